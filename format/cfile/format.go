@@ -155,12 +155,13 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 		f.Src.Close()
 		return nil, err
 	}
-	return newTable(ctx, tg, f, opts)
+	return newTable(ctx, tg, f, opts, nil)
 }
 
-// newTable shows an open file as a table, by its kind.
-func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o columnfile.ReadOptions) (format.Reader,
-	error) {
+// newTable shows an open file as a table, by its kind. blocks are those that were found of a damaged one; nil: its
+// indexes tell.
+func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o columnfile.ReadOptions,
+	blocks []columnfile.DataBlock) (format.Reader, error) {
 	kind := o.Kind
 	if kind == block.KindUnknown {
 		kind = f.Kind()
@@ -176,16 +177,23 @@ func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o colum
 	case kind == block.KindBloom:
 		err = openBloomTable(t)
 	case kind == block.KindDelta:
-		err = openDeltaTable(t)
+		err = openDeltaTable(t, blocks)
 	case kind == block.KindIndex && o.Key != nil:
-		err = openIndexTable(t, o.Key)
+		err = openIndexTable(t, o.Key, blocks)
 	case o.Key != nil:
 		err = fault.Invalidf("%s: option key is for ad-hoc indexes, this is a %s", tg.Name, kind)
 	default:
 		if kind == block.KindIndex && o.Name == "" {
 			o.Name = "key"
 		}
-		return openColumn(ctx, tg, f, o), nil
+		c := openColumn(ctx, tg, f, o)
+		c.files[0].found = blocks
+		return c, nil
+	}
+	if blocks != nil && columnfile.IsDamage(err) { // its values are there all the same
+		c := openColumn(ctx, tg, f, o)
+		c.files[0].found = blocks
+		return c, nil
 	}
 	if err != nil {
 		f.Src.Close()

@@ -55,13 +55,8 @@ func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	if err != nil {
 		return nil, findings, err
 	}
-	if blocks == nil {
-		r, err := newTable(ctx, tg, f, opts)
-		return r, findings, err
-	}
-	t := openColumn(ctx, tg, f, opts)
-	t.files[0].found = blocks
-	return t, findings, nil
+	r, err := newTable(ctx, tg, f, opts, blocks)
+	return r, findings, err
 }
 
 // Recovered is the footer of a single column file that Format.Recover gave, as far as it was left or the

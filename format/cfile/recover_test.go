@@ -11,8 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa"
 	"stoa/format"
 	"stoa/format/cfile"
 	"stoa/internal/kudugen"
@@ -206,6 +208,70 @@ func TestRecoverWithoutIndex(t *testing.T) {
 		}
 		holds(t, cells, x, vec.Range{})
 	})
+}
+
+// TestRecoverAsWhatItIs: what recovery gives has the columns that the whole file has, whatever kind of file it is,
+// and all its rows; with a data block gone, too, those outside of the rows that are told.
+func TestRecoverAsWhatItIs(t *testing.T) {
+	kinds := map[string]int{}
+	wounded(t, func(t *testing.T, b block, data []byte, l *kudugen.Layout, _ expected) {
+		sc, want, _ := shown(t, data, false)
+		var blocks []kudugen.Block
+		for _, b := range l.Blocks {
+			switch b.Kind {
+			case "posidx", "validx":
+				hit(data, b)
+			case "data":
+				blocks = append(blocks, b)
+			}
+		}
+		kinds[b.Kind]++
+		got, rows, lost := shown(t, data, true)
+		if !got.Equal(sc) || !slices.Equal(rows, want) || len(lost) > 0 {
+			t.Fatalf("%d rows of %v, lost %v; want %d of %v", len(rows), got, lost, len(want), sc)
+		}
+		if len(blocks) < 3 {
+			return
+		}
+		gone := blocks[len(blocks)/2]
+		hit(data, gone)
+		got, rows, lost = shown(t, data, true)
+		want = slices.Delete(slices.Clone(want), int(gone.First), int(gone.First+gone.Rows))
+		if !got.Equal(sc) || !slices.Equal(rows, want) || len(lost) != 1 || !lost[0].Exact ||
+			lost[0].Rows != [2]int64{gone.First, gone.First + gone.Rows} {
+			t.Fatalf("%d rows of %v, lost %v; want %d of %v without %d:%d", len(rows), got, lost, len(want), sc,
+				gone.First, gone.First+gone.Rows)
+		}
+	})
+	if t.Log(kinds); len(kinds) < 3 {
+		t.Error("not all kinds were tried")
+	}
+}
+
+// shown is the schema of a file, its rows as text, and what was lost of them.
+func shown(t *testing.T, file []byte, recovered bool) (sc *arrow.Schema, rows []string, lost []region.Loss) {
+	t.Helper()
+	ctx := context.Background()
+	tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f": file}),
+		Recover: recovered})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	spec := stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { lost = append(lost, l) }}
+	for b, err := range tab.Scan(ctx, spec) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int(b.NumRows()) {
+			var cells []string
+			for _, c := range b.Columns() {
+				cells = append(cells, c.ValueStr(i))
+			}
+			rows = append(rows, strings.Join(cells, "|"))
+		}
+	}
+	return tab.Schema(), rows, lost
 }
 
 // With the indexes and one data block gone, exactly that block's rows are lost.

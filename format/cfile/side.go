@@ -100,6 +100,9 @@ func (s *side) Batches(ctx context.Context, _ format.RowGroup, q format.Query, r
 			if err == io.EOF || !more {
 				return
 			}
+			if lost := (*columnfile.LostBlock)(nil); errors.As(err, &lost) {
+				at = lost.First + lost.Rows - 1
+			}
 			if more = yield(nil, err); !errors.Is(err, fault.Corrupt) || again != nil && again.Error() == err.Error() {
 				return // it does not get on
 			}
@@ -179,8 +182,8 @@ func bloomRow(f *columnfile.File, ctx context.Context, w *columnfile.Walker, b *
 	return nil
 }
 
-// openDeltaTable shows a delta file: one row a change.
-func openDeltaTable(s *side) error {
+// openDeltaTable shows a delta file: one row a change. blocks are those that were found of a damaged one.
+func openDeltaTable(s *side, blocks []columnfile.DataBlock) error {
 	d, err := columnfile.NewDelta(s.f)
 	if err != nil {
 		return err
@@ -196,9 +199,12 @@ func openDeltaTable(s *side) error {
 	}, nil)
 	s.order = []format.Key{{Column: 0}}
 	s.open = func(ctx context.Context) (func(*array.RecordBuilder) error, error) {
-		all, err := d.All(ctx)
-		if err != nil {
-			return nil, err
+		all := d.Listed(blocks)
+		if blocks == nil {
+			var err error
+			if all, err = d.All(ctx); err != nil {
+				return nil, err
+			}
 		}
 		return func(b *array.RecordBuilder) error {
 			x, err := all.Next(ctx)
@@ -229,8 +235,9 @@ func deltaRow(b *array.RecordBuilder, d columnfile.Delta) {
 	}
 }
 
-// openIndexTable shows an ad-hoc index with its key taken apart: one row a row of the rowset.
-func openIndexTable(s *side, key []block.Type) error {
+// openIndexTable shows an ad-hoc index with its key taken apart: one row a row of the rowset. blocks are those that
+// were found of a damaged one.
+func openIndexTable(s *side, key []block.Type, blocks []columnfile.DataBlock) error {
 	if s.f.Footer.ValIdx == nil {
 		return fault.New(fault.Invalid, s.f.FootSpan(), "footer", "not an ad-hoc index: it has no value index")
 	}
@@ -245,9 +252,11 @@ func openIndexTable(s *side, key []block.Type) error {
 	s.rows = s.f.Footer.NumValues
 	s.sc = arrow.NewSchema(fields, nil)
 	s.open = func(ctx context.Context) (func(*array.RecordBuilder) error, error) {
-		v := &columnfile.BinaryValues{F: s.f}
-		if err := v.Seek(ctx, nil); err != nil {
-			return nil, err
+		v := &columnfile.BinaryValues{F: s.f, List: blocks}
+		if blocks == nil {
+			if err := v.Seek(ctx, nil); err != nil {
+				return nil, err
+			}
 		}
 		return func(b *array.RecordBuilder) error { return indexRow(ctx, v, b, key) }, nil
 	}

@@ -221,6 +221,11 @@ type Deltas struct {
 // All reads from the beginning.
 func (d *DeltaFile) All(ctx context.Context) (*Deltas, error) { return d.SeekRow(ctx, 0) }
 
+// Listed reads the blocks that were found of a damaged file.
+func (d *DeltaFile) Listed(blocks []DataBlock) *Deltas {
+	return &Deltas{values: &BinaryValues{F: d.f, List: blocks}}
+}
+
 // SeekRow reads from the first delta whose row is not before row.
 func (d *DeltaFile) SeekRow(ctx context.Context, row int64) (*Deltas, error) {
 	if row < 0 || row > 1<<32-1 {
@@ -255,6 +260,7 @@ func (d *Deltas) Next(ctx context.Context) (Delta, error) {
 // BinaryValues reads the values of a file without positional index, one after the other, by its value index.
 type BinaryValues struct {
 	F     *File
+	List  []DataBlock // the blocks of a recovered file, instead of the index
 	walk  *Walker
 	count counting
 	n     int // blocks entered
@@ -289,13 +295,56 @@ func (v *BinaryValues) Next(ctx context.Context) ([]byte, *wire.Cursor, error) {
 	}
 	o := v.vals.Offsets(v.i)
 	b := v.vals.StringBytes()[o[0]:o[1]]
-	path := fmt.Sprintf("%s[%d]", v.walk.Path(), v.i)
+	path := fmt.Sprintf("%s[%d]", v.path(), v.i)
 	v.i++
 	return b, wire.NewInnerCursor(b, v.At, path), nil
 }
 
+// path names the block in hand.
+func (v *BinaryValues) path() string {
+	if v.List != nil {
+		return fmt.Sprintf("block(from row %d)", v.List[v.n-1].First)
+	}
+	return v.walk.Path()
+}
+
+// LostBlock is an error of a block whose rows are known.
+type LostBlock struct {
+	error
+	First, Rows int64
+}
+
+func (e *LostBlock) Unwrap() error { return e.error }
+
+// LostRows are the block's.
+func (e *LostBlock) LostRows() (from, to int64) { return e.First, e.First + e.Rows }
+
+// listed decodes the next block of the list. After an error the block is passed over.
+func (v *BinaryValues) listed(ctx context.Context) error {
+	if v.vals != nil {
+		v.vals.Reset()
+		v.i = 0
+	}
+	if v.n == len(v.List) {
+		return io.EOF
+	}
+	b := &v.List[v.n]
+	v.n++
+	err := b.Lost
+	if err == nil {
+		err = v.decode(ctx, b)
+	}
+	if err != nil {
+		return &LostBlock{err, b.First, b.Rows}
+	}
+	return nil
+}
+
 // load decodes the next block. After an error the block is passed over.
 func (v *BinaryValues) load(ctx context.Context) error {
+	if v.List != nil {
+		return v.listed(ctx)
+	}
 	w := v.walk
 	if v.n > 0 && !w.Eof {
 		if err := w.Next(ctx); err != nil {
@@ -322,34 +371,32 @@ func (v *BinaryValues) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return v.decode(ctx, &DataBlock{Ptr: e.Ptr, First: -1, Rows: -1})
+}
+
+func (v *BinaryValues) decode(ctx context.Context, b *DataBlock) (err error) {
 	if v.vals == nil {
 		if v.vals, err = vec.New(block.Binary.Arrow(0, 0), memory.DefaultAllocator); err != nil {
 			return err
 		}
 	}
-	return v.decode(ctx, e.Ptr)
-}
-
-func (v *BinaryValues) decode(ctx context.Context, p block.BlockPtr) error {
 	v.vals.Reset()
 	v.arena.Reset()
 	v.i = 0
-	v.At = v.F.Span(p)
-	if err := v.F.Fit(v.At, v.walk.Path()); err != nil {
+	v.At = v.F.Span(b.Ptr)
+	if err := v.F.Fit(v.At, v.path()); err != nil {
 		return err
 	}
-	stored := v.arena.Bytes(int(p.Size))
-	if err := format.ReadFull(ctx, v.F.Src, v.At, v.walk.Path(), stored); err != nil {
+	stored := v.arena.Bytes(int(b.Ptr.Size))
+	if err := format.ReadFull(ctx, v.F.Src, v.At, v.path(), stored); err != nil {
 		return err
 	}
-	b := &DataBlock{Ptr: p, First: -1, Rows: -1}
 	t := format.Task{Page: format.Page{Ordinal: v.begun + v.n - 1, Spans: []fault.Span{v.At}, Own: b}, N: -1,
 		Bytes: [][]byte{stored}, Scratch: &v.arena, Limits: v.F.Limits}
-	_, err := v.F.Decode(&t, v.vals, &v.count)
-	if err != nil {
+	if _, err = v.F.Decode(&t, v.vals, &v.count); err != nil {
 		v.vals.Reset() // half a block is none: what stands behind the error has no values
 	}
-	return fault.Locate(err, v.At, true, v.walk.Path())
+	return fault.Locate(err, v.At, true, v.path())
 }
 
 // Blocks are the blocks that may hold deltas of rows, in order. Only the index is read.
