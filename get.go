@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,55 @@ func (t *Table) Seek(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[ar
 			}
 		}
 	}
+}
+
+// SeekFrom reads the rows from a key on: those whose key columns are at or after the values of key in the table's
+// order, to its end. Of a table that promises no order (see Keyed) it is an error of class Invalid. Values are as for
+// Seek; the first of the key columns are enough.
+func (t *Table) SeekFrom(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		e, err := t.fromFilter(key)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if spec.Filter != nil {
+			e = pred.And(e, spec.Filter)
+		}
+		spec.Filter = e
+		for b, err := range t.Scan(ctx, spec) {
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// fromFilter says "at or after key": a > x, or a = x and b > y, or a = x and b = y and c >= z.
+func (t *Table) fromFilter(key []any) (*pred.Expr, error) {
+	if !t.Keyed() {
+		return nil, fault.Invalidf("the table promises no order, so there is nothing after a key")
+	}
+	if _, err := t.keyFilter(key); err != nil {
+		return nil, err
+	}
+	keys, order := t.Keys(), t.sources[0].reader.Order()
+	var cases, equal []*pred.Expr
+	for i, x := range key {
+		name := pred.JoinPath(keys[i])
+		v, _ := keyValue(x)
+		op := pred.OpGt
+		if order[i].Descending {
+			op = pred.OpLt
+		}
+		after := pred.Test(name, op, v)
+		if order[i].Descending { // nulls are the smallest
+			after = pred.Or(after, pred.Test(name, pred.OpIsNull))
+		}
+		cases = append(cases, pred.And(append(slices.Clone(equal), after)...))
+		equal = append(equal, pred.Test(name, pred.OpEq, v))
+	}
+	return pred.Or(append(cases, pred.And(equal...))...), nil
 }
 
 func (t *Table) keyFilter(key []any) (*pred.Expr, error) {

@@ -1,0 +1,333 @@
+package stoa_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/format"
+	"stoa/pred"
+	"stoa/region"
+)
+
+// Tables that CarbonData 2.3.0, Avro 1.12.2, and an encoder from RED1's document wrote.
+const (
+	carbonTable = "corpus/carbon/2.3.0/managed/managed_del"
+	avroFile  = "corpus/trevni/v1.12.2/avro_arrays.trv"
+	redFile     = "corpus/redfile/red1/dremel.red"
+)
+
+// must ends an example that cannot go on.
+func must[T any](x T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return x
+}
+
+// rowsIn counts.
+func rowsIn(seq iter.Seq2[arrow.RecordBatch, error]) (n int64) {
+	for b, err := range seq {
+		n += must(b, err).NumRows()
+	}
+	return n
+}
+
+// inTemp runs f in a directory that is removed after it.
+func inTemp(f func(ctx context.Context, dir string)) {
+	dir := must(os.MkdirTemp("", "stoa"))
+	defer os.RemoveAll(dir)
+	f(context.Background(), dir)
+}
+
+// people is a small table as a file of a format.
+func people(ctx context.Context, name string) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc,
+		strings.NewReader(`[{"id":1,"name":"Ada"},{"id":2,"name":null},{"id":3,"name":"Grace"}]`))
+	w := must(stoa.Create(ctx, name, sc, stoa.CreateOptions{}))
+	defer w.Abort(ctx)
+	if err := w.Write(ctx, must(b, err)); err != nil {
+		log.Fatal(err)
+	}
+	must(w.Close(ctx))
+}
+
+// A table of CarbonData is a directory. Rows that were deleted do not come.
+func ExampleOpen_carbonData() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
+	defer t.Close()
+	fmt.Println(must(t.Count(ctx, stoa.ScanSpec{})), "rows of", t.Schema().NumFields(), "columns")
+	// Output:
+	// 179 rows of 3 columns
+}
+
+// Nested columns of a Trevni file are Arrow's lists, maps, structs and unions.
+func ExampleOpen_trevni() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, avroFile, stoa.OpenOptions{}))
+	defer t.Close()
+	fmt.Println(rowsIn(t.Scan(ctx, stoa.ScanSpec{Columns: []string{"aaa"}})), "rows")
+	// Output:
+	// 150 rows
+}
+
+// A RedFile: the example of the Dremel paper.
+func ExampleOpen_redFile() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, redFile, stoa.OpenOptions{}))
+	defer t.Close()
+	for b, err := range t.Scan(ctx, stoa.ScanSpec{Columns: []string{"Links"}}) {
+		fmt.Println(must(b, err).Column(0).ValueStr(0))
+	}
+	// Output:
+	// {"Backward":[],"Forward":[20,40,60]}
+}
+
+// Parquet, Arrow and text are read and written like the others.
+func ExampleOpen_parquet() {
+	inTemp(func(ctx context.Context, dir string) {
+		for _, name := range []string{"p.parquet", "p.arrow", "p.jsonl", "p.csv", "p.tsv"} {
+			people(ctx, filepath.Join(dir, name))
+			t := must(stoa.Open(ctx, filepath.Join(dir, name), stoa.OpenOptions{}))
+			fmt.Println(t.Sources()[0].Format, must(t.Count(ctx, stoa.ScanSpec{})))
+			t.Close()
+		}
+	})
+	// Output:
+	// parquet 3
+	// arrow 3
+	// jsonl 3
+	// csv 3
+	// tsv 3
+}
+
+// A file that lies in an archive, or is embedded in the program.
+func ExampleOpenFS() {
+	ctx := context.Background()
+	t := must(stoa.OpenFS(ctx, os.DirFS("corpus"), "carbon/2.3.0/managed/managed_del", stoa.OpenOptions{}))
+	defer t.Close()
+	fmt.Println(must(t.Count(ctx, stoa.ScanSpec{})))
+	// Output:
+	// 179
+}
+
+// A file that was received as bytes.
+func ExampleOpenReaderAt() {
+	ctx := context.Background()
+	b := must(os.ReadFile(redFile))
+	t := must(stoa.OpenReaderAt(ctx, bytes.NewReader(b), int64(len(b)), "upload", stoa.OpenOptions{}))
+	defer t.Close()
+	fmt.Println(t.Sources()[0].Format, must(t.Count(ctx, stoa.ScanSpec{})))
+	// Output:
+	// redfile 2
+}
+
+// Rows as structs, for programs that are not columnar.
+func ExampleRowsOf() {
+	type Row struct {
+		ID   int32  `arrow:"id"`
+		Name string `arrow:"name"`
+	}
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
+	defer t.Close()
+	where := must(pred.Parse("id between 1 and 2"))
+	for row, err := range stoa.RowsOf[Row](ctx, t, stoa.ScanSpec{Filter: where}) {
+		fmt.Println(must(row, err))
+	}
+	// Output:
+	// {1 n1}
+	// {2 n2}
+}
+
+// One row by its key, or the news that there is none.
+func ExampleGet() {
+	type Row struct {
+		Value int32 `arrow:"value"`
+	}
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, kuduFile, stoa.OpenOptions{}))
+	defer t.Close()
+	fmt.Println(must(stoa.Get[Row](ctx, t, -2133721183)).Value)
+	_, err := stoa.Get[Row](ctx, t, -2133721182)
+	fmt.Println(errors.Is(err, stoa.ErrNotFound))
+	// Output:
+	// -2133721183
+	// true
+}
+
+// Damage is an error, or, if one wants the rest, a loss that says which rows it took.
+func ExampleTable_Scan_damaged() {
+	inTemp(func(ctx context.Context, dir string) {
+		name := filepath.Join(dir, "bad.cfile")
+		b := must(os.ReadFile(kuduFile))
+		b[100] ^= 1
+		if err := os.WriteFile(name, b, 0o644); err != nil {
+			log.Fatal(err)
+		}
+		t := must(stoa.Open(ctx, name, stoa.OpenOptions{}))
+		defer t.Close()
+		all, lost := must(t.Rows(ctx)), int64(0)
+		n := rowsIn(t.Scan(ctx, stoa.ScanSpec{Damaged: stoa.SkipRows,
+			Lost: func(l region.Loss) { lost += l.Rows[1] - l.Rows[0] }}))
+		fmt.Println(lost, "lost", n+lost == all)
+	})
+	// Output:
+	// 128 lost true
+}
+
+// Convert writes the rows of one table as another format; the output proves itself before it is visible.
+func ExampleConvert() {
+	inTemp(func(ctx context.Context, dir string) {
+		t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
+		defer t.Close()
+		sum := must(stoa.Convert(ctx, t, stoa.ScanSpec{}, filepath.Join(dir, "t.parquet"), stoa.CreateOptions{}))
+		fmt.Println(sum.Rows, "rows, checked:", sum.Checked)
+	})
+	// Output:
+	// 179 rows, checked: true
+}
+
+// Diff compares what the cells of two tables mean, whatever their formats.
+func ExampleDiff() {
+	inTemp(func(ctx context.Context, dir string) {
+		a, b := filepath.Join(dir, "a.trv"), filepath.Join(dir, "b.parquet")
+		people(ctx, a)
+		people(ctx, b)
+		x, y := must(stoa.Open(ctx, a, stoa.OpenOptions{})), must(stoa.Open(ctx, b, stoa.OpenOptions{}))
+		defer x.Close()
+		defer y.Close()
+		d := must(stoa.Diff(ctx, x, y, stoa.DiffOptions{}))
+		fmt.Println(d.Same, "same,", d.Changed, "changed")
+	})
+	// Output:
+	// 3 same, 0 changed
+}
+
+// Describe says what each byte of a file is.
+func ExampleDescribe() {
+	for n, err := range stoa.Describe(context.Background(), kuduFile, stoa.DescribeOptions{}) {
+		if n := must(n, err); n.Depth == 1 {
+			fmt.Println(n.Name, "at", n.At.Off)
+			break
+		}
+	}
+	// Output:
+	// header at 0
+}
+
+// Recover finds again what a footer that is gone does not say.
+func ExampleOpen_recover() {
+	inTemp(func(ctx context.Context, dir string) {
+		name := filepath.Join(dir, "cut.red")
+		people(ctx, name)
+		b := must(os.ReadFile(name))
+		if err := os.WriteFile(name, b[:len(b)-4], 0o644); err != nil { // its last four bytes are gone
+			log.Fatal(err)
+		}
+		_, err := stoa.Open(ctx, name, stoa.OpenOptions{})
+		fmt.Println(err != nil)
+		t := must(stoa.Open(ctx, name, stoa.OpenOptions{Recover: true, From: "redfile"}))
+		defer t.Close()
+		fmt.Println(must(t.Count(ctx, stoa.ScanSpec{})), "rows,", len(t.Findings()) > 0)
+	})
+	// Output:
+	// true
+	// 3 rows, true
+}
+
+// List says what a place holds.
+func ExampleList() {
+	for e, err := range stoa.List(context.Background(), redFile, stoa.OpenOptions{}) {
+		fmt.Println(must(e, err).Rows)
+	}
+	// Output:
+	// 2
+}
+
+// Segments are the loads of a table.
+func ExampleSegments() {
+	all := must(stoa.Segments(context.Background(), carbonTable, stoa.OpenOptions{}))
+	fmt.Println(len(all) > 0)
+	// Output:
+	// true
+}
+
+// Explain says what a scan reads, and what it passes over.
+func ExampleTable_Explain() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, kuduFile, stoa.OpenOptions{}))
+	defer t.Close()
+	e := must(t.Explain(ctx, stoa.ScanSpec{Filter: must(pred.Parse("value = -2133721183"))}, true))
+	fmt.Println(e.Ran.Rows, "row")
+	// Output:
+	// 1 row
+}
+
+// Plan cuts a scan into pieces that other processes can read.
+func ExampleTable_Plan() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
+	defer t.Close()
+	var n int64
+	for s, err := range t.Plan(ctx, stoa.ScanSpec{}, 1<<10) {
+		part := must(stoa.OpenSplit(ctx, must(s, err), stoa.OpenOptions{}))
+		n += rowsIn(part.Scan(ctx, stoa.ScanSpec{}))
+		part.Close()
+	}
+	fmt.Println(n)
+	// Output:
+	// 179
+}
+
+// Stats reads every page and says how the columns are stored.
+func ExampleTable_Stats() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, kuduFile, stoa.OpenOptions{}))
+	defer t.Close()
+	for _, c := range must(t.Stats(ctx, stoa.Fail, nil)) {
+		fmt.Println(c.Type, c.Nulls)
+	}
+	// Output:
+	// int32 0
+}
+
+// A table that can be changed: made, loaded, and some of its rows deleted.
+func ExampleOpenChanger() {
+	inTemp(func(ctx context.Context, dir string) {
+		place := filepath.Join(dir, "t")
+		sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+		if err := stoa.CreateTable(ctx, place, sc, stoa.CreateTableOptions{TableSpec: format.TableSpec{}},
+			stoa.OpenOptions{}); err != nil {
+			log.Fatal(err)
+		}
+		c := must(stoa.OpenChanger(ctx, place, stoa.OpenOptions{}))
+		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(`[{"id":1},{"id":2},{"id":3}]`))
+		rows := func(yield func(arrow.RecordBatch, error) bool) { yield(b, err) }
+		fmt.Println(must(c.Append(ctx, sc, rows, stoa.AppendOptions{})).Rows, "added")
+		fmt.Println(must(c.Delete(ctx, stoa.DeleteOptions{Where: "id = 2", DryRun: true})), "would go")
+		fmt.Println(must(c.Delete(ctx, stoa.DeleteOptions{Where: "id = 2"})), "deleted")
+		t := must(c.Open(ctx, nil))
+		defer t.Close()
+		fmt.Println(must(t.Count(ctx, stoa.ScanSpec{})), "left")
+	})
+	// Output:
+	// 3 added
+	// 1 would go
+	// 1 deleted
+	// 2 left
+}

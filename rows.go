@@ -1,0 +1,192 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/array/arreflect"
+
+	"stoa/fault"
+	"stoa/pred"
+)
+
+// ErrNotFound is what Get returns when no row has the key.
+var ErrNotFound = errors.New("no row has this key")
+
+// RowsOf scans rows into values of T, a struct, for programs that work row by row. Its fields name columns by tags,
+// or have their names:
+//
+//	type Point struct {
+//		Host  string    `arrow:"host"`
+//		At    time.Time `arrow:"time"`
+//		Value *float64  `arrow:"value"` // nil: null
+//	}
+//	for p, err := range stoa.RowsOf[Point](ctx, t, stoa.ScanSpec{}) { … }
+//
+// Only the columns of T are read (spec.Columns must be nil). A field without a column, a value that does not fit its
+// field, and a null of a column whose field cannot be nil (no pointer, slice or map) are errors of class Invalid,
+// never another value. Which Go types fit which columns is said in package arreflect of arrow-go. At most one error
+// comes, last, with the zero T. Values stay good for ever.
+func RowsOf[T any](ctx context.Context, t *Table, spec ScanSpec) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		fields, err := rowFields(reflect.TypeFor[T](), t.Schema())
+		if err == nil && spec.Columns != nil {
+			err = fault.Invalidf("the columns are those of %T; ScanSpec.Columns must be nil", zero)
+		}
+		if err != nil {
+			yield(zero, err)
+			return
+		}
+		for _, f := range fields {
+			spec.Columns = append(spec.Columns, pred.JoinPath(f.column))
+		}
+		structsOf(t.Scan(ctx, spec), fields, yield)
+	}
+}
+
+// structsOf gives the rows of batches as values of T.
+func structsOf[T any](seq iter.Seq2[arrow.RecordBatch, error], fields []rowField, yield func(T, error) bool) {
+	var zero T
+	for b, err := range seq {
+		var rows []T
+		if err == nil {
+			err = nullsFit(b, fields)
+		}
+		if err == nil {
+			if rows, err = arreflect.RecordToSlice[T](b); err != nil {
+				err = &fault.Error{Class: fault.Invalid, Cause: err}
+			}
+		}
+		if err != nil {
+			yield(zero, err)
+			return
+		}
+		for _, row := range rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Get is the row with the key (see Table.Keys), as a value of T, as RowsOf gives them. ErrNotFound if there is none;
+// if there are several, as where the table promises no order or not the whole key was given, it is an error of class
+// Invalid: Seek reads them all.
+func Get[T any](ctx context.Context, t *Table, key ...any) (row T, err error) {
+	e, err := t.keyFilter(key)
+	if err != nil {
+		return row, err
+	}
+	n := 0
+	for r, err := range RowsOf[T](ctx, t, ScanSpec{Filter: e, Limit: 2}) {
+		if err != nil {
+			return row, err
+		}
+		if row, n = r, n+1; n > 1 {
+			var zero T
+			return zero, fault.Invalidf("several rows have the key %v of (%s)", key, strings.Join(t.Keys(), ", "))
+		}
+	}
+	if n == 0 {
+		return row, ErrNotFound
+	}
+	return row, nil
+}
+
+// rowField is a field of a struct that rows are read into.
+type rowField struct {
+	column string
+	typ    reflect.Type
+}
+
+// rowFields are the fields of a struct type and their columns.
+func rowFields(t reflect.Type, sc *arrow.Schema) (out []rowField, err error) {
+	if t.Kind() != reflect.Struct {
+		return nil, fault.Invalidf("rows are read into structs, and %s is none", t)
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("arrow"), ",")
+		if name == "-" || !f.IsExported() && !f.Anonymous {
+			continue
+		}
+		if f.Anonymous && name == "" { // its fields come by themselves
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		if len(sc.FieldIndices(name)) != 1 {
+			return nil, fault.Invalidf("field %s of %s: the table has no column %q, or several", f.Name, t, name)
+		}
+		out = append(out, rowField{name, f.Type})
+	}
+	return out, nil
+}
+
+// nullsFit is an error if a null has no place in the field that it is for.
+func nullsFit(b arrow.RecordBatch, fields []rowField) error {
+	for i, f := range fields {
+		if path, ok := nullFits(b.Column(i), f.typ); !ok {
+			return fault.New(fault.Invalid, fault.Span{}, "column "+f.column+path,
+				"it has a null, and the field for it, a %s, cannot be nil", f.typ)
+		}
+	}
+	return nil
+}
+
+// nullFits reports whether t has a place for the nulls of a; if not, path is where below a the null is.
+func nullFits(a arrow.Array, t reflect.Type) (path string, ok bool) {
+	nilable := false
+	for t.Kind() == reflect.Pointer {
+		t, nilable = t.Elem(), true
+	}
+	if k := t.Kind(); k == reflect.Slice || k == reflect.Map {
+		nilable = true
+	}
+	if a.NullN() > 0 && !nilable {
+		return "", false
+	}
+	switch a := a.(type) {
+	case *array.Struct:
+		if t.Kind() != reflect.Struct {
+			return "", true
+		}
+		return structNullsFit(a, t)
+	case array.ListLike:
+		if t.Kind() == reflect.Slice && a.DataType().ID() != arrow.MAP {
+			values := a.ListValues()
+			return nullFits(values, t.Elem())
+		}
+	}
+	return "", true
+}
+
+// structNullsFit looks at the fields of the structs that are not null.
+func structNullsFit(a *array.Struct, t reflect.Type) (string, bool) {
+	st := a.DataType().(*arrow.StructType)
+	for i, f := range st.Fields() {
+		for _, g := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(g.Tag.Get("arrow"), ",")
+			if name != f.Name && (name != "" || g.Name != f.Name) {
+				continue
+			}
+			child := a.Field(i)
+			for row := range a.Len() {
+				if a.IsNull(row) || child.IsValid(row) {
+					continue
+				}
+				if k := g.Type.Kind(); k != reflect.Pointer && k != reflect.Slice && k != reflect.Map {
+					return fmt.Sprintf(".%s", f.Name), false
+				}
+			}
+		}
+	}
+	return "", true
+}
