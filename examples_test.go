@@ -24,7 +24,7 @@ import (
 // Tables that CarbonData 2.3.0, Avro 1.12.2, and an encoder from RED1's document wrote.
 const (
 	carbonTable = "corpus/carbon/2.3.0/managed/managed_del"
-	avroFile  = "corpus/trevni/v1.12.2/avro_arrays.trv"
+	avroFile    = "corpus/trevni/v1.12.2/avro_arrays.trv"
 	redFile     = "corpus/redfile/red1/dremel.red"
 )
 

@@ -206,9 +206,6 @@ type dirVerifier struct {
 	limits  error // budgets that were exceeded: told when all else is
 }
 
-// deepest is how far directories are followed.
-const deepest = 40
-
 func (v *dirVerifier) dir(name string, depth int) error {
 	if depth > deepest {
 		v.tell("dir.too.deep", region.Warning, name, "more than %d directories deep", deepest)
@@ -243,26 +240,6 @@ func (v *dirVerifier) odd(dir string, claims func(string, bool) format.Claim) {
 			v.give(*f)
 		}
 	}
-}
-
-// oddFinding tells what is no file. A link that leads nowhere, and by its name led to a file of a format, is a
-// file that is lost.
-func oddFinding(odd store.Odd, o OpenOptions) *region.Finding {
-	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: odd.Name},
-		Part: odd.Name, Rows: [2]int64{-1, -1}, Message: odd.What}
-	if by := byName(format.Target{Name: odd.Name}, o.formats()); odd.Link && by != nil {
-		f.Code, f.Severity, f.Lost = "file.unreadable", region.Error, -1
-		f.Message = fmt.Sprintf("by its name it is %s, but: %s", by.Name, odd.What)
-	}
-	return f
-}
-
-// OddError is why an entry of a directory is passed over: Corrupt if it is the place of a file that is lost.
-func OddError(odd store.Odd, o OpenOptions) error {
-	if f := oddFinding(odd, o); f.Severity == region.Error {
-		return fault.Corruptf(f.At, "", "%s", f.Message)
-	}
-	return &odd
 }
 
 // refused tells what the system does not let be opened or read, and lets the rest be verified; other errors stay.
@@ -358,47 +335,6 @@ func (v *dirVerifier) give(f region.Finding) { v.stopped = v.stopped || !v.yield
 func (v *dirVerifier) tell(code string, s region.Severity, name, message string, args ...any) {
 	v.give(region.Finding{Code: code, Severity: s, At: fault.Span{Object: name}, Part: name,
 		Message: fmt.Sprintf(message, args...), Rows: [2]int64{-1, -1}})
-}
-
-// misnamed is a finding about a file that no format claims, and whose name ends as a format's files do: a disk
-// that came back with nothing, or with zeros, must not pass for something unknown. nil: the name says nothing.
-func misnamed(ctx context.Context, name string, o OpenOptions, err error) *region.Finding {
-	if o.From != "" || !errors.Is(err, fault.Unsupported) {
-		return nil
-	}
-	base := strings.ToLower(path.Base(name))
-	for _, f := range o.formats() {
-		for _, ext := range f.Extensions {
-			// text has no marks by which to know it
-			if !strings.HasSuffix(base, ext) || f.Describe == nil && !zeros(ctx, o.tree(), name) {
-				continue
-			}
-			return &region.Finding{Code: "file.unreadable", Severity: region.Error, At: fault.Span{Object: name},
-				Part: name, Rows: [2]int64{-1, -1}, Lost: -1,
-				Message: fmt.Sprintf("by its name it is %s, but: %s", f.Name, reasonOf(err))}
-		}
-	}
-	return nil
-}
-
-// zeros reports whether a file begins with zeros.
-func zeros(ctx context.Context, tree store.Tree, name string) bool {
-	src, err := tree.Open(ctx, name)
-	if err != nil {
-		return false
-	}
-	defer src.Close()
-	var head [512]byte
-	n, _ := src.ReadAt(ctx, head[:], 0)
-	return n > 0 && head == [512]byte{}
-}
-
-func reasonOf(err error) string {
-	var e *fault.Error
-	if errors.As(err, &e) {
-		return e.Reason
-	}
-	return err.Error()
 }
 
 func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Finding, error] {
@@ -557,4 +493,58 @@ func findingOf(err error) (region.Finding, bool) {
 	}
 	return region.Finding{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path, Message: e.Reason,
 		Rows: [2]int64{-1, -1}, Lost: -1}, true
+}
+
+// beside verifies what lies in a directory that a format took for its own, and is not the format's: it looks
+// for its tables some directories deep, and what else is there must not pass for healthy. What the format
+// opened, and what it claims (see format.Format.Claims), is its own. All else is verified as it would be
+// elsewhere, and told if it lies within a table. Without claims a directory in which the format opened a file
+// is the format's with all that is in it.
+func (v *dirVerifier) beside(o *opened, claims func(string, bool) format.Claim, name string, within bool,
+	depth int) error {
+	dir := path.Clean(name)
+	if within = within || o.direct[dir]; within && claims == nil || depth > deepest {
+		return nil
+	}
+	if v.odd(name, claims); v.stopped {
+		return nil
+	}
+	for info, err := range v.o.tree().List(v.ctx, name) {
+		if err != nil {
+			if err = v.refused(info.Name, err); err != nil || v.stopped {
+				return err
+			}
+			continue
+		}
+		child := path.Clean(info.Name)
+		mine := format.Foreign
+		if claims != nil {
+			mine = claims(child, info.Dir)
+		}
+		switch {
+		case mine == format.Told && !o.files[child]:
+			err = v.entry(info, depth)
+		case info.Dir && (mine != format.Foreign || o.below[child]):
+			err = v.beside(o, claims, info.Name, mine == format.OfTable, depth+1)
+		case mine == format.Foreign && !o.files[child]:
+			err = v.foreign(info, within, depth)
+		}
+		if err = v.refused(info.Name, err); err != nil || v.stopped {
+			return err
+		}
+	}
+	return v.ctx.Err()
+}
+
+// foreign verifies what is no part of a table. within: it lies in one, and that is told of what otherwise would
+// pass in silence.
+func (v *dirVerifier) foreign(info store.Info, within bool, depth int) error {
+	known := info.Dir
+	if _, err := Probe(v.ctx, format.Target{Tree: v.o.tree(), Name: info.Name}, v.o); err == nil {
+		known = true
+	}
+	if within && known && !strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
+		v.tell("dir.foreign", region.Note, info.Name, "it lies within a table, and is no part of it")
+	}
+	return v.entry(info, depth)
 }

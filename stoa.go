@@ -18,11 +18,8 @@ package stoa
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -32,24 +29,8 @@ import (
 	"stoa/internal/scan"
 	"stoa/pred"
 	"stoa/region"
-	"stoa/store"
 	"stoa/vec"
 )
-
-// OpenOptions say how sources are opened. The zero value probes the format and verifies checksums.
-type OpenOptions struct {
-	Formats  []format.Format   // nil = Formats
-	From     string            // format name; "" = probe
-	Opts     map[string]string // the format's own options
-	NoVerify bool              // do not compare checksums
-	Depth    format.Depth      // of Verify: all (Deep, the default), structure and checksums (Sums), structure (Quick)
-	Recover  bool              // find again what a damaged footer or index does not tell; see Table.Findings
-	Limits   format.Limits
-	Tree     store.Tree // nil = the local file system
-	// KeepPages is how many bytes of decoded pages an open table keeps for look-ups: pages of which a scan
-	// wanted only a few rows. 0 = 256 MiB, less than 0 = none.
-	KeepPages int64
-}
 
 // Damaged says what happens to rows that cannot be read.
 type Damaged = scan.Damaged
@@ -97,23 +78,6 @@ type Table struct {
 	sources  []*source
 	findings []region.Finding
 	opened   OpenOptions
-}
-
-// source is one of a table's files.
-type source struct {
-	name   string
-	file   string // of the name, without a table's
-	stamp  string // of the file, when it was opened; "" = not known, or a directory
-	format *format.Format
-	target found // of which it was opened
-	reader format.Reader
-	meta   *store.Cache
-	data   *store.Few // where meta and scan read
-	scan   scan.Source
-
-	mu      sync.Mutex
-	checked time.Time     // when it was last found unchanged
-	pause   time.Duration // how long that is good for
 }
 
 // Schema is the table's schema.
@@ -309,9 +273,4 @@ func (t *Table) Close() error {
 		}
 	}
 	return first
-}
-
-func (s *source) close() error {
-	s.scan.Dicts.Close()
-	return errors.Join(s.reader.Close(), s.scan.Objects.Close(), s.meta.Close())
 }

@@ -82,7 +82,7 @@ stoa/format/ipc           : std arrow fault format pred region store vec wire fo
 stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/cells internal/enc/half internal/typewords github.com/klauspost/compress/...
 stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec internal/thrift internal/nest internal/dremel internal/enc/... format/ipc/flat github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
-stoa                      : std arrow fault format pred region store vec internal/scan internal/content internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text format/parquet
+stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region store vec internal/scan internal/content internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text format/parquet
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudubackup
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std

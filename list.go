@@ -3,12 +3,89 @@ package stoa
 import (
 	"context"
 	"errors"
+	"iter"
 	"path"
-
 	"stoa/fault"
 	"stoa/format"
 	"stoa/store"
 )
+
+// List gives what a place holds: tables, or the file itself. An error with an entry that has a Place is about
+// that file of a directory alone, which is left out of what Open makes of it, and the listing goes on.
+func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		targets, err := resolveAll(ctx, []string{uri}, o)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		for _, tg := range targets {
+			if !listTarget(ctx, tg, o, yield) {
+				return
+			}
+		}
+	}
+}
+
+// listTarget gives what a target holds, and the tables of other formats in it. It reports whether to go on.
+func listTarget(ctx context.Context, tg found, o OpenOptions, yield func(format.Entry, error) bool) bool {
+	for _, l := range tg.left {
+		if !yield(format.Entry{Place: l.name, Rows: -1, Bytes: -1}, l.err) {
+			return false
+		}
+	}
+	all := []found{tg}
+	for i := 0; i < len(all); i++ {
+		one, seen := all[i], newOpened(all[i].Tree)
+		holds, err := mayHold(ctx, one, o)
+		if err != nil {
+			return yield(format.Entry{Place: one.Name, Rows: -1, Bytes: -1}, err)
+		}
+		if holds {
+			one.Tree = seen
+		}
+		for e, err := range listOne(ctx, one, o) {
+			if err != nil && tg.set == "" && i == 0 {
+				e.Place = "" // of the place itself
+			}
+			if !yield(e, err) || err != nil && e.Place == "" {
+				return false
+			}
+		}
+		if !holds {
+			continue
+		}
+		more, left, err := others(ctx, seen, one.format, one.Name, o)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return false
+		}
+		for _, l := range left {
+			if !yield(format.Entry{Place: l.name, Rows: -1, Bytes: -1}, l.err) {
+				return false
+			}
+		}
+		all = append(all, more...)
+	}
+	return true
+}
+
+// listOne is what one target holds.
+func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		if tg.format.List == nil {
+			yield(format.Entry{Kind: tg.format.Title, Rows: -1, Bytes: -1, Place: tg.Name, Format: tg.format.Name}, nil)
+			return
+		}
+		tg.Opts = o.Opts
+		for e, err := range tg.format.List(ctx, tg.Target) {
+			e.Place, e.Format = tg.Name, tg.format.Name
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
 
 // others are the tables of other formats in a directory that a format took for its own because its tables lie
 // below it. o saw what was opened of these: a directory in which the format opened a file is the format's with

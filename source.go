@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"time"
-
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/scan"
+	"stoa/store"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
 )
 
 // run is scan.Run of the source, which must be the same at the end as when it was opened. What is damaged in a
@@ -59,4 +60,26 @@ func (s *source) unchanged(ctx context.Context) error {
 	s.checked = time.Now()
 	s.pause = max(time.Millisecond, 20*s.checked.Sub(began))
 	return nil
+}
+
+// source is one of a table's files.
+type source struct {
+	name   string
+	file   string // of the name, without a table's
+	stamp  string // of the file, when it was opened; "" = not known, or a directory
+	format *format.Format
+	target found // of which it was opened
+	reader format.Reader
+	meta   *store.Cache
+	data   *store.Few // where meta and scan read
+	scan   scan.Source
+
+	mu      sync.Mutex
+	checked time.Time     // when it was last found unchanged
+	pause   time.Duration // how long that is good for
+}
+
+func (s *source) close() error {
+	s.scan.Dicts.Close()
+	return errors.Join(s.reader.Close(), s.scan.Objects.Close(), s.meta.Close())
 }

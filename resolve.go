@@ -1,0 +1,342 @@
+package stoa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+	"strings"
+)
+
+// found is a target and the format that reads it.
+type found struct {
+	format.Target
+	format *format.Format
+	set    string    // the directory that is no format's own and in which it was found
+	dir    bool      // it is a directory in that
+	below  []string  // directories of files beside it, which are not read; of the first of a set
+	left   []leftOut // files beside it that are none of the table; of the first of a set
+}
+
+// leftOut is what a directory of files holds besides them, and why it is not read.
+type leftOut struct {
+	name  string
+	err   error
+	known *region.Finding // of what is no file, or should be one of a format by its name; else nil
+}
+
+// finding is how verify and the reading verbs tell it. What cannot be opened, or led to what is gone, may have
+// been part of the table.
+func (l *leftOut) finding() region.Finding {
+	if l.known != nil {
+		return *l.known
+	}
+	f := region.Finding{Code: "dir.left.out", Severity: region.Warning, At: fault.Span{Object: l.name},
+		Part: l.name, Rows: [2]int64{-1, -1}, Message: reasonOf(l.err)}
+	if !errors.Is(l.err, fault.Unsupported) {
+		f.Code, f.Severity, f.Lost = "file.unreadable", region.Error, -1
+	}
+	return f
+}
+
+// passed tells of the directories and files that are not read.
+func (f *found) passed() (out []region.Finding) {
+	for _, l := range f.left {
+		out = append(out, l.finding())
+	}
+	for _, name := range f.below {
+		out = append(out, region.Finding{Code: "dir.below", Severity: region.Warning, At: fault.Span{Object: name},
+			Part: name, Rows: [2]int64{-1, -1},
+			Message: fmt.Sprintf("the files beside it in %s are read, and what lies in this directory is not", f.set)})
+	}
+	return out
+}
+
+// cut is an error if a file of a directory could not be read so far that anybody knows whether it is one of the
+// table's.
+func cut(targets []found) error {
+	for _, tg := range targets {
+		for _, l := range tg.left {
+			if store.Failing(l.err) {
+				return l.err
+			}
+		}
+	}
+	return nil
+}
+
+// resolveAll finds the targets that the URIs name, and their formats.
+func resolveAll(ctx context.Context, uris []string, o OpenOptions) ([]found, error) {
+	var out []found
+	for _, uri := range uris {
+		some, err := resolveURI(ctx, uri, o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	if len(out) == 0 {
+		return nil, fault.Invalidf("nothing to open")
+	}
+	return out, nil
+}
+
+func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error) {
+	tree := o.tree()
+	name, table := uri, ""
+	info, err := tree.Stat(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if i := strings.LastIndexByte(uri, '#'); i >= 0 {
+			name, table = uri[:i], uri[i+1:]
+			info, err = tree.Stat(ctx, name)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) && isPattern(name) {
+		return resolveGlob(ctx, name, table, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	name = straight(tree, name)
+	tg := format.Target{Tree: tree, Name: name, Table: table}
+	f, err := Probe(ctx, tg, o)
+	if err == nil {
+		return []found{{Target: tg, format: f}}, nil
+	}
+	// what lies in it may be told even if not all can be looked at
+	if info.Dir && o.From == "" && (!store.Failing(err) || denied(err)) {
+		return resolveDir(ctx, tg, o)
+	}
+	return nil, err
+}
+
+// straight is name as the system means it, where .. follows a symbolic link.
+func straight(tree store.Tree, name string) string {
+	if local, ok := tree.(interface{ Straight(string) string }); ok {
+		return local.Straight(name)
+	}
+	return name
+}
+
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]found, error) {
+	names, err := glob(ctx, pattern, o.tree())
+	if err != nil {
+		return nil, err
+	}
+	var out []found
+	for _, uri := range names {
+		if table != "" {
+			uri += "#" + table
+		}
+		some, err := resolveURI(ctx, uri, o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// glob is what a pattern matches, one at least. Names that begin with a dot are matched by patterns that do, as
+// in a shell.
+func glob(ctx context.Context, pattern string, tree store.Tree) (names []string, err error) {
+	first := strings.IndexAny(pattern, "*?[")
+	k := strings.LastIndexByte(pattern[:first], '/') + 1
+	dir, rest := pattern[:k], pattern[k:]
+	// of which directory it is the one above differs from match to match
+	if slices.Contains(strings.Split(rest, "/"), "..") {
+		return nil, fault.Invalidf("%s: .. does not go behind a pattern", pattern)
+	}
+	if dir != "" {
+		dir = strings.TrimSuffix(straight(tree, dir), "/") + "/"
+	}
+	var walk func(dir string, parts []string) error
+	walk = func(dir string, parts []string) error {
+		for info, err := range tree.List(ctx, dir) {
+			if err != nil {
+				return err
+			}
+			base := path.Base(info.Name)
+			if base[0] == '.' && parts[0][0] != '.' {
+				continue
+			}
+			switch ok, err := path.Match(parts[0], base); {
+			case err != nil:
+				return fault.Invalidf("%s: %v", pattern, err)
+			case ok && len(parts) == 1:
+				names = append(names, info.Name)
+			case ok && info.Dir:
+				if err := walk(info.Name, parts[1:]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if dir != "/" {
+		dir = strings.TrimSuffix(dir, "/")
+	}
+	if err := walk(dir, strings.Split(path.Clean(rest), "/")); err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, &fs.PathError{Op: "open", Path: pattern, Err: errors.New("no file matches")}
+	}
+	return names, nil
+}
+
+// resolveDir takes the files of a directory that is no format's own, and the directories in it that are one's.
+// Names that begin with . or _ are passed over, as every system does that keeps tables in directories.
+func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, error) {
+	var out []found
+	var below []string
+	var left []leftOut
+	for info, err := range tg.Tree.List(ctx, tg.Name) {
+		if err != nil && info.Name == "" {
+			return nil, err
+		}
+		if passedOver(info.Name) {
+			continue
+		}
+		if err != nil {
+			left = append(left, leftOut{name: info.Name, err: err})
+			continue
+		}
+		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
+		f, err := Probe(ctx, in, o)
+		if err != nil && info.Dir && (!store.Failing(err) || denied(err)) {
+			if holdsFile(ctx, tg.Tree, info.Name, 0) {
+				below = append(below, info.Name)
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			l := leftOut{info.Name, err, misnamed(ctx, info.Name, o, err)}
+			if l.known != nil {
+				l.err = fault.Corruptf(l.known.At, "", "%s", l.known.Message)
+			}
+			left = append(left, l)
+			continue
+		}
+		out = append(out, found{Target: in, format: f, set: tg.Name, dir: info.Dir})
+	}
+	for odd := range store.OddOf(ctx, tg.Tree, tg.Name) {
+		if !passedOver(odd.Name) {
+			left = append(left, leftOut{odd.Name, OddError(odd, o), oddFinding(odd, o)})
+		}
+	}
+	if len(out) == 0 {
+		return nil, nothingIn(tg.Name, left)
+	}
+	out[0].below, out[0].left = below, left
+	return out, nil
+}
+
+// passedOver reports whether what has the name is no part of a directory of files.
+func passedOver(name string) bool {
+	base := path.Base(name)
+	return base[0] == '.' || base[0] == '_'
+}
+
+// nothingIn is the error of a directory of which nothing can be read: why its first file cannot, if there is one.
+func nothingIn(name string, left []leftOut) error {
+	for _, l := range left {
+		if !errors.Is(l.err, fault.Unsupported) {
+			return l.err
+		}
+	}
+	return fault.New(fault.Invalid, fault.Span{Object: name}, "", "the directory holds no files that stoa knows")
+}
+
+// holdsFile reports whether a file lies in or below a directory, but for those that begin with . or _. What
+// cannot be listed counts as one.
+func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) bool {
+	for info, err := range tree.List(ctx, name) {
+		if err != nil {
+			return true
+		}
+		base := path.Base(info.Name)
+		if base[0] == '.' || base[0] == '_' {
+			continue
+		}
+		if !info.Dir || depth > deepest || holdsFile(ctx, tree, info.Name, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// deepest is how far directories are followed.
+const deepest = 40
+
+// oddFinding tells what is no file. A link that leads nowhere, and by its name led to a file of a format, is a
+// file that is lost.
+func oddFinding(odd store.Odd, o OpenOptions) *region.Finding {
+	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: odd.Name},
+		Part: odd.Name, Rows: [2]int64{-1, -1}, Message: odd.What}
+	if by := byName(format.Target{Name: odd.Name}, o.formats()); odd.Link && by != nil {
+		f.Code, f.Severity, f.Lost = "file.unreadable", region.Error, -1
+		f.Message = fmt.Sprintf("by its name it is %s, but: %s", by.Name, odd.What)
+	}
+	return f
+}
+
+// OddError is why an entry of a directory is passed over: Corrupt if it is the place of a file that is lost.
+func OddError(odd store.Odd, o OpenOptions) error {
+	if f := oddFinding(odd, o); f.Severity == region.Error {
+		return fault.Corruptf(f.At, "", "%s", f.Message)
+	}
+	return &odd
+}
+
+// misnamed is a finding about a file that no format claims, and whose name ends as a format's files do: a disk
+// that came back with nothing, or with zeros, must not pass for something unknown. nil: the name says nothing.
+func misnamed(ctx context.Context, name string, o OpenOptions, err error) *region.Finding {
+	if o.From != "" || !errors.Is(err, fault.Unsupported) {
+		return nil
+	}
+	base := strings.ToLower(path.Base(name))
+	for _, f := range o.formats() {
+		for _, ext := range f.Extensions {
+			// text has no marks by which to know it
+			if !strings.HasSuffix(base, ext) || f.Describe == nil && !zeros(ctx, o.tree(), name) {
+				continue
+			}
+			return &region.Finding{Code: "file.unreadable", Severity: region.Error, At: fault.Span{Object: name},
+				Part: name, Rows: [2]int64{-1, -1}, Lost: -1,
+				Message: fmt.Sprintf("by its name it is %s, but: %s", f.Name, reasonOf(err))}
+		}
+	}
+	return nil
+}
+
+// zeros reports whether a file begins with zeros.
+func zeros(ctx context.Context, tree store.Tree, name string) bool {
+	src, err := tree.Open(ctx, name)
+	if err != nil {
+		return false
+	}
+	defer src.Close()
+	var head [512]byte
+	n, _ := src.ReadAt(ctx, head[:], 0)
+	return n > 0 && head == [512]byte{}
+}
+
+func reasonOf(err error) string {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return err.Error()
+}
