@@ -1,13 +1,16 @@
-# make test: everything that needs only Go and, for the race detector, a C compiler: all tests, with the whole corpus if
-# STOA_CORPUS names it; then the short ones of the rooms that have goroutines, or are used by several, with the race
-# detector, on the golden files. make lint, make fuzz: see below.
+# make test: what one runs between two edits: every package, format and law, in a short form, on the golden files.
+# make test-all, which CI does: all tests in full, with the whole corpus if STOA_CORPUS names it; then the short ones
+# of the rooms that have goroutines, or are used by several, with the race detector, which needs a C compiler.
 GO ?= go
 FUZZTIME ?= 1m
 RACE ?= . ./cmd/stoa ./internal/scan ./store ./vec ./format/cfile ./format/kudu ./format/redfile
 
-.PHONY: test fuzz lint soak attack release release-check vuln
+.PHONY: test test-all fuzz lint soak attack release release-check vuln
 
 test:
+	$(GO) test -short ./...
+
+test-all:
 	$(GO) test ./...
 	STOA_CORPUS= $(GO) test -race -short $(RACE)
 
