@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/ipc/flat"
+	"stoa/vec"
 )
 
 // feed hands checked messages to the library: it is its ipc.MessageReader.
@@ -124,8 +125,32 @@ func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 	return b, nil
 }
 
+// digitsFit says whether a decimal has more digits than its type, which the library does not look at.
+func digitsFit(d arrow.ArrayData) error {
+	for _, c := range d.Children() {
+		if err := digitsFit(c); err != nil {
+			return err
+		}
+	}
+	if dict, ok := d.Dictionary().(*array.Data); ok && dict != nil {
+		return digitsFit(dict)
+	}
+	if _, ok := d.DataType().(arrow.DecimalType); !ok {
+		return nil
+	}
+	a := array.MakeFromData(d)
+	defer a.Release()
+	if i := vec.OverlongIn(a); i >= 0 {
+		return fmt.Errorf("entry %d has more digits than %s", i, d.DataType())
+	}
+	return nil
+}
+
 // validate is the library's ValidateFull, which refuses null arrays in the form in which the library reads them.
 func validate(a arrow.Array) error {
+	if err := digitsFit(a.Data()); err != nil {
+		return err
+	}
 	if !hasNullType(a.DataType()) {
 		return array.ValidateFull(a)
 	}

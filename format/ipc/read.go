@@ -20,6 +20,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/ipc/flat"
+	"stoa/internal/arrowschema"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -136,7 +137,7 @@ func schemaOf(m *message) (*arrow.Schema, error) {
 	}
 	sc := d.lib.Schema()
 	d.release()
-	if err := checkTypes(sc.Fields()); err != nil {
+	if err := arrowschema.CheckTypes(sc.Fields()); err != nil {
 		return nil, &fault.Error{Class: fault.Corrupt, At: m.at, Path: "schema", Cause: err}
 	}
 	return sc, nil

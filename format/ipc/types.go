@@ -1,56 +1,6 @@
 package ipc
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/apache/arrow-go/v18/arrow"
-)
-
-// checkTypes looks at the parameters of types, which the library takes as they come and trips over later.
-func checkTypes(fields []arrow.Field) error {
-	for _, f := range fields {
-		if err := checkType(f.Type); err != nil {
-			return fmt.Errorf("field %q: %w", f.Name, err)
-		}
-	}
-	return nil
-}
-
-func checkType(t arrow.DataType) error {
-	bad := false
-	switch t := t.(type) {
-	case arrow.DecimalType:
-		p, s := t.GetPrecision(), t.GetScale()
-		bad = p < 1 || p > 76 || s > 76 || s < -76
-	case *arrow.FixedSizeBinaryType:
-		bad = t.ByteWidth < 0
-	case *arrow.FixedSizeListType:
-		bad = t.Len() < 0
-	case *arrow.Time32Type:
-		bad = t.Unit != arrow.Second && t.Unit != arrow.Millisecond
-	case *arrow.Time64Type:
-		bad = t.Unit != arrow.Microsecond && t.Unit != arrow.Nanosecond
-	case *arrow.TimestampType:
-		bad = t.Unit < arrow.Second || t.Unit > arrow.Nanosecond
-	case *arrow.DurationType:
-		bad = t.Unit < arrow.Second || t.Unit > arrow.Nanosecond
-	case *arrow.DictionaryType:
-		if err := checkType(t.IndexType); err != nil {
-			return err
-		}
-		return checkType(t.ValueType)
-	case arrow.ExtensionType:
-		return checkType(t.StorageType())
-	}
-	if bad {
-		return fmt.Errorf("type %s cannot be", t)
-	}
-	if n, ok := t.(arrow.NestedType); ok {
-		return checkTypes(n.Fields())
-	}
-	return nil
-}
+import "strings"
 
 // longInteger reports whether err is the library's of an integer longer than Arrow's, as Polars' Int128 is. It
 // has no other sign than the text. Lengths that no integer of anybody's has are damage.

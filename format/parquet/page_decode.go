@@ -38,13 +38,19 @@ type pageTask struct {
 // decode appends the entries of a page, or of a dictionary.
 func (d *pageTask) decode(b []byte, dst *vec.Vector, dict bool) error {
 	data, err := d.open(b, dict)
-	if err != nil {
+	before := dst.Len()
+	switch {
+	case err != nil:
 		return err
+	case dict:
+		err = d.dictionary(dst, data)
+	default:
+		err = d.entries(dst, data)
 	}
-	if dict {
-		return d.dictionary(dst, data)
+	if i := dst.Overlong(before); err == nil && i >= 0 {
+		err = fault.Rel(0, len(data), "values", "entry %d has more digits than %s", i-before, dst.Type)
 	}
-	return d.entries(dst, data)
+	return err
 }
 
 // open reads the header, verifies the checksum, decompresses, and parts the levels from the values, which it gives.

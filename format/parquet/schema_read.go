@@ -1,17 +1,15 @@
 package parquet
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"stoa/fault"
-	"stoa/format/ipc/flat"
+	"stoa/internal/arrowschema"
 )
 
 func decodeSchema(text string) (*arrow.Schema, error) {
@@ -19,15 +17,7 @@ func decodeSchema(text string) (*arrow.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flat.CheckSchema(b); err != nil {
-		return nil, err
-	}
-	r, err := ipc.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Release()
-	return r.Schema(), nil
+	return arrowschema.Decode(b)
 }
 
 // guard runs f and makes an error of a panic of a library's.

@@ -156,3 +156,23 @@ func (f *file) firstBlock(ctx context.Context) (*syncBlock, fault.Span) {
 	}
 	return s, at
 }
+
+// rowsIn is how many rows the row groups have that lie in an object, -1 if that is not known.
+func (f *file) rowsIn(ctx context.Context, object string) int64 {
+	total := int64(0)
+	for g := range f.meta.groups {
+		cols := f.meta.groups[g].columns
+		if len(cols) == 0 {
+			continue
+		}
+		if name, err := f.inside(cols[0].file); err != nil || name != object {
+			continue
+		}
+		rows, err := f.rowsOf(ctx, g)
+		if err != nil || rows < 0 {
+			return -1
+		}
+		total += rows
+	}
+	return total
+}

@@ -11,6 +11,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/codec"
+	"stoa/internal/enc/redlevels"
 	"stoa/internal/thrift"
 	"stoa/pred"
 	"stoa/store"
@@ -225,7 +226,7 @@ type opened struct {
 	at    fault.Span // where it lies, or where it was decompressed from
 	exact bool
 
-	defs   defReader
+	defs   redlevels.DefReader
 	levels int // bytes of all levels
 	before int // values of the entries before entry
 	all    int // of the page
@@ -247,9 +248,7 @@ func (c *chunk) take(page, entry int) *opened {
 func (c *chunk) leave(o *opened, own bool) {
 	if !own {
 		o.body = append(make([]byte, 0, len(o.body)+vec.Slack), o.body...)
-		if n := len(o.defs.src); n > 0 {
-			o.defs.src = o.body[o.levels-n : o.levels]
-		}
+		o.defs.Move(o.body[:o.levels])
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -468,7 +467,7 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	if l.maxRep > 0 {
 		rep = d.t.Scratch.Bytes(n)
 		var err error
-		if used, err = unpackRep(rep, d.body, skip, total, l.maxRep); err != nil {
+		if used, err = redlevels.UnpackRep(rep, d.body, skip, total, l.maxRep); err != nil {
 			return err
 		}
 	}
@@ -496,6 +495,10 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	if err := l.value.decode(dst, data, d.h.encoding, d.before, present, d.all, n, valid, d.t.Scratch); err != nil {
 		return place(err)
 	}
+	if i := dst.Overlong(dst.Len() - n); i >= 0 {
+		return place(fault.Rel(0, len(data), "values", "entry %d has more digits than %s", skip+i-(dst.Len()-n),
+			dst.Type))
+	}
 	if l.column.Has&format.Levels != 0 {
 		dd, rr := dst.ExtendLevels(n)
 		copy(dd, def)
@@ -511,22 +514,22 @@ func (d *decoding) definitions(def []byte, used, skip, total int) (present int, 
 	begun := d.entry > 0
 	if !begun {
 		var k int
-		if d.defs, k, err = newDefReader(d.body[used:], d.l.maxDef); err != nil {
+		if d.defs, k, err = redlevels.NewDefReader(d.body[used:], d.l.maxDef); err != nil {
 			return 0, err
 		}
 		d.levels = used + k
-		if d.before, err = d.defs.skip(skip); err != nil {
+		if d.before, err = d.defs.Skip(skip); err != nil {
 			return 0, err
 		}
 	}
-	if present, err = d.defs.read(def); err != nil || begun {
+	if present, err = d.defs.Read(def); err != nil || begun {
 		return present, err
 	}
 	behind := d.defs // a copy: the next part goes on
-	d.all, err = behind.skip(total - skip - len(def))
+	d.all, err = behind.Skip(total - skip - len(def))
 	d.all += d.before + present
 	if err == nil {
-		err = behind.end()
+		err = behind.End()
 	}
 	return present, err
 }

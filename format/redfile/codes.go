@@ -76,6 +76,10 @@ var Codes = []region.CodeDoc{
 	{Code: "redfile.rows.lost", Severity: region.Error, Help: "Recover found a row group of which columns are " +
 		"missing, as when the file was cut within it. Those that are whole are read, with null in place of the " +
 		"others' cells if lost cells are to be null; where nothing says how many rows it has, it is given up."},
+	{Code: "redfile.schema.damaged", Severity: region.Error, Help: "The Arrow schema that the file keeps cannot " +
+		"be read, does not have the file's columns, or is not the one that its checksum is of. Types would be " +
+		"others, and with them every value. Recover takes the copy in the first sync block, or, where there is " +
+		"none, the file's own types."},
 	{Code: "redfile.schema.guessed", Severity: region.Note, Help: "The file does not say its schema " +
 		"(generations A and B): which groups may be null or repeat was inferred from the paths and greatest " +
 		"levels of the columns, and from what their entries have. The message says whether other schemas would " +

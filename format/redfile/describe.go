@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/enc/redlevels"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/wire"
@@ -261,14 +262,14 @@ func (d *describer) body(x extent, off int64, h *pageHeader) error {
 	}
 	l := &d.f.leaves[x.col]
 	if l.maxRep > 0 {
-		n, err := unpackRep(nil, raw, 0, int(h.values), l.maxRep)
+		n, err := redlevels.UnpackRep(nil, raw, 0, int(h.values), l.maxRep)
 		if err != nil {
 			return fault.Locate(err, at, exact, "body")
 		}
 		c.Bytes("repetition_levels", n)
 	}
 	if l.maxDef > 0 {
-		_, n, err := newDefReader(c.Rest(), l.maxDef)
+		_, n, err := redlevels.NewDefReader(c.Rest(), l.maxDef)
 		if err != nil {
 			return fault.Locate(err, at, exact, "body")
 		}

@@ -27,7 +27,7 @@
 //   - The number at the end is a length, as every program wrote it; if that does not fit, it is read as the document words it,
 //     as an offset from the end [TestGenerations].
 //   - Compact protocol; the binary one is read, too, structure by structure [TestGenerations].
-//   - Levels are in the bytes of redelm, in all generations [TestRealLevels]: see levels.go.
+//   - Levels are in the bytes of redelm, in all generations [TestRealLevels]: see internal/enc/redlevels.
 //   - num_values counts nulls and empty lists. Sizes are without the header.
 //   - crc is the CRC-32 of gzip over the stored body; 0 means none. meta_data_crc is the same over the metadata without that field,
 //     and is written in generation E, too, whose readers pass an unknown field over [TestChecksums].

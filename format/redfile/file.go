@@ -43,9 +43,12 @@ type file struct {
 	metaAt  fault.Span
 	literal bool // the number at the end is the offset from the end, as the document has it, and not the length
 
-	tree0   *node // the schema as the file has it
-	schema  *arrow.Schema
-	leaves  []leaf
+	tree0      *node // the schema as the file has it
+	schema     *arrow.Schema
+	leaves     []leaf
+	recovering bool  // an Arrow schema that is damaged is done without
+	damaged    error // recovering: what is wrong with the Arrow schema
+
 	guessed string // generation A or B without an Arrow schema: how sure its schema is, in a sentence
 
 	missing  []region.Finding // told by lookAround
@@ -228,11 +231,18 @@ func (f *file) learn(ctx context.Context) error {
 		return fault.Corruptf(f.metaAt, rowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves",
 			len(f.meta.groups[0].columns), len(stored))
 	}
-	switch {
-	case f.tree0 == nil && f.opts.schema != "":
+	if f.tree0 == nil && f.opts.schema != "" {
 		return f.toldSchema(ctx, stored)
-	case f.takeArrow(stored):
-		return nil
+	}
+	taken, err := f.takeArrow(stored)
+	if err != nil && f.recovering {
+		f.meta.pairs = slices.DeleteFunc(slices.Clone(f.meta.pairs),
+			func(kv keyValue) bool { return kv.key == schemaKey || kv.key == sumKey })
+		taken, err, f.damaged = f.takeCopy(ctx, stored), nil, err
+	}
+	switch {
+	case err != nil || taken:
+		return err
 	case f.tree0 == nil:
 		return f.infer(ctx, stored)
 	}
@@ -260,47 +270,6 @@ func (f *file) affordable() error {
 			"a text of %d bytes is more than opening a file may take memory for", text)
 	}
 	return nil
-}
-
-// arrowTree is the schema, in RedFile's words, that the writer kept in Arrow's; nil if there is none.
-func (m *fileMeta) arrowTree() *node {
-	i := slices.IndexFunc(m.pairs, func(kv keyValue) bool { return kv.key == schemaKey })
-	if i < 0 {
-		return nil
-	}
-	sc, err := schemaOfText(m.pairs[i].value)
-	if err != nil {
-		return nil
-	}
-	t, err := treeOf(sc)
-	if err != nil {
-		return nil
-	}
-	return t
-}
-
-// takeArrow takes the Arrow schema that the writer kept, if there is one and it fits the leaves.
-func (f *file) takeArrow(stored []leaf) bool {
-	i := slices.IndexFunc(f.meta.pairs, func(kv keyValue) bool { return kv.key == schemaKey })
-	if i < 0 {
-		return false
-	}
-	sc, err := schemaOfText(f.meta.pairs[i].value)
-	if err != nil {
-		return false
-	}
-	ls, err := arrowLeaves(sc)
-	if err != nil || len(ls) != len(stored) && len(stored) > 0 {
-		return false
-	}
-	for i := range stored {
-		if ls[i].typ != stored[i].typ || ls[i].maxDef != stored[i].maxDef || ls[i].maxRep != stored[i].maxRep {
-			return false
-		}
-		ls[i].path = stored[i].path
-	}
-	f.schema, f.leaves = sc, ls
-	return true
 }
 
 // makeArrow makes an Arrow schema of RedFile's own.

@@ -19,6 +19,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/codec"
+	"stoa/internal/enc/redlevels"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
@@ -357,76 +358,17 @@ func TestGroupVarInt64(t *testing.T) {
 	}
 }
 
-// TestLevels: there and back, and the levels of the real files byte for byte (see TestRealLevels).
-func TestLevels(t *testing.T) {
+// TestValidity holds the bitmap of the entries that are there against their levels.
+func TestValidity(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for range 2000 {
+	for range 500 {
 		max := uint8(1 + r.IntN(9))
-		levels := make([]byte, r.IntN(300))
-		v := byte(0)
+		levels := make([]byte, r.IntN(100))
 		for i := range levels {
-			if r.IntN(4) == 0 {
-				v = byte(r.IntN(int(max) + 1))
-			}
-			levels[i] = v
+			levels[i] = byte(r.IntN(int(max) + 1))
 		}
-		got := make([]byte, len(levels))
-		b := packDef(nil, levels, max)
-		d, used, err := newDefReader(b, max)
-		if err == nil {
-			_, err = d.read(got)
-		}
-		if err != nil || used != len(b) || !slices.Equal(got, levels) {
-			t.Fatalf("definition levels %v: %v %v", levels, got, err)
-		}
-		checkSlowLevels(t, b, max, got)
-		b = packRep(nil, levels, max)
-		if used, err := unpackRep(got, b, 0, len(levels), max); err != nil || used != len(b) ||
-			!slices.Equal(got, levels) {
-			t.Fatalf("repetition levels %v: %v %v", levels, got, err)
-		}
-		if k := len(levels) / 3; k > 0 {
-			if _, err := unpackRep(got[:k], b, k, len(levels), max); err != nil ||
-				!slices.Equal(got[:k], levels[k:2*k]) {
-				t.Fatalf("part of repetition levels: %v", err)
-			}
-		}
-	}
-}
-
-// checkSlowLevels holds the fast ways through definition levels against the plain one.
-func checkSlowLevels(t *testing.T, b []byte, max uint8, got []byte) {
-	t.Helper()
-	slow, _, err := newDefReader(b, max)
-	if err != nil {
-		return
-	}
-	fast, passed := slow, slow
-	there, err := fast.read(got)
-	skipped, err2 := passed.skip(len(got))
-	present := 0
-	for i := range got {
-		if slow.run == 0 {
-			slow.slowly()
-		}
-		if slow.fail != "" {
-			break
-		}
-		if slow.run--; slow.val == max {
-			present++
-		}
-		if err == nil && got[i] != slow.val {
-			t.Fatalf("level %d of % x: %d, and slowly %d", i, b, got[i], slow.val)
-		}
-	}
-	if failed := slow.fail != ""; (err != nil) != failed || (err2 != nil) != failed || !failed &&
-		(there != present || skipped != present) {
-		t.Fatalf("% x: %v, %v and slowly %q; %d, %d and slowly %d there", b, err, err2, slow.fail, there, skipped,
-			present)
-	}
-	if err == nil {
-		bits := validity(got, max, new(vec.Arena))
-		for i, v := range got {
+		bits := validity(levels, max, new(vec.Arena))
+		for i, v := range levels {
 			if bits[i/8]>>(i%8)&1 == 1 != (v == max) {
 				t.Fatalf("bit %d of % x, the level is %d of %d", i, bits, v, max)
 			}
@@ -462,24 +404,9 @@ func FuzzUsualHeader(f *testing.F) {
 	})
 }
 
-func FuzzLevels(f *testing.F) {
-	f.Add(packDef(nil, []byte{0, 1, 1, 1, 1, 1, 1, 1, 2}, 2), uint8(2), uint16(9))
-	f.Fuzz(func(t *testing.T, b []byte, max uint8, n uint16) {
-		max = max%64 + 1
-		got := make([]byte, n)
-		if d, _, err := newDefReader(b, max); err == nil {
-			if _, err := d.read(got); err == nil {
-				for _, v := range got {
-					if v > max {
-						t.Fatal("a level above the greatest")
-					}
-				}
-			}
-		}
-		checkSlowLevels(t, b, max, got)
-		unpackRep(got, b, 0, int(n), max)
-		decodeGroups64(make([]uint64, n%100), b)
-	})
+func FuzzGroups64(f *testing.F) {
+	f.Add(appendGroups64(nil, []uint64{1, 2, 1 << 40}), uint16(3))
+	f.Fuzz(func(t *testing.T, b []byte, n uint16) { decodeGroups64(make([]uint64, n%100), b) })
 }
 
 // TestSplit: files of metadata whose chunks are in other files.
@@ -578,21 +505,21 @@ func TestRealLevels(t *testing.T) {
 					var again []byte
 					if l.maxRep > 0 {
 						rep := make([]byte, n)
-						if _, err := unpackRep(rep, body, 0, n, l.maxRep); err != nil {
+						if _, err := redlevels.UnpackRep(rep, body, 0, n, l.maxRep); err != nil {
 							t.Fatal(err)
 						}
-						again = packRep(again, rep, l.maxRep)
+						again = redlevels.PackRep(again, rep, l.maxRep)
 					}
 					if l.maxDef > 0 {
 						def := make([]byte, n)
-						r, _, err := newDefReader(body[len(again):], l.maxDef)
+						r, _, err := redlevels.NewDefReader(body[len(again):], l.maxDef)
 						if err != nil {
 							t.Fatal(err)
 						}
-						if _, err := r.read(def); err != nil {
+						if _, err := r.Read(def); err != nil {
 							t.Fatal(err)
 						}
-						again = packDef(again, def, l.maxDef)
+						again = redlevels.PackDef(again, def, l.maxDef)
 					}
 					if string(again) != string(body[:len(again)]) {
 						t.Fatalf("%s, row group %d, column %d, page %d:\n%x\n%x", name, g, col, i, again,

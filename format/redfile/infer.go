@@ -8,6 +8,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/enc/redlevels"
 	"stoa/internal/nest"
 	"stoa/vec"
 )
@@ -113,9 +114,9 @@ func (f *file) toldSchema(ctx context.Context, stored []leaf) error {
 			"or greatest levels are others", name, f.at.Object)
 	}
 	f.meta.pairs = append(slices.DeleteFunc(slices.Clone(f.meta.pairs),
-		func(kv keyValue) bool { return kv.key == schemaKey }), m.pairs...)
-	if f.takeArrow(stored) {
-		return nil
+		func(kv keyValue) bool { return kv.key == schemaKey || kv.key == sumKey }), m.pairs...)
+	if taken, err := f.takeArrow(stored); taken || err != nil {
+		return err
 	}
 	f.tree0 = tree
 	return f.makeArrow(stored)
@@ -177,7 +178,7 @@ func (l *looker) page(ctx context.Context, t *pageTable, col, i int) error {
 		return fault.Corruptf(at, "repetition_levels", "%d of them in %d bytes", n, len(d.body))
 	}
 	def, rep := l.arena.Bytes(n), l.arena.Bytes(n)
-	used, err := unpackRep(rep, d.body, 0, n, d.l.maxRep)
+	used, err := redlevels.UnpackRep(rep, d.body, 0, n, d.l.maxRep)
 	if err == nil {
 		_, err = d.definitions(def, used, 0, n)
 	}

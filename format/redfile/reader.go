@@ -196,7 +196,7 @@ func (f *file) Meta() []format.KeyValue {
 			Value: "inferred from the paths and levels of the columns: " + f.guessed})
 	}
 	for _, kv := range m.pairs {
-		if kv.key != schemaKey {
+		if kv.key != schemaKey && kv.key != sumKey {
 			out = append(out, format.KeyValue{Key: "metadata " + kv.key, Value: kv.value})
 		}
 	}

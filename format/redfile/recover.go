@@ -40,10 +40,11 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	}
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f := newFile(tg.Tree, src, at, o, opts)
-	f.stamp = stampOf(ctx, tg)
+	f.stamp, f.recovering = stampOf(ctx, tg), true
 	r := &rescue{ctx: ctx, f: f, part: tg.Name}
 	err = f.open(ctx, nil)
 	opened := err == nil
+	r.schema(f)
 	if opened && r.foreign() {
 		err = fault.Corruptf(f.metaAt, "file_metadata.row_groups",
 			"most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
@@ -102,7 +103,9 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	}
 	out, rerr := r.run(o, opts)
 	if opened && (rerr != nil || out == nil || len(out.meta.groups) == 0) { // it was damage after all
-		return f, nil, nil
+		r.findings = nil
+		r.schema(f)
+		return f, r.findings, nil
 	}
 	if rerr != nil {
 		src.Close()
@@ -141,6 +144,7 @@ func (r *rescue) disagree(o format.OpenOptions, opts readOptions, odd error) (fo
 	f.meta.rows = -1 // its row groups are believed, each by itself
 	if have := f.known(r.ctx); err != nil || out == nil || out.known(r.ctx) <= have {
 		out, r.findings = f, nil
+		r.schema(f)
 		f.lookAround(r.ctx)
 	}
 	r.blame("redfile.rows", odd)
@@ -241,7 +245,7 @@ func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
 		return nil, nil
 	}
 	f := newFile(r.f.tree, r.f.src, r.f.at, o, opts)
-	f.stamp = r.f.stamp
+	f.stamp, f.recovering = r.f.stamp, true
 	f.meta = fileMeta{gen: GenA, version: 1, cols: -1}
 	if r.known != nil {
 		f.meta = r.known.finished()
@@ -255,6 +259,7 @@ func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
 	if err := f.learn(r.ctx); err != nil {
 		return f, err
 	}
+	r.schema(f)
 	return f, r.count(f)
 }
 
@@ -628,31 +633,6 @@ func count(cols []columnChunk) (n int) {
 		}
 	}
 	return n
-}
-
-// pathList is the paths of columns in order. Several may have the same one.
-type pathList struct {
-	n  int
-	at map[string][]int // places of each path, ascending
-}
-
-func pathKey(p []string) string { return strings.Join(p, "\x00") }
-
-func (l *pathList) add(p []string) {
-	if l.at == nil {
-		l.at = map[string][]int{}
-	}
-	l.at[pathKey(p)] = append(l.at[pathKey(p)], l.n)
-	l.n++
-}
-
-// find is the first place of p from there on, -1 if there is none.
-func (l *pathList) find(p []string, from int) int {
-	places := l.at[pathKey(p)]
-	if i, _ := slices.BinarySearch(places, from); i < len(places) {
-		return places[i]
-	}
-	return -1
 }
 
 // paths are those of the columns in their order: as the schema says, or, which is not sure, as they come.

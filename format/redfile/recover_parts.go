@@ -20,7 +20,7 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 		return nil, err
 	}
 	out := newFile(r.f.tree, r.f.src, r.f.at, o, opts)
-	out.stamp, out.gathered = r.f.stamp, true
+	out.stamp, out.gathered, out.recovering = r.f.stamp, true, true
 	begun := map[string]string{} // parts by what their sync block says
 	for _, name := range names {
 		tg := r.beside(name)

@@ -10,6 +10,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/typewords"
+	"stoa/region"
 )
 
 // told takes the schema that option schema names, if the file has lost its own, and holds the chunks that were
@@ -59,7 +60,7 @@ func (f *file) schemaFrom(ctx context.Context, name string, o format.OpenOptions
 		defer other.Close()
 		if m := other.meta; m.gen == GenE && len(m.schema) > 0 {
 			m.groups, m.pairs = nil, slices.DeleteFunc(slices.Clone(m.pairs),
-				func(kv keyValue) bool { return kv.key != schemaKey })
+				func(kv keyValue) bool { return kv.key != schemaKey && kv.key != sumKey })
 			return &m, nil
 		}
 		sc = other.schema
@@ -129,4 +130,37 @@ func (f *file) calledByChunks(ctx context.Context, col int) (path []string, ok b
 		path = m.path
 	}
 	return path, path != nil
+}
+
+// schema tells that the Arrow schema of a file that was opened is damaged.
+func (r *rescue) schema(f *file) {
+	told := func(g region.Finding) bool { return g.Code == "redfile.schema.damaged" }
+	if f.damaged != nil && !slices.ContainsFunc(r.findings, told) {
+		r.blame("redfile.schema.damaged", f.damaged)
+	}
+}
+
+// pathList is the paths of columns in order. Several may have the same one.
+type pathList struct {
+	n  int
+	at map[string][]int // places of each path, ascending
+}
+
+func pathKey(p []string) string { return strings.Join(p, "\x00") }
+
+func (l *pathList) add(p []string) {
+	if l.at == nil {
+		l.at = map[string][]int{}
+	}
+	l.at[pathKey(p)] = append(l.at[pathKey(p)], l.n)
+	l.n++
+}
+
+// find is the first place of p from there on, -1 if there is none.
+func (l *pathList) find(p []string, from int) int {
+	places := l.at[pathKey(p)]
+	if i, _ := slices.BinarySearch(places, from); i < len(places) {
+		return places[i]
+	}
+	return -1
 }

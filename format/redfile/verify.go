@@ -197,26 +197,6 @@ func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	v.f = whole
 }
 
-// rowsIn is how many rows the row groups have that lie in an object, -1 if that is not known.
-func (f *file) rowsIn(ctx context.Context, object string) int64 {
-	total := int64(0)
-	for g := range f.meta.groups {
-		cols := f.meta.groups[g].columns
-		if len(cols) == 0 {
-			continue
-		}
-		if name, err := f.inside(cols[0].file); err != nil || name != object {
-			continue
-		}
-		rows, err := f.rowsOf(ctx, g)
-		if err != nil || rows < 0 {
-			return -1
-		}
-		total += rows
-	}
-	return total
-}
-
 // open tells why the file cannot be opened.
 func (v *verifier) open(err error) {
 	code := "redfile.footer.damaged"
@@ -229,6 +209,8 @@ func (v *verifier) open(err error) {
 		if errors.As(err, &e) && e.At.Off > 0 {
 			code = "redfile.footer.damaged"
 		}
+	case strings.HasSuffix(p, schemaKey):
+		code = "redfile.schema.damaged"
 	case strings.HasPrefix(p, "row_groups") && strings.Contains(p, "column_metadata"):
 		code = "redfile.column.damaged"
 	}

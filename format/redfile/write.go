@@ -159,7 +159,7 @@ func (w *writer) pairs() error {
 		if err != nil {
 			return err
 		}
-		w.meta.pairs = append(w.meta.pairs, keyValue{schemaKey, text})
+		w.meta.pairs = append(w.meta.pairs, keyValue{schemaKey, text}, keyValue{sumKey, sumOf(text)})
 	}
 	if w.opts.sync > 0 {
 		if _, err := io.ReadFull(random, w.marker[:]); err != nil {

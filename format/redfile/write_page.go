@@ -14,6 +14,7 @@ import (
 	"stoa/fault"
 	"stoa/internal/codec"
 	"stoa/internal/enc/groupvarint"
+	"stoa/internal/enc/redlevels"
 	"stoa/internal/nest"
 	"stoa/internal/thrift"
 )
@@ -244,10 +245,10 @@ func (c *columnWriter) cut() error {
 	}
 	c.body = c.body[:0]
 	if c.l.maxRep > 0 {
-		c.body = packRep(c.body, c.rep, c.l.maxRep)
+		c.body = redlevels.PackRep(c.body, c.rep, c.l.maxRep)
 	}
 	if c.l.maxDef > 0 {
-		c.body = packDef(c.body, c.def, c.l.maxDef)
+		c.body = redlevels.PackDef(c.body, c.def, c.l.maxDef)
 	}
 	switch {
 	case c.l.typ == Boolean:

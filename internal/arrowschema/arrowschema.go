@@ -41,5 +41,8 @@ func Decode(b []byte) (sc *arrow.Schema, err error) {
 		return nil, flat.Reason(err)
 	}
 	defer r.Release()
+	if err := CheckTypes(r.Schema().Fields()); err != nil {
+		return nil, err
+	}
 	return r.Schema(), nil
 }

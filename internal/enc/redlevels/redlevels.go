@@ -1,13 +1,5 @@
-package redfile
-
-import (
-	"encoding/binary"
-	"math/bits"
-
-	"stoa/fault"
-)
-
-// Levels are stored as redelm wrote them in February 2013, the only program that wrote RED1:
+// Package redlevels packs and unpacks the levels of RedFile's pages, as redelm wrote them in February 2013, the
+// only program that wrote RED1:
 //
 //	repetition levels   w bits each, the most significant first, bytes filled from the top; no length in front
 //	definition levels   u32 big-endian: bytes that follow; then bits, the least significant of a byte first:
@@ -16,10 +8,18 @@ import (
 //
 // w is the length of the maximum in bits; if that is 0 nothing is stored. A run is written from (w+9)/(w+1) equal
 // values on: from there it is shorter.
+package redlevels
 
-// unpackRep decodes len(dst) repetition levels behind the first skip ones and tells how many bytes all n of the
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"stoa/fault"
+)
+
+// UnpackRep decodes len(dst) repetition levels behind the first skip ones and tells how many bytes all n of the
 // page take.
-func unpackRep(dst []byte, src []byte, skip, n int, max uint8) (used int, err error) {
+func UnpackRep(dst []byte, src []byte, skip, n int, max uint8) (used int, err error) {
 	w := bits.Len8(max)
 	used64 := (int64(n)*int64(w) + 7) / 8
 	if used64 > int64(len(src)) {
@@ -48,8 +48,8 @@ func unpackRep(dst []byte, src []byte, skip, n int, max uint8) (used int, err er
 	return int(used64), nil
 }
 
-// packRep appends repetition levels.
-func packRep(dst []byte, levels []byte, max uint8) []byte {
+// PackRep appends repetition levels.
+func PackRep(dst []byte, levels []byte, max uint8) []byte {
 	w := bits.Len8(max)
 	var acc uint32
 	have := 0
@@ -65,8 +65,8 @@ func packRep(dst []byte, levels []byte, max uint8) []byte {
 	return dst
 }
 
-// defReader gives definition levels in order.
-type defReader struct {
+// DefReader gives definition levels in order. A copy of one goes on by itself.
+type DefReader struct {
 	src  []byte // the bits
 	bit  int
 	w    int
@@ -76,8 +76,8 @@ type defReader struct {
 	fail string
 }
 
-// newDefReader stands before the first level; used is how many bytes of src the levels take.
-func newDefReader(src []byte, max uint8) (r defReader, used int, err error) {
+// NewDefReader stands before the first level; used is how many bytes of src the levels take.
+func NewDefReader(src []byte, max uint8) (r DefReader, used int, err error) {
 	if len(src) < 4 {
 		return r, 0, fault.Rel(0, len(src), "definition_levels.length", "4 bytes are needed, %d are left", len(src))
 	}
@@ -85,11 +85,18 @@ func newDefReader(src []byte, max uint8) (r defReader, used int, err error) {
 	if n > int64(len(src)-4) {
 		return r, 0, fault.Rel(0, 4, "definition_levels.length", "%d bytes, but only %d are left", n, len(src)-4)
 	}
-	return defReader{src: src[4 : 4+n], w: bits.Len8(max), max: max}, int(4 + n), nil
+	return DefReader{src: src[4 : 4+n], w: bits.Len8(max), max: max}, int(4 + n), nil
+}
+
+// Move has r go on in a copy of the bytes that it reads, which stands at the end of b.
+func (r *DefReader) Move(b []byte) {
+	if n := len(r.src); n > 0 {
+		r.src = b[len(b)-n:]
+	}
 }
 
 // take gives k ≤ 8 bits.
-func (r *defReader) take(k int) byte {
+func (r *DefReader) take(k int) byte {
 	i := r.bit >> 3
 	if r.bit+k > 8*len(r.src) {
 		r.fail = "the bits end"
@@ -106,7 +113,7 @@ func (r *defReader) take(k int) byte {
 }
 
 // next begins the next run or single value.
-func (r *defReader) next() {
+func (r *DefReader) next() {
 	if i := r.bit >> 3; i+8 <= len(r.src) {
 		word := binary.LittleEndian.Uint64(r.src[i:]) >> (r.bit & 7) // 57 bits of it
 		val := byte(word>>1) & byte(1<<r.w-1)
@@ -125,7 +132,7 @@ func (r *defReader) next() {
 }
 
 // slowly is next for whatever is long, wrong or near the end.
-func (r *defReader) slowly() {
+func (r *DefReader) slowly() {
 	isRun := r.take(1) == 1
 	r.val, r.run = r.take(r.w), 1
 	if r.val > r.max && r.fail == "" {
@@ -150,8 +157,8 @@ func (r *defReader) slowly() {
 	}
 }
 
-// end refuses levels behind the last one.
-func (r *defReader) end() error {
+// End refuses levels behind the last one.
+func (r *DefReader) End() error {
 	if left := 8*len(r.src) - r.bit; r.run > 0 || left >= 8 {
 		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d more of a run, and %d bits, behind the last one",
 			r.run, left)
@@ -159,8 +166,8 @@ func (r *defReader) end() error {
 	return nil
 }
 
-// read fills dst and tells how many levels are the greatest.
-func (r *defReader) read(dst []byte) (present int, err error) {
+// Read fills dst and tells how many levels are the greatest.
+func (r *DefReader) Read(dst []byte) (present int, err error) {
 	for i := 0; i < len(dst); {
 		if r.run == 0 {
 			if n, there := r.singles(dst[i:]); n > 0 {
@@ -185,7 +192,7 @@ func (r *defReader) read(dst []byte) (present int, err error) {
 }
 
 // singles reads the single values that come next, as far as they lie well within the bits.
-func (r *defReader) singles(dst []byte) (n, present int) {
+func (r *DefReader) singles(dst []byte) (n, present int) {
 	step, mask := 1+r.w, byte(1<<r.w-1)
 	for n < len(dst) && r.bit>>3+8 <= len(r.src) {
 		word := binary.LittleEndian.Uint64(r.src[r.bit>>3:]) >> (r.bit & 7)
@@ -206,8 +213,8 @@ func (r *defReader) singles(dst []byte) (n, present int) {
 	return n, present
 }
 
-// skip passes over n levels and tells how many of them are the greatest.
-func (r *defReader) skip(n int) (present int, err error) {
+// Skip passes over n levels and tells how many of them are the greatest.
+func (r *DefReader) Skip(n int) (present int, err error) {
 	for n > 0 {
 		if r.run == 0 {
 			if r.next(); r.fail != "" {
@@ -239,8 +246,8 @@ func (w *bitWriter) put(v uint64, k int) {
 	}
 }
 
-// packDef appends definition levels with their length in front.
-func packDef(dst []byte, levels []byte, max uint8) []byte {
+// PackDef appends definition levels with their length in front.
+func PackDef(dst []byte, levels []byte, max uint8) []byte {
 	width := bits.Len8(max)
 	least := (width + 9) / (width + 1)
 	at := len(dst)

@@ -1,0 +1,57 @@
+package arrowschema
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// digits is how many a decimal type has at most.
+var digits = map[arrow.Type]int32{arrow.DECIMAL32: 9, arrow.DECIMAL64: 18, arrow.DECIMAL128: 38, arrow.DECIMAL256: 76}
+
+// CheckTypes looks at the parameters of types, which the library takes as they come and trips over later.
+func CheckTypes(fields []arrow.Field) error {
+	for _, f := range fields {
+		if err := checkType(f.Type); err != nil {
+			return fmt.Errorf("field %q: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+func checkType(t arrow.DataType) error {
+	bad := false
+	switch t := t.(type) {
+	case arrow.DecimalType:
+		// a scale may be more than the precision, but the library has no powers of ten beyond the type's digits
+		most := digits[t.ID()]
+		p, s := t.GetPrecision(), t.GetScale()
+		bad = p < 1 || p > most || s > most || s < -most
+	case *arrow.FixedSizeBinaryType:
+		bad = t.ByteWidth < 0
+	case *arrow.FixedSizeListType:
+		bad = t.Len() < 0
+	case *arrow.Time32Type:
+		bad = t.Unit != arrow.Second && t.Unit != arrow.Millisecond
+	case *arrow.Time64Type:
+		bad = t.Unit != arrow.Microsecond && t.Unit != arrow.Nanosecond
+	case *arrow.TimestampType:
+		bad = t.Unit < arrow.Second || t.Unit > arrow.Nanosecond
+	case *arrow.DurationType:
+		bad = t.Unit < arrow.Second || t.Unit > arrow.Nanosecond
+	case *arrow.DictionaryType:
+		if err := checkType(t.IndexType); err != nil {
+			return err
+		}
+		return checkType(t.ValueType)
+	case arrow.ExtensionType:
+		return checkType(t.StorageType())
+	}
+	if bad {
+		return fmt.Errorf("type %s cannot be", t)
+	}
+	if n, ok := t.(arrow.NestedType); ok {
+		return CheckTypes(n.Fields())
+	}
+	return nil
+}
