@@ -50,6 +50,7 @@ stoa/internal/cells       : std arrow fault internal/civil internal/enc/half
 stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
+stoa/internal/check     : std fault region
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/nest        : std arrow fault format vec
 stoa/internal/dremel      : std arrow fault vec internal/enc/...

@@ -1,0 +1,144 @@
+// Package check is what all verifiers share: findings are reported with the severity of their code and in the scope
+// of a part and a column, errors become findings, and findings of one cause make one incident. A format gives rules
+// (what contradicts what), not loops.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/region"
+)
+
+// Codes are the kinds of findings of a format.
+type Codes []region.CodeDoc
+
+// Severity is that of a code; Error if the code is not known.
+func (c Codes) Severity(code string) region.Severity {
+	if k := slices.IndexFunc(c, func(d region.CodeDoc) bool { return d.Code == code }); k >= 0 {
+		return c[k].Severity
+	}
+	return region.Error
+}
+
+// Reporter gives a verifier's findings on, until nobody wants more. It is used by one goroutine.
+type Reporter struct {
+	Part, Column string     // of the findings that come next
+	Whole        fault.Span // the file: places are cut to it, and errors without a place get it; zero = not known
+
+	// Read is the code of errors that are about no byte of the file, Unsupported that of what is not known here.
+	Read, Unsupported string
+	// CodeOf refines the code of an error by where and what it is; nil = no need.
+	CodeOf func(code string, e *fault.Error) string
+
+	ctx     context.Context
+	codes   Codes
+	yield   func(region.Finding) bool
+	said    map[string]bool
+	stopped bool
+}
+
+// New makes a Reporter for a part whose findings have the given codes.
+func New(ctx context.Context, part string, codes Codes, yield func(region.Finding) bool) *Reporter {
+	return &Reporter{Part: part, ctx: ctx, codes: codes, yield: yield, said: map[string]bool{}}
+}
+
+// Collect makes a Reporter that appends to findings.
+func Collect(ctx context.Context, part string, codes Codes, findings *[]region.Finding) *Reporter {
+	return New(ctx, part, codes, func(f region.Finding) bool { *findings = append(*findings, f); return true })
+}
+
+// Stopped reports that nobody wants more, or the context ended: loops end.
+func (r *Reporter) Stopped() bool { return r.stopped || r.ctx.Err() != nil }
+
+// Emit gives a finding on. What is no error loses nothing.
+func (r *Reporter) Emit(f region.Finding) {
+	if f.Severity < region.Error {
+		f.Lost = 0
+	}
+	if !r.Stopped() {
+		r.stopped = !r.yield(f)
+	}
+}
+
+// Scoped is Emit with the severity of the finding's code, and the part and column of r.
+func (r *Reporter) Scoped(f region.Finding) {
+	f.Severity, f.Part, f.Column = r.codes.Severity(f.Code), r.Part, r.Column
+	r.Emit(f)
+}
+
+var unknown = [2]int64{-1, -1}
+
+// Report reports what no error says; rows are not known.
+func (r *Reporter) Report(code string, at fault.Span, path, format string, args ...any) {
+	r.Scoped(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...), Rows: unknown,
+		Lost: -1})
+}
+
+// Rows is Report of rows, half-open, of which lost are lost; -1 = not known.
+func (r *Reporter) Rows(code string, at fault.Span, rows [2]int64, lost int64, format string, args ...any) {
+	r.Scoped(region.Finding{Code: code, At: at, Message: fmt.Sprintf(format, args...), Rows: rows, Lost: lost})
+}
+
+// Once is Report of what would be said of every page: the first time for a key.
+func (r *Reporter) Once(key, code string, at fault.Span, path, format string, args ...any) {
+	if !r.said[key] {
+		r.said[key] = true
+		r.Report(code, at, path, format, args...)
+	}
+}
+
+// Blame reports an error about the rows [first, end); -1 = not known. An error that is none of the file's is about
+// reading it. What exceeds a budget has class Limit, and is no damage.
+func (r *Reporter) Blame(code string, err error, first, end int64) {
+	if err == nil || r.ctx.Err() != nil {
+		return
+	}
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		e, code = fault.New(fault.Bug, r.Whole, "", "%v", err), r.Read
+	}
+	if r.CodeOf != nil {
+		code = r.CodeOf(code, e)
+	}
+	if e.Class == fault.Unsupported {
+		code = r.Unsupported
+	}
+	f := region.Finding{Code: code, At: r.place(e.At), Path: e.Path, Message: Message(e), Rows: [2]int64{first, end},
+		Lost: -1}
+	if e.Class == fault.Limit {
+		f.Class = fault.Limit
+	}
+	if first >= 0 && end >= first {
+		f.Lost = end - first
+	}
+	r.Scoped(f)
+}
+
+// place cuts a span to the file, and is the file where there is no span.
+func (r *Reporter) place(at fault.Span) fault.Span {
+	if at.Object == "" {
+		at = r.Whole
+	}
+	if at.Object == "" {
+		at.Object = r.Part
+	}
+	if r.Whole.Object != at.Object || r.Whole.Len == 0 {
+		return at
+	}
+	from := min(max(at.Off, r.Whole.Off), r.Whole.End())
+	return fault.Span{Object: at.Object, Off: from, Len: min(max(at.End(), from), r.Whole.End()) - from}
+}
+
+// Message is an error's reason with its cause, in a line.
+func Message(e *fault.Error) string {
+	m := e.Reason
+	if e.Cause != nil {
+		m = strings.TrimPrefix(m+": "+e.Cause.Error(), ": ")
+	}
+	return strings.ReplaceAll(m, "\n", "; ")
+}

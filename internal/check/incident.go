@@ -1,0 +1,193 @@
+package check
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"stoa/fault"
+	"stoa/region"
+)
+
+// Incident is findings that follow from one cause: a run of bytes of one object that is damaged, or one thing that is
+// missing and without which much else cannot be read.
+type Incident struct {
+	First   region.Finding // the gravest of them, and of these the first: what people are shown
+	At      fault.Span     // the run of bytes that the findings lie in; that of First if it is not about bytes
+	N       int            // findings, First among them
+	Codes   []CodeCount    // the most frequent first
+	Parts   []string       // tables, tablets, segments or files; at most mostNames, the others only count
+	Columns []string       // the same
+	Lost    int64          // rows (or cells, in columns) that they report as lost, added up; -1: some cannot be counted
+	Listed  []int          // which findings, by their order
+}
+
+// CodeCount is how many findings of an incident have a code.
+type CodeCount struct {
+	Code string `json:"code"`
+	N    int    `json:"n"`
+}
+
+// Findings that lie so many bytes apart are still of one run: a sector of a disk, with what is left of it between.
+const nearby = 4 << 10
+
+// What is larger is no page, but a file, a column, an index.
+const mostPage = 1 << 20
+
+// Names that an incident keeps.
+const mostNames = 16
+
+// mostAlike is how many findings of one code about one part stand by themselves; what is more is one incident.
+const mostAlike = 3
+
+// Fold makes incidents of findings, in the order of their first ones. Findings are of one incident if they are errors
+// or warnings that lie in one run of bytes of an object, or if more than three have the same code and part (of a
+// container of blocks, say, each of which is missed by itself).
+func Fold(findings []region.Finding) []Incident {
+	group := make([]int, len(findings)) // the finding that stands for the incident
+	for i := range group {
+		group[i] = i
+	}
+	byBytes(findings, group)
+	byCode(findings, group)
+	at := map[int]int{}
+	var out []Incident
+	for i, f := range findings {
+		root := find(group, i)
+		k, ok := at[root]
+		if !ok {
+			k = len(out)
+			at[root] = k
+			out = append(out, Incident{First: f, At: f.At})
+		}
+		out[k].add(i, f)
+	}
+	for k := range out {
+		out[k].finish(findings)
+	}
+	return out
+}
+
+func find(group []int, i int) int {
+	for group[i] != i {
+		group[i] = group[group[i]]
+		i = group[i]
+	}
+	return i
+}
+
+func join(group []int, i, j int) {
+	i, j = find(group, i), find(group, j)
+	group[max(i, j)] = min(i, j)
+}
+
+// byBytes joins what lies in one run of bytes. What is about a large part of an object is of the one run that lies in
+// it; if several do, each has a cause of its own, and it stands by itself.
+func byBytes(findings []region.Finding, group []int) {
+	var small, large []int
+	for i, f := range findings {
+		switch {
+		case f.At.Object == "" || f.At.Len <= 0 || f.Severity == region.Note:
+		case f.At.Len > mostPage:
+			large = append(large, i)
+		default:
+			small = append(small, i)
+		}
+	}
+	slices.SortStableFunc(small, func(i, j int) int {
+		a, b := findings[i].At, findings[j].At
+		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Off, b.Off))
+	})
+	var runs []run
+	for _, i := range small {
+		at := findings[i].At
+		if n := len(runs); n > 0 && runs[n-1].object == at.Object && at.Off <= runs[n-1].end+nearby {
+			runs[n-1].end = max(runs[n-1].end, at.End())
+			join(group, runs[n-1].first, i)
+			continue
+		}
+		runs = append(runs, run{at.Object, at.Off, at.End(), i})
+	}
+	for _, i := range large {
+		if inside := within(runs, findings[i].At); len(inside) == 1 {
+			join(group, inside[0].first, i)
+		}
+	}
+}
+
+// run is bytes [off, end) of an object without a gap, and the first finding about them.
+type run struct {
+	object   string
+	off, end int64
+	first    int
+}
+
+// within is the runs, of those sorted by object and place, that touch at; no more than two.
+func within(runs []run, at fault.Span) []run {
+	k, _ := slices.BinarySearchFunc(runs, at, func(r run, at fault.Span) int {
+		return cmp.Or(cmp.Compare(r.object, at.Object), cmp.Compare(r.end, at.Off))
+	})
+	n := k
+	for n < len(runs) && n < k+2 && runs[n].object == at.Object && runs[n].off < at.End() {
+		n++
+	}
+	return runs[k:n]
+}
+
+// byCode joins what is said over and over of one part.
+func byCode(findings []region.Finding, group []int) {
+	type key struct{ code, part string }
+	alike := map[key][]int{}
+	for i, f := range findings {
+		k := key{f.Code, f.Part}
+		alike[k] = append(alike[k], i)
+	}
+	for _, all := range alike {
+		if len(all) > mostAlike {
+			for _, i := range all[1:] {
+				join(group, all[0], i)
+			}
+		}
+	}
+}
+
+func (in *Incident) add(i int, f region.Finding) {
+	in.N++
+	in.Listed = append(in.Listed, i)
+	if f.Severity > in.First.Severity {
+		in.First = f
+	}
+}
+
+// finish sums up the findings.
+func (in *Incident) finish(findings []region.Finding) {
+	counts := map[string]int{}
+	for _, i := range in.Listed {
+		f := findings[i]
+		counts[f.Code]++
+		if f.Severity == region.Error && f.Lost < 0 || in.Lost < 0 {
+			in.Lost = -1
+		} else {
+			in.Lost += f.Lost
+		}
+		in.Parts = named(in.Parts, f.Part)
+		in.Columns = named(in.Columns, f.Column)
+		if f.At.Object == in.At.Object && in.At.Len > 0 && f.At.Len > 0 {
+			end := max(in.At.End(), f.At.End())
+			in.At.Off = min(in.At.Off, f.At.Off)
+			in.At.Len = end - in.At.Off
+		}
+	}
+	for _, code := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	}) {
+		in.Codes = append(in.Codes, CodeCount{code, counts[code]})
+	}
+}
+
+func named(names []string, name string) []string {
+	if name == "" || len(names) == mostNames || slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
