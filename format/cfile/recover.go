@@ -34,6 +34,7 @@ type recovery struct {
 	guessed bool                   // blocks were found by guess
 	doubted bool                   // no checksum says that the footer is whole
 	rows    int64                  // what else says how many rows there are; -1: nothing
+	limit   error                  // what would have taken more than it may: no damage
 	vals    *vec.Vector
 	spare   vec.Arena
 }
@@ -250,6 +251,9 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 	if t.ValIdx != nil && (t.PosIdx == nil || !sound) {
 		sound = r.walk(r.f.Values()) && sound && t.PosIdx == nil
 	}
+	if r.limit != nil {
+		return nil, r.limit
+	}
 	if sound || t.NumValues >= 0 && t.PosIdx == nil && t.ValIdx == nil {
 		return nil, nil
 	}
@@ -279,7 +283,10 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 func (r *recovery) walk(w *columnfile.Walker) bool {
 	sound := true
 	v := &verifier{ctx: r.ctx, f: r.f, part: r.part, yield: func(f region.Finding) bool {
-		sound = false
+		if sound = false; f.Class == fault.Limit {
+			r.limit = fault.New(fault.Limit, f.At, f.Path, "%s", f.Message)
+			return false
+		}
 		r.found = append(r.found, f)
 		return true
 	}}
@@ -344,7 +351,9 @@ func (r *recovery) search() error {
 		all = append(all, b)
 		at, row = b.Ptr.Offset+b.Ptr.Size, b.First+b.Rows
 	}
-	r.known = all
+	if r.known = all; r.limit != nil {
+		return r.limit
+	}
 	if r.f.Footer.Encoding == block.Dict && r.f.Footer.Dict == nil {
 		r.dictionary(at, end)
 	}
@@ -496,6 +505,9 @@ func (r *recovery) measure(b []byte, extent func([]byte) int) (stored, raw []byt
 		return stored, b[:n], true
 	}
 	blk, err := r.f.OpenBlock(stored, r.f.At, nil, true)
+	if crc > 0 && errors.Is(err, fault.Limit) {
+		r.limit = err
+	}
 	if err != nil || extent(blk.Data) != len(blk.Data) {
 		return nil, nil, false
 	}

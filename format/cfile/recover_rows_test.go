@@ -103,3 +103,29 @@ func errorsOf(ctx context.Context, tg format.Target, depth format.Depth) (n int)
 	}
 	return n
 }
+
+// TestRecoverWithinABudget: metadata that needs more than it may have is no damage for recovery either, of whole
+// files and of those whose header is damaged: the error says which limit, and nothing is told as found.
+func TestRecoverWithinABudget(t *testing.T) {
+	ctx, n := context.Background(), 0
+	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, _ expected) {
+		for _, at := range []int{-1, 3} {
+			data := bytes.Clone(whole)
+			if at >= 0 {
+				data[at] ^= 1
+			}
+			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
+			r, found, err := cfile.Format.Recover(ctx, tg, format.OpenOptions{Limits: format.Limits{Metadata: 10}})
+			if !errors.Is(err, fault.Limit) || r != nil {
+				t.Fatalf("byte %d harmed: %v", at, err)
+			}
+			if at < 0 && len(found) > 0 {
+				t.Fatalf("the file is whole, and yet: %v", found)
+			}
+			n++
+		}
+	})
+	if n < 100 {
+		t.Errorf("only %d were tried", n)
+	}
+}

@@ -52,7 +52,9 @@ func (f *File) EndByBlocks(ctx context.Context) (b DataBlock, ok bool) {
 	c := stored.Cursor("")
 	lay := block.ParseDataBlock(c, &f.Footer)
 	first := int64(lay.Values.Ordinal)
-	if c.Err() != nil || f.Footer.PosIdx != nil && !bytes.Equal(e.Key, block.PositionKey(first)) {
+	switch {
+	case c.Err() != nil, block.DataExtent(stored.Data, &f.Footer) != len(stored.Data),
+		f.Footer.PosIdx != nil && !bytes.Equal(e.Key, block.PositionKey(first)):
 		return b, false
 	}
 	if f.Footer.Nullable {
@@ -80,20 +82,19 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, ok bool) {
 }
 
 // MendRows takes the number of values from the last block where the footer, which may be damaged, says another, and
-// says what was wrong. checked: a checksum says that the block is whole. Without one, a block whose number of rows
-// alone may be damaged, because as many bytes would hold the other number, proves nothing: the less is taken, and
-// nobody knows whether there were the rows in doubt.
+// says what was wrong, and about which rows: none if a checksum says that the block is whole (checked). Without one,
+// a block whose number of rows alone may be damaged, because as many bytes would hold the other number, proves
+// nothing: the less is taken.
 func (f *File) MendRows(ctx context.Context, checked bool) (doubt vec.Range, err error) {
 	b, ok := f.EndByBlocks(ctx)
 	end, n := b.First+b.Rows, f.Footer.NumValues
 	if !ok || end == n {
 		return doubt, nil
 	}
-	err = f.otherEnd(b)
-	if !checked && (b.Rows+7)/8 == (n-b.First+7)/8 {
+	if err = f.otherEnd(b); !checked {
 		doubt = vec.Range{From: min(n, end), To: max(n, end)}
 	}
-	if doubt.Len() == 0 || end < n {
+	if checked || end < n || (b.Rows+7)/8 != (n-b.First+7)/8 {
 		f.Footer.NumValues = end
 	}
 	return doubt, err
