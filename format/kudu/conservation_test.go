@@ -5,12 +5,15 @@ import (
 	"maps"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"stoa"
 	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu"
 	"stoa/region"
 	"stoa/store"
 )
@@ -88,6 +91,97 @@ func conserved(t *testing.T, files map[string][]byte) {
 			}
 		}
 	}
+}
+
+// signsOf are the files by which a place knows of a tablet, apart from its blocks.
+func signsOf(id string) map[string]func(name string) bool {
+	in := func(dir string) func(string) bool {
+		return func(name string) bool { return strings.Contains("/"+name, "/"+dir+"/"+id) }
+	}
+	return map[string]func(string) bool{"superblock": in("tablet-meta"), "consensus": in("consensus-meta"),
+		"log": in("wals")}
+}
+
+// TestConservationOfSigns: with superblock, consensus metadata and log removed in every combination, a table is
+// listed, read plainly and recovered as it was, or the place's list, verify, and whoever opens it tell an error:
+// no row is missing without a word. What is left of a tablet of which only blocks are there is listed, too.
+func TestConservationOfSigns(t *testing.T) {
+	places := map[string]map[string][]byte{"history": load(t, "testdata/history"), "file": load(t, "testdata/file")}
+	if dir := corpusOr(""); dir != "" {
+		places["log"] = kudu.Unpack(t, path.Join(dir, "kudu", "fs_log", "full_with_wal.tar.zst"))
+	}
+	gone, missing := 0, 0
+	for place, files := range places {
+		tree := store.NewMemory(files)
+		whole := entries(t, tree, "")
+		n := 0
+		for key, e := range whole {
+			if len(e.Parts) != 1 || n > 1 && key != "d_wal" {
+				continue
+			}
+			n++
+			all, err := scan(t, tree, "#"+key, nil, stoa.ScanSpec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, m := withoutSigns(t, files, key, e.Parts[0].Table, len(whole), len(all.cells))
+			gone, missing = gone+g, missing+m
+		}
+		t.Logf("%s: %d tables", place, n)
+	}
+	if t.Logf("%d tables lost, %d with fewer rows", gone, missing); gone < 4 {
+		t.Error("nothing was lost")
+	}
+}
+
+// withoutSigns removes signs of the only tablet of a table of so many rows, in a place of so many tables. It says
+// how often the table was gone, and how often rows of it were.
+func withoutSigns(t *testing.T, files map[string][]byte, table, id string, tables, rows int) (gone, missing int) {
+	signs := signsOf(id)
+	for set := 1; set < 1<<len(signs); set++ {
+		less, name := maps.Clone(files), table+" without"
+		for i, sign := range slices.Sorted(maps.Keys(signs)) {
+			if set>>i&1 != 0 {
+				name += " " + sign
+				maps.DeleteFunc(less, func(name string, _ []byte) bool { return signs[sign](name) })
+			}
+		}
+		if len(less) == len(files) {
+			continue
+		}
+		tree := store.NewMemory(less)
+		left, told := map[string]format.Entry{}, ""
+		for e, err := range kudu.Format.List(t.Context(), format.Target{Tree: tree}) {
+			if left[e.Table] = e; err != nil {
+				told += err.Error()
+			}
+			told += codes(e.Findings, region.Error)
+		}
+		_, there := left[table]
+		if len(left) < tables || !there && told == "" { // blocks that nothing claims are one more
+			t.Errorf("%s: %d of %d tables are listed, errors %.200s", name, len(left), tables, told)
+		}
+		bad, _ := findings(t, tree, "", "")
+		if !there {
+			gone++
+			if codes(bad, region.Error) == "" {
+				t.Errorf("%s: verify finds nothing", name)
+			}
+			continue
+		}
+		for _, recover := range []bool{false, true} {
+			got, err := scanWith(t, tree, "#"+table, stoa.OpenOptions{Recover: recover}, stoa.ScanSpec{})
+			fewer := err != nil || len(got.cells) < rows
+			if fewer {
+				missing++
+			}
+			if fewer && (codes(bad, region.Error) == "" || err == nil && codes(got.findings, region.Error) == "") {
+				t.Errorf("%s, recovered %t: %d rows of %d, %v: verify has %q, the table %q", name, recover,
+					len(got.cells), rows, err, codes(bad, region.Error), codes(got.findings, region.Error))
+			}
+		}
+	}
+	return gone, missing
 }
 
 // TestMoments: a snapshot before a table's first operation, or behind the last that is known, is refused with

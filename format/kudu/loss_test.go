@@ -61,8 +61,15 @@ func codes(all []region.Finding, sev region.Severity) string {
 func scan(t testing.TB, tree store.Tree, uri string, opts map[string]string, spec stoa.ScanSpec) (out scanned,
 	err error) {
 	t.Helper()
-	tb, err := stoa.Open(context.Background(), uri,
-		stoa.OpenOptions{Formats: []format.Format{kudu.Format}, Opts: opts, Tree: tree})
+	return scanWith(t, tree, uri, stoa.OpenOptions{Opts: opts}, spec)
+}
+
+// scanWith is scan with other options of opening.
+func scanWith(t testing.TB, tree store.Tree, uri string, o stoa.OpenOptions, spec stoa.ScanSpec) (out scanned,
+	err error) {
+	t.Helper()
+	o.Formats, o.Tree = []format.Format{kudu.Format}, tree
+	tb, err := stoa.Open(context.Background(), uri, o)
 	if err != nil {
 		return out, err
 	}

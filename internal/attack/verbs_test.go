@@ -59,6 +59,9 @@ func (c *trial) ls() {
 	if got.Status != fine || c.f.text || c.loose() {
 		return
 	}
+	if open := c.verb("schema", "schema"); open.Status == damage { // ls answers from what opening reads
+		c.find("verdict", "ls ended with 0, schema with %d: %s", open.Status, short(open.Stderr))
+	}
 	var list []struct {
 		Name string
 		Rows *int
