@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -154,6 +155,9 @@ func (f *fixture) apply(dir string, harms []harm) (touched []touch, fit bool, er
 // special does what is not about the bytes of a file.
 func (f *fixture) special(dir, name string, h harm) (bool, error) {
 	beside := filepath.Join(filepath.Dir(name), "part-x"+filepath.Ext(name))
+	if _, err := os.Lstat(beside); err == nil && slices.Contains([]string{"fifo", "device", "loop", "empty"}, h.op) {
+		return false, nil // an earlier harm made one
+	}
 	switch h.op {
 	case "remove":
 		return true, os.Remove(name)
