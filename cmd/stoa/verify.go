@@ -42,15 +42,20 @@ type verifyDoc struct {
 	Warnings int          `json:"warnings"`
 	Notes    int          `json:"notes"`
 	Findings []findingDoc `json:"findings"`
+	// Incidents are the findings by their causes; each finding is in one.
+	Incidents []incidentDoc `json:"incidents"`
 
-	unchecked int // notes that something has no checksums
-	width     int // of the terminal; 0: none
+	unchecked   int // notes that something has no checksums
+	width       int // of the terminal; 0: none
+	allFindings bool
+	held        []region.Finding // of which incidents are to be made
+	folded      int              // that were not written, as they follow from one that was
 }
 
 func (a *app) verifyCmd() *cobra.Command {
 	src := sourceFlags{verifies: true}
 	var out outputFlags
-	var quick, deep bool
+	var quick, deep, all bool
 	var sealed string
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
@@ -60,8 +65,10 @@ and every checksum; what has no checksums is decoded, as there is no other way t
 and reads no data; --deep decodes every value and holds all against each other: indexes, least and greatest values, bloom filters,
 dictionaries, deltas, counts.
 A directory that is no table is verified file by file, with all below it; so is what lies within a table's directory and is no part of it.
-A line a finding: severity, code, place, message; stoa finding CODE explains a code.
-The status is 3 if a finding is an error. -f json is one object with all findings, -f jsonl a line a finding.`,
+A line a finding: severity, code, place, message; stoa finding CODE explains a code. Findings of one cause (one run of damaged bytes, or
+one code over and over of one part) are one incident: the gravest is written, and a line sums up the others; --all-findings writes each.
+The status is 3 if a finding is an error. -f json is one object with all findings and incidents, -f jsonl a line a
+finding.`,
 		Example: `  stoa verify block.cfile
   stoa verify kudu data/ --deep -f json -o health.json`,
 		Args: a.paths,
@@ -81,7 +88,7 @@ The status is 3 if a finding is an error. -f json is one object with all finding
 				o.Depth = format.Sums
 			}
 			o.Tree = tree{a: a, all: true}
-			return a.verify(cmd, args, o, &out, sealed)
+			return a.verify(cmd, args, o, &out, sealed, all)
 		},
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "look at the structure only, and read no data")
@@ -89,18 +96,21 @@ The status is 3 if a finding is an error. -f json is one object with all finding
 		"decode every value, and hold indexes, bounds, filters and counts against them")
 	cmd.Flags().StringVar(&sealed, "seal", "",
 		"compare with what was sealed in `FILE` by stoa seal, byte for byte; with --deep, the rows as well")
+	cmd.Flags().BoolVar(&all, "all-findings", false,
+		"write each finding, also those that follow from one that is written")
 	out.register(cmd, verifyForms, "default text")
 	src.register(a, cmd)
 	return cmd
 }
 
-func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out *outputFlags, sealed string) error {
+func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out *outputFlags, sealed string,
+	all bool) error {
 	ctx := cmd.Context()
 	a.reads(args...)
 	if err := a.spareAll(nil, out.file); err != nil {
 		return err
 	}
-	doc := verifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []findingDoc{}}
+	doc := verifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []findingDoc{}, allFindings: all}
 	if a.tty {
 		doc.width = a.style(out).width
 	}
@@ -109,10 +119,19 @@ func (a *app) verify(cmd *cobra.Command, args []string, o stoa.OpenOptions, out 
 		if sealed != "" {
 			doc.Depth = "seal"
 			failed = a.verifySeal(ctx, sealed, args, o, out.form, w, &doc)
+			if err := doc.writeIncidents(out.form, w); err != nil {
+				return err
+			}
 			doc.Healthy = doc.Errors == 0 && failed == nil
 			return doc.finish(a, out.form, w, failed)
 		}
-		failed = a.eachPath(ctx, cmd, args, func(p string) error { return verifyPath(ctx, p, o, out.form, w, &doc) })
+		failed = a.eachPath(ctx, cmd, args, func(p string) error {
+			failed := verifyPath(ctx, p, o, out.form, w, &doc)
+			if err := doc.writeIncidents(out.form, w); err != nil {
+				return err
+			}
+			return failed
+		})
 		if errors.Is(failed, errEnough) || ctx.Err() != nil {
 			return failed
 		}
@@ -188,18 +207,23 @@ func (d *verifyDoc) add(f region.Finding, form string, w io.Writer) error {
 	switch form {
 	case "json":
 		d.Findings = append(d.Findings, docOfFinding(f))
+		d.held = append(d.held, f)
 		return nil
 	case "jsonl":
 		return writeLines(w, []findingDoc{docOfFinding(f)})
 	}
-	_, err := fmt.Fprintln(w, hanging(findingLine(f), d.width))
-	return err
+	d.held = append(d.held, f)
+	if len(d.held) < mostHeld {
+		return nil
+	}
+	return d.writeIncidents(form, w)
 }
 
 // finish writes the end of the report.
 func (d *verifyDoc) finish(a *app, form string, w io.Writer, failed error) error {
 	switch {
 	case form == "json":
+		d.Incidents = incidentDocs(d.held, d.Sources)
 		b, err := indented(d)
 		if err != nil {
 			return err
@@ -217,8 +241,13 @@ func (d *verifyDoc) finish(a *app, form string, w io.Writer, failed error) error
 		_, err := fmt.Fprintf(w, "%s: healthy%s\n", oneLine(strings.Join(d.Sources, ", ")), looked)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %s, %s\n", count(int64(d.total()), "finding"),
-		count(int64(d.Errors), "error"), count(int64(d.Warnings), "warning"), count(int64(d.Notes), "note"))
+	more := ""
+	if d.folded > 0 {
+		more = fmt.Sprintf("; %s not written, as they follow from others (--all-findings writes them)",
+			thousands(int64(d.folded)))
+	}
+	_, err := fmt.Fprintf(w, "%s: %s, %s, %s%s\n", count(int64(d.total()), "finding"),
+		count(int64(d.Errors), "error"), count(int64(d.Warnings), "warning"), count(int64(d.Notes), "note"), more)
 	return err
 }
 

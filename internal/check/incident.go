@@ -28,8 +28,8 @@ type CodeCount struct {
 	N    int    `json:"n"`
 }
 
-// Findings that lie so many bytes apart are still of one run: a sector of a disk, with what is left of it between.
-const nearby = 4 << 10
+// Findings that lie so many bytes apart are still of one run: what is found is often only the end of a damaged block.
+const nearby = 64 << 10
 
 // What is larger is no page, but a file, a column, an index.
 const mostPage = 1 << 20
@@ -41,8 +41,8 @@ const mostNames = 16
 const mostAlike = 3
 
 // Fold makes incidents of findings, in the order of their first ones. Findings are of one incident if they are errors
-// or warnings that lie in one run of bytes of an object, or if more than three have the same code and part (of a
-// container of blocks, say, each of which is missed by itself).
+// or warnings that lie in one run of bytes of an object, or if more than three have one code and one part or object
+// (a container, say, of which each block is missed by itself).
 func Fold(findings []region.Finding) []Incident {
 	group := make([]int, len(findings)) // the finding that stands for the incident
 	for i := range group {
@@ -134,13 +134,16 @@ func within(runs []run, at fault.Span) []run {
 	return runs[k:n]
 }
 
-// byCode joins what is said over and over of one part.
+// byCode joins what is said over and over of one part, or of one object.
 func byCode(findings []region.Finding, group []int) {
-	type key struct{ code, part string }
+	type key struct{ code, part, object string }
 	alike := map[key][]int{}
 	for i, f := range findings {
-		k := key{f.Code, f.Part}
-		alike[k] = append(alike[k], i)
+		for _, k := range []key{{f.Code, f.Part, ""}, {f.Code, "", f.At.Object}} {
+			if k.part != "" || k.object != "" {
+				alike[k] = append(alike[k], i)
+			}
+		}
 	}
 	for _, all := range alike {
 		if len(all) > mostAlike {
