@@ -35,6 +35,9 @@ type AppendResult struct {
 	// Checked: what was written was read back before it counted, and is what went in. If not: Unchecked says why.
 	Checked   bool   `json:"checked"`
 	Unchecked string `json:"unchecked,omitempty"`
+	// columns that could not be compared: texts that became something else, floats that became shorter
+	UncheckedColumns []string         `json:"unchecked_columns,omitempty"`
+	Altered          []format.Altered `json:"altered,omitempty"` // because options ask for it
 }
 
 // Append adds rows with schema sc, whose fields are found by name, as one load: all of them, or after an error
@@ -57,9 +60,13 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 		}
 		return out, err
 	}
-	passing := rows
+	altered, err := c.alterations(sc, lo)
+	if err != nil {
+		return out, err
+	}
+	var p *loadProof
 	if out.Unchecked = "as the options say"; !o.NoCheck {
-		if passing, out.Unchecked, err = c.proven(ctx, sc, rows, &lo); err != nil {
+		if p, out.Unchecked, err = c.proven(ctx, sc, &lo, altered); err != nil {
 			return out, err
 		}
 	}
@@ -67,9 +74,31 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	if err != nil {
 		return out, err
 	}
-	out.LoadSummary, err = fill(ctx, l, passing)
-	out.Checked = err == nil && out.Unchecked == ""
+	out.LoadSummary, err = fill(ctx, l, func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range rows {
+			if err == nil {
+				altered.add(b)
+				p.add(b)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	})
+	out.Checked, out.Altered = err == nil && out.Unchecked == "", altered.columns()
+	if out.Checked {
+		out.UncheckedColumns = p.apart()
+	}
 	return out, err
+}
+
+// alterations are what the options of a load change.
+func (c *Changer) alterations(sc *arrow.Schema, o format.LoadOptions) (*alterations, error) {
+	if c.change.Alters == nil {
+		return nil, nil
+	}
+	list, err := c.change.Alters(c.place, sc, o)
+	return newAlterations(sc, list), err
 }
 
 // rowsOf counts rows.
@@ -100,59 +129,67 @@ func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, 
 	return s, err
 }
 
-// proven sums up the rows of a load while they pass, and has the load ask, before its segment counts, whether
-// that holds the same. unchecked is why not, if that cannot be done.
-func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
-	o *format.LoadOptions) (passing iter.Seq2[arrow.RecordBatch, error], unchecked string, err error) {
+// loadProof is how a segment proves itself: its rows are summed up as they are written, and again as they are read
+// from it before it counts. nil: it does not.
+type loadProof struct {
+	plan    *content.Plan
+	in      *content.Summer
+	altered *alterations
+}
+
+func (p *loadProof) add(b arrow.RecordBatch) {
+	if p != nil {
+		p.in.Add(b)
+	}
+}
+
+// apart are the columns of which nothing is known.
+func (p *loadProof) apart() []string {
+	_, names := p.altered.unknown()
+	return append(names, p.plan.Apart()...)
+}
+
+// proven has a load ask, before its segment counts, whether that holds what was written, but for the columns unread.
+// unchecked is why not, if that cannot be done.
+func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, o *format.LoadOptions,
+	altered *alterations, unread ...string) (p *loadProof, unchecked string, err error) {
 	if c.change.Only == nil {
-		return rows, "a single segment cannot be read", nil
+		return nil, "a single segment cannot be read", nil
 	}
 	t, err := c.Open(ctx, nil)
 	if err != nil {
 		return nil, "", err
 	}
-	out, parts := t.Schema(), t.Sources()[0].Layout.Partitions
+	out := t.Schema()
 	if err := t.Close(); err != nil {
 		return nil, "", err
 	}
-	if len(parts) > 0 { // where their files are, is known only when the segment counts
-		return rows, "the segment of a partitioned table is not read back", nil
-	}
-	plan := content.Between(sc, out)
-	plan.LeaveWords()
+	p = &loadProof{plan: content.Between(sc, out), altered: altered}
+	p.plan.LeaveWords()
 	for _, f := range sc.Fields() {
 		if to, ok := out.FieldsByName(f.Name); ok && len(to) == 1 && rounds(f.Type, to[0].Type) {
-			plan.Leave(f.Name)
+			p.plan.Leave(f.Name)
 		}
 	}
-	if c.format.Alters != nil {
-		for _, name := range c.format.Alters(sc, format.WriteOptions{Opts: o.Opts}) {
-			plan.Leave(name)
-		}
+	for _, name := range unread {
+		p.plan.Leave(name)
 	}
-	in := plan.Summer(0)
+	altered.round(p.plan)
+	p.in = p.plan.Summer(0)
 	o.Check = func(ctx context.Context, segment string) error {
-		got, err := c.sums(ctx, plan.Summer(1), segment)
+		got, err := c.sums(ctx, p.plan.Summer(1), segment)
 		if err != nil {
 			return fmt.Errorf("segment %s was written and cannot be read back: %v", segment, err)
 		}
-		want := in.Sum()
+		fields, _ := altered.unknown()
+		want := p.plan.Without(p.in.Sum(), fields)
 		if why := want.Difference(got); why != "" {
 			return &UnprovenError{Output: "segment " + segment, Rows: [2]int64{want.Rows, got.Rows},
 				Columns: want.Differing(got), Reason: why}
 		}
 		return nil
 	}
-	return func(yield func(arrow.RecordBatch, error) bool) {
-		for b, err := range rows {
-			if err == nil {
-				in.Add(b)
-			}
-			if !yield(b, err) {
-				return
-			}
-		}
-	}, "", nil
+	return p, "", nil
 }
 
 // sums sums up a segment, which need not count yet.
@@ -250,8 +287,9 @@ type UpdateOptions struct {
 	Where string `json:"where"` // a predicate (package pred); "true": all rows
 	// Set are the new values by column, as text that must be a value of the column exactly; nil: null. Columns
 	// of lists, maps, structs and bytes can be set to null only.
-	Set    map[string]*string `json:"set"`
-	DryRun bool               `json:"dry_run,omitempty"`
+	Set     map[string]*string `json:"set"`
+	NoCheck bool               `json:"no_check,omitempty"` // the new rows are not read back before they count
+	DryRun  bool               `json:"dry_run,omitempty"`
 }
 
 // SetError is a new value that a column cannot have. It is of class fault.Invalid.
@@ -272,7 +310,8 @@ func (e *SetError) Error() string {
 func (e *SetError) Is(target error) bool { return target == fault.Invalid }
 
 // Update gives columns of the rows for which a predicate is true new values, and tells how many rows these are.
-// The rows are deleted, and added again with the new values, in one change.
+// The rows are deleted, and added again with the new values, in one change. What was added is read back before that
+// counts, as by Append; after an error, an UnprovenError if it is not what was meant, the table is as it was.
 func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 	if err := c.can(c.change.Delete != nil && c.change.Append != nil &&
 		c.change.CheckText != nil, "update rows"); err != nil {
@@ -289,7 +328,8 @@ func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	sc, err := c.updated(t.Schema(), o.Set)
+	own := t.Schema()
+	sc, err := c.updated(own, o.Set)
 	if err := errors.Join(err, t.Close()); err != nil {
 		return 0, err
 	}
@@ -297,20 +337,34 @@ func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 		rows, err := c.matching(ctx, o.Where, nil)
 		return countOf(rows), err
 	}
-	return c.update(ctx, sc, o)
+	return c.update(ctx, own, sc, o)
 }
 
 // update changes rows: what passes the filter is written anew while it is found, and counts when all of it is there.
-func (c *Changer) update(ctx context.Context, sc *arrow.Schema, o UpdateOptions) (int64, error) {
+// own is the table's schema, sc that of the rows as they are written.
+func (c *Changer) update(ctx context.Context, own, sc *arrow.Schema, o UpdateOptions) (int64, error) {
+	var lo format.LoadOptions
+	var p *loadProof
+	if !o.NoCheck {
+		var err error
+		if p, _, err = c.proven(ctx, own, &lo, nil, c.unread(own, o.Set)...); err != nil {
+			return 0, err
+		}
+	}
 	var l format.Load
 	rows, err := c.matching(ctx, o.Where, func(b arrow.RecordBatch) (err error) {
 		if l == nil {
-			if l, err = c.change.Append(ctx, c.place, sc, format.LoadOptions{}); err != nil {
+			if l, err = c.change.Append(ctx, c.place, sc, lo); err != nil {
 				return err
 			}
 		}
 		changed := c.withValues(sc, b, o.Set)
 		defer changed.Release()
+		if p != nil {
+			meant := c.withValues(own, b, o.Set)
+			defer meant.Release()
+			p.add(meant)
+		}
 		return l.Write(ctx, changed)
 	})
 	if l == nil {
@@ -366,7 +420,7 @@ func (c *Changer) withValues(sc *arrow.Schema, b arrow.RecordBatch, values map[s
 	return array.NewRecordBatch(sc, cols, b.NumRows())
 }
 
-// constant is a text, or null, n times.
+// constant is the value of a text, or null, n times.
 func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
 	mem := c.Alloc
 	if mem == nil {
@@ -374,14 +428,35 @@ func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
 	}
 	b := array.NewBuilder(mem, t)
 	defer b.Release()
-	if v == nil {
-		b.AppendNulls(n)
-		return b.NewArray()
-	}
+	text, _ := b.(*array.StringBuilder)
 	for range n {
-		b.(*array.StringBuilder).Append(*v)
+		switch {
+		case v == nil:
+			b.AppendNull()
+		case text != nil: // whatever it says: the builder takes some for null
+			text.Append(*v)
+		case b.AppendValueFromString(*v) != nil:
+			b.AppendNull()
+		}
 	}
 	return b.NewArray()
+}
+
+// unread are the columns that get a value that a builder of their type does not read as the table does: what comes
+// back cannot be compared with it.
+func (c *Changer) unread(sc *arrow.Schema, values map[string]*string) (names []string) {
+	for name, v := range values {
+		if v == nil {
+			continue
+		}
+		f := sc.Field(fieldNamed(sc, name))
+		a := c.constant(f.Type, v, 1)
+		if a.IsNull(0) {
+			names = append(names, f.Name)
+		}
+		a.Release()
+	}
+	return names
 }
 
 // rounds reports whether floats of one type become shorter ones in another: 0.1 is another number then, as is meant.

@@ -2,6 +2,7 @@ package stoa
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -67,6 +68,21 @@ func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses 
 	return a, err
 }
 
+// MarshalJSON gives declared (null: that is lost, or only reading tells), out, lost, and exact (lost is all that was
+// told as lost).
+func (a *Accounts) MarshalJSON() ([]byte, error) {
+	doc := struct {
+		Declared *int64 `json:"declared"`
+		Out      int64  `json:"out"`
+		Lost     int64  `json:"lost"`
+		Exact    bool   `json:"exact"`
+	}{&a.Declared, a.Out, a.Lost, a.Exact}
+	if a.Declared < 0 {
+		doc.Declared = nil
+	}
+	return json.Marshal(doc)
+}
+
 // unkept reports whether rows with a lost cell of a column do not come under NullCells either: a union has no null,
 // and that of a list of a fixed size may be larger than any page.
 func unkept(f arrow.Field) bool {
@@ -88,14 +104,12 @@ func (t *Table) name() string {
 
 // declared is how many rows the sources declare if nothing is recovered; -1: only reading tells.
 func (t *Table) declared(ctx context.Context) (sum int64, err error) {
-	o := t.opened
-	o.Recover = false
 	for i, s := range t.sources {
 		n := int64(-1)
 		if !t.opened.Recover || s.format.Recover == nil { // the reader is that of opening
 			n, err = t.SourceRows(ctx, i)
 		} else {
-			n, err = declaredBy(ctx, s.target, o)
+			n, err = s.declared(ctx)
 		}
 		if err != nil || n < 0 {
 			return -1, err
@@ -103,16 +117,6 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 		sum += n
 	}
 	return sum, nil
-}
-
-func declaredBy(ctx context.Context, tg found, o OpenOptions) (int64, error) {
-	s, _, err := openOne(ctx, tg, o)
-	if err != nil {
-		return -1, err
-	}
-	plain := &Table{schema: s.reader.Schema(), sources: []*source{s}, opened: o}
-	n, err := plain.Rows(ctx)
-	return n, errors.Join(err, plain.Close())
 }
 
 // Sound reports whether the sum holds, as far as it can be known.

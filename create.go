@@ -38,12 +38,13 @@ type CreateOptions struct {
 // Writer writes a table. Nothing is visible before Close returned nil, and nothing is left of a writer that was
 // aborted, or of a process that ended before.
 type Writer struct {
-	w      format.Writer
-	schema *arrow.Schema
-	proof  *proof  // nil: nothing is checked
-	fit    *fitter // nil: all fits
-	failed error
-	done   bool
+	w       format.Writer
+	schema  *arrow.Schema
+	proof   *proof  // nil: nothing is checked
+	fit     *fitter // nil: all fits
+	altered *alterations
+	failed  error
+	done    bool
 }
 
 // Create begins a table at uri. A uri that ends in / is a directory; some formats make one anyway when the schema
@@ -64,9 +65,13 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if wo.Rows == 0 {
 		wo.Rows = -1
 	}
+	var altered *alterations
+	if f.Alters != nil {
+		altered = newAlterations(sc, f.Alters(sc, wo))
+	}
 	var p *proof
 	if _, ok := sink.(store.Peeker); ok && !o.NoCheck {
-		if p = newProof(ctx, f, uri, sc, o, wo); p != nil {
+		if p = newProof(ctx, f, uri, sc, o, wo, altered); p != nil {
 			sink = store.Before(sink, p.check)
 		}
 	}
@@ -75,7 +80,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if err != nil {
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
-	out := &Writer{w: w, schema: sc, proof: p}
+	out := &Writer{w: w, schema: sc, proof: p, altered: altered}
 	if f.UTF8 {
 		out.fit = &fitter{format: f.Name, uri: uri}
 	}
@@ -163,6 +168,7 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 		b = w.fit.batch(b)
 		defer b.Release()
 	}
+	w.altered.add(b)
 	if w.proof == nil {
 		w.failed = w.w.Write(ctx, b)
 	} else {
@@ -187,6 +193,7 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	if w.fit != nil {
 		s.Altered = w.fit.findings()
 	}
+	s.ByOption = w.altered.columns()
 	if w.proof != nil {
 		s.Checked, s.Unchecked, s.Retyped = w.proof.done, w.proof.apart, w.proof.retyped
 	}
@@ -218,7 +225,7 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 	var losses []region.Loss
 	if tell := spec.Lost; src.opened.Recover {
 		spec.Lost = func(l region.Loss) {
-			losses = region.Join(losses, l)
+			losses = region.Keep(losses, l)
 			if tell != nil {
 				tell(l)
 			}

@@ -154,10 +154,24 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	if tg.Table != "" {
 		name += "#" + tg.Table
 	}
-	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, target: tg, reader: r, meta: meta,
-		data: data,
+	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, declared: tg.declared(o),
+		reader: r, meta: meta, data: data,
 		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(),
 			Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}, findings, nil
+}
+
+// declared makes a function that opens a target plainly, and says how many rows there are by what it declares.
+func (f found) declared(o OpenOptions) func(ctx context.Context) (int64, error) {
+	o.Recover = false
+	return func(ctx context.Context) (int64, error) {
+		s, _, err := openOne(ctx, f, o)
+		if err != nil {
+			return -1, err
+		}
+		plain := &Table{schema: s.reader.Schema(), sources: []*source{s}, opened: o}
+		n, err := plain.Rows(ctx)
+		return n, errors.Join(err, plain.Close())
+	}
 }
 
 // pagesOf is where the sources of a table keep decoded pages.

@@ -40,6 +40,7 @@ type proof struct {
 	plan    *content.Plan
 	in      *content.Summer
 	apart   []string
+	altered *alterations
 	schema  *arrow.Schema // of what went in
 	expects *arrow.Schema // of what comes back
 	o       CreateOptions
@@ -52,7 +53,7 @@ type proof struct {
 
 // newProof is nil if the format cannot be read, or not as what it was.
 func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schema, o CreateOptions,
-	wo format.WriteOptions) *proof {
+	wo format.WriteOptions, altered *alterations) *proof {
 	p := &proof{uri: uri, format: *f, plainly: *f, own: true, o: o, wo: wo}
 	if f.Reread != nil {
 		var ok bool
@@ -65,13 +66,9 @@ func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schem
 		return nil
 	}
 	p.schema, p.expects = sc, p.expected(ctx, f, sc)
-	if f.Alters != nil {
-		p.apart = f.Alters(sc, wo)
-	}
 	p.plan = content.Between(sc, p.expects)
-	for _, name := range p.apart {
-		p.plan.Leave(name)
-	}
+	p.altered = altered
+	altered.round(p.plan)
 	p.apart = p.plan.Apart()
 	p.in = p.plan.Summer(0)
 	return p
@@ -220,6 +217,7 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 	plan := p.plan
 	if !t.Schema().Equal(p.expects) {
 		plan = plan.Reading(p.schema, t.Schema())
+		p.altered.round(plan)
 		p.apart = plan.Apart()
 	}
 	out := plan.Summer(1)
@@ -229,7 +227,9 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 		}
 		out.Add(b)
 	}
-	return p.in.Sum(), out.Sum(), nil
+	unknown, names := p.altered.unknown()
+	p.apart = append(p.apart, names...)
+	return plan.Without(p.in.Sum(), unknown), out.Sum(), nil
 }
 
 // IsUnproven reports whether err says that an output was not what went in.

@@ -68,11 +68,12 @@ type source struct {
 	file   string // of the name, without a table's
 	stamp  string // of the file, when it was opened; "" = not known, or a directory
 	format *format.Format
-	target found // of which it was opened
-	reader format.Reader
-	meta   *store.Cache
-	data   *store.Few // where meta and scan read
-	scan   scan.Source
+	// how many rows it declares if nothing is recovered; see Table.Account
+	declared func(ctx context.Context) (int64, error)
+	reader   format.Reader
+	meta     *store.Cache
+	data     *store.Few // where meta and scan read
+	scan     scan.Source
 
 	mu      sync.Mutex
 	checked time.Time     // when it was last found unchanged

@@ -31,6 +31,8 @@ type Changer struct {
 	Append func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) (Load, error)
 	// CheckAppend is an error if Append would refuse such rows or options before it has seen a row.
 	CheckAppend func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) error
+	// Alters are the columns whose values Append changes because options ask for it; nil: none.
+	Alters func(p TablePlace, sc *arrow.Schema, o LoadOptions) ([]Alteration, error)
 	// CheckText is an error if a text is no value of a column; Append reads texts in the same way.
 	CheckText func(p TablePlace, column, text string) error
 	// Delete deletes rows and, in the same change, adds those that were written to l, which Append began; nil:

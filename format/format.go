@@ -82,8 +82,9 @@ type Format struct {
 	Retypes bool
 	// UTF8: what Create writes cannot hold a string that is not UTF-8, or cannot be read then. The front gives it none.
 	UTF8 bool
-	// Alters names the columns whose values Create changes because options ask for it; nil: none.
-	Alters func(sc *arrow.Schema, o WriteOptions) []string
+	// Alters are the columns whose values Create changes because options ask for it; nil: none. The front counts
+	// the values, and tells whose output it is.
+	Alters func(sc *arrow.Schema, o WriteOptions) []Alteration
 
 	// WriteKeys are the options that Create understands (--opt k=v), with a line of explanation each.
 	WriteKeys []OptionKey
@@ -485,6 +486,8 @@ type Summary struct {
 	// What went in and the output does not hold as it was, a finding a column: strings that are not UTF-8, of a text.
 	// Of recovery also rows that neither came out nor were told as lost.
 	Altered []region.Finding
+	// ByOption are the columns of which options had the writer change values, where there were some that they change.
+	ByOption []Altered
 }
 
 // Open is what formats use to get at a target's bytes: the object, cut to t.At if that is set.

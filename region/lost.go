@@ -2,7 +2,10 @@ package region
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+
+	"stoa/fault"
 )
 
 // LostRows is how many different rows losses touch: rows that are lost in several columns count once. exact is
@@ -31,16 +34,35 @@ func LostRows(losses []Loss) (n int64, exact bool) {
 	return n, exact
 }
 
-// Join appends a loss of which only the rows matter: with the one before it follows on, it becomes one.
-func Join(losses []Loss, l Loss) []Loss {
-	l.Err = nil
-	if n := len(losses); n > 0 {
-		last := &losses[n-1]
-		if last.Part == l.Part && last.Group == l.Group && last.Column == l.Column && last.Exact && l.Exact &&
-			last.Rows[1] == l.Rows[0] {
-			last.Rows[1] = l.Rows[1]
-			return losses
-		}
+// How many losses Keep keeps: with the place and reason of each, and at all. A file can be made of rows that are
+// lost one by one.
+const (
+	mostReasons = 1 << 14
+	mostLosses  = 1 << 18
+)
+
+// Keep appends a loss. Of very many, those that follow each other become one, which has the place and reason of
+// its first, and others have no reason but their class; at last all that come are one, whose rows are not all
+// lost, and which is not exact.
+func Keep(losses []Loss, l Loss) []Loss {
+	n := len(losses)
+	if n < mostReasons {
+		return append(losses, l)
+	}
+	last := &losses[n-1]
+	like := last.Part == l.Part && last.Group == l.Group && last.Column == l.Column
+	switch {
+	case like && last.Exact && l.Exact && last.Rows[1] == l.Rows[0]:
+		last.Rows[1] = l.Rows[1]
+		return losses
+	case n >= mostLosses && like:
+		last.Exact = false
+		last.Rows[1] = l.Rows[1]
+		return losses
+	}
+	var e *fault.Error
+	if errors.As(l.Err, &e) {
+		l.Err = e.Class
 	}
 	return append(losses, l)
 }

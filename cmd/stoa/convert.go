@@ -51,18 +51,18 @@ var summaryForms = []string{"text", "json"}
 
 // summaryDoc is what was written, as -f json has it.
 type summaryDoc struct {
-	Source  string  `json:"source,omitempty"` // with --all
-	Output  string  `json:"output"`
-	Rows    int64   `json:"rows"`
-	Bytes   int64   `json:"bytes"`
-	Files   int     `json:"files"`
-	Seconds float64 `json:"seconds"`
-	Losses  int     `json:"losses"`
-	// of recover
-	Accounts *accounts `json:"accounts,omitempty"`
-	Checked  bool      `json:"checked"` // it was read back, and all columns but those below are what went in
+	Source   string         `json:"source,omitempty"` // with --all
+	Output   string         `json:"output"`
+	Rows     int64          `json:"rows"`
+	Bytes    int64          `json:"bytes"`
+	Files    int            `json:"files"`
+	Seconds  float64        `json:"seconds"`
+	Losses   int            `json:"losses"`
+	Accounts *stoa.Accounts `json:"accounts,omitempty"`
+	Checked  bool           `json:"checked"` // it was read back, and all columns but those below are what went in
 
-	Unchecked []string `json:"unchecked_columns,omitempty"`
+	Unchecked []string         `json:"unchecked_columns,omitempty"`
+	Altered   []format.Altered `json:"altered,omitempty"` // because options ask for it
 
 	Readback *readback `json:"read_back,omitempty"` // with --all
 }
@@ -133,9 +133,9 @@ type conversion struct {
 	damageFlags
 	writeFlags
 
-	salvage  bool      // the sources are opened as recover does
-	accounts *accounts // of recover
-	rows     int64     // that were written
+	salvage  bool           // the sources are opened as recover does
+	accounts *stoa.Accounts // of recover
+	rows     int64          // that were written
 	noticed  []region.Finding
 	altered  []region.Finding // what the output does not hold as it was
 
@@ -329,8 +329,10 @@ func (c *conversion) write(ctx context.Context, a *app, t *stoa.Table, spec stoa
 	c.rows, c.altered = p.rows.Load(), append(c.altered, s.Altered...)
 	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.rows.Load(), Bytes: s.Bytes,
 		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
-		Losses: len(c.losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked}
+		Losses: len(c.losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked,
+		Altered: s.ByOption}
 	a.tellUnchecked(c.out, s)
+	a.tellAltered(c.out, s.ByOption)
 	if n := len(s.Retyped); n > 0 {
 		a.note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out,
 			count(int64(n), "column"), firstNames(s.Retyped))
@@ -353,6 +355,13 @@ func (a *app) tellUnchecked(out string, s format.Summary) {
 	}
 }
 
+// tellAltered tells which columns, and how many of their values, are not what went in, because options ask for that.
+func (a *app) tellAltered(out string, list []format.Altered) {
+	for _, x := range list {
+		a.note("%s: %s of column %s changed, as %s says", out, count(x.Values, "value"), x.Column, x.Option)
+	}
+}
+
 // firstNames are some names, and how many more there are.
 func firstNames(all []string) string {
 	const most = 5
@@ -363,7 +372,7 @@ func firstNames(all []string) string {
 	return names
 }
 
-func (a *app) tellSummary(d summaryDoc) error {
+func (a *app) tellSummary(d any) error {
 	b, err := jsonLine(d)
 	if err == nil {
 		_, err = a.stdout.Write(b)

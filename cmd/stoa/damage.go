@@ -47,39 +47,8 @@ func (f *damageFlags) apply(s *stoa.ScanSpec) error {
 	return nil
 }
 
-// How many losses are kept: with the place and reason of each, and at all. A file can be made of rows that are
-// lost one by one.
-const (
-	mostReasons = 1 << 14
-	mostLosses  = 1 << 18
-)
-
-// lose keeps a loss. Of very many, those that follow each other become one, which has the place and reason of
-// its first, and others have no reason but their class; at last all that come are one, whose rows are not all
-// lost, and which is not exact.
-func (f *damageFlags) lose(l region.Loss) {
-	n := len(f.losses)
-	if n < mostReasons {
-		f.losses = append(f.losses, l)
-		return
-	}
-	last := &f.losses[n-1]
-	like := last.Part == l.Part && last.Group == l.Group && last.Column == l.Column
-	switch {
-	case like && last.Exact && l.Exact && last.Rows[1] == l.Rows[0]:
-		last.Rows[1] = l.Rows[1]
-		return
-	case n >= mostLosses && like:
-		last.Exact = false
-		last.Rows[1] = l.Rows[1]
-		return
-	}
-	var e *fault.Error
-	if errors.As(l.Err, &e) {
-		l.Err = e.Class
-	}
-	f.losses = append(f.losses, l)
-}
+// lose keeps a loss.
+func (f *damageFlags) lose(l region.Loss) { f.losses = region.Keep(f.losses, l) }
 
 // manifestLoss is region.Loss as the manifest has it.
 type manifestLoss struct {

@@ -21,6 +21,7 @@ func (a *app) loadCmd() *cobra.Command {
 	var ways string
 	var memory string
 	var unchecked bool
+	var form string
 	cmd := &cobra.Command{
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
@@ -29,7 +30,8 @@ have are null, and columns that the table does not have are refused. Values of o
 (CSV, JSON lines) are read by the table's types where they are nested, binary, decimals or text, unless --schema gives others.
 The segment is part of the table when the command ends well; if it is cut off, the table is as it was, and stoa clean removes
 what is left. Before it counts it is read back: as many rows, and the same values in columns of the same kind of type (not texts
-that became numbers or times), or the status is 1 and the table is as it was. Segments of partitioned tables are not read back.
+that became numbers or times), or the status is 1 and the table is as it was.
+Columns of which --opt timestamps=truncate or nulls=merge changed values are named, with how many these are.
 Columns that the table's property dictionary_include names are written as codes of a global dictionary. --dictionary says how
 values get their codes: single-pass gives them out while the rows come; two-pass reads the rows twice, and sorts the values first;
 predefined:DIR takes them from files named after the columns (the first field of each line of CSV); all:FILE from lines
@@ -45,6 +47,9 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 			c, err := a.changer(ctx, args[0])
 			if err != nil {
 				return err
+			}
+			if !slices.Contains(summaryForms, form) {
+				return &useError{"-f " + form + " is not a form of the summary", "the forms are text and json"}
 			}
 			o := stoa.AppendOptions{Tasks: sel.parallel, Dictionary: ways, NoCheck: unchecked}
 			if o.Opts, err = keyValues("--opt", opts); err != nil {
@@ -78,7 +83,12 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 			if s.Unchecked != "" && !unchecked {
 				a.detail("%s: %s", c.Place().Dir, s.Unchecked)
 			}
-			if err == nil {
+			if err != nil {
+				return err
+			}
+			if a.tellAltered(args[0], s.Altered); form == "json" {
+				err = a.tellSummary(s)
+			} else {
 				a.note("%s: segment %s, %s, %s, %s, %s", args[0], s.Segment, count(s.Rows, "row"),
 					bytesText(s.DataBytes+s.IndexBytes), count(int64(len(s.Files)), "data file"),
 					seconds(time.Since(began)))
@@ -95,6 +105,9 @@ INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that
 		"256MiB); more are sorted in pieces")
 	fl.BoolVar(&unchecked, "no-check", false,
 		"do not read the segment back before it counts, to compare it with what went in")
+	fl.StringVarP(&form, "format", "f", "text",
+		"tell what was added as `FORM`: text, a line on standard error; json, an object on standard output")
+	complete(cmd, "format", func() []string { return summaryForms })
 	sel.register(a, cmd, &src)
 	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many " +
 		"workers as there are cores, one file)"

@@ -17,8 +17,8 @@ func (a *app) recoverCmd() *cobra.Command {
 		Long: `Find again what a damaged footer or index does not tell, and write every row that can be read to OUT. The source is
 not touched. Rows with a lost cell are left out; with --damaged null-cells they stay, and the lost cells are null.
 A writer that was killed leaves its file beside the place where it wrote, as .stoa-tmp-…-NAME, until the next run to NAME.
-OUT is read back before it appears, as convert does it, and rows that came out and rows that are lost must be those that the file
-declares, or that is an error, too. What was lost is told on standard error, or written to --manifest. The status is 3 if something was lost.`,
+OUT is read back before it appears, as convert does it, and rows that came out and rows that are lost must be those that
+the file declares, or that is an error, too. What was lost is told on standard error, or written to --manifest. The status is 3 if something was lost.`,
 		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json\n  stoa recover cut.cfile " +
 			"-o saved.csv --source-opt type=int32\n  stoa recover cut.parquet -o saved.parquet --schema " +
 			"yesterday.parquet --damaged null-cells",
@@ -39,15 +39,6 @@ declares, or that is an error, too. What was lost is told on standard error, or 
 	return cmd
 }
 
-// accounts are the rows of a recovery as -f json has them: what came out and what was told as lost is what was
-// declared, where that is known.
-type accounts struct {
-	Declared *int64 `json:"declared"` // null: that is lost, or only reading tells
-	Out      int64  `json:"out"`
-	Lost     int64  `json:"lost"`
-	Exact    bool   `json:"exact"` // lost is all that was told as lost
-}
-
 // account holds the rows that came out and those that were told as lost against those declared, before the output
 // is visible.
 func (c *conversion) account(ctx context.Context, a *app, t *stoa.Table, spec stoa.ScanSpec, out int64) error {
@@ -55,9 +46,8 @@ func (c *conversion) account(ctx context.Context, a *app, t *stoa.Table, spec st
 	if err != nil {
 		return err
 	}
-	c.accounts = &accounts{Declared: known(sum.Declared), Out: sum.Out, Lost: sum.Lost, Exact: sum.Exact}
-	if f := sum.Finding(); f != nil {
-		c.altered = append(c.altered, *f)
+	if c.accounts = &sum; !sum.Sound() {
+		c.altered = append(c.altered, *sum.Finding())
 	}
 	if sum.Why != nil {
 		a.note("stoa: how many rows were declared is not known, as what says it is damaged")

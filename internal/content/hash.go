@@ -77,7 +77,7 @@ func (n *node) hash(out []uint64, a arrow.Array, from, side int) {
 	case octets:
 		n.octets(out, a, from)
 	case instant:
-		instants(out, a, from)
+		n.instants(out, a, from, side)
 	case decimals:
 		decimalNumbers(out, a, from)
 	case list:
@@ -244,8 +244,30 @@ func texts[T int32 | int64](out []uint64, offsets []T, data []byte) {
 	}
 }
 
+// rounding is what timestamps of side 0 are made multiples of; 0 nanoseconds: they are not.
+type rounding struct {
+	nanos   int64
+	nearest bool
+}
+
+// rounded gives timestamps of a unit of so many nanoseconds as r has them.
+func (r rounding) rounded(v []arrow.Timestamp, own int64) []arrow.Timestamp {
+	out := make([]arrow.Timestamp, len(v))
+	per := arrow.Timestamp(r.nanos / own)
+	for i, x := range v {
+		rest := x % per
+		if rest < 0 {
+			rest += per
+		}
+		if out[i] = x - rest; r.nearest && 2*rest >= per {
+			out[i] += per
+		}
+	}
+	return out
+}
+
 // instants are hashed as nanoseconds, in 128 bits.
-func instants(out []uint64, a arrow.Array, from int) {
+func (n *node) instants(out []uint64, a arrow.Array, from, side int) {
 	const day = 24 * 60 * 60 * 1_000_000_000
 	switch a := a.(type) {
 	case *array.Date32:
@@ -253,7 +275,12 @@ func instants(out []uint64, a arrow.Array, from int) {
 	case *array.Date64:
 		moments(out, a.Date64Values()[from:], int64(time.Millisecond))
 	case *array.Timestamp:
-		moments(out, a.TimestampValues()[from:], int64(a.DataType().(*arrow.TimestampType).Unit.Multiplier()))
+		own := int64(a.DataType().(*arrow.TimestampType).Unit.Multiplier())
+		v := a.TimestampValues()[from : from+len(out)]
+		if side == 0 && n.nanos > own {
+			v = n.rounded(v, own)
+		}
+		moments(out, v, own)
 	case *array.Time32:
 		moments(out, a.Time32Values()[from:], int64(a.DataType().(*arrow.Time32Type).Unit.Multiplier()))
 	case *array.Time64:

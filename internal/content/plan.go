@@ -12,6 +12,7 @@ package content
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -154,6 +155,34 @@ func (p *Plan) LeaveWords() {
 	}
 }
 
+// Round has the timestamps of a field of side 0 count as whole multiples of unit: the greatest that is not above, or
+// with nearest the nearest one, of two the one above.
+func (p *Plan) Round(field int, unit time.Duration, nearest bool) {
+	for i := range p.columns {
+		if c := &p.columns[i]; c.at[0] == field && c.node != nil {
+			c.node.round(rounding{int64(unit), nearest})
+		}
+	}
+}
+
+func (n *node) round(r rounding) {
+	n.rounding = r
+	for _, k := range n.kids {
+		k.round(r)
+	}
+}
+
+// Without is a sum of this plan in which nothing is known of fields of side 0.
+func (p *Plan) Without(s Sum, fields []int) Sum {
+	s.Columns = slices.Clone(s.Columns)
+	for i, c := range p.columns {
+		if slices.Contains(fields, c.at[0]) {
+			s.Columns[i].Apart, s.apart = true, true
+		}
+	}
+	return s
+}
+
 func (n *node) spelled() bool { return n.way == words || slices.ContainsFunc(n.kids, (*node).spelled) }
 
 // Reading is the plan for what came out if its schema is another than was expected when side 0 was summed up.
@@ -223,6 +252,7 @@ type node struct {
 	kids  []*node
 	at    [2][]int // of a record, for each kid, which child of either side it is
 	cells diff.Cells
+	rounding
 	// what hashing keeps, of each side
 	kept [2]kept
 }

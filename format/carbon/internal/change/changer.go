@@ -43,6 +43,7 @@ var Changer = format.Changer{
 		}
 		return err
 	},
+	Alters:    loadAlters,
 	CheckText: func(p format.TablePlace, column, text string) error { return CheckText(p.Dir, column, text) },
 	Delete: func(ctx context.Context, p format.TablePlace, rows []format.RowsOfFile, l format.Load) (int64, error) {
 		own, _ := l.(*Load)

@@ -1,10 +1,6 @@
 package change
 
 import (
-	"slices"
-
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
@@ -49,28 +45,4 @@ func parseWriteOptions(opts map[string]string) (o schema.WriteOptions, err error
 		}
 	}
 	return o, o.Old(opts)
-}
-
-// Alters is format.Format.Alters: timestamps=truncate drops parts of a millisecond, and nulls=merge makes nulls
-// of lists and structs that hold nothing.
-func Alters(sc *arrow.Schema, o format.WriteOptions) (names []string) {
-	truncate, merge := o.Opts["timestamps"] == "truncate", o.Opts["nulls"] == "merge"
-	var altered func(t arrow.DataType) bool
-	altered = func(t arrow.DataType) bool {
-		switch x := t.(type) {
-		case *arrow.TimestampType:
-			return truncate && x.Unit > arrow.Millisecond
-		case *arrow.DictionaryType:
-			return altered(x.ValueType)
-		case arrow.NestedType:
-			return merge || slices.ContainsFunc(x.Fields(), func(f arrow.Field) bool { return altered(f.Type) })
-		}
-		return false
-	}
-	for _, f := range sc.Fields() {
-		if altered(f.Type) {
-			names = append(names, f.Name)
-		}
-	}
-	return names
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +17,6 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
@@ -332,17 +330,30 @@ func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int
 		stamp = l.stamp
 	}
 	var fresh []map[string]any
+	var deltas []string
+	told := false // tablestatus may name them
+	defer func() {
+		for _, name := range deltas {
+			if err != nil && !told {
+				err = errors.Join(err, os.Remove(name))
+			}
+		}
+	}()
 	segments := map[string]bool{}
 	for _, d := range rows {
-		u, err := writeDelta(m, ctx, d, stamp)
+		u, delta, err := writeDelta(m, ctx, d, stamp)
 		if err != nil {
 			return 0, err
 		}
+		deltas = append(deltas, delta)
 		n += int64(len(d.Rows))
 		segments[u["segmentName"].(string)] = true
 		fresh = append(fresh, u)
 	}
-	commit := func(s *status.StatusFile) error { return commitDeletes(dir, s, fresh, segments, stamp) }
+	commit := func(s *status.StatusFile) error {
+		told = true
+		return commitDeletes(dir, s, fresh, segments, stamp)
+	}
 	if l == nil {
 		if len(rows) == 0 {
 			return 0, nil
@@ -385,97 +396,6 @@ func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, seg
 			}
 			e["updateDeltaEndTimestamp"] = status.MsText(stamp)
 		}
-	}
-	return nil
-}
-
-// writeDelta writes the delete delta of a data file: the rows that were deleted before, and those that are now.
-// It gives its entry in the update status.
-func writeDelta(t *table.Managed, ctx context.Context, d Deleted, stamp int64) (map[string]any, error) {
-	p, err := t.Part(ctx, d.File)
-	if err != nil {
-		return nil, err
-	}
-	f, err := t.File(ctx, d.File)
-	if err != nil {
-		return nil, err
-	}
-	gone := table.Deletes{}
-	if p.Update != nil {
-		if gone, err = t.ReadDeletes(ctx, p.Update, filepath.ToSlash(filepath.Dir(p.Name))); err != nil {
-			return nil, err
-		}
-		if gone == nil {
-			gone = table.Deletes{}
-		}
-	}
-	before := gone.Count()
-	if err := placed(t, ctx, f, d.Rows, gone); err != nil {
-		return nil, err
-	}
-	name := status.ParseFileName(d.File)
-	details := map[string]any{}
-	total := 0
-	for k, rows := range gone {
-		slices.Sort(rows)
-		rows = slices.Compact(rows)
-		gone[k] = rows
-		total += len(rows)
-		details[fmt.Sprintf("%d_%d", k.Blocklet, k.Page)] = map[string]any{"id": strconv.FormatInt(k.Blocklet, 10),
-			"pageId": k.Page, "deletedRows": rows}
-	}
-	if total != before+len(d.Rows) { // rows before, less those that are deleted, are those after
-		return nil, fault.Invalidf("%s: of %d rows that are to be deleted %d are there", d.File, len(d.Rows),
-			total-before)
-	}
-	b, err := json.Marshal(map[string]any{"blockletDetailsMap": details, "blockName": name.Block})
-	if err != nil {
-		return nil, err
-	}
-	u := map[string]any{"segmentName": p.Segment, "blockName": name.Block,
-		"deleteDeltaStartTimestamp": status.MsText(stamp), "deleteDeltaEndTimestamp": status.MsText(stamp),
-		"actualBlockName": filepath.Base(d.File), "deletedRowsInBlock": strconv.Itoa(total)}
-	delta := filepath.Join(filepath.Dir(d.File), fmt.Sprintf("%s-%d.deletedelta", name.Block, stamp))
-	if err := status.ReplaceFile(delta, b); err != nil {
-		return nil, err
-	}
-	written := &status.Update{Segment: p.Segment, Block: name.Block, From: status.MsText(stamp),
-		To: status.MsText(stamp), Actual: filepath.Base(d.File), Deleted: strconv.Itoa(total)}
-	return u, proven(t, ctx, written, delta, gone)
-}
-
-// proven reads a delete delta back before anything refers to it: a row that it names wrongly would be lost, or
-// come back. One that is not as it was written is removed.
-func proven(t *table.Managed, ctx context.Context, u *status.Update, delta string, gone table.Deletes) error {
-	got, err := t.ReadDeletes(ctx, u, filepath.ToSlash(filepath.Dir(delta)))
-	if err == nil && !maps.EqualFunc(got, gone, slices.Equal) {
-		err = fault.Corruptf(fault.Span{Object: delta}, "",
-			"%d deleted rows were written, and %d others are read back: the place does not keep what is written to it", gone.Count(), got.Count())
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(delta))
-	}
-	return nil
-}
-
-// placed finds blocklet and page of rows of a file.
-func placed(t *table.Managed, ctx context.Context, f *datafile.DataFile, rows []int64, gone table.Deletes) error {
-	base, k := int64(0), 0
-	for g := range f.Footer.Blocklet {
-		starts, err := f.PageStarts(ctx, g)
-		if err != nil {
-			return err
-		}
-		for p0 := range len(starts) - 1 {
-			for ; k < len(rows) && rows[k] < base+starts[p0+1]; k++ {
-				key := table.PageKey{Blocklet: int64(g), Page: int64(p0)}
-				gone[key] = append(gone[key], rows[k]-base-starts[p0])
-			}
-		}
-		base += f.Footer.Blocklet[g].Rows
-	}
-	if k < len(rows) {
-		return fault.Invalidf("%s has no row %d", f.At.Object, rows[k])
 	}
 	return nil
 }

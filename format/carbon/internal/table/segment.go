@@ -132,6 +132,12 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 	if l.Path != "" {
 		return []Place{{Dir: l.Path}}, nil
 	}
+	if l.Segment == "" && !l.Counts() { // it may be there before tablestatus names it
+		if name := t.coming(ctx, l); name != "" {
+			named := *l
+			named.Segment, l = name, &named
+		}
+	}
 	var why error // the segment file is not followed
 	if l.Segment != "" {
 		var s status.SegmentFile
@@ -192,6 +198,18 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 			l.Status)
 	}
 	return out, nil
+}
+
+// coming is the segment file of a load that goes on, by the name that tablestatus is going to have; "": there is none.
+func (t *Managed) coming(ctx context.Context, l *status.Load) string {
+	named := status.Load{Segment: l.Name + "_" + l.Start + ".segment"}
+	if strings.ContainsAny(named.Segment, "/\\\x00") {
+		return ""
+	}
+	if info, err := t.Tree.Stat(ctx, t.segmentFileOf(&named)); err != nil || info.Dir {
+		return ""
+	}
+	return named.Segment
 }
 
 // segmentFileOf is the name of the segment file of a load.

@@ -24,6 +24,9 @@ const (
 	ToFloor            // the microsecond at or before
 )
 
+// String is the value of the option.
+func (o Coercion) String() string { return [...]string{"refuse", "us", "floor"}[o] }
+
 // microsOf converts timestamps of a unit to microseconds; nil: nothing is to be done.
 func microsOf(u arrow.TimeUnit, o Coercion) func(dst, src []byte) int {
 	switch u {

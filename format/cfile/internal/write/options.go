@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -191,7 +192,7 @@ func (o *CreateOptions) Unused(leaves []Leaf) string {
 
 // Alters is format.Format.Alters: coerce=us and coerce=floor drop parts of a microsecond. Names are those of
 // the table's own columns.
-func Alters(sc *arrow.Schema, o format.WriteOptions) (names []string) {
+func Alters(sc *arrow.Schema, o format.WriteOptions) (out []format.Alteration) {
 	leaves, err := LeavesOf(sc)
 	if err != nil {
 		return nil
@@ -206,13 +207,18 @@ func Alters(sc *arrow.Schema, o format.WriteOptions) (names []string) {
 		if list, ok := t.(arrow.ListLikeType); ok {
 			t = storage(list.Elem())
 		}
-		ts, ok := t.(*arrow.TimestampType)
-		if !ok || ts.Unit != arrow.Nanosecond || opts.ForLeaf(l, len(leaves) > 1).Coerce == Refuse {
+		coerce := opts.ForLeaf(l, len(leaves) > 1).Coerce
+		if !format.Finer(t, time.Microsecond) || coerce == Refuse {
 			continue
 		}
-		if name := sc.Field(l.Steps[0]).Name; !slices.Contains(names, name) {
-			names = append(names, name)
+		a := format.Rounding(sc.Field(l.Steps[0]).Name, "coerce="+coerce.String(), time.Microsecond, coerce == ToNearest)
+		k := slices.IndexFunc(out, func(x format.Alteration) bool { return x.Column == a.Column })
+		switch {
+		case k < 0:
+			out = append(out, a)
+		case out[k].Option != a.Option: // fields of a struct, each in its own way
+			out[k].Unit, out[k].Option = 0, "coerce"
 		}
 	}
-	return names
+	return out
 }

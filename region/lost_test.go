@@ -1,11 +1,11 @@
-package main
+package region
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	"stoa/fault"
-	"stoa/region"
 )
 
 // TestLoseMany: what is kept of losses is bounded, and what is not kept is not said to be exact.
@@ -15,22 +15,23 @@ func TestLoseMany(t *testing.T) {
 		rows  int64
 		exact bool
 	}{1: {mostReasons, 3_000_000, true}, 2: {mostLosses, mostLosses - 1, false}} {
-		var f damageFlags
+		var losses []Loss
 		for at := int64(0); at < 3_000_000*step; at += step {
-			f.lose(region.Loss{Part: "p", Rows: [2]int64{at, at + 1}, Exact: true,
+			losses = Keep(losses, Loss{Part: "p", Rows: [2]int64{at, at + 1}, Exact: true,
 				Err: fault.Corruptf(fault.Span{Object: "p", Off: at}, "", "row %d", at)})
 		}
-		rows, exact := region.LostRows(f.losses)
-		if len(f.losses) != want.kept || rows != want.rows || exact != want.exact {
-			t.Errorf("every %d. row: %d losses with %d rows, exact %t, want %+v", step, len(f.losses), rows, exact,
+		rows, exact := LostRows(losses)
+		if len(losses) != want.kept || rows != want.rows || exact != want.exact {
+			t.Errorf("every %d. row: %d losses with %d rows, exact %t, want %+v", step, len(losses), rows, exact,
 				want)
 		}
-		last := f.losses[len(f.losses)-1]
+		last := losses[len(losses)-1]
 		if last.Rows[1] != 3_000_000*step-step+1 || last.Err == nil {
 			t.Errorf("every %d. row: the last loss is %+v", step, last)
 		}
-		if first := docOfLoss(f.losses[7]); first.Reason != fmt.Sprintf("row %d", 7*step) || *first.Offset != 7*step {
-			t.Errorf("the eighth loss is %+v", first)
+		e := (*fault.Error)(nil)
+		if !errors.As(losses[7].Err, &e) || e.Reason != fmt.Sprintf("row %d", 7*step) || e.At.Off != 7*step {
+			t.Errorf("the eighth loss is %+v", losses[7])
 		}
 	}
 }

@@ -1,0 +1,112 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
+)
+
+// writeDelta writes the delete delta of a data file: the rows that were deleted before, and those that are now.
+// It gives its entry in the update status, and its name.
+func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stamp int64) (entry map[string]any,
+	file string, err error) {
+	p, err := t.Part(ctx, d.File)
+	if err != nil {
+		return nil, "", err
+	}
+	f, err := t.File(ctx, d.File)
+	if err != nil {
+		return nil, "", err
+	}
+	gone := table.Deletes{}
+	if p.Update != nil {
+		if gone, err = t.ReadDeletes(ctx, p.Update, filepath.ToSlash(filepath.Dir(p.Name))); err != nil {
+			return nil, "", err
+		}
+		if gone == nil {
+			gone = table.Deletes{}
+		}
+	}
+	before := gone.Count()
+	if err := placed(t, ctx, f, d.Rows, gone); err != nil {
+		return nil, "", err
+	}
+	name := status.ParseFileName(d.File)
+	details := map[string]any{}
+	total := 0
+	for k, rows := range gone {
+		slices.Sort(rows)
+		rows = slices.Compact(rows)
+		gone[k] = rows
+		total += len(rows)
+		details[fmt.Sprintf("%d_%d", k.Blocklet, k.Page)] = map[string]any{"id": strconv.FormatInt(k.Blocklet, 10),
+			"pageId": k.Page, "deletedRows": rows}
+	}
+	if total != before+len(d.Rows) { // rows before, less those that are deleted, are those after
+		return nil, "", fault.Invalidf("%s: of %d rows that are to be deleted %d are there", d.File, len(d.Rows),
+			total-before)
+	}
+	b, err := json.Marshal(map[string]any{"blockletDetailsMap": details, "blockName": name.Block})
+	if err != nil {
+		return nil, "", err
+	}
+	u := map[string]any{"segmentName": p.Segment, "blockName": name.Block,
+		"deleteDeltaStartTimestamp": status.MsText(stamp), "deleteDeltaEndTimestamp": status.MsText(stamp),
+		"actualBlockName": filepath.Base(d.File), "deletedRowsInBlock": strconv.Itoa(total)}
+	delta := filepath.Join(filepath.Dir(d.File), fmt.Sprintf("%s-%d.deletedelta", name.Block, stamp))
+	if err := status.ReplaceFile(delta, b); err != nil {
+		return nil, "", err
+	}
+	written := &status.Update{Segment: p.Segment, Block: name.Block, From: status.MsText(stamp),
+		To: status.MsText(stamp), Actual: filepath.Base(d.File), Deleted: strconv.Itoa(total)}
+	return u, delta, proven(t, ctx, written, delta, gone)
+}
+
+// proven reads a delete delta back before anything refers to it: a row that it names wrongly would be lost, or
+// come back. One that is not as it was written is removed.
+func proven(t *table.Managed, ctx context.Context, u *status.Update, delta string, gone table.Deletes) error {
+	got, err := t.ReadDeletes(ctx, u, filepath.ToSlash(filepath.Dir(delta)))
+	if err == nil && !maps.EqualFunc(got, gone, slices.Equal) {
+		err = fault.Corruptf(fault.Span{Object: delta}, "",
+			"%d deleted rows were written, and %d others are read back: the place does not keep what is written to it",
+			gone.Count(), got.Count())
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(delta))
+	}
+	return nil
+}
+
+// placed finds blocklet and page of rows of a file.
+func placed(t *table.Managed, ctx context.Context, f *datafile.DataFile, rows []int64, gone table.Deletes) error {
+	base, k := int64(0), 0
+	for g := range f.Footer.Blocklet {
+		starts, err := f.PageStarts(ctx, g)
+		if err != nil {
+			return err
+		}
+		for p0 := range len(starts) - 1 {
+			for ; k < len(rows) && rows[k] < base+starts[p0+1]; k++ {
+				key := table.PageKey{Blocklet: int64(g), Page: int64(p0)}
+				gone[key] = append(gone[key], rows[k]-base-starts[p0])
+			}
+		}
+		base += f.Footer.Blocklet[g].Rows
+	}
+	if k < len(rows) {
+		return fault.Invalidf("%s has no row %d", f.At.Object, rows[k])
+	}
+	return nil
+}
