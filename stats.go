@@ -100,7 +100,10 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 					if damaged == Fail {
 						return l.Err
 					}
-					if l.Column = cols[i].Name; lost != nil {
+					if l.Column = s.reader.Schema().Field(cols[i].Path[0]).Name; l.Column != cols[i].Name {
+						l.Stored = cols[i].Name
+					}
+					if lost != nil {
 						lost(l)
 					}
 					return nil

@@ -50,7 +50,7 @@ func Keep(losses []Loss, l Loss) []Loss {
 		return append(losses, l)
 	}
 	last := &losses[n-1]
-	like := last.Part == l.Part && last.Group == l.Group && last.Column == l.Column
+	like := last.Part == l.Part && last.Group == l.Group && last.Column == l.Column && last.Stored == l.Stored
 	switch {
 	case like && last.Exact && l.Exact && last.Rows[1] == l.Rows[0]:
 		last.Rows[1] = l.Rows[1]

@@ -55,7 +55,8 @@ type manifestLoss struct {
 	Part   string `json:"part"`
 	Group  int    `json:"group"`
 	Name   string `json:"name,omitempty"` // of the group, as the format calls it
-	Column string `json:"column,omitempty"`
+	Column string `json:"column,omitempty"` // of the table
+	Stored string `json:"stored,omitempty"` // what of it, as the format calls that
 	From   *int64 `json:"from"`
 	To     *int64 `json:"to"`
 	Exact  bool   `json:"exact"`
@@ -231,6 +232,9 @@ func lossLine(l region.Loss) string {
 	}
 	if l.Column != "" {
 		parts = append(parts, "of column "+l.Column)
+		if l.Stored != "" {
+			parts = append(parts, "("+l.Stored+")")
+		}
 	}
 	s := strings.Join(parts, " ")
 	if l.Err != nil {
@@ -249,7 +253,7 @@ func (f *damageFlags) summary() string {
 }
 
 func docOfLoss(l region.Loss) manifestLoss {
-	d := manifestLoss{Part: l.Part, Group: l.Group, Name: l.Name, Column: l.Column, Exact: l.Exact,
+	d := manifestLoss{Part: l.Part, Group: l.Group, Name: l.Name, Column: l.Column, Stored: l.Stored, Exact: l.Exact,
 		From: known(l.Rows[0]), To: known(l.Rows[1])}
 	var e *fault.Error
 	switch {

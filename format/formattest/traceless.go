@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -271,8 +270,11 @@ func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec sca
 			at.To = int64(d.suite.Rows)
 		}
 		all = all.Add(at)
+		if l.Column != "" && len(d.schema.FieldIndices(l.Column)) == 0 {
+			t.Errorf("%s: the loss is told of a column %q, which is none of the table's", what, l.Column)
+		}
 		for i, f := range d.schema.Fields() {
-			if l.Column == f.Name || strings.HasPrefix(l.Column, f.Name+".") {
+			if l.Column == f.Name {
 				null[i] = null[i].Add(at)
 			}
 		}

@@ -201,6 +201,9 @@ func contradicted(t *testing.T, what string, data []byte) {
 		}
 		r.Close()
 	}
+	if rows, err := scanAll(t.Context(), data, scan.Spec{}, false); err == nil {
+		t.Errorf("%s: who wants to read up to the first damage gets %d bytes of rows", what, len(rows))
+	}
 	for e, err := range trevni.Format.List(t.Context(), tg) {
 		if err == nil && !anyError(e.Findings) {
 			t.Errorf("%s: listing tells nothing", what)

@@ -64,7 +64,14 @@ func (t *table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 	}
 }
 
-func (t *table) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
+func (t *table) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	if q.Strict { // of two names, or two schemas, one is wrong: no row is certain to be the file's
+		for _, x := range t.odd {
+			if x.Severity >= region.Error {
+				return nil, fault.Corruptf(x.At, x.Path, "%s (%s)", x.Message, x.Code)
+			}
+		}
+	}
 	return []format.RowGroup{{Part: p.Ref, Rows: t.f.header.Rows, Bytes: t.f.at.Len}}, nil
 }
 

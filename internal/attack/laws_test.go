@@ -514,7 +514,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 		}
 		told := int64(0)
 		for _, l := range m.Losses {
-			if l.Column != "" && !of(l.Column, col) {
+			if l.Column != "" && l.Column != col {
 				continue
 			}
 			if l.From == nil || l.To == nil || *l.To < 0 {

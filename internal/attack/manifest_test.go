@@ -3,7 +3,6 @@ package attack
 import (
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // verdict is what verify -f json prints.
@@ -85,7 +84,7 @@ func (m *lost) has(row int, column string) bool {
 		if l.From == nil || l.To == nil || int64(row) < *l.From || *l.To >= 0 && int64(row) >= *l.To {
 			continue
 		}
-		if column == "" || l.Column == "" || of(l.Column, column) {
+		if column == "" || l.Column == "" || l.Column == column {
 			return true
 		}
 	}
@@ -97,10 +96,4 @@ func (m *lost) doubts(row int) bool {
 	return slices.ContainsFunc(m.Findings, func(f finding) bool {
 		return f.Severity == "error" && f.From != nil && f.To != nil && *f.From <= int64(row) && int64(row) < *f.To
 	})
-}
-
-// of reports whether a column as it is stored belongs to one of the table.
-func of(stored, column string) bool {
-	rest, ok := strings.CutPrefix(stored, column)
-	return ok && (rest == "" || strings.ContainsAny(rest[:1], "./[#"))
 }

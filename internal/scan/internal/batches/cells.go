@@ -11,7 +11,6 @@ import (
 
 	"stoa/fault"
 	"stoa/internal/scan/internal/window"
-	"stoa/region"
 	"stoa/vec"
 )
 
@@ -112,8 +111,9 @@ func (r *Batching) cell(c *cellColumn, at, to int64) error {
 			_, c.end = exact.LostRows()
 			c.end = min(max(c.end, at+1), to)
 		}
-		r.Lose(region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Column: r.Plan.Columns[c.col].Name,
-			Rows: [2]int64{at, c.end}, Exact: true, Err: err})
+		l := r.Plan.LossIn(g, c.col)
+		l.Rows, l.Exact, l.Err = [2]int64{at, c.end}, true, err
+		r.Lose(l)
 	}
 	return nil
 }

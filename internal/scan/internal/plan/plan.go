@@ -13,6 +13,7 @@ import (
 	"stoa/format"
 	"stoa/internal/nest"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -463,3 +464,13 @@ const maxStrings = 64 << 20
 
 // Strings is the same within the budget of memory.
 func (p *Plan) Strings() int64 { return min(maxStrings, p.Largest) }
+
+// LossIn is a loss of something of a physical column: of which rows, and why, is to be filled in.
+func (p *Plan) LossIn(g format.RowGroup, col int) region.Loss {
+	c := p.Columns[col]
+	l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Column: p.Fields[c.Path[0]].Name}
+	if c.Name != l.Column {
+		l.Stored = c.Name
+	}
+	return l
+}

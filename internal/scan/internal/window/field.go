@@ -237,7 +237,7 @@ func (f *field) build(from, end int64) error {
 		if lost {
 			err = f.skip(to)
 		} else if arr, err = f.stretchOf(at, to); err != nil && f.run.Excused(err) {
-			f.lose(vec.Range{From: at, To: to}, f.blame(err))
+			f.lose(vec.Range{From: at, To: to}, "", f.blame(err))
 			err = f.skip(to)
 		}
 		if err != nil {
@@ -374,11 +374,14 @@ func (f *field) stretchOf(from, end int64) (arrow.Array, error) {
 	return f.plan.Asm.Assemble(in, int(end-from), f.run.Plan.Alloc())
 }
 
-// lose notes that rows cannot be shown.
-func (f *field) lose(rows vec.Range, err error) {
+// lose notes that rows cannot be shown; stored is the column that is to blame, "": that is not known.
+func (f *field) lose(rows vec.Range, stored string, err error) {
 	f.lost = append(f.lost, rows)
-	f.run.Lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.Name,
-		Rows: [2]int64{rows.From, rows.To}, Exact: true, Err: err})
+	l := f.loss()
+	if l.Rows, l.Exact, l.Err = [2]int64{rows.From, rows.To}, true, err; stored != l.Column {
+		l.Stored = stored
+	}
+	f.run.Lose(l)
 }
 
 // loseRest is for a field of which a column goes on at an unknown place: its rows are lost as far as the row
@@ -386,14 +389,15 @@ func (f *field) lose(rows vec.Range, err error) {
 func (f *field) loseRest(from, to int64) int64 {
 	if f.group.Rows < 0 {
 		if !f.reported {
-			f.run.Lose(region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name,
-				Column: f.plan.Name, Rows: [2]int64{from, -1}, Err: f.dead})
+			l := f.loss()
+			l.Rows, l.Err = [2]int64{from, -1}, f.dead
+			f.run.Lose(l)
 		}
 		f.reported = true
 		return from
 	}
 	if !f.reported {
-		f.lose(vec.Range{From: from, To: f.group.Rows}, f.dead)
+		f.lose(vec.Range{From: from, To: f.group.Rows}, "", f.dead)
 	}
 	f.reported = true
 	f.arr, f.row = f.nulls(to-from), from
@@ -404,6 +408,10 @@ func (f *field) loseRest(from, to int64) int64 {
 func (f *field) dropLost(sel *vec.Sel, a, b int64) *vec.Sel { return withoutRanges(f.lost, sel, a, b) }
 
 func (f *field) name() string { return f.plan.Name }
+
+func (f *field) loss() region.Loss {
+	return region.Loss{Part: f.group.Part, Group: f.group.Index, Name: f.group.Name, Column: f.plan.Name}
+}
 
 // end is the row up to which the field is known to go.
 func (f *field) end() int64 {

@@ -382,7 +382,7 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 		l.end = rows.To
 	}
 	l.lost = append(l.lost, rows)
-	l.field.lose(rows, l.blame(err))
+	l.field.lose(rows, l.col.Name, l.blame(err))
 	return nil
 }
 

@@ -223,23 +223,24 @@ func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
 // loseRows puts placeholders for the rows [from, to), which must follow vec's last entry.
 func (s *stream) loseRows(from, to int64, exact bool, err error) {
 	s.fill(from, to)
-	s.run.Lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
-		Rows: [2]int64{from, to}, Exact: exact, Err: err})
+	l := s.loss()
+	l.Rows, l.Exact, l.Err = [2]int64{from, to}, exact, err
+	s.run.Lose(l)
 }
 
 // loseRest is for a chunk whose next page cannot be found: its rows are lost as far as the row group goes.
 // They are given window by window but reported once.
 func (s *stream) loseRest(b int64) {
 	to := min(b, s.group.Rows)
+	l := s.loss()
+	l.Rows, l.Exact, l.Err = [2]int64{s.end(), s.group.Rows}, s.group.Rows >= 0, s.dead
 	if s.group.Rows < 0 {
-		s.run.Lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
-			Rows: [2]int64{s.end(), -1}, Exact: false, Err: s.dead})
+		s.run.Lose(l)
 		s.ended = true
 		return
 	}
 	if !errors.Is(s.dead, errTold) {
-		s.run.Lose(region.Loss{Part: s.group.Part, Group: s.group.Index, Name: s.group.Name, Column: s.col.Name,
-			Rows: [2]int64{s.end(), s.group.Rows}, Exact: true, Err: s.dead})
+		s.run.Lose(l)
 		s.dead = errTold
 	}
 	s.fill(s.end(), to)
@@ -293,6 +294,8 @@ func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel {
 func (s *stream) mustDrop() bool { return slices.Contains(s.run.Plan.Keys, s.column) }
 
 func (s *stream) name() string { return s.col.Name }
+
+func (s *stream) loss() region.Loss { return s.run.Plan.LossIn(s.group, s.column) }
 
 // withoutRanges takes the rows of lost out of sel, whose entries are the rows [a, b).
 func withoutRanges(lost []vec.Range, sel *vec.Sel, a, b int64) *vec.Sel {

@@ -46,6 +46,7 @@ type lane interface {
 	dropLost(sel *vec.Sel, a, b int64) *vec.Sel
 	mustDrop() bool // lost rows are left out under every policy
 	name() string
+	loss() region.Loss
 	blame(err error) error
 	Close()
 }
@@ -230,8 +231,9 @@ func (w *windows) checkRest(ctx context.Context) error {
 		if !w.run.Excused(err) {
 			return err
 		}
-		w.run.Lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name, Column: l.name(),
-			Rows: [2]int64{w.group.Rows, -1}, Err: err})
+		lost := l.loss()
+		lost.Rows, lost.Err = [2]int64{w.group.Rows, -1}, err
+		w.run.Lose(lost)
 	}
 	return nil
 }
@@ -346,15 +348,15 @@ func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 			return nil, x.Err
 		}
 		x.Rows = x.Rows.Intersect(rows)
-		s, name := w.byCol[x.Col], ""
-		if s != nil {
-			name = s.col.Name
+		l := region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name}
+		if s := w.byCol[x.Col]; s != nil {
+			l = s.loss()
 			s.doubted = append(s.doubted, x.Rows)
 		} else {
 			live = withoutRanges([]vec.Range{x.Rows}, live, rows.From, rows.To)
 		}
-		w.suspects = append(w.suspects, region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name,
-			Column: name, Rows: [2]int64{x.Rows.From, x.Rows.To}, Exact: true, Err: x.Err})
+		l.Rows, l.Exact, l.Err = [2]int64{x.Rows.From, x.Rows.To}, true, x.Err
+		w.suspects = append(w.suspects, l)
 	}
 	return live, nil
 }
