@@ -433,7 +433,7 @@ func (c *trial) sameShape(out []string) bool {
 			break
 		}
 		if !slices.EqualFunc(cellsOf(c.f.ref[i]), cellsOf(l), func(a, b cell) bool {
-			return a.name == b.name && (kindOf(a) == kindOf(b) || kindOf(a)+kindOf(b) >= 1000) && !binaryOf(a, b)
+			return a.name == b.name && sameKind(a.value, b.value) && !binaryOf(a, b)
 		}) {
 			return false
 		}

@@ -3,6 +3,7 @@ package attack
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -73,6 +74,34 @@ func kindOf(x cell) int {
 		return 't' - 20
 	}
 	return '0'
+}
+
+// sameKind reports whether two values may be of one type, as far as JSON shows, within lists and structs, too.
+func sameKind(a, b string) bool {
+	ka, kb := kindOf(cell{value: a}), kindOf(cell{value: b})
+	if ka+kb >= 1000 {
+		return true
+	}
+	if ka != kb {
+		return false
+	}
+	switch ka {
+	case '[':
+		var x, y []json.RawMessage
+		if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+			return false
+		}
+		for i := range min(len(x), len(y)) {
+			if !sameKind(string(x[i]), string(y[i])) {
+				return false
+			}
+		}
+	case '{':
+		return slices.EqualFunc(cellsOf(a), cellsOf(b), func(x, y cell) bool {
+			return x.name == y.name && sameKind(x.value, y.value)
+		})
+	}
+	return true
 }
 
 // subsequence reports whether out is ref without some rows.
