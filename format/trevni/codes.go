@@ -53,6 +53,12 @@ var Codes = []region.CodeDoc{
 		"lengths, which are version 2's. They are read as such; Avro before 1.7.5 misreads them."},
 	{Code: "trevni.order", Severity: region.Error,
 		Help: "The values of a column that is said to be sorted fall: searches by value miss rows."},
+	{Code: "trevni.part.missing", Severity: region.Error, Help: "A file of a table that stoa divided into several " +
+		"says that there is one before or behind it, and that one is not there: its rows are missing. A part that " +
+		"is to stand alone can be given a name of its own."},
+	{Code: "trevni.part.other", Severity: region.Error, Help: "A file of a table that stoa divided into several is " +
+		"not the one that was written there, or the one before it is not: its number is another, or the checksum of " +
+		"the other's header. Files were exchanged, or one is of another table, or of an older state."},
 	{Code: "trevni.read", Severity: region.Error, Help: "Bytes of the file could not be read from where it is kept."},
 	{Code: "trevni.recovered", Severity: region.Error, Help: "Recover read the file in spite of what is wrong " +
 		"in its header, and guessed what should stand there; the message says what it did. A column that was " +

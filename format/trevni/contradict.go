@@ -55,7 +55,7 @@ func (t *table) contradictions() (out []region.Finding) {
 var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevni.type", "trevni.values",
 	"trevni.array", "trevni.parent", "trevni.repetition", "trevni.definition",
 	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
-	"avro.schema", schemaKey, sealKey, descKey, sortedKey}
+	"avro.schema", schemaKey, sealKey, descKey, sortedKey, partKey}
 
 // nearly is the key that key would be but for one byte; "" if it is one, or none is near.
 func nearly(key string) string {

@@ -105,7 +105,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 		defer r.Close()
 		t := r.(*table)
 		yield(format.Entry{Kind: "table", Rows: t.f.header.Rows, Bytes: t.f.at.Len, Meta: slices.Clone(r.Meta()),
-			Findings: t.odd}, nil)
+			Findings: t.Findings()}, nil)
 	}
 }
 

@@ -48,7 +48,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		return nil, r.found, err
 	}
 	r.lost(t)
-	r.found, t.odd = append(r.found, t.odd...), nil
+	r.found, t.odd, t.apart = append(r.found, t.Findings()...), nil, nil
 	return t, r.found, nil
 }
 

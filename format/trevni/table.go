@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -25,7 +26,8 @@ type table struct {
 	order  []format.Key
 	sorted []int // stored columns whose values rise
 	odd    []region.Finding
-	partly string // of a schema that entries were looked at for: that not all were
+	apart  []region.Finding // of the files beside it
+	partly string           // of a schema that entries were looked at for: that not all were
 }
 
 func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*table, error) {
@@ -42,6 +44,7 @@ func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*t
 	}
 	t.sc = arrow.NewSchema(t.p.fields, nil)
 	t.odd = t.contradictions()
+	t.lookAround(ctx, tg)
 	for _, ph := range t.p.phys {
 		t.cols = append(t.cols, ph.Column)
 	}
@@ -82,9 +85,9 @@ func (t *table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.
 	return t.f.newChunk(ctx, t.p.phys[col], rows)
 }
 
-// Findings tells readers, too, that names, or all of the schema, may be wrong.
+// Findings tells readers, too, that names, or all of the schema, may be wrong, and that files beside it are gone.
 func (t *table) Findings() []region.Finding {
-	return t.odd
+	return slices.Concat(t.odd, t.apart)
 }
 
 // Meta is the facts of the file, and then its own metadata.

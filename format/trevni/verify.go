@@ -128,7 +128,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		v.blame("trevni.unsupported", err, -1, -1)
 		return
 	}
-	for _, odd := range v.t.odd {
+	for _, odd := range v.t.Findings() {
 		v.give(odd)
 	}
 	v.guesses()

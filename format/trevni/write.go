@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,6 +27,8 @@ type outFile struct {
 	fields []outField
 	names  []string // of finished files, if there is more than one or the output is a directory
 	dir    bool
+	seal   string  // of the header of the file before
+	part   *partOf // what the current file is; nil: all of the table
 
 	rows  int64 // of the current file
 	total int64
@@ -158,7 +159,7 @@ func (w *outFile) Write(ctx context.Context, b arrow.RecordBatch) error {
 
 func (w *outFile) writeRows(ctx context.Context, b arrow.RecordBatch) error {
 	if w.rows > 0 && w.stored() >= w.opts.fileSize {
-		if err := w.finish(ctx, w.nextName()); err != nil {
+		if err := w.finish(ctx, w.nextName(), false); err != nil {
 			return err
 		}
 	}
@@ -212,10 +213,17 @@ func (w *outFile) writeField(i int, a arrow.Array) (err error) {
 }
 
 // nextName is the name of the file that is finished next, within a directory.
-func (w *outFile) nextName() string { return fmt.Sprintf("part-%05d.trv", len(w.names)) }
+func (w *outFile) nextName() string { return partName(len(w.names)) }
 
-// finish writes the current file and begins the next.
-func (w *outFile) finish(ctx context.Context, name string) (err error) {
+// finish writes the current file and begins the next, if it is not the last.
+func (w *outFile) finish(ctx context.Context, name string, last bool) (err error) {
+	if name != "" {
+		p := &partOf{number: len(w.names), last: last}
+		if w.part != nil {
+			p.after = w.seal
+		}
+		w.part = p
+	}
 	for _, c := range w.cols {
 		if err := c.flush(); err != nil {
 			return err
@@ -285,7 +293,11 @@ func (w *outFile) header() []byte {
 	b := append([]byte(magic), w.opts.version)
 	b = le.AppendUint64(b, uint64(w.rows))
 	b = le.AppendUint32(b, uint32(len(w.cols)))
-	b = appendMetadata(b, append(w.meta[:len(w.meta):len(w.meta)], Pair{Key: sealKey, Value: []byte(noSeal)}))
+	meta := w.meta[:len(w.meta):len(w.meta)]
+	if w.part != nil {
+		meta = append(meta, Pair{Key: partKey, Value: w.part.text()})
+	}
+	b = appendMetadata(b, append(meta, Pair{Key: sealKey, Value: []byte(noSeal)}))
 	sealAt := len(b) - len(noSeal)
 	for _, c := range w.cols {
 		meta := append(c.Meta[:len(c.Meta):len(c.Meta)], Pair{Key: descKey, Value: sealText(c.descriptors(nil))})
@@ -300,6 +312,7 @@ func (w *outFile) header() []byte {
 		start += int64(len(c.descriptors(nil))) + c.pile.size
 	}
 	seal(b, sealAt)
+	w.seal = string(b[sealAt : sealAt+len(noSeal)])
 	return b
 }
 
@@ -317,7 +330,7 @@ func (w *outFile) Close(ctx context.Context) (format.Summary, error) {
 	if w.dir || len(w.names) > 0 {
 		name = w.nextName()
 	}
-	if err := w.finish(ctx, name); err != nil {
+	if err := w.finish(ctx, name, true); err != nil {
 		return format.Summary{}, err
 	}
 	if err := w.sink.Commit(ctx); err != nil {

@@ -1,0 +1,123 @@
+package trevni
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+)
+
+// A table that our writer divides is part-00000.trv, part-00001.trv and so on, and each says in its metadata which
+// it is, which header the one before it has, and whether it is the last: so one that is gone, or stands in the place
+// of another, is missed by those beside it.
+const partKey = "stoa.part"
+
+func partName(n int) string { return fmt.Sprintf("part-%05d.trv", n) }
+
+// partOf is what a part says of itself.
+type partOf struct {
+	number int
+	after  string // the checksum of the header of the one before; "" = it is the first
+	last   bool
+}
+
+// text is what the metadata has: "0", "3 after 9f2c11aa", "4 after 00c1ffee, last".
+func (p partOf) text() []byte {
+	s := fmt.Sprint(p.number)
+	if p.after != "" {
+		s += " after " + p.after
+	}
+	if p.last {
+		s += ", last"
+	}
+	return []byte(s)
+}
+
+// part is what a file says of being one of several; ok is false if it says nothing, or nothing that can be understood.
+func (h *Header) part() (p partOf, ok bool) {
+	text, ok := get(h.Meta, partKey)
+	if !ok {
+		return p, false
+	}
+	s, last := strings.CutSuffix(string(text), ", last")
+	number, after, _ := strings.Cut(s, " after ")
+	if _, err := fmt.Sscanf(number, "%d", &p.number); err != nil || p.number < 0 {
+		return p, false
+	}
+	p.after, p.last = after, last
+	return p, string(p.text()) == string(text)
+}
+
+// lookAround notes which of the files beside a part are missing, or are not those that were written with it. A file
+// that has another name than parts have is somebody's copy.
+func (t *table) lookAround(ctx context.Context, tg format.Target) {
+	h := &t.f.header
+	dir, name := path.Split(tg.Name)
+	n := 0
+	if _, err := fmt.Sscanf(name, "part-%05d.trv", &n); err != nil || partName(n) != name || tg.Tree == nil ||
+		t.f.noVerify {
+		return
+	}
+	tell := func(code, format string, args ...any) {
+		f := region.Finding{Code: code, Severity: severityOf(code), At: t.f.at.Sub(0, h.size), Path: "file-metadata",
+			Message: fmt.Sprintf(format, args...), Part: t.name, Rows: unknownRows, Lost: -1}
+		if p, ok := t.keyAt(partKey); ok {
+			f.At = p
+		}
+		t.apart = append(t.apart, f)
+	}
+	p, ok := h.part()
+	switch text, kept := get(h.Meta, partKey); {
+	case !kept:
+		return
+	case !ok:
+		tell("trevni.part.other", "%s is %q, which no writer makes", partKey, text)
+		return
+	case p.number != n:
+		tell("trevni.part.other", "it was written as %s, and stands in the place of %s", partName(p.number), name)
+		return
+	}
+	if !p.last {
+		if next := partName(n + 1); gone(ctx, tg, path.Join(dir, next)) {
+			tell("trevni.part.missing", "it is not the last of its table, and %s is missing", next)
+		}
+	}
+	if p.after == "" {
+		return
+	}
+	before := path.Join(dir, partName(n-1))
+	if gone(ctx, tg, before) {
+		tell("trevni.part.missing", "%s, before it, is missing", partName(n-1))
+		return
+	}
+	b, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: before}, format.OpenOptions{Limits: t.f.limits})
+	if err != nil {
+		return // who reads that one tells
+	}
+	defer b.src.Close()
+	if seal, _ := get(b.header.Meta, sealKey); string(seal) != p.after {
+		tell("trevni.part.other", "the header of %s has the checksum %q; the file that was before it when it was "+
+			"written had %q: one of the two is of another table, or older", partName(n-1), seal, p.after)
+	}
+}
+
+func gone(ctx context.Context, tg format.Target, name string) bool {
+	info, err := tg.Tree.Stat(ctx, name)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Dir
+}
+
+// keyAt is where the file's metadata has a key.
+func (t *table) keyAt(key string) (at fault.Span, ok bool) {
+	for _, p := range t.f.header.Meta {
+		if p.Key == key {
+			at, ok = p.at, true
+		}
+	}
+	return at, ok
+}

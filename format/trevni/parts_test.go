@@ -1,0 +1,87 @@
+package trevni_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format"
+	"stoa/format/trevni"
+	judge "stoa/interop/trevni"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestParts: of a table of several files none can be gone, stand in the place of another, or be another table's,
+// without an error from every verb that looks at those that are left.
+func TestParts(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	for _, f := range []format.Format{trevni.Format, trevni.AvroFormat} {
+		files := func(seed uint64, rows int) map[string][]byte {
+			out := map[string][]byte{}
+			m := write(t, f, sc, map[string]string{"file-size": "9000", "block-size": "1000"},
+				judge.RandomBatch(rand.New(rand.NewPCG(seed, 1)), sc, rows))
+			for _, name := range m.Names() {
+				out[name] = m.Bytes(name)
+			}
+			return out
+		}
+		all, other := files(1, 30000), files(2, 30000)
+		names := slices.Sorted(maps.Keys(all))
+		if len(names) < 4 || len(other) < 4 {
+			t.Fatalf("%s: %d and %d files", f.Name, len(names), len(other))
+		}
+		told(t, f, "whole", all, false)
+		told(t, f, "a part under a name of its own", map[string][]byte{"t/copy.trv": all[names[1]]}, false)
+		for i, name := range names {
+			without := maps.Clone(all)
+			delete(without, name)
+			told(t, f, name+" is gone", without, true)
+			strange := maps.Clone(all)
+			strange[name] = other[name]
+			told(t, f, name+" is another table's", strange, true)
+			exchanged := maps.Clone(all)
+			next := names[(i+1)%len(names)]
+			exchanged[name], exchanged[next] = all[next], all[name]
+			told(t, f, name+" and "+next+" are exchanged", exchanged, true)
+		}
+		shorter := maps.Clone(all)
+		delete(shorter, names[len(names)-1])
+		delete(shorter, names[len(names)-2])
+		told(t, f, "the last two are gone", shorter, true)
+	}
+}
+
+// told holds what the verbs say of some files against what they should.
+func told(t *testing.T, f format.Format, what string, files map[string][]byte, want bool) {
+	t.Helper()
+	said := map[string]bool{}
+	tree := store.NewMemory(files)
+	for name := range files {
+		tg := format.Target{Tree: tree, Name: name}
+		said["verify"] = said["verify"] || anyError(slices.Collect(f.Verify(t.Context(), tg, format.OpenOptions{Depth: format.Quick})))
+		for e, err := range f.List(t.Context(), tg) {
+			said["list"] = said["list"] || err != nil || anyError(e.Findings)
+		}
+		r, err := f.Open(t.Context(), tg, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said["open"] = said["open"] || anyError(r.(format.Finder).Findings())
+		r.Close()
+		var found []region.Finding
+		if r, found, err = f.Recover(t.Context(), tg, format.OpenOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		said["recover"] = said["recover"] || anyError(found)
+	}
+	for verb, is := range said {
+		if is != want {
+			t.Errorf("%s, %s: %s tells %t, want %t", f.Name, what, verb, is, want)
+		}
+	}
+}
