@@ -78,6 +78,10 @@ var Codes = []region.CodeDoc{
 		"is read where it is named itself."},
 	{Code: "dir.too.deep", Severity: region.Warning,
 		Help: "Directories are nested so deeply that what lies below was not looked at."},
+	{Code: "dir.part.missing", Severity: region.Error, Help: "Files that are called part-00000, part-00001 and so " +
+		"on, as stoa calls those of a table that it divides, have a gap in their numbers: the rows of the file that " +
+		"is missing are not here. What is behind the last one nobody can miss. Files that are no such table can be " +
+		"given other names."},
 	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each " +
 		"be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot " +
 		"be there. Reading these rows is an error."},
@@ -171,6 +175,11 @@ func matched(ctx context.Context, uri string, o OpenOptions) (names []string, er
 // hearing of the others.
 func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
+		for _, l := range missingParts(ctx, o.tree(), names, o) {
+			if !yield(l.finding(), nil) {
+				return
+			}
+		}
 		for _, name := range names {
 			for f, failed := range Verify(ctx, name, o) {
 				if failed != nil {
@@ -214,15 +223,22 @@ func (v *dirVerifier) dir(name string, depth int) error {
 	if v.odd(name, nil); v.stopped {
 		return nil
 	}
+	var names []string
 	for info, err := range v.o.tree().List(v.ctx, name) {
 		if !info.Dir {
 			v.files++
+			names = append(names, info.Name)
 		}
 		if err == nil {
 			err = v.entry(info, depth)
 		}
 		if err = v.refused(info.Name, err); err != nil || v.stopped {
 			return err
+		}
+	}
+	for _, l := range missingParts(v.ctx, v.o.tree(), names, v.o) {
+		if v.give(l.finding()); v.stopped {
+			return nil
 		}
 	}
 	return v.ctx.Err()

@@ -132,6 +132,7 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 		return nil, err
 	}
 	var out []found
+	missing := missingParts(ctx, o.tree(), names, o)
 	for _, uri := range names {
 		if table != "" {
 			uri += "#" + table
@@ -141,6 +142,9 @@ func resolveGlob(ctx context.Context, pattern, table string, o OpenOptions) ([]f
 			return nil, err
 		}
 		out = append(out, some...)
+	}
+	if len(out) > 0 {
+		out[0].left = append(out[0].left, missing...)
 	}
 	return out, nil
 }
@@ -199,6 +203,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 	var out []found
 	var below []string
 	var left []leftOut
+	var names []string
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil && info.Name == "" {
 			return nil, err
@@ -210,6 +215,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 			left = append(left, leftOut{name: info.Name, err: err})
 			continue
 		}
+		names = append(names, info.Name)
 		in := format.Target{Tree: tg.Tree, Name: info.Name, Table: tg.Table}
 		f, err := Probe(ctx, in, o)
 		if err != nil && info.Dir && (!store.Failing(err) || denied(err)) {
@@ -239,7 +245,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 	if len(out) == 0 {
 		return nil, nothingIn(tg.Name, left)
 	}
-	out[0].below, out[0].left = below, left
+	out[0].below, out[0].left = below, append(left, missingParts(ctx, tg.Tree, names, o)...)
 	return out, nil
 }
 

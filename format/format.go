@@ -60,6 +60,10 @@ type Format struct {
 	// format's own business, or it has no directories.
 	Claims func(ctx context.Context, t Target, o OpenOptions) func(name string, dir bool) Claim
 
+	// Parted: the files of a table that Create divides, part-00000 and so on, tell themselves what is missing beside
+	// them. Those of other formats must have all numbers.
+	Parted bool
+
 	// Change is how tables of the format are changed in place; nil: not at all.
 	Change *Changer
 	// Home is the place of the tables that names beginning with # mean, as reading options say; nil: there is none.

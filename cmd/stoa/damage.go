@@ -54,7 +54,7 @@ func (f *damageFlags) lose(l region.Loss) { f.losses = region.Keep(f.losses, l) 
 type manifestLoss struct {
 	Part   string `json:"part"`
 	Group  int    `json:"group"`
-	Name   string `json:"name,omitempty"` // of the group, as the format calls it
+	Name   string `json:"name,omitempty"`   // of the group, as the format calls it
 	Column string `json:"column,omitempty"` // of the table
 	Stored string `json:"stored,omitempty"` // what of it, as the format calls that
 	From   *int64 `json:"from"`

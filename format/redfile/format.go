@@ -25,6 +25,7 @@ var Format = format.Format{
 	ReadKeys:   readKeys,
 	Create:     create,
 	Reread:     reread,
+	Parted:     true,
 	WriteKeys:  writeKeys,
 	Describe:   describe,
 	Verify:     verify,

@@ -39,7 +39,8 @@ func (p partOf) text() []byte {
 	return []byte(s)
 }
 
-// part is what a file says of being one of several; ok is false if it says nothing, or nothing that can be understood.
+// part is what a file says of being one of several; ok is false if it says nothing, or nothing that can be
+// understood.
 func (h *Header) part() (p partOf, ok bool) {
 	text, ok := get(h.Meta, partKey)
 	if !ok {
@@ -83,10 +84,13 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 		tell("trevni.part.other", "it was written as %s, and stands in the place of %s", partName(p.number), name)
 		return
 	}
-	if !p.last {
-		if next := partName(n + 1); gone(ctx, tg, path.Join(dir, next)) {
-			tell("trevni.part.missing", "it is not the last of its table, and %s is missing", next)
-		}
+	seal, _ := get(h.Meta, sealKey)
+	if next := path.Join(dir, partName(n+1)); p.last {
+	} else if gone(ctx, tg, next) {
+		tell("trevni.part.missing", "it is not the last of its table, and %s is missing", partName(n+1))
+	} else if q, _, ok := t.beside(ctx, tg, next); ok && q.number == n+1 && q.after != string(seal) {
+		tell("trevni.part.other", "%s was written behind a file whose header has the checksum %q, and this one has %q: "+
+			"one of the two is of another table, or older", partName(n+1), q.after, seal)
 	}
 	if p.after == "" {
 		return
@@ -94,17 +98,23 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	before := path.Join(dir, partName(n-1))
 	if gone(ctx, tg, before) {
 		tell("trevni.part.missing", "%s, before it, is missing", partName(n-1))
-		return
-	}
-	b, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: before}, format.OpenOptions{Limits: t.f.limits})
-	if err != nil {
-		return // who reads that one tells
-	}
-	defer b.src.Close()
-	if seal, _ := get(b.header.Meta, sealKey); string(seal) != p.after {
+	} else if _, seal, ok := t.beside(ctx, tg, before); ok && seal != p.after {
 		tell("trevni.part.other", "the header of %s has the checksum %q; the file that was before it when it was "+
 			"written had %q: one of the two is of another table, or older", partName(n-1), seal, p.after)
 	}
+}
+
+// beside is what another file says of being a part, and the checksum of its header. ok is false if it cannot be
+// opened: who reads that one tells.
+func (t *table) beside(ctx context.Context, tg format.Target, name string) (p partOf, seal string, ok bool) {
+	f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name}, format.OpenOptions{Limits: t.f.limits})
+	if err != nil {
+		return p, "", false
+	}
+	defer f.src.Close()
+	text, _ := get(f.header.Meta, sealKey)
+	p, _ = f.header.part()
+	return p, string(text), true
 }
 
 func gone(ctx context.Context, tg format.Target, name string) bool {

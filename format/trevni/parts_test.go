@@ -11,7 +11,6 @@ import (
 	"stoa/format"
 	"stoa/format/trevni"
 	judge "stoa/interop/trevni"
-	"stoa/region"
 	"stoa/store"
 )
 
@@ -62,7 +61,8 @@ func told(t *testing.T, f format.Format, what string, files map[string][]byte, w
 	tree := store.NewMemory(files)
 	for name := range files {
 		tg := format.Target{Tree: tree, Name: name}
-		said["verify"] = said["verify"] || anyError(slices.Collect(f.Verify(t.Context(), tg, format.OpenOptions{Depth: format.Quick})))
+		found := slices.Collect(f.Verify(t.Context(), tg, format.OpenOptions{Depth: format.Quick}))
+		said["verify"] = said["verify"] || anyError(found)
 		for e, err := range f.List(t.Context(), tg) {
 			said["list"] = said["list"] || err != nil || anyError(e.Findings)
 		}
@@ -72,7 +72,7 @@ func told(t *testing.T, f format.Format, what string, files map[string][]byte, w
 		}
 		said["open"] = said["open"] || anyError(r.(format.Finder).Findings())
 		r.Close()
-		var found []region.Finding
+
 		if r, found, err = f.Recover(t.Context(), tg, format.OpenOptions{}); err != nil {
 			t.Fatal(err)
 		}

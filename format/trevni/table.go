@@ -68,9 +68,9 @@ func (t *table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 }
 
 func (t *table) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
-	if q.Strict { // of two names, or two schemas, one is wrong: no row is certain to be the file's
-		for _, x := range t.odd {
-			if x.Severity >= region.Error {
+	if q.Strict { // of two names, schemas or files one is wrong: no row is certain to be the table's
+		for _, x := range t.Findings() {
+			if x.Severity >= region.Error && x.Code != "trevni.part.missing" {
 				return nil, fault.Corruptf(x.At, x.Path, "%s (%s)", x.Message, x.Code)
 			}
 		}

@@ -22,6 +22,7 @@ type maker struct {
 	without string // columns that the format does not have
 	// files that are one table because they lie together: nothing tells that one is missing, or another's
 	loose   bool
+	parts   bool     // likewise, but each tells which are beside it
 	single  bool     // one column only
 	opts    []string // of the writer
 	vary    []string // each KEY=A|B|…: one of them, by the seed
@@ -43,7 +44,7 @@ var makers = []maker{
 	{name: "trevni/bare", place: "t.trv", kind: nests, without: "at cost", opts: []string{"arrow-schema=false"},
 		vary: trevniVary},
 	{name: "trevni/null", place: "t.trv", kind: nests, opts: []string{"checksum=null"}, vary: trevniVary},
-	{name: "trevni/dir", place: "t", kind: nests, loose: true, opts: []string{"file-size=3000", "block-size=500"}},
+	{name: "trevni/dir", place: "t", kind: nests, parts: true, opts: []string{"file-size=3000", "block-size=500"}},
 	{name: "trevni-avro/crc32", place: "t.trv", kind: nests, vary: trevniVary},
 	{name: "trevni-avro/null", place: "t.trv", kind: nests, opts: []string{"checksum=null"}, vary: trevniVary},
 	{name: "redfile/e", place: "t.red", kind: nests, vary: redVary},

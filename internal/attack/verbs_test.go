@@ -152,7 +152,7 @@ func (c *trial) oneVerdict() {
 			if v == "describe" && len(c.f.files) > 1 { // which looks at files that do not count, too
 				continue
 			}
-			if s(v) == use && c.f.maker != nil && c.f.maker.loose { // files that are not one table any more
+			if s(v) == use && c.f.maker != nil && (c.f.maker.loose || c.f.maker.parts) { // files that are not one table any more
 				continue
 			}
 			// what it wrote is text, or Arrow, and the string had become something else
