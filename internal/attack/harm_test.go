@@ -198,7 +198,11 @@ func (f *fixture) special(dir, name string, h harm) (bool, error) {
 	case "readme":
 		return true, os.WriteFile(filepath.Join(filepath.Dir(name), "README.md"), []byte("# read me\n"), 0o666)
 	case "empty":
-		return true, os.WriteFile(beside, nil, 0o666)
+		o, err := os.OpenFile(beside, os.O_CREATE|os.O_EXCL, 0o666) // not into a pipe, which nobody reads
+		if err != nil {
+			return false, err
+		}
+		return true, o.Close()
 	}
 	return false, fmt.Errorf("there is no harm %q", h.op)
 }
