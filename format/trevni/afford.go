@@ -13,6 +13,10 @@ const (
 	perByte = 64
 )
 
+// perRow is what a row takes of a page's budget that takes no bytes in the file: with the usual one, 16 million rows
+// may have no column.
+const perRow = 64
+
 // affordable refuses a schema that is nested deeper, or takes more memory, than the limits allow, before it is
 // made: a few bytes of a column may stand for very many lists in each other.
 func (f *file) affordable() error {
@@ -38,6 +42,10 @@ func (f *file) affordable() error {
 		if p.Key == "avro.schema" || p.Key == schemaKey {
 			spent += perByte * int64(len(p.Value))
 		}
+	}
+	if most := f.limits.Page / perRow; len(h.Columns) == 0 && h.Rows > most {
+		return fault.Limitf(f.at.Sub(4, 8), "header.row-count", "%d rows without a column, of which nothing but this "+
+			"number is stored; at most %d are read (--max-page)", h.Rows, most)
 	}
 	if spent > f.limits.Opening {
 		return fault.Limitf(f.at.Sub(0, h.size), "header",

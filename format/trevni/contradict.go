@@ -29,13 +29,17 @@ func (t *table) contradictions() (out []region.Finding) {
 		tell("trevni.header.contradiction", t.f.at.Sub(12, 4), "header.column-count",
 			"no column, but %d rows, and %d bytes behind the header that no column claims", h.Rows, left)
 	}
+	if key, at, ok := t.unnamed(); ok {
+		tell("trevni.header.contradiction", at, "file-metadata", "what the key %q has is an Avro schema, of just these "+
+			"columns: the key is damaged", key)
+	}
 	told := map[string]bool{}
 	look := func(meta []Pair, path string) {
 		for _, p := range meta {
 			if word := nearly(p.Key); word != "" && !told[p.Key] {
 				told[p.Key] = true
 				tell("trevni.header.contradiction", p.at, path,
-					"a key %q, which is no key of Trevni's, and one byte away from %q", p.Key, word)
+					"a key %q, which is no key of Trevni's, and nearly %q", p.Key, word)
 			}
 		}
 	}
@@ -51,13 +55,30 @@ func (t *table) contradictions() (out []region.Finding) {
 	return out
 }
 
-// longKeys are the keys that are long enough to be known by all their bytes but one.
+// unnamed finds an Avro schema that goes with the columns under a key that is not the one of schemas.
+func (t *table) unnamed() (key string, at fault.Span, ok bool) {
+	h := &t.f.header
+	if _, named := get(h.Meta, "avro.schema"); named || h.Dialect != Avro || len(h.Columns) == 0 {
+		return "", at, false
+	}
+	for _, p := range h.Meta {
+		if nearly(p.Key) != "" || len(p.Value) == 0 || p.Value[0] != '{' && p.Value[0] != '[' {
+			continue
+		}
+		if _, err := planAvro(h, p.Value); err == nil {
+			return p.Key, p.at, true
+		}
+	}
+	return "", at, false
+}
+
+// longKeys are the keys that are long enough to be known by all their bytes but two.
 var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevni.type", "trevni.values",
 	"trevni.array", "trevni.parent", "trevni.repetition", "trevni.definition",
 	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
 	"avro.schema", schemaKey, sealKey, descKey, sortedKey, partKey}
 
-// nearly is the key that key would be but for one byte; "" if it is one, or none is near.
+// nearly is the key that key would be but for one or two bytes; "" if it is one, or none is near.
 func nearly(key string) string {
 	if slices.Contains(longKeys, key) {
 		return ""
@@ -77,7 +98,7 @@ func nearly(key string) string {
 				differ++
 			}
 		}
-		if differ == 1 {
+		if differ <= 2 {
 			return k
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"stoa/fault"
@@ -293,7 +294,8 @@ func (r *recovery) rows() error {
 		}
 		cb, err := f.blocks(r.ctx, i)
 		flat = flat || err == nil
-		if agreed = agreed && err == nil && (rows < 0 || cb.rows == rows); err == nil {
+		counts := err == nil && r.counts(i, cb)
+		if agreed = agreed && counts && (rows < 0 || cb.rows == rows); counts {
 			rows = max(rows, cb.rows)
 		}
 	}
@@ -319,6 +321,12 @@ func (r *recovery) rows() error {
 		"no column has the %d rows that the header says; the most is %d", r.said, rows)
 	r.said = rows
 	return nil
+}
+
+// counts reports whether column i can be believed to have the rows that its descriptors say: their own checksum is
+// right, or they have none, or a block proves them.
+func (r *recovery) counts(i int, cb *columnBlocks) bool {
+	return cb.odd == nil || slices.ContainsFunc(cb.blocks, func(b block) bool { return b.lost == nil && r.opens(i, &b) })
 }
 
 // repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to
@@ -364,8 +372,8 @@ func (r *recovery) lost(t *table) {
 		for k := range cb.blocks {
 			if b := &cb.blocks[k]; b.lost != nil {
 				rows := [2]int64{b.row, b.row + b.rows}
-				if c.MaxRep > 0 {
-					rows = [2]int64{-1, -1}
+				if c.MaxRep > 0 || rows[1] > r.said { // which it cannot have
+					rows = unknownRows
 				}
 				r.tell("trevni.block.cut", b.desc, rows, c.Name, "%s", reason(b.lost))
 			}

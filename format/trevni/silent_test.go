@@ -177,6 +177,8 @@ func TestHeaderContradicts(t *testing.T) {
 					bad := slices.Clone(data)
 					bad[i+k] ^= 2
 					contradicted(t, name+", key "+key, bad)
+					bad[i+(k+3)%len(key)] ^= 4
+					contradicted(t, name+", two bytes of the key "+key, bad)
 				}
 				next := strings.Index(string(data[i+1:]), key)
 				if next < 0 || key[0] == 't' && i > 2000 {

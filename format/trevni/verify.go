@@ -181,7 +181,7 @@ func (v *verifier) descriptors(i int) {
 		switch {
 		case b.lost != nil:
 			first, end := b.row, b.row+b.rows
-			if col.MaxRep > 0 {
+			if col.MaxRep > 0 || end > v.f.header.Rows {
 				first, end = -1, -1
 			}
 			v.blame("trevni.block.cut", b.lost, first, end)

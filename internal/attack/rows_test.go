@@ -3,6 +3,7 @@ package attack
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 )
@@ -55,12 +56,22 @@ func difference(ref, out []string) string {
 	return "nothing differs"
 }
 
-// binaryOf reports whether b is the bytes of the text a, as JSON has them.
+// binaryOf reports whether b is the bytes of the text a, or of the decimal number, as JSON has them.
 func binaryOf(a, b cell) bool {
 	var text string
 	var raw []byte
-	return a.value != b.value && json.Unmarshal([]byte(a.value), &text) == nil &&
-		json.Unmarshal([]byte(b.value), &raw) == nil && string(raw) == text
+	if a.value == b.value || json.Unmarshal([]byte(a.value), &text) != nil ||
+		json.Unmarshal([]byte(b.value), &raw) != nil {
+		return false
+	}
+	n := new(big.Int).SetBytes(raw)
+	if len(raw) > 0 && raw[0] >= 0x80 { // two's complement
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(raw))))
+	}
+	digits := func(s string) string {
+		return strings.TrimRight(strings.TrimLeft(strings.Replace(s, ".", "", 1), "-0"), "0")
+	}
+	return string(raw) == text || digits(text) == digits(n.String())
 }
 
 // kindOf says what JSON has in a cell: a text, a number, a list; more than 100 is null, which is of every kind.

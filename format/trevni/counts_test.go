@@ -1,0 +1,49 @@
+package trevni_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/trevni"
+	"stoa/store"
+)
+
+// TestRowsAreVouchedFor: descriptors whose own checksum is wrong, and whose blocks prove nothing, do not say how many
+// rows there were: recovery tells no other number than the header's as lost.
+func TestRowsAreVouchedFor(t *testing.T) {
+	for name, data := range samples(t) {
+		rows := int64(binary.LittleEndian.Uint64(data[4:]))
+		for at := 16; at < int(startsOf(t, data)[0])+200; at += 3 {
+			bad := slices.Insert(slices.Clone(data), at, data[at])
+			bad = bad[:len(bad)-len(bad)/4]
+			_, found, err := trevni.Format.Recover(t.Context(), format.Target{
+				Tree: store.NewMemory(map[string][]byte{"f.trv": bad}), Name: "f.trv"}, format.OpenOptions{})
+			if err != nil {
+				continue
+			}
+			for _, f := range found {
+				if f.Lost > rows {
+					t.Errorf("%s, byte %d twice: %d rows are told as lost of %d: %s", name, at, f.Lost, rows, f.Message)
+				}
+			}
+		}
+	}
+}
+
+// TestRowsWithoutColumns: a number of rows that nothing bears out, in a file without columns, is not read for ever.
+func TestRowsWithoutColumns(t *testing.T) {
+	for rows, refused := range map[int]bool{0: false, 3: false, 1 << 20: false, 1 << 25: true, 1 << 56: true} {
+		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": handFile(2, int64(rows), handMeta(), nil)}),
+			Name: "f.trv"}
+		if _, err := trevni.Format.Open(t.Context(), tg, format.OpenOptions{}); errors.Is(err, fault.Limit) != refused {
+			t.Errorf("%d rows: %v", rows, err)
+		}
+		if _, _, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{}); errors.Is(err, fault.Limit) != refused {
+			t.Errorf("%d rows, recovered: %v", rows, err)
+		}
+	}
+}
