@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"stoa/format/cfile"
 	"stoa/format/kudu"
 	"stoa/format/parquet"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -148,6 +150,90 @@ func TestParts(t *testing.T) {
 		len(m["tablets"].(map[string]any))})
 	if string(text) != `[{"rangePartitions":{"bounds":[{}],"columnNames":["k"]}},{"k":0,"v":1},3,1]` {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestNoPartIsMissingWithoutAWord: of a backup of any number of parts, any of which is gone or has another's name,
+// a part that is left says so to who lists, reads, verifies and recovers it; of a whole one, and of a part that is
+// given a name of its own elsewhere, none says anything.
+func TestNoPartIsMissingWithoutAWord(t *testing.T) {
+	ctx := context.Background()
+	for parts := 1; parts <= 4; parts++ {
+		tree, s := backup(t, smallBatch(t, 3*parts).Schema(), map[string]string{"table": "t", "key": "k", "part-rows": "3",
+			"time": "1"}, smallBatch(t, 3*parts))
+		if len(s.Files) != parts+1 {
+			t.Fatalf("%d parts: %v", parts, s.Files)
+		}
+		whole := map[string][]byte{}
+		for _, name := range s.Files[:parts] {
+			whole["out/"+name] = tree.Bytes("out/" + name)
+		}
+		first := "out/" + s.Files[0]
+		tellers(ctx, t, fmt.Sprintf("%d parts", parts), whole, 0)
+		tellers(ctx, t, "a part by itself", map[string][]byte{"mine.parquet": whole[first]}, 0)
+		for i, name := range s.Files[:parts] {
+			if parts > 1 {
+				less := maps.Clone(whole)
+				delete(less, "out/"+name)
+				neighbours := 2
+				if i == 0 || i == parts-1 {
+					neighbours = 1
+				}
+				tellers(ctx, t, fmt.Sprintf("%d parts without %d", parts, i), less, neighbours)
+			}
+			if i > 0 {
+				other := maps.Clone(whole)
+				other[first], other["out/"+name] = other["out/"+name], other[first]
+				tellers(ctx, t, fmt.Sprintf("%d parts, 0 and %d changed places", parts, i), other, 2)
+			}
+		}
+	}
+}
+
+// tellers looks at how many of the files say, in every way, that another is missing.
+func tellers(ctx context.Context, t *testing.T, what string, files map[string][]byte, want int) {
+	t.Helper()
+	said := func(all []region.Finding) bool {
+		return slices.ContainsFunc(all, func(f region.Finding) bool {
+			return f.Code == "parquet.part" && f.Severity == region.Error
+		})
+	}
+	n := map[string]int{"list": 0, "verify": 0, "quick": 0, "read": 0, "recover": 0}
+	for name := range files {
+		tg := format.Target{Tree: store.NewMemory(files), Name: name}
+		for e, err := range parquet.Format.List(ctx, tg) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said(e.Findings) {
+				n["list"]++
+			}
+		}
+		for how, depth := range map[string]format.Depth{"verify": format.Deep, "quick": format.Quick} {
+			if said(slices.Collect(parquet.Format.Verify(ctx, tg, format.OpenOptions{Depth: depth}))) {
+				n[how]++
+			}
+		}
+		r, err := parquet.Format.Open(ctx, tg, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said(r.(format.Finder).Findings()) {
+			n["read"]++
+		}
+		r.Close()
+		if r, _, err = parquet.Format.Recover(ctx, tg, format.OpenOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if said(r.(format.Finder).Findings()) {
+			n["recover"]++
+		}
+		r.Close()
+	}
+	for how, got := range n {
+		if got != want {
+			t.Errorf("%s: %s: %d files say that a part is missing, want %d", what, how, got, want)
+		}
 	}
 }
 

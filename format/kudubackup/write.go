@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/url"
 	"path"
@@ -108,6 +107,7 @@ type writer struct {
 	part  format.Writer
 	rows  int64 // of the part
 	parts int
+	last  bool // the part that is being written is the last one
 	sum   format.Summary
 }
 
@@ -288,8 +288,10 @@ func (s partSink) Abort(context.Context) error  { return nil }
 func (w *writer) begin(ctx context.Context) (err error) {
 	wo := w.wo
 	wo.Opts, wo.Dir = w.o.parquet, false
-	name := path.Join(w.dir, fmt.Sprintf("part-%05d.parquet", w.parts))
-	if w.part, err = parquet.Format.Create(ctx, partSink{w.sink, name}, w.sc, wo); err != nil {
+	number := w.parts
+	name := path.Join(w.dir, parquet.PartName(number))
+	which := func() parquet.Part { return parquet.Part{Number: number, Last: w.last} }
+	if w.part, err = parquet.CreatePart(ctx, partSink{w.sink, name}, w.sc, wo, which); err != nil {
 		return err
 	}
 	w.rows = 0
@@ -345,6 +347,7 @@ func (w *writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 
 // Close writes the metadata, as the last: a backup without it is none.
 func (w *writer) Close(ctx context.Context) (format.Summary, error) {
+	w.last = true
 	if err := w.end(ctx); err != nil {
 		return w.sum, err
 	}

@@ -44,6 +44,9 @@ var codes = []region.CodeDoc{
 		"groups, misses rows. Writers write there what they are told; no row is lost."},
 	{Code: "parquet.page", Severity: region.Error, Help: "A page, or its header, cannot be read."},
 	{Code: "parquet.page.checksum", Severity: region.Error, Help: "The checksum of a page does not fit its bytes."},
+	{Code: "parquet.part", Severity: region.Error, Help: "The file is one of several of a table, as stoa writes them " +
+		"for Kudu's restore job, and says so: one before or behind it is not there, or has another's name. Rows are " +
+		"missing, or come twice."},
 	{Code: "parquet.recovered", Severity: region.Note,
 		Help: "Recover put row groups together without the footer at the end of the file."},
 	{Code: "parquet.rows", Severity: region.Error, Help: "The footer's number of rows is not that of the row groups."},

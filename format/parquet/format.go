@@ -73,6 +73,7 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 			return
 		}
 		defer r.Close()
-		yield(format.Entry{Kind: "Parquet file", Rows: r.meta.NumRows, Bytes: r.size, Meta: r.Meta()}, nil)
+		yield(format.Entry{Kind: "Parquet file", Rows: r.meta.NumRows, Bytes: r.size, Meta: r.Meta(),
+			Findings: r.partFindings()}, nil)
 	}
 }

@@ -36,6 +36,7 @@ type reader struct {
 
 	ignoreSchema bool               // ARROW:schema
 	untyped      error              // why it was ignored without being asked
+	missing      []error            // parts of the table that are not beside the file
 	groupRows    int64              // of recovery: 0 not given
 	lost         map[chunkKey]error // of a recovered file: chunks that are not there
 	tracer       func(region.Node)
@@ -139,7 +140,11 @@ func (r *reader) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.take(b, nil)
+	if err := r.take(b, nil); err != nil {
+		return err
+	}
+	r.missing = r.neighbours(ctx)
+	return nil
 }
 
 // take understands a footer. pairs, which may be nil, are taken for its key/value metadata if it has none.

@@ -32,6 +32,9 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 		s.blame("parquet.footer", err)
 		err = s.run(o, err)
 	}
+	if err == nil {
+		r.missing = r.neighbours(ctx)
+	}
 	if err != nil {
 		r.src.Close()
 		return nil, s.findings, err

@@ -65,7 +65,7 @@ func (r *reader) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 		keys, values = slices.Clone(orig.Metadata().Keys()), slices.Clone(orig.Metadata().Values())
 	}
 	for _, p := range r.meta.Pairs {
-		if p.key != storedSchema && p.value != nil && !slices.Contains(keys, p.key) {
+		if p.key != storedSchema && p.key != partKey && p.value != nil && !slices.Contains(keys, p.key) {
 			keys, values = append(keys, p.key), append(values, *p.value)
 		}
 	}

@@ -37,6 +37,9 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq
 		}
 		v.r = r
 		v.find("parquet.types", r.untyped)
+		for _, err := range r.missing {
+			v.find("parquet.part", err)
+		}
 		if v.magic(); r.summaries {
 			v.summary(t)
 			return

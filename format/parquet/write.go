@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -29,6 +30,7 @@ type Writer struct {
 	cols   []*chunkWriter
 	first  []int // number of the first leaf of each field
 	pairs  [][2]string
+	part   func() Part // nil: the file is a table by itself
 	head   *thrift.Writer
 	groups []groupNote
 	rows   int64
@@ -239,6 +241,13 @@ func (w *Writer) close() error {
 		if err := w.indexes(); err != nil {
 			return err
 		}
+	}
+	if w.part != nil {
+		text, err := json.Marshal(w.part())
+		if err != nil {
+			return err
+		}
+		w.pairs = append(w.pairs, [2]string{partKey, string(text)})
 	}
 	return w.footer()
 }

@@ -1,0 +1,86 @@
+package parquet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// partKey is the pair of the footer in which a file that is one of several of a table says which it is.
+const partKey = "stoa.part"
+
+// Part says which file of a table's a file is. The others lie beside it; PartName is what they are called.
+type Part struct {
+	Number int  `json:"number"` // from 0 on
+	Last   bool `json:"last"`
+}
+
+// PartName is the name of part n of a table, in its directory.
+func PartName(n int) string { return fmt.Sprintf("part-%05d.parquet", n) }
+
+var anyPart = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
+
+// CreatePart is Format.Create of a part of a table. Which one it is, is asked when it ends.
+func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions,
+	which func() Part) (format.Writer, error) {
+	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) {
+		out, err := newWriter(w, sc, o.Opts, o.Mem)
+		if err == nil {
+			out.part = which
+		}
+		return out, err
+	})
+}
+
+// neighbours says what is missing beside a part of a table. A file that was given another name is read by itself.
+func (r *reader) neighbours(ctx context.Context) (missing []error) {
+	k := slices.IndexFunc(r.meta.Pairs, func(p keyPair) bool { return p.key == partKey && p.value != nil })
+	base := path.Base(r.target.Name)
+	if k < 0 || r.target.Tree == nil || r.target.At != (vec.Range{}) || !anyPart.MatchString(base) {
+		return nil
+	}
+	var p Part
+	where := "key_value_metadata[" + partKey + "]"
+	if err := json.Unmarshal([]byte(*r.meta.Pairs[k].value), &p); err != nil {
+		return []error{fault.Corruptf(r.footer, where, "it cannot be read: %v", err)}
+	}
+	if base != PartName(p.Number) {
+		return []error{fault.Corruptf(r.footer, where, "the file is part %d of its table, and not what its name says",
+			p.Number)}
+	}
+	for _, n := range []int{p.Number - 1, p.Number + 1} {
+		if n < 0 || n > p.Number && p.Last {
+			continue
+		}
+		name := path.Join(path.Dir(r.target.Name), PartName(n))
+		if _, err := r.target.Tree.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, fault.Corruptf(r.footer, where, "the table has a part %d, and %s is not there: "+
+				"its rows are missing", n, name))
+		}
+	}
+	return missing
+}
+
+// partFindings are the findings about neighbours.
+func (r *reader) partFindings() (out []region.Finding) {
+	v := &verifier{yield: func(f region.Finding) bool { out = append(out, f); return true }}
+	v.base = region.Finding{Part: r.target.Name, Rows: [2]int64{-1, -1}, Lost: -1}
+	for _, err := range r.missing {
+		v.find("parquet.part", err)
+	}
+	return out
+}
