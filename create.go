@@ -195,7 +195,8 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	}
 	s.ByOption = w.altered.columns()
 	if w.proof != nil {
-		s.Checked, s.Unchecked, s.Retyped = w.proof.done, w.proof.apart, w.proof.retyped
+		s.Checked, s.Unchecked = w.proof.done, w.proof.apart
+		s.Retyped = append(s.Retyped, w.proof.retyped...)
 	}
 	return s, nil
 }

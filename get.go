@@ -23,13 +23,43 @@ func (t *Table) Row(ctx context.Context, n int64, spec ScanSpec) iter.Seq2[arrow
 
 // Keys are the columns that Seek looks at: the promised order of the table, or else its first column.
 func (t *Table) Keys() []string {
-	r := t.sources[0].reader
 	var out []string
+	for _, k := range t.keyColumns() {
+		out = append(out, k.name)
+	}
+	return out
+}
+
+// keyColumn is a column that Seek looks at.
+type keyColumn struct {
+	name  string   // as the format calls it
+	names []string // of the fields on the way to it
+	typ   arrow.DataType
+}
+
+func (t *Table) keyColumns() (out []keyColumn) {
+	r := t.sources[0].reader
+	columns := r.Columns()
 	for _, k := range r.Order() {
-		out = append(out, r.Columns()[k.Column].Name)
+		c := columns[k.Column]
+		key := keyColumn{name: c.Name, names: []string{c.Name}}
+		if f, _ := t.schema.FieldsByName(c.Name); len(f) == 1 {
+			key.typ = f[0].Type
+		}
+		if len(c.Path) > 1 { // a field of a struct
+			key.names = nil
+			for i, fields := 0, r.Schema().Fields(); i < len(c.Path); i++ {
+				f := fields[c.Path[i]]
+				if key.names, key.typ = append(key.names, f.Name), f.Type; i < len(c.Path)-1 {
+					fields = f.Type.(arrow.NestedType).Fields()
+				}
+			}
+		}
+		out = append(out, key)
 	}
 	if len(out) == 0 && t.schema.NumFields() > 0 {
-		out = []string{t.schema.Field(0).Name}
+		f := t.schema.Field(0)
+		out = []keyColumn{{f.Name, []string{f.Name}, f.Type}}
 	}
 	return out
 }
@@ -111,18 +141,18 @@ func (t *Table) fromFilter(key []any) (*pred.Expr, error) {
 }
 
 func (t *Table) keyFilter(key []any) (*pred.Expr, error) {
-	keys := t.Keys()
+	keys := t.keyColumns()
 	if len(key) == 0 || len(key) > len(keys) {
-		return nil, fault.Invalidf("%d key values are given, the key is (%s)", len(key), strings.Join(keys, ", "))
+		return nil, fault.Invalidf("%d key values are given, the key is (%s)", len(key), strings.Join(t.Keys(), ", "))
 	}
 	var parts []*pred.Expr
 	for i, x := range key {
 		v, ok := keyValue(x)
 		if !ok {
-			return nil, fault.Invalidf("a value of type %T is no key value of column %s, which is %s", x, keys[i],
-				t.typeOf(keys[i]))
+			return nil, fault.Invalidf("a value of type %T is no key value of column %s, which is %s", x, keys[i].name,
+				keys[i].typeWords())
 		}
-		parts = append(parts, pred.Test(pred.JoinPath(keys[i]), pred.OpEq, v))
+		parts = append(parts, pred.Test(pred.JoinPath(keys[i].names...), pred.OpEq, v))
 	}
 	return pred.And(parts...), nil
 }
@@ -158,13 +188,14 @@ func keyValue(x any) (v pred.Value, ok bool) {
 // the value, every character of it: quotes are quotes. Of others it is a literal as in a predicate: 12, -1.5,
 // true.
 func (t *Table) ParseKey(texts []string) ([]any, error) {
-	keys := t.Keys()
+	keys := t.keyColumns()
 	var out []any
 	for i, text := range texts {
 		if i == len(keys) {
-			return nil, fault.Invalidf("%d key values are given, the key is (%s)", len(texts), strings.Join(keys, ", "))
+			return nil, fault.Invalidf("%d key values are given, the key is (%s)", len(texts),
+				strings.Join(t.Keys(), ", "))
 		}
-		v, err := t.parseKey(keys[i], text)
+		v, err := keys[i].parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -173,24 +204,27 @@ func (t *Table) ParseKey(texts []string) ([]any, error) {
 	return out, nil
 }
 
-// parseKey is the value that a text means for a column. It must be one literal and nothing more.
-func (t *Table) parseKey(key, text string) (pred.Value, error) {
-	if f, _ := t.schema.FieldsByName(key); len(f) == 1 && textual(f[0].Type) {
+// parse is the value that a text means for the column. It must be one literal and nothing more.
+func (k *keyColumn) parse(text string) (pred.Value, error) {
+	if k.typ != nil && textual(k.typ) {
 		return pred.String(text), nil
 	}
-	name := pred.JoinPath(key)
-	e, err := pred.Parse(`"` + strings.ReplaceAll(key, `"`, `""`) + `" = ` + text)
-	if err != nil || e.Op != pred.OpEq || e.Column != name || len(e.Values) != 1 {
-		return pred.Value{}, fault.Invalidf("the key value %q is not a value of column %s, which is %s", text, key,
-			t.typeOf(key))
+	var quoted []string
+	for _, name := range k.names {
+		quoted = append(quoted, `"`+strings.ReplaceAll(name, `"`, `""`)+`"`)
+	}
+	e, err := pred.Parse(strings.Join(quoted, ".") + " = " + text)
+	if err != nil || e.Op != pred.OpEq || e.Column != pred.JoinPath(k.names...) || len(e.Values) != 1 {
+		return pred.Value{}, fault.Invalidf("the key value %q is not a value of column %s, which is %s", text, k.name,
+			k.typeWords())
 	}
 	return e.Values[0], nil
 }
 
-// typeOf is the type of a column, as errors say it.
-func (t *Table) typeOf(name string) string {
-	if f, _ := t.schema.FieldsByName(name); len(f) == 1 {
-		return f[0].Type.String()
+// typeWords is the type of the column, as errors say it.
+func (k *keyColumn) typeWords() string {
+	if k.typ != nil {
+		return k.typ.String()
 	}
 	return "of several types"
 }

@@ -314,6 +314,9 @@ const (
 	Values  Has = 1 << iota
 	Lengths     // of lists: one per entry; items follow in the same stream if Values is set, too
 	Levels      // Dremel definition and repetition levels
+	// Validity: bools, an entry a row, which say whether the struct at the column's path is there or null. Nothing
+	// of the struct counts by it: its leaves have an entry a row, too, and are null where it is.
+	Validity
 )
 
 // Column is what has bytes. ("Leaf" is a word of the Arrow schema: some columns are none.)
@@ -481,12 +484,13 @@ type Summary struct {
 	Bytes int64
 	Files []string
 
+	// Retyped are the columns that come back as another type, because the format, or an option, has the output not
+	// say which it was; in parentheses there may be which type as which.
+	Retyped []string
 	// Filled in by the front, which reads an output before it is visible: whether that was done and gave what
-	// went in, and the columns that could not be compared.
+	// went in, and the columns that could not be compared. It adds to Retyped.
 	Checked   bool
 	Unchecked []string
-	// Retyped are the columns that come back as another type, because an option has the output not say which it was.
-	Retyped []string
 	// What went in and the output does not hold as it was, a finding a column: strings that are not UTF-8, of a text.
 	// Of recovery also rows that neither came out nor were told as lost.
 	Altered []region.Finding

@@ -53,6 +53,7 @@ stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/z
 stoa/internal/check     : std fault region
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/nest        : std arrow fault format vec
+stoa/internal/present     : std arrow fault internal/enc/half
 stoa/internal/dremel      : std arrow fault vec internal/enc/...
 stoa/format/kudu/internal/pbc: std fault format region store wire internal/pb internal/sum
 stoa/format/kudu/internal/codes: std fault region format/cfile format/kudu/internal/pbc
@@ -73,15 +74,15 @@ stoa/format/carbon/internal/datafile: std arrow fault format pred region store v
 stoa/format/carbon/internal/table: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict format/carbon/internal/page format/carbon/internal/datafile
 stoa/format/carbon/internal/change: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
 stoa/format/carbon        : std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/...
-stoa/format/cfile/internal/block: std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/cfile/internal/columnfile: std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block
-stoa/format/cfile/internal/write: std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
-stoa/format/cfile         : std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
+stoa/format/cfile/internal/block: std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/cfile/internal/columnfile: std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block
+stoa/format/cfile/internal/write: std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/nest github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
+stoa/format/cfile         : std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present internal/nest github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
 stoa/format/ipc           : std arrow fault format pred region store vec wire internal/arrowschema format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
 stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/cells internal/enc/half internal/typewords github.com/klauspost/compress/...
-stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec internal/thrift internal/nest internal/dremel internal/enc/... format/ipc/flat github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/... github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec internal/thrift internal/nest internal/present internal/dremel internal/enc/... format/ipc/flat github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region store vec internal/scan internal/content internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text format/parquet
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudubackup

@@ -26,15 +26,22 @@ import (
 //
 //	{"stoa":"cfile-set","version":1,"id":HEX,"schema":BASE64,"rows":N,"columns":[{"path":…,"file":…},…]}
 //
+// In version 1 the fields of structs are columns side by side. In version 2 they are structs: each that may be null
+// has a column with "holds":"validity" before those of its fields, bools without nulls which say where it is there.
+// All that lies in a null struct is null in its own column.
+//
 // id is made of the contents of all the files, each of which has it in its footer, too, see setKey; sets that
 // stoa wrote before it knew ids, and those of plain metadata, have none.
 //
-// schema is an encapsulated Arrow IPC schema message: the schema of the table before structs were flattened.
-// The columns stand in the schema's order; path is dotted.
+// schema is an encapsulated Arrow IPC schema message: the schema of the table that was written.
+// The columns stand in the schema's order, depth first; path is dotted.
 const setFile = "table.json"
 
 // setKind is the value of "stoa" in setFile.
 const setKind = "cfile-set"
+
+// withStructs is the first version of a setFile whose structs are structs.
+const withStructs = 2
 
 // fileSet is the content of setFile.
 type fileSet struct {
@@ -50,13 +57,14 @@ type setColumn struct {
 	Path string `json:"path"`
 	File string `json:"file"`
 	// Present says that the file has no place for nulls, though the schema has: those of a value index.
-	Present bool `json:"present,omitempty"`
+	Present bool   `json:"present,omitempty"`
+	Holds   string `json:"holds,omitempty"` // block.HoldsValidity, of a struct; "": values
 }
 
 // create is format.Format.Create. A schema of one column that is no struct gives one file, unless a directory
-// is asked for; everything else a directory: one file a column, structs flattened, and setFile.
+// is asked for; everything else a directory: one file a leaf and a nullable struct, and setFile.
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-	leaves, err := write.LeavesOf(sc)
+	leaves, structs, err := write.Planned(sc, o.Opts)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +75,9 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	if e := opts.Unused(leaves); e != "" {
 		return nil, fault.Invalidf("cfile: encoding %s is defined for the type of no column", e)
 	}
-	w := &tableWriter{sink: s, schema: sc, opts: opts}
-	w.single = sc.NumFields() == 1 && len(leaves) == 1 && len(leaves[0].Steps) == 1 && !opts.Dir && !o.Dir
+	w := &tableWriter{sink: s, schema: sc, opts: opts, structs: structs}
+	w.single = !structs && sc.NumFields() == 1 && len(leaves) == 1 && len(leaves[0].Steps) == 1 && !opts.Dir && !o.Dir
+	w.retyped = write.Retyped(leaves, w.single, opts.PlainMetadata)
 	names := fileNames(leaves)
 	for i := range leaves {
 		name := names[i]
@@ -88,6 +97,8 @@ type tableWriter struct {
 	schema  *arrow.Schema
 	opts    write.CreateOptions
 	single  bool
+	structs bool     // stay structs
+	retyped []string // columns that come back as another type
 	columns []*columnWriter
 	rows    int64
 	id      string // of the set; "": it has none
@@ -146,7 +157,7 @@ func (t *tableWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
 	}
 	t.failed = parallel(workers, len(t.columns), func(i int) error {
 		c := t.columns[i]
-		arr, err := c.Array(b, t.opts.Flatten, t.rows)
+		arr, err := c.Array(b, t.opts.Strict, t.rows)
 		if err != nil {
 			return err
 		}
@@ -192,7 +203,7 @@ func parallel(workers, n int, f func(i int) error) error {
 
 // Close ends the files, writes setFile and makes everything visible.
 func (t *tableWriter) Close(ctx context.Context) (format.Summary, error) {
-	sum := format.Summary{Rows: t.rows}
+	sum := format.Summary{Rows: t.rows, Retyped: t.retyped}
 	if t.failed == nil && t.done {
 		t.failed = fault.Bugf("Close twice")
 	}
@@ -267,8 +278,15 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	set := fileSet{Stoa: setKind, Version: 1, ID: t.id, Schema: schema, Rows: t.rows, Columns: []setColumn{}}
+	if t.structs {
+		set.Version = withStructs
+	}
 	for _, c := range t.columns {
-		set.Columns = append(set.Columns, setColumn{c.Path, c.file, c.present})
+		one := setColumn{Path: c.Path, File: c.file, Present: c.present}
+		if c.Validity {
+			one.Holds = block.HoldsValidity
+		}
+		set.Columns = append(set.Columns, one)
 	}
 	body, err := json.MarshalIndent(set, "", " ")
 	if err != nil {

@@ -18,13 +18,12 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 	"stoa/format/cfile/internal/write"
 	"stoa/internal/arrowschema"
-	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
 )
 
 // A table of several columns is a directory: one CFile a column, and setFile, which says what belongs together.
-// The columns of structs are shown side by side under their dotted paths.
+// Since version 2 it has structs, too; the fields of older ones are shown side by side under their dotted paths.
 
 // maxSetFile is how long a setFile may be.
 const maxSetFile = 64 << 20
@@ -78,13 +77,14 @@ func parseSet(ctx context.Context, tg format.Target) (t fileSet, err error) {
 
 // check looks at what was read. A setFile of someone else's is Invalid.
 func (t *fileSet) check(at fault.Span) error {
-	if t.Stoa != setKind && t.Version == 1 && len(t.Schema) > 0 && len(t.Columns) > 0 && t.Columns[0].File != "" {
+	known := t.Version == 1 || t.Version == withStructs
+	if t.Stoa != setKind && known && len(t.Schema) > 0 && len(t.Columns) > 0 && t.Columns[0].File != "" {
 		return fault.Corruptf(at, "stoa", "%q instead of %q, and all else is that of a set of CFiles", t.Stoa, setKind)
 	}
 	if t.Stoa != setKind {
 		return fault.New(fault.Invalid, at, "stoa", "not a set of CFiles: %q instead of %q", t.Stoa, setKind)
 	}
-	if t.Version != 1 {
+	if !known {
 		return fault.Unsupportedf(at, "version", "%d is not known", t.Version)
 	}
 	for i, c := range t.Columns {
@@ -169,7 +169,7 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 	if err != nil {
 		return nil, fault.Rel(0, 0, "schema", "not an Arrow schema: %v", err)
 	}
-	all, err := write.LeavesOf(sc)
+	all, err := write.LeavesOf(sc, t.Version >= withStructs)
 	if err != nil {
 		return nil, fault.Rel(0, 0, "schema", "no CFiles are of this schema: %v", err)
 	}
@@ -180,6 +180,10 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 		if l.Path != t.Columns[i].Path {
 			return all, fault.Rel(0, 0, fmt.Sprintf("columns[%d].path", i), "%q, in the schema the column is %q",
 				t.Columns[i].Path, l.Path)
+		}
+		if l.Validity != (t.Columns[i].Holds == block.HoldsValidity) {
+			return all, fault.Rel(0, 0, fmt.Sprintf("columns[%d].holds", i),
+				"%q, which is not what the schema has of %q", t.Columns[i].Holds, l.Path)
 		}
 		all[i].Col.Nullable = l.Col.Nullable && !t.Columns[i].Present
 	}
@@ -195,6 +199,13 @@ func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 	if told && s.Name != "" && s.Name != path {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
 			"the file is of column %q, %s has it for column %q", s.Name, setFile, path)
+	}
+	if holds := t.Columns[i].Holds; told && s.Holds != holds {
+		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
+			"the file holds %s, %s has it for the %s of %q", holdsWords(s.Holds), setFile, holdsWords(holds), path)
+	}
+	if t.Columns[i].Holds == block.HoldsValidity && f.Footer.Nullable {
+		return fault.Corruptf(at, "footer.is_type_nullable", "the validity of %q has a place for nulls", path)
 	}
 	if l == nil {
 		return nil
@@ -228,6 +239,13 @@ func (t *fileSet) sameSet(f *columnfile.File, i int) error {
 	}
 	return fault.Corruptf(at, path, "the file of column %q was written with the set %q, %s with %q: they are of "+
 		"different tables", t.Columns[i].Path, id, setFile, t.ID)
+}
+
+func holdsWords(holds string) string {
+	if holds == "" {
+		return "values"
+	}
+	return holds
 }
 
 func typeWords(t block.Type, array bool) string {
@@ -290,7 +308,7 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 			return nil, err
 		}
 	}
-	t.Finish(set, opts)
+	t.Finish(set, leaves, opts)
 	return t, nil
 }
 
@@ -337,23 +355,36 @@ func missing(name string, c setColumn) error {
 		c.Path, setFile)
 }
 
-// Finish makes schema and facts of the open files of a set.
-func (t *table) Finish(set fileSet, o columnfile.ReadOptions) {
+// Finish makes schema and facts of the open files of a set. leaves are their columns; nil: that is not known.
+func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOptions) {
 	sc := set.arrowSchema()
 	var meta *arrow.Metadata
 	if sc != nil {
 		m := sc.Metadata()
 		meta = &m
 	}
-	var fields []arrow.Field
+	own := func(i int, name string) arrow.Field {
+		o.Name = name
+		return t.files[i].Field(o)
+	}
+	var names []string
 	t.meta = []format.KeyValue{{Key: "format", Value: "directory of CFiles"}, {Key: "kind", Value: "table"},
 		{Key: "rows", Value: fmt.Sprint(t.rows)}, {Key: "columns", Value: fmt.Sprint(len(t.files))}}
 	for i, f := range t.files {
-		fields = append(fields, restored(f.File, o, f.name, sc))
+		names = append(names, f.name)
 		t.meta = append(t.meta, format.KeyValue{Key: "column." + f.name, Value: fmt.Sprintf("%s: %s, %s, %s, %d bytes",
 			set.Columns[i].File, f.Footer.Type, f.Footer.Encoding, f.Footer.Compression, f.At.Len)})
 	}
-	t.sc = arrow.NewSchema(fields, meta)
+	var s *shape
+	if set.Version >= withStructs && sc != nil && len(leaves) == len(t.files) {
+		s = nestedShape(sc, leaves, own)
+	} else {
+		s = flatShape(sc, names, own)
+	}
+	for i, p := range s.places {
+		t.files[i].place = p
+	}
+	t.sc, t.stored = arrow.NewSchema(s.shown, meta), arrow.NewSchema(s.stored, meta)
 }
 
 // uneven says that f, the last file of t, has other rows than the table, and than the file before.
@@ -365,58 +396,6 @@ func uneven(t *table, set fileSet, f *columnfile.File) error {
 	}
 	return fault.Corruptf(f.FootSpan(), "footer.num_values", "%s has %d rows, %s has %d", f.At.Object,
 		f.Footer.NumValues, other, n)
-}
-
-// restored is the field of a column as it was written: the file's, with name, type, nullability and metadata
-// from the schema where that fits what the file holds.
-func restored(f *columnfile.File, o columnfile.ReadOptions, dotted string, sc *arrow.Schema) arrow.Field {
-	o.Name = dotted
-	own := f.Field(o)
-	if sc == nil {
-		return own
-	}
-	was, ok := fieldAt(sc.Fields(), dotted)
-	if !ok {
-		return own
-	}
-	if block.Restorable(was.Type, own.Type) {
-		own.Type = was.Type
-	}
-	own.Nullable = own.Nullable || was.Nullable
-	own.Metadata = joined(was.Metadata, own.Metadata)
-	return own
-}
-
-// fieldAt finds a field by its dotted path; names may have dots themselves.
-func fieldAt(fields []arrow.Field, dotted string) (arrow.Field, bool) {
-	for _, f := range fields {
-		if f.Name == dotted || pred.JoinPath(f.Name) == dotted {
-			return f, true
-		}
-	}
-	for _, f := range fields {
-		st, ok := f.Type.(*arrow.StructType)
-		if !ok {
-			continue
-		}
-		for _, prefix := range []string{f.Name, pred.JoinPath(f.Name)} {
-			if rest, ok := strings.CutPrefix(dotted, prefix+"."); ok {
-				if x, ok := fieldAt(st.Fields(), rest); ok {
-					return x, true
-				}
-			}
-		}
-	}
-	return arrow.Field{}, false
-}
-
-// joined is a with the pairs of b over it.
-func joined(a, b arrow.Metadata) arrow.Metadata {
-	m := a.ToMap()
-	for i, k := range b.Keys() {
-		m[k] = b.Values()[i]
-	}
-	return arrow.MetadataFrom(m)
 }
 
 // describeDir describes the files of a table one after the other.

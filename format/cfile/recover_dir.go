@@ -82,6 +82,10 @@ func (r *setRecovery) readSet() error {
 			return nil
 		}
 		err = setDamage(r.tg, err)
+		if r.otherVersion() {
+			r.tell(err, "", [2]int64{-1, -1}, 0)
+			return nil
+		}
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = noSet(r.tg)
 	} else if !columnfile.IsDamage(err) && !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Unsupported) {
@@ -90,7 +94,11 @@ func (r *setRecovery) readSet() error {
 	// The schema and the list of columns contradict each other: that is right whose files are there.
 	var told []setColumn
 	for i, name := range fileNames(r.leaves) {
-		told = append(told, setColumn{Path: r.leaves[i].Path, File: name})
+		one := setColumn{Path: r.leaves[i].Path, File: name}
+		if r.leaves[i].Validity {
+			one.Holds = block.HoldsValidity
+		}
+		told = append(told, one)
 	}
 	if r.there(told) {
 		r.set.Columns = told
@@ -111,6 +119,17 @@ func (r *setRecovery) readSet() error {
 		return err
 	}
 	return ferr
+}
+
+// otherVersion reports whether the schema is that of the columns if the set is of the other version, and takes it so.
+func (r *setRecovery) otherVersion() bool {
+	other := r.set
+	other.Version = 1 + withStructs - other.Version
+	leaves, err := other.leaves()
+	if err == nil && leaves != nil {
+		r.set, r.leaves = other, leaves
+	}
+	return err == nil && leaves != nil
 }
 
 // rename gives columns whose files are not there, or are another column's, too, those that our writer would
@@ -179,7 +198,7 @@ func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err err
 		if err == nil {
 			x.rows = f.Footer.NumValues
 			if s, _ := f.Footer.Stored(); s.Name != "" {
-				x.Path, x.named = s.Name, true
+				x.Path, x.named, x.Holds = s.Name, true, s.Holds
 			}
 			id, _ := f.Footer.Get(block.SetKey)
 			x.set = string(id)
@@ -336,7 +355,7 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	for _, f := range r.t.files {
 		r.t.bytes += f.At.Len
 	}
-	r.t.Finish(r.set, opts)
+	r.t.Finish(r.set, r.leaves, opts)
 	return nil
 }
 

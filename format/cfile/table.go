@@ -5,10 +5,12 @@ import (
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile/internal/columnfile"
+	"stoa/internal/present"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -19,15 +21,18 @@ type table struct {
 	stamp string
 	files []*tableFile
 	sc    *arrow.Schema
-	rows  int64
-	bytes int64
-	meta  []format.KeyValue
+	// sc with the types that the files' values are decoded as
+	stored *arrow.Schema
+	rows   int64
+	bytes  int64
+	meta   []format.KeyValue
 }
 
 // tableFile is the file of one column.
 type tableFile struct {
 	*columnfile.File
 	name  string
+	place place
 	found []columnfile.DataBlock // of a recovered file; nil: the index tells
 }
 
@@ -51,10 +56,17 @@ func (t *table) Columns() []format.Column {
 	out := make([]format.Column, len(t.files))
 	for i, f := range t.files {
 		has := format.Values
-		if f.Footer.Array() {
+		switch {
+		case f.place.validity:
+			has = format.Validity
+		case f.Footer.Array():
 			has |= format.Lengths
 		}
-		out[i] = format.Column{Name: t.sc.Field(i).Name, Path: []int{i}, Parent: -1, Has: has, Type: t.sc.Field(i).Type,
+		name := f.name
+		if len(f.place.path) == 1 {
+			name = t.sc.Field(f.place.path[0]).Name
+		}
+		out[i] = format.Column{Name: name, Path: f.place.path, Parent: -1, Has: has, Type: f.place.typ,
 			Facts: format.ColumnFacts{Encoding: f.Footer.Encoding.String(), Codec: f.Footer.Compression.String()}}
 	}
 	return out
@@ -79,7 +91,7 @@ func (t *table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 func (t *table) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
 	g := format.RowGroup{Part: p.Ref, Rows: t.rows, Bytes: t.bytes, Bounds: map[int]pred.Bounds{}}
 	for i, f := range t.files {
-		if b, ok := f.Bounds(t.sc.Field(i).Type); ok {
+		if b, ok := f.Bounds(f.place.typ); ok && !f.place.validity {
 			g.Bounds[i] = b
 		}
 	}
@@ -101,6 +113,8 @@ func (t *table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.
 func openColumn(ctx context.Context, tg format.Target, f *columnfile.File, o columnfile.ReadOptions) *table {
 	t := &table{name: tg.Name, rows: f.Footer.NumValues, bytes: f.At.Len, files: []*tableFile{{File: f, name: tg.Name}}}
 	t.sc = arrow.NewSchema([]arrow.Field{f.Field(o)}, nil)
+	t.stored = t.sc
+	t.files[0].place = place{path: []int{0}, typ: t.sc.Field(0).Type}
 	t.meta = f.Facts()
 	t.stamp = stampOf(ctx, tg)
 	return t
@@ -132,6 +146,27 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*c
 	return f, nil
 }
 
+// pathOf is a path of child indices as predicates have it.
+func (t *table) pathOf(path []int) string {
+	var names []string
+	fields := t.stored.Fields()
+	for _, k := range path {
+		names = append(names, fields[k].Name)
+		if st, ok := fields[k].Type.(*arrow.StructType); ok {
+			fields = st.Fields()
+		}
+	}
+	return pred.JoinPath(names...)
+}
+
+// Stored is the schema of what Columns make.
+func (t *table) Stored() *arrow.Schema { return t.stored }
+
+// Present gives an array the type that the schema has in its place.
+func (t *table) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	return present.As(a, to, mem)
+}
+
 // Narrow uses the value index of a sorted column. Damage that it meets there narrows nothing: the values
 // themselves decide.
 func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
@@ -139,13 +174,12 @@ func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	if t.rows == 0 {
 		return nil, nil
 	}
-	for i, f := range t.files {
+	for _, f := range t.files {
 		if !f.Sorted() || f.found != nil || e == nil {
 			continue
 		}
-		field := t.sc.Field(i)
-		low, high, lowIn, highIn := e.KeyRange(pred.JoinPath(field.Name))
-		r, err := f.RowsBetween(ctx, field.Type, low, high, lowIn, highIn)
+		low, high, lowIn, highIn := e.KeyRange(t.pathOf(f.place.path))
+		r, err := f.RowsBetween(ctx, f.place.typ, low, high, lowIn, highIn)
 		if err != nil {
 			if ctx.Err() != nil || !columnfile.IsDamage(err) {
 				return nil, err

@@ -573,4 +573,8 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 			v.foreign(cmp.Or(set.belongs(one.f, i, leafAt(leaves, i)), set.sameSet(one.f, i)), c)
 		}
 	}
+	if set.Version >= withStructs && o.Depth != format.Quick {
+		v.column = ""
+		v.structs(tg, o)
+	}
 }

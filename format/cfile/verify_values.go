@@ -2,12 +2,19 @@ package cfile
 
 import (
 	"bytes"
+	"fmt"
 	"unicode/utf8"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
 	"stoa/format/cfile/internal/write"
+	"stoa/internal/nest"
+	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
 )
@@ -260,5 +267,79 @@ func (o *oddValues) tell(v *verifier) {
 	if o.wide > 0 {
 		v.tell("cfile.int128.range", o.at, o.path, "%d values have more than 38 digits, the first at %d", o.wide,
 			o.wideAt)
+	}
+}
+
+// structs holds the columns of structs against each other. What of them cannot be read was told before.
+func (v *verifier) structs(tg format.Target, o format.OpenOptions) {
+	opts, err := columnfile.ParseOptions(o.Opts)
+	if err != nil {
+		return
+	}
+	r, err := openDir(v.ctx, tg, o, opts)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	t := r.(*table)
+	for i, f := range t.stored.Fields() {
+		if rows := nest.ByRows(f, i, t.Columns()); rows != nil && !v.stopped {
+			v.contradictions(t, rows)
+		}
+	}
+}
+
+// rowsAtOnce is how many rows of a struct's columns are held against each other at a time.
+const rowsAtOnce = 1 << 16
+
+// contradictions goes through the columns of one struct side by side.
+func (v *verifier) contradictions(t *table, rows *nest.RowField) {
+	columns := rows.Columns()
+	its, held := make([]*Iterator, len(t.files)), make([]arrow.Array, len(t.files))
+	drop := func(c int) {
+		if held[c] != nil {
+			held[c].Release()
+			held[c] = nil
+		}
+	}
+	defer func() {
+		for _, c := range columns {
+			if drop(c); its[c] != nil {
+				its[c].Close()
+			}
+		}
+	}()
+	for at := int64(0); at < t.rows && !v.stopped; {
+		n := rowsAtOnce
+		for _, c := range columns {
+			if held[c] == nil {
+				var err error
+				if its[c] == nil {
+					f := t.files[c]
+					its[c], err = (&Reader{f.File, arrow.Field{Type: f.place.typ}}).SeekToOrdinal(v.ctx, 0)
+				}
+				if err == nil {
+					held[c], err = its[c].Next(v.ctx, rowsAtOnce)
+				}
+				if err != nil {
+					return
+				}
+			}
+			n = min(n, held[c].Len())
+		}
+		if x := rows.Contradicts(vec.All(n), func(c int) arrow.Array { return held[c] }); x != nil {
+			first, end := at+int64(x.Rows[0]), at+int64(x.Rows[len(x.Rows)-1])+1
+			v.give(region.Finding{Code: "cfile.struct", Severity: region.Error, At: fault.Span{Object: t.name},
+				Message: fmt.Sprintf("row %d: %s", first, x.Why), Part: t.name, Column: rows.Name,
+				Rows: [2]int64{first, end}, Lost: int64(len(x.Rows))})
+		}
+		for _, c := range columns {
+			was := held[c]
+			if held[c] = nil; n < was.Len() {
+				held[c] = array.NewSlice(was, int64(n), int64(was.Len()))
+			}
+			was.Release()
+		}
+		at += int64(n)
 	}
 }

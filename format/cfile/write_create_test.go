@@ -59,7 +59,8 @@ func TestSetOfFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := []string{"id.cfile", "a%2Fb.cfile", "A%2FB~2.cfile", "s.x.cfile", "s.t.y.cfile", "table.json"}
+	files := []string{"id.cfile", "a%2Fb.cfile", "A%2FB~2.cfile", "s.cfile", "s.x.cfile", "s.t.cfile", "s.t.y.cfile",
+		"table.json"}
 	if sum.Rows != 2 || !slices.Equal(sum.Files, files) {
 		t.Errorf("%+v", sum)
 	}
@@ -84,8 +85,9 @@ func TestSetOfFiles(t *testing.T) {
 		t.Errorf("the schema is %v, %v", r, err)
 	}
 	want := "[map[file:id.cfile path:id] map[file:a%2Fb.cfile path:a/b] map[file:A%2FB~2.cfile path:A/B] " +
-		"map[file:s.x.cfile path:s.x] map[file:s.t.y.cfile path:s.t.y]]"
-	if got := fmt.Sprint(set.Columns); set.Stoa != "cfile-set" || set.Version != 1 || set.Rows != 2 || got != want {
+		"map[file:s.cfile holds:validity path:s] map[file:s.x.cfile path:s.x] " +
+		"map[file:s.t.cfile holds:validity path:s.t] map[file:s.t.y.cfile path:s.t.y]]"
+	if got := fmt.Sprint(set.Columns); set.Stoa != "cfile-set" || set.Version != 2 || set.Rows != 2 || got != want {
 		t.Errorf("%s\n%v", m.Bytes("t/table.json"), got)
 	}
 }
@@ -101,7 +103,10 @@ func TestOneFileOrDirectory(t *testing.T) {
 		{one, format.WriteOptions{}, []string{"t"}},
 		{one, format.WriteOptions{Dir: true}, []string{"t/n.cfile", "t/table.json"}},
 		{one, format.WriteOptions{Opts: map[string]string{"layout": "dir"}}, []string{"t/n.cfile", "t/table.json"}},
-		{in, format.WriteOptions{}, []string{"t/s.n.cfile", "t/table.json"}},
+		{in, format.WriteOptions{}, []string{"t/s.cfile", "t/s.n.cfile", "t/table.json"}},
+		{in, format.WriteOptions{Opts: map[string]string{"null-structs": "flatten"}},
+			[]string{"t/s.n.cfile", "t/table.json"}},
+		{schemaOf(arrow.Field{Name: "s", Type: arrow.StructOf()}), format.WriteOptions{}, []string{"t/table.json"}},
 	} {
 		m, _, err := createFrom(c.sc, "[]", c.o)
 		if err != nil || !slices.Equal(m.Names(), c.want) {
@@ -110,12 +115,18 @@ func TestOneFileOrDirectory(t *testing.T) {
 	}
 }
 
-// TestNullStructs: a null struct is refused, or its fields become null.
+// TestNullStructs: a null struct is kept, in a column of bools; or refused, or its fields become null.
 func TestNullStructs(t *testing.T) {
 	sc := schemaOf(plainField("s", arrow.StructOf(plainField("x", arrow.PrimitiveTypes.Int32),
 		arrow.Field{Name: "y", Type: arrow.BinaryTypes.String})))
 	text := `[{"s":{"x":1,"y":"a"}},{"s":null},{"s":{"x":null,"y":"b"}}]`
-	m, _, err := createFrom(sc, text, format.WriteOptions{})
+	m, _, err := createFrom(sc, text, format.WriteOptions{Opts: map[string]string{"checksums": "false",
+		"plain-metadata": "true"}})
+	// 3 values from row 0 on: one group of literal bits, 101
+	if s := m.Bytes("t/s.cfile"); err != nil || !bytes.HasPrefix(s[12:], unhex("03000000 00000000 03 05")) {
+		t.Errorf("%v %x", err, s)
+	}
+	m, _, err = createFrom(sc, text, format.WriteOptions{Opts: map[string]string{"null-structs": "refuse"}})
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "s.x: row 1: ") || len(m.Names()) != 0 {
 		t.Errorf("%v, %v", err, m.Names())
 	}
@@ -142,7 +153,9 @@ func TestUnsupportedColumns(t *testing.T) {
 		arrow.ListOf(arrow.StructOf(plainField("x", i32))),
 		arrow.Null, arrow.DenseUnionOf([]arrow.Field{plainField("x", i32)}, []arrow.UnionTypeCode{0}),
 		&arrow.Decimal256Type{Precision: 60}, &arrow.Decimal128Type{Precision: 5, Scale: -2},
-		arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.MonthDayNanoInterval, arrow.StructOf(),
+		arrow.FixedWidthTypes.MonthInterval, arrow.FixedWidthTypes.MonthDayNanoInterval,
+		&arrow.DictionaryType{IndexType: i32, ValueType: arrow.StructOf(plainField("x", i32))},
+		arrow.ListOf(arrow.BinaryTypes.StringView),
 	} {
 		sc := schemaOf(plainField("ok", i32), plainField("s", arrow.StructOf(plainField("bad", typ))))
 		m, _, err := createFrom(sc, "[]", format.WriteOptions{})
@@ -211,7 +224,7 @@ func TestFieldMetadata(t *testing.T) {
 		with("e", &arrow.Decimal128Type{Precision: 5, Scale: 1}, "stoa.encoding", "plain", "stoa.type", "decimal64",
 			"x", "y"),
 	)
-	leaves, err := write.LeavesOf(sc)
+	leaves, err := write.LeavesOf(sc, false)
 	if err != nil {
 		t.Fatal(err)
 	}

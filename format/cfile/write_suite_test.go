@@ -72,3 +72,34 @@ func TestWriteSuite(t *testing.T) {
 		},
 	})
 }
+
+// TestStructSuite is the same of structs: in structs, with fields that cannot be null, with lists, without a field.
+func TestStructSuite(t *testing.T) {
+	p := arrow.PrimitiveTypes
+	field := func(name string, typ arrow.DataType, nullable bool) arrow.Field {
+		return arrow.Field{Name: name, Type: typ, Nullable: nullable}
+	}
+	deep := arrow.StructOf(field("x", arrow.BinaryTypes.String, false), field("y", arrow.FixedWidthTypes.Boolean, true))
+	formattest.Run(t, formattest.Suite{
+		Format: cfile.Format,
+		Types: []arrow.DataType{
+			p.Int32,
+			arrow.StructOf(field("a", p.Int64, true), field("b", arrow.BinaryTypes.String, true)),
+			arrow.StructOf(field("a", p.Int8, false), field("d", deep, true), field("e", deep, false),
+				field("l", arrow.ListOf(p.Int16), true)),
+			arrow.StructOf(field("n", arrow.StructOf(field("n", arrow.StructOf(field("z", p.Float64, true)), true)),
+				true)),
+			arrow.StructOf(),
+			arrow.BinaryTypes.String,
+		},
+		Options: []map[string]string{{}, {"block-size": "512", "compression": "lz4", "checksums": "false"},
+			{"version": "1", "encoding": "plain"}, {"plain-metadata": "true", "layout": "dir"}},
+		SmallPages: map[string]string{"block-size": "512", "encoding": "plain"},
+		Bare: []map[string]string{{"block-size": "512", "checksums": "false"},
+			{"block-size": "600", "version": "1", "encoding": "plain"}},
+		Fits: func(opts map[string]string, typ arrow.DataType) bool {
+			st, ok := typ.(*arrow.StructType)
+			return !ok || opts["version"] != "1" || st.NumFields() < 4 // arrays need version 2
+		},
+	})
+}

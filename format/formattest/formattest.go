@@ -139,6 +139,15 @@ func appendRandom(r *rand.Rand, b array.Builder) {
 				appendRandom(r, b.ValueBuilder())
 			}
 		}
+	case *array.StructBuilder:
+		b.Append(true)
+		for i, f := range b.Type().(*arrow.StructType).Fields() {
+			if f.Nullable && r.IntN(5) == 0 {
+				b.FieldBuilder(i).AppendNull()
+			} else {
+				appendRandom(r, b.FieldBuilder(i))
+			}
+		}
 	default:
 		panic(fmt.Sprintf("formattest cannot make values of type %s", b.Type()))
 	}
@@ -187,33 +196,6 @@ func Lines(b arrow.RecordBatch) []string {
 	return out
 }
 
-// Cell is one value as text, exact.
-func Cell(a arrow.Array, i int) string {
-	if a.IsNull(i) {
-		return "null"
-	}
-	switch a := a.(type) {
-	case *array.Float32:
-		return fmt.Sprintf("f%08x", math.Float32bits(a.Value(i)))
-	case *array.Float64:
-		return fmt.Sprintf("d%016x", math.Float64bits(a.Value(i)))
-	case *array.String:
-		return fmt.Sprintf("%q", a.Value(i))
-	case *array.Binary:
-		return fmt.Sprintf("x%x", a.Value(i))
-	case *array.Decimal128:
-		return a.Value(i).BigInt().String()
-	case *array.List:
-		from, to := a.ValueOffsets(i)
-		var cells []string
-		for k := from; k < to; k++ {
-			cells = append(cells, Cell(a.ListValues(), int(k)))
-		}
-		return "[" + strings.Join(cells, " ") + "]"
-	}
-	return a.ValueStr(i)
-}
-
 // table is what a test wrote.
 type table struct {
 	suite  *Suite
@@ -222,6 +204,7 @@ type table struct {
 	schema *arrow.Schema
 	lines  []string // of all columns
 	cells  [][]string
+	values [][]any // likewise, by column: see CellsOf
 }
 
 // write makes a table of the given columns.
@@ -273,6 +256,12 @@ func randomBatch(r *rand.Rand, sc *arrow.Schema, n, nulls int) arrow.RecordBatch
 
 func (tab *table) add(b arrow.RecordBatch) {
 	tab.lines = append(tab.lines, Lines(b)...)
+	if tab.values == nil {
+		tab.values = make([][]any, b.NumCols())
+	}
+	for i, c := range b.Columns() {
+		tab.values[i] = append(tab.values[i], CellsOf(c)...)
+	}
 	for i := range int(b.NumRows()) {
 		var row []string
 		for _, c := range b.Columns() {
@@ -613,7 +602,7 @@ func (s Suite) failedPages(t *testing.T) {
 			victims = append(victims, victim{col, p.Spans[0], p.First, p.First + p.Rows})
 		}
 	})
-	step := max(1, len(victims)/60)
+	columns, step := src.Reader.Columns(), max(1, len(victims)/60)
 	for i := 0; i < len(victims); i += step {
 		v := victims[i]
 		broken := src
@@ -625,7 +614,7 @@ func (s Suite) failedPages(t *testing.T) {
 			for b, err := range scan.Run(context.Background(), broken,
 				scan.Spec{Damaged: policy, Lost: func(l region.Loss) { losses = append(losses, l) }}, nil) {
 				if failed = err; err == nil {
-					got = append(got, Lines(b)...)
+					got = append(got, rowsAsText(b)...)
 				}
 			}
 			if policy == scan.Fail {
@@ -635,15 +624,18 @@ func (s Suite) failedPages(t *testing.T) {
 				continue
 			}
 			var want []string
-			for r, row := range tab.cells {
-				if int64(r) >= v.from && int64(r) < v.to {
-					if policy == scan.SkipRows {
-						continue
-					}
-					row = slices.Clone(row)
-					row[v.col] = "null"
+			for r := range tab.lines {
+				gone := int64(r) >= v.from && int64(r) < v.to
+				if gone && policy == scan.SkipRows {
+					continue
 				}
-				want = append(want, strings.Join(row, " | "))
+				row := make([]any, len(tab.values))
+				for k := range row {
+					if row[k] = tab.values[k][r]; gone && k == columns[v.col].Path[0] {
+						row[k] = withoutCell(row[k], columns[v.col])
+					}
+				}
+				want = append(want, asText(row))
 			}
 			same(t, fmt.Sprintf("policy %d, %v", policy, v), got, want)
 			if failed != nil || len(losses) != 1 || losses[0].Rows != [2]int64{v.from, v.to} || !losses[0].Exact {

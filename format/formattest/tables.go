@@ -39,6 +39,9 @@ type TableOptions struct {
 	Leaves               []arrow.DataType // that are drawn from
 	Gaps                 []int            // percent of nulls, one of which is drawn for a column; without, 25
 	Plain                bool             // of nested types structs and lists only
+	Structs              bool             // of nested types structs only, also without fields
+	Micros               bool             // timestamps are whole microseconds, and no more than fit 64 bits
+	Fields               []arrow.Field    // instead of those that would be drawn
 	// lists of fixed size can always be null: pyarrow, and arrow-go, cannot read others below a null
 	NullableFixed bool
 }
@@ -84,8 +87,12 @@ func RandomTable(r *rand.Rand, o TableOptions) Table {
 	var fields []arrow.Field
 	var cols []arrow.Array
 	rows := r.IntN(o.Rows + 1)
-	for i := range 1 + r.IntN(o.Columns) {
-		f := g.field("c"+strconv.Itoa(i), o.Depth)
+	if o.Fields == nil {
+		for i := range 1 + r.IntN(o.Columns) {
+			o.Fields = append(o.Fields, g.field("c"+strconv.Itoa(i), o.Depth))
+		}
+	}
+	for _, f := range o.Fields {
 		if g.gap = 25; len(o.Gaps) > 0 {
 			g.gap = o.Gaps[r.IntN(len(o.Gaps))]
 		}
@@ -117,10 +124,17 @@ func (g *tables) field(name string, depth int) arrow.Field {
 	if g.o.Plain && 5 <= shape && shape <= 7 {
 		shape = 3
 	}
+	if g.o.Structs && 3 <= shape && shape <= 7 {
+		shape = 8 * (shape % 2)
+	}
 	switch shape {
 	case 0, 1, 2:
 		var kids []arrow.Field
-		for i := range 1 + g.r.IntN(3) {
+		least := 1
+		if g.o.Structs && g.one(6) {
+			least = 0
+		}
+		for i := range least + g.r.IntN(3) {
 			kids = append(kids, g.field("s"+strconv.Itoa(i), depth-1))
 		}
 		f.Type = arrow.StructOf(kids...)
@@ -202,6 +216,11 @@ func (g *tables) leaf(t arrow.DataType) any {
 	case *arrow.TimestampType, *arrow.DurationType:
 		if t.(arrow.TemporalWithUnit).TimeUnit() == arrow.Second {
 			x %= 1 << 50
+		}
+		if t.ID() == arrow.TIMESTAMP && g.o.Micros {
+			if x %= 1 << 40; t.(arrow.TemporalWithUnit).TimeUnit() == arrow.Nanosecond {
+				x *= 1000
+			}
 		}
 	case arrow.DecimalType:
 		n := big.NewInt(1)

@@ -1,6 +1,7 @@
 package formattest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -263,19 +264,19 @@ func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec sca
 		spec.Columns = append(spec.Columns, name)
 	}
 	null := make([]vec.Ranges, d.schema.NumFields()) // cells that are told as lost
-	var all vec.Ranges
+	var told []vec.Range
 	spec.Lost = func(l region.Loss) {
 		at := vec.Range{From: l.Rows[0], To: l.Rows[1]}
 		if at.To < 0 {
 			at.To = int64(d.suite.Rows)
 		}
-		all = all.Add(at)
+		told = append(told, at)
 		if l.Column != "" && len(d.schema.FieldIndices(l.Column)) == 0 {
 			t.Errorf("%s: the loss is told of a column %q, which is none of the table's", what, l.Column)
 		}
 		for i, f := range d.schema.Fields() {
 			if l.Column == f.Name {
-				null[i] = null[i].Add(at)
+				null[i] = append(null[i], at)
 			}
 		}
 	}
@@ -295,6 +296,11 @@ func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec sca
 	}
 	for _, row := range held { // behind the scan: losses may be told after the rows
 		d.hold(t, what, fields, row, null)
+	}
+	slices.SortFunc(told, func(a, b vec.Range) int { return cmp.Compare(a.From, b.From) })
+	var all vec.Ranges
+	for _, at := range told {
+		all = all.Add(at)
 	}
 	return int64(len(held)), all.Len(), err
 }

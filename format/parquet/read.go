@@ -15,6 +15,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/present"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
@@ -419,7 +420,7 @@ func (r *reader) Stored() *arrow.Schema { return r.stored }
 
 // Present gives an array the type that the schema has in its place.
 func (r *reader) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
-	return presented(a, to, mem)
+	return present.As(a, to, mem)
 }
 
 var _ format.Presenter = (*reader)(nil)

@@ -323,10 +323,10 @@ func (m *merger) evaluate(e *pred.Expr, n int) (*vec.Sel, error) {
 		}
 	}()
 	for _, name := range e.Columns() {
-		path := m.run.Plan.Paths[name]
-		col := m.run.Plan.Physical(path[0])
-		k := slices.IndexFunc(m.sub.Outputs, func(o plan.Output) bool { return o.Col == col })
-		v, err := m.whole[k].View(n)
+		v, err := m.run.Plan.Test(m.run.Plan.Paths[name], n, func(col int) (arrow.Array, error) {
+			k := slices.IndexFunc(m.sub.Outputs, func(o plan.Output) bool { return o.Col == col })
+			return m.whole[k].View(n)
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -78,6 +78,9 @@ var Codes = []Code{
 		"which order; stoa recover puts those together that are there."},
 	{Code: "cfile.set.unknown", Severity: region.Note, Help: "A file lies in the directory of a table that the " +
 		"table does not know. It is not read; stoa does not replace a directory that holds such files."},
+	{Code: "cfile.struct", Severity: region.Error, Help: "The columns of a struct contradict each other: it is " +
+		"null and a field of it is not, or it is there and a field that cannot be null is. Which column is right " +
+		"nobody knows; the rows are not shown."},
 	{Code: "cfile.unsupported", Severity: region.Error,
 		Help: "The file may be sound, but needs something that is not known here; the message names it."},
 	{Code: "cfile.utf8", Severity: region.Note,

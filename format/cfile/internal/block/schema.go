@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/internal/present"
 )
 
 // Names of field metadata. What Arrow has no word for is kept there, so that it survives a conversion.
@@ -14,6 +16,7 @@ const (
 	MetaCompression = "stoa.compression" // of the blocks
 	MetaVersion     = "stoa.version"     // of the format: 1 or 2
 	MetaLength      = "stoa.length"      // of varchar, in characters
+	MetaHolds       = "stoa.holds"       // HoldsValidity: no values, see StoredField
 
 	// FieldKey is the pair of the footer's metadata in which our writer keeps what a CFile has no field for.
 	FieldKey = "stoa.field"
@@ -29,7 +32,11 @@ type StoredField struct {
 	Precision int    `json:"precision,omitempty"`
 	Scale     int    `json:"scale,omitempty"`
 	Length    int    `json:"length,omitempty"`
+	Holds     string `json:"holds,omitempty"` // HoldsValidity, or "": values
 }
+
+// HoldsValidity is what a column of bools holds that says which of the structs of its name are there.
+const HoldsValidity = "validity"
 
 // Stored is what the footer keeps of the Arrow field; nothing if it is not there, or no JSON of ours.
 func (f *Footer) Stored() (s StoredField, ok bool) {
@@ -103,6 +110,36 @@ func Restorable(was, own arrow.DataType) bool {
 		return ok && Restorable(w.Elem(), o.Elem())
 	}
 	return arrow.TypeEqual(was, own)
+}
+
+// Shown is the type that values written as was, and stored as own, are shown in when the schema that was written is at
+// hand: was wherever there is a way to it.
+func Shown(was, own arrow.DataType) arrow.DataType {
+	if own = Decoded(was, own); present.Can(own, was) {
+		return was
+	}
+	return own
+}
+
+// Decoded is the type as which values written as was, and stored as own, are decoded: the nearest to was that has the
+// same bits.
+func Decoded(was, own arrow.DataType) arrow.DataType {
+	if Restorable(was, own) {
+		return was
+	}
+	switch w := was.(type) {
+	case arrow.ExtensionType:
+		return Decoded(w.StorageType(), own)
+	case arrow.DecimalType: // the file may not tell digits and scale
+		if own.ID() == arrow.DECIMAL128 {
+			return &arrow.Decimal128Type{Precision: w.GetPrecision(), Scale: w.GetScale()}
+		}
+	case arrow.ListLikeType:
+		if o, ok := own.(*arrow.ListType); ok {
+			return arrow.ListOf(Decoded(w.Elem(), o.Elem()))
+		}
+	}
+	return own
 }
 
 // RestoredFrom is the type that an Arrow type's text names, if values stored as own can be shown so.

@@ -39,6 +39,9 @@ func (f *File) Field(o ReadOptions) arrow.Field {
 	if s.Length > 0 {
 		keys, vals = append(keys, block.MetaLength), append(vals, strconv.Itoa(s.Length))
 	}
+	if s.Holds != "" {
+		keys, vals = append(keys, block.MetaHolds), append(vals, s.Holds)
+	}
 	return arrow.Field{Name: name, Type: t, Nullable: f.Footer.Nullable || f.Footer.Array() || s.Nullable != nil &&
 		*s.Nullable, Metadata: arrow.NewMetadata(keys, vals)}
 }

@@ -165,6 +165,47 @@ func storeDecimal(dst []byte, width, i int, x [2]uint64) {
 	}
 }
 
+// validityOf is a struct array's bitmap as bools.
+func validityOf(st arrow.Array) arrow.Array {
+	bits := make([]byte, (st.Len()+7)/8)
+	for i := range st.Len() {
+		if st.IsValid(i) {
+			bits[i>>3] |= 1 << (i & 7)
+		}
+	}
+	d := array.NewData(arrow.FixedWidthTypes.Boolean, st.Len(), []*memory.Buffer{nil, memory.NewBufferBytes(bits)}, nil,
+		0, 0)
+	defer d.Release()
+	return array.MakeFromData(d)
+}
+
+// unviewed is arr, which it takes over, or for views of strings an array of strings.
+func unviewed(arr arrow.Array) arrow.Array {
+	switch x := arr.(type) {
+	case *array.StringView:
+		defer arr.Release()
+		b := array.NewLargeStringBuilder(memory.DefaultAllocator)
+		return copied(x, b, func(i int) { b.Append(x.Value(i)) })
+	case *array.BinaryView:
+		defer arr.Release()
+		b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.LargeBinary)
+		return copied(x, b, func(i int) { b.Append(x.Value(i)) })
+	}
+	return arr
+}
+
+func copied(a arrow.Array, b array.Builder, put func(int)) arrow.Array {
+	defer b.Release()
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			b.AppendNull()
+		} else {
+			put(i)
+		}
+	}
+	return b.NewArray()
+}
+
 // underNulls is child with the nulls of its parent struct added to its own.
 func underNulls(st *array.Struct, child arrow.Array) arrow.Array {
 	n := child.Len()

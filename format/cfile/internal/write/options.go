@@ -37,15 +37,25 @@ var WriteKeys = []format.OptionKey{
 		"types (default false); nothing in the files can then tell that two columns of the same type were " +
 		"exchanged, or a file put in the place of another table's"},
 	{Name: "layout", Values: "auto, dir", Help: "dir: a directory also for one column"},
-	{Name: "null-structs", Values: "refuse, flatten",
-		Help: "flatten: the fields of a null struct become null (default refuse)"},
+	{Name: "null-structs", Values: "keep, flatten, refuse", Help: "keep: structs stay structs, which of them are " +
+		"null is a column of its own; flatten: their fields become columns side by side, null where the struct is; " +
+		"refuse: likewise, and a null struct is an error (default keep)"},
 }
 
 // CreateOptions are the options of Create, understood.
 type CreateOptions struct {
-	PlainMetadata, Dir, Flatten bool
-	all                         []setting            // for every column
-	column                      map[string][]setting // for one
+	PlainMetadata, Dir bool
+	Strict             bool                 // a null struct is an error
+	all                []setting            // for every column
+	column             map[string][]setting // for one
+}
+
+// Planned are the columns of a schema as the options have them, and whether its structs stay structs.
+func Planned(sc *arrow.Schema, opts map[string]string) (leaves []Leaf, structs bool, err error) {
+	keep := opts["null-structs"] == "" || opts["null-structs"] == "keep"
+	structs = keep && HasStructs(sc)
+	leaves, err = LeavesOf(sc, structs)
+	return leaves, structs, err
 }
 
 // setting sets one option of a column.
@@ -74,7 +84,7 @@ func (o *CreateOptions) parse(key, v string, leaves []Leaf) (err error) {
 		o.Dir, err = block.Pick(key, v, map[string]bool{"auto": false, "dir": true})
 		return err
 	case "null-structs":
-		o.Flatten, err = block.Pick(key, v, map[string]bool{"refuse": false, "flatten": true})
+		o.Strict, err = block.Pick(key, v, map[string]bool{"keep": false, "flatten": false, "refuse": true})
 		return err
 	}
 	name, column, one := strings.Cut(key, ".")
@@ -143,8 +153,11 @@ func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 	for _, s := range o.all {
 		s.set(&w)
 	}
-	if several && w.Encoding != block.AutoEncoding && block.Allowed(l.Col.Type, w.Encoding) != nil {
+	if (several || l.Validity) && w.Encoding != block.AutoEncoding && block.Allowed(l.Col.Type, w.Encoding) != nil {
 		w.Encoding = block.AutoEncoding
+	}
+	if l.Validity { // which is no key, and is read by row
+		w.ValueIndex, w.NoPositionalIndex = false, false
 	}
 	for _, s := range o.column[l.Path] {
 		s.set(&w)
@@ -184,7 +197,7 @@ func (o *CreateOptions) Unused(leaves []Leaf) string {
 			return ""
 		}
 	}
-	if w.Encoding == block.AutoEncoding {
+	if w.Encoding == block.AutoEncoding || len(leaves) == 0 {
 		return ""
 	}
 	return w.Encoding.String()
@@ -193,7 +206,7 @@ func (o *CreateOptions) Unused(leaves []Leaf) string {
 // Alters is format.Format.Alters: coerce=us and coerce=floor drop parts of a microsecond. Names are those of
 // the table's own columns.
 func Alters(sc *arrow.Schema, o format.WriteOptions) (out []format.Alteration) {
-	leaves, err := LeavesOf(sc)
+	leaves, _, err := Planned(sc, o.Opts)
 	if err != nil {
 		return nil
 	}

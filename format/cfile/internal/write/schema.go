@@ -2,63 +2,107 @@ package write
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format/cfile/internal/block"
+	"stoa/internal/nest"
 )
 
 // MetaBlockSize is the field metadata of the size of data blocks, see MetaEncoding.
 const MetaBlockSize = "stoa.block_size"
 
-// Leaf is a column to be written: an Arrow field that is no struct, with the way to its array.
+// Leaf is a column to be written: an Arrow field that is no struct, with the way to its array, or the validity of a
+// struct.
 type Leaf struct {
-	Path  string // dotted
-	Steps []int  // the top-level column, then the child of each struct
-	field arrow.Field
-	Col   Field
+	Path     string // dotted
+	Steps    []int  // the top-level column, then the child of each struct
+	Validity bool   // bools: whether the struct at Steps is there
+	Inside   bool   // of a struct that may be null: the column is null there, too, whatever its field says
+	field    arrow.Field
+	Col      Field
 }
 
-// LeavesOf flattens a schema; what a CFile cannot hold is refused by name.
-func LeavesOf(sc *arrow.Schema) ([]Leaf, error) {
-	var out []Leaf
+// HasStructs reports whether a schema has structs.
+func HasStructs(sc *arrow.Schema) bool {
+	return slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool { return Struct(f.Type) != nil })
+}
+
+// Struct is the struct that a type is, or is an extension of; nil if it is none.
+func Struct(t arrow.DataType) *arrow.StructType {
+	st, _ := extended(t).(*arrow.StructType)
+	return st
+}
+
+// LeavesOf is a schema's columns, depth first; what a CFile cannot hold is refused by name. validity: a struct that may
+// be null has a column of its own before those of its fields. Without, structs are flattened.
+func LeavesOf(sc *arrow.Schema, validity bool) ([]Leaf, error) {
+	w := leafWalk{validity: validity, out: []Leaf{}}
 	for i, f := range sc.Fields() {
-		var err error
-		if out, err = appendLeaves(out, f, "", []int{i}, false); err != nil {
+		if err := w.add(f, "", []int{i}, false); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return w.out, nil
 }
 
-func appendLeaves(out []Leaf, f arrow.Field, path string, steps []int, nullable bool) ([]Leaf, error) {
+type leafWalk struct {
+	validity bool
+	out      []Leaf
+}
+
+func (w *leafWalk) add(f arrow.Field, path string, steps []int, inside bool) error {
 	if path != "" {
 		path += "."
 	}
 	path += f.Name
-	f.Nullable = f.Nullable || nullable
-	if st, ok := storage(f.Type).(*arrow.StructType); ok {
-		if st.NumFields() == 0 {
-			return nil, fault.Unsupportedf(fault.Span{}, path, "a CFile cannot hold a struct without fields")
+	if st := Struct(f.Type); st != nil {
+		if st.NumFields() == 0 && !w.validity {
+			return fault.Unsupportedf(fault.Span{}, path, "a CFile cannot hold a struct without fields")
+		}
+		if len(steps) > maxDepth {
+			return fault.Unsupportedf(fault.Span{}, path, "structs nested deeper than %d", maxDepth)
+		}
+		if w.validity && f.Nullable {
+			w.out = append(w.out, Leaf{Path: path, Steps: steps, Validity: true, Inside: inside,
+				field: arrow.Field{Name: f.Name, Type: arrow.FixedWidthTypes.Boolean},
+				Col:   Field{Name: path, Type: block.Bool}})
 		}
 		for i, child := range st.Fields() {
-			var err error
-			if out, err = appendLeaves(out, child, path, append(steps[:len(steps):len(steps)], i),
-				f.Nullable); err != nil {
-				return nil, err
+			if err := w.add(child, path, append(steps[:len(steps):len(steps)], i), inside || f.Nullable); err != nil {
+				return err
 			}
 		}
-		return out, nil
+		return nil
 	}
+	f.Nullable = f.Nullable || inside
 	col, err := fieldFor(f)
 	if err != nil {
-		return nil, fault.Unsupportedf(fault.Span{}, path, "%s", err.Error())
+		return fault.Unsupportedf(fault.Span{}, path, "%s", err.Error())
 	}
 	col.Name = path
-	return append(out, Leaf{path, steps, f, col}), nil
+	w.out = append(w.out, Leaf{Path: path, Steps: steps, Inside: inside, field: f, Col: col})
+	return nil
+}
+
+// maxDepth is how many structs may stand in each other.
+const maxDepth = 64
+
+// extended is what an extension type stores.
+func extended(t arrow.DataType) arrow.DataType {
+	for {
+		x, ok := t.(arrow.ExtensionType)
+		if !ok {
+			return t
+		}
+		t = x.StorageType()
+	}
 }
 
 // storage is what an extension type, or a dictionary, stores.
@@ -75,9 +119,9 @@ func storage(t arrow.DataType) arrow.DataType {
 	}
 }
 
-// Array finds the leaf's array in a batch. A null struct has no place in a set of CFiles: flatten makes its children
-// null, otherwise it is refused. row is the number of the batch's first row.
-func (l *Leaf) Array(b arrow.RecordBatch, flatten bool, row int64) (arrow.Array, error) {
+// Array finds the leaf's array in a batch. What lies in a null struct is null; strict: a null struct is refused. row is
+// the number of the batch's first row.
+func (l *Leaf) Array(b arrow.RecordBatch, strict bool, row int64) (arrow.Array, error) {
 	arr := unextended(b.Column(l.Steps[0]))
 	arr.Retain()
 	for _, i := range l.Steps[1:] {
@@ -86,29 +130,33 @@ func (l *Leaf) Array(b arrow.RecordBatch, flatten bool, row int64) (arrow.Array,
 			arr.Release()
 			return nil, fault.Invalidf("column %q: a struct array is wanted, %s came", l.Path, arr.DataType())
 		}
-		child, err := l.child(st, i, flatten, row)
+		child, err := l.child(st, i, strict, row)
 		st.Release()
 		if err != nil {
 			return nil, err
 		}
 		arr = child
 	}
-	return arr, nil
+	if l.Validity {
+		defer arr.Release()
+		return validityOf(arr), nil
+	}
+	return plainArray(arr)
 }
 
-func (l *Leaf) child(st *array.Struct, i int, flatten bool, row int64) (arrow.Array, error) {
+func (l *Leaf) child(st *array.Struct, i int, strict bool, row int64) (arrow.Array, error) {
 	child := unextended(st.Field(i))
 	if st.NullN() == 0 {
 		child.Retain()
 		return child, nil
 	}
-	if !flatten {
+	if strict {
 		n := 0
 		for st.IsValid(n) {
 			n++
 		}
 		return nil, fault.Unsupportedf(fault.Span{}, l.Path,
-			"row %d: a set of CFiles cannot hold a null struct (null-structs=flatten makes its fields null)",
+			"row %d: null-structs=refuse, and the struct is null (keep keeps it, flatten makes its fields null)",
 			row+int64(n))
 	}
 	return underNulls(st, child), nil
@@ -143,7 +191,7 @@ func fieldFor(f arrow.Field) (Field, error) {
 		return decimalField(col, d, f)
 	}
 	var ok bool
-	if col.Type, ok = typeFor[t.ID()]; !ok {
+	if col.Type, ok = typeFor[t.ID()]; !ok || col.Array && madePlain(storage(f.Type).(arrow.ListLikeType).Elem()) {
 		return col, fault.Unsupportedf(fault.Span{}, "", "a CFile cannot hold %s", f.Type)
 	}
 	if name, _ := f.Metadata.GetValue(block.MetaType); name == "varchar" && col.Type == block.String {
@@ -159,6 +207,32 @@ func fieldFor(f arrow.Field) (Field, error) {
 	return col, nil
 }
 
+// madePlain reports whether arrays of a type are made such of a plainer one before they are written: those that source
+// knows nothing of, which are none of a list's items.
+func madePlain(t arrow.DataType) bool {
+	if d, ok := extended(t).(*arrow.DictionaryType); ok {
+		switch storage(d.ValueType).ID() {
+		case arrow.BOOL, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.FIXED_SIZE_BINARY:
+			return true
+		}
+	}
+	id := storage(t).ID()
+	return id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW
+}
+
+// plainArray is arr, which it takes over, or an array of a plainer type for one that madePlain says so of.
+func plainArray(arr arrow.Array) (arrow.Array, error) {
+	if d, ok := arr.(*array.Dictionary); ok && madePlain(d.DataType()) {
+		defer arr.Release()
+		whole, err := nest.Decoded(d, memory.DefaultAllocator)
+		if err != nil {
+			return nil, err
+		}
+		return unviewed(whole), nil
+	}
+	return unviewed(arr), nil
+}
+
 // typeFor says which type holds an Arrow type without loss. What Arrow tells finer than Kudu (units, sizes,
 // large offsets) is kept in the metadata, see storedField; timestamps are converted to microseconds, exactly or
 // not at all.
@@ -167,9 +241,10 @@ var typeFor = map[arrow.Type]block.Type{
 	arrow.INT64: block.Int64,
 	arrow.UINT8: block.Uint8, arrow.UINT16: block.Uint16, arrow.UINT32: block.Uint32, arrow.UINT64: block.Uint64,
 	arrow.FLOAT16: block.Float, arrow.FLOAT32: block.Float, arrow.FLOAT64: block.Double,
-	arrow.STRING: block.String, arrow.LARGE_STRING: block.String,
-	arrow.BINARY: block.Binary, arrow.LARGE_BINARY: block.Binary, arrow.FIXED_SIZE_BINARY: block.Binary,
-	arrow.DATE32: block.Date, arrow.DATE64: block.Date, arrow.TIMESTAMP: block.UnixtimeMicros,
+	arrow.STRING: block.String, arrow.LARGE_STRING: block.String, arrow.STRING_VIEW: block.String,
+	arrow.BINARY: block.Binary, arrow.LARGE_BINARY: block.Binary, arrow.BINARY_VIEW: block.Binary,
+	arrow.FIXED_SIZE_BINARY: block.Binary,
+	arrow.DATE32:            block.Date, arrow.DATE64: block.Date, arrow.TIMESTAMP: block.UnixtimeMicros,
 	arrow.TIME32: block.Int32, arrow.TIME64: block.Int64, arrow.DURATION: block.Int64,
 }
 
@@ -200,6 +275,9 @@ func decimalField(col Field, d arrow.DecimalType, f arrow.Field) (Field, error) 
 func (l *Leaf) Stored() Pair {
 	s := block.StoredField{Name: l.Path, Nullable: &l.field.Nullable, Precision: l.Col.Precision,
 		Scale: l.Col.Scale, Length: l.Col.Length}
+	if l.Validity {
+		s.Holds = block.HoldsValidity
+	}
 	plain := l.Col.Type.Arrow(l.Col.Precision, l.Col.Scale)
 	if l.Col.Array {
 		plain = arrow.ListOf(plain)
@@ -209,4 +287,34 @@ func (l *Leaf) Stored() Pair {
 	}
 	b, _ := json.Marshal(s)
 	return Pair{block.FieldKey, b}
+}
+
+// comesBack is the type in which values of the leaf's type are read. alone: of a file without a set, which is bare if
+// it has no metadata.
+func (l *Leaf) comesBack(alone, bare bool) arrow.DataType {
+	plain, was := l.Col.Type.Arrow(l.Col.Precision, l.Col.Scale), l.field.Type
+	if alone && bare {
+		plain = l.Col.Type.Arrow(0, 0)
+	}
+	if l.Col.Array {
+		plain = arrow.ListOf(plain)
+	}
+	switch {
+	case !alone:
+		return block.Shown(was, plain)
+	case bare:
+		return plain
+	}
+	return block.RestoredFrom(was.String(), plain)
+}
+
+// Retyped says which columns come back as which types, where that is another than was written; see comesBack.
+func Retyped(leaves []Leaf, alone, bare bool) (out []string) {
+	for i := range leaves {
+		l := &leaves[i]
+		if t := l.comesBack(alone, bare); t.ID() != l.field.Type.ID() || t.String() != l.field.Type.String() {
+			out = append(out, fmt.Sprintf("%s (%s as %s)", l.Path, l.field.Type, t))
+		}
+	}
+	return out
 }

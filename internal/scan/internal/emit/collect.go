@@ -214,7 +214,9 @@ func (c *Collector) EmitColumns(cols []arrow.Array, n int) error {
 
 // out yields one batch. The columns stay the caller's.
 func (c *Collector) out(cols []arrow.Array, n int) error {
-	shown, err := c.present(cols)
+	made := c.plan.Assembled(cols, n)
+	defer arrays.ReleaseAll(made)
+	shown, err := c.present(made)
 	if err != nil {
 		return err
 	}

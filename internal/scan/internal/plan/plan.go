@@ -29,10 +29,11 @@ type Plan struct {
 	Largest int64 // bytes of a column's vector with which a window ends
 
 	Outputs []Output
-	Twice   bool  // several outputs are one column
-	Filters []int // physical columns that the filter looks at
-	Keys    []int // of these, those by which row groups are merged: a row without its key has no place
-	Others  []int // the other physical columns that are read
+	Shown   []Shown // what is made of outputs; nil: they themselves
+	Twice   bool    // several outputs are one column
+	Filters []int   // physical columns that the filter looks at
+	Keys    []int   // of these, those by which row groups are merged: a row without its key has no place
+	Others  []int   // the other physical columns that are read
 	// The same of nested fields, whose columns are in none of the lists above.
 	FilterFields, OtherFields []*FieldPlan
 	Columns                   []format.Column
@@ -67,10 +68,16 @@ func New(r format.Reader, spec Spec) (*Plan, error) {
 	spec.Parallel = min(spec.Parallel, MostWorkers)
 	p := &Plan{Spec: spec, Columns: r.Columns(), Fields: r.Schema().Fields(), named: map[string]int{},
 		Paths: map[string][]int{}}
-	p.tops = storageOf(p.Columns, len(p.Fields))
 	_, p.Logical = r.(format.Overlayer)
 	_, p.Batched = r.(format.Batcher)
-	sc := r.Schema()
+	p.Present, _ = r.(format.Presenter)
+	sc, stored := r.Schema(), p.StoredSchema(r)
+	p.tops = storageOf(p.Columns, len(p.Fields))
+	for i := range p.tops {
+		if !p.Batched {
+			p.tops[i].rows = nest.ByRows(stored.Field(i), i, p.Columns)
+		}
+	}
 	fields, err := p.choose(sc)
 	if err != nil {
 		return nil, err
@@ -78,14 +85,15 @@ func New(r format.Reader, spec Spec) (*Plan, error) {
 	if spec.Damaged == NullCells {
 		for i := range fields {
 			fields[i].Nullable = true
+			if p.Shown != nil && p.Shown[i].Rows != nil {
+				fields[i].Type = nest.Loosened(fields[i].Type)
+			}
 		}
 	}
 	if p.Schema = sc; spec.Columns != nil || spec.Damaged == NullCells {
 		meta := sc.Metadata()
 		p.Schema = arrow.NewSchema(fields, &meta)
 	}
-	p.Present, _ = r.(format.Presenter)
-	stored := p.StoredSchema(r)
 	if spec.Filter != nil {
 		if p.Filter, err = pred.Bind(spec.Filter, stored); err != nil {
 			return nil, err
@@ -142,8 +150,8 @@ func (p *Plan) split(sc *arrow.Schema) error {
 			if p.nested(path[0]) {
 				wants[path[0]] = append(wants[path[0]], path)
 				inFilter[path[0]] = true
-			} else {
-				p.Filters = append(p.Filters, p.Physical(path[0]))
+			} else if k := p.tested(path); k >= 0 {
+				p.Filters = append(p.Filters, k)
 			}
 		}
 	}
@@ -248,10 +256,10 @@ func sorted(cols []int) []int {
 
 // nested reports whether top-level field i is made of several columns, or of one that is more than a value a row.
 func (p *Plan) nested(i int) bool {
-	if p.Batched {
+	in := p.tops[i]
+	if p.Batched || in.rows != nil {
 		return false
 	}
-	in := p.tops[i]
 	if in.n == 0 { // of type null, say: nothing is stored of it
 		return true
 	}
@@ -316,8 +324,7 @@ func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 	names := p.Spec.Columns
 	if names == nil {
 		for i, f := range p.Fields {
-			p.Outputs = append(p.Outputs,
-				Output{Path: []string{f.Name}, at: []int{i}, Top: i, Col: p.Physical(i), Nested: p.nested(i)})
+			p.add(Output{Path: []string{f.Name}, at: []int{i}, Top: i, Col: p.physical(i), Nested: p.nested(i)})
 		}
 		return slices.Clone(p.Fields), nil
 	}
@@ -327,9 +334,9 @@ func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 		if err != nil {
 			return nil, err
 		}
-		o := Output{Path: NamesOf(p.Fields, path), at: path, Top: path[0], Col: p.Physical(path[0]),
+		o := Output{Path: NamesOf(p.Fields, path), at: path, Top: path[0], Col: p.physical(path[0]),
 			Nested: p.nested(path[0])}
-		p.Outputs = append(p.Outputs, o)
+		p.add(o)
 		if len(path) > 1 {
 			f.Name = name
 		}
@@ -339,7 +346,7 @@ func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 }
 
 // Physical is the first column that stores something of top-level field i; -1 if none does.
-func (p *Plan) Physical(i int) int {
+func (p *Plan) physical(i int) int {
 	if p.tops[i].n == 0 {
 		return -1
 	}
@@ -347,7 +354,10 @@ func (p *Plan) Physical(i int) int {
 }
 
 // storage says which columns store a top-level field: the first of them, and how many they are.
-type storage struct{ first, n int }
+type storage struct {
+	first, n int
+	rows     *nest.RowField // it is a struct that is kept row by row
+}
 
 func storageOf(columns []format.Column, fields int) []storage {
 	out := make([]storage, fields)
@@ -356,7 +366,7 @@ func storageOf(columns []format.Column, fields int) []storage {
 			continue
 		}
 		if t := &out[c.Path[0]]; t.n == 0 {
-			*t = storage{k, 1}
+			t.first, t.n = k, 1
 		} else {
 			t.n++
 		}

@@ -165,7 +165,9 @@ func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error)
 		if err := w.patch(w.others, patch, int(b-a)); err != nil {
 			return false, err
 		}
-		sel = w.whole(sel, a, b)
+		if sel, err = w.agree(w.whole(sel, a, b), a, b); err != nil {
+			return false, err
+		}
 	}
 	w.reportSuspects(b)
 	w.Live += int64(live.Count)
@@ -469,5 +471,5 @@ func (w *windows) view(path []int, a int64, n int) (arrow.Array, error) {
 		names := plan.NamesOf(w.run.Plan.Fields, path)
 		return f.take(a, n, vec.All(n), names[1:], w.run.Plan.Alloc())
 	}
-	return w.byCol[w.run.Plan.Physical(path[0])].vec.View(n)
+	return w.run.Plan.Test(path, n, func(col int) (arrow.Array, error) { return w.byCol[col].vec.View(n) })
 }

@@ -1,0 +1,85 @@
+package formattest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/format"
+)
+
+// Cell is one value as text, exact.
+func Cell(a arrow.Array, i int) string {
+	if a.IsNull(i) {
+		return "null"
+	}
+	switch a := a.(type) {
+	case *array.Float32:
+		return fmt.Sprintf("f%08x", math.Float32bits(a.Value(i)))
+	case *array.Float64:
+		return fmt.Sprintf("d%016x", math.Float64bits(a.Value(i)))
+	case *array.String:
+		return fmt.Sprintf("%q", a.Value(i))
+	case *array.Binary:
+		return fmt.Sprintf("x%x", a.Value(i))
+	case *array.Decimal128:
+		return a.Value(i).BigInt().String()
+	case *array.List:
+		from, to := a.ValueOffsets(i)
+		var cells []string
+		for k := from; k < to; k++ {
+			cells = append(cells, Cell(a.ListValues(), int(k)))
+		}
+		return "[" + strings.Join(cells, " ") + "]"
+	case *array.Struct:
+		var cells []string
+		for k := range a.NumField() {
+			cells = append(cells, Cell(a.Field(k), i))
+		}
+		return "{" + strings.Join(cells, " ") + "}"
+	}
+	return a.ValueStr(i)
+}
+
+// rowsAsText are a batch's rows as asText has them.
+func rowsAsText(b arrow.RecordBatch) []string {
+	values := make([][]any, b.NumCols())
+	for i, c := range b.Columns() {
+		values[i] = CellsOf(c)
+	}
+	out := make([]string, b.NumRows())
+	for r := range out {
+		row := make([]any, len(values))
+		for k := range row {
+			row[k] = values[k][r]
+		}
+		out[r] = asText(row)
+	}
+	return out
+}
+
+// asText is a row of CellsOf, exact.
+func asText(row []any) string { return fmt.Sprintf("%#v", row) }
+
+// withoutCell is a cell of a top-level field (see CellsOf) where what column c has of it is lost: null, or a struct
+// that has null there. Of the structs whose validity is lost those are there that something is left of.
+func withoutCell(cell any, c format.Column) any {
+	return without(cell, c.Path[1:], c.Has == format.Validity)
+}
+
+func without(cell any, path []int, validity bool) any {
+	kids, ok := cell.([]any)
+	switch {
+	case len(path) > 0 && ok:
+		kids = slices.Clone(kids)
+		kids[path[0]] = without(kids[path[0]], path[1:], validity)
+		return kids
+	case len(path) == 0 && validity && ok && slices.ContainsFunc(kids, func(x any) bool { return x != nil }):
+		return cell
+	}
+	return nil
+}

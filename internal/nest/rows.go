@@ -1,0 +1,301 @@
+package nest
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/format"
+	"stoa/vec"
+)
+
+// RowField is a field that is kept row by row: a struct, each leaf of which is a column with an entry a row, and each
+// nullable struct of which has a column of validity. What lies in a null struct is null in its own column, too, so a
+// leaf is read, tested and pruned by its column alone. It is not changed by its use.
+type RowField struct {
+	Field  arrow.Field
+	Name   string // the names from the root field on, joined with dots
+	Column int    // of a leaf: its values; of a struct: its validity, -1 if it cannot be null
+	null   int    // which column says that a struct is null: its own, or that of a struct around it; -1 none
+	leaf   bool
+	must   bool // it cannot be null, as the file has it
+	kids   []*RowField
+}
+
+// ByRows is the top-level struct f of index top; nil if it is kept in another way. all are a reader's Columns.
+func ByRows(f arrow.Field, top int, all []format.Column) *RowField {
+	if f.Type.ID() != arrow.STRUCT {
+		return nil
+	}
+	have := map[string]int{}
+	for i, c := range all {
+		if len(c.Path) == 0 || c.Path[0] != top {
+			continue
+		}
+		_, twice := have[fmt.Sprint(c.Path)]
+		if twice || c.Parent >= 0 || c.MaxDef > 0 || c.MaxRep > 0 || c.Has&format.Levels != 0 ||
+			c.Has == format.Lengths {
+			return nil
+		}
+		have[fmt.Sprint(c.Path)] = i
+	}
+	n := len(have)
+	out := rowField(f, &RowField{null: -1}, []int{top}, all, have)
+	if out == nil || len(out.Columns()) != n {
+		return nil
+	}
+	return out
+}
+
+func rowField(f arrow.Field, up *RowField, path []int, all []format.Column, have map[string]int) *RowField {
+	r := &RowField{Field: f, Name: f.Name, Column: -1, null: up.null, must: !f.Nullable}
+	if up.Name != "" {
+		r.Name = up.Name + "." + f.Name
+	}
+	c, ok := have[fmt.Sprint(path)]
+	st, isStruct := f.Type.(*arrow.StructType)
+	switch {
+	case len(path) > maxDepth:
+		return nil
+	case !isStruct:
+		if r.Column, r.leaf = c, true; !ok || all[c].Has&format.Values == 0 || !arrow.TypeEqual(f.Type, all[c].Type) {
+			return nil
+		}
+		return r
+	case ok && all[c].Has == format.Validity:
+		r.Column, r.null = c, c
+	case ok || f.Nullable:
+		return nil
+	}
+	for i, child := range st.Fields() {
+		k := rowField(child, r, append(path[:len(path):len(path)], i), all, have)
+		if k == nil {
+			return nil
+		}
+		r.kids = append(r.kids, k)
+	}
+	return r
+}
+
+// At is the field that the child indices lead to, which must be there.
+func (r *RowField) At(path []int) *RowField {
+	for _, i := range path {
+		r = r.kids[i]
+	}
+	return r
+}
+
+// Leaf reports whether r is a column's values.
+func (r *RowField) Leaf() bool { return r.leaf }
+
+// Columns are the physical columns that r is made of, ascending.
+func (r *RowField) Columns() []int {
+	out := r.columns(nil)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (r *RowField) columns(out []int) []int {
+	if r.leaf {
+		return append(out, r.Column)
+	}
+	if r.null >= 0 {
+		out = append(out, r.null)
+	}
+	for _, k := range r.kids {
+		out = k.columns(out)
+	}
+	return out
+}
+
+// Tested is the physical column that a filter on r looks at; -1: r is a struct that is never null.
+func (r *RowField) Tested() int {
+	if r.leaf {
+		return r.Column
+	}
+	return r.null
+}
+
+// Test is what a filter looks at: the values of a leaf; of a struct an array without fields that is null where the
+// struct is. column is that of Tested, n the number of its rows. The caller releases the result.
+func (r *RowField) Test(column arrow.Array, n int) arrow.Array {
+	if r.leaf {
+		column.Retain()
+		return column
+	}
+	bare := &RowField{Field: arrow.Field{Type: arrow.StructOf()}, Column: r.Column, null: r.null}
+	return bare.Assemble(n, func(int) arrow.Array { return column })
+}
+
+// Loosened is r with everything below it nullable, as it is where cells are lost.
+func (r *RowField) Loosened() *RowField {
+	out := *r
+	out.Field.Type = Loosened(r.Field.Type)
+	out.Field.Nullable = true
+	out.kids = nil
+	for _, k := range r.kids {
+		out.kids = append(out.kids, k.Loosened())
+	}
+	return &out
+}
+
+// Loosened is a type in which all fields of structs are nullable, as they are where cells are lost.
+func Loosened(t arrow.DataType) arrow.DataType {
+	st, ok := t.(*arrow.StructType)
+	if !ok {
+		return t
+	}
+	fields := st.Fields()
+	for i := range fields {
+		fields[i].Type, fields[i].Nullable = Loosened(fields[i].Type), true
+	}
+	return arrow.StructOf(fields...)
+}
+
+// Assemble makes r's array of n rows. column gives that of a physical column, which is borrowed; a null of a column of
+// validity is one that is lost: then the struct is there if any of its fields is. The caller releases the result.
+func (r *RowField) Assemble(n int, column func(int) arrow.Array) arrow.Array {
+	if r.leaf {
+		a := column(r.Column)
+		a.Retain()
+		return a
+	}
+	data, kids := make([]arrow.ArrayData, len(r.kids)), make([]arrow.Array, len(r.kids))
+	for i, k := range r.kids {
+		kids[i] = k.Assemble(n, column)
+		defer kids[i].Release()
+		data[i] = kids[i].Data()
+	}
+	var valid *memory.Buffer
+	nulls := 0
+	if r.null >= 0 {
+		b := there(column(r.null), kids, n)
+		if nulls = n - ones(b, n); nulls > 0 {
+			valid = memory.NewBufferBytes(b)
+		}
+	}
+	d := array.NewData(r.Field.Type, n, []*memory.Buffer{valid}, data, nulls, 0)
+	defer d.Release()
+	return array.MakeFromData(d)
+}
+
+// there is the bitmap of a column of validity.
+func there(column arrow.Array, kids []arrow.Array, n int) []byte {
+	out := rowBits(column.Data().Buffers()[1], column.Data().Offset(), n)
+	if column.NullN() == 0 {
+		return out
+	}
+	for i := range n {
+		if column.IsValid(i) {
+			continue
+		}
+		if out[i>>3] &^= 1 << (i & 7); slices.ContainsFunc(kids, func(k arrow.Array) bool { return k.IsValid(i) }) {
+			out[i>>3] |= 1 << (i & 7)
+		}
+	}
+	return out
+}
+
+// rowBits is a copy of n bits of a bitmap, with zeros behind them.
+func rowBits(b *memory.Buffer, off, n int) []byte {
+	out := make([]byte, (n+7)/8)
+	if b == nil || n == 0 {
+		return out
+	}
+	src := b.Bytes()
+	if off&7 == 0 {
+		copy(out, src[off>>3:])
+	} else {
+		for i := range n {
+			out[i>>3] |= (src[(off+i)>>3] >> ((off + i) & 7) & 1) << (i & 7)
+		}
+	}
+	if n&7 != 0 {
+		out[len(out)-1] &= 1<<(n&7) - 1
+	}
+	return out
+}
+
+func ones(b []byte, n int) (k int) {
+	for _, x := range b {
+		k += bits.OnesCount8(x)
+	}
+	return min(k, n)
+}
+
+// Contradiction is rows of which columns of a RowField say different things.
+type Contradiction struct {
+	Rows   []int32 // ascending
+	Column int     // of the validity of the struct that is meant; -1 if it has none
+	Why    string
+}
+
+// Contradicts looks among the rows that sel selects for the first thing that columns contradict each other in: a struct
+// is null and something in it is not, or it is there and a field of it that cannot be null is.
+func (r *RowField) Contradicts(sel *vec.Sel, column func(int) arrow.Array) *Contradiction {
+	if r.leaf {
+		return nil
+	}
+	var here []byte // of the struct; nil: it is there in all rows
+	if r.null >= 0 {
+		c := column(r.null)
+		here = rowBits(c.Data().Buffers()[1], c.Data().Offset(), sel.N)
+	}
+	for _, k := range r.kids {
+		if k.Column < 0 {
+			continue
+		}
+		c := column(k.Column)
+		var has []byte // nil: it is there in all rows
+		switch {
+		case !k.leaf:
+			has = rowBits(c.Data().Buffers()[1], c.Data().Offset(), sel.N)
+		case c.NullN() > 0:
+			has = rowBits(c.Data().Buffers()[0], c.Data().Offset(), sel.N)
+		}
+		if rows := differ(here, has, !k.must, sel); rows != nil {
+			why := fmt.Sprintf("%s is null, and %s in it is not", r.Name, k.Name)
+			if bit := rows[0]; here == nil || here[bit>>3]>>(bit&7)&1 != 0 {
+				why = fmt.Sprintf("%s is null, which it cannot be where %s is not", k.Name, r.Name)
+			}
+			return &Contradiction{rows, r.null, why}
+		}
+	}
+	for _, k := range r.kids {
+		if c := k.Contradicts(sel, column); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// differ is the rows of sel in which something is there and the struct around it is not, or, if it cannot be null, the
+// other way round.
+func differ(here, has []byte, nullable bool, sel *vec.Sel) (rows []int32) {
+	if has == nil && here == nil || here == nil && nullable {
+		return nil
+	}
+	at := func(b []byte, i int) byte {
+		if b == nil {
+			return 0xff
+		}
+		return b[i]
+	}
+	for i := range (sel.N + 7) / 8 {
+		h, k := at(here, i), at(has, i)
+		x := ^h & k
+		if !nullable {
+			x |= h &^ k
+		}
+		for ; x != 0; x &= x - 1 {
+			if row := 8*i + bits.TrailingZeros8(x); row < sel.N && sel.Has(row) {
+				rows = append(rows, int32(row))
+			}
+		}
+	}
+	return rows
+}

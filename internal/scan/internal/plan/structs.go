@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/internal/nest"
+)
+
+// Shown is a field of the batches where they have structs that are kept row by row.
+type Shown struct {
+	output int            // which one it is; -1: it is made of several
+	Rows   *nest.RowField // then: the struct
+	of     map[int]int    // the outputs of its physical columns
+}
+
+// add adds an output. A struct that is kept row by row is made of one for each of its columns.
+func (p *Plan) add(o Output) {
+	one := Shown{output: len(p.Outputs)}
+	if rows := p.tops[o.Top].rows; rows != nil {
+		if one.Rows = rows.At(o.at[1:]); one.Rows.Leaf() {
+			one.Rows, o.Col = nil, one.Rows.Column
+		}
+	}
+	if one.Rows == nil {
+		p.Outputs = append(p.Outputs, o)
+		if p.Shown != nil {
+			p.Shown = append(p.Shown, one)
+		}
+		return
+	}
+	if p.Shown == nil {
+		p.Shown = make([]Shown, len(p.Outputs), len(p.Outputs)+1)
+		for i := range p.Shown {
+			p.Shown[i].output = i
+		}
+	}
+	if one.output, one.of = -1, map[int]int{}; p.Spec.Damaged == NullCells {
+		one.Rows = one.Rows.Loosened()
+	}
+	for _, c := range one.Rows.Columns() {
+		one.of[c] = len(p.Outputs)
+		p.Outputs = append(p.Outputs, Output{Path: o.Path, at: o.at, Top: o.Top, Col: c})
+	}
+	p.Shown = append(p.Shown, one)
+}
+
+// Assembled makes the fields of a batch of n rows out of the outputs, which stay the caller's, as what is made does.
+func (p *Plan) Assembled(outputs []arrow.Array, n int) []arrow.Array {
+	if p.Shown == nil {
+		for _, a := range outputs {
+			a.Retain()
+		}
+		return outputs
+	}
+	out := make([]arrow.Array, len(p.Shown))
+	for i, s := range p.Shown {
+		if s.Rows == nil {
+			out[i] = outputs[s.output]
+			out[i].Retain()
+			continue
+		}
+		out[i] = s.Rows.Assemble(n, func(col int) arrow.Array { return outputs[s.of[col]] })
+	}
+	return out
+}
+
+// tested is the column that a filter on a flat path looks at; -1: it names a struct that is never null.
+func (p *Plan) tested(path []int) int {
+	if rows := p.tops[path[0]].rows; rows != nil {
+		return rows.At(path[1:]).Tested()
+	}
+	return p.physical(path[0])
+}
+
+// Test is what a filter on a flat path looks at: n rows, of which column gives those of a physical column. The caller
+// releases it.
+func (p *Plan) Test(path []int, n int, column func(col int) (arrow.Array, error)) (a arrow.Array, err error) {
+	k, rows := p.tested(path), p.tops[path[0]].rows
+	if k >= 0 {
+		if a, err = column(k); err != nil || rows == nil {
+			return a, err
+		}
+		defer a.Release()
+	}
+	return rows.At(path[1:]).Test(a, n), nil
+}
