@@ -65,10 +65,17 @@ func rowsAsText(b arrow.RecordBatch) []string {
 // asText is a row of CellsOf, exact.
 func asText(row []any) string { return fmt.Sprintf("%#v", row) }
 
-// withoutCell is a cell of a top-level field (see CellsOf) where what column c has of it is lost: null, or a struct
-// that has null there. Of the structs whose validity is lost those are there that something is left of.
-func withoutCell(cell any, c format.Column) any {
-	return without(cell, c.Path[1:], c.Has == format.Validity)
+// withoutCell is a cell of a top-level field (see CellsOf) where what column col has of it is lost: null, or, of
+// structs that are kept row by row, one that has null there. Of the structs whose validity is lost those are there
+// that something is left of.
+func withoutCell(cell any, columns []format.Column, col int) any {
+	for _, c := range columns {
+		byRows := c.Parent < 0 && c.MaxDef == 0 && c.MaxRep == 0 && c.Has&format.Levels == 0 && c.Has != format.Lengths
+		if c.Path[0] == columns[col].Path[0] && !byRows {
+			return nil
+		}
+	}
+	return without(cell, columns[col].Path[1:], columns[col].Has == format.Validity)
 }
 
 func without(cell any, path []int, validity bool) any {

@@ -632,7 +632,7 @@ func (s Suite) failedPages(t *testing.T) {
 				row := make([]any, len(tab.values))
 				for k := range row {
 					if row[k] = tab.values[k][r]; gone && k == columns[v.col].Path[0] {
-						row[k] = withoutCell(row[k], columns[v.col])
+						row[k] = withoutCell(row[k], columns, v.col)
 					}
 				}
 				want = append(want, asText(row))

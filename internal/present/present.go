@@ -70,7 +70,9 @@ func As(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, er
 	case *arrow.StringViewType, *arrow.BinaryViewType:
 		return viewsOf(a, to, mem), nil
 	case *arrow.LargeListType:
-		return largeListOf(a, t, mem)
+		if from.ID() == arrow.LIST {
+			return largeListOf(a, t, mem)
+		}
 	}
 	if n := widthOf(to); n >= 0 && from.ID() != to.ID() {
 		return fixedOf(a, to, n, mem)

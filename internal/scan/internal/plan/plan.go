@@ -345,7 +345,7 @@ func (p *Plan) choose(sc *arrow.Schema) ([]arrow.Field, error) {
 	return fields, nil
 }
 
-// Physical is the first column that stores something of top-level field i; -1 if none does.
+// physical is the first column that stores something of top-level field i; -1 if none does.
 func (p *Plan) physical(i int) int {
 	if p.tops[i].n == 0 {
 		return -1
