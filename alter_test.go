@@ -79,8 +79,12 @@ func TestAltered(t *testing.T) {
 				f = lying(f, func(b arrow.RecordBatch) arrow.RecordBatch { return lie(b) })
 			}
 			out := filepath.Join(t.TempDir(), "out") + ext(&f)
-			return written(t.Context(), out, rows, CreateOptions{Formats: []format.Format{f},
+			s, err := written(t.Context(), out, rows, CreateOptions{Formats: []format.Format{f},
 				To: f.Name, Opts: opts, NoCheck: noCheck})
+			if err == nil {
+				sound(t, out, f.Name)
+			}
+			return s, err
 		}
 		for _, noCheck := range []bool{false, true} {
 			s, err := write(nil, noCheck)

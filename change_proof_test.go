@@ -14,6 +14,7 @@ import (
 
 	"stoa"
 	"stoa/format"
+	"stoa/region"
 )
 
 // liar is a load that writes other rows than it is given.
@@ -128,6 +129,11 @@ func TestChangesProveThemselves(t *testing.T) {
 		for _, what := range []string{"load", "update", "load"} {
 			if err := changes[what](right, false); err != nil {
 				t.Fatalf("%s, %s: %v", layout, what, err)
+			}
+			for f, err := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{}) {
+				if err != nil || f.Severity >= region.Warning {
+					t.Errorf("%s, %s: %v, %s: %s", layout, what, err, f.Code, f.Message)
+				}
 			}
 		}
 		before, n := state(t, dir), countRows(t, right)

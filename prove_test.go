@@ -18,6 +18,7 @@ import (
 	"stoa/format"
 	"stoa/format/formattest"
 	"stoa/format/kudubackup"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -67,7 +68,8 @@ func TestOutputsProveThemselves(t *testing.T) {
 				b = withKey(b)
 			}
 			dir := t.TempDir()
-			s, err := written(ctx, filepath.Join(dir, "out")+ext(&f), b,
+			name := filepath.Join(dir, "out") + ext(&f)
+			s, err := written(ctx, name, b,
 				CreateOptions{Formats: provable, To: f.Name, Opts: optionsOf(&f)})
 			switch {
 			case errors.Is(err, fault.Unsupported), errors.Is(err, fault.Invalid), errors.Is(err, fault.Limit):
@@ -78,10 +80,21 @@ func TestOutputsProveThemselves(t *testing.T) {
 				t.Errorf("%s, %s: checked %v, but for %v", f.Name, typ, s.Checked, s.Unchecked)
 			default:
 				proven++
+				sound(t, name, f.Name)
 			}
 		}
 		if proven < len(provenTypes)/2 {
 			t.Errorf("%s: only %d types", f.Name, proven)
+		}
+	}
+}
+
+// sound holds what was written against verification, in full.
+func sound(t *testing.T, name, what string) {
+	t.Helper()
+	for f, err := range Verify(t.Context(), name, OpenOptions{Formats: provable}) {
+		if err != nil || f.Severity >= region.Warning {
+			t.Errorf("%s: what was written does not pass verification: %v, %s %s: %s", what, err, f.Code, f.At, f.Message)
 		}
 	}
 }

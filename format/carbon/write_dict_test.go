@@ -15,7 +15,9 @@ import (
 
 	"stoa"
 	"stoa/format/carbon"
+	"stoa/format/formattest"
 	"stoa/pred"
+	"stoa/store"
 )
 
 // Tables with global dictionaries, in each of the four ways and each format. That the real system reads them is
@@ -69,6 +71,7 @@ func loadVisits(t testing.TB, dir, way string, opts map[string]string, rows arro
 			t.Error(e)
 		}
 	}
+	formattest.Sound(t, &carbon.Format, store.Local{}, dir) // as it is, or as it was
 	return err
 }
 

@@ -27,6 +27,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	schemas "stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
+	"stoa/format/formattest"
 	"stoa/internal/codec"
 	"stoa/store"
 	"stoa/wire"
@@ -141,6 +142,7 @@ func loadAgain(t testing.TB, real string, version int, opts map[string]string, w
 		if _, err := l.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		formattest.Sound(t, &Format, store.Local{}, dir)
 	}
 	return dir
 }

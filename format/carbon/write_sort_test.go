@@ -14,6 +14,9 @@ import (
 	arrowMemory "github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
+	"stoa/format/carbon"
+	"stoa/format/formattest"
+	"stoa/store"
 )
 
 // TestSort has rows of every shape and nesting come in no order, sorted in memory and in pieces: what is read
@@ -55,6 +58,7 @@ func TestSort(t *testing.T) {
 				if _, err := w.Close(t.Context()); err != nil {
 					t.Fatal(err)
 				}
+				formattest.Sound(t, &carbon.Format, store.Local{}, strings.TrimSuffix(out, "/"))
 				_, got, err := read(t, out, stoa.OpenOptions{}, stoa.ScanSpec{})
 				if err != nil {
 					t.Fatal(err)

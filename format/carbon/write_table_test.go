@@ -16,7 +16,9 @@ import (
 
 	"stoa"
 	"stoa/format/carbon"
+	"stoa/format/formattest"
 	"stoa/pred"
+	"stoa/store"
 )
 
 // Tables that are made, grown and changed. What must be in them follows from the rows that went in; that
@@ -76,6 +78,7 @@ func loadOrders(t testing.TB, dir string, from, to int) {
 	if _, err := l.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	formattest.Sound(t, &carbon.Format, store.Local{}, dir)
 }
 
 // ids are the ids in a table, ascending.

@@ -11,6 +11,7 @@ import (
 
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/formattest"
 	"stoa/region"
 	"stoa/store"
 )
@@ -36,6 +37,7 @@ func oneOfTwo(t *testing.T, first int64, opts map[string]string) map[string][]by
 	if _, err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	formattest.Sound(t, &cfile.Format, tree, "t")
 	out := map[string][]byte{}
 	for _, n := range tree.Names() {
 		out[n] = tree.Bytes(n)

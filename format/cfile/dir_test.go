@@ -20,6 +20,7 @@ import (
 	"stoa"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/formattest"
 	"stoa/region"
 	"stoa/store"
 )
@@ -88,6 +89,7 @@ func dirFilesOf(t *testing.T, cell func(column string, row int) string, opts map
 	if err != nil {
 		t.Fatal(err)
 	}
+	formattest.Sound(t, &cfile.Format, m, "t")
 	files := map[string][]byte{}
 	for _, n := range m.Names() {
 		files[n] = m.Bytes(n)

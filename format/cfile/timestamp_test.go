@@ -17,6 +17,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/formattest"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -41,6 +42,7 @@ func written(sc *arrow.Schema, arrs []arrow.Array, opts map[string]string) (*sto
 // readBack is the schema and the first column of what was written, where a filter is true.
 func readBack(t *testing.T, tree *store.Memory, where string) (*arrow.Schema, []string) {
 	t.Helper()
+	formattest.Sound(t, &cfile.Format, tree, "t")
 	tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: tree})
 	if err != nil {
 		t.Fatal(err)

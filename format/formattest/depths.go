@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
 	"stoa/store"
@@ -74,4 +75,32 @@ func (s Suite) depths(t *testing.T) {
 	}
 	t.Logf("bytes read: quick %d, sums %d, deep %d; %d errors found, %d of them checksums", read[format.Quick],
 		read[format.Sums], read[format.Deep], all, sums)
+}
+
+// Partition checks that the leaves of nodes that name object own each of its size bytes exactly once.
+func Partition(t testing.TB, nodes []region.Node, object string, size int64) {
+	t.Helper()
+	var leaves []fault.Span
+	for i, n := range nodes {
+		leaf := i+1 == len(nodes) || nodes[i+1].Depth <= n.Depth || nodes[i+1].Inner >= 0
+		if n.At.Object != object || !leaf || n.Inner >= 0 || n.At.Len == 0 {
+			continue
+		}
+		if n.Kind == region.Gap {
+			t.Errorf("%s: nobody owns %s", object, n.At)
+		}
+		leaves = append(leaves, n.At)
+	}
+	slices.SortFunc(leaves, func(a, b fault.Span) int { return int(a.Off - b.Off) })
+	at := int64(0)
+	for _, l := range leaves {
+		if l.Off != at {
+			t.Errorf("%s: the bytes %d to %d are owned twice or by nobody", object, min(at, l.Off), max(at, l.Off))
+			return
+		}
+		at = l.End()
+	}
+	if at != size {
+		t.Errorf("%s: the bytes from %d to the end (%d) are owned by nobody", object, at, size)
+	}
 }

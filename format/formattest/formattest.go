@@ -71,6 +71,7 @@ func Run(t *testing.T, s Suite) {
 	t.Run("leaving the loop", s.leave)
 	t.Run("coverage", s.coverage)
 	t.Run("depths of verify", s.depths)
+	t.Run("broken writers are noticed", s.noticed)
 	t.Run("an aborted writer leaves nothing", s.aborted)
 	t.Run("a failing sink leaves nothing", s.failingSink)
 }
@@ -239,6 +240,7 @@ func (s *Suite) write(t *testing.T, seed uint64, opts map[string]string, nulls i
 	if sum.Rows != int64(s.Rows) {
 		t.Errorf("the summary says %d rows, %d were written", sum.Rows, s.Rows)
 	}
+	Sound(t, &s.Format, tab.mem, tab.name)
 	return tab
 }
 
@@ -717,34 +719,6 @@ func (s Suite) coverage(t *testing.T) {
 	}
 	for _, name := range tab.mem.Names() {
 		Partition(t, nodes, name, int64(len(tab.mem.Bytes(name))))
-	}
-}
-
-// Partition checks that the leaves of nodes that name object own each of its size bytes exactly once.
-func Partition(t testing.TB, nodes []region.Node, object string, size int64) {
-	t.Helper()
-	var leaves []fault.Span
-	for i, n := range nodes {
-		leaf := i+1 == len(nodes) || nodes[i+1].Depth <= n.Depth || nodes[i+1].Inner >= 0
-		if n.At.Object != object || !leaf || n.Inner >= 0 || n.At.Len == 0 {
-			continue
-		}
-		if n.Kind == region.Gap {
-			t.Errorf("%s: nobody owns %s", object, n.At)
-		}
-		leaves = append(leaves, n.At)
-	}
-	slices.SortFunc(leaves, func(a, b fault.Span) int { return int(a.Off - b.Off) })
-	at := int64(0)
-	for _, l := range leaves {
-		if l.Off != at {
-			t.Errorf("%s: the bytes %d to %d are owned twice or by nobody", object, min(at, l.Off), max(at, l.Off))
-			return
-		}
-		at = l.End()
-	}
-	if at != size {
-		t.Errorf("%s: the bytes from %d to the end (%d) are owned by nobody", object, at, size)
 	}
 }
 

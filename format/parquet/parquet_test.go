@@ -14,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/formattest"
 	"stoa/format/ipc/sample"
 	"stoa/store"
 	"stoa/vec"
@@ -40,6 +41,7 @@ func write(t testing.TB, opts map[string]string, batches ...arrow.RecordBatch) *
 	if sum.Bytes != int64(len(tree.Bytes("t"))) {
 		t.Errorf("summary says %d bytes, there are %d", sum.Bytes, len(tree.Bytes("t")))
 	}
+	formattest.Sound(t, &Format, tree, "t")
 	return tree
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/format/formattest"
 	"stoa/format/redfile"
 	"stoa/store"
 )
@@ -131,6 +132,7 @@ func TestNestedRoundTrips(t *testing.T) {
 			if _, err := w.Close(ctx); err != nil {
 				t.Fatal(err)
 			}
+			formattest.Sound(t, &redfile.Format, mem, "f.red")
 			rd, err := redfile.Format.Open(ctx, format.Target{Tree: mem, Name: "f.red"}, format.OpenOptions{})
 			if err != nil {
 				t.Fatalf("seed %d, %v: %v\n%s", seed, opts, err, sc)

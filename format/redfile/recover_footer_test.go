@@ -21,6 +21,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/formattest"
 	"stoa/format/redfile"
 	"stoa/region"
 	"stoa/store"
@@ -56,6 +57,7 @@ func writeBlobs(t *testing.T, size int, inner []byte, opts map[string]string) []
 	if _, err := w.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
+	formattest.Sound(t, &redfile.Format, mem, "f.red")
 	return mem.Bytes("f.red")
 }
 

@@ -49,7 +49,15 @@ func textSetter(b array.Builder, t arrow.DataType) setter {
 	case *array.Decimal64Builder:
 		return decimalSetter(t, func(n *big.Int) { b.Append(decimal.Decimal64(n.Int64())) })
 	case *array.Decimal128Builder:
-		return decimalSetter(t, func(n *big.Int) { b.Append(decimal128.FromBigInt(n)) })
+		slow := decimalSetter(t, func(n *big.Int) { b.Append(decimal128.FromBigInt(n)) })
+		d := t.(arrow.DecimalType)
+		return func(s []byte) error {
+			if n, ok := shortDecimal(s, int(d.GetScale()), int(d.GetPrecision())); ok {
+				b.Append(decimal128.FromI64(n))
+				return nil
+			}
+			return slow(s)
+		}
 	case *array.Decimal256Builder:
 		return decimalSetter(t, func(n *big.Int) { b.Append(decimal256.FromBigInt(n)) })
 	case *array.NullBuilder:
@@ -219,6 +227,40 @@ func decimalSetter(t arrow.DataType, add func(*big.Int)) setter {
 		add(n)
 		return nil
 	}
+}
+
+// shortDecimal reads a plain decimal of at most 18 digits that the scale has room for, as most are.
+func shortDecimal(s []byte, scale, precision int) (n int64, ok bool) {
+	const most = 18
+	negative := len(s) > 0 && s[0] == '-'
+	if negative {
+		s = s[1:]
+	}
+	digits, point := 0, -1
+	for i, c := range s {
+		switch {
+		case '0' <= c && c <= '9' && digits < most:
+			n = n*10 + int64(c-'0')
+			digits++
+		case c == '.' && point < 0 && i > 0 && i < len(s)-1:
+			point = i
+		default:
+			return 0, false
+		}
+	}
+	if point >= 0 {
+		scale -= len(s) - 1 - point
+	}
+	if digits == 0 || scale < 0 || digits+scale > min(most, precision) {
+		return 0, false
+	}
+	for range scale {
+		n *= 10
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
 }
 
 var errDigits = errors.New("it has more digits than the type")

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/format/formattest"
 	"stoa/format/trevni"
 	"stoa/internal/scan"
 	judge "stoa/interop/trevni"
@@ -35,6 +36,7 @@ func write(t testing.TB, f format.Format, sc *arrow.Schema, opts map[string]stri
 	if _, err := w.Close(ctx); err != nil {
 		t.Fatalf("%s: %v", sc, err)
 	}
+	formattest.Sound(t, &f, m, "t")
 	return m
 }
 

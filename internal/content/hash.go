@@ -198,11 +198,18 @@ func realHash(f float64) uint64 {
 }
 
 func truths(out []uint64, a arrow.Array, from int) {
-	b := a.(*array.Boolean)
+	hashes := [2]uint64{scramble(truthSeed), scramble(truthSeed + 1)}
+	var bits []byte // of an array of nulls there may be none
+	if b := a.Data().Buffers()[1]; b != nil {
+		bits = b.Bytes()
+	}
+	at := a.Data().Offset() + from
+	if len(bits)*8 < at+len(out) {
+		bits, at = make([]byte, (len(out)+7)/8), 0
+	}
 	for i := range out {
-		if out[i] = scramble(truthSeed); b.Value(from + i) {
-			out[i] = scramble(truthSeed + 1)
-		}
+		k := at + i
+		out[i] = hashes[bits[k>>3]>>(k&7)&1]
 	}
 }
 
@@ -420,7 +427,14 @@ func decimalHash(hi, lo uint64, negative bool, scale int32) uint64 {
 	if hi|lo == 0 {
 		return scramble(decimalSeed)
 	}
-	for lo&1 == 0 { // what ends in 0 is even
+	for hi == 0 && lo&1 == 0 { // what ends in 0 is even
+		q := lo / 10
+		if q*10 != lo {
+			return digitsHash(0, 0, lo, negative, scale)
+		}
+		lo, scale = q, scale-1
+	}
+	for lo&1 == 0 {
 		qhi, rhi := hi/10, hi%10
 		qlo, rest := bits.Div64(rhi, lo, 10)
 		if rest != 0 {

@@ -96,14 +96,17 @@ func (s *Summer) window(b arrow.RecordBatch, from, n int) {
 		if c.node == nil {
 			continue
 		}
-		c.hash(s.cells, b.Column(c.at[s.side]), from, s.side)
-		total := uint64(0)
+		a := b.Column(c.at[s.side])
+		c.hash(s.cells, a, from, s.side)
+		total, rows := uint64(0), s.rows[:len(s.cells)]
 		for k, h := range s.cells {
 			total += h
-			s.rows[k] = fold(s.rows[k], h)
+			rows[k] = fold(rows[k], h)
 		}
 		s.sum.Columns[i].Hash += total
-		s.sum.Columns[i].Nulls += int64(nulls(s.cells))
+		if mayBeNull(a) {
+			s.sum.Columns[i].Nulls += int64(nulls(s.cells))
+		}
 	}
 	for _, h := range s.rows {
 		h = scramble(h)
@@ -134,6 +137,14 @@ func (s *Summer) Sum() Sum {
 	out := s.sum
 	out.Columns = slices.Clone(out.Columns)
 	return out
+}
+
+// mayBeNull is false only if no cell of a has the hash of null.
+func mayBeNull(a arrow.Array) bool {
+	if a.NullN() > 0 || len(a.Data().Children()) > 0 {
+		return true
+	}
+	return a.DataType().ID() == arrow.DICTIONARY || a.DataType().ID() == arrow.NULL || a.DataType().ID() == arrow.EXTENSION
 }
 
 func nulls(cells []uint64) (n int) {
