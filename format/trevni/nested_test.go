@@ -36,7 +36,9 @@ func write(t testing.TB, f format.Format, sc *arrow.Schema, opts map[string]stri
 	if _, err := w.Close(ctx); err != nil {
 		t.Fatalf("%s: %v", sc, err)
 	}
-	formattest.Sound(t, &f, m, "t")
+	for _, name := range m.Names() {
+		formattest.Sound(t, &f, m, name)
+	}
 	return m
 }
 
