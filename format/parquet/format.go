@@ -73,6 +73,10 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 			return
 		}
 		defer r.Close()
+		if err := r.rowsAgree(); err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
 		yield(format.Entry{Kind: "Parquet file", Rows: r.meta.NumRows, Bytes: r.size, Meta: r.Meta(),
 			Findings: r.partFindings()}, nil)
 	}

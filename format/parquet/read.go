@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,31 @@ type fileColumn struct {
 func (c *fileColumn) flat() bool { return c.column.Has&format.Levels == 0 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
-	return openReader(ctx, t, o)
+	r, err := openReader(ctx, t, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.rowsAgree(); err != nil {
+		r.src.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// rowsAgree holds the number of rows of the file against those of its row groups. A _common_metadata has the
+// schema, and no row groups by its meaning; what its writer put there as the number of rows is not the file's.
+func (r *reader) rowsAgree() error {
+	if len(r.meta.RowGroups) == 0 && path.Base(r.target.Name) == "_common_metadata" {
+		return nil
+	}
+	rows := int64(0)
+	for _, g := range r.meta.RowGroups {
+		rows += g.NumRows
+	}
+	if rows == r.meta.NumRows {
+		return nil
+	}
+	return fault.Corruptf(r.footer, "footer/metadata.num_rows", "%d, but the row groups have %d", r.meta.NumRows, rows)
 }
 
 var readKeys = []format.OptionKey{

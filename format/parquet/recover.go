@@ -24,10 +24,17 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 	if err != nil {
 		return nil, nil, err
 	}
-	if err = r.start(ctx); err == nil {
-		return r, nil, nil
-	}
 	s := &rescue{ctx: ctx, r: r}
+	if err = r.start(ctx); err == nil {
+		if err := r.rowsAgree(); err != nil { // the row groups are believed, each by itself
+			s.blame("parquet.rows", err)
+			r.meta.NumRows = 0
+			for _, g := range r.meta.RowGroups {
+				r.meta.NumRows += g.NumRows
+			}
+		}
+		return r, s.findings, nil
+	}
 	if errors.Is(err, fault.Corrupt) {
 		s.blame("parquet.footer", err)
 		err = s.run(o, err)

@@ -30,12 +30,10 @@ func (r *reader) isSummary() bool {
 // summary checks what a summary says of itself, and that the files that it names are there, and long enough.
 // What is in them is verified where they are.
 func (v *verifier) summary(t format.Target) {
-	rows := int64(0)
 	ends := map[string]int64{} // behind the last byte that is said to be in a file
 	var names []string
 	for g, rg := range v.r.meta.RowGroups {
 		v.find("parquet.sizes", v.r.groupSizes(g))
-		rows += rg.NumRows
 		for k, c := range rg.Columns {
 			name := c.FilePath
 			if _, ok := ends[name]; !ok {
@@ -44,7 +42,7 @@ func (v *verifier) summary(t format.Target) {
 			ends[name] = max(ends[name], v.r.chunkStart(g, k)+c.MetaData.TotalCompressedSize)
 		}
 	}
-	v.rowCount(t, rows)
+	v.find("parquet.rows", v.r.rowsAgree())
 	if gap := v.r.footer.Off - v.r.base - int64(len(magic)); gap > 0 {
 		v.find("parquet.layout", fault.Corruptf(v.r.span(int64(len(magic)), gap), "",
 			"%d bytes that nothing claims", gap))

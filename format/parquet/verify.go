@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"path"
 	"slices"
 	"strings"
 
@@ -102,8 +101,11 @@ func (v *verifier) find(code string, err error) {
 	if f.Code = code; e.Class != fault.Corrupt {
 		f.Code = "parquet.unreadable"
 	}
-	if e.Class == fault.Unsupported {
+	switch e.Class {
+	case fault.Unsupported:
 		f.Code = "parquet.unsupported"
+	case fault.Limit:
+		f.Class = e.Class
 	}
 	if code == "parquet.column" && v.told[e.At] {
 		return
@@ -167,7 +169,7 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 		rows += rg.NumRows
 	}
 	v.base = region.Finding{Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1}
-	v.rowCount(t, rows)
+	v.find("parquet.rows", v.r.rowsAgree())
 	for n, err := range describe(v.ctx, t, format.DescribeOptions{OpenOptions: o}) {
 		v.unlessDamaged("parquet.layout", err)
 		if err == nil && n.Kind == region.Gap && n.Depth == 1 {
@@ -187,18 +189,6 @@ func (v *verifier) copies() {
 		if x.differs != "" {
 			v.find("parquet.copy", fault.Corruptf(x.at, indexPath(x.group, x.leaf, "meta_data"), "%s", x.differs))
 		}
-	}
-}
-
-// rowCount holds the number of rows of the file against those of its row groups. A _common_metadata has the
-// schema, and no row groups by its meaning; what its writer put there as the number of rows is not the file's.
-func (v *verifier) rowCount(t format.Target, rows int64) {
-	if len(v.r.meta.RowGroups) == 0 && path.Base(t.Name) == "_common_metadata" {
-		return
-	}
-	if n := v.r.meta.NumRows; n != rows {
-		v.find("parquet.rows", fault.Corruptf(v.r.footer, "footer/metadata.num_rows",
-			"%d, but the row groups have %d", n, rows))
 	}
 }
 

@@ -56,7 +56,8 @@ func difference(ref, out []string) string {
 	return "nothing differs"
 }
 
-// binaryOf reports whether b is the bytes of the text a, or of the decimal number, as JSON has them.
+// binaryOf reports whether b is the bytes of the text a, or of the decimal number, as JSON has them: of the
+// latter, either end first.
 func binaryOf(a, b cell) bool {
 	var text string
 	var raw []byte
@@ -64,14 +65,24 @@ func binaryOf(a, b cell) bool {
 		json.Unmarshal([]byte(b.value), &raw) != nil {
 		return false
 	}
+	back := slices.Clone(raw)
+	slices.Reverse(back)
+	return string(raw) == text || digitsOf(text) == digitsOf(unscaled(raw)) || digitsOf(text) == digitsOf(unscaled(back))
+}
+
+// unscaled is the whole number in big-endian bytes, in two's complement.
+func unscaled(raw []byte) string {
 	n := new(big.Int).SetBytes(raw)
-	if len(raw) > 0 && raw[0] >= 0x80 { // two's complement
+	if len(raw) > 0 && raw[0] >= 0x80 {
 		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(raw))))
 	}
-	digits := func(s string) string {
-		return strings.TrimRight(strings.TrimLeft(strings.Replace(s, ".", "", 1), "-0"), "0")
-	}
-	return string(raw) == text || digits(text) == digits(n.String())
+	return n.String()
+}
+
+// digitsOf are the digits of a number, without the zeros around them.
+func digitsOf(text string) string {
+	text, _, _ = strings.Cut(text, "e")
+	return strings.TrimRight(strings.TrimLeft(strings.Replace(text, ".", "", 1), "-0"), "0")
 }
 
 // kindOf says what JSON has in a cell: a text, a number, a list; more than 100 is null, which is of every kind.
