@@ -23,7 +23,7 @@ var codes = []region.CodeDoc{
 		"is cut: names and Parquet's own types of the columns are known, but what stands behind the row groups " +
 		"is lost, as the Arrow schema and all other key/value metadata. Types that Parquet has no word for come " +
 		"as those that stand for them."},
-	{Code: "parquet.index", Severity: region.Warning, Help: "An offset or column index cannot be read, or does " +
+	{Code: "parquet.index", Severity: region.Error, Help: "An offset or column index cannot be read, or does " +
 		"not point to the pages. Reading everything does not need it; seeking and filtering do."},
 	{Code: "parquet.index.bounds", Severity: region.Error, Help: "A page has a value outside of its bounds in " +
 		"the column index or its header, or another number of nulls, or the bounds are not in the order that " +

@@ -3,7 +3,9 @@ package redfile
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 
 	"stoa/fault"
@@ -28,6 +30,34 @@ func (f *file) lookAround(ctx context.Context) {
 	}
 	f.standsIn()
 	f.beside(ctx)
+}
+
+// partsBelong tells of the parts that the metadata names and that are not there, or are others: what it says of
+// them, their rows first, is not what can be read. Which chunks are lost shows when they are read.
+func (f *file) partsBelong(ctx context.Context) {
+	seen := map[string]bool{"": true}
+	for g := range f.meta.groups {
+		for col := range f.meta.groups[g].columns {
+			called := f.meta.groups[g].columns[col].file
+			if seen[called] || f.gathered {
+				continue
+			}
+			seen[called] = true
+			_, _, err := f.place(ctx, g, col)
+			var e *fault.Error
+			if !errors.Is(err, fault.Corrupt) || !errors.As(err, &e) {
+				continue
+			}
+			code := "redfile.part.other"
+			if name, err := f.inside(called); err == nil {
+				if _, err := f.tree.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
+					code = "redfile.part.missing"
+				}
+			}
+			f.miss(code, e.At, "%s", e.Reason)
+			f.missing[len(f.missing)-1].Path = e.Path
+		}
+	}
 }
 
 // standsIn tells of a _metadata.red that has pages of its own.

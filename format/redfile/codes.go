@@ -32,8 +32,8 @@ var Codes = []region.CodeDoc{
 	{Code: "redfile.footer.literal", Severity: region.Note, Help: "The number at the end is the offset of the " +
 		"metadata from the end of the file, as the first document words it. Programs wrote, and expect, the " +
 		"length of the metadata."},
-	{Code: "redfile.index.damaged", Severity: region.Warning,
-		Help: "An index page cannot be read or does not fit the pages. Reading does without it."},
+	{Code: "redfile.index.damaged", Severity: region.Error,
+		Help: "An index page cannot be read or does not fit the pages. Reading does without it, and nothing is lost."},
 	{Code: "redfile.index.bounds", Severity: region.Error,
 		Help: "A value lies outside of the bounds that the index page gives for its page: filters miss rows."},
 	{Code: "redfile.magic", Severity: region.Error, Help: "The file does not begin with RED1."},
@@ -54,10 +54,11 @@ var Codes = []region.CodeDoc{
 		"_metadata.red; the part cannot be read alone, and recovery must do without it if _metadata.red is lost."},
 	{Code: "redfile.part.missing", Severity: region.Error, Help: "A part of a split table begins with a row " +
 		"group before which others should be, as its sync block says, but the file of these is missing, and so " +
-		"is _metadata.red: their rows are lost."},
+		"is _metadata.red; or _metadata.red names a part that is not there. The rows are lost."},
 	{Code: "redfile.part.other", Severity: region.Error, Help: "A part of a split table has another marker than " +
 		"the part before it, as their sync blocks say, and _metadata.red, which says which parts there are, is " +
-		"missing: one of them is of another table, and stands in the place of a part whose rows are lost."},
+		"missing: one of them is of another table, and stands in the place of a part whose rows are lost. Or a " +
+		"part is not the one that _metadata.red takes it for: one of the two is another's, or of another time."},
 	{Code: "redfile.part.repeated", Severity: region.Error, Help: "A part of a split table begins with the same " +
 		"row group as another part beside it, as their sync blocks say, and _metadata.red, which says which " +
 		"parts there are, is missing: one is a copy. Where it stands in the place of another part, the rows of " +

@@ -55,6 +55,7 @@ type file struct {
 	gathered bool             // row groups were put together from parts, without the metadata that says where each is
 
 	mu      sync.Mutex
+	voted   map[int]int64 // rows of row groups of which the columns say different numbers, see outvoted
 	metas   map[chunkKey]*columnMeta
 	tables  map[chunkKey]*pageTable
 	objects map[string]store.Source // of chunks in other files

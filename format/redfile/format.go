@@ -113,7 +113,13 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			return
 		}
 		defer f.Close()
-		yield(format.Entry{Kind: "RedFile", Rows: f.meta.rows, Bytes: f.at.Len, Meta: f.Meta()}, nil)
+		if err := f.rowsAgree(ctx); err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		f.lookAround(ctx)
+		f.partsBelong(ctx)
+		yield(format.Entry{Kind: "RedFile", Rows: f.meta.rows, Bytes: f.at.Len, Meta: f.Meta(), Findings: f.missing}, nil)
 	}
 }
 
@@ -135,5 +141,6 @@ func openWith(ctx context.Context, tg format.Target, o format.OpenOptions, opts 
 		return nil, err
 	}
 	f.lookAround(ctx)
+	f.partsBelong(ctx)
 	return f, nil
 }

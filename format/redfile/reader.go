@@ -81,6 +81,9 @@ func (f *file) stampOfAll(ctx context.Context) string {
 // RowGroups lists the row groups. In generation A they do not say how many rows they have: a column that does
 // not repeat does.
 func (f *file) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	if err := f.rowsAgree(ctx); err != nil {
+		return nil, err
+	}
 	out := make([]format.RowGroup, len(f.meta.groups))
 	for i := range out {
 		rows, err := f.rowsOf(ctx, i)
@@ -89,7 +92,7 @@ func (f *file) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]
 		}
 		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: rows, Bytes: f.stored(i, q.Cols)}
 	}
-	return out, f.rowsAgree(ctx)
+	return out, nil
 }
 
 // rowsAgree holds the file's number of rows against its row groups: where they differ one is damaged, and if it
@@ -111,7 +114,7 @@ func (f *file) rowsAgree(ctx context.Context) error {
 		total += rows
 	}
 	err := f.meta.agree(total, f.metaAt)
-	if err != nil && f.columnsDiffer(ctx) {
+	if err != nil && f.outvoted(ctx) {
 		return ctx.Err() // it is a column that is damaged, and is lost alone
 	}
 	return err
@@ -120,6 +123,12 @@ func (f *file) rowsAgree(ctx context.Context) error {
 // rowsOfColumn is how many rows a row group has by the metadata of its first column that does not repeat, and
 // that can be read; -1: there is none.
 func (f *file) rowsOfColumn(ctx context.Context, group int) int64 {
+	f.mu.Lock()
+	rows, ok := f.voted[group]
+	f.mu.Unlock()
+	if ok {
+		return rows
+	}
 	for col := range f.leaves {
 		if f.leaves[col].maxRep > 0 {
 			continue
@@ -133,20 +142,39 @@ func (f *file) rowsOfColumn(ctx context.Context, group int) int64 {
 	return -1
 }
 
-// columnsDiffer reports whether columns of a row group that does not say its rows itself contradict each other.
-func (f *file) columnsDiffer(ctx context.Context) bool {
-	for i := range f.meta.groups {
-		if f.meta.groups[i].rows >= 0 {
+// outvoted reports whether columns of a row group that does not say its rows itself contradict each other. The
+// row groups have the rows then that most of their columns have, or those with which all have as many as the file.
+func (f *file) outvoted(ctx context.Context) (differ bool) {
+	votes := make([]map[int64]int, len(f.meta.groups))
+	most, total := make([]int64, len(votes)), int64(0)
+	for i := range votes {
+		votes[i] = map[int64]int{}
+		if most[i] = f.meta.groups[i].rows; most[i] >= 0 {
+			total += most[i]
 			continue
 		}
-		rows := f.rowsOfColumn(ctx, i)
 		for col := range f.leaves {
-			if m, err := f.columnMeta(ctx, i, col); f.leaves[col].maxRep == 0 && err == nil && m.values != rows {
-				return true
+			if m, err := f.columnMeta(ctx, i, col); f.leaves[col].maxRep == 0 && err == nil {
+				if votes[i][m.values]++; votes[i][m.values] > votes[i][most[i]] {
+					most[i] = m.values
+				}
 			}
 		}
+		differ = differ || len(votes[i]) > 1
+		total += most[i]
 	}
-	return false
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.voted = map[int]int64{}
+	for i := range votes {
+		if other := f.meta.rows - total + most[i]; votes[i][other] == votes[i][most[i]] && votes[i][other] > 0 {
+			total, most[i] = f.meta.rows, other
+		}
+		if len(votes[i]) > 1 {
+			f.voted[i] = most[i]
+		}
+	}
+	return differ
 }
 
 // stored is the size of the columns' pages in a row group, without their headers; 0 if it is not known, as only

@@ -408,6 +408,10 @@ func (r *rescue) column(pos, most int64) (*columnMeta, int64, bool) {
 		}
 	}
 	if m.data < 0 {
+		// what was found byte by byte and does not say where its pages are may be what is left of a copy
+		if r.unsure {
+			return nil, 0, false
+		}
 		m.data = r.start
 	}
 	return m, n, !r.unsure || r.follows(m, pos)
@@ -660,13 +664,7 @@ func (r *rescue) paths() (out pathList, sure bool) {
 			return known, true
 		}
 	}
-	out = pathList{}
-	for _, c := range r.chunks {
-		if out.find(c.meta.path, 0) < 0 {
-			out.add(c.meta.path)
-		}
-	}
-	return out, false
+	return r.foundPaths(), false
 }
 
 // arrowPaths are the paths of the Arrow schema that the writer kept.

@@ -156,6 +156,29 @@ func (l *pathList) add(p []string) {
 	l.n++
 }
 
+// foundPaths are the paths of the chunks that were found, in their order. A chunk of the first row group may be
+// missing, so the order is that of a row group of which all were found, if there is one.
+func (r *rescue) foundPaths() (out pathList) {
+	for _, c := range r.chunks {
+		if out.find(c.meta.path, 0) < 0 {
+			out.add(c.meta.path)
+		}
+	}
+	for i := 0; i+out.n <= len(r.chunks); i++ {
+		var l pathList
+		for _, c := range r.chunks[i : i+out.n] {
+			if out.find(c.meta.path, 0) == 0 != (l.n == 0) || l.find(c.meta.path, 0) >= 0 {
+				break
+			}
+			l.add(c.meta.path)
+		}
+		if l.n == out.n {
+			return l
+		}
+	}
+	return out
+}
+
 // find is the first place of p from there on, -1 if there is none.
 func (l *pathList) find(p []string, from int) int {
 	places := l.at[pathKey(p)]

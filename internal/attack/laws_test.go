@@ -495,6 +495,9 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 		}
 		return
 	}
+	if c.moved && c.tellsLoss(m) && c.strangers(out) == 0 {
+		return // files changed places, and that was told: rows come in another order
+	}
 	others := 0
 	cells := map[string]int{}
 	for i := range ref {
@@ -516,7 +519,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 			if !null || c.strict() && !m.has(i, was[k].name) {
 				other = true
 			}
-			cells[was[k].name]++
+			cells[is[k].name]++ // a name may be what is damaged: losses are told by the one that is there
 		}
 		if other {
 			others++
