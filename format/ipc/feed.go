@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/ipc/flat"
+	"stoa/internal/arrowschema"
 	"stoa/vec"
 )
 
@@ -76,7 +77,7 @@ func (f *feed) fault(err error) error {
 		return err
 	}
 	class := fault.Corrupt
-	if longInteger(err) {
+	if arrowschema.LongInteger(err) {
 		class = fault.Unsupported
 	}
 	return &fault.Error{Class: class, At: f.last, Path: "message", Cause: flat.Reason(err)}

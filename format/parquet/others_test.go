@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/format"
+	"stoa/internal/arrowschema"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -163,7 +164,7 @@ func TestUnknownArrowType(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{"128": true, "256": true, "192": false, "1280": false} {
-		if unknownType(fmt.Errorf("x: arrow/ipc: integers with more than 64 bits not implemented (bits=%s)",
+		if arrowschema.LongInteger(fmt.Errorf("x: arrow/ipc: integers with more than 64 bits not implemented (bits=%s)",
 			text)) != want {
 			t.Errorf("%s bits: not %t", text, want)
 		}

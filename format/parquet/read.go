@@ -75,15 +75,18 @@ type fileColumn struct {
 func (c *fileColumn) flat() bool { return c.column.Has&format.Levels == 0 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+	return openAgreed(ctx, t, o)
+}
+
+// openAgreed opens a file that does not contradict itself about its rows.
+func openAgreed(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
 	r, err := openReader(ctx, t, o)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		if err = r.rowsAgree(); err != nil {
+			r.src.Close()
+		}
 	}
-	if err := r.rowsAgree(); err != nil {
-		r.src.Close()
-		return nil, err
-	}
-	return r, nil
+	return r, err
 }
 
 // rowsAgree holds the number of rows of the file against those of its row groups. A _common_metadata has the

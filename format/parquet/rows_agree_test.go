@@ -26,8 +26,8 @@ func TestRowsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"f": whole}), Name: "f"},
-			format.OpenOptions{})
+		tree := store.NewMemory(map[string][]byte{"f": whole})
+		r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "f"}, format.OpenOptions{})
 		if err != nil {
 			continue
 		}

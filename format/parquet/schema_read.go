@@ -20,16 +20,6 @@ func decodeSchema(text string) (*arrow.Schema, error) {
 	return arrowschema.Decode(b)
 }
 
-// guard runs f and makes an error of a panic of a library's.
-func guard(at fault.Span, path string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fault.Corruptf(at, path, "%v", p)
-		}
-	}()
-	return f()
-}
-
 // originalSchema is the schema under ARROW:schema, nil if there is none, or it is ignored. One with a type that
 // Arrow's library does not know is no damage: it is left aside, as with ignore, and r.untyped says so.
 func (r *reader) originalSchema() (orig *arrow.Schema, err error) {
@@ -40,12 +30,9 @@ func (r *reader) originalSchema() (orig *arrow.Schema, err error) {
 		if p.key != storedSchema || p.value == nil {
 			continue
 		}
-		err := guard(r.footer, "", func() error {
-			orig, err = decodeSchema(*p.value)
-			return err
-		})
+		orig, err = decodeSchema(*p.value)
 		path := fmt.Sprintf("key_value_metadata[%d].%s", i, storedSchema)
-		if unknownType(err) {
+		if arrowschema.LongInteger(err) {
 			r.untyped = &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path,
 				Reason: "columns are read as Parquet's own types", Cause: err}
 			return nil, nil
@@ -70,18 +57,6 @@ func (r *reader) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 		}
 	}
 	return arrow.NewMetadata(keys, values)
-}
-
-// unknownType reports whether err is the library's of a type that it knows only by number, or of integers
-// longer than its own, as Polars has them. It has no other sign than the text. Lengths that no integer of
-// anybody's has are damage.
-func unknownType(err error) bool {
-	if err == nil {
-		return false
-	}
-	s := err.Error()
-	return strings.Contains(s, "integers with more than 64 bits not implemented (bits=128)") ||
-		strings.Contains(s, "integers with more than 64 bits not implemented (bits=256)")
 }
 
 // withID adds the field id that Parquet has, if it has one.

@@ -119,7 +119,8 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 		}
 		f.lookAround(ctx)
 		f.partsBelong(ctx)
-		yield(format.Entry{Kind: "RedFile", Rows: f.meta.rows, Bytes: f.at.Len, Meta: f.Meta(), Findings: f.missing}, nil)
+		yield(format.Entry{Kind: "RedFile", Rows: f.meta.rows, Bytes: f.at.Len, Meta: f.Meta(),
+			Findings: f.missing}, nil)
 	}
 }
 

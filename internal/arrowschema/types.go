@@ -2,6 +2,7 @@ package arrowschema
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -54,4 +55,14 @@ func checkType(t arrow.DataType) error {
 		return CheckTypes(n.Fields())
 	}
 	return nil
+}
+
+// LongInteger reports whether err is the library's of an integer longer than Arrow's, as Polars' Int128 is. It
+// has no other sign than the text. Lengths that no integer of anybody's has are damage.
+func LongInteger(err error) bool {
+	if err == nil {
+		return false
+	}
+	const words = "integers with more than 64 bits not implemented (bits="
+	return strings.Contains(err.Error(), words+"128)") || strings.Contains(err.Error(), words+"256)")
 }
