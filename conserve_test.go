@@ -109,7 +109,8 @@ func formatOf(t *testing.T, p *place) string {
 // silent is a format whose recovery does not see row groups, and tells nothing of them.
 func silent(f format.Format) format.Format {
 	right := f.Recover
-	f.Recover = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
+	f.Recover = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader,
+		[]region.Finding, error) {
 		r, found, err := right(ctx, t, o)
 		return blind{r}, found, err
 	}

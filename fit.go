@@ -2,6 +2,7 @@ package stoa
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/format"
+	"stoa/internal/content"
 	"stoa/region"
 )
 
@@ -227,4 +230,80 @@ func fitted(d arrow.ArrayData) arrow.ArrayData {
 	out := b.NewArray()
 	defer out.Release()
 	return array.NewData(d.DataType(), d.Len(), out.Data().Buffers(), nil, array.UnknownNullCount, d.Offset())
+}
+
+// alterations count the values that options have a writer change. nil: there are none.
+type alterations struct {
+	list   []format.Alteration
+	fields []int // of the schema, one each
+	values []int64
+}
+
+func newAlterations(sc *arrow.Schema, list []format.Alteration) *alterations {
+	a := &alterations{}
+	for _, x := range list {
+		for i, f := range sc.Fields() {
+			if f.Name == x.Column {
+				a.list, a.fields = append(a.list, x), append(a.fields, i)
+			}
+		}
+	}
+	if a.list == nil {
+		return nil
+	}
+	a.values = make([]int64, len(a.list))
+	return a
+}
+
+// add counts what is changed of a batch.
+func (a *alterations) add(b arrow.RecordBatch) {
+	if a == nil {
+		return
+	}
+	for k, x := range a.list {
+		c := b.Column(a.fields[k])
+		for i := range c.Len() {
+			if x.Changed(c, i) {
+				a.values[k]++
+			}
+		}
+	}
+}
+
+// columns are those of which something was changed.
+func (a *alterations) columns() (out []format.Altered) {
+	if a == nil {
+		return nil
+	}
+	for k, x := range a.list {
+		if a.values[k] > 0 {
+			out = append(out, format.Altered{Column: x.Column, Option: x.Option, Values: a.values[k]})
+		}
+	}
+	return out
+}
+
+// round has a plan expect timestamps as they are written.
+func (a *alterations) round(p *content.Plan) {
+	if a == nil {
+		return
+	}
+	for k, x := range a.list {
+		if x.Unit > 0 {
+			p.Round(a.fields[k], x.Unit, x.Nearest)
+		}
+	}
+}
+
+// unknown are the fields, and their names, of which something was changed, and nobody knows what is read instead.
+func (a *alterations) unknown() (fields []int, names []string) {
+	if a == nil {
+		return nil, nil
+	}
+	for k, x := range a.list {
+		if a.values[k] > 0 && x.Unit == 0 && !slices.Contains(fields, a.fields[k]) {
+			fields, names = append(fields, a.fields[k]), append(names, x.Column)
+		}
+	}
+	return fields, names
 }

@@ -28,7 +28,8 @@ func BenchmarkProof(b *testing.B) {
 						b.Fatal(err)
 					}
 					pool := stoa.NewPool()
-					s, err := stoa.Convert(b.Context(), t, stoa.ScanSpec{Alloc: pool}, filepath.Join(b.TempDir(), "out"),
+					out := filepath.Join(b.TempDir(), "out")
+					s, err := stoa.Convert(b.Context(), t, stoa.ScanSpec{Alloc: pool}, out,
 						stoa.CreateOptions{To: to, NoCheck: !check, Alloc: pool, Parallel: 2})
 					t.Close()
 					if err != nil || s.Checked != check {

@@ -94,7 +94,8 @@ func sound(t *testing.T, name, what string) {
 	t.Helper()
 	for f, err := range Verify(t.Context(), name, OpenOptions{Formats: provable}) {
 		if err != nil || f.Severity >= region.Warning {
-			t.Errorf("%s: what was written does not pass verification: %v, %s %s: %s", what, err, f.Code, f.At, f.Message)
+			t.Errorf("%s: what was written does not pass verification: %v, %s %s: %s", what, err, f.Code, f.At,
+				f.Message)
 		}
 	}
 }

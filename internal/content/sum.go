@@ -144,7 +144,8 @@ func mayBeNull(a arrow.Array) bool {
 	if a.NullN() > 0 || len(a.Data().Children()) > 0 {
 		return true
 	}
-	return a.DataType().ID() == arrow.DICTIONARY || a.DataType().ID() == arrow.NULL || a.DataType().ID() == arrow.EXTENSION
+	id := a.DataType().ID()
+	return id == arrow.DICTIONARY || id == arrow.NULL || id == arrow.EXTENSION
 }
 
 func nulls(cells []uint64) (n int) {
