@@ -77,7 +77,7 @@ func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entr
 			yield(format.Entry{Kind: tg.format.Title, Rows: -1, Bytes: -1, Place: tg.Name, Format: tg.format.Name}, nil)
 			return
 		}
-		tg.Opts = o.Opts
+		tg.Opts, tg.Limits = o.Opts, o.Limits
 		for e, err := range tg.format.List(ctx, tg.Target) {
 			e.Place, e.Format = tg.Name, tg.format.Name
 			if !yield(e, err) || err != nil {

@@ -145,8 +145,9 @@ type Target struct {
 	Table string    // what follows '#'
 	At    vec.Range // part of the object (a CFile inside a container); zero = whole
 
-	// the reading options, for List, which has no others; a key that the format does not know is passed over
-	Opts map[string]string
+	// the reading options and limits, for List, which has no others; a key that the format does not know is passed over
+	Opts   map[string]string
+	Limits Limits
 }
 
 // Entry is one table or file that List found.
@@ -166,38 +167,6 @@ type Entry struct {
 
 // KeyValue is one fact, in the order of telling.
 type KeyValue struct{ Key, Value string }
-
-// Limits protect against files that ask for too much. Zero values mean the defaults.
-type Limits struct {
-	Page     int64 // bytes of one decoded page; default 1 GiB
-	Metadata int64 // bytes of one metadata structure; default 256 MiB
-	// fields, nested ones counted, that a text without a schema, a Parquet, Trevni or RedFile may have; default 65,536
-	Fields int64
-	// how many lists and structs may stand in each other, of Trevni and RedFile; default 64, as levels cannot tell more
-	Depth int64
-	// bytes of memory that opening one file, or recovering its metadata, may take, of Trevni and RedFile; default 1 GiB
-	Opening int64
-}
-
-// WithDefaults fills the zero fields.
-func (l Limits) WithDefaults() Limits {
-	if l.Page == 0 {
-		l.Page = 1 << 30
-	}
-	if l.Metadata == 0 {
-		l.Metadata = 256 << 20
-	}
-	if l.Fields == 0 {
-		l.Fields = 1 << 16
-	}
-	if l.Depth == 0 {
-		l.Depth = 64
-	}
-	if l.Opening == 0 {
-		l.Opening = 1 << 30
-	}
-	return l
-}
 
 // OpenOptions are common to all formats.
 type OpenOptions struct {

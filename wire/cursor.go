@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"stoa/fault"
+	"stoa/internal/budget"
 	"stoa/region"
 )
 
@@ -27,6 +28,8 @@ type Cursor struct {
 
 	depth int
 	trace func(region.Node)
+
+	memory *budget.Memory
 }
 
 // NewCursor reads buf, which is exactly the bytes at.
@@ -44,6 +47,22 @@ func NewInnerCursor(buf []byte, at fault.Span, path string) *Cursor {
 func (c *Cursor) Trace(f func(region.Node), depth int) *Cursor {
 	c.trace, c.depth = f, depth
 	return c
+}
+
+// Within has Spend count against m, also that of sections; nil, as at first, has no end.
+func (c *Cursor) Within(m *budget.Memory) *Cursor {
+	c.memory = m
+	return c
+}
+
+// Spend counts n bytes of memory that what is read takes. More than the budget has is an error of class Limit.
+func (c *Cursor) Spend(n int64) {
+	if c.memory == nil || c.err != nil {
+		return
+	}
+	if over := c.memory.Over(n); over != "" {
+		c.FailClass(fault.Limit, c.pos, 0, "", "%s", over)
+	}
 }
 
 // Exact reports whether offsets in the cursor's bytes are offsets in the object.
@@ -226,7 +245,7 @@ func (c *Cursor) Section(name string, n int) *Cursor {
 	off := c.pos
 	b := c.take(name, n)
 	s := &Cursor{buf: b, at: c.at, exact: c.exact, base: c.base + off, path: c.Path(name), err: c.err,
-		depth: c.depth + 1, trace: c.trace}
+		depth: c.depth + 1, trace: c.trace, memory: c.memory}
 	if c.exact {
 		s.at = c.at.Sub(int64(off), int64(len(b)))
 	}

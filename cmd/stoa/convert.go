@@ -116,8 +116,7 @@ func (f *writeFlags) memory(a *app, opts map[string]string) (map[string]string, 
 		return opts, nil // what is wrong is told when the output is made
 	}
 	if !slices.ContainsFunc(to.WriteKeys, func(k format.OptionKey) bool { return k.Name == "memory" }) {
-		return nil, &useError{"--memory: a writer of " + to.Name +
-			" holds a row group or block at most, and has no budget", "stoa formats " + to.Name + " lists its options"}
+		return opts, nil // it holds a row group or block at most; what is opened has a budget
 	}
 	if opts == nil {
 		opts = map[string]string{}

@@ -202,8 +202,11 @@ func (d *diffing) sourceOptions(ctx context.Context, a *app, args []string, side
 	}
 	has := func(i int, key string) bool { return knows[i] == nil || hasKey(knows[i], key) }
 	f := sourceFlags{from: cmp.Or(d.sides[side], d.from), noVerify: d.noVerify, maxPage: d.maxPage,
-		maxMeta: d.maxMeta, words: d.words}
+		maxMeta: d.maxMeta, limits: d.limits, own: d.own, words: d.words}
 	f.changed = func(flag string) bool {
+		if flag == "memory" {
+			return d.changed(flag)
+		}
 		i := slices.IndexFunc(d.words, func(w *wordFlag) bool { return w.flag == flag })
 		return d.changed(flag) && (has(side, d.words[i].key) || !has(1-side, d.words[i].key))
 	}

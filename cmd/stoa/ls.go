@@ -149,7 +149,7 @@ func toldIn(docs []entryDoc) error {
 		}
 	}
 	for _, d := range docs {
-		if p := new(fs.PathError); errors.As(d.why, &p) || store.Failing(d.why) {
+		if p := new(fs.PathError); errors.As(d.why, &p) || store.Failing(d.why) || errors.Is(d.why, fault.Limit) {
 			return errFailed
 		}
 	}

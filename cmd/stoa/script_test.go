@@ -12,6 +12,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("STOA_PEAK") != "" { // see TestPeakMemory
+		asPeak()
+	}
 	if os.Getenv("STOA_AS_COMMAND") != "" { // see TestKilled
 		main()
 	}

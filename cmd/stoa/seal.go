@@ -125,6 +125,9 @@ func (a *app) sealTables(ctx context.Context, paths []string, o stoa.OpenOptions
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
+			if errors.Is(err, fault.Limit) {
+				return nil, err
+			}
 			if err != nil { // what is no table is sealed as bytes
 				a.detail("%s: %v", p, err)
 				continue
@@ -139,6 +142,8 @@ func (a *app) sealTables(ctx context.Context, paths []string, o stoa.OpenOptions
 				return nil, ctx.Err()
 			}
 			switch {
+			case errors.Is(err, fault.Limit):
+				return nil, err
 			case errors.Is(err, fault.Corrupt):
 				t.Problem = problem(err)
 			case err != nil: // bloom files, logs, and what needs options

@@ -84,15 +84,15 @@ func (f *sourceFlags) register(a *app, cmd *cobra.Command) {
 	fl.StringVar(&f.maxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.maxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
 	fl.Int64Var(&f.limits.Fields, "max-fields", 0,
-		"refuse files that have, and texts whose rows have, more than `N` fields, nested ones counted (default 65536)")
+		"refuse sources that have, and texts whose rows have, more than `N` fields, nested ones counted (default 65536)")
 	fl.Int64Var(&f.limits.Depth, "max-depth", 0,
-		"refuse files with more than `N` lists and structs in each other (default 64)")
+		"refuse sources with more than `N` lists, maps and structs in each other (default 64)")
 	if own := fl.Lookup("memory"); own != nil {
-		own.Usage += "; opening a file may take as much, but at least 64MiB (without it 1GiB)"
+		own.Usage += "; opening a source may take as much (without it 1GiB)"
 		f.own = own.Value
 	} else {
 		fl.StringVar(&f.memory, "memory", "",
-			"refuse files that take more than `SIZE` of memory to open, or to recover their metadata (default 1GiB)")
+			"refuse sources that take more than `SIZE` of memory to open, or to recover their metadata (default 1GiB)")
 	}
 	f.changed = fl.Changed
 	for _, w := range newWordFlags() {
@@ -250,13 +250,9 @@ func (f *sourceFlags) allLimits() (l format.Limits, err error) {
 		l.Opening, err = parseSize("--memory", f.memory)
 	case f.own != nil && f.changed("memory"):
 		l.Opening, err = parseSize("--memory", f.own.String())
-		l.Opening = max(l.Opening, leastOpening)
 	}
 	return l, err
 }
-
-// leastOpening is what opening a file may take, however few rows at a time are asked for.
-const leastOpening = 64 << 20
 
 // known refuses the flag if the format of a source has no such option. What cannot be told now is told when it
 // is opened.

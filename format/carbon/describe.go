@@ -131,7 +131,7 @@ func (d *describer) whole(name, title string, parse func(c *wire.Cursor)) error 
 	} else {
 		var b []byte
 		if b, err = o.Read(d.ctx, 0, o.At.Len, ""); err == nil {
-			c := wire.NewCursor(b, o.At, title).Trace(d.emit, 1)
+			c := o.Cursor(b, o.At, title).Trace(d.emit, 1)
 			parse(c)
 			err = c.Err()
 		}

@@ -51,6 +51,9 @@ type fileSet struct {
 	Schema  []byte      `json:"schema"` // base64 in JSON
 	Rows    int64       `json:"rows"`
 	Columns []setColumn `json:"columns"`
+
+	limits format.Limits // what was read of may ask for
+	name   string        // of the object it was read from
 }
 
 type setColumn struct {

@@ -28,6 +28,9 @@ import (
 // maxSetFile is how long a setFile may be.
 const maxSetFile = 64 << 20
 
+// perSetByte is the memory that a byte of a setFile is taken to need: an empty column has three.
+const perSetByte = 48
+
 func inDir(tg format.Target, name string) string {
 	if tg.Name == "" {
 		return name
@@ -37,8 +40,8 @@ func inDir(tg format.Target, name string) string {
 
 // readSet reads the setFile of a directory. That what has its name is no file, or is someone else's though
 // files beside it say that they are of a set, is damage of the set.
-func readSet(ctx context.Context, tg format.Target) (fileSet, error) {
-	t, err := parseSet(ctx, tg)
+func readSet(ctx context.Context, tg format.Target, l format.Limits) (fileSet, error) {
+	t, err := parseSet(ctx, tg, l)
 	var p *fs.PathError
 	switch at := (fault.Span{Object: inDir(tg, setFile)}); {
 	case err == nil || errors.Is(err, fs.ErrNotExist):
@@ -54,8 +57,9 @@ func readSet(ctx context.Context, tg format.Target) (fileSet, error) {
 }
 
 // parseSet reads what has the setFile's name.
-func parseSet(ctx context.Context, tg format.Target) (t fileSet, err error) {
+func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet, err error) {
 	name := inDir(tg, setFile)
+	t.limits, t.name = l, name
 	src, err := tg.Tree.Open(ctx, name)
 	if err != nil {
 		return t, err
@@ -65,12 +69,18 @@ func parseSet(ctx context.Context, tg format.Target) (t fileSet, err error) {
 	if at.Len > maxSetFile {
 		return t, fault.Limitf(at, "", "%d bytes are more than a %s may have (%d)", at.Len, setFile, maxSetFile)
 	}
+	if err := l.Memory().Take(perSetByte*at.Len, at, ""); err != nil {
+		return t, err
+	}
 	b := make([]byte, at.Len)
 	if err := format.ReadFull(ctx, src, at, "", b); err != nil {
 		return t, err
 	}
 	if err := json.Unmarshal(b, &t); err != nil {
 		return t, fault.Corruptf(at, "", "not the JSON of a set of CFiles: %v", err)
+	}
+	if err := l.FitSize(int64(len(t.Columns)), 0, at, "columns"); err != nil {
+		return t, err
 	}
 	return t, t.check(at)
 }
@@ -101,7 +111,7 @@ func (t *fileSet) check(at fault.Span) error {
 // probeDir looks for a setFile of ours; where that is damaged or lost, for files as our writer calls those of a
 // table's columns.
 func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
-	t, err := readSet(ctx, tg)
+	t, err := readSet(ctx, tg, format.Limits{})
 	switch {
 	case t.Stoa == setKind:
 		return format.Certain, nil
@@ -165,7 +175,10 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 	if len(t.Schema) == 0 {
 		return nil, nil
 	}
-	sc, err := arrowschema.Decode(t.Schema)
+	sc, err := arrowschema.DecodeWithin(t.Schema, t.limits, fault.Span{Object: t.name}, "schema")
+	if errors.Is(err, fault.Limit) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fault.Rel(0, 0, "schema", "not an Arrow schema: %v", err)
 	}
@@ -265,7 +278,7 @@ func leafAt(leaves []write.Leaf, i int) *write.Leaf {
 
 // arrowSchema is the schema that was written. One that cannot be read is none: the files tell their types, too.
 func (t *fileSet) arrowSchema() *arrow.Schema {
-	sc, err := arrowschema.Decode(t.Schema)
+	sc, err := arrowschema.DecodeWithin(t.Schema, t.limits, fault.Span{Object: t.name}, "schema")
 	if err != nil {
 		return nil
 	}
@@ -275,7 +288,8 @@ func (t *fileSet) arrowSchema() *arrow.Schema {
 // openDir opens a directory as one table, its files side by side.
 func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	opts columnfile.ReadOptions) (format.Reader, error) {
-	set, err := readSet(ctx, tg)
+	o.Limits = o.Limits.Together()
+	set, err := readSet(ctx, tg, o.Limits)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = noSet(tg)
 	}
@@ -400,7 +414,7 @@ func uneven(t *table, set fileSet, f *columnfile.File) error {
 
 // describeDir describes the files of a table one after the other.
 func describeDir(ctx context.Context, tg format.Target, o format.DescribeOptions, yield func(region.Node, error) bool) {
-	set, err := readSet(ctx, tg)
+	set, err := readSet(ctx, tg, o.Limits)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = noSet(tg)
 	}

@@ -106,10 +106,10 @@ func readSome(ctx context.Context, src store.Source, p []byte, off int64) error 
 // list tells what the file is.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		r, err := open(ctx, tg, format.OpenOptions{})
+		r, err := open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
 		if info, serr := tg.Tree.Stat(ctx, tg.Name); err != nil && serr == nil && info.Dir && columnfile.IsDamage(err) {
 			var rerr error
-			if r, _, rerr = recoverTable(ctx, tg, format.OpenOptions{}); rerr == nil {
+			if r, _, rerr = recoverTable(ctx, tg, format.OpenOptions{Limits: tg.Limits}); rerr == nil {
 				err = nil
 			}
 		}

@@ -35,6 +35,7 @@ type setRecovery struct {
 // recoverDir recovers the files of a directory.
 func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	opts columnfile.ReadOptions) (format.Reader, []region.Finding, error) {
+	o.Limits = o.Limits.Together()
 	r := &setRecovery{ctx: ctx, tg: tg, o: o, t: &table{name: tg.Name}}
 	fields, err := opts.ToldColumns(ctx, tg)
 	if err == nil {
@@ -74,7 +75,7 @@ func (r *setRecovery) tell(err error, column string, rows [2]int64, lost int64) 
 // readSet reads the setFile, or makes do without: what is damaged in it is taken from its schema, else from the
 // files themselves.
 func (r *setRecovery) readSet() error {
-	set, err := readSet(r.ctx, r.tg)
+	set, err := readSet(r.ctx, r.tg, r.o.Limits)
 	if err == nil {
 		r.set = set
 		if r.leaves, err = set.leaves(); err == nil {

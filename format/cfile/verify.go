@@ -39,7 +39,7 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	names := []string{tg.Name}
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
-		set, err := readSet(ctx, tg)
+		set, err := readSet(ctx, tg, o.Limits)
 		if err != nil {
 			return "", err
 		}
@@ -109,6 +109,17 @@ func (v *verifier) give(f region.Finding) *region.Finding {
 		v.stopped = !v.yield(f)
 	}
 	return &f
+}
+
+// limited tells an error that is a budget's, and no damage.
+func (v *verifier) limited(err error) bool {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Class != fault.Limit {
+		return false
+	}
+	v.give(region.Finding{Code: "cfile.read", Severity: region.Error, Class: e.Class, At: e.At, Path: e.Path,
+		Message: e.Reason, Part: v.part, Column: v.column, Rows: [2]int64{-1, -1}, Lost: -1})
+	return true
 }
 
 // blame tells an error about the rows [first, end), of which lost are lost; -1 is not known.
@@ -540,12 +551,19 @@ func (v *verifier) withoutSet(tg format.Target, o format.OpenOptions, err error)
 
 // set verifies the files of a directory.
 func (v *verifier) set(tg format.Target, o format.OpenOptions) {
-	set, err := readSet(v.ctx, tg)
+	o.Limits = o.Limits.Together()
+	set, err := readSet(v.ctx, tg, o.Limits)
+	if v.limited(err) {
+		return
+	}
 	if err != nil {
 		v.withoutSet(tg, o, err)
 		return
 	}
 	leaves, err := set.leaves()
+	if v.limited(err) {
+		return
+	}
 	if err != nil {
 		v.tell("cfile.set", fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
 	}

@@ -60,7 +60,7 @@ func probe(ctx context.Context, t format.Target) (format.Match, error) {
 
 func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		r, err := openReader(ctx, t, format.OpenOptions{})
+		r, err := openReader(ctx, t, format.OpenOptions{Limits: t.Limits})
 		if err != nil {
 			yield(format.Entry{}, err)
 			return

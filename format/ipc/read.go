@@ -175,6 +175,9 @@ func (s *source) readFooter(ctx context.Context) (f flat.Footer, raw []byte, at 
 		return f, nil, at, err
 	}
 	f, err = flat.ParseFooter(raw, off-s.base)
+	if err == nil {
+		err = s.affords(f.Schema, int64(len(raw)), at, "footer")
+	}
 	return f, raw, at, fault.Locate(err, at, true, "footer")
 }
 
@@ -198,7 +201,8 @@ func (s *source) footerAt(ctx context.Context) (at, n int64, err error) {
 		return 0, 0, fault.Corruptf(s.span(end, 4), "footer.length", "%d bytes in a file of %d", n, size)
 	}
 	if n > s.limits.Metadata {
-		return 0, 0, fault.Limitf(s.span(end, 4), "footer.length", "%d bytes, the limit is %d", n, s.limits.Metadata)
+		return 0, 0, fault.Limitf(s.span(end, 4), "footer.length", "%d bytes, and at most %d are read "+
+			"(--max-metadata)", n, s.limits.Metadata)
 	}
 	return end - n, n, nil
 }
@@ -301,10 +305,12 @@ func (r *reader) dictionaries(ctx context.Context) ([]*message, error) {
 		return r.dicts, nil
 	}
 	var out []*message
+	kept := r.limits.Memory() // several places may be the same
 	for i, b := range r.foot.Dictionaries {
-		m, err := r.message(ctx, b, flat.Dictionary, fmt.Sprintf("dictionaries[%d]", i))
+		path := fmt.Sprintf("dictionaries[%d]", i)
+		m, err := r.message(ctx, b, flat.Dictionary, path)
 		if err == nil {
-			err = r.load(ctx, m, memory.NewGoAllocator())
+			err = r.keep(ctx, m, kept)
 		}
 		if err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/ipc/flat"
+	"stoa/internal/budget"
 	"stoa/store"
 )
 
@@ -137,7 +138,8 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 		return nil, off, err
 	}
 	if size > s.limits.Metadata {
-		return nil, off, fault.Limitf(s.span(off, 8), "message.length", "%d bytes of metadata, the limit is %d",
+		return nil, off, fault.Limitf(s.span(off, 8), "message.length", "%d bytes of metadata, and at most %d are "+
+			"read (--max-metadata)",
 			size, s.limits.Metadata)
 	}
 	if declared != 0 && skip+size != int64(declared) {
@@ -153,11 +155,35 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	if err != nil {
 		return nil, off, fault.Locate(err, s.span(m.off, size), true, "message")
 	}
+	if m.Kind == flat.Schema {
+		if err := s.affords(m.Schema, size, s.span(m.off, size), "message"); err != nil {
+			return nil, off, err
+		}
+	}
 	if m.data+m.Body < m.data {
 		return nil, off, fault.Corruptf(s.span(m.off, size), "message.bodyLength", "%d bytes cannot be", m.Body)
 	}
 	m.at = s.span(off, m.data+m.Body-off)
 	return m, m.at.End(), nil
+}
+
+// affords refuses a schema that is more than the limits allow, in so many bytes of metadata.
+func (s *source) affords(e flat.Extent, size int64, at fault.Span, path string) error {
+	if err := s.limits.FitSize(e.Fields, e.Depth, at, path+".schema"); err != nil {
+		return err
+	}
+	return s.limits.Memory().Take(size+e.Memory, at, path)
+}
+
+// keep is load for a body that stays, decompressed, too.
+func (s *source) keep(ctx context.Context, m *message, kept *budget.Memory) error {
+	if err := kept.Take(m.at.Len, m.at, "body"); err != nil {
+		return err
+	}
+	if err := s.load(ctx, m, memory.NewGoAllocator()); err != nil {
+		return err
+	}
+	return kept.Take(m.Batch.Size, m.at, "body")
 }
 
 // load reads the body of m into memory of mem.

@@ -86,7 +86,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			}
 		}
 		ro.Live = true // the server is named when the tables are opened
-		s, err := cluster.Open(ctx, tg, format.OpenOptions{}, ro)
+		s, err := cluster.Open(ctx, tg, format.OpenOptions{Limits: tg.Limits}, ro)
 		if err != nil {
 			yield(format.Entry{}, err)
 			return

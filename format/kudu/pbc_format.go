@@ -59,7 +59,7 @@ func listPBC(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 			return
 		}
 		defer src.Close()
-		r, err := pbc.Open(ctx, src, tg.Name, pbc.Options{})
+		r, err := pbc.Open(ctx, src, tg.Name, pbc.Options{Limits: tg.Limits})
 		if r == nil {
 			yield(format.Entry{}, err)
 			return
@@ -128,7 +128,7 @@ func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(err
 			return ctx.Err()
 		}
 		if err == nil {
-			c := r.Cursor(rec, r.Typ)
+			c := r.Cursor(rec, r.Typ).Within(o.Limits.Memory())
 			fs.DescribeRecord(r.Typ, c)
 			err = c.Err()
 		}

@@ -327,7 +327,8 @@ func (r *reader) unlockChunk(c *chunkMeta, group, column, ordinal int) error {
 			return wrongKey(r.footer, indexPath(group, column, "encrypted_column_metadata"), "column "+path,
 				c.crypto.id)
 		}
-		cur := wire.NewInnerCursor(b, r.footer, indexPath(group, column, "encrypted_column_metadata"))
+		cur := wire.NewInnerCursor(b, r.footer, indexPath(group, column, "encrypted_column_metadata")).
+			Within(r.limits.Memory())
 		m := parseColumnMeta(thrift.NewReader(cur, thrift.Compact))
 		if cur.Err() != nil {
 			return cur.Err()

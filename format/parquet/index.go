@@ -131,14 +131,19 @@ func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, pat
 		return nil, fault.Corruptf(r.footer, path, "%d bytes at %d do not lie in the file (%d)", n, *off, r.size)
 	}
 	if n > r.limits.Metadata {
-		return nil, fault.Limitf(r.footer, path, "%d bytes, the limit is %d", n, r.limits.Metadata)
+		return nil, fault.Limitf(r.footer, path, "%d bytes, and at most %d are read (--max-metadata)", n,
+			r.limits.Metadata)
 	}
 	b := make([]byte, n)
 	at := r.span(*off, n)
 	if err := format.ReadFull(ctx, r.src, at, path, b); err != nil {
 		return nil, err
 	}
-	return indexBytes(b, at, path, s, m)
+	c, err := indexBytes(b, at, path, s, m)
+	if err != nil {
+		return nil, err
+	}
+	return c.Within(r.limits.Memory()), nil
 }
 
 // indexBytes is a cursor over the bytes of an index.

@@ -178,19 +178,20 @@ func (r *reader) start(ctx context.Context) error {
 
 // take understands a footer. pairs, which may be nil, are taken for its key/value metadata if it has none.
 func (r *reader) take(b []byte, pairs []keyPair) error {
-	if err := r.narrow(b); err != nil {
-		return err
-	}
 	c := wire.NewCursor(b, r.footer, "footer").Trace(r.tracer, 1)
 	if r.hidden { // what stands where is not known
 		c = wire.NewInnerCursor(b, r.footer, "footer").Trace(r.tracer, 1)
 	}
+	c.Within(r.limits.Memory()).Spend(int64(len(b)))
 	meta := parseFileMeta(thrift.NewReader(c, thrift.Compact))
 	if c.Err() != nil {
 		return c.Err()
 	}
 	tree, err := readTree(meta.elements, r.footer)
 	if err != nil {
+		return err
+	}
+	if err := r.affords(c, tree); err != nil {
 		return err
 	}
 	meta.length = c.Pos()
@@ -209,22 +210,19 @@ func (r *reader) take(b []byte, pairs []keyPair) error {
 	return r.buildSchema()
 }
 
-// narrow is a Limit error for a footer with more columns and groups than a file may have.
-func (r *reader) narrow(b []byte) error {
-	t := thrift.NewReader(wire.NewCursor(b, r.footer, "footer"), thrift.Compact)
-	for t.Struct(""); t.Next(); {
-		if t.Field() != 2 {
-			continue
-		}
-		for i := range t.List("schema", thrift.Struct) {
-			if int64(i) >= r.limits.Fields {
-				return fault.Limitf(r.footer, "footer/metadata.schema",
-					"more than %d columns and groups (--max-fields)", r.limits.Fields)
-			}
-			walk(t, "", schemaElement)
-		}
+// affords refuses a schema that is nested deeper, or whose columns take more memory, than the limits allow, before
+// the columns are made.
+func (r *reader) affords(c *wire.Cursor, t *schemaTree) error {
+	// Memory that a column, and a step of its way through the schema, is taken to need.
+	const perColumn, perStep = 1 << 10, 64
+	for _, d := range t.columns {
+		c.Spend(perColumn + perStep*int64(len(d.path)))
 	}
-	return nil
+	if c.Err() != nil {
+		return c.Err()
+	}
+	fields, _ := fieldsOf(t)
+	return r.limits.Fit(arrow.NewSchema(fields, nil), r.footer, "footer/metadata.schema")
 }
 
 // readFooter finds and reads the Thrift of the footer.
@@ -249,7 +247,8 @@ func (r *reader) readFooter(ctx context.Context) ([]byte, error) {
 	case n == 0 || n > r.size-12:
 		return nil, fault.Corruptf(at.Sub(0, 4), "footer.length", "%d bytes in a file of %d", n, r.size)
 	case n > r.limits.Metadata:
-		return nil, fault.Limitf(at.Sub(0, 4), "footer.length", "%d bytes, the limit is %d", n, r.limits.Metadata)
+		return nil, fault.Limitf(at.Sub(0, 4), "footer.length", "%d bytes, and at most %d are read (--max-metadata)", n,
+			r.limits.Metadata)
 	}
 	r.footer = r.span(r.size-8-n, n)
 	b := make([]byte, n)

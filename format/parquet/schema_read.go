@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +13,12 @@ import (
 	"stoa/internal/arrowschema"
 )
 
-func decodeSchema(text string) (*arrow.Schema, error) {
+func (r *reader) decodeSchema(text, path string) (*arrow.Schema, error) {
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil {
 		return nil, err
 	}
-	return arrowschema.Decode(b)
+	return arrowschema.DecodeWithin(b, r.limits, r.footer, path)
 }
 
 // originalSchema is the schema under ARROW:schema, nil if there is none, or it is ignored. One with a type that
@@ -30,8 +31,11 @@ func (r *reader) originalSchema() (orig *arrow.Schema, err error) {
 		if p.key != storedSchema || p.value == nil {
 			continue
 		}
-		orig, err = decodeSchema(*p.value)
 		path := fmt.Sprintf("key_value_metadata[%d].%s", i, storedSchema)
+		orig, err = r.decodeSchema(*p.value, path)
+		if errors.Is(err, fault.Limit) {
+			return nil, err
+		}
 		if arrowschema.LongInteger(err) {
 			r.untyped = &fault.Error{Class: fault.Corrupt, At: r.footer, Path: path,
 				Reason: "columns are read as Parquet's own types", Cause: err}

@@ -260,7 +260,8 @@ func (b *treeBuilder) node(above schemaColumn, root bool, depth int) (*schemaNod
 		return nil, b.fail(i, "a group has more children than there are elements")
 	}
 	if depth > maxNesting {
-		return nil, b.fail(i, "groups nested deeper than %d", maxNesting)
+		return nil, fault.Limitf(b.at, fmt.Sprintf("footer/metadata.schema[%d]", i),
+			"groups nested deeper than %d are not read", maxNesting)
 	}
 	b.next++
 	e := &b.els[i]

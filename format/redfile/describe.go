@@ -330,7 +330,8 @@ func (d *describer) known(end int64) int64 {
 	d.node(1, region.Struct, "file_metadata", "", d.at, n-tailLen)
 	b := make([]byte, n-tailLen)
 	if err := format.ReadFull(d.ctx, f.src, f.at.Sub(d.at, n-tailLen), "file_metadata", b); err == nil {
-		parseFileMeta(wire.NewCursor(b, f.at.Sub(d.at, n-tailLen), "file_metadata").Trace(d.emit, 2), f.limits.Opening)
+		parseFileMeta(wire.NewCursor(b, f.at.Sub(d.at, n-tailLen), "file_metadata").Within(f.limits.Memory()).
+			Trace(d.emit, 2))
 	}
 	d.node(1, region.Data, "metadata_length", "", d.at+n-tailLen, 4)
 	d.node(1, region.Data, "magic", magic, d.at+n-magicLen, magicLen)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"path"
 	"slices"
 	"strings"
@@ -173,7 +172,7 @@ func (f *file) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 		return err
 	}
 	c := wire.NewCursor(b, at, "file_metadata")
-	m, _ := parseFileMeta(c, f.limits.Opening)
+	m, _ := parseFileMeta(c.Within(f.limits.Memory()))
 	f.meta, f.metaAt = m, at
 	err := c.Err()
 	switch {
@@ -186,7 +185,7 @@ func (f *file) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 	default:
 		err = m.check(at)
 	}
-	if trace != nil && (err == nil || m.version >= 0) {
+	if trace != nil && (err == nil || m.version >= 0) && !errors.Is(err, fault.Limit) {
 		traceMeta(trace, at, b, &m)
 	}
 	return err
@@ -195,7 +194,7 @@ func (f *file) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 func traceMeta(trace func(region.Node), at fault.Span, b []byte, m *fileMeta) {
 	trace(region.Node{Kind: region.Struct, Name: "file_metadata", At: at, Inner: -1,
 		Value: fmt.Sprintf("generation %s, %s, %d row groups, %d rows", m.gen, m.protocol, len(m.groups), m.rows)})
-	parseFileMeta(wire.NewCursor(b, at, "file_metadata").Trace(trace, 1), math.MaxInt64)
+	parseFileMeta(wire.NewCursor(b, at, "file_metadata").Trace(trace, 1))
 }
 
 // learn works out the leaves and the Arrow schema.
@@ -262,15 +261,10 @@ func (f *file) affordable() error {
 		}
 	}
 	const perByte = 64 // of a text that is a schema: a field has some bytes
-	switch {
-	case int64(fields) > f.limits.Fields:
-		return fault.Limitf(f.metaAt, "file_metadata.schema", "%d fields, and at most %d are read (--max-fields)",
-			fields, f.limits.Fields)
-	case text > f.limits.Opening/perByte:
-		return fault.Limitf(f.metaAt, "file_metadata.schema",
-			"a text of %d bytes is more than opening a file may take memory for", text)
+	if err := f.limits.FitSize(int64(fields), 0, f.metaAt, "file_metadata.schema"); err != nil {
+		return err
 	}
-	return nil
+	return f.limits.Memory().Take(perByte*text, f.metaAt, "file_metadata.schema")
 }
 
 // makeArrow makes an Arrow schema of RedFile's own.
@@ -310,7 +304,7 @@ func (f *file) leavesOfChunks(ctx context.Context) ([]leaf, error) {
 	}
 	out := make([]leaf, len(f.meta.groups[0].columns))
 	var kept []leaf // by the Arrow schema of the writer
-	if t := f.meta.arrowTree(); t != nil {
+	if t := f.meta.arrowTree(f.limits); t != nil {
 		kept = leavesOf(t)
 	}
 	for col := range out {

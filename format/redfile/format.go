@@ -107,7 +107,7 @@ func readSome(ctx context.Context, src store.Source, p []byte, off int64) error 
 // list tells what the file is.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		f, err := openTarget(ctx, tg, format.OpenOptions{})
+		f, err := openTarget(ctx, tg, format.OpenOptions{Limits: tg.Limits})
 		if err != nil {
 			yield(format.Entry{}, err)
 			return

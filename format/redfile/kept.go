@@ -2,6 +2,7 @@ package redfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,8 +29,8 @@ func (m *fileMeta) pair(key string) (value string, ok bool) {
 	return m.pairs[i].value, true
 }
 
-// arrow is the Arrow schema that the writer kept; nil if there is none.
-func (m *fileMeta) arrow() (*arrow.Schema, error) {
+// arrow is the Arrow schema that the writer kept in the metadata at a place; nil if there is none.
+func (m *fileMeta) arrow(l format.Limits, at fault.Span) (*arrow.Schema, error) {
 	text, ok := m.pair(schemaKey)
 	sum, summed := m.pair(sumKey)
 	switch {
@@ -40,12 +41,13 @@ func (m *fileMeta) arrow() (*arrow.Schema, error) {
 	case summed && sum != sumOf(text):
 		return nil, fmt.Errorf("its checksum is %s, and %s is stored", sumOf(text), sum)
 	}
-	return schemaOfText(text)
+	return schemaOfText(text, l, at)
 }
 
-// arrowTree is the schema, in RedFile's words, that the writer kept in Arrow's; nil if there is none.
-func (m *fileMeta) arrowTree() *node {
-	sc, err := m.arrow()
+// arrowTree is the schema, in RedFile's words, that the writer kept in Arrow's; nil if there is none, or it
+// is more than the limits allow.
+func (m *fileMeta) arrowTree(l format.Limits) *node {
+	sc, err := m.arrow(l, fault.Span{})
 	if sc == nil || err != nil {
 		return nil
 	}
@@ -59,7 +61,10 @@ func (m *fileMeta) arrowTree() *node {
 // takeArrow takes the Arrow schema that the writer kept, if there is one. It is an error if that is damaged: no
 // writer but ours has one.
 func (f *file) takeArrow(stored []leaf) (taken bool, err error) {
-	sc, err := f.meta.arrow()
+	sc, err := f.meta.arrow(f.limits, f.metaAt)
+	if errors.Is(err, fault.Limit) {
+		return false, err
+	}
 	if err == nil && sc != nil {
 		err = f.fitArrow(sc, stored)
 	}
@@ -115,11 +120,11 @@ func (f *file) takeCopy(ctx context.Context, stored []leaf) bool {
 		return false
 	}
 	c := wire.NewInnerCursor(s.metadata, at, "sync.metadata")
-	m, _ := parseFileMeta(c, f.limits.Opening)
+	m, _ := parseFileMeta(c.Within(f.limits.Memory()))
 	if c.Err() != nil {
 		return false
 	}
-	sc, err := m.arrow()
+	sc, err := m.arrow(f.limits, at)
 	if err != nil || sc == nil || f.fitArrow(sc, stored) != nil {
 		return false
 	}

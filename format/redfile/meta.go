@@ -327,13 +327,13 @@ type fileMeta struct {
 //	2    i64 num_rows    i64 num_rows    list schema
 //	3    i32 num_cols    string schema   i64 num_rows
 //
-// short says that the bytes ended. room is how much memory it may take.
-func parseFileMeta(c *wire.Cursor, room int64) (m fileMeta, short bool) {
+// short says that the bytes ended.
+func parseFileMeta(c *wire.Cursor) (m fileMeta, short bool) {
 	m.gen, m.rows, m.cols, m.version = GenA, -1, -1, -1
 	m.protocol = protocolOf(c.Rest())
 	all, begin := c.Rest(), c.Pos()
 	var crcAt, crcEnd int
-	r := thrift.NewReader(c, m.protocol).Limit(room)
+	r := thrift.NewReader(c, m.protocol)
 	for r.Struct(""); r.Next(); {
 		switch r.Field() {
 		case 1:

@@ -449,7 +449,7 @@ func (r *rescue) sync(pos int64, h *pageHeader, head int64) error {
 	r.marker = s.marker
 	if s.metadata != nil && r.known == nil {
 		mc := wire.NewInnerCursor(s.metadata, at, "sync.metadata")
-		if m, _ := parseFileMeta(mc, r.f.limits.Opening); mc.Err() == nil && m.version == 1 {
+		if m, _ := parseFileMeta(mc.Within(r.f.limits.Memory())); mc.Err() == nil && m.version == 1 {
 			r.known = &m
 		}
 	}
@@ -669,7 +669,7 @@ func (r *rescue) paths() (out pathList, sure bool) {
 
 // arrowPaths are the paths of the Arrow schema that the writer kept.
 func (r *rescue) arrowPaths() (out pathList, ok bool) {
-	t := r.known.arrowTree()
+	t := r.known.arrowTree(r.f.limits)
 	if t == nil {
 		return out, false
 	}

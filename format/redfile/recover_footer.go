@@ -175,7 +175,7 @@ func (r *rescue) fileMeta(pos, end int64) (*fileMeta, int64, bool) {
 	n, err := readStruct(r.ctx, r.f.src, at, few, r.grow(few, r.f.limits.Metadata), "",
 		func(c *wire.Cursor) (short bool) {
 			r.spend(c, few)
-			m, short = parseFileMeta(c, r.f.limits.Opening)
+			m, short = parseFileMeta(c.Within(r.f.limits.Memory()))
 			return short
 		})
 	if err != nil || m.check(at.Sub(0, n)) != nil || m.hasCRC && m.crc != m.want {

@@ -322,12 +322,12 @@ func schemaText(sc *arrow.Schema) (string, error) {
 }
 
 // schemaOfText is the inverse of schemaText.
-func schemaOfText(text string) (*arrow.Schema, error) {
+func schemaOfText(text string, l format.Limits, at fault.Span) (*arrow.Schema, error) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, err
 	}
-	return arrowschema.Decode(b)
+	return arrowschema.DecodeWithin(b, l, at, "file_metadata.key_value_metadata["+schemaKey+"]")
 }
 
 // arrowLeaves gives the leaves of an Arrow schema with how their values are stored.

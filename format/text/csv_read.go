@@ -108,6 +108,9 @@ func (c *csvOptions) begin(ctx context.Context, r *reader) error {
 			fields[i] = arrow.Field{Name: name, Type: t, Nullable: true}
 		}
 		r.schema = arrow.NewSchema(fields, nil)
+		if err := r.limits.Afford(r.schema, in.span(0, in.offset()), "schema"); err != nil {
+			return err
+		}
 		how = fmt.Sprintf("inferred from %d rows", n)
 	case c.header && names != nil && !c.placed && !sameNames(names, c.schema):
 		return fault.Invalidf("%s: the header has the columns %s, the schema has %s", r.target.Name,
@@ -329,8 +332,8 @@ func (r *csvRows) cell(to *csvColumn, f csvField) error {
 
 // blame places an error of a cell. An inferred type is told, and what to do.
 func (r *csvRows) blame(i int, f csvField, err error) error {
-	if errors.Is(err, errRoom) {
-		return errRoom.of(r.in, r.off, r.size, r.line)
+	if e, ok := asRoom(err); ok {
+		return e.of(r.in, r.off, r.size, r.line)
 	}
 	at := r.in.span(r.off, r.size)
 	before := 0

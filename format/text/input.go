@@ -19,12 +19,15 @@ type input struct {
 	r     io.Reader
 	err   error // of r, after which nothing more comes; io.EOF at the end
 	buf   []byte
-	at    int   // of the first byte that is not consumed
-	off   int64 // of buf[0] in the text
-	limit int64 // bytes of one record
-	most  int64 // fields of a record; 0: any number
-	gzip  bool
-	chunk int // bytes read at once at least
+	at    int    // of the first byte that is not consumed
+	off   int64  // of buf[0] in the text
+	limit int64  // bytes of one record
+	most  int64  // fields of a record; 0: any number
+	small string // the option that says how long a record may be
+
+	deepest int64 // arrays and objects in each other in a record
+	gzip    bool
+	chunk   int // bytes read at once at least
 }
 
 const inputChunk = 256 << 10
@@ -43,8 +46,12 @@ func newInput(ctx context.Context, src store.Source, t format.Target, limits for
 
 // newInputOf reads chunk bytes at once.
 func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk int) (*input, error) {
-	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.WithDefaults().Page / recordPart,
-		most: limits.WithDefaults().Fields, chunk: chunk}
+	limits = limits.WithDefaults()
+	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.Page / recordPart, small: "--max-page",
+		most: limits.Fields, deepest: limits.Depth, chunk: chunk}
+	if limits.Opening < limits.Page {
+		in.limit, in.small = limits.Opening/recordPart, "--memory"
+	}
 	if err := in.fill(); err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -53,7 +60,8 @@ func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk in
 		if err != nil {
 			return nil, in.wrap(err)
 		}
-		*in = input{name: t.Name, r: z, limit: in.limit, most: in.most, gzip: true, chunk: chunk}
+		*in = input{name: t.Name, r: z, limit: in.limit, small: in.small, most: in.most, deepest: in.deepest,
+			gzip: true, chunk: chunk}
 		if err := in.fill(); err != nil && err != io.EOF {
 			return nil, err
 		}
@@ -114,7 +122,7 @@ func (in *input) fill() error {
 	}
 	if int64(len(in.buf)) > in.limit {
 		in.err = fault.Limitf(in.span(in.off, int64(len(in.buf))), "record", "the record that begins at byte %d "+
-			"of the text is longer than %d bytes, an eighth of --max-page; a quote may be missing", in.off, in.limit)
+			"of the text is longer than %d bytes, an eighth of %s; a quote may be missing", in.off, in.limit, in.small)
 		return in.err
 	}
 	if free := cap(in.buf) - len(in.buf); free < in.chunk { // never so much that a record which is too long fits

@@ -10,11 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"stoa/fault"
+	"stoa/format"
 )
-
-// maxJSONDepth is how deep JSON values may be nested.
-const maxJSONDepth = 256
 
 // jsonParser reads one JSON text (RFC 8259).
 type jsonParser struct {
@@ -27,22 +24,7 @@ type jsonParser struct {
 	most    int64  // of them
 	filled  int64  // values that no text stands for: those of members that are missing
 	room    int64  // for how many more of them the row has room
-}
-
-// bytesOfMissing is what a value takes in memory for which there is no text: three bytes, {}, can stand for as
-// many as a struct has fields.
-const bytesOfMissing = 8
-
-// roomError says that a row needs more than it may.
-type roomError string
-
-const errRoom roomError = "the members that are missing in it take more memory than a record may have, an " +
-	"eighth of --max-page"
-
-func (e roomError) Error() string { return string(e) }
-
-func (e roomError) of(in *input, off, size, line int64) error {
-	return fault.Limitf(in.span(off, size), linePath(line, ""), "%s", string(e))
+	deepest int64  // how many arrays and objects may stand in each other in the row; 0: as many as Limits has by default
 }
 
 func (p *jsonParser) reset(b []byte) { p.b, p.at, p.depth = b, 0, 0 }
@@ -97,8 +79,12 @@ func (p *jsonParser) end() error {
 }
 
 func (p *jsonParser) enter() error {
-	if p.depth++; p.depth > maxJSONDepth {
-		return p.fail("nested deeper than %d", maxJSONDepth)
+	most := p.deepest
+	if most == 0 {
+		most = format.Limits{}.WithDefaults().Depth
+	}
+	if p.depth++; int64(p.depth) > most+1 { // the row itself is an object
+		return roomError(fmt.Sprintf("more than %d arrays and objects in each other (--max-depth)", most))
 	}
 	p.at++
 	return nil

@@ -57,7 +57,7 @@ func (c *jsonlOptions) open(ctx context.Context, t format.Target, o format.OpenO
 		return nil, err
 	}
 	r.records = func(in *input) (records, error) {
-		return &jsonlRows{in: in, opts: c, schema: r.schema, p: jsonParser{lenient: c.lenient}}, nil
+		return &jsonlRows{in: in, opts: c, schema: r.schema, p: jsonParser{lenient: c.lenient, deepest: in.deepest}}, nil
 	}
 	return r, nil
 }
@@ -76,6 +76,9 @@ func (c *jsonlOptions) begin(ctx context.Context, r *reader) error {
 			return err
 		}
 		r.schema = arrow.NewSchema(top.arrowFields(), nil)
+		if err := r.limits.Afford(r.schema, in.span(0, in.offset()), "schema"); err != nil {
+			return err
+		}
 		how = fmt.Sprintf("inferred from %d rows", n)
 	}
 	r.meta = []format.KeyValue{{Key: "schema", Value: how}, {Key: "compressed", Value: fmt.Sprint(in.gzip)}}
@@ -93,7 +96,7 @@ type shape struct {
 // sampleJSON looks at some rows. A line that is damaged is left for the reading of the rows, unless there is no other.
 func sampleJSON(in *input) (*shape, int, error) {
 	top := &shape{}
-	p := jsonParser{most: in.most}
+	p := jsonParser{most: in.most, deepest: in.deepest}
 	n := 0
 	var first error // of a line
 	for line := int64(1); n < sampleRows && in.offset() < sampleBytes; line++ {
@@ -110,6 +113,9 @@ func sampleJSON(in *input) (*shape, int, error) {
 			continue
 		}
 		if err := p.isObject(); err != nil {
+			if e, ok := asRoom(err); ok {
+				return nil, 0, e.of(in, off, int64(len(b)), line)
+			}
 			if first == nil {
 				hint := ""
 				p.reset(b)
@@ -277,8 +283,8 @@ func (r *jsonlRows) row(top *node) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, errRoom) {
-		return errRoom.of(r.in, r.off, int64(len(r.b)), r.line)
+	if e, ok := asRoom(err); ok {
+		return e.of(r.in, r.off, int64(len(r.b)), r.line)
 	}
 	hint := ""
 	var type_ *notA

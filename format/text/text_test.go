@@ -339,7 +339,8 @@ func TestErrors(t *testing.T) {
 			`t[19+1]: corrupt: line 2: the key "a" occurs twice`},
 		{JSONL, "{\"a\":1}\n[1]\n", map[string]string{"schema": "a: int64"}, 1,
 			`t[8+1]: corrupt: line 2: '[' where an object is expected`},
-		{JSONL, strings.Repeat("[", 10_000), nil, 0, `t[256+1]: corrupt: line 1: nested deeper than 256`},
+		{JSONL, strings.Repeat("[", 10_000), nil, 0,
+			`t[0+10000]: limit: line 1: more than 64 arrays and objects in each other (--max-depth)`},
 	} {
 		_, got, errs := read(c.f, tree(c.in), c.opts, nil, vec.Range{})
 		var n int64

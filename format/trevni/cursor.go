@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
 	"stoa/wire"
@@ -21,15 +20,6 @@ type cursor struct {
 	short bool
 
 	limits *format.Limits // nil: none
-	spent  int64          // of limits.Opening
-}
-
-// spend counts bytes of memory that what is read takes.
-func (c *cursor) spend(n int64) {
-	if c.spent += n; c.limits != nil && c.spent > c.limits.Opening {
-		c.FailClass(fault.Limit, c.Pos(), 0, "metadata",
-			"so many columns and pairs are more than opening a file may take memory for (%d bytes)", c.limits.Opening)
-	}
 }
 
 // need reports whether field name has n bytes. Otherwise it is short, or the file is too short for it.

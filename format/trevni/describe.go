@@ -60,7 +60,9 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	o.NoVerify = true // what a wrong checksum covers is described all the same
 	o.Tracer = func(n region.Node) { n.Depth++; head = append(head, n) }
 	f, err := openFile(d.ctx, src, at, o)
-	d.f = f
+	if d.f = f; err == nil {
+		err = f.affordable()
+	}
 	if value = "damaged"; err == nil {
 		h := &f.header
 		value = fmt.Sprintf("dialect %s, version %d, %d rows, %d columns", h.Dialect, h.Version, h.Rows, len(h.Columns))

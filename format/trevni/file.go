@@ -59,7 +59,8 @@ func (f *file) grow(ctx context.Context, at fault.Span, guess int64, path string
 		if err := format.ReadFull(ctx, f.src, at.Sub(0, n), path, buf); err != nil {
 			return err
 		}
-		c := &cursor{Cursor: wire.NewCursor(buf, at.Sub(0, n), path), more: at.Len - n, limits: &f.limits}
+		c := &cursor{Cursor: wire.NewCursor(buf, at.Sub(0, n), path).Within(f.limits.Memory()), more: at.Len - n,
+			limits: &f.limits}
 		parse(c)
 		if c.Err() == nil || !c.short || n == at.Len {
 			return c.Err()

@@ -99,7 +99,7 @@ func probeAvro(context.Context, format.Target) (format.Match, error) { return fo
 // list tells what the file is.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		r, err := open(ctx, tg, format.OpenOptions{})
+		r, err := open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
 		if err != nil {
 			yield(format.Entry{}, err)
 			return

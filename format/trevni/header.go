@@ -116,7 +116,7 @@ func parseHeader(c *cursor) (h Header) {
 				"%d columns, and at most %d are read (--max-fields)", n, c.limits.Fields)
 			break
 		}
-		c.spend(perColumn)
+		c.Spend(perColumn)
 		var col Column
 		name := fmt.Sprintf("column-metadata[%d]", i)
 		if col.Meta, col.at = parseMetadata(c, name); c.Err() == nil && !named(col.Meta) {
@@ -169,18 +169,18 @@ func parseMetadata(c *cursor, name string) (pairs []Pair, at fault.Span) {
 	start, size := c.Pos(), metadataLen(c.Rest())
 	c.Node(region.Struct, start, size, name, "")
 	d := &cursor{Cursor: c.Section(name, size)}
-	d.more, d.limits, d.spent = c.more+int64(c.Left()), c.limits, c.spent
+	d.more, d.limits = c.more+int64(c.Left()), c.limits
 	n := d.long("meta-count")
 	for i := int64(0); i < n && d.Err() == nil; i++ {
 		from := d.Pos()
 		key := string(d.text(fmt.Sprintf("pair[%d].key", i)))
 		value := d.text(fmt.Sprintf("pair[%d].value", i))
-		if d.spend(perPair + int64(len(key)+len(value))); d.Err() == nil {
+		if d.Spend(perPair + int64(len(key)+len(value))); d.Err() == nil {
 			pairs = append(pairs, Pair{key, append([]byte(nil), value...), d.SpanOf(from, d.Pos()-from)})
 		}
 	}
 	c.Join(d.Cursor)
-	c.short, c.spent = d.short, d.spent
+	c.short = d.short
 	return pairs, c.SpanOf(start, size)
 }
 

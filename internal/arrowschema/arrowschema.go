@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
+	"stoa/fault"
+	"stoa/format"
 	"stoa/format/ipc/flat"
 )
 
@@ -25,15 +27,28 @@ func Encode(sc *arrow.Schema) ([]byte, error) {
 	return b.Bytes()[:b.Len()-end], nil
 }
 
-// Decode reads what Encode, or another program, wrote. The library believes lengths and may panic at bytes that are no
-// schema, so they are looked through first.
-func Decode(b []byte) (sc *arrow.Schema, err error) {
+// Decode is DecodeWithin with the limits that hold if none are given.
+func Decode(b []byte) (*arrow.Schema, error) {
+	return DecodeWithin(b, format.Limits{}, fault.Span{}, "")
+}
+
+// DecodeWithin reads what Encode, or another program, wrote. The library believes lengths and may panic at bytes
+// that are no schema, so they are looked through first. What is more than the limits allow is an error of class
+// Limit about field path of the bytes at.
+func DecodeWithin(b []byte, l format.Limits, at fault.Span, path string) (sc *arrow.Schema, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			sc, err = nil, fmt.Errorf("not a schema: %w", flat.Reason(p))
 		}
 	}()
-	if err := flat.CheckSchema(b); err != nil {
+	e, err := flat.CheckSchema(b)
+	if err == nil {
+		err = l.FitSize(e.Fields, e.Depth, at, path)
+	}
+	if err == nil {
+		err = l.Memory().Take(e.Memory, at, path)
+	}
+	if err != nil {
 		return nil, err
 	}
 	r, err := ipc.NewReader(bytes.NewReader(b))

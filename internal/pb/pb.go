@@ -60,6 +60,14 @@ type Reader struct {
 	value uint64
 }
 
+// Memory that a message, a run of bytes besides its own, and a number is taken to need, of the cursor's budget: any of
+// them may stand very many times in a list. What a message is made into may take more: its parser spends that.
+const (
+	perMessage = 64
+	perBytes   = 32
+	perNumber  = 8
+)
+
 // NewReader reads all of what is left in c as one message.
 func NewReader(c *wire.Cursor) *Reader { return &Reader{c: c} }
 
@@ -139,6 +147,7 @@ func (r *Reader) Uint(name string) uint64 {
 	if !r.is(name, Varint) {
 		return 0
 	}
+	r.c.Spend(perNumber)
 	r.done(name, strconv.FormatUint(r.value, 10))
 	return r.value
 }
@@ -157,6 +166,7 @@ func (r *Reader) Int(name string) int64 {
 	if !r.is(name, Varint) {
 		return 0
 	}
+	r.c.Spend(perNumber)
 	r.done(name, strconv.FormatInt(int64(r.value), 10))
 	return int64(r.value)
 }
@@ -194,6 +204,7 @@ func (r *Reader) Fixed64(name string) uint64 {
 	if !r.is(name, Fixed64) {
 		return 0
 	}
+	r.c.Spend(perNumber)
 	r.done(name, strconv.FormatUint(r.value, 10))
 	return r.value
 }
@@ -214,6 +225,7 @@ func (r *Reader) Bytes(name string) []byte {
 	}
 	b := r.c.Rest()[r.head : r.head+r.size]
 	r.done(name, quote(b))
+	r.c.Spend(perBytes + int64(len(b)))
 	return b
 }
 
@@ -226,6 +238,7 @@ func (r *Reader) Message(name string) *wire.Cursor {
 		return r.c.Section(name, 0)
 	}
 	r.c.Node(region.Struct, r.c.Pos(), r.head+r.size, name, "")
+	r.c.Spend(perMessage)
 	s := r.c.Section(name, r.head+r.size)
 	s.Bytes("tag", r.head)
 	return s

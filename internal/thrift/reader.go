@@ -46,9 +46,6 @@ type Reader struct {
 	head  int  // bytes of the field's head, at the cursor's place
 	truth bool // of a compact bool as a field
 	short bool // the error might not be one with more bytes
-
-	limited bool
-	room    int64 // bytes of memory that structs and elements may still take
 }
 
 // frame is a struct, list or map that is being read.
@@ -65,28 +62,15 @@ func NewReader(c *wire.Cursor, p Protocol) *Reader { return &Reader{c: c, p: p} 
 
 // Reset has r read from another cursor.
 func (r *Reader) Reset(c *wire.Cursor) {
-	*r = Reader{c: c, p: r.p, stack: r.stack[:0], limited: r.limited, room: r.room}
+	*r = Reader{c: c, p: r.p, stack: r.stack[:0]}
 }
 
-// Limit bounds the memory that what is read may take, at so many bytes for each struct and element: a byte of a
-// file may be a whole struct. What takes more is an error of class Limit.
-func (r *Reader) Limit(room int64) *Reader {
-	r.limited, r.room = true, room
-	return r
-}
-
-// Memory that a struct, and an element of a list, is taken to need.
+// Memory that a struct, and an element of a list, is taken to need: a byte of a file may be a whole struct. They are
+// spent of the cursor's budget, as are the bytes of strings.
 const (
 	perStruct  = 192
 	perElement = 48
 )
-
-func (r *Reader) spend(n int64) {
-	if r.room -= n; r.limited && r.room < 0 {
-		r.c.FailClass(fault.Limit, r.c.Pos(), 0, r.path(""),
-			"so many structures are more than opening a file may take memory for")
-	}
-}
 
 // Err is the first error, which is the cursor's.
 func (r *Reader) Err() error { return r.c.Err() }
@@ -199,7 +183,7 @@ func (r *Reader) Struct(name string) {
 		return
 	}
 	r.open(name, r.head, frame{})
-	r.spend(perStruct)
+	r.c.Spend(perStruct)
 }
 
 // Next goes to the next field of the struct that was begun last. It is false at its end, and after an error.
@@ -279,7 +263,7 @@ func (r *Reader) items(count int, elem, value Type, yield func(int) bool) {
 		}
 		f := &r.stack[at]
 		f.index, f.then = i, value
-		if r.spend(perElement); r.c.Err() != nil {
+		if r.c.Spend(perElement); r.c.Err() != nil {
 			return
 		}
 		r.due, r.typ, r.head, r.id = true, elem, 0, 0
@@ -425,6 +409,7 @@ func (r *Reader) Bytes(name string) []byte {
 		shown = quote(b)
 	}
 	r.done(name, shown, len(b))
+	r.c.Spend(int64(len(b)))
 	return b
 }
 

@@ -35,7 +35,21 @@ type Header struct {
 	ID      int64 // of a dictionary
 	Delta   bool  // of a dictionary: it lengthens an earlier one
 	Endian  int   // of a schema: 0 little, 1 big
+	Schema  Extent
 }
+
+// Extent is what a schema asks for. Its bytes do not bound it: many fields may share those of one name.
+type Extent struct {
+	Fields int64 // nested ones counted
+	Depth  int64 // lists, maps and structs in each other
+	Memory int64 // bytes that the library takes for it
+}
+
+// Memory that a field, and a pair of metadata, takes besides its texts.
+const (
+	perField = 1 << 10
+	perPair  = 64
+)
 
 // Batch is the table RecordBatch.
 type Batch struct {
@@ -89,8 +103,8 @@ func ParseHeader(b []byte) (Header, error) {
 	if h.Body < 0 {
 		return h, fault.Rel(t.pos, 4, "bodyLength", "%d is negative", h.Body)
 	}
-	budget := len(b) / 8
-	if err := t.tables(4, "custom_metadata", spend(&budget)); err != nil {
+	s := schemaCheck{left: len(b) / 8}
+	if err := t.tables(4, "custom_metadata", s.pair); err != nil {
 		return h, err
 	}
 	sub, ok, err := t.table(2, "header")
@@ -106,7 +120,9 @@ func ParseHeader(b []byte) (Header, error) {
 		if h.Endian = int(endian); err != nil {
 			return h, err
 		}
-		return h, checkSchema(sub)
+		err = s.schema(sub)
+		h.Schema = s.Extent
+		return h, err
 	case Dictionary:
 		return h, parseDictionary(sub, &h)
 	case RecordBatch:
@@ -119,69 +135,103 @@ func ParseHeader(b []byte) (Header, error) {
 const maxDepth = 64
 
 // CheckSchema checks an encapsulated schema message, as Parquet files keep it, for what the library would believe.
-func CheckSchema(b []byte) error {
+func CheckSchema(b []byte) (Extent, error) {
 	if len(b) >= 8 && binary.LittleEndian.Uint32(b) == 0xFFFFFFFF {
 		b = b[4:]
 	}
 	size, err := u32(b, 0, "length")
 	if err != nil {
-		return err
+		return Extent{}, err
 	}
 	if int64(size) > int64(len(b))-4 {
-		return fault.Rel(0, 4, "length", "%d bytes, there are %d", size, len(b)-4)
+		return Extent{}, fault.Rel(0, 4, "length", "%d bytes, there are %d", size, len(b)-4)
 	}
 	h, err := ParseHeader(b[4 : 4+size])
 	if err == nil && (h.Kind != Schema || h.Body != 0) {
 		err = fault.Rel(0, 4, "header_type", "a %s of %d bytes instead of a schema", KindName(h.Kind), h.Body)
 	}
-	return err
+	return h.Schema, err
 }
 
-// checkSchema walks the table Schema, so that no cycle, no bottomless nesting and no endless list reaches the library.
-func checkSchema(t table) error {
-	budget := len(t.b) / 8
+// schemaCheck walks the table Schema, so that no cycle, no bottomless nesting and no endless list reaches the
+// library, and finds out what it asks for.
+type schemaCheck struct {
+	Extent
+	left int // how many tables the bytes can still hold
+}
+
+func (s *schemaCheck) schema(t table) error {
 	if _, err := t.number(0, 2, 0, "schema.endianness"); err != nil {
 		return err
 	}
-	if err := t.tables(2, "schema.custom_metadata", spend(&budget)); err != nil {
+	if err := t.tables(2, "schema.custom_metadata", s.pair); err != nil {
 		return err
 	}
 	if _, _, err := t.vector(3, 8, "schema.features"); err != nil {
 		return err
 	}
-	return checkFields(t, 1, 0, &budget)
+	return s.fields(t, 1, 0, typeStruct)
 }
 
-// spend takes one from the budget of tables, of which the bytes can hold only so many.
-func spend(budget *int) func(table) error {
-	return func(t table) error {
-		if *budget--; *budget < 0 {
-			return fault.Rel(t.pos, 4, "schema", "more fields and metadata than the bytes can hold")
-		}
-		return nil
+// one counts a table, of which the bytes can hold only so many.
+func (s *schemaCheck) one(t table) error {
+	if s.left--; s.left < 0 {
+		return fault.Rel(t.pos, 4, "schema", "more fields and metadata than the bytes can hold")
 	}
+	return nil
 }
 
-// typeUnion is Union among the kinds of types.
-const typeUnion = 14
+// pair counts a KeyValue.
+func (s *schemaCheck) pair(t table) error {
+	s.Memory += perPair + t.textLen(0) + t.textLen(1)
+	return s.one(t)
+}
 
-// checkFields walks the fields in vector n of t. budget is how many tables the bytes can hold.
-func checkFields(t table, n, depth int, budget *int) error {
+// textLen is the length of a string; 0 where there is none, or none can be.
+func (t table) textLen(n int) int64 {
+	b, _, err := t.vector(n, 1, "")
+	if err != nil {
+		return 0
+	}
+	return int64(len(b))
+}
+
+// Kinds of types that have children.
+const (
+	typeStruct = 13
+	typeUnion  = 14
+	typeMap    = 17 // its child is a struct of key and value
+)
+
+// fields walks the fields in vector n of t, which are below so many lists, maps and structs, the last of a kind.
+func (s *schemaCheck) fields(t table, n, depth int, of int64) error {
 	if depth > maxDepth {
 		return fault.Rel(t.pos, 4, "schema", "fields are nested deeper than %d", maxDepth)
 	}
-	pay := spend(budget)
 	return t.tables(n, "fields", func(f table) error {
-		if err := pay(f); err != nil {
+		if err := s.one(f); err != nil {
 			return err
 		}
-		if err := f.tables(6, "field.custom_metadata", pay); err != nil {
+		if of == typeStruct || of == typeUnion { // a list's items are no field
+			s.Fields++
+		}
+		s.Depth = max(s.Depth, int64(depth))
+		s.Memory += perField + f.textLen(0)
+		if err := f.tables(6, "field.custom_metadata", s.pair); err != nil {
 			return err
 		}
 		if err := checkType(f); err != nil {
 			return err
 		}
-		return checkFields(f, 5, depth+1, budget)
+		kind, err := f.number(2, 1, 0, "field.type_type")
+		if err != nil {
+			return err
+		}
+		below := depth + 1
+		if of == typeMap {
+			below = depth
+		}
+		return s.fields(f, 5, below, kind)
 	})
 }
 
@@ -325,13 +375,22 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 			return fault.Corruptf(span, path, "%d bytes cannot come from %d bytes of %s", size, x.Len-8,
 				CodecNames[r.Codec])
 		case size > limit:
-			return fault.Limitf(span, path, "%d bytes uncompressed, the limit is %d", size, limit)
+			return fault.Limitf(span, path, "%d bytes uncompressed, and at most %d are read (--max-page)", size,
+				limit)
 		default:
 			r.Size += size
 		}
 	}
+	// several buffers may be the same bytes, and bytes that say the same over and over become very many
+	if most := max(limit, usualRatio*int64(len(body))); r.Size > most {
+		return fault.Limitf(at, "", "a batch of %d bytes uncompressed, and at most %d are read (--max-page)", r.Size,
+			most)
+	}
 	return nil
 }
+
+// usualRatio is what a batch may become of its bytes however large it is.
+const usualRatio = 16
 
 // mostRatio is an upper bound of what one compressed byte can become: LZ4 extends a match by 255 a byte;
 // a run-length block of zstd makes 128 KiB from 4 bytes.
@@ -342,6 +401,7 @@ type Footer struct {
 	Version      int
 	Dictionaries []Block
 	Batches      []Block
+	Schema       Extent
 }
 
 // Block is the place of a message: metadata with its prefix, then the body.
@@ -382,7 +442,9 @@ func ParseFooter(b []byte, limit int64) (f Footer, err error) {
 	if !ok {
 		return f, fault.Rel(t.pos, 4, "schema", "is missing")
 	}
-	if err := checkSchema(schema); err != nil {
+	s := schemaCheck{left: len(b) / 8}
+	err = s.schema(schema)
+	if f.Schema = s.Extent; err != nil {
 		return f, err
 	}
 	if f.Dictionaries, err = parseBlocks(t, 2, "dictionaries", limit); err != nil {

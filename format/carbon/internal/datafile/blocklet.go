@@ -9,7 +9,6 @@ import (
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/internal/thrift"
-	"stoa/wire"
 )
 
 // PageStarts is the first row of each page of blocklet g, and behind the last page the number of rows. All columns of a
@@ -73,7 +72,7 @@ func (f *DataFile) ReadChunk(ctx context.Context, g int, col *schema.Column) (*C
 	if c.Head, err = f.Read(ctx, off, n, c.Path); err != nil {
 		return c, err
 	}
-	cur := wire.NewCursor(c.Head, c.At, c.Path)
+	cur := f.Cursor(c.Head, c.At, c.Path)
 	c.ColumnChunk = layout.ParseDataChunk3(thrift.NewReader(cur, thrift.Compact), "")
 	if cur.Err() == nil && cur.Left() > 0 {
 		cur.Fail(cur.Pos(), cur.Left(), "", "%d bytes behind it, before the first page", cur.Left())

@@ -38,6 +38,7 @@ type DataFile struct {
 
 // OpenFile reads the header and the footer of a data file. What it understood is in f also when it fails.
 func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOptions) (f *DataFile, err error) {
+	o.Limits = o.Limits.Apart() // a table opens file after file
 	f = &DataFile{noVerify: o.NoVerify, FootAt: -1}
 	if f.Object, err = layout.OpenObject(ctx, tree, name, o.Limits); err != nil {
 		return f, err
@@ -111,7 +112,7 @@ func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) erro
 	if err != nil {
 		return err
 	}
-	c := wire.NewCursor(b, f.At.Sub(off, int64(len(b))), "footer")
+	c := f.Cursor(b, f.At.Sub(off, int64(len(b))), "footer")
 	f.Footer = f.parseFooter(c)
 	if trace != nil {
 		trace(region.Node{Kind: region.Struct, Name: "footer",
@@ -149,7 +150,10 @@ func (f *DataFile) layout() (err error) {
 		list, at, path = f.Header.Columns, f.At.Sub(0, f.HeadLen), "header.column_schema"
 	}
 	var chunks int
-	if f.Roots, chunks, err = schema.ColumnTree(list, at, path); err != nil {
+	if f.Roots, chunks, err = schema.ColumnTree(list, at, path); err == nil {
+		err = schema.Fit(f.Roots, f.Limits, at, path)
+	}
+	if err != nil {
 		return err
 	}
 	f.Columns = make([]*schema.Column, chunks)

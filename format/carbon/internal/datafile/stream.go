@@ -24,7 +24,6 @@ import (
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/vec"
-	"stoa/wire"
 )
 
 // A file of a streaming segment has rows instead of columns, and no footer, because it grows
@@ -100,7 +99,10 @@ func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) erro
 		return fault.Corruptf(at, "header.sync_marker", "%d bytes, want %d", len(f.Header.Sync), markerLen)
 	}
 	var err error
-	if f.Roots, _, err = schema.ColumnTree(f.Header.Columns, at, "header.column_schema"); err != nil {
+	if f.Roots, _, err = schema.ColumnTree(f.Header.Columns, at, "header.column_schema"); err == nil {
+		err = schema.Fit(f.Roots, f.Limits, at, "header.column_schema")
+	}
+	if err != nil {
 		return err
 	}
 	f.FootAt = f.At.Len
@@ -189,7 +191,7 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 	}
 	var h blockletHeader
 	parse := func(t func(region.Node)) error {
-		c := wire.NewCursor(head[:n], b.head, name)
+		c := f.Cursor(head[:n], b.head, name)
 		if t != nil {
 			c.Trace(t, 1)
 		}

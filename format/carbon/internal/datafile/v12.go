@@ -8,7 +8,6 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/internal/thrift"
-	"stoa/wire"
 )
 
 // Files of formats 1 and 2. A blocklet has one page of each column. In format 1 everything that describes it is
@@ -154,7 +153,7 @@ func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *sche
 		return c, err
 	}
 	c.Head = head
-	cur := wire.NewCursor(head, c.At, path)
+	cur := f.Cursor(head, c.At, path)
 	d := layout.ParseDataChunk2(thrift.NewReader(cur, thrift.Compact), "")
 	if cur.Err() == nil && cur.Left() > 0 {
 		cur.Fail(cur.Pos(), cur.Left(), "", "%d bytes behind it, before the data", cur.Left())

@@ -257,7 +257,7 @@ func ReadLoads(ctx context.Context, tree store.Tree, name string, l format.Limit
 	if err != nil {
 		return nil, err
 	}
-	c := wire.NewCursor(b, obj.At, "")
+	c := obj.Cursor(b, obj.At, "")
 	loads := ParseDictLoads(c)
 	if c.Err() != nil {
 		return nil, c.Err() // all whole chunks count then
@@ -273,7 +273,7 @@ func (g *GlobalDictionary) Page() format.Page {
 // values reads the values of a .dict's bytes, as far as they can be trusted. An error is damage behind the
 // values that are given.
 func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
-	c := wire.NewCursor(b, g.Dict, "")
+	c := wire.NewCursor(b, g.Dict, "").Within(g.Limits.Memory())
 	d := ParseDictValues(c)
 	n, err := d.Whole(g.loads)
 	if c.Err() != nil {
@@ -287,7 +287,7 @@ func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
 // tells.
 func (g *GlobalDictionary) Decode(t *format.Task, dst *vec.Vector) error {
 	values, err := g.values(t.Bytes[0])
-	if err != nil && len(values) == 0 {
+	if err != nil && (len(values) == 0 || errors.Is(err, fault.Limit)) {
 		return err
 	}
 	t.Raw = int64(len(t.Bytes[0]))

@@ -33,6 +33,10 @@ const (
 	javaBlock     = 0x77
 	javaEnd       = 0x78
 
+	// Memory that an object, a string or an array, and a field of a class or an object, is taken to need.
+	perContent = 160
+	perField   = 96
+
 	javaWritesOwn = 1 << 0
 	javaPlain     = 1 << 1
 )
@@ -83,6 +87,7 @@ func (r *javaReader) bad(name, format string, args ...any) {
 
 // content reads whatever comes next.
 func (r *javaReader) content(name string) any {
+	r.Spend(perContent)
 	if r.depth++; r.depth > javaDepth {
 		r.bad(name, "objects nested deeper than %d", javaDepth)
 	}
@@ -129,6 +134,7 @@ func (r *javaReader) class() *javaDesc {
 	d.flags = r.U8("flags")
 	n := int(r.U16("fields"))
 	for i := 0; i < n && r.Err() == nil; i++ {
+		r.Spend(perField)
 		f := javaField{kind: r.U8("type"), name: r.text("field")}
 		if f.kind == 'L' || f.kind == '[' {
 			r.content("type")
@@ -195,6 +201,7 @@ func (r *javaReader) object(name string) *JavaValues {
 			if r.Err() != nil {
 				return v
 			}
+			r.Spend(perField)
 			v.Fields[f.name] = r.value(f)
 		}
 		if c.flags&javaWritesOwn != 0 {

@@ -43,8 +43,7 @@ func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, e
 		return nil, fault.Corruptf(at, path, "reaches past the end of the file (%d)", o.At.Len)
 	}
 	if n > o.Limits.Metadata {
-		return nil, fault.Limitf(at, path, "%d bytes are more than a piece of metadata may have (%d)", n,
-			o.Limits.Metadata)
+		return nil, fault.Limitf(at, path, "%d bytes, and at most %d are read (--max-metadata)", n, o.Limits.Metadata)
 	}
 	src, err := o.Tree.Open(ctx, o.At.Object)
 	if err != nil {
@@ -53,6 +52,13 @@ func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, e
 	defer src.Close()
 	b := make([]byte, n)
 	return b, format.ReadFull(ctx, src, at, path, b)
+}
+
+// Cursor reads metadata, with a budget of its own or that of the place.
+func (o *Object) Cursor(b []byte, at fault.Span, path string) *wire.Cursor {
+	c := wire.NewCursor(b, at, path).Within(o.Limits.Memory())
+	c.Spend(int64(len(b)))
+	return c
 }
 
 // Growing parses a structure that begins at off and whose size nobody says: more bytes are read until parse is content.
@@ -64,9 +70,9 @@ func (o *Object) Growing(ctx context.Context, off int64, path string, parse func
 		if err != nil {
 			return nil, err
 		}
-		c := wire.NewCursor(b, o.At.Sub(off, n), path)
+		c := o.Cursor(b, o.At.Sub(off, n), path)
 		parse(c)
-		if c.Err() == nil || n == min(o.At.Len-off, o.Limits.Metadata) {
+		if c.Err() == nil || errors.Is(c.Err(), fault.Limit) || n == min(o.At.Len-off, o.Limits.Metadata) {
 			return b[:c.Pos()], c.Err()
 		}
 	}
@@ -93,7 +99,7 @@ func (o *Object) ReadIndex(ctx context.Context, merged bool, trace func(region.N
 	if err != nil {
 		return nil, err
 	}
-	c := wire.NewCursor(b, o.At, "").Trace(trace, 1)
+	c := o.Cursor(b, o.At, "").Trace(trace, 1)
 	if !merged {
 		x := ParseIndex(c)
 		x.Name = o.At.Object

@@ -2,7 +2,9 @@ package schema
 
 import (
 	"math"
+
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/carbon/internal/layout"
 )
 
@@ -52,7 +54,8 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 			measure++
 		}
 		if depth > maxNesting {
-			return nil, fault.Corruptf(at, path, "column %s is nested deeper than %d", c.Name, maxNesting)
+			return nil, fault.Limitf(at, path, "column %s: columns nested deeper than %d are not read", c.Name,
+				maxNesting)
 		}
 		if c.Children < 0 || int(c.Children) > len(list)-pos {
 			return nil, fault.Corruptf(at, path, "column %s has %d children, %d columns follow", c.Name, c.Children,
@@ -75,6 +78,23 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 		roots = append(roots, c)
 	}
 	return roots, len(list), nil
+}
+
+// Fit refuses columns that are more, or nested deeper, than the limits allow.
+func Fit(roots []*Column, l format.Limits, at fault.Span, path string) error {
+	fields, depth := int64(0), int64(0)
+	var walk func(c *Column, above int64)
+	walk = func(c *Column, above int64) {
+		fields++
+		depth = max(depth, above)
+		for _, k := range c.Kids {
+			walk(k, above+1)
+		}
+	}
+	for _, r := range roots {
+		walk(r, 0)
+	}
+	return l.FitSize(fields, depth, at, path)
 }
 
 // check says whether a column can be what it says.

@@ -11,6 +11,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
+	"stoa/internal/budget"
 	"stoa/store"
 )
 
@@ -115,6 +116,10 @@ func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits
 	}
 	b, err := o.Read(ctx, 0, o.At.Len, "")
 	if err != nil {
+		return err
+	}
+	// what is made of it is seldom kept, and is read again
+	if err := l.Apart().Memory().Take(budget.JSON(b), o.At, ""); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(b, v); err != nil {

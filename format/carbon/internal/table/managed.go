@@ -22,7 +22,6 @@ import (
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
-	"stoa/wire"
 )
 
 // Managed is a table with a directory of its own: schema, status, segments.
@@ -53,6 +52,7 @@ type Managed struct {
 // OpenManaged opens a table directory.
 func OpenManaged(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions,
 	saved func([]region.Finding)) (*Managed, error) {
+	op.Limits = op.Limits.Together()
 	t := &Managed{Path: dir, O: o, Status: path.Join(dir, "Metadata", "tablestatus")}
 	t.Table = &Table{saved: saved, Tree: tree, Name: dir, Opts: op, Files: map[string]*datafile.DataFile{},
 		Zone: o.Zone, Blocklet: o.Blocklet}
@@ -109,7 +109,7 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := wire.NewCursor(b, obj.At, "schema")
+	c := obj.Cursor(b, obj.At, "schema")
 	t.TableSchema = layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "")
 	if c.Err() != nil {
 		return c.Err()
@@ -128,6 +128,9 @@ func (t *Managed) readSchema(ctx context.Context) error {
 		}
 	}
 	roots, _, err := schema.ColumnTree(t.TableSchema.Columns, obj.At, "schema.table_columns")
+	if err == nil {
+		err = schema.Fit(roots, t.Opts.Limits, obj.At, "schema.table_columns")
+	}
 	if err != nil {
 		return err
 	}

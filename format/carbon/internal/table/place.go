@@ -319,7 +319,11 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			return
 		}
 		for _, t := range tables {
-			e, err := entry(ctx, format.Target{Tree: tg.Tree, Name: t.Dir}, t.name)
+			e, err := entry(ctx, format.Target{Tree: tg.Tree, Name: t.Dir, Limits: tg.Limits}, t.name)
+			if errors.Is(err, fault.Limit) {
+				yield(e, err)
+				return
+			}
 			if err != nil { // one broken table does not hide the others
 				e = format.Entry{Table: t.name, Kind: "table", Rows: -1, Bytes: -1,
 					Meta: []format.KeyValue{{Key: "error", Value: err.Error()}}}
@@ -334,7 +338,7 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 // entry tells one table or file.
 func entry(ctx context.Context, tg format.Target, name string) (format.Entry, error) {
 	e := format.Entry{Table: name, Kind: "table", Rows: 0}
-	r, err := Open(ctx, tg, format.OpenOptions{})
+	r, err := Open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
 	if err != nil {
 		return e, err
 	}

@@ -316,7 +316,10 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *H
 	for _, n := range indexes {
 		h.Indexes += sizes[n]
 	}
-	blocks, whole := t.indexed(ctx, p.Dir, indexes)
+	blocks, whole, err := t.indexed(ctx, p.Dir, indexes)
+	if err != nil {
+		return nil, err
+	}
 	var own map[string]bool
 	if t.saved != nil {
 		own = unindexed(indexes, blocks, here, l)
@@ -451,7 +454,7 @@ func currentIndexes(names []string) []string {
 // indexed reads index files. whole is false if one is missing or damaged, or if there is none: the footers know
 // all that they know, and the finding is kept for who asks.
 func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*datafile.Indexed,
-	whole bool) {
+	whole bool, err error) {
 	out, whole = map[string]*datafile.Indexed{}, len(names) > 0
 	if !whole {
 		t.note("carbon.index.missing", fault.Span{Object: dir},
@@ -469,6 +472,9 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 		if err == nil {
 			err = t.Odd(files)
 		}
+		if errors.Is(err, fault.Limit) {
+			return nil, false, err
+		}
 		if err != nil {
 			whole = false
 			t.note("carbon.index.damaged", o.At, "%v", err)
@@ -476,7 +482,7 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 		}
 		datafile.Collect(out, files)
 	}
-	return out, whole
+	return out, whole, nil
 }
 
 // Odd is an error if index files parse, and yet say what none of this table can: then nothing of them is

@@ -157,7 +157,7 @@ func (t *Managed) KeptBounds(ctx context.Context, l *status.Load) (map[string]*l
 		status.ReadJSON(ctx, t.Tree, at.Object, t.Opts.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
 		return nil, at, nil // what cannot be read was told when the files were looked for
 	}
-	known, err := parseSegmentBounds(s.Metadata, at, t.Opts.Limits.WithDefaults().Metadata)
+	known, err := parseSegmentBounds(s.Metadata, at, t.Opts.Limits.WithDefaults().Apart())
 	return known, at, err
 }
 
@@ -207,7 +207,7 @@ func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schem
 
 // parseSegmentBounds reads segmentMetaDataInfo: a serialized Java object, compressed, in base64. It gives
 // bounds by the ids of columns.
-func parseSegmentBounds(text string, at fault.Span, limit int64) (map[string]*layout.MinMax, error) {
+func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string]*layout.MinMax, error) {
 	bad := func(format string, args ...any) (map[string]*layout.MinMax, error) {
 		return nil, fault.Corruptf(at, "segmentMetaDataInfo", format, args...)
 	}
@@ -215,16 +215,19 @@ func parseSegmentBounds(text string, at fault.Span, limit int64) (map[string]*la
 	if err != nil {
 		return bad("%v", err)
 	}
-	b, err := codec.Expand("gzip", zipped, limit, func(n int) []byte { return make([]byte, n) })
+	b, err := codec.Expand("gzip", zipped, l.Metadata, func(n int) []byte { return make([]byte, n) })
 	if err != nil {
 		var e *fault.Error
 		if errors.As(err, &e) && e.Class == fault.Limit {
-			return nil, fault.Limitf(at, "segmentMetaDataInfo", "%v", err)
+			return nil, fault.Limitf(at, "segmentMetaDataInfo", "%s (--max-metadata)", e.Reason)
 		}
 		return bad("%v", err)
 	}
-	c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "")
+	c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "").Within(l.Memory())
 	o := layout.ParseJavaObject(layout.Be{Cursor: c})
+	if e := (*fault.Error)(nil); errors.As(c.Err(), &e) && e.Class == fault.Limit {
+		return nil, fault.Limitf(at, "segmentMetaDataInfo", "%s", e.Reason)
+	}
 	if c.Err() != nil {
 		return bad("%v", c.Err())
 	}

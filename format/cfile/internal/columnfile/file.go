@@ -7,6 +7,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
+	"stoa/internal/budget"
 	"stoa/internal/codec"
 	"stoa/region"
 	"stoa/store"
@@ -25,7 +26,11 @@ type File struct {
 	Limits   format.Limits
 	NoVerify bool
 	nodes    nodes
+	taken    *budget.Memory // by opening it
 }
+
+// perFile is the memory that an open file is taken to need besides what its header and footer say.
+const perFile = 4 << 10
 
 const (
 	readHead = 512      // of the beginning, if the file is too large to be read whole
@@ -35,6 +40,10 @@ const (
 // OpenFile reads footer and header. What it understood is in f also when it fails.
 func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (f *File, err error) {
 	f = &File{Src: src, At: at, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}
+	f.taken = f.Limits.Memory()
+	if err := f.taken.Take(perFile, at, ""); err != nil {
+		return f, err
+	}
 	if at.Len < block.MinFile {
 		return f, fault.Corruptf(at, "", "%d bytes are too few for a CFile", at.Len)
 	}
@@ -86,6 +95,9 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 		return fault.Corruptf(f.At.Sub(f.At.Len-4, 4), "footer.length", "%d bytes do not fit in a file of %d", n,
 			f.At.Len)
 	}
+	if err := f.affords(size, "footer"); err != nil {
+		return err
+	}
 	if size+4 > int64(len(end)) {
 		end = make([]byte, size+4)
 		if err := format.ReadFull(ctx, f.Src, f.At.Sub(f.At.Len-size-4, size+4), "footer", end); err != nil {
@@ -93,7 +105,7 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 		}
 	}
 	f.Foot = end[int64(len(end))-size:]
-	c = wire.NewCursor(f.Foot, f.FootSpan(), "footer")
+	c = wire.NewCursor(f.Foot, f.FootSpan(), "footer").Within(f.taken)
 	f.Footer, _ = block.ParseFooter(c, false)
 	if f.Footer.Checksums() {
 		f.Foot = end[int64(len(end))-size-4:]
@@ -107,6 +119,14 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 		return err
 	}
 	return c.Err()
+}
+
+// affords counts the bytes of a header or footer before they are read.
+func (f *File) affords(size int64, path string) error {
+	if size > f.Limits.Metadata {
+		return fault.Limitf(f.At, path, "%d bytes, and at most %d are read (--max-metadata)", size, f.Limits.Metadata)
+	}
+	return f.taken.Take(size, f.At, path)
 }
 
 // readHeader parses the header. all is the whole file if it is short.
@@ -132,6 +152,9 @@ func (f *File) readHeader(ctx context.Context, all []byte, checksums bool) error
 		return fault.Corruptf(f.At.Sub(block.MagicLen, 4), "header.length", "%d bytes do not fit in a file of %d",
 			n, f.At.Len)
 	}
+	if err := f.affords(int64(size), "header"); err != nil {
+		return err
+	}
 	if size > len(all) {
 		all = make([]byte, size)
 		if err := format.ReadFull(ctx, f.Src, f.At.Sub(0, int64(size)), "header", all); err != nil {
@@ -139,7 +162,7 @@ func (f *File) readHeader(ctx context.Context, all []byte, checksums bool) error
 		}
 	}
 	f.Head = all[:size]
-	c = wire.NewCursor(f.Head, f.HeadSpan(), "header")
+	c = wire.NewCursor(f.Head, f.HeadSpan(), "header").Within(f.taken)
 	var fr block.Frame
 	f.Header, fr = block.ParseHeader(c, checksums)
 	if c.Err() == nil && fr.Crc != fr.Want && !f.NoVerify {
@@ -193,7 +216,8 @@ func (f *File) Bad(p block.BlockPtr) string {
 // Fit refuses to read a block that is larger than a page may be.
 func (f *File) Fit(at fault.Span, path string) error {
 	if at.Len > f.Limits.Page {
-		return fault.Limitf(at, path, "%d bytes are more than a page may have (%d)", at.Len, f.Limits.Page)
+		return fault.Limitf(at, path, "%d bytes are more than a page may have (%d, --max-page)", at.Len,
+			f.Limits.Page)
 	}
 	return nil
 }

@@ -61,6 +61,14 @@ func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, e
 		return x, nil
 	}
 	path := w.Path()
+	held := int64(0)
+	for _, l := range w.Stack {
+		held += int64(len(l.Node.Block.Data))
+	}
+	if held > w.f.Limits.Opening {
+		return block.IndexNode{}, fault.Limitf(w.f.Span(p), path, "the blocks above it take %d bytes, and may take "+
+			"%d (--memory)", held, w.f.Limits.Opening)
+	}
 	x, err := w.f.readIndexBlock(ctx, p, path)
 	if err == nil && x.N == 0 && (len(w.Stack) > 0 || !x.Leaf) {
 		err = fault.Corruptf(w.f.Span(p), path, "an index block without entries")

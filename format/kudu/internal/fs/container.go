@@ -191,7 +191,7 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	}
 	r, err := pbc.Open(ctx, src, c.Metadata, pbc.Options{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
 	if r == nil {
-		if !errors.As(err, new(*fault.Error)) {
+		if !errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Limit) {
 			return err
 		}
 		if pbc.IsTorn(err) && c.Size == 0 {
@@ -221,6 +221,9 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	return nil
 }
 
+// perBlock is the memory that a block is taken to need, in the lists of its container and of all blocks.
+const perBlock = 160
+
 // read goes through the records.
 func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 	live := map[uint64]Extent{}
@@ -248,8 +251,6 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 					"the metadata of the container ends in a record that was not written to its end")
 			case errors.Is(err, fault.Corrupt):
 				blame(err)
-			case errors.Is(err, fault.Limit):
-				blame(err)
 			default:
 				return err
 			}
@@ -268,6 +269,9 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 				blame(fault.Corruptf(rec.Body, fmt.Sprintf("record[%d].block_id", rec.Index),
 					"block %d is made a second time", b.id))
 				continue
+			}
+			if err := f.taken.Take(perBlock, rec.At, "container"); err != nil {
+				return err
 			}
 			live[b.id] = Extent{b.id, b.off, b.len}
 			order = append(order, b.id)

@@ -44,7 +44,7 @@ func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.O
 		case err == io.EOF:
 			return first
 		case err == nil:
-			c := r.Cursor(rec, r.Typ)
+			c := r.Cursor(rec, r.Typ).Within(o.Limits.Memory())
 			DescribeRecord(r.Typ, c)
 			if err = c.Err(); err == nil {
 				continue

@@ -11,6 +11,7 @@ import (
 	"stoa/format"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/pbc"
+	"stoa/internal/budget"
 	"stoa/region"
 	"stoa/store"
 )
@@ -62,6 +63,7 @@ type FS struct {
 	Tree    store.Tree
 	Options FSOptions
 	Blocks  map[uint64]Placed // of the log block manager
+	taken   *budget.Memory    // by what is read of the directories and kept
 	told    map[region.Finding]bool
 }
 
@@ -80,6 +82,13 @@ const (
 
 func (o FSOptions) Pbc() pbc.Options { return pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify} }
 
+// kept is how containers are read whose records are kept.
+func (f *FS) kept() pbc.Options {
+	o := f.Options.Pbc()
+	o.Memory = f.taken
+	return o
+}
+
 // OpenFS reads the instances of a server's directories and finds its blocks. Damage does not make it fail: it
 // is in Findings, and what is not damaged can be read. It fails with class Unsupported if the directories are
 // encrypted, or their block manager is one that cannot be read; f says what it is then, too. A nil tree is the
@@ -87,7 +96,7 @@ func (o FSOptions) Pbc() pbc.Options { return pbc.Options{Limits: o.Limits, NoVe
 func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS, err error) {
 	tree = OrLocal(tree)
 	l.DataDirs = once(l.DataDirs)
-	f = &FS{Layout: l, Tree: tree, Options: o, Blocks: map[uint64]Placed{}}
+	f = &FS{Layout: l, Tree: tree, Options: o, Blocks: map[uint64]Placed{}, taken: o.Limits.Memory()}
 	if len(f.Layout.DataDirs) == 0 && f.WALDir != "" {
 		if info, err := tree.Stat(ctx, path.Join(f.WALDir, DataSubdir)); err == nil && info.Dir {
 			f.Layout.DataDirs = []string{f.WALDir} // Kudu's default
@@ -192,7 +201,7 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 
 // Tablet reads a tablet's superblock and consensus metadata. With an error it holds what could be understood.
 func (f *FS) Tablet(ctx context.Context, id string) (*meta.Tablet, error) {
-	t, err := meta.ReadSuperblock(ctx, f.Tree, path.Join(f.MetaDir, TabletMetaDir, id), f.Options.Pbc())
+	t, err := meta.ReadSuperblock(ctx, f.Tree, path.Join(f.MetaDir, TabletMetaDir, id), f.kept())
 	if err != nil {
 		return t, err
 	}
@@ -207,7 +216,7 @@ func (f *FS) Tablet(ctx context.Context, id string) (*meta.Tablet, error) {
 	if t.State == meta.TabletCopying || t.State == meta.TabletDeleted {
 		f.Note("kudu.tablet.unfinished", t.At, id, "the tablet's state is "+t.State.String())
 	}
-	m, notes, err := meta.ReadConsensus(ctx, f.Tree, path.Join(f.MetaDir, ConsensusDir, id), f.Options.Pbc())
+	m, notes, err := meta.ReadConsensus(ctx, f.Tree, path.Join(f.MetaDir, ConsensusDir, id), f.kept())
 	for _, n := range notes {
 		f.fault("kudu.cmeta.damaged", n, id)
 		t.Notes = append(t.Notes, n)
@@ -216,6 +225,8 @@ func (f *FS) Tablet(ctx context.Context, id string) (*meta.Tablet, error) {
 	case err == nil:
 		t.Consensus = m
 	case Gone(err):
+	case errors.Is(err, fault.Limit):
+		return t, err
 	case errors.As(err, new(*fault.Error)):
 		f.fault("kudu.cmeta.damaged", err, id)
 		t.Notes = append(t.Notes, err)

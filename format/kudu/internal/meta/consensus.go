@@ -76,6 +76,7 @@ func (m *Consensus) parseConfig(c *wire.Cursor) {
 }
 
 func parsePeer(c *wire.Cursor) (p Peer) {
+	c.Spend(128)
 	for r := pb.NewReader(c); r.Next(); {
 		switch r.Field() {
 		case 1:

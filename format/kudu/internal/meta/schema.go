@@ -187,6 +187,7 @@ func (s *Schema) Index() {
 
 // parseColumn reads a ColumnSchemaPB. told is what is wrong with it, if anything.
 func parseColumn(c *wire.Cursor) (col Column, told string) {
+	c.Spend(512) // as a column of a table, and a field of its schema
 	col.ID = -1
 	hasName, hasType := false, false
 	for r := pb.NewReader(c); r.Next(); {

@@ -174,7 +174,9 @@ func (t *Tablet) Rows() int64 {
 func ReadSuperblock(ctx context.Context, tree store.Tree, name string, o pbc.Options) (*Tablet, error) {
 	t := &Tablet{Object: name}
 	notes, err := pbc.Read(ctx, tree, name, o, "superblock", t.Parse)
-	t.Notes = notes
+	if t.Notes = notes; err == nil {
+		err = o.Limits.FitSize(int64(len(t.Schema.Columns)), 0, t.At, "superblock.schema")
+	}
 	return t, err
 }
 
@@ -302,6 +304,7 @@ func (q *Required) Check(c *wire.Cursor, fields ...any) {
 
 // parseRowSet reads a RowSetDataPB. told says what is missing.
 func parseRowSet(c *wire.Cursor) (s RowSet, told string) {
+	c.Spend(384)
 	s.LiveRows = -1
 	hasID, hasDMS := false, false
 	for r := pb.NewReader(c); r.Next(); {

@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/budget"
 	"stoa/internal/pb"
 	"stoa/internal/sum"
 	"stoa/region"
@@ -49,6 +50,7 @@ func IsTorn(err error) bool { return errors.Is(err, ErrTorn) }
 // Options are how to read a container.
 type Options struct {
 	Limits   format.Limits
+	Memory   *budget.Memory // what records of which all is kept take from; nil: each container has its own
 	NoVerify bool
 	Trace    func(region.Node)
 	Depth    int
@@ -80,11 +82,17 @@ type pbcRecord struct {
 	Data  []byte
 }
 
+// perContainer is the memory that an open container is taken to need besides its records.
+const perContainer = 4 << 10
+
 // Open reads the header and the supplementary header. With a Corrupt error r may be usable nevertheless: it is
 // not nil then, and the records behind the damage can be read.
 func Open(ctx context.Context, src store.Source, name string, o Options) (r *Reader, err error) {
 	o.Limits = o.Limits.WithDefaults()
 	r = &Reader{src: src, name: name, Size: src.Size(), o: o, skip: pbcMaxSkip * src.Size()}
+	if err := o.Limits.Memory().Take(perContainer, r.Span(0, r.Size), "header"); err != nil {
+		return nil, err
+	}
 	n := min(r.Size, int64(HeadV2))
 	head, err := r.bytes(ctx, 0, n)
 	if err != nil {
@@ -292,7 +300,7 @@ func (r *Reader) record(ctx context.Context, off int64) (pbcRecord, error) {
 	if n > min(r.o.Limits.Metadata, math.MaxInt32) {
 		r.ended = true
 		return pbcRecord{}, fault.Limitf(r.Span(off, head+n+4), r.path(),
-			"a body of %d bytes is more than the limit of %d", n, r.o.Limits.Metadata)
+			"a body of %d bytes, and at most %d are read (--max-metadata)", n, r.o.Limits.Metadata)
 	}
 	all, err := r.bytes(ctx, off, head+n+4)
 	if err != nil {
@@ -396,7 +404,14 @@ func Read(ctx context.Context, tree store.Tree, name string, o Options, path str
 		return notes, err
 	}
 	c := r.Cursor(rec, path)
-	parse(c)
+	memory := o.Memory
+	if memory == nil {
+		memory = o.Limits.Memory()
+	}
+	if err := memory.Take(rec.Body.Len, rec.Body, path); err != nil {
+		return notes, err
+	}
+	parse(c.Within(memory))
 	if c.Err() != nil {
 		return notes, c.Err()
 	}

@@ -246,6 +246,10 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 				x.Fault("kudu.wal.op.bad", err)
 				x.damaged, whole = true, false
 			}
+			if most := f.Options.Limits.WithDefaults().Opening; x.bytes.kept > most {
+				return fault.Limitf(b.At, "batch", "what was not flushed takes %d bytes of memory or more, and may "+
+					"take %d (--memory)", x.bytes.kept, most)
+			}
 		case pbc.IsTorn(err) && last:
 			x.Fault("kudu.wal.torn", err)
 			whole = false
@@ -281,7 +285,7 @@ func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, l
 	case err == nil:
 		x.codec = r.Head.Codec
 		x.begin(r, first)
-	case !errors.As(err, new(*fault.Error)):
+	case !errors.As(err, new(*fault.Error)), errors.Is(err, fault.Limit):
 		src.Close()
 		return nil, err
 	case pbc.IsTorn(err) && last:
@@ -405,6 +409,9 @@ func (x *Replayer) entry(e Entry, at fault.Span) {
 	}
 }
 
+// perColumn is the memory that a column of a schema which is kept is taken to need.
+const perColumn = 512
+
 // received takes an operation. One with the number of an earlier one replaces it and all after it: another
 // leader decided so.
 func (x *Replayer) received(m *replicateMsg, at fault.Span) {
@@ -417,6 +424,7 @@ func (x *Replayer) received(m *replicateMsg, at fault.Span) {
 		body := *m.body // apply reads it again
 		if a := ParseAlter(&body); body.Err() == nil {
 			x.altered(a.version, &a.schema)
+			x.bytes.kept += perColumn * int64(len(a.schema.Columns))
 		}
 	}
 	i, _ := slices.BinarySearchFunc(x.pending, m.id.Index,

@@ -223,10 +223,17 @@ func (d *rowDecoder) value(c *meta.Column) (v []byte, why string) {
 }
 
 // slab keeps many small byte slices in few large ones.
-type slab struct{ left []byte }
+type slab struct {
+	left []byte
+	kept int64 // memory that all of it takes, with what it is a part of
+}
+
+// perKept is the memory that something which is kept is taken to need besides its bytes.
+const perKept = 96
 
 // keep copies b.
 func (s *slab) keep(b []byte) []byte {
+	s.kept += int64(len(b)) + perKept
 	if len(b) > len(s.left) {
 		s.left = make([]byte, max(len(b), 64<<10))
 	}

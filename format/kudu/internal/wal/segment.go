@@ -179,7 +179,7 @@ func (r *walReader) readHeader(ctx context.Context) error {
 		return err
 	}
 	b = bytes.Clone(b) // the schema's defaults are part of it
-	c = wire.NewCursor(b, r.span(0, int64(len(b))), "header")
+	c = wire.NewCursor(b, r.span(0, int64(len(b))), "header").Within(r.o.Limits.Memory())
 	if r.o.Trace != nil {
 		r.o.Trace(region.Node{Depth: r.o.Depth, Kind: region.Struct, Name: "header",
 			Value: "segment of a write-ahead log", At: r.span(0, int64(len(b))), Inner: -1})
@@ -422,7 +422,7 @@ func (r *walReader) batch(ctx context.Context, off int64) (walBatch, error) {
 			"%d bytes, %d are left", h.stored, r.end-off-n)
 	case h.raw > r.o.Limits.Page:
 		return walBatch{}, fault.Limitf(r.span(off, n), "batch.header.length",
-			"a batch of %d bytes, the limit is %d", h.raw, r.o.Limits.Page)
+			"a batch of %d bytes, and at most %d are read (--max-page)", h.raw, r.o.Limits.Page)
 	}
 	head = bytes.Clone(head)
 	stored, err := r.bytes(ctx, off+n, h.stored)

@@ -1,0 +1,137 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// budgetVerbs are the verbs that open, as they are called; OUT is where they write.
+var budgetVerbs = []string{"cat", "cat --damaged skip-rows", "head", "tail", "count", "schema", "meta", "stats", "ls",
+	"describe", "plan", "explain", "get --row 0", "diff SAME", "verify", "verify --quick", "verify --deep",
+	"convert -o OUT/x.jsonl", "convert --all -o OUT/", "recover -o OUT/x.jsonl", "seal -o OUT/x.seal", "load TABLE"}
+
+// budgetPlaces makes a place of every format. Those that are nested have a list and a struct in a struct.
+func budgetPlaces(t *testing.T) (places map[string]string, nested map[string]bool) {
+	dir := t.TempDir()
+	places, nested = map[string]string{}, map[string]bool{}
+	write := func(name, rows string) string {
+		place := filepath.Join(dir, name)
+		if err := os.WriteFile(place, []byte(rows), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return place
+	}
+	deep := write("deep.jsonl", strings.Repeat(`{"id":1,"name":"x","l":[1,2],"s":{"u":{"w":"z"},"v":2}}`+"\n", 9))
+	flat := write("flat.jsonl", strings.Repeat(`{"id":1,"name":"x","v":2.5}`+"\n", 9))
+	places["jsonl"], nested["jsonl"] = deep, true
+	for what, c := range map[string]struct{ from, to, out string }{
+		"parquet":     {deep, "parquet", "a.parquet"},
+		"arrow":       {deep, "arrow", "a.arrow"},
+		"arrows":      {deep, "arrow", "a.arrows"},
+		"redfile":     {deep, "redfile", "a.red"},
+		"trevni":      {deep, "trevni", "a.trv"},
+		"trevni-avro": {flat, "trevni-avro", "b.trv"},
+		"csv":         {flat, "csv", "a.csv"},
+		"tsv":         {flat, "tsv", "a.tsv"},
+		"cfiles":      {flat, "cfile", "cfiles/"},
+		"carbon file": {deep, "carbon", "carbon/"},
+	} {
+		place := filepath.Join(dir, c.out) + c.out[len(strings.TrimSuffix(c.out, "/")):]
+		args := []string{"convert", c.from, "-q", "--to", c.to, "-o", place}
+		if st := run(context.Background(), args, strings.NewReader(""), io.Discard, os.Stderr); st != 0 {
+			t.Fatalf("%s: status %d", what, st)
+		}
+		places[what], nested[what] = place, c.from == deep
+	}
+	places["cfile"] = filepath.Join(dir, "k.cfile")
+	copyFile(t, "../../corpus/kudu/1.18.1/key_int32/k.ck.cfile", places["cfile"])
+	places["carbon"] = filepath.Join(dir, "managed")
+	carbonSample("managed_complex")(t, places["carbon"])
+	nested["carbon"] = true
+	places["kudu"] = filepath.Join(dir, "kudu")
+	kuduSample(t, places["kudu"])
+	found, err := filepath.Glob(filepath.Join(places["kudu"], "wal/tablet-meta/*"))
+	if err != nil || len(found) == 0 {
+		t.Fatal(found, err)
+	}
+	places["kudu-metadata"] = found[0]
+	return places, nested
+}
+
+// TestBudgetsOverAll: every verb that opens, over every format, refuses what is more than --memory, --max-fields and
+// --max-depth allow with status 1 and a message that names the option, and leaves nothing behind.
+func TestBudgetsOverAll(t *testing.T) {
+	places, nested := budgetPlaces(t)
+	for what, place := range places {
+		t.Run(what, func(t *testing.T) {
+			held := 0
+			for _, verb := range budgetVerbs {
+				for _, flag := range []string{"--memory 1B", "--max-fields 1", "--max-depth 1"} {
+					if strings.HasPrefix(flag, "--max-depth") && !nested[what] ||
+						strings.HasPrefix(flag, "--max-fields") && (what == "cfile" || what == "kudu-metadata") {
+						continue
+					}
+					held++
+					if wrong := heldBudget(t, verb, flag, place); wrong != "" && !(what == "parquet" && unmended(verb)) {
+						t.Errorf("%s %s: %s", verb, flag, wrong)
+					} else if wrong == "" && what == "parquet" && unmended(verb) {
+						t.Errorf("%s: it takes a budget for damage no more, and is to be held to the law", verb)
+					}
+				}
+			}
+			if held < 20 && what != "kudu-metadata" {
+				t.Errorf("only %d calls", held)
+			}
+		})
+	}
+}
+
+// unmended are the verbs that still take a budget for damage of a Parquet file.
+func unmended(verb string) bool { return strings.HasPrefix(verb, "verify") }
+
+// heldBudget says what is wrong with how a verb takes a budget that is too small.
+func heldBudget(t *testing.T, verb, flag, place string) (wrong string) {
+	t.Helper()
+	out, table := t.TempDir(), filepath.Join(t.TempDir(), "table")
+	verb = strings.ReplaceAll(strings.ReplaceAll(verb, "SAME", place), "OUT", filepath.Join(out, "out"))
+	if strings.Contains(verb, "TABLE") {
+		sc := table + ".json"
+		_, said := runOver(t, "schema -f json", place)
+		if err := os.WriteFile(sc, []byte(said), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if st, said := runOver(t, "create --schema "+sc, table); st != statusFine {
+			t.Logf("%s: no table can be made of it: %s", place, said)
+			return ""
+		}
+		verb = strings.ReplaceAll(verb, "TABLE", table)
+	}
+	if err := os.Mkdir(filepath.Join(out, "out"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if st, said := runOver(t, verb, place); st != statusFine && st != statusDamage {
+		t.Logf("%s does not apply: %d, %.200s", verb, st, said)
+		return ""
+	}
+	if err := os.RemoveAll(filepath.Join(out, "out")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(out, "out"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	st, said := runOver(t, verb+" "+flag, place)
+	if option := strings.Fields(flag)[0]; st != statusCannot || !strings.Contains(said, option) {
+		return fmt.Sprintf("status %d: %.300s", st, said)
+	}
+	if left, err := os.ReadDir(filepath.Join(out, "out")); err != nil || len(left) > 0 {
+		return fmt.Sprintf("it leaves %v, %v", left, err)
+	}
+	return ""
+}

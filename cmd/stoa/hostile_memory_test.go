@@ -1,0 +1,259 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
+)
+
+// A place that declares more than it holds, and what it is: refused is whether reading it takes more than the budget.
+type hostilePlace struct {
+	place   string
+	refused bool
+}
+
+// hostilePlaces makes such places: long lists of nothing, shared names, records without end, bombs.
+func hostilePlaces(t *testing.T) map[string]hostilePlace {
+	dir := t.TempDir()
+	all := map[string]hostilePlace{}
+	put := func(what, name string, refused bool, parts ...[]byte) {
+		place := filepath.Join(dir, name)
+		if err := os.WriteFile(place, bytes.Join(parts, nil), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		all[what] = hostilePlace{place, refused}
+	}
+	s := func(x string) []byte { return []byte(x) }
+	const million = 1_000_000
+
+	put("JSON nested 10^6 deep", "deep.jsonl", true, s(`{"a":`), bytes.Repeat(s("["), million), s("\n"))
+	var fields bytes.Buffer
+	for i := range million {
+		fmt.Fprintf(&fields, `,"%d":1`, i)
+	}
+	put("JSON of 10^6 members", "wide.jsonl", true, s(`{"a":1`), fields.Bytes(), s("}\n"))
+	put("JSON line of 1 GB", "long.jsonl.gz", true, zipped(t, `{"a":"`, 1<<30, `"}`+"\n"))
+	put("CSV of 10^6 columns", "wide.csv", true, s("a"), bytes.Repeat(s(",a"), million), s("\n1\n"))
+	put("CSV quote without end", "long.csv.gz", true, zipped(t, "a,b\n1,\"", 1<<30, ""))
+
+	put("Arrow names that are shared", "names.arrows", true, sharedNames(8<<20, 4000))
+	put("Arrow bodies that are zeros", "zeros.arrows", true, zeroBodies(t))
+
+	// lists of structs without a field, of one byte each, in Thrift's compact protocol
+	empties := func(field byte, n uint64) []byte {
+		return append(binary.AppendUvarint([]byte{field<<4 | 9, 0xf0 | 12}, n), make([]byte, n)...)
+	}
+	foot := func(magic string, meta ...[]byte) []byte {
+		b := bytes.Join(meta, nil)
+		return append(append(append(s(magic), b...), binary.LittleEndian.AppendUint32(nil, uint32(len(b)))...), magic...)
+	}
+	put("Parquet row groups", "groups.parquet", true, foot("PAR1", []byte{0x15, 2}, empties(3, 4*million), []byte{0}))
+	put("Parquet elements", "elements.parquet", true, foot("PAR1", []byte{0x15, 2}, empties(1, 4*million), []byte{0}))
+	put("RedFile elements", "elements.red", true, foot("RED1", []byte{0x15, 2}, empties(1, 4*million), []byte{0x16, 0, 0}))
+
+	set := filepath.Join(dir, "set")
+	converted("cfile")(t, set)
+	own, err := os.ReadFile(filepath.Join(set, "table.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("CFiles of a set", "set/table.json", true, bytes.Replace(own, s(`"columns": [`),
+		append(s(`"columns": [`), bytes.Repeat(s("{},"), million)...), 1))
+	all["CFiles of a set"] = hostilePlace{set, true}
+
+	kudu := filepath.Join(dir, "kudu")
+	kuduSample(t, kudu)
+	super, err := filepath.Glob(filepath.Join(kudu, "wal/tablet-meta/*"))
+	if err != nil || len(super) != 1 {
+		t.Fatal(super, err)
+	}
+	put("Kudu rowsets", strings.TrimPrefix(super[0], dir+"/"), true, container("kudu.tablet.TabletSuperBlockPB",
+		bytes.Repeat([]byte{0x32, 4, 8, 1, 16, 0}, million)))
+	all["Kudu rowsets"] = hostilePlace{kudu, true}
+
+	carbon := func(what, name string, b []byte) {
+		place := filepath.Join(dir, what)
+		carbonSample("managed_complex")(t, place)
+		put(what, filepath.Join(what, "Metadata", name), true, b)
+		all[what] = hostilePlace{place, true}
+	}
+	carbon("carbon columns", "schema", bytes.Join([][]byte{{0x1c}, s("\x18\x01x"), {0x19, 0xfc}, // fact_table
+		binary.AppendUvarint(nil, 4*million), make([]byte, 4*million), {0, 0}}, nil))
+	carbon("carbon segments", "tablestatus", append(append(s("[{}"), bytes.Repeat(s(",{}"), million)...), ']'))
+	return all
+}
+
+// zipped is a text with so many x in it, compressed.
+func zipped(t *testing.T, before string, n int, behind string) []byte {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(z, before)
+	for x := bytes.Repeat([]byte("x"), 1<<20); n > 0; n -= len(x) {
+		z.Write(x)
+	}
+	io.WriteString(z, behind)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// container is a protobuf container of version 1 with one record.
+func container(typ string, body []byte) []byte {
+	record := func(b []byte) []byte {
+		b = append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
+		return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+	}
+	super := append([]byte{0x12, byte(len(typ))}, typ...)
+	return bytes.Join([][]byte{[]byte("kuducntr"), {1, 0, 0, 0}, record(super), record(body)}, nil)
+}
+
+// sharedNames is an Arrow stream of so many fields, whose name, of so many bytes, is the same bytes for all.
+func sharedNames(name, fields int) []byte {
+	b := flatbuffers.NewBuilder(name + 8*fields)
+	text := b.CreateString(strings.Repeat("n", name))
+	b.StartObject(0)
+	null := b.EndObject()
+	b.StartObject(7) // Field: name, nullable, type_type, type
+	b.PrependUOffsetTSlot(0, text, 0)
+	b.PrependByteSlot(2, 1, 0)
+	b.PrependUOffsetTSlot(3, null, 0)
+	field := b.EndObject()
+	b.StartVector(4, fields, 4)
+	for range fields {
+		b.PrependUOffsetT(field)
+	}
+	list := b.EndVector(fields)
+	b.StartObject(4) // Schema: endianness, fields
+	b.PrependUOffsetTSlot(1, list, 0)
+	schema := b.EndObject()
+	b.StartObject(5) // Message: version, header_type, header
+	b.PrependInt16Slot(0, 4, 0)
+	b.PrependByteSlot(1, 1, 0)
+	b.PrependUOffsetTSlot(2, schema, 0)
+	b.Finish(b.EndObject())
+	message := b.FinishedBytes()
+	for len(message)%8 != 0 {
+		message = append(message, 0)
+	}
+	head := binary.LittleEndian.AppendUint32([]byte{0xff, 0xff, 0xff, 0xff}, uint32(len(message)))
+	return append(append(head, message...), 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)
+}
+
+// zeroBodies is an Arrow stream whose one batch has 512 MiB of zeros.
+func zeroBodies(t *testing.T) []byte {
+	const rows, columns = 8 << 20, 8
+	data := array.NewData(arrow.PrimitiveTypes.Int64, rows, []*memory.Buffer{nil,
+		memory.NewBufferBytes(make([]byte, 8*rows))}, nil, 0, 0)
+	zeros := array.NewInt64Data(data)
+	var list []arrow.Field
+	var arrays []arrow.Array
+	for i := range columns {
+		list = append(list, arrow.Field{Name: fmt.Sprint(i), Type: arrow.PrimitiveTypes.Int64})
+		arrays = append(arrays, zeros)
+	}
+	sc := arrow.NewSchema(list, nil)
+	var b bytes.Buffer
+	w := ipc.NewWriter(&b, ipc.WithSchema(sc), ipc.WithZstd())
+	if err := w.Write(array.NewRecordBatch(sc, arrays, rows)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestPeakMemory: whatever a place declares, the peak of a command's memory is bounded by its budget and the
+// place's size: what runs before a file is opened, twice the budget, as the collector lets garbage grow to what is
+// alive, and some copies of the place.
+func TestPeakMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute of hostile places")
+	}
+	const budget, before, copies = 64 << 20, 128 << 20, 8
+	places := hostilePlaces(t)
+	for what, p := range places {
+		size := int64(0)
+		filepath.Walk(p.place, func(_ string, i os.FileInfo, err error) error {
+			if err == nil && !i.IsDir() {
+				size += i.Size()
+			}
+			return err
+		})
+		for _, verb := range []string{"cat -f jsonl", "count", "ls", "describe", "verify --deep", "recover -o OUT"} {
+			out := filepath.Join(t.TempDir(), "out.jsonl")
+			args := strings.Fields(strings.ReplaceAll(verb, "OUT", out))
+			args = append(args, "--memory", fmt.Sprint(budget, "B"), "--max-page", fmt.Sprint(budget, "B"), p.place)
+			st, peak, said := peakOf(t, args)
+			t.Logf("%s (%d bytes), %s: status %d, %d MiB: %.120s", what, size, verb, st, peak>>20, said)
+			if most := before + 2*budget + copies*size; peak > most {
+				t.Errorf("%s (%d bytes), %s: %d MiB, and %d are allowed", what, size, verb, peak>>20, most>>20)
+			}
+			free := verb == "describe" || verb == "ls" && strings.Contains(what, "bodies") || // no body is read
+				unmended(verb) && strings.HasSuffix(p.place, ".parquet")
+			if st != statusCannot && p.refused && !free {
+				t.Errorf("%s, %s: status %d: %.300s", what, verb, st, said)
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Errorf("%s, %s leaves an output", what, verb)
+			}
+		}
+	}
+}
+
+// peakOf runs the command in a process of its own: how it ends, the peak of its memory in bytes, and how what it
+// says begins.
+func peakOf(t *testing.T, args []string) (status int, peak int64, said []byte) {
+	told := filepath.Join(t.TempDir(), "peak")
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "STOA_PEAK="+told)
+	out := &beginning{}
+	cmd.Stdout, cmd.Stderr = out, out
+	err := cmd.Run()
+	b, ferr := os.ReadFile(told)
+	if ferr != nil {
+		t.Fatal(err, ferr)
+	}
+	if _, err := fmt.Sscan(string(b), &peak); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), peak << 10, out.b
+}
+
+// beginning keeps the first bytes that are written.
+type beginning struct{ b []byte }
+
+func (w *beginning) Write(b []byte) (int, error) {
+	w.b = append(w.b, b[:min(len(b), 300-len(w.b))]...)
+	return len(b), nil
+}
+
+// asPeak is the process that peakOf runs. What a parent's wait tells counts the parent's memory, too.
+func asPeak() {
+	st := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	b, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := bytes.Cut(b, []byte("VmHWM:"))
+	os.WriteFile(os.Getenv("STOA_PEAK"), bytes.TrimSpace(rest), 0o644)
+	os.Exit(st)
+}
