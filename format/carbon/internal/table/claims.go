@@ -38,14 +38,15 @@ func Claims(ctx context.Context, tg format.Target, o format.OpenOptions) func(na
 		}
 		return all == nil || all[segment]
 	}
+	yes := func(is bool, err error) bool { return is && err == nil } // whoever lists it meets the error
 	return func(name string, dir bool) format.Claim {
 		table, rel := splitTable(ctx, tg.Tree, name)
 		switch {
 		case strings.HasPrefix(path.Base(name), store.TempPrefix):
-		case rel == "." && dir && isTable(ctx, tg.Tree, name), ownAnywhere.MatchString(name), !dir &&
+		case rel == "." && dir && yes(isTable(ctx, tg.Tree, name)), ownAnywhere.MatchString(name), !dir &&
 			ownFile(rel), dir && ownDir(rel):
 			return format.OfTable
-		case rel == "." && dir && holdsTable(ctx, tg.Tree, name):
+		case rel == "." && dir && yes(holdsTable(ctx, tg.Tree, name)):
 			return format.AboveTable
 		case dir:
 			if m := segmentDir.FindStringSubmatch(rel); m != nil && known(table, m[1]) {
@@ -77,8 +78,10 @@ func splitTable(ctx context.Context, tree store.Tree, name string) (table, rel s
 			first == carbonLocks || strings.Contains(first, "=") {
 			return name[:at-1], name[at:]
 		}
-		if dir := name[:at-1]; dir != "" && isTable(ctx, tree, dir) {
-			return dir, name[at:]
+		if dir := name[:at-1]; dir != "" {
+			if is, err := isTable(ctx, tree, dir); is && err == nil {
+				return dir, name[at:]
+			}
 		}
 	}
 }

@@ -96,7 +96,11 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	name := path.Join(t.Path, "Metadata", "schema")
 	obj, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
 	if errors.Is(err, fs.ErrNotExist) {
-		if !isTable(ctx, t.Tree, t.Path) {
+		is, err := isTable(ctx, t.Tree, t.Path)
+		if err != nil {
+			return err
+		}
+		if !is {
 			return fault.Corruptf(fault.Span{Object: name}, "", "it looks like a partitioned table (data files "+
 				"of segments in directories NAME=VALUE), but its schema is missing")
 		}

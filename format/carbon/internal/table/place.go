@@ -53,8 +53,8 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 		k, m, err := lookFile(ctx, tg)
 		return k, m, err
 	}
-	if isTable(ctx, tg.Tree, tg.Name) {
-		return KindTable, format.Certain, nil
+	if is, err := isTable(ctx, tg.Tree, tg.Name); err != nil || is {
+		return KindTable, format.Certain, err
 	}
 	if partitioned(ctx, tg.Tree, tg.Name) {
 		return KindTable, format.Likely, nil
@@ -72,7 +72,12 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 		case !child.Dir && strings.HasSuffix(base, layout.DataExt):
 			k = KindFiles
 		case child.Dir && k == KindNone && !deep:
-			deep = deep || isTable(ctx, tg.Tree, child.Name) || holdsTable(ctx, tg.Tree, child.Name)
+			if deep, err = isTable(ctx, tg.Tree, child.Name); err == nil && !deep {
+				deep, err = holdsTable(ctx, tg.Tree, child.Name)
+			}
+			if err != nil {
+				return KindNone, format.No, err
+			}
 		}
 	}
 	switch {
@@ -84,30 +89,35 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	return KindNone, format.No, nil
 }
 
-// isTable reports whether a directory is that of a table: it has a schema, or, where that was lost, segments.
-func isTable(ctx context.Context, tree store.Tree, dir string) bool {
-	if info, err := tree.Stat(ctx, path.Join(dir, "Metadata", "schema")); err == nil && !info.Dir {
-		return true
-	}
-	for _, name := range []string{"Fact/Part0", "Metadata/segments"} {
-		if info, err := tree.Stat(ctx, path.Join(dir, name)); err == nil && info.Dir {
-			return true
+// isTable reports whether a directory is that of a table: it has a schema, or, where that was lost, segments. An
+// error is that of a store that could not say.
+func isTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
+	for _, name := range []string{"Metadata/schema", "Fact/Part0", "Metadata/segments"} {
+		info, err := tree.Stat(ctx, path.Join(dir, name))
+		switch {
+		case err == nil && info.Dir == (name != "Metadata/schema"):
+			return true, nil
+		case store.Failing(err):
+			return false, err
 		}
 	}
-	return false
+	return false, nil
 }
 
 // holdsTable reports whether a directory of a table is right below.
-func holdsTable(ctx context.Context, tree store.Tree, dir string) bool {
+func holdsTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	for child, err := range tree.List(ctx, dir) {
 		if err != nil {
-			return false
+			return false, err
 		}
-		if child.Dir && isTable(ctx, tree, child.Name) {
-			return true
+		if !child.Dir {
+			continue
+		}
+		if is, err := isTable(ctx, tree, child.Name); err != nil || is {
+			return is, err
 		}
 	}
-	return false
+	return false, nil
 }
 
 // lookFile tells a data file by its structure: format 2 begins with a text; all end with the offset of a
@@ -237,7 +247,11 @@ func StoreTables(ctx context.Context, tree store.Tree, dir string) (out []storeT
 		if !db.Dir {
 			continue
 		}
-		if isTable(ctx, tree, db.Name) {
+		is, err := isTable(ctx, tree, db.Name)
+		if err != nil {
+			return nil, err
+		}
+		if is {
 			out = append(out, storeTable{path.Base(db.Name), db.Name})
 			continue
 		}
@@ -245,7 +259,13 @@ func StoreTables(ctx context.Context, tree store.Tree, dir string) (out []storeT
 			if err != nil {
 				return nil, err
 			}
-			if t.Dir && isTable(ctx, tree, t.Name) {
+			if !t.Dir {
+				continue
+			}
+			if is, err = isTable(ctx, tree, t.Name); err != nil {
+				return nil, err
+			}
+			if is {
 				out = append(out, storeTable{path.Base(db.Name) + "." + path.Base(t.Name), t.Name})
 			}
 		}

@@ -236,7 +236,7 @@ func isPartition(ctx context.Context, tree store.Tree, dir string) bool {
 	}
 	for range maxPartitions {
 		dir = path.Join(dir, "..")
-		if isTable(ctx, tree, dir) {
+		if is, err := isTable(ctx, tree, dir); is && err == nil {
 			return true
 		}
 	}

@@ -1,0 +1,58 @@
+package carbon_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"stoa/format"
+	"stoa/format/carbon"
+	"stoa/store"
+	"stoa/store/faulty"
+)
+
+// TestFailingStore: a store that cannot say what is there is never taken for one that has no table: whichever
+// operation fails, probing and listing a table, and a store of tables, answer as always, or with that error.
+func TestFailingStore(t *testing.T) {
+	table := managedDel(t)
+	files := map[string][]byte{}
+	for _, name := range table.Names() {
+		files["store/db/"+name] = table.Bytes(name)
+	}
+	tree := store.NewMemory(files)
+	for _, place := range []string{"store", "store/db", "store/db/t"} {
+		if _, err := tree.Stat(t.Context(), place); err != nil {
+			t.Fatal(err)
+		}
+		failed := 0
+		for k := int64(-1); ; k++ {
+			probing := &faulty.Tree{Tree: tree, At: k, Mode: faulty.Fail}
+			match, err := carbon.Format.Probe(t.Context(), format.Target{Tree: probing, Name: place})
+			if k < 0 && (err != nil || match == format.No) {
+				t.Fatalf("%s: %v, %v", place, match, err)
+			}
+			if err == nil && match == format.No {
+				t.Errorf("%s: operation %d fails, and there is no table", place, k)
+			}
+			listing := &faulty.Tree{Tree: tree, At: k, Mode: faulty.Fail}
+			tables, told := []string{}, false
+			for e, err := range carbon.Format.List(t.Context(), format.Target{Tree: listing, Name: place}) {
+				told = told || errors.Is(err, faulty.Err) || slices.ContainsFunc(e.Meta,
+					func(m format.KeyValue) bool { return m.Key == "error" })
+				tables = append(tables, e.Table)
+			}
+			if !told && len(tables) != 1 {
+				t.Errorf("%s: operation %d fails, and %d tables are listed", place, k, len(tables))
+			}
+			if told {
+				failed++
+			}
+			if k >= 0 && !probing.Hit.Load() && !listing.Hit.Load() {
+				break
+			}
+		}
+		if failed < 3 {
+			t.Errorf("%s: only %d failures were told", place, failed)
+		}
+	}
+}
