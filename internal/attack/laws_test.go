@@ -174,6 +174,10 @@ func (c *trial) whole(name string, out []string) {
 		c.find("silent", "%s ended with 0, and %s", name, why)
 		return
 	}
+	if c.renamed(ref, out) {
+		c.excused = true
+		return
+	}
 	windows, names := c.windows(out)
 	if n := len(c.pagesTouched()); windows > n || names && n == 0 {
 		c.find("silent", "%s ended with 0, touched are %d pages, changed are cells of %d, and %s", name, n, windows,
@@ -181,6 +185,35 @@ func (c *trial) whole(name string, out []string) {
 		return
 	}
 	c.excused = true
+}
+
+// renamed reports whether out is want but for names of columns, each of which has other bytes now where the file has
+// the name: what keeps no checksum and says a name once cannot betray that.
+func (c *trial) renamed(want, out []string) bool {
+	if c.f.checked || len(want) != len(out) {
+		return false
+	}
+	for i := range want {
+		was, is := cellsOf(want[i]), cellsOf(out[i])
+		if len(was) != len(is) {
+			return false
+		}
+		for k := range was {
+			if was[k].value != is[k].value || was[k].name != is[k].name && !c.touches(was[k].name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// touches reports whether bytes of a word are others.
+func (c *trial) touches(word string) bool {
+	return slices.ContainsFunc(c.touched, func(t touch) bool {
+		b, _ := os.ReadFile(filepath.Join(c.f.dir, t.file))
+		from, to := max(0, t.from-int64(len(word))+1), min(int64(len(b)), t.to+int64(len(word))-1)
+		return from < to && bytes.Contains(b[from:to], []byte(word))
+	})
 }
 
 // loose reports whether files were moved that belong together only because they lie together; or all of them are, to
