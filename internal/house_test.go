@@ -42,7 +42,7 @@ var ceilings = map[string]ceiling{
 	"stoa/format/ipc":                    {25, 6000, 7},
 	"stoa/format/parquet":                {54, 11810, 42},
 	"stoa/format/redfile":                {32, 8570, 22},
-	"stoa/format/trevni":                 {43, 9451, 15},
+	"stoa/format/trevni":                 {44, 9646, 18},
 	"stoa/cmd/stoa":                      {63, 10502, 55},
 }
 

@@ -66,7 +66,7 @@ type Loss struct {
 	Group  int    // row group
 	Name   string // of the row group, as the format calls it: "rowset 3"; "" = it has none
 	Column string // of the table, the outermost one of nested ones; "" = all columns
-	Stored string // how the format calls what of Column is lost, where that is another name; "" = it is the same, or all
+	Stored string // how the format calls what of Column is lost; "" = as the table does, or it is all columns
 	Rows   [2]int64
 	Exact  bool  // false: something is missing here, the numbers are not known
 	Err    error // why, with the place

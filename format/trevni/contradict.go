@@ -30,8 +30,8 @@ func (t *table) contradictions() (out []region.Finding) {
 			"no column, but %d rows, and %d bytes behind the header that no column claims", h.Rows, left)
 	}
 	if key, at, ok := t.unnamed(); ok {
-		tell("trevni.header.contradiction", at, "file-metadata", "what the key %q has is an Avro schema, of just these "+
-			"columns: the key is damaged", key)
+		tell("trevni.header.contradiction", at, "file-metadata", "what the key %q has is an Avro schema, of just "+
+			"these columns: the key is damaged", key)
 	}
 	told := map[string]bool{}
 	look := func(meta []Pair, path string) {

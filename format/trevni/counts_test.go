@@ -37,12 +37,13 @@ func TestRowsAreVouchedFor(t *testing.T) {
 // TestRowsWithoutColumns: a number of rows that nothing bears out, in a file without columns, is not read for ever.
 func TestRowsWithoutColumns(t *testing.T) {
 	for rows, refused := range map[int]bool{0: false, 3: false, 1 << 20: false, 1 << 25: true, 1 << 56: true} {
-		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": handFile(2, int64(rows), handMeta(), nil)}),
-			Name: "f.trv"}
+		file := handFile(2, int64(rows), handMeta(), nil)
+		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": file}), Name: "f.trv"}
 		if _, err := trevni.Format.Open(t.Context(), tg, format.OpenOptions{}); errors.Is(err, fault.Limit) != refused {
 			t.Errorf("%d rows: %v", rows, err)
 		}
-		if _, _, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{}); errors.Is(err, fault.Limit) != refused {
+		_, _, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{})
+		if errors.Is(err, fault.Limit) != refused {
 			t.Errorf("%d rows, recovered: %v", rows, err)
 		}
 	}

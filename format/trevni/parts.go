@@ -89,8 +89,8 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	} else if gone(ctx, tg, next) {
 		tell("trevni.part.missing", "it is not the last of its table, and %s is missing", partName(n+1))
 	} else if q, _, ok := t.beside(ctx, tg, next); ok && q.number == n+1 && q.after != string(seal) {
-		tell("trevni.part.other", "%s was written behind a file whose header has the checksum %q, and this one has %q: "+
-			"one of the two is of another table, or older", partName(n+1), q.after, seal)
+		tell("trevni.part.other", "%s was written behind a file whose header has the checksum %q, and this one has "+
+			"%q: one of the two is of another table, or older", partName(n+1), q.after, seal)
 	}
 	if p.after == "" {
 		return

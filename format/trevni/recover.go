@@ -326,7 +326,8 @@ func (r *recovery) rows() error {
 // counts reports whether column i can be believed to have the rows that its descriptors say: their own checksum is
 // right, or they have none, or a block proves them.
 func (r *recovery) counts(i int, cb *columnBlocks) bool {
-	return cb.odd == nil || slices.ContainsFunc(cb.blocks, func(b block) bool { return b.lost == nil && r.opens(i, &b) })
+	return cb.odd == nil ||
+		slices.ContainsFunc(cb.blocks, func(b block) bool { return b.lost == nil && r.opens(i, &b) })
 }
 
 // repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to

@@ -158,7 +158,8 @@ func (c *trial) oneVerdict() {
 			if v == "describe" && len(c.f.files) > 1 { // which looks at files that do not count, too
 				continue
 			}
-			if s(v) == use && c.f.maker != nil && (c.f.maker.loose || c.f.maker.parts) { // files that are not one table any more
+			// files that are not one table any more
+			if s(v) == use && c.f.maker != nil && (c.f.maker.loose || c.f.maker.parts) {
 				continue
 			}
 			if strings.HasPrefix(v, "get") && c.loose() { // a row that all of the table there is does not have
