@@ -141,6 +141,11 @@ func openWith(ctx context.Context, tg format.Target, o format.OpenOptions, opts 
 	if err != nil {
 		return nil, err
 	}
+	if opts.schema != "" && f.meta.gen >= GenC {
+		f.Close()
+		return nil, fault.Invalidf("schema=%s: %s says its schema itself, being of generation %s: only recover takes "+
+			"another, where that is lost", opts.schema, tg.Name, f.meta.gen)
+	}
 	f.lookAround(ctx)
 	f.partsBelong(ctx)
 	return f, nil
