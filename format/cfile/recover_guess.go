@@ -71,7 +71,9 @@ func (r *recovery) try(o columnfile.ReadOptions, window int64) (c columnfile.Can
 	}
 	r.work, r.vals = 16*window+1<<20, nil
 	blocks, _ := r.between(nil, int64(len(r.f.Head)), window, 0, -1)
-	r.vals, c.Opts = nil, o
+	if r.vals, c.Opts = nil, o; r.words(o, blocks) {
+		return c, r.ctx.Err()
+	}
 	if o.Encoding == block.Dict && len(blocks) > 0 { // which is a block of plain values by itself
 		last := blocks[len(blocks)-1].Ptr
 		r.dictionary(last.Offset+last.Size, window)
@@ -87,4 +89,18 @@ func (r *recovery) try(o columnfile.ReadOptions, window int64) (c columnfile.Can
 		c.Bytes += b.Ptr.Size
 	}
 	return c, r.ctx.Err()
+}
+
+// words reports whether blocks of plain strings are but the dictionary of a file whose codes are damaged: it begins
+// with entry 0, as row 0 does, and lies behind the data blocks. That of row 0 would lie right behind the header.
+func (r *recovery) words(o columnfile.ReadOptions, blocks []columnfile.DataBlock) bool {
+	if o.Encoding != block.Plain || !o.Typ.IsBinary() || len(blocks) == 0 || blocks[0].First != 0 ||
+		len(r.f.Head) < block.Tail {
+		return false
+	}
+	begin := int64(block.Tail) + int64(block.Le32(r.f.Head[block.MagicLen:]))
+	if !o.NoChecksums {
+		begin += 4
+	}
+	return blocks[0].Ptr.Offset > begin
 }

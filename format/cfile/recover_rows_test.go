@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"stoa"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
@@ -102,6 +103,46 @@ func errorsOf(ctx context.Context, tg format.Target, depth format.Depth) (n int)
 		}
 	}
 	return n
+}
+
+// TestWordsAreNoRows: where all codes and the footer's checksum of a dictionary-encoded file are damaged, and no
+// more than the type is told, recovery does not give the words of the dictionary, which are a sound block of plain
+// strings, as rows.
+func TestWordsAreNoRows(t *testing.T) {
+	n := 0
+	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+		if cfile.Encoding(l.Encoding) != cfile.Dict {
+			return
+		}
+		for _, b := range l.Blocks {
+			if b.Kind == "data" {
+				hit(data, b)
+			}
+		}
+		foot := l.Blocks[len(l.Blocks)-1]
+		data[foot.Off] ^= 1
+		n++
+		tab, err := stoa.Open(t.Context(), "f", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f": data}),
+			Recover: true, Opts: map[string]string{"kind": "column", "type": cfile.Type(l.Type).String()}})
+		if err != nil {
+			return
+		}
+		defer tab.Close()
+		lost, rows := int64(0), int64(0)
+		spec := stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { lost += l.Rows[1] - l.Rows[0] }}
+		for b, err := range tab.Scan(t.Context(), spec) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows += b.NumRows()
+		}
+		if rows > 0 || lost != int64(len(x.cells)) {
+			t.Fatalf("%d rows came out, %d are lost, of %d, whose codes are damaged", rows, lost, len(x.cells))
+		}
+	})
+	if n < 5 {
+		t.Errorf("only %d files have a dictionary", n)
+	}
 }
 
 // TestRecoverWithinABudget: metadata that needs more than it may have is no damage for recovery either, of whole
