@@ -33,8 +33,8 @@ func TestNothingIsKept(t *testing.T) {
 	}
 	lines := [][]string{{"nonsense"}, {"cat", "--nonsense"}}
 	for _, p := range places {
-		for _, verb := range []string{"cat -f jsonl", "head", "verify", "ls", "stats", "describe", "cat --damaged skip-rows",
-			"recover -o OUT/o.jsonl", "recover -o OUT/o.parquet", "convert --all --to arrow -o OUT/all"} {
+		for _, verb := range []string{"cat -f jsonl", "head", "verify", "ls", "stats", "describe",
+			"cat --damaged skip-rows", "recover -o OUT/o.jsonl", "recover -o OUT/o.parquet", "convert --all --to arrow -o OUT/all"} {
 			lines = append(lines, append(strings.Fields(strings.ReplaceAll(verb, "OUT", out)), p))
 		}
 	}

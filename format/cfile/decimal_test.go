@@ -53,7 +53,8 @@ func TestDecimalsKeepToTheirDigits(t *testing.T) {
 						if over != nil {
 							values = append(values, over)
 						}
-						name := fmt.Sprintf("%d digits, %s, nulls %t, list %t, over %v", digits, encoding, nulls, list, over)
+						name := fmt.Sprintf("%d digits, %s, nulls %t, list %t, over %v", digits, encoding,
+							nulls, list, over)
 						arr := decimalsOf(digits+1, nulls, list, values...)
 						sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: arr.DataType(), Nullable: true}}, nil)
 						tree, err := written(sc, []arrow.Array{arr}, map[string]string{"encoding": encoding,

@@ -69,7 +69,8 @@ func TestNumberOfValues(t *testing.T) {
 					t.Fatalf("%d values instead of %d: verify of depth %v finds nothing", n, end, depth)
 				}
 			}
-			_, found, err := cfile.Format.Recover(ctx, tg, format.OpenOptions{Opts: map[string]string{"kind": "column"}})
+			_, found, err := cfile.Format.Recover(ctx, tg,
+				format.OpenOptions{Opts: map[string]string{"kind": "column"}})
 			k := slices.IndexFunc(found, func(f region.Finding) bool { return f.Code == "cfile.numvalues" })
 			if err != nil || k < 0 {
 				t.Fatalf("%d values instead of %d are not told: %v, %v", n, end, found, err)

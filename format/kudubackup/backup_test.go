@@ -159,8 +159,8 @@ func TestParts(t *testing.T) {
 func TestNoPartIsMissingWithoutAWord(t *testing.T) {
 	ctx := context.Background()
 	for parts := 1; parts <= 4; parts++ {
-		tree, s := backup(t, smallBatch(t, 3*parts).Schema(), map[string]string{"table": "t", "key": "k", "part-rows": "3",
-			"time": "1"}, smallBatch(t, 3*parts))
+		b := smallBatch(t, 3*parts)
+		tree, s := backup(t, b.Schema(), map[string]string{"table": "t", "key": "k", "part-rows": "3", "time": "1"}, b)
 		if len(s.Files) != parts+1 {
 			t.Fatalf("%d parts: %v", parts, s.Files)
 		}
