@@ -79,10 +79,8 @@ func TestBudgetsOverAll(t *testing.T) {
 						continue
 					}
 					held++
-					if wrong := heldBudget(t, verb, flag, place); wrong != "" && !(what == "parquet" && unmended(verb)) {
+					if wrong := heldBudget(t, verb, flag, place); wrong != "" {
 						t.Errorf("%s %s: %s", verb, flag, wrong)
-					} else if wrong == "" && what == "parquet" && unmended(verb) {
-						t.Errorf("%s: it takes a budget for damage no more, and is to be held to the law", verb)
 					}
 				}
 			}
@@ -92,9 +90,6 @@ func TestBudgetsOverAll(t *testing.T) {
 		})
 	}
 }
-
-// unmended are the verbs that still take a budget for damage of a Parquet file.
-func unmended(verb string) bool { return strings.HasPrefix(verb, "verify") }
 
 // heldBudget says what is wrong with how a verb takes a budget that is too small.
 func heldBudget(t *testing.T, verb, flag, place string) (wrong string) {

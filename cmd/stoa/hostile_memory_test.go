@@ -210,8 +210,7 @@ func TestPeakMemory(t *testing.T) {
 			if most := before + 2*budget + copies*size; peak > most {
 				t.Errorf("%s (%d bytes), %s: %d MiB, and %d are allowed", what, size, verb, peak>>20, most>>20)
 			}
-			free := verb == "describe" || verb == "ls" && strings.Contains(what, "bodies") || // no body is read
-				unmended(verb) && strings.HasSuffix(p.place, ".parquet")
+			free := verb == "describe" || verb == "ls" && strings.Contains(what, "bodies") // no body is read
 			if st != statusCannot && p.refused && !free {
 				t.Errorf("%s, %s: status %d: %.300s", what, verb, st, said)
 			}
