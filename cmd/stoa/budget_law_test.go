@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
 )
@@ -102,7 +103,7 @@ func heldBudget(t *testing.T, verb, flag, place string) (wrong string) {
 		if err := os.WriteFile(sc, []byte(said), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if st, said := runOver(t, "create --schema "+sc, table); st != statusFine {
+		if st, said := runOver(t, "create --schema "+sc, table); st != cli.StatusFine {
 			t.Logf("%s: no table can be made of it: %s", place, said)
 			return ""
 		}
@@ -111,7 +112,7 @@ func heldBudget(t *testing.T, verb, flag, place string) (wrong string) {
 	if err := os.Mkdir(filepath.Join(out, "out"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if st, said := runOver(t, verb, place); st != statusFine && st != statusDamage {
+	if st, said := runOver(t, verb, place); st != cli.StatusFine && st != cli.StatusDamage {
 		t.Logf("%s does not apply: %d, %.200s", verb, st, said)
 		return ""
 	}
@@ -122,7 +123,7 @@ func heldBudget(t *testing.T, verb, flag, place string) (wrong string) {
 		t.Fatal(err)
 	}
 	st, said := runOver(t, verb+" "+flag, place)
-	if option := strings.Fields(flag)[0]; st != statusCannot || !strings.Contains(said, option) {
+	if option := strings.Fields(flag)[0]; st != cli.StatusCannot || !strings.Contains(said, option) {
 		return fmt.Sprintf("status %d: %.300s", st, said)
 	}
 	if left, err := os.ReadDir(filepath.Join(out, "out")); err != nil || len(left) > 0 {

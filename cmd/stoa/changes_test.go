@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
 )
@@ -59,7 +60,7 @@ func TestChangingVerbsReadFirst(t *testing.T) {
 			_, said := told(t, "cat "+table)
 			args := strings.ReplaceAll(verb, "TABLE", table)
 			st, says := told(t, args)
-			if word, _, _ := strings.Cut(verb, " "); st != statusDamage || !strings.Contains(says, reasonIn(said)) {
+			if word, _, _ := strings.Cut(verb, " "); st != cli.StatusDamage || !strings.Contains(says, reasonIn(said)) {
 				t.Errorf("%s, %s: status %d, %q; cat says %q", name, word, st, says, said)
 			}
 			if after := contentOf(t, table); after != before {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/schemafmt"
 	"strings"
 	"testing"
 )
@@ -12,9 +15,9 @@ func FuzzColumns(f *testing.F) {
 		"struct<x:double,y:map<string,array<int>>>\nv varchar(20)")
 	f.Add("a " + strings.Repeat("array<", 1000))
 	f.Fuzz(func(t *testing.T, text string) {
-		fields, err := parseColumns(text)
+		fields, err := schemafmt.ParseColumns(text)
 		if err != nil {
-			if !errors.As(err, new(*useError)) {
+			if !errors.As(err, new(*cli.UseError)) {
 				t.Fatalf("%T %v", err, err)
 			}
 			return
@@ -23,15 +26,16 @@ func FuzzColumns(f *testing.F) {
 			if x.Name == "" || x.Type == nil {
 				t.Fatalf("%+v", x)
 			}
-			typeName(x.Type)
-			typeWord(x.Type)
+			display.TypeName(x.Type)
+			display.TypeWord(x.Type)
 		}
 	})
 }
 
 // TestDeepColumns: five million arrays in each other are wrong use, not the end of the stack.
 func TestDeepColumns(t *testing.T) {
-	if _, err := parseColumns("a " + strings.Repeat("array<", 5_000_000)); !errors.As(err, new(*useError)) {
+	if _, err := schemafmt.ParseColumns("a " + strings.Repeat("array<", 5_000_000)); !errors.As(err,
+		new(*cli.UseError)) {
 		t.Errorf("%.100v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/cmd/stoa/internal/cli"
 	"stoa/format"
 	"stoa/region"
 )
@@ -30,17 +31,17 @@ func TestRecoverAddsUp(t *testing.T) {
 	t.Chdir(t.TempDir())
 	recovered := func(blind bool, out string) (int, map[string]any, string) {
 		var stdout, stderr bytes.Buffer
-		a := newApp(nil, &stdout, &stderr)
-		for i := range a.formats {
-			if right := a.formats[i].Recover; blind && right != nil {
-				a.formats[i].Recover = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader,
+		a := cli.NewApp(nil, &stdout, &stderr)
+		for i := range a.Formats {
+			if right := a.Formats[i].Recover; blind && right != nil {
+				a.Formats[i].Recover = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader,
 					[]region.Finding, error) {
 					r, found, err := right(ctx, t, o)
 					return noGroups{r}, found, err
 				}
 			}
 		}
-		status := a.run(context.Background(), []string{"recover", src, "-o", out, "-f", "json"})
+		status := runArgs(a, context.Background(), []string{"recover", src, "-o", out, "-f", "json"})
 		var doc struct{ Accounts map[string]any }
 		if err := json.Unmarshal(stdout.Bytes(), &doc); err != nil {
 			t.Fatalf("%v: %s", err, stdout.Bytes())
@@ -53,8 +54,9 @@ func TestRecoverAddsUp(t *testing.T) {
 		t.Errorf("whole: status %d, %v, %s", status, sum, said)
 	}
 	status, sum, said = recovered(true, "less.jsonl")
-	if status != statusDamage || sum["declared"] != rows || sum["out"] != 0.0 || sum["lost"] != 0.0 ||
-		!strings.Contains(said, "error output.rows.sum "+src) || !strings.Contains(said, " 0 came out, and 0 were told") {
+	if status != cli.StatusDamage || sum["declared"] != rows || sum["out"] != 0.0 || sum["lost"] != 0.0 ||
+		!strings.Contains(said, "error output.rows.sum "+src) ||
+		!strings.Contains(said, " 0 came out, and 0 were told") {
 		t.Errorf("less: status %d, %v, %s", status, sum, said)
 	}
 	if _, err := os.Stat("less.jsonl"); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/internal/catalogue"
+	"stoa/cmd/stoa/internal/reading"
 	"stoa/format"
 	"stoa/region"
 	"stoa/store"
@@ -101,7 +102,7 @@ func TestVerifyCorpus(t *testing.T) {
 			}
 			k := expected(f, dir, where)
 			if k < 0 {
-				t.Errorf("%s: %s", depth, findingLine(f))
+				t.Errorf("%s: %s", depth, reading.FindingLine(f))
 				continue
 			}
 			got[k]++

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
 )
@@ -19,14 +21,14 @@ import (
 func TestDemoSamples(t *testing.T) {
 	want := map[string][]byte{}
 	var order []string
-	for _, s := range samples {
-		root := filepath.Join("..", "..", filepath.FromSlash(s.from))
+	for _, s := range about.Samples {
+		root := filepath.Join("..", "..", filepath.FromSlash(s.From))
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
 			rel, _ := filepath.Rel(root, p)
-			name := path.Join(s.to, filepath.ToSlash(rel))
+			name := path.Join(s.To, filepath.ToSlash(rel))
 			b, err := os.ReadFile(p)
 			want[name] = b
 			order = append(order, name)
@@ -54,20 +56,20 @@ func TestDemoSamples(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile("demo.zip", out.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile("internal/about/demo.zip", out.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		demoZip = out.Bytes()
+		about.DemoZip = out.Bytes()
 	}
-	if len(demoZip) > 1<<20 {
-		t.Errorf("demo.zip has %d bytes", len(demoZip))
+	if len(about.DemoZip) > 1<<20 {
+		t.Errorf("demo.zip has %d bytes", len(about.DemoZip))
 	}
-	r, err := zip.NewReader(bytes.NewReader(demoZip), int64(len(demoZip)))
+	r, err := zip.NewReader(bytes.NewReader(about.DemoZip), int64(len(about.DemoZip)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range r.File {
-		b, err := readZipped(f)
+		b, err := about.ReadZipped(f)
 		if err != nil || want[f.Name] == nil || !bytes.Equal(b, want[f.Name]) {
 			t.Errorf("%s is not the golden file (%v)", f.Name, err)
 		}
@@ -106,9 +108,9 @@ func TestDemo(t *testing.T) {
 			continue
 		}
 		want := -1
-		for _, x := range append(append([]trial{}, trials...), damagedTrials...) {
-			if x.command("try") == strings.TrimSpace(l) {
-				want = x.status
+		for _, x := range append(append([]about.Trial{}, about.Trials...), about.DamagedTrials...) {
+			if x.Command("try") == strings.TrimSpace(l) {
+				want = x.Status
 			}
 		}
 		st, out, errs := stoa(strings.TrimSpace(l))
@@ -120,16 +122,16 @@ func TestDemo(t *testing.T) {
 	if printed != 10 {
 		t.Errorf("%d commands are printed", printed)
 	}
-	for _, h := range harms {
-		if st, out, _ := stoa("stoa verify try/" + h.to); st != statusDamage {
-			t.Errorf("%s: status %d\n%s", h.to, st, out)
+	for _, h := range about.Harms {
+		if st, out, _ := stoa("stoa verify try/" + h.To); st != cli.StatusDamage {
+			t.Errorf("%s: status %d\n%s", h.To, st, out)
 		}
 	}
 	if st, out, errs := stoa("stoa verify --deep try/kudu try/carbon try/key.cfile try/flat.red " +
 		"try/primitives.trv try/dremel.trv"); st != 0 {
 		t.Errorf("the samples: status %d\n%s%s", st, out, errs)
 	}
-	if st, _, errs := stoa("stoa demo try"); st != statusUse || !strings.Contains(errs, "not empty") {
+	if st, _, errs := stoa("stoa demo try"); st != cli.StatusUse || !strings.Contains(errs, "not empty") {
 		t.Errorf("a second time: status %d, %s", st, errs)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"slices"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
 	"strings"
 	"testing"
 )
@@ -48,15 +50,15 @@ func TestEighty(t *testing.T) {
 		{"formats carbon", nil},
 	} {
 		var out, errs bytes.Buffer
-		a := newApp(nil, &out, &errs)
-		a.tty, a.width = true, 80
-		if st := a.run(context.Background(), strings.Fields(c.command)); st != 0 {
+		a := cli.NewApp(nil, &out, &errs)
+		a.Tty, a.Width = true, 80
+		if st := runArgs(a, context.Background(), strings.Fields(c.command)); st != 0 {
 			t.Errorf("%s: status %d\n%s", c.command, st, &errs)
 		}
 		lines := strings.Split(out.String(), "\n")
 		for _, l := range lines {
-			if displayWidth(l) > 80 {
-				t.Errorf("%s: a line of %d cells:\n%s", c.command, displayWidth(l), l)
+			if display.DisplayWidth(l) > 80 {
+				t.Errorf("%s: a line of %d cells:\n%s", c.command, display.DisplayWidth(l), l)
 			}
 		}
 		for _, w := range c.want {
@@ -77,9 +79,9 @@ func TestHanging(t *testing.T) {
 		"cat try/damaged/key.cfile -o x.csv", "count try", "cat try/damaged/cut.cfile", "head try/kudu#d_major -n 1"} {
 		show := func(width int) (string, string) {
 			var out, errs bytes.Buffer
-			a := newApp(nil, &out, &errs)
-			a.tty, a.width, a.errWidth = width > 0, width, width
-			a.run(context.Background(), strings.Fields(c))
+			a := cli.NewApp(nil, &out, &errs)
+			a.Tty, a.Width, a.ErrWidth = width > 0, width, width
+			runArgs(a, context.Background(), strings.Fields(c))
 			return out.String(), errs.String()
 		}
 		out, errs := show(80)
@@ -92,9 +94,9 @@ func TestHanging(t *testing.T) {
 			t.Errorf("%s: nothing is said", c)
 		}
 		for _, l := range strings.Split(errs, "\n") {
-			if displayWidth(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") &&
-				displayWidth(strings.Fields(l)[0]) < 76 {
-				t.Errorf("%s: a line of %d cells: %s", c, displayWidth(l), l)
+			if display.DisplayWidth(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") &&
+				display.DisplayWidth(strings.Fields(l)[0]) < 76 {
+				t.Errorf("%s: a line of %d cells: %s", c, display.DisplayWidth(l), l)
 			}
 		}
 		// which tells how long it took
@@ -102,7 +104,7 @@ func TestHanging(t *testing.T) {
 			t.Errorf("%s: on a terminal\n%s, else\n%s", c, errs, whole)
 		}
 	}
-	if got := hanging("stoa: a  b\n     ^", 5); got != "stoa: a  b\n     ^" {
+	if got := display.Hanging("stoa: a  b\n     ^", 5); got != "stoa: a  b\n     ^" {
 		t.Errorf("%q", got)
 	}
 }

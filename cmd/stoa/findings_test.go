@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
 )
@@ -17,10 +19,10 @@ var update = flag.Bool("update", false, "write the generated pages in docs anew"
 // TestFindingPages: docs/findings has a page for every family of codes, and no other; each code has its own
 // heading there. `go test ./cmd/stoa -run TestFindingPages -update` writes them.
 func TestFindingPages(t *testing.T) {
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	families := map[string][]codeDoc{}
+	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
+	families := map[string][]about.CodeDoc{}
 	seen := map[string]bool{}
-	for _, c := range a.codeDocs() {
+	for _, c := range about.CodeDocs(a) {
 		if len(c.Means) < 20 || !strings.HasSuffix(strings.TrimSpace(c.Means), ".") {
 			t.Errorf("%s: %q explains little", c.Code, c.Means)
 		}
@@ -68,7 +70,7 @@ func holdPages(t *testing.T, dir string, pages map[string]string) {
 }
 
 // findingIndex is the page of all codes.
-func findingIndex(families map[string][]codeDoc) string {
+func findingIndex(families map[string][]about.CodeDoc) string {
 	var b strings.Builder
 	b.WriteString(`# Findings
 
@@ -98,7 +100,7 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a 
 }
 
 // findingPage is the page of a family.
-func findingPage(family string, codes []codeDoc) string {
+func findingPage(family string, codes []about.CodeDoc) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: findings\n\nWhat a severity costs, and what to do next: [all findings](README.md).", family)
 	if _, err := os.Stat(filepath.Join("..", "..", "docs", "formats", family+".md")); err == nil {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/output"
 	"strings"
 	"testing"
 )
@@ -115,7 +117,7 @@ func TestFullDevice(t *testing.T) {
 		{"cat", "try/damaged/key.cfile", "--damaged", "skip-rows", "-q", "--manifest", "lost.json"},
 		{"recover", "try/damaged/key.cfile", "-o", "-", "--to", "csv", "-q", "--manifest", "lost.json"},
 	}
-	for _, form := range rowForms {
+	for _, form := range output.RowForms {
 		args = append(args, []string{"cat", source, "-f", form}, []string{"cat", "try/key.cfile", "-f", form},
 			[]string{"cat", source, "-f", form, "-o", "/dev/full"})
 	}
@@ -130,7 +132,7 @@ func TestFullDevice(t *testing.T) {
 		}
 		err := cmd.Run()
 		if want := "stoa: write " + place + ": no space left on device\n"; errs.String() != want ||
-			cmd.ProcessState.ExitCode() != statusCannot {
+			cmd.ProcessState.ExitCode() != cli.StatusCannot {
 			t.Errorf("%q: %v: %q, want %q", a, err, &errs, want)
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
 	"strings"
 	"testing"
 
@@ -52,9 +55,9 @@ stoa create work/orders --schema orders.txt
 // exampleStatus is what examples end with that do not end with 0: those that are about damage, and those with
 // real data of which it is told that something is missing.
 var exampleStatus = map[string]int{
-	"stoa recover broken.cfile -o saved.parquet --manifest lost.json":                           statusDamage,
-	"stoa recover cut.cfile -o saved.csv --source-opt type=int32":                               statusDamage,
-	"stoa recover cut.parquet -o saved.parquet --schema yesterday.parquet --damaged null-cells": statusDamage,
+	"stoa recover broken.cfile -o saved.parquet --manifest lost.json":                           cli.StatusDamage,
+	"stoa recover cut.cfile -o saved.csv --source-opt type=int32":                               cli.StatusDamage,
+	"stoa recover cut.parquet -o saved.parquet --schema yesterday.parquet --damaged null-cells": cli.StatusDamage,
 }
 
 // TestExamples runs the examples in the help of every verb, of which each has two, as the help shows them.
@@ -74,10 +77,10 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "man"), []byte("#!/bin/sh\ntest -s \"$1\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	a.root()
-	if len(a.verbs) < 20 {
-		t.Errorf("only %d verbs", len(a.verbs))
+	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
+	rootCmd(a)
+	if len(a.Verbs) < 20 {
+		t.Errorf("only %d verbs", len(a.Verbs))
 	}
 	shell := func(dir, line string) (string, error) {
 		cmd := exec.Command(bash, "-c", line)
@@ -92,7 +95,7 @@ func TestExamples(t *testing.T) {
 		t.Fatalf("the files: %v\n%s", err, out)
 	}
 	ran := 0
-	for _, c := range a.verbs {
+	for _, c := range a.Verbs {
 		dir := filepath.Join(t.TempDir(), "d")
 		if err := os.CopyFS(dir, os.DirFS(files)); err != nil {
 			t.Fatal(err)
@@ -111,7 +114,7 @@ func TestExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out, err := shell(dir, shellFold(l, helpWidth-2))
+			out, err := shell(dir, about.ShellFold(l, about.HelpWidth-2))
 			status := 0
 			if exit := new(exec.ExitError); errors.As(err, &exit) {
 				status = exit.ExitCode()
@@ -124,7 +127,7 @@ func TestExamples(t *testing.T) {
 			ran++
 		}
 	}
-	t.Logf("%d examples of %d verbs", ran, len(a.verbs))
+	t.Logf("%d examples of %d verbs", ran, len(a.Verbs))
 }
 
 // TestHelpWidth: help of every verb, every finding, the formats and their options, and the manual pages have no
@@ -133,24 +136,24 @@ func TestHelpWidth(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	show := func(args ...string) string {
 		var out, errs bytes.Buffer
-		a := newApp(nil, &out, &errs)
-		a.tty, a.width = true, helpWidth
-		if st := a.run(context.Background(), args); st != 0 || out.Len() == 0 {
+		a := cli.NewApp(nil, &out, &errs)
+		a.Tty, a.Width = true, about.HelpWidth
+		if st := runArgs(a, context.Background(), args); st != 0 || out.Len() == 0 {
 			t.Errorf("%v: status %d: %s", args, st, &errs)
 		}
 		for _, l := range strings.Split(out.String(), "\n") {
-			if displayWidth(l) > helpWidth {
-				t.Errorf("%v: a line of %d cells:\n%s", args, displayWidth(l), l)
+			if display.DisplayWidth(l) > about.HelpWidth {
+				t.Errorf("%v: a line of %d cells:\n%s", args, display.DisplayWidth(l), l)
 			}
 		}
 		return out.String()
 	}
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	root := a.root()
+	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
+	root := rootCmd(a)
 	if show() != show("--help") || show() != show("help") {
 		t.Error("stoa, stoa --help and stoa help say different things")
 	}
-	for _, c := range a.verbs {
+	for _, c := range a.Verbs {
 		text := show(c.Name(), "--help")
 		if show("help", c.Name()) != text {
 			t.Errorf("stoa help %s says something else than stoa %s --help", c.Name(), c.Name())
@@ -162,12 +165,12 @@ func TestHelpWidth(t *testing.T) {
 		})
 	}
 	show("finding")
-	for _, c := range a.codeDocs() {
+	for _, c := range about.CodeDocs(a) {
 		show("finding", c.Code)
 	}
 	show("formats")
 	show("formats", "-v")
-	for _, f := range a.formats {
+	for _, f := range a.Formats {
 		show("formats", f.Name)
 	}
 	show("version")
@@ -175,12 +178,12 @@ func TestHelpWidth(t *testing.T) {
 	if err != nil {
 		t.Log("groff is not there: of the manual pages only lines that are not filled are measured")
 	}
-	for name, text := range a.manPages(root) {
+	for name, text := range about.ManPages(a, root) {
 		filled := true
 		for _, l := range strings.Split(text, "\n") {
 			if filled = (filled || l == ".fi") && l != ".nf"; !filled &&
-				displayWidth(strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "").Replace(l)) > manWidth {
-				t.Errorf("%s: a line that is not filled of more than %d cells: %s", name, manWidth, l)
+				display.DisplayWidth(strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "").Replace(l)) > about.ManWidth {
+				t.Errorf("%s: a line that is not filled of more than %d cells: %s", name, about.ManWidth, l)
 			}
 		}
 		if groff == "" {
@@ -193,8 +196,8 @@ func TestHelpWidth(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range strings.Split(string(out), "\n") {
-			if displayWidth(l) > helpWidth {
-				t.Errorf("%s: a line of %d cells:\n%s", name, displayWidth(l), l)
+			if display.DisplayWidth(l) > about.HelpWidth {
+				t.Errorf("%s: a line of %d cells:\n%s", name, display.DisplayWidth(l), l)
 			}
 		}
 	}
@@ -208,7 +211,7 @@ func TestShellFold(t *testing.T) {
 		{"stoa cat 'a file with a very long name indeed' -f csv",
 			"stoa cat \\\n    'a file with a very long name indeed' \\\n    -f csv"},
 	} {
-		if got := shellFold(c.line, 30); got != c.want {
+		if got := about.ShellFold(c.line, 30); got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.line, got, c.want)
 		}
 	}
@@ -216,10 +219,10 @@ func TestShellFold(t *testing.T) {
 
 // TestManPages: a page a verb, without lines that man would take for requests.
 func TestManPages(t *testing.T) {
-	a := newApp(strings.NewReader(""), io.Discard, io.Discard)
-	pages := a.manPages(a.root())
-	if len(pages) != len(a.verbs)+1 {
-		t.Errorf("%d pages for %d verbs", len(pages), len(a.verbs))
+	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
+	pages := about.ManPages(a, rootCmd(a))
+	if len(pages) != len(a.Verbs)+1 {
+		t.Errorf("%d pages for %d verbs", len(pages), len(a.Verbs))
 	}
 	man, _ := exec.LookPath("groff")
 	for name, text := range pages {

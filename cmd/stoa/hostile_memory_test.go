@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
 
@@ -62,11 +63,13 @@ func hostilePlaces(t *testing.T) map[string]hostilePlace {
 	}
 	foot := func(magic string, meta ...[]byte) []byte {
 		b := bytes.Join(meta, nil)
-		return append(append(append(s(magic), b...), binary.LittleEndian.AppendUint32(nil, uint32(len(b)))...), magic...)
+		return append(append(append(s(magic), b...), binary.LittleEndian.AppendUint32(nil, uint32(len(b)))...),
+			magic...)
 	}
 	put("Parquet row groups", "groups.parquet", true, foot("PAR1", []byte{0x15, 2}, empties(3, 4*million), []byte{0}))
 	put("Parquet elements", "elements.parquet", true, foot("PAR1", []byte{0x15, 2}, empties(1, 4*million), []byte{0}))
-	put("RedFile elements", "elements.red", true, foot("RED1", []byte{0x15, 2}, empties(1, 4*million), []byte{0x16, 0, 0}))
+	put("RedFile elements", "elements.red", true,
+		foot("RED1", []byte{0x15, 2}, empties(1, 4*million), []byte{0x16, 0, 0}))
 
 	set := filepath.Join(dir, "set")
 	converted("cfile")(t, set)
@@ -211,7 +214,7 @@ func TestPeakMemory(t *testing.T) {
 				t.Errorf("%s (%d bytes), %s: %d MiB, and %d are allowed", what, size, verb, peak>>20, most>>20)
 			}
 			free := verb == "describe" || verb == "ls" && strings.Contains(what, "bodies") // no body is read
-			if st != statusCannot && p.refused && !free {
+			if st != cli.StatusCannot && p.refused && !free {
 				t.Errorf("%s, %s: status %d: %.300s", what, verb, st, said)
 			}
 			if _, err := os.Stat(out); err == nil {

@@ -20,6 +20,7 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/internal/catalogue"
+	"stoa/cmd/stoa/internal/cli"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
@@ -46,7 +47,7 @@ func TestHostile(t *testing.T) {
 			continue
 		}
 		if err != nil { // a table of a place
-			hostileDir(t, src.name, withoutTable(src.uri))
+			hostileDir(t, src.name, cli.WithoutTable(src.uri))
 			continue
 		}
 		b, err := os.ReadFile(src.uri)

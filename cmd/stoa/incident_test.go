@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/look"
 	"strings"
 	"testing"
 )
@@ -32,12 +34,12 @@ func TestOneHoleIsOneIncident(t *testing.T) {
 		}
 	}
 	st, all := runOver(t, "verify --all-findings", place)
-	if st != statusDamage {
+	if st != cli.StatusDamage {
 		t.Fatalf("status %d: %s", st, all)
 	}
 	st, text := runOver(t, "verify", place)
 	most := strings.Count(before, "\n") + 8
-	if n := strings.Count(text, "\n"); st != statusDamage || n > most || n >= strings.Count(all, "\n") {
+	if n := strings.Count(text, "\n"); st != cli.StatusDamage || n > most || n >= strings.Count(all, "\n") {
 		t.Errorf("%d blocks are gone; status %d, %d lines, at most %d are expected\n%s", len(blocks), st, n, most, text)
 	}
 	for _, part := range []string{"of one cause", "kudu.block.missing", "next: stoa recover", "--all-findings"} {
@@ -46,7 +48,7 @@ func TestOneHoleIsOneIncident(t *testing.T) {
 		}
 	}
 	_, doc := runOver(t, "verify -f json", place)
-	var v verifyDoc
+	var v look.VerifyDoc
 	if err := json.Unmarshal([]byte(doc[:strings.LastIndex(doc, "}")+1]), &v); err != nil {
 		t.Fatal(err)
 	}

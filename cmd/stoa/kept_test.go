@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
 )
@@ -19,14 +20,14 @@ func TestNothingIsKept(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		return run(context.Background(), line, strings.NewReader(""), &stdout, &stderr)
 	}
-	if st := one("demo", dir, "--damage"); st != statusFine {
+	if st := one("demo", dir, "--damage"); st != cli.StatusFine {
 		t.Fatal("demo ends with", st)
 	}
 	places := []string{dir, dir + "/kudu#d_major", dir + "/carbon/managed_del", dir + "/damaged/key.cfile",
 		dir + "/damaged/cut.cfile", dir + "/damaged/primitives.trv", "missing"}
 	for _, to := range []string{"parquet", "arrow", "cfile", "csv", "jsonl", "carbon", "trevni-avro", "redfile"} {
 		place := filepath.Join(out, "in."+to)
-		if st := one("convert", dir+"/flat.red", "-o", place, "--to", to); st != statusFine {
+		if st := one("convert", dir+"/flat.red", "-o", place, "--to", to); st != cli.StatusFine {
 			t.Fatal(to, "ends with", st)
 		}
 		places = append(places, place)
@@ -34,7 +35,8 @@ func TestNothingIsKept(t *testing.T) {
 	lines := [][]string{{"nonsense"}, {"cat", "--nonsense"}}
 	for _, p := range places {
 		for _, verb := range []string{"cat -f jsonl", "head", "verify", "ls", "stats", "describe",
-			"cat --damaged skip-rows", "recover -o OUT/o.jsonl", "recover -o OUT/o.parquet", "convert --all --to arrow -o OUT/all"} {
+			"cat --damaged skip-rows", "recover -o OUT/o.jsonl", "recover -o OUT/o.parquet",
+			"convert --all --to arrow -o OUT/all"} {
 			lines = append(lines, append(strings.Fields(strings.ReplaceAll(verb, "OUT", out)), p))
 		}
 	}

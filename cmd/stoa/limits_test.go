@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
 )
 
@@ -15,7 +17,7 @@ import (
 // reaches the formats.
 func TestEveryReaderHasBudgets(t *testing.T) {
 	verbs := 0
-	for _, cmd := range newApp(nil, os.Stdout, os.Stderr).root().Commands() {
+	for _, cmd := range rootCmd(cli.NewApp(nil, os.Stdout, os.Stderr)).Commands() {
 		if cmd.Flags().Lookup("max-page") == nil {
 			continue
 		}
@@ -29,8 +31,8 @@ func TestEveryReaderHasBudgets(t *testing.T) {
 	if verbs < 15 {
 		t.Errorf("%d verbs that read", verbs)
 	}
-	f := sourceFlags{memory: "3MiB", maxPage: "5kB", maxMeta: "7B", limits: format.Limits{Fields: 11, Depth: 13}}
-	if l, err := f.allLimits(); err != nil ||
+	f := source.SourceFlags{Memory: "3MiB", MaxPage: "5kB", MaxMeta: "7B", Limits: format.Limits{Fields: 11, Depth: 13}}
+	if l, err := f.AllLimits(); err != nil ||
 		l != (format.Limits{Page: 5000, Metadata: 7, Fields: 11, Depth: 13, Opening: 3 << 20}) {
 		t.Errorf("%+v, %v", l, err)
 	}
@@ -48,7 +50,7 @@ func TestBudgetsAreNoDamage(t *testing.T) {
 		}
 		for _, verb := range []string{"cat", "count", "schema", "verify", "verify --deep", "recover -o OUT.arrow",
 			"convert -o OUT.arrow", "cat --damaged skip-rows", "convert --all -o OUT/"} {
-			if st, out := runOver(t, verb+" --max-fields 2", place); st != statusCannot ||
+			if st, out := runOver(t, verb+" --max-fields 2", place); st != cli.StatusCannot ||
 				!strings.Contains(out, "limit") {
 				t.Errorf("%s %s: status %d: %s", verb, name, st, out)
 			}
@@ -58,7 +60,7 @@ func TestBudgetsAreNoDamage(t *testing.T) {
 	copyFile(t, "../../corpus/kudu/1.18.1/key_int32/k.ck.cfile", file)
 	for _, flag := range []string{"--max-page 100B", "--max-metadata 10B"} {
 		for _, verb := range []string{"cat", "verify", "verify --deep", "convert -o OUT.arrow"} {
-			if st, out := runOver(t, verb+" "+flag, file); st != statusCannot || !strings.Contains(out, "limit") {
+			if st, out := runOver(t, verb+" "+flag, file); st != cli.StatusCannot || !strings.Contains(out, "limit") {
 				t.Errorf("%s %s: status %d: %s", verb, flag, st, out)
 			}
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"stoa/cmd/stoa/internal/cli"
 	"stoa/store"
 )
 
@@ -41,7 +42,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			give(ended, stderr)
 		}
 	})
-	return newApp(stdin, stdout, stderr).run(ctx, args)
+	return runArgs(cli.NewApp(stdin, stdout, stderr), ctx, args)
 }
 
 // grace is how long a verb has, after a signal, to end in order.
@@ -55,19 +56,19 @@ func give(ended <-chan struct{}, stderr io.Writer) {
 	case <-time.After(grace):
 		store.AbortAll()
 		fmt.Fprintln(stderr, "stoa: interrupted")
-		os.Exit(statusCannot)
+		os.Exit(cli.StatusCannot)
 	}
 }
 
-func (a *app) run(ctx context.Context, args []string) int {
-	root := a.root()
+func runArgs(a *cli.App, ctx context.Context, args []string) int {
+	root := rootCmd(a)
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		offerCompletions(root)
 	}
 	root.SetArgs(args)
-	root.SetIn(a.in)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetIn(a.In)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	return a.end(ctx, cmd, err)
+	return a.End(ctx, cmd, err)
 }

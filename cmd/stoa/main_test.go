@@ -16,6 +16,13 @@ import (
 	"time"
 
 	"stoa"
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/look"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/region"
 	"stoa/vec"
@@ -61,7 +68,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 					cancel() // the pipe stays open: nobody will ever write more
 				}()
 				var stdout, stderr bytes.Buffer
-				if got := run(ctx, args, r, &stdout, &stderr); got != statusCannot {
+				if got := run(ctx, args, r, &stdout, &stderr); got != cli.StatusCannot {
 					t.Errorf("the status is %d", got)
 				}
 				if <-begun == 0 {
@@ -116,14 +123,14 @@ func TestReaderHasEnough(t *testing.T) {
 	if err := os.WriteFile("n.csv", []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, form := range rowForms {
+	for _, form := range output.RowForms {
 		for _, c := range []struct {
 			err    error
 			status int
 			stderr string
 		}{
-			{&os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, statusFine, ""},
-			{&os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, statusCannot,
+			{&os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, cli.StatusFine, ""},
+			{&os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, cli.StatusCannot,
 				"no space left on device"},
 		} {
 			var stderr bytes.Buffer
@@ -163,7 +170,7 @@ func TestReaderGoneFindsDamage(t *testing.T) {
 			var stderr bytes.Buffer
 			got := run(context.Background(), strings.Fields(args), nil,
 				&full{n, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
-			if got != statusDamage {
+			if got != cli.StatusDamage {
 				t.Errorf("stoa %s, gone after %d bytes: status %d, %s", args, n, got, &stderr)
 			}
 			if strings.Contains(stderr.String(), "pipe") {
@@ -182,9 +189,9 @@ func TestTerminal(t *testing.T) {
 	}
 	show := func(width int, args ...string) (string, int, string) {
 		var out, errs bytes.Buffer
-		a := newApp(nil, &out, &errs)
-		a.tty, a.width = true, width
-		st := a.run(context.Background(), args)
+		a := cli.NewApp(nil, &out, &errs)
+		a.Tty, a.Width = true, width
+		st := runArgs(a, context.Background(), args)
 		return out.String(), st, errs.String()
 	}
 	t.Setenv("NO_COLOR", "1")
@@ -216,12 +223,12 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 	for _, form := range []string{"arrow", "parquet"} {
-		if _, st, errs := show(80, "cat", "s.csv", "-f", form); st != statusUse ||
+		if _, st, errs := show(80, "cat", "s.csv", "-f", form); st != cli.StatusUse ||
 			!strings.Contains(errs, form+" is not for a terminal") {
 			t.Errorf("-f %s: status %d, %q", form, st, errs)
 		}
 	}
-	if _, st, errs := show(80, "schema", "s.csv", "-f", "arrow"); st != statusUse ||
+	if _, st, errs := show(80, "schema", "s.csv", "-f", "arrow"); st != cli.StatusUse ||
 		!strings.Contains(errs, "arrow is not for a terminal") {
 		t.Errorf("schema -f arrow: status %d, %q", st, errs)
 	}
@@ -240,14 +247,14 @@ func TestTerminal(t *testing.T) {
 func TestWideTableDecidesOnce(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a,b\n")
-	for range tableSample {
+	for range display.TableSample {
 		b.WriteString("x,y\n")
 	}
 	b.WriteString("longer than all others,z\n")
 	st, out, _ := try(t, map[string]string{"s.csv": b.String()}, "cat", "s.csv", "-f", "table")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if st != 0 || len(lines) != tableSample+4 || lines[2] != "x     y" ||
-		lines[tableSample+2] != "longer than all others  z" || lines[tableSample+3] != "(1,001 rows)" {
+	if st != 0 || len(lines) != display.TableSample+4 || lines[2] != "x     y" ||
+		lines[display.TableSample+2] != "longer than all others  z" || lines[display.TableSample+3] != "(1,001 rows)" {
 		t.Errorf("status %d, %d lines: %q … %q", st, len(lines), lines[:4], lines[len(lines)-3:])
 	}
 }
@@ -259,24 +266,24 @@ func TestStatusOfErrors(t *testing.T) {
 		want int
 	}{
 		{nil, 0},
-		{errEnough, 0},
-		{fmt.Errorf("write: %w", errEnough), 0},
+		{cli.ErrEnough, 0},
+		{fmt.Errorf("write: %w", cli.ErrEnough), 0},
 		{os.ErrNotExist, 1},
 		{fault.Unsupportedf(at, "", "x"), 1},
 		{fault.Limitf(at, "", "x"), 1},
 		{fault.Bugf("x"), 1},
 		{context.Canceled, 1},
-		{errFailed, 1},
+		{cli.ErrFailed, 1},
 		// an output's damage is not the source's
 		{&stoa.UnprovenError{Output: "o", Reason: "x", Err: fault.Corruptf(at, "", "x")}, 1},
 		{fault.Invalidf("x"), 2},
-		{wrongUse("x"), 2},
+		{cli.WrongUse("x"), 2},
 		{fault.Corruptf(at, "", "x"), 3},
-		{&openError{fault.Corruptf(at, "", "x")}, 3},
+		{&cli.OpenError{Err: fault.Corruptf(at, "", "x")}, 3},
 		{errors.Join(errors.New("x"), fault.Corruptf(at, "", "x")), 3},
-		{errDamage, 3},
+		{cli.ErrDamage, 3},
 	} {
-		if got := status(c.err); got != c.want {
+		if got := cli.Status(c.err); got != c.want {
 			t.Errorf("%v: %d, expected %d", c.err, got, c.want)
 		}
 	}
@@ -285,7 +292,7 @@ func TestStatusOfErrors(t *testing.T) {
 // TestEveryFindingIsExplained turns bits of files of every format and looks whether verify speaks in known codes.
 func TestEveryFindingIsExplained(t *testing.T) {
 	known := map[string]bool{}
-	for _, c := range newApp(nil, io.Discard, io.Discard).codeDocs() {
+	for _, c := range about.CodeDocs(cli.NewApp(nil, io.Discard, io.Discard)) {
 		if known[c.Code] || c.Means == "" {
 			t.Errorf("%s is explained twice, or not at all", c.Code)
 		}
@@ -319,14 +326,14 @@ func TestEveryFindingIsExplained(t *testing.T) {
 			st := run(ctx, []string{"verify", "--from", from, "-f", "jsonl", "damaged"}, nil, &out, &errs)
 			dec := json.NewDecoder(&out)
 			for dec.More() {
-				var f findingDoc
+				var f reading.FindingDoc
 				if err := dec.Decode(&f); err != nil {
 					t.Fatal(err)
 				}
 				if !known[f.Code] {
 					t.Errorf("%s, byte %d: %s is not explained", name, i, f.Code)
 				}
-				if st != statusDamage && f.Severity == "error" {
+				if st != cli.StatusDamage && f.Severity == "error" {
 					t.Errorf("%s, byte %d: an error, and status %d", name, i, st)
 				}
 			}
@@ -358,39 +365,40 @@ func TestLostRows(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
-		if got := thousands(n); got != want {
+		if got := display.Thousands(n); got != want {
 			t.Errorf("thousands(%d) = %q", n, got)
 		}
 	}
 	for n, want := range map[int64]string{-1: "", 0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB",
 		99_950: "100 kB", 999_499: "999 kB", 999_500: "1.0 MB", 5_300_000_000: "5.3 GB"} {
-		if got := bytesText(n); got != want {
+		if got := display.BytesText(n); got != want {
 			t.Errorf("bytesText(%d) = %q, expected %q", n, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{1234 * time.Millisecond: "1.23 s", 42 * time.Second: "42 s",
 		125 * time.Second: "2:05 min", 3723 * time.Second: "1:02 h"} {
-		if got := seconds(d); got != want {
+		if got := display.Seconds(d); got != want {
 			t.Errorf("seconds(%v) = %q", d, got)
 		}
 	}
 	for s, want := range map[string][]string{"a": {"a"}, "a,b.c": {"a", "b.c"}, ` a , "b,c" `: {"a", "b,c"},
 		`"say ""hi""",x`: {`say "hi"`, "x"}, `"a.b",a."b"`: {`"a.b"`, `a."b"`}} {
-		if got, err := splitNames(s, true); err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(got) != len(want) {
+		if got, err := source.SplitNames(s, true); err != nil || fmt.Sprint(got) != fmt.Sprint(want) ||
+			len(got) != len(want) {
 			t.Errorf("splitNames(%q) = %q, %v", s, got, err)
 		}
 	}
 	for s, want := range map[string][]string{"1,x": {"1", "x"}, `"a,b", 2`: {"a,b", " 2"},
 		`'it''s,3`: {"'it''s", "3"}, `"say ""hi""",`: {`say "hi"`, ""}, "": {""}, `a"b`: {`a"b`},
 		"\"a\r\nb\"": {"a\r\nb"}, `"a`: nil, `"a"b`: nil, `"a" ,b`: nil} {
-		if got, err := splitKey(s, 2); !slices.Equal(got, want) || (err == nil) != (want != nil) {
+		if got, err := look.SplitKey(s, 2); !slices.Equal(got, want) || (err == nil) != (want != nil) {
 			t.Errorf("splitKey(%q) = %q, %v", s, got, err)
 		}
 	}
-	if got, err := splitKey(`a, "b`, 1); len(got) != 1 || err != nil {
+	if got, err := look.SplitKey(`a, "b`, 1); len(got) != 1 || err != nil {
 		t.Errorf("a key of one column was split: %q, %v", got, err)
 	}
-	if got := wrap("one two three four", 9, "|"); got != "one two|three|four" {
+	if got := about.Wrap("one two three four", 9, "|"); got != "one two|three|four" {
 		t.Errorf("wrap: %q", got)
 	}
 }
@@ -406,29 +414,29 @@ func TestLastOf(t *testing.T) {
 		{vec.Range{}, 2, 3, vec.Range{From: 0, To: 2}},
 		{vec.Range{From: 4, To: 6}, 10, 3, vec.Range{From: 4, To: 6}},
 		{vec.Range{From: 4, To: 1 << 62}, 10, 3, vec.Range{From: 7, To: 10}},
-		{vec.Range{From: 20, To: 30}, 10, 3, nothing},
-		{vec.Range{}, 0, 3, nothing},
+		{vec.Range{From: 20, To: 30}, 10, 3, source.Nothing},
+		{vec.Range{}, 0, 3, source.Nothing},
 	} {
-		if got := lastOf(c.want, c.rows, c.n); got != c.got {
+		if got := look.LastOf(c.want, c.rows, c.n); got != c.got {
 			t.Errorf("the last %d of %v in %d rows: %v", c.n, c.want, c.rows, got)
 		}
 	}
 }
 
 func TestProgressLine(t *testing.T) {
-	p := &progress{a: &app{}, all: 4_000_000, bytes: 80e6}
-	p.rows.Store(1_000_000)
-	p.a.tallies.read.Store(20e6)
+	p := &cli.Progress{A: &cli.App{}, All: 4_000_000, Bytes: 80e6}
+	p.Rows.Store(1_000_000)
+	p.A.Tallies.Read.Store(20e6)
 	want := "[###.........]  25%  1,000,000 rows  500k rows/s  10.0 MB/s  ETA 0:06"
-	if got := p.line(2 * time.Second); got != want {
+	if got := p.Line(2 * time.Second); got != want {
 		t.Errorf("%q", got)
 	}
-	p.all = -1 // then the bytes tell
-	if got := p.line(2 * time.Second); got != want {
+	p.All = -1 // then the bytes tell
+	if got := p.Line(2 * time.Second); got != want {
 		t.Errorf("by bytes: %q", got)
 	}
-	p.bytes = -1
-	if got := p.line(2 * time.Second); got != "1,000,000 rows  500k rows/s  10.0 MB/s" {
+	p.Bytes = -1
+	if got := p.Line(2 * time.Second); got != "1,000,000 rows  500k rows/s  10.0 MB/s" {
 		t.Errorf("without an end: %q", got)
 	}
 }
@@ -446,11 +454,11 @@ func TestPrintable(t *testing.T) {
 		"\ufffd is a letter":   "\ufffd is a letter",
 		strings.Repeat("a", 9): "aaaaaaaaa",
 	} {
-		if got := printable(in); got != want {
+		if got := display.Printable(in); got != want {
 			t.Errorf("%q became %q", in, got)
 		}
 	}
-	if got := oneLine("a\nb"); got != `a\nb` {
+	if got := display.OneLine("a\nb"); got != `a\nb` {
 		t.Errorf("oneLine: %q", got)
 	}
 }
@@ -489,7 +497,7 @@ func TestSplitCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	var plan, stderr bytes.Buffer
-	if got := run(context.Background(), []string{"plan", "n.csv"}, nil, &plan, &stderr); got != statusFine {
+	if got := run(context.Background(), []string{"plan", "n.csv"}, nil, &plan, &stderr); got != cli.StatusFine {
 		t.Fatal(got, &stderr)
 	}
 	split, _, _ := strings.Cut(plan.String(), "\n")
@@ -497,7 +505,7 @@ func TestSplitCutShort(t *testing.T) {
 		stderr.Reset()
 		got := run(context.Background(), args, nil,
 			&full{100, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}}, &stderr)
-		if got != statusCannot || !strings.Contains(stderr.String(), "went away") {
+		if got != cli.StatusCannot || !strings.Contains(stderr.String(), "went away") {
 			t.Errorf("%s: status %d, %q", args[0], got, &stderr)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"syscall"
 	"testing"
@@ -148,7 +149,7 @@ func TestOddInstead(t *testing.T) {
 						"convert --all -o OUT/"} {
 						st, out := runOver(t, verb, dir)
 						got[verb] = st
-						if verb == "verify" && got["cat"] != 0 && got["cat"] != statusUse && st == 0 {
+						if verb == "verify" && got["cat"] != 0 && got["cat"] != cli.StatusUse && st == 0 {
 							t.Errorf("%s: cat ends with %d, verify with %d: %s", what, got["cat"], st, out)
 						}
 					}

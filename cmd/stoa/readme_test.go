@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
 )
@@ -77,9 +79,9 @@ func session(t *testing.T, old string) string {
 			command, file = strings.TrimPrefix(l, "$ stoa "), ""
 		}
 		var printed bytes.Buffer
-		a := newApp(strings.NewReader(""), &printed, &printed)
-		a.tty, a.width, a.errWidth = true, 80, 80
-		a.run(context.Background(), shellWords(command))
+		a := cli.NewApp(strings.NewReader(""), &printed, &printed)
+		a.Tty, a.Width, a.ErrWidth = true, 80, 80
+		runArgs(a, context.Background(), shellWords(command))
 		if file == "" {
 			out.Write(elapsed.ReplaceAll(printed.Bytes(), []byte("0.01 s")))
 		}
@@ -89,9 +91,9 @@ func session(t *testing.T, old string) string {
 
 func markdownMatrix() string {
 	var out strings.Builder
-	a := newApp(nil, &out, &out)
-	r := matrix(a.formats)
-	last := len(r.cols) - 2
+	a := cli.NewApp(nil, &out, &out)
+	r := about.Matrix(a.Formats)
+	last := len(r.Cols) - 2
 	order := []int{last + 1} // without the extensions
 	for k := range last {
 		order = slices.Insert(order, k, k)
@@ -102,9 +104,9 @@ func markdownMatrix() string {
 		}
 		out.WriteString("|\n")
 	}
-	line(func(k int) string { return r.cols[k].name })
+	line(func(k int) string { return r.Cols[k].Name })
 	out.WriteString(strings.Repeat("|---", len(order)) + "|\n")
-	for _, row := range r.rows {
+	for _, row := range r.Rows {
 		line(func(k int) string {
 			if row[k] == "-" {
 				return ""

@@ -3,94 +3,88 @@ package main
 import (
 	"fmt"
 	"io"
+	"stoa/cmd/stoa/internal/about"
+	changes "stoa/cmd/stoa/internal/change"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/convert"
+	"stoa/cmd/stoa/internal/look"
+	"stoa/cmd/stoa/internal/ls"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// The groups of verbs in the overview.
-const (
-	groupLook   = "look"
-	groupRows   = "rows"
-	groupWrite  = "write"
-	groupHealth = "health"
-	groupAbout  = "about"
-)
-
-var groups = []cobra.Group{
-	{ID: groupLook, Title: "Look"},
-	{ID: groupRows, Title: "Read rows"},
-	{ID: groupWrite, Title: "Write"},
-	{ID: groupHealth, Title: "Health"},
-	{ID: groupAbout, Title: "About stoa"},
-}
-
-// root is the command with all its verbs.
-func (a *app) root() *cobra.Command {
+// rootCmd is the command with all its verbs.
+func rootCmd(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "stoa",
 		Short:         "Columnar files without the systems that wrote them",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          a.noVerb,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return a.overview() },
-		Version:       version().Version,
+		Args:          func(cmd *cobra.Command, args []string) error { return noVerb(a, cmd, args) },
+		RunE:          func(cmd *cobra.Command, _ []string) error { return overview(a) },
+		Version:       about.Version().Version,
 
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetVersionTemplate("stoa {{.Version}}\n")
 	fl := root.PersistentFlags()
-	fl.BoolVarP(&a.quiet, "quiet", "q", false, "say nothing on standard error but errors")
-	fl.BoolVarP(&a.verbose, "verbose", "v", false, "say more")
-	fl.BoolVar(&a.noProgress, "no-progress", false, "show no progress")
+	fl.BoolVarP(&a.Quiet, "quiet", "q", false, "say nothing on standard error but errors")
+	fl.BoolVarP(&a.Verbose, "verbose", "v", false, "say more")
+	fl.BoolVar(&a.NoProgress, "no-progress", false, "show no progress")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &useError{flagError(err), nearFlag(cmd, err.Error())}
+		return &cli.UseError{Message: flagError(err), Hint: nearFlag(cmd, err.Error())}
 	})
-	for i := range groups {
-		root.AddGroup(&groups[i])
+	for i := range about.Groups {
+		root.AddGroup(&about.Groups[i])
 	}
-	a.addVerbs(root)
-	root.SetHelpCommandGroupID(groupAbout)
+	addVerbs(a, root)
+	root.SetHelpCommandGroupID(about.GroupAbout)
 	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return a.noVerb(root, args)
+				return noVerb(a, root, args)
 			}
 			verb.InitDefaultHelpFlag()
 			return verb.Help()
 		}})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		if cmd == root || cmd.Name() == "help" {
-			a.overview()
+			overview(a)
 			return
 		}
-		a.help(cmd)
+		about.WriteHelp(a, cmd)
 	})
 	return root
 }
 
-func (a *app) addVerbs(root *cobra.Command) {
+func addVerbs(a *cli.App, root *cobra.Command) {
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
 			c.DisableFlagsInUseLine = true
 			root.AddCommand(c)
-			a.verbs = append(a.verbs, c)
+			a.Verbs = append(a.Verbs, c)
 		}
 	}
-	add(groupLook, a.lsCmd(), a.schemaCmd(), a.metaCmd(), a.statsCmd(), a.describeCmd())
-	add(groupRows, a.catCmd(), a.headCmd(), a.tailCmd(), a.countCmd(), a.getCmd(), a.explainCmd(), a.planCmd(),
-		a.scanCmd())
-	add(groupWrite, a.convertCmd(), a.createCmd(), a.loadCmd(), a.updateCmd(), a.deleteCmd(), a.compactCmd(),
-		a.mergeIndexCmd(), a.cleanCmd(), a.addColumnCmd(), a.dropColumnCmd(), a.dropCmd())
-	add(groupHealth, a.verifyCmd(), a.recoverCmd(), a.sealCmd(), a.diffCmd(), a.findingCmd())
-	add(groupAbout, a.demoCmd(), a.formatsCmd(), a.versionCmd(), a.completionCmd(), a.manCmd())
+	add(about.GroupLook, ls.LsCmd(a), look.SchemaCmd(a), look.MetaCmd(a), look.StatsCmd(a), look.DescribeCmd(a))
+	add(about.GroupRows, look.CatCmd(a), look.HeadCmd(a), look.TailCmd(a), look.CountCmd(a), look.GetCmd(a),
+		look.ExplainCmd(a), look.PlanCmd(a),
+		look.ScanCmd(a))
+	add(about.GroupWrite, convert.ConvertCmd(a), changes.CreateCmd(a), changes.LoadCmd(a), changes.UpdateCmd(a),
+		changes.DeleteCmd(a), changes.CompactCmd(a),
+		changes.MergeIndexCmd(a), changes.CleanCmd(a), changes.AddColumnCmd(a), changes.DropColumnCmd(a),
+		changes.DropCmd(a))
+	add(about.GroupHealth, look.VerifyCmd(a), convert.RecoverCmd(a), look.SealCmd(a), look.DiffCmd(a),
+		about.FindingCmd(a))
+	add(about.GroupAbout, about.DemoCmd(a), about.FormatsCmd(a), about.VersionCmd(a), about.CompletionCmd(a),
+		about.ManCmd(a))
 }
 
 // overview is what `stoa` alone says.
-func (a *app) overview() error {
+func overview(a *cli.App) error {
 	var b strings.Builder
 	b.WriteString(`stoa opens, converts, checks and recovers columnar files without the systems
 that wrote them.
@@ -98,11 +92,12 @@ that wrote them.
   stoa head block.cfile                      the first rows of a column file
   stoa convert block.cfile -o block.parquet  the same as Parquet
 `)
-	for _, g := range groups {
+	for _, g := range about.Groups {
 		fmt.Fprintf(&b, "\n%s\n", g.Title)
-		for _, c := range a.verbs {
+		for _, c := range a.Verbs {
 			if c.GroupID == g.ID {
-				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), wrap(c.Short, helpWidth-14, "\n"+strings.Repeat(" ", 14)))
+				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(),
+					about.Wrap(c.Short, about.HelpWidth-14, "\n"+strings.Repeat(" ", 14)))
 			}
 		}
 	}
@@ -110,90 +105,30 @@ that wrote them.
 A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard input.
 stoa VERB --help tells more.
 `)
-	_, err := io.WriteString(a.stdout, b.String())
+	_, err := io.WriteString(a.Stdout, b.String())
 	return err
 }
 
 // noVerb says what was meant when the first word is no verb.
-func (a *app) noVerb(cmd *cobra.Command, args []string) error {
+func noVerb(a *cli.App, cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	e := &useError{message: fmt.Sprintf("there is no command %q", args[0]), hint: "stoa --help lists them"}
+	e := &cli.UseError{Message: fmt.Sprintf("there is no command %q", args[0]), Hint: "stoa --help lists them"}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		e.hint = "did you mean " + strings.Join(near, " or ") + "?"
-	} else if a.size(cmd.Context(), args[0]) >= 0 {
-		e.hint = "to see what is in that file: stoa head " + args[0]
+		e.Hint = "did you mean " + strings.Join(near, " or ") + "?"
+	} else if a.Size(cmd.Context(), args[0]) >= 0 {
+		e.Hint = "to see what is in that file: stoa head " + args[0]
 	}
 	return e
-}
-
-// paths are the arguments of a verb that takes one path or more.
-func (a *app) paths(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return wrongUse("%s needs a path (- is standard input)", cmd.Name())
-	}
-	return onceDash(args)
-}
-
-// wants is a verb's rule for the number of its arguments; what is wrong is told with what the verb takes.
-func wants(rule cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if rule(cmd, args) != nil {
-			return &useError{fmt.Sprintf("%s takes other arguments (%d given)", cmd.Name(), len(args)),
-				"write it as " + cmd.Root().Name() + " " + cmd.Use}
-		}
-		return nil
-	}
-}
-
-func onceDash(args []string) error {
-	n := 0
-	for _, p := range args {
-		if p == dash {
-			n++
-		}
-		if p == "" {
-			return wrongUse("a path is empty")
-		}
-	}
-	if n > 1 {
-		return wrongUse("standard input can be read only once")
-	}
-	return nil
-}
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return wrongUse("%s takes no arguments", cmd.Name())
-	}
-	return nil
-}
-
-// complete completes a flag from a list.
-func complete(cmd *cobra.Command, flag string, values func() []string) {
-	completeWith(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return values(), cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
-// completed is a flag that can be completed.
-type completed struct {
-	pflag.Value
-	how cobra.CompletionFunc
-}
-
-func completeWith(cmd *cobra.Command, flag string, how cobra.CompletionFunc) {
-	f := cmd.Flag(flag)
-	f.Value = &completed{f.Value, how}
 }
 
 // offerCompletions makes the completions of flags known to cobra. It keeps them, and with them all that a
 // command line has, for as long as the process lives: so it is told of them only when a shell asks.
 func offerCompletions(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if c, ok := f.Value.(*completed); ok {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, c.how)
+		if c, ok := f.Value.(*cli.Completed); ok {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, c.How)
 		}
 	})
 	for _, c := range cmd.Commands() {

@@ -11,6 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/extensions"
 
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/look"
+	"stoa/cmd/stoa/internal/schemafmt"
 	"stoa/format"
 	"stoa/internal/typewords"
 )
@@ -76,7 +79,7 @@ func TestSchemaJSONIsComplete(t *testing.T) {
 		fields = append(fields, f)
 	}
 	sc := arrow.NewSchema(fields, &md)
-	b, err := schemaBytes("json", sc, "t", format.Layout{}, nil)
+	b, err := look.SchemaBytes("json", sc, "t", format.Layout{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,11 +224,11 @@ func TestTypeNameIsUnderstood(t *testing.T) {
 		arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64},
 			arrow.Field{Name: "a: b", Type: arrow.LargeListOf(arrow.BinaryTypes.Binary), Nullable: true}))
 	for _, dt := range try {
-		sc, err := typewords.Parse("x: " + typeName(dt))
+		sc, err := typewords.Parse("x: " + display.TypeName(dt))
 		if err != nil {
-			t.Errorf("%s: %v", typeName(dt), err)
+			t.Errorf("%s: %v", display.TypeName(dt), err)
 		} else if !arrow.TypeEqual(sc.Field(0).Type, dt) {
-			t.Errorf("%s reads as %s", typeName(dt), sc.Field(0).Type)
+			t.Errorf("%s reads as %s", display.TypeName(dt), sc.Field(0).Type)
 		}
 	}
 }
@@ -235,11 +238,12 @@ func TestSchemaFormsTakeEveryType(t *testing.T) {
 	for _, dt := range append(append([]arrow.DataType{}, leafTypes...), nestedTypes...) {
 		sc := arrow.NewSchema([]arrow.Field{{Name: "c", Type: dt, Nullable: true}}, nil)
 		for _, form := range []string{"text", "json", "ddl", "arrow"} {
-			if b, err := schemaBytes(form, sc, "t", format.Layout{}, &duckDB); err != nil || len(b) == 0 {
+			if b, err := look.SchemaBytes(form, sc, "t", format.Layout{}, &schemafmt.DuckDB); err != nil ||
+				len(b) == 0 {
 				t.Errorf("%s as %s: %d bytes, %v", dt, form, len(b), err)
 			}
 		}
-		b, err := schemaBytes("avro", sc, "t", format.Layout{}, nil)
+		b, err := look.SchemaBytes("avro", sc, "t", format.Layout{}, nil)
 		switch {
 		case err != nil && !strings.Contains(err.Error(), "Avro has no type for"):
 			t.Errorf("%s: %v", dt, err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,7 +56,8 @@ func TestSignal(t *testing.T) {
 		if took > grace+4*time.Second { // the machine may be busy
 			t.Errorf("%s: ended %s after the signal", args, took)
 		}
-		if st := cmd.ProcessState.ExitCode(); st != statusCannot || !strings.Contains(errs.String(), "interrupted") {
+		if st := cmd.ProcessState.ExitCode(); st != cli.StatusCannot ||
+			!strings.Contains(errs.String(), "interrupted") {
 			t.Errorf("%s: status %d: %s", args, st, errs.String())
 		}
 		if left, _ := os.ReadDir(dir); len(left) > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
 
@@ -115,35 +116,35 @@ func TestTextRing(t *testing.T) {
 		writeRing(t, source, c.typ, c.json)
 		for _, w := range ringWriters {
 			first := filepath.Join(dir, w.to, "first", w.out)
-			if st, _ := runText(t, nil, "convert", source, "-q", "--to", w.to, "-o", first); st != statusFine {
+			if st, _ := runText(t, nil, "convert", source, "-q", "--to", w.to, "-o", first); st != cli.StatusFine {
 				continue // the format does not hold the type
 			}
 			held[w.to]++
 			schema := filepath.Join(dir, w.to+".schema")
-			if st, said := runText(t, nil, "schema", first, "-f", "json", "-o", schema); st != statusFine {
+			if st, said := runText(t, nil, "schema", first, "-f", "json", "-o", schema); st != cli.StatusFine {
 				t.Fatalf("%s, %s: schema: %s", c.typ, w.to, said)
 			}
 			for _, form := range []string{"jsonl", "csv", "tsv"} {
 				what := fmt.Sprintf("%d %s, %s by %s", n, c.typ, w.to, form)
 				text, again := filepath.Join(dir, w.to+"."+form), filepath.Join(dir, w.to, form, w.out)
-				if st, said := runText(t, nil, "cat", first, "-f", form, "-o", text); st != statusFine {
+				if st, said := runText(t, nil, "cat", first, "-f", form, "-o", text); st != cli.StatusFine {
 					t.Errorf("%s: cat: %s", what, said)
 					continue
 				}
 				if st, said := runText(t, nil, "convert", text, "--schema", schema, "-q", "--to", w.to, "-o",
-					again); st != statusFine {
+					again); st != cli.StatusFine {
 					b, _ := os.ReadFile(text)
 					t.Errorf("%s: convert: %s\n%s", what, said, b)
 					continue
 				}
-				if st, said := runText(t, nil, "diff", first, again); st != statusFine ||
+				if st, said := runText(t, nil, "diff", first, again); st != cli.StatusFine ||
 					!strings.Contains(said, "all the same") {
 					b, _ := os.ReadFile(text)
 					t.Errorf("%s: %s\n%s", what, said, b)
 				}
 				const last = "again" // also what diff takes for one, as the zeros
 				if st, said := runText(t, nil, "cat", again, "-f", form, "-o",
-					filepath.Join(dir, last)); st != statusFine || !sameFile(t, text, filepath.Join(dir, last)) {
+					filepath.Join(dir, last)); st != cli.StatusFine || !sameFile(t, text, filepath.Join(dir, last)) {
 					t.Errorf("%s: it prints otherwise: %s", what, said)
 				}
 			}
@@ -232,7 +233,7 @@ func TestTextIsConvertedToItself(t *testing.T) {
 		for _, to := range []string{"csv", "tsv", "jsonl"} {
 			st, said := runText(t, nil, "convert", "--all", filepath.Join(dir, "in"), "--to", to, "-o",
 				filepath.Join(dir, to))
-			if st != statusFine || !strings.Contains(said, " equal") {
+			if st != cli.StatusFine || !strings.Contains(said, " equal") {
 				t.Errorf("%s to %s: status %d: %s", c.typ, to, st, said)
 			}
 		}
@@ -246,14 +247,14 @@ func TestTextIsLoaded(t *testing.T) {
 		dir := t.TempDir()
 		source, schema := filepath.Join(dir, "s.arrow"), filepath.Join(dir, "s.json")
 		writeRing(t, source, c.typ, c.json)
-		if st, said := runText(t, nil, "schema", source, "-f", "json", "-o", schema); st != statusFine {
+		if st, said := runText(t, nil, "schema", source, "-f", "json", "-o", schema); st != cli.StatusFine {
 			t.Fatal(said)
 		}
 		table := func(name string) string { return filepath.Join(dir, "store") + "#" + name }
-		if st, _ := runText(t, nil, "create", table("first"), "--schema", schema); st != statusFine {
+		if st, _ := runText(t, nil, "create", table("first"), "--schema", schema); st != cli.StatusFine {
 			continue // CarbonData has no such type
 		}
-		if st, _ := runText(t, nil, "load", table("first"), source); st != statusFine {
+		if st, _ := runText(t, nil, "load", table("first"), source); st != cli.StatusFine {
 			continue // nor all of its values
 		}
 		if loaded++; testing.Short() && n%3 != 0 {
@@ -262,18 +263,18 @@ func TestTextIsLoaded(t *testing.T) {
 		for _, form := range []string{"jsonl", "csv", "tsv"} {
 			what := fmt.Sprintf("%s by %s", c.typ, form)
 			text := filepath.Join(dir, "t."+form)
-			if st, said := runText(t, nil, "cat", table("first"), "-f", form, "-o", text); st != statusFine {
+			if st, said := runText(t, nil, "cat", table("first"), "-f", form, "-o", text); st != cli.StatusFine {
 				t.Fatalf("%s: %s", what, said)
 			}
-			if st, said := runText(t, nil, "create", table(form), "--schema", schema); st != statusFine {
+			if st, said := runText(t, nil, "create", table(form), "--schema", schema); st != cli.StatusFine {
 				t.Fatalf("%s: %s", what, said)
 			}
-			if st, said := runText(t, nil, "load", table(form), text); st != statusFine {
+			if st, said := runText(t, nil, "load", table(form), text); st != cli.StatusFine {
 				b, _ := os.ReadFile(text)
 				t.Errorf("%s: load: %s\n%s", what, said, b)
 				continue
 			}
-			if st, said := runText(t, nil, "diff", table("first"), table(form)); st != statusFine ||
+			if st, said := runText(t, nil, "diff", table("first"), table(form)); st != cli.StatusFine ||
 				!strings.Contains(said, "all the same") {
 				t.Errorf("%s: %s", what, said)
 			}

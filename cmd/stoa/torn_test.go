@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
 
@@ -31,8 +32,8 @@ func TestTornOutput(t *testing.T) {
 		}
 		return stdout.Bytes()
 	}
-	stoa(statusFine, "convert", "n.jsonl", "-o", "n.cfile")
-	whole := stoa(statusFine, "cat", "n.cfile", "-f", "arrow")
+	stoa(cli.StatusFine, "convert", "n.jsonl", "-o", "n.cfile")
+	whole := stoa(cli.StatusFine, "cat", "n.cfile", "-f", "arrow")
 	if n, err := judge(whole); n != 200_000 || err != nil {
 		t.Fatal(n, err)
 	}
@@ -44,9 +45,9 @@ func TestTornOutput(t *testing.T) {
 	if err := os.WriteFile("n.cfile", damaged, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	split, _, _ := strings.Cut(string(stoa(statusFine, "plan", "n.cfile")), "\n")
-	for status, args := range map[int][]string{statusDamage: {"cat", "n.cfile", "-f", "arrow"},
-		statusCannot: {"scan", "--split", split}} {
+	split, _, _ := strings.Cut(string(stoa(cli.StatusFine, "plan", "n.cfile")), "\n")
+	for status, args := range map[int][]string{cli.StatusDamage: {"cat", "n.cfile", "-f", "arrow"},
+		cli.StatusCannot: {"scan", "--split", split}} {
 		out := stoa(status, args...)
 		if n, err := judge(out); err == nil || n == 0 {
 			t.Errorf("%s: a reader finds %d rows, and %v", args[0], n, err)
@@ -54,7 +55,7 @@ func TestTornOutput(t *testing.T) {
 		if err := os.WriteFile("torn.arrow", out, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		stoa(statusDamage, "count", "torn.arrow")
+		stoa(cli.StatusDamage, "count", "torn.arrow")
 	}
 	if err := os.WriteFile("cut.arrow", whole[:len(whole)-8], 0o644); err != nil {
 		t.Fatal(err)
@@ -63,12 +64,12 @@ func TestTornOutput(t *testing.T) {
 		args := strings.Fields(verb)
 		args = append(args, "cut.arrow")
 		if verb == "scan" {
-			split, _, _ := strings.Cut(string(stoa(statusFine, "plan", "cut.arrow")), "\n")
+			split, _, _ := strings.Cut(string(stoa(cli.StatusFine, "plan", "cut.arrow")), "\n")
 			args = []string{"scan", "--split", split}
 		}
-		stoa(statusDamage, args...)
+		stoa(cli.StatusDamage, args...)
 		if verb != "scan" {
-			stoa(statusFine, append(args, "--partial")...)
+			stoa(cli.StatusFine, append(args, "--partial")...)
 		}
 	}
 }

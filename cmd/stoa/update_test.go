@@ -1,18 +1,21 @@
 package main
 
-import "testing"
+import (
+	"stoa/cmd/stoa/internal/change"
+	"testing"
+)
 
 func TestSetValues(t *testing.T) {
 	for in, want := range map[string]string{
 		`a=`: "", `a=x y`: "x y", `a="null"`: "null", `a='null'`: "null", `a='it''s'`: "it's",
 		`a="say ""no"""`: `say "no"`, `a='`: "'", `a='x"`: `'x"`, `a=b=c`: "b=c", `A = 'x'`: "x",
 	} {
-		got, err := setValues([]string{in})
+		got, err := change.SetValues([]string{in})
 		if err != nil || got["a"] == nil || *got["a"] != want {
 			t.Errorf("%s: %v, %v", in, got, err)
 		}
 	}
-	if got, err := setValues([]string{"a=null"}); err != nil || got["a"] != nil {
+	if got, err := change.SetValues([]string{"a=null"}); err != nil || got["a"] != nil {
 		t.Error(got, err)
 	}
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,7 +33,7 @@ func TestSetThatIsNoFile(t *testing.T) {
 		"a table of lists": func(name string) error { return os.WriteFile(name, []byte(`[1,2]`), 0o644) },
 	} {
 		set := filepath.Join(t.TempDir(), "t.cfile")
-		if st, out := runOver(t, "convert --to cfile -o "+set+"/", rows); st != statusFine {
+		if st, out := runOver(t, "convert --to cfile -o "+set+"/", rows); st != cli.StatusFine {
 			t.Fatal(out)
 		}
 		if err := os.Remove(filepath.Join(set, "table.json")); err != nil {
@@ -43,7 +44,7 @@ func TestSetThatIsNoFile(t *testing.T) {
 		}
 		for _, verb := range []string{"cat", "count", "verify", "verify --quick", "verify --deep", "ls",
 			"recover -o OUT.jsonl", "convert -o OUT.jsonl", "convert --all -o OUT/"} {
-			if st, out := runOver(t, verb, set); st != statusDamage || verb != "ls" &&
+			if st, out := runOver(t, verb, set); st != cli.StatusDamage || verb != "ls" &&
 				!strings.Contains(out, "table.json") {
 				t.Errorf("%s, %s: status %d: %s", what, verb, st, out)
 			}
@@ -68,7 +69,7 @@ func TestRecoverEndsAsVerify(t *testing.T) {
 		if err := os.WriteFile(rows, []byte(`{"a":"`+change.at+`"}`+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if st, out := runOver(t, "convert --opt compression=none -o "+place, rows); st != statusFine {
+		if st, out := runOver(t, "convert --opt compression=none -o "+place, rows); st != cli.StatusFine {
 			t.Fatal(out)
 		}
 		b, err := os.ReadFile(place)
@@ -81,7 +82,7 @@ func TestRecoverEndsAsVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, verb := range []string{"verify", "recover -o OUT.jsonl"} {
-			if st, out := runOver(t, verb, place); st != statusDamage || !strings.Contains(out, "error parquet.") {
+			if st, out := runOver(t, verb, place); st != cli.StatusDamage || !strings.Contains(out, "error parquet.") {
 				t.Errorf("%s: status %d: %s", verb, st, out)
 			}
 		}

@@ -1,0 +1,28 @@
+package about
+
+import (
+	"cmp"
+	"slices"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/internal/seal"
+	"stoa/region"
+)
+
+// CodeDocs are all codes of findings, sorted: those of the formats, and those of no format.
+func CodeDocs(a *cli.App) []CodeDoc {
+	var out []CodeDoc
+	add := func(codes []region.CodeDoc) {
+		for _, c := range codes {
+			out = append(out, CodeDoc{c.Code, c.Severity.String(), c.Help})
+		}
+	}
+	add(stoa.Codes)
+	add(seal.Codes)
+	for _, f := range a.Formats {
+		add(f.Codes)
+	}
+	slices.SortFunc(out, func(x, y CodeDoc) int { return cmp.Compare(x.Code, y.Code) })
+	return slices.Compact(out)
+}

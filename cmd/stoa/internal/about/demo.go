@@ -1,0 +1,198 @@
+package about
+
+import (
+	"archive/zip"
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// sample is a file or a directory of the golden files that demo writes, and who wrote it.
+type sample struct{ To, From, what string }
+
+// Samples are what demo.zip holds; TestDemoSamples holds it against the golden files.
+var Samples = []sample{
+	{"kudu", "format/kudu/testdata/history", "a data directory of Apache Kudu 1.18.1: a table with updates and " +
+		"deletes (its log is not in the sample, and stoa says so)"},
+	{"carbon/managed_del", "corpus/carbon/2.3.0/managed/managed_del",
+		"a table of Apache CarbonData 2.3.0, written by Spark: three loads, deletes, an update"},
+	{"key.cfile", "corpus/kudu/1.18.1/key_int32/k.ck.cfile",
+		"a column file of Apache Kudu 1.18.1: the first key column of a table"},
+	{"flat.red", "corpus/redfile/red1/flat_pages.red",
+		"a RedFile that redelm wrote in February 2013, the month before it became Parquet"},
+	{"primitives.trv", "corpus/trevni/v1.12.2/avro_primitives.trv", "a Trevni file of Apache Avro 1.12.2"},
+	{"dremel.trv", "corpus/trevni/dialects/wiki_dremel.trv",
+		"a Trevni file in the wiki page's dialect, with the records of the Dremel paper"},
+}
+
+//go:embed demo.zip
+var DemoZip []byte
+
+// harm is damage that --damage does to a copy of a sample.
+type harm struct {
+	To, from string
+	off      int // the byte of which a bit is turned; of a cut, where
+	cut      bool
+	what     string
+}
+
+var Harms = []harm{
+	{"damaged/key.cfile", "key.cfile", 700, false, "a bit of a data block is turned"},
+	{"damaged/cut.cfile", "key.cfile", 1500, true, "the file ends in the middle: its footer and indexes are gone"},
+	{"damaged/primitives.trv", "primitives.trv", 2000, false, "a bit of a column is turned"},
+}
+
+// Trial is a command to try, and what it does; status is what it ends with.
+type Trial struct {
+	args   string // %s is the directory
+	what   string
+	Status int
+}
+
+var Trials = []Trial{
+	{"head %s/kudu#d_major", "the first rows of a Kudu table, without Kudu", 0},
+	{"cat %s/carbon/managed_del --where \"id < 5\"", "a CarbonData table, its deletes applied", 0},
+	{"convert %s/flat.red -o %s/flat.parquet", "RedFile to its grandchild", 0},
+	{"diff %s/flat.red %s/flat.parquet", "and nothing was lost", 0},
+	{"get %s/key.cfile --key 63016500", "one row, through the file's own index", 0},
+}
+
+var DamagedTrials = []Trial{
+	{"verify %s/damaged", "what is damaged, and where", cli.StatusDamage},
+	{"cat %s/damaged/key.cfile --damaged skip-rows -f csv", "the rows that are whole", cli.StatusDamage},
+	{"recover %s/damaged/cut.cfile -o %s/saved.parquet --source-opt type=int32",
+		"a file without footer and indexes, recovered", cli.StatusDamage},
+	{"diff %s/key.cfile %s/saved.parquet --on value", "what was lost with it", cli.StatusDamage},
+	{"finding cfile.block.checksum", "what a finding means", 0},
+}
+
+// Command is the trial for a directory.
+func (t Trial) Command(dir string) string {
+	return "stoa " + strings.ReplaceAll(t.args, "%s", dir)
+}
+
+func DemoCmd(a *cli.App) *cobra.Command {
+	var damage bool
+	cmd := &cobra.Command{
+		Use:   "demo DIR",
+		Short: "Write small real files of all families, and say what to try",
+		Long: `Write small files that the real systems wrote to DIR, which must be empty or not exist, and print five commands to try on them.
+With --damage damaged copies, too, and five more commands.`,
+		Example: "  stoa demo try\n  stoa demo broken --damage",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return &cli.UseError{Message: "demo needs a directory to write to", Hint: "for example: stoa demo try"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := strings.TrimRight(filepath.ToSlash(args[0]), "/")
+			if err := writeDemo(args[0], damage); err != nil {
+				return err
+			}
+			_, err := io.WriteString(a.Stdout, demoText(dir, damage))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&damage, "damage", false, "write damaged copies, too, for verify and recover")
+	return cmd
+}
+
+// writeDemo writes the samples. Nothing that is there is touched.
+func writeDemo(dir string, damage bool) error {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return &cli.UseError{Message: dir + " is not empty", Hint: "stoa demo writes to a directory of its own"}
+	}
+	r, err := zip.NewReader(bytes.NewReader(DemoZip), int64(len(DemoZip)))
+	if err != nil {
+		return err
+	}
+	for _, f := range r.File {
+		b, err := ReadZipped(f)
+		if err == nil {
+			err = writeNew(filepath.Join(dir, filepath.FromSlash(f.Name)), b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var about strings.Builder
+	about.WriteString("Files that the real programs wrote, unchanged:\n\n")
+	for _, s := range Samples {
+		fmt.Fprintf(&about, "%s: %s\n", s.To, s.what)
+	}
+	if damage {
+		about.WriteString("\nCopies that stoa demo has damaged:\n\n")
+		for _, h := range Harms {
+			b, err := os.ReadFile(filepath.Join(dir, h.from))
+			if err != nil {
+				return err
+			}
+			if err := writeNew(filepath.Join(dir, h.To), h.do(b)); err != nil {
+				return err
+			}
+			fmt.Fprintf(&about, "%s: %s\n", h.To, h.what)
+		}
+	}
+	return writeNew(filepath.Join(dir, "SOURCES.txt"), []byte(about.String()))
+}
+
+func ReadZipped(f *zip.File) ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// do damages b.
+func (h harm) do(b []byte) []byte {
+	b = bytes.Clone(b)
+	if h.cut {
+		return b[:h.off]
+	}
+	b[h.off] ^= 0x10
+	return b
+}
+
+func writeNew(name string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
+}
+
+// demoText says what was written and what to try.
+func demoText(dir string, damage bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s holds small files that the real systems wrote (SOURCES.txt says which).\n\nTry\n",
+		display.OneLine(dir))
+	print := func(ts []Trial) {
+		for _, t := range ts {
+			fmt.Fprintf(&b, "  %s\n      # %s\n", t.Command(display.ShellWord(dir)), t.what)
+		}
+	}
+	print(Trials)
+	if damage {
+		fmt.Fprintf(&b, "\nand, on the damaged copies in %s/damaged (status 3 means damage)\n", display.OneLine(dir))
+		print(DamagedTrials)
+	} else {
+		b.WriteString("\nstoa demo DIR --damage writes damaged ones, too, for verify and recover.\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,41 @@
+package change
+
+import (
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/schemafmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+func AddColumnCmd(a *cli.App) *cobra.Command {
+	var def string
+	cmd := &cobra.Command{
+		Use:   "add-column STORE#DATABASE.TABLE COLUMN TYPE",
+		Short: "Give a CarbonData table another column",
+		Long: `Give a CarbonData table another column, of a type as stoa create has them. Files that are there are not touched: their rows
+have the default in it, or null.`,
+		Example: `  stoa add-column store#sales.orders discount "decimal(10,2)" --default 0
+  stoa add-column store#sales.orders tags "array<string>"`,
+		Args: cli.Wants(cobra.MinimumNArgs(3)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := openChanger(a, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			f, err := schemafmt.ParseColumn("`" + args[1] + "` " + strings.Join(args[2:], " "))
+			if err != nil {
+				return err
+			}
+			var o stoa.AddColumnOptions
+			if cmd.Flags().Changed("default") {
+				o.Default = &def
+			}
+			return c.AddColumn(cmd.Context(), f, o)
+		},
+	}
+	cmd.Flags().StringVar(&def, "default", "", "the `VALUE` in rows that are there")
+	return cmd
+}

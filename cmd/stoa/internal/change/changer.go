@@ -1,0 +1,49 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/fault"
+)
+
+// openChanger finds a table that a verb is to change.
+func openChanger(a *cli.App, ctx context.Context, name string) (*stoa.Changer, error) {
+	c, err := stoa.OpenChanger(ctx, name, stoa.OpenOptions{Formats: a.Formats})
+	if err != nil {
+		return nil, ofName(err)
+	}
+	a.Detail("%s: %s", c.Place().Dir, c.Format())
+	c.Alloc = cli.Pool
+	return c, nil
+}
+
+// ofName is an error about a name that can mean no table as wrong use.
+func ofName(err error) error {
+	var e *fault.Error
+	if errors.As(err, &e) && e.Class == fault.Invalid && strings.Contains(e.Reason, " names no table") {
+		return cli.WrongUse("%s", e.Reason)
+	}
+	return err
+}
+
+// wantsWhere refuses a predicate that is missing, which might be meant as all rows.
+func wantsWhere(where string) error {
+	if strings.TrimSpace(where) == "" {
+		return &cli.UseError{Message: "--where says which rows; it is missing", Hint: `--where true means all of them`}
+	}
+	return nil
+}
+
+// withOption adds an option.
+func withOption(opts map[string]string, key string, v int64) map[string]string {
+	if opts == nil {
+		opts = map[string]string{}
+	}
+	opts[key] = strconv.FormatInt(v, 10)
+	return opts
+}

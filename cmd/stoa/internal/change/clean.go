@@ -1,0 +1,40 @@
+package change
+
+import (
+	"fmt"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+func CleanCmd(a *cli.App) *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "clean STORE#DATABASE.TABLE [--dry-run]",
+		Short: "Remove files that are no part of a CarbonData table any more",
+		Long: `Remove what is no part of a CarbonData table any more: segments that were deleted or compacted, loads that were cut off,
+notes of deletes that newer ones replaced, temporary files. Loads that go on are left alone. What is removed is listed.`,
+		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders",
+		Args:    cli.Wants(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := openChanger(a, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			c, err := t.Clean(cmd.Context(), stoa.CleanOptions{DryRun: dry})
+			for _, f := range c.Files {
+				fmt.Fprintln(a.Stdout, f)
+			}
+			if err == nil {
+				a.Note("%s: %s, %s, %s", args[0], display.Count(int64(len(c.Segments)), "segment"),
+					display.Count(int64(len(c.Files)), "file"), display.BytesText(c.Bytes))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "list what would be removed, and remove nothing")
+	return cmd
+}

@@ -1,0 +1,107 @@
+package change
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/schemafmt"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/format"
+	"stoa/internal/typewords"
+)
+
+func CreateCmd(a *cli.App) *cobra.Command {
+	var f struct {
+		schema, sort, inverted, long, partition, bucket string
+		props                                           []string
+	}
+	cmd := &cobra.Command{
+		Use:   "create STORE#DATABASE.TABLE --schema FILE",
+		Short: "Make an empty CarbonData table",
+		Long: `Make an empty CarbonData table in a store, or in a directory of its own. FILE says the columns: lines of a name and a type in
+Spark's words (boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, varchar, binary, date, timestamp,
+array<T>, map<K,V>, struct<name:T,...>), what schema -f json prints, or any table that stoa can open, whose columns are taken.
+Names become lower case.
+Tables that are sorted, have buckets or partitions keep them for every load.`,
+		Example: `  stoa create store#sales.orders --schema orders.txt --sort-columns day,customer --property table_blocksize=256
+  stoa create store#sales.visits --schema visits.parquet --partition country --bucket 8:customer
+  stoa create store#sales.visits --schema visits.parquet --property dictionary_include=country,browser`,
+		Args: cli.Wants(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.schema == "" {
+				return &cli.UseError{Message: "--schema says which columns the table has; it is missing",
+					Hint: "for example a file with lines like: price decimal(10,2)"}
+			}
+			sc, err := columnsOf(a, cmd, f.schema)
+			if err != nil {
+				return err
+			}
+			var spec stoa.CreateTableOptions
+			spec.SortColumns, spec.Inverted, spec.LongStrings, spec.Partition = listed(f.sort), listed(f.inverted),
+				listed(f.long), listed(f.partition)
+			if spec.Properties, err = source.KeyValues("--property", f.props); err != nil {
+				return err
+			}
+			if f.bucket != "" {
+				n, by, ok := strings.Cut(f.bucket, ":")
+				if spec.Buckets, err = strconv.Atoi(n); err != nil || !ok || spec.Buckets < 1 {
+					return cli.WrongUse("--bucket %s: N:COLUMN,... is wanted", f.bucket)
+				}
+				spec.BucketBy = listed(by)
+			}
+			return ofName(stoa.CreateTable(cmd.Context(), args[0], sc, spec, stoa.OpenOptions{Formats: a.Formats}))
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.schema, "schema", "", "take the columns from `FILE` (needed)")
+	fl.StringVar(&f.sort, "sort-columns", "", "sort the rows of each load by these columns, `A,B`")
+	fl.StringVar(&f.inverted, "inverted-index", "", "sort columns that get an inverted index, `A,B`")
+	fl.StringVar(&f.long, "long-strings", "", "strings that may have more than 32,765 bytes, `A,B`")
+	fl.StringVar(&f.partition, "partition", "", "partition columns, `A,B`: a directory for each value")
+	fl.StringVar(&f.bucket, "bucket", "", "put rows into N buckets by the hash of columns, `N:A,B`")
+	fl.StringArrayVar(&f.props, "property", nil, "set a property of the table, `KEY=VALUE`; repeatable")
+	return cmd
+}
+
+// listed splits names at commas.
+func listed(s string) []string {
+	if s == "" {
+		return nil
+	}
+	names := strings.Split(strings.ToLower(s), ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
+}
+
+// columnsOf reads the columns that a file says, in Spark's words or as schema -f json prints them, or has.
+func columnsOf(a *cli.App, cmd *cobra.Command, name string) (*arrow.Schema, error) {
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() <= source.MostSchema {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if fields, err := format.ParseSchema(name, b); err == nil {
+			return typewords.Of(fields)
+		}
+		if fields, err := schemafmt.ParseColumns(string(b)); err == nil {
+			return arrow.NewSchema(fields, nil), nil
+		} else if !strings.ContainsRune(string(b), 0) && strings.HasSuffix(name, ".txt") {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	t, err := source.OpenAll(a, cmd.Context(), []string{name}, stoa.OpenOptions{Formats: a.Formats})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return t.Schema(), nil
+}

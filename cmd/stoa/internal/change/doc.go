@@ -1,0 +1,2 @@
+// Package change is the verbs that change tables.
+package change

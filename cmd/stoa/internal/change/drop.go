@@ -1,0 +1,52 @@
+package change
+
+import (
+	"github.com/spf13/cobra"
+	"stoa/cmd/stoa/internal/cli"
+
+	"stoa"
+)
+
+func DropCmd(a *cli.App) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "drop STORE#DATABASE.TABLE --yes",
+		Short: "Remove a CarbonData table with all its files",
+		Long: `Remove a CarbonData table: its directory with everything in it. There is no way back, so --yes must be said.
+ModifiedTime.mdt of the store is touched, so that others notice.`,
+		Example: "  stoa drop store#sales.orders --yes\n  stoa drop work/orders --yes",
+		Args:    cli.Wants(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := openChanger(a, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if !yes {
+				return &cli.UseError{Message: "drop removes " + c.Place().Dir + " for ever",
+					Hint: "say --yes if that is meant"}
+			}
+			_, err = c.Drop(cmd.Context(), stoa.DropOptions{})
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
+	return cmd
+}
+
+func DropColumnCmd(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "drop-column STORE#DATABASE.TABLE COLUMN",
+		Short: "Take a column out of a CarbonData table",
+		Long: `Take a column out of a CarbonData table. Its values stay in the files that are there, but nobody sees them; loads that follow
+do not have it. Sort, bucket and partition columns stay.`,
+		Example: "  stoa drop-column store#sales.orders note\n  stoa drop-column work/orders note",
+		Args:    cli.Wants(cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := openChanger(a, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return c.DropColumn(cmd.Context(), stoa.DropColumnOptions{Column: args[1]})
+		},
+	}
+}

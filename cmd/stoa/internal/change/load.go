@@ -1,0 +1,181 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/schemafmt"
+	"stoa/cmd/stoa/internal/source"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+func LoadCmd(a *cli.App) *cobra.Command {
+	var src source.SourceFlags
+	var sel source.SelectFlags
+	var opts []string
+	var ways string
+	var memory string
+	var unchecked bool
+	var form string
+	cmd := &cobra.Command{
+		Use:   "load STORE#DATABASE.TABLE PATH...",
+		Short: "Add rows to a CarbonData table, as a new segment",
+		Long: `Add the rows of other tables to a CarbonData table, as a new segment. Columns are found by name; those that the rows do not
+have are null, and columns that the table does not have are refused. Values of other types are taken if they fit exactly; texts
+(CSV, JSON lines) are read by the table's types where they are nested, binary, decimals or text, unless --schema gives others.
+The segment is part of the table when the command ends well; if it is cut off, the table is as it was, and stoa clean removes
+what is left. Before it counts it is read back: as many rows, and the same values in columns of the same kind of type (not texts
+that became numbers or times), or the status is 1 and the table is as it was.
+Columns of which --opt timestamps=truncate or nulls=merge changed values are named, with how many these are.
+Columns that the table's property dictionary_include names are written as codes of a global dictionary. --dictionary says how
+values get their codes: single-pass gives them out while the rows come; two-pass reads the rows twice, and sorts the values first;
+predefined:DIR takes them from files named after the columns (the first field of each line of CSV); all:FILE from lines
+INDEX,VALUE, INDEX being the number of a column of the rows, from 0. Values that the last two do not have are refused.
+--opt version=2 (or 1) writes data files as CarbonData 1.0 has them.`,
+		Example: `  stoa load store#sales.orders orders-*.csv --source-opt header=true
+  stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'" --parallel 2 --memory 1GiB
+  stoa load store#sales.visits visits.csv --source-opt header=true --dictionary two-pass
+  stoa load store#sales.visits visits.csv --source-opt header=true --dictionary predefined:dictionaries --opt version=2`,
+		Args: cli.Wants(cobra.MinimumNArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, began := cmd.Context(), time.Now()
+			c, err := openChanger(a, ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(output.SummaryForms, form) {
+				return &cli.UseError{Message: "-f " + form + " is not a form of the summary",
+					Hint: "the forms are text and json"}
+			}
+			o := stoa.AppendOptions{Tasks: sel.Parallel, Dictionary: ways, NoCheck: unchecked}
+			if o.Opts, err = source.KeyValues("--opt", opts); err != nil {
+				return err
+			}
+			if memory != "" {
+				n, err := cli.ParseSize("--memory", memory)
+				if err != nil {
+					return err
+				}
+				o.Opts = withOption(o.Opts, "memory", n)
+			}
+			spec, err := sel.Spec()
+			if err != nil {
+				return err
+			}
+			oo, err := src.Options(ctx, a, args[1:])
+			if err != nil {
+				return err
+			}
+			t, err := openFor(a, ctx, c, args[1:], oo)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			sc, err := t.ScanSchema(spec)
+			if err != nil {
+				return err
+			}
+			s, err := c.Append(ctx, sc, t.Scan(ctx, spec), o)
+			if s.Unchecked != "" && !unchecked {
+				a.Detail("%s: %s", c.Place().Dir, s.Unchecked)
+			}
+			if err != nil {
+				return err
+			}
+			if output.TellAltered(a, args[0], s.Altered); form == "json" {
+				err = output.TellSummary(a, s)
+			} else {
+				a.Note("%s: segment %s, %s, %s, %s, %s", args[0], s.Segment, display.Count(s.Rows, "row"),
+					display.BytesText(s.DataBytes+s.IndexBytes), display.Count(int64(len(s.Files)), "data file"),
+					display.Seconds(time.Since(began)))
+			}
+			return err
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&opts, "opt", nil,
+		"set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
+	fl.StringVar(&ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: "+
+		"single-pass (default), two-pass, predefined:DIR, all:FILE")
+	fl.StringVar(&memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default "+
+		"256MiB); more are sorted in pieces")
+	fl.BoolVar(&unchecked, "no-check", false,
+		"do not read the segment back before it counts, to compare it with what went in")
+	fl.StringVarP(&form, "format", "f", "text",
+		"tell what was added as `FORM`: text, a line on standard error; json, an object on standard output")
+	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })
+	sel.Register(a, cmd, &src)
+	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many " +
+		"workers as there are cores, one file)"
+	src.Register(a, cmd)
+	return cmd
+}
+
+// openFor opens sources to be loaded into a table. Texts say little of their types: what the table has nested,
+// binary, as decimals or as text, which a guess may lose or cannot know, is read as that.
+func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o stoa.OpenOptions) (*stoa.Table,
+	error) {
+	t, err := source.OpenAll(a, ctx, paths, o)
+	if err != nil || o.Opts["schema"] != "" ||
+		slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool { return !isText(s.Format) }) {
+		return t, err
+	}
+	target, err := c.Open(ctx, nil)
+	if err != nil { // what is wrong with it is told by who loads
+		return t, nil
+	}
+	defer target.Close()
+	fields, other := slices.Clone(t.Schema().Fields()), false
+	for i, f := range fields {
+		k := slices.IndexFunc(target.Schema().Fields(),
+			func(x arrow.Field) bool { return strings.EqualFold(x.Name, f.Name) })
+		if k < 0 {
+			continue
+		}
+		if want := target.Schema().Field(k).Type; readsAs(want, f.Type) && !arrow.TypeEqual(want, f.Type) {
+			fields[i].Type, fields[i].Nullable, other = want, true, true
+		}
+	}
+	if !other {
+		return t, nil
+	}
+	doc, err := output.JsonLine(schemafmt.SchemaDoc(arrow.NewSchema(fields, nil)))
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	o.Opts = maps.Clone(o.Opts)
+	if o.Opts == nil {
+		o.Opts = map[string]string{}
+	}
+	o.Opts["schema"] = string(doc)
+	if err := t.Close(); err != nil {
+		return nil, err
+	}
+	return source.OpenAll(a, ctx, paths, o)
+}
+
+// isText reports whether a format's types are guessed.
+func isText(format string) bool { return format == "csv" || format == "tsv" || format == "jsonl" }
+
+// readsAs reports whether what looks like the type guess in a text is read as t, rather than converted: numbers
+// beside NaN look like text.
+func readsAs(t, guess arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.FLOAT32, arrow.FLOAT64:
+		return guess.ID() == arrow.STRING
+	case arrow.STRING, arrow.LARGE_STRING, arrow.BINARY, arrow.LARGE_BINARY, arrow.FIXED_SIZE_BINARY:
+		return true
+	}
+	_, decimal := t.(arrow.DecimalType)
+	return decimal || arrow.IsNested(t.ID())
+}

@@ -1,0 +1,43 @@
+package change
+
+import (
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+func MergeIndexCmd(a *cli.App) *cobra.Command {
+	var segments string
+	cmd := &cobra.Command{
+		Use:     "merge-index STORE#DATABASE.TABLE [--segments N,N]",
+		Aliases: []string{"carbonindexmerge"},
+		Short:   "Make one index file of several of a CarbonData table's segments",
+		Long: `Put the .carbonindex files of each directory of a segment into one .carbonindexmerge, as newer releases of CarbonData (and stoa load)
+do at once: who reads the table opens one file instead of one for every task. No row changes.`,
+		Example: "  stoa merge-index store#sales.orders\n  stoa merge-index store#sales.orders --segments 0,1",
+		Args:    cli.Wants(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := openChanger(a, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var o stoa.MergeIndexesOptions
+			if segments != "" {
+				o.Segments = strings.Split(segments, ",")
+			}
+			m, err := c.MergeIndexes(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			a.Note("%s: %s of %s merged", args[0], display.Count(int64(m.Files), "index file"),
+				display.Count(int64(len(m.Segments)), "segment"))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&segments, "segments", "", "only these segments, `N,N`; all that count otherwise")
+	return cmd
+}

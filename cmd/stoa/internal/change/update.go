@@ -1,0 +1,94 @@
+package change
+
+import (
+	"errors"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+func UpdateCmd(a *cli.App) *cobra.Command {
+	var where string
+	var sets []string
+	var unchecked bool
+	cmd := &cobra.Command{
+		Use:   "update STORE#DATABASE.TABLE --set COLUMN=VALUE --where PREDICATE",
+		Short: "Change rows of a CarbonData table",
+		Long: `Give columns of the rows that a predicate chooses new values: the rows are deleted and added again in a new segment, in one
+change. A VALUE is text as in CSV, or 'quoted' as in a PREDICATE, and must be a value of the column exactly; null without quotes is null.
+Columns of lists, maps, structs and bytes can be set to null only. Before they count the new rows are read back: as many,
+and the same values, or the status is 1 and the table is as it was.`,
+		Example: `  stoa update store#sales.orders --set status=paid --set "note=by hand" --where "id = 4711"
+  stoa update store#sales.orders --set note=null --where "day < date '2020-01-01'"`,
+		Args: cli.Wants(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := openChanger(a, cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if len(sets) == 0 {
+				return &cli.UseError{Message: "--set says what changes; it is missing",
+					Hint: "for example --set status=paid"}
+			}
+			values, err := SetValues(sets)
+			if err != nil {
+				return err
+			}
+			if err := wantsWhere(where); err != nil {
+				return err
+			}
+			n, err := c.Update(cmd.Context(), stoa.UpdateOptions{Where: where, Set: values, NoCheck: unchecked})
+			if err == nil {
+				a.Note("%s: %s changed", args[0], display.Count(n, "row"))
+			}
+			return ofSet(err)
+		},
+	}
+	cmd.Flags().StringArrayVar(&sets, "set", nil, "give a column a value, `COLUMN=VALUE`; repeatable")
+	cmd.Flags().StringVar(&where, "where", "", "change the rows for which `PREDICATE` is true (needed)")
+	cmd.Flags().BoolVar(&unchecked, "no-check", false,
+		"do not read the new rows back before they count, to compare them with what was meant")
+	return cmd
+}
+
+// ofSet is an error about a new value as one about the flag that gave it.
+func ofSet(err error) error {
+	var e *stoa.SetError
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case e.Column == "":
+		return cli.WrongUse("--set: %s", e.Reason)
+	case e.Value == nil:
+		return cli.WrongUse("--set %s: %s", e.Column, e.Reason)
+	}
+	return cli.WrongUse("--set %s=%s: %s", e.Column, *e.Value, e.Reason)
+}
+
+// SetValues reads COLUMN=VALUE. nil is null.
+func SetValues(sets []string) (map[string]*string, error) {
+	out := map[string]*string{}
+	for _, s := range sets {
+		name, v, ok := strings.Cut(s, "=")
+		if strings.HasSuffix(name, " ") { // COLUMN = VALUE, as in a predicate
+			v = strings.TrimSpace(v)
+		}
+		name = strings.ToLower(strings.TrimSpace(name))
+		if _, twice := out[name]; twice || !ok || name == "" {
+			return nil, cli.WrongUse("--set %s: write it as COLUMN=VALUE, each column once", s)
+		}
+		switch {
+		case v == "null":
+			out[name] = nil
+			continue
+		case len(v) > 1 && v[0] == v[len(v)-1] && (v[0] == '"' || v[0] == '\''):
+			v = strings.ReplaceAll(v[1:len(v)-1], v[:1]+v[:1], v[:1])
+		}
+		out[name] = &v
+	}
+	return out, nil
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/catalogue"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/format"
+	"stoa/region"
+)
+
+// App is one run of the command: its streams, the flags that every verb has, and what is shared.
+type App struct {
+	In      io.Reader
+	streams map[string]*stream // standard input and pipes, made by their first use
+	Stdout  *outStream
+	Stderr  io.Writer
+	Formats []format.Format
+
+	Tty      bool // standard output is a terminal
+	Width    int  // of it, in cells, or what COLUMNS says; 0: no limit
+	errTTY   bool // standard error is one
+	ErrWidth int  // of it; 0: no limit
+
+	Quiet, Verbose, NoProgress bool
+	Tallies                    tallies
+	Told                       map[region.Finding]bool
+	read                       []string         // places from which is read
+	Verbs                      []*cobra.Command // in the order of the overview
+}
+
+func NewApp(stdin io.Reader, stdout, stderr io.Writer) *App {
+	a := &App{In: stdin, Stdout: newOutStream(stdout), Stderr: stderr, Formats: catalogue.Formats()}
+	a.Tty, a.Width = terminal(stdout)
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		a.Width = n // as ls and ps have it: whoever exports it has a reason, also for a pipe
+	}
+	a.errTTY, a.ErrWidth = terminal(stderr)
+	return a
+}
+
+// terminal reports whether w is a terminal, and how wide it is.
+func terminal(w io.Writer) (bool, int) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return false, 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		width = 80
+	}
+	return true, width
+}
+
+// Colour reports whether standard output may be coloured. NO_COLOR is a common wish: https://no-color.org
+func (a *App) Colour() bool {
+	return a.Tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// Note tells something on standard error, unless -q.
+func (a *App) Note(format string, args ...any) {
+	if !a.Quiet {
+		a.Alarm(format, args...)
+	}
+}
+
+// Alarm tells an error on standard error, that of which the command goes on.
+func (a *App) Alarm(format string, args ...any) {
+	fmt.Fprintln(a.Stderr, display.Hanging(display.Printable(InFlags(fmt.Sprintf(format, args...))), a.ErrWidth))
+}
+
+// Detail tells something only with -v.
+func (a *App) Detail(format string, args ...any) {
+	if a.Verbose {
+		a.Note(format, args...)
+	}
+}
+
+// Format finds a format by its name.
+func (a *App) Format(name string) *format.Format {
+	for i := range a.Formats {
+		if a.Formats[i].Name == name {
+			return &a.Formats[i]
+		}
+	}
+	return nil
+}
+
+// outStream is standard output, buffered.
+type outStream struct{ *bufio.Writer }
+
+func newOutStream(w io.Writer) *outStream {
+	return &outStream{bufio.NewWriterSize(pipeEnd{w}, 64<<10)}
+}
+
+// ErrEnough says that whoever reads our output has enough, as `head` does. It ends the command, and is no failure.
+var ErrEnough = errors.New("nobody reads the output any more")
+
+// AllRead is for verbs of which everything must be read: a reader that went away is a failure then.
+func AllRead(err error) error {
+	if errors.Is(err, ErrEnough) {
+		return errors.New("who reads the output went away before its end")
+	}
+	return err
+}
+
+type pipeEnd struct{ w io.Writer }
+
+func (p pipeEnd) Write(b []byte) (int, error) {
+	n, err := p.w.Write(b)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		err = ErrEnough
+	}
+	return n, err
+}
+
+// Pool is the allocator of every scan of the command.
+var Pool = stoa.NewPool()
+
+func (a *App) FormatNames() []string {
+	var out []string
+	for _, f := range a.Formats {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+func (a *App) WritableNames() []string {
+	var out []string
+	for _, f := range a.Formats {
+		if f.Create != nil {
+			out = append(out, f.Name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// The exit statuses.
+const (
+	StatusFine   = 0
+	StatusCannot = 1
+	StatusUse    = 2
+	StatusDamage = 3
+)
+
+// ErrDamage ends a verb with status 3 when everything has been said already.
+var ErrDamage = errors.New("damage")
+
+// ErrUse ends a verb with status 2 when everything has been said already.
+var ErrUse = errors.New("use")
+
+// ErrFailed ends a verb with status 1 when everything has been said already.
+var ErrFailed = errors.New("failed")
+
+// UseError is wrong use of the command line. hint may be empty.
+type UseError struct{ Message, Hint string }
+
+func (e *UseError) Error() string { return e.Message }
+
+// cutError ends a verb whose output is not whole with status 1. Damage is no exception: of what plan and scan
+// write, status 3 says that it is whole, and the table is not.
+type cutError struct{ error }
+
+func (e *cutError) Unwrap() error { return e.error }
+
+// Whole is err of a verb that has to write all or tell that it did not.
+func Whole(err error) error {
+	if errors.Is(err, fault.Corrupt) && !errors.Is(err, ErrDamage) {
+		return &cutError{err}
+	}
+	return err
+}
+
+// WrongUse makes a useError.
+func WrongUse(format string, args ...any) error {
+	return &UseError{Message: fmt.Sprintf(format, args...)}
+}
+
+// Status is the exit status that an error means.
+func Status(err error) int {
+	var use *UseError
+	var cut *cutError
+	switch {
+	case err == nil:
+		return StatusFine
+	case errors.As(err, &cut), errors.Is(err, store.ErrChanged): // whoever asks again asks for something else
+		return StatusCannot
+	case errors.Is(err, ErrDamage), errors.Is(err, fault.Corrupt):
+		return StatusDamage
+	case errors.As(err, &use), errors.Is(err, ErrUse), errors.Is(err, fault.Invalid):
+		return StatusUse
+	case errors.Is(err, ErrEnough): // and nothing worse
+		return StatusFine
+	}
+	return StatusCannot
+}
+
+// End finishes a run: what is buffered goes out, an error is told, the status follows.
+func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
+	if flushed := a.Stdout.Flush(); err == nil {
+		err = flushed
+	} else if errors.Is(err, ErrDamage) && flushed != nil && !errors.Is(flushed, ErrEnough) {
+		err = &cutError{flushed}
+	}
+	for _, s := range a.streams {
+		s.remove()
+	}
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	a.Tell(cmd, err)
+	return Status(err)
+}
+
+// Tell prints an error, on one line, and a hint where there is one.
+func (a *App) Tell(cmd *cobra.Command, err error) {
+	if err == nil || errors.Is(err, ErrDamage) || errors.Is(err, ErrEnough) || errors.Is(err, ErrFailed) ||
+		errors.Is(err, ErrUse) {
+		return
+	}
+	fmt.Fprintln(a.Stderr, display.Hanging("stoa: "+display.Printable(InFlags(Line(err))), a.ErrWidth))
+	if h := hint(cmd, err); h != "" && !a.Quiet {
+		fmt.Fprintln(a.Stderr, display.Hanging("  "+h, a.ErrWidth))
+	}
+}
+
+// Line is an error as it is told. Joined errors stand on one line; a predicate keeps its mark, which needs
+// lines of its own.
+func Line(err error) string {
+	switch e := err.(type) {
+	case *OpenError:
+		return Line(e.Err)
+	case *stoa.OpenError:
+		return Line(e.Err)
+	case *cutError:
+		return Line(e.error)
+	case *fault.Error: // of a whole file the place is its name
+		if e.At != (fault.Span{}) && e.At.Off == 0 && e.At.Len == 0 {
+			return strings.Replace(e.Error(), e.At.String(), e.At.Object, 1)
+		}
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var parts []string
+		for _, e := range joined.Unwrap() {
+			if l := Line(e); !slices.Contains(parts, l) { // who gives up an output meets again what made it fail
+				parts = append(parts, l)
+			}
+		}
+		return strings.Join(parts, "; ")
+	}
+	if p := new(fs.PathError); errors.As(err, &p) && p.Op == "write" { // whatever was being written
+		return p.Error()
+	}
+	if p, ok := err.(*fs.PathError); ok && (p.Op == "stat" || p.Op == "open" || p.Op == "lstat") {
+		return fmt.Sprintf("%s: %v", p.Path, p.Err)
+	}
+	return err.Error()
+}
+
+// InFlags is a message with reading options, as the library names them, as the flags that set them: " --live"
+// for " live=true".
+func InFlags(s string) string {
+	for _, w := range NewWordFlags() {
+		if w.Value != "" {
+			s = strings.ReplaceAll(s, " "+w.Key+"="+w.Value, " --"+w.Flag)
+		}
+		if _, rest, ok := strings.Cut(w.Usage, "`"); ok && w.Value == "" {
+			name, _, _ := strings.Cut(rest, "`")
+			s = strings.ReplaceAll(s, "option "+w.Key+"="+name, "--"+w.Flag+" "+name)
+		}
+	}
+	return s
+}
+
+// hint is what may help.
+func hint(cmd *cobra.Command, err error) string {
+	var use *UseError
+	opening := errors.As(err, new(*OpenError)) || errors.As(err, new(*stoa.OpenError))
+	switch {
+	case errors.As(err, &use) && use.Hint != "":
+		return use.Hint
+	case errors.As(err, &use) && cmd != nil && cmd.HasParent():
+		return "stoa " + cmd.Name() + " --help tells more"
+	case errors.Is(err, format.ErrElsewhere):
+		return ""
+	case errors.Is(err, store.ErrChanged) && cmd != nil && cmd.Name() == "scan":
+		return "stoa plan makes new splits; what is to be read must stay as it is until the last of them is"
+	case errors.Is(err, store.ErrChanged):
+		return "read it again when nothing writes to it"
+	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover" &&
+		!strings.Contains(err.Error(), "="):
+		return "stoa verify tells more"
+	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover": // the message names options
+		return "where a format has options that say what a file holds (stoa formats NAME lists them), " +
+			"--source-opt KEY=VALUE gives one"
+	case errors.Is(err, fault.Corrupt) && opening:
+		return "stoa recover may still read it; stoa verify tells more"
+	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil &&
+		cmd.Flag("damaged").Value.String() != "fail":
+		return "stoa verify tells more"
+	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:
+		return "--damaged skip-rows (or null-cells) reads around it; stoa verify tells more"
+	case errors.Is(err, fs.ErrNotExist):
+		return missingHint(err)
+	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), " has no option "):
+		return "stoa formats NAME lists a format's options"
+	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), "use --to"):
+		return "stoa formats lists the formats and their extensions"
+	case errors.Is(err, fault.Bug):
+		return "this is a bug in stoa; please report it, with the file if you can"
+	}
+	return ""
+}
+
+// missingHint is the next step when a file is not there: to make the directory of an output, or to see what is there.
+func missingHint(err error) string {
+	var p *fs.PathError
+	if !errors.As(err, &p) || p.Path == "" {
+		return ""
+	}
+	if strings.Contains(p.Path, "://") {
+		return "stoa reads local files; of what lies elsewhere a copy is needed, or a pipe: curl URL | stoa VERB -"
+	}
+	if _, err := strconv.Atoi(p.Path); err == nil && p.Op != "create" {
+		return "for so many rows: -n " + p.Path
+	}
+	dir := filepath.Dir(p.Path)
+	for dir != filepath.Dir(dir) {
+		if st, err := os.Stat(dir); err == nil && st.IsDir() {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	if p.Op == "create" {
+		return "its directory is not there; mkdir -p " + filepath.Dir(p.Path) + " makes it"
+	}
+	return "stoa ls " + dir + " lists what is there"
+}
+
+// OpenError is why a source could not be opened.
+type OpenError struct{ Err error }
+
+func (e *OpenError) Error() string { return e.Err.Error() }
+
+func (e *OpenError) Unwrap() error { return e.Err }
+
+// MissingError ends get after the rows that were found have been printed.
+type MissingError struct{ Err error }
+
+func (e *MissingError) Error() string { return e.Err.Error() }
+
+func (e *MissingError) Unwrap() error { return e.Err }

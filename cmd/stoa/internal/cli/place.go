@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"stoa"
+	"stoa/store"
+)
+
+// Place is one file (or standard output) being written: under a temporary name until commit.
+type Place struct {
+	io.Writer
+	obj  store.Object
+	Sink store.Sink
+}
+
+// Create begins the file at path.
+func (a *App) Create(ctx context.Context, path string) (*Place, error) {
+	sink, _, err := a.Sink(path)
+	if err != nil {
+		return nil, err
+	}
+	if sink == nil {
+		sink = store.Strict(store.Local{}.Sink(path, nil))
+	}
+	obj, err := sink.Create(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return &Place{obj, obj, sink}, nil
+}
+
+func (p *Place) Commit(ctx context.Context) error {
+	obj := p.obj
+	p.obj = nil
+	if err := obj.Close(); err != nil {
+		return err
+	}
+	return p.Sink.Commit(ctx)
+}
+
+// Abort removes what was written; after commit it does nothing.
+func (p *Place) Abort(ctx context.Context) error {
+	var err error
+	if p.obj != nil {
+		err = p.obj.Close()
+		p.obj = nil
+	}
+	return errors.Join(err, p.Sink.Abort(context.WithoutCancel(ctx)))
+}
+
+// Reads notes places from which is read: nothing is written into them.
+func (a *App) Reads(paths ...string) { a.read = append(a.read, paths...) }
+
+// PlacesOf are sources as far as their paths tell, before they are opened or because they cannot be: of a
+// pattern, what it means to a shell.
+func PlacesOf(paths []string) (out []stoa.SourceInfo) {
+	for _, p := range paths {
+		out = append(out, stoa.SourceInfo{Name: p})
+		matches, _ := filepath.Glob(WithoutTable(p)) // a pattern that is none matches nothing
+		for _, m := range matches {
+			out = append(out, stoa.SourceInfo{Name: m})
+		}
+	}
+	return out
+}
+
+// Sink is where path is written, if that is not simply a file or directory of that name (then it is nil):
+// standard output, a device or a pipe, which must not be renamed over, or what a symbolic link points to.
+// The path that is returned is the one to write to.
+func (a *App) Sink(path string) (store.Sink, string, error) {
+	if path == Dash {
+		return &StreamSink{open: func() (io.WriteCloser, error) { return stdoutObject{a}, nil }}, path, nil
+	}
+	if err := Spare(path, PlacesOf(a.read)); err != nil {
+		return nil, path, err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, path, nil
+	}
+	if err != nil {
+		return nil, path, err
+	}
+	st, err := os.Stat(real)
+	if err != nil {
+		return nil, path, err
+	}
+	if !st.Mode().IsRegular() && !st.IsDir() {
+		return &StreamSink{open: func() (io.WriteCloser, error) { return os.OpenFile(path, os.O_WRONLY, 0) }}, path, nil
+	}
+	if strings.HasSuffix(path, "/") {
+		real += "/"
+	}
+	return nil, real, nil
+}
+
+// StreamSink writes where only streaming is possible. Nothing can be taken back there.
+type StreamSink struct {
+	open func() (io.WriteCloser, error)
+	used bool
+}
+
+// Create opens the stream. A pipe that nobody reads blocks that, which must not outlive ctx.
+func (s *StreamSink) Create(ctx context.Context, name string) (store.Object, error) {
+	if name != "" || s.used {
+		return nil, &UseError{Message: "several files cannot be written to one stream",
+			Hint: "a CFile holds one column: choose one with --columns, or give a directory with -o DIR/"}
+	}
+	s.used = true
+	type opened struct {
+		w   io.WriteCloser
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		w, err := s.open()
+		done <- opened{w, err}
+	}()
+	select {
+	case o := <-done:
+		return o.w, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *StreamSink) Scratch(context.Context) (store.Scratch, error) { return newScratch() }
+func (s *StreamSink) Commit(context.Context) error                   { return nil }
+func (s *StreamSink) Abort(context.Context) error                    { return nil }
+
+// stdoutObject is standard output as an object.
+type stdoutObject struct{ a *App }
+
+func (o stdoutObject) Write(b []byte) (int, error) { return o.a.Stdout.Write(b) }
+func (o stdoutObject) Close() error                { return o.a.Stdout.Flush() }
+
+// SpareAll refuses to write to a place from which is being read, and to write two things to one place. outs may
+// be empty.
+func (a *App) SpareAll(sources []stoa.SourceInfo, outs ...string) error {
+	sources = append(PlacesOf(a.read), sources...)
+	for i, out := range outs {
+		if err := Spare(out, sources); err != nil {
+			return err
+		}
+		for _, other := range outs[:i] {
+			if out != "" && other != "" && onePlace(out, other) {
+				return &UseError{Message: "the output and the manifest would be one: " + out,
+					Hint: "give one of them another name"}
+			}
+		}
+	}
+	return nil
+}
+
+// onePlace reports whether two paths lead to the same, as far as that shows before it is written.
+func onePlace(a, b string) bool {
+	if a == Dash || b == Dash {
+		return a == b
+	}
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	if err == nil && err2 == nil {
+		return x.Mode().IsRegular() && os.SameFile(x, y)
+	}
+	a, err = filepath.Abs(a)
+	b, err2 = filepath.Abs(b)
+	return err == nil && err2 == nil && a == b
+}
+
+// Spare refuses to write to a place from which is being read, or into it.
+func Spare(out string, sources []stoa.SourceInfo) error {
+	if out == "" || out == Dash {
+		return nil
+	}
+	target, err := os.Stat(out)
+	if err == nil && !target.Mode().IsRegular() && !target.IsDir() {
+		return nil
+	}
+	for _, s := range sources {
+		name := WithoutTable(s.Name)
+		switch source, serr := os.Stat(name); {
+		case s.Name == Dash || serr != nil:
+		case err == nil && inside(name, target):
+			return &UseError{Message: "the output " + out + " is also a source: " + s.Name,
+				Hint: "stoa never writes in place; choose another name"}
+		case source.IsDir() && inside(out, source):
+			return &UseError{Message: "the output " + out + " lies in the source " + s.Name,
+				Hint: "stoa writes nothing into what it reads; choose a place outside of it"}
+		}
+	}
+	return nil
+}
+
+// inside reports whether path, or where it will be if it is not there yet, is target or, if that is a
+// directory, lies in it.
+func inside(path string, target fs.FileInfo) bool {
+	at := nearest(path)
+	for {
+		if st, err := os.Stat(at); err == nil && os.SameFile(st, target) {
+			return true
+		}
+		up := filepath.Dir(at)
+		if up == at || !target.IsDir() {
+			return false
+		}
+		at = up
+	}
+}
+
+// nearest is where path leads, or of what is not there its directory, from the root and without symbolic links:
+// .. behind one of these leads up from where that leads.
+func nearest(path string) string {
+	for {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			path = real
+			break
+		}
+		up, _ := filepath.Split(strings.TrimRight(path, string(filepath.Separator)))
+		if up == "" {
+			up = "."
+		}
+		if up == path {
+			break
+		}
+		path = up
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// WithoutTable is the place of PATH#TABLE.
+func WithoutTable(name string) string {
+	if _, err := os.Lstat(name); err == nil {
+		return name
+	}
+	if i := strings.LastIndexByte(name, '#'); i >= 0 {
+		return name[:i]
+	}
+	return name
+}
+
+// Size is how many bytes a source has: a file's, or those of all files in a directory. -1 if that is not known.
+func (a *App) Size(ctx context.Context, name string) int64 {
+	tr := Tree{A: a}
+	name = WithoutTable(name)
+	info, err := tr.Stat(ctx, name)
+	if err != nil {
+		return -1
+	}
+	if !info.Dir {
+		return info.Size
+	}
+	var sum int64
+	err = filepath.WalkDir(filepath.FromSlash(name), func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		st, err := d.Info()
+		if err == nil {
+			sum += st.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return -1
+	}
+	return sum
+}

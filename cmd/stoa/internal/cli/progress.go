@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"stoa/cmd/stoa/internal/display"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/mattn/go-runewidth"
+
+	"stoa"
+)
+
+// tallies are counted wherever bytes are read.
+type tallies struct{ Read atomic.Int64 }
+
+// Progress is a line on standard error that tells how far a conversion has come: on a terminal, after one second.
+type Progress struct {
+	A     *App
+	Rows  atomic.Int64
+	All   int64 // rows; -1 not known
+	Bytes int64 // of the sources; -1 not known
+	read  int64 // bytes that were read before
+	label string
+	began time.Time
+	end   chan struct{}
+	wait  sync.WaitGroup
+}
+
+// Progress begins to show, if it is to be shown.
+func (a *App) Progress(ctx context.Context, t *stoa.Table, rows int64, label string) *Progress {
+	p := &Progress{A: a, All: rows, Bytes: -1, read: a.Tallies.Read.Load(), label: label, began: time.Now(),
+		end: make(chan struct{})}
+	if !a.errTTY || a.Quiet || a.NoProgress {
+		return p
+	}
+	p.Bytes = 0
+	for _, s := range t.Sources() {
+		n := a.Size(ctx, s.Name)
+		if n < 0 {
+			p.Bytes = -1
+			break
+		}
+		p.Bytes += n
+	}
+	p.wait.Add(1)
+	go p.show()
+	return p
+}
+
+// Count counts the rows that pass.
+func (p *Progress) Count(seq Batches) Batches {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range seq {
+			if err == nil {
+				p.Rows.Add(b.NumRows())
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+func (p *Progress) show() {
+	defer p.wait.Done()
+	wait := time.NewTimer(time.Second)
+	defer wait.Stop()
+	for shown := false; ; shown = true {
+		select {
+		case <-p.end:
+			if shown {
+				fmt.Fprint(p.A.Stderr, "\r\x1b[K")
+			}
+			return
+		case <-wait.C:
+			width := 80
+			if f, ok := p.A.Stderr.(*os.File); ok {
+				_, width = terminal(f)
+			}
+			fmt.Fprint(p.A.Stderr, "\r\x1b[K"+runewidth.Truncate(p.Line(time.Since(p.began)), width-1, "…"))
+			wait.Reset(200 * time.Millisecond)
+		}
+	}
+}
+
+// Stop takes the line away.
+func (p *Progress) Stop() {
+	close(p.end)
+	p.wait.Wait()
+}
+
+// Line is what is shown after the time d.
+func (p *Progress) Line(d time.Duration) string {
+	rows, read := p.Rows.Load(), p.A.Tallies.Read.Load()-p.read
+	s := fmt.Sprintf("%s%s rows  %s rows/s  %s/s", p.label, display.Thousands(rows), short(float64(rows)/d.Seconds()),
+		display.BytesText(int64(float64(read)/d.Seconds())))
+	part := share(rows, p.All)
+	if p.All < 0 {
+		part = share(read, p.Bytes)
+	}
+	if part <= 0 {
+		return s
+	}
+	bar := [12]byte{}
+	for i := range bar {
+		bar[i] = '.'
+		if float64(i) < part*float64(len(bar)) {
+			bar[i] = '#'
+		}
+	}
+	left := time.Duration(float64(d) * (1 - part) / part).Round(time.Second)
+	return fmt.Sprintf("[%s] %3.0f%%  %s  ETA %d:%02d", bar[:], part*100, s, int(left.Minutes()),
+		int(left.Seconds())%60)
+}
+
+// share is part/all, from 0 to 1; 0 if that is not known.
+func share(part, all int64) float64 {
+	if all <= 0 {
+		return 0
+	}
+	return min(1, float64(part)/float64(all))
+}
+
+// short writes a rate.
+func short(f float64) string {
+	for _, u := range []string{"", "k", "M", "G"} {
+		if f < 999.5 {
+			return fmt.Sprintf("%.3g%s", f, u)
+		}
+		f /= 1000
+	}
+	return fmt.Sprintf("%.3gT", f)
+}
+
+// Batches is what a scan gives.
+type Batches = iter.Seq2[arrow.RecordBatch, error]

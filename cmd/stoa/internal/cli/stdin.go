@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"stoa/store"
+)
+
+// Dash is the name of standard input as a source and of standard output as a place.
+const Dash = "-"
+
+// spoolMemory is how much of a piped standard input is kept in memory; the rest goes to a temporary file.
+const spoolMemory = 64 << 20
+
+// Tree is where the command reads: the local files, "-" for standard input, and pipes that have a name, such as
+// those of <(…) in a shell. It counts what is read.
+type Tree struct {
+	store.Local
+	A   *App
+	All bool // List passes over nothing
+}
+
+// Unwrap is the tree below.
+func (t Tree) Unwrap() store.Tree { return t.Local }
+
+func (t Tree) Open(ctx context.Context, name string) (store.Source, error) {
+	if t.streams(name) {
+		return t.A.stream(ctx, name)
+	}
+	s, err := t.Local.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return countedSource{s, &t.A.Tallies}, nil
+}
+
+func (t Tree) Stat(ctx context.Context, name string) (store.Info, error) {
+	if !t.streams(name) {
+		return t.Local.Stat(ctx, name)
+	}
+	s, err := t.A.stream(ctx, name)
+	if err != nil {
+		return store.Info{}, err
+	}
+	return store.Info{Name: name, Size: s.known}, nil
+}
+
+// streams reports whether the file can be read only once and in order, and is to be: the user named it. A pipe
+// that lies where a file should be is none, and nobody may ever write into it.
+func (t Tree) streams(name string) bool {
+	return name == Dash || slices.Contains(t.A.read, name) && IsPipe(name)
+}
+
+// IsPipe reports whether the file can be read only once and in order, and ends: a device may go on for ever,
+// but for a terminal.
+func IsPipe(name string) bool {
+	st, err := os.Stat(filepath.FromSlash(name))
+	switch {
+	case err != nil:
+		return false
+	case st.Mode()&fs.ModeCharDevice != 0:
+		f, err := os.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		null, err := os.Stat(os.DevNull)
+		return isTerminal(f) || err == nil && os.SameFile(st, null)
+	}
+	return st.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
+}
+
+// List passes over what stoa itself has begun to write in a directory.
+func (t Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range t.Local.List(ctx, dir) {
+			if err == nil && !t.All && strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
+				continue
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// stream is standard input or a pipe as an object. It is shared by all who open it, so Close does nothing.
+type stream struct {
+	store.Source
+	known int64          // size; -1 if only reading tells
+	spool *store.Spooled // nil: it is a file
+	a     *App
+}
+
+func (s *stream) Close() error { return nil }
+
+// Unsized is asked by store.Unsized.
+func (s *stream) Unsized() bool { return s.spool != nil }
+
+func (s *stream) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := s.Source.ReadAt(ctx, p, off)
+	s.a.Tallies.Read.Add(int64(n))
+	return n, err
+}
+
+// remove gives back what was kept of it.
+func (s *stream) remove() {
+	if s.spool != nil {
+		s.spool.Close()
+	}
+}
+
+// stream is the stream of that name. A regular file as standard input is read in place, everything else is kept.
+func (a *App) stream(ctx context.Context, name string) (*stream, error) {
+	if s, ok := a.streams[name]; ok {
+		return s, nil
+	}
+	s := &stream{known: -1, a: a}
+	r := a.In
+	if name != Dash {
+		r = &late{name: name}
+	} else if f, ok := a.In.(*os.File); ok {
+		if a.errTTY && isTerminal(f) {
+			a.Note("stoa: reading from the terminal; Ctrl-D ends")
+		}
+		if whole := wholeFile(f); whole != nil {
+			s.Source, s.known = whole, whole.Size()
+		}
+	}
+	if r == nil {
+		return nil, &fs.PathError{Op: "open", Path: Dash, Err: fs.ErrClosed}
+	}
+	if s.Source == nil {
+		s.spool = store.Spool(&patient{ctx: ctx, r: r}, spoolMemory, newScratch)
+		s.Source = s.spool
+	}
+	if a.streams == nil {
+		a.streams = map[string]*stream{}
+	}
+	a.streams[name] = s
+	return s, nil
+}
+
+// late opens a file when it is first read: opening a pipe waits for its other end.
+type late struct {
+	name string
+	f    *os.File
+}
+
+func (l *late) Read(b []byte) (int, error) {
+	if l.f == nil {
+		var err error
+		if l.f, err = os.Open(filepath.FromSlash(l.name)); err != nil {
+			return 0, err
+		}
+	}
+	return l.f.Read(b)
+}
+
+func isTerminal(f *os.File) bool {
+	ok, _ := terminal(f)
+	return ok
+}
+
+// wholeFile is f as a source if it is a regular file at its beginning, else nil.
+func wholeFile(f *os.File) store.Source {
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	if at, err := f.Seek(0, io.SeekCurrent); err != nil || at != 0 {
+		return nil
+	}
+	return fileSource{f, st.Size()}
+}
+
+type fileSource struct {
+	f    *os.File
+	size int64
+}
+
+func (s fileSource) Size() int64  { return s.size }
+func (s fileSource) Close() error { return nil }
+func (s fileSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.f.ReadAt(p, off)
+}
+
+// patient reads a stream, but no longer than ctx lasts: a read that waits for a pipe cannot be called back,
+// so it is left behind.
+type patient struct {
+	ctx context.Context
+	r   io.Reader
+	buf []byte
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if len(p.buf) < len(b) {
+		p.buf = make([]byte, len(b))
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	buf := p.buf[:len(b)]
+	go func() {
+		n, err := p.r.Read(buf)
+		done <- result{n, err}
+	}()
+	select {
+	case r := <-done:
+		return copy(b, buf[:r.n]), r.err
+	case <-p.ctx.Done():
+		p.buf = nil // it belongs to the read that was left behind
+		return 0, p.ctx.Err()
+	}
+}
+
+// newScratch is a temporary file that vanishes with its Close, and where the system can, with the process.
+func newScratch() (store.Scratch, error) {
+	f, err := os.CreateTemp("", store.TempPrefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	return &scratch{f, os.Remove(f.Name()) == nil}, nil
+}
+
+type scratch struct {
+	*os.File
+	gone bool
+}
+
+func (s *scratch) Close() error {
+	err := s.File.Close()
+	if !s.gone {
+		if rerr := os.Remove(s.Name()); err == nil {
+			err = rerr
+		}
+	}
+	return err
+}
+
+// countedSource counts the bytes that are read of a source.
+type countedSource struct {
+	store.Source
+	tallies *tallies
+}
+
+func (s countedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	n, err := s.Source.ReadAt(ctx, p, off)
+	s.tallies.Read.Add(int64(n))
+	return n, err
+}

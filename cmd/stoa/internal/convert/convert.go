@@ -1,0 +1,403 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/look"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/content"
+	"stoa/region"
+)
+
+// writeFlags say where a table is written and how.
+type writeFlags struct {
+	out  string
+	to   string
+	opts []string
+	form string
+	mem  string
+
+	unchecked bool
+}
+
+func (f *writeFlags) register(a *cli.App, cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "write to `OUT`: a file, DIR/ or - (needed)")
+	fl.StringVar(&f.to, "to", "", "write `FORMAT`; without it the extension of OUT decides")
+	fl.StringArrayVar(&f.opts, "opt", nil,
+		"set an option of the writer, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
+	fl.StringVar(&f.mem, "memory", "", "what the writer keeps in memory, `SIZE`, for example 512MiB; more goes "+
+		"to temporary files (formats with the option memory)")
+	fl.BoolVar(&f.unchecked, "no-check", false, "do not read back what was written, to compare it with what went in")
+	fl.StringVarP(&f.form, "format", "f", "text",
+		"tell what was written as `FORM`: text, a line on standard error; json, an object on standard output")
+	cli.Complete(cmd, "to", a.WritableNames)
+	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })
+}
+
+// summaryDoc is what was written, as -f json has it.
+type summaryDoc struct {
+	Source   string         `json:"source,omitempty"` // with --all
+	Output   string         `json:"output"`
+	Rows     int64          `json:"rows"`
+	Bytes    int64          `json:"bytes"`
+	Files    int            `json:"files"`
+	Seconds  float64        `json:"seconds"`
+	Losses   int            `json:"losses"`
+	Accounts *stoa.Accounts `json:"accounts,omitempty"`
+	Checked  bool           `json:"checked"` // it was read back, and all columns but those below are what went in
+
+	Unchecked []string         `json:"unchecked_columns,omitempty"`
+	Altered   []format.Altered `json:"altered,omitempty"` // because options ask for it
+
+	Readback *readback `json:"read_back,omitempty"` // with --all
+}
+
+func (f *writeFlags) options(a *cli.App) (stoa.CreateOptions, error) {
+	opts, err := source.KeyValues("--opt", f.opts)
+	if err != nil {
+		return stoa.CreateOptions{}, err
+	}
+	switch {
+	case !slices.Contains(output.SummaryForms, f.form):
+		return stoa.CreateOptions{}, &cli.UseError{Message: "-f " + f.form + " is not a form of the summary",
+			Hint: "the forms are text and json; --to says which format to write"}
+	case f.form == "json" && f.out == cli.Dash:
+		return stoa.CreateOptions{}, cli.WrongUse("-f json and -o - would both write to standard output")
+	}
+	if f.out == "" {
+		return stoa.CreateOptions{}, &cli.UseError{Message: "-o says where to write; it is missing",
+			Hint: "-o - is standard output"}
+	}
+	if f.to != "" && a.Format(f.to) == nil {
+		return stoa.CreateOptions{}, &cli.UseError{Message: fmt.Sprintf("--to: there is no format %q", f.to),
+			Hint: "stoa formats lists them"}
+	}
+	if f.to == "" && f.out == cli.Dash {
+		return stoa.CreateOptions{}, &cli.UseError{Message: "for standard output, --to says which format to write",
+			Hint: "for example --to arrow"}
+	}
+	if opts, err = f.memory(a, opts); err != nil {
+		return stoa.CreateOptions{}, err
+	}
+	return stoa.CreateOptions{Formats: a.Formats, To: f.to, Opts: opts, Alloc: cli.Pool, NoCheck: f.unchecked,
+		Parallel: runtime.NumCPU()}, nil
+}
+
+// memory adds --memory to the writer's options, if the writer is one that keeps much in memory.
+func (f *writeFlags) memory(a *cli.App, opts map[string]string) (map[string]string, error) {
+	if f.mem == "" {
+		return opts, nil
+	}
+	if _, err := cli.ParseSize("--memory", f.mem); err != nil {
+		return nil, err
+	}
+	if _, ok := opts["memory"]; ok {
+		return nil, cli.WrongUse("--memory and --opt memory say the same")
+	}
+	to := a.Format(f.to)
+	if f.to == "" {
+		to = stoa.ByExtension(a.Formats, f.out)
+	}
+	if to == nil {
+		return opts, nil // what is wrong is told when the output is made
+	}
+	if !slices.ContainsFunc(to.WriteKeys, func(k format.OptionKey) bool { return k.Name == "memory" }) {
+		return opts, nil // it holds a row group or block at most; what is opened has a budget
+	}
+	if opts == nil {
+		opts = map[string]string{}
+	}
+	opts["memory"] = f.mem
+	return opts, nil
+}
+
+// conversion is what convert and recover have in common.
+type conversion struct {
+	source.SourceFlags
+	source.SelectFlags
+	reading.DamageFlags
+	writeFlags
+
+	salvage  bool           // the sources are opened as recover does
+	accounts *stoa.Accounts // of recover
+	rows     int64          // that were written
+	noticed  []region.Finding
+	altered  []region.Finding // what the output does not hold as it was
+
+	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
+	source, label string
+	all           bool
+	// directories of the output below its place, which several tables then share (format.Format.Levels)
+	levels     int
+	sum        *content.Summer
+	sc         *arrow.Schema // of the rows
+	partitions []string      // the columns that became directories
+	summary    summaryDoc
+}
+
+func ConvertCmd(a *cli.App) *cobra.Command {
+	var c conversion
+	var all allFlags
+	cmd := &cobra.Command{
+		Use:   "convert PATH... -o OUT",
+		Short: "Write the rows as another format",
+		Long: `Write the rows of a table, or those that are chosen, as another format. The extension of OUT decides which, or --to.
+OUT appears only when it is complete, and nothing is left of it otherwise. A source is never written over.
+Before it appears it is read back: rows and values must be those that went in, in whatever order, or the status is 1. --no-check
+leaves that out, and so does standard output, which cannot be read again.
+A CFile holds one column: a table of several columns becomes a directory, one file a column.
+With --all every table of the places is converted, each to a file of its name in the directory OUT, as Parquet unless
+--to says otherwise; a table with Hive partitions (CarbonData) becomes a directory with the same partitions, NAME=VALUE. A table
+that cannot be converted does not keep the others from it. What is done is written to OUT/.stoa-convert.json; --resume skips
+it, unless the output is gone or another. At the end there is a line a table with its rows and a checksum over the values, of
+what went in and of what came back. The checksum does not depend on the order of the rows.`,
+		Example: `  stoa convert block.cfile -o block.parquet
+  stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
+  stoa convert --all kudu -o out/`,
+		Args: a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all.all {
+				return c.runAll(cmd, a, args, all)
+			}
+			if all.resume {
+				return cli.WrongUse("--resume goes with --all")
+			}
+			return c.run(cmd.Context(), a, args, false)
+		},
+	}
+	all.register(cmd)
+	c.writeFlags.register(a, cmd)
+	c.SelectFlags.Register(a, cmd, &c.SourceFlags)
+	c.RegisterLimit(cmd, 0, "write `N` rows at most")
+	c.DamageFlags.Register(cmd, "fail")
+	c.SourceFlags.Register(a, cmd)
+	return cmd
+}
+
+// run converts; with salvage it opens the sources as recover does.
+func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvage bool) error {
+	c.salvage = salvage
+	if last := paths[len(paths)-1]; c.out == "" && len(paths) > 1 {
+		if _, err := os.Lstat(last); errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(last, "*?[#") {
+			return &cli.UseError{Message: "-o says where to write; it is missing",
+				Hint: "if " + last + " is the output: -o " + last}
+		}
+	}
+	wo, err := c.writeFlags.options(a)
+	if err != nil {
+		return err
+	}
+	spec, err := c.SelectFlags.Spec()
+	if err != nil {
+		return err
+	}
+	if err := c.DamageFlags.Apply(&spec); err != nil {
+		return err
+	}
+	oo, err := c.SourceFlags.Options(ctx, a, paths)
+	if err != nil {
+		return err
+	}
+	oo.Recover = salvage
+	if err := a.SpareAll(nil, c.out, c.Manifest); err != nil { // whatever opening has to say
+		return err
+	}
+	t, err := source.OpenAll(a, ctx, paths, oo)
+	if salvage && errors.Is(err, fault.Corrupt) {
+		return c.nothing(ctx, a, paths, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := a.SpareAll(t.Sources(), c.out, c.Manifest); err != nil {
+		return err
+	}
+	err = c.write(ctx, a, t, spec, wo)
+	if err == nil && salvage && mayLack(t.Findings()) && len(c.Losses) == 0 {
+		a.Note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
+	}
+	c.noticed = slices.Concat(t.Findings(), c.altered)
+	if err = c.DamageFlags.Report(ctx, a, paths, c.noticed, err); err == nil && salvage {
+		err = unsound(a, ctx, paths, oo)
+	}
+	return err
+}
+
+// nothing tells that recovery found no row, and why: of the source that could not be opened everything is lost.
+func (c *conversion) nothing(ctx context.Context, a *cli.App, paths []string, err error) error {
+	var gaveUp *stoa.Unrecovered
+	if errors.As(err, &gaveUp) {
+		c.noticed = gaveUp.Findings
+	}
+	if c.Manifest == "" {
+		reading.TellFindings(a, c.noticed)
+		return err
+	}
+	if err := a.SpareAll(nil, c.out, c.Manifest); err != nil {
+		return err
+	}
+	lost := region.Loss{Part: paths[0], Rows: [2]int64{-1, -1}, Err: err}
+	var at *fault.Error
+	if errors.As(err, &at) && at.At.Object != "" {
+		lost.Part = at.At.Object
+	}
+	c.Losses = append(c.Losses, lost)
+	return c.DamageFlags.Report(ctx, a, paths, c.noticed, err)
+}
+
+// unsound tells what verify finds in sources that recovery had nothing to tell of: a value that was changed may
+// show only in bounds that no reader needs. It returns errDamage if there is something.
+func unsound(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
+	o.Recover, o.Depth = false, format.Sums
+	for _, p := range paths {
+		var found []region.Finding
+		for f, err := range stoa.Verify(ctx, p, o) {
+			if err != nil {
+				return err
+			}
+			if f.Severity == region.Error {
+				found = append(found, f)
+			}
+		}
+		if reading.TellFindings(a, found); len(found) > 0 {
+			return cli.ErrDamage
+		}
+	}
+	return nil
+}
+
+// mayLack reports whether an error among findings is one about rows that are lost, or may be.
+func mayLack(fs []region.Finding) bool {
+	return slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 })
+}
+
+func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec,
+	wo stoa.CreateOptions) error {
+	began := time.Now()
+	sc, err := t.ScanSchema(spec)
+	if err != nil {
+		return err
+	}
+	c.Wide = sc.NumFields() > 1
+	rows := c.expected(ctx, t, spec)
+	wo.Rows = rows
+	var w output.RowWriter
+	if c.all {
+		c.sum = content.Same(sc).Summer(0)
+		w, err = c.createOne(ctx, a, t, sc, wo)
+	} else {
+		w, err = output.CreateTable(a, ctx, c.out, sc, wo)
+	}
+	if err != nil {
+		return err
+	}
+	p := a.Progress(ctx, t, rows, c.label)
+	err = reading.CopyRows(ctx, c.summed(p.Count(t.Scan(ctx, spec))), w)
+	if err == nil && c.salvage {
+		err = c.account(ctx, a, t, spec, p.Rows.Load())
+	}
+	var s format.Summary
+	if err == nil {
+		s, err = w.Close(ctx)
+	}
+	p.Stop()
+	if err != nil {
+		return errors.Join(err, w.Abort(ctx))
+	}
+	c.rows, c.altered = p.Rows.Load(), append(c.altered, s.Altered...)
+	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.Rows.Load(), Bytes: s.Bytes,
+		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
+		Losses: len(c.Losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked,
+		Altered: s.ByOption}
+	tellUnchecked(a, c.out, s)
+	output.TellAltered(a, c.out, s.ByOption)
+	if n := len(s.Retyped); n > 0 {
+		a.Note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out,
+			display.Count(int64(n), "column"), output.FirstNames(s.Retyped))
+	}
+	if c.form == "json" && c.all {
+		return nil // told when it was read back
+	}
+	if c.form == "json" {
+		return output.TellSummary(a, c.summary)
+	}
+	a.Note("%s", c.done(s, p.Rows.Load(), time.Since(began)))
+	return nil
+}
+
+// tellUnchecked names the columns of an output of which it is not known whether they are what went in.
+func tellUnchecked(a *cli.App, out string, s format.Summary) {
+	if n := len(s.Unchecked); n > 0 {
+		a.Note("%s: %s could not be compared with what went in: %s", out, display.Count(int64(n), "column"),
+			output.FirstNames(s.Unchecked))
+	}
+}
+
+// summed adds up what passes.
+func (c *conversion) summed(seq cli.Batches) cli.Batches {
+	if c.sum == nil {
+		return seq
+	}
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range seq {
+			if err == nil {
+				c.sum.Add(b)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// expected is how many rows will come, -1 if that is not known before.
+func (c *conversion) expected(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) int64 {
+	if spec.Filter != nil {
+		return -1
+	}
+	n, err := t.Rows(ctx)
+	if err != nil || n < 0 {
+		return -1
+	}
+	if r := look.LastOf(spec.Rows, n, n); spec.Limit > 0 {
+		return min(r.Len(), spec.Limit)
+	} else {
+		return r.Len()
+	}
+}
+
+// done is the line that says what was written.
+func (c *conversion) done(s format.Summary, rows int64, d time.Duration) string {
+	out := c.out
+	if out == cli.Dash {
+		out = "standard output"
+	}
+	text := fmt.Sprintf("%s: %s", out, display.Count(rows, "row"))
+	if s.Bytes > 0 {
+		text += ", " + display.BytesText(s.Bytes)
+	}
+	if n := len(s.Files); n > 1 {
+		text += ", " + display.Count(int64(n), "file")
+	}
+	return text + ", " + display.Seconds(d)
+}

@@ -1,0 +1,468 @@
+package convert
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/ls"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/arrowschema"
+	"stoa/region"
+	"stoa/store"
+)
+
+// allFlags are those of convert for many tables.
+type allFlags struct{ all, resume bool }
+
+func (f *allFlags) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.all, "all", false, "convert every table of the places; OUT is a directory")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "with --all: skip the tables that an earlier run has finished")
+}
+
+// stateFile says, in the directory of the output, which tables are done. It is written anew after each of them.
+const stateFile = ".stoa-convert.json"
+
+// allState is the content of the state file.
+type allState struct {
+	Stoa     string      `json:"stoa"` // "convert-all"
+	Settings []string    `json:"settings"`
+	Done     []doneTable `json:"done"`
+	Finished bool        `json:"finished"` // all tables are done
+}
+
+type doneTable struct {
+	Source     string   `json:"source"`
+	Output     string   `json:"output"` // in the directory
+	Rows       int64    `json:"rows"`
+	Damaged    bool     `json:"damaged,omitempty"` // not all of the table could be read: the next run tries again
+	Checksum   string   `json:"checksum"`
+	Partitions []string `json:"partitions,omitempty"` // the columns that are directories
+	Arrow      []byte   `json:"schema,omitempty"`     // of the rows, as a message of Arrow IPC
+}
+
+// oneTable is a table to be converted.
+type oneTable struct{ source, output string }
+
+// runAll converts every table of the places.
+func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f allFlags) error {
+	ctx := cmd.Context()
+	if c.to == "" {
+		c.to = "parquet"
+	}
+	wo, err := c.writeFlags.options(a)
+	if err != nil {
+		return err
+	}
+	c.levels = a.Format(wo.To).Levels
+	if c.out == cli.Dash {
+		return cli.WrongUse("--all writes a directory, not standard output")
+	}
+	dir := strings.TrimRight(c.out, "/")
+	if err := cli.Spare(dir, cli.PlacesOf(paths)); err != nil {
+		return err
+	}
+	oo, err := c.SourceFlags.Options(ctx, a, paths)
+	if err != nil {
+		return err
+	}
+	if oo.Opts["schema"] != "" {
+		return cli.WrongUse("--all converts tables that have names; what --schema reads has none: convert DIR -o " +
+			"OUT --schema FILE")
+	}
+	for _, p := range paths {
+		if err := stoa.InUse(ctx, p, oo); err != nil {
+			return &cli.OpenError{Err: err}
+		}
+	}
+	tables, left, err := tablesOf(a, ctx, paths, oo, a.Format(wo.To))
+	if err != nil {
+		return err
+	}
+	st, err := openState(dir, f.resume, c.settings())
+	if err != nil {
+		return err
+	}
+	return c.convertAll(ctx, cmd, a, dir, tables, left, st)
+}
+
+// settings are the flags on which the content of a table that could be converted depends: a run can be resumed
+// only with the same.
+func (c *conversion) settings() []string {
+	out := []string{"to=" + c.to, "columns=" + strings.Join(c.Columns, ","), "where=" + c.Where,
+		"rows=" + c.SelectFlags.Rows, fmt.Sprintf("limit=%d", c.Limit), "damaged=" + c.Damaged}
+	opts := append(slices.Clone(c.writeFlags.opts), c.SourceFlags.Opts...)
+	for _, w := range c.Words {
+		if c.Changed(w.Flag) && w.Flag != "partial" && w.Flag != "live" {
+			opts = append(opts, w.Flag+"="+w.Given)
+		}
+	}
+	slices.Sort(opts)
+	return append(out, opts...)
+}
+
+// tablesOf lists the tables of the places, and names their outputs. left is why files of directories are not
+// among them.
+func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format) (out []oneTable,
+	left []error, err error) {
+	ext := ""
+	if len(to.Extensions) > 0 {
+		ext = to.Extensions[0]
+	}
+	taken := map[string]bool{}
+	for _, p := range paths {
+		var entries []format.Entry
+		for e, err := range stoa.List(ctx, p, o) {
+			if err != nil && e.Place != "" && ctx.Err() == nil {
+				left = append(left, err)
+				continue
+			}
+			if err != nil {
+				return nil, nil, &cli.OpenError{Err: err}
+			}
+			entries = append(entries, e)
+		}
+		for _, e := range entries {
+			source, name := e.Place, e.Table
+			if name == "" {
+				name = filepath.Base(e.Place)
+				name = strings.TrimSuffix(name, filepath.Ext(name))
+			} else {
+				source += "#" + name
+				if id := idOf(e); id != "" && sameName(entries, name) > 1 {
+					source, name = e.Place+"#"+id, name+"-"+id
+				}
+			}
+			name = fileName(name)
+			for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
+				name = fmt.Sprintf("%s-%d", base, n)
+			}
+			taken[strings.ToLower(name)] = true
+			out = append(out, oneTable{source, name + ext})
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil, errors.Join(append(left, errors.New("there are no tables to convert"))...)
+	}
+	return out, left, nil
+}
+
+func sameName(entries []format.Entry, name string) (n int) {
+	for _, e := range entries {
+		if e.Table == name {
+			n++
+		}
+	}
+	return n
+}
+
+func idOf(e format.Entry) string {
+	for _, m := range e.Meta {
+		if m.Key == "table_id" {
+			return m.Value
+		}
+	}
+	return ""
+}
+
+// fileName writes a table's name so that it can be that of a file: what cannot stand in one is written as %XX.
+func fileName(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c < ' ' || c == 0x7f || strings.IndexByte(`/\%`, c) >= 0, i == 0 && (c == '.' || c == '_'):
+			fmt.Fprintf(&b, "%%%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// openState reads the state of an earlier run, or begins one.
+func openState(dir string, resume bool, settings []string) (*allState, error) {
+	st := &allState{Stoa: "convert-all", Settings: settings}
+	name := filepath.Join(dir, stateFile)
+	b, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return nil, err
+		}
+		return st, nil
+	case err != nil:
+		return nil, err
+	case !resume:
+		return nil, &cli.UseError{Message: dir + " holds what an earlier run has converted",
+			Hint: "--resume goes on with it; another directory begins anew"}
+	}
+	var old allState
+	if err := json.Unmarshal(b, &old); err != nil || old.Stoa != st.Stoa {
+		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
+			Hint: "choose another directory"}
+	}
+	if !slices.Equal(old.Settings, settings) {
+		return nil, &cli.UseError{Message: "the earlier run had other flags: " +
+			strings.Join(differing(old.Settings, settings),
+				", "), Hint: "--resume needs the same flags"}
+	}
+	return &old, nil
+}
+
+// differing are the settings that are only in one of two lists.
+func differing(a, b []string) (out []string) {
+	for _, s := range a {
+		if !slices.Contains(b, s) {
+			out = append(out, s)
+		}
+	}
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			out = append(out, "now "+s)
+		}
+	}
+	return out
+}
+
+// find is what an earlier run has done of a table.
+func (st *allState) find(t oneTable) *doneTable {
+	if i := slices.IndexFunc(st.Done, func(d doneTable) bool { return d.Source == t.source }); i >= 0 {
+		return &st.Done[i]
+	}
+	return nil
+}
+
+// forget takes a table back.
+func (st *allState) forget(t oneTable) {
+	st.Done = slices.DeleteFunc(st.Done, func(d doneTable) bool { return d.Source == t.source })
+	st.Finished = false
+}
+
+// save writes the state file.
+func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
+	b, err := json.MarshalIndent(st, "", "  ")
+	if err != nil {
+		return err
+	}
+	return output.PutDoc(a, ctx, &output.OutputFlags{File: filepath.Join(dir, stateFile)}, func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	})
+}
+
+// convertAll converts the tables that are not done yet, and reads all of them back. A table that fails does not
+// keep the others from being converted. left is why files beside them are none.
+func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.App, dir string, tables []oneTable,
+	left []error, st *allState) error {
+	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
+	failed := r.leave(left)
+	for i, t := range tables {
+		r.label = fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
+		if err := r.table(ctx, t); err != nil {
+			return err
+		}
+	}
+	if r.worst == nil && !st.Finished {
+		st.Finished = true
+		if err := st.save(ctx, a, dir); err != nil {
+			return err
+		}
+	}
+	if err := r.tell(ctx, len(tables)+failed); err != nil {
+		return err
+	}
+	if c.Manifest == "" {
+		return r.worst
+	}
+	c.Losses = r.losses
+	return errors.Join(reading.WriteManifest(a, ctx, c.Manifest, c.Document(sourcesOf(tables), r.findings, nil),
+		c.Losses),
+		r.worst)
+}
+
+// allRun is a run of convertAll.
+type allRun struct {
+	c     *conversion
+	a     *cli.App
+	cmd   *cobra.Command
+	dir   string
+	state *allState
+	label string
+	began time.Time
+
+	rows, done, before int64
+	findings           []region.Finding
+	losses             []region.Loss
+	report             output.Report
+	worst              error
+}
+
+// table converts one table, unless it is done, and reads it back. Only what ends the run is an error.
+func (r *allRun) table(ctx context.Context, t oneTable) error {
+	if old := r.state.find(t); old != nil {
+		back := readBack(r.a, ctx, r.dir, *old)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
+			verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
+		if old.Damaged {
+			again = "an earlier run could not read all of it"
+		}
+		if again == "" {
+			r.a.Detail("%s: done before", t.source)
+			r.before++
+			return r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, old.Output), Rows: old.Rows,
+				Files: back.files, Bytes: back.bytes, Readback: &back.readback})
+		}
+		r.a.Note("%s: %s: it is converted again", t.source, again)
+		if err := r.c.discard(old.Output); err != nil {
+			return err
+		}
+		r.state.forget(t)
+	}
+	one := *r.c
+	one.out, one.source, one.label = filepath.Join(r.dir, t.output), t.source, r.label
+	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "", true
+	err := one.run(ctx, r.a, []string{t.source}, false)
+	r.losses, r.findings = append(r.losses, one.Losses...), append(r.findings, one.noticed...)
+	if ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		r.failed(err)
+		if !errors.Is(err, cli.ErrDamage) {
+			return nil // it was not written
+		}
+	}
+	if err := one.shareRoot(r.dir); err != nil {
+		return err
+	}
+	done := doneTable{Source: t.source, Output: one.output(r.dir), Rows: one.rows, Checksum: one.sum.Sum().String(),
+		Partitions: one.partitions,
+		Damaged:    errors.Is(err, cli.ErrDamage)}
+	if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {
+		return err
+	}
+	back := r.proven(ctx, &one, done)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	one.summary.Readback = &back.readback
+	if err := r.add(one.summary); err != nil {
+		return err
+	}
+	if back.Verdict == verdictDiffers || back.Verdict == verdictMissing {
+		return nil
+	}
+	r.rows += one.rows
+	r.done++
+	r.state.Done = append(r.state.Done, done)
+	return r.state.save(ctx, r.a, r.dir)
+}
+
+// leave tells what of directories is not converted. It counts what may have been a table.
+func (r *allRun) leave(left []error) (failed int) {
+	for _, err := range left {
+		if odd := new(store.Odd); errors.As(err, &odd) || errors.Is(err, fault.Unsupported) {
+			r.a.Note("left out: %s", cli.Line(err))
+			continue
+		}
+		r.failed(err)
+		failed++
+	}
+	return failed
+}
+
+// proven is what is known of an output that was written just now: it was read back before it appeared, unless
+// that could not be done.
+func (r *allRun) proven(ctx context.Context, c *conversion, d doneTable) (out outcome) {
+	if !c.summary.Checked && !c.unchecked {
+		return readBack(r.a, ctx, r.dir, d)
+	}
+	out.files, out.bytes = c.summary.Files, c.summary.Bytes
+	out.Checksum, out.Rows, out.Verdict = d.Checksum, reading.Known(d.Rows), verdictEqual
+	switch {
+	case c.unchecked:
+		out.Rows, out.Verdict = nil, verdictUnread
+	case len(c.summary.Unchecked) > 0:
+		out.Verdict = verdictRows
+	default:
+		out.ReadChecksum = d.Checksum
+	}
+	return out
+}
+
+// failed tells an error that does not end the run.
+func (r *allRun) failed(err error) {
+	r.a.Tell(r.cmd, err)
+	if cli.Status(err) == cli.StatusDamage {
+		r.worst = cli.ErrDamage
+	} else if r.worst == nil {
+		r.worst = cli.ErrFailed
+	}
+}
+
+// add puts a table into the reconciliation.
+func (r *allRun) add(d summaryDoc) error {
+	back := d.Readback
+	if back.Verdict == verdictDiffers || back.Verdict == verdictMissing {
+		r.failed(fmt.Errorf("%s: what was read back of %s %s", d.Source, d.Output, back.why()))
+		r.worst = cli.ErrDamage
+	}
+	sum := back.Checksum
+	if back.ReadChecksum != "" && back.ReadChecksum != sum {
+		sum += " / " + back.ReadChecksum
+	}
+	r.report.Add(d, d.Source, d.Output, fmt.Sprint(d.Rows), display.Maybe(ls.Number(back.Rows)), sum, back.Verdict)
+	if r.c.form == "json" {
+		return output.TellSummary(r.a, d)
+	}
+	return nil
+}
+
+// tell ends the run with the reconciliation, and with a line.
+func (r *allRun) tell(ctx context.Context, tables int) error {
+	if r.c.form == "json" {
+		return nil
+	}
+	if len(r.report.Rows) > 0 {
+		r.report.Cols = []output.ReportColumn{{Name: "table"}, {Name: "output"}, {Name: "rows", Right: true},
+			{Name: "read back", Right: true},
+			{Name: "checksum"}, {Name: "verdict"}}
+		if err := r.report.Write(ctx, r.a, &output.OutputFlags{}); err != nil {
+			return err
+		}
+	}
+	text := fmt.Sprintf("%s/: %s of %d, %s, %s", r.dir, display.Count(r.done, "table"), tables,
+		display.Count(r.rows, "row"),
+		display.Seconds(time.Since(r.began)))
+	if r.before > 0 {
+		text += fmt.Sprintf("; %d were done before", r.before)
+	}
+	r.a.Note("%s", text)
+	return nil
+}
+
+func sourcesOf(tables []oneTable) (out []string) {
+	for _, t := range tables {
+		out = append(out, t.source)
+	}
+	return out
+}

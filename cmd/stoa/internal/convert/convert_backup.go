@@ -1,0 +1,52 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Kudu's restore job takes one root path for all its tables. A backup is written as ROOT/ID-NAME/TIME, and each
+// table of convert --all to a place of its own, so that it appears when it is complete; then it moves to the
+// common root.
+
+// shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir. It notes
+// where the backup is then.
+func (c *conversion) shareRoot(dir string) error {
+	if c.levels == 0 {
+		return nil
+	}
+	rel := ""
+	for range c.levels { // ID-NAME/TIME
+		all, err := os.ReadDir(filepath.Join(c.out, rel))
+		if err != nil || len(all) != 1 {
+			return errors.Join(fmt.Errorf("%s: %d backups are there instead of one", c.out, len(all)), err)
+		}
+		rel = filepath.Join(rel, all[0].Name())
+	}
+	to := filepath.Join(dir, rel)
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return fmt.Errorf("%s exists", to)
+	}
+	if err := os.Rename(filepath.Join(c.out, rel), to); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(c.out); err != nil {
+		return err
+	}
+	c.out, c.summary.Output = to, to
+	return nil
+}
+
+// discard removes what an earlier run wrote and something has changed since: the restore job would find it
+// beside the new one.
+func (c *conversion) discard(output string) error {
+	if c.levels == 0 || !filepath.IsLocal(output) {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(c.out, output))
+}

@@ -1,0 +1,58 @@
+package convert
+
+import (
+	"context"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/look"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+func RecoverCmd(a *cli.App) *cobra.Command {
+	var c conversion
+	var sealed string
+	cmd := &cobra.Command{
+		Use:   "recover PATH -o OUT",
+		Short: "Write what can still be read of a damaged file to another",
+		Long: `Find again what a damaged footer or index does not tell, and write every row that can be read to OUT. The source is
+not touched. Rows with a lost cell are left out; with --damaged null-cells they stay, and the lost cells are null.
+A writer that was killed leaves its file beside the place where it wrote, as .stoa-tmp-…-NAME, until the next run to NAME.
+OUT is read back before it appears, as convert does it, and rows that came out and rows that are lost must be those that
+the file declares, or that is an error, too. What was lost is told on standard error, or written to --manifest. The status is 3 if something was lost.`,
+		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json\n  stoa recover cut.cfile " +
+			"-o saved.csv --source-opt type=int32\n  stoa recover cut.parquet -o saved.parquet --schema " +
+			"yesterday.parquet --damaged null-cells",
+		Args: a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if sealed != "" {
+				return look.MendBySeal(a, cmd.Context(), sealed, args, c.out)
+			}
+			return c.run(cmd.Context(), a, args, true)
+		},
+	}
+	cmd.Flags().StringVar(&sealed, "seal", "", "make the files of PATH... as they were by the parity of this "+
+		"`FILE`, which stoa seal wrote; OUT is a directory, or a file")
+	c.writeFlags.register(a, cmd)
+	c.RegisterColumns(a, cmd, &c.SourceFlags)
+	c.DamageFlags.Register(cmd, "skip-rows")
+	c.SourceFlags.Register(a, cmd)
+	return cmd
+}
+
+// account holds the rows that came out and those that were told as lost against those declared, before the output
+// is visible.
+func (c *conversion) account(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, out int64) error {
+	sum, err := t.Account(ctx, spec.Damaged, out, c.Losses)
+	if err != nil {
+		return err
+	}
+	if c.accounts = &sum; !sum.Sound() {
+		c.altered = append(c.altered, *sum.Finding())
+	}
+	if sum.Why != nil {
+		a.Note("stoa: how many rows were declared is not known, as what says it is damaged")
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package display
+
+import (
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// foldMost is how many lines of a terminal one value of a row may take.
+const foldMost = 8
+
+// FoldRoom is how many cells a column must have for a text to be folded in it.
+const FoldRoom = 18
+
+// Folded cuts text into lines of at most width cells, behind blanks and marks where it can. What is more than
+// most lines is left out, and … says so (0: any number). A width of 0 folds nothing.
+func Folded(s string, width, most int) []string {
+	if width <= 0 || DisplayWidth(s) <= width {
+		return []string{s}
+	}
+	var out []string
+	for len(s) > 0 {
+		if len(out) == most-1 {
+			return append(out, runewidth.Truncate(s, width, "…"))
+		}
+		n := lineEnd(s, width)
+		out = append(out, strings.TrimRight(s[:n], " "))
+		s = strings.TrimLeft(s[n:], " ")
+	}
+	return out
+}
+
+// Hanging breaks the lines of a message that are too long for the terminal between words, which stay whole so
+// that they can be copied; what goes on is indented. A width of 0 breaks nothing. Nor is a message broken that
+// marks a place in the line above.
+func Hanging(s string, width int) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		if i > 0 && strings.Trim(l, " ^") == "" {
+			return s
+		}
+	}
+	for i, l := range lines {
+		if width > 0 && DisplayWidth(l) > width {
+			lines[i] = hung(l, width)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func hung(l string, width int) string {
+	lead := l[:len(l)-len(strings.TrimLeft(l, " "))]
+	var b strings.Builder
+	b.WriteString(lead)
+	at := len(lead)
+	for i, word := range strings.Split(l[len(lead):], " ") {
+		switch n := DisplayWidth(word); {
+		case i == 0:
+			at += n
+		case at+1+n > width:
+			b.WriteString("\n" + lead + Gutter)
+			at = len(lead) + len(Gutter) + n
+		default:
+			b.WriteByte(' ')
+			at += 1 + n
+		}
+		b.WriteString(word)
+	}
+	return b.String()
+}
+
+// lineEnd is how many bytes of s fit in width cells: up to behind the last mark of the line's second half, or
+// all that fits.
+func lineEnd(s string, width int) int {
+	at, end, mark := 0, 0, 0
+	for i, r := range s {
+		w := runewidth.RuneWidth(r)
+		if at+w > width && i > 0 {
+			if r == ' ' {
+				return i
+			}
+			if mark > 0 {
+				return mark
+			}
+			return end
+		}
+		at += w
+		end = i + len(string(r))
+		if at > width/2 && strings.ContainsRune(" ,;/", r) {
+			mark = end
+		}
+	}
+	return len(s)
+}
+
+// upright is how rows, or the rows of a report, are shown that are too wide for the terminal: a block a row, a
+// line a column.
+type upright struct {
+	names []string
+	width int // of the terminal; 0 folds nothing
+	label int // cells of the names
+}
+
+func NewUpright(names []string, width int) *upright {
+	u := &upright{names: names, width: width}
+	for _, n := range names {
+		u.label = max(u.label, DisplayWidth(n))
+	}
+	if width > 0 {
+		u.label = min(u.label, max(Narrowest, width/3))
+	}
+	return u
+}
+
+// Append shows one column of a row in at most most lines. dim shows a name or null less bright.
+func (u *upright) Append(b []byte, k int, value string, most int, dim func(string) string) []byte {
+	name := runewidth.Truncate(u.names[k], u.label, "…")
+	room := 0
+	if u.width > 0 {
+		room = max(Narrowest, u.width-u.label-len(Gutter))
+	}
+	for i, l := range Folded(value, room, most) {
+		if i == 0 {
+			b = append(b, dim(name)...)
+			b = Pad(b, u.label-DisplayWidth(name)+len(Gutter))
+		} else {
+			b = Pad(b, u.label+len(Gutter))
+		}
+		b = append(TrimRight(append(b, l...)), '\n')
+	}
+	return b
+}

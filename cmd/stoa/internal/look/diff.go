@@ -1,0 +1,356 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/format"
+)
+
+var diffForms = []string{"text", "json"}
+
+// diffDoc is what -f json has.
+type diffDoc struct {
+	A        string           `json:"a"`
+	B        string           `json:"b"`
+	Equal    bool             `json:"equal"`
+	Schema   []diffColumnDoc  `json:"schema"`
+	RowsA    int64            `json:"rows_a"`
+	RowsB    int64            `json:"rows_b"`
+	Same     int64            `json:"same"`
+	Changed  int64            `json:"changed"`
+	OnlyA    int64            `json:"only_a"`
+	OnlyB    int64            `json:"only_b"`
+	Cells    map[string]int64 `json:"changed_cells"`
+	Examples []diffRowDoc     `json:"examples"`
+}
+
+type diffColumnDoc struct {
+	Difference string `json:"difference"`
+	Column     string `json:"column,omitempty"`
+	A          string `json:"a,omitempty"`
+	B          string `json:"b,omitempty"`
+	Compared   bool   `json:"compared"`
+}
+
+type diffRowDoc struct {
+	RowA  *int64        `json:"row_a"`
+	RowB  *int64        `json:"row_b"`
+	Key   []diffCellDoc `json:"key,omitempty"`
+	Cells []diffCellDoc `json:"cells"`
+}
+
+// diffCellDoc is a cell; a side that the row is not on has null.
+type diffCellDoc struct {
+	Column string  `json:"column"`
+	A      *string `json:"a"`
+	B      *string `json:"b"`
+}
+
+// diffing is what the flags of diff say.
+type diffing struct {
+	source.SourceFlags
+	source.SelectFlags
+	reading.DamageFlags
+	output.OutputFlags
+	on         []string
+	sides      [2]string // --from-a, --from-b
+	tolerance  float64
+	relative   float64
+	memory     string
+	valuesOnly bool
+}
+
+func DiffCmd(a *cli.App) *cobra.Command {
+	var d diffing
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare two tables of any formats, cell by cell",
+		Long: `Compare two tables, whatever their formats: schema, rows and cells. Rows belong together by their position, or by the columns of
+--on. Cells are compared by what they mean: an int8 equals the same number as int64, a dictionary's string a plain one, a time the
+text that says it, bytes (not those of --on) the text that they are in base64, all NaN are one, and null equals null. Types that
+differ are a difference, unless --values; whether a column may be null, and the order of the columns are told, and are none.
+With --on, of rows with the same key those that are equal belong together first, whatever their order, and the others as they come.
+The rows of A are kept in memory, and those of B to which none is equal; what needs more than --memory is divided by key, and both
+tables are read again for each part. -n says how many rows that differ are shown. The status is 3 if there is a difference.`,
+		Example: `  stoa diff block.cfile block.parquet
+  stoa diff kudu#d_major rows.csv --on id --columns a,c,ts --tolerance 1e-9 --values`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return &cli.UseError{Message: fmt.Sprintf("diff compares two tables; %s",
+					display.Count(int64(len(args)), "path")+" given"),
+					Hint: "several files of one table: name their directory, or quote a glob"}
+			}
+			return cli.OnceDash(args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), a, args) },
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&d.on, "on", nil, "rows belong together that are equal in these columns: `a,b`")
+	fl.Float64Var(&d.tolerance, "tolerance", 0, "floating-point numbers may be apart by `DISTANCE`")
+	fl.Float64Var(&d.relative, "relative", 0,
+		"floating-point numbers may be apart by this `PART` of the greater, such as 1e-12")
+	for i, side := range []string{"a", "b"} {
+		fl.StringVar(&d.sides[i], "from-"+side, "", "read "+strings.ToUpper(side)+" as `FORMAT`; --from is for both")
+		cli.Complete(cmd, "from-"+side, a.FormatNames)
+	}
+	fl.BoolVar(&d.valuesOnly, "values", false, "types that differ are no difference if all values are the same")
+	fl.StringVar(&d.memory, "memory", "1GiB", "with --on: keep rows of so many bytes at a time, `SIZE`")
+	cli.CompleteWith(cmd, "on", source.CompleteColumns(a, &d.SourceFlags))
+	d.SelectFlags.Register(a, cmd, &d.SourceFlags)
+	d.SelectFlags.RegisterLimit(cmd, 10, "show `N` rows that differ at most")
+	d.OutputFlags.Register(cmd, diffForms, "default text")
+	d.DamageFlags.Register(cmd, "fail")
+	d.SourceFlags.Register(a, cmd)
+	return cmd
+}
+
+func (d *diffing) options() (stoa.DiffOptions, error) {
+	o := stoa.DiffOptions{Absolute: d.tolerance, Relative: d.relative, Examples: int(d.Limit)}
+	switch {
+	case d.Limit < 0:
+		return o, cli.WrongUse("-n %d: a number of rows is not negative", d.Limit)
+	case !(d.tolerance >= 0) || !(d.relative >= 0):
+		return o, cli.WrongUse("a tolerance is not negative")
+	case d.Limit == 0:
+		o.Examples = -1
+	}
+	for _, c := range d.on {
+		names, err := source.SplitNames(c, false)
+		if err != nil {
+			return o, err
+		}
+		o.On = append(o.On, names...)
+	}
+	var err error
+	if o.Memory, err = cli.ParseSize("--memory", d.memory); err != nil {
+		return o, err
+	}
+	d.Limit, d.Limited = 0, nil // it is none of the scan
+	if o.Scan, err = d.SelectFlags.Spec(); err != nil {
+		return o, err
+	}
+	if len(o.Scan.Columns) > 0 {
+		for _, k := range o.On {
+			if !slices.Contains(o.Scan.Columns, k) {
+				o.Scan.Columns = append(o.Scan.Columns, k)
+			}
+		}
+	}
+	return o, d.DamageFlags.Apply(&o.Scan)
+}
+
+func (d *diffing) run(ctx context.Context, a *cli.App, args []string) error {
+	if err := d.OutputFlags.Check(diffForms); err != nil {
+		return err
+	}
+	o, err := d.options()
+	if err != nil {
+		return err
+	}
+	var tables [2]*stoa.Table
+	for i, p := range args {
+		oo, err := d.sourceOptions(ctx, a, args, i)
+		if err != nil {
+			return err
+		}
+		if tables[i], err = source.OpenAll(a, ctx, []string{p}, oo); err != nil {
+			return err
+		}
+		defer tables[i].Close()
+		if err := a.SpareAll(tables[i].Sources(), d.File, d.Manifest); err != nil {
+			return err
+		}
+	}
+	r, err := stoa.Diff(ctx, tables[0], tables[1], o)
+	differs := false
+	if err == nil {
+		doc := d.document(args, r)
+		differs = !doc.Equal
+		if r.Parts > 1 {
+			a.Detail("both tables were read %d times: the rows did not fit into %s", r.Parts, d.memory)
+		}
+		err = output.PutDoc(a, ctx, &d.OutputFlags, func(w io.Writer) error { return doc.write(w, d.Form) })
+	}
+	err = d.DamageFlags.Report(ctx, a, args, append(tables[0].Findings(), tables[1].Findings()...), err)
+	if err == nil && differs {
+		err = cli.ErrDamage
+	}
+	return err
+}
+
+// sourceOptions are what the flags mean to one of both sides: a reading option counts where the side's format has it.
+func (d *diffing) sourceOptions(ctx context.Context, a *cli.App, args []string, side int) (stoa.OpenOptions, error) {
+	var knows [2]*format.Format
+	for i, p := range args {
+		one := source.SourceFlags{From: cmp.Or(d.sides[i], d.From), Changed: func(string) bool { return false }}
+		o, err := one.Options(ctx, a, nil)
+		if err != nil {
+			return o, err
+		}
+		// why not is told when it is opened
+		knows[i], _ = stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
+	}
+	has := func(i int, key string) bool { return knows[i] == nil || source.HasKey(knows[i], key) }
+	f := source.SourceFlags{From: cmp.Or(d.sides[side], d.From), NoVerify: d.NoVerify, MaxPage: d.MaxPage,
+		MaxMeta: d.MaxMeta, Limits: d.Limits, Own: d.Own, Words: d.Words}
+	f.Changed = func(flag string) bool {
+		if flag == "memory" {
+			return d.Changed(flag)
+		}
+		i := slices.IndexFunc(d.Words, func(w *cli.WordFlag) bool { return w.Flag == flag })
+		return d.Changed(flag) && (has(side, d.Words[i].Key) || !has(1-side, d.Words[i].Key))
+	}
+	for _, kv := range d.Opts {
+		if key, _, _ := strings.Cut(kv, "="); has(side, key) || !has(1-side, key) {
+			f.Opts = append(f.Opts, kv)
+		}
+	}
+	return f.Options(ctx, a, args[side:side+1])
+}
+
+func (d *diffing) document(args []string, r *stoa.DiffResult) *diffDoc {
+	doc := &diffDoc{A: args[0], B: args[1], RowsA: r.Rows[0], RowsB: r.Rows[1], Same: r.Same, Changed: r.Changed,
+		OnlyA: r.Only[0], OnlyB: r.Only[1],
+		Cells: r.Cells, Schema: []diffColumnDoc{}, Examples: []diffRowDoc{}}
+	doc.Equal = r.Changed == 0 && r.Only == [2]int64{}
+	for _, c := range r.Schema {
+		doc.Equal = doc.Equal && (!c.Differs() || d.valuesOnly && c.Kind == "type" && !c.Incomparable)
+		doc.Schema = append(doc.Schema, diffColumnDoc{c.Kind, c.Name, c.A, c.B,
+			(c.Kind == "type" || !c.Differs()) && !c.Incomparable})
+	}
+	for _, x := range r.Examples {
+		row := diffRowDoc{RowA: reading.Known(x.At[0]), RowB: reading.Known(x.At[1]), Cells: []diffCellDoc{}}
+		cells := func(in []stoa.DiffCell) (out []diffCellDoc) {
+			for _, c := range in {
+				o := diffCellDoc{Column: c.Column}
+				if x.At[0] >= 0 {
+					o.A = &c.A
+				}
+				if x.At[1] >= 0 {
+					o.B = &c.B
+				}
+				out = append(out, o)
+			}
+			return out
+		}
+		row.Key, row.Cells = cells(x.Key), append(row.Cells, cells(x.Cells)...)
+		doc.Examples = append(doc.Examples, row)
+	}
+	return doc
+}
+
+func (doc *diffDoc) write(w io.Writer, form string) error {
+	if form == "json" {
+		b, err := indented(doc)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	}
+	var b strings.Builder
+	for _, c := range doc.Schema {
+		b.WriteString(c.text() + "\n")
+	}
+	for _, r := range doc.Examples {
+		r.print(&b)
+	}
+	if more := doc.Changed + doc.OnlyA + doc.OnlyB - int64(len(doc.Examples)); more > 0 && len(doc.Examples) > 0 {
+		fmt.Fprintf(&b, "… and %s more\n", display.Count(more, "row"))
+	}
+	b.WriteString(doc.summary())
+	_, err := io.WriteString(w, b.String())
+	return errors.Join(err)
+}
+
+func (c diffColumnDoc) text() string {
+	s := ""
+	switch c.Difference {
+	case "only in a":
+		s = fmt.Sprintf("column %s (%s) is only in A", c.Column, c.A)
+	case "only in b":
+		s = fmt.Sprintf("column %s (%s) is only in B", c.Column, c.B)
+	case "order":
+		s = "the columns come in another order"
+	default:
+		s = fmt.Sprintf("column %s: %s in A, %s in B", c.Column, c.A, c.B)
+		if !c.Compared {
+			s += ": nothing in common, its cells were not compared"
+		}
+	}
+	return display.OneLine(s)
+}
+
+// print shows a row: a line each cell that differs, or one line if the row is on one side only.
+func (r *diffRowDoc) print(b *strings.Builder) {
+	side := func(c diffCellDoc) string {
+		if c.A != nil {
+			return brief(*c.A)
+		}
+		return brief(*c.B)
+	}
+	var key []string
+	for _, k := range r.Key {
+		key = append(key, k.Column+"="+side(k))
+	}
+	name := strings.Join(key, ", ")
+	switch {
+	case r.RowA != nil && r.RowB != nil:
+		if name == "" {
+			name = fmt.Sprintf("row %d", *r.RowA)
+		}
+		for _, c := range r.Cells {
+			b.WriteString(display.OneLine(fmt.Sprintf("%s: %s is %s in A, %s in B", name, c.Column, brief(*c.A),
+				brief(*c.B))) + "\n")
+		}
+		return
+	case r.RowA != nil:
+		name = strings.TrimPrefix(name+": ", ": ") + fmt.Sprintf("row %d of A is not in B", *r.RowA)
+	default:
+		name = strings.TrimPrefix(name+": ", ": ") + fmt.Sprintf("row %d of B is not in A", *r.RowB)
+	}
+	var cells []string
+	for _, c := range r.Cells[:min(8, len(r.Cells))] {
+		cells = append(cells, c.Column+"="+side(c))
+	}
+	if len(r.Cells) > 8 {
+		cells = append(cells, "…")
+	}
+	if len(cells) > 0 {
+		name += " (" + strings.Join(cells, ", ") + ")"
+	}
+	b.WriteString(display.OneLine(name) + "\n")
+}
+
+func (doc *diffDoc) summary() string {
+	if doc.Changed+doc.OnlyA+doc.OnlyB == 0 {
+		s := fmt.Sprintf("%s, all the same", display.Count(doc.Same, "row"))
+		if !doc.Equal {
+			s += "; the schemas differ"
+		}
+		return s + "\n"
+	}
+	s := fmt.Sprintf("%s in A, %s in B: %s the same, %s changed, %s only in A, %s only in B\n",
+		display.Count(doc.RowsA, "row"), display.Thousands(doc.RowsB),
+		display.Thousands(doc.Same), display.Thousands(doc.Changed), display.Thousands(doc.OnlyA),
+		display.Thousands(doc.OnlyB))
+	for _, name := range slices.Sorted(maps.Keys(doc.Cells)) {
+		s += display.OneLine(fmt.Sprintf("  %s: %s changed", name, display.Count(doc.Cells[name], "cell"))) + "\n"
+	}
+	return s
+}

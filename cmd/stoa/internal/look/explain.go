@@ -1,0 +1,250 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/store"
+)
+
+var explainForms = []string{"text", "json"}
+
+// explainDoc is what -f json has. What is not known is null.
+type explainDoc struct {
+	Filter string       `json:"filter"`
+	Levels []explainRow `json:"levels"`
+	Ran    *ExplainRan  `json:"ran,omitempty"`
+}
+
+type explainRow struct {
+	Level      string        `json:"level"`
+	Column     string        `json:"column,omitempty"`
+	Filter     bool          `json:"in_filter,omitempty"`
+	Considered *int64        `json:"considered"`
+	Read       *int64        `json:"read"`
+	Skipped    []stoa.Reason `json:"skipped,omitempty"`
+	Used       []stoa.Reason `json:"used,omitempty"`
+	Bytes      *int64        `json:"bytes"`
+	Total      *int64        `json:"of_bytes"`
+}
+
+// ExplainRan counts reads of files and their bytes (what is read twice counts twice): of pages (null where a
+// format's own reader fetches them), all of the explanation and the scan, and those before, which told the
+// format and opened the table. Distinct counts every byte once.
+type ExplainRan struct {
+	Rows      int64   `json:"rows"`
+	PageReads *int64  `json:"page_reads"`
+	PageBytes *int64  `json:"page_bytes"`
+	ScanReads int64   `json:"scan_reads"`
+	ScanBytes int64   `json:"scan_bytes"`
+	OpenReads int64   `json:"open_reads"`
+	OpenBytes int64   `json:"open_bytes"`
+	Distinct  int64   `json:"distinct_bytes"`
+	FileBytes *int64  `json:"file_bytes"`
+	Seconds   float64 `json:"seconds"`
+}
+
+func ExplainCmd(a *cli.App) *cobra.Command {
+	var src source.SourceFlags
+	var sel source.SelectFlags
+	var out output.OutputFlags
+	var analyze bool
+	cmd := &cobra.Command{
+		Use:   "explain PATH...",
+		Short: "Show what a scan reads, what it passes over, and why",
+		Long: `Show, for a predicate and columns, what a scan considers at each level (parts, row groups, rows, the dictionaries and pages of each column), how much
+of it is read, and by what means the rest is passed over. Only metadata is read. With --analyze the scan is run, and what is told is what happened:
+ pages of which no row passed the filter are then passed over, too, and of the filter's pages it is told where not every value was compared
+ (codes of a dictionary, an inverted index). A level counts what the level before left; bytes are as stored, of parts and
+ row groups they are estimates. The status is 3 if the table is known not to be whole.`,
+		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain store#sales.orders " +
+			"--where \"day = date '2024-02-29'\"",
+		Args: a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if err := out.Check(explainForms); err != nil {
+				return err
+			}
+			spec, err := sel.Spec()
+			if err != nil {
+				return err
+			}
+			o, err := src.Options(ctx, a, args)
+			if err != nil {
+				return err
+			}
+			counter := store.NewCounter(o.Tree)
+			o.Tree = counter
+			t, err := source.OpenAll(a, ctx, args, o)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			if err := cli.Spare(out.File, t.Sources()); err != nil {
+				return err
+			}
+			opened := len(counter.Reads())
+			x, err := t.Explain(ctx, spec, analyze)
+			if err != nil {
+				return err
+			}
+			doc := docOfExplanation(x)
+			if doc.Ran != nil {
+				doc.Ran.Count(counter.Reads(), opened)
+				doc.Ran.FileBytes = reading.Known(sizeOf(a, ctx, t.Sources()))
+			}
+			err = output.PutDoc(a, ctx, &out, func(w io.Writer) error {
+				if out.Form == "json" {
+					return output.WriteLines(w, []explainDoc{doc})
+				}
+				return writeExplanation(w, doc, output.StyleOf(a, &out))
+			})
+			return reading.NoticedIn(a, t.Findings(), err)
+		},
+	}
+	sel.RegisterColumns(a, cmd, &src)
+	sel.RegisterWhere(cmd)
+	sel.RegisterParallel(cmd)
+	sel.RegisterMemory(cmd)
+	for _, name := range []string{"parallel", "memory"} {
+		f := cmd.Flags().Lookup(name)
+		f.Usage = "with --analyze: " + f.Usage
+	}
+	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the scan and tell what it did")
+	out.Register(cmd, explainForms, "default text")
+	src.Register(a, cmd)
+	return cmd
+}
+
+// sizeOf is the size of all sources; -1 if one is not known.
+func sizeOf(a *cli.App, ctx context.Context, sources []stoa.SourceInfo) (sum int64) {
+	for _, s := range sources {
+		n := a.Size(ctx, s.Name)
+		if n < 0 {
+			return -1
+		}
+		sum += n
+	}
+	return sum
+}
+
+func docOfExplanation(x *stoa.Explanation) explainDoc {
+	d := explainDoc{Filter: x.Filter}
+	for _, l := range x.Levels {
+		row := explainRow{Level: string(l.Level), Column: l.Column, Filter: l.Filter,
+			Considered: reading.Known(l.Considered), Read: reading.Known(l.Read), Skipped: l.Skipped, Used: l.Used}
+		if l.Level != "rows" {
+			row.Bytes, row.Total = reading.Known(l.Bytes), reading.Known(l.Total)
+		}
+		d.Levels = append(d.Levels, row)
+	}
+	if r := x.Ran; r != nil {
+		d.Ran = &ExplainRan{Rows: r.Rows, Seconds: r.Elapsed.Seconds(), PageReads: reading.Known(r.Reads),
+			PageBytes: reading.Known(r.Bytes)}
+	}
+	return d
+}
+
+// Count takes in the reads, of which the first opened were before.
+func (x *ExplainRan) Count(reads []store.Read, opened int) {
+	for i, r := range reads {
+		if i < opened {
+			x.OpenReads++
+			x.OpenBytes += int64(r.Got)
+		} else {
+			x.ScanReads++
+			x.ScanBytes += int64(r.Got)
+		}
+	}
+	slices.SortFunc(reads, func(a, b store.Read) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name),
+			cmp.Compare(a.Off, b.Off))
+	})
+	name, end := "", int64(0)
+	for _, r := range reads {
+		if r.Name != name {
+			name, end = r.Name, 0
+		}
+		if stop := r.Off + int64(r.Got); stop > end {
+			x.Distinct += stop - max(end, r.Off)
+			end = stop
+		}
+	}
+}
+
+func writeExplanation(w io.Writer, d explainDoc, style display.TableStyle) error {
+	if d.Filter != "" {
+		if _, err := fmt.Fprintf(w, "where %s\n\n", display.OneLine(d.Filter)); err != nil {
+			return err
+		}
+	}
+	r := &output.Report{Cols: []output.ReportColumn{{Name: "level"}, {Name: "column"},
+		{Name: "considered", Right: true}, {Name: "read", Right: true},
+		{Name: "bytes", Right: true}, {Name: "of", Right: true}, {Name: "passed over"}}}
+	used := slices.ContainsFunc(d.Levels, func(l explainRow) bool { return len(l.Used) > 0 })
+	if used {
+		r.Cols = append(r.Cols, output.ReportColumn{Name: "filtered by"})
+	}
+	for _, l := range d.Levels {
+		column := l.Column
+		if l.Filter {
+			column += " (filter)"
+		}
+		cells := []string{l.Level, column, orNothing(l.Considered, display.Thousands),
+			orNothing(l.Read, display.Thousands),
+			orNothing(l.Bytes, display.BytesText), orNothing(l.Total, display.BytesText), reasonsText(l.Skipped)}
+		if used {
+			cells = append(cells, reasonsText(l.Used))
+		}
+		r.Add(nil, cells...)
+	}
+	if err := r.WriteTable(w, style); err != nil || d.Ran == nil {
+		return err
+	}
+	return d.Ran.write(w)
+}
+
+func (x *ExplainRan) write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s came out in %.3f s; ", display.Count(x.Rows, "row"), x.Seconds)
+	if x.PageReads != nil {
+		fmt.Fprintf(&b, "%s of pages in %s, with dictionaries and metadata ", display.BytesText(*x.PageBytes),
+			display.Count(*x.PageReads, "read"))
+	}
+	fmt.Fprintf(&b, "%s in %s; before, telling the format and opening took %s in %s; ", display.BytesText(x.ScanBytes),
+		display.Count(x.ScanReads, "read"), display.BytesText(x.OpenBytes), display.Count(x.OpenReads, "read"))
+	fmt.Fprintf(&b, "%s was read at least once", display.BytesText(x.Distinct))
+	if x.FileBytes != nil {
+		fmt.Fprintf(&b, ", of %s", display.BytesText(*x.FileBytes))
+	}
+	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func reasonsText(all []stoa.Reason) string {
+	var out []string
+	for _, s := range all {
+		out = append(out, fmt.Sprintf("%s: %s", s.Why, display.Thousands(s.N)))
+	}
+	return strings.Join(out, "; ")
+}
+
+func orNothing(n *int64, text func(int64) string) string {
+	if n == nil {
+		return ""
+	}
+	return text(*n)
+}

@@ -1,0 +1,137 @@
+package look
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/schemafmt"
+	"stoa/cmd/stoa/internal/source"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+var metaForms = []string{"text", "json", "jsonl"}
+
+// metaDoc is what -f json has for each source.
+type metaDoc struct {
+	Name    string          `json:"name"`
+	Format  string          `json:"format"`
+	Rows    *int64          `json:"rows"`
+	Columns int             `json:"columns"`
+	Bytes   *int64          `json:"bytes"`
+	Facts   schemafmt.Pairs `json:"facts"`
+}
+
+func MetaCmd(a *cli.App) *cobra.Command {
+	var src source.SourceFlags
+	var out output.OutputFlags
+	cmd := &cobra.Command{
+		Use:   "meta PATH...",
+		Short: "Show what a file says about itself",
+		Long: `Show what a file says about itself: its format, rows, columns, size, and the facts of its header and footer, in the
+format's own words. -f json is an array with an object a file.`,
+		Example: "  stoa meta block.cfile\n  stoa meta sales.parquet block.cfile -f json",
+		Args:    a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if err := out.Check(metaForms); err != nil {
+				return err
+			}
+			docs := []metaDoc{}
+			failed := src.Each(ctx, a, cmd, args, func(path string, t *stoa.Table) error {
+				if err := cli.Spare(out.File, t.Sources()); err != nil {
+					return err
+				}
+				docs = append(docs, metaOf(a, ctx, t)...)
+				return nil
+			})
+			if failed != nil && len(docs) == 0 {
+				return failed
+			}
+			if err := output.PutDoc(a, ctx, &out, func(w io.Writer) error {
+				return writeMeta(w, out.Form, docs,
+					output.StyleOf(a, &out))
+			}); err != nil {
+				return err
+			}
+			return failed
+		},
+	}
+	out.Register(cmd, metaForms, "default text")
+	src.Register(a, cmd)
+	return cmd
+}
+
+func metaOf(a *cli.App, ctx context.Context, t *stoa.Table) []metaDoc {
+	var out []metaDoc
+	for i, s := range t.Sources() {
+		bytes := int64(-1) // of a table in a place that may hold others
+		if cli.WithoutTable(s.Name) == s.Name {
+			bytes = a.Size(ctx, s.Name)
+		}
+		d := metaDoc{Name: s.Name, Format: s.Format, Bytes: reading.Known(bytes), Columns: t.Schema().NumFields(),
+			Facts: schemafmt.Pairs{}}
+		if rows, err := t.SourceRows(ctx, i); err == nil {
+			d.Rows = reading.Known(rows)
+		}
+		for _, m := range s.Meta {
+			d.Facts = append(d.Facts, [2]string{m.Key, m.Value})
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// says reports whether the format itself tells a fact.
+func (d *metaDoc) says(key string) bool {
+	return slices.ContainsFunc(d.Facts, func(f [2]string) bool { return f[0] == key })
+}
+
+func writeMeta(w io.Writer, form string, docs []metaDoc, style display.TableStyle) error {
+	switch form {
+	case "json":
+		return output.WriteArray(w, docs)
+	case "jsonl":
+		return output.WriteLines(w, docs)
+	}
+	for i, d := range docs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, display.OneLine(d.Name))
+		r := output.Report{Cols: []output.ReportColumn{{}, {}}}
+		r.Add(nil, "read as", d.Format)
+		if d.Rows != nil && !d.says("rows") {
+			r.Add(nil, "rows", display.Thousands(*d.Rows))
+		}
+		if !d.says("columns") {
+			r.Add(nil, "columns", strconv.Itoa(d.Columns))
+		}
+		if d.Bytes != nil {
+			r.Add(nil, "size", display.BytesText(*d.Bytes)+exactly(*d.Bytes))
+		}
+		for _, f := range d.Facts {
+			r.Add(nil, f[0], f[1])
+		}
+		if err := r.WriteTable(w, style); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exactly is the exact number of bytes where bytesText rounds.
+func exactly(n int64) string {
+	if n < 1000 {
+		return ""
+	}
+	return " (" + display.Thousands(n) + " bytes)"
+}

@@ -1,0 +1,190 @@
+package look
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+// planEnd is the last line of a plan: a plan without it was cut.
+type planEnd struct {
+	End    bool   `json:"end"`
+	Plan   string `json:"plan"`
+	Splits int    `json:"splits"`
+	Bytes  int64  `json:"bytes"`
+}
+
+func PlanCmd(a *cli.App) *cobra.Command {
+	var src source.SourceFlags
+	var sel source.SelectFlags
+	var out output.OutputFlags
+	var size string
+	cmd := &cobra.Command{
+		Use:   "plan PATH...",
+		Short: "Cut a scan into splits that other processes can read",
+		Long: `Cut a scan into splits, for a distributed engine. A line of JSON is a split: it holds everything that another process needs
+to read it, but the data, which must lie at the same path there; stoa scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
+{"end":true,…} with the number of splits: a plan without it was cut. The status is 3 if the plan is whole, and the table is known not to be.`,
+		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
+  stoa plan kudu#d_major --columns id,b -o splits.jsonl`,
+		Args: a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			spec, err := sel.Spec()
+			if err != nil {
+				return err
+			}
+			target, err := cli.ParseSize("--target-size", size)
+			if err != nil {
+				return err
+			}
+			if args, err = lasting(args); err != nil {
+				return err
+			}
+			t, err := src.Open(ctx, a, args)
+			if err != nil {
+				return cli.Whole(err)
+			}
+			defer t.Close()
+			if err := cli.Spare(out.File, t.Sources()); err != nil {
+				return err
+			}
+			err = output.PutWhole(a, ctx, &out, func(w io.Writer) error {
+				enc := json.NewEncoder(w)
+				end := planEnd{End: true, Plan: t.PlanName(spec)}
+				for s, err := range t.Plan(ctx, spec, target) {
+					if err != nil {
+						return err
+					}
+					end.Splits++
+					end.Bytes += s.Bytes
+					if err := enc.Encode(s); err != nil {
+						return err
+					}
+				}
+				return enc.Encode(end)
+			})
+			return cli.Whole(reading.NoticedIn(a, t.Findings(), cli.AllRead(err)))
+		},
+	}
+	sel.RegisterColumns(a, cmd, &src)
+	sel.RegisterWhere(cmd)
+	cmd.Flags().StringVar(&size, "target-size", "256MB", "stored bytes of a split, about: `SIZE`, such as 64MB")
+	cmd.Flags().StringVarP(&out.File, "output", "o", "",
+		"write to `FILE`, which appears only when it is complete (- is standard output)")
+	src.Register(a, cmd)
+	return cmd
+}
+
+// lasting makes the paths mean the same in every directory: a split may be read in another one, and by another
+// process, for which standard input and pipes are not there.
+func lasting(args []string) ([]string, error) {
+	out := slices.Clone(args)
+	for i, arg := range args {
+		place := cli.WithoutTable(arg)
+		if arg == cli.Dash || cli.IsPipe(place) {
+			return nil, &cli.UseError{Message: "a plan of " + arg +
+				" could be read by nobody: what comes through a pipe is not there for others",
+				Hint: "write it to a file, and plan that; stoa cat reads a pipe"}
+		}
+		full, err := filepath.Abs(place)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = full + arg[len(place):]
+	}
+	return out, nil
+}
+
+func ScanCmd(a *cli.App) *cobra.Command {
+	r := reading.Reading{}
+	var split string
+	cmd := &cobra.Command{
+		Use:   "scan --split SPLIT",
+		Short: "Read a split of stoa plan",
+		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE that holds it, or - for standard input.
+The exit status is 0 only if all of the split was written, and only then does the stream have its end mark: a reader can tell a
+stream that was cut from one that ended. With status 3 the stream has its end mark, too, and the table is known not to be whole:
+rows were passed over (--damaged), or it was told before. With any other status the stream is cut within a message, or empty:
+1 for damage, a file that changed since it was planned or while it was read, one that is gone, and all else that could not
+be read; 2 for what is no split, or not one of this version, and other wrong use.`,
+		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | wc -l
+  stoa scan --split split.json -o part.parquet`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return &cli.UseError{Message: "scan takes a split, not a path: " + args[0],
+					Hint: "--split SPLIT; stoa plan makes splits, stoa cat reads all"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			if r.Form == "" && !r.ToFile() {
+				r.Form = "arrow"
+			}
+			form, err := r.RowForm(a)
+			if err != nil {
+				return err
+			}
+			spec, err := r.Spec()
+			if err != nil {
+				return err
+			}
+			s, err := readSplit(a, split)
+			if err != nil {
+				return err
+			}
+			t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.Formats, Tree: cli.Tree{A: a}})
+			if err != nil {
+				return cli.Whole(&cli.OpenError{Err: err})
+			}
+			defer t.Close()
+			sc, err := t.Schema()
+			if err != nil {
+				return cli.Whole(err)
+			}
+			err = reading.WriteRows(a, ctx, &r.OutputFlags, form, sc, t.Scan(ctx, spec))
+			return cli.Whole(r.DamageFlags.Report(ctx, a, []string{"the split"}, t.Findings(), cli.AllRead(err)))
+		},
+	}
+	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT`: JSON, a file, or - (needed)")
+	cmd.MarkFlagRequired("split")
+	r.RegisterParallel(cmd)
+	r.RegisterMemory(cmd)
+	r.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else arrow")
+	r.DamageFlags.Register(cmd, "fail")
+	return cmd
+}
+
+// readSplit finds the split's text and parses it.
+func readSplit(a *cli.App, arg string) (s stoa.Split, err error) {
+	text := []byte(arg)
+	switch {
+	case arg == cli.Dash:
+		text, err = io.ReadAll(io.LimitReader(a.In, 1<<28))
+	case !strings.HasPrefix(strings.TrimSpace(arg), "{"):
+		text, err = os.ReadFile(arg)
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, cli.WrongUse("--split: %v", err)
+	}
+	if s.Version == 0 {
+		return s, &cli.UseError{Message: "--split: this is not a split",
+			Hint: "a split is a line that stoa plan prints (not the last one)"}
+	}
+	return s, nil
+}

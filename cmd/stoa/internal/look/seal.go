@@ -1,0 +1,333 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/ls"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/content"
+	"stoa/internal/seal"
+	"stoa/region"
+	"stoa/store"
+)
+
+func SealCmd(a *cli.App) *cobra.Command {
+	var src source.SourceFlags
+	var out, parity string
+	var noRows bool
+	cmd := &cobra.Command{
+		Use:   "seal PATH... -o FILE.seal",
+		Short: "Keep checksums, and parity, of files beside them",
+		Long: `Write a sidecar by which every change of files can be found and placed, whatever their format: a checksum of every 64 KiB of every
+file, and of every table its schema, its rows and checksums over them. Directories are sealed with all below them; symbolic links
+and pipes are named, and neither followed nor read. The same files give the same seal, wherever they are.
+stoa verify --seal FILE.seal PATH... compares; --parity 5% adds so much as can make as many lost blocks again, wherever they are
+in about 100 MiB: stoa recover --seal FILE.seal PATH... -o OUT.`,
+		Example: `  stoa seal kudu -o kudu.seal --parity 5%
+  stoa seal block.cfile block.parquet -o blocks.seal --no-rows`,
+		Args: cli.Wants(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" || out == cli.Dash {
+				return &cli.UseError{Message: "-o says where to write the seal; it is missing",
+					Hint: "for example -o " + filepath.Base(filepath.Clean(args[0])) + ".seal"}
+			}
+			p, err := parsePercent(parity)
+			if err != nil {
+				return err
+			}
+			o, err := src.Options(cmd.Context(), a, args)
+			if err != nil {
+				return err
+			}
+			return sealPaths(a, cmd.Context(), args, out, p, !noRows, o)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&out, "output", "o", "", "write the seal to `FILE` (needed)")
+	fl.StringVar(&parity, "parity", "0", "add parity: as many blocks in hundred as can be made again, `N%` (0 to 100)")
+	fl.BoolVar(&noRows, "no-rows", false, "seal the files only, and read no tables")
+	src.Register(a, cmd)
+	return cmd
+}
+
+func parsePercent(s string) (float64, error) {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(s), "%"), 64)
+	if err != nil || !(n >= 0 && n <= 100) {
+		return 0, &cli.UseError{Message: "--parity " + s + ": a number from 0 to 100 is wanted",
+			Hint: "for example --parity 5%"}
+	}
+	return n, nil
+}
+
+// sealPaths writes a seal of places.
+func sealPaths(a *cli.App, ctx context.Context, paths []string, out string, parity float64, rows bool,
+	o stoa.OpenOptions) error {
+	began := time.Now()
+	a.Reads(paths...)
+	if err := a.SpareAll(nil, out); err != nil {
+		return err
+	}
+	files, err := seal.Walk(paths)
+	if err != nil {
+		return err
+	}
+	so := seal.Options{Parity: parity}
+	damaged := false
+	if rows {
+		if so.Tables, err = sealTables(a, ctx, paths, o); err != nil {
+			return err
+		}
+	}
+	p, err := a.Create(ctx, out)
+	if err != nil {
+		return err
+	}
+	defer p.Abort(ctx)
+	s, err := seal.Write(ctx, p, paths, files, so)
+	if err == nil {
+		err = p.Commit(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range s.Special {
+		a.Note("%s: no file; it is named in the seal, and was not read", name)
+	}
+	var total int64
+	for _, t := range so.Tables {
+		if total += t.Rows; t.Problem != "" {
+			a.Note("%s%s: its rows are not sealed: %s", paths[t.Root], t.Table, t.Problem)
+			damaged = true
+		}
+	}
+	a.Note("%s: %s, %s, %s, %s of %s, %s", out, display.BytesText(s.Size), display.Count(int64(s.Files), "file"),
+		display.Count(int64(len(so.Tables)), "table"), display.Count(total, "row"), display.BytesText(s.Bytes),
+		display.Seconds(time.Since(began)))
+	if damaged {
+		return cli.ErrDamage
+	}
+	return nil
+}
+
+// sealTables sums up the tables of places. Files that are no tables have none.
+func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) (out []seal.Table, err error) {
+	for i, p := range paths {
+		for e, err := range stoa.List(ctx, p, o) {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if errors.Is(err, fault.Limit) {
+				return nil, err
+			}
+			if err != nil { // what is no table is sealed as bytes
+				a.Detail("%s: %v", p, err)
+				continue
+			}
+			name := strings.TrimPrefix(e.Place, strings.TrimSuffix(p, "/"))
+			if e.Table != "" {
+				name += "#" + e.Table
+			}
+			t, err := sealTable(a, ctx, strings.TrimSuffix(p, "/")+name, o)
+			t.Root, t.Table = i, name
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			switch {
+			case errors.Is(err, fault.Limit):
+				return nil, err
+			case errors.Is(err, fault.Corrupt):
+				t.Problem = ls.Problem(err)
+			case err != nil: // bloom files, logs, and what needs options
+				a.Detail("%s%s: %v", p, name, err)
+				continue
+			}
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// sealTable reads a table.
+func sealTable(a *cli.App, ctx context.Context, name string, o stoa.OpenOptions) (out seal.Table, err error) {
+	t, err := stoa.Open(ctx, name, o)
+	if err != nil {
+		return out, err
+	}
+	defer t.Close()
+	sources := t.Sources()
+	if len(sources) > 0 {
+		out.Format = sources[0].Format
+	}
+	s := content.Same(t.Schema()).Summer(0)
+	for b, err := range t.Scan(ctx, stoa.ScanSpec{Alloc: cli.Pool, Unordered: true}) {
+		if err != nil {
+			return out, err
+		}
+		s.Add(b)
+	}
+	sum := s.Sum()
+	out.Rows, out.Sum = sum.Rows, sum.String()
+	for i, c := range sum.Columns {
+		out.Columns = append(out.Columns,
+			seal.TableColumn{Name: c.Name, Type: display.TypeWord(t.Schema().Field(i).Type), Nulls: c.Nulls,
+				Sum: fmt.Sprintf("%016x", c.Hash)})
+	}
+	return out, nil
+}
+
+// openSeal opens the seal at name.
+func openSeal(name string) (*seal.Seal, *os.File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", name)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	s, err := seal.Open(f, st.Size())
+	if err != nil {
+		err = fault.Corruptf(fault.Span{Object: name, Len: st.Size()}, "", "%v", err)
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return s, f, nil
+}
+
+// verifySeal adds what differs from a seal to a report.
+func verifySeal(a *cli.App, ctx context.Context, name string, paths []string, o stoa.OpenOptions, form string,
+	w io.Writer, doc *VerifyDoc) error {
+	s, f, err := openSeal(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if len(paths) != len(s.Roots()) {
+		return &cli.UseError{Message: fmt.Sprintf("%s is of %s (%s), and %d are given", name,
+			display.Count(int64(len(s.Roots())), "place"), strings.Join(s.Roots(), ", "), len(paths)),
+			Hint: "give the places in the order in which they were sealed"}
+	}
+	for _, p := range s.Problems {
+		found := region.Finding{Code: "seal.damaged", Severity: region.Error,
+			At: fault.Span{Object: name, Off: p.Off, Len: p.Len}, Part: name, Rows: [2]int64{-1, -1}, Message: p.Reason}
+		if err := doc.add(found, form, w); err != nil {
+			return err
+		}
+	}
+	var failed error
+	same := true
+	err = s.Verify(ctx, paths, func(d seal.Difference) {
+		same = false
+		if failed == nil {
+			failed = doc.add(findingOfSeal(d), form, w)
+		}
+	})
+	if err = errors.Join(err, failed); err != nil || same && o.Depth != format.Deep {
+		return err
+	}
+	for _, t := range s.Tables() {
+		if t.Root < 0 || t.Root >= len(paths) || t.Problem != "" {
+			continue
+		}
+		if why := sealedRows(a, ctx, t, strings.TrimSuffix(paths[t.Root], "/")+t.Table, o); why != "" {
+			place := paths[t.Root] + t.Table
+			found := region.Finding{Code: "seal.rows", Severity: region.Error, At: fault.Span{Object: place},
+				Part: place, Rows: [2]int64{-1, -1}, Message: why}
+			if err := doc.add(found, form, w); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// sealedRows says how a table differs from what was sealed; "" if it does not.
+func sealedRows(a *cli.App, ctx context.Context, t seal.Table, name string, o stoa.OpenOptions) string {
+	got, err := sealTable(a, ctx, name, o)
+	if err != nil {
+		return fmt.Sprintf("%s were sealed, and it cannot be read: %s", display.Count(t.Rows, "row"), ls.Problem(err))
+	}
+	if got.Rows == t.Rows && got.Sum == t.Sum && len(got.Columns) == len(t.Columns) {
+		return ""
+	}
+	var names []string
+	for i, c := range t.Columns {
+		if i >= len(got.Columns) || got.Columns[i] != c {
+			names = append(names, c.Name)
+		}
+	}
+	text := fmt.Sprintf("%s were sealed, %s are there", display.Count(t.Rows, "row"), display.Thousands(got.Rows))
+	if len(names) > 0 {
+		return text + "; other values in " + strings.Join(names, ", ")
+	}
+	return text + "; every column has the same values, but not in the same rows"
+}
+
+func findingOfSeal(d seal.Difference) region.Finding {
+	f := region.Finding{Code: "seal." + d.What, Severity: region.Error,
+		At: fault.Span{Object: d.File, Off: d.Off, Len: d.Len}, Part: d.File, Rows: [2]int64{-1, -1},
+		Message: d.Message}
+	usual := map[string]string{seal.Changed: "these bytes are not what was sealed",
+		seal.Missing: "it was sealed, and is not there", seal.Added: "it was not sealed"}
+	if text := usual[d.What]; text != "" {
+		f.Message = strings.TrimSuffix(text+": "+d.Message, ": ")
+	}
+	switch d.What {
+	case seal.Added:
+		f.Severity, f.At = region.Warning, fault.Span{Object: d.File}
+	case seal.Missing, seal.Kind, seal.Swapped, seal.Other:
+		f.At = fault.Span{Object: d.File}
+	}
+	return f
+}
+
+// MendBySeal writes sealed files as they were.
+func MendBySeal(a *cli.App, ctx context.Context, name string, paths []string, out string) error {
+	began := time.Now()
+	if out == "" || out == cli.Dash {
+		return &cli.UseError{Message: "-o says where to write; it is missing",
+			Hint: "with --seal it is a directory, or a file if one file was sealed"}
+	}
+	a.Reads(append([]string{name}, paths...)...)
+	if err := a.SpareAll(nil, out); err != nil {
+		return err
+	}
+	s, f, err := openSeal(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, p := range s.Problems {
+		a.Note("%s[%d+%d]: the seal is damaged: %s", name, p.Off, p.Len, p.Reason)
+	}
+	m, err := s.Mend(ctx, paths, store.Strict(store.Local{}.Sink(out, nil)))
+	if err != nil {
+		return err
+	}
+	for _, l := range m.Left {
+		a.Note("%s: no file; it is left out", l)
+	}
+	a.Note("%s: %s, %s, as sealed: %d were whole, %s made again, %s", out, display.Count(int64(m.Files), "file"),
+		display.BytesText(m.Bytes), m.Whole, display.Count(m.Blocks, "block"), display.Seconds(time.Since(began)))
+	return nil
+}

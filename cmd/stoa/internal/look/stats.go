@@ -1,0 +1,148 @@
+package look
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"stoa"
+)
+
+// statsDoc is what -f json has for each column; null is not known.
+type statsDoc struct {
+	Column     string   `json:"column"`
+	Type       string   `json:"type"`
+	Encoding   string   `json:"encoding,omitempty"`
+	Codec      string   `json:"codec,omitempty"`
+	Blocks     *int64   `json:"blocks"`
+	Rows       *int64   `json:"rows"`
+	Nulls      *int64   `json:"nulls"`
+	Raw        *int64   `json:"raw_bytes"`
+	Stored     *int64   `json:"stored_bytes"`
+	Share      *float64 `json:"share"`
+	Dictionary *int64   `json:"dictionary"`
+	Min        *string  `json:"min"`
+	Max        *string  `json:"max"`
+}
+
+func StatsCmd(a *cli.App) *cobra.Command {
+	var src source.SourceFlags
+	var out output.OutputFlags
+	var dmg reading.DamageFlags
+	cmd := &cobra.Command{
+		Use:   "stats PATH...",
+		Short: "Show what each column is made of",
+		Long: `Read every page and show, for each column: encoding, codec, blocks, values, nulls, bytes after decompression and as
+stored, the share of the file, the size of the dictionary, the least and the greatest value. What a format or its
+library does not tell stays empty. With --damaged skip-rows or null-cells the sums are of what can be read. -f json is an array with an object a column.`,
+		Example: "  stoa stats block.cfile\n  stoa stats sales.parquet -f csv",
+		Args:    a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if err := out.Check(output.ReportForms); err != nil {
+				return err
+			}
+			var spec stoa.ScanSpec
+			if err := dmg.Apply(&spec); err != nil {
+				return err
+			}
+			t, err := src.Open(ctx, a, args)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			if err := a.SpareAll(t.Sources(), out.File, dmg.Manifest); err != nil {
+				return err
+			}
+			r, err := statsOf(a, ctx, t, spec)
+			if err == nil {
+				err = r.Write(ctx, a, &out)
+			}
+			return dmg.Report(ctx, a, args, t.Findings(), err)
+		},
+	}
+	dmg.Register(cmd, "fail")
+	out.Register(cmd, output.ReportForms, "default text")
+	src.Register(a, cmd)
+	return cmd
+}
+
+func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (*output.Report, error) {
+	stats, err := t.Stats(ctx, spec.Damaged, spec.Lost)
+	if err != nil {
+		return nil, err
+	}
+	var bytes int64
+	for _, s := range t.Sources() {
+		bytes += max(0, a.Size(ctx, s.Name))
+	}
+	r := &output.Report{Cols: []output.ReportColumn{{Name: "column"}, {Name: "type"}, {Name: "encoding"},
+		{Name: "codec"},
+		{Name: "blocks", Right: true}, {Name: "values", Right: true}, {Name: "nulls", Right: true},
+		{Name: "raw", Right: true}, {Name: "stored", Right: true}, {Name: "share", Right: true},
+		{Name: "dictionary", Right: true}, {Name: "min"}, {Name: "max"}}}
+	for _, s := range stats {
+		d := docOfStats(s, bytes)
+		share := ""
+		if d.Share != nil {
+			share = fmt.Sprintf("%.1f%%", *d.Share*100)
+		}
+		r.Add(d, d.Column, d.Type, d.Encoding, d.Codec, display.Maybe(s.Blocks), display.Maybe(s.Rows),
+			display.Maybe(s.Nulls),
+			display.BytesText(s.Raw), display.BytesText(s.Stored), share,
+			nonZero(s.Dict), brief(shownValue(s.Type, s.Min)), brief(shownValue(s.Type, s.Max)))
+	}
+	return r, nil
+}
+
+func docOfStats(s stoa.ColumnStats, bytes int64) statsDoc {
+	d := statsDoc{Column: s.Name, Type: display.TypeName(s.Type), Encoding: s.Encoding, Codec: s.Codec,
+		Blocks: reading.Known(s.Blocks), Rows: reading.Known(s.Rows),
+		Nulls: reading.Known(s.Nulls), Raw: reading.Known(s.Raw), Stored: reading.Known(s.Stored),
+		Dictionary: reading.Known(s.Dict)}
+	if s.Stored >= 0 && bytes > 0 {
+		f := float64(s.Stored) / float64(bytes)
+		d.Share = &f
+	}
+	if s.Min != "" || s.Max != "" {
+		d.Min, d.Max = &s.Min, &s.Max
+	}
+	return d
+}
+
+func nonZero(n int64) string {
+	if n <= 0 {
+		return ""
+	}
+	return display.Thousands(n)
+}
+
+// shownValue is a value as cat shows it: bytes in hex.
+func shownValue(t arrow.DataType, s string) string {
+	if t == nil || !arrow.IsBinaryLike(t.ID()) || t.ID() == arrow.STRING || s == "" {
+		return s
+	}
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		return s
+	}
+	return fmt.Sprintf("0x%x", b)
+}
+
+// brief cuts a value that is too long for a report.
+func brief(s string) string {
+	const most = 40
+	r := []rune(display.OneLine(s))
+	if len(r) <= most {
+		return string(r)
+	}
+	return string(r[:most-1]) + "…"
+}

@@ -1,0 +1,255 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+)
+
+var verifyForms = []string{"text", "json", "jsonl"}
+
+// VerifyDoc is the document of verify -f json.
+type VerifyDoc struct {
+	Sources  []string             `json:"sources"`
+	Depth    string               `json:"depth"`
+	Healthy  bool                 `json:"healthy"`
+	Errors   int                  `json:"errors"`
+	Warnings int                  `json:"warnings"`
+	Notes    int                  `json:"notes"`
+	Findings []reading.FindingDoc `json:"findings"`
+	// Incidents are the findings by their causes; each finding is in one.
+	Incidents []incidentDoc `json:"incidents"`
+
+	unchecked   int // notes that something has no checksums
+	width       int // of the terminal; 0: none
+	allFindings bool
+	held        []region.Finding // of which incidents are to be made
+	folded      int              // that were not written, as they follow from one that was
+}
+
+func VerifyCmd(a *cli.App) *cobra.Command {
+	src := source.SourceFlags{Verifies: true}
+	var out output.OutputFlags
+	var quick, deep, all bool
+	var sealed string
+	cmd := &cobra.Command{
+		Use:   "verify PATH...",
+		Short: "Find damage, and say where it is and which rows it touches",
+		Long: `Find what is wrong or odd. Usually that is the structure (headers, footers, indexes, counts, bytes that
+belong to nothing) and every checksum; what has no checksums is decoded, as there is no other way to notice
+damage. --quick looks at the structure only and reads no data; --deep decodes every value and holds all against
+each other: indexes, min and max values, bloom filters, dictionaries, deltas, counts.
+A directory that is no table is verified file by file, with all below it; so is what lies within a table's
+directory and is no part of it.
+A line a finding: severity, code, place, message; stoa finding CODE explains a code. Findings of one cause (one
+run of damaged bytes, or one code over and over of one part) are one incident: the gravest is written, and a
+line sums up the others.
+The status is 3 if a finding is an error. -f json is one object with all findings and incidents, -f jsonl a line
+a finding.`,
+		Example: `  stoa verify block.cfile
+  stoa verify kudu data/ --deep -f json -o health.json`,
+		Args: a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.Check(verifyForms); err != nil {
+				return err
+			}
+			o, err := src.Options(cmd.Context(), a, args)
+			switch {
+			case err != nil:
+				return err
+			case quick && deep:
+				return cli.WrongUse("--quick and --deep do not go together")
+			case quick:
+				o.Depth = format.Quick
+			case !deep:
+				o.Depth = format.Sums
+			}
+			o.Tree = cli.Tree{A: a, All: true}
+			return verifyPaths(a, cmd, args, o, &out, sealed, all)
+		},
+	}
+	cmd.Flags().BoolVar(&quick, "quick", false, "look at the structure only, and read no data")
+	cmd.Flags().BoolVar(&deep, "deep", false,
+		"decode every value, and hold indexes, bounds, filters and counts against them")
+	cmd.Flags().StringVar(&sealed, "seal", "",
+		"compare with what was sealed in `FILE` by stoa seal, byte for byte; with --deep, the rows as well")
+	cmd.Flags().BoolVar(&all, "all-findings", false,
+		"write each finding, also those that follow from one that is written")
+	out.Register(cmd, verifyForms, "default text")
+	src.Register(a, cmd)
+	return cmd
+}
+
+func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptions, out *output.OutputFlags,
+	sealed string,
+	all bool) error {
+	ctx := cmd.Context()
+	a.Reads(args...)
+	if err := a.SpareAll(nil, out.File); err != nil {
+		return err
+	}
+	doc := VerifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []reading.FindingDoc{}, allFindings: all}
+	if a.Tty {
+		doc.width = output.StyleOf(a, out).Width
+	}
+	var failed error
+	err := output.PutDoc(a, ctx, out, func(w io.Writer) error {
+		if sealed != "" {
+			doc.Depth = "seal"
+			failed = verifySeal(a, ctx, sealed, args, o, out.Form, w, &doc)
+			if err := doc.writeIncidents(out.Form, w); err != nil {
+				return err
+			}
+			doc.Healthy = doc.Errors == 0 && failed == nil
+			return doc.finish(a, out.Form, w, failed)
+		}
+		failed = source.EachPath(a, ctx, cmd, args, func(p string) error {
+			failed := verifyPath(ctx, p, o, out.Form, w, &doc)
+			if err := doc.writeIncidents(out.Form, w); err != nil {
+				return err
+			}
+			return failed
+		})
+		if errors.Is(failed, cli.ErrEnough) || ctx.Err() != nil {
+			return failed
+		}
+		doc.Healthy = doc.Errors == 0 && failed == nil
+		return doc.finish(a, out.Form, w, failed)
+	})
+	if err == nil && doc.Errors > 0 {
+		if failed != nil && len(args) == 1 {
+			a.Tell(cmd, failed)
+		}
+		return cli.ErrDamage
+	}
+	return errors.Join(err, failed)
+}
+
+// verifyPath adds the findings of one path. Damage that keeps a file from being opened is a finding, too.
+func verifyPath(ctx context.Context, path string, o stoa.OpenOptions, form string, w io.Writer, doc *VerifyDoc) error {
+	if err := inUse(ctx, path, o); err != nil {
+		return err
+	}
+	for f, err := range stoa.Verify(ctx, path, o) {
+		if err != nil {
+			var ok bool
+			if f, ok = findingOf(path, err); !ok {
+				return err
+			}
+		}
+		if err := doc.add(f, form, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inUse is an error if a server runs on the directory at path: what it does meanwhile would show as damage.
+func inUse(ctx context.Context, path string, o stoa.OpenOptions) error {
+	place := cli.WithoutTable(path)
+	f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: place}, o)
+	if err != nil || f.InUse == nil {
+		return nil
+	}
+	if err := stoa.InUse(ctx, place, o); err != nil {
+		return &cli.OpenError{Err: err}
+	}
+	return nil
+}
+
+func findingOf(path string, err error) (region.Finding, bool) {
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Class != fault.Corrupt {
+		return region.Finding{}, false
+	}
+	message := e.Reason
+	if e.Cause != nil {
+		message = strings.TrimPrefix(message+": "+e.Cause.Error(), ": ")
+	}
+	return region.Finding{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path, Message: message,
+		Part: path, Rows: [2]int64{-1, -1}, Lost: -1}, true
+}
+
+func (d *VerifyDoc) add(f region.Finding, form string, w io.Writer) error {
+	if f.Code == "file.unchecked" {
+		d.unchecked++
+	}
+	switch f.Severity {
+	case region.Error:
+		d.Errors++
+	case region.Warning:
+		d.Warnings++
+	default:
+		d.Notes++
+	}
+	switch form {
+	case "json":
+		d.Findings = append(d.Findings, reading.DocOfFinding(f))
+		d.held = append(d.held, f)
+		return nil
+	case "jsonl":
+		return output.WriteLines(w, []reading.FindingDoc{reading.DocOfFinding(f)})
+	}
+	d.held = append(d.held, f)
+	if len(d.held) < mostHeld {
+		return nil
+	}
+	return d.writeIncidents(form, w)
+}
+
+// finish writes the end of the report.
+func (d *VerifyDoc) finish(a *cli.App, form string, w io.Writer, failed error) error {
+	switch {
+	case form == "json":
+		d.Incidents = incidentDocs(d.held, d.Sources)
+		b, err := indented(d)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	case form == "jsonl" || a.Quiet || failed != nil && d.total() == 0:
+		return nil
+	case d.total() == d.unchecked:
+		looked := looked[d.Depth]
+		if d.unchecked > 0 {
+			looked = " as far as can be told (structure, and values that decode; there are no checksums, or not " +
+				"everywhere)"
+		}
+		_, err := fmt.Fprintf(w, "%s: healthy%s\n", display.OneLine(strings.Join(d.Sources, ", ")), looked)
+		return err
+	}
+	more := ""
+	if d.folded > 0 {
+		more = fmt.Sprintf("; %s not written, as they follow from others (--all-findings writes them)",
+			display.Thousands(int64(d.folded)))
+	}
+	_, err := fmt.Fprintf(w, "%s: %s, %s, %s%s\n", display.Count(int64(d.total()), "finding"),
+		display.Count(int64(d.Errors), "error"), display.Count(int64(d.Warnings), "warning"),
+		display.Count(int64(d.Notes), "note"), more)
+	return err
+}
+
+// looked is what healthy means.
+var looked = map[string]string{
+	format.Quick.String(): " (structure; no data was read)",
+	format.Sums.String():  " (structure and checksums; --deep decodes every value)",
+	format.Deep.String():  "",
+	"seal":                " (every byte is as it was sealed)",
+}
+
+func (d *VerifyDoc) total() int { return d.Errors + d.Warnings + d.Notes }

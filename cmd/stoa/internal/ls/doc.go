@@ -1,0 +1,2 @@
+// Package ls is what a place holds: tables, tablets, segments, blocks.
+package ls

@@ -1,0 +1,339 @@
+package output
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/format"
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// ReportForms are the forms of the verbs that tell about files rather than print their rows. A report is text
+// wherever it goes; programs ask for -f json.
+var ReportForms = []string{"text", "json", "jsonl", "csv", "tsv"}
+
+// Report is a small table that is known as a whole.
+type Report struct {
+	Cols []ReportColumn
+	Keys int // leading columns that say what a row is about; 0 means 1
+	Rows [][]string
+	docs []any // what -f json has for each row
+}
+
+type ReportColumn struct {
+	Name  string
+	Right bool
+}
+
+func (r *Report) Add(doc any, cells ...string) {
+	r.Rows = append(r.Rows, cells)
+	r.docs = append(r.docs, doc)
+}
+
+// Write writes the report to where out says, in the form that it says.
+func (r *Report) Write(ctx context.Context, a *cli.App, out *OutputFlags) error {
+	if err := out.Check(ReportForms); err != nil {
+		return err
+	}
+	return PutDoc(a, ctx, out, func(w io.Writer) error {
+		switch out.Form {
+		case "json":
+			return WriteArray(w, r.docs)
+		case "jsonl":
+			return WriteLines(w, r.docs)
+		case "csv", "tsv":
+			return r.writeCSV(w, out.Form)
+		}
+		return r.WriteTable(w, StyleOf(a, out))
+	})
+}
+
+// StyleOf is what an output is shown on.
+func StyleOf(a *cli.App, out *OutputFlags) display.TableStyle {
+	if out.ToFile() {
+		return display.TableStyle{}
+	}
+	return display.TableStyle{Width: a.Width, Colour: a.Colour()}
+}
+
+// PutDoc writes the output of a verb: all of it or, in a file, nothing.
+func PutDoc(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.Writer) error) error {
+	err := PutWhole(a, ctx, out, func(w io.Writer) error { return write(&asLongAsRead{w: w}) })
+	if errors.Is(err, cli.ErrEnough) {
+		return nil
+	}
+	return err
+}
+
+// PutWhole is put for what must be read to its end: a reader that goes away is errEnough.
+func PutWhole(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.Writer) error) error {
+	p, err := a.Create(ctx, out.Path())
+	if err != nil {
+		return err
+	}
+	defer p.Abort(ctx)
+	if err := write(p); err != nil {
+		return err
+	}
+	return p.Commit(ctx)
+}
+
+// asLongAsRead writes for a reader that may go away. What is written goes on then: the status is that of what
+// is found, not of what was looked at.
+type asLongAsRead struct {
+	w    io.Writer
+	gone bool
+}
+
+func (l *asLongAsRead) Write(b []byte) (int, error) {
+	if l.gone {
+		return len(b), nil
+	}
+	n, err := l.w.Write(b)
+	if l.gone = errors.Is(err, cli.ErrEnough); l.gone {
+		return len(b), nil
+	}
+	return n, err
+}
+
+// JsonLine is a document on one line.
+func JsonLine(doc any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(doc)
+	return b.Bytes(), err
+}
+
+func WriteLines[T any](w io.Writer, docs []T) error {
+	for _, d := range docs {
+		b, err := JsonLine(d)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteArray writes a JSON array, an element a line.
+func WriteArray[T any](w io.Writer, docs []T) error {
+	j := &JsonArray{W: w}
+	if err := WriteLines(Joiner{A: j}, docs); err != nil {
+		return err
+	}
+	return j.End()
+}
+
+// writeCSV writes the names in lower case, without blanks, and the cells of the documents where there are any.
+func (r *Report) writeCSV(w io.Writer, form string) error {
+	c := csv.NewWriter(w)
+	if form == "tsv" {
+		c.Comma = '\t'
+	}
+	var head []string
+	for _, col := range r.Cols {
+		head = append(head, strings.ReplaceAll(col.Name, " ", "_"))
+	}
+	if err := c.Write(head); err != nil {
+		return err
+	}
+	return c.WriteAll(r.Rows)
+}
+
+// WriteTable writes columns as wide as they need; those that say nothing are left out. What is too wide for the
+// terminal stands in several tables, one below the other, each with the keys; a text at the end of a line goes
+// on below itself.
+func (r *Report) WriteTable(w io.Writer, style display.TableStyle) error {
+	shown := r.shown()
+	widths := make([]int, len(r.Cols))
+	for _, k := range shown {
+		widths[k] = display.DisplayWidth(r.Cols[k].Name)
+		for _, row := range r.Rows {
+			row[k] = display.OneLine(row[k])
+			widths[k] = max(widths[k], display.DisplayWidth(row[k]))
+		}
+	}
+	tables := r.split(shown, widths, style.Width)
+	if len(tables) > 1 && (len(r.Rows) <= 2 || r.keyWidth(shown, widths) > style.Width/2) {
+		return r.writeBlocks(w, shown, style)
+	}
+	head := make([]string, len(r.Cols))
+	for k, c := range r.Cols {
+		head[k] = c.Name
+	}
+	var b []byte
+	for i, t := range tables {
+		if i > 0 {
+			b = append(b, '\n')
+		}
+		if strings.Join(head, "") != "" {
+			b = r.line(b, head, t, widths, style.Colour)
+		}
+		for _, row := range r.Rows {
+			b = r.line(b, row, t, widths, false)
+		}
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+// shown are the columns that say something in at least one row.
+func (r *Report) shown() (out []int) {
+	for k := range r.Cols {
+		if len(r.Rows) == 0 || slices.ContainsFunc(r.Rows, func(row []string) bool { return row[k] != "" }) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// keysOf are the columns with which every table begins.
+func (r *Report) keysOf(shown []int) []int {
+	n := 0
+	for n < len(shown) && shown[n] < max(1, r.Keys) {
+		n++
+	}
+	return shown[:min(len(shown), max(1, n))]
+}
+
+// keyWidth is how wide they are together.
+func (r *Report) keyWidth(shown, widths []int) int {
+	sum := -len(display.Gutter)
+	for _, k := range r.keysOf(shown) {
+		sum += len(display.Gutter) + widths[k]
+	}
+	return sum
+}
+
+// split divides the columns into tables that fit in width cells. The last text of a table is folded where that
+// leaves it enough room.
+func (r *Report) split(shown, widths []int, width int) [][]int {
+	if width <= 0 || len(shown) == 0 {
+		return [][]int{shown}
+	}
+	keys := r.keysOf(shown)
+	for _, k := range keys {
+		widths[k] = min(widths[k], max(display.Narrowest, width))
+	}
+	start := r.keyWidth(shown, widths)
+	out := [][]int{slices.Clone(keys)}
+	at := start
+	for _, k := range shown[len(keys):] {
+		left := width - at - len(display.Gutter)
+		if widths[k] > left && (r.Cols[k].Right || left < display.FoldRoom) {
+			out = append(out, slices.Clone(keys))
+			at = start
+			left = max(display.Narrowest, width-at-len(display.Gutter))
+		}
+		widths[k] = min(widths[k], left)
+		at += len(display.Gutter) + widths[k]
+		out[len(out)-1] = append(out[len(out)-1], k)
+	}
+	return out
+}
+
+// writeBlocks shows each row as a block of lines.
+func (r *Report) writeBlocks(w io.Writer, shown []int, style display.TableStyle) error {
+	names := make([]string, len(r.Cols))
+	for k, c := range r.Cols {
+		names[k] = c.Name
+	}
+	u := display.NewUpright(names, style.Width)
+	dim := (&display.Table{Style: style}).Dim
+	var b []byte
+	for i, row := range r.Rows {
+		if i > 0 {
+			b = append(b, '\n')
+		}
+		for _, k := range shown {
+			if row[k] != "" {
+				b = u.Append(b, k, row[k], 0, dim)
+			}
+		}
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+// line shows a row: the columns of one table. What is wider than its column goes on below itself if it is the
+// last, else it is cut.
+func (r *Report) line(b []byte, row []string, table, widths []int, dim bool) []byte {
+	start := len(b)
+	if dim {
+		b = append(b, "\x1b[2m"...)
+	}
+	var more []string
+	at := 0
+	for i, k := range table {
+		s := row[k]
+		if i > 0 {
+			b = append(b, display.Gutter...)
+			at += len(display.Gutter)
+		}
+		if display.DisplayWidth(s) > widths[k] {
+			if i < len(table)-1 {
+				s = runewidth.Truncate(s, widths[k], "…")
+			} else {
+				more = display.Folded(s, widths[k], 0)
+				s, more = more[0], more[1:]
+			}
+		}
+		fill := widths[k] - display.DisplayWidth(s)
+		if r.Cols[k].Right {
+			b = display.Pad(b, fill)
+		}
+		b = append(b, s...)
+		if !r.Cols[k].Right {
+			b = display.Pad(b, fill)
+		}
+		at += widths[k]
+	}
+	b = append(b[:start], display.TrimRight(b[start:])...)
+	if dim {
+		b = append(b, "\x1b[0m"...)
+	}
+	b = append(b, '\n')
+	for _, m := range more {
+		b = append(append(display.Pad(b, at-widths[table[len(table)-1]]), m...), '\n')
+	}
+	return b
+}
+
+var SummaryForms = []string{"text", "json"}
+
+// TellAltered tells which columns, and how many of their values, are not what went in, because options ask for that.
+func TellAltered(a *cli.App, out string, list []format.Altered) {
+	for _, x := range list {
+		a.Note("%s: %s of column %s changed, as %s says", out, display.Count(x.Values, "value"), x.Column, x.Option)
+	}
+}
+
+// FirstNames are some names, and how many more there are.
+func FirstNames(all []string) string {
+	const most = 5
+	names := strings.Join(all[:min(len(all), most)], ", ")
+	if n := len(all); n > most {
+		names += fmt.Sprintf(" and %d more", n-most)
+	}
+	return names
+}
+
+func TellSummary(a *cli.App, d any) error {
+	b, err := JsonLine(d)
+	if err == nil {
+		_, err = a.Stdout.Write(b)
+	}
+	return err
+}

@@ -1,0 +1,237 @@
+package output
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/format"
+	"stoa/internal/cells"
+)
+
+// RowForms are the forms in which rows are written (-f).
+var RowForms = []string{"table", "vertical", "jsonl", "json", "csv", "tsv", "arrow", "parquet"}
+
+// asTable is the form of rows on a terminal when no other is asked for: a table if it fits, else a block a row.
+const asTable = "table or vertical"
+
+// OutputFlags say where the output goes and in which form.
+type OutputFlags struct {
+	Form string
+	File string
+}
+
+func (f *OutputFlags) Register(cmd *cobra.Command, forms []string, preset string) {
+	usage := "write as `FORM`: " + strings.Join(forms, ", ") + " (" + preset + ")"
+	cmd.Flags().StringVarP(&f.Form, "format", "f", "", usage)
+	cmd.Flags().StringVarP(&f.File, "output", "o", "",
+		"write to `FILE`, which appears only when it is complete (- is standard output)")
+	cli.Complete(cmd, "format", func() []string { return forms })
+}
+
+// ToFile reports whether the output goes elsewhere than to standard output.
+func (f *OutputFlags) ToFile() bool { return f.File != "" && f.File != cli.Dash }
+
+func (f *OutputFlags) Path() string {
+	if f.File == "" {
+		return cli.Dash
+	}
+	return f.File
+}
+
+// Check refuses a form that is not among forms. Where there is text, table means the same.
+func (f *OutputFlags) Check(forms []string) error {
+	if f.Form == "table" && slices.Contains(forms, "text") {
+		f.Form = "text"
+	}
+	if f.Form != "" && !slices.Contains(forms, f.Form) {
+		return &cli.UseError{Message: "-f " + f.Form + " is not a form of this output",
+			Hint: "the forms are " + strings.Join(forms, ", ")}
+	}
+	return nil
+}
+
+// RowForm decides the form of rows: -f, else the file's extension, else a table on a terminal and JSON lines elsewhere.
+func (f *OutputFlags) RowForm(a *cli.App) (string, error) {
+	if err := f.Check(RowForms); err != nil {
+		return "", err
+	}
+	switch {
+	case f.Form != "":
+		if a.Tty && !f.ToFile() && (f.Form == "arrow" || f.Form == "parquet") {
+			return "", &cli.UseError{Message: f.Form + " is not for a terminal", Hint: "use -o FILE or a pipe"}
+		}
+		return f.Form, nil
+	case f.ToFile():
+		return f.formOfFile(a)
+	case a.Tty:
+		return asTable, nil
+	}
+	return "jsonl", nil
+}
+
+func (f *OutputFlags) formOfFile(a *cli.App) (string, error) {
+	ext := strings.ToLower(path.Ext(filepath.ToSlash(f.File)))
+	switch ext {
+	case ".json":
+		return "json", nil
+	case ".txt":
+		return "table", nil
+	}
+	if fm := stoa.ByExtension(a.Formats, f.File); fm != nil && slices.Contains(RowForms, fm.Name) {
+		return fm.Name, nil
+	}
+	return "", &cli.UseError{Message: "-o " + f.File + ": the extension does not say in which form to write",
+		Hint: "use -f; stoa convert writes other formats"}
+}
+
+// RowWriter takes the batches of a scan.
+type RowWriter interface {
+	Write(ctx context.Context, b arrow.RecordBatch) error
+	Close(ctx context.Context) (format.Summary, error)
+	Abort(ctx context.Context) error // after Close it does nothing
+}
+
+// OpenRowWriter begins the output of rows of schema sc.
+func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string, sc *arrow.Schema) (RowWriter, error) {
+	switch form {
+	case "table", "vertical", asTable, "json":
+		p, err := a.Create(ctx, f.Path())
+		if err != nil {
+			return nil, err
+		}
+		if form == "json" {
+			return &textRows{place: p, rows: newJSONArray(p, sc)}, nil
+		}
+		style := StyleOf(a, f)
+		style.Layout = map[string]display.Layout{"table": display.Across, "vertical": display.UpAlong,
+			asTable: display.AsFits}[form]
+		return &textRows{place: p, rows: display.NewTable(p, sc, style)}, nil
+	}
+	o := stoa.CreateOptions{Formats: a.Formats, To: form, Alloc: cli.Pool}
+	if form == "arrow" && !f.ToFile() {
+		o.Opts = map[string]string{"stream": "true"} // a reader of a pipe cannot begin at the end
+	}
+	return CreateTable(a, ctx, f.Path(), sc, o)
+}
+
+// CreateTable is stoa.Create for places of every kind.
+func CreateTable(a *cli.App, ctx context.Context, uri string, sc *arrow.Schema, o stoa.CreateOptions) (RowWriter,
+	error) {
+	sink, real, err := a.Sink(uri)
+	if err != nil {
+		return nil, err
+	}
+	if o.To == "" && uri != real {
+		if fm := stoa.ByExtension(a.Formats, uri); fm != nil {
+			o.To = fm.Name
+		}
+	}
+	if o.To == "" && uri == cli.Dash {
+		return nil, cli.WrongUse("for standard output, --to says which format to write")
+	}
+	o.Sink = sink
+	return stoa.Create(ctx, real, sc, o)
+}
+
+// textRows are the forms that are no formats: tables and JSON arrays.
+type textRows struct {
+	place *cli.Place
+	rows  interface {
+		Write(arrow.RecordBatch) error
+		Close() error
+	}
+	n    int64
+	done bool
+}
+
+func (t *textRows) Write(ctx context.Context, b arrow.RecordBatch) error {
+	t.n += b.NumRows()
+	return t.rows.Write(b)
+}
+
+func (t *textRows) Close(ctx context.Context) (format.Summary, error) {
+	if err := t.rows.Close(); err != nil {
+		return format.Summary{}, err
+	}
+	t.done = true
+	return format.Summary{Rows: t.n}, t.place.Commit(ctx)
+}
+
+// Abort shows what a table has, where it can be seen at all.
+func (t *textRows) Abort(ctx context.Context) error {
+	if t.done {
+		return nil
+	}
+	t.done = true
+	if tb, ok := t.rows.(*display.Table); ok {
+		if _, ok := t.place.Sink.(*cli.StreamSink); ok {
+			tb.Flush()
+		}
+	}
+	return t.place.Abort(ctx)
+}
+
+// JsonArray writes rows as one JSON array, a row a line.
+type JsonArray struct {
+	W     io.Writer
+	lines *cells.JSONLWriter
+	any   bool
+}
+
+func newJSONArray(w io.Writer, sc *arrow.Schema) *JsonArray {
+	a := &JsonArray{W: w}
+	a.lines = cells.NewJSONLWriter(Joiner{A: a}, sc)
+	return a
+}
+
+func (a *JsonArray) Write(b arrow.RecordBatch) error { return a.lines.Write(b) }
+
+func (a *JsonArray) Close() error {
+	if err := a.lines.Flush(); err != nil {
+		return err
+	}
+	return a.End()
+}
+
+func (a *JsonArray) End() error {
+	end := "[]\n"
+	if a.any {
+		end = "\n]\n"
+	}
+	_, err := io.WriteString(a.W, end)
+	return err
+}
+
+// Joiner makes an array's elements of whole lines.
+type Joiner struct{ A *JsonArray }
+
+func (j Joiner) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		i := bytes.IndexByte(p, '\n')
+		sep := ",\n"
+		if !j.A.any {
+			sep = "[\n"
+		}
+		j.A.any = true
+		if _, err := io.WriteString(j.A.W, sep); err != nil {
+			return 0, err
+		}
+		if _, err := j.A.W.Write(p[:i]); err != nil {
+			return 0, err
+		}
+		p = p[i+1:]
+	}
+	return n, nil
+}

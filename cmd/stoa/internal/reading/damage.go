@@ -1,0 +1,282 @@
+package reading
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/fault"
+	"stoa/region"
+)
+
+// DamageFlags say what happens to what cannot be read.
+type DamageFlags struct {
+	Damaged  string
+	Manifest string
+	Losses   []region.Loss
+	Later    bool // the losses are told elsewhere
+	Wide     bool // rows have several columns
+}
+
+var policies = []string{"fail", "skip-rows", "null-cells"}
+
+func (f *DamageFlags) Register(cmd *cobra.Command, preset string) {
+	cmd.Flags().StringVar(&f.Damaged, "damaged", preset,
+		"what to do about cells that cannot be read, a `POLICY`: fail, skip-rows or null-cells")
+	cmd.Flags().StringVar(&f.Manifest, "manifest", "",
+		"write what was lost to `FILE`, as JSON, instead of to standard error")
+	cli.Complete(cmd, "damaged", func() []string { return policies })
+}
+
+// Apply sets the policy of a scan, which then tells f of its losses.
+func (f *DamageFlags) Apply(s *stoa.ScanSpec) error {
+	i := slices.Index(policies, f.Damaged)
+	if i < 0 {
+		return &cli.UseError{Message: fmt.Sprintf("--damaged: there is no policy %q", f.Damaged),
+			Hint: "the policies are " + strings.Join(policies, ", ")}
+	}
+	s.Damaged = []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells}[i]
+	s.Lost = f.lose
+	return nil
+}
+
+// lose keeps a loss.
+func (f *DamageFlags) lose(l region.Loss) { f.Losses = region.Keep(f.Losses, l) }
+
+// manifestLoss is region.Loss as the manifest has it.
+type manifestLoss struct {
+	Part   string `json:"part"`
+	Group  int    `json:"group"`
+	Name   string `json:"name,omitempty"`   // of the group, as the format calls it
+	Column string `json:"column,omitempty"` // of the table
+	Stored string `json:"stored,omitempty"` // what of it, as the format calls that
+	From   *int64 `json:"from"`
+	To     *int64 `json:"to"`
+	Exact  bool   `json:"exact"`
+	Class  string `json:"class,omitempty"`
+	Object string `json:"object,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
+	Length *int64 `json:"length,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// manifest is the document of --manifest.
+type manifest struct {
+	Sources  []string       `json:"sources"`
+	Policy   string         `json:"policy"`
+	Finished bool           `json:"finished"` // the source was read to its end; losses may still be listed
+	Error    string         `json:"error,omitempty"`
+	Findings []FindingDoc   `json:"findings"`
+	Losses   []manifestLoss `json:"losses"`
+}
+
+// Report says what was noticed and what was lost, after a scan that ended with err. It returns err, or
+// errDamage if something was lost.
+func (f *DamageFlags) Report(ctx context.Context, a *cli.App, sources []string, findings []region.Finding,
+	err error) error {
+	TellFindings(a, findings)
+	if f.Manifest != "" {
+		if werr := WriteManifest(a, ctx, f.Manifest, f.Document(sources, findings, err), f.Losses); werr != nil {
+			return errors.Join(err, werr)
+		}
+	} else if !f.Later {
+		f.print(a)
+	}
+	if read(err) && len(f.Losses) > 0 {
+		if f.Manifest != "" {
+			a.Alarm("stoa: %s; see %s", f.summary(), f.Manifest)
+		}
+		if f.leftCells() {
+			a.Note("  --damaged null-cells keeps these rows, with null for the cells that are lost")
+		}
+		return cli.ErrDamage
+	}
+	if read(err) && Damaged(findings) {
+		return cli.ErrDamage
+	}
+	return err
+}
+
+// read reports whether what was read, perhaps not to its end, could be: a reader that had enough does not undo
+// the damage that was met.
+func read(err error) bool { return err == nil || errors.Is(err, cli.ErrEnough) }
+
+// leftCells reports whether rows were left out of which other columns may be whole.
+func (f *DamageFlags) leftCells() bool {
+	return f.Damaged == "skip-rows" && f.Wide &&
+		slices.ContainsFunc(f.Losses, func(l region.Loss) bool { return l.Column != "" })
+}
+
+// Document is the manifest of a scan that ended with err, but for the losses.
+func (f *DamageFlags) Document(sources []string, findings []region.Finding, err error) manifest {
+	m := manifest{Sources: sources, Policy: f.Damaged, Finished: err == nil, Findings: []FindingDoc{},
+		Losses: []manifestLoss{}}
+	if err != nil {
+		m.Error = cli.Line(err)
+	}
+	for _, x := range findings {
+		m.Findings = append(m.Findings, DocOfFinding(x))
+	}
+	return m
+}
+
+// NoticedIn tells what was noticed of a table of which no row was printed. It returns err, or errDamage if the
+// table is not whole.
+func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
+	TellFindings(a, findings)
+	if read(err) && Damaged(findings) {
+		return cli.ErrDamage
+	}
+	return err
+}
+
+// TellFindings tells findings on standard error, once each: those that are more than notes, with -v all, with
+// -q errors. Of very many some.
+func TellFindings(a *cli.App, findings []region.Finding) {
+	const most = 20
+	n := 0
+	for _, f := range findings {
+		if f.Severity == region.Note && !a.Verbose || f.Severity < region.Error && a.Quiet || a.Told[f] {
+			continue
+		}
+		if a.Told == nil {
+			a.Told = map[region.Finding]bool{}
+		}
+		a.Told[f] = true
+		if n++; n <= most || a.Verbose {
+			a.Alarm("%s", FindingLine(f))
+		}
+	}
+	if n > most && !a.Verbose {
+		a.Alarm("  … and %d more; stoa verify lists all that is wrong", n-most)
+	}
+}
+
+// WriteManifest writes the manifest m of losses. They may be very many, and are written one by one.
+func WriteManifest(a *cli.App, ctx context.Context, file string, m manifest, losses []region.Loss) error {
+	w, err := a.Create(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer w.Abort(ctx)
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	head := b[:len(b)-len("]\n}")] // losses are the last field
+	out := bufio.NewWriterSize(w, 64<<10)
+	out.Write(head)
+	for i, l := range losses {
+		if b, err = json.MarshalIndent(docOfLoss(l), "    ", "  "); err != nil {
+			return err
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString("\n    ")
+		out.Write(b)
+	}
+	if len(losses) > 0 {
+		out.WriteString("\n  ")
+	}
+	out.WriteString("]\n}\n")
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return w.Commit(ctx)
+}
+
+// print tells the losses on standard error: not all of them when there are very many.
+func (f *DamageFlags) print(a *cli.App) {
+	const most = 20
+	if len(f.Losses) == 0 {
+		return
+	}
+	for i, l := range f.Losses {
+		if i == most && !a.Verbose {
+			a.Note("  … and %d more; --manifest FILE writes them all", len(f.Losses)-most)
+			break
+		}
+		a.Note("lost: %s", lossLine(l))
+	}
+	a.Alarm("stoa: %s", f.summary())
+}
+
+// lossLine is rows, column and reason. The part is named unless the reason names it anyway.
+func lossLine(l region.Loss) string {
+	var parts []string
+	var e *fault.Error
+	if !errors.As(l.Err, &e) || e.At.Object != l.Part {
+		parts = append(parts, l.Part)
+	}
+	if l.Name != "" {
+		parts = append(parts, l.Name)
+	} else if l.Group > 0 {
+		parts = append(parts, fmt.Sprintf("group %d", l.Group))
+	}
+	switch {
+	case l.Rows[0] >= 0 && l.Rows[1] >= 0:
+		parts = append(parts, fmt.Sprintf("rows %d:%d", l.Rows[0], l.Rows[1]))
+	case l.Rows[0] >= 0:
+		parts = append(parts, fmt.Sprintf("rows from %d on", l.Rows[0]))
+	default:
+		parts = append(parts, "some rows")
+	}
+	if l.Column != "" {
+		parts = append(parts, "of column "+l.Column)
+		if l.Stored != "" {
+			parts = append(parts, "("+l.Stored+")")
+		}
+	}
+	s := strings.Join(parts, " ")
+	if l.Err != nil {
+		s += ": " + cli.Line(l.Err)
+	}
+	return display.OneLine(s)
+}
+
+// summary counts what was lost. Rows that are lost in several columns count once.
+func (f *DamageFlags) summary() string {
+	rows, exact := region.LostRows(f.Losses)
+	if !exact {
+		return fmt.Sprintf("rows were lost: %s that can be counted, and more", display.Count(rows, "row"))
+	}
+	return fmt.Sprintf("%s could not be read whole", display.Count(rows, "row"))
+}
+
+func docOfLoss(l region.Loss) manifestLoss {
+	d := manifestLoss{Part: l.Part, Group: l.Group, Name: l.Name, Column: l.Column, Stored: l.Stored, Exact: l.Exact,
+		From: Known(l.Rows[0]), To: Known(l.Rows[1])}
+	var e *fault.Error
+	switch {
+	case errors.As(l.Err, &e):
+		d.Class, d.Object, d.Path, d.Reason = e.Class.Error(), e.At.Object, e.Path, e.Reason
+		if e.Cause != nil {
+			d.Reason = strings.TrimPrefix(d.Reason+": "+e.Cause.Error(), ": ")
+		}
+		if e.At.Object != "" {
+			d.Offset, d.Length = &e.At.Off, &e.At.Len
+		}
+	case l.Err != nil:
+		d.Reason = l.Err.Error()
+	}
+	return d
+}
+
+// Known is a number for JSON: null if it is not known.
+func Known(n int64) *int64 {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}

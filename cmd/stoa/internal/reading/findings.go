@@ -1,0 +1,67 @@
+package reading
+
+import (
+	"fmt"
+	"slices"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/fault"
+	"stoa/region"
+	"strings"
+)
+
+// Damaged reports whether a finding is an error: what is read then is not all that was there, or was found in
+// another way than the place says (a name that was guessed, a geometry that was mended), and no verb calls it
+// whole.
+func Damaged(fs []region.Finding) bool {
+	return slices.ContainsFunc(fs, func(f region.Finding) bool { return f.Severity == region.Error })
+}
+
+// FindingDoc is what -f json has for each finding; null is not known.
+type FindingDoc struct {
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+	Object   string `json:"object"`
+	Offset   int64  `json:"offset"`
+	Length   int64  `json:"length"`
+	Path     string `json:"path,omitempty"`
+	Message  string `json:"message"`
+	Part     string `json:"part,omitempty"`
+	Column   string `json:"column,omitempty"`
+	From     *int64 `json:"from"`
+	To       *int64 `json:"to"`
+	Lost     *int64 `json:"lost"`
+}
+
+func DocOfFinding(f region.Finding) FindingDoc {
+	return FindingDoc{Code: f.Code, Severity: f.Severity.String(), Object: f.At.Object, Offset: f.At.Off,
+		Length: f.At.Len, Path: f.Path,
+		Message: f.Message, Part: f.Part, Column: f.Column, From: Known(f.Rows[0]), To: Known(f.Rows[1]),
+		Lost: Known(f.Lost)}
+}
+
+// FindingLine is severity, code, place, message, and the column and rows that it is about.
+func FindingLine(f region.Finding) string {
+	place := f.Part
+	if f.At != (fault.Span{}) {
+		place = f.At.String()
+	}
+	s := fmt.Sprintf("%s %s %s", f.Severity, f.Code, place)
+	if f.Path != "" {
+		s += " " + f.Path
+	}
+	s += ": " + f.Message
+	var of []string
+	if f.Column != "" {
+		of = append(of, "column "+f.Column)
+	}
+	switch {
+	case f.Rows[0] >= 0 && f.Rows[1] >= 0:
+		of = append(of, fmt.Sprintf("rows %d:%d", f.Rows[0], f.Rows[1]))
+	case f.Lost > 0:
+		of = append(of, display.Count(f.Lost, "row")+" lost")
+	}
+	if len(of) > 0 {
+		s += " (" + strings.Join(of, ", ") + ")"
+	}
+	return display.OneLine(s)
+}

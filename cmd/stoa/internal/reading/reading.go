@@ -1,0 +1,139 @@
+package reading
+
+import (
+	"context"
+	"errors"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/fault"
+)
+
+// Reading is what the verbs that print rows have in common.
+type Reading struct {
+	source.SourceFlags
+	source.SelectFlags
+	DamageFlags
+	output.OutputFlags
+}
+
+func (r *Reading) Register(a *cli.App, cmd *cobra.Command) {
+	r.SelectFlags.Register(a, cmd, &r.SourceFlags)
+	r.RegisterMemory(cmd)
+	r.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else table (vertical if it "+
+		"is too wide) on a terminal and jsonl elsewhere")
+	r.DamageFlags.Register(cmd, "fail")
+	r.SourceFlags.Register(a, cmd)
+}
+
+// Spec is the scan that the flags ask for.
+func (r *Reading) Spec() (stoa.ScanSpec, error) {
+	s, err := r.SelectFlags.Spec()
+	if err != nil {
+		return s, err
+	}
+	err = r.DamageFlags.Apply(&s)
+	return s, err
+}
+
+// WholeScan is the scan as it stands.
+func WholeScan(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (cli.Batches, error) {
+	return t.Scan(ctx, spec), nil
+}
+
+// Run opens the paths as one table, and writes what rows makes of it and the flags.
+func (r *Reading) Run(ctx context.Context, a *cli.App, paths []string,
+	rows func(context.Context, *stoa.Table, stoa.ScanSpec) (cli.Batches, error)) error {
+	form, err := r.RowForm(a)
+	if err != nil {
+		return err
+	}
+	spec, err := r.Spec()
+	if err != nil {
+		return err
+	}
+	t, err := r.openDamaged(ctx, a, paths)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := a.SpareAll(t.Sources(), r.File, r.Manifest); err != nil {
+		return err
+	}
+	err = r.write(ctx, a, form, t, spec, rows)
+	return r.DamageFlags.Report(ctx, a, paths, t.Findings(), err)
+}
+
+// openDamaged opens the paths as one table. Where the damage policy lets rows be lost, what cannot be opened is
+// opened as recover does.
+func (r *Reading) openDamaged(ctx context.Context, a *cli.App, paths []string) (*stoa.Table, error) {
+	o, err := r.Options(ctx, a, paths)
+	if err != nil {
+		return nil, err
+	}
+	t, err := source.OpenAll(a, ctx, paths, o)
+	if r.Damaged == "fail" || !errors.Is(err, fault.Corrupt) {
+		return t, err
+	}
+	o.Recover = true
+	if t, again := source.OpenAll(a, ctx, paths, o); again == nil {
+		return t, nil
+	}
+	return nil, err
+}
+
+func (r *Reading) write(ctx context.Context, a *cli.App, form string, t *stoa.Table, spec stoa.ScanSpec,
+	rows func(context.Context, *stoa.Table, stoa.ScanSpec) (cli.Batches, error)) error {
+	sc, err := t.ScanSchema(spec)
+	if err != nil {
+		return err
+	}
+	r.Wide = sc.NumFields() > 1
+	seq, err := rows(ctx, t, spec)
+	if err != nil {
+		return err
+	}
+	return WriteRows(a, ctx, &r.OutputFlags, form, sc, seq)
+}
+
+// WriteRows writes rows of schema sc.
+func WriteRows(a *cli.App, ctx context.Context, out *output.OutputFlags, form string, sc *arrow.Schema,
+	seq cli.Batches) error {
+	w, err := output.OpenRowWriter(a, ctx, out, form, sc)
+	if err != nil {
+		return err
+	}
+	var missing *cli.MissingError
+	err = CopyRows(ctx, seq, w)
+	if err != nil && !errors.As(err, &missing) {
+		return errors.Join(err, w.Abort(ctx))
+	}
+	s, cerr := w.Close(ctx)
+	if cerr != nil {
+		return errors.Join(cerr, w.Abort(ctx))
+	}
+	for _, x := range s.Altered { // the table is whole all the same, and was shown
+		a.Alarm("stoa: %s", x.Message)
+	}
+	return err
+}
+
+func CopyRows(ctx context.Context, seq cli.Batches, w output.RowWriter) error {
+	for b, err := range seq {
+		if err == nil {
+			err = w.Write(ctx, b)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

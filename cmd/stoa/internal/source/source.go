@@ -1,0 +1,337 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/format"
+	"stoa/store"
+)
+
+// SourceFlags say how sources are opened.
+type SourceFlags struct {
+	From     string
+	Opts     []string
+	NoVerify bool
+	MaxPage  string // --max-page
+	MaxMeta  string // --max-metadata
+	Memory   string // --memory, where the verb has no such flag of its own
+	Limits   format.Limits
+
+	Words   []*cli.WordFlag
+	Changed func(flag string) bool
+	Own     pflag.Value // of a --memory that the verb has for rows; nil: it has none
+
+	Verifies bool // the verb is there to compare checksums
+}
+
+func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.From, "from", "", "read the sources as `FORMAT` instead of finding out (stoa formats lists them)")
+	fl.StringArrayVar(&f.Opts, "source-opt", nil,
+		"set a reading option of the source's format, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
+	if !f.Verifies {
+		fl.BoolVar(&f.NoVerify, "no-verify", false, "do not compare checksums")
+	}
+	fl.StringVar(&f.MaxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
+	fl.StringVar(&f.MaxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
+	fl.Int64Var(&f.Limits.Fields, "max-fields", 0,
+		"refuse sources that have, and texts whose rows have, more than `N` fields, nested ones counted (default 65536)")
+	fl.Int64Var(&f.Limits.Depth, "max-depth", 0,
+		"refuse sources with more than `N` lists, maps and structs in each other (default 64)")
+	if own := fl.Lookup("memory"); own != nil {
+		own.Usage += "; opening a source may take as much (without it 1GiB)"
+		f.Own = own.Value
+	} else {
+		fl.StringVar(&f.Memory, "memory", "",
+			"refuse sources that take more than `SIZE` of memory to open, or to recover their metadata (default 1GiB)")
+	}
+	f.Changed = fl.Changed
+	for _, w := range cli.NewWordFlags() {
+		if fl.Lookup(w.Flag) != nil { // the verb has another use for the word
+			continue
+		}
+		f.Words = append(f.Words, w)
+		if w.Value != "" {
+			fl.Bool(w.Flag, false, w.Usage)
+		} else {
+			fl.StringVar(&w.Given, w.Flag, "", w.Usage)
+		}
+	}
+	cli.Complete(cmd, "from", a.FormatNames)
+}
+
+// Options are what the flags mean to the library, for sources at paths. Paths that begin with # are completed
+// in place: they are tables of the CarbonData store that --carbon-properties names.
+func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (stoa.OpenOptions, error) {
+	opts, err := KeyValues("--source-opt", f.Opts)
+	if err != nil {
+		return stoa.OpenOptions{}, err
+	}
+	if f.From != "" && a.Format(f.From) == nil {
+		return stoa.OpenOptions{}, &cli.UseError{Message: "--from: there is no format \"" + f.From + "\"",
+			Hint: "the formats are " + strings.Join(a.FormatNames(), ", ")}
+	}
+	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify, Tree: cli.Tree{A: a}}
+	straighten(paths)
+	if err := f.inStore(ctx, a.Formats, paths, o.Tree); err != nil {
+		return o, err
+	}
+	a.Reads(paths...)
+	if o.Limits, err = f.AllLimits(); err != nil {
+		return o, err
+	}
+	for _, w := range f.Words {
+		if !f.Changed(w.Flag) {
+			continue
+		}
+		if opts == nil {
+			opts = map[string]string{}
+		}
+		if _, ok := opts[w.Key]; ok {
+			return o, cli.WrongUse("--%s and --source-opt %s=… say the same thing", w.Flag, w.Key)
+		}
+		if err := wordKnown(w, ctx, a, paths, o); err != nil {
+			return o, err
+		}
+		opts[w.Key] = cmp.Or(w.Value, w.Given)
+		switch w.Key {
+		case "wal-dir", "meta-dir", "data-dirs":
+			a.Reads(strings.Split(w.Given, ",")...)
+		case "schema":
+			a.Reads(w.Given) // texts get what is in it
+			if opts[w.Key], err = schemaOf(ctx, w.Given, paths, o); err != nil {
+				return o, err
+			}
+		}
+	}
+	o.Opts = opts
+	return o, nil
+}
+
+// straighten replaces, in place, paths with .. behind a symbolic link.
+func straighten(paths []string) {
+	for i, p := range paths {
+		name := cli.WithoutTable(p)
+		paths[i] = store.Local{}.Straight(name) + p[len(name):]
+	}
+}
+
+// MostSchema is how long a schema in a file may be.
+const MostSchema = 16 << 20
+
+// schemaOf is what --schema means to the format of the sources: of texts, which have a schema as an option's
+// value, what is in the file, or the value itself if no file has that name; else the file's name.
+func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOptions) (string, error) {
+	for _, p := range paths {
+		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
+		if err != nil || f.Name != "jsonl" && f.Name != "csv" && f.Name != "tsv" {
+			continue
+		}
+		st, err := os.Stat(given)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && strings.Contains(given, ":"): // name: type
+			return given, nil
+		case err != nil:
+			return "", fmt.Errorf("--schema: %w", err)
+		case st.Size() > MostSchema:
+			return "", cli.WrongUse("--schema %s: %d bytes are no schema", given, st.Size())
+		}
+		b, err := os.ReadFile(given)
+		return strings.TrimSpace(string(b)), err
+	}
+	return given, nil
+}
+
+// StorePath stands for the CarbonData store that the settings name; #TABLE for a table of it.
+const StorePath = "#"
+
+// inStore puts the store's place before paths that begin with #, unless there are files of that name.
+func (f *SourceFlags) inStore(ctx context.Context, formats []format.Format, paths []string, tr store.Tree) error {
+	for i, p := range paths {
+		if !strings.HasPrefix(p, StorePath) {
+			continue
+		}
+		if _, err := os.Lstat(p); err == nil {
+			continue
+		}
+		place, err := stoa.Home(ctx, stoa.OpenOptions{Formats: formats, Tree: tr,
+			Opts: map[string]string{"properties": f.Word("carbon-properties")}})
+		if err != nil {
+			return err
+		}
+		if p == StorePath {
+			p = ""
+		}
+		paths[i] = place + p
+	}
+	return nil
+}
+
+// Word is what was given with a flag for a reading option.
+func (f *SourceFlags) Word(flag string) string {
+	for _, w := range f.Words {
+		if w.Flag == flag {
+			return w.Given
+		}
+	}
+	return ""
+}
+
+// AllLimits are what a file may ask for at most.
+func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
+	l = f.Limits
+	switch {
+	case l.Fields < 0:
+		return l, cli.WrongUse("--max-fields is a number of fields")
+	case l.Depth < 0:
+		return l, cli.WrongUse("--max-depth is a number of lists and structs in each other")
+	}
+	if f.MaxPage != "" {
+		if l.Page, err = cli.ParseSize("--max-page", f.MaxPage); err != nil {
+			return l, err
+		}
+	}
+	if f.MaxMeta != "" {
+		if l.Metadata, err = cli.ParseSize("--max-metadata", f.MaxMeta); err != nil {
+			return l, err
+		}
+	}
+	switch {
+	case f.Memory != "":
+		l.Opening, err = cli.ParseSize("--memory", f.Memory)
+	case f.Own != nil && f.Changed("memory"):
+		l.Opening, err = cli.ParseSize("--memory", f.Own.String())
+	}
+	return l, err
+}
+
+// wordKnown refuses the flag if the format of a source has no such option. What cannot be told now is told when it
+// is opened.
+func wordKnown(w *cli.WordFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions) error {
+	for _, p := range paths {
+		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
+		if err != nil || HasKey(f, w.Key) {
+			continue
+		}
+		var others []string
+		for i := range a.Formats {
+			if HasKey(&a.Formats[i], w.Key) {
+				others = append(others, a.Formats[i].Name)
+			}
+		}
+		e := &cli.UseError{Message: fmt.Sprintf("--%s means nothing to %s, which is read as %s", w.Flag, p, f.Name),
+			Hint: "no format has that option"}
+		if len(others) > 0 {
+			e.Hint = "it is for " + strings.Join(others, ", ")
+		}
+		return e
+	}
+	return nil
+}
+
+func HasKey(f *format.Format, key string) bool {
+	return slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == key })
+}
+
+// Open opens all paths as one table.
+func (f *SourceFlags) Open(ctx context.Context, a *cli.App, paths []string) (*stoa.Table, error) {
+	o, err := f.Options(ctx, a, paths)
+	if err != nil {
+		return nil, err
+	}
+	return OpenAll(a, ctx, paths, o)
+}
+
+func OpenAll(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) (*stoa.Table, error) {
+	a.Reads(paths...)
+	a.Reads(namedBy(a, o.Opts)...)
+	t, err := stoa.OpenAll(ctx, paths, o)
+	if err != nil {
+		return nil, &cli.OpenError{Err: err}
+	}
+	for _, s := range t.Sources() {
+		a.Detail("%s: %s", s.Name, s.Format)
+	}
+	return t, nil
+}
+
+// namedBy are the files and directories that reading options name.
+func namedBy(a *cli.App, opts map[string]string) (paths []string) {
+	for _, f := range a.Formats {
+		for _, k := range f.ReadKeys {
+			if v := opts[k.Name]; v != "" && (strings.Contains(k.Values, "FILE") || strings.Contains(k.Values, "DIR")) {
+				paths = append(paths, strings.Split(v, ",")...)
+			}
+		}
+	}
+	return paths
+}
+
+// Each opens every path on its own and shows it to do. A path that cannot be opened does not keep the others from
+// being shown, if there are others.
+func (f *SourceFlags) Each(ctx context.Context, a *cli.App, cmd *cobra.Command, paths []string,
+	do func(path string, t *stoa.Table) error) error {
+	o, err := f.Options(ctx, a, paths)
+	if err != nil {
+		return err
+	}
+	return EachPath(a, ctx, cmd, paths, func(path string) error {
+		t, err := OpenAll(a, ctx, []string{path}, o)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		return do(path, t)
+	})
+}
+
+// EachPath goes on after an error when there are several paths. The worst of the errors decides the status.
+func EachPath(a *cli.App, ctx context.Context, cmd *cobra.Command, paths []string, do func(path string) error) error {
+	a.Reads(paths...)
+	var worst error
+	for _, p := range paths {
+		err := do(p)
+		if err == nil {
+			continue
+		}
+		if len(paths) == 1 || errors.Is(err, cli.ErrEnough) || ctx.Err() != nil {
+			return err
+		}
+		a.Tell(cmd, err)
+		switch st := cli.Status(err); {
+		case st == cli.StatusDamage:
+			worst = cli.ErrDamage
+		case worst == nil:
+			worst = cli.ErrFailed
+		}
+	}
+	return worst
+}
+
+// KeyValues reads KEY=VALUE arguments.
+func KeyValues(flag string, args []string) (map[string]string, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	m := map[string]string{}
+	for _, s := range args {
+		k, v, ok := strings.Cut(s, "=")
+		if !ok || k == "" {
+			return nil, cli.WrongUse("%s %s: write it as KEY=VALUE", flag, s)
+		}
+		m[k] = v
+	}
+	return m, nil
+}
