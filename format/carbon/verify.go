@@ -309,8 +309,8 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 			v.blame("carbon.header.damaged", err, -1, -1)
 		}
 	}
-	if err := own.AllColumns(f.Roots); err != nil {
-		v.blame("carbon.unsupported", err, -1, -1)
+	if err := own.AllColumns(f.Roots, f.ColumnsAt(), f.ColumnsPath()); err != nil {
+		v.blame("carbon.header.damaged", err, -1, -1)
 		return
 	}
 	v.compare(f, known)

@@ -145,9 +145,9 @@ func (f *DataFile) parseFooter(c *wire.Cursor) layout.Footer {
 
 // layout checks what header and footer say of each other and of the file.
 func (f *DataFile) layout() (err error) {
-	list, at, path := f.Footer.Columns, f.FootSpan(), "footer.table_columns"
+	list, at, path := f.Footer.Columns, f.ColumnsAt(), f.ColumnsPath()
 	if f.Version == 3 {
-		list, at, path = f.Header.Columns, f.At.Sub(0, f.HeadLen), "header.column_schema"
+		list = f.Header.Columns
 	}
 	var chunks int
 	if f.Roots, chunks, err = schema.ColumnTree(list, at, path); err == nil {
@@ -168,6 +168,22 @@ func (f *DataFile) layout() (err error) {
 		}
 	}
 	return f.checkBlocklets()
+}
+
+// ColumnsAt is where a file says its columns: from format 3 on in its header.
+func (f *DataFile) ColumnsAt() fault.Span {
+	if f.Version == 3 {
+		return f.At.Sub(0, f.HeadLen)
+	}
+	return f.FootSpan()
+}
+
+// ColumnsPath is what the list of a file's columns is called.
+func (f *DataFile) ColumnsPath() string {
+	if f.Version == 3 {
+		return "header.column_schema"
+	}
+	return "footer.table_columns"
 }
 
 func (f *DataFile) FootSpan() fault.Span { return f.At.Sub(f.FootAt, f.At.Len-layout.TailLen-f.FootAt) }

@@ -1,7 +1,9 @@
 package layout
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -176,3 +178,63 @@ func names(cols []ColumnSchema) string {
 }
 
 func Epoch(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Drift is a column of which the history of a schema says something else than its list of columns.
+type Drift struct {
+	Past *ColumnSchema // as it was added last
+	At   int           // of the column of that id; -1: there is none
+	Why  string
+}
+
+// Drifts holds the columns against the history: what was added and not removed since is a column, of that name, type
+// and default; what was removed is none that anybody sees. The columns that a table began with the history does not
+// have.
+func (s *TableSchema) Drifts() (out []Drift) {
+	last, added := map[string]*ColumnSchema{}, map[string]bool{}
+	for i := range s.History {
+		e := &s.History[i]
+		for k := range e.Removed {
+			last[e.Removed[k].Id], added[e.Removed[k].Id] = &e.Removed[k], false
+		}
+		for k := range e.Added { // a column that is changed is removed and added
+			last[e.Added[k].Id], added[e.Added[k].Id] = &e.Added[k], true
+		}
+	}
+	for _, id := range Sorted(last) {
+		past := last[id]
+		at := slices.IndexFunc(s.Columns, func(c ColumnSchema) bool { return c.Id == id })
+		if why := driftOf(past, s.Columns, at, added[id]); why != "" {
+			out = append(out, Drift{past, at, why})
+		}
+	}
+	return out
+}
+
+// driftOf says what is wrong about a column of the history, which the list has at a place; "" if nothing is.
+func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string {
+	switch {
+	case !added && (at < 0 || list[at].Invisible):
+		return ""
+	case !added:
+		return "the history says that it was dropped, and it is among the columns"
+	case at < 0:
+		return "the history says that it was added with the id " + past.Id + ", which is no column's"
+	}
+	text := func(t DataType) DataType {
+		if t == TypeVarchar { // which a property of the table makes of a string
+			return TypeString
+		}
+		return t
+	}
+	switch c := &list[at]; {
+	case c.Invisible:
+		return "the history says that it was added, and it is not to be seen"
+	case c.Name != past.Name:
+		return fmt.Sprintf("the column of its id is called %q", c.Name)
+	case text(c.Typ) != text(past.Typ) || c.Scale != past.Scale || c.Precision != past.Precision:
+		return fmt.Sprintf("it is %s, and was added as %s", c.Typ, past.Typ)
+	case !bytes.Equal(c.Def, past.Def):
+		return "its default is another than when it was added"
+	}
+	return ""
+}

@@ -138,7 +138,10 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.AllColumns(roots)
+	if err := t.drifted(ctx, obj.At); err != nil {
+		return err
+	}
+	return t.AllColumns(roots, obj.At, "schema.table_columns")
 }
 
 // readStatus reads tablestatus and what it names. A table without one is empty, unless it has segments: then

@@ -153,7 +153,7 @@ func (t *Managed) guessSchema(ctx context.Context, why error) error {
 	t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", e.At, t.Path,
 		"%v: the columns are those of %s; partition columns, which only directories tell, are lost", why,
 		path.Base(newest.At.Object))})
-	return t.AllColumns(newest.Roots)
+	return t.AllColumns(newest.Roots, newest.ColumnsAt(), newest.ColumnsPath())
 }
 
 // FilesBelow are the data files below a directory.

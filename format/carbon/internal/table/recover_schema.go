@@ -54,3 +54,52 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 	}
 	return nil
 }
+
+// drifted is an error if the columns are not those that the history of the schema makes of them: a column whose id
+// was damaged would be taken for one that no file has, and its default for its values. Recovery tells it, and takes
+// the id of the history where the files have that one, and not the other.
+func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
+	drifts := t.TableSchema.Drifts()
+	if len(drifts) == 0 {
+		return nil
+	}
+	why := func(d layout.Drift) error {
+		return fault.Corruptf(at, "schema.schema_evolution", "column %s: %s", d.Past.Name, d.Why)
+	}
+	if t.saved == nil {
+		return why(drifts[0])
+	}
+	has, err := t.fileIDs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range drifts {
+		t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", at, t.Path, "%v", why(d))})
+		for i := range t.TableSchema.Columns {
+			c := &t.TableSchema.Columns[i]
+			if d.At < 0 && strings.EqualFold(c.Name, d.Past.Name) && c.Typ == d.Past.Typ && has[d.Past.Id] && !has[c.Id] {
+				c.Id = d.Past.Id
+			}
+		}
+	}
+	return nil
+}
+
+// fileIDs are the ids of the columns of all data files that can be opened.
+func (t *Managed) fileIDs(ctx context.Context) (map[string]bool, error) {
+	names, err := FilesBelow(ctx, t.Tree, t.Path, maxPartitions)
+	has := map[string]bool{}
+	for _, name := range names {
+		f, err := datafile.OpenFile(ctx, t.Tree, name, t.Opts)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return nil, err
+		}
+		if err != nil {
+			continue // told when it is read
+		}
+		for _, r := range f.Roots {
+			has[r.Id] = true
+		}
+	}
+	return has, err
+}

@@ -305,7 +305,7 @@ func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 			t.Keep(f)
 			p.rows = f.Footer.Rows
 			t.meta = f.Facts()
-			if err := t.AllColumns(f.Roots); err != nil {
+			if err := t.AllColumns(f.Roots, f.ColumnsAt(), f.ColumnsPath()); err != nil {
 				return nil, err
 			}
 			if t.Dicts, err = dict.DictionariesAbove(ctx, tg.Tree, path.Dir(name), f.Columns, op); err != nil {
@@ -320,8 +320,21 @@ func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	return t, nil
 }
 
-// AllColumns gives the table its schema.
-func (t *Table) AllColumns(roots []*schema.Column) (err error) {
+// AllColumns gives the table its schema, of columns that stand at a place. When recovering, what is strange about
+// them is told, and got over.
+func (t *Table) AllColumns(roots []*schema.Column, at fault.Span, path string) (err error) {
+	if err := schema.Strange(roots); err != nil {
+		if err = fault.Locate(err, at, true, path); t.saved == nil {
+			return err
+		}
+		code := "carbon.header.damaged"
+		if strings.HasPrefix(path, "schema") {
+			code = "carbon.schema.damaged"
+		}
+		t.saved([]region.Finding{layout.Saying(code, at, t.Name,
+			"%s: %v: names, types and the order of columns may be others", path, err)})
+		schema.Rename(roots)
+	}
 	t.Roots = schema.Visible(roots)
 	if t.sc, err = schema.ArrowSchema(t.Roots, nil); err == nil {
 		t.Phys, err = schema.PhysicalColumns(t.Roots)

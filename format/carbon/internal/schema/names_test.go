@@ -1,0 +1,40 @@
+package schema
+
+import (
+	"testing"
+
+	"stoa/format/carbon/internal/layout"
+)
+
+// TestStrange: columns as writers list them are taken, those that none does are not; renamed they can be told apart.
+func TestStrange(t *testing.T) {
+	roots := func(list ...layout.ColumnSchema) (out []*Column) {
+		for i := range list {
+			out = append(out, &Column{ColumnSchema: &list[i]})
+		}
+		return out
+	}
+	col := func(name string, at int32) layout.ColumnSchema { return layout.ColumnSchema{Name: name, Ordinal: at} }
+	dropped := col("a", 0)
+	dropped.Invisible = true
+	for _, good := range [][]layout.ColumnSchema{nil, {col("a", -1), col("b", -1)}, {col("a", 1), col("b", 0)},
+		{col("a", 0), dropped}, {col("Ångström", 0)}} {
+		if err := Strange(roots(good...)); err != nil {
+			t.Errorf("%v: %v", good, err)
+		}
+	}
+	for _, bad := range [][]layout.ColumnSchema{{col("a", 0), col("b", -1)}, {col("a", -1), col("b", 0)},
+		{col("a", 3), col("b", 3)}, {col("a\xe4", 0)}, {col("a", 0), col("a", 1)}} {
+		list := roots(bad...)
+		if err := Strange(list); err == nil {
+			t.Errorf("%v: nothing is told", bad)
+		}
+		Rename(list)
+		for i := range list {
+			list[i].Ordinal = int32(i)
+		}
+		if err := Strange(list); err != nil {
+			t.Errorf("renamed: %v", err)
+		}
+	}
+}
