@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 
 	"stoa/fault"
@@ -258,4 +259,42 @@ func (d *describer) inside(data, stored []byte, at fault.Span, name string, pars
 	c := b.Cursor(name).Trace(d.emit, depth)
 	parse(c)
 	return c.Err()
+}
+
+// describeDir describes the files of a table one after the other.
+func describeDir(ctx context.Context, tg format.Target, o format.DescribeOptions, yield func(region.Node, error) bool) {
+	set, err := readSet(ctx, tg, o.Limits)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = noSet(tg)
+	}
+	if err != nil {
+		yield(region.Node{}, err)
+		return
+	}
+	name := inDir(tg, setFile)
+	info, err := tg.Tree.Stat(ctx, name)
+	if err != nil {
+		yield(region.Node{}, err)
+		return
+	}
+	if !yield(region.Node{Kind: region.Data, Name: setFile,
+		Value: fmt.Sprintf("%d columns, %d rows", len(set.Columns), set.Rows),
+		At:    fault.Span{Object: name, Len: info.Size}, Inner: -1}, nil) {
+		return
+	}
+	for _, c := range set.Columns {
+		d := &describer{ctx: ctx, pages: o.Pages, yield: yield}
+		name := inDir(tg, c.File)
+		err := d.object(format.Target{Tree: tg.Tree, Name: name}, o.OpenOptions)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = missing(name, c)
+		}
+		if err != nil && !d.stopped {
+			yield(region.Node{}, err)
+			return
+		}
+		if d.stopped {
+			return
+		}
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
-	"path"
 	"slices"
 	"strings"
 
@@ -164,59 +162,6 @@ func (r *setRecovery) there(columns []setColumn) bool {
 		}
 	}
 	return len(columns) > 0
-}
-
-// looseFile is a CFile of a directory whose setFile is lost.
-type looseFile struct {
-	setColumn
-	named bool   // the file itself tells the column's name
-	rows  int64  // -1: it cannot be opened
-	set   string // the id of the set that it is of; "": it does not say
-}
-
-// fits reports whether the file tells the name of its column, and has the name that our writer gives it.
-func (f looseFile) fits() bool {
-	base, _, _ := strings.Cut(f.File, "~")
-	return f.named && strings.TrimSuffix(base, ".cfile") == safeName(f.Path)
-}
-
-// looseFiles are the CFiles of a directory, by the names of their columns: what the file says, else what the
-// file's name says. Of two files of the same column the one comes first whose name fits.
-func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err error) {
-	for info, err := range tg.Tree.List(ctx, tg.Name) {
-		if err != nil {
-			return nil, err
-		}
-		base, isCFile := strings.CutSuffix(path.Base(info.Name), ".cfile")
-		if info.Dir || !isCFile {
-			continue
-		}
-		x := looseFile{setColumn{Path: base, File: path.Base(info.Name)}, false, -1, ""}
-		if name, err := url.PathUnescape(base); err == nil {
-			x.Path = name
-		}
-		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: info.Name}, format.OpenOptions{})
-		if err == nil {
-			x.rows = f.Footer.NumValues
-			if s, _ := f.Footer.Stored(); s.Name != "" {
-				x.Path, x.named, x.Holds = s.Name, true, s.Holds
-			}
-			id, _ := f.Footer.Get(block.SetKey)
-			x.set = string(id)
-			f.Src.Close()
-		}
-		out = append(out, x)
-	}
-	slices.SortFunc(out, func(a, b looseFile) int {
-		if c := cmp.Compare(a.Path, b.Path); c != 0 || a.fits() == b.fits() {
-			return cmp.Or(c, cmp.Compare(a.File, b.File))
-		}
-		if a.fits() {
-			return -1
-		}
-		return 1
-	})
-	return out, ctx.Err()
 }
 
 // column recovers column i. Only what is no damage is an error.

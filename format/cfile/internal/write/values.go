@@ -1,11 +1,9 @@
 package write
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -14,18 +12,6 @@ import (
 	"stoa/format/cfile/internal/block"
 	"stoa/internal/enc/plain"
 )
-
-// view sees bytes as values of T; the machine is little-endian, as the files are.
-func view[T any](b []byte) []T {
-	var t T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
-}
-
-// RawBytes is the inverse of view.
-func RawBytes[T any](v []T) []byte {
-	var t T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(t)))
-}
 
 // source is an Arrow array as a Writer sees it: its buffers, from the array's offset on. What a field accepts:
 //
@@ -124,13 +110,6 @@ func (c *source) buffer(arr arrow.Array, i, need int) []byte {
 		return make([]byte, need)
 	}
 	return b
-}
-
-func (f *Field) describe() string {
-	if f.Type.Digits() > 0 {
-		return fmt.Sprintf("%s(%d,%d)", f.Type, f.Precision, f.Scale)
-	}
-	return f.Type.String()
 }
 
 // plainIDs are the types that are stored as they are.

@@ -1,0 +1,49 @@
+package block
+
+import "unsafe"
+
+// form is how the values of a block are stored.
+type form uint8
+
+const (
+	formFixed   form = iota // plain, fixed width
+	formBits                // plain bool
+	formStrings             // plain binary
+	FormPrefix
+	formRuns     // rle of integers
+	formBitRuns  // rle of bools
+	formShuffled // bitshuffle
+	FormCodes    // words of a dictionary: bitshuffle
+	formGroups   // group varint, v1
+)
+
+// values are the values of a block that are not null, as stored.
+type values struct {
+	Form    form
+	Count   int    // how many there are
+	Ordinal uint32 // row of the block's first value, or null
+	data    []byte // behind the header
+	At      int    // where data begins in the block
+
+	elem     int    // bitshuffle: bytes of an element
+	padded   int    // bitshuffle: elements with padding
+	least    uint32 // group varint: what is added to each value
+	offsets  []byte // plain binary: group varints
+	restarts int    // prefix: how many restart points are told
+	points   []byte // prefix: u32 each
+	start    int    // prefix: where the header begins in the block
+}
+
+// As is the first n values of T in b.
+func As[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	_ = b[n*int(unsafe.Sizeof(*new(T)))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// BytesOf is the memory of s.
+func BytesOf(s []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), 4*len(s))
+}

@@ -1,0 +1,211 @@
+package pred
+
+import (
+	"fmt"
+	"slices"
+	"stoa/fault"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// resolve finds a column.
+func (b *binder) resolve(path string) (*Expr, error) {
+	if c := b.columns[path]; c != nil {
+		return c, nil
+	}
+	at, f, err := Find(b.fields, path)
+	if err != nil {
+		return nil, err
+	}
+	out := &Expr{Path: at, Type: f.Type}
+	var names []string
+	fields := b.fields
+	for i, k := range at {
+		names = append(names, fields[k].Name)
+		if i < len(at)-1 {
+			fields, _ = children(fields[k].Type)
+		}
+	}
+	out.Column = JoinPath(names...)
+	b.columns[path] = out
+	return out, nil
+}
+
+// Find is the field that a column's path names, and its child indices from the root. The names of a path are
+// those of fields, one inside the other; where there are none, a name with points needs no quotation marks: a.b
+// is b in the struct a, or else the field "a.b". What cannot be named (a child of a list, an unknown field) is
+// Invalid, with the reason.
+func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error) {
+	names := SplitPath(path)
+	at, several := indices(fields, names)
+	if several {
+		return nil, f, fault.Invalidf("column %s: there are several of this name", path)
+	}
+	if at == nil {
+		return nil, f, missing(fields, path, names)
+	}
+	for i, k := range at {
+		if i > 0 {
+			fields, _ = children(f.Type)
+		}
+		f = fields[k]
+	}
+	return at, f, nil
+}
+
+// indices finds names, each by itself if that is possible, else some of them joined with points; nil if there
+// is nothing. several says that two fields have the name of one on the way.
+func indices(fields []arrow.Field, names []string) (at []int, several bool) {
+	for used := 1; used <= len(names); used++ {
+		name := strings.Join(names[:used], ".")
+		k := slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name })
+		if k < 0 {
+			continue
+		}
+		var rest []int
+		if used < len(names) {
+			below, _ := children(fields[k].Type)
+			if rest, several = indices(below, names[used:]); rest == nil && !several {
+				continue
+			}
+		}
+		if several || slices.IndexFunc(fields[k+1:], func(f arrow.Field) bool { return f.Name == name }) >= 0 {
+			return nil, true
+		}
+		return append([]int{k}, rest...), false
+	}
+	return nil, false
+}
+
+// missing says why there is no such column: as far as names lead, as many of them joined as possible.
+func missing(root []arrow.Field, path string, names []string) error {
+	fields := root
+	var above []string
+	for {
+		k, used := match(fields, names)
+		if k < 0 || used == len(names) {
+			return unknown(path, root, fields, above)
+		}
+		names, above = names[used:], append(above, fields[k].Name)
+		below, reason := children(fields[k].Type)
+		if reason != "" {
+			return fault.Invalidf("column %s: %s %s", path, JoinPath(above...), reason)
+		}
+		fields = below
+	}
+}
+
+// match is the field that as many of the names as possible, joined with points, name; -1 if there is none.
+func match(fields []arrow.Field, names []string) (k, used int) {
+	for used = len(names); used > 0; used-- {
+		name := strings.Join(names[:used], ".")
+		if k = slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name }); k >= 0 {
+			return k, used
+		}
+	}
+	return -1, 0
+}
+
+// children are the fields of a struct, or the reason why there are none to name.
+func children(t arrow.DataType) ([]arrow.Field, string) {
+	if x, ok := t.(arrow.ExtensionType); ok {
+		t = x.StorageType()
+	}
+	switch t := t.(type) {
+	case *arrow.StructType:
+		return t.Fields(), ""
+	case arrow.ListLikeType:
+		return nil, fmt.Sprintf("is a %s; what is below it has no single value a row and cannot be tested (only "+
+			"the %s itself, with is null)", t.Name(), t.Name())
+	}
+	return nil, fmt.Sprintf("is of type %s and has no fields", t)
+}
+
+// unknown is the error that there is no column path among all; fields are what there is below the names.
+func unknown(path string, root, fields []arrow.Field, below []string) error {
+	var all []string
+	var walk func(fields []arrow.Field, names []string)
+	walk = func(fields []arrow.Field, names []string) {
+		for _, f := range fields {
+			if len(all) > 10000 || len(names) > MaxDepth {
+				return
+			}
+			p := append(slices.Clone(names), f.Name)
+			all = append(all, printPath(JoinPath(p...)))
+			sub, _ := children(f.Type)
+			walk(sub, p)
+		}
+	}
+	walk(root, nil)
+	if close := closeNames(path, all); len(close) > 0 {
+		return fault.Invalidf("no column %s; did you mean %s?", printPath(path), strings.Join(close, " or "))
+	}
+	var names []string
+	for _, f := range fields {
+		names = append(names, printPath(JoinPath(append(slices.Clone(below), f.Name)...)))
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "…")
+	}
+	return fault.Invalidf("no column %s; there are %s", printPath(path), strings.Join(names, ", "))
+}
+
+// closeNames are up to three of the names that look most like name, nearest first.
+func closeNames(name string, names []string) []string {
+	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, `"`, "")) }
+	want := plain(name)
+	if len(want) > 200 {
+		return nil
+	}
+	type near struct {
+		name string
+		dist int
+	}
+	var found []near
+	for _, n := range names {
+		p := plain(n)
+		dist := distance(want, p, len(want)/3+1)
+		if strings.HasSuffix(p, "."+want) {
+			dist = 0
+		}
+		if dist <= len(want)/3 || dist == 1 && len(want) == 2 {
+			found = append(found, near{n, dist})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return a.dist - b.dist })
+	var out []string
+	for _, f := range found[:min(3, len(found))] {
+		if f.dist == 0 || found[0].dist > 0 {
+			out = append(out, f.name)
+		}
+	}
+	return out
+}
+
+// distance is the number of bytes to insert, delete or change, or of neighbours to exchange, to make b of a; if
+// it is more than limit, some number above.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next[0] = i + 1
+		for j := range len(b) {
+			change := row[j]
+			if a[i] != b[j] {
+				change++
+			}
+			next[j+1] = min(change, next[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], above[j-1]+1)
+			}
+		}
+		above, row, next = row, next, above
+	}
+	return row[len(b)]
+}

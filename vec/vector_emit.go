@@ -1,0 +1,98 @@
+package vec
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Emit makes an Arrow array of the first n entries and keeps the others. The array owns its buffers.
+func (v *Vector) Emit(n int) (arrow.Array, error) {
+	if _, _, ok := v.Coded(); !ok || n == v.n { // codes that stay can stay codes
+		if err := v.Plain(); err != nil {
+			return nil, err
+		}
+	}
+	rest := &Vector{Type: v.Type, kind: v.kind, width: v.width, mem: v.mem, hint: v.hint}
+	if rest.hint.peak = max(v.hint.peak, v.n); v.kind == strs && v.offs != nil && v.coded > 0 {
+		rest.hint.bytes, rest.hint.strings = int64(words[int32](v.offs, v.coded+1)[v.coded]), int64(v.coded)
+	}
+	if v.Items != nil {
+		rest.Items = &Vector{Type: v.Items.Type, kind: v.Items.kind, width: v.Items.width, mem: v.mem}
+	}
+	if n < v.n {
+		if err := rest.appendRun(v, n, v.n); err != nil {
+			return nil, err
+		}
+		v.Truncate(n)
+		if err := v.Plain(); err != nil {
+			rest.Release()
+			return nil, err
+		}
+	}
+	d := v.arrayData(v.n)
+	v.Release()
+	*v = *rest
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
+// View makes an Arrow array of the first n entries that shares v's buffers: it must be released before v changes.
+// Entries that are all codes of one dictionary become a dictionary array.
+func (v *Vector) View(n int) (arrow.Array, error) {
+	_, dict, ok := v.Coded()
+	if !ok || dict.n == 0 {
+		if err := v.Plain(); err != nil {
+			return nil, err
+		}
+		d := v.arrayData(n)
+		defer d.Release()
+		return array.MakeFromData(d), nil
+	}
+	dd := dict.arrayData(dict.n)
+	defer dd.Release()
+	t := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: v.Type}
+	d := array.NewDataWithDictionary(t, n, []*memory.Buffer{v.valid, v.codes}, v.nullsIn(n), 0, dd)
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
+func (v *Vector) nullsIn(n int) int {
+	if n == v.n || v.valid == nil {
+		return v.nulls
+	}
+	return countZeros(v.valid.Buf(), 0, n)
+}
+
+func (v *Vector) arrayData(n int) *array.Data {
+	var bufs []*memory.Buffer
+	var children []arrow.ArrayData
+	valid := v.valid
+	nulls := v.nullsIn(n)
+	if nulls == 0 {
+		valid = nil
+	}
+	switch v.kind {
+	case nothing:
+		return array.NewData(v.Type, n, []*memory.Buffer{nil}, nil, n, 0)
+	case fixed, boolean:
+		bufs = []*memory.Buffer{valid, v.data}
+	case strs, list:
+		if v.offs == nil {
+			v.grow(&v.offs, 4)
+			words[int32](v.offs, 1)[0] = 0
+		}
+		bufs = []*memory.Buffer{valid, v.offs, v.data}
+		if v.kind == list {
+			bufs = bufs[:2]
+			c := v.Items.arrayData(int(words[int32](v.offs, n+1)[n]))
+			defer c.Release()
+			children = []arrow.ArrayData{c}
+		} else if v.data != nil {
+			if end := int(words[int32](v.offs, n+1)[n]); v.data.Len() != end { // a dictionary is shared: see AsDict
+				v.data.ResizeNoShrink(end)
+			}
+		}
+	}
+	return array.NewData(v.Type, n, bufs, children, nulls, 0)
+}
