@@ -66,7 +66,8 @@ type recovery struct {
 	said   int64 // rows, by what is believed of the header
 	looked int64 // bytes that were read in search of columns
 	arena  vec.Arena
-	moved  bool // a column does not begin where the header says
+
+	restarted []int // columns that do not begin where the header says
 }
 
 func (r *recovery) tell(code string, at fault.Span, rows [2]int64, column, format string, args ...any) {
@@ -122,7 +123,7 @@ func (r *recovery) starts() {
 		was := c.Start
 		f.restart(i, at)
 		end = cb.end
-		r.moved = true
+		r.restarted = append(r.restarted, i)
 		r.tell("trevni.recovered", f.at.Sub(0, f.header.size), unknownRows, c.Name,
 			"column %q does not start at %d, but at %d", c.Name, was, at)
 	}
@@ -130,10 +131,12 @@ func (r *recovery) starts() {
 
 // prove gives up blocks that nothing proves where a column was found in another place than the header says:
 // bytes were put in or taken out, and of those that have no checksum only a column whose blocks end where the
-// next one begins, or the file, is known not to have them in its midst.
+// next one begins, or the file, is known not to have them in its midst; nor has one in front of a column that is
+// where the header says, whatever became of those between them. Behind the last such column nothing tells: that the
+// next one has no descriptors where the header says may be its own damage, or what was put in before it.
 func (r *recovery) prove() {
 	f := r.f
-	moved, last := r.moved, int64(0)
+	moved, last, still := len(r.restarted) > 0, int64(0), int64(0)
 	borders := map[int64]bool{f.at.Len: true}
 	for i := range f.header.Columns {
 		start := f.header.Columns[i].Start
@@ -146,12 +149,18 @@ func (r *recovery) prove() {
 		} else {
 			moved = true
 		}
+		if err == nil && !slices.Contains(r.restarted, i) && start < f.at.Len {
+			still = max(still, start)
+		}
 	}
 	for i := range f.header.Columns {
 		cb, err := f.blocks(r.ctx, i)
-		// the file is cut
-		if err != nil || f.header.Columns[i].summed || borders[cb.end] || cb.end > f.at.Len &&
-			f.header.Columns[i].Start == last {
+		switch c := &f.header.Columns[i]; {
+		case err != nil || c.summed || borders[cb.end]:
+			continue
+		case cb.end > f.at.Len && c.Start == last: // the file is cut
+			continue
+		case cb.end <= still && c.Start < still && moved:
 			continue
 		}
 		if !moved {

@@ -1,6 +1,7 @@
 package trevni_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +37,43 @@ func TestRecoverZeroedStarts(t *testing.T) {
 		got, err := scanAll(t.Context(), bad, scan.Spec{Damaged: scan.NullCells}, true)
 		if err != nil || !strings.HasSuffix(got, others) || got == right {
 			t.Errorf("%s, without the first column: %v, equal %t", name, err, strings.HasSuffix(got, others))
+		}
+	}
+}
+
+// TestRecoverWithoutDescriptors: zeros over the descriptors of a column without checksums cost that column, and no
+// other: one that is behind it, where the header says, proves that nothing was put in or taken out. Of the last
+// column nothing proves it, and what nobody can tell from other values is not given.
+func TestRecoverWithoutDescriptors(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "b", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Nullable: true},
+		{Name: "d", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	for _, codec := range []string{"null", "snappy"} {
+		opts := map[string]string{"codec": codec, "checksum": "null", "block-size": "60"}
+		data := write(t, trevni.Format, sc, opts, flatBatch(t, sc, 60)).Bytes("t")
+		starts := startsOf(t, data)
+		all, err := scanAll(t.Context(), data, scan.Spec{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range starts[:len(starts)-1] {
+			from := int64(binary.LittleEndian.Uint64(data[starts[k]:]))
+			block, _, _ := blockOf(t, data, k, 0)
+			bad := slices.Clone(data)
+			clear(bad[from:block.Off])
+			got, err := scanAll(t.Context(), bad, scan.Spec{Damaged: scan.NullCells}, true)
+			if err != nil {
+				t.Errorf("%s, column %d: %v", codec, k, err)
+				continue
+			}
+			have := strings.Split(got, "][")
+			for c, want := range strings.Split(all, "][") {
+				if have := have[c]; (have == want) == (c == k) {
+					t.Errorf("%s, without column %d: column %d is %s, was %s", codec, k, c, have, want)
+				}
+			}
 		}
 	}
 }

@@ -103,9 +103,7 @@ type soak struct {
 var operations = []string{"write", "verify", "compare", "query", "splits", "diff", "change", "damage", "recover"}
 
 func TestSoak(t *testing.T) {
-	// Seed 1 is red: of a list column of a Trevni file without checksums, in which 77 bytes are zeroed, recovery gives
-	// less than what was not touched. It tells so; whether it must give more is open.
-	length, seed := 2*time.Second, uint64(2)
+	length, seed := 2*time.Second, uint64(1)
 	if s := os.Getenv("STOA_SOAK"); s != "" {
 		d, err := time.ParseDuration(s)
 		if err != nil {
