@@ -1,8 +1,12 @@
 package parquet
 
 import (
+	"fmt"
+
 	"stoa/fault"
+	"stoa/format"
 	"stoa/internal/thrift"
+	"stoa/wire"
 )
 
 // fileMeta is what is read of a footer (parquet.thrift, FileMetaData). Nobody changes it after it was read.
@@ -108,15 +112,21 @@ func textOf(names []string) func(int32) string {
 func ptr[T any](v T) *T { return &v }
 
 // parseFileMeta reads a footer. What it does not keep is still looked at, so that the footer is known to be whole.
-func parseFileMeta(r *thrift.Reader) *fileMeta {
+// A schema that cannot have less than the fields that are allowed is left where that is seen, before it is built.
+func parseFileMeta(r *thrift.Reader, c *wire.Cursor, limits format.Limits) *fileMeta {
 	m := &fileMeta{NumRows: -1}
 	for r.Struct("metadata"); r.Next(); {
 		switch r.Field() {
 		case 1:
 			m.Version = r.I32("version")
 		case 2:
+			from := c.Pos()
 			for range r.List("schema", thrift.Struct) {
 				m.elements = append(m.elements, parseElement(r))
+				if over := tooMany(limits, len(m.elements)); over != "" {
+					c.FailClass(fault.Limit, from, c.Pos()-from, "schema", "%s", over)
+					break
+				}
 			}
 		case 3:
 			m.NumRows = r.I64("num_rows")
@@ -144,6 +154,15 @@ func parseFileMeta(r *thrift.Reader) *fileMeta {
 		}
 	}
 	return m
+}
+
+// tooMany says what is wrong if a schema of so many elements, and perhaps more, has more fields than are allowed; ""
+// if it may have fewer. Besides the root, a field is at least half of the elements: a list and a map are two groups.
+func tooMany(limits format.Limits, elements int) string {
+	if n, most := int64(elements-1), limits.WithDefaults().Fields; n > 2*most {
+		return fmt.Sprintf("%d elements or more, and at most %d fields are read (--max-fields)", n, most)
+	}
+	return ""
 }
 
 // other goes through a field that is not kept, if s has it; what it does not have is told as unknown.

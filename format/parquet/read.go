@@ -183,7 +183,7 @@ func (r *reader) take(b []byte, pairs []keyPair) error {
 		c = wire.NewInnerCursor(b, r.footer, "footer").Trace(r.tracer, 1)
 	}
 	c.Within(r.limits.Memory()).Spend(int64(len(b)))
-	meta := parseFileMeta(thrift.NewReader(c, thrift.Compact))
+	meta := parseFileMeta(thrift.NewReader(c, thrift.Compact), c, r.limits)
 	if c.Err() != nil {
 		return c.Err()
 	}
