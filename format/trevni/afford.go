@@ -21,6 +21,9 @@ const perRow = 64
 // made: a few bytes of a column may stand for very many lists in each other.
 func (f *file) affordable() error {
 	h := &f.header
+	if n := h.steps(); n > f.limits.Fields && !h.keepsSchema() {
+		return f.limits.FitSize(n, 0, f.at.Sub(0, h.size), "column-metadata")
+	}
 	depth := make([]int64, len(h.Columns))
 	spent := int64(0)
 	for i := range h.Columns {
@@ -52,4 +55,31 @@ func (f *file) affordable() error {
 			"the schema takes some %d bytes of memory, opening a file may take %d", spent, f.limits.Opening)
 	}
 	return nil
+}
+
+// steps is how many fields the columns' names stand for, if they are dotted paths: a step that the column before has
+// as well is the same field.
+func (h *Header) steps() (n int64) {
+	if h.Dialect != Wiki {
+		return int64(len(h.Columns))
+	}
+	before := ""
+	for i := range h.Columns {
+		name := h.Columns[i].Name
+		same := 0 // bytes
+		for k := 0; k < len(name) && k < len(before) && name[k] == before[k]; k++ {
+			if name[k] == '.' {
+				same = k + 1
+			}
+		}
+		n += 1 + int64(strings.Count(name[same:], "."))
+		before = name
+	}
+	return n
+}
+
+// keepsSchema reports whether the file has a schema that goes with its columns, so that names are not taken apart.
+func (h *Header) keepsSchema() bool {
+	sc := storedSchema(h)
+	return sc != nil && planLeaves(h, sc) != nil
 }
