@@ -140,3 +140,15 @@ func (f *Field) check() error {
 
 // chunkRows is about how many rows are looked at together.
 const chunkRows = 4096
+
+// Defaults of Kudu, see WriterOptions.
+const (
+	defaultBlockSize      = 256 << 10
+	defaultIndexBlockSize = 32 << 10
+	defaultRestarts       = 16
+	minBlockSize          = 512
+
+	// Kudu writes what lies in a leaf of its row store's tree in one go. Rows inserted in the order of their keys
+	// leave seven in each (but the last).
+	defaultBatch = 7
+)

@@ -11,18 +11,6 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// Defaults of Kudu, see WriterOptions.
-const (
-	defaultBlockSize      = 256 << 10
-	defaultIndexBlockSize = 32 << 10
-	defaultRestarts       = 16
-	minBlockSize          = 512
-
-	// Kudu writes what lies in a leaf of its row store's tree in one go. Rows inserted in the order of their keys
-	// leave seven in each (but the last).
-	defaultBatch = 7
-)
-
 // Writer writes one CFile as a stream: it holds one data block, the open index blocks and the dictionary.
 //
 // With the same values and options the file is the one that Kudu's flush would write, byte for byte, except for what
