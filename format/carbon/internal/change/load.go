@@ -3,10 +3,8 @@ package change
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,125 +14,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
-	"stoa/format/carbon/internal/table"
-	"stoa/store"
 )
-
-// LoadOptions are those of a load.
-type LoadOptions struct {
-	Opts  map[string]string // as Create's; the table's properties hold where they say nothing
-	Tasks int               // data files that are written side by side; 0: one
-
-	Dictionary DictionaryWay // how columns with a global dictionary get their codes
-
-	// Check is asked about the segment when all of it is written, before tablestatus says that it counts; nil:
-	// nobody is. After an error the load has failed.
-	Check func(ctx context.Context, segment string) error
-
-	segment string // "" the next number
-	hidden  bool   // no entry in tablestatus until the commit: what is written belongs to another change
-}
-
-// Load is a new segment of a table that is being written. It is not seen before Close returned nil.
-type Load struct {
-	dir     string
-	o       LoadOptions
-	wo      schema.WriteOptions
-	schema  *layout.TableSchema
-	list    []layout.ColumnSchema
-	sc      *arrow.Schema
-	fields  []int         // field of each stored top-level column; -1: the rows have none
-	coder   *coder        // of columns with global dictionaries; nil: there are none
-	coded   *arrow.Schema // of what it makes of the rows
-	segment string
-	stamp   int64
-	unlock  func() // of the segment's lock
-
-	tasks map[string]*loadTask
-	order []*loadTask
-	next  int // the task that takes the next batch
-	rows  int64
-	held  int64 // bytes of rows that are to be sorted
-	done  bool
-	// changes more of tablestatus in the same rename
-	then func(l *Load, s *status.StatusFile, entry status.StatusEntry) error
-}
-
-// loadTask writes the files of one task, bucket and partition.
-type loadTask struct {
-	*datafile.TaskWriter
-	dir    string // relative to the table
-	values []string
-	sort   *datafile.Sorter
-	files  *filePlace
-}
-
-// filePlace puts files into a directory, and their bytes on stable storage.
-type filePlace struct {
-	dir   string
-	index []byte // of the .carbonindex, which is merged with others
-	own   bool   // the .carbonindex is a file of its own
-	sizes map[string]int64
-}
-
-type syncedFile struct {
-	*os.File
-	place *filePlace
-	name  string
-	n     int64
-}
-
-func (f *syncedFile) Write(b []byte) (int, error) {
-	n, err := f.File.Write(b)
-	f.n += int64(n)
-	return n, err
-}
-
-func (f *syncedFile) Close() error {
-	f.place.sizes[f.name] = f.n
-	return errors.Join(f.Sync(), f.File.Close())
-}
-
-func (p *filePlace) CreateFile(_ context.Context, name string) (io.WriteCloser, error) {
-	if strings.HasSuffix(name, layout.IndexExt) && !p.own {
-		return (*keptIndex)(p), nil
-	}
-	f, err := os.OpenFile(filepath.Join(p.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	return &syncedFile{File: f, place: p, name: name}, nil
-}
-
-type keptIndex filePlace
-
-func (k *keptIndex) Write(b []byte) (int, error) { k.index = append(k.index, b...); return len(b), nil }
-func (k *keptIndex) Close() error                { return nil }
-
-// Scratch is a temporary file, which has no name any more.
-func (p *filePlace) Scratch(context.Context) (store.Scratch, error) {
-	f, err := os.CreateTemp(p.dir, store.TempPrefix+"sort-*")
-	if err != nil {
-		return nil, err
-	}
-	return f, os.Remove(f.Name())
-}
-
-// ReadTableSchema reads the schema file of a table.
-func ReadTableSchema(dir string) (*layout.TableSchema, error) {
-	m, err := table.OpenManaged(context.Background(), store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
-		table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &m.TableSchema, nil
-}
 
 // BeginLoad begins a load of rows with schema sc, whose fields are found by name, into the table in dir.
 // Columns that the rows do not have are null. It tells tablestatus that the load goes on.
@@ -347,16 +232,6 @@ func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
 	return l.task("", bucket, values)
 }
 
-// fieldOf is the array of a column; nil if the rows have none.
-func (l *Load) fieldOf(b arrow.RecordBatch, c *layout.ColumnSchema) arrow.Array {
-	for i, f := range l.sc.Fields() {
-		if strings.EqualFold(f.Name, c.Name) {
-			return b.Column(i)
-		}
-	}
-	return nil
-}
-
 // hiveSpecial are the characters that partition directories have as %XX.
 const hiveSpecial = "\"#%'*/:=?\\\x7f{}[]^"
 
@@ -453,19 +328,6 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 	return t, nil
 }
 
-// segmentText is a .segment file.
-type segmentText struct {
-	Locations map[string]folderText `json:"locationMap"`
-}
-
-type folderText struct {
-	Files      []string `json:"files"`
-	Partitions []string `json:"partitions"`
-	Status     string   `json:"status"`
-	Merge      string   `json:"mergeFileName,omitempty"`
-	Relative   bool     `json:"isRelative"`
-}
-
 // Close ends the load: its rows are part of the table when it returned nil.
 func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	sum := LoadSummary{Segment: l.segment, Rows: l.rows}
@@ -545,9 +407,6 @@ func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeTex
 	return err
 }
 
-// LoadSummary tells what a load wrote.
-type LoadSummary = format.LoadSummary
-
 func (l *Load) closeTask(ctx context.Context, t *loadTask) error {
 	if t.sort != nil {
 		row := int64(0)
@@ -582,18 +441,6 @@ func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error
 	return int64(len(b)), nil
 }
 
-func writeSegmentFile(dir, name string, seg segmentText) error {
-	b, err := json.Marshal(seg)
-	if err != nil {
-		return err
-	}
-	full := filepath.Join(dir, "Metadata", "segments")
-	if err := os.MkdirAll(full, 0o777); err != nil {
-		return err
-	}
-	return status.ReplaceFile(filepath.Join(full, name), b)
-}
-
 // Abort throws away what was written.
 func (l *Load) Abort(ctx context.Context) error {
 	if l.done {
@@ -617,59 +464,4 @@ func (l *Load) Abort(ctx context.Context) error {
 		return nil
 	}))
 	return errors.Join(errs...)
-}
-
-// removeSegment removes the files of a segment that is not part of the table: those whose names say the
-// segment; with a stamp above 0 only those of that load.
-func removeSegment(dir, segment string, stamp int64) error {
-	var dirs []string
-	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			dirs = append(dirs, name)
-			return nil
-		}
-		if of, ms := segmentOfPath(name); of == segment && (stamp <= 0 || ms == stamp) {
-			return os.Remove(name)
-		}
-		return nil
-	})
-	slices.Reverse(dirs)
-	for _, d := range dirs { // those that became empty
-		if base := filepath.Base(d); base == "Segment_"+segment || strings.Contains(base, "=") {
-			os.Remove(d) // fails if something is in it
-		}
-	}
-	return err
-}
-
-// segmentOfPath is segmentOf, also for files of formats 1 and 2, of which only the directory says the segment.
-func segmentOfPath(name string) (segment string, stamp int64) {
-	segment, stamp = status.SegmentOf(filepath.Base(name))
-	if of, ok := strings.CutPrefix(filepath.Base(filepath.Dir(name)), "Segment_"); ok && segment == "" && stamp > 0 {
-		segment = of
-	}
-	return segment, stamp
-}
-
-// CheckText tells why a text is no value of a column of the table in dir; loads read texts in the same way.
-func CheckText(dir, name, s string) error {
-	t, err := ReadTableSchema(dir)
-	if err != nil {
-		return err
-	}
-	c := t.Top(name)
-	if c == nil {
-		return fault.Invalidf("%s has no column %q", dir, name)
-	}
-	if c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar {
-		return nil
-	}
-	v, err := page.ConstantOf(&schema.Column{ColumnSchema: c}, s)
-	if err == nil && c.Typ == layout.TypeDecimal && !v.D.FitsInPrecision(c.Precision) {
-		err = fault.Invalidf("%s has more than %d digits", s, c.Precision)
-	}
-	return err
 }

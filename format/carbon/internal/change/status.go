@@ -2,8 +2,14 @@ package change
 
 import (
 	"context"
+	"path/filepath"
+	"time"
 
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
+	"stoa/format/carbon/internal/table"
+	"stoa/store"
 )
 
 // readStatus reads tablestatus if readers do: what they refuse is refused in their words.
@@ -21,4 +27,33 @@ func changeStatus(ctx context.Context, dir string, change func(s *status.StatusF
 		return err
 	}
 	return status.ChangeStatus(ctx, dir, accept, change)
+}
+
+// ReadTableSchema reads the schema file of a table.
+func ReadTableSchema(dir string) (*layout.TableSchema, error) {
+	m, err := table.OpenManaged(context.Background(), store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
+		table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &m.TableSchema, nil
+}
+
+// LockUpdate keeps other deletes, updates and compactions from the table until unlock is called.
+func LockUpdate(ctx context.Context, dir string) (unlock func(), err error) {
+	var all []func()
+	undo := func() {
+		for _, f := range all {
+			f()
+		}
+	}
+	for _, name := range []string{status.LockUpdate, status.LockCompaction} {
+		u, err := status.Lock(ctx, dir, name, status.LockWait)
+		if err != nil {
+			undo()
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return undo, nil
 }

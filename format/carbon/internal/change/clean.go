@@ -1,0 +1,172 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"stoa/format"
+	"stoa/format/carbon/internal/status"
+	"stoa/store"
+	"strings"
+)
+
+// Cleaned is what Clean removed, or would remove: entries of tablestatus, and files.
+type Cleaned = format.Cleaned
+
+// errDry ends a change of tablestatus that is only tried: nothing is written.
+var errDry = errors.New("dry run")
+
+// Clean removes what is no part of the table any more: loads that were cut off, segments that are deleted or
+// compacted, files of segments that tablestatus does not have, temporary files, and delete deltas that a newer
+// update status does not name. A load that goes on holds the lock of its segment and is left alone. With dry
+// nothing is removed.
+func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
+	if _, err := ReadTableSchema(dir); err != nil {
+		return out, err
+	}
+	for _, name := range []string{status.LockCompaction, status.LockUpdate} {
+		unlock, err := status.Lock(ctx, dir, name, status.LockWait)
+		if err != nil {
+			return out, err
+		}
+		defer unlock()
+	}
+	err = changeStatus(ctx, dir, func(s *status.StatusFile) error {
+		keep, err := cleanEntries(ctx, dir, s, &out)
+		if err != nil {
+			return err
+		}
+		if err := cleanFiles(dir, *s, keep, dry, &out); err != nil {
+			return err
+		}
+		if dry {
+			return errDry
+		}
+		return s.Retire(dir, out.Segments)
+	})
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	slices.Sort(out.Files)
+	return out, err
+}
+
+// cleanEntries sorts the segments into those that go and those whose files stay.
+func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cleaned) (keep map[string]bool,
+	err error) {
+	keep = map[string]bool{}
+	for _, x := range *s {
+		e := status.StatusEntry(x)
+		name := e.Text("loadName")
+		switch said := e.Text("loadStatus"); {
+		case said == status.StatusDeleted || said == status.StatusCompacted:
+			out.Segments = append(out.Segments, name)
+		case e.Loading():
+			unlock, err := status.Lock(ctx, dir, "Segment_"+name+".lock", 0)
+			if err != nil { // somebody is at it
+				keep[name] = true
+				continue
+			}
+			unlock()
+			out.Segments = append(out.Segments, name)
+		default:
+			keep[name] = true
+		}
+	}
+	return keep, nil
+}
+
+func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool, out *Cleaned) error {
+	deltas, err := deltasInUse(dir, s)
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			dirs = append(dirs, name)
+			return nil
+		}
+		of, _ := segmentOfPath(name)
+		gone := of != "" && !keep[of] || strings.HasPrefix(d.Name(), store.TempPrefix)
+		if strings.HasSuffix(d.Name(), ".deletedelta") {
+			gone = !deltas[d.Name()] || !keep[of]
+		}
+		if strings.HasPrefix(d.Name(), "tableupdatestatus-") {
+			gone = len(s) == 0 || d.Name() != status.StatusEntry(s[0]).Text("updateStatusFileName")
+		}
+		if of, ok := strings.CutPrefix(d.Name(), "Segment_"); ok && strings.HasSuffix(of, ".lock") {
+			gone = false
+		}
+		if !gone {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			out.Bytes += info.Size()
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		if out.Files = append(out.Files, filepath.ToSlash(rel)); dry {
+			return nil
+		}
+		return os.Remove(name)
+	})
+	if err != nil || dry {
+		return err
+	}
+	slices.Reverse(dirs)
+	for _, d := range dirs {
+		if base := filepath.Base(d); strings.HasPrefix(base, "Segment_") || strings.Contains(base, "=") {
+			os.Remove(d) // fails if something is in it
+		}
+	}
+	return nil
+}
+
+// readUpdates reads the update status that tablestatus names.
+func readUpdates(dir string, s status.StatusFile) (list []map[string]any, err error) {
+	if len(s) == 0 || status.StatusEntry(s[0]).Text("updateStatusFileName") == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "Metadata", status.StatusEntry(s[0]).Text("updateStatusFileName")))
+	if err != nil {
+		return nil, err
+	}
+	return list, json.Unmarshal(b, &list)
+}
+
+// deltasInUse are the names of the delete deltas that the update status names, by range.
+func deltasInUse(dir string, s status.StatusFile) (map[string]bool, error) {
+	list, err := readUpdates(dir, s)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		base, ok := strings.CutSuffix(d.Name(), ".deletedelta")
+		i := strings.LastIndexByte(base, '-')
+		if err != nil || !ok || i < 0 {
+			return err
+		}
+		at, _ := status.Millis(base[i+1:])
+		for _, x := range list {
+			u := status.StatusEntry(x)
+			from, _ := status.Millis(u.Text("deleteDeltaStartTimestamp"))
+			to, _ := status.Millis(u.Text("deleteDeltaEndTimestamp"))
+			if u.Text("blockName") == base[:i] && at >= from && at <= to {
+				out[d.Name()] = true
+			}
+		}
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,170 @@
+package change
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/page"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// changeSchema reads the schema, has it changed, and writes it anew under its lock. With dry it is only tried.
+func changeSchema(ctx context.Context, dir string, dry bool, change func(t *layout.TableSchema) error) error {
+	if dry {
+		t, err := ReadTableSchema(dir)
+		if err != nil {
+			return err
+		}
+		return change(t)
+	}
+	unlock, err := status.Lock(ctx, dir, status.LockSchema, status.LockWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	t, err := ReadTableSchema(dir)
+	if err != nil {
+		return err
+	}
+	if err := change(t); err != nil {
+		return err
+	}
+	return status.ReplaceFile(filepath.Join(dir, "Metadata", "schema"), layout.ThriftBytes(t.Put))
+}
+
+// AddColumn adds a column to a table; rows that are there have the default, a text, or null if there is none.
+func AddColumn(ctx context.Context, dir string, f arrow.Field, def *string) error {
+	return addColumn(ctx, dir, f, def, false)
+}
+
+func addColumn(ctx context.Context, dir string, f arrow.Field, def *string, dry bool) error {
+	return changeSchema(ctx, dir, dry, func(t *layout.TableSchema) error {
+		f.Name = strings.ToLower(f.Name)
+		if t.Top(f.Name) != nil {
+			return fault.Invalidf("the table %s has a column %q", dir, f.Name)
+		}
+		o := schema.DefaultWriteOptions()
+		list, err := schema.PlanColumns(arrow.NewSchema([]arrow.Field{f}, nil), &o)
+		if err != nil {
+			return err
+		}
+		if list[0].Typ.Complex() && def != nil {
+			return fault.Invalidf("column %s: a %s has no default", f.Name, list[0].Typ)
+		}
+		for i := range list {
+			list[i].Id = newUUID()
+			if list[i].Encoders.Has(layout.EncDirectDictionary) {
+				list[i].Encoders[0], list[i].Encoders[1] = layout.EncDictionary, layout.EncDirectDictionary
+			}
+		}
+		list[0].Ordinal = t.NextOrdinal()
+		if def != nil {
+			if list[0].Def, err = defaultBytes(&schema.Column{ColumnSchema: &list[0]}, *def); err != nil {
+				return err
+			}
+			t.Properties["default.value."+f.Name] = *def
+		}
+		t.Columns = arranged(append(t.Columns, list...))
+		t.History = append(t.History, layout.Evolution{Stamp: status.Now(), Added: slices.Clone(list)})
+		return nil
+	})
+}
+
+// arranged brings columns into the order that CarbonData has them in: sort columns, other dimensions, long
+// strings, nested ones, measures. Its loads fail for a table that has them in another.
+func arranged(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
+	var lists [5][]layout.ColumnSchema
+	for i := 0; i < len(columns); {
+		c, kind := &columns[i], schema.ListDimension
+		switch {
+		case c.SortColumnSchema():
+			kind = schema.ListSort
+		case c.Typ.Complex():
+			kind = schema.ListComplex
+		case c.Typ == layout.TypeVarchar:
+			kind = schema.ListVarchar
+		case !c.Dimension:
+			kind = schema.ListMeasure
+		}
+		end := i + 1
+		for more := c.Children; more > 0 && end < len(columns); more-- { // its children are behind it
+			more += columns[end].Children
+			end++
+		}
+		lists[kind] = append(lists[kind], columns[i:end]...)
+		i = end
+	}
+	return slices.Concat(lists[:]...)
+}
+
+// defaultBytes is a default as the schema keeps it; see defaultValue.
+func defaultBytes(c *schema.Column, s string) ([]byte, error) {
+	v, err := schema.ParseValue(c, s, nil)
+	if err != nil {
+		return nil, fault.Invalidf("the default of column %s: %v", c.Name, err)
+	}
+	switch c.Typ {
+	case layout.TypeTimestamp:
+		return putBig(uint64(v.I) ^ 1<<63), nil
+	case layout.TypeDate:
+		return []byte(strconv.FormatInt(v.I+schema.DateOffset, 10)), nil
+	case layout.TypeDecimal:
+		return page.DecimalBytes(v.D, c.Scale), nil
+	}
+	return []byte(s), nil
+}
+
+func putBig(v uint64) []byte {
+	b := make([]byte, 8)
+	for i := range b {
+		b[i] = byte(v >> (56 - 8*i))
+	}
+	return b
+}
+
+// DropColumn takes a column out of a table; the data stays in the files, unseen.
+func DropColumn(ctx context.Context, dir, name string) error {
+	return dropColumn(ctx, dir, name, false)
+}
+
+func dropColumn(ctx context.Context, dir, name string, dry bool) error {
+	return changeSchema(ctx, dir, dry, func(t *layout.TableSchema) error {
+		c := t.Top(name)
+		if c == nil {
+			return fault.Invalidf("the table %s has no column %q", dir, name)
+		}
+		used := slices.Clone(t.BucketBy)
+		if t.Partition != nil {
+			used = append(used, t.Partition.Columns...)
+		}
+		if c.SortColumnSchema() || slices.ContainsFunc(used, func(x layout.ColumnSchema) bool { return x.Id == c.Id }) {
+			return fault.Invalidf("%s is a sort, bucket or partition column of %s: it cannot be dropped", name, dir)
+		}
+		left := 0
+		for i := range t.Columns {
+			if t.Columns[i].Ordinal >= 0 && !t.Columns[i].Invisible {
+				left++
+			}
+		}
+		if left == 1 {
+			return fault.Invalidf("%s is the only column of %s", name, dir)
+		}
+		e := layout.Evolution{Stamp: status.Now()}
+		at := slices.IndexFunc(t.Columns, func(x layout.ColumnSchema) bool { return x.Id == c.Id })
+		for n := int32(1); n > 0; n-- {
+			e.Removed = append(e.Removed, t.Columns[at])
+			n += t.Columns[at].Children
+			t.Columns[at].Invisible = true
+			at++
+		}
+		t.History = append(t.History, e)
+		return nil
+	})
+}
