@@ -61,7 +61,8 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if sink == nil {
 		sink = store.Local{}.Sink(uri, o.owned)
 	}
-	wo := format.WriteOptions{Rows: o.Rows, Opts: o.gzip(f, uri), Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/")}
+	wo := format.WriteOptions{Rows: o.Rows, Opts: o.gzip(f, uri), Mem: o.Alloc, Dir: strings.HasSuffix(uri, "/"),
+		Name: path.Base(filepath.ToSlash(uri))}
 	if wo.Rows == 0 {
 		wo.Rows = -1
 	}

@@ -437,6 +437,7 @@ type WriteOptions struct {
 	Opts map[string]string // --opt k=v; a key that the format does not know is Invalid
 	Mem  memory.Allocator  // nil = Go's
 	Dir  bool              // the user asked for a directory (the place's name ended in /)
+	Name string            // the last part of the place's name, for what nothing but its name tells; "" = not known
 }
 
 // Writer takes record batches of the schema that Create was given. It does not keep a batch after Write returns.

@@ -293,7 +293,7 @@ func TestRecoverDeletes(t *testing.T) {
 
 	lost := lacking(t, whole, delta)
 	rows, found, err := recovered(t, lost, "t")
-	if err != nil || len(rows) != 194 || !has(found, "carbon.delete.damaged") {
+	if err != nil || len(rows) != 179 || !has(found, "carbon.delete.damaged") { // older ones delete the same
 		t.Errorf("without a delta: %v, %d rows, %v", err, len(rows), found)
 	}
 	var losses []region.Loss

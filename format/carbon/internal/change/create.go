@@ -3,11 +3,14 @@ package change
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
 	"stoa/store"
@@ -30,11 +33,15 @@ type outTable struct {
 	rows int64
 }
 
-// Create begins a table of format 3.
+// Create begins a data file, or a directory of them.
 func Create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
 	o, err := parseWriteOptions(wo.Opts)
 	if err != nil {
 		return nil, err
+	}
+	if o.Version == 1 && !wo.Dir && wo.Name != "" && !strings.HasSuffix(wo.Name, layout.DataExt) {
+		return nil, fault.Invalidf("%s: a data file of format 1 is known by its name only: it has to end in %s",
+			wo.Name, layout.DataExt)
 	}
 	list, err := schema.PlanColumns(sc, &o)
 	if err != nil {

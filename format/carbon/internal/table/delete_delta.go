@@ -76,19 +76,27 @@ func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) 
 }
 
 // ReadDeletes reads the delete deltas of a data file. Whatever is not there, or not as the update status has
-// it, is an error: rows would come back. When recovering they do, and that is told.
+// it, is an error: rows would come back. When recovering, all other deltas of the block are taken that are not
+// younger (what was deleted once stays so, and a delta that stands for others has all their rows), and it is told how
+// many rows come back all the same.
 func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string) (Deletes, error) {
 	list, err := t.DeltaNames(ctx, u, dir)
 	if err != nil || len(list) == 0 && (status.Count64(u.Deleted) == 0 || u.Guessed) {
 		return nil, t.getOver(path.Join(dir, u.Block), err)
 	}
-	out, lost := Deletes{}, false
+	out, bad := Deletes{}, map[string]error{}
 	for _, name := range list {
-		if err := t.readDelta(ctx, u, name, out); err != nil {
-			if err = t.getOver(name, err); err != nil {
-				return nil, err
-			}
-			lost = true
+		err := t.readDelta(ctx, u, name, out)
+		if err != nil && (t.saved == nil || !errors.Is(err, fault.Corrupt)) {
+			return nil, err
+		}
+		if err != nil {
+			bad[name] = err
+		}
+	}
+	if len(bad) > 0 {
+		if err := t.olderDeltas(ctx, u, dir, list, out); err != nil {
+			return nil, err
 		}
 	}
 	var named, distinct int64
@@ -98,13 +106,47 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 		out[k] = slices.Compact(out[k])
 		distinct += int64(len(out[k]))
 	}
+	n := status.Count64(u.Deleted)
+	for _, name := range layout.Sorted(bad) {
+		back := "how many of the rows come back that it deletes nobody knows"
+		if n >= distinct && !u.Guessed {
+			back = fmt.Sprintf("%d of the %d rows that are deleted of the block come back", n-distinct, n)
+		}
+		t.sayOnce(name, layout.Saying("carbon.delete.damaged", placeOf(bad[name], name), t.Path,
+			"%v: the block's other delete deltas hold, and %s", bad[name], back))
+	}
 	// two deltas may name the same row, one has each once
-	if n := status.Count64(u.Deleted); !u.Guessed && !lost && n != distinct && (n != named || len(list) == 1) {
+	if !u.Guessed && len(bad) == 0 && n != distinct && (n != named || len(list) == 1) {
 		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock",
 			"%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
 		return out, t.getOver(path.Join(dir, u.Block), err)
 	}
 	return out, nil
+}
+
+// olderDeltas adds to out what the delete deltas of a block say that lie in its directory, are not read yet, and not
+// younger than those that hold. What is damaged of them nothing names any more.
+func (t *Managed) olderDeltas(ctx context.Context, u *status.Update, dir string, read []string, out Deletes) error {
+	until := int64(-1)
+	for _, s := range append([]string{u.To}, u.Stamps...) {
+		if ms, ok := status.Millis(s); ok {
+			until = max(until, ms)
+		}
+	}
+	for info, err := range t.Tree.List(ctx, dir) {
+		if err != nil {
+			return err
+		}
+		stamp, ok := strings.CutPrefix(strings.TrimSuffix(path.Base(info.Name), layout.DeltaExt), u.Block+"-")
+		ms, isTime := status.Millis(stamp)
+		if !ok || !isTime || ms > until || info.Dir || slices.Contains(read, info.Name) {
+			continue
+		}
+		if err := t.readDelta(ctx, u, info.Name, out); err != nil && !errors.Is(err, fault.Corrupt) {
+			return err
+		}
+	}
+	return nil
 }
 
 // readDelta adds the rows of one delete delta to out, if it is whole.

@@ -26,7 +26,7 @@ import (
 // beside it knows them, or one column chunk after the other from the header on (each says how long its pages
 // are). Of a table it also gets over a status that cannot be read (every segment that has a directory is
 // taken), an update status (the newest one that is whole is taken, with the delete deltas that are newer), a
-// delete delta (its rows come back), and a schema (the data files say their columns). Formats 1 and 2 have
+// delete delta (the older ones of its block hold, and what they lack comes back), and a schema (the data files say their columns). Formats 1 and 2 have
 // everything in the footer: without it nothing is found.
 
 // RecoverTable opens what a target is as well as it goes.

@@ -1,0 +1,76 @@
+package carbon_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestRecoverDeltas: whichever delete delta is cut, with the older ones beside it and without, recovery gives every
+// row that is live, and of those that are not exactly as many as it tells.
+func TestRecoverDeltas(t *testing.T) {
+	whole := managedDel(t)
+	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deltas []string
+	for _, n := range whole.Names() {
+		if strings.HasSuffix(n, ".deletedelta") {
+			deltas = append(deltas, n)
+		}
+	}
+	told, back := 0, 0
+	for _, d := range deltas {
+		for _, alone := range []bool{false, true} {
+			files := map[string][]byte{}
+			for _, n := range whole.Names() {
+				if b := whole.Bytes(n); n == d {
+					files[n] = b[:len(b)/2]
+				} else if !alone || !slices.Contains(deltas, n) || strings.HasSuffix(n, "2958.deletedelta") ||
+					strings.HasSuffix(n, "1724.deletedelta") { // those that hold
+					files[n] = b
+				}
+			}
+			rows, found, err := recovered(t, store.NewMemory(files), "t")
+			if err != nil {
+				t.Fatal(d, err)
+			}
+			come := comeBack(found)
+			if has(found, "carbon.delete.damaged") {
+				told++
+			}
+			back += come
+			if len(rows) != len(right)+come {
+				t.Errorf("%s, alone %v: %d rows, of %d, and %d are told to come back", d, alone, len(rows),
+					len(right), come)
+			}
+			for _, l := range right {
+				if !slices.ContainsFunc(rows, func(x line) bool { return fmt.Sprint(x) == fmt.Sprint(l) }) {
+					t.Errorf("%s, alone %v: %v is not there", d, alone, l)
+				}
+			}
+		}
+	}
+	if told != 4 || back != 26 {
+		t.Errorf("%d tellings of %d rows that come back; the two deltas that hold, of 15 and 11 rows, are each cut twice",
+			told, back)
+	}
+}
+
+// comeBack is how many rows are told to come back.
+func comeBack(found []region.Finding) (n int) {
+	for _, f := range found {
+		var some, of int
+		if i := strings.Index(f.Message, "hold, and "); i >= 0 {
+			fmt.Sscanf(f.Message[i:], "hold, and %d of the %d rows", &some, &of)
+			n += some
+		}
+	}
+	return n
+}
