@@ -26,7 +26,8 @@ stoa/internal/budget      : std fault
 stoa/internal             : std
 stoa/internal/sum         : std
 stoa/internal/enc/...     : std fault internal/enc/... github.com/pierrec/lz4/... golang.org/x/sys/cpu
-stoa/internal/codec       : std fault github.com/pierrec/lz4/... github.com/klauspost/compress/... github.com/golang/snappy
+stoa/internal/codec       : std fault github.com/pierrec/lz4/... github.com/klauspost/compress/...
+  github.com/golang/snappy
 stoa/internal/bloom       : std fault
 stoa/internal/pb          : std fault wire region
 stoa/internal/btree       : std fault wire region
@@ -39,11 +40,14 @@ stoa/store/faulty         : std store
 stoa/format               : std arrow fault internal/budget pred region store vec
 stoa/format/formattest    : anything
 stoa/internal/scan/internal/arrays : std arrow fault vec
-stoa/internal/scan/internal/plan   : std arrow fault format pred region vec internal/nest internal/scan/internal/arrays
+stoa/internal/scan/internal/plan   : std arrow fault format pred region vec internal/nest
+  internal/scan/internal/arrays
 stoa/internal/scan/internal/fetch  : std arrow fault format store vec internal/scan/internal/plan
 stoa/internal/scan/internal/emit   : std arrow region vec internal/scan/internal/arrays internal/scan/internal/plan
-stoa/internal/scan/internal/window : std arrow fault format pred region vec internal/nest internal/scan/internal/arrays internal/scan/internal/plan internal/scan/internal/fetch internal/scan/internal/emit
-stoa/internal/scan/internal/batches: std arrow fault format region vec internal/scan/internal/arrays internal/scan/internal/plan internal/scan/internal/emit internal/scan/internal/window
+stoa/internal/scan/internal/window : std arrow fault format pred region vec internal/nest
+  internal/scan/internal/arrays internal/scan/internal/plan internal/scan/internal/fetch internal/scan/internal/emit
+stoa/internal/scan/internal/batches: std arrow fault format region vec internal/scan/internal/arrays
+  internal/scan/internal/plan internal/scan/internal/emit internal/scan/internal/window
 stoa/internal/scan        : std arrow fault format pred region store vec internal/scan/...
 stoa/internal/thrift      : std fault wire region
 stoa/internal/arrowschema : std arrow fault format format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc
@@ -59,33 +63,83 @@ stoa/internal/dremel      : std arrow fault vec internal/enc/...
 stoa/format/kudu/internal/pbc: std fault format internal/budget region store wire internal/pb internal/sum
 stoa/format/kudu/internal/codes: std fault region format/cfile format/kudu/internal/pbc
 stoa/format/kudu/internal/meta: std arrow fault store vec wire format/cfile internal/pb format/kudu/internal/pbc
-stoa/format/kudu/internal/fs: std fault format internal/budget region store wire format/cfile internal/pb format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta
-stoa/format/kudu/internal/wal: std fault format region store vec wire format/cfile internal/pb internal/codec internal/sum format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs
-stoa/format/kudu/internal/table: std arrow fault format pred region store vec format/cfile format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal
-stoa/format/kudu/internal/cluster: std fault format region store wire format/cfile internal/pb format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal format/kudu/internal/table
+stoa/format/kudu/internal/fs: std fault format internal/budget region store wire format/cfile internal/pb
+  format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta
+stoa/format/kudu/internal/wal: std fault format region store vec wire format/cfile internal/pb internal/codec
+  internal/sum format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs
+stoa/format/kudu/internal/table: std arrow fault format pred region store vec format/cfile
+  format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal
+stoa/format/kudu/internal/cluster: std fault format region store wire format/cfile internal/pb
+  format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal
+  format/kudu/internal/table
 stoa/format/kudu          : std fault format region store vec format/cfile format/kudu/...
-stoa/format/trevni        : std arrow fault format pred region store vec wire internal/arrowschema internal/typewords internal/nest internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc github.com/dsnet/compress/...
-stoa/format/redfile       : std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/carbon/internal/layout: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/carbon/internal/schema: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
-stoa/format/carbon/internal/status: std arrow fault format internal/budget pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout format/carbon/internal/schema
-stoa/format/carbon/internal/dict: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout format/carbon/internal/schema format/carbon/internal/status
-stoa/format/carbon/internal/page: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
-stoa/format/carbon/internal/datafile: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict format/carbon/internal/page
-stoa/format/carbon/internal/table: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict format/carbon/internal/page format/carbon/internal/datafile
-stoa/format/carbon/internal/change: std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
-stoa/format/carbon        : std arrow fault format pred region store vec wire internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/...
-stoa/format/cfile/internal/block: std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/cfile/internal/columnfile: std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block internal/budget
-stoa/format/cfile/internal/write: std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/nest github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
-stoa/format/cfile         : std arrow fault format pred region store vec wire internal/arrowschema internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present internal/nest github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
+stoa/format/trevni        : std arrow fault format pred region store vec wire internal/arrowschema
+  internal/typewords internal/nest internal/enc/... internal/codec internal/sum
+  github.com/apache/arrow-go/v18/arrow/ipc github.com/dsnet/compress/...
+stoa/format/redfile       : std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema
+  internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum
+  github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/carbon/internal/layout: std arrow fault format pred region store vec wire internal/civil
+  internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
+  github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/carbon/internal/schema: std arrow fault format pred region store vec wire internal/civil
+  internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
+  github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
+stoa/format/carbon/internal/status: std arrow fault format internal/budget pred region store vec wire
+  internal/civil internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
+  github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
+  format/carbon/internal/schema
+stoa/format/carbon/internal/dict: std arrow fault format pred region store vec wire internal/civil
+  internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
+  github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
+  format/carbon/internal/schema format/carbon/internal/status
+stoa/format/carbon/internal/page: std arrow fault format pred region store vec wire internal/civil
+  internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
+  github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
+  format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
+stoa/format/carbon/internal/datafile: std arrow fault format pred region store vec wire internal/civil
+  internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
+  github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
+  format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict format/carbon/internal/page
+stoa/format/carbon/internal/table: std arrow fault format pred region store vec wire internal/civil
+  internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
+  github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
+  format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
+  format/carbon/internal/page format/carbon/internal/datafile
+stoa/format/carbon/internal/change: std arrow fault format pred region store vec wire internal/civil
+  internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
+  github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
+  format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
+  format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
+stoa/format/carbon        : std arrow fault format pred region store vec wire internal/civil internal/arrowschema
+  internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/...
+  github.com/apache/arrow-go/v18/arrow/ipc format/carbon/...
+stoa/format/cfile/internal/block: std arrow fault format pred region store vec wire internal/arrowschema
+  internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present
+  github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/cfile/internal/columnfile: std arrow fault format pred region store vec wire internal/arrowschema
+  internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present
+  github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block internal/budget
+stoa/format/cfile/internal/write: std arrow fault format pred region store vec wire internal/arrowschema
+  internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/nest
+  github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
+stoa/format/cfile         : std arrow fault format pred region store vec wire internal/arrowschema internal/enc/...
+  internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present internal/nest
+  github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
-stoa/format/ipc           : std arrow fault format internal/budget pred region store vec wire internal/arrowschema format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
-stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/cells internal/enc/half internal/typewords github.com/klauspost/compress/...
-stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec internal/thrift internal/nest internal/present internal/dremel internal/enc/... format/ipc/flat github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/... github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/ipc           : std arrow fault format internal/budget pred region store vec wire internal/arrowschema
+  format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
+stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/cells
+  internal/enc/half internal/typewords github.com/klauspost/compress/...
+stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/codec
+  internal/thrift internal/nest internal/present internal/dremel internal/enc/... format/ipc/flat
+  github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...
+  github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
-stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region store vec internal/scan internal/content internal/diff format/cfile format/kudu format/trevni format/redfile format/carbon format/ipc format/text format/parquet
+stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region
+  store vec internal/scan internal/content internal/diff format/cfile format/kudu format/trevni format/redfile
+  format/carbon format/ipc format/text format/parquet
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudubackup
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std
@@ -145,7 +199,7 @@ func TestImportsPointOneWay(t *testing.T) {
 }
 
 func rule(pkg string) ([]string, bool) {
-	for _, line := range strings.Split(strings.TrimSpace(policy), "\n") {
+	for _, line := range strings.Split(strings.ReplaceAll(strings.TrimSpace(policy), "\n  ", " "), "\n") {
 		name, list, _ := strings.Cut(line, ":")
 		if matches(strings.TrimSpace(name), pkg) {
 			return strings.Fields(list), true

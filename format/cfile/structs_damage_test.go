@@ -122,7 +122,8 @@ func TestLostFiles(t *testing.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if len(lost) != 1 || lost[0].Column != "p" || cmp.Or(lost[0].Stored, "p") != column || lost[0].Rows != [2]int64{0, 4} || !lost[0].Exact {
+		if len(lost) != 1 || lost[0].Column != "p" || cmp.Or(lost[0].Stored, "p") != column ||
+			lost[0].Rows != [2]int64{0, 4} || !lost[0].Exact {
 			t.Errorf("%s: losses %+v", name, lost)
 		}
 		got, lost, err = jsonOf(t, src, scan.Spec{Damaged: scan.SkipRows})

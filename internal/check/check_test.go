@@ -34,7 +34,8 @@ func TestErrorsBecomeFindings(t *testing.T) {
 	r.Blame("x.bad", nil, -1, -1)
 	r.Report("x.note", span, "q", "%d", 1)
 	want := []region.Finding{
-		{Code: "x.bad", Severity: region.Error, At: r.Whole, Path: "p", Message: "it is odd", Rows: [2]int64{3, 7}, Lost: 4},
+		{Code: "x.bad", Severity: region.Error, At: r.Whole, Path: "p", Message: "it is odd", Rows: [2]int64{3, 7},
+			Lost: 4},
 		{Code: "x.read", Severity: region.Error, At: r.Whole, Message: "no disk", Rows: [2]int64{-1, -1}, Lost: -1},
 		{Code: "x.unsupported", Severity: region.Warning, At: r.Whole, Path: "p", Message: "who knows",
 			Rows: [2]int64{0, 1}},

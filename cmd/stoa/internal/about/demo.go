@@ -85,7 +85,8 @@ func DemoCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo DIR",
 		Short: "Write small real files of all families, and say what to try",
-		Long: `Write small files that the real systems wrote to DIR, which must be empty or not exist, and print five commands to try on them.
+		Long: `Write small files that the real systems wrote to DIR, which must be empty or not exist, and
+print five commands to try on them.
 With --damage damaged copies, too, and five more commands.`,
 		Example: "  stoa demo try\n  stoa demo broken --damage",
 		Args: func(_ *cobra.Command, args []string) error {

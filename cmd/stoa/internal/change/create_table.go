@@ -25,9 +25,12 @@ func CreateCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create STORE#DATABASE.TABLE --schema FILE",
 		Short: "Make an empty CarbonData table",
-		Long: `Make an empty CarbonData table in a store, or in a directory of its own. FILE says the columns: lines of a name and a type in
-Spark's words (boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, varchar, binary, date, timestamp,
-array<T>, map<K,V>, struct<name:T,...>), what schema -f json prints, or any table that stoa can open, whose columns are taken.
+		Long: `Make an empty CarbonData table in a store, or in a directory of its own. FILE says the
+columns: lines of a name and a type in
+Spark's words (boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, varchar, binary,
+date, timestamp,
+array<T>, map<K,V>, struct<name:T,...>), what schema -f json prints, or any table that stoa can open, whose
+columns are taken.
 Names become lower case.
 Tables that are sorted, have buckets or partitions keep them for every load.`,
 		Example: `  stoa create store#sales.orders --schema orders.txt --sort-columns day,customer --property table_blocksize=256

@@ -12,7 +12,8 @@ func DropCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop STORE#DATABASE.TABLE --yes",
 		Short: "Remove a CarbonData table with all its files",
-		Long: `Remove a CarbonData table: its directory with everything in it. There is no way back, so --yes must be said.
+		Long: `Remove a CarbonData table: its directory with everything in it. There is no way back, so --yes
+must be said.
 ModifiedTime.mdt of the store is touched, so that others notice.`,
 		Example: "  stoa drop store#sales.orders --yes\n  stoa drop work/orders --yes",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
@@ -37,7 +38,8 @@ func DropColumnCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "drop-column STORE#DATABASE.TABLE COLUMN",
 		Short: "Take a column out of a CarbonData table",
-		Long: `Take a column out of a CarbonData table. Its values stay in the files that are there, but nobody sees them; loads that follow
+		Long: `Take a column out of a CarbonData table. Its values stay in the files that are there, but
+nobody sees them; loads that follow
 do not have it. Sort, bucket and partition columns stay.`,
 		Example: "  stoa drop-column store#sales.orders note\n  stoa drop-column work/orders note",
 		Args:    cli.Wants(cobra.ExactArgs(2)),

@@ -21,7 +21,8 @@ func CountCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "count PATH...",
 		Short: "Count the rows",
-		Long: `Count the rows, or those that --where and --rows leave. Where the file tells how many it has, no data is read.
+		Long: `Count the rows, or those that --where and --rows leave. Where the file tells how many it has,
+no data is read.
 -f json is {"rows": N}.`,
 		Example: "  stoa count block.cfile --where 'value < 0'\n  stoa count kudu#d_major -f json",
 		Args:    a.Paths,

@@ -49,7 +49,8 @@ func VerifyCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
 		Short: "Find damage, and say where it is and which rows it touches",
-		Long: `Find what is wrong or odd. Usually that is the structure (headers, footers, indexes, counts, bytes that
+		Long: `Find what is wrong or odd. Usually that is the structure (headers, footers, indexes, counts,
+bytes that
 belong to nothing) and every checksum; what has no checksums is decoded, as there is no other way to notice
 damage. --quick looks at the structure only and reads no data; --deep decodes every value and holds all against
 each other: indexes, min and max values, bloom filters, dictionaries, deltas, counts.

@@ -1,19 +1,15 @@
 package datafile
 
 import (
-	"bufio"
 	"bytes"
-	"container/heap"
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
@@ -355,20 +351,6 @@ func (s *Sorter) drop() {
 	s.batches, s.Bytes = nil, 0
 }
 
-// sortedRun is rows in order in a temporary file.
-type sortedRun struct {
-	file  store.Scratch
-	size  int64
-	in    *ipc.Reader
-	b     arrow.RecordBatch
-	i     int
-	key   []byte
-	cols  []sortKey
-	n     int   // which run it is: for equal keys
-	level int   // how often its rows were merged
-	at    int32 // where b is among those that merged holds; -1 if it is not
-}
-
 // step is how many rows are put together at a time: wide rows fewer.
 func (s *Sorter) step(rows int) int {
 	return int(max(1, min(8<<10, 16<<20/max(1, s.Bytes/int64(max(rows, 1))))))
@@ -416,46 +398,6 @@ func (s *Sorter) Spill(ctx context.Context) error {
 	}
 }
 
-// newRun puts rows that are in order into a temporary file.
-func (s *Sorter) newRun(ctx context.Context, level int,
-	rows func(yield func(b arrow.RecordBatch) error) error) (*sortedRun, error) {
-	file, err := s.sink.Scratch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.made++
-	r := &sortedRun{file: file, cols: s.cols, n: s.made, at: -1, level: level}
-	counted := &counter{w: file}
-	buf := bufio.NewWriterSize(counted, 256<<10)
-	out := ipc.NewWriter(buf, ipc.WithSchema(s.schema))
-	err = rows(out.Write)
-	if err = errors.Join(err, out.Close(), buf.Flush()); err != nil {
-		r.close()
-		return nil, err
-	}
-	r.size = counted.n
-	return r, nil
-}
-
-func (r *sortedRun) close() {
-	if r.in != nil {
-		r.in.Release()
-		r.in = nil
-	}
-	r.file.Close() // it vanishes
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
-}
-
 func (s *Sorter) gather(batches []arrow.RecordBatch, rows []SortedRow, yield func(b arrow.RecordBatch) error) error {
 	return GatherRows(s.schema, batches, rows, yield)
 }
@@ -500,113 +442,6 @@ func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow,
 	return yield(b)
 }
 
-// Each gives all rows in order, in batches, which are good until yield returns.
-func (s *Sorter) Each(ctx context.Context, yield func(b arrow.RecordBatch) error) error {
-	if len(s.runs) == 0 {
-		return s.inMemory(ctx, yield)
-	}
-	if len(s.batches) > 0 {
-		if err := s.Spill(ctx); err != nil {
-			return err
-		}
-	}
-	defer s.Close()
-	return s.merge(ctx, s.runs, yield)
-}
-
-// merge gives the rows of runs in order.
-func (s *Sorter) merge(ctx context.Context, runs []*sortedRun, yield func(b arrow.RecordBatch) error) error {
-	h := make(runHeap, 0, len(runs))
-	for _, r := range runs {
-		in, err := ipc.NewReader(bufio.NewReaderSize(io.NewSectionReader(r.file, 0, r.size), 256<<10))
-		if err != nil {
-			return err
-		}
-		r.in = in
-		if ok, err := r.next(); err != nil {
-			return err
-		} else if ok {
-			h = append(h, r)
-		}
-	}
-	heap.Init(&h)
-	m := merged{rows: make([]SortedRow, 0, s.chunk)}
-	for len(h) > 0 {
-		r := h[0]
-		m.add(r)
-		// the run's next batch takes the place of this one
-		if r.i++; len(m.rows) == cap(m.rows) || r.i >= int(r.b.NumRows()) {
-			if err := errors.Join(ctx.Err(), m.flush(s, yield)); err != nil {
-				return err
-			}
-		}
-		ok, err := r.next()
-		switch {
-		case err != nil:
-			return err
-		case ok:
-			heap.Fix(&h, 0)
-		default:
-			heap.Pop(&h)
-		}
-	}
-	return m.flush(s, yield)
-}
-
-func (s *Sorter) inMemory(ctx context.Context, yield func(b arrow.RecordBatch) error) error {
-	rows, err := s.order()
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	for part := range slices.Chunk(rows, s.step(len(rows))) {
-		if err := errors.Join(ctx.Err(), s.gather(s.batches, part, yield)); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// merged are rows in order that wait to be put together: rows of the batches that the runs are at.
-type merged struct {
-	from []*sortedRun
-	held []arrow.RecordBatch
-	rows []SortedRow
-}
-
-// add takes the row that a run is at.
-func (m *merged) add(r *sortedRun) {
-	if r.at < 0 {
-		r.at = int32(len(m.held))
-		m.from, m.held = append(m.from, r), append(m.held, r.b)
-	}
-	m.rows = append(m.rows, SortedRow{batch: r.at, Row: int32(r.i)})
-}
-
-func (m *merged) flush(s *Sorter, yield func(b arrow.RecordBatch) error) error {
-	if len(m.rows) == 0 {
-		return nil
-	}
-	err := s.gather(m.held, m.rows, yield)
-	for _, r := range m.from {
-		r.at = -1
-	}
-	m.from, m.held, m.rows = m.from[:0], m.held[:0], m.rows[:0]
-	return err
-}
-
-// next finds the run's next row and its key; ok is false at the end.
-func (r *sortedRun) next() (ok bool, err error) {
-	for r.b == nil || r.i >= int(r.b.NumRows()) {
-		if !r.in.Next() {
-			return false, r.in.Err()
-		}
-		r.b, r.i = r.in.RecordBatch(), 0
-	}
-	r.key, err = appendSortKey(r.key[:0], r.b, r.cols, r.i)
-	return err == nil, err
-}
-
 // Close gives the memory and the temporary files back.
 func (s *Sorter) Close() {
 	s.drop()
@@ -614,20 +449,4 @@ func (s *Sorter) Close() {
 		r.close()
 	}
 	s.runs = nil
-}
-
-type runHeap []*sortedRun
-
-func (h runHeap) Len() int { return len(h) }
-func (h runHeap) Less(i, j int) bool {
-	c := bytes.Compare(h[i].key, h[j].key)
-	return c < 0 || c == 0 && h[i].n < h[j].n
-}
-func (h runHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *runHeap) Push(x any)   { *h = append(*h, x.(*sortedRun)) }
-func (h *runHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
 }
