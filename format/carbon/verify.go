@@ -136,40 +136,39 @@ func (v *verifier) target(tg format.Target) error {
 
 // folder verifies a directory of data files and what their index files say of them.
 func (v *verifier) folder(tg format.Target) {
-	names, err := table.DataFiles(v.ctx, tg)
+	d, err := table.ReadFolder(v.ctx, tg, v.o.Limits)
 	if err != nil {
 		v.blame("carbon.read", err, -1, -1)
 		return
 	}
-	known := map[string]*datafile.Indexed{}
-	for info, err := range tg.Tree.List(v.ctx, tg.Name) {
-		if err == nil && !info.Dir && (strings.HasSuffix(info.Name, layout.IndexExt) ||
-			strings.HasSuffix(info.Name, layout.MergedExt)) {
-			for k, x := range v.index(info.Name) {
-				known[k] = x
-			}
-		}
+	for _, name := range layout.Sorted(d.Bad) {
+		v.part = name
+		v.blame("carbon.index.damaged", d.Bad[name], -1, -1)
 	}
-	for _, n := range names {
-		v.file(n, known[path.Base(n)], nil)
+	v.part = tg.Name
+	for _, name := range d.Missing() {
+		v.blame("carbon.segment.missing", d.Lack(tg.Name, name), -1, -1)
+	}
+	for _, name := range d.Unnamed() {
+		v.tell("carbon.index.missing", fault.Span{Object: name}, "",
+			"no index of the directory names this data file: it is read all the same")
+	}
+	for _, n := range d.Data {
+		v.file(n, d.Named[path.Base(n)], nil)
 	}
 }
 
-// index verifies an index file and gives what it says, by data file.
-func (v *verifier) index(name string) map[string]*datafile.Indexed {
+// index verifies an index file.
+func (v *verifier) index(name string) {
 	v.part = name
-	out := map[string]*datafile.Indexed{}
 	o, err := layout.OpenObject(v.ctx, v.tree, name, v.o.Limits)
 	if err != nil {
 		v.blame("carbon.read", err, -1, -1)
-		return out
+		return
 	}
-	files, err := o.ReadIndex(v.ctx, strings.HasSuffix(name, layout.MergedExt), nil)
-	if err != nil {
+	if _, err = o.ReadIndex(v.ctx, strings.HasSuffix(name, layout.MergedExt), nil); err != nil {
 		v.blame("carbon.index.damaged", err, -1, -1)
 	}
-	datafile.Collect(out, files)
-	return out
 }
 
 // table verifies a table's directory.

@@ -61,7 +61,7 @@ var makers = []maker{
 		vary: []string{"compression=snappy|zstd|gzip"}},
 	{name: "carbon/v2", place: "t.carbondata", kind: texts, without: "yes", opts: []string{"version=2"}},
 	{name: "carbon/v1", place: "t.carbondata", kind: texts, without: "yes", opts: []string{"version=1"}},
-	{name: "carbon/dir", place: "t", kind: nests, loose: true, opts: []string{"page-rows=40"}},
+	{name: "carbon/dir", place: "t", kind: nests, opts: []string{"page-rows=40"}},
 	{name: "carbon/table", place: "t", kind: texts, make: loadTwice},
 	{name: "parquet/crc", place: "t.parquet", kind: nests, vary: parquetVary},
 	{name: "parquet/unchecked", place: "t.parquet", kind: nests, opts: []string{"crc=false"}, vary: parquetVary},

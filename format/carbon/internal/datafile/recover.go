@@ -223,6 +223,14 @@ type Indexed struct {
 	Columns []layout.ColumnSchema
 }
 
+// Rows is how many rows an index file says that the data file has.
+func (x *Indexed) Rows() (n int64) {
+	for i := range x.Blocks {
+		n += x.Blocks[i].Count()
+	}
+	return n
+}
+
 // Collect puts the entries of index files in order, by data file.
 func Collect(out map[string]*Indexed, files []layout.IndexFile) {
 	for _, f := range files {

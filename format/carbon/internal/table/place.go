@@ -69,7 +69,7 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 		switch {
 		case base == "ModifiedTime.mdt":
 			deep = true
-		case !child.Dir && strings.HasSuffix(base, layout.DataExt):
+		case !child.Dir && (ByName(base) == kindFile || ByName(base) == KindIndex || ByName(base) == KindMerged):
 			k = KindFiles
 		case child.Dir && k == KindNone && !deep:
 			if deep, err = isTable(ctx, tg.Tree, child.Name); err == nil && !deep {
@@ -290,11 +290,7 @@ func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 	case kindFile:
 		return OpenFiles(ctx, tg, op, o, []string{tg.Name}, nil)
 	case KindFiles:
-		names, err := DataFiles(ctx, tg)
-		if err != nil {
-			return nil, err
-		}
-		return OpenFiles(ctx, tg, op, o, names, nil)
+		return openFolder(ctx, tg, op, o, nil)
 	case KindTable:
 		t, err := OpenManaged(ctx, tg.Tree, tg.Name, op, o, nil)
 		if err != nil {
@@ -305,19 +301,6 @@ func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 		return OpenDictionary(ctx, tg, op)
 	}
 	return openIndex(ctx, tg, op)
-}
-
-// DataFiles are the data files of a directory, by name.
-func DataFiles(ctx context.Context, tg format.Target) (out []string, err error) {
-	for info, err := range tg.Tree.List(ctx, tg.Name) {
-		if err != nil {
-			return nil, err
-		}
-		if !info.Dir && strings.HasSuffix(info.Name, layout.DataExt) {
-			out = append(out, info.Name)
-		}
-	}
-	return out, nil
 }
 
 // List tells what a place holds.

@@ -26,8 +26,8 @@ import (
 // beside it knows them, or one column chunk after the other from the header on (each says how long its pages
 // are). Of a table it also gets over a status that cannot be read (every segment that has a directory is
 // taken), an update status (the newest one that is whole is taken, with the delete deltas that are newer), a
-// delete delta (the older ones of its block hold, and what they lack comes back), and a schema (the data files say their columns). Formats 1 and 2 have
-// everything in the footer: without it nothing is found.
+// delete delta (the older ones of its block hold, and what they lack comes back), and a schema (the data files say
+// their columns). Formats 1 and 2 have everything in the footer: without it nothing is found.
 
 // RecoverTable opens what a target is as well as it goes.
 func RecoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding,
@@ -67,11 +67,11 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 	case kindFile:
 		return OpenFiles(ctx, tg, op, o, []string{tg.Name}, saved)
 	case KindFiles:
-		names, err := DataFiles(ctx, tg)
+		t, err := openFolder(ctx, tg, op, o, saved)
 		if err != nil {
 			return nil, err
 		}
-		return OpenFiles(ctx, tg, op, o, names, saved)
+		return t, t.eachFits(ctx)
 	case KindTable:
 		t, err := OpenManaged(ctx, tg.Tree, tg.Name, op, o, saved)
 		if err != nil {
@@ -79,15 +79,8 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 		}
 		if list, err := t.all(ctx); err == nil {
 			for _, p := range list { // so that what is lost is told now, and not while rows are read
-				f, err := t.File(ctx, p.Name)
-				if err != nil && !errors.Is(err, fault.Corrupt) {
+				if err := t.fits(ctx, p); err != nil {
 					return nil, err
-				}
-				if err == nil && f.FootAt > 0 {
-					if err := fitsPart(f, p); err != nil {
-						saved([]region.Finding{layout.Saying("carbon.index.disagree", f.FootSpan(), p.Name,
-							"%v: the rows of the data file are read; it may be another one than was loaded", err)})
-					}
 				}
 				if p.Update != nil {
 					if _, err := t.ReadDeletes(ctx, p.Update, path.Dir(p.Name)); err != nil {

@@ -46,6 +46,8 @@ type Table struct {
 
 	saved func([]region.Finding) // told what recovering found; nil: damage is not repaired
 
+	gone map[string]lost // what an index names, and what of it cannot be read
+
 	mu    sync.Mutex
 	Files map[string]*datafile.DataFile // opened lately
 	order []string
@@ -80,6 +82,11 @@ func (t *Table) Columns() []format.Column {
 
 func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
+		for _, name := range layout.Sorted(t.gone) { // first: without a policy for damage nothing is read
+			if !yield(format.Part{Ref: name, Rows: t.gone[name].rows}, nil) {
+				return
+			}
+		}
 		for _, p := range t.parts {
 			if !yield(format.Part{Ref: p.Name, Stamp: p.stamp, Rows: p.rows, Bytes: p.bytes}, nil) {
 				return
@@ -153,7 +160,13 @@ func (t *Table) Keep(f *datafile.DataFile) {
 }
 
 func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	if x, ok := t.gone[p.Ref]; ok {
+		return nil, x.err
+	}
 	f, err := t.File(ctx, p.Ref)
+	if err == nil && t.saved == nil {
+		err = fitsPart(f, t.partOf(p.Ref))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,103 @@
+package carbon_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestFolders: whichever files of a directory of data files are gone, rows that come out and rows told as lost are
+// those that an index or a data file tells of; without a policy for damage nothing is read where any is lost, verify
+// has an error exactly there, and it tells every data file that no index names.
+func TestFolders(t *testing.T) {
+	whole := map[string][]byte{}
+	for at, from := range map[string]string{"0_a": "v3/onerow/table", "0_b": "v3/lowcard_inv/table"} {
+		tree := loaded(t, filepath.Join(golden2, from))
+		for _, n := range tree.Names() {
+			b := tree.Bytes(n)
+			if strings.HasSuffix(n, ".carbonindex") || strings.HasSuffix(n, ".carbondata") {
+				whole["t/"+at+filepath.Base(n)] = renamedIndex(n, at, b)
+			}
+		}
+	}
+	if len(whole) != 4 {
+		t.Fatalf("%d files", len(whole))
+	}
+	for mask := range 15 { // of four files any but all are left out
+		files, data, index := map[string][]byte{}, map[string]bool{}, map[string]bool{}
+		for k, n := range store.NewMemory(whole).Names() {
+			if mask>>k&1 == 1 {
+				continue
+			}
+			files[n] = whole[n]
+			which := strings.TrimPrefix(n, "t/")[:3]
+			if strings.HasSuffix(n, ".carbondata") {
+				data[which] = true
+			} else {
+				index[which] = true
+			}
+		}
+		checkFolder(t, mask, store.NewMemory(files), data, index)
+	}
+}
+
+// renamedIndex puts a prefix before the name of the data file that an index names: Thrift has its length before it.
+func renamedIndex(name, prefix string, b []byte) []byte {
+	const first = "part-0-0"
+	i := strings.Index(string(b), first)
+	if !strings.HasSuffix(name, ".carbonindex") || i < 0 {
+		return b
+	}
+	out := append([]byte(nil), b[:i]...)
+	out[i-1] += byte(len(prefix))
+	return append(append(out, prefix...), b[i:]...)
+}
+
+func checkFolder(t *testing.T, mask int, tree *store.Memory, data, index map[string]bool) {
+	t.Helper()
+	rows := map[string]int64{"0_a": 1, "0_b": 20000}
+	var there, lost int64
+	unnamed := 0
+	for which := range rows {
+		switch {
+		case data[which]:
+			there += rows[which]
+			if len(index) > 0 && !index[which] {
+				unnamed++
+			}
+		case index[which]:
+			lost += rows[which]
+		}
+	}
+	found := verdict(t, tree)
+	if got := len(only(found, "carbon.index.missing")); got != unnamed {
+		t.Errorf("%04b: verify tells %d files that no index names, %d are", mask, got, unnamed)
+	}
+	if has(found, "carbon.segment.missing") != (lost > 0) {
+		t.Errorf("%04b: %d rows are lost, verify says %v", mask, lost, found)
+	}
+	if len(data) == 2 { // of two tables: that each reads as it should others test
+		return
+	}
+	_, got, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+	if lost > 0 && (!errors.Is(err, fault.Corrupt) || len(got) > 0) || lost == 0 && (err != nil || int64(len(got)) != there) {
+		t.Errorf("%04b: %d rows, %v, of %d, and %d lost", mask, len(got), err, there, lost)
+	}
+	for _, recover := range []bool{false, true} {
+		told, exact := int64(0), true
+		_, got, err = read(t, "t", stoa.OpenOptions{Tree: tree, Recover: recover},
+			stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) {
+				told, exact = told+l.Rows[1]-l.Rows[0], exact && l.Exact
+			}})
+		if err != nil || int64(len(got)) != there || exact && told != lost || !exact && (lost == 0 || unnamed == 0) {
+			t.Errorf("%04b, recover %v: %d rows, %v, of %d, and %d (exact: %v) are told as lost of %d", mask, recover,
+				len(got), err, there, told, exact, lost)
+		}
+	}
+}
