@@ -5,7 +5,10 @@ import "stoa/region"
 // codes are the kinds of findings, by name.
 var codes = []region.CodeDoc{
 	{Code: "arrow.open", Severity: region.Error,
-		Help: "The schema or the footer cannot be read, so nothing of the file can."},
+		Help: "The schema or the footer cannot be read, so nothing of the file can. Or two places of a file contradict each " +
+			"other, one of them is damaged, and nobody can say which: the schema at the beginning is another than the " +
+			"footer's, or the footer leaves out batches that stand among the messages. stoa recover goes by what stands " +
+			"in front of the messages."},
 	{Code: "arrow.footer", Severity: region.Error, Help: "The footer of a file is damaged or gone: the file is " +
 		"cut, or was never finished. Recovery reads the messages from the beginning, as of a stream, up to " +
 		"where they end."},
@@ -13,13 +16,14 @@ var codes = []region.CodeDoc{
 		"rows are lost. Arrow files have no checksums; this is what contradicts the format."},
 	{Code: "arrow.layout", Severity: region.Warning, Help: "The messages of the file do not follow each other " +
 		"as they should, or bytes lie between them that no message claims. Or the schema at the beginning " +
-		"cannot be read, which costs nothing as long as there is a footer, whose schema is taken; or it is " +
-		"another than the footer's: then one of the two is damaged, and nobody can say which (an error; stoa " +
-		"recover takes the one at the beginning)."},
+		"cannot be read, which costs nothing as long as there is a footer, whose schema is taken."},
 	{Code: "arrow.stream.end", Severity: region.Error, Help: "A stream ends without its end mark. Writers may " +
 		"leave it out, but stoa and most others write it: the stream may have been cut between two batches, and " +
 		"rows be missing. Where it is known that its writer leaves the mark out, --partial (--source-opt " +
 		"partial=true) says so."},
+	{Code: "arrow.stream.rest", Severity: region.Error, Help: "Bytes lie behind the end mark of a stream, where " +
+		"nothing reads on. The mark is a length of 0: zeros in the place of a message look like one, and the " +
+		"batches from there on are missing. Of streams one behind the other, only the first is read."},
 	{Code: "arrow.unreadable", Severity: region.Error, Help: "Bytes could not be read from where the file is " +
 		"kept, or need something that is not known here; the message names it."},
 }

@@ -167,11 +167,7 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 		if opts.Depth != format.Quick && !r.verifyBatches(ctx, yield) {
 			return
 		}
-		code := "arrow.footer" // which leads elsewhere than the messages themselves
-		if r.differs != nil {
-			code = "arrow.layout"
-		}
-		if err := r.misled(ctx); err != nil && !yield(finding(code, t.Name, [2]int64{-1, -1}, err)) {
+		if err := r.misled(ctx); err != nil && !yield(finding("arrow.footer", t.Name, [2]int64{-1, -1}, err)) {
 			return
 		}
 		if r.unused != nil {
@@ -190,6 +186,10 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 			switch {
 			case err != nil:
 				if !yield(finding("arrow.layout", t.Name, [2]int64{-1, -1}, err)) {
+					return
+				}
+			case n.Kind == region.Gap && !r.file:
+				if !yield(behindEnd(n.At)) {
 					return
 				}
 			case n.Kind == region.Gap:

@@ -60,7 +60,8 @@ func (r *reader) enough(m *message) error {
 	for _, f := range r.schema.Fields() {
 		n.add(f.Type, m.Version)
 	}
-	if b := &m.Batch; len(b.Nodes) < n.nodes || len(b.Buffers) < n.buffers || b.Views < n.views {
+	// older writers gave some types a buffer more, never an array
+	if b := &m.Batch; len(b.Nodes) != n.nodes || len(b.Buffers) < n.buffers || b.Views < n.views {
 		return fault.Corruptf(m.at, "message.buffers",
 			"%d arrays, %d buffers and %d numbers of views, the schema needs %d, %d and %d",
 			len(b.Nodes), len(b.Buffers), b.Views, n.nodes, n.buffers, n.views)

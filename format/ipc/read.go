@@ -39,7 +39,6 @@ type reader struct {
 	file    bool
 	foot    flat.Footer // of a file
 	unused  error       // of a file: why the schema at the beginning, which looks like one, is none
-	differs error       // of a file: the schema at the beginning is whole and another than the footer's
 	partial bool        // of a stream no end mark is expected
 	// recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
 	lost bool
@@ -48,19 +47,28 @@ type reader struct {
 	rows  []int64    // of a file's batches; nil before RowGroups
 	dicts []*message // of a file; nil before the first batch
 	cut   int64      // where a stream ended without its end mark; 0: not seen
+	rest  fault.Span // what lies behind a stream's end mark
 }
 
-// Findings tells of a stream that was read to its end and had no end mark, and of a file with two schemas.
-func (r *reader) Findings() []region.Finding {
-	if r.differs != nil {
-		return []region.Finding{finding("arrow.layout", r.name, [2]int64{-1, -1}, r.differs)}
-	}
+// Findings tells of a stream that was read to its end and had no end mark, or one before its end.
+func (r *reader) Findings() (out []region.Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cut == 0 || r.partial {
-		return nil
+	if r.cut > 0 && !r.partial {
+		out = append(out, r.noEnd(r.cut))
 	}
-	return []region.Finding{r.noEnd(r.cut)}
+	if r.rest.Len > 0 {
+		out = append(out, behindEnd(r.rest))
+	}
+	return out
+}
+
+// behindEnd is the finding that a stream has its end mark before these bytes.
+func behindEnd(at fault.Span) region.Finding {
+	return region.Finding{Code: "arrow.stream.rest", Severity: region.Error, At: at, Part: at.Object,
+		Rows: [2]int64{-1, -1}, Lost: -1,
+		Message: fmt.Sprintf("%d bytes lie behind the end mark, and are not read: zeros in the place of a message "+
+			"may have been taken for the mark, or another stream follows", at.Len)}
 }
 
 // noEnd is the finding that a stream ends at off without its end mark.
@@ -527,11 +535,7 @@ func (w *walk) next() (*message, error) {
 			if err := w.zeroed(end); err != nil {
 				return nil, err
 			}
-			if end == w.at && !w.r.lost {
-				w.r.mu.Lock()
-				w.r.cut = end
-				w.r.mu.Unlock()
-			}
+			w.ended(end)
 			return nil, io.EOF
 		}
 		if err := w.belongs(m); err != nil {
@@ -556,6 +560,22 @@ func (w *walk) next() (*message, error) {
 			w.batch = m
 		}
 		return m, nil
+	}
+}
+
+// ended notes how the stream ended: the bytes behind its end mark begin at end, which is where they end if there
+// is no mark. The end of the messages of a file that is read without its footer is not known.
+func (w *walk) ended(end int64) {
+	r := w.r
+	if r.lost {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if end == w.at {
+		r.cut = end
+	} else if n := r.base + r.size() - end; n > 0 {
+		r.rest = r.span(end, n)
 	}
 }
 

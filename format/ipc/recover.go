@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format"
@@ -39,15 +40,11 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 	return r, []region.Finding{finding("arrow.footer", t.Name, [2]int64{-1, -1}, err)}, nil
 }
 
-// misled is an error if the footer leads to something that is no batch, or not to all, though the messages
-// themselves, one behind the other, are whole; and if its schema is not the one in front of them: who reads the
-// file without recovery has the footer's.
+// misled is an error if the footer leads to something that is no batch though the messages themselves, one behind
+// the other, are whole. That it leads to all of them was seen in opening the file.
 func (r *reader) misled(ctx context.Context) error {
 	if !r.file {
 		return nil
-	}
-	if r.differs != nil {
-		return r.differs
 	}
 	var first error
 	for i := range r.foot.Batches {
@@ -57,23 +54,61 @@ func (r *reader) misled(ctx context.Context) error {
 		}
 		first = cmp.Or(first, err)
 	}
-	batches := 0
+	if first == nil {
+		return nil
+	}
+	batches, err := r.chain(ctx)
+	if len(batches) != len(r.foot.Batches) {
+		return err // then the message is damaged, or both
+	}
+	return cmp.Or(err, first)
+}
+
+// unnamed is an error if the footer of a file, which begins at foot, leaves out batches that stand among the
+// messages, and names no others instead. Messages are only looked at if those that are named leave room for more.
+func (r *reader) unnamed(ctx context.Context, foot int64) error {
+	blocks := slices.Concat(r.foot.Dictionaries, r.foot.Batches)
+	slices.SortFunc(blocks, func(a, b flat.Block) int { return cmp.Compare(a.Off, b.Off) })
+	const least = 64 // bytes of a message
+	room, at := false, r.after-r.base
+	for _, b := range append(blocks, flat.Block{Off: foot - r.base}) {
+		room = room || b.Off-at >= least
+		at = max(at, b.End())
+	}
+	if !room {
+		return nil
+	}
+	batches, err := r.chain(ctx)
+	named, there := map[int64]bool{}, 0
+	for _, b := range r.foot.Batches {
+		named[r.base+b.Off] = true
+	}
+	for _, off := range batches {
+		if named[off] {
+			there++
+		}
+	}
+	if err != nil || len(batches)-there <= len(named)-there {
+		return err
+	}
+	return fault.Corruptf(r.span(r.base, r.size()), "footer.recordBatches",
+		"%d are named, %d follow each other", len(named), len(batches))
+}
+
+// chain is where the record batches of a file begin, one message behind the other up to the end; none if one of
+// them is damaged.
+func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
 	for off := r.after; ; {
 		m, end, err := r.next(ctx, off, 0)
 		switch {
 		case err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported):
-			return err
+			return nil, err
 		case err != nil || m != nil && m.Kind != flat.RecordBatch && m.Kind != flat.Dictionary:
-			return ctx.Err() // then the message is damaged, or both
-		case m != nil && m.Kind == flat.RecordBatch:
-			batches++
-		case m == nil && batches > len(r.foot.Batches):
-			return fault.Corruptf(r.span(r.base, r.size()), "footer.recordBatches",
-				"%d are named, %d follow each other", len(r.foot.Batches), batches)
-		case m == nil && batches == len(r.foot.Batches):
-			return first
+			return nil, ctx.Err()
 		case m == nil:
-			return nil
+			return batches, nil
+		case m.Kind == flat.RecordBatch:
+			batches = append(batches, off)
 		}
 		off = end
 	}

@@ -14,12 +14,17 @@ import (
 // its length, and puts the dictionaries behind the batches, where only a footer finds them in time.
 
 // startFile reads a file's schema, which is that of its footer, and holds that at the beginning against it.
-func (r *reader) startFile(ctx context.Context) error {
+func (r *reader) startFile(ctx context.Context) (err error) {
 	foot, raw, at, err := r.readFooter(ctx)
 	if err != nil {
 		return err
 	}
 	r.file, r.foot = true, foot
+	defer func() {
+		if err == nil {
+			err = r.unnamed(ctx, at.Off)
+		}
+	}()
 	version := foot.Version
 	lead, after, leadErr := r.leading(ctx)
 	switch {
@@ -48,7 +53,8 @@ func (r *reader) startFile(ctx context.Context) error {
 	case otherErr != nil:
 		r.unused = otherErr
 	case !other.Equal(r.schema) || lead.Endian != r.first.Endian: // the library's schemas are of this machine's order
-		r.differs = fault.Corruptf(lead.at, "schema", "it is not that of the footer, by which the file is read")
+		return fault.Corruptf(lead.at, "schema", "it is not that of the footer, and nobody can say which of the two "+
+			"is damaged")
 	}
 	return nil
 }

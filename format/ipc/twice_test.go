@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	arrowipc "github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"stoa/fault"
 	"stoa/format"
@@ -112,7 +115,8 @@ func TestBareSchemaTorn(t *testing.T) {
 }
 
 // TestLeadingSchemaDamaged: whatever stands in place of the schema at the beginning costs none of the rows of a
-// file with a footer, and verify has a word about it unless it still is a schema of the same fields.
+// file with a footer, and verify has a word about it unless it still is a schema of the same fields. If it is one
+// of others, the file is not read but by recovery.
 func TestLeadingSchemaDamaged(t *testing.T) {
 	three, _ := threeBatches(t)
 	first := int(binary.LittleEndian.Uint32(three[12:])) + 16
@@ -121,6 +125,7 @@ func TestLeadingSchemaDamaged(t *testing.T) {
 		rows int64
 		to   int
 	}{"arrow-go": {three, 300, first}, "polars": {polarsFile(t, "least.polars.arrow"), 3, 176}} {
+		tried, refused := 0, 0
 		for from := 8; from < x.to; from++ {
 			for _, n := range []int{1, 16, x.to - from} {
 				b := bytes.Clone(x.file)
@@ -129,63 +134,70 @@ func TestLeadingSchemaDamaged(t *testing.T) {
 				}
 				tg := format.Target{Tree: inMemory(b), Name: "t"}
 				r, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{})
+				if e := new(fault.Error); errors.As(err, &e) && e.Class == fault.Corrupt && e.Path == "schema" {
+					refused++
+					if r, _, err = ipc.Format.Recover(t.Context(), tg, format.OpenOptions{}); err == nil {
+						r.Close()
+					}
+					if got := verified(t, inMemory(b)); err != nil || len(got) != 1 || got[0].Code != "arrow.open" {
+						t.Errorf("%s: bytes %d+%d: %v, %+v", name, from, n, err, got)
+					}
+					continue
+				}
 				if err != nil {
 					t.Fatalf("%s: bytes %d+%d: %v", name, from, n, err)
 				}
 				if rows, last := rowsOf(t, r); rows != x.rows || last != nil {
 					t.Fatalf("%s: bytes %d+%d: %d rows, %v", name, from, n, rows, last)
 				}
-				told := r.(format.Finder).Findings()
+				tried++
 				r.Close()
 				got := verified(t, inMemory(b))
 				if n > 1 && from+n >= x.to && len(got) == 0 && from < 16 {
 					t.Errorf("%s: bytes %d+%d: verify says nothing", name, from, n)
 				}
 				for _, f := range got {
-					if f.Code != "arrow.layout" || f.Severity == region.Error && len(told) == 0 {
-						t.Errorf("%s: bytes %d+%d: %+v, and when read %+v", name, from, n, f, told)
+					if f.Code != "arrow.layout" || f.Severity == region.Error {
+						t.Errorf("%s: bytes %d+%d: %+v", name, from, n, f)
 					}
 				}
 			}
 		}
+		if refused == 0 || tried < 10*refused {
+			t.Errorf("%s: %d times read, %d times refused", name, tried, refused)
+		}
 	}
 }
 
-// TestTwoSchemas: if the schema at the beginning is whole and another than the footer's, the file is read by
-// the footer's, and verify and whoever reads it are told.
+// TestTwoSchemas: if the schema at the beginning is whole and another than the footer's, no row comes out, and
+// verify says so; recovery goes by the one at the beginning.
 func TestTwoSchemas(t *testing.T) {
 	file, _ := threeBatches(t)
 	at := bytes.Index(file, []byte("\x01\x00\x00\x00n\x00")) + 4
 	file[at] = 'x'
 	want := fault.Span{Object: "t", Off: 8, Len: int64(binary.LittleEndian.Uint32(file[12:])) + 8}
 	tg := format.Target{Tree: inMemory(file), Name: "t"}
-	r, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
+	_, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{})
+	if e := new(fault.Error); !errors.As(err, &e) || e.Class != fault.Corrupt || e.At != want {
+		t.Errorf("%v", err)
 	}
-	defer r.Close()
-	told := r.(format.Finder).Findings()
-	for _, got := range [][]region.Finding{told, verified(t, inMemory(file))} {
-		if len(got) != 1 || got[0].Code != "arrow.layout" || got[0].Severity != region.Error || got[0].At != want {
-			t.Errorf("%+v", got)
-		}
-	}
-	if name := r.Schema().Field(0).Name; name != "n" {
-		t.Errorf("the column is %q", name)
+	got := verified(t, inMemory(file))
+	if len(got) != 1 || got[0].Code != "arrow.open" || got[0].Severity != region.Error || got[0].At != want {
+		t.Errorf("%+v", got)
 	}
 	saved, found, err := ipc.Format.Recover(t.Context(), tg, format.OpenOptions{})
 	if err != nil || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "arrow.footer" }) {
 		t.Fatal(found, err)
 	}
 	defer saved.Close()
-	var got []int64
+	var rows []int64
 	groups, _ := saved.RowGroups(t.Context(), format.Part{Ref: "t"}, format.Query{})
 	for b := range saved.(format.Batcher).Batches(t.Context(), groups[0], format.Query{Cols: []int{0}}, vec.Range{},
 		nil) {
-		got = append(got, b.Column(0).(*array.Int64).Int64Values()...)
+		rows = append(rows, b.Column(0).(*array.Int64).Int64Values()...)
 	}
-	if len(got) != 300 || saved.Schema().Field(0).Name != "x" {
-		t.Errorf("recovery has %d rows of column %q", len(got), saved.Schema().Field(0).Name)
+	if len(rows) != 300 || saved.Schema().Field(0).Name != "x" {
+		t.Errorf("recovery has %d rows of column %q", len(rows), saved.Schema().Field(0).Name)
 	}
 }
 
@@ -198,5 +210,94 @@ func TestLongIntegers(t *testing.T) {
 	}
 	if got := verified(t, inMemory(b)); len(got) != 1 || got[0].Code != "arrow.unreadable" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestStreamLaws: of a stream, rows that do not come out are told: zeros in the place of any message, bytes behind
+// the end mark, and a schema that has lost its columns. Its whole rows come out otherwise.
+func TestStreamLaws(t *testing.T) {
+	whole, ends := streamOf(t, 3, nil)
+	first := 8 + int(binary.LittleEndian.Uint32(whole[4:]))
+	told := func(name string, b []byte, rows int64) {
+		t.Helper()
+		tg := format.Target{Tree: inMemory(b), Name: "t"}
+		r, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		defer r.Close()
+		got, last := rowsOf(t, r)
+		findings := r.(format.Finder).Findings()
+		silent := last == nil && len(findings) == 0
+		if bad := slices.ContainsFunc(verified(t, inMemory(b)), func(f region.Finding) bool {
+			return f.Severity == region.Error
+		}); bad == silent {
+			t.Errorf("%s: verify has an error %v, reading says %v and %+v", name, bad, last, findings)
+		}
+		if silent && got != rows {
+			t.Errorf("%s: %d rows of %d, and not a word", name, got, rows)
+		}
+	}
+	told("whole", whole, 300)
+	for _, end := range append([]int{first}, ends[:2]...) {
+		for n := 4; n <= 300 && end+n <= len(whole); n++ {
+			b := bytes.Clone(whole)
+			clear(b[end : end+n])
+			told(fmt.Sprintf("%d zeros at %d", n, end), b, 300)
+		}
+		told(fmt.Sprintf("cut at %d", end), whole[:end], 300)
+	}
+	for n := 1; n < 70; n++ {
+		told("zeros behind", append(bytes.Clone(whole), make([]byte, n)...), -1)
+		told("bytes behind", append(bytes.Clone(whole), bytes.Repeat([]byte{7}, n)...), -1)
+	}
+	told("two streams", append(bytes.Clone(whole), whole...), 600)
+	var none bytes.Buffer
+	if err := arrowipc.NewWriter(&none, arrowipc.WithSchema(arrow.NewSchema(nil, nil))).Close(); err != nil {
+		t.Fatal(err)
+	}
+	schema := none.Bytes()[:8+binary.LittleEndian.Uint32(none.Bytes()[4:])]
+	told("no columns", append(bytes.Clone(schema), whole[first:]...), -1)
+}
+
+// TestUnnamedBatches: a footer that leaves out any of the batches, or names one twice in the place of another, is
+// refused by all, and recovery gives all rows.
+func TestUnnamedBatches(t *testing.T) {
+	file, _ := threeBatches(t)
+	foot := len(file) - 10 - int(binary.LittleEndian.Uint32(file[len(file)-10:]))
+	first := binary.LittleEndian.AppendUint64(nil, uint64(16+binary.LittleEndian.Uint32(file[12:])))
+	blocks := foot + bytes.Index(file[foot:], first) // of 24 bytes each, behind their number
+	if blocks < foot || binary.LittleEndian.Uint32(file[blocks-4:]) != 3 {
+		t.Fatal("the blocks were not found")
+	}
+	harmed := map[string][]byte{}
+	for n := range 3 {
+		b := bytes.Clone(file)
+		binary.LittleEndian.PutUint32(b[blocks-4:], uint32(n))
+		harmed[fmt.Sprint(n, " blocks")] = b
+		for k := range 3 {
+			if k != n {
+				b := bytes.Clone(file)
+				copy(b[blocks+24*k:blocks+24*k+24], file[blocks+24*n:])
+				harmed[fmt.Sprint("block ", n, " over ", k)] = b
+			}
+		}
+	}
+	for name, b := range harmed {
+		tg := format.Target{Tree: inMemory(b), Name: "t"}
+		if _, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := verified(t, inMemory(b)); len(got) != 1 || got[0].Severity != region.Error {
+			t.Errorf("%s: %+v", name, got)
+		}
+		r, found, err := ipc.Format.Recover(t.Context(), tg, format.OpenOptions{})
+		if err != nil || len(found) != 1 {
+			t.Fatal(name, found, err)
+		}
+		if rows, last := rowsOf(t, r); rows != 300 || last != nil {
+			t.Errorf("%s: recovery gives %d rows, %v", name, rows, last)
+		}
+		r.Close()
 	}
 }

@@ -624,7 +624,12 @@ func (r *rescue) unfinished(g *rowGroup, columns int, finish func()) {
 			"columns were found, and none that says how many rows it has; it is given up", found, columns)
 		return
 	}
-	r.tell("redfile.rows.lost", at, [2]int64{-1, -1}, rows,
+	// what was found may also be a copy of a chunk that another row group has: whether there are such rows is in doubt
+	first := int64(0)
+	for i := range r.groups {
+		first += max(0, r.groups[i].rows)
+	}
+	r.tell("redfile.rows.lost", at, [2]int64{first, first + rows}, rows,
 		"the last row group is cut: %d of %d columns are there; null in place of the others' cells keeps its rows",
 		found, columns)
 	finish()

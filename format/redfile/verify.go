@@ -327,13 +327,17 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 			n.bad("redfile.page.header", p.lost, known)
 			continue
 		}
+		held := index
+		if i < len(index) && !v.placed(&index[i], t, p, i, begin) {
+			held = nil
+		}
 		if v.depth == format.Quick {
 			if n.add(max(0, known)); known < 0 {
 				quiet = true
 			}
 			continue
 		}
-		k, err := v.page(t, p, i, index)
+		k, err := v.page(t, p, i, held)
 		if err != nil {
 			code := "redfile.page.damaged"
 			if strings.HasSuffix(pathOf(err), "header.crc") {
@@ -540,19 +544,27 @@ func takeBounds(e *indexEntry, l *leaf, dst *vec.Vector) {
 	}
 }
 
-// compare holds an entry of the index page against its page.
-func (v *verifier) compare(e *indexEntry, t *pageTable, p *page, i int, rows, nulls int64, real *indexEntry) {
-	path := fmt.Sprintf("%s.index_page.pages[%d]", chunkPath(t.group, t.col), i)
-	at := t.at.Sub(p.off, p.size)
-	first, err := t.f.firstPage(v.ctx, t.group, t.col, t.meta)
-	if err != nil {
-		return
+// placed holds an entry of the index page against the header of its page, as reading does.
+func (v *verifier) placed(e *indexEntry, t *pageTable, p *page, i int, begin int64) bool {
+	if begin+e.offset == p.off && int64(e.size) == p.size && int64(e.values) == p.values {
+		return true
 	}
-	if first+e.offset != p.off || int64(e.size) != p.size || int64(e.values) != p.values || int64(e.rows) != rows ||
-		int64(e.nulls) != nulls {
-		v.tell("redfile.index.damaged", at, path, "a page of %d bytes at %d with %d values, %d of them null, "+
-			"and %d rows; the page has %d bytes at %d, %d values, %d null, %d rows",
-			e.size, first+e.offset, e.values, e.nulls, e.rows, p.size, p.off, p.values, nulls, rows)
+	v.tell("redfile.index.damaged", t.at.Sub(p.off, p.size), indexPath(t, i),
+		"a page of %d bytes at %d with %d values; the page has %d bytes at %d, %d values", e.size, begin+e.offset,
+		e.values, p.size, p.off, p.values)
+	return false
+}
+
+func indexPath(t *pageTable, i int) string {
+	return fmt.Sprintf("%s.index_page.pages[%d]", chunkPath(t.group, t.col), i)
+}
+
+// compare holds an entry of the index page against the values of its page.
+func (v *verifier) compare(e *indexEntry, t *pageTable, p *page, i int, rows, nulls int64, real *indexEntry) {
+	path, at := indexPath(t, i), t.at.Sub(p.off, p.size)
+	if int64(e.rows) != rows || int64(e.nulls) != nulls {
+		v.tell("redfile.index.damaged", at, path, "%d values, %d of them null, and %d rows; the page has %d values, "+
+			"%d null, %d rows", e.values, e.nulls, e.rows, p.values, nulls, rows)
 		return
 	}
 	if !e.hasMin || !e.hasMax || !real.hasMin {

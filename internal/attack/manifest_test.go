@@ -97,3 +97,13 @@ func (m *lost) doubts(row int) bool {
 		return f.Severity == "error" && f.From != nil && f.To != nil && *f.From <= int64(row) && int64(row) < *f.To
 	})
 }
+
+// doubted is how many rows recovery made of what may be a copy, by an error that names them.
+func (m *lost) doubted() (n int64) {
+	for _, f := range m.Findings {
+		if f.Code == "redfile.rows.lost" && f.From != nil && f.To != nil && *f.To > *f.From {
+			n += *f.To - *f.From
+		}
+	}
+	return n
+}
