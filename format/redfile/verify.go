@@ -1,7 +1,6 @@
 package redfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
@@ -327,17 +325,14 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 			n.bad("redfile.page.header", p.lost, known)
 			continue
 		}
-		held := index
-		if i < len(index) && !v.placed(&index[i], t, p, i, begin) {
-			held = nil
-		}
 		if v.depth == format.Quick {
+			v.placed(index, t, p, i)
 			if n.add(max(0, known)); known < 0 {
 				quiet = true
 			}
 			continue
 		}
-		k, err := v.page(t, p, i, held)
+		k, err := v.page(t, p, i, index)
 		if err != nil {
 			code := "redfile.page.damaged"
 			if strings.HasSuffix(pathOf(err), "header.crc") {
@@ -442,19 +437,6 @@ func (n *rowCount) tell(v *verifier) {
 	}
 }
 
-// index reads the index page of a chunk, nil if there is none that can be used.
-func (v *verifier) index(t *pageTable) []indexEntry {
-	if t.meta.index < 0 {
-		return nil
-	}
-	entries, _, err := t.readIndex(v.ctx)
-	if err != nil {
-		v.blame("redfile.index.damaged", err, -1, -1)
-		return nil
-	}
-	return entries
-}
-
 // page decodes a page and looks at its values; it gives the number of rows that begin in it.
 func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64, error) {
 	at := t.at.Sub(p.off, p.size)
@@ -474,6 +456,9 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 		err := d.open(v.stored, at, p)
 		if err == nil && d.h.encoding > GroupVarInt { // no checksum is over the header
 			err = fault.Unsupportedf(fault.Span{}, "header.data_page.encoding", "%s", d.h.encoding)
+		}
+		if err == nil && d.h.hasCRC {
+			v.placed(index, t, p, i)
 		}
 		if err != nil || d.h.hasCRC {
 			return p.values, fault.Locate(err, at, true, path)
@@ -513,68 +498,9 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 		v.tell("redfile.index.damaged", at, path, "the page does not begin with a row, as pages with an index do")
 	}
 	if i < len(index) {
-		v.compare(&index[i], t, p, i, rows, nulls, &e)
+		v.compare(index, t, p, i, rows, nulls, &e)
 	}
 	return rows, nil
-}
-
-// takeBounds works out the bounds of decoded values as the writer does: it stores them again.
-func takeBounds(e *indexEntry, l *leaf, dst *vec.Vector) {
-	if l.maxRep > 0 || dst.Len() == 0 {
-		return
-	}
-	a, err := dst.Emit(dst.Len())
-	if err != nil {
-		return
-	}
-	defer a.Release()
-	f := l.column
-	parts, err := nest.Shred(arrow.Field{Name: f.Name, Type: f.Type, Nullable: true}, a)
-	if err != nil || len(parts) != 1 {
-		return
-	}
-	dense, err := parts[0].Dense(memory.DefaultAllocator)
-	if err != nil {
-		return
-	}
-	defer dense.Release()
-	w := columnWriter{l: *l, o: &createOptions{}}
-	if w.values1(dense, 0, dense.Len()) == nil {
-		e.take(f.Type, l.typ, w.vals)
-	}
-}
-
-// placed holds an entry of the index page against the header of its page, as reading does.
-func (v *verifier) placed(e *indexEntry, t *pageTable, p *page, i int, begin int64) bool {
-	if begin+e.offset == p.off && int64(e.size) == p.size && int64(e.values) == p.values {
-		return true
-	}
-	v.tell("redfile.index.damaged", t.at.Sub(p.off, p.size), indexPath(t, i),
-		"a page of %d bytes at %d with %d values; the page has %d bytes at %d, %d values", e.size, begin+e.offset,
-		e.values, p.size, p.off, p.values)
-	return false
-}
-
-func indexPath(t *pageTable, i int) string {
-	return fmt.Sprintf("%s.index_page.pages[%d]", chunkPath(t.group, t.col), i)
-}
-
-// compare holds an entry of the index page against the values of its page.
-func (v *verifier) compare(e *indexEntry, t *pageTable, p *page, i int, rows, nulls int64, real *indexEntry) {
-	path, at := indexPath(t, i), t.at.Sub(p.off, p.size)
-	if int64(e.rows) != rows || int64(e.nulls) != nulls {
-		v.tell("redfile.index.damaged", at, path, "%d values, %d of them null, and %d rows; the page has %d values, "+
-			"%d null, %d rows", e.values, e.nulls, e.rows, p.values, nulls, rows)
-		return
-	}
-	if !e.hasMin || !e.hasMax || !real.hasMin {
-		return
-	}
-	if !bytes.Equal(e.min, real.min) || !bytes.Equal(e.max, real.max) || e.minCut != real.minCut ||
-		e.maxCut != real.maxCut || e.noNaN && !real.noNaN {
-		v.tell("redfile.index.bounds", at, path, "the values lie from %x to %x, the index says from %x to %x",
-			real.min, real.max, e.min, e.max)
-	}
 }
 
 // coverage looks for bytes that nothing claims, and that several do.

@@ -236,3 +236,53 @@ func TestBytesPutIn(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesInOtherOrder: verify says, without decoding, what reading says of a chunk whose pages are whole and stand
+// in another order than the page index has them.
+func TestPagesInOtherOrder(t *testing.T) {
+	refused := 0
+	for _, o := range []map[string]string{
+		{"generation": "A", "compression": "none", "page-size": "40"},
+		{"generation": "E", "compression": "none", "page-size": "40", "crc": "false"},
+		{"generation": "E", "compression": "none", "page-size": "40"},
+	} {
+		whole := writeKill(t, 60, o)
+		nodes, err := describeAll(target(whole))
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunk, pages := "", map[string][]region.Node{}
+		for _, n := range nodes {
+			if n.Depth == 0 {
+				chunk = n.Name
+			}
+			if n.Depth == 1 && strings.HasPrefix(n.Value, "DATA") {
+				pages[chunk] = append(pages[chunk], n)
+			}
+		}
+		for name, list := range pages {
+			for i := 1; i < len(list); i++ { // they begin with the i-th
+				b, at := slices.Clone(whole), list[0].At.Off
+				for _, p := range slices.Concat(list[i:], list[:i]) {
+					at += int64(copy(b[at:], whole[p.At.Off:p.At.End()]))
+				}
+				if _, errs := content(target(b)); len(errs) == 0 {
+					continue
+				}
+				refused++
+				for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
+					told := false
+					for f := range redfile.Format.Verify(ctx, target(b), format.OpenOptions{Depth: depth}) {
+						told = told || f.Severity == region.Error
+					}
+					if !told {
+						t.Errorf("%v, %s from page %d on, depth %v: not read, and verify says nothing", o, name, i, depth)
+					}
+				}
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused: nothing was tested")
+	}
+}
