@@ -231,7 +231,10 @@ func (r *reader) readOffsetIndex(ctx context.Context, group, leaf int) (*offsetI
 	if cur.Left() > 0 {
 		x.behind = cur.SpanOf(cur.Pos(), cur.Left())
 	}
-	return &x, x.check(r.chunkSpan(group, leaf), r.base, r.meta.RowGroups[group].NumRows, path)
+	if err := x.check(r.chunkSpan(group, leaf), r.base, r.meta.RowGroups[group].NumRows, path); err != nil {
+		return nil, err // its pages may be those of another chunk, and sound
+	}
+	return &x, nil
 }
 
 // check holds an offset index against the chunk that it is of.

@@ -25,11 +25,9 @@ func (r *reader) misplaced(tell func(error)) {
 			tell(fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].ordinal", g),
 				"%d: the row group was another one", *o))
 		}
-		for k, c := range rg.Columns {
-			want := r.meta.Schema.Column(k).Path()
-			if have := strings.Join(c.MetaData.PathInSchema, "."); have != want {
-				tell(fault.Corruptf(r.footer, indexPath(g, k, "path_in_schema"), "%q, the column there is %q", have,
-					want))
+		for k := range rg.Columns {
+			if err := r.pathAgrees(g, k); err != nil {
+				tell(err)
 			}
 			if at := r.chunkSpan(g, k); at.Len > 0 {
 				all = append(all, place{at, g, k})
@@ -54,6 +52,29 @@ func (r *reader) misplaced(tell func(error)) {
 			return // the next ones would say the same
 		}
 	}
+}
+
+// pathAgrees holds the path that a column chunk gives against that of its column in the schema.
+func (r *reader) pathAgrees(group, column int) error {
+	want := r.meta.Schema.Column(column).Path()
+	have := strings.Join(r.meta.RowGroups[group].Columns[column].MetaData.PathInSchema, ".")
+	if have == want {
+		return nil
+	}
+	return fault.Corruptf(r.footer, indexPath(group, column, "path_in_schema"), "%q, the column there is %q", have, want)
+}
+
+// namesAgree holds the paths of all chunks against the schema: where they contradict each other, nobody knows under
+// which name a column's cells are to be given.
+func (r *reader) namesAgree() error {
+	for g, rg := range r.meta.RowGroups {
+		for k := range rg.Columns {
+			if err := r.pathAgrees(g, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 var _ format.Finder = (*reader)(nil)

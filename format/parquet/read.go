@@ -75,18 +75,28 @@ type fileColumn struct {
 func (c *fileColumn) flat() bool { return c.column.Has&format.Levels == 0 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
-	return openAgreed(ctx, t, o)
+	r, err := openAgreed(ctx, t, o)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
-// openAgreed opens a file that does not contradict itself about its rows.
+// openAgreed opens a file that does not contradict itself about its rows, nor, unless it is told not to verify, about
+// the names of its columns.
 func openAgreed(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
 	r, err := openReader(ctx, t, o)
-	if err == nil {
-		if err = r.rowsAgree(); err != nil {
-			r.src.Close()
-		}
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	if err = r.rowsAgree(); err == nil && !o.NoVerify {
+		err = r.namesAgree()
+	}
+	if err != nil {
+		r.src.Close()
+		return nil, err
+	}
+	return r, nil
 }
 
 // rowsAgree holds the number of rows of the file against those of its row groups. A _common_metadata has the
