@@ -14,19 +14,6 @@ import (
 	"stoa/vec"
 )
 
-// pageRef is a data page, as the headers or the offset index tell of it.
-type pageRef struct {
-	at     fault.Span // with its header
-	values int64      // levels or values; -1: not known
-	first  int64      // rows that begin before it; -1: not known
-	rows   int64      // rows that begin in it; -1: not known
-	raw    int64      // bytes after decompression; 0: not known
-	coded  bool
-	starts bool // it begins with a row
-	index  bool // it is the offset index that says so
-	bounds *pred.Bounds
-}
-
 // pageTable is the data pages of a column chunk, as far as they are known. All who read the chunk share it.
 type pageTable struct {
 	r           *reader
@@ -221,13 +208,6 @@ func (t *pageTable) after(h *page) fault.Span {
 	return t.left.Sub(h.body.End()-t.left.Off, t.left.End()-h.body.End())
 }
 
-// whole is where a page lies with its header.
-func (p *page) whole() fault.Span {
-	at := p.header
-	at.Len += p.body.Len
-	return at
-}
-
 // get is page i; io.EOF behind the last one. Before the first one is given all headers are read: only their sum
 // tells whether each has the right number of values, on which the rows of all pages after it depend. Headers
 // have no checksum.
@@ -349,6 +329,8 @@ type chunk struct {
 	i    int // number of the next page
 	as   *fileColumn
 }
+
+var _ format.Chunk = (*chunk)(nil)
 
 // Next gives the next page.
 func (c *chunk) Next(ctx context.Context) (format.Page, error) {

@@ -6,7 +6,6 @@ import (
 	"math/bits"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/internal/dremel"
 	"stoa/internal/enc/plain"
 	"stoa/internal/enc/rle"
@@ -347,5 +346,3 @@ func presentBits(def []byte, max uint8, a *vec.Arena) []byte {
 	}
 	return b
 }
-
-var _ format.Chunk = (*chunk)(nil)

@@ -20,15 +20,6 @@ import (
 	"stoa/vec"
 )
 
-// partKey is the pair of the footer in which a file that is one of several of a table says which it is.
-const partKey = "stoa.part"
-
-// Part says which file of a table's a file is. The others lie beside it; PartName is what they are called.
-type Part struct {
-	Number int  `json:"number"` // from 0 on
-	Last   bool `json:"last"`
-}
-
 // PartName is the name of part n of a table, in its directory.
 func PartName(n int) string { return fmt.Sprintf("part-%05d.parquet", n) }
 

@@ -23,11 +23,6 @@ import (
 	"stoa/wire"
 )
 
-const (
-	magic     = "PAR1"
-	encrypted = "PARE"
-)
-
 // reader is an open file. Its footer is read once.
 type reader struct {
 	src    store.Source
@@ -60,19 +55,6 @@ type reader struct {
 	offsets offsets
 	tables  tables
 }
-
-// fileColumn is a column of the file.
-type fileColumn struct {
-	*schemaColumn
-	column format.Column
-	own    arrow.DataType // what Parquet's types say that its values are
-	form   *valueForm
-	unread error // why it cannot be read
-}
-
-// flat reports whether the column is a field by itself: no lists and structs are above it, so its entries need
-// no levels.
-func (c *fileColumn) flat() bool { return c.column.Has&format.Levels == 0 }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
 	r, err := openAgreed(ctx, t, o)

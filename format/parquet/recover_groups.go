@@ -89,21 +89,6 @@ func (w *pageWalk) shortHeader(at fault.Span) (bool, error) {
 
 func isDamage(err error) bool { return classOf(err) == fault.Corrupt }
 
-// sane reports whether a header is one as writers make them.
-func (p *page) sane() bool {
-	known := p.encoding >= 0 && int(p.encoding) < len(encodings) && encodings[p.encoding] != ""
-	switch p.kind {
-	case dictionaryPage:
-		return known && (p.encoding == plainValues || p.encoding == plainDictionary) && p.size >= 0
-	case dataPage:
-		return known && p.size >= 0
-	case dataPageV2:
-		return known && p.rows >= 0 && p.nulls >= 0 && p.nulls <= p.values && p.levels[0] >= 0 &&
-			p.levels[1] >= 0 && p.size >= 0
-	}
-	return false
-}
-
 // chunkMeta is the length of a ColumnMetaData, which some writers put behind each chunk; 0: there is none.
 func (w *pageWalk) chunkMeta(at fault.Span) (int64, error) {
 	b := make([]byte, min(at.Len, 64<<10))

@@ -62,13 +62,3 @@ func (r *reader) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 	}
 	return arrow.NewMetadata(keys, values)
 }
-
-// withID adds the field id that Parquet has, if it has one.
-func withID(orig, lib arrow.Metadata) arrow.Metadata {
-	id, ok := lib.GetValue(fieldID)
-	if !ok || id == "-1" || orig.FindKey(fieldID) >= 0 {
-		return orig
-	}
-	keys, values := orig.Keys(), orig.Values()
-	return arrow.NewMetadata(append(keys[:len(keys):len(keys)], fieldID), append(values[:len(values):len(values)], id))
-}

@@ -14,13 +14,6 @@ import (
 	"stoa/pred"
 )
 
-// leafField is a column as its values are compared: where it lies, and the type that Parquet says its values have.
-type leafField struct {
-	path   []int // child indices from the schema's root, as nest counts them
-	column int
-	typ    arrow.DataType
-}
-
 // flat is the leaf at a path from the schema's root.
 func (r *reader) flat(path []int) (leafField, bool) {
 	i := slices.IndexFunc(r.flats, func(l leafField) bool { return slices.Equal(l.path, path) })

@@ -320,3 +320,13 @@ func storedField(f arrow.Field) arrow.Field {
 	}
 	return f
 }
+
+// withID adds the field id that Parquet has, if it has one.
+func withID(orig, lib arrow.Metadata) arrow.Metadata {
+	id, ok := lib.GetValue(fieldID)
+	if !ok || id == "-1" || orig.FindKey(fieldID) >= 0 {
+		return orig
+	}
+	keys, values := orig.Keys(), orig.Values()
+	return arrow.NewMetadata(append(keys[:len(keys):len(keys)], fieldID), append(values[:len(values):len(values)], id))
+}

@@ -493,9 +493,6 @@ func rawFits(p *page, code compression, b []byte) error {
 	return nil
 }
 
-// room gives memory of its own.
-func room(n int) []byte { return make([]byte, n, n+vec.Slack) }
-
 // values decodes a field of a row group and holds what is said of its leaves against the values.
 func (v *verifier) values(group, f int, pages []chunkWalk) {
 	claims := v.claims(group, f, pages)

@@ -2,33 +2,13 @@ package parquet
 
 import (
 	"context"
-	"encoding/binary"
 
-	"github.com/cespare/xxhash/v2"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/vec"
+
+	"github.com/cespare/xxhash/v2"
 )
-
-// splitBlock is a Bloom filter as Parquet has it (BloomFilter.md): blocks of eight words of 32 bits, of which a
-// value sets one bit each.
-type splitBlock []byte
-
-const splitBlockLen = 32
-
-var salts = [8]uint32{0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31}
-
-// may reports whether a value with this hash may be there.
-func (f splitBlock) may(hash uint64) bool {
-	block := f[(hash>>32*uint64(len(f)/splitBlockLen))>>32*splitBlockLen:]
-	for i, salt := range salts {
-		word := binary.LittleEndian.Uint32(block[4*i:])
-		if word&(1<<(uint32(hash)*salt>>27)) == 0 {
-			return false
-		}
-	}
-	return true
-}
 
 // bloom asks the Bloom filter of a column chunk for every value that the chunk has. Values that cannot be read
 // are told of elsewhere.

@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
@@ -39,15 +38,6 @@ func (c *chunkWriter) filter() splitBlock {
 		f.put(h)
 	}
 	return f
-}
-
-// put adds a value with this hash.
-func (f splitBlock) put(hash uint64) {
-	block := f[(hash>>32*uint64(len(f)/splitBlockLen))>>32*splitBlockLen:]
-	for i, salt := range salts {
-		word := binary.LittleEndian.Uint32(block[4*i:])
-		binary.LittleEndian.PutUint32(block[4*i:], word|1<<(uint32(hash)*salt>>27))
-	}
 }
 
 // bloomHeader is a BloomFilterHeader: numBytes, BLOCK, XXHASH, UNCOMPRESSED.

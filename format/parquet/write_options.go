@@ -52,19 +52,6 @@ type writeOptions struct {
 	sort      []sortKey
 }
 
-func checkOpts(opts map[string]string, keys []format.OptionKey) error {
-next:
-	for k := range opts {
-		for _, have := range keys {
-			if have.Name == k {
-				continue next
-			}
-		}
-		return fault.Invalidf("format parquet has no option %q", k)
-	}
-	return nil
-}
-
 func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 	if err = checkOpts(opts, writeKeys); err != nil {
 		return o, err

@@ -133,3 +133,13 @@ func (v *view) first(e *pred.Expr, also func(arrow.Array, int) bool) (int, error
 	}
 	return -1, nil
 }
+
+// leafName is the column that the predicates of claims name.
+const leafName = "v"
+
+func one(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
