@@ -376,11 +376,11 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	t.Raw = d.raw
 	if err != nil {
 		dst.Truncate(before)
-		page := t.Page.Ordinal
+		number := t.Page.Ordinal
 		if c.t.dict != nil {
-			page++
+			number++
 		}
-		return fault.Locate(err, d.at, d.exact, c.t.path(page))
+		return fault.Locate(err, d.at, d.exact, c.t.path(number))
 	}
 	return nil
 }

@@ -175,22 +175,22 @@ func (r *reader) take(b []byte, pairs []keyPair) error {
 		c = wire.NewInnerCursor(b, r.footer, "footer").Trace(r.tracer, 1)
 	}
 	c.Within(r.limits.Memory()).Spend(int64(len(b)))
-	meta := parseFileMeta(thrift.NewReader(c, thrift.Compact), c, r.limits)
+	m := parseFileMeta(thrift.NewReader(c, thrift.Compact), c, r.limits)
 	if c.Err() != nil {
 		return c.Err()
 	}
-	tree, err := readTree(meta.elements, r.footer)
+	tree, err := readTree(m.elements, r.footer)
 	if err != nil {
 		return err
 	}
 	if err := r.affords(c, tree); err != nil {
 		return err
 	}
-	meta.length = c.Pos()
-	if meta.Schema = tree; pairs != nil {
-		meta.Pairs = pairs
+	m.length = c.Pos()
+	if m.Schema = tree; pairs != nil {
+		m.Pairs = pairs
 	}
-	r.meta, r.loose = meta, strings.HasPrefix(meta.CreatedBy, "fastparquet")
+	r.meta, r.loose = m, strings.HasPrefix(m.CreatedBy, "fastparquet")
 	r.offsets.forget()
 	r.tables.forget()
 	if err := r.unlock(b); err != nil {
@@ -353,8 +353,8 @@ func (r *reader) buildSchema() error {
 		}
 		stored[i] = storedField(fields[i])
 	}
-	meta := r.schemaMetadata(orig)
-	r.schema, r.stored = arrow.NewSchema(fields, &meta), arrow.NewSchema(stored, &meta)
+	pairs := r.schemaMetadata(orig)
+	r.schema, r.stored = arrow.NewSchema(fields, &pairs), arrow.NewSchema(stored, &pairs)
 	r.leaves, r.flats, r.columns = make([][]int, len(fields)), nil, nil
 	for k := range r.meta.Schema.NumColumns() {
 		c := r.newColumn(k, paths[k], own, stored)

@@ -35,7 +35,7 @@ func (r *reader) pagesOf(ctx context.Context, group, leaf int) (*pageReader, err
 }
 
 func (p *pageReader) readDict(ctx context.Context) error {
-	page, ok := p.c.Dict()
+	pg, ok := p.c.Dict()
 	if !ok {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (p *pageReader) readDict(ctx context.Context) error {
 	if p.dict, err = vec.New(p.typ, memory.DefaultAllocator); err != nil {
 		return err
 	}
-	if err = p.decode(ctx, page, p.dict); err == nil {
+	if err = p.decode(ctx, pg, p.dict); err == nil {
 		p.dict.AsDict()
 	}
 	return err
@@ -51,24 +51,24 @@ func (p *pageReader) readDict(ctx context.Context) error {
 
 // next appends the next page to v; io.EOF after the last one.
 func (p *pageReader) next(ctx context.Context, v *vec.Vector) (format.Page, error) {
-	page, err := p.c.Next(ctx)
+	pg, err := p.c.Next(ctx)
 	if err != nil {
-		return page, err
+		return pg, err
 	}
-	return page, p.decode(ctx, page, v)
+	return pg, p.decode(ctx, pg, v)
 }
 
-func (p *pageReader) decode(ctx context.Context, page format.Page, v *vec.Vector) error {
-	at, r := page.Spans[0], p.c.t.r
+func (p *pageReader) decode(ctx context.Context, pg format.Page, v *vec.Vector) error {
+	at, r := pg.Spans[0], p.c.t.r
 	if at.Len > r.limits.Page {
-		return fault.Limitf(at, p.c.t.path(page.Ordinal), "%d bytes, the limit is %d", at.Len, r.limits.Page)
+		return fault.Limitf(at, p.c.t.path(pg.Ordinal), "%d bytes, the limit is %d", at.Len, r.limits.Page)
 	}
 	p.arena.Reset()
 	b := make([]byte, at.Len)
-	if err := format.ReadFull(ctx, r.src, at, p.c.t.path(page.Ordinal), b); err != nil {
+	if err := format.ReadFull(ctx, r.src, at, p.c.t.path(pg.Ordinal), b); err != nil {
 		return err
 	}
-	t := format.Task{Page: page, N: page.Entries, Bytes: [][]byte{b}, Dict: p.dict, Scratch: &p.arena, Limits: r.limits}
+	t := format.Task{Page: pg, N: pg.Entries, Bytes: [][]byte{b}, Dict: p.dict, Scratch: &p.arena, Limits: r.limits}
 	return p.c.Decode(&t, v)
 }
 

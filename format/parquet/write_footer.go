@@ -312,7 +312,7 @@ func (w *Writer) footer() error {
 }
 
 // write writes a RowGroup.
-func (g *groupNote) write(t *thrift.Writer, ordinal int, order []sortKey) {
+func (g *groupNote) write(t *thrift.Writer, ordinal int, sorting []sortKey) {
 	t.Struct(thrift.Item)
 	t.List(1, thrift.Struct, len(g.chunks))
 	raw := int64(0)
@@ -322,7 +322,7 @@ func (g *groupNote) write(t *thrift.Writer, ordinal int, order []sortKey) {
 	}
 	t.I64(2, raw)
 	t.I64(3, g.rows)
-	writeSorting(t, order)
+	writeSorting(t, sorting)
 	t.I64(5, g.at)
 	t.I64(6, g.stored)
 	if ordinal <= math.MaxInt16 {
@@ -379,11 +379,11 @@ func (n *chunkNote) meta(t *thrift.Writer, id int16) {
 // encodingStats says how many pages are in which encoding.
 func (n *chunkNote) encodingStats(t *thrift.Writer) {
 	type stat struct{ kind, encoding int32 }
-	var order []stat
+	var kinds []stat
 	count := map[stat]int32{}
 	note := func(s stat) {
 		if count[s]++; count[s] == 1 {
-			order = append(order, s)
+			kinds = append(kinds, s)
 		}
 	}
 	if n.mode {
@@ -396,8 +396,8 @@ func (n *chunkNote) encodingStats(t *thrift.Writer) {
 	for _, p := range n.pages {
 		note(stat{kind, p.encoding})
 	}
-	t.List(13, thrift.Struct, len(order))
-	for _, s := range order {
+	t.List(13, thrift.Struct, len(kinds))
+	for _, s := range kinds {
 		t.Struct(thrift.Item)
 		t.I32(1, s.kind)
 		t.I32(2, s.encoding)
