@@ -40,8 +40,10 @@ type CreateOptions struct {
 type Writer struct {
 	w       format.Writer
 	schema  *arrow.Schema
-	proof   *proof  // nil: nothing is checked
-	fit     *fitter // nil: all fits
+	proof   *proof        // nil: nothing is checked
+	fit     *fitter       // nil: all fits
+	named   *arrow.Schema // what is written instead of schema, of which names are not UTF-8; nil: they are
+	uri     string
 	altered *alterations
 	failed  error
 	done    bool
@@ -66,6 +68,12 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if wo.Rows == 0 {
 		wo.Rows = -1
 	}
+	given, named := sc, (*arrow.Schema)(nil)
+	if len(misspelled(sc.Fields())) > 0 {
+		meta := sc.Metadata()
+		named = arrow.NewSchema(spelled(sc.Fields()), &meta)
+		sc = named
+	}
 	var altered *alterations
 	if f.Alters != nil {
 		altered = newAlterations(sc, f.Alters(sc, wo))
@@ -81,7 +89,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if err != nil {
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
-	out := &Writer{w: w, schema: sc, proof: p, altered: altered}
+	out := &Writer{w: w, schema: given, named: named, uri: uri, proof: p, altered: altered}
 	if f.UTF8 {
 		out.fit = &fitter{format: f.Name, uri: uri}
 	}
@@ -165,6 +173,10 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 			return fault.Invalidf("column %s has %d nulls in the batch; in the table it is not nullable", f.Name, n)
 		}
 	}
+	if w.named != nil {
+		b = respelled(b, w.named)
+		defer b.Release()
+	}
 	if w.fit != nil {
 		b = w.fit.batch(b)
 		defer b.Release()
@@ -193,6 +205,9 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	w.done = true
 	if w.fit != nil {
 		s.Altered = w.fit.findings()
+	}
+	if w.named != nil {
+		s.Altered = append(s.Altered, replaced(w.schema, w.uri)...)
 	}
 	s.ByOption = w.altered.columns()
 	if w.proof != nil {

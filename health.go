@@ -82,6 +82,9 @@ var Codes = []region.CodeDoc{
 		"on, as stoa calls those of a table that it divides, have a gap in their numbers: the rows of the file that " +
 		"is missing are not here. What is behind the last one nobody can miss. Files that are no such table can be " +
 		"given other names."},
+	{Code: "file.name.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, is not UTF-8, " +
+		"as names are in every format: it was damaged, and which one it was nobody knows. The rows can be read; " +
+		"what is written from them has \\x and two digits in the name for each byte that is not UTF-8."},
 	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each " +
 		"be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot " +
 		"be there. Reading these rows is an error."},
@@ -90,6 +93,8 @@ var Codes = []region.CodeDoc{
 		"decoded, but a value that was changed and still decodes cannot be noticed by anybody."},
 	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its " +
 		"format has no closer word for why. The place and the message say what was met."},
+	{Code: "output.names.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, was not " +
+		"UTF-8, and no other name is written: \\x and two digits stand for each byte that is none."},
 	{Code: "output.rows.sum", Severity: region.Error, Help: "By recovery, rows that came out and rows that were " +
 		"told as lost are not together the rows that the table declares, or that recovery found: some are " +
 		"missing and nothing was told of them, or there are more than there were. Counts in the file may " +
@@ -397,7 +402,7 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 	if tg.format.Open == nil {
 		return
 	}
-	s, _, err := openOne(ctx, tg, o)
+	s, found, err := openOne(ctx, tg, o)
 	if errors.Is(err, fault.Invalid) { // a place of several tables, as Kudu's: a field of theirs is one column
 		return
 	}
@@ -407,6 +412,11 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 	}
 	t := &Table{schema: s.reader.Schema(), sources: []*source{s}}
 	defer t.Close()
+	for _, f := range found { // of names
+		if !yield(f, nil) {
+			return
+		}
+	}
 	columns := nestedFields(t.schema)
 	if _, batches := s.reader.(format.Batcher); batches || len(columns) == 0 {
 		return

@@ -154,6 +154,7 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	if tg.Table != "" {
 		name += "#" + tg.Table
 	}
+	findings = append(findings, strangeNames(r.Schema(), tg.Name)...)
 	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, declared: tg.declared(o),
 		reader: r, meta: meta, data: data,
 		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(),

@@ -268,7 +268,8 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 		return
 	}
 	if bad := s.missing(got, t, p); bad != "" {
-		s.fail(w, opts, "%s: recovered with policy %d %d rows of %d (%v), told %v, and of what was not touched %s", h.what,
+		s.fail(w, opts, "%s: recovered with policy %d %d rows of %d (%v), told %v, and of what was not touched %s",
+			h.what,
 			p, len(got), len(s.lines), err, told, bad)
 		return
 	}

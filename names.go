@@ -1,0 +1,156 @@
+package stoa
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"stoa/fault"
+	"stoa/region"
+)
+
+// Names of columns, and of what is nested in them, are UTF-8 in every format. One that is not has been damaged, and
+// which it was nobody knows: reading a table gives it as it is and tells, as verifying does, and what is written from
+// it has another in its place.
+
+// misspelled are the paths of fields whose names are not UTF-8, as textOf has them.
+func misspelled(fields []arrow.Field) (paths []string) {
+	for _, f := range fields {
+		if !utf8.ValidString(f.Name) {
+			paths = append(paths, textOf(f.Name))
+		}
+		if t, ok := f.Type.(arrow.NestedType); ok {
+			for _, p := range misspelled(t.Fields()) {
+				paths = append(paths, textOf(f.Name)+"."+p)
+			}
+		}
+	}
+	return paths
+}
+
+// strangeNames are findings of the names in a table's schema; nil if all are text.
+func strangeNames(sc *arrow.Schema, place string) (out []region.Finding) {
+	const most = 10
+	paths := misspelled(sc.Fields())
+	for _, p := range paths[:min(len(paths), most)] {
+		say := fmt.Sprintf("the name of column %s is not UTF-8", p)
+		if n := len(paths) - most; n > 0 && len(out) == most-1 {
+			say += fmt.Sprintf(", nor are those of %d more", n)
+		}
+		out = append(out, region.Finding{Code: "file.name.utf8", Severity: region.Error, Message: say, Part: place,
+			At: fault.Span{Object: place}, Column: p, Rows: [2]int64{-1, -1}})
+	}
+	return out
+}
+
+// replaced are findings of what became of the names of a table that is written to uri.
+func replaced(sc *arrow.Schema, uri string) (out []region.Finding) {
+	for _, f := range strangeNames(sc, uri) {
+		f.Code, f.Message = "output.names.utf8",
+			f.Message+`, and was written with \x and two digits for each byte that is none`
+		out = append(out, f)
+	}
+	return out
+}
+
+// textOf is a name with \xNN for each byte that is not UTF-8.
+func textOf(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	var b strings.Builder
+	for len(name) > 0 {
+		r, n := utf8.DecodeRuneInString(name)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, name[0])
+		} else {
+			b.WriteString(name[:n])
+		}
+		name = name[n:]
+	}
+	return b.String()
+}
+
+// spelled are fields whose names are text, each another than those beside it if it was replaced.
+func spelled(fields []arrow.Field) []arrow.Field {
+	out := slices.Clone(fields)
+	for i := range out {
+		if f := &out[i]; !utf8.ValidString(f.Name) {
+			is := func(name string) func(arrow.Field) bool {
+				return func(f arrow.Field) bool { return f.Name == name }
+			}
+			name := textOf(f.Name)
+			for n := 2; slices.ContainsFunc(out, is(name)); n++ {
+				name = fmt.Sprintf("%s_%d", textOf(f.Name), n)
+			}
+			f.Name = name
+		}
+		out[i].Type = spelledType(out[i].Type)
+	}
+	return out
+}
+
+// spelledType is spelled of a type. Lists, maps and dictionaries have fields of their own names.
+func spelledType(t arrow.DataType) arrow.DataType {
+	n, ok := t.(arrow.NestedType)
+	if !ok || len(misspelled(n.Fields())) == 0 {
+		return t
+	}
+	fields := spelled(n.Fields())
+	switch t := t.(type) {
+	case *arrow.StructType:
+		return arrow.StructOf(fields...)
+	case *arrow.ListType:
+		return arrow.ListOfField(fields[0])
+	case *arrow.LargeListType:
+		return arrow.LargeListOfField(fields[0])
+	case *arrow.FixedSizeListType:
+		return arrow.FixedSizeListOfField(t.Len(), fields[0])
+	case *arrow.MapType:
+		entry := spelled(t.ValueType().Fields())
+		m := arrow.MapOfFields(entry[0], entry[1])
+		m.KeysSorted = t.KeysSorted
+		return m
+	case *arrow.DenseUnionType:
+		return arrow.DenseUnionOf(fields, t.TypeCodes())
+	case *arrow.SparseUnionType:
+		return arrow.SparseUnionOf(fields, t.TypeCodes())
+	}
+	return t
+}
+
+// respelled is b with the fields of sc, which differ from its own in names only. The caller releases it.
+func respelled(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
+	cols := make([]arrow.Array, b.NumCols())
+	for i, c := range b.Columns() {
+		d := retyped(c.Data(), sc.Field(i).Type)
+		cols[i] = array.MakeFromData(d)
+		d.Release()
+		defer cols[i].Release()
+	}
+	return array.NewRecordBatch(sc, cols, b.NumRows())
+}
+
+// retyped is d with a type that differs from its own in names only. The caller releases it.
+func retyped(d arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
+	n, ok := t.(arrow.NestedType)
+	if was, nested := d.DataType().(arrow.NestedType); !ok || !nested || len(misspelled(was.Fields())) == 0 {
+		d.Retain()
+		return d
+	}
+	below := n.Fields()
+	if m, ok := t.(*arrow.MapType); ok {
+		below = []arrow.Field{m.ElemField()}
+	}
+	var kids []arrow.ArrayData
+	for i, k := range d.Children() {
+		x := retyped(k, below[i].Type)
+		defer x.Release()
+		kids = append(kids, x)
+	}
+	return array.NewData(t, d.Len(), d.Buffers(), kids, d.NullN(), d.Offset())
+}
