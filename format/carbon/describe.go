@@ -3,6 +3,7 @@ package carbon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"path"
@@ -50,6 +51,7 @@ type describer struct {
 	yield   func(region.Node, error) bool
 	stopped bool
 	cover   *region.Coverage
+	read    map[string]bool // of a table: its data and index files that count; nil: all do
 }
 
 func (d *describer) emit(n region.Node) {
@@ -65,6 +67,9 @@ func (d *describer) target(tg format.Target) error {
 	tg, k, err := table.Resolve(d.ctx, tg, &d.opts)
 	if err != nil {
 		return err
+	}
+	if k == table.KindTable {
+		d.read = table.Read(d.ctx, d.tree, tg.Name, d.o, d.opts)
 	}
 	if k == table.KindTable || k == table.KindFiles {
 		return d.directory(tg.Name)
@@ -91,7 +96,7 @@ func (d *describer) directory(dir string) error {
 			err = d.whole(info.Name, "schema",
 				func(c *wire.Cursor) { layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
 		case table.ByName(base) != table.KindNone:
-			err = d.object(info.Name, table.ByName(base))
+			err = d.counting(info.Name, table.ByName(base))
 		case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"),
 			strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
 			d.cover = &region.Coverage{}
@@ -103,6 +108,21 @@ func (d *describer) directory(dir string) error {
 		}
 	}
 	return first
+}
+
+// counting describes a file of a directory. What is wrong with one that no reader opens is told in a node, and is no
+// error.
+func (d *describer) counting(name string, k table.Kind) error {
+	err := d.object(name, k)
+	ofData := k != table.KindDict && k != table.KindDictMeta && k != table.KindSort
+	if e := (*fault.Error)(nil); ofData && d.read != nil && !d.read[name] && errors.As(err, &e) &&
+		e.Class == fault.Corrupt {
+		d.cover = &region.Coverage{}
+		d.emit(region.Node{Kind: region.Data, Name: path.Base(name), Inner: -1, At: e.At,
+			Value: "not described, and not read: " + err.Error()})
+		return nil
+	}
+	return err
 }
 
 // object describes one file.

@@ -2,7 +2,9 @@ package carbon_test
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"stoa/format"
@@ -54,5 +56,36 @@ func TestFailingStore(t *testing.T) {
 		if failed < 3 {
 			t.Errorf("%s: only %d failures were told", place, failed)
 		}
+	}
+}
+
+// TestFailingPartitions: so it is with a partitioned table that lost the files that say so.
+func TestFailingPartitions(t *testing.T) {
+	whole := loaded(t, filepath.Join(golden2, "managed/managed_part"))
+	files := map[string][]byte{}
+	for _, name := range whole.Names() {
+		if !strings.HasPrefix(name, "t/Metadata/") {
+			files[name] = whole.Bytes(name)
+		}
+	}
+	tree, failed := store.NewMemory(files), 0
+	for k := int64(-1); ; k++ {
+		probing := &faulty.Tree{Tree: tree, At: k, Mode: faulty.Fail}
+		match, err := carbon.Format.Probe(t.Context(), format.Target{Tree: probing, Name: "t"})
+		if k < 0 && (err != nil || match == format.No) {
+			t.Fatalf("%v, %v", match, err)
+		}
+		if err == nil && match == format.No {
+			t.Errorf("operation %d fails, and there is no table", k)
+		}
+		if err != nil {
+			failed++
+		}
+		if k >= 0 && !probing.Hit.Load() {
+			break
+		}
+	}
+	if failed < 3 {
+		t.Errorf("only %d failures were told", failed)
 	}
 }

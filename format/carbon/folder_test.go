@@ -86,7 +86,8 @@ func checkFolder(t *testing.T, mask int, tree *store.Memory, data, index map[str
 		return
 	}
 	_, got, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
-	if lost > 0 && (!errors.Is(err, fault.Corrupt) || len(got) > 0) || lost == 0 && (err != nil || int64(len(got)) != there) {
+	if lost > 0 && (!errors.Is(err, fault.Corrupt) || len(got) > 0) ||
+		lost == 0 && (err != nil || int64(len(got)) != there) {
 		t.Errorf("%04b: %d rows, %v, of %d, and %d lost", mask, len(got), err, there, lost)
 	}
 	for _, recover := range []bool{false, true} {

@@ -156,7 +156,8 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	for _, name := range layout.Sorted(d.Bad) {
 		return nil, d.Bad[name]
 	}
-	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{}, Zone: o.Zone}
+	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
+		Zone: o.Zone}
 	at := fault.Span{Object: d.Indexes[0]}
 	for _, name := range layout.Sorted(d.Named) {
 		roots, _, err := schema.ColumnTree(d.Named[name].Columns, at, "table_columns")

@@ -56,8 +56,8 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	if is, err := isTable(ctx, tg.Tree, tg.Name); err != nil || is {
 		return KindTable, format.Certain, err
 	}
-	if partitioned(ctx, tg.Tree, tg.Name) {
-		return KindTable, format.Likely, nil
+	if is, err := partitioned(ctx, tg.Tree, tg.Name); err != nil || is {
+		return KindTable, format.Likely, err
 	}
 	k := KindNone
 	deep := false

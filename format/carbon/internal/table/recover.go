@@ -57,8 +57,10 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 	at := tg
 	tg, k, err := Resolve(ctx, at, &o)
 	// who says that it is a table is believed
-	if err != nil && k == KindNone && at.Table == "" && holdsPartitions(ctx, at.Tree, at.Name) {
-		k, err = KindTable, nil
+	if err != nil && k == KindNone && at.Table == "" && !store.Failing(err) {
+		if is, failed := holdsPartitions(ctx, at.Tree, at.Name); failed != nil || is {
+			k, err = KindTable, failed
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -186,12 +186,12 @@ const maxLooked = 64
 // partitioned reports whether a directory is that of a partitioned table which lost the files that say so: it
 // is no partition itself, nothing else lies there, or CarbonData's own directories do, and the names of the
 // data files say the segments of which they are. Tables of the SDK, which have none, are each one of its own,
-// and so is whatever lies beside files of other systems.
-func partitioned(ctx context.Context, tree store.Tree, dir string) bool {
+// and so is whatever lies beside files of other systems. An error is that of a store that could not say.
+func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	column, own, strange := "", false, false
 	for info, err := range tree.List(ctx, dir) {
 		if err != nil {
-			return false
+			return false, failing(err)
 		}
 		base := path.Base(info.Name)
 		name, _, _ := strings.Cut(base, "=")
@@ -205,8 +205,11 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) bool {
 			strange = true
 		}
 	}
-	if column == "" || strange && !own || isPartition(ctx, tree, dir) {
-		return false
+	if column == "" || strange && !own {
+		return false, nil
+	}
+	if is, err := isPartition(ctx, tree, dir); err != nil || is {
+		return false, err
 	}
 	looked, data, misfits := 0, 0, false
 	err := partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
@@ -224,23 +227,31 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) bool {
 		looked++
 		return !misfits && looked < maxLooked
 	})
-	return err == nil && data > 0 && !misfits
+	return err == nil && data > 0 && !misfits, failing(err)
+}
+
+// failing is an error if it is that of a store that could not say what is there.
+func failing(err error) error {
+	if store.Failing(err) {
+		return err
+	}
+	return nil
 }
 
 // isPartition reports whether a directory is a partition, and not a table: by its name, or, of the working
 // directory, by what lies above.
-func isPartition(ctx context.Context, tree store.Tree, dir string) bool {
+func isPartition(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	dir = path.Clean(dir)
 	if base := path.Base(dir); base != "." && base != ".." {
-		return hiveDir.MatchString(base)
+		return hiveDir.MatchString(base), nil
 	}
 	for range maxPartitions {
 		dir = path.Join(dir, "..")
-		if is, err := isTable(ctx, tree, dir); is && err == nil {
-			return true
+		if is, err := isTable(ctx, tree, dir); is || err != nil {
+			return is, err
 		}
 	}
-	return false
+	return false, nil
 }
 
 // segmentNumber is the name of a segment: a number, and behind a dot how often it was merged.
@@ -248,10 +259,10 @@ var segmentNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
 // holdsPartitions reports whether a data file lies in a directory NAME=VALUE of a place, which may but need not
 // be a partitioned table.
-func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bool) {
-	err := partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
+func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bool, err error) {
+	err = partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
 		holds = slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, layout.DataExt) })
 		return !holds
 	})
-	return holds && err == nil
+	return holds && err == nil, failing(err)
 }

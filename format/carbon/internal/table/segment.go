@@ -67,6 +67,7 @@ type Holding struct {
 	Bytes    int64           // of them
 	Indexes  int64           // bytes of its index files
 	Deltas   []string        // its delete deltas
+	Indices  []string        // its index files
 	Unknown  bool            // an index file is missing or damaged: there may have been more data files
 	guessed  bool            // its directories were looked for: there may have been more
 	promised string          // an index file that the segment file names, and that is not there
@@ -315,6 +316,7 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *H
 	}
 	for _, n := range indexes {
 		h.Indexes += sizes[n]
+		h.Indices = append(h.Indices, path.Join(p.Dir, n))
 	}
 	blocks, whole, err := t.indexed(ctx, p.Dir, indexes)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/status"
+	"stoa/store"
 )
 
 // Segment is an entry of a table's status file: a load, or what several loads were compacted into.
@@ -80,4 +81,30 @@ func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) 
 		s.Data = data
 	}
 	return s, nil
+}
+
+// Read are the data files and index files of a table that reading it opens: others below its directory do not count.
+// nil: nobody knows, as its status or schema cannot be read, or a segment cannot be found.
+func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions) map[string]bool {
+	t, err := OpenManaged(ctx, tree, dir, op, o, nil)
+	if err != nil {
+		return nil
+	}
+	out := map[string]bool{}
+	for i := range t.Loads {
+		if !t.O.Wants(&t.Loads[i]) {
+			continue
+		}
+		parts, h, err := t.SegmentHolding(ctx, &t.Loads[i])
+		if err != nil {
+			return nil
+		}
+		for k := range parts {
+			out[parts[k].Name] = true
+		}
+		for _, name := range h.Indices {
+			out[name] = true
+		}
+	}
+	return out
 }

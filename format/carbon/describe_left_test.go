@@ -1,0 +1,49 @@
+package carbon_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa/format"
+	"stoa/format/carbon"
+	"stoa/region"
+)
+
+// TestDescribeLeftovers: whichever file of a table is cut, describe fails only where verify has an error; of a file
+// that does not count, and cannot be described, a node says so.
+func TestDescribeLeftovers(t *testing.T) {
+	notes, failed := 0, 0
+	for _, name := range []string{"managed_compact", "managed_del", "managed_part"} {
+		place := filepath.Join(golden2, "managed", name)
+		for _, n := range loaded(t, place).Names() {
+			tree := loaded(t, place)
+			b := tree.Bytes(n)
+			tree.Put(n, b[:len(b)/2])
+			wrong := slices.ContainsFunc(verdict(t, tree),
+				func(f region.Finding) bool { return f.Severity == region.Error })
+			tg := format.Target{Tree: tree, Name: "t"}
+			said := false
+			for node, err := range carbon.Format.Describe(t.Context(), tg, format.DescribeOptions{}) {
+				if err != nil && !wrong {
+					t.Errorf("%s: verify has no error, describe %v", n, err)
+				}
+				if err != nil {
+					failed++
+				}
+				said = said || strings.HasPrefix(node.Value, "not described") && node.At.Object == n
+			}
+			if said {
+				notes++
+			}
+			if said && wrong {
+				t.Errorf("%s counts, and describe says that it does not", n)
+			}
+		}
+	}
+	if notes != 4 || failed < 10 {
+		t.Errorf("%d files that do not count were told, and %d errors; two segments were compacted, of four files",
+			notes, failed)
+	}
+}
