@@ -41,6 +41,11 @@ func TestOpeningIsBounded(t *testing.T) {
 	steps := func(i int) []string {
 		return []string{"Name", fmt.Sprint(i, strings.Repeat(".a", 60)), "Type", "Int"}
 	}
+	// repeated, so that recovery plans levels to count rows
+	m, columns := metas(20_000, func(i int) []string {
+		return append(steps(i), "MaxRepetition", "1", "MaxDefinition", "1")
+	})
+	wrongRows := handFile(1, 1<<20, handMeta(), m, columns...)
 	pairs := make([]string, 400_000)
 	for name, c := range map[string]struct {
 		data    []byte
@@ -56,8 +61,9 @@ func TestOpeningIsBounded(t *testing.T) {
 		}), true},
 		"2,000 steps": {file(1, 1,
 			func(int) []string { return []string{"Name", strings.Repeat("a.", 2000) + "b", "Type", "Int"} }), true},
-		"20,000 of 60 steps, 1.2 million fields": {file(1, 20_000, steps), true},
-		"1,000 of 60 steps":                      {file(1, 1000, steps), false},
+		"20,000 of 60 steps, 1.2 million fields":          {file(1, 20_000, steps), true},
+		"1.2 million fields, and rows that no column has": {wrongRows, true},
+		"1,000 of 60 steps":                               {file(1, 1000, steps), false},
 		"20,000 of 60 steps, the same but for the last": {file(1, 20_000, func(i int) []string {
 			return []string{"Name", strings.Repeat("a.", 60) + fmt.Sprint(i), "Type", "Int"}
 		}), false},

@@ -35,6 +35,10 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 			return nil, r.found, err
 		}
 	}
+	if err := f.affordable(); err != nil {
+		f.src.Close()
+		return nil, r.found, err
+	}
 	r.f = f
 	f.lenient = true
 	r.starts()
