@@ -62,6 +62,7 @@ type verifier struct {
 	part    string
 	column  string
 	stopped bool
+	errors  int // that were told
 	depth   format.Depth
 	f       *file
 	arena   vec.Arena
@@ -72,6 +73,9 @@ func (v *verifier) give(f region.Finding) {
 	f.Severity, f.Part, f.Column = severityOf(f.Code), v.part, v.column
 	if f.Severity < region.Error {
 		f.Lost = 0
+	}
+	if f.Severity == region.Error {
+		v.errors++
 	}
 	if !v.stopped && v.ctx.Err() == nil {
 		v.stopped = !v.yield(f)
@@ -514,8 +518,12 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if err != nil {
 		gaps = nil // what cannot be read is none
 	}
-	if e := new(fault.Error); err != nil && !errors.As(err, &e) { // damage has been told
+	e := new(fault.Error)
+	switch {
+	case err != nil && !errors.As(err, &e):
 		v.blame("redfile.read", err, -1, -1)
+	case err != nil && v.errors == 0: // else the damage has been told
+		v.blame("redfile.page.header", err, -1, -1)
 	}
 	for _, g := range gaps {
 		v.tell("redfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)

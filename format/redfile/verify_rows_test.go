@@ -286,3 +286,44 @@ func TestPagesInOtherOrder(t *testing.T) {
 		t.Error("nothing was refused: nothing was tested")
 	}
 }
+
+// TestDescribeAndVerify: where describing a file meets damage, verify, deep or not, tells an error, whichever byte
+// of a page's header, index pages among them, is another.
+func TestDescribeAndVerify(t *testing.T) {
+	met := 0
+	for _, generation := range []string{"A", "E"} {
+		whole := writeKill(t, 20, map[string]string{"generation": generation, "compression": "none"})
+		nodes, err := describeAll(target(whole))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			if n.Depth != 1 || !strings.HasPrefix(n.Name, "page[") {
+				continue
+			}
+			for at := n.At.Off; at < n.At.Off+20; at++ {
+				for _, bits := range []byte{1, 2, 4, 16, 0x5A} {
+					b := slices.Clone(whole)
+					b[at] ^= bits
+					if _, err := describeAll(target(b)); err == nil {
+						continue
+					}
+					met++
+					for _, depth := range []format.Depth{format.Sums, format.Deep} {
+						told := false
+						for f := range redfile.Format.Verify(ctx, target(b), format.OpenOptions{Depth: depth}) {
+							told = told || f.Severity == region.Error
+						}
+						if !told {
+							t.Errorf("%s, byte %d of %s, %v: described with an error, and verify has none", generation,
+								at-n.At.Off, n.Name, depth)
+						}
+					}
+				}
+			}
+		}
+	}
+	if met == 0 {
+		t.Error("no damage was met: nothing was tested")
+	}
+}
