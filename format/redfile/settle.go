@@ -22,6 +22,10 @@ import (
 // of the chunk, and one page alone does not hold what its header says, that is the damaged one, and has what
 // the others leave; else nobody knows where rows are, and the chunk is lost.
 func (t *pageTable) settle(ctx context.Context) error {
+	if t.meta.values == 0 && t.meta.stored == 0 && t.rows == 0 { // where it would begin, another chunk may
+		t.err = io.EOF
+		return nil
+	}
 	end := t.f.structureBehind(t.at, t.next, t.group, t.col)
 	begin, odd := t.next, error(nil)
 	for odd == nil && t.next != end {

@@ -1,6 +1,7 @@
 package redfile_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -77,5 +78,29 @@ func TestMiscounted(t *testing.T) {
 			t.Errorf("%v: every change takes the whole row group", opts)
 		}
 		t.Logf("%v: %d of %d scans lose less than a row group", opts, few, 4*len(places))
+	}
+}
+
+// TestNoRowsNoPages: the file has a row group without rows, whose chunks have no pages, and say that they begin where
+// the next row group's do. An encoder written from the documents alone made it.
+func TestNoRowsNoPages(t *testing.T) {
+	b, err := os.ReadFile("testdata/no_rows_no_pages.red")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := findings(target(b)); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	if _, errs := content(target(b)); len(errs) > 0 {
+		t.Error(errs)
+	}
+	r, err := redfile.Format.Open(t.Context(), target(b), format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	groups, err := r.RowGroups(t.Context(), format.Part{}, format.Query{})
+	if err != nil || len(groups) != 2 || groups[0].Rows != 0 || groups[1].Rows != 40 {
+		t.Errorf("%+v, %v", groups, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // CheckRows holds the footer's number of values against the last block, where no checksum is over the footer: what
-// is counted by it, and listed, is never more or less than what the blocks have without a word. If the last block
-// cannot be read, nothing tells whether the number is the file's.
+// is counted by it, and listed, is never more or less than what the blocks have without a word. A last block that
+// cannot be read is told by who reads it.
 func (f *File) CheckRows(ctx context.Context) error {
 	if f.Footer.Checksums() && !f.NoVerify || f.Kind() == block.KindBloom {
 		return nil
