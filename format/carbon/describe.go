@@ -110,16 +110,21 @@ func (d *describer) directory(dir string) error {
 	return first
 }
 
-// counting describes a file of a directory. What is wrong with one that no reader opens is told in a node, and is no
-// error.
+// counting describes a file of a directory. What is wrong with one that no reader opens, or can do without, is told in
+// a node, and is no error.
 func (d *describer) counting(name string, k table.Kind) error {
 	err := d.object(name, k)
-	ofData := k != table.KindDict && k != table.KindDictMeta && k != table.KindSort
-	if e := (*fault.Error)(nil); ofData && d.read != nil && !d.read[name] && errors.As(err, &e) &&
-		e.Class == fault.Corrupt {
+	spare := d.read != nil && !d.read[name]
+	switch k {
+	case table.KindDict:
+		spare = false
+	case table.KindDictMeta, table.KindSort: // the chunks of the dictionary tell as much
+		spare = true
+	}
+	if e := (*fault.Error)(nil); spare && errors.As(err, &e) && e.Class == fault.Corrupt {
 		d.cover = &region.Coverage{}
 		d.emit(region.Node{Kind: region.Data, Name: path.Base(name), Inner: -1, At: e.At,
-			Value: "not described, and not read: " + err.Error()})
+			Value: "not described, and not needed: " + err.Error()})
 		return nil
 	}
 	return err
