@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format/ipc/sample"
+	"stoa/format/parquet/internal/meta"
 )
 
 // TestNothingCompressed: a column of nulls has a dictionary of no values, and a codec makes some bytes of them.
@@ -20,12 +21,12 @@ func TestNothingCompressed(t *testing.T) {
 	}
 	rows := array.NewRecordBatch(sc, []arrow.Array{b.NewArray()}, 10)
 	for _, codec := range []string{"none", "snappy", "gzip", "zstd", "lz4", "brotli"} {
-		file := write(t, map[string]string{"compression": codec, "page-version": "1"}, rows).Bytes("t")
+		file := written(t, map[string]string{"compression": codec, "page-version": "1"}, rows).Bytes("t")
 		if found := findings(file); len(found) > 0 {
 			t.Errorf("%s: %v", codec, found)
 		}
 	}
-	if _, err := codecBrotli.inflate([]byte("\xff\xff\xff"), 0, 1, room); err == nil {
+	if _, err := meta.CodecBrotli.Inflate([]byte("\xff\xff\xff"), 0, 1, meta.Room); err == nil {
 		t.Error("what is no stream is read as one of nothing")
 	}
 }

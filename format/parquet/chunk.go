@@ -10,6 +10,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	pages "stoa/format/parquet/internal/page"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -21,9 +23,9 @@ type pageTable struct {
 	at          fault.Span // of the chunk
 
 	mu     sync.Mutex
-	pages  []pageRef
-	dict   *pageRef // nil: none, as far as is known
-	opened bool     // the first page, which may be a dictionary, was looked at
+	pages  []pages.PageRef
+	dict   *pages.PageRef // nil: none, as far as is known
+	opened bool           // the first page, which may be a dictionary, was looked at
 	left   fault.Span
 	values int64 // of the pages so far
 	seen   int   // pages of all kinds
@@ -68,8 +70,8 @@ func (r *reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec
 	if g.Index < 0 || g.Index >= len(r.meta.RowGroups) || col < 0 || col >= len(r.columns) {
 		return nil, fault.Bugf("parquet: there is no column %d of row group %d", col, g.Index)
 	}
-	flat, all := r.columns[col].maxRep == 0, r.meta.RowGroups[g.Index].NumRows
-	var x *offsetIndex
+	flat, all := r.columns[col].MaxRep == 0, r.meta.RowGroups[g.Index].NumRows
+	var x *meta.OffsetIndex
 	if rows.From > 0 || rows.To < all || !flat {
 		if err := r.readable(g.Index, col); err != nil {
 			return nil, err
@@ -88,11 +90,11 @@ func (r *reader) walked(ctx context.Context, group, col int) (*chunk, error) {
 }
 
 // chunk is a chunk whose pages are where x says; nil: their headers are read.
-func (r *reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *offsetIndex) (*chunk, error) {
+func (r *reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *meta.OffsetIndex) (*chunk, error) {
 	if err := r.readable(group, col); err != nil {
 		return nil, err
 	}
-	indexed := x != nil && len(x.offsets) > 0
+	indexed := x != nil && len(x.Offsets) > 0
 	t := r.tables.get(tableKey{chunkKey{group, col}, indexed}, func() *pageTable {
 		t := &pageTable{r: r, group: group, leaf: col, at: r.padded(r.chunkSpan(group, col))}
 		if t.left = t.at; indexed {
@@ -129,35 +131,36 @@ func (r *reader) readable(group, col int) error {
 	}
 	c := r.meta.RowGroups[group].Columns[col]
 	switch {
-	case c.encrypted:
-		return fault.Unsupportedf(r.footer, indexPath(group, col, "crypto_metadata"),
-			"the column is encrypted%s, and no key for it is given (--key-file)", quotedID(c.crypto.id))
+	case c.Encrypted:
+		return fault.Unsupportedf(r.footer, meta.IndexPath(group, col, "crypto_metadata"),
+			"the column is encrypted%s, and no key for it is given (--key-file)", meta.QuotedID(c.Crypto.Id))
 	case c.FilePath != "":
-		return fault.Unsupportedf(r.footer, indexPath(group, col, "file_path"), "the data are in another file, %q",
+		return fault.Unsupportedf(r.footer, meta.IndexPath(group, col, "file_path"), "the data are in another file, %q",
 			c.FilePath)
-	case !c.MetaData.Codec.known():
+	case !c.MetaData.Codec.Known():
 		return fault.Unsupportedf(r.chunkSpan(group, col), path, "codec %s", c.MetaData.Codec)
-	case r.columns[col].unread != nil:
-		return r.columns[col].unread
+	case r.columns[col].Unread != nil:
+		return r.columns[col].Unread
 	}
 	rows, values := r.meta.RowGroups[group].NumRows, c.MetaData.NumValues
-	if r.columns[col].maxRep == 0 && values != rows || values < rows {
-		return fault.Corruptf(r.chunkSpan(group, col), indexPath(group, col, "num_values"),
+	if r.columns[col].MaxRep == 0 && values != rows || values < rows {
+		return fault.Corruptf(r.chunkSpan(group, col), meta.IndexPath(group, col, "num_values"),
 			"%d, but the row group has %d rows", values, rows)
 	}
 	return nil
 }
 
 // useIndex takes the pages from number i on as the offset index has them.
-func (t *pageTable) useIndex(x *offsetIndex, i int) {
+func (t *pageTable) useIndex(x *meta.OffsetIndex, i int) {
 	all := t.r.meta.RowGroups[t.group].NumRows
-	flat := t.r.columns[t.leaf].maxRep == 0
-	for ; i < len(x.offsets); i++ {
-		rows := x.rowsOf(i, all)
-		p := pageRef{at: t.r.span(x.offsets[i], int64(x.sizes[i])), first: rows.From, rows: rows.Len(), values: -1,
-			starts: true, index: true}
+	flat := t.r.columns[t.leaf].MaxRep == 0
+	for ; i < len(x.Offsets); i++ {
+		rows := x.RowsOf(i, all)
+		p := pages.PageRef{At: t.r.span(x.Offsets[i], int64(x.Sizes[i])), First: rows.From, Rows: rows.Len(),
+			Values: -1,
+			Starts: true, Index: true}
 		if flat {
-			p.values = p.rows
+			p.Values = p.Rows
 		}
 		t.pages = append(t.pages, p)
 	}
@@ -174,11 +177,11 @@ func (t *pageTable) open(ctx context.Context) error {
 		}
 		return nil
 	}
-	if len(t.pages) > 0 && t.pages[0].at.Off == t.at.Off {
+	if len(t.pages) > 0 && t.pages[0].At.Off == t.at.Off {
 		t.opened = true
 		return nil
 	}
-	h, err := t.r.pageOf(ctx, t.at, t.path(0), sealedPage{sealed: t.sealed(), first: true}, nil)
+	h, err := t.r.pageOf(ctx, t.at, t.path(0), meta.SealedPage{Sealed: t.sealed(), First: true}, nil)
 	switch {
 	case errors.Is(err, fault.Corrupt): // told with the pages that need it
 		t.opened = true
@@ -187,8 +190,8 @@ func (t *pageTable) open(ctx context.Context) error {
 		return err
 	}
 	t.opened = true
-	if h.kind == dictionaryPage {
-		t.dict = &pageRef{at: h.whole(), values: h.values, raw: h.raw, first: -1, rows: -1}
+	if h.Kind == meta.DictionaryPage {
+		t.dict = &pages.PageRef{At: h.Whole(), Values: h.Values, Raw: h.Raw, First: -1, Rows: -1}
 		if t.seen++; t.err == nil {
 			t.left = t.after(&h)
 		}
@@ -197,27 +200,27 @@ func (t *pageTable) open(ctx context.Context) error {
 }
 
 // sealed opens the pages; nil: they are plain.
-func (t *pageTable) sealed() *sealed { return t.r.meta.RowGroups[t.group].Columns[t.leaf].sealed }
+func (t *pageTable) sealed() *meta.Sealed { return t.r.meta.RowGroups[t.group].Columns[t.leaf].Sealed }
 
 func (t *pageTable) path(page int) string {
 	return fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", t.group, t.leaf, page)
 }
 
 // after is what is left of the chunk after a page.
-func (t *pageTable) after(h *page) fault.Span {
-	return t.left.Sub(h.body.End()-t.left.Off, t.left.End()-h.body.End())
+func (t *pageTable) after(h *meta.Page) fault.Span {
+	return t.left.Sub(h.Body.End()-t.left.Off, t.left.End()-h.Body.End())
 }
 
 // get is page i; io.EOF behind the last one. Before the first one is given all headers are read: only their sum
 // tells whether each has the right number of values, on which the rows of all pages after it depend. Headers
 // have no checksum.
-func (t *pageTable) get(ctx context.Context, i int) (pageRef, error) {
+func (t *pageTable) get(ctx context.Context, i int) (pages.PageRef, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.err == nil {
 		if err := t.walk(ctx); err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
-				return pageRef{}, err // others, as of the store, may pass
+				return pages.PageRef{}, err // others, as of the store, may pass
 			}
 			t.err = err
 		}
@@ -225,7 +228,7 @@ func (t *pageTable) get(ctx context.Context, i int) (pageRef, error) {
 	if i < len(t.pages) {
 		return t.pages[i], nil
 	}
-	return pageRef{}, t.err
+	return pages.PageRef{}, t.err
 }
 
 // walk reads the next header and notes its page if it is one of data.
@@ -234,21 +237,22 @@ func (t *pageTable) walk(ctx context.Context) error {
 	if t.left.Len == 0 || t.values >= m.NumValues && (t.values > 0 || t.at.Len > m.TotalCompressedSize) {
 		if t.values != m.NumValues {
 			t.pages = nil // any of them may have the wrong number
-			return t.instead(ctx, fault.Corruptf(t.at, indexPath(t.group, t.leaf, "num_values"),
+			return t.instead(ctx, fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, "num_values"),
 				"%d, but the pages have %d", m.NumValues, t.values))
 		}
 		if rows, all := t.rows(), t.r.meta.RowGroups[t.group].NumRows; rows >= 0 && rows != all {
 			t.pages = nil
-			return t.instead(ctx, fault.Corruptf(t.at, indexPath(t.group, t.leaf, "num_rows"),
+			return t.instead(ctx, fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, "num_rows"),
 				"the pages say %d, the row group has %d", rows, all))
 		}
 		return io.EOF
 	}
-	h, err := t.r.pageOf(ctx, t.left, t.path(t.seen), sealedPage{t.sealed(), t.seen == 0, len(t.pages)}, nil)
-	if err == nil && h.isData() && t.values+h.values > m.NumValues {
+	h, err := t.r.pageOf(ctx, t.left, t.path(t.seen),
+		meta.SealedPage{Sealed: t.sealed(), First: t.seen == 0, Ordinal: len(t.pages)}, nil)
+	if err == nil && h.IsData() && t.values+h.Values > m.NumValues {
 		t.pages = nil
-		err = fault.Corruptf(h.header, t.path(t.seen)+".num_values",
-			"%d values, but the chunk has %d, and %d came before", h.values, m.NumValues, t.values)
+		err = fault.Corruptf(h.Header, t.path(t.seen)+".num_values",
+			"%d values, but the chunk has %d, and %d came before", h.Values, m.NumValues, t.values)
 	}
 	if errors.Is(err, fault.Corrupt) {
 		return t.instead(ctx, err)
@@ -258,7 +262,7 @@ func (t *pageTable) walk(ctx context.Context) error {
 	}
 	t.left = t.after(&h)
 	t.seen++
-	if h.isData() {
+	if h.IsData() {
 		t.note(&h)
 	}
 	return nil
@@ -267,30 +271,31 @@ func (t *pageTable) walk(ctx context.Context) error {
 // rows is how many rows the pages say that they have; -1: not all do.
 func (t *pageTable) rows() (n int64) {
 	for _, p := range t.pages {
-		if p.rows < 0 {
+		if p.Rows < 0 {
 			return -1
 		}
-		n += p.rows
+		n += p.Rows
 	}
 	return n
 }
 
 // note adds a data page by its header.
-func (t *pageTable) note(h *page) {
-	p := pageRef{at: h.whole(), values: h.values, first: -1, rows: -1, raw: h.raw, coded: isDictionary(h.encoding)}
+func (t *pageTable) note(h *meta.Page) {
+	p := pages.PageRef{At: h.Whole(), Values: h.Values, First: -1, Rows: -1, Raw: h.Raw,
+		Coded: meta.IsDictionary(h.Encoding)}
 	switch {
-	case t.r.columns[t.leaf].maxRep == 0:
-		p.first, p.rows, p.starts = t.values, h.values, true
-		p.bounds = t.r.headerBounds(t.leaf, h)
-	case h.rows >= 0: // a page of version 2 begins with a row
+	case t.r.columns[t.leaf].MaxRep == 0:
+		p.First, p.Rows, p.Starts = t.values, h.Values, true
+		p.Bounds = t.r.headerBounds(t.leaf, h)
+	case h.Rows >= 0: // a page of version 2 begins with a row
 		if len(t.pages) == 0 {
-			p.first = 0
-		} else if last := t.pages[len(t.pages)-1]; last.first >= 0 {
-			p.first = last.first + last.rows
+			p.First = 0
+		} else if last := t.pages[len(t.pages)-1]; last.First >= 0 {
+			p.First = last.First + last.Rows
 		}
-		p.rows, p.starts = h.rows, true
+		p.Rows, p.Starts = h.Rows, true
 	}
-	t.values += h.values
+	t.values += h.Values
 	t.pages = append(t.pages, p)
 }
 
@@ -302,7 +307,7 @@ func (t *pageTable) instead(ctx context.Context, was error) error {
 	switch {
 	case err != nil && !errors.Is(err, fault.Corrupt):
 		return err
-	case err == nil && x != nil && len(x.offsets) > 0:
+	case err == nil && x != nil && len(x.Offsets) > 0:
 		t.pages = nil
 		t.useIndex(x, 0)
 		return io.EOF
@@ -314,10 +319,10 @@ func (t *pageTable) instead(ctx context.Context, was error) error {
 func (t *pageTable) find(row int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if row <= 0 || len(t.pages) == 0 || t.pages[len(t.pages)-1].first < 0 {
+	if row <= 0 || len(t.pages) == 0 || t.pages[len(t.pages)-1].First < 0 {
 		return 0
 	}
-	i := sort.Search(len(t.pages), func(i int) bool { return t.pages[i].first > row })
+	i := sort.Search(len(t.pages), func(i int) bool { return t.pages[i].First > row })
 	// Pages without rows may begin with the same one; the last of these has it.
 	return max(0, i-1)
 }
@@ -327,7 +332,7 @@ type chunk struct {
 	t    *pageTable
 	rows vec.Range
 	i    int // number of the next page
-	as   *fileColumn
+	as   *pages.FileColumn
 }
 
 var _ format.Chunk = (*chunk)(nil)
@@ -338,12 +343,12 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	if err != nil {
 		return format.Page{}, err
 	}
-	if p.first >= c.rows.To {
+	if p.First >= c.rows.To {
 		return format.Page{}, io.EOF
 	}
-	out := format.Page{Ordinal: c.i, First: p.first, Rows: p.rows, Starts: p.starts, Entries: p.values, Raw: p.raw,
-		Coded: p.coded, Bounds: p.bounds,
-		Spans: []fault.Span{p.at}, Own: &p}
+	out := format.Page{Ordinal: c.i, First: p.First, Rows: p.Rows, Starts: p.Starts, Entries: p.Values, Raw: p.Raw,
+		Coded: p.Coded, Bounds: p.Bounds,
+		Spans: []fault.Span{p.At}, Own: &p}
 	c.i++
 	return out, nil
 }
@@ -353,44 +358,44 @@ func (c *chunk) Dict() (format.Page, bool) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	d := c.t.dict
-	if d == nil || c.as.form.form == isNothing {
+	if d == nil || c.as.Form.Form == pages.IsNothing {
 		return format.Page{}, false
 	}
-	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: d.values, Raw: d.raw, Spans: []fault.Span{d.at},
+	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: d.Values, Raw: d.Raw, Spans: []fault.Span{d.At},
 		Own: d}, true
 }
 
 // Decode appends a page to dst, or nothing.
 func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
-	p, ok := t.Page.Own.(*pageRef)
+	p, ok := t.Page.Own.(*pages.PageRef)
 	if !ok || len(t.Bytes) != 1 {
 		return fault.Bugf("parquet: a page that is not of this file")
 	}
-	d := pageTask{column: c.as, ref: p, sealed: sealedPage{sealed: c.t.sealed(), ordinal: t.Page.Ordinal},
-		arena: t.Scratch, dict: t.Dict,
-		codec: c.t.r.meta.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
-		loose: c.t.r.loose, limit: min(c.t.r.limits.Page, t.Limits.WithDefaults().Page), verify: !t.NoVerify &&
+	d := pages.PageTask{Column: c.as, Ref: p, Sealed: meta.SealedPage{Sealed: c.t.sealed(), Ordinal: t.Page.Ordinal},
+		Arena: t.Scratch, Dict: t.Dict,
+		Codec: c.t.r.meta.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
+		Loose: c.t.r.loose, Limit: min(c.t.r.limits.Page, t.Limits.WithDefaults().Page), Verify: !t.NoVerify &&
 			!c.t.r.noVerify}
 	before := dst.Len()
-	err := d.decode(t.Bytes[0], dst, t.Page.Ordinal < 0)
-	t.Raw = d.raw
+	err := d.Decode(t.Bytes[0], dst, t.Page.Ordinal < 0)
+	t.Raw = d.Raw
 	if err != nil {
 		dst.Truncate(before)
 		number := t.Page.Ordinal
 		if c.t.dict != nil {
 			number++
 		}
-		return fault.Locate(err, d.at, d.exact, c.t.path(number))
+		return fault.Locate(err, d.At, d.Exact, c.t.path(number))
 	}
 	return nil
 }
 
 // headerBounds are those that the header of a page has; nil: none.
-func (r *reader) headerBounds(leaf int, h *page) *pred.Bounds {
-	s := h.stats
-	if s == nil || r.columns[leaf].maxRep > 0 {
+func (r *reader) headerBounds(leaf int, h *meta.Page) *pred.Bounds {
+	s := h.Stats
+	if s == nil || r.columns[leaf].MaxRep > 0 {
 		return nil
 	}
-	b := r.boundsOf(r.leafOf(leaf), s, h.values)
+	b := r.boundsOf(r.leafOf(leaf), s, h.Values)
 	return &b
 }

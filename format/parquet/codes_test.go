@@ -12,6 +12,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/region"
 	"stoa/store"
 	"stoa/store/faulty"
@@ -22,7 +23,7 @@ import (
 func TestVerifyCodes(t *testing.T) {
 	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
 	r := readerOf(t, whole)
-	var pages []page
+	var pages []meta.Page
 	for p, err := range r.pages(t.Context(), 0, colX) {
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +34,7 @@ func TestVerifyCodes(t *testing.T) {
 		return refooter(t, whole, nil, func(m *metadata.FileMetaData, _ int64) { edit(m) })
 	}
 	body := bytes.Clone(whole)
-	clear(body[pages[1].body.Off:pages[1].body.End()]) // levels of a data page v2 that say nothing
+	clear(body[pages[1].Body.Off:pages[1].Body.End()]) // levels of a data page v2 that say nothing
 	for name, x := range map[string]struct {
 		b    []byte
 		want string
@@ -45,11 +46,11 @@ func TestVerifyCodes(t *testing.T) {
 			[2]int64{-1, -1}, -1},
 		"values of a chunk": {footer(
 			func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.NumValues = 399 }),
-			"parquet.values", pages[0].header.Off, [2]int64{0, 400}, 400},
+			"parquet.values", pages[0].Header.Off, [2]int64{0, 400}, 400},
 		"a codec nobody knows": {footer(
 			func(m *metadata.FileMetaData) { m.RowGroups[0].Columns[colX].MetaData.Codec = 3 }),
-			"parquet.unsupported", pages[0].header.Off, [2]int64{0, 400}, 400},
-		"a page's levels": {body, "parquet.column", pages[1].body.Off, [2]int64{0, 400}, 400},
+			"parquet.unsupported", pages[0].Header.Off, [2]int64{0, 400}, 400},
+		"a page's levels": {body, "parquet.column", pages[1].Body.Off, [2]int64{0, 400}, 400},
 	} {
 		fs := findings(x.b)
 		k := slices.IndexFunc(fs, func(f region.Finding) bool { return f.Code == x.want })
@@ -69,13 +70,13 @@ func TestVerifyCodes(t *testing.T) {
 	if len(pages) < 2 {
 		t.Fatal(len(pages), "pages")
 	}
-	second := [2]int64{70 + pages[0].rows, 70 + pages[0].rows + pages[1].rows}
+	second := [2]int64{70 + pages[0].Rows, 70 + pages[0].Rows + pages[1].Rows}
 	flipped := bytes.Clone(summed)
-	flipped[pages[1].body.Off] ^= 1
+	flipped[pages[1].Body.Off] ^= 1
 	fs := findings(flipped)
-	if len(fs) != 1 || fs[0].Code != "parquet.page.checksum" || fs[0].At != pages[1].body || fs[0].Rows != second ||
-		fs[0].Lost != pages[1].rows || !strings.HasSuffix(fs[0].Path, ".crc") {
-		t.Errorf("a flipped bit: %+v, want parquet.page.checksum at %v of rows %v", fs, pages[1].body, second)
+	if len(fs) != 1 || fs[0].Code != "parquet.page.checksum" || fs[0].At != pages[1].Body || fs[0].Rows != second ||
+		fs[0].Lost != pages[1].Rows || !strings.HasSuffix(fs[0].Path, ".crc") {
+		t.Errorf("a flipped bit: %+v, want parquet.page.checksum at %v of rows %v", fs, pages[1].Body, second)
 	}
 }
 

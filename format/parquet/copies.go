@@ -8,6 +8,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/wire"
 )
@@ -188,7 +189,7 @@ func metasOf(t *thrift.Reader, c *wire.Cursor, b []byte) (out [][]byte) {
 			for t.Struct(""); t.Next(); {
 				if t.Field() == 3 {
 					from := c.Pos()
-					walk(t, "", columnMetaData)
+					meta.Walk(t, "", meta.ColumnMetaData)
 					own = withoutHead(b[from:c.Pos()])
 				}
 			}

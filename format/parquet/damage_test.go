@@ -73,13 +73,13 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 				t.Fatal(err)
 			}
 			b := bytes.Clone(whole)
-			b[p.body.Off+p.body.Len/2] ^= 0x10
+			b[p.Body.Off+p.Body.Len/2] ^= 0x10
 			got, errs := read(b)
 			to := int64(70)
-			if i+1 < len(x.firstRow) {
-				to = x.firstRow[i+1]
+			if i+1 < len(x.FirstRow) {
+				to = x.FirstRow[i+1]
 			}
-			left := append(slices.Clone(want[:x.firstRow[i]]), want[to:]...)
+			left := append(slices.Clone(want[:x.FirstRow[i]]), want[to:]...)
 			if !isSubset(got, left) || len(got) < len(left)-40 {
 				t.Errorf("leaf %d, page %d: %d rows came, %d have no part in it", leaf, i, len(got), len(left))
 			}
@@ -90,8 +90,8 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 			for _, l := range errs {
 				missing += int(l.Rows[1] - l.Rows[0])
 				var e *fault.Error
-				if !errors.As(l.Err, &e) || e.Class != fault.Corrupt || e.At != p.body {
-					t.Errorf("leaf %d, page %d at %v: %v", leaf, i, p.body, l.Err)
+				if !errors.As(l.Err, &e) || e.Class != fault.Corrupt || e.At != p.Body {
+					t.Errorf("leaf %d, page %d at %v: %v", leaf, i, p.Body, l.Err)
 				}
 			}
 			if missing+len(got) != len(want) {

@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/wire"
@@ -112,27 +113,27 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 		for c, chunk := range rg.Columns {
 			name := fmt.Sprintf("row_groups[%d].%s", g, r.meta.Schema.Column(c).Path())
 			m := chunk.MetaData
-			other(name, "encrypted", chunk.veiled, nil)
+			other(name, "encrypted", chunk.Veiled, nil)
 			value := fmt.Sprintf("%d values, %s", m.NumValues, m.Codec)
 			other(name, value, r.chunkSpan(g, c),
 				func(ctx context.Context, p piece) error { return o.chunk(ctx, p, g, c) })
 			if chunk.ColumnIndexOffset != nil && chunk.ColumnIndexLength != nil {
 				at := r.span(*chunk.ColumnIndexOffset, int64(*chunk.ColumnIndexLength))
 				other(name+".column_index", "", at,
-					o.index(func(r *thrift.Reader) { parseColumnIndex(r) }, chunk.crypto, chunk.sealed,
-						columnIndexModule))
+					o.index(func(r *thrift.Reader) { meta.ParseColumnIndex(r) }, chunk.Crypto, chunk.Sealed,
+						meta.ColumnIndexModule))
 			}
 			if chunk.OffsetIndexOffset != nil && chunk.OffsetIndexLength != nil {
 				at := r.span(*chunk.OffsetIndexOffset, int64(*chunk.OffsetIndexLength))
 				other(name+".offset_index", "", at,
-					o.index(func(r *thrift.Reader) { parseOffsetIndex(r) }, chunk.crypto, chunk.sealed,
-						offsetIndexModule))
+					o.index(func(r *thrift.Reader) { meta.ParseOffsetIndex(r) }, chunk.Crypto, chunk.Sealed,
+						meta.OffsetIndexModule))
 			}
-			if m.BloomFilterOffset != nil && chunk.crypto == nil {
+			if m.BloomFilterOffset != nil && chunk.Crypto == nil {
 				header, filter, err := r.bloomSpans(ctx, *m.BloomFilterOffset)
 				o.unread = errors.Join(o.unread, err)
 				other(name+".bloom_filter_header", "", header,
-					o.index(func(r *thrift.Reader) { parseBloomHeader(r) }, nil, nil, 0))
+					o.index(func(r *thrift.Reader) { meta.ParseBloomHeader(r) }, nil, nil, 0))
 				other(name+".bloom_filter", "", filter, nil)
 			}
 		}
@@ -141,11 +142,11 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 	o.unread = errors.Join(o.unread, err)
 	for _, x := range copies {
 		name := fmt.Sprintf("row_groups[%d].%s.meta_data", x.group, r.meta.Schema.Column(x.leaf).Path())
-		is := columnMetaData
+		is := meta.ColumnMetaData
 		if x.chunk {
-			is = columnChunk
+			is = meta.ColumnChunk
 		}
-		other(name, "", x.at, o.index(func(r *thrift.Reader) { walk(r, "meta_data", is) }, nil, nil, 0))
+		other(name, "", x.at, o.index(func(r *thrift.Reader) { meta.Walk(r, "meta_data", is) }, nil, nil, 0))
 	}
 	other("footer", fmt.Sprintf("%d row groups, %d columns", len(r.meta.RowGroups), r.meta.Schema.NumColumns()),
 		r.footer, o.metadata)
@@ -174,9 +175,9 @@ func (o *outline) metadata(_ context.Context, p piece) error {
 		end = max(end, n.At.End())
 		o.tell(n)
 	}
-	if a := o.r.meta.algorithm; a != nil && p.at.End()-end == signatureSize {
+	if a := o.r.meta.Algorithm; a != nil && p.at.End()-end == meta.SignatureSize {
 		return o.node(1, region.Data, "footer.signature", "",
-			fault.Span{Object: p.at.Object, Off: end, Len: signatureSize})
+			fault.Span{Object: p.at.Object, Off: end, Len: meta.SignatureSize})
 	}
 	if end < p.at.End() {
 		return o.node(1, region.Gap, "unclaimed", "", fault.Span{Object: p.at.Object, Off: end, Len: p.at.End() - end})
@@ -185,7 +186,8 @@ func (o *outline) metadata(_ context.Context, p piece) error {
 }
 
 // index shows an index by its parser; of one that is encrypted, which s opens if its key is known.
-func (o *outline) index(parse func(*thrift.Reader), locked *chunkCrypto, s *sealed, m module) func(context.Context,
+func (o *outline) index(parse func(*thrift.Reader), locked *meta.ChunkCrypto, s *meta.Sealed,
+	m meta.Module) func(context.Context,
 	piece) error {
 	return func(ctx context.Context, p piece) error {
 		if !o.pages || locked != nil && s == nil || p.at.Len > o.r.limits.Metadata {
@@ -198,7 +200,7 @@ func (o *outline) index(parse func(*thrift.Reader), locked *chunkCrypto, s *seal
 		if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
 			return err
 		}
-		c, err := indexBytes(b, p.at, p.name, s, m)
+		c, err := meta.IndexBytes(b, p.at, p.name, s, m)
 		if err != nil {
 			return err
 		}
@@ -217,31 +219,31 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 	if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
 		return err
 	}
-	at, s := p.at, sealedPage{sealed: o.r.meta.RowGroups[group].Columns[column].sealed, first: true}
+	at, s := p.at, meta.SealedPage{Sealed: o.r.meta.RowGroups[group].Columns[column].Sealed, First: true}
 	for i := 0; at.Len > 0; i++ {
 		path := fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i)
 		pg, err := o.r.pageOf(ctx, at, path, s, nil)
 		if err != nil {
 			return errors.Join(o.node(2, region.Gap, "unclaimed", "", at), err)
 		}
-		whole := pg.header
-		whole.Len += pg.body.Len
+		whole := pg.Header
+		whole.Len += pg.Body.Len
 		if err := o.node(2, region.Struct, fmt.Sprintf("page[%d]", i), pg.String(), whole); err != nil {
 			return err
 		}
 		if o.pages {
 			_, err = o.r.pageOf(ctx, at, path, s, o.tell)
 		} else {
-			err = o.node(3, region.Data, "header", "", pg.header)
+			err = o.node(3, region.Data, "header", "", pg.Header)
 		}
-		if err == nil && pg.body.Len > 0 {
-			err = o.node(3, region.Data, "body", "", pg.body)
+		if err == nil && pg.Body.Len > 0 {
+			err = o.node(3, region.Data, "body", "", pg.Body)
 		}
 		if err != nil {
 			return err
 		}
 		at = at.Sub(whole.Len, at.Len-whole.Len)
-		s.after(&pg)
+		s.After(&pg)
 	}
 	return nil
 }
@@ -258,7 +260,7 @@ func (r *reader) bloomSpans(ctx context.Context, off int64) (header, filter faul
 	if err := format.ReadFull(ctx, r.src, at, "bloom_filter", b); err != nil {
 		return header, filter, err
 	}
-	n := parseBloomHeader(thrift.NewReader(c, thrift.Compact))
+	n := meta.ParseBloomHeader(thrift.NewReader(c, thrift.Compact))
 	if c.Err() != nil || n < 0 {
 		return header, filter, nil
 	}

@@ -137,7 +137,7 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 			break
 		}
 		at := all
-		if r.columns[leaf].maxRep == 0 {
+		if r.columns[leaf].MaxRep == 0 {
 			at = vec.Range{From: row, To: row + p.Rows}
 			row += p.Rows
 		}
@@ -147,12 +147,12 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 		if err != nil {
 			t.Fatal(h.name, err)
 		}
-		x := harmedPage{at: p.whole(), field: f, rows: all}
-		s := r.meta.RowGroups[g].Columns[leaf].sealed
-		if p.hasCRC || s != nil && !s.ctr {
-			x.body = p.body
+		x := harmedPage{at: p.Whole(), field: f, rows: all}
+		s := r.meta.RowGroups[g].Columns[leaf].Sealed
+		if p.HasCRC || s != nil && !s.Ctr {
+			x.body = p.Body
 		}
-		if p.isData() && len(data) > 0 {
+		if p.IsData() && len(data) > 0 {
 			x.rows, data = data[0], data[1:]
 		}
 		h.places = append(h.places, x)

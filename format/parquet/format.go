@@ -6,6 +6,8 @@ import (
 	"iter"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/write"
 	"stoa/store"
 )
 
@@ -21,12 +23,12 @@ var Format = format.Format{
 	Probe:      probe,
 	List:       list,
 	Open:       open,
-	Create:     create,
+	Create:     write.Create,
 	Describe:   describe,
 	Verify:     verify,
 	Recover:    recoverFile,
 	Unchecked:  unchecked,
-	WriteKeys:  writeKeys,
+	WriteKeys:  write.WriteKeys,
 	ReadKeys:   readKeys,
 	Codes:      codes,
 }
@@ -43,7 +45,7 @@ func probe(ctx context.Context, t format.Target) (format.Match, error) {
 	if err != nil && err != io.EOF {
 		return format.No, err
 	}
-	if s := string(b[:n]); s == magic || s == encrypted {
+	if s := string(b[:n]); s == meta.Magic || s == meta.Encrypted {
 		return format.Certain, nil
 	}
 	if store.Unsized(src) {
@@ -59,7 +61,7 @@ func probe(ctx context.Context, t format.Target) (format.Match, error) {
 	if n, err = src.ReadAt(ctx, b[:], end-4); err != nil && err != io.EOF {
 		return format.No, err
 	}
-	if s := string(b[:n]); s == magic || s == encrypted { // its beginning may be damaged
+	if s := string(b[:n]); s == meta.Magic || s == meta.Encrypted { // its beginning may be damaged
 		return format.Likely, nil
 	}
 	return format.No, nil

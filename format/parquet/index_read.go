@@ -4,6 +4,7 @@ import (
 	"context"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/wire"
 	"sync"
@@ -11,8 +12,8 @@ import (
 
 // indexCursor is a cursor over an index at off, which the footer names; s, which may be nil, opens it. There is
 // none if the footer names none.
-func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *sealed,
-	m module) (*wire.Cursor, error) {
+func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *meta.Sealed,
+	m meta.Module) (*wire.Cursor, error) {
 	if off == nil || length == nil {
 		return nil, nil
 	}
@@ -29,7 +30,7 @@ func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, pat
 	if err := format.ReadFull(ctx, r.src, at, path, b); err != nil {
 		return nil, err
 	}
-	c, err := indexBytes(b, at, path, s, m)
+	c, err := meta.IndexBytes(b, at, path, s, m)
 	if err != nil {
 		return nil, err
 	}
@@ -42,26 +43,26 @@ const keptPages = 1 << 19
 // offsets keeps offset indexes that were read: a scan asks for each of them several times. Nobody changes them.
 type offsets struct {
 	mu    sync.Mutex
-	kept  map[chunkKey]*offsetIndex
+	kept  map[chunkKey]*meta.OffsetIndex
 	pages int
 }
 
-func (o *offsets) get(k chunkKey) *offsetIndex {
+func (o *offsets) get(k chunkKey) *meta.OffsetIndex {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.kept[k]
 }
 
 // keep keeps an index. If they are too many, those of before go: a scan does not come back to them.
-func (o *offsets) keep(k chunkKey, x *offsetIndex) {
-	n := len(x.offsets)
+func (o *offsets) keep(k chunkKey, x *meta.OffsetIndex) {
+	n := len(x.Offsets)
 	if n > keptPages {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.kept == nil || o.pages+n > keptPages || len(o.kept) >= keptPages {
-		o.kept, o.pages = map[chunkKey]*offsetIndex{}, 0
+		o.kept, o.pages = map[chunkKey]*meta.OffsetIndex{}, 0
 	}
 	if o.kept[k] == nil {
 		o.kept[k] = x
@@ -77,7 +78,7 @@ func (o *offsets) forget() {
 }
 
 // offsetIndex is the offset index of a chunk; nil if there is none.
-func (r *reader) offsetIndex(ctx context.Context, group, leaf int) (*offsetIndex, error) {
+func (r *reader) offsetIndex(ctx context.Context, group, leaf int) (*meta.OffsetIndex, error) {
 	k := chunkKey{group, leaf}
 	if x := r.offsets.get(k); x != nil {
 		return x, ctx.Err()
@@ -89,52 +90,52 @@ func (r *reader) offsetIndex(ctx context.Context, group, leaf int) (*offsetIndex
 	return x, err
 }
 
-func (r *reader) readOffsetIndex(ctx context.Context, group, leaf int) (*offsetIndex, error) {
-	c, path := r.meta.RowGroups[group].Columns[leaf], indexPath(group, leaf, "offset_index")
-	if c.encrypted {
+func (r *reader) readOffsetIndex(ctx context.Context, group, leaf int) (*meta.OffsetIndex, error) {
+	c, path := r.meta.RowGroups[group].Columns[leaf], meta.IndexPath(group, leaf, "offset_index")
+	if c.Encrypted {
 		return nil, nil
 	}
-	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path, c.sealed, offsetIndexModule)
+	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path, c.Sealed, meta.OffsetIndexModule)
 	if cur == nil || err != nil {
 		return nil, err
 	}
-	x := parseOffsetIndex(thrift.NewReader(cur, thrift.Compact))
+	x := meta.ParseOffsetIndex(thrift.NewReader(cur, thrift.Compact))
 	if cur.Err() != nil {
 		return nil, cur.Err()
 	}
-	x.at = r.span(*c.OffsetIndexOffset, int64(*c.OffsetIndexLength))
+	x.At = r.span(*c.OffsetIndexOffset, int64(*c.OffsetIndexLength))
 	if cur.Left() > 0 {
-		x.behind = cur.SpanOf(cur.Pos(), cur.Left())
+		x.Behind = cur.SpanOf(cur.Pos(), cur.Left())
 	}
-	if err := x.check(r.chunkSpan(group, leaf), r.base, r.meta.RowGroups[group].NumRows, path); err != nil {
+	if err := x.Check(r.chunkSpan(group, leaf), r.base, r.meta.RowGroups[group].NumRows, path); err != nil {
 		return nil, err // its pages may be those of another chunk, and sound
 	}
 	return &x, nil
 }
 
 // columnIndex reads the column index of a chunk of so many data pages; nil if there is none.
-func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int) (*columnIndex, error) {
-	c, path := r.meta.RowGroups[group].Columns[leaf], indexPath(group, leaf, "column_index")
-	if c.encrypted {
+func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int) (*meta.ColumnIndex, error) {
+	c, path := r.meta.RowGroups[group].Columns[leaf], meta.IndexPath(group, leaf, "column_index")
+	if c.Encrypted {
 		return nil, nil
 	}
-	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path, c.sealed, columnIndexModule)
+	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path, c.Sealed, meta.ColumnIndexModule)
 	if cur == nil || err != nil {
 		return nil, err
 	}
-	x := parseColumnIndex(thrift.NewReader(cur, thrift.Compact))
+	x := meta.ParseColumnIndex(thrift.NewReader(cur, thrift.Compact))
 	if cur.Err() != nil {
 		return nil, cur.Err()
 	}
-	x.at = r.span(*c.ColumnIndexOffset, int64(*c.ColumnIndexLength))
+	x.At = r.span(*c.ColumnIndexOffset, int64(*c.ColumnIndexLength))
 	if cur.Left() > 0 {
-		x.behind = cur.SpanOf(cur.Pos(), cur.Left())
+		x.Behind = cur.SpanOf(cur.Pos(), cur.Left())
 	}
-	if len(x.nullPages) != pages || len(x.min) != pages || len(x.max) != pages || x.nulls != nil &&
-		len(x.nulls) != pages {
-		return nil, fault.Corruptf(x.at, path,
+	if len(x.NullPages) != pages || len(x.Min) != pages || len(x.Max) != pages || x.Nulls != nil &&
+		len(x.Nulls) != pages {
+		return nil, fault.Corruptf(x.At, path,
 			"%d null_pages, %d min_values, %d max_values and %d null_counts for %d pages",
-			len(x.nullPages), len(x.min), len(x.max), len(x.nulls), pages)
+			len(x.NullPages), len(x.Min), len(x.Max), len(x.Nulls), pages)
 	}
 	return &x, nil
 }

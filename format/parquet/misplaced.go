@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/region"
 )
 
@@ -39,14 +40,14 @@ func (r *reader) misplaced(tell func(error)) {
 	for i := 1; i < len(all); i++ {
 		x, last := all[i], all[i-1]
 		if x.at.Off < last.at.End() {
-			tell(fault.Corruptf(x.at, indexPath(x.group, x.column, "data_page_offset"),
+			tell(fault.Corruptf(x.at, meta.IndexPath(x.group, x.column, "data_page_offset"),
 				"the bytes are those of row_groups[%d].columns[%d], too", last.group, last.column))
 		}
 		if x.group != last.group {
 			ended[last.group] = true
 		}
 		if ended[x.group] {
-			tell(fault.Corruptf(x.at, indexPath(x.group, x.column, "data_page_offset"),
+			tell(fault.Corruptf(x.at, meta.IndexPath(x.group, x.column, "data_page_offset"),
 				"the column chunk does not lie with the others of its row group, but behind one of row group %d",
 				last.group))
 			return // the next ones would say the same
@@ -61,7 +62,8 @@ func (r *reader) pathAgrees(group, column int) error {
 	if have == want {
 		return nil
 	}
-	return fault.Corruptf(r.footer, indexPath(group, column, "path_in_schema"), "%q, the column there is %q", have, want)
+	return fault.Corruptf(r.footer, meta.IndexPath(group, column, "path_in_schema"), "%q, the column there is %q",
+		have, want)
 }
 
 // namesAgree holds the paths of all chunks against the schema: where they contradict each other, nobody knows under

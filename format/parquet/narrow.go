@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/order"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -20,7 +21,7 @@ func (r *reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (v
 	if e == nil {
 		return all, nil
 	}
-	leaves := map[string]leafField{}
+	leaves := map[string]order.LeafField{}
 	for _, name := range e.Columns() {
 		if l, ok := r.named(name); ok {
 			leaves[name] = l
@@ -68,7 +69,7 @@ func (p *pageBounds) of(row int64) *pred.Bounds {
 }
 
 // narrowPages leaves out what lies between the borders of pages, of any of the leaves, and cannot match.
-func (r *reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leaves map[string]leafField,
+func (r *reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField,
 	all vec.Ranges) (vec.Ranges, error) {
 	pages := map[string]*pageBounds{}
 	var cuts []int64
@@ -108,33 +109,33 @@ func (r *reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leave
 }
 
 // pageBounds reads both indexes of a leaf; nil if there are none, or no order is defined for its type.
-func (r *reader) pageBounds(ctx context.Context, group int, l leafField) (*pageBounds, error) {
-	if !r.ordered(l.column) {
+func (r *reader) pageBounds(ctx context.Context, group int, l order.LeafField) (*pageBounds, error) {
+	if !r.ordered(l.Column) {
 		return nil, nil
 	}
-	off, err := r.offsetIndex(ctx, group, l.column)
-	if off == nil || err != nil || len(off.firstRow) == 0 {
+	off, err := r.offsetIndex(ctx, group, l.Column)
+	if off == nil || err != nil || len(off.FirstRow) == 0 {
 		return nil, err
 	}
-	col, err := r.columnIndex(ctx, group, l.column, len(off.firstRow))
+	col, err := r.columnIndex(ctx, group, l.Column, len(off.FirstRow))
 	if col == nil || err != nil {
 		return nil, err
 	}
-	out := &pageBounds{firstRow: off.firstRow}
-	for i := range off.firstRow {
+	out := &pageBounds{firstRow: off.FirstRow}
+	for i := range off.FirstRow {
 		b := pred.Bounds{Nulls: -1, Rows: -1}
 		end := r.meta.RowGroups[group].NumRows
-		if i+1 < len(off.firstRow) {
-			end = off.firstRow[i+1]
+		if i+1 < len(off.FirstRow) {
+			end = off.FirstRow[i+1]
 		}
-		b.Rows = end - off.firstRow[i]
-		if col.nulls != nil && col.nulls[i] >= 0 && col.nulls[i] <= b.Rows {
-			b.Nulls = col.nulls[i]
+		b.Rows = end - off.FirstRow[i]
+		if col.Nulls != nil && col.Nulls[i] >= 0 && col.Nulls[i] <= b.Rows {
+			b.Nulls = col.Nulls[i]
 		}
-		if col.nullPages[i] {
+		if col.NullPages[i] {
 			b.Nulls = b.Rows
 		} else {
-			b.Min, b.Max = r.value(l, col.min[i]), r.value(l, col.max[i])
+			b.Min, b.Max = r.value(l, col.Min[i]), r.value(l, col.Max[i])
 		}
 		out.bounds = append(out.bounds, b)
 	}

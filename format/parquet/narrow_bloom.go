@@ -9,24 +9,26 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
 	"stoa/pred"
 )
 
 // bloomExcludes reports whether a Bloom filter of the row group says that no row can pass e: none of the values
 // that a column would have to equal is in it. What is wrong with a filter verify tells; it excludes nothing
 // then.
-func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, leaves map[string]leafField) (bool,
+func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField) (bool,
 	error) {
 	for name, l := range leaves {
 		values, ok := e.Equals(name)
-		if !ok || len(values) == 0 || r.meta.RowGroups[group].Columns[l.column].MetaData.BloomFilterOffset == nil {
+		if !ok || len(values) == 0 || r.meta.RowGroups[group].Columns[l.Column].MetaData.BloomFilterOffset == nil {
 			continue
 		}
 		hashes, ok := r.hashesOf(l, values)
 		if !ok {
 			continue
 		}
-		bits, err := r.bloomBits(ctx, group, l.column)
+		bits, err := r.bloomBits(ctx, group, l.Column)
 		if err != nil {
 			return false, err
 		}
@@ -35,7 +37,7 @@ func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, lea
 		}
 		none := true
 		for _, h := range hashes {
-			none = none && !bits.may(h)
+			none = none && !bits.May(h)
 		}
 		if none {
 			return true, nil
@@ -46,27 +48,27 @@ func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, lea
 
 // bloomBits reads the Bloom filter of a chunk; nil: there is none that can be believed. An error says that
 // bytes could not be read.
-func (r *reader) bloomBits(ctx context.Context, group, leaf int) (splitBlock, error) {
+func (r *reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBlock, error) {
 	c := r.meta.RowGroups[group].Columns[leaf]
-	if c.crypto != nil || c.FilePath != "" {
+	if c.Crypto != nil || c.FilePath != "" {
 		return nil, nil
 	}
 	header, at, err := r.bloomSpans(ctx, *c.MetaData.BloomFilterOffset)
-	if err != nil || header.Len == 0 || at.Len < splitBlockLen || at.Len%splitBlockLen != 0 ||
+	if err != nil || header.Len == 0 || at.Len < meta.SplitBlockLen || at.Len%meta.SplitBlockLen != 0 ||
 		at.End() > r.base+r.size || at.Len > r.limits.Page {
 		return nil, err
 	}
-	bits := make(splitBlock, at.Len)
-	return bits, format.ReadFull(ctx, r.src, at, indexPath(group, leaf, "bloom_filter"), bits)
+	bits := make(meta.SplitBlock, at.Len)
+	return bits, format.ReadFull(ctx, r.src, at, meta.IndexPath(group, leaf, "bloom_filter"), bits)
 }
 
 // hashesOf are those of values as the column stores them; ok: each has one way to be stored. Floats have
 // several, and decimals.
-func (r *reader) hashesOf(l leafField, values []pred.Value) (out []uint64, ok bool) {
-	col := r.columns[l.column]
+func (r *reader) hashesOf(l order.LeafField, values []pred.Value) (out []uint64, ok bool) {
+	col := r.columns[l.Column]
 	for _, v := range values {
 		var b []byte
-		switch l.typ.ID() {
+		switch l.Typ.ID() {
 		case arrow.STRING, arrow.BINARY, arrow.FIXED_SIZE_BINARY:
 			if v.Kind != pred.KindString && v.Kind != pred.KindBytes {
 				return nil, false
@@ -81,9 +83,9 @@ func (r *reader) hashesOf(l leafField, values []pred.Value) (out []uint64, ok bo
 				return nil, false
 			}
 			switch b = binary.LittleEndian.AppendUint64(nil, n); {
-			case col.typ == typeInt32 && (int64(n) < math.MinInt32 || int64(n) > math.MaxUint32):
+			case col.Typ == meta.TypeInt32 && (int64(n) < math.MinInt32 || int64(n) > math.MaxUint32):
 				return nil, false
-			case col.typ == typeInt32:
+			case col.Typ == meta.TypeInt32:
 				b = b[:4]
 			}
 		default:

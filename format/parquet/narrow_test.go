@@ -61,7 +61,7 @@ func sortedRows() arrow.RecordBatch {
 
 func TestNarrow(t *testing.T) {
 	rows := sortedRows()
-	tree := write(t, map[string]string{"row-group-rows": "8000", "page-size": "2000", "dictionary": "false"}, rows)
+	tree := written(t, map[string]string{"row-group-rows": "8000", "page-size": "2000", "dictionary": "false"}, rows)
 	r, err := openReader(context.Background(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestNarrow(t *testing.T) {
 
 // TestStatisticsThatSayNothing has bounds that must not be believed.
 func TestStatisticsThatSayNothing(t *testing.T) {
-	r, err := openReader(context.Background(), format.Target{Tree: write(t, nil, sortedRows()), Name: "t"},
+	r, err := openReader(context.Background(), format.Target{Tree: written(t, nil, sortedRows()), Name: "t"},
 		format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -146,12 +146,12 @@ func TestStatisticsThatSayNothing(t *testing.T) {
 		t.Errorf("s: %+v", b)
 	}
 	s := r.meta.RowGroups[0].Columns[0].MetaData.Statistics
-	s.min, s.oldMin, s.oldMax = []byte{1, 2, 3}, nil, nil // not a long
+	s.Min, s.OldMin, s.OldMax = []byte{1, 2, 3}, nil, nil // not a long
 	if b := bounds("id"); b.Min != nil {
 		t.Errorf("three bytes are a bound: %+v", b)
 	}
 	more := int64(math.MaxInt64)
-	if s.nulls = &more; bounds("id").Nulls != -1 {
+	if s.Nulls = &more; bounds("id").Nulls != -1 {
 		t.Error("more nulls than rows")
 	}
 	r.meta.Orders = nil

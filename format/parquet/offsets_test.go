@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -38,11 +39,11 @@ func TestOffsetIndexIsReadOnce(t *testing.T) {
 			}
 		}
 	}
-	r.offsets.keep(chunkKey{9, 9}, &offsetIndex{offsets: make([]int64, keptPages+1)})
+	r.offsets.keep(chunkKey{9, 9}, &meta.OffsetIndex{Offsets: make([]int64, keptPages+1)})
 	if r.offsets.get(chunkKey{9, 9}) != nil {
 		t.Error("more pages are kept than may be")
 	}
-	r.offsets.keep(chunkKey{9, 9}, &offsetIndex{offsets: make([]int64, keptPages)})
+	r.offsets.keep(chunkKey{9, 9}, &meta.OffsetIndex{Offsets: make([]int64, keptPages)})
 	if n := len(r.offsets.kept); n != 1 || r.offsets.pages != keptPages {
 		t.Errorf("%d indexes of %d pages are kept", n, r.offsets.pages)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -44,8 +45,8 @@ func TestOffsetIndexOfAnotherRow(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, by := range []int64{0, 1, -1} {
-				for k := 1; k < len(x.firstRow); k++ {
-					bad := reoffset(t, whole, column, func(x *offsetIndex) { x.firstRow[k] += by })
+				for k := 1; k < len(x.FirstRow); k++ {
+					bad := reoffset(t, whole, column, func(x *meta.OffsetIndex) { x.FirstRow[k] += by })
 					r, refused := readerOf(t, bad), 0
 					for row := range int64(400) {
 						got, err := rowsFrom(t, r, column, vec.Range{From: row, To: row + 1})

@@ -20,8 +20,8 @@ import (
 	"stoa/vec"
 )
 
-// write makes an object "t" of the batches.
-func write(t testing.TB, opts map[string]string, batches ...arrow.RecordBatch) *store.Memory {
+// written makes an object "t" of the batches.
+func written(t testing.TB, opts map[string]string, batches ...arrow.RecordBatch) *store.Memory {
 	t.Helper()
 	tree := store.NewMemory(nil)
 	ctx := context.Background()
@@ -149,7 +149,7 @@ func TestCompressions(t *testing.T) {
 	want := sample.Batch(r, sc, 2000, 0.1)
 	for _, c := range []string{"", "none", "snappy", "zstd", "gzip", "lz4", "brotli"} {
 		for _, version := range []string{"1.0", "2.4", "2.6"} {
-			_, got, err := readAll(write(t,
+			_, got, err := readAll(written(t,
 				map[string]string{"compression": c, "version": version, "dictionary": "false"}, want), nil, vec.Range{})
 			if err != nil {
 				t.Errorf("%s %s: %v", c, version, err)
@@ -182,7 +182,7 @@ func TestMetadataStays(t *testing.T) {
 	schemaMeta := arrow.NewMetadata([]string{"k"}, []string{"v"})
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64, Metadata: meta},
 		{Name: "s", Type: inner, Nullable: true, Metadata: meta}}, &schemaMeta)
-	got, _, err := readAll(write(t, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sc, 10, 0)), nil, vec.Range{})
+	got, _, err := readAll(written(t, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sc, 10, 0)), nil, vec.Range{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestProjectionAndRows(t *testing.T) {
 		[]arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String})...)
 	want := sample.Batch(r, sc, 70_000, 0.1)
 	for _, index := range []string{"true", "false"} {
-		tree := write(t, map[string]string{"page-size": "5000", "page-index": index}, want)
+		tree := written(t, map[string]string{"page-size": "5000", "page-index": index}, want)
 		for _, rows := range []vec.Range{{From: 0, To: 5}, {From: 1, To: 2}, {From: 65_530, To: 65_545},
 			{From: 69_999, To: 80_000}, {From: 80_000, To: 80_001}} {
 			cols := []int{7, 3, 1}
@@ -227,7 +227,7 @@ func TestProjectionAndRows(t *testing.T) {
 			}
 		}
 	}
-	_, none, err := readAll(write(t, nil, want), []int{}, vec.Range{})
+	_, none, err := readAll(written(t, nil, want), []int{}, vec.Range{})
 	if err != nil || len(none) != 2 || none[0].NumRows()+none[1].NumRows() != 70_000 {
 		t.Errorf("no columns: %v, %v", none, err)
 	}
@@ -256,7 +256,7 @@ func TestRowsBegunWithinPages(t *testing.T) {
 		few = append(few, want.NewSlice(i, i+20))
 	}
 	for _, version := range []string{"1", "2"} {
-		tree := write(t, map[string]string{"page-size": "400", "page-version": version}, few...)
+		tree := written(t, map[string]string{"page-size": "400", "page-version": version}, few...)
 		for from := range rows {
 			for _, n := range []int{1, 2, 7, 50, rows} {
 				at := vec.Range{From: int64(from), To: min(rows, int64(from+n))}
@@ -305,7 +305,7 @@ func TestDamage(t *testing.T) {
 	b := sample.Batch(r, sc, 7, 0.3)
 	for _, opts := range []map[string]string{{"compression": "none"},
 		{"compression": "snappy", "page-version": "2", "dictionary": "false"}} {
-		whole := write(t, opts, b).Bytes("t")
+		whole := written(t, opts, b).Bytes("t")
 		flips := []byte{0x01, 0xFF}
 		if testing.Short() {
 			flips = flips[1:]
@@ -322,7 +322,7 @@ func TestDamage(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	tree := write(t, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sample.Schema(arrow.PrimitiveTypes.Int32), 1, 0))
+	tree := written(t, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sample.Schema(arrow.PrimitiveTypes.Int32), 1, 0))
 	if m, err := Format.Probe(context.Background(), format.Target{Tree: tree, Name: "t"}); m != format.Certain ||
 		err != nil {
 		t.Errorf("%v, %v", m, err)

@@ -15,6 +15,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/write"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -27,11 +29,11 @@ var anyPart = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
 
 // CreatePart is Format.Create of a part of a table. Which one it is, is asked when it ends.
 func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions,
-	which func() Part) (format.Writer, error) {
+	which func() meta.Part) (format.Writer, error) {
 	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) {
-		out, err := newWriter(w, sc, o.Opts, o.Mem)
+		out, err := write.NewWriterIn(w, sc, o.Opts, o.Mem)
 		if err == nil {
-			out.part = which
+			out.Part = which
 		}
 		return out, err
 	})
@@ -39,14 +41,14 @@ func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wr
 
 // neighbours says what is missing beside a part of a table. A file that was given another name is read by itself.
 func (r *reader) neighbours(ctx context.Context) (missing []error) {
-	k := slices.IndexFunc(r.meta.Pairs, func(p keyPair) bool { return p.key == partKey && p.value != nil })
+	k := slices.IndexFunc(r.meta.Pairs, func(p meta.KeyPair) bool { return p.Key == meta.PartKey && p.Value != nil })
 	base := path.Base(r.target.Name)
 	if k < 0 || r.target.Tree == nil || r.target.At != (vec.Range{}) || !anyPart.MatchString(base) {
 		return nil
 	}
-	var p Part
-	where := "key_value_metadata[" + partKey + "]"
-	if err := json.Unmarshal([]byte(*r.meta.Pairs[k].value), &p); err != nil {
+	var p meta.Part
+	where := "key_value_metadata[" + meta.PartKey + "]"
+	if err := json.Unmarshal([]byte(*r.meta.Pairs[k].Value), &p); err != nil {
 		return []error{fault.Corruptf(r.footer, where, "it cannot be read: %v", err)}
 	}
 	if base != PartName(p.Number) {

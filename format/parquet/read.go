@@ -16,6 +16,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
+	"stoa/format/parquet/internal/page"
 	"stoa/internal/present"
 	"stoa/internal/thrift"
 	"stoa/region"
@@ -38,20 +41,20 @@ type reader struct {
 	lost         map[chunkKey]error // of a recovered file: chunks that are not there
 	tracer       func(region.Node)
 	noVerify     bool
-	loose        bool       // pages may have bytes after their values: fastparquet leaves some there
-	keys         *keyring   // nil: none are given
-	algorithm    *algorithm // nil: nothing is encrypted
-	sealed       *sealed    // by the footer's key; nil: it is not known
-	hidden       bool       // the footer is encrypted
-	summaries    bool       // a file of which all data are in other files is taken, too: see verifier.summary
+	loose        bool            // pages may have bytes after their values: fastparquet leaves some there
+	keys         *meta.Keyring   // nil: none are given
+	algorithm    *meta.Algorithm // nil: nothing is encrypted
+	sealed       *meta.Sealed    // by the footer's key; nil: it is not known
+	hidden       bool            // the footer is encrypted
+	summaries    bool            // a file of which all data are in other files is taken, too: see verifier.summary
 
 	footer  fault.Span // of the Thrift
-	meta    *fileMeta
+	meta    *meta.FileMeta
 	schema  *arrow.Schema // as it is given away
 	stored  *arrow.Schema // the same with the types as which columns are decoded
-	columns []*fileColumn
+	columns []*page.FileColumn
 	leaves  [][]int // per top-level field, the columns
-	flats   []leafField
+	flats   []order.LeafField
 	offsets offsets
 	tables  tables
 }
@@ -122,17 +125,17 @@ func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*re
 
 // newReader is a reader that has not read anything.
 func newReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
-	if err := checkOpts(o.Opts, readKeys); err != nil {
+	if err := meta.CheckOpts(o.Opts, readKeys); err != nil {
 		return nil, err
 	}
 	use := o.Opts["arrow-schema"]
 	if use != "" && use != "use" && use != "ignore" {
 		return nil, fault.Invalidf("arrow-schema=%s: it is use or ignore", use)
 	}
-	var keys *keyring
+	var keys *meta.Keyring
 	if name := o.Opts["key-file"]; name != "" {
 		var err error
-		if keys, err = readKeyring(name); err != nil {
+		if keys, err = meta.ReadKeyring(name); err != nil {
 			return nil, err
 		}
 	}
@@ -169,24 +172,24 @@ func (r *reader) start(ctx context.Context) error {
 }
 
 // take understands a footer. pairs, which may be nil, are taken for its key/value metadata if it has none.
-func (r *reader) take(b []byte, pairs []keyPair) error {
+func (r *reader) take(b []byte, pairs []meta.KeyPair) error {
 	c := wire.NewCursor(b, r.footer, "footer").Trace(r.tracer, 1)
 	if r.hidden { // what stands where is not known
 		c = wire.NewInnerCursor(b, r.footer, "footer").Trace(r.tracer, 1)
 	}
 	c.Within(r.limits.Memory()).Spend(int64(len(b)))
-	m := parseFileMeta(thrift.NewReader(c, thrift.Compact), c, r.limits)
+	m := meta.ParseFileMeta(thrift.NewReader(c, thrift.Compact), c, r.limits)
 	if c.Err() != nil {
 		return c.Err()
 	}
-	tree, err := readTree(m.elements, r.footer)
+	tree, err := meta.ReadTree(m.Elements, r.footer)
 	if err != nil {
 		return err
 	}
 	if err := r.affords(c, tree); err != nil {
 		return err
 	}
-	m.length = c.Pos()
+	m.Length = c.Pos()
 	if m.Schema = tree; pairs != nil {
 		m.Pairs = pairs
 	}
@@ -204,16 +207,16 @@ func (r *reader) take(b []byte, pairs []keyPair) error {
 
 // affords refuses a schema that is nested deeper, or whose columns take more memory, than the limits allow, before
 // the columns are made.
-func (r *reader) affords(c *wire.Cursor, t *schemaTree) error {
+func (r *reader) affords(c *wire.Cursor, t *meta.SchemaTree) error {
 	// Memory that a column, and a step of its way through the schema, is taken to need.
 	const perColumn, perStep = 1 << 10, 64
-	for _, d := range t.columns {
-		c.Spend(perColumn + perStep*int64(len(d.path)))
+	for _, d := range t.Columns {
+		c.Spend(perColumn + perStep*int64(len(d.Steps)))
 	}
 	if c.Err() != nil {
 		return c.Err()
 	}
-	fields, _ := fieldsOf(t)
+	fields, _ := page.FieldsOf(t)
 	return r.limits.Fit(arrow.NewSchema(fields, nil), r.footer, "footer/metadata.schema")
 }
 
@@ -228,11 +231,11 @@ func (r *reader) readFooter(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	switch string(tail[4:]) {
-	case magic:
-	case encrypted:
+	case meta.Magic:
+	case meta.Encrypted:
 	default:
 		return nil, fault.Corruptf(at.Sub(4, 4), "footer.magic",
-			"%q instead of %q: the file is cut or was never finished", tail[4:], magic)
+			"%q instead of %q: the file is cut or was never finished", tail[4:], meta.Magic)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	switch {
@@ -244,7 +247,7 @@ func (r *reader) readFooter(ctx context.Context) ([]byte, error) {
 	}
 	r.footer = r.span(r.size-8-n, n)
 	b := make([]byte, n)
-	if err := format.ReadFull(ctx, r.src, r.footer, "footer", b); err != nil || string(tail[4:]) == magic {
+	if err := format.ReadFull(ctx, r.src, r.footer, "footer", b); err != nil || string(tail[4:]) == meta.Magic {
 		return b, err
 	}
 	return r.openFooter(b)
@@ -253,9 +256,9 @@ func (r *reader) readFooter(ctx context.Context) ([]byte, error) {
 // magic is what the file begins and ends with.
 func (r *reader) magic() string {
 	if r.hidden {
-		return encrypted
+		return meta.Encrypted
 	}
-	return magic
+	return meta.Magic
 }
 
 // check looks at what reading goes by.
@@ -263,7 +266,7 @@ func (r *reader) check() error {
 	columns := r.meta.Schema.NumColumns()
 	for k := range columns {
 		c := r.meta.Schema.Column(k)
-		if n := int64(c.length); c.typ == typeFixed && (n <= 0 || n > r.limits.Page) {
+		if n := int64(c.Length); c.Typ == meta.TypeFixed && (n <= 0 || n > r.limits.Page) {
 			return fault.Corruptf(r.footer, "schema."+c.Path(), "a fixed length of %d bytes", n)
 		}
 	}
@@ -288,11 +291,11 @@ func (r *reader) check() error {
 
 func (r *reader) checkChunk(group, column int, path string) error {
 	c, d := r.meta.RowGroups[group].Columns[column], r.meta.Schema.Column(column)
-	if c.encrypted { // what is said of it, if anything, may be cut
+	if c.Encrypted { // what is said of it, if anything, may be cut
 		if m := c.MetaData; m != nil && m.TotalCompressedSize > 0 {
-			c.veiled = r.chunkSpan(group, column)
+			c.Veiled = r.chunkSpan(group, column)
 		}
-		c.MetaData = &columnMeta{Type: d.typ, PathInSchema: d.path, Codec: codecNone}
+		c.MetaData = &meta.ColumnMeta{Type: d.Typ, PathInSchema: d.Steps, Codec: meta.CodecNone}
 		return nil
 	}
 	if c.MetaData == nil {
@@ -302,11 +305,11 @@ func (r *reader) checkChunk(group, column int, path string) error {
 		return fault.Unsupportedf(r.footer, path+".file_path", "the data are in another file, %q", c.FilePath)
 	}
 	m := c.MetaData
-	if name := m.missing(); name != "" {
+	if name := m.Missing(); name != "" {
 		return fault.Corruptf(r.footer, path+"."+name, "it is missing or negative")
 	}
-	if m.Type != d.typ {
-		return fault.Corruptf(r.footer, path+".type", "%s, but the schema says %s", m.Type, d.typ)
+	if m.Type != d.Typ {
+		return fault.Corruptf(r.footer, path+".type", "%s, but the schema says %s", m.Type, d.Typ)
 	}
 	from := r.chunkStart(group, column)
 	if r.summaries && m.TotalCompressedSize <= math.MaxInt64-from {
@@ -345,13 +348,13 @@ func (r *reader) buildSchema() error {
 	if err != nil {
 		return err
 	}
-	own, paths := fieldsOf(r.meta.Schema)
+	own, paths := page.FieldsOf(r.meta.Schema)
 	fields, stored := slices.Clone(own), make([]arrow.Field, len(own))
 	for i, f := range own {
 		if orig != nil && orig.NumFields() == len(own) && orig.Field(i).Name == f.Name {
-			fields[i] = original(f, orig.Field(i))
+			fields[i] = page.Original(f, orig.Field(i))
 		}
-		stored[i] = storedField(fields[i])
+		stored[i] = page.StoredField(fields[i])
 	}
 	pairs := r.schemaMetadata(orig)
 	r.schema, r.stored = arrow.NewSchema(fields, &pairs), arrow.NewSchema(stored, &pairs)
@@ -360,7 +363,7 @@ func (r *reader) buildSchema() error {
 		c := r.newColumn(k, paths[k], own, stored)
 		r.columns = append(r.columns, c)
 		r.leaves[paths[k][0]] = append(r.leaves[paths[k][0]], k)
-		if c.maxRep == 0 {
+		if c.MaxRep == 0 {
 			r.flats = append(r.flats, r.leafOf(k))
 		}
 	}
@@ -368,18 +371,18 @@ func (r *reader) buildSchema() error {
 }
 
 // newColumn is column k, which lies at a path of both lists of fields.
-func (r *reader) newColumn(k int, path []int, own, stored []arrow.Field) *fileColumn {
-	c := &fileColumn{schemaColumn: r.meta.Schema.Column(k), own: vectorType(leafAt(own, path))}
+func (r *reader) newColumn(k int, path []int, own, stored []arrow.Field) *page.FileColumn {
+	c := &page.FileColumn{SchemaColumn: r.meta.Schema.Column(k), Own: page.VectorType(leafAt(own, path))}
 	t := leafAt(stored, path)
-	form, ok := formOf(c.schemaElem, t)
+	form, ok := page.FormOf(c.SchemaElem, t)
 	if !ok {
-		c.unread = fault.Unsupportedf(r.footer, "schema."+c.Path(), "%s as %s", c.typ, t)
+		c.Unread = fault.Unsupportedf(r.footer, "schema."+c.Path(), "%s as %s", c.Typ, t)
 	}
-	c.form = &form
-	c.column = format.Column{Name: c.Path(), Path: path, Parent: -1, Has: format.Values, Type: t,
-		MaxDef: uint8(c.maxDef), MaxRep: uint8(c.maxRep)}
-	if len(path) > 1 || c.maxRep > 0 {
-		c.column.Has |= format.Levels
+	c.Form = &form
+	c.Column = format.Column{Name: c.Path(), Path: path, Parent: -1, Has: format.Values, Type: t,
+		MaxDef: uint8(c.MaxDef), MaxRep: uint8(c.MaxRep)}
+	if len(path) > 1 || c.MaxRep > 0 {
+		c.Column.Has |= format.Levels
 	}
 	return c
 }
@@ -399,9 +402,9 @@ func leafAt(fields []arrow.Field, path []int) arrow.DataType {
 }
 
 // leafOf is a column as its bounds are read.
-func (r *reader) leafOf(column int) leafField {
+func (r *reader) leafOf(column int) order.LeafField {
 	c := r.columns[column]
-	return leafField{path: c.column.Path, column: column, typ: c.own}
+	return order.LeafField{Path: c.Column.Path, Column: column, Typ: c.Own}
 }
 
 func (r *reader) Schema() *arrow.Schema { return r.schema }
@@ -412,7 +415,7 @@ func (r *reader) Close() error          { return r.src.Close() }
 func (r *reader) Columns() []format.Column {
 	out := make([]format.Column, len(r.columns))
 	for i, c := range r.columns {
-		out[i] = c.column
+		out[i] = c.Column
 		out[i].Facts = r.facts(i)
 	}
 	return out
@@ -485,8 +488,8 @@ func (r *reader) Meta() []format.KeyValue {
 		{Key: "footer", Value: fmt.Sprintf("%d bytes", r.footer.Len)},
 	}
 	for _, p := range r.meta.Pairs {
-		if p.key != storedSchema && p.value != nil {
-			out = append(out, format.KeyValue{Key: "metadata: " + p.key, Value: *p.value})
+		if p.Key != meta.StoredSchema && p.Value != nil {
+			out = append(out, format.KeyValue{Key: "metadata: " + p.Key, Value: *p.Value})
 		}
 	}
 	return out

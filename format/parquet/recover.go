@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/region"
 )
 
@@ -85,7 +86,7 @@ func (s *rescue) run(o format.OpenOptions, was error) error {
 			"a footer was found that ends %d bytes before the end", s.r.size-end)
 		return nil
 	}
-	var pairs []keyPair
+	var pairs []meta.KeyPair
 	switch name := o.Opts["schema"]; {
 	case left != nil:
 		if pairs, err = s.sameColumns(o, name, left); err != nil {
@@ -122,7 +123,7 @@ func errorSpan(err error) fault.Span {
 
 // sameColumns are the key/value pairs of another file, which have Arrow's schema, if its columns are those of
 // the footer that is left; else nil.
-func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft) ([]keyPair, error) {
+func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft) ([]meta.KeyPair, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -134,7 +135,7 @@ func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft
 }
 
 // like takes the schema of another file.
-func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, []keyPair, error) {
+func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, []meta.KeyPair, error) {
 	o.Opts, o.Tracer = nil, nil
 	other, err := openReader(s.ctx, format.Target{Tree: s.r.target.Tree, Name: name}, o)
 	if err != nil {
@@ -151,12 +152,12 @@ func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, []keyPair
 }
 
 // rebuild makes a footer of the row groups that are known and those that pages tell of.
-func (s *rescue) rebuild(left *footerLeft, pairs []keyPair) error {
+func (s *rescue) rebuild(left *footerLeft, pairs []meta.KeyPair) error {
 	known := left.synthesize(nil)
 	if err := s.r.take(known, pairs); err != nil {
 		return err
 	}
-	from := int64(len(magic))
+	from := int64(len(meta.Magic))
 	for g := range s.r.meta.RowGroups {
 		for c := range s.r.meta.RowGroups[g].Columns {
 			from = max(from, s.r.chunkSpan(g, c).End()-s.r.base)
@@ -192,11 +193,11 @@ func (s *rescue) rebuild(left *footerLeft, pairs []keyPair) error {
 // there is none.
 func (s *rescue) footer() (*footerLeft, error) {
 	const step = 1 << 20
-	for end := s.r.size; end > int64(len(magic)); end -= step {
+	for end := s.r.size; end > int64(len(meta.Magic)); end -= step {
 		if err := s.ctx.Err(); err != nil {
 			return nil, err
 		}
-		from := max(int64(len(magic)), end-step)
+		from := max(int64(len(meta.Magic)), end-step)
 		b := make([]byte, min(s.r.size, end+3)-from)
 		if err := format.ReadFull(s.ctx, s.r.src, s.r.span(from, int64(len(b))), "footer", b); err != nil {
 			return nil, err
@@ -269,7 +270,7 @@ func (s *rescue) holds(left *footerLeft) bool {
 	r := s.r
 	r.footer = r.span(left.at, int64(left.end))
 	groups := r.meta.RowGroups
-	end, tries := int64(len(magic)), 0
+	end, tries := int64(len(meta.Magic)), 0
 	for g := range groups {
 		for c := range groups[g].Columns {
 			at := r.chunkSpan(g, c)
@@ -293,11 +294,11 @@ func (s *rescue) holds(left *footerLeft) bool {
 func (s *rescue) tiled(group, leaf int) bool {
 	values := int64(0)
 	for p, err := range s.r.pages(s.ctx, group, leaf) {
-		if err != nil || !p.sane() && p.kind != indexPage {
+		if err != nil || !p.Sane() && p.Kind != meta.IndexPage {
 			return false
 		}
-		if p.isData() {
-			values += p.values
+		if p.IsData() {
+			values += p.Values
 		}
 	}
 	return values == s.r.meta.RowGroups[group].Columns[leaf].MetaData.NumValues

@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/dremel"
 )
 
@@ -28,11 +29,11 @@ type leafKind struct {
 	maxRep int
 }
 
-func kindOf(c *schemaColumn) leafKind {
+func kindOf(c *meta.SchemaColumn) leafKind {
 	k := leafKind{typ: int32(c.PhysicalType()), maxDef: int(c.MaxDefinitionLevel()),
 		maxRep: int(c.MaxRepetitionLevel())}
 	k.width = []int{0, 4, 8, 12, 4, 8, 0, 0}[k.typ]
-	if k.typ == typeFixed {
+	if k.typ == meta.TypeFixed {
 		k.width = c.TypeLength()
 	}
 	return k
@@ -42,7 +43,7 @@ func kindOf(c *schemaColumn) leafKind {
 type fit struct {
 	ok    bool
 	rows  int64
-	codec compression
+	codec meta.Compression
 }
 
 // fit holds page i against a column.
@@ -55,7 +56,7 @@ func (w *pageWalk) fit(i, col int) (fit, error) {
 	if err := w.s.ctx.Err(); err != nil {
 		return fit{}, err
 	}
-	f, err := w.tryFit(&w.pages[i].page, &w.cols[col])
+	f, err := w.tryFit(&w.pages[i].Page, &w.cols[col])
 	if err != nil {
 		return fit{}, err
 	}
@@ -63,17 +64,17 @@ func (w *pageWalk) fit(i, col int) (fit, error) {
 	return f, nil
 }
 
-func (w *pageWalk) tryFit(p *page, k *leafKind) (f fit, err error) {
-	if max(p.body.Len, p.raw) > w.s.r.limits.Page {
-		return f, fault.Limitf(p.body, "page", "%d bytes, the limit is %d", max(p.body.Len, p.raw), w.s.r.limits.Page)
+func (w *pageWalk) tryFit(p *meta.Page, k *leafKind) (f fit, err error) {
+	if max(p.Body.Len, p.Raw) > w.s.r.limits.Page {
+		return f, fault.Limitf(p.Body, "page", "%d bytes, the limit is %d", max(p.Body.Len, p.Raw), w.s.r.limits.Page)
 	}
-	b := make([]byte, p.body.Len)
-	if err := format.ReadFull(w.s.ctx, w.s.r.src, p.body, "page", b); err != nil {
+	b := make([]byte, p.Body.Len)
+	if err := format.ReadFull(w.s.ctx, w.s.r.src, p.Body, "page", b); err != nil {
 		return f, err
 	}
 	if badSum(p, b) { // what is damaged is not looked into: reading will lose its rows
-		return fit{ok: k.maxRep == 0 || p.rows >= 0 ||
-			!p.isData(), rows: max(p.rows, p.values*int64(b2i(p.isData()))), codec: -1}, nil
+		return fit{ok: k.maxRep == 0 || p.Rows >= 0 ||
+			!p.IsData(), rows: max(p.Rows, p.Values*int64(b2i(p.IsData()))), codec: -1}, nil
 	}
 	for _, code := range w.codecs(p, b) {
 		if f, ok := tryCodec(p, k, code, b); ok {
@@ -94,10 +95,11 @@ func b2i(b bool) int {
 }
 
 // codecs are those that the page may be compressed with, the likeliest first.
-func (w *pageWalk) codecs(p *page, b []byte) (out []compression) {
-	all := []compression{w.codec, codecNone, codecSnappy, codecGzip, codecZstd, codecLZ4Raw, codecBrotli}
+func (w *pageWalk) codecs(p *meta.Page, b []byte) (out []meta.Compression) {
+	all := []meta.Compression{w.codec, meta.CodecNone, meta.CodecSnappy, meta.CodecGzip, meta.CodecZstd,
+		meta.CodecLZ4Raw, meta.CodecBrotli}
 	for i, c := range all {
-		if slices.Contains(all[:i], c) || c == codecNone && int64(len(b)) != p.raw {
+		if slices.Contains(all[:i], c) || c == meta.CodecNone && int64(len(b)) != p.Raw {
 			continue
 		}
 		out = append(out, c)
@@ -106,46 +108,46 @@ func (w *pageWalk) codecs(p *page, b []byte) (out []compression) {
 }
 
 // tryCodec opens a page with a codec, and looks whether it can be of a column.
-func tryCodec(p *page, k *leafKind, code compression, b []byte) (f fit, ok bool) {
+func tryCodec(p *meta.Page, k *leafKind, code meta.Compression, b []byte) (f fit, ok bool) {
 	f.codec = code
 	levels := [2][]byte{}
-	raw := p.raw
-	if p.kind == dataPageV2 {
-		def, rep := int64(p.levels[0]), int64(p.levels[1])
-		if def+rep > int64(len(b)) || def+rep > raw || p.values > 0 &&
+	raw := p.Raw
+	if p.Kind == meta.DataPageV2 {
+		def, rep := int64(p.Levels[0]), int64(p.Levels[1])
+		if def+rep > int64(len(b)) || def+rep > raw || p.Values > 0 &&
 			((rep > 0) != (k.maxRep > 0) || (def > 0) != (k.maxDef > 0)) {
 			return f, false
 		}
 		levels[1], levels[0], b, raw = b[:rep], b[rep:rep+def], b[rep+def:], raw-rep-def
 	}
 	switch {
-	case p.bare || len(b) == 0 && raw == 0: // nothing is compressed, whatever the codec
+	case p.Bare || len(b) == 0 && raw == 0: // nothing is compressed, whatever the codec
 		f.codec = -1
-	case code == codecBrotli && raw > 32768*int64(len(b)): // likelier something else
+	case code == meta.CodecBrotli && raw > 32768*int64(len(b)): // likelier something else
 		return f, false
-	case code != codecNone:
+	case code != meta.CodecNone:
 		var err error
-		if b, err = code.inflate(b, raw, math.MaxInt64, room); err != nil {
+		if b, err = code.Inflate(b, raw, math.MaxInt64, meta.Room); err != nil {
 			return f, false
 		}
 	}
 	if int64(len(b)) != raw {
 		return f, false
 	}
-	values := int(p.values)
-	if p.kind == dictionaryPage {
+	values := int(p.Values)
+	if p.Kind == meta.DictionaryPage {
 		f.ok = k.plainFits(b, values)
 		return f, f.ok
 	}
-	if p.kind == dataPage {
+	if p.Kind == meta.DataPage {
 		if levels, b, ok = cutLevels(p, k, b); !ok {
 			return f, false
 		}
 	}
-	f.rows = p.values
+	f.rows = p.Values
 	if k.maxRep > 0 {
 		n, ok := countLevels(levels[1], bits.Len(uint(k.maxRep)), values, 0, k.maxRep)
-		if !ok || p.rows >= 0 && p.rows != int64(n) {
+		if !ok || p.Rows >= 0 && p.Rows != int64(n) {
 			return f, false
 		}
 		f.rows = int64(n)
@@ -155,17 +157,17 @@ func tryCodec(p *page, k *leafKind, code compression, b []byte) (f fit, ok bool)
 			return f, false
 		}
 	}
-	f.ok = k.valuesFit(p.encoding, b, values)
+	f.ok = k.valuesFit(p.Encoding, b, values)
 	return f, f.ok
 }
 
 // cutLevels parts a data page v1 into its levels, of definition and of repetition, and values.
-func cutLevels(p *page, k *leafKind, b []byte) (levels [2][]byte, values []byte, ok bool) {
+func cutLevels(p *meta.Page, k *leafKind, b []byte) (levels [2][]byte, values []byte, ok bool) {
 	for _, i := range []int{1, 0} {
 		if most := []int{k.maxDef, k.maxRep}[i]; most == 0 {
 			continue
 		}
-		if len(b) < 4 || p.levels[i] != rleLevels {
+		if len(b) < 4 || p.Levels[i] != meta.RleLevels {
 			return levels, b, false
 		}
 		n := binary.LittleEndian.Uint32(b)
@@ -221,9 +223,9 @@ func countLevels(b []byte, width, n, is, most int) (hits int, ok bool) {
 // plainFits reports whether b can be n PLAIN values.
 func (k *leafKind) plainFits(b []byte, n int) bool {
 	switch {
-	case k.typ == typeBoolean:
+	case k.typ == meta.TypeBoolean:
 		return len(b) == (n+7)/8
-	case k.typ != typeBytes:
+	case k.typ != meta.TypeBytes:
 		return int64(len(b)) == int64(n)*int64(k.width)
 	}
 	for range n {
@@ -238,20 +240,20 @@ func (k *leafKind) plainFits(b []byte, n int) bool {
 // valuesFit reports whether b can be n values in an encoding.
 func (k *leafKind) valuesFit(encoding int32, b []byte, n int) bool {
 	switch encoding {
-	case plainValues:
+	case meta.PlainValues:
 		return k.plainFits(b, n)
-	case plainDictionary, rleDictionary:
-		return k.typ != typeBoolean && (n == 0 || len(b) > 0 && b[0] <= 32)
-	case rleValues:
-		return k.typ == typeBoolean && (n == 0 || len(b) >= 4 &&
+	case meta.PlainDictionary, meta.RleDictionary:
+		return k.typ != meta.TypeBoolean && (n == 0 || len(b) > 0 && b[0] <= 32)
+	case meta.RleValues:
+		return k.typ == meta.TypeBoolean && (n == 0 || len(b) >= 4 &&
 			int64(binary.LittleEndian.Uint32(b)) == int64(len(b)-4))
-	case deltaBinaryPacked:
-		return (k.typ == typeInt32 || k.typ == typeInt64) && deltasFit(b, n)
-	case deltaLengths:
-		return k.typ == typeBytes && deltasFit(b, n)
-	case deltaByteArray:
-		return (k.typ == typeBytes || k.typ == typeFixed) && deltasFit(b, n)
-	case byteStreamSplit:
+	case meta.DeltaBinaryPacked:
+		return (k.typ == meta.TypeInt32 || k.typ == meta.TypeInt64) && deltasFit(b, n)
+	case meta.DeltaLengths:
+		return k.typ == meta.TypeBytes && deltasFit(b, n)
+	case meta.DeltaByteArray:
+		return (k.typ == meta.TypeBytes || k.typ == meta.TypeFixed) && deltasFit(b, n)
+	case meta.ByteStreamSplit:
 		return k.width > 0 && int64(len(b)) == int64(n)*int64(k.width)
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/wire"
 )
@@ -35,7 +36,7 @@ func footerParts(b []byte) (f footerLeft) {
 		switch last = r.Field(); last {
 		case 2:
 			for range r.List("schema", thrift.Struct) {
-				walk(r, "", schemaElement)
+				meta.Walk(r, "", meta.SchemaElement)
 			}
 			if c.Err() == nil {
 				f.prefix = c.Pos()
@@ -47,7 +48,7 @@ func footerParts(b []byte) (f footerLeft) {
 		case 4:
 			for range r.List("row_groups", thrift.Struct) {
 				from := c.Pos()
-				if walk(r, "", rowGroup); c.Err() != nil {
+				if meta.Walk(r, "", meta.RowGroup); c.Err() != nil {
 					break
 				}
 				f.groups = append(f.groups, [2]int{from, c.Pos()})

@@ -8,6 +8,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/wire"
 )
@@ -27,7 +28,7 @@ type pageWalk struct {
 	cut   bool // the last page is not whole
 	end   int64
 	fits  map[[2]int]fit
-	codec compression // of the page that was opened last
+	codec meta.Compression // of the page that was opened last
 
 	group  int // number of the first row group that is made
 	groups []madeGroup
@@ -35,7 +36,7 @@ type pageWalk struct {
 }
 
 type loosePage struct {
-	page
+	meta.Page
 	fresh bool // no page lies just in front of it
 }
 
@@ -49,14 +50,14 @@ func (w *pageWalk) walk(from, to int64) error {
 		if err != nil && !isDamage(err) {
 			return err
 		}
-		if err != nil || !p.sane() {
+		if err != nil || !p.Sane() {
 			n, err := w.chunkMeta(at)
 			if err != nil {
 				return err
 			}
 			if n == 0 {
-				w.cut, err = p.header.Len > 0 && p.sane(), nil // its body reaches past the end
-				if p.header.Len == 0 {
+				w.cut, err = p.Header.Len > 0 && p.Sane(), nil // its body reaches past the end
+				if p.Header.Len == 0 {
 					w.cut, err = w.shortHeader(at)
 				}
 				if err != nil {
@@ -69,7 +70,7 @@ func (w *pageWalk) walk(from, to int64) error {
 		}
 		w.pages = append(w.pages, loosePage{p, fresh})
 		fresh = false
-		at = at.Sub(p.body.End()-at.Off, at.End()-p.body.End())
+		at = at.Sub(p.Body.End()-at.Off, at.End()-p.Body.End())
 	}
 	w.end = at.Off - r.base
 	return nil
@@ -77,13 +78,13 @@ func (w *pageWalk) walk(from, to int64) error {
 
 // shortHeader reports whether the bytes at at, to their end, are the beginning of a page header.
 func (w *pageWalk) shortHeader(at fault.Span) (bool, error) {
-	b := make([]byte, min(at.Len, mostHeader))
+	b := make([]byte, min(at.Len, meta.MostHeader))
 	if err := format.ReadFull(w.s.ctx, w.s.r.src, at.Sub(0, int64(len(b))), "page", b); err != nil {
 		return false, err
 	}
 	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "page")
 	t := thrift.NewReader(c, thrift.Compact)
-	parsePageHeader(t)
+	meta.ParsePageHeader(t)
 	return len(b) > 0 && b[0] == i32Field && c.Err() != nil && t.Short() && int64(len(b)) == at.Len, nil
 }
 
@@ -99,7 +100,7 @@ func (w *pageWalk) chunkMeta(at fault.Span) (int64, error) {
 		return 0, nil
 	}
 	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
-	if walk(thrift.NewReader(c, thrift.Compact), "", columnMetaData); c.Err() != nil {
+	if meta.Walk(thrift.NewReader(c, thrift.Compact), "", meta.ColumnMetaData); c.Err() != nil {
 		return 0, nil
 	}
 	return int64(c.Pos()), nil
@@ -130,14 +131,14 @@ func (w *pageWalk) sort(rows int64) error {
 	}
 	switch len(found) {
 	case 0:
-		w.s.tell("parquet.rows.lost", r.span(w.pages[0].header.Off-r.base, w.end-(w.pages[0].header.Off-r.base)),
+		w.s.tell("parquet.rows.lost", r.span(w.pages[0].Header.Off-r.base, w.end-(w.pages[0].Header.Off-r.base)),
 			[2]int64{-1, -1}, -1,
 			"%d pages that cannot be the columns of the schema in their order: they are given up", len(w.pages))
 		return nil
 	case 1:
 		return w.make(&found[0])
 	}
-	return fault.Corruptf(r.span(w.pages[0].header.Off-r.base, 0), "pages",
+	return fault.Corruptf(r.span(w.pages[0].Header.Off-r.base, 0), "pages",
 		"they can be row groups of %d rows, or of %d, and nothing tells which: option row-group-rows=N says it",
 		found[0].rows[0], found[1].rows[0])
 }
@@ -187,7 +188,7 @@ func (w *pageWalk) counts(i int) (out []int64, err error) {
 	n := int64(0)
 	for k := i; k < len(w.pages); k++ {
 		p := &w.pages[k]
-		if p.kind == dictionaryPage || k > i && p.fresh {
+		if p.Kind == meta.DictionaryPage || k > i && p.fresh {
 			if k > i {
 				break
 			}
@@ -354,18 +355,18 @@ const (
 // chunk takes the pages of n rows of a column from page i on.
 func (w *pageWalk) chunk(i, col int, n int64) (next, status int, err error) {
 	begin, rows, dict := i, int64(0), false
-	codec := compression(-1)
-	for ; i < len(w.pages) && (rows < n || w.pages[i].values == 0 && !w.pages[i].fresh && w.pages[i].isData()); i++ {
+	codec := meta.Compression(-1)
+	for ; i < len(w.pages) && (rows < n || w.pages[i].Values == 0 && !w.pages[i].fresh && w.pages[i].IsData()); i++ {
 		p := &w.pages[i]
-		if i > begin && (p.fresh || p.kind == dictionaryPage) {
+		if i > begin && (p.fresh || p.Kind == meta.DictionaryPage) {
 			return i, against, nil
 		}
 		f, err := w.fit(i, col)
 		if err != nil {
 			return i, against, err
 		}
-		if dict = dict || p.kind == dictionaryPage; !f.ok || rows+f.rows > n || p.isData() &&
-			isDictionary(p.encoding) && !dict {
+		if dict = dict || p.Kind == meta.DictionaryPage; !f.ok || rows+f.rows > n || p.IsData() &&
+			meta.IsDictionary(p.Encoding) && !dict {
 			return i, against, nil
 		}
 		if f.codec >= 0 && codec >= 0 && f.codec != codec {
@@ -418,7 +419,7 @@ func (w *pageWalk) make(d *division) error {
 func (w *pageWalk) told(next int) {
 	r := w.s.r
 	if next < len(w.pages) && len(w.lost) == 0 {
-		at := w.pages[next].header.Off
+		at := w.pages[next].Header.Off
 		w.s.tell("parquet.rows.lost", r.span(at-r.base, w.end-(at-r.base)), [2]int64{-1, -1}, -1,
 			"%d pages behind the last whole row group: they are given up", len(w.pages)-next)
 		return
@@ -436,7 +437,7 @@ func (w *pageWalk) missing(group, col int) madeChunk {
 	w.lost[key] = fault.Corruptf(r.span(r.size, 0), fmt.Sprintf("row_groups[%d].columns[%d]", key.group, col),
 		"the column chunk is not in the file, which is cut before it")
 	return madeChunk{typ: w.cols[col].typ, path: r.meta.Schema.Column(col).ColumnPath(),
-		encodings: []int32{plainValues}, data: r.size, dict: -1}
+		encodings: []int32{meta.PlainValues}, data: r.size, dict: -1}
 }
 
 // madeChunk is the chunk of the pages [from, to).
@@ -444,27 +445,27 @@ func (w *pageWalk) madeChunk(from, to, col int) (madeChunk, error) {
 	r := w.s.r
 	first := &w.pages[from]
 	c := madeChunk{typ: w.cols[col].typ, path: r.meta.Schema.Column(col).ColumnPath(),
-		encodings: []int32{rleLevels}, data: math.MaxInt64, dict: -1}
+		encodings: []int32{meta.RleLevels}, data: math.MaxInt64, dict: -1}
 	for i := from; i < to; i++ {
 		p := &w.pages[i]
 		f, err := w.fit(i, col)
 		if err != nil {
 			return c, err
 		}
-		if c.codec = max(c.codec, int32(f.codec)); !slices.Contains(c.encodings, p.encoding) {
-			c.encodings = append(c.encodings, p.encoding)
+		if c.codec = max(c.codec, int32(f.codec)); !slices.Contains(c.encodings, p.Encoding) {
+			c.encodings = append(c.encodings, p.Encoding)
 		}
-		c.raw += p.header.Len + p.raw
-		if off := p.header.Off - r.base; p.isData() {
-			c.values += p.values
+		c.raw += p.Header.Len + p.Raw
+		if off := p.Header.Off - r.base; p.IsData() {
+			c.values += p.Values
 			c.data = min(c.data, off)
 		} else {
 			c.dict = off
 		}
 	}
-	c.stored = w.pages[to-1].body.End() - first.header.Off
+	c.stored = w.pages[to-1].Body.End() - first.Header.Off
 	return c, nil
 }
 
 // badSum reports whether a page's checksum does not fit its bytes.
-func badSum(p *page, b []byte) bool { return p.hasCRC && crc32.ChecksumIEEE(b) != p.crc }
+func badSum(p *meta.Page, b []byte) bool { return p.HasCRC && crc32.ChecksumIEEE(b) != p.Crc }

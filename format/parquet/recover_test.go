@@ -124,7 +124,7 @@ func checkCuts(t *testing.T, file string, whole []byte) {
 func ourFile(t *testing.T) []byte {
 	t.Helper()
 	_, b := numbers(1000, "x", "y", "z")
-	return write(t, map[string]string{"row-group-rows": "300", "page-size": "500"}, b).Bytes("t")
+	return written(t, map[string]string{"row-group-rows": "300", "page-size": "500"}, b).Bytes("t")
 }
 
 // numbers is a table of numbers that cannot be told from each other.
@@ -147,7 +147,7 @@ func numbers(n int, names ...string) (*arrow.Schema, arrow.RecordBatch) {
 // knows it, they are read.
 func TestRecoverAmbiguous(t *testing.T) {
 	_, b := numbers(1024, "x", "y")
-	whole := write(t, map[string]string{"row-group-rows": "512", "page-size": "1024", "dictionary": "false"},
+	whole := written(t, map[string]string{"row-group-rows": "512", "page-size": "1024", "dictionary": "false"},
 		b).Bytes("t")
 	tree := store.NewMemory(map[string][]byte{"whole": whole})
 	back, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})
@@ -252,7 +252,8 @@ func TestRecoverFileWithinFile(t *testing.T) {
 	_, one := numbers(300, "k")
 	_, none := numbers(0, "k")
 	plainOpts := map[string]string{"compression": "none", "dictionary": "false"}
-	inner := [][]byte{write(t, plainOpts, one).Bytes("t"), write(t, plainOpts, none).Bytes("t"), []byte("some text")}
+	inner := [][]byte{written(t, plainOpts, one).Bytes("t"), written(t, plainOpts, none).Bytes("t"),
+		[]byte("some text")}
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "blob", Type: arrow.BinaryTypes.Binary}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
@@ -260,7 +261,7 @@ func TestRecoverFileWithinFile(t *testing.T) {
 		b.Field(0).(*array.Int64Builder).Append(int64(i))
 		b.Field(1).(*array.BinaryBuilder).Append(inner[i%3])
 	}
-	whole := write(t, map[string]string{"compression": "none", "dictionary": "false", "row-group-rows": "20",
+	whole := written(t, map[string]string{"compression": "none", "dictionary": "false", "row-group-rows": "20",
 		"page-index": "false"}, b.NewRecordBatch()).Bytes("t")
 	tree := store.NewMemory(map[string][]byte{"whole": whole})
 	r, err := openReader(t.Context(), format.Target{Tree: tree, Name: "whole"}, format.OpenOptions{})

@@ -12,6 +12,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/page"
 	"stoa/internal/nest"
 	"stoa/vec"
 )
@@ -30,7 +32,7 @@ func (r *reader) pagesOf(ctx context.Context, group, leaf int) (*pageReader, err
 	if err != nil {
 		return nil, err
 	}
-	p := &pageReader{c: c, typ: r.columns[leaf].column.Type}
+	p := &pageReader{c: c, typ: r.columns[leaf].Column.Type}
 	return p, p.readDict(ctx)
 }
 
@@ -98,7 +100,7 @@ func (r *reader) rowBatches(ctx context.Context, group int, fields []int) iter.S
 			return
 		}
 		if err == io.EOF {
-			err = fault.Corruptf(r.footer, indexPath(group, r.leaves[fields[0]][0], ""),
+			err = fault.Corruptf(r.footer, meta.IndexPath(group, r.leaves[fields[0]][0], ""),
 				"its pages have fewer rows than the row group")
 		}
 		yield(nil, err)
@@ -120,7 +122,7 @@ type rowField struct {
 
 // rowLeaf holds the entries of rows that were not given yet.
 type rowLeaf struct {
-	col   *fileColumn
+	col   *page.FileColumn
 	pages *pageReader
 	vec   *vec.Vector
 	ended bool
@@ -144,7 +146,7 @@ func (x *rowReader) open(ctx context.Context, group int, fields []int) error {
 			l := &rowLeaf{col: x.r.columns[leaf], pages: pages, vec: v}
 			fd.leaves, x.leaves = append(fd.leaves, l), append(x.leaves, l)
 		}
-		if len(fd.leaves) == 1 && fd.leaves[0].col.flat() {
+		if len(fd.leaves) == 1 && fd.leaves[0].col.Flat() {
 			x.fields = append(x.fields, fd)
 			continue
 		}
@@ -163,7 +165,7 @@ const maxHeld = 64 << 10
 
 // rows is how many whole rows l holds.
 func (l *rowLeaf) rows() int {
-	if l.col.maxRep == 0 {
+	if l.col.MaxRep == 0 {
 		return l.vec.Len()
 	}
 	n := nest.CountRows(l.vec.Rep())
@@ -228,7 +230,7 @@ func (f *rowField) take(n int) (arrow.Array, error) {
 	}()
 	for i, l := range f.leaves {
 		k := n
-		if l.col.maxRep > 0 {
+		if l.col.MaxRep > 0 {
 			k = nest.RowStart(l.vec.Rep(), n)
 		}
 		if def := l.vec.Def(); def != nil {
@@ -260,22 +262,22 @@ func (r *reader) asStored(ctx context.Context, group, leaf int) (*pageReader, er
 	}
 	col := *r.columns[leaf]
 	p := &pageReader{c: c}
-	switch col.typ {
-	case typeBoolean:
+	switch col.Typ {
+	case meta.TypeBoolean:
 		p.typ = arrow.FixedWidthTypes.Boolean
-	case typeBytes:
+	case meta.TypeBytes:
 		p.typ = arrow.BinaryTypes.Binary
-	case typeFixed:
-		p.typ = &arrow.FixedSizeBinaryType{ByteWidth: int(col.length)}
+	case meta.TypeFixed:
+		p.typ = &arrow.FixedSizeBinaryType{ByteWidth: int(col.Length)}
 	default:
-		p.typ = &arrow.FixedSizeBinaryType{ByteWidth: widths[col.typ]}
+		p.typ = &arrow.FixedSizeBinaryType{ByteWidth: page.Widths[col.Typ]}
 	}
-	form, ok := formOf(col.schemaElem, p.typ)
+	form, ok := page.FormOf(col.SchemaElem, p.typ)
 	if !ok {
-		return nil, fault.Bugf("%s as %s", col.typ, p.typ)
+		return nil, fault.Bugf("%s as %s", col.Typ, p.typ)
 	}
-	col.form = &form
-	col.column.Has |= format.Levels
+	col.Form = &form
+	col.Column.Has |= format.Levels
 	c.as = &col
 	return p, p.readDict(ctx)
 }

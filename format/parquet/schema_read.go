@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/arrowschema"
 )
 
@@ -28,11 +29,11 @@ func (r *reader) originalSchema() (orig *arrow.Schema, err error) {
 		return nil, nil
 	}
 	for i, p := range r.meta.Pairs {
-		if p.key != storedSchema || p.value == nil {
+		if p.Key != meta.StoredSchema || p.Value == nil {
 			continue
 		}
-		path := fmt.Sprintf("key_value_metadata[%d].%s", i, storedSchema)
-		orig, err = r.decodeSchema(*p.value, path)
+		path := fmt.Sprintf("key_value_metadata[%d].%s", i, meta.StoredSchema)
+		orig, err = r.decodeSchema(*p.Value, path)
 		if errors.Is(err, fault.Limit) {
 			return nil, err
 		}
@@ -56,8 +57,8 @@ func (r *reader) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 		keys, values = slices.Clone(orig.Metadata().Keys()), slices.Clone(orig.Metadata().Values())
 	}
 	for _, p := range r.meta.Pairs {
-		if p.key != storedSchema && p.key != partKey && p.value != nil && !slices.Contains(keys, p.key) {
-			keys, values = append(keys, p.key), append(values, *p.value)
+		if p.Key != meta.StoredSchema && p.Key != meta.PartKey && p.Value != nil && !slices.Contains(keys, p.Key) {
+			keys, values = append(keys, p.Key), append(values, *p.Value)
 		}
 	}
 	return arrow.NewMetadata(keys, values)

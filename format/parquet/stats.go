@@ -10,48 +10,50 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
 	"stoa/internal/enc/half"
 	"stoa/pred"
 )
 
 // flat is the leaf at a path from the schema's root.
-func (r *reader) flat(path []int) (leafField, bool) {
-	i := slices.IndexFunc(r.flats, func(l leafField) bool { return slices.Equal(l.path, path) })
+func (r *reader) flat(path []int) (order.LeafField, bool) {
+	i := slices.IndexFunc(r.flats, func(l order.LeafField) bool { return slices.Equal(l.Path, path) })
 	if i < 0 {
-		return leafField{}, false
+		return order.LeafField{}, false
 	}
 	return r.flats[i], true
 }
 
 // named is the leaf that a predicate names.
-func (r *reader) named(name string) (leafField, bool) {
+func (r *reader) named(name string) (order.LeafField, bool) {
 	at, _, err := pred.Find(r.schema.Fields(), name)
 	if err != nil {
-		return leafField{}, false
+		return order.LeafField{}, false
 	}
 	return r.flat(at)
 }
 
 // groupBounds is what the statistics of a row group say about a leaf.
-func (r *reader) groupBounds(group int, l leafField) pred.Bounds {
+func (r *reader) groupBounds(group int, l order.LeafField) pred.Bounds {
 	g := r.meta.RowGroups[group]
-	return r.boundsOf(l, g.Columns[l.column].MetaData.Statistics, g.NumRows)
+	return r.boundsOf(l, g.Columns[l.Column].MetaData.Statistics, g.NumRows)
 }
 
 // boundsOf is what s, which may be nil, says about so many rows of a leaf that has one value in each.
-func (r *reader) boundsOf(l leafField, s *said, rows int64) pred.Bounds {
+func (r *reader) boundsOf(l order.LeafField, s *meta.Said, rows int64) pred.Bounds {
 	b := pred.Bounds{Nulls: -1, Rows: rows}
 	if s == nil {
 		return b
 	}
-	if s.nulls != nil && *s.nulls >= 0 && *s.nulls <= rows {
-		b.Nulls = *s.nulls
+	if s.Nulls != nil && *s.Nulls >= 0 && *s.Nulls <= rows {
+		b.Nulls = *s.Nulls
 	}
 	switch {
-	case r.ordered(l.column):
-		b.Min, b.Max = r.value(l, s.min), r.value(l, s.max)
-	case signed(l.typ) && r.meta.Orders == nil: // min and max of the time before orders were defined compared signed
-		b.Min, b.Max = r.value(l, s.oldMin), r.value(l, s.oldMax)
+	case r.ordered(l.Column):
+		b.Min, b.Max = r.value(l, s.Min), r.value(l, s.Max)
+	case signed(l.Typ) && r.meta.Orders == nil: // min and max of the time before orders were defined compared signed
+		b.Min, b.Max = r.value(l, s.OldMin), r.value(l, s.OldMax)
 	}
 	return b
 }
@@ -59,7 +61,7 @@ func (r *reader) boundsOf(l leafField, s *said, rows int64) pred.Bounds {
 // ordered reports whether min_value and max_value are in an order that is defined for the type, which the
 // footer must say.
 func (r *reader) ordered(column int) bool {
-	return column < len(r.meta.Orders) && r.meta.Orders[column] == typeOrder
+	return column < len(r.meta.Orders) && r.meta.Orders[column] == meta.TypeOrder
 }
 
 // signed reports whether values of t compare as the signed numbers that are stored.
@@ -74,24 +76,24 @@ func signed(t arrow.DataType) bool {
 
 // value is a value of a leaf as statistics have it (PLAIN, without a length); nil if it is not understood: no
 // statement.
-func (r *reader) value(l leafField, b []byte) *pred.Value {
+func (r *reader) value(l order.LeafField, b []byte) *pred.Value {
 	if b == nil {
 		return nil
 	}
 	var v pred.Value
-	switch t := r.meta.Schema.Column(l.column).PhysicalType(); {
-	case t == typeBoolean && len(b) == 1:
+	switch t := r.meta.Schema.Column(l.Column).PhysicalType(); {
+	case t == meta.TypeBoolean && len(b) == 1:
 		v = pred.Bool(b[0] != 0)
-	case t == typeInt32 && len(b) == 4:
-		v = integer(l.typ, int64(int32(binary.LittleEndian.Uint32(b))), 32)
-	case t == typeInt64 && len(b) == 8:
-		v = integer(l.typ, int64(binary.LittleEndian.Uint64(b)), 64)
-	case t == typeFloat && len(b) == 4:
+	case t == meta.TypeInt32 && len(b) == 4:
+		v = integer(l.Typ, int64(int32(binary.LittleEndian.Uint32(b))), 32)
+	case t == meta.TypeInt64 && len(b) == 8:
+		v = integer(l.Typ, int64(binary.LittleEndian.Uint64(b)), 64)
+	case t == meta.TypeFloat && len(b) == 4:
 		v = pred.Float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
-	case t == typeDouble && len(b) == 8:
+	case t == meta.TypeDouble && len(b) == 8:
 		v = pred.Float(math.Float64frombits(binary.LittleEndian.Uint64(b)))
-	case t == typeBytes, t == typeFixed:
-		v = stringValue(l.typ, b)
+	case t == meta.TypeBytes, t == meta.TypeFixed:
+		v = stringValue(l.Typ, b)
 	}
 	if v.Kind == pred.KindNull {
 		return nil
@@ -146,7 +148,7 @@ func stringValue(t arrow.DataType, b []byte) pred.Value {
 func (r *reader) bounds(group int, cols []int) map[int]pred.Bounds {
 	out := make(map[int]pred.Bounds, len(cols))
 	for _, c := range cols {
-		if r.columns[c].maxRep == 0 {
+		if r.columns[c].MaxRep == 0 {
 			out[c] = r.groupBounds(group, r.leafOf(c))
 		}
 	}

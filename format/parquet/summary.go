@@ -7,6 +7,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/vec"
 )
 
@@ -43,8 +44,8 @@ func (v *verifier) summary(t format.Target) {
 		}
 	}
 	v.find("parquet.rows", v.r.rowsAgree())
-	if gap := v.r.footer.Off - v.r.base - int64(len(magic)); gap > 0 {
-		v.find("parquet.layout", fault.Corruptf(v.r.span(int64(len(magic)), gap), "",
+	if gap := v.r.footer.Off - v.r.base - int64(len(meta.Magic)); gap > 0 {
+		v.find("parquet.layout", fault.Corruptf(v.r.span(int64(len(meta.Magic)), gap), "",
 			"%d bytes that nothing claims", gap))
 	}
 	for _, name := range names {

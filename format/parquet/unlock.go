@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/wire"
 )
@@ -10,12 +11,12 @@ import (
 func (r *reader) openFooter(b []byte) ([]byte, error) {
 	c := wire.NewCursor(b, r.footer, "footer")
 	t := thrift.NewReader(c, thrift.Compact)
-	var a algorithm
+	var a meta.Algorithm
 	var id []byte
 	for t.Struct("crypto_metadata"); t.Next(); {
 		switch t.Field() {
 		case 1:
-			a = parseAlgorithm(t)
+			a = meta.ParseAlgorithm(t)
 		case 2:
 			id = t.Bytes("key_metadata")
 		}
@@ -24,22 +25,22 @@ func (r *reader) openFooter(b []byte) ([]byte, error) {
 		return nil, c.Err()
 	}
 	at := r.footer.Sub(int64(c.Pos()), int64(c.Left()))
-	if !a.known {
+	if !a.Known {
 		return nil, fault.Unsupportedf(r.footer, "footer/crypto_metadata",
 			"an encryption that is neither AES_GCM_V1 nor AES_GCM_CTR_V1")
 	}
-	key := r.keys.find("", id)
+	key := r.keys.Find("", id)
 	if key == nil {
 		return nil, fault.Unsupportedf(at, "footer", "it is encrypted%s, and no key for it is given (--key-file)",
-			quotedID(id))
+			meta.QuotedID(id))
 	}
-	s, err := newSealed(key, &a, r.keys)
+	s, err := meta.NewSealed(key, &a, r.keys)
 	if err != nil {
 		return nil, err
 	}
-	plain, used, err := s.open(c.Rest(), footerModule, 0, room)
+	plain, used, err := s.Open(c.Rest(), meta.FooterModule, 0, meta.Room)
 	if err != nil {
-		if moduleSize(c.Rest(), signatureSize) == 0 {
+		if meta.ModuleSize(c.Rest(), meta.SignatureSize) == 0 {
 			return nil, fault.Locate(err, at, true, "footer")
 		}
 		return nil, wrongKey(at, "footer", "the footer", id)
@@ -56,25 +57,25 @@ func (r *reader) openFooter(b []byte) ([]byte, error) {
 // module, so it is not called damage.
 func wrongKey(at fault.Span, path, what string, id []byte) error {
 	return fault.New(fault.Invalid, at, path,
-		"the key given for %s%s does not open it: it is another key (or another AAD prefix), or its bytes were changed", what, quotedID(id))
+		"the key given for %s%s does not open it: it is another key (or another AAD prefix), or its bytes were changed", what, meta.QuotedID(id))
 }
 
 // unlock opens what the keys open of a footer that was read: the metadata of columns.
 func (r *reader) unlock(footer []byte) error {
-	if a := r.meta.algorithm; a != nil { // a plain footer
-		if !a.known {
+	if a := r.meta.Algorithm; a != nil { // a plain footer
+		if !a.Known {
 			return nil // the columns say so
 		}
 		r.algorithm = a
-		key := r.keys.find("", r.meta.signer)
+		key := r.keys.Find("", r.meta.Signer)
 		if key != nil {
-			s, err := newSealed(key, a, r.keys)
+			s, err := meta.NewSealed(key, a, r.keys)
 			if err != nil {
 				return err
 			}
-			n := r.meta.length
-			if len(footer)-n != signatureSize || !s.signed(footer[:n], footer[n:]) {
-				return wrongKey(r.footer, "footer.signature", "the signature of the footer", r.meta.signer)
+			n := r.meta.Length
+			if len(footer)-n != meta.SignatureSize || !s.Signed(footer[:n], footer[n:]) {
+				return wrongKey(r.footer, "footer.signature", "the signature of the footer", r.meta.Signer)
 			}
 			r.sealed = s
 		}
@@ -88,7 +89,7 @@ func (r *reader) unlock(footer []byte) error {
 			ordinal = int(*rg.Ordinal)
 		}
 		for k, c := range rg.Columns {
-			if c.crypto == nil || k >= r.meta.Schema.NumColumns() {
+			if c.Crypto == nil || k >= r.meta.Schema.NumColumns() {
 				continue
 			}
 			if err := r.unlockChunk(c, g, k, ordinal); err != nil {
@@ -100,37 +101,37 @@ func (r *reader) unlock(footer []byte) error {
 }
 
 // unlockChunk takes the metadata of a chunk whose key is known.
-func (r *reader) unlockChunk(c *chunkMeta, group, column, ordinal int) error {
+func (r *reader) unlockChunk(c *meta.ChunkMeta, group, column, ordinal int) error {
 	s := r.sealed
 	path := r.meta.Schema.Column(column).Path()
-	if c.crypto.own {
-		key := r.keys.find(path, c.crypto.id)
+	if c.Crypto.Own {
+		key := r.keys.Find(path, c.Crypto.Id)
 		if key == nil {
 			return nil
 		}
 		var err error
-		if s, err = newSealed(key, r.algorithm, r.keys); err != nil {
+		if s, err = meta.NewSealed(key, r.algorithm, r.keys); err != nil {
 			return err
 		}
 	}
 	if s == nil {
 		return nil
 	}
-	s = s.of(ordinal, column)
-	if c.locked != nil {
-		b, _, err := s.open(c.locked, metaModule, 0, room)
+	s = s.Of(ordinal, column)
+	if c.Locked != nil {
+		b, _, err := s.Open(c.Locked, meta.MetaModule, 0, meta.Room)
 		if err != nil {
-			return wrongKey(r.footer, indexPath(group, column, "encrypted_column_metadata"), "column "+path,
-				c.crypto.id)
+			return wrongKey(r.footer, meta.IndexPath(group, column, "encrypted_column_metadata"), "column "+path,
+				c.Crypto.Id)
 		}
-		cur := wire.NewInnerCursor(b, r.footer, indexPath(group, column, "encrypted_column_metadata")).
+		cur := wire.NewInnerCursor(b, r.footer, meta.IndexPath(group, column, "encrypted_column_metadata")).
 			Within(r.limits.Memory())
-		m := parseColumnMeta(thrift.NewReader(cur, thrift.Compact))
+		m := meta.ParseColumnMeta(thrift.NewReader(cur, thrift.Compact))
 		if cur.Err() != nil {
 			return cur.Err()
 		}
 		c.MetaData = m
 	}
-	c.sealed, c.encrypted = s, false
+	c.Sealed, c.Encrypted = s, false
 	return nil
 }

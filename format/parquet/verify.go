@@ -11,6 +11,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -63,9 +64,9 @@ func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (stri
 			if at.Len == 0 {
 				continue
 			}
-			p, err := r.pageOf(ctx, at, indexPath(g, leaf, "page[0]"),
-				sealedPage{sealed: r.meta.RowGroups[g].Columns[leaf].sealed, first: true}, nil)
-			if err == nil && !p.hasCRC {
+			p, err := r.pageOf(ctx, at, meta.IndexPath(g, leaf, "page[0]"),
+				meta.SealedPage{Sealed: r.meta.RowGroups[g].Columns[leaf].Sealed, First: true}, nil)
+			if err == nil && !p.HasCRC {
 				bare = append(bare, r.meta.Schema.Column(leaf).Path())
 				break
 			}
@@ -187,7 +188,7 @@ func (v *verifier) copies() {
 	v.unlessDamaged("parquet.copy", err)
 	for _, x := range copies {
 		if x.differs != "" {
-			v.find("parquet.copy", fault.Corruptf(x.at, indexPath(x.group, x.leaf, "meta_data"), "%s", x.differs))
+			v.find("parquet.copy", fault.Corruptf(x.at, meta.IndexPath(x.group, x.leaf, "meta_data"), "%s", x.differs))
 		}
 	}
 }
@@ -202,7 +203,7 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 		flat: v.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0, at: v.r.chunkSpan(group, leaf)}
 	at := w.at
 	for w.at.Len > 0 && !v.left {
-		p, err := v.r.pageOf(v.ctx, w.at, indexPath(group, leaf, fmt.Sprintf("page[%d]", w.n)), w.sealed(v.r), nil)
+		p, err := v.r.pageOf(v.ctx, w.at, meta.IndexPath(group, leaf, fmt.Sprintf("page[%d]", w.n)), w.sealed(v.r), nil)
 		if err != nil {
 			from, to := w.behind(v.r.base)
 			v.rows(whole, from, to)
@@ -210,8 +211,8 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 			v.base = whole
 			continue
 		}
-		if p.isData() && w.flat {
-			v.rows(whole, w.values, w.values+p.values)
+		if p.IsData() && w.flat {
+			v.rows(whole, w.values, w.values+p.Values)
 		}
 		v.page(&w, &p)
 		v.base = whole
@@ -221,48 +222,50 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 		return w
 	}
 	if n := v.r.meta.RowGroups[group].Columns[leaf].MetaData.NumValues; n != w.values {
-		v.find("parquet.values", fault.Corruptf(at, indexPath(group, leaf, "num_values"),
+		v.find("parquet.values", fault.Corruptf(at, meta.IndexPath(group, leaf, "num_values"),
 			"%d, but the pages say %d", n, w.values))
 	}
 	v.find("parquet.values", w.rowsFit(at))
 	v.find("parquet.sizes", v.sizesFit(&w, at))
 	v.find("parquet.encodings", v.encodingsFit(&w))
 	if indexErr == nil && x != nil {
-		if indexErr = w.compare(v.r.base); indexErr == nil && x.behind.Len > 0 {
-			indexErr = fault.Corruptf(x.behind, indexPath(group, leaf, "offset_index"), "%d bytes behind its end",
-				x.behind.Len)
+		if indexErr = w.compare(v.r.base); indexErr == nil && x.Behind.Len > 0 {
+			indexErr = fault.Corruptf(x.Behind, meta.IndexPath(group, leaf, "offset_index"), "%d bytes behind its end",
+				x.Behind.Len)
 		}
 	}
 	if v.find("parquet.index", indexErr); indexErr != nil {
 		w.x = nil
 	}
 	c, err := v.r.columnIndex(v.ctx, group, leaf, len(w.data))
-	if err == nil && c != nil && c.behind.Len > 0 {
-		err = fault.Corruptf(c.behind, indexPath(group, leaf, "column_index"), "%d bytes behind its end", c.behind.Len)
+	if err == nil && c != nil && c.Behind.Len > 0 {
+		err = fault.Corruptf(c.Behind, meta.IndexPath(group, leaf, "column_index"), "%d bytes behind its end",
+			c.Behind.Len)
 	}
 	v.find("parquet.index", err)
 	return w
 }
 
 // sealed is which page is next.
-func (w *chunkWalk) sealed(r *reader) sealedPage {
-	return sealedPage{r.meta.RowGroups[w.group].Columns[w.leaf].sealed, w.n == 0, len(w.data)}
+func (w *chunkWalk) sealed(r *reader) meta.SealedPage {
+	return meta.SealedPage{Sealed: r.meta.RowGroups[w.group].Columns[w.leaf].Sealed, First: w.n == 0,
+		Ordinal: len(w.data)}
 }
 
 // rowsFit holds the numbers of rows that data pages v2 have against the row group.
 func (w *chunkWalk) rowsFit(at fault.Span) error {
 	rows, all := int64(0), true
 	for i, p := range w.data {
-		if all = all && p.rows >= 0; p.rows < 0 {
+		if all = all && p.Rows >= 0; p.Rows < 0 {
 			continue
 		}
-		if rows += p.rows; w.flat && p.rows != p.values {
-			return fault.Corruptf(p.header, indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", i)),
-				"%d, but num_values is %d", p.rows, p.values)
+		if rows += p.Rows; w.flat && p.Rows != p.Values {
+			return fault.Corruptf(p.Header, meta.IndexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", i)),
+				"%d, but num_values is %d", p.Rows, p.Values)
 		}
 	}
 	if all && len(w.data) > 0 && rows != w.rows {
-		return fault.Corruptf(at, indexPath(w.group, w.leaf, "num_rows"), "the pages say %d, the row group has %d",
+		return fault.Corruptf(at, meta.IndexPath(w.group, w.leaf, "num_rows"), "the pages say %d, the row group has %d",
 			rows, w.rows)
 	}
 	return nil
@@ -272,15 +275,15 @@ func (w *chunkWalk) rowsFit(at fault.Span) error {
 func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
 	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
 	if m.TotalUncompressedSize != w.raw {
-		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "total_uncompressed_size"),
+		return fault.Corruptf(v.r.footer, meta.IndexPath(w.group, w.leaf, "total_uncompressed_size"),
 			"%d, but the pages have %d bytes", m.TotalUncompressedSize, w.raw)
 	}
 	d := m.DictionaryPageOffset
 	if len(w.data) == 0 || d == nil || *d <= 0 {
 		return nil // without the offset of a dictionary, some writers begin with it at data_page_offset
 	}
-	if first := w.data[0].header.Off - v.r.base; m.DataPageOffset != first {
-		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "data_page_offset"),
+	if first := w.data[0].Header.Off - v.r.base; m.DataPageOffset != first {
+		return fault.Corruptf(v.r.footer, meta.IndexPath(w.group, w.leaf, "data_page_offset"),
 			"%d, but the first data page is at %d", m.DataPageOffset, first)
 	}
 	return nil
@@ -292,7 +295,7 @@ func (r *reader) groupSizes(g int) error {
 	var raw, stored int64
 	first := int64(math.MaxInt64)
 	for k, c := range rg.Columns {
-		if c.encrypted { // what it says of itself cannot be read
+		if c.Encrypted { // what it says of itself cannot be read
 			return nil
 		}
 		raw += c.MetaData.TotalUncompressedSize
@@ -319,14 +322,14 @@ func (r *reader) groupSizes(g int) error {
 func (w *chunkWalk) pageRows() []vec.Range {
 	out, row := make([]vec.Range, len(w.data)), int64(0)
 	for i, p := range w.data {
-		n := p.rows
+		n := p.Rows
 		switch {
 		case w.damaged:
 			return nil
 		case w.flat:
-			n = p.values
+			n = p.Values
 		case w.x != nil && i+1 < len(w.data):
-			n = w.x.firstRow[i+1] - row
+			n = w.x.FirstRow[i+1] - row
 		case w.x != nil:
 			n = w.rows - row
 		case n < 0:
@@ -348,28 +351,28 @@ func (v *verifier) rows(whole region.Finding, from, to int64) {
 
 // chunkWalk goes through the pages of a chunk.
 type chunkWalk struct {
-	x           *offsetIndex // nil: none
+	x           *meta.OffsetIndex // nil: none
 	group, leaf int
 	rows        int64 // of the row group
 	flat        bool
 
 	at      fault.Span // what is not passed yet
 	n       int        // pages before it, of all kinds
-	data    []page
-	dict    *page // nil: none
+	data    []meta.Page
+	dict    *meta.Page // nil: none
 	values  int64
 	raw     int64 // bytes of all pages, uncompressed, with their headers
 	damaged bool  // pages were passed over
 }
 
-func (w *chunkWalk) take(p *page) {
-	w.at = w.at.Sub(p.body.End()-w.at.Off, w.at.End()-p.body.End())
-	w.raw += p.header.Len + p.raw
-	if w.n++; p.isData() {
+func (w *chunkWalk) take(p *meta.Page) {
+	w.at = w.at.Sub(p.Body.End()-w.at.Off, w.at.End()-p.Body.End())
+	w.raw += p.Header.Len + p.Raw
+	if w.n++; p.IsData() {
 		w.data = append(w.data, *p)
-		w.values += p.values
+		w.values += p.Values
 	}
-	if p.kind == dictionaryPage {
+	if p.Kind == meta.DictionaryPage {
 		d := *p
 		w.dict = &d
 	}
@@ -383,52 +386,52 @@ func (w *chunkWalk) behind(base int64) (from, to int64) {
 	if from = 0; w.flat {
 		from = w.values
 	}
-	if w.x == nil || len(w.x.offsets) == 0 {
+	if w.x == nil || len(w.x.Offsets) == 0 {
 		w.at = w.at.Sub(w.at.Len, 0)
 		return from, w.rows
 	}
-	next, same := slices.BinarySearch(w.x.offsets, at)
+	next, same := slices.BinarySearch(w.x.Offsets, at)
 	switch {
-	case at < w.x.offsets[0]: // a dictionary
+	case at < w.x.Offsets[0]: // a dictionary
 		from, to = 0, w.rows
 	case same:
-		from = w.x.firstRow[next]
+		from = w.x.FirstRow[next]
 		next++
 	default: // the header of the page before sent us here
-		from = w.x.firstRow[min(max(n-1, 0), next-1)]
+		from = w.x.FirstRow[min(max(n-1, 0), next-1)]
 	}
 	end := w.at.End()
-	if next == len(w.x.offsets) {
+	if next == len(w.x.Offsets) {
 		w.at, to = w.at.Sub(w.at.Len, 0), w.rows
 		return from, to
 	}
-	off := base + w.x.offsets[next]
+	off := base + w.x.Offsets[next]
 	w.at = w.at.Sub(off-w.at.Off, end-off)
-	if w.values = w.x.firstRow[next]; to == 0 {
-		to = w.x.firstRow[next]
+	if w.values = w.x.FirstRow[next]; to == 0 {
+		to = w.x.FirstRow[next]
 	}
-	w.data = make([]page, next)
+	w.data = make([]meta.Page, next)
 	return from, to
 }
 
 // compare holds the offset index against the pages. Rows are known of flat columns and of data pages v2.
 func (w *chunkWalk) compare(base int64) error {
-	x, path := w.x, indexPath(w.group, w.leaf, "offset_index")
-	if len(x.offsets) != len(w.data) {
-		return fault.Corruptf(x.at, path, "%d pages, the column chunk has %d", len(x.offsets), len(w.data))
+	x, path := w.x, meta.IndexPath(w.group, w.leaf, "offset_index")
+	if len(x.Offsets) != len(w.data) {
+		return fault.Corruptf(x.At, path, "%d pages, the column chunk has %d", len(x.Offsets), len(w.data))
 	}
 	row := int64(0)
 	for i, p := range w.data {
-		if x.offsets[i] != p.header.Off-base || int64(x.sizes[i]) != p.header.Len+p.body.Len || row >= 0 &&
-			x.firstRow[i] != row {
-			return fault.Corruptf(x.at, fmt.Sprintf("%s.page_locations[%d]", path, i),
-				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.sizes[i], x.offsets[i],
-				x.firstRow[i], p.header.Len+p.body.Len, p.header.Off-base)
+		if x.Offsets[i] != p.Header.Off-base || int64(x.Sizes[i]) != p.Header.Len+p.Body.Len || row >= 0 &&
+			x.FirstRow[i] != row {
+			return fault.Corruptf(x.At, fmt.Sprintf("%s.page_locations[%d]", path, i),
+				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.Sizes[i], x.Offsets[i],
+				x.FirstRow[i], p.Header.Len+p.Body.Len, p.Header.Off-base)
 		}
-		if row += p.values; !w.flat {
+		if row += p.Values; !w.flat {
 			row = -1
-			if p.rows >= 0 {
-				row = x.firstRow[i] + p.rows
+			if p.Rows >= 0 {
+				row = x.FirstRow[i] + p.Rows
 			}
 		}
 	}
@@ -437,57 +440,57 @@ func (w *chunkWalk) compare(base int64) error {
 
 // page compares the checksum of a page, and, as no checksum is over the header, holds that against the body. It
 // is decoded later.
-func (v *verifier) page(w *chunkWalk, p *page) {
-	if p.isData() && named(encodings, p.encoding) == fmt.Sprint(p.encoding) {
-		v.find("parquet.unsupported", fault.Unsupportedf(p.header, indexPath(w.group, w.leaf, "page"),
-			"encoding %d", p.encoding))
+func (v *verifier) page(w *chunkWalk, p *meta.Page) {
+	if p.IsData() && meta.Named(meta.Encodings, p.Encoding) == fmt.Sprint(p.Encoding) {
+		v.find("parquet.unsupported", fault.Unsupportedf(p.Header, meta.IndexPath(w.group, w.leaf, "page"),
+			"encoding %d", p.Encoding))
 	}
-	if !p.hasCRC || v.noSums {
+	if !p.HasCRC || v.noSums {
 		return
 	}
 	if err := v.r.checkSum(v.ctx, *p, "page", &v.buf); err != nil {
 		v.find("parquet.page.checksum", err)
-		v.told[p.body] = true
+		v.told[p.Body] = true
 		return
 	}
-	if p.raw > v.r.limits.Page {
-		v.find("parquet.page", fault.Limitf(p.header, indexPath(w.group, w.leaf, "page"),
-			"%d bytes, the limit is %d", p.raw, v.r.limits.Page))
+	if p.Raw > v.r.limits.Page {
+		v.find("parquet.page", fault.Limitf(p.Header, meta.IndexPath(w.group, w.leaf, "page"),
+			"%d bytes, the limit is %d", p.Raw, v.r.limits.Page))
 		return
 	}
 	code := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec
 	// what is encrypted is held against its size when it is decoded
-	if v.r.meta.RowGroups[w.group].Columns[w.leaf].sealed == nil {
-		v.find("parquet.page", rawFits(p, code, v.buf[:p.body.Len]))
+	if v.r.meta.RowGroups[w.group].Columns[w.leaf].Sealed == nil {
+		v.find("parquet.page", rawFits(p, code, v.buf[:p.Body.Len]))
 	}
 }
 
 // rawFits holds uncompressed_page_size against the body: what is compressed mostly says itself how long it is
 // raw, and is decompressed only if it does not, or says something else.
-func rawFits(p *page, code compression, b []byte) error {
-	raw := p.raw
-	if p.kind == dataPageV2 {
-		n := int64(p.levels[0]) + int64(p.levels[1])
-		if p.levels[0] < 0 || p.levels[1] < 0 || n > int64(len(b)) || n > raw {
-			return fault.Corruptf(p.header, "page.levels",
-				"%d and %d bytes of levels in a page of %d bytes, %d raw", p.levels[0], p.levels[1], len(b), raw)
+func rawFits(p *meta.Page, code meta.Compression, b []byte) error {
+	raw := p.Raw
+	if p.Kind == meta.DataPageV2 {
+		n := int64(p.Levels[0]) + int64(p.Levels[1])
+		if p.Levels[0] < 0 || p.Levels[1] < 0 || n > int64(len(b)) || n > raw {
+			return fault.Corruptf(p.Header, "page.levels",
+				"%d and %d bytes of levels in a page of %d bytes, %d raw", p.Levels[0], p.Levels[1], len(b), raw)
 		}
 		b, raw = b[n:], raw-n
 	}
 	if len(b) == 0 && raw == 0 {
 		return nil
 	}
-	if p.bare {
-		code = codecNone
+	if p.Bare {
+		code = meta.CodecNone
 	}
-	if !code.known() {
+	if !code.Known() {
 		return nil // told when the column is read
 	}
-	if n, ok := code.says(b); ok && n == raw {
+	if n, ok := code.Says(b); ok && n == raw {
 		return nil
 	}
-	if _, err := code.inflate(b, raw, raw, room); err != nil {
-		return fault.Corruptf(p.body, "page.uncompressed_page_size", "%d, and it does not decompress to that: %v",
+	if _, err := code.Inflate(b, raw, raw, meta.Room); err != nil {
+		return fault.Corruptf(p.Body, "page.uncompressed_page_size", "%d, and it does not decompress to that: %v",
 			raw, err)
 	}
 	return nil
@@ -516,8 +519,8 @@ func (v *verifier) values(group, f int, pages []chunkWalk) {
 // indexes. Of pages whose rows are not known, as of lists without an offset index, there are none.
 func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 	for i, l := range v.r.leavesOf(f) {
-		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.column)
-		if s := v.r.groupSaid(group, l.column); s != nil {
+		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.Column)
+		if s := v.r.groupSaid(group, l.Column); s != nil {
 			c := claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.footer,
 				rows: vec.Range{To: v.r.meta.RowGroups[group].NumRows}}
 			out = append(out, v.statements(l, c, s)...)
@@ -525,25 +528,25 @@ func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 		w := &pages[i]
 		rows := w.pageRows()
 		for k, p := range w.data {
-			if rows == nil || p.stats == nil {
+			if rows == nil || p.Stats == nil {
 				continue
 			}
-			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.page[%d].header", path, k), at: p.header,
+			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.page[%d].header", path, k), at: p.Header,
 				rows: rows[k]}
-			out = append(out, v.statements(l, c, p.stats)...)
+			out = append(out, v.statements(l, c, p.Stats)...)
 		}
 		if rows == nil || w.damaged {
 			continue
 		}
-		x, err := v.r.columnIndex(v.ctx, group, l.column, len(w.data))
+		x, err := v.r.columnIndex(v.ctx, group, l.Column, len(w.data))
 		if v.unlessDamaged("parquet.index", err); err != nil || x == nil {
 			continue // damage was told by chunk
 		}
 		v.boundaryOrder(l, x, path)
 		for k := range w.data {
-			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, k), at: x.at,
+			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, k), at: x.At,
 				rows: rows[k]}
-			out = append(out, v.statements(l, c, x.said(k))...)
+			out = append(out, v.statements(l, c, x.Said(k))...)
 		}
 	}
 	return out

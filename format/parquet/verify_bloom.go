@@ -5,6 +5,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
 	"stoa/vec"
 
 	"github.com/cespare/xxhash/v2"
@@ -14,10 +16,10 @@ import (
 // are told of elsewhere.
 func (v *verifier) bloom(group, leaf int) {
 	m := v.r.meta.RowGroups[group].Columns[leaf].MetaData
-	if m.BloomFilterOffset == nil || v.r.meta.RowGroups[group].Columns[leaf].crypto != nil {
+	if m.BloomFilterOffset == nil || v.r.meta.RowGroups[group].Columns[leaf].Crypto != nil {
 		return
 	}
-	path := indexPath(group, leaf, "bloom_filter")
+	path := meta.IndexPath(group, leaf, "bloom_filter")
 	header, at, err := v.r.bloomSpans(v.ctx, *m.BloomFilterOffset)
 	if err != nil {
 		v.unlessDamaged("parquet.bloom", err)
@@ -25,7 +27,8 @@ func (v *verifier) bloom(group, leaf int) {
 	}
 	n := m.BloomFilterLength
 	switch {
-	case header.Len == 0 || at.Len < splitBlockLen || at.Len%splitBlockLen != 0 || at.End() > v.r.base+v.r.size:
+	case header.Len == 0 || at.Len < meta.SplitBlockLen || at.Len%meta.SplitBlockLen != 0 ||
+		at.End() > v.r.base+v.r.size:
 		v.find("parquet.bloom", fault.Corruptf(v.r.footer, path, "at %d is no Bloom filter", *m.BloomFilterOffset))
 		return
 	case at.Len > v.r.limits.Page:
@@ -35,13 +38,13 @@ func (v *verifier) bloom(group, leaf int) {
 		v.find("parquet.bloom", fault.Corruptf(v.r.footer, path+"_length",
 			"%d, but the filter has %d bytes with its header", *n, header.Len+at.Len))
 	}
-	bits := make(splitBlock, at.Len)
+	bits := make(meta.SplitBlock, at.Len)
 	if err := format.ReadFull(v.ctx, v.r.src, at, path, bits); err != nil {
 		v.find("parquet.bloom", err)
 		return
 	}
 	var missing int64
-	err = v.r.hashes(v.ctx, group, leaf, func(hash uint64) { missing += one(!bits.may(hash)) })
+	err = v.r.hashes(v.ctx, group, leaf, func(hash uint64) { missing += order.One(!bits.May(hash)) })
 	if missing > 0 {
 		v.find("parquet.bloom", fault.Corruptf(at, path, "%d values of the column chunk are not in it", missing))
 	} else {
@@ -51,7 +54,7 @@ func (v *verifier) bloom(group, leaf int) {
 
 // hashes gives the hash of every value of a column chunk.
 func (r *reader) hashes(ctx context.Context, group, leaf int, f func(uint64)) error {
-	most := byte(r.columns[leaf].maxDef)
+	most := byte(r.columns[leaf].MaxDef)
 	return r.eachStored(ctx, group, leaf, func(v *vec.Vector) error {
 		def, width := v.Def(), v.Width()
 		for i := range def {
@@ -59,7 +62,7 @@ func (r *reader) hashes(ctx context.Context, group, leaf int, f func(uint64)) er
 				continue
 			}
 			switch {
-			case r.columns[leaf].typ == typeBoolean:
+			case r.columns[leaf].Typ == meta.TypeBoolean:
 				f(xxhash.Sum64([]byte{v.Bits()[i>>3] >> (i & 7) & 1}))
 			case width == 0:
 				o := v.Offsets(i)

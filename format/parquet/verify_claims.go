@@ -9,17 +9,19 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
 	"stoa/pred"
 	"stoa/vec"
 )
 
 // groupSaid is what the footer says of a column chunk; nil: nothing.
-func (r *reader) groupSaid(group, column int) *said {
+func (r *reader) groupSaid(group, column int) *meta.Said {
 	return r.meta.RowGroups[group].Columns[column].MetaData.Statistics
 }
 
 // leavesOf are the columns of a field, those in lists and maps, too.
-func (r *reader) leavesOf(f int) (out []leafField) {
+func (r *reader) leavesOf(f int) (out []order.LeafField) {
 	for _, k := range r.leaves[f] {
 		out = append(out, r.leafOf(k))
 	}
@@ -32,7 +34,7 @@ type claim struct {
 	code, path string
 	at         fault.Span
 	rows       vec.Range
-	leaf       leafField
+	leaf       order.LeafField
 
 	outside *pred.Expr // a value that the bounds exclude; nil = they exclude none
 	// whether such a value is outside by any order that a writer may have had; nil: by the only one
@@ -60,32 +62,32 @@ type reach struct {
 const mostDistinct = 1 << 20
 
 // statements makes claims of what is said at one place. Bytes that are no value of the type are told at once.
-func (v *verifier) statements(l leafField, c claim, s *said) (out []*claim) {
+func (v *verifier) statements(l order.LeafField, c claim, s *meta.Said) (out []*claim) {
 	c.leaf, c.nulls, c.nans, c.distinct = l, -1, -1, -1
 	first := c
-	first.none = s.none
-	if s.nulls != nil {
-		if first.nulls = *s.nulls; first.nulls < 0 {
+	first.none = s.None
+	if s.Nulls != nil {
+		if first.nulls = *s.Nulls; first.nulls < 0 {
 			v.find(c.code, fault.Corruptf(c.at, c.path+".null_count", "%d", first.nulls))
 			first.nulls = -1
 		}
 	}
-	if first.distinct = -1; s.distinct != nil {
-		if first.distinct = max(*s.distinct, 0); first.distinct <= mostDistinct {
+	if first.distinct = -1; s.Distinct != nil {
+		if first.distinct = max(*s.Distinct, 0); first.distinct <= mostDistinct {
 			first.seen = map[string]struct{}{}
 		}
 	}
-	if floating(l.typ) && s.nans != nil {
-		first.nans = *s.nans
+	if floating(l.Typ) && s.Nans != nil {
+		first.nans = *s.Nans
 	}
-	if v.r.ordered(l.column) {
-		low, high := v.bound(l, c, "min_value", s.min), v.bound(l, c, "max_value", s.max)
+	if v.r.ordered(l.Column) {
+		low, high := v.bound(l, c, "min_value", s.Min), v.bound(l, c, "max_value", s.Max)
 		first.outside = beyond(l, low, high)
-		first.reached = append(reaches("min_value", low, s.minExact && !floating(l.typ)),
-			reaches("max_value", high, s.maxExact && !floating(l.typ))...)
+		first.reached = append(reaches("min_value", low, s.MinExact && !floating(l.Typ)),
+			reaches("max_value", high, s.MaxExact && !floating(l.Typ))...)
 	}
 	out = append(out, &first)
-	if s.oldMin != nil || s.oldMax != nil {
+	if s.OldMin != nil || s.OldMax != nil {
 		old := c
 		old.path += ".min/max"
 		v.oldBounds(&old, s)
@@ -95,17 +97,17 @@ func (v *verifier) statements(l leafField, c claim, s *said) (out []*claim) {
 }
 
 // bound is a bound as a value; nil if there is none or it says nothing.
-func (v *verifier) bound(l leafField, c claim, name string, b []byte) *pred.Value {
+func (v *verifier) bound(l order.LeafField, c claim, name string, b []byte) *pred.Value {
 	if b == nil {
 		return nil
 	}
-	col := v.r.meta.Schema.Column(l.column)
+	col := v.r.meta.Schema.Column(l.Column)
 	want := int(physicalSize[col.PhysicalType()])
 	switch t := col.PhysicalType(); {
 	case want > 0 && len(b) != want:
 		v.find(c.code, fault.Corruptf(c.at, c.path+"."+name, "%d bytes; a value of %s has %d", len(b), t, want))
 		return nil
-	case t == typeFixed && (len(b) > col.TypeLength() || floating(l.typ) && len(b) != col.TypeLength()):
+	case t == meta.TypeFixed && (len(b) > col.TypeLength() || floating(l.Typ) && len(b) != col.TypeLength()):
 		v.find(c.code, fault.Corruptf(c.at, c.path+"."+name, "%d bytes; a value has %d", len(b), col.TypeLength()))
 		return nil
 	}
@@ -117,8 +119,9 @@ func (v *verifier) bound(l leafField, c claim, name string, b []byte) *pred.Valu
 }
 
 // physicalSize is how many bytes a bound of a type has; 0: it varies.
-var physicalSize = map[physical]int64{typeBoolean: 1, typeInt32: 4, typeInt64: 8, typeInt96: 12,
-	typeFloat: 4, typeDouble: 8}
+var physicalSize = map[meta.Physical]int64{meta.TypeBoolean: 1, meta.TypeInt32: 4, meta.TypeInt64: 8,
+	meta.TypeInt96: 12,
+	meta.TypeFloat: 4, meta.TypeDouble: 8}
 
 func floating(t arrow.DataType) bool {
 	return t.ID() == arrow.FLOAT16 || t.ID() == arrow.FLOAT32 || t.ID() == arrow.FLOAT64
@@ -128,19 +131,19 @@ func reaches(name string, v *pred.Value, exact bool) []*reach {
 	if v == nil || !exact {
 		return nil
 	}
-	return []*reach{{name: name, test: pred.Test(leafName, pred.OpEq, *v)}}
+	return []*reach{{name: name, test: pred.Test(order.LeafName, pred.OpEq, *v)}}
 }
 
 // beyond is true for values outside of the bounds; nil if there are none.
-func beyond(l leafField, low, high *pred.Value) *pred.Expr {
+func beyond(l order.LeafField, low, high *pred.Value) *pred.Expr {
 	var out []*pred.Expr
 	if low != nil {
-		out = append(out, pred.Test(leafName, pred.OpLt, *low))
+		out = append(out, pred.Test(order.LeafName, pred.OpLt, *low))
 	}
 	if high != nil {
-		more := pred.Test(leafName, pred.OpGt, *high)
-		if floating(l.typ) { // NaN is never in the bounds
-			more = pred.And(more, pred.Test(leafName, pred.OpNe, pred.Float(math.NaN())))
+		more := pred.Test(order.LeafName, pred.OpGt, *high)
+		if floating(l.Typ) { // NaN is never in the bounds
+			more = pred.And(more, pred.Test(order.LeafName, pred.OpNe, pred.Float(math.NaN())))
 		}
 		out = append(out, more)
 	}
@@ -154,17 +157,17 @@ func beyond(l leafField, low, high *pred.Value) *pred.Expr {
 // stored, bytes, too. So numbers that are signed can be held against them; of others only what is the same in
 // either order: unsigned numbers without their highest bit, and bytes up to the first that differs, if that is
 // ASCII in both. Of INT96, intervals, and decimals and FLOAT16 in bytes nothing is known.
-func (v *verifier) oldBounds(c *claim, s *said) {
-	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.oldMin), v.bound(c.leaf, *c, "max", s.oldMax)
-	physical := v.r.meta.Schema.Column(l.column).PhysicalType()
-	text := physical == typeBytes || physical == typeFixed && !floating(l.typ)
-	_, decimal := l.typ.(arrow.DecimalType)
+func (v *verifier) oldBounds(c *claim, s *meta.Said) {
+	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.OldMin), v.bound(c.leaf, *c, "max", s.OldMax)
+	physical := v.r.meta.Schema.Column(l.Column).PhysicalType()
+	text := physical == meta.TypeBytes || physical == meta.TypeFixed && !floating(l.Typ)
+	_, decimal := l.Typ.(arrow.DecimalType)
 	switch {
-	case signed(l.typ), decimal && !text:
+	case signed(l.Typ), decimal && !text:
 		c.outside = beyond(l, low, high)
-	case physical == typeInt32, physical == typeInt64:
+	case physical == meta.TypeInt32, physical == meta.TypeInt64:
 		half := pred.Uint(math.MaxInt32)
-		if physical == typeInt64 {
+		if physical == meta.TypeInt64 {
 			half = pred.Uint(math.MaxInt64)
 		}
 		below := func(x *pred.Value) *pred.Value {
@@ -177,17 +180,17 @@ func (v *verifier) oldBounds(c *claim, s *said) {
 			return x
 		}
 		if e := beyond(l, below(low), below(high)); e != nil {
-			c.outside = pred.And(e, pred.Test(leafName, pred.OpLe, half))
+			c.outside = pred.And(e, pred.Test(order.LeafName, pred.OpLe, half))
 		}
 	case text && !decimal:
-		if !ascii(s.oldMin) {
+		if !ascii(s.OldMin) {
 			low = nil
 		}
-		if !ascii(s.oldMax) {
+		if !ascii(s.OldMax) {
 			high = nil
 		}
 		c.outside = beyond(l, low, high)
-		c.decisive = func(a arrow.Array, i int) bool { return decisive(leafBytes(a, i), s.oldMin, s.oldMax) }
+		c.decisive = func(a arrow.Array, i int) bool { return decisive(leafBytes(a, i), s.OldMin, s.OldMax) }
 	}
 }
 
@@ -222,11 +225,11 @@ func (c *claim) hold(b arrow.RecordBatch, at int64) error {
 	}
 	rows := array.NewSlice(b.Column(0), mine.From, mine.To)
 	defer rows.Release()
-	view := leafView(rows, c.leaf.path[1:])
+	view := order.LeafView(rows, c.leaf.Path[1:])
 	c.count(view)
 	for _, x := range c.reached {
 		if !x.found {
-			at, err := view.first(x.test, nil)
+			at, err := view.First(x.test, nil)
 			if err != nil {
 				return err
 			}
@@ -236,36 +239,36 @@ func (c *claim) hold(b arrow.RecordBatch, at int64) error {
 	if c.outside == nil || c.told {
 		return nil
 	}
-	k, err := view.first(c.outside, c.decisive)
+	k, err := view.First(c.outside, c.decisive)
 	if err != nil || k < 0 {
 		return err
 	}
 	c.told = true
 	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is not within them (%s)",
-		at+mine.From+view.row(k), c.outside)
+		at+mine.From+view.Row(k), c.outside)
 }
 
 // count counts what is said to be so many.
-func (c *claim) count(v *view) {
-	nulls := v.nulls()
+func (c *claim) count(v *order.View) {
+	nulls := v.Nulls()
 	c.nullsSeen += nulls
-	if c.values += v.entries() - nulls; c.seen == nil && c.nans < 0 {
+	if c.values += v.Entries() - nulls; c.seen == nil && c.nans < 0 {
 		return
 	}
-	for i := range v.leaf.Len() {
-		if !v.has(i) {
+	for i := range v.Leaf.Len() {
+		if !v.Has(i) {
 			continue
 		}
-		switch x := v.leaf.(type) {
+		switch x := v.Leaf.(type) {
 		case *array.Float64:
-			c.nansSeen += one(math.IsNaN(x.Value(i)))
+			c.nansSeen += order.One(math.IsNaN(x.Value(i)))
 		case *array.Float32:
-			c.nansSeen += one(math.IsNaN(float64(x.Value(i))))
+			c.nansSeen += order.One(math.IsNaN(float64(x.Value(i))))
 		case *array.Float16:
-			c.nansSeen += one(x.Value(i).IsNaN())
+			c.nansSeen += order.One(x.Value(i).IsNaN())
 		}
 		if c.seen != nil && int64(len(c.seen)) <= c.distinct {
-			c.seen[v.leaf.ValueStr(i)] = struct{}{}
+			c.seen[v.Leaf.ValueStr(i)] = struct{}{}
 		}
 	}
 }
@@ -308,24 +311,25 @@ func (c *claim) distinctSeen() string {
 }
 
 // boundaryOrder holds the order that a column index says its bounds are in against them. Pages of nulls have none.
-func (v *verifier) boundaryOrder(l leafField, x *columnIndex, path string) {
-	ascending := x.order == 1
-	if x.order != 1 && x.order != 2 || !v.r.ordered(l.column) {
+func (v *verifier) boundaryOrder(l order.LeafField, x *meta.ColumnIndex, path string) {
+	ascending := x.Order == 1
+	if x.Order != 1 && x.Order != 2 || !v.r.ordered(l.Column) {
 		return
 	}
-	for k, bounds := range [][][]byte{x.min, x.max} {
+	for k, bounds := range [][][]byte{x.Min, x.Max} {
 		name := [...]string{"min_values", "max_values"}[k]
 		var last *pred.Value
 		for i, b := range bounds {
-			if x.nullPages[i] {
+			if x.NullPages[i] {
 				continue
 			}
 			now := v.r.value(l, b)
 			if last != nil && now != nil {
 				if k, ok := pred.Compare(*last, *now); ok && (ascending && k > 0 || !ascending && k < 0) {
 					v.find("parquet.index.bounds",
-						fault.Corruptf(x.at, path+".column_index.boundary_order",
-							"%s, but the %s of page %d are not behind those before", named(orders, x.order), name, i))
+						fault.Corruptf(x.At, path+".column_index.boundary_order",
+							"%s, but the %s of page %d are not behind those before",
+							meta.Named(meta.Orders, x.Order), name, i))
 					return
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"stoa/format"
+	metas "stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
@@ -102,40 +103,40 @@ func refooter(t *testing.T, whole []byte, more []byte, edit func(m *metadata.Fil
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(binary.LittleEndian.AppendUint32(out.Bytes(), uint32(n)), magic...)
+	return append(binary.LittleEndian.AppendUint32(out.Bytes(), uint32(n)), metas.Magic...)
 }
 
 // reindex writes another column index for a column.
-func reindex(t *testing.T, whole []byte, column int, edit func(x *columnIndex)) []byte {
+func reindex(t *testing.T, whole []byte, column int, edit func(x *metas.ColumnIndex)) []byte {
 	t.Helper()
 	r := readerOf(t, whole)
 	off, err := r.offsetIndex(t.Context(), 0, column)
-	if err != nil || off == nil || len(off.offsets) < 2 {
+	if err != nil || off == nil || len(off.Offsets) < 2 {
 		t.Fatalf("%+v, %v", off, err)
 	}
-	x, err := r.columnIndex(t.Context(), 0, column, len(off.offsets))
+	x, err := r.columnIndex(t.Context(), 0, column, len(off.Offsets))
 	if err != nil {
 		t.Fatal(err)
 	}
 	edit(x)
 	w := thrift.NewWriter(thrift.Compact)
 	w.Struct(thrift.Item)
-	w.List(1, thrift.Bool, len(x.nullPages))
-	for _, v := range x.nullPages {
+	w.List(1, thrift.Bool, len(x.NullPages))
+	for _, v := range x.NullPages {
 		w.Bool(thrift.Item, v)
 	}
-	for k, list := range [][][]byte{x.min, x.max} {
+	for k, list := range [][][]byte{x.Min, x.Max} {
 		w.List(int16(2+k), thrift.Bytes, len(list))
 		for _, v := range list {
 			w.Bytes(thrift.Item, v)
 		}
 	}
-	w.I32(4, x.order)
-	w.List(5, thrift.I64, len(x.nulls))
-	for _, v := range x.nulls {
+	w.I32(4, x.Order)
+	w.List(5, thrift.I64, len(x.Nulls))
+	for _, v := range x.Nulls {
 		w.I64(thrift.Item, v)
 	}
-	for k, list := range [][]int64{x.repLevels, x.defLevels} {
+	for k, list := range [][]int64{x.RepLevels, x.DefLevels} {
 		if list == nil {
 			continue
 		}
@@ -172,14 +173,14 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 		t.Fatalf("a healthy file: %+v", fs)
 	}
 	type stats = func(m *metadata.FileMetaData)
-	column := func(k int, f func(c *said)) stats {
+	column := func(k int, f func(c *metas.Said)) stats {
 		return func(m *metadata.FileMetaData) {
 			s := m.RowGroups[0].Columns[k].MetaData.Statistics
-			c := said{min: s.MinValue, max: s.MaxValue, oldMin: s.Min, oldMax: s.Max, nulls: s.NullCount}
+			c := metas.Said{Min: s.MinValue, Max: s.MaxValue, OldMin: s.Min, OldMax: s.Max, Nulls: s.NullCount}
 			f(&c)
-			s.MinValue, s.MaxValue, s.Min, s.Max, s.NullCount, s.DistinctCount, s.NanCount = c.min, c.max, c.oldMin,
-				c.oldMax, c.nulls, c.distinct, c.nans
-			s.IsMinValueExact, s.IsMaxValueExact = &c.minExact, &c.maxExact
+			s.MinValue, s.MaxValue, s.Min, s.Max, s.NullCount, s.DistinctCount, s.NanCount = c.Min, c.Max, c.OldMin,
+				c.OldMax, c.Nulls, c.Distinct, c.Nans
+			s.IsMinValueExact, s.IsMaxValueExact = &c.MinExact, &c.MaxExact
 		}
 	}
 	const lie, none = "parquet.statistics", ""
@@ -187,43 +188,44 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 		edit stats
 		want string
 	}{
-		"min":                       {column(colX, func(s *said) { s.min = le64(1) }), lie},
-		"max":                       {column(colX, func(s *said) { s.max = le64(3989) }), lie},
-		"bounds that are only wide": {column(colX, func(s *said) { s.min, s.max = le64(-5), le64(5000) }), none},
-		"not exact":                 {column(colX, func(s *said) { s.min, s.minExact = le64(-5), true }), lie},
-		"exact":                     {column(colX, func(s *said) { s.minExact, s.maxExact = true, true }), none},
-		"min of a list":             {column(colL, func(s *said) { s.min = le32(0) }), lie},
-		"max of a list":             {column(colL, func(s *said) { s.max = le32(398) }), lie},
-		"nulls":                     {column(colX, func(s *said) { s.nulls = ptr[int64](7) }), lie},
-		"more nulls than rows":      {column(colX, func(s *said) { s.nulls = ptr[int64](401) }), lie},
-		"nulls below zero":          {column(colX, func(s *said) { s.nulls = ptr[int64](-1) }), lie},
-		"nulls of a list":           {column(colL, func(s *said) { s.nulls = ptr[int64](40) }), lie},
-		"nulls of a list, right":    {column(colL, func(s *said) { s.nulls = ptr[int64](320 + 40 + 40) }), none},
-		"bytes":                     {column(colX, func(s *said) { s.min = []byte{1, 2, 3} }), lie},
-		"distinct": {column(colX, func(s *said) { s.distinct = ptr[int64](391) }),
+		"min":                       {column(colX, func(s *metas.Said) { s.Min = le64(1) }), lie},
+		"max":                       {column(colX, func(s *metas.Said) { s.Max = le64(3989) }), lie},
+		"bounds that are only wide": {column(colX, func(s *metas.Said) { s.Min, s.Max = le64(-5), le64(5000) }), none},
+		"not exact":                 {column(colX, func(s *metas.Said) { s.Min, s.MinExact = le64(-5), true }), lie},
+		"exact":                     {column(colX, func(s *metas.Said) { s.MinExact, s.MaxExact = true, true }), none},
+		"min of a list":             {column(colL, func(s *metas.Said) { s.Min = le32(0) }), lie},
+		"max of a list":             {column(colL, func(s *metas.Said) { s.Max = le32(398) }), lie},
+		"nulls":                     {column(colX, func(s *metas.Said) { s.Nulls = metas.Ptr[int64](7) }), lie},
+		"more nulls than rows":      {column(colX, func(s *metas.Said) { s.Nulls = metas.Ptr[int64](401) }), lie},
+		"nulls below zero":          {column(colX, func(s *metas.Said) { s.Nulls = metas.Ptr[int64](-1) }), lie},
+		"nulls of a list":           {column(colL, func(s *metas.Said) { s.Nulls = metas.Ptr[int64](40) }), lie},
+		"nulls of a list, right": {column(colL,
+			func(s *metas.Said) { s.Nulls = metas.Ptr[int64](320 + 40 + 40) }), none},
+		"bytes": {column(colX, func(s *metas.Said) { s.Min = []byte{1, 2, 3} }), lie},
+		"distinct": {column(colX, func(s *metas.Said) { s.Distinct = metas.Ptr[int64](391) }),
 			"parquet.statistics.distinct"},
-		"distinct, right": {column(colX, func(s *said) { s.distinct = ptr[int64](392) }), none},
-		"distinct, too many to count": {column(colX, func(s *said) { s.distinct = ptr[int64](1 << 40) }),
+		"distinct, right": {column(colX, func(s *metas.Said) { s.Distinct = metas.Ptr[int64](392) }), none},
+		"distinct, too many to count": {column(colX, func(s *metas.Said) { s.Distinct = metas.Ptr[int64](1 << 40) }),
 			"parquet.statistics.distinct"},
 		"NaN is no bound": {column(colF,
-			func(s *said) { s.min, s.max = lef64(math.NaN()), lef64(math.NaN()) }), none},
-		"count of NaN":        {column(colF, func(s *said) { s.nans = ptr[int64](0) }), lie},
-		"count of NaN, right": {column(colF, func(s *said) { s.nans = ptr[int64](1) }), none},
-		"old min":             {column(colX, func(s *said) { s.oldMin = le64(1) }), lie},
-		"old max":             {column(colX, func(s *said) { s.oldMax = le64(3980) }), lie},
-		"old bounds, right":   {column(colX, func(s *said) { s.oldMin, s.oldMax = le64(0), le64(3990) }), none},
-		"old max of floats":   {column(colF, func(s *said) { s.oldMax = lef64(199) }), lie},
+			func(s *metas.Said) { s.Min, s.Max = lef64(math.NaN()), lef64(math.NaN()) }), none},
+		"count of NaN":        {column(colF, func(s *metas.Said) { s.Nans = metas.Ptr[int64](0) }), lie},
+		"count of NaN, right": {column(colF, func(s *metas.Said) { s.Nans = metas.Ptr[int64](1) }), none},
+		"old min":             {column(colX, func(s *metas.Said) { s.OldMin = le64(1) }), lie},
+		"old max":             {column(colX, func(s *metas.Said) { s.OldMax = le64(3980) }), lie},
+		"old bounds, right":   {column(colX, func(s *metas.Said) { s.OldMin, s.OldMax = le64(0), le64(3990) }), none},
+		"old max of floats":   {column(colF, func(s *metas.Said) { s.OldMax = lef64(199) }), lie},
 		// 2³¹ and more are negative for who compares signed, so the least may be anything of them
 		"old min of unsigned, in an order that is not known": {column(colU,
-			func(s *said) { s.oldMin = le32(1<<31 + 399) }), none},
+			func(s *metas.Said) { s.OldMin = le32(1<<31 + 399) }), none},
 		"old min of unsigned, below it": {column(colU,
-			func(s *said) { s.oldMin = le32(1 << 30) }), none},
+			func(s *metas.Said) { s.OldMin = le32(1 << 30) }), none},
 		"old min of text": {column(colS,
-			func(s *said) { s.oldMin = []byte("k001") }), lie},
+			func(s *metas.Said) { s.OldMin = []byte("k001") }), lie},
 		"old max of text": {column(colS,
-			func(s *said) { s.oldMax = []byte("k398") }), lie},
+			func(s *metas.Said) { s.OldMax = []byte("k398") }), lie},
 		"old min of text, not ASCII": {column(colS,
-			func(s *said) { s.oldMin = []byte("ké") }), none},
+			func(s *metas.Said) { s.OldMin = []byte("ké") }), none},
 		"raw size": {func(m *metadata.FileMetaData) {
 			m.RowGroups[0].Columns[colX].MetaData.TotalUncompressedSize++
 			m.RowGroups[0].TotalByteSize++
@@ -274,15 +276,18 @@ func TestVerifyFindsLiesOfIndexes(t *testing.T) {
 		want string
 		path string
 	}{
-		"min": {reindex(t, whole, colX, func(x *columnIndex) { x.min[1] = le64(900) }), lie,
+		"min": {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Min[1] = le64(900) }), lie,
 			"column_index[1]"},
-		"max of a list":  {reindex(t, whole, colL, func(x *columnIndex) { x.max[1] = le32(0) }), lie, "column_index"},
-		"nulls":          {reindex(t, whole, colX, func(x *columnIndex) { x.nulls[1]++ }), lie, "null_count"},
-		"nulls, many":    {reindex(t, whole, colX, func(x *columnIndex) { x.nulls[1] = 1 << 40 }), lie, "null_count"},
-		"null page":      {reindex(t, whole, colX, func(x *columnIndex) { x.nullPages[1] = true }), lie, "null_pages"},
-		"order":          {reindex(t, whole, colX, func(x *columnIndex) { x.order = 2 }), lie, "boundary_order"},
-		"no order":       {reindex(t, whole, colX, func(x *columnIndex) { x.order = 0 }), "", ""},
-		"nothing is new": {reindex(t, whole, colX, func(x *columnIndex) {}), "", ""},
+		"max of a list": {reindex(t, whole, colL, func(x *metas.ColumnIndex) { x.Max[1] = le32(0) }), lie,
+			"column_index"},
+		"nulls": {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Nulls[1]++ }), lie, "null_count"},
+		"nulls, many": {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Nulls[1] = 1 << 40 }), lie,
+			"null_count"},
+		"null page": {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.NullPages[1] = true }), lie,
+			"null_pages"},
+		"order":          {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Order = 2 }), lie, "boundary_order"},
+		"no order":       {reindex(t, whole, colX, func(x *metas.ColumnIndex) { x.Order = 0 }), "", ""},
+		"nothing is new": {reindex(t, whole, colX, func(x *metas.ColumnIndex) {}), "", ""},
 		"length of the column index": {refooter(t, whole, nil,
 			func(m *metadata.FileMetaData, _ int64) { *m.RowGroups[0].Columns[colX].ColumnIndexLength++ }),
 			"parquet.index", "column_index"},
@@ -330,15 +335,15 @@ func TestVerifyFindsLiesOfPageHeaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.stats == nil {
+		if p.Stats == nil {
 			t.Fatal("a page without statistics: the test says nothing")
 		}
 		b := bytes.Clone(whole)
-		head := b[p.header.Off:p.header.End()]
-		if !bytes.Contains(head, p.stats.max) {
+		head := b[p.Header.Off:p.Header.End()]
+		if !bytes.Contains(head, p.Stats.Max) {
 			t.Fatal("the greatest value is not in the header")
 		}
-		copy(head, bytes.ReplaceAll(head, p.stats.max, p.stats.min))
+		copy(head, bytes.ReplaceAll(head, p.Stats.Max, p.Stats.Min))
 		if got := codesIn(findings(b)); got != "parquet.index.bounds" {
 			t.Errorf("page %d: %q", n, got)
 		}

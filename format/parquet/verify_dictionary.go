@@ -7,6 +7,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/page"
 	"stoa/vec"
 )
 
@@ -14,7 +16,8 @@ import (
 // readers take as many as it says, and fail where they are not there. It is decoded by codes here, which tell
 // nothing of that.
 func (v *verifier) dictionary(w *chunkWalk) {
-	if w.dict == nil || v.told[w.dict.body] || v.left || v.r.meta.Schema.Column(w.leaf).PhysicalType() == typeBoolean {
+	if w.dict == nil || v.told[w.dict.Body] || v.left ||
+		v.r.meta.Schema.Column(w.leaf).PhysicalType() == meta.TypeBoolean {
 		return // of bits the bytes do not tell how many they are
 	}
 	b, err := v.r.openDictionary(v.ctx, w)
@@ -27,13 +30,13 @@ func (v *verifier) dictionary(w *chunkWalk) {
 		return
 	}
 	entries, left := v.r.entriesOf(w.leaf, b)
-	path := indexPath(w.group, w.leaf, "dictionary_page")
+	path := meta.IndexPath(w.group, w.leaf, "dictionary_page")
 	switch {
-	case entries != w.dict.values:
-		v.find("parquet.dictionary", fault.Corruptf(w.dict.header, path+".num_values",
-			"%d, but its bytes hold %d entries", w.dict.values, entries))
+	case entries != w.dict.Values:
+		v.find("parquet.dictionary", fault.Corruptf(w.dict.Header, path+".num_values",
+			"%d, but its bytes hold %d entries", w.dict.Values, entries))
 	case left > 0:
-		v.find("parquet.dictionary", fault.Corruptf(w.dict.body, path, "%d bytes behind its last entry", left))
+		v.find("parquet.dictionary", fault.Corruptf(w.dict.Body, path, "%d bytes behind its last entry", left))
 	}
 }
 
@@ -41,7 +44,7 @@ func (v *verifier) dictionary(w *chunkWalk) {
 func (r *reader) entriesOf(leaf int, b []byte) (n int64, left int) {
 	col := r.meta.Schema.Column(leaf)
 	size := physicalSize[col.PhysicalType()]
-	if col.PhysicalType() == typeFixed {
+	if col.PhysicalType() == meta.TypeFixed {
 		size = int64(col.TypeLength())
 	}
 	if size > 0 {
@@ -59,17 +62,17 @@ func (r *reader) openDictionary(ctx context.Context, w *chunkWalk) ([]byte, erro
 	if err := r.readable(w.group, w.leaf); err != nil {
 		return nil, err
 	}
-	at := w.dict.whole()
-	if n := max(at.Len, w.dict.raw); n > r.limits.Page {
+	at := w.dict.Whole()
+	if n := max(at.Len, w.dict.Raw); n > r.limits.Page {
 		return nil, fault.Limitf(at, "", "%d bytes, the limit is %d", n, r.limits.Page)
 	}
 	b := make([]byte, at.Len)
 	if err := format.ReadFull(ctx, r.src, at, "dictionary_page", b); err != nil {
 		return nil, err
 	}
-	d := pageTask{column: r.columns[w.leaf], ref: &pageRef{at: at, values: -1},
-		sealed: sealedPage{r.meta.RowGroups[w.group].Columns[w.leaf].sealed, true, -1},
-		codec:  r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec,
-		arena:  &vec.Arena{}, loose: true, limit: r.limits.Page}
-	return d.open(b, true)
+	d := page.PageTask{Column: r.columns[w.leaf], Ref: &page.PageRef{At: at, Values: -1},
+		Sealed: meta.SealedPage{Sealed: r.meta.RowGroups[w.group].Columns[w.leaf].Sealed, First: true, Ordinal: -1},
+		Codec:  r.meta.RowGroups[w.group].Columns[w.leaf].MetaData.Codec,
+		Arena:  &vec.Arena{}, Loose: true, Limit: r.limits.Page}
+	return d.Open(b, true)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
 	"stoa/region"
 )
 
@@ -23,11 +24,11 @@ func TestVerifyDictionaries(t *testing.T) {
 					number = n.At
 				}
 			})
-			if err != nil || p.kind != dictionaryPage {
+			if err != nil || p.Kind != meta.DictionaryPage {
 				continue
 			}
 			for _, by := range []int64{1, -1} {
-				other := binary.AppendUvarint(nil, uint64(2*(p.values+by))) // zigzag
+				other := binary.AppendUvarint(nil, uint64(2*(p.Values+by))) // zigzag
 				b := bytes.Clone(whole)
 				said := b[number.Off+1 : number.End()] // behind the field's own byte
 				if len(other) != len(said) {
@@ -37,7 +38,7 @@ func TestVerifyDictionaries(t *testing.T) {
 				copy(said, other)
 				told := 0
 				for _, f := range findings(b) {
-					if f.Code == "parquet.dictionary" && f.At == p.header {
+					if f.Code == "parquet.dictionary" && f.At == p.Header {
 						told++
 					}
 				}

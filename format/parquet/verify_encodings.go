@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
 )
 
 // pageSort is what encoding_stats tell apart. Writers of data pages v2 call them DATA_PAGE, too, and the
@@ -17,10 +18,10 @@ type pageSort struct {
 
 func sortOf(kind, encoding int32) pageSort {
 	switch {
-	case kind == dictionaryPage:
+	case kind == meta.DictionaryPage:
 		return pageSort{dictionary: true}
-	case encoding == plainDictionary:
-		encoding = rleDictionary
+	case encoding == meta.PlainDictionary:
+		encoding = meta.RleDictionary
 	}
 	return pageSort{encoding: encoding}
 }
@@ -32,17 +33,17 @@ func (v *verifier) encodingsFit(w *chunkWalk) error {
 	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
 	listed := map[pageSort]bool{}
 	for _, e := range m.Encodings {
-		listed[sortOf(dataPage, int32(e))] = true
+		listed[sortOf(meta.DataPage, int32(e))] = true
 	}
 	there := map[pageSort]int64{}
 	if w.dict != nil {
-		there[sortOf(dictionaryPage, plainValues)]++
+		there[sortOf(meta.DictionaryPage, meta.PlainValues)]++
 	}
 	for i, p := range w.data {
-		s := sortOf(p.kind, p.encoding)
+		s := sortOf(p.Kind, p.Encoding)
 		if !listed[s] {
-			return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "encodings"), "%v, but page %d is in %s",
-				m.Encodings, i, named(encodings, p.encoding))
+			return fault.Corruptf(v.r.footer, meta.IndexPath(w.group, w.leaf, "encodings"), "%v, but page %d is in %s",
+				m.Encodings, i, meta.Named(meta.Encodings, p.Encoding))
 		}
 		there[s]++
 	}
@@ -51,12 +52,12 @@ func (v *verifier) encodingsFit(w *chunkWalk) error {
 	}
 	said := map[pageSort]int64{}
 	for _, s := range m.EncodingStats {
-		if s.Count != 0 && s.PageType != indexPage {
+		if s.Count != 0 && s.PageType != meta.IndexPage {
 			said[sortOf(int32(s.PageType), int32(s.Encoding))] += int64(s.Count)
 		}
 	}
 	if !maps.Equal(said, there) {
-		return fault.Corruptf(v.r.footer, indexPath(w.group, w.leaf, "encoding_stats"), "%s, but there are %s",
+		return fault.Corruptf(v.r.footer, meta.IndexPath(w.group, w.leaf, "encoding_stats"), "%s, but there are %s",
 			sorts(said), sorts(there))
 	}
 	return nil
@@ -67,9 +68,9 @@ func sorts(pages map[pageSort]int64) (text string) {
 	if n, ok := pages[pageSort{dictionary: true}]; ok {
 		text = fmt.Sprintf("%d of dictionaries ", n)
 	}
-	for e := range int32(len(encodings)) {
+	for e := range int32(len(meta.Encodings)) {
 		if n, ok := pages[pageSort{encoding: e}]; ok {
-			text += fmt.Sprintf("%d in %s ", n, named(encodings, e))
+			text += fmt.Sprintf("%d in %s ", n, meta.Named(meta.Encodings, e))
 		}
 	}
 	return strings.TrimSpace(text)

@@ -75,13 +75,13 @@ func TestVerifyNullsOfPages(t *testing.T) {
 				number = n.At
 			}
 		})
-		other := binary.AppendUvarint(nil, uint64(2*(p.nulls+1))) // zigzag, behind the field's own byte
-		if err != nil || p.nulls < 1 || number.Len != 1+int64(len(other)) {
+		other := binary.AppendUvarint(nil, uint64(2*(p.Nulls+1))) // zigzag, behind the field's own byte
+		if err != nil || p.Nulls < 1 || number.Len != 1+int64(len(other)) {
 			t.Fatalf("%+v, %v, %v", p, number, err)
 		}
 		b := bytes.Clone(whole)
 		copy(b[number.Off+1:], other)
-		if got := findings(b); codesIn(got) != "parquet.index.bounds" || len(got) != 1 || got[0].At != p.header ||
+		if got := findings(b); codesIn(got) != "parquet.index.bounds" || len(got) != 1 || got[0].At != p.Header ||
 			!strings.HasSuffix(got[0].Path, "num_nulls") {
 			t.Errorf("column %d: %+v", column, got)
 		}

@@ -66,11 +66,11 @@ func withoutSums(t *testing.T, file string) (out []int) {
 	for g := range r.meta.RowGroups {
 		for leaf := range r.meta.RowGroups[g].Columns {
 			for p, err := range r.pages(t.Context(), g, leaf) {
-				if err != nil || !p.hasCRC {
+				if err != nil || !p.HasCRC {
 					t.Fatal(file, err)
 				}
-				for at := range p.header.Len {
-					out = append(out, int(p.header.Off+at))
+				for at := range p.Header.Len {
+					out = append(out, int(p.Header.Off+at))
 				}
 			}
 		}

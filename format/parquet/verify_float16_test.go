@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/enc/half"
 	"stoa/region"
 )
@@ -57,9 +58,9 @@ func TestVerifyBoundsOfFloat16(t *testing.T) {
 		"min":        {say(bound(-24.5), bound(25)), "parquet.statistics"},
 		"max":        {say(bound(-25), bound(24.5)), "parquet.statistics"},
 		"bytes":      {say(bound(-25), []byte{1}), "parquet.statistics"},
-		"page": {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.max[1] = x.min[1] }),
+		"page": {reindex(t, out.Bytes(), 0, func(x *meta.ColumnIndex) { x.Max[1] = x.Min[1] }),
 			"parquet.index.bounds"},
-		"order": {reindex(t, out.Bytes(), 0, func(x *columnIndex) { x.order = 2 }), "parquet.index.bounds"},
+		"order": {reindex(t, out.Bytes(), 0, func(x *meta.ColumnIndex) { x.Order = 2 }), "parquet.index.bounds"},
 	} {
 		told := slices.DeleteFunc(findings(c.b), func(f region.Finding) bool { return f.Code == "parquet.layout" })
 		if codesIn(told) != c.want {

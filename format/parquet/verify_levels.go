@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
 	"stoa/vec"
 )
 
@@ -41,13 +42,13 @@ type levelClaims struct {
 // levels counts the levels of a column chunk and the bytes of its strings, and holds what the footer, both
 // indexes and the headers of pages say of them against that.
 func (v *verifier) levels(w *chunkWalk) {
-	told := slices.ContainsFunc(w.data, func(p page) bool { return v.told[p.body] })
+	told := slices.ContainsFunc(w.data, func(p meta.Page) bool { return v.told[p.Body] })
 	if w.damaged || told || v.left {
 		return
 	}
 	said := v.levelClaims(w)
 	rows := w.pageRows()
-	nulls := slices.ContainsFunc(w.data, func(p page) bool { return p.nulls >= 0 })
+	nulls := slices.ContainsFunc(w.data, func(p meta.Page) bool { return p.Nulls >= 0 })
 	if !said.any && !nulls && (w.flat || rows == nil) {
 		return
 	}
@@ -70,7 +71,7 @@ func (v *verifier) levels(w *chunkWalk) {
 		page, k, seen = empty(), k+1, 0
 	}
 	err := v.r.entries(v.ctx, w.group, w.leaf, func(rep, def byte, size int64) {
-		for k < len(w.data)-1 && seen == w.data[k].values {
+		for k < len(w.data)-1 && seen == w.data[k].Values {
 			next()
 		}
 		page[repLevels][rep]++
@@ -82,7 +83,7 @@ func (v *verifier) levels(w *chunkWalk) {
 		v.unlessDamaged("parquet.levels", err)
 		return
 	}
-	for k < len(w.data) && seen == w.data[k].values {
+	for k < len(w.data) && seen == w.data[k].Values {
 		next()
 	}
 	if k == len(w.data) {
@@ -103,12 +104,12 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 	out.pages = make([][]levelClaim, n)
 	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
 	// Arrow C++ counts of strings in DELTA_BYTE_ARRAY only what they do not share with the one before.
-	noBytes := d.PhysicalType() != typeBytes ||
-		slices.ContainsFunc(m.Encodings, func(e encoding) bool { return e == deltaByteArray }) &&
+	noBytes := d.PhysicalType() != meta.TypeBytes ||
+		slices.ContainsFunc(m.Encodings, func(e meta.Encoding) bool { return e == meta.DeltaByteArray }) &&
 			strings.HasPrefix(v.r.meta.CreatedBy, "parquet-cpp")
 	each := [tallied]int{int(d.MaxRepetitionLevel()) + 1, int(d.MaxDefinitionLevel()) + 1, 1}
 	says := func(name string, at fault.Span, kind int, said []int64, pages bool) {
-		path, want := indexPath(w.group, w.leaf, name), each[kind]
+		path, want := meta.IndexPath(w.group, w.leaf, name), each[kind]
 		if pages {
 			want *= n
 		}
@@ -137,12 +138,12 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 		}
 	}
 	if w.x != nil {
-		says("offset_index.unencoded_byte_array_data_bytes", w.x.at, textBytes, w.x.bytes, true)
+		says("offset_index.unencoded_byte_array_data_bytes", w.x.At, textBytes, w.x.Bytes, true)
 	}
 	c, err := v.r.columnIndex(v.ctx, w.group, w.leaf, n)
 	if v.unlessDamaged("parquet.index", err); err == nil && c != nil {
-		says("column_index.repetition_level_histograms", c.at, repLevels, c.repLevels, true)
-		says("column_index.definition_level_histograms", c.at, defLevels, c.defLevels, true)
+		says("column_index.repetition_level_histograms", c.At, repLevels, c.RepLevels, true)
+		says("column_index.definition_level_histograms", c.At, defLevels, c.DefLevels, true)
 	}
 	return out
 }
@@ -153,13 +154,13 @@ func (v *verifier) holdRows(w *chunkWalk, k int, said vec.Range, begin int64) {
 	switch p := &w.data[k]; {
 	case said.Len() == begin:
 	case w.x != nil:
-		v.find("parquet.index", fault.Corruptf(w.x.at,
-			indexPath(w.group, w.leaf, fmt.Sprintf("offset_index.page_locations[%d].first_row_index", k)),
+		v.find("parquet.index", fault.Corruptf(w.x.At,
+			meta.IndexPath(w.group, w.leaf, fmt.Sprintf("offset_index.page_locations[%d].first_row_index", k)),
 			"rows %d to %d of the row group, but %d rows begin in the page", said.From, said.To, begin))
 	default:
-		v.find("parquet.values", fault.Corruptf(p.header,
-			indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", k)),
-			"%d, but %d rows begin in the page", p.rows, begin))
+		v.find("parquet.values", fault.Corruptf(p.Header,
+			meta.IndexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", k)),
+			"%d, but %d rows begin in the page", p.Rows, begin))
 	}
 }
 
@@ -167,12 +168,12 @@ func (v *verifier) holdRows(w *chunkWalk, k int, said vec.Range, begin int64) {
 // values. Arrow's writers count nulls for the statistics, and write 0 if there shall be none.
 func (v *verifier) holdNulls(w *chunkWalk, k int, values int64) {
 	p, counted := &w.data[k], v.r.groupSaid(w.group, w.leaf) != nil
-	if p.nulls < 0 || p.nulls == p.values-values || p.nulls == 0 && p.stats == nil && !counted {
+	if p.Nulls < 0 || p.Nulls == p.Values-values || p.Nulls == 0 && p.Stats == nil && !counted {
 		return
 	}
-	v.find("parquet.index.bounds", fault.Corruptf(p.header,
-		indexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_nulls", k)), "%d, there are %d", p.nulls,
-		p.values-values))
+	v.find("parquet.index.bounds", fault.Corruptf(p.Header,
+		meta.IndexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_nulls", k)), "%d, there are %d", p.Nulls,
+		p.Values-values))
 }
 
 func (v *verifier) holdLevels(said []levelClaim, is tally) {
@@ -185,7 +186,7 @@ func (v *verifier) holdLevels(said []levelClaim, is tally) {
 
 // entries gives the levels of every entry of a column chunk, and the bytes of those that are strings.
 func (r *reader) entries(ctx context.Context, group, leaf int, f func(rep, def byte, size int64)) error {
-	text := r.columns[leaf].typ == typeBytes
+	text := r.columns[leaf].Typ == meta.TypeBytes
 	return r.eachStored(ctx, group, leaf, func(v *vec.Vector) error {
 		def, rep := v.Def(), v.Rep()
 		for i := range def {

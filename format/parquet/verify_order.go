@@ -7,23 +7,25 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
 )
 
 // sortKeys are those of a row group, up to one of which nothing can be said: in a list, or of a type without an order.
-func (r *reader) sortKeys(group int) (keys []sortKey, err error) {
+func (r *reader) sortKeys(group int) (keys []order.SortKey, err error) {
 	for i, s := range r.meta.RowGroups[group].SortingColumns {
 		if s.ColumnIdx < 0 || int(s.ColumnIdx) >= r.meta.Schema.NumColumns() {
 			return keys, fault.Corruptf(r.footer,
 				fmt.Sprintf("row_groups[%d].sorting_columns[%d].column_idx", group, i),
 				"there is no such column: the schema has %d", r.meta.Schema.NumColumns())
 		}
-		k := slices.IndexFunc(r.flats, func(l leafField) bool { return l.column == int(s.ColumnIdx) })
+		k := slices.IndexFunc(r.flats, func(l order.LeafField) bool { return l.Column == int(s.ColumnIdx) })
 		d := r.meta.Schema.Column(int(s.ColumnIdx))
-		if k < 0 || d.PhysicalType() == typeInt96 || d.interval() {
+		if k < 0 || d.PhysicalType() == meta.TypeInt96 || d.Interval() {
 			break
 		}
-		keys = append(keys, sortKey{leaf: r.flats[k], name: d.Path(), descending: s.Descending,
-			nullsFirst: s.NullsFirst})
+		keys = append(keys, order.SortKey{Leaf: r.flats[k], Name: d.Path(), Descending: s.Descending,
+			NullsFirst: s.NullsFirst})
 	}
 	return keys, nil
 }
@@ -34,13 +36,13 @@ func (v *verifier) rowOrder(group int) {
 	v.find("parquet.order", err)
 	var cols []int
 	for _, k := range keys {
-		cols = append(cols, k.leaf.path[0])
+		cols = append(cols, k.Leaf.Path[0])
 	}
 	slices.Sort(cols)
 	if cols = slices.Compact(cols); v.left || len(cols) == 0 {
 		return
 	}
-	var last []*view
+	var last []*order.View
 	var held arrow.RecordBatch
 	defer func() {
 		if held != nil {
@@ -53,10 +55,10 @@ func (v *verifier) rowOrder(group int) {
 			v.unlessDamaged("parquet.order", err)
 			return
 		}
-		now := make([]*view, len(keys))
+		now := make([]*order.View, len(keys))
 		for i, k := range keys {
-			at, _ := slices.BinarySearch(cols, k.leaf.path[0])
-			now[i] = leafView(b.Column(at), k.leaf.path[1:])
+			at, _ := slices.BinarySearch(cols, k.Leaf.Path[0])
+			now[i] = order.LeafView(b.Column(at), k.Leaf.Path[1:])
 		}
 		for i := range int(b.NumRows()) {
 			before, j := now, i-1
@@ -64,16 +66,16 @@ func (v *verifier) rowOrder(group int) {
 				if last == nil {
 					continue
 				}
-				before, j = last, last[0].leaf.Len()-1
+				before, j = last, last[0].Leaf.Len()-1
 			}
-			if k := outOfOrder(keys, before, j, now, i); k != nil {
+			if k := order.OutOfOrder(keys, before, j, now, i); k != nil {
 				row := end + int64(i)
 				v.base.Rows[0], v.base.Lost = v.base.Rows[0]+row, 0
 				v.base.Rows[1] = v.base.Rows[0] + 1
-				v.base.Column = v.r.schema.Field(k.leaf.path[0]).Name
+				v.base.Column = v.r.schema.Field(k.Leaf.Path[0]).Name
 				v.find("parquet.order", fault.Corruptf(v.r.footer,
 					fmt.Sprintf("row_groups[%d].sorting_columns", group),
-					"row %d of the row group should come before row %d by %s (%s)", row, row-1, k.name, k))
+					"row %d of the row group should come before row %d by %s (%s)", row, row-1, k.Name, k))
 				return
 			}
 		}

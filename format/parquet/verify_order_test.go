@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/region"
 )
@@ -132,13 +133,13 @@ func TestVerifyLevels(t *testing.T) {
 		return told(findings(b), "parquet.levels")
 	}
 	// A string has four bytes, and eight rows are null.
-	wants(t, "true", say(colS, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(4 * 392)),
+	wants(t, "true", say(colS, librarySizes{UnencodedByteArrayDataBytes: meta.Ptr(int64(4 * 392)),
 		RepetitionLevelHistogram: []int64{400}, DefinitionLevelHistogram: []int64{8, 392}}))
 	wants(t, "true of a list", say(colL,
 		librarySizes{RepetitionLevelHistogram: []int64{400, 640}, DefinitionLevelHistogram: []int64{40, 40, 320, 640}}))
 	wants(t, "left out", say(colL, librarySizes{}))
-	wants(t, "of no strings", say(colX, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(1))}))
-	wants(t, "bytes", say(colS, librarySizes{UnencodedByteArrayDataBytes: ptr(int64(1567))}),
+	wants(t, "of no strings", say(colX, librarySizes{UnencodedByteArrayDataBytes: meta.Ptr(int64(1))}))
+	wants(t, "bytes", say(colS, librarySizes{UnencodedByteArrayDataBytes: meta.Ptr(int64(1567))}),
 		"row_groups[0].columns[2].size_statistics.unencoded_byte_array_data_bytes rows 0:400 lost 0: [1567], "+
 			"there are [1568]")
 	wants(t, "definition", say(colX, librarySizes{DefinitionLevelHistogram: []int64{9, 391}}),
@@ -150,50 +151,50 @@ func TestVerifyLevels(t *testing.T) {
 
 	paged := golden(t, "testdata/order.v2.parquet").Bytes("t")
 	const list = 2 // ls.list.element
-	edited := reindex(t, paged, list, func(x *columnIndex) {
-		if len(x.repLevels) < 4 || len(x.defLevels) != 2*len(x.repLevels) {
-			t.Fatalf("%v, %v", x.repLevels, x.defLevels)
+	edited := reindex(t, paged, list, func(x *meta.ColumnIndex) {
+		if len(x.RepLevels) < 4 || len(x.DefLevels) != 2*len(x.RepLevels) {
+			t.Fatalf("%v, %v", x.RepLevels, x.DefLevels)
 		}
-		x.repLevels[2]++
-		x.defLevels[4+1]--
+		x.RepLevels[2]++
+		x.DefLevels[4+1]--
 	})
 	wants(t, "pages", told(findings(edited), "parquet.levels"),
 		"columns[2].column_index.repetition_level_histograms[1] rows 0:70 lost 0: ",
 		"columns[2].column_index.definition_level_histograms[1] rows 0:70 lost 0: ")
-	edited = reindex(t, paged, list, func(x *columnIndex) { x.repLevels = x.repLevels[1:] })
+	edited = reindex(t, paged, list, func(x *meta.ColumnIndex) { x.RepLevels = x.RepLevels[1:] })
 	wants(t, "pages", told(findings(edited), "parquet.levels"),
 		"columns[2].column_index.repetition_level_histograms rows 0:70 lost 0: ")
-	edited = reoffset(t, paged, list, func(x *offsetIndex) {
-		if len(x.bytes) < 2 {
-			t.Fatalf("%v", x.bytes)
+	edited = reoffset(t, paged, list, func(x *meta.OffsetIndex) {
+		if len(x.Bytes) < 2 {
+			t.Fatalf("%v", x.Bytes)
 		}
-		x.bytes[1] += 7
+		x.Bytes[1] += 7
 	})
 	wants(t, "strings of pages", told(findings(edited), "parquet.levels"),
 		"columns[2].offset_index.unencoded_byte_array_data_bytes[1] rows 0:70 lost 0: ")
 }
 
 // reoffset writes another offset index for a column.
-func reoffset(t *testing.T, whole []byte, column int, edit func(x *offsetIndex)) []byte {
+func reoffset(t *testing.T, whole []byte, column int, edit func(x *meta.OffsetIndex)) []byte {
 	t.Helper()
 	x, err := readerOf(t, whole).offsetIndex(t.Context(), 0, column)
-	if err != nil || x == nil || len(x.offsets) < 2 {
+	if err != nil || x == nil || len(x.Offsets) < 2 {
 		t.Fatalf("%+v, %v", x, err)
 	}
 	edit(x)
 	w := thrift.NewWriter(thrift.Compact)
 	w.Struct(thrift.Item)
-	w.List(1, thrift.Struct, len(x.offsets))
-	for i := range x.offsets {
+	w.List(1, thrift.Struct, len(x.Offsets))
+	for i := range x.Offsets {
 		w.Struct(thrift.Item)
-		w.I64(1, x.offsets[i])
-		w.I32(2, x.sizes[i])
-		w.I64(3, x.firstRow[i])
+		w.I64(1, x.Offsets[i])
+		w.I32(2, x.Sizes[i])
+		w.I64(3, x.FirstRow[i])
 		w.End()
 	}
-	if x.bytes != nil {
-		w.List(2, thrift.I64, len(x.bytes))
-		for _, n := range x.bytes {
+	if x.Bytes != nil {
+		w.List(2, thrift.I64, len(x.Bytes))
+		for _, n := range x.Bytes {
 			w.I64(thrift.Item, n)
 		}
 	}

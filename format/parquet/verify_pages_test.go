@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/internal/scan"
 	"stoa/region"
 	"stoa/store"
@@ -40,7 +41,7 @@ func TestVerifySizes(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := bytes.Clone(whole)
-			b[p.header.Off+3] ^= 2 // field 1, an i32, type; field 2, an i32, uncompressed_page_size, zigzag
+			b[p.Header.Off+3] ^= 2 // field 1, an i32, type; field 2, an i32, uncompressed_page_size, zigzag
 			fs := sums(b)
 			if !slices.ContainsFunc(fs, func(f region.Finding) bool {
 				return f.Code == "parquet.page" &&
@@ -65,7 +66,7 @@ func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 	for _, column := range []string{"s", "ls", "f64", "fix"} {
 		field := r.schema.FieldIndices(column)[0]
 		leaf := r.leaves[field][0]
-		var pages []page
+		var pages []meta.Page
 		for p, err := range r.pages(t.Context(), 0, leaf) {
 			if err != nil {
 				t.Fatal(err)
@@ -79,15 +80,15 @@ func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 		for i, p := range pages[:len(pages)-1] {
 			for k := range int64(6) {
 				b := bytes.Clone(whole)
-				b[p.header.Off+k] ^= 0x42
-				b[last.body.Off+last.body.Len/2] ^= 0x10
+				b[p.Header.Off+k] ^= 0x42
+				b[last.Body.Off+last.Body.Len/2] ^= 0x10
 				told, end := make([]bool, 70), false
 				for _, f := range findings(b) {
 					for row := max(0, f.Rows[0]); f.Severity == region.Error && f.Column == column &&
 						row < min(70, f.Rows[1]); row++ {
 						told[row] = true
 					}
-					end = end || f.At == last.body
+					end = end || f.At == last.Body
 				}
 				if !end {
 					t.Errorf("%s: byte %d of page %d: the last page is not told of: %+v", column, k, i, findings(b))

@@ -55,7 +55,7 @@ func TestVerifyFindsLies(t *testing.T) {
 		b.Field(0).(*array.Int64Builder).Append(x)
 		b.Field(1).(*array.Float64Builder).Append(f)
 	}
-	tree := write(t, map[string]string{"compression": "none", "dictionary": "false"}, b.NewRecordBatch())
+	tree := written(t, map[string]string{"compression": "none", "dictionary": "false"}, b.NewRecordBatch())
 	whole := tree.Bytes("t")
 	if fs := findings(whole); len(fs) != 0 {
 		t.Fatalf("a healthy file: %+v", fs)
@@ -163,7 +163,7 @@ func FuzzFile(f *testing.F) {
 		f.Add(golden(f, "testdata/"+name).Bytes("t"))
 	}
 	sc := sample.Schema(arrow.PrimitiveTypes.Int32, arrow.ListOf(arrow.BinaryTypes.String))
-	f.Add(write(f, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sc, 5, 0.3)).Bytes("t"))
+	f.Add(written(f, nil, sample.Batch(rand.New(rand.NewPCG(1, 1)), sc, 5, 0.3)).Bytes("t"))
 	like := golden(f, "testdata/enc-delta.v2.parquet").Bytes("t")
 	f.Add(like[:len(like)-6000])
 	f.Fuzz(func(t *testing.T, b []byte) {

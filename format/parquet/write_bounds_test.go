@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"stoa/format/parquet/internal/write"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,18 +19,19 @@ func TestCutBounds(t *testing.T) {
 		for _, v := range [][]byte{long("a"), long("ä"), long("\u7fff"), long("\U0010ffff"),
 			append(long("a")[:63], "\U0010ffffxyz"...), append(long("a")[:62], "\ud7ff\ud7ffxyz"...),
 			long("\xff"), append(long("a")[:10], long("\xff")...), []byte("short"), {}} {
-			b := leafBounds{min: v, max: v}
-			w := b.written(true, text)
-			if bytes.Compare(w.min, v) > 0 || w.max != nil && bytes.Compare(w.max, v) < 0 {
-				t.Errorf("%.20q: bounds %q, %q", v, w.min, w.max)
+			b := write.LeafBounds{Min: v, Max: v}
+			w := b.Written(true, text)
+			if bytes.Compare(w.Min, v) > 0 || w.Max != nil && bytes.Compare(w.Max, v) < 0 {
+				t.Errorf("%.20q: bounds %q, %q", v, w.Min, w.Max)
 			}
-			if len(w.min) > longestBound || len(w.max) > longestBound || w.minExact != bytes.Equal(w.min, v) ||
-				w.maxExact != bytes.Equal(w.max, v) {
-				t.Errorf("%.20q: bounds of %d and %d bytes, exact: %v, %v", v, len(w.min), len(w.max), w.minExact,
-					w.maxExact)
+			if len(w.Min) > write.LongestBound || len(w.Max) > write.LongestBound ||
+				w.MinExact != bytes.Equal(w.Min, v) ||
+				w.MaxExact != bytes.Equal(w.Max, v) {
+				t.Errorf("%.20q: bounds of %d and %d bytes, exact: %v, %v", v, len(w.Min), len(w.Max), w.MinExact,
+					w.MaxExact)
 			}
-			if text && utf8.Valid(v) && (!utf8.Valid(w.min) || !utf8.Valid(w.max)) {
-				t.Errorf("%.20q: bounds %q, %q are no text", v, w.min, w.max)
+			if text && utf8.Valid(v) && (!utf8.Valid(w.Min) || !utf8.Valid(w.Max)) {
+				t.Errorf("%.20q: bounds %q, %q are no text", v, w.Min, w.Max)
 			}
 		}
 	}
@@ -49,16 +51,16 @@ func TestBloomOption(t *testing.T) {
 		}
 		b.Field(1).(*array.Int32Builder).AppendValues([]int32{int32(3 * i), int32(-i)}, nil)
 	}
-	tree := write(t, map[string]string{"bloom": "s, n", "row-group-rows": "3000", "page-size": "500"},
+	tree := written(t, map[string]string{"bloom": "s, n", "row-group-rows": "3000", "page-size": "500"},
 		b.NewRecordBatch())
 	for _, f := range findings(tree.Bytes("t")) { // verify asks the filters for every value
 		t.Errorf("%+v", f)
 	}
-	if c := (&chunkWriter{hashes: []uint64{1 << 60, 5, 1<<40 + 3}}); !c.filter().may(5) ||
-		c.filter().may(77<<32+12345) {
+	if c := (&write.ChunkWriter{Hashes: []uint64{1 << 60, 5, 1<<40 + 3}}); !c.Filter().May(5) ||
+		c.Filter().May(77<<32+12345) {
 		t.Error("a filter of three values has another one, or not all")
 	}
-	if _, err := NewWriter(&bytes.Buffer{}, sc, map[string]string{"bloom": "x"}); err == nil {
+	if _, err := write.NewWriter(&bytes.Buffer{}, sc, map[string]string{"bloom": "x"}); err == nil {
 		t.Error("a filter of no column")
 	}
 }

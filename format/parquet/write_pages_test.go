@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -52,7 +53,7 @@ func TestWrittenPages(t *testing.T) {
 				for _, index := range []string{"true", "false"} {
 					opts := map[string]string{"compression": codec, "page-version": version, "dictionary": dict,
 						"page-index": index, "row-group-rows": "3000", "page-size": "256"}
-					tree := write(t, opts, batch)
+					tree := written(t, opts, batch)
 					for _, f := range findings(tree.Bytes("t")) {
 						t.Errorf("%v: %+v", opts, f)
 					}
@@ -72,7 +73,7 @@ func TestWrittenPages(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					_, want, err := readAll(write(t, opts, batch), nil, vec.Range{})
+					_, want, err := readAll(written(t, opts, batch), nil, vec.Range{})
 					if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(got) == 0 {
 						t.Errorf("%v: %v, other rows", opts, err)
 					}
@@ -88,7 +89,7 @@ func TestWrittenPages(t *testing.T) {
 }
 
 // pagesOf are the data pages of a chunk. They must fill it, and have checksums.
-func pagesOf(t *testing.T, r *reader, group, leaf int) (data []page) {
+func pagesOf(t *testing.T, r *reader, group, leaf int) (data []meta.Page) {
 	t.Helper()
 	at := r.chunkSpan(group, leaf)
 	end := at.Off
@@ -96,13 +97,13 @@ func pagesOf(t *testing.T, r *reader, group, leaf int) (data []page) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !p.hasCRC {
+		if !p.HasCRC {
 			t.Errorf("a %s without a checksum", &p)
 		}
-		if p.header.Off != end {
-			t.Errorf("a page at %d, the one before ends at %d", p.header.Off, end)
+		if p.Header.Off != end {
+			t.Errorf("a page at %d, the one before ends at %d", p.Header.Off, end)
 		}
-		if end = p.body.End(); p.isData() {
+		if end = p.Body.End(); p.IsData() {
 			data = append(data, p)
 		}
 	}
@@ -113,7 +114,7 @@ func pagesOf(t *testing.T, r *reader, group, leaf int) (data []page) {
 }
 
 // checkOffsets holds the offset index against the pages.
-func checkOffsets(t *testing.T, r *reader, group, leaf int, data []page, index bool) {
+func checkOffsets(t *testing.T, r *reader, group, leaf int, data []meta.Page, index bool) {
 	t.Helper()
 	x, err := r.offsetIndex(context.Background(), group, leaf)
 	if err != nil || (x != nil) != index {
@@ -122,12 +123,12 @@ func checkOffsets(t *testing.T, r *reader, group, leaf int, data []page, index b
 	if !index {
 		return
 	}
-	if len(x.offsets) != len(data) {
-		t.Fatalf("%d pages in the offset index, %d in the chunk", len(x.offsets), len(data))
+	if len(x.Offsets) != len(data) {
+		t.Fatalf("%d pages in the offset index, %d in the chunk", len(x.Offsets), len(data))
 	}
 	for i, p := range data {
-		if x.offsets[i] != p.header.Off-r.base {
-			t.Errorf("page %d is at %d, the offset index says %d", i, p.header.Off, x.offsets[i])
+		if x.Offsets[i] != p.Header.Off-r.base {
+			t.Errorf("page %d is at %d, the offset index says %d", i, p.Header.Off, x.Offsets[i])
 		}
 	}
 }
@@ -135,7 +136,7 @@ func checkOffsets(t *testing.T, r *reader, group, leaf int, data []page, index b
 // TestWrittenSums: no flipped bit within a page of a file that we wrote goes unnoticed.
 func TestWrittenSums(t *testing.T) {
 	ctx := context.Background()
-	whole := write(t, map[string]string{"row-group-rows": "3000", "page-size": "512"}, pagesOfAllKinds()).Bytes("t")
+	whole := written(t, map[string]string{"row-group-rows": "3000", "page-size": "512"}, pagesOfAllKinds()).Bytes("t")
 	r, err := openReader(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"t": whole}), Name: "t"},
 		format.OpenOptions{})
 	if err != nil {
@@ -149,10 +150,10 @@ func TestWrittenSums(t *testing.T) {
 					t.Fatal(err)
 				}
 				b := bytes.Clone(whole)
-				b[p.body.Off+int64(n*31)%p.body.Len] ^= 1 << (n % 8)
+				b[p.Body.Off+int64(n*31)%p.Body.Len] ^= 1 << (n % 8)
 				found := findings(b)
-				if len(found) == 0 || found[0].Severity != region.Error || found[0].At != p.body {
-					t.Errorf("%s at %v: %+v", &p, p.body, found)
+				if len(found) == 0 || found[0].Severity != region.Error || found[0].At != p.Body {
+					t.Errorf("%s at %v: %+v", &p, p.Body, found)
 				}
 				if _, _, err := readAll(store.NewMemory(map[string][]byte{"t": b}), nil, vec.Range{}); err == nil {
 					t.Errorf("%s: read without a word", &p)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
+	"stoa/format/parquet/internal/write"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -82,7 +83,7 @@ func TestSortingColumns(t *testing.T) {
 		if first {
 			option += ":nulls-first"
 		}
-		tree := write(t, map[string]string{"sorting-columns": option}, pairs(r, rows)...)
+		tree := written(t, map[string]string{"sorting-columns": option}, pairs(r, rows)...)
 		for _, f := range findings(tree.Bytes("t")) {
 			t.Errorf("seed %d: %+v", seed, f)
 		}
@@ -102,7 +103,7 @@ func TestSortingColumns(t *testing.T) {
 		rows[i-1], rows[i] = rows[i], rows[i-1]
 		for _, groups := range []string{"1000", "1"} { // each row a row group of its own: they have no order among them
 			batches := pairs(r, rows)
-			w, err := NewWriter(&bytes.Buffer{}, batches[0].Schema(),
+			w, err := write.NewWriter(&bytes.Buffer{}, batches[0].Schema(),
 				map[string]string{"sorting-columns": option, "row-group-rows": groups})
 			if err != nil {
 				t.Fatal(err)
@@ -123,7 +124,7 @@ func TestSortingColumns(t *testing.T) {
 func TestSortingColumnsRefused(t *testing.T) {
 	sc := pairs(rand.New(rand.NewPCG(0, 0)), nil)[0].Schema()
 	for _, v := range []string{"x", "s", "l.list.element", "b:up", "b,"} {
-		if _, err := NewWriter(&bytes.Buffer{}, sc, map[string]string{"sorting-columns": v}); err == nil {
+		if _, err := write.NewWriter(&bytes.Buffer{}, sc, map[string]string{"sorting-columns": v}); err == nil {
 			t.Errorf("sorting-columns=%s is taken", v)
 		}
 	}

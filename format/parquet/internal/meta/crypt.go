@@ -1,0 +1,210 @@
+package meta
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/subtle"
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+	"stoa/internal/thrift"
+)
+
+// Modular encryption (parquet-format, Encryption.md). What is encrypted are modules: each header of a page,
+// each body, each index, the metadata of a chunk, the footer.
+//
+//	AES-GCM      u32 of the length of what follows, nonce (12 bytes), ciphertext, tag (16 bytes)
+//	AES-GCM-CTR  of the bodies of pages: the same without a tag, and no more authentic than bytes without a checksum are
+//
+// With each module its place in the file is authenticated, so that modules cannot change places: AAD prefix, a
+// number of the file, kind of module, ordinals (i16) of row group, column and data page.
+
+// Module is the kind of a module.
+type Module byte
+
+const (
+	FooterModule Module = iota
+	MetaModule
+	DataModule
+	DictionaryModule
+	dataHeaderModule
+	dictionaryHeaderModule
+	ColumnIndexModule
+	OffsetIndexModule
+)
+
+const (
+	nonceSize = 12
+	tagSize   = 16
+	// SignatureSize is what stands behind a signed footer: nonce and tag.
+	SignatureSize = nonceSize + tagSize
+)
+
+// Algorithm is EncryptionAlgorithm.
+type Algorithm struct {
+	ctr    bool // AES_GCM_CTR_V1
+	Known  bool
+	prefix []byte
+	unique []byte
+	supply bool // the reader has to know the prefix
+}
+
+func ParseAlgorithm(r *thrift.Reader) (a Algorithm) {
+	for r.Struct("encryption_algorithm"); r.Next(); {
+		if f := r.Field(); f != 1 && f != 2 || r.Type() != thrift.Struct {
+			continue
+		}
+		a.Known, a.ctr = true, r.Field() == 2
+		for r.Struct(map[bool]string{false: "AES_GCM_V1", true: "AES_GCM_CTR_V1"}[a.ctr]); r.Next(); {
+			switch r.Field() {
+			case 1:
+				a.prefix = r.Bytes("aad_prefix")
+			case 2:
+				a.unique = r.Bytes("aad_file_unique")
+			case 3:
+				a.supply = r.Bool("supply_aad_prefix")
+			}
+		}
+	}
+	return a
+}
+
+// ChunkCrypto is ColumnCryptoMetaData: a column with a key of its own, or the footer's.
+type ChunkCrypto struct {
+	Own bool
+	Id  []byte // key_metadata
+}
+
+func parseChunkCrypto(r *thrift.Reader) *ChunkCrypto {
+	c := &ChunkCrypto{}
+	for r.Struct("crypto_metadata"); r.Next(); {
+		if r.Type() != thrift.Struct {
+			continue
+		}
+		c.Own = r.Field() == 2
+		for r.Struct(map[bool]string{false: "ENCRYPTION_WITH_FOOTER_KEY",
+			true: "ENCRYPTION_WITH_COLUMN_KEY"}[c.Own]); r.Next(); {
+			switch {
+			case r.Field() == 1 && c.Own:
+				for range r.List("path_in_schema", thrift.Bytes) {
+					r.Bytes("")
+				}
+			case r.Field() == 2 && c.Own:
+				c.Id = r.Bytes("key_metadata")
+			}
+		}
+	}
+	return c
+}
+
+// Sealed is what opens the modules of a file, or of one of its column chunks.
+type Sealed struct {
+	Ctr           bool
+	aead          cipher.AEAD
+	block         cipher.Block
+	aad           []byte // prefix and number of the file
+	group, column int
+}
+
+func NewSealed(key []byte, a *Algorithm, keys *Keyring) (*Sealed, error) {
+	s := &Sealed{Ctr: a.ctr}
+	switch {
+	case a.supply && keys.prefix == nil:
+		return nil, fault.Invalidf(
+			"the file was encrypted with an AAD prefix that it does not hold: a line aad-prefix of the key file " +
+				"gives it")
+	case a.supply || keys.prefix != nil:
+		s.aad = append(s.aad, keys.prefix...)
+	default:
+		s.aad = append(s.aad, a.prefix...)
+	}
+	s.aad = append(s.aad, a.unique...)
+	var err error
+	if s.block, err = aes.NewCipher(key); err != nil {
+		return nil, fault.Invalidf("a key of %d bytes: those of AES have 16, 24 or 32", len(key))
+	}
+	s.aead, err = cipher.NewGCM(s.block)
+	return s, err
+}
+
+// Of is s for a column chunk, whose key it has.
+func (s *Sealed) Of(group, column int) *Sealed {
+	out := *s
+	out.group, out.column = group, column
+	return &out
+}
+
+// aadOf is what is authenticated with a module: data is the ordinal of a data page.
+func (s *Sealed) aadOf(m Module, data int) []byte {
+	aad := append(s.aad[:len(s.aad):len(s.aad)], byte(m))
+	if m == FooterModule {
+		return aad
+	}
+	aad = binary.LittleEndian.AppendUint16(aad, uint16(s.group))
+	aad = binary.LittleEndian.AppendUint16(aad, uint16(s.column))
+	if m == DataModule || m == dataHeaderModule {
+		aad = binary.LittleEndian.AppendUint16(aad, uint16(data))
+	}
+	return aad
+}
+
+// ModuleSize is how long the module at the beginning of b is with its length; 0: b has not so many bytes, or it
+// is no module.
+func ModuleSize(b []byte, overhead int) int {
+	if len(b) < 4 {
+		return 0
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	if n < int64(overhead) || n > int64(len(b)-4) {
+		return 0
+	}
+	return int(4 + n)
+}
+
+// Open gives what is in the module at the beginning of b, and says how many bytes it takes. room gives memory.
+func (s *Sealed) Open(b []byte, m Module, data int, room func(int) []byte) (plain []byte, used int, err error) {
+	ctr := s.Ctr && (m == DataModule || m == DictionaryModule)
+	overhead := SignatureSize
+	if ctr {
+		overhead = nonceSize
+	}
+	if used = ModuleSize(b, overhead); used == 0 {
+		return nil, 0, fault.Rel(0, min(4, len(b)), "module.length", "it does not fit the %d bytes that are there",
+			len(b))
+	}
+	nonce, text := b[4:4+nonceSize], b[4+nonceSize:used]
+	plain = room(used - 4 - overhead)
+	if ctr {
+		var iv [aes.BlockSize]byte
+		copy(iv[:], nonce)
+		iv[aes.BlockSize-1] = 1
+		cipher.NewCTR(s.block, iv[:]).XORKeyStream(plain, text)
+		return plain, used, nil
+	}
+	if _, err = s.aead.Open(plain[:0], nonce, text, s.aadOf(m, data)); err != nil {
+		return nil, 0, fault.Rel(0, used, "module",
+			"it is not authentic: its bytes are others than those that were encrypted, or stand in another place")
+	}
+	return plain, used, nil
+}
+
+// Signed reports whether a signature is that of a plain footer.
+func (s *Sealed) Signed(footer, signature []byte) bool {
+	out := s.aead.Seal(nil, signature[:nonceSize], footer, s.aadOf(FooterModule, 0))
+	return subtle.ConstantTimeCompare(out[len(footer):], signature[nonceSize:]) == 1
+}
+
+// QuotedID is the metadata of a key, for who has to find it.
+func QuotedID(id []byte) string {
+	if len(id) == 0 {
+		return ""
+	}
+	if m := masterKey(id); m != "" {
+		return " (a key that master key " + strconv.Quote(m) + " wraps)"
+	}
+	const most = 200
+	s := strings.ToValidUTF8(string(id[:min(len(id), most)]), "\ufffd")
+	return " (key metadata " + strconv.Quote(s) + ")"
+}

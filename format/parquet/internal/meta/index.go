@@ -1,0 +1,172 @@
+package meta
+
+import (
+	"fmt"
+
+	"stoa/fault"
+	"stoa/internal/thrift"
+	"stoa/vec"
+	"stoa/wire"
+)
+
+// OffsetIndex says where the data pages of a column chunk are, and with which row each begins (parquet.thrift,
+// OffsetIndex).
+type OffsetIndex struct {
+	At       fault.Span
+	Offsets  []int64 // in the file
+	Sizes    []int32 // with the header
+	FirstRow []int64
+	Bytes    []int64    // per page, of strings without their lengths; nil: not said
+	Behind   fault.Span // bytes that the footer counts to the index, and that are not of it
+}
+
+// ColumnIndex says what is in the data pages of a column chunk (parquet.thrift, ColumnIndex).
+type ColumnIndex struct {
+	At        fault.Span
+	NullPages []bool   // nothing but nulls
+	Min, Max  [][]byte // without meaning for pages of nulls
+	Nulls     []int64  // nil: not known
+	Order     int32    // of the bounds from page to page: see orders
+	RepLevels []int64  // entries per page and level; nil: not said
+	DefLevels []int64
+	Behind    fault.Span
+}
+
+func ParseOffsetIndex(r *thrift.Reader) (x OffsetIndex) {
+	for r.Struct("offset_index"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			for range r.List("page_locations", thrift.Struct) {
+				var at, row int64
+				var size int32
+				for r.Struct(""); r.Next(); {
+					switch r.Field() {
+					case 1:
+						at = r.I64("offset")
+					case 2:
+						size = r.I32("compressed_page_size")
+					case 3:
+						row = r.I64("first_row_index")
+					}
+				}
+				x.Offsets, x.Sizes, x.FirstRow = append(x.Offsets, at), append(x.Sizes, size), append(x.FirstRow, row)
+			}
+		case 2:
+			for range r.List("unencoded_byte_array_data_bytes", thrift.I64) {
+				x.Bytes = append(x.Bytes, r.I64(""))
+			}
+		}
+	}
+	return x
+}
+
+func ParseColumnIndex(r *thrift.Reader) (x ColumnIndex) {
+	for r.Struct("column_index"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			for range r.List("null_pages", thrift.Bool) {
+				x.NullPages = append(x.NullPages, r.Bool(""))
+			}
+		case 2:
+			for range r.List("min_values", thrift.Bytes) {
+				x.Min = append(x.Min, r.Bytes(""))
+			}
+		case 3:
+			for range r.List("max_values", thrift.Bytes) {
+				x.Max = append(x.Max, r.Bytes(""))
+			}
+		case 4:
+			x.Order = r.Enum("boundary_order", func(v int32) string { return Named(Orders, v) })
+		case 5:
+			for range r.List("null_counts", thrift.I64) {
+				x.Nulls = append(x.Nulls, r.I64(""))
+			}
+		case 6:
+			for range r.List("repetition_level_histograms", thrift.I64) {
+				x.RepLevels = append(x.RepLevels, r.I64(""))
+			}
+		case 7:
+			for range r.List("definition_level_histograms", thrift.I64) {
+				x.DefLevels = append(x.DefLevels, r.I64(""))
+			}
+		}
+	}
+	return x
+}
+
+// ParseBloomHeader reads a BloomFilterHeader and gives the length of the filter behind it.
+func ParseBloomHeader(r *thrift.Reader) (n int64) {
+	union := func(name, only string) { Walk(r, name, structure{1: {name: only}}) }
+	for r.Struct("header"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			n = int64(r.I32("num_bytes"))
+		case 2:
+			union("algorithm", "BLOCK")
+		case 3:
+			union("hash", "XXHASH")
+		case 4:
+			union("compression", "UNCOMPRESSED")
+		}
+	}
+	return n
+}
+
+// IndexPath names an index in errors.
+func IndexPath(group, leaf int, name string) string {
+	return fmt.Sprintf("row_groups[%d].columns[%d].%s", group, leaf, name)
+}
+
+// IndexBytes is a cursor over the bytes of an index.
+func IndexBytes(b []byte, at fault.Span, path string, s *Sealed, m Module) (*wire.Cursor, error) {
+	if s == nil {
+		return wire.NewCursor(b, at, path), nil
+	}
+	plain, used, err := s.Open(b, m, 0, Room)
+	if err == nil && used != len(b) {
+		err = fault.Rel(used, len(b)-used, "", "%d bytes behind the encrypted index", len(b)-used)
+	}
+	if err != nil {
+		return nil, fault.Locate(err, at, true, path)
+	}
+	return wire.NewInnerCursor(plain, at, path), nil
+}
+
+// Check holds an offset index against the chunk that it is of.
+func (x *OffsetIndex) Check(chunk fault.Span, base, rows int64, path string) error {
+	end, last := chunk.Off, int64(-1)
+	for i, off := range x.Offsets {
+		path := fmt.Sprintf("%s.page_locations[%d]", path, i)
+		if size := int64(x.Sizes[i]); off < end-base || size < 0 || size > chunk.End()-base-off {
+			return fault.Corruptf(x.At, path,
+				"%d bytes at %d do not lie in the column chunk behind the page before", size, off)
+		}
+		end = base + off + int64(x.Sizes[i])
+		if f := x.FirstRow[i]; i == 0 && f != 0 || f < last || f >= max(rows, 1) {
+			return fault.Corruptf(x.At, path+".first_row_index", "%d behind %d in a row group of %d rows", f, last,
+				rows)
+		}
+		last = x.FirstRow[i]
+	}
+	return nil
+}
+
+// RowsOf is the rows of the row group that page k has by the index; the row group has so many.
+func (x *OffsetIndex) RowsOf(k int, rows int64) vec.Range {
+	if k+1 < len(x.FirstRow) {
+		rows = x.FirstRow[k+1]
+	}
+	return vec.Range{From: x.FirstRow[k], To: rows}
+}
+
+// Said is what a column index says of a page.
+func (x *ColumnIndex) Said(page int) *Said {
+	s := &Said{None: &x.NullPages[page]}
+	if x.Nulls != nil {
+		s.Nulls = &x.Nulls[page]
+	}
+	if !x.NullPages[page] {
+		s.Min, s.Max = x.Min[page], x.Max[page]
+	}
+	return s
+}

@@ -1,0 +1,130 @@
+package meta
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+)
+
+// Keyring is the keys of an encrypted file that a user gave, by what they are for.
+type Keyring struct {
+	footer  []byte
+	columns map[string][]byte // by path
+	ids     map[string][]byte // by the metadata that the file has of the key
+	prefix  []byte            // of the AAD; nil: the file's own
+}
+
+// mostKeys is how long a file of keys may be.
+const mostKeys = 1 << 20
+
+// ReadKeyring reads a file of keys:
+//
+//	# a comment
+//	footer 000102030405060708090a0b0c0d0e0f
+//	column a.b base64:AAECAwQFBgcICQoLDA0ODw==
+//	key kf text:0123456789012345
+//	aad-prefix text:orders
+//
+// A key is written in hexadecimal digits, or after base64: or text:.
+func ReadKeyring(name string) (*Keyring, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	k := &Keyring{columns: map[string][]byte{}, ids: map[string][]byte{}}
+	in := bufio.NewScanner(io.LimitReader(f, mostKeys+1))
+	in.Buffer(nil, mostKeys)
+	for n := 1; in.Scan(); n++ {
+		line := strings.TrimSpace(in.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if what := k.line(line); what != "" { // the line itself is a secret
+			return nil, fault.Invalidf("%s, line %d: %s", name, n, what)
+		}
+	}
+	return k, in.Err()
+}
+
+// line takes a line, and says what is wrong with it; "" is nothing.
+func (k *Keyring) line(line string) string {
+	kind, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	name, secret := "", rest
+	if kind == "column" || kind == "key" {
+		i := strings.LastIndexAny(rest, " \t")
+		if i < 0 {
+			return "it has no key after the name"
+		}
+		name, secret = strings.TrimSpace(rest[:i]), rest[i+1:]
+	}
+	b, ok := secretBytes(secret)
+	if !ok {
+		return "what should be the key is neither hexadecimal digits nor base64:… nor text:…"
+	}
+	if n := len(b); kind != "aad-prefix" && n != 16 && n != 24 && n != 32 {
+		return "a key of " + strconv.Itoa(n) + " bytes: those of AES have 16, 24 or 32"
+	}
+	switch kind {
+	case "footer":
+		k.footer = b
+	case "aad-prefix":
+		k.prefix = b
+	case "column":
+		k.columns[name] = b
+	case "key":
+		k.ids[name] = b
+	default:
+		return "it begins with none of footer, column, key, aad-prefix"
+	}
+	return ""
+}
+
+func secretBytes(s string) ([]byte, bool) {
+	if t, ok := strings.CutPrefix(s, "text:"); ok {
+		return []byte(t), true
+	}
+	if t, ok := strings.CutPrefix(s, "base64:"); ok {
+		b, err := base64.StdEncoding.DecodeString(t)
+		return b, err == nil
+	}
+	b, err := hex.DecodeString(s)
+	return b, err == nil && s != ""
+}
+
+// Find is the key of a column, "": of the footer, of which the file says id; nil: none is given. Files of Arrow
+// and parquet-mr whose keys a key management service wraps have key material there, JSON that names the master
+// key.
+func (k *Keyring) Find(column string, id []byte) []byte {
+	if k == nil {
+		return nil
+	}
+	key := k.footer
+	if column != "" {
+		key = k.columns[column]
+	}
+	if key == nil && len(id) > 0 {
+		key = k.ids[string(id)]
+	}
+	if key == nil {
+		key = k.ids[masterKey(id)]
+	}
+	return key
+}
+
+// masterKey is the name of the master key in key material; "": it is none.
+func masterKey(id []byte) string {
+	var material struct{ MasterKeyID string }
+	if json.Unmarshal(id, &material) != nil {
+		return ""
+	}
+	return material.MasterKeyID
+}

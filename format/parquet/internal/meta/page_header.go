@@ -1,0 +1,159 @@
+package meta
+
+import (
+	"fmt"
+	"stoa/fault"
+	"stoa/internal/thrift"
+	"stoa/wire"
+)
+
+// Whole is where a page lies with its header.
+func (p *Page) Whole() fault.Span {
+	at := p.Header
+	at.Len += p.Body.Len
+	return at
+}
+
+// Kinds of pages: parquet.thrift, PageType.
+const (
+	DataPage       = 0
+	IndexPage      = 1
+	DictionaryPage = 2
+	DataPageV2     = 3
+)
+
+// Page is one page of a column chunk, found by its header.
+type Page struct {
+	Header fault.Span
+	Body   fault.Span
+	Kind   int32
+	Values int64 // nulls and empty lists included
+	Rows   int64 // of a data page v2; else -1
+	Nulls  int64 // of a data page v2; else -1
+	Raw    int64 // bytes of the body uncompressed
+	Crc    uint32
+	HasCRC bool
+
+	Encoding int32
+	Size     int64 // bytes of the body
+
+	Levels [2]int32 // of definition and repetition: encodings in a data page v1, bytes in one v2
+	Bare   bool     // of a data page v2: the body is not compressed
+	Stats  *Said    // nil: none
+}
+
+func (p *Page) IsData() bool { return p.Kind == DataPage || p.Kind == DataPageV2 }
+
+func (p *Page) String() string {
+	return fmt.Sprintf("%s, %d values, %s, %d bytes uncompressed", Named(PageTypes, p.Kind), p.Values,
+		Named(Encodings, p.Encoding), p.Raw)
+}
+
+// ParsePageHeader reads a PageHeader.
+func ParsePageHeader(r *thrift.Reader) Page {
+	p := Page{Kind: -1, Size: -1, Rows: -1, Nulls: -1}
+	for r.Struct("header"); r.Next(); {
+		switch r.Field() {
+		case 1:
+			p.Kind = r.Enum("type", func(v int32) string { return Named(PageTypes, v) })
+		case 2:
+			p.Raw = int64(r.I32("uncompressed_page_size"))
+		case 3:
+			p.Size = int64(r.I32("compressed_page_size"))
+		case 4:
+			p.Crc, p.HasCRC = uint32(r.Enum("crc", func(v int32) string { return fmt.Sprintf("%08x", uint32(v)) })),
+				true
+		case 5:
+			p.dataHeader(r, "data_page_header", 2)
+		case 7:
+			p.dataHeader(r, "dictionary_page_header", 2)
+		case 8:
+			p.dataHeader(r, "data_page_header_v2", 4)
+		}
+	}
+	return p
+}
+
+// dataHeader reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2, which has its encoding in field enc.
+func (p *Page) dataHeader(r *thrift.Reader, name string, enc int) {
+	v2 := enc == 4
+	names := [...]string{3: "definition_level_encoding", 4: "repetition_level_encoding",
+		5: "definition_levels_byte_length", 6: "repetition_levels_byte_length"}
+	for r.Struct(name); r.Next(); {
+		switch f := r.Field(); {
+		case f == 1:
+			p.Values = int64(r.I32("num_values"))
+		case f == enc:
+			p.Encoding = r.Enum("encoding", func(v int32) string { return Named(Encodings, v) })
+		case v2 && f == 2:
+			p.Nulls = int64(r.I32("num_nulls"))
+		case v2 && f == 3:
+			p.Rows = int64(r.I32("num_rows"))
+		case r.Type() == thrift.Bool:
+			on := r.Bool(map[bool]string{true: "is_compressed", false: "is_sorted"}[v2])
+			p.Bare = v2 && !on
+		case v2 && r.Type() == thrift.I32 && f >= 5 && f < len(names):
+			p.Levels[f-5] = r.I32(names[f])
+		case !v2 && r.Type() == thrift.I32 && f >= 3 && f < 5:
+			p.Levels[f-3] = r.Enum(names[f], func(v int32) string { return Named(Encodings, v) })
+		case r.Type() == thrift.Struct:
+			p.Stats = parseStatistics(r)
+		}
+	}
+}
+
+// After goes on to the page behind p.
+func (s *SealedPage) After(p *Page) {
+	s.First = false
+	if p.IsData() {
+		s.Ordinal++
+	}
+}
+
+// MostHeader is how long the header of a page may be: statistics may be long.
+const MostHeader = 16 << 20
+
+// SealedPage is which page of an encrypted chunk one is.
+type SealedPage struct {
+	*Sealed      // nil: it is not encrypted
+	First   bool // of the chunk: it may be a dictionary
+	Ordinal int  // of data pages; -1: it is a dictionary
+}
+
+// header gives the plain header of a page, and how many bytes it takes in the file.
+func (s *SealedPage) header(b []byte) (plain []byte, used int, err error) {
+	if s.First || s.Ordinal < 0 {
+		if plain, used, err = s.Open(b, dictionaryHeaderModule, 0, Room); err == nil || s.Ordinal < 0 {
+			return plain, used, err
+		}
+	}
+	return s.Open(b, dataHeaderModule, s.Ordinal, Room)
+}
+
+// HeaderOf is a cursor over the header at the beginning of b, which are the first bytes of at, and how many
+// bytes it takes; -1: as many as are parsed.
+func HeaderOf(b []byte, at fault.Span, path string, s SealedPage) (c *wire.Cursor, used int, err error) {
+	if s.Sealed == nil {
+		return wire.NewCursor(b, at, path), -1, nil
+	}
+	plain, used, err := s.header(b)
+	if err != nil {
+		return nil, 0, fault.Locate(err, at, true, path)
+	}
+	return wire.NewInnerCursor(plain, at.Sub(0, int64(used)), path), used, nil
+}
+
+// Sane reports whether a header is one as writers make them.
+func (p *Page) Sane() bool {
+	known := p.Encoding >= 0 && int(p.Encoding) < len(Encodings) && Encodings[p.Encoding] != ""
+	switch p.Kind {
+	case DictionaryPage:
+		return known && (p.Encoding == PlainValues || p.Encoding == PlainDictionary) && p.Size >= 0
+	case DataPage:
+		return known && p.Size >= 0
+	case DataPageV2:
+		return known && p.Rows >= 0 && p.Nulls >= 0 && p.Nulls <= p.Values && p.Levels[0] >= 0 &&
+			p.Levels[1] >= 0 && p.Size >= 0
+	}
+	return false
+}

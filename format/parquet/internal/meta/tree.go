@@ -1,0 +1,307 @@
+package meta
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/internal/thrift"
+)
+
+// SchemaElem is a SchemaElement: a column, or a group of so many children that follow it.
+type SchemaElem struct {
+	Typ       Physical // -1: a group
+	Length    int32
+	Rep       int32
+	Name      string
+	children  int32
+	converted int32 // -1: none
+	scale     int32
+	precision int32
+	Id        int32 // -1: none
+	logical   Logical
+}
+
+// Logical is a LogicalType; kind is the number of its field, 0: there is none.
+type Logical struct {
+	Kind             int
+	Scale, Precision int32
+	Unit             int // 1 milliseconds, 2 microseconds, 3 nanoseconds
+	Utc, Signed      bool
+	Bits             int8
+}
+
+// Kinds of logical types: parquet.thrift, LogicalType.
+const (
+	LogicalString    = 1
+	LogicalMap       = 2
+	LogicalList      = 3
+	logicalEnum      = 4
+	LogicalDecimal   = 5
+	LogicalDate      = 6
+	LogicalTime      = 7
+	LogicalTimestamp = 8
+	LogicalInteger   = 10
+	LogicalUnknown   = 11
+	LogicalJSON      = 12
+	logicalBSON      = 13
+	LogicalUUID      = 14
+	LogicalFloat16   = 15
+)
+
+// Repetitions, and the converted types that stand for no logical type of the same meaning.
+const (
+	RepRequired = 0
+	RepOptional = 1
+	RepRepeated = 2
+
+	convertedMapKeyValue = 2
+	convertedInterval    = 21
+)
+
+func parseElement(r *thrift.Reader) SchemaElem {
+	e := SchemaElem{Typ: -1, converted: -1, Id: -1}
+	for r.Struct(""); r.Next(); {
+		switch r.Field() {
+		case 1:
+			e.Typ = Physical(r.Enum("type", textOf(physicalTypes)))
+		case 2:
+			e.Length = r.I32("type_length")
+		case 3:
+			e.Rep = r.Enum("repetition_type", textOf(repetitions))
+		case 4:
+			e.Name = r.String("name")
+		case 5:
+			e.children = r.I32("num_children")
+		case 6:
+			e.converted = r.Enum("converted_type", textOf(convertedTypes))
+		case 7:
+			e.scale = r.I32("scale")
+		case 8:
+			e.precision = r.I32("precision")
+		case 9:
+			e.Id = r.I32("field_id")
+		case 10:
+			e.logical = parseLogical(r)
+		}
+	}
+	return e
+}
+
+func parseLogical(r *thrift.Reader) (l Logical) {
+	for r.Struct("logical_type"); r.Next(); {
+		switch l.Kind = r.Field(); l.Kind {
+		case LogicalDecimal:
+			for r.Struct("DECIMAL"); r.Next(); {
+				switch r.Field() {
+				case 1:
+					l.Scale = r.I32("scale")
+				case 2:
+					l.Precision = r.I32("precision")
+				}
+			}
+		case LogicalTime, LogicalTimestamp:
+			for r.Struct(logicalType[l.Kind].name); r.Next(); {
+				switch r.Field() {
+				case 1:
+					l.Utc = r.Bool("is_adjusted_to_utc")
+				case 2:
+					l.Unit = parseUnion(r, "unit", instantType[2].of)
+				}
+			}
+		case LogicalInteger:
+			for r.Struct("INTEGER"); r.Next(); {
+				switch r.Field() {
+				case 1:
+					l.Bits = r.I8("bit_width")
+				case 2:
+					l.Signed = r.Bool("is_signed")
+				}
+			}
+		default:
+			other(r, logicalType)
+		}
+	}
+	return l
+}
+
+// Meaning is the logical type of an element: that of its converted type if it has no other.
+func (e *SchemaElem) Meaning() Logical {
+	if e.logical.Kind != 0 {
+		return e.logical
+	}
+	integer := func(bits int8, signed bool) Logical { return Logical{Kind: LogicalInteger, Bits: bits, Signed: signed} }
+	switch Named(convertedTypes, e.converted) {
+	case "UTF8":
+		return Logical{Kind: LogicalString}
+	case "MAP", "MAP_KEY_VALUE":
+		return Logical{Kind: LogicalMap}
+	case "LIST":
+		return Logical{Kind: LogicalList}
+	case "ENUM":
+		return Logical{Kind: logicalEnum}
+	case "DECIMAL":
+		return Logical{Kind: LogicalDecimal, Scale: e.scale, Precision: e.precision}
+	case "DATE":
+		return Logical{Kind: LogicalDate}
+	case "TIME_MILLIS":
+		return Logical{Kind: LogicalTime, Unit: 1, Utc: true}
+	case "TIME_MICROS":
+		return Logical{Kind: LogicalTime, Unit: 2, Utc: true}
+	case "TIMESTAMP_MILLIS":
+		return Logical{Kind: LogicalTimestamp, Unit: 1, Utc: true}
+	case "TIMESTAMP_MICROS":
+		return Logical{Kind: LogicalTimestamp, Unit: 2, Utc: true}
+	case "UINT_8", "UINT_16", "UINT_32", "UINT_64":
+		return integer(8<<(e.converted-11), false)
+	case "INT_8", "INT_16", "INT_32", "INT_64":
+		return integer(8<<(e.converted-15), true)
+	case "JSON":
+		return Logical{Kind: LogicalJSON}
+	case "BSON":
+		return Logical{Kind: logicalBSON}
+	}
+	return Logical{}
+}
+
+// SchemaNode is an element with its children.
+type SchemaNode struct {
+	*SchemaElem
+	Children []*SchemaNode
+	Column   int // of a leaf
+}
+
+func (n *SchemaNode) Leaf() bool { return n.Typ >= 0 }
+
+// Only is the one child of a group that has no other.
+func (n *SchemaNode) Only() *SchemaNode {
+	if len(n.Children) == 1 {
+		return n.Children[0]
+	}
+	return nil
+}
+
+// SchemaTree is a schema: its root, and its columns in their order.
+type SchemaTree struct {
+	Root    *SchemaNode
+	Columns []*SchemaColumn
+}
+
+// NumColumns is the number of leaves, Column is one of them.
+func (t *SchemaTree) NumColumns() int            { return len(t.Columns) }
+func (t *SchemaTree) Column(i int) *SchemaColumn { return t.Columns[i] }
+
+// SchemaColumn is a leaf with what the groups above it add.
+type SchemaColumn struct {
+	*SchemaNode
+	Steps          []string
+	MaxDef, MaxRep int16
+}
+
+// MaxDefinitionLevel and MaxRepetitionLevel are the levels of a value that is there, and of the innermost list
+// that goes on.
+func (c *SchemaColumn) MaxDefinitionLevel() int16 { return c.MaxDef }
+func (c *SchemaColumn) MaxRepetitionLevel() int16 { return c.MaxRep }
+
+// PhysicalType is how values are stored, TypeLength the bytes of one of fixed length.
+func (c *SchemaColumn) PhysicalType() Physical { return c.Typ }
+func (c *SchemaColumn) TypeLength() int        { return int(c.Length) }
+
+// Path is the names from the root down, joined with dots.
+func (c *SchemaColumn) Path() string         { return strings.Join(c.Steps, ".") }
+func (c *SchemaColumn) ColumnPath() []string { return c.Steps }
+
+// Interval reports whether the column is of INTERVAL, which has no order.
+func (c *SchemaColumn) Interval() bool {
+	return c.logical.Kind == 0 && c.converted == convertedInterval
+}
+
+const (
+	// maxNesting is how deep groups may stand in each other.
+	maxNesting = 100
+	// maxLevel is the highest level that is read: a byte.
+	maxLevel = math.MaxUint8
+)
+
+// ReadTree makes the tree of a schema's elements.
+func ReadTree(els []SchemaElem, at fault.Span) (*SchemaTree, error) {
+	t := &SchemaTree{}
+	if len(els) == 0 {
+		return nil, fault.Corruptf(at, "footer/metadata.schema", "it has no elements")
+	}
+	b := treeBuilder{tree: t, els: els, at: at}
+	root, err := b.node(SchemaColumn{}, true, 0)
+	if err != nil {
+		return nil, err
+	}
+	if b.next != len(els) {
+		return nil, b.fail(b.next, "it belongs to no group")
+	}
+	t.Root = root
+	return t, nil
+}
+
+type treeBuilder struct {
+	tree *SchemaTree
+	els  []SchemaElem
+	next int
+	at   fault.Span
+}
+
+func (b *treeBuilder) fail(i int, format string, args ...any) error {
+	return fault.Corruptf(b.at, fmt.Sprintf("footer/metadata.schema[%d]", i), format, args...)
+}
+
+func (b *treeBuilder) node(above SchemaColumn, root bool, depth int) (*SchemaNode, error) {
+	i := b.next
+	if i >= len(b.els) {
+		return nil, b.fail(i, "a group has more children than there are elements")
+	}
+	if depth > maxNesting {
+		return nil, fault.Limitf(b.at, fmt.Sprintf("footer/metadata.schema[%d]", i),
+			"groups nested deeper than %d are not read", maxNesting)
+	}
+	b.next++
+	e := &b.els[i]
+	n := &SchemaNode{SchemaElem: e, Column: -1}
+	if !root {
+		above.Steps = append(slices.Clip(above.Steps), e.Name)
+		switch e.Rep {
+		case RepRequired:
+		case RepOptional:
+			above.MaxDef++
+		case RepRepeated:
+			above.MaxDef++
+			above.MaxRep++
+		default:
+			return nil, b.fail(i, "repetition_type %d", e.Rep)
+		}
+	}
+	switch {
+	case e.Typ >= 0 && (e.children != 0 || root):
+		return nil, b.fail(i, "a type and children, or a root with a type")
+	case int(e.Typ) >= len(physicalTypes):
+		return nil, fault.Unsupportedf(b.at, fmt.Sprintf("footer/metadata.schema[%d].type", i), "type %d", e.Typ)
+	case e.children < 0 || int(e.children) > len(b.els):
+		return nil, b.fail(i, "%d children among %d elements", e.children, len(b.els))
+	case above.MaxDef > maxLevel:
+		return nil, fault.Unsupportedf(b.at, fmt.Sprintf("footer/metadata.schema[%d]", i), "more than %d levels",
+			maxLevel)
+	}
+	if n.Leaf() {
+		n.Column = len(b.tree.Columns)
+		above.SchemaNode = n
+		b.tree.Columns = append(b.tree.Columns, &above)
+		return n, nil
+	}
+	for range e.children {
+		c, err := b.node(above, false, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.Children = append(n.Children, c)
+	}
+	return n, nil
+}

@@ -1,0 +1,350 @@
+package page
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+
+	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/dremel"
+	"stoa/internal/enc/plain"
+	"stoa/internal/enc/rle"
+	"stoa/internal/nest"
+	"stoa/internal/thrift"
+	"stoa/vec"
+)
+
+// PageTask is one page being decoded.
+type PageTask struct {
+	Column *FileColumn
+	Ref    *PageRef // nil: nothing is known of the page but its bytes
+	Sealed meta.SealedPage
+	Codec  meta.Compression
+	Arena  *vec.Arena
+	Dict   *vec.Vector
+	Limit  int64 // of bytes
+	Verify bool
+	Loose  bool // bytes after the values do not matter
+
+	h     meta.Page
+	At    fault.Span // of what body is of
+	Exact bool       // body is those very bytes
+	Raw   int64
+	// The levels as they are stored; their lengths and encodings stand in the header, or before them.
+	def, rep []byte
+}
+
+// Decode appends the entries of a page, or of a dictionary.
+func (d *PageTask) Decode(b []byte, dst *vec.Vector, dict bool) error {
+	data, err := d.Open(b, dict)
+	before := dst.Len()
+	switch {
+	case err != nil:
+		return err
+	case dict:
+		err = d.dictionary(dst, data)
+	default:
+		err = d.entries(dst, data)
+	}
+	if i := dst.Overlong(before); err == nil && i >= 0 {
+		err = fault.Rel(0, len(data), "values", "entry %d has more digits than %s", i-before, dst.Type)
+	}
+	return err
+}
+
+// Open reads the header, verifies the checksum, decompresses, and parts the levels from the values, which it gives.
+func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
+	d.At, d.Exact = d.Ref.At, true
+	c, used, err := meta.HeaderOf(b, d.Ref.At, "", d.Sealed)
+	if err != nil {
+		return nil, err
+	}
+	d.h = meta.ParsePageHeader(thrift.NewReader(c, thrift.Compact))
+	if c.Err() != nil {
+		return nil, c.Err()
+	}
+	h := &d.h
+	if used < 0 {
+		used = c.Pos()
+	}
+	body := b[used:]
+	h.Header, h.Body = d.Ref.At.Sub(0, int64(used)), d.Ref.At.Sub(int64(used), int64(len(body)))
+	switch {
+	case dict != (h.Kind == meta.DictionaryPage) || !dict && !h.IsData():
+		return nil, fault.Corruptf(h.Header, "", "a page of type %s", meta.Named(meta.PageTypes, h.Kind))
+	case h.Size != int64(len(body)):
+		return nil, fault.Corruptf(h.Header, "compressed_page_size", "%d bytes, the page has %d", h.Size, len(body))
+	case h.Values < 0 || h.Raw < 0 || d.Ref.Values >= 0 && h.Values != d.Ref.Values:
+		return nil, fault.Corruptf(h.Header, "num_values", "%d values, there should be %d", h.Values, d.Ref.Values)
+	}
+	d.At = h.Body
+	if d.Verify && h.HasCRC {
+		if got := crc32.ChecksumIEEE(body); got != h.Crc {
+			return nil, fault.Corruptf(h.Body, "crc", "the checksum is %08x, the header says %08x", got, h.Crc)
+		}
+	}
+	if body, err = d.unseal(body, dict); err != nil {
+		return nil, err
+	}
+	return d.inflate(body)
+}
+
+// unseal decrypts the body of a page that is encrypted.
+func (d *PageTask) unseal(body []byte, dict bool) ([]byte, error) {
+	if d.Sealed.Sealed == nil {
+		return body, nil
+	}
+	kind := meta.DataModule
+	if dict {
+		kind = meta.DictionaryModule
+	}
+	plain, used, err := d.Sealed.Open(body, kind, d.Sealed.Ordinal, d.Arena.Bytes)
+	if err == nil && used != len(body) {
+		err = fault.Rel(used, len(body)-used, "", "%d bytes behind the encrypted body", len(body)-used)
+	}
+	return plain, fault.Locate(err, d.h.Body, true, "")
+}
+
+// inflate gives the values; levels go to d.
+func (d *PageTask) inflate(body []byte) (data []byte, err error) {
+	h, raw := &d.h, d.h.Raw
+	if h.Kind == meta.DataPageV2 {
+		def, rep := int64(h.Levels[0]), int64(h.Levels[1])
+		if def < 0 || rep < 0 || def+rep > int64(len(body)) || def+rep > raw {
+			return nil, fault.Corruptf(h.Header, "levels",
+				"%d and %d bytes of levels in a page of %d bytes, %d raw", def, rep, len(body), raw)
+		}
+		d.rep, d.def = body[:rep], body[rep:rep+def]
+		body, raw = body[rep+def:], raw-def-rep
+		if d.Sealed.Sealed == nil {
+			d.At = h.Body.Sub(def+rep, int64(len(body)))
+		}
+	}
+	codec := d.Codec
+	if h.Bare || len(body) == 0 && raw == 0 {
+		codec = meta.CodecNone
+	}
+	d.Exact = codec == meta.CodecNone && d.Sealed.Sealed == nil
+	if data, err = codec.Inflate(body, raw, d.Limit, d.Arena.Bytes); err != nil {
+		return nil, fault.Locate(err, d.At, d.Sealed.Sealed == nil, "")
+	}
+	d.Raw = h.Raw
+	return data, nil
+}
+
+// dictionary appends the entries of a dictionary.
+func (d *PageTask) dictionary(dst *vec.Vector, data []byte) error {
+	if enc := d.h.Encoding; enc != meta.PlainValues && enc != meta.PlainDictionary {
+		return fault.Unsupportedf(d.h.Header, "encoding", "a dictionary in %s", meta.Named(meta.Encodings, enc))
+	}
+	n := d.h.Values
+	if n > int64(8*len(data)) || d.Column.Form.stored > 0 && n*int64(d.Column.Form.stored) > int64(len(data)) {
+		return fault.Rel(0, len(data), "values", "%d entries in %d bytes", n, len(data))
+	}
+	data = d.Column.Form.first(data, int(n))
+	return d.Column.Form.append(dst, data, meta.PlainValues, dremel.Entries{N: int(n), K: int(n)}, d)
+}
+
+// cut leaves out what stands after k values of a page of a writer that leaves something there.
+func (d *PageTask) cut(data []byte, k int) []byte {
+	if !d.Loose || d.h.Encoding != meta.PlainValues {
+		return data
+	}
+	return d.Column.Form.first(data, k)
+}
+
+// first is the bytes of the first n values, which are PLAIN; all, if there are not so many. What stands after
+// those of a dictionary no reader looks at: verify tells of it.
+func (v *valueForm) first(data []byte, n int) []byte {
+	if v.stored > 0 {
+		return data[:min(n*v.stored, len(data))]
+	}
+	if v.typ == meta.TypeBoolean {
+		return data[:min((n+7)/8, len(data))]
+	}
+	pos := 0
+	for range n {
+		if len(data)-pos < 4 || int64(binary.LittleEndian.Uint32(data[pos:])) > int64(len(data)-pos-4) {
+			return data
+		}
+		pos += 4 + int(binary.LittleEndian.Uint32(data[pos:]))
+	}
+	return data[:pos]
+}
+
+// entries appends the entries of a data page.
+func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
+	c := d.Column
+	n := d.h.Values
+	if width := int64(max(c.Form.width, 4)); n > d.Limit/width || n > 1<<31-1 {
+		return fault.Limitf(d.h.Header, "num_values",
+			"%d values of %d bytes are more than a page may have (%d bytes)", n, width, d.Limit)
+	}
+	levels := 0
+	if d.h.Kind == meta.DataPage {
+		if levels, err = d.cutLevels(data); err != nil {
+			return err
+		}
+		data = data[levels:]
+	}
+	place := func(err error) error {
+		return fault.Locate(err, fault.Span{Off: int64(levels), Len: int64(len(data))}, true, "")
+	}
+	if c.Flat() {
+		e, err := d.presence(int(n))
+		if err == nil {
+			err = place(c.Form.append(dst, d.cut(data, e.K), d.h.Encoding, e, d))
+		}
+		return err
+	}
+	def, rep := d.Arena.Bytes(int(n)), d.Arena.Bytes(int(n))
+	if err := d.levels(rep, d.rep, d.h.Levels[1], uint8(c.MaxRep), "repetition_levels"); err != nil {
+		return err
+	}
+	if err := d.levels(def, d.def, d.h.Levels[0], uint8(c.MaxDef), "definition_levels"); err != nil {
+		return err
+	}
+	if err := d.rowsFit(rep); err != nil {
+		return err
+	}
+	e := dremel.Entries{N: int(n), K: int(n)}
+	if c.MaxDef > 0 {
+		e.Valid = presentBits(def, uint8(c.MaxDef), d.Arena)
+		e.K = plain.CountBits(e.Valid, 0, e.N)
+	}
+	if err := place(c.Form.append(dst, d.cut(data, e.K), d.h.Encoding, e, d)); err != nil {
+		return err
+	}
+	dd, rr := dst.ExtendLevels(e.N)
+	copy(dd, def)
+	copy(rr, rep)
+	return nil
+}
+
+// cutLevels finds the levels of a data page v1 and says how many bytes they take.
+func (d *PageTask) cutLevels(data []byte) (n int, err error) {
+	for _, x := range []struct {
+		max      int16
+		encoding int32
+		to       *[]byte
+		name     string
+	}{{d.Column.MaxRep, d.h.Levels[1], &d.rep, "repetition_levels"},
+		{d.Column.MaxDef, d.h.Levels[0], &d.def, "definition_levels"}} {
+		if x.max == 0 {
+			continue
+		}
+		left := int64(len(data) - n)
+		switch x.encoding {
+		case meta.BitPacked:
+			size := (d.h.Values*int64(bits.Len16(uint16(x.max))) + 7) / 8
+			if size > left {
+				return 0, fault.Rel(n, int(left), x.name, "%d bytes are needed, %d are left", size, left)
+			}
+			*x.to, n = data[n:n+int(size)], n+int(size)
+		case meta.RleLevels:
+			if left < 4 || int64(binary.LittleEndian.Uint32(data[n:])) > left-4 {
+				return 0, fault.Rel(n, int(left), x.name, "they are cut: %d bytes are left", left)
+			}
+			size := int(binary.LittleEndian.Uint32(data[n:]))
+			*x.to, n = data[n+4:n+4+size], n+4+size
+		default:
+			return 0, fault.Unsupportedf(d.h.Header, x.name, "levels in encoding %s",
+				meta.Named(meta.Encodings, x.encoding))
+		}
+	}
+	return n, nil
+}
+
+// levels decodes levels.
+func (d *PageTask) levels(dst, src []byte, encoding int32, max uint8, name string) (err error) {
+	if d.h.Kind == meta.DataPage && encoding == meta.BitPacked && max > 0 {
+		_, err = dremel.DecodePackedLevels(dst, src, max)
+	} else {
+		err = dremel.DecodeLevels(dst, src, max)
+	}
+	return d.ofLevels(err, len(src), name)
+}
+
+// ofLevels gives an error of n bytes of levels its place: those of a page of version 2 are never compressed.
+func (d *PageTask) ofLevels(err error, n int, name string) error {
+	at := fault.Span{Len: int64(n)}
+	if d.h.Kind == meta.DataPageV2 {
+		at = d.h.Body
+	}
+	return fault.Locate(err, at, false, name)
+}
+
+// presence says which of n entries of a column without lists or structs have a value.
+func (d *PageTask) presence(n int) (e dremel.Entries, err error) {
+	e = dremel.Entries{N: n, K: n}
+	if d.Column.MaxDef == 0 {
+		return e, nil
+	}
+	if d.h.Kind == meta.DataPage && d.h.Levels[0] == meta.BitPacked {
+		def := d.Arena.Bytes(n)
+		if err := d.levels(def, d.def, meta.BitPacked, 1, "definition_levels"); err != nil {
+			return e, err
+		}
+		e.Valid = presentBits(def, 1, d.Arena)
+		e.K = plain.CountBits(e.Valid, 0, n)
+		return e, nil
+	}
+	if n > 0 && len(d.def) <= 6 && fullRun(d.def, n) {
+		return e, nil
+	}
+	e.Valid = d.Arena.Bytes((n + 7) / 8)
+	e.K, err = rle.DecodeBits(e.Valid, 0, d.def, 0, n)
+	return e, d.ofLevels(err, len(d.def), "definition_levels")
+}
+
+// fullRun reports whether levels of width 1 are one run of at least n ones.
+func fullRun(b []byte, n int) bool {
+	head, used := binary.Uvarint(b)
+	return used > 0 && used < len(b) && head&1 == 0 && head>>1 >= uint64(n) && b[used] == 1
+}
+
+// rowsFit holds the rows that begin in the page of a list's leaf against what the offset index or its header
+// says of them, by which its rows are found.
+func (d *PageTask) rowsFit(rep []byte) error {
+	if d.Column.MaxRep == 0 {
+		return nil
+	}
+	if d.Ref.Starts && len(rep) > 0 && rep[0] != 0 {
+		return fault.Corruptf(d.h.Header, "",
+			"the page begins within a row, which it may not with an offset index, or of version 2")
+	}
+	if d.Ref.Rows < 0 {
+		return nil
+	}
+	if n := int64(nest.CountRows(rep)); n != d.Ref.Rows {
+		what := "num_rows"
+		if d.Ref.Index {
+			what = "offset_index.first_row_index"
+		}
+		return fault.Corruptf(d.h.Header, what, "%d rows, but %d begin in the page", d.Ref.Rows, n)
+	}
+	return nil
+}
+
+// presentBits is the bitmap of the entries whose level is max.
+func presentBits(def []byte, max uint8, a *vec.Arena) []byte {
+	const ones = 0x0101010101010101
+	b := a.Bytes((len(def) + 7) / 8)
+	i := 0
+	for ; 8*i+8 <= len(def); i++ {
+		x := binary.LittleEndian.Uint64(def[8*i:]) ^ ones*uint64(max) // a byte is 0 where the level is max
+		x = ((x&0x7f7f7f7f7f7f7f7f)+0x7f7f7f7f7f7f7f7f|x)>>7&ones ^ ones
+		b[i] = byte(x * 0x0102040810204080 >> 56) // the eight lowest bits, together
+	}
+	if 8*i < len(def) {
+		var x byte
+		for j, d := range def[8*i:] {
+			if d == max {
+				x |= 1 << j
+			}
+		}
+		b[i] = x
+	}
+	return b
+}

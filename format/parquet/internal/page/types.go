@@ -1,0 +1,335 @@
+package page
+
+import (
+	"slices"
+	"stoa/format/parquet/internal/meta"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	_ "github.com/apache/arrow-go/v18/arrow/extensions" // arrow.uuid and the others are known by their names
+)
+
+// shaper makes Arrow fields of a Parquet schema: what its own types say. Old ways to write a list are read by
+// the rules of LogicalTypes.md.
+type shaper struct {
+	paths [][]int // per column: child indices from the schema's root, as nest counts them
+}
+
+// FieldsOf are the top-level fields of a tree, and the path of each column.
+func FieldsOf(t *meta.SchemaTree) ([]arrow.Field, [][]int) {
+	s := &shaper{paths: make([][]int, t.NumColumns())}
+	out := make([]arrow.Field, len(t.Root.Children))
+	for i, n := range t.Root.Children {
+		out[i] = s.field(n, []int{i})
+	}
+	return out, s.paths
+}
+
+func below(path []int, i int) []int { return append(slices.Clip(path), i) }
+
+// field is a node as a field. Repeated is a list that cannot be null, of items that cannot be.
+func (s *shaper) field(n *meta.SchemaNode, path []int) arrow.Field {
+	f := arrow.Field{Name: n.Name, Nullable: n.Rep == meta.RepOptional, Metadata: idOf(n)}
+	if n.Rep == meta.RepRepeated {
+		f.Type = arrow.ListOfField(arrow.Field{Name: n.Name, Type: s.typeOf(n, below(path, 0))})
+		return f
+	}
+	f.Type = s.typeOf(n, path)
+	return f
+}
+
+// idOf is the metadata of a field with an id.
+func idOf(n *meta.SchemaNode) (m arrow.Metadata) {
+	if n.Id >= 0 {
+		m = arrow.NewMetadata([]string{meta.FieldID}, []string{strconv.Itoa(int(n.Id))})
+	}
+	return m
+}
+
+// typeOf is the type of a node, leaving its own repetition aside.
+func (s *shaper) typeOf(n *meta.SchemaNode, path []int) arrow.DataType {
+	if n.Leaf() {
+		s.paths[n.Column] = path
+		return leafType(n.SchemaElem)
+	}
+	c := n.Only()
+	if c != nil && c.Rep == meta.RepRepeated {
+		switch kind := n.Meaning().Kind; {
+		case kind == meta.LogicalMap && isPair(c):
+			entry := below(path, 0)
+			return arrow.MapOfFields(s.field(c.Children[0], below(entry, 0)), s.field(c.Children[1], below(entry, 1)))
+		case kind == meta.LogicalMap && c.Only() != nil && c.Only().Rep != meta.RepRepeated:
+			return arrow.ListOfField(s.field(c.Children[0], below(path, 0)))
+		case kind == meta.LogicalList:
+			return arrow.ListOfField(s.item(n, c, below(path, 0)))
+		}
+	}
+	fields := make([]arrow.Field, len(n.Children))
+	for i, c := range n.Children {
+		fields[i] = s.field(c, below(path, i))
+	}
+	return arrow.StructOf(fields...)
+}
+
+// isPair reports whether n is the group of a map's key and value.
+func isPair(n *meta.SchemaNode) bool {
+	return len(n.Children) == 2 && n.Children[0].Rep == meta.RepRequired && n.Children[1].Rep != meta.RepRepeated
+}
+
+// item is the item of a list n whose repeated node is c: what c holds, or c itself, as lists were written
+// before they had three levels.
+func (s *shaper) item(n, c *meta.SchemaNode, path []int) arrow.Field {
+	if in := c.Only(); in != nil && in.Rep != meta.RepRepeated && c.Name != "array" && c.Name != n.Name+"_tuple" {
+		return s.field(in, path)
+	}
+	return arrow.Field{Name: c.Name, Type: s.typeOf(c, path)}
+}
+
+// leafType is the Arrow type of a column. A logical type that does not fit the physical one, or that nobody
+// here knows, says nothing.
+func leafType(e *meta.SchemaElem) arrow.DataType {
+	l := e.Meaning()
+	if l.Kind == meta.LogicalUnknown {
+		return arrow.Null
+	}
+	if l.Kind == meta.LogicalDecimal && e.Typ != meta.TypeBoolean && e.Typ != meta.TypeInt96 &&
+		e.Typ != meta.TypeFloat &&
+		e.Typ != meta.TypeDouble {
+		if t := decimalType(l); t != nil {
+			return t
+		}
+	}
+	switch e.Typ {
+	case meta.TypeBoolean:
+		return arrow.FixedWidthTypes.Boolean
+	case meta.TypeInt32:
+		return int32Type(l)
+	case meta.TypeInt64:
+		return int64Type(l)
+	case meta.TypeInt96:
+		return &arrow.TimestampType{Unit: arrow.Nanosecond}
+	case meta.TypeFloat:
+		return arrow.PrimitiveTypes.Float32
+	case meta.TypeDouble:
+		return arrow.PrimitiveTypes.Float64
+	case meta.TypeBytes:
+		if l.Kind == meta.LogicalString || l.Kind == meta.LogicalJSON {
+			return arrow.BinaryTypes.String
+		}
+		return arrow.BinaryTypes.Binary
+	}
+	switch {
+	case l.Kind == meta.LogicalFloat16 && e.Length == 2:
+		return arrow.FixedWidthTypes.Float16
+	case l.Kind == meta.LogicalUUID && e.Length == 16:
+		if t := arrow.GetExtensionType("arrow.uuid"); t != nil {
+			return t
+		}
+	}
+	return &arrow.FixedSizeBinaryType{ByteWidth: int(e.Length)}
+}
+
+func decimalType(l meta.Logical) arrow.DataType {
+	switch {
+	case l.Precision <= 0 || l.Precision > 76 || l.Scale > l.Precision || l.Scale < -76:
+		return nil
+	case l.Precision <= 38:
+		return &arrow.Decimal128Type{Precision: l.Precision, Scale: l.Scale}
+	}
+	return &arrow.Decimal256Type{Precision: l.Precision, Scale: l.Scale}
+}
+
+func int32Type(l meta.Logical) arrow.DataType {
+	switch {
+	case l.Kind == meta.LogicalDate:
+		return arrow.FixedWidthTypes.Date32
+	case l.Kind == meta.LogicalTime && l.Unit == 1:
+		return arrow.FixedWidthTypes.Time32ms
+	case l.Kind == meta.LogicalInteger && l.Bits == 8 && l.Signed:
+		return arrow.PrimitiveTypes.Int8
+	case l.Kind == meta.LogicalInteger && l.Bits == 8:
+		return arrow.PrimitiveTypes.Uint8
+	case l.Kind == meta.LogicalInteger && l.Bits == 16 && l.Signed:
+		return arrow.PrimitiveTypes.Int16
+	case l.Kind == meta.LogicalInteger && l.Bits == 16:
+		return arrow.PrimitiveTypes.Uint16
+	case l.Kind == meta.LogicalInteger && l.Bits == 32 && !l.Signed:
+		return arrow.PrimitiveTypes.Uint32
+	}
+	return arrow.PrimitiveTypes.Int32
+}
+
+func int64Type(l meta.Logical) arrow.DataType {
+	units := [...]arrow.TimeUnit{1: arrow.Millisecond, 2: arrow.Microsecond, 3: arrow.Nanosecond}
+	switch {
+	case l.Kind == meta.LogicalTime && l.Unit == 2:
+		return arrow.FixedWidthTypes.Time64us
+	case l.Kind == meta.LogicalTime && l.Unit == 3:
+		return arrow.FixedWidthTypes.Time64ns
+	case l.Kind == meta.LogicalTimestamp && l.Unit >= 1 && l.Unit < len(units):
+		t := &arrow.TimestampType{Unit: units[l.Unit]}
+		if l.Utc {
+			t.TimeZone = "UTC"
+		}
+		return t
+	case l.Kind == meta.LogicalInteger && l.Bits == 64 && !l.Signed:
+		return arrow.PrimitiveTypes.Uint64
+	}
+	return arrow.PrimitiveTypes.Int64
+}
+
+// Original is field f, which Parquet's own types say, as the Arrow schema in the file has it: the name, and
+// whether it can be null, as Parquet says; its type and metadata as orig says, as far as what is stored can be
+// that.
+func Original(f, orig arrow.Field) arrow.Field {
+	f.Type, f.Metadata = originalType(f.Type, orig.Type), withID(orig.Metadata, f.Metadata)
+	return f
+}
+
+func originalType(t, orig arrow.DataType) arrow.DataType {
+	if arrow.TypeEqual(t, orig, arrow.CheckMetadata()) || becomes(t, orig) {
+		return orig
+	}
+	switch o := orig.(type) {
+	case arrow.ExtensionType:
+		if arrow.TypeEqual(originalType(t, o.StorageType()), o.StorageType()) {
+			return orig
+		}
+		return t
+	case *arrow.DictionaryType:
+		if t.ID() == arrow.STRING || t.ID() == arrow.BINARY {
+			return &arrow.DictionaryType{IndexType: o.IndexType, ValueType: t, Ordered: o.Ordered}
+		}
+		return t
+	case *arrow.FixedSizeListType:
+		if l, ok := t.(*arrow.ListType); ok {
+			return arrow.FixedSizeListOfField(o.Len(), renamed(l.ElemField(), o.ElemField()))
+		}
+		return t
+	case *arrow.LargeListType:
+		if l, ok := t.(*arrow.ListType); ok {
+			return arrow.LargeListOfField(renamed(l.ElemField(), o.ElemField()))
+		}
+		return t
+	case *arrow.ListType:
+		if l, ok := t.(*arrow.ListType); ok {
+			return arrow.ListOfField(renamed(l.ElemField(), o.ElemField()))
+		}
+	case *arrow.MapType:
+		if m, ok := t.(*arrow.MapType); ok {
+			out := arrow.MapOfFields(renamed(m.KeyField(), o.KeyField()), renamed(m.ItemField(), o.ItemField()))
+			out.KeysSorted = o.KeysSorted
+			return out
+		}
+	case *arrow.StructType:
+		return originalStruct(t, o)
+	}
+	return t
+}
+
+// renamed is original of an item: "item" or "element", Parquet has its own word for it.
+func renamed(f, orig arrow.Field) arrow.Field {
+	f.Name = orig.Name
+	return Original(f, orig)
+}
+
+func originalStruct(t arrow.DataType, o *arrow.StructType) arrow.DataType {
+	st, ok := t.(*arrow.StructType)
+	if !ok || st.NumFields() != o.NumFields() {
+		return t
+	}
+	fields := st.Fields()
+	for i, f := range fields {
+		if f.Name == o.Field(i).Name {
+			fields[i] = Original(f, o.Field(i))
+		}
+	}
+	return arrow.StructOf(fields...)
+}
+
+// becomes reports whether a column of type t can be given as orig: what Arrow's libraries write as t because
+// Parquet has no such type.
+func becomes(t, orig arrow.DataType) bool {
+	switch o := orig.(type) {
+	case *arrow.LargeStringType, *arrow.StringViewType:
+		return t.ID() == arrow.STRING
+	case *arrow.LargeBinaryType, *arrow.BinaryViewType:
+		return t.ID() == arrow.BINARY
+	case *arrow.TimestampType:
+		x, ok := t.(*arrow.TimestampType)
+		zone := ok && (x.TimeZone == o.TimeZone || x.TimeZone == "UTC" && o.TimeZone != "")
+		return zone && (x.Unit == o.Unit || x.Unit == arrow.Millisecond && o.Unit == arrow.Second)
+	case *arrow.Time32Type:
+		return t.ID() == arrow.TIME32
+	case *arrow.Date64Type:
+		return t.ID() == arrow.DATE32
+	case *arrow.DurationType:
+		return t.ID() == arrow.INT64
+	case *arrow.MonthIntervalType:
+		return t.ID() == arrow.INT32
+	case *arrow.DayTimeIntervalType:
+		return isFixed(t, 8)
+	case *arrow.MonthDayNanoIntervalType:
+		return isFixed(t, 16)
+	case arrow.DecimalType:
+		x, ok := t.(arrow.DecimalType)
+		return ok && x.GetScale() == o.GetScale() && x.GetPrecision() == o.GetPrecision()
+	}
+	return false
+}
+
+func isFixed(t arrow.DataType, width int) bool {
+	f, ok := t.(*arrow.FixedSizeBinaryType)
+	return ok && f.ByteWidth == width
+}
+
+// VectorType is the type as which a column of type t is decoded: one that vectors have.
+func VectorType(t arrow.DataType) arrow.DataType {
+	switch t := t.(type) {
+	case arrow.ExtensionType:
+		return VectorType(t.StorageType())
+	case *arrow.DictionaryType:
+		return VectorType(t.ValueType)
+	case *arrow.LargeStringType, *arrow.StringViewType:
+		return arrow.BinaryTypes.String
+	case *arrow.LargeBinaryType, *arrow.BinaryViewType:
+		return arrow.BinaryTypes.Binary
+	}
+	return t
+}
+
+// StoredField is a field with the types as which its columns are decoded.
+func StoredField(f arrow.Field) arrow.Field {
+	switch t := f.Type.(type) {
+	case *arrow.ListType:
+		f.Type = arrow.ListOfField(StoredField(t.ElemField()))
+	case *arrow.LargeListType:
+		f.Type = arrow.LargeListOfField(StoredField(t.ElemField()))
+	case *arrow.FixedSizeListType:
+		f.Type = arrow.FixedSizeListOfField(t.Len(), StoredField(t.ElemField()))
+	case *arrow.MapType:
+		m := arrow.MapOfFields(StoredField(t.KeyField()), StoredField(t.ItemField()))
+		m.KeysSorted = t.KeysSorted
+		f.Type = m
+	case *arrow.StructType:
+		fields := t.Fields()
+		for i := range fields {
+			fields[i] = StoredField(fields[i])
+		}
+		f.Type = arrow.StructOf(fields...)
+	default:
+		f.Type = VectorType(t)
+	}
+	return f
+}
+
+// withID adds the field id that Parquet has, if it has one.
+func withID(orig, lib arrow.Metadata) arrow.Metadata {
+	id, ok := lib.GetValue(meta.FieldID)
+	if !ok || id == "-1" || orig.FindKey(meta.FieldID) >= 0 {
+		return orig
+	}
+	keys, values := orig.Keys(), orig.Values()
+	return arrow.NewMetadata(append(keys[:len(keys):len(keys)], meta.FieldID),
+		append(values[:len(values):len(values)], id))
+}

@@ -1,0 +1,498 @@
+package page
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/dremel"
+	"stoa/internal/enc/plain"
+	"stoa/vec"
+)
+
+// storedAs is how a stored value and one of Arrow hang together.
+type storedAs uint8
+
+const (
+	IsNothing   storedAs = iota // nothing is stored: the type is null
+	isBits                      // BOOLEAN: a bit
+	isSame                      // the same bytes
+	isText                      // BYTE_ARRAY
+	isNarrow                    // INT32 that holds a whole number of one or two bytes
+	isTimes                     // a number that is multiplied
+	isOver                      // a number that is divided
+	isNumber                    // INT32 or INT64 that is the unscaled number of a decimal
+	isBigEndian                 // bytes, the most significant first, that are the unscaled number of a decimal
+	isInt96                     // nanoseconds of the day, and Julian day
+)
+
+// valueForm says how the values of a column are stored, and what they are in a vector.
+type valueForm struct {
+	typ    meta.Physical
+	stored int // bytes of a stored value; 0: they vary, or are bits
+	Form   storedAs
+	width  int   // bytes of a value in the vector
+	factor int64 // of isTimes and isOver
+	signed bool  // of isNarrow
+	digits int32 // of decimals
+}
+
+// Widths are the bytes of the physical types, 0 where they vary.
+var Widths = [...]int{meta.TypeBoolean: 0, meta.TypeInt32: 4, meta.TypeInt64: 8, meta.TypeInt96: 12,
+	meta.TypeFloat: 4, meta.TypeDouble: 8,
+	meta.TypeBytes: 0, meta.TypeFixed: 0}
+
+// FormOf is how values of type t, which vectors have, are stored as element e; ok: they can be.
+func FormOf(e *meta.SchemaElem, t arrow.DataType) (v valueForm, ok bool) {
+	v = valueForm{typ: e.Typ, stored: Widths[e.Typ], factor: 1}
+	if e.Typ == meta.TypeFixed {
+		v.stored = int(e.Length)
+	}
+	if f, fixed := t.(arrow.FixedWidthDataType); fixed {
+		v.width = f.BitWidth() / 8
+	}
+	switch x := t.(type) {
+	case *arrow.NullType:
+		v.Form = IsNothing
+		return v, true
+	case *arrow.BooleanType:
+		v.Form = isBits
+		return v, e.Typ == meta.TypeBoolean
+	case *arrow.StringType, *arrow.BinaryType:
+		v.Form = isText
+		return v, e.Typ == meta.TypeBytes
+	case arrow.DecimalType:
+		return v.decimal(x)
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Uint8Type, *arrow.Uint16Type:
+		v.Form, v.signed = isNarrow, t.ID() == arrow.INT8 || t.ID() == arrow.INT16
+		return v, e.Typ == meta.TypeInt32
+	case *arrow.Date64Type:
+		v.Form, v.factor = isTimes, 86_400_000
+		return v, e.Typ == meta.TypeInt32
+	case *arrow.TimestampType:
+		if e.Typ == meta.TypeInt96 {
+			v.Form = isInt96
+			return v, x.Unit == arrow.Nanosecond
+		}
+		if x.Unit == arrow.Second {
+			v.Form, v.factor = isOver, 1000
+			return v, e.Typ == meta.TypeInt64
+		}
+	case *arrow.Time32Type:
+		if x.Unit == arrow.Second {
+			v.Form, v.factor = isOver, 1000
+			return v, e.Typ == meta.TypeInt32
+		}
+	}
+	v.Form = isSame
+	return v, v.stored == v.width && v.width > 0
+}
+
+func (v valueForm) decimal(t arrow.DecimalType) (valueForm, bool) {
+	v.digits = t.GetPrecision()
+	switch v.typ {
+	case meta.TypeInt32, meta.TypeInt64:
+		v.Form = isNumber
+		return v, v.width >= v.stored || v.width == 4
+	case meta.TypeFixed, meta.TypeBytes:
+		v.Form = isBigEndian
+		return v, true
+	}
+	return v, false
+}
+
+// coded reports whether data pages of codes become codes in the vector.
+func (v *valueForm) coded() bool { return v.Form == isText }
+
+// append appends the entries e of a page whose values are data, in encoding enc.
+func (v *valueForm) append(dst *vec.Vector, data []byte, enc int32, e dremel.Entries, t *PageTask) error {
+	switch {
+	case v.Form == IsNothing:
+		dst.Extend(e.N)
+		return nil
+	case meta.IsDictionary(enc):
+		return v.codes(dst, data, e, t)
+	case v.Form == isText:
+		return v.strings(dst, data, enc, e, t)
+	case v.Form == isBits:
+		return v.bits(dst, data, enc, e)
+	}
+	raw, err := v.dense(data, enc, e.K, t)
+	if err != nil {
+		return err
+	}
+	at := dst.Extend(e.N)
+	e.Mark(dst, at)
+	if e.N == 0 {
+		return nil
+	}
+	out := dst.Data(at)
+	if err := v.convert(out[:e.K*v.width], raw, e.K); err != nil {
+		return err
+	}
+	if e.K < e.N {
+		plain.ExpandFixed(out, v.width, e.N, e.Valid, 0)
+	}
+	return nil
+}
+
+func (v *valueForm) strings(dst *vec.Vector, data []byte, enc int32, e dremel.Entries, t *PageTask) error {
+	switch enc {
+	case meta.PlainValues:
+		return dremel.DecodeStrings(dst, data, e)
+	case meta.DeltaLengths:
+		if e.K == 0 && len(data) == 0 {
+			return dremel.DecodeStrings(dst, nil, e)
+		}
+		return dremel.DecodeLengthStrings(dst, data, e)
+	case meta.DeltaByteArray:
+		if e.K == 0 && len(data) == 0 {
+			return dremel.DecodeStrings(dst, nil, e)
+		}
+		return dremel.DecodeDeltaStrings(dst, data, e, t.Limit, t.Arena)
+	}
+	return v.unknown(enc)
+}
+
+func (v *valueForm) unknown(enc int32) error {
+	return fault.Unsupportedf(fault.Span{}, "", "encoding %s of %s", meta.Named(meta.Encodings, enc), v.typ)
+}
+
+func (v *valueForm) bits(dst *vec.Vector, data []byte, enc int32, e dremel.Entries) error {
+	if enc == meta.PlainValues && len(data) != (e.K+7)/8 {
+		return fault.Rel(0, len(data), "values", "%d bytes where %d booleans have %d", len(data), e.K, (e.K+7)/8)
+	}
+	at := dst.Extend(e.N)
+	e.Mark(dst, at)
+	if e.N == 0 {
+		return nil
+	}
+	out := dst.Bits()
+	sparse := e.K < e.N
+	switch {
+	case enc != meta.PlainValues && enc != meta.RleValues:
+		return v.unknown(enc)
+	case enc == meta.RleValues && !sparse:
+		return dremel.DecodeBools(out, at, data, e.K)
+	case enc == meta.RleValues:
+		dense := make([]byte, (e.K+7)/8)
+		if err := dremel.DecodeBools(dense, 0, data, e.K); err != nil {
+			return err
+		}
+		data = dense
+	case !sparse:
+		plain.CopyBits(out, at, data, 0, e.N)
+		return nil
+	}
+	plain.FillBits(out, at, e.N, false)
+	k := 0
+	for i := range e.N {
+		if e.Valid[i>>3]>>(i&7)&1 == 0 {
+			continue
+		}
+		if data[k>>3]>>(k&7)&1 == 1 {
+			out[(at+i)>>3] |= 1 << ((at + i) & 7)
+		}
+		k++
+	}
+	return nil
+}
+
+// codes appends entries that are codes of the chunk's dictionary.
+func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *PageTask) error {
+	if e.K == 0 { // whatever stands there
+		dst.ExtendNulls(e.N)
+		return nil
+	}
+	if t.Dict == nil {
+		return fault.Rel(0, len(data), "values", "codes, but the column chunk has no dictionary")
+	}
+	if v.coded() {
+		at := dst.Len()
+		codes := dst.ExtendCodes(e.N, t.Dict)
+		if err := dremel.DecodeCodes(codes[:e.K], data, t.Dict.Len()); err != nil {
+			return err
+		}
+		e.Mark(dst, at)
+		if e.K < e.N {
+			plain.ExpandFixed(bytesOfCodes(codes), 4, e.N, e.Valid, 0)
+		}
+		return nil
+	}
+	codes := t.Arena.Uint32s(e.K)
+	if err := dremel.DecodeCodes(codes, data, t.Dict.Len()); err != nil {
+		return err
+	}
+	at := dst.Extend(e.N)
+	e.Mark(dst, at)
+	if v.Form == isBits {
+		return gatherBits(dst, at, t.Dict, codes, e)
+	}
+	out := dst.Data(at)
+	gather(out, t.Dict, codes, v.width)
+	if e.K < e.N {
+		plain.ExpandFixed(out, v.width, e.N, e.Valid, 0)
+	}
+	return nil
+}
+
+func bytesOfCodes(codes []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), 4*len(codes))
+}
+
+// gather puts the values of a dictionary, which has all the codes, to the front of out.
+func gather(out []byte, dict *vec.Vector, codes []uint32, width int) {
+	switch width {
+	case 4:
+		gatherOf(cast[uint32](out, len(codes)), vec.Fixed[uint32](dict, 0), codes)
+	case 8:
+		gatherOf(cast[uint64](out, len(codes)), vec.Fixed[uint64](dict, 0), codes)
+	case 16:
+		gatherOf(cast[[2]uint64](out, len(codes)), vec.Fixed[[2]uint64](dict, 0), codes)
+	default:
+		from := dict.Data(0)
+		for i, c := range codes {
+			copy(out[i*width:][:width], from[int(c)*width:])
+		}
+	}
+}
+
+func gatherOf[T any](out, dict []T, codes []uint32) {
+	for i, c := range codes {
+		out[i] = dict[c]
+	}
+}
+
+func gatherBits(dst *vec.Vector, at int, dict *vec.Vector, codes []uint32, e dremel.Entries) error {
+	from, out := dict.Bits(), dst.Bits()
+	plain.FillBits(out, at, e.N, false)
+	k := 0
+	for i := range e.N {
+		if e.Valid != nil && e.Valid[i>>3]>>(i&7)&1 == 0 {
+			continue
+		}
+		c := codes[k]
+		k++
+		if from[c>>3]>>(c&7)&1 == 1 {
+			out[(at+i)>>3] |= 1 << ((at + i) & 7)
+		}
+	}
+	return nil
+}
+
+// cast is the first n values of T in b.
+func cast[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	_ = b[n*int(unsafe.Sizeof(*new(T)))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// dense gives k stored values one behind the other; of BYTE_ARRAY, which are decimals here, in the vector's form.
+func (v *valueForm) dense(data []byte, enc int32, k int, t *PageTask) ([]byte, error) {
+	if v.typ == meta.TypeBytes {
+		return v.denseDecimals(data, enc, k, t)
+	}
+	size := k * v.stored
+	switch enc {
+	case meta.PlainValues:
+		if len(data) != size {
+			return nil, fault.Rel(0, len(data), "values", "%d bytes where %d values of %s have %d", len(data), k,
+				v.typ, size)
+		}
+		return data, nil
+	case meta.ByteStreamSplit:
+		out := t.Arena.Bytes(size)
+		return out, dremel.DecodeSplit(out, data, v.stored)
+	case meta.DeltaBinaryPacked:
+		if k == 0 && len(data) == 0 {
+			return nil, nil
+		}
+		out := t.Arena.Bytes(size)
+		var err error
+		switch v.typ {
+		case meta.TypeInt32:
+			_, err = dremel.DecodeDeltas(cast[int32](out, k), data)
+		case meta.TypeInt64:
+			_, err = dremel.DecodeDeltas(cast[int64](out, k), data)
+		default:
+			err = v.unknown(enc)
+		}
+		return out, err
+	case meta.DeltaByteArray:
+		if v.typ != meta.TypeFixed {
+			return nil, v.unknown(enc)
+		}
+		if k == 0 && len(data) == 0 {
+			return nil, nil
+		}
+		out := t.Arena.Bytes(size)
+		return out, dremel.DecodeDeltaFixed(out, data, v.stored, k, t.Arena)
+	}
+	return nil, v.unknown(enc)
+}
+
+// denseDecimals decodes decimals in BYTE_ARRAY.
+func (v *valueForm) denseDecimals(data []byte, enc int32, k int, t *PageTask) ([]byte, error) {
+	all, err := vec.New(arrow.BinaryTypes.Binary, memory.DefaultAllocator)
+	if err != nil {
+		return nil, err
+	}
+	defer all.Release()
+	if err := v.strings(all, data, enc, dremel.Entries{N: k, K: k}, t); err != nil {
+		return nil, err
+	}
+	out := t.Arena.Bytes(k * v.width)
+	if k == 0 {
+		return out, nil
+	}
+	offs, from := all.Offsets(0), all.StringBytes()
+	for i := range k {
+		if !bigEndian(out[i*v.width:][:v.width], from[offs[i]:offs[i+1]]) {
+			return nil, fault.Rel(0, len(data), "values", "value %d: a number of %d bytes does not fit %d", i,
+				offs[i+1]-offs[i], v.width)
+		}
+	}
+	return out, nil
+}
+
+// convert makes values of the vector's form of k stored ones.
+func (v *valueForm) convert(out, raw []byte, k int) error {
+	switch v.Form {
+	case isSame:
+		copy(out, raw)
+	case isNarrow:
+		return v.narrow(out, raw, k)
+	case isTimes:
+		for i := range k {
+			x := int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+			binary.LittleEndian.PutUint64(out[8*i:], uint64(x*v.factor))
+		}
+	case isOver:
+		return v.over(out, raw, k)
+	case isNumber:
+		return v.numbers(out, raw, k)
+	case isBigEndian:
+		if v.typ == meta.TypeBytes { // they are converted already
+			copy(out, raw)
+			return nil
+		}
+		for i := range k {
+			if !bigEndian(out[i*v.width:][:v.width], raw[i*v.stored:][:v.stored]) {
+				return fault.Rel(i*v.stored, v.stored, "values", "a number that does not fit %d bytes", v.width)
+			}
+		}
+	case isInt96:
+		return instants(cast[int64](out, k), raw)
+	}
+	return nil
+}
+
+// narrow cuts numbers that were widened to INT32; one that fits neither with a sign nor without is damage.
+func (v *valueForm) narrow(out, raw []byte, k int) error {
+	for i := range k {
+		x := int32(binary.LittleEndian.Uint32(raw[4*i:]))
+		if v.width == 1 {
+			if out[i] = byte(x); x != int32(int8(x)) && x != int32(uint8(x)) {
+				return fault.Rel(4*i, 4, "values", "%d does not fit 8 bits", x)
+			}
+			continue
+		}
+		if binary.LittleEndian.PutUint16(out[2*i:], uint16(x)); x != int32(int16(x)) && x != int32(uint16(x)) {
+			return fault.Rel(4*i, 4, "values", "%d does not fit 16 bits", x)
+		}
+	}
+	return nil
+}
+
+// over divides numbers: of milliseconds that are seconds in Arrow's schema.
+func (v *valueForm) over(out, raw []byte, k int) error {
+	for i := range k {
+		if v.width == 4 {
+			x := int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+			binary.LittleEndian.PutUint32(out[4*i:], uint32(x/v.factor))
+			continue
+		}
+		x := int64(binary.LittleEndian.Uint64(raw[8*i:]))
+		binary.LittleEndian.PutUint64(out[8*i:], uint64(x/v.factor))
+	}
+	return nil
+}
+
+// numbers makes decimals of whole numbers.
+func (v *valueForm) numbers(out, raw []byte, k int) error {
+	for i := range k {
+		var x int64
+		if v.stored == 4 {
+			x = int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+		} else {
+			x = int64(binary.LittleEndian.Uint64(raw[8*i:]))
+		}
+		o := out[i*v.width:][:v.width]
+		if v.width == 4 {
+			if x != int64(int32(x)) {
+				return fault.Rel(8*i, 8, "values", "%d does not fit 32 bits", x)
+			}
+			binary.LittleEndian.PutUint32(o, uint32(x))
+			continue
+		}
+		binary.LittleEndian.PutUint64(o, uint64(x))
+		for j := 8; j < v.width; j += 8 {
+			binary.LittleEndian.PutUint64(o[j:], uint64(x>>63))
+		}
+	}
+	return nil
+}
+
+// bigEndian makes a little-endian number of dst's length of one that has its most significant byte first; it
+// reports whether it fits.
+func bigEndian(dst, src []byte) bool {
+	sign := byte(0)
+	if len(src) > 0 && src[0] >= 0x80 {
+		sign = 0xff
+	}
+	for len(src) > len(dst) {
+		if src[0] != sign {
+			return false
+		}
+		src = src[1:]
+	}
+	if len(src) == len(dst) && len(src) > 0 && (src[0]^sign) >= 0x80 {
+		return false
+	}
+	n := len(src)
+	for i, b := range src {
+		dst[n-1-i] = b
+	}
+	for i := n; i < len(dst); i++ {
+		dst[i] = sign
+	}
+	return true
+}
+
+// julianEpoch is 1970-01-01 as a Julian day.
+const julianEpoch = 2_440_588
+
+// instants makes nanoseconds since 1970 of INT96: nanoseconds of the day, in 8 bytes, and the Julian day.
+func instants(out []int64, raw []byte) error {
+	const day = 86_400_000_000_000
+	for i := range out {
+		p := raw[12*i:]
+		nanos, days := int64(binary.LittleEndian.Uint64(p)), int64(int32(binary.LittleEndian.Uint32(p[8:])))-julianEpoch
+		at := days * day
+		if days > math.MaxInt64/day || days < math.MinInt64/day || (nanos > 0 && at > math.MaxInt64-nanos) ||
+			(nanos < 0 && at < math.MinInt64-nanos) {
+			return fault.New(fault.Unsupported, fault.Span{Off: int64(12 * i), Len: 12}, "values",
+				"the file may be sound, but its INT96 is read as nanoseconds, of the years 1677 to 2262: this "+
+					"is day %d since 1970", days)
+		}
+		out[i] = at + nanos
+	}
+	return nil
+}

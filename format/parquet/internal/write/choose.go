@@ -1,0 +1,169 @@
+package write
+
+import (
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/dremel"
+)
+
+// sampleBytes is how much of a page is encoded and compressed in every way that is tried.
+const sampleBytes = 64 << 10
+
+// choose decides, by the first page of a chunk that has values, whether it gets a dictionary, and how it is
+// encoded otherwise.
+func (c *ChunkWriter) choose() error {
+	best, err := c.tried()
+	if err != nil {
+		return err
+	}
+	c.mode = uncoded
+	if !c.o.dict {
+		return nil
+	}
+	if c.dict == nil {
+		c.dict = newDictionary(c.width())
+	}
+	var ok bool
+	if c.codes, ok = c.dict.codes(c.codes[:0], c.page, true); !ok {
+		return nil
+	}
+	cost, err := c.dictionaryCost()
+	if err == nil && cost <= best*float64(c.page.n) {
+		c.mode = coded
+	}
+	return err
+}
+
+// dictionaryCost is about how many bytes the page and its share of the dictionary take. After a full page more
+// are expected to come, which the dictionary serves as well.
+func (c *ChunkWriter) dictionaryCost() (float64, error) {
+	stored := func(b []byte) (float64, error) {
+		if c.o.squeeze == nil {
+			return float64(len(b)), nil
+		}
+		var err error
+		c.squeezed, err = c.o.squeeze(c.squeezed[:0], b)
+		return float64(min(len(c.squeezed), len(b))), err
+	}
+	c.spare = c.encoded(c.spare[:0], meta.PlainValues, c.dict.values())
+	values, err := stored(c.spare)
+	if err != nil {
+		return 0, err
+	}
+	if c.filled() >= c.o.pageSize {
+		const pages = 4
+		values *= grown(float64(c.page.n), float64(c.dict.n), pages) / pages
+	}
+	c.spare = dremel.AppendCodes(c.spare[:0], c.codes, uint32(c.dict.n-1))
+	codes, err := stored(c.spare)
+	return values + codes, err
+}
+
+// grown is by how much a dictionary that has d values after n of a column is longer after times as many, if
+// they are drawn from a fixed set at random: of D values, D·(1-exp(-n/D)) are there after n.
+func grown(n, d, times float64) float64 {
+	after := func(n, all float64) float64 { return all * -math.Expm1(-n/all) }
+	lo, hi := d, 1e6*n
+	for range 60 {
+		if mid := math.Sqrt(lo * hi); after(n, mid) < d {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return after(times*n, hi) / d
+}
+
+// part is some values of the page.
+func (c *ChunkWriter) part(from, to int) dense {
+	v := dense{n: to - from, data: c.page.data}
+	if w := c.width(); w > 0 {
+		v.fixed = c.page.fixed[from*w : to*w]
+	} else {
+		v.offs = c.page.offs[from : to+1]
+	}
+	return v
+}
+
+// chooseEncoding decides how pages without dictionary are encoded.
+func (c *ChunkWriter) chooseEncoding() error {
+	_, err := c.tried()
+	return err
+}
+
+// tried encodes and compresses a sample in every way that fits the type, keeps the way that takes fewest bytes,
+// and tells how many these are for a value. PLAIN is quickest to read: another one must save something.
+func (c *ChunkWriter) tried() (best float64, err error) {
+	c.encoding = meta.PlainValues
+	ways := []int32{meta.PlainValues}
+	if c.o.auto {
+		switch {
+		case c.phys == meta.TypeInt32 || c.phys == meta.TypeInt64:
+			ways = append(ways, meta.DeltaBinaryPacked)
+		case c.phys == meta.TypeFloat || c.phys == meta.TypeDouble:
+			ways = append(ways, meta.ByteStreamSplit)
+		case c.phys == meta.TypeBytes && c.Leaf.Type.ID() != arrow.DICTIONARY:
+			// pyarrow makes dictionaries of no other encodings
+			ways = append(ways, meta.DeltaLengths, meta.DeltaByteArray)
+		}
+	}
+	sample := c.sample()
+	best = math.Inf(1)
+	for _, way := range ways {
+		c.spare = c.encoded(c.spare[:0], way, sample)
+		n := len(c.spare)
+		if c.o.squeeze != nil {
+			if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.spare); err != nil {
+				return 0, err
+			}
+			n = len(c.squeezed)
+		}
+		if cost := float64(n) / float64(sample.n); cost < best*0.97 {
+			best, c.encoding = cost, way
+		}
+	}
+	return best, nil
+}
+
+// sample is some values in the middle of the page.
+func (c *ChunkWriter) sample() dense {
+	n := c.page.n
+	if c.phys == meta.TypeFloat || c.phys == meta.TypeDouble {
+		return c.part(0, n) // what streams of bytes save shows when each has the length of a compressor's block
+	}
+	if w := c.width(); w > 0 {
+		n = min(n, max(1, sampleBytes/w))
+	} else if all := len(c.page.data) + 4*c.page.n; all > sampleBytes {
+		n = max(min(n, 1), int(int64(n)*sampleBytes/int64(all)))
+	}
+	from := (c.page.n - n) / 2
+	return c.part(from, from+n)
+}
+
+// encodings are those of the chunk, ascending.
+func (c *ChunkWriter) encodings() (out []int32) {
+	if c.MaxDef > 0 || c.MaxRep > 0 {
+		out = append(out, meta.RleLevels)
+	}
+	if c.hasDictionary() {
+		out = append(out, c.dictionaryEncoding())
+	}
+	for i := range c.pages {
+		out = append(out, c.pages[i].encoding)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (c *ChunkWriter) hasDictionary() bool { return c.mode == coded || c.mode == codedBefore }
+
+func (c *ChunkWriter) dictionaryEncoding() int32 {
+	if c.o.version == 1 {
+		return meta.PlainDictionary
+	}
+	return meta.PlainValues
+}

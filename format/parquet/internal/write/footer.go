@@ -1,0 +1,440 @@
+package write
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
+	"stoa/internal/thrift"
+)
+
+// createdBy is in the form that readers take apart: application, version, build.
+const createdBy = "stoa version 1.0.0 (build stoa/format/parquet)"
+
+// chunkNote is what the footer and the indexes say of a column chunk.
+type chunkNote struct {
+	c         *ChunkWriter // of the column; its pages are those below
+	mode      bool         // there is a dictionary
+	encodings []int32
+	pages     []pageNote // their bounds are as they are written
+	bounds    writtenBounds
+	known     bool // bounds of all pages with values are known
+	nulls     int64
+	values    int64
+	raw       int64
+	stored    int64
+	dictAt    int64
+	dictSize  int64
+	dataAt    int64
+	copyAt    int64           // of its metadata
+	filter    meta.SplitBlock // waits for the end: between pages it would be in recovery's way
+	bloomAt   int64
+	bloomSize int64
+	index     [2]place // column index, offset index
+}
+
+type place struct {
+	off  int64
+	size int32
+}
+
+// groupNote is what the footer says of a row group.
+type groupNote struct {
+	chunks []*chunkNote
+	rows   int64
+	at     int64
+	stored int64
+}
+
+// endGroup writes the row group that was filled.
+func (w *Writer) endGroup() error {
+	if w.filled == 0 {
+		return nil
+	}
+	g := groupNote{rows: w.filled, at: w.off}
+	for _, c := range w.cols {
+		note, err := w.chunk(c)
+		if err != nil {
+			return err
+		}
+		g.stored += note.stored
+		g.chunks = append(g.chunks, note)
+	}
+	for i, c := range w.cols {
+		if c.bloom {
+			g.chunks[i].filter = c.Filter()
+		}
+		c.reset()
+	}
+	w.groups = append(w.groups, g)
+	w.filled = 0
+	w.forget()
+	return nil
+}
+
+// chunk writes a column chunk: the dictionary, and the pages.
+func (w *Writer) chunk(c *ChunkWriter) (*chunkNote, error) {
+	if err := c.cut(); err != nil {
+		return nil, err
+	}
+	n := &chunkNote{c: c, mode: c.hasDictionary(), encodings: c.encodings(), pages: slices.Clone(c.pages),
+		values: c.values, raw: c.raw, known: true}
+	if n.mode {
+		n.dictAt = w.off
+		if err := w.dictionaryPage(c, n); err != nil {
+			return nil, err
+		}
+		n.dictSize = w.off - n.dictAt
+	}
+	n.dataAt = w.off
+	for _, b := range c.out {
+		if err := w.write(b); err != nil {
+			return nil, err
+		}
+	}
+	n.stored = n.dictSize + c.size
+	n.copyAt = w.off
+	variable, text := c.phys == meta.TypeBytes, c.mark.logical == 1
+	var all LeafBounds
+	for i := range n.pages {
+		p := &n.pages[i]
+		p.at += n.dataAt
+		n.nulls += p.nulls
+		all.join(p.bounds, c.order, c.width())
+		if p.nulls < p.entries && (p.bounds.Min == nil || p.bounds.Max == nil) {
+			n.known = false
+		}
+		b := p.bounds.Written(variable, text)
+		if p.bounds.Max != nil && b.Max == nil {
+			n.known = false
+		}
+		p.bounds.Min, p.bounds.Max = b.Min, b.Max
+	}
+	n.bounds = all.Written(variable, text)
+	w.head.Reset()
+	n.meta(w.head, thrift.Item) // a copy behind the pages tells recovery where a chunk ends
+	return n, w.write(w.head.Encoded())
+}
+
+func (w *Writer) dictionaryPage(c *ChunkWriter, n *chunkNote) error {
+	c.spare = c.encoded(c.spare[:0], meta.PlainValues, c.dict.values())
+	stored := c.spare
+	if c.o.squeeze != nil {
+		var err error
+		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.spare); err != nil {
+			return err
+		}
+		stored = c.squeezed
+	}
+	c.pageHead(meta.DictionaryPage, len(c.spare), stored, nil)
+	c.head.Struct(7)
+	c.head.I32(1, int32(c.dict.n))
+	c.head.I32(2, c.dictionaryEncoding())
+	c.head.End()
+	c.head.End()
+	n.raw += int64(len(c.head.Encoded()) + len(c.spare))
+	if err := w.write(c.head.Encoded()); err != nil {
+		return err
+	}
+	return w.write(stored)
+}
+
+// blooms writes the Bloom filters.
+func (w *Writer) blooms() error {
+	for _, g := range w.groups {
+		for _, n := range g.chunks {
+			if n.filter == nil {
+				continue
+			}
+			b := append(bloomHeader(len(n.filter)), n.filter...)
+			n.bloomAt, n.bloomSize, n.filter = w.off, int64(len(b)), nil
+			if err := w.write(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// indexes writes the column indexes of all chunks, then their offset indexes.
+func (w *Writer) indexes() error {
+	for kind := range 2 {
+		for _, g := range w.groups {
+			for _, n := range g.chunks {
+				w.head.Reset()
+				if kind == 0 {
+					if !n.known && n.nulls < n.values {
+						continue // a page of which nothing is known has no place in it
+					}
+					n.columnIndex(w.head)
+				} else {
+					n.offsetIndex(w.head)
+				}
+				b := w.head.Encoded()
+				n.index[kind] = place{w.off, int32(len(b))}
+				if err := w.write(b); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// columnIndex: 1 null_pages, 2 min_values, 3 max_values, 4 boundary_order, 5 null_counts, 6 and 7 histograms of levels.
+func (n *chunkNote) columnIndex(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.List(1, thrift.Bool, len(n.pages))
+	for _, p := range n.pages {
+		w.Bool(thrift.Item, p.nulls == p.entries)
+	}
+	w.List(2, thrift.Bytes, len(n.pages))
+	for _, p := range n.pages {
+		w.Bytes(thrift.Item, p.bounds.Min)
+	}
+	w.List(3, thrift.Bytes, len(n.pages))
+	for _, p := range n.pages {
+		w.Bytes(thrift.Item, p.bounds.Max)
+	}
+	w.I32(4, n.boundaryOrder())
+	w.List(5, thrift.I64, len(n.pages))
+	for _, p := range n.pages {
+		w.I64(thrift.Item, p.nulls)
+	}
+	for id, of := range []func(p *pageNote) []int64{func(p *pageNote) []int64 { return p.rep },
+		func(p *pageNote) []int64 { return p.def }} {
+		var all []int64
+		for i := range n.pages {
+			all = append(all, of(&n.pages[i])...)
+		}
+		writeCounts(w, int16(6+id), all)
+	}
+	w.End()
+}
+
+// writeCounts writes a list of numbers, unless it is empty.
+func writeCounts(w *thrift.Writer, id int16, counts []int64) {
+	if len(counts) == 0 {
+		return
+	}
+	w.List(id, thrift.I64, len(counts))
+	for _, x := range counts {
+		w.I64(thrift.Item, x)
+	}
+}
+
+// boundaryOrder is 1 if the bounds of pages ascend, 2 if they descend, 0 otherwise; pages of nulls do not count.
+func (n *chunkNote) boundaryOrder() int32 {
+	up, down := true, true
+	var last *pageNote
+	for i := range n.pages {
+		p := &n.pages[i]
+		if p.nulls == p.entries {
+			continue
+		}
+		if last != nil {
+			lo := n.c.order.compare(last.bounds.Min, p.bounds.Min, n.c.width())
+			hi := n.c.order.compare(last.bounds.Max, p.bounds.Max, n.c.width())
+			up, down = up && lo <= 0 && hi <= 0, down && lo >= 0 && hi >= 0
+		}
+		last = p
+	}
+	switch {
+	case up:
+		return 1
+	case down:
+		return 2
+	}
+	return 0
+}
+
+// offsetIndex: 1 page_locations, 2 unencoded_byte_array_data_bytes.
+func (n *chunkNote) offsetIndex(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.List(1, thrift.Struct, len(n.pages))
+	for _, p := range n.pages {
+		w.Struct(thrift.Item)
+		w.I64(1, p.at)
+		w.I32(2, int32(p.size))
+		w.I64(3, p.first)
+		w.End()
+	}
+	if n.c.phys == meta.TypeBytes {
+		var raw []int64
+		for _, p := range n.pages {
+			raw = append(raw, p.raw)
+		}
+		writeCounts(w, 2, raw)
+	}
+	w.End()
+}
+
+// footer writes FileMetaData, its length and the magic.
+func (w *Writer) footer() error {
+	t := w.head
+	t.Reset()
+	t.Struct(thrift.Item)
+	t.I32(1, w.o.version)
+	t.List(2, thrift.Struct, len(w.tree))
+	for i := range w.tree {
+		w.tree[i].write(t, i == 0)
+	}
+	t.I64(3, w.rows)
+	t.List(4, thrift.Struct, len(w.groups))
+	for i := range w.groups {
+		w.groups[i].write(t, i, w.o.sort)
+	}
+	if len(w.pairs) > 0 {
+		t.List(5, thrift.Struct, len(w.pairs))
+		for _, p := range w.pairs {
+			t.Struct(thrift.Item)
+			t.String(1, p[0])
+			t.String(2, p[1])
+			t.End()
+		}
+	}
+	t.String(6, createdBy)
+	t.List(7, thrift.Struct, len(w.cols))
+	for range w.cols {
+		t.Struct(thrift.Item)
+		t.Struct(1) // by their types
+		t.End()
+		t.End()
+	}
+	t.End()
+	b := t.Encoded()
+	if len(b) > math.MaxInt32 {
+		return fault.Limitf(fault.Span{}, "", "%d bytes of metadata: there are too many row groups", len(b))
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
+	return w.write(append(b, meta.Magic...))
+}
+
+// write writes a RowGroup.
+func (g *groupNote) write(t *thrift.Writer, ordinal int, sorting []order.SortKey) {
+	t.Struct(thrift.Item)
+	t.List(1, thrift.Struct, len(g.chunks))
+	raw := int64(0)
+	for _, n := range g.chunks {
+		raw += n.raw
+		n.write(t)
+	}
+	t.I64(2, raw)
+	t.I64(3, g.rows)
+	writeSorting(t, sorting)
+	t.I64(5, g.at)
+	t.I64(6, g.stored)
+	if ordinal <= math.MaxInt16 {
+		t.I16(7, int16(ordinal))
+	}
+	t.End()
+}
+
+// write writes a ColumnChunk.
+func (n *chunkNote) write(t *thrift.Writer) {
+	t.Struct(thrift.Item)
+	t.I64(2, n.copyAt)
+	n.meta(t, 3)
+	for k, at := range []place{n.index[1], n.index[0]} {
+		if at.size > 0 {
+			t.I64(int16(4+2*k), at.off)
+			t.I32(int16(5+2*k), at.size)
+		}
+	}
+	t.End()
+}
+
+// meta writes a ColumnMetaData.
+func (n *chunkNote) meta(t *thrift.Writer, id int16) {
+	c := n.c
+	t.Struct(id)
+	t.I32(1, c.phys)
+	t.List(2, thrift.I32, len(n.encodings))
+	for _, e := range n.encodings {
+		t.I32(thrift.Item, e)
+	}
+	t.List(3, thrift.Bytes, len(c.path))
+	for _, p := range c.path {
+		t.String(thrift.Item, p)
+	}
+	t.I32(4, int32(c.o.codec))
+	t.I64(5, n.values)
+	t.I64(6, n.raw)
+	t.I64(7, n.stored)
+	t.I64(9, n.dataAt)
+	if n.mode {
+		t.I64(11, n.dictAt)
+	}
+	writeStatistics(t, 12, n.bounds, n.nulls)
+	n.encodingStats(t)
+	if n.bloomSize > 0 {
+		t.I64(14, n.bloomAt)
+		t.I32(15, int32(n.bloomSize))
+	}
+	n.sizes(t)
+	t.End()
+}
+
+// encodingStats says how many pages are in which encoding.
+func (n *chunkNote) encodingStats(t *thrift.Writer) {
+	type stat struct{ kind, encoding int32 }
+	var kinds []stat
+	count := map[stat]int32{}
+	note := func(s stat) {
+		if count[s]++; count[s] == 1 {
+			kinds = append(kinds, s)
+		}
+	}
+	if n.mode {
+		note(stat{meta.DictionaryPage, n.c.dictionaryEncoding()})
+	}
+	kind := int32(meta.DataPage)
+	if n.c.o.v2 {
+		kind = meta.DataPageV2
+	}
+	for _, p := range n.pages {
+		note(stat{kind, p.encoding})
+	}
+	t.List(13, thrift.Struct, len(kinds))
+	for _, s := range kinds {
+		t.Struct(thrift.Item)
+		t.I32(1, s.kind)
+		t.I32(2, s.encoding)
+		t.I32(3, count[s])
+		t.End()
+	}
+}
+
+// sizes writes SizeStatistics: 1 unencoded_byte_array_data_bytes, 2 and 3 histograms of levels.
+func (n *chunkNote) sizes(t *thrift.Writer) {
+	raw := int64(0)
+	var rep, def []int64
+	for i := range n.pages {
+		p := &n.pages[i]
+		raw += p.raw
+		rep, def = sumCounts(rep, p.rep), sumCounts(def, p.def)
+	}
+	if n.c.phys != meta.TypeBytes && len(rep) == 0 && len(def) == 0 {
+		return
+	}
+	t.Struct(16)
+	if n.c.phys == meta.TypeBytes {
+		t.I64(1, raw)
+	}
+	writeCounts(t, 2, rep)
+	writeCounts(t, 3, def)
+	t.End()
+}
+
+func sumCounts(all, more []int64) []int64 {
+	if all == nil {
+		return slices.Clone(more)
+	}
+	for i, x := range more {
+		all[i] += x
+	}
+	return all
+}

@@ -1,0 +1,190 @@
+package write
+
+import (
+	"strconv"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
+)
+
+const (
+	defaultGroupRows = 1 << 20
+	defaultGroupSize = 256 << 20
+	defaultPageSize  = 1 << 20
+)
+
+var WriteKeys = []format.OptionKey{
+	{Name: "compression", Values: "snappy|none|zstd|gzip|lz4|brotli",
+		Help: "how pages are compressed (default snappy)"},
+	{Name: "level", Values: "N", Help: "level of zstd, gzip and brotli"},
+	{Name: "row-group-rows", Values: "N", Help: "rows of a row group at most (default 1048576)"},
+	{Name: "row-group-size", Values: "BYTES", Help: "stored bytes after which a row group is ended (default 256MiB)"},
+	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1MiB)"},
+	{Name: "dictionary", Values: "true|false", Help: "whether dictionaries are tried (default true)"},
+	{Name: "encoding", Values: "auto|plain",
+		Help: "whether encodings other than dictionaries are tried, too (default auto)"},
+	{Name: "version", Values: "1.0|2.4|2.6", Help: "version of the format (default 2.6)"},
+	{Name: "page-version", Values: "1|2", Help: "version of data pages (default 1)"},
+	{Name: "page-index", Values: "true|false", Help: "whether column and offset indexes are written (default true)"},
+	{Name: "crc", Values: "true|false", Help: "whether pages have checksums (default true)"},
+	{Name: "bloom", Values: "COLUMN[,COLUMN…]",
+		Help: "columns that get a Bloom filter, by their dotted path (default none)"},
+	{Name: "sorting-columns", Values: "COLUMN[:desc][:nulls-first][,…]",
+		Help: "columns by which rows are sorted, by their dotted path: rows that are not are refused (default none)"},
+}
+
+// writeOptions are the options of the writer, taken apart.
+type writeOptions struct {
+	codec     meta.Compression
+	squeeze   func(dst, src []byte) ([]byte, error)
+	groupRows int64
+	groupSize int64
+	pageSize  int
+	dict      bool
+	auto      bool // encodings beside PLAIN and dictionaries
+	nanos     bool // the version has instants in nanoseconds
+	version   int32
+	v2        bool // data pages
+	index     bool
+	crc       bool
+	bloom     map[string]bool
+	sort      []order.SortKey
+}
+
+func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
+	if err = meta.CheckOpts(opts, WriteKeys); err != nil {
+		return o, err
+	}
+	if err = o.compression(opts); err != nil {
+		return o, err
+	}
+	if o.groupRows, err = number(opts, "row-group-rows", defaultGroupRows); err != nil {
+		return o, err
+	}
+	if o.groupSize, err = size(opts, "row-group-size", defaultGroupSize); err != nil {
+		return o, err
+	}
+	page, err := size(opts, "page-size", defaultPageSize)
+	if err != nil {
+		return o, err
+	}
+	o.pageSize = int(page)
+	for key, to := range map[string]*bool{"dictionary": &o.dict, "page-index": &o.index, "crc": &o.crc} {
+		if *to, err = boolean(opts, key, true); err != nil {
+			return o, err
+		}
+	}
+	switch v := opts["version"]; v {
+	case "1.0":
+		o.version = 1
+	case "2.4":
+		o.version = 2
+	case "", "2.6":
+		o.version, o.nanos = 2, true
+	default:
+		return o, fault.Invalidf("version=%s: it is 1.0, 2.4 or 2.6", v)
+	}
+	switch v := opts["page-version"]; v {
+	case "", "1":
+	case "2":
+		o.v2 = true
+	default:
+		return o, fault.Invalidf("page-version=%s: it is 1 or 2", v)
+	}
+	switch v := opts["encoding"]; v {
+	case "", "auto":
+		o.auto = o.version > 1
+	case "plain":
+	default:
+		return o, fault.Invalidf("encoding=%s: it is auto or plain", v)
+	}
+	if v := opts["bloom"]; v != "" {
+		o.bloom = map[string]bool{}
+		for _, name := range strings.Split(v, ",") {
+			o.bloom[strings.TrimSpace(name)] = false // not found yet
+		}
+	}
+	o.sort, err = sortOption(opts["sorting-columns"])
+	return o, err
+}
+
+func (o *writeOptions) compression(opts map[string]string) error {
+	level := 0
+	if v := opts["level"]; v != "" {
+		var err error
+		if level, err = strconv.Atoi(v); err != nil {
+			return fault.Invalidf("level=%s is not a number", v)
+		}
+	}
+	name := opts["compression"]
+	if name == "" {
+		name = "snappy"
+	}
+	var ok bool
+	if o.codec, o.squeeze, ok = compressor(name, level); !ok {
+		return fault.Invalidf("compression=%s: it is snappy, none, zstd, gzip, lz4 or brotli", name)
+	}
+	return nil
+}
+
+func number(opts map[string]string, key string, def int64) (int64, error) {
+	v := opts[key]
+	if v == "" {
+		return def, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n <= 0 {
+		return 0, fault.Invalidf("%s=%s is not a positive number", key, v)
+	}
+	return n, nil
+}
+
+// size is a number of bytes, perhaps with a unit.
+func size(opts map[string]string, key string, def int64) (int64, error) {
+	v := opts[key]
+	if v == "" {
+		return def, nil
+	}
+	n, ok := format.ParseSize(v)
+	if !ok || n == 0 || n > 1<<30 {
+		return 0, fault.Invalidf("%s=%s is not a number of bytes up to 1073741824, as 65536 or 64KiB", key, v)
+	}
+	return n, nil
+}
+
+func boolean(opts map[string]string, key string, def bool) (bool, error) {
+	switch v := opts[key]; v {
+	case "":
+		return def, nil
+	case "true", "false":
+		return v == "true", nil
+	default:
+		return false, fault.Invalidf("%s=%s: it is true or false", key, v)
+	}
+}
+
+// sortOption takes sorting-columns apart: COLUMN[:desc][:nulls-first], separated by commas.
+func sortOption(v string) (keys []order.SortKey, err error) {
+	if v == "" {
+		return nil, nil
+	}
+	for _, one := range strings.Split(v, ",") {
+		words := strings.Split(strings.TrimSpace(one), ":")
+		k := order.SortKey{Name: words[0]}
+		for _, w := range words[1:] {
+			switch w {
+			case "desc":
+				k.Descending = true
+			case "nulls-first":
+				k.NullsFirst = true
+			default:
+				return nil, fault.Invalidf("sorting-columns=%s: %q is neither desc nor nulls-first", v, w)
+			}
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}

@@ -1,0 +1,311 @@
+package write
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/thrift"
+)
+
+// Repetition: parquet.thrift, FieldRepetitionType.
+const (
+	required = 0
+	optional = 1
+	repeated = 2
+)
+
+// ordering is how values of a leaf are compared in statistics.
+type ordering uint8
+
+const (
+	orderNone ordering = iota
+	orderBool
+	orderSigned
+	orderUnsigned
+	orderFloat
+	orderHalf
+	orderBytes   // bytes without a sign
+	orderDecimal // big-endian, two's complement
+)
+
+// element is a SchemaElement.
+type element struct {
+	name     string
+	phys     int32 // -1: a group
+	length   int   // of FIXED_LEN_BYTE_ARRAY
+	rep      int32
+	children int
+	mark     annotation
+	id       int // field id, -1 none
+	order    ordering
+}
+
+// annotation is a logical type: its number in the union LogicalType, and the ConvertedType that older readers
+// know, -1 if there is none.
+type annotation struct {
+	logical          int16 // 0: none
+	converted        int32
+	precision, scale int32
+	unit             int16 // of times and timestamps, 1 to 3
+	utc, signed      bool
+	bits             int8
+}
+
+var unmarked = annotation{converted: -1}
+
+// elementsOf appends what a field becomes, depth first.
+func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element, error) {
+	e := element{name: name, phys: -1, rep: rep, mark: unmarked, id: fieldNumber(f)}
+	var err error
+	switch t := f.Type.(type) {
+	case *arrow.StructType:
+		if t.NumFields() == 0 {
+			return nil, fault.Unsupportedf(fault.Span{}, f.Name,
+				"a struct without fields cannot be written as Parquet, which keeps groups by what is in them")
+		}
+		e.children = t.NumFields()
+		out = append(out, e)
+		for _, c := range t.Fields() {
+			if out, err = elementsOf(c, c.Name, repetition(c), out); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case *arrow.MapType:
+		e.children, e.mark = 1, annotation{logical: 2, converted: 1}
+		out = append(out, e, element{name: "key_value", phys: -1, rep: repeated, children: 2, mark: unmarked, id: -1})
+		if out, err = elementsOf(t.KeyField(), "key", required, out); err != nil {
+			return nil, err
+		}
+		return elementsOf(t.ItemField(), "value", repetition(t.ItemField()), out)
+	case *arrow.ListType, *arrow.LargeListType, *arrow.FixedSizeListType:
+		item := t.(arrow.ListLikeType).ElemField()
+		e.children, e.mark = 1, annotation{logical: 3, converted: 3}
+		out = append(out, e, element{name: "list", phys: -1, rep: repeated, children: 1, mark: unmarked, id: -1})
+		return elementsOf(item, "element", repetition(item), out)
+	}
+	if err := e.leaf(f); err != nil {
+		return nil, err
+	}
+	return append(out, e), nil
+}
+
+func repetition(f arrow.Field) int32 {
+	if f.Nullable {
+		return optional
+	}
+	return required
+}
+
+// fieldNumber is the field id that a field's metadata say.
+func fieldNumber(f arrow.Field) int {
+	if v, ok := f.Metadata.GetValue(meta.FieldID); ok {
+		if n, err := strconv.ParseInt(v, 10, 32); err == nil {
+			return int(n)
+		}
+	}
+	return -1
+}
+
+// leaf finds the physical and the logical type of a field without children.
+func (e *element) leaf(f arrow.Field) error {
+	is := func(phys int32, length int, o ordering, m annotation) error {
+		e.phys, e.length, e.order, e.mark = phys, length, o, m
+		return nil
+	}
+	integer := func(phys int32, bits int8, signed bool, converted int32) error {
+		o := orderUnsigned
+		if signed {
+			o = orderSigned
+		}
+		return is(phys, 0, o, annotation{logical: 10, converted: converted, bits: bits, signed: signed})
+	}
+	switch t := f.Type.(type) {
+	case *arrow.NullType:
+		if !f.Nullable {
+			return fault.Unsupportedf(fault.Span{}, f.Name, "a column of type null that cannot be null")
+		}
+		return is(meta.TypeInt32, 0, orderNone, annotation{logical: 11, converted: -1})
+	case *arrow.BooleanType:
+		return is(meta.TypeBoolean, 0, orderBool, unmarked)
+	case *arrow.Int8Type:
+		return integer(meta.TypeInt32, 8, true, 15)
+	case *arrow.Int16Type:
+		return integer(meta.TypeInt32, 16, true, 16)
+	case *arrow.Int32Type:
+		return is(meta.TypeInt32, 0, orderSigned, unmarked)
+	case *arrow.MonthIntervalType: // no reader compares intervals
+		return is(meta.TypeInt32, 0, orderNone, unmarked)
+	case *arrow.Int64Type, *arrow.DurationType:
+		return is(meta.TypeInt64, 0, orderSigned, unmarked)
+	case *arrow.Uint8Type:
+		return integer(meta.TypeInt32, 8, false, 11)
+	case *arrow.Uint16Type:
+		return integer(meta.TypeInt32, 16, false, 12)
+	case *arrow.Uint32Type:
+		return integer(meta.TypeInt32, 32, false, 13)
+	case *arrow.Uint64Type:
+		return integer(meta.TypeInt64, 64, false, 14)
+	case *arrow.Float16Type:
+		return is(meta.TypeFixed, 2, orderHalf, annotation{logical: 15, converted: -1})
+	case *arrow.Float32Type:
+		return is(meta.TypeFloat, 0, orderFloat, unmarked)
+	case *arrow.Float64Type:
+		return is(meta.TypeDouble, 0, orderFloat, unmarked)
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
+		return is(meta.TypeBytes, 0, orderBytes, annotation{logical: 1, converted: 0})
+	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
+		return is(meta.TypeBytes, 0, orderBytes, unmarked)
+	case *arrow.FixedSizeBinaryType:
+		if t.ByteWidth < 1 {
+			return fault.Unsupportedf(fault.Span{}, f.Name, "values of no bytes")
+		}
+		return is(meta.TypeFixed, t.ByteWidth, orderBytes, unmarked)
+	case *arrow.DayTimeIntervalType:
+		return is(meta.TypeFixed, 8, orderNone, unmarked)
+	case *arrow.MonthDayNanoIntervalType:
+		return is(meta.TypeFixed, 16, orderNone, unmarked)
+	case *arrow.Date32Type, *arrow.Date64Type:
+		return is(meta.TypeInt32, 0, orderSigned, annotation{logical: 6, converted: 6})
+	case *arrow.Time32Type:
+		return is(meta.TypeInt32, 0, orderSigned, annotation{logical: 7, converted: -1, unit: 1})
+	case *arrow.Time64Type:
+		return is(meta.TypeInt64, 0, orderSigned, annotation{logical: 7, converted: -1, unit: int16(t.Unit)})
+	case *arrow.TimestampType:
+		unit := max(1, int16(t.Unit))                  // seconds become milliseconds
+		converted := []int32{1: 9, 2: 10, 3: -1}[unit] // what older readers know them by, with and without a zone
+		m := annotation{logical: 8, converted: converted, unit: unit, utc: t.TimeZone != ""}
+		return is(meta.TypeInt64, 0, orderSigned, m)
+	case arrow.DecimalType:
+		m := annotation{logical: 5, converted: 5, precision: t.GetPrecision(), scale: t.GetScale()}
+		if m.precision < 1 || m.scale < 0 || m.scale > m.precision {
+			return fault.Unsupportedf(fault.Span{}, f.Name,
+				"type %s: a scale is from 0 to the precision in Parquet", f.Type)
+		}
+		return is(meta.TypeFixed, decimalBytes(m.precision), orderDecimal, m)
+	case *arrow.DictionaryType:
+		f.Type = t.ValueType
+		return e.leaf(f)
+	case arrow.ExtensionType:
+		f.Type = t.StorageType()
+		if err := e.leaf(f); err != nil {
+			return err
+		}
+		switch name := t.ExtensionName(); {
+		case name == "arrow.uuid" && e.length == 16:
+			e.mark = annotation{logical: 14, converted: -1}
+		case name == "arrow.json" && e.phys == meta.TypeBytes:
+			e.mark = annotation{logical: 12, converted: 19}
+		}
+		return nil
+	}
+	return fault.Unsupportedf(fault.Span{}, f.Name, "type %s cannot be written as Parquet", f.Type)
+}
+
+// write writes a SchemaElement.
+func (e *element) write(w *thrift.Writer, root bool) {
+	w.Struct(thrift.Item)
+	if e.phys >= 0 {
+		w.I32(1, e.phys)
+	}
+	if e.phys == meta.TypeFixed {
+		w.I32(2, int32(e.length))
+	}
+	if !root {
+		w.I32(3, e.rep)
+	}
+	w.String(4, e.name)
+	if e.phys < 0 {
+		w.I32(5, int32(e.children))
+	}
+	if e.mark.converted >= 0 {
+		w.I32(6, e.mark.converted)
+	}
+	if e.mark.logical == 5 {
+		w.I32(7, e.mark.scale)
+		w.I32(8, e.mark.precision)
+	}
+	if e.id >= 0 {
+		w.I32(9, int32(e.id))
+	}
+	e.mark.write(w)
+	w.End()
+}
+
+// write writes the LogicalType of an element.
+func (m annotation) write(w *thrift.Writer) {
+	if m.logical == 0 {
+		return
+	}
+	w.Struct(10)
+	w.Struct(m.logical)
+	switch m.logical {
+	case 5:
+		w.I32(1, m.scale)
+		w.I32(2, m.precision)
+	case 7, 8:
+		w.Bool(1, m.utc)
+		w.Struct(2)
+		w.Struct(m.unit)
+		w.End()
+		w.End()
+	case 10:
+		w.I8(1, m.bits)
+		w.Bool(2, m.signed)
+	}
+	w.End()
+	w.End()
+}
+
+// treeOf is the whole schema of a file, its root first.
+func treeOf(sc *arrow.Schema) ([]element, error) {
+	out := []element{{name: "schema", phys: -1, children: sc.NumFields(), mark: unmarked, id: -1}}
+	for _, f := range sc.Fields() {
+		var err error
+		if out, err = elementsOf(f, f.Name, repetition(f), out); err != nil {
+			return nil, fault.New(fault.Unsupported, fault.Span{}, "",
+				"column %q of type %s cannot be written as Parquet: %v", f.Name, f.Type, err)
+		}
+	}
+	return out, nil
+}
+
+// treeLeaves are the names on the way to each leaf of a tree, with its element and levels.
+func treeLeaves(tree []element) (out []treeLeaf) {
+	at := 1
+	var walk func(path []string, def, rep uint8)
+	walk = func(path []string, def, rep uint8) {
+		e := &tree[at]
+		at++
+		if e.rep != required {
+			def++
+		}
+		if e.rep == repeated {
+			rep++
+		}
+		path = append(path[:len(path):len(path)], e.name)
+		if e.phys >= 0 {
+			out = append(out, treeLeaf{path, e, def, rep})
+			return
+		}
+		for range e.children {
+			walk(path, def, rep)
+		}
+	}
+	for at < len(tree) {
+		walk(nil, 0, 0)
+	}
+	return out
+}
+
+type treeLeaf struct {
+	path []string
+	*element
+	def, repLevel uint8
+}
+
+func (l treeLeaf) dotted() string { return strings.Join(l.path, ".") }

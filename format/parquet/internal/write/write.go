@@ -1,0 +1,262 @@
+package write
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/nest"
+	"stoa/internal/thrift"
+	"stoa/store"
+)
+
+// sliceRows is how many rows are shredded at a time at most.
+const sliceRows = 16 << 10
+
+// Writer writes record batches as a Parquet file, in one pass: row group by row group, each column by column,
+// then the indexes and the footer. It holds the stored pages of one row group in memory.
+type Writer struct {
+	out    io.Writer
+	off    int64
+	o      writeOptions
+	sc     *arrow.Schema
+	mem    memory.Allocator
+	tree   []element
+	cols   []*ChunkWriter
+	first  []int // number of the first leaf of each field
+	pairs  [][2]string
+	Part   func() meta.Part // nil: the file is a table by itself
+	head   *thrift.Writer
+	groups []groupNote
+	rows   int64
+	filled int64 // rows of the row group that is being filled
+	failed error
+	closed bool
+	last   []arrow.Array // columns of sorting columns: the last row of the row group that is being filled
+}
+
+// NewWriter writes a file of batches of sc to w, with the options of WriteKeys (nil: the defaults).
+// Close writes the footer; it does not close w.
+func NewWriter(w io.Writer, sc *arrow.Schema, opts map[string]string) (*Writer, error) {
+	return NewWriterIn(w, sc, opts, nil)
+}
+
+// NewWriterIn is NewWriter with an allocator for what is kept of batches; nil: Go's.
+func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory.Allocator) (*Writer, error) {
+	o, err := parseWriteOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	if mem == nil {
+		mem = memory.NewGoAllocator()
+	}
+	out := &Writer{out: w, o: o, sc: sc, mem: mem, head: thrift.NewWriter(thrift.Compact)}
+	if err := out.plan(); err != nil {
+		return nil, err
+	}
+	text, err := meta.EncodeSchema(sc)
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range sc.Metadata().Keys() {
+		out.pairs = append(out.pairs, [2]string{k, sc.Metadata().Values()[i]})
+	}
+	out.pairs = append(out.pairs, [2]string{meta.StoredSchema, text})
+	return out, out.write([]byte(meta.Magic))
+}
+
+// plan finds the leaves of the schema. What Parquet cannot hold is refused by the name of its column.
+func (w *Writer) plan() error {
+	for _, f := range w.sc.Fields() {
+		if !w.o.nanos && hasNanoseconds(f.Type) {
+			return fault.New(fault.Unsupported, fault.Span{}, "",
+				"column %q of type %s cannot be written as Parquet before 2.6, which has no nanoseconds", f.Name,
+				f.Type)
+		}
+		leaves, err := nest.Leaves(f)
+		if err != nil {
+			return fault.New(fault.Unsupported, fault.Span{}, "",
+				"column %q of type %s cannot be written as Parquet: %v", f.Name, f.Type, err)
+		}
+		w.first = append(w.first, len(w.cols))
+		for _, l := range leaves {
+			v, ok := planLeaf(l.Type)
+			if !ok {
+				return fault.New(fault.Unsupported, fault.Span{}, "",
+					"column %q of type %s cannot be written as Parquet: %s has no type there", f.Name, f.Type, l.Type)
+			}
+			w.cols = append(w.cols, &ChunkWriter{Leaf: l, value: v, nullable: fieldAt(f, l.Path).Nullable, o: &w.o,
+				head: thrift.NewWriter(thrift.Compact)})
+		}
+	}
+	var err error
+	if w.tree, err = treeOf(w.sc); err != nil {
+		return err
+	}
+	found := treeLeaves(w.tree)
+	if len(found) != len(w.cols) {
+		return fault.Bugf("parquet: %d leaves, the file's schema has %d", len(w.cols), len(found))
+	}
+	for i, l := range found {
+		c := w.cols[i]
+		if c.treeLeaf = l; l.def != c.MaxDef || l.repLevel != c.MaxRep || l.phys == meta.TypeFixed &&
+			l.length != c.value.to {
+			return fault.Bugf("parquet: leaf %s has levels %d and %d, the file's schema says %d and %d",
+				c.Leaf.Name, c.MaxDef, c.MaxRep, l.def, l.repLevel)
+		}
+		if _, c.bloom = w.o.bloom[l.dotted()]; c.bloom {
+			w.o.bloom[l.dotted()] = true
+		}
+	}
+	for name, found := range w.o.bloom {
+		if !found {
+			return fault.Invalidf("bloom=%s: there is no such column", name)
+		}
+	}
+	return w.planSort()
+}
+
+// fieldAt is the field at path below f.
+func fieldAt(f arrow.Field, path []int) arrow.Field {
+	for _, i := range path {
+		switch t := f.Type.(type) {
+		case *arrow.MapType:
+			key := t.KeyField()
+			key.Nullable = false
+			f = arrow.Field{Type: arrow.StructOf(key, t.ItemField())}
+		case arrow.NestedType:
+			f = t.Fields()[i]
+		}
+	}
+	return f
+}
+
+// hasNanoseconds reports whether t is, or has inside, an instant in nanoseconds.
+func hasNanoseconds(t arrow.DataType) bool {
+	switch t := t.(type) {
+	case *arrow.TimestampType:
+		return t.Unit == arrow.Nanosecond
+	case *arrow.DictionaryType:
+		return hasNanoseconds(t.ValueType)
+	case arrow.NestedType:
+		for _, f := range t.Fields() {
+			if hasNanoseconds(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (w *Writer) write(b []byte) error {
+	n, err := w.out.Write(b)
+	w.off += int64(n)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// Write appends the rows of b; row groups are cut as the options say.
+func (w *Writer) Write(b arrow.RecordBatch) error {
+	if w.failed == nil {
+		if w.failed = meta.CheckBatch(b, w.sc); w.failed == nil {
+			w.failed = w.batch(b)
+		}
+	}
+	return w.failed
+}
+
+func (w *Writer) batch(b arrow.RecordBatch) error {
+	for from := int64(0); from < b.NumRows(); {
+		to := sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.o.groupRows-w.filled))
+		part := b.NewSlice(from, to)
+		err := w.inOrder(part)
+		if err == nil {
+			err = w.slice(part)
+		}
+		part.Release()
+		if err != nil {
+			return err
+		}
+		w.rows += to - from
+		w.filled += to - from
+		held := int64(0)
+		for _, c := range w.cols {
+			held += c.pending()
+		}
+		if w.filled == w.o.groupRows || held >= w.o.groupSize {
+			if err := w.endGroup(); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+// slice adds a few rows to all columns.
+func (w *Writer) slice(b arrow.RecordBatch) error {
+	for i, f := range w.sc.Fields() {
+		parts, err := nest.Shred(f, b.Column(i))
+		if err != nil {
+			return err
+		}
+		for k := range parts {
+			if err := w.cols[w.first[i]+k].add(&parts[k], w.mem); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Rows is how many were written.
+func (w *Writer) Rows() int64 { return w.rows }
+
+// Flush does nothing: a row group is written when it is full.
+func (w *Writer) Flush() error { return nil }
+
+// Close writes the last row group and the footer.
+func (w *Writer) Close() error {
+	if w.failed == nil && !w.closed {
+		w.closed = true
+		w.failed = w.close()
+	}
+	return w.failed
+}
+
+func (w *Writer) close() error {
+	if err := w.endGroup(); err != nil {
+		return err
+	}
+	if err := w.blooms(); err != nil {
+		return err
+	}
+	if w.o.index {
+		if err := w.indexes(); err != nil {
+			return err
+		}
+	}
+	if w.Part != nil {
+		text, err := json.Marshal(w.Part())
+		if err != nil {
+			return err
+		}
+		w.pairs = append(w.pairs, [2]string{meta.PartKey, string(text)})
+	}
+	return w.footer()
+}
+
+func Create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder,
+		error) {
+		return NewWriterIn(w, sc, o.Opts, o.Mem)
+	})
+}
