@@ -83,8 +83,9 @@ var Codes = []region.CodeDoc{
 		"is missing are not here. What is behind the last one nobody can miss. Files that are no such table can be " +
 		"given other names."},
 	{Code: "file.name.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, is not UTF-8, " +
-		"as names are in every format: it was damaged, and which one it was nobody knows. The rows can be read; " +
-		"what is written from them has \\x and two digits in the name for each byte that is not UTF-8."},
+		"as names are in every format: it was damaged, and which one it was nobody knows. Under --damaged skip-rows, " +
+		"and by stoa recover, the rows are read; what is written from them has \\x and two digits in the name " +
+		"for each byte that is not UTF-8."},
 	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each " +
 		"be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot " +
 		"be there. Reading these rows is an error."},

@@ -14,8 +14,8 @@ import (
 )
 
 // Names of columns, and of what is nested in them, are UTF-8 in every format. One that is not has been damaged, and
-// which it was nobody knows: reading a table gives it as it is and tells, as verifying does, and what is written from
-// it has another in its place.
+// which it was nobody knows: reading a table ends there, or tells, as verifying does, and what is written from it has
+// another in its place.
 
 // misspelled are the paths of fields whose names are not UTF-8, as textOf has them.
 func misspelled(fields []arrow.Field) (paths []string) {

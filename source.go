@@ -18,6 +18,10 @@ import (
 // file that changed is not its fault.
 func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
+		if err := s.unspelled(spec); err != nil {
+			yield(nil, err)
+			return
+		}
 		for b, err := range scan.Run(ctx, s.scan, spec, passed) {
 			if errors.Is(err, fault.Corrupt) {
 				if changed := s.unchanged(ctx); changed != nil {
@@ -32,6 +36,22 @@ func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Se
 			yield(nil, err)
 		}
 	}
+}
+
+// unspelled is an error if a name of what is read is not UTF-8, and the scan is to end at the first damage: no row
+// comes then that the undamaged table would not have given.
+func (s *source) unspelled(spec scan.Spec) error {
+	if spec.Damaged != scan.Fail {
+		return nil
+	}
+	sc, err := scan.Schema(s.reader, spec)
+	if err != nil {
+		return nil // running it says so
+	}
+	for _, f := range strangeNames(sc, s.file) {
+		return fault.Corruptf(f.At, "", "%s (%s)", f.Message, f.Code)
+	}
+	return nil
 }
 
 // unchanged is an error if the source's own file, or one in which its pages lie, is not what it was before it
