@@ -106,9 +106,10 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 
 // tell notes a finding about an error.
 func (r *recovery) tell(where string, err error) {
-	v := &verifier{ctx: r.ctx, f: r.f, part: r.part,
-		yield: func(f region.Finding) bool { r.found = append(r.found, f); return true }}
-	v.blame(where, err, -1, -1)
+	v := &verifier{ctx: r.ctx, f: r.f, Reporter: reporter(r.ctx, r.part,
+		func(f region.Finding) bool { r.found = append(r.found, f); return true })}
+	v.Whole = r.f.At
+	v.Blame(where, err, -1, -1)
 }
 
 // frames makes do with a header or footer that failed with err. The header says nothing that the footer does
@@ -282,14 +283,16 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 // walk takes the blocks from what can be read of an index tree, and says whether that was all.
 func (r *recovery) walk(w *columnfile.Walker) bool {
 	sound := true
-	v := &verifier{ctx: r.ctx, f: r.f, part: r.part, yield: func(f region.Finding) bool {
+	v := &verifier{ctx: r.ctx, f: r.f}
+	v.Reporter = reporter(r.ctx, r.part, func(f region.Finding) bool {
 		if sound = false; f.Class == fault.Limit {
 			r.limit = fault.New(fault.Limit, f.At, f.Path, "%s", f.Message)
 			return false
 		}
 		r.found = append(r.found, f)
 		return true
-	}}
+	})
+	v.Whole = r.f.At
 	n := 0
 	v.walk(w, func(w *columnfile.Walker, e block.IndexEntry) {
 		b := columnfile.DataBlock{Ptr: e.Ptr, First: -1, Rows: -1}
@@ -297,13 +300,13 @@ func (r *recovery) walk(w *columnfile.Walker) bool {
 			c := columnfile.Chunk{F: r.f, Walk: w, N: 1 + n}
 			var err error
 			if b.First, b.Rows, err = c.Place(e); err != nil {
-				v.blame("index", err, -1, -1)
+				v.Blame("index", err, -1, -1)
 				b.First, b.Rows = -1, -1
 			}
 		}
 		n++
 		if err := w.Block(e); err != nil {
-			v.blame("index", err, -1, -1)
+			v.Blame("index", err, -1, -1)
 			return
 		}
 		r.known = append(r.known, b)

@@ -17,6 +17,7 @@ import (
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
+	"stoa/internal/check"
 	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
@@ -26,7 +27,7 @@ import (
 // value; indexes against blocks, values and each other; counts; bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, depth: o.Depth}
+		v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, depth: o.Depth}
 		if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
 			v.set(tg, o)
 			return
@@ -64,13 +65,10 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 
 // verifier verifies one CFile.
 type verifier struct {
-	ctx     context.Context
-	yield   func(region.Finding) bool
-	part    string
-	column  string
-	stopped bool
-	depth   format.Depth
-	opts    columnfile.ReadOptions
+	*check.Reporter
+	ctx   context.Context
+	depth format.Depth
+	opts  columnfile.ReadOptions
 
 	f      *columnfile.File
 	kind   block.Kind
@@ -96,63 +94,22 @@ type seenBlock struct {
 	ok          bool
 }
 
-func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) *region.Finding {
-	return v.give(region.Finding{Code: code, Severity: block.SeverityOf(code), At: at, Path: path,
-		Message: fmt.Sprintf(format, args...), Part: v.part, Column: v.column, Rows: [2]int64{-1, -1}, Lost: -1})
+// reporter reports findings about a CFile.
+func reporter(ctx context.Context, part string, yield func(region.Finding) bool) *check.Reporter {
+	r := check.New(ctx, part, block.Codes, yield)
+	r.Read, r.CodeOf = "cfile.read", codeOf
+	return r
 }
 
-func (v *verifier) give(f region.Finding) *region.Finding {
-	if f.Severity < region.Error {
-		f.Lost = 0
-	}
-	if !v.stopped && v.ctx.Err() == nil {
-		v.stopped = !v.yield(f)
-	}
-	return &f
-}
-
-// limited tells an error that is a budget's, and no damage.
+// limited reports an error that is a budget's, and no damage.
 func (v *verifier) limited(err error) bool {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Class != fault.Limit {
 		return false
 	}
-	v.give(region.Finding{Code: "cfile.read", Severity: region.Error, Class: e.Class, At: e.At, Path: e.Path,
-		Message: e.Reason, Part: v.part, Column: v.column, Rows: [2]int64{-1, -1}, Lost: -1})
+	v.Scoped(region.Finding{Code: "cfile.read", Class: e.Class, At: e.At, Path: e.Path, Message: e.Reason,
+		Rows: [2]int64{-1, -1}, Lost: -1})
 	return true
-}
-
-// blame tells an error about the rows [first, end), of which lost are lost; -1 is not known.
-func (v *verifier) blame(where string, err error, first, end int64) {
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		e = fault.New(fault.Bug, v.f.At, "", "%v", err)
-		where = ""
-	}
-	f := region.Finding{Code: codeOf(where, e), At: e.At, Path: e.Path, Message: e.Reason, Part: v.part,
-		Column: v.column,
-		Rows:   [2]int64{first, end}, Lost: -1}
-	if e.Class == fault.Limit {
-		f.Class = e.Class
-	}
-	if e.Cause != nil {
-		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
-	}
-	if f.At.Object == "" {
-		f.At = v.f.At
-	}
-	f.At = within(f.At, v.f.At)
-	f.Severity = block.SeverityOf(f.Code)
-	if first >= 0 && end >= first {
-		f.Lost = end - first
-	}
-	v.give(f)
-}
-
-// within cuts a place to the file.
-func within(at, all fault.Span) fault.Span {
-	from := min(max(at.Off, all.Off), all.End())
-	return fault.Span{Object: at.Object, Off: from, Len: min(max(at.End(), from), all.End()) - from}
 }
 
 // codeOf is the code of an error that was met in where: "block", "index", "dict", "header", "footer", "bloom",
@@ -160,8 +117,6 @@ func within(at, all fault.Span) fault.Span {
 func codeOf(where string, e *fault.Error) string {
 	last := e.Path[strings.LastIndexAny(e.Path, "/.")+1:]
 	switch {
-	case where == "":
-		return "cfile.read"
 	case where == "rows":
 		return "cfile.numvalues"
 	case e.Class == fault.Unsupported:
@@ -183,23 +138,26 @@ func codeOf(where string, e *fault.Error) string {
 func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
-		v.tell("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
+		v.Report("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
 		return
 	}
 	v.opts = opts
 	src, base, size, err := tg.Open(v.ctx)
-	if errors.Is(err, fs.ErrNotExist) && v.column != "" {
-		v.foreign(missing(tg.Name, setColumn{Path: v.column}), setColumn{Path: v.column})
+	if errors.Is(err, fs.ErrNotExist) && v.Column != "" {
+		v.foreign(missing(tg.Name, setColumn{Path: v.Column}), setColumn{Path: v.Column})
 		return
 	}
 	if err != nil {
-		v.tell("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
+		v.Report("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
 		return
 	}
 	defer src.Close()
 	o.Tracer, o.NoVerify = nil, true // the checksums of header and footer are looked at here, so that both are
 	f, err := columnfile.OpenFile(v.ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
 	v.f = f
+	if f != nil {
+		v.Whole = f.At
+	}
 	if v.frames(err) {
 		v.noFooter = true
 		return
@@ -207,7 +165,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	f.NoVerify = false
 	if v.kind = f.Kind(); opts.Kind != block.KindUnknown && opts.Kind != v.kind {
 		if why := f.Unfit(opts.Kind); why != "" {
-			v.tell("cfile.kind", f.FootSpan(), "footer", "%s", why)
+			v.Report("cfile.kind", f.FootSpan(), "footer", "%s", why)
 		} else {
 			v.kind = opts.Kind
 		}
@@ -223,12 +181,12 @@ func (v *verifier) frames(err error) (end bool) {
 	wrong := false
 	if f.Footer.Checksums() && len(f.Foot) > block.Tail {
 		if _, fr := block.ParseFooter(wire.NewCursor(f.Foot, f.FootSpan(), "footer"), true); fr.Crc != fr.Want {
-			v.blame("footer", columnfile.ChecksumError(f.FootSpan(), "footer.checksum", fr), -1, -1)
+			v.Blame("footer", columnfile.ChecksumError(f.FootSpan(), "footer.checksum", fr), -1, -1)
 			wrong = true
 		}
 		if _, fr := block.ParseHeader(wire.NewCursor(f.Head, f.HeadSpan(), "header"),
 			true); len(f.Head) > block.Tail && fr.Crc != fr.Want {
-			v.blame("header", columnfile.ChecksumError(f.HeadSpan(), "header.checksum", fr), -1, -1)
+			v.Blame("header", columnfile.ChecksumError(f.HeadSpan(), "header.checksum", fr), -1, -1)
 		}
 	}
 	if err != nil {
@@ -237,14 +195,14 @@ func (v *verifier) frames(err error) (end bool) {
 		if errors.As(err, &e) && strings.HasPrefix(e.Path, "header") {
 			where = "header"
 		}
-		v.blame(where, err, -1, -1)
+		v.Blame(where, err, -1, -1)
 		return true
 	}
 	if f.Header.Version != f.Footer.Version {
-		v.tell("cfile.version.mixed", f.FootSpan(), "footer.magic",
+		v.Report("cfile.version.mixed", f.FootSpan(), "footer.magic",
 			"the header is of version %d, the footer of version %d", f.Header.Version, f.Footer.Version)
 	}
-	return wrong || v.stopped
+	return wrong || v.Stopped()
 }
 
 // contents verifies dictionary, blocks and indexes.
@@ -267,14 +225,14 @@ func (v *verifier) contents() {
 			n := 0
 			v.walk(w, func(w *columnfile.Walker, e block.IndexEntry) { v.same(w, e, &n) })
 			if n < len(v.blocks) {
-				v.tell("cfile.index.disagree", v.f.FootSpan(), "validx",
+				v.Report("cfile.index.disagree", v.f.FootSpan(), "validx",
 					"the value index has %d blocks, the positional one %d", n, len(v.blocks))
 			}
 		}
 	}
 	v.counts()
 	if err := v.f.CheckRows(v.ctx); err != nil && v.depth == format.Quick {
-		v.blame("rows", err, -1, -1) // which the index does not tell
+		v.Blame("rows", err, -1, -1) // which the index does not tell
 	}
 	v.keys.tell(v)
 	if v.kind == block.KindDelta && v.depth == format.Deep {
@@ -285,7 +243,7 @@ func (v *verifier) contents() {
 func (v *verifier) dictionary() {
 	d, err := v.f.ReadDict(v.ctx)
 	if err != nil {
-		v.blame("dict", err, -1, -1)
+		v.Blame("dict", err, -1, -1)
 		v.noDict = true
 		return
 	}
@@ -301,12 +259,12 @@ func (v *verifier) walk(w *columnfile.Walker, leaf func(*columnfile.Walker, bloc
 
 func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte,
 	leaf func(*columnfile.Walker, block.IndexEntry)) {
-	if v.stopped || v.ctx.Err() != nil {
+	if v.Stopped() {
 		return
 	}
 	if err := w.Push(v.ctx, p); err != nil {
 		v.lostAt = v.lostAt || w.Name == "posidx" || v.f.Footer.PosIdx == nil
-		v.blame("index", err, -1, -1)
+		v.Blame("index", err, -1, -1)
 		return
 	}
 	defer func() { w.Stack = w.Stack[:len(w.Stack)-1] }()
@@ -315,7 +273,7 @@ func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte,
 		e, err := w.Current()
 		if err != nil {
 			v.lostAt = v.lostAt || w.Name == "posidx" || v.f.Footer.PosIdx == nil
-			v.blame("index", err, -1, -1)
+			v.Blame("index", err, -1, -1)
 			continue
 		}
 		if !w.Top().Node.Leaf {
@@ -323,7 +281,7 @@ func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte,
 			continue
 		}
 		if *last != nil && bytes.Compare(e.Key, *last) < 0 && v.kind != block.KindDelta {
-			v.tell("cfile.index.order", w.Place(), w.Path()+".key", "%x after %x", e.Key, *last)
+			v.Report("cfile.index.order", w.Place(), w.Path()+".key", "%x after %x", e.Key, *last)
 		}
 		*last = append((*last)[:0], e.Key...)
 		leaf(w, e)
@@ -341,7 +299,7 @@ func (v *verifier) data(w *columnfile.Walker, e block.IndexEntry) {
 			c.N = 1
 		}
 		if b.First, b.Rows, err = c.Place(e); err != nil {
-			v.blame("index", err, -1, -1)
+			v.Blame("index", err, -1, -1)
 			b.First, b.Rows = -1, -1
 		} else {
 			end = b.First + b.Rows
@@ -351,17 +309,17 @@ func (v *verifier) data(w *columnfile.Walker, e block.IndexEntry) {
 	err := w.Block(e)
 	switch {
 	case err != nil:
-		v.blame("index", err, b.First, end)
+		v.Blame("index", err, b.First, end)
 	case v.depth == format.Quick:
 		err = v.unread(w, b)
 	case v.kind == block.KindBloom:
 		_, err = v.f.ReadBloom(v.ctx, e.Ptr, w.Path())
 		if err != nil {
-			v.blame("bloom", err, -1, -1)
+			v.Blame("bloom", err, -1, -1)
 		}
 	default:
 		if err = v.block(w, b, &s); err != nil {
-			v.blame("block", err, b.First, end)
+			v.Blame("block", err, b.First, end)
 		}
 	}
 	s.ok = err == nil
@@ -461,7 +419,7 @@ func (v *verifier) values(w *columnfile.Walker, b *columnfile.DataBlock, sub int
 func (v *verifier) layout(w *columnfile.Walker, _ *columnfile.DataBlock, lay *block.Layout, at fault.Span) error {
 	if lay.Values.Form == block.FormPrefix {
 		if reason := lay.Values.BadRestart(); reason != "" {
-			v.tell("cfile.prefix.restarts", at, w.Path()+".restarts", "%s", reason)
+			v.Report("cfile.prefix.restarts", at, w.Path()+".restarts", "%s", reason)
 		}
 	}
 	return nil
@@ -473,13 +431,13 @@ func (v *verifier) same(w *columnfile.Walker, e block.IndexEntry, n *int) {
 	*n++
 	if i >= len(v.blocks) {
 		if i == len(v.blocks) && !v.lostAt {
-			v.tell("cfile.index.disagree", w.Place(), w.Path(),
+			v.Report("cfile.index.disagree", w.Place(), w.Path(),
 				"the value index has more blocks than the positional one")
 		}
 		return
 	}
 	if s := v.blocks[i]; s.ptr != e.Ptr {
-		v.tell("cfile.index.disagree", w.Place(), w.Path(),
+		v.Report("cfile.index.disagree", w.Place(), w.Path(),
 			"the block is [%d+%d] here, and [%d+%d] in the positional index", e.Ptr.Offset, e.Ptr.Size,
 			s.ptr.Offset, s.ptr.Size)
 		return
@@ -490,13 +448,13 @@ func (v *verifier) same(w *columnfile.Walker, e block.IndexEntry, n *int) {
 // counts holds the footer's number of values against the blocks.
 func (v *verifier) counts() {
 	if n := v.f.Footer.NumValues; v.kind != block.KindBloom && !v.lostAt && v.rows != n {
-		v.tell("cfile.numvalues", v.f.FootSpan(), "footer.num_values", "%d, but the blocks have %d rows", n, v.rows)
+		v.Report("cfile.numvalues", v.f.FootSpan(), "footer.num_values", "%d, but the blocks have %d rows", n, v.rows)
 	}
 }
 
 // coverage looks for bytes that nothing claims, and that several do.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
-	if v.stopped {
+	if v.Stopped() {
 		return
 	}
 	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }}
@@ -505,10 +463,10 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	}
 	gaps, overlaps := d.cover.Check(v.f.At)
 	for _, g := range gaps {
-		v.tell("cfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
+		v.Report("cfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
 	}
 	for _, g := range overlaps {
-		v.tell("cfile.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
+		v.Report("cfile.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
 	}
 }
 
@@ -516,8 +474,8 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 func (v *verifier) foreign(err error, c setColumn) {
 	var e *fault.Error
 	if errors.As(err, &e) {
-		v.column = c.Path
-		v.tell("cfile.set", e.At, e.Path, "%s", e.Reason)
+		v.Column = c.Path
+		v.Report("cfile.set", e.At, e.Path, "%s", e.Reason)
 	}
 }
 
@@ -534,18 +492,17 @@ func (v *verifier) withoutSet(tg format.Target, o format.OpenOptions, err error)
 	if !errors.As(err, &e) {
 		e = fault.New(fault.Corrupt, fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
 	}
-	v.tell(code, e.At, e.Path, "%s", e.Reason)
+	v.Report(code, e.At, e.Path, "%s", e.Reason)
 	files, err := looseFiles(v.ctx, tg)
 	if err != nil {
-		v.tell("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
+		v.Report("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
 	}
 	for _, c := range files {
-		one := &verifier{ctx: v.ctx, yield: v.yield, part: inDir(tg, c.File), column: c.Path, depth: o.Depth}
-		if v.stopped {
+		one := &verifier{Reporter: v.For(inDir(tg, c.File), c.Path), ctx: v.ctx, depth: o.Depth}
+		if v.Stopped() {
 			return
 		}
 		one.object(format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o)
-		v.stopped = one.stopped
 	}
 }
 
@@ -565,7 +522,7 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 		return
 	}
 	if err != nil {
-		v.tell("cfile.set", fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
+		v.Report("cfile.set", fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
 	}
 	known := map[string]bool{setFile: true}
 	for _, c := range set.Columns {
@@ -573,18 +530,18 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 	}
 	for info, err := range tg.Tree.List(v.ctx, tg.Name) {
 		if err == nil && !known[path.Base(info.Name)] {
-			v.tell("cfile.set.unknown", fault.Span{Object: info.Name}, "", "%s does not name it", setFile)
+			v.Report("cfile.set.unknown", fault.Span{Object: info.Name}, "", "%s does not name it", setFile)
 		}
 	}
 	for i, c := range set.Columns {
-		one := &verifier{ctx: v.ctx, yield: v.yield, part: inDir(tg, c.File), column: c.Path, depth: o.Depth}
+		one := &verifier{Reporter: v.For(inDir(tg, c.File), c.Path), ctx: v.ctx, depth: o.Depth}
 		one.object(format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}, o)
-		if one.stopped || v.ctx.Err() != nil {
+		if v.Stopped() {
 			return
 		}
 		if one.f != nil && one.f.Foot != nil && one.f.Footer.NumValues != set.Rows {
-			v.column = c.Path
-			v.tell("cfile.set", one.f.FootSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d",
+			v.Column = c.Path
+			v.Report("cfile.set", one.f.FootSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d",
 				c.File, one.f.Footer.NumValues, setFile, set.Rows)
 		}
 		if one.f != nil && one.f.Foot != nil && !one.noFooter && err == nil {
@@ -592,7 +549,7 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 		}
 	}
 	if set.Version >= withStructs && o.Depth != format.Quick {
-		v.column = ""
+		v.Column = ""
 		v.structs(tg, o)
 	}
 }

@@ -43,7 +43,7 @@ func (k *keyOrder) values(v *verifier, at fault.Span, path string, first int64, 
 		key := l.Encode(v.vals, i)
 		if k.any && bytes.Compare(key, k.last) < 0 && !k.fell {
 			k.fell = true
-			v.tell("cfile.values.order", at, path, "the value of row %d is less than the one before", first+int64(i))
+			v.Report("cfile.values.order", at, path, "the value of row %d is less than the one before", first+int64(i))
 		}
 		if !k.any {
 			k.min, k.any = bytes.Clone(key), true
@@ -66,7 +66,7 @@ func (k *keyOrder) block(v *verifier, w *columnfile.Walker, e block.IndexEntry, 
 		k.bloom = append(k.bloom[:0], e.Key...)
 	case block.KindDelta:
 		if s.ok && s.first != nil && !bytes.Equal(s.first, e.Key) {
-			v.tell("cfile.index.key", w.Place(), w.Path()+".key", "%x, but the block's first change has %x", e.Key,
+			v.Report("cfile.index.key", w.Place(), w.Path()+".key", "%x, but the block's first change has %x", e.Key,
 				s.first)
 		}
 	default:
@@ -94,13 +94,13 @@ func between(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *s
 		return
 	}
 	if bytes.Compare(e.Key, s.first) > 0 {
-		v.tell("cfile.index.key", w.Place(), w.Path()+".key", "%x is above the block's first value %x", e.Key, s.first)
+		v.Report("cfile.index.key", w.Place(), w.Path()+".key", "%x is above the block's first value %x", e.Key, s.first)
 	}
 	if before == nil || !before.ok || before.last == nil {
 		return
 	}
 	if d := bytes.Compare(e.Key, before.last); d < 0 || d == 0 && !bytes.Equal(s.first, before.last) {
-		v.tell("cfile.index.key", w.Place(), w.Path()+".key",
+		v.Report("cfile.index.key", w.Place(), w.Path()+".key",
 			"%x is not above the last value of the block before, %x", e.Key, before.last)
 	}
 }
@@ -120,7 +120,7 @@ func (k *keyOrder) tell(v *verifier) {
 		want []byte
 	}{{block.MinKeyKey, k.min}, {block.MaxKeyKey, k.last}} {
 		if got, ok := v.f.Footer.Get(x.name); ok && !bytes.Equal(got, x.want) {
-			v.tell("cfile.keys.range", v.f.FootSpan(), "footer.metadata."+x.name, "%x, but the values say %x", got,
+			v.Report("cfile.keys.range", v.f.FootSpan(), "footer.metadata."+x.name, "%x, but the values say %x", got,
 				x.want)
 		}
 	}
@@ -151,7 +151,7 @@ func (d *deltaOrder) values(v *verifier, at fault.Span, path string, first int64
 		x := columnfile.ParseDelta(c, changes)
 		if c.Err() != nil {
 			d.damaged = true
-			v.blame("delta", c.Err(), first+int64(i), first+int64(i)+1)
+			v.Blame("delta", c.Err(), first+int64(i), first+int64(i)+1)
 			continue
 		}
 		changes = x.Changes
@@ -171,7 +171,7 @@ func (d *deltaOrder) next(v *verifier, at fault.Span, path string, n int64, x *c
 	}
 	if d.any && !d.disorder && (x.Row < d.row || d.dir != 0 && dir != d.dir) {
 		d.disorder = true
-		v.tell("cfile.delta.order", at, path, "change %d, of row %d at %d, follows row %d at %d", n, x.Row,
+		v.Report("cfile.delta.order", at, path, "change %d, of row %d at %d, follows row %d at %d", n, x.Row,
 			x.Timestamp, d.row, d.ts)
 	}
 	d.any, d.row, d.ts, d.dir = true, x.Row, x.Timestamp, dir
@@ -193,7 +193,7 @@ func (d *deltaOrder) tell(v *verifier) {
 	told, ok, err := v.f.DeltaStats()
 	path := "footer.metadata." + block.MetaDeltaStats
 	if err != nil {
-		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "they cannot be read: %v", err)
+		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "they cannot be read: %v", err)
 		return
 	}
 	if !ok || d.damaged || v.lostAt || !d.any {
@@ -206,16 +206,16 @@ func (d *deltaOrder) tell(v *verifier) {
 	}
 	s := d.stats
 	if told.MinTimestamp != s.MinTimestamp || told.MaxTimestamp != s.MaxTimestamp {
-		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "timestamps %d to %d, but the changes have %d to %d",
+		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "timestamps %d to %d, but the changes have %d to %d",
 			told.MinTimestamp, told.MaxTimestamp, s.MinTimestamp, s.MaxTimestamp)
 	}
 	if told.Deletes != s.Deletes || told.Reinserts != s.Reinserts {
-		v.tell("cfile.delta.stats", v.f.FootSpan(), path, "%d deletes and %d reinserts, but there are %d and %d",
+		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "%d deletes and %d reinserts, but there are %d and %d",
 			told.Deletes, told.Reinserts, s.Deletes, s.Reinserts)
 	}
 	for id, n := range s.Updates {
 		if told.Updates[id] != n {
-			v.tell("cfile.delta.stats", v.f.FootSpan(), path, "%d updates of column %d, but there are %d",
+			v.Report("cfile.delta.stats", v.f.FootSpan(), path, "%d updates of column %d, but there are %d",
 				told.Updates[id], id, n)
 			break
 		}
@@ -262,10 +262,10 @@ func (o *oddValues) note(n, row *int64, at fault.Span, path string, at1 int64) {
 
 func (o *oddValues) tell(v *verifier) {
 	if o.text > 0 {
-		v.tell("cfile.utf8", o.at, o.path, "%d values are not UTF-8, the first at %d", o.text, o.textAt)
+		v.Report("cfile.utf8", o.at, o.path, "%d values are not UTF-8, the first at %d", o.text, o.textAt)
 	}
 	if o.wide > 0 {
-		v.tell("cfile.int128.range", o.at, o.path, "%d values have more than 38 digits, the first at %d", o.wide,
+		v.Report("cfile.int128.range", o.at, o.path, "%d values have more than 38 digits, the first at %d", o.wide,
 			o.wideAt)
 	}
 }
@@ -283,7 +283,7 @@ func (v *verifier) structs(tg format.Target, o format.OpenOptions) {
 	defer r.Close()
 	t := r.(*table)
 	for i, f := range t.stored.Fields() {
-		if rows := nest.ByRows(f, i, t.Columns()); rows != nil && !v.stopped {
+		if rows := nest.ByRows(f, i, t.Columns()); rows != nil && !v.Stopped() {
 			v.contradictions(t, rows)
 		}
 	}
@@ -309,7 +309,7 @@ func (v *verifier) contradictions(t *table, rows *nest.RowField) {
 			}
 		}
 	}()
-	for at := int64(0); at < t.rows && !v.stopped; {
+	for at := int64(0); at < t.rows && !v.Stopped(); {
 		n := rowsAtOnce
 		for _, c := range columns {
 			if held[c] == nil {
@@ -329,7 +329,7 @@ func (v *verifier) contradictions(t *table, rows *nest.RowField) {
 		}
 		if x := rows.Contradicts(vec.All(n), func(c int) arrow.Array { return held[c] }); x != nil {
 			first, end := at+int64(x.Rows[0]), at+int64(x.Rows[len(x.Rows)-1])+1
-			v.give(region.Finding{Code: "cfile.struct", Severity: region.Error, At: fault.Span{Object: t.name},
+			v.Emit(region.Finding{Code: "cfile.struct", Severity: region.Error, At: fault.Span{Object: t.name},
 				Message: fmt.Sprintf("row %d: %s", first, x.Why), Part: t.name, Column: rows.Name,
 				Rows: [2]int64{first, end}, Lost: int64(len(x.Rows))})
 		}

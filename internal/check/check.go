@@ -32,9 +32,14 @@ type Reporter struct {
 
 	// Read is the code of errors that are about no byte of the file, Unsupported that of what is not known here.
 	Read, Unsupported string
-	// CodeOf refines the code of an error by where and what it is; nil = no need.
+	// CodeOf is the code of an error of the file, by what the caller said and what it is; nil: what the caller said.
 	CodeOf func(code string, e *fault.Error) string
 
+	*sink
+}
+
+// sink is what the reporters of one verification share.
+type sink struct {
 	ctx     context.Context
 	codes   Codes
 	yield   func(region.Finding) bool
@@ -44,7 +49,14 @@ type Reporter struct {
 
 // New makes a Reporter for a part whose findings have the given codes.
 func New(ctx context.Context, part string, codes Codes, yield func(region.Finding) bool) *Reporter {
-	return &Reporter{Part: part, ctx: ctx, codes: codes, yield: yield, said: map[string]bool{}}
+	return &Reporter{Part: part, sink: &sink{ctx: ctx, codes: codes, yield: yield, said: map[string]bool{}}}
+}
+
+// For is a reporter for another part, and the column that it holds; what stops one stops both.
+func (r *Reporter) For(part, column string) *Reporter {
+	out := *r
+	out.Part, out.Column, out.Whole = part, column, fault.Span{}
+	return &out
 }
 
 // Collect makes a Reporter that appends to findings.
@@ -99,13 +111,12 @@ func (r *Reporter) Blame(code string, err error, first, end int64) {
 		return
 	}
 	var e *fault.Error
-	if !errors.As(err, &e) {
+	switch {
+	case !errors.As(err, &e):
 		e, code = fault.New(fault.Bug, r.Whole, "", "%v", err), r.Read
-	}
-	if r.CodeOf != nil {
+	case r.CodeOf != nil:
 		code = r.CodeOf(code, e)
-	}
-	if e.Class == fault.Unsupported {
+	case e.Class == fault.Unsupported:
 		code = r.Unsupported
 	}
 	f := region.Finding{Code: code, At: r.place(e.At), Path: e.Path, Message: Message(e), Rows: [2]int64{first, end},
