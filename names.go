@@ -111,7 +111,7 @@ func spelledType(t arrow.DataType) arrow.DataType {
 	case *arrow.FixedSizeListType:
 		return arrow.FixedSizeListOfField(t.Len(), fields[0])
 	case *arrow.MapType:
-		entry := spelled(t.ValueType().Fields())
+		entry := spelled(t.Elem().(*arrow.StructType).Fields())
 		m := arrow.MapOfFields(entry[0], entry[1])
 		m.KeysSorted = t.KeysSorted
 		return m

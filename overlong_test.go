@@ -43,7 +43,6 @@ func TestOverlongDecimals(t *testing.T) {
 			b.AppendValues([]decimal128.Num{decimal128.FromI64(1), decimal128.FromI64(was), decimal128.FromI64(-99_999)}, nil)
 			var col arrow.Array = b.NewArray()
 			if nested {
-				sc = arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.StructOf(sc.Field(0))}}, nil)
 				s, err := array.NewStructArray([]arrow.Array{col}, []string{"cost"})
 				if err != nil {
 					t.Fatal(err)

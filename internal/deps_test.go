@@ -73,10 +73,12 @@ stoa/format/kudu/internal/cluster: std fault format region store wire format/cfi
   format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal
   format/kudu/internal/table
 stoa/format/kudu          : std fault format region store vec format/cfile format/kudu/...
-stoa/format/trevni        : std arrow fault format pred region store vec wire internal/arrowschema
+stoa/format/trevni/internal/bzip2: std
+stoa/format/trevni        : format/trevni/... std arrow fault format pred region store vec wire internal/arrowschema
   internal/typewords internal/nest internal/enc/... internal/codec internal/sum
   github.com/apache/arrow-go/v18/arrow/ipc github.com/dsnet/compress/...
-stoa/format/redfile       : std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema
+stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... github.com/klauspost/compress/...
+stoa/format/redfile       : format/redfile/... std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema
   internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/carbon/internal/layout: std arrow fault format pred region store vec wire internal/civil

@@ -36,14 +36,13 @@ var ceilings = map[string]ceiling{
 	"stoa/format/carbon/internal/table": {25, 6000, 14},
 	"stoa/format/ipc":                   {25, 6000, 7},
 	"stoa/format/parquet":               {54, 11810, 42},
-	"stoa/format/redfile":               {32, 8570, 22},
-	"stoa/format/trevni":                {44, 9646, 18},
+	"stoa/format/redfile":               {31, 8480, 22},
+	"stoa/format/trevni":                {42, 9400, 18},
 }
 
 // longFiles are the files of more than maxFileLines lines, with their number of lines.
 var longFiles = map[string]int{
-	"format/carbon/verify.go":   624,
-	"format/redfile/recover.go": 718,
+	"format/carbon/verify.go": 624,
 }
 
 // wideLines is how many lines of the whole tree, tests included, are wider than maxColumns.

@@ -1,9 +1,13 @@
 package ipc
 
 import (
+	"context"
+	"errors"
+	"io"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format/ipc/flat"
@@ -153,4 +157,107 @@ func (w *walk) leads(off int64, work *int64) (kind int) {
 		off = end
 	}
 	return -1
+}
+
+// walk goes through the messages of a stream.
+type walk struct {
+	r     *reader
+	ctx   context.Context
+	out   *output
+	mem   memory.Allocator
+	at    int64
+	dicts []*message // that are in force
+	batch *message   // the last batch handed on
+	bad   *message   // one whose body could not be loaded
+	early bool       // dictionaries were loaded before the first batch, and are passed over where they stand
+	found int64      // where the next message is, if the length of one was wrong; 0: that was not so
+}
+
+func (w *walk) release() {
+	w.done()
+	for _, d := range w.dicts {
+		d.body.Release()
+	}
+}
+
+func (w *walk) done() {
+	if w.batch != nil {
+		w.batch.body.Release()
+		w.batch = nil
+	}
+}
+
+// next is the next message for the library. Batches before the wanted rows are passed over unread.
+func (w *walk) next() (*message, error) {
+	w.done()
+	for {
+		if err := w.ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, end, err := w.r.next(w.ctx, w.at, 0)
+		if errors.Is(err, fault.Unsupported) { // the schema's message was not
+			return nil, &fault.Error{Class: fault.Corrupt, At: w.r.span(w.at, 8), Path: "message", Cause: err}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			if err := w.zeroed(end); err != nil {
+				return nil, err
+			}
+			w.ended(end)
+			return nil, io.EOF
+		}
+		if err := w.belongs(m); err != nil {
+			return nil, err
+		}
+		w.at = end
+		if m.Kind == flat.Dictionary && w.early {
+			continue
+		}
+		if m.Kind == flat.RecordBatch && w.out.at+m.Batch.Rows <= w.out.rows.From && m.Batch.Rows > 0 {
+			w.out.at += m.Batch.Rows
+			continue
+		}
+		if err := w.r.load(w.ctx, m, w.mem); err != nil {
+			w.bad = m
+			return nil, err
+		}
+		switch m.Kind {
+		case flat.Dictionary:
+			w.keep(m)
+		case flat.RecordBatch:
+			w.batch = m
+		}
+		return m, nil
+	}
+}
+
+// ended notes how the stream ended: the bytes behind its end mark begin at end, which is where they end if there
+// is no mark. The end of the messages of a file that is read without its footer is not known.
+func (w *walk) ended(end int64) {
+	r := w.r
+	if r.lost {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if end == w.at {
+		r.cut = end
+	} else if n := r.base + r.size() - end; n > 0 {
+		r.rest = r.span(end, n)
+	}
+}
+
+// keep remembers a dictionary, in case reading must begin again behind a damaged batch.
+func (w *walk) keep(m *message) {
+	if !m.Delta {
+		w.dicts = slices.DeleteFunc(w.dicts, func(d *message) bool {
+			if d.ID == m.ID {
+				d.body.Release()
+			}
+			return d.ID == m.ID
+		})
+	}
+	w.dicts = append(w.dicts, m)
 }

@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/unpack"
 	"stoa/internal/codec"
 	"stoa/internal/enc/redlevels"
 	"stoa/internal/thrift"
@@ -370,7 +371,7 @@ func (d *decoding) open(b []byte, at fault.Span, p *page) error {
 func saysRaw(c Compression, b []byte, raw int32) bool {
 	switch c {
 	case Snappy:
-		return snappySize(b) == int(raw)
+		return unpack.SnappySize(b) == int(raw)
 	case Gzip:
 		return len(b) >= 18 && binary.LittleEndian.Uint32(b[len(b)-4:]) == uint32(raw)
 	}
@@ -402,7 +403,7 @@ func inflate(stored []byte, raw int64, c Compression, limit int64, room func(n i
 	case Snappy:
 		return body, false, unSnappy(body, stored)
 	case Gzip:
-		return body, false, unGzip(body, stored)
+		return body, false, unpack.UnGzip(body, stored)
 	}
 	return nil, false, fault.New(fault.Unsupported, fault.Span{Len: int64(len(stored))}, "codec", "%s", c)
 }
@@ -429,18 +430,18 @@ func framed(z *codec.Codec, dst, src []byte) bool {
 		if len(src) < 4 {
 			return false
 		}
-		raw := int64(be32(src))
+		raw := int64(unpack.Be32(src))
 		src = src[4:]
 		if raw > int64(len(dst)) || raw == 0 {
 			return false
 		}
 		for out := dst[:raw]; len(out) > 0; {
-			if len(src) < 4 || int64(be32(src)) > int64(len(src)-4) {
+			if len(src) < 4 || int64(unpack.Be32(src)) > int64(len(src)-4) {
 				return false
 			}
-			block := src[4 : 4+be32(src)]
-			src = src[4+be32(src):]
-			n := snappySize(block)
+			block := src[4 : 4+unpack.Be32(src)]
+			src = src[4+unpack.Be32(src):]
+			n := unpack.SnappySize(block)
 			if n <= 0 || n > len(out) || z.Decompress(out[:n], block) != nil {
 				return false
 			}

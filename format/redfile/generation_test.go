@@ -18,6 +18,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/unpack"
 	"stoa/internal/codec"
 	"stoa/internal/enc/redlevels"
 	"stoa/internal/thrift"
@@ -328,12 +329,12 @@ func TestFilePath(t *testing.T) {
 func TestGroupVarInt64(t *testing.T) {
 	by := []byte{0x00, 0x0a, 5, 6, 7, 0x2c, 0x01, 0x00, 0x00, 0x01} // lengths 1, 1, 1, 2, 3: 000 000 000 001 010
 	got := make([]uint64, 4)
-	used, err := decodeGroups64(got, by)
+	used, err := unpack.DecodeGroups64(got, by)
 	if err != nil || used != len(by) || !slices.Equal(got, []uint64{5, 6, 7, 300}) {
 		t.Error(got, used, err)
 	}
 	five := make([]uint64, 5)
-	if _, err := decodeGroups64(five, by); err != nil || five[4] != 65536 {
+	if _, err := unpack.DecodeGroups64(five, by); err != nil || five[4] != 65536 {
 		t.Error(five, err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -345,13 +346,13 @@ func TestGroupVarInt64(t *testing.T) {
 				vals[i] = uint64(-int64(i))
 			}
 		}
-		b := appendGroups64(nil, vals)
+		b := unpack.AppendGroups64(nil, vals)
 		got := make([]uint64, n)
-		if used, err := decodeGroups64(got, b); err != nil || used != len(b) || !slices.Equal(got, vals) {
+		if used, err := unpack.DecodeGroups64(got, b); err != nil || used != len(b) || !slices.Equal(got, vals) {
 			t.Fatal(n, err)
 		}
 		for cut := range b {
-			if _, err := decodeGroups64(got, b[:cut]); err == nil && n > 0 {
+			if _, err := unpack.DecodeGroups64(got, b[:cut]); err == nil && n > 0 {
 				t.Fatalf("%d numbers, cut at %d: no error", n, cut)
 			}
 		}
@@ -405,8 +406,8 @@ func FuzzUsualHeader(f *testing.F) {
 }
 
 func FuzzGroups64(f *testing.F) {
-	f.Add(appendGroups64(nil, []uint64{1, 2, 1 << 40}), uint16(3))
-	f.Fuzz(func(t *testing.T, b []byte, n uint16) { decodeGroups64(make([]uint64, n%100), b) })
+	f.Add(unpack.AppendGroups64(nil, []uint64{1, 2, 1 << 40}), uint16(3))
+	f.Fuzz(func(t *testing.T, b []byte, n uint16) { unpack.DecodeGroups64(make([]uint64, n%100), b) })
 }
 
 // TestSplit: files of metadata whose chunks are in other files.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"stoa/format/redfile/internal/unpack"
 	"stoa/internal/enc/groupvarint"
 )
 
@@ -19,7 +20,7 @@ func TestUnfilledGroup(t *testing.T) {
 			}
 			size, data := 4, groupvarint.Append(nil, narrow)
 			if typ == Int64 {
-				size, data = 5, appendGroups64(nil, wide)
+				size, data = 5, unpack.AppendGroups64(nil, wide)
 			}
 			fill := (size - total%size) % size
 			for cut := range fill + 2 {

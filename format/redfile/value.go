@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/format/redfile/internal/unpack"
 	"stoa/internal/enc/groupvarint"
 	"stoa/internal/enc/plain"
 	"stoa/vec"
@@ -341,7 +342,7 @@ func stringsEnd(data []byte, pos, i int) error {
 func decodeGroups(out, data []byte, t Physical, k, total int) error {
 	decode, size := func(b []byte) (int, error) { return groupvarint.Decode(as[uint32](out, k), b) }, 4
 	if t != Int32 {
-		decode, size = func(b []byte) (int, error) { return decodeGroups64(as[uint64](out, k), b) }, 5
+		decode, size = func(b []byte) (int, error) { return unpack.DecodeGroups64(as[uint64](out, k), b) }, 5
 	}
 	used, err := decode(data)
 	if missing := (size - total%size) % size; err != nil && missing > 0 {

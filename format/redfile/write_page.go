@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/format/redfile/internal/unpack"
 	"stoa/internal/codec"
 	"stoa/internal/enc/groupvarint"
 	"stoa/internal/enc/redlevels"
@@ -260,7 +261,7 @@ func (c *columnWriter) cut() error {
 	case c.enc == GroupVarInt && c.l.typ == Int32:
 		c.body = groupvarint.Append(c.body, wordsOfBytes[uint32](c.vals))
 	case c.enc == GroupVarInt:
-		c.body = appendGroups64(c.body, wordsOfBytes[uint64](c.vals))
+		c.body = unpack.AppendGroups64(c.body, wordsOfBytes[uint64](c.vals))
 	default:
 		c.body = append(c.body, c.vals...)
 	}
@@ -298,7 +299,7 @@ func (c *columnWriter) seal(dst []byte, h pageHeader, body []byte) []byte {
 		c.squeeze = z.Compress(c.squeeze[:0], body)
 		body = c.squeeze
 	case Gzip:
-		c.squeeze = toGzip(c.squeeze[:0], body)
+		c.squeeze = unpack.ToGzip(c.squeeze[:0], body)
 		body = c.squeeze
 	}
 	h.stored = int32(len(body))
@@ -400,4 +401,51 @@ func (e *indexEntry) takeStrings(vals []byte) {
 	}
 	e.minCut, e.maxCut = len(lo) > longestBound, len(hi) > longestBound
 	e.set(slices.Clone(lo[:min(len(lo), longestBound)]), slices.Clone(hi[:min(len(hi), longestBound)]))
+}
+
+// sliceBytes is about how much is taken at a time: between slices it is looked at whether the row group or the
+// memory is full.
+const sliceBytes = 1 << 20
+
+// sliceEnd is how far a slice of b reaches from row from on, to at most: one row at least, and if possible no
+// more than some bytes.
+func (w *writer) sliceEnd(b arrow.RecordBatch, from, most int64) int64 {
+	limit := min(sliceBytes, max(w.opts.groupSize/8, 1), max(w.opts.memory/8, 64<<10))
+	to := most
+	for to-from > 1 {
+		size := int64(0)
+		for _, a := range b.Columns() {
+			size += sizeOfRows(a, from, to)
+		}
+		if size <= limit {
+			break
+		}
+		to = from + max(1, min((to-from)/2, (to-from)*limit/size))
+	}
+	return to
+}
+
+// sizeOfRows is about how many bytes the values of a in [from, to) have.
+func sizeOfRows(a arrow.Array, from, to int64) (n int64) {
+	if from >= to {
+		return 0
+	}
+	switch a := a.(type) {
+	case array.ListLike:
+		first, _ := a.ValueOffsets(int(from))
+		_, last := a.ValueOffsets(int(to - 1))
+		return 4*(to-from) + sizeOfRows(a.ListValues(), first, last)
+	case *array.Struct:
+		for i := range a.NumField() {
+			n += sizeOfRows(a.Field(i), from, to)
+		}
+		return n
+	case array.BinaryLike:
+		last := int(to - 1)
+		return 4*(to-from) + a.ValueOffset64(last) + int64(a.ValueLen(last)) - a.ValueOffset64(int(from))
+	}
+	if t, ok := a.DataType().(arrow.FixedWidthDataType); ok {
+		return (to - from) * int64(max(8, t.BitWidth())) / 8
+	}
+	return 8 * (to - from)
 }

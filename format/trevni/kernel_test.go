@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"stoa/fault"
+	bzip2s "stoa/format/trevni/internal/bzip2"
 )
 
 // naive decodes a zig-zag varint as Avro's specification tells it.
@@ -210,7 +211,7 @@ func TestBzip2(t *testing.T) {
 		long[i] = byte(r.IntN(256))
 	}
 	for i, in := range append(inputs, long) {
-		out := toBzip2(nil, in)
+		out := bzip2s.ToBzip2(nil, in)
 		got, err := io.ReadAll(bzip2.NewReader(bytes.NewReader(out)))
 		if err != nil || !bytes.Equal(got, in) {
 			t.Errorf("input %d of %d bytes: %v, %d bytes back", i, len(in), err, len(got))

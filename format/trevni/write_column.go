@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/fault"
+	"stoa/format/trevni/internal/bzip2"
 	"stoa/internal/codec"
 )
 
@@ -148,7 +149,7 @@ func (c *outColumn) compress(raw []byte) ([]byte, error) {
 		k, _ := codec.ByName("deflate")
 		return k.Compress(to, raw), nil
 	case codecBzip2:
-		return toBzip2(to, raw), nil
+		return bzip2.ToBzip2(to, raw), nil
 	}
 	return nil, fault.Bugf("trevni: a codec that is not written")
 }

@@ -507,17 +507,18 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
 		Zone: o.Zone}
 	at := fault.Span{Object: d.Indexes[0]}
-	for _, name := range layout.Sorted(d.Named) {
-		roots, _, err := schema.ColumnTree(d.Named[name].Columns, at, "table_columns")
-		if err == nil {
-			err = schema.Fit(roots, op.Limits, at, "table_columns")
-		}
-		if err == nil {
-			err = t.AllColumns(roots, at, "table_columns")
-		}
-		return t, err
+	names := layout.Sorted(d.Named)
+	if len(names) == 0 {
+		return nil, fault.Corruptf(at, "", "the index names no data file")
 	}
-	return nil, fault.Corruptf(at, "", "the index names no data file")
+	roots, _, err := schema.ColumnTree(d.Named[names[0]].Columns, at, "table_columns")
+	if err == nil {
+		err = schema.Fit(roots, op.Limits, at, "table_columns")
+	}
+	if err == nil {
+		err = t.AllColumns(roots, at, "table_columns")
+	}
+	return t, err
 }
 
 // sayFolder tells, when recovering, what the index files of a directory do not agree with. What they name and is not

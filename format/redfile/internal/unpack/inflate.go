@@ -1,4 +1,4 @@
-package redfile
+package unpack
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"stoa/fault"
 )
 
-func be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
+func Be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
 
-// snappySize is the raw size that a bare Snappy block says it has; -1 if it says none.
-func snappySize(b []byte) int {
+// SnappySize is the raw size that a bare Snappy block says it has; -1 if it says none.
+func SnappySize(b []byte) int {
 	v, n := binary.Uvarint(b)
 	if n <= 0 || v > 1<<31-1 {
 		return -1
@@ -28,8 +28,8 @@ type gunzipper struct {
 
 var gunzippers = sync.Pool{New: func() any { return new(gunzipper) }}
 
-// unGzip fills dst from a gzip stream (RFC 1952), as Hadoop's GzipCodec writes it.
-func unGzip(dst, src []byte) error {
+// UnGzip fills dst from a gzip stream (RFC 1952), as Hadoop's GzipCodec writes it.
+func UnGzip(dst, src []byte) error {
 	g := gunzippers.Get().(*gunzipper)
 	defer gunzippers.Put(g)
 	g.in.Reset(src)
@@ -66,7 +66,7 @@ type appender struct{ b []byte }
 
 func (a *appender) Write(p []byte) (int, error) { a.b = append(a.b, p...); return len(p), nil }
 
-func toGzip(dst, src []byte) []byte {
+func ToGzip(dst, src []byte) []byte {
 	w := gzippers.Get().(*gzip.Writer)
 	a := &appender{dst}
 	w.Reset(a)

@@ -1,4 +1,4 @@
-package redfile
+package unpack
 
 import (
 	"encoding/binary"
@@ -14,8 +14,8 @@ import (
 // Encodings.txt of January 10, 2013; the order of the bytes and bits is a decision that follows the document's
 // example for INT32.
 
-// decodeGroups64 decodes len(dst) numbers; used is the size of their groups.
-func decodeGroups64(dst []uint64, src []byte) (used int, err error) {
+// DecodeGroups64 decodes len(dst) numbers; used is the size of their groups.
+func DecodeGroups64(dst []uint64, src []byte) (used int, err error) {
 	at := 0
 	for i := 0; i < len(dst); i += 5 {
 		if at+2 > len(src) {
@@ -46,8 +46,8 @@ func decodeGroups64(dst []uint64, src []byte) (used int, err error) {
 	return at, nil
 }
 
-// appendGroups64 appends vals in groups of five.
-func appendGroups64(dst []byte, vals []uint64) []byte {
+// AppendGroups64 appends vals in groups of five.
+func AppendGroups64(dst []byte, vals []uint64) []byte {
 	for i := 0; i < len(vals); i += 5 {
 		var g [5]uint64
 		copy(g[:], vals[i:])

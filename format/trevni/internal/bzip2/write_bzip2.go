@@ -1,4 +1,4 @@
-package trevni
+package bzip2
 
 import (
 	"container/heap"
@@ -49,8 +49,8 @@ var bzip2CRC = func() (t [256]uint32) {
 	return t
 }()
 
-// toBzip2 appends src as a whole bzip2 stream.
-func toBzip2(dst, src []byte) []byte {
+// ToBzip2 appends src as a whole bzip2 stream.
+func ToBzip2(dst, src []byte) []byte {
 	w := &bitWriter{b: append(dst, "BZh9"...)}
 	sum := uint32(0)
 	for len(src) > 0 {
