@@ -11,6 +11,7 @@ import (
 	"stoa/format"
 	"stoa/internal/scan"
 	"stoa/pred"
+	"stoa/region"
 	"stoa/vec"
 )
 
@@ -72,5 +73,22 @@ func TestTheWayToADecoderIsShort(t *testing.T) {
 	}
 	if rows != 200 || most == 0 || most > 8 {
 		t.Errorf("%d rows; %d frames, at most 8 are expected\n%s", rows, most, stack)
+	}
+}
+
+// A row group that says that it has 2⁶⁰ rows is not cut into as many tasks: the scan ends, with the damage.
+func TestRowsWithoutEndAreNotCutUp(t *testing.T) {
+	f := &toy{rows: 90, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 90),
+		cuts: []int{0, 50}, coded: make([]bool, 2), bad: map[int]bool{}}}}
+	rows, lost := int64(0), 0
+	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longer{f, 1 << 60}),
+		scan.Spec{Parallel: 2, Damaged: scan.SkipRows, Lost: func(region.Loss) { lost++ }}, nil) {
+		if err != nil {
+			break
+		}
+		rows += b.NumRows()
+	}
+	if rows > 90 {
+		t.Errorf("%d rows of 90, %d losses", rows, lost)
 	}
 }

@@ -162,6 +162,10 @@ func (r *run) cutPieces(yield func(*task, error) bool) func(*task) error {
 	}
 }
 
+// mostTasks is into how many tasks a row group is cut: one that says that it has more rows is read by one worker, as
+// that number may be anything.
+const mostTasks = 1 << 16
+
 // cutUp makes tasks of row groups, or of these rows of the only one; no rows are all.
 func cutUp(p *plan.Plan, groups []format.RowGroup, rows vec.Range) []*task {
 	step := int64(plan.TaskWindows * p.Spec.Batch)
@@ -169,7 +173,7 @@ func cutUp(p *plan.Plan, groups []format.RowGroup, rows vec.Range) []*task {
 	if rows == (vec.Range{}) {
 		all.To = groups[0].Rows
 	}
-	if len(groups) > 1 || all.Len() <= step || p.Batched {
+	if len(groups) > 1 || all.Len() <= step || all.Len()/step > mostTasks || p.Batched {
 		return []*task{{groups: groups, rows: rows}}
 	}
 	var out []*task
