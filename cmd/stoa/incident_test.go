@@ -47,6 +47,13 @@ func TestOneHoleIsOneIncident(t *testing.T) {
 			t.Errorf("%q is not in\n%s", part, text)
 		}
 	}
+	// the next command is one that can be given as it stands: what is left of the table comes
+	_, next, _ := strings.Cut(text, "next: stoa ")
+	next, _, _ = strings.Cut(next, "\n")
+	next = strings.NewReplacer(place, "", "DIR/", "OUT/", "FILE.", "OUT.").Replace(next)
+	if st, out := runOver(t, next, place); st != cli.StatusDamage {
+		t.Errorf("stoa %s: status %d, expected %d: what can be had is not everything\n%s", next, st, cli.StatusDamage, out)
+	}
 	_, doc := runOver(t, "verify -f json", place)
 	var v look.VerifyDoc
 	if err := json.Unmarshal([]byte(doc[:strings.LastIndex(doc, "}")+1]), &v); err != nil {

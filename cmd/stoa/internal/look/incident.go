@@ -1,10 +1,12 @@
 package look
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 
+	"stoa"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/internal/check"
@@ -29,34 +31,57 @@ type incidentDoc struct {
 }
 
 // incidentDocs are the incidents of all findings of a report.
-func incidentDocs(findings []region.Finding, sources []string) []incidentDoc {
+func (d *VerifyDoc) incidentDocs() []incidentDoc {
+	findings := d.held
 	out := []incidentDoc{}
 	for _, in := range check.Fold(findings) {
-		d := incidentDoc{Findings: in.N, Codes: in.Codes, Object: in.At.Object, Offset: in.At.Off, Length: in.At.Len,
-			Parts: in.Parts, Columns: in.Columns, Lost: reading.Known(in.Lost), Next: nextCommand(in, sources)}
+		one := incidentDoc{Findings: in.N, Codes: in.Codes, Object: in.At.Object, Offset: in.At.Off, Length: in.At.Len,
+			Parts: in.Parts, Columns: in.Columns, Lost: reading.Known(in.Lost), Next: d.nextCommand(in)}
 		for _, i := range in.Listed {
 			if findings[i] == in.First {
-				d.Finding = i
+				one.Finding = i
 				break
 			}
 		}
-		out = append(out, d)
+		out = append(out, one)
 	}
 	return out
 }
 
 // nextCommand is what to do about an incident; "" if nothing has to be done.
-func nextCommand(in check.Incident, sources []string) string {
-	if in.First.Severity < region.Error || len(sources) == 0 {
+func (d *VerifyDoc) nextCommand(in check.Incident) string {
+	if in.First.Severity < region.Error || len(d.Sources) == 0 {
 		return ""
 	}
-	source := sources[0]
-	for _, s := range sources {
-		if strings.HasPrefix(in.First.At.Object, s) || strings.HasPrefix(in.First.Part, s) {
-			source = s
+	source, best := d.Sources[0], -1
+	for _, s := range d.Sources {
+		within := strings.HasPrefix(in.First.At.Object, s) || strings.HasPrefix(in.First.Part, s)
+		if within && len(s) > best {
+			source, best = s, len(s)
 		}
 	}
-	return "stoa recover " + display.ShellWord(source) + " -o DIR/"
+	if d.several != nil && d.several(source) { // recover takes one table at a time
+		return "stoa convert --all " + display.ShellWord(source) + " -o DIR/ --to parquet --damaged skip-rows"
+	}
+	return "stoa recover " + display.ShellWord(source) + " -o FILE.parquet"
+}
+
+// severalTables reports, once for each place, whether a place holds more than one table.
+func severalTables(ctx context.Context, o stoa.OpenOptions) func(place string) bool {
+	known := map[string]bool{}
+	return func(place string) bool {
+		if several, ok := known[place]; ok {
+			return several
+		}
+		n := 0
+		for e, err := range stoa.List(ctx, place, o) {
+			if err == nil && (e.Table != "" || e.Place != place) {
+				n++
+			}
+		}
+		known[place] = n > 1
+		return n > 1
+	}
 }
 
 // writeIncidents writes the findings that are held as text, those of one cause as one.
@@ -109,7 +134,7 @@ func (d *VerifyDoc) incidentLine(in check.Incident) string {
 	if in.Lost > 0 {
 		parts = append(parts, display.Thousands(in.Lost)+" rows or cells lost")
 	}
-	if next := nextCommand(in, d.Sources); next != "" {
+	if next := d.nextCommand(in); next != "" {
 		parts = append(parts, "next: "+next)
 	}
 	return strings.Join(parts, "; ")

@@ -37,8 +37,9 @@ type VerifyDoc struct {
 	unchecked   int // notes that something has no checksums
 	width       int // of the terminal; 0: none
 	allFindings bool
-	held        []region.Finding // of which incidents are to be made
-	folded      int              // that were not written, as they follow from one that was
+	held        []region.Finding        // of which incidents are to be made
+	several     func(place string) bool // whether a place holds several tables; nil: it does not matter
+	folded      int                     // that were not written, as they follow from one that was
 }
 
 func VerifyCmd(a *cli.App) *cobra.Command {
@@ -103,7 +104,8 @@ func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptio
 	if err := a.SpareAll(nil, out.File); err != nil {
 		return err
 	}
-	doc := VerifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []reading.FindingDoc{}, allFindings: all}
+	doc := VerifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []reading.FindingDoc{}, allFindings: all,
+		several: severalTables(ctx, o)}
 	if a.Tty {
 		doc.width = output.StyleOf(a, out).Width
 	}
@@ -216,7 +218,7 @@ func (d *VerifyDoc) add(f region.Finding, form string, w io.Writer) error {
 func (d *VerifyDoc) finish(a *cli.App, form string, w io.Writer, failed error) error {
 	switch {
 	case form == "json":
-		d.Incidents = incidentDocs(d.held, d.Sources)
+		d.Incidents = d.incidentDocs()
 		b, err := indented(d)
 		if err != nil {
 			return err
