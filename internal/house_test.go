@@ -287,3 +287,29 @@ func TestNoFormatIsKnownByName(t *testing.T) {
 
 // formatNames is how many lines of the root and the engine still know a format by name.
 const formatNames = 0
+
+// TestNoProgramIsKept: no compiled program or library is among the files of the project.
+func TestNoProgramIsKept(t *testing.T) {
+	out, err := exec.Command("git", "-C", "..", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skipf("this is no clone, so nobody says which files are kept: %v", err)
+	}
+	names := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	if len(names) < 100 {
+		t.Fatalf("only %d files were found", len(names))
+	}
+	for _, name := range names {
+		f, err := os.Open(filepath.Join("..", name))
+		if err != nil {
+			continue // removed, and not yet committed
+		}
+		head := make([]byte, 4)
+		_, err = io.ReadFull(f, head)
+		f.Close()
+		for _, magic := range []string{"\x7fELF", "MZ\x90\x00", "\xcf\xfa\xed\xfe"} {
+			if err == nil && string(head) == magic {
+				t.Errorf("%s is a compiled program", name)
+			}
+		}
+	}
+}
