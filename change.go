@@ -224,15 +224,13 @@ func (c *Changer) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, er
 // CompactOptions are those of Compact.
 type CompactOptions struct {
 	format.CompactOptions
-	NoCheck bool `json:"no_check,omitempty"` // what was written is not read back before it counts
-	DryRun  bool `json:"dry_run,omitempty"`
+	DryRun bool `json:"dry_run,omitempty"`
 
 	Done func(format.Compaction) `json:"-"` // told of each compaction as soon as it counts; may be nil
 }
 
 // Compact makes one segment of several, without the rows that are deleted: the compactions that were made, also those
-// before an error. A minor one goes on until there is nothing left to do; its dry run says the first round. What was
-// written is read back before it counts, as by Append: the same rows that are read from the segments before.
+// before an error. A minor one goes on until there is nothing left to do; its dry run says the first round.
 func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.Compaction, err error) {
 	if err := c.can(c.change.PlanCompaction != nil && c.change.Compact != nil, "compact segments"); err != nil {
 		return nil, err
@@ -251,7 +249,7 @@ func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.
 			return done, err
 		}
 		for _, x := range plan {
-			if err := c.compact(ctx, x, o); err != nil {
+			if err := c.compact(ctx, x, o.Major); err != nil {
 				return done, err
 			}
 			if done = append(done, x); o.Done != nil {
@@ -264,24 +262,17 @@ func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.
 	}
 }
 
-func (c *Changer) compact(ctx context.Context, x format.Compaction, o CompactOptions) error {
+func (c *Changer) compact(ctx context.Context, x format.Compaction, major bool) error {
 	t, err := c.Open(ctx, c.change.Only(x.From))
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	var lo format.LoadOptions
-	var p *loadProof
-	if !o.NoCheck {
-		if p, _, err = c.proven(ctx, t.Schema(), &lo, nil); err != nil {
-			return err
-		}
-	}
-	l, err := c.change.Compact(ctx, c.place, t.Schema(), x, o.Major, lo)
+	l, err := c.change.Compact(ctx, c.place, t.Schema(), x, major)
 	if err != nil {
 		return err
 	}
-	_, err = fill(ctx, l, p.watch(t.Scan(ctx, ScanSpec{Alloc: c.Alloc})))
+	_, err = fill(ctx, l, t.Scan(ctx, ScanSpec{Alloc: c.Alloc}))
 	return err
 }
 

@@ -75,9 +75,10 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 		return out, err
 	}
 	out.LoadSummary, err = fill(ctx, l, func(yield func(arrow.RecordBatch, error) bool) {
-		for b, err := range p.watch(rows) {
+		for b, err := range rows {
 			if err == nil {
 				altered.add(b)
+				p.add(b)
 			}
 			if !yield(b, err) {
 				return
@@ -139,20 +140,6 @@ type loadProof struct {
 func (p *loadProof) add(b arrow.RecordBatch) {
 	if p != nil {
 		p.in.Add(b)
-	}
-}
-
-// watch sums rows up as they pass.
-func (p *loadProof) watch(rows iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
-	return func(yield func(arrow.RecordBatch, error) bool) {
-		for b, err := range rows {
-			if err == nil {
-				p.add(b)
-			}
-			if !yield(b, err) {
-				return
-			}
-		}
 	}
 }
 

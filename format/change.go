@@ -42,10 +42,8 @@ type Changer struct {
 	DeleteSegments func(ctx context.Context, p TablePlace, names []string, dry bool) error
 	// PlanCompaction says which segments become one; none: nothing is to be done. The lock is held.
 	PlanCompaction func(p TablePlace, o CompactOptions) ([]Compaction, error)
-	// Compact begins to make one segment of several; the caller gives it the rows of these. The lock is held. Of o,
-	// Check counts.
-	Compact func(ctx context.Context, p TablePlace, sc *arrow.Schema, c Compaction, major bool,
-		o LoadOptions) (Load, error)
+	// Compact begins to make one segment of several; the caller gives it the rows of these. The lock is held.
+	Compact func(ctx context.Context, p TablePlace, sc *arrow.Schema, c Compaction, major bool) (Load, error)
 	// MergeIndexes makes one index file of several of the segments that are named, or of all.
 	MergeIndexes func(ctx context.Context, p TablePlace, segments []string, dry bool) (IndexMerge, error)
 	// AddColumn adds a column; rows that are there have the default, a text, or null if there is none.

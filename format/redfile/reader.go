@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -175,6 +176,22 @@ func (f *file) outvoted(ctx context.Context) (differ bool) {
 		}
 	}
 	return differ
+}
+
+// recount gives row groups the rows that their columns have, if these add up to as many as the file has: then it is a
+// row group's own number that is damaged. It reports whether that was so.
+func (f *file) recount(ctx context.Context) bool {
+	said := slices.Clone(f.meta.groups)
+	for i := range f.meta.groups {
+		if n := f.rowsOfColumn(ctx, i); n >= 0 {
+			f.meta.groups[i].rows = n
+		}
+	}
+	if f.rowsAgree(ctx) == nil && ctx.Err() == nil {
+		return true
+	}
+	f.meta.groups = said
+	return false
 }
 
 // stored is the size of the columns' pages in a row group, without their headers; 0 if it is not known, as only

@@ -50,13 +50,8 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 			"most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
 	}
 	if opened && err == nil && f.ownGroups() != "" {
-		out, err := r.among(o, opts)
-		if err != nil {
-			src.Close()
-			return nil, nil, err
-		}
-		if out != nil {
-			return out, r.findings, nil
+		if out, err := r.among(o, opts); err != nil || out != nil {
+			return r.given(out, err)
 		}
 	}
 	if opened && err == nil && path.Base(tg.Name) == metadataFile {
@@ -80,25 +75,15 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	if f.meta.check(f.metaAt) == nil && f.metaAt.Len > 0 && f.learn(ctx) == nil &&
 		strings.HasPrefix(pathOf(err), "magic") {
 		if f.ownGroups() != "" {
-			out, err := r.among(o, opts)
-			if err != nil {
-				src.Close()
-				return nil, nil, err
-			}
-			if out != nil {
-				return out, r.findings, nil
+			if out, err := r.among(o, opts); err != nil || out != nil {
+				return r.given(out, err)
 			}
 		}
 		return f, r.findings, nil // only the beginning is damaged
 	}
 	if path.Base(tg.Name) == metadataFile { // it has no pages, but the parts are whole files
-		parts, perr := r.gather(o, opts)
-		if perr != nil {
-			src.Close()
-			return nil, r.findings, perr
-		}
-		if parts != nil {
-			return parts, r.findings, nil
+		if parts, err := r.gather(o, opts); err != nil || parts != nil {
+			return r.given(parts, err)
 		}
 	}
 	out, rerr := r.run(o, opts)
@@ -107,12 +92,16 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		r.schema(f)
 		return f, r.findings, nil
 	}
-	if rerr != nil {
-		src.Close()
-		return nil, r.findings, rerr
+	if rerr == nil && out == nil {
+		rerr = err
 	}
-	if out == nil {
-		src.Close()
+	return r.given(out, rerr)
+}
+
+// given is what recovery ends with: a file that was found, or why there is none.
+func (r *rescue) given(out *file, err error) (format.Reader, []region.Finding, error) {
+	if err != nil {
+		r.f.src.Close()
 		return nil, r.findings, err
 	}
 	return out, r.findings, nil
@@ -132,9 +121,11 @@ func (r *rescue) disagree(o format.OpenOptions, opts readOptions, odd error) (fo
 	r.known, r.doubted = &bare, f.metaAt.Off-f.at.Off
 	var out *file
 	var err error
-	if path.Base(f.at.Object) == metadataFile { // it has no pages, but the parts are whole files
+	switch {
+	case f.recount(r.ctx):
+	case path.Base(f.at.Object) == metadataFile: // it has no pages, but the parts are whole files
 		out, err = r.gather(o, opts)
-	} else {
+	default:
 		out, err = r.run(o, opts)
 	}
 	if err != nil && !errors.Is(err, fault.Corrupt) {

@@ -1,6 +1,7 @@
 package redfile_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -83,4 +84,24 @@ func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
 	if got := rowsOf(t, r, tree, dense); !slices.Equal(got, want) {
 		t.Errorf("%d rows are recovered, %d were written", len(got), len(want))
 	}
+}
+
+// TestRowGroupBoasts: a bit of a row group's number of rows makes it 2⁵⁷ and more. All its columns have as many as make
+// the file's number: recovery gives every row.
+func TestRowGroupBoasts(t *testing.T) {
+	b := writeKill(t, 150, map[string]string{"row-group-rows": "50", "protocol": "binary", "crc": "false"})
+	tg := target(b)
+	r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := rowsOf(t, r, tg.Tree, true)
+	r.Close()
+	rows := []byte{10, 0, 3, 0, 0, 0, 0, 0, 0, 0, 50} // field 3 of a row group, an i64
+	at := bytes.LastIndex(b, rows)
+	if at < 0 || len(want) != 150 {
+		t.Fatalf("%d rows; a row group's number is at %d", len(want), at)
+	}
+	b[at+3] |= 2
+	checkDisagrees(t, b, want, true)
 }

@@ -11,16 +11,14 @@ import (
 )
 
 func CompactCmd(a *cli.App) *cobra.Command {
-	var major, minor, unchecked bool
+	var major, minor bool
 	var segments string
 	cmd := &cobra.Command{
 		Use:   "compact STORE#DATABASE.TABLE (--minor | --major | --segments N,N)",
 		Short: "Make one segment of several of a CarbonData table",
 		Long: `Write the rows of several segments, without the deleted ones, as one new segment that takes
 their place. --minor takes four
-loads each, then three results each, as CarbonData does by default; --major takes all. stoa clean removes what was compacted.
-Before it counts the new segment is read back: as many rows, and the same values, or the status is 1 and the
-table is as it was.`,
+loads each, then three results each, as CarbonData does by default; --major takes all. stoa clean removes what was compacted.`,
 		Example: `  stoa compact store#sales.orders --minor
   stoa compact store#sales.orders --segments 0,2`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
@@ -30,7 +28,7 @@ table is as it was.`,
 			if err != nil {
 				return err
 			}
-			o := stoa.CompactOptions{NoCheck: unchecked}
+			var o stoa.CompactOptions
 			if o.Major = major; segments != "" {
 				o.Segments = strings.Split(segments, ",")
 			}
@@ -50,7 +48,5 @@ table is as it was.`,
 	cmd.Flags().BoolVar(&minor, "minor", false, "compact four loads, or three results, each")
 	cmd.Flags().BoolVar(&major, "major", false, "compact all segments")
 	cmd.Flags().StringVar(&segments, "segments", "", "compact these segments, `N,N`")
-	cmd.Flags().BoolVar(&unchecked, "no-check", false,
-		"do not read the new segment back before it counts, to compare it with what went in")
 	return cmd
 }

@@ -62,9 +62,9 @@ var Changer = format.Changer{
 	PlanCompaction: func(p format.TablePlace, o format.CompactOptions) ([]format.Compaction, error) {
 		return PlanCompaction(p.Dir, o.Major, o.Segments)
 	},
-	Compact: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, c format.Compaction, major bool,
-		o format.LoadOptions) (format.Load, error) {
-		return asLoad(BeginCompaction(ctx, p.Dir, sc, c.From, c.To, major, LoadOptions{Check: o.Check}))
+	Compact: func(ctx context.Context, p format.TablePlace, sc *arrow.Schema, c format.Compaction,
+		major bool) (format.Load, error) {
+		return asLoad(BeginCompaction(ctx, p.Dir, sc, c.From, c.To, major, LoadOptions{}))
 	},
 	MergeIndexes: func(ctx context.Context, p format.TablePlace, segments []string, dry bool) (format.IndexMerge,
 		error) {

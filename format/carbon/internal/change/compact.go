@@ -20,7 +20,7 @@ type Compaction = format.Compaction
 // closes the load. major says which kind tablestatus is told.
 func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []string, to string, major bool,
 	o LoadOptions) (*Load, error) {
-	o.segment = to
+	o.segment, o.hidden = to, true
 	l, err := BeginLoad(ctx, dir, sc, o)
 	if err != nil {
 		return nil, err

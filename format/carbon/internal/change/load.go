@@ -88,11 +88,12 @@ func (l *Load) match() (roots []*schema.Column, err error) {
 
 // begin takes a segment's number and its lock, and tells tablestatus.
 func (l *Load) begin(ctx context.Context) error {
+	if l.segment = l.o.segment; l.segment != "" {
+		return l.lockSegment(ctx)
+	}
 	return changeStatus(ctx, l.dir, func(s *status.StatusFile) (err error) {
-		if l.segment = l.o.segment; l.segment == "" {
-			if l.segment, err = s.NewSegment(l.dir); err != nil {
-				return err
-			}
+		if l.segment, err = s.NewSegment(l.dir); err != nil {
+			return err
 		}
 		if err := l.lockSegment(ctx); err != nil {
 			return err
@@ -100,8 +101,10 @@ func (l *Load) begin(ctx context.Context) error {
 		if l.stamp <= lastStamp(*s) {
 			l.stamp = lastStamp(*s) + 1 // names of files must differ
 		}
-		*s = append(*s, status.StatusEntry{"loadName": l.segment, "loadStatus": status.StatusLoading,
-			"loadStartTime": status.MsText(l.stamp), "timestamp": status.MsText(l.stamp)})
+		if !l.o.hidden {
+			*s = append(*s, status.StatusEntry{"loadName": l.segment, "loadStatus": status.StatusLoading,
+				"loadStartTime": status.MsText(l.stamp), "timestamp": status.MsText(l.stamp)})
+		}
 		return nil
 	})
 }

@@ -24,6 +24,7 @@ type LoadOptions struct {
 	Check func(ctx context.Context, segment string) error
 
 	segment string // "" the next number
+	hidden  bool   // no entry in tablestatus until the commit: what is written belongs to another change
 }
 
 // Load is a new segment of a table that is being written. It is not seen before Close returned nil.

@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -33,6 +34,7 @@ type field struct {
 	lost     []vec.Range // in no order
 	dead     error       // the rest of a column cannot be found
 	reported bool        // which was reported
+	dry      int64       // from this row on; see dries
 }
 
 func (r *Reading) openField(ctx context.Context, g format.RowGroup, p *plan.FieldPlan, rows vec.Ranges,
@@ -397,11 +399,22 @@ func (f *field) loseRest(from, to int64) int64 {
 		return from
 	}
 	if !f.reported {
-		f.lose(vec.Range{From: from, To: f.group.Rows}, "", f.dead)
+		f.dry = from
+		f.lost = append(f.lost, vec.Range{From: from, To: f.group.Rows})
+		l := f.loss()
+		l.Rows, l.Exact, l.Err = [2]int64{from, f.group.Rows}, borneOut(f.group, from), f.dead
+		f.run.Lose(l)
 	}
 	f.reported = true
 	f.arr, f.row = f.nulls(to-from), from
 	return to
+}
+
+func (f *field) dries() int64 {
+	if f.group.Rows < 0 || !f.reported {
+		return math.MaxInt64
+	}
+	return f.dry
 }
 
 // dropLost takes the rows of [a, b) that are lost out of sel.

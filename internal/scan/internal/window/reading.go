@@ -37,7 +37,7 @@ func (r *Reading) Lose(l region.Loss) {
 }
 
 // MostLost is how many rows a page that cannot be decoded may say that it has, in a row group that does not say
-// how many it has.
+// how many it has; and how many are shown as null of a row group of which every column is lost.
 const MostLost = 1 << 24
 
 // beyond reports whether a page says that it has more rows than its row group: then its number is damaged, too,
@@ -48,6 +48,9 @@ func beyond(g format.RowGroup, first, rows int64) bool {
 	}
 	return rows > g.Rows-first
 }
+
+// borneOut reports whether the number of rows of g is believed of a column that is lost from row on.
+func borneOut(g format.RowGroup, from int64) bool { return g.Rows >= 0 && g.Rows-from <= MostLost }
 
 // Narrow is which of the rows of g have to be looked at, and what changed in g. What it passes over it
 // reports, if somebody listens.

@@ -42,6 +42,7 @@ type stream struct {
 	known    []verdict   // what pages said of their own entries
 	dictRead bool        // dict is what there is
 	dead     error       // the rest of the chunk cannot be found
+	dry      int64       // from this row on; see dries
 }
 
 func (r *Reading) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64,
@@ -233,7 +234,7 @@ func (s *stream) loseRows(from, to int64, exact bool, err error) {
 func (s *stream) loseRest(b int64) {
 	to := min(b, s.group.Rows)
 	l := s.loss()
-	l.Rows, l.Exact, l.Err = [2]int64{s.end(), s.group.Rows}, s.group.Rows >= 0, s.dead
+	l.Rows, l.Exact, l.Err = [2]int64{s.end(), s.group.Rows}, borneOut(s.group, s.end()), s.dead
 	if s.group.Rows < 0 {
 		s.run.Lose(l)
 		s.ended = true
@@ -241,9 +242,16 @@ func (s *stream) loseRest(b int64) {
 	}
 	if !errors.Is(s.dead, errTold) {
 		s.run.Lose(l)
-		s.dead = errTold
+		s.dead, s.dry = errTold, s.end()
 	}
 	s.fill(s.end(), to)
+}
+
+func (s *stream) dries() int64 {
+	if s.group.Rows < 0 || !errors.Is(s.dead, errTold) {
+		return math.MaxInt64
+	}
+	return s.dry
 }
 
 // fill puts placeholders for the lost rows [from, to), which must follow vec's last entry.

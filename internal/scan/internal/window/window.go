@@ -46,6 +46,7 @@ type lane interface {
 	rest(ctx context.Context, at, rows int64) int64
 	dropLost(sel *vec.Sel, a, b int64) *vec.Sel
 	mustDrop() bool // lost rows are left out under every policy
+	dries() int64   // the row from which on all is lost, as far as the row group goes; math.MaxInt64: none
 	name() string
 	loss() region.Loss
 	blame(err error) error
@@ -53,8 +54,7 @@ type lane interface {
 }
 
 func Open(ctx context.Context, r *Reading, before int64, g format.RowGroup, rows vec.Ranges,
-	overlay format.Overlay) (*windows,
-	error) {
+	overlay format.Overlay) (*windows, error) {
 	w := &windows{run: r, group: g, before: before, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
 		arena: arenas.Get().(*vec.Arena)}
 	p := r.Plan
@@ -148,6 +148,9 @@ func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error)
 	if b == a {
 		return false, w.checkEnd(ctx, rg)
 	}
+	if w.barren(a, rg) {
+		return false, nil
+	}
 	sel, live, patch, err := w.choose(ctx, a, b, maybe)
 	if err != nil {
 		return false, err
@@ -159,6 +162,12 @@ func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error)
 		}
 		if to == a { // after the last row nothing is lost
 			return false, w.checkEnd(ctx, rg)
+		}
+		if w.barren(a, rg) {
+			return false, nil
+		}
+		if dry := w.dries(); rg.To-dry > MostLost {
+			to = min(to, dry)
 		}
 		if to < b {
 			live, sel, b = live.Slice(0, int(to-a)), sel.Slice(0, int(to-a)), to
@@ -174,6 +183,35 @@ func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error)
 	w.Live += int64(live.Count)
 	w.At = b
 	return true, w.emit(sel, a, int(b-a))
+}
+
+// dries is the row from which on no row can be shown, as what is lost of the row group reaches to its end: in a column
+// without which no row is given, or in all of them. math.MaxInt64 if there is none.
+func (w *windows) dries() int64 {
+	needed, all := int64(math.MaxInt64), int64(-1)
+	for i, l := range w.lanes() {
+		dry := l.dries()
+		all = max(all, dry)
+		if i < len(w.filters) || l.mustDrop() || w.run.Plan.Spec.Damaged != plan.NullCells {
+			needed = min(needed, dry)
+		}
+	}
+	if all >= 0 { // there are columns
+		needed = min(needed, all)
+	}
+	return needed
+}
+
+// barren is done with the rows from a on, if no column has any and only the row group says that there are so many: that
+// number may be what is damaged. What is lost was told.
+func (w *windows) barren(a int64, rg vec.Range) bool {
+	byPosition := w.run.Plan.Logical && w.run.Plan.Spec.Rows != (vec.Range{})
+	if byPosition || rg.To-a <= MostLost || w.dries() > a {
+		return false
+	}
+	w.Live += rg.To - a
+	w.At = rg.To
+	return true
 }
 
 // choose is which of the rows [a, b) are wanted, as far as the filter's columns say; maybe is what their pages leave
