@@ -380,7 +380,7 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 				yield(region.Finding{}, err)
 				return
 			}
-			if sound && o.Depth != format.Quick { // else reading would meet, and tell, what has been told
+			if sound { // else reading would meet, and tell, what has been told
 				assembled(ctx, tg, o, yield)
 			}
 			return
@@ -396,9 +396,9 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 	}
 }
 
-// assembled reads the nested fields of what a format found nothing wrong with: formats verify column by column,
-// and columns that are sound by themselves may contradict each other. Readers that give batches have assembled
-// them already.
+// assembled opens what a format found nothing wrong with, as reading does, and tells what that notices: names. Then it
+// reads the nested fields, unless data is not looked at: formats verify column by column, and columns that are sound
+// by themselves may contradict each other. Readers that give batches have assembled them already.
 func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.Finding, error) bool) {
 	if tg.format.Open == nil {
 		return
@@ -417,6 +417,9 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 		if !yield(f, nil) {
 			return
 		}
+	}
+	if o.Depth == format.Quick {
+		return
 	}
 	columns := nestedFields(t.schema)
 	if _, batches := s.reader.(format.Batcher); batches || len(columns) == 0 {

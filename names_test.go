@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/format"
 	"stoa/region"
 	"stoa/store"
 )
@@ -121,12 +122,14 @@ func TestDamagedNamesAreTold(t *testing.T) {
 				}
 				r.Close()
 			}
-			bad := false
-			for x, err := range Verify(t.Context(), name, o) {
-				bad = bad || err != nil || isError(x)
-			}
-			if !bad {
-				t.Errorf("%s, %s: opening gives %v, and verifying finds nothing", f.Name, word, err)
+			for _, o.Depth = range []format.Depth{format.Quick, format.Sums} {
+				bad := false
+				for x, err := range Verify(t.Context(), name, o) {
+					bad = bad || err != nil || isError(x)
+				}
+				if !bad {
+					t.Errorf("%s, %s: opening gives %v, and verifying (%s) finds nothing", f.Name, word, err, o.Depth)
+				}
 			}
 			o.Recover = true
 			out := store.NewMemory(nil)

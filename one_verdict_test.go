@@ -124,17 +124,40 @@ func (h *held) verify(depth format.Depth) (v verdict) {
 }
 
 func (h *held) list() (v verdict) {
-	for e, err := range stoa.List(h.t.Context(), h.uri, h.opts) {
-		if err != nil {
-			v = max(v, h.said("ls", verdictOf(err), err))
-		}
-		for _, f := range e.Findings {
+	told := func(findings []region.Finding) {
+		for _, f := range findings {
 			if f.Severity == region.Error {
 				v = h.said("ls", damaged, f)
 			}
 		}
 	}
+	for e, err := range stoa.List(h.t.Context(), h.uri, h.opts) {
+		if err != nil {
+			v = max(v, h.said("ls", verdictOf(err), err))
+		}
+		told(e.Findings)
+	}
+	tab, err := stoa.Open(h.t.Context(), h.uri, h.opts) // as the verb does
+	if err == nil {
+		told(tab.Findings())
+		tab.Close()
+	}
 	return v
+}
+
+// open is what opening says, which schema tells.
+func (h *held) open() verdict {
+	tab, err := stoa.Open(h.t.Context(), h.uri, h.opts)
+	if err != nil {
+		return h.said("schema", verdictOf(err), err)
+	}
+	defer tab.Close()
+	for _, f := range tab.Findings() {
+		if f.Severity == region.Error {
+			return h.said("schema", damaged, f)
+		}
+	}
+	return fine
 }
 
 // read gives all rows; with recover what can be had of them.
@@ -173,6 +196,7 @@ func (h *held) judge() (finds []string, cat verdict) {
 	quick, sums, deep := h.verify(format.Quick), h.verify(format.Sums), h.verify(format.Deep)
 	rows, cat, opened := h.read("cat", false)
 	saved, rec, _ := h.read("recover", true)
+	schema := h.open()
 	ls := h.list()
 	if cat == use && ls == use && h.several { // the only file that was of a format is gone
 		return nil, cat
@@ -194,6 +218,8 @@ func (h *held) judge() (finds []string, cat verdict) {
 	find(sums == fine && ls != fine, "verify 0, ls not")
 	find(cat == damaged && !opened && ls == fine &&
 		quick != damaged, "cat cannot open it, ls and verify --quick do not say so")
+	find(schema == damaged && (cat != damaged || quick != damaged || ls != damaged),
+		"opening 3, one of cat, verify --quick and ls not")
 	find(max(quick, sums, deep, cat, rec, ls) == use && cat != use, "a harmed file is no wrong use")
 	return finds, cat
 }

@@ -27,7 +27,9 @@ type trial struct {
 	guessed bool
 	told    bool
 	status  map[string]int
-	altered map[string]bool // verbs that told that the output cannot hold a string that is no UTF-8
+	// cat told that the name of a column is no UTF-8
+	misspelled bool
+	altered    map[string]bool // verbs that told that the output cannot hold a string that is no UTF-8
 }
 
 func (c *trial) find(law, format string, args ...any) {
@@ -40,6 +42,7 @@ func (c *trial) verb(name, verb string, args ...string) answer {
 	c.status[name] = got.Status
 	c.a.seen[name+" "+strconv.Itoa(got.Status)]++
 	c.told = c.told || got.Status != fine
+	c.misspelled = c.misspelled || name == "cat" && bytes.Contains(got.Stderr, []byte("file.name.utf8"))
 	c.altered[name] = bytes.Contains(got.Stderr, []byte("output.values.utf8"))
 	said := bytes.TrimSpace(append(bytes.Clone(got.Stderr), got.Stdout...))
 	switch {

@@ -194,6 +194,13 @@ func (c *trial) oneVerdict() {
 			c.find("verdict", "cat ended with 3, recover with 0")
 		}
 	}
+	if c.misspelled { // which opening sees
+		for _, v := range []string{"verify", "verify quick", "verify deep", "ls", "schema", "recover", "count"} {
+			if s(v) >= fine && s(v) != damage {
+				c.find("verdict", "a name is no UTF-8, and %s ended with %d", v, s(v))
+			}
+		}
+	}
 	if s("verify quick") == damage && s("verify") != damage || s("verify") == damage && s("verify deep") >= fine &&
 		s("verify deep") != damage {
 		c.find("verdict", "verify --quick ended with %d, verify with %d, verify --deep with %d", s("verify quick"),

@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/schemafmt"
 	"stoa/cmd/stoa/internal/source"
+	"stoa/fault"
+	"stoa/region"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -47,12 +50,14 @@ format's own words. -f json is an array with an object a file.`,
 				return err
 			}
 			docs := []metaDoc{}
+			var noticed []region.Finding
 			failed := src.Each(ctx, a, cmd, args, func(path string, t *stoa.Table) error {
 				if err := cli.Spare(out.File, t.Sources()); err != nil {
 					return err
 				}
-				docs = append(docs, metaOf(a, ctx, t)...)
-				return nil
+				some, err := metaOf(a, ctx, t)
+				docs, noticed = append(docs, some...), append(noticed, t.Findings()...)
+				return err
 			})
 			if failed != nil && len(docs) == 0 {
 				return failed
@@ -63,7 +68,7 @@ format's own words. -f json is an array with an object a file.`,
 			}); err != nil {
 				return err
 			}
-			return failed
+			return reading.NoticedIn(a, noticed, failed)
 		},
 	}
 	out.Register(cmd, metaForms, "default text")
@@ -71,8 +76,8 @@ format's own words. -f json is an array with an object a file.`,
 	return cmd
 }
 
-func metaOf(a *cli.App, ctx context.Context, t *stoa.Table) []metaDoc {
-	var out []metaDoc
+// metaOf are the documents of a table's sources. An error is about damage that their rows cannot be counted for.
+func metaOf(a *cli.App, ctx context.Context, t *stoa.Table) (out []metaDoc, damage error) {
 	for i, s := range t.Sources() {
 		bytes := int64(-1) // of a table in a place that may hold others
 		if cli.WithoutTable(s.Name) == s.Name {
@@ -80,15 +85,18 @@ func metaOf(a *cli.App, ctx context.Context, t *stoa.Table) []metaDoc {
 		}
 		d := metaDoc{Name: s.Name, Format: s.Format, Bytes: reading.Known(bytes), Columns: t.Schema().NumFields(),
 			Facts: schemafmt.Pairs{}}
-		if rows, err := t.SourceRows(ctx, i); err == nil {
+		rows, err := t.SourceRows(ctx, i)
+		if err == nil {
 			d.Rows = reading.Known(rows)
+		} else if errors.Is(err, fault.Corrupt) {
+			damage = err
 		}
 		for _, m := range s.Meta {
 			d.Facts = append(d.Facts, [2]string{m.Key, m.Value})
 		}
 		out = append(out, d)
 	}
-	return out
+	return out, damage
 }
 
 // says reports whether the format itself tells a fact.

@@ -13,6 +13,7 @@ import (
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/schemafmt"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
@@ -67,10 +68,11 @@ filled; -f avro an Avro schema, -f arrow the Arrow IPC message (for pyarrow.ipc.
 			if out.Form == "" || out.Form == "text" {
 				b = schemaText(t.Schema(), output.StyleOf(a, &out))
 			}
-			return output.PutDoc(a, cmd.Context(), &out, func(w io.Writer) error {
+			err = output.PutDoc(a, cmd.Context(), &out, func(w io.Writer) error {
 				_, err := w.Write(b)
 				return err
 			})
+			return reading.NoticedIn(a, t.Findings(), err)
 		},
 	}
 	src.Register(a, cmd)

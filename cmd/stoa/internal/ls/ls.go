@@ -362,6 +362,7 @@ func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions
 			} else if !errors.Is(err, fault.Unsupported) {
 				d.why = err
 			}
+			damagesOf(a, &d, e.Table, e)
 			return d
 		}
 		d.Facts = append(d.Facts, [2]string{m.Key, m.Value})
@@ -373,7 +374,7 @@ func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions
 		}
 		d.Parts = append(d.Parts, x)
 	}
-	damagesOf(a, &d, e)
+	damagesOf(a, &d, e.Table, e)
 	t, err := stoa.Open(ctx, name, o)
 	if err != nil {
 		if !errors.Is(err, fault.Unsupported) {
@@ -383,22 +384,30 @@ func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions
 	}
 	defer t.Close()
 	d.Columns = reading.Known(int64(t.Schema().NumFields()))
+	damagesOf(a, &d, e.Place, format.Entry{Findings: t.Findings()})
 	if d.Rows == nil {
-		if rows, err := t.Rows(ctx); err == nil {
-			d.Rows = reading.Known(rows)
+		rows, err := t.Rows(ctx)
+		if d.Rows = reading.Known(rows); errors.Is(err, fault.Corrupt) {
+			d.Rows, d.why = nil, err
+			if d.Problem == "" {
+				d.Problem = Problem(err)
+			}
 		}
 	}
 	return d
 }
 
-// damagesOf tells what the format noticed of damage. What is about the entry, or a part of it, is its problem.
-func damagesOf(a *cli.App, d *entryDoc, e format.Entry) {
+// damagesOf tells what was noticed of damage. What is about the entry, whose part has this name, or a part of it, is
+// its problem.
+func damagesOf(a *cli.App, d *entryDoc, its string, e format.Entry) {
 	for _, f := range e.Findings {
 		if f.Severity < region.Error {
 			continue
 		}
-		d.why = fault.Corrupt
-		its := f.Part == e.Table || slices.ContainsFunc(e.Parts, func(p format.Entry) bool { return p.Table == f.Part })
+		if d.why == nil {
+			d.why = fault.Corrupt
+		}
+		its := f.Part == its || slices.ContainsFunc(e.Parts, func(p format.Entry) bool { return p.Table == f.Part })
 		if d.Problem == "" && its {
 			d.Problem = cli.InFlags(f.Message)
 		}

@@ -453,6 +453,9 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 	}
 }
 
+// missing is why there is no such file, but something that stands for it among the parts.
+func (t *Managed) missing(ref string) error { return t.bad[ref] }
+
 // stampText is what a part was planned with: its file's stamp, and the deletes that hold.
 func (p *Part) stampText(t *Managed) string {
 	s := p.stamp

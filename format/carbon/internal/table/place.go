@@ -13,6 +13,7 @@ import (
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -330,12 +331,24 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			if err != nil { // one broken table does not hide the others
 				e = format.Entry{Table: t.name, Kind: "table", Rows: -1, Bytes: -1,
 					Meta: []format.KeyValue{{Key: "error", Value: err.Error()}}}
+				if errors.Is(err, fault.Corrupt) {
+					e.Findings = []region.Finding{damageOf("carbon.read", err, t.Dir, t.name)}
+				}
 			}
 			if !yield(e, nil) {
 				return
 			}
 		}
 	}
+}
+
+// damageOf is a finding of an error about the table in dir, which is called name.
+func damageOf(code string, err error, dir, name string) region.Finding {
+	at := fault.Span{Object: dir}
+	if e := (*fault.Error)(nil); errors.As(err, &e) {
+		at = e.At
+	}
+	return layout.Saying(code, at, name, "%v", err)
 }
 
 // entry tells one table or file.
@@ -355,6 +368,11 @@ func entry(ctx context.Context, tg format.Target, name string) (format.Entry, er
 	for p, err := range r.Parts(ctx, format.Query{}) {
 		if err != nil {
 			return e, err
+		}
+		if m, ok := r.(interface{ missing(ref string) error }); ok {
+			if err := m.missing(p.Ref); err != nil {
+				e.Findings = append(e.Findings, damageOf("carbon.segment.missing", err, tg.Name, name))
+			}
 		}
 		if e.Bytes += p.Bytes; e.Rows >= 0 && p.Rows >= 0 {
 			e.Rows += p.Rows

@@ -96,6 +96,9 @@ func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 	}
 }
 
+// missing is why a part cannot be read, as far as that is known without opening it.
+func (t *Table) missing(ref string) error { return t.gone[ref].err }
+
 // Layout is how the columns say that rows are sorted.
 func (t *Table) Layout() (l format.Layout) {
 	for _, c := range schema.SortColumns(t.Roots) {
