@@ -168,17 +168,17 @@ func (f *file) blockOf(ctx context.Context, name string) *syncBlock {
 
 func (f *file) miss(code string, at fault.Span, format string, args ...any) {
 	lost := int64(0)
-	if severityOf(code) == region.Error {
+	if Codes.Severity(code) == region.Error {
 		lost = -1
 	}
-	f.missing = append(f.missing, region.Finding{Code: code, Severity: severityOf(code), Part: f.at.Object, At: at,
+	f.missing = append(f.missing, region.Finding{Code: code, Severity: Codes.Severity(code), Part: f.at.Object, At: at,
 		Rows: [2]int64{-1, -1}, Lost: lost,
 		Message: fmt.Sprintf(format, args...)})
 }
 
 // firstBlock is the sync block at the beginning of the file; nil if there is none that is whole.
 func (f *file) firstBlock(ctx context.Context) (*syncBlock, fault.Span) {
-	r := rescue{ctx: ctx, f: f}
+	r := newRescue(ctx, f, f.at.Object)
 	h, head, err := r.page(magicLen, f.at.Len)
 	if err != nil || h.kind != syncPage || int64(h.stored) > f.limits.Metadata {
 		return nil, fault.Span{}

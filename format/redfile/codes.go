@@ -1,10 +1,13 @@
 package redfile
 
-import "stoa/region"
+import (
+	"stoa/internal/check"
+	"stoa/region"
+)
 
 // Codes are all kinds of findings, by name. A checksum that is wrong is told once; what it covers is then not
 // looked into.
-var Codes = []region.CodeDoc{
+var Codes = check.Codes{
 	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover met bytes that are no structure of a " +
 		"RedFile. What they were is told by the rows that are missing."},
 	{Code: "redfile.column.copy", Severity: region.Error, Help: "The metadata of a column behind its pages " +
@@ -92,13 +95,4 @@ var Codes = []region.CodeDoc{
 		"it tells of are whole; those behind it, if there were any, are missing, and nothing says how many they were."},
 	{Code: "redfile.unsupported", Severity: region.Error,
 		Help: "The file may be sound, but needs something that is not known here; the message names it."},
-}
-
-func severityOf(code string) region.Severity {
-	for _, c := range Codes {
-		if c.Code == code {
-			return c.Severity
-		}
-	}
-	return region.Error
 }

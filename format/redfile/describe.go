@@ -321,7 +321,7 @@ func (d *describer) known(end int64) int64 {
 		}
 		return head + int64(h.stored)
 	}
-	r := rescue{ctx: d.ctx, f: f}
+	r := newRescue(d.ctx, f, f.at.Object)
 	m, n, ok := r.footer(d.at)
 	if !ok || n > end-d.at {
 		return 0

@@ -13,6 +13,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/check"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/wire"
@@ -41,7 +42,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f := newFile(tg.Tree, src, at, o, opts)
 	f.stamp, f.recovering = stampOf(ctx, tg), true
-	r := &rescue{ctx: ctx, f: f, part: tg.Name}
+	r := newRescue(ctx, f, tg.Name)
 	err = f.open(ctx, nil)
 	opened := err == nil
 	r.schema(f)
@@ -71,7 +72,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		src.Close()
 		return nil, nil, err
 	}
-	r.blame("redfile.footer.damaged", err)
+	r.Blame("redfile.footer.damaged", err, -1, -1)
 	if f.meta.check(f.metaAt) == nil && f.metaAt.Len > 0 && f.learn(ctx) == nil &&
 		strings.HasPrefix(pathOf(err), "magic") {
 		if f.ownGroups() != "" {
@@ -138,7 +139,7 @@ func (r *rescue) disagree(o format.OpenOptions, opts readOptions, odd error) (fo
 		r.schema(f)
 		f.lookAround(r.ctx)
 	}
-	r.blame("redfile.rows", odd)
+	r.Blame("redfile.rows", odd, -1, -1)
 	return out, r.findings, nil
 }
 
@@ -162,9 +163,9 @@ func pathOf(err error) string {
 
 // rescue looks for what is left of a file.
 type rescue struct {
+	*check.Reporter
 	ctx      context.Context
 	f        *file
-	part     string
 	findings []region.Finding
 	astray   bool // the file stands in the place of a split table's metadata, and may be one of its parts
 
@@ -196,19 +197,13 @@ type foundChunk struct {
 	meta *columnMeta
 }
 
-func (r *rescue) tell(code string, at fault.Span, rows [2]int64, lost int64, format string, args ...any) {
-	r.findings = append(r.findings, region.Finding{Code: code, Severity: severityOf(code), At: at,
-		Message: fmt.Sprintf(format, args...),
-		Part:    r.part, Rows: rows, Lost: lost})
-}
-
-func (r *rescue) blame(code string, err error) {
-	var e *fault.Error
-	if errors.As(err, &e) {
-		r.findings = append(r.findings, region.Finding{Code: code, Severity: severityOf(code), At: e.At,
-			Path: e.Path, Message: e.Reason,
-			Part: r.part, Rows: [2]int64{-1, -1}, Lost: -1})
-	}
+func newRescue(ctx context.Context, f *file, part string) *rescue {
+	r := &rescue{ctx: ctx, f: f}
+	r.Reporter = reporter(ctx, part, func(f region.Finding) bool {
+		r.findings = append(r.findings, f)
+		return true
+	})
+	return r
 }
 
 // run makes a reader of what it finds; nil if that is nothing.
@@ -269,7 +264,7 @@ func (r *rescue) count(f *file) error {
 	if more == "" {
 		f.meta.rows = rows
 	}
-	r.tell("redfile.recovered", r.f.at, [2]int64{0, rows}, 0, "%d row groups with %s%d rows were found",
+	r.Rows("redfile.recovered", r.f.at, [2]int64{0, rows}, 0, "%d row groups with %s%d rows were found",
 		len(r.groups), more, rows)
 	return nil
 }
@@ -323,7 +318,7 @@ func (r *rescue) walk(pos int64) error {
 			if next, err = r.look(pos + 1); err != nil {
 				return err
 			}
-			r.tell("redfile.bytes.lost", r.f.at.Sub(pos, next-pos), [2]int64{-1, -1}, 0,
+			r.Rows("redfile.bytes.lost", r.f.at.Sub(pos, next-pos), [2]int64{-1, -1}, 0,
 				"%d bytes that are no structure of a RedFile", next-pos)
 		}
 		pos = next
@@ -433,7 +428,7 @@ func (r *rescue) sync(pos int64, h *pageHeader, head int64) error {
 		return err
 	}
 	if s == nil || r.marker != nil && !bytes.Equal(s.marker, r.marker) {
-		r.tell("redfile.sync.damaged", r.f.at.Sub(pos, head+int64(h.stored)), [2]int64{-1, -1}, 0,
+		r.Rows("redfile.sync.damaged", r.f.at.Sub(pos, head+int64(h.stored)), [2]int64{-1, -1}, 0,
 			"a sync block that is damaged, or of another file")
 		return nil
 	}
@@ -505,7 +500,7 @@ func (r *rescue) bySync(s *syncBlock) {
 		return
 	}
 	if len(r.groups) > 0 && len(s.columns) != len(r.groups[0].columns) || s.group < 0 || !s.ascends() {
-		r.tell("redfile.sync.damaged", r.f.at.Sub(s.offset, 1), [2]int64{-1, -1}, 0,
+		r.Rows("redfile.sync.damaged", r.f.at.Sub(s.offset, 1), [2]int64{-1, -1}, 0,
 			"a sync block tells of %d columns and %d rows, which does not fit the row groups before",
 			len(s.columns), s.group)
 		return

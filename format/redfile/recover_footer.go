@@ -44,7 +44,7 @@ func (r *rescue) afford(n int64) bool {
 	}
 	if !r.tired {
 		r.tired = true
-		r.tell("redfile.recover.limit", r.f.at, [2]int64{-1, -1}, 0,
+		r.Rows("redfile.recover.limit", r.f.at, [2]int64{-1, -1}, 0,
 			"%d bytes were read of what looked like pages or metadata and was none: no more is tried that is long",
 			r.looked)
 	}
@@ -402,7 +402,7 @@ func (f *file) otherFile(ctx context.Context, b []byte) error {
 	if bytes.Equal(s.marker, f.meta.marker()) || int64(h.stored) > f.limits.Metadata {
 		return nil
 	}
-	r := rescue{ctx: ctx, f: f}
+	r := newRescue(ctx, f, f.at.Object)
 	whole, _, err := r.readSync(magicLen, &h, head)
 	if err != nil || whole == nil { // the marker may be what is damaged
 		return ctx.Err()

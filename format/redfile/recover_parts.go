@@ -34,7 +34,7 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 			}
 			if p = r.recoverPart(tg.Name, o); p == nil {
 				size, _ := r.f.tree.Stat(r.ctx, tg.Name)
-				r.tell("redfile.rows.lost", fault.Span{Object: tg.Name, Len: size.Size}, [2]int64{-1, -1}, -1,
+				r.Rows("redfile.rows.lost", fault.Span{Object: tg.Name, Len: size.Size}, [2]int64{-1, -1}, -1,
 					"nothing whole was found in the part %s: it is left out", name)
 				continue
 			}
@@ -42,14 +42,14 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 		s, at := p.firstBlock(r.ctx)
 		p.Close()
 		if p.namesOthers(name) {
-			r.tell("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1,
+			r.Rows("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1,
 				"%s is no part, but names others as a table's metadata does: it is left out", name)
 			continue
 		}
 		if s != nil {
 			key := string(s.marker) + partName(int(s.groups))
 			if other := begun[key]; other != "" {
-				r.tell("redfile.part.repeated", at, [2]int64{-1, -1}, 0,
+				r.Rows("redfile.part.repeated", at, [2]int64{-1, -1}, 0,
 					"%s begins with row group %d of its table, as %s does: it is left out", name, s.groups, other)
 				continue
 			}
@@ -161,7 +161,7 @@ func (r *rescue) among(o format.OpenOptions, opts readOptions) (*file, error) {
 			how = "it is read as a part, among the others"
 		}
 	}
-	f := region.Finding{Code: "redfile.metadata.other", Severity: region.Error, Part: r.part, At: r.f.metaAt,
+	f := region.Finding{Code: "redfile.metadata.other", Severity: region.Error, Part: r.Part, At: r.f.metaAt,
 		Path: at, Rows: [2]int64{-1, -1}, Lost: -1,
 		Message: metadataFile + " has the row groups in itself that it should name: " + how}
 	r.findings = append(r.findings, f)
@@ -201,7 +201,7 @@ func (r *rescue) recoverPart(name string, o format.OpenOptions) *file {
 func (r *rescue) add(out, p *file, name string) {
 	if len(out.meta.groups) > 0 && (!p.schema.Equal(out.schema) ||
 		string(p.meta.marker()) != string(out.meta.marker())) {
-		r.tell("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1,
+		r.Rows("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1,
 			"%s is of another table than the parts before it: it is left out", name)
 		return
 	}

@@ -2,8 +2,9 @@ package redfile
 
 import (
 	"fmt"
-	"stoa/fault"
 	"strings"
+
+	"stoa/fault"
 )
 
 // lose notes that a chunk cannot be read.
@@ -21,13 +22,13 @@ func (r *rescue) byPaths() {
 	}
 	paths, sure := r.paths()
 	if !sure && !r.again { // one set of chunks: are these all columns of the first row group?
-		r.tell("redfile.columns.unknown", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1,
+		r.Rows("redfile.columns.unknown", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1,
 			"chunks of %d columns, each once, and nothing that says how many the table has: what was behind %q "+
 				"is missing, if the file is cut within its first row group; option schema=FILE says it", paths.n,
 			strings.Join(r.chunks[len(r.chunks)-1].meta.path, "."))
 	}
 	if len(r.groups) > 0 && paths.n != len(r.groups[0].columns) {
-		r.tell("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1,
+		r.Rows("redfile.rows.lost", r.f.at.Sub(r.end, r.f.at.Len-r.end), [2]int64{-1, -1}, -1,
 			"chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].columns))
 		return
 	}
@@ -58,7 +59,7 @@ func (r *rescue) byPaths() {
 			}
 			finish()
 			if len(r.lost) > 1000+len(r.chunks) { // row groups of one chunk each, of very many columns
-				r.tell("redfile.rows.lost", r.f.at.Sub(c.off, r.f.at.Len-c.off), [2]int64{-1, -1}, -1,
+				r.Rows("redfile.rows.lost", r.f.at.Sub(c.off, r.f.at.Len-c.off), [2]int64{-1, -1}, -1,
 					"far more chunks are missing than were found; what follows is given up")
 				return
 			}
@@ -80,7 +81,7 @@ func (r *rescue) byPaths() {
 func (r *rescue) unfinished(g *rowGroup, columns int, finish func()) {
 	at, found, rows := r.f.at.Sub(r.end, r.f.at.Len-r.end), count(g.columns), rowsOfColumns(g.columns, r.repeats)
 	if rows < 0 {
-		r.tell("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d "+
+		r.Rows("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d "+
 			"columns were found, and none that says how many rows it has; it is given up", found, columns)
 		return
 	}
@@ -89,7 +90,7 @@ func (r *rescue) unfinished(g *rowGroup, columns int, finish func()) {
 	for i := range r.groups {
 		first += max(0, r.groups[i].rows)
 	}
-	r.tell("redfile.rows.lost", at, [2]int64{first, first + rows}, rows,
+	r.Rows("redfile.rows.lost", at, [2]int64{first, first + rows}, rows,
 		"the last row group is cut: %d of %d columns are there; null in place of the others' cells keeps its rows",
 		found, columns)
 	finish()

@@ -111,7 +111,7 @@ func (r *rescue) renamed() {
 			slices.ContainsFunc(f.leaves, func(o leaf) bool { return slices.Equal(o.path, path) }) {
 			continue
 		}
-		r.tell("redfile.footer.damaged", f.metaAt, [2]int64{-1, -1}, -1,
+		r.Rows("redfile.footer.damaged", f.metaAt, [2]int64{-1, -1}, -1,
 			"the schema calls a column %q, and all its chunks are called %q: they are read", l.path, path)
 		l.path = path
 	}
@@ -136,7 +136,7 @@ func (f *file) calledByChunks(ctx context.Context, col int) (path []string, ok b
 func (r *rescue) schema(f *file) {
 	told := func(g region.Finding) bool { return g.Code == "redfile.schema.damaged" }
 	if f.damaged != nil && !slices.ContainsFunc(r.findings, told) {
-		r.blame("redfile.schema.damaged", f.damaged)
+		r.Blame("redfile.schema.damaged", f.damaged, -1, -1)
 	}
 }
 

@@ -3,7 +3,6 @@ package redfile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/check"
 	"stoa/internal/nest"
 	"stoa/region"
 	"stoa/vec"
@@ -22,7 +22,7 @@ import (
 // value, levels, counts of values and rows, index pages against the pages, bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, depth: o.Depth}
+		v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, depth: o.Depth}
 		v.object(tg, o)
 	}
 }
@@ -57,60 +57,19 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 }
 
 type verifier struct {
-	ctx     context.Context
-	yield   func(region.Finding) bool
-	part    string
-	column  string
-	stopped bool
-	errors  int // that were told
-	depth   format.Depth
-	f       *file
-	arena   vec.Arena
-	stored  []byte
+	*check.Reporter
+	ctx    context.Context
+	depth  format.Depth
+	f      *file
+	arena  vec.Arena
+	stored []byte
 }
 
-func (v *verifier) give(f region.Finding) {
-	f.Severity, f.Part, f.Column = severityOf(f.Code), v.part, v.column
-	if f.Severity < region.Error {
-		f.Lost = 0
-	}
-	if f.Severity == region.Error {
-		v.errors++
-	}
-	if !v.stopped && v.ctx.Err() == nil {
-		v.stopped = !v.yield(f)
-	}
-}
-
-func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) {
-	v.give(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...),
-		Rows: [2]int64{-1, -1}, Lost: -1})
-}
-
-// blame tells an error about the rows [first, end) of the file; -1 is not known.
-func (v *verifier) blame(code string, err error, first, end int64) {
-	if v.ctx.Err() != nil {
-		return
-	}
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		e = fault.New(fault.Bug, fault.Span{Object: v.part}, "", "%v", err)
-		code = "redfile.read"
-	}
-	if e.Class == fault.Unsupported {
-		code = "redfile.unsupported"
-	}
-	f := region.Finding{Code: code, At: e.At, Path: e.Path, Message: e.Reason, Rows: [2]int64{first, end}, Lost: -1}
-	if e.Class == fault.Limit {
-		f.Class = e.Class
-	}
-	if e.Cause != nil {
-		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
-	}
-	if first >= 0 && end >= first {
-		f.Lost = end - first
-	}
-	v.give(f)
+// reporter reports findings about a RedFile.
+func reporter(ctx context.Context, part string, yield func(region.Finding) bool) *check.Reporter {
+	r := check.New(ctx, part, Codes, yield)
+	r.Read, r.Unsupported = "redfile.read", "redfile.unsupported"
+	return r
 }
 
 // object verifies the file at tg.
@@ -125,18 +84,18 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	defer f.Close()
 	f.lookAround(v.ctx)
 	for _, m := range f.missing {
-		v.give(m)
+		v.Scoped(m)
 	}
 	if f.literal {
-		v.tell("redfile.footer.literal", f.at.Sub(f.at.Len-tailLen, 4), "footer",
+		v.Report("redfile.footer.literal", f.at.Sub(f.at.Len-tailLen, 4), "footer",
 			"the number is the offset from the end, not the length")
 	}
 	if f.guessed != "" {
-		v.tell("redfile.schema.guessed", f.metaAt, "file_metadata", "the file does not say its schema: %s", f.guessed)
+		v.Report("redfile.schema.guessed", f.metaAt, "file_metadata", "the file does not say its schema: %s", f.guessed)
 	}
 	first, sure := int64(0), true
 	for g := range f.meta.groups {
-		if v.stopped || v.ctx.Err() != nil {
+		if v.Stopped() {
 			return
 		}
 		n := v.group(g, first)
@@ -147,7 +106,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	}
 	if sure {
 		if err := f.meta.agree(first, f.metaAt); err != nil {
-			v.blame("redfile.rows", err, -1, -1)
+			v.Blame("redfile.rows", err, -1, -1)
 		}
 	}
 	v.coverage(tg, o)
@@ -162,7 +121,7 @@ func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 	for g := range v.f.meta.groups {
 		for _, c := range v.f.meta.groups[g].columns {
 			name, err := v.f.inside(c.file)
-			if seen[c.file] || err != nil || v.stopped || v.ctx.Err() != nil {
+			if seen[c.file] || err != nil || v.Stopped() {
 				continue
 			}
 			seen[c.file] = true
@@ -185,12 +144,12 @@ func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	}
 	part, err := openTarget(v.ctx, tg, o)
 	if err != nil {
-		v.blame("redfile.part.end", err, -1, -1)
+		v.Blame("redfile.part.end", err, -1, -1)
 		return
 	}
 	defer part.Close()
 	if rows := v.f.rowsIn(v.ctx, tg.Name); rows >= 0 && rows != part.meta.rows {
-		v.tell("redfile.part.end", part.metaAt, "file_metadata.num_rows",
+		v.Report("redfile.part.end", part.metaAt, "file_metadata.num_rows",
 			"%d, but the row groups that the table has there have %d", part.meta.rows, rows)
 	}
 	whole := v.f
@@ -216,7 +175,7 @@ func (v *verifier) open(err error) {
 	case strings.HasPrefix(p, "row_groups") && strings.Contains(p, "column_metadata"):
 		code = "redfile.column.damaged"
 	}
-	v.blame(code, err, -1, -1)
+	v.Blame(code, err, -1, -1)
 }
 
 // group verifies a row group whose first row is the file's row first; it gives the number of rows, -1 if that
@@ -225,7 +184,7 @@ func (v *verifier) group(group int, first int64) int64 {
 	f := v.f
 	rows, err := f.rowsOf(v.ctx, group)
 	if err != nil {
-		v.blame("redfile.column.damaged", err, -1, -1)
+		v.Blame("redfile.column.damaged", err, -1, -1)
 		return -1
 	}
 	end := int64(-1)
@@ -234,13 +193,13 @@ func (v *verifier) group(group int, first int64) int64 {
 	}
 	counted := rows
 	for col := range f.leaves {
-		if v.stopped || v.ctx.Err() != nil {
+		if v.Stopped() {
 			return -1
 		}
-		v.column = f.leaves[col].column.Name
+		v.Column = f.leaves[col].column.Name
 		t, err := f.table(v.ctx, group, col)
 		if err != nil {
-			v.blame("redfile.column.damaged", err, first, end)
+			v.Blame("redfile.column.damaged", err, first, end)
 			continue
 		}
 		v.copy(t)
@@ -250,11 +209,11 @@ func (v *verifier) group(group int, first int64) int64 {
 		case counted < 0:
 			counted = n
 		case n != counted:
-			v.tell("redfile.column.count", f.chunkSpan(group, col), chunkPath(group, col),
+			v.Report("redfile.column.count", f.chunkSpan(group, col), chunkPath(group, col),
 				"%d rows begin in the chunk, the row group has %d", n, counted)
 		}
 	}
-	v.column = ""
+	v.Column = ""
 	return counted
 }
 
@@ -267,12 +226,12 @@ func (v *verifier) copy(t *pageTable) {
 	path := chunkPath(t.group, t.col) + ".column_metadata"
 	m, n, err := readColumnMeta(v.ctx, t.src, t.at.Sub(c.offset, t.at.Len-c.offset), v.f.limits.Metadata, path)
 	if err != nil {
-		v.blame("redfile.column.copy", err, -1, -1)
+		v.Blame("redfile.column.copy", err, -1, -1)
 		return
 	}
 	if m.typ != c.meta.typ || m.codec != c.meta.codec || m.values != c.meta.values || m.data != c.meta.data ||
 		!slices.Equal(m.path, c.meta.path) {
-		v.tell("redfile.column.copy", t.at.Sub(c.offset, n), path, "it differs from the metadata in the file's")
+		v.Report("redfile.column.copy", t.at.Sub(c.offset, n), path, "it differs from the metadata in the file's")
 	}
 }
 
@@ -281,7 +240,7 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 	walked := &pageTable{f: t.f, group: t.group, col: t.col, meta: t.meta, rows: t.rows, src: t.src, at: t.at}
 	var err error
 	if walked.next, err = t.f.firstPage(v.ctx, t.group, t.col, t.meta); err != nil {
-		v.blame("redfile.column.damaged", err, first, end)
+		v.Blame("redfile.column.damaged", err, first, end)
 		return 0, false
 	}
 	begin := walked.next
@@ -291,12 +250,12 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 	}
 	n := rowCount{flat: t.f.leaves[t.col].maxRep == 0, first: first, end: end}
 	quiet := false // pages were passed over whose rows nobody tells
-	defer n.tell(v)
-	for i := 0; !v.stopped; i++ {
+	defer n.report(v)
+	for i := 0; !v.Stopped(); i++ {
 		p, err := walked.get(v.ctx, i)
 		if err == io.EOF {
 			if index != nil && i != len(index) {
-				v.tell("redfile.index.damaged", t.f.chunkSpan(t.group, t.col),
+				v.Report("redfile.index.damaged", t.f.chunkSpan(t.group, t.col),
 					chunkPath(t.group, t.col)+".index_page", "%d pages, the chunk has %d", len(index), i)
 			}
 			n.whole = true
@@ -408,8 +367,8 @@ func (n *rowCount) doubt() bool {
 	return slices.ContainsFunc(n.found, func(d damagedPage) bool { return d.rows < 0 })
 }
 
-// tell tells what was found.
-func (n *rowCount) tell(v *verifier) {
+// report reports what was found.
+func (n *rowCount) report(v *verifier) {
 	unknown := 0
 	for _, d := range n.found {
 		if d.rows < 0 {
@@ -437,7 +396,7 @@ func (n *rowCount) tell(v *verifier) {
 		if from < 0 {
 			to = -1
 		}
-		v.blame(d.code, d.err, from, to)
+		v.Blame(d.code, d.err, from, to)
 	}
 }
 
@@ -499,7 +458,7 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 		}
 	}
 	if i < len(index) && !starts {
-		v.tell("redfile.index.damaged", at, path, "the page does not begin with a row, as pages with an index do")
+		v.Report("redfile.index.damaged", at, path, "the page does not begin with a row, as pages with an index do")
 	}
 	if i < len(index) {
 		v.compare(index, t, p, i, rows, nulls, &e)
@@ -509,10 +468,10 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 
 // coverage looks for bytes that nothing claims, and that several do.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
-	if v.stopped || v.ctx.Err() != nil {
+	if v.Stopped() {
 		return
 	}
-	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }, odd: v.tell}
+	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }, odd: v.Report}
 	err := d.object(tg, o)
 	gaps, overlaps := d.cover.Check(v.f.at)
 	if err != nil {
@@ -521,14 +480,14 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	e := new(fault.Error)
 	switch {
 	case err != nil && !errors.As(err, &e):
-		v.blame("redfile.read", err, -1, -1)
-	case err != nil && v.errors == 0: // else the damage has been told
-		v.blame("redfile.page.header", err, -1, -1)
+		v.Blame("redfile.read", err, -1, -1)
+	case err != nil && v.Errors() == 0: // else the damage has been told
+		v.Blame("redfile.page.header", err, -1, -1)
 	}
 	for _, g := range gaps {
-		v.tell("redfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
+		v.Report("redfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
 	}
 	for _, g := range overlaps {
-		v.tell("redfile.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
+		v.Report("redfile.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
 	}
 }

@@ -18,7 +18,7 @@ func (v *verifier) index(t *pageTable) []indexEntry {
 	}
 	entries, _, err := t.readIndex(v.ctx)
 	if err != nil {
-		v.blame("redfile.index.damaged", err, -1, -1)
+		v.Blame("redfile.index.damaged", err, -1, -1)
 		return nil
 	}
 	return entries
@@ -60,7 +60,7 @@ func (v *verifier) placed(index []indexEntry, t *pageTable, p *page, i int) bool
 	if err != nil || first+e.offset == p.off && int64(e.size) == p.size && int64(e.values) == p.values {
 		return err == nil
 	}
-	v.tell("redfile.index.damaged", t.at.Sub(p.off, p.size), indexPath(t, i),
+	v.Report("redfile.index.damaged", t.at.Sub(p.off, p.size), indexPath(t, i),
 		"a page of %d bytes at %d with %d values; the page has %d bytes at %d, %d values", e.size, first+e.offset,
 		e.values, p.size, p.off, p.values)
 	return false
@@ -78,7 +78,7 @@ func (v *verifier) compare(index []indexEntry, t *pageTable, p *page, i int, row
 	e := &index[i]
 	path, at := indexPath(t, i), t.at.Sub(p.off, p.size)
 	if int64(e.rows) != rows || int64(e.nulls) != nulls {
-		v.tell("redfile.index.damaged", at, path, "%d values, %d of them null, and %d rows; the page has %d values, "+
+		v.Report("redfile.index.damaged", at, path, "%d values, %d of them null, and %d rows; the page has %d values, "+
 			"%d null, %d rows", e.values, e.nulls, e.rows, p.values, nulls, rows)
 		return
 	}
@@ -87,7 +87,7 @@ func (v *verifier) compare(index []indexEntry, t *pageTable, p *page, i int, row
 	}
 	if !bytes.Equal(e.min, real.min) || !bytes.Equal(e.max, real.max) || e.minCut != real.minCut ||
 		e.maxCut != real.maxCut || e.noNaN && !real.noNaN {
-		v.tell("redfile.index.bounds", at, path, "the values lie from %x to %x, the index says from %x to %x",
+		v.Report("redfile.index.bounds", at, path, "the values lie from %x to %x, the index says from %x to %x",
 			real.min, real.max, e.min, e.max)
 	}
 }

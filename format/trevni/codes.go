@@ -1,9 +1,12 @@
 package trevni
 
-import "stoa/region"
+import (
+	"stoa/internal/check"
+	"stoa/region"
+)
 
 // Codes are all kinds of findings of Verify and Recover, by name.
-var Codes = []region.CodeDoc{
+var Codes = check.Codes{
 	{Code: "trevni.block.checksum", Severity: region.Error, Help: "The CRC-32 of a block does not fit its bytes " +
 		"in any of the ways in which one was ever written. Its rows are lost in that column."},
 	{Code: "trevni.block.cut", Severity: region.Error,
@@ -77,13 +80,4 @@ var Codes = []region.CodeDoc{
 		"not show: a recursive one, or one of too many types. The columns are shown as they are."},
 	{Code: "trevni.unsupported", Severity: region.Error,
 		Help: "The file may be sound, but needs something that is not known here; the message names it."},
-}
-
-func severityOf(code string) region.Severity {
-	for _, c := range Codes {
-		if c.Code == code {
-			return c.Severity
-		}
-	}
-	return region.Error
 }

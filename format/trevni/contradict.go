@@ -14,7 +14,7 @@ func (t *table) contradictions() (out []region.Finding) {
 	h := &t.f.header
 	all := t.f.at.Sub(0, h.size)
 	tell := func(code string, at fault.Span, path, format string, args ...any) {
-		out = append(out, region.Finding{Code: code, Severity: severityOf(code), At: at, Path: path,
+		out = append(out, region.Finding{Code: code, Severity: Codes.Severity(code), At: at, Path: path,
 			Message: fmt.Sprintf(format, args...),
 			Part:    t.name, Rows: [2]int64{-1, -1}, Lost: -1})
 	}

@@ -66,7 +66,7 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 		return
 	}
 	tell := func(code, format string, args ...any) {
-		f := region.Finding{Code: code, Severity: severityOf(code), At: t.f.at.Sub(0, h.size), Path: "file-metadata",
+		f := region.Finding{Code: code, Severity: Codes.Severity(code), At: t.f.at.Sub(0, h.size), Path: "file-metadata",
 			Message: fmt.Sprintf(format, args...), Part: t.name, Rows: unknownRows, Lost: -1}
 		if p, ok := t.keyAt(partKey); ok {
 			f.At = p

@@ -75,7 +75,7 @@ type recovery struct {
 }
 
 func (r *recovery) tell(code string, at fault.Span, rows [2]int64, column, format string, args ...any) {
-	f := region.Finding{Code: code, Severity: severityOf(code), At: at, Part: r.part, Column: column, Rows: rows,
+	f := region.Finding{Code: code, Severity: Codes.Severity(code), At: at, Part: r.part, Column: column, Rows: rows,
 		Message: fmt.Sprintf(format, args...)}
 	if f.Severity == region.Error {
 		if f.Lost = -1; rows[0] >= 0 && rows[1] >= 0 {
@@ -353,7 +353,8 @@ func (r *recovery) repeated() (rows int64, all bool) {
 		return -1, false
 	}
 	rows, all = -1, true
-	v := &verifier{ctx: r.ctx, f: f, depth: format.Deep}
+	v := newVerifier(r.ctx, r.part, func(region.Finding) bool { return true }) // which verify reports
+	v.of(f)
 	for _, ph := range p.phys {
 		if ph.counted() {
 			continue

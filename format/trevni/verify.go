@@ -3,7 +3,6 @@ package trevni
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/check"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
@@ -22,19 +22,17 @@ import (
 // checksums, every value, first values, and bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{ctx: ctx, yield: yield, part: tg.Name, depth: o.Depth, told: map[string]bool{}}
+		v := newVerifier(ctx, tg.Name, yield)
+		v.depth = o.Depth
 		v.object(tg, o)
 	}
 }
 
 type verifier struct {
-	ctx     context.Context
-	yield   func(region.Finding) bool
-	part    string
-	column  string
-	stopped bool
-	depth   format.Depth
-	told    map[string]bool // what is told once a column, or once a block
+	*check.Reporter
+	ctx   context.Context
+	depth format.Depth
+	bad   map[string]bool // blocks, by their paths, that were reported
 
 	t     *table
 	f     *file
@@ -42,115 +40,91 @@ type verifier struct {
 	spare vec.Arena
 }
 
-func (v *verifier) give(f region.Finding) {
-	f.Severity = severityOf(f.Code)
-	f.Part, f.Column = v.part, v.column
-	if f.Severity < region.Error {
-		f.Lost = 0
-	}
-	if !v.stopped && v.ctx.Err() == nil {
-		v.stopped = !v.yield(f)
-	}
+func newVerifier(ctx context.Context, part string, yield func(region.Finding) bool) *verifier {
+	return &verifier{Reporter: reporter(ctx, part, yield), ctx: ctx, depth: format.Deep, bad: map[string]bool{}}
 }
 
-func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) {
-	v.give(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...),
-		Rows: [2]int64{-1, -1}, Lost: -1})
+// reporter reports findings about a Trevni file.
+func reporter(ctx context.Context, part string, yield func(region.Finding) bool) *check.Reporter {
+	r := check.New(ctx, part, Codes, yield)
+	r.Read, r.CodeOf = "trevni.read", codeOf
+	return r
 }
 
-// once is tell for what would be said of every block.
-func (v *verifier) once(code string, at fault.Span, path, format string, args ...any) {
-	if key := code + " " + v.column + " " + path[:strings.IndexByte(path+".", '.')]; !v.told[key] {
-		v.told[key] = true
-		v.tell(code, at, path, format, args...)
-	}
-}
-
-// blame tells an error about the rows [first, end); -1 is not known.
-func (v *verifier) blame(code string, err error, first, end int64) {
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		e, code = fault.New(fault.Bug, v.whole(), "", "%v", err), "trevni.read"
-	}
+// codeOf is the code of an error that was met where code says.
+func codeOf(code string, e *fault.Error) string {
 	switch {
 	case e.Class == fault.Unsupported:
-		code = "trevni.unsupported"
+		return "trevni.unsupported"
 	case strings.HasSuffix(e.Path, "column-checksum"):
-		code = "trevni.block.checksum"
+		return "trevni.block.checksum"
 	}
-	f := region.Finding{Code: code, At: e.At, Path: e.Path, Message: reason(e), Rows: [2]int64{first, end}, Lost: -1}
-	if e.Class == fault.Limit {
-		f.Class = e.Class
-	}
-	if f.At.Object == "" {
-		f.At = v.whole()
-	}
-	if all := v.whole(); all.Object != "" {
-		from := min(max(f.At.Off, all.Off), all.End())
-		f.At = fault.Span{Object: f.At.Object, Off: from, Len: min(max(f.At.End(), from), all.End()) - from}
-	}
-	if first >= 0 && end >= first {
-		f.Lost = end - first
-	}
-	v.give(f)
+	return code
 }
 
-func (v *verifier) whole() fault.Span {
-	if v.f != nil {
-		return v.f.at
-	}
-	return fault.Span{Object: v.part}
+// often is Report of what would be said of every block: once a column.
+func (v *verifier) often(code string, at fault.Span, path, format string, args ...any) {
+	column, _, _ := strings.Cut(path, ".")
+	v.Once(code+" "+v.Column+" "+column, code, at, path, format, args...)
 }
 
 func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	opts, err := parseOptions(o.Opts)
 	if err != nil {
-		v.tell("trevni.read", fault.Span{Object: tg.Name}, "", "%v", err)
+		v.Report("trevni.read", fault.Span{Object: tg.Name}, "", "%v", err)
 		return
 	}
 	o.Tracer, o.NoVerify = nil, false
 	f, err := openTarget(v.ctx, tg, o)
-	v.f = f
+	v.of(f)
 	if isBroken(err) {
-		v.blame("trevni.header.checksum", err, -1, -1)
+		v.Blame("trevni.header.checksum", err, -1, -1)
 		again, failed := openBroken(v.ctx, tg, o, err)
 		if failed != nil {
 			return
 		}
-		f, v.f, err = again, again, nil
+		f, err = again, nil
+		v.of(f)
 	}
 	if err != nil {
-		v.blame("trevni.header.damaged", err, -1, -1)
+		v.Blame("trevni.header.damaged", err, -1, -1)
 		return
 	}
 	defer f.src.Close()
 	if v.t, err = newTable(v.ctx, tg, f, opts); err != nil {
-		v.blame("trevni.unsupported", err, -1, -1)
+		v.Blame("trevni.unsupported", err, -1, -1)
 		return
 	}
 	for _, odd := range v.t.Findings() {
-		v.give(odd)
+		v.Scoped(odd)
 	}
 	v.guesses()
 	names := map[string]bool{}
 	for i := range f.header.Columns {
 		c := &f.header.Columns[i]
 		if names[c.Name] {
-			v.tell("trevni.column.duplicate", c.at, fmt.Sprintf("column-metadata[%d].name", i), "%q", c.Name)
+			v.Report("trevni.column.duplicate", c.at, fmt.Sprintf("column-metadata[%d].name", i), "%q", c.Name)
 		}
 		names[c.Name] = true
-		v.column = c.Name
+		v.Column = c.Name
 		v.descriptors(i)
 	}
 	for i, ph := range v.t.p.phys {
 		if v.depth == format.Quick {
 			break
 		}
-		v.column = f.header.Columns[ph.column].Name
+		v.Column = f.header.Columns[ph.column].Name
 		v.values(i)
 	}
-	v.column = ""
+	v.Column = ""
 	v.coverage(tg, o)
+}
+
+// of has f verified, nil if it cannot be.
+func (v *verifier) of(f *file) {
+	if v.f = f; f != nil {
+		v.Whole = f.at
+	}
 }
 
 // descriptors verifies what a column begins with. What keeps its values from being read is told there.
@@ -159,7 +133,7 @@ func (v *verifier) descriptors(i int) {
 	path := v.f.pathOf(i)
 	cb, err := v.f.blocks(v.ctx, i)
 	if err != nil {
-		v.blame("trevni.column.damaged", err, 0, v.f.header.Rows)
+		v.Blame("trevni.column.damaged", err, 0, v.f.header.Rows)
 		return
 	}
 	if col.MaxRep == 0 && cb.rows != v.f.header.Rows {
@@ -167,14 +141,14 @@ func (v *verifier) descriptors(i int) {
 		if cb.rows > to {
 			from = 0
 		}
-		v.blame("trevni.column.rows", fault.Corruptf(cb.desc, path, "the blocks have %d rows, the header says %d",
+		v.Blame("trevni.column.rows", fault.Corruptf(cb.desc, path, "the blocks have %d rows, the header says %d",
 			cb.rows, v.f.header.Rows), from, to)
 	}
 	if col.MaxRep > 0 && cb.rows < v.f.header.Rows {
-		v.blame("trevni.column.rows", v.f.fewEntries(cb, path), -1, -1)
+		v.Blame("trevni.column.rows", v.f.fewEntries(cb, path), -1, -1)
 	}
 	if col.FirstValues && col.Type == Boolean && len(cb.blocks) > 1 {
-		v.tell("trevni.firstvalue.boolean", cb.desc, path, "%d blocks", len(cb.blocks))
+		v.Report("trevni.firstvalue.boolean", cb.desc, path, "%d blocks", len(cb.blocks))
 	}
 	for k := range cb.blocks {
 		b := &cb.blocks[k]
@@ -184,9 +158,9 @@ func (v *verifier) descriptors(i int) {
 			if col.MaxRep > 0 || end > v.f.header.Rows {
 				first, end = -1, -1
 			}
-			v.blame("trevni.block.cut", b.lost, first, end)
+			v.Blame("trevni.block.cut", b.lost, first, end)
 		case b.rows == 0:
-			v.once("trevni.block.empty", b.desc, path+fmt.Sprintf(".block[%d]", k),
+			v.often("trevni.block.empty", b.desc, path+fmt.Sprintf(".block[%d]", k),
 				"a block of %d bytes has no rows", b.stored)
 		}
 	}
@@ -205,14 +179,14 @@ func (v *verifier) values(i int) {
 	}
 	vals, err := vec.New(ph.Type, memory.DefaultAllocator)
 	if err != nil {
-		v.blame("trevni.unsupported", err, -1, -1)
+		v.Blame("trevni.unsupported", err, -1, -1)
 		return
 	}
 	defer vals.Release()
 	var last []byte
 	began, whole := int64(0), !ph.counted() // rows of a column of which only its levels tell how many it has
 	for k := range cb.blocks {
-		if v.stopped || v.ctx.Err() != nil {
+		if v.Stopped() {
 			return
 		}
 		b := &cb.blocks[k]
@@ -234,7 +208,7 @@ func (v *verifier) values(i int) {
 		if began > rows {
 			from = 0
 		}
-		v.blame("trevni.column.rows", fault.Corruptf(cb.desc, v.f.pathOf(ph.column),
+		v.Blame("trevni.column.rows", fault.Corruptf(cb.desc, v.f.pathOf(ph.column),
 			"%d rows begin in the blocks, the header says %d", began, rows), from, rows)
 	}
 }
@@ -296,8 +270,7 @@ func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, val
 	if !ph.counted() {
 		first, end = -1, -1
 	}
-	key := "block " + path
-	if v.told[key] {
+	if v.bad[path] {
 		return false // by another physical column
 	}
 	o, stored, err := v.open(ph.column, b, path)
@@ -308,8 +281,8 @@ func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, val
 		}
 	}
 	if err != nil {
-		v.told[key] = true
-		v.blame("trevni.block.damaged", err, first, end)
+		v.bad[path] = true
+		v.Blame("trevni.block.damaged", err, first, end)
 		return false
 	}
 	if known && v.f.header.Columns[ph.column].FirstValues && ph.shape == shapeFlat {
@@ -347,7 +320,7 @@ func (v *verifier) guesses() {
 	}
 	if i >= 0 {
 		c := &h.Columns[i]
-		v.tell("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i),
+		v.Report("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i),
 			"%q has definition %d and repetition %d, which may be of several schemas%s: shown by %s", c.Name,
 			c.MaxDef, c.MaxRep, v.t.partly, p.how)
 	}
@@ -358,26 +331,26 @@ func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, pa
 	col := &v.f.header.Columns[ph.column]
 	d := v.f.header.Dialect
 	if d == Avro && col.Checksum != "" && col.Checksum != "crc32" && col.Checksum != "null" {
-		v.once("trevni.checksum.name", col.at, path+".column-metadata.checksum",
+		v.often("trevni.checksum.name", col.at, path+".column-metadata.checksum",
 			"the checksum is called %q; Avro knows crc32 and null", col.Checksum)
 	}
 	if col.summed {
 		switch usual := d.usual(); {
 		case o.sum.zero:
-			v.once("trevni.checksum.zero", b.at, path+".column-checksum", "the checksums are 0")
+			v.often("trevni.checksum.zero", b.at, path+".column-checksum", "the checksums are 0")
 		case o.sum != usual:
-			v.once("trevni.checksum.form", b.at, path+".column-checksum", "the checksums are %s; %s is usual",
+			v.often("trevni.checksum.form", b.at, path+".column-checksum", "the checksums are %s; %s is usual",
 				o.sum, usual)
 		}
 	}
 	if o.zlib && d == Avro {
-		v.once("trevni.codec.zlib", o.at, path, "the blocks have a zlib header")
+		v.often("trevni.codec.zlib", o.at, path, "the blocks have a zlib header")
 	}
 	if o.surplus > 0 {
-		v.once("trevni.block.padded", o.at, path, "%d bytes follow the %d raw ones", o.surplus, b.raw)
+		v.often("trevni.block.padded", o.at, path, "%d bytes follow the %d raw ones", o.surplus, b.raw)
 	}
 	if col.codec == codecNone && b.raw != int64(len(o.raw)) {
-		v.tell("trevni.block.rawsize", b.desc, path+".block-uncompressed-size", "%d, the block has %d bytes", b.raw,
+		v.Report("trevni.block.rawsize", b.desc, path+".block-uncompressed-size", "%d, the block has %d bytes", b.raw,
 			len(o.raw))
 	}
 	if col.Array && v.f.header.Version < 2 {
@@ -392,7 +365,7 @@ func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, pa
 			}
 		}
 		if a.runs {
-			v.once("trevni.lengths.runs", o.at, path, "version %d has no runs of lengths", v.f.header.Version)
+			v.often("trevni.lengths.runs", o.at, path, "version %d has no runs of lengths", v.f.header.Version)
 		}
 	}
 }
@@ -430,13 +403,13 @@ func (v *verifier) firstValue(ph *physical, b *block, o *opened, path string, la
 		want = got
 	}
 	if !bytes.Equal(got, want) {
-		v.tell("trevni.firstvalue", b.desc, path+".first-value", "%x, the block begins with %x", want, got)
+		v.Report("trevni.firstvalue", b.desc, path+".first-value", "%x, the block begins with %x", want, got)
 	}
 	if v.t.isSorted(ph.column) {
 		prev, next := firstOf(ph, *last), firstOf(ph, b.first)
 		if *last != nil && prev != nil && next != nil {
 			if c, ok := pred.Compare(*prev, *next); ok && c > 0 {
-				v.tell("trevni.order", b.desc, path+".first-value", "%s after %s", next, prev)
+				v.Report("trevni.order", b.desc, path+".first-value", "%s after %s", next, prev)
 			}
 		}
 		*last = append([]byte{}, b.first...)
@@ -445,7 +418,7 @@ func (v *verifier) firstValue(ph *physical, b *block, o *opened, path string, la
 
 // coverage looks for bytes that nothing claims, and that several do.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
-	if v.stopped {
+	if v.Stopped() {
 		return
 	}
 	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }}
@@ -453,11 +426,11 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	gaps, overlaps := d.cover.Check(v.f.at)
 	for _, g := range gaps {
 		if !failed {
-			v.tell("trevni.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
+			v.Report("trevni.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
 		}
 	}
 	for _, g := range overlaps {
-		v.tell("trevni.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
+		v.Report("trevni.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
 	}
 }
 

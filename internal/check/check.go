@@ -44,6 +44,7 @@ type sink struct {
 	codes   Codes
 	yield   func(region.Finding) bool
 	said    map[string]bool
+	errors  int // that were emitted
 	stopped bool
 }
 
@@ -67,10 +68,15 @@ func Collect(ctx context.Context, part string, codes Codes, findings *[]region.F
 // Stopped reports that nobody wants more, or the context ended: loops end.
 func (r *Reporter) Stopped() bool { return r.stopped || r.ctx.Err() != nil }
 
+// Errors is how many errors were emitted by r and those that share its sink.
+func (r *Reporter) Errors() int { return r.errors }
+
 // Emit gives a finding on. What is no error loses nothing.
 func (r *Reporter) Emit(f region.Finding) {
 	if f.Severity < region.Error {
 		f.Lost = 0
+	} else {
+		r.errors++
 	}
 	if !r.Stopped() {
 		r.stopped = !r.yield(f)
