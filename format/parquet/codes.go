@@ -1,9 +1,12 @@
 package parquet
 
-import "stoa/region"
+import (
+	"stoa/internal/check"
+	"stoa/region"
+)
 
 // codes are the kinds of findings of Verify.
-var codes = []region.CodeDoc{
+var codes = check.Codes{
 	{Code: "parquet.bloom", Severity: region.Error, Help: "A Bloom filter does not have a value that its column " +
 		"chunk has, or cannot be read. Whoever asks it for the value misses rows; stoa does not ask it when it reads."},
 	{Code: "parquet.column", Severity: region.Error,

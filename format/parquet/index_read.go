@@ -2,12 +2,13 @@ package parquet
 
 import (
 	"context"
+	"sync"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/wire"
-	"sync"
 )
 
 // indexCursor is a cursor over an index at off, which the footer names; s, which may be nil, opens it. There is

@@ -83,9 +83,8 @@ var _ format.Finder = (*reader)(nil)
 
 // Findings is format.Finder's: what does not keep the file from being read, and makes the rows wrong.
 func (r *reader) Findings() (out []region.Finding) {
-	v := &verifier{yield: func(f region.Finding) bool { out = append(out, f); return true }}
-	v.base = region.Finding{Part: r.target.Name, Rows: [2]int64{-1, -1}, Lost: -1}
 	out = r.partFindings()
+	v := r.collector(&out)
 	if v.find("parquet.types", r.untyped); r.noVerify || r.lost != nil {
 		return out
 	}

@@ -70,8 +70,7 @@ func (r *reader) neighbours(ctx context.Context) (missing []error) {
 
 // partFindings are the findings about neighbours.
 func (r *reader) partFindings() (out []region.Finding) {
-	v := &verifier{yield: func(f region.Finding) bool { out = append(out, f); return true }}
-	v.base = region.Finding{Part: r.target.Name, Rows: [2]int64{-1, -1}, Lost: -1}
+	v := r.collector(&out)
 	for _, err := range r.missing {
 		v.find("parquet.part", err)
 	}

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/meta"
+	"stoa/internal/check"
 	"stoa/region"
 )
 
@@ -26,9 +25,10 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 		return nil, nil, err
 	}
 	s := &rescue{ctx: ctx, r: r}
+	s.Reporter = r.collector(&s.findings).Reporter
 	if err = r.start(ctx); err == nil {
 		if err := r.rowsAgree(); err != nil { // the row groups are believed, each by itself
-			s.blame("parquet.rows", err)
+			s.Blame("parquet.rows", err, -1, -1)
 			r.meta.NumRows = 0
 			for _, g := range r.meta.RowGroups {
 				r.meta.NumRows += g.NumRows
@@ -37,7 +37,7 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 		return r, s.findings, nil
 	}
 	if errors.Is(err, fault.Corrupt) {
-		s.blame("parquet.footer", err)
+		s.Blame("parquet.footer", err, -1, -1)
 		err = s.run(o, err)
 	}
 	if err == nil {
@@ -52,25 +52,11 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 
 // rescue looks for what is left of a file without a footer.
 type rescue struct {
+	*check.Reporter
 	ctx      context.Context
 	r        *reader
 	findings []region.Finding
 	looked   int64 // bytes read of what looked like a footer
-}
-
-func (s *rescue) tell(code string, at fault.Span, rows [2]int64, lost int64, format string, args ...any) {
-	k := slices.IndexFunc(codes, func(c region.CodeDoc) bool { return c.Code == code })
-	s.findings = append(s.findings, region.Finding{Code: code, Severity: codes[k].Severity, At: at,
-		Message: fmt.Sprintf(format, args...),
-		Part:    s.r.target.Name, Rows: rows, Lost: lost})
-}
-
-func (s *rescue) blame(code string, err error) {
-	var e *fault.Error
-	if errors.As(err, &e) {
-		s.tell(code, e.At, [2]int64{-1, -1}, -1, "%s", e.Reason)
-		s.findings[len(s.findings)-1].Path = e.Path
-	}
 }
 
 // run makes s.r a reader of what is left. was is why it is not one already.
@@ -82,7 +68,7 @@ func (s *rescue) run(o format.OpenOptions, was error) error {
 	}
 	if left != nil && left.whole {
 		end := left.at + int64(left.end)
-		s.tell("parquet.recovered", s.r.span(left.at, int64(left.end)), [2]int64{0, left.rows}, 0,
+		s.Rows("parquet.recovered", s.r.span(left.at, int64(left.end)), [2]int64{0, left.rows}, 0,
 			"a footer was found that ends %d bytes before the end", s.r.size-end)
 		return nil
 	}
@@ -99,7 +85,7 @@ func (s *rescue) run(o format.OpenOptions, was error) error {
 		case name != "":
 			what += ", and " + name + " has other columns: it is not taken"
 		}
-		s.tell("parquet.footer.cut", s.r.span(left.at, s.r.size-left.at), [2]int64{-1, -1}, 0,
+		s.Rows("parquet.footer.cut", s.r.span(left.at, s.r.size-left.at), [2]int64{-1, -1}, 0,
 			"the footer is cut: the schema is there, and %d whole row groups; %s", len(left.groups), what)
 	case name != "":
 		if left, pairs, err = s.like(o, name); err != nil {
@@ -184,7 +170,7 @@ func (s *rescue) rebuild(left *footerLeft, pairs []meta.KeyPair) error {
 	}
 	s.r.lost = w.lost
 	n := s.r.meta.NumRows
-	s.tell("parquet.recovered", s.r.span(0, s.r.size), [2]int64{0, n}, 0, "%d row groups with %d rows were found",
+	s.Rows("parquet.recovered", s.r.span(0, s.r.size), [2]int64{0, n}, 0, "%d row groups with %d rows were found",
 		len(s.r.meta.RowGroups), n)
 	return nil
 }

@@ -131,7 +131,7 @@ func (w *pageWalk) sort(rows int64) error {
 	}
 	switch len(found) {
 	case 0:
-		w.s.tell("parquet.rows.lost", r.span(w.pages[0].Header.Off-r.base, w.end-(w.pages[0].Header.Off-r.base)),
+		w.s.Rows("parquet.rows.lost", r.span(w.pages[0].Header.Off-r.base, w.end-(w.pages[0].Header.Off-r.base)),
 			[2]int64{-1, -1}, -1,
 			"%d pages that cannot be the columns of the schema in their order: they are given up", len(w.pages))
 		return nil
@@ -406,7 +406,7 @@ func (w *pageWalk) make(d *division) error {
 		}
 		w.groups = append(w.groups, made)
 		if !whole {
-			w.s.tell("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, made.rows,
+			w.s.Rows("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, made.rows,
 				"the last row group is cut: %d of %d columns are there; null in place of the others' cells "+
 					"keeps its rows", len(starts), len(w.cols))
 		}
@@ -420,12 +420,12 @@ func (w *pageWalk) told(next int) {
 	r := w.s.r
 	if next < len(w.pages) && len(w.lost) == 0 {
 		at := w.pages[next].Header.Off
-		w.s.tell("parquet.rows.lost", r.span(at-r.base, w.end-(at-r.base)), [2]int64{-1, -1}, -1,
+		w.s.Rows("parquet.rows.lost", r.span(at-r.base, w.end-(at-r.base)), [2]int64{-1, -1}, -1,
 			"%d pages behind the last whole row group: they are given up", len(w.pages)-next)
 		return
 	}
 	if w.cut && len(w.lost) == 0 {
-		w.s.tell("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, -1,
+		w.s.Rows("parquet.rows.lost", r.span(w.end, r.size-w.end), [2]int64{-1, -1}, -1,
 			"a row group behind is cut within its first column")
 	}
 }

@@ -49,7 +49,7 @@ func (v *verifier) summary(t format.Target) {
 			"%d bytes that nothing claims", gap))
 	}
 	for _, name := range names {
-		if v.left || v.ctx.Err() != nil || t.At != (vec.Range{}) { // within another file it lies beside nothing
+		if v.Stopped() || t.At != (vec.Range{}) { // within another file it lies beside nothing
 			return
 		}
 		v.find("parquet.summary", v.named(t, name, ends[name]))

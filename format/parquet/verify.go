@@ -7,11 +7,11 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/meta"
+	"stoa/internal/check"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -22,8 +22,8 @@ import (
 // bodies of pages only.
 func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{ctx: ctx, noSums: o.NoVerify || o.Depth == format.Quick, depth: o.Depth, yield: yield}
-		v.base = region.Finding{Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1}
+		v := newVerifier(ctx, t.Name, yield)
+		v.noSums, v.depth = o.NoVerify || o.Depth == format.Quick, o.Depth
 		r, err := newReader(ctx, t, o)
 		if err != nil {
 			v.find("parquet.footer", err)
@@ -75,52 +75,51 @@ func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (stri
 	return format.WithoutSums(leaves, bare), ctx.Err()
 }
 
-// verifier checks one file. left says that nobody wants to know more.
+// verifier checks one file.
 type verifier struct {
+	*check.Reporter
 	ctx    context.Context
 	r      *reader
 	noSums bool
 	depth  format.Depth
-	yield  func(region.Finding) bool
-	left   bool
 	base   region.Finding // what findings have in common where we are
 	buf    []byte
 	told   map[fault.Span]bool // pages of which the checksum was told
 }
 
-// find tells a finding. An error that is no damage is parquet.unreadable or parquet.unsupported, whatever was
+func newVerifier(ctx context.Context, part string, yield func(region.Finding) bool) *verifier {
+	r := check.New(ctx, part, codes, yield)
+	r.Read, r.CodeOf = "parquet.unreadable", codeOf
+	return &verifier{Reporter: r, ctx: ctx, base: region.Finding{Part: part, Rows: [2]int64{-1, -1}, Lost: -1}}
+}
+
+// collector is a verifier that appends to findings.
+func (r *reader) collector(findings *[]region.Finding) *verifier {
+	return newVerifier(context.Background(), r.target.Name, func(f region.Finding) bool {
+		*findings = append(*findings, f)
+		return true
+	})
+}
+
+// codeOf is code for damage; an error that is none is parquet.unreadable or parquet.unsupported, whatever was
 // looked at.
-func (v *verifier) find(code string, err error) {
-	if v.left || err == nil {
-		return
-	}
-	f := v.base
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		e = &fault.Error{Cause: err}
-	}
-	if f.Code = code; e.Class != fault.Corrupt {
-		f.Code = "parquet.unreadable"
-	}
+func codeOf(code string, e *fault.Error) string {
 	switch e.Class {
+	case fault.Corrupt:
+		return code
 	case fault.Unsupported:
-		f.Code = "parquet.unsupported"
-	case fault.Limit:
-		f.Class = e.Class
+		return "parquet.unsupported"
 	}
-	if code == "parquet.column" && v.told[e.At] {
+	return "parquet.unreadable"
+}
+
+// find reports an error about where we are.
+func (v *verifier) find(code string, err error) {
+	var e *fault.Error
+	if code == "parquet.column" && errors.As(err, &e) && v.told[e.At] {
 		return
 	}
-	f.At, f.Path, f.Message = e.At, e.Path, e.Reason
-	if e.Cause != nil {
-		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
-	}
-	f.Message = strings.ReplaceAll(f.Message, "\n", "; ")
-	k := slices.IndexFunc(codes, func(c region.CodeDoc) bool { return c.Code == f.Code })
-	if f.Severity = codes[k].Severity; f.Severity != region.Error {
-		f.Lost = 0
-	}
-	v.left = !v.yield(f)
+	v.About(v.base, code, err)
 }
 
 // magic looks at the first bytes, which nobody needs who reads.
@@ -160,7 +159,7 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 					}
 				}
 			}
-			if v.left {
+			if v.Stopped() {
 				return
 			}
 		}
@@ -176,7 +175,7 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 		if err == nil && n.Kind == region.Gap && n.Depth == 1 {
 			v.find("parquet.layout", fault.Corruptf(n.At, "", "%d bytes that nothing claims", n.At.Len))
 		}
-		if v.left {
+		if v.Stopped() {
 			return
 		}
 	}
@@ -202,7 +201,7 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 	w := chunkWalk{x: x, group: group, leaf: leaf, rows: v.r.meta.RowGroups[group].NumRows,
 		flat: v.r.meta.Schema.Column(leaf).MaxRepetitionLevel() == 0, at: v.r.chunkSpan(group, leaf)}
 	at := w.at
-	for w.at.Len > 0 && !v.left {
+	for w.at.Len > 0 && !v.Stopped() {
 		p, err := v.r.pageOf(v.ctx, w.at, meta.IndexPath(group, leaf, fmt.Sprintf("page[%d]", w.n)), w.sealed(v.r), nil)
 		if err != nil {
 			from, to := w.behind(v.r.base)
@@ -218,7 +217,7 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 		v.base = whole
 		w.take(&p)
 	}
-	if v.left || w.damaged {
+	if v.Stopped() || w.damaged {
 		return w
 	}
 	if n := v.r.meta.RowGroups[group].Columns[leaf].MetaData.NumValues; n != w.values {

@@ -16,7 +16,7 @@ import (
 // readers take as many as it says, and fail where they are not there. It is decoded by codes here, which tell
 // nothing of that.
 func (v *verifier) dictionary(w *chunkWalk) {
-	if w.dict == nil || v.told[w.dict.Body] || v.left ||
+	if w.dict == nil || v.told[w.dict.Body] || v.Stopped() ||
 		v.r.meta.Schema.Column(w.leaf).PhysicalType() == meta.TypeBoolean {
 		return // of bits the bytes do not tell how many they are
 	}

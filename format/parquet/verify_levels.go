@@ -43,7 +43,7 @@ type levelClaims struct {
 // indexes and the headers of pages say of them against that.
 func (v *verifier) levels(w *chunkWalk) {
 	told := slices.ContainsFunc(w.data, func(p meta.Page) bool { return v.told[p.Body] })
-	if w.damaged || told || v.left {
+	if w.damaged || told || v.Stopped() {
 		return
 	}
 	said := v.levelClaims(w)

@@ -39,7 +39,7 @@ func (v *verifier) rowOrder(group int) {
 		cols = append(cols, k.Leaf.Path[0])
 	}
 	slices.Sort(cols)
-	if cols = slices.Compact(cols); v.left || len(cols) == 0 {
+	if cols = slices.Compact(cols); v.Stopped() || len(cols) == 0 {
 		return
 	}
 	var last []*order.View

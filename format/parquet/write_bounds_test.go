@@ -2,10 +2,11 @@ package parquet
 
 import (
 	"bytes"
-	"stoa/format/parquet/internal/write"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"stoa/format/parquet/internal/write"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"

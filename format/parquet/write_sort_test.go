@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
-	"stoa/format/parquet/internal/write"
 	"testing"
+
+	"stoa/format/parquet/internal/write"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"

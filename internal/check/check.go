@@ -110,10 +110,19 @@ func (r *Reporter) Once(key, code string, at fault.Span, path, format string, ar
 	}
 }
 
-// Blame reports an error about the rows [first, end); -1 = not known. An error that is none of the file's is about
-// reading it. What exceeds a budget has class Limit, and is no damage.
+// Blame reports an error about the rows [first, end); -1 = not known.
 func (r *Reporter) Blame(code string, err error, first, end int64) {
-	if err == nil || r.ctx.Err() != nil {
+	f := region.Finding{Part: r.Part, Column: r.Column, Rows: [2]int64{first, end}, Lost: -1}
+	if first >= 0 && end >= first {
+		f.Lost = end - first
+	}
+	r.About(f, code, err)
+}
+
+// About reports an error about the part, column and rows that f has. An error that is none of the file's is about
+// reading it. What exceeds a budget has class Limit, and is no damage.
+func (r *Reporter) About(f region.Finding, code string, err error) {
+	if err == nil || r.Stopped() {
 		return
 	}
 	var e *fault.Error
@@ -125,15 +134,11 @@ func (r *Reporter) Blame(code string, err error, first, end int64) {
 	case e.Class == fault.Unsupported:
 		code = r.Unsupported
 	}
-	f := region.Finding{Code: code, At: r.place(e.At), Path: e.Path, Message: Message(e), Rows: [2]int64{first, end},
-		Lost: -1}
+	f.Code, f.Severity, f.At, f.Path, f.Message = code, r.codes.Severity(code), r.place(e.At), e.Path, Message(e)
 	if e.Class == fault.Limit {
 		f.Class = fault.Limit
 	}
-	if first >= 0 && end >= first {
-		f.Lost = end - first
-	}
-	r.Scoped(f)
+	r.Emit(f)
 }
 
 // place cuts a span to the file, and is the file where there is no span.
