@@ -20,15 +20,6 @@ import (
 	"stoa/wire"
 )
 
-func dictionarySeverity(code string) region.Severity {
-	for _, c := range layout.DictionaryCodes {
-		if c.Code == code {
-			return c.Severity
-		}
-	}
-	return region.Error
-}
-
 // dictChecker verifies dictionaries.
 type dictChecker struct {
 	ctx    context.Context
@@ -39,7 +30,7 @@ type dictChecker struct {
 }
 
 func (v *dictChecker) tell(code, column string, at fault.Span, format string, args ...any) {
-	v.yield(region.Finding{Code: code, Severity: dictionarySeverity(code), At: at,
+	v.yield(region.Finding{Code: code, Severity: layout.DictionaryCodes.Severity(code), At: at,
 		Message: fmt.Sprintf(format, args...), Part: v.part, Column: column, Rows: [2]int64{-1, -1}, Lost: 0})
 }
 

@@ -21,6 +21,7 @@ import (
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
+	"stoa/internal/check"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -32,7 +33,7 @@ import (
 // bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{ctx: ctx, tree: tg.Tree, o: o, yield: yield, part: tg.Name}
+		v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, tree: tg.Tree, o: o}
 		v.o.Tracer = nil
 		var err error
 		if v.opts, err = table.ParseOptions(o.Opts); err == nil {
@@ -41,22 +42,19 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 		if err == nil {
 			err = v.target(tg)
 		}
-		if err != nil && !v.stopped {
-			v.blame("carbon.read", err, -1, -1)
+		if err != nil {
+			v.Blame("carbon.read", err, -1, -1)
 		}
 	}
 }
 
 // verifier verifies one target.
 type verifier struct {
-	ctx     context.Context
-	tree    store.Tree
-	o       format.OpenOptions
-	opts    table.ReadOptions
-	yield   func(region.Finding) bool
-	stopped bool
-	part    string
-	column  string
+	*check.Reporter
+	ctx  context.Context
+	tree store.Tree
+	o    format.OpenOptions
+	opts table.ReadOptions
 
 	replaced []string      // delete deltas of the table that nothing names any more
 	read     []*table.Part // data files of the table
@@ -65,46 +63,19 @@ type verifier struct {
 	spare vec.Arena // decoding
 }
 
-func (v *verifier) give(f region.Finding) {
-	if f.Severity < region.Error {
-		f.Lost = 0
-	}
-	if !v.stopped && v.ctx.Err() == nil {
-		v.stopped = !v.yield(f)
-	}
+// reporter reports findings about a table, or a file.
+func reporter(ctx context.Context, part string, yield func(region.Finding) bool) *check.Reporter {
+	r := check.New(ctx, part, layout.Codes, yield)
+	r.Read, r.CodeOf = "carbon.read", codeOf
+	return r
 }
 
-func (v *verifier) tell(code string, at fault.Span, path, format string, args ...any) {
-	v.give(region.Finding{Code: code, Severity: layout.SeverityOf(code), At: at, Path: path,
-		Message: fmt.Sprintf(format, args...), Part: v.part,
-		Column: v.column, Rows: [2]int64{-1, -1}, Lost: -1})
-}
-
-// blame tells an error about the rows [first, end); -1 is not known. What is not damage has codes of its own.
-func (v *verifier) blame(code string, err error, first, end int64) {
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		e, code = fault.New(fault.Bug, fault.Span{Object: v.part}, "", "%v", err), "carbon.read"
+// codeOf is code for damage; what is none has a code of its own.
+func codeOf(code string, e *fault.Error) string {
+	if e.Class == fault.Unsupported || e.Class == fault.Limit {
+		return "carbon.unsupported"
 	}
-	switch e.Class {
-	case fault.Unsupported, fault.Limit:
-		code = "carbon.unsupported"
-	}
-	f := region.Finding{Code: code, Severity: layout.SeverityOf(code), At: e.At, Path: e.Path, Message: e.Reason,
-		Part: v.part, Column: v.column, Rows: [2]int64{first, end}, Lost: -1}
-	if e.Class == fault.Limit {
-		f.Class = e.Class
-	}
-	if e.Cause != nil {
-		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
-	}
-	if f.At.Object == "" {
-		f.At.Object = v.part
-	}
-	if first >= 0 && end >= first {
-		f.Lost = end - first
-	}
-	v.give(f)
+	return code
 }
 
 func (v *verifier) target(tg format.Target) error {
@@ -127,7 +98,7 @@ func (v *verifier) target(tg format.Target) error {
 	case table.KindIndex, table.KindMerged:
 		v.index(tg.Name)
 	case table.KindDict, table.KindDictMeta, table.KindSort:
-		return verifyDictionary(v.ctx, tg, v.o, v.give)
+		return verifyDictionary(v.ctx, tg, v.o, v.Emit)
 	default:
 		v.file(tg.Name, nil, nil)
 	}
@@ -138,19 +109,19 @@ func (v *verifier) target(tg format.Target) error {
 func (v *verifier) folder(tg format.Target) {
 	d, err := table.ReadFolder(v.ctx, tg, v.o.Limits)
 	if err != nil {
-		v.blame("carbon.read", err, -1, -1)
+		v.Blame("carbon.read", err, -1, -1)
 		return
 	}
 	for _, name := range layout.Sorted(d.Bad) {
-		v.part = name
-		v.blame("carbon.index.damaged", d.Bad[name], -1, -1)
+		v.Part = name
+		v.Blame("carbon.index.damaged", d.Bad[name], -1, -1)
 	}
-	v.part = tg.Name
+	v.Part = tg.Name
 	for _, name := range d.Missing() {
-		v.blame("carbon.segment.missing", d.Lack(tg.Name, name), -1, -1)
+		v.Blame("carbon.segment.missing", d.Lack(tg.Name, name), -1, -1)
 	}
 	for _, name := range d.Unnamed() {
-		v.tell("carbon.index.missing", fault.Span{Object: name}, "",
+		v.Report("carbon.index.missing", fault.Span{Object: name}, "",
 			"no index of the directory names this data file: it is read all the same")
 	}
 	for _, n := range d.Data {
@@ -160,20 +131,20 @@ func (v *verifier) folder(tg format.Target) {
 
 // index verifies an index file.
 func (v *verifier) index(name string) {
-	v.part = name
+	v.Part = name
 	o, err := layout.OpenObject(v.ctx, v.tree, name, v.o.Limits)
 	if err != nil {
-		v.blame("carbon.read", err, -1, -1)
+		v.Blame("carbon.read", err, -1, -1)
 		return
 	}
 	if _, err = o.ReadIndex(v.ctx, strings.HasSuffix(name, layout.MergedExt), nil); err != nil {
-		v.blame("carbon.index.damaged", err, -1, -1)
+		v.Blame("carbon.index.damaged", err, -1, -1)
 	}
 }
 
 // table verifies a table's directory.
 func (v *verifier) table(dir string) {
-	v.part = dir
+	v.Part = dir
 	t, err := table.OpenManaged(v.ctx, v.tree, dir, v.o, v.opts, nil)
 	if err != nil {
 		code := "carbon.status.damaged"
@@ -181,7 +152,7 @@ func (v *verifier) table(dir string) {
 		if !errors.As(err, &e) || path.Base(e.At.Object) == "schema" {
 			code = "carbon.schema.damaged"
 		}
-		v.blame(code, err, -1, -1)
+		v.Blame(code, err, -1, -1)
 		names, _ := table.FilesBelow(v.ctx, v.tree, dir, 8)
 		for _, n := range names { // as far as they go by themselves
 			v.file(n, nil, nil)
@@ -191,25 +162,25 @@ func (v *verifier) table(dir string) {
 	counts := func(l status.Load) bool { return l.Counts() }
 	// without data there need be no dictionaries
 	if t.Dicts != nil && v.o.Depth != format.Quick && slices.ContainsFunc(t.Loads, counts) {
-		if err := verifyDictionaries(t.Dicts, v.ctx, t.Roots, v.give); err != nil {
-			v.blame("carbon.read", err, -1, -1)
+		if err := verifyDictionaries(t.Dicts, v.ctx, t.Roots, v.Emit); err != nil {
+			v.Blame("carbon.read", err, -1, -1)
 		}
 	}
 	v.replaced, v.read = nil, nil
 	for i := range t.Loads {
-		if v.stopped || v.ctx.Err() != nil {
+		if v.Stopped() {
 			return
 		}
 		if l := &t.Loads[i]; t.O.Wants(l) {
 			v.segment(t, l)
 		}
 	}
-	v.part, v.column = dir, ""
+	v.Part, v.Column = dir, ""
 	if err := t.Untied(v.ctx, v.read); err != nil {
-		v.blame("carbon.read", err, -1, -1)
+		v.Blame("carbon.read", err, -1, -1)
 	}
 	for _, f := range t.Findings() {
-		v.give(f)
+		v.Emit(f)
 	}
 	v.leftovers(t)
 }
@@ -217,21 +188,21 @@ func (v *verifier) table(dir string) {
 // segment verifies a segment of a table.
 func (v *verifier) segment(t *table.Managed, l *status.Load) {
 	used := map[string]bool{} // delete deltas that hold
-	v.part = t.Path
+	v.Part = t.Path
 	parts, h, err := t.SegmentHolding(v.ctx, l)
 	if err != nil {
 		code := "carbon.segment.missing"
 		if e := (*fault.Error)(nil); errors.As(err, &e) && t.Updates != "" && e.At.Object == t.Updates {
 			code = "carbon.delete.damaged"
 		}
-		v.blame(code, err, -1, -1) // what is there is looked at all the same
+		v.Blame(code, err, -1, -1) // what is there is looked at all the same
 	} else {
 		v.sizes(t, l, h)
 		v.segmentBounds(t, l, parts, h.Unknown)
 	}
 	newer := map[string]bool{}
 	for _, f := range t.Findings() {
-		v.give(f)
+		v.Emit(f)
 		newer[f.At.Object] = f.Code == "carbon.delete.unnamed"
 	}
 	t.Notes = nil
@@ -253,7 +224,7 @@ func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool
 	if p.Update == nil {
 		return
 	}
-	v.part, v.column = p.Name, ""
+	v.Part, v.Column = p.Name, ""
 	if names, err := t.DeltaNames(v.ctx, p.Update, path.Dir(p.Name)); err == nil {
 		for _, n := range names {
 			used[n] = true
@@ -261,7 +232,7 @@ func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool
 	}
 	d, err := t.ReadDeletes(v.ctx, p.Update, path.Dir(p.Name))
 	if err != nil {
-		v.blame("carbon.delete.damaged", err, -1, -1)
+		v.Blame("carbon.delete.damaged", err, -1, -1)
 		return
 	}
 	f, err := t.File(v.ctx, p.Name)
@@ -276,7 +247,7 @@ func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool
 			}
 		}
 		if last := rows[len(rows)-1]; rows[0] < 0 || last >= have {
-			v.tell("carbon.delete.range", fault.Span{Object: t.Updates}, p.Update.Block,
+			v.Report("carbon.delete.range", fault.Span{Object: t.Updates}, p.Update.Block,
 				"row %d of page %d of blocklet %d is deleted, the page has %d", last, k.Page, k.Blocklet, have)
 		}
 	}
@@ -284,7 +255,7 @@ func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool
 
 // file verifies a data file. known is what an index file says of it, t its table; both may be nil.
 func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) {
-	v.part, v.column = name, ""
+	v.Part, v.Column = name, ""
 	f, err := datafile.OpenFile(v.ctx, v.tree, name, v.o)
 	if err != nil {
 		code := "carbon.footer.damaged"
@@ -292,7 +263,7 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 		if errors.As(err, &e) && strings.HasPrefix(e.Path, "header") {
 			code = "carbon.header.damaged"
 		}
-		v.blame(code, err, -1, -1)
+		v.Blame(code, err, -1, -1)
 		return
 	}
 	if v.opts.Blocklet > 0 {
@@ -305,11 +276,11 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 	if t != nil {
 		own.Dicts = t.Dicts
 		if err := t.Belongs(f); err != nil {
-			v.blame("carbon.header.damaged", err, -1, -1)
+			v.Blame("carbon.header.damaged", err, -1, -1)
 		}
 	}
 	if err := own.AllColumns(f.Roots, f.ColumnsAt(), f.ColumnsPath()); err != nil {
-		v.blame("carbon.header.damaged", err, -1, -1)
+		v.Blame("carbon.header.damaged", err, -1, -1)
 		return
 	}
 	v.compare(f, known)
@@ -325,7 +296,7 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 		}
 		at += f.Footer.Blocklet[g].Rows
 	}
-	v.column = ""
+	v.Column = ""
 	v.coverage(name)
 }
 
@@ -335,7 +306,7 @@ func (v *verifier) compare(f *datafile.DataFile, known *datafile.Indexed) {
 		return
 	}
 	bad := func(b *layout.BlockIndex, format string, args ...any) {
-		v.tell("carbon.index.disagree", b.At, path.Base(f.At.Object), format, args...)
+		v.Report("carbon.index.disagree", b.At, path.Base(f.At.Object), format, args...)
 	}
 	var rows int64
 	for i := range known.Blocks {
@@ -367,16 +338,16 @@ func (v *verifier) rows(t *table.Table, f *datafile.DataFile, g int, at int64) {
 	b := &f.Stream.Blocklets[g]
 	raw, err := f.Read(v.ctx, b.Data.Off, b.Data.Len, fmt.Sprintf("blocklet[%d]", g))
 	if err != nil {
-		v.blame("carbon.page.damaged", err, at, at+b.Rows)
+		v.Blame("carbon.page.damaged", err, at, at+b.Rows)
 		return
 	}
 	for i := range t.Phys {
 		p := &t.Phys[i]
-		if v.column = p.Name; p.Parent >= 0 || v.stopped {
+		if v.Column = p.Name; p.Parent >= 0 || v.Stopped() {
 			continue
 		}
 		if err := t.DecodeRows(f, g, p, raw, &v.spare); err != nil {
-			v.blame("carbon.page.damaged", err, at, at+b.Rows)
+			v.Blame("carbon.page.damaged", err, at, at+b.Rows)
 			if errors.Is(err, fault.Corrupt) {
 				return // the others would say the same
 			}
@@ -388,11 +359,11 @@ func (v *verifier) rows(t *table.Table, f *datafile.DataFile, g int, at int64) {
 func (v *verifier) blocklet(t *table.Table, f *datafile.DataFile, g int, at int64) {
 	totals := make([]map[int]int64, len(t.Phys)) // entries below a list or struct, by page; nil: it cannot be read
 	for i := range t.Phys {
-		if v.stopped || v.ctx.Err() != nil {
+		if v.Stopped() {
 			return
 		}
 		p := &t.Phys[i]
-		v.column = p.Name
+		v.Column = p.Name
 		if p.Parent >= 0 && totals[p.Parent] == nil {
 			continue // its parent is lost, which was told
 		}
@@ -412,7 +383,7 @@ func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.
 	col := t.Match(f, p.Root, p.Col)
 	c, err := t.NewChunk(v.ctx, f, g, p, col, vec.Range{To: rows})
 	if err != nil {
-		v.blame("carbon.chunk.damaged", err, at, at+rows)
+		v.Blame("carbon.chunk.damaged", err, at, at+rows)
 		return nil
 	}
 	d := &pageDecoder{v: v, c: c, object: &f.Object}
@@ -423,7 +394,7 @@ func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.
 			if errors.Is(err, fs.ErrNotExist) {
 				code = "carbon.dict.missing"
 			}
-			v.blame(code, err, at, at+rows)
+			v.Blame(code, err, at, at+rows)
 			return nil
 		}
 	}
@@ -433,7 +404,7 @@ func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.
 		whole = datafile.MinMaxOf(col, f.Footer.Index[g].MinMax, col.Chunk)
 		if a, z, yes := datafile.Crossed(col, f.Footer.Index[g].MinMax, col.Chunk); yes {
 			d.crossed = func() {
-				v.tell("carbon.blocklet.minmax", f.FootSpan(),
+				v.Report("carbon.blocklet.minmax", f.FootSpan(),
 					fmt.Sprintf("footer.blocklet_index_list[%d].min_max_index", g),
 					"the least value is %v, and the greatest %v", a, z)
 			}
@@ -445,7 +416,7 @@ func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.
 			return sums
 		}
 		if err != nil {
-			v.blame("carbon.page.damaged", err, at, at+rows)
+			v.Blame("carbon.page.damaged", err, at, at+rows)
 			return nil
 		}
 		n := pg.Entries
@@ -528,7 +499,7 @@ func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whol
 	first, end := at+pg.First, at+pg.First+pg.Rows
 	dst, err := vec.New(p.Type, memory.DefaultAllocator)
 	if err != nil {
-		d.v.blame("carbon.unsupported", err, first, end)
+		d.v.Blame("carbon.unsupported", err, first, end)
 		return false
 	}
 	defer dst.Release()
@@ -537,12 +508,12 @@ func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whol
 		err = d.c.Decode(t, dst)
 	}
 	if err == nil && int64(dst.Len()) != n {
-		d.v.blame("carbon.page.count", fault.Corruptf(pg.Spans[0], page.PagePath(p.Name, pg.Ordinal),
+		d.v.Blame("carbon.page.count", fault.Corruptf(pg.Spans[0], page.PagePath(p.Name, pg.Ordinal),
 			"%d entries, %d are expected", dst.Len(), n), first, end)
 		return false
 	}
 	if err != nil {
-		d.v.blame("carbon.page.damaged", err, first, end)
+		d.v.Blame("carbon.page.damaged", err, first, end)
 		return false
 	}
 	if p.Has == format.Lengths {
@@ -560,7 +531,7 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 	end int64) {
 	lo, hi, odd, ok := page.Extremes(dst)
 	if odd >= 0 {
-		d.v.tell("carbon.utf8", pg.Spans[0], page.PagePath(p.Name, pg.Ordinal), "the string of row %d is not UTF-8",
+		d.v.Report("carbon.utf8", pg.Spans[0], page.PagePath(p.Name, pg.Ordinal), "the string of row %d is not UTF-8",
 			first+int64(odd))
 	}
 	if !ok {
@@ -573,10 +544,10 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 	if v := d.c; pg.Ordinal < len(v.Tree.Pages) && p.Parent < 0 && v.Tree.Pages[pg.Ordinal].MinMax != nil &&
 		v.F.Version == 3 {
 		if a, z, yes := datafile.Crossed(v.Col, v.Tree.Pages[pg.Ordinal].MinMax, 0); yes {
-			d.v.give(region.Finding{Code: "carbon.page.minmax", Severity: layout.SeverityOf("carbon.page.minmax"),
-				At: pg.Spans[0], Path: page.PagePath(p.Name, pg.Ordinal),
-				Message: fmt.Sprintf("the least value is %v, and the greatest %v", a, z), Part: d.v.part,
-				Column: p.Name, Rows: [2]int64{first, end}, Lost: -1})
+			d.v.Scoped(region.Finding{Code: "carbon.page.minmax", At: pg.Spans[0],
+				Path:    page.PagePath(p.Name, pg.Ordinal),
+				Message: fmt.Sprintf("the least value is %v, and the greatest %v", a, z),
+				Rows:    [2]int64{first, end}, Lost: -1})
 		}
 	}
 	for _, x := range []struct {
@@ -589,10 +560,9 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 		below, ok1 := pred.Compare(lo, *x.b.Min)
 		above, ok2 := pred.Compare(hi, *x.b.Max)
 		if ok1 && below < 0 || ok2 && above > 0 {
-			d.v.give(region.Finding{Code: x.code, Severity: layout.SeverityOf(x.code), At: pg.Spans[0],
-				Path:    page.PagePath(p.Name, pg.Ordinal),
+			d.v.Scoped(region.Finding{Code: x.code, At: pg.Spans[0], Path: page.PagePath(p.Name, pg.Ordinal),
 				Message: fmt.Sprintf("values from %v to %v, the bounds are %v and %v", lo, hi, *x.b.Min, *x.b.Max),
-				Part:    d.v.part, Column: p.Name, Rows: [2]int64{first, end}, Lost: -1})
+				Rows:    [2]int64{first, end}, Lost: -1})
 		}
 	}
 }
@@ -615,9 +585,9 @@ func (v *verifier) coverage(name string) {
 	}
 	gaps, overlaps := cover.Check(all)
 	for _, at := range gaps {
-		v.tell("carbon.coverage.gap", at, "", "no structure claims these %d bytes", at.Len)
+		v.Report("carbon.coverage.gap", at, "", "no structure claims these %d bytes", at.Len)
 	}
 	for _, at := range overlaps {
-		v.tell("carbon.coverage.overlap", at, "", "two structures claim these %d bytes", at.Len)
+		v.Report("carbon.coverage.overlap", at, "", "two structures claim these %d bytes", at.Len)
 	}
 }

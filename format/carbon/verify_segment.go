@@ -20,11 +20,11 @@ func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Holding) {
 	}
 	at := fault.Span{Object: t.Status}
 	if want := status.Count64(l.DataSize); want >= 0 && want != h.Bytes && (want > h.Bytes || l.UpdateFrom == "") {
-		v.tell("carbon.segment.size", at, "dataSize", "segment %s: %d bytes of data files, there are %d", l.Name,
+		v.Report("carbon.segment.size", at, "dataSize", "segment %s: %d bytes of data files, there are %d", l.Name,
 			want, h.Bytes)
 	}
 	if want := status.Count64(l.IndexSize); want >= 0 && want != h.Indexes && (want > h.Indexes || l.UpdateFrom == "") {
-		v.tell("carbon.segment.size", at, "indexSize", "segment %s: %d bytes of index files, there are %d", l.Name,
+		v.Report("carbon.segment.size", at, "indexSize", "segment %s: %d bytes of index files, there are %d", l.Name,
 			want, h.Indexes)
 	}
 }
@@ -35,18 +35,18 @@ func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Holding) {
 func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table.Part, alone bool) {
 	known, at, err := t.KeptBounds(v.ctx, l)
 	if err != nil {
-		v.blame("carbon.segment.minmax", err, -1, -1)
+		v.Blame("carbon.segment.minmax", err, -1, -1)
 		return
 	}
 	for _, id := range layout.Sorted(known) {
 		if t.Ids != nil && !t.Ids[id] {
-			v.tell("carbon.segment.minmax", at, "segmentMetaDataInfo."+id,
+			v.Report("carbon.segment.minmax", at, "segmentMetaDataInfo."+id,
 				"segment %s: no column of the table has or had this id", l.Name)
 		}
 	}
 	if alone {
 		if err := t.Tied(v.ctx, l, parts); err != nil {
-			v.blame("carbon.segment.minmax", err, -1, -1)
+			v.Blame("carbon.segment.minmax", err, -1, -1)
 			return
 		}
 	}
@@ -57,12 +57,12 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 		}
 		for _, r := range table.KeptColumnsOf(f, known) {
 			if err := table.WithinSegment(l, at, f, r, known[r.Id], nil); err != nil {
-				v.column = r.Name
-				v.blame("carbon.segment.minmax", err, -1, -1)
+				v.Column = r.Name
+				v.Blame("carbon.segment.minmax", err, -1, -1)
 			}
 		}
 	}
-	v.column = ""
+	v.Column = ""
 }
 
 // leftovers tells what lies in the table's directories and is not read any more.
@@ -106,7 +106,7 @@ func (v *verifier) unnamed(t *table.Managed) {
 		known[l.Name], known[l.Id()] = true, true
 	}
 	for info, err := range t.Tree.List(v.ctx, path.Join(t.Path, "Metadata", "segments")) {
-		if err != nil || v.stopped {
+		if err != nil || v.Stopped() {
 			return // there are none
 		}
 		of, _ := status.SegmentOf(path.Base(info.Name))
@@ -120,7 +120,7 @@ func (v *verifier) unnamed(t *table.Managed) {
 		known[of] = true // it may have several segment files
 		places, _ := t.Located(info.Name, s, of)
 		if i := slices.IndexFunc(places, v.holds); i >= 0 {
-			v.tell("carbon.segment.unnamed", fault.Span{Object: info.Name}, "",
+			v.Report("carbon.segment.unnamed", fault.Span{Object: info.Name}, "",
 				"tablestatus does not name segment %s, whose files are in %s: its rows are not read", of, places[i].Dir)
 		}
 	}
@@ -155,13 +155,13 @@ func (v *verifier) left(what string, names []string) {
 	if n := len(names) - len(some); n > 0 {
 		some = append(some, fmt.Sprintf("%d more", n))
 	}
-	v.tell("carbon.leftover", fault.Span{Object: at}, "", "%s: %s", what, strings.Join(some, ", "))
+	v.Report("carbon.leftover", fault.Span{Object: at}, "", "%s: %s", what, strings.Join(some, ", "))
 }
 
 // oldDamage tells that a file cannot be read that nobody reads.
 func (v *verifier) oldDamage(err error) {
 	if err != nil {
-		v.blame("carbon.leftover", err, -1, -1)
+		v.Blame("carbon.leftover", err, -1, -1)
 	}
 }
 
@@ -183,7 +183,7 @@ func (v *verifier) oldUpdates(t *table.Managed) {
 			continue
 		}
 		if at := status.Count64(stamp); at > current {
-			v.tell("carbon.update.newer", fault.Span{Object: info.Name}, "", "tablestatus names %s",
+			v.Report("carbon.update.newer", fault.Span{Object: info.Name}, "", "tablestatus names %s",
 				orNone(path.Base(t.Updates)))
 			continue
 		}

@@ -4,11 +4,12 @@ import (
 	"slices"
 	"strings"
 
+	"stoa/internal/check"
 	"stoa/region"
 )
 
 // Codes are all kinds of findings, by name. Carbon keeps no checksums: what can be noticed is what contradicts itself.
-var Codes = slices.SortedFunc(slices.Values(append(tableCodes, DictionaryCodes...)),
+var Codes check.Codes = slices.SortedFunc(slices.Values(append(tableCodes, DictionaryCodes...)),
 	func(a, b region.CodeDoc) int { return strings.Compare(a.Code, b.Code) })
 
 // tableCodes are the findings about everything but dictionaries.
@@ -92,17 +93,8 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.utf8", Severity: region.Note, Help: "A string is not UTF-8. The bytes are kept as they are."},
 }
 
-func SeverityOf(code string) region.Severity {
-	for _, c := range Codes {
-		if c.Code == code {
-			return c.Severity
-		}
-	}
-	return region.Error
-}
-
 // DictionaryCodes are the findings about dictionaries.
-var DictionaryCodes = []region.CodeDoc{
+var DictionaryCodes = check.Codes{
 	{Code: "carbon.dict.counts", Severity: region.Error, Help: "A dictionary does not hold as many chunks and " +
 		"values as its metadata says of a load. The codes of that load and of later ones are not trusted."},
 	{Code: "carbon.dict.cut", Severity: region.Error,

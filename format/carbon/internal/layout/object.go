@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
@@ -117,7 +118,7 @@ func Saying(code string, at fault.Span, part, format string, args ...any) region
 			args[i] = e.Reason
 		}
 	}
-	f := region.Finding{Code: code, Severity: SeverityOf(code), At: at, Part: part,
+	f := region.Finding{Code: code, Severity: Codes.Severity(code), At: at, Part: part,
 		Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1}
 	if f.Severity < region.Error {
 		f.Lost = 0

@@ -510,7 +510,7 @@ func (t *Managed) Odd(files []layout.IndexFile) error {
 func (t *Managed) note(code string, at fault.Span, format string, args ...any) {
 	t.noting.Lock()
 	defer t.noting.Unlock()
-	t.Notes = append(t.Notes, region.Finding{Code: code, Severity: layout.SeverityOf(code), At: at,
+	t.Notes = append(t.Notes, region.Finding{Code: code, Severity: layout.Codes.Severity(code), At: at,
 		Message: fmt.Sprintf(format, args...), Part: t.Path, Rows: [2]int64{-1, -1}, Lost: 0})
 }
 
