@@ -74,14 +74,14 @@ stoa/format/kudu/internal/cluster: std fault format region store wire format/cfi
   format/kudu/internal/table
 stoa/format/kudu          : std fault format region store vec format/cfile format/kudu/...
 stoa/format/trevni/internal/bzip2: std
-stoa/format/trevni        : format/trevni/... std arrow fault format pred region store vec wire internal/arrowschema
+stoa/format/trevni        : internal/check format/trevni/... std arrow fault format pred region store vec wire internal/arrowschema
   internal/typewords internal/nest internal/enc/... internal/codec internal/sum
   github.com/apache/arrow-go/v18/arrow/ipc github.com/dsnet/compress/...
 stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... github.com/klauspost/compress/...
-stoa/format/redfile       : format/redfile/... std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema
+stoa/format/redfile       : internal/check format/redfile/... std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema
   internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/carbon/internal/layout: std arrow fault format pred region store vec wire internal/civil
+stoa/format/carbon/internal/layout: std internal/check arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/carbon/internal/schema: std arrow fault format pred region store vec wire internal/civil
@@ -113,7 +113,7 @@ stoa/format/carbon/internal/change: std arrow fault format pred region store vec
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
   format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
-stoa/format/carbon        : std arrow fault format pred region store vec wire internal/civil internal/arrowschema
+stoa/format/carbon        : std internal/check arrow fault format pred region store vec wire internal/civil internal/arrowschema
   internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/...
   github.com/apache/arrow-go/v18/arrow/ipc format/carbon/...
 stoa/format/cfile/internal/block: std arrow fault format pred region store vec wire internal/arrowschema
@@ -138,7 +138,7 @@ stoa/format/parquet/internal/meta: std arrow fault format vec wire internal/code
 stoa/format/parquet/internal/page: std arrow fault format pred vec internal/dremel internal/enc/... internal/nest internal/thrift format/parquet/internal/meta
 stoa/format/parquet/internal/order: std arrow pred vec internal/enc/half
 stoa/format/parquet/internal/write: std arrow fault format store internal/codec internal/dremel internal/nest internal/thrift github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/... format/parquet/internal/meta format/parquet/internal/order
-stoa/format/parquet       : std arrow fault format pred region store vec wire internal/arrowschema internal/thrift internal/nest internal/present internal/dremel internal/enc/half github.com/cespare/xxhash/... format/parquet/...
+stoa/format/parquet       : std internal/check arrow fault format pred region store vec wire internal/arrowschema internal/thrift internal/nest internal/present internal/dremel internal/enc/half github.com/cespare/xxhash/... format/parquet/...
   internal/thrift internal/nest internal/present internal/dremel internal/enc/... format/ipc/flat
   github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...
   github.com/apache/arrow-go/v18/arrow/ipc
