@@ -2,6 +2,7 @@ package stoa
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,7 +38,7 @@ func (e *OpenError) Error() string { return e.Err.Error() }
 func (e *OpenError) Unwrap() error { return e.Err }
 
 // OpenChanger finds a table that is to be changed: PATH, or PATH#TABLE, as its format names tables. Of o,
-// Formats, From, Tree and Limits count.
+// Formats, From, Tree and Limits count. A table that takes more than Limits allow is not changed.
 func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, error) {
 	var first error
 	for i := range o.formats() {
@@ -47,7 +48,8 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 		}
 		p, err := f.Change.Locate(ctx, o.tree(), name, false)
 		if err == nil {
-			return &Changer{name: name, place: p, format: f, change: *f.Change, o: o}, nil
+			c := &Changer{name: name, place: p, format: f, change: *f.Change, o: o}
+			return c.within(ctx)
 		}
 		if first == nil {
 			first = err
@@ -65,6 +67,22 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 		return nil, err
 	}
 	return nil, fault.Unsupportedf(fault.Span{Object: name}, "", "%s tables are not changed in place", f.Name)
+}
+
+// within is c, unless opening its table takes more than the limits that were given allow. What else is wrong with the
+// table, changes say that need it whole.
+func (c *Changer) within(ctx context.Context) (*Changer, error) {
+	if c.o.Limits == (format.Limits{}) { // changes read the table within those that hold by default
+		return c, nil
+	}
+	t, err := c.Open(ctx, nil)
+	switch {
+	case err == nil:
+		return c, t.Close()
+	case errors.Is(err, fault.Limit):
+		return nil, err
+	}
+	return c, ctx.Err()
 }
 
 // placeOf is the place of PATH#TABLE.

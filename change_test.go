@@ -371,3 +371,25 @@ func TestChangeOptionsAreJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestChangesKeepToLimits: a table that takes more than the given limits allow is not changed; one that is damaged can
+// be opened to be changed, as to be dropped.
+func TestChangesKeepToLimits(t *testing.T) {
+	c := newChanger(t, stoa.OpenOptions{})
+	dir := c.Place().Dir
+	for _, l := range []format.Limits{{Fields: 1}, {Opening: 1}, {Metadata: 1}} {
+		if _, err := stoa.OpenChanger(t.Context(), dir, stoa.OpenOptions{Limits: l}); !errors.Is(err, fault.Limit) {
+			t.Errorf("%+v: %v", l, err)
+		}
+	}
+	wide := stoa.OpenOptions{Limits: format.Limits{Fields: 100, Opening: 1 << 20}}
+	if _, err := stoa.OpenChanger(t.Context(), dir, wide); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "Metadata", "tablestatus"), []byte("?"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stoa.OpenChanger(t.Context(), dir, wide); err != nil {
+		t.Error(err)
+	}
+}

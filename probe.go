@@ -29,6 +29,9 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 		}
 		return nil, fault.Invalidf("there is no format %q", o.From)
 	}
+	if tg.Limits == (format.Limits{}) {
+		tg.Limits = o.Limits
+	}
 	best, sure := -1, format.No
 	var failed error // one format's trouble is no reason not to ask the others
 	plain := tg

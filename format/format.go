@@ -145,7 +145,8 @@ type Target struct {
 	Table string    // what follows '#'
 	At    vec.Range // part of the object (a CFile inside a container); zero = whole
 
-	// the reading options and limits, for List, which has no others; a key that the format does not know is passed over
+	// the reading options and limits, for List and Probe, which have no others; a key that the format does not know is
+	// passed over
 	Opts   map[string]string
 	Limits Limits
 }

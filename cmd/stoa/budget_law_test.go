@@ -32,6 +32,7 @@ func budgetPlaces(t *testing.T) (places map[string]string, nested map[string]boo
 	deep := write("deep.jsonl", strings.Repeat(`{"id":1,"name":"x","l":[1,2],"s":{"u":{"w":"z"},"v":2}}`+"\n", 9))
 	flat := write("flat.jsonl", strings.Repeat(`{"id":1,"name":"x","v":2.5}`+"\n", 9))
 	places["jsonl"], nested["jsonl"] = deep, true
+	keyed := write("keyed.jsonl", `{"id":1,"name":"x"}`+"\n"+`{"id":2,"name":"y"}`+"\n")
 	for what, c := range map[string]struct{ from, to, out string }{
 		"parquet":     {deep, "parquet", "a.parquet"},
 		"arrow":       {deep, "arrow", "a.arrow"},
@@ -43,9 +44,10 @@ func budgetPlaces(t *testing.T) (places map[string]string, nested map[string]boo
 		"tsv":         {flat, "tsv", "a.tsv"},
 		"cfiles":      {flat, "cfile", "cfiles/"},
 		"carbon file": {deep, "carbon", "carbon/"},
+		"kudu-backup": {keyed, "kudu-backup --opt table=t --opt key=id --opt part-rows=1", "backup/"},
 	} {
 		place := filepath.Join(dir, c.out) + c.out[len(strings.TrimSuffix(c.out, "/")):]
-		args := []string{"convert", c.from, "-q", "--to", c.to, "-o", place}
+		args := append([]string{"convert", c.from, "-q", "-o", place, "--to"}, strings.Fields(c.to)...)
 		if st := run(context.Background(), args, strings.NewReader(""), io.Discard, os.Stderr); st != 0 {
 			t.Fatalf("%s: status %d", what, st)
 		}
@@ -53,6 +55,11 @@ func budgetPlaces(t *testing.T) (places map[string]string, nested map[string]boo
 	}
 	places["cfile"] = filepath.Join(dir, "k.cfile")
 	copyFile(t, "../../corpus/kudu/1.18.1/key_int32/k.ck.cfile", places["cfile"])
+	backup, err := filepath.Glob(filepath.Join(places["kudu-backup"], "*/*"))
+	if err != nil || len(backup) != 1 {
+		t.Fatal(backup, err)
+	}
+	places["kudu-backup"] = backup[0]
 	places["carbon"] = filepath.Join(dir, "managed")
 	carbonSample("managed_complex")(t, places["carbon"])
 	nested["carbon"] = true
@@ -63,6 +70,8 @@ func budgetPlaces(t *testing.T) (places map[string]string, nested map[string]boo
 		t.Fatal(found, err)
 	}
 	places["kudu-metadata"] = found[0]
+	places["kudu-wal"] = filepath.Join(dir, "wal-000000001")
+	copyFile(t, "../../format/kudu/testdata/wal/wals/c3f631e19af44f00bb1082d149777f73/wal-000000001", places["kudu-wal"])
 	return places, nested
 }
 
@@ -76,7 +85,7 @@ func TestBudgetsOverAll(t *testing.T) {
 			for _, verb := range budgetVerbs {
 				for _, flag := range []string{"--memory 1B", "--max-fields 1", "--max-depth 1"} {
 					if strings.HasPrefix(flag, "--max-depth") && !nested[what] ||
-						strings.HasPrefix(flag, "--max-fields") && (what == "cfile" || what == "kudu-metadata") {
+						strings.HasPrefix(flag, "--max-fields") && (what == "cfile" || what == "kudu-metadata" || what == "kudu-wal") {
 						continue
 					}
 					held++
@@ -85,7 +94,7 @@ func TestBudgetsOverAll(t *testing.T) {
 					}
 				}
 			}
-			if held < 20 && what != "kudu-metadata" {
+			if held < 20 && what != "kudu-metadata" && what != "kudu-wal" {
 				t.Errorf("only %d calls", held)
 			}
 		})

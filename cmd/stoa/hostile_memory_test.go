@@ -91,6 +91,18 @@ func hostilePlaces(t *testing.T) map[string]hostilePlace {
 		bytes.Repeat([]byte{0x32, 4, 8, 1, 16, 0}, million)))
 	all["Kudu rowsets"] = hostilePlace{kudu, true}
 
+	put("Kudu log columns", "wal-000000001", true, logSegment(bytes.Repeat(s("\x0a\x05\x12\x01a\x18\x01"), million), nil))
+	put("Kudu log entries", "wal-000000002", false, logSegment(nil, bytes.Repeat([]byte{0x0a, 0}, 4*million)))
+	backup := filepath.Join("backup", strings.Repeat("0", 32)+"-t", "1700000000000")
+	if err := os.MkdirAll(filepath.Join(dir, backup), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put("Kudu backup", filepath.Join(backup, ".kudu-metadata.json"), true, append(append(s(`{"columns":[{}`),
+		bytes.Repeat(s(",{}"), million)...), s("]}\n")...))
+	put("Kudu backup", filepath.Join(backup, "part-00000.parquet"), true,
+		foot("PAR1", []byte{0x15, 2}, empties(3, 4*million), []byte{0}))
+	all["Kudu backup"] = hostilePlace{filepath.Join(dir, backup), true}
+
 	carbon := func(what, name string, b []byte) {
 		place := filepath.Join(dir, what)
 		carbonSample("managed_complex")(t, place)
@@ -129,6 +141,22 @@ func container(typ string, body []byte) []byte {
 	}
 	super := append([]byte{0x12, byte(len(typ))}, typ...)
 	return bytes.Join([][]byte{[]byte("kuducntr"), {1, 0, 0, 0}, record(super), record(body)}, nil)
+}
+
+// logSegment is a segment of a Kudu log with such a schema, and one batch of such entries.
+func logSegment(columns, entries []byte) []byte {
+	head := append(binary.AppendUvarint([]byte{0x2a, 1, 't', 0x30, 1, 0x3a}, uint64(len(columns))), columns...)
+	out := append(binary.LittleEndian.AppendUint32([]byte("kudulogf"), uint32(len(head))), head...)
+	if entries == nil {
+		return out
+	}
+	table := crc32.MakeTable(crc32.Castagnoli)
+	var batch []byte
+	for _, n := range []uint32{uint32(len(entries)), uint32(len(entries)), crc32.Checksum(entries, table)} {
+		batch = binary.LittleEndian.AppendUint32(batch, n)
+	}
+	batch = binary.LittleEndian.AppendUint32(batch, crc32.Checksum(batch, table))
+	return append(append(out, batch...), entries...)
 }
 
 // sharedNames is an Arrow stream of so many fields, whose name, of so many bytes, is the same bytes for all.

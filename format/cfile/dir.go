@@ -48,7 +48,7 @@ func readSet(ctx context.Context, tg format.Target, l format.Limits) (fileSet, e
 		return t, fault.Corruptf(at, "", "no file can be opened by that name (%v): nothing says which files are "+
 			"the table's, in which order, and of how many rows", p.Err)
 	case errors.Is(err, fault.Invalid):
-		if files, ferr := looseFiles(ctx, tg); ferr == nil && ofSet(files) > 0 {
+		if files, ferr := looseFiles(ctx, tg, l); ferr == nil && ofSet(files) > 0 {
 			return t, fault.Corruptf(at, "", "it is not that of a set of CFiles, and files beside it are of one")
 		}
 	}
@@ -110,19 +110,23 @@ func (t *fileSet) check(at fault.Span) error {
 // probeDir looks for a setFile of ours; where that is damaged or lost, for files as our writer calls those of a
 // table's columns.
 func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
-	t, err := readSet(ctx, tg, format.Limits{})
+	t, err := readSet(ctx, tg, tg.Limits)
 	switch {
 	case t.Stoa == setKind:
 		return format.Certain, nil
 	case errors.Is(err, fs.ErrNotExist):
-		if files, err := looseFiles(ctx, tg); err == nil && ofSet(files) > 1 {
+		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && ofSet(files) > 1 {
 			return format.Likely, nil
 		}
 		if nothingElse(ctx, tg) {
 			return format.Maybe, nil
 		}
+	case errors.Is(err, fault.Limit): // opening it says so
+		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && len(files) > 0 {
+			return format.Likely, nil
+		}
 	case columnfile.IsDamage(err):
-		if files, err := looseFiles(ctx, tg); err == nil &&
+		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil &&
 			slices.ContainsFunc(files, func(f looseFile) bool { return f.fits() }) {
 			return format.Likely, nil
 		}
@@ -153,7 +157,7 @@ func nothingElse(ctx context.Context, tg format.Target) bool {
 	if n < 2 {
 		return false
 	}
-	files, err := looseFiles(ctx, tg)
+	files, err := looseFiles(ctx, tg, tg.Limits)
 	rows := int64(-1)
 	for _, f := range files {
 		if f.rows < 0 { // it cannot be read

@@ -26,8 +26,8 @@ func (f looseFile) fits() bool {
 }
 
 // looseFiles are the CFiles of a directory, by the names of their columns: what the file says, else what the
-// file's name says. Of two files of the same column the one comes first whose name fits.
-func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err error) {
+// file's name says. Each is opened within the limits by itself. Of two files of the same column the one comes first whose name fits.
+func looseFiles(ctx context.Context, tg format.Target, l format.Limits) (out []looseFile, err error) {
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {
 			return nil, err
@@ -40,7 +40,7 @@ func looseFiles(ctx context.Context, tg format.Target) (out []looseFile, err err
 		if name, err := url.PathUnescape(base); err == nil {
 			x.Path = name
 		}
-		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: info.Name}, format.OpenOptions{})
+		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: info.Name}, format.OpenOptions{Limits: l.Apart()})
 		if err == nil {
 			x.rows = f.Footer.NumValues
 			if s, _ := f.Footer.Stored(); s.Name != "" {

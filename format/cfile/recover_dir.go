@@ -110,7 +110,7 @@ func (r *setRecovery) readSet() error {
 	}
 	r.tell(err, "", [2]int64{-1, -1}, -1)
 	r.set = fileSet{Rows: -1}
-	files, ferr := looseFiles(r.ctx, r.tg)
+	files, ferr := looseFiles(r.ctx, r.tg, r.o.Limits)
 	for _, f := range files {
 		r.set.Columns = append(r.set.Columns, f.setColumn)
 	}

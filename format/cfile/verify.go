@@ -493,7 +493,7 @@ func (v *verifier) withoutSet(tg format.Target, o format.OpenOptions, err error)
 		e = fault.New(fault.Corrupt, fault.Span{Object: inDir(tg, setFile)}, "", "%v", err)
 	}
 	v.Report(code, e.At, e.Path, "%s", e.Reason)
-	files, err := looseFiles(v.ctx, tg)
+	files, err := looseFiles(v.ctx, tg, o.Limits)
 	if err != nil {
 		v.Report("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
 	}

@@ -31,7 +31,7 @@ var Format = format.Format{
 
 // probe looks at the magic, or at the first message. It never asks for the size.
 func probe(ctx context.Context, t format.Target) (format.Match, error) {
-	s, err := openSource(ctx, t, format.Limits{})
+	s, err := openSource(ctx, t, t.Limits)
 	if err != nil {
 		return format.No, err
 	}

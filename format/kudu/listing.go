@@ -80,7 +80,8 @@ func listUnnamed(ctx context.Context, f *FS, all, _ []*Tablet, add func([]string
 		if err != nil {
 			return nil, err
 		}
-		r, err := cfile.OpenReader(ctx, src, p.At.Object, format.OpenOptions{})
+		r, err := cfile.OpenReader(ctx, src, p.At.Object,
+			format.OpenOptions{Limits: f.Options.Limits.Apart(), NoVerify: f.Options.NoVerify})
 		id := strconv.FormatUint(p.ID, 10)
 		if err != nil {
 			row(id, p.At, 0, 0, -1, err)

@@ -42,7 +42,7 @@ func listWAL(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 			return
 		}
 		defer src.Close()
-		r, _, err := wal.Open(ctx, src, tg.Name, pbc.Options{}, cfile.LZ4)
+		r, _, err := wal.Open(ctx, src, tg.Name, pbc.Options{Limits: tg.Limits}, cfile.LZ4)
 		if err != nil {
 			yield(format.Entry{}, err)
 			return

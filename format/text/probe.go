@@ -25,7 +25,7 @@ func head(ctx context.Context, t format.Target) (b []byte, whole bool, err error
 	if t.At.Len() > 0 {
 		r.end = t.At.To
 	}
-	in, err := newInputOf(r, t, format.Limits{}, probeBytes)
+	in, err := newInputOf(r, t, t.Limits, probeBytes)
 	if err != nil {
 		return nil, false, err
 	}

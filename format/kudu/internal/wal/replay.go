@@ -219,10 +219,13 @@ func (x *Replayer) note(code string, at fault.Span, field, message string) {
 			Rows: [2]int64{-1, -1}, Lost: -1})
 }
 
-// Fault keeps an error as a finding.
+// Fault keeps an error as a finding. A budget that was exceeded is none of damage.
 func (x *Replayer) Fault(code string, err error) {
 	f := codes.Finding(code, err, "")
 	x.note(code, f.At, f.Path, f.Message)
+	if n := len(x.Out.Findings); n > 0 && f.Class == fault.Limit {
+		x.Out.Findings[n-1].Class = f.Class
+	}
 }
 
 // segment replays one segment. The first one tells with which schema the log begins.
