@@ -435,6 +435,13 @@ func (r *Reader) Unknown() {
 	r.done(name, text, n)
 }
 
+// Stranger tells that the field that Next found is damage: the structure is one to which nobody adds any more.
+func (r *Reader) Stranger() {
+	if r.due && r.c.Err() == nil {
+		r.fail(r.c.Pos(), max(r.head, 1), r.unknownName(), "the structure has no such field")
+	}
+}
+
 func (r *Reader) unknownName() string {
 	if name := r.label(""); name != "" {
 		return name

@@ -89,6 +89,7 @@ func (c *ChunkAt) check() error {
 		return fault.Corruptf(c.At, c.Path, "%d pages, %d offsets, %d lengths", len(c.Pages), len(c.Offsets),
 			len(c.Lengths))
 	}
+	end := c.At.End()
 	for i := range c.Pages {
 		p := &c.Pages[i]
 		at, n := c.At.End()+int64(c.Offsets[i]), int64(c.Lengths[i])
@@ -96,10 +97,18 @@ func (c *ChunkAt) check() error {
 			return fault.Corruptf(c.At, fmt.Sprintf("%s.page_offset[%d]", c.Path, i),
 				"%d and %d bytes: the page ends behind the chunk (%d)", c.Offsets[i], n, c.End)
 		}
+		if at != end {
+			return fault.Corruptf(c.At, fmt.Sprintf("%s.page_offset[%d]", c.Path, i),
+				"the page begins at %d, what is before it ends at %d", at, end)
+		}
+		end = at + n
 		if p.DataLen < 0 || p.RowidLen < 0 || p.RleLen < 0 || int64(p.DataLen)+int64(p.RowidLen)+int64(p.RleLen) != n {
 			return fault.Corruptf(c.At, fmt.Sprintf("%s.page_length[%d]", c.Path, i),
 				"%d, but %d bytes of data, %d of row ids, %d of runs", n, p.DataLen, p.RowidLen, p.RleLen)
 		}
+	}
+	if end != c.End {
+		return fault.Corruptf(c.At, c.Path+".page_length", "the pages end at %d, the chunk at %d", end, c.End)
 	}
 	return nil
 }

@@ -2,11 +2,14 @@ package datafile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"path"
+	"slices"
+	"sync"
 
 	"stoa/fault"
 	"stoa/format"
@@ -34,6 +37,9 @@ type DataFile struct {
 	Widths   page.KeyWidths // formats 1 and 2
 	Stream   *streamFile    // rows instead of columns
 	Rebuilt  bool           // recovering: the footer is not the file's own
+
+	sorting sync.Once
+	starts  []int64 // of the column chunks of format 2, in order
 }
 
 // OpenFile reads the header and the footer of a data file. What it understood is in f also when it fails.
@@ -60,7 +66,10 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 	if f.Version == 3 && headErr != nil {
 		return f, headErr
 	}
-	return f, f.layout()
+	if err := f.layout(); err != nil {
+		return f, err
+	}
+	return f, f.seamless()
 }
 
 // readHeader reads what stands at the beginning: a FileHeader, or the text of format 2, or nothing in format 1.
@@ -259,6 +268,66 @@ func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path st
 			return fault.Corruptf(at, path+".row_count_in_page",
 				"%d rows in %d pages, the blocklet says %d rows in %d", n, len(b.InPage), b.Rows, b.Pages)
 		}
+	}
+	return nil
+}
+
+// seamless holds the column chunks against each other: between header and footer nothing lies that is of none, and
+// nothing that is of two. No writer leaves room, and a file without checksums has little else that tells of a length
+// that is another, or of a field that is gone. Within formats 2 and 3 each chunk's own metadata says where its pages
+// end: see check and follows.
+func (f *DataFile) seamless() error {
+	at := f.HeadLen
+	for i := range f.Footer.Blocklet {
+		b := &f.Footer.Blocklet[i]
+		if f.Version == 1 {
+			return f.seamless1()
+		}
+		if len(b.Offsets) == 0 {
+			continue
+		}
+		if b.Offsets[0] != at && (f.Version == 3 || i == 0) {
+			return f.seam(at, b.Offsets[0], fmt.Sprintf("footer.blocklet[%d]", i))
+		}
+		at = max(b.End, b.Dims)
+	}
+	if f.Version == 3 && at != f.FootAt {
+		return f.seam(at, f.FootAt, "footer")
+	}
+	return nil
+}
+
+// seam is the error of what ends at a place and is followed by what begins at another.
+func (f *DataFile) seam(end, begin int64, path string) error {
+	if end < begin {
+		return fault.Corruptf(f.FootSpan(), path, "no column chunk has the %d bytes at %d", begin-end, end)
+	}
+	return fault.Corruptf(f.FootSpan(), path, "two column chunks have the %d bytes at %d", end-begin, begin)
+}
+
+// seamless1 is seamless for format 1, whose footer has the places of all pages.
+func (f *DataFile) seamless1() error {
+	var all [][2]int64
+	add := func(off int64, n int32) {
+		if n > 0 {
+			all = append(all, [2]int64{off, off + int64(n)})
+		}
+	}
+	for i := range f.Footer.Blocklet {
+		for k := range f.Footer.Blocklet[i].Chunks {
+			d := &f.Footer.Blocklet[i].Chunks[k]
+			add(d.DataAt, d.DataLen)
+			add(d.RowidAt, d.RowidLen)
+			add(d.RleAt, d.RleLen)
+		}
+	}
+	slices.SortFunc(all, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	end := f.HeadLen
+	for _, x := range append(all, [2]int64{f.FootAt, f.FootAt}) {
+		if x[0] != end {
+			return f.seam(end, x[0], "footer.blocklet_info_list")
+		}
+		end = x[1]
 	}
 	return nil
 }

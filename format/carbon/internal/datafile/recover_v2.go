@@ -24,7 +24,8 @@ func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, e
 		return nil, nil, fault.Corruptf(f.At, "footer",
 			"without it only the index file knows the columns, and none beside the file names it")
 	}
-	g := &DataFile{Object: f.Object, Version: 2, HeadLen: f.HeadLen, FootAt: f.At.Len, noVerify: f.noVerify}
+	g := &DataFile{Object: f.Object, Version: 2, HeadLen: f.HeadLen, FootAt: f.At.Len, noVerify: f.noVerify,
+		Rebuilt: true}
 	g.Footer = layout.Footer{Version: 2, Columns: x.Header.Columns, Segment: x.Header.Segment}
 	var chunks int
 	var err error

@@ -3,6 +3,7 @@ package datafile
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
@@ -170,9 +171,27 @@ func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *sche
 		return c, err
 	}
 	c.End = c.At.End() + total
+	if next := f.follows(off); c.End != next && !f.Rebuilt {
+		return c, fault.Corruptf(c.At, path+".data_page_length", "its pages end at %d, what follows begins at %d",
+			c.End, next)
+	}
 	c.ColumnChunk = layout.ColumnChunk{Pages: []layout.DataChunk{d}}
 	c.Old = []fault.Span{f.At.Sub(c.At.End(), total)}
 	return c, c.rowMajor()
+}
+
+// follows is where the first column chunk behind an offset begins, or the footer.
+func (f *DataFile) follows(off int64) int64 {
+	f.sorting.Do(func() {
+		for i := range f.Footer.Blocklet {
+			f.starts = append(f.starts, f.Footer.Blocklet[i].Offsets...)
+		}
+		slices.Sort(f.starts)
+	})
+	if i, _ := slices.BinarySearch(f.starts, off+1); i < len(f.starts) {
+		return f.starts[i]
+	}
+	return f.FootAt
 }
 
 // rowMajor refuses a chunk that is kept row by row.

@@ -18,10 +18,8 @@ var tableCodes = []region.CodeDoc{
 		"greatest value that footer or index keep of the blocklet: queries that filter by the column overlook rows."},
 	{Code: "carbon.chunk.damaged", Severity: region.Error,
 		Help: "The metadata of a column chunk cannot be read: the column is lost in this blocklet."},
-	{Code: "carbon.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. " +
-		"No writer leaves any: a blocklet may have been cut out of the footer, or a streaming writer was interrupted."},
-	{Code: "carbon.coverage.overlap", Severity: region.Error,
-		Help: "Bytes that two structures claim. At least one of the offsets is wrong."},
+	{Code: "carbon.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of a file of rows " +
+		"claims: a streaming writer was interrupted. In a file of columns they are an error of the footer."},
 	{Code: "carbon.delete.damaged", Severity: region.Error, Help: "A delete delta cannot be read, or does not " +
 		"fit the update status (another block, another number of rows, a block without a data file): rows that " +
 		"were deleted would come back."},

@@ -71,7 +71,8 @@ func parseChunkMeta(r *thrift.Reader, d *DataChunk) {
 	}
 }
 
-// parseDataChunk1 reads DataChunk of format 1.
+// parseDataChunk1 reads DataChunk of format 1, of which no writer is made any more: a field that it has not is
+// another one, under a number that was harmed.
 func parseDataChunk1(r *thrift.Reader, name string) (d DataChunk) {
 	d.Rows = -1
 	for r.Struct(name); r.Next(); {
@@ -102,6 +103,8 @@ func parseDataChunk1(r *thrift.Reader, name string) (d DataChunk) {
 			d.Encoders = parseEncodings(r, "encoders")
 		case 13:
 			d.Meta = parseBinaries(r, "encoder_meta")
+		default:
+			r.Stranger()
 		}
 	}
 	return d

@@ -85,6 +85,8 @@ func ParseFooter12(r *thrift.Reader, name string) (f Footer) {
 			}
 		case 8:
 			ParseDictionaryChunk(r, "dictionary")
+		default:
+			r.Stranger()
 		}
 	}
 	return f
@@ -99,6 +101,8 @@ func ParseBlockletInfo1(r *thrift.Reader, name string) (b BlockletInfo) {
 			for range r.List("column_data_chunks", thrift.Struct) {
 				b.Chunks = append(b.Chunks, parseDataChunk1(r, ""))
 			}
+		default:
+			r.Stranger()
 		}
 	}
 	return b
@@ -115,6 +119,8 @@ func parseBlockletInfo2(r *thrift.Reader, name string) (b BlockletInfo) {
 			for range r.List("column_data_chunks_length", thrift.I16) {
 				b.Lengths = append(b.Lengths, int32(r.I16("")))
 			}
+		default:
+			r.Stranger()
 		}
 	}
 	return b

@@ -37,17 +37,32 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 	if err := c.readNulls(); err != nil {
 		return c, err
 	}
-	if p.Encoders.Has(layout.EncRLE) && len(runs) > 0 {
+	if err := c.agree(rowids, runs); err != nil {
+		return c, err
+	}
+	if len(runs) > 0 {
 		if err := c.spell(runs); err != nil {
 			return c, err
 		}
 	}
-	if p.Encoders.Has(layout.EncInvertedIndex) && len(rowids) > 0 {
+	if len(rowids) > 0 {
 		if c.rowids, err = c.readRowIDs(rowids); err != nil {
 			return c, err
 		}
 	}
 	return c, nil
+}
+
+// agree holds the parts of a page against its encoders: one with row ids says so, and one that says so has them;
+// without them its values would be given in another order. That runs may be there does not mean that they are.
+func (c *Content) agree(rowids, runs []byte) error {
+	switch e := c.P.Encoders; {
+	case e.Has(layout.EncInvertedIndex) != (len(rowids) > 0) && c.N != 0:
+		return fault.Rel(0, 0, "encoders", "%s, and %d bytes of row ids", e, len(rowids))
+	case !e.Has(layout.EncRLE) && len(runs) > 0:
+		return fault.Rel(0, 0, "encoders", "%s, and %d bytes of runs", e, len(runs))
+	}
+	return nil
 }
 
 // readNulls decompresses the bits of the nulls.
