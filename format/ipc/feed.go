@@ -119,6 +119,10 @@ func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 			return nil, d.feed.fault(fmt.Errorf("column %q has %d of %d rows", b.ColumnName(c), b.Column(c).Len(),
 				b.NumRows()))
 		}
+		if f := b.Schema().Field(c); !f.Nullable && b.Column(c).NullN() > 0 {
+			return nil, d.feed.fault(fmt.Errorf("column %q has %d nulls; by the schema it has none", f.Name,
+				b.Column(c).NullN()))
+		}
 		if err := validate(b.Column(c)); err != nil {
 			return nil, d.feed.fault(fmt.Errorf("column %q: %w", b.ColumnName(c), err))
 		}

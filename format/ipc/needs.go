@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
@@ -12,7 +13,10 @@ import (
 
 // needs is what a record batch of a schema lists at least. The library takes the n-th node and the n-th buffer
 // without asking how many there are: what stands behind the list would be taken for one.
-type needs struct{ nodes, buffers, views int }
+type needs struct {
+	nodes, buffers, views int
+	valid                 [][2]int // arrays that may have nulls, and the buffers of the bits that say which
+}
 
 // add counts what a column of type t has. Version is the metadata's (V5 is 4).
 func (n *needs) add(t arrow.DataType, version int) {
@@ -23,10 +27,21 @@ func (n *needs) add(t arrow.DataType, version int) {
 	case *arrow.DictionaryType:
 		n.add(x.IndexType, version)
 		return
-	case arrow.NestedType:
+	}
+	n.own(t, version)
+	if x, ok := t.(arrow.NestedType); ok { // parents are before their children
 		for _, f := range x.Fields() {
 			n.add(f.Type, version)
 		}
+	}
+}
+
+// own counts an array without its children.
+func (n *needs) own(t arrow.DataType, version int) {
+	switch t.ID() {
+	case arrow.NULL, arrow.RUN_END_ENCODED, arrow.SPARSE_UNION, arrow.DENSE_UNION:
+	default:
+		n.valid = append(n.valid, [2]int{n.nodes, n.buffers})
 	}
 	n.nodes++
 	switch id := t.ID(); id {
@@ -56,15 +71,53 @@ func (r *reader) enough(m *message) error {
 	if m.Kind != flat.RecordBatch {
 		return nil
 	}
+	b := &m.Batch
 	var n needs
+	var tops []int
 	for _, f := range r.schema.Fields() {
+		tops = append(tops, n.nodes)
 		n.add(f.Type, m.Version)
 	}
 	// older writers gave some types a buffer more, never an array
-	if b := &m.Batch; len(b.Nodes) != n.nodes || len(b.Buffers) < n.buffers || b.Views < n.views {
+	if len(b.Nodes) != n.nodes || len(b.Buffers) < n.buffers || b.Views < n.views {
 		return fault.Corruptf(m.at, "message.buffers",
 			"%d arrays, %d buffers and %d numbers of views, the schema needs %d, %d and %d",
 			len(b.Nodes), len(b.Buffers), b.Views, n.nodes, n.buffers, n.views)
+	}
+	for i, k := range tops {
+		if b.Nodes[k].Rows != b.Rows {
+			return fault.Corruptf(m.at, fmt.Sprintf("message.nodes[%d]", k), "column %q has %d of %d rows",
+				r.schema.Field(i).Name, b.Nodes[k].Rows, b.Rows)
+		}
+	}
+	if b.Views > 0 || len(b.Buffers) > n.buffers { // whose buffers are not where they are counted to be
+		return nil
+	}
+	for _, v := range n.valid {
+		if err := m.noNulls(v[0], v[1], r.limits.Page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noNulls holds an array that says that it has no nulls against its bits, which are not looked at any more then:
+// whatever lies under a null would be a value. Where there are nulls, their number is held against the bits later.
+func (m *message) noNulls(node, buffer int, limit int64) error {
+	x, at := m.Batch.Nodes[node], m.Batch.Buffers[buffer]
+	if x.Nulls > 0 || x.Rows == 0 || at.Len == 0 || m.body == nil {
+		return nil
+	}
+	path := fmt.Sprintf("message.nodes[%d]", node)
+	bits, err := m.Batch.Expand(m.body.Bytes()[at.Off:at.Off+at.Len], limit)
+	if err != nil {
+		return fault.Locate(err, m.at, false, fmt.Sprintf("message.buffers[%d]", buffer))
+	}
+	if int64(len(bits)) < (x.Rows+7)/8 {
+		return fault.Corruptf(m.at, path, "%d bytes say which of %d values are null", len(bits), x.Rows)
+	}
+	if k := x.Rows - int64(bitutil.CountSetBits(bits, 0, int(x.Rows))); k > 0 {
+		return fault.Corruptf(m.at, path, "no value is null, but %d are by their bits", k)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -54,6 +55,10 @@ func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk in
 	}
 	if err := in.fill(); err != nil && err != io.EOF {
 		return nil, err
+	}
+	if len(in.buf) == 0 && strings.HasSuffix(strings.ToLower(t.Name), ".gz") { // of no rows, too, gzip makes some bytes
+		return nil, &fault.Error{Class: fault.Corrupt, At: fault.Span{Object: in.name}, Path: "gzip",
+			Reason: "a file of no bytes, which its name says is compressed with gzip"}
 	}
 	if bytes.HasPrefix(in.buf, []byte{0x1F, 0x8B, 8}) {
 		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(in.buf), seq))

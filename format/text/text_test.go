@@ -371,6 +371,22 @@ func TestGzip(t *testing.T) {
 			t.Errorf("cut at %d: %v", i, errs)
 		}
 	}
+	for name, whole := range map[string]bool{"t.csv": true, "t.csv.gz": false} { // gzip makes bytes of nothing, too
+		in, err := newInput(t.Context(), openIn(t, store.NewMemory(map[string][]byte{name: nil}), name),
+			format.Target{Name: name}, format.Limits{})
+		if whole != (err == nil) || !whole && !errors.Is(err, fault.Corrupt) {
+			t.Errorf("an empty %s: %v, %v", name, in, err)
+		}
+	}
+}
+
+func openIn(t *testing.T, tree store.Tree, name string) store.Source {
+	t.Helper()
+	src, err := tree.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
 }
 
 func TestProbe(t *testing.T) {

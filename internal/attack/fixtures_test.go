@@ -279,7 +279,9 @@ func (a *attack) learn(f *fixture) error {
 var (
 	fromRow = regexp.MustCompile(`from row (\d+)`)
 	rowsIn  = regexp.MustCompile(`(\d+) (?:rows|values)`)
-	isPage  = regexp.MustCompile(`^(block|page|message|dict|dictionary|data|rowid|DataChunk\d)\b|^blocklet\[\d+\]\.\S+\.(data|rowid|present)$`)
+	// (CarbonData's format 1 keeps the bits of the nulls in its footer: nothing says a second time which are null)
+	isPage = regexp.MustCompile(`^(block|page|message|dict|dictionary|data|rowid|DataChunk\d)\b|` +
+		`^blocklet\[\d+\]\.\S+\.(data|rowid|present)$|^present_bit_stream$`)
 )
 
 // learnPages asks describe where the pages lie. What has no rows that can be told has all.

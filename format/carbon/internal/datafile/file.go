@@ -169,6 +169,11 @@ func (f *DataFile) layout() (err error) {
 	for _, r := range f.Roots {
 		r.All(func(c *schema.Column) { f.Columns[c.Chunk] = c })
 	}
+	for _, c := range f.Columns { // an id is said twice; only dictionaries were ever shared
+		if c.Reference != "" && c.Reference != c.Id && !c.Keyed() {
+			return fault.Corruptf(at, path, "column %s has the id %s, and refers to %s", c.Name, c.Id, c.Reference)
+		}
+	}
 	f.dimCount = f.dims()
 	if f.Version < 3 {
 		f.cardinalities()

@@ -39,6 +39,8 @@ func parsePresence(r *thrift.Reader, name string) *Presence {
 			p.Ones = r.Bool("represents_presence")
 		case 2:
 			p.Bits = r.Bytes("present_bit_stream")
+		default: // nothing was added to it in three formats; without its bits nulls would be values
+			r.Stranger()
 		}
 	}
 	return p

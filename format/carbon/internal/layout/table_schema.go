@@ -184,6 +184,8 @@ type Drift struct {
 	Past *ColumnSchema // as it was added last
 	At   int           // of the column of that id; -1: there is none
 	Why  string
+
+	Default bool // it is about the column's default
 }
 
 // Drifts holds the columns against the history: what was added and not removed since is a column, of that name, type
@@ -204,11 +206,13 @@ func (s *TableSchema) Drifts() (out []Drift) {
 		past := last[id]
 		at := slices.IndexFunc(s.Columns, func(c ColumnSchema) bool { return c.Id == id })
 		if why := driftOf(past, s.Columns, at, added[id]); why != "" {
-			out = append(out, Drift{past, at, why})
+			out = append(out, Drift{past, at, why, why == otherDefault})
 		}
 	}
 	return out
 }
+
+const otherDefault = "its default is another than when it was added"
 
 // driftOf says what is wrong about a column of the history, which the list has at a place; "" if nothing is.
 func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string {
@@ -234,7 +238,7 @@ func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string
 	case text(c.Typ) != text(past.Typ) || c.Scale != past.Scale || c.Precision != past.Precision:
 		return fmt.Sprintf("it is %s, and was added as %s", c.Typ, past.Typ)
 	case !bytes.Equal(c.Def, past.Def):
-		return "its default is another than when it was added"
+		return otherDefault
 	}
 	return ""
 }

@@ -106,6 +106,7 @@ type ColumnSchema struct {
 	Typ       DataType
 	Name      string // of a child: the parents' names before it, with dots
 	Id        string
+	Reference string // columnReferenceId: the id again, or that of a column whose dictionary is shared
 	Encoders  Encodings
 	Dimension bool
 	Group     int32 // column group of format 1 and 2; -1
@@ -191,7 +192,7 @@ func parseColumnSchema(r *thrift.Reader, name string) ColumnSchema {
 		case 14:
 			s.Invisible = r.Bool("invisible")
 		case 15:
-			r.String("columnReferenceId")
+			s.Reference = r.String("columnReferenceId")
 		case 16:
 			s.Ordinal = r.I32("schemaOrdinal")
 		}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"math"
+	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -66,6 +67,10 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 			if err != nil {
 				return nil, err
 			}
+			if !strings.HasPrefix(k.Name, c.prefix()) { // one of the two names is another now
+				return nil, fault.Corruptf(at, path, "column %s is within column %s, whose name it does not begin with",
+					k.Name, c.Name)
+			}
 			c.Kids = append(c.Kids, k)
 		}
 		return c, c.check(at, path)
@@ -78,6 +83,15 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 		roots = append(roots, c)
 	}
 	return roots, len(list), nil
+}
+
+// prefix is what the names of a column's children begin with. The pairs of a map are called as one likes: they are
+// left out.
+func (c *Column) prefix() string {
+	if c.Parent != nil && c.Parent.Typ == layout.TypeMap {
+		return c.Parent.prefix()
+	}
+	return c.Name + "."
 }
 
 // Fit refuses columns that are more, or nested deeper, than the limits allow.

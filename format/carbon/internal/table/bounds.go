@@ -44,7 +44,7 @@ func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Par
 	}
 	c := t.Match(f, ph.Root, ph.Col)
 	if c == nil {
-		if t.Ids == nil {
+		if t.Ids == nil || t.doubted[ph.Root.Id] != nil {
 			return nil
 		}
 		v, err := schema.DefaultValue(ph.Col)

@@ -57,7 +57,8 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 
 // drifted is an error if the columns are not those that the history of the schema makes of them: a column whose id
 // was damaged would be taken for one that no file has, and its default for its values. Recovery tells it, and takes
-// the id of the history where the files have that one, and not the other.
+// the id of the history where the files have that one, and not the other. Of two defaults it takes none: the cells of
+// the files without the column are lost.
 func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	drifts := t.TableSchema.Drifts()
 	if len(drifts) == 0 {
@@ -75,6 +76,12 @@ func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	}
 	for _, d := range drifts {
 		t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", at, t.Path, "%v", why(d))})
+		if d.Default { // nobody knows which of the two: what has it is lost
+			if t.doubted == nil {
+				t.doubted = map[string]error{}
+			}
+			t.doubted[d.Past.Id] = why(d)
+		}
 		for i := range t.TableSchema.Columns {
 			c := &t.TableSchema.Columns[i]
 			if d.At < 0 && strings.EqualFold(c.Name, d.Past.Name) && c.Typ == d.Past.Typ && has[d.Past.Id] && !has[c.Id] {

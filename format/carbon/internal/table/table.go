@@ -47,7 +47,8 @@ type Table struct {
 
 	saved func([]region.Finding) // told what recovering found; nil: damage is not repaired
 
-	gone map[string]lost // what an index names, and what of it cannot be read
+	gone    map[string]lost  // what an index names, and what of it cannot be read
+	doubted map[string]error // recovering: columns, by id, of whose default the schema says two things
 
 	mu    sync.Mutex
 	Files map[string]*datafile.DataFile // opened lately
@@ -263,6 +264,9 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 		return nil, fault.Corruptf(f.At, "", "there is no column %s, which the first file of %s has", p.Name, t.Name)
 	}
 	if fc == nil {
+		if err := t.doubted[p.Root.Id]; err != nil {
+			return nil, err
+		}
 		v, err := schema.DefaultValue(p.Col)
 		if err != nil {
 			return nil, fault.Locate(err, fault.Span{Object: t.Name}, true, "schema")
