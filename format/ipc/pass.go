@@ -22,6 +22,9 @@ func (w *walk) pass(unread bool) bool {
 		m, w.bad = w.bad, nil
 	}
 	switch {
+	case w.stay: // it was about what is not there
+		w.stay = false
+		return true
 	case m != nil && m.Kind == flat.RecordBatch:
 		w.out.at += m.Batch.Rows
 	case m != nil || !unread || w.r.dictionaried():
@@ -170,6 +173,10 @@ type walk struct {
 	batch *message   // the last batch handed on
 	bad   *message   // one whose body could not be loaded
 	early bool       // dictionaries were loaded before the first batch, and are passed over where they stand
+	seq   int64      // the number of the batch that is due
+	told  bool       // batches say their numbers
+	last  bool       // and the last one was there
+	stay  bool       // what was told lies between two batches
 	found int64      // where the next message is, if the length of one was wrong; 0: that was not so
 }
 
@@ -206,13 +213,21 @@ func (w *walk) next() (*message, error) {
 				return nil, err
 			}
 			w.ended(end)
+			if err := w.short(); err != nil {
+				return nil, err
+			}
 			return nil, io.EOF
 		}
 		if err := w.belongs(m); err != nil {
 			return nil, err
 		}
+		if m.Kind == flat.RecordBatch {
+			if err := w.inPlace(m, end); err != nil {
+				return nil, err
+			}
+		}
 		w.at = end
-		if m.Kind == flat.Dictionary && w.early {
+		if m.Kind == flat.Dictionary && w.early || m.Place.End {
 			continue
 		}
 		if m.Kind == flat.RecordBatch && w.out.at+m.Batch.Rows <= w.out.rows.From && m.Batch.Rows > 0 {

@@ -3,13 +3,17 @@ package ipc
 import (
 	"context"
 	"io"
+	"slices"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/ipc/flat"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -21,11 +25,15 @@ type Writer struct {
 	dicts []*grower // of a file; nil for a stream
 	late  *late     // of a stream that create makes
 	rows  int64
+
+	stream  bool
+	batches int64
+	empty   arrow.RecordBatch // of a stream with dictionaries: no rows of the last batch, which keep them
 }
 
 // NewStreamWriter writes a stream of batches of sc to w. Close ends the stream; it does not close w.
 func NewStreamWriter(w io.Writer, sc *arrow.Schema) *Writer {
-	return &Writer{lib: ipc.NewWriter(w, options(sc)...), sc: sc}
+	return &Writer{lib: ipc.NewWriter(w, options(sc)...), sc: sc, stream: true}
 }
 
 // NewFileWriter writes a file of batches of sc to w. Close writes the footer; it does not close w.
@@ -46,13 +54,59 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 	if int(b.NumCols()) != w.sc.NumFields() {
 		return fault.Bugf("a batch of %d columns for a writer of %d", b.NumCols(), w.sc.NumFields())
 	}
-	w.rows += b.NumRows()
 	t, err := translate(b, w.sc, w.dicts)
 	if err != nil {
 		return err
 	}
 	defer t.Release()
-	return w.lib.Write(t)
+	if !w.stream {
+		w.rows += b.NumRows()
+		return w.lib.Write(t)
+	}
+	if slices.ContainsFunc(w.sc.Fields(), func(f arrow.Field) bool { return hasDictionary(f.Type) }) {
+		w.drop()
+		w.empty = t.NewSlice(0, 0)
+	}
+	err = w.place(t, false)
+	w.rows += b.NumRows()
+	return err
+}
+
+// place writes a batch that says where in the stream it belongs: one that is gone, or there twice, leaves no other
+// trace where messages lie side by side.
+func (w *Writer) place(b arrow.RecordBatch, end bool) error {
+	kv := map[string]string{flat.KeyBatch: strconv.FormatInt(w.batches, 10), flat.KeyRow: strconv.FormatInt(w.rows, 10)}
+	if end {
+		kv[flat.KeyEnd] = "true"
+	}
+	w.batches++
+	b = array.NewRecordBatchWithMetadata(w.sc, b.Columns(), b.NumRows(), arrow.MetadataFrom(kv))
+	defer b.Release()
+	return w.lib.Write(b)
+}
+
+// finish writes the batch without rows behind the last one, from which a reader knows that none is gone. A stream
+// without batches has none.
+func (w *Writer) finish() error {
+	if !w.stream || w.batches == 0 {
+		return nil
+	}
+	defer w.drop()
+	b := w.empty
+	if b == nil {
+		none := array.NewRecordBuilder(memory.NewGoAllocator(), w.sc)
+		defer none.Release()
+		b = none.NewRecordBatch()
+		defer b.Release()
+	}
+	return w.place(b, true)
+}
+
+func (w *Writer) drop() {
+	if w.empty != nil {
+		w.empty.Release()
+		w.empty = nil
+	}
 }
 
 // Flush does nothing: batches are written as they come.
@@ -69,6 +123,9 @@ func (w *Writer) Close() error {
 		}
 	}
 	w.dicts = nil
+	if err := w.finish(); err != nil {
+		return err
+	}
 	if err := w.lib.Close(); err != nil || w.late == nil {
 		return err
 	}
@@ -80,6 +137,7 @@ var torn = []byte{0xFF, 0xFF, 0xFF, 0xFF, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 // Tear ends a stream within a message. Batches that were written stay whole.
 func (w *Writer) Tear() error {
+	w.drop()
 	if w.late == nil {
 		return nil
 	}
@@ -112,7 +170,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) {
 		if stream {
 			late := newLate(w)
-			return &Writer{lib: ipc.NewWriter(late, opts...), late: late, sc: sc}, nil
+			return &Writer{lib: ipc.NewWriter(late, opts...), late: late, sc: sc, stream: true}, nil
 		}
 		return newFile(w, sc, opts, o.Mem), nil
 	})

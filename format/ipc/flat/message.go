@@ -37,6 +37,7 @@ type Header struct {
 	Kind    int   // Schema, Dictionary or RecordBatch
 	Body    int64 // bytes of the body
 	Batch   Batch // of a record batch, or of a dictionary's values
+	Place   Place // of a record batch
 	ID      int64 // of a dictionary
 	Delta   bool  // of a dictionary: it lengthens an earlier one
 	Endian  int   // of a schema: 0 little, 1 big
@@ -131,6 +132,9 @@ func ParseHeader(b []byte) (Header, error) {
 	case Dictionary:
 		return h, parseDictionary(sub, &h)
 	case RecordBatch:
+		if h.Place, err = placed(t); err != nil {
+			return h, err
+		}
 		return h, parseBatch(sub, &h.Batch, h.Body)
 	}
 	return h, fault.New(fault.Unsupported, fault.Span{}, "header_type", "a %s", KindName(h.Kind))
