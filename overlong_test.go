@@ -34,6 +34,9 @@ func TestOverlongDecimals(t *testing.T) {
 			[]byte{0xfe, 0xff, 0x7f, 0}},
 		{"t.parquet", map[string]string{"crc": "false", "compression": "none",
 			"dictionary": "false"}, []byte{0x01, 0x47, 0xae}, []byte{0x7f, 0xff, 0xfe}},
+		{"t.carbondata", nil, []byte{0x01, 0x47, 0xae}, []byte{0x7f, 0xff, 0xfe}},
+		{"t.trv", map[string]string{"codec": "null", "checksum": "null"}, []byte{0x01, 0x47, 0xae},
+			[]byte{0x7f, 0xff, 0xfe}},
 	}
 	for _, nested := range []bool{false, true} {
 		for _, c := range cases {

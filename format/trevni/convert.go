@@ -78,7 +78,8 @@ func eachFixed(size int, src []byte, n int, f func(i int, v []byte)) (pos int, e
 
 // decimals decodes decimals: their unscaled values as bytes, big-endian, two's complement, up to 16 of them.
 func decimals(_ *physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos int, err error) {
-	out := vec.Fixed[decimal128.Num](dst, dst.Extend(n))
+	at := dst.Extend(n)
+	out := vec.Fixed[decimal128.Num](dst, at)
 	for i := 0; i < len(out); i++ {
 		k, used := shortDecimals(out[i:], src[pos:])
 		if i, pos = i+k, pos+used; i == len(out) {
@@ -96,6 +97,9 @@ func decimals(_ *physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos
 		if out[i], ok = bigEndian(v); !ok {
 			return pos, fault.Rel(pos-len(v), len(v), "value["+strconv.Itoa(i)+"]", "a decimal of more than 128 bits")
 		}
+	}
+	if i := dst.Overlong(at); i >= 0 {
+		return pos, fault.Rel(0, pos, "value["+strconv.Itoa(i-at)+"]", "it has more digits than %s", dst.Type)
 	}
 	return pos, nil
 }

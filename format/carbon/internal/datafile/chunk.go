@@ -137,6 +137,18 @@ func (c *Chunk) Dict() (format.Page, bool) {
 
 // Decode appends a page to dst.
 func (c *Chunk) Decode(t *format.Task, dst *vec.Vector) error {
+	before := dst.Len()
+	if err := c.decode(t, dst); err != nil {
+		return err
+	}
+	if i := dst.Overlong(before); i >= 0 {
+		return fault.Corruptf(t.Page.Spans[0], fmt.Sprintf("%s.page[%d]", c.Tree.Path, t.Page.Ordinal),
+			"entry %d has more digits than %s", i-before, dst.Type)
+	}
+	return nil
+}
+
+func (c *Chunk) decode(t *format.Task, dst *vec.Vector) error {
 	switch own := t.Page.Own.(type) {
 	case *page.StoredPage:
 		var err error

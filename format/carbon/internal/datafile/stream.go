@@ -307,7 +307,12 @@ func (c *StreamChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	}
 	if err == nil {
 		t.Raw += int64(len(raw))
-		err = c.decode(raw, t.Scratch, dst)
+		before := dst.Len()
+		if err = c.decode(raw, t.Scratch, dst); err == nil {
+			if i := dst.Overlong(before); i >= 0 {
+				err = fault.Rel(0, 0, "", "row %d has more digits than %s", i-before, dst.Type)
+			}
+		}
 	}
 	if err != nil {
 		return fault.Locate(err, c.B.Data, false, c.Path)
