@@ -1,6 +1,8 @@
 package ipc
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -124,4 +126,11 @@ func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*grower) (arrow.Recor
 		mine = append(mine, a)
 	}
 	return array.NewRecordBatch(sc, cols, b.NumRows()), nil
+}
+
+func hasDictionary(t arrow.DataType) bool {
+	if n, ok := t.(arrow.NestedType); ok {
+		return slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasDictionary(f.Type) })
+	}
+	return t.ID() == arrow.DICTIONARY
 }

@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -9,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/ipc/flat"
+	"stoa/internal/codec"
 )
 
 // needs is what a record batch of a schema lists at least. The library takes the n-th node and the n-th buffer
@@ -109,7 +111,7 @@ func (m *message) noNulls(node, buffer int, limit int64) error {
 		return nil
 	}
 	path := fmt.Sprintf("message.nodes[%d]", node)
-	bits, err := m.Batch.Expand(m.body.Bytes()[at.Off:at.Off+at.Len], limit)
+	bits, err := m.expand(m.body.Bytes()[at.Off:at.Off+at.Len], limit)
 	if err != nil {
 		return fault.Locate(err, m.at, false, fmt.Sprintf("message.buffers[%d]", buffer))
 	}
@@ -120,6 +122,19 @@ func (m *message) noNulls(node, buffer int, limit int64) error {
 		return fault.Corruptf(m.at, path, "no value is null, but %d are by their bits", k)
 	}
 	return nil
+}
+
+// expand is the bytes of a buffer, decompressed.
+func (m *message) expand(b []byte, limit int64) ([]byte, error) {
+	stored := int64(-1) // as they are
+	if m.Batch.Codec != flat.None && len(b) >= 8 {
+		stored, b = int64(binary.LittleEndian.Uint64(b)), b[8:]
+	}
+	if stored < 0 {
+		return b, nil
+	}
+	return codec.Expand(map[int]string{flat.LZ4: "lz4-frame", flat.Zstd: "zstd"}[m.Batch.Codec], b, limit,
+		func(n int) []byte { return make([]byte, n) })
 }
 
 // capped is memory for the library: no piece is larger than all that the messages hold that it was lent,

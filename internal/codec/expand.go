@@ -10,12 +10,13 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
 
 	"stoa/fault"
 )
 
 // Expand decompresses all of src, whose raw size no format declares: "none", "snappy" (a bare block), "zstd",
-// "gzip". room gives n bytes of memory with unset content. A raw size above limit is a Limit error; what the
+// "gzip", "lz4-frame". room gives n bytes of memory with unset content. A raw size above limit is a Limit error; what the
 // bytes say of themselves is held against what their method can reach at most before memory is taken. Errors
 // are relative to src.
 func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
@@ -30,6 +31,8 @@ func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]by
 		return expandZstd(src, limit, room)
 	case "gzip":
 		return expandGzip(src, limit, room)
+	case "lz4-frame":
+		return drain("lz4", lz4.NewReader(bytes.NewReader(src)), src, firstRoom(src, 0, limit), limit, room)
 	}
 	return nil, fault.Unsupportedf(fault.Span{}, "", "compression %q", name)
 }

@@ -1,14 +1,9 @@
 package flat
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
-
-	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
 
 	"stoa/fault"
 )
@@ -399,38 +394,6 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 			most)
 	}
 	return nil
-}
-
-// Expand is the bytes of a buffer, decompressed.
-func (r *Batch) Expand(b []byte, limit int64) ([]byte, error) {
-	if r.Codec == None {
-		return b, nil
-	}
-	if len(b) < 8 {
-		return nil, fault.Rel(0, len(b), "", "a compressed buffer of %d bytes", len(b))
-	}
-	size := int64(binary.LittleEndian.Uint64(b))
-	b = b[8:]
-	switch {
-	case size == -1:
-		return b, nil
-	case size < 0 || size > limit:
-		return nil, fault.Rel(0, 8, "", "%d bytes uncompressed", size)
-	}
-	var in io.Reader = lz4.NewReader(bytes.NewReader(b))
-	if r.Codec == Zstd {
-		z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, fault.Rel(0, len(b), "", "%v", err)
-		}
-		defer z.Close()
-		in = z
-	}
-	out := make([]byte, size)
-	if _, err := io.ReadFull(in, out); err != nil {
-		return nil, fault.Rel(0, len(b), "", "%v", err)
-	}
-	return out, nil
 }
 
 // usualRatio is what a batch may become of its bytes however large it is.
