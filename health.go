@@ -365,11 +365,13 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 			sound := true
 			var limit error // the first budget that was exceeded
 			for f := range tg.format.Verify(ctx, tg.Target, o.internal()) {
-				if f.Class == fault.Limit {
-					if limit == nil {
-						limit = fault.Limitf(f.At, f.Path, "%s", f.Message)
-					}
+				switch f.Class {
+				case fault.Limit:
+					limit = cmp.Or(limit, error(fault.Limitf(f.At, f.Path, "%s", f.Message)))
 					continue
+				case fault.Invalid:
+					yield(region.Finding{}, fault.Invalidf("%s", f.Message))
+					return
 				}
 				sound = sound && f.Severity < region.Error
 				if !yield(f, nil) {
@@ -404,8 +406,12 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 		return
 	}
 	s, found, err := openOne(ctx, tg, o)
-	if errors.Is(err, fault.Invalid) { // a place of several tables, as Kudu's: a field of theirs is one column
-		return
+	if errors.Is(err, fault.Invalid) {
+		o.Opts = nil
+		if s, _, bare := openOne(ctx, tg, o); bare == nil { // what was asked for is not there
+			tellError(errors.Join(err, s.close()), yield)
+		}
+		return // or a place of several tables, as Kudu's: a field of theirs is one column
 	}
 	if err != nil {
 		tellError(err, yield)

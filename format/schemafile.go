@@ -3,6 +3,8 @@ package format
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 
 	"stoa/fault"
 	"stoa/store"
@@ -43,6 +45,9 @@ const maxSchemaFile = 16 << 20
 // json` prints. There is at least one.
 func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) ([]SchemaField, error) {
 	src, err := tree.Open(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) { // the caller's mistake, and nothing that is wrong with what is read
+		return nil, fault.Invalidf("the file of the schema: %v", err)
+	}
 	if err != nil {
 		return nil, err
 	}

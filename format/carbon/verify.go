@@ -159,6 +159,10 @@ func (v *verifier) table(dir string) {
 		}
 		return
 	}
+	if err := t.CheckWanted(); err != nil {
+		v.Blame("carbon.read", err, -1, -1)
+		return
+	}
 	counts := func(l status.Load) bool { return l.Counts() }
 	// without data there need be no dictionaries
 	if t.Dicts != nil && v.o.Depth != format.Quick && slices.ContainsFunc(t.Loads, counts) {

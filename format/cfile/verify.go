@@ -101,10 +101,10 @@ func reporter(ctx context.Context, part string, yield func(region.Finding) bool)
 	return r
 }
 
-// limited reports an error that is a budget's, and no damage.
+// limited reports an error that is a budget's, or wrong use, and no damage.
 func (v *verifier) limited(err error) bool {
 	var e *fault.Error
-	if !errors.As(err, &e) || e.Class != fault.Limit {
+	if !errors.As(err, &e) || region.NoDamage(e) == 0 {
 		return false
 	}
 	v.Scoped(region.Finding{Code: "cfile.read", Class: e.Class, At: e.At, Path: e.Path, Message: e.Reason,
@@ -138,7 +138,7 @@ func codeOf(where string, e *fault.Error) string {
 func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
-		v.Report("cfile.read", fault.Span{Object: tg.Name}, "", "%v", err)
+		v.Blame("cfile.read", err, -1, -1)
 		return
 	}
 	v.opts = opts

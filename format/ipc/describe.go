@@ -260,9 +260,7 @@ func finding(code, part string, rows [2]int64, err error) region.Finding {
 		f.Code = "arrow.unreadable"
 	}
 	if e != nil {
-		if e.Class == fault.Limit {
-			f.Class = e.Class
-		}
+		f.Class = region.NoDamage(e)
 		f.At, f.Path, f.Message = e.At, e.Path, e.Reason
 		if e.Cause != nil {
 			f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")

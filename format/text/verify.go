@@ -81,7 +81,7 @@ func finding(name, part string, err error) region.Finding {
 	}
 	var one *rowError
 	switch {
-	case e.Class == fault.Limit:
+	case region.NoDamage(e) != 0:
 		f.Class = e.Class
 	case errors.As(err, &one):
 		f.Code, f.Rows, f.Lost = name+".row", [2]int64{one.row, one.row + 1}, 1

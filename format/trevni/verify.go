@@ -71,7 +71,7 @@ func (v *verifier) often(code string, at fault.Span, path, format string, args .
 func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	opts, err := parseOptions(o.Opts)
 	if err != nil {
-		v.Report("trevni.read", fault.Span{Object: tg.Name}, "", "%v", err)
+		v.Blame("trevni.read", err, -1, -1)
 		return
 	}
 	o.Tracer, o.NoVerify = nil, false

@@ -67,11 +67,18 @@ func (c *trial) part(name string, want, out []string) {
 // ls tells the table, with as many rows as there were, or that something is wrong.
 func (c *trial) ls() {
 	got := c.verb("ls", "ls", "-f", "json")
-	if got.Status != fine || c.f.text || c.loose() {
+	if c.f.text || c.loose() {
 		return
 	}
-	if open := c.verb("schema", "schema"); open.Status == damage { // ls answers from what opening reads
-		c.find("verdict", "ls ended with 0, schema with %d: %s", open.Status, short(open.Stderr))
+	// both answer from what opening reads; ls of a directory tells of what lies beside the table, too
+	open := c.verb("schema", "schema")
+	if file := len(c.f.files) == 1; got.Status == fine && open.Status == damage ||
+		got.Status == damage && open.Status == fine && file {
+		c.find("verdict", "ls ended with %d, schema with %d: %s", got.Status, open.Status,
+			short(append(got.Stdout, open.Stderr...)))
+	}
+	if got.Status != fine {
+		return
 	}
 	var list []struct {
 		Name string

@@ -120,7 +120,7 @@ func (r *Reporter) Blame(code string, err error, first, end int64) {
 }
 
 // About reports an error about the part, column and rows that f has. An error that is none of the file's is about
-// reading it. What exceeds a budget has class Limit, and is no damage.
+// reading it. What is no damage has a class (region.NoDamage).
 func (r *Reporter) About(f region.Finding, code string, err error) {
 	if err == nil || r.Stopped() {
 		return
@@ -135,9 +135,7 @@ func (r *Reporter) About(f region.Finding, code string, err error) {
 		code = r.Unsupported
 	}
 	f.Code, f.Severity, f.At, f.Path, f.Message = code, r.codes.Severity(code), r.place(e.At), e.Path, Message(e)
-	if e.Class == fault.Limit {
-		f.Class = fault.Limit
-	}
+	f.Class = region.NoDamage(e)
 	r.Emit(f)
 }
 

@@ -75,9 +75,7 @@ func Finding(code string, err error, part string) region.Finding {
 	var e *fault.Error
 	if errors.As(err, &e) {
 		x.At, x.Path, x.Message = e.At, e.Path, e.Reason
-		if e.Class == fault.Limit {
-			x.Class = e.Class
-		}
+		x.Class = region.NoDamage(e)
 		if e.Cause != nil && !errors.Is(e, pbc.ErrTorn) {
 			x.Message += ": " + e.Cause.Error()
 		}

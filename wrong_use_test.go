@@ -1,0 +1,64 @@
+package stoa_test
+
+import (
+	"errors"
+	"testing"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon"
+	"stoa/region"
+	"stoa/store"
+)
+
+// verified is how verification with options ends, and how many errors it told before.
+func verified(t *testing.T, uri string, o stoa.OpenOptions) (told int, err error) {
+	for f, failed := range stoa.Verify(t.Context(), uri, o) {
+		if failed != nil {
+			err = failed
+		} else if f.Severity == region.Error {
+			told++
+		}
+	}
+	return told, err
+}
+
+// TestWrongUseIsNoDamage: what was asked for in a wrong way is wrong use for verification as it is for reading, in
+// every format and at every depth, and a healthy file is not called damaged for it.
+func TestWrongUseIsNoDamage(t *testing.T) {
+	for _, p := range heldPlaces(t) {
+		for _, opts := range []map[string]string{{"nosuch": "1"}, {"schema": "nosuch.json"}} {
+			o := stoa.OpenOptions{Tree: store.NewMemory(p.files), Formats: everyFormat, Opts: opts}
+			table, opening := stoa.Open(t.Context(), p.uri(), o)
+			if opening == nil {
+				table.Close()
+			}
+			if opts["nosuch"] != "" && !errors.Is(opening, fault.Invalid) {
+				t.Errorf("%s, %v: opening gives %v", p.name, opts, opening)
+			}
+			for _, o.Depth = range []format.Depth{format.Quick, format.Sums, format.Deep} {
+				told, err := verified(t, p.uri(), o)
+				if told > 0 {
+					t.Errorf("%s, %v, %v: %d errors are told of a healthy place", p.name, opts, o.Depth, told)
+				}
+				if errors.Is(opening, fault.Invalid) && o.Depth != format.Quick && !errors.Is(err, fault.Invalid) {
+					t.Errorf("%s, %v, %v: opening gives %v, verification %v", p.name, opts, o.Depth, opening, err)
+				}
+			}
+		}
+	}
+}
+
+// TestWrongSegment: a segment that is not there cannot be verified.
+func TestWrongSegment(t *testing.T) {
+	o := stoa.OpenOptions{Formats: []format.Format{carbon.Format}, Opts: map[string]string{"segment": "99"}}
+	uri := "corpus/carbon/2.3.0/managed/managed1"
+	if told, err := verified(t, uri, o); told > 0 || !errors.Is(err, fault.Invalid) {
+		t.Errorf("%d errors, %v", told, err)
+	}
+	o.Opts["segment"] = "0"
+	if told, err := verified(t, uri, o); told > 0 || err != nil {
+		t.Errorf("of one that is there: %d errors, %v", told, err)
+	}
+}
