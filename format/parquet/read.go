@@ -164,6 +164,9 @@ func (r *reader) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if why := meta.BrokenSeal(b); why != "" {
+		return fault.Corruptf(r.footer, "footer", "%s", why)
+	}
 	if err := r.take(b, nil); err != nil {
 		return err
 	}
@@ -488,7 +491,7 @@ func (r *reader) Meta() []format.KeyValue {
 		{Key: "footer", Value: fmt.Sprintf("%d bytes", r.footer.Len)},
 	}
 	for _, p := range r.meta.Pairs {
-		if p.Key != meta.StoredSchema && p.Value != nil {
+		if p.Key != meta.StoredSchema && p.Key != meta.SealKey && p.Value != nil {
 			out = append(out, format.KeyValue{Key: "metadata: " + p.Key, Value: *p.Value})
 		}
 	}

@@ -55,9 +55,12 @@ func (r *reader) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 	var keys, values []string
 	if orig != nil {
 		keys, values = slices.Clone(orig.Metadata().Keys()), slices.Clone(orig.Metadata().Values())
+		if i := slices.Index(keys, meta.SealKey); i >= 0 { // of a file that this one was made of
+			keys, values = slices.Delete(keys, i, i+1), slices.Delete(values, i, i+1)
+		}
 	}
 	for _, p := range r.meta.Pairs {
-		if p.Key != meta.StoredSchema && p.Key != meta.PartKey && p.Value != nil && !slices.Contains(keys, p.Key) {
+		if p.Key != meta.StoredSchema && p.Key != meta.PartKey && p.Key != meta.SealKey && p.Value != nil && !slices.Contains(keys, p.Key) {
 			keys, values = append(keys, p.Key), append(values, *p.Value)
 		}
 	}

@@ -287,14 +287,13 @@ func (w *Writer) footer() error {
 	for i := range w.groups {
 		w.groups[i].write(t, i, w.o.sort)
 	}
-	if len(w.pairs) > 0 {
-		t.List(5, thrift.Struct, len(w.pairs))
-		for _, p := range w.pairs {
-			t.Struct(thrift.Item)
-			t.String(1, p[0])
-			t.String(2, p[1])
-			t.End()
-		}
+	pairs := append(w.pairs, [2]string{meta.SealKey, meta.NoSeal})
+	t.List(5, thrift.Struct, len(pairs))
+	for _, p := range pairs {
+		t.Struct(thrift.Item)
+		t.String(1, p[0])
+		t.String(2, p[1])
+		t.End()
 	}
 	t.String(6, createdBy)
 	t.List(7, thrift.Struct, len(w.cols))
@@ -309,6 +308,7 @@ func (w *Writer) footer() error {
 	if len(b) > math.MaxInt32 {
 		return fault.Limitf(fault.Span{}, "", "%d bytes of metadata: there are too many row groups", len(b))
 	}
+	meta.Seal(b)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
 	return w.write(append(b, meta.Magic...))
 }

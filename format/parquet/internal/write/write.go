@@ -65,6 +65,9 @@ func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memo
 		return nil, err
 	}
 	for i, k := range sc.Metadata().Keys() {
+		if k == meta.SealKey { // which came along from another file
+			continue
+		}
 		out.pairs = append(out.pairs, [2]string{k, sc.Metadata().Values()[i]})
 	}
 	out.pairs = append(out.pairs, [2]string{meta.StoredSchema, text})

@@ -1,0 +1,79 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/store"
+)
+
+// TestFooterSeal: of a footer that stoa wrote, a bit that is another is an error, whichever it is, but those of the key
+// itself and of the writer's name; where another writer's name stands, the pair came along with a schema, and says
+// nothing.
+func TestFooterSeal(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	for i := range 3 {
+		b.Field(0).(*array.StringBuilder).Append("x")
+		b.Field(1).(*array.ListBuilder).Append(true)
+		b.Field(1).(*array.ListBuilder).ValueBuilder().(*array.Int64Builder).Append(int64(i))
+	}
+	tree := store.NewMemory(nil)
+	w, err := Format.Create(t.Context(), tree.Sink("t"), sc, format.WriteOptions{Rows: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(t.Context(), b.NewRecordBatch()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	whole := tree.Bytes("t")
+	opened := func(b []byte) error {
+		r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
+			format.OpenOptions{})
+		if err == nil {
+			if _, ok := r.schema.Metadata().GetValue(meta.SealKey); ok {
+				t.Fatal("the checksum is among the schema's metadata")
+			}
+			r.Close()
+		}
+		return err
+	}
+	if err := opened(whole); err != nil {
+		t.Fatal(err)
+	}
+	length := int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
+	from := len(whole) - 8 - length
+	key, by := bytes.LastIndex(whole, []byte(meta.SealKey)), bytes.LastIndex(whole, []byte("stoa version"))
+	if key < from || by < from {
+		t.Fatal("there is no checksum")
+	}
+	for i := from; i < len(whole)-8; i++ {
+		for bit := range 8 {
+			b := bytes.Clone(whole)
+			b[i] ^= 1 << bit
+			excepted := i >= key && i < key+len(meta.SealKey)+2 || i >= by && i < by+len("stoa version")
+			if err := opened(b); !excepted && !errors.Is(err, fault.Corrupt) {
+				t.Errorf("bit %d of byte %d of the footer is another: %v", bit, i-from, err)
+			}
+		}
+	}
+	b2 := bytes.Clone(whole)
+	copy(b2[by:], "other")
+	b2[key+len(meta.SealKey)+2] ^= 1
+	if err := opened(b2); err != nil {
+		t.Errorf("another writer's: %v", err)
+	}
+}
