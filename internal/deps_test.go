@@ -58,7 +58,7 @@ stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/z
 stoa/internal/check     : std fault region
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/nest        : std arrow fault format vec
-stoa/internal/present     : std arrow fault internal/enc/half
+stoa/internal/present     : std arrow fault vec internal/enc/half
 stoa/internal/dremel      : std arrow fault vec internal/enc/...
 stoa/format/kudu/internal/pbc: std fault format internal/budget region store wire internal/pb internal/sum
 stoa/format/kudu/internal/codes: std fault region format/cfile format/kudu/internal/pbc

@@ -390,7 +390,13 @@ func (g *tables) dictionary(t *arrow.DictionaryType, f arrow.Field, cells []any)
 			idx.Append(int16(at))
 		}
 	}
-	return array.NewDictionaryArray(t, idx.NewArray(), g.build(arrow.Field{Type: t.ValueType, Nullable: true}, values))
+	codes := idx.NewInt16Array()
+	for i, v := range codes.Int16Values() { // nothing says what lies under a null
+		if codes.IsNull(i) && g.one(2) {
+			codes.Int16Values()[i] = v ^ int16(g.r.IntN(1<<16))
+		}
+	}
+	return array.NewDictionaryArray(t, codes, g.build(arrow.Field{Type: t.ValueType, Nullable: true}, values))
 }
 
 // leaves makes an array of values without children.
@@ -413,7 +419,14 @@ func (g *tables) leaves(t arrow.DataType, cells []any, bufs []*memory.Buffer, nu
 			}
 			b.AppendNull()
 		}
-		return b.NewArray()
+		a := b.NewArray()
+		for i, c := range cells { // nothing says what lies under a null
+			if v := a.Data().Buffers()[1].Bytes(); c == nil && g.one(2) {
+				binary.LittleEndian.PutUint64(v[16*i:], g.r.Uint64())
+				binary.LittleEndian.PutUint64(v[16*i+8:], g.r.Uint64())
+			}
+		}
+		return a
 	}
 	var data []byte
 	off := []int32{0}

@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -22,62 +23,137 @@ type grower struct {
 	to   []int32     // its values' places in dict; nil: the same
 }
 
-// growers are those of the top-level dictionary columns of sc; nil for other columns.
-func growers(sc *arrow.Schema, mem memory.Allocator) []*grower {
+// grown is where in a type dictionaries are: its own, those of its children, or both are nil.
+type grown struct {
+	dict     *grower
+	children []*grown
+}
+
+// growers are those of the fields; nil where no dictionary is.
+func growers(fields []arrow.Field, mem memory.Allocator) []*grown {
 	if mem == nil {
 		mem = memory.NewGoAllocator()
 	}
 	mem = vec.Zeroed{Allocator: mem}
-	out := make([]*grower, sc.NumFields())
-	for i, f := range sc.Fields() {
-		if t, ok := f.Type.(*arrow.DictionaryType); ok {
-			out[i] = &grower{name: f.Name, typ: t, mem: mem}
-		}
+	out := make([]*grown, len(fields))
+	for i, f := range fields {
+		out[i] = growerOf(f.Name, f.Type, mem)
 	}
 	return out
 }
 
-// translate gives a the column's own dictionary. The caller releases the result.
-func (g *grower) translate(a *array.Dictionary) (arrow.Array, error) {
-	if err := g.grow(a.Dictionary()); err != nil {
-		return nil, err
+func growerOf(name string, t arrow.DataType, mem memory.Allocator) *grown {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return &grown{dict: &grower{name: name, typ: t, mem: mem}}
+	case arrow.ExtensionType:
+		return growerOf(name, t.StorageType(), mem)
+	case arrow.NestedType:
+		g, some := &grown{}, false
+		for _, f := range t.Fields() {
+			c := growerOf(name+"."+f.Name, f.Type, mem)
+			g.children, some = append(g.children, c), some || c != nil
+		}
+		if some {
+			return g
+		}
 	}
-	if g.to == nil {
-		data := array.NewDataWithDictionary(g.typ, a.Len(), a.Data().Buffers(), a.Data().NullN(), a.Data().Offset(),
-			g.dict.Data().(*array.Data))
-		defer data.Release()
-		return array.MakeFromData(data), nil
-	}
-	data, err := array.TransposeDictIndices(g.mem, a.Data(), g.typ, g.typ, g.dict.Data(), g.to)
-	if err != nil {
-		return nil, err
-	}
-	defer data.Release()
-	return array.MakeFromData(data), nil
+	return nil
 }
 
-// grow takes the values of d into the dictionary and notes where they are.
-func (g *grower) grow(d arrow.Array) error {
+// translate gives an array the file's own dictionaries. The caller releases the result.
+func (g *grown) translate(d *array.Data) (*array.Data, error) {
 	switch {
-	case g.seen != nil && (g.seen == d || array.Equal(g.seen, d)):
+	case g == nil:
+		d.Retain()
+		return d, nil
+	case g.dict != nil:
+		return g.dict.translate(d)
+	}
+	children := make([]arrow.ArrayData, len(g.children))
+	for i, c := range d.Children() {
+		made, err := g.children[i].translate(c.(*array.Data))
+		if err != nil {
+			return nil, err
+		}
+		defer made.Release()
+		children[i] = made
+	}
+	return array.NewData(d.DataType(), d.Len(), d.Buffers(), children, d.NullN(), d.Offset()), nil
+}
+
+func (g *grown) release() {
+	if g == nil {
+		return
+	}
+	if g.dict != nil {
+		g.dict.release()
+	}
+	for _, c := range g.children {
+		c.release()
+	}
+}
+
+// translate gives d the column's own dictionary. The caller releases the result.
+func (g *grower) translate(d *array.Data) (*array.Data, error) {
+	values := array.MakeFromData(d.Dictionary())
+	defer values.Release()
+	if err := g.grow(values); err != nil {
+		return nil, err
+	}
+	own := g.dict.Data().(*array.Data)
+	if g.to == nil {
+		return array.NewDataWithDictionary(d.DataType(), d.Len(), d.Buffers(), d.NullN(), d.Offset(), own), nil
+	}
+	a := array.NewDictionaryData(d)
+	defer a.Release()
+	width := g.typ.IndexType.(arrow.FixedWidthDataType).BitWidth() / 8
+	buf := memory.NewResizableBuffer(g.mem)
+	defer buf.Release()
+	buf.Resize(width * (d.Offset() + d.Len()))
+	clear(buf.Bytes())
+	for i := range d.Len() { // under a null there may be any number
+		if a.IsNull(i) {
+			continue
+		}
+		from := a.GetValueIndex(i)
+		if from < 0 || from >= len(g.to) {
+			return nil, fault.Invalidf("column %q: entry %d of a dictionary of %d", g.name, from, len(g.to))
+		}
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], uint64(g.to[from]))
+		copy(buf.Bytes()[width*(d.Offset()+i):], word[:width])
+	}
+	return array.NewDataWithDictionary(d.DataType(), d.Len(), []*memory.Buffer{d.Buffers()[0], buf}, d.NullN(),
+		d.Offset(), own), nil
+}
+
+// grow takes the values of d into the dictionary and notes where they are. What the library joins has each value once,
+// so the first dictionary has to, too: else it would not be the beginning of the next.
+func (g *grower) grow(d arrow.Array) error {
+	if g.seen != nil && (g.seen == d || array.Equal(g.seen, d)) {
 		return nil
-	case g.dict == nil:
+	}
+	u, err := array.NewDictionaryUnifier(g.mem, g.typ.ValueType)
+	if err != nil && g.dict == nil {
 		d.Retain()
 		d.Retain()
 		g.dict, g.seen = d, d
 		return nil
 	}
-	u, err := array.NewDictionaryUnifier(g.mem, g.typ.ValueType)
 	if err != nil {
 		return fault.New(fault.Unsupported, fault.Span{}, "",
-			"column %q: the dictionary changes, and values of type %s cannot be joined: write a stream (stream=true)", g.name, g.typ.ValueType)
+			"column %q: the dictionary changes, and values of type %s cannot be joined: write a stream (stream=true)",
+			g.name, g.typ.ValueType)
 	}
 	defer u.Release()
-	first, err := u.UnifyAndTranspose(g.dict)
-	if err != nil {
-		return err
+	if g.dict != nil {
+		first, err := u.UnifyAndTranspose(g.dict)
+		if err != nil {
+			return err
+		}
+		first.Release()
 	}
-	first.Release()
 	to, err := u.UnifyAndTranspose(d)
 	if err != nil {
 		return err
@@ -91,7 +167,9 @@ func (g *grower) grow(d arrow.Array) error {
 	d.Retain()
 	g.release()
 	g.dict, g.seen = joined, d
-	g.to = append([]int32{}, arrow.Int32Traits.CastFromBytes(to.Bytes())...)
+	if g.to = append([]int32{}, arrow.Int32Traits.CastFromBytes(to.Bytes())...); array.IsTrivialTransposition(g.to) {
+		g.to = nil
+	}
 	return nil
 }
 
@@ -103,27 +181,21 @@ func (g *grower) release() {
 	}
 }
 
-// translate gives every dictionary column of b its file's dictionary, and b the writer's schema, from which its own may
-// differ in metadata. The caller releases the result.
-func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*grower) (arrow.RecordBatch, error) {
+// translate gives every dictionary of b, nested ones too, its file's, and b the writer's schema, from which its own
+// may differ in metadata. The caller releases the result.
+func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*grown) (arrow.RecordBatch, error) {
 	cols := append([]arrow.Array{}, b.Columns()...)
-	var mine []arrow.Array
-	defer func() {
-		for _, a := range mine {
-			a.Release()
-		}
-	}()
 	for i, g := range gs {
-		d, ok := cols[i].(*array.Dictionary)
-		if g == nil || !ok {
+		if g == nil {
 			continue
 		}
-		a, err := g.translate(d)
+		d, err := g.translate(cols[i].Data().(*array.Data))
 		if err != nil {
 			return nil, err
 		}
-		cols[i] = a
-		mine = append(mine, a)
+		cols[i] = array.MakeFromData(d)
+		d.Release()
+		defer cols[i].Release()
 	}
 	return array.NewRecordBatch(sc, cols, b.NumRows()), nil
 }

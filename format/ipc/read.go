@@ -314,10 +314,16 @@ func (r *reader) dictionaries(ctx context.Context) ([]*message, error) {
 	}
 	var out []*message
 	kept := r.limits.Memory() // several places may be the same
+	first := map[int64]fault.Span{}
 	for i, b := range r.foot.Dictionaries {
 		path := fmt.Sprintf("dictionaries[%d]", i)
 		m, err := r.message(ctx, b, flat.Dictionary, path)
 		if err == nil {
+			if one, again := first[m.ID]; again && !m.Delta {
+				return nil, fault.Corruptf(m.at, path, "replaces dictionary %d, at %d, and nothing says which of the "+
+					"two a batch means: in a file a dictionary may only grow", m.ID, one.Off)
+			}
+			first[m.ID] = m.at
 			err = r.keep(ctx, m, kept)
 		}
 		if err != nil {

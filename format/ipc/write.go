@@ -22,8 +22,8 @@ import (
 type Writer struct {
 	lib   *ipc.Writer
 	sc    *arrow.Schema
-	dicts []*grower // of a file; nil for a stream
-	late  *late     // of a stream that create makes
+	dicts []*grown // of a file; nil for a stream
+	late  *late    // of a stream that create makes
 	rows  int64
 
 	stream  bool
@@ -42,7 +42,7 @@ func NewFileWriter(w io.Writer, sc *arrow.Schema) *Writer {
 }
 
 func newFile(w io.Writer, sc *arrow.Schema, opts []ipc.Option, mem memory.Allocator) *Writer {
-	return &Writer{lib: ipc.NewWriterWithPayloadWriter(&frame{w: w}, opts...), sc: sc, dicts: growers(sc, mem)}
+	return &Writer{lib: ipc.NewWriterWithPayloadWriter(&frame{w: w}, opts...), sc: sc, dicts: growers(sc.Fields(), mem)}
 }
 
 func options(sc *arrow.Schema) []ipc.Option {
@@ -118,9 +118,7 @@ func (w *Writer) Rows() int64 { return w.rows }
 // Close ends the stream or file.
 func (w *Writer) Close() error {
 	for _, g := range w.dicts {
-		if g != nil {
-			g.release()
-		}
+		g.release()
 	}
 	w.dicts = nil
 	if err := w.finish(); err != nil {

@@ -223,13 +223,22 @@ func (n *node) octets(out []uint64, a arrow.Array, from int) {
 		texts(out, a.ValueOffsets()[from:], dataOf(a))
 	case *array.LargeBinary:
 		texts(out, a.ValueOffsets()[from:], dataOf(a))
-	case interface{ Value(int) []byte }:
+	case *array.FixedSizeBinary:
 		for i := range out {
 			out[i] = xxh3.Hash(a.Value(from + i))
 		}
-	case interface{ Value(int) string }:
-		for i := range out {
-			out[i] = xxh3.HashString(a.Value(from + i))
+	case *array.BinaryView:
+		viewed(out, a, from, a.Value, xxh3.Hash)
+	case *array.StringView:
+		viewed(out, a, from, a.Value, xxh3.HashString)
+	}
+}
+
+// viewed hashes values of views. Under a null there may be any bytes, and as a view they lead nowhere.
+func viewed[T any](out []uint64, a arrow.Array, from int, value func(int) T, hash func(T) uint64) {
+	for i := range out {
+		if a.IsValid(from + i) {
+			out[i] = hash(value(from + i))
 		}
 	}
 }

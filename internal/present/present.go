@@ -14,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/internal/enc/half"
+	"stoa/vec"
 )
 
 // Can reports whether As has arrays of type to for those of type from.
@@ -123,8 +124,9 @@ func largeOf(a arrow.Array, to arrow.DataType, mem memory.Allocator) arrow.Array
 	return array.MakeFromData(out)
 }
 
-// viewsOf makes views of strings.
+// viewsOf makes views of strings. What a view does not need of its 16 bytes has to be 0, and the builder leaves it.
 func viewsOf(a arrow.Array, to arrow.DataType, mem memory.Allocator) arrow.Array {
+	mem = vec.Zeroed{Allocator: mem}
 	if to.ID() == arrow.STRING_VIEW {
 		b := array.NewStringViewBuilder(mem)
 		defer b.Release()
@@ -177,7 +179,7 @@ func shifted(a arrow.Array, mem memory.Allocator) *memory.Buffer {
 
 // dictionaryOf makes a dictionary array of strings: each once, in the order in which they come.
 func dictionaryOf(a arrow.Array, to *arrow.DictionaryType, mem memory.Allocator) (arrow.Array, error) {
-	b := array.NewDictionaryBuilder(mem, to)
+	b := array.NewDictionaryBuilder(vec.Zeroed{Allocator: mem}, to)
 	defer b.Release()
 	b.Reserve(a.Len())
 	var put func(i int) error

@@ -43,7 +43,9 @@ func sizeOfRows(a arrow.Array, from, to int64) (n int64) {
 	case *array.StringView, *array.BinaryView:
 		view := a.(array.ViewLike)
 		for i := from; i < to; i++ {
-			n += 16 + int64(view.ValueHeader(int(i)).Len())
+			if n += 16; view.IsValid(int(i)) {
+				n += int64(view.ValueHeader(int(i)).Len())
+			}
 		}
 		return n
 	case array.BinaryLike:
