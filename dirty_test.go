@@ -1,8 +1,16 @@
 package stoa_test
 
 import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
+
+	"stoa/fault"
+	"stoa/format/formattest"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -68,4 +76,92 @@ func TestDirtyMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDirtyReading: what is read does not depend on what the allocator's memory held, nor what is written on what
+// lies under nulls: batches are the same cells from clean memory and from memory full of ones, outputs prove
+// themselves, and the bytes of a view that it does not need are 0, as Arrow has it.
+func TestDirtyReading(t *testing.T) {
+	views := 0
+	for _, to := range []string{"parquet", "redfile", "arrow"} {
+		written := 0
+		for seed := range uint64(12) {
+			table := formattest.RandomTable(rand.New(rand.NewPCG(seed, 11)), formattest.TableOptions{Rows: 60,
+				Columns: 6, Depth: 1 + int(seed%3), Leaves: formattest.LeafTypes()})
+			place := filepath.Join(t.TempDir(), "x")
+			w, err := stoa.Create(t.Context(), place, table.Schema, stoa.CreateOptions{To: to,
+				Alloc: dirty{memory.DefaultAllocator}})
+			if err == nil {
+				if err = w.Write(t.Context(), table.Batch); err == nil {
+					_, err = w.Close(t.Context())
+				} else {
+					_ = w.Abort(t.Context())
+				}
+			}
+			if errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Invalid) {
+				continue // types that the format has not
+			}
+			if err != nil {
+				t.Fatalf("%s, seed %d: %v", to, seed, err)
+			}
+			written++
+			clean := allOf(t, place, to, memory.DefaultAllocator)
+			got := allOf(t, place, to, dirty{memory.DefaultAllocator})
+			for i, c := range got.Columns() {
+				if !reflect.DeepEqual(formattest.CellsOf(c), formattest.CellsOf(clean.Column(i))) {
+					t.Errorf("%s, seed %d: column %d, %s: other cells from memory that is not zero", to, seed, i,
+						c.DataType())
+				}
+				views += tidyViews(t, c)
+			}
+		}
+		if written < 4 {
+			t.Errorf("%s: only %d tables of 12 were written", to, written)
+		}
+	}
+	if views < 50 {
+		t.Errorf("only %d views", views)
+	}
+}
+
+func allOf(t *testing.T, place, from string, mem memory.Allocator) arrow.RecordBatch {
+	t.Helper()
+	table, err := stoa.Open(t.Context(), place, stoa.OpenOptions{From: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	var out arrow.RecordBatch
+	for b, err := range table.Scan(t.Context(), stoa.ScanSpec{Alloc: mem}) {
+		if err != nil || out != nil {
+			t.Fatalf("%s: %v, or more than one batch", from, err)
+		}
+		b.Retain()
+		out = b
+	}
+	return out
+}
+
+// tidyViews counts the views in an array that are no longer than 12 bytes, and holds their padding against 0.
+func tidyViews(t *testing.T, a arrow.Array) (n int) {
+	t.Helper()
+	if id := a.DataType().ID(); id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW {
+		d := a.Data()
+		for i := range a.Len() {
+			view := d.Buffers()[1].Bytes()[16*(d.Offset()+i):][:16]
+			size := binary.LittleEndian.Uint32(view)
+			if a.IsNull(i) || size > 12 {
+				continue
+			}
+			if n++; slices.ContainsFunc(view[4+size:], func(b byte) bool { return b != 0 }) {
+				t.Errorf("the padding of a view of %d bytes is not 0: %x", size, view)
+			}
+		}
+	}
+	for _, c := range a.Data().Children() {
+		child := array.MakeFromData(c)
+		n += tidyViews(t, child)
+		child.Release()
+	}
+	return n
 }
