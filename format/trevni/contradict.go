@@ -1,6 +1,7 @@
 package trevni
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -36,10 +37,11 @@ func (t *table) contradictions() (out []region.Finding) {
 	told := map[string]bool{}
 	look := func(meta []Pair, path string) {
 		for _, p := range meta {
-			if word := nearly(p.Key); word != "" && !told[p.Key] {
-				told[p.Key] = true
+			key := cmp.Or(p.was, p.Key)
+			if word := nearly(key); word != "" && !told[key] {
+				told[key] = true
 				tell("trevni.header.contradiction", p.at, path,
-					"a key %q, which is no key of Trevni's, and nearly %q", p.Key, word)
+					"a key %q, which is no key of Trevni's, and nearly %q", key, word)
 			}
 		}
 	}
@@ -103,4 +105,15 @@ func nearly(key string) string {
 		}
 	}
 	return ""
+}
+
+// mendKeys takes keys for those that they nearly are, if there is no such key: contradictions tell of it, and what the
+// key says is as good as ever.
+func mendKeys(meta []Pair) {
+	for i := range meta {
+		word := nearly(meta[i].Key)
+		if _, ok := get(meta, word); word != "" && !ok {
+			meta[i].was, meta[i].Key = meta[i].Key, word
+		}
+	}
 }

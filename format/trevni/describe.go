@@ -149,8 +149,11 @@ func (d *describer) block(col *Column, b *block, k int) error {
 		return nil
 	}
 	name := "block[" + strconv.Itoa(k) + "]"
-	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: name,
-		Value: fmt.Sprintf("from row %d, %d rows, %d raw bytes", b.row, b.rows, b.raw), At: b.at, Inner: -1})
+	value := fmt.Sprintf("from row %d, %d rows, %d raw bytes", b.row, b.rows, b.raw)
+	if col.MaxRep > 0 {
+		value = fmt.Sprintf("from entry %d, %d entries, %d raw bytes", b.row, b.rows, b.raw)
+	}
+	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: name, Value: value, At: b.at, Inner: -1})
 	data, sum := b.at, fault.Span{}
 	if col.summed {
 		data.Len -= 4

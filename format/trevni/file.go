@@ -108,53 +108,35 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*f
 }
 
 // checkRows believes the header's number of rows if one column has as many: nothing else guards it, and it says
-// how long a scan takes. Usually the first column is looked at. Of repeated columns only reading tells how many
-// rows they have; it is not more than they have entries.
-func (f *file) checkRows(ctx context.Context) error {
-	var odd error
-	for i := range f.header.Columns {
-		c := &f.header.Columns[i]
-		if c.MaxRep > 0 {
-			continue
-		}
-		cb, err := f.blocks(ctx, i)
-		switch {
-		case err != nil && !isFault(err):
-			return err
-		case err != nil:
-			if odd == nil {
-				odd = err
+// how long a scan takes. Usually the first column is looked at. Of repeated columns, which are asked if there are no
+// others, only reading tells how many rows they have; it is not more than they have entries.
+func (f *file) checkRows(ctx context.Context) (odd error) {
+	for _, repeated := range [2]bool{false, true} {
+		for i := range f.header.Columns {
+			c := &f.header.Columns[i]
+			if repeated != (c.MaxRep > 0) {
+				continue
 			}
-		case cb.rows == f.header.Rows:
-			return nil
-		default:
-			odd = fault.Corruptf(f.at.Sub(4, 8), "header.row-count", "%d, no column has as many (%q has %d)",
-				f.header.Rows, c.Name, cb.rows)
-		}
-	}
-	if odd != nil {
-		return odd
-	}
-	return f.checkEntries(ctx)
-}
-
-// checkEntries is checkRows of a file that has repeated columns only.
-func (f *file) checkEntries(ctx context.Context) error {
-	var odd error
-	for i := range f.header.Columns {
-		cb, err := f.blocks(ctx, i)
-		switch {
-		case err != nil && !isFault(err):
-			return err
-		case err != nil:
-			if odd == nil {
-				odd = err
+			cb, err := f.blocks(ctx, i)
+			switch what := "many"; {
+			case err != nil && !isFault(err):
+				return err
+			case err != nil:
+				if odd == nil {
+					odd = err
+				}
+			case cb.rows == f.header.Rows || repeated && cb.rows > f.header.Rows:
+				return nil
+			default:
+				if repeated {
+					what += " entries"
+				}
+				odd = fault.Corruptf(f.at.Sub(4, 8), "header.row-count", "%d, no column has as %s (%q has %d)",
+					f.header.Rows, what, c.Name, cb.rows)
 			}
-		case cb.rows >= f.header.Rows:
-			return nil
-		default:
-			odd = fault.Corruptf(f.at.Sub(4, 8), "header.row-count",
-				"%d, no column has as many entries (%q has %d)", f.header.Rows, f.header.Columns[i].Name, cb.rows)
+		}
+		if odd != nil {
+			break
 		}
 	}
 	return odd

@@ -28,6 +28,7 @@ type Pair struct {
 	Key   string
 	Value []byte
 	at    fault.Span
+	was   string // the key as it stands there, where it is nearly Key
 }
 
 // Header is the beginning of a file: everything but the columns' blocks.
@@ -176,7 +177,7 @@ func parseMetadata(c *cursor, name string) (pairs []Pair, at fault.Span) {
 		key := string(d.text(fmt.Sprintf("pair[%d].key", i)))
 		value := d.text(fmt.Sprintf("pair[%d].value", i))
 		if d.Spend(perPair + int64(len(key)+len(value))); d.Err() == nil {
-			pairs = append(pairs, Pair{key, append([]byte(nil), value...), d.SpanOf(from, d.Pos()-from)})
+			pairs = append(pairs, Pair{Key: key, Value: append([]byte(nil), value...), at: d.SpanOf(from, d.Pos()-from)})
 		}
 	}
 	c.Join(d.Cursor)
@@ -212,6 +213,10 @@ func metadataLen(b []byte) int {
 
 // settle tells the dialects apart and understands the columns' metadata. path and at are of the whole header.
 func (h *Header) settle(at fault.Span) error {
+	mendKeys(h.Meta)
+	for i := range h.Columns {
+		mendKeys(h.Columns[i].Meta)
+	}
 	var err error
 	if h.Dialect, err = h.dialect(at); err != nil {
 		return err

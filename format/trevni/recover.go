@@ -307,7 +307,7 @@ func (r *recovery) rows() error {
 		}
 		cb, err := f.blocks(r.ctx, i)
 		flat = flat || err == nil
-		counts := err == nil && r.counts(i, cb)
+		counts := failed != nil && err == nil && r.counts(i, cb)
 		if agreed = agreed && counts && (rows < 0 || cb.rows == rows); counts {
 			rows = max(rows, cb.rows)
 		}
@@ -337,10 +337,22 @@ func (r *recovery) rows() error {
 }
 
 // counts reports whether column i can be believed to have the rows that its descriptors say: their own checksum is
-// right, or they have none, or a block proves them.
+// right, or a block proves them; or they have none, and a single block can be read as they say.
 func (r *recovery) counts(i int, cb *columnBlocks) bool {
-	return cb.odd == nil ||
-		slices.ContainsFunc(cb.blocks, func(b block) bool { return b.lost == nil && r.opens(i, &b) })
+	if cb.odd != nil {
+		return slices.ContainsFunc(cb.blocks, func(b block) bool { return b.lost == nil && r.opens(i, &b) })
+	}
+	p := planOf(&r.f.header, nil)
+	if _, summed := get(r.f.header.Columns[i].Meta, descKey); summed || len(cb.blocks) > 1 || p == nil {
+		return true
+	}
+	v := &verifier{ctx: r.ctx, f: r.f, depth: format.Deep}
+	k := slices.IndexFunc(p.phys, func(ph *physical) bool { return ph.column == i && ph.Parent < 0 })
+	if k >= 0 {
+		_, ok := v.countRows(p.phys[k])
+		return ok
+	}
+	return true
 }
 
 // repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to

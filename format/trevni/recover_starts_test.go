@@ -158,3 +158,49 @@ func TestRecoverManyColumns(t *testing.T) {
 		}
 	}
 }
+
+// TestRecoverNearKeys: a key of which a byte is another is read as the one that it nearly is, and told: what it says of
+// checksums and codecs is needed to know where blocks begin.
+func TestRecoverNearKeys(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	data := write(t, trevni.Format, sc, map[string]string{"codec": "deflate"}, flatBatch(t, sc, 16)).Bytes("t")
+	right, err := scanAll(t.Context(), data, scan.Spec{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"ChecksumAlgorithm", "CompressionCodec"} {
+		bad := slices.Clone(data)
+		bad[strings.Index(string(data), key)+8] ^= 8
+		for _, policy := range []scan.Damaged{scan.SkipRows, scan.NullCells} {
+			if got, err := scanAll(t.Context(), bad, scan.Spec{Damaged: policy}, true); got != right || err != nil {
+				t.Errorf("%s: %q, %v; want %q", key, got, err, right)
+			}
+		}
+		contradicted(t, key, bad)
+	}
+}
+
+// TestRecoverOnlyBlock: the only block of the only column says that it has more rows, or fewer, than the header says,
+// and cannot be read so. That is no proof against the header: the rows that are lost are those that were there.
+func TestRecoverOnlyBlock(t *testing.T) {
+	data := corpusFile(t, "v1.12.2/avro_top_int.trv") // 12 rows, without checksums
+	for _, bit := range []byte{1, 4, 8, 32} {
+		bad := slices.Clone(data)
+		bad[80] ^= bit
+		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": bad}), Name: "f.trv"}
+		r, found, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		lost := int64(0)
+		for _, f := range found {
+			lost += max(0, f.Lost)
+		}
+		if got, err := scanAll(t.Context(), bad, scan.Spec{Damaged: scan.NullCells}, true); got != "" || err != nil ||
+			lost != 12 {
+			t.Errorf("bit %d: %q, %v, %d rows are told as lost: %+v", bit, got, err, lost, found)
+		}
+	}
+}

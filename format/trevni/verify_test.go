@@ -173,7 +173,8 @@ func blockOf(t testing.TB, data []byte, i, k int) (at fault.Span, row, rows int6
 			column = n.Name == fmt.Sprintf("column[%d]", i)
 		}
 		if column && n.Name == fmt.Sprintf("block[%d]", k) {
-			if _, err := fmt.Sscanf(n.Value, "from row %d, %d rows", &row, &rows); err != nil {
+			value := strings.NewReplacer("entry", "row", "entries", "rows").Replace(n.Value)
+			if _, err := fmt.Sscanf(value, "from row %d, %d rows", &row, &rows); err != nil {
 				t.Fatal(err)
 			}
 			return n.At, row, rows

@@ -279,6 +279,7 @@ func (a *attack) learn(f *fixture) error {
 var (
 	fromRow = regexp.MustCompile(`from row (\d+)`)
 	rowsIn  = regexp.MustCompile(`(\d+) (?:rows|values)`)
+	entries = regexp.MustCompile(`(\d+) entries`) // of a column that repeats: the first may go on with a row
 	// (CarbonData's format 1 keeps the bits of the nulls in its footer: nothing says a second time which are null)
 	isPage = regexp.MustCompile(`^(block|page|message|dict|dictionary|data|rowid|DataChunk\d)\b|` +
 		`^blocklet\[\d+\]\.\S+\.(data|rowid|present)$|^present_bit_stream$`)
@@ -300,6 +301,10 @@ func (f *fixture) learnPages(a *attack) {
 			p := page{name, n.Offset, n.Offset + n.Length, len(f.ref)}
 			if m := rowsIn.FindStringSubmatch(n.Value); m != nil && !strings.Contains(n.Value, "DICTIONARY") {
 				p.rows, _ = strconv.Atoi(m[1])
+			}
+			if m := entries.FindStringSubmatch(n.Value); m != nil {
+				k, _ := strconv.Atoi(m[1])
+				p.rows = min(k+1, len(f.ref))
 			}
 			if m := fromRow.FindStringSubmatch(n.Value); m != nil {
 				from, _ := strconv.Atoi(m[1])
