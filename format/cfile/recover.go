@@ -335,6 +335,9 @@ func (r *recovery) search() error {
 			continue // an index entry that contradicts what was found
 		}
 		until := r.f.Footer.NumValues
+		if r.f.Endless {
+			until = -1
+		}
 		if b.First >= 0 {
 			until = b.First
 		}
@@ -567,7 +570,13 @@ func (r *recovery) complete() []columnfile.DataBlock {
 		at, row = b.Ptr.Offset+b.Ptr.Size, b.First+b.Rows
 		n++
 	}
-	lose(min(f.Footer.NumValues, 1<<32), f.At.Len-int64(len(f.Foot))) // an ordinal has 32 bits
+	if end := f.At.Len - int64(len(f.Foot)); !f.Endless {
+		lose(min(f.Footer.NumValues, 1<<32), end) // an ordinal has 32 bits
+	} else { // the last block is lost, and its rows are told as soon as that is met
+		p := block.BlockPtr{Offset: at, Size: max(end-at, 0)}
+		out = append(out, columnfile.DataBlock{Ptr: p, First: row, Rows: -1,
+			Lost: fault.Corruptf(f.Span(p), "", "the last block was not found: nobody knows how many rows it had")})
+	}
 	if f.Footer.NumValues < 0 {
 		f.Footer.NumValues = row
 	}

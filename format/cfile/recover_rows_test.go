@@ -96,6 +96,65 @@ func TestNumberOfValues(t *testing.T) {
 	}
 }
 
+// TestNobodyKnowsTheEnd: of a file without checksums the last block is damaged, and maybe the footer's number of values.
+// Then nobody knows how many rows there were: no number is given or listed, and recovery gives the rows of the other
+// blocks, and tells that more are lost, not how many.
+func TestNobodyKnowsTheEnd(t *testing.T) {
+	ctx, tried := context.Background(), 0
+	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
+		var last kudugen.Block
+		for _, b := range l.Blocks {
+			if b.Kind == "data" {
+				last = b
+			}
+		}
+		if l.Checksums || last.First == 0 {
+			return
+		}
+		at, _ := numValuesAt(t, whole, l, len(x.cells))
+		for _, other := range []byte{0, 1, 8, 64} {
+			data := bytes.Clone(whole)
+			data[at] ^= other
+			clear(data[last.Off:][:last.Len])
+			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
+			if _, err := cfile.Format.Open(ctx, tg, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
+				t.Fatalf("it is opened: %v", err)
+			}
+			for _, damaged := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
+				rows, exact := endless(t, data, damaged)
+				if rows != last.First || exact {
+					t.Fatalf("%d rows came out, %d are whole; the losses are exact: %v", rows, last.First, exact)
+				}
+			}
+			tried++
+		}
+	})
+	if tried < 20 {
+		t.Errorf("only %d were tried", tried)
+	}
+}
+
+// endless recovers a file of which nobody knows how many rows it has.
+func endless(t *testing.T, data []byte, damaged stoa.Damaged) (rows int64, exact bool) {
+	t.Helper()
+	tab, err := stoa.Open(t.Context(), "f", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f": data}),
+		Recover: true, Opts: map[string]string{"kind": "column"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	var losses []region.Loss
+	spec := stoa.ScanSpec{Damaged: damaged, Lost: func(l region.Loss) { losses = append(losses, l) }}
+	for b, err := range tab.Scan(t.Context(), spec) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows += b.NumRows()
+	}
+	_, exact = region.LostRows(losses)
+	return rows, exact
+}
+
 // errorsOf is how many errors verify finds.
 func errorsOf(ctx context.Context, tg format.Target, depth format.Depth) (n int) {
 	for f := range cfile.Format.Verify(ctx, tg, format.OpenOptions{Depth: depth}) {

@@ -3,6 +3,7 @@ package cfile
 import (
 	"context"
 	"iter"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -115,6 +116,9 @@ func openColumn(ctx context.Context, tg format.Target, f *columnfile.File, o col
 	t.sc = arrow.NewSchema([]arrow.Field{f.Field(o)}, nil)
 	t.stored = t.sc
 	t.files[0].place = place{path: []int{0}, typ: t.sc.Field(0).Type}
+	if f.Endless {
+		t.rows = -1
+	}
 	t.meta = f.Facts()
 	t.stamp = stampOf(ctx, tg)
 	return t
@@ -171,8 +175,11 @@ func (t *table) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) 
 // themselves decide.
 func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: t.rows}}
-	if t.rows == 0 {
+	switch {
+	case t.rows == 0:
 		return nil, nil
+	case t.rows < 0:
+		all[0].To = math.MaxInt64
 	}
 	for _, f := range t.files {
 		if !f.Sorted() || f.found != nil || e == nil {

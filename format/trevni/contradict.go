@@ -3,7 +3,6 @@ package trevni
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"stoa/fault"
 	"stoa/region"
@@ -72,48 +71,4 @@ func (t *table) unnamed() (key string, at fault.Span, ok bool) {
 		}
 	}
 	return "", at, false
-}
-
-// longKeys are the keys that are long enough to be known by all their bytes but two.
-var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevni.type", "trevni.values",
-	"trevni.array", "trevni.parent", "trevni.repetition", "trevni.definition",
-	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
-	"avro.schema", schemaKey, sealKey, descKey, sortedKey, partKey}
-
-// nearly is the key that key would be but for one or two bytes; "" if it is one, or none is near.
-func nearly(key string) string {
-	if slices.Contains(longKeys, key) {
-		return ""
-	}
-	// spelled otherwise
-	if word, _ := Wiki.normal(key); slices.Contains([]string{"values", "repetition", "definition", "width", "codec",
-		"checksum"}, word) {
-		return ""
-	}
-	for _, k := range longKeys {
-		if len(k) != len(key) {
-			continue
-		}
-		differ := 0
-		for i := range len(k) {
-			if k[i] != key[i] {
-				differ++
-			}
-		}
-		if differ <= 2 {
-			return k
-		}
-	}
-	return ""
-}
-
-// mendKeys takes keys for those that they nearly are, if there is no such key: contradictions tell of it, and what the
-// key says is as good as ever.
-func mendKeys(meta []Pair) {
-	for i := range meta {
-		word := nearly(meta[i].Key)
-		if _, ok := get(meta, word); word != "" && !ok {
-			meta[i].was, meta[i].Key = meta[i].Key, word
-		}
-	}
 }

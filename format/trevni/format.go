@@ -149,6 +149,9 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 		return "", err
 	}
 	defer f.src.Close()
+	if len(f.header.Columns) == 0 && f.header.Rows > 0 && !f.header.sealed {
+		return "the file has no column, and no checksum is over how many rows it has", ctx.Err()
+	}
 	var bare []string
 	for i := range f.header.Columns {
 		if c := &f.header.Columns[i]; !c.summed {

@@ -3,6 +3,7 @@ package trevni
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"stoa/fault"
@@ -386,5 +387,58 @@ func (c *Column) resolve() {
 		c.summed = true
 	default:
 		c.problem = fault.Unsupportedf(c.at, "checksum", "column %q has checksums of kind %q", c.Name, c.Checksum)
+	}
+}
+
+// Metadata of our writer, which other readers pass over.
+const (
+	schemaKey = "stoa.schema"      // of the file: the Arrow schema as it was written, see storedField
+	sealKey   = "stoa.header"      // of the file: CRC-32 of the header, as eight hexadecimal digits, which count as zeros
+	partKey   = "stoa.part"        // of the file, see parts.go
+	descKey   = "stoa.descriptors" // of a column: CRC-32 of its count and descriptors
+	sortedKey = "stoa.sorted"      // of a column: values never fall
+)
+
+// longKeys are the keys that are long enough to be known by all their bytes but two.
+var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevni.type", "trevni.values",
+	"trevni.array", "trevni.parent", "trevni.repetition", "trevni.definition",
+	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
+	"avro.schema", schemaKey, sealKey, descKey, sortedKey, partKey}
+
+// nearly is the key that key would be but for one or two bytes; "" if it is one, or none is near.
+func nearly(key string) string {
+	if slices.Contains(longKeys, key) {
+		return ""
+	}
+	// spelled otherwise
+	if word, _ := Wiki.normal(key); slices.Contains([]string{"values", "repetition", "definition", "width", "codec",
+		"checksum"}, word) {
+		return ""
+	}
+	for _, k := range longKeys {
+		if len(k) != len(key) {
+			continue
+		}
+		differ := 0
+		for i := range len(k) {
+			if k[i] != key[i] {
+				differ++
+			}
+		}
+		if differ <= 2 {
+			return k
+		}
+	}
+	return ""
+}
+
+// mendKeys takes keys for those that they nearly are, if there is no such key: contradictions tell of it, and what the
+// key says is as good as ever.
+func mendKeys(meta []Pair) {
+	for i := range meta {
+		word := nearly(meta[i].Key)
+		if _, ok := get(meta, word); word != "" && !ok {
+			meta[i].was, meta[i].Key = meta[i].Key, word
+		}
 	}
 }

@@ -16,7 +16,6 @@ import (
 // A table that our writer divides is part-00000.trv, part-00001.trv and so on, and each says in its metadata which
 // it is, which header the one before it has, and whether it is the last: so one that is gone, or stands in the place
 // of another, is missed by those beside it.
-const partKey = "stoa.part"
 
 func partName(n int) string { return fmt.Sprintf("part-%05d.trv", n) }
 

@@ -30,7 +30,6 @@ const (
 	MetaType    = "stoa.type"         // the stored type, where the Arrow type does not say it
 	MetaValues  = "stoa.first_values" // "true": descriptors hold the first value of a block
 	MetaLogical = "stoa.avro_logical" // an Avro logical type that Arrow has no type for
-	schemaKey   = "stoa.schema"       // file metadata: the Arrow schema as it was written, see storedField
 )
 
 // add makes a physical column of stored column i.

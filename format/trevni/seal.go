@@ -9,10 +9,6 @@ import (
 )
 
 // Nothing in the documents guards a header or descriptors. Our writer does, in metadata that other readers pass over.
-const (
-	sealKey = "stoa.header"      // of the file: CRC-32 of the header, as eight hexadecimal digits, which count as zeros
-	descKey = "stoa.descriptors" // of a column: CRC-32 of its count and descriptors
-)
 
 const noSeal = "00000000"
 

@@ -19,9 +19,6 @@ import (
 // looks, and keeps what it saw in the column's metadata; of other files the user must say it (option sorted).
 // So nothing is skipped on a guess.
 
-// sortedKey is the column metadata in which our writer keeps that values never fall.
-const sortedKey = "stoa.sorted"
-
 // isSorted reports whether the values of stored column i are known to rise.
 func (t *table) isSorted(i int) bool { return slices.Contains(t.sorted, i) }
 

@@ -219,3 +219,15 @@ func contradicted(t *testing.T, what string, data []byte) {
 func anyError(found []region.Finding) bool {
 	return slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 })
 }
+
+// TestOnlyRows: a file without columns has nothing but a number of rows; that nothing guards it is told.
+func TestOnlyRows(t *testing.T) {
+	data := []byte("Trv\x02\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")
+	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
+	if why, err := trevni.Format.Unchecked(t.Context(), tg, format.OpenOptions{}); why == "" || err != nil {
+		t.Errorf("%q, %v", why, err)
+	}
+	if n, err := scanAll(t.Context(), data, scan.Spec{}, false); err != nil {
+		t.Errorf("%q, %v", n, err)
+	}
+}

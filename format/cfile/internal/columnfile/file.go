@@ -25,6 +25,7 @@ type File struct {
 	Codec    *codec.Codec
 	Limits   format.Limits
 	NoVerify bool
+	Endless  bool // recovery: nobody knows where the last block ends
 	nodes    nodes
 	taken    *budget.Memory // by opening it
 }

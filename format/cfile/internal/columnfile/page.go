@@ -60,7 +60,7 @@ func (k *counting) add(i int, first, end, rows int64) error {
 		return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the one before ends at %d", first, before[1])
 	case behind && after[0] != end:
 		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the next one begins at %d", end, after[0])
-	case end > rows || i+1 == k.last && end != rows:
+	case rows >= 0 && (end > rows || i+1 == k.last && end != rows):
 		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the footer says %d rows", end, rows)
 	}
 	return nil
@@ -72,7 +72,15 @@ func (k *counting) end(i int, rows int64) (end int64, ok bool) {
 	defer k.mu.Unlock()
 	k.last = i + 1
 	b, decoded := k.have[i]
-	return b[1], !decoded || b[1] == rows
+	return b[1], !decoded || rows < 0 || b[1] == rows
+}
+
+// said is how many rows the footer says there are, if that is believed; else -1.
+func (f *File) said() int64 {
+	if f.Endless {
+		return -1
+	}
+	return f.Footer.NumValues
 }
 
 // NewChunk stands before the page that holds rows.From.
@@ -116,6 +124,10 @@ func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	b := c.cur
 	p := format.Page{Ordinal: c.N - 1, Sub: c.sub, First: b.First, Rows: b.Rows, Entries: b.Rows,
 		Spans: []fault.Span{c.F.Span(b.Ptr)}, Lost: b.Lost, Own: b}
+	if c.F.Endless && b.First+b.Rows == c.F.Footer.NumValues {
+		p.Rows, p.Entries, c.cur = -1, -1, nil
+		return p, nil
+	}
 	if b.Rows > block.MaxSub && b.Lost == nil {
 		p.Rows = min(block.MaxSub, b.Rows-c.sub)
 		p.Entries = p.Rows
@@ -177,7 +189,7 @@ func (c *Chunk) end() error {
 		return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the index is empty", n)
 	}
 	if c.F.Footer.PosIdx == nil {
-		if end, ok := c.count.end(c.N-2, c.F.Footer.NumValues); !ok {
+		if end, ok := c.count.end(c.N-2, c.F.said()); !ok {
 			return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d",
 				c.F.Footer.NumValues, end)
 		}
@@ -277,7 +289,7 @@ func (f *File) Decode(t *format.Task, dst *vec.Vector, count *counting) (block.L
 	}
 	if own != nil && own.First < 0 && count != nil {
 		first := int64(d.lay.Values.Ordinal)
-		if err := count.add(t.Page.Ordinal, first, first+int64(d.lay.Rows), f.Footer.NumValues); err != nil {
+		if err := count.add(t.Page.Ordinal, first, first+int64(d.lay.Rows), f.said()); err != nil {
 			return d.lay, d.b.Locate(err, 0, "")
 		}
 	}
