@@ -274,10 +274,23 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 	if err := r.load(); err != nil {
 		return nil, err
 	}
-	if err := r.search(); err != nil {
+	known := r.known
+	if err := r.search(false); err != nil {
 		return nil, err
 	}
+	if r.f.Endless = r.f.Endless && !r.bearsOut(t.NumValues); r.f.Endless {
+		r.known = known
+		if err := r.search(true); err != nil {
+			return nil, err
+		}
+	}
 	return r.complete(), nil
+}
+
+// bearsOut reports whether the last block that was found ends where n rows do: then so many it is.
+func (r *recovery) bearsOut(n int64) bool {
+	k := len(r.known) - 1
+	return k >= 0 && r.known[k].First+r.known[k].Rows == n
 }
 
 // walk takes the blocks from what can be read of an index tree, and says whether that was all.
@@ -325,8 +338,9 @@ func (r *recovery) load() error {
 	return format.ReadFull(r.ctx, f.Src, f.At, "", r.data)
 }
 
-// search looks at the known blocks, whose rows they must tell themselves if the index did not, and between them.
-func (r *recovery) search() error {
+// search looks at the known blocks, whose rows they must tell themselves if the index did not, and between them; endless:
+// the footer's number of values is not believed.
+func (r *recovery) search(endless bool) error {
 	var all []columnfile.DataBlock
 	at, row := int64(len(r.f.Head)), int64(0)
 	end := r.f.At.Len - int64(len(r.f.Foot))
@@ -335,7 +349,7 @@ func (r *recovery) search() error {
 			continue // an index entry that contradicts what was found
 		}
 		until := r.f.Footer.NumValues
-		if r.f.Endless {
+		if endless {
 			until = -1
 		}
 		if b.First >= 0 {

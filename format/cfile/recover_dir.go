@@ -236,9 +236,14 @@ func (r *setRecovery) countRows() int64 {
 }
 
 // oneSet leaves out the files of other sets: the table's is the one that most files were written with, of two
-// with as many the setFile's.
+// with as many the setFile's, which is heard, too, where a column's file does not tell its set.
 func (r *setRecovery) oneSet() {
 	votes, most, best := map[string]int{}, 0, r.set.ID
+	for i, f := range r.t.files {
+		if most == 0 && r.set.Rows >= 0 && (r.lost[i] != nil || !f.Told()) {
+			votes[best], most = 1, 1
+		}
+	}
 	for i, f := range r.t.files {
 		if r.lost[i] != nil || !f.Told() {
 			continue
