@@ -12,9 +12,36 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/store"
 	"stoa/vec"
 )
+
+// TestBatchWithoutArrays: a batch of a file whose metadata lead to a table without fields has no rows, and not one array
+// of those that the schema has: it is damaged, and not empty.
+func TestBatchWithoutArrays(t *testing.T) {
+	whole := write(t, nil, threes(true)).Bytes("t")
+	told := 0
+	for i := range whole {
+		for bit := range 8 {
+			b := bytes.Clone(whole)
+			b[i] ^= 1 << bit
+			r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
+				format.OpenOptions{})
+			if err != nil {
+				told++
+				continue
+			}
+			if rows, err := r.batchRows(t.Context()); err != nil || len(rows) != 1 || rows[0] == 0 {
+				t.Errorf("bit %d of byte %d is another: %v rows, %v", bit, i, rows, err)
+			}
+			r.Close()
+		}
+	}
+	if told == 0 {
+		t.Error("nothing was damaged")
+	}
+}
 
 // threes is a batch of three columns of three rows; the second has a null in its second row.
 func threes(nullable bool) arrow.RecordBatch {

@@ -276,9 +276,13 @@ func (r *reader) batchRows(ctx context.Context) ([]int64, error) {
 	return rows, nil
 }
 
-// block is the message of batch i of a file.
+// block is the message of batch i of a file. One of no rows is never read: it is held against the schema here.
 func (r *reader) block(ctx context.Context, i int) (*message, error) {
-	return r.message(ctx, r.foot.Batches[i], flat.RecordBatch, fmt.Sprintf("recordBatches[%d]", i))
+	m, err := r.message(ctx, r.foot.Batches[i], flat.RecordBatch, fmt.Sprintf("recordBatches[%d]", i))
+	if err != nil {
+		return nil, err
+	}
+	return m, r.enough(m)
 }
 
 // message reads the metadata of a message that the footer names.
