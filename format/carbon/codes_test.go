@@ -50,6 +50,14 @@ func TestCodesOfFile(t *testing.T) {
 			region.Error, "", [2]int64{none, none}, 0, 607},
 		"a type of the future": {func(b []byte) []byte { b[5] = 120; return b }, "carbon.unsupported",
 			region.Error, "", [2]int64{none, none}, 0, 607},
+		"numbers called dates": {func(b []byte) []byte {
+			at := bytes.Index(b, []byte("c_long")) - 4 // data_type, before column_name
+			if b[at] != 0x15 || b[at+1] != 6 {
+				panic("this is another file")
+			}
+			b[at+1] = 14
+			return b
+		}, "carbon.page.damaged", region.Error, "c_long", [2]int64{0, 1}, 1000, 2177},
 		"metadata of a chunk": {func(b []byte) []byte { b[1091] = 0xff; return b }, "carbon.chunk.damaged",
 			region.Error, "id", [2]int64{0, 1}, 1091, 1210},
 		"bounds in the footer": {func(b []byte) []byte {

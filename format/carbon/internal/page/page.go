@@ -27,6 +27,9 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 		if cur.Err() != nil {
 			return c, Relative(cur.Err())
 		}
+		if err := c.kinds(); err != nil {
+			return c, err
+		}
 	}
 	if p.First() == layout.EncRLEIntegral {
 		c.Raw = data // runs are not compressed again
