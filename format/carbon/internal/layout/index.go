@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"stoa/fault"
 	"stoa/internal/thrift"
@@ -101,7 +102,11 @@ func ParseIndex(c *wire.Cursor) (x IndexFile) {
 	}
 	for i := 0; c.Err() == nil && c.Left() > 0; i++ {
 		from := c.Pos()
-		b := parseBlockIndex(r, Listed("BlockIndex", i))
+		name := Listed("BlockIndex", i)
+		b := parseBlockIndex(r, name)
+		if n := c.Pos() - from; c.Err() == nil && (!strings.HasSuffix(b.File, DataExt) || b.Rows < 0) {
+			c.Fail(from, n, name, "%d rows of a data file called %.80q", b.Rows, b.File) // it is no entry at all
+		}
 		if b.At = c.SpanOf(from, c.Pos()-from); c.Err() == nil {
 			x.Blocks = append(x.Blocks, b)
 		}
