@@ -17,8 +17,8 @@ import (
 	"stoa/vec"
 )
 
-// TestBatchWithoutArrays: a batch of a file whose metadata lead to a table without fields has no rows, and not one array
-// of those that the schema has: it is damaged, and not empty.
+// TestBatchWithoutArrays: a batch of a file whose metadata lead to a table without fields has no rows, and not one
+// array of those that the schema has: it is damaged, and not empty.
 func TestBatchWithoutArrays(t *testing.T) {
 	whole := write(t, nil, threes(true)).Bytes("t")
 	told := 0
@@ -56,8 +56,8 @@ func threes(nullable bool) arrow.RecordBatch {
 }
 
 // TestContradictions: what a batch says twice, or the schema and a batch, is held against each other: a batch that has
-// no rows or fewer, a column that has no nulls by its number of them, and some by their bits; and one that by the schema has
-// none.
+// no rows or fewer, a column that has no nulls by its number of them, and some by their bits; and one that by the
+// schema has none.
 func TestContradictions(t *testing.T) {
 	node := func(rows, nulls int64) []byte {
 		return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(rows)), uint64(nulls))

@@ -295,8 +295,8 @@ func (w *walk) inPlace(m *message, end int64) error {
 		return bad("batch %d, from row %d on, behind batch %d: it is there twice, or in another's place", p.Batch,
 			p.Row, w.seq-1)
 	case p.Batch > w.seq && p.Row >= at && !(p.End && m.Batch.Rows > 0):
-		missing := bad("batch %d, from row %d on, where batch %d should be, from row %d on: what is between them is gone",
-			p.Batch, p.Row, w.seq, at)
+		missing := bad("batch %d, from row %d on, where batch %d should be, from row %d on: "+
+			"what is between them is gone", p.Batch, p.Row, w.seq, at)
 		w.seq, w.out.at, w.stay = p.Batch, p.Row, true
 		return &lostBatch{missing, vec.Range{From: at, To: p.Row}.Intersect(w.out.rows)}
 	}
@@ -312,6 +312,6 @@ func (w *walk) short() error {
 		return nil
 	}
 	w.last = true
-	return fault.Corruptf(w.r.span(w.at, 0), "message", "batch %d should be here, or the one that says that it is the last",
-		w.seq)
+	return fault.Corruptf(w.r.span(w.at, 0), "message",
+		"batch %d should be here, or the one that says that it is the last", w.seq)
 }

@@ -56,7 +56,7 @@ func pieces(t *testing.T, words bool) [][]byte {
 	return out
 }
 
-// outcome is the rows that come out of a stream, as runs of hundreds, the rows told as lost, and whether anything is told.
+// outcome is the rows that come out of a stream, the rows told as lost, and whether anything is told.
 func outcome(t *testing.T, stream []byte, opts map[string]string) (rows, lost int64, told bool) {
 	t.Helper()
 	tree := store.NewMemory(map[string][]byte{"t": stream})

@@ -23,12 +23,14 @@ func TestSeamless1(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, harm := range map[string]func(*DataFile, []layout.DataChunk){
-		"a length":       func(_ *DataFile, c []layout.DataChunk) { c[1].DataLen = 4 },
-		"a longer one":   func(_ *DataFile, c []layout.DataChunk) { c[1].DataLen = 6 },
-		"an offset":      func(_ *DataFile, c []layout.DataChunk) { c[0].DataAt = 1 },
-		"no row ids":     func(_ *DataFile, c []layout.DataChunk) { c[0].RowidLen = 0 },
-		"no runs":        func(f *DataFile, _ []layout.DataChunk) { f.Footer.Blocklet[1].Chunks[0].RleLen = 0 },
-		"no blocklet":    func(f *DataFile, _ []layout.DataChunk) { f.Footer.Blocklet = slices.Delete(f.Footer.Blocklet, 0, 1) },
+		"a length":     func(_ *DataFile, c []layout.DataChunk) { c[1].DataLen = 4 },
+		"a longer one": func(_ *DataFile, c []layout.DataChunk) { c[1].DataLen = 6 },
+		"an offset":    func(_ *DataFile, c []layout.DataChunk) { c[0].DataAt = 1 },
+		"no row ids":   func(_ *DataFile, c []layout.DataChunk) { c[0].RowidLen = 0 },
+		"no runs":      func(f *DataFile, _ []layout.DataChunk) { f.Footer.Blocklet[1].Chunks[0].RleLen = 0 },
+		"no blocklet": func(f *DataFile, _ []layout.DataChunk) {
+			f.Footer.Blocklet = slices.Delete(f.Footer.Blocklet, 0, 1)
+		},
 		"another footer": func(f *DataFile, _ []layout.DataChunk) { f.FootAt = 61 },
 	} {
 		f := whole()

@@ -9,7 +9,7 @@ import (
 	"stoa/wire"
 )
 
-// TestIndexEntries: what is no entry of a data file is damage of the index, and no file of so many rows that is missing.
+// TestIndexEntries: what is no entry of a data file is damage of the index, and no missing file.
 func TestIndexEntries(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows  int64
