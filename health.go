@@ -113,12 +113,13 @@ var Codes = []region.CodeDoc{
 func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		if strange, err := strangeDir(ctx, uri, o); err != nil || strange {
-			if err == nil {
+			if strange {
 				v := dirVerifier{ctx: ctx, o: o, yield: yield}
-				if err = v.dir(uri, 0); err == nil && v.files == 0 && !v.stopped {
-					err = fault.Invalidf("%s: the directory holds no file: there is nothing to verify", uri)
+				failed := v.dir(uri, 0)
+				if failed == nil && v.files == 0 && !v.stopped {
+					failed = fault.Invalidf("%s: the directory holds no file: there is nothing to verify", uri)
 				}
-				if err = cmp.Or(err, v.limits); v.stopped {
+				if err = cmp.Or(err, failed, v.limits); v.stopped {
 					return
 				}
 			}
@@ -201,13 +202,16 @@ func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions
 	}
 }
 
-// strangeDir reports whether uri is a directory that is no format's own.
+// strangeDir reports whether uri is a directory that is no format's own. With an error it may be one: nobody knows.
 func strangeDir(ctx context.Context, uri string, o OpenOptions) (bool, error) {
 	info, err := o.tree().Stat(ctx, uri)
 	if err != nil || !info.Dir || o.From != "" {
 		return false, nil // a glob, a table of a place, or nothing: resolving it says so
 	}
 	_, err = Probe(ctx, format.Target{Tree: o.tree(), Name: uri}, o)
+	if store.Failing(err) && ctx.Err() == nil {
+		return true, err
+	}
 	return err != nil, ctx.Err()
 }
 
@@ -226,8 +230,8 @@ func (v *dirVerifier) dir(name string, depth int) error {
 		v.tell("dir.too.deep", region.Warning, name, "more than %d directories deep", deepest)
 		return nil
 	}
-	if v.odd(name, nil); v.stopped {
-		return nil
+	if err := v.odd(name, nil); err != nil || v.stopped {
+		return err
 	}
 	var names []string
 	for info, err := range v.o.tree().List(v.ctx, name) {
@@ -251,10 +255,14 @@ func (v *dirVerifier) dir(name string, depth int) error {
 }
 
 // odd tells what of a directory is no file. What has the name of a file of a table's is one that is lost.
-func (v *dirVerifier) odd(dir string, claims func(string, bool) format.Claim) {
+func (v *dirVerifier) odd(dir string, claims format.Claimer) error {
 	for odd := range store.OddOf(v.ctx, v.o.tree(), dir) {
 		f := oddFinding(odd, v.o)
-		if claims != nil && claims(path.Clean(odd.Name), false) == format.OfTable && f.Severity < region.Error {
+		mine, err := v.whose(claims, odd.Name, false)
+		if err != nil {
+			return err
+		}
+		if mine == format.OfTable && f.Severity < region.Error {
 			f.Code, f.Severity, f.Lost, f.Message = "file.unreadable", region.Error, -1,
 				"by its name it is a file of the table, but: "+odd.What
 		}
@@ -262,6 +270,19 @@ func (v *dirVerifier) odd(dir string, claims func(string, bool) format.Claim) {
 			v.give(*f)
 		}
 	}
+	return nil
+}
+
+// whose is what claims say; nil: nothing. That the store does not answer is told, and the object verified by itself.
+func (v *dirVerifier) whose(claims format.Claimer, name string, dir bool) (format.Claim, error) {
+	if claims == nil {
+		return format.Foreign, nil
+	}
+	c, err := claims(path.Clean(name), dir)
+	if err != nil {
+		c = format.Told
+	}
+	return c, v.refused(name, err)
 }
 
 // refused tells what the system does not let be opened or read, and lets the rest be verified; other errors stay.
@@ -333,11 +354,15 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	if info, err := v.o.tree().Stat(v.ctx, tg.Name); err != nil || !info.Dir {
 		return v.ctx.Err()
 	}
-	var claims func(string, bool) format.Claim
+	var claims format.Claimer
 	if tg.format.Claims != nil {
 		claims = tg.format.Claims(v.ctx, tg.Target, v.o.internal())
 	}
-	return v.beside(all, claims, tg.Name, claims != nil && claims(path.Clean(tg.Name), true) == format.OfTable, depth)
+	mine, err := v.whose(claims, tg.Name, true)
+	if err != nil || v.stopped {
+		return err
+	}
+	return v.beside(all, claims, tg.Name, mine == format.OfTable, depth)
 }
 
 // unchecked tells what of a file no checksum is over, if its data was looked at.
@@ -536,14 +561,14 @@ func findingOf(err error) (region.Finding, bool) {
 // opened, and what it claims (see format.Format.Claims), is its own. All else is verified as it would be
 // elsewhere, and told if it lies within a table. Without claims a directory in which the format opened a file
 // is the format's with all that is in it.
-func (v *dirVerifier) beside(o *opened, claims func(string, bool) format.Claim, name string, within bool,
+func (v *dirVerifier) beside(o *opened, claims format.Claimer, name string, within bool,
 	depth int) error {
 	dir := path.Clean(name)
 	if within = within || o.direct[dir]; within && claims == nil || depth > deepest {
 		return nil
 	}
-	if v.odd(name, claims); v.stopped {
-		return nil
+	if err := v.odd(name, claims); err != nil || v.stopped {
+		return err
 	}
 	for info, err := range v.o.tree().List(v.ctx, name) {
 		if err != nil {
@@ -553,11 +578,10 @@ func (v *dirVerifier) beside(o *opened, claims func(string, bool) format.Claim, 
 			continue
 		}
 		child := path.Clean(info.Name)
-		mine := format.Foreign
-		if claims != nil {
-			mine = claims(child, info.Dir)
-		}
+		mine, err := v.whose(claims, info.Name, info.Dir)
 		switch {
+		case err != nil || v.stopped:
+			return err
 		case mine == format.Told && !o.files[child]:
 			err = v.entry(info, depth)
 		case info.Dir && (mine != format.Foreign || o.below[child]):

@@ -138,9 +138,12 @@ func (h *held) list() (v verdict) {
 		told(e.Findings)
 	}
 	tab, err := stoa.Open(h.t.Context(), h.uri, h.opts) // as the verb does
-	if err == nil {
+	switch {
+	case err == nil:
 		told(tab.Findings())
 		tab.Close()
+	case !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Unsupported):
+		v = max(v, h.said("ls", verdictOf(err), err))
 	}
 	return v
 }

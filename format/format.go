@@ -58,7 +58,7 @@ type Format struct {
 	// there by that name, even if nothing refers to it (dir: it is a directory, whose content is asked for
 	// apart). What neither Verify opened nor this claims is no part of the table. nil: what lies beside is the
 	// format's own business, or it has no directories.
-	Claims func(ctx context.Context, t Target, o OpenOptions) func(name string, dir bool) Claim
+	Claims func(ctx context.Context, t Target, o OpenOptions) Claimer
 
 	// Parted: the files of a table that Create divides, part-00000 and so on, tell themselves what is missing beside
 	// them. Those of other formats must have all numbers.
@@ -193,6 +193,10 @@ func WithoutSums(columns int, bare []string) string {
 	}
 	return "columns " + strings.Join(bare, ", ") + " have no checksums"
 }
+
+// Claimer says whose an object is. An error is that the store did not answer, or that a budget was exceeded, so that
+// nobody knows: it is no claim, and told.
+type Claimer func(name string, dir bool) (Claim, error)
 
 // Claim says whose an object in a directory is.
 type Claim uint8

@@ -16,11 +16,11 @@ var (
 )
 
 // claims is format.Format.Claims.
-func claims(context.Context, format.Target, format.OpenOptions) func(name string, dir bool) format.Claim {
-	return func(name string, dir bool) format.Claim {
+func claims(context.Context, format.Target, format.OpenOptions) format.Claimer {
+	return func(name string, dir bool) (format.Claim, error) {
 		if dir && ownDir.MatchString(name) || !dir && own.MatchString(name) {
-			return format.OfTable
+			return format.OfTable, nil
 		}
-		return format.Foreign
+		return format.Foreign, nil
 	}
 }

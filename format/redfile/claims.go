@@ -7,6 +7,6 @@ import (
 )
 
 // claims is format.Format.Claims: of the directory of a split table _metadata.red names every part.
-func claims(_ context.Context, tg format.Target, _ format.OpenOptions) func(string, bool) format.Claim {
-	return func(string, bool) format.Claim { return format.Foreign }
+func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Claimer {
+	return func(string, bool) (format.Claim, error) { return format.Foreign, nil }
 }

@@ -2,10 +2,13 @@ package table
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"regexp"
 	"strings"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/status"
 	"stoa/store"
@@ -28,33 +31,60 @@ var (
 )
 
 // Claims is format.Format.Claims.
-func Claims(ctx context.Context, tg format.Target, o format.OpenOptions) func(name string, dir bool) format.Claim {
-	segments := map[string]map[string]bool{} // by table; nil: not known
-	known := func(table, segment string) bool {
-		all, ok := segments[table]
-		if !ok {
-			all = knownSegments(ctx, tg.Tree, table, o)
-			segments[table] = all
-		}
-		return all == nil || all[segment]
+func Claims(ctx context.Context, tg format.Target, o format.OpenOptions) format.Claimer {
+	c := &claimer{ctx: ctx, tree: tg.Tree, o: o, segments: map[string]map[string]bool{}}
+	return c.claim
+}
+
+// claimer says what in a directory is CarbonData's.
+type claimer struct {
+	ctx      context.Context
+	tree     store.Tree
+	o        format.OpenOptions
+	segments map[string]map[string]bool // by table; nil: not known
+}
+
+func (c *claimer) claim(name string, dir bool) (format.Claim, error) {
+	if strings.HasPrefix(path.Base(name), store.TempPrefix) {
+		return format.Foreign, nil
 	}
-	yes := func(is bool, err error) bool { return is && err == nil } // whoever lists it meets the error
-	return func(name string, dir bool) format.Claim {
-		table, rel := splitTable(ctx, tg.Tree, name)
-		switch {
-		case strings.HasPrefix(path.Base(name), store.TempPrefix):
-		case rel == "." && dir && yes(isTable(ctx, tg.Tree, name)), ownAnywhere.MatchString(name), !dir &&
-			ownFile(rel), dir && ownDir(rel):
-			return format.OfTable
-		case rel == "." && dir && yes(holdsTable(ctx, tg.Tree, name)):
-			return format.AboveTable
-		case dir:
-			if m := segmentDir.FindStringSubmatch(rel); m != nil && known(table, m[1]) {
-				return format.OfTable
-			}
-		}
-		return format.Foreign
+	table, rel, err := c.split(name)
+	switch {
+	case err != nil:
+		return format.Foreign, err
+	case ownAnywhere.MatchString(name), !dir && ownFile(rel), dir && ownDir(rel):
+		return format.OfTable, nil
+	case !dir:
+		return format.Foreign, nil
+	case rel == ".":
+		return c.above(name)
 	}
+	m := segmentDir.FindStringSubmatch(rel)
+	if m == nil {
+		return format.Foreign, nil
+	}
+	all, ok := c.segments[table]
+	if !ok {
+		if all, err = c.knownSegments(table); err != nil {
+			return format.Foreign, err
+		}
+		c.segments[table] = all
+	}
+	if all == nil || all[m[1]] {
+		return format.OfTable, nil
+	}
+	return format.Foreign, nil
+}
+
+// above claims a directory that is a table, or holds some.
+func (c *claimer) above(name string) (format.Claim, error) {
+	if is, err := isTable(c.ctx, c.tree, name); is || err != nil {
+		return format.OfTable, err
+	}
+	if holds, err := holdsTable(c.ctx, c.tree, name); holds || err != nil {
+		return format.AboveTable, err
+	}
+	return format.Foreign, nil
 }
 
 func ownFile(rel string) bool {
@@ -66,37 +96,45 @@ func ownDir(rel string) bool {
 		partDir.MatchString(rel) || hiveDir.MatchString(rel)
 }
 
-// splitTable cuts a name behind the directory of the table that it lies in; rel is "." if it lies in none, or is one.
-func splitTable(ctx context.Context, tree store.Tree, name string) (table, rel string) {
+// split cuts a name behind the directory of the table that it lies in; rel is "." if it lies in none, or is one.
+func (c *claimer) split(name string) (table, rel string, err error) {
 	for at := 0; ; {
 		i := strings.IndexByte(name[at:], '/')
 		if i < 0 {
-			return name, "."
+			return name, ".", nil
 		}
 		at += i + 1
 		if first, _, _ := strings.Cut(name[at:], "/"); first == "Fact" || first == "Metadata" ||
 			first == carbonLocks || strings.Contains(first, "=") {
-			return name[:at-1], name[at:]
+			return name[:at-1], name[at:], nil
 		}
 		if dir := name[:at-1]; dir != "" {
-			if is, err := isTable(ctx, tree, dir); is && err == nil {
-				return dir, name[at:]
+			if is, err := isTable(c.ctx, c.tree, dir); is || err != nil {
+				return dir, name[at:], err
 			}
 		}
 	}
 }
 
-// knownSegments are those of which the status of a table, or its history, tells; nil: it cannot be read.
-func knownSegments(ctx context.Context, tree store.Tree, table string, o format.OpenOptions) map[string]bool {
+// knownSegments are those of which the status of a table, or its history, tells; nil: it is damaged, or not there.
+func (c *claimer) knownSegments(table string) (map[string]bool, error) {
 	var loads, past []status.Load
 	name := path.Join(table, "Metadata", "tablestatus")
-	if status.ReadJSON(ctx, tree, name, o.Limits.WithDefaults(), &loads) != nil {
-		return nil
+	unknown := func(err error) bool {
+		return err == nil || errors.Is(err, fault.Corrupt) || errors.Is(err, fs.ErrNotExist)
 	}
-	_ = status.ReadJSON(ctx, tree, name+".history", o.Limits.WithDefaults(), &past) // most tables have none
+	if err := status.ReadJSON(c.ctx, c.tree, name, c.o.Limits.WithDefaults(), &loads); !unknown(err) {
+		return nil, err
+	} else if err != nil {
+		return nil, nil
+	}
+	// most tables have none
+	if err := status.ReadJSON(c.ctx, c.tree, name+".history", c.o.Limits.WithDefaults(), &past); !unknown(err) {
+		return nil, err
+	}
 	known := map[string]bool{}
 	for _, l := range append(loads, past...) {
 		known[l.Name], known[l.Id()], known[l.Merged] = true, true, true
 	}
-	return known
+	return known, nil
 }
