@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/region"
 )
 
@@ -110,6 +111,10 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 			n, err = t.SourceRows(ctx, i)
 		} else {
 			n, err = s.declared(ctx)
+			d, ok := s.reader.(format.Declarer)
+			if ok && errors.Is(err, fault.Corrupt) && d.Declared() >= 0 {
+				n, err = d.Declared(), nil
+			}
 		}
 		if err != nil || n < 0 {
 			return -1, err

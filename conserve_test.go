@@ -97,6 +97,33 @@ func TestRecoveryAddsUp(t *testing.T) {
 	}
 }
 
+// TestMissingColumnAddsUp: of a set of CFiles without one of its columns table.json says how many rows there were.
+func TestMissingColumnAddsUp(t *testing.T) {
+	tried := 0
+	for _, p := range heldPlaces(t) {
+		if p.files["t.cfile/table.json"] == nil {
+			continue
+		}
+		for name := range p.files {
+			if name == "t.cfile/table.json" {
+				continue
+			}
+			tried++
+			files := maps.Clone(p.files)
+			delete(files, name)
+			for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
+				a, told, err := p.held(t, files).account(policy)
+				if err != nil || told == 0 || a.Declared != 60 || a.Why != nil || a.Finding() != nil {
+					t.Errorf("%s without %s, %v: %+v, %d things told, %v", p.name, name, policy, a, told, err)
+				}
+			}
+		}
+	}
+	if tried < 5 {
+		t.Errorf("only %d columns were taken away", tried)
+	}
+}
+
 func formatOf(t *testing.T, p *place) string {
 	tab, err := stoa.Open(t.Context(), p.uri(), p.held(t, p.files).opts)
 	if err != nil {

@@ -391,6 +391,13 @@ type Overlay interface {
 	Patch(ctx context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error)
 }
 
+// Declarer is an optional interface of a Reader that Recover gives: what cannot be opened plainly, as a file of it is
+// missing, may have a structure that is whole and says how many rows there were.
+type Declarer interface {
+	// Declared is how many; -1: nothing says it that could be believed.
+	Declared() int64
+}
+
 // Finder is an optional interface of a Reader that notices what is wrong or odd besides what cannot be read:
 // tablets that are missing, a log that ends in the middle. More may come while rows are read.
 type Finder interface {

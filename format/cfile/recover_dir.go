@@ -271,7 +271,9 @@ func (r *setRecovery) oneSet() {
 func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	r.oneSet()
 	r.t.rows = r.countRows()
-	if n := r.set.Rows; n >= 0 && n != r.t.rows {
+	if n := r.set.Rows; n >= 0 && n == r.t.rows {
+		r.t.declared = &n
+	} else if n >= 0 {
 		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n,
 			r.t.rows), "", [2]int64{-1, -1}, max(0, n-r.t.rows))
 	}

@@ -25,8 +25,10 @@ type table struct {
 	// sc with the types that the files' values are decoded as
 	stored *arrow.Schema
 	rows   int64
-	bytes  int64
-	meta   []format.KeyValue
+	// of a recovered set: how many its setFile says, if the files that are there say so, too; else nil
+	declared *int64
+	bytes    int64
+	meta     []format.KeyValue
 }
 
 // tableFile is the file of one column.
@@ -39,6 +41,14 @@ type tableFile struct {
 
 func (t *table) Schema() *arrow.Schema   { return t.sc }
 func (t *table) Meta() []format.KeyValue { return t.meta }
+
+// Declared is how many rows a set has that was recovered, by its setFile; -1: it is not known.
+func (t *table) Declared() int64 {
+	if t.declared == nil {
+		return -1
+	}
+	return *t.declared
+}
 
 func (t *table) Close() error {
 	var first error

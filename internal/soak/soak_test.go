@@ -74,6 +74,8 @@ var types = []arrow.DataType{
 	arrow.PrimitiveTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
 	&arrow.Decimal128Type{Precision: 18, Scale: 3},
 	arrow.ListOf(arrow.PrimitiveTypes.Int32), arrow.ListOf(arrow.BinaryTypes.String),
+	arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+		arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}),
 }
 
 var formats = stoa.Formats
@@ -212,7 +214,7 @@ func (s *soak) fill(left int, first int64) {
 		}
 		cols := []arrow.Array{ids.NewArray()}
 		for i, f := range s.schema.Fields()[1:] {
-			cols = append(cols, formattest.Random(s.r, f.Type, n, s.nulls[i+1]))
+			cols = append(cols, s.column(f.Type, n, s.nulls[i+1]))
 		}
 		b := array.NewRecordBatch(s.schema, cols, int64(n))
 		s.batches = append(s.batches, b)
@@ -220,6 +222,20 @@ func (s *soak) fill(left int, first int64) {
 			s.lines[cols[0].(*array.Int64).Value(i)] = l
 		}
 	}
+}
+
+// column is n random values, of which so many in hundred are null, also within structs.
+func (s *soak) column(t arrow.DataType, n, nulls int) arrow.Array {
+	st, ok := t.(*arrow.StructType)
+	if !ok {
+		return formattest.Random(s.r, t, n, nulls)
+	}
+	var kids []arrow.ArrayData
+	for _, f := range st.Fields() {
+		kids = append(kids, s.column(f.Type, n, 20).Data())
+	}
+	valid := formattest.Random(s.r, arrow.PrimitiveTypes.Int8, n, nulls).Data()
+	return array.MakeFromData(array.NewData(st, n, valid.Buffers()[:1], kids, valid.NullN(), 0))
 }
 
 // index is said when lines have changed.
