@@ -293,7 +293,7 @@ func (s *soak) strange(got [][]string, told bool) string {
 		}
 		seen[id] = true
 		for c := range row {
-			if row[c] != want[c] && row[c] != "null" {
+			if row[c] != want[c] && row[c] != "null" && !lessOf(row[c], want[c]) {
 				return fmt.Sprintf("row %s: got %s, want %s", id, row[c], want[c])
 			}
 			if row[c] != want[c] && !told {
@@ -305,6 +305,16 @@ func (s *soak) strange(got [][]string, told bool) string {
 		return fmt.Sprintf("%d rows of %d, and nothing is said", len(got), len(s.lines))
 	}
 	return ""
+}
+
+// lessOf reports whether one struct is another one with null for a number or a text that it has: each of its columns
+// is lost by itself.
+func lessOf(got, want string) bool {
+	g, ok := strings.CutPrefix(got, "{")
+	w, is := strings.CutPrefix(want, "{")
+	gx, gy, _ := strings.Cut(g, " ")
+	wx, wy, _ := strings.Cut(w, " ")
+	return ok && is && (gx == wx || gx == "null") && (gy == wy || gy == "null}")
 }
 
 // missing is the first cell that was not touched and does not come back. Rows are known by their ids, or, if
