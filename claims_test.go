@@ -107,8 +107,8 @@ func TestClaimsTellErrors(t *testing.T) {
 					break
 				}
 				if !told && !slices.Equal(found, whole) {
-					t.Errorf("%s: the question %d about %s is not answered, and nothing is told, but %v is found, not %v",
-						from, n, ending, found, whole)
+					t.Errorf("%s: the question %d about %s is not answered, and nothing is told, but %v is found, "+
+						"not %v", from, n, ending, found, whole)
 				}
 			}
 			if n < 2 {

@@ -32,13 +32,14 @@ func TestSparkPartsThatAreMissing(t *testing.T) {
 		missing string
 		unknown bool
 	}{
-		"as it was written":          {map[string]string{"_SUCCESS": ""}, "", true},
-		"with others":                {map[string]string{part("00003", "000"): "", last: "", "_SUCCESS": ""}, "", true},
-		"a checksum is left":         {map[string]string{"." + last + ".crc": "crc"}, last, true},
-		"a later one is there":       {map[string]string{last: ""}, part("00003", "000"), true},
-		"a list names it":            {map[string]string{"_SUCCESS": list}, last, false},
-		"a list that is not whole":   {map[string]string{"_SUCCESS": list[:40]}, "", true},
-		"a list, and all are there":  {map[string]string{"_SUCCESS": list, part("00003", "000"): "", last: ""}, "", false},
+		"as it was written":        {map[string]string{"_SUCCESS": ""}, "", true},
+		"with others":              {map[string]string{part("00003", "000"): "", last: "", "_SUCCESS": ""}, "", true},
+		"a checksum is left":       {map[string]string{"." + last + ".crc": "crc"}, last, true},
+		"a later one is there":     {map[string]string{last: ""}, part("00003", "000"), true},
+		"a list names it":          {map[string]string{"_SUCCESS": list}, last, false},
+		"a list that is not whole": {map[string]string{"_SUCCESS": list[:40]}, "", true},
+		"a list, and all are there": {map[string]string{"_SUCCESS": list, part("00003", "000"): "", last: ""},
+			"", false},
 		"a checksum of another kind": {map[string]string{".other-00001.parquet.crc": "crc"}, "", true},
 	} {
 		files := map[string][]byte{"b/" + first: one.files[one.at]}
@@ -58,8 +59,8 @@ func TestSparkPartsThatAreMissing(t *testing.T) {
 				missing = append(missing, strings.TrimPrefix(f.Part, "b/"))
 			}
 		}
-		if want := slices.DeleteFunc([]string{c.missing}, func(s string) bool { return s == "" }); unknown != c.unknown ||
-			!slices.Equal(missing, want) {
+		want := slices.DeleteFunc([]string{c.missing}, func(s string) bool { return s == "" })
+		if unknown != c.unknown || !slices.Equal(missing, want) {
 			t.Errorf("%s: %v are missing, want %v; noted %v, want %v", what, missing, want, unknown, c.unknown)
 		}
 		told := false
