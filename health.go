@@ -81,11 +81,11 @@ var Codes = []region.CodeDoc{
 	{Code: "dir.part.missing", Severity: region.Error, Help: "Files that are called part-00000, part-00001 and so " +
 		"on, as stoa calls those of a table that it divides, have a gap in their numbers: the rows of the file that " +
 		"is missing are not here. What is behind the last one nobody can miss. Files that are no such table can be " +
-		"given other names. Of files that Spark wrote, as part-00000-…-c000.parquet, one is missing if a later " +
+		"given other names. Of files that Spark wrote, as part-00000-…-c000.EXT, one is missing if a later " +
 		"one of the same task is there, if the checksums of Hadoop's local file system (.NAME.crc) lie beside " +
 		"it, or if _SUCCESS lists it."},
-	{Code: "dir.part.unknown", Severity: region.Note, Help: "A directory has files as Spark calls them, as Kudu's " +
-		"own backup job, and nothing in it says how many there must be: tasks without rows write none. If one was " +
+	{Code: "dir.part.unknown", Severity: region.Note, Help: "A directory has files as Spark calls them, as many " +
+		"backup jobs do, and nothing in it says how many there must be: tasks without rows write none. If one was " +
 		"removed with all traces, the last or any other, nobody can tell; count the rows where they came from."},
 	{Code: "file.name.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, is not UTF-8, " +
 		"as names are in every format: it was damaged, and which one it was nobody knows. Under --damaged skip-rows, " +
