@@ -185,24 +185,6 @@ func (r *recovery) longer(at fault.Span, o format.OpenOptions) bool {
 	return false
 }
 
-// guessOr tries what the options say before f, whose footer is damaged, is believed.
-func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions) error {
-	if opts.Typ >= 0 {
-		g, _ := columnfile.OpenFile(r.ctx, f.Src, at, o)
-		g.NoVerify = f.NoVerify
-		told := r.found
-		if err := r.guess(g, opts); err == nil && r.guessed {
-			return nil
-		}
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
-		r.found = told
-	}
-	r.f = f
-	return nil
-}
-
 // assume fills the footer from the options.
 func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error {
 	t := block.Footer{Version: max(f.Header.Version, 1), Type: opts.Typ, Encoding: opts.Encoding,
@@ -338,8 +320,8 @@ func (r *recovery) load() error {
 	return format.ReadFull(r.ctx, f.Src, f.At, "", r.data)
 }
 
-// search looks at the known blocks, whose rows they must tell themselves if the index did not, and between them; endless:
-// the footer's number of values is not believed.
+// search looks at the known blocks, whose rows they must tell themselves if the index did not, and between them;
+// endless: the footer's number of values is not believed.
 func (r *recovery) search(endless bool) error {
 	var all []columnfile.DataBlock
 	at, row := int64(len(r.f.Head)), int64(0)

@@ -261,10 +261,24 @@ func (r *setRecovery) oneSet() {
 	}
 	r.set.ID = best
 	for i, f := range r.t.files {
-		if r.lost[i] == nil && f.Told() {
+		if r.lost[i] != nil {
+			continue
+		}
+		if id, _ := f.Footer.Get(block.SetKey); f.Told() || foreign(string(id), best) {
 			r.lost[i] = r.set.sameSet(f.File, i)
 		}
 	}
+}
+
+// foreign reports whether id, of a footer that is damaged, is another than that of the set, and not only damaged.
+func foreign(id, set string) bool {
+	differ := 0
+	for i := range min(len(id), len(set)) {
+		if id[i] != set[i] {
+			differ++
+		}
+	}
+	return differ > len(set)/2
 }
 
 // Finish makes a table of the columns: all of as many rows.

@@ -3,6 +3,7 @@ package cfile
 import (
 	"fmt"
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
 	"stoa/region"
@@ -103,4 +104,25 @@ func (r *recovery) words(o columnfile.ReadOptions, blocks []columnfile.DataBlock
 		begin += 4
 	}
 	return blocks[0].Ptr.Offset > begin
+}
+
+// guessOr tries what the options say before f, whose footer is damaged, is believed.
+func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions) error {
+	if opts.Typ >= 0 {
+		g, _ := columnfile.OpenFile(r.ctx, f.Src, at, o)
+		g.NoVerify = f.NoVerify
+		told := r.found
+		if err := r.guess(g, opts); err == nil && r.guessed {
+			if id, ok := f.Footer.Get(block.SetKey); ok {
+				r.f.Footer.Meta = []block.MetaPair{{Key: block.SetKey, Value: id}}
+			}
+			return nil
+		}
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		r.found = told
+	}
+	r.f = f
+	return nil
 }

@@ -86,8 +86,8 @@ func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
 	}
 }
 
-// TestRowGroupBoasts: a bit of a row group's number of rows makes it 2⁵⁷ and more. All its columns have as many as make
-// the file's number: recovery gives every row.
+// TestRowGroupBoasts: a bit of a row group's number of rows makes it 2⁵⁷ and more. All its columns have as many as
+// make the file's number: recovery gives every row.
 func TestRowGroupBoasts(t *testing.T) {
 	b := writeKill(t, 150, map[string]string{"row-group-rows": "50", "protocol": "binary", "crc": "false"})
 	tg := target(b)

@@ -393,7 +393,7 @@ func (c *Column) resolve() {
 // Metadata of our writer, which other readers pass over.
 const (
 	schemaKey = "stoa.schema"      // of the file: the Arrow schema as it was written, see storedField
-	sealKey   = "stoa.header"      // of the file: CRC-32 of the header, as eight hexadecimal digits, which count as zeros
+	sealKey   = "stoa.header"      // of the file: CRC-32 of the header, as eight hexadecimal digits, here zeros
 	partKey   = "stoa.part"        // of the file, see parts.go
 	descKey   = "stoa.descriptors" // of a column: CRC-32 of its count and descriptors
 	sortedKey = "stoa.sorted"      // of a column: values never fall

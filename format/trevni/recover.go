@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
@@ -43,6 +45,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	f.lenient = true
 	r.starts()
 	r.prove()
+	r.recount()
 	if err := r.rows(); err != nil {
 		f.src.Close()
 		return nil, r.found, err
@@ -290,6 +293,44 @@ func (r *recovery) opens(i int, b *block) bool {
 	return err == nil && (col.codec != codecNone || int64(len(o.raw)) == b.raw)
 }
 
+// recount mends the rows that a block's descriptor says where a column has others than the header: no block's checksum
+// is over them. The rest is those of one block that cannot be read as it is described. Where there are several, nobody
+// knows which rows the blocks behind have.
+func (r *recovery) recount() {
+	f, p := r.f, planOf(&r.f.header, nil)
+	v := &verifier{ctx: r.ctx, f: f, depth: format.Deep}
+	for i := 0; p != nil && i < len(p.phys); i++ {
+		ph, rest, bad := p.phys[i], f.header.Rows, []int(nil)
+		cb, err := f.blocks(r.ctx, ph.column)
+		vals, verr := vec.New(ph.Type, memory.DefaultAllocator)
+		if err != nil || verr != nil || !ph.counted() || ph.Parent >= 0 || cb.rows == f.header.Rows {
+			continue
+		}
+		for k := range cb.blocks {
+			if b := &cb.blocks[k]; b.rows > 0 && b.lost == nil && v.reads(ph, b, k, vals) {
+				rest -= b.rows
+			} else {
+				bad = append(bad, k)
+			}
+		}
+		if cb.odd != nil && (len(bad) > 1 || rest < 0) {
+			f.columns[ph.column] = descriptorsOf{err: cb.odd}
+		}
+		if len(bad) != 1 || rest < 0 {
+			continue
+		}
+		b := cb.blocks[bad[0]]
+		if b.rows = rest; v.reads(ph, &b, bad[0], vals) || cb.odd != nil {
+			cb.blocks[bad[0]].rows, cb.rows = rest, 0
+			for k := range cb.blocks {
+				cb.blocks[k].row = cb.rows
+				cb.rows += cb.blocks[k].rows
+			}
+			r.tell("trevni.recovered", b.desc, unknownRows, ph.Name, "block[%d] has %d rows", bad[0], rest)
+		}
+	}
+}
+
 // rows believes the columns where none agrees with the header: the greatest number that one has. Where columns
 // cannot be read, or contradict each other, it is they that are damaged, and the rows that the header has more
 // are lost.
@@ -337,22 +378,16 @@ func (r *recovery) rows() error {
 }
 
 // counts reports whether column i can be believed to have the rows that its descriptors say: their own checksum is
-// right, or a block proves them; or they have none, and a single block can be read as they say.
+// right, or a block proves them; or they have none, and what a single block is said to have fits its bytes.
 func (r *recovery) counts(i int, cb *columnBlocks) bool {
-	if cb.odd != nil {
-		return slices.ContainsFunc(cb.blocks, func(b block) bool { return b.lost == nil && r.opens(i, &b) })
-	}
-	p := planOf(&r.f.header, nil)
-	if _, summed := get(r.f.header.Columns[i].Meta, descKey); summed || len(cb.blocks) > 1 || p == nil {
+	c := &r.f.header.Columns[i]
+	if _, summed := get(c.Meta, descKey); cb.odd == nil && (summed || len(cb.blocks) != 1) {
 		return true
 	}
-	v := &verifier{ctx: r.ctx, f: r.f, depth: format.Deep}
-	k := slices.IndexFunc(p.phys, func(ph *physical) bool { return ph.column == i && ph.Parent < 0 })
-	if k >= 0 {
-		_, ok := v.countRows(p.phys[k])
-		return ok
-	}
-	return true
+	return slices.ContainsFunc(cb.blocks, func(b block) bool {
+		fits := cb.odd != nil || c.Array || c.MaxDef > 0 || c.Type.least(b.rows) <= b.raw
+		return b.lost == nil && fits && r.opens(i, &b)
+	})
 }
 
 // repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to

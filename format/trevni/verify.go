@@ -239,19 +239,18 @@ func (v *verifier) countRows(ph *physical) (rows int64, ok bool) {
 		if b.rows == 0 {
 			continue
 		}
-		if b.lost != nil {
-			return rows, false
-		}
-		_, stored, err := v.open(ph.column, b, "")
-		if err == nil {
-			err = v.decode(ph, b, k, b.rows, stored, vals)
-		}
-		if err != nil {
+		if b.lost != nil || !v.reads(ph, b, k, vals) {
 			return rows, false
 		}
 		rows += beginsRows(vals)
 	}
 	return rows, true
+}
+
+// reads reports whether a block can be read as its descriptor has it.
+func (v *verifier) reads(ph *physical, b *block, k int, vals *vec.Vector) bool {
+	_, stored, err := v.open(ph.column, b, "")
+	return err == nil && v.decode(ph, b, k, b.rows, stored, vals) == nil
 }
 
 // skips reports whether the values of a column are not decoded, as checksums are enough: those of its blocks

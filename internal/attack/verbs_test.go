@@ -102,14 +102,15 @@ func (c *trial) converts(r *rand.Rand) {
 	out := filepath.Join(c.dir, "..", "out."+to)
 	os.Remove(out)
 	got := c.verb("convert", "convert", "-o", out)
-	if got.Status == cannot && c.a.verb(c.f, c.f.dir, "convert", "-o", out).Status == cannot {
-		delete(c.status, "convert") // nor does the target take the whole place
-	}
 	if got.Status == fine {
 		c.readBack("convert to "+to, out)
 	} else if _, err := os.Stat(out); err == nil && got.Status != damage {
 		// parts that are missing are told, and the others written
 		c.find("output", "convert ended with %d and left an output", got.Status)
+	}
+	os.Remove(out)
+	if got.Status == cannot && c.a.verb(c.f, c.f.dir, "convert", "-o", out).Status == cannot {
+		delete(c.status, "convert") // nor does the target take the whole place
 	}
 	os.Remove(out)
 	if !c.f.able["convert all"] {
