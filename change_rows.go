@@ -15,6 +15,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/content"
+	"stoa/internal/settle"
 	"stoa/pred"
 )
 
@@ -49,6 +50,7 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	if err := c.can(c.change.Append != nil, "append rows"); err != nil {
 		return out, err
 	}
+	sc, rows = settle.Rows(sc, rows, c.Alloc)
 	lo := format.LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Dictionary: o.Dictionary}
 	lo.Again = func() iter.Seq2[arrow.RecordBatch, error] { return rows }
 	if o.DryRun {

@@ -14,6 +14,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/settle"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -40,9 +41,10 @@ type CreateOptions struct {
 type Writer struct {
 	w       format.Writer
 	schema  *arrow.Schema
-	proof   *proof        // nil: nothing is checked
-	fit     *fitter       // nil: all fits
-	named   *arrow.Schema // what is written instead of schema, of which names are not UTF-8; nil: they are
+	proof   *proof               // nil: nothing is checked
+	fit     *fitter              // nil: all fits
+	dicts   *settle.Dictionaries // nil: there are none
+	named   *arrow.Schema        // what is written instead of schema, of which names are not UTF-8; nil: they are
 	uri     string
 	altered *alterations
 	failed  error
@@ -69,6 +71,8 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 		wo.Rows = -1
 	}
 	given, named := sc, (*arrow.Schema)(nil)
+	dicts := settle.New(sc, f.Dictionaries, o.Alloc)
+	sc = dicts.Schema(sc)
 	if len(misspelled(sc.Fields())) > 0 {
 		meta := sc.Metadata()
 		named = arrow.NewSchema(spelled(sc.Fields()), &meta)
@@ -89,7 +93,7 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	if err != nil {
 		return nil, errors.Join(err, sink.Abort(ctx))
 	}
-	out := &Writer{w: w, schema: given, named: named, uri: uri, proof: p, altered: altered}
+	out := &Writer{w: w, schema: given, dicts: dicts, named: named, uri: uri, proof: p, altered: altered}
 	if f.UTF8 {
 		out.fit = &fitter{format: f.Name, uri: uri}
 	}
@@ -169,6 +173,13 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 			return fault.Invalidf("column %s of the batch is %s, of the table %s", f.Name, b.Column(i).DataType(),
 				f.Type)
 		}
+	}
+	b, err := w.dicts.Batch(b)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	for i, f := range w.schema.Fields() {
 		if n := b.Column(i).NullN(); n > 0 && !f.Nullable {
 			return fault.Invalidf("column %s has %d nulls in the batch; in the table it is not nullable", f.Name, n)
 		}
@@ -213,6 +224,11 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	if w.proof != nil {
 		s.Checked, s.Unchecked = w.proof.done, w.proof.apart
 		s.Retyped = append(s.Retyped, w.proof.retyped...)
+	}
+	for _, name := range w.dicts.Columns() {
+		if !slices.Contains(s.Retyped, name) {
+			s.Retyped = append(s.Retyped, name)
+		}
 	}
 	return s, nil
 }

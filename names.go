@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/fault"
+	"stoa/internal/settle"
 	"stoa/region"
 )
 
@@ -100,27 +101,7 @@ func spelledType(t arrow.DataType) arrow.DataType {
 	if !ok || len(misspelled(n.Fields())) == 0 {
 		return t
 	}
-	fields := spelled(n.Fields())
-	switch t := t.(type) {
-	case *arrow.StructType:
-		return arrow.StructOf(fields...)
-	case *arrow.ListType:
-		return arrow.ListOfField(fields[0])
-	case *arrow.LargeListType:
-		return arrow.LargeListOfField(fields[0])
-	case *arrow.FixedSizeListType:
-		return arrow.FixedSizeListOfField(t.Len(), fields[0])
-	case *arrow.MapType:
-		entry := spelled(t.Elem().(*arrow.StructType).Fields())
-		m := arrow.MapOfFields(entry[0], entry[1])
-		m.KeysSorted = t.KeysSorted
-		return m
-	case *arrow.DenseUnionType:
-		return arrow.DenseUnionOf(fields, t.TypeCodes())
-	case *arrow.SparseUnionType:
-		return arrow.SparseUnionOf(fields, t.TypeCodes())
-	}
-	return t
+	return settle.WithFields(n, spelled(n.Fields()))
 }
 
 // respelled is b with the fields of sc, which differ from its own in names only. The caller releases it.

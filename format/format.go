@@ -86,6 +86,9 @@ type Format struct {
 	Retypes bool
 	// UTF8: what Create writes cannot hold a string that is not UTF-8, or cannot be read then. The front gives it none.
 	UTF8 bool
+	// Dictionaries reports whether Create knows dictionaries of values of a type; nil: of strings and bytes of any
+	// layout. The front gives other values plainly, and codes that stand for a null as nulls.
+	Dictionaries func(values arrow.DataType) bool
 	// Alters are the columns whose values Create changes because options ask for it; nil: none. The front counts
 	// the values, and tells whose output it is.
 	Alters func(sc *arrow.Schema, o WriteOptions) []Alteration

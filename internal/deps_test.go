@@ -57,6 +57,7 @@ stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
 stoa/internal/check     : std fault region
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
+stoa/internal/settle      : std arrow internal/nest
 stoa/internal/nest        : std arrow fault format vec
 stoa/internal/present     : std arrow fault vec internal/enc/half
 stoa/internal/dremel      : std arrow fault vec internal/enc/...
@@ -144,7 +145,7 @@ stoa/format/parquet       : std internal/check arrow fault format pred region st
   github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region
-  store vec internal/scan internal/content internal/diff format/cfile format/kudu format/trevni format/redfile
+  store vec internal/scan internal/content internal/settle internal/diff format/cfile format/kudu format/trevni format/redfile
   format/carbon format/ipc format/text format/parquet
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudubackup
 stoa/cmd/...              : noformat

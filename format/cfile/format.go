@@ -7,6 +7,8 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
@@ -35,6 +37,9 @@ var Format = format.Format{
 	ReadKeys:  columnfile.ReadKeys,
 	Create:    create,
 	Alters:    write.Alters,
+	Dictionaries: func(values arrow.DataType) bool {
+		return values.ID() == arrow.STRING || values.ID() == arrow.BINARY
+	},
 	WriteKeys: write.WriteKeys,
 	Codes:     block.Codes,
 }

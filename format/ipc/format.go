@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/format"
 	"stoa/format/ipc/flat"
 )
@@ -21,6 +23,9 @@ var Format = format.Format{
 	Verify:     verify,
 	Recover:    recoverFile,
 	UTF8:       true,
+	Dictionaries: func(values arrow.DataType) bool { // others the library does not write
+		return values.ID() != arrow.NULL && values.ID() != arrow.DICTIONARY
+	},
 	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
 		return "Arrow IPC has no checksums", nil
 	},

@@ -25,13 +25,14 @@ import (
 
 // Format is format "kudu-backup". It is written only: what it holds is Parquet.
 var Format = format.Format{
-	Family:    "kudu",
-	Name:      "kudu-backup",
-	Levels:    2, // ID-NAME/TIME
-	Title:     "Apache Kudu's backup layout: Parquet and the table's metadata, for Kudu's restore job",
-	Create:    create,
-	Reread:    func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return parquet.Format, true },
-	WriteKeys: slices.Concat(ownKeys, parquet.Format.WriteKeys),
+	Family:       "kudu",
+	Name:         "kudu-backup",
+	Levels:       2, // ID-NAME/TIME
+	Title:        "Apache Kudu's backup layout: Parquet and the table's metadata, for Kudu's restore job",
+	Create:       create,
+	Reread:       func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return parquet.Format, true },
+	Dictionaries: func(arrow.DataType) bool { return false },
+	WriteKeys:    slices.Concat(ownKeys, parquet.Format.WriteKeys),
 }
 
 var ownKeys = []format.OptionKey{

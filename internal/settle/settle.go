@@ -1,0 +1,264 @@
+// Package settle makes what is written such as every writer understands.
+package settle
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/internal/nest"
+)
+
+// Dictionaries makes the dictionary arrays of what is written such as every writer understands, wherever they are
+// nested: no code stands for a null, as codes are all that most writers look at for nulls, and those of values of which
+// the format knows no dictionaries become plain arrays. nil: there are no dictionaries.
+type Dictionaries struct {
+	schema *arrow.Schema // of what Batch gives
+	plain  []string      // columns of which it has another type
+	mem    memory.Allocator
+	kept   func(values arrow.DataType) bool
+}
+
+// New is that of a format, which says of which values it keeps dictionaries; see format.Format.
+func New(sc *arrow.Schema, kept func(values arrow.DataType) bool, mem memory.Allocator) *Dictionaries {
+	if !slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool { return hasDictionaries(f.Type) }) {
+		return nil
+	}
+	if mem == nil {
+		mem = memory.DefaultAllocator
+	}
+	if kept == nil {
+		kept = isText
+	}
+	d := &Dictionaries{schema: sc, mem: mem, kept: kept}
+	fields := slices.Clone(sc.Fields())
+	for i, f := range fields {
+		if fields[i].Type = d.typeOf(f.Type); !arrow.TypeEqual(fields[i].Type, f.Type) {
+			d.plain = append(d.plain, f.Name)
+		}
+	}
+	if d.plain != nil {
+		meta := sc.Metadata()
+		d.schema = arrow.NewSchema(fields, &meta)
+	}
+	return d
+}
+
+// Rows are rows of schema sc, and their schema, with dictionaries as every writer understands them.
+func Rows(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], mem memory.Allocator) (*arrow.Schema,
+	iter.Seq2[arrow.RecordBatch, error]) {
+	d := New(sc, nil, mem)
+	if d == nil {
+		return sc, rows
+	}
+	return d.schema, func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range rows {
+			if err == nil {
+				b, err = d.Batch(b)
+			}
+			more := yield(b, err)
+			if err == nil {
+				b.Release()
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// hasDictionaries reports whether t is a dictionary, or one is nested in it.
+func hasDictionaries(t arrow.DataType) bool {
+	t = storage(t)
+	n, ok := t.(arrow.NestedType)
+	return t.ID() == arrow.DICTIONARY ||
+		ok && slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasDictionaries(f.Type) })
+}
+
+// isText reports whether t is one of strings or bytes, of any layout.
+func isText(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.STRING_VIEW, arrow.BINARY_VIEW:
+		return true
+	}
+	return false
+}
+
+// typeOf is t with the types of the values in the place of dictionaries that are not kept.
+func (d *Dictionaries) typeOf(t arrow.DataType) arrow.DataType {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		if !d.kept(t.ValueType) {
+			return d.typeOf(t.ValueType)
+		}
+	case arrow.NestedType:
+		if hasDictionaries(t) {
+			fields := slices.Clone(t.Fields())
+			for i := range fields {
+				fields[i].Type = d.typeOf(fields[i].Type)
+			}
+			return WithFields(t, fields)
+		}
+	}
+	return t
+}
+
+// Schema is the schema of what Batch gives for batches of schema sc.
+func (d *Dictionaries) Schema(sc *arrow.Schema) *arrow.Schema {
+	if d == nil {
+		return sc
+	}
+	return d.schema
+}
+
+// Columns are the columns that come out as another type.
+func (d *Dictionaries) Columns() []string {
+	if d == nil {
+		return nil
+	}
+	return d.plain
+}
+
+// Batch is b, retained, or one in its place.
+func (d *Dictionaries) Batch(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+	if d == nil {
+		b.Retain()
+		return b, nil
+	}
+	cols := slices.Clone(b.Columns())
+	for i, c := range cols {
+		x, err := d.settled(c.Data(), d.schema.Field(i).Type)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", b.ColumnName(i), err)
+		}
+		cols[i] = array.MakeFromData(x)
+		x.Release()
+		defer cols[i].Release()
+	}
+	return array.NewRecordBatch(d.schema, cols, b.NumRows()), nil
+}
+
+// settled is x as t, which is its type, or typeOf that. The caller releases it.
+func (d *Dictionaries) settled(x arrow.ArrayData, t arrow.DataType) (arrow.ArrayData, error) {
+	if !hasDictionaries(x.DataType()) {
+		x.Retain()
+		return x, nil
+	}
+	if storage(x.DataType()).ID() == arrow.DICTIONARY {
+		return d.dictionary(x, t)
+	}
+	below := storage(t).(arrow.NestedType).Fields()
+	var kids []arrow.ArrayData
+	for i, k := range x.Children() {
+		kid, err := d.settled(k, below[i].Type)
+		if err != nil {
+			return nil, err
+		}
+		defer kid.Release()
+		kids = append(kids, kid)
+	}
+	return array.NewData(t, x.Len(), x.Buffers(), kids, x.NullN(), x.Offset()), nil
+}
+
+// dictionary is settled of a dictionary array.
+func (d *Dictionaries) dictionary(x arrow.ArrayData, t arrow.DataType) (arrow.ArrayData, error) {
+	codes := array.NewDictionaryData(storedAs(x, storage(x.DataType())))
+	defer codes.Release()
+	values := codes.Dictionary()
+	bufs, nulls := slices.Clone(x.Buffers()), x.NullN()
+	if valid := d.validCodes(codes); valid != nil {
+		defer valid.Release()
+		bufs[0], nulls = valid, array.UnknownNullCount
+	}
+	if d.kept(values.DataType()) {
+		v, err := d.settled(values.Data(), storage(t).(*arrow.DictionaryType).ValueType)
+		if err != nil {
+			return nil, err
+		}
+		defer v.Release()
+		return array.NewDataWithDictionary(t, x.Len(), bufs, nulls, x.Offset(), v.(*array.Data)), nil
+	}
+	lifted := array.NewDataWithDictionary(codes.DataType(), x.Len(), bufs, nulls, x.Offset(),
+		values.Data().(*array.Data))
+	defer lifted.Release()
+	some := array.NewDictionaryData(lifted)
+	defer some.Release()
+	plain, err := nest.Decoded(some, d.mem)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Release()
+	return d.settled(plain.Data(), t)
+}
+
+// storedAs is the data of an extension array as that of its storage.
+func storedAs(x arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
+	dict, _ := x.Dictionary().(*array.Data)
+	return array.NewDataWithDictionary(t, x.Len(), x.Buffers(), x.NullN(), x.Offset(), dict)
+}
+
+// validCodes is a bitmap, from the first entry of the buffers on, of the codes that stand for values which are no
+// nulls; nil if the dictionary has no null. The caller releases it.
+func (d *Dictionaries) validCodes(a *array.Dictionary) *memory.Buffer {
+	values := a.Dictionary()
+	if values.NullN() == 0 && values.DataType().ID() != arrow.NULL {
+		return nil
+	}
+	from := a.Data().Offset()
+	b := memory.NewResizableBuffer(d.mem)
+	b.Resize(int(bitutil.BytesForBits(int64(from + a.Len()))))
+	clear(b.Bytes())
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			continue
+		}
+		// a code out of bounds is for the writer to refuse
+		if code := a.GetValueIndex(i); code < 0 || code >= values.Len() || !values.IsNull(code) {
+			bitutil.SetBit(b.Bytes(), from+i)
+		}
+	}
+	return b
+}
+
+// WithFields is t with other fields, in their order.
+func WithFields(t arrow.NestedType, fields []arrow.Field) arrow.DataType {
+	switch t := t.(type) {
+	case *arrow.StructType:
+		return arrow.StructOf(fields...)
+	case *arrow.ListType:
+		return arrow.ListOfField(fields[0])
+	case *arrow.LargeListType:
+		return arrow.LargeListOfField(fields[0])
+	case *arrow.ListViewType:
+		return arrow.ListViewOfField(fields[0])
+	case *arrow.LargeListViewType:
+		return arrow.LargeListViewOfField(fields[0])
+	case *arrow.FixedSizeListType:
+		return arrow.FixedSizeListOfField(t.Len(), fields[0])
+	case *arrow.MapType:
+		entry := fields[0].Type.(*arrow.StructType).Fields()
+		m := arrow.MapOfFields(entry[0], entry[1])
+		m.KeysSorted = t.KeysSorted
+		return m
+	case *arrow.DenseUnionType:
+		return arrow.DenseUnionOf(fields, t.TypeCodes())
+	case *arrow.SparseUnionType:
+		return arrow.SparseUnionOf(fields, t.TypeCodes())
+	case *arrow.RunEndEncodedType:
+		return arrow.RunEndEncodedOf(fields[0].Type, fields[1].Type)
+	}
+	return t
+}
+
+// storage is t, or that of an extension.
+func storage(t arrow.DataType) arrow.DataType {
+	if e, ok := t.(arrow.ExtensionType); ok {
+		return e.StorageType()
+	}
+	return t
+}
