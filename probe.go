@@ -114,7 +114,7 @@ func foreign(ctx context.Context, tg format.Target, formats []format.Format) (er
 		return fault.Unsupportedf(at, "", "the file is empty: its writer ended before it wrote anything"), false
 	}
 	if n == 0 {
-		return fault.Unsupportedf(at, "", "the file is empty"), false
+		return fault.Unsupportedf(at, "", "the file is empty"), true // a disk may have lost what was in it
 	}
 	kinds := foreignKinds
 	for i := range formats {

@@ -35,6 +35,24 @@ func (f *file) lookAround(ctx context.Context) {
 	f.beside(ctx)
 }
 
+// contradicts reports a column whose chunks are not, by the metadata of the file, what its schema says: one of the
+// two is damaged, and such chunks cannot be read.
+func (f *file) contradicts() {
+	for g := range f.meta.groups {
+		for col, c := range f.meta.groups[g].columns {
+			if c.meta == nil || col >= len(f.leaves) {
+				continue
+			}
+			var e *fault.Error
+			if errors.As(f.fits(c.meta, g, col), &e) {
+				f.miss("redfile.column.damaged", e.At, "%s", e.Reason)
+				f.missing[len(f.missing)-1].Path = e.Path
+				return
+			}
+		}
+	}
+}
+
 // partsBelong tells of the parts that the metadata names and that are not there, or are others: what it says of
 // them, their rows first, is not what can be read. Which chunks are lost shows when they are read.
 func (f *file) partsBelong(ctx context.Context) {

@@ -119,6 +119,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 		}
 		f.lookAround(ctx)
 		f.partsBelong(ctx)
+		f.contradicts()
 		yield(format.Entry{Kind: "RedFile", Rows: f.meta.rows, Bytes: f.at.Len, Meta: f.Meta(),
 			Findings: f.missing}, nil)
 	}
@@ -148,5 +149,6 @@ func openWith(ctx context.Context, tg format.Target, o format.OpenOptions, opts 
 	}
 	f.lookAround(ctx)
 	f.partsBelong(ctx)
+	f.contradicts()
 	return f, nil
 }
