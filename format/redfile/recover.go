@@ -191,10 +191,10 @@ type rescue struct {
 	tired  bool  // they are too many
 }
 
-// foundChunk is the metadata of a column, found at off.
+// foundChunk is the metadata of a column, found from off to end.
 type foundChunk struct {
-	off  int64
-	meta *columnMeta
+	off, end int64
+	meta     *columnMeta
 }
 
 func newRescue(ctx context.Context, f *file, part string) *rescue {
@@ -372,7 +372,7 @@ func (r *rescue) found(pos int64, m *columnMeta, n int64) int64 {
 	if !m.hasLevels {
 		takeLevels(m)
 	}
-	r.chunks = append(r.chunks, foundChunk{pos, m})
+	r.chunks = append(r.chunks, foundChunk{pos, pos + n, m})
 	if k := pathKey(m.path); r.seen[k] == nil {
 		r.seen[k] = m
 	} else {

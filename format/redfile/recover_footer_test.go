@@ -19,6 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/formattest"
@@ -633,4 +634,52 @@ func TestTrailing(t *testing.T) {
 		t.Error("no file")
 	}
 	t.Logf("%d files", n)
+}
+
+// TestRecoverKeepsRowGroupsApart: without sync blocks only their paths say which chunks are a row group. The
+// metadata of a row group's columns but the first is gone, and that of the next one's first: what is left of both
+// has each path once, and is no row group.
+func TestRecoverKeepsRowGroupsApart(t *testing.T) {
+	data := writeKill(t, 150, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
+	nodes, err := describeAll(target(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metas []fault.Span
+	for _, n := range nodes {
+		if n.Name == "column_metadata" {
+			metas = append(metas, n.At)
+		}
+	}
+	k := len(metas) / 5 // columns
+	if k < 3 || len(metas)%5 != 0 {
+		t.Fatalf("%d columns", len(metas))
+	}
+	for _, at := range metas[1 : k+1] {
+		clear(data[at.Off:at.End()])
+	}
+	clear(data[metas[5*k-1].End():])
+	tab, err := stoa.Open(t.Context(), "f.red", stoa.OpenOptions{Tree: target(data).Tree, Recover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	rows := 0
+	for b, err := range tab.Scan(t.Context(), stoa.ScanSpec{Damaged: stoa.SkipRows}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, lists := b.Column(0).(*array.Int64), b.Column(2).(*array.List)
+		for i := range ids.Len() {
+			row := int32((ids.Value(i) + 7) / 1000003)
+			from, to := lists.ValueOffsets(i)
+			if n := to - from; lists.IsNull(i) != (row%7 == 0) || lists.IsValid(i) && n != int64(row%4) {
+				t.Errorf("row %d has a list of %d items, null %v", row, n, lists.IsNull(i))
+			}
+			rows++
+		}
+	}
+	if rows != 90 {
+		t.Errorf("%d rows came out, 90 are whole", rows)
+	}
 }

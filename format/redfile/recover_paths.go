@@ -2,6 +2,7 @@ package redfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"stoa/fault"
@@ -50,9 +51,22 @@ func (r *rescue) byPaths() {
 		g.rows = rowsOfColumns(g.columns, r.repeats)
 		r.groups = append(r.groups, g)
 	}
+	spans, round := r.spans(&paths)
 	begin()
 	for _, c := range r.chunks {
 		i := paths.find(c.meta.path, last+1)
+		if last >= 0 && i >= 0 && round > 0 {
+			far := c.meta.data - g.columns[last].meta.data
+			for k := last; k < i; k++ {
+				far -= spans[k]
+			}
+			if far > round/2 { // what is missing in between is more than the columns between them
+				r.Rows("redfile.rows.lost", r.f.at.Sub(c.meta.data, 0), [2]int64{-1, -1}, -1, "column %q begins %d "+
+					"bytes too far behind the column before, and a row group has about %d: it is another's",
+					strings.Join(c.meta.path, "."), far, round)
+				i = -1
+			}
+		}
 		if i < 0 { // it is one that was there already: the next row group has begun
 			if i = paths.find(c.meta.path, 0); i < 0 {
 				continue
@@ -74,6 +88,26 @@ func (r *rescue) byPaths() {
 	if last >= 0 {
 		r.unfinished(&g, paths.n, finish)
 	}
+}
+
+// spans are how many bytes the columns take in a row group, about, by what was found of each, and all together; of
+// fewer than two row groups, or where a column was not found, nobody knows.
+func (r *rescue) spans(paths *pathList) (spans []int64, round int64) {
+	found := make([][]int64, paths.n)
+	for _, c := range r.chunks {
+		if i := paths.find(c.meta.path, 0); i >= 0 && c.end > c.meta.data {
+			found[i] = append(found[i], c.end-c.meta.data)
+		}
+	}
+	for _, f := range found {
+		if len(f) < 2 {
+			return nil, 0
+		}
+		slices.Sort(f)
+		spans = append(spans, f[(len(f)-1)/2])
+		round += f[(len(f)-1)/2]
+	}
+	return spans, round
 }
 
 // unfinished tells of the last row group, of which columns are missing. It is kept if one of those that are
