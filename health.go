@@ -337,7 +337,11 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	if err != nil || v.stopped {
 		return err
 	}
-	return v.beside(all, claims, tg.Name, mine == format.OfTable, depth)
+	b := beside{ctx: v.ctx, tree: v.o.tree(), seen: all, known: claims != nil, failed: v.refused, foreign: v.foreign}
+	b.odd = func(dir string) error { return v.odd(dir, claims) }
+	b.whose = func(name string, dir bool) (format.Claim, error) { return v.whose(claims, name, dir) }
+	b.stopped = func() bool { return v.stopped }
+	return b.walk(tg.Name, mine == format.OfTable, depth)
 }
 
 // unchecked tells what of a file no checksum is over, if its data was looked at.
@@ -531,49 +535,12 @@ func findingOf(err error) (region.Finding, bool) {
 		Rows: [2]int64{-1, -1}, Lost: -1}, true
 }
 
-// beside verifies what lies in a directory that a format took for its own, and is not the format's: it looks
-// for its tables some directories deep, and what else is there must not pass for healthy. What the format
-// opened, and what it claims (see format.Format.Claims), is its own. All else is verified as it would be
-// elsewhere, and told if it lies within a table. Without claims a directory in which the format opened a file
-// is the format's with all that is in it.
-func (v *dirVerifier) beside(o *opened, claims format.Claimer, name string, within bool,
-	depth int) error {
-	dir := path.Clean(name)
-	if within = within || o.direct[dir]; within && claims == nil || depth > deepest {
-		return nil
+// foreign verifies what is no part of a table: it is verified as it would be elsewhere. within: it lies in one,
+// and that is told of what otherwise would pass in silence.
+func (v *dirVerifier) foreign(info store.Info, mine format.Claim, within bool, depth int) error {
+	if mine == format.Told {
+		return v.entry(info, depth)
 	}
-	if err := v.odd(name, claims); err != nil || v.stopped {
-		return err
-	}
-	for info, err := range v.o.tree().List(v.ctx, name) {
-		if err != nil {
-			if err = v.refused(info.Name, err); err != nil || v.stopped {
-				return err
-			}
-			continue
-		}
-		child := path.Clean(info.Name)
-		mine, err := v.whose(claims, info.Name, info.Dir)
-		switch {
-		case err != nil || v.stopped:
-			return err
-		case mine == format.Told && !o.files[child]:
-			err = v.entry(info, depth)
-		case info.Dir && (mine != format.Foreign || o.below[child]):
-			err = v.beside(o, claims, info.Name, mine == format.OfTable, depth+1)
-		case mine == format.Foreign && !o.files[child]:
-			err = v.foreign(info, within, depth)
-		}
-		if err = v.refused(info.Name, err); err != nil || v.stopped {
-			return err
-		}
-	}
-	return v.ctx.Err()
-}
-
-// foreign verifies what is no part of a table. within: it lies in one, and that is told of what otherwise would
-// pass in silence.
-func (v *dirVerifier) foreign(info store.Info, within bool, depth int) error {
 	known := info.Dir
 	if _, err := Probe(v.ctx, format.Target{Tree: v.o.tree(), Name: info.Name}, v.o); err == nil {
 		known = true

@@ -4,70 +4,129 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"path"
+	"maps"
+	"slices"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/store"
 )
 
-// List gives what a place holds: tables, or the file itself. An error with an entry that has a Place is about
-// that file of a directory alone, which is left out of what Open makes of it, and the listing goes on.
+// List gives what a place holds, at any depth: tables, or the file itself. An error with an entry that has a Place
+// is about that file or directory alone, which is left out, and the listing goes on. What Verify calls a table is
+// one here, or is left out by name.
 func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		targets, err := resolveAll(ctx, []string{uri}, o)
-		if err != nil {
-			yield(format.Entry{}, err)
-			return
-		}
-		for _, tg := range targets {
-			if !listTarget(ctx, tg, o, yield) {
-				return
+		l := lister{yield: yield}
+		p := places{ctx: ctx, o: o, left: l.leave}
+		p.table = func(tg found) *opened { return l.list(ctx, tg, o) }
+		var err error
+		if looksInto(ctx, uri, o) {
+			if err = p.dir(o.tree(), straight(o.tree(), uri), 0); err == nil && !l.any && !l.done {
+				err = nothingIn(uri, l.left)
 			}
+		} else {
+			err = l.targets(&p, uri)
+		}
+		if err != nil && !l.done {
+			yield(format.Entry{}, err)
 		}
 	}
 }
 
-// listTarget gives what a target holds, and the tables of other formats in it. It reports whether to go on.
-func listTarget(ctx context.Context, tg found, o OpenOptions, yield func(format.Entry, error) bool) bool {
-	for _, l := range tg.left {
-		if !yield(format.Entry{Place: l.name, Rows: -1, Bytes: -1}, l.err) {
-			return false
+// Named is the name by which an entry of List is opened, and how: by itself, whatever lies beside it, and with
+// those of the options that its format knows, or none does.
+func Named(e format.Entry, o OpenOptions) (uri string, _ OpenOptions) {
+	if o.From == "" && e.Table == "" {
+		o.From = e.Format
+	}
+	formats := o.formats()
+	knows := func(f format.Format, key string) bool {
+		return slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == key })
+	}
+	k := slices.IndexFunc(formats, func(f format.Format) bool { return f.Name == e.Format })
+	o.Opts = maps.Clone(o.Opts)
+	maps.DeleteFunc(o.Opts, func(key, _ string) bool {
+		return k >= 0 && !knows(formats[k], key) &&
+			slices.ContainsFunc(formats, func(f format.Format) bool { return knows(f, key) })
+	})
+	return nameOf(e), o
+}
+
+// looksInto reports whether a name is that of a directory that is no format's own. What of it fails is told when
+// it is resolved.
+func looksInto(ctx context.Context, uri string, o OpenOptions) bool {
+	if info, err := o.tree().Stat(ctx, uri); err != nil || !info.Dir || o.From != "" {
+		return false
+	}
+	_, err := Probe(ctx, format.Target{Tree: o.tree(), Name: straight(o.tree(), uri)}, o)
+	return err != nil && ctx.Err() == nil && (!store.Failing(err) || denied(err))
+}
+
+// lister gives the entries of tables, and what is left out.
+type lister struct {
+	yield func(format.Entry, error) bool
+	root  string    // the target that was asked for: an error of it is one of the place
+	any   bool      // there was a table
+	left  []leftOut // until there is one
+	done  bool
+}
+
+// targets lists what a name means that is no directory of files.
+func (l *lister) targets(p *places, uri string) error {
+	targets, err := resolveAll(p.ctx, []string{uri}, p.o)
+	if err != nil {
+		return err
+	}
+	for _, tg := range targets {
+		if l.root = tg.Name; tg.set != "" {
+			l.root = ""
+		}
+		for _, x := range tg.left {
+			l.leave(x)
+		}
+		if l.done {
+			return nil
+		}
+		if err := p.target(tg, 0); err != nil {
+			return err
+		}
+		for _, name := range tg.below {
+			if err := p.dir(tg.Tree, name, 1); err != nil {
+				return err
+			}
 		}
 	}
-	all := []found{tg}
-	for i := 0; i < len(all); i++ {
-		one, seen := all[i], newOpened(all[i].Tree)
-		holds, err := mayHold(ctx, one, o)
-		if err != nil {
-			return yield(format.Entry{Place: one.Name, Rows: -1, Bytes: -1}, err)
-		}
-		if holds {
-			one.Tree = seen
-		}
-		for e, err := range listOne(ctx, one, o) {
-			if err != nil && tg.set == "" && i == 0 {
-				e.Place = "" // of the place itself
-			}
-			if !yield(e, err) || err != nil && e.Place == "" {
-				return false
-			}
-		}
-		if !holds {
-			continue
-		}
-		more, left, err := others(ctx, seen, one.format, one.Name, o)
-		if err != nil {
-			yield(format.Entry{}, err)
-			return false
-		}
-		for _, l := range left {
-			if !yield(format.Entry{Place: l.name, Rows: -1, Bytes: -1}, l.err) {
-				return false
-			}
-		}
-		all = append(all, more...)
+	return nil
+}
+
+func (l *lister) leave(x leftOut) bool {
+	if !l.any {
+		l.left = append(l.left, x)
 	}
-	return true
+	l.done = l.done || !l.yield(format.Entry{Place: x.name, Rows: -1, Bytes: -1}, x.err)
+	return !l.done
+}
+
+// list gives the entries of one target. It returns what its format opened; nil: the listing ends.
+func (l *lister) list(ctx context.Context, tg found, o OpenOptions) *opened {
+	seen := newOpened(tg.Tree)
+	plain := tg.Tree
+	if tg.Tree = seen; tg.Table != "" || o.From != "" {
+		tg.Tree = plain
+	}
+	for e, err := range listOne(ctx, tg, o) {
+		if err != nil && tg.Name == l.root {
+			e.Place = ""
+		} else if err != nil {
+			e.Place = tg.Name
+		}
+		l.any = true
+		if l.done = l.done || !l.yield(e, err) || err != nil && e.Place == ""; l.done {
+			return nil
+		}
+	}
+	return seen
 }
 
 // listOne is what one target holds.
@@ -85,49 +144,6 @@ func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entr
 			}
 		}
 	}
-}
-
-// others are the tables of other formats in a directory that a format took for its own because its tables lie
-// below it. o saw what was opened of these: a directory in which the format opened a file is the format's with
-// all that is in it, and so is one with its Marker. What is nobody's is passed over. left is what could not be
-// looked at.
-func others(ctx context.Context, o *opened, owner *format.Format, name string, opts OpenOptions) (out []found,
-	left []leftOut, err error) {
-	var walk func(name string, depth int) error
-	walk = func(name string, depth int) error {
-		if dir := path.Clean(name); o.direct[dir] || owner.Marker != "" && o.direct[path.Join(dir, owner.Marker)] ||
-			depth > deepest {
-			return nil
-		}
-		for info, err := range o.Tree.List(ctx, name) {
-			if err != nil && info.Name == "" {
-				return err
-			}
-			child := path.Clean(info.Name)
-			switch base := path.Base(child); {
-			case base[0] == '.' || base[0] == '_' || o.files[child]:
-				continue
-			case err != nil:
-				left = append(left, leftOut{name: info.Name, err: err})
-				continue
-			case info.Dir && o.below[child]:
-				if err := walk(info.Name, depth+1); err != nil {
-					return err
-				}
-				continue
-			}
-			tg := format.Target{Tree: o.Tree, Name: info.Name}
-			switch f, err := Probe(ctx, tg, opts); {
-			case err == nil && f.System() != owner.System():
-				out = append(out, found{Target: tg, format: f})
-			case store.Failing(err) && ctx.Err() == nil:
-				left = append(left, leftOut{name: info.Name, err: err})
-			}
-		}
-		return ctx.Err()
-	}
-	err = walk(name, 0)
-	return out, left, err
 }
 
 // single is an error if what was found in a directory that is no format's own is certainly not one table: files
@@ -170,14 +186,19 @@ func nameOf(e format.Entry) string {
 }
 
 // alone is an error if a directory that a format took for its own, and of which it opened a table, or found
-// that it has several, holds tables of other formats, too. seen saw what it opened.
+// that it has several, holds other tables, too. seen saw what it opened.
 func alone(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
-	more, _, err := others(ctx, seen, tg.format, tg.Name, o) // what cannot be looked at is none of this table
-	if err != nil || len(more) == 0 {
+	more := []found{tg}
+	p := places{ctx: ctx, o: o, left: func(leftOut) bool { return true }} // what cannot be looked at is none of this table
+	p.table = func(x found) *opened {
+		more = append(more, x)
+		return nil
+	}
+	if err := p.beside(tg, seen, 0); err != nil || len(more) == 1 {
 		return err
 	}
-	tg.Tree = o.tree()
-	return severalTables(ctx, tg.Name, append([]found{tg}, more...), o)
+	more[0].Tree = o.tree()
+	return severalTables(ctx, tg.Name, more, o)
 }
 
 // mayHold reports whether the target is a directory of which nobody said which table, or format, is meant.

@@ -1,10 +1,15 @@
 package attack
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -63,6 +68,123 @@ func TestTablesAreConserved(t *testing.T) {
 	if left < 5 {
 		t.Errorf("only %d tables were left out", left)
 	}
+}
+
+// TestTablesOfTrees: of a tree of directories in which tables of all formats lie at random, also in directories of
+// other tables, ls, convert --all and verify know the same tables: those that were put there.
+func TestTablesOfTrees(t *testing.T) {
+	a := newAttack(build(t), t.TempDir())
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("STOA_SEED"), "8"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(seed, 9))
+	var made []*fixture
+	for i, name := range []string{"trevni/crc32", "redfile/e", "redfile/split", "cfile/v2", "cfile/dir", "carbon/table",
+		"carbon/dir", "parquet/crc", "arrow/file", "arrow/stream", "jsonl"} {
+		k := slices.IndexFunc(makers, func(m maker) bool { return m.name == name })
+		one, err := a.newFixture(&makers[k], seed%7+1, seed, int64(i)*1000, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, one)
+	}
+	for range 6 {
+		a.treeCase(t, r, made)
+	}
+}
+
+// treeCase makes a tree, asks for its tables, and harms one.
+func (a *attack) treeCase(t *testing.T, r *rand.Rand, made []*fixture) {
+	root := a.temp("tree")
+	dirs, hosts := []string{root}, map[string]string{root: ""}
+	for i := range 1 + r.IntN(4) {
+		d := filepath.Join(dirs[r.IntN(len(dirs))], fmt.Sprintf("d%d", i))
+		if err := os.MkdirAll(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		dirs, hosts[d] = append(dirs, d), ""
+	}
+	type planted struct{ at, format string }
+	var all []planted
+	var rows []int
+	for i, k := range r.Perm(len(made))[:3+r.IntN(len(made)-3)] {
+		f, dir := made[k], dirs[r.IntN(len(dirs))]
+		// what lies in a table of its own system is that system's business; and the directory in which CarbonData's
+		// tables lie is a database to it, and no other format's table
+		for hosts[dir] == f.format() || hosts[dir] != "" && f.format() == "carbon" {
+			dir = dirs[r.IntN(len(dirs))]
+		}
+		at := filepath.Join(dir, fmt.Sprintf("t%d%s", i, filepath.Ext(f.place)))
+		if err := copyPlace(filepath.Join(f.dir, f.place), at); err != nil {
+			t.Fatal(err)
+		}
+		if all, rows = append(all, planted{at, f.format()}), append(rows, len(f.ref)); filepath.Ext(f.place) == "" {
+			dirs, hosts[at] = append(dirs, at), f.format()
+		}
+	}
+	slices.Sort(rows)
+	listed, converted, out := a.tablesOfTree(t, root)
+	if !slices.Equal(listed, converted) {
+		t.Errorf("%s: ls lists %q, convert --all converts %q", root, listed, converted)
+	}
+	if !slices.Equal(out, rows) {
+		t.Errorf("%s: convert --all gives tables of %v rows, there are %v: %q", root, out, rows, converted)
+	}
+	if v := a.stoa.run("verify", root); v.Status != fine {
+		t.Errorf("%s: whole, yet verify ends with %d: %s", root, v.Status, v.Stdout)
+	}
+	one := all[r.IntN(len(all))]
+	name := one.at
+	if hosts[name] != "" {
+		files, _ := filesOf(name)
+		files = slices.DeleteFunc(files, func(f string) bool {
+			return strings.HasPrefix(f, "t") && f != "table.json" || strings.HasPrefix(f, "d")
+		})
+		name = filepath.Join(name, files[r.IntN(len(files))])
+	}
+	if one.format == "jsonl" || os.Truncate(name, fileSize(name)*2/3) != nil {
+		return
+	}
+	for _, args := range [][]string{{"verify", root}, {"convert", "--all", root, "-o", a.temp("harmed") + "/o", "--to", "jsonl"}} {
+		got := a.stoa.run(args...)
+		if got.Status != damage {
+			t.Errorf("%s was cut, and %s ends with %d: %s%s", name, args[0], got.Status, got.Stdout, got.Stderr)
+		}
+	}
+}
+
+// tablesOfTree are the tables by ls and by convert --all, sorted, and how many rows they have.
+func (a *attack) tablesOfTree(t *testing.T, root string) (listed, converted []string, rows []int) {
+	got := a.stoa.run("ls", root, "-f", "json")
+	var list []struct{ Name, Format, Problem string }
+	if err := json.Unmarshal(got.Stdout, &list); err != nil || got.Status != fine {
+		t.Fatalf("%s: whole, yet ls ends with %d: %v %s", root, got.Status, err, got.Stderr)
+	}
+	for _, e := range list {
+		if e.Format != "" {
+			listed = append(listed, e.Name)
+		}
+	}
+	out := a.temp("all") + "/o"
+	got = a.stoa.run("convert", "--all", root, "-o", out, "--to", "jsonl", "-f", "json")
+	if got.Status != fine {
+		t.Errorf("%s: whole, yet convert --all ends with %d: %s", root, got.Status, got.Stderr)
+	}
+	for d := json.NewDecoder(bytes.NewReader(got.Stdout)); ; {
+		var one struct {
+			Source string
+			Rows   int
+		}
+		if d.Decode(&one) != nil {
+			break
+		}
+		converted, rows = append(converted, one.Source), append(rows, one.Rows)
+	}
+	slices.Sort(listed)
+	slices.Sort(converted)
+	slices.Sort(rows)
+	return listed, converted, rows
 }
 
 // converted is what convert --all gave.

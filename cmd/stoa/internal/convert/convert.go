@@ -146,6 +146,7 @@ type conversion struct {
 	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
 	source, label string
 	all           bool
+	opening       stoa.OpenOptions // of the table
 	// directories of the output below its place, which several tables then share (format.Format.Levels)
 	levels     int
 	sum        *content.Summer
@@ -167,7 +168,7 @@ Before it appears it is read back: rows and values must be those that went in, i
 status is 1. --no-check
 leaves that out, and so does standard output, which cannot be read again.
 A CFile holds one column: a table of several columns becomes a directory, one file a column.
-With --all every table of the places is converted, each to a file of its name in the directory OUT, as Parquet
+With --all every table of the places, at any depth, is converted, each to a file of its name in the directory OUT, as Parquet
 unless
 --to says otherwise; a table with Hive partitions (CarbonData) becomes a directory with the same partitions,
 NAME=VALUE. A table
@@ -219,9 +220,11 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	if err := c.DamageFlags.Apply(&spec); err != nil {
 		return err
 	}
-	oo, err := c.SourceFlags.Options(ctx, a, paths)
-	if err != nil {
-		return err
+	oo := c.opening
+	if !c.all {
+		if oo, err = c.SourceFlags.Options(ctx, a, paths); err != nil {
+			return err
+		}
 	}
 	oo.Recover = salvage
 	if err := a.SpareAll(nil, c.out, c.Manifest); err != nil { // whatever opening has to say

@@ -58,7 +58,10 @@ type doneTable struct {
 }
 
 // oneTable is a table to be converted.
-type oneTable struct{ source, output string }
+type oneTable struct {
+	source, output string
+	opening        stoa.OpenOptions
+}
 
 // runAll converts every table of the places.
 func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f allFlags) error {
@@ -154,7 +157,8 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 				name = fmt.Sprintf("%s-%d", base, n)
 			}
 			taken[strings.ToLower(name)] = true
-			out = append(out, oneTable{source, name + ext})
+			_, opening := stoa.Named(e, o)
+			out = append(out, oneTable{source, name + ext, opening})
 		}
 	}
 	if len(out) == 0 {
@@ -340,6 +344,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	one := *r.c
 	one.out, one.source, one.label = filepath.Join(r.dir, t.output), t.source, r.label
 	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "", true
+	one.opening = t.opening
 	err := one.run(ctx, r.a, []string{t.source}, false)
 	r.losses, r.findings = append(r.losses, one.Losses...), append(r.findings, one.noticed...)
 	if ctx.Err() != nil {

@@ -145,7 +145,8 @@ func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOpti
 			if e.Table != "" {
 				name += "#" + e.Table
 			}
-			t, err := sealTable(a, ctx, strings.TrimSuffix(p, "/")+name, o)
+			uri, by := stoa.Named(e, o)
+			t, err := sealTable(a, ctx, uri, by)
 			t.Root, t.Table = i, name
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

@@ -7,11 +7,11 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"stoa"
-	"stoa/cmd/stoa/internal/catalogue"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
@@ -47,7 +47,7 @@ func LsCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [PATH...]",
 		Short: "List what a place holds",
-		Long: `List the tables in a place, or the files of a directory: name, format, kind, rows, size, number
+		Long: `List the tables in a place, at any depth, and the files beside them: name, format, kind, rows, size, number
 of columns, and what
 is wrong with those that cannot be read; of tables that have parts with names, also these. Without a path: the
 working
@@ -176,157 +176,71 @@ func Number(p *int64) int64 {
 	return *p
 }
 
-// listPlace is the entries of one path. The files of a directory that is no format's own are listed one by one, so that
-// a foreign file among them is no obstacle.
+// listPlace is the entries of one path: those that stoa.List gives, at whatever depth, what is left out, and the
+// directories right in it that are no table's.
 func listPlace(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) ([]entryDoc, error) {
+	var failed error
+	out := []entryDoc{}
+	for e, err := range stoa.List(ctx, p, o) {
+		switch {
+		case ctx.Err() != nil:
+			return out, ctx.Err()
+		case err == nil:
+			out = append(out, entryOf(a, ctx, e, o))
+		case e.Place == "":
+			failed = err
+		default:
+			out = append(out, leftDoc(a, ctx, e.Place, err))
+		}
+	}
 	tr := cli.Tree{A: a}
 	info, err := tr.Stat(ctx, p)
-	var owner *format.Format
-	if err == nil && info.Dir {
-		if owner, err = stoa.Probe(ctx, format.Target{Tree: tr, Name: p}, o); err != nil {
-			return listDir(a, ctx, p, o)
-		}
+	if err != nil || !info.Dir || o.From != "" {
+		return out, failed
 	}
-	var out []entryDoc
-	for e, err := range stoa.List(ctx, p, o) {
-		if err != nil && e.Place != "" {
-			continue // it is listed by itself
-		}
-		if err != nil {
-			return out, err
-		}
-		if owner != nil && system(e.Format) != owner.System() { // beside goes deeper, and tells what cannot be read
-			continue
-		}
-		out = append(out, entryOf(a, ctx, e, o))
+	_, err = stoa.Probe(ctx, format.Target{Tree: tr, Name: p}, o)
+	if out = withDirectories(ctx, tr, p, err != nil, out); err != nil && told(out, failed) {
+		failed = nil
 	}
-	if owner == nil || o.From != "" {
-		return out, nil
-	}
-	more, err := besidePlace(a, ctx, p, owner.System(), o)
-	return append(out, more...), err
+	return out, failed
 }
 
-// system is whose files the format of a name reads.
-func system(name string) string {
-	for _, f := range catalogue.Formats() {
-		if f.Name == name {
-			return f.System()
-		}
-	}
-	return name
+// told reports whether the error of a directory in which nothing can be read says what its entries do.
+func told(docs []entryDoc, err error) bool {
+	return errors.Is(err, fault.Invalid) ||
+		slices.ContainsFunc(docs, func(d entryDoc) bool { return errors.Is(err, d.why) })
 }
 
-// besidePlace are the entries of other formats in a directory that is one's: tables are looked for in directories
-// below it, and what else lies there is to be seen, too.
-func besidePlace(a *cli.App, ctx context.Context, dir, owner string, o stoa.OpenOptions) ([]entryDoc, error) {
-	var out []entryDoc
-	tr := cli.Tree{A: a}
-	out = append(out, odds(ctx, tr, dir, o)...)
+// leftDoc is an entry of what cannot be read.
+func leftDoc(a *cli.App, ctx context.Context, name string, err error) entryDoc {
+	d := entryDoc{Name: name, Problem: Problem(err), why: err}
+	if odd := new(store.Odd); errors.As(err, &odd) {
+		d.Problem = odd.What
+	} else if info, err := (cli.Tree{A: a}).Stat(ctx, name); err == nil && !info.Dir {
+		d.Bytes = reading.Known(info.Size)
+	}
+	return d
+}
+
+// withDirectories puts the directories right in dir before what lies in them. all: those, too, in which there is
+// no table, unless the directory is one.
+func withDirectories(ctx context.Context, tr store.Tree, dir string, all bool, docs []entryDoc) []entryDoc {
 	for info, err := range tr.List(ctx, dir) {
-		if err != nil && info.Name == "" {
-			return out, err
-		}
-		if err != nil {
-			out = append(out, entryDoc{Name: info.Name, Problem: Problem(err), why: err})
+		if err != nil || !info.Dir || path.Base(info.Name)[0] == '.' {
 			continue
 		}
-		f, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: info.Name}, o)
-		switch {
-		case err == nil && f.System() == owner:
-		case err == nil:
-			some, err := listPlace(a, ctx, info.Name, o)
-			out = append(out, some...)
-			if err != nil {
-				out = append(out, entryDoc{Name: info.Name, Bytes: reading.Known(info.Size), Problem: Problem(err),
-					why: err})
-			}
-		case store.Failing(err):
-			out = append(out, entryDoc{Name: info.Name, Bytes: reading.Known(info.Size), Problem: Problem(err),
-				why: err})
-		case info.Dir && holdsOthers(a, ctx, info.Name, owner, o):
-			out = append(out, entryDoc{Name: info.Name + "/", Kind: "directory"})
-		}
-		if ctx.Err() != nil {
-			return out, ctx.Err()
-		}
-	}
-	return out, nil
-}
-
-// holdsOthers reports whether one of the first files in dir is of another format than owner's.
-func holdsOthers(a *cli.App, ctx context.Context, dir, owner string, o stoa.OpenOptions) bool {
-	n := 0
-	tr := cli.Tree{A: a}
-	for info, err := range tr.List(ctx, dir) {
-		if err != nil || n == 20 {
-			return false
-		}
-		n++
-		if f, err := stoa.Probe(ctx, format.Target{Tree: tr, Name: info.Name}, o); err == nil && f.System() != owner {
-			return true
-		}
-	}
-	return false
-}
-
-func listDir(a *cli.App, ctx context.Context, dir string, o stoa.OpenOptions) ([]entryDoc, error) {
-	out := []entryDoc{}
-	tr := cli.Tree{A: a}
-	for info, err := range tr.List(ctx, dir) {
-		if err != nil && info.Name == "" {
-			return out, err
-		}
-		if path.Base(info.Name)[0] == '.' {
+		is := func(d entryDoc) bool { return d.Name == info.Name || strings.HasPrefix(d.Name, info.Name+"#") }
+		in := func(d entryDoc) bool { return strings.HasPrefix(d.Name, info.Name+"/") }
+		k := slices.IndexFunc(docs, in)
+		if slices.ContainsFunc(docs, is) || k < 0 && !all {
 			continue
 		}
-		if err != nil {
-			out = append(out, entryDoc{Name: info.Name, Problem: Problem(err), why: err})
-			continue
+		if k < 0 {
+			k = len(docs)
 		}
-		if info.Dir {
-			out = append(out, subdirectory(a, ctx, info.Name, o)...)
-			continue
-		}
-		some, err := listPlace(a, ctx, info.Name, o)
-		if ctx.Err() != nil {
-			return out, ctx.Err()
-		}
-		out = append(out, some...)
-		if err != nil {
-			out = append(out, entryDoc{Name: info.Name, Bytes: reading.Known(info.Size), Problem: Problem(err),
-				why: err})
-		}
+		docs = slices.Insert(docs, k, entryDoc{Name: info.Name + "/", Kind: "directory"})
 	}
-	return append(out, odds(ctx, tr, dir, o)...), nil
-}
-
-// odds are the entries of a directory that are no files.
-func odds(ctx context.Context, tr store.Tree, dir string, o stoa.OpenOptions) (out []entryDoc) {
-	for odd := range store.OddOf(ctx, tr, dir) {
-		if path.Base(odd.Name)[0] != '.' {
-			err := stoa.OddError(odd, o)
-			out = append(out, entryDoc{Name: odd.Name, Problem: odd.What, why: err})
-		}
-	}
-	return out
-}
-
-// subdirectory is an entry, or what is in it if the directory is a format's own.
-func subdirectory(a *cli.App, ctx context.Context, name string, o stoa.OpenOptions) []entryDoc {
-	_, err := stoa.Probe(ctx, format.Target{Tree: cli.Tree{A: a}, Name: name}, o)
-	if err == nil {
-		some, err := listPlace(a, ctx, name, o)
-		if err != nil {
-			some = append(some, entryDoc{Name: name + "/", Problem: Problem(err), why: err})
-		}
-		return some
-	}
-	d := entryDoc{Name: name + "/", Kind: "directory"}
-	if store.Failing(err) {
-		d.Problem, d.why = Problem(err), err
-	}
-	return []entryDoc{d}
+	return docs
 }
 
 // Problem is an error without its place, which stands beside it.
@@ -345,10 +259,7 @@ func Problem(err error) string {
 
 // entryOf makes what the format did not say known by opening the table.
 func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions) entryDoc {
-	name := e.Place
-	if e.Table != "" {
-		name += "#" + e.Table
-	}
+	name, o := stoa.Named(e, o)
 	if e.Bytes < 0 && e.Table == "" {
 		e.Bytes = a.Size(ctx, e.Place)
 	}

@@ -1,0 +1,213 @@
+package stoa
+
+import (
+	"context"
+	"path"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+)
+
+// places looks for tables in directories: below those that are no format's own, and beside the tables of those
+// that are. Both go as far as Verify does, so that what one verb calls a table is one to all.
+type places struct {
+	ctx context.Context
+	o   OpenOptions
+	// table takes a table, and returns what its format opened of it, for what lies beside; nil: that is not asked.
+	table func(tg found) *opened
+	// left takes what may have been a table, or is none, and cannot be read. false: no more is wanted.
+	left    func(l leftOut) bool
+	stopped bool
+}
+
+// target takes a table and what lies beside it.
+func (p *places) target(tg found, depth int) error {
+	seen := p.table(tg)
+	if seen == nil {
+		return p.ctx.Err()
+	}
+	holds, err := mayHold(p.ctx, tg, p.o)
+	if err != nil || !holds {
+		return err
+	}
+	return p.beside(tg, seen, depth)
+}
+
+func (p *places) leave(name string, err error) {
+	p.stopped = p.stopped || !p.left(leftOut{name: name, err: err})
+}
+
+// dir takes all that lies in a directory which is no format's own.
+func (p *places) dir(tree store.Tree, name string, depth int) error {
+	if depth > deepest {
+		p.leave(name, fault.Unsupportedf(fault.Span{Object: name}, "", "more than %d directories deep", deepest))
+		return nil
+	}
+	var names []string
+	for info, err := range tree.List(p.ctx, name) {
+		if !info.Dir {
+			names = append(names, info.Name)
+		}
+		switch base := path.Base(info.Name); {
+		case err != nil && info.Name == "" && depth == 0:
+			return err
+		case err != nil && info.Name == "":
+			p.leave(name, err)
+			return p.ctx.Err()
+		case base[0] == '.':
+		case err != nil:
+			p.leave(info.Name, err)
+		default:
+			err = p.entry(tree, info, nil, false, depth)
+			if err != nil {
+				return err
+			}
+		}
+		if p.stopped {
+			return nil
+		}
+	}
+	p.odd(tree, name)
+	for _, l := range missingParts(p.ctx, tree, names, p.o) {
+		p.leave(l.name, l.err)
+	}
+	return p.ctx.Err()
+}
+
+// odd tells what of a directory is no file.
+func (p *places) odd(tree store.Tree, dir string) {
+	for odd := range store.OddOf(p.ctx, tree, dir) {
+		if path.Base(odd.Name)[0] != '.' {
+			p.leave(odd.Name, OddError(odd, p.o))
+		}
+	}
+}
+
+// entry takes what lies in a directory, which is owner's; nil: it is nobody's. within: what owner's system knows
+// there is no table.
+func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, within bool, depth int) error {
+	tg := format.Target{Tree: tree, Name: info.Name}
+	f, err := Probe(p.ctx, tg, p.o)
+	if p.ctx.Err() != nil {
+		return p.ctx.Err()
+	}
+	switch known := err == nil; {
+	case known && within && f.System() == owner.System(): // what its system left there
+	case known && passedOver(info.Name):
+		p.leave(info.Name, fault.Unsupportedf(fault.Span{Object: info.Name}, "",
+			"what begins with _ in a directory of tables is none of them"))
+	case known:
+		return p.target(found{Target: tg, format: f}, depth+1)
+	case passedOver(info.Name):
+	case info.Dir && (!store.Failing(err) || denied(err)):
+		return p.dir(tree, info.Name, depth+1)
+	default:
+		l := leftOut{info.Name, err, misnamed(p.ctx, info.Name, p.o, err)}
+		if l.known != nil {
+			l.err = fault.Corruptf(l.known.At, "", "%s", l.known.Message)
+		}
+		if owner == nil || l.known != nil || store.Failing(err) {
+			p.leave(l.name, l.err)
+		}
+	}
+	return nil
+}
+
+// beside takes what lies in the directory of a table, and is not its own. seen saw what its format opened.
+func (p *places) beside(tg found, seen *opened, depth int) error {
+	var claims format.Claimer
+	if tg.format.Claims != nil {
+		tg.Tree = seen.Tree
+		claims = tg.format.Claims(p.ctx, tg.Target, p.o.internal())
+	}
+	b := beside{ctx: p.ctx, tree: seen.Tree, seen: seen, known: claims != nil}
+	b.odd = func(dir string) error {
+		p.odd(seen.Tree, dir)
+		return nil
+	}
+	b.whose = func(name string, dir bool) (format.Claim, error) {
+		if claims == nil {
+			return format.Foreign, nil
+		}
+		mine, err := claims(path.Clean(name), dir)
+		if err != nil {
+			p.leave(name, err)
+			return format.Told, p.ctx.Err()
+		}
+		return mine, nil
+	}
+	b.failed = func(name string, err error) error {
+		if name == "" {
+			return err
+		}
+		p.leave(name, err)
+		return p.ctx.Err()
+	}
+	b.foreign = func(info store.Info, mine format.Claim, within bool, depth int) error {
+		if mine == format.Loose || path.Base(info.Name)[0] == '.' {
+			return nil
+		}
+		// where the format opened nothing, nothing tells what else is its own
+		within = within || mine == format.Told || len(seen.files) == 0
+		return p.entry(seen.Tree, info, tg.format, within, depth)
+	}
+	b.stopped = func() bool { return p.stopped }
+	mine, err := b.whose(tg.Name, true)
+	if err != nil {
+		return err
+	}
+	return b.walk(tg.Name, mine == format.OfTable, depth)
+}
+
+// beside goes through a directory that a format took for its own, for what is not the format's: what it opened,
+// and what it claims (see format.Format.Claims), is its own. Without claims a directory in which the format
+// opened a file is the format's with all that is in it.
+type beside struct {
+	ctx     context.Context
+	tree    store.Tree
+	seen    *opened
+	known   bool // the format has claims
+	whose   func(name string, dir bool) (format.Claim, error)
+	odd     func(dir string) error
+	failed  func(name string, err error) error // what an error of listing name means
+	foreign func(info store.Info, mine format.Claim, within bool, depth int) error
+	stopped func() bool
+}
+
+func (b *beside) walk(name string, within bool, depth int) error {
+	if within = within || b.seen.direct[path.Clean(name)]; within && !b.known || depth > deepest {
+		return nil
+	}
+	if err := b.odd(name); err != nil || b.stopped() {
+		return err
+	}
+	for info, err := range b.tree.List(b.ctx, name) {
+		if err == nil {
+			err = b.child(info, within, depth)
+		}
+		if err != nil {
+			err = b.failed(info.Name, err)
+		}
+		if err != nil || b.stopped() {
+			return err
+		}
+	}
+	return b.ctx.Err()
+}
+
+func (b *beside) child(info store.Info, within bool, depth int) error {
+	child := path.Clean(info.Name)
+	mine, err := b.whose(info.Name, info.Dir)
+	if err != nil || b.stopped() {
+		return err
+	}
+	own := mine == format.OfTable || mine == format.AboveTable
+	switch {
+	case info.Dir && (own || mine != format.Told && b.seen.below[child]):
+		return b.walk(info.Name, mine == format.OfTable, depth+1)
+	case own || b.seen.files[child]:
+		return nil
+	}
+	return b.foreign(info, mine, within, depth)
+}
