@@ -151,6 +151,11 @@ func (a *attack) treeCase(t *testing.T, r *rand.Rand, made []*fixture) {
 		if got.Status != damage {
 			t.Errorf("%s was cut, and %s ends with %d: %s%s", name, args[0], got.Status, got.Stdout, got.Stderr)
 		}
+		stem := strings.TrimSuffix(filepath.Base(one.at), filepath.Ext(one.at))
+		if said := string(got.Stdout) + string(got.Stderr); !strings.Contains(said, "/"+stem) &&
+			!strings.Contains(said, "."+stem) && !strings.Contains(said, "#"+stem) {
+			t.Errorf("%s was cut, and %s does not name the table: %s", name, args[0], said)
+		}
 	}
 }
 
@@ -226,8 +231,13 @@ func (a *attack) placeCase(t *testing.T, f *fixture, all converted, h []harm) (l
 	for name, n := range all.rows {
 		if now, ok := got.rows[name]; !ok || now < n {
 			left++
+			stem := strings.TrimSuffix(name, ".jsonl")
 			verify, ls := a.stoa.run("verify", dir), a.stoa.run("ls", dir)
-			listed := strings.Contains(string(ls.Stdout), strings.TrimSuffix(name, ".jsonl"))
+			listed := strings.Contains(string(ls.Stdout), stem)
+			if listed && !ok && !strings.Contains(got.said, stem) {
+				t.Errorf("%s %s: ls knows the table %s, of which convert --all says nothing: %s", h[0].op,
+					f.files[h[0].file], name, got.said)
+			}
 			if got.status == fine || verify.Status == fine || !listed && ls.Status == fine {
 				t.Errorf("%s %s: %s has %d rows of %d: convert --all ends with %d, verify with %d, ls with %d\n%.300s", h[0].op, f.files[h[0].file], name, now, n, got.status, verify.Status, ls.Status, got.said)
 			}

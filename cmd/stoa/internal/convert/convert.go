@@ -172,11 +172,11 @@ With --all every table of the places, at any depth, is converted, each to a file
 unless
 --to says otherwise; a table with Hive partitions (CarbonData) becomes a directory with the same partitions,
 NAME=VALUE. A table
-that cannot be converted does not keep the others from it. What is done is written to OUT/.stoa-convert.json;
---resume skips
-it, unless the output is gone or another. At the end there is a line a table with its rows and a checksum over
-the values, of
-what went in and of what came back. The checksum does not depend on the order of the rows.`,
+that cannot be converted does not keep the others from it. What is done, and what failed and why, is written to
+OUT/.stoa-convert.json; --resume skips what is done, unless the output is gone or another, or a file of the source
+has another size or time. At the end there is a line a table with its rows and a checksum over the values, of
+what went in and of what came back, or with the reason why there is no output. The checksum does not depend on
+the order of the rows.`,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
   stoa convert --all kudu -o out/`,

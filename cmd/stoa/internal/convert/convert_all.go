@@ -2,12 +2,8 @@ package convert
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +17,7 @@ import (
 	"stoa/cmd/stoa/internal/ls"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
+	flags "stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/arrowschema"
@@ -36,31 +33,17 @@ func (f *allFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "with --all: skip the tables that an earlier run has finished")
 }
 
-// stateFile says, in the directory of the output, which tables are done. It is written anew after each of them.
-const stateFile = ".stoa-convert.json"
-
-// allState is the content of the state file.
-type allState struct {
-	Stoa     string      `json:"stoa"` // "convert-all"
-	Settings []string    `json:"settings"`
-	Done     []doneTable `json:"done"`
-	Finished bool        `json:"finished"` // all tables are done
-}
-
-type doneTable struct {
-	Source     string   `json:"source"`
-	Output     string   `json:"output"` // in the directory
-	Rows       int64    `json:"rows"`
-	Damaged    bool     `json:"damaged,omitempty"` // not all of the table could be read: the next run tries again
-	Checksum   string   `json:"checksum"`
-	Partitions []string `json:"partitions,omitempty"` // the columns that are directories
-	Arrow      []byte   `json:"schema,omitempty"`     // of the rows, as a message of Arrow IPC
-}
-
 // oneTable is a table to be converted.
 type oneTable struct {
 	source, output string
+	stamp          string // of the files that it may lie in
 	opening        stoa.OpenOptions
+}
+
+// leftTable is what may be a table, and why it is not converted.
+type leftTable struct {
+	source string
+	err    error
 }
 
 // runAll converts every table of the places.
@@ -94,7 +77,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 			return &cli.OpenError{Err: err}
 		}
 	}
-	tables, left, err := tablesOf(a, ctx, paths, oo, a.Format(wo.To))
+	tables, left, err := tablesOf(a, ctx, paths, oo, a.Format(wo.To), &stamper{tree: oo.Tree, of: map[string]string{}})
 	if err != nil {
 		return err
 	}
@@ -102,6 +85,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err != nil {
 		return err
 	}
+	st.keepNames(tables)
 	return c.convertAll(ctx, cmd, a, dir, tables, left, st)
 }
 
@@ -122,8 +106,8 @@ func (c *conversion) settings() []string {
 
 // tablesOf lists the tables of the places, and names their outputs. left is why files of directories are not
 // among them.
-func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format) (out []oneTable,
-	left []error, err error) {
+func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format,
+	stamps *stamper) (out []oneTable, left []leftTable, err error) {
 	ext := ""
 	if len(to.Extensions) > 0 {
 		ext = to.Extensions[0]
@@ -132,8 +116,9 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 	for _, p := range paths {
 		var entries []format.Entry
 		for e, err := range stoa.List(ctx, p, o) {
-			if err != nil && e.Place != "" && ctx.Err() == nil {
-				left = append(left, err)
+			switch {
+			case err != nil && e.Place != "" && ctx.Err() == nil:
+				left = append(left, leftTable{e.Place, err})
 				continue
 			}
 			if err != nil {
@@ -158,11 +143,15 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 			}
 			taken[strings.ToLower(name)] = true
 			_, opening := stoa.Named(e, o)
-			out = append(out, oneTable{source, name + ext, opening})
+			stamp := stamps.stamp(ctx, append([]string{e.Place}, flags.NamedBy(a, opening.Opts)...))
+			out = append(out, oneTable{source, name + ext, stamp, opening})
 		}
 	}
 	if len(out) == 0 {
-		return nil, nil, errors.Join(append(left, errors.New("there are no tables to convert"))...)
+		for _, l := range left {
+			err = errors.Join(err, l.err)
+		}
+		return nil, nil, errors.Join(err, errors.New("there are no tables to convert"))
 	}
 	return out, left, nil
 }
@@ -199,91 +188,24 @@ func fileName(name string) string {
 	return b.String()
 }
 
-// openState reads the state of an earlier run, or begins one.
-func openState(dir string, resume bool, settings []string) (*allState, error) {
-	st := &allState{Stoa: "convert-all", Settings: settings}
-	name := filepath.Join(dir, stateFile)
-	b, err := os.ReadFile(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return nil, err
-		}
-		return st, nil
-	case err != nil:
-		return nil, err
-	case !resume:
-		return nil, &cli.UseError{Message: dir + " holds what an earlier run has converted",
-			Hint: "--resume goes on with it; another directory begins anew"}
-	}
-	var old allState
-	if err := json.Unmarshal(b, &old); err != nil || old.Stoa != st.Stoa {
-		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
-			Hint: "choose another directory"}
-	}
-	if !slices.Equal(old.Settings, settings) {
-		return nil, &cli.UseError{Message: "the earlier run had other flags: " +
-			strings.Join(differing(old.Settings, settings),
-				", "), Hint: "--resume needs the same flags"}
-	}
-	return &old, nil
-}
-
-// differing are the settings that are only in one of two lists.
-func differing(a, b []string) (out []string) {
-	for _, s := range a {
-		if !slices.Contains(b, s) {
-			out = append(out, s)
-		}
-	}
-	for _, s := range b {
-		if !slices.Contains(a, s) {
-			out = append(out, "now "+s)
-		}
-	}
-	return out
-}
-
-// find is what an earlier run has done of a table.
-func (st *allState) find(t oneTable) *doneTable {
-	if i := slices.IndexFunc(st.Done, func(d doneTable) bool { return d.Source == t.source }); i >= 0 {
-		return &st.Done[i]
-	}
-	return nil
-}
-
-// forget takes a table back.
-func (st *allState) forget(t oneTable) {
-	st.Done = slices.DeleteFunc(st.Done, func(d doneTable) bool { return d.Source == t.source })
-	st.Finished = false
-}
-
-// save writes the state file.
-func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
-	b, err := json.MarshalIndent(st, "", "  ")
-	if err != nil {
-		return err
-	}
-	return output.PutDoc(a, ctx, &output.OutputFlags{File: filepath.Join(dir, stateFile)}, func(w io.Writer) error {
-		_, err := w.Write(append(b, '\n'))
-		return err
-	})
-}
-
 // convertAll converts the tables that are not done yet, and reads all of them back. A table that fails does not
 // keep the others from being converted. left is why files beside them are none.
 func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.App, dir string, tables []oneTable,
-	left []error, st *allState) error {
+	left []leftTable, st *allState) error {
+	st.Failed = nil
 	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
-	failed := r.leave(left)
+	failed, err := r.leave(left)
+	if err != nil {
+		return err
+	}
 	for i, t := range tables {
 		r.label = fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
 		if err := r.table(ctx, t); err != nil {
 			return err
 		}
 	}
-	if r.worst == nil && !st.Finished {
-		st.Finished = true
+	if finished := r.worst == nil; len(st.Failed) > 0 || finished != st.Finished {
+		st.Finished = finished
 		if err := st.save(ctx, a, dir); err != nil {
 			return err
 		}
@@ -326,6 +248,9 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 		}
 		again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
 			verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
+		if old.Stamp != t.stamp {
+			again = "its files are not those that an earlier run has read"
+		}
 		if old.Damaged {
 			again = "an earlier run could not read all of it"
 		}
@@ -350,16 +275,15 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	if err != nil {
-		r.failed(err)
-		if !errors.Is(err, cli.ErrDamage) {
-			return nil // it was not written
-		}
+	if errors.Is(err, cli.ErrDamage) {
+		r.told(err)
+	} else if err != nil { // it was not written
+		return r.failed(t.source, err)
 	}
 	if err := one.shareRoot(r.dir); err != nil {
 		return err
 	}
-	done := doneTable{Source: t.source, Output: one.output(r.dir), Rows: one.rows, Checksum: one.sum.Sum().String(),
+	done := doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows, Checksum: one.sum.Sum().String(),
 		Partitions: one.partitions,
 		Damaged:    errors.Is(err, cli.ErrDamage)}
 	if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {
@@ -383,16 +307,18 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 }
 
 // leave tells what of directories is not converted. It counts what may have been a table.
-func (r *allRun) leave(left []error) (failed int) {
-	for _, err := range left {
-		if odd := new(store.Odd); errors.As(err, &odd) || errors.Is(err, fault.Unsupported) {
-			r.a.Note("left out: %s", cli.Line(err))
+func (r *allRun) leave(left []leftTable) (failed int, err error) {
+	for _, l := range left {
+		if odd := new(store.Odd); errors.As(l.err, &odd) || errors.Is(l.err, fault.Unsupported) {
+			r.a.Note("left out: %s", cli.Line(l.err))
 			continue
 		}
-		r.failed(err)
+		if err := r.failed(l.source, l.err); err != nil {
+			return failed, err
+		}
 		failed++
 	}
-	return failed
+	return failed, nil
 }
 
 // proven is what is known of an output that was written just now: it was read back before it appeared, unless
@@ -414,8 +340,8 @@ func (r *allRun) proven(ctx context.Context, c *conversion, d doneTable) (out ou
 	return out
 }
 
-// failed tells an error that does not end the run.
-func (r *allRun) failed(err error) {
+// told tells an error that does not end the run.
+func (r *allRun) told(err error) {
 	r.a.Tell(r.cmd, err)
 	if cli.Status(err) == cli.StatusDamage {
 		r.worst = cli.ErrDamage
@@ -424,11 +350,35 @@ func (r *allRun) failed(err error) {
 	}
 }
 
+// failed tells a table of which there is no output, and why: in the report, and in the state, too.
+func (r *allRun) failed(source string, err error) error {
+	d := failedTable{Source: source, Failed: cli.InFlags(cli.Line(err))}
+	r.state.Failed = append(r.state.Failed, d)
+	r.report.Add(d, source, "", "", "", "", "failed: "+d.Failed)
+	if !strings.Contains(err.Error(), source) {
+		err = &tableError{source, err}
+	}
+	r.told(err)
+	if r.c.form == "json" {
+		return output.TellSummary(r.a, d)
+	}
+	return nil
+}
+
+// tableError is an error that does not say itself which table it is about.
+type tableError struct {
+	source string
+	err    error
+}
+
+func (e *tableError) Error() string { return e.source + ": " + cli.Line(e.err) }
+func (e *tableError) Unwrap() error { return e.err }
+
 // add puts a table into the reconciliation.
 func (r *allRun) add(d summaryDoc) error {
 	back := d.Readback
 	if back.Verdict == verdictDiffers || back.Verdict == verdictMissing {
-		r.failed(fmt.Errorf("%s: what was read back of %s %s", d.Source, d.Output, back.why()))
+		r.told(fmt.Errorf("%s: what was read back of %s %s", d.Source, d.Output, back.why()))
 		r.worst = cli.ErrDamage
 	}
 	sum := back.Checksum

@@ -256,7 +256,7 @@ func (f *SourceFlags) Open(ctx context.Context, a *cli.App, paths []string) (*st
 
 func OpenAll(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) (*stoa.Table, error) {
 	a.Reads(paths...)
-	a.Reads(namedBy(a, o.Opts)...)
+	a.Reads(NamedBy(a, o.Opts)...)
 	t, err := stoa.OpenAll(ctx, paths, o)
 	if err != nil {
 		return nil, &cli.OpenError{Err: err}
@@ -267,8 +267,8 @@ func OpenAll(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions
 	return t, nil
 }
 
-// namedBy are the files and directories that reading options name.
-func namedBy(a *cli.App, opts map[string]string) (paths []string) {
+// NamedBy are the files and directories that reading options name.
+func NamedBy(a *cli.App, opts map[string]string) (paths []string) {
 	for _, f := range a.Formats {
 		for _, k := range f.ReadKeys {
 			if v := opts[k.Name]; v != "" && (strings.Contains(k.Values, "FILE") || strings.Contains(k.Values, "DIR")) {

@@ -1,0 +1,187 @@
+package convert
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/store"
+)
+
+// stateFile says, in the directory of the output, which tables are done. It is written anew after each of them.
+const stateFile = ".stoa-convert.json"
+
+// allState is the content of the state file.
+type allState struct {
+	Stoa     string        `json:"stoa"` // "convert-all"
+	Settings []string      `json:"settings"`
+	Done     []doneTable   `json:"done"`
+	Failed   []failedTable `json:"failed,omitempty"` // of the last run
+	Finished bool          `json:"finished"`         // all tables are done
+}
+
+type doneTable struct {
+	Source     string   `json:"source"`
+	Output     string   `json:"output"` // in the directory
+	Stamp      string   `json:"stamp"`  // of the source's files, before they were read
+	Rows       int64    `json:"rows"`
+	Damaged    bool     `json:"damaged,omitempty"` // not all of the table could be read: the next run tries again
+	Checksum   string   `json:"checksum"`
+	Partitions []string `json:"partitions,omitempty"` // the columns that are directories
+	Arrow      []byte   `json:"schema,omitempty"`     // of the rows, as a message of Arrow IPC
+}
+
+// failedTable is a table that could not be converted, or what may be one, and why.
+type failedTable struct {
+	Source string `json:"source"`
+	Failed string `json:"failed"`
+}
+
+// openState reads the state of an earlier run, or begins one.
+func openState(dir string, resume bool, settings []string) (*allState, error) {
+	st := &allState{Stoa: "convert-all", Settings: settings}
+	name := filepath.Join(dir, stateFile)
+	b, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return nil, err
+		}
+		return st, nil
+	case err != nil:
+		return nil, err
+	case !resume:
+		return nil, &cli.UseError{Message: dir + " holds what an earlier run has converted",
+			Hint: "--resume goes on with it; another directory begins anew"}
+	}
+	var old allState
+	if err := json.Unmarshal(b, &old); err != nil || old.Stoa != st.Stoa {
+		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
+			Hint: "choose another directory"}
+	}
+	if !slices.Equal(old.Settings, settings) {
+		return nil, &cli.UseError{Message: "the earlier run had other flags: " +
+			strings.Join(differing(old.Settings, settings),
+				", "), Hint: "--resume needs the same flags"}
+	}
+	return &old, nil
+}
+
+// differing are the settings that are only in one of two lists.
+func differing(a, b []string) (out []string) {
+	for _, s := range a {
+		if !slices.Contains(b, s) {
+			out = append(out, s)
+		}
+	}
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			out = append(out, "now "+s)
+		}
+	}
+	return out
+}
+
+// find is what an earlier run has done of a table.
+func (st *allState) find(t oneTable) *doneTable {
+	if i := slices.IndexFunc(st.Done, func(d doneTable) bool { return d.Source == t.source }); i >= 0 {
+		return &st.Done[i]
+	}
+	return nil
+}
+
+// forget takes a table back.
+func (st *allState) forget(t oneTable) {
+	st.Done = slices.DeleteFunc(st.Done, func(d doneTable) bool { return d.Source == t.source })
+	st.Finished = false
+}
+
+// save writes the state file.
+func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
+	b, err := json.MarshalIndent(st, "", "  ")
+	if err != nil {
+		return err
+	}
+	return output.PutDoc(a, ctx, &output.OutputFlags{File: filepath.Join(dir, stateFile)}, func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	})
+}
+
+// keepNames gives tables that are done the output that they have, and no other table that name.
+func (st *allState) keepNames(tables []oneTable) {
+	bare := func(name string) string { return strings.ToLower(strings.TrimSuffix(name, filepath.Ext(name))) }
+	taken := map[string]bool{}
+	for i := range tables {
+		if old := st.find(tables[i]); old != nil {
+			ext := filepath.Ext(tables[i].output)
+			tables[i].output = strings.TrimSuffix(old.Output, ext) + ext
+		}
+	}
+	for _, d := range st.Done {
+		taken[bare(d.Output)] = true
+	}
+	for i, t := range tables {
+		if st.find(t) != nil {
+			continue
+		}
+		ext := filepath.Ext(t.output)
+		name := strings.TrimSuffix(t.output, ext)
+		for base, n := name, 2; taken[strings.ToLower(name)]; n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[strings.ToLower(name)] = true
+		tables[i].output = name + ext
+	}
+}
+
+// stamper makes stamps of places, each once: sizes and times of all files in and below them.
+type stamper struct {
+	tree store.Tree
+	of   map[string]string
+}
+
+// stamp is that of places together.
+func (s *stamper) stamp(ctx context.Context, places []string) string {
+	key := strings.Join(places, "\x00")
+	if s.of[key] == "" {
+		sum := sha256.New()
+		for _, p := range places {
+			if info, err := s.tree.Stat(ctx, p); err == nil && !info.Dir {
+				fmt.Fprintf(sum, "%q %s\n", p, info.Stamp)
+			} else {
+				s.below(ctx, sum, p, 0)
+			}
+		}
+		s.of[key] = hex.EncodeToString(sum.Sum(nil)[:16])
+	}
+	return s.of[key]
+}
+
+func (s *stamper) below(ctx context.Context, w io.Writer, dir string, depth int) {
+	const deepest = 64
+	if depth > deepest {
+		return
+	}
+	for info, err := range s.tree.List(ctx, dir) {
+		switch {
+		case err != nil:
+			fmt.Fprintf(w, "%q %v\n", info.Name, err)
+		case info.Dir:
+			s.below(ctx, w, info.Name, depth+1)
+		default:
+			fmt.Fprintf(w, "%q %s\n", info.Name, info.Stamp)
+		}
+	}
+}
