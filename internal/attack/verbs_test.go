@@ -153,7 +153,8 @@ func (c *trial) diff() {
 	if got.Status == died {
 		c.find("alive", "diff %s", got.died)
 	}
-	if got.Status == fine && c.status["cat"] == fine && c.excused {
+	// it compares columns by their names
+	if got.Status == fine && c.status["cat"] == fine && c.excused && !c.ordered {
 		c.find("verdict", "diff ended with 0, and the rows differ")
 	}
 	if got.Status == use && c.status["cat"] == fine {
