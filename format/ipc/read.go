@@ -129,6 +129,7 @@ func (r *reader) start(ctx context.Context) error {
 		return fault.Corruptf(r.span(r.base, int64(n)), "magic",
 			"neither an Arrow file nor a stream begins with %x", magic[:n])
 	default:
+		r.lost = false // a stream has no footer that could be
 		r.first, r.after, err = r.schemaAt(ctx, r.base)
 	}
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 
 // recoverFile opens a file whose footer is damaged or gone as the stream that it begins with: a footer only
 // repeats what stands in front of every message. So is one whose footer is whole but for places that are wrong,
-// and one whose beginning is overwritten, which its end says is a file. Streams, and files with a footer, are
-// read as they are; which batches are lost shows when they are read.
+// and one whose beginning is overwritten, which its end says is a file. Streams, but for a body that their schema
+// claims, and files with a footer are read as they are; which batches are lost shows when they are read.
 func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	whole, err := open(ctx, t, o)
 	if err == nil {
@@ -32,12 +32,17 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 	if serr != nil {
 		return nil, nil, serr
 	}
-	r := &reader{source: s, target: t, lost: true}
+	s.bodiless = true
+	r := &reader{source: s, target: t, lost: true, partial: o.Opts["partial"] == "true"}
 	if err := r.start(ctx); err != nil {
 		s.src.Close()
 		return nil, nil, err
 	}
-	return r, []region.Finding{finding("arrow.footer", t.Name, [2]int64{-1, -1}, err)}, nil
+	code := "arrow.footer"
+	if !r.lost {
+		code = "arrow.open"
+	}
+	return r, []region.Finding{finding(code, t.Name, [2]int64{-1, -1}, err)}, nil
 }
 
 // misled is an error if the footer leads to something that is no batch though the messages themselves, one behind

@@ -24,6 +24,8 @@ type source struct {
 	base   int64 // where the file or stream begins in the object
 	end    int64 // where it ends; -1 not asked
 	limits format.Limits
+	// recovery: a schema that says that it has a body has none, and the batches follow its metadata
+	bodiless bool
 }
 
 func openSource(ctx context.Context, t format.Target, limits format.Limits) (*source, error) {
@@ -156,6 +158,11 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 		return nil, off, fault.Locate(err, s.span(m.off, size), true, "message")
 	}
 	if m.Kind == flat.Schema {
+		if m.Body != 0 && !s.bodiless { // or batches would be taken for it, and not be missed
+			return nil, off, fault.Corruptf(s.span(m.off, size), "message.bodyLength", "%d bytes, and a schema has none",
+				m.Body)
+		}
+		m.Body = 0
 		if err := s.affords(m.Schema, size, s.span(m.off, size), "message"); err != nil {
 			return nil, off, err
 		}
