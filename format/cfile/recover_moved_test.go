@@ -1,0 +1,107 @@
+package cfile_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+
+	"stoa"
+	"stoa/internal/kudugen"
+	"stoa/region"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// TestMovedBytes: bytes that were put into a file without checksums, or taken out of it, wherever that was, give no
+// value that was not there: what recovery gives outside of the rows that it tells as lost is as it was. And it costs
+// the block in which that happened, and those beside it, if index and footer are whole.
+func TestMovedBytes(t *testing.T) {
+	tried, spared := 0, 0
+	wounded(t, func(t *testing.T, b block, whole []byte, l *kudugen.Layout, x expected) {
+		if l.Checksums {
+			return
+		}
+		for i, at := range l.Blocks {
+			if (i+tried)%7 != 0 && len(l.Blocks) > 8 && !long() {
+				continue
+			}
+			for _, n := range []int64{-69, -8, -1, 1, 4, 8, 69} {
+				from := at.Off + at.Len*int64(tried%5)/5
+				data := moveBytes(whole, from, n)
+				if tried++; data == nil {
+					continue
+				}
+				lost := holdsOutside(t, data, x, map[string]string{"kind": "column"})
+				if lost >= 0 && at.Kind == "data" && l.Blocks[len(l.Blocks)-1].Kind == "footer" {
+					spared++
+					if most := rowsAround(l, from, max(from, from-n)); lost > most {
+						t.Errorf("%d bytes moved at %d: %d rows are lost, at most %d should be: %+v", n, from, lost,
+							most, l.Blocks)
+					}
+				}
+			}
+		}
+	})
+	if t.Logf("%d tried, %d in data", tried, spared); tried < 100 || spared < 20 {
+		t.Error("too little was tried")
+	}
+}
+
+// moveBytes puts n bytes in at a place, or takes -n out; nil if there are not so many.
+func moveBytes(data []byte, at, n int64) []byte {
+	if n > 0 {
+		return slices.Insert(bytes.Clone(data), int(at), bytes.Repeat([]byte{0x5a}, int(n))...)
+	}
+	if at-n > int64(len(data)) {
+		return nil
+	}
+	return slices.Delete(bytes.Clone(data), int(at), int(at-n))
+}
+
+// rowsAround is how many rows the data blocks have that touch [from, to], and one before and behind them.
+func rowsAround(l *kudugen.Layout, from, to int64) (n int64) {
+	data := slices.DeleteFunc(slices.Clone(l.Blocks), func(b kudugen.Block) bool { return b.Kind != "data" })
+	for i := range data {
+		near := data[max(0, i-1):min(len(data), i+2)]
+		if slices.ContainsFunc(near, func(b kudugen.Block) bool { return b.Off <= to && from <= b.Off+b.Len }) {
+			n += data[i].Rows
+		}
+	}
+	return n
+}
+
+// holdsOutside recovers a file, and holds what comes out of rows that are not lost against what was there. It gives how
+// many are lost; -1 if that is all, because it cannot be opened, or something is in doubt.
+func holdsOutside(t *testing.T, data []byte, x expected, opts map[string]string) int64 {
+	t.Helper()
+	ctx := context.Background()
+	tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: opts, Recover: true,
+		Tree: store.NewMemory(map[string][]byte{"f": data})})
+	if err != nil {
+		return -1
+	}
+	defer tab.Close()
+	var gone []vec.Range
+	lost := int64(0)
+	got, err := collect(tab.Scan(ctx, stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(l region.Loss) {
+		gone = append(gone, vec.Range{From: l.Rows[0], To: l.Rows[1]})
+		lost += l.Rows[1] - l.Rows[0]
+	}}), 0)
+	if err != nil {
+		return -1
+	}
+	for i, c := range got {
+		in := func(r vec.Range) bool { return r.From <= int64(i) && int64(i) < r.To }
+		if slices.ContainsFunc(gone, in) {
+			continue
+		}
+		if w := x.col.Width(); c != nil && w > 0 {
+			c = c[:w]
+		}
+		if i >= len(x.cells) || !same(c, x.cells[i]) {
+			t.Fatalf("row %d is %v, and that is not told", i, c)
+		}
+	}
+	return lost
+}
