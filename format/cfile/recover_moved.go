@@ -52,6 +52,9 @@ func (r *recovery) moved(d int64) (out []columnfile.DataBlock, ok bool) {
 	if !ok || !r.ordinals(parts) {
 		return nil, false
 	}
+	for _, p := range parts { // the last block says itself where it ends
+		r.f.Endless = r.f.Endless && !(p.placed && p.First >= 0 && p.First+p.Rows == t.NumValues)
+	}
 	dict := -1
 	if t.Dict != nil {
 		parts = append(parts, part{DataBlock: columnfile.DataBlock{Ptr: *t.Dict, First: -1}})

@@ -62,28 +62,45 @@ func (r *reader) dictionaried() bool {
 // mark is what a message begins with.
 const mark = "\xFF\xFF\xFF\xFF"
 
-// misplaced says whether the length of a batch's metadata is wrong: no message follows where it would end, but
-// one does within it, or so soon behind it that there is no room for a damaged one between them. Its values
-// would be those of other bytes.
+// misplaced says whether the length of a batch's metadata is wrong, or bytes were put into it or taken out of it: no
+// message follows where it would end, but one does within it, or so soon behind it that there is no room for a damaged
+// one between them, or one that says that it is the next batch; or the end of the stream does. Its values would be
+// those of other bytes. Where a file is read without its footer nothing else shows it.
 func (w *walk) misplaced(m *message) error {
 	if m.off-m.at.Off != int64(len(mark)+4) { // before 0.15 there was no mark
 		return nil
 	}
-	var next [len(mark)]byte
+	var next [len(mark) + 4]byte
 	n, err := w.r.fill(w.ctx, next[:], m.at.End())
 	if err != nil && err != errEnd {
 		return err
 	}
-	if n == 0 && m.at.End() == w.r.base+w.r.size() || string(next[:]) == mark {
+	k := min(n, len(mark))
+	if string(next[:k]) == mark[:k] && (k > 0 || m.at.End() == w.r.base+w.r.size()) {
 		return nil
 	}
 	const least = 64 // bytes of a message
+	if rest := w.r.base + w.r.size() - m.at.End(); w.r.lost || 0 < rest && rest < least && !isEnd(next[:n], rest) {
+		w.bad, w.at = m, m.at.End()
+		return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, and no end mark")
+	}
 	at := w.search(m.at.Off)
-	if at < 0 || at >= m.at.End()+least {
+	if at < 0 || at >= m.at.End()+least && !w.succeeds(m, at) {
 		return nil
 	}
 	w.found = at
 	return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, but at %d one begins", at)
+}
+
+// isEnd reports whether the last bytes are an end mark of which the first word is damaged.
+func isEnd(b []byte, rest int64) bool {
+	return rest == int64(len(b)) && len(b) == len(endMark) && string(b[len(mark):]) == endMark[len(mark):]
+}
+
+// succeeds reports whether the message at a place says that it is the batch behind m.
+func (w *walk) succeeds(m *message, at int64) bool {
+	next, _, err := w.r.next(w.ctx, at, 0)
+	return err == nil && next != nil && m.Place.Known && next.Place.Known && next.Place.Batch == m.Place.Batch+1
 }
 
 // zeroed says whether what ends the stream, a length of nothing, is no end: batches come behind it.
@@ -99,8 +116,8 @@ func (w *walk) zeroed(end int64) error {
 	return fault.Corruptf(w.r.span(w.at, at-w.at), "message", "zeros in the place of messages")
 }
 
-// search finds the next record batch behind off, where a message begins; -1: there is none. Messages begin at
-// multiples of 8 bytes from each other, with a mark (since 0.15). What lies in a body may look like one, as a
+// search finds the next record batch behind off, where a message begins; -1: there is none. Messages begin
+// with a mark (since 0.15), and at any place if bytes were put in or taken out before it. What lies in a body may look like one, as a
 // stream within a cell does: only that counts from which messages follow each other up to the end of the
 // stream.
 func (w *walk) search(off int64) int64 {
@@ -110,13 +127,13 @@ func (w *walk) search(off int64) int64 {
 	const window = 64 << 10
 	work := int64(64 << 20) // bytes that may be looked at on suspicion
 	buf := make([]byte, window)
-	for at := off + 8; w.ctx.Err() == nil; at += window {
+	for at := off + 8; w.ctx.Err() == nil; at += window - 7 {
 		n, err := w.r.fill(w.ctx, buf, at)
 		if err != nil && err != errEnd {
 			return -1
 		}
-		for i := 0; i+8 <= n && work > 0; i += 8 {
-			if string(buf[i:i+4]) != mark {
+		for i := 0; i+8 <= n && work > 0; i++ {
+			if string(buf[i:i+4]) != mark || !w.r.begins(buf[i:]) {
 				continue
 			}
 			switch w.leads(at+int64(i), &work) {

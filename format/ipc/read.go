@@ -37,9 +37,10 @@ type reader struct {
 	after  int64    // where the messages behind the schema at the beginning begin
 
 	file    bool
-	foot    flat.Footer // of a file
-	unused  error       // of a file: why the schema at the beginning, which looks like one, is none
-	partial bool        // of a stream no end mark is expected
+	foot    flat.Footer  // of a file
+	named   []flat.Block // by the footer, as they lie in the file
+	unused  error        // of a file: why the schema at the beginning, which looks like one, is none
+	partial bool         // of a stream no end mark is expected
 	// recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
 	lost bool
 
@@ -440,6 +441,9 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 	}
 	m, err := r.block(ctx, g.Index)
 	if err != nil {
+		return err
+	}
+	if err := r.moved(ctx, r.foot.Batches[g.Index]); err != nil {
 		return err
 	}
 	if err := r.load(ctx, m, mem); err != nil {

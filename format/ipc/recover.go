@@ -72,11 +72,9 @@ func (r *reader) misled(ctx context.Context) error {
 // unnamed is an error if the footer of a file, which begins at foot, leaves out batches that stand among the
 // messages, and names no others instead. Messages are only looked at if those that are named leave room for more.
 func (r *reader) unnamed(ctx context.Context, foot int64) error {
-	blocks := slices.Concat(r.foot.Dictionaries, r.foot.Batches)
-	slices.SortFunc(blocks, func(a, b flat.Block) int { return cmp.Compare(a.Off, b.Off) })
 	const least = 64 // bytes of a message
 	room, at := false, r.after-r.base
-	for _, b := range append(blocks, flat.Block{Off: foot - r.base}) {
+	for _, b := range append(slices.Clip(r.named), flat.Block{Off: foot - r.base}) {
 		room = room || b.Off-at >= least
 		at = max(at, b.End())
 	}
@@ -101,10 +99,17 @@ func (r *reader) unnamed(ctx context.Context, foot int64) error {
 }
 
 // chain is where the record batches of a file begin, one message behind the other up to the end; none if one of
-// them is damaged.
+// them is damaged. All have a mark in front of their length, or none has: what is 4 bytes off is no message.
 func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
+	prefix := int64(0)
 	for off := r.after; ; {
 		m, end, err := r.next(ctx, off, 0)
+		if err == nil && m != nil {
+			if prefix != 0 && m.off-off != prefix {
+				return nil, nil
+			}
+			prefix = m.off - off
+		}
 		switch {
 		case err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported):
 			return nil, err

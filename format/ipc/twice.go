@@ -19,7 +19,7 @@ func (r *reader) startFile(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.file, r.foot = true, foot
+	r.file, r.foot, r.named = true, foot, byPlace(foot)
 	defer func() {
 		if err == nil {
 			err = r.unnamed(ctx, at.Off)
