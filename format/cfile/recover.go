@@ -262,32 +262,6 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 	return r.complete(), nil
 }
 
-// find finds the blocks of a file whose indexes do not lead to them.
-func (r *recovery) find() error {
-	t := &r.f.Footer
-	d := r.shift()
-	if !t.Checksums() && d != 0 && t.PosIdx != nil && !r.guessed {
-		if blocks, ok := r.moved(d); ok {
-			r.known = blocks
-			return r.limit
-		}
-	}
-	known, tail := r.known, r.tail()
-	if err := r.search(false); err != nil {
-		return err
-	}
-	if r.f.Endless = r.f.Endless && !r.bearsOut(t.NumValues); r.f.Endless {
-		r.known = known
-		if err := r.search(true); err != nil {
-			return err
-		}
-	}
-	if !t.Checksums() && (d != 0 || t.PosIdx == nil && t.ValIdx == nil) {
-		r.known = r.bounded(r.known, tail)
-	}
-	return nil
-}
-
 // bearsOut reports whether the last block that was found ends where n rows do: then so many it is.
 func (r *recovery) bearsOut(n int64) bool {
 	k := len(r.known) - 1

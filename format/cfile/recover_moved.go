@@ -15,6 +15,32 @@ import (
 // the indexes lie, which are the last before it: by how much they lie elsewhere, so much was put in or taken out. Of
 // such a file those blocks alone are given that end where the next structure begins.
 
+// find finds the blocks of a file whose indexes do not lead to them.
+func (r *recovery) find() error {
+	t := &r.f.Footer
+	d := r.shift()
+	if !t.Checksums() && d != 0 && t.PosIdx != nil && !r.guessed {
+		if blocks, ok := r.moved(d); ok {
+			r.known = blocks
+			return r.limit
+		}
+	}
+	known, tail := r.known, r.tail()
+	if err := r.search(false); err != nil {
+		return err
+	}
+	if r.f.Endless = r.f.Endless && !r.bearsOut(t.NumValues); r.f.Endless {
+		r.known = known
+		if err := r.search(true); err != nil {
+			return err
+		}
+	}
+	if !t.Checksums() && (d != 0 || t.PosIdx == nil && t.ValIdx == nil) {
+		r.known = r.bounded(r.known, tail)
+	}
+	return nil
+}
+
 // shift is by how many bytes what the footer names lies behind (negative: before) the place that it says.
 func (r *recovery) shift() int64 {
 	t, end := &r.f.Footer, int64(0)

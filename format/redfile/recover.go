@@ -246,7 +246,11 @@ func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
 		return f, err
 	}
 	r.schema(f)
-	return f, r.count(f)
+	err := r.count(f)
+	if err == nil && r.known == nil {
+		r.untyped(f)
+	}
+	return f, err
 }
 
 // count tells how many rows there are, which in generation A often only the metadata of the columns says.
