@@ -246,11 +246,11 @@ func (r *rescue) run(o format.OpenOptions, opts readOptions) (*file, error) {
 		return f, err
 	}
 	r.schema(f)
-	err := r.count(f)
-	if err == nil && r.known == nil {
-		r.untyped(f)
+	if err := r.count(f); err != nil || r.known != nil {
+		return f, err
 	}
-	return f, err
+	r.untyped(f)
+	return f, nil
 }
 
 // count tells how many rows there are, which in generation A often only the metadata of the columns says.

@@ -144,13 +144,9 @@ func (r *rescue) schema(f *file) {
 // untyped tells that nothing of the file's schema was found: columns are shown as what they are stored as, and
 // every row counts as changed.
 func (r *rescue) untyped(f *file) {
-	const most = 64
 	var cols []string
-	for _, l := range f.leaves[:min(len(f.leaves), most)] {
+	for _, l := range f.leaves {
 		cols = append(cols, fmt.Sprintf("%s as %s", strings.Join(l.path, "."), l.typ))
-	}
-	if more := len(f.leaves) - len(cols); more > 0 {
-		cols = append(cols, fmt.Sprintf("and %d more", more))
 	}
 	r.Rows("redfile.schema.lost", f.metaAt, [2]int64{0, f.meta.rows}, -1, "what says the types of the columns is lost: "+
 		"they are shown as they are stored, and all rows may be others: %s", strings.Join(cols, ", "))

@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"stoa/format"
@@ -37,6 +38,31 @@ func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 		return nil, err
 	}
 	return &m.TableSchema, nil
+}
+
+// sound refuses to change a table that reading refuses, in the same words; see table.Managed.Sound. What is wrong with
+// the segments except, which are to go, is no matter.
+func sound(ctx context.Context, dir string, except ...string) error {
+	o := table.ReadOptions{Bucket: -1, Zone: time.UTC}
+	open := func() (*table.Managed, error) {
+		return table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{}, o, nil)
+	}
+	t, err := open()
+	if err == nil && len(except) > 0 {
+		for i := range t.Loads {
+			if l := &t.Loads[i]; l.Counts() && !slices.Contains(except, l.Name) {
+				o.Segments = append(o.Segments, l.Name)
+			}
+		}
+		if o.Segments == nil {
+			return nil
+		}
+		t, err = open()
+	}
+	if err != nil {
+		return err
+	}
+	return t.Sound(ctx)
 }
 
 // LockUpdate keeps other deletes, updates and compactions from the table until unlock is called.
