@@ -69,6 +69,40 @@ func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses 
 	return a, err
 }
 
+// Undeclared tells that nobody knows how many rows the sources of a table have that was opened with
+// OpenOptions.Recover, because what says it is damaged: what came out and what was told as lost may not be all. It is
+// nil if that is known, or if only reading tells.
+func (t *Table) Undeclared(ctx context.Context) (*region.Finding, error) {
+	if !t.opened.Recover {
+		return nil, nil
+	}
+	_, err := t.declared(ctx)
+	if !errors.Is(err, fault.Corrupt) {
+		return nil, err
+	}
+	return undeclared(t.name(), err), nil
+}
+
+// Undeclared is the finding that Declared is lost; nil if it is not.
+func (a *Accounts) Undeclared() *region.Finding {
+	if a.Why == nil {
+		return nil
+	}
+	return undeclared(a.table, a.Why)
+}
+
+func undeclared(table string, why error) *region.Finding {
+	f := &region.Finding{Code: "output.rows.undeclared", Severity: region.Error, Part: table, Rows: [2]int64{-1, -1},
+		Lost: -1, Message: "how many rows were declared is not known, as what says it is damaged: there may have " +
+			"been more than came out and were told as lost"}
+	f.At.Object = table
+	var e *fault.Error
+	if errors.As(why, &e) {
+		f.At = e.At
+	}
+	return f
+}
+
 // MarshalJSON gives declared (null: that is lost, or only reading tells), out, lost, and exact (lost is all that was
 // told as lost).
 func (a *Accounts) MarshalJSON() ([]byte, error) {

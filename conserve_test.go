@@ -97,6 +97,48 @@ func TestRecoveryAddsUp(t *testing.T) {
 	}
 }
 
+// TestCutIsCounted: of a place of which a file is cut anywhere, all rows come out or are told as lost, or it is told
+// that nobody knows how many there were: by its account, which recovery prints, and as what other verbs print of a
+// table that had to be recovered.
+func TestCutIsCounted(t *testing.T) {
+	short := map[string]int{}
+	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
+		whole, told, err := p.held(t, p.files).account(stoa.SkipRows)
+		if err != nil || told > 0 || whole.Declared < 0 {
+			continue // a text or a stream says nowhere how long it is
+		}
+		for i, name := range slices.Sorted(maps.Keys(p.files)) {
+			for k := range 5 {
+				files := maps.Clone(p.files)
+				files[name] = files[name][:len(files[name])*(2*k+1+i%2)/11]
+				h := p.held(t, files)
+				a, _, err := h.account(stoa.SkipRows)
+				if err != nil || a.Out+a.Lost >= whole.Out {
+					continue
+				}
+				short[formatOf(t, &p)]++
+				if a.Declared < 0 && a.Undeclared() == nil || a.Declared >= 0 && a.Declared != whole.Declared {
+					t.Errorf("%s, %s cut to %d bytes: %d of %d rows, and that is not told: %+v", p.name, name,
+						len(files[name]), a.Out+a.Lost, whole.Out, a)
+				}
+				o := h.opts
+				o.Recover = true
+				tab, err := stoa.Open(t.Context(), h.uri, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f, err := tab.Undeclared(t.Context()); (f == nil) != (a.Undeclared() == nil) || err != nil {
+					t.Errorf("%s, %s cut: the account says %v, the table %v, %v", p.name, name, a.Undeclared(), f, err)
+				}
+				tab.Close()
+			}
+		}
+	}
+	if t.Log(short); len(short) < 3 || short["redfile"] < 2 {
+		t.Error("too little was cut")
+	}
+}
+
 // TestMissingColumnAddsUp: of a set of CFiles without one of its columns table.json says how many rows there were.
 func TestMissingColumnAddsUp(t *testing.T) {
 	tried := 0

@@ -105,6 +105,9 @@ var Codes = []region.CodeDoc{
 		"told as lost are not together the rows that the table declares, or that recovery found: some are " +
 		"missing and nothing was told of them, or there are more than there were. Counts in the file may " +
 		"contradict its data; if nothing else was told, that is a mistake of stoa's. The output has what came out."},
+	{Code: "output.rows.undeclared", Severity: region.Error, Help: "A file was read, or recovered, although what " +
+		"says how many rows it has is damaged or cut off. The rows that came out and those that were told as lost " +
+		"may not be all: how many lay in what is gone, nobody knows."},
 	{Code: "output.values.utf8", Severity: region.Error, Help: "Strings that are not UTF-8 were written to a " +
 		"text (JSON lines, CSV, TSV), which cannot hold them: U+FFFD stands for each byte that is none. The " +
 		"column and the first rows of the output are named. A format with binary columns " +

@@ -54,6 +54,7 @@ func TestChangesSeeWhatReadersSee(t *testing.T) {
 func changesOf(t *testing.T, dir string) map[string]func() error {
 	ch, p, ctx := carbon.Format.Change, format.TablePlace{Dir: dir}, t.Context()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+	fresh := arrow.Field{Name: "fresh", Type: arrow.PrimitiveTypes.Int32, Nullable: true}
 	return map[string]func() error{
 		"load": func() error {
 			l, err := ch.Append(ctx, p, sc, format.LoadOptions{})
@@ -73,7 +74,7 @@ func changesOf(t *testing.T, dir string) map[string]func() error {
 			return err
 		},
 		"add": func() error {
-			return ch.AddColumn(ctx, p, arrow.Field{Name: "fresh", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, nil, false)
+			return ch.AddColumn(ctx, p, fresh, nil, false)
 		},
 		"drop": func() error { return ch.DropColumn(ctx, p, "id", false) },
 		"clean": func() error {

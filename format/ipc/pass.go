@@ -81,6 +81,9 @@ func (w *walk) misplaced(m *message) error {
 	}
 	const least = 64 // bytes of a message
 	if rest := w.r.base + w.r.size() - m.at.End(); w.r.lost || 0 < rest && rest < least && !isEnd(next[:n], rest) {
+		if n == 0 { // the end of what is there is in its body
+			return nil
+		}
 		w.bad, w.at = m, m.at.End()
 		return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, and no end mark")
 	}
@@ -116,9 +119,9 @@ func (w *walk) zeroed(end int64) error {
 	return fault.Corruptf(w.r.span(w.at, at-w.at), "message", "zeros in the place of messages")
 }
 
-// search finds the next record batch behind off, where a message begins; -1: there is none. Messages begin
-// with a mark (since 0.15), and at any place if bytes were put in or taken out before it. What lies in a body may look like one, as a
-// stream within a cell does: only that counts from which messages follow each other up to the end of the
+// search finds the next record batch behind off, where a message begins; -1: there is none. Messages begin with a
+// mark (since 0.15), and at any place if bytes were put in or taken out before it. What lies in a body may look like
+// one, as a stream within a cell does: only that counts from which messages follow each other up to the end of the
 // stream.
 func (w *walk) search(off int64) int64 {
 	if w.r.lost { // the end of the messages is not known

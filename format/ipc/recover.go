@@ -132,7 +132,8 @@ const endMark = mark + "\x00\x00\x00\x00"
 // says, and of all that follows nothing does. One structure that is in its place shows that what is wrong between is
 // damage of another kind.
 func (r *reader) moved(ctx context.Context, b flat.Block) error {
-	i, _ := slices.BinarySearchFunc(r.named, b.Off+1, func(x flat.Block, off int64) int { return cmp.Compare(x.Off, off) })
+	i, _ := slices.BinarySearchFunc(r.named, b.Off+1,
+		func(x flat.Block, off int64) int { return cmp.Compare(x.Off, off) })
 	behind, last := r.named[i:], b
 	for _, x := range behind {
 		if in, err := r.inPlace(ctx, x); in || err != nil {

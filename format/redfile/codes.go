@@ -85,8 +85,9 @@ var Codes = check.Codes{
 		"others, and with them every value. Recover takes the copy in the first sync block, or, where there is " +
 		"none, the file's own types."},
 	{Code: "redfile.schema.lost", Severity: region.Error, Help: "Recover found neither the metadata at the end nor a " +
-		"sync block with the schema: columns are shown as they are stored, unsigned numbers as signed ones, decimals as " +
-		"bytes, timestamps as numbers. The message names them; the option schema=FILE says what they mean."},
+		"sync block with the schema: columns are shown as they are stored, unsigned numbers as signed ones, " +
+		"decimals as bytes, timestamps as numbers. The message names them; the option schema=FILE says what they " +
+		"mean."},
 	{Code: "redfile.schema.guessed", Severity: region.Note, Help: "The file does not say its schema " +
 		"(generations A and B): which groups may be null or repeat was inferred from the paths and greatest " +
 		"levels of the columns, and from what their entries have. The message says whether other schemas would " +

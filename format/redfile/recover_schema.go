@@ -148,8 +148,8 @@ func (r *rescue) untyped(f *file) {
 	for _, l := range f.leaves {
 		cols = append(cols, fmt.Sprintf("%s as %s", strings.Join(l.path, "."), l.typ))
 	}
-	r.Rows("redfile.schema.lost", f.metaAt, [2]int64{0, f.meta.rows}, -1, "what says the types of the columns is lost: "+
-		"they are shown as they are stored, and all rows may be others: %s", strings.Join(cols, ", "))
+	r.Rows("redfile.schema.lost", f.metaAt, [2]int64{0, f.meta.rows}, -1, "what says the types of the columns is "+
+		"lost: they are shown as they are stored, and all rows may be others: %s", strings.Join(cols, ", "))
 }
 
 // pathList is the paths of columns in order. Several may have the same one.

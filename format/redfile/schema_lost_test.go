@@ -21,7 +21,7 @@ func TestLostSchemaIsTold(t *testing.T) {
 		opts["row-group-rows"], opts["page-size"] = "20", "200"
 		whole := writeKill(t, 60, opts)
 		tree := store.NewMemory(map[string][]byte{"whole.red": whole})
-		for _, front := range []int{0, 40, 400} { // of what is overwritten at the beginning, where the first sync block is
+		for _, front := range []int{0, 40, 400} { // bytes that are overwritten, where the first sync block is
 			for _, end := range []int{0, 8, 60, 700} {
 				b := slices.Clone(whole)
 				spoil(b[4 : 4+front])
@@ -36,7 +36,8 @@ func TestLostSchemaIsTold(t *testing.T) {
 				sc := r.Schema()
 				same := sc.Equal(killSchema) || fmt.Sprint(sc.Fields()) == fmt.Sprint(killSchema.Fields())
 				if r.Close(); !same && k < 0 {
-					t.Errorf("%v, %d and %d bytes: the columns are %v, and that is not told: %+v", opts, front, end, sc, found)
+					t.Errorf("%v, %d and %d bytes: the columns are %v, and that is not told: %+v", opts, front, end,
+						sc, found)
 				}
 				if k < 0 {
 					continue

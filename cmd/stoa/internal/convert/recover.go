@@ -54,8 +54,8 @@ func (c *conversion) account(ctx context.Context, a *cli.App, t *stoa.Table, spe
 	if c.accounts = &sum; !sum.Sound() {
 		c.altered = append(c.altered, *sum.Finding())
 	}
-	if sum.Why != nil {
-		a.Note("stoa: how many rows were declared is not known, as what says it is damaged")
+	if f := sum.Undeclared(); f != nil {
+		c.altered = append(c.altered, *f)
 	}
 	return nil
 }

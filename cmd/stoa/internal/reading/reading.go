@@ -66,7 +66,13 @@ func (r *Reading) Run(ctx context.Context, a *cli.App, paths []string,
 		return err
 	}
 	err = r.write(ctx, a, form, t, spec, rows)
-	return r.DamageFlags.Report(ctx, a, paths, t.Findings(), err)
+	noticed := t.Findings()
+	if f, ferr := t.Undeclared(ctx); f != nil && read(err) {
+		noticed = append(noticed, *f)
+	} else if err == nil {
+		err = ferr
+	}
+	return r.DamageFlags.Report(ctx, a, paths, noticed, err)
 }
 
 // openDamaged opens the paths as one table. Where the damage policy lets rows be lost, what cannot be opened is

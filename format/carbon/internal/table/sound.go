@@ -10,8 +10,8 @@ import (
 )
 
 // Sound is the error with which reading the table would end, as far as that shows without its pages: schema,
-// tablestatus, update status, delete deltas, segment files, indexes and, of each segment, a data file. What a change would build on
-// is seen with the eyes of who reads.
+// tablestatus, update status, delete deltas, segment files, indexes and, of each segment, a data file. What a change
+// would build on is seen with the eyes of who reads.
 func (t *Managed) Sound(ctx context.Context) error {
 	seen := map[string]bool{}
 	look := func(p format.Part) error {
