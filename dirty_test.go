@@ -83,7 +83,7 @@ func TestDirtyMemory(t *testing.T) {
 // themselves, and the bytes of a view that it does not need are 0, as Arrow has it.
 func TestDirtyReading(t *testing.T) {
 	views := 0
-	for _, to := range []string{"parquet", "redfile", "arrow"} {
+	for _, to := range []string{"parquet", "redfile", "arrow", "trevni"} {
 		written := 0
 		for seed := range uint64(12) {
 			table := formattest.RandomTable(rand.New(rand.NewPCG(seed, 11)), formattest.TableOptions{Rows: 60,
