@@ -92,7 +92,9 @@ func TestDictionariesAreTheirValues(t *testing.T) {
 		}
 		values := formattest.RandomTable(r, formattest.TableOptions{Rows: 40, Micros: true,
 			Fields: []arrow.Field{{Name: "v", Type: typ, Nullable: true}}}).Batch.Column(0)
-		null := array.MakeArrayOfNull(memory.DefaultAllocator, typ, 1)
+		one := array.NewBuilder(memory.DefaultAllocator, typ)
+		one.AppendNull()
+		null := one.NewArray()
 		values, err := array.Concatenate([]arrow.Array{null, values}, memory.DefaultAllocator)
 		if err != nil {
 			t.Fatal(typ, err)

@@ -56,7 +56,7 @@ var mistakes = []struct {
 	{"formats nope", 2, "the formats are kudu,"},
 	{"demo try", 2, "a directory of its own"},
 	{"head k.zip", 1, "this is a ZIP archive"},
-	{"head zero.parquet", 1, "the file is empty"},
+	{"head zero.parquet", 3, "the file is too short"},
 	{"head words.txt", 1, "--from FORMAT forces one"},
 	{"convert try/flat.red try/key.cfile -o x.parquet", 2, "they are not one table"},
 	{"k.csv", 2, "stoa head k.csv"},

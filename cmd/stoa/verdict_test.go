@@ -154,7 +154,7 @@ func TestNamesThatAreNoText(t *testing.T) {
 			}
 		}
 	}
-	if told < 4 {
+	if told < 3 { // Parquet's footer has a checksum, which is told first
 		t.Errorf("only %d formats were looked at", told)
 	}
 }

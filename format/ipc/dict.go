@@ -3,6 +3,7 @@ package ipc
 import (
 	"encoding/binary"
 	"slices"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -21,6 +22,8 @@ type grower struct {
 	dict arrow.Array // what was written so far; nil before the first batch
 	seen arrow.Array // the dictionary that came last
 	to   []int32     // its values' places in dict; nil: the same
+
+	places map[string]int32 // of the values of dict, by keyOf; nil before a second dictionary comes
 }
 
 // grown is where in a type dictionaries are: its own, those of its children, or both are nil.
@@ -128,47 +131,117 @@ func (g *grower) translate(d *array.Data) (*array.Data, error) {
 		d.Offset(), own), nil
 }
 
-// grow takes the values of d into the dictionary and notes where they are. What the library joins has each value once,
-// so the first dictionary has to, too: else it would not be the beginning of the next.
+// grow takes the values of d into the dictionary and notes where they are. Values are the same if their bytes are: the
+// library's unifier makes one of all that are no number.
 func (g *grower) grow(d arrow.Array) error {
-	if g.seen != nil && (g.seen == d || array.Equal(g.seen, d)) {
+	if g.seen != nil && (g.seen == d || sameValues(g.seen, d)) {
 		return nil
 	}
-	u, err := array.NewDictionaryUnifier(g.mem, g.typ.ValueType)
-	if err != nil && g.dict == nil {
+	if g.dict == nil {
 		d.Retain()
 		d.Retain()
 		g.dict, g.seen = d, d
 		return nil
 	}
-	if err != nil {
+	if keyOf(d) == nil {
 		return fault.New(fault.Unsupported, fault.Span{}, "",
 			"column %q: the dictionary changes, and values of type %s cannot be joined: write a stream (stream=true)",
 			g.name, g.typ.ValueType)
 	}
-	defer u.Release()
-	if g.dict != nil {
-		first, err := u.UnifyAndTranspose(g.dict)
-		if err != nil {
-			return err
+	if g.places == nil {
+		g.places = map[string]int32{}
+		for i, key := 0, keyOf(g.dict); i < g.dict.Len(); i++ {
+			if _, ok := g.places[key(i)]; !ok {
+				g.places[key(i)] = int32(i)
+			}
 		}
-		first.Release()
 	}
-	to, err := u.UnifyAndTranspose(d)
+	to, more := make([]int32, d.Len()), []arrow.Array{g.dict}
+	n := g.dict.Len()
+	for i, key := 0, keyOf(d); i < d.Len(); i++ {
+		at, ok := g.places[key(i)]
+		if !ok {
+			at = int32(n)
+			n++
+			g.places[key(i)] = at
+			value := array.NewSlice(d, int64(i), int64(i)+1)
+			defer value.Release()
+			more = append(more, value)
+		}
+		to[i] = at
+	}
+	if bits := g.typ.IndexType.(arrow.FixedWidthDataType).BitWidth(); bits < 32 {
+		if arrow.IsSignedInteger(g.typ.IndexType.ID()) {
+			bits--
+		}
+		if n > 1<<bits {
+			return fault.New(fault.Unsupported, fault.Span{}, "", "column %q: the dictionaries of the batches "+
+				"together have more values than %s can number: write a stream (stream=true)", g.name, g.typ.IndexType)
+		}
+	}
+	joined, err := array.Concatenate(more, g.mem)
 	if err != nil {
 		return err
 	}
-	defer to.Release()
-	joined, err := u.GetResultWithIndexType(g.typ.IndexType)
-	if err != nil {
-		return fault.New(fault.Unsupported, fault.Span{}, "", "column %q: the dictionaries of the batches "+
-			"together have more values than %s can number: write a stream (stream=true)", g.name, g.typ.IndexType)
-	}
 	d.Retain()
 	g.release()
-	g.dict, g.seen = joined, d
-	if g.to = append([]int32{}, arrow.Int32Traits.CastFromBytes(to.Bytes())...); array.IsTrivialTransposition(g.to) {
-		g.to = nil
+	g.dict, g.seen, g.to = joined, d, to
+	return nil
+}
+
+// sameValues is array.Equal, for which 0 and -0 are the same, by the values' bytes where they are known.
+func sameValues(a, b arrow.Array) bool {
+	x, y := keyOf(a), keyOf(b)
+	if x == nil || y == nil {
+		return array.Equal(a, b)
+	}
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		if x(i) != y(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// keyOf gives the bytes of a's values, those of null apart; nil: their type has none.
+func keyOf(a arrow.Array) func(i int) string {
+	value := bytesOf(a)
+	if value == nil {
+		return nil
+	}
+	return func(i int) string {
+		if a.IsNull(i) {
+			return ""
+		}
+		return "=" + value(i)
+	}
+}
+
+func bytesOf(a arrow.Array) func(i int) string {
+	switch a := a.(type) {
+	case *array.String:
+		return a.Value
+	case *array.LargeString:
+		return a.Value
+	case *array.StringView:
+		return a.Value
+	case *array.Binary:
+		return func(i int) string { return string(a.Value(i)) }
+	case *array.LargeBinary:
+		return func(i int) string { return string(a.Value(i)) }
+	case *array.BinaryView:
+		return func(i int) string { return string(a.Value(i)) }
+	case *array.Boolean:
+		return func(i int) string { return strconv.FormatBool(a.Value(i)) }
+	}
+	t, ok := a.DataType().(arrow.FixedWidthDataType)
+	if b := a.Data().Buffers(); ok && t.BitWidth()%8 == 0 && len(b) == 2 && len(a.Data().Children()) == 0 &&
+		a.Data().Dictionary() == arrow.ArrayData((*array.Data)(nil)) {
+		w := t.BitWidth() / 8
+		return func(i int) string { return string(b[1].Bytes()[(a.Data().Offset()+i)*w:][:w]) }
 	}
 	return nil
 }
