@@ -9,7 +9,7 @@ import (
 
 // Limits protect against files that ask for too much. Zero values mean the defaults.
 type Limits struct {
-	Page     int64 // bytes of one decoded page; default 1 GiB
+	Page     int64 // bytes of one decoded page; default 1 GiB, or Opening if that is less
 	Metadata int64 // bytes of one metadata structure; default 256 MiB
 	// fields, nested ones counted, that a table, or a row of a text without a schema, may have; default 65,536
 	Fields int64
@@ -22,10 +22,16 @@ type Limits struct {
 	together *budget.Memory // of the place whose files are opened; nil: each file has its own
 }
 
+// leastPage is what pages may have, however little memory there is, if nobody says otherwise.
+const leastPage = 16 << 20
+
 // WithDefaults fills the zero fields.
 func (l Limits) WithDefaults() Limits {
 	if l.Page == 0 {
 		l.Page = 1 << 30
+		if l.Opening > 0 {
+			l.Page = min(l.Page, max(l.Opening, leastPage))
+		}
 	}
 	if l.Metadata == 0 {
 		l.Metadata = 256 << 20

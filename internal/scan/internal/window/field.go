@@ -215,6 +215,10 @@ func (f *field) assemble(ctx context.Context, from, to int64) (int64, error) {
 	if f.dead != nil {
 		return f.loseRest(from, to), nil
 	}
+	end, err := f.affordable(from, end)
+	if err != nil {
+		return 0, err
+	}
 	if end <= from {
 		return from, nil
 	}
@@ -226,6 +230,37 @@ func (f *field) assemble(ctx context.Context, from, to int64) (int64, error) {
 		return f.loseRest(from, to), nil
 	}
 	return end, nil
+}
+
+// affordable is how many of the rows [from, end), with which all vectors begin, may be assembled together.
+func (f *field) affordable(from, end int64) (int64, error) {
+	most, all := f.run.mostRow(), int64(0)
+	for _, l := range f.leaves {
+		all += l.weight(l.vec.Len(), most)
+	}
+	for ; all > most && end > from; end = from + (end-from)/2 {
+		n := int64(0)
+		for _, l := range f.leaves {
+			k, err := l.entries(end)
+			if err != nil {
+				return end, nil // build tells
+			}
+			n += l.weight(k, most)
+		}
+		if n <= most {
+			break
+		}
+		if end == from+1 {
+			return 0, f.tooLarge(from, most)
+		}
+	}
+	return end, nil
+}
+
+// tooLarge refuses a row that is too large to be assembled.
+func (f *field) tooLarge(row, most int64) error {
+	return fault.Limitf(fault.Span{Object: f.group.Part}, "column "+f.plan.Name,
+		"what is nested in row %d takes more than %d bytes, an eighth of what may be taken (--memory)", row, most)
 }
 
 // build makes arr of the rows [from, end), with which all vectors begin. Rows of which a part is lost are null.

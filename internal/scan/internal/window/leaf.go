@@ -28,6 +28,7 @@ type leaf struct {
 
 	row, end int64
 	starts   int64 // rows that begin in vec, of a repeated column
+	growing  int64 // bytes of pages since end last moved: of a row that is not complete
 	ended    bool  // there is nothing after end
 	lost     []vec.Range
 	dead     error // the rows from end on cannot be found
@@ -78,7 +79,7 @@ func (l *leaf) pass(row int64) {
 // restart empties vec; the next page begins at row.
 func (l *leaf) restart(row int64) {
 	l.vec.Reset()
-	l.row, l.end, l.starts, l.torn = row, row, 0, row > 0
+	l.row, l.end, l.starts, l.torn, l.growing = row, row, 0, row > 0, 0
 }
 
 // entries is how many entries of l, from the first one it holds, belong to rows before row, which is end at most.
@@ -131,6 +132,7 @@ func (l *leaf) need(ctx context.Context, from, to int64) error {
 			l.settle()
 			return nil
 		}
+		complete, before := l.end, l.size()
 		if err == nil {
 			err = l.page(ctx, pb.Page)
 		}
@@ -143,8 +145,35 @@ func (l *leaf) need(ctx context.Context, from, to int64) error {
 		}
 		l.pager.Drop()
 		l.settle()
+		if l.growing += l.size() - before; l.end > complete {
+			l.growing = 0
+		} else if most := l.field.run.mostRow(); l.growing > most {
+			return l.field.tooLarge(complete, most)
+		}
 	}
 	return nil
+}
+
+// size is the bytes of what is decoded, with its levels.
+func (l *leaf) size() int64 {
+	n := l.vec.Size()
+	if l.col.Has&format.Levels != 0 {
+		n += 2 * int64(l.vec.Len())
+	}
+	return n
+}
+
+// weight is about how many bytes the first n entries take when they are spelled out; more than most: that is all that
+// is known.
+func (l *leaf) weight(n int, most int64) int64 {
+	all := int64(l.vec.Len())
+	if n == 0 || all == 0 {
+		return 0
+	}
+	if l.vec.Fit(n, most) < n {
+		return most + 1
+	}
+	return int64(float64(l.size()) * float64(n) / float64(all))
 }
 
 // settle works out end. The last row of a repeated column is complete when the next one begins or the chunk ends.

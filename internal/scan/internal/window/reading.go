@@ -29,6 +29,15 @@ func (r *Reading) Excused(err error) bool {
 // damaged reports whether err says that bytes are damaged, rather than that they could not be read.
 func damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 
+// mostRow is how many bytes what is nested in a row may have: as much as a row of text.
+func (r *Reading) mostRow() int64 {
+	memory := r.Plan.Spec.Memory
+	if memory <= 0 {
+		memory = r.Src.Limits.WithDefaults().Opening
+	}
+	return memory / 8
+}
+
 // Lose reports a loss to whoever asked.
 func (r *Reading) Lose(l region.Loss) {
 	if r.Plan.Spec.Lost != nil {
