@@ -48,6 +48,9 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
+// Row is how many bytes what is nested in one row may have.
+func (l Limits) Row() int64 { return l.WithDefaults().Opening / 8 }
+
 // Memory is what one opening may take: that of the place for whose files Together made the limits, else a fresh one.
 func (l Limits) Memory() *budget.Memory {
 	if l.together != nil {

@@ -187,11 +187,22 @@ func (x *rowReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 			if err != nil {
 				return nil, err
 			}
+			if l.col.MaxRep > 0 && l.rows() == 0 && l.weight(l.vec.Len()) > x.r.limits.Row() {
+				return nil, x.tooLarge(l)
+			}
 		}
 		n = min(n, l.rows())
 	}
 	if n == 0 || len(x.leaves) == 0 {
 		return nil, io.EOF
+	}
+	for _, f := range x.fields {
+		for f.asm != nil && f.weight(n) > x.r.limits.Row() {
+			if n == 1 {
+				return nil, x.tooLarge(f.leaves[0])
+			}
+			n /= 2
+		}
 	}
 	arrs := make([]arrow.Array, 0, len(x.fields))
 	defer func() {
@@ -207,6 +218,33 @@ func (x *rowReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 		arrs = append(arrs, a)
 	}
 	return array.NewRecordBatch(x.schema, arrs, int64(n)), nil
+}
+
+// weight is about how many bytes the first n entries and their levels have.
+func (l *rowLeaf) weight(n int) int64 {
+	all := l.vec.Len()
+	if n == 0 || all == 0 {
+		return 0
+	}
+	return int64(float64(l.vec.Size()+2*int64(all)) * float64(n) / float64(all))
+}
+
+// weight is about how many bytes the first n rows have.
+func (f *rowField) weight(n int) (all int64) {
+	for _, l := range f.leaves {
+		k := n
+		if l.col.MaxRep > 0 {
+			k = nest.RowStart(l.vec.Rep(), n)
+		}
+		all += l.weight(k)
+	}
+	return all
+}
+
+// tooLarge refuses a row that is too large to be put together.
+func (x *rowReader) tooLarge(l *rowLeaf) error {
+	return fault.Limitf(l.pages.c.t.at, l.col.Path(),
+		"what is nested in a row takes more than %d bytes, an eighth of what may be taken (--memory)", x.r.limits.Row())
 }
 
 // placed adds the chunk to an error of the levels of several.

@@ -151,7 +151,9 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 			}
 			// footer, indexes and headers of pages have no checksum: only reading tells whether they fit the pages
 			if v.depth != format.Quick {
-				v.values(g, f, pages)
+				if !v.values(g, f, pages) { // nothing more that takes as much is decoded
+					continue
+				}
 				for i, leaf := range v.r.leaves[f] {
 					if v.bloom(g, leaf); v.depth == format.Deep {
 						v.dictionary(&pages[i])
@@ -495,14 +497,15 @@ func rawFits(p *meta.Page, code meta.Compression, b []byte) error {
 	return nil
 }
 
-// values decodes a field of a row group and holds what is said of its leaves against the values.
-func (v *verifier) values(group, f int, pages []chunkWalk) {
+// values decodes a field of a row group and holds what is said of its leaves against the values. false: that takes more
+// than it may.
+func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 	claims := v.claims(group, f, pages)
 	at := int64(0)
 	for b, err := range v.r.rowBatches(v.ctx, group, []int{f}) {
 		if err != nil {
 			v.find("parquet.column", err)
-			return
+			return !errors.Is(err, fault.Limit)
 		}
 		for _, c := range claims {
 			v.find(c.code, c.hold(b, at))
@@ -512,6 +515,7 @@ func (v *verifier) values(group, f int, pages []chunkWalk) {
 	for _, c := range claims {
 		v.conclude(c)
 	}
+	return true
 }
 
 // claims are the statements about field f in the statistics of the row group and its pages, and in the column

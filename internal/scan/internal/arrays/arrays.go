@@ -268,3 +268,38 @@ func concatLists(t arrow.ListLikeType, pieces []arrow.Array, mem memory.Allocato
 	defer d.Release()
 	return array.MakeFromData(d), nil
 }
+
+// Size is about how many bytes the values of an array have, those of a slice only.
+func Size(a arrow.Array) (n int64) {
+	switch a := a.(type) {
+	case array.ExtensionArray:
+		return Size(a.Storage())
+	case *array.Struct:
+		for i := range a.NumField() {
+			n += Size(a.Field(i))
+		}
+	case array.Union:
+		for i := range a.NumFields() {
+			n += Size(a.Field(i))
+		}
+		return n + 5*int64(a.Len())
+	case array.ListLike:
+		if a.Len() == 0 {
+			return 0
+		}
+		from, _ := a.ValueOffsets(0)
+		_, to := a.ValueOffsets(a.Len() - 1)
+		if from < to {
+			items := array.NewSlice(a.ListValues(), from, to)
+			defer items.Release()
+			n = Size(items)
+		}
+		return n + 4*int64(a.Len())
+	case array.BinaryLike:
+		return int64(len(a.ValueBytes())) + 4*int64(a.Len())
+	}
+	if t, ok := a.DataType().(arrow.FixedWidthDataType); ok {
+		n += int64(a.Len()) * int64(t.BitWidth()) / 8
+	}
+	return n
+}

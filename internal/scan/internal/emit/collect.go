@@ -20,6 +20,7 @@ type Collector struct {
 	Take  func(*Chunk) error // instead of yield: the vectors themselves are wanted
 	Vecs  []*vec.Vector      // one per output; nil until thin windows come
 	parts [][]arrow.Array    // of the nested outputs: what was collected, piece by piece
+	held  int64              // about the bytes of parts
 	rows  int                // in vecs
 	Given int64              // rows that went out or lie in vecs
 }
@@ -108,6 +109,7 @@ func (c *Collector) AppendArray(i int, a arrow.Array) error {
 	}
 	a.Retain()
 	c.parts[i] = append(c.parts[i], a)
+	c.held += arrays.Size(a)
 	return nil
 }
 
@@ -135,6 +137,9 @@ func (c *Collector) Added(n int) error {
 }
 
 func (c *Collector) large() bool {
+	if c.held > c.plan.Largest {
+		return true
+	}
 	for _, v := range c.Vecs {
 		if v == nil {
 			continue
@@ -191,7 +196,7 @@ func (c *Collector) join(i, n int) (arrow.Array, error) {
 		return nil, err
 	}
 	arrays.ReleaseAll(c.parts[i])
-	c.parts[i] = c.parts[i][:0]
+	c.parts[i], c.held = c.parts[i][:0], 0 // the next ones are counted from here on
 	if whole.Len() == n {
 		return whole, nil
 	}

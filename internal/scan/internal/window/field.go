@@ -259,7 +259,7 @@ func (f *field) affordable(from, end int64) (int64, error) {
 
 // tooLarge refuses a row that is too large to be assembled.
 func (f *field) tooLarge(row, most int64) error {
-	return fault.Limitf(fault.Span{Object: f.group.Part}, "column "+f.plan.Name,
+	return fault.Limitf(fault.Span{Object: f.group.Part}, "",
 		"what is nested in row %d takes more than %d bytes, an eighth of what may be taken (--memory)", row, most)
 }
 

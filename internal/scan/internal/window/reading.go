@@ -31,11 +31,10 @@ func damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 
 // mostRow is how many bytes what is nested in a row may have: as much as a row of text.
 func (r *Reading) mostRow() int64 {
-	memory := r.Plan.Spec.Memory
-	if memory <= 0 {
-		memory = r.Src.Limits.WithDefaults().Opening
+	if m := r.Plan.Spec.Memory; m > 0 {
+		return format.Limits{Opening: m}.Row()
 	}
-	return memory / 8
+	return r.Src.Limits.Row()
 }
 
 // Lose reports a loss to whoever asked.
