@@ -23,7 +23,8 @@ A writer that was killed leaves its file beside the place where it wrote, as .st
 run to NAME.
 OUT is read back before it appears, as convert does it, and rows that came out and rows that are lost must be
 those that
-the file declares, or that is an error, too. What was lost is told on standard error, or written to --manifest. The status is 3 if something was lost.`,
+the file declares, or that is an error, too. What was lost is told on standard error, or written to --manifest.
+The status is 0 if PATH is whole, and 3 if verify would find an error in it, also where every row came out.`,
 		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json\n  stoa recover cut.cfile " +
 			"-o saved.csv --source-opt type=int32\n  stoa recover cut.parquet -o saved.parquet --schema " +
 			"yesterday.parquet --damaged null-cells",
