@@ -683,3 +683,74 @@ func TestRecoverKeepsRowGroupsApart(t *testing.T) {
 		t.Errorf("%d rows came out, 90 are whole", rows)
 	}
 }
+
+// TestRecoverColumnsOfLostRowGroup: of a row group in the middle only some columns are left, and where only the list
+// is, nothing says how many rows there were but the list itself. Whatever is left, the row groups around it are read,
+// and under NullCells what is left of it.
+func TestRecoverColumnsOfLostRowGroup(t *testing.T) {
+	whole := writeKill(t, 90, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
+	nodes, err := describeAll(target(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metas []fault.Span
+	for _, n := range nodes {
+		if n.Name == "column_metadata" {
+			metas = append(metas, n.At)
+		}
+	}
+	k := len(metas) / 3
+	if k < 3 || len(metas)%3 != 0 {
+		t.Fatalf("%d columns", len(metas))
+	}
+	for left := range k {
+		data := slices.Clone(whole)
+		for i, at := range metas[k : 2*k] {
+			if i != left {
+				clear(data[at.Off:at.End()])
+			}
+		}
+		clear(data[metas[3*k-1].End():])
+		for policy, want := range map[stoa.Damaged]int{stoa.SkipRows: 60, stoa.NullCells: 90} {
+			rows, lists := recoveredRows(t, data, policy)
+			if rows != want {
+				t.Errorf("column %d is left: %d rows came out under policy %v, want %d", left, rows, policy, want)
+			}
+			if listed := policy == stoa.NullCells && left == 2; listed != (lists > 60*6/7+1) {
+				t.Errorf("column %d is left: %d lists under policy %v", left, lists, policy)
+			}
+		}
+	}
+}
+
+// recoveredRows is how many rows recovery gives of the table of the killed writers, and how many with a list; ids and
+// lists that are there are what they were.
+func recoveredRows(t *testing.T, data []byte, policy stoa.Damaged) (rows, listed int) {
+	t.Helper()
+	tab, err := stoa.Open(t.Context(), "f.red", stoa.OpenOptions{Tree: target(data).Tree, Recover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tab.Close()
+	for b, err := range tab.Scan(t.Context(), stoa.ScanSpec{Damaged: policy}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, lists := b.Column(0).(*array.Int64), b.Column(2).(*array.List)
+		for i := range ids.Len() {
+			row := rows
+			if ids.IsValid(i) {
+				row = int((ids.Value(i) + 7) / 1000003)
+			}
+			from, to := lists.ValueOffsets(i)
+			if n := to - from; lists.IsValid(i) && (row%7 == 0 || n != int64(row%4)) {
+				t.Errorf("row %d has a list of %d items", row, n)
+			}
+			if lists.IsValid(i) {
+				listed++
+			}
+			rows++
+		}
+	}
+	return rows, listed
+}

@@ -426,6 +426,7 @@ func (f *field) lose(rows vec.Range, stored string, err error) {
 func (f *field) loseRest(from, to int64) int64 {
 	if f.group.Rows < 0 {
 		if !f.reported {
+			f.dry = from
 			l := f.loss()
 			l.Rows, l.Err = [2]int64{from, -1}, f.dead
 			f.run.Lose(l)
@@ -450,6 +451,25 @@ func (f *field) dries() int64 {
 		return math.MaxInt64
 	}
 	return f.dry
+}
+
+func (f *field) gone() bool { return f.reported }
+
+func (f *field) sure() int64 {
+	if f.reported {
+		return min(f.end(), f.dry)
+	}
+	return f.end()
+}
+
+func (f *field) giveUp(err error) { f.dead = f.blame(err) }
+
+func (f *field) follow(a, to int64) {
+	f.drop()
+	if f.row = a; a < to {
+		f.arr = f.nulls(to - a)
+		f.lost = append(f.lost, vec.Range{From: a, To: to})
+	}
 }
 
 // dropLost takes the rows of [a, b) that are lost out of sel.

@@ -235,20 +235,36 @@ func (s *stream) loseRest(b int64) {
 	to := min(b, s.group.Rows)
 	l := s.loss()
 	l.Rows, l.Exact, l.Err = [2]int64{s.end(), s.group.Rows}, borneOut(s.group, s.end()), s.dead
-	if s.group.Rows < 0 {
-		s.run.Lose(l)
-		s.ended = true
-		return
-	}
-	if !errors.Is(s.dead, errTold) {
+	if !s.gone() {
 		s.run.Lose(l)
 		s.dead, s.dry = errTold, s.end()
+	}
+	if s.group.Rows < 0 { // the other columns may tell how many there are
+		s.ended = true
+		return
 	}
 	s.fill(s.end(), to)
 }
 
+func (s *stream) gone() bool { return errors.Is(s.dead, errTold) }
+
+func (s *stream) sure() int64 {
+	if s.gone() {
+		return min(s.end(), s.dry)
+	}
+	return s.end()
+}
+
+func (s *stream) giveUp(err error) { s.dead, s.ended = s.blame(err), false }
+
+func (s *stream) follow(_, to int64) {
+	if s.end() < to {
+		s.fill(s.end(), to)
+	}
+}
+
 func (s *stream) dries() int64 {
-	if s.group.Rows < 0 || !errors.Is(s.dead, errTold) {
+	if s.group.Rows < 0 || !s.gone() {
 		return math.MaxInt64
 	}
 	return s.dry

@@ -47,6 +47,10 @@ type lane interface {
 	dropLost(sel *vec.Sel, a, b int64) *vec.Sel
 	mustDrop() bool // lost rows are left out under every policy
 	dries() int64   // the row from which on all is lost, as far as the row group goes; math.MaxInt64: none
+	gone() bool     // the rest is lost, and that was told
+	sure() int64    // end, without placeholders for what is gone
+	giveUp(err error)
+	follow(a, to int64) // of one that is gone, where only the others tell how many rows there are: placeholders
 	name() string
 	loss() region.Loss
 	blame(err error) error
@@ -126,7 +130,7 @@ var arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
 func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error) {
 	p, a := w.run.Plan, w.At
 	if a >= rg.To {
-		return false, w.checkEnd(ctx, rg)
+		return w.checkEnd(ctx, rg)
 	}
 	if p.Logical && p.RowsOf(w.before+w.Live).To <= 0 {
 		return false, emit.ErrStop
@@ -146,7 +150,7 @@ func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error)
 		return false, err
 	}
 	if b == a {
-		return false, w.checkEnd(ctx, rg)
+		return w.checkEnd(ctx, rg)
 	}
 	if w.barren(a, rg) {
 		return false, nil
@@ -161,7 +165,7 @@ func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error)
 			return false, err
 		}
 		if to == a { // after the last row nothing is lost
-			return false, w.checkEnd(ctx, rg)
+			return w.checkEnd(ctx, rg)
 		}
 		if w.barren(a, rg) {
 			return false, nil
@@ -240,25 +244,38 @@ func (w *windows) whole(sel *vec.Sel, a, b int64) *vec.Sel {
 	return sel
 }
 
-// checkEnd is called when no column gave another row: all must have ended together, and where the row group says.
-func (w *windows) checkEnd(ctx context.Context, rg vec.Range) error {
+// checkEnd is called when no column gave another row: all must have ended together, and where the row group says. Under
+// a damage policy the rest of a column that ends before the others is lost, and more is true; where all end, that the
+// row group has more rows is its word alone: they are told, and not given.
+func (w *windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err error) {
 	if w.At >= rg.To && rg.To == w.group.Rows {
-		return w.checkRest(ctx)
+		return false, w.checkRest(ctx)
 	}
 	if w.At >= rg.To && rg.To != math.MaxInt64 {
-		return nil
+		return false, nil
+	}
+	if w.group.Rows < 0 && slices.ContainsFunc(w.filters, lane.gone) { // no row passes any more
+		return false, nil
 	}
 	lanes := w.lanes()
 	for _, l := range lanes {
-		if l.end() > w.At {
+		if l.sure() > w.At {
 			return w.uneven(l)
 		}
 	}
-	if w.group.Rows >= 0 && w.At < min(rg.To, w.group.Rows) && len(lanes) > 0 {
-		return lanes[0].blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
-			"the column ends after %d of %d rows", w.At, w.group.Rows))
+	if w.group.Rows < 0 || w.At >= min(rg.To, w.group.Rows) || len(lanes) == 0 {
+		return false, nil
 	}
-	return nil
+	err = lanes[0].blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
+		"the column ends after %d of %d rows", w.At, w.group.Rows))
+	if !w.run.Excused(err) {
+		return false, err
+	}
+	w.run.Lose(region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name,
+		Rows: [2]int64{w.At, rg.To}, Err: err})
+	w.Live += rg.To - w.At
+	w.At = rg.To
+	return false, nil
 }
 
 // checkRest is called when the row group's rows are complete: no column may have more.
@@ -279,14 +296,21 @@ func (w *windows) checkRest(ctx context.Context) error {
 	return nil
 }
 
-func (w *windows) uneven(long lane) error {
+// uneven is for columns that end where another has more rows.
+func (w *windows) uneven(long lane) (more bool, err error) {
 	for _, l := range w.lanes() {
-		if l.end() == w.At {
-			return fault.Corruptf(fault.Span{Object: w.group.Part}, "",
-				"column %s ends after %d rows, column %s has more", l.name(), w.At, long.name())
+		if l.end() != w.At || l.gone() {
+			continue
 		}
+		err := fault.Corruptf(fault.Span{Object: w.group.Part}, "",
+			"column %s ends after %d rows, column %s has more", l.name(), w.At, long.name())
+		if !w.run.Excused(err) {
+			return false, err
+		}
+		l.giveUp(err)
+		more = true
 	}
-	return nil
+	return more, nil
 }
 
 // coverFilters has the filter's columns cover [a, b), one after the other: rows that one column's bounds
@@ -329,15 +353,27 @@ func cut(s *vec.Sel, n int) *vec.Sel {
 	return s.Slice(0, n)
 }
 
-// coverAll has the streams cover [a, b) and returns the row that all reached.
+// coverAll has the streams cover [a, b) and returns the row that all reached. Where only they tell how many rows there
+// are, those of which the rest is lost go along with the others.
 func (w *windows) coverAll(ctx context.Context, lanes []lane, a, b int64, want *vec.Sel) (int64, error) {
 	to := b
+	var gone []lane
 	for _, l := range lanes {
 		end, err := l.cover(ctx, a, b, want)
 		if err != nil {
 			return 0, err
 		}
+		if w.group.Rows < 0 && end == a && l.gone() {
+			gone = append(gone, l)
+			continue
+		}
 		to = min(to, end)
+	}
+	if len(gone) > 0 && len(gone) == len(lanes)+len(w.filters) { // nothing tells
+		return a, nil
+	}
+	for _, l := range gone {
+		l.follow(a, to)
 	}
 	if w.group.Rows >= 0 {
 		to = min(to, w.group.Rows)
