@@ -35,12 +35,12 @@ type WritePlan struct {
 	stamp   int64            // milliseconds, in the names and the headers
 	Task    string
 	Bucket  int
-	Segment string // "null" outside of a table
+	Segment string // noSegment outside of a table
 }
 
 // NewPlan plans the files for columns in the order of format 3.
 func NewPlan(list []layout.ColumnSchema, o *schema.WriteOptions, stamp int64) (*WritePlan, error) {
-	p := &WritePlan{o: o, list: list, stamp: stamp, Task: "0", Segment: "null"}
+	p := &WritePlan{o: o, list: list, stamp: stamp, Task: "0", Segment: noSegment}
 	var err error
 	var chunks int
 	if p.Roots, chunks, err = schema.ColumnTree(list, fault.Span{}, "schema"); err != nil {
@@ -73,6 +73,9 @@ func (p *WritePlan) dataName(n int) string {
 	}
 	return fmt.Sprintf("part-%d-%s_batchno0-%d-%s-%d.%s.carbondata", n, p.Task, p.Bucket, p.Segment, p.stamp, p.o.Codec)
 }
+
+// noSegment is the segment's number in names of files outside of a table.
+const noSegment = "null"
 
 // IndexName is the name of the task's index file.
 func (p *WritePlan) IndexName() string {
@@ -484,6 +487,9 @@ func (t *TaskWriter) Close(ctx context.Context) error {
 	}
 	if err := t.endFile(); err != nil || t.Single {
 		return err
+	}
+	if t.total == 0 && t.Segment == noSegment { // there is no index that names no blocklet
+		return nil
 	}
 	t.index.Header.Segment = t.segmentInfo()
 	put := t.index.Put
