@@ -55,13 +55,13 @@ func (h *Header) part() (p partOf, ok bool) {
 }
 
 // lookAround notes which of the files beside a part are missing, or are not those that were written with it. A file
-// that has another name than parts have is somebody's copy.
+// that has another name than parts have is somebody's copy: alone it is read, beside the part that it is a copy of
+// its rows would come twice.
 func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	h := &t.f.header
 	dir, name := path.Split(tg.Name)
 	n := 0
-	if _, err := fmt.Sscanf(name, "part-%05d.trv", &n); err != nil || partName(n) != name || tg.Tree == nil ||
-		t.f.noVerify {
+	if tg.Tree == nil || t.f.noVerify {
 		return
 	}
 	tell := func(code, format string, args ...any) {
@@ -71,6 +71,10 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 			f.At = p
 		}
 		t.apart = append(t.apart, f)
+	}
+	if _, err := fmt.Sscanf(name, "part-%05d.trv", &n); err != nil || partName(n) != name {
+		t.lookForTwin(ctx, tg, dir, tell)
+		return
 	}
 	p, ok := h.part()
 	switch text, kept := get(h.Meta, partKey); {
@@ -100,6 +104,23 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	} else if _, seal, ok := t.beside(ctx, tg, before); ok && seal != p.after {
 		tell("trevni.part.other", "the header of %s has the checksum %q; the file that was before it when it was "+
 			"written had %q: one of the two is of another table, or older", partName(n-1), seal, p.after)
+	}
+}
+
+// lookForTwin tells of a file under a name of its own that the part which it says it is stands beside it.
+func (t *table) lookForTwin(ctx context.Context, tg format.Target, dir string, tell func(string, string, ...any)) {
+	p, ok := t.f.header.part()
+	if !ok {
+		return
+	}
+	twin := path.Join(dir, partName(p.number))
+	seal, _ := get(t.f.header.Meta, sealKey)
+	if gone(ctx, tg, twin) {
+		return
+	}
+	if q, other, ok := t.beside(ctx, tg, twin); ok && q == p && other == string(seal) {
+		tell("trevni.part.repeated", "it was written as %s, and that stands beside it: its rows come twice",
+			partName(p.number))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -42,6 +43,14 @@ func TestParts(t *testing.T) {
 			strange := maps.Clone(all)
 			strange[name] = other[name]
 			told(t, f, name+" is another table's", strange, true)
+			for _, copied := range []string{"t/zz.trv", "t/" + strings.TrimPrefix(name, "t/") + ".bak"} {
+				twice := maps.Clone(all)
+				twice[copied] = all[name]
+				told(t, f, copied+" is a copy of "+name, twice, true)
+				delete(twice, copied)
+				twice[copied] = other[name]
+				told(t, f, copied+" is another table's "+name, twice, false)
+			}
 			exchanged := maps.Clone(all)
 			next := names[(i+1)%len(names)]
 			exchanged[name], exchanged[next] = all[next], all[name]
