@@ -178,7 +178,7 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 			return out, err
 		}
 		id := path.Base(info.Name)
-		if info.Dir || !IsUUID(id) {
+		if !IsUUID(id) {
 			continue // a temporary file
 		}
 		t, err := f.Tablet(ctx, id)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"math"
 
 	"stoa/fault"
@@ -383,6 +384,13 @@ func (r *Reader) lostLength(ctx context.Context, off int64, stored, want uint32)
 func Read(ctx context.Context, tree store.Tree, name string, o Options, path string,
 	parse func(*wire.Cursor)) (notes []error, err error) {
 	src, err := tree.Open(ctx, name)
+	if store.NoFile(err) { // the file that must be there is lost
+		var at *iofs.PathError
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return nil, fault.Corruptf(fault.Span{Object: name}, path, "%v", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,90 @@
+package kudu_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestNoFile: a directory in the place of a file of metadata is as a file whose bytes are lost: each verb tells it
+// as damage, and gives as many tables.
+func TestNoFile(t *testing.T) {
+	meta := regexp.MustCompile(`(^|/)(instance|block_manager_instance|(tablet-meta|consensus-meta)/[0-9a-f]{32})$`)
+	for _, place := range []string{"file", "history", "log"} {
+		root := filepath.Join("testdata", place)
+		tried := 0
+		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+			rel, _ := filepath.Rel(root, name)
+			if err != nil || d.IsDir() || !meta.MatchString(filepath.ToSlash(rel)) {
+				return err
+			}
+			tried++
+			lost, gone := t.TempDir(), t.TempDir()
+			for _, dir := range []string{lost, gone} {
+				if err := os.CopyFS(dir, os.DirFS(root)); err != nil {
+					return err
+				}
+				if err := os.Remove(filepath.Join(dir, rel)); err != nil {
+					return err
+				}
+			}
+			if err := os.WriteFile(filepath.Join(lost, rel), make([]byte, 100), 0o666); err != nil {
+				return err
+			}
+			if err := os.Mkdir(filepath.Join(gone, rel), 0o777); err != nil {
+				return err
+			}
+			if want, got := verbsOf(t, lost), verbsOf(t, gone); got != want {
+				t.Errorf("%s: with zeros %s, with a directory %s", name, want, got)
+			}
+			return nil
+		})
+		if err != nil || tried < 3 {
+			t.Fatalf("%s: %v, %d files", place, err, tried)
+		}
+	}
+}
+
+// verbsOf is what verbs say of a place: how many tables, and whether something is damaged, or cannot be done.
+func verbsOf(t *testing.T, dir string) string {
+	class := func(err error) string {
+		switch {
+		case err == nil:
+			return ""
+		case errors.Is(err, fault.Corrupt):
+			return "corrupt"
+		case errors.Is(err, fault.Invalid):
+			return "invalid"
+		}
+		return err.Error()
+	}
+	tg := format.Target{Tree: store.Local{}, Name: dir}
+	tables, damaged, listing := 0, false, ""
+	for e, err := range kudu.Format.List(t.Context(), tg) {
+		if listing = class(err); err == nil {
+			tables++
+		}
+		for _, f := range e.Findings {
+			damaged = damaged || f.Severity == region.Error
+		}
+	}
+	verified := false
+	for f := range kudu.Format.Verify(t.Context(), tg, format.OpenOptions{Depth: format.Quick}) {
+		verified = verified || f.Severity == region.Error
+	}
+	r, err := kudu.Format.Open(t.Context(), tg, format.OpenOptions{})
+	if err == nil {
+		r.Close()
+	}
+	return fmt.Sprintf("%d tables, listing %q, damaged %t, verify %t, open %q", tables, listing, damaged, verified, class(err))
+}
