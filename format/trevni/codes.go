@@ -64,8 +64,7 @@ var Codes = check.Codes{
 		"not the one that was written there, or the one before it is not: its number is another, or the checksum of " +
 		"the other's header. Files were exchanged, or one is of another table, or of an older state."},
 	{Code: "trevni.part.repeated", Severity: region.Error, Help: "A file says that it is one of a table that stoa " +
-		"divided into several, and the file that has that part's name lies beside it and is the same: it is a copy, " +
-		"and who reads the directory gets the part's rows twice. Take the copy away, or read it alone elsewhere."},
+		"divided into several, and that part lies beside it: who reads the directory gets the copy's rows twice."},
 	{Code: "trevni.read", Severity: region.Error, Help: "Bytes of the file could not be read from where it is kept."},
 	{Code: "trevni.recovered", Severity: region.Error, Help: "Recover read the file in spite of what is wrong " +
 		"in its header, and guessed what should stand there; the message says what it did. A column that was " +

@@ -326,9 +326,7 @@ func (d *decoding) least(n int64) int64 {
 }
 
 // whole reports whether the page ends where its block does.
-func (d *decoding) whole(n int) bool {
-	return d.p.Parent >= 0 || d.task.Page.Sub+int64(n) == d.b.rows
-}
+func (d *decoding) whole(n int) bool { return d.p.Parent >= 0 || d.task.Page.Sub+int64(n) == d.b.rows }
 
 // rest refuses bytes behind the last value.
 func (d *decoding) rest(used, n int) error {

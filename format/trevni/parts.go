@@ -55,12 +55,10 @@ func (h *Header) part() (p partOf, ok bool) {
 }
 
 // lookAround notes which of the files beside a part are missing, or are not those that were written with it. A file
-// that has another name than parts have is somebody's copy: alone it is read, beside the part that it is a copy of
-// its rows would come twice.
+// of another name is somebody's copy: alone it is read, but beside the part that it is its rows would come twice.
 func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	h := &t.f.header
 	dir, name := path.Split(tg.Name)
-	n := 0
 	if tg.Tree == nil || t.f.noVerify {
 		return
 	}
@@ -72,13 +70,18 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 		}
 		t.apart = append(t.apart, f)
 	}
-	if _, err := fmt.Sscanf(name, "part-%05d.trv", &n); err != nil || partName(n) != name {
-		t.lookForTwin(ctx, tg, dir, tell)
-		return
-	}
+	n := -1
+	fmt.Sscanf(name, "part-%05d.trv", &n)
+	seal, _ := get(h.Meta, sealKey)
 	p, ok := h.part()
 	switch text, kept := get(h.Meta, partKey); {
 	case !kept:
+		return
+	case partName(n) != name:
+		twin := partName(p.number)
+		if q, other, is := t.beside(ctx, tg, path.Join(dir, twin)); ok && is && q == p && other == string(seal) {
+			tell("trevni.part.repeated", "it was written as %s, which stands beside it: its rows come twice", twin)
+		}
 		return
 	case !ok:
 		tell("trevni.part.other", "%s is %q, which no writer makes", partKey, text)
@@ -87,7 +90,6 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 		tell("trevni.part.other", "it was written as %s, and stands in the place of %s", partName(p.number), name)
 		return
 	}
-	seal, _ := get(h.Meta, sealKey)
 	if next := path.Join(dir, partName(n+1)); p.last {
 	} else if gone(ctx, tg, next) {
 		tell("trevni.part.missing", "it is not the last of its table, and %s is missing", partName(n+1))
@@ -104,23 +106,6 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	} else if _, seal, ok := t.beside(ctx, tg, before); ok && seal != p.after {
 		tell("trevni.part.other", "the header of %s has the checksum %q; the file that was before it when it was "+
 			"written had %q: one of the two is of another table, or older", partName(n-1), seal, p.after)
-	}
-}
-
-// lookForTwin tells of a file under a name of its own that the part which it says it is stands beside it.
-func (t *table) lookForTwin(ctx context.Context, tg format.Target, dir string, tell func(string, string, ...any)) {
-	p, ok := t.f.header.part()
-	if !ok {
-		return
-	}
-	twin := path.Join(dir, partName(p.number))
-	seal, _ := get(t.f.header.Meta, sealKey)
-	if gone(ctx, tg, twin) {
-		return
-	}
-	if q, other, ok := t.beside(ctx, tg, twin); ok && q == p && other == string(seal) {
-		tell("trevni.part.repeated", "it was written as %s, and that stands beside it: its rows come twice",
-			partName(p.number))
 	}
 }
 

@@ -37,9 +37,7 @@ const (
 var segments = sync.Pool{New: func() any { return new([segmentSize]byte) }}
 
 // segmentFor is how large pieces are so that those being filled do not take more than half of what may be kept.
-func segmentFor(columns int) int {
-	return min(segmentSize, max(spoolMemory/2/max(columns, 1), 64<<10))
-}
+func segmentFor(columns int) int { return min(segmentSize, max(spoolMemory/2/max(columns, 1), 64<<10)) }
 
 // pile is a column's finished blocks, one behind the other.
 type pile struct {

@@ -86,9 +86,7 @@ func (t *table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.
 }
 
 // Findings tells readers, too, that names, or all of the schema, may be wrong, and that files beside it are gone.
-func (t *table) Findings() []region.Finding {
-	return slices.Concat(t.odd, t.apart)
-}
+func (t *table) Findings() []region.Finding { return slices.Concat(t.odd, t.apart) }
 
 // Meta is the facts of the file, and then its own metadata.
 func (t *table) Meta() []format.KeyValue {
