@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -143,7 +144,7 @@ func (w *Writer) Tear() error {
 }
 
 var writeKeys = []format.OptionKey{
-	{Name: "stream", Values: "true|false", Help: "write a stream instead of a file"},
+	{Name: "stream", Values: "true|false", Help: "write a stream, or a file (default: a stream if the name ends in .arrows)"},
 	{Name: "compression", Values: "none|lz4|zstd", Help: "compress the buffers of each batch"},
 }
 
@@ -192,7 +193,9 @@ func writeOptions(sc *arrow.Schema, o format.WriteOptions) (opts []ipc.Option, s
 		return nil, false, fault.Invalidf("compression=%s: it is none, lz4 or zstd", v)
 	}
 	switch v := o.Opts["stream"]; v {
-	case "", "false":
+	case "": // the name tells readers, too, which it is
+		stream = strings.HasSuffix(strings.ToLower(o.Name), ".arrows")
+	case "false":
 	case "true":
 		stream = true
 	default:

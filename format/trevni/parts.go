@@ -59,9 +59,6 @@ func (h *Header) part() (p partOf, ok bool) {
 func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	h := &t.f.header
 	dir, name := path.Split(tg.Name)
-	if tg.Tree == nil || t.f.noVerify {
-		return
-	}
 	tell := func(code, format string, args ...any) {
 		f := region.Finding{Code: code, Severity: Codes.Severity(code), At: t.f.at.Sub(0, h.size), Path: "file-metadata",
 			Message: fmt.Sprintf(format, args...), Part: t.name, Rows: unknownRows, Lost: -1}
@@ -75,7 +72,7 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	seal, _ := get(h.Meta, sealKey)
 	p, ok := h.part()
 	switch text, kept := get(h.Meta, partKey); {
-	case !kept:
+	case !kept || tg.Tree == nil || t.f.noVerify:
 		return
 	case partName(n) != name:
 		twin := partName(p.number)

@@ -94,6 +94,9 @@ With --carbon-properties and without a path, the store that the file names is li
 	cmd.Flags().BoolVar(&blocks, "blocks", false, "list the blocks of Kudu directories, or of the table in DIR#TABLE")
 	out.Register(cmd, output.ReportForms, "default text")
 	src.Register(a, cmd)
+	if f := cmd.Flags().Lookup("at"); f != nil { // it is known so that it is refused with a reason
+		f.Hidden = true
+	}
 	return cmd
 }
 
