@@ -82,7 +82,8 @@ func (b *binder) test(e *Expr, op Op) (*Expr, error) {
 	out.leaf = &leaf{dom: d, neg: isNegative(op)}
 	switch {
 	case hasNoValidity(col.Type):
-		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s: it cannot be tested", e.Column, col.Type))
+		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s: it cannot be tested", e.Column,
+			col.Type))
 	case d.class == classNone:
 		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s: it can only be tested with is null",
 			e.Column, col.Type))

@@ -86,5 +86,6 @@ func verbsOf(t *testing.T, dir string) string {
 	if err == nil {
 		r.Close()
 	}
-	return fmt.Sprintf("%d tables, listing %q, damaged %t, verify %t, open %q", tables, listing, damaged, verified, class(err))
+	return fmt.Sprintf("%d tables, listing %q, damaged %t, verify %t, open %q", tables, listing, damaged,
+		verified, class(err))
 }

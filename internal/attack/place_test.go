@@ -146,7 +146,8 @@ func (a *attack) treeCase(t *testing.T, r *rand.Rand, made []*fixture) {
 	if one.format == "jsonl" || os.Truncate(name, fileSize(name)*2/3) != nil {
 		return
 	}
-	for _, args := range [][]string{{"verify", root}, {"convert", "--all", root, "-o", a.temp("harmed") + "/o", "--to", "jsonl"}} {
+	for _, args := range [][]string{{"verify", root},
+		{"convert", "--all", root, "-o", a.temp("harmed") + "/o", "--to", "jsonl"}} {
 		got := a.stoa.run(args...)
 		if got.Status != damage {
 			t.Errorf("%s was cut, and %s ends with %d: %s%s", name, args[0], got.Status, got.Stdout, got.Stderr)
