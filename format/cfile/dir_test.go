@@ -250,6 +250,31 @@ func TestDirOtherTable(t *testing.T) {
 	}
 }
 
+// TestDirTornSet: where table.json is cut behind the table's id, and of two columns one is another table's, the id says
+// which of them.
+func TestDirTornSet(t *testing.T) {
+	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
+	healthy, foreign := dirFilesOf(t, dirCell, nil), dirFilesOf(t, other, nil)
+	set := healthy["t/table.json"]
+	cut := bytes.Index(set, []byte(`"schema"`))
+	if cut < 0 {
+		t.Fatalf("%s", set)
+	}
+	for _, strange := range []string{"b", "v"} {
+		files := map[string][]byte{"t/table.json": set[:cut]}
+		for _, name := range []string{"t/b.cfile", "t/v.cfile"} {
+			files[name] = healthy[name]
+		}
+		files["t/"+strange+".cfile"] = foreign["t/"+strange+".cfile"]
+		rows, cells, told := dirRead(t, strange+" is another table's", files, true)
+		for _, c := range []string{"b", "v"} {
+			if rows != dirRows || told == "" || (c == strange) != (cells[c] == 0) {
+				t.Errorf("%s is another table's: %d rows, %d cells of %s: %s", strange, rows, cells[c], c, told)
+			}
+		}
+	}
+}
+
 // TestDirWithoutID: directories that were written before there were ids, and those of plain metadata, are read;
 // a file of the former kind in one with an id, and the reverse, is told.
 func TestDirWithoutID(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -109,7 +110,7 @@ func (r *setRecovery) readSet() error {
 		return nil
 	}
 	r.tell(err, "", [2]int64{-1, -1}, -1)
-	r.set = fileSet{Rows: -1}
+	r.set = fileSet{Rows: -1, ID: tornID(r.ctx, r.tg)}
 	files, ferr := looseFiles(r.ctx, r.tg, r.o.Limits)
 	for _, f := range files {
 		r.set.Columns = append(r.set.Columns, f.setColumn)
@@ -118,6 +119,26 @@ func (r *setRecovery) readSet() error {
 		return err
 	}
 	return ferr
+}
+
+var setID = regexp.MustCompile(`"id":\s*"([0-9a-f]{32})"`)
+
+// tornID is the id of a set whose JSON is damaged elsewhere, as it stands near its beginning; "" if that is lost, too.
+func tornID(ctx context.Context, tg format.Target) string {
+	src, err := tg.Tree.Open(ctx, inDir(tg, setFile))
+	if err != nil {
+		return ""
+	}
+	defer src.Close()
+	b := make([]byte, min(src.Size(), 4<<10))
+	at := fault.Span{Object: inDir(tg, setFile), Len: int64(len(b))}
+	if format.ReadFull(ctx, src, at, "", b) != nil {
+		return ""
+	}
+	if m := setID.FindSubmatch(b); m != nil {
+		return string(m[1])
+	}
+	return ""
 }
 
 // otherVersion reports whether the schema is that of the columns if the set is of the other version, and takes it so.
