@@ -31,6 +31,8 @@ var trueFindings = []struct {
 	{"cfile.footer.damaged", `kudu/synthetic/bad_feature_bit1`, 1, 1, "the feature bit contradicts the footer"},
 	{"cfile.index.damaged", `kudu/synthetic/bad_v1_magic_on_v2_lz4(index)?\.`, 2, 2,
 		"the magic of version 1 on a file of version 2"},
+	{"cfile.numvalues", `kudu/synthetic/bad_v1_(group_varint_uint32_footer|magic_on_v2_lz4(index)?)\.`, 3, 0,
+		"the same: opening asks the last block how many rows there are; what reads blocks reports them"},
 	{"parquet.footer", `trevni/negative/magic_PAR1`, 1, 1, "Parquet's magic on a Trevni body"},
 	{"trevni.block.cut", `trevni/negative/(hugestored|trunc_167)`, 2, 2,
 		"a stored size beyond the file; a file without its last byte"},

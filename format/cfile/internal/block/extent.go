@@ -66,6 +66,9 @@ func arraysExtent(b []byte) int {
 
 // ValuesExtent measures encoded values.
 func ValuesExtent(b []byte, t Type, e Encoding) int {
+	if e == GroupVarint { // of no values it has five bytes
+		return groupsExtent(b)
+	}
 	if len(b) < 8 {
 		return -1
 	}
@@ -103,8 +106,6 @@ func ValuesExtent(b []byte, t Type, e Encoding) int {
 		return runsExtent(b, count, width)
 	case Prefix:
 		return prefixExtent(b)
-	case GroupVarint:
-		return groupsExtent(b)
 	}
 	return -1
 }
