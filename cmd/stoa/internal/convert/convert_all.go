@@ -85,7 +85,9 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	if err != nil {
 		return err
 	}
-	st.keepNames(tables)
+	if c.levels == 0 { // else the name is only that of the root that a table shares with the others: see shareRoot
+		st.keepNames(tables)
+	}
 	return c.convertAll(ctx, cmd, a, dir, tables, left, st)
 }
 
@@ -204,7 +206,8 @@ func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.
 			return err
 		}
 	}
-	if finished := r.worst == nil; len(st.Failed) > 0 || finished != st.Finished {
+	// A run that has nothing to go on from leaves nothing behind.
+	if finished := r.worst == nil; st.kept && (len(st.Failed) > 0 || finished != st.Finished) {
 		st.Finished = finished
 		if err := st.save(ctx, a, dir); err != nil {
 			return err

@@ -29,6 +29,8 @@ type allState struct {
 	Done     []doneTable   `json:"done"`
 	Failed   []failedTable `json:"failed,omitempty"` // of the last run
 	Finished bool          `json:"finished"`         // all tables are done
+
+	kept bool // there is a state file, of this run or of an earlier one
 }
 
 type doneTable struct {
@@ -75,6 +77,7 @@ func openState(dir string, resume bool, settings []string) (*allState, error) {
 			strings.Join(differing(old.Settings, settings),
 				", "), Hint: "--resume needs the same flags"}
 	}
+	old.kept = true
 	return &old, nil
 }
 
@@ -113,10 +116,12 @@ func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
 	if err != nil {
 		return err
 	}
-	return output.PutDoc(a, ctx, &output.OutputFlags{File: filepath.Join(dir, stateFile)}, func(w io.Writer) error {
+	err = output.PutDoc(a, ctx, &output.OutputFlags{File: filepath.Join(dir, stateFile)}, func(w io.Writer) error {
 		_, err := w.Write(append(b, '\n'))
 		return err
 	})
+	st.kept = st.kept || err == nil
+	return err
 }
 
 // keepNames gives tables that are done the output that they have, and no other table that name.
