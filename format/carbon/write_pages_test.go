@@ -19,6 +19,7 @@ import (
 	"stoa/format/carbon/internal/change"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/table"
 	"stoa/internal/codec"
 	"stoa/internal/scan"
@@ -136,17 +137,31 @@ func dictionaryText(t testing.TB, c *datafile.ChunkAt) string {
 	return fmt.Sprintf("dictionary %s %q used %x data %x", c.Dict.Encoders, nameless(c.Dict.Meta), used, data)
 }
 
-// columnsText is all that matters of the columns: what is in lists and structs has names of its own.
+// columnsText is all that matters of the columns. What is in lists and maps is called as the program liked that wrote
+// it, and so are its id and its reference, which is the id again; the fields of a struct have the schema's names.
 func columnsText(f *datafile.DataFile) string {
 	out := ""
 	for _, c := range f.Columns {
 		s := *c.ColumnSchema
 		if c.Parent != nil {
-			s.Name, s.Id = "", ""
+			s.Name = "" // the parents' names are in it
+		}
+		if liked(c) {
+			if s.Reference == s.Id {
+				s.Reference = "its id"
+			}
+			s.Id = ""
 		}
 		out += fmt.Sprintf("%+v\n", s)
 	}
 	return out
+}
+
+// liked says whether a column is the item of a list, the pair of a map, or its key or value.
+func liked(c *schema.Column) bool {
+	p := c.Parent
+	return p != nil && (p.Typ == layout.TypeArray || p.Typ == layout.TypeMap ||
+		p.Parent != nil && p.Parent.Typ == layout.TypeMap)
 }
 
 // nameless is an encoder_meta without the name of the column.
