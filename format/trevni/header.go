@@ -435,10 +435,13 @@ func nearly(key string) string {
 // mendKeys takes keys for those that they nearly are, if there is no such key: contradictions tell of it, and what the
 // key says is as good as ever.
 func mendKeys(meta []Pair) {
+	known := map[string]bool{}
+	for _, p := range meta {
+		known[p.Key] = true
+	}
 	for i := range meta {
-		word := nearly(meta[i].Key)
-		if _, ok := get(meta, word); word != "" && !ok {
-			meta[i].was, meta[i].Key = meta[i].Key, word
+		if word := nearly(meta[i].Key); word != "" && !known[word] {
+			meta[i].was, meta[i].Key, known[word] = meta[i].Key, word, true
 		}
 	}
 }
