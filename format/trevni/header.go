@@ -410,9 +410,8 @@ func nearly(key string) string {
 	if slices.Contains(longKeys, key) {
 		return ""
 	}
-	// spelled otherwise
 	if word, _ := Wiki.normal(key); slices.Contains([]string{"values", "repetition", "definition", "width", "codec",
-		"checksum"}, word) {
+		"checksum"}, word) { // spelled otherwise
 		return ""
 	}
 	for _, k := range longKeys {
@@ -432,8 +431,7 @@ func nearly(key string) string {
 	return ""
 }
 
-// mendKeys takes keys for those that they nearly are, if there is no such key: contradictions tell of it, and what the
-// key says is as good as ever.
+// mendKeys takes keys for those that they nearly are, if there is no such key: contradictions report it.
 func mendKeys(meta []Pair) {
 	known := map[string]bool{}
 	for _, p := range meta {
