@@ -141,6 +141,7 @@ func TestNamesThatAreNoText(t *testing.T) {
 			continue
 		}
 		harmedFiles(t, dir, func(_ string, b []byte) []byte {
+			b = bytes.ReplaceAll(b, []byte("stoa.footer"), []byte("else.footer")) // Parquet's checksum, told before names
 			return bytes.ReplaceAll(b, []byte("nameqqqq"), []byte("nameqqq\xf8"))
 		})
 		if _, out := runOver(t, "cat", place); !strings.Contains(out, "file.name.utf8") {
@@ -154,7 +155,7 @@ func TestNamesThatAreNoText(t *testing.T) {
 			}
 		}
 	}
-	if told < 3 { // Parquet's footer has a checksum, which is told first
+	if told < 4 {
 		t.Errorf("only %d formats were looked at", told)
 	}
 }

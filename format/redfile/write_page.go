@@ -415,7 +415,7 @@ func (w *writer) sliceEnd(b arrow.RecordBatch, from, most int64) int64 {
 	for to-from > 1 {
 		size := int64(0)
 		for _, a := range b.Columns() {
-			size += sizeOfRows(a, from, to)
+			size += nest.SizeOfRows(a, from, to)
 		}
 		if size <= limit {
 			break
@@ -423,29 +423,4 @@ func (w *writer) sliceEnd(b arrow.RecordBatch, from, most int64) int64 {
 		to = from + max(1, min((to-from)/2, (to-from)*limit/size))
 	}
 	return to
-}
-
-// sizeOfRows is about how many bytes the values of a in [from, to) have.
-func sizeOfRows(a arrow.Array, from, to int64) (n int64) {
-	if from >= to {
-		return 0
-	}
-	switch a := a.(type) {
-	case array.ListLike:
-		first, _ := a.ValueOffsets(int(from))
-		_, last := a.ValueOffsets(int(to - 1))
-		return 4*(to-from) + sizeOfRows(a.ListValues(), first, last)
-	case *array.Struct:
-		for i := range a.NumField() {
-			n += sizeOfRows(a.Field(i), from, to)
-		}
-		return n
-	case array.BinaryLike:
-		last := int(to - 1)
-		return 4*(to-from) + a.ValueOffset64(last) + int64(a.ValueLen(last)) - a.ValueOffset64(int(from))
-	}
-	if t, ok := a.DataType().(arrow.FixedWidthDataType); ok {
-		return (to - from) * int64(max(8, t.BitWidth())) / 8
-	}
-	return 8 * (to - from)
 }

@@ -68,7 +68,8 @@ func openState(dir string, resume bool, settings []string) (*allState, error) {
 			Hint: "--resume goes on with it; another directory begins anew"}
 	}
 	var old allState
-	if err := json.Unmarshal(b, &old); err != nil || old.Stoa != st.Stoa {
+	leads := func(d doneTable) bool { return !filepath.IsLocal(d.Output) } // out of the directory
+	if err := json.Unmarshal(b, &old); err != nil || old.Stoa != st.Stoa || slices.ContainsFunc(old.Done, leads) {
 		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
 			Hint: "choose another directory"}
 	}
