@@ -90,7 +90,7 @@ type decoder struct {
 }
 
 func newDecoder(f *feed, mem memory.Allocator) (*decoder, error) {
-	lib, err := ipc.NewReaderFromMessageReader(f, ipc.WithAllocator(capped{mem, f}))
+	lib, err := ipc.NewReaderFromMessageReader(f, ipc.WithAllocator(capped{mem, &f.room}))
 	if err != nil {
 		return nil, f.fault(err)
 	}
@@ -198,3 +198,19 @@ func (d *decoder) release() {
 	defer func() { _ = recover() }() // the library may have stopped half-way through a message
 	d.lib.Release()
 }
+
+// schemaOf is the schema of a schema message.
+func schemaOf(m *message) (*arrow.Schema, error) {
+	d, err := newDecoder(&feed{queue: []*message{m}, more: eof}, memory.NewGoAllocator())
+	if err != nil {
+		return nil, err
+	}
+	sc := d.lib.Schema()
+	d.release()
+	if err := arrowschema.CheckTypes(sc.Fields()); err != nil {
+		return nil, &fault.Error{Class: fault.Corrupt, At: m.at, Path: "schema", Cause: err}
+	}
+	return sc, nil
+}
+
+func eof() (*message, error) { return nil, io.EOF }

@@ -68,15 +68,15 @@ func (n *needs) own(t arrow.DataType, version int) {
 	}
 }
 
-// enough holds a record batch against the schema.
-func (r *reader) enough(m *message) error {
+// enough holds a record batch against the schema; of a buffer at most limit bytes are decompressed.
+func enough(sc *arrow.Schema, m *message, limit int64) error {
 	if m.Kind != flat.RecordBatch {
 		return nil
 	}
 	b := &m.Batch
 	var n needs
 	var tops []int
-	for _, f := range r.schema.Fields() {
+	for _, f := range sc.Fields() {
 		tops = append(tops, n.nodes)
 		n.add(f.Type, m.Version)
 	}
@@ -89,14 +89,14 @@ func (r *reader) enough(m *message) error {
 	for i, k := range tops {
 		if b.Nodes[k].Rows != b.Rows {
 			return fault.Corruptf(m.at, fmt.Sprintf("message.nodes[%d]", k), "column %q has %d of %d rows",
-				r.schema.Field(i).Name, b.Nodes[k].Rows, b.Rows)
+				sc.Field(i).Name, b.Nodes[k].Rows, b.Rows)
 		}
 	}
 	if b.Views > 0 || len(b.Buffers) > n.buffers { // whose buffers are not where they are counted to be
 		return nil
 	}
 	for _, v := range n.valid {
-		if err := m.noNulls(v[0], v[1], r.limits.Page); err != nil {
+		if err := m.noNulls(v[0], v[1], limit); err != nil {
 			return err
 		}
 	}
@@ -141,13 +141,13 @@ func (m *message) expand(b []byte, limit int64) ([]byte, error) {
 // decompressed. What the library misreads is then an error (decoder.next) and not the end of the process.
 type capped struct {
 	memory.Allocator
-	feed *feed
+	room *int64 // bytes of what it was lent
 }
 
 func (c capped) fits(n int) {
 	const slack = 64 << 10 // padding, bitmaps of what had none
-	if int64(n) > c.feed.room+slack {
-		panic(fmt.Errorf("%d bytes for a buffer, the messages hold %d", n, c.feed.room))
+	if int64(n) > *c.room+slack {
+		panic(fmt.Errorf("%d bytes for a buffer, the messages hold %d", n, *c.room))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
@@ -53,14 +52,6 @@ func (w *walk) belongs(m *message) error {
 	}
 	return nil
 }
-
-// dictionaried reports whether the schema has dictionaries.
-func (r *reader) dictionaried() bool {
-	return slices.ContainsFunc(r.schema.Fields(), func(f arrow.Field) bool { return hasDictionary(f.Type) })
-}
-
-// mark is what a message begins with.
-const mark = "\xFF\xFF\xFF\xFF"
 
 // misplaced says whether the length of a batch's metadata is wrong, or bytes were put into it or taken out of it: no
 // message follows where it would end, but one does within it, or so soon behind it that there is no room for a damaged
@@ -334,4 +325,31 @@ func (w *walk) short() error {
 	w.last = true
 	return fault.Corruptf(w.r.span(w.at, 0), "message",
 		"batch %d should be here, or the one that says that it is the last", w.seq)
+}
+
+// ahead loads the dictionaries of a file that has lost its footer if they stand behind its batches. A file has
+// no two for one column, so the order does not matter.
+func (w *walk) ahead() error {
+	if !w.r.lost || !w.r.dictionaried() {
+		return nil
+	}
+	for first, off := true, w.at; ; first = false {
+		m, end, err := w.r.next(w.ctx, off, 0)
+		if err == nil && m != nil && m.Kind == flat.Dictionary {
+			if first {
+				return nil
+			}
+			err = w.r.load(w.ctx, m, w.mem)
+		}
+		switch {
+		case err != nil && !ofBytes(err):
+			return err
+		case err != nil || m == nil: // which batches that costs shows when they are read
+			return nil
+		case m.Kind == flat.Dictionary:
+			w.keep(m)
+			w.early = true
+		}
+		off = end
+	}
 }

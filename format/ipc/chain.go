@@ -1,0 +1,140 @@
+package ipc
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format/ipc/flat"
+)
+
+// endMark is what ends the messages of a file, just before its footer.
+const endMark = mark + "\x00\x00\x00\x00"
+
+// moved is an error if bytes were put into the message b of a file, or taken out of it: it begins where the footer
+// says, and of all that follows nothing does. One structure that is in its place shows that what is wrong between is
+// damage of another kind.
+func (r *reader) moved(ctx context.Context, b flat.Block) error {
+	i, _ := slices.BinarySearchFunc(r.named, b.Off+1,
+		func(x flat.Block, off int64) int { return cmp.Compare(x.Off, off) })
+	behind, last := r.named[i:], b
+	for _, x := range behind {
+		if in, err := r.inPlace(ctx, x); in || err != nil {
+			return err
+		}
+		last = x
+	}
+	moved, err := r.endMoved(ctx, last)
+	if err != nil || !moved {
+		return err
+	}
+	return fault.Corruptf(r.span(r.base+b.Off, b.End()-b.Off), "message", "bytes were put in or taken out: "+
+		"none of what follows is where the footer says (%d messages, end mark)", len(behind))
+}
+
+// inPlace reports whether a message begins where the footer says. Of the two words in front of it one may be damaged.
+func (r *reader) inPlace(ctx context.Context, b flat.Block) (bool, error) {
+	var p [8]byte
+	if n, err := r.fill(ctx, p[:], r.base+b.Off); n < len(p) {
+		if err == errEnd {
+			err = nil
+		}
+		return false, err
+	}
+	first, second := binary.LittleEndian.Uint32(p[:]), binary.LittleEndian.Uint32(p[4:])
+	return string(p[:4]) == mark || second == uint32(b.Meta-8) || first == uint32(b.Meta-4), nil
+}
+
+// endMoved reports whether the end mark, which stands just before the footer, does not stand where the last message
+// ends. A file without a mark there proves nothing.
+func (r *reader) endMoved(ctx context.Context, last flat.Block) (bool, error) {
+	foot, _, err := r.footerAt(ctx)
+	if err != nil || r.base+last.End() == foot-int64(len(endMark)) {
+		return false, err
+	}
+	var p [len(endMark)]byte
+	err = r.must(ctx, p[:], foot-int64(len(endMark)), "footer")
+	return err == nil && string(p[:]) == endMark, err
+}
+
+// chain is where the record batches of a file begin, one message behind the other up to the end; none if one of
+// them is damaged. All have a mark in front of their length, or none has: what is 4 bytes off is no message.
+func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
+	prefix := int64(0)
+	for off := r.after; ; {
+		m, end, err := r.next(ctx, off, 0)
+		if err == nil && m != nil {
+			if prefix != 0 && m.off-off != prefix {
+				return nil, nil
+			}
+			prefix = m.off - off
+		}
+		switch {
+		case err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported):
+			return nil, err
+		case err != nil || m != nil && m.Kind != flat.RecordBatch && m.Kind != flat.Dictionary:
+			return nil, ctx.Err()
+		case m == nil:
+			return batches, nil
+		case m.Kind == flat.RecordBatch:
+			batches = append(batches, off)
+		}
+		off = end
+	}
+}
+
+// unnamed is an error if the footer of a file, which begins at foot, leaves out batches that stand among the
+// messages, and names no others instead. Messages are only looked at if those that are named leave room for more.
+func (r *reader) unnamed(ctx context.Context, foot int64) error {
+	const least = 64 // bytes of a message
+	room, at := false, r.after-r.base
+	for _, b := range append(slices.Clip(r.named), flat.Block{Off: foot - r.base}) {
+		room = room || b.Off-at >= least
+		at = max(at, b.End())
+	}
+	if !room {
+		return nil
+	}
+	batches, err := r.chain(ctx)
+	named, there := map[int64]bool{}, 0
+	for _, b := range r.foot.Batches {
+		named[r.base+b.Off] = true
+	}
+	for _, off := range batches {
+		if named[off] {
+			there++
+		}
+	}
+	if err != nil || len(batches)-there <= len(named)-there {
+		return err
+	}
+	return fault.Corruptf(r.span(r.base, r.size()), "footer.recordBatches",
+		"%d are named, %d follow each other", len(named), len(batches))
+}
+
+// misled is an error if the footer leads to something that is no batch though the messages themselves, one behind
+// the other, are whole. That it leads to all of them was seen in opening the file.
+func (r *reader) misled(ctx context.Context) error {
+	if !r.file {
+		return nil
+	}
+	var first error
+	for i := range r.foot.Batches {
+		_, err := r.block(ctx, i)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return err
+		}
+		first = cmp.Or(first, err)
+	}
+	if first == nil {
+		return nil
+	}
+	batches, err := r.chain(ctx)
+	if len(batches) != len(r.foot.Batches) {
+		return err // then the message is damaged, or both
+	}
+	return cmp.Or(err, first)
+}

@@ -1,0 +1,131 @@
+package ipc
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"stoa/fault"
+	"stoa/format"
+)
+
+func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+	r, err := openReader(ctx, t, o)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+var readKeys = []format.OptionKey{
+	{Name: "partial", Values: "true|false",
+		Help: "a stream without end mark is no error: its writer leaves that out (default false)"},
+}
+
+func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
+	if err := checkOpts(o.Opts, readKeys); err != nil {
+		return nil, err
+	}
+	if v := o.Opts["partial"]; v != "" && v != "true" && v != "false" {
+		return nil, fault.Invalidf("partial=%s: it is true or false", v)
+	}
+	s, err := openSource(ctx, t, o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{source: s, target: t, partial: o.Opts["partial"] == "true"}
+	if err := r.start(ctx); err != nil {
+		s.src.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// start finds out what it is, and reads the schema and the footer.
+func (r *reader) start(ctx context.Context) error {
+	var magic [8]byte
+	n, err := r.fill(ctx, magic[:], r.base)
+	if err != nil && err != errEnd {
+		return err
+	}
+	switch {
+	case n == len(magic) && (string(magic[:len(fileMagic)]) == fileMagic || r.lost && r.endsAsFile(ctx)):
+		if !r.lost {
+			return r.startFile(ctx)
+		}
+		// what the footer would tell stands in front of every message, too
+		r.first, r.after, err = r.leading(ctx)
+	case n < 8 || !streamStart(magic[:]):
+		return fault.Corruptf(r.span(r.base, int64(n)), "magic",
+			"neither an Arrow file nor a stream begins with %x", magic[:n])
+	default:
+		r.lost = false // a stream has no footer that could be
+		r.first, r.after, err = r.schemaAt(ctx, r.base)
+	}
+	if err == nil {
+		r.schema, err = schemaOf(r.first)
+	}
+	return err
+}
+
+// endsAsFile reports whether the end is a file's, whatever the beginning is.
+func (r *reader) endsAsFile(ctx context.Context) bool {
+	_, _, err := r.footerAt(ctx)
+	return err == nil
+}
+
+// streamStart reports whether a stream may begin so.
+func streamStart(b []byte) bool {
+	n := int32(binary.LittleEndian.Uint32(b))
+	if n == -1 {
+		n = int32(binary.LittleEndian.Uint32(b[4:]))
+		return n >= 8
+	}
+	return n >= 64 && n < 1<<24 && n%4 == 0 // before 0.15: the length of a schema's metadata
+}
+
+// startFile reads a file's schema, which is that of its footer, and holds that at the beginning against it.
+func (r *reader) startFile(ctx context.Context) (err error) {
+	foot, raw, at, err := r.readFooter(ctx)
+	if err != nil {
+		return err
+	}
+	r.file, r.foot, r.named = true, foot, byPlace(foot)
+	defer func() {
+		if err == nil {
+			err = r.unnamed(ctx, at.Off)
+		}
+	}()
+	version := foot.Version
+	lead, after, leadErr := r.leading(ctx)
+	switch {
+	case leadErr == nil:
+		version, r.after = lead.Version, after
+	case ofBytes(leadErr):
+		r.after = r.base + foot.First(at.Off-r.base)
+	default:
+		return leadErr
+	}
+	if r.first, err = ofFooter(raw, at, version); err != nil {
+		return err
+	}
+	r.schema, err = schemaOf(r.first)
+	if lead == nil {
+		return err
+	}
+	other, otherErr := schemaOf(lead)
+	if err != nil && otherErr == nil && errors.Is(err, fault.Unsupported) {
+		return fault.Corruptf(at, "footer.schema", "the schema at the beginning is another, and can be read: %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case otherErr != nil:
+		r.unused = otherErr
+	case !other.Equal(r.schema) || lead.Endian != r.first.Endian: // the library's schemas are of this machine's order
+		return fault.Corruptf(lead.at, "schema", "it is not that of the footer, and nobody can say which of the two "+
+			"is damaged")
+	}
+	return nil
+}

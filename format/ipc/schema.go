@@ -1,0 +1,76 @@
+package ipc
+
+import (
+	"context"
+	"encoding/binary"
+
+	"stoa/fault"
+	"stoa/format/ipc/flat"
+)
+
+// A file says its schema twice: in its footer, by which it is read, and in front of its messages, where a
+// reader without the footer finds it. Of the second, writers think little: arrow2's (and so Polars') leaves out
+// its length, and puts the dictionaries behind the batches, where only a footer finds them in time.
+
+// leading reads the schema at the beginning of a file, and says where the messages behind it begin.
+func (s *source) leading(ctx context.Context) (*message, int64, error) {
+	at := s.base + 8
+	m, end, err := s.schemaAt(ctx, at)
+	if err == nil || !ofBytes(err) {
+		return m, end, err
+	}
+	bare, end, bareErr := s.bareSchema(ctx, at)
+	if bare != nil || bareErr != nil {
+		return bare, end, bareErr
+	}
+	return nil, at, err
+}
+
+// schemaAt reads a message that must be a schema.
+func (s *source) schemaAt(ctx context.Context, at int64) (*message, int64, error) {
+	m, end, err := s.next(ctx, at, 0)
+	if err == nil && (m == nil || m.Kind != flat.Schema) {
+		m, err = nil, fault.Corruptf(s.span(at, 8), "schema", "the first message is not a schema")
+	}
+	return m, end, err
+}
+
+// bareSchema reads a schema message that has no prefix: its metadata end where the next message begins. It is
+// nil if there is none at off.
+func (s *source) bareSchema(ctx context.Context, off int64) (m *message, end int64, err error) {
+	var buf []byte
+	for have, size := 0, int64(4<<10); ; have, size = len(buf)&^7, 2*size {
+		size = min(size, s.limits.Metadata)
+		if int64(have) >= size {
+			return nil, off, nil
+		}
+		buf = append(make([]byte, 0, size), buf[:have]...)[:size]
+		n, err := s.fill(ctx, buf[have:], off+int64(have))
+		if err != nil && err != errEnd {
+			return nil, off, err
+		}
+		buf = buf[:have+n]
+		for i := have; i+8 <= len(buf); i += 8 {
+			if !s.begins(buf[i:]) {
+				continue
+			}
+			m := &message{at: s.span(off, int64(i)), meta: buf[:i:i], off: off, data: off + int64(i)}
+			if m.Header, err = flat.ParseHeader(m.meta); err != nil || m.Kind != flat.Schema || m.Body != 0 {
+				m = nil
+			}
+			return m, off + int64(i), nil
+		}
+		if err == errEnd {
+			return nil, off, nil
+		}
+	}
+}
+
+// begins reports whether b looks like the prefix of a message, or the end mark.
+func (s *source) begins(b []byte) bool {
+	size := int64(int32(binary.LittleEndian.Uint32(b[4:])))
+	return string(b[:4]) == mark && size >= 0 && size%8 == 0 && size <= s.limits.Metadata
+}
+
+// mark is what a message begins with.
+const mark = "\xFF\xFF\xFF\xFF"
