@@ -67,7 +67,8 @@ func TestCapped(t *testing.T) {
 			t.Error("a gigabyte was given")
 		}
 	}()
-	c := capped{memory.NewGoAllocator(), &feed{room: 1000}}
+	room := int64(1000)
+	c := capped{memory.NewGoAllocator(), &room}
 	c.Allocate(1 << 15)
 	c.Allocate(1 << 30)
 }

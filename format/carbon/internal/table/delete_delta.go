@@ -11,10 +11,8 @@ import (
 	"strings"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
-	"stoa/vec"
 )
 
 // DeleteDelta is a .deletedelta: the rows of a data file that are deleted, by blocklet and page.
@@ -181,74 +179,6 @@ func (t *Managed) readDelta(ctx context.Context, u *status.Update, name string, 
 		out[k] = append(out[k], rows...)
 	}
 	return nil
-}
-
-// overlay is the deleted rows of a blocklet. It is a format.Overlay.
-type overlay struct {
-	rows []int64 // ascending, counted in the blocklet
-}
-
-func (o *overlay) Drops() bool                  { return true }
-func (o *overlay) Touches(int) bool             { return false }
-func (o *overlay) Spans(vec.Range) []fault.Span { return nil }
-
-func (o *overlay) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Patch, error) {
-	i, _ := slices.BinarySearch(o.rows, rows.From)
-	j, _ := slices.BinarySearch(o.rows, rows.To)
-	p := &vec.Patch{First: rows.From, N: int(rows.Len())}
-	if i == j {
-		return p, nil
-	}
-	b := make([]byte, (p.N+7)/8)
-	for _, r := range o.rows[i:j] {
-		k := r - rows.From
-		b[k>>3] |= 1 << (k & 7)
-	}
-	p.Drop = vec.NewSel(b, p.N)
-	return p, nil
-}
-
-// withDeletes is a table some of whose rows are deleted. It is a format.Overlayer.
-type withDeletes struct{ *Managed }
-
-func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
-	p, err := t.Part(ctx, g.Part)
-	if err != nil || p.Update == nil {
-		return nil, err
-	}
-	d, err := t.ReadDeletes(ctx, p.Update, path.Dir(p.Name))
-	if err != nil || len(d) == 0 {
-		return nil, err
-	}
-	f, err := t.File(ctx, g.Part)
-	if err != nil {
-		return nil, err
-	}
-	starts, err := f.PageStarts(ctx, g.Index)
-	if err != nil {
-		return nil, err
-	}
-	o := &overlay{}
-	for page := range len(starts) - 1 {
-		for _, r := range d[PageKey{int64(g.Index), int64(page)}] {
-			if r < 0 || r >= starts[page+1]-starts[page] {
-				err := fault.Corruptf(fault.Span{Object: t.Updates},
-					fmt.Sprintf("%s: blocklet %d, page %d", p.Update.Block, g.Index, page),
-					"row %d is deleted, the page has %d", r, starts[page+1]-starts[page])
-				if t.saved == nil {
-					return nil, err
-				}
-				t.note("carbon.delete.range", fault.Span{Object: p.Name},
-					"%v: the row is left out, another comes back", err)
-				break
-			}
-			o.rows = append(o.rows, starts[page]+r)
-		}
-	}
-	if len(o.rows) == 0 {
-		return nil, nil
-	}
-	return o, nil
 }
 
 // Count is how many rows are deleted.

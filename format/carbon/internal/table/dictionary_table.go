@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -51,10 +50,6 @@ func OpenDictionary(ctx context.Context, tg format.Target, op format.OpenOptions
 		return nil, fault.Bugf("carbon: %s is no dictionary file", tg.Name)
 	}
 	return s, err
-}
-
-func (s *side) fact(k string, v any) {
-	s.meta = append(s.meta, format.KeyValue{Key: k, Value: fmt.Sprint(v)})
 }
 
 func int32s(names ...string) *arrow.Schema {

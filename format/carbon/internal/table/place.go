@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
-	"iter"
 	"path"
 	"strings"
 
@@ -13,36 +12,8 @@ import (
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
-	"stoa/region"
 	"stoa/store"
 )
-
-// Kind is what a place is.
-type Kind uint8
-
-const (
-	KindNone     Kind = iota
-	kindFile          // a data file
-	KindIndex         // .carbonindex
-	KindMerged        // .carbonindexmerge
-	KindDict          // .dict
-	KindDictMeta      // .dictmeta
-	KindSort          // .sortindex
-	KindTable         // a directory with Metadata/schema, or with segments
-	KindFiles         // a directory of data files: a segment, or a table of the SDK
-	KindStore         // a directory of databases and tables
-)
-
-// ByName is what a file's name says.
-func ByName(name string) Kind {
-	for ext, k := range map[string]Kind{layout.DataExt: kindFile, layout.IndexExt: KindIndex,
-		layout.MergedExt: KindMerged, ".dict": KindDict, ".dictmeta": KindDictMeta, ".sortindex": KindSort} {
-		if strings.HasSuffix(name, ext) {
-			return k
-		}
-	}
-	return KindNone
-}
 
 // Look finds out what a place is and how sure that is.
 func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
@@ -88,37 +59,6 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 		return KindStore, format.Certain, nil
 	}
 	return KindNone, format.No, nil
-}
-
-// isTable reports whether a directory is that of a table: it has a schema, or, where that was lost, segments. An
-// error is that of a store that could not say.
-func isTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
-	for _, name := range []string{"Metadata/schema", "Fact/Part0", "Metadata/segments"} {
-		info, err := tree.Stat(ctx, path.Join(dir, name))
-		switch {
-		case err == nil && info.Dir == (name != "Metadata/schema"):
-			return true, nil
-		case store.Failing(err):
-			return false, err
-		}
-	}
-	return false, nil
-}
-
-// holdsTable reports whether a directory of a table is right below.
-func holdsTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
-	for child, err := range tree.List(ctx, dir) {
-		if err != nil {
-			return false, err
-		}
-		if !child.Dir {
-			continue
-		}
-		if is, err := isTable(ctx, tree, child.Name); err != nil || is {
-			return is, err
-		}
-	}
-	return false, nil
 }
 
 // lookFile tells a data file by its structure: format 2 begins with a text; all end with the offset of a
@@ -272,116 +212,4 @@ func StoreTables(ctx context.Context, tree store.Tree, dir string) (out []storeT
 		}
 	}
 	return out, nil
-}
-
-// Open opens whatever a target is.
-func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
-	o, err := ParseOptions(op.Opts)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.Complete(ctx, tg.Tree, op.Limits); err != nil {
-		return nil, err
-	}
-	tg, k, err := Resolve(ctx, tg, &o)
-	if err != nil {
-		return nil, err
-	}
-	switch k {
-	case kindFile:
-		return OpenFiles(ctx, tg, op, o, []string{tg.Name}, nil)
-	case KindFiles:
-		return openFolder(ctx, tg, op, o, nil)
-	case KindTable:
-		t, err := OpenManaged(ctx, tg.Tree, tg.Name, op, o, nil)
-		if err != nil {
-			return nil, err
-		}
-		return t.reader(), nil
-	case KindDict, KindDictMeta, KindSort:
-		return OpenDictionary(ctx, tg, op)
-	}
-	return openIndex(ctx, tg, op)
-}
-
-// List tells what a place holds.
-func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
-	return func(yield func(format.Entry, error) bool) {
-		k, _, err := Look(ctx, tg)
-		if err != nil {
-			yield(format.Entry{}, err)
-			return
-		}
-		if k != KindStore || tg.Table != "" {
-			e, err := entry(ctx, tg, "")
-			yield(e, err)
-			return
-		}
-		tables, err := StoreTables(ctx, tg.Tree, tg.Name)
-		if err != nil {
-			yield(format.Entry{}, err)
-			return
-		}
-		for _, t := range tables {
-			e, err := entry(ctx, format.Target{Tree: tg.Tree, Name: t.Dir, Limits: tg.Limits}, t.name)
-			if errors.Is(err, fault.Limit) {
-				yield(e, err)
-				return
-			}
-			if err != nil { // one broken table does not hide the others
-				e = format.Entry{Table: t.name, Kind: "table", Rows: -1, Bytes: -1,
-					Meta: []format.KeyValue{{Key: "error", Value: err.Error()}}}
-				if errors.Is(err, fault.Corrupt) {
-					e.Findings = []region.Finding{damageOf("carbon.read", err, t.Dir, t.name)}
-				}
-			}
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
-// damageOf is a finding of an error about the table in dir, which is called name.
-func damageOf(code string, err error, dir, name string) region.Finding {
-	at := fault.Span{Object: dir}
-	if e := (*fault.Error)(nil); errors.As(err, &e) {
-		at = e.At
-	}
-	return layout.Saying(code, at, name, "%v", err)
-}
-
-// entry tells one table or file.
-func entry(ctx context.Context, tg format.Target, name string) (format.Entry, error) {
-	e := format.Entry{Table: name, Kind: "table", Rows: 0}
-	r, err := Open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
-	if err != nil {
-		return e, err
-	}
-	defer r.Close()
-	e.Meta = r.Meta()
-	if k := ByName(tg.Name); k != KindNone {
-		e.Kind = map[Kind]string{kindFile: "data file", KindIndex: "index file", KindMerged: "merged index file",
-			KindDict:     "dictionary",
-			KindDictMeta: "dictionary metadata", KindSort: "sort index"}[k]
-	}
-	for p, err := range r.Parts(ctx, format.Query{}) {
-		if err != nil {
-			return e, err
-		}
-		if m, ok := r.(interface{ missing(ref string) error }); ok {
-			if err := m.missing(p.Ref); err != nil {
-				e.Findings = append(e.Findings, damageOf("carbon.segment.missing", err, tg.Name, name))
-			}
-		}
-		if e.Bytes += p.Bytes; e.Rows >= 0 && p.Rows >= 0 {
-			e.Rows += p.Rows
-		} else {
-			e.Rows = -1
-		}
-	}
-	if _, ok := r.(withDeletes); ok {
-		e.Rows = -1 // only reading the deletes tells
-	}
-	return e, nil
 }

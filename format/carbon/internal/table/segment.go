@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -14,9 +13,7 @@ import (
 	"stoa/fault"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
-	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
-	"stoa/region"
 	"stoa/store"
 )
 
@@ -119,15 +116,6 @@ func (t *Managed) fit(l *status.Load, files map[string]bool) error {
 	return nil
 }
 
-// Place is a directory with files of a segment.
-type Place struct {
-	Dir     string
-	Indexes []string // names of its index files, as the segment file says; nil: look
-	values  []string // of the partition columns, name=value each
-	guessed bool     // recovering: nothing says that these are all directories of the segment
-	dropped bool     // recovering: the damaged segment file still says that this partition was dropped
-}
-
 // Folders are the directories of a segment: as its segment file says, or where segments are by rule.
 func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) {
 	if l.Path != "" {
@@ -213,11 +201,6 @@ func (t *Managed) coming(ctx context.Context, l *status.Load) string {
 	return named.Segment
 }
 
-// segmentFileOf is the name of the segment file of a load.
-func (t *Managed) segmentFileOf(l *status.Load) string {
-	return path.Join(t.Path, "Metadata", "segments", l.Segment)
-}
-
 // Located are the places of the segment file name. They and their files say of which segment they are: a file
 // that is another segment's would have its rows twice, and this one's not at all.
 func (t *Managed) Located(name string, s status.SegmentFile, segment string) (out []Place, err error) {
@@ -263,23 +246,6 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 		out = append(out, p)
 	}
 	return out, nil
-}
-
-// otherPartition is the first of the values NAME=VALUE of a partition that the path of its directory
-// contradicts: there the column has another one. A directory without NAME= may be of any partition, if its user
-// said so.
-func otherPartition(dir string, values []string) string {
-	for _, v := range values {
-		name, value, _ := strings.Cut(v, "=")
-		for _, d := range strings.Split(dir, "/") {
-			n, x, ok := strings.Cut(d, "=")
-			if ok && strings.EqualFold(n, name) && x != value && schema.Unescape(x) != value &&
-				schema.Unescape(x) != schema.Unescape(value) {
-				return v
-			}
-		}
-	}
-	return ""
 }
 
 // folderParts are the data files of a load in a directory: those that its index files name. Without a readable
@@ -439,20 +405,6 @@ func (t *Managed) unnamedDeltas(u *status.Update, l *status.Load, dir, block str
 	}
 }
 
-// currentIndexes leaves out single index files where a merged one is: the merged one stands for them.
-func currentIndexes(names []string) []string {
-	var merged []string
-	for _, n := range names {
-		if strings.HasSuffix(n, layout.MergedExt) {
-			merged = append(merged, n)
-		}
-	}
-	if merged != nil {
-		return merged
-	}
-	return names
-}
-
 // indexed reads index files. whole is false if one is missing or damaged, or if there is none: the footers know
 // all that they know, and the finding is kept for who asks.
 func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*datafile.Indexed,
@@ -504,19 +456,4 @@ func (t *Managed) Odd(files []layout.IndexFile) error {
 		}
 	}
 	return nil
-}
-
-// note keeps a finding.
-func (t *Managed) note(code string, at fault.Span, format string, args ...any) {
-	t.noting.Lock()
-	defer t.noting.Unlock()
-	t.Notes = append(t.Notes, region.Finding{Code: code, Severity: layout.Codes.Severity(code), At: at,
-		Message: fmt.Sprintf(format, args...), Part: t.Path, Rows: [2]int64{-1, -1}, Lost: 0})
-}
-
-// Findings is what was odd about the indexes of the segments that were looked into.
-func (t *Managed) Findings() []region.Finding {
-	t.noting.Lock()
-	defer t.noting.Unlock()
-	return slices.Clone(t.Notes)
 }

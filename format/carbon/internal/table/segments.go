@@ -2,10 +2,14 @@ package table
 
 import (
 	"context"
+	"errors"
+	"iter"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -107,4 +111,86 @@ func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOption
 		}
 	}
 	return out
+}
+
+// List tells what a place holds.
+func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
+	return func(yield func(format.Entry, error) bool) {
+		k, _, err := Look(ctx, tg)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		if k != KindStore || tg.Table != "" {
+			e, err := entry(ctx, tg, "")
+			yield(e, err)
+			return
+		}
+		tables, err := StoreTables(ctx, tg.Tree, tg.Name)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
+		}
+		for _, t := range tables {
+			e, err := entry(ctx, format.Target{Tree: tg.Tree, Name: t.Dir, Limits: tg.Limits}, t.name)
+			if errors.Is(err, fault.Limit) {
+				yield(e, err)
+				return
+			}
+			if err != nil { // one broken table does not hide the others
+				e = format.Entry{Table: t.name, Kind: "table", Rows: -1, Bytes: -1,
+					Meta: []format.KeyValue{{Key: "error", Value: err.Error()}}}
+				if errors.Is(err, fault.Corrupt) {
+					e.Findings = []region.Finding{damageOf("carbon.read", err, t.Dir, t.name)}
+				}
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// damageOf is a finding of an error about the table in dir, which is called name.
+func damageOf(code string, err error, dir, name string) region.Finding {
+	at := fault.Span{Object: dir}
+	if e := (*fault.Error)(nil); errors.As(err, &e) {
+		at = e.At
+	}
+	return layout.Saying(code, at, name, "%v", err)
+}
+
+// entry tells one table or file.
+func entry(ctx context.Context, tg format.Target, name string) (format.Entry, error) {
+	e := format.Entry{Table: name, Kind: "table", Rows: 0}
+	r, err := Open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
+	if err != nil {
+		return e, err
+	}
+	defer r.Close()
+	e.Meta = r.Meta()
+	if k := ByName(tg.Name); k != KindNone {
+		e.Kind = map[Kind]string{kindFile: "data file", KindIndex: "index file", KindMerged: "merged index file",
+			KindDict:     "dictionary",
+			KindDictMeta: "dictionary metadata", KindSort: "sort index"}[k]
+	}
+	for p, err := range r.Parts(ctx, format.Query{}) {
+		if err != nil {
+			return e, err
+		}
+		if m, ok := r.(interface{ missing(ref string) error }); ok {
+			if err := m.missing(p.Ref); err != nil {
+				e.Findings = append(e.Findings, damageOf("carbon.segment.missing", err, tg.Name, name))
+			}
+		}
+		if e.Bytes += p.Bytes; e.Rows >= 0 && p.Rows >= 0 {
+			e.Rows += p.Rows
+		} else {
+			e.Rows = -1
+		}
+	}
+	if _, ok := r.(withDeletes); ok {
+		e.Rows = -1 // only reading the deletes tells
+	}
+	return e, nil
 }

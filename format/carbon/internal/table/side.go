@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -106,4 +107,8 @@ func (s *side) give(b *array.RecordBuilder, n int64, cols []int, yield func(arro
 	rec := array.NewRecordBatch(arrow.NewSchema(fields, nil), arrs, n)
 	defer rec.Release()
 	return yield(rec, nil)
+}
+
+func (s *side) fact(k string, v any) {
+	s.meta = append(s.meta, format.KeyValue{Key: k, Value: fmt.Sprint(v)})
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -10,6 +11,8 @@ import (
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"stoa/internal/thrift"
 	"stoa/region"
 )
 
@@ -109,4 +112,93 @@ func (t *Managed) fileIDs(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return has, err
+}
+
+// readSchema reads Metadata/schema.
+func (t *Managed) readSchema(ctx context.Context) error {
+	name := path.Join(t.Path, "Metadata", "schema")
+	obj, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
+	if errors.Is(err, fs.ErrNotExist) {
+		is, err := isTable(ctx, t.Tree, t.Path)
+		if err != nil {
+			return err
+		}
+		if !is {
+			return fault.Corruptf(fault.Span{Object: name}, "", "it looks like a partitioned table (data files "+
+				"of segments in directories NAME=VALUE), but its schema is missing")
+		}
+		return fault.Corruptf(fault.Span{Object: name}, "", "the table has segments, but its schema is missing")
+	}
+	if err != nil {
+		return err
+	}
+	b, err := obj.Read(ctx, 0, obj.At.Len, "schema")
+	if err != nil {
+		return err
+	}
+	c := obj.Cursor(b, obj.At, "schema")
+	t.TableSchema = layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "")
+	if c.Err() != nil {
+		return c.Err()
+	}
+	switch n := c.Left(); {
+	case t.TableSchema.Id == "" || len(t.TableSchema.Columns) == 0:
+		return fault.Corruptf(obj.At, "schema.fact_table",
+			"it has no table_id or no table_columns, which every table has")
+	case n > 0:
+		return fault.Corruptf(obj.At.Sub(int64(c.Pos()), int64(n)), "schema", "%d bytes behind its end", n)
+	}
+	t.Ids = map[string]bool{}
+	for _, list := range append([][]layout.ColumnSchema{t.TableSchema.Columns}, t.TableSchema.Past()...) {
+		for i := range list {
+			t.Ids[list[i].Id] = true
+		}
+	}
+	roots, _, err := schema.ColumnTree(t.TableSchema.Columns, obj.At, "schema.table_columns")
+	if err == nil {
+		err = schema.Fit(roots, t.Opts.Limits, obj.At, "schema.table_columns")
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.drifted(ctx, obj.At); err != nil {
+		return err
+	}
+	return t.AllColumns(roots, obj.At, "schema.table_columns")
+}
+
+// guessSchema takes the columns of the newest data file that can be opened; the ids are those of all files, so
+// that columns that came later are null in older ones. Partition columns of the directories are in no file.
+func (t *Managed) guessSchema(ctx context.Context, why error) error {
+	list, err := t.all(ctx)
+	if err != nil {
+		return err
+	}
+	var newest *datafile.DataFile
+	ids, latest := map[string]bool{}, int64(-2)
+	for _, p := range list {
+		f, err := t.open(ctx, p.Name)
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		for _, r := range f.Roots {
+			ids[r.Id] = true
+		}
+		if at := status.ParseFileName(p.Name).Time; at > latest {
+			newest, latest = f, at
+		}
+	}
+	if newest == nil {
+		return why
+	}
+	var e *fault.Error
+	errors.As(why, &e)
+	t.Ids = ids
+	t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", e.At, t.Path,
+		"%v: the columns are those of %s; partition columns, which only directories tell, are lost", why,
+		path.Base(newest.At.Object))})
+	return t.AllColumns(newest.Roots, newest.ColumnsAt(), newest.ColumnsPath())
 }

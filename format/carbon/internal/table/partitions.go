@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -13,6 +15,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
 	"stoa/store"
 )
@@ -103,14 +106,6 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 			reason, l.Name, also))
 	}
 	return out, nil
-}
-
-// placeOf is where an error says that the file name is damaged.
-func placeOf(err error, name string) fault.Span {
-	if e := (*fault.Error)(nil); errors.As(err, &e) && e.At.Object == name {
-		return e.At
-	}
-	return fault.Span{Object: name}
 }
 
 // aLocation is an entry of locationMap, wherever it lies in a segment file that is damaged elsewhere: neither
@@ -265,4 +260,109 @@ func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bo
 		return !holds
 	})
 	return holds && err == nil, failing(err)
+}
+
+// currentIndexes leaves out single index files where a merged one is: the merged one stands for them.
+func currentIndexes(names []string) []string {
+	var merged []string
+	for _, n := range names {
+		if strings.HasSuffix(n, layout.MergedExt) {
+			merged = append(merged, n)
+		}
+	}
+	if merged != nil {
+		return merged
+	}
+	return names
+}
+
+// otherPartition is the first of the values NAME=VALUE of a partition that the path of its directory
+// contradicts: there the column has another one. A directory without NAME= may be of any partition, if its user
+// said so.
+func otherPartition(dir string, values []string) string {
+	for _, v := range values {
+		name, value, _ := strings.Cut(v, "=")
+		for _, d := range strings.Split(dir, "/") {
+			n, x, ok := strings.Cut(d, "=")
+			if ok && strings.EqualFold(n, name) && x != value && schema.Unescape(x) != value &&
+				schema.Unescape(x) != schema.Unescape(value) {
+				return v
+			}
+		}
+	}
+	return ""
+}
+
+// FilesBelow are the data files below a directory.
+func FilesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (out []string, err error) {
+	for info, err := range tree.List(ctx, dir) {
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case info.Dir && depth > 0:
+			more, err := FilesBelow(ctx, tree, info.Name, depth-1)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+		case !info.Dir && strings.HasSuffix(info.Name, layout.DataExt):
+			out = append(out, info.Name)
+		}
+	}
+	return out, nil
+}
+
+// guessLoads are the segments that have a directory below Fact or, as those of partitioned tables, a segment
+// file (N_TIME.segment; the latest one holds) or data files in the directories of partitions.
+func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
+	found := map[string]*status.Load{}
+	add := func(name string) *status.Load {
+		if found[name] == nil {
+			found[name] = &status.Load{Name: name, Status: status.StatusSuccess}
+		}
+		return found[name]
+	}
+	list := func(dir string, give func(info store.Info)) error {
+		for info, err := range t.Tree.List(ctx, dir) {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			give(info)
+		}
+		return nil
+	}
+	var parts []string
+	err := list(path.Join(t.Path, "Fact"), func(info store.Info) { parts = append(parts, info.Name) })
+	for _, p := range parts {
+		err = errors.Join(err, list(p, func(info store.Info) {
+			if name, ok := strings.CutPrefix(path.Base(info.Name), "Segment_"); ok && info.Dir {
+				add(name)
+			}
+		}))
+	}
+	err = errors.Join(err, list(path.Join(t.Path, "Metadata", "segments"), func(info store.Info) {
+		base := path.Base(info.Name)
+		if name, _, ok := strings.Cut(base, "_"); ok && strings.HasSuffix(base, ".segment") && !info.Dir {
+			if l := add(name); base > l.Segment {
+				l.Segment = base
+			}
+		}
+	}))
+	err = errors.Join(err, partitionFiles(ctx, t.Tree, t.Path, func(_ string, _, files []string) bool {
+		for _, f := range files {
+			if of, _ := status.SegmentOf(f); of != "" && strings.HasSuffix(f, layout.DataExt) {
+				add(of)
+			}
+		}
+		return true
+	}))
+	var out []status.Load
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, *found[name])
+	}
+	return out, err
 }

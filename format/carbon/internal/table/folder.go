@@ -1,0 +1,228 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/dict"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/format/carbon/internal/status"
+	"stoa/region"
+)
+
+// OpenFiles opens data files as one table: the schema is the first one's.
+func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, names []string,
+	saved func([]region.Finding)) (*Table, error) {
+	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
+		Zone: o.Zone, Blocklet: o.Blocklet}
+	t.Opts.Tracer = nil
+	var err error
+	if t.Dates, err = o.Rule(); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if n := status.ParseFileName(name); o.Bucket >= 0 && n.Bucket != o.Bucket {
+			continue
+		}
+		info, err := tg.Tree.Stat(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		p := Part{Name: name, stamp: info.Stamp, rows: -1, bytes: info.Size}
+		if t.sc == nil {
+			f, err := t.open(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			if t.Blocklet > 0 {
+				f.Widths.Learn(int(t.Blocklet))
+			}
+			t.Keep(f)
+			p.rows = f.Footer.Rows
+			t.meta = f.Facts()
+			if err := t.AllColumns(f.Roots, f.ColumnsAt(), f.ColumnsPath()); err != nil {
+				return nil, err
+			}
+			if t.Dicts, err = dict.DictionariesAbove(ctx, tg.Tree, path.Dir(name), f.Columns, op); err != nil {
+				return nil, err
+			}
+		}
+		t.parts = append(t.parts, p)
+	}
+	if t.sc == nil {
+		return nil, fault.Invalidf("%s has no data file of bucket %d", tg.Name, o.Bucket)
+	}
+	return t, nil
+}
+
+// Folder is a directory of data files, without a table around it, and what its index files say.
+type Folder struct {
+	Data    []string // data files, by name
+	Indexes []string // index files
+	Named   map[string]*datafile.Indexed
+	Bad     map[string]error // index files that cannot be read
+	here    map[string]bool
+}
+
+// ReadFolder lists a directory, and reads its index files.
+func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder, error) {
+	d := &Folder{Named: map[string]*datafile.Indexed{}, Bad: map[string]error{}, here: map[string]bool{}}
+	for info, err := range tg.Tree.List(ctx, tg.Name) {
+		if err != nil {
+			return nil, err
+		}
+		switch k := ByName(info.Name); {
+		case info.Dir:
+		case k == kindFile:
+			d.Data = append(d.Data, info.Name)
+			d.here[path.Base(info.Name)] = true
+		case k == KindIndex, k == KindMerged:
+			d.Indexes = append(d.Indexes, info.Name)
+		}
+	}
+	slices.SortStableFunc(d.Indexes, func(a, b string) int { // a merged one stands for others: it counts before them
+		return strings.Compare(path.Ext(b), path.Ext(a))
+	})
+	for _, name := range d.Indexes {
+		o, err := layout.OpenObject(ctx, tg.Tree, name, l)
+		if err != nil {
+			return nil, err
+		}
+		files, err := o.ReadIndex(ctx, ByName(name) == KindMerged, nil)
+		if err == nil && !slices.ContainsFunc(files, func(f layout.IndexFile) bool { return len(f.Blocks) > 0 }) {
+			err = fault.Corruptf(o.At, "", "the index names no data file")
+		}
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return nil, err
+		}
+		if err != nil {
+			d.Bad[name] = err
+			continue
+		}
+		said := map[string]*datafile.Indexed{}
+		datafile.Collect(said, files)
+		for file, x := range said {
+			if d.Named[file] == nil {
+				d.Named[file] = x
+			}
+		}
+	}
+	return d, nil
+}
+
+// Missing are the data files that an index names, and that are not there.
+func (d *Folder) Missing() (out []string) {
+	for _, name := range layout.Sorted(d.Named) {
+		if !d.here[name] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Unnamed are the data files that no index names, where there is one.
+func (d *Folder) Unnamed() (out []string) {
+	for _, name := range d.Data {
+		if len(d.Indexes) > 0 && d.Named[path.Base(name)] == nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Lack is the error of a data file that is missing.
+func (d *Folder) Lack(dir, name string) error {
+	return fault.Corruptf(fault.Span{Object: path.Join(dir, name)}, "", "the index names this file, and it is missing")
+}
+
+// openFolder opens a directory of data files as one table. What an index names is there, or is lost.
+func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions,
+	saved func([]region.Finding)) (*Table, error) {
+	d, err := ReadFolder(ctx, tg, op.Limits)
+	if err != nil {
+		return nil, err
+	}
+	t, err := openNamed(ctx, tg, op, o, d, saved)
+	if err != nil {
+		return nil, err
+	}
+	t.gone = map[string]lost{}
+	unnamed := d.Unnamed()
+	for _, name := range d.Missing() {
+		x := lost{rows: d.Named[name].Rows(), err: d.Lack(tg.Name, name)}
+		if len(unnamed) > 0 { // one of them may be this one
+			x.rows = -1
+		}
+		if o.Bucket < 0 || status.ParseFileName(name).Bucket == o.Bucket {
+			t.gone[path.Join(tg.Name, name)] = x
+		}
+	}
+	for name, err := range d.Bad {
+		t.gone[name] = lost{-1, err}
+	}
+	if saved != nil {
+		t.sayFolder(d, unnamed)
+	}
+	return t, nil
+}
+
+// openNamed opens the data files of a directory; if there is none, with the columns that an index tells.
+func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, d *Folder,
+	saved func([]region.Finding)) (*Table, error) {
+	if len(d.Data) > 0 {
+		t, err := OpenFiles(ctx, tg, op, o, d.Data, saved)
+		if err != nil {
+			return nil, err
+		}
+		for i := range t.parts {
+			p := &t.parts[i]
+			x := d.Named[path.Base(p.Name)]
+			if x == nil {
+				continue
+			}
+			if p.blocks, p.columns = x.Blocks, x.Columns; p.rows != x.Rows() { // one of them is of another file
+				p.rows = -1
+			}
+		}
+		return t, nil
+	}
+	for _, name := range layout.Sorted(d.Bad) {
+		return nil, d.Bad[name]
+	}
+	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
+		Zone: o.Zone}
+	at := fault.Span{Object: d.Indexes[0]}
+	names := layout.Sorted(d.Named)
+	if len(names) == 0 {
+		return nil, fault.Corruptf(at, "", "the index names no data file")
+	}
+	roots, _, err := schema.ColumnTree(d.Named[names[0]].Columns, at, "table_columns")
+	if err == nil {
+		err = schema.Fit(roots, op.Limits, at, "table_columns")
+	}
+	if err == nil {
+		err = t.AllColumns(roots, at, "table_columns")
+	}
+	return t, err
+}
+
+// sayFolder tells, when recovering, what the index files of a directory do not agree with. What they name and is not
+// there is a loss of whoever reads.
+func (t *Table) sayFolder(d *Folder, unnamed []string) {
+	for _, name := range layout.Sorted(d.Bad) {
+		t.saved([]region.Finding{layout.Saying("carbon.index.damaged", fault.Span{Object: name}, t.Name,
+			"%v: the data files that are there are read; it may have named others", d.Bad[name])})
+		delete(t.gone, name)
+	}
+	for _, name := range unnamed {
+		t.saved([]region.Finding{layout.Saying("carbon.index.missing", fault.Span{Object: name}, t.Name,
+			"no index of the directory names this data file: it is read all the same")})
+	}
+}

@@ -1,0 +1,143 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/datafile"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
+	"stoa/region"
+	"stoa/vec"
+)
+
+func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	if x, ok := t.gone[p.Ref]; ok {
+		return nil, x.err
+	}
+	f, err := t.File(ctx, p.Ref)
+	if err == nil && t.saved == nil {
+		err = fitsPart(f, t.partOf(p.Ref))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.groups(ctx, f, &Part{Name: p.Ref}, q)
+}
+
+// groups are the blocklets of a file.
+func (t *Table) groups(ctx context.Context, f *datafile.DataFile, p *Part, q format.Query) ([]format.RowGroup, error) {
+	out := make([]format.RowGroup, len(f.Footer.Blocklet))
+	for i := range out {
+		b := &f.Footer.Blocklet[i]
+		out[i] = format.RowGroup{Part: p.Name, Index: i, Rows: b.Rows, Bytes: f.BlockletBytes(i),
+			Bounds: t.groupBounds(ctx, f, p, i, q)}
+	}
+	return out, nil
+}
+
+func (t *Table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	return t.chunk(ctx, g, &Part{Name: g.Part}, col, rows)
+}
+
+func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col int, rows vec.Range) (format.Chunk,
+	error) {
+	if col < 0 || col >= len(t.Phys) {
+		return nil, fault.Invalidf("there is no column %d", col)
+	}
+	f, err := t.File(ctx, g.Part)
+	if err != nil {
+		return nil, err
+	}
+	if g.Index < 0 || g.Index >= len(f.Footer.Blocklet) {
+		return nil, fault.Invalidf("%s has no blocklet %d", g.Part, g.Index)
+	}
+	p := &t.Phys[col]
+	n := f.Footer.Blocklet[g.Index].Rows
+	if g.Rows >= 0 && g.Rows != n { // the index planned it
+		return nil, fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", g.Index),
+			"%d, the index file says %d", n, g.Rows)
+	}
+	if c := f.Positions(p, g.Index, rows); c != nil {
+		return c, nil
+	}
+	if text, ok := part.partition(p.Root.Name); ok {
+		v, err := schema.PartitionValue(p.Root, text, t.Zone)
+		if err != nil {
+			return nil, fault.Locate(err, fault.Span{Object: g.Part}, true, "partition")
+		}
+		return schema.NewConstChunk(v, p.Type, n, rows, false), nil
+	}
+	fc := t.Match(f, p.Root, p.Col)
+	if fc == nil && t.Ids == nil {
+		return nil, fault.Corruptf(f.At, "", "there is no column %s, which the first file of %s has", p.Name, t.Name)
+	}
+	if fc == nil {
+		if err := t.doubted[p.Root.Id]; err != nil {
+			return nil, err
+		}
+		v, err := schema.DefaultValue(p.Col)
+		if err != nil {
+			return nil, fault.Locate(err, fault.Span{Object: t.Name}, true, "schema")
+		}
+		return schema.NewConstChunk(v, p.Type, n, rows, p.Parent >= 0), nil
+	}
+	if fc.Typ != p.Col.Typ && !widens(fc.Typ, p.Col.Typ) {
+		return nil, fault.Unsupportedf(f.At, "", "column %s is %s in the file and %s in the table", p.Name, fc.Typ,
+			p.Col.Typ)
+	}
+	if f.Stream != nil {
+		return t.newStreamChunk(f, g.Index, fc)
+	}
+	return t.NewChunk(ctx, f, g.Index, p, fc, rows)
+}
+
+// widens reports whether values of type a are values of type b.
+func widens(a, b layout.DataType) bool {
+	rank := map[layout.DataType]int{layout.TypeByte: 1, layout.TypeShort: 2, layout.TypeInt: 3, layout.TypeLong: 4}
+	switch {
+	case rank[a] > 0 && rank[b] > 0:
+		return rank[a] <= rank[b]
+	case a == layout.TypeFloat && b == layout.TypeDouble, a == layout.TypeString &&
+		b == layout.TypeVarchar, a == layout.TypeVarchar && b == layout.TypeString:
+		return true
+	}
+	return false
+}
+
+// partOf is a part by its name, with what an index says of it.
+func (t *Table) partOf(name string) *Part {
+	if i := slices.IndexFunc(t.parts, func(p Part) bool { return p.Name == name }); i >= 0 {
+		return &t.parts[i]
+	}
+	return &Part{Name: name}
+}
+
+// eachFits looks at every data file of a directory, so that recovery tells now what is lost.
+func (t *Table) eachFits(ctx context.Context) error {
+	for i := range t.parts {
+		if err := t.fits(ctx, &t.parts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fits tells, when recovering, where a data file is not as its index says; damage of it its reader meets.
+func (t *Table) fits(ctx context.Context, p *Part) error {
+	f, err := t.File(ctx, p.Name)
+	if err != nil && !errors.Is(err, fault.Corrupt) {
+		return err
+	}
+	if err == nil && f.FootAt > 0 {
+		if err := fitsPart(f, p); err != nil {
+			t.saved([]region.Finding{layout.Saying("carbon.index.disagree", f.FootSpan(), p.Name,
+				"%v: the rows of the data file are read; it may be another one than was loaded", err)})
+		}
+	}
+	return nil
+}

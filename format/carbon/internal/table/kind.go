@@ -1,0 +1,68 @@
+package table
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"stoa/format/carbon/internal/layout"
+	"stoa/store"
+)
+
+// Kind is what a place is.
+type Kind uint8
+
+const (
+	KindNone     Kind = iota
+	kindFile          // a data file
+	KindIndex         // .carbonindex
+	KindMerged        // .carbonindexmerge
+	KindDict          // .dict
+	KindDictMeta      // .dictmeta
+	KindSort          // .sortindex
+	KindTable         // a directory with Metadata/schema, or with segments
+	KindFiles         // a directory of data files: a segment, or a table of the SDK
+	KindStore         // a directory of databases and tables
+)
+
+// ByName is what a file's name says.
+func ByName(name string) Kind {
+	for ext, k := range map[string]Kind{layout.DataExt: kindFile, layout.IndexExt: KindIndex,
+		layout.MergedExt: KindMerged, ".dict": KindDict, ".dictmeta": KindDictMeta, ".sortindex": KindSort} {
+		if strings.HasSuffix(name, ext) {
+			return k
+		}
+	}
+	return KindNone
+}
+
+// isTable reports whether a directory is that of a table: it has a schema, or, where that was lost, segments. An
+// error is that of a store that could not say.
+func isTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
+	for _, name := range []string{"Metadata/schema", "Fact/Part0", "Metadata/segments"} {
+		info, err := tree.Stat(ctx, path.Join(dir, name))
+		switch {
+		case err == nil && info.Dir == (name != "Metadata/schema"):
+			return true, nil
+		case store.Failing(err):
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// holdsTable reports whether a directory of a table is right below.
+func holdsTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
+	for child, err := range tree.List(ctx, dir) {
+		if err != nil {
+			return false, err
+		}
+		if !child.Dir {
+			continue
+		}
+		if is, err := isTable(ctx, tree, child.Name); err != nil || is {
+			return is, err
+		}
+	}
+	return false, nil
+}

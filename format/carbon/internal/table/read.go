@@ -1,0 +1,310 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"sync/atomic"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/status"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// Sound is the error with which reading the table would end, as far as that shows without its pages: schema,
+// tablestatus, update status, delete deltas, segment files, indexes and, of each segment, a data file. What a change
+// would build on is seen with the eyes of who reads.
+func (t *Managed) Sound(ctx context.Context) error {
+	seen := map[string]bool{}
+	look := func(p format.Part) error {
+		_, err := t.RowGroups(ctx, p, format.Query{})
+		return err
+	}
+	for p, err := range t.Parts(ctx, format.Query{}) {
+		if err != nil {
+			return err
+		}
+		if mine := t.found[p.Ref]; mine != nil {
+			if mine.Update != nil {
+				if _, err := t.ReadDeletes(ctx, mine.Update, path.Dir(mine.Name)); err != nil {
+					return err
+				}
+			}
+			if seen[mine.Segment] {
+				continue
+			}
+			seen[mine.Segment] = true
+		}
+		if err := look(p); err != nil {
+			return err
+		}
+	}
+	for _, f := range t.Findings() {
+		if f.Severity < region.Error {
+			continue
+		}
+		for p, err := range t.Parts(ctx, format.Query{}) { // a data file may say it in the reader's words
+			if err == nil {
+				err = look(p)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return fault.Corruptf(f.At, "", "%s", f.Message)
+	}
+	return ctx.Err()
+}
+
+// all finds the data files of all wanted segments, once.
+func (t *Managed) all(ctx context.Context) ([]*Part, error) {
+	t.once.Lock()
+	defer t.once.Unlock()
+	if t.found != nil {
+		return t.list, nil
+	}
+	found, list, bad := map[string]*Part{}, []*Part(nil), map[string]error{}
+	if err := t.CheckWanted(); err != nil {
+		return nil, err
+	}
+	for i := range t.Loads {
+		l := &t.Loads[i]
+		if !t.O.Wants(l) {
+			continue
+		}
+		parts, h, err := t.SegmentHolding(ctx, l)
+		if err == nil && h.Unknown {
+			err = t.others(ctx, l, parts)
+		}
+		if err != nil {
+			if t.O.allSegments && !l.Counts() { // its files may have been cleaned away
+				continue
+			}
+			if !errors.Is(err, fault.Corrupt) {
+				return nil, err
+			}
+			bad["segment "+l.Name] = err
+			if m := (*misfit)(nil); t.saved == nil && errors.As(err, &m) { // rows that were deleted could come back
+				continue
+			}
+		}
+		if err != nil && t.saved != nil {
+			t.saved([]region.Finding{layout.Saying("carbon.segment.missing", fault.Span{Object: t.Status}, t.Path,
+				"%v: what is there of segment %s is read", err, l.Name)})
+		}
+		for k := range parts {
+			p := &parts[k]
+			if found[p.Name] == nil {
+				found[p.Name] = p
+				list = append(list, p)
+			}
+		}
+	}
+	if err := t.Untied(ctx, list); err != nil {
+		return nil, err
+	}
+	if t.saved != nil { // it was told
+		bad = nil
+	}
+	t.found, t.list, t.bad = found, list, bad
+	return list, nil
+}
+
+// others is the error of a segment without index files whose data files are not its own; see tied. Recovery
+// tells it, and reads them.
+func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) error {
+	err := t.Tied(ctx, l, parts)
+	switch {
+	case err == nil:
+		return nil
+	case t.saved == nil:
+		return &misfit{err}
+	}
+	var e *fault.Error
+	errors.As(err, &e)
+	t.saved([]region.Finding{layout.Saying("carbon.segment.minmax", e.At, t.Path,
+		"%v: the data files that are there are read; one may be another segment's", err)})
+	return nil
+}
+
+// CheckWanted refuses segments that are not there.
+func (t *Managed) CheckWanted() error {
+	for _, s := range t.O.Segments {
+		ok := false
+		for i := range t.Loads {
+			ok = ok || t.Loads[i].Name == s || t.Loads[i].Id() == s
+		}
+		if !ok {
+			return fault.Invalidf("%s has no segment %s", t.Path, s)
+		}
+	}
+	return nil
+}
+
+// Parts are the data files, and something for each segment of which files are missing or nobody knows which
+// they are: its row groups are the error, so that a scan ends there, or passes over what is lost and tells it.
+func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		list, err := t.all(ctx)
+		if err != nil {
+			yield(format.Part{}, err)
+			return
+		}
+		for _, name := range layout.Sorted(t.bad) { // first: without a policy for damage nothing is read
+			if !yield(format.Part{Ref: name, Rows: -1}, nil) {
+				return
+			}
+		}
+		for _, p := range list {
+			if !yield(format.Part{Ref: p.Name, Stamp: p.stampText(t), Rows: p.rows, Bytes: p.bytes}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// missing is why there is no such file, but something that stands for it among the parts.
+func (t *Managed) missing(ref string) error { return t.bad[ref] }
+
+// stampText is what a part was planned with: its file's stamp, and the deletes that hold.
+func (p *Part) stampText(t *Managed) string {
+	s := p.stamp
+	if p.Update != nil {
+		s += " " + path.Base(t.Updates)
+	}
+	return s
+}
+
+// Part finds a part by its name.
+func (t *Managed) Part(ctx context.Context, name string) (*Part, error) {
+	if _, err := t.all(ctx); err != nil {
+		return nil, err
+	}
+	if p := t.found[name]; p != nil {
+		return p, nil
+	}
+	if err := t.bad[name]; err != nil {
+		return nil, err
+	}
+	return nil, fault.Invalidf("%s is not a file of the table", name)
+}
+
+func (t *Managed) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	mine, err := t.Part(ctx, p.Ref)
+	if err != nil {
+		return nil, err
+	}
+	if f := mine.hollow(); q.Filter != nil && f != nil {
+		return t.groups(ctx, f, mine, q)
+	}
+	f, err := t.File(ctx, p.Ref)
+	if err == nil && t.saved == nil { // when recovering, the footer may not be the file's own
+		err = fitsPart(f, mine)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.groups(ctx, f, mine, q)
+}
+
+func (t *Managed) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	mine, err := t.Part(ctx, g.Part)
+	if err != nil {
+		return nil, err
+	}
+	if t.saved == nil && atomic.LoadInt32(&mine.agreed) == 0 { // the index may have planned it alone
+		f, err := t.File(ctx, g.Part)
+		if err == nil {
+			err = fitsPart(f, mine)
+		}
+		if err != nil {
+			return nil, err
+		}
+		atomic.StoreInt32(&mine.agreed, 1)
+	}
+	return t.chunk(ctx, g, mine, col, rows)
+}
+
+// reader is t as a format.Reader; with deletes it has overlays.
+func (t *Managed) reader() format.Reader {
+	if (len(t.changes) > 0 || t.Guessed != nil) && !t.O.deleted {
+		return withDeletes{t}
+	}
+	return t
+}
+
+// withDeletes is a table some of whose rows are deleted. It is a format.Overlayer.
+type withDeletes struct{ *Managed }
+
+func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
+	p, err := t.Part(ctx, g.Part)
+	if err != nil || p.Update == nil {
+		return nil, err
+	}
+	d, err := t.ReadDeletes(ctx, p.Update, path.Dir(p.Name))
+	if err != nil || len(d) == 0 {
+		return nil, err
+	}
+	f, err := t.File(ctx, g.Part)
+	if err != nil {
+		return nil, err
+	}
+	starts, err := f.PageStarts(ctx, g.Index)
+	if err != nil {
+		return nil, err
+	}
+	o := &overlay{}
+	for page := range len(starts) - 1 {
+		for _, r := range d[PageKey{int64(g.Index), int64(page)}] {
+			if r < 0 || r >= starts[page+1]-starts[page] {
+				err := fault.Corruptf(fault.Span{Object: t.Updates},
+					fmt.Sprintf("%s: blocklet %d, page %d", p.Update.Block, g.Index, page),
+					"row %d is deleted, the page has %d", r, starts[page+1]-starts[page])
+				if t.saved == nil {
+					return nil, err
+				}
+				t.note("carbon.delete.range", fault.Span{Object: p.Name},
+					"%v: the row is left out, another comes back", err)
+				break
+			}
+			o.rows = append(o.rows, starts[page]+r)
+		}
+	}
+	if len(o.rows) == 0 {
+		return nil, nil
+	}
+	return o, nil
+}
+
+// overlay is the deleted rows of a blocklet. It is a format.Overlay.
+type overlay struct {
+	rows []int64 // ascending, counted in the blocklet
+}
+
+func (o *overlay) Drops() bool { return true }
+
+func (o *overlay) Touches(int) bool { return false }
+
+func (o *overlay) Spans(vec.Range) []fault.Span { return nil }
+
+func (o *overlay) Patch(_ context.Context, rows vec.Range, _ [][]byte) (*vec.Patch, error) {
+	i, _ := slices.BinarySearch(o.rows, rows.From)
+	j, _ := slices.BinarySearch(o.rows, rows.To)
+	p := &vec.Patch{First: rows.From, N: int(rows.Len())}
+	if i == j {
+		return p, nil
+	}
+	b := make([]byte, (p.N+7)/8)
+	for _, r := range o.rows[i:j] {
+		k := r - rows.From
+		b[k>>3] |= 1 << (k & 7)
+	}
+	p.Drop = vec.NewSel(b, p.N)
+	return p, nil
+}

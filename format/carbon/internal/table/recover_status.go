@@ -1,0 +1,175 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/status"
+	"stoa/region"
+)
+
+// entry is what holds for a block: u is what the update status says of it, nil if nothing, deltas are the names
+// of the delete deltas beside it.
+func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, deltas []string) *status.Update {
+	if u != nil && u.Gone() {
+		return u
+	}
+	out := &status.Update{Segment: l.Id(), Block: block, Guessed: true}
+	var from, to int64 = math.MaxInt64, -1
+	if u != nil {
+		out.Actual, out.Stamps = u.Actual, slices.Clone(u.Stamps) // also those that are not there: that is told
+		if from, to = span64(u); status.Count64(u.Deleted) > 0 && from == to {
+			out.Stamps = []string{u.From}
+		}
+	}
+	after := g.after
+	if g.bare[l.Id()] {
+		after = -1
+	}
+	for _, name := range deltas {
+		stamp, ok := strings.CutPrefix(strings.TrimSuffix(name, layout.DeltaExt), block+"-")
+		at, isTime := status.Millis(stamp)
+		named := at >= from && at <= to && (u == nil || len(u.Stamps) == 0)
+		if ok && isTime && (named || at > after && at <= g.until) && !slices.Contains(out.Stamps, stamp) {
+			out.Stamps = append(out.Stamps, stamp)
+		}
+	}
+	if u == nil && len(out.Stamps) == 0 {
+		return nil
+	}
+	return out
+}
+
+// span64 are the times of the first and the last delta of an entry; none, if it has none.
+func span64(u *status.Update) (from, to int64) {
+	from, ok1 := status.Millis(u.From)
+	to, ok2 := status.Millis(u.To)
+	if !ok1 || !ok2 || status.Count64(u.Deleted) == 0 {
+		return math.MaxInt64, -1
+	}
+	return from, to
+}
+
+// updatesPrefix is with what the names of update statuses begin; their time follows.
+const updatesPrefix = "tableupdatestatus-"
+
+// guessStatus gets over a tablestatus, or an update status, that cannot be read. Without tablestatus every
+// segment counts that has a directory or a segment file.
+func (t *Managed) guessStatus(ctx context.Context, why error) error {
+	var e *fault.Error
+	errors.As(why, &e)
+	how := ""
+	loads, err := t.readLoads(ctx)
+	if err != nil && !errors.Is(err, fault.Corrupt) {
+		return err
+	}
+	if err != nil {
+		if loads, err = t.guessLoads(ctx); err != nil || len(loads) == 0 {
+			return why
+		}
+		how = fmt.Sprintf("all %d segments that have a directory or a segment file are read, also those that "+
+			"were compacted or deleted; %s", len(loads), compactions(loads))
+	}
+	t.Loads = loads
+	deletes, err := t.guessDeletes(ctx)
+	if err != nil {
+		return err
+	}
+	t.saved([]region.Finding{layout.Saying("carbon.status.damaged", e.At, t.Path, "%v: %s%s", why, how, deletes)})
+	return nil
+}
+
+// compactions says which segments have the rows of others once more: N.1 is what N and others, which no name
+// says, were compacted to.
+func compactions(loads []status.Load) string {
+	var all []string
+	for i := range loads {
+		if name := loads[i].Name; segmentNumber.MatchString(name) && strings.Contains(name, ".") {
+			all = append(all, name)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	first, _, _ := strings.Cut(all[0], ".")
+	return fmt.Sprintf("%s came of compacting (%s of %s and others), and the rows of what was compacted are "+
+		"there twice if it is there still (--source-opt segments=N,N,… reads only what it names); ",
+		strings.Join(all, ", "), all[0], first)
+}
+
+// guessDeletes takes the newest update status that is whole for the one that holds, and lets deltas that are
+// newer hold, too: they have their block and their time in their names. It says what it did.
+func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
+	g := &guessedDeletes{after: -1, until: math.MaxInt64, bare: map[string]bool{}}
+	t.Guessed, t.changes, t.Updates = g, map[string]*status.Update{}, ""
+	if len(t.Loads) > 0 && t.Loads[0].Updates != "" {
+		if ms, ok := status.Millis(strings.TrimPrefix(t.Loads[0].Updates, updatesPrefix)); ok {
+			g.until = ms
+		}
+	}
+	names, err := t.updateStatuses(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		ms, _ := status.Millis(strings.TrimPrefix(path.Base(name), updatesPrefix))
+		if ms > g.until {
+			continue // of a change that never was
+		}
+		var list []status.Update
+		t.Updates = name
+		err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &list)
+		if err == nil {
+			err = t.checkEntries(ctx, list)
+		}
+		if err != nil && !errors.Is(err, fault.Corrupt) {
+			return "", err
+		}
+		if err != nil {
+			continue
+		}
+		g.after = ms
+		t.take(list)
+		for i := range t.Loads {
+			l := &t.Loads[i]
+			g.bare[l.Id()] = l.UpdateFrom != "" &&
+				!slices.ContainsFunc(list, func(u status.Update) bool { return u.Segment == l.Id() })
+		}
+		return fmt.Sprintf("rows are deleted as %s says, and the delete deltas beside their blocks that are newer",
+			path.Base(name)), nil
+	}
+	t.Updates = ""
+	return "rows are deleted as all delete deltas say that lie beside their blocks", nil
+}
+
+// updateStatuses are the names of the update statuses, the newest first.
+func (t *Managed) updateStatuses(ctx context.Context) (out []string, err error) {
+	for info, err := range t.Tree.List(ctx, path.Join(t.Path, "Metadata")) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if stamp, ok := strings.CutPrefix(path.Base(info.Name), updatesPrefix); ok && !info.Dir {
+			if _, ok := status.Millis(stamp); ok {
+				out = append(out, info.Name)
+			}
+		}
+	}
+	at := func(name string) int64 {
+		ms, _ := status.Millis(strings.TrimPrefix(path.Base(name), updatesPrefix))
+		return ms
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(at(b), at(a)) })
+	return out, nil
+}

@@ -1,0 +1,178 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format/carbon/internal/status"
+)
+
+// readStatus reads tablestatus and what it names. A table without one is empty, unless it has segments: then
+// nobody knows which of them count, and an empty answer would be a silent loss.
+func (t *Managed) readStatus(ctx context.Context) error {
+	loads, err := t.readLoads(ctx)
+	if err != nil {
+		return err
+	}
+	t.Loads, t.changes = loads, map[string]*status.Update{}
+	if len(loads) == 0 || loads[0].Updates == "" {
+		return t.checkUpdates(ctx, nil)
+	}
+	t.Updates = path.Join(t.Path, "Metadata", loads[0].Updates)
+	var list []status.Update
+	if err := status.ReadJSON(ctx, t.Tree, t.Updates, t.Opts.Limits, &list); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fault.Corruptf(fault.Span{Object: t.Updates}, "",
+				"the update status is missing that tablestatus names: deleted rows would come back")
+		}
+		return err
+	}
+	t.take(list)
+	return t.checkUpdates(ctx, list)
+}
+
+// take makes the entries of an update status those that hold.
+func (t *Managed) take(list []status.Update) {
+	t.changes = map[string]*status.Update{}
+	for i := range list {
+		u := &list[i]
+		t.changes[u.Segment+"/"+u.Block] = u
+	}
+}
+
+// readLoads reads tablestatus itself.
+func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error) {
+	err = status.ReadJSON(ctx, t.Tree, t.Status, t.Opts.Limits, &loads)
+	if errors.Is(err, fs.ErrNotExist) {
+		if found, err := t.guessLoads(ctx); err != nil || len(found) == 0 {
+			return nil, err
+		}
+		return nil, fault.Corruptf(fault.Span{Object: t.Status}, "",
+			"the table has segments, but no tablestatus that says which of them count")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range loads { // unknown is not "left out": that would be a silent loss
+		switch l := &loads[i]; {
+		case l.Name == "":
+			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadName", i), "it is missing")
+		case !status.KnownStatus(l.Status):
+			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadStatus", i),
+				"segment %s: load status %q is unknown", l.Name, l.Status)
+		}
+		for _, x := range [][2]string{{"loadName", loads[i].Name}, {"segmentFile", loads[i].Segment},
+			{"updateStatusFileName", loads[i].Updates}} {
+			if strings.ContainsAny(x[1], "/\\\x00") || x[1] == ".." { // it would be another table's
+				return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].%s", i, x[0]),
+					"%q is a path, where a name is wanted", x[1])
+			}
+		}
+	}
+	if err := t.twice(loads); err != nil && t.saved == nil { // recovery looks at each entry by itself
+		return nil, err
+	}
+	return loads, nil
+}
+
+// twice is an error if two entries that count name the same segment file: one is not what was written, and
+// however many there are, their files are not looked for again and again.
+func (t *Managed) twice(loads []status.Load) error {
+	by := map[string]int{}
+	for i := range loads {
+		l := &loads[i]
+		if l.Segment == "" || !l.Counts() {
+			continue
+		}
+		if k, ok := by[l.Segment]; ok {
+			return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].segmentFile", i),
+				"segment %s: %s is that of segment %s, too", l.Name, l.Segment, loads[k].Name)
+		}
+		by[l.Segment] = i
+	}
+	return nil
+}
+
+// checkUpdates holds the update status against tablestatus: see checkEntries; a segment with deletes that has
+// no entry would let rows come back, too. Which files the entries are of is found out with the files; see fit.
+func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error {
+	if err := t.checkEntries(ctx, list); err != nil {
+		return err
+	}
+	has := map[string]bool{}
+	for i := range list {
+		has[list[i].Segment] = true
+	}
+	for i := range t.Loads {
+		if l := &t.Loads[i]; l.Counts() && l.UpdateFrom != "" && !has[l.Id()] {
+			return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].updateDeltaStartTimestamp", i),
+				"segment %s has deleted rows, and no update status says which", l.Name)
+		}
+	}
+	return nil
+}
+
+// checkEntries looks at each entry of an update status: one without its members (the real writer always writes
+// them), or of a segment that never was, would let deleted rows come back.
+func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error {
+	known := map[string]bool{}
+	for i := range t.Loads {
+		known[t.Loads[i].Name], known[t.Loads[i].Id()] = true, true
+	}
+	for i := range list {
+		u := &list[i]
+		if err := t.checkUpdate(u, i); err != nil {
+			return err
+		}
+		if known[u.Segment] {
+			continue
+		}
+		var past []status.Load // what was cleaned away
+		if err := status.ReadJSON(ctx, t.Tree, t.Status+".history", t.Opts.Limits, &past); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for k := range past {
+			known[past[k].Name] = true
+		}
+		if !known[u.Segment] {
+			return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].segmentName", i),
+				"%q is no segment of the table", u.Segment)
+		}
+	}
+	return nil
+}
+
+// checkUpdate looks whether the entry has what it needs.
+func (t *Managed) checkUpdate(u *status.Update, i int) error {
+	bad := func(member, value string) error {
+		return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].%s", i, member),
+			"%q: it is missing, or impossible", value)
+	}
+	n := status.Count64(u.Deleted)
+	_, from := status.Millis(u.From)
+	_, to := status.Millis(u.To)
+	switch {
+	case u.Segment == "":
+		return bad("segmentName", u.Segment)
+	case u.Block == "":
+		return bad("blockName", u.Block)
+	case u.Status != "" && !status.KnownStatus(u.Status):
+		return bad("segmentStatus", u.Status)
+	case u.Gone():
+	case n < 0:
+		return bad("deletedRowsInBlock", u.Deleted)
+	case n == 0 && (u.From != "" && u.From != "0" || u.To != "" && u.To != "0"):
+		return bad("deletedRowsInBlock", u.Deleted)
+	case n > 0 && !from:
+		return bad("deleteDeltaStartTimestamp", u.From)
+	case n > 0 && !to:
+		return bad("deleteDeltaEndTimestamp", u.To)
+	}
+	return nil
+}
