@@ -26,8 +26,8 @@ type sumForm struct {
 	zero   bool // it is 0 and says nothing: a bug of every version of Avro with the null codec
 }
 
-// usual is what the dialect's definition (the wiki) or only writer (Avro) has.
-func (d Dialect) usual() sumForm {
+// usualSum is what the dialect's definition (the wiki) or only writer (Avro) has.
+func usualSum(d Dialect) sumForm {
 	if d == Wiki {
 		return sumForm{front: true}
 	}
@@ -67,7 +67,7 @@ func (f *file) openBlock(col *Column, b *block, stored []byte, a *vec.Arena, noV
 		o.raw = o.unpacked.raw
 		return o, err
 	}
-	usual := d.usual().front
+	usual := usualSum(d).front
 	var first error
 	var whole *opened // what is taken though no sum is right
 	zero := false
@@ -113,7 +113,7 @@ func (f *file) openBlock(col *Column, b *block, stored []byte, a *vec.Arena, noV
 // wrongSum says what a sum is, and what the usual one would be.
 func wrongSum(at fault.Span, d Dialect, sum, raw []byte) error {
 	want := crc32.ChecksumIEEE(raw)
-	if d.usual().big {
+	if usualSum(d).big {
 		return fault.Corruptf(at, "column-checksum", "%08x is stored, %08x is right", sum, want)
 	}
 	return fault.Corruptf(at, "column-checksum", "%#08x is stored, %#08x is right", binary.LittleEndian.Uint32(sum),
@@ -133,7 +133,7 @@ func (f *file) unpack(col *Column, b *block, data []byte, a *vec.Arena) (u unpac
 // rightSum looks for the way in which sum is right. Each is as improbable by chance as any other.
 func rightSum(sum, raw, stored []byte, k codecKind, d Dialect) (form sumForm, ok bool) {
 	big, little := binary.BigEndian.Uint32(sum), binary.LittleEndian.Uint32(sum)
-	usual := d.usual()
+	usual := usualSum(d)
 	for _, of := range [2]bool{false, true} {
 		if of && k == codecNone {
 			break

@@ -134,27 +134,6 @@ func parseDescriptors(c *cursor, col *Column, d Dialect, budget int64) (cb colum
 	return cb
 }
 
-// value reads one value of type t and gives its bytes as stored, without the length of a string.
-func (c *cursor) value(name string, t Type) []byte {
-	var out []byte
-	switch info := &types[t]; info.form {
-	case formNone:
-	case formString:
-		out = c.text(name)
-	case formVarint:
-		start := c.Pos()
-		rest := c.Rest()
-		c.long(name)
-		out = rest[:c.Pos()-start]
-	default:
-		n := max(info.width, 1)
-		if c.need(name, int64(n)) {
-			out = c.Bytes(name, n)
-		}
-	}
-	return append([]byte(nil), out...)
-}
-
 // place finds where the blocks lie: one behind the other, behind the descriptors.
 func (cb *columnBlocks) place(f *file, col *Column) {
 	off := cb.desc.End() - f.at.Off

@@ -2,9 +2,11 @@ package trevni
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"stoa/fault"
+	"stoa/internal/check"
 	"stoa/region"
 )
 
@@ -13,24 +15,20 @@ import (
 func (t *table) contradictions() (out []region.Finding) {
 	h := &t.f.header
 	all := t.f.at.Sub(0, h.size)
-	tell := func(code string, at fault.Span, path, format string, args ...any) {
-		out = append(out, region.Finding{Code: code, Severity: Codes.Severity(code), At: at, Path: path,
-			Message: fmt.Sprintf(format, args...),
-			Part:    t.name, Rows: [2]int64{-1, -1}, Lost: -1})
-	}
+	r := check.Collect(context.Background(), t.name, Codes, &out)
 	if t.p.odd != "" {
 		code := "trevni.schema.mismatch"
 		if t.p.strange {
 			code = "trevni.schema.unknown"
 		}
-		tell(code, all, "file-metadata", "%s", t.p.odd)
+		r.Report(code, all, "file-metadata", "%s", t.p.odd)
 	}
 	if left := t.f.at.Len - h.size; len(h.Columns) == 0 && h.Rows > 0 && left > 0 {
-		tell("trevni.header.contradiction", t.f.at.Sub(12, 4), "header.column-count",
+		r.Report("trevni.header.contradiction", t.f.at.Sub(12, 4), "header.column-count",
 			"no column, but %d rows, and %d bytes behind the header that no column claims", h.Rows, left)
 	}
 	if key, at, ok := t.unnamed(); ok {
-		tell("trevni.header.contradiction", at, "file-metadata", "what the key %q has is an Avro schema, of just "+
+		r.Report("trevni.header.contradiction", at, "file-metadata", "what the key %q has is an Avro schema, of just "+
 			"these columns: the key is damaged", key)
 	}
 	told := map[string]bool{}
@@ -39,7 +37,7 @@ func (t *table) contradictions() (out []region.Finding) {
 			key := cmp.Or(p.was, p.Key)
 			if word := nearly(key); word != "" && !told[key] {
 				told[key] = true
-				tell("trevni.header.contradiction", p.at, path,
+				r.Report("trevni.header.contradiction", p.at, path,
 					"a key %q, which is no key of Trevni's, and nearly %q", key, word)
 			}
 		}
@@ -47,11 +45,6 @@ func (t *table) contradictions() (out []region.Finding) {
 	look(h.Meta, "file-metadata")
 	for i := range h.Columns {
 		look(h.Columns[i].Meta, fmt.Sprintf("column-metadata[%d]", i))
-	}
-	for i := range out {
-		if out[i].Severity < region.Error {
-			out[i].Lost = 0
-		}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package trevni
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -90,6 +91,19 @@ func varint(b []byte) (v int64, n int) {
 		}
 	}
 	return 0, 0
+}
+
+// appendLong appends a zig-zag varint.
+func appendLong(b []byte, v int64) []byte { return binary.AppendUvarint(b, uint64(v)<<1^uint64(v>>63)) }
+
+// appendText appends a length and so many bytes, as String and Bytes are stored.
+func appendText[T ~string | ~[]byte](b []byte, v T) []byte {
+	if len(v) < 64 {
+		b = append(b, byte(len(v)<<1))
+	} else {
+		b = appendLong(b, int64(len(v)))
+	}
+	return append(b, v...)
 }
 
 // text reads a length and so many bytes, as String and Bytes are stored, and tells them as one field.

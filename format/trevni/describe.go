@@ -61,7 +61,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	o.Tracer = func(n region.Node) { n.Depth++; head = append(head, n) }
 	f, err := openFile(d.ctx, src, at, o)
 	if d.f = f; err == nil {
-		err = f.affordable()
+		err = affordable(f)
 	}
 	if value = "damaged"; err == nil {
 		h := &f.header
@@ -158,7 +158,7 @@ func (d *describer) block(col *Column, b *block, k int) error {
 	if col.summed {
 		data.Len -= 4
 		sum = b.at.Sub(data.Len, 4)
-		if d.f.header.Dialect.usual().front {
+		if usualSum(d.f.header.Dialect).front {
 			sum.Off, data.Off = b.at.Off, b.at.Off+4
 			d.emit(region.Node{Depth: 3, Kind: region.Data, Name: "column-checksum", At: sum, Inner: -1})
 		}

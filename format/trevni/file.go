@@ -3,6 +3,7 @@ package trevni
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"stoa/fault"
@@ -141,3 +142,6 @@ func (f *file) checkRows(ctx context.Context) (odd error) {
 	}
 	return odd
 }
+
+// pathOf names a column in errors.
+func (f *file) pathOf(column int) string { return "column[" + strconv.Itoa(column) + "]" }

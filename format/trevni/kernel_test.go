@@ -2,10 +2,8 @@ package trevni
 
 import (
 	"bytes"
-	"compress/bzip2"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,7 +11,6 @@ import (
 	"testing"
 
 	"stoa/fault"
-	bzip2s "stoa/format/trevni/internal/bzip2"
 )
 
 // naive decodes a zig-zag varint as Avro's specification tells it.
@@ -180,41 +177,4 @@ func FuzzArrays(f *testing.F) {
 			t.Errorf("skipping: %v, at %d with %d, not at %d with %d", err, o.pos, o.run, a.pos, a.run)
 		}
 	})
-}
-
-// FuzzAvroSchema: any text gives a schema or an error.
-func FuzzAvroSchema(f *testing.F) {
-	f.Add([]byte(`{"type":"record","name":"R","fields":[{"name":"a","type":["null",{"type":"array","items":"int"}]},{"name":"b","type":{"type":"map","values":"R2"}}]}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		h := Header{Version: 2, Meta: []Pair{{Key: "avro.schema", Value: text}},
-			Columns: []Column{{Name: "a", Type: Int, Parent: -1}}}
-		if p := planOf(&h, nil); p == nil || len(p.fields) == 0 && len(h.Columns) > 0 && p.odd != "" {
-			t.Errorf("%s: nothing is shown", text)
-		}
-	})
-}
-
-// TestBzip2: what the compressor makes, the standard library's decompressor gives back.
-func TestBzip2(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	inputs := [][]byte{nil, {0}, []byte("a"), []byte("banana"), bytes.Repeat([]byte{7}, 100000),
-		bytes.Repeat([]byte("abc"), 3000), bytes.Repeat([]byte{1, 1, 1, 1}, 64), bytes.Repeat([]byte{9}, 255+4)}
-	for range 40 {
-		b := make([]byte, r.IntN(5000))
-		for i := range b {
-			b[i] = byte(r.Uint32() >> r.IntN(9) & uint32(1<<r.IntN(9)-1))
-		}
-		inputs = append(inputs, b)
-	}
-	long := make([]byte, 910_000)
-	for i := range long {
-		long[i] = byte(r.IntN(256))
-	}
-	for i, in := range append(inputs, long) {
-		out := bzip2s.ToBzip2(nil, in)
-		got, err := io.ReadAll(bzip2.NewReader(bytes.NewReader(out)))
-		if err != nil || !bytes.Equal(got, in) {
-			t.Errorf("input %d of %d bytes: %v, %d bytes back", i, len(in), err, len(got))
-		}
-	}
 }

@@ -73,7 +73,7 @@ func (a *arrays) over(n int32) (from, to, bit int, err error) {
 	if a.t.least(int64(n)) > int64(len(a.src)-a.pos) {
 		return 0, 0, 0, a.tooLong(n)
 	}
-	k := a.t.skip(a.src[a.pos:], int(n))
+	k := skipValues(a.t, a.src[a.pos:], int(n))
 	if k < 0 {
 		return 0, 0, 0, a.tooLong(n)
 	}

@@ -149,7 +149,7 @@ func levelsOf(dst, src []byte, most int, name string, off int) error {
 func (d *decoding) nullable(dst *vec.Vector, l laid, n int) error {
 	sub := int(d.task.Page.Sub)
 	before, k := plain.CountBits(l.def, 0, sub), plain.CountBits(l.def, sub, n)
-	skip := d.p.stored.skip(l.values, before)
+	skip := skipValues(d.p.stored, l.values, before)
 	from := 0 // booleans of the part may begin within a byte
 	if d.p.stored == Boolean {
 		skip, from = before/8, before%8

@@ -106,7 +106,8 @@ func (r *room) note(dst *vec.Vector, raw int) {
 	}
 }
 
-func (f *file) newChunk(ctx context.Context, p *physical, rows vec.Range) (*chunk, error) {
+// newChunk gives the pages of p with rows of the range.
+func newChunk(ctx context.Context, f *file, p *physical, rows vec.Range) (*chunk, error) {
 	c := &chunk{f: f, p: p, rows: rows}
 	var err error
 	if c.cb, err = f.blocks(ctx, p.column); err != nil {
@@ -124,12 +125,10 @@ func (f *file) newChunk(ctx context.Context, p *physical, rows vec.Range) (*chun
 			c.cb.rows, f.header.Rows)
 	}
 	if !p.counted() && c.cb.rows == 0 && f.header.Rows > 0 {
-		c.err = f.fewEntries(c.cb, f.pathOf(p.column))
+		c.err = fewEntries(f, c.cb, f.pathOf(p.column))
 	}
 	return c, nil
 }
-
-func (f *file) pathOf(column int) string { return "column[" + strconv.Itoa(column) + "]" }
 
 // Next gives the next block, or a part of one that has very many rows.
 func (c *chunk) Next(context.Context) (format.Page, error) {
@@ -230,13 +229,13 @@ func (c *chunk) nextLevels() (format.Page, error) {
 	}
 	if c.err = io.EOF; c.cb.rows < c.f.header.Rows {
 		return format.Page{Ordinal: c.i, First: -1, Rows: -1, Entries: -1,
-			Lost: c.f.fewEntries(c.cb, c.f.pathOf(c.p.column)), Spans: []fault.Span{c.cb.desc}}, nil
+			Lost: fewEntries(c.f, c.cb, c.f.pathOf(c.p.column)), Spans: []fault.Span{c.cb.desc}}, nil
 	}
 	return format.Page{}, io.EOF
 }
 
 // fewEntries is the damage of a repeated column that has less than an entry a row.
-func (f *file) fewEntries(cb *columnBlocks, path string) error {
+func fewEntries(f *file, cb *columnBlocks, path string) error {
 	return fault.Corruptf(cb.desc, path,
 		"the blocks have %d entries, which are too few for the %d rows that the header says", cb.rows, f.header.Rows)
 }
@@ -339,7 +338,7 @@ func (d *decoding) rest(used, n int) error {
 func (d *decoding) flat(dst *vec.Vector, n int) error {
 	skip := 0
 	if d.task.Page.Sub > 0 {
-		if skip = d.p.stored.skip(d.o.raw, int(d.task.Page.Sub)); skip < 0 {
+		if skip = skipValues(d.p.stored, d.o.raw, int(d.task.Page.Sub)); skip < 0 {
 			return ends(d.o.raw, int(d.task.Page.Sub), n)
 		}
 	}
@@ -501,7 +500,7 @@ func (d *decoding) matrix(dst *vec.Vector, n int) error {
 		if sub*w > int64(len(d.o.raw))*8 && d.p.stored != Null {
 			return ends(d.o.raw, int(sub), n)
 		}
-		if skip = d.p.stored.skip(d.o.raw, int(sub*w)); skip < 0 {
+		if skip = skipValues(d.p.stored, d.o.raw, int(sub*w)); skip < 0 {
 			return ends(d.o.raw, int(sub), n)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/region"
+	"stoa/internal/check"
 )
 
 // A table that our writer divides is part-00000.trv, part-00001.trv and so on, and each says in its metadata which
@@ -38,9 +38,9 @@ func (p partOf) text() []byte {
 	return []byte(s)
 }
 
-// part is what a file says of being one of several; ok is false if it says nothing, or nothing that can be
+// partIn is what a file says of being one of several; ok is false if it says nothing, or nothing that can be
 // understood.
-func (h *Header) part() (p partOf, ok bool) {
+func partIn(h *Header) (p partOf, ok bool) {
 	text, ok := get(h.Meta, partKey)
 	if !ok {
 		return p, false
@@ -59,39 +59,39 @@ func (h *Header) part() (p partOf, ok bool) {
 func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	h := &t.f.header
 	dir, name := path.Split(tg.Name)
-	tell := func(code, format string, args ...any) {
-		f := region.Finding{Code: code, Severity: Codes.Severity(code), At: t.f.at.Sub(0, h.size), Path: "file-metadata",
-			Message: fmt.Sprintf(format, args...), Part: t.name, Rows: unknownRows, Lost: -1}
-		if p, ok := t.keyAt(partKey); ok {
-			f.At = p
+	r := check.Collect(ctx, t.name, Codes, &t.apart)
+	report := func(code, format string, args ...any) {
+		at, ok := t.keyAt(partKey)
+		if !ok {
+			at = t.f.at.Sub(0, h.size)
 		}
-		t.apart = append(t.apart, f)
+		r.Report(code, at, "file-metadata", format, args...)
 	}
 	n := -1
 	fmt.Sscanf(name, "part-%05d.trv", &n)
 	seal, _ := get(h.Meta, sealKey)
-	p, ok := h.part()
+	p, ok := partIn(h)
 	switch text, kept := get(h.Meta, partKey); {
 	case !kept || tg.Tree == nil || t.f.noVerify:
 		return
 	case partName(n) != name:
 		twin := partName(p.number)
 		if q, other, is := t.beside(ctx, tg, path.Join(dir, twin)); ok && is && q == p && other == string(seal) {
-			tell("trevni.part.repeated", "it was written as %s, which stands beside it: its rows come twice", twin)
+			report("trevni.part.repeated", "it was written as %s, which stands beside it: its rows come twice", twin)
 		}
 		return
 	case !ok:
-		tell("trevni.part.other", "%s is %q, which no writer makes", partKey, text)
+		report("trevni.part.other", "%s is %q, which no writer makes", partKey, text)
 		return
 	case p.number != n:
-		tell("trevni.part.other", "it was written as %s, and stands in the place of %s", partName(p.number), name)
+		report("trevni.part.other", "it was written as %s, and stands in the place of %s", partName(p.number), name)
 		return
 	}
 	if next := path.Join(dir, partName(n+1)); p.last {
 	} else if gone(ctx, tg, next) {
-		tell("trevni.part.missing", "it is not the last of its table, and %s is missing", partName(n+1))
+		report("trevni.part.missing", "it is not the last of its table, and %s is missing", partName(n+1))
 	} else if q, _, ok := t.beside(ctx, tg, next); ok && q.number == n+1 && q.after != string(seal) {
-		tell("trevni.part.other", "%s was written behind a file whose header has the checksum %q, and this one has "+
+		report("trevni.part.other", "%s was written behind a file whose header has the checksum %q, and this one has "+
 			"%q: one of the two is of another table, or older", partName(n+1), q.after, seal)
 	}
 	if p.after == "" {
@@ -99,9 +99,9 @@ func (t *table) lookAround(ctx context.Context, tg format.Target) {
 	}
 	before := path.Join(dir, partName(n-1))
 	if gone(ctx, tg, before) {
-		tell("trevni.part.missing", "%s, before it, is missing", partName(n-1))
+		report("trevni.part.missing", "%s, before it, is missing", partName(n-1))
 	} else if _, seal, ok := t.beside(ctx, tg, before); ok && seal != p.after {
-		tell("trevni.part.other", "the header of %s has the checksum %q; the file that was before it when it was "+
+		report("trevni.part.other", "the header of %s has the checksum %q; the file that was before it when it was "+
 			"written had %q: one of the two is of another table, or older", partName(n-1), seal, p.after)
 	}
 }
@@ -115,7 +115,7 @@ func (t *table) beside(ctx context.Context, tg format.Target, name string) (p pa
 	}
 	defer f.src.Close()
 	text, _ := get(f.header.Meta, sealKey)
-	p, _ = f.header.part()
+	p, _ = partIn(&f.header)
 	return p, string(text), true
 }
 

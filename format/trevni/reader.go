@@ -145,7 +145,7 @@ func (c *ColumnReader) load(ctx context.Context, row int64) error {
 	if c.have != nil && row >= c.first && row < c.first+int64(c.have.Len()) {
 		return nil
 	}
-	ch, err := c.f.newChunk(ctx, c.p, vec.Range{From: row, To: row + 1})
+	ch, err := newChunk(ctx, c.f, c.p, vec.Range{From: row, To: row + 1})
 	if err != nil {
 		return err
 	}

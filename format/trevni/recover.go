@@ -37,7 +37,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 			return nil, r.found, err
 		}
 	}
-	if err := f.affordable(); err != nil {
+	if err := affordable(f); err != nil {
 		f.src.Close()
 		return nil, r.found, err
 	}

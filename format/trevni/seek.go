@@ -64,7 +64,7 @@ func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 			continue
 		}
 		in := keep(t.p.fields[ph.Path[0]].Name, ph, cb, e)
-		ok, err := t.f.borders(ctx, ph, cb, in)
+		ok, err := borders(ctx, t.f, ph, cb, in)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func keep(name string, ph *physical, cb *columnBlocks, e *pred.Expr) []bool {
 // borders reports whether the first values are right where it matters: descriptors have no checksum, so at each
 // border between blocks that are read and blocks that are passed over, the block's own first value is looked
 // at.
-func (f *file) borders(ctx context.Context, ph *physical, cb *columnBlocks, in []bool) (ok bool, err error) {
+func borders(ctx context.Context, f *file, ph *physical, cb *columnBlocks, in []bool) (ok bool, err error) {
 	var a vec.Arena
 	for i := range cb.blocks {
 		if i > 0 && in[i] == in[i-1] {
@@ -123,20 +123,6 @@ func (f *file) borders(ctx context.Context, ph *physical, cb *columnBlocks, in [
 		}
 	}
 	return true, nil
-}
-
-// first is a block's own first value as a descriptor has it; nil if there is none.
-func (p *physical) first(o *opened) []byte {
-	n := p.stored.skip(o.raw, 1)
-	if n < 0 {
-		return nil
-	}
-	got := o.raw[:n]
-	if types[p.stored].form == formString {
-		_, k := varint(got)
-		got = got[k:]
-	}
-	return got
 }
 
 // rangesOf are the rows of the blocks that are in.

@@ -268,9 +268,9 @@ const perRow = 64
 
 // affordable refuses a schema that is nested deeper, or takes more memory, than the limits allow, before it is
 // made: a few bytes of a column may stand for very many lists in each other.
-func (f *file) affordable() error {
+func affordable(f *file) error {
 	h := &f.header
-	if n := h.steps(); n > f.limits.Fields && !h.keepsSchema() {
+	if n := stepsOf(h); n > f.limits.Fields && !keepsSchema(h) {
 		return f.limits.FitSize(n, 0, f.at.Sub(0, h.size), "column-metadata")
 	}
 	depth := make([]int64, len(h.Columns))
@@ -306,9 +306,9 @@ func (f *file) affordable() error {
 	return nil
 }
 
-// steps is how many fields the columns' names stand for, if they are dotted paths: a step that the column before has
+// stepsOf is how many fields the columns' names stand for, if they are dotted paths: a step that the column before has
 // as well is the same field.
-func (h *Header) steps() (n int64) {
+func stepsOf(h *Header) (n int64) {
 	if h.Dialect != Wiki {
 		return int64(len(h.Columns))
 	}
@@ -328,7 +328,7 @@ func (h *Header) steps() (n int64) {
 }
 
 // keepsSchema reports whether the file has a schema that goes with its columns, so that names are not taken apart.
-func (h *Header) keepsSchema() bool {
+func keepsSchema(h *Header) bool {
 	sc := storedSchema(h)
 	return sc != nil && planLeaves(h, sc) != nil
 }

@@ -31,7 +31,7 @@ type table struct {
 }
 
 func newTable(ctx context.Context, tg format.Target, f *file, o readOptions) (*table, error) {
-	if err := f.affordable(); err != nil {
+	if err := affordable(f); err != nil {
 		return nil, err
 	}
 	t := &table{name: tg.Name, f: f}
@@ -82,7 +82,7 @@ func (t *table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.
 	if col < 0 || col >= len(t.p.phys) {
 		return nil, fault.Invalidf("there is no column %d", col)
 	}
-	return t.f.newChunk(ctx, t.p.phys[col], rows)
+	return newChunk(ctx, t.f, t.p.phys[col], rows)
 }
 
 // Findings tells readers, too, that names, or all of the schema, may be wrong, and that files beside it are gone.

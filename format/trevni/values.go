@@ -167,8 +167,8 @@ func ascii(b []byte) bool {
 	return true
 }
 
-// skip says how many bytes n values of type t take at the front of src; -1 if src ends before, or a length is wrong.
-func (t Type) skip(src []byte, n int) int {
+// skipValues says how many bytes n values of type t take at the front of src; -1 if src ends before, or a length is wrong.
+func skipValues(t Type, src []byte, n int) int {
 	switch info := &types[t]; info.form {
 	case formNone:
 		return 0
@@ -237,4 +237,18 @@ func spreadBits(b []byte, at, n, k int, valid, spare []byte) {
 		}
 		i += 8
 	}
+}
+
+// first is a block's own first value as a descriptor has it; nil if there is none.
+func (p *physical) first(o *opened) []byte {
+	n := skipValues(p.stored, o.raw, 1)
+	if n < 0 {
+		return nil
+	}
+	got := o.raw[:n]
+	if types[p.stored].form == formString {
+		_, k := varint(got)
+		got = got[k:]
+	}
+	return got
 }

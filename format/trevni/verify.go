@@ -145,7 +145,7 @@ func (v *verifier) descriptors(i int) {
 			cb.rows, v.f.header.Rows), from, to)
 	}
 	if col.MaxRep > 0 && cb.rows < v.f.header.Rows {
-		v.Blame("trevni.column.rows", v.f.fewEntries(cb, path), -1, -1)
+		v.Blame("trevni.column.rows", fewEntries(v.f, cb, path), -1, -1)
 	}
 	if col.FirstValues && col.Type == Boolean && len(cb.blocks) > 1 {
 		v.Report("trevni.firstvalue.boolean", cb.desc, path, "%d blocks", len(cb.blocks))
@@ -334,7 +334,7 @@ func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, pa
 			"the checksum is called %q; Avro knows crc32 and null", col.Checksum)
 	}
 	if col.summed {
-		switch usual := d.usual(); {
+		switch usual := usualSum(d); {
 		case o.sum.zero:
 			v.often("trevni.checksum.zero", b.at, path+".column-checksum", "the checksums are 0")
 		case o.sum != usual:

@@ -37,28 +37,6 @@ func (w *outFile) planAvro(fields []arrow.Field) error {
 	return nil
 }
 
-// siblings gives the fields of one record names that Avro allows.
-type siblings map[string]bool
-
-// avro is a name of letters, digits and underscores that begins with no digit and that no field before has.
-func (s siblings) avro(name string) string {
-	b := []byte(name)
-	for i, c := range b {
-		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
-			b[i] = '_'
-		}
-	}
-	if len(b) == 0 || b[0] >= '0' && b[0] <= '9' {
-		b = append([]byte{'_'}, b...)
-	}
-	name = string(b)
-	for n := 2; s[name]; n++ {
-		name = fmt.Sprintf("%s_%d", b, n)
-	}
-	s[name] = true
-	return name
-}
-
 // avroMaker makes Avro types of plain Arrow types.
 type avroMaker struct {
 	taken map[string]bool // names of types
@@ -180,49 +158,6 @@ func (m *avroMaker) simple(dt arrow.DataType, path string) (*avroType, error) {
 		}
 	}
 	return &k, nil
-}
-
-// json is the type as a schema's JSON. A named type is spelled out once.
-func (t *avroType) json(known map[string]bool) any {
-	if t.name != "" && known[t.name] {
-		return t.name
-	}
-	known[t.name] = true
-	type object = map[string]any
-	switch t.kind {
-	case "record":
-		fields := []any{}
-		for _, f := range t.fields {
-			fields = append(fields, struct {
-				Name string `json:"name"`
-				Type any    `json:"type"`
-			}{f.name, f.typ.json(known)})
-		}
-		return struct {
-			Type   string `json:"type"`
-			Name   string `json:"name"`
-			Fields []any  `json:"fields"`
-		}{"record", t.name, fields}
-	case "array":
-		return object{"type": "array", "items": t.items.json(known)}
-	case "map":
-		return object{"type": "map", "values": t.items.json(known)}
-	case "union":
-		branches := []any{}
-		for _, b := range t.branches {
-			branches = append(branches, b.json(known))
-		}
-		return branches
-	case "fixed":
-		return object{"type": "fixed", "name": t.name, "size": t.size}
-	}
-	switch {
-	case t.logical == "decimal":
-		return object{"type": t.kind, "logicalType": "decimal", "precision": t.precision, "scale": t.scale}
-	case t.logical != "":
-		return object{"type": t.kind, "logicalType": t.logical}
-	}
-	return t.kind
 }
 
 // outShredder makes the columns of an Avro schema by the rules that shredder has, and the nodes that write them.

@@ -11,9 +11,6 @@ import (
 	"stoa/fault"
 )
 
-// appendLong appends a zig-zag varint.
-func appendLong(b []byte, v int64) []byte { return binary.AppendUvarint(b, uint64(v)<<1^uint64(v>>63)) }
-
 // plainType is what values of t are written and read back as: dictionaries and extensions as what they stand
 // for, all strings as strings of 32-bit offsets, all lists likewise.
 func plainType(t arrow.DataType) arrow.DataType {
@@ -205,15 +202,6 @@ func fixedAppender(a arrow.Array) (appender, error) {
 		return func(b []byte, i int) ([]byte, error) { return le.AppendUint64(b, math.Float64bits(vals[i])), nil }, nil
 	}
 	return nil, fault.Bugf("trevni: %s as fixed bytes", a.DataType())
-}
-
-func appendText[T ~string | ~[]byte](b []byte, v T) []byte {
-	if len(v) < 64 {
-		b = append(b, byte(len(v)<<1))
-	} else {
-		b = appendLong(b, int64(len(v)))
-	}
-	return append(b, v...)
 }
 
 func stringAppender(a arrow.Array) (appender, error) {

@@ -151,37 +151,6 @@ func wikiMeta(c *Column) []Pair {
 	return meta
 }
 
-// dremelName is the dotted path of a leaf in Dremel's data model, where a step is required, optional or
-// repeated: a list that cannot be null is one repeated step; its items, and lists that can be null, get steps
-// of their own if they need a level.
-func dremelName(f arrow.Field, path []int) string {
-	steps := []string{f.Name}
-	for _, i := range path {
-		switch t := f.Type.(type) {
-		case *arrow.MapType:
-			if f.Nullable {
-				steps = append(steps, "entries")
-			}
-			f = t.Fields()[0]
-			f.Nullable = false
-			continue
-		case *arrow.ListType:
-			if f.Nullable {
-				steps = append(steps, "list")
-			}
-			f = t.ElemField()
-			if _, isMap := f.Type.(*arrow.MapType); f.Nullable || isMap || f.Type.ID() == arrow.LIST {
-				steps = append(steps, "item")
-			}
-			continue
-		case *arrow.StructType:
-			f = t.Field(i)
-		}
-		steps = append(steps, f.Name)
-	}
-	return strings.Join(steps, ".")
-}
-
 func (w *wikiField) write(a arrow.Array) error {
 	leaves, err := nest.Shred(w.field, a)
 	if err != nil {
