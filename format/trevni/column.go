@@ -88,6 +88,22 @@ func (f *file) restart(i int, start int64) {
 	f.header.Columns[i].Start, f.columns[i] = start, descriptorsOf{}
 }
 
+// blocksAt reads the descriptors that column i has if it begins at start. If that is elsewhere than it does, nothing is
+// kept of that, and read says how many bytes they took.
+func (f *file) blocksAt(ctx context.Context, i int, start int64) (cb *columnBlocks, read int64, err error) {
+	was, had, budget := f.header.Columns[i].Start, f.columns[i], f.budget
+	f.restart(i, start)
+	cb, err = f.blocks(ctx, i)
+	if start != was {
+		f.header.Columns[i].Start, f.columns[i] = was, had
+		read, f.budget = budget-f.budget, budget
+	}
+	return cb, read, err
+}
+
+// giveUp has column i be one whose descriptors cannot be read.
+func (f *file) giveUp(i int, why error) { f.columns[i] = descriptorsOf{err: why} }
+
 // firstBlocks is how much of a column is read to find its descriptors: enough for 200 blocks, which are some 13 MB.
 const firstBlocks = 4 << 10
 

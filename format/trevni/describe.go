@@ -196,10 +196,7 @@ func (d *describer) inside(col *Column, b *block, name string) error {
 		}
 	}
 	if col.MaxDef > 0 {
-		p := &physical{stored: col.Type, shape: shapeLevels}
-		p.MaxDef, p.MaxRep = uint8(col.MaxDef), uint8(col.MaxRep)
-		dec := decoding{p: p, b: b, o: o, d: d.f.header.Dialect}
-		l, err := dec.lay(b.rows)
+		l, err := lay(d.f.header.Dialect, o.raw, b.rows, col.MaxDef, col.MaxRep)
 		if err != nil {
 			return fault.Locate(err, o.at, o.exact, name)
 		}

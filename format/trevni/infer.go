@@ -95,8 +95,6 @@ func (l *looker) column(ctx context.Context, i int, together bool) error {
 	}
 	s := nest.NewSeen(c.MaxDef, c.MaxRep, together)
 	l.seen[i] = s
-	d := decoding{p: &physical{column: i, stored: c.Type, shape: shapeLevels}, d: l.f.header.Dialect, scratch: &l.arena}
-	d.p.MaxDef, d.p.MaxRep = uint8(c.MaxDef), uint8(c.MaxRep)
 	for k := range cb.blocks {
 		b := &cb.blocks[k]
 		if l.left -= b.at.Len; l.left < 0 || l.work < b.rows*s.Work() {
@@ -105,7 +103,7 @@ func (l *looker) column(ctx context.Context, i int, together bool) error {
 			return nil
 		}
 		l.work -= b.rows * s.Work()
-		def, rep, err := l.block(ctx, &d, c, b)
+		def, rep, err := l.block(ctx, c, b)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -119,7 +117,7 @@ func (l *looker) column(ctx context.Context, i int, together bool) error {
 }
 
 // block gives the levels of a block, until the next one.
-func (l *looker) block(ctx context.Context, d *decoding, c *Column, b *block) (def, rep []byte, err error) {
+func (l *looker) block(ctx context.Context, c *Column, b *block) (def, rep []byte, err error) {
 	if b.lost != nil {
 		return nil, nil, b.lost
 	}
@@ -131,10 +129,11 @@ func (l *looker) block(ctx context.Context, d *decoding, c *Column, b *block) (d
 	if err := format.ReadFull(ctx, l.f.src, b.at, "block", stored); err != nil {
 		return nil, nil, err
 	}
-	if d.o, err = l.f.openBlock(c, b, stored, &l.arena, false); err != nil {
+	o, err := l.f.openBlock(c, b, stored, &l.arena, false)
+	if err != nil {
 		return nil, nil, err
 	}
-	at, err := d.lay(b.rows)
+	at, err := lay(l.f.header.Dialect, o.raw, b.rows, c.MaxDef, c.MaxRep)
 	if err != nil {
 		return nil, nil, err
 	}

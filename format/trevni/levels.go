@@ -55,19 +55,15 @@ type laid struct {
 	defAt, repAt, valsAt int
 }
 
-// lay cuts a block of n entries: the wiki has definition levels, repetition levels, values; Impala values,
-// definition levels, repetition levels. Repetition levels are there only if there can be any.
-func (d *decoding) lay(n int64) (l laid, err error) {
-	raw := d.o.raw
-	defs, reps := arraySize(n, int(d.p.MaxDef)), arraySize(n, int(d.p.MaxRep))
-	if d.p.shape == shapeNullable {
-		defs, reps = arraySize(n, 1), 0
-	}
+// lay cuts the raw bytes of a block of n entries: the wiki has definition levels, repetition levels, values; Impala
+// values, definition levels, repetition levels. Repetition levels are there only if there can be any.
+func lay(d Dialect, raw []byte, n int64, maxDef, maxRep int) (l laid, err error) {
+	defs, reps := arraySize(n, maxDef), arraySize(n, maxRep)
 	if defs+reps > int64(len(raw)) {
 		return l, fault.Rel(0, len(raw), "definition-array",
 			"the levels of %d entries take %d bytes, the block has %d", n, defs+reps, len(raw))
 	}
-	if d.d == Impala {
+	if d == Impala {
 		l.valsAt, l.defAt = 0, len(raw)-int(defs+reps)
 		l.repAt = l.defAt + int(defs)
 		l.values = raw[:l.defAt]
@@ -81,7 +77,11 @@ func (d *decoding) lay(n int64) (l laid, err error) {
 
 // levels decodes entries with definition levels, and repetition levels if there are any.
 func (d *decoding) levels(dst *vec.Vector, n int) error {
-	l, err := d.lay(d.b.rows)
+	maxDef, maxRep := int(d.p.MaxDef), int(d.p.MaxRep)
+	if d.p.shape == shapeNullable {
+		maxDef, maxRep = 1, 0
+	}
+	l, err := lay(d.d, d.o.raw, d.b.rows, maxDef, maxRep)
 	if err != nil {
 		return err
 	}

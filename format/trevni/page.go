@@ -517,3 +517,29 @@ func (d *decoding) matrix(dst *vec.Vector, n int) error {
 	}
 	return d.rest(skip+used, n)
 }
+
+// decodeBlock decodes a block by itself, number t.Page.Ordinal of its column and of t.N entries, in parts, as a scan
+// would. dst has those of the last part then.
+func decodeBlock(ctx context.Context, f *file, p *physical, b *block, t format.Task, dst *vec.Vector) error {
+	c := &chunk{f: f, p: p, rows: vec.Range{To: 1 << 62}, cb: &columnBlocks{blocks: []block{*b}}}
+	ordinal := t.Page.Ordinal
+	for c.i == 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.Page = c.page(b)
+		t.Page.Entries = b.rows
+		if p.counted() {
+			t.Page = c.part(b)
+		} else {
+			c.i++
+		}
+		t.Page.Ordinal = ordinal
+		t.Scratch.Reset()
+		dst.Reset()
+		if err := c.Decode(&t, dst); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -188,15 +188,8 @@ func (r *recovery) prove() {
 // good reads the descriptors that column i has if it starts at start; nil if it cannot start there.
 func (r *recovery) good(i int, start int64) *columnBlocks {
 	f := r.f
-	was, had, budget := f.header.Columns[i].Start, f.columns[i], f.budget
-	f.restart(i, start)
-	cb, err := f.blocks(r.ctx, i)
-	if start != was {
-		f.header.Columns[i].Start, f.columns[i] = was, had
-		r.looked += budget - f.budget
-		f.budget = budget
-	}
-	r.looked += firstBlocks
+	cb, read, err := f.blocksAt(r.ctx, i, start)
+	r.looked += read + firstBlocks
 	flat := f.header.Columns[i].MaxRep == 0
 	// a row has an entry at least
 	if err != nil || flat && cb.rows != f.header.Rows || !flat && cb.rows < f.header.Rows {
@@ -314,7 +307,7 @@ func (r *recovery) recount() {
 			}
 		}
 		if cb.odd != nil && (len(bad) > 1 || rest < 0) {
-			f.columns[ph.column] = descriptorsOf{err: cb.odd}
+			f.giveUp(ph.column, cb.odd)
 		}
 		if len(bad) != 1 || rest < 0 {
 			continue

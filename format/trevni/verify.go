@@ -371,27 +371,8 @@ func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, pa
 
 // decode decodes the n entries of a block, in parts, as a scan would.
 func (v *verifier) decode(ph *physical, b *block, k int, n int64, stored []byte, vals *vec.Vector) error {
-	c := &chunk{f: v.f, p: ph, rows: vec.Range{To: 1 << 62}, cb: &columnBlocks{blocks: []block{*b}}}
-	for c.i == 0 {
-		if err := v.ctx.Err(); err != nil {
-			return err // nobody hears it: what is told is not passed on then
-		}
-		p := c.page(b)
-		p.Entries = b.rows
-		if ph.counted() {
-			p = c.part(b)
-		} else {
-			c.i++
-		}
-		p.Ordinal = k
-		v.spare.Reset()
-		vals.Reset()
-		t := format.Task{Page: p, N: n, Bytes: [][]byte{stored}, Scratch: &v.spare, Limits: v.f.limits}
-		if err := c.Decode(&t, vals); err != nil {
-			return err
-		}
-	}
-	return nil
+	return decodeBlock(v.ctx, v.f, ph, b, format.Task{Page: format.Page{Ordinal: k}, N: n, Bytes: [][]byte{stored},
+		Scratch: &v.spare, Limits: v.f.limits}, vals)
 }
 
 // firstValue holds the descriptor's first value against the block's, and against the block before if the column
