@@ -75,9 +75,19 @@ stoa/format/kudu/internal/cluster: std fault format region store wire format/cfi
   format/kudu/internal/table
 stoa/format/kudu          : std fault format region store vec format/cfile format/kudu/...
 stoa/format/trevni/internal/bzip2: std
-stoa/format/trevni        : internal/check format/trevni/... std arrow fault format pred region store vec wire internal/arrowschema
-  internal/typewords internal/nest internal/enc/... internal/codec internal/sum
-  github.com/apache/arrow-go/v18/arrow/ipc github.com/dsnet/compress/...
+stoa/format/trevni/internal/layout: std arrow fault format region vec wire internal/check internal/codec
+stoa/format/trevni/internal/container: std fault format region store vec wire format/trevni/internal/layout
+stoa/format/trevni/internal/page: std arrow fault format vec internal/enc/... format/trevni/internal/layout
+  format/trevni/internal/container
+stoa/format/trevni/internal/schema: std arrow fault format internal/nest format/trevni/internal/layout
+  format/trevni/internal/container format/trevni/internal/page
+stoa/format/trevni/internal/table: std arrow fault format pred region store vec internal/check internal/nest
+  internal/typewords format/trevni/internal/layout format/trevni/internal/container format/trevni/internal/page
+  format/trevni/internal/schema
+stoa/format/trevni/internal/write: std arrow fault format store internal/codec internal/enc/... internal/nest
+  format/trevni/internal/bzip2 format/trevni/internal/layout format/trevni/internal/page
+  format/trevni/internal/schema format/trevni/internal/table
+stoa/format/trevni        : std arrow fault format pred region store vec wire internal/check format/trevni/...
 stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... github.com/klauspost/compress/...
 stoa/format/redfile       : internal/check format/redfile/... std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema
   internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum

@@ -35,7 +35,6 @@ type ceiling struct{ files, lines, knot int }
 var ceilings = map[string]ceiling{
 	"stoa/format/parquet": {31, 6000, 25},
 	"stoa/format/redfile": {31, 8500, 22},
-	"stoa/format/trevni":  {42, 9400, 18},
 }
 
 // longFiles are the files of more than maxFileLines lines, with their number of lines.

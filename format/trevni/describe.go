@@ -10,6 +10,11 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/trevni/internal/container"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/page"
+	"stoa/format/trevni/internal/schema"
+	"stoa/format/trevni/internal/table"
 	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
@@ -28,7 +33,7 @@ func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) i
 
 type describer struct {
 	ctx     context.Context
-	f       *file
+	f       *container.File
 	pages   bool
 	yield   func(region.Node, error) bool
 	stopped bool
@@ -46,7 +51,7 @@ func (d *describer) emit(n region.Node) {
 
 // object describes the file at tg. The error is the first that kept it from telling something.
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
-	if _, err := parseOptions(o.Opts); err != nil {
+	if _, err := table.ParseOptions(o.Opts); err != nil {
 		return err
 	}
 	src, base, size, err := tg.Open(d.ctx)
@@ -59,12 +64,12 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	var head []region.Node
 	o.NoVerify = true // what a wrong checksum covers is described all the same
 	o.Tracer = func(n region.Node) { n.Depth++; head = append(head, n) }
-	f, err := openFile(d.ctx, src, at, o)
+	f, err := container.OpenFile(d.ctx, src, at, o)
 	if d.f = f; err == nil {
-		err = affordable(f)
+		err = schema.Affordable(f)
 	}
 	if value = "damaged"; err == nil {
-		h := &f.header
+		h := &f.Header
 		value = fmt.Sprintf("dialect %s, version %d, %d rows, %d columns", h.Dialect, h.Version, h.Rows, len(h.Columns))
 	}
 	d.emit(region.Node{Kind: region.Struct, Name: name, Value: value, At: at, Inner: -1})
@@ -84,12 +89,12 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 
 // columns describes the columns, and goes on behind one that is damaged.
 func (d *describer) columns() (first error) {
-	order := make([]int, len(d.f.header.Columns))
+	order := make([]int, len(d.f.Header.Columns))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(d.f.header.Columns[a].Start, d.f.header.Columns[b].Start)
+		return cmp.Compare(d.f.Header.Columns[a].Start, d.f.Header.Columns[b].Start)
 	})
 	for _, i := range order {
 		if d.stopped || d.ctx.Err() != nil {
@@ -103,23 +108,23 @@ func (d *describer) columns() (first error) {
 }
 
 func (d *describer) column(i int) error {
-	col := &d.f.header.Columns[i]
-	cb, err := d.f.blocks(d.ctx, i)
-	name := d.f.pathOf(i)
+	col := &d.f.Header.Columns[i]
+	cb, err := d.f.Blocks(d.ctx, i)
+	name := d.f.PathOf(i)
 	if err != nil {
 		return err
 	}
-	at := cb.desc
-	at.Len = min(cb.end, d.f.at.Len) - (at.Off - d.f.at.Off)
+	at := cb.Desc
+	at.Len = min(cb.End, d.f.At.Len) - (at.Off - d.f.At.Off)
 	d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name,
-		Value: fmt.Sprintf("%q, %s, %d rows, %d blocks", col.Name, col.Type, cb.rows, len(cb.blocks)), At: at,
+		Value: fmt.Sprintf("%q, %s, %d rows, %d blocks", col.Name, col.Type, cb.Rows, len(cb.Blocks)), At: at,
 		Inner: -1})
-	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: "descriptors", At: cb.desc, Inner: -1})
+	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: "descriptors", At: cb.Desc, Inner: -1})
 	if err := d.descriptors(cb, col, name); err != nil {
 		return err
 	}
-	for k := range cb.blocks {
-		if e := d.block(col, &cb.blocks[k], k); e != nil && err == nil {
+	for k := range cb.Blocks {
+		if e := d.block(col, &cb.Blocks[k], k); e != nil && err == nil {
 			err = e
 		}
 		if d.stopped {
@@ -130,36 +135,36 @@ func (d *describer) column(i int) error {
 }
 
 // descriptors reads them again, with the parser that reads them, and tells.
-func (d *describer) descriptors(cb *columnBlocks, col *Column, name string) error {
-	buf := make([]byte, cb.desc.Len)
-	if err := format.ReadFull(d.ctx, d.f.src, cb.desc, name, buf); err != nil {
+func (d *describer) descriptors(cb *container.ColumnBlocks, col *layout.Column, name string) error {
+	buf := make([]byte, cb.Desc.Len)
+	if err := format.ReadFull(d.ctx, d.f.Src, cb.Desc, name, buf); err != nil {
 		return err
 	}
-	c := &cursor{Cursor: wire.NewCursor(buf, cb.desc, name).Trace(d.emit, 3)}
-	parseDescriptors(c, col, d.f.header.Dialect, cb.desc.Len)
+	c := &layout.Cursor{Cursor: wire.NewCursor(buf, cb.Desc, name).Trace(d.emit, 3)}
+	container.ParseDescriptors(c, col, d.f.Header.Dialect, cb.Desc.Len)
 	return c.Err()
 }
 
 // block describes a block: data and checksum, and if pages are wanted what is in the data.
-func (d *describer) block(col *Column, b *block, k int) error {
-	if b.lost != nil {
-		return b.lost
+func (d *describer) block(col *layout.Column, b *container.Block, k int) error {
+	if b.Lost != nil {
+		return b.Lost
 	}
-	if b.at.Len == 0 {
+	if b.At.Len == 0 {
 		return nil
 	}
 	name := "block[" + strconv.Itoa(k) + "]"
-	value := fmt.Sprintf("from row %d, %d rows, %d raw bytes", b.row, b.rows, b.raw)
+	value := fmt.Sprintf("from row %d, %d rows, %d raw bytes", b.Row, b.Rows, b.Raw)
 	if col.MaxRep > 0 {
-		value = fmt.Sprintf("from entry %d, %d entries, %d raw bytes", b.row, b.rows, b.raw)
+		value = fmt.Sprintf("from entry %d, %d entries, %d raw bytes", b.Row, b.Rows, b.Raw)
 	}
-	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: name, Value: value, At: b.at, Inner: -1})
-	data, sum := b.at, fault.Span{}
-	if col.summed {
+	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: name, Value: value, At: b.At, Inner: -1})
+	data, sum := b.At, fault.Span{}
+	if col.Summed {
 		data.Len -= 4
-		sum = b.at.Sub(data.Len, 4)
-		if usualSum(d.f.header.Dialect).front {
-			sum.Off, data.Off = b.at.Off, b.at.Off+4
+		sum = b.At.Sub(data.Len, 4)
+		if container.UsualSum(d.f.Header.Dialect).Front {
+			sum.Off, data.Off = b.At.Off, b.At.Off+4
 			d.emit(region.Node{Depth: 3, Kind: region.Data, Name: "column-checksum", At: sum, Inner: -1})
 		}
 	}
@@ -170,69 +175,69 @@ func (d *describer) block(col *Column, b *block, k int) error {
 	if d.pages && !d.stopped {
 		err = d.inside(col, b, name)
 	}
-	if col.summed && sum.Off > data.Off {
+	if col.Summed && sum.Off > data.Off {
 		d.emit(region.Node{Depth: 3, Kind: region.Data, Name: "column-checksum", At: sum, Inner: -1})
 	}
 	return err
 }
 
 // inside tells the parts of a block's raw bytes.
-func (d *describer) inside(col *Column, b *block, name string) error {
-	if b.at.Len > d.f.limits.Page {
-		return fault.Limitf(b.at, name, "%d bytes are more than a page may have", b.at.Len)
+func (d *describer) inside(col *layout.Column, b *container.Block, name string) error {
+	if b.At.Len > d.f.Limits.Page {
+		return fault.Limitf(b.At, name, "%d bytes are more than a page may have", b.At.Len)
 	}
 	d.arena.Reset()
-	stored := d.arena.Bytes(int(b.at.Len))
-	if err := format.ReadFull(d.ctx, d.f.src, b.at, name, stored); err != nil {
+	stored := d.arena.Bytes(int(b.At.Len))
+	if err := format.ReadFull(d.ctx, d.f.Src, b.At, name, stored); err != nil {
 		return err
 	}
-	o, err := d.f.openBlock(col, b, stored, &d.arena, true)
+	o, err := d.f.OpenBlock(col, b, stored, &d.arena, true)
 	if err != nil {
-		return fault.Locate(err, b.at, false, name)
+		return fault.Locate(err, b.At, false, name)
 	}
 	tell := func(name, value string, off, n int) {
 		if n > 0 {
-			d.emit(region.Node{Depth: 4, Kind: region.Data, Name: name, Value: value, At: o.at, Inner: int64(off)})
+			d.emit(region.Node{Depth: 4, Kind: region.Data, Name: name, Value: value, At: o.At, Inner: int64(off)})
 		}
 	}
 	if col.MaxDef > 0 {
-		l, err := lay(d.f.header.Dialect, o.raw, b.rows, col.MaxDef, col.MaxRep)
+		l, err := page.Lay(d.f.Header.Dialect, o.Raw, b.Rows, col.MaxDef, col.MaxRep)
 		if err != nil {
-			return fault.Locate(err, o.at, o.exact, name)
+			return fault.Locate(err, o.At, o.Exact, name)
 		}
-		tell("definition-array", "", l.defAt, len(l.def))
-		tell("repetition-array", "", l.repAt, len(l.rep))
-		tell("column-values", "", l.valsAt, len(l.values))
+		tell("definition-array", "", l.DefAt, len(l.Def))
+		tell("repetition-array", "", l.RepAt, len(l.Rep))
+		tell("column-values", "", l.ValsAt, len(l.Values))
 		return nil
 	}
 	if !col.Array {
-		tell("column-values", "", 0, len(o.raw))
+		tell("column-values", "", 0, len(o.Raw))
 		return nil
 	}
-	a := arrays{t: col.Type, src: o.raw}
-	for a.pos < len(a.src) && !d.stopped { // length by length, run by run
-		from := a.pos
-		l, err := a.next()
+	a := page.Arrays{Type: col.Type, Bytes: o.Raw}
+	for a.Pos < len(a.Bytes) && !d.stopped { // length by length, run by run
+		from := a.Pos
+		l, err := a.Next()
 		if err != nil {
-			return fault.Locate(err, o.at, o.exact, name)
+			return fault.Locate(err, o.At, o.Exact, name)
 		}
 		value := strconv.Itoa(int(l))
-		if a.run > 0 {
-			value = fmt.Sprintf("%d × %d", a.run+1, l)
+		if a.Run > 0 {
+			value = fmt.Sprintf("%d × %d", a.Run+1, l)
 		}
-		tell("length", value, from, a.pos-from)
-		begin := a.pos
+		tell("length", value, from, a.Pos-from)
+		begin := a.Pos
 		for n := int64(0); ; n++ {
-			if _, _, _, err := a.over(l); err != nil {
-				return fault.Locate(err, o.at, o.exact, name)
+			if _, _, _, err := a.Over(l); err != nil {
+				return fault.Locate(err, o.At, o.Exact, name)
 			}
-			if a.run == 0 || l == 0 || types[a.t].form == formNone {
-				a.run = 0
+			if a.Run == 0 || l == 0 || layout.Types[a.Type].Form == layout.FormNone {
+				a.Run = 0
 				break
 			}
-			a.run--
+			a.Run--
 		}
-		tell("values", "", begin, a.pos-begin)
+		tell("values", "", begin, a.Pos-begin)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/format/trevni"
+	"stoa/format/trevni/internal/page"
 	judge "stoa/interop/trevni"
 )
 
@@ -155,11 +155,11 @@ func TestIntegerArray(t *testing.T) {
 		for i, x := range v.Values {
 			levels[i] = uint32(x)
 		}
-		if got := trevni.PackLevels(nil, levels, v.Bits); string(got) != string(want) {
+		if got := page.PackLevels(nil, levels, v.Bits); string(got) != string(want) {
 			t.Errorf("%d bits, %v: %x, want %x", v.Bits, v.Values, got, want)
 		}
 		got := make([]uint32, len(levels))
-		if trevni.UnpackLevels(got, want, v.Bits); !slices.Equal(got, levels) {
+		if page.UnpackLevels(got, want, v.Bits); !slices.Equal(got, levels) {
 			t.Errorf("%d bits, %x: %v, want %v", v.Bits, want, got, levels)
 		}
 	}

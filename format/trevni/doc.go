@@ -2,7 +2,7 @@
 //
 // Three dialects share one container:
 //
-//	avro    Apache Avro's, versions 0, 1 and 2: array columns hold lengths, child columns are counted by their parent's
+//	avro    Apache Avro's, versions 0, 1 and 2: array columns hold lengths, which count the entries of child columns
 //	impala  Impala's of 2012: one definition level, behind the values
 //	wiki    Nong Li's wiki page, a revision of Impala's: Dremel levels in front of the values
 //
@@ -55,12 +55,15 @@
 //
 // # What is settled here
 //
-//   - Bytes behind the last value of a block are damage: that is how a wrong row count shows (TestNegative). Avro does not look.
-//   - A raw size that is wrong is damage, but not with the null codec, where the stored size says the same (wrong_raw_size), nor
-//     where bzip2 gives more: Avro before 1.10 compressed its whole buffer. What is too much is cut off before the checksum is looked at.
+//   - Bytes behind the last value of a block are damage: that is how a wrong row count shows (TestNegative). Avro does
+//     not look.
+//   - A raw size that is wrong is damage, but not with the null codec, where the stored size says the same
+//     (wrong_raw_size), nor where bzip2 gives more: Avro before 1.10 compressed its whole buffer. What is too much is
+//     cut off before the checksum is looked at.
 //   - A block without rows is passed over (two_blocks_empty).
 //   - The header's row count must be that of one column at least; nothing else guards it.
-//   - First values do not say that a column is sorted, so nothing is skipped by them unless our writer saw that it is, or the user says so.
+//   - First values do not say that a column is sorted, so nothing is skipped by them unless our writer saw that it is,
+//     or the user says so.
 //   - deflate is raw (RFC 1951) when written; a zlib header is accepted.
 //
 // # Use

@@ -10,6 +10,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/trevni/internal/container"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/table"
+	"stoa/format/trevni/internal/write"
 	"stoa/store"
 	"stoa/wire"
 )
@@ -23,8 +27,8 @@ var Format = format.Format{
 	Probe:      probe,
 	List:       list,
 	Open:       open,
-	ReadKeys:   readKeys,
-	Create:     createWiki,
+	ReadKeys:   table.ReadKeys,
+	Create:     write.CreateWiki,
 	Reread:     rereadWiki,
 	Parted:     true,
 	Describe:   describe,
@@ -32,8 +36,8 @@ var Format = format.Format{
 	Verify:     verify,
 	Recover:    recoverFile,
 	UTF8:       true,
-	Codes:      Codes,
-	WriteKeys:  writeKeys,
+	Codes:      layout.Codes,
+	WriteKeys:  write.Keys,
 }
 
 // AvroFormat writes Apache Avro's dialect. What it reads is told from the file; Format is asked first.
@@ -45,8 +49,8 @@ var AvroFormat = format.Format{
 	Probe:      probeAvro,
 	List:       list,
 	Open:       open,
-	ReadKeys:   readKeys,
-	Create:     createAvro,
+	ReadKeys:   table.ReadKeys,
+	Create:     write.CreateAvro,
 	Reread:     rereadAvro,
 	Parted:     true,
 	Describe:   describe,
@@ -54,8 +58,8 @@ var AvroFormat = format.Format{
 	Verify:     verify,
 	Recover:    recoverFile,
 	UTF8:       true,
-	Codes:      Codes,
-	WriteKeys:  avroWriteKeys,
+	Codes:      layout.Codes,
+	WriteKeys:  write.AvroKeys,
 }
 
 // probe looks at the magic, and whether a header of a known dialect follows.
@@ -77,17 +81,18 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if !store.Unsized(src) {
 		more = src.Size() - int64(n) - tg.At.From
 	}
-	c := &cursor{Cursor: wire.NewCursor(buf[:n], fault.Span{Object: tg.Name, Len: int64(n)}, "header"), more: more}
-	h := parseHeader(c)
+	c := &layout.Cursor{Cursor: wire.NewCursor(buf[:n], fault.Span{Object: tg.Name, Len: int64(n)}, "header"),
+		More: more}
+	h := layout.ParseHeader(c)
 	switch {
-	case n < 4 || string(buf[:3]) != magic || buf[3] > 16:
+	case n < 4 || string(buf[:3]) != layout.Magic || buf[3] > 16:
 		if strings.HasSuffix(tg.Name, ".trv") {
 			return format.Maybe, nil
 		}
 		return format.No, nil
-	case c.Err() != nil && !c.short:
+	case c.Err() != nil && !c.Short:
 		return format.Likely, nil // it is damaged, or its version is not known
-	case c.Err() == nil && h.settle(fault.Span{Object: tg.Name}) != nil:
+	case c.Err() == nil && h.Settle(fault.Span{Object: tg.Name}) != nil:
 		return format.Likely, nil
 	}
 	return format.Certain, nil
@@ -105,8 +110,8 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			return
 		}
 		defer r.Close()
-		t := r.(*table)
-		yield(format.Entry{Kind: "table", Rows: t.f.header.Rows, Bytes: t.f.at.Len, Meta: slices.Clone(r.Meta()),
+		t := r.(*table.Table)
+		yield(format.Entry{Kind: "table", Rows: t.File.Header.Rows, Bytes: t.File.At.Len, Meta: slices.Clone(r.Meta()),
 			Findings: t.Findings()}, nil)
 	}
 }
@@ -117,26 +122,26 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 
 // openKept opens a file; kept, if it is not nil, is taken for the schema that it keeps.
 func openKept(ctx context.Context, tg format.Target, o format.OpenOptions, kept []byte) (format.Reader, error) {
-	opts, err := parseOptions(o.Opts)
+	opts, err := table.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, err
 	}
 	if tg.Table != "" {
 		return nil, fault.Invalidf("%s: a Trevni file has no tables, so not #%s", tg.Name, tg.Table)
 	}
-	f, err := openTarget(ctx, tg, o)
+	f, err := container.OpenTarget(ctx, tg, o)
 	if err != nil {
 		return nil, err
 	}
 	if kept != nil {
-		f.header.Meta = append(f.header.Meta, Pair{Key: schemaKey, Value: kept})
+		f.Header.Meta = append(f.Header.Meta, layout.Pair{Key: layout.SchemaKey, Value: kept})
 	}
-	t, err := newTable(ctx, tg, f, opts)
+	t, err := table.New(ctx, tg, f, opts)
 	if err == nil {
-		err = f.checkRows(ctx)
+		err = f.CheckRows(ctx)
 	}
 	if err != nil {
-		f.src.Close()
+		f.Src.Close()
 		return nil, err
 	}
 	return t, nil
@@ -144,19 +149,19 @@ func openKept(ctx context.Context, tg format.Target, o format.OpenOptions, kept 
 
 // unchecked is format.Format.Unchecked: columns say whether their blocks have checksums.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
-	f, err := openTarget(ctx, tg, o)
+	f, err := container.OpenTarget(ctx, tg, o)
 	if err != nil {
 		return "", err
 	}
-	defer f.src.Close()
-	if len(f.header.Columns) == 0 && f.header.Rows > 0 && !f.header.sealed {
+	defer f.Src.Close()
+	if len(f.Header.Columns) == 0 && f.Header.Rows > 0 && !f.Header.Sealed {
 		return "the file has no column, and no checksum is over how many rows it has", ctx.Err()
 	}
 	var bare []string
-	for i := range f.header.Columns {
-		if c := &f.header.Columns[i]; !c.summed {
+	for i := range f.Header.Columns {
+		if c := &f.Header.Columns[i]; !c.Summed {
 			bare = append(bare, c.Name)
 		}
 	}
-	return format.WithoutSums(len(f.header.Columns), bare), ctx.Err()
+	return format.WithoutSums(len(f.Header.Columns), bare), ctx.Err()
 }

@@ -12,6 +12,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/trevni/internal/container"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/page"
+	"stoa/format/trevni/internal/table"
 	"stoa/pred"
 	"stoa/store"
 	"stoa/vec"
@@ -21,7 +25,7 @@ import (
 // those, with filters, damage policies and nested fields put together, are what package stoa's Open gives. Its
 // methods are safe for concurrent use; a ColumnReader is for one goroutine.
 type File struct {
-	t    *table
+	t    *table.Table
 	name string
 }
 
@@ -32,14 +36,14 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 	if err != nil {
 		return nil, err
 	}
-	return &File{r.(*table), name}, nil
+	return &File{r.(*table.Table), name}, nil
 }
 
 // Header is what the file says of itself and its columns. It must not be changed.
-func (f *File) Header() *Header { return &f.t.f.header }
+func (f *File) Header() *layout.Header { return &f.t.File.Header }
 
 // Schema is how the file's rows are shown.
-func (f *File) Schema() *arrow.Schema { return f.t.sc }
+func (f *File) Schema() *arrow.Schema { return f.t.Shown }
 
 // Close closes the file; its ColumnReaders cannot be used then.
 func (f *File) Close() error { return f.t.Close() }
@@ -55,9 +59,9 @@ type BlockInfo struct {
 // ColumnReader reads the values of one column, block by block, from any row on. A block is read when a row of
 // it is wanted.
 type ColumnReader struct {
-	f     *file
-	p     *physical
-	cb    *columnBlocks
+	f     *container.File
+	p     *page.Physical
+	cb    *container.ColumnBlocks
 	rises bool
 
 	row   int64       // the next
@@ -70,48 +74,48 @@ type ColumnReader struct {
 // values that may be missing, or an array of values without children. The columns of deeper fields, which other
 // columns count, are Unsupported here.
 func (f *File) Column(ctx context.Context, name string) (*ColumnReader, error) {
-	h := &f.t.f.header
-	i := slices.IndexFunc(h.Columns, func(c Column) bool { return c.Name == name })
+	h := &f.t.File.Header
+	i := slices.IndexFunc(h.Columns, func(c layout.Column) bool { return c.Name == name })
 	if i < 0 {
 		return nil, fault.Invalidf("%s: there is no column %q", f.name, name)
 	}
-	k := slices.IndexFunc(f.t.p.phys, func(p *physical) bool { return p.column == i })
-	if k < 0 || f.t.p.phys[k].Parent >= 0 || !f.t.p.phys[k].counted() ||
-		slices.ContainsFunc(f.t.p.phys[k+1:], func(p *physical) bool { return p.column == i }) {
-		return nil, fault.Unsupportedf(h.Columns[i].at, name,
+	k := slices.IndexFunc(f.t.Plan.Phys, func(p *page.Physical) bool { return p.Stored == i })
+	if k < 0 || f.t.Plan.Phys[k].Parent >= 0 || !f.t.Plan.Phys[k].Counted() ||
+		slices.ContainsFunc(f.t.Plan.Phys[k+1:], func(p *page.Physical) bool { return p.Stored == i }) {
+		return nil, fault.Unsupportedf(h.Columns[i].At, name,
 			"the column's entries are not rows; only scanning puts them together")
 	}
-	cb, err := f.t.f.blocks(ctx, i)
+	cb, err := f.t.File.Blocks(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	if cb.rows != h.Rows { // a descriptor is wrong, and with it where rows are
-		return nil, fault.Corruptf(cb.desc, f.t.f.pathOf(i), "the blocks have %d rows, the header says %d", cb.rows,
+	if cb.Rows != h.Rows { // a descriptor is wrong, and with it where rows are
+		return nil, fault.Corruptf(cb.Desc, f.t.File.PathOf(i), "the blocks have %d rows, the header says %d", cb.Rows,
 			h.Rows)
 	}
-	return &ColumnReader{f: f.t.f, p: f.t.p.phys[k], cb: cb, rises: f.t.isSorted(i)}, nil
+	return &ColumnReader{f: f.t.File, p: f.t.Plan.Phys[k], cb: cb, rises: f.t.IsSorted(i)}, nil
 }
 
 // Type is the type of the arrays that Next gives.
 func (c *ColumnReader) Type() arrow.DataType { return c.p.Type }
 
 // Rows is how many rows the column's blocks have; Row is the next one.
-func (c *ColumnReader) Rows() int64 { return c.cb.rows }
+func (c *ColumnReader) Rows() int64 { return c.cb.Rows }
 func (c *ColumnReader) Row() int64  { return c.row }
 
 // Blocks is what the descriptors say.
 func (c *ColumnReader) Blocks() []BlockInfo {
-	out := make([]BlockInfo, len(c.cb.blocks))
-	for i, b := range c.cb.blocks {
-		out[i] = BlockInfo{b.row, b.rows, b.raw, b.stored, firstOf(c.p, b.first), b.at}
+	out := make([]BlockInfo, len(c.cb.Blocks))
+	for i, b := range c.cb.Blocks {
+		out[i] = BlockInfo{b.Row, b.Rows, b.Raw, b.Stored, table.FirstOf(c.p, b.First), b.At}
 	}
 	return out
 }
 
 // SeekRow goes to a row, which may be the one behind the last. Nothing is read.
 func (c *ColumnReader) SeekRow(row int64) error {
-	if row < 0 || row > c.cb.rows {
-		return fault.Invalidf("row %d of %d", row, c.cb.rows)
+	if row < 0 || row > c.cb.Rows {
+		return fault.Invalidf("row %d of %d", row, c.cb.Rows)
 	}
 	c.row = row
 	return nil
@@ -120,7 +124,7 @@ func (c *ColumnReader) SeekRow(row int64) error {
 // Next gives the next values: n at most, and none behind the end of a block. Behind the last row there is
 // io.EOF. The array belongs to the caller, who releases it.
 func (c *ColumnReader) Next(ctx context.Context, n int64) (arrow.Array, error) {
-	if c.row >= c.cb.rows {
+	if c.row >= c.cb.Rows {
 		return nil, io.EOF
 	}
 	if err := c.load(ctx, c.row); err != nil {
@@ -145,7 +149,7 @@ func (c *ColumnReader) load(ctx context.Context, row int64) error {
 	if c.have != nil && row >= c.first && row < c.first+int64(c.have.Len()) {
 		return nil
 	}
-	ch, err := newChunk(ctx, c.f, c.p, vec.Range{From: row, To: row + 1})
+	ch, err := page.NewChunk(ctx, c.f, c.p, vec.Range{From: row, To: row + 1})
 	if err != nil {
 		return err
 	}
@@ -157,13 +161,13 @@ func (c *ColumnReader) load(ctx context.Context, row int64) error {
 		return err
 	}
 	c.arena.Reset()
-	t := format.Task{Page: page, N: page.Entries, Scratch: &c.arena, Limits: c.f.limits}
+	t := format.Task{Page: page, N: page.Entries, Scratch: &c.arena, Limits: c.f.Limits}
 	for _, at := range page.Spans {
-		if at.Len > c.f.limits.Page {
-			return fault.Limitf(at, "", "%d bytes are more than a page may have (%d)", at.Len, c.f.limits.Page)
+		if at.Len > c.f.Limits.Page {
+			return fault.Limitf(at, "", "%d bytes are more than a page may have (%d)", at.Len, c.f.Limits.Page)
 		}
 		b := make([]byte, at.Len)
-		if err := format.ReadFull(ctx, c.f.src, at, "block", b); err != nil {
+		if err := format.ReadFull(ctx, c.f.Src, at, "block", b); err != nil {
 			return err
 		}
 		t.Bytes = append(t.Bytes, b)
@@ -191,13 +195,14 @@ func (c *ColumnReader) load(ctx context.Context, row int64) error {
 // blocks around it are looked at, no others.
 func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool, err error) {
 	if !c.rises {
-		return false, fault.Invalidf("column %q is not known to rise, or has no first values: see the option sorted", c.p.Name)
+		return false, fault.Invalidf("column %q is not known to rise, or has no first values: see the option sorted",
+			c.p.Name)
 	}
-	blocks := slices.DeleteFunc(slices.Clone(c.cb.blocks), func(b block) bool { return b.rows == 0 })
+	blocks := slices.DeleteFunc(slices.Clone(c.cb.Blocks), func(b container.Block) bool { return b.Rows == 0 })
 	i := sort.Search(len(blocks), func(i int) bool {
-		first := firstOf(c.p, blocks[i].first)
+		first := table.FirstOf(c.p, blocks[i].First)
 		if first == nil {
-			err = fault.Corruptf(blocks[i].desc, "first-value", "it cannot be compared")
+			err = fault.Corruptf(blocks[i].Desc, "first-value", "it cannot be compared")
 			return true
 		}
 		order, ok := pred.Compare(*first, v)
@@ -212,15 +217,15 @@ func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool,
 	if i < len(blocks) { // it begins at v or behind: so it says itself
 		k, err := c.search(ctx, &blocks[i], v)
 		if err == nil && k != 0 {
-			err = fault.Corruptf(blocks[i].desc, "first-value", "the block begins below it")
+			err = fault.Corruptf(blocks[i].Desc, "first-value", "the block begins below it")
 		}
 		if err != nil {
 			return false, err
 		}
 	}
-	c.row = c.cb.rows
+	c.row = c.cb.Rows
 	if i < len(blocks) {
-		c.row, found = blocks[i].row, true
+		c.row, found = blocks[i].Row, true
 	}
 	if i == 0 {
 		return found, nil
@@ -231,23 +236,23 @@ func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool,
 	case err != nil:
 		return false, err
 	case k == 0:
-		return false, fault.Corruptf(b.desc, "first-value",
+		return false, fault.Corruptf(b.Desc, "first-value",
 			"the block does not begin below %v, as its descriptor says", v)
-	case k < b.rows:
-		c.row, found = b.row+k, true
+	case k < b.Rows:
+		c.row, found = b.Row+k, true
 	}
 	return found, nil
 }
 
 // search is how many values of a block come before the first that is not below v.
-func (c *ColumnReader) search(ctx context.Context, b *block, v pred.Value) (k int64, err error) {
+func (c *ColumnReader) search(ctx context.Context, b *container.Block, v pred.Value) (k int64, err error) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "v", Type: c.p.Type}}, nil)
 	e, err := pred.Bind(pred.Test("v", pred.OpGe, v), sc)
 	if err != nil {
 		return 0, err
 	}
-	for k < b.rows {
-		if err := c.load(ctx, b.row+k); err != nil {
+	for k < b.Rows {
+		if err := c.load(ctx, b.Row+k); err != nil {
 			return 0, err
 		}
 		n := c.have.Len()

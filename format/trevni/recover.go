@@ -12,6 +12,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/trevni/internal/container"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/schema"
+	"stoa/format/trevni/internal/table"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -22,41 +26,41 @@ import (
 // looking for what all the others follow; and every column counts the rows. What a scan can lose without help
 // (blocks that are damaged or cut off) the ordinary reader loses as well.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
-	opts, err := parseOptions(o.Opts)
+	opts, err := table.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	r := &recovery{ctx: ctx, part: tg.Name}
-	f, err := openTarget(ctx, tg, o)
-	if isBroken(err) {
+	f, err := container.OpenTarget(ctx, tg, o)
+	if layout.IsBroken(err) {
 		r.tell("trevni.header.checksum", fault.Span{Object: tg.Name}, unknownRows, "", "%s", reason(err))
-		f, err = openBroken(ctx, tg, o, err)
+		f, err = container.OpenBroken(ctx, tg, o, err)
 	}
 	if err != nil {
 		if f, err = r.magic(tg, o, err); err != nil {
 			return nil, r.found, err
 		}
 	}
-	if err := affordable(f); err != nil {
-		f.src.Close()
+	if err := schema.Affordable(f); err != nil {
+		f.Src.Close()
 		return nil, r.found, err
 	}
 	r.f = f
-	f.lenient = true
+	f.Lenient = true
 	r.starts()
 	r.prove()
 	r.recount()
 	if err := r.rows(); err != nil {
-		f.src.Close()
+		f.Src.Close()
 		return nil, r.found, err
 	}
-	t, err := newTable(ctx, tg, f, opts)
+	t, err := table.New(ctx, tg, f, opts)
 	if err != nil {
-		f.src.Close()
+		f.Src.Close()
 		return nil, r.found, err
 	}
 	r.lost(t)
-	r.found, t.odd, t.apart = append(r.found, t.Findings()...), nil, nil
+	r.found, t.Odd, t.Apart = append(r.found, t.Findings()...), nil, nil
 	return t, r.found, nil
 }
 
@@ -67,7 +71,7 @@ var unknownRows = [2]int64{-1, -1}
 type recovery struct {
 	ctx   context.Context
 	part  string
-	f     *file
+	f     *container.File
 	found []region.Finding
 
 	said   int64 // rows, by what is believed of the header
@@ -78,7 +82,8 @@ type recovery struct {
 }
 
 func (r *recovery) tell(code string, at fault.Span, rows [2]int64, column, format string, args ...any) {
-	f := region.Finding{Code: code, Severity: Codes.Severity(code), At: at, Part: r.part, Column: column, Rows: rows,
+	f := region.Finding{Code: code, Severity: layout.Codes.Severity(code), At: at, Part: r.part, Column: column,
+		Rows:    rows,
 		Message: fmt.Sprintf(format, args...)}
 	if f.Severity == region.Error {
 		if f.Lost = -1; rows[0] >= 0 && rows[1] >= 0 {
@@ -89,16 +94,16 @@ func (r *recovery) tell(code string, at fault.Span, rows [2]int64, column, forma
 }
 
 // magic tries again with the usual magics where the file's own is none. failed is what was wrong.
-func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (*file, error) {
+func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (*container.File, error) {
 	for _, version := range []byte{2, 1} {
 		src, base, size, err := tg.Open(r.ctx)
 		if err != nil {
 			return nil, failed
 		}
 		at := fault.Span{Object: tg.Name, Off: base, Len: size}
-		f, err := openFile(r.ctx, withMagic{src, base, version}, at, o)
-		if err == nil && len(f.header.Columns) > 0 {
-			f.src = src
+		f, err := container.OpenFile(r.ctx, withMagic{src, base, version}, at, o)
+		if err == nil && len(f.Header.Columns) > 0 {
+			f.Src = src
 			r.tell("trevni.recovered", at.Sub(0, 4), unknownRows, "",
 				"the magic is damaged; the file is read as version %d", version)
 			return f, nil
@@ -111,12 +116,12 @@ func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (
 // starts looks for columns whose start is not where the column before ends, and has no descriptors that could be read.
 func (r *recovery) starts() {
 	f := r.f
-	end := f.header.size
-	f.budget += f.at.Len // for what lies where a wrong start points to
-	for i := range f.header.Columns {
-		c := &f.header.Columns[i]
+	end := f.Header.Size
+	f.Budget += f.At.Len // for what lies where a wrong start points to
+	for i := range f.Header.Columns {
+		c := &f.Header.Columns[i]
 		if cb := r.good(i, c.Start); cb != nil {
-			end = cb.end
+			end = cb.End
 			continue
 		}
 		at := end
@@ -128,10 +133,10 @@ func (r *recovery) starts() {
 			continue // it is lost; those behind it may be found
 		}
 		was := c.Start
-		f.restart(i, at)
-		end = cb.end
+		f.Restart(i, at)
+		end = cb.End
 		r.restarted = append(r.restarted, i)
-		r.tell("trevni.recovered", f.at.Sub(0, f.header.size), unknownRows, c.Name,
+		r.tell("trevni.recovered", f.At.Sub(0, f.Header.Size), unknownRows, c.Name,
 			"column %q does not start at %d, but at %d", c.Name, was, at)
 	}
 }
@@ -144,55 +149,55 @@ func (r *recovery) starts() {
 func (r *recovery) prove() {
 	f := r.f
 	moved, last, still := len(r.restarted) > 0, int64(0), int64(0)
-	borders := map[int64]bool{f.at.Len: true}
-	for i := range f.header.Columns {
-		start := f.header.Columns[i].Start
-		if start < f.at.Len {
+	borders := map[int64]bool{f.At.Len: true}
+	for i := range f.Header.Columns {
+		start := f.Header.Columns[i].Start
+		if start < f.At.Len {
 			last = max(last, start)
 		}
-		_, err := f.blocks(r.ctx, i)
-		if err == nil || start >= f.at.Len { // of what is cut off the place may be right
+		_, err := f.Blocks(r.ctx, i)
+		if err == nil || start >= f.At.Len { // of what is cut off the place may be right
 			borders[start] = true
 		} else {
 			moved = true
 		}
-		if err == nil && !slices.Contains(r.restarted, i) && start < f.at.Len {
+		if err == nil && !slices.Contains(r.restarted, i) && start < f.At.Len {
 			still = max(still, start)
 		}
 	}
-	for i := range f.header.Columns {
-		cb, err := f.blocks(r.ctx, i)
-		switch c := &f.header.Columns[i]; {
-		case err != nil || c.summed || borders[cb.end]:
+	for i := range f.Header.Columns {
+		cb, err := f.Blocks(r.ctx, i)
+		switch c := &f.Header.Columns[i]; {
+		case err != nil || c.Summed || borders[cb.End]:
 			continue
-		case cb.end > f.at.Len && c.Start == last: // the file is cut
+		case cb.End > f.At.Len && c.Start == last: // the file is cut
 			continue
-		case cb.end <= still && c.Start < still && moved:
+		case cb.End <= still && c.Start < still && moved:
 			continue
 		}
 		if !moved {
-			r.tell("trevni.coverage.gap", f.at.Sub(cb.end, 0), unknownRows, f.header.Columns[i].Name,
+			r.tell("trevni.coverage.gap", f.At.Sub(cb.End, 0), unknownRows, f.Header.Columns[i].Name,
 				"bytes that no structure claims lie behind a column without checksums")
 			continue
 		}
-		for k := range cb.blocks {
-			if b := &cb.blocks[k]; b.lost == nil {
-				b.lost = fault.Corruptf(b.at, fmt.Sprintf("%s.block[%d]", f.pathOf(i), k),
+		for k := range cb.Blocks {
+			if b := &cb.Blocks[k]; b.Lost == nil {
+				b.Lost = fault.Corruptf(b.At, fmt.Sprintf("%s.block[%d]", f.PathOf(i), k),
 					"the column ends at %d, where nothing begins, and other columns are not where they should "+
-						"be: without checksums nobody knows which of its values are right", cb.end)
+						"be: without checksums nobody knows which of its values are right", cb.End)
 			}
 		}
 	}
 }
 
 // good reads the descriptors that column i has if it starts at start; nil if it cannot start there.
-func (r *recovery) good(i int, start int64) *columnBlocks {
+func (r *recovery) good(i int, start int64) *container.ColumnBlocks {
 	f := r.f
-	cb, read, err := f.blocksAt(r.ctx, i, start)
-	r.looked += read + firstBlocks
-	flat := f.header.Columns[i].MaxRep == 0
+	cb, read, err := f.BlocksAt(r.ctx, i, start)
+	r.looked += read + container.FirstBlocks
+	flat := f.Header.Columns[i].MaxRep == 0
 	// a row has an entry at least
-	if err != nil || flat && cb.rows != f.header.Rows || !flat && cb.rows < f.header.Rows {
+	if err != nil || flat && cb.Rows != f.Header.Rows || !flat && cb.Rows < f.Header.Rows {
 		return nil
 	}
 	return cb
@@ -201,22 +206,22 @@ func (r *recovery) good(i int, start int64) *columnBlocks {
 // search looks behind from for where column i starts. Descriptors have no mark, and those of the next column
 // look alike: what is taken for column i must be followed by all columns that come behind it, the last of which
 // ends with the file.
-func (r *recovery) search(i int, from int64) (int64, *columnBlocks) {
+func (r *recovery) search(i int, from int64) (int64, *container.ColumnBlocks) {
 	const window = 64 << 10
 	f := r.f
-	last := f.at.Len - minColumn
-	if f.header.Rows == 0 {
+	last := f.At.Len - minColumn
+	if f.Header.Rows == 0 {
 		return 0, nil
 	}
 	for at := from; at <= last && !r.tired(); at += window {
-		buf := make([]byte, min(window+minColumn-1, f.at.Len-at))
+		buf := make([]byte, min(window+minColumn-1, f.At.Len-at))
 		r.looked += int64(len(buf))
-		if format.ReadFull(r.ctx, f.src, f.at.Sub(at, int64(len(buf))), "", buf) != nil {
+		if format.ReadFull(r.ctx, f.Src, f.At.Sub(at, int64(len(buf))), "", buf) != nil {
 			return 0, nil
 		}
 		for k := range len(buf) - minColumn + 1 {
 			start := at + int64(k)
-			if !r.begins(i, buf[k:], f.at.Len-start) || r.tired() {
+			if !r.begins(i, buf[k:], f.At.Len-start) || r.tired() {
 				continue
 			}
 			cb := r.good(i, start)
@@ -237,7 +242,7 @@ func (r *recovery) search(i int, from int64) (int64, *columnBlocks) {
 // tired reports whether so much was read in search of columns that bytes must have been made to have it read:
 // it grows with the file, and with its columns, each of which is looked at once if all is well.
 func (r *recovery) tired() bool {
-	return r.looked > 16*r.f.at.Len+4*firstBlocks*int64(len(r.f.header.Columns))+1<<20
+	return r.looked > 16*r.f.At.Len+4*container.FirstBlocks*int64(len(r.f.Header.Columns))+1<<20
 }
 
 // minColumn is how many bytes a column with one block has at least: its count and a descriptor.
@@ -248,78 +253,78 @@ const minColumn = 16
 func (r *recovery) begins(i int, b []byte, left int64) bool {
 	count, rows, stored := int64(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:])),
 		int64(binary.LittleEndian.Uint32(b[12:]))
-	flat := r.f.header.Columns[i].MaxRep == 0
+	flat := r.f.Header.Columns[i].MaxRep == 0
 	return count > 0 && count <= left/12 && stored <= left &&
-		(!flat || rows <= r.f.header.Rows && (count > 1 || rows == r.f.header.Rows))
+		(!flat || rows <= r.f.Header.Rows && (count > 1 || rows == r.f.Header.Rows))
 }
 
 // chain reports whether cb can be the blocks of column i: they are whole as far as that shows, and column
 // follows column to the end of the file. few: the file ends just so, but before the last column has come.
-func (r *recovery) chain(i int, cb *columnBlocks) (ok, few bool) {
+func (r *recovery) chain(i int, cb *container.ColumnBlocks) (ok, few bool) {
 	for {
-		if r.tired() || len(cb.blocks) == 0 || cb.end > r.f.at.Len || !r.opens(i, &cb.blocks[0]) {
+		if r.tired() || len(cb.Blocks) == 0 || cb.End > r.f.At.Len || !r.opens(i, &cb.Blocks[0]) {
 			return false, false
 		}
-		if i++; i == len(r.f.header.Columns) || cb.end == r.f.at.Len {
-			return i == len(r.f.header.Columns) && cb.end == r.f.at.Len, cb.end == r.f.at.Len
+		if i++; i == len(r.f.Header.Columns) || cb.End == r.f.At.Len {
+			return i == len(r.f.Header.Columns) && cb.End == r.f.At.Len, cb.End == r.f.At.Len
 		}
-		if cb = r.good(i, cb.end); cb == nil {
+		if cb = r.good(i, cb.End); cb == nil {
 			return false, false
 		}
 	}
 }
 
 // opens reports whether a block's checksum is right, and its bytes are as many as they should be.
-func (r *recovery) opens(i int, b *block) bool {
+func (r *recovery) opens(i int, b *container.Block) bool {
 	f := r.f
-	col := &f.header.Columns[i]
-	if b.at.Len > f.limits.Page || col.problem != nil {
+	col := &f.Header.Columns[i]
+	if b.At.Len > f.Limits.Page || col.Problem != nil {
 		return false
 	}
-	r.looked += b.at.Len
-	stored := make([]byte, b.at.Len)
-	if format.ReadFull(r.ctx, f.src, b.at, "", stored) != nil {
+	r.looked += b.At.Len
+	stored := make([]byte, b.At.Len)
+	if format.ReadFull(r.ctx, f.Src, b.At, "", stored) != nil {
 		return false
 	}
 	r.arena.Reset()
-	o, err := f.openBlock(col, b, stored, &r.arena, false)
-	return err == nil && (col.codec != codecNone || int64(len(o.raw)) == b.raw)
+	o, err := f.OpenBlock(col, b, stored, &r.arena, false)
+	return err == nil && (col.Kind != layout.CodecNone || int64(len(o.Raw)) == b.Raw)
 }
 
 // recount mends the rows that a block's descriptor says where a column has others than the header: no block's checksum
 // is over them. The rest is those of one block that cannot be read as it is described. Where there are several, nobody
 // knows which rows the blocks behind have.
 func (r *recovery) recount() {
-	f, p := r.f, planOf(&r.f.header, nil)
+	f, p := r.f, schema.PlanOf(&r.f.Header, nil)
 	v := &verifier{ctx: r.ctx, f: f, depth: format.Deep}
-	for i := 0; p != nil && i < len(p.phys); i++ {
-		ph, rest, bad := p.phys[i], f.header.Rows, []int(nil)
-		cb, err := f.blocks(r.ctx, ph.column)
+	for i := 0; p != nil && i < len(p.Phys); i++ {
+		ph, rest, bad := p.Phys[i], f.Header.Rows, []int(nil)
+		cb, err := f.Blocks(r.ctx, ph.Stored)
 		vals, verr := vec.New(ph.Type, memory.DefaultAllocator)
-		if err != nil || verr != nil || !ph.counted() || ph.Parent >= 0 || cb.rows == f.header.Rows {
+		if err != nil || verr != nil || !ph.Counted() || ph.Parent >= 0 || cb.Rows == f.Header.Rows {
 			continue
 		}
-		for k := range cb.blocks {
-			if b := &cb.blocks[k]; b.rows > 0 && b.lost == nil && v.reads(ph, b, k, vals) {
-				rest -= b.rows
+		for k := range cb.Blocks {
+			if b := &cb.Blocks[k]; b.Rows > 0 && b.Lost == nil && v.reads(ph, b, k, vals) {
+				rest -= b.Rows
 			} else {
 				bad = append(bad, k)
 			}
 		}
-		if cb.odd != nil && (len(bad) > 1 || rest < 0) {
-			f.giveUp(ph.column, cb.odd)
+		if cb.Odd != nil && (len(bad) > 1 || rest < 0) {
+			f.GiveUp(ph.Stored, cb.Odd)
 		}
 		if len(bad) != 1 || rest < 0 {
 			continue
 		}
-		b := cb.blocks[bad[0]]
-		if b.rows = rest; v.reads(ph, &b, bad[0], vals) || cb.odd != nil {
-			cb.blocks[bad[0]].rows, cb.rows = rest, 0
-			for k := range cb.blocks {
-				cb.blocks[k].row = cb.rows
-				cb.rows += cb.blocks[k].rows
+		b := cb.Blocks[bad[0]]
+		if b.Rows = rest; v.reads(ph, &b, bad[0], vals) || cb.Odd != nil {
+			cb.Blocks[bad[0]].Rows, cb.Rows = rest, 0
+			for k := range cb.Blocks {
+				cb.Blocks[k].Row = cb.Rows
+				cb.Rows += cb.Blocks[k].Rows
 			}
-			r.tell("trevni.recovered", b.desc, unknownRows, ph.Name, "block[%d] has %d rows", bad[0], rest)
+			r.tell("trevni.recovered", b.Desc, unknownRows, ph.Name, "block[%d] has %d rows", bad[0], rest)
 		}
 	}
 }
@@ -329,25 +334,25 @@ func (r *recovery) recount() {
 // are lost.
 func (r *recovery) rows() error {
 	f := r.f
-	r.said = f.header.Rows
-	failed := f.checkRows(r.ctx)
-	if failed != nil && !isFault(failed) {
+	r.said = f.Header.Rows
+	failed := f.CheckRows(r.ctx)
+	if failed != nil && !container.IsFault(failed) {
 		return failed
 	}
 	rows, agreed, flat := int64(-1), true, false
-	for i := range f.header.Columns {
-		if f.header.Columns[i].MaxRep > 0 {
+	for i := range f.Header.Columns {
+		if f.Header.Columns[i].MaxRep > 0 {
 			continue
 		}
-		cb, err := f.blocks(r.ctx, i)
+		cb, err := f.Blocks(r.ctx, i)
 		flat = flat || err == nil
 		counts := failed != nil && err == nil && r.counts(i, cb)
-		if agreed = agreed && counts && (rows < 0 || cb.rows == rows); counts {
-			rows = max(rows, cb.rows)
+		if agreed = agreed && counts && (rows < 0 || cb.Rows == rows); counts {
+			rows = max(rows, cb.Rows)
 		}
 	}
 	// of a file without columns the header's number is all there is
-	if failed == nil && (flat || len(f.header.Columns) == 0) {
+	if failed == nil && (flat || len(f.Header.Columns) == 0) {
 		return nil
 	}
 	if rows <= 0 { // no column counts the rows, or zeros were written over the descriptors of those that do
@@ -359,12 +364,12 @@ func (r *recovery) rows() error {
 			agreed = all
 		}
 	}
-	if f.header.Rows = rows; rows < r.said && (!agreed || rows == 0) {
-		r.tell("trevni.column.rows", f.at.Sub(4, 8), [2]int64{rows, r.said}, "",
+	if f.Header.Rows = rows; rows < r.said && (!agreed || rows == 0) {
+		r.tell("trevni.column.rows", f.At.Sub(4, 8), [2]int64{rows, r.said}, "",
 			"the header says %d rows, the most that a column has is %d: the others are lost", r.said, rows)
 		return nil
 	}
-	r.tell("trevni.recovered", f.at.Sub(4, 8), unknownRows, "",
+	r.tell("trevni.recovered", f.At.Sub(4, 8), unknownRows, "",
 		"no column has the %d rows that the header says; the most is %d", r.said, rows)
 	r.said = rows
 	return nil
@@ -372,14 +377,14 @@ func (r *recovery) rows() error {
 
 // counts reports whether column i can be believed to have the rows that its descriptors say: their own checksum is
 // right, or a block proves them; or they have none, and what a single block is said to have fits its bytes.
-func (r *recovery) counts(i int, cb *columnBlocks) bool {
-	c := &r.f.header.Columns[i]
-	if _, summed := get(c.Meta, descKey); cb.odd == nil && (summed || len(cb.blocks) != 1) {
+func (r *recovery) counts(i int, cb *container.ColumnBlocks) bool {
+	c := &r.f.Header.Columns[i]
+	if _, summed := layout.Get(c.Meta, layout.DescKey); cb.Odd == nil && (summed || len(cb.Blocks) != 1) {
 		return true
 	}
-	return slices.ContainsFunc(cb.blocks, func(b block) bool {
-		fits := cb.odd != nil || c.Array || c.MaxDef > 0 || c.Type.least(b.rows) <= b.raw
-		return b.lost == nil && fits && r.opens(i, &b)
+	return slices.ContainsFunc(cb.Blocks, func(b container.Block) bool {
+		fits := cb.Odd != nil || c.Array || c.MaxDef > 0 || c.Type.Least(b.Rows) <= b.Raw
+		return b.Lost == nil && fits && r.opens(i, &b)
 	})
 }
 
@@ -388,19 +393,19 @@ func (r *recovery) counts(i int, cb *columnBlocks) bool {
 // allow it.
 func (r *recovery) repeated() (rows int64, all bool) {
 	f := r.f
-	p := planOf(&f.header, nil) // any will do: it is about levels, not about what they mean
+	p := schema.PlanOf(&f.Header, nil) // any will do: it is about levels, not about what they mean
 	if p == nil {
 		return -1, false
 	}
 	rows, all = -1, true
 	v := newVerifier(r.ctx, r.part, func(region.Finding) bool { return true }) // which verify reports
 	v.of(f)
-	for _, ph := range p.phys {
-		if ph.counted() {
+	for _, ph := range p.Phys {
+		if ph.Counted() {
 			continue
 		}
 		n, ok := v.countRows(ph)
-		if cb, err := f.blocks(r.ctx, ph.column); !ok && err == nil && cb.rows >= r.said {
+		if cb, err := f.Blocks(r.ctx, ph.Stored); !ok && err == nil && cb.Rows >= r.said {
 			n = r.said
 		}
 		all = all && ok && (rows < 0 || n == rows)
@@ -410,27 +415,27 @@ func (r *recovery) repeated() (rows int64, all bool) {
 }
 
 // lost tells what is known to be lost before anything is read.
-func (r *recovery) lost(t *table) {
+func (r *recovery) lost(t *table.Table) {
 	f := r.f
-	for i := range f.header.Columns {
-		c := &f.header.Columns[i]
-		cb, err := f.blocks(r.ctx, i)
+	for i := range f.Header.Columns {
+		c := &f.Header.Columns[i]
+		cb, err := f.Blocks(r.ctx, i)
 		if err != nil {
-			r.tell("trevni.column.damaged", f.at.Sub(min(max(c.Start, 0), f.at.Len), 0), [2]int64{0, r.said},
+			r.tell("trevni.column.damaged", f.At.Sub(min(max(c.Start, 0), f.At.Len), 0), [2]int64{0, r.said},
 				c.Name, "%s", reason(err))
 			continue
 		}
-		if cb.odd != nil {
-			r.tell("trevni.column.damaged", cb.desc, unknownRows, c.Name, "%s: its blocks prove themselves",
-				reason(cb.odd))
+		if cb.Odd != nil {
+			r.tell("trevni.column.damaged", cb.Desc, unknownRows, c.Name, "%s: its blocks prove themselves",
+				reason(cb.Odd))
 		}
-		for k := range cb.blocks {
-			if b := &cb.blocks[k]; b.lost != nil {
-				rows := [2]int64{b.row, b.row + b.rows}
+		for k := range cb.Blocks {
+			if b := &cb.Blocks[k]; b.Lost != nil {
+				rows := [2]int64{b.Row, b.Row + b.Rows}
 				if c.MaxRep > 0 || rows[1] > r.said { // which it cannot have
 					rows = unknownRows
 				}
-				r.tell("trevni.block.cut", b.desc, rows, c.Name, "%s", reason(b.lost))
+				r.tell("trevni.block.cut", b.Desc, rows, c.Name, "%s", reason(b.Lost))
 			}
 		}
 	}

@@ -6,31 +6,35 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/format"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/schema"
+	"stoa/format/trevni/internal/table"
+	"stoa/format/trevni/internal/write"
 )
 
 // rereadWiki and rereadAvro are format.Format.Reread: what was written without the Arrow schema that is usually
 // kept comes back in the types that are stored, and nested as far as levels tell. To see that the values are
 // those that went in, it is read as if the schema were kept.
 func rereadWiki(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
-	return reread("trevni", Wiki, sc, o)
+	return reread("trevni", layout.Wiki, sc, o)
 }
 
 func rereadAvro(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
-	return reread("trevni-avro", Avro, sc, o)
+	return reread("trevni-avro", layout.Avro, sc, o)
 }
 
-func reread(name string, d Dialect, sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
+func reread(name string, d layout.Dialect, sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	f := format.Format{Name: name, Extensions: []string{".trv"}, Probe: probe, List: list, Open: open,
-		ReadKeys: readKeys}
-	opts, err := parseWriteOptions(d, o.Opts)
-	if err != nil || opts.arrowSchema {
+		ReadKeys: table.ReadKeys}
+	opts, err := write.ParseOptions(d, o.Opts)
+	if err != nil || opts.ArrowSchema {
 		return f, err == nil
 	}
 	fields := make([]arrow.Field, sc.NumFields())
 	for i, field := range sc.Fields() {
-		fields[i] = plainField(field)
+		fields[i] = write.PlainField(field)
 	}
-	kept, err := encodeSchema(fields)
+	kept, err := schema.EncodeSchema(fields)
 	if err != nil {
 		return f, false
 	}

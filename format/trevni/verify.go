@@ -12,6 +12,10 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/trevni/internal/container"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/page"
+	"stoa/format/trevni/internal/table"
 	"stoa/internal/check"
 	"stoa/pred"
 	"stoa/region"
@@ -34,8 +38,8 @@ type verifier struct {
 	depth format.Depth
 	bad   map[string]bool // blocks, by their paths, that were reported
 
-	t     *table
-	f     *file
+	t     *table.Table
+	f     *container.File
 	arena vec.Arena
 	spare vec.Arena
 }
@@ -46,7 +50,7 @@ func newVerifier(ctx context.Context, part string, yield func(region.Finding) bo
 
 // reporter reports findings about a Trevni file.
 func reporter(ctx context.Context, part string, yield func(region.Finding) bool) *check.Reporter {
-	r := check.New(ctx, part, Codes, yield)
+	r := check.New(ctx, part, layout.Codes, yield)
 	r.Read, r.CodeOf = "trevni.read", codeOf
 	return r
 }
@@ -69,17 +73,17 @@ func (v *verifier) often(code string, at fault.Span, path, format string, args .
 }
 
 func (v *verifier) object(tg format.Target, o format.OpenOptions) {
-	opts, err := parseOptions(o.Opts)
+	opts, err := table.ParseOptions(o.Opts)
 	if err != nil {
 		v.Blame("trevni.read", err, -1, -1)
 		return
 	}
 	o.Tracer, o.NoVerify = nil, false
-	f, err := openTarget(v.ctx, tg, o)
+	f, err := container.OpenTarget(v.ctx, tg, o)
 	v.of(f)
-	if isBroken(err) {
+	if layout.IsBroken(err) {
 		v.Blame("trevni.header.checksum", err, -1, -1)
-		again, failed := openBroken(v.ctx, tg, o, err)
+		again, failed := container.OpenBroken(v.ctx, tg, o, err)
 		if failed != nil {
 			return
 		}
@@ -90,8 +94,8 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		v.Blame("trevni.header.damaged", err, -1, -1)
 		return
 	}
-	defer f.src.Close()
-	if v.t, err = newTable(v.ctx, tg, f, opts); err != nil {
+	defer f.Src.Close()
+	if v.t, err = table.New(v.ctx, tg, f, opts); err != nil {
 		v.Blame("trevni.unsupported", err, -1, -1)
 		return
 	}
@@ -100,20 +104,20 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	}
 	v.guesses()
 	names := map[string]bool{}
-	for i := range f.header.Columns {
-		c := &f.header.Columns[i]
+	for i := range f.Header.Columns {
+		c := &f.Header.Columns[i]
 		if names[c.Name] {
-			v.Report("trevni.column.duplicate", c.at, fmt.Sprintf("column-metadata[%d].name", i), "%q", c.Name)
+			v.Report("trevni.column.duplicate", c.At, fmt.Sprintf("column-metadata[%d].name", i), "%q", c.Name)
 		}
 		names[c.Name] = true
 		v.Column = c.Name
 		v.descriptors(i)
 	}
-	for i, ph := range v.t.p.phys {
+	for i, ph := range v.t.Plan.Phys {
 		if v.depth == format.Quick {
 			break
 		}
-		v.Column = f.header.Columns[ph.column].Name
+		v.Column = f.Header.Columns[ph.Stored].Name
 		v.values(i)
 	}
 	v.Column = ""
@@ -121,56 +125,56 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 }
 
 // of has f verified, nil if it cannot be.
-func (v *verifier) of(f *file) {
+func (v *verifier) of(f *container.File) {
 	if v.f = f; f != nil {
-		v.Whole = f.at
+		v.Whole = f.At
 	}
 }
 
 // descriptors verifies what a column begins with. What keeps its values from being read is told there.
 func (v *verifier) descriptors(i int) {
-	col := &v.f.header.Columns[i]
-	path := v.f.pathOf(i)
-	cb, err := v.f.blocks(v.ctx, i)
+	col := &v.f.Header.Columns[i]
+	path := v.f.PathOf(i)
+	cb, err := v.f.Blocks(v.ctx, i)
 	if err != nil {
-		v.Blame("trevni.column.damaged", err, 0, v.f.header.Rows)
+		v.Blame("trevni.column.damaged", err, 0, v.f.Header.Rows)
 		return
 	}
-	if col.MaxRep == 0 && cb.rows != v.f.header.Rows {
-		from, to := min(cb.rows, v.f.header.Rows), v.f.header.Rows
-		if cb.rows > to {
+	if col.MaxRep == 0 && cb.Rows != v.f.Header.Rows {
+		from, to := min(cb.Rows, v.f.Header.Rows), v.f.Header.Rows
+		if cb.Rows > to {
 			from = 0
 		}
-		v.Blame("trevni.column.rows", fault.Corruptf(cb.desc, path, "the blocks have %d rows, the header says %d",
-			cb.rows, v.f.header.Rows), from, to)
+		v.Blame("trevni.column.rows", fault.Corruptf(cb.Desc, path, "the blocks have %d rows, the header says %d",
+			cb.Rows, v.f.Header.Rows), from, to)
 	}
-	if col.MaxRep > 0 && cb.rows < v.f.header.Rows {
-		v.Blame("trevni.column.rows", fewEntries(v.f, cb, path), -1, -1)
+	if col.MaxRep > 0 && cb.Rows < v.f.Header.Rows {
+		v.Blame("trevni.column.rows", page.FewEntries(v.f, cb, path), -1, -1)
 	}
-	if col.FirstValues && col.Type == Boolean && len(cb.blocks) > 1 {
-		v.Report("trevni.firstvalue.boolean", cb.desc, path, "%d blocks", len(cb.blocks))
+	if col.FirstValues && col.Type == layout.Boolean && len(cb.Blocks) > 1 {
+		v.Report("trevni.firstvalue.boolean", cb.Desc, path, "%d blocks", len(cb.Blocks))
 	}
-	for k := range cb.blocks {
-		b := &cb.blocks[k]
+	for k := range cb.Blocks {
+		b := &cb.Blocks[k]
 		switch {
-		case b.lost != nil:
-			first, end := b.row, b.row+b.rows
-			if col.MaxRep > 0 || end > v.f.header.Rows {
+		case b.Lost != nil:
+			first, end := b.Row, b.Row+b.Rows
+			if col.MaxRep > 0 || end > v.f.Header.Rows {
 				first, end = -1, -1
 			}
-			v.Blame("trevni.block.cut", b.lost, first, end)
-		case b.rows == 0:
-			v.often("trevni.block.empty", b.desc, path+fmt.Sprintf(".block[%d]", k),
-				"a block of %d bytes has no rows", b.stored)
+			v.Blame("trevni.block.cut", b.Lost, first, end)
+		case b.Rows == 0:
+			v.often("trevni.block.empty", b.Desc, path+fmt.Sprintf(".block[%d]", k),
+				"a block of %d bytes has no rows", b.Stored)
 		}
 	}
 }
 
 // values decodes every page of a physical column.
 func (v *verifier) values(i int) {
-	ph := v.t.p.phys[i]
-	cb, err := v.f.blocks(v.ctx, ph.column)
-	if err != nil || v.f.header.Columns[ph.column].MaxRep == 0 && cb.rows > v.f.header.Rows {
+	ph := v.t.Plan.Phys[i]
+	cb, err := v.f.Blocks(v.ctx, ph.Stored)
+	if err != nil || v.f.Header.Columns[ph.Stored].MaxRep == 0 && cb.Rows > v.f.Header.Rows {
 		return // told by descriptors
 	}
 	var up *counter
@@ -184,31 +188,31 @@ func (v *verifier) values(i int) {
 	}
 	defer vals.Release()
 	var last []byte
-	began, whole := int64(0), !ph.counted() // rows of a column of which only its levels tell how many it has
-	for k := range cb.blocks {
+	began, whole := int64(0), !ph.Counted() // rows of a column of which only its levels tell how many it has
+	for k := range cb.Blocks {
 		if v.Stopped() {
 			return
 		}
-		b := &cb.blocks[k]
-		n, known := b.rows, true
+		b := &cb.Blocks[k]
+		n, known := b.Rows, true
 		if up != nil {
-			n, known = up.entries(b.rows)
+			n, known = up.entries(b.Rows)
 		}
-		if b.rows == 0 {
+		if b.Rows == 0 {
 			continue
 		}
-		if b.lost != nil || !v.block(ph, b, k, n, known, vals, &last) {
+		if b.Lost != nil || !v.block(ph, b, k, n, known, vals, &last) {
 			whole = false
 			continue
 		}
 		began += beginsRows(vals)
 	}
-	if rows := v.f.header.Rows; whole && began != rows && cb.rows >= rows { // else it is told
+	if rows := v.f.Header.Rows; whole && began != rows && cb.Rows >= rows { // else it is told
 		from := min(began, rows)
 		if began > rows {
 			from = 0
 		}
-		v.Blame("trevni.column.rows", fault.Corruptf(cb.desc, v.f.pathOf(ph.column),
+		v.Blame("trevni.column.rows", fault.Corruptf(cb.Desc, v.f.PathOf(ph.Stored),
 			"%d rows begin in the blocks, the header says %d", began, rows), from, rows)
 	}
 }
@@ -224,8 +228,8 @@ func beginsRows(vals *vec.Vector) (rows int64) {
 }
 
 // countRows is how many rows begin in a repeated column; ok: all of it could be read.
-func (v *verifier) countRows(ph *physical) (rows int64, ok bool) {
-	cb, err := v.f.blocks(v.ctx, ph.column)
+func (v *verifier) countRows(ph *page.Physical) (rows int64, ok bool) {
+	cb, err := v.f.Blocks(v.ctx, ph.Stored)
 	if err != nil {
 		return -1, false
 	}
@@ -234,12 +238,12 @@ func (v *verifier) countRows(ph *physical) (rows int64, ok bool) {
 		return -1, false
 	}
 	defer vals.Release()
-	for k := range cb.blocks {
-		b := &cb.blocks[k]
-		if b.rows == 0 {
+	for k := range cb.Blocks {
+		b := &cb.Blocks[k]
+		if b.Rows == 0 {
 			continue
 		}
-		if b.lost != nil || !v.reads(ph, b, k, vals) {
+		if b.Lost != nil || !v.reads(ph, b, k, vals) {
 			return rows, false
 		}
 		rows += beginsRows(vals)
@@ -248,34 +252,35 @@ func (v *verifier) countRows(ph *physical) (rows int64, ok bool) {
 }
 
 // reads reports whether a block can be read as its descriptor has it.
-func (v *verifier) reads(ph *physical, b *block, k int, vals *vec.Vector) bool {
-	_, stored, err := v.open(ph.column, b, "")
-	return err == nil && v.decode(ph, b, k, b.rows, stored, vals) == nil
+func (v *verifier) reads(ph *page.Physical, b *container.Block, k int, vals *vec.Vector) bool {
+	_, stored, err := v.open(ph.Stored, b, "")
+	return err == nil && v.decode(ph, b, k, b.Rows, stored, vals) == nil
 }
 
 // skips reports whether the values of a column are not decoded, as checksums are enough: those of its blocks
 // say that they are what was written, and that of the header, which says of what type they are and who counts
 // them.
-func (v *verifier) skips(ph *physical) bool {
-	return v.depth == format.Sums && v.f.header.sealed && v.f.header.Columns[ph.column].summed
+func (v *verifier) skips(ph *page.Physical) bool {
+	return v.depth == format.Sums && v.f.Header.Sealed && v.f.Header.Columns[ph.Stored].Summed
 }
 
 // block verifies one block: sum and codec, and, if it is known how many entries it has, the values; ok: there
 // is nothing wrong. Checksums are over the values, not over how many entries there are, so that a repeated
 // column, which nothing else counts, is decoded in any case.
-func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, vals *vec.Vector, last *[]byte) (ok bool) {
-	path := fmt.Sprintf("%s.block[%d]", v.f.pathOf(ph.column), k)
-	first, end := b.row, b.row+b.rows
-	if !ph.counted() {
+func (v *verifier) block(ph *page.Physical, b *container.Block, k int, n int64, known bool, vals *vec.Vector,
+	last *[]byte) (ok bool) {
+	path := fmt.Sprintf("%s.block[%d]", v.f.PathOf(ph.Stored), k)
+	first, end := b.Row, b.Row+b.Rows
+	if !ph.Counted() {
 		first, end = -1, -1
 	}
 	if v.bad[path] {
 		return false // by another physical column
 	}
-	o, stored, err := v.open(ph.column, b, path)
+	o, stored, err := v.open(ph.Stored, b, path)
 	if err == nil {
 		v.oddities(ph, b, &o, stored, path)
-		if known && (!v.skips(ph) || o.sum.zero || !ph.counted()) {
+		if known && (!v.skips(ph) || o.Sum.Zero || !ph.Counted()) {
 			err = v.decode(ph, b, k, n, stored, vals)
 		}
 	}
@@ -284,115 +289,116 @@ func (v *verifier) block(ph *physical, b *block, k int, n int64, known bool, val
 		v.Blame("trevni.block.damaged", err, first, end)
 		return false
 	}
-	if known && v.f.header.Columns[ph.column].FirstValues && ph.shape == shapeFlat {
+	if known && v.f.Header.Columns[ph.Stored].FirstValues && ph.Shape == page.ShapeFlat {
 		v.firstValue(ph, b, &o, path, last)
 	}
 	return true
 }
 
 // open reads and opens a block. stored is good until the next.
-func (v *verifier) open(column int, b *block, path string) (o opened, stored []byte, err error) {
-	if b.at.Len > v.f.limits.Page {
-		return o, nil, fault.Limitf(b.at, path, "%d bytes are more than a page may have (%d)", b.at.Len,
-			v.f.limits.Page)
+func (v *verifier) open(column int, b *container.Block, path string) (o container.Opened, stored []byte, err error) {
+	if b.At.Len > v.f.Limits.Page {
+		return o, nil, fault.Limitf(b.At, path, "%d bytes are more than a page may have (%d)", b.At.Len,
+			v.f.Limits.Page)
 	}
 	v.arena.Reset()
-	stored = v.arena.Bytes(int(b.at.Len))
-	if err := format.ReadFull(v.ctx, v.f.src, b.at, path, stored); err != nil {
+	stored = v.arena.Bytes(int(b.At.Len))
+	if err := format.ReadFull(v.ctx, v.f.Src, b.At, path, stored); err != nil {
 		return o, nil, err
 	}
-	if o, err = v.f.openBlock(&v.f.header.Columns[column], b, stored, &v.arena, false); err != nil {
-		err = fault.Locate(err, b.at, false, path)
+	if o, err = v.f.OpenBlock(&v.f.Header.Columns[column], b, stored, &v.arena, false); err != nil {
+		err = fault.Locate(err, b.At, false, path)
 	}
 	return o, stored, err
 }
 
 // guesses tells once that the shape in which levels are shown is a guess, by the first column that leaves a choice.
 func (v *verifier) guesses() {
-	h, p := &v.f.header, v.t.p
+	h, p := &v.f.Header, v.t.Plan
 	i := -1
 	switch {
-	case len(p.open) > 0:
-		i = p.open[0][0]
-	case p.how == "columns" && h.Dialect == Wiki:
-		i = slices.IndexFunc(h.Columns, func(c Column) bool { return c.MaxDef > 1 })
+	case len(p.Open) > 0:
+		i = p.Open[0][0]
+	case p.How == "columns" && h.Dialect == layout.Wiki:
+		i = slices.IndexFunc(h.Columns, func(c layout.Column) bool { return c.MaxDef > 1 })
 	}
 	if i >= 0 {
 		c := &h.Columns[i]
-		v.Report("trevni.schema.inferred", c.at, fmt.Sprintf("column-metadata[%d]", i),
+		v.Report("trevni.schema.inferred", c.At, fmt.Sprintf("column-metadata[%d]", i),
 			"%q has definition %d and repetition %d, which may be of several schemas%s: shown by %s", c.Name,
-			c.MaxDef, c.MaxRep, v.t.partly, p.how)
+			c.MaxDef, c.MaxRep, v.t.Partly, p.How)
 	}
 }
 
 // oddities tells what is right, but not as it should be.
-func (v *verifier) oddities(ph *physical, b *block, o *opened, stored []byte, path string) {
-	col := &v.f.header.Columns[ph.column]
-	d := v.f.header.Dialect
-	if d == Avro && col.Checksum != "" && col.Checksum != "crc32" && col.Checksum != "null" {
-		v.often("trevni.checksum.name", col.at, path+".column-metadata.checksum",
+func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.Opened, stored []byte, path string) {
+	col := &v.f.Header.Columns[ph.Stored]
+	d := v.f.Header.Dialect
+	if d == layout.Avro && col.Checksum != "" && col.Checksum != "crc32" && col.Checksum != "null" {
+		v.often("trevni.checksum.name", col.At, path+".column-metadata.checksum",
 			"the checksum is called %q; Avro knows crc32 and null", col.Checksum)
 	}
-	if col.summed {
-		switch usual := usualSum(d); {
-		case o.sum.zero:
-			v.often("trevni.checksum.zero", b.at, path+".column-checksum", "the checksums are 0")
-		case o.sum != usual:
-			v.often("trevni.checksum.form", b.at, path+".column-checksum", "the checksums are %s; %s is usual",
-				o.sum, usual)
+	if col.Summed {
+		switch usual := container.UsualSum(d); {
+		case o.Sum.Zero:
+			v.often("trevni.checksum.zero", b.At, path+".column-checksum", "the checksums are 0")
+		case o.Sum != usual:
+			v.often("trevni.checksum.form", b.At, path+".column-checksum", "the checksums are %s; %s is usual",
+				o.Sum, usual)
 		}
 	}
-	if o.zlib && d == Avro {
-		v.often("trevni.codec.zlib", o.at, path, "the blocks have a zlib header")
+	if o.Zlib && d == layout.Avro {
+		v.often("trevni.codec.zlib", o.At, path, "the blocks have a zlib header")
 	}
-	if o.surplus > 0 {
-		v.often("trevni.block.padded", o.at, path, "%d bytes follow the %d raw ones", o.surplus, b.raw)
+	if o.Surplus > 0 {
+		v.often("trevni.block.padded", o.At, path, "%d bytes follow the %d raw ones", o.Surplus, b.Raw)
 	}
-	if col.codec == codecNone && b.raw != int64(len(o.raw)) {
-		v.Report("trevni.block.rawsize", b.desc, path+".block-uncompressed-size", "%d, the block has %d bytes", b.raw,
-			len(o.raw))
+	if col.Kind == layout.CodecNone && b.Raw != int64(len(o.Raw)) {
+		v.Report("trevni.block.rawsize", b.Desc, path+".block-uncompressed-size", "%d, the block has %d bytes", b.Raw,
+			len(o.Raw))
 	}
-	if col.Array && v.f.header.Version < 2 {
-		a := arrays{t: col.Type, src: o.raw}
-		for a.pos < len(a.src) && !a.runs {
-			l, err := a.next()
+	if col.Array && v.f.Header.Version < 2 {
+		a := page.Arrays{Type: col.Type, Bytes: o.Raw}
+		for a.Pos < len(a.Bytes) && !a.Runs {
+			l, err := a.Next()
 			if err != nil {
 				break
 			}
-			if _, _, _, err := a.over(l); err != nil {
+			if _, _, _, err := a.Over(l); err != nil {
 				break
 			}
 		}
-		if a.runs {
-			v.often("trevni.lengths.runs", o.at, path, "version %d has no runs of lengths", v.f.header.Version)
+		if a.Runs {
+			v.often("trevni.lengths.runs", o.At, path, "version %d has no runs of lengths", v.f.Header.Version)
 		}
 	}
 }
 
 // decode decodes the n entries of a block, in parts, as a scan would.
-func (v *verifier) decode(ph *physical, b *block, k int, n int64, stored []byte, vals *vec.Vector) error {
-	return decodeBlock(v.ctx, v.f, ph, b, format.Task{Page: format.Page{Ordinal: k}, N: n, Bytes: [][]byte{stored},
-		Scratch: &v.spare, Limits: v.f.limits}, vals)
+func (v *verifier) decode(ph *page.Physical, b *container.Block, k int, n int64, stored []byte,
+	vals *vec.Vector) error {
+	return page.DecodeBlock(v.ctx, v.f, ph, b, format.Task{Page: format.Page{Ordinal: k}, N: n, Bytes: [][]byte{stored},
+		Scratch: &v.spare, Limits: v.f.Limits}, vals)
 }
 
 // firstValue holds the descriptor's first value against the block's, and against the block before if the column
 // is sorted.
-func (v *verifier) firstValue(ph *physical, b *block, o *opened, path string, last *[]byte) {
-	got, want := ph.first(o), b.first
-	if types[ph.stored].form == formBits && len(want) == 1 && len(got) == 1 && want[0]&1 == got[0]&1 {
+func (v *verifier) firstValue(ph *page.Physical, b *container.Block, o *container.Opened, path string, last *[]byte) {
+	got, want := ph.First(o), b.First
+	if layout.Types[ph.StoredType].Form == layout.FormBits && len(want) == 1 && len(got) == 1 && want[0]&1 == got[0]&1 {
 		want = got
 	}
 	if !bytes.Equal(got, want) {
-		v.Report("trevni.firstvalue", b.desc, path+".first-value", "%x, the block begins with %x", want, got)
+		v.Report("trevni.firstvalue", b.Desc, path+".first-value", "%x, the block begins with %x", want, got)
 	}
-	if v.t.isSorted(ph.column) {
-		prev, next := firstOf(ph, *last), firstOf(ph, b.first)
+	if v.t.IsSorted(ph.Stored) {
+		prev, next := table.FirstOf(ph, *last), table.FirstOf(ph, b.First)
 		if *last != nil && prev != nil && next != nil {
 			if c, ok := pred.Compare(*prev, *next); ok && c > 0 {
-				v.Report("trevni.order", b.desc, path+".first-value", "%s after %s", next, prev)
+				v.Report("trevni.order", b.Desc, path+".first-value", "%s after %s", next, prev)
 			}
 		}
-		*last = append([]byte{}, b.first...)
+		*last = append([]byte{}, b.First...)
 	}
 }
 
@@ -403,7 +409,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	}
 	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }}
 	failed := d.object(tg, o) != nil // which has been told
-	gaps, overlaps := d.cover.Check(v.f.at)
+	gaps, overlaps := d.cover.Check(v.f.At)
 	for _, g := range gaps {
 		if !failed {
 			v.Report("trevni.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
@@ -418,18 +424,18 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 // parents'.
 type counter struct {
 	v    *verifier
-	ph   *physical
-	cb   *columnBlocks
+	ph   *page.Physical
+	cb   *container.ColumnBlocks
 	up   *counter
 	next int
 	rows []int64 // values of each row that is not asked for yet; -1: not known
 }
 
 func (v *verifier) counter(phys int) *counter {
-	c := &counter{v: v, ph: v.t.p.phys[phys]}
+	c := &counter{v: v, ph: v.t.Plan.Phys[phys]}
 	var err error
-	if c.cb, err = v.f.blocks(v.ctx, c.ph.column); err != nil {
-		c.cb = &columnBlocks{}
+	if c.cb, err = v.f.Blocks(v.ctx, c.ph.Stored); err != nil {
+		c.cb = &container.ColumnBlocks{}
 	}
 	if c.ph.Parent >= 0 {
 		c.up = v.counter(c.ph.Parent)
@@ -449,15 +455,15 @@ func (c *counter) entries(n int64) (sum int64, known bool) {
 }
 
 // most is how many rows may be looked at together: what is kept of them must fit the limits.
-func (c *counter) most() int64 { return c.v.f.limits.Page / 8 }
+func (c *counter) most() int64 { return c.v.f.Limits.Page / 8 }
 
 // take gives the values of each of the next n rows.
 func (c *counter) take(n int64) []int64 {
 	if n > c.most() {
 		return nil
 	}
-	for int64(len(c.rows)) < n && c.next < len(c.cb.blocks) && c.v.ctx.Err() == nil {
-		c.block(&c.cb.blocks[c.next])
+	for int64(len(c.rows)) < n && c.next < len(c.cb.Blocks) && c.v.ctx.Err() == nil {
+		c.block(&c.cb.Blocks[c.next])
 		c.next++
 	}
 	for int64(len(c.rows)) < n {
@@ -469,19 +475,19 @@ func (c *counter) take(n int64) []int64 {
 }
 
 // block appends the rows of a block.
-func (c *counter) block(b *block) {
-	if b.rows > c.most() {
+func (c *counter) block(b *container.Block) {
+	if b.Rows > c.most() {
 		return
 	}
 	lengths, per := c.lengths(b)
 	if lengths == nil {
-		for range b.rows {
+		for range b.Rows {
 			c.rows = append(c.rows, -1)
 		}
 		return
 	}
 	i := 0
-	for r := range int(b.rows) {
+	for r := range int(b.Rows) {
 		k := int64(1)
 		if per != nil {
 			k = per[r]
@@ -496,10 +502,10 @@ func (c *counter) block(b *block) {
 }
 
 // lengths are those of a block; per is how many each row has, nil = one. lengths is nil if they cannot be told.
-func (c *counter) lengths(b *block) (lengths []int32, per []int64) {
-	n := b.rows
+func (c *counter) lengths(b *container.Block) (lengths []int32, per []int64) {
+	n := b.Rows
 	if c.up != nil {
-		per = c.up.take(b.rows)
+		per = c.up.take(b.Rows)
 		n = 0
 		for _, k := range per {
 			if k < 0 {
@@ -508,16 +514,16 @@ func (c *counter) lengths(b *block) (lengths []int32, per []int64) {
 			n += k
 		}
 	}
-	if b.lost != nil || n > c.most() {
+	if b.Lost != nil || n > c.most() {
 		return nil, nil
 	}
-	o, _, err := c.v.open(c.ph.column, b, "")
+	o, _, err := c.v.open(c.ph.Stored, b, "")
 	if err != nil {
 		return nil, nil
 	}
 	out := make([]int32, n)
-	a := arrays{t: c.ph.stored, src: o.raw}
-	if _, err := a.split(out, make([]byte, len(o.raw)+1)); err != nil {
+	a := page.Arrays{Type: c.ph.StoredType, Bytes: o.Raw}
+	if _, err := a.Split(out, make([]byte, len(o.Raw)+1)); err != nil {
 		return nil, nil
 	}
 	return out, per

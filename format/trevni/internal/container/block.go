@@ -1,0 +1,157 @@
+package container
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"stoa/fault"
+	"stoa/format/trevni/internal/layout"
+	"stoa/vec"
+)
+
+// Opened is a block whose checksum is right and that is decompressed.
+type Opened struct {
+	Raw   []byte
+	At    fault.Span // of the stored bytes
+	Exact bool       // raw is them
+	Sum   sumForm
+	layout.Unpacked
+}
+
+// sumForm is in which of the ways that were ever written a block's CRC-32 is right.
+type sumForm struct {
+	Front  bool // before the data, as the wiki has it
+	big    bool // big-endian, as Avro's code writes it
+	stored bool // of the stored bytes, not of the raw ones
+	Zero   bool // it is 0 and says nothing: a bug of every version of Avro with the null codec
+}
+
+// UsualSum is what the dialect's definition (the wiki) or only writer (Avro) has.
+func UsualSum(d layout.Dialect) sumForm {
+	if d == layout.Wiki {
+		return sumForm{Front: true}
+	}
+	return sumForm{big: d == layout.Avro}
+}
+
+func (s sumForm) String() string {
+	if s.Zero {
+		return "zero"
+	}
+	words := [2]string{"behind the data", "little-endian"}
+	if s.Front {
+		words[0] = "before the data"
+	}
+	if s.big {
+		words[1] = "big-endian"
+	}
+	of := "raw"
+	if s.stored {
+		of = "stored"
+	}
+	return fmt.Sprintf("%s, %s, of the %s bytes", words[0], words[1], of)
+}
+
+// OpenBlock checks and decompresses the bytes of a block, stored with its checksum. Errors are relative to
+// them, or, if exact is false, to what was decompressed. With noVerify sums are held against the bytes all the
+// same: they tell before or behind which bytes they stand.
+func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Arena,
+	noVerify bool) (o Opened, err error) {
+	if col.Problem != nil {
+		return o, col.Problem
+	}
+	d := f.Header.Dialect
+	if !col.Summed {
+		o.At = b.At
+		o.Unpacked, err = f.unpack(col, b, stored, a)
+		o.Exact = col.Kind == layout.CodecNone
+		o.Raw = o.Unpacked.Raw
+		return o, err
+	}
+	usual := UsualSum(d).Front
+	var first error
+	var whole *Opened // what is taken though no sum is right
+	zero := false
+	for _, front := range [2]bool{usual, !usual} {
+		data, sum := stored[:len(stored)-4], stored[len(stored)-4:]
+		o = Opened{At: b.At.Sub(0, b.At.Len-4), Exact: col.Kind == layout.CodecNone}
+		if front {
+			data, sum = stored[4:], stored[:4]
+			o.At.Off += 4
+		}
+		o.Unpacked, err = f.unpack(col, b, data, a)
+		o.Raw = o.Unpacked.Raw
+		if err == nil {
+			if form, ok := rightSum(sum, o.Raw, data, col.Kind, d); ok {
+				form.Front = front
+				o.Sum = form
+				return o, nil
+			}
+			if whole == nil {
+				whole = &Opened{}
+				*whole = o
+			}
+			if front == usual {
+				zero = col.Kind == layout.CodecNone && d == layout.Avro && binary.LittleEndian.Uint32(sum) == 0
+			}
+			err = wrongSum(b.At, d, sum, o.Raw)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	switch {
+	case zero:
+		// only where Avro has it, and only if no sum is right in another place: data may well begin or end with zeros
+		whole.Sum = sumForm{Zero: true}
+		return *whole, nil
+	case whole != nil && noVerify:
+		return *whole, nil
+	}
+	return o, first
+}
+
+// wrongSum says what a sum is, and what the usual one would be.
+func wrongSum(at fault.Span, d layout.Dialect, sum, raw []byte) error {
+	want := crc32.ChecksumIEEE(raw)
+	if UsualSum(d).big {
+		return fault.Corruptf(at, "column-checksum", "%08x is stored, %08x is right", sum, want)
+	}
+	return fault.Corruptf(at, "column-checksum", "%#08x is stored, %#08x is right", binary.LittleEndian.Uint32(sum),
+		want)
+}
+
+// unpack holds the sizes against each other and the limits, and decompresses.
+func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (u layout.Unpacked, err error) {
+	// else it is damaged, or needed by nobody
+	if b.Raw > f.Limits.Page && col.Kind != layout.CodecNone && b.Raw <= col.Kind.MostRaw(int64(len(data))) {
+		return u, fault.Limitf(b.Desc, "block-uncompressed-size", "%d bytes are more than a page may have (%d)",
+			b.Raw, f.Limits.Page)
+	}
+	return col.Kind.Decompress(data, b.Raw, a)
+}
+
+// rightSum looks for the way in which sum is right. Each is as improbable by chance as any other.
+func rightSum(sum, raw, stored []byte, k layout.Codec, d layout.Dialect) (form sumForm, ok bool) {
+	big, little := binary.BigEndian.Uint32(sum), binary.LittleEndian.Uint32(sum)
+	usual := UsualSum(d)
+	for _, of := range [2]bool{false, true} {
+		if of && k == layout.CodecNone {
+			break
+		}
+		want := crc32.ChecksumIEEE(raw)
+		if of {
+			want = crc32.ChecksumIEEE(stored)
+		}
+		switch {
+		case big == want && little == want:
+			return sumForm{big: usual.big, stored: of}, true
+		case big == want:
+			return sumForm{big: true, stored: of}, true
+		case little == want:
+			return sumForm{stored: of}, true
+		}
+	}
+	return form, false
+}

@@ -1,0 +1,177 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"stoa/fault"
+	"stoa/format/trevni/internal/layout"
+)
+
+// Block is a block as its descriptor has it.
+type Block struct {
+	Rows        int64 // of the wiki's repeated columns: entries
+	Raw, Stored int64 // bytes; without the checksum
+	First       []byte
+	At          fault.Span // stored bytes and checksum
+	Row         int64      // rows (or entries) of the blocks before
+	Desc        fault.Span // its descriptor
+	Lost        error      // the block does not lie in the file
+}
+
+// ColumnBlocks are the blocks of a column.
+type ColumnBlocks struct {
+	Blocks []Block
+	Rows   int64      // of all blocks
+	Desc   fault.Span // count and descriptors
+	End    int64      // offset behind the last block
+	Odd    error      // of what is believed all the same: the checksum of the descriptors is wrong
+}
+
+// columnSpan is everything from where a column starts to the file's end.
+func (f *File) columnSpan(i int) (fault.Span, error) {
+	start := f.Header.Columns[i].Start
+	if start < f.Header.Size || start > f.At.Len-4 {
+		return fault.Span{}, fault.Corruptf(f.At.Sub(0, f.Header.Size), fmt.Sprintf("column-start[%d]", i),
+			"%d is not between the header's end (%d) and the file's end (%d)", start, f.Header.Size, f.At.Len)
+	}
+	return f.At.Sub(start, f.At.Len-start), nil
+}
+
+// descriptorsOf is what became of reading a column's descriptors.
+type descriptorsOf struct {
+	cb  *ColumnBlocks
+	err error // what is wrong in the file
+}
+
+// Blocks reads the descriptors of column i, once. Columns own their bytes: those that share them, so that a
+// small file stands for very many blocks, are refused when all that was read together is more than the file.
+func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if k := &f.columns[i]; k.cb != nil || k.err != nil {
+		return k.cb, k.err
+	}
+	at, err := f.columnSpan(i)
+	if err != nil {
+		return nil, err
+	}
+	col := &f.Header.Columns[i]
+	cb, used := &ColumnBlocks{}, int64(0)
+	var sum error
+	err = f.grow(ctx, at, FirstBlocks, fmt.Sprintf("column[%d]", i), func(c *layout.Cursor) {
+		b := c.Rest()
+		*cb = ParseDescriptors(c, col, f.Header.Dialect, f.Budget)
+		used = int64(c.Pos())
+		if c.Err() == nil && !f.NoVerify {
+			sum = col.CheckDescriptors(b[:used], cb.Desc, f.PathOf(i))
+		}
+	})
+	if err == nil && (!f.Lenient || !col.Summed) {
+		err = sum
+	}
+	f.Budget -= used
+	if err != nil {
+		if IsFault(err) {
+			f.columns[i].err = err
+		}
+		return nil, err
+	}
+	cb.place(f, col)
+	cb.Odd = sum
+	f.columns[i].cb = cb
+	return cb, nil
+}
+
+// Restart has column i begin elsewhere.
+func (f *File) Restart(i int, start int64) {
+	f.Header.Columns[i].Start, f.columns[i] = start, descriptorsOf{}
+}
+
+// BlocksAt reads the descriptors that column i has if it begins at start. If that is elsewhere than it does, nothing is
+// kept of that, and read says how many bytes they took.
+func (f *File) BlocksAt(ctx context.Context, i int, start int64) (cb *ColumnBlocks, read int64, err error) {
+	was, had, budget := f.Header.Columns[i].Start, f.columns[i], f.Budget
+	f.Restart(i, start)
+	cb, err = f.Blocks(ctx, i)
+	if start != was {
+		f.Header.Columns[i].Start, f.columns[i] = was, had
+		read, f.Budget = budget-f.Budget, budget
+	}
+	return cb, read, err
+}
+
+// GiveUp has column i be one whose descriptors cannot be read.
+func (f *File) GiveUp(i int, why error) { f.columns[i] = descriptorsOf{err: why} }
+
+// FirstBlocks is how much of a column is read to find its descriptors: enough for 200 blocks, which are some 13 MB.
+const FirstBlocks = 4 << 10
+
+// ParseDescriptors reads what a column begins with:
+//
+//	block-count  fixed32
+//	descriptors  for each block:
+//	  block-row-count          fixed32
+//	  block-uncompressed-size  fixed32
+//	  block-compressed-size    fixed32, without the checksum; 0 in Impala's files that are not compressed
+//	  first-value              of the column's type, if the column says so; a boolean takes a byte
+//
+// It fails if they take more than budget bytes.
+func ParseDescriptors(c *layout.Cursor, col *layout.Column, d layout.Dialect, budget int64) (cb ColumnBlocks) {
+	n := c.Count("block-count")
+	if c.Err() == nil && n > (int64(c.Left())+c.More)/12 {
+		c.Fail(c.Pos()-4, 4, "block-count", "%d blocks take at least %d bytes, the file has %d more", n, 12*n,
+			int64(c.Left())+c.More)
+	}
+	if c.Err() == nil && 4+12*n > budget {
+		c.Fail(c.Pos()-4, 4, "block-count",
+			"%d blocks take at least %d bytes, the columns read before leave %d of the file's", n, 12*n, max(budget, 0))
+	}
+	for i := int64(0); i < n && c.Err() == nil; i++ {
+		from := c.Pos()
+		if !c.Need(fmt.Sprintf("descriptor[%d]", i), 12) {
+			break
+		}
+		s := &layout.Cursor{Cursor: c.Cursor}
+		name := fmt.Sprintf("descriptor[%d]", i)
+		b := Block{Row: cb.Rows, Rows: s.Count(name + ".block-row-count"),
+			Raw: s.Count(name + ".block-uncompressed-size"), Stored: s.Count(name + ".block-compressed-size")}
+		if b.Stored == 0 && d != layout.Avro {
+			b.Stored = b.Raw
+		}
+		if col.FirstValues {
+			b.First = c.Value(name+".first-value", col.Type)
+		}
+		b.Desc = c.SpanOf(from, c.Pos()-from)
+		cb.Blocks = append(cb.Blocks, b)
+		cb.Rows += b.Rows
+	}
+	cb.Desc = c.SpanOf(0, c.Pos())
+	return cb
+}
+
+// place finds where the blocks lie: one behind the other, behind the descriptors.
+func (cb *ColumnBlocks) place(f *File, col *layout.Column) {
+	off := cb.Desc.End() - f.At.Off
+	sum := int64(0)
+	if col.Summed {
+		sum = 4
+	}
+	for i := range cb.Blocks {
+		b := &cb.Blocks[i]
+		b.At = f.At.Sub(off, b.Stored+sum)
+		off += b.At.Len
+		if off > f.At.Len {
+			b.Lost = fault.Corruptf(b.Desc, fmt.Sprintf("descriptor[%d]", i),
+				"the block would lie at %d to %d, the file has %d bytes", b.At.Off, b.At.End(), f.At.Len)
+		}
+	}
+	cb.End = off
+}
+
+// IsFault reports whether err is about the file, and not about reading it.
+func IsFault(err error) bool {
+	var e *fault.Error
+	return errors.As(err, &e) && e.Class == fault.Corrupt
+}

@@ -1,0 +1,150 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/trevni/internal/layout"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// File is an open Trevni file: its header, and how to get at its blocks.
+type File struct {
+	Src      store.Source
+	At       fault.Span // the whole file; column starts are counted from its beginning
+	Header   layout.Header
+	Limits   format.Limits
+	NoVerify bool
+
+	mu      sync.Mutex
+	columns []descriptorsOf // as they were needed
+	Budget  int64           // bytes of descriptors that may still be read
+	Lenient bool            // recovery: descriptors whose checksum is wrong are believed if blocks have checksums
+}
+
+// firstRead is how much of a structure is read at once when its length is not known.
+const firstRead = 64 << 10
+
+// OpenFile reads the header. What it understood is in f also when it fails.
+func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*File, error) {
+	f := &File{Src: src, At: at, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}
+	var head []byte
+	err := f.grow(ctx, at, firstRead, "header", func(c *layout.Cursor) {
+		head = c.Rest()
+		f.Header = layout.ParseHeader(c)
+	})
+	if o.Tracer != nil && head != nil {
+		traceHeader(head, at, o.Tracer)
+	}
+	if err != nil {
+		return f, err
+	}
+	f.columns = make([]descriptorsOf, len(f.Header.Columns))
+	f.Budget = at.Len
+	if err := f.Header.CheckSeal(head, at); err != nil && !o.NoVerify {
+		return f, err
+	}
+	return f, f.Header.Settle(at.Sub(0, f.Header.Size))
+}
+
+// grow has parse read a structure that begins at at, with more and more bytes until it is whole.
+func (f *File) grow(ctx context.Context, at fault.Span, guess int64, path string, parse func(c *layout.Cursor)) error {
+	for n := guess; ; n *= 4 {
+		n = min(n, at.Len, f.Limits.Metadata)
+		buf := make([]byte, n)
+		if err := format.ReadFull(ctx, f.Src, at.Sub(0, n), path, buf); err != nil {
+			return err
+		}
+		c := &layout.Cursor{Cursor: wire.NewCursor(buf, at.Sub(0, n), path).Within(f.Limits.Memory()), More: at.Len - n,
+			Limits: &f.Limits}
+		parse(c)
+		if c.Err() == nil || !c.Short || n == at.Len {
+			return c.Err()
+		}
+		if n == f.Limits.Metadata {
+			return fault.Limitf(at, path, "longer than metadata may be (%d)", n)
+		}
+	}
+}
+
+// traceHeader tells the parts of the header, as far as it could be understood.
+func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
+	c := func() *layout.Cursor {
+		return &layout.Cursor{Cursor: wire.NewCursor(head, at.Sub(0, int64(len(head))), "header")}
+	}
+	first := c()
+	h := layout.ParseHeader(first)
+	trace(region.Node{Kind: region.Struct, Name: "header", At: at.Sub(0, int64(first.Pos())), Inner: -1,
+		Value: fmt.Sprintf("version %d, %d rows, %d columns", h.Version, h.Rows, len(h.Columns))})
+	second := c()
+	second.Trace(trace, 1)
+	layout.ParseHeader(second)
+}
+
+// OpenBroken opens the file at tg whose header has a checksum that is wrong, which broken says.
+func OpenBroken(ctx context.Context, tg format.Target, o format.OpenOptions, broken error) (*File, error) {
+	o.NoVerify = true
+	f, err := OpenTarget(ctx, tg, o)
+	if err != nil {
+		return f, broken
+	}
+	f.NoVerify = false
+	return f, nil
+}
+
+// OpenTarget opens the file at tg.
+func OpenTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*File, error) {
+	src, base, size, err := tg.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := OpenFile(ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
+	if err != nil {
+		src.Close()
+	}
+	return f, err
+}
+
+// CheckRows believes the header's number of rows if one column has as many: nothing else guards it, and it says
+// how long a scan takes. Usually the first column is looked at. Of repeated columns, which are asked if there are no
+// others, only reading tells how many rows they have; it is not more than they have entries.
+func (f *File) CheckRows(ctx context.Context) (odd error) {
+	for _, repeated := range [2]bool{false, true} {
+		for i := range f.Header.Columns {
+			c := &f.Header.Columns[i]
+			if repeated != (c.MaxRep > 0) {
+				continue
+			}
+			cb, err := f.Blocks(ctx, i)
+			switch what := "many"; {
+			case err != nil && !IsFault(err):
+				return err
+			case err != nil:
+				if odd == nil {
+					odd = err
+				}
+			case cb.Rows == f.Header.Rows || repeated && cb.Rows > f.Header.Rows:
+				return nil
+			default:
+				if repeated {
+					what += " entries"
+				}
+				odd = fault.Corruptf(f.At.Sub(4, 8), "header.row-count", "%d, no column has as %s (%q has %d)",
+					f.Header.Rows, what, c.Name, cb.Rows)
+			}
+		}
+		if odd != nil {
+			break
+		}
+	}
+	return odd
+}
+
+// PathOf names a column in errors.
+func (f *File) PathOf(column int) string { return "column[" + strconv.Itoa(column) + "]" }

@@ -1,0 +1,446 @@
+package layout
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/region"
+)
+
+// Dialect is who defined the bytes of a file.
+type Dialect uint8
+
+// The dialects; they share the container, and not even the magic tells them apart.
+const (
+	Avro   Dialect = iota // Apache Avro's: lengths of arrays, parents
+	Impala                // Impala's of 2012: definition levels behind the values
+	Wiki                  // Nong Li's wiki page: Dremel levels in front of the values
+)
+
+func (d Dialect) String() string { return [...]string{"avro", "impala", "wiki"}[d] }
+
+const Magic = "Trv" // and a byte for the version
+
+// Pair is one pair of a metadata.
+type Pair struct {
+	Key   string
+	Value []byte
+	At    fault.Span
+	Was   string // the key as it stands there, where it is nearly Key
+}
+
+// Header is the beginning of a file: everything but the columns' blocks.
+type Header struct {
+	Version int // fourth byte: 0, 1 or 2
+	Dialect Dialect
+	Rows    int64
+	Meta    []Pair
+	Columns []Column
+
+	Size   int64 // bytes
+	Sealed bool  // there is a checksum over it, and over the descriptors, and it is right
+}
+
+// Column is what the header says of one column.
+type Column struct {
+	Name        string
+	Type        Type
+	Array       bool // Avro: every entry is a length and so many values
+	Parent      int  // Avro: number of the column whose lengths count this one's entries; -1: rows do
+	FirstValues bool // the descriptors of blocks hold the first value
+	MaxDef      int  // Dremel levels (wiki, Impala)
+	MaxRep      int
+	Width       int    // wiki: values of a row, if more than 0
+	Codec       string // as the file spells it; "" = none. Inherited from the file's metadata
+	Checksum    string // likewise
+	Start       int64  // offset of the column
+	Meta        []Pair
+
+	At       fault.Span // its metadata
+	Kind     Codec
+	Summed   bool  // blocks have a CRC-32
+	Problem  error // why its blocks cannot be read though the header is sound
+	parentAs string
+}
+
+// Get finds the value of a key; the last of several counts.
+func Get(meta []Pair, key string) (value []byte, ok bool) {
+	for _, p := range meta {
+		if p.Key == key {
+			value, ok = p.Value, true
+		}
+	}
+	return value, ok
+}
+
+// parseMagic reads "Trv" and the version.
+func parseMagic(c *Cursor) int {
+	if !c.Need("magic", 4) {
+		return -1
+	}
+	b := c.Bytes("magic", 4)
+	if string(b[:3]) != Magic {
+		c.Fail(c.Pos()-4, 4, "magic", "%q does not begin with %q: not a Trevni file", b, Magic)
+		return -1
+	}
+	if b[3] > 2 {
+		c.FailClass(fault.Unsupported, c.Pos()-1, 1, "magic", "version %d, known are 0, 1 and 2", b[3])
+	}
+	return int(b[3])
+}
+
+// ParseHeader reads the header at the beginning of c:
+//
+//	magic         "Trv", version byte
+//	row-count     fixed64
+//	column-count  fixed32
+//	metadata      of the file
+//	metadata      of each column
+//	column-start  fixed64 for each column, from the beginning of the file
+func ParseHeader(c *Cursor) (h Header) {
+	h.Version = parseMagic(c)
+	h.Rows = int64(c.u64("row-count"))
+	if h.Rows < 0 {
+		c.Fail(c.Pos()-8, 8, "row-count", "%d is negative", h.Rows)
+	}
+	n := c.Count("column-count")
+	h.Meta, _ = parseMetadata(c, "file-metadata")
+	if c.Err() == nil && n > (int64(c.Left())+c.More)/9 {
+		c.Fail(16-4, 4, "column-count", "%d columns take at least %d bytes, the file has %d more", n, 9*n,
+			int64(c.Left())+c.More)
+	}
+	for i := int64(0); i < n && c.Err() == nil; i++ {
+		if c.Limits != nil && i >= c.Limits.Fields {
+			c.FailClass(fault.Limit, c.Pos(), 0, "column-count",
+				"%d columns, and at most %d are read (--max-fields)", n, c.Limits.Fields)
+			break
+		}
+		c.Spend(perColumn)
+		var col Column
+		name := fmt.Sprintf("column-metadata[%d]", i)
+		if col.Meta, col.At = parseMetadata(c, name); c.Err() == nil && !named(col.Meta) {
+			c.Fail(c.Pos()-int(col.At.Len), int(col.At.Len), name+".name", "the column has no name")
+		}
+		h.Columns = append(h.Columns, col)
+	}
+	for i := range h.Columns {
+		if c.Err() != nil {
+			break
+		}
+		name := fmt.Sprintf("column-start[%d]", i)
+		start := c.u64(name)
+		if start > math.MaxInt64 {
+			c.Fail(c.Pos()-8, 8, name, "%d is no offset", start)
+		}
+		h.Columns[i].Start = int64(start)
+	}
+	h.Size = int64(c.Pos())
+	return h
+}
+
+// Memory that a column, and a pair of metadata, is taken to need.
+const (
+	perColumn = 1 << 10
+	perPair   = 128
+)
+
+// named reports whether there is a key that is a name in one of the dialects. Nothing that has none is kept: it
+// could be there by the million.
+func named(meta []Pair) bool {
+	for _, p := range meta {
+		if word, _ := Wiki.Normal(p.Key); word == "name" {
+			return true
+		}
+	}
+	return false
+}
+
+// parseMetadata reads
+//
+//	meta-count  zig-zag varint; Avro's reader takes a negative one as none
+//	pairs       key and value, each a zig-zag varint length and so many bytes
+//
+// There is no terminator, unlike in an Avro map.
+func parseMetadata(c *Cursor, name string) (pairs []Pair, at fault.Span) {
+	if c.Err() != nil {
+		return nil, fault.Span{}
+	}
+	start, size := c.Pos(), metadataLen(c.Rest())
+	c.Node(region.Struct, start, size, name, "")
+	d := &Cursor{Cursor: c.Section(name, size)}
+	d.More, d.Limits = c.More+int64(c.Left()), c.Limits
+	n := d.long("meta-count")
+	for i := int64(0); i < n && d.Err() == nil; i++ {
+		from := d.Pos()
+		key := string(d.text(fmt.Sprintf("pair[%d].key", i)))
+		value := d.text(fmt.Sprintf("pair[%d].value", i))
+		if d.Spend(perPair + int64(len(key)+len(value))); d.Err() == nil {
+			pairs = append(pairs, Pair{Key: key, Value: append([]byte(nil), value...),
+				At: d.SpanOf(from, d.Pos()-from)})
+		}
+	}
+	c.Join(d.Cursor)
+	c.Short = d.Short
+	return pairs, c.SpanOf(start, size)
+}
+
+// metadataLen is how long the metadata at the beginning of b is: a node is told before its parts.
+func metadataLen(b []byte) int {
+	pos := 0
+	step := func() (int64, bool) {
+		v, n := Varint(b[pos:])
+		if n <= 0 {
+			return 0, false
+		}
+		pos += n
+		return v, true
+	}
+	n, ok := step()
+	for i := int64(0); ok && i < 2*n; i++ {
+		var k int64
+		if k, ok = step(); ok && k >= 0 && k <= int64(len(b)-pos) {
+			pos += int(k)
+		} else {
+			ok = false
+		}
+	}
+	if !ok {
+		return len(b) // whoever reads it will see where it goes wrong
+	}
+	return pos
+}
+
+// Settle tells the dialects apart and understands the columns' metadata. path and at are of the whole header.
+func (h *Header) Settle(at fault.Span) error {
+	mendKeys(h.Meta)
+	for i := range h.Columns {
+		mendKeys(h.Columns[i].Meta)
+	}
+	var err error
+	if h.Dialect, err = h.dialect(at); err != nil {
+		return err
+	}
+	byName := map[string]int{}
+	for i := range h.Columns {
+		c := &h.Columns[i]
+		if err := c.understand(h, fmt.Sprintf("column-metadata[%d]", i)); err != nil {
+			return err
+		}
+		c.Parent = -1
+		if h.Dialect == Avro && c.parentAs != "" {
+			p, ok := byName[c.parentAs]
+			if !ok {
+				return fault.Corruptf(c.At, fmt.Sprintf("column-metadata[%d].parent", i),
+					"no column before is named %q", c.parentAs)
+			}
+			if !h.Columns[p].Array {
+				return fault.Corruptf(c.At, fmt.Sprintf("column-metadata[%d].parent", i), "column %q is no array",
+					c.parentAs)
+			}
+			c.Parent = p
+		}
+		byName[c.Name] = i
+	}
+	return nil
+}
+
+// dialect goes by the version and by how the keys of the columns are spelled, see the package comment.
+func (h *Header) dialect(at fault.Span) (Dialect, error) {
+	if h.Version == 0 || h.Version == 2 || len(h.Columns) == 0 {
+		return Avro, nil
+	}
+	prefixed := false
+	for i := range h.Columns {
+		for _, p := range h.Columns[i].Meta {
+			switch p.Key {
+			case "trevni.definition", "trevni.repetition":
+				return Impala, nil
+			case "trevni.name", "trevni.type":
+				prefixed = true
+			}
+		}
+	}
+	if prefixed {
+		return Avro, nil
+	}
+	for i := range h.Columns {
+		if _, ok := h.Columns[i].find(Wiki, "type"); ok {
+			return Wiki, nil
+		}
+	}
+	return 0, fault.Corruptf(at, "column-metadata", "no column has a name and a type that any dialect of Trevni knows")
+}
+
+// synonyms are the wiki's words in lower case and without blanks, and what stands for them in Avro's and Impala's.
+var synonyms = map[string]string{
+	"hasinitialvalue": "values", "maxrepetition": "repetition", "maxdefinition": "definition", "arraywidth": "width",
+	"compressioncodec": "codec", "checksumalgorithm": "checksum", "defaultcompressioncodec": "codec",
+	"defaultchecksumalgorithm": "checksum",
+}
+
+// Normal is the word for a key that the dialect knows, without prefix; others are as they are.
+func (d Dialect) Normal(key string) (string, bool) {
+	short, prefixed := strings.CutPrefix(key, "trevni.")
+	if d != Wiki {
+		return short, prefixed
+	}
+	short = strings.ReplaceAll(strings.ToLower(short), " ", "")
+	if s, ok := synonyms[short]; ok {
+		short = s
+	}
+	return short, true
+}
+
+// find looks for one of the keys that the format defines.
+func find(d Dialect, meta []Pair, word string) (value string, ok bool) {
+	for _, p := range meta {
+		if w, known := d.Normal(p.Key); known && w == word {
+			value, ok = string(p.Value), true
+		}
+	}
+	return value, ok
+}
+
+func (c *Column) find(d Dialect, word string) (string, bool) { return find(d, c.Meta, word) }
+
+// flag is a boolean. In Avro's and Impala's files its presence counts, whatever its value.
+func (c *Column) flag(d Dialect, word string) bool {
+	v, ok := c.find(d, word)
+	if d == Wiki && ok {
+		return v != "false" && v != "0"
+	}
+	return ok
+}
+
+// understand fills c from its metadata and the file's.
+func (c *Column) understand(h *Header, path string) error {
+	d := h.Dialect
+	var ok bool
+	if c.Name, ok = c.find(d, "name"); !ok {
+		return fault.Corruptf(c.At, path+".name", "the column has no name")
+	}
+	typ, ok := c.find(d, "type")
+	if !ok {
+		return fault.Corruptf(c.At, path+".type", "column %q has no type", c.Name)
+	}
+	if c.Type, ok = TypeByName(typ); !ok || c.Type > Bytes && d != Impala {
+		return fault.Unsupportedf(c.At, path+".type", "column %q has type %q", c.Name, typ)
+	}
+	c.FirstValues = c.flag(d, "values")
+	if d == Avro {
+		c.Array = c.flag(d, "array")
+		c.parentAs, _ = c.find(d, "parent")
+	} else {
+		for word, to := range map[string]*int{"definition": &c.MaxDef, "repetition": &c.MaxRep, "width": &c.Width} {
+			if err := c.number(d, word, to, path); err != nil {
+				return err
+			}
+		}
+		c.parentAs, _ = c.find(d, "parent")
+		if c.MaxRep > c.MaxDef || c.MaxDef > 255 || c.Width > 0 && c.MaxDef > 0 {
+			return fault.Corruptf(c.At, path,
+				"column %q has definition %d, repetition %d and width %d, which do not go together", c.Name,
+				c.MaxDef, c.MaxRep, c.Width)
+		}
+	}
+	c.inherit(h, "codec", &c.Codec)
+	c.inherit(h, "checksum", &c.Checksum)
+	c.resolve()
+	return nil
+}
+
+func (c *Column) inherit(h *Header, word string, to *string) {
+	var ok bool
+	if *to, ok = c.find(h.Dialect, word); !ok {
+		*to, _ = find(h.Dialect, h.Meta, word)
+	}
+}
+
+// number reads a decimal number; atoi's leniency is not taken over.
+func (c *Column) number(d Dialect, word string, to *int, path string) error {
+	v, ok := c.find(d, word)
+	if !ok {
+		return nil
+	}
+	var n int
+	for _, r := range []byte(v) {
+		if r < '0' || r > '9' || n > 1<<24 {
+			return fault.Corruptf(c.At, path+"."+word, "%q is no number that column %q can have", v, c.Name)
+		}
+		n = 10*n + int(r-'0')
+	}
+	*to = n
+	return nil
+}
+
+// resolve looks up codec and checksum. One that is not known concerns this column only.
+func (c *Column) resolve() {
+	var ok bool
+	if c.Kind, ok = CodecByName(c.Codec); !ok {
+		c.Problem = fault.Unsupportedf(c.At, "codec", "column %q is compressed with %q", c.Name, c.Codec)
+	}
+	switch strings.ToLower(c.Checksum) {
+	case "", "null", "none":
+	case "crc32", "crc-32":
+		c.Summed = true
+	default:
+		c.Problem = fault.Unsupportedf(c.At, "checksum", "column %q has checksums of kind %q", c.Name, c.Checksum)
+	}
+}
+
+// Metadata of our writer, which other readers pass over.
+const (
+	SchemaKey = "stoa.schema"      // of the file: the Arrow schema as it was written, see storedField
+	SealKey   = "stoa.header"      // of the file: CRC-32 of the header, as eight hexadecimal digits, here zeros
+	PartKey   = "stoa.part"        // of the file, see parts.go
+	DescKey   = "stoa.descriptors" // of a column: CRC-32 of its count and descriptors
+	SortedKey = "stoa.sorted"      // of a column: values never fall
+)
+
+// longKeys are the keys that are long enough to be known by all their bytes but two.
+var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevni.type", "trevni.values",
+	"trevni.array", "trevni.parent", "trevni.repetition", "trevni.definition",
+	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
+	"avro.schema", SchemaKey, SealKey, DescKey, SortedKey, PartKey}
+
+// Nearly is the key that key would be but for one or two bytes; "" if it is one, or none is near.
+func Nearly(key string) string {
+	if slices.Contains(longKeys, key) {
+		return ""
+	}
+	if word, _ := Wiki.Normal(key); slices.Contains([]string{"values", "repetition", "definition", "width", "codec",
+		"checksum"}, word) { // spelled otherwise
+		return ""
+	}
+	for _, k := range longKeys {
+		if len(k) != len(key) {
+			continue
+		}
+		differ := 0
+		for i := range len(k) {
+			if k[i] != key[i] {
+				differ++
+			}
+		}
+		if differ <= 2 {
+			return k
+		}
+	}
+	return ""
+}
+
+// mendKeys takes keys for those that they nearly are, if there is no such key: contradictions report it.
+func mendKeys(meta []Pair) {
+	known := map[string]bool{}
+	for _, p := range meta {
+		known[p.Key] = true
+	}
+	for i := range meta {
+		if word := Nearly(meta[i].Key); word != "" && !known[word] {
+			meta[i].Was, meta[i].Key, known[word] = meta[i].Key, word, true
+		}
+	}
+}

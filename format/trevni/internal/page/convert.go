@@ -1,0 +1,218 @@
+package page
+
+import (
+	"encoding/binary"
+	"strconv"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/fault"
+	"stoa/format/trevni/internal/layout"
+	"stoa/vec"
+)
+
+// convert decodes n values of p from src to the end of dst, where they are not stored as Arrow has them.
+type convert func(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error)
+
+func as[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// Enums turns ordinals into symbols.
+func Enums(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error) {
+	ordinals := as[int32](d.scratch.Bytes(4*n), n)
+	if used, err = decodeInts(ordinals, src); err != nil {
+		return used, err
+	}
+	var total int64
+	for i, o := range ordinals {
+		if o < 0 || int(o) >= len(p.Enum) {
+			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "ordinal %d of an enum of %d symbols", o,
+				len(p.Enum))
+		}
+		total += int64(len(p.Enum[o]))
+	}
+	if total > d.limit {
+		return used, fault.Limitf(fault.Span{}, "", "%d bytes of symbols are more than a page may have", total)
+	}
+	offs := dst.Offsets(dst.Extend(n))
+	out, err := dst.Bytes(offs[0], total)
+	if err != nil {
+		return used, err
+	}
+	pos := 0
+	for i, o := range ordinals {
+		pos += copy(out[pos:], p.Enum[o])
+		offs[i+1] = offs[0] + int32(pos)
+	}
+	return used, nil
+}
+
+// fixeds decodes values that are stored as bytes, with a length that is always the same.
+func fixeds(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error) {
+	if int64(n)*int64(p.Size+1) > int64(len(src)) {
+		return 0, fault.Rel(0, len(src), "", "%d values of %d bytes do not fit %d bytes", n, p.Size, len(src))
+	}
+	out := dst.Data(dst.Extend(n))
+	return eachFixed(p.Size, src, n, func(i int, v []byte) { copy(out[i*p.Size:], v) })
+}
+
+// eachFixed calls f with each of n values of size bytes.
+func eachFixed(size int, src []byte, n int, f func(i int, v []byte)) (pos int, err error) {
+	for i := range n {
+		l, k := layout.Varint(src[pos:])
+		if k <= 0 || l != int64(size) || len(src)-pos-k < size {
+			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]",
+				"a length of %d where values have %d bytes", l, size)
+		}
+		pos += k
+		f(i, src[pos:pos+size])
+		pos += size
+	}
+	return pos, nil
+}
+
+// decimals decodes decimals: their unscaled values as bytes, big-endian, two's complement, up to 16 of them.
+func decimals(_ *Physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos int, err error) {
+	at := dst.Extend(n)
+	out := vec.Fixed[decimal128.Num](dst, at)
+	for i := 0; i < len(out); i++ {
+		k, used := shortDecimals(out[i:], src[pos:])
+		if i, pos = i+k, pos+used; i == len(out) {
+			break
+		}
+		l, k := layout.Varint(src[pos:])
+		if k <= 0 || l < 0 || l > int64(len(src)-pos-k) {
+			return pos, fault.Rel(pos, max(k, 0), "value["+strconv.Itoa(i)+"]", "a length of %d, %d bytes are left",
+				l, len(src)-pos-max(k, 0))
+		}
+		pos += k
+		v := src[pos : pos+int(l)]
+		pos += int(l)
+		var ok bool
+		if out[i], ok = bigEndian(v); !ok {
+			return pos, fault.Rel(pos-len(v), len(v), "value["+strconv.Itoa(i)+"]", "a decimal of more than 128 bits")
+		}
+	}
+	if i := dst.Overlong(at); i >= 0 {
+		return pos, fault.Rel(0, pos, "value["+strconv.Itoa(i-at)+"]", "it has more digits than %s", dst.Type)
+	}
+	return pos, nil
+}
+
+// shortDecimals decodes decimals of one to eight bytes, and stops before the first that is another, or too near
+// to the end of src. It says how many there were, and how many bytes they took.
+func shortDecimals(out []decimal128.Num, src []byte) (n, used int) {
+	was, step, shift := byte(0), 0, 0
+	for n < len(out) && used+9 <= len(src) {
+		l := src[used]
+		if l != was { // mostly it is as long as the one before: the processor goes on as if
+			if l&1 != 0 || l == 0 || l > 16 {
+				return n, used
+			}
+			was, step, shift = l, int(l>>1)+1, 64-8*int(l>>1)
+		}
+		v := int64(binary.BigEndian.Uint64(src[used+1:])) >> (shift & 63)
+		out[n] = decimal128.New(v>>63, uint64(v))
+		n, used = n+1, used+step
+	}
+	return n, used
+}
+
+// bigEndian is a number of any length that fits 128 bits.
+func bigEndian(v []byte) (decimal128.Num, bool) {
+	var hi, lo uint64
+	if len(v) > 0 && v[0] >= 0x80 {
+		hi, lo = ^uint64(0), ^uint64(0)
+	}
+	for len(v) > 16 { // only what the sign repeats
+		if (v[0] != 0 || v[1] >= 0x80) && (v[0] != 0xff || v[1] < 0x80) {
+			return decimal128.Num{}, false
+		}
+		v = v[1:]
+	}
+	for _, b := range v {
+		hi, lo = hi<<8|lo>>56, lo<<8|uint64(b)
+	}
+	return decimal128.New(int64(hi), lo), true
+}
+
+// narrow decodes ints or longs to a type of fewer values.
+func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *Physical, dst *vec.Vector, src []byte, n int,
+	d *decoding) (used int, err error) {
+	wide := as[int64](d.scratch.Bytes(8*n), n)
+	if p.StoredType == layout.Int {
+		ints := as[int32](d.scratch.Bytes(4*n), n)
+		if used, err = decodeInts(ints, src); err != nil {
+			return used, err
+		}
+		for i, v := range ints {
+			wide[i] = int64(v)
+		}
+	} else if used, err = decodeLongs(wide, src); err != nil {
+		return used, err
+	}
+	out := vec.Fixed[T](dst, dst.Extend(n))
+	for i, v := range wide {
+		out[i] = T(v)
+		if int64(out[i]) != v {
+			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "%d is no %s", v, dst.Type)
+		}
+	}
+	return used, nil
+}
+
+// ConvertTo says how values of a stored type become those of an Arrow type; ok is false if they do not.
+func ConvertTo(s layout.Type, t arrow.DataType) (c convert, size int, ok bool) {
+	if arrow.TypeEqual(layout.Types[s].Arrow, t) {
+		return nil, 0, true
+	}
+	switch s {
+	case layout.Fixed8, layout.Fixed16, layout.Fixed32, layout.Fixed64, layout.Int, layout.Long:
+		return convertInt(s, t)
+	case layout.Bytes:
+		switch t := t.(type) {
+		case *arrow.FixedSizeBinaryType:
+			return fixeds, t.ByteWidth, true
+		case *arrow.Decimal128Type:
+			return decimals, 0, true
+		}
+	}
+	return nil, 0, false
+}
+
+// convertInt is convertTo for whole numbers: types of the same bits, and, of varints, narrower ones.
+func convertInt(s layout.Type, t arrow.DataType) (c convert, size int, ok bool) {
+	f, isFixed := t.(arrow.FixedWidthDataType)
+	if !isFixed {
+		return nil, 0, false
+	}
+	switch t.ID() {
+	case arrow.DATE32, arrow.TIME32, arrow.DATE64, arrow.TIME64, arrow.TIMESTAMP, arrow.DURATION:
+		return nil, 0, f.BitWidth() == layout.Types[s].Arrow.(arrow.FixedWidthDataType).BitWidth()
+	case arrow.UINT32:
+		if s == layout.Fixed32 {
+			return nil, 0, true
+		}
+		return narrow[uint32], 0, s == layout.Long
+	case arrow.UINT64:
+		if s == layout.Fixed64 {
+			return nil, 0, true
+		}
+		return narrow[uint64], 0, s == layout.Long
+	case arrow.INT8:
+		return narrow[int8], 0, s == layout.Int
+	case arrow.INT16:
+		return narrow[int16], 0, s == layout.Int
+	case arrow.UINT8:
+		return narrow[uint8], 0, s == layout.Int
+	case arrow.UINT16:
+		return narrow[uint16], 0, s == layout.Int
+	}
+	return nil, 0, false
+}

@@ -1,0 +1,180 @@
+package page
+
+import (
+	"math/bits"
+	"strconv"
+
+	"stoa/fault"
+	"stoa/format/trevni/internal/layout"
+	"stoa/internal/enc/plain"
+	"stoa/vec"
+)
+
+// An IntegerArray is what Impala's class of that name makes: n numbers of so many bits as the greatest possible
+// one needs, least significant bit first, without a length; the last byte is filled up with zeros.
+
+// arraySize is the bytes of an IntegerArray of n levels up to most.
+func arraySize(n int64, most int) int64 { return (n*int64(bits.Len(uint(most))) + 7) / 8 }
+
+// UnpackLevels decodes len(dst) levels of w bits, up to 32. src holds them.
+func UnpackLevels[T uint8 | uint32](dst []T, src []byte, w int) {
+	mask := uint64(1)<<w - 1
+	acc, have, pos := uint64(0), 0, 0
+	for i := range dst {
+		if have < w {
+			for have <= 56 && pos < len(src) {
+				acc |= uint64(src[pos]) << have
+				pos++
+				have += 8
+			}
+		}
+		dst[i] = T(acc & mask)
+		acc >>= w
+		have -= w
+	}
+}
+
+// PackLevels appends levels of w bits each.
+func PackLevels[T uint8 | uint32](dst []byte, levels []T, w int) []byte {
+	acc, have := uint64(0), 0
+	for _, l := range levels {
+		acc |= uint64(l) << have
+		for have += w; have >= 8; have -= 8 {
+			dst = append(dst, byte(acc))
+			acc >>= 8
+		}
+	}
+	if have > 0 {
+		dst = append(dst, byte(acc))
+	}
+	return dst
+}
+
+// laid is where the parts of a block with levels lie in its raw bytes.
+type laid struct {
+	Def, Rep, Values     []byte
+	DefAt, RepAt, ValsAt int
+}
+
+// Lay cuts the raw bytes of a block of n entries: the wiki has definition levels, repetition levels, values; Impala
+// values, definition levels, repetition levels. Repetition levels are there only if there can be any.
+func Lay(d layout.Dialect, raw []byte, n int64, maxDef, maxRep int) (l laid, err error) {
+	defs, reps := arraySize(n, maxDef), arraySize(n, maxRep)
+	if defs+reps > int64(len(raw)) {
+		return l, fault.Rel(0, len(raw), "definition-array",
+			"the levels of %d entries take %d bytes, the block has %d", n, defs+reps, len(raw))
+	}
+	if d == layout.Impala {
+		l.ValsAt, l.DefAt = 0, len(raw)-int(defs+reps)
+		l.RepAt = l.DefAt + int(defs)
+		l.Values = raw[:l.DefAt]
+	} else {
+		l.DefAt, l.RepAt, l.ValsAt = 0, int(defs), int(defs+reps)
+		l.Values = raw[l.ValsAt:]
+	}
+	l.Def, l.Rep = raw[l.DefAt:l.DefAt+int(defs)], raw[l.RepAt:l.RepAt+int(reps)]
+	return l, nil
+}
+
+// levels decodes entries with definition levels, and repetition levels if there are any.
+func (d *decoding) levels(dst *vec.Vector, n int) error {
+	maxDef, maxRep := int(d.p.MaxDef), int(d.p.MaxRep)
+	if d.p.Shape == ShapeNullable {
+		maxDef, maxRep = 1, 0
+	}
+	l, err := Lay(d.d, d.o.Raw, d.b.Rows, maxDef, maxRep)
+	if err != nil {
+		return err
+	}
+	if d.p.Shape == ShapeNullable {
+		return d.nullable(dst, l, n)
+	}
+	if int64(n) != d.b.Rows {
+		return fault.Bugf("trevni: %d of %d entries are wanted", n, d.b.Rows)
+	}
+	def, rep := d.scratch.Bytes(n), d.scratch.Bytes(n)
+	if err := LevelsOf(def, l.Def, int(d.p.MaxDef), "definition-array", l.DefAt); err != nil {
+		return err
+	}
+	clear(rep)
+	if d.p.MaxRep > 0 {
+		if err := LevelsOf(rep, l.Rep, int(d.p.MaxRep), "repetition-array", l.RepAt); err != nil {
+			return err
+		}
+	}
+	k := 0
+	for _, x := range def {
+		if x == d.p.MaxDef {
+			k++
+		}
+	}
+	first := dst.Len()
+	used, err := d.p.dense(dst, l.Values, k, d)
+	if err != nil {
+		return moved(err, l.ValsAt)
+	}
+	if left := len(l.Values) - used; left != 0 {
+		return fault.Rel(l.ValsAt+used, left, "", "%d bytes are behind the last value", left)
+	}
+	spread(dst, first, k, n, d.scratch, func(valid []byte) {
+		for i, x := range def {
+			if j := first + i; x == d.p.MaxDef {
+				valid[j>>3] |= 1 << (j & 7)
+			} else {
+				valid[j>>3] &^= 1 << (j & 7)
+			}
+		}
+	})
+	toDef, toRep := dst.ExtendLevels(n)
+	copy(toDef, def)
+	copy(toRep, rep)
+	return nil
+}
+
+// LevelsOf unpacks levels, which must not be greater than most.
+func LevelsOf(dst, src []byte, most int, name string, off int) error {
+	w := bits.Len(uint(most))
+	UnpackLevels(dst, src, w)
+	if most == 1<<w-1 {
+		return nil
+	}
+	for i, x := range dst {
+		if int(x) > most {
+			return fault.Rel(off+i*w/8, 1, name+"["+strconv.Itoa(i)+"]", "level %d, the column has %d at most", x, most)
+		}
+	}
+	return nil
+}
+
+// nullable decodes entries whose definition level is 0 or 1: its bits are Arrow's validity.
+func (d *decoding) nullable(dst *vec.Vector, l laid, n int) error {
+	sub := int(d.task.Page.Sub)
+	before, k := plain.CountBits(l.Def, 0, sub), plain.CountBits(l.Def, sub, n)
+	skip := skipValues(d.p.StoredType, l.Values, before)
+	from := 0 // booleans of the part may begin within a byte
+	if d.p.StoredType == layout.Boolean {
+		skip, from = before/8, before%8
+	}
+	if skip < 0 || skip > len(l.Values) {
+		return ends(d.o.Raw, before, n)
+	}
+	src := l.Values[skip:]
+	if from > 0 {
+		if (from+k+7)/8 > len(src) {
+			return ends(d.o.Raw, before+k, n)
+		}
+		moved := d.scratch.Bytes((k + 7) / 8)
+		plain.CopyBits(moved, 0, src, from, k)
+		src = moved
+	}
+	first := dst.Len()
+	used, err := d.p.dense(dst, src, k, d)
+	if err != nil {
+		return moved(err, l.ValsAt+skip)
+	}
+	if left := len(src) - used; left != 0 && d.whole(n) {
+		return fault.Rel(l.ValsAt+skip+used, left, "", "%d bytes are behind the last value", left)
+	}
+	spread(dst, first, k, n, d.scratch, func(valid []byte) { plain.CopyBits(valid, first, l.Def, sub, n) })
+	return nil
+}

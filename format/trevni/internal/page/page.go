@@ -1,0 +1,548 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/trevni/internal/container"
+	"stoa/format/trevni/internal/layout"
+	"stoa/internal/enc/plain"
+	"stoa/vec"
+)
+
+// maxSub is how many rows a page has at most: blocks of more are given as several pages, so that a few bytes of
+// nulls or runs never become a window's whole memory. It is a multiple of 8, so that booleans are cut between
+// bytes.
+const maxSub = 128 << 10
+
+// Shape is what a physical column takes from its blocks.
+type Shape uint8
+
+const (
+	ShapeFlat     Shape = iota // values
+	ShapeList                  // of an array column: lengths and values, as lists
+	ShapeLengths               // of an array column: lengths only
+	ShapePresence              // the same; lengths are 0 or 1
+	ShapeItems                 // of an array column: values only
+	ShapeOptional              // of an array column whose lengths are 0 or 1: values, null where it is 0
+	ShapeNullable              // wiki, Impala: a definition level of 0 or 1, values where it is 1
+	ShapeLevels                // wiki: definition and repetition levels
+	ShapeMatrix                // wiki: rows of equally many values, as lists
+)
+
+// Physical is a physical column, and how it is made from the blocks of a stored one. Several may be made from one.
+type Physical struct {
+	format.Column
+	Stored     int // stored
+	StoredType layout.Type
+	Shape      Shape
+	Conv       convert // nil: values are stored as Arrow has them
+	Enum       []string
+	Size       int // of fixed values that are stored as bytes
+	Width      int // of shapeMatrix
+}
+
+// Counted reports whether the descriptors' block-row-count is rows. (The wiki's repeated columns count entries.)
+func (p *Physical) Counted() bool { return p.MaxRep == 0 }
+
+// chunk gives the pages of a physical column. It is a format.Chunk.
+type chunk struct {
+	f    *container.File
+	p    *Physical
+	rows vec.Range
+	cb   *container.ColumnBlocks
+	err  error // why there are no blocks; io.EOF after the last page
+	i    int   // next block
+	sub  int64 // next row in it; behind the last block: next row of the file
+
+	most room // what vectors have held so far
+}
+
+// room is how much a vector is made to hold at once: as much as those before it have come to; of the first,
+// what its blocks let expect.
+type room struct{ entries, bytes atomic.Int64 }
+
+// A vector is not expected to hold more than this: a window of rows, and strings.
+const (
+	roomRows  = 64 << 10
+	roomBytes = 16 << 20
+)
+
+// expect guesses from the descriptor of the block that holds the first wanted row.
+func (r *room) expect(cb *container.ColumnBlocks, rows vec.Range) {
+	i, _ := slices.BinarySearchFunc(cb.Blocks, rows.From,
+		func(b container.Block, row int64) int { return cmp.Compare(b.Row+b.Rows, row+1) })
+	if i == len(cb.Blocks) {
+		return
+	}
+	b := &cb.Blocks[i]
+	n := min(rows.To, cb.Rows) - rows.From
+	if n = min(n, roomRows) + min(b.Rows, maxSub); n > 0 && b.Rows > 0 && b.Lost == nil {
+		r.entries.Store(n)
+		r.bytes.Store(min(int64(float64(n)*float64(b.Raw)/float64(b.Rows))+b.Raw, roomBytes))
+	}
+}
+
+func (r *room) reserve(dst *vec.Vector) { dst.Reserve(int(r.entries.Load()), r.bytes.Load()) }
+
+// note remembers what dst has come to; the last block of strings had raw bytes.
+func (r *room) note(dst *vec.Vector, raw int) {
+	if n := int64(dst.Len()); n > r.entries.Load() {
+		r.entries.Store(n)
+	}
+	switch dst.Type.ID() {
+	case arrow.STRING, arrow.BINARY:
+		if n := int64(dst.Offsets(dst.Len())[0]) + int64(raw); n > r.bytes.Load() {
+			r.bytes.Store(n)
+		}
+	}
+}
+
+// NewChunk gives the pages of p with rows of the range.
+func NewChunk(ctx context.Context, f *container.File, p *Physical, rows vec.Range) (*chunk, error) {
+	c := &chunk{f: f, p: p, rows: rows}
+	var err error
+	if c.cb, err = f.Blocks(ctx, p.Stored); err != nil {
+		if !container.IsFault(err) {
+			return nil, err
+		}
+		c.err = err
+		return c, nil
+	}
+	if p.Parent < 0 && p.Counted() {
+		c.most.expect(c.cb, rows)
+	}
+	if p.Counted() && c.cb.Rows > f.Header.Rows {
+		c.err = fault.Corruptf(c.cb.Desc, f.PathOf(p.Stored), "the blocks have %d rows, the header says %d",
+			c.cb.Rows, f.Header.Rows)
+	}
+	if !p.Counted() && c.cb.Rows == 0 && f.Header.Rows > 0 {
+		c.err = FewEntries(f, c.cb, f.PathOf(p.Stored))
+	}
+	return c, nil
+}
+
+// Next gives the next block, or a part of one that has very many rows.
+func (c *chunk) Next(context.Context) (format.Page, error) {
+	if c.err == nil && !c.p.Counted() {
+		return c.nextLevels()
+	}
+	if c.err == nil {
+		for ; c.i < len(c.cb.Blocks); c.i++ {
+			b := &c.cb.Blocks[c.i]
+			if b.Row >= c.rows.To {
+				return format.Page{}, io.EOF
+			}
+			if b.Row+b.Rows > c.rows.From && b.Rows > 0 {
+				return c.part(b), nil
+			}
+		}
+		c.err, c.sub = io.EOF, c.cb.Rows
+		if c.cb.Rows < c.f.Header.Rows {
+			c.err = fault.Corruptf(c.cb.Desc, c.f.PathOf(c.p.Stored), "the blocks have %d rows, the header says %d",
+				c.cb.Rows, c.f.Header.Rows)
+		}
+	}
+	if c.err == io.EOF || c.sub >= min(c.f.Header.Rows, c.rows.To) {
+		return format.Page{}, io.EOF
+	}
+	return c.lost(), nil
+}
+
+// lost is a page of rows that there is no block for, from row sub on. Very many are several pages.
+func (c *chunk) lost() format.Page {
+	c.sub = max(c.sub, c.rows.From/maxSub*maxSub)
+	p := format.Page{Ordinal: c.i, First: c.sub, Rows: min(maxSub, c.f.Header.Rows-c.sub), Entries: -1, Lost: c.err,
+		Spans: []fault.Span{c.f.At.Sub(0, c.f.Header.Size)}}
+	var e *fault.Error
+	if errors.As(c.err, &e) {
+		p.Spans[0] = e.At
+	}
+	if c.p.Parent < 0 && c.p.Counted() {
+		p.Entries = p.Rows
+	}
+	c.i++
+	c.sub += p.Rows
+	return p
+}
+
+// part is the page of block b, or of a part of it.
+func (c *chunk) part(b *container.Block) format.Page {
+	p := c.page(b)
+	p.First, p.Rows, p.Entries = b.Row, b.Rows, b.Rows
+	// how many entries a part would have, only the parent tells
+	if (c.p.Parent >= 0 || c.p.Shape == ShapeLevels) && b.Lost == nil {
+		if c.p.Parent >= 0 {
+			p.Entries = -1
+		}
+		c.i++
+		return p
+	}
+	if b.Rows > maxSub {
+		if skip := (c.rows.From - b.Row) / maxSub * maxSub; skip > c.sub {
+			c.sub = skip
+		}
+		p.Sub = c.sub
+		p.Rows = min(maxSub, b.Rows-c.sub)
+		p.First, p.Entries = b.Row+c.sub, p.Rows
+		if c.p.Parent >= 0 {
+			p.Entries = -1
+		}
+		if c.sub += p.Rows; c.sub < b.Rows && b.Row+c.sub < c.rows.To {
+			return p
+		}
+	}
+	if c.i, c.sub = c.i+1, 0; c.p.Parent >= 0 {
+		p.Entries = -1
+	}
+	return p
+}
+
+func (c *chunk) page(b *container.Block) format.Page {
+	p := format.Page{Ordinal: c.i, Spans: []fault.Span{b.At}, Raw: b.Raw, Lost: b.Lost, Own: b}
+	if b.At.Len == 0 && b.Lost == nil {
+		p.Spans = nil // nulls take no bytes
+	}
+	return p
+}
+
+// nextLevels is Next for repeated columns: nothing tells how many rows a block has.
+func (c *chunk) nextLevels() (format.Page, error) {
+	for ; c.i < len(c.cb.Blocks); c.i++ {
+		if b := &c.cb.Blocks[c.i]; b.Rows > 0 {
+			p := c.page(b)
+			p.First, p.Rows, p.Entries = -1, -1, b.Rows
+			if b.Row == 0 {
+				p.First = 0
+			}
+			c.i++
+			return p, nil
+		}
+	}
+	if c.err = io.EOF; c.cb.Rows < c.f.Header.Rows {
+		return format.Page{Ordinal: c.i, First: -1, Rows: -1, Entries: -1,
+			Lost: FewEntries(c.f, c.cb, c.f.PathOf(c.p.Stored)), Spans: []fault.Span{c.cb.Desc}}, nil
+	}
+	return format.Page{}, io.EOF
+}
+
+// FewEntries is the damage of a repeated column that has less than an entry a row.
+func FewEntries(f *container.File, cb *container.ColumnBlocks, path string) error {
+	return fault.Corruptf(cb.Desc, path,
+		"the blocks have %d entries, which are too few for the %d rows that the header says", cb.Rows, f.Header.Rows)
+}
+
+// Dict is none: Trevni has no dictionaries.
+func (c *chunk) Dict() (format.Page, bool) { return format.Page{}, false }
+
+// decoding is one page being decoded.
+type decoding struct {
+	p       *Physical
+	task    *format.Task
+	b       *container.Block
+	o       container.Opened
+	d       layout.Dialect
+	scratch *vec.Arena
+	limit   int64
+}
+
+// Decode appends a page to dst.
+func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
+	b := t.Page.Own.(*container.Block)
+	col := &c.f.Header.Columns[c.p.Stored]
+	d := decoding{p: c.p, task: t, b: b, d: c.f.Header.Dialect, scratch: t.Scratch, limit: t.Limits.WithDefaults().Page}
+	var stored []byte
+	if len(t.Bytes) > 0 {
+		stored = t.Bytes[0]
+	}
+	var err error
+	if d.o, err = c.f.OpenBlock(col, b, stored, t.Scratch, c.f.NoVerify || t.NoVerify); err != nil {
+		return fault.Locate(err, b.At, false, c.path(t))
+	}
+	t.Raw = int64(len(d.o.Raw))
+	c.most.reserve(dst)
+	if err := d.entries(dst); err != nil {
+		return fault.Locate(err, d.o.At, d.o.Exact, c.path(t))
+	}
+	c.most.note(dst, len(d.o.Raw))
+	return nil
+}
+
+func (c *chunk) path(t *format.Task) string {
+	return fmt.Sprintf("%s.block[%d]", c.f.PathOf(c.p.Stored), t.Page.Ordinal)
+}
+
+// entries decodes the entries that the page stands for.
+func (d *decoding) entries(dst *vec.Vector) error {
+	n := d.task.Page.Entries
+	if n < 0 {
+		n = d.task.N
+	}
+	if n < 0 {
+		return fault.Bugf("trevni: nobody knows how many entries block %d of column %s has", d.task.Page.Ordinal,
+			d.p.Name)
+	}
+	if n*int64(max(dst.Width(), 1)) > d.limit || n > 1<<31-64 {
+		if least := d.least(n); least > int64(len(d.o.Raw)) { // then it is no limit that keeps them from being read
+			return fault.Rel(0, len(d.o.Raw), "", "%d entries take at least %d bytes, the block has %d", n, least,
+				len(d.o.Raw))
+		}
+		return fault.Limitf(fault.Span{}, "", "%d entries are more than a page may have", n)
+	}
+	switch d.p.Shape {
+	case ShapeFlat:
+		return d.flat(dst, int(n))
+	case ShapeNullable, ShapeLevels:
+		return d.levels(dst, int(n))
+	case ShapeMatrix:
+		return d.matrix(dst, int(n))
+	}
+	return d.array(dst, int(n))
+}
+
+// least is how many bytes n entries take at least: of lengths, which may be runs, and of values that are null
+// or not there nobody knows.
+func (d *decoding) least(n int64) int64 {
+	switch d.p.Shape {
+	case ShapeFlat:
+		return d.p.StoredType.Least(n)
+	case ShapeNullable:
+		return arraySize(n, 1)
+	case ShapeLevels:
+		return arraySize(n, int(d.p.MaxDef)) + arraySize(n, int(d.p.MaxRep))
+	case ShapeMatrix:
+		return d.p.StoredType.Least(n * int64(d.p.Width))
+	}
+	return 0
+}
+
+// whole reports whether the page ends where its block does.
+func (d *decoding) whole(n int) bool { return d.p.Parent >= 0 || d.task.Page.Sub+int64(n) == d.b.Rows }
+
+// rest refuses bytes behind the last value.
+func (d *decoding) rest(used, n int) error {
+	if left := len(d.o.Raw) - used; left != 0 && d.whole(n) {
+		return fault.Rel(used, left, "", "%d bytes are behind the last value", left)
+	}
+	return nil
+}
+
+func (d *decoding) flat(dst *vec.Vector, n int) error {
+	skip := 0
+	if d.task.Page.Sub > 0 {
+		if skip = skipValues(d.p.StoredType, d.o.Raw, int(d.task.Page.Sub)); skip < 0 {
+			return ends(d.o.Raw, int(d.task.Page.Sub), n)
+		}
+	}
+	used, err := d.p.dense(dst, d.o.Raw[skip:], n, d)
+	if err != nil {
+		return moved(err, skip)
+	}
+	return d.rest(skip+used, n)
+}
+
+// moved is a relative error about bytes that begin off bytes into the block.
+func moved(err error, off int) error {
+	e, ok := err.(*fault.Error)
+	if !ok || e.At.Object != "" {
+		return err
+	}
+	out := *e
+	out.At.Off += int64(off)
+	return &out
+}
+
+// array decodes entries of an array column.
+func (d *decoding) array(dst *vec.Vector, n int) error {
+	if int64(n)*4 > d.limit {
+		return fault.Limitf(fault.Span{}, "", "%d lengths are more than a page may have", n)
+	}
+	if d.p.Shape == ShapeOptional && d.optionalAtOnce(dst, n) {
+		return nil
+	}
+	return d.arrayStepwise(dst, n)
+}
+
+// arrayStepwise decodes any array column, length by length.
+func (d *decoding) arrayStepwise(dst *vec.Vector, n int) error {
+	a := Arrays{Type: d.p.StoredType, Bytes: d.o.Raw}
+	if err := a.skipEntries(d.task.Page.Sub); err != nil {
+		return err
+	}
+	if d.p.Shape == ShapeItems {
+		return d.items(&a, dst, n)
+	}
+	var lengths []int32
+	switch d.p.Shape {
+	case ShapeLengths, ShapePresence:
+		lengths = vec.Fixed[int32](dst, dst.Extend(n))
+	default:
+		lengths = as[int32](d.scratch.Bytes(4*n), n)
+	}
+	s, err := a.Split(lengths, d.scratch.Bytes(len(a.Bytes)-a.Pos+1))
+	if err != nil {
+		return err
+	}
+	if err := d.rest(a.Pos, n); err != nil {
+		return err
+	}
+	if a.Run > 0 && d.whole(n) {
+		return fault.Rel(a.Pos, 0, "length", "the last run of lengths goes on for %d entries behind the block's %d",
+			a.Run, n)
+	}
+	switch d.p.Shape {
+	case ShapePresence:
+		return single(lengths)
+	case ShapeList:
+		return d.list(dst, lengths, s)
+	case ShapeOptional:
+		return d.optional(dst, lengths, s)
+	}
+	return nil
+}
+
+// single refuses lengths other than 0 and 1.
+func single(lengths []int32) error {
+	for i, l := range lengths {
+		if l > 1 {
+			return fault.Rel(0, 0, "entry["+strconv.Itoa(i)+"].length", "%d, of a union's branch it is 0 or 1", l)
+		}
+	}
+	return nil
+}
+
+// items decodes the n values of an array column, whose entries are counted by its own lengths.
+func (d *decoding) items(a *Arrays, dst *vec.Vector, n int) error {
+	scratch := d.scratch.Bytes(len(a.Bytes) + 1)
+	var one [1]int32
+	var all []byte
+	bits := 0
+	for a.Pos < len(a.Bytes) || a.Run > 0 {
+		if a.Run > 0 && a.of == 0 {
+			a.Run = 0
+			continue
+		}
+		from := a.values
+		s, err := a.Split(one[:], scratch[len(all):])
+		if err != nil {
+			return err
+		}
+		if a.Type != layout.Boolean {
+			all = scratch[:len(all)+len(s.values)]
+			continue
+		}
+		k := int(a.values - from)
+		bool8 := append([]byte(nil), s.values...)
+		plain.CopyBits(scratch, bits, bool8, 0, k)
+		bits += k
+		all = scratch[:(bits+7)/8]
+	}
+	if a.values != int64(n) {
+		return fault.Rel(0, len(a.Bytes), "", "the block has %d values, its lengths make %d", a.values, n)
+	}
+	_, err := d.p.dense(dst, all, n, d)
+	return err
+}
+
+// list makes lists of lengths and values.
+func (d *decoding) list(dst *vec.Vector, lengths []int32, s split) error {
+	items := dst.Items
+	if s.count > 1<<31-64-int64(items.Len()) || s.count*int64(max(items.Width(), 1)) > d.limit {
+		return fault.Limitf(fault.Span{}, "", "%d values are more than a page may have", s.count)
+	}
+	offs := dst.Offsets(dst.Extend(len(lengths)))
+	end := offs[0]
+	for i, l := range lengths {
+		end += l
+		offs[i+1] = end
+	}
+	_, err := d.p.dense(items, s.values, int(s.count), d)
+	return err
+}
+
+// optional makes values, or null, of lengths that are 1 or 0.
+func (d *decoding) optional(dst *vec.Vector, lengths []int32, s split) error {
+	if err := single(lengths); err != nil {
+		return err
+	}
+	first := dst.Len()
+	if _, err := d.p.dense(dst, s.values, int(s.count), d); err != nil {
+		return err
+	}
+	spread(dst, first, int(s.count), len(lengths), d.scratch, func(valid []byte) {
+		for i, l := range lengths {
+			k := first + i
+			valid[k>>3] = valid[k>>3]&^(1<<(k&7)) | byte(l)<<(k&7)
+		}
+	})
+	return nil
+}
+
+// matrix makes lists of equal lengths.
+func (d *decoding) matrix(dst *vec.Vector, n int) error {
+	w := int64(d.p.Width)
+	if int64(n)*w > d.limit {
+		return fault.Limitf(fault.Span{}, "", "%d rows of %d values are more than a page may have", n, w)
+	}
+	skip := 0
+	if sub := d.task.Page.Sub; sub > 0 {
+		if d.p.StoredType == layout.Boolean && sub*w%8 != 0 {
+			return fault.Unsupportedf(fault.Span{}, "", "a block of %d rows of %d booleans", d.b.Rows, w)
+		}
+		if sub*w > int64(len(d.o.Raw))*8 && d.p.StoredType != layout.Null {
+			return ends(d.o.Raw, int(sub), n)
+		}
+		if skip = skipValues(d.p.StoredType, d.o.Raw, int(sub*w)); skip < 0 {
+			return ends(d.o.Raw, int(sub), n)
+		}
+	}
+	if d.p.StoredType.Least(int64(n)*w) > int64(len(d.o.Raw)-skip) {
+		return ends(d.o.Raw, 0, n)
+	}
+	offs := dst.Offsets(dst.Extend(n))
+	for i := range n {
+		offs[i+1] = offs[i] + int32(w)
+	}
+	used, err := d.p.dense(dst.Items, d.o.Raw[skip:], n*int(w), d)
+	if err != nil {
+		return moved(err, skip)
+	}
+	return d.rest(skip+used, n)
+}
+
+// DecodeBlock decodes a block by itself, number t.Page.Ordinal of its column and of t.N entries, in parts, as a scan
+// would. dst has those of the last part then.
+func DecodeBlock(ctx context.Context, f *container.File, p *Physical, b *container.Block, t format.Task,
+	dst *vec.Vector) error {
+	c := &chunk{f: f, p: p, rows: vec.Range{To: 1 << 62}, cb: &container.ColumnBlocks{Blocks: []container.Block{*b}}}
+	ordinal := t.Page.Ordinal
+	for c.i == 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.Page = c.page(b)
+		t.Page.Entries = b.Rows
+		if p.Counted() {
+			t.Page = c.part(b)
+		} else {
+			c.i++
+		}
+		t.Page.Ordinal = ordinal
+		t.Scratch.Reset()
+		dst.Reset()
+		if err := c.Decode(&t, dst); err != nil {
+			return err
+		}
+	}
+	return nil
+}

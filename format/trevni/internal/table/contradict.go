@@ -1,0 +1,69 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"stoa/fault"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/schema"
+	"stoa/internal/check"
+	"stoa/region"
+)
+
+// contradictions is what a header says that another part of the file denies: each is damage, though all can be
+// read. Of two names, or a schema and columns, one is wrong, and nobody knows which.
+func (t *Table) contradictions() (out []region.Finding) {
+	h := &t.File.Header
+	all := t.File.At.Sub(0, h.Size)
+	r := check.Collect(context.Background(), t.name, layout.Codes, &out)
+	if t.Plan.Odd != "" {
+		code := "trevni.schema.mismatch"
+		if t.Plan.Strange {
+			code = "trevni.schema.unknown"
+		}
+		r.Report(code, all, "file-metadata", "%s", t.Plan.Odd)
+	}
+	if left := t.File.At.Len - h.Size; len(h.Columns) == 0 && h.Rows > 0 && left > 0 {
+		r.Report("trevni.header.contradiction", t.File.At.Sub(12, 4), "header.column-count",
+			"no column, but %d rows, and %d bytes behind the header that no column claims", h.Rows, left)
+	}
+	if key, at, ok := t.unnamed(); ok {
+		r.Report("trevni.header.contradiction", at, "file-metadata", "what the key %q has is an Avro schema, of just "+
+			"these columns: the key is damaged", key)
+	}
+	told := map[string]bool{}
+	look := func(meta []layout.Pair, path string) {
+		for _, p := range meta {
+			key := cmp.Or(p.Was, p.Key)
+			if word := layout.Nearly(key); word != "" && !told[key] {
+				told[key] = true
+				r.Report("trevni.header.contradiction", p.At, path,
+					"a key %q, which is no key of Trevni's, and nearly %q", key, word)
+			}
+		}
+	}
+	look(h.Meta, "file-metadata")
+	for i := range h.Columns {
+		look(h.Columns[i].Meta, fmt.Sprintf("column-metadata[%d]", i))
+	}
+	return out
+}
+
+// unnamed finds an Avro schema that goes with the columns under a key that is not the one of schemas.
+func (t *Table) unnamed() (key string, at fault.Span, ok bool) {
+	h := &t.File.Header
+	if _, named := layout.Get(h.Meta, "avro.schema"); named || h.Dialect != layout.Avro || len(h.Columns) == 0 {
+		return "", at, false
+	}
+	for _, p := range h.Meta {
+		if layout.Nearly(p.Key) != "" || len(p.Value) == 0 || p.Value[0] != '{' && p.Value[0] != '[' {
+			continue
+		}
+		if _, err := schema.PlanAvro(h, p.Value); err == nil {
+			return p.Key, p.At, true
+		}
+	}
+	return "", at, false
+}

@@ -1,0 +1,149 @@
+package table
+
+import (
+	"context"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/trevni/internal/container"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/page"
+	"stoa/format/trevni/internal/schema"
+	"stoa/internal/nest"
+	"stoa/internal/typewords"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// What is looked at of a file to infer its schema: opening it is to stay quick.
+const (
+	mostSeen = 64 << 20  // stored bytes
+	mostWork = 256 << 20 // steps of nest.Seen
+)
+
+// plan chooses how the file is shown.
+func (t *Table) plan(ctx context.Context, tree store.Tree, o readOptions) error {
+	if o.schema == "" {
+		return t.infer(ctx)
+	}
+	h := &t.File.Header
+	if h.Dialect == layout.Avro {
+		return fault.Invalidf("schema=%s: a file in Avro's dialect says its schema itself", o.schema)
+	}
+	fields, err := format.ReadSchemaFile(ctx, tree, o.schema)
+	if err != nil {
+		return err
+	}
+	sc, err := typewords.Of(fields)
+	if err != nil {
+		return err
+	}
+	if t.Plan = schema.PlanLeaves(h, sc.Fields()); t.Plan == nil {
+		return fault.Invalidf("schema=%s: the columns of %s are not of this schema: their number, types or "+
+			"greatest levels are others", o.schema, t.name)
+	}
+	t.Plan.How = "schema=" + o.schema
+	for _, ph := range t.Plan.Phys {
+		name, top := h.Columns[ph.Stored].Name, sc.Field(ph.Path[0]).Name
+		if name != top && !strings.HasPrefix(name, top+".") {
+			return fault.Invalidf("schema=%s: where it has %q the file has a column %q", o.schema, top, name)
+		}
+	}
+	return nil
+}
+
+// infer plans how the file is shown by what it says itself. Where names and greatest levels leave a choice in
+// what repeats, the entries are looked at.
+func (t *Table) infer(ctx context.Context) error {
+	h := &t.File.Header
+	if t.Plan = schema.PlanOf(h, nil); t.Plan == nil || len(t.Plan.Open) == 0 {
+		return nil
+	}
+	l := &looker{f: t.File, left: mostSeen, work: mostWork, seen: make([]*nest.Seen, len(h.Columns))}
+	for _, field := range t.Plan.Open {
+		for _, i := range field {
+			if h.Columns[i].MaxRep == 0 {
+				continue // which may be null never contradicts the plainest
+			}
+			if err := l.column(ctx, i, len(field) > 1); err != nil {
+				return err
+			}
+		}
+	}
+	t.Plan = schema.PlanOf(h, l.seen)
+	if l.cut {
+		t.Partly = ", not all of whose entries were looked at"
+	}
+	return nil
+}
+
+// looker looks at the levels of columns.
+type looker struct {
+	f          *container.File
+	left, work int64
+	cut        bool // there is more than may be looked at
+	seen       []*nest.Seen
+	arena      vec.Arena
+}
+
+// column looks at column i. What cannot be read is passed over: who reads it tells.
+func (l *looker) column(ctx context.Context, i int, together bool) error {
+	c := &l.f.Header.Columns[i]
+	cb, err := l.f.Blocks(ctx, i)
+	if err != nil {
+		if container.IsFault(err) {
+			return nil
+		}
+		return err
+	}
+	s := nest.NewSeen(c.MaxDef, c.MaxRep, together)
+	l.seen[i] = s
+	for k := range cb.Blocks {
+		b := &cb.Blocks[k]
+		if l.left -= b.At.Len; l.left < 0 || l.work < b.Rows*s.Work() {
+			s.Skip()
+			l.cut = true
+			return nil
+		}
+		l.work -= b.Rows * s.Work()
+		def, rep, err := l.block(ctx, c, b)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			s.Skip()
+		default:
+			s.Add(def, rep)
+		}
+	}
+	return nil
+}
+
+// block gives the levels of a block, until the next one.
+func (l *looker) block(ctx context.Context, c *layout.Column, b *container.Block) (def, rep []byte, err error) {
+	if b.Lost != nil {
+		return nil, nil, b.Lost
+	}
+	if most := l.f.Limits.Page; b.At.Len > most || b.Rows > most {
+		return nil, nil, fault.Limitf(b.At, "", "more than a page may have")
+	}
+	l.arena.Reset()
+	stored := l.arena.Bytes(int(b.At.Len))
+	if err := format.ReadFull(ctx, l.f.Src, b.At, "block", stored); err != nil {
+		return nil, nil, err
+	}
+	o, err := l.f.OpenBlock(c, b, stored, &l.arena, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	at, err := page.Lay(l.f.Header.Dialect, o.Raw, b.Rows, c.MaxDef, c.MaxRep)
+	if err != nil {
+		return nil, nil, err
+	}
+	def, rep = l.arena.Bytes(int(b.Rows)), l.arena.Bytes(int(b.Rows))
+	if err := page.LevelsOf(def, at.Def, c.MaxDef, "definition-array", 0); err != nil {
+		return nil, nil, err
+	}
+	return def, rep, page.LevelsOf(rep, at.Rep, c.MaxRep, "repetition-array", 0)
+}

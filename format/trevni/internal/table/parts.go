@@ -1,0 +1,138 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/trevni/internal/container"
+	"stoa/format/trevni/internal/layout"
+	"stoa/internal/check"
+)
+
+// A table that our writer divides is part-00000.trv, part-00001.trv and so on, and each says in its metadata which
+// it is, which header the one before it has, and whether it is the last: so one that is gone, or stands in the place
+// of another, is missed by those beside it.
+
+func PartName(n int) string { return fmt.Sprintf("part-%05d.trv", n) }
+
+// PartOf is what a part says of itself.
+type PartOf struct {
+	Number int
+	After  string // the checksum of the header of the one before; "" = it is the first
+	Last   bool
+}
+
+// Text is what the metadata has: "0", "3 after 9f2c11aa", "4 after 00c1ffee, last".
+func (p PartOf) Text() []byte {
+	s := fmt.Sprint(p.Number)
+	if p.After != "" {
+		s += " after " + p.After
+	}
+	if p.Last {
+		s += ", last"
+	}
+	return []byte(s)
+}
+
+// partIn is what a file says of being one of several; ok is false if it says nothing, or nothing that can be
+// understood.
+func partIn(h *layout.Header) (p PartOf, ok bool) {
+	text, ok := layout.Get(h.Meta, layout.PartKey)
+	if !ok {
+		return p, false
+	}
+	s, last := strings.CutSuffix(string(text), ", last")
+	number, after, _ := strings.Cut(s, " after ")
+	if _, err := fmt.Sscanf(number, "%d", &p.Number); err != nil || p.Number < 0 {
+		return p, false
+	}
+	p.After, p.Last = after, last
+	return p, string(p.Text()) == string(text)
+}
+
+// lookAround notes which of the files beside a part are missing, or are not those that were written with it. A file
+// of another name is somebody's copy: alone it is read, but beside the part that it is its rows would come twice.
+func (t *Table) lookAround(ctx context.Context, tg format.Target) {
+	h := &t.File.Header
+	dir, name := path.Split(tg.Name)
+	r := check.Collect(ctx, t.name, layout.Codes, &t.Apart)
+	report := func(code, format string, args ...any) {
+		at, ok := t.keyAt(layout.PartKey)
+		if !ok {
+			at = t.File.At.Sub(0, h.Size)
+		}
+		r.Report(code, at, "file-metadata", format, args...)
+	}
+	n := -1
+	fmt.Sscanf(name, "part-%05d.trv", &n)
+	seal, _ := layout.Get(h.Meta, layout.SealKey)
+	p, ok := partIn(h)
+	switch text, kept := layout.Get(h.Meta, layout.PartKey); {
+	case !kept || tg.Tree == nil || t.File.NoVerify:
+		return
+	case PartName(n) != name:
+		twin := PartName(p.Number)
+		if q, other, is := t.beside(ctx, tg, path.Join(dir, twin)); ok && is && q == p && other == string(seal) {
+			report("trevni.part.repeated", "it was written as %s, which stands beside it: its rows come twice", twin)
+		}
+		return
+	case !ok:
+		report("trevni.part.other", "%s is %q, which no writer makes", layout.PartKey, text)
+		return
+	case p.Number != n:
+		report("trevni.part.other", "it was written as %s, and stands in the place of %s", PartName(p.Number), name)
+		return
+	}
+	if next := path.Join(dir, PartName(n+1)); p.Last {
+	} else if gone(ctx, tg, next) {
+		report("trevni.part.missing", "it is not the last of its table, and %s is missing", PartName(n+1))
+	} else if q, _, ok := t.beside(ctx, tg, next); ok && q.Number == n+1 && q.After != string(seal) {
+		report("trevni.part.other", "%s was written behind a file whose header has the checksum %q, and this one has "+
+			"%q: one of the two is of another table, or older", PartName(n+1), q.After, seal)
+	}
+	if p.After == "" {
+		return
+	}
+	before := path.Join(dir, PartName(n-1))
+	if gone(ctx, tg, before) {
+		report("trevni.part.missing", "%s, before it, is missing", PartName(n-1))
+	} else if _, seal, ok := t.beside(ctx, tg, before); ok && seal != p.After {
+		report("trevni.part.other", "the header of %s has the checksum %q; the file that was before it when it was "+
+			"written had %q: one of the two is of another table, or older", PartName(n-1), seal, p.After)
+	}
+}
+
+// beside is what another file says of being a part, and the checksum of its header. ok is false if it cannot be
+// opened: who reads that one tells.
+func (t *Table) beside(ctx context.Context, tg format.Target, name string) (p PartOf, seal string, ok bool) {
+	f, err := container.OpenTarget(ctx, format.Target{Tree: tg.Tree, Name: name},
+		format.OpenOptions{Limits: t.File.Limits})
+	if err != nil {
+		return p, "", false
+	}
+	defer f.Src.Close()
+	text, _ := layout.Get(f.Header.Meta, layout.SealKey)
+	p, _ = partIn(&f.Header)
+	return p, string(text), true
+}
+
+func gone(ctx context.Context, tg format.Target, name string) bool {
+	info, err := tg.Tree.Stat(ctx, name)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Dir
+}
+
+// keyAt is where the file's metadata has a key.
+func (t *Table) keyAt(key string) (at fault.Span, ok bool) {
+	for _, p := range t.File.Header.Meta {
+		if p.Key == key {
+			at, ok = p.At, true
+		}
+	}
+	return at, ok
+}

@@ -1,0 +1,136 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/trevni/internal/container"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/page"
+	"stoa/format/trevni/internal/schema"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// Table is a file as rows. It is a format.Reader.
+type Table struct {
+	name   string
+	stamp  string
+	File   *container.File
+	Plan   *schema.Plan
+	Shown  *arrow.Schema
+	cols   []format.Column
+	order  []format.Key
+	sorted []int // stored columns whose values rise
+	Odd    []region.Finding
+	Apart  []region.Finding // of the files beside it
+	Partly string           // of a schema that entries were looked at for: that not all were
+}
+
+func New(ctx context.Context, tg format.Target, f *container.File, o readOptions) (*Table, error) {
+	if err := schema.Affordable(f); err != nil {
+		return nil, err
+	}
+	t := &Table{name: tg.Name, File: f}
+	if err := t.plan(ctx, tg.Tree, o); err != nil {
+		return nil, err
+	}
+	if t.Plan == nil {
+		return nil, fault.Unsupportedf(f.At.Sub(0, f.Header.Size), "column-metadata",
+			"columns are nested deeper than stoa can show")
+	}
+	t.Shown = arrow.NewSchema(t.Plan.Fields, nil)
+	t.Odd = t.contradictions()
+	t.lookAround(ctx, tg)
+	for _, ph := range t.Plan.Phys {
+		t.cols = append(t.cols, ph.Column)
+	}
+	if tg.Tree != nil {
+		if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil {
+			t.stamp = info.Stamp
+		}
+	}
+	return t, t.findSorted(o)
+}
+
+func (t *Table) Schema() *arrow.Schema    { return t.Shown }
+func (t *Table) Columns() []format.Column { return t.cols }
+func (t *Table) Order() []format.Key      { return t.order }
+func (t *Table) Close() error             { return t.File.Src.Close() }
+
+func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		yield(format.Part{Ref: t.name, Stamp: t.stamp, Rows: t.File.Header.Rows, Bytes: t.File.At.Len}, nil)
+	}
+}
+
+func (t *Table) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	if q.Strict { // of two names, schemas or files one is wrong: no row is certain to be the table's
+		for _, x := range t.Findings() {
+			if x.Severity >= region.Error && x.Code != "trevni.part.missing" {
+				return nil, fault.Corruptf(x.At, x.Path, "%s (%s)", x.Message, x.Code)
+			}
+		}
+	}
+	return []format.RowGroup{{Part: p.Ref, Rows: t.File.Header.Rows, Bytes: t.File.At.Len}}, nil
+}
+
+func (t *Table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	if col < 0 || col >= len(t.Plan.Phys) {
+		return nil, fault.Invalidf("there is no column %d", col)
+	}
+	return page.NewChunk(ctx, t.File, t.Plan.Phys[col], rows)
+}
+
+// Findings tells readers, too, that names, or all of the schema, may be wrong, and that files beside it are gone.
+func (t *Table) Findings() []region.Finding { return slices.Concat(t.Odd, t.Apart) }
+
+// Meta is the facts of the file, and then its own metadata.
+func (t *Table) Meta() []format.KeyValue {
+	var out []format.KeyValue
+	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
+	h := &t.File.Header
+	add("format", fmt.Sprintf("Trevni, dialect %s, version %d", h.Dialect, h.Version))
+	add("rows", strconv.FormatInt(h.Rows, 10))
+	add("columns", strconv.Itoa(len(h.Columns)))
+	add("schema", t.Plan.How)
+	if t.Plan.Odd != "" {
+		add("schema.odd", t.Plan.Odd)
+	}
+	for _, m := range h.Meta {
+		add(metaKey(m.Key), metaValue(m))
+	}
+	for i := range h.Columns {
+		for _, m := range h.Columns[i].Meta {
+			add(fmt.Sprintf("column[%d].%s", i, m.Key), metaValue(m))
+		}
+	}
+	return out
+}
+
+// metaKey is a key for people: the empty one is allowed.
+func metaKey(k string) string {
+	if k == "" {
+		return `""`
+	}
+	return k
+}
+
+func metaValue(m layout.Pair) string {
+	for _, b := range m.Value {
+		if b < ' ' || b == 0x7f {
+			return fmt.Sprintf("0x%x", m.Value)
+		}
+	}
+	if page.BadText(m.Value, []int32{0, int32(len(m.Value))}) >= 0 {
+		return fmt.Sprintf("0x%x", m.Value)
+	}
+	return string(m.Value)
+}

@@ -1,0 +1,3 @@
+// Package write writes the dialects of Avro and the wiki: columns of blocks, from Arrow's arrays, through a scratch
+// file if they are large.
+package write

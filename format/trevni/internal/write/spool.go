@@ -1,0 +1,205 @@
+package write
+
+import (
+	"context"
+	"io"
+	"sync"
+	"unsafe"
+
+	"stoa/store"
+)
+
+// A file has its columns one behind the other, and counts in front, so finished blocks are kept until it can be
+// put together: each column's on its own pile, in memory up to a bound for all, then in a scratch file. So a
+// file is never held in memory as a whole, and its stored bytes are written twice if there are many of them.
+// What lies on a pile is written with few large writes, and blocks that are not compressed are made where they
+// are kept.
+
+// spool is what the piles of a file share.
+type spool struct {
+	ctx     context.Context
+	sink    store.Sink
+	segment int   // bytes of a piece of memory
+	limit   int64 // bytes of memory in full pieces
+
+	mu     sync.Mutex
+	held   int64 // of limit
+	disk   store.Scratch
+	onDisk int64
+}
+
+// spoolMemory is how much of a file is kept in memory, segmentSize in how large pieces if the columns are few.
+const (
+	spoolMemory = 128 << 20
+	segmentSize = 1 << 20
+)
+
+var segments = sync.Pool{New: func() any { return new([segmentSize]byte) }}
+
+// segmentFor is how large pieces are so that those being filled do not take more than half of what may be kept.
+func segmentFor(columns int) int { return min(segmentSize, max(spoolMemory/2/max(columns, 1), 64<<10)) }
+
+// pile is a column's finished blocks, one behind the other.
+type pile struct {
+	s     *spool
+	parts []part
+	tail  []byte // the piece being filled
+	size  int64  // bytes in all
+}
+
+// part is a full piece: in memory, or n bytes of the scratch file.
+type part struct {
+	mem []byte
+	at  int64
+	n   int64
+}
+
+// room is where the next bytes will lie: empty, with a capacity of at least n.
+func (p *pile) room(n int) ([]byte, error) {
+	if cap(p.tail)-len(p.tail) < n {
+		if err := p.seal(); err != nil {
+			return nil, err
+		}
+		switch {
+		case n > p.s.segment || p.s.segment < segmentSize:
+			p.tail = make([]byte, 0, max(n, p.s.segment))
+		case p.size < segmentSize/4: // a small table takes little
+			p.tail = make([]byte, 0, max(n, int(p.size)))
+		default:
+			p.tail = segments.Get().(*[segmentSize]byte)[:0]
+		}
+	}
+	return p.tail[len(p.tail):len(p.tail):cap(p.tail)], nil
+}
+
+// sumRoom is left behind what is made in place.
+const sumRoom = 4
+
+// place is where a block may be made that front bytes go before and at most sumRoom behind: empty, with a
+// capacity of at least n.
+func (p *pile) place(front, n int) ([]byte, error) {
+	b, err := p.room(front + n + sumRoom)
+	if err != nil {
+		return nil, err
+	}
+	return b[front:front:(cap(b) - sumRoom)], nil
+}
+
+// add puts front, data and back on the pile. data may have been made in its place.
+func (p *pile) add(front, data, back []byte) error {
+	n, at := len(front)+len(data)+len(back), len(p.tail)+len(front)
+	inPlace := len(data) > 0 && at < cap(p.tail) && unsafe.SliceData(data) == unsafe.SliceData(p.tail[at:cap(p.tail)])
+	if !inPlace {
+		if _, err := p.room(n); err != nil {
+			return err
+		}
+	}
+	p.tail = append(p.tail, front...)
+	if inPlace {
+		p.tail = p.tail[:len(p.tail)+len(data)]
+	} else {
+		p.tail = append(p.tail, data...)
+	}
+	p.tail = append(p.tail, back...)
+	p.size += int64(n)
+	return nil
+}
+
+// seal ends the piece that is being filled. When the file has come to more than may be kept in memory, the
+// pile's pieces go to the scratch file.
+func (p *pile) seal() error {
+	if len(p.tail) > 0 {
+		p.parts = append(p.parts, part{mem: p.tail, n: int64(len(p.tail))})
+	}
+	s := p.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held += int64(len(p.tail))
+	p.tail = nil
+	if s.held <= s.limit {
+		return nil
+	}
+	if s.disk == nil {
+		var err error
+		if s.disk, err = s.sink.Scratch(s.ctx); err != nil {
+			return err
+		}
+	}
+	for i := range p.parts {
+		k := &p.parts[i]
+		if k.mem == nil {
+			continue
+		}
+		if _, err := s.disk.Write(k.mem); err != nil {
+			return err
+		}
+		k.at = s.onDisk
+		s.onDisk += k.n
+		s.held -= k.n
+		recycle(k.mem)
+		k.mem = nil
+	}
+	return nil
+}
+
+func recycle(b []byte) {
+	if cap(b) == segmentSize {
+		segments.Put((*[segmentSize]byte)(b[:segmentSize]))
+	}
+}
+
+// copy writes the pile to w. buf is for what comes from disk.
+func (p *pile) copy(w io.Writer, buf *[]byte) error {
+	for _, k := range p.parts {
+		if k.mem == nil {
+			if err := p.s.copy(w, k, buf); err != nil {
+				return err
+			}
+		} else if _, err := w.Write(k.mem); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(p.tail)
+	return err
+}
+
+// copy writes a part that is in the scratch file.
+func (s *spool) copy(w io.Writer, k part, buf *[]byte) error {
+	for at, n := k.at, k.n; n > 0; {
+		b := min(n, segmentSize)
+		if int64(cap(*buf)) < b {
+			*buf = make([]byte, segmentSize)
+		}
+		if m, err := s.disk.ReadAt((*buf)[:b], at); int64(m) < b {
+			if err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		if _, err := w.Write((*buf)[:b]); err != nil {
+			return err
+		}
+		at, n = at+b, n-b
+	}
+	return nil
+}
+
+// reset empties the pile.
+func (p *pile) reset() {
+	for _, k := range p.parts {
+		recycle(k.mem)
+	}
+	recycle(p.tail)
+	*p = pile{s: p.s, parts: p.parts[:0]}
+}
+
+// reset forgets what is on disk, for the next file.
+func (s *spool) reset() error {
+	s.held, s.onDisk = 0, 0
+	if s.disk == nil {
+		return nil
+	}
+	err := s.disk.Close()
+	s.disk = nil
+	return err
+}

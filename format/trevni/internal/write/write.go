@@ -1,0 +1,352 @@
+package write
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/trevni/internal/layout"
+	"stoa/format/trevni/internal/schema"
+	"stoa/format/trevni/internal/table"
+	"stoa/store"
+)
+
+// outFile writes rows. It is a format.Writer. Files that have grown to the file size are finished while others follow.
+type outFile struct {
+	sink   store.Sink
+	opts   writeOptions
+	meta   []layout.Pair
+	cols   []*outColumn
+	fields []outField
+	names  []string // of finished files, if there is more than one or the output is a directory
+	dir    bool
+	seal   string        // of the header of the file before
+	part   *table.PartOf // what the current file is; nil: all of the table
+
+	rows  int64 // of the current file
+	total int64
+	bytes int64
+	spool spool
+}
+
+// outField writes one top-level field of a batch.
+type outField interface {
+	write(a arrow.Array) error
+}
+
+// CreateWiki and createAvro begin a table.
+func CreateWiki(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+	return create(ctx, s, sc, o, layout.Wiki)
+}
+
+func CreateAvro(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
+	return create(ctx, s, sc, o, layout.Avro)
+}
+
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions,
+	d layout.Dialect) (format.Writer, error) {
+	opts, err := ParseOptions(d, o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	w := &outFile{sink: s, opts: opts, dir: o.Dir, spool: spool{ctx: ctx, sink: s, limit: spoolMemory}}
+	fields := make([]arrow.Field, sc.NumFields())
+	for i, f := range sc.Fields() {
+		fields[i] = PlainField(f)
+	}
+	w.fileMeta(sc.Metadata())
+	if d == layout.Avro {
+		err = w.planAvro(fields)
+	} else {
+		err = w.planWiki(fields, sc.Fields())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if opts.ArrowSchema {
+		b, err := schema.EncodeSchema(fields)
+		if err != nil {
+			return nil, fault.Bugf("trevni: the Arrow schema cannot be kept: %v", err)
+		}
+		w.meta = append(w.meta, layout.Pair{Key: layout.SchemaKey, Value: b})
+	}
+	seen := map[string]bool{}
+	for _, c := range w.cols {
+		if seen[c.Name] {
+			return nil, fault.Unsupportedf(fault.Span{}, c.Name, "two columns of a Trevni file cannot have one name")
+		}
+		seen[c.Name] = true
+	}
+	if err := w.checkFirst(); err != nil {
+		return nil, err
+	}
+	w.spool.segment = segmentFor(len(w.cols))
+	return w, nil
+}
+
+// checkFirst refuses names of columns that first values are not kept of.
+func (w *outFile) checkFirst() error {
+	var can []string
+	for _, c := range w.cols {
+		if c.FirstValues || !c.Array && c.Parent < 0 && c.MaxDef == 0 && c.Width == 0 &&
+			layout.Types[c.Type].Form != layout.FormNone && c.Type != layout.Boolean {
+			can = append(can, c.Name)
+		}
+	}
+	for _, name := range w.opts.first {
+		if slices.Contains(can, name) {
+			continue
+		}
+		if len(can) == 0 {
+			return fault.Invalidf("trevni: option first-values: not of %q; every column of these is an array, "+
+				"boolean, or may be null", name)
+		}
+		return fault.Invalidf("trevni: option first-values: %q is none of the columns that it is for: %s (not "+
+			"arrays, booleans and what may be null)", name, strings.Join(can, ", "))
+	}
+	return nil
+}
+
+// fileMeta begins the file's metadata: codec and checksum, then the schema's own.
+func (w *outFile) fileMeta(md arrow.Metadata) {
+	codec, sum := "trevni.codec", "trevni.checksum"
+	if w.opts.dialect == layout.Wiki {
+		codec, sum = "CompressionCodec", "ChecksumAlgorithm"
+	}
+	w.meta = append(w.meta, layout.Pair{Key: codec, Value: []byte(w.opts.codec)})
+	if w.opts.summed {
+		w.meta = append(w.meta, layout.Pair{Key: sum, Value: []byte("crc32")})
+	}
+	for i, k := range md.Keys() {
+		if userKey(k) {
+			w.meta = append(w.meta, layout.Pair{Key: k, Value: []byte(md.Values()[i])})
+		}
+	}
+}
+
+// column adds a stored column.
+func (w *outFile) column(c layout.Column) *outColumn {
+	c.Kind, c.Summed = w.opts.kind, w.opts.summed
+	o := &outColumn{Column: c, w: w, pile: pile{s: &w.spool}}
+	w.cols = append(w.cols, o)
+	return o
+}
+
+// writeSlice is how many rows are written between two looks at the size of the file.
+const writeSlice = 8 << 10
+
+func (w *outFile) Write(ctx context.Context, b arrow.RecordBatch) error {
+	for from := int64(0); from < b.NumRows(); from += writeSlice {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := b.NewSlice(from, min(from+writeSlice, b.NumRows()))
+		err := w.writeRows(ctx, part)
+		part.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *outFile) writeRows(ctx context.Context, b arrow.RecordBatch) error {
+	if w.rows > 0 && w.stored() >= w.opts.fileSize {
+		if err := w.finish(ctx, w.nextName(), false); err != nil {
+			return err
+		}
+	}
+	if err := w.sideBySide(b); err != nil {
+		return err
+	}
+	w.rows += b.NumRows()
+	return nil
+}
+
+// stored is the bytes of all finished blocks.
+func (w *outFile) stored() (n int64) {
+	for _, c := range w.cols {
+		n += c.pile.size
+	}
+	return n
+}
+
+// sideBySide writes the fields of a batch, by as many goroutines as there are processors: what they make does
+// not depend on each other.
+func (w *outFile) sideBySide(b arrow.RecordBatch) error {
+	errs := make([]error, len(w.fields))
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(errs)); i = next.Add(1) - 1 {
+			errs[i] = w.writeField(int(i), b.Column(int(i)))
+		}
+	}
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(errs)) - 1 {
+		all.Go(work)
+	}
+	work()
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeField writes one field. A panic must not end the program from a goroutine, where nobody can catch it.
+func (w *outFile) writeField(i int, a arrow.Array) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.Bugf("trevni: writing field %d panicked: %v", i, p)
+		}
+	}()
+	return w.fields[i].write(a)
+}
+
+// nextName is the name of the file that is finished next, within a directory.
+func (w *outFile) nextName() string { return table.PartName(len(w.names)) }
+
+// finish writes the current file and begins the next, if it is not the last.
+func (w *outFile) finish(ctx context.Context, name string, last bool) (err error) {
+	if name != "" {
+		p := &table.PartOf{Number: len(w.names), Last: last}
+		if w.part != nil {
+			p.After = w.seal
+		}
+		w.part = p
+	}
+	for _, c := range w.cols {
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	obj, err := w.sink.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(obj, 64<<10)
+	if err := w.put(out); err != nil {
+		return errors.Join(err, obj.Close())
+	}
+	if err := out.Flush(); err != nil {
+		return errors.Join(err, obj.Close())
+	}
+	if err := obj.Close(); err != nil {
+		return err
+	}
+	w.names = append(w.names, name)
+	w.total += w.rows
+	w.rows = 0
+	for _, c := range w.cols {
+		c.blocks, c.last, c.falls, c.raw = c.blocks[:0], nil, false, nil
+		c.pile.reset()
+	}
+	return w.spool.reset()
+}
+
+// put writes header and columns.
+func (w *outFile) put(out *bufio.Writer) error {
+	head := w.header()
+	w.bytes += int64(len(head))
+	if _, err := out.Write(head); err != nil {
+		return err
+	}
+	var buf, desc []byte
+	for _, c := range w.cols {
+		desc = c.descriptors(desc[:0])
+		w.bytes += int64(len(desc)) + c.pile.size
+		if _, err := out.Write(desc); err != nil {
+			return err
+		}
+		if err := c.pile.copy(out, &buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// descriptors appends what a column begins with.
+func (c *outColumn) descriptors(b []byte) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, uint32(len(c.blocks)))
+	for _, k := range c.blocks {
+		b = le.AppendUint32(b, uint32(k.rows))
+		b = le.AppendUint32(b, uint32(k.raw))
+		b = le.AppendUint32(b, uint32(k.stored))
+		b = append(b, k.first...)
+	}
+	return b
+}
+
+// header is magic, counts, metadata and the starts of the columns.
+func (w *outFile) header() []byte {
+	le := binary.LittleEndian
+	b := append([]byte(layout.Magic), w.opts.version)
+	b = le.AppendUint64(b, uint64(w.rows))
+	b = le.AppendUint32(b, uint32(len(w.cols)))
+	meta := w.meta[:len(w.meta):len(w.meta)]
+	if w.part != nil {
+		meta = append(meta, layout.Pair{Key: layout.PartKey, Value: w.part.Text()})
+	}
+	b = appendMetadata(b, append(meta, layout.Pair{Key: layout.SealKey, Value: []byte(layout.NoSeal)}))
+	sealAt := len(b) - len(layout.NoSeal)
+	for _, c := range w.cols {
+		meta := append(c.Meta[:len(c.Meta):len(c.Meta)],
+			layout.Pair{Key: layout.DescKey, Value: layout.SealText(c.descriptors(nil))})
+		if c.last != nil && !c.falls {
+			meta = append(meta[:len(meta):len(meta)], layout.Pair{Key: layout.SortedKey, Value: []byte("true")})
+		}
+		b = appendMetadata(b, meta)
+	}
+	start := int64(len(b) + 8*len(w.cols))
+	for _, c := range w.cols {
+		b = le.AppendUint64(b, uint64(start))
+		start += int64(len(c.descriptors(nil))) + c.pile.size
+	}
+	layout.Seal(b, sealAt)
+	w.seal = string(b[sealAt : sealAt+len(layout.NoSeal)])
+	return b
+}
+
+func appendMetadata(b []byte, pairs []layout.Pair) []byte {
+	b = layout.AppendLong(b, int64(len(pairs)))
+	for _, p := range pairs {
+		b = layout.AppendText(b, p.Key)
+		b = layout.AppendText(b, p.Value)
+	}
+	return b
+}
+
+func (w *outFile) Close(ctx context.Context) (format.Summary, error) {
+	name := ""
+	if w.dir || len(w.names) > 0 {
+		name = w.nextName()
+	}
+	if err := w.finish(ctx, name, true); err != nil {
+		return format.Summary{}, err
+	}
+	if err := w.sink.Commit(ctx); err != nil {
+		return format.Summary{}, err
+	}
+	sum := format.Summary{Rows: w.total, Bytes: w.bytes}
+	if name != "" {
+		sum.Files = w.names
+	}
+	return sum, nil
+}
+
+func (w *outFile) Abort(ctx context.Context) error {
+	return errors.Join(w.spool.reset(), w.sink.Abort(ctx))
+}
