@@ -255,7 +255,8 @@ func TestDryRunsRefuse(t *testing.T) {
 			return c.DeleteSegments(ctx, stoa.DeleteSegmentsOptions{Segments: []string{"7"}, DryRun: dry})
 		},
 		"compact": func(dry bool) error {
-			_, err := c.Compact(ctx, stoa.CompactOptions{CompactOptions: format.CompactOptions{Segments: []string{"7"}}, DryRun: dry})
+			_, err := c.Compact(ctx, stoa.CompactOptions{CompactOptions: format.CompactOptions{Segments: []string{"7"}},
+				DryRun: dry})
 			return err
 		},
 		"merge": func(dry bool) error {

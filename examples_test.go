@@ -316,7 +316,8 @@ func ExampleOpenChanger() {
 			log.Fatal(err)
 		}
 		c := must(stoa.OpenChanger(ctx, place, stoa.OpenOptions{}))
-		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(`[{"id":1},{"id":2},{"id":3}]`))
+		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc,
+			strings.NewReader(`[{"id":1},{"id":2},{"id":3}]`))
 		rows := func(yield func(arrow.RecordBatch, error) bool) { yield(b, err) }
 		fmt.Println(must(c.Append(ctx, sc, rows, stoa.AppendOptions{})).Rows, "added")
 		fmt.Println(must(c.Delete(ctx, stoa.DeleteOptions{Where: "id = 2", DryRun: true})), "would go")

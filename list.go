@@ -189,7 +189,8 @@ func nameOf(e format.Entry) string {
 // that it has several, holds other tables, too. seen saw what it opened.
 func alone(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
 	more := []found{tg}
-	p := places{ctx: ctx, o: o, left: func(leftOut) bool { return true }} // what cannot be looked at is none of this table
+	// what cannot be looked at is none of this table
+	p := places{ctx: ctx, o: o, left: func(leftOut) bool { return true }}
 	p.table = func(x found) *opened {
 		more = append(more, x)
 		return nil

@@ -43,7 +43,8 @@ func TestOverlongDecimals(t *testing.T) {
 			typ := &arrow.Decimal128Type{Precision: 5, Scale: 2}
 			sc := arrow.NewSchema([]arrow.Field{{Name: "cost", Type: typ}}, nil)
 			b := array.NewDecimal128Builder(memory.DefaultAllocator, typ)
-			b.AppendValues([]decimal128.Num{decimal128.FromI64(1), decimal128.FromI64(was), decimal128.FromI64(-99_999)}, nil)
+			b.AppendValues([]decimal128.Num{decimal128.FromI64(1), decimal128.FromI64(was),
+				decimal128.FromI64(-99_999)}, nil)
 			var col arrow.Array = b.NewArray()
 			if nested {
 				s, err := array.NewStructArray([]arrow.Array{col}, []string{"cost"})

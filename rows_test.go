@@ -229,7 +229,8 @@ func TestGetAndSeekFrom(t *testing.T) {
 		S string `arrow:"s"`
 	}
 	for i := range 1000 {
-		if r, err := stoa.Get[row](t.Context(), tab, 2*i); err != nil || r.S != fmt.Sprint("row ", i) || r.K != int64(2*i) {
+		if r, err := stoa.Get[row](t.Context(), tab, 2*i); err != nil || r.S != fmt.Sprint("row ", i) ||
+			r.K != int64(2*i) {
 			t.Fatalf("key %d: %v, %v", 2*i, r, err)
 		}
 		if r, err := stoa.Get[row](t.Context(), tab, 2*i+1); !errors.Is(err, stoa.ErrNotFound) || r != (row{}) {

@@ -87,7 +87,8 @@ func main() {
 		case e.Kind != "column":
 			what = e.Kind
 		}
-		if m := regexp.MustCompile(`HASH \(id\) PARTITION (\d), RANGE \(day\) PARTITION (\d+) <=`).FindStringSubmatch(e.Partition); m != nil {
+		if m := regexp.MustCompile(`HASH \(id\) PARTITION (\d), RANGE \(day\) PARTITION (\d+) ` +
+			`<=`).FindStringSubmatch(e.Partition); m != nil {
 			what = "hash" + m[1] + "-day" + m[2] + "." + what
 		}
 		if strings.HasPrefix(e.Table, "d_") {

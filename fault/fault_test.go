@@ -12,7 +12,9 @@ import (
 func TestErrorIsOneLineInAFixedOrder(t *testing.T) {
 	at := fault.Span{Object: "t/f7.cfile", Off: 40110, Len: 8}
 	for want, err := range map[string]error{
-		"t/f7.cfile[40110+8]: corrupt: posidx/leaf[3]/entry[12].offset: 918273 is past the end of the file (500000)": fault.Corruptf(at, "posidx/leaf[3]/entry[12].offset", "%d is past the end of the file (%d)", 918273, 500000),
+		"t/f7.cfile[40110+8]: corrupt: posidx/leaf[3]/entry[12].offset: 918273 is past the end of the file " +
+			"(500000)": fault.Corruptf(at, "posidx/leaf[3]/entry[12].offset", "%d is past the end of the file (%d)",
+			918273, 500000),
 		"x.orc: unsupported: this is an ORC file": fault.Unsupportedf(fault.Span{Object: "x.orc"}, "",
 			"this is an ORC file"),
 		"invalid: no column x": fault.Invalidf("no column x"),

@@ -13,8 +13,9 @@ type Alteration struct {
 	Option string // that asks for it, as it is given: "timestamps=truncate"
 	// Changed reports whether value i of an array of the column, which is not null, is written as another.
 	Changed func(a arrow.Array, i int) bool
-	// Unit is what all timestamps of the column, also those in lists and structs, are written as whole multiples of: the
-	// greatest that is not above, or with Nearest the nearest one (of two the one above). 0: something else is changed.
+	// Unit is what all timestamps of the column, also those in lists and structs, are written as whole multiples of:
+	// the greatest that is not above, or with Nearest the nearest one (of two the one above). 0: something else is
+	// changed.
 	Unit    time.Duration
 	Nearest bool
 }

@@ -209,7 +209,8 @@ const (
 	AboveTable              // a directory above tables
 	OfTable                 // of a table, or of what is about tables
 	Told                    // not the system's, and Verify has a finding about it
-	Loose                   // by its name the system's, and of no table unless something refers to it; no table of its own
+	// by its name the system's, and of no table unless something refers to it; no table of its own
+	Loose
 )
 
 // Depth is how much Verify looks at. What a format has no checksums for is decoded with Sums, too: there is no

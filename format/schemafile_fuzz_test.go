@@ -11,7 +11,8 @@ import (
 
 // FuzzSchemaFile reads anything as the file of a schema.
 func FuzzSchemaFile(f *testing.F) {
-	f.Add([]byte(`{"fields":[{"name":"a","type":"int64","nullable":true,"metadata":{"k":"v","b":{"base64":"AA=="}}},{"name":"l","type":"list","children":[{"name":"item","type":"utf8"}]}]}`))
+	f.Add([]byte(`{"fields":[{"name":"a","type":"int64","nullable":true,"metadata":{"k":"v","b":{"base64":"AA=="}}},` +
+		`{"name":"l","type":"list","children":[{"name":"item","type":"utf8"}]}]}`))
 	f.Add([]byte(`{"fields":[]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fields, err := format.ReadSchemaFile(t.Context(), store.NewMemory(map[string][]byte{"s": b}), "s")

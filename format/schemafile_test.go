@@ -11,7 +11,8 @@ import (
 // TestReadSchemaFile: metadata that is no text, which the JSON has as base64, does not keep the rest from being read.
 func TestReadSchemaFile(t *testing.T) {
 	tree := store.NewMemory(map[string][]byte{
-		"s": []byte(`{"fields": [{"name": "id", "type": "int64", "nullable": true, "metadata": {"stoa.type": "int64", "raw": {"base64": "/w=="}}}]}`),
+		"s": []byte(`{"fields": [{"name": "id", "type": "int64", "nullable": true, "metadata": {"stoa.type": ` +
+			`"int64", "raw": {"base64": "/w=="}}}]}`),
 		"e": []byte(`{"fields": []}`), "x": []byte(`id: int64`)})
 	fields, err := format.ReadSchemaFile(context.Background(), tree, "s")
 	if err != nil || len(fields) != 1 || fields[0].Name != "id" || !fields[0].Nullable ||

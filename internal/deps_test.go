@@ -89,7 +89,8 @@ stoa/format/trevni/internal/write: std arrow fault format store internal/codec i
   format/trevni/internal/schema format/trevni/internal/table
 stoa/format/trevni        : std arrow fault format pred region store vec wire internal/check format/trevni/...
 stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... github.com/klauspost/compress/...
-stoa/format/redfile       : internal/check format/redfile/... std arrow fault format pred region store vec wire format/ipc/flat internal/arrowschema
+stoa/format/redfile       : internal/check format/redfile/... std arrow fault format pred region store vec wire
+  format/ipc/flat internal/arrowschema
   internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/carbon/internal/layout: std internal/check arrow fault format pred region store vec wire internal/civil
@@ -124,7 +125,8 @@ stoa/format/carbon/internal/change: std arrow fault format pred region store vec
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
   format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
-stoa/format/carbon        : std internal/check arrow fault format pred region store vec wire internal/civil internal/arrowschema
+stoa/format/carbon        : std internal/check arrow fault format pred region store vec wire internal/civil
+  internal/arrowschema
   internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/...
   github.com/apache/arrow-go/v18/arrow/ipc format/carbon/...
 stoa/format/cfile/internal/block: std arrow fault format pred region store vec wire internal/arrowschema
@@ -136,26 +138,35 @@ stoa/format/cfile/internal/columnfile: std arrow fault format pred region store 
 stoa/format/cfile/internal/write: std arrow fault format pred region store vec wire internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/nest
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
-stoa/format/cfile         : std arrow fault format pred region store vec wire internal/arrowschema internal/check internal/enc/...
+stoa/format/cfile         : std arrow fault format pred region store vec wire internal/arrowschema
+  internal/check internal/enc/...
   internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present internal/nest
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
-stoa/format/ipc           : std arrow fault format internal/budget internal/codec pred region store vec wire internal/arrowschema
+stoa/format/ipc           : std arrow fault format internal/budget internal/codec pred region store vec wire
+  internal/arrowschema
   format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
 stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/cells
   internal/enc/half internal/typewords github.com/klauspost/compress/...
-stoa/format/parquet/internal/meta: std arrow fault format vec wire internal/codec internal/thrift github.com/andybalholm/brotli github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/parquet/internal/page: std arrow fault format pred vec internal/dremel internal/enc/... internal/nest internal/thrift format/parquet/internal/meta
+stoa/format/parquet/internal/meta: std arrow fault format vec wire internal/codec internal/thrift
+  github.com/andybalholm/brotli github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/parquet/internal/page: std arrow fault format pred vec internal/dremel internal/enc/...
+  internal/nest internal/thrift format/parquet/internal/meta
 stoa/format/parquet/internal/order: std arrow pred vec internal/enc/half
-stoa/format/parquet/internal/write: std arrow fault format store internal/codec internal/dremel internal/nest internal/thrift github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/... format/parquet/internal/meta format/parquet/internal/order
-stoa/format/parquet       : std internal/check arrow fault format pred region store vec wire internal/arrowschema internal/thrift internal/nest internal/present internal/dremel internal/enc/half github.com/cespare/xxhash/... format/parquet/...
+stoa/format/parquet/internal/write: std arrow fault format store internal/codec internal/dremel internal/nest
+  internal/thrift github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...
+  format/parquet/internal/meta format/parquet/internal/order
+stoa/format/parquet       : std internal/check arrow fault format pred region store vec wire
+  internal/arrowschema internal/thrift internal/nest internal/present internal/dremel internal/enc/half
+  github.com/cespare/xxhash/... format/parquet/...
   internal/thrift internal/nest internal/present internal/dremel internal/enc/... format/ipc/flat
   github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...
   github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region
-  store vec internal/scan internal/content internal/settle internal/diff format/cfile format/kudu format/trevni format/redfile
+  store vec internal/scan internal/content internal/settle internal/diff format/cfile format/kudu format/trevni
+  format/redfile
   format/carbon format/ipc format/text format/parquet
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudubackup
 stoa/cmd/...              : noformat

@@ -15,8 +15,9 @@ import (
 // returns answers the same as e for every row, also where e is unknown, but is simpler:
 //
 //   - there is no not in it: it is pushed down into the tests;
-//   - literals are values of the column's type. One between two of its values, or beyond them, changes the operator: x > 3.5 becomes
-//     x >= 4 for integers, and a test that has the same answer for everything but null becomes x in () or x not in ();
+//   - literals are values of the column's type. One between two of its values, or beyond them, changes the operator: x
+//     > 3.5 becomes x >= 4 for integers, and a test that has the same answer for everything but null becomes x in () or
+//     x not in ();
 //   - a test with null becomes null, a pattern without wildcards a comparison.
 //
 // Every node with a column has its Path and Type. The result may be bound again, to any schema. An error about

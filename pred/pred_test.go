@@ -312,9 +312,12 @@ func TestJSON(t *testing.T) {
 	e := must(Parse("i32 > 3.5 and not (s in ('a', x'00ff', null) or u64 = 18446744073709551615) and f64 = " +
 		"float 'NaN' and s like 'a!%%' escape '!' and ts_s < timestamp '2020-01-01' and b"))
 	const want = `{"op":"and","args":[{"op":"\u003e","column":"i32","values":[{"decimal":"3.5"}]},` +
-		`{"op":"not","args":[{"op":"or","args":[{"op":"in","column":"s","values":["a",{"bytes":"00ff"},null]},{"op":"=","column":"u64","values":[{"uint":"18446744073709551615"}]}]}]},` +
-		`{"op":"=","column":"f64","values":[{"float":"NaN"}]},{"op":"like","column":"s","values":["a!%%"],"escape":"!"},` +
-		`{"op":"\u003c","column":"ts_s","values":[{"timestamp":"2020-01-01T00:00:00Z"}]},{"op":"=","column":"b","values":[true]}]}`
+		`{"op":"not","args":[{"op":"or","args":[{"op":"in","column":"s","values":["a",{"bytes":"00ff"},null]},` +
+		`{"op":"=","column":"u64","values":[{"uint":"18446744073709551615"}]}]}]},` +
+		`{"op":"=","column":"f64","values":[{"float":"NaN"}]},{"op":"like","column":"s","values":["a!%%"],` +
+		`"escape":"!"},` +
+		`{"op":"\u003c","column":"ts_s","values":[{"timestamp":"2020-01-01T00:00:00Z"}]},{"op":"=","column":"b",` +
+		`"values":[true]}]}`
 	if got := string(must(json.Marshal(e))); got != want {
 		t.Errorf("%s", got)
 	}

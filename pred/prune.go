@@ -30,8 +30,8 @@ func (v Verdict) String() string {
 // that:
 //
 //   - MinCut: Min is a beginning of the least value. As a beginning is never greater, this changes nothing;
-//   - MaxCut: Max is a beginning of the greatest value: values that begin with Max may occur, none greater than all of these.
-//     (A bound that was cut and then made greater, so that it is above all values, is no cut one.)
+//   - MaxCut: Max is a beginning of the greatest value: values that begin with Max may occur, none greater than all of
+//     these. (A bound that was cut and then made greater, so that it is above all values, is no cut one.)
 //
 // Cut bounds are for strings and binary; on other types they are not believed.
 //

@@ -50,8 +50,8 @@ func (k Kind) String() string {
 // In JSON null, booleans and strings are themselves; everything else is an object with one member, a text, so
 // that nothing is lost:
 //
-//	{"int":"-9007199254740993"}  {"uint":"18446744073709551615"}  {"float":"NaN"}  {"decimal":"12.50"}  {"bytes":"00ff"}
-//	{"date":"2020-01-02"}  {"time":"03:04:05.5"}  {"timestamp":"2020-01-02T03:04:05.123456Z"}
+//	{"int":"-9007199254740993"}  {"uint":"18446744073709551615"}  {"float":"NaN"}  {"decimal":"12.50"}
+//	{"bytes":"00ff"}  {"date":"2020-01-02"}  {"time":"03:04:05.5"}  {"timestamp":"2020-01-02T03:04:05.123456Z"}
 //
 // {"string":"61ff"} is the string of these bytes, for strings that are no UTF-8. A plain JSON number is read as
 // Parse reads it.

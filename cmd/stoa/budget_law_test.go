@@ -71,7 +71,8 @@ func budgetPlaces(t *testing.T) (places map[string]string, nested map[string]boo
 	}
 	places["kudu-metadata"] = found[0]
 	places["kudu-wal"] = filepath.Join(dir, "wal-000000001")
-	copyFile(t, "../../format/kudu/testdata/wal/wals/c3f631e19af44f00bb1082d149777f73/wal-000000001", places["kudu-wal"])
+	copyFile(t, "../../format/kudu/testdata/wal/wals/c3f631e19af44f00bb1082d149777f73/wal-000000001",
+		places["kudu-wal"])
 	return places, nested
 }
 
@@ -85,7 +86,8 @@ func TestBudgetsOverAll(t *testing.T) {
 			for _, verb := range budgetVerbs {
 				for _, flag := range []string{"--memory 1B", "--max-fields 1", "--max-depth 1"} {
 					if strings.HasPrefix(flag, "--max-depth") && !nested[what] ||
-						strings.HasPrefix(flag, "--max-fields") && (what == "cfile" || what == "kudu-metadata" || what == "kudu-wal") {
+						strings.HasPrefix(flag, "--max-fields") && (what == "cfile" || what == "kudu-metadata" ||
+							what == "kudu-wal") {
 						continue
 					}
 					held++

@@ -75,11 +75,13 @@ func findingIndex(families map[string][]about.CodeDoc) string {
 	b.WriteString(`# Findings
 
 What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a family, a heading a code.
-` + "`stoa finding CODE`" + ` prints the same. Codes never change their meaning. These pages are made of the tables in the code.
+` + "`stoa finding CODE`" + ` prints the same. Codes never change their meaning. ` +
+		`These pages are made of the tables in the code.
 
 | severity | what it costs | what to do next |
 |---|---|---|
-| error | Something is lost, or may be. The finding names the object, the offset, the field and, where known, the rows. | ` +
+| error | Something is lost, or may be. ` +
+		`The finding names the object, the offset, the field and, where known, the rows. | ` +
 		"`stoa describe PATH` shows what lies there, `stoa cat PATH --damaged skip-rows` reads around it, `stoa " +
 		"recover PATH -o OUT`" +
 		` writes what can still be read to another place. Keep the damaged file: stoa never writes to a source. |

@@ -93,7 +93,8 @@ func hostilePlaces(t *testing.T) map[string]hostilePlace {
 		bytes.Repeat([]byte{0x32, 4, 8, 1, 16, 0}, million)))
 	all["Kudu rowsets"] = hostilePlace{kudu, true}
 
-	put("Kudu log columns", "wal-000000001", true, logSegment(bytes.Repeat(s("\x0a\x05\x12\x01a\x18\x01"), million), nil))
+	put("Kudu log columns", "wal-000000001", true, logSegment(bytes.Repeat(s("\x0a\x05\x12\x01a\x18\x01"), million),
+		nil))
 	put("Kudu log entries", "wal-000000002", false, logSegment(nil, bytes.Repeat([]byte{0x0a, 0}, 4*million)))
 	backup := filepath.Join("backup", strings.Repeat("0", 32)+"-t", "1700000000000")
 	if err := os.MkdirAll(filepath.Join(dir, backup), 0o755); err != nil {

@@ -52,7 +52,8 @@ func TestOneHoleIsOneIncident(t *testing.T) {
 	next, _, _ = strings.Cut(next, "\n")
 	next = strings.NewReplacer(place, "", "DIR/", "OUT/", "FILE.", "OUT.").Replace(next)
 	if st, out := runOver(t, next, place); st != cli.StatusDamage {
-		t.Errorf("stoa %s: status %d, expected %d: what can be had is not everything\n%s", next, st, cli.StatusDamage, out)
+		t.Errorf("stoa %s: status %d, expected %d: what can be had is not everything\n%s", next, st, cli.StatusDamage,
+			out)
 	}
 	_, doc := runOver(t, "verify -f json", place)
 	var v look.VerifyDoc

@@ -33,7 +33,8 @@ var ringTypes = []struct {
 	{arrow.PrimitiveTypes.Uint64, `[0,null,18446744073709551615,9223372036854775808]`},
 	{arrow.FixedWidthTypes.Float16, `[0.5,null,"NaN","+Inf","-Inf",-0.0,65504,6.0e-8]`},
 	{arrow.PrimitiveTypes.Float32, `[0.1,null,"NaN","+Inf","-Inf",-0.0,3.4028235e38,1e-45]`},
-	{arrow.PrimitiveTypes.Float64, `[0.1,null,"NaN","+Inf","-Inf",-0.0,1.7976931348623157e308,5e-324,12345678901234567890]`},
+	{arrow.PrimitiveTypes.Float64, `[0.1,null,"NaN","+Inf","-Inf",-0.0,1.7976931348623157e308,5e-324,` +
+		`12345678901234567890]`},
 	{&arrow.Decimal128Type{Precision: 9, Scale: 2}, `["1.50",null,"-9999999.99","0"]`},
 	{&arrow.Decimal128Type{Precision: 38, Scale: 10},
 		`["1234567890123456789012345678.0123456789",null,"-0.0000000001"]`},
@@ -86,7 +87,8 @@ var ringTypes = []struct {
 			Nullable: true},
 		arrow.Field{Name: "t", Type: arrow.ListOf(&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}),
 			Nullable: true}),
-		`[{"d":"1.25","m":[{"key":"k","value":"2024-02-29"}],"t":["2024-02-29T01:02:03.000004Z",null]},null,{"d":null,"m":null,"t":null}]`},
+		`[{"d":"1.25","m":[{"key":"k","value":"2024-02-29"}],"t":["2024-02-29T01:02:03.000004Z",null]},null,` +
+			`{"d":null,"m":null,"t":null}]`},
 	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
 		`["a",null,"b","a"]`},
 	{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.Binary},

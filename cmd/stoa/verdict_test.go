@@ -116,8 +116,8 @@ func harmedFiles(t *testing.T, dir string, change func(name string, b []byte) []
 	return hit
 }
 
-// TestNamesThatAreNoText: of a table, in any format, of which a name is no UTF-8, every verb says so that opens it, with
-// the same status.
+// TestNamesThatAreNoText: of a table, in any format, of which a name is no UTF-8, every verb says so that opens it,
+// with the same status.
 func TestNamesThatAreNoText(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "t.jsonl")
 	if err := os.WriteFile(rows, []byte(`{"a":1,"nameqqqq":"x"}`+"\n"), 0o644); err != nil {
@@ -141,14 +141,16 @@ func TestNamesThatAreNoText(t *testing.T) {
 			continue
 		}
 		harmedFiles(t, dir, func(_ string, b []byte) []byte {
-			b = bytes.ReplaceAll(b, []byte("stoa.footer"), []byte("else.footer")) // Parquet's checksum, told before names
+			// Parquet's checksum, told before names
+			b = bytes.ReplaceAll(b, []byte("stoa.footer"), []byte("else.footer"))
 			return bytes.ReplaceAll(b, []byte("nameqqqq"), []byte("nameqqq\xf8"))
 		})
 		if _, out := runOver(t, "cat", place); !strings.Contains(out, "file.name.utf8") {
 			continue // the name is kept elsewhere, too, or told in the words of the format
 		}
 		told++
-		for _, verb := range []string{"cat", "count", "verify", "verify --quick", "verify --deep", "ls", "schema", "meta",
+		for _, verb := range []string{"cat", "count", "verify", "verify --quick", "verify --deep", "ls", "schema",
+			"meta",
 			"stats", "recover -o OUT.arrow"} {
 			if st, out := runOver(t, verb, place); st != cli.StatusDamage {
 				t.Errorf("%s, %s: status %d: %s", f.Name, verb, st, out)
@@ -182,7 +184,8 @@ func TestDataFileIsGone(t *testing.T) {
 		}) {
 			t.Fatalf("%s has no data files", table)
 		}
-		for _, verb := range []string{"cat", "count", "verify", "verify --quick", "ls", "meta", "recover -o OUT.jsonl"} {
+		for _, verb := range []string{"cat", "count", "verify", "verify --quick", "ls", "meta",
+			"recover -o OUT.jsonl"} {
 			if st, out := runOver(t, verb, place); st != cli.StatusDamage || !strings.Contains(out, ".carbondata") {
 				t.Errorf("%s, %s: status %d: %s", table, verb, st, out)
 			}

@@ -92,7 +92,9 @@ func TestPartitionsOfARealTable(t *testing.T) {
 	}
 	text, _ := json.Marshal(m["partitions"])
 	want := `{"hashPartitions":[{"columnNames":["id"],"numBuckets":2,"seed":3}],` +
-		`"rangeAndHashPartitions":[{"bounds":{"lowerBounds":[{"columnName":"name","value":"q"}],"upperBounds":[{"columnName":"name","value":"z"}]},"hashPartitions":[{"columnNames":["id","name"],"numBuckets":3,"seed":9}]}],` +
+		`"rangeAndHashPartitions":[{"bounds":{"lowerBounds":[{"columnName":"name","value":"q"}],` +
+		`"upperBounds":[{"columnName":"name","value":"z"}]},"hashPartitions":[{"columnNames":["id","name"],` +
+		`"numBuckets":3,"seed":9}]}],` +
 		`"rangePartitions":{"bounds":[{"upperBounds":[{"columnName":"name","value":"g"}]}],"columnNames":["name"]}}`
 	if string(text) != want {
 		t.Errorf("%s\nwant %s", text, want)
@@ -279,21 +281,29 @@ func TestColumns(t *testing.T) {
 			`{"name":"","type":"INT8","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
 		{with(arrow.Field{Type: arrow.BinaryTypes.String}, cfile.MetaType, "varchar", cfile.MetaLength, "30",
 			kudu.MetaDefault, "x"),
-			`{"name":"","type":"VARCHAR","typeAttributes":{"length":30},"defaultValue":"x","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
+			`{"name":"","type":"VARCHAR","typeAttributes":{"length":30},"defaultValue":"x",` +
+				`"encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
 		{with(arrow.Field{Type: arrow.BinaryTypes.Binary}, kudu.MetaDefault, "00ff", cfile.MetaEncoding, "prefix",
 			cfile.MetaCompression, "zlib", cfile.MetaBlockSize, "4096"),
-			`{"name":"","type":"BINARY","defaultValue":"AP8=","encoding":"PREFIX_ENCODING","compression":"ZLIB","blockSize":4096}`},
+			`{"name":"","type":"BINARY","defaultValue":"AP8=","encoding":"PREFIX_ENCODING","compression":"ZLIB",` +
+				`"blockSize":4096}`},
 		{with(arrow.Field{Type: us}, kudu.MetaDefault, "1-02-03T04:05:06.000007Z"),
-			`{"name":"","type":"UNIXTIME_MICROS","defaultValue":"-62132730893999993","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
+			`{"name":"","type":"UNIXTIME_MICROS","defaultValue":"-62132730893999993","encoding":"AUTO_ENCODING",` +
+				`"compression":"DEFAULT_COMPRESSION"}`},
 		{with(arrow.Field{Type: arrow.FixedWidthTypes.Date32}, kudu.MetaDefault, "33-01-02"),
-			`{"name":"","type":"DATE","defaultValue":"0033-01-02","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
+			`{"name":"","type":"DATE","defaultValue":"0033-01-02","encoding":"AUTO_ENCODING",` +
+				`"compression":"DEFAULT_COMPRESSION"}`},
 		{with(arrow.Field{Type: arrow.PrimitiveTypes.Float64}, kudu.MetaDefault, "-Inf"),
-			`{"name":"","type":"DOUBLE","defaultValue":"-Infinity","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION"}`},
+			`{"name":"","type":"DOUBLE","defaultValue":"-Infinity","encoding":"AUTO_ENCODING",` +
+				`"compression":"DEFAULT_COMPRESSION"}`},
 		{with(arrow.Field{Type: &arrow.Decimal128Type{Precision: 9, Scale: 2}, Nullable: true}, kudu.MetaDefault,
 			"1.50", kudu.MetaComment, "money"),
-			`{"name":"","type":"DECIMAL","typeAttributes":{"precision":9,"scale":2},"isNullable":true,"defaultValue":"1.50","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION","comment":"money"}`},
+			`{"name":"","type":"DECIMAL","typeAttributes":{"precision":9,"scale":2},"isNullable":true,` +
+				`"defaultValue":"1.50","encoding":"AUTO_ENCODING","compression":"DEFAULT_COMPRESSION",` +
+				`"comment":"money"}`},
 		{with(arrow.Field{Type: arrow.PrimitiveTypes.Int64}, kudu.MetaAutoIncrement, "true", cfile.MetaEncoding,
-			"bitshuffle"), `{"name":"","type":"INT64","encoding":"BIT_SHUFFLE","compression":"DEFAULT_COMPRESSION","isAutoIncrementing":true}`},
+			"bitshuffle"), `{"name":"","type":"INT64","encoding":"BIT_SHUFFLE","compression":"DEFAULT_COMPRESSION",` +
+			`"isAutoIncrementing":true}`},
 	} {
 		got, err := columnOf(c.f)
 		if err != nil {

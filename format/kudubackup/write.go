@@ -185,7 +185,8 @@ func columnsOf(sc *arrow.Schema, key []string) (out []column, err error) {
 			return nil, err
 		}
 		if lower := strings.ToLower(f.Name); seen[lower] {
-			return nil, fault.Invalidf("two columns are named %q, or differ only in case: Spark cannot tell them apart", f.Name)
+			return nil, fault.Invalidf("two columns are named %q, or differ only in case: Spark cannot tell them apart",
+				f.Name)
 		} else {
 			seen[lower] = true
 		}
@@ -238,7 +239,8 @@ func (m *tableMetadata) divide(t kudu.TableMeta, columns []column) (err error) {
 	named := func(names []string) error {
 		for _, n := range names {
 			if !slices.ContainsFunc(columns, func(c column) bool { return c.Name == n && c.Key }) {
-				return fault.Invalidf("the table is divided by column %q, which is not in the key of what is written", n)
+				return fault.Invalidf("the table is divided by column %q, which is not in the key of what is written",
+					n)
 			}
 		}
 		return nil

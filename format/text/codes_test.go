@@ -25,23 +25,31 @@ func TestCodes(t *testing.T) {
 		opts string // schema
 		want string // code, place, path, rows, lost: message
 	}{
-		{CSV, "a,b\n1,2\n3\n4,5\n", "", `csv.row t[8+2] "line 3" [1 2] 1: 1 fields, the table has 2 columns: the row cannot be cut into columns`},
+		{CSV, "a,b\n1,2\n3\n4,5\n", "", `csv.row t[8+2] "line 3" [1 2] 1: 1 fields, the table has 2 columns: the ` +
+			`row cannot be cut into columns`},
 		{TSV, "a\tb\n1\t2\n3\n4\t5\n", "",
 			`tsv.row t[8+2] "line 3" [1 2] 1: 1 fields, the table has 2 columns: the row cannot be cut into columns`},
-		{CSV, "a\n300\n", "a: int8", `csv.row t[2+3] "line 2, column \"a\"" [0 1] 1: "300" is not a value of type int8`},
+		{CSV, "a\n300\n", "a: int8", `csv.row t[2+3] "line 2, column \"a\"" [0 1] 1: "300" is not a value of type ` +
+			`int8`},
 		{CSV, "a,b\n\"x\"y,\"m\nn\"\n1,2\n", "",
-			`csv.row t[4+3] "line 2" [0 1] 1: a closing quote is followed by 'y' instead of a separator or the end of the line; the record is taken to end with line 3`},
-		{CSV, "a,b\n1,\"x\"y\n", "", `csv.row t[6+3] "line 2" [0 1] 1: a closing quote is followed by 'y' instead of a separator or the end of the line`},
-		{CSV, "a,b\n1,2\n3,\"x", "", `csv.text t[10+2] "line 3" [-1 -1] -1: the quote that is opened here is not closed`},
+			`csv.row t[4+3] "line 2" [0 1] 1: a closing quote is followed by 'y' instead of a separator or the end ` +
+				`of the line; the record is taken to end with line 3`},
+		{CSV, "a,b\n1,\"x\"y\n", "", `csv.row t[6+3] "line 2" [0 1] 1: a closing quote is followed by 'y' instead ` +
+			`of a separator or the end of the line`},
+		{CSV, "a,b\n1,2\n3,\"x", "", `csv.text t[10+2] "line 3" [-1 -1] -1: the quote that is opened here is not ` +
+			`closed`},
 		{TSV, "a\t\"b\n1\t2\n", "", `tsv.text t[2+7] "line 1" [-1 -1] -1: the quote that is opened here is not closed`},
 		{CSV, zipped("a,b\n1,2\n")[:30], "", `csv.text t "gzip" [-1 -1] -1: unexpected EOF`},
 		{JSONL, zipped("{\"a\":1}\n")[:30], "", `jsonl.text t "gzip" [-1 -1] -1: unexpected EOF`},
 		{CSV, "", "", `csv.empty t "" [-1 -1] -1: the file is empty: it has not even a header`},
 		{TSV, "", "", `tsv.empty t "" [-1 -1] -1: the file is empty: it has not even a header`},
-		{CSV, "a,b\n" + big + big, "", `csv.unreadable t[4+262140] "record" [-1 -1] -1: the record that begins at byte 4 of the text is longer than 16384 bytes, an eighth of --max-page; a quote may be missing`},
-		{TSV, "a\rb\r", "", `tsv.unreadable t[0+4] "line 1" [-1 -1] -1: a line ends in CR alone; only LF and CR LF end lines here (tr '\r' '\n' makes them of it)`},
+		{CSV, "a,b\n" + big + big, "", `csv.unreadable t[4+262140] "record" [-1 -1] -1: the record that begins at ` +
+			`byte 4 of the text is longer than 16384 bytes, an eighth of --max-page; a quote may be missing`},
+		{TSV, "a\rb\r", "", `tsv.unreadable t[0+4] "line 1" [-1 -1] -1: a line ends in CR alone; only LF and CR LF ` +
+			`end lines here (tr '\r' '\n' makes them of it)`},
 		{JSONL, "1,2\n{\"a\":1,}\n", "",
-			`jsonl.row t[1+1] "line 1" [0 1] 1: no line is a JSON object; a text of another format is read with --from: ',' after the value`},
+			`jsonl.row t[1+1] "line 1" [0 1] 1: no line is a JSON object; a text of another format is read with ` +
+				`--from: ',' after the value`},
 		{JSONL, "{\"a\":1}\n{\"a\":1,}\n", "",
 			`jsonl.row t[15+1] "line 2" [1 2] 1: '}' where a name in quotes is expected`},
 		{JSONL, "{\"a\":1}\n{\"a\":\"x\",\"b\":[1]}\n", "a: int64, b: list<int64>",

@@ -144,7 +144,8 @@ func delimiterOf(opts map[string]string, def byte) (byte, error) {
 	case len(v) == 1 && v[0] < 0x80 && v[0] != '"' && v[0] != '\n' && v[0] != '\r':
 		return v[0], nil
 	default:
-		return 0, fault.Invalidf("delimiter=%s: it is one ASCII character (not a quote or the end of a line), or tab", v)
+		return 0, fault.Invalidf("delimiter=%s: it is one ASCII character (not a quote or the end of a line), or tab",
+			v)
 	}
 }
 

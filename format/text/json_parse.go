@@ -20,7 +20,8 @@ type jsonParser struct {
 	most    int64  // of them
 	filled  int64  // values that no text stands for: those of members that are missing
 	room    int64  // for how many more of them the row has room
-	deepest int64  // how many arrays and objects may stand in each other in the row; 0: as many as Limits has by default
+	// how many arrays and objects may stand in each other in the row; 0: as many as Limits has by default
+	deepest int64
 }
 
 func (p *jsonParser) reset(b []byte) { p.b, p.at, p.depth = b, 0, 0 }

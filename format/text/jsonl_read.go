@@ -57,7 +57,8 @@ func (c *jsonlOptions) open(ctx context.Context, t format.Target, o format.OpenO
 		return nil, err
 	}
 	r.records = func(in *input) (records, error) {
-		return &jsonlRows{in: in, opts: c, schema: r.schema, p: jsonParser{lenient: c.lenient, deepest: in.deepest}}, nil
+		return &jsonlRows{in: in, opts: c, schema: r.schema, p: jsonParser{lenient: c.lenient,
+			deepest: in.deepest}}, nil
 	}
 	return r, nil
 }

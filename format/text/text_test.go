@@ -320,12 +320,14 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{CSV, big + "1,y\noops,z\n2,z\n", nil, 1002,
-			`t[4008+4]: corrupt: line 1003, column "a": the type was inferred from the first rows; give a schema, or types=string: "oops" is not a value of type int64`},
+			`t[4008+4]: corrupt: line 1003, column "a": the type was inferred from the first rows; give a schema, ` +
+				`or types=string: "oops" is not a value of type int64`},
 		{CSV, big + "1\n2,z\n", nil, 1001,
 			`t[4004+2]: corrupt: line 1002: 1 fields, the table has 2 columns: the row cannot be cut into columns`},
 		{CSV, "a,b\n1,\"x\n", nil, 0, `t[6+3]: corrupt: line 2: the quote that is opened here is not closed`},
 		{CSV, "a,b\n1,\"x\"y\n", nil, 0,
-			`t[6+3]: corrupt: line 2: a closing quote is followed by 'y' instead of a separator or the end of the line`},
+			`t[6+3]: corrupt: line 2: a closing quote is followed by 'y' instead of a separator or the end of the ` +
+				`line`},
 		{CSV, "a\n300\n1\n", map[string]string{"schema": "a: uint8 not null"}, 1,
 			`t[2+3]: corrupt: line 2, column "a": "300" is not a value of type uint8`},
 		{JSONL, "{\"a\":1}\n{\"a\":}\n{\"a\":3}\n", map[string]string{"schema": "a: int64"}, 2,

@@ -259,7 +259,8 @@ func (c *trial) touches(word string) bool {
 // loose reports whether files were moved that belong together only because they lie together; or all of them are, to
 // the last, those of another table, or of an older state of this one.
 func (c *trial) loose() bool {
-	return c.columnless() || c.moved && c.f.maker != nil && (c.f.maker.loose || c.isAll(c.f.stale) || c.isAll(c.f.other))
+	return c.columnless() || c.moved && c.f.maker != nil && (c.f.maker.loose || c.isAll(c.f.stale) ||
+		c.isAll(c.f.other))
 }
 
 // remains is what all files that are left are of, where none is of the table as it was: an older state of it, or
@@ -537,7 +538,8 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		case len(m.Losses) == 0 && len(out) < len(ref) &&
 			!slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" }):
 			c.find("conservation", "%s gave %d rows of %d and told no loss", name, len(out), len(ref))
-		case exact && sum < int64(len(ref)) && !c.tellsLoss(m), !c.f.changed && exact && sum-int64(doubted) > int64(len(ref)):
+		case exact && sum < int64(len(ref)) && !c.tellsLoss(m), !c.f.changed && exact &&
+			sum-int64(doubted) > int64(len(ref)):
 			c.find("conservation", "%s gave %d rows and told %d as lost where %d were", name, len(out), n, len(ref))
 		}
 	}

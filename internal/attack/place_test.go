@@ -240,7 +240,8 @@ func (a *attack) placeCase(t *testing.T, f *fixture, all converted, h []harm) (l
 					f.files[h[0].file], name, got.said)
 			}
 			if got.status == fine || verify.Status == fine || !listed && ls.Status == fine {
-				t.Errorf("%s %s: %s has %d rows of %d: convert --all ends with %d, verify with %d, ls with %d\n%.300s", h[0].op, f.files[h[0].file], name, now, n, got.status, verify.Status, ls.Status, got.said)
+				t.Errorf("%s %s: %s has %d rows of %d: convert --all ends with %d, verify with %d, ls with %d\n%.300s",
+					h[0].op, f.files[h[0].file], name, now, n, got.status, verify.Status, ls.Status, got.said)
 			}
 		}
 	}

@@ -67,7 +67,8 @@ func binaryOf(a, b cell) bool {
 	}
 	back := slices.Clone(raw)
 	slices.Reverse(back)
-	return string(raw) == text || digitsOf(text) == digitsOf(unscaled(raw)) || digitsOf(text) == digitsOf(unscaled(back))
+	return string(raw) == text || digitsOf(text) == digitsOf(unscaled(raw)) ||
+		digitsOf(text) == digitsOf(unscaled(back))
 }
 
 // unscaled is the whole number in big-endian bytes, in two's complement.

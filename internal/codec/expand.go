@@ -16,8 +16,8 @@ import (
 )
 
 // Expand decompresses all of src, whose raw size no format declares: "none", "snappy" (a bare block), "zstd",
-// "gzip", "lz4-frame". room gives n bytes of memory with unset content. A raw size above limit is a Limit error; what the
-// bytes say of themselves is held against what their method can reach at most before memory is taken. Errors
+// "gzip", "lz4-frame". room gives n bytes of memory with unset content. A raw size above limit is a Limit error; what
+// the bytes say of themselves is held against what their method can reach at most before memory is taken. Errors
 // are relative to src.
 func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
 	switch name {

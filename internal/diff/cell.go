@@ -16,7 +16,8 @@ import (
 //	null    0
 //	whole   1, sign, uvarint magnitude
 //	real    1, 8 bytes
-//	mixed   1, 8 bytes of the nearest real, 0; or 1 and a decimal after them, without its first byte: a whole number that no real is
+//	mixed   1, 8 bytes of the nearest real, 0; or 1 and a decimal after them, without its first byte: a whole number
+//	        that no real is
 //	decimal 1, sign, varint exponent, uvarint length, magnitude without zeros at its end
 //	truth   1, 0 or 1
 //	bytes   1, uvarint length, bytes; 2 instead of 1 for text that is no base64 among such

@@ -11,7 +11,8 @@ import (
 // DELTA_BINARY_PACKED:
 //
 //	values of a block (a multiple of 128), miniblocks of a block, number of values: ULEB128 each; first value: zigzag
-//	block: min delta (zigzag), width of each miniblock in bits (a byte each), miniblocks: deltas less the min, packed from the lowest bit on
+//	block: min delta (zigzag), width of each miniblock in bits (a byte each), miniblocks: deltas less the min, packed
+//	from the lowest bit on
 //
 // The last miniblock is as long as the others; miniblocks behind it have a width, but no bytes. Sums are modulo
 // 2^32 or 2^64, so a delta of 32-bit values may have up to 64 bits, of which the lowest count (DuckDB writes

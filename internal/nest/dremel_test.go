@@ -161,7 +161,8 @@ func TestThePapersProjection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const figure = `[[{"Language":[{"Country":"us"},{"Country":null}]},{"Language":[]},{"Language":[{"Country":"gb"}]}],[{"Language":[]}]]`
+	const figure = `[[{"Language":[{"Country":"us"},{"Country":null}]},{"Language":[]},` +
+		`{"Language":[{"Country":"gb"}]}],[{"Language":[]}]]`
 	if s := jsonOf(got); s != figure {
 		t.Errorf("got %s\nwant %s", s, figure)
 	}

@@ -138,7 +138,8 @@ func (r *run) pieces(ctx context.Context, give func(*task) error) error {
 	}
 	if len(left) > 0 {
 		return &fault.Error{Class: fault.Invalid, At: fault.Span{Object: left[0].Part},
-			Cause: fmt.Errorf("the table %w since the split was planned: the part is not there, or not in this place", store.ErrChanged)}
+			Cause: fmt.Errorf("the table %w since the split was planned: the part is not there, or not in this place",
+				store.ErrChanged)}
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 // again as the same one.
 func FuzzSchema(f *testing.F) {
 	f.Add(`id: int64 not null, name: utf8, price: decimal(10, 2), at: timestamp[us, tz=UTC], tags: list<utf8>`)
-	f.Add(`w: struct<x: float64, "y z": map<utf8, large_list<bytes>>>, f: fixed_size_list<int8>[3], b: fixed_size_binary[16], t: time64[ns], n: decimal256(50, -2) nullable`)
+	f.Add(`w: struct<x: float64, "y z": map<utf8, large_list<bytes>>>, f: fixed_size_list<int8>[3], b: ` +
+		`fixed_size_binary[16], t: time64[ns], n: decimal256(50, -2) nullable`)
 	f.Fuzz(func(t *testing.T, text string) {
 		sc, err := Parse(text)
 		var e *fault.Error

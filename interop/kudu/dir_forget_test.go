@@ -109,7 +109,8 @@ func TestDirForgets(t *testing.T) {
 			}
 			if r, err := read(place+"#"+n, opts, stoa.ScanSpec{}); err == nil {
 				if d := difference(r.rows, was[n+strconv.Itoa(i)]); d != "" {
-					t.Errorf("%s at moment %d: Kudu refuses to read so far back; then it was otherwise: stoa reads %s", n, i, d)
+					t.Errorf("%s at moment %d: Kudu refuses to read so far back; then it was otherwise: stoa reads %s",
+						n, i, d)
 				}
 				rows += len(r.rows)
 			} else if told++; !strings.Contains(err.Error(), "history") {

@@ -412,7 +412,8 @@ type block struct {
 // blocks lists the tablet server's blocks, by table. The server must be down.
 func (s *server) blocks() map[string][]block {
 	s.t.Helper()
-	out, err := kudu(s.t, "fs", "list", "--columns=table,rowset-id,block-id,block-kind,column,column-id,cfile-encoding,cfile-num-values,cfile-delta-stats", "-format=json", "--noh",
+	out, err := kudu(s.t, "fs", "list", "--columns=table,rowset-id,block-id,block-kind,column,column-id,"+
+		"cfile-encoding,cfile-num-values,cfile-delta-stats", "-format=json", "--noh",
 		"--block_manager="+s.manager, "--fs_wal_dir="+s.dir+"/tserver/wal", "--fs_data_dirs="+s.dirs("data"),
 		"--fs_metadata_dir="+s.dirs("meta"))
 	if err != nil {

@@ -18,7 +18,9 @@ if ! declare -F _get_comp_words_by_ref >/dev/null && ! declare -F _init_completi
         cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
     }
     declare -F __ltrim_colon_completions >/dev/null || __ltrim_colon_completions() { :; }
-    declare -F _filedir >/dev/null || _filedir() { if [ "$1" = -d ]; then COMPREPLY=($(compgen -d -- "$cur")); else COMPREPLY=($(compgen -f -- "$cur")); fi; }
+    declare -F _filedir >/dev/null || _filedir() {
+        if [ "$1" = -d ]; then COMPREPLY=($(compgen -d -- "$cur")); else COMPREPLY=($(compgen -f -- "$cur")); fi
+    }
 fi
 `
 
@@ -26,7 +28,8 @@ func CompletionCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print the script that makes a shell complete stoa's words",
-		Long: `Print the script that makes a shell complete stoa's verbs, flags, formats, files and column names.
+		Long: `Print the script that makes a shell complete stoa's verbs, flags, formats, files and column
+names.
 
   in ~/.bashrc: source <(stoa completion bash)
   zsh:   stoa completion zsh > "${fpath[1]}/_stoa"

@@ -15,9 +15,8 @@ func AddColumnCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add-column STORE#DATABASE.TABLE COLUMN TYPE",
 		Short: "Give a CarbonData table another column",
-		Long: `Give a CarbonData table another column, of a type as stoa create has them. Files that are there
-are not touched: their rows
-have the default in it, or null.`,
+		Long: `Give a CarbonData table another column, of a type as stoa create has them. Files that are
+there are not touched: their rows have the default in it, or null.`,
 		Example: `  stoa add-column store#sales.orders discount "decimal(10,2)" --default 0
   stoa add-column store#sales.orders tags "array<string>"`,
 		Args: cli.Wants(cobra.MinimumNArgs(3)),

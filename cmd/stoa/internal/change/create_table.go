@@ -26,15 +26,14 @@ func CreateCmd(a *cli.App) *cobra.Command {
 		Use:   "create STORE#DATABASE.TABLE --schema FILE",
 		Short: "Make an empty CarbonData table",
 		Long: `Make an empty CarbonData table in a store, or in a directory of its own. FILE says the
-columns: lines of a name and a type in
-Spark's words (boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, varchar, binary,
-date, timestamp,
-array<T>, map<K,V>, struct<name:T,...>), what schema -f json prints, or any table that stoa can open, whose
-columns are taken.
+columns: lines of a name and a type in Spark's words (boolean, tinyint, smallint, int, bigint, float, double,
+decimal(p,s), string, varchar, binary, date, timestamp, array<T>, map<K,V>, struct<name:T,...>), what schema
+-f json prints, or any table that stoa can open, whose columns are taken.
 Names become lower case.
 Tables that are sorted, have buckets or partitions keep them for every load.`,
-		Example: `  stoa create store#sales.orders --schema orders.txt --sort-columns day,customer --property table_blocksize=256
-  stoa create store#sales.visits --schema visits.parquet --partition country --bucket 8:customer
+		Example: "  stoa create store#sales.orders --schema orders.txt --sort-columns day,customer " +
+			"--property table_blocksize=256\n" +
+			`  stoa create store#sales.visits --schema visits.parquet --partition country --bucket 8:customer
   stoa create store#sales.visits --schema visits.parquet --property dictionary_include=country,browser`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

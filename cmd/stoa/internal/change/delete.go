@@ -15,8 +15,7 @@ func DeleteCmd(a *cli.App) *cobra.Command {
 		Use:   "delete STORE#DATABASE.TABLE (--where PREDICATE | --segment N)",
 		Short: "Delete rows or segments of a CarbonData table",
 		Long: `Delete the rows of a CarbonData table that a predicate chooses: they are noted beside the data
-files. Or delete whole
-segments: stoa clean then removes their files.`,
+files. Or delete whole segments: stoa clean then removes their files.`,
 		Example: `  stoa delete store#sales.orders --where "status = 'void'"
   stoa delete store#sales.orders --segment 1 --segment 2`,
 		Args: cli.Wants(cobra.ExactArgs(1)),

@@ -39,8 +39,7 @@ func DropColumnCmd(a *cli.App) *cobra.Command {
 		Use:   "drop-column STORE#DATABASE.TABLE COLUMN",
 		Short: "Take a column out of a CarbonData table",
 		Long: `Take a column out of a CarbonData table. Its values stay in the files that are there, but
-nobody sees them; loads that follow
-do not have it. Sort, bucket and partition columns stay.`,
+nobody sees them; loads that follow do not have it. Sort, bucket and partition columns stay.`,
 		Example: "  stoa drop-column store#sales.orders note\n  stoa drop-column work/orders note",
 		Args:    cli.Wants(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -17,8 +17,8 @@ func MergeIndexCmd(a *cli.App) *cobra.Command {
 		Aliases: []string{"carbonindexmerge"},
 		Short:   "Make one index file of several of a CarbonData table's segments",
 		Long: `Put the .carbonindex files of each directory of a segment into one .carbonindexmerge, as newer
-releases of CarbonData (and stoa load)
-do at once: who reads the table opens one file instead of one for every task. No row changes.`,
+releases of CarbonData (and stoa load) do at once: who reads the table opens one file instead of one for every
+task. No row changes.`,
 		Example: "  stoa merge-index store#sales.orders\n  stoa merge-index store#sales.orders --segments 0,1",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -25,7 +25,8 @@ func NewWordFlags() []*WordFlag {
 		{Flag: "segment", Key: "segment",
 			Usage: "read only the segment with this `N` (also one that does not count), or several: N,N"},
 		{Flag: "segments", Key: "segments",
-			Usage: "read these segments, `N,N…`; all: every one whose files are there, also compacted and deleted ones"},
+			Usage: "read these segments, `N,N…`; all: every one whose files are there, also compacted and deleted " +
+				"ones"},
 		{Flag: "bucket", Key: "bucket", Usage: "read only bucket `N` of a bucketed table"},
 		{Flag: "carbon-properties", Key: "properties", Usage: "CarbonData's settings are those of this " +
 			"carbon.properties `FILE`; a path #TABLE is a table of its store"},

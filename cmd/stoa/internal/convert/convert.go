@@ -165,18 +165,15 @@ func ConvertCmd(a *cli.App) *cobra.Command {
 decides which, or --to.
 OUT appears only when it is complete, and nothing is left of it otherwise. A source is never written over.
 Before it appears it is read back: rows and values must be those that went in, in whatever order, or the
-status is 1. --no-check
-leaves that out, and so does standard output, which cannot be read again.
+status is 1. --no-check leaves that out, and so does standard output, which cannot be read again.
 A CFile holds one column: a table of several columns becomes a directory, one file a column.
-With --all every table of the places, at any depth, is converted, each to a file of its name in the directory OUT, as Parquet
-unless
---to says otherwise; a table with Hive partitions (CarbonData) becomes a directory with the same partitions,
-NAME=VALUE. A table
-that cannot be converted does not keep the others from it. What is done, and what failed and why, is written to
-OUT/.stoa-convert.json; --resume skips what is done, unless the output is gone or another, or a file of the source
-has another size or time. At the end there is a line a table with its rows and a checksum over the values, of
-what went in and of what came back, or with the reason why there is no output. The checksum does not depend on
-the order of the rows.`,
+With --all every table of the places, at any depth, is converted, each to a file of its name in the directory
+OUT, as Parquet unless --to says otherwise; a table with Hive partitions (CarbonData) becomes a directory with
+the same partitions, NAME=VALUE. A table that cannot be converted does not keep the others from it. What is
+done, and what failed and why, is written to OUT/.stoa-convert.json; --resume skips what is done, unless the
+output is gone or another, or a file of the source has another size or time. At the end there is a line a
+table with its rows and a checksum over the values, of what went in and of what came back, or with the reason
+why there is no output. The checksum does not depend on the order of the rows.`,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
   stoa convert --all kudu -o out/`,

@@ -286,7 +286,8 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if err := one.shareRoot(r.dir); err != nil {
 		return err
 	}
-	done := doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows, Checksum: one.sum.Sum().String(),
+	done := doneTable{Source: t.source, Output: one.output(r.dir), Stamp: t.stamp, Rows: one.rows,
+		Checksum:   one.sum.Sum().String(),
 		Partitions: one.partitions,
 		Damaged:    errors.Is(err, cli.ErrDamage)}
 	if done.Arrow, err = arrowschema.Encode(one.sc); err != nil {

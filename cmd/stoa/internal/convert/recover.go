@@ -17,13 +17,13 @@ func RecoverCmd(a *cli.App) *cobra.Command {
 		Use:   "recover PATH -o OUT",
 		Short: "Write what can still be read of a damaged file to another",
 		Long: `Find again what a damaged footer or index does not tell, and write every row that can be read
-to OUT. The source is
-not touched. Rows with a lost cell are left out; with --damaged null-cells they stay, and the lost cells are null.
+to OUT. The source is not touched. Rows with a lost cell are left out; with --damaged null-cells they stay,
+and the lost cells are null.
 A writer that was killed leaves its file beside the place where it wrote, as .stoa-tmp-…-NAME, until the next
 run to NAME.
 OUT is read back before it appears, as convert does it, and rows that came out and rows that are lost must be
-those that
-the file declares, or that is an error, too. What was lost is told on standard error, or written to --manifest.
+those that the file declares, or that is an error, too. What was lost is told on standard error, or written to
+--manifest.
 The status is 0 if PATH is whole, and 3 if verify would find an error in it, also where every row came out.`,
 		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json\n  stoa recover cut.cfile " +
 			"-o saved.csv --source-opt type=int32\n  stoa recover cut.parquet -o saved.parquet --schema " +

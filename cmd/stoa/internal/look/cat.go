@@ -11,12 +11,11 @@ func CatCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat PATH...",
 		Short: "Print the rows",
-		Long: `Print the rows of a table: a table on a terminal (a block of lines a row where it is too wide),
-JSON lines elsewhere, another form with -f.
+		Long: `Print the rows of a table: a table on a terminal (a block of lines a row where it is too
+wide), JSON lines elsewhere, another form with -f.
 Several paths, a glob or a directory of files with the same columns are one table.
 Status 0 means that all was written. In a pipe only the status tells that lines (jsonl, csv, tsv) were cut; a
-cut JSON
-array, Arrow stream or Parquet file shows it, and a file of -o appears only when it is whole.`,
+cut JSON array, Arrow stream or Parquet file shows it, and a file of -o appears only when it is whole.`,
 		Example: `  stoa cat sales.parquet --columns day,price --where "price > 3.50 and name like 'a%'"
   stoa cat block.cfile -f csv -o block.csv`,
 		Args: a.Paths,

@@ -65,12 +65,13 @@ func ExplainCmd(a *cli.App) *cobra.Command {
 		Use:   "explain PATH...",
 		Short: "Show what a scan reads, what it passes over, and why",
 		Long: `Show, for a predicate and columns, what a scan considers at each level (parts, row groups,
-rows, the dictionaries and pages of each column), how much
-of it is read, and by what means the rest is passed over. Only metadata is read. With --analyze the scan is
-run, and what is told is what happened:
- pages of which no row passed the filter are then passed over, too, and of the filter's pages it is told where not every value was compared
- (codes of a dictionary, an inverted index). A level counts what the level before left; bytes are as stored, of parts and
- row groups they are estimates. The status is 3 if the table is known not to be whole.`,
+rows, the dictionaries and pages of each column), how much of it is read, and by what means the rest is passed
+over.
+Only metadata is read. With --analyze the scan is run, and what is told is what happened:
+ pages of which no row passed the filter are then passed over, too, and of the filter's pages it is told where
+not every value was compared  (codes of a dictionary, an inverted index). A level counts what the level before
+left; bytes are as stored, of parts and  row groups they are estimates. The status is 3 if the table is known
+not to be whole.`,
 		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain store#sales.orders " +
 			"--where \"day = date '2024-02-29'\"",
 		Args: a.Paths,

@@ -34,10 +34,10 @@ func PlanCmd(a *cli.App) *cobra.Command {
 		Use:   "plan PATH...",
 		Short: "Cut a scan into splits that other processes can read",
 		Long: `Cut a scan into splits, for a distributed engine. A line of JSON is a split: it holds
-everything that another process needs
-to read it, but the data, which must lie at the same path there; stoa scan --split does. The splits' rows, one
-after the other, are those of the scan. The last line is
-{"end":true,…} with the number of splits: a plan without it was cut. The status is 3 if the plan is whole, and the table is known not to be.`,
+everything that another process needs to read it, but the data, which must lie at the same path there; stoa
+scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
+{"end":true,…} with the number of splits: a plan without it was cut. The status is 3 if the plan is whole, and
+the table is known not to be.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
   stoa plan kudu#d_major --columns id,b -o splits.jsonl`,
 		Args: a.Paths,
@@ -118,14 +118,12 @@ func ScanCmd(a *cli.App) *cobra.Command {
 		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE that
 holds it, or - for standard input.
 The exit status is 0 only if all of the split was written, and only then does the stream have its end mark: a
-reader can tell a
-stream that was cut from one that ended. With status 3 the stream has its end mark, too, and the table is
-known not to be whole:
+reader can tell a stream that was cut from one that ended. With status 3 the stream has its end mark, too, and
+the table is known not to be whole:
 rows were passed over (--damaged), or it was told before. With any other status the stream is cut within a
 message, or empty:
 1 for damage, a file that changed since it was planned or while it was read, one that is gone, and all else
-that could not
-be read; 2 for what is no split, or not one of this version, and other wrong use.`,
+that could not be read; 2 for what is no split, or not one of this version, and other wrong use.`,
 		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | wc -l
   stoa scan --split split.json -o part.parquet`,
 		Args: func(_ *cobra.Command, args []string) error {

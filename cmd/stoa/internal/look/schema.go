@@ -31,10 +31,10 @@ func SchemaCmd(a *cli.App) *cobra.Command {
 		Long: `Show the columns of a table: names, types, whether they can be null, and what the file says
 about them.
 
--f json is complete: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE in DuckDB's dialect, or
---dialect spark or iceberg, with partitions, buckets and order where the table has them (CarbonData): of an
-empty table to be
-filled; -f avro an Avro schema, -f arrow the Arrow IPC message (for pyarrow.ipc.read_schema).`,
+-f json is complete: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE in DuckDB's
+dialect, or --dialect spark or iceberg, with partitions, buckets and order where the table has them
+(CarbonData): of an empty table to be filled; -f avro an Avro schema, -f arrow the Arrow IPC message (for
+pyarrow.ipc.read_schema).`,
 		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet > sales.sql\n  stoa schema -f " +
 			"ddl --dialect iceberg store#sales.orders",
 		Args: a.Paths,

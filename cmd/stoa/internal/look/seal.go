@@ -33,14 +33,12 @@ func SealCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "seal PATH... -o FILE.seal",
 		Short: "Keep checksums, and parity, of files beside them",
-		Long: `Write a sidecar by which every change of files can be found and placed, whatever their
-format: a checksum of every 64 KiB of every
-file, and of every table its schema, its rows and checksums over them. Directories are sealed with all below
-them; symbolic links
-and pipes are named, and neither followed nor read. The same files give the same seal, wherever they are.
+		Long: `Write a sidecar by which every change of files can be found and placed, whatever their format:
+a checksum of every 64 KiB of every file, and of every table its schema, its rows and checksums over them.
+Directories are sealed with all below them; symbolic links and pipes are named, and neither followed nor read.
+The same files give the same seal, wherever they are.
 stoa verify --seal FILE.seal PATH... compares; --parity 5% adds so much as can make as many lost blocks again,
-wherever they are
-in about 100 MiB: stoa recover --seal FILE.seal PATH... -o OUT.`,
+wherever they are in about 100 MiB: stoa recover --seal FILE.seal PATH... -o OUT.`,
 		Example: `  stoa seal kudu -o kudu.seal --parity 5%
   stoa seal block.cfile block.parquet -o blocks.seal --no-rows`,
 		Args: cli.Wants(cobra.MinimumNArgs(1)),

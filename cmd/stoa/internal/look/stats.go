@@ -41,9 +41,9 @@ func StatsCmd(a *cli.App) *cobra.Command {
 		Use:   "stats PATH...",
 		Short: "Show what each column is made of",
 		Long: `Read every page and show, for each column: encoding, codec, blocks, values, nulls, bytes after
-decompression and as
-stored, the share of the file, the size of the dictionary, the least and the greatest value. What a format or its
-library does not tell stays empty. With --damaged skip-rows or null-cells the sums are of what can be read. -f json is an array with an object a column.`,
+decompression and as stored, the share of the file, the size of the dictionary, the least and the greatest
+value. What a format or its library does not tell stays empty. With --damaged skip-rows or null-cells the sums
+are of what can be read. -f json is an array with an object a column.`,
 		Example: "  stoa stats block.cfile\n  stoa stats sales.parquet -f csv",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -47,7 +47,8 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	fl.StringVar(&f.MaxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.MaxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
 	fl.Int64Var(&f.Limits.Fields, "max-fields", 0,
-		"refuse sources that have, and texts whose rows have, more than `N` fields, nested ones counted (default 65536)")
+		"refuse sources that have, and texts whose rows have, more than `N` fields, nested ones counted (default "+
+			"65536)")
 	fl.Int64Var(&f.Limits.Depth, "max-depth", 0,
 		"refuse sources with more than `N` lists, maps and structs in each other (default 64)")
 	if own := fl.Lookup("memory"); own != nil {

@@ -1,9 +1,10 @@
-// Command gen writes the assembly of the bit transposition: go run . in this folder (see go:generate in kernel_amd64.go).
+// Command gen writes the assembly of the bit transposition: go run . in this folder (see go:generate in
+// kernel_amd64.go).
 //
-// A kernel takes 8·V elements at once, V being the bytes of a register: V bytes of each row. Its one tool is the pass: the bytes of the
-// register pairs (i, i+half) are interleaved, the lower halves of the lanes to register 2i, the upper to 2i+1. Number a byte by its
-// register r and its place b in the lane of 16 bytes; then a pass rotates the bits of (r, b) to the left by one: what was the highest bit
-// of r becomes the lowest of b. Lanes stay apart all the time.
+// A kernel takes 8·V elements at once, V being the bytes of a register: V bytes of each row. Its one tool is the pass:
+// the bytes of the register pairs (i, i+half) are interleaved, the lower halves of the lanes to register 2i, the upper
+// to 2i+1. Number a byte by its register r and its place b in the lane of 16 bytes; then a pass rotates the bits of (r,
+// b) to the left by one: what was the highest bit of r becomes the lowest of b. Lanes stay apart all the time.
 //
 //	rows to elements: for each byte j of the elements
 //	  load rows k = 0 … 7                       (r, b) = (k2 k1 k0, g3 g2 g1 g0), g the group of 8 elements
@@ -12,8 +13,9 @@
 //	then for each register r = (g3 g2 g1), with those of all j
 //	  log2(E) passes                            (upper bits of (g0 i), lower bits of (g0 i) and j)
 //
-// and these are the elements in order, 16 bytes at a time. Without GFNI the 8×8 bits are exchanged before the passes, between registers,
-// where the bits of i still lie in the bytes. The way back is the same in the opposite order: n bits rotated by one k times, then n-k times.
+// and these are the elements in order, 16 bytes at a time. Without GFNI the 8×8 bits are exchanged before the passes,
+// between registers, where the bits of i still lie in the bytes. The way back is the same in the opposite order: n bits
+// rotated by one k times, then n-k times.
 package main
 
 import (
@@ -183,13 +185,16 @@ func log2(n int) (k int) {
 	return k
 }
 
-// header begins a function and loads its arguments: dst, src, the number of elements (8·V at least), and 16·8·V bytes of scratch.
+// header begins a function and loads its arguments: dst, src, the number of elements (8·V at least), and 16·8·V bytes
+// of scratch.
 func (v variant) header(name string, elem int) (dst, src, width, tmp reg.Register) {
 	full := fmt.Sprintf("%s%d%s", name, elem, v.name)
 	TEXT(full, NOSPLIT, "func(dst, src *byte, n int, tmp *[8192]byte)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s is %s for n elements of %d bytes, n being a multiple of 8 and at least %d.", full, map[string]string{"un": "Untranspose", "to": "Transpose"}[name], elem, 8*v.size))
-	dst, src, width, tmp = Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64()), Load(Param("tmp"), GP64())
+	Doc(fmt.Sprintf("%s is %s for n elements of %d bytes, n being a multiple of 8 and at least %d.", full,
+		map[string]string{"un": "Untranspose", "to": "Transpose"}[name], elem, 8*v.size))
+	dst, src, width, tmp = Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"),
+		GP64()), Load(Param("tmp"), GP64())
 	SHRQ(Imm(3), width)
 	return dst, src, width, tmp
 }

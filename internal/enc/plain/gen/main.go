@@ -1,12 +1,14 @@
-// Command gen writes the assembly that spreads values over rows: go run . in this folder (see go:generate in spread_amd64.go).
+// Command gen writes the assembly that spreads values over rows: go run . in this folder (see go:generate in
+// spread_amd64.go).
 //
-// spreadN puts the values of N bytes at src, as many as w has ones, to the slots of dst that the bits of w name, the lowest bit being the
-// first slot's, and zero to the others. It goes from the back: what a step reads that a later store has not reached yet lies before it, as
-// src lies before dst or there.
+// spreadN puts the values of N bytes at src, as many as w has ones, to the slots of dst that the bits of w name, the
+// lowest bit being the first slot's, and zero to the others. It goes from the back: what a step reads that a later
+// store has not reached yet lies before it, as src lies before dst or there.
 //
-// With AVX-512 a register takes 64/N slots; VPEXPAND does one. With AVX2 a step takes 8 slots (4 of 8 bytes): a byte of w picks, from a
-// table of 256 times 8 bytes, which value each slot gets, and a shuffle brings it there. A slot without a value has 0x80 there, for which
-// VPSHUFB gives zero; VPERMD knows no such thing, so its lanes are cleared by the sign of their number.
+// With AVX-512 a register takes 64/N slots; VPEXPAND does one. With AVX2 a step takes 8 slots (4 of 8 bytes): a byte of
+// w picks, from a table of 256 times 8 bytes, which value each slot gets, and a shuffle brings it there. A slot without
+// a value has 0x80 there, for which VPSHUFB gives zero; VPERMD knows no such thing, so its lanes are cleared by the
+// sign of their number.
 package main
 
 import (
@@ -34,11 +36,13 @@ func header(width int, level string, reads int) (dst, src, w reg.Register) {
 	name := fmt.Sprintf("spread%d%s", width, level)
 	TEXT(name, NOSPLIT, "func(dst, src *byte, w uint64)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s spreads values of %d bytes over the 64 slots at dst; src must not lie behind dst. It may read %d bytes from any of the values on.", name, width, reads))
+	Doc(fmt.Sprintf("%s spreads values of %d bytes over the 64 slots at dst; src must not lie behind dst. It may "+
+		"read %d bytes from any of the values on.", name, width, reads))
 	return Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("w"), GP64())
 }
 
-// step finds the values of step g, each of so many slots: their bits, the lowest in front (those of later steps follow), and their place.
+// step finds the values of step g, each of so many slots: their bits, the lowest in front (those of later steps
+// follow), and their place.
 func step(g, slots, width int, src, w reg.Register) (bits reg.GPVirtual, from Mem) {
 	bits = GP64()
 	from = Mem{Base: src}
@@ -95,8 +99,8 @@ func expand(width int, k, z Op) {
 	}
 }
 
-// tables are which value each slot gets: picks as 8 bytes for the 8 slots of a byte of bits, quads as the numbers of two lanes of 4 bytes
-// for each of the 4 slots of half a byte.
+// tables are which value each slot gets: picks as 8 bytes for the 8 slots of a byte of bits, quads as the numbers of
+// two lanes of 4 bytes for each of the 4 slots of half a byte.
 func tables() (picks, quads Mem) {
 	picks = GLOBL("picks", RODATA|NOPTR)
 	for bits := range 256 {

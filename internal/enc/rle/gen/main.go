@@ -1,11 +1,13 @@
-// Command gen writes the assembly that unpacks values of a few bits: go run . in this folder (see go:generate in unpack_amd64.go).
+// Command gen writes the assembly that unpacks values of a few bits: go run . in this folder (see go:generate in
+// unpack_amd64.go).
 //
-// A step makes 16 values of up to 25 bits, or 8 of up to 57, from the 64 bytes at src: a shuffle takes to each lane the 4 (8) bytes in which
-// its value lies, a shift and a mask do the rest. As 16 (8) values of any width end at a whole byte, all steps have the same places and shifts,
-// which the caller works out.
+// A step makes 16 values of up to 25 bits, or 8 of up to 57, from the 64 bytes at src: a shuffle takes to each lane the
+// 4 (8) bytes in which its value lies, a shift and a mask do the rest. As 16 (8) values of any width end at a whole
+// byte, all steps have the same places and shifts, which the caller works out.
 //
-// With AVX-512 one VPERMB shuffles the whole step. AVX2 shuffles within 16 bytes only; so the step is loaded as four quarters of 16 bytes, each
-// from the byte in which its first value begins. A quarter of 4 values of 25 bits (2 of 57) and up to 7 bits before them is 107 (121) bits.
+// With AVX-512 one VPERMB shuffles the whole step. AVX2 shuffles within 16 bytes only; so the step is loaded as four
+// quarters of 16 bytes, each from the byte in which its first value begins. A quarter of 4 values of 25 bits (2 of 57)
+// and up to 7 bits before them is 107 (121) bits.
 package main
 
 import (
@@ -26,7 +28,8 @@ func main() {
 			name := fmt.Sprintf("unpack%dto%d%s", k.lane, k.width, level.name)
 			TEXT(name, NOSPLIT, "func(dst, src *byte, steps, stride int, t *[224]byte)")
 			Pragma("noescape")
-			Doc(fmt.Sprintf("%s does steps times %d values, %d bytes each, from src, src+stride, …; a step reads up to 64 bytes.", name, 64/k.lane, k.width))
+			Doc(fmt.Sprintf("%s does steps times %d values, %d bytes each, from src, src+stride, …; a step reads up "+
+				"to 64 bytes.", name, 64/k.lane, k.width))
 			dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 			steps, stride, t := Load(Param("steps"), GP64()), Load(Param("stride"), GP64()), Load(Param("t"), GP64())
 			step := level.loop(k.lane, k.width, dst, src, stride, t)
@@ -43,7 +46,8 @@ func main() {
 	Generate()
 }
 
-// vbmi loads what the steps need, and gives what writes a step: of values that come out in width bytes, worked on in lane bytes.
+// vbmi loads what the steps need, and gives what writes a step: of values that come out in width bytes, worked on in
+// lane bytes.
 func vbmi(lane, width int, dst, src, stride, t reg.Register) func() {
 	places, shifts, mask, v := ZMM(), ZMM(), ZMM(), ZMM()
 	VMOVDQU64(Mem{Base: t}, places)

@@ -1,7 +1,9 @@
-// Command gen writes the assembly that decodes zig-zag varints: go run . in this folder (see go:generate in zigzag_amd64.go).
+// Command gen writes the assembly that decodes zig-zag varints: go run . in this folder (see go:generate in
+// zigzag_amd64.go).
 //
-// A step takes 64 bytes, which have eight varints of at most eight bytes each, or more groups of eight: the bytes below 0x80 end them, VPCOMPRESSB
-// lists where, and VPERMB brings the bytes of each of a group to a lane of its own. The seven bits of each byte are put together by two multiplications, by 1 and 128, and by 1 and 2¹⁴.
+// A step takes 64 bytes, which have eight varints of at most eight bytes each, or more groups of eight: the bytes below
+// 0x80 end them, VPCOMPRESSB lists where, and VPERMB brings the bytes of each of a group to a lane of its own. The
+// seven bits of each byte are put together by two multiplications, by 1 and 128, and by 1 and 2¹⁴.
 package main
 
 import (
@@ -32,8 +34,10 @@ type consts struct{ places, copies, steps, sevens, words, dwords Mem }
 func constants() consts {
 	all := func(x uint64) func(int) uint64 { return func(int) uint64 { return x } }
 	return consts{
-		places: eight("places", func(i int) uint64 { return 0x0706050403020100 + uint64(i)*0x0808080808080808 }), // the number of each byte
-		copies: eight("copies", func(i int) uint64 { return uint64(i%2) * 0x0808080808080808 }),                  // the lowest byte of its lane, eight times
+		// the number of each byte
+		places: eight("places", func(i int) uint64 { return 0x0706050403020100 + uint64(i)*0x0808080808080808 }),
+		// the lowest byte of its lane, eight times
+		copies: eight("copies", func(i int) uint64 { return uint64(i%2) * 0x0808080808080808 }),
 		steps:  eight("steps", all(0x0706050403020100)),
 		sevens: eight("sevens", all(0x7f7f7f7f7f7f7f7f)),
 		words:  eight("words", all(0x8001800180018001)),  // bytes 1, 128
@@ -60,11 +64,13 @@ func number(x uint64) reg.VecVirtual {
 func decode(name string, width, most int, c consts) {
 	TEXT(name, NOSPLIT, "func(dst, src *byte, groups, last int) (done, used int)")
 	Pragma("noescape")
-	Doc(name+" decodes at most so many groups of eight values, as long as one begins at last or before: it may read 64 bytes from there.",
+	Doc(name+" decodes at most so many groups of eight values, as long as one begins at last or before: it may read "+
+		"64 bytes from there.",
 		"It stops before a group that has a varint of more bytes, or a value of more bits, than is usual.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	groups, last := Load(Param("groups"), GP64()), Load(Param("last"), GP64())
-	places, copies, steps, sevens, words, dwords := load(c.places), load(c.copies), load(c.steps), load(c.sevens), load(c.words), load(c.dwords)
+	places, copies, steps := load(c.places), load(c.copies), load(c.steps)
+	sevens, words, dwords := load(c.sevens), load(c.words), load(c.dwords)
 	one, long, whole, low, high := number(1), number(uint64(most-1)), number(56), number(1<<28-1), number((1<<28-1)<<28)
 	minus, greatest, zero := number(1<<64-1), number(1<<32-1), ZMM()
 	VPXORQ(zero, zero, zero)
