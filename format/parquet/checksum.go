@@ -10,7 +10,7 @@ import (
 )
 
 // checkSum compares the checksum of a page. buf is memory for its bytes.
-func (r *reader) checkSum(ctx context.Context, p meta.Page, path string, buf *[]byte) error {
+func (r *File) checkSum(ctx context.Context, p meta.Page, path string, buf *[]byte) error {
 	if p.Body.Len > r.limits.Page {
 		return fault.Limitf(p.Body, path, "%d bytes, the limit is %d", p.Body.Len, r.limits.Page)
 	}

@@ -18,7 +18,7 @@ import (
 
 // pageTable is the data pages of a column chunk, as far as they are known. All who read the chunk share it.
 type pageTable struct {
-	r           *reader
+	r           *Reader
 	group, leaf int
 	at          fault.Span // of the chunk
 
@@ -66,7 +66,7 @@ func (t *tables) forget() {
 
 // Chunk is a column of a row group. Where the offset index is asked where its pages are, each page is held
 // against it when it is decoded.
-func (r *reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+func (r *Reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	if g.Index < 0 || g.Index >= len(r.meta.RowGroups) || col < 0 || col >= len(r.columns) {
 		return nil, fault.Bugf("parquet: there is no column %d of row group %d", col, g.Index)
 	}
@@ -85,12 +85,12 @@ func (r *reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec
 }
 
 // walked is a whole chunk whose pages are found by their headers.
-func (r *reader) walked(ctx context.Context, group, col int) (*chunk, error) {
+func (r *Reader) walked(ctx context.Context, group, col int) (*chunk, error) {
 	return r.chunk(ctx, group, col, vec.Range{To: r.meta.RowGroups[group].NumRows}, nil)
 }
 
 // chunk is a chunk whose pages are where x says; nil: their headers are read.
-func (r *reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *meta.OffsetIndex) (*chunk, error) {
+func (r *Reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *meta.OffsetIndex) (*chunk, error) {
 	if err := r.readable(group, col); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (r *reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *m
 
 // padded is a chunk as it may reach: parquet-mr up to 1.2.8 forgot the header of the dictionary when it counted
 // the chunk's bytes (PARQUET-816).
-func (r *reader) padded(at fault.Span) fault.Span {
+func (r *Reader) padded(at fault.Span) fault.Span {
 	const most = 100
 	var minor, patch int
 	if n, _ := fmt.Sscanf(r.meta.CreatedBy, "parquet-mr version 1.%d.%d", &minor, &patch); n < 1 || minor > 2 ||
@@ -124,7 +124,7 @@ func (r *reader) padded(at fault.Span) fault.Span {
 }
 
 // readable says why a chunk cannot be read, as far as the footer tells.
-func (r *reader) readable(group, col int) error {
+func (r *Reader) readable(group, col int) error {
 	path := fmt.Sprintf("row_groups[%d].columns[%d]", group, col)
 	if err := r.lost[chunkKey{group, col}]; err != nil {
 		return err
@@ -391,7 +391,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 }
 
 // headerBounds are those that the header of a page has; nil: none.
-func (r *reader) headerBounds(leaf int, h *meta.Page) *pred.Bounds {
+func (r *Reader) headerBounds(leaf int, h *meta.Page) *pred.Bounds {
 	s := h.Stats
 	if s == nil || r.columns[leaf].MaxRep > 0 {
 		return nil

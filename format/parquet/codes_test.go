@@ -114,7 +114,7 @@ func TestRecoverCodes(t *testing.T) {
 	cut := r.chunkSpan(1, 1).End() // two of four columns of the second row group, which has rows 70 to 140, are whole
 	tree := store.NewMemory(map[string][]byte{"t": whole[:cut], "whole": whole})
 	target := format.Target{Tree: tree, Name: "t"}
-	back, found, err := recoverFile(t.Context(), target, format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
+	back, found, err := recoverReader(t.Context(), target, format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestRecoverCodes(t *testing.T) {
 			t.Errorf("%+v, want %+v", found, want)
 		}
 	}
-	_, found, err = recoverFile(t.Context(), target, format.OpenOptions{})
+	_, found, err = recoverReader(t.Context(), target, format.OpenOptions{})
 	if !errors.Is(err, fault.Corrupt) || len(found) != 1 || found[0].Code != "parquet.footer" ||
 		found[0].At.Off != cut-4 {
 		t.Errorf("without a schema: %+v, %v", found, err)

@@ -102,7 +102,7 @@ func TestNamesAgree(t *testing.T) {
 			if _, err := open(t.Context(), tg, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
 				t.Fatalf("%s, byte %d: a column has another name, and it is opened with %v", name, i, err)
 			}
-			back, _, err := recoverFile(t.Context(), tg, format.OpenOptions{})
+			back, _, err := recoverReader(t.Context(), tg, format.OpenOptions{})
 			if err != nil {
 				t.Fatalf("%s, byte %d: recovered with %v", name, i, err)
 			}

@@ -29,7 +29,7 @@ type metaCopy struct {
 const moreInCopy = 256
 
 // copies finds those that are there. Bytes that are no metadata of a chunk are none.
-func (r *reader) copies(ctx context.Context) (out []metaCopy, err error) {
+func (r *File) copies(ctx context.Context) (out []metaCopy, err error) {
 	var own [][][]byte
 	for g, rg := range r.meta.RowGroups {
 		for k, c := range rg.Columns {
@@ -60,7 +60,7 @@ func (r *reader) copies(ctx context.Context) (out []metaCopy, err error) {
 }
 
 // copyAt looks for a copy of what the footer has.
-func (r *reader) copyAt(ctx context.Context, off int64, own []byte) (x metaCopy, ok bool, err error) {
+func (r *File) copyAt(ctx context.Context, off int64, own []byte) (x metaCopy, ok bool, err error) {
 	at := r.span(off-r.base, min(int64(len(own))+moreInCopy, r.footer.Off-off))
 	b := make([]byte, at.Len)
 	if err := format.ReadFull(ctx, r.src, at, "file_offset", b); err != nil {
@@ -154,7 +154,7 @@ func metaText(t *thrift.Reader, is thrift.Type) (text string) {
 }
 
 // ownMetas are the bytes of the chunks' metadata in the footer, by row group and column.
-func (r *reader) ownMetas(ctx context.Context) (out [][][]byte, err error) {
+func (r *File) ownMetas(ctx context.Context) (out [][][]byte, err error) {
 	b := make([]byte, r.footer.Len)
 	if err := format.ReadFull(ctx, r.src, r.footer, "footer", b); err != nil {
 		return nil, err

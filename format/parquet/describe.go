@@ -13,7 +13,6 @@ import (
 	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
 	"stoa/region"
-	"stoa/wire"
 )
 
 // describe shows the column chunks with their pages, the indexes and Bloom filters, and the footer field by field; with
@@ -23,7 +22,7 @@ func describe(ctx context.Context, t format.Target, d format.DescribeOptions) it
 		o := &outline{pages: d.Pages, yield: yield}
 		open := d.OpenOptions
 		open.Tracer = func(n region.Node) { o.footer = append(o.footer, n) }
-		r, err := openReader(ctx, t, open)
+		r, err := openFile(ctx, t, open)
 		if err != nil {
 			for _, n := range o.footer {
 				if n.Depth--; !yield(n, nil) {
@@ -45,7 +44,7 @@ var errLeft = errors.New("left")
 
 // outline tells the regions of a file.
 type outline struct {
-	r      *reader
+	r      *File
 	pages  bool
 	yield  func(region.Node, error) bool
 	footer []region.Node
@@ -246,24 +245,4 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 		s.After(&pg)
 	}
 	return nil
-}
-
-// bloomSpans is a Bloom filter's header, and the filter behind it; empty if there is none. An error says that
-// bytes could not be read.
-func (r *reader) bloomSpans(ctx context.Context, off int64) (header, filter fault.Span, err error) {
-	if off < 0 || off >= r.size {
-		return header, filter, nil
-	}
-	at := r.span(off, min(64, r.size-off))
-	b := make([]byte, at.Len)
-	c := wire.NewCursor(b, at, "bloom_filter")
-	if err := format.ReadFull(ctx, r.src, at, "bloom_filter", b); err != nil {
-		return header, filter, err
-	}
-	n := meta.ParseBloomHeader(thrift.NewReader(c, thrift.Compact))
-	if c.Err() != nil || n < 0 {
-		return header, filter, nil
-	}
-	header = at.Sub(0, int64(c.Pos()))
-	return header, at.Sub(header.Len, n), nil
 }

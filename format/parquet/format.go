@@ -26,7 +26,7 @@ var Format = format.Format{
 	Create:     write.Create,
 	Describe:   describe,
 	Verify:     verify,
-	Recover:    recoverFile,
+	Recover:    recoverReader,
 	Unchecked:  unchecked,
 	WriteKeys:  write.WriteKeys,
 	ReadKeys:   readKeys,
@@ -75,7 +75,7 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 			return
 		}
 		defer r.Close()
-		yield(format.Entry{Kind: "Parquet file", Rows: r.meta.NumRows, Bytes: r.size, Meta: r.Meta(),
-			Findings: r.partFindings()}, nil)
+		yield(format.Entry{Kind: "Parquet file", Rows: r.meta.NumRows, Bytes: r.size, Meta: NewReader(r, nil).Meta(),
+			Findings: partFindings(r)}, nil)
 	}
 }

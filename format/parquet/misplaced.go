@@ -8,14 +8,12 @@ import (
 	"strings"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/format/parquet/internal/meta"
-	"stoa/region"
 )
 
 // misplaced tells where the footer contradicts itself about which chunk is whose: cells would be those of other
 // rows or columns, and every page of them is sound.
-func (r *reader) misplaced(tell func(error)) {
+func (r *File) misplaced(tell func(error)) {
 	type place struct {
 		at            fault.Span
 		group, column int
@@ -56,7 +54,7 @@ func (r *reader) misplaced(tell func(error)) {
 }
 
 // pathAgrees holds the path that a column chunk gives against that of its column in the schema.
-func (r *reader) pathAgrees(group, column int) error {
+func (r *File) pathAgrees(group, column int) error {
 	want := r.meta.Schema.Column(column).Path()
 	have := strings.Join(r.meta.RowGroups[group].Columns[column].MetaData.PathInSchema, ".")
 	if have == want {
@@ -68,7 +66,7 @@ func (r *reader) pathAgrees(group, column int) error {
 
 // namesAgree holds the paths of all chunks against the schema: where they contradict each other, nobody knows under
 // which name a column's cells are to be given.
-func (r *reader) namesAgree() error {
+func (r *File) namesAgree() error {
 	for g, rg := range r.meta.RowGroups {
 		for k := range rg.Columns {
 			if err := r.pathAgrees(g, k); err != nil {
@@ -77,17 +75,4 @@ func (r *reader) namesAgree() error {
 		}
 	}
 	return nil
-}
-
-var _ format.Finder = (*reader)(nil)
-
-// Findings is format.Finder's: what does not keep the file from being read, and makes the rows wrong.
-func (r *reader) Findings() (out []region.Finding) {
-	out = r.partFindings()
-	v := r.collector(&out)
-	if v.find("parquet.types", r.untyped); r.noVerify || r.lost != nil {
-		return out
-	}
-	r.misplaced(func(err error) { v.find("parquet.misplaced", err) })
-	return out
 }

@@ -15,7 +15,7 @@ const joinRows = 1024
 
 // Narrow asks the statistics of the row group, then the page indexes of the columns in e. What they do not
 // exclude is left.
-func (r *reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
+func (r *Reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	rows := r.meta.RowGroups[g.Index].NumRows
 	all := vec.Ranges{}.Add(vec.Range{To: rows})
 	if e == nil {
@@ -69,7 +69,7 @@ func (p *pageBounds) of(row int64) *pred.Bounds {
 }
 
 // narrowPages leaves out what lies between the borders of pages, of any of the leaves, and cannot match.
-func (r *reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField,
+func (r *Reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField,
 	all vec.Ranges) (vec.Ranges, error) {
 	pages := map[string]*pageBounds{}
 	var cuts []int64
@@ -109,7 +109,7 @@ func (r *reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leave
 }
 
 // pageBounds reads both indexes of a leaf; nil if there are none, or no order is defined for its type.
-func (r *reader) pageBounds(ctx context.Context, group int, l order.LeafField) (*pageBounds, error) {
+func (r *Reader) pageBounds(ctx context.Context, group int, l order.LeafField) (*pageBounds, error) {
 	if !r.ordered(l.Column) {
 		return nil, nil
 	}

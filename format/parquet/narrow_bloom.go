@@ -17,7 +17,7 @@ import (
 // bloomExcludes reports whether a Bloom filter of the row group says that no row can pass e: none of the values
 // that a column would have to equal is in it. What is wrong with a filter verify tells; it excludes nothing
 // then.
-func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField) (bool,
+func (r *Reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField) (bool,
 	error) {
 	for name, l := range leaves {
 		values, ok := e.Equals(name)
@@ -48,7 +48,7 @@ func (r *reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, lea
 
 // bloomBits reads the Bloom filter of a chunk; nil: there is none that can be believed. An error says that
 // bytes could not be read.
-func (r *reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBlock, error) {
+func (r *Reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBlock, error) {
 	c := r.meta.RowGroups[group].Columns[leaf]
 	if c.Crypto != nil || c.FilePath != "" {
 		return nil, nil
@@ -64,7 +64,7 @@ func (r *reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBloc
 
 // hashesOf are those of values as the column stores them; ok: each has one way to be stored. Floats have
 // several, and decimals.
-func (r *reader) hashesOf(l order.LeafField, values []pred.Value) (out []uint64, ok bool) {
+func (r *Reader) hashesOf(l order.LeafField, values []pred.Value) (out []uint64, ok bool) {
 	col := r.columns[l.Column]
 	for _, v := range values {
 		var b []byte

@@ -13,7 +13,7 @@ import (
 )
 
 // pages walks the page headers of a column chunk. An error comes last.
-func (r *reader) pages(ctx context.Context, group, column int) iter.Seq2[meta.Page, error] {
+func (r *File) pages(ctx context.Context, group, column int) iter.Seq2[meta.Page, error] {
 	return func(yield func(meta.Page, error) bool) {
 		at := r.chunkSpan(group, column)
 		s := meta.SealedPage{Sealed: r.meta.RowGroups[group].Columns[column].Sealed, First: true}
@@ -33,12 +33,12 @@ func (r *reader) pages(ctx context.Context, group, column int) iter.Seq2[meta.Pa
 }
 
 // pageAt reads the header of the page at the start of at; trace, which may be nil, sees it.
-func (r *reader) pageAt(ctx context.Context, at fault.Span, path string, trace func(region.Node)) (meta.Page, error) {
+func (r *File) pageAt(ctx context.Context, at fault.Span, path string, trace func(region.Node)) (meta.Page, error) {
 	return r.pageOf(ctx, at, path, meta.SealedPage{}, trace)
 }
 
 // pageOf is pageAt of a page that may be encrypted.
-func (r *reader) pageOf(ctx context.Context, at fault.Span, path string, s meta.SealedPage,
+func (r *File) pageOf(ctx context.Context, at fault.Span, path string, s meta.SealedPage,
 	trace func(region.Node)) (meta.Page, error) {
 	for n := int64(1 << 10); ; n *= 16 {
 		n = min(n, at.Len, meta.MostHeader)

@@ -2,30 +2,15 @@ package parquet
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"path"
-	"regexp"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/meta"
 	"stoa/format/parquet/internal/write"
-	"stoa/region"
 	"stoa/store"
-	"stoa/vec"
 )
-
-// PartName is the name of part n of a table, in its directory.
-func PartName(n int) string { return fmt.Sprintf("part-%05d.parquet", n) }
-
-var anyPart = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
 
 // CreatePart is Format.Create of a part of a table. Which one it is, is asked when it ends.
 func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions,
@@ -37,42 +22,4 @@ func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wr
 		}
 		return out, err
 	})
-}
-
-// neighbours says what is missing beside a part of a table. A file that was given another name is read by itself.
-func (r *reader) neighbours(ctx context.Context) (missing []error) {
-	k := slices.IndexFunc(r.meta.Pairs, func(p meta.KeyPair) bool { return p.Key == meta.PartKey && p.Value != nil })
-	base := path.Base(r.target.Name)
-	if k < 0 || r.target.Tree == nil || r.target.At != (vec.Range{}) || !anyPart.MatchString(base) {
-		return nil
-	}
-	var p meta.Part
-	where := "key_value_metadata[" + meta.PartKey + "]"
-	if err := json.Unmarshal([]byte(*r.meta.Pairs[k].Value), &p); err != nil {
-		return []error{fault.Corruptf(r.footer, where, "it cannot be read: %v", err)}
-	}
-	if base != PartName(p.Number) {
-		return []error{fault.Corruptf(r.footer, where, "the file is part %d of its table, and not what its name says",
-			p.Number)}
-	}
-	for _, n := range []int{p.Number - 1, p.Number + 1} {
-		if n < 0 || n > p.Number && p.Last {
-			continue
-		}
-		name := path.Join(path.Dir(r.target.Name), PartName(n))
-		if _, err := r.target.Tree.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
-			missing = append(missing, fault.Corruptf(r.footer, where, "the table has a part %d, and %s is not there: "+
-				"its rows are missing", n, name))
-		}
-	}
-	return missing
-}
-
-// partFindings are the findings about neighbours.
-func (r *reader) partFindings() (out []region.Finding) {
-	v := r.collector(&out)
-	for _, err := range r.missing {
-		v.find("parquet.part", err)
-	}
-	return out
 }

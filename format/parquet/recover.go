@@ -19,13 +19,13 @@ import (
 //     which those that are whole are taken;
 //  3. else the schema is that of another file, which option schema names;
 //  4. pages are walked from behind the row groups that are known, and become row groups (see recover_groups.go).
-func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
-	r, err := newReader(ctx, t, o)
+func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (*Reader, []region.Finding, error) {
+	r, err := newFile(ctx, t, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	s := &rescue{ctx: ctx, r: r}
-	s.Reporter = r.collector(&s.findings).Reporter
+	s.Reporter = collect(t.Name, &s.findings).Reporter
 	if err = r.start(ctx); err == nil {
 		if err := r.rowsAgree(); err != nil { // the row groups are believed, each by itself
 			s.Blame("parquet.rows", err, -1, -1)
@@ -34,7 +34,7 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 				r.meta.NumRows += g.NumRows
 			}
 		}
-		return r, s.findings, nil
+		return NewReader(r, nil), s.findings, nil
 	}
 	if errors.Is(err, fault.Corrupt) {
 		s.Blame("parquet.footer", err, -1, -1)
@@ -47,15 +47,16 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 		r.src.Close()
 		return nil, s.findings, err
 	}
-	return r, s.findings, nil
+	return NewReader(r, s.lost), s.findings, nil
 }
 
 // rescue looks for what is left of a file without a footer.
 type rescue struct {
 	*check.Reporter
 	ctx      context.Context
-	r        *reader
+	r        *File
 	findings []region.Finding
+	lost     map[chunkKey]error
 	looked   int64 // bytes read of what looked like a footer
 }
 
@@ -123,7 +124,7 @@ func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft
 // like takes the schema of another file.
 func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, []meta.KeyPair, error) {
 	o.Opts, o.Tracer = nil, nil
-	other, err := openReader(s.ctx, format.Target{Tree: s.r.target.Tree, Name: name}, o)
+	other, err := openFile(s.ctx, format.Target{Tree: s.r.target.Tree, Name: name}, o)
 	if err != nil {
 		return nil, nil, fault.Invalidf("schema=%s: not a whole Parquet file: %v", name, err)
 	}
@@ -168,7 +169,7 @@ func (s *rescue) rebuild(left *footerLeft, pairs []meta.KeyPair) error {
 	if err := s.r.take(left.synthesize(w.groups), pairs); err != nil {
 		return err
 	}
-	s.r.lost = w.lost
+	s.lost = w.lost
 	n := s.r.meta.NumRows
 	s.Rows("parquet.recovered", s.r.span(0, s.r.size), [2]int64{0, n}, 0, "%d row groups with %d rows were found",
 		len(s.r.meta.RowGroups), n)

@@ -18,8 +18,6 @@ import (
 // rows. What a page holds must fit the type of its column. Where more than one division into chunks is
 // possible, none is taken: which is right, nobody can say.
 
-type chunkKey struct{ group, leaf int }
-
 // pageWalk is the pages behind each other, and the row groups that they are.
 type pageWalk struct {
 	s     *rescue

@@ -96,7 +96,7 @@ func checkCuts(t *testing.T, file string, whole []byte) {
 	want := recovered(r)
 	for _, cut := range cuts(len(whole), footer) {
 		tree.Put("t", whole[:cut])
-		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+		back, found, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 			format.OpenOptions{Opts: map[string]string{"schema": "whole", "arrow-schema": "ignore"}})
 		if err != nil {
 			t.Errorf("%s cut at %d: %v", file, cut, err)
@@ -158,12 +158,12 @@ func TestRecoverAmbiguous(t *testing.T) {
 	want := recovered(back)
 	tree.Put("t", whole[:cut])
 	opts := map[string]string{"schema": "whole"}
-	_, _, err = recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts})
+	_, _, err = recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts})
 	if !errors.Is(err, fault.Corrupt) || !strings.Contains(fmt.Sprint(err), "row-group-rows=N") {
 		t.Fatalf("the pages were divided somehow: %v", err)
 	}
 	opts["row-group-rows"] = "512"
-	got, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts})
+	got, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestRecoverColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree.Put("t", whole[:r.chunkSpan(0, 1).End()+20])
-	back, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+	back, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 		format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestRecoverColumns(t *testing.T) {
 func TestRecoverTrailing(t *testing.T) {
 	whole := golden(t, "testdata/enc-dict.v1.parquet").Bytes("t")
 	tree := store.NewMemory(map[string][]byte{"t": append(slices.Clone(whole), make([]byte, 3000)...), "whole": whole})
-	back, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
+	back, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestRecoverTrailing(t *testing.T) {
 		t.Errorf("%d rows before 3000 other bytes", n)
 	}
 	tree.Put("t", append(append([]byte("PAR1 some other file "), whole...), 0, 0))
-	if _, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+	if _, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 		format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
 		t.Errorf("a file within a file was taken for it: %v", err)
 	}
@@ -229,7 +229,7 @@ func TestRecoverArrowSchema(t *testing.T) {
 	// large_utf8, for which Parquet has no word
 	at := openGolden(t, "testdata/rare.parquet").Schema().FieldIndices("ls")[0]
 	for name, same := range map[string]bool{"": false, "whole": true, "other": false} {
-		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+		back, found, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 			format.OpenOptions{Opts: map[string]string{"schema": name}})
 		if err != nil {
 			t.Fatal(err)
@@ -274,7 +274,7 @@ func TestRecoverFileWithinFile(t *testing.T) {
 	}
 	for cut := 300; cut < int(r.footer.Off); cut += step {
 		tree.Put("t", whole[:cut])
-		back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+		back, found, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 			format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
@@ -311,7 +311,7 @@ func TestRecoverOverwrittenEnd(t *testing.T) {
 				b[len(b)-1-i] = x
 			}
 			tree.Put("t", b)
-			back, found, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
+			back, found, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
 			if err != nil {
 				t.Errorf("%d bytes of %#x: %v", n, x, err)
 				continue

@@ -27,7 +27,7 @@ type pageReader struct {
 }
 
 // pagesOf are those of a column chunk, as column says that they are decoded.
-func (r *reader) pagesOf(ctx context.Context, group, leaf int) (*pageReader, error) {
+func (r *Reader) pagesOf(ctx context.Context, group, leaf int) (*pageReader, error) {
 	c, err := r.walked(ctx, group, leaf)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (p *pageReader) decode(ctx context.Context, pg format.Page, v *vec.Vector) 
 
 // rowBatches gives fields of a row group, batch by batch, with the types as which they are decoded. An error
 // comes last.
-func (r *reader) rowBatches(ctx context.Context, group int, fields []int) iter.Seq2[arrow.RecordBatch, error] {
+func (r *Reader) rowBatches(ctx context.Context, group int, fields []int) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		x := &rowReader{r: r}
 		defer x.release()
@@ -109,7 +109,7 @@ func (r *reader) rowBatches(ctx context.Context, group int, fields []int) iter.S
 
 // rowReader puts the columns of fields side by side.
 type rowReader struct {
-	r      *reader
+	r      *Reader
 	leaves []*rowLeaf
 	fields []rowField
 	schema *arrow.Schema
@@ -293,7 +293,7 @@ func (x *rowReader) release() {
 }
 
 // asStored is a reader of the same chunk that gives every value as it is stored, and the levels of all entries.
-func (r *reader) asStored(ctx context.Context, group, leaf int) (*pageReader, error) {
+func (r *Reader) asStored(ctx context.Context, group, leaf int) (*pageReader, error) {
 	c, err := r.walked(ctx, group, leaf)
 	if err != nil {
 		return nil, err
@@ -321,7 +321,7 @@ func (r *reader) asStored(ctx context.Context, group, leaf int) (*pageReader, er
 }
 
 // eachStored decodes the data pages of a chunk as they are stored. The vector is the callee's until it returns.
-func (r *reader) eachStored(ctx context.Context, group, leaf int, f func(v *vec.Vector) error) error {
+func (r *Reader) eachStored(ctx context.Context, group, leaf int, f func(v *vec.Vector) error) error {
 	p, err := r.asStored(ctx, group, leaf)
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ func TestRowsAgree(t *testing.T) {
 					t.Errorf("%s, byte %d: listed with %v", name, i, err)
 				}
 			}
-			back, found, err := recoverFile(t.Context(), tg, format.OpenOptions{})
+			back, found, err := recoverReader(t.Context(), tg, format.OpenOptions{})
 			if err != nil || len(found) == 0 || found[0].Severity != region.Error {
 				t.Errorf("%s, byte %d: recovered with %v, %v", name, i, found, err)
 				continue

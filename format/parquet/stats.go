@@ -9,7 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
-	"stoa/format"
 	"stoa/format/parquet/internal/meta"
 	"stoa/format/parquet/internal/order"
 	"stoa/internal/enc/half"
@@ -17,7 +16,7 @@ import (
 )
 
 // flat is the leaf at a path from the schema's root.
-func (r *reader) flat(path []int) (order.LeafField, bool) {
+func (r *Reader) flat(path []int) (order.LeafField, bool) {
 	i := slices.IndexFunc(r.flats, func(l order.LeafField) bool { return slices.Equal(l.Path, path) })
 	if i < 0 {
 		return order.LeafField{}, false
@@ -26,7 +25,7 @@ func (r *reader) flat(path []int) (order.LeafField, bool) {
 }
 
 // named is the leaf that a predicate names.
-func (r *reader) named(name string) (order.LeafField, bool) {
+func (r *Reader) named(name string) (order.LeafField, bool) {
 	at, _, err := pred.Find(r.schema.Fields(), name)
 	if err != nil {
 		return order.LeafField{}, false
@@ -35,13 +34,13 @@ func (r *reader) named(name string) (order.LeafField, bool) {
 }
 
 // groupBounds is what the statistics of a row group say about a leaf.
-func (r *reader) groupBounds(group int, l order.LeafField) pred.Bounds {
+func (r *Reader) groupBounds(group int, l order.LeafField) pred.Bounds {
 	g := r.meta.RowGroups[group]
 	return r.boundsOf(l, g.Columns[l.Column].MetaData.Statistics, g.NumRows)
 }
 
 // boundsOf is what s, which may be nil, says about so many rows of a leaf that has one value in each.
-func (r *reader) boundsOf(l order.LeafField, s *meta.Said, rows int64) pred.Bounds {
+func (r *Reader) boundsOf(l order.LeafField, s *meta.Said, rows int64) pred.Bounds {
 	b := pred.Bounds{Nulls: -1, Rows: rows}
 	if s == nil {
 		return b
@@ -60,7 +59,7 @@ func (r *reader) boundsOf(l order.LeafField, s *meta.Said, rows int64) pred.Boun
 
 // ordered reports whether min_value and max_value are in an order that is defined for the type, which the
 // footer must say.
-func (r *reader) ordered(column int) bool {
+func (r *Reader) ordered(column int) bool {
 	return column < len(r.meta.Orders) && r.meta.Orders[column] == meta.TypeOrder
 }
 
@@ -76,7 +75,7 @@ func signed(t arrow.DataType) bool {
 
 // value is a value of a leaf as statistics have it (PLAIN, without a length); nil if it is not understood: no
 // statement.
-func (r *reader) value(l order.LeafField, b []byte) *pred.Value {
+func (r *Reader) value(l order.LeafField, b []byte) *pred.Value {
 	if b == nil {
 		return nil
 	}
@@ -145,7 +144,7 @@ func stringValue(t arrow.DataType, b []byte) pred.Value {
 }
 
 // bounds are those of the columns of a row group that are in no list.
-func (r *reader) bounds(group int, cols []int) map[int]pred.Bounds {
+func (r *Reader) bounds(group int, cols []int) map[int]pred.Bounds {
 	out := make(map[int]pred.Bounds, len(cols))
 	for _, c := range cols {
 		if r.columns[c].MaxRep == 0 {
@@ -154,5 +153,3 @@ func (r *reader) bounds(group int, cols []int) map[int]pred.Bounds {
 	}
 	return out
 }
-
-var _ format.Narrower = (*reader)(nil)

@@ -14,20 +14,6 @@ import (
 // A summary (_metadata) is a footer by itself: the row groups of all files of a table, each column chunk with
 // the name of its file.
 
-// isSummary reports whether all column chunks are in other files, and there are some.
-func (r *reader) isSummary() bool {
-	some := false
-	for _, g := range r.meta.RowGroups {
-		for _, c := range g.Columns {
-			if c.FilePath == "" {
-				return false
-			}
-			some = true
-		}
-	}
-	return some
-}
-
 // summary checks what a summary says of itself, and that the files that it names are there, and long enough.
 // What is in them is verified where they are.
 func (v *verifier) summary(t format.Target) {

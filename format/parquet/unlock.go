@@ -8,7 +8,7 @@ import (
 )
 
 // openFooter gives the Thrift of an encrypted footer: FileCryptoMetaData, then the footer as a module.
-func (r *reader) openFooter(b []byte) ([]byte, error) {
+func (r *File) openFooter(b []byte) ([]byte, error) {
 	c := wire.NewCursor(b, r.footer, "footer")
 	t := thrift.NewReader(c, thrift.Compact)
 	var a meta.Algorithm
@@ -61,7 +61,7 @@ func wrongKey(at fault.Span, path, what string, id []byte) error {
 }
 
 // unlock opens what the keys open of a footer that was read: the metadata of columns.
-func (r *reader) unlock(footer []byte) error {
+func (r *File) unlock(footer []byte) error {
 	if a := r.meta.Algorithm; a != nil { // a plain footer
 		if !a.Known {
 			return nil // the columns say so
@@ -101,7 +101,7 @@ func (r *reader) unlock(footer []byte) error {
 }
 
 // unlockChunk takes the metadata of a chunk whose key is known.
-func (r *reader) unlockChunk(c *meta.ChunkMeta, group, column, ordinal int) error {
+func (r *File) unlockChunk(c *meta.ChunkMeta, group, column, ordinal int) error {
 	s := r.sealed
 	path := r.meta.Schema.Column(column).Path()
 	if c.Crypto.Own {

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"slices"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/meta"
-	"stoa/internal/check"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -24,11 +22,12 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq
 	return func(yield func(region.Finding) bool) {
 		v := newVerifier(ctx, t.Name, yield)
 		v.noSums, v.depth = o.NoVerify || o.Depth == format.Quick, o.Depth
-		r, err := newReader(ctx, t, o)
+		f, err := newFile(ctx, t, o)
 		if err != nil {
 			v.find("parquet.footer", err)
 			return
 		}
+		r := NewReader(f, nil)
 		defer r.Close()
 		r.summaries = true
 		if err := r.start(ctx); err != nil {
@@ -51,7 +50,7 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq
 // unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
 // ones tell.
 func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (string, error) {
-	r, err := openReader(ctx, t, o)
+	r, err := openFile(ctx, t, o)
 	if err != nil {
 		return "", err
 	}
@@ -73,53 +72,6 @@ func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (stri
 		}
 	}
 	return format.WithoutSums(leaves, bare), ctx.Err()
-}
-
-// verifier checks one file.
-type verifier struct {
-	*check.Reporter
-	ctx    context.Context
-	r      *reader
-	noSums bool
-	depth  format.Depth
-	base   region.Finding // what findings have in common where we are
-	buf    []byte
-	told   map[fault.Span]bool // pages of which the checksum was told
-}
-
-func newVerifier(ctx context.Context, part string, yield func(region.Finding) bool) *verifier {
-	r := check.New(ctx, part, codes, yield)
-	r.Read, r.CodeOf = "parquet.unreadable", codeOf
-	return &verifier{Reporter: r, ctx: ctx, base: region.Finding{Part: part, Rows: [2]int64{-1, -1}, Lost: -1}}
-}
-
-// collector is a verifier that appends to findings.
-func (r *reader) collector(findings *[]region.Finding) *verifier {
-	return newVerifier(context.Background(), r.target.Name, func(f region.Finding) bool {
-		*findings = append(*findings, f)
-		return true
-	})
-}
-
-// codeOf is code for damage; an error that is none is parquet.unreadable or parquet.unsupported, whatever was
-// looked at.
-func codeOf(code string, e *fault.Error) string {
-	switch e.Class {
-	case fault.Corrupt:
-		return code
-	case fault.Unsupported:
-		return "parquet.unsupported"
-	}
-	return "parquet.unreadable"
-}
-
-// find reports an error about where we are.
-func (v *verifier) find(code string, err error) {
-	var e *fault.Error
-	if code == "parquet.column" && errors.As(err, &e) && v.told[e.At] {
-		return
-	}
-	v.About(v.base, code, err)
 }
 
 // magic looks at the first bytes, which nobody needs who reads.
@@ -247,31 +199,6 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 	return w
 }
 
-// sealed is which page is next.
-func (w *chunkWalk) sealed(r *reader) meta.SealedPage {
-	return meta.SealedPage{Sealed: r.meta.RowGroups[w.group].Columns[w.leaf].Sealed, First: w.n == 0,
-		Ordinal: len(w.data)}
-}
-
-// rowsFit holds the numbers of rows that data pages v2 have against the row group.
-func (w *chunkWalk) rowsFit(at fault.Span) error {
-	rows, all := int64(0), true
-	for i, p := range w.data {
-		if all = all && p.Rows >= 0; p.Rows < 0 {
-			continue
-		}
-		if rows += p.Rows; w.flat && p.Rows != p.Values {
-			return fault.Corruptf(p.Header, meta.IndexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", i)),
-				"%d, but num_values is %d", p.Rows, p.Values)
-		}
-	}
-	if all && len(w.data) > 0 && rows != w.rows {
-		return fault.Corruptf(at, meta.IndexPath(w.group, w.leaf, "num_rows"), "the pages say %d, the row group has %d",
-			rows, w.rows)
-	}
-	return nil
-}
-
 // sizesFit holds what the footer says of the size and the beginning of a chunk against its pages.
 func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
 	m := v.r.meta.RowGroups[w.group].Columns[w.leaf].MetaData
@@ -291,7 +218,7 @@ func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
 }
 
 // groupSizes holds the sizes of a row group against those of its chunks.
-func (r *reader) groupSizes(g int) error {
+func (r *Reader) groupSizes(g int) error {
 	rg := r.meta.RowGroups[g]
 	var raw, stored int64
 	first := int64(math.MaxInt64)
@@ -315,126 +242,6 @@ func (r *reader) groupSizes(g int) error {
 	if n := rg.FileOffset; n != nil && *n != 0 && stored > 0 && *n != first {
 		return fault.Corruptf(r.footer, fmt.Sprintf("row_groups[%d].file_offset", g),
 			"%d, but its first page is at %d", *n, first)
-	}
-	return nil
-}
-
-// pageRows is the rows of the row group that each data page has; nil if that is not known.
-func (w *chunkWalk) pageRows() []vec.Range {
-	out, row := make([]vec.Range, len(w.data)), int64(0)
-	for i, p := range w.data {
-		n := p.Rows
-		switch {
-		case w.damaged:
-			return nil
-		case w.flat:
-			n = p.Values
-		case w.x != nil && i+1 < len(w.data):
-			n = w.x.FirstRow[i+1] - row
-		case w.x != nil:
-			n = w.rows - row
-		case n < 0:
-			return nil
-		}
-		out[i] = vec.Range{From: row, To: row + n}
-		row += n
-	}
-	if row != w.rows {
-		return nil // told by other names
-	}
-	return out
-}
-
-// rows says that findings are about rows [from, to) of the row group.
-func (v *verifier) rows(whole region.Finding, from, to int64) {
-	v.base.Rows, v.base.Lost = [2]int64{whole.Rows[0] + from, whole.Rows[0] + to}, to-from
-}
-
-// chunkWalk goes through the pages of a chunk.
-type chunkWalk struct {
-	x           *meta.OffsetIndex // nil: none
-	group, leaf int
-	rows        int64 // of the row group
-	flat        bool
-
-	at      fault.Span // what is not passed yet
-	n       int        // pages before it, of all kinds
-	data    []meta.Page
-	dict    *meta.Page // nil: none
-	values  int64
-	raw     int64 // bytes of all pages, uncompressed, with their headers
-	damaged bool  // pages were passed over
-}
-
-func (w *chunkWalk) take(p *meta.Page) {
-	w.at = w.at.Sub(p.Body.End()-w.at.Off, w.at.End()-p.Body.End())
-	w.raw += p.Header.Len + p.Raw
-	if w.n++; p.IsData() {
-		w.data = append(w.data, *p)
-		w.values += p.Values
-	}
-	if p.Kind == meta.DictionaryPage {
-		d := *p
-		w.dict = &d
-	}
-}
-
-// behind goes on with the next page that the offset index has behind a damaged header, as reading does, and
-// gives the rows that are passed over. Without an index, these are all that follow.
-func (w *chunkWalk) behind(base int64) (from, to int64) {
-	w.damaged = true
-	at, n := w.at.Off-base, len(w.data)
-	if from = 0; w.flat {
-		from = w.values
-	}
-	if w.x == nil || len(w.x.Offsets) == 0 {
-		w.at = w.at.Sub(w.at.Len, 0)
-		return from, w.rows
-	}
-	next, same := slices.BinarySearch(w.x.Offsets, at)
-	switch {
-	case at < w.x.Offsets[0]: // a dictionary
-		from, to = 0, w.rows
-	case same:
-		from = w.x.FirstRow[next]
-		next++
-	default: // the header of the page before sent us here
-		from = w.x.FirstRow[min(max(n-1, 0), next-1)]
-	}
-	end := w.at.End()
-	if next == len(w.x.Offsets) {
-		w.at, to = w.at.Sub(w.at.Len, 0), w.rows
-		return from, to
-	}
-	off := base + w.x.Offsets[next]
-	w.at = w.at.Sub(off-w.at.Off, end-off)
-	if w.values = w.x.FirstRow[next]; to == 0 {
-		to = w.x.FirstRow[next]
-	}
-	w.data = make([]meta.Page, next)
-	return from, to
-}
-
-// compare holds the offset index against the pages. Rows are known of flat columns and of data pages v2.
-func (w *chunkWalk) compare(base int64) error {
-	x, path := w.x, meta.IndexPath(w.group, w.leaf, "offset_index")
-	if len(x.Offsets) != len(w.data) {
-		return fault.Corruptf(x.At, path, "%d pages, the column chunk has %d", len(x.Offsets), len(w.data))
-	}
-	row := int64(0)
-	for i, p := range w.data {
-		if x.Offsets[i] != p.Header.Off-base || int64(x.Sizes[i]) != p.Header.Len+p.Body.Len || row >= 0 &&
-			x.FirstRow[i] != row {
-			return fault.Corruptf(x.At, fmt.Sprintf("%s.page_locations[%d]", path, i),
-				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.Sizes[i], x.Offsets[i],
-				x.FirstRow[i], p.Header.Len+p.Body.Len, p.Header.Off-base)
-		}
-		if row += p.Values; !w.flat {
-			row = -1
-			if p.Rows >= 0 {
-				row = x.FirstRow[i] + p.Rows
-			}
-		}
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (v *verifier) bloom(group, leaf int) {
 }
 
 // hashes gives the hash of every value of a column chunk.
-func (r *reader) hashes(ctx context.Context, group, leaf int, f func(uint64)) error {
+func (r *Reader) hashes(ctx context.Context, group, leaf int, f func(uint64)) error {
 	most := byte(r.columns[leaf].MaxDef)
 	return r.eachStored(ctx, group, leaf, func(v *vec.Vector) error {
 		def, width := v.Def(), v.Width()

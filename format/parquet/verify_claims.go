@@ -16,12 +16,12 @@ import (
 )
 
 // groupSaid is what the footer says of a column chunk; nil: nothing.
-func (r *reader) groupSaid(group, column int) *meta.Said {
+func (r *Reader) groupSaid(group, column int) *meta.Said {
 	return r.meta.RowGroups[group].Columns[column].MetaData.Statistics
 }
 
 // leavesOf are the columns of a field, those in lists and maps, too.
-func (r *reader) leavesOf(f int) (out []order.LeafField) {
+func (r *Reader) leavesOf(f int) (out []order.LeafField) {
 	for _, k := range r.leaves[f] {
 		out = append(out, r.leafOf(k))
 	}

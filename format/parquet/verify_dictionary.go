@@ -41,7 +41,7 @@ func (v *verifier) dictionary(w *chunkWalk) {
 }
 
 // entriesOf is how many values lie in b, which is PLAIN, and the bytes left behind the last whole one.
-func (r *reader) entriesOf(leaf int, b []byte) (n int64, left int) {
+func (r *Reader) entriesOf(leaf int, b []byte) (n int64, left int) {
 	col := r.meta.Schema.Column(leaf)
 	size := physicalSize[col.PhysicalType()]
 	if col.PhysicalType() == meta.TypeFixed {
@@ -58,7 +58,7 @@ func (r *reader) entriesOf(leaf int, b []byte) (n int64, left int) {
 }
 
 // openDictionary gives the raw bytes of the dictionary page.
-func (r *reader) openDictionary(ctx context.Context, w *chunkWalk) ([]byte, error) {
+func (r *Reader) openDictionary(ctx context.Context, w *chunkWalk) ([]byte, error) {
 	if err := r.readable(w.group, w.leaf); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,13 +87,6 @@ func (v *verifier) levels(w *chunkWalk) {
 	}
 	if k == len(w.data) {
 		v.holdLevels(said.chunk, all)
-	}
-}
-
-// unlessDamaged tells an error that is no damage: of what cannot be decoded the column was told.
-func (v *verifier) unlessDamaged(code string, err error) {
-	if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
-		v.find(code, err)
 	}
 }
 
@@ -185,7 +177,7 @@ func (v *verifier) holdLevels(said []levelClaim, is tally) {
 }
 
 // entries gives the levels of every entry of a column chunk, and the bytes of those that are strings.
-func (r *reader) entries(ctx context.Context, group, leaf int, f func(rep, def byte, size int64)) error {
+func (r *Reader) entries(ctx context.Context, group, leaf int, f func(rep, def byte, size int64)) error {
 	text := r.columns[leaf].Typ == meta.TypeBytes
 	return r.eachStored(ctx, group, leaf, func(v *vec.Vector) error {
 		def, rep := v.Def(), v.Rep()

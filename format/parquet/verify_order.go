@@ -12,7 +12,7 @@ import (
 )
 
 // sortKeys are those of a row group, up to one of which nothing can be said: in a list, or of a type without an order.
-func (r *reader) sortKeys(group int) (keys []order.SortKey, err error) {
+func (r *Reader) sortKeys(group int) (keys []order.SortKey, err error) {
 	for i, s := range r.meta.RowGroups[group].SortingColumns {
 		if s.ColumnIdx < 0 || int(s.ColumnIdx) >= r.meta.Schema.NumColumns() {
 			return keys, fault.Corruptf(r.footer,

@@ -177,7 +177,7 @@ func FuzzFile(f *testing.F) {
 		findings(b)
 		tree := store.NewMemory(map[string][]byte{"t": b, "whole": like})
 		for _, opts := range []map[string]string{nil, {"schema": "whole"}} {
-			if r, _, err := recoverFile(t.Context(), format.Target{Tree: tree, Name: "t"},
+			if r, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 				format.OpenOptions{Opts: opts}); err == nil {
 				recovered(r)
 			}

@@ -13,7 +13,7 @@ import (
 
 // indexCursor is a cursor over an index at off, which the footer names; s, which may be nil, opens it. There is
 // none if the footer names none.
-func (r *reader) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *meta.Sealed,
+func (r *File) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *meta.Sealed,
 	m meta.Module) (*wire.Cursor, error) {
 	if off == nil || length == nil {
 		return nil, nil
@@ -79,7 +79,7 @@ func (o *offsets) forget() {
 }
 
 // offsetIndex is the offset index of a chunk; nil if there is none.
-func (r *reader) offsetIndex(ctx context.Context, group, leaf int) (*meta.OffsetIndex, error) {
+func (r *File) offsetIndex(ctx context.Context, group, leaf int) (*meta.OffsetIndex, error) {
 	k := chunkKey{group, leaf}
 	if x := r.offsets.get(k); x != nil {
 		return x, ctx.Err()
@@ -91,7 +91,7 @@ func (r *reader) offsetIndex(ctx context.Context, group, leaf int) (*meta.Offset
 	return x, err
 }
 
-func (r *reader) readOffsetIndex(ctx context.Context, group, leaf int) (*meta.OffsetIndex, error) {
+func (r *File) readOffsetIndex(ctx context.Context, group, leaf int) (*meta.OffsetIndex, error) {
 	c, path := r.meta.RowGroups[group].Columns[leaf], meta.IndexPath(group, leaf, "offset_index")
 	if c.Encrypted {
 		return nil, nil
@@ -115,7 +115,7 @@ func (r *reader) readOffsetIndex(ctx context.Context, group, leaf int) (*meta.Of
 }
 
 // columnIndex reads the column index of a chunk of so many data pages; nil if there is none.
-func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int) (*meta.ColumnIndex, error) {
+func (r *File) columnIndex(ctx context.Context, group, leaf, pages int) (*meta.ColumnIndex, error) {
 	c, path := r.meta.RowGroups[group].Columns[leaf], meta.IndexPath(group, leaf, "column_index")
 	if c.Encrypted {
 		return nil, nil
@@ -140,3 +140,5 @@ func (r *reader) columnIndex(ctx context.Context, group, leaf, pages int) (*meta
 	}
 	return &x, nil
 }
+
+type chunkKey struct{ group, leaf int }
