@@ -12,9 +12,12 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
+	"stoa/wire"
 )
 
 // TestIndexesOfOthers: an offset index that is that of another chunk, sound by itself, never has the pages of that one
@@ -77,7 +80,7 @@ func TestNamesAgree(t *testing.T) {
 		}
 		r := readerOf(t, whole)
 		from, to, groups := int(r.footer.Off), 0, len(r.meta.RowGroups)
-		to = from + footerParts(whole[from:]).prefix
+		to = from + schemaEnd(t, whole[from:])
 		was := r.meta.Schema
 		r.Close()
 		if groups == 0 {
@@ -122,4 +125,21 @@ func TestNamesAgree(t *testing.T) {
 	if told < len(names) {
 		t.Errorf("only %d changes of names", told)
 	}
+}
+
+// schemaEnd is where the schema of a footer ends.
+func schemaEnd(t *testing.T, footer []byte) int {
+	c := wire.NewCursor(footer, fault.Span{Len: int64(len(footer))}, "footer")
+	r := thrift.NewReader(c, thrift.Compact)
+	for r.Struct(""); r.Next(); {
+		if r.Field() != 2 {
+			continue
+		}
+		for range r.List("schema", thrift.Struct) {
+			meta.Walk(r, "", meta.SchemaElement)
+		}
+		return c.Pos()
+	}
+	t.Fatal("a footer without a schema")
+	return 0
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
-	"stoa/format/parquet/internal/meta"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -38,17 +37,6 @@ func TestOffsetIndexIsReadOnce(t *testing.T) {
 				t.Errorf("row_groups[%d].columns[%d]: its offset index was read %d times", g, k, n)
 			}
 		}
-	}
-	r.offsets.keep(chunkKey{9, 9}, &meta.OffsetIndex{Offsets: make([]int64, keptPages+1)})
-	if r.offsets.get(chunkKey{9, 9}) != nil {
-		t.Error("more pages are kept than may be")
-	}
-	r.offsets.keep(chunkKey{9, 9}, &meta.OffsetIndex{Offsets: make([]int64, keptPages)})
-	if n := len(r.offsets.kept); n != 1 || r.offsets.pages != keptPages {
-		t.Errorf("%d indexes of %d pages are kept", n, r.offsets.pages)
-	}
-	if r.offsets.forget(); r.offsets.get(chunkKey{9, 9}) != nil {
-		t.Error("an index of another footer")
 	}
 }
 
