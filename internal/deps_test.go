@@ -157,12 +157,19 @@ stoa/format/parquet/internal/order: std arrow pred vec internal/enc/half
 stoa/format/parquet/internal/write: std arrow fault format store internal/codec internal/dremel internal/nest
   internal/thrift github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...
   format/parquet/internal/meta format/parquet/internal/order
-stoa/format/parquet       : std internal/check arrow fault format pred region store vec wire
-  internal/arrowschema internal/thrift internal/nest internal/present internal/dremel internal/enc/half
-  github.com/cespare/xxhash/... format/parquet/...
-  internal/thrift internal/nest internal/present internal/dremel internal/enc/... format/ipc/flat
-  github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...
-  github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/parquet/internal/file: std arrow fault format region store vec wire internal/arrowschema internal/thrift
+  format/parquet/internal/meta format/parquet/internal/page format/parquet/internal/order
+stoa/format/parquet/internal/read: std arrow fault format pred vec internal/enc/half internal/nest internal/present
+  github.com/cespare/xxhash/... format/parquet/internal/meta format/parquet/internal/page format/parquet/internal/order
+  format/parquet/internal/file
+stoa/format/parquet/internal/describe: std fault format region internal/thrift format/parquet/internal/meta
+  format/parquet/internal/file
+stoa/format/parquet/internal/verify: std arrow fault format pred region vec internal/check github.com/cespare/xxhash/...
+  format/parquet/internal/meta format/parquet/internal/page format/parquet/internal/order format/parquet/internal/file
+  format/parquet/internal/read format/parquet/internal/describe
+stoa/format/parquet/internal/recovery: std fault format region wire internal/check internal/dremel internal/thrift
+  format/parquet/internal/meta format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
+stoa/format/parquet       : std arrow format region store format/parquet/...
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region
   store vec internal/scan internal/content internal/settle internal/diff format/cfile format/kudu format/trevni

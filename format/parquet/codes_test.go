@@ -24,7 +24,7 @@ func TestVerifyCodes(t *testing.T) {
 	whole := claimed(t, lib.WithDataPageVersion(lib.DataPageV2))
 	r := readerOf(t, whole)
 	var pages []meta.Page
-	for p, err := range r.pages(t.Context(), 0, colX) {
+	for p, err := range r.Pages(t.Context(), 0, colX) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestVerifyCodes(t *testing.T) {
 	}
 	summed := golden(t, "testdata/order.v2.parquet").Bytes("t")
 	r, pages = readerOf(t, summed), nil
-	for p, err := range r.pages(t.Context(), 1, 0) { // the second row group begins with row 70
+	for p, err := range r.Pages(t.Context(), 1, 0) { // the second row group begins with row 70
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,10 +111,11 @@ func unreadable(t *testing.T, memory *store.Memory) {
 func TestRecoverCodes(t *testing.T) {
 	whole := golden(t, "testdata/order.v1.parquet").Bytes("t")
 	r := readerOf(t, whole)
-	cut := r.chunkSpan(1, 1).End() // two of four columns of the second row group, which has rows 70 to 140, are whole
+	cut := r.ChunkSpan(1, 1).End() // two of four columns of the second row group, which has rows 70 to 140, are whole
 	tree := store.NewMemory(map[string][]byte{"t": whole[:cut], "whole": whole})
 	target := format.Target{Tree: tree, Name: "t"}
-	back, found, err := recoverReader(t.Context(), target, format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
+	back, found, err := recoverReader(t.Context(), target,
+		format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
 	if err != nil {
 		t.Fatal(err)
 	}

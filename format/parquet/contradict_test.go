@@ -13,6 +13,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/verify"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
@@ -27,7 +28,7 @@ func TestIndexesOfOthers(t *testing.T) {
 	for _, name := range []string{"order.v1.parquet", "order.v2.parquet"} {
 		b := golden(t, "testdata/"+name).Bytes("t")
 		whole := readerOf(t, b)
-		for g, rg := range whole.meta.RowGroups {
+		for g, rg := range whole.Footer.RowGroups {
 			part := vec.Range{From: 1, To: rg.NumRows - 1}
 			for k := range rg.Columns {
 				query := format.Query{Cols: []int{k}}
@@ -39,10 +40,10 @@ func TestIndexesOfOthers(t *testing.T) {
 					}
 					want = append(want, array.RecordToStructArray(rec).String())
 				}
-				for _, other := range whole.meta.RowGroups {
+				for _, other := range whole.Footer.RowGroups {
 					for _, c := range other.Columns {
 						r := readerOf(t, b)
-						own := r.meta.RowGroups[g].Columns[k]
+						own := r.Footer.RowGroups[g].Columns[k]
 						own.OffsetIndexOffset, own.OffsetIndexLength = c.OffsetIndexOffset, c.OffsetIndexLength
 						i := 0
 						for rec, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, query, part,
@@ -79,9 +80,9 @@ func TestNamesAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := readerOf(t, whole)
-		from, to, groups := int(r.footer.Off), 0, len(r.meta.RowGroups)
+		from, to, groups := int(r.FooterAt.Off), 0, len(r.Footer.RowGroups)
 		to = from + schemaEnd(t, whole[from:])
-		was := r.meta.Schema
+		was := r.Footer.Schema
 		r.Close()
 		if groups == 0 {
 			continue
@@ -94,9 +95,9 @@ func TestNamesAgree(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			same := o.meta.Schema.NumColumns() == was.NumColumns()
+			same := o.Footer.Schema.NumColumns() == was.NumColumns()
 			for k := 0; same && k < was.NumColumns(); k++ {
-				same = o.meta.Schema.Column(k).Path() == was.Column(k).Path()
+				same = o.Footer.Schema.Column(k).Path() == was.Column(k).Path()
 			}
 			if o.Close(); same {
 				continue
@@ -114,7 +115,7 @@ func TestNamesAgree(t *testing.T) {
 			}
 			back.Close()
 			worst := region.Note
-			for f := range verify(t.Context(), tg, format.OpenOptions{Depth: format.Quick}) {
+			for f := range verify.File(t.Context(), tg, format.OpenOptions{Depth: format.Quick}) {
 				worst = max(worst, f.Severity)
 			}
 			if worst < region.Error {

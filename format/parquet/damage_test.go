@@ -38,14 +38,14 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 		return r
 	}
 	r := open(whole)
-	cols := []int{r.schema.FieldIndices(sound)[0], r.schema.FieldIndices(damage[0])[0],
-		r.schema.FieldIndices(damage[1])[0]}
+	cols := []int{r.Shown.FieldIndices(sound)[0], r.Shown.FieldIndices(damage[0])[0],
+		r.Shown.FieldIndices(damage[1])[0]}
 	read := func(b []byte) (rows []string, losses []region.Loss) {
 		r := open(b)
 		spec := scan.Spec{Damaged: scan.SkipRows, Rows: vec.Range{To: 70},
 			Lost: func(l region.Loss) { losses = append(losses, l) }}
 		for _, c := range cols {
-			spec.Columns = append(spec.Columns, r.schema.Field(c).Name)
+			spec.Columns = append(spec.Columns, r.Shown.Field(c).Name)
 		}
 		for rec, err := range scanned(context.Background(), r, spec) {
 			if err != nil {
@@ -62,13 +62,13 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 	if len(want) != 70 || errs != nil {
 		t.Fatal(len(want), errs)
 	}
-	for _, leaf := range append(slices.Clone(r.leaves[cols[1]]), r.leaves[cols[2]]...) {
-		x, err := r.offsetIndex(context.Background(), 0, leaf)
+	for _, leaf := range append(slices.Clone(r.FieldLeaves[cols[1]]), r.FieldLeaves[cols[2]]...) {
+		x, err := r.OffsetIndex(context.Background(), 0, leaf)
 		if err != nil || x == nil {
 			t.Fatal(x, err)
 		}
 		i := 0
-		for p, err := range r.pages(context.Background(), 0, leaf) {
+		for p, err := range r.Pages(context.Background(), 0, leaf) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestSumsAreComparedWhileReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range batchesOf(context.Background(), r, format.RowGroup{},
-		format.Query{Cols: []int{r.schema.FieldIndices("s")[0]}}, vec.Range{}, nil) {
+		format.Query{Cols: []int{r.Shown.FieldIndices("s")[0]}}, vec.Range{}, nil) {
 		if err != nil {
 			t.Errorf("NoVerify: %v", err)
 		}

@@ -42,7 +42,7 @@ func TestVerifyDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := append([]byte{}, tree.Bytes("t")...)
-	at := r.chunkSpan(1, 0)
+	at := r.ChunkSpan(1, 0)
 	clear(b[at.Off:at.End()])
 	tree.Put("t", b)
 	n := 0

@@ -1,7 +1,7 @@
 // Package parquet reads, verifies, recovers and writes Parquet (format name "parquet").
 //
-//	file   ::= "PAR1" · column chunks … · page indexes and bloom filters · footer (Thrift compact FileMetaData) ·
-//	           footer length (int32) · "PAR1"
+//	file   ::= "PAR1" · column chunks … · page indexes and bloom filters ·
+//	           footer (Thrift compact FileMetaData) · footer length (int32) · "PAR1"
 //	chunk  ::= dictionary page? · data page*
 //	page   ::= header (Thrift compact PageHeader) · body (compressed)
 //
@@ -9,7 +9,8 @@
 // must lie in the file, schemas and page sizes are limited by format.Limits, checksums of pages are compared.
 //
 // Its floors, each knowing only those before it: internal/meta (structures of the file), internal/page (decoding),
-// internal/order (comparing rows), internal/write. Reader, verify, describe and recover lie on top.
+// internal/order (comparing rows), internal/write; and internal/file (an open file), internal/read (its pages, for
+// scans), internal/describe, internal/verify, internal/recovery.
 //
 // Row groups are Parquet's row groups; only the column chunks of wanted leaves are read; a filter narrows by
 // statistics and page indexes; a range of rows skips whole row groups, and pages where the file has an offset

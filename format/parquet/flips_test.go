@@ -102,16 +102,16 @@ func newHarmed(t *testing.T, name string) *harmed {
 	}
 	defer r.Close()
 	rows := int64(0)
-	for g, rg := range r.meta.RowGroups {
+	for g, rg := range r.Footer.RowGroups {
 		h.starts = append(h.starts, rows)
-		for f, leaves := range r.leaves {
+		for f, leaves := range r.FieldLeaves {
 			for _, leaf := range leaves {
 				h.pagesOf(t, r, g, f, leaf)
 			}
 		}
 		rows += rg.NumRows
 	}
-	for f := range r.leaves {
+	for f := range r.FieldLeaves {
 		cells, lost, err := h.read(r, f, scan.Fail)
 		if err != nil || len(lost) > 0 {
 			t.Fatal(name, err)
@@ -124,9 +124,9 @@ func newHarmed(t *testing.T, name string) *harmed {
 // pagesOf notes the pages of a column chunk.
 func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 	t.Helper()
-	all := vec.Range{From: h.starts[g], To: h.starts[g] + r.meta.RowGroups[g].NumRows}
+	all := vec.Range{From: h.starts[g], To: h.starts[g] + r.Footer.RowGroups[g].NumRows}
 	row := all.From
-	c, err := r.walked(t.Context(), g, leaf)
+	c, err := r.Walked(t.Context(), g, leaf)
 	if err != nil {
 		t.Fatal(h.name, err)
 	}
@@ -137,18 +137,18 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 			break
 		}
 		at := all
-		if r.columns[leaf].MaxRep == 0 {
+		if r.Leaves[leaf].MaxRep == 0 {
 			at = vec.Range{From: row, To: row + p.Rows}
 			row += p.Rows
 		}
 		data = append(data, at)
 	}
-	for p, err := range r.pages(t.Context(), g, leaf) {
+	for p, err := range r.Pages(t.Context(), g, leaf) {
 		if err != nil {
 			t.Fatal(h.name, err)
 		}
 		x := harmedPage{at: p.Whole(), field: f, rows: all}
-		s := r.meta.RowGroups[g].Columns[leaf].Sealed
+		s := r.Footer.RowGroups[g].Columns[leaf].Sealed
 		if p.HasCRC || s != nil && !s.Ctr {
 			x.body = p.Body
 		}
@@ -165,10 +165,10 @@ func (h *harmed) target(b []byte) format.Target {
 
 // read gives the rows of a field as text, and which are told as lost.
 func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lost vec.Ranges, err error) {
-	src := scan.Source{Reader: r, Objects: scan.NewObjects(r.target.Tree), Dicts: scan.NewDicts(),
+	src := scan.Source{Reader: r, Objects: scan.NewObjects(r.Target.Tree), Dicts: scan.NewDicts(),
 		Limits: format.Limits{}.WithDefaults()}
 	defer src.Dicts.Close()
-	spec := scan.Spec{Columns: []string{r.schema.Field(f).Name}, Damaged: policy, Batch: 64}
+	spec := scan.Spec{Columns: []string{r.Shown.Field(f).Name}, Damaged: policy, Batch: 64}
 	spec.Lost = func(l region.Loss) {
 		from := int64(0)
 		if l.Group < len(h.starts) {
@@ -253,7 +253,7 @@ func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how
 	}
 	defer reader.Close()
 	if p.field < 0 { // of these no checksum is known
-		for f := range reader.leaves {
+		for f := range reader.FieldLeaves {
 			_, _, err := h.read(reader, f, scan.SkipRows)
 			h.noBug(t, how, err)
 		}

@@ -6,7 +6,11 @@ import (
 	"iter"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/describe"
+	"stoa/format/parquet/internal/file"
 	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/read"
+	"stoa/format/parquet/internal/verify"
 	"stoa/format/parquet/internal/write"
 	"stoa/store"
 )
@@ -24,13 +28,13 @@ var Format = format.Format{
 	List:       list,
 	Open:       open,
 	Create:     write.Create,
-	Describe:   describe,
-	Verify:     verify,
+	Describe:   describe.File,
+	Verify:     verify.File,
 	Recover:    recoverReader,
-	Unchecked:  unchecked,
+	Unchecked:  verify.Unchecked,
 	WriteKeys:  write.WriteKeys,
-	ReadKeys:   readKeys,
-	Codes:      codes,
+	ReadKeys:   file.ReadKeys,
+	Codes:      verify.Codes,
 }
 
 // probe looks at the magics at the start and at the end.
@@ -69,13 +73,13 @@ func probe(ctx context.Context, t format.Target) (format.Match, error) {
 
 func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		r, err := openAgreed(ctx, t, format.OpenOptions{Limits: t.Limits})
+		r, err := file.OpenAgreed(ctx, t, format.OpenOptions{Limits: t.Limits})
 		if err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
 		defer r.Close()
-		yield(format.Entry{Kind: "Parquet file", Rows: r.meta.NumRows, Bytes: r.size, Meta: NewReader(r, nil).Meta(),
-			Findings: partFindings(r)}, nil)
+		yield(format.Entry{Kind: "Parquet file", Rows: r.Footer.NumRows, Bytes: r.Size,
+			Meta: read.NewReader(r, nil).Meta(), Findings: verify.PartFindings(r)}, nil)
 	}
 }

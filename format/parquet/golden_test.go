@@ -119,7 +119,7 @@ func TestUnknownCodec(t *testing.T) {
 		}
 		return err
 	}
-	r.meta.RowGroups[0].Columns[1].MetaData.Codec = 3
+	r.Footer.RowGroups[0].Columns[1].MetaData.Codec = 3
 	if err := read(0); err != nil {
 		t.Error(err)
 	}

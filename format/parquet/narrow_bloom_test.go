@@ -16,7 +16,7 @@ func TestBloomFiltersNarrow(t *testing.T) {
 	left := func(where string) bool {
 		e, err := pred.Parse(where)
 		if err == nil {
-			e, err = pred.Bind(e, r.stored)
+			e, err = pred.Bind(e, r.Decoded)
 		}
 		if err != nil {
 			t.Fatal(where, err)

@@ -104,8 +104,8 @@ func TestNarrow(t *testing.T) {
 			t.Fatal(where, err)
 		}
 		var left, base int64
-		for g := range r.meta.RowGroups {
-			n := r.meta.RowGroups[g].NumRows
+		for g := range r.Footer.RowGroups {
+			n := r.Footer.RowGroups[g].NumRows
 			ranges, err := r.Narrow(context.Background(), format.RowGroup{Index: g}, e)
 			if err != nil {
 				t.Fatal(where, err)
@@ -133,11 +133,11 @@ func TestStatisticsThatSayNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	bounds := func(name string) pred.Bounds {
-		l, ok := r.named(name)
+		l, ok := r.Named(name)
 		if !ok {
 			t.Fatal(name)
 		}
-		return r.groupBounds(0, l)
+		return r.GroupBounds(0, l)
 	}
 	if b := bounds("id"); b.Min == nil || b.Max == nil || b.Min.Int != 0 || b.Max.Int != 19_999 || b.Nulls != 0 {
 		t.Errorf("id: %+v", b)
@@ -145,7 +145,7 @@ func TestStatisticsThatSayNothing(t *testing.T) {
 	if b := bounds("s"); b.Nulls != 4000 || b.Min.Text != "key-000000" {
 		t.Errorf("s: %+v", b)
 	}
-	s := r.meta.RowGroups[0].Columns[0].MetaData.Statistics
+	s := r.Footer.RowGroups[0].Columns[0].MetaData.Statistics
 	s.Min, s.OldMin, s.OldMax = []byte{1, 2, 3}, nil, nil // not a long
 	if b := bounds("id"); b.Min != nil {
 		t.Errorf("three bytes are a bound: %+v", b)
@@ -154,7 +154,7 @@ func TestStatisticsThatSayNothing(t *testing.T) {
 	if s.Nulls = &more; bounds("id").Nulls != -1 {
 		t.Error("more nulls than rows")
 	}
-	r.meta.Orders = nil
+	r.Footer.Orders = nil
 	if b := bounds("id"); b.Min != nil || b.Max != nil {
 		t.Errorf("an order that nobody defined: %+v", b)
 	}

@@ -11,14 +11,13 @@ import (
 	"stoa/vec"
 )
 
-// TestOffsetIndexIsReadOnce: all that ask for an offset index during scans get the one that was read first;
-// what is kept is bounded, and is of this footer.
+// TestOffsetIndexIsReadOnce: all that ask for an offset index during scans get the one that was read first.
 func TestOffsetIndexIsReadOnce(t *testing.T) {
 	r := readerOf(t, golden(t, "testdata/order.v2.parquet").Bytes("t"))
-	source := &countedSource{Source: r.src, reads: map[[2]int64]int{}}
-	r.src = source
+	source := &countedSource{Source: r.Src, reads: map[[2]int64]int{}}
+	r.Src = source
 	for range 3 { // two row groups of four columns
-		for g := range r.meta.RowGroups {
+		for g := range r.Footer.RowGroups {
 			for _, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, format.Query{Cols: r.tops()},
 				vec.Range{From: 1, To: 60}, memory.NewGoAllocator()) {
 				if err != nil {
@@ -27,10 +26,10 @@ func TestOffsetIndexIsReadOnce(t *testing.T) {
 			}
 		}
 	}
-	for g, rg := range r.meta.RowGroups {
+	for g, rg := range r.Footer.RowGroups {
 		for k, c := range rg.Columns {
-			x, err := r.offsetIndex(t.Context(), g, k)
-			if y, again := r.offsetIndex(t.Context(), g, k); err != nil || again != nil || x == nil || x != y {
+			x, err := r.OffsetIndex(t.Context(), g, k)
+			if y, again := r.OffsetIndex(t.Context(), g, k); err != nil || again != nil || x == nil || x != y {
 				t.Fatalf("%v, %v", err, again)
 			}
 			if n := source.reads[[2]int64{*c.OffsetIndexOffset, int64(*c.OffsetIndexLength)}]; n != 1 {

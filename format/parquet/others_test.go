@@ -184,9 +184,9 @@ func TestMetadataCopies(t *testing.T) {
 		t.Errorf("a file of Arrow 0.7.1: %+v", fs)
 	}
 	r := readerOf(t, whole)
-	copies, err := r.copies(t.Context())
-	if err != nil || len(copies) != 2 || copies[0].at.Off != 83 || copies[0].at.Len != 50 ||
-		copies[1].at.Off != 192 || copies[1].at.Len != 36 {
+	copies, err := r.Copies(t.Context())
+	if err != nil || len(copies) != 2 || copies[0].At.Off != 83 || copies[0].At.Len != 50 ||
+		copies[1].At.Off != 192 || copies[1].At.Len != 36 {
 		t.Fatalf("%+v, %v", copies, err)
 	}
 	for name, x := range map[string]struct {

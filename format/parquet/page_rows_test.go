@@ -40,7 +40,7 @@ func TestOffsetIndexOfAnotherRow(t *testing.T) {
 			if err != nil || len(want) != 400 {
 				t.Fatal(len(want), err)
 			}
-			x, err := readerOf(t, whole).offsetIndex(t.Context(), 0, column)
+			x, err := readerOf(t, whole).OffsetIndex(t.Context(), 0, column)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/file"
 	"stoa/format/parquet/internal/meta"
 	"stoa/format/parquet/internal/write"
 	"stoa/store"
@@ -23,3 +24,6 @@ func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wr
 		return out, err
 	})
 }
+
+// PartName is the name of part n of a table, in its directory.
+func PartName(n int) string { return file.PartName(n) }

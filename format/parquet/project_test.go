@@ -17,10 +17,10 @@ func TestNestedProjection(t *testing.T) {
 	for _, name := range []string{"st.x", "st.y.w", "st.y", "st", "ls", "m"} {
 		r := readerOf(t, whole)
 		b := slices.Clone(whole)
-		for g := range r.meta.RowGroups {
-			for leaf := range r.meta.Schema.NumColumns() {
-				if path := r.meta.Schema.Column(leaf).Path(); path != name && !strings.HasPrefix(path, name+".") {
-					s := r.chunkSpan(g, leaf)
+		for g := range r.Footer.RowGroups {
+			for leaf := range r.Footer.Schema.NumColumns() {
+				if path := r.Footer.Schema.Column(leaf).Path(); path != name && !strings.HasPrefix(path, name+".") {
+					s := r.ChunkSpan(g, leaf)
 					clear(b[s.Off:s.End()])
 				}
 			}

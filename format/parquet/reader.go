@@ -2,114 +2,37 @@ package parquet
 
 import (
 	"context"
-	"fmt"
-	"iter"
-	"strconv"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
-	"stoa/format/parquet/internal/meta"
-	"stoa/internal/present"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/read"
+	"stoa/format/parquet/internal/recovery"
+	"stoa/format/parquet/internal/verify"
+	"stoa/region"
 )
 
-// Reader gives the pages of an open file. It is a format.Reader.
-type Reader struct {
-	*File
-	lost   map[chunkKey]error // of a recovered file: chunks that are not there
-	tables tables
+// reader is an open file with what is wrong about it.
+type reader struct{ *read.Reader }
+
+func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+	f, err := file.OpenAgreed(ctx, t, o)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{read.NewReader(f, nil)}, nil
 }
 
-// NewReader is a reader of f; chunks that are lost say why.
-func NewReader(f *File, lost map[chunkKey]error) *Reader { return &Reader{File: f, lost: lost} }
-
-func (r *Reader) Schema() *arrow.Schema { return r.schema }
-
-func (r *Reader) Order() []format.Key { return nil }
-
-// Columns are the leaves of the schema.
-func (r *Reader) Columns() []format.Column {
-	out := make([]format.Column, len(r.columns))
-	for i, c := range r.columns {
-		out[i] = c.Column
-		out[i].Facts = r.facts(i)
+// recoverReader opens what is left of a file.
+func recoverReader(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding,
+	error) {
+	r, found, err := recovery.File(ctx, t, o)
+	if err != nil {
+		return nil, found, err
 	}
-	return out
+	return &reader{r}, found, nil
 }
 
-// facts are those of the first row group.
-func (r *Reader) facts(col int) (f format.ColumnFacts) {
-	if len(r.meta.RowGroups) == 0 {
-		return f
-	}
-	m := r.meta.RowGroups[0].Columns[col].MetaData
-	for k, e := range m.Encodings {
-		if k > 0 {
-			f.Encoding += ","
-		}
-		f.Encoding += e.String()
-	}
-	f.Codec = m.Codec.String()
-	return f
-}
+var _ format.Finder = (*reader)(nil)
 
-// Stored is the schema of what Columns make.
-func (r *Reader) Stored() *arrow.Schema { return r.stored }
-
-// Present gives an array the type that the schema has in its place.
-func (r *Reader) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
-	return present.As(a, to, mem)
-}
-
-var _ format.Presenter = (*Reader)(nil)
-
-func (r *Reader) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
-	return func(yield func(format.Part, error) bool) {
-		p := format.Part{Ref: r.target.Name, Rows: r.meta.NumRows}
-		if info, err := r.target.Tree.Stat(ctx, r.target.Name); err == nil {
-			p.Stamp = info.Stamp
-		}
-		for i := range r.meta.RowGroups {
-			p.Bytes += r.bytes(i, q.Cols)
-		}
-		yield(p, nil)
-	}
-}
-
-// bytes is the stored size of columns in a row group.
-func (r *Reader) bytes(group int, cols []int) (n int64) {
-	for _, c := range cols {
-		n += r.meta.RowGroups[group].Columns[c].MetaData.TotalCompressedSize
-	}
-	return n
-}
-
-func (r *Reader) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
-	out := make([]format.RowGroup, len(r.meta.RowGroups))
-	for i, g := range r.meta.RowGroups {
-		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: g.NumRows, Bytes: r.bytes(i, q.Cols),
-			Bounds: r.bounds(i, q.Cols)}
-	}
-	return out, nil
-}
-
-// Meta tells the facts of the file.
-func (r *Reader) Meta() []format.KeyValue {
-	out := []format.KeyValue{
-		{Key: "created by", Value: r.meta.CreatedBy},
-		{Key: "version", Value: strconv.Itoa(int(r.meta.Version))},
-		{Key: "rows", Value: strconv.FormatInt(r.meta.NumRows, 10)},
-		{Key: "row groups", Value: strconv.Itoa(len(r.meta.RowGroups))},
-		{Key: "columns", Value: strconv.Itoa(r.meta.Schema.NumColumns())},
-		{Key: "footer", Value: fmt.Sprintf("%d bytes", r.footer.Len)},
-	}
-	for _, p := range r.meta.Pairs {
-		if p.Key != meta.StoredSchema && p.Key != meta.SealKey && p.Value != nil {
-			out = append(out, format.KeyValue{Key: "metadata: " + p.Key, Value: *p.Value})
-		}
-	}
-	return out
-}
-
-var _ format.Narrower = (*Reader)(nil)
+// Findings is format.Finder's.
+func (r *reader) Findings() []region.Finding { return verify.Findings(r.Reader) }

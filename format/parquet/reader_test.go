@@ -4,13 +4,15 @@ import (
 	"context"
 
 	"stoa/format"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/read"
 )
 
 // openReader opens a file as it is, whether or not it agrees with itself.
 func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
-	f, err := openFile(ctx, t, o)
+	f, err := file.Open(ctx, t, o)
 	if err != nil {
 		return nil, err
 	}
-	return &reader{NewReader(f, nil)}, nil
+	return &reader{read.NewReader(f, nil)}, nil
 }

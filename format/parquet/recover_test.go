@@ -25,10 +25,10 @@ func recovered(r format.Reader) (rows []string) {
 	defer r.Close()
 	p := r.(*reader)
 	q := format.Query{}
-	for i := range p.schema.NumFields() {
+	for i := range p.Shown.NumFields() {
 		q.Cols = append(q.Cols, i)
 	}
-	for g := range p.meta.RowGroups {
+	for g := range p.Footer.RowGroups {
 		for b, err := range batchesOf(context.Background(), p, format.RowGroup{Index: g}, q, vec.Range{},
 			memory.DefaultAllocator) {
 			if err != nil {
@@ -85,14 +85,14 @@ func checkCuts(t *testing.T, file string, whole []byte) {
 		t.Fatal(err)
 	}
 	ends, rows := []int64{0}, []int64{0}
-	for g, rg := range r.meta.RowGroups {
+	for g, rg := range r.Footer.RowGroups {
 		end := int64(0)
 		for c := range rg.Columns {
-			end = max(end, r.chunkSpan(g, c).End())
+			end = max(end, r.ChunkSpan(g, c).End())
 		}
 		ends, rows = append(ends, end), append(rows, rows[g]+rg.NumRows)
 	}
-	footer := int(r.footer.Off)
+	footer := int(r.FooterAt.Off)
 	want := recovered(r)
 	for _, cut := range cuts(len(whole), footer) {
 		tree.Put("t", whole[:cut])
@@ -154,7 +154,7 @@ func TestRecoverAmbiguous(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut := back.chunkSpan(1, 1).End()
+	cut := back.ChunkSpan(1, 1).End()
 	want := recovered(back)
 	tree.Put("t", whole[:cut])
 	opts := map[string]string{"schema": "whole"}
@@ -180,7 +180,7 @@ func TestRecoverColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree.Put("t", whole[:r.chunkSpan(0, 1).End()+20])
+	tree.Put("t", whole[:r.ChunkSpan(0, 1).End()+20])
 	back, _, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 		format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
 	if err != nil {
@@ -272,7 +272,7 @@ func TestRecoverFileWithinFile(t *testing.T) {
 	if testing.Short() {
 		step = 1511
 	}
-	for cut := 300; cut < int(r.footer.Off); cut += step {
+	for cut := 300; cut < int(r.FooterAt.Off); cut += step {
 		tree.Put("t", whole[:cut])
 		back, found, err := recoverReader(t.Context(), format.Target{Tree: tree, Name: "t"},
 			format.OpenOptions{Opts: map[string]string{"schema": "whole"}})
@@ -280,8 +280,8 @@ func TestRecoverFileWithinFile(t *testing.T) {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 		n := 0
-		for g := range r.meta.RowGroups {
-			if r.chunkSpan(g, 1).End() <= int64(cut) {
+		for g := range r.Footer.RowGroups {
+			if r.ChunkSpan(g, 1).End() <= int64(cut) {
 				n += 20
 			}
 		}

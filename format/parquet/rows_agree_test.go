@@ -8,6 +8,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/parquet/internal/verify"
 	"stoa/region"
 	"stoa/store"
 )
@@ -31,8 +32,8 @@ func TestRowsAgree(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		rows := r.meta.NumRows
-		at, n := r.footer.Off, r.footer.Len
+		rows := r.Footer.NumRows
+		at, n := r.FooterAt.Off, r.FooterAt.Len
 		r.Close()
 		for i, before := at, tried; i < at+n && tried < before+2; i++ {
 			b := append([]byte(nil), whole...)
@@ -42,8 +43,8 @@ func TestRowsAgree(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			said, have := o.meta.NumRows, int64(0)
-			for _, g := range o.meta.RowGroups {
+			said, have := o.Footer.NumRows, int64(0)
+			for _, g := range o.Footer.RowGroups {
 				have += g.NumRows
 			}
 			o.Close()
@@ -68,7 +69,7 @@ func TestRowsAgree(t *testing.T) {
 			}
 			back.Close()
 			worst := region.Note
-			for f := range verify(t.Context(), tg, format.OpenOptions{Depth: format.Quick}) {
+			for f := range verify.File(t.Context(), tg, format.OpenOptions{Depth: format.Quick}) {
 				worst = max(worst, f.Severity)
 			}
 			if worst < region.Error {

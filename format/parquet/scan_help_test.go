@@ -17,10 +17,10 @@ func batchesOf(ctx context.Context, r *reader, g format.RowGroup, q format.Query
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	spec := scan.Spec{Columns: []string{}, Alloc: mem}
 	for _, c := range q.Cols {
-		spec.Columns = append(spec.Columns, r.schema.Field(c).Name)
+		spec.Columns = append(spec.Columns, r.Shown.Field(c).Name)
 	}
-	base, n := int64(0), r.meta.RowGroups[g.Index].NumRows
-	for _, x := range r.meta.RowGroups[:g.Index] {
+	base, n := int64(0), r.Footer.RowGroups[g.Index].NumRows
+	for _, x := range r.Footer.RowGroups[:g.Index] {
 		base += x.NumRows
 	}
 	if rows == (vec.Range{}) {
@@ -33,9 +33,9 @@ func batchesOf(ctx context.Context, r *reader, g format.RowGroup, q format.Query
 // scanned scans a reader.
 func scanned(ctx context.Context, r *reader, spec scan.Spec) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		objects := scan.NewObjects(r.target.Tree)
+		objects := scan.NewObjects(r.Target.Tree)
 		defer objects.Close()
-		src := scan.Source{Reader: r, Objects: objects, Dicts: scan.NewDicts(), Limits: r.limits, NoVerify: r.noVerify}
+		src := scan.Source{Reader: r, Objects: objects, Dicts: scan.NewDicts(), Limits: r.Limits, NoVerify: r.NoVerify}
 		for b, err := range scan.Run(ctx, src, spec, nil) {
 			if !yield(b, err) {
 				return

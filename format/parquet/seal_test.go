@@ -44,7 +44,7 @@ func TestFooterSeal(t *testing.T) {
 		r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
 			format.OpenOptions{})
 		if err == nil {
-			if _, ok := r.schema.Metadata().GetValue(meta.SealKey); ok {
+			if _, ok := r.Shown.Metadata().GetValue(meta.SealKey); ok {
 				t.Fatal("the checksum is among the schema's metadata")
 			}
 			r.Close()

@@ -93,12 +93,12 @@ func readerOf(t *testing.T, b []byte) *reader {
 func refooter(t *testing.T, whole []byte, more []byte, edit func(m *metadata.FileMetaData, at int64)) []byte {
 	t.Helper()
 	r := readerOf(t, whole)
-	meta, err := metadata.NewFileMetaData(whole[r.footer.Off:r.footer.End()], nil)
+	meta, err := metadata.NewFileMetaData(whole[r.FooterAt.Off:r.FooterAt.End()], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	edit(meta, r.footer.Off)
-	out := bytes.NewBuffer(append(bytes.Clone(whole[:r.footer.Off]), more...))
+	edit(meta, r.FooterAt.Off)
+	out := bytes.NewBuffer(append(bytes.Clone(whole[:r.FooterAt.Off]), more...))
 	n, err := meta.WriteTo(out, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -110,11 +110,11 @@ func refooter(t *testing.T, whole []byte, more []byte, edit func(m *metadata.Fil
 func reindex(t *testing.T, whole []byte, column int, edit func(x *metas.ColumnIndex)) []byte {
 	t.Helper()
 	r := readerOf(t, whole)
-	off, err := r.offsetIndex(t.Context(), 0, column)
+	off, err := r.OffsetIndex(t.Context(), 0, column)
 	if err != nil || off == nil || len(off.Offsets) < 2 {
 		t.Fatalf("%+v, %v", off, err)
 	}
-	x, err := r.columnIndex(t.Context(), 0, column, len(off.Offsets))
+	x, err := r.ColumnIndex(t.Context(), 0, column, len(off.Offsets))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestVerifyFindsLiesOfPageHeaders(t *testing.T) {
 		lib.WithBloomFilterEnabled(false))
 	r := readerOf(t, whole)
 	n := 0
-	for p, err := range r.pages(t.Context(), 0, colX) {
+	for p, err := range r.Pages(t.Context(), 0, colX) {
 		if err != nil {
 			t.Fatal(err)
 		}

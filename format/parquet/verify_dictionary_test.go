@@ -16,10 +16,10 @@ func TestVerifyDictionaries(t *testing.T) {
 	for _, file := range []string{"testdata/enc-dict.v1.parquet", "testdata/enc-dict.v2.parquet"} {
 		whole, dicts := golden(t, file).Bytes("t"), 0
 		r := readerOf(t, whole)
-		for leaf := range r.meta.Schema.NumColumns() {
+		for leaf := range r.Footer.Schema.NumColumns() {
 			var number fault.Span
-			at := r.chunkSpan(0, leaf)
-			p, err := r.pageAt(t.Context(), at, "page", func(n region.Node) {
+			at := r.ChunkSpan(0, leaf)
+			p, err := r.PageAt(t.Context(), at, "page", func(n region.Node) {
 				if path.Ext(n.Name) == ".num_values" || n.Name == "num_values" {
 					number = n.At
 				}

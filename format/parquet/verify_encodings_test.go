@@ -69,8 +69,8 @@ func TestVerifyNullsOfPages(t *testing.T) {
 	r := readerOf(t, whole)
 	for _, column := range []int{colX, colL} {
 		var number fault.Span
-		at := r.chunkSpan(0, column)
-		p, err := r.pageAt(t.Context(), at, "page", func(n region.Node) {
+		at := r.ChunkSpan(0, column)
+		p, err := r.PageAt(t.Context(), at, "page", func(n region.Node) {
 			if path.Ext(n.Name) == ".num_nulls" || n.Name == "num_nulls" {
 				number = n.At
 			}

@@ -63,9 +63,9 @@ func TestVerifyKnowsWhatScansMeet(t *testing.T) {
 // withoutSums are the bytes of a golden file that no checksum is over.
 func withoutSums(t *testing.T, file string) (out []int) {
 	r := openGolden(t, "testdata/"+file+".parquet")
-	for g := range r.meta.RowGroups {
-		for leaf := range r.meta.RowGroups[g].Columns {
-			for p, err := range r.pages(t.Context(), g, leaf) {
+	for g := range r.Footer.RowGroups {
+		for leaf := range r.Footer.RowGroups[g].Columns {
+			for p, err := range r.Pages(t.Context(), g, leaf) {
 				if err != nil || !p.HasCRC {
 					t.Fatal(file, err)
 				}
@@ -75,8 +75,8 @@ func withoutSums(t *testing.T, file string) (out []int) {
 			}
 		}
 	}
-	for at := range r.footer.Len {
-		out = append(out, int(r.footer.Off+at))
+	for at := range r.FooterAt.Len {
+		out = append(out, int(r.FooterAt.Off+at))
 	}
 	return out
 }
@@ -93,7 +93,7 @@ func allRows(t *testing.T, b []byte) (string, error) {
 	var out strings.Builder
 	fmt.Fprintln(&out, r.Schema().Fields())
 	var first error
-	for g := range r.meta.RowGroups {
+	for g := range r.Footer.RowGroups {
 		for rec, err := range batchesOf(t.Context(), r, format.RowGroup{Index: g}, format.Query{Cols: r.tops()},
 			vec.Range{}, memory.NewGoAllocator()) {
 			if err != nil {
@@ -107,7 +107,7 @@ func allRows(t *testing.T, b []byte) (string, error) {
 }
 
 func (r *reader) tops() (out []int) {
-	for i := range r.leaves {
+	for i := range r.FieldLeaves {
 		out = append(out, i)
 	}
 	return out

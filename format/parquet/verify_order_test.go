@@ -48,7 +48,7 @@ func TestVerifyOrder(t *testing.T) {
 		if fs := findings(whole); len(fs) != 0 {
 			t.Errorf("%s: %+v", file, fs)
 		}
-		if n := len(readerOf(t, whole).meta.RowGroups[0].SortingColumns); n != 2 {
+		if n := len(readerOf(t, whole).Footer.RowGroups[0].SortingColumns); n != 2 {
 			t.Fatalf("%s: %d sorting columns", file, n)
 		}
 		// 17 or 18 rows have each value of desc, so the values of s begin anew within a row group, and null
@@ -105,7 +105,7 @@ func TestVerifyLevelsOfArrowCpp(t *testing.T) {
 func shallow(t *testing.T, b []byte) (out []region.Finding) {
 	t.Helper()
 	r := readerOf(t, b)
-	for f := range Format.Verify(t.Context(), r.target, format.OpenOptions{Depth: format.Sums}) {
+	for f := range Format.Verify(t.Context(), r.Target, format.OpenOptions{Depth: format.Sums}) {
 		out = append(out, f)
 	}
 	return out
@@ -177,7 +177,7 @@ func TestVerifyLevels(t *testing.T) {
 // reoffset writes another offset index for a column.
 func reoffset(t *testing.T, whole []byte, column int, edit func(x *meta.OffsetIndex)) []byte {
 	t.Helper()
-	x, err := readerOf(t, whole).offsetIndex(t.Context(), 0, column)
+	x, err := readerOf(t, whole).OffsetIndex(t.Context(), 0, column)
 	if err != nil || x == nil || len(x.Offsets) < 2 {
 		t.Fatalf("%+v, %v", x, err)
 	}

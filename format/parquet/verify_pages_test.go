@@ -36,7 +36,7 @@ func TestVerifySizes(t *testing.T) {
 		}
 		r := openGolden(t, file)
 		pages := 0
-		for p, err := range r.pages(t.Context(), 0, 0) {
+		for p, err := range r.Pages(t.Context(), 0, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,10 +64,10 @@ func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 	whole := golden(t, file).Bytes("t")
 	r := openGolden(t, file)
 	for _, column := range []string{"s", "ls", "f64", "fix"} {
-		field := r.schema.FieldIndices(column)[0]
-		leaf := r.leaves[field][0]
+		field := r.Shown.FieldIndices(column)[0]
+		leaf := r.FieldLeaves[field][0]
 		var pages []meta.Page
-		for p, err := range r.pages(t.Context(), 0, leaf) {
+		for p, err := range r.Pages(t.Context(), 0, leaf) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func lostOf(t *testing.T, b []byte, field int) []bool {
 		t.Fatal(err)
 	}
 	out := make([]bool, 70)
-	spec := scan.Spec{Columns: []string{r.schema.Field(field).Name}, Damaged: scan.SkipRows, Rows: vec.Range{To: 70}}
+	spec := scan.Spec{Columns: []string{r.Shown.Field(field).Name}, Damaged: scan.SkipRows, Rows: vec.Range{To: 70}}
 	spec.Lost = func(l region.Loss) {
 		for row := max(0, l.Rows[0]); row < l.Rows[1] && row < 70 && l.Group == 0; row++ {
 			out[row] = true

@@ -67,7 +67,7 @@ func TestVerifyFindsLies(t *testing.T) {
 	}
 	mark := binary.LittleEndian.AppendUint64(nil, high)
 	less := binary.LittleEndian.AppendUint64(nil, high-1)
-	chunk, footer := r.chunkSpan(0, 0), r.footer
+	chunk, footer := r.ChunkSpan(0, 0), r.FooterAt
 	change := func(from, to int64) []byte {
 		out := bytes.Clone(whole)
 		n := bytes.Count(out[from:to], mark)
@@ -95,7 +95,7 @@ func TestVerifyFindsLies(t *testing.T) {
 	for name, want := range map[string]string{"offset_index": "parquet.index",
 		"column_index": "parquet.index parquet.index.bounds"} {
 		out := bytes.Clone(whole)
-		x := r.meta.RowGroups[0].Columns[0]
+		x := r.Footer.RowGroups[0].Columns[0]
 		at, n := *x.OffsetIndexOffset, int64(*x.OffsetIndexLength)
 		if name == "column_index" {
 			at, n = *x.ColumnIndexOffset, int64(*x.ColumnIndexLength)
@@ -125,7 +125,7 @@ func TestVerifySeesEveryFlip(t *testing.T) {
 	if testing.Short() {
 		step = 11
 	}
-	for i := 4; i < int(r.footer.Off); i += step {
+	for i := 4; i < int(r.FooterAt.Off); i += step {
 		b := bytes.Clone(whole)
 		b[i] ^= 1 << (i % 8)
 		got, err := rowsOf(b)

@@ -91,9 +91,9 @@ func TestWrittenPages(t *testing.T) {
 // pagesOf are the data pages of a chunk. They must fill it, and have checksums.
 func pagesOf(t *testing.T, r *reader, group, leaf int) (data []meta.Page) {
 	t.Helper()
-	at := r.chunkSpan(group, leaf)
+	at := r.ChunkSpan(group, leaf)
 	end := at.Off
-	for p, err := range r.pages(context.Background(), group, leaf) {
+	for p, err := range r.Pages(context.Background(), group, leaf) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func pagesOf(t *testing.T, r *reader, group, leaf int) (data []meta.Page) {
 // checkOffsets holds the offset index against the pages.
 func checkOffsets(t *testing.T, r *reader, group, leaf int, data []meta.Page, index bool) {
 	t.Helper()
-	x, err := r.offsetIndex(context.Background(), group, leaf)
+	x, err := r.OffsetIndex(context.Background(), group, leaf)
 	if err != nil || (x != nil) != index {
 		t.Fatalf("offset index: %v, %v", x, err)
 	}
@@ -127,7 +127,7 @@ func checkOffsets(t *testing.T, r *reader, group, leaf int, data []meta.Page, in
 		t.Fatalf("%d pages in the offset index, %d in the chunk", len(x.Offsets), len(data))
 	}
 	for i, p := range data {
-		if x.Offsets[i] != p.Header.Off-r.base {
+		if x.Offsets[i] != p.Header.Off-r.Base {
 			t.Errorf("page %d is at %d, the offset index says %d", i, p.Header.Off, x.Offsets[i])
 		}
 	}
@@ -145,7 +145,7 @@ func TestWrittenSums(t *testing.T) {
 	n := 0
 	for g := range 3 {
 		for leaf := range 3 {
-			for p, err := range r.pages(ctx, g, leaf) {
+			for p, err := range r.Pages(ctx, g, leaf) {
 				if err != nil {
 					t.Fatal(err)
 				}

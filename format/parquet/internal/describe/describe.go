@@ -1,0 +1,249 @@
+package describe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/thrift"
+	"stoa/region"
+)
+
+// File shows the column chunks with their pages, the indexes and Bloom filters, and the footer field by field; with
+// Pages the headers of the pages and the indexes, too. If the footer is damaged, what is whole of it is shown.
+func File(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return func(yield func(region.Node, error) bool) {
+		o := &outline{pages: d.Pages, yield: yield}
+		open := d.OpenOptions
+		open.Tracer = func(n region.Node) { o.footer = append(o.footer, n) }
+		r, err := file.Open(ctx, t, open)
+		if err != nil {
+			for _, n := range o.footer {
+				if n.Depth--; !yield(n, nil) {
+					return
+				}
+			}
+			yield(region.Node{}, err)
+			return
+		}
+		defer r.Close()
+		o.r = r
+		if err := o.all(ctx); err != nil && err != errLeft {
+			yield(region.Node{}, err)
+		}
+	}
+}
+
+var errLeft = errors.New("left")
+
+// outline tells the regions of a file.
+type outline struct {
+	r      *file.File
+	pages  bool
+	yield  func(region.Node, error) bool
+	footer []region.Node
+	left   bool
+	unread error // what could not be read of Bloom filters, on the way
+}
+
+// tell is a tracer.
+func (o *outline) tell(n region.Node) { o.left = o.left || !o.yield(n, nil) }
+
+func (o *outline) node(depth int, kind region.Kind, name, value string, at fault.Span) error {
+	if o.tell(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: at, Inner: -1}); o.left {
+		return errLeft
+	}
+	return nil
+}
+
+// piece is a region of the file below its root.
+type piece struct {
+	name, value string
+	at          fault.Span
+	show        func(context.Context, piece) error // nil: it is a leaf
+}
+
+func (o *outline) all(ctx context.Context) error {
+	r := o.r
+	if err := o.node(0, region.Struct, "file", r.Footer.CreatedBy, r.Span(0, r.Size)); err != nil {
+		return err
+	}
+	pieces := append([]piece{{name: "magic", value: r.Magic(), at: r.Span(0, 4)}}, o.pieces(ctx)...)
+	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.at.Off, b.at.Off) })
+	end := r.Base
+	var damage error
+	for _, p := range pieces {
+		if p.at.Off > end {
+			if err := o.node(1, region.Gap, "unclaimed", "",
+				fault.Span{Object: p.at.Object, Off: end, Len: p.at.Off - end}); err != nil {
+				return err
+			}
+		}
+		end = max(end, p.at.End())
+		err := error(nil)
+		if p.show != nil {
+			err = p.show(ctx, p)
+		} else {
+			err = o.node(1, region.Data, p.name, p.value, p.at)
+		}
+		if o.left {
+			return errLeft
+		}
+		damage = errors.Join(damage, err)
+	}
+	return errors.Join(damage, o.unread)
+}
+
+// pieces lists everything that the footer names, and the footer.
+func (o *outline) pieces(ctx context.Context) (out []piece) {
+	r := o.r
+	other := func(name, value string, at fault.Span, show func(context.Context, piece) error) {
+		if at.Len > 0 && at.Off >= r.Base && at.End() <= r.Base+r.Size {
+			out = append(out, piece{name, value, at, show})
+		}
+	}
+	for g, rg := range r.Footer.RowGroups {
+		for c, chunk := range rg.Columns {
+			name := fmt.Sprintf("row_groups[%d].%s", g, r.Footer.Schema.Column(c).Path())
+			m := chunk.MetaData
+			other(name, "encrypted", chunk.Veiled, nil)
+			value := fmt.Sprintf("%d values, %s", m.NumValues, m.Codec)
+			other(name, value, r.ChunkSpan(g, c),
+				func(ctx context.Context, p piece) error { return o.chunk(ctx, p, g, c) })
+			if chunk.ColumnIndexOffset != nil && chunk.ColumnIndexLength != nil {
+				at := r.Span(*chunk.ColumnIndexOffset, int64(*chunk.ColumnIndexLength))
+				other(name+".column_index", "", at,
+					o.index(func(r *thrift.Reader) { meta.ParseColumnIndex(r) }, chunk.Crypto, chunk.Sealed,
+						meta.ColumnIndexModule))
+			}
+			if chunk.OffsetIndexOffset != nil && chunk.OffsetIndexLength != nil {
+				at := r.Span(*chunk.OffsetIndexOffset, int64(*chunk.OffsetIndexLength))
+				other(name+".offset_index", "", at,
+					o.index(func(r *thrift.Reader) { meta.ParseOffsetIndex(r) }, chunk.Crypto, chunk.Sealed,
+						meta.OffsetIndexModule))
+			}
+			if m.BloomFilterOffset != nil && chunk.Crypto == nil {
+				header, filter, err := r.BloomSpans(ctx, *m.BloomFilterOffset)
+				o.unread = errors.Join(o.unread, err)
+				other(name+".bloom_filter_header", "", header,
+					o.index(func(r *thrift.Reader) { meta.ParseBloomHeader(r) }, nil, nil, 0))
+				other(name+".bloom_filter", "", filter, nil)
+			}
+		}
+	}
+	copies, err := r.Copies(ctx)
+	o.unread = errors.Join(o.unread, err)
+	for _, x := range copies {
+		name := fmt.Sprintf("row_groups[%d].%s.meta_data", x.Group, r.Footer.Schema.Column(x.Leaf).Path())
+		is := meta.ColumnMetaData
+		if x.Chunk {
+			is = meta.ColumnChunk
+		}
+		other(name, "", x.At, o.index(func(r *thrift.Reader) { meta.Walk(r, "meta_data", is) }, nil, nil, 0))
+	}
+	other("footer", fmt.Sprintf("%d row groups, %d columns", len(r.Footer.RowGroups), r.Footer.Schema.NumColumns()),
+		r.FooterAt, o.metadata)
+	other("footer.length", fmt.Sprint(r.FooterAt.Len), r.Span(r.Size-8, 4), nil)
+	other("footer.magic", r.Magic(), r.Span(r.Size-4, 4), nil)
+	return out
+}
+
+// shown tells what was decrypted.
+func (o *outline) shown() error {
+	for _, n := range o.footer {
+		if o.tell(n); o.left {
+			return errLeft
+		}
+	}
+	return nil
+}
+
+// metadata shows the footer, which was parsed when the file was opened.
+func (o *outline) metadata(_ context.Context, p piece) error {
+	if o.r.Hidden { // what is in it lies nowhere in the file
+		return errors.Join(o.node(1, region.Data, p.name, p.value+", encrypted", p.at), o.shown())
+	}
+	end := p.at.Off
+	for _, n := range o.footer {
+		end = max(end, n.At.End())
+		o.tell(n)
+	}
+	if a := o.r.Footer.Algorithm; a != nil && p.at.End()-end == meta.SignatureSize {
+		return o.node(1, region.Data, "footer.signature", "",
+			fault.Span{Object: p.at.Object, Off: end, Len: meta.SignatureSize})
+	}
+	if end < p.at.End() {
+		return o.node(1, region.Gap, "unclaimed", "", fault.Span{Object: p.at.Object, Off: end, Len: p.at.End() - end})
+	}
+	return nil
+}
+
+// index shows an index by its parser; of one that is encrypted, which s opens if its key is known.
+func (o *outline) index(parse func(*thrift.Reader), locked *meta.ChunkCrypto, s *meta.Sealed,
+	m meta.Module) func(context.Context,
+	piece) error {
+	return func(ctx context.Context, p piece) error {
+		if !o.pages || locked != nil && s == nil || p.at.Len > o.r.Limits.Metadata {
+			return o.node(1, region.Data, p.name, p.value, p.at)
+		}
+		b := make([]byte, p.at.Len)
+		if err := format.ReadFull(ctx, o.r.Src, p.at, p.name, b); err != nil {
+			return err
+		}
+		if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
+			return err
+		}
+		c, err := meta.IndexBytes(b, p.at, p.name, s, m)
+		if err != nil {
+			return err
+		}
+		c.Trace(o.tell, 2)
+		parse(thrift.NewReader(c, thrift.Compact))
+		if c.Left() > 0 {
+			rest := c.SpanOf(c.Pos(), c.Left())
+			return errors.Join(c.Err(), o.node(2, region.Gap, "unclaimed", "", rest))
+		}
+		return c.Err()
+	}
+}
+
+// chunk shows the pages of a column chunk.
+func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
+	if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
+		return err
+	}
+	at, s := p.at, meta.SealedPage{Sealed: o.r.Footer.RowGroups[group].Columns[column].Sealed, First: true}
+	for i := 0; at.Len > 0; i++ {
+		path := fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i)
+		pg, err := o.r.PageOf(ctx, at, path, s, nil)
+		if err != nil {
+			return errors.Join(o.node(2, region.Gap, "unclaimed", "", at), err)
+		}
+		whole := pg.Header
+		whole.Len += pg.Body.Len
+		if err := o.node(2, region.Struct, fmt.Sprintf("page[%d]", i), pg.String(), whole); err != nil {
+			return err
+		}
+		if o.pages {
+			_, err = o.r.PageOf(ctx, at, path, s, o.tell)
+		} else {
+			err = o.node(3, region.Data, "header", "", pg.Header)
+		}
+		if err == nil && pg.Body.Len > 0 {
+			err = o.node(3, region.Data, "body", "", pg.Body)
+		}
+		if err != nil {
+			return err
+		}
+		at = at.Sub(whole.Len, at.Len-whole.Len)
+		s.After(&pg)
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+// Package describe shows what a file consists of, byte by byte.
+package describe

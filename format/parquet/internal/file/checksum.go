@@ -1,0 +1,28 @@
+package file
+
+import (
+	"context"
+	"hash/crc32"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+)
+
+// CheckSum compares the checksum of a page. buf is memory for its bytes.
+func (r *File) CheckSum(ctx context.Context, p meta.Page, path string, buf *[]byte) error {
+	if p.Body.Len > r.Limits.Page {
+		return fault.Limitf(p.Body, path, "%d bytes, the limit is %d", p.Body.Len, r.Limits.Page)
+	}
+	if int64(cap(*buf)) < p.Body.Len {
+		*buf = make([]byte, p.Body.Len)
+	}
+	b := (*buf)[:p.Body.Len]
+	if err := format.ReadFull(ctx, r.Src, p.Body, path, b); err != nil {
+		return err
+	}
+	if got := crc32.ChecksumIEEE(b); got != p.Crc {
+		return fault.Corruptf(p.Body, path+".crc", "the checksum is %08x, the header says %08x", got, p.Crc)
+	}
+	return nil
+}

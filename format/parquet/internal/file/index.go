@@ -1,0 +1,144 @@
+package file
+
+import (
+	"context"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/thrift"
+	"stoa/wire"
+)
+
+// indexCursor is a cursor over an index at off, which the footer names; s, which may be nil, opens it. There is
+// none if the footer names none.
+func (r *File) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *meta.Sealed,
+	m meta.Module) (*wire.Cursor, error) {
+	if off == nil || length == nil {
+		return nil, nil
+	}
+	n := int64(*length)
+	if *off < 0 || n < 0 || *off > r.Size || n > r.Size-*off {
+		return nil, fault.Corruptf(r.FooterAt, path, "%d bytes at %d do not lie in the file (%d)", n, *off, r.Size)
+	}
+	if n > r.Limits.Metadata {
+		return nil, fault.Limitf(r.FooterAt, path, "%d bytes, and at most %d are read (--max-metadata)", n,
+			r.Limits.Metadata)
+	}
+	b := make([]byte, n)
+	at := r.Span(*off, n)
+	if err := format.ReadFull(ctx, r.Src, at, path, b); err != nil {
+		return nil, err
+	}
+	c, err := meta.IndexBytes(b, at, path, s, m)
+	if err != nil {
+		return nil, err
+	}
+	return c.Within(r.Limits.Memory()), nil
+}
+
+// keptPages is of how many pages in all the offset indexes are kept.
+const keptPages = 1 << 19
+
+// offsets keeps offset indexes that were read: a scan asks for each of them several times. Nobody changes them.
+type offsets struct {
+	mu    sync.Mutex
+	kept  map[ChunkKey]*meta.OffsetIndex
+	pages int
+}
+
+func (o *offsets) get(k ChunkKey) *meta.OffsetIndex {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.kept[k]
+}
+
+// keep keeps an index. If they are too many, those of before go: a scan does not come back to them.
+func (o *offsets) keep(k ChunkKey, x *meta.OffsetIndex) {
+	n := len(x.Offsets)
+	if n > keptPages {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.kept == nil || o.pages+n > keptPages || len(o.kept) >= keptPages {
+		o.kept, o.pages = map[ChunkKey]*meta.OffsetIndex{}, 0
+	}
+	if o.kept[k] == nil {
+		o.kept[k] = x
+		o.pages += n
+	}
+}
+
+// forget is for a reader that gets another footer.
+func (o *offsets) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.kept, o.pages = nil, 0
+}
+
+// OffsetIndex is the offset index of a chunk; nil if there is none.
+func (r *File) OffsetIndex(ctx context.Context, group, leaf int) (*meta.OffsetIndex, error) {
+	k := ChunkKey{group, leaf}
+	if x := r.offsets.get(k); x != nil {
+		return x, ctx.Err()
+	}
+	x, err := r.readOffsetIndex(ctx, group, leaf)
+	if err == nil && x != nil {
+		r.offsets.keep(k, x)
+	}
+	return x, err
+}
+
+func (r *File) readOffsetIndex(ctx context.Context, group, leaf int) (*meta.OffsetIndex, error) {
+	c, path := r.Footer.RowGroups[group].Columns[leaf], meta.IndexPath(group, leaf, "offset_index")
+	if c.Encrypted {
+		return nil, nil
+	}
+	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path, c.Sealed, meta.OffsetIndexModule)
+	if cur == nil || err != nil {
+		return nil, err
+	}
+	x := meta.ParseOffsetIndex(thrift.NewReader(cur, thrift.Compact))
+	if cur.Err() != nil {
+		return nil, cur.Err()
+	}
+	x.At = r.Span(*c.OffsetIndexOffset, int64(*c.OffsetIndexLength))
+	if cur.Left() > 0 {
+		x.Behind = cur.SpanOf(cur.Pos(), cur.Left())
+	}
+	if err := x.Check(r.ChunkSpan(group, leaf), r.Base, r.Footer.RowGroups[group].NumRows, path); err != nil {
+		return nil, err // its pages may be those of another chunk, and sound
+	}
+	return &x, nil
+}
+
+// ColumnIndex reads the column index of a chunk of so many data pages; nil if there is none.
+func (r *File) ColumnIndex(ctx context.Context, group, leaf, pages int) (*meta.ColumnIndex, error) {
+	c, path := r.Footer.RowGroups[group].Columns[leaf], meta.IndexPath(group, leaf, "column_index")
+	if c.Encrypted {
+		return nil, nil
+	}
+	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path, c.Sealed, meta.ColumnIndexModule)
+	if cur == nil || err != nil {
+		return nil, err
+	}
+	x := meta.ParseColumnIndex(thrift.NewReader(cur, thrift.Compact))
+	if cur.Err() != nil {
+		return nil, cur.Err()
+	}
+	x.At = r.Span(*c.ColumnIndexOffset, int64(*c.ColumnIndexLength))
+	if cur.Left() > 0 {
+		x.Behind = cur.SpanOf(cur.Pos(), cur.Left())
+	}
+	if len(x.NullPages) != pages || len(x.Min) != pages || len(x.Max) != pages || x.Nulls != nil &&
+		len(x.Nulls) != pages {
+		return nil, fault.Corruptf(x.At, path,
+			"%d null_pages, %d min_values, %d max_values and %d null_counts for %d pages",
+			len(x.NullPages), len(x.Min), len(x.Max), len(x.Nulls), pages)
+	}
+	return &x, nil
+}
+
+type ChunkKey struct{ Group, Leaf int }

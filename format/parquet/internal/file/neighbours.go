@@ -1,0 +1,50 @@
+package file
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
+	"stoa/vec"
+)
+
+// PartName is the name of part n of a table, in its directory.
+func PartName(n int) string { return fmt.Sprintf("part-%05d.parquet", n) }
+
+var anyPart = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
+
+// Neighbours says what is missing beside a part of a table. A file that was given another name is read by itself.
+func (r *File) Neighbours(ctx context.Context) (missing []error) {
+	k := slices.IndexFunc(r.Footer.Pairs, func(p meta.KeyPair) bool { return p.Key == meta.PartKey && p.Value != nil })
+	base := path.Base(r.Target.Name)
+	if k < 0 || r.Target.Tree == nil || r.Target.At != (vec.Range{}) || !anyPart.MatchString(base) {
+		return nil
+	}
+	var p meta.Part
+	where := "key_value_metadata[" + meta.PartKey + "]"
+	if err := json.Unmarshal([]byte(*r.Footer.Pairs[k].Value), &p); err != nil {
+		return []error{fault.Corruptf(r.FooterAt, where, "it cannot be read: %v", err)}
+	}
+	if base != PartName(p.Number) {
+		return []error{fault.Corruptf(r.FooterAt, where, "the file is part %d of its table, and not what its name says",
+			p.Number)}
+	}
+	for _, n := range []int{p.Number - 1, p.Number + 1} {
+		if n < 0 || n > p.Number && p.Last {
+			continue
+		}
+		name := path.Join(path.Dir(r.Target.Name), PartName(n))
+		if _, err := r.Target.Tree.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, fault.Corruptf(r.FooterAt, where, "the table has a part %d, and %s is not "+
+				"there: its rows are missing", n, name))
+		}
+	}
+	return missing
+}

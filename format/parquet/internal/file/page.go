@@ -1,0 +1,81 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/thrift"
+	"stoa/region"
+)
+
+// Pages walks the page headers of a column chunk. An error comes last.
+func (r *File) Pages(ctx context.Context, group, column int) iter.Seq2[meta.Page, error] {
+	return func(yield func(meta.Page, error) bool) {
+		at := r.ChunkSpan(group, column)
+		s := meta.SealedPage{Sealed: r.Footer.RowGroups[group].Columns[column].Sealed, First: true}
+		for i := 0; at.Len > 0; i++ {
+			p, err := r.PageOf(ctx, at, fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i), s, nil)
+			if err != nil {
+				yield(meta.Page{}, err)
+				return
+			}
+			if !yield(p, nil) {
+				return
+			}
+			at = at.Sub(p.Body.End()-at.Off, at.End()-p.Body.End())
+			s.After(&p)
+		}
+	}
+}
+
+// PageAt reads the header of the page at the start of at; trace, which may be nil, sees it.
+func (r *File) PageAt(ctx context.Context, at fault.Span, path string, trace func(region.Node)) (meta.Page, error) {
+	return r.PageOf(ctx, at, path, meta.SealedPage{}, trace)
+}
+
+// PageOf is pageAt of a page that may be encrypted.
+func (r *File) PageOf(ctx context.Context, at fault.Span, path string, s meta.SealedPage,
+	trace func(region.Node)) (meta.Page, error) {
+	for n := int64(1 << 10); ; n *= 16 {
+		n = min(n, at.Len, meta.MostHeader)
+		b := make([]byte, n)
+		if err := format.ReadFull(ctx, r.Src, at.Sub(0, n), path, b); err != nil {
+			return meta.Page{}, err
+		}
+		c, used, err := meta.HeaderOf(b, at.Sub(0, n), path, s)
+		if err != nil && n < min(at.Len, meta.MostHeader) && meta.ModuleSize(b, meta.SignatureSize) == 0 {
+			continue
+		}
+		if err != nil {
+			return meta.Page{}, err
+		}
+		p := meta.ParsePageHeader(thrift.NewReader(c, thrift.Compact))
+		if c.Err() != nil && used < 0 && n < min(at.Len, meta.MostHeader) {
+			continue // perhaps it is only longer
+		}
+		if c.Err() != nil {
+			return meta.Page{}, c.Err()
+		}
+		if trace != nil {
+			again, _, _ := meta.HeaderOf(b, at.Sub(0, n), path, s)
+			meta.ParsePageHeader(thrift.NewReader(again.Trace(trace, 3), thrift.Compact))
+		}
+		if used < 0 {
+			used = c.Pos()
+		}
+		p.Header = at.Sub(0, int64(used))
+		if p.Size < 0 || p.Size > at.Len-p.Header.Len {
+			return p, fault.Corruptf(p.Header, path+".compressed_page_size",
+				"%d bytes, the column chunk has %d left", p.Size, at.Len-p.Header.Len)
+		}
+		if p.Raw < 0 || p.Values < 0 || p.Kind < 0 {
+			return p, fault.Corruptf(p.Header, path, "no kind of page, or negative sizes")
+		}
+		p.Body = at.Sub(p.Header.Len, p.Size)
+		return p, nil
+	}
+}

@@ -1,0 +1,155 @@
+package read
+
+import (
+	"encoding/binary"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
+	"stoa/internal/enc/half"
+	"stoa/pred"
+)
+
+// flat is the leaf at a path from the schema's root.
+func (r *Reader) flat(path []int) (order.LeafField, bool) {
+	i := slices.IndexFunc(r.Flats, func(l order.LeafField) bool { return slices.Equal(l.Path, path) })
+	if i < 0 {
+		return order.LeafField{}, false
+	}
+	return r.Flats[i], true
+}
+
+// Named is the leaf that a predicate names.
+func (r *Reader) Named(name string) (order.LeafField, bool) {
+	at, _, err := pred.Find(r.Shown.Fields(), name)
+	if err != nil {
+		return order.LeafField{}, false
+	}
+	return r.flat(at)
+}
+
+// GroupBounds is what the statistics of a row group say about a leaf.
+func (r *Reader) GroupBounds(group int, l order.LeafField) pred.Bounds {
+	g := r.Footer.RowGroups[group]
+	return r.boundsOf(l, g.Columns[l.Column].MetaData.Statistics, g.NumRows)
+}
+
+// boundsOf is what s, which may be nil, says about so many rows of a leaf that has one value in each.
+func (r *Reader) boundsOf(l order.LeafField, s *meta.Said, rows int64) pred.Bounds {
+	b := pred.Bounds{Nulls: -1, Rows: rows}
+	if s == nil {
+		return b
+	}
+	if s.Nulls != nil && *s.Nulls >= 0 && *s.Nulls <= rows {
+		b.Nulls = *s.Nulls
+	}
+	switch {
+	case r.Ordered(l.Column):
+		b.Min, b.Max = r.Value(l, s.Min), r.Value(l, s.Max)
+	case Signed(l.Typ) && r.Footer.Orders == nil: // min and max of the time before orders were defined compared signed
+		b.Min, b.Max = r.Value(l, s.OldMin), r.Value(l, s.OldMax)
+	}
+	return b
+}
+
+// Ordered reports whether min_value and max_value are in an order that is defined for the type, which the
+// footer must say.
+func (r *Reader) Ordered(column int) bool {
+	return column < len(r.Footer.Orders) && r.Footer.Orders[column] == meta.TypeOrder
+}
+
+// Signed reports whether values of t compare as the signed numbers that are stored.
+func Signed(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.FLOAT32, arrow.FLOAT64,
+		arrow.DATE32, arrow.TIME32, arrow.TIME64, arrow.TIMESTAMP:
+		return true
+	}
+	return false
+}
+
+// Value is a value of a leaf as statistics have it (PLAIN, without a length); nil if it is not understood: no
+// statement.
+func (r *Reader) Value(l order.LeafField, b []byte) *pred.Value {
+	if b == nil {
+		return nil
+	}
+	var v pred.Value
+	switch t := r.Footer.Schema.Column(l.Column).PhysicalType(); {
+	case t == meta.TypeBoolean && len(b) == 1:
+		v = pred.Bool(b[0] != 0)
+	case t == meta.TypeInt32 && len(b) == 4:
+		v = integer(l.Typ, int64(int32(binary.LittleEndian.Uint32(b))), 32)
+	case t == meta.TypeInt64 && len(b) == 8:
+		v = integer(l.Typ, int64(binary.LittleEndian.Uint64(b)), 64)
+	case t == meta.TypeFloat && len(b) == 4:
+		v = pred.Float(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+	case t == meta.TypeDouble && len(b) == 8:
+		v = pred.Float(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	case t == meta.TypeBytes, t == meta.TypeFixed:
+		v = stringValue(l.Typ, b)
+	}
+	if v.Kind == pred.KindNull {
+		return nil
+	}
+	return &v
+}
+
+// integer is the value that a column of type t stores as v, of so many bits.
+func integer(t arrow.DataType, v int64, bits int) pred.Value {
+	switch d := t.(type) {
+	case *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type:
+		if bits == 32 {
+			return pred.Uint(uint64(uint32(v)))
+		}
+		return pred.Uint(uint64(v))
+	case arrow.DecimalType:
+		return pred.Decimal(decimal128.FromI64(v), d.GetScale())
+	}
+	return pred.Typed(t, v)
+}
+
+func stringValue(t arrow.DataType, b []byte) pred.Value {
+	switch d := t.(type) {
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
+		return pred.String(string(b))
+	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType:
+		return pred.Bytes(b)
+	case *arrow.DictionaryType:
+		return stringValue(d.ValueType, b)
+	case *arrow.Float16Type:
+		if len(b) != 2 {
+			return pred.Null()
+		}
+		return pred.Float(float64(half.Float(binary.LittleEndian.Uint16(b))))
+	case arrow.DecimalType:
+		if len(b) == 0 || len(b) > 16 {
+			return pred.Null()
+		}
+		n := new(big.Int).SetBytes(b) // big-endian, two's complement
+		if b[0] >= 0x80 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		}
+		if n.BitLen() > 127 {
+			return pred.Null()
+		}
+		return pred.Decimal(decimal128.FromBigInt(n), d.GetScale())
+	}
+	return pred.Null()
+}
+
+// bounds are those of the columns of a row group that are in no list.
+func (r *Reader) bounds(group int, cols []int) map[int]pred.Bounds {
+	out := make(map[int]pred.Bounds, len(cols))
+	for _, c := range cols {
+		if r.Leaves[c].MaxRep == 0 {
+			out[c] = r.GroupBounds(group, r.LeafOf(c))
+		}
+	}
+	return out
+}

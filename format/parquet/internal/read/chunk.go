@@ -1,0 +1,405 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/meta"
+
+	pages "stoa/format/parquet/internal/page"
+	"stoa/pred"
+	"stoa/vec"
+)
+
+// pageTable is the data pages of a column chunk, as far as they are known. All who read the chunk share it.
+type pageTable struct {
+	r           *Reader
+	group, leaf int
+	at          fault.Span // of the chunk
+
+	mu     sync.Mutex
+	pages  []pages.PageRef
+	dict   *pages.PageRef // nil: none, as far as is known
+	opened bool           // the first page, which may be a dictionary, was looked at
+	left   fault.Span
+	values int64 // of the pages so far
+	seen   int   // pages of all kinds
+	err    error // why there are no more pages: io.EOF, or damage
+}
+
+// tables keeps those of chunks that were read, some of them.
+type tables struct {
+	mu   sync.Mutex
+	kept map[tableKey]*pageTable
+}
+
+type tableKey struct {
+	file.ChunkKey
+	indexed bool
+}
+
+// mostTables is how many are kept. Those of before go then: a scan does not come back to them.
+const mostTables = 1 << 14
+
+func (t *tables) get(k tableKey, make func() *pageTable) *pageTable {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.kept[k] == nil {
+		if t.kept == nil || len(t.kept) >= mostTables {
+			t.kept = map[tableKey]*pageTable{}
+		}
+		t.kept[k] = make()
+	}
+	return t.kept[k]
+}
+
+func (t *tables) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = nil
+}
+
+// Chunk is a column of a row group. Where the offset index is asked where its pages are, each page is held
+// against it when it is decoded.
+func (r *Reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	if g.Index < 0 || g.Index >= len(r.Footer.RowGroups) || col < 0 || col >= len(r.Leaves) {
+		return nil, fault.Bugf("parquet: there is no column %d of row group %d", col, g.Index)
+	}
+	flat, all := r.Leaves[col].MaxRep == 0, r.Footer.RowGroups[g.Index].NumRows
+	var x *meta.OffsetIndex
+	if rows.From > 0 || rows.To < all || !flat {
+		if err := r.Readable(g.Index, col); err != nil {
+			return nil, err
+		}
+		var err error
+		if x, err = r.OffsetIndex(ctx, g.Index, col); err != nil && !errors.Is(err, fault.Corrupt) {
+			return nil, err
+		}
+	}
+	return r.chunk(ctx, g.Index, col, rows, x)
+}
+
+// Walked is a whole chunk whose pages are found by their headers.
+func (r *Reader) Walked(ctx context.Context, group, col int) (*chunk, error) {
+	return r.chunk(ctx, group, col, vec.Range{To: r.Footer.RowGroups[group].NumRows}, nil)
+}
+
+// chunk is a chunk whose pages are where x says; nil: their headers are read.
+func (r *Reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *meta.OffsetIndex) (*chunk, error) {
+	if err := r.Readable(group, col); err != nil {
+		return nil, err
+	}
+	indexed := x != nil && len(x.Offsets) > 0
+	t := r.tables.get(tableKey{file.ChunkKey{Group: group, Leaf: col}, indexed}, func() *pageTable {
+		t := &pageTable{r: r, group: group, leaf: col, at: r.padded(r.ChunkSpan(group, col))}
+		if t.left = t.at; indexed {
+			t.useIndex(x, 0)
+		}
+		return t
+	})
+	if err := t.open(ctx); err != nil {
+		return nil, err
+	}
+	return &chunk{t: t, rows: rows, i: t.find(rows.From), as: r.Leaves[col]}, nil
+}
+
+// padded is a chunk as it may reach: parquet-mr up to 1.2.8 forgot the header of the dictionary when it counted
+// the chunk's bytes (PARQUET-816).
+func (r *Reader) padded(at fault.Span) fault.Span {
+	const most = 100
+	var minor, patch int
+	if n, _ := fmt.Sscanf(r.Footer.CreatedBy, "parquet-mr version 1.%d.%d", &minor, &patch); n < 1 || minor > 2 ||
+		minor == 2 && patch > 8 {
+		if r.Footer.CreatedBy != "parquet-mr" {
+			return at
+		}
+	}
+	at.Len = max(at.Len, min(at.Len+most, r.FooterAt.Off-at.Off))
+	return at
+}
+
+// Readable says why a chunk cannot be read, as far as the footer tells.
+func (r *Reader) Readable(group, col int) error {
+	path := fmt.Sprintf("row_groups[%d].columns[%d]", group, col)
+	if err := r.Lost[file.ChunkKey{Group: group, Leaf: col}]; err != nil {
+		return err
+	}
+	c := r.Footer.RowGroups[group].Columns[col]
+	switch {
+	case c.Encrypted:
+		return fault.Unsupportedf(r.FooterAt, meta.IndexPath(group, col, "crypto_metadata"),
+			"the column is encrypted%s, and no key for it is given (--key-file)", meta.QuotedID(c.Crypto.Id))
+	case c.FilePath != "":
+		return fault.Unsupportedf(r.FooterAt, meta.IndexPath(group, col, "file_path"), "the data are in another file, "+
+			"%q", c.FilePath)
+	case !c.MetaData.Codec.Known():
+		return fault.Unsupportedf(r.ChunkSpan(group, col), path, "codec %s", c.MetaData.Codec)
+	case r.Leaves[col].Unread != nil:
+		return r.Leaves[col].Unread
+	}
+	rows, values := r.Footer.RowGroups[group].NumRows, c.MetaData.NumValues
+	if r.Leaves[col].MaxRep == 0 && values != rows || values < rows {
+		return fault.Corruptf(r.ChunkSpan(group, col), meta.IndexPath(group, col, "num_values"),
+			"%d, but the row group has %d rows", values, rows)
+	}
+	return nil
+}
+
+// useIndex takes the pages from number i on as the offset index has them.
+func (t *pageTable) useIndex(x *meta.OffsetIndex, i int) {
+	all := t.r.Footer.RowGroups[t.group].NumRows
+	flat := t.r.Leaves[t.leaf].MaxRep == 0
+	for ; i < len(x.Offsets); i++ {
+		rows := x.RowsOf(i, all)
+		p := pages.PageRef{At: t.r.Span(x.Offsets[i], int64(x.Sizes[i])), First: rows.From, Rows: rows.Len(),
+			Values: -1,
+			Starts: true, Index: true}
+		if flat {
+			p.Values = p.Rows
+		}
+		t.pages = append(t.pages, p)
+	}
+	t.err, t.left = io.EOF, t.left.Sub(t.left.Len, 0)
+}
+
+// open looks at the first page of the chunk, which is the dictionary if there is one.
+func (t *pageTable) open(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.opened || t.at.Len == 0 {
+		if t.at.Len == 0 && t.err == nil {
+			t.err = io.EOF
+		}
+		return nil
+	}
+	if len(t.pages) > 0 && t.pages[0].At.Off == t.at.Off {
+		t.opened = true
+		return nil
+	}
+	h, err := t.r.PageOf(ctx, t.at, t.path(0), meta.SealedPage{Sealed: t.sealed(), First: true}, nil)
+	switch {
+	case errors.Is(err, fault.Corrupt): // told with the pages that need it
+		t.opened = true
+		return nil
+	case err != nil:
+		return err
+	}
+	t.opened = true
+	if h.Kind == meta.DictionaryPage {
+		t.dict = &pages.PageRef{At: h.Whole(), Values: h.Values, Raw: h.Raw, First: -1, Rows: -1}
+		if t.seen++; t.err == nil {
+			t.left = t.after(&h)
+		}
+	}
+	return nil
+}
+
+// sealed opens the pages; nil: they are plain.
+func (t *pageTable) sealed() *meta.Sealed {
+	return t.r.Footer.RowGroups[t.group].Columns[t.leaf].Sealed
+}
+
+func (t *pageTable) path(page int) string {
+	return fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", t.group, t.leaf, page)
+}
+
+// after is what is left of the chunk after a page.
+func (t *pageTable) after(h *meta.Page) fault.Span {
+	return t.left.Sub(h.Body.End()-t.left.Off, t.left.End()-h.Body.End())
+}
+
+// get is page i; io.EOF behind the last one. Before the first one is given all headers are read: only their sum
+// tells whether each has the right number of values, on which the rows of all pages after it depend. Headers
+// have no checksum.
+func (t *pageTable) get(ctx context.Context, i int) (pages.PageRef, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.err == nil {
+		if err := t.walk(ctx); err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+				return pages.PageRef{}, err // others, as of the store, may pass
+			}
+			t.err = err
+		}
+	}
+	if i < len(t.pages) {
+		return t.pages[i], nil
+	}
+	return pages.PageRef{}, t.err
+}
+
+// walk reads the next header and notes its page if it is one of data.
+func (t *pageTable) walk(ctx context.Context) error {
+	m := t.r.Footer.RowGroups[t.group].Columns[t.leaf].MetaData
+	if t.left.Len == 0 || t.values >= m.NumValues && (t.values > 0 || t.at.Len > m.TotalCompressedSize) {
+		if t.values != m.NumValues {
+			t.pages = nil // any of them may have the wrong number
+			return t.instead(ctx, fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, "num_values"),
+				"%d, but the pages have %d", m.NumValues, t.values))
+		}
+		if rows, all := t.rows(), t.r.Footer.RowGroups[t.group].NumRows; rows >= 0 && rows != all {
+			t.pages = nil
+			return t.instead(ctx, fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, "num_rows"),
+				"the pages say %d, the row group has %d", rows, all))
+		}
+		return io.EOF
+	}
+	h, err := t.r.PageOf(ctx, t.left, t.path(t.seen),
+		meta.SealedPage{Sealed: t.sealed(), First: t.seen == 0, Ordinal: len(t.pages)}, nil)
+	if err == nil && h.IsData() && t.values+h.Values > m.NumValues {
+		t.pages = nil
+		err = fault.Corruptf(h.Header, t.path(t.seen)+".num_values",
+			"%d values, but the chunk has %d, and %d came before", h.Values, m.NumValues, t.values)
+	}
+	if errors.Is(err, fault.Corrupt) {
+		return t.instead(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	t.left = t.after(&h)
+	t.seen++
+	if h.IsData() {
+		t.note(&h)
+	}
+	return nil
+}
+
+// rows is how many rows the pages say that they have; -1: not all do.
+func (t *pageTable) rows() (n int64) {
+	for _, p := range t.pages {
+		if p.Rows < 0 {
+			return -1
+		}
+		n += p.Rows
+	}
+	return n
+}
+
+// note adds a data page by its header.
+func (t *pageTable) note(h *meta.Page) {
+	p := pages.PageRef{At: h.Whole(), Values: h.Values, First: -1, Rows: -1, Raw: h.Raw,
+		Coded: meta.IsDictionary(h.Encoding)}
+	switch {
+	case t.r.Leaves[t.leaf].MaxRep == 0:
+		p.First, p.Rows, p.Starts = t.values, h.Values, true
+		p.Bounds = t.r.headerBounds(t.leaf, h)
+	case h.Rows >= 0: // a page of version 2 begins with a row
+		if len(t.pages) == 0 {
+			p.First = 0
+		} else if last := t.pages[len(t.pages)-1]; last.First >= 0 {
+			p.First = last.First + last.Rows
+		}
+		p.Rows, p.Starts = h.Rows, true
+	}
+	t.values += h.Values
+	t.pages = append(t.pages, p)
+}
+
+// instead has the pages be those of the offset index, after their headers contradicted the chunk: one that is damaged
+// may be any of those before, and rows of all pages after it would be others. Without an index nobody knows which; was
+// is said then.
+func (t *pageTable) instead(ctx context.Context, was error) error {
+	x, err := t.r.OffsetIndex(ctx, t.group, t.leaf)
+	switch {
+	case err != nil && !errors.Is(err, fault.Corrupt):
+		return err
+	case err == nil && x != nil && len(x.Offsets) > 0:
+		t.pages = nil
+		t.useIndex(x, 0)
+		return io.EOF
+	}
+	return was
+}
+
+// find is the number of the page to begin with for a row, as far as it is known.
+func (t *pageTable) find(row int64) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if row <= 0 || len(t.pages) == 0 || t.pages[len(t.pages)-1].First < 0 {
+		return 0
+	}
+	i := sort.Search(len(t.pages), func(i int) bool { return t.pages[i].First > row })
+	// Pages without rows may begin with the same one; the last of these has it.
+	return max(0, i-1)
+}
+
+// chunk gives the pages of a table. It is a format.Chunk.
+type chunk struct {
+	t    *pageTable
+	rows vec.Range
+	i    int // number of the next page
+	as   *pages.FileColumn
+}
+
+var _ format.Chunk = (*chunk)(nil)
+
+// Next gives the next page.
+func (c *chunk) Next(ctx context.Context) (format.Page, error) {
+	p, err := c.t.get(ctx, c.i)
+	if err != nil {
+		return format.Page{}, err
+	}
+	if p.First >= c.rows.To {
+		return format.Page{}, io.EOF
+	}
+	out := format.Page{Ordinal: c.i, First: p.First, Rows: p.Rows, Starts: p.Starts, Entries: p.Values, Raw: p.Raw,
+		Coded: p.Coded, Bounds: p.Bounds,
+		Spans: []fault.Span{p.At}, Own: &p}
+	c.i++
+	return out, nil
+}
+
+// Dict is the dictionary page.
+func (c *chunk) Dict() (format.Page, bool) {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	d := c.t.dict
+	if d == nil || c.as.Form.Form == pages.IsNothing {
+		return format.Page{}, false
+	}
+	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: d.Values, Raw: d.Raw, Spans: []fault.Span{d.At},
+		Own: d}, true
+}
+
+// Decode appends a page to dst, or nothing.
+func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
+	p, ok := t.Page.Own.(*pages.PageRef)
+	if !ok || len(t.Bytes) != 1 {
+		return fault.Bugf("parquet: a page that is not of this file")
+	}
+	d := pages.PageTask{Column: c.as, Ref: p, Sealed: meta.SealedPage{Sealed: c.t.sealed(), Ordinal: t.Page.Ordinal},
+		Arena: t.Scratch, Dict: t.Dict,
+		Codec: c.t.r.Footer.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
+		Loose: c.t.r.Loose, Limit: min(c.t.r.Limits.Page, t.Limits.WithDefaults().Page), Verify: !t.NoVerify &&
+			!c.t.r.NoVerify}
+	before := dst.Len()
+	err := d.Decode(t.Bytes[0], dst, t.Page.Ordinal < 0)
+	t.Raw = d.Raw
+	if err != nil {
+		dst.Truncate(before)
+		number := t.Page.Ordinal
+		if c.t.dict != nil {
+			number++
+		}
+		return fault.Locate(err, d.At, d.Exact, c.t.path(number))
+	}
+	return nil
+}
+
+// headerBounds are those that the header of a page has; nil: none.
+func (r *Reader) headerBounds(leaf int, h *meta.Page) *pred.Bounds {
+	s := h.Stats
+	if s == nil || r.Leaves[leaf].MaxRep > 0 {
+		return nil
+	}
+	b := r.boundsOf(r.LeafOf(leaf), s, h.Values)
+	return &b
+}

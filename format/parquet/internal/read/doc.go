@@ -1,0 +1,3 @@
+// Package read gives the pages of column chunks to who scans, and what statistics, page indexes and Bloom filters say
+// of them.
+package read

@@ -1,0 +1,97 @@
+package read
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/cespare/xxhash/v2"
+
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
+	"stoa/pred"
+)
+
+// bloomExcludes reports whether a Bloom filter of the row group says that no row can pass e: none of the values
+// that a column would have to equal is in it. What is wrong with a filter verify tells; it excludes nothing
+// then.
+func (r *Reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField) (bool,
+	error) {
+	for name, l := range leaves {
+		values, ok := e.Equals(name)
+		if !ok || len(values) == 0 || r.Footer.RowGroups[group].Columns[l.Column].MetaData.BloomFilterOffset == nil {
+			continue
+		}
+		hashes, ok := r.hashesOf(l, values)
+		if !ok {
+			continue
+		}
+		bits, err := r.bloomBits(ctx, group, l.Column)
+		if err != nil {
+			return false, err
+		}
+		if bits == nil {
+			continue
+		}
+		none := true
+		for _, h := range hashes {
+			none = none && !bits.May(h)
+		}
+		if none {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// bloomBits reads the Bloom filter of a chunk; nil: there is none that can be believed. An error says that
+// bytes could not be read.
+func (r *Reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBlock, error) {
+	c := r.Footer.RowGroups[group].Columns[leaf]
+	if c.Crypto != nil || c.FilePath != "" {
+		return nil, nil
+	}
+	header, at, err := r.BloomSpans(ctx, *c.MetaData.BloomFilterOffset)
+	if err != nil || header.Len == 0 || at.Len < meta.SplitBlockLen || at.Len%meta.SplitBlockLen != 0 ||
+		at.End() > r.Base+r.Size || at.Len > r.Limits.Page {
+		return nil, err
+	}
+	bits := make(meta.SplitBlock, at.Len)
+	return bits, format.ReadFull(ctx, r.Src, at, meta.IndexPath(group, leaf, "bloom_filter"), bits)
+}
+
+// hashesOf are those of values as the column stores them; ok: each has one way to be stored. Floats have
+// several, and decimals.
+func (r *Reader) hashesOf(l order.LeafField, values []pred.Value) (out []uint64, ok bool) {
+	col := r.Leaves[l.Column]
+	for _, v := range values {
+		var b []byte
+		switch l.Typ.ID() {
+		case arrow.STRING, arrow.BINARY, arrow.FIXED_SIZE_BINARY:
+			if v.Kind != pred.KindString && v.Kind != pred.KindBytes {
+				return nil, false
+			}
+			b = []byte(v.Text)
+		case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64:
+			n := uint64(v.Int)
+			switch {
+			case v.Kind == pred.KindUint:
+				n = v.Uint
+			case v.Kind != pred.KindInt:
+				return nil, false
+			}
+			switch b = binary.LittleEndian.AppendUint64(nil, n); {
+			case col.Typ == meta.TypeInt32 && (int64(n) < math.MinInt32 || int64(n) > math.MaxUint32):
+				return nil, false
+			case col.Typ == meta.TypeInt32:
+				b = b[:4]
+			}
+		default:
+			return nil, false
+		}
+		out = append(out, xxhash.Sum64(b))
+	}
+	return out, true
+}

@@ -1,0 +1,118 @@
+package read
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/format"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/present"
+)
+
+// Reader gives the pages of an open file. It is a format.Reader.
+type Reader struct {
+	*file.File
+	Lost   map[file.ChunkKey]error // of a recovered file: chunks that are not there
+	tables tables
+}
+
+// NewReader is a reader of f; chunks that are lost say why.
+func NewReader(f *file.File, lost map[file.ChunkKey]error) *Reader {
+	return &Reader{File: f, Lost: lost}
+}
+
+func (r *Reader) Schema() *arrow.Schema { return r.Shown }
+
+func (r *Reader) Order() []format.Key { return nil }
+
+// Columns are the leaves of the schema.
+func (r *Reader) Columns() []format.Column {
+	out := make([]format.Column, len(r.Leaves))
+	for i, c := range r.Leaves {
+		out[i] = c.Column
+		out[i].Facts = r.facts(i)
+	}
+	return out
+}
+
+// facts are those of the first row group.
+func (r *Reader) facts(col int) (f format.ColumnFacts) {
+	if len(r.Footer.RowGroups) == 0 {
+		return f
+	}
+	m := r.Footer.RowGroups[0].Columns[col].MetaData
+	for k, e := range m.Encodings {
+		if k > 0 {
+			f.Encoding += ","
+		}
+		f.Encoding += e.String()
+	}
+	f.Codec = m.Codec.String()
+	return f
+}
+
+// Stored is the schema of what Columns make.
+func (r *Reader) Stored() *arrow.Schema { return r.Decoded }
+
+// Present gives an array the type that the schema has in its place.
+func (r *Reader) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	return present.As(a, to, mem)
+}
+
+var _ format.Presenter = (*Reader)(nil)
+
+func (r *Reader) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		p := format.Part{Ref: r.Target.Name, Rows: r.Footer.NumRows}
+		if info, err := r.Target.Tree.Stat(ctx, r.Target.Name); err == nil {
+			p.Stamp = info.Stamp
+		}
+		for i := range r.Footer.RowGroups {
+			p.Bytes += r.bytes(i, q.Cols)
+		}
+		yield(p, nil)
+	}
+}
+
+// bytes is the stored size of columns in a row group.
+func (r *Reader) bytes(group int, cols []int) (n int64) {
+	for _, c := range cols {
+		n += r.Footer.RowGroups[group].Columns[c].MetaData.TotalCompressedSize
+	}
+	return n
+}
+
+func (r *Reader) RowGroups(_ context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	out := make([]format.RowGroup, len(r.Footer.RowGroups))
+	for i, g := range r.Footer.RowGroups {
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: g.NumRows, Bytes: r.bytes(i, q.Cols),
+			Bounds: r.bounds(i, q.Cols)}
+	}
+	return out, nil
+}
+
+// Meta tells the facts of the file.
+func (r *Reader) Meta() []format.KeyValue {
+	out := []format.KeyValue{
+		{Key: "created by", Value: r.Footer.CreatedBy},
+		{Key: "version", Value: strconv.Itoa(int(r.Footer.Version))},
+		{Key: "rows", Value: strconv.FormatInt(r.Footer.NumRows, 10)},
+		{Key: "row groups", Value: strconv.Itoa(len(r.Footer.RowGroups))},
+		{Key: "columns", Value: strconv.Itoa(r.Footer.Schema.NumColumns())},
+		{Key: "footer", Value: fmt.Sprintf("%d bytes", r.FooterAt.Len)},
+	}
+	for _, p := range r.Footer.Pairs {
+		if p.Key != meta.StoredSchema && p.Key != meta.SealKey && p.Value != nil {
+			out = append(out, format.KeyValue{Key: "metadata: " + p.Key, Value: *p.Value})
+		}
+	}
+	return out
+}
+
+var _ format.Narrower = (*Reader)(nil)

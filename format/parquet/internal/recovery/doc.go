@@ -1,0 +1,2 @@
+// Package recovery finds the row groups of a file whose footer is lost.
+package recovery

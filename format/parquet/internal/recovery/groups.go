@@ -1,0 +1,470 @@
+package recovery
+
+import (
+	"fmt"
+	"hash/crc32"
+	"math"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/meta"
+	"stoa/internal/thrift"
+	"stoa/wire"
+)
+
+// Pages do not say which column they are of, nor where a chunk ends. Chunks follow one another in the order of
+// the schema, row group by row group, a dictionary page begins one, and all columns of a row group have as many
+// rows. What a page holds must fit the type of its column. Where more than one division into chunks is
+// possible, none is taken: which is right, nobody can say.
+
+// pageWalk is the pages behind each other, and the row groups that they are.
+type pageWalk struct {
+	s     *rescue
+	pages []loosePage
+	cols  []leafKind
+	cut   bool // the last page is not whole
+	end   int64
+	fits  map[[2]int]fit
+	codec meta.Compression // of the page that was opened last
+
+	group  int // number of the first row group that is made
+	groups []madeGroup
+	lost   map[file.ChunkKey]error
+}
+
+type loosePage struct {
+	meta.Page
+	fresh bool // no page lies just in front of it
+}
+
+// walk finds the pages from there on, up to what is none.
+func (w *pageWalk) walk(from, to int64) error {
+	r := w.s.r
+	at := r.Span(from, to-from)
+	fresh := true
+	for at.Len > 0 {
+		p, err := r.PageAt(w.s.ctx, at, "page", nil)
+		if err != nil && !isDamage(err) {
+			return err
+		}
+		if err != nil || !p.Sane() {
+			n, err := w.chunkMeta(at)
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				w.cut, err = p.Header.Len > 0 && p.Sane(), nil // its body reaches past the end
+				if p.Header.Len == 0 {
+					w.cut, err = w.shortHeader(at)
+				}
+				if err != nil {
+					return err
+				}
+				break
+			}
+			at, fresh = at.Sub(n, at.Len-n), true
+			continue
+		}
+		w.pages = append(w.pages, loosePage{p, fresh})
+		fresh = false
+		at = at.Sub(p.Body.End()-at.Off, at.End()-p.Body.End())
+	}
+	w.end = at.Off - r.Base
+	return nil
+}
+
+// shortHeader reports whether the bytes at at, to their end, are the beginning of a page header.
+func (w *pageWalk) shortHeader(at fault.Span) (bool, error) {
+	b := make([]byte, min(at.Len, meta.MostHeader))
+	if err := format.ReadFull(w.s.ctx, w.s.r.Src, at.Sub(0, int64(len(b))), "page", b); err != nil {
+		return false, err
+	}
+	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "page")
+	t := thrift.NewReader(c, thrift.Compact)
+	meta.ParsePageHeader(t)
+	return len(b) > 0 && b[0] == i32Field && c.Err() != nil && t.Short() && int64(len(b)) == at.Len, nil
+}
+
+func isDamage(err error) bool { return classOf(err) == fault.Corrupt }
+
+// chunkMeta is the length of a ColumnMetaData, which some writers put behind each chunk; 0: there is none.
+func (w *pageWalk) chunkMeta(at fault.Span) (int64, error) {
+	b := make([]byte, min(at.Len, 64<<10))
+	if err := format.ReadFull(w.s.ctx, w.s.r.Src, at.Sub(0, int64(len(b))), "", b); err != nil {
+		return 0, err
+	}
+	if len(b) < 3 || b[0] != i32Field || b[2] != listField {
+		return 0, nil
+	}
+	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
+	if meta.Walk(thrift.NewReader(c, thrift.Compact), "", meta.ColumnMetaData); c.Err() != nil {
+		return 0, nil
+	}
+	return int64(c.Pos()), nil
+}
+
+// division is row groups of so many rows, the page with which each chunk begins, and the page behind them. The
+// last row group may be cut: then it has fewer chunks.
+type division struct {
+	rows   []int64
+	starts [][]int
+	next   int
+}
+
+// sort divides the pages into row groups. rows is how many rows they have together, -1 if that is not known.
+func (w *pageWalk) sort(rows int64) error {
+	r := w.s.r
+	w.fits = map[[2]int]fit{}
+	for k := range r.Footer.Schema.NumColumns() {
+		w.cols = append(w.cols, kindOf(r.Footer.Schema.Column(k)))
+	}
+	if len(w.pages) == 0 || len(w.cols) == 0 {
+		w.told(0)
+		return nil
+	}
+	found, err := w.divisions(rows)
+	if err != nil {
+		return err
+	}
+	switch len(found) {
+	case 0:
+		w.s.Rows("parquet.rows.lost", r.Span(w.pages[0].Header.Off-r.Base, w.end-(w.pages[0].Header.Off-r.Base)),
+			[2]int64{-1, -1}, -1,
+			"%d pages that cannot be the columns of the schema in their order: they are given up", len(w.pages))
+		return nil
+	case 1:
+		return w.make(&found[0])
+	}
+	return fault.Corruptf(r.Span(w.pages[0].Header.Off-r.Base, 0), "pages",
+		"they can be row groups of %d rows, or of %d, and nothing tells which: option row-group-rows=N says it",
+		found[0].rows[0], found[1].rows[0])
+}
+
+// divisions are all ways to divide the pages into row groups of the same number of rows, of which the last may
+// have fewer; if there is none, the one way to divide them into row groups of any.
+func (w *pageWalk) divisions(rows int64) (out []division, err error) {
+	if len(w.cols) == 1 { // however its rows are grouped, they are the same
+		return w.lone()
+	}
+	counts, err := w.counts(0)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range counts {
+		if want := w.s.r.GroupRows; want > 0 && n != want {
+			continue
+		}
+		d, ok, err := w.even(n)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (rows < 0 || w.cut || d.total() == rows) {
+			out = append(out, d)
+		}
+	}
+	if len(out) == 0 {
+		d, ok, err := w.uneven()
+		if ok && err == nil {
+			out = append(out, d)
+		}
+		return out, err
+	}
+	return out, nil
+}
+
+func (d *division) total() (n int64) {
+	for _, k := range d.rows {
+		n += k
+	}
+	return n
+}
+
+// counts are the rows of the first column from page i on, page by page: one of these is the number of rows of
+// the row group.
+func (w *pageWalk) counts(i int) (out []int64, err error) {
+	n := int64(0)
+	for k := i; k < len(w.pages); k++ {
+		p := &w.pages[k]
+		if p.Kind == meta.DictionaryPage || k > i && p.fresh {
+			if k > i {
+				break
+			}
+			continue
+		}
+		f, err := w.fit(k, 0)
+		if err != nil {
+			return nil, err
+		}
+		if !f.ok {
+			break
+		}
+		// row groups of no rows would take no pages, for ever
+		if n += f.rows; n > 0 && (len(out) == 0 || out[len(out)-1] != n) {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+// lone makes a row group of each chunk of the only column.
+func (w *pageWalk) lone() (out []division, err error) {
+	d := division{}
+	for i := 0; i < len(w.pages); {
+		counts, err := w.counts(i)
+		if err != nil || len(counts) == 0 {
+			break
+		}
+		n := counts[len(counts)-1]
+		next, _, err := w.chunk(i, 0, n)
+		if err != nil || next == i {
+			return nil, err
+		}
+		d.rows, d.starts, d.next = append(d.rows, n), append(d.starts, []int{i}), next
+		i = next
+	}
+	if len(d.rows) == 0 {
+		return nil, nil
+	}
+	return []division{d}, nil
+}
+
+// even divides the pages into row groups of n rows each, but for the last.
+func (w *pageWalk) even(n int64) (d division, ok bool, err error) {
+	for d.next < len(w.pages) {
+		starts, next, whole, fits, err := w.rowGroup(d.next, n)
+		if err != nil {
+			return d, false, err
+		}
+		if fits && len(starts) == 0 {
+			return w.begun(d)
+		}
+		if !fits { // the last one, of fewer rows
+			return w.last(d, n)
+		}
+		d.rows, d.starts, d.next = append(d.rows, n), append(d.starts, starts), next
+		if !whole {
+			break
+		}
+	}
+	return d, true, nil
+}
+
+// begun adds the row group whose first column is cut: of as many rows as its pages have that are there.
+func (w *pageWalk) begun(d division) (division, bool, error) {
+	counts, err := w.counts(d.next)
+	if err != nil || len(counts) == 0 {
+		return d, err == nil, err
+	}
+	n := counts[len(counts)-1]
+	next, status, err := w.chunk(d.next, 0, n)
+	if err != nil || status != complete {
+		return d, err == nil, err
+	}
+	return division{append(d.rows, n), append(d.starts, []int{d.next}), next}, true, nil
+}
+
+// last adds a row group of fewer than n rows that ends with the last page. If it can be of several numbers of
+// rows, it is given up.
+func (w *pageWalk) last(d division, n int64) (division, bool, error) {
+	counts, err := w.counts(d.next)
+	if err != nil || len(d.rows) == 0 {
+		return d, false, err
+	}
+	var out []division
+	for _, k := range counts {
+		if k >= n {
+			break
+		}
+		starts, next, whole, fits, err := w.rowGroup(d.next, k)
+		if err != nil {
+			return d, false, err
+		}
+		if fits && (next == len(w.pages) || !whole) {
+			out = append(out, division{append(slices.Clone(d.rows), k), append(slices.Clone(d.starts), starts), next})
+		}
+	}
+	switch len(out) {
+	case 0:
+		return d, false, nil
+	case 1:
+		return out[0], true, nil
+	}
+	return d, true, nil // what is before is sure
+}
+
+// uneven divides the pages into row groups of which each can be of one number of rows only.
+func (w *pageWalk) uneven() (d division, ok bool, err error) {
+	for d.next < len(w.pages) {
+		counts, err := w.counts(d.next)
+		if err != nil {
+			return d, false, err
+		}
+		var rows int64
+		var starts []int
+		next, ways, last := 0, 0, false
+		for _, n := range counts {
+			s, to, whole, fits, err := w.rowGroup(d.next, n)
+			if err != nil {
+				return d, false, err
+			}
+			if fits {
+				ways++
+				rows, starts, next, last = n, s, to, !whole
+			}
+		}
+		if ways != 1 { // what is before is sure
+			return d, len(d.rows) > 0, nil
+		}
+		d.rows, d.starts, d.next = append(d.rows, rows), append(d.starts, starts), next
+		if last {
+			break
+		}
+	}
+	return d, len(d.rows) > 0, nil
+}
+
+// rowGroup takes the pages of a row group of n rows from page i on. whole: all columns are there; fits: what is
+// there can be them.
+func (w *pageWalk) rowGroup(i int, n int64) (starts []int, next int, whole, fits bool, err error) {
+	for col := range w.cols {
+		if i == len(w.pages) {
+			return starts, i, false, true, nil
+		}
+		to, st, err := w.chunk(i, col, n)
+		switch {
+		case err != nil || st == against:
+			return nil, i, false, false, err
+		case st == ranOut:
+			return starts, i, false, true, nil
+		}
+		starts, i = append(starts, i), to
+	}
+	return starts, i, true, true, nil
+}
+
+// How the pages of a chunk come out.
+const (
+	complete = iota
+	ranOut   // they end before its rows do
+	against  // they are not its
+)
+
+// chunk takes the pages of n rows of a column from page i on.
+func (w *pageWalk) chunk(i, col int, n int64) (next, status int, err error) {
+	begin, rows, dict := i, int64(0), false
+	codec := meta.Compression(-1)
+	for ; i < len(w.pages) && (rows < n || w.pages[i].Values == 0 && !w.pages[i].fresh && w.pages[i].IsData()); i++ {
+		p := &w.pages[i]
+		if i > begin && (p.fresh || p.Kind == meta.DictionaryPage) {
+			return i, against, nil
+		}
+		f, err := w.fit(i, col)
+		if err != nil {
+			return i, against, err
+		}
+		if dict = dict || p.Kind == meta.DictionaryPage; !f.ok || rows+f.rows > n || p.IsData() &&
+			meta.IsDictionary(p.Encoding) && !dict {
+			return i, against, nil
+		}
+		if f.codec >= 0 && codec >= 0 && f.codec != codec {
+			return i, against, nil
+		}
+		rows, codec = rows+f.rows, max(codec, f.codec)
+	}
+	if rows < n {
+		return i, ranOut, nil
+	}
+	return i, complete, nil
+}
+
+// make makes the row groups of a division.
+func (w *pageWalk) make(d *division) error {
+	r := w.s.r
+	for g, starts := range d.starts {
+		whole := len(starts) == len(w.cols)
+		if !whole && len(starts) == 0 {
+			break
+		}
+		made := madeGroup{rows: d.rows[g]}
+		for col := range w.cols {
+			if col >= len(starts) {
+				made.chunks = append(made.chunks, w.missing(len(w.groups), col))
+				continue
+			}
+			end, _, err := w.chunk(starts[col], col, d.rows[g])
+			if err != nil {
+				return err
+			}
+			c, err := w.madeChunk(starts[col], end, col)
+			if err != nil {
+				return err
+			}
+			made.chunks = append(made.chunks, c)
+		}
+		w.groups = append(w.groups, made)
+		if !whole {
+			w.s.Rows("parquet.rows.lost", r.Span(w.end, r.Size-w.end), [2]int64{-1, -1}, made.rows,
+				"the last row group is cut: %d of %d columns are there; null in place of the others' cells "+
+					"keeps its rows", len(starts), len(w.cols))
+		}
+	}
+	w.told(d.next)
+	return nil
+}
+
+// told tells of pages that are in no row group.
+func (w *pageWalk) told(next int) {
+	r := w.s.r
+	if next < len(w.pages) && len(w.lost) == 0 {
+		at := w.pages[next].Header.Off
+		w.s.Rows("parquet.rows.lost", r.Span(at-r.Base, w.end-(at-r.Base)), [2]int64{-1, -1}, -1,
+			"%d pages behind the last whole row group: they are given up", len(w.pages)-next)
+		return
+	}
+	if w.cut && len(w.lost) == 0 {
+		w.s.Rows("parquet.rows.lost", r.Span(w.end, r.Size-w.end), [2]int64{-1, -1}, -1,
+			"a row group behind is cut within its first column")
+	}
+}
+
+// missing stands for a chunk that is not in the file.
+func (w *pageWalk) missing(group, col int) madeChunk {
+	r := w.s.r
+	key := file.ChunkKey{Group: w.group + group, Leaf: col}
+	w.lost[key] = fault.Corruptf(r.Span(r.Size, 0), fmt.Sprintf("row_groups[%d].columns[%d]", key.Group, col),
+		"the column chunk is not in the file, which is cut before it")
+	return madeChunk{typ: w.cols[col].typ, path: r.Footer.Schema.Column(col).ColumnPath(),
+		encodings: []int32{meta.PlainValues}, data: r.Size, dict: -1}
+}
+
+// madeChunk is the chunk of the pages [from, to).
+func (w *pageWalk) madeChunk(from, to, col int) (madeChunk, error) {
+	r := w.s.r
+	first := &w.pages[from]
+	c := madeChunk{typ: w.cols[col].typ, path: r.Footer.Schema.Column(col).ColumnPath(),
+		encodings: []int32{meta.RleLevels}, data: math.MaxInt64, dict: -1}
+	for i := from; i < to; i++ {
+		p := &w.pages[i]
+		f, err := w.fit(i, col)
+		if err != nil {
+			return c, err
+		}
+		if c.codec = max(c.codec, int32(f.codec)); !slices.Contains(c.encodings, p.Encoding) {
+			c.encodings = append(c.encodings, p.Encoding)
+		}
+		c.raw += p.Header.Len + p.Raw
+		if off := p.Header.Off - r.Base; p.IsData() {
+			c.values += p.Values
+			c.data = min(c.data, off)
+		} else {
+			c.dict = off
+		}
+	}
+	c.stored = w.pages[to-1].Body.End() - first.Header.Off
+	return c, nil
+}
+
+// badSum reports whether a page's checksum does not fit its bytes.
+func badSum(p *meta.Page, b []byte) bool { return p.HasCRC && crc32.ChecksumIEEE(b) != p.Crc }

@@ -1,0 +1,295 @@
+package recovery
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/read"
+	"stoa/format/parquet/internal/verify"
+	"stoa/internal/check"
+	"stoa/region"
+)
+
+// File opens what is left of a file. Where the footer can be read, that is an ordinary open. Otherwise
+//
+//  1. a footer is looked for backwards: the last bytes of the file may be cut, or bytes may have come behind it;
+//  2. else the beginning of one, up to the end of the file: the schema stands first, then the number of rows,
+//     then the row groups, of which those that are whole are taken;
+//  3. else the schema is that of another file, which option schema names;
+//  4. pages are walked from behind the row groups that are known, and become row groups (see recover_groups.go).
+func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Reader, []region.Finding, error) {
+	r, err := file.New(ctx, t, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &rescue{ctx: ctx, r: r}
+	s.Reporter = verify.Collect(t.Name, &s.findings).Reporter
+	if err = r.Start(ctx); err == nil {
+		if err := r.RowsAgree(); err != nil { // the row groups are believed, each by itself
+			s.Blame("parquet.rows", err, -1, -1)
+			r.Footer.NumRows = 0
+			for _, g := range r.Footer.RowGroups {
+				r.Footer.NumRows += g.NumRows
+			}
+		}
+		return read.NewReader(r, nil), s.findings, nil
+	}
+	if errors.Is(err, fault.Corrupt) {
+		s.Blame("parquet.footer", err, -1, -1)
+		err = s.run(o, err)
+	}
+	if err == nil {
+		r.MissingParts = r.Neighbours(ctx)
+	}
+	if err != nil {
+		r.Src.Close()
+		return nil, s.findings, err
+	}
+	return read.NewReader(r, s.lost), s.findings, nil
+}
+
+// rescue looks for what is left of a file without a footer.
+type rescue struct {
+	*check.Reporter
+	ctx      context.Context
+	r        *file.File
+	findings []region.Finding
+	lost     map[file.ChunkKey]error
+	looked   int64 // bytes read of what looked like a footer
+}
+
+// run makes s.r a reader of what is left. was is why it is not one already.
+func (s *rescue) run(o format.OpenOptions, was error) error {
+	s.r.Tracer = nil
+	left, err := s.footer()
+	if err != nil {
+		return err
+	}
+	if left != nil && left.whole {
+		end := left.at + int64(left.end)
+		s.Rows("parquet.recovered", s.r.Span(left.at, int64(left.end)), [2]int64{0, left.rows}, 0,
+			"a footer was found that ends %d bytes before the end", s.r.Size-end)
+		return nil
+	}
+	var pairs []meta.KeyPair
+	switch name := o.Opts["schema"]; {
+	case left != nil:
+		if pairs, err = s.sameColumns(o, name, left); err != nil {
+			return err
+		}
+		what := "Arrow's own schema, behind them, is not"
+		switch {
+		case pairs != nil:
+			what += ": that of " + name + " is taken"
+		case name != "":
+			what += ", and " + name + " has other columns: it is not taken"
+		}
+		s.Rows("parquet.footer.cut", s.r.Span(left.at, s.r.Size-left.at), [2]int64{-1, -1}, 0,
+			"the footer is cut: the schema is there, and %d whole row groups; %s", len(left.groups), what)
+	case name != "":
+		if left, pairs, err = s.like(o, name); err != nil {
+			return err
+		}
+	default:
+		return fault.Corruptf(errorSpan(was), "footer", "it is lost, and with it the names and types of the "+
+			"columns: option schema=FILE names a whole Parquet file with the same columns, by the same writer, "+
+			"to take them from")
+	}
+	return s.rebuild(left, pairs)
+}
+
+func errorSpan(err error) fault.Span {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return e.At
+	}
+	return fault.Span{}
+}
+
+// sameColumns are the key/value pairs of another file, which have Arrow's schema, if its columns are those of
+// the footer that is left; else nil.
+func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft) ([]meta.KeyPair, error) {
+	if name == "" {
+		return nil, nil
+	}
+	other, pairs, err := s.like(o, name)
+	if err != nil || !bytes.Equal(other.b[:other.prefix], left.b[:left.prefix]) {
+		return nil, err
+	}
+	return pairs, nil
+}
+
+// like takes the schema of another file.
+func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, []meta.KeyPair, error) {
+	o.Opts, o.Tracer = nil, nil
+	other, err := file.Open(s.ctx, format.Target{Tree: s.r.Target.Tree, Name: name}, o)
+	if err != nil {
+		return nil, nil, fault.Invalidf("schema=%s: not a whole Parquet file: %v", name, err)
+	}
+	defer other.Close()
+	b := make([]byte, other.FooterAt.Len)
+	if err := format.ReadFull(s.ctx, other.Src, other.FooterAt, "footer", b); err != nil {
+		return nil, nil, err
+	}
+	left := footerParts(b)
+	left.b, left.groups, left.rows, left.at = b, nil, -1, s.r.Size
+	return &left, other.Footer.Pairs, nil
+}
+
+// rebuild makes a footer of the row groups that are known and those that pages tell of.
+func (s *rescue) rebuild(left *footerLeft, pairs []meta.KeyPair) error {
+	known := left.synthesize(nil)
+	if err := s.r.Take(known, pairs); err != nil {
+		return err
+	}
+	from := int64(len(meta.Magic))
+	for g := range s.r.Footer.RowGroups {
+		for c := range s.r.Footer.RowGroups[g].Columns {
+			from = max(from, s.r.ChunkSpan(g, c).End()-s.r.Base)
+		}
+	}
+	rows := left.rows
+	for _, g := range s.r.Footer.RowGroups {
+		rows -= g.NumRows
+	}
+	if left.rows < 0 {
+		rows = -1
+	}
+	w := &pageWalk{s: s, lost: map[file.ChunkKey]error{}, group: len(left.groups)}
+	if rows != 0 {
+		if err := w.walk(from, left.at); err != nil {
+			return err
+		}
+	}
+	if err := w.sort(rows); err != nil {
+		return err
+	}
+	if err := s.r.Take(left.synthesize(w.groups), pairs); err != nil {
+		return err
+	}
+	s.lost = w.lost
+	n := s.r.Footer.NumRows
+	s.Rows("parquet.recovered", s.r.Span(0, s.r.Size), [2]int64{0, n}, 0, "%d row groups with %d rows were found",
+		len(s.r.Footer.RowGroups), n)
+	return nil
+}
+
+// footer looks for the last footer in the file, or for the beginning of one that reaches to its end; nil if
+// there is none.
+func (s *rescue) footer() (*footerLeft, error) {
+	const step = 1 << 20
+	for end := s.r.Size; end > int64(len(meta.Magic)); end -= step {
+		if err := s.ctx.Err(); err != nil {
+			return nil, err
+		}
+		from := max(int64(len(meta.Magic)), end-step)
+		b := make([]byte, min(s.r.Size, end+3)-from)
+		if err := format.ReadFull(s.ctx, s.r.Src, s.r.Span(from, int64(len(b))), "footer", b); err != nil {
+			return nil, err
+		}
+		for i := len(b); ; {
+			// Field 1, an i32, the version; field 2, a list, the schema.
+			if i = bytes.LastIndexByte(b[:i], i32Field); i < 0 {
+				break
+			}
+			if i+2 >= len(b) || b[i+1] == 0 || b[i+1] > 8 || b[i+1]&1 != 0 || b[i+2] != listField {
+				continue
+			}
+			left, err := s.footerAt(from + int64(i))
+			if left != nil || err != nil {
+				return left, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// i32Field is how an i32 begins whose number is one greater than that of the field before.
+const i32Field = 0x15
+
+// listField is how a list begins whose number is one greater than that of the field before.
+const listField = 0x19
+
+// footerAt reads a footer at pos, whole or as far as the file goes; nil: it is none.
+func (s *rescue) footerAt(pos int64) (*footerLeft, error) {
+	for n := int64(4 << 10); ; n *= 8 {
+		n = min(n, s.r.Size-pos, s.r.Limits.Metadata)
+		if s.looked += n; s.looked > 8*s.r.Size+1<<20 {
+			return nil, nil
+		}
+		b := make([]byte, n)
+		if err := format.ReadFull(s.ctx, s.r.Src, s.r.Span(pos, n), "footer", b); err != nil {
+			return nil, err
+		}
+		left := footerParts(b)
+		switch {
+		case left.wrong || left.prefix == 0 && left.whole:
+			return nil, nil
+		case !left.whole && n < min(s.r.Size-pos, s.r.Limits.Metadata):
+			continue // perhaps it is only longer
+		case left.prefix == 0:
+			return nil, nil
+		}
+		left.b, left.at = b, pos
+		if !s.holds(&left) {
+			return nil, nil
+		}
+		return &left, nil
+	}
+}
+
+// mostTried is how many chunks are looked at page by page to know a footer.
+const mostTried = 64
+
+// holds reports whether a footer is of this file, and takes it. A Parquet file may lie in a page of another
+// one, as an attachment: so the pages of the chunks, of the first few and of the last row group, must be there
+// one by one, with all their values, and no page may reach from behind the chunks into the footer.
+func (s *rescue) holds(left *footerLeft) bool {
+	b := left.b[:left.end]
+	if !left.whole {
+		b = left.synthesize(nil)
+	}
+	if err := s.r.Take(b, nil); err != nil {
+		return false
+	}
+	r := s.r
+	r.FooterAt = r.Span(left.at, int64(left.end))
+	groups := r.Footer.RowGroups
+	end, tries := int64(len(meta.Magic)), 0
+	for g := range groups {
+		for c := range groups[g].Columns {
+			at := r.ChunkSpan(g, c)
+			if at.End() > r.FooterAt.Off {
+				return false
+			}
+			end = max(end, at.End()-r.Base)
+			if tries++; (tries <= mostTried || g == len(groups)-1) && !s.tiled(g, c) {
+				return false
+			}
+		}
+	}
+	if left.whole && len(groups) == 0 {
+		return left.at == end
+	}
+	w := pageWalk{s: s}
+	return w.walk(end, left.at) == nil && !w.cut
+}
+
+// tiled reports whether a chunk is made of pages, to its last byte, that have its values.
+func (s *rescue) tiled(group, leaf int) bool {
+	values := int64(0)
+	for p, err := range s.r.Pages(s.ctx, group, leaf) {
+		if err != nil || !p.Sane() && p.Kind != meta.IndexPage {
+			return false
+		}
+		if p.IsData() {
+			values += p.Values
+		}
+	}
+	return values == s.r.Footer.RowGroups[group].Columns[leaf].MetaData.NumValues
+}

@@ -1,0 +1,77 @@
+package verify
+
+import (
+	"context"
+
+	"github.com/cespare/xxhash/v2"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/order"
+	"stoa/format/parquet/internal/read"
+	"stoa/vec"
+)
+
+// bloom asks the Bloom filter of a column chunk for every value that the chunk has. Values that cannot be read
+// are told of elsewhere.
+func (v *verifier) bloom(group, leaf int) {
+	m := v.r.Footer.RowGroups[group].Columns[leaf].MetaData
+	if m.BloomFilterOffset == nil || v.r.Footer.RowGroups[group].Columns[leaf].Crypto != nil {
+		return
+	}
+	path := meta.IndexPath(group, leaf, "bloom_filter")
+	header, at, err := v.r.BloomSpans(v.ctx, *m.BloomFilterOffset)
+	if err != nil {
+		v.unlessDamaged("parquet.bloom", err)
+		return
+	}
+	n := m.BloomFilterLength
+	switch {
+	case header.Len == 0 || at.Len < meta.SplitBlockLen || at.Len%meta.SplitBlockLen != 0 ||
+		at.End() > v.r.Base+v.r.Size:
+		v.find("parquet.bloom", fault.Corruptf(v.r.FooterAt, path, "at %d is no Bloom filter", *m.BloomFilterOffset))
+		return
+	case at.Len > v.r.Limits.Page:
+		v.find("parquet.bloom", fault.Limitf(at, path, "%d bytes, the limit is %d", at.Len, v.r.Limits.Page))
+		return
+	case n != nil && int64(*n) != header.Len+at.Len:
+		v.find("parquet.bloom", fault.Corruptf(v.r.FooterAt, path+"_length",
+			"%d, but the filter has %d bytes with its header", *n, header.Len+at.Len))
+	}
+	bits := make(meta.SplitBlock, at.Len)
+	if err := format.ReadFull(v.ctx, v.r.Src, at, path, bits); err != nil {
+		v.find("parquet.bloom", err)
+		return
+	}
+	var missing int64
+	err = hashes(v.r, v.ctx, group, leaf, func(hash uint64) { missing += order.One(!bits.May(hash)) })
+	if missing > 0 {
+		v.find("parquet.bloom", fault.Corruptf(at, path, "%d values of the column chunk are not in it", missing))
+	} else {
+		v.unlessDamaged("parquet.bloom", err)
+	}
+}
+
+// hashes gives the hash of every value of a column chunk.
+func hashes(r *read.Reader, ctx context.Context, group, leaf int, f func(uint64)) error {
+	most := byte(r.Leaves[leaf].MaxDef)
+	return r.EachStored(ctx, group, leaf, func(v *vec.Vector) error {
+		def, width := v.Def(), v.Width()
+		for i := range def {
+			if def[i] != most {
+				continue
+			}
+			switch {
+			case r.Leaves[leaf].Typ == meta.TypeBoolean:
+				f(xxhash.Sum64([]byte{v.Bits()[i>>3] >> (i & 7) & 1}))
+			case width == 0:
+				o := v.Offsets(i)
+				f(xxhash.Sum64(v.StringBytes()[o[0]:o[1]]))
+			default:
+				f(xxhash.Sum64(v.Data(i)[:width]))
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,2 @@
+// Package verify holds what a file says against what is in it.
+package verify

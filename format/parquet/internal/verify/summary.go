@@ -1,0 +1,64 @@
+package verify
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/vec"
+)
+
+// A summary (_metadata) is a footer by itself: the row groups of all files of a table, each column chunk with
+// the name of its file.
+
+// summary checks what a summary says of itself, and that the files that it names are there, and long enough.
+// What is in them is verified where they are.
+func (v *verifier) summary(t format.Target) {
+	ends := map[string]int64{} // behind the last byte that is said to be in a file
+	var names []string
+	for g, rg := range v.r.Footer.RowGroups {
+		v.find("parquet.sizes", groupSizes(v.r, g))
+		for k, c := range rg.Columns {
+			name := c.FilePath
+			if _, ok := ends[name]; !ok {
+				names = append(names, name)
+			}
+			ends[name] = max(ends[name], v.r.ChunkStart(g, k)+c.MetaData.TotalCompressedSize)
+		}
+	}
+	v.find("parquet.rows", v.r.RowsAgree())
+	if gap := v.r.FooterAt.Off - v.r.Base - int64(len(meta.Magic)); gap > 0 {
+		v.find("parquet.layout", fault.Corruptf(v.r.Span(int64(len(meta.Magic)), gap), "",
+			"%d bytes that nothing claims", gap))
+	}
+	for _, name := range names {
+		if v.Stopped() || t.At != (vec.Range{}) { // within another file it lies beside nothing
+			return
+		}
+		v.find("parquet.summary", v.named(t, name, ends[name]))
+	}
+}
+
+// named looks for a file that a summary names, which has bytes up to end.
+func (v *verifier) named(t format.Target, name string, end int64) error {
+	at := v.r.FooterAt
+	if !fs.ValidPath(path.Clean(name)) {
+		return fault.Corruptf(at, "file_path", "%q does not lie beside the summary", name)
+	}
+	info, err := t.Tree.Stat(v.ctx, path.Join(path.Dir(t.Name), name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Corruptf(at, "file_path", "%q is not there", name)
+	case err != nil:
+		return err
+	case info.Dir:
+		return fault.Corruptf(at, "file_path", "%q is a directory", name)
+	case info.Size >= 0 && info.Size < end:
+		return fault.Corruptf(at, "file_path", "%q has %d bytes, the summary has column chunks up to %d", name,
+			info.Size, end)
+	}
+	return nil
+}

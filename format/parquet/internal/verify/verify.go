@@ -1,0 +1,366 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/describe"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/read"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// File reads everything, unless only the structure is wanted: footer, page headers, checksums, indexes,
+// values. What the file says twice is compared: the numbers of rows and values, the places of pages, and the
+// bounds of row groups and pages against the values. Checksums alone would not do: Parquet has them of the
+// bodies of pages only.
+func File(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
+	return func(yield func(region.Finding) bool) {
+		v := newVerifier(ctx, t.Name, yield)
+		v.noSums, v.depth = o.NoVerify || o.Depth == format.Quick, o.Depth
+		f, err := file.New(ctx, t, o)
+		if err != nil {
+			v.find("parquet.footer", err)
+			return
+		}
+		r := read.NewReader(f, nil)
+		defer r.Close()
+		r.Summaries = true
+		if err := r.Start(ctx); err != nil {
+			v.find("parquet.footer", err)
+			return
+		}
+		v.r = r
+		v.find("parquet.types", r.Untyped)
+		for _, err := range r.MissingParts {
+			v.find("parquet.part", err)
+		}
+		if v.magic(); r.Summaries {
+			v.summary(t)
+			return
+		}
+		v.file(t, o)
+	}
+}
+
+// Unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
+// ones tell.
+func Unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (string, error) {
+	r, err := file.Open(ctx, t, o)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	var bare []string
+	leaves := r.Footer.Schema.NumColumns()
+	for leaf := range leaves {
+		for g := range r.Footer.RowGroups {
+			at := r.ChunkSpan(g, leaf)
+			if at.Len == 0 {
+				continue
+			}
+			p, err := r.PageOf(ctx, at, meta.IndexPath(g, leaf, "page[0]"),
+				meta.SealedPage{Sealed: r.Footer.RowGroups[g].Columns[leaf].Sealed, First: true}, nil)
+			if err == nil && !p.HasCRC {
+				bare = append(bare, r.Footer.Schema.Column(leaf).Path())
+				break
+			}
+		}
+	}
+	return format.WithoutSums(leaves, bare), ctx.Err()
+}
+
+// magic looks at the first bytes, which nobody needs who reads.
+func (v *verifier) magic() {
+	at := v.r.Span(0, 4)
+	var b [4]byte
+	err := format.ReadFull(v.ctx, v.r.Src, at, "magic", b[:])
+	if err == nil && string(b[:]) != v.r.Magic() {
+		err = fault.Corruptf(at, "magic", "%q instead of %q", b[:], v.r.Magic())
+	}
+	v.find("parquet.magic", err)
+}
+
+func (v *verifier) file(t format.Target, o format.OpenOptions) {
+	v.r.Misplaced(func(err error) { v.find("parquet.misplaced", err) })
+	v.copies()
+	rows := int64(0)
+	for g, rg := range v.r.Footer.RowGroups {
+		group := region.Finding{Part: t.Name, Rows: [2]int64{rows, rows + rg.NumRows}, Lost: -1}
+		v.base = group
+		v.find("parquet.sizes", groupSizes(v.r, g))
+		for f := range v.r.FieldLeaves {
+			v.base.Column, v.base.Rows, v.base.Lost = v.r.Shown.Field(f).Name, [2]int64{rows, rows + rg.NumRows},
+				rg.NumRows
+			v.told = map[fault.Span]bool{}
+			var pages []chunkWalk
+			for _, leaf := range v.r.FieldLeaves[f] {
+				pages = append(pages, v.chunk(g, leaf))
+			}
+			// footer, indexes and headers of pages have no checksum: only reading tells whether they fit the pages
+			if v.depth != format.Quick {
+				if !v.values(g, f, pages) { // nothing more that takes as much is decoded
+					continue
+				}
+				for i, leaf := range v.r.FieldLeaves[f] {
+					if v.bloom(g, leaf); v.depth == format.Deep {
+						v.dictionary(&pages[i])
+						v.levels(&pages[i])
+					}
+				}
+			}
+			if v.Stopped() {
+				return
+			}
+		}
+		if v.base = group; v.depth == format.Deep {
+			v.rowOrder(g)
+		}
+		rows += rg.NumRows
+	}
+	v.base = region.Finding{Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1}
+	v.find("parquet.rows", v.r.RowsAgree())
+	for n, err := range describe.File(v.ctx, t, format.DescribeOptions{OpenOptions: o}) {
+		v.unlessDamaged("parquet.layout", err)
+		if err == nil && n.Kind == region.Gap && n.Depth == 1 {
+			v.find("parquet.layout", fault.Corruptf(n.At, "", "%d bytes that nothing claims", n.At.Len))
+		}
+		if v.Stopped() {
+			return
+		}
+	}
+}
+
+// copies tells of those that are not what the footer has.
+func (v *verifier) copies() {
+	copies, err := v.r.Copies(v.ctx)
+	v.unlessDamaged("parquet.copy", err)
+	for _, x := range copies {
+		if x.Differs != "" {
+			v.find("parquet.copy", fault.Corruptf(x.At, meta.IndexPath(x.Group, x.Leaf, "meta_data"), "%s", x.Differs))
+		}
+	}
+}
+
+// chunk checks the pages of a column chunk: their headers, checksums, sizes and number of values, and what
+// footer and indexes say of them.
+func (v *verifier) chunk(group, leaf int) chunkWalk {
+	whole := v.base
+	defer func() { v.base = whole }()
+	x, indexErr := v.r.OffsetIndex(v.ctx, group, leaf)
+	w := chunkWalk{x: x, group: group, leaf: leaf, rows: v.r.Footer.RowGroups[group].NumRows,
+		flat: v.r.Footer.Schema.Column(leaf).MaxRepetitionLevel() == 0, at: v.r.ChunkSpan(group, leaf)}
+	at := w.at
+	for w.at.Len > 0 && !v.Stopped() {
+		p, err := v.r.PageOf(v.ctx, w.at, meta.IndexPath(group, leaf, fmt.Sprintf("page[%d]", w.n)), w.sealed(v.r), nil)
+		if err != nil {
+			from, to := w.behind(v.r.Base)
+			v.rows(whole, from, to)
+			v.find("parquet.page", err)
+			v.base = whole
+			continue
+		}
+		if p.IsData() && w.flat {
+			v.rows(whole, w.values, w.values+p.Values)
+		}
+		v.page(&w, &p)
+		v.base = whole
+		w.take(&p)
+	}
+	if v.Stopped() || w.damaged {
+		return w
+	}
+	if n := v.r.Footer.RowGroups[group].Columns[leaf].MetaData.NumValues; n != w.values {
+		v.find("parquet.values", fault.Corruptf(at, meta.IndexPath(group, leaf, "num_values"),
+			"%d, but the pages say %d", n, w.values))
+	}
+	v.find("parquet.values", w.rowsFit(at))
+	v.find("parquet.sizes", v.sizesFit(&w, at))
+	v.find("parquet.encodings", v.encodingsFit(&w))
+	if indexErr == nil && x != nil {
+		if indexErr = w.compare(v.r.Base); indexErr == nil && x.Behind.Len > 0 {
+			indexErr = fault.Corruptf(x.Behind, meta.IndexPath(group, leaf, "offset_index"), "%d bytes behind its end",
+				x.Behind.Len)
+		}
+	}
+	if v.find("parquet.index", indexErr); indexErr != nil {
+		w.x = nil
+	}
+	c, err := v.r.ColumnIndex(v.ctx, group, leaf, len(w.data))
+	if err == nil && c != nil && c.Behind.Len > 0 {
+		err = fault.Corruptf(c.Behind, meta.IndexPath(group, leaf, "column_index"), "%d bytes behind its end",
+			c.Behind.Len)
+	}
+	v.find("parquet.index", err)
+	return w
+}
+
+// sizesFit holds what the footer says of the size and the beginning of a chunk against its pages.
+func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
+	m := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData
+	if m.TotalUncompressedSize != w.raw {
+		return fault.Corruptf(v.r.FooterAt, meta.IndexPath(w.group, w.leaf, "total_uncompressed_size"),
+			"%d, but the pages have %d bytes", m.TotalUncompressedSize, w.raw)
+	}
+	d := m.DictionaryPageOffset
+	if len(w.data) == 0 || d == nil || *d <= 0 {
+		return nil // without the offset of a dictionary, some writers begin with it at data_page_offset
+	}
+	if first := w.data[0].Header.Off - v.r.Base; m.DataPageOffset != first {
+		return fault.Corruptf(v.r.FooterAt, meta.IndexPath(w.group, w.leaf, "data_page_offset"),
+			"%d, but the first data page is at %d", m.DataPageOffset, first)
+	}
+	return nil
+}
+
+// groupSizes holds the sizes of a row group against those of its chunks.
+func groupSizes(r *read.Reader, g int) error {
+	rg := r.Footer.RowGroups[g]
+	var raw, stored int64
+	first := int64(math.MaxInt64)
+	for k, c := range rg.Columns {
+		if c.Encrypted { // what it says of itself cannot be read
+			return nil
+		}
+		raw += c.MetaData.TotalUncompressedSize
+		if stored += c.MetaData.TotalCompressedSize; c.MetaData.TotalCompressedSize > 0 {
+			first = min(first, r.ChunkStart(g, k))
+		}
+	}
+	if n := rg.TotalByteSize; n != 0 && n != raw { // some writers leave it out
+		return fault.Corruptf(r.FooterAt, fmt.Sprintf("row_groups[%d].total_byte_size", g),
+			"%d, but its columns have %d", n, raw)
+	}
+	if n := rg.TotalCompressedSize; n != nil && *n != 0 && *n != stored {
+		return fault.Corruptf(r.FooterAt, fmt.Sprintf("row_groups[%d].total_compressed_size", g),
+			"%d, but its columns have %d", *n, stored)
+	}
+	if n := rg.FileOffset; n != nil && *n != 0 && stored > 0 && *n != first {
+		return fault.Corruptf(r.FooterAt, fmt.Sprintf("row_groups[%d].file_offset", g),
+			"%d, but its first page is at %d", *n, first)
+	}
+	return nil
+}
+
+// page compares the checksum of a page, and, as no checksum is over the header, holds that against the body. It
+// is decoded later.
+func (v *verifier) page(w *chunkWalk, p *meta.Page) {
+	if p.IsData() && meta.Named(meta.Encodings, p.Encoding) == fmt.Sprint(p.Encoding) {
+		v.find("parquet.unsupported", fault.Unsupportedf(p.Header, meta.IndexPath(w.group, w.leaf, "page"),
+			"encoding %d", p.Encoding))
+	}
+	if !p.HasCRC || v.noSums {
+		return
+	}
+	if err := v.r.CheckSum(v.ctx, *p, "page", &v.buf); err != nil {
+		v.find("parquet.page.checksum", err)
+		v.told[p.Body] = true
+		return
+	}
+	if p.Raw > v.r.Limits.Page {
+		v.find("parquet.page", fault.Limitf(p.Header, meta.IndexPath(w.group, w.leaf, "page"),
+			"%d bytes, the limit is %d", p.Raw, v.r.Limits.Page))
+		return
+	}
+	code := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData.Codec
+	// what is encrypted is held against its size when it is decoded
+	if v.r.Footer.RowGroups[w.group].Columns[w.leaf].Sealed == nil {
+		v.find("parquet.page", rawFits(p, code, v.buf[:p.Body.Len]))
+	}
+}
+
+// rawFits holds uncompressed_page_size against the body: what is compressed mostly says itself how long it is
+// raw, and is decompressed only if it does not, or says something else.
+func rawFits(p *meta.Page, code meta.Compression, b []byte) error {
+	raw := p.Raw
+	if p.Kind == meta.DataPageV2 {
+		n := int64(p.Levels[0]) + int64(p.Levels[1])
+		if p.Levels[0] < 0 || p.Levels[1] < 0 || n > int64(len(b)) || n > raw {
+			return fault.Corruptf(p.Header, "page.levels",
+				"%d and %d bytes of levels in a page of %d bytes, %d raw", p.Levels[0], p.Levels[1], len(b), raw)
+		}
+		b, raw = b[n:], raw-n
+	}
+	if len(b) == 0 && raw == 0 {
+		return nil
+	}
+	if p.Bare {
+		code = meta.CodecNone
+	}
+	if !code.Known() {
+		return nil // told when the column is read
+	}
+	if n, ok := code.Says(b); ok && n == raw {
+		return nil
+	}
+	if _, err := code.Inflate(b, raw, raw, meta.Room); err != nil {
+		return fault.Corruptf(p.Body, "page.uncompressed_page_size", "%d, and it does not decompress to that: %v",
+			raw, err)
+	}
+	return nil
+}
+
+// values decodes a field of a row group and holds what is said of its leaves against the values. false: that takes more
+// than it may.
+func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
+	claims := v.claims(group, f, pages)
+	at := int64(0)
+	for b, err := range v.r.RowBatches(v.ctx, group, []int{f}) {
+		if err != nil {
+			v.find("parquet.column", err)
+			return !errors.Is(err, fault.Limit)
+		}
+		for _, c := range claims {
+			v.find(c.code, c.hold(b, at))
+		}
+		at += b.NumRows()
+	}
+	for _, c := range claims {
+		v.conclude(c)
+	}
+	return true
+}
+
+// claims are the statements about field f in the statistics of the row group and its pages, and in the column
+// indexes. Of pages whose rows are not known, as of lists without an offset index, there are none.
+func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
+	for i, l := range leavesOf(v.r, f) {
+		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.Column)
+		if s := groupSaid(v.r, group, l.Column); s != nil {
+			c := claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.FooterAt,
+				rows: vec.Range{To: v.r.Footer.RowGroups[group].NumRows}}
+			out = append(out, v.statements(l, c, s)...)
+		}
+		w := &pages[i]
+		rows := w.pageRows()
+		for k, p := range w.data {
+			if rows == nil || p.Stats == nil {
+				continue
+			}
+			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.page[%d].header", path, k), at: p.Header,
+				rows: rows[k]}
+			out = append(out, v.statements(l, c, p.Stats)...)
+		}
+		if rows == nil || w.damaged {
+			continue
+		}
+		x, err := v.r.ColumnIndex(v.ctx, group, l.Column, len(w.data))
+		if v.unlessDamaged("parquet.index", err); err != nil || x == nil {
+			continue // damage was told by chunk
+		}
+		v.boundaryOrder(l, x, path)
+		for k := range w.data {
+			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, k), at: x.At,
+				rows: rows[k]}
+			out = append(out, v.statements(l, c, x.Said(k))...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/read"
+	"stoa/vec"
+)
+
+// chunkWalk goes through the pages of a chunk.
+type chunkWalk struct {
+	x           *meta.OffsetIndex // nil: none
+	group, leaf int
+	rows        int64 // of the row group
+	flat        bool
+
+	at      fault.Span // what is not passed yet
+	n       int        // pages before it, of all kinds
+	data    []meta.Page
+	dict    *meta.Page // nil: none
+	values  int64
+	raw     int64 // bytes of all pages, uncompressed, with their headers
+	damaged bool  // pages were passed over
+}
+
+func (w *chunkWalk) take(p *meta.Page) {
+	w.at = w.at.Sub(p.Body.End()-w.at.Off, w.at.End()-p.Body.End())
+	w.raw += p.Header.Len + p.Raw
+	if w.n++; p.IsData() {
+		w.data = append(w.data, *p)
+		w.values += p.Values
+	}
+	if p.Kind == meta.DictionaryPage {
+		d := *p
+		w.dict = &d
+	}
+}
+
+// sealed is which page is next.
+func (w *chunkWalk) sealed(r *read.Reader) meta.SealedPage {
+	return meta.SealedPage{Sealed: r.Footer.RowGroups[w.group].Columns[w.leaf].Sealed, First: w.n == 0,
+		Ordinal: len(w.data)}
+}
+
+// behind goes on with the next page that the offset index has behind a damaged header, as reading does, and
+// gives the rows that are passed over. Without an index, these are all that follow.
+func (w *chunkWalk) behind(base int64) (from, to int64) {
+	w.damaged = true
+	at, n := w.at.Off-base, len(w.data)
+	if from = 0; w.flat {
+		from = w.values
+	}
+	if w.x == nil || len(w.x.Offsets) == 0 {
+		w.at = w.at.Sub(w.at.Len, 0)
+		return from, w.rows
+	}
+	next, same := slices.BinarySearch(w.x.Offsets, at)
+	switch {
+	case at < w.x.Offsets[0]: // a dictionary
+		from, to = 0, w.rows
+	case same:
+		from = w.x.FirstRow[next]
+		next++
+	default: // the header of the page before sent us here
+		from = w.x.FirstRow[min(max(n-1, 0), next-1)]
+	}
+	end := w.at.End()
+	if next == len(w.x.Offsets) {
+		w.at, to = w.at.Sub(w.at.Len, 0), w.rows
+		return from, to
+	}
+	off := base + w.x.Offsets[next]
+	w.at = w.at.Sub(off-w.at.Off, end-off)
+	if w.values = w.x.FirstRow[next]; to == 0 {
+		to = w.x.FirstRow[next]
+	}
+	w.data = make([]meta.Page, next)
+	return from, to
+}
+
+// rowsFit holds the numbers of rows that data pages v2 have against the row group.
+func (w *chunkWalk) rowsFit(at fault.Span) error {
+	rows, all := int64(0), true
+	for i, p := range w.data {
+		if all = all && p.Rows >= 0; p.Rows < 0 {
+			continue
+		}
+		if rows += p.Rows; w.flat && p.Rows != p.Values {
+			return fault.Corruptf(p.Header, meta.IndexPath(w.group, w.leaf, fmt.Sprintf("page[%d].header.num_rows", i)),
+				"%d, but num_values is %d", p.Rows, p.Values)
+		}
+	}
+	if all && len(w.data) > 0 && rows != w.rows {
+		return fault.Corruptf(at, meta.IndexPath(w.group, w.leaf, "num_rows"), "the pages say %d, the row group has %d",
+			rows, w.rows)
+	}
+	return nil
+}
+
+// pageRows is the rows of the row group that each data page has; nil if that is not known.
+func (w *chunkWalk) pageRows() []vec.Range {
+	out, row := make([]vec.Range, len(w.data)), int64(0)
+	for i, p := range w.data {
+		n := p.Rows
+		switch {
+		case w.damaged:
+			return nil
+		case w.flat:
+			n = p.Values
+		case w.x != nil && i+1 < len(w.data):
+			n = w.x.FirstRow[i+1] - row
+		case w.x != nil:
+			n = w.rows - row
+		case n < 0:
+			return nil
+		}
+		out[i] = vec.Range{From: row, To: row + n}
+		row += n
+	}
+	if row != w.rows {
+		return nil // told by other names
+	}
+	return out
+}
+
+// compare holds the offset index against the pages. Rows are known of flat columns and of data pages v2.
+func (w *chunkWalk) compare(base int64) error {
+	x, path := w.x, meta.IndexPath(w.group, w.leaf, "offset_index")
+	if len(x.Offsets) != len(w.data) {
+		return fault.Corruptf(x.At, path, "%d pages, the column chunk has %d", len(x.Offsets), len(w.data))
+	}
+	row := int64(0)
+	for i, p := range w.data {
+		if x.Offsets[i] != p.Header.Off-base || int64(x.Sizes[i]) != p.Header.Len+p.Body.Len || row >= 0 &&
+			x.FirstRow[i] != row {
+			return fault.Corruptf(x.At, fmt.Sprintf("%s.page_locations[%d]", path, i),
+				"%d bytes at %d from row %d on; the page has %d bytes at %d", x.Sizes[i], x.Offsets[i],
+				x.FirstRow[i], p.Header.Len+p.Body.Len, p.Header.Off-base)
+		}
+		if row += p.Values; !w.flat {
+			row = -1
+			if p.Rows >= 0 {
+				row = x.FirstRow[i] + p.Rows
+			}
+		}
+	}
+	return nil
+}
