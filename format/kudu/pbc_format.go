@@ -93,17 +93,12 @@ func describeOnePBC(ctx context.Context, tg format.Target, o format.DescribeOpti
 func verifyPBC(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		err := noOptions("kudu-metadata", o.Opts)
-		tell := func(code string, err error) bool {
-			x := codes.Finding(code, err, tg.Name)
-			x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1}, -1
-			return yield(x)
-		}
 		if err == nil {
 			err = checkPBC(ctx, tg, pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify},
-				func(err error) bool { return tell("kudu.metadata.damaged", err) })
+				func(err error) bool { return yield(codes.Finding("kudu.metadata.damaged", err, tg.Name)) })
 		}
 		if err != nil {
-			tell("kudu.read", err)
+			yield(codes.Finding("kudu.read", err, tg.Name))
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
+	"stoa/internal/check"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -32,9 +33,9 @@ import (
 // superblock says; and the log.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{ctx: ctx, tree: tg.Tree, o: o, yield: yield}
-		if err := v.all(tg); err != nil && !v.stopped && ctx.Err() == nil {
-			v.give(codes.Finding("kudu.read", err, tg.Name))
+		v := &verifier{Reporter: check.New(ctx, tg.Name, codes.Codes, yield), ctx: ctx, tree: tg.Tree, o: o}
+		if err := v.all(tg); err != nil {
+			v.Emit(codes.Finding("kudu.read", err, tg.Name))
 		}
 	}
 }
@@ -92,40 +93,22 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 
 // verifier verifies directories.
 type verifier struct {
-	ctx     context.Context
-	tree    store.Tree
-	o       format.OpenOptions
-	yield   func(region.Finding) bool
-	stopped bool
-	told    map[region.Finding]bool // that were met while the directories were opened
+	*check.Reporter
+	ctx  context.Context
+	tree store.Tree
+	o    format.OpenOptions
+	told map[region.Finding]bool // that were met while the directories were opened
 }
 
-// give tells a finding.
-func (v *verifier) give(x region.Finding) {
-	if x.Rows == [2]int64{} {
-		x.Rows, x.Lost = [2]int64{-1, -1}, -1
-	}
-	if x.Severity = codes.Severity(x.Code); x.Severity < region.Error {
-		x.Lost = 0
-	}
-	if !v.stopped && v.ctx.Err() == nil {
-		v.stopped = !v.yield(x)
-	}
-}
-
-func (v *verifier) tell(code string, at fault.Span, part, layout string, args ...any) {
-	v.give(region.Finding{Code: code, At: at, Part: part, Message: fmt.Sprintf(layout, args...)})
-}
-
-// met tells damage, and gives other errors back.
-func (v *verifier) met(code string, err error, part string) error {
+// met reports damage, and gives other errors back.
+func (v *verifier) met(code string, err error) error {
 	if err == nil {
 		return v.ctx.Err()
 	}
 	if !errors.As(err, new(*fault.Error)) {
 		return err
 	}
-	v.give(codes.Finding(code, err, part))
+	v.Emit(codes.Finding(code, err, v.Part))
 	return nil
 }
 
@@ -137,7 +120,7 @@ func (v *verifier) all(tg format.Target) error {
 	v.o.Opts, v.o.Tracer = nil, nil
 	s, err := cluster.Open(v.ctx, tg, v.o, ro)
 	if errors.Is(err, fault.Unsupported) {
-		v.give(codes.Finding("kudu.unsupported", err, tg.Name))
+		v.Emit(codes.Finding("kudu.unsupported", err, tg.Name))
 		return nil
 	}
 	if err != nil {
@@ -146,7 +129,7 @@ func (v *verifier) all(tg format.Target) error {
 	v.told = map[region.Finding]bool{}
 	for _, x := range s.Findings {
 		v.told[x] = true
-		v.give(x)
+		v.Emit(x)
 	}
 	tables := s.Tables()
 	if tg.Table != "" {
@@ -164,7 +147,7 @@ func (v *verifier) all(tg format.Target) error {
 		}
 		for _, tb := range ts {
 			for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
-				if err := v.tablet(r, ro); err != nil || v.stopped {
+				if err := v.tablet(r, ro); err != nil || v.Stopped() {
 					return err
 				}
 			}
@@ -175,6 +158,7 @@ func (v *verifier) all(tg format.Target) error {
 
 // unnamed tells of blocks that no superblock names; known: those with rows were expected.
 func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
+	v.Part = ""
 	for _, f := range s.All {
 		found, err := s.Loose(v.ctx, f)
 		if err != nil {
@@ -186,15 +170,15 @@ func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 				what = "a block without a record"
 			}
 			if x.Err != nil {
-				v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it, and it cannot be read: %v",
+				v.Report("kudu.block.unnamed", x.At, "", "%s: no superblock names it, and it cannot be read: %v",
 					what, x.Err)
 				continue
 			}
-			v.tell("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.Kind,
+			v.Report("kudu.block.unnamed", x.At, "", "%s: no superblock names it; a %s, %s, %d values", what, x.Kind,
 				meta.TypeName(x.Typ), x.Rows)
 		}
 		if x := cluster.Unclaimed(f, found); x != nil && !known && f.MetaDir != "" {
-			v.give(*x)
+			v.Emit(*x)
 		}
 	}
 	return nil
@@ -202,46 +186,48 @@ func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 
 // missing tells of tablets that the table must have.
 func (v *verifier) missing(s *cluster.Servers, ts []*table.Tablet) {
+	v.Part = s.NameOf(ts)
 	gaps, _, more := s.Missing(ts)
 	at := s.WhereTablets()
 	for _, g := range gaps {
-		v.tell("kudu.tablet.missing", at, s.NameOf(ts), "table %s: no directory here holds the tablet of %s",
+		v.Report("kudu.tablet.missing", at, "", "table %s: no directory here holds the tablet of %s",
 			s.NameOf(ts), g)
 	}
 	if more > 0 {
-		v.tell("kudu.tablet.missing", at, s.NameOf(ts), "table %s: %d more tablets are not here", s.NameOf(ts), more)
+		v.Report("kudu.tablet.missing", at, "", "table %s: %d more tablets are not here", s.NameOf(ts), more)
 	}
 }
 
 // tablet verifies one replica.
 func (v *verifier) tablet(r table.Replica, ro table.Options) error {
+	v.Part = r.ID
 	if !r.HasData() {
-		v.tell("kudu.tablet.tombstone", r.At, r.ID, "the tablet was deleted from this server: its state is %s", r.State)
+		v.Report("kudu.tablet.tombstone", r.At, "", "the tablet was deleted from this server: its state is %s", r.State)
 		return nil
 	}
 	tb := &table.Tablet{Replica: r}
 	ro.At, ro.Partial = table.Latest, true
 	t, err := table.New(v.tree, []*table.Tablet{tb}, v.o, ro)
 	if err != nil {
-		return v.met("kudu.superblock.odd", err, r.ID)
+		return v.met("kudu.superblock.odd", err)
 	}
 	t.Vote = true
 	harmed := make([]map[uint64]bool, len(r.RowSets))
 	for i := range r.RowSets {
-		if harmed[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.stopped {
+		if harmed[i], err = v.blocks(t, tb, &r.RowSets[i]); err != nil || v.Stopped() {
 			return err
 		}
 	}
-	if err := v.met("kudu.rowset.damaged", t.Load(v.ctx, tb), r.ID); err != nil || !tb.Loaded || v.stopped {
+	if err := v.met("kudu.rowset.damaged", t.Load(v.ctx, tb)); err != nil || !tb.Loaded || v.Stopped() {
 		return err
 	}
 	for _, x := range t.Findings() {
 		if !v.told[x] {
-			v.give(x)
+			v.Emit(x)
 		}
 	}
 	for i, s := range tb.Sets {
-		if sound, err := v.columns(t, s, harmed[i]); err != nil || v.stopped {
+		if sound, err := v.columns(t, s, harmed[i]); err != nil || v.Stopped() {
 			return err
 		} else if !sound || len(harmed[i]) > 0 {
 			continue // why was told
@@ -250,7 +236,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		if v.o.Depth == format.Deep {
 			check = v.rowset
 		}
-		if err := check(t, s); err != nil || v.stopped {
+		if err := check(t, s); err != nil || v.Stopped() {
 			return err
 		}
 	}
@@ -266,7 +252,7 @@ func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 	if err == nil {
 		err = t.CheckBloom(v.ctx, s, b)
 	}
-	return v.met("kudu.bloom.disagrees", err, s.Tablet.ID)
+	return v.met("kudu.bloom.disagrees", err)
 }
 
 // blocks verifies the files of a rowset, each by itself, and says which are not sound.
@@ -281,7 +267,7 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (har
 			}
 			x := codes.Finding(fs.LostCode(p), err, tb.ID)
 			x.Column = name
-			v.give(x)
+			v.Emit(x)
 			harmed[b.ID] = true
 			continue
 		}
@@ -295,7 +281,7 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (har
 			if x.Severity >= region.Error {
 				harmed[b.ID] = true
 			}
-			if v.stopped = v.stopped || !v.yield(x); v.stopped {
+			if v.Emit(x); v.Stopped() {
 				return harmed, nil
 			}
 		}
@@ -335,34 +321,34 @@ func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bo
 			continue
 		}
 		x.Column = s.Tablet.Schema.NameOf(b.Column)
-		v.give(x)
+		v.Emit(x)
 	}
 	return sound, v.ctx.Err()
 }
 
 // rowset holds the files of a rowset against each other.
 func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
-	if err := v.met("kudu.keys.damaged", v.keys(t, s), s.Tablet.ID); err != nil || v.stopped {
+	if err := v.met("kudu.keys.damaged", v.keys(t, s)); err != nil || v.Stopped() {
 		return err
 	}
-	if foreign, err := v.foreign(t, s); err != nil || foreign || v.stopped {
+	if foreign, err := v.foreign(t, s); err != nil || foreign || v.Stopped() {
 		return err // why was told
 	}
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
-		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo)), s.Tablet.ID); err != nil ||
-			v.stopped {
+		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo))); err != nil ||
+			v.Stopped() {
 			return err
 		}
 	}
 	live, err := v.deltas(t, s)
 	if err != nil {
-		return v.met("kudu.delta.damaged", err, s.Tablet.ID)
+		return v.met("kudu.delta.damaged", err)
 	}
 	told := slices.ContainsFunc(s.Tablet.Told, func(x region.Finding) bool {
 		return x.Code == "kudu.rowset.live" && strings.HasPrefix(x.Message, fmt.Sprintf("rowset %d ", s.ID))
 	})
 	if s.Tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows && !told {
-		v.tell("kudu.rowset.live", s.Tablet.At, s.Tablet.ID, "rowset %d has %d live rows, its superblock says %d",
+		v.Report("kudu.rowset.live", s.Tablet.At, "", "rowset %d has %d live rows, its superblock says %d",
 			s.ID, live, s.LiveRows)
 	}
 	return nil
@@ -370,7 +356,7 @@ func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
 
 // light is the part of rowset that decodes no values.
 func (v *verifier) light(t *table.Table, s *table.RowSet) error {
-	if err := v.bloom(t, s); err != nil || v.stopped || v.o.Depth == format.Quick {
+	if err := v.bloom(t, s); err != nil || v.Stopped() || v.o.Depth == format.Quick {
 		return err
 	}
 	_, err := v.foreign(t, s)
@@ -383,7 +369,7 @@ func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
 	for _, x := range found {
 		if !v.told[x] {
 			v.told[x] = true
-			v.give(x)
+			v.Emit(x)
 		}
 	}
 	return len(found) > 0, err
@@ -439,13 +425,13 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 		if why := parting.Outside(cells); why != "" {
 			if strays++; strays == 1 {
 				defer func(row int64) {
-					v.tell("kudu.keys.partition", columns[0].At, s.Tablet.ID, "rowset %d: row %d, and %d more, %s",
+					v.Report("kudu.keys.partition", columns[0].At, "", "rowset %d: row %d, and %d more, %s",
 						s.ID, row, strays-1, why)
 				}(row)
 			}
 		}
 		if row > 0 && bytes.Compare(last, key) >= 0 {
-			v.tell("kudu.keys.order", columns[0].At, s.Tablet.ID,
+			v.Report("kudu.keys.order", columns[0].At, "",
 				"rowset %d: the key of row %d is not greater than the one before", s.ID, row)
 			return nil
 		}
@@ -456,7 +442,7 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 				return err
 			}
 			if !bytes.Equal(indexed, key) {
-				v.tell("kudu.index.disagrees", index.At, s.Tablet.ID,
+				v.Report("kudu.index.disagrees", index.At, "",
 					"rowset %d: the ad-hoc index has another key for row %d than the columns", s.ID, row)
 				return nil
 			}
@@ -472,12 +458,12 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 		}
 		if row == 0 && s.Low != nil && !bytes.Equal(s.Low, key) || row == s.Rows-1 && s.High != nil &&
 			!bytes.Equal(s.High, key) {
-			v.tell("kudu.keys.range", at, s.Tablet.ID,
+			v.Report("kudu.keys.range", at, "",
 				"rowset %d: its first or last key is another one than its metadata says", s.ID)
 		}
 	}
 	if absent > 0 {
-		v.tell("kudu.bloom.disagrees", at, s.Tablet.ID,
+		v.Report("kudu.bloom.disagrees", at, "",
 			"rowset %d: the bloom file says of %d keys that they are not there", s.ID, absent)
 	}
 	return nil
@@ -505,7 +491,7 @@ func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, u
 		}
 		if x.Row == row && x.Timestamp != ts && (x.Timestamp < ts) != undo {
 			what := map[bool]string{false: "REDO", true: "UNDO"}[undo]
-			v.tell("kudu.delta.order", places[0].At, s.Tablet.ID,
+			v.Report("kudu.delta.order", places[0].At, "",
 				"rowset %d: this %s file, block %d, has a change of row %d at %s, and behind it one at %s", s.ID,
 				what, b.ID, row, table.TimeText(ts), table.TimeText(x.Timestamp))
 			return nil

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"stoa/fault"
 	"stoa/region"
@@ -25,7 +26,30 @@ func (c Codes) Severity(code string) region.Severity {
 	return region.Error
 }
 
-// Reporter gives a verifier's findings on, until nobody wants more. It is used by one goroutine.
+// Finding is a finding of a code. Which rows it is about is not known; what is no error loses none.
+func (c Codes) Finding(code string, at fault.Span, part, message string) region.Finding {
+	f := region.Finding{Code: code, Severity: c.Severity(code), At: at, Part: part, Message: message, Rows: unknown,
+		Lost: -1}
+	if f.Severity < region.Error {
+		f.Lost = 0
+	}
+	return f
+}
+
+// Of is an error as a finding of a code, at the place that the error names. What is no damage has a class
+// (region.NoDamage).
+func (c Codes) Of(code string, err error, part string) region.Finding {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		return c.Finding(code, fault.Span{}, part, oneLine(err.Error()))
+	}
+	f := c.Finding(code, e.At, part, Message(e))
+	f.Path, f.Class = e.Path, region.NoDamage(e)
+	return f
+}
+
+// Reporter gives the findings of a verifier, or of recovery, on, until nobody wants more. Its scope (Part, Column,
+// Whole) is that of one goroutine; what several reporters share is safe for all.
 type Reporter struct {
 	Part, Column string     // of the findings that come next
 	Whole        fault.Span // the file: places are cut to it, and errors without a place get it; zero = not known
@@ -40,8 +64,10 @@ type Reporter struct {
 
 // sink is what the reporters of one verification share.
 type sink struct {
-	ctx     context.Context
-	codes   Codes
+	ctx   context.Context
+	codes Codes
+
+	mu      sync.Mutex
 	yield   func(region.Finding) bool
 	said    map[string]bool
 	errors  int // that were emitted
@@ -66,21 +92,44 @@ func Collect(ctx context.Context, part string, codes Codes, findings *[]region.F
 }
 
 // Stopped reports that nobody wants more, or the context ended: loops end.
-func (r *Reporter) Stopped() bool { return r.stopped || r.ctx.Err() != nil }
+func (r *Reporter) Stopped() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended()
+}
+
+func (s *sink) ended() bool { return s.stopped || s.ctx.Err() != nil }
 
 // Errors is how many errors were emitted by r and those that share its sink.
-func (r *Reporter) Errors() int { return r.errors }
+func (r *Reporter) Errors() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.errors
+}
 
 // Emit gives a finding on. What is no error loses nothing.
 func (r *Reporter) Emit(f region.Finding) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if f.Severity < region.Error {
 		f.Lost = 0
 	} else {
 		r.errors++
 	}
-	if !r.Stopped() {
+	if !r.ended() {
 		r.stopped = !r.yield(f)
 	}
+}
+
+// First reports whether a key comes for the first time, to any of the reporters that share a sink.
+func (r *Reporter) First(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.said[key] {
+		return false
+	}
+	r.said[key] = true
+	return true
 }
 
 // Scoped is Emit with the severity of the finding's code, and the part and column of r.
@@ -104,8 +153,7 @@ func (r *Reporter) Rows(code string, at fault.Span, rows [2]int64, lost int64, f
 
 // Once is Report of what would be said of every page: the first time for a key.
 func (r *Reporter) Once(key, code string, at fault.Span, path, format string, args ...any) {
-	if !r.said[key] {
-		r.said[key] = true
+	if r.First(key) {
 		r.Report(code, at, path, format, args...)
 	}
 }
@@ -160,5 +208,7 @@ func Message(e *fault.Error) string {
 	if e.Cause != nil {
 		m = strings.TrimPrefix(m+": "+e.Cause.Error(), ": ")
 	}
-	return strings.ReplaceAll(m, "\n", "; ")
+	return oneLine(m)
 }
+
+func oneLine(m string) string { return strings.ReplaceAll(m, "\n", "; ") }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"stoa/fault"
@@ -142,5 +143,44 @@ func TestFoldLosesNothing(t *testing.T) {
 		if slices.Contains(seen, false) {
 			t.Fatalf("seed %d: a finding is in no incident", seed)
 		}
+	}
+}
+
+// TestErrorsOutsideOfVerifiers: who finds something while reading says the same of it as a verifier does.
+func TestErrorsOutsideOfVerifiers(t *testing.T) {
+	r, all := reporter(t)
+	span := fault.Span{Object: "f", Off: 110, Len: 5}
+	for _, err := range []error{fault.Corruptf(span, "p", "it is odd"), fault.Limitf(span, "p", "too much")} {
+		for _, code := range []string{"x.bad", "x.note"} {
+			r.Blame(code, err, -1, -1)
+			if got, want := codes.Of(code, err, "f"), (*all)[len(*all)-1]; got != want {
+				t.Errorf("got\n%+v\nexpected\n%+v", got, want)
+			}
+		}
+	}
+	if f := codes.Of("x.bad", errors.New("no\ndisk"), "f"); f.Message != "no; disk" || f.At != (fault.Span{}) {
+		t.Errorf("an error without a place is %+v", f)
+	}
+}
+
+// TestReportersAreShared: several goroutines may report, each with a scope of its own.
+func TestReportersAreShared(t *testing.T) {
+	var all []region.Finding
+	r := check.Collect(t.Context(), "f", codes, &all)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			mine := r.For(string(rune('a'+i)), "")
+			for range 100 {
+				mine.Report("x.bad", fault.Span{}, "", "bad")
+				if mine.First("one") {
+					mine.Report("x.note", fault.Span{}, "", "once")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if len(all) != 401 || r.Errors() != 400 {
+		t.Errorf("%d findings, %d errors; expected 401 and 400", len(all), r.Errors())
 	}
 }

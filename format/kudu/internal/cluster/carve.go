@@ -15,7 +15,6 @@ import (
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
-	"stoa/region"
 	"stoa/store"
 )
 
@@ -62,8 +61,7 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 		Schema: *sc}
 	findings := s.Findings
 	note := func(code string, at fault.Span, layout string, args ...any) {
-		findings = append(findings, region.Finding{Code: code, Severity: codes.Severity(code), At: at,
-			Part: carvedID, Message: fmt.Sprintf(layout, args...), Rows: [2]int64{-1, -1}, Lost: -1})
+		findings = append(findings, codes.Codes.Finding(code, at, carvedID, fmt.Sprintf(layout, args...)))
 	}
 	deltas := 0
 	for _, f := range s.All {

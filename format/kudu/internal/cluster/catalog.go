@@ -100,9 +100,7 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 		if !errors.As(err, new(*fault.Error)) {
 			return err
 		}
-		x := codes.Finding("kudu.catalog.damaged", err, meta.SystemCatalogID)
-		x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1}, -1
-		s.Findings = append(s.Findings, x)
+		s.Findings = append(s.Findings, codes.Finding("kudu.catalog.damaged", err, meta.SystemCatalogID))
 		return nil
 	}
 	t, err := table.New(tg.Tree, []*table.Tablet{tb}, o, ro)

@@ -83,8 +83,7 @@ func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 // who reads asks for the findings, and partial=true says that no more was expected.
 func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 	tell := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
-		return []region.Finding{{Code: code, Severity: codes.Severity(code), At: at, Part: s.NameOf(ts),
-			Message: fmt.Sprintf(layout, args...), Rows: [2]int64{-1, -1}, Lost: -1}}
+		return []region.Finding{codes.Codes.Finding(code, at, s.NameOf(ts), fmt.Sprintf(layout, args...))}
 	}
 	missing, uncovered, more := s.Missing(ts)
 	if n := int64(len(missing)) + more; n > 0 {

@@ -67,8 +67,7 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 // not known.
 func Unreadable(l fs.Layout, err error) region.Finding {
 	x := codes.Finding("kudu.unsupported", err, cmp.Or(l.MetaDir, l.WALDir, fs.FirstOf(l.DataDirs)))
-	x.Severity, x.Message, x.Rows, x.Lost = codes.Severity(x.Code),
-		"the directories of this server are not read: "+x.Message, [2]int64{-1, -1}, -1
+	x.Message = "the directories of this server are not read: " + x.Message
 	return x
 }
 

@@ -53,10 +53,10 @@ func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 		return nil
 	}
 	first := columns[0]
-	return &region.Finding{Code: "kudu.block.unclaimed", Severity: codes.Severity("kudu.block.unclaimed"),
-		At: first.At, Part: cmp.Or(f.UUID, first.At.Object), Rows: [2]int64{-1, -1}, Lost: -1,
-		Message: fmt.Sprintf("%d blocks hold columns of about %d rows, and no superblock claims them: they may "+
-			"be all that is left of tablets; partial=true says that this is known", len(columns), rows)}
+	x := codes.Codes.Finding("kudu.block.unclaimed", first.At, cmp.Or(f.UUID, first.At.Object),
+		fmt.Sprintf("%d blocks hold columns of about %d rows, and no superblock claims them: they may be all that "+
+			"is left of tablets; partial=true says that this is known", len(columns), rows))
+	return &x
 }
 
 // Unclaimed are the findings about blocks with rows that no superblock claims, a server each.

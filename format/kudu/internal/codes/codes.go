@@ -4,13 +4,13 @@ import (
 	"errors"
 
 	"stoa/fault"
-	"stoa/format/cfile"
 	"stoa/format/kudu/internal/pbc"
+	"stoa/internal/check"
 	"stoa/region"
 )
 
 // fsCodes are the kinds of findings about how a directory is laid out, by name.
-var fsCodes = []cfile.Code{
+var fsCodes = check.Codes{
 	{Code: "kudu.block.missing", Severity: region.Error, Help: "A superblock names a block that no data " +
 		"directory holds. The column, or the changes, that it held are lost."},
 	{Code: "kudu.block.truncated", Severity: region.Error,
@@ -59,26 +59,11 @@ var fsCodes = []cfile.Code{
 // MaxAlike is how many findings of one kind are kept of one object.
 const MaxAlike = 20
 
-func Severity(code string) region.Severity {
-	for _, list := range [][]cfile.Code{fsCodes, tableCodes, OfLogs, OfMetadata} {
-		for _, c := range list {
-			if c.Code == code {
-				return c.Severity
-			}
-		}
-	}
-	return region.Error
-}
-
+// Finding is an error as a finding. Of what a crash tore the reason says all.
 func Finding(code string, err error, part string) region.Finding {
-	x := region.Finding{Code: code, Part: part, Message: err.Error()}
-	var e *fault.Error
-	if errors.As(err, &e) {
-		x.At, x.Path, x.Message = e.At, e.Path, e.Reason
-		x.Class = region.NoDamage(e)
-		if e.Cause != nil && !errors.Is(e, pbc.ErrTorn) {
-			x.Message += ": " + e.Cause.Error()
-		}
+	if e := (*fault.Error)(nil); errors.As(err, &e) && errors.Is(e, pbc.ErrTorn) {
+		whole := *e
+		whole.Cause, err = nil, &whole
 	}
-	return x
+	return Codes.Of(code, err, part)
 }

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"slices"
 
-	"stoa/format/cfile"
+	"stoa/internal/check"
 	"stoa/region"
 )
 
 // tableCodes are the kinds of findings about tables and tablets, by name.
-var tableCodes = []cfile.Code{
+var tableCodes = check.Codes{
 	{Code: "kudu.block.unclaimed", Severity: region.Error, Help: "Blocks hold columns with rows, and no " +
 		"superblock names them or lists them as orphaned. They are what is left of a tablet whose superblock, " +
 		"log and consensus metadata are gone: its rows are in no table. Or a server was killed when a flush or " +
@@ -83,14 +83,14 @@ var tableCodes = []cfile.Code{
 }
 
 // OfMetadata are the kinds of findings about a protobuf container by itself.
-var OfMetadata = []cfile.Code{
+var OfMetadata = check.Codes{
 	{Code: "kudu.metadata.damaged", Severity: region.Error, Help: "A protobuf container, or a record in it, " +
 		"cannot be read as it should be. What follows from that is told when its directory is verified."},
 }
 
 // Codes are all kinds of findings of this package. Verify tells those of blocks, too: see package cfile.
-var Codes = func() []cfile.Code {
+var Codes = func() check.Codes {
 	all := slices.Concat(fsCodes, tableCodes, OfLogs, OfMetadata)
-	slices.SortFunc(all, func(a, b cfile.Code) int { return cmp.Compare(a.Code, b.Code) })
+	slices.SortFunc(all, func(a, b region.CodeDoc) int { return cmp.Compare(a.Code, b.Code) })
 	return all
 }()

@@ -1,12 +1,12 @@
 package codes
 
 import (
-	"stoa/format/cfile"
+	"stoa/internal/check"
 	"stoa/region"
 )
 
 // OfLogs are the kinds of findings about a tablet's write-ahead log, by name.
-var OfLogs = []cfile.Code{
+var OfLogs = check.Codes{
 	{Code: "kudu.wal.change.lost", Severity: region.Error, Help: "A change that is only in the log cannot be " +
 		"applied: the row that it is about is not there, or cannot be found because of damage."},
 	{Code: "kudu.wal.damaged", Severity: region.Error,

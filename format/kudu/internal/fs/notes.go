@@ -8,8 +8,7 @@ import (
 
 // keep keeps a finding, once: superblocks may be read again.
 func (f *FS) keep(x region.Finding) {
-	if x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1},
-		-1; x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
+	if x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
 		x.Lost = 0
 	}
 	if f.told[x] {
@@ -24,7 +23,7 @@ func (f *FS) keep(x region.Finding) {
 
 // Note keeps a finding.
 func (f *FS) Note(code string, at fault.Span, part, message string) {
-	f.keep(region.Finding{Code: code, At: at, Message: message, Part: part})
+	f.keep(codes.Codes.Finding(code, at, part, message))
 }
 
 // fault keeps an error as a finding.

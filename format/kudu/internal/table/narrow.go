@@ -168,7 +168,7 @@ func (t *Table) mayContain(ctx context.Context, s *RowSet, key []byte) (bool, er
 	}
 	err = t.CheckBloom(ctx, s, b)
 	if err != nil && Damaged(err) {
-		s.Tablet.tell(codes.Finding("kudu.bloom.disagrees", err, s.Tablet.ID))
+		s.Tablet.keep(codes.Finding("kudu.bloom.disagrees", err, s.Tablet.ID))
 	}
 	return false, err
 }

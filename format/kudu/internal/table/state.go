@@ -97,20 +97,14 @@ type logRows struct {
 
 // Note is a finding about a tablet.
 func (tb *Tablet) Note(code string, at fault.Span, message string) region.Finding {
-	x := region.Finding{Code: code, Severity: codes.Severity(code), At: at, Part: tb.ID, Message: message,
-		Rows: [2]int64{-1, -1}, Lost: -1}
-	if x.Severity < region.Error {
-		x.Lost = 0
-	}
-	return x
+	return codes.Codes.Finding(code, at, tb.ID, message)
 }
 
 // Damaged reports whether err says that bytes are damaged, rather than that they could not be read.
 func Damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 
-// tell keeps a finding, once.
-func (tb *Tablet) tell(x region.Finding) {
-	x.Severity, x.Rows, x.Lost = codes.Severity(x.Code), [2]int64{-1, -1}, -1
+// keep keeps a finding, once.
+func (tb *Tablet) keep(x region.Finding) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if !slices.Contains(tb.Told, x) {

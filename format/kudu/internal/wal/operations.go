@@ -320,8 +320,8 @@ func (x *Replayer) finish(ctx context.Context) error {
 	for _, c := range codes.OfLogs {
 		if n := x.Counts[c.Code]; n > codes.MaxAlike {
 			f := &x.Out.Findings
-			*f = append(*f, region.Finding{Code: c.Code, Severity: c.Severity, Part: x.T.ID,
-				Message: fmt.Sprintf("and %d more of this kind", n-codes.MaxAlike), Rows: [2]int64{-1, -1}, Lost: -1})
+			*f = append(*f, codes.Codes.Finding(c.Code, fault.Span{}, x.T.ID,
+				fmt.Sprintf("and %d more of this kind", n-codes.MaxAlike)))
 		}
 	}
 	return nil

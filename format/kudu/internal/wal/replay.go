@@ -208,15 +208,9 @@ func (x *Replayer) note(code string, at fault.Span, field, message string) {
 	if x.Counts[code]++; x.Counts[code] > codes.MaxAlike {
 		return
 	}
-	sev := region.Error
-	for _, c := range codes.OfLogs {
-		if c.Code == code {
-			sev = c.Severity
-		}
-	}
-	x.Out.Findings = append(x.Out.Findings,
-		region.Finding{Code: code, Severity: sev, At: at, Path: field, Message: message, Part: x.T.ID,
-			Rows: [2]int64{-1, -1}, Lost: -1})
+	f := codes.Codes.Finding(code, at, x.T.ID, message)
+	f.Path = field
+	x.Out.Findings = append(x.Out.Findings, f)
 }
 
 // Fault keeps an error as a finding. A budget that was exceeded is none of damage.
