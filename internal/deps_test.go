@@ -62,7 +62,7 @@ stoa/internal/nest        : std arrow fault format vec
 stoa/internal/present     : std arrow fault vec internal/enc/half
 stoa/internal/dremel      : std arrow fault vec internal/enc/...
 stoa/format/kudu/internal/pbc: std fault format internal/budget region store wire internal/pb internal/sum
-stoa/format/kudu/internal/codes: std fault region format/cfile format/kudu/internal/pbc
+stoa/format/kudu/internal/codes: std fault region internal/check format/kudu/internal/pbc
 stoa/format/kudu/internal/meta: std arrow fault store vec wire format/cfile internal/pb format/kudu/internal/pbc
 stoa/format/kudu/internal/fs: std fault format internal/budget region store wire format/cfile internal/pb
   format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta
@@ -73,7 +73,7 @@ stoa/format/kudu/internal/table: std arrow fault format pred region store vec fo
 stoa/format/kudu/internal/cluster: std fault format region store wire format/cfile internal/pb
   format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal
   format/kudu/internal/table
-stoa/format/kudu          : std fault format region store vec format/cfile format/kudu/...
+stoa/format/kudu          : std internal/check fault format region store vec format/cfile format/kudu/...
 stoa/format/trevni/internal/bzip2: std
 stoa/format/trevni/internal/layout: std arrow fault format region vec wire internal/check internal/codec
 stoa/format/trevni/internal/container: std fault format region store vec wire format/trevni/internal/layout
@@ -111,11 +111,11 @@ stoa/format/carbon/internal/page: std arrow fault format pred region store vec w
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
-stoa/format/carbon/internal/datafile: std arrow fault format pred region store vec wire internal/civil
+stoa/format/carbon/internal/datafile: std internal/check arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict format/carbon/internal/page
-stoa/format/carbon/internal/table: std arrow fault format pred region store vec wire internal/civil
+stoa/format/carbon/internal/table: std internal/check arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
@@ -144,10 +144,10 @@ stoa/format/cfile         : std arrow fault format pred region store vec wire in
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
-stoa/format/ipc           : std arrow fault format internal/budget internal/codec pred region store vec wire
+stoa/format/ipc           : std internal/check arrow fault format internal/budget internal/codec pred region store vec wire
   internal/arrowschema
   format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
-stoa/format/text          : std arrow fault format pred region store vec internal/civil internal/cells
+stoa/format/text          : std internal/check arrow fault format pred region store vec internal/civil internal/cells
   internal/enc/half internal/typewords github.com/klauspost/compress/...
 stoa/format/parquet/internal/meta: std arrow fault format vec wire internal/codec internal/thrift
   github.com/andybalholm/brotli github.com/apache/arrow-go/v18/arrow/ipc
