@@ -4,6 +4,9 @@ import (
 	"context"
 	"io"
 	"iter"
+	"maps"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/format"
 	"stoa/format/parquet/internal/describe"
@@ -28,6 +31,7 @@ var Format = format.Format{
 	List:       list,
 	Open:       open,
 	Create:     write.Create,
+	Reread:     reread,
 	Describe:   describe.File,
 	Verify:     verify.File,
 	Recover:    recoverReader,
@@ -82,4 +86,19 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 		yield(format.Entry{Kind: "Parquet file", Rows: r.Footer.NumRows, Bytes: r.Size,
 			Meta: read.NewReader(r, nil).Meta(), Findings: verify.PartFindings(r)}, nil)
 	}
+}
+
+// reread is format.Format.Reread: what was encrypted is read with the keys that it was written with.
+func reread(_ *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
+	f := format.Format{Name: "parquet", Extensions: []string{".parquet"}, Probe: probe, List: list, Open: open,
+		ReadKeys: file.ReadKeys}
+	if keys := o.Opts["key-file"]; keys != "" {
+		f.Open = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+			opts := map[string]string{"key-file": keys}
+			maps.Copy(opts, o.Opts)
+			o.Opts = opts
+			return open(ctx, t, o)
+		}
+	}
+	return f, true
 }

@@ -1,4 +1,4 @@
-# Print the rows of Parquet files as a reader reads them.    usage: judge.py pyarrow|duckdb|polars|fastparquet FILE...
+# Print the rows of Parquet files as a reader reads them.    usage: judge.py pyarrow|pyarrow-keys|pyarrow-filter|pyarrow-refuses|duckdb|polars|fastparquet FILE...
 # fastparquet gives times of day as the numbers in the file. Per file a line "FILE name", then one JSON object a row: numbers of nanoseconds for times and instants, of days for dates,
 # texts for decimals, hex for binary; a map is a list of pairs.
 import json, sys
@@ -72,7 +72,32 @@ def fast_cell(v):
     return v.item() if hasattr(v, "item") else v
 
 
+def keys(name):
+    """What opens an encrypted file: NAME.json has the footer's key, an AAD prefix perhaps, and keys by their names where columns have their own."""
+    import pyarrow.parquet.encryption as pe
+
+    k = json.load(open(name + ".json"))
+    if not k["named"]:
+        return pe.create_decryption_properties(bytes.fromhex(k["footer"]), aad_prefix=k["prefix"].encode() or None)
+
+    class Service(pe.KmsClient):
+        def __init__(self, _):
+            pe.KmsClient.__init__(self)
+
+        def wrap_key(self, key, name):
+            raise NotImplementedError
+
+        def unwrap_key(self, wrapped, name):
+            return bytes.fromhex(k["named"][name])
+
+    return pe.CryptoFactory(Service).file_decryption_properties(pe.KmsConnectionConfig())
+
+
 def read(judge, name):
+    if judge == "pyarrow-keys":
+        return pq.read_table(name, page_checksum_verification=True, decryption_properties=keys(name))
+    if judge == "pyarrow-filter":  # id is the first column of the grid
+        return pq.read_table(name, decryption_properties=keys(name), filters=[("id", "=", -500 + 3 * 123)], use_threads=False)
     if judge == "pyarrow":
         return pq.read_table(name, page_checksum_verification=True)
     if judge == "polars":
@@ -84,7 +109,18 @@ def read(judge, name):
     return duckdb.connect().execute("select * from read_parquet(?)", [name]).to_arrow_table()
 
 
+def refuses(name):
+    try:
+        return not read("pyarrow-keys", name)
+    except Exception:  # pyarrow has no class for it
+        return True
+
+
 for name in sys.argv[2:]:
+    if sys.argv[1] == "pyarrow-refuses":
+        print("FILE", name)
+        print(json.dumps({"refused": refuses(name)}))
+        continue
     if sys.argv[1] == "fastparquet":
         columns = fast(name)
     else:

@@ -129,12 +129,13 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 					o.index(func(r *thrift.Reader) { meta.ParseOffsetIndex(r) }, chunk.Crypto, chunk.Sealed,
 						meta.OffsetIndexModule))
 			}
-			if m.BloomFilterOffset != nil && chunk.Crypto == nil {
-				header, filter, err := r.BloomSpans(ctx, *m.BloomFilterOffset)
+			if m.BloomFilterOffset != nil {
+				f, err := r.Bloom(ctx, chunk)
 				o.unread = errors.Join(o.unread, err)
-				other(name+".bloom_filter_header", "", header,
-					o.index(func(r *thrift.Reader) { meta.ParseBloomHeader(r) }, nil, nil, 0))
-				other(name+".bloom_filter", "", filter, nil)
+				other(name+".bloom_filter_header", "", f.Header,
+					o.index(func(r *thrift.Reader) { meta.ParseBloomHeader(r) }, chunk.Crypto, chunk.Sealed,
+						meta.BloomHeaderModule))
+				other(name+".bloom_filter", "", f.Bits, nil)
 			}
 		}
 	}

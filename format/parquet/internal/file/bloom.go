@@ -10,22 +10,62 @@ import (
 	"stoa/wire"
 )
 
-// BloomSpans is a Bloom filter's header, and the filter behind it; empty if there is none. An error says that
-// bytes could not be read.
-func (r *File) BloomSpans(ctx context.Context, off int64) (header, filter fault.Span, err error) {
-	if off < 0 || off >= r.Size {
-		return header, filter, nil
+// Bloom is where a Bloom filter lies: its header, and the filter behind it, each perhaps encrypted.
+type Bloom struct {
+	Header, Bits fault.Span // empty if there is none
+	size         int64      // of the filter
+	sealed       *meta.Sealed
+}
+
+// Bloom finds the Bloom filter that the metadata of a chunk name. An error says that bytes could not be read.
+func (r *File) Bloom(ctx context.Context, c *meta.ChunkMeta) (f Bloom, err error) {
+	const most = 128 // bytes of a header
+	off := *c.MetaData.BloomFilterOffset
+	if off < 0 || off >= r.Size || c.Encrypted {
+		return f, nil
 	}
-	at := r.Span(off, min(64, r.Size-off))
+	at := r.Span(off, min(most, r.Size-off))
 	b := make([]byte, at.Len)
-	c := wire.NewCursor(b, at, "bloom_filter")
 	if err := format.ReadFull(ctx, r.Src, at, "bloom_filter", b); err != nil {
-		return header, filter, err
+		return f, err
 	}
-	n := meta.ParseBloomHeader(thrift.NewReader(c, thrift.Compact))
-	if c.Err() != nil || n < 0 {
-		return header, filter, nil
+	cur, used := wire.NewCursor(b, at, "bloom_filter"), 0
+	if c.Sealed != nil {
+		plain, n, err := c.Sealed.Open(b, meta.BloomHeaderModule, 0, meta.Room)
+		if err != nil {
+			return f, nil // it is no header
+		}
+		cur, used = wire.NewInnerCursor(plain, at, "bloom_filter"), n
 	}
-	header = at.Sub(0, int64(c.Pos()))
-	return header, at.Sub(header.Len, n), nil
+	f.size = meta.ParseBloomHeader(thrift.NewReader(cur, thrift.Compact))
+	if cur.Err() != nil || f.size < 0 {
+		return f, nil
+	}
+	if c.Sealed == nil {
+		f.Header = at.Sub(0, int64(cur.Pos()))
+		f.Bits = at.Sub(f.Header.Len, f.size)
+		return f, nil
+	}
+	f.sealed, f.Header = c.Sealed, at.Sub(0, int64(used))
+	f.Bits = at.Sub(f.Header.Len, meta.SealedSize(f.size))
+	return f, nil
+}
+
+// Sound reports whether there is a filter of a possible size.
+func (f *Bloom) Sound(r *File) bool {
+	return f.Header.Len > 0 && f.size >= meta.SplitBlockLen && f.size%meta.SplitBlockLen == 0 &&
+		f.Bits.End() <= r.Base+r.Size
+}
+
+// Read gives the filter.
+func (f *Bloom) Read(ctx context.Context, r *File, path string) (meta.SplitBlock, error) {
+	b := make([]byte, f.Bits.Len)
+	if err := format.ReadFull(ctx, r.Src, f.Bits, path, b); err != nil || f.sealed == nil {
+		return b, err
+	}
+	b, _, err := f.sealed.Open(b, meta.BloomModule, 0, meta.Room)
+	if err == nil && int64(len(b)) != f.size {
+		err = fault.Rel(0, 4, "", "%d bytes, the header says %d", len(b), f.size)
+	}
+	return b, fault.Locate(err, f.Bits, true, path)
 }

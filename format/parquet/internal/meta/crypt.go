@@ -29,10 +29,12 @@ const (
 	MetaModule
 	DataModule
 	DictionaryModule
-	dataHeaderModule
-	dictionaryHeaderModule
+	DataHeaderModule
+	DictionaryHeaderModule
 	ColumnIndexModule
 	OffsetIndexModule
+	BloomHeaderModule
+	BloomModule
 )
 
 const (
@@ -144,7 +146,7 @@ func (s *Sealed) aadOf(m Module, data int) []byte {
 	}
 	aad = binary.LittleEndian.AppendUint16(aad, uint16(s.group))
 	aad = binary.LittleEndian.AppendUint16(aad, uint16(s.column))
-	if m == DataModule || m == dataHeaderModule {
+	if m == DataModule || m == DataHeaderModule {
 		aad = binary.LittleEndian.AppendUint16(aad, uint16(data))
 	}
 	return aad

@@ -123,11 +123,11 @@ type SealedPage struct {
 // header gives the plain header of a page, and how many bytes it takes in the file.
 func (s *SealedPage) header(b []byte) (plain []byte, used int, err error) {
 	if s.First || s.Ordinal < 0 {
-		if plain, used, err = s.Open(b, dictionaryHeaderModule, 0, Room); err == nil || s.Ordinal < 0 {
+		if plain, used, err = s.Open(b, DictionaryHeaderModule, 0, Room); err == nil || s.Ordinal < 0 {
 			return plain, used, err
 		}
 	}
-	return s.Open(b, dataHeaderModule, s.Ordinal, Room)
+	return s.Open(b, DataHeaderModule, s.Ordinal, Room)
 }
 
 // HeaderOf is a cursor over the header at the beginning of b, which are the first bytes of at, and how many

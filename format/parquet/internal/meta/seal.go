@@ -45,10 +45,15 @@ func BrokenSeal(footer []byte) string {
 		!bytes.HasPrefix(footer[at+len(NoSeal)+between:], []byte(createdByUs)) {
 		return ""
 	}
+	digits, rest := string(footer[at:at+len(NoSeal)]), footer[at+len(NoSeal):]
 	sum := crc32.Update(crc32.ChecksumIEEE(footer[:at]), crc32.IEEETable, []byte(NoSeal))
-	sum = crc32.Update(sum, crc32.IEEETable, footer[at+len(NoSeal):])
-	if right := fmt.Sprintf("%08x", sum); right != string(footer[at:at+len(NoSeal)]) {
-		return fmt.Sprintf("its checksum, %s, is %q, %q is right", SealKey, footer[at:at+len(NoSeal)], right)
+	right := fmt.Sprintf("%08x", crc32.Update(sum, crc32.IEEETable, rest))
+	if right == digits {
+		return ""
+	}
+	signed := len(rest) - SignatureSize // a signature is of what the checksum is in, and not under it
+	if signed < 0 || fmt.Sprintf("%08x", crc32.Update(sum, crc32.IEEETable, rest[:signed])) != digits {
+		return fmt.Sprintf("its checksum, %s, is %q, %q is right", SealKey, digits, right)
 	}
 	return ""
 }

@@ -3,12 +3,13 @@ package read
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/cespare/xxhash/v2"
 
-	"stoa/format"
+	"stoa/fault"
 	"stoa/format/parquet/internal/meta"
 	"stoa/format/parquet/internal/order"
 	"stoa/pred"
@@ -50,16 +51,18 @@ func (r *Reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, lea
 // bytes could not be read.
 func (r *Reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBlock, error) {
 	c := r.Footer.RowGroups[group].Columns[leaf]
-	if c.Crypto != nil || c.FilePath != "" {
+	if c.FilePath != "" {
 		return nil, nil
 	}
-	header, at, err := r.BloomSpans(ctx, *c.MetaData.BloomFilterOffset)
-	if err != nil || header.Len == 0 || at.Len < meta.SplitBlockLen || at.Len%meta.SplitBlockLen != 0 ||
-		at.End() > r.Base+r.Size || at.Len > r.Limits.Page {
+	f, err := r.Bloom(ctx, c)
+	if err != nil || !f.Sound(r.File) || f.Bits.Len > r.Limits.Page {
 		return nil, err
 	}
-	bits := make(meta.SplitBlock, at.Len)
-	return bits, format.ReadFull(ctx, r.Src, at, meta.IndexPath(group, leaf, "bloom_filter"), bits)
+	bits, err := f.Read(ctx, r.File, meta.IndexPath(group, leaf, "bloom_filter"))
+	if errors.Is(err, fault.Corrupt) {
+		return nil, nil
+	}
+	return bits, err
 }
 
 // hashesOf are those of values as the column stores them; ok: each has one way to be stored. Floats have

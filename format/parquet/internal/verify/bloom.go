@@ -6,7 +6,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/format/parquet/internal/meta"
 	"stoa/format/parquet/internal/order"
 	"stoa/format/parquet/internal/read"
@@ -16,20 +15,21 @@ import (
 // bloom asks the Bloom filter of a column chunk for every value that the chunk has. Values that cannot be read
 // are told of elsewhere.
 func (v *verifier) bloom(group, leaf int) {
-	m := v.r.Footer.RowGroups[group].Columns[leaf].MetaData
-	if m.BloomFilterOffset == nil || v.r.Footer.RowGroups[group].Columns[leaf].Crypto != nil {
+	c := v.r.Footer.RowGroups[group].Columns[leaf]
+	m := c.MetaData
+	if m.BloomFilterOffset == nil || c.Encrypted {
 		return
 	}
 	path := meta.IndexPath(group, leaf, "bloom_filter")
-	header, at, err := v.r.BloomSpans(v.ctx, *m.BloomFilterOffset)
+	f, err := v.r.Bloom(v.ctx, c)
+	header, at := f.Header, f.Bits
 	if err != nil {
 		v.unlessDamaged("parquet.bloom", err)
 		return
 	}
 	n := m.BloomFilterLength
 	switch {
-	case header.Len == 0 || at.Len < meta.SplitBlockLen || at.Len%meta.SplitBlockLen != 0 ||
-		at.End() > v.r.Base+v.r.Size:
+	case !f.Sound(v.r.File):
 		v.find("parquet.bloom", fault.Corruptf(v.r.FooterAt, path, "at %d is no Bloom filter", *m.BloomFilterOffset))
 		return
 	case at.Len > v.r.Limits.Page:
@@ -39,8 +39,8 @@ func (v *verifier) bloom(group, leaf int) {
 		v.find("parquet.bloom", fault.Corruptf(v.r.FooterAt, path+"_length",
 			"%d, but the filter has %d bytes with its header", *n, header.Len+at.Len))
 	}
-	bits := make(meta.SplitBlock, at.Len)
-	if err := format.ReadFull(v.ctx, v.r.Src, at, path, bits); err != nil {
+	bits, err := f.Read(v.ctx, v.r.File, path)
+	if err != nil {
 		v.find("parquet.bloom", err)
 		return
 	}

@@ -27,6 +27,7 @@ type ChunkWriter struct {
 	scratch  denseScratch
 	head     *thrift.Writer
 	bloom    bool
+	seal     chunkSeal
 
 	// The page that is being filled. Values are dense; a boolean takes a byte.
 	page          dense
@@ -368,10 +369,12 @@ func (c *ChunkWriter) finish(note *pageNote) error {
 	if n := len(stored) + len(more); n > math.MaxInt32 {
 		return fault.Limitf(fault.Span{}, c.Leaf.Name, "a page of %d bytes: one row is too large", n)
 	}
+	stored, more = c.seal.page(stored, more, meta.DataModule, len(c.pages))
 	c.dataHeader(note, levels, raw, packed, stored, more)
-	c.raw += int64(len(c.head.Encoded()) + raw)
-	note.size = int64(len(c.head.Encoded()) + len(stored) + len(more))
-	c.keep(c.head.Encoded())
+	head := c.seal.header(c.head.Encoded(), meta.DataHeaderModule, len(c.pages))
+	c.raw += int64(len(head) + raw)
+	note.size = int64(len(head) + len(stored) + len(more))
+	c.keep(head)
 	c.keep(stored)
 	c.keep(more)
 	return nil

@@ -7,7 +7,6 @@ import (
 
 	"stoa/fault"
 	"stoa/format/parquet/internal/meta"
-	"stoa/format/parquet/internal/order"
 	"stoa/internal/thrift"
 )
 
@@ -33,7 +32,9 @@ type chunkNote struct {
 	filter    meta.SplitBlock // waits for the end: between pages it would be in recovery's way
 	bloomAt   int64
 	bloomSize int64
-	index     [2]place // column index, offset index
+	index     [2]place     // column index, offset index
+	seal      *meta.Sealed // nil: it is not encrypted
+	locked    []byte       // its metadata, if they are
 }
 
 type place struct {
@@ -63,13 +64,17 @@ func (w *Writer) endGroup() error {
 		g.stored += note.stored
 		g.chunks = append(g.chunks, note)
 	}
+	w.groups = append(w.groups, g)
+	if w.o.crypt != nil && len(w.groups) > meta.MostOrdinal {
+		return fault.Limitf(fault.Span{}, "", "an encrypted file has at most %d row groups", meta.MostOrdinal)
+	}
 	for i, c := range w.cols {
 		if c.bloom {
 			g.chunks[i].filter = c.Filter()
 		}
 		c.reset()
+		c.seal.begin(len(w.groups), i)
 	}
-	w.groups = append(w.groups, g)
 	w.filled = 0
 	w.forget()
 	return nil
@@ -81,7 +86,7 @@ func (w *Writer) chunk(c *ChunkWriter) (*chunkNote, error) {
 		return nil, err
 	}
 	n := &chunkNote{c: c, mode: c.hasDictionary(), encodings: c.encodings(), pages: slices.Clone(c.pages),
-		values: c.values, raw: c.raw, known: true}
+		values: c.values, raw: c.raw, known: true, seal: c.seal.now}
 	if n.mode {
 		n.dictAt = w.off
 		if err := w.dictionaryPage(c, n); err != nil {
@@ -96,7 +101,6 @@ func (w *Writer) chunk(c *ChunkWriter) (*chunkNote, error) {
 		}
 	}
 	n.stored = n.dictSize + c.size
-	n.copyAt = w.off
 	variable, text := c.phys == meta.TypeBytes, c.mark.logical == 1
 	var all LeafBounds
 	for i := range n.pages {
@@ -114,8 +118,12 @@ func (w *Writer) chunk(c *ChunkWriter) (*chunkNote, error) {
 		p.bounds.Min, p.bounds.Max = b.Min, b.Max
 	}
 	n.bounds = all.Written(variable, text)
+	if e := w.o.crypt; e != nil && !(e.signed && c.seal.crypto == nil) {
+		return n, nil
+	}
+	n.copyAt = w.off
 	w.head.Reset()
-	n.meta(w.head, thrift.Item) // a copy behind the pages tells recovery where a chunk ends
+	n.meta(w.head, thrift.Item, false) // a copy behind the pages tells recovery where a chunk ends
 	return n, w.write(w.head.Encoded())
 }
 
@@ -129,14 +137,16 @@ func (w *Writer) dictionaryPage(c *ChunkWriter, n *chunkNote) error {
 		}
 		stored = c.squeezed
 	}
+	_, stored = c.seal.page(nil, stored, meta.DictionaryModule, 0)
 	c.pageHead(meta.DictionaryPage, len(c.spare), stored, nil)
 	c.head.Struct(7)
 	c.head.I32(1, int32(c.dict.n))
 	c.head.I32(2, c.dictionaryEncoding())
 	c.head.End()
 	c.head.End()
-	n.raw += int64(len(c.head.Encoded()) + len(c.spare))
-	if err := w.write(c.head.Encoded()); err != nil {
+	head := c.seal.header(c.head.Encoded(), meta.DictionaryHeaderModule, 0)
+	n.raw += int64(len(head) + len(c.spare))
+	if err := w.write(head); err != nil {
 		return err
 	}
 	return w.write(stored)
@@ -149,7 +159,8 @@ func (w *Writer) blooms() error {
 			if n.filter == nil {
 				continue
 			}
-			b := append(bloomHeader(len(n.filter)), n.filter...)
+			b := append(sealed(n.seal, bloomHeader(len(n.filter)), meta.BloomHeaderModule),
+				sealed(n.seal, n.filter, meta.BloomModule)...)
 			n.bloomAt, n.bloomSize, n.filter = w.off, int64(len(b)), nil
 			if err := w.write(b); err != nil {
 				return err
@@ -158,6 +169,9 @@ func (w *Writer) blooms() error {
 	}
 	return nil
 }
+
+// indexModules are the kinds of indexes, in the order in which they are written.
+var indexModules = [...]meta.Module{meta.ColumnIndexModule, meta.OffsetIndexModule}
 
 // indexes writes the column indexes of all chunks, then their offset indexes.
 func (w *Writer) indexes() error {
@@ -173,7 +187,7 @@ func (w *Writer) indexes() error {
 				} else {
 					n.offsetIndex(w.head)
 				}
-				b := w.head.Encoded()
+				b := sealed(n.seal, w.head.Encoded(), indexModules[kind])
 				n.index[kind] = place{w.off, int32(len(b))}
 				if err := w.write(b); err != nil {
 					return err
@@ -285,7 +299,7 @@ func (w *Writer) footer() error {
 	t.I64(3, w.rows)
 	t.List(4, thrift.Struct, len(w.groups))
 	for i := range w.groups {
-		w.groups[i].write(t, i, w.o.sort)
+		w.groups[i].write(t, i, &w.o)
 	}
 	pairs := append(w.pairs, [2]string{meta.SealKey, meta.NoSeal})
 	t.List(5, thrift.Struct, len(pairs))
@@ -303,28 +317,30 @@ func (w *Writer) footer() error {
 		t.End()
 		t.End()
 	}
+	w.o.crypt.fields(t)
 	t.End()
 	b := t.Encoded()
 	if len(b) > math.MaxInt32 {
 		return fault.Limitf(fault.Span{}, "", "%d bytes of metadata: there are too many row groups", len(b))
 	}
 	meta.Seal(b)
+	b = w.o.crypt.wrap(b)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
-	return w.write(append(b, meta.Magic...))
+	return w.write(append(b, w.o.crypt.magic()...))
 }
 
 // write writes a RowGroup.
-func (g *groupNote) write(t *thrift.Writer, ordinal int, sorting []order.SortKey) {
+func (g *groupNote) write(t *thrift.Writer, ordinal int, o *writeOptions) {
 	t.Struct(thrift.Item)
 	t.List(1, thrift.Struct, len(g.chunks))
 	raw := int64(0)
 	for _, n := range g.chunks {
 		raw += n.raw
-		n.write(t)
+		n.write(t, o.crypt)
 	}
 	t.I64(2, raw)
 	t.I64(3, g.rows)
-	writeSorting(t, sorting)
+	writeSorting(t, o.sort)
 	t.I64(5, g.at)
 	t.I64(6, g.stored)
 	if ordinal <= math.MaxInt16 {
@@ -334,21 +350,47 @@ func (g *groupNote) write(t *thrift.Writer, ordinal int, sorting []order.SortKey
 }
 
 // write writes a ColumnChunk.
-func (n *chunkNote) write(t *thrift.Writer) {
+func (n *chunkNote) write(t *thrift.Writer, e *encryption) {
 	t.Struct(thrift.Item)
 	t.I64(2, n.copyAt)
-	n.meta(t, 3)
+	n.metaOf(t, e)
 	for k, at := range []place{n.index[1], n.index[0]} {
 		if at.size > 0 {
 			t.I64(int16(4+2*k), at.off)
 			t.I32(int16(5+2*k), at.size)
 		}
 	}
+	n.cryptoOf(t)
 	t.End()
 }
 
-// meta writes a ColumnMetaData.
-func (n *chunkNote) meta(t *thrift.Writer, id int16) {
+// metaOf writes what a ColumnChunk has of its metadata: openly, or only for who has the key, and then in a signed
+// footer openly what readers without it need.
+func (n *chunkNote) metaOf(t *thrift.Writer, e *encryption) {
+	if n.seal == nil || !n.c.seal.crypto.Own && !e.signed {
+		n.meta(t, 3, false)
+		return
+	}
+	own := thrift.NewWriter(thrift.Compact)
+	n.meta(own, thrift.Item, false)
+	if n.locked = sealed(n.seal, own.Encoded(), meta.MetaModule); e.signed {
+		n.meta(t, 3, true)
+	}
+}
+
+// cryptoOf ends a ColumnChunk with what it says of its key.
+func (n *chunkNote) cryptoOf(t *thrift.Writer) {
+	if n.seal == nil {
+		return
+	}
+	n.c.seal.crypto.Write(t, 8, n.c.path)
+	if n.locked != nil {
+		t.Bytes(9, n.locked)
+	}
+}
+
+// meta writes a ColumnMetaData; bare: without what it says of values.
+func (n *chunkNote) meta(t *thrift.Writer, id int16, bare bool) {
 	c := n.c
 	t.Struct(id)
 	t.I32(1, c.phys)
@@ -367,6 +409,10 @@ func (n *chunkNote) meta(t *thrift.Writer, id int16) {
 	t.I64(9, n.dataAt)
 	if n.mode {
 		t.I64(11, n.dictAt)
+	}
+	if bare {
+		t.End()
+		return
 	}
 	writeStatistics(t, 12, n.bounds, n.nulls)
 	n.encodingStats(t)

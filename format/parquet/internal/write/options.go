@@ -32,6 +32,17 @@ var WriteKeys = []format.OptionKey{
 	{Name: "crc", Values: "true|false", Help: "whether pages have checksums (default true)"},
 	{Name: "bloom", Values: "COLUMN[,COLUMN…]",
 		Help: "columns that get a Bloom filter, by their dotted path (default none)"},
+	{Name: "key-file", Values: "FILE", Help: "encrypts with the keys of this file, which is as for reading: `footer " +
+		"KEY`; columns with a line `column PATH KEY` have their own; `key ID KEY` names keys (default: nothing is " +
+		"encrypted)"},
+	{Name: "encryption", Values: "gcm|gcm-ctr",
+		Help: "with key-file: AES-GCM, or for the bodies of pages AES-CTR, which proves nothing (default gcm)"},
+	{Name: "plain-footer", Values: "true|false",
+		Help: "with key-file: whether the footer, with the schema, is signed and not encrypted (default false)"},
+	{Name: "plain-columns", Values: "COLUMN[,COLUMN…]",
+		Help: "with key-file: columns that are not encrypted, by their dotted path (default none)"},
+	{Name: "store-aad-prefix", Values: "true|false",
+		Help: "with a line aad-prefix in key-file: whether the prefix stands in the file (default true)"},
 	{Name: "sorting-columns", Values: "COLUMN[:desc][:nulls-first][,…]",
 		Help: "columns by which rows are sorted, by their dotted path: rows that are not are refused (default none)"},
 }
@@ -52,6 +63,7 @@ type writeOptions struct {
 	crc       bool
 	bloom     map[string]bool
 	sort      []order.SortKey
+	crypt     *encryption // nil: nothing is encrypted
 }
 
 func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
@@ -106,6 +118,9 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 		for _, name := range strings.Split(v, ",") {
 			o.bloom[strings.TrimSpace(name)] = false // not found yet
 		}
+	}
+	if o.crypt, err = encryptionOptions(opts); err != nil {
+		return o, err
 	}
 	o.sort, err = sortOption(opts["sorting-columns"])
 	return o, err
@@ -187,4 +202,34 @@ func sortOption(v string) (keys []order.SortKey, err error) {
 		keys = append(keys, k)
 	}
 	return keys, nil
+}
+
+// encryptionOptions takes the options about encryption apart; nil: there shall be none.
+func encryptionOptions(opts map[string]string) (*encryption, error) {
+	name := opts["key-file"]
+	if name == "" {
+		for _, key := range []string{"encryption", "plain-footer", "plain-columns", "store-aad-prefix"} {
+			if opts[key] != "" {
+				return nil, fault.Invalidf("%s=%s: without key-file nothing is encrypted", key, opts[key])
+			}
+		}
+		return nil, nil
+	}
+	ctr := opts["encryption"] == "gcm-ctr"
+	if v := opts["encryption"]; v != "" && v != "gcm" && !ctr {
+		return nil, fault.Invalidf("encryption=%s: it is gcm or gcm-ctr", v)
+	}
+	stored, err := boolean(opts, "store-aad-prefix", true)
+	if err != nil {
+		return nil, err
+	}
+	signed, err := boolean(opts, "plain-footer", false)
+	if err != nil {
+		return nil, err
+	}
+	var plain []string
+	if v := opts["plain-columns"]; v != "" {
+		plain = strings.Split(v, ",")
+	}
+	return newEncryption(name, ctr, signed, stored, plain)
 }

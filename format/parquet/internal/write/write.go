@@ -71,7 +71,7 @@ func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memo
 		out.pairs = append(out.pairs, [2]string{k, sc.Metadata().Values()[i]})
 	}
 	out.pairs = append(out.pairs, [2]string{meta.StoredSchema, text})
-	return out, out.write([]byte(meta.Magic))
+	return out, out.write([]byte(o.crypt.magic()))
 }
 
 // plan finds the leaves of the schema. What Parquet cannot hold is refused by the name of its column.
@@ -113,6 +113,9 @@ func (w *Writer) plan() error {
 			return fault.Bugf("parquet: leaf %s has levels %d and %d, the file's schema says %d and %d",
 				c.Leaf.Name, c.MaxDef, c.MaxRep, l.def, l.repLevel)
 		}
+		if c.seal, err = w.o.crypt.column(l.dotted(), i); err != nil {
+			return err
+		}
 		if _, c.bloom = w.o.bloom[l.dotted()]; c.bloom {
 			w.o.bloom[l.dotted()] = true
 		}
@@ -121,6 +124,9 @@ func (w *Writer) plan() error {
 		if !found {
 			return fault.Invalidf("bloom=%s: there is no such column", name)
 		}
+	}
+	if err := w.o.crypt.check(); err != nil {
+		return err
 	}
 	return w.planSort()
 }
@@ -190,11 +196,12 @@ func (w *Writer) batch(b arrow.RecordBatch) error {
 		}
 		w.rows += to - from
 		w.filled += to - from
-		held := int64(0)
+		held, full := int64(0), w.filled == w.o.groupRows
 		for _, c := range w.cols {
 			held += c.pending()
+			full = full || c.seal.full(len(c.pages), sliceRows)
 		}
-		if w.filled == w.o.groupRows || held >= w.o.groupSize {
+		if full || held >= w.o.groupSize {
 			if err := w.endGroup(); err != nil {
 				return err
 			}
