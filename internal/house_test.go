@@ -41,7 +41,7 @@ var ceilings = map[string]ceiling{
 var longFiles = map[string]int{}
 
 // wideLines is how many lines of the whole tree, tests included, are wider than maxColumns.
-const wideLines = 101
+const wideLines = 0
 
 // sourcePackage is what go list tells of a package.
 type sourcePackage struct {

@@ -17,7 +17,8 @@ func TestIndexTable(t *testing.T) {
 		t.Fatal(rows, err)
 	}
 	_, data, err := read(t, filepath.Join(golden2,
-		"managed/managed_part/country=c0/y=2019/part-0-100100000100001_batchno0-0-0-1795249943470.snappy.carbondata"), stoa.OpenOptions{}, stoa.ScanSpec{})
+		"managed/managed_part/country=c0/y=2019/part-0-100100000100001_batchno0-0-0-1795249943470.snappy.carbondata"),
+		stoa.OpenOptions{}, stoa.ScanSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,9 +201,11 @@ func TestTornDictionary(t *testing.T) {
 func TestDictionaryTables(t *testing.T) {
 	dir := filepath.Join(goldenOld, "v2_b2000", "Metadata", "12345678-0000-4000-8000-000000000004")
 	for _, c := range []struct{ end, want string }{
-		{".dict", `code=1 load=0 value=null |code=2 load=0 value="w2" |code=3 load=0 value="w0" |code=4 load=0 value="w1" `},
+		{".dict", `code=1 load=0 value=null |code=2 load=0 value="w2" |code=3 load=0 value="w0" |code=4 load=0 ` +
+			`value="w1" `},
 		{".dictmeta", `chunk_count=1 end_offset=21 load=0 max_surrogate_key=4 min_surrogate_key=1 start_offset=0 `},
-		{"_21.sortindex", `position=1 sort_index=1 sort_index_inverted=1 |position=2 sort_index=3 sort_index_inverted=4 |` +
+		{"_21.sortindex", `position=1 sort_index=1 sort_index_inverted=1 |position=2 sort_index=3 ` +
+			`sort_index_inverted=4 |` +
 			`position=3 sort_index=4 sort_index_inverted=2 |position=4 sort_index=2 sort_index_inverted=3 `},
 	} {
 		_, rows, err := read(t, dir+c.end, stoa.OpenOptions{}, stoa.ScanSpec{})
@@ -370,7 +372,8 @@ func TestOldDamage(t *testing.T) {
 				silent[where]++
 			}
 		}
-		t.Logf("%s: of %d turned bits in data and as many in the end of the file, %v changed the answer without a word", g.Table, tries/2, silent)
+		t.Logf("%s: of %d turned bits in data and as many in the end of the file, %v changed the answer without a word",
+			g.Table, tries/2, silent)
 		for i := range tries / 4 {
 			bad := without(files)
 			bad[data] = files[data][:r.IntN(n)]

@@ -58,7 +58,8 @@ func TestRecoverDeltas(t *testing.T) {
 		}
 	}
 	if told != 4 || back != 26 {
-		t.Errorf("%d tellings of %d rows that come back; the two deltas that hold, of 15 and 11 rows, are each cut twice",
+		t.Errorf("%d tellings of %d rows that come back; the two deltas that hold, of 15 and 11 rows, are each cut "+
+			"twice",
 			told, back)
 	}
 }

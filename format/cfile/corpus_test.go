@@ -261,7 +261,8 @@ func runCorpus(t *testing.T, dir string, files int) {
 		n.equal++
 		n.kinds[b.Kind]++
 	}
-	t.Logf("%d files in the manifest: %d ran, %d equal (%v, %d cells), %d failed, %d missing, %d without an expectation",
+	t.Logf("%d files in the manifest: %d ran, %d equal (%v, %d cells), %d failed, %d missing, %d without an "+
+		"expectation",
 		len(blocks), n.ran, n.equal, n.kinds, n.cells, n.failed, n.missing, n.unexpected)
 	if len(blocks) != files {
 		t.Errorf("the manifest has %d files, not %d", len(blocks), files)

@@ -13,7 +13,8 @@
 //
 //	header    magic     8   "kuducfil" (v1) or "kuducfl2" (v2)
 //	          length    4   of the message
-//	          message       CFileHeaderPB: metadata pairs (3); in v1 also major (1) and minor version (2), which nobody reads
+//	          message       CFileHeaderPB: metadata pairs (3); in v1 also major (1) and minor version (2), which
+//	                        nobody reads
 //	          checksum  4   CRC-32C of all before it; only with feature bit 0
 //
 //	footer    checksum  4   CRC-32C of all that follows; only with feature bit 0
@@ -59,12 +60,15 @@
 //
 //	plain        fixed width    num_values u32, ordinal u32, values
 //	             bool           num_values u32, ordinal u32, bits, least significant first
-//	             binary         ordinal u32, num_values u32, offsets_pos u32, values, offsets as group varints (counted from the ordinal)
+//	             binary         ordinal u32, num_values u32, offsets_pos u32, values, offsets as group varints
+//	                            (counted from the ordinal)
 //	rle                         num_values u32, ordinal u32, runs (package rle) of the type's width, bools of width 1
-//	bitshuffle                  ordinal u32, num_values u32, size u32 (of all this), padded u32, element_size u32, chunks (package bitshuffle)
+//	bitshuffle                  ordinal u32, num_values u32, size u32 (of all this), padded u32, element_size u32,
+//	                            chunks (package bitshuffle)
 //	prefix                      group varint (num_values, ordinal, restart interval, 0), entries (package prefix),
 //	                            restart points u32 each (counted from the header), num_restarts u32
-//	dict                        mode u32; 1: words as bitshuffle uint32; 2: plain binary. The dictionary is a block of its own, plain binary
+//	dict                        mode u32; 1: words as bitshuffle uint32; 2: plain binary. The dictionary is a block of
+//	                            its own, plain binary
 //	group varint (v1)           group varint (num_values, least, ordinal, 0), group varints of value - least
 //
 // # Indexes
@@ -85,46 +89,51 @@
 // A nullable int32 column of null, 20, 30, null, with checksums (TestWorkedExample):
 //
 //	 0  6b 75 64 75 63 66 6c 32  00 00 00 00  02 94 3a d3                 magic, length 0, checksum
-//	16  04  02  03 06                                                     4 rows; bitmap of 2 bytes: one group of bits, 0110
+//	16  04  02  03 06                                                     4 rows; bitmap of 2 bytes: one group, 0110
 //	20  02 00 00 00  00 00 00 00  14 00 00 00  1e 00 00 00                2 values from row 0 on: 20, 30
 //	36  c6 f8 a7 5d                                                       checksum of [16, 36)
-//	40  04 00 00 00 00  10  18                                            index entry: row 0 is in the block at 16, 24 bytes
+//	40  04 00 00 00 00  10  18                                            index entry: row 0 is in the 24 bytes at 16
 //	47  00 00 00 00                                                       the entry begins at 0
-//	51  08 01 10 00  04 00 00 00  33 c9 f2 19                             1 entry, leaf; the trailer has 4 bytes; checksum
+//	51  08 01 10 00  04 00 00 00  33 c9 f2 19                             1 entry, leaf; trailer of 4 bytes; checksum
 //	63  8f 1d 7f a0                                                       checksum of [67, 99)
-//	67  08 05  10 01  18 04  22 06 0a 04 08 28 10 17  30 01  40 01  50 01 int32, plain, 4 values, posidx at 40, 23 bytes; not compressed,
-//	                                                                      nullable, checksums
+//	67  08 05  10 01  18 04  22 06 0a 04 08 28 10 17  30 01  40 01  50 01 int32, plain, 4 values, posidx at 40, 23
+//	                                                                      bytes; not compressed, nullable, checksums
 //	87  6b 75 64 75 63 66 6c 32  14 00 00 00                              magic, length 20
 //
 // # Side files
 //
 // The files do not say what they are; see Kind for how it is told.
 //
-//	bloom file     blocks: u32 length, BloomBlockHeaderPB (1 num_hash_functions), bits; see package bloom. Value index only; num_values is 0.
-//	delta file     binary values: row and timestamp as ordered varints (SQLite 4's), then the change list, see Delta. Value index
-//	               only, its keys are row and timestamp; metadata deltafilestats. Redo files have the timestamps of a row rising, undo files falling.
-//	ad-hoc index   binary values: the encoded compound key of each row of a rowset. Value index only; metadata min_key and max_key.
+//	bloom file     blocks: u32 length, BloomBlockHeaderPB (1 num_hash_functions), bits; see package bloom. Value index
+//	               only; num_values is 0.
+//	delta file     binary values: row and timestamp as ordered varints (SQLite 4's), then the change list, see Delta.
+//	               Value index only, its keys are row and timestamp; metadata deltafilestats. Redo files have the
+//	               timestamps of a row rising, undo files falling.
+//	ad-hoc index   binary values: the encoded compound key of each row of a rowset. Value index only; metadata min_key
+//	               and max_key.
 //
 // # What the documents leave open, or say otherwise than the files are
 //
 //   - The checksum is CRC-32C, and the positional key is four bytes behind a length, not a varint (TestWorkedExample).
-//   - Count and ordinal of plain blocks stand in front, not behind; the offsets of plain binary blocks are group varints without a
-//     frame of reference (TestBlocksByHand).
+//   - Count and ordinal of plain blocks stand in front, not behind; the offsets of plain binary blocks are group
+//     varints without a frame of reference (TestBlocksByHand).
 //   - The null bitmap "0110" of the v1 document is run-coded, so its size there, 1, is 2 here (TestBlocksByHand).
-//   - The first entry of a prefix block is not among the restart points (TestBlocksByHand); wrong restart points do not hinder reading,
-//     and are a finding of verify.
-//   - Group varint: the document's header is num, min, ordinal, unused. No Kudu that can still be run has it, so this is
-//     held by hand-made bytes only (TestBlocksByHand).
-//   - Header and footer may have different magics: the header's decides how blocks are compressed, the footer's features
-//     whether there are checksums, as Kudu does it (TestGolden/synthetic).
-//   - A file without any index must have no values, since nothing tells where they are (checkIndexes). With a value index alone the blocks
-//     themselves tell their rows: they must follow each other, and end where num_values says (TestDamage).
-//   - Blocks of a level follow each other in the file, and a node lies behind its children. Every writer does that; it is demanded, and bounds
-//     every walk (TestDamage).
-//   - A separator of the value index is not above the first value of its block. A look-up begins in the last block whose separator is below
-//     the value, so that it finds the first of equal values, too, should a file have them (TestNativeSeek).
-//   - Strings that are not UTF-8 are kept byte for byte; verify notes them. Int128 is decimal128(38, 0), also for values of 39 digits,
-//     which are kept; verify notes them.
-//   - Decimals have no precision and scale in the file: 9, 18 or 38 digits, none behind the point, unless the metadata pair
-//     stoa.field of our writer or an option says otherwise.
+//   - The first entry of a prefix block is not among the restart points (TestBlocksByHand); wrong restart points do not
+//     hinder reading, and are a finding of verify.
+//   - Group varint: the document's header is num, min, ordinal, unused. No Kudu that can still be run has it, so this
+//     is held by hand-made bytes only (TestBlocksByHand).
+//   - Header and footer may have different magics: the header's decides how blocks are compressed, the footer's
+//     features whether there are checksums, as Kudu does it (TestGolden/synthetic).
+//   - A file without any index must have no values, since nothing tells where they are (checkIndexes). With a value
+//     index alone the blocks themselves tell their rows: they must follow each other, and end where num_values says
+//     (TestDamage).
+//   - Blocks of a level follow each other in the file, and a node lies behind its children. Every writer does that; it
+//     is demanded, and bounds every walk (TestDamage).
+//   - A separator of the value index is not above the first value of its block. A look-up begins in the last block
+//     whose separator is below the value, so that it finds the first of equal values, too, should a file have them
+//     (TestNativeSeek).
+//   - Strings that are not UTF-8 are kept byte for byte; verify notes them. Int128 is decimal128(38, 0), also for
+//     values of 39 digits, which are kept; verify notes them.
+//   - Decimals have no precision and scale in the file: 9, 18 or 38 digits, none behind the point, unless the metadata
+//     pair stoa.field of our writer or an option says otherwise.
 package cfile

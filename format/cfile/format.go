@@ -19,8 +19,9 @@ import (
 
 // Format is CFile as the front of stoa sees it.
 var Format = format.Format{
-	Name:       "cfile",
-	Title:      "Apache Kudu CFile v1 and v2: one column, with bloom, delta and ad-hoc index files; directories of them",
+	Name: "cfile",
+	Title: "Apache Kudu CFile v1 and v2: one column, with bloom, delta and ad-hoc index files; directories of " +
+		"them",
 	Extensions: []string{".cfile"},
 	Owns:       owns,
 	Magics: []format.Magic{

@@ -161,7 +161,8 @@ func FuzzIndexBlock(f *testing.F) {
 // parser takes.
 func FuzzBlock(f *testing.F) {
 	f.Add(uint8(0), uint8(0), []byte{4, 2, 3, 6, 2, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 30, 0, 0, 0}, uint8(1))
-	f.Add(uint8(7), uint8(1), []byte("\x00\x03\x00\x02\x00\x00\x03abc\x02\x01x\x00\x01y\x0e\x00\x00\x00\x01\x00\x00\x00"), uint8(0))
+	f.Add(uint8(7), uint8(1),
+		[]byte("\x00\x03\x00\x02\x00\x00\x03abc\x02\x01x\x00\x01y\x0e\x00\x00\x00\x01\x00\x00\x00"), uint8(0))
 	f.Fuzz(func(t *testing.T, typ, enc uint8, data []byte, shape uint8) {
 		footer := block.Footer{Type: block.Type(typ % 22), Encoding: block.Encoding(enc % 7), Nullable: shape&1 != 0}
 		if shape&2 != 0 {

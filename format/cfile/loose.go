@@ -26,7 +26,8 @@ func (f looseFile) fits() bool {
 }
 
 // looseFiles are the CFiles of a directory, by the names of their columns: what the file says, else what the
-// file's name says. Each is opened within the limits by itself. Of two files of the same column the one comes first whose name fits.
+// file's name says. Each is opened within the limits by itself. Of two files of the same column the one comes first
+// whose name fits.
 func looseFiles(ctx context.Context, tg format.Target, l format.Limits) (out []looseFile, err error) {
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {

@@ -71,7 +71,8 @@ func TestBlocksByHand(t *testing.T) {
 			block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},
 		{
-			"array example B", `03 04  02 03 06  09 03 0100 0000 0000 0200  02 03 0d  02000000 00000000 04000000 02000000`,
+			"array example B", `03 04  02 03 06  09 03 0100 0000 0000 0200  02 03 0d  02000000 00000000 04000000 ` +
+				`02000000`,
 			"[[(null)] (null) [] [4 2]]",
 			block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},

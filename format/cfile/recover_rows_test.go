@@ -97,8 +97,8 @@ func TestNumberOfValues(t *testing.T) {
 }
 
 // TestNobodyKnowsTheEnd: of a file without checksums the last block is damaged, and maybe the footer's number of
-// values. Then nobody knows how many rows there were: no number is given or listed, and recovery gives the rows of the other
-// blocks, and tells that more are lost, not how many.
+// values. Then nobody knows how many rows there were: no number is given or listed, and recovery gives the rows of the
+// other blocks, and tells that more are lost, not how many.
 func TestNobodyKnowsTheEnd(t *testing.T) {
 	ctx, tried := context.Background(), 0
 	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {

@@ -94,7 +94,8 @@ func between(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *s
 		return
 	}
 	if bytes.Compare(e.Key, s.first) > 0 {
-		v.Report("cfile.index.key", w.Place(), w.Path()+".key", "%x is above the block's first value %x", e.Key, s.first)
+		v.Report("cfile.index.key", w.Place(), w.Path()+".key", "%x is above the block's first value %x", e.Key,
+			s.first)
 	}
 	if before == nil || !before.ok || before.last == nil {
 		return

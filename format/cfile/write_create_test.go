@@ -55,7 +55,8 @@ var nested = schemaOf(
 )
 
 func TestSetOfFiles(t *testing.T) {
-	m, sum, err := createFrom(nested, `[{"id":1,"a/b":"x","A/B":[1],"s":{"x":0.5,"t":{"y":null}}},{"id":2,"a/b":null,"A/B":null,"s":{"x":null,"t":{"y":"YQ=="}}}]`, format.WriteOptions{})
+	m, sum, err := createFrom(nested, `[{"id":1,"a/b":"x","A/B":[1],"s":{"x":0.5,"t":{"y":null}}},{"id":2,`+
+		`"a/b":null,"A/B":null,"s":{"x":null,"t":{"y":"YQ=="}}}]`, format.WriteOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

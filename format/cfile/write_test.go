@@ -104,8 +104,8 @@ func TestFilesByHand(t *testing.T) {
 			`6b756475 63666c32 00000000
 			00000000 02000000 0f000000 616262  00 0c 0e 00 00
 			01 61 0c 14  00000000  08 01 10 00  04000000
-			0808 1001 1802 2a06 0a04 0820 1010 3001 3a0d 0a07 6d696e5f6b6579 1202 6162 3a0c 0a07 6d61785f6b6579 1201 62 4000 5000
-			6b756475 63666c32 31000000`},
+			0808 1001 1802 2a06 0a04 0820 1010 3001 3a0d 0a07 6d696e5f6b6579 1202 6162 3a0c 0a07 6d61785f6b6579 1201 62
+			4000 5000 6b756475 63666c32 31000000`},
 		// The document's examples of array blocks.
 		{"array A", write.Field{Type: blocks.Int32, Array: true, Nullable: true},
 			write.WriterOptions{NoChecksums: true, Encoding: blocks.Plain, NoPositionalIndex: true},

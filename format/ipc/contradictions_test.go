@@ -26,7 +26,8 @@ func TestBatchWithoutArrays(t *testing.T) {
 		for bit := range 8 {
 			b := bytes.Clone(whole)
 			b[i] ^= 1 << bit
-			r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
+			r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}),
+				Name: "t"},
 				format.OpenOptions{})
 			if err != nil {
 				told++

@@ -62,7 +62,8 @@ func TestEveryBatchHasItsDictionary(t *testing.T) {
 				if got := formattest.CellsOf(c); !reflect.DeepEqual(got, table.Cells[k]) {
 					t.Fatalf("seed %d, batch %d, column %s: %q, written %q", seed, i, c.DataType(), got, table.Cells[k])
 				}
-				if _, ok := c.DataType().(arrow.NestedType); ok && strings.Contains(c.DataType().String(), "dictionary") {
+				if _, ok := c.DataType().(arrow.NestedType); ok && strings.Contains(c.DataType().String(),
+					"dictionary") {
 					nested++
 				}
 			}

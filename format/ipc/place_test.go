@@ -65,7 +65,8 @@ func outcome(t *testing.T, stream []byte, opts map[string]string) (rows, lost in
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for rec, err := range r.(format.Batcher).Batches(t.Context(), format.RowGroup{Rows: -1}, format.Query{Cols: []int{0}},
+	for rec, err := range r.(format.Batcher).Batches(t.Context(), format.RowGroup{Rows: -1},
+		format.Query{Cols: []int{0}},
 		vec.Range{}, nil) {
 		var exact interface{ LostRows() (from, to int64) }
 		switch {
@@ -117,8 +118,9 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("%s: told of a part of a stream", what)
 			}
 			found := false
-			for f := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": stream}),
-				Name: "t"}, format.OpenOptions{}) {
+			for f := range Format.Verify(t.Context(),
+				format.Target{Tree: store.NewMemory(map[string][]byte{"t": stream}),
+					Name: "t"}, format.OpenOptions{}) {
 				found = found || f.Severity > 0 && f.Code == "arrow.batch"
 			}
 			if found != c.told {

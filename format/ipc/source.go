@@ -159,7 +159,8 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	}
 	if m.Kind == flat.Schema {
 		if m.Body != 0 && !s.bodiless { // or batches would be taken for it, and not be missed
-			return nil, off, fault.Corruptf(s.span(m.off, size), "message.bodyLength", "%d bytes, and a schema has none",
+			return nil, off, fault.Corruptf(s.span(m.off, size), "message.bodyLength",
+				"%d bytes, and a schema has none",
 				m.Body)
 		}
 		m.Body = 0

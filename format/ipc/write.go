@@ -144,7 +144,8 @@ func (w *Writer) Tear() error {
 }
 
 var writeKeys = []format.OptionKey{
-	{Name: "stream", Values: "true|false", Help: "write a stream, or a file (default: by the name, .arrows is a stream)"},
+	{Name: "stream", Values: "true|false", Help: "write a stream, or a file (default: by the name, .arrows is a " +
+		"stream)"},
 	{Name: "compression", Values: "none|lz4|zstd", Help: "compress the buffers of each batch"},
 }
 

@@ -19,8 +19,8 @@ import (
 // autoincSchema is what `stoa schema -f json` prints of table autoinc, as far as it matters.
 const autoincSchema = `{"fields": [
 	{"name": "k", "type": "int32", "nullable": false, "metadata": {"stoa.key": "1"}},
-	{"name": "auto_incrementing_id", "type": "int64", "nullable": false, "metadata": {"stoa.type": "int64", "stoa.key": "2"}},
-	{"name": "v", "type": "utf8", "nullable": false}]}`
+	{"name": "auto_incrementing_id", "type": "int64", "nullable": false, "metadata": {"stoa.type": "int64", "stoa.key":
+	"2"}}, {"name": "v", "type": "utf8", "nullable": false}]}`
 
 // The superblock is gone: with a schema its blocks are put together again.
 func TestCarvedBlocks(t *testing.T) {
@@ -94,7 +94,8 @@ func TestCarvingDoesNotGuess(t *testing.T) {
 	_, tablets := layout(t, store.NewMemory(files))
 	delete(files, tablets[0].Object)
 	for what, sc := range map[string]string{
-		"too few columns": `{"fields": [{"name": "k", "type": "int32", "nullable": false}, {"name": "i", "type": "int64", "nullable": false}]}`,
+		"too few columns": `{"fields": [{"name": "k", "type": "int32", "nullable": false}, {"name": "i", "type": ` +
+			`"int64", "nullable": false}]}`,
 		"another order": strings.Replace(strings.Replace(strings.Replace(autoincSchema, "int32", "INT", 1),
 			"int64", "int32", 2), "INT", "int64", 1),
 		"another encoding": strings.Replace(autoincSchema, `"utf8", "nullable": false`,
@@ -112,7 +113,8 @@ func TestCarvingDoesNotGuess(t *testing.T) {
 		}
 	}
 	for _, sc := range []string{"", "{}", `{"fields": [{"name": "a", "type": "list"}]}`,
-		`{"fields": [{"name": "a", "type": "int8", "metadata": {"stoa.column_id": "1"}}, {"name": "b", "type": "int8"}]}`} {
+		`{"fields": [{"name": "a", "type": "int8", "metadata": {"stoa.column_id": "1"}}, {"name": "b", "type": ` +
+			`"int8"}]}`} {
 		damaged := maps.Clone(files)
 		damaged["s.json"] = []byte(sc)
 		if _, _, err := readAll(t, store.NewMemory(damaged), "", map[string]string{"schema": "s.json"},

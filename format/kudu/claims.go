@@ -12,7 +12,8 @@ import (
 var (
 	ownDir = regexp.MustCompile(`(^|/)(data|wals|tablet-meta|consensus-meta|[0-9a-f]{2}|wals/[0-9a-f]{32}[^/]*)$`)
 	own    = regexp.MustCompile(`(^|/)(instance|block_manager_instance|[0-9a-f]{32}\.(data|metadata)|` +
-		`(tablet-meta|consensus-meta)/[0-9a-f]{32}|wals/[0-9a-f]{32}[^/]*/(wal-\d+|index\.\d+|\.[^/]*)|[^/]*kudutmp[^/]*)$`)
+		`(tablet-meta|consensus-meta)/[0-9a-f]{32}|wals/[0-9a-f]{32}[^/]*/(wal-\d+|index\.\d+|\.[^/]*)|` +
+		`[^/]*kudutmp[^/]*)$`)
 	block = regexp.MustCompile(`(^|/)([0-9a-f]{2}/){3}[0-9a-f]{16}$`)
 )
 

@@ -405,12 +405,18 @@ func TestGoldenLog(t *testing.T) {
 		fields = append(fields, fmt.Sprintf("%s %s %t %v", x.Name, x.Type, x.Nullable, x.Metadata))
 	}
 	wantFields := []string{
-		`id int64 false ["stoa.type": "int64", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "0", "stoa.key": "1"]`,
-		`name utf8 false ["stoa.type": "string", "stoa.encoding": "prefix", "stoa.compression": "default", "stoa.column_id": "1", "stoa.key": "2"]`,
-		`d decimal(9, 2) true ["stoa.type": "decimal32", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "2"]`,
-		`v utf8 true ["stoa.type": "varchar", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "3", "stoa.length": "20", "stoa.default": "x", "stoa.comment": "a comment"]`,
-		`b bool false ["stoa.type": "bool", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "4", "stoa.default": "true"]`,
-		`extra int32 true ["stoa.type": "int32", "stoa.encoding": "auto", "stoa.compression": "default", "stoa.column_id": "5", "stoa.default": "7"]`,
+		`id int64 false ["stoa.type": "int64", "stoa.encoding": "auto", "stoa.compression": "default", ` +
+			`"stoa.column_id": "0", "stoa.key": "1"]`,
+		`name utf8 false ["stoa.type": "string", "stoa.encoding": "prefix", "stoa.compression": "default", ` +
+			`"stoa.column_id": "1", "stoa.key": "2"]`,
+		`d decimal(9, 2) true ["stoa.type": "decimal32", "stoa.encoding": "auto", "stoa.compression": "default", ` +
+			`"stoa.column_id": "2"]`,
+		`v utf8 true ["stoa.type": "varchar", "stoa.encoding": "auto", "stoa.compression": "default", ` +
+			`"stoa.column_id": "3", "stoa.length": "20", "stoa.default": "x", "stoa.comment": "a comment"]`,
+		`b bool false ["stoa.type": "bool", "stoa.encoding": "auto", "stoa.compression": "default", ` +
+			`"stoa.column_id": "4", "stoa.default": "true"]`,
+		`extra int32 true ["stoa.type": "int32", "stoa.encoding": "auto", "stoa.compression": "default", ` +
+			`"stoa.column_id": "5", "stoa.default": "7"]`,
 	}
 	for i := range wantFields {
 		if i >= len(fields) || fields[i] != wantFields[i] {

@@ -87,8 +87,11 @@ func FuzzMessages(f *testing.F) {
 
 // FuzzSchemaFile reads the JSON of --schema.
 func FuzzSchemaFile(f *testing.F) {
-	f.Add([]byte(`{"fields": [{"name": "id", "type": "int64", "nullable": false, "metadata": {"stoa.key": "0", "stoa.type": "int64", "stoa.column_id": "10", "stoa.encoding": "bitshuffle", "stoa.compression": "lz4"}}, {"name": "d", "type": "decimal128(9, 2)", "nullable": true}]}`))
-	f.Add([]byte(`{"fields": [{"name": "t", "type": "timestamp[us, tz=UTC]"}, {"name": "s", "type": "utf8", "metadata": {"stoa.type": "varchar"}}]}`))
+	f.Add([]byte(`{"fields": [{"name": "id", "type": "int64", "nullable": false, "metadata": {"stoa.key": "0", ` +
+		`"stoa.type": "int64", "stoa.column_id": "10", "stoa.encoding": "bitshuffle", "stoa.compression": "lz4"}}, ` +
+		`{"name": "d", "type": "decimal128(9, 2)", "nullable": true}]}`))
+	f.Add([]byte(`{"fields": [{"name": "t", "type": "timestamp[us, tz=UTC]"}, {"name": "s", "type": "utf8", ` +
+		`"metadata": {"stoa.type": "varchar"}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := cluster.ReadSchemaFile(t.Context(), store.NewMemory(map[string][]byte{"s": b}), "s")
 		var e *fault.Error

@@ -168,7 +168,8 @@ func TestCorpusFillByKey(t *testing.T) {
 			}
 		}
 		if damaged == 0 || sound == 0 {
-			t.Errorf("%s: %d of the damaged files were opened, %d reads of the other server's data: nothing was filled", table, damaged, sound)
+			t.Errorf("%s: %d of the damaged files were opened, %d reads of the other server's data: nothing was filled",
+				table, damaged, sound)
 		}
 	}
 }

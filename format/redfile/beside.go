@@ -85,7 +85,8 @@ func (f *file) partsBelong(ctx context.Context) {
 func (f *file) standsIn() {
 	if at := f.ownGroups(); at != "" {
 		f.miss("redfile.metadata.other", f.metaAt, "%s has the row groups in itself that it should name: a part "+
-			"of the table, or another file, stands in the place of the table's metadata, and other parts are not read", metadataFile)
+			"of the table, or another file, stands in the place of the table's metadata, and other parts are not "+
+			"read", metadataFile)
 		f.missing[len(f.missing)-1].Path = at
 	}
 }
@@ -126,7 +127,8 @@ func (f *file) beside(ctx context.Context) {
 	if own := partName(int(s.groups)); name != own {
 		if here(own) && f.sameTable(ctx, path.Join(dir, own), s) {
 			f.miss("redfile.part.repeated", at, "the part begins with row group %d of its table, as %s beside "+
-				"it does, and %s is missing: its rows come twice, and those of a part in whose place it stands do not", s.groups, own, metadataFile)
+				"it does, and %s is missing: its rows come twice, and those of a part in whose place it stands do "+
+				"not", s.groups, own, metadataFile)
 		}
 		return
 	}

@@ -24,18 +24,19 @@
 //
 // What the documents leave open, and how it is settled here (the tests that hold it in brackets):
 //
-//   - The number at the end is a length, as every program wrote it; if that does not fit, it is read as the document words it,
-//     as an offset from the end [TestGenerations].
+//   - The number at the end is a length, as every program wrote it; if that does not fit, it is read as the document
+//     words it, as an offset from the end [TestGenerations].
 //   - Compact protocol; the binary one is read, too, structure by structure [TestGenerations].
 //   - Levels are in the bytes of redelm, in all generations [TestRealLevels]: see internal/enc/redlevels.
 //   - num_values counts nulls and empty lists. Sizes are without the header.
-//   - crc is the CRC-32 of gzip over the stored body; 0 means none. meta_data_crc is the same over the metadata without that field,
-//     and is written in generation E, too, whose readers pass an unknown field over [TestChecksums].
+//   - crc is the CRC-32 of gzip over the stored body; 0 means none. meta_data_crc is the same over the metadata without
+//     that field, and is written in generation E, too, whose readers pass an unknown field over [TestChecksums].
 //   - Snappy is bare or in Hadoop's frames [TestHadoopSnappy]. LZO never had a framing that was told, and is refused.
 //   - INT96 is twelve bytes, opaque.
-//   - A repeated field is a list that cannot be null, of items that cannot be. Lists and maps that can are groups marked LIST
-//     and MAP, with a repeated group "list" or "map" in them.
-//   - In generation A the schema is guessed from paths and levels, unless the Arrow schema is kept under "ARROW:schema" [TestRow].
+//   - A repeated field is a list that cannot be null, of items that cannot be. Lists and maps that can are groups
+//     marked LIST and MAP, with a repeated group "list" or "map" in them.
+//   - In generation A the schema is guessed from paths and levels, unless the Arrow schema is kept under "ARROW:schema"
+//     [TestRow].
 //
 // Ours are: index pages (index.go), and sync blocks with the metadata so far between row groups (sync.go),
 // which readers of 2013 pass over; they make the document's "potential extension" true [TestKilledWriter,

@@ -296,7 +296,8 @@ func TestDictionaries(t *testing.T) {
 		{Name: "l", Type: arrow.ListOf(words), Nullable: true},
 		{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: words, Nullable: true})},
 	}, nil)
-	json := `[{"l":["x",null,"y"],"n":7,"s":{"x":"p"},"w":"a"},{"l":null,"n":-8,"s":{"x":null},"w":null},{"l":[],"n":7,"s":{"x":"q"},"w":"b"},{"l":["y"],"n":9,"s":{"x":"p"},"w":"a"}]`
+	json := `[{"l":["x",null,"y"],"n":7,"s":{"x":"p"},"w":"a"},{"l":null,"n":-8,"s":{"x":null},"w":null},{"l":[],` +
+		`"n":7,"s":{"x":"q"},"w":"b"},{"l":["y"],"n":9,"s":{"x":"p"},"w":"a"}]`
 	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc, strings.NewReader(json))
 	if err != nil {
 		t.Fatal(err)

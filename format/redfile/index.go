@@ -30,7 +30,8 @@ import (
 //	     4 first_row   i64   rows of the row group that begin before the page
 //	     5 num_rows    i32   rows that begin in it
 //	     6 nulls       i32   entries without a value
-//	     7 min binary, 8 max binary   as PLAIN stores a value, without a length; absent: unknown. Of floats, what is not NaN
+//	     7 min binary, 8 max binary   as PLAIN stores a value, without a length; absent: unknown. Of floats, what is
+//	                                  not NaN
 //	     9 min_cut bool, 10 max_cut bool   the bound is only a beginning of the least, of the greatest value
 //	    11 no_nan bool
 //	}>

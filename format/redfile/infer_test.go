@@ -100,7 +100,8 @@ func TestToldSchema(t *testing.T) {
 	}
 	b := bld.NewRecordBatch()
 	field := func(name, leaf string, nullable bool) []byte {
-		return fmt.Appendf(nil, `{"fields":[{"name":%q,"type":"struct","nullable":%t,"children":[{"name":"b","type":%q}]}]}`, name, nullable, leaf)
+		return fmt.Appendf(nil, `{"fields":[{"name":%q,"type":"struct","nullable":%t,"children":[{"name":"b",`+
+			`"type":%q}]}]}`, name, nullable, leaf)
 	}
 	whole := bare(t, b, "arrow-schema", "true").Bytes("f.red")
 	for _, c := range []struct {

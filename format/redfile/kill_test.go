@@ -386,7 +386,8 @@ func TestFailingSink(t *testing.T) {
 				within++
 			}
 		}
-		t.Logf("%v: failed at each of %d writes, %d of them with more writes than row groups before, %d rows recovered", c.opts, tries, within, rows)
+		t.Logf("%v: failed at each of %d writes, %d of them with more writes than row groups before, %d rows recovered",
+			c.opts, tries, within, rows)
 		if tries < c.least || c.rows > 100 && within == 0 {
 			t.Errorf("%v: only %d writes, %d within row groups", c.opts, tries, within)
 		}

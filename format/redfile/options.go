@@ -68,7 +68,8 @@ func number(key, v string, least, most int64) (int64, error) {
 func bytesOf(key, v string, least, most int64) (int64, error) {
 	n, ok := format.ParseSize(v)
 	if !ok || n < least || n > most {
-		return 0, fault.Invalidf("redfile: option %s=%s: a number of bytes from %d to %d is wanted, as 65536 or 64KiB", key, v, least, most)
+		return 0, fault.Invalidf("redfile: option %s=%s: a number of bytes from %d to %d is wanted, as 65536 or 64KiB",
+			key, v, least, most)
 	}
 	return n, nil
 }

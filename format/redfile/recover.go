@@ -22,13 +22,13 @@ import (
 // recoverFile opens what is left of a file. Where the metadata at the end can be read, that is an ordinary
 // open: what is damaged before it is met while reading. Otherwise
 //
-//  1. the last metadata in the file is looked for: a writer of ours writes it behind every N-th row group, and it tells of
-//     all row groups before it;
+//  1. the last metadata in the file is looked for: a writer of ours writes it behind every N-th row group, and it tells
+//     of all row groups before it;
 //  2. from there on (or from the beginning) the file is walked forwards, structure by structure: pages, the metadata of
 //     columns, which says where the pages of its chunk begin, and sync blocks, which say which columns are a row group.
 //     Where nothing can be parsed, the next metadata of a column or sync block is looked for byte by byte;
-//  3. chunks become row groups: as the sync blocks say, else by their paths, which come again with every row group. Of the last
-//     one columns may be missing: those are lost.
+//  3. chunks become row groups: as the sync blocks say, else by their paths, which come again with every row group. Of
+//     the last one columns may be missing: those are lost.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	opts, err := parseOptions(o.Opts)
 	if err != nil {

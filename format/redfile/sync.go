@@ -18,7 +18,8 @@ import (
 //
 //	1 marker     binary, 16 bytes that are the same in all blocks of the file, and in its key/value metadata
 //	2 offset     i64   of the block's header: a block that is found elsewhere was copied there with something else
-//	3 groups     i32   row groups before the block, those of the files before it included if there is a file for each row group
+//	3 groups     i32   row groups before the block, those of the files before it included if there is a file for each
+//	                   row group
 //	4 rows       i64   rows before the block, likewise
 //	5 metadata   binary, of the first block: FileMetaData without row groups
 //	6 columns    list<i64>: offsets of the column metadata of the row group before the block

@@ -276,7 +276,8 @@ func TestPagesInOtherOrder(t *testing.T) {
 						told = told || f.Severity == region.Error
 					}
 					if !told {
-						t.Errorf("%v, %s from page %d on, depth %v: not read, and verify says nothing", o, name, i, depth)
+						t.Errorf("%v, %s from page %d on, depth %v: not read, and verify says nothing", o, name, i,
+							depth)
 					}
 				}
 			}

@@ -111,7 +111,8 @@ func TestSchemaOption(t *testing.T) {
 	}
 	m := write(t, trevni.Format, sc, map[string]string{"arrow-schema": "false"}, bld.NewRecordBatch())
 	field := func(name, leaf string, nullable bool) string {
-		return fmt.Sprintf(`{"fields":[{"name":%q,"type":"struct","nullable":%t,"children":[{"name":"b","type":%q}]}]}`, name, nullable, leaf)
+		return fmt.Sprintf(`{"fields":[{"name":%q,"type":"struct","nullable":%t,"children":[{"name":"b","type":%q}]}]}`,
+			name, nullable, leaf)
 	}
 	for schema, ok := range map[string]bool{field("a", "date32", true): true, field("a", "int32", true): true,
 		field("a", "date32", false): false,

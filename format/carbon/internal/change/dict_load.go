@@ -247,7 +247,8 @@ func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, err
 		full := filepath.Join(k.way.path, e.Name())
 		d := k.named(e.Name())
 		if d == nil {
-			return nil, fault.Invalidf("%s: the table has no column of this name with a global dictionary (it has %s)", full, k.names())
+			return nil, fault.Invalidf("%s: the table has no column of this name with a global dictionary (it has %s)",
+				full, k.names())
 		}
 		if given[d.Id] == nil {
 			given[d.Id] = map[string]bool{}

@@ -14,7 +14,8 @@ import (
 // TestProven: a delete delta of which the place has kept another digit than was written does not pass, and is
 // gone; as it was written it passes.
 func TestProven(t *testing.T) {
-	const text = `{"blockletDetailsMap":{"0_1":{"id":"0","pageId":1,"deletedRows":[3,14]},"2_0":{"id":"2","pageId":0,"deletedRows":[7]}},"blockName":"part-0-0"}`
+	const text = `{"blockletDetailsMap":{"0_1":{"id":"0","pageId":1,"deletedRows":[3,14]},"2_0":{"id":"2",` +
+		`"pageId":0,"deletedRows":[7]}},"blockName":"part-0-0"}`
 	gone := table.Deletes{{Blocklet: 0, Page: 1}: {3, 14}, {Blocklet: 2, Page: 0}: {7}}
 	dir := t.TempDir()
 	name := filepath.Join(dir, "part-0-0-1700000000000.deletedelta")

@@ -28,10 +28,11 @@ import (
 // A global dictionary is kept apart from the data, in three files of the table's Metadata directory, named by
 // the column's id:
 //
-//	ID.dict             ColumnDictionaryChunk{1: list<binary> values}, one behind the other; each load appends. The values count from
-//	                    code 1, which is null ("@NU#LL$!")
+//	ID.dict             ColumnDictionaryChunk{1: list<binary> values}, one behind the other; each load appends. The
+//	                    values count from code 1, which is null ("@NU#LL$!")
 //	ID.dictmeta         ColumnDictionaryChunkMeta, one a load: which codes, which bytes of ID.dict, how many chunks
-//	ID_SIZE.sortindex   ColumnSortInfo: the codes in the order of their values, and its inverse; SIZE is that of ID.dict. Old ones stay.
+//	ID_SIZE.sortindex   ColumnSortInfo: the codes in the order of their values, and its inverse; SIZE is that of
+//	                    ID.dict. Old ones stay.
 //
 // All are Thrift's compact protocol without anything between the structures. A load writes .dict, then
 // .dictmeta, then .sortindex, then the data: what is in .dict behind the last load that .dictmeta names belongs

@@ -52,7 +52,8 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.page.damaged", Severity: region.Error,
 		Help: "A page cannot be decoded: it contradicts its own encoding. Without checksums this is how damage shows."},
 	{Code: "carbon.page.minmax", Severity: region.Error,
-		Help: "A value lies outside the least and the greatest value that are kept of the page. Either may be damaged."},
+		Help: "A value lies outside the least and the greatest value that are kept of the page. Either may be " +
+			"damaged."},
 	{Code: "carbon.read", Severity: region.Error, Help: "Bytes could not be read from where they are kept."},
 	{Code: "carbon.recovered", Severity: region.Note, Help: "Recover found blocklets without the footer."},
 	{Code: "carbon.rows.lost", Severity: region.Error, Help: "Recover did not find these blocklets whole."},

@@ -13,7 +13,8 @@ import (
 //	content  70                                          null
 //	         71 handle:i32                               what was there before; handles count from 0x7E0000
 //	         72 name uid:i64 flags:u8 n:u16 field×n      class; then annotations until 78, then the superclass
-//	         73 class, the fields of each class from the topmost down; annotations until 78 if the class writes its own
+//	         73 class, the fields of each class from the topmost down; annotations until 78
+//	                                             if the class writes its own
 //	         74 text                                     string: u16 length, UTF-8
 //	         75 class n:i32 element×n                    array
 //	         77 n:u8, n bytes                            block data, of annotations

@@ -25,7 +25,8 @@ var (
 	segmentDir  = regexp.MustCompile(`^Fact/Part\d+/Segment_([^/]+)$`)
 	partDir     = regexp.MustCompile(`^Fact/Part\d+$`)
 	hiveDir     = regexp.MustCompile(`(^|/)[^/]+=[^/]*$`) // of a partition
-	ownMetadata = regexp.MustCompile(`^Metadata/(schema|tablestatus[^/]*|tableupdatestatus-[^/]*|[^/]*\.(dict|dictmeta|sortindex)|segments/[^/]+\.segment)$`)
+	ownMetadata = regexp.MustCompile(`^Metadata/(schema|tablestatus[^/]*|tableupdatestatus-[^/]*|` +
+		`[^/]*\.(dict|dictmeta|sortindex)|segments/[^/]+\.segment)$`)
 	ownData     = regexp.MustCompile(`\.(carbondata|carbonindex|carbonindexmerge|deletedelta|dict|dictmeta|sortindex)$`)
 	ownAnywhere = regexp.MustCompile(`(^|/)([._][^/]*|[^/]*\.(crc|lock|mdt))$`) // CarbonData's, or Hadoop's beside it
 )

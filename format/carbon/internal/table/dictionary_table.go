@@ -21,9 +21,11 @@ import (
 
 // OpenDictionary opens a .dict, a .dictmeta or a .sortindex as a table.
 //
-//	.dict       code int32, value (null for the text of a null), load int32 (the line of .dictmeta; null if no finished load wrote it)
+//	.dict       code int32, value (null for the text of a null), load int32 (the line of .dictmeta; null if no
+//	            finished load wrote it)
 //	.dictmeta   load, min_surrogate_key, max_surrogate_key, start_offset, end_offset, chunk_count
-//	.sortindex  position (from 1), sort_index (the code at that place of the order), sort_index_inverted (the place of that code)
+//	.sortindex  position (from 1), sort_index (the code at that place of the order), sort_index_inverted (the place of
+//	            that code)
 func OpenDictionary(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
 	s := &side{}
 	info, err := tg.Tree.Stat(ctx, tg.Name)

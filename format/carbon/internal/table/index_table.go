@@ -26,8 +26,8 @@ type indexRow struct {
 
 // openIndex opens a .carbonindex or .carbonindexmerge as a table: a row each entry.
 //
-//	index_file, file_name, blocklet (null in old files: the entry is of the whole file), num_rows, offset (of the footer), file_size,
-//	min_NAME and max_NAME (texts) for each column that is not within a list or struct
+//	index_file, file_name, blocklet (null in old files: the entry is of the whole file), num_rows, offset (of the
+//	footer), file_size, min_NAME and max_NAME (texts) for each column that is not within a list or struct
 func openIndex(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
 	s := &side{kind: "index file"}
 	info, err := tg.Tree.Stat(ctx, tg.Name)

@@ -87,7 +87,8 @@ func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 		}
 		for i := range t.TableSchema.Columns {
 			c := &t.TableSchema.Columns[i]
-			if d.At < 0 && strings.EqualFold(c.Name, d.Past.Name) && c.Typ == d.Past.Typ && has[d.Past.Id] && !has[c.Id] {
+			if d.At < 0 && strings.EqualFold(c.Name, d.Past.Name) && c.Typ == d.Past.Typ && has[d.Past.Id] &&
+				!has[c.Id] {
 				c.Id = d.Past.Id
 			}
 		}

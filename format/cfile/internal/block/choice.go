@@ -23,7 +23,8 @@ func Number(key, v string, least, most int) (int, error) {
 func SizeOption(key, v string, least, most int) (int, error) {
 	n, ok := format.ParseSize(v)
 	if !ok || n < int64(least) || n > int64(most) {
-		return 0, fault.Invalidf("cfile: option %s=%s: a number of bytes from %d to %d is wanted, as 65536 or 64KiB", key, v, least, most)
+		return 0, fault.Invalidf("cfile: option %s=%s: a number of bytes from %d to %d is wanted, as 65536 or 64KiB",
+			key, v, least, most)
 	}
 	return int(n), nil
 }

@@ -40,7 +40,8 @@ var Codes = []Code{
 		Help: "The checksum of the header does not fit its bytes. The header holds little but the version."},
 	{Code: "cfile.header.damaged", Severity: region.Error, Help: "The header cannot be read."},
 	{Code: "cfile.index.checksum", Severity: region.Error,
-		Help: "The checksum of an index block does not fit its bytes. The rows below it cannot be found by this index."},
+		Help: "The checksum of an index block does not fit its bytes. The rows below it cannot be found by this " +
+			"index."},
 	{Code: "cfile.index.damaged", Severity: region.Error,
 		Help: "An index block cannot be read, or an entry of it points nowhere."},
 	{Code: "cfile.index.disagree", Severity: region.Error,

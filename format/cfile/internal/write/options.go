@@ -224,7 +224,8 @@ func Alters(sc *arrow.Schema, o format.WriteOptions) (out []format.Alteration) {
 		if !format.Finer(t, time.Microsecond) || coerce == Refuse {
 			continue
 		}
-		a := format.Rounding(sc.Field(l.Steps[0]).Name, "coerce="+coerce.String(), time.Microsecond, coerce == ToNearest)
+		a := format.Rounding(sc.Field(l.Steps[0]).Name, "coerce="+coerce.String(), time.Microsecond,
+			coerce == ToNearest)
 		k := slices.IndexFunc(out, func(x format.Alteration) bool { return x.Column == a.Column })
 		switch {
 		case k < 0:

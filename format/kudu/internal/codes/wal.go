@@ -31,7 +31,8 @@ var OfLogs = check.Codes{
 	{Code: "kudu.wal.segment.missing", Severity: region.Error, Help: "A segment is missing between two of a " +
 		"log. The operations in it are lost, unless they were flushed before."},
 	{Code: "kudu.wal.short", Severity: region.Error, Help: "The log ends before the latest change that was " +
-		"flushed: its end is missing, or it is of another time than the rowsets. What was not flushed is old, or lost."},
+		"flushed: its end is missing, or it is of another time than the rowsets. What was not flushed is old, or " +
+		"lost."},
 	{Code: "kudu.wal.torn", Severity: region.Warning, Help: "The log ends in a batch that was not written to " +
 		"its end: what a crash leaves, or a copy made while the server ran. Kudu leaves it out, too."},
 	{Code: "kudu.wal.txn.open", Severity: region.Warning,

@@ -16,7 +16,8 @@ import (
 // each body, each index, the metadata of a chunk, the footer.
 //
 //	AES-GCM      u32 of the length of what follows, nonce (12 bytes), ciphertext, tag (16 bytes)
-//	AES-GCM-CTR  of the bodies of pages: the same without a tag, and no more authentic than bytes without a checksum are
+//	AES-GCM-CTR  of the bodies of pages: the same without a tag, and no more authentic than bytes without a checksum
+//	             are
 //
 // With each module its place in the file is authenticated, so that modules cannot change places: AAD prefix, a
 // number of the file, kind of module, ordinals (i16) of row group, column and data page.

@@ -116,8 +116,8 @@ func (d *PageTask) inflate(body []byte) (data []byte, err error) {
 				"%d and %d bytes of levels in a page of %d bytes, %d raw", def, rep, len(body), raw)
 		}
 		if def > 0 && d.Column.MaxDef == 0 || rep > 0 && d.Column.MaxRep == 0 { // what follows would be other values
-			return nil, fault.Corruptf(h.Header, "levels", "%d and %d bytes of levels, the deepest are %d and %d", def, rep,
-				d.Column.MaxDef, d.Column.MaxRep)
+			return nil, fault.Corruptf(h.Header, "levels", "%d and %d bytes of levels, the deepest are %d and %d",
+				def, rep, d.Column.MaxDef, d.Column.MaxRep)
 		}
 		d.rep, d.def = body[:rep], body[rep:rep+def]
 		body, raw = body[rep+def:], raw-def-rep

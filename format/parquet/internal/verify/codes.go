@@ -37,7 +37,8 @@ var Codes = check.Codes{
 		"do not count the levels that are there, or the bytes of the strings. Whoever plans memory by them, or " +
 		"takes the numbers of nulls and of empty lists from them, is wrong; rows are read without them."},
 	{Code: "parquet.magic", Severity: region.Error, Help: "The file does not begin with PAR1: its first bytes " +
-		"were overwritten. No reader needs them if the footer is whole, but what lies behind them may be damaged, too."},
+		"were overwritten. No reader needs them if the footer is whole, but what lies behind them may be damaged, " +
+		"too."},
 	{Code: "parquet.misplaced", Severity: region.Error, Help: "The footer has a column chunk in the place of " +
 		"another: its metadata names another column, its bytes are another chunk's, too, or lie among those of " +
 		"another row group; or a row group says that it is another one. Every page may be sound, and cells are " +
