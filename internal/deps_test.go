@@ -144,7 +144,8 @@ stoa/format/cfile         : std arrow fault format pred region store vec wire in
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
-stoa/format/ipc           : std internal/check arrow fault format internal/budget internal/codec pred region store vec wire
+stoa/format/ipc           : std internal/check arrow fault format internal/budget internal/codec pred region
+  store vec wire
   internal/arrowschema
   format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
 stoa/format/text          : std internal/check arrow fault format pred region store vec internal/civil internal/cells
@@ -160,15 +161,18 @@ stoa/format/parquet/internal/write: std arrow fault format store internal/codec 
 stoa/format/parquet/internal/file: std arrow fault format region store vec wire internal/arrowschema internal/thrift
   format/parquet/internal/meta format/parquet/internal/page format/parquet/internal/order
 stoa/format/parquet/internal/read: std arrow fault format pred vec internal/enc/half internal/nest internal/present
-  github.com/cespare/xxhash/... format/parquet/internal/meta format/parquet/internal/page format/parquet/internal/order
+  github.com/cespare/xxhash/... format/parquet/internal/meta format/parquet/internal/page
+  format/parquet/internal/order
   format/parquet/internal/file
 stoa/format/parquet/internal/describe: std fault format region internal/thrift format/parquet/internal/meta
   format/parquet/internal/file
-stoa/format/parquet/internal/verify: std arrow fault format pred region vec internal/check github.com/cespare/xxhash/...
+stoa/format/parquet/internal/verify: std arrow fault format pred region vec internal/check
+  github.com/cespare/xxhash/...
   format/parquet/internal/meta format/parquet/internal/page format/parquet/internal/order format/parquet/internal/file
   format/parquet/internal/read format/parquet/internal/describe
 stoa/format/parquet/internal/recovery: std fault format region wire internal/check internal/dremel internal/thrift
-  format/parquet/internal/meta format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
+  format/parquet/internal/meta format/parquet/internal/file format/parquet/internal/read
+  format/parquet/internal/verify
 stoa/format/parquet       : std arrow format region store format/parquet/...
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region
