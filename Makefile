@@ -5,7 +5,7 @@ GO ?= go
 FUZZTIME ?= 1m
 RACE ?= . ./cmd/stoa ./internal/scan ./store ./vec ./format/cfile ./format/kudu ./format/redfile
 
-.PHONY: test test-all fuzz lint soak attack release release-check vuln
+.PHONY: test test-all fuzz lint soak attack flips release release-check vuln
 
 test:
 	$(GO) test -short ./...
@@ -39,6 +39,12 @@ soak:
 FOR ?= 20m
 attack:
 	STOA_ATTACK=$(FOR) $(GO) test ./internal/attack -run TestAttack -v -timeout 0
+
+# Bits, bytes and cuts of Parquet files of all encodings, codecs and encryptions: so many changes, of this seed.
+FLIPS ?= 1000000
+SEED ?= 1
+flips:
+	STOA_FLIPS=$(FLIPS) STOA_SEED=$(SEED) $(GO) test ./format/parquet -run TestFlipsAndCuts -v -timeout 0
 
 # Static binaries for all platforms, checksums and bills of materials, in dist/.
 release:

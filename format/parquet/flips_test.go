@@ -41,7 +41,7 @@ type harmedPage struct {
 // TestFlipsAndCuts changes bits and bytes of files of all encodings, codecs and versions of pages, and cuts
 // them. A change of what a checksum is over is an error, and one of a page is in its own rows only, whatever is
 // declared lost; nothing panics, and no length that a file says makes memory. STOA_FLIPS says how many changes,
-// STOA_SEED which ones.
+// STOA_SEED which ones; make flips does a million.
 func TestFlipsAndCuts(t *testing.T) {
 	number := func(name string, usual int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -59,13 +59,16 @@ func TestFlipsAndCuts(t *testing.T) {
 		t.Fatal(len(names), len(more), err)
 	}
 	var files []*harmed
-	for _, name := range append(names, more...) {
+	for _, name := range append(append(names, more...), flipFiles(t)...) {
 		files = append(files, newHarmed(t, name))
 	}
 	r := rand.New(rand.NewPCG(uint64(seed), 19))
 	var n struct{ errors, same, inside, elsewhere int }
 	for i := range flips {
 		h := files[i%len(files)]
+		if i > 0 && i%50_000 == 0 {
+			t.Log(i, "changes")
+		}
 		switch got := h.flip(t, r); {
 		case t.Failed():
 			t.Fatalf("change %d of seed %d", i, seed)
