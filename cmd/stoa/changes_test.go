@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"stoa/cmd/stoa/internal/about"
 	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
@@ -105,4 +107,60 @@ func contentOf(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// TestDryRunsOfVerbs: every verb that changes a table has --dry-run, which says what would be done in its own words
+// and leaves the files as they are; without it the same line does something.
+func TestDryRunsOfVerbs(t *testing.T) {
+	rows := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(rows, []byte("id,name,v\n1001,a,2\n1002,b,3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	schema := filepath.Join(t.TempDir(), "columns.txt")
+	if err := os.WriteFile(schema, []byte("id bigint\nname string\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tried := map[string]bool{}
+	for _, c := range []struct{ verb, says string }{
+		{"create TABLE.new --schema " + schema, "a table of 2 columns would be made"},
+		{"load TABLE " + rows + " --source-opt header=true", "2 rows would be added"},
+		{"update TABLE --set v=1 --where id<5", "would be changed"},
+		{"delete TABLE --where id<5", "would be deleted"},
+		{"delete TABLE --segment 1", "segments 1 would be deleted"},
+		{"compact TABLE --major", "would become segment"},
+		{"merge-index TABLE", "would be merged"},
+		{"add-column TABLE more int", "column more (int32) would be added"},
+		{"drop-column TABLE v", "column v would be taken out"},
+		{"clean TABLE", "would be removed"},
+		{"drop TABLE --yes", "would be removed"},
+	} {
+		dir := t.TempDir()
+		table := filepath.Join(dir, "t")
+		copyDir(t, "../../corpus/carbon/2.3.0/managed/managed_del", table)
+		before := contentOf(t, dir)
+		line := strings.ReplaceAll(c.verb, "TABLE", table)
+		st, said := told(t, line+" --dry-run")
+		if st != cli.StatusFine || !strings.Contains(said, c.says) {
+			t.Errorf("stoa %s --dry-run: status %d, %q; expected %q", c.verb, st, said, c.says)
+		}
+		if contentOf(t, dir) != before {
+			t.Errorf("stoa %s --dry-run changed files", c.verb)
+		}
+		verb, _, _ := strings.Cut(c.verb, " ")
+		idle := verb == "merge-index" || verb == "clean" // this table has neither single indexes nor old files
+		if st, said := told(t, line); st != cli.StatusFine || !idle && contentOf(t, dir) == before {
+			t.Errorf("stoa %s: status %d, %q, and nothing was changed", c.verb, st, said)
+		}
+		tried[verb] = true
+	}
+	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
+	rootCmd(a)
+	for _, c := range a.Verbs {
+		if has := c.Flags().Lookup("dry-run") != nil; has != tried[c.Name()] {
+			t.Errorf("stoa %s: --dry-run is there: %v; tried: %v", c.Name(), has, tried[c.Name()])
+		}
+		if c.GroupID == about.GroupWrite && c.Name() != "convert" && !tried[c.Name()] {
+			t.Errorf("stoa %s changes tables, and has no --dry-run", c.Name())
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 func AddColumnCmd(a *cli.App) *cobra.Command {
 	var def string
+	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "add-column STORE#DATABASE.TABLE COLUMN TYPE",
 		Short: "Give a CarbonData table another column",
@@ -29,13 +30,17 @@ there are not touched: their rows have the default in it, or null.`,
 			if err != nil {
 				return err
 			}
-			var o stoa.AddColumnOptions
+			o := stoa.AddColumnOptions{DryRun: *dry}
 			if cmd.Flags().Changed("default") {
 				o.Default = &def
 			}
-			return c.AddColumn(cmd.Context(), f, o)
+			if err = c.AddColumn(cmd.Context(), f, o); err == nil && *dry {
+				a.Note("%s: column %s (%s) would be added", args[0], f.Name, f.Type)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&def, "default", "", "the `VALUE` in rows that are there")
+	dry = dryRun(cmd)
 	return cmd
 }

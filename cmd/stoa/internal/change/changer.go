@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/fault"
@@ -29,6 +31,19 @@ func ofName(err error) error {
 		return cli.WrongUse("%s", e.Reason)
 	}
 	return err
+}
+
+// dryRun gives a verb the flag --dry-run: the same checks and the same answer, and nothing is changed.
+func dryRun(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("dry-run", false, "check, and say what would be done; change nothing")
+}
+
+// would is the beginning of an answer: whether something was done, or only would be.
+func would(dry bool, done string) string {
+	if dry {
+		return "would be " + done
+	}
+	return done
 }
 
 // wantsWhere refuses a predicate that is missing, which might be meant as all rows.

@@ -11,7 +11,7 @@ import (
 )
 
 func CleanCmd(a *cli.App) *cobra.Command {
-	var dry bool
+	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "clean STORE#DATABASE.TABLE [--dry-run]",
 		Short: "Remove files that are no part of a CarbonData table any more",
@@ -26,17 +26,17 @@ What is removed is listed.`,
 			if err != nil {
 				return err
 			}
-			c, err := t.Clean(cmd.Context(), stoa.CleanOptions{DryRun: dry})
+			c, err := t.Clean(cmd.Context(), stoa.CleanOptions{DryRun: *dry})
 			for _, f := range c.Files {
 				fmt.Fprintln(a.Stdout, f)
 			}
 			if err == nil {
-				a.Note("%s: %s, %s, %s", args[0], display.Count(int64(len(c.Segments)), "segment"),
-					display.Count(int64(len(c.Files)), "file"), display.BytesText(c.Bytes))
+				a.Note("%s: %s, %s, %s %s", args[0], display.Count(int64(len(c.Segments)), "segment"),
+					display.Count(int64(len(c.Files)), "file"), display.BytesText(c.Bytes), would(*dry, "removed"))
 			}
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "list what would be removed, and remove nothing")
+	dry = dryRun(cmd)
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 func CompactCmd(a *cli.App) *cobra.Command {
 	var major, minor bool
 	var segments string
+	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "compact STORE#DATABASE.TABLE (--minor | --major | --segments N,N)",
 		Short: "Make one segment of several of a CarbonData table",
@@ -29,7 +30,7 @@ clean removes what was compacted.`,
 			if err != nil {
 				return err
 			}
-			var o stoa.CompactOptions
+			o := stoa.CompactOptions{DryRun: *dry}
 			if o.Major = major; segments != "" {
 				o.Segments = strings.Split(segments, ",")
 			}
@@ -40,6 +41,11 @@ clean removes what was compacted.`,
 				a.Note("%s: segments %s became segment %s", args[0], strings.Join(c.From, ", "), c.To)
 			}
 			done, err := t.Compact(ctx, o)
+			for _, d := range done {
+				if *dry {
+					a.Note("%s: segments %s would become segment %s", args[0], strings.Join(d.From, ", "), d.To)
+				}
+			}
 			if err == nil && len(done) == 0 {
 				a.Note("%s: nothing to compact", args[0])
 			}
@@ -49,5 +55,6 @@ clean removes what was compacted.`,
 	cmd.Flags().BoolVar(&minor, "minor", false, "compact four loads, or three results, each")
 	cmd.Flags().BoolVar(&major, "major", false, "compact all segments")
 	cmd.Flags().StringVar(&segments, "segments", "", "compact these segments, `N,N`")
+	dry = dryRun(cmd)
 	return cmd
 }

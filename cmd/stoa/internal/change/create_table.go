@@ -11,6 +11,7 @@ import (
 
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/schemafmt"
 	"stoa/cmd/stoa/internal/source"
 	"stoa/format"
@@ -22,6 +23,7 @@ func CreateCmd(a *cli.App) *cobra.Command {
 		schema, sort, inverted, long, partition, bucket string
 		props                                           []string
 	}
+	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "create STORE#DATABASE.TABLE --schema FILE",
 		Short: "Make an empty CarbonData table",
@@ -45,7 +47,7 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
 			if err != nil {
 				return err
 			}
-			var spec stoa.CreateTableOptions
+			spec := stoa.CreateTableOptions{DryRun: *dry}
 			spec.SortColumns, spec.Inverted, spec.LongStrings, spec.Partition = listed(f.sort), listed(f.inverted),
 				listed(f.long), listed(f.partition)
 			if spec.Properties, err = source.KeyValues("--property", f.props); err != nil {
@@ -58,7 +60,11 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
 				}
 				spec.BucketBy = listed(by)
 			}
-			return ofName(stoa.CreateTable(cmd.Context(), args[0], sc, spec, stoa.OpenOptions{Formats: a.Formats}))
+			err = stoa.CreateTable(cmd.Context(), args[0], sc, spec, stoa.OpenOptions{Formats: a.Formats})
+			if err == nil && *dry {
+				a.Note("%s: a table of %s would be made", args[0], display.Count(int64(sc.NumFields()), "column"))
+			}
+			return ofName(err)
 		},
 	}
 	fl := cmd.Flags()
@@ -69,6 +75,7 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
 	fl.StringVar(&f.partition, "partition", "", "partition columns, `A,B`: a directory for each value")
 	fl.StringVar(&f.bucket, "bucket", "", "put rows into N buckets by the hash of columns, `N:A,B`")
 	fl.StringArrayVar(&f.props, "property", nil, "set a property of the table, `KEY=VALUE`; repeatable")
+	dry = dryRun(cmd)
 	return cmd
 }
 

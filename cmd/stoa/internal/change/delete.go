@@ -1,9 +1,11 @@
 package change
 
 import (
-	"github.com/spf13/cobra"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"stoa"
 )
@@ -11,6 +13,7 @@ import (
 func DeleteCmd(a *cli.App) *cobra.Command {
 	var where string
 	var segments []string
+	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "delete STORE#DATABASE.TABLE (--where PREDICATE | --segment N)",
 		Short: "Delete rows or segments of a CarbonData table",
@@ -29,19 +32,24 @@ files. Or delete whole segments: stoa clean then removes their files.`,
 				return cli.WrongUse("delete needs --where or --segment, not both")
 			}
 			if len(segments) > 0 {
-				return c.DeleteSegments(ctx, stoa.DeleteSegmentsOptions{Segments: segments})
+				err = c.DeleteSegments(ctx, stoa.DeleteSegmentsOptions{Segments: segments, DryRun: *dry})
+				if err == nil && *dry {
+					a.Note("%s: segments %s would be deleted", args[0], strings.Join(segments, ", "))
+				}
+				return err
 			}
 			if err := wantsWhere(where); err != nil {
 				return err
 			}
-			n, err := c.Delete(ctx, stoa.DeleteOptions{Where: where})
+			n, err := c.Delete(ctx, stoa.DeleteOptions{Where: where, DryRun: *dry})
 			if err == nil {
-				a.Note("%s: %s deleted", args[0], display.Count(n, "row"))
+				a.Note("%s: %s %s", args[0], display.Count(n, "row"), would(*dry, "deleted"))
 			}
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&where, "where", "", "delete the rows for which `PREDICATE` is true")
 	cmd.Flags().StringArrayVar(&segments, "segment", nil, "delete segment `N`; repeatable")
+	dry = dryRun(cmd)
 	return cmd
 }

@@ -1,14 +1,17 @@
 package change
 
 import (
-	"github.com/spf13/cobra"
 	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+
+	"github.com/spf13/cobra"
 
 	"stoa"
 )
 
 func DropCmd(a *cli.App) *cobra.Command {
 	var yes bool
+	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "drop STORE#DATABASE.TABLE --yes",
 		Short: "Remove a CarbonData table with all its files",
@@ -22,20 +25,26 @@ ModifiedTime.mdt of the store is touched, so that others notice.`,
 			if err != nil {
 				return err
 			}
-			if !yes {
+			if !yes && !*dry {
 				return &cli.UseError{Message: "drop removes " + c.Place().Dir + " for ever",
 					Hint: "say --yes if that is meant"}
 			}
-			_, err = c.Drop(cmd.Context(), stoa.DropOptions{})
+			d, err := c.Drop(cmd.Context(), stoa.DropOptions{DryRun: *dry})
+			if err == nil {
+				a.Note("%s: %s, %s %s", d.Dir, display.Count(d.Files, "file"), display.BytesText(d.Bytes),
+					would(*dry, "removed"))
+			}
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
+	dry = dryRun(cmd)
 	return cmd
 }
 
 func DropColumnCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var dry *bool
+	cmd := &cobra.Command{
 		Use:   "drop-column STORE#DATABASE.TABLE COLUMN",
 		Short: "Take a column out of a CarbonData table",
 		Long: `Take a column out of a CarbonData table. Its values stay in the files that are there, but
@@ -47,7 +56,13 @@ nobody sees them; loads that follow do not have it. Sort, bucket and partition c
 			if err != nil {
 				return err
 			}
-			return c.DropColumn(cmd.Context(), stoa.DropColumnOptions{Column: args[1]})
+			err = c.DropColumn(cmd.Context(), stoa.DropColumnOptions{Column: args[1], DryRun: *dry})
+			if err == nil && *dry {
+				a.Note("%s: column %s would be taken out", args[0], args[1])
+			}
+			return err
 		},
 	}
+	dry = dryRun(cmd)
+	return cmd
 }

@@ -27,6 +27,7 @@ func LoadCmd(a *cli.App) *cobra.Command {
 	var memory string
 	var unchecked bool
 	var form string
+	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
@@ -62,7 +63,7 @@ rows, from 0. Values that the last two do not have are refused.
 				return &cli.UseError{Message: "-f " + form + " is not a form of the summary",
 					Hint: "the forms are text and json"}
 			}
-			o := stoa.AppendOptions{Tasks: sel.Parallel, Dictionary: ways, NoCheck: unchecked}
+			o := stoa.AppendOptions{Tasks: sel.Parallel, Dictionary: ways, NoCheck: unchecked, DryRun: *dry}
 			if o.Opts, err = source.KeyValues("--opt", opts); err != nil {
 				return err
 			}
@@ -97,9 +98,12 @@ rows, from 0. Values that the last two do not have are refused.
 			if err != nil {
 				return err
 			}
-			if output.TellAltered(a, args[0], s.Altered); form == "json" {
+			switch output.TellAltered(a, args[0], s.Altered); {
+			case form == "json":
 				err = output.TellSummary(a, s)
-			} else {
+			case *dry:
+				a.Note("%s: %s would be added", args[0], display.Count(s.Rows, "row"))
+			default:
 				a.Note("%s: segment %s, %s, %s, %s, %s", args[0], s.Segment, display.Count(s.Rows, "row"),
 					display.BytesText(s.DataBytes+s.IndexBytes), display.Count(int64(len(s.Files)), "data file"),
 					display.Seconds(time.Since(began)))
@@ -123,6 +127,7 @@ rows, from 0. Values that the last two do not have are refused.
 	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many " +
 		"workers as there are cores, one file)"
 	src.Register(a, cmd)
+	dry = dryRun(cmd)
 	return cmd
 }
 

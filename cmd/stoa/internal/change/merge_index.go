@@ -12,6 +12,7 @@ import (
 
 func MergeIndexCmd(a *cli.App) *cobra.Command {
 	var segments string
+	var dry *bool
 	cmd := &cobra.Command{
 		Use:     "merge-index STORE#DATABASE.TABLE [--segments N,N]",
 		Aliases: []string{"carbonindexmerge"},
@@ -26,7 +27,7 @@ task. No row changes.`,
 			if err != nil {
 				return err
 			}
-			var o stoa.MergeIndexesOptions
+			o := stoa.MergeIndexesOptions{DryRun: *dry}
 			if segments != "" {
 				o.Segments = strings.Split(segments, ",")
 			}
@@ -34,11 +35,12 @@ task. No row changes.`,
 			if err != nil {
 				return err
 			}
-			a.Note("%s: %s of %s merged", args[0], display.Count(int64(m.Files), "index file"),
-				display.Count(int64(len(m.Segments)), "segment"))
+			a.Note("%s: %s of %s %s", args[0], display.Count(int64(m.Files), "index file"),
+				display.Count(int64(len(m.Segments)), "segment"), would(*dry, "merged"))
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&segments, "segments", "", "only these segments, `N,N`; all that count otherwise")
+	dry = dryRun(cmd)
 	return cmd
 }

@@ -15,6 +15,7 @@ func UpdateCmd(a *cli.App) *cobra.Command {
 	var where string
 	var sets []string
 	var unchecked bool
+	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "update STORE#DATABASE.TABLE --set COLUMN=VALUE --where PREDICATE",
 		Short: "Change rows of a CarbonData table",
@@ -42,9 +43,10 @@ back: as many, and the same values, or the status is 1 and the table is as it wa
 			if err := wantsWhere(where); err != nil {
 				return err
 			}
-			n, err := c.Update(cmd.Context(), stoa.UpdateOptions{Where: where, Set: values, NoCheck: unchecked})
+			n, err := c.Update(cmd.Context(), stoa.UpdateOptions{Where: where, Set: values, NoCheck: unchecked,
+				DryRun: *dry})
 			if err == nil {
-				a.Note("%s: %s changed", args[0], display.Count(n, "row"))
+				a.Note("%s: %s %s", args[0], display.Count(n, "row"), would(*dry, "changed"))
 			}
 			return ofSet(err)
 		},
@@ -53,6 +55,7 @@ back: as many, and the same values, or the status is 1 and the table is as it wa
 	cmd.Flags().StringVar(&where, "where", "", "change the rows for which `PREDICATE` is true (needed)")
 	cmd.Flags().BoolVar(&unchecked, "no-check", false,
 		"do not read the new rows back before they count, to compare them with what was meant")
+	dry = dryRun(cmd)
 	return cmd
 }
 
