@@ -8,16 +8,12 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
 	"stoa/store"
 )
-
-// partName is the file of a split table that begins with row group n.
-func partName(n int) string { return fmt.Sprintf("part-%05d.red", n) }
 
 // maxGap is how many parts in a row are looked for; a longer gap is told as if there were nothing before it.
 const maxGap = 64
@@ -315,38 +311,4 @@ func (f *file) groupsIn(called string) []int {
 		}
 	}
 	return f.inFile[called]
-}
-
-// differs counts the structures of which another description of a row group says something else, and gives the
-// first of it in words. One wrong bit is in one of them, whatever it makes of that. Files that chunks lie in
-// are not looked at: a part does not name itself.
-func (g *rowGroup) differs(o *rowGroup) (n int, first string) {
-	hold := func(what string, a, b int64) bool {
-		if a != b && first == "" {
-			first = fmt.Sprintf("%s %d, and not %d", what, b, a)
-		}
-		return a != b
-	}
-	count := func(differs bool) {
-		if differs {
-			n++
-		}
-	}
-	count(hold("num_rows", g.rows, o.rows))
-	count(hold("total_byte_size", g.bytes, o.bytes))
-	count(hold("a number of columns of", int64(len(g.columns)), int64(len(o.columns))))
-	for i := range min(len(g.columns), len(o.columns)) {
-		c, d := &g.columns[i], &o.columns[i]
-		at := "columns[" + strconv.Itoa(i) + "]."
-		odd := hold(at+"file_offset", c.offset, d.offset)
-		if a, b := c.meta, d.meta; a != nil && b != nil {
-			odd = hold(at+"type", int64(a.typ), int64(b.typ)) || hold(at+"codec", int64(a.codec), int64(b.codec)) ||
-				hold(at+"num_values", a.values, b.values) ||
-				hold(at+"total_uncompressed_size", a.raw, b.raw) ||
-				hold(at+"total_compressed_size", a.stored, b.stored) ||
-				hold(at+"data_page_offset", a.data, b.data) || hold(at+"index_page_offset", a.index, b.index) || odd
-		}
-		count(odd)
-	}
-	return n, first
 }

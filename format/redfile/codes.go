@@ -1,6 +1,7 @@
 package redfile
 
 import (
+	"context"
 	"stoa/internal/check"
 	"stoa/region"
 )
@@ -99,4 +100,11 @@ var Codes = check.Codes{
 		"it tells of are whole; those behind it, if there were any, are missing, and nothing says how many they were."},
 	{Code: "redfile.unsupported", Severity: region.Error,
 		Help: "The file may be sound, but needs something that is not known here; the message names it."},
+}
+
+// reporter reports findings about a RedFile.
+func reporter(ctx context.Context, part string, yield func(region.Finding) bool) *check.Reporter {
+	r := check.New(ctx, part, Codes, yield)
+	r.Read, r.Unsupported = "redfile.read", "redfile.unsupported"
+	return r
 }

@@ -21,13 +21,6 @@ import (
 	"stoa/wire"
 )
 
-const (
-	magic    = "RED1"
-	magicLen = 4
-	tailLen  = 8 // length of the metadata, magic
-	minFile  = magicLen + tailLen
-)
-
 // file is an open RedFile. It is a format.Reader.
 type file struct {
 	tree     store.Tree
@@ -304,7 +297,7 @@ func (f *file) leavesOfChunks(ctx context.Context) ([]leaf, error) {
 	}
 	out := make([]leaf, len(f.meta.groups[0].columns))
 	var kept []leaf // by the Arrow schema of the writer
-	if t := f.meta.arrowTree(f.limits); t != nil {
+	if t := arrowTree(&f.meta, f.limits); t != nil {
 		kept = leavesOf(t)
 	}
 	for col := range out {

@@ -1,6 +1,9 @@
 package redfile
 
 import (
+	"fmt"
+	"hash/crc32"
+	"slices"
 	"strconv"
 
 	"stoa/fault"
@@ -513,4 +516,56 @@ func (g *rowGroup) write(w *thrift.Writer, gen Generation) {
 	w.I64(2, g.bytes)
 	w.I64(3, g.rows) // A has no such field: readers of it pass it over
 	w.End()
+}
+
+// pair is the value of a key; ok is false if there is none.
+func (m *fileMeta) pair(key string) (value string, ok bool) {
+	i := slices.IndexFunc(m.pairs, func(kv keyValue) bool { return kv.key == key })
+	if i < 0 {
+		return "", false
+	}
+	return m.pairs[i].value, true
+}
+
+// differs counts the structures of which another description of a row group says something else, and gives the
+// first of it in words. One wrong bit is in one of them, whatever it makes of that. Files that chunks lie in
+// are not looked at: a part does not name itself.
+func (g *rowGroup) differs(o *rowGroup) (n int, first string) {
+	hold := func(what string, a, b int64) bool {
+		if a != b && first == "" {
+			first = fmt.Sprintf("%s %d, and not %d", what, b, a)
+		}
+		return a != b
+	}
+	count := func(differs bool) {
+		if differs {
+			n++
+		}
+	}
+	count(hold("num_rows", g.rows, o.rows))
+	count(hold("total_byte_size", g.bytes, o.bytes))
+	count(hold("a number of columns of", int64(len(g.columns)), int64(len(o.columns))))
+	for i := range min(len(g.columns), len(o.columns)) {
+		c, d := &g.columns[i], &o.columns[i]
+		at := "columns[" + strconv.Itoa(i) + "]."
+		odd := hold(at+"file_offset", c.offset, d.offset)
+		if a, b := c.meta, d.meta; a != nil && b != nil {
+			odd = hold(at+"type", int64(a.typ), int64(b.typ)) || hold(at+"codec", int64(a.codec), int64(b.codec)) ||
+				hold(at+"num_values", a.values, b.values) ||
+				hold(at+"total_uncompressed_size", a.raw, b.raw) ||
+				hold(at+"total_compressed_size", a.stored, b.stored) ||
+				hold(at+"data_page_offset", a.data, b.data) || hold(at+"index_page_offset", a.index, b.index) || odd
+		}
+		count(odd)
+	}
+	return n, first
+}
+
+// crcOf is the CRC-32 of pages and metadata: that of gzip.
+func crcOf(parts ...[]byte) uint32 {
+	var c uint32
+	for _, p := range parts {
+		c = crc32.Update(c, crc32.IEEETable, p)
+	}
+	return c
 }

@@ -188,3 +188,17 @@ func (h *pageHeader) fits(at fault.Span, head int64, path string) error {
 func pagePath(group, col, page int) string {
 	return chunkPath(group, col) + ".page[" + strconv.Itoa(page) + "]"
 }
+
+// mostFound is how long a page header may be that is met without knowing that one is there. They have some
+// 20 bytes.
+const mostFound = 1 << 10
+
+// headerIn reads the header of a page that b begins with, or nothing; at is how far it may reach with its body.
+func headerIn(b []byte, at fault.Span) (pageHeader, int64, error) {
+	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
+	h := parsePageHeader(thrift.NewReader(c, protocolOf(b)), "")
+	if c.Err() != nil {
+		return h, 0, c.Err()
+	}
+	return h, int64(c.Pos()), h.fits(at, int64(c.Pos()), "")
+}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -294,19 +293,6 @@ func (r *rescue) bytes(pos int64, n int) ([]byte, error) {
 	return r.win[pos-r.winAt:][:n], nil
 }
 
-// marker is that of the sync blocks; nil if there are none.
-func (m *fileMeta) marker() []byte {
-	for _, kv := range m.pairs {
-		if kv.key == syncKey && len(kv.value) == 32 {
-			b := make([]byte, 16)
-			if _, err := fmt.Sscanf(kv.value, "%x", &b); err == nil {
-				return b
-			}
-		}
-	}
-	return nil
-}
-
 // walk goes from structure to structure to the end of the file.
 func (r *rescue) walk(pos int64) error {
 	for pos < r.f.at.Len {
@@ -451,14 +437,6 @@ func (r *rescue) sync(pos int64, h *pageHeader, head int64) error {
 	return nil
 }
 
-// protocolOfSync: a sync block begins with a string, not with a number.
-func protocolOfSync(b []byte) thrift.Protocol {
-	if len(b) > 0 && b[0] == 11 {
-		return thrift.Binary
-	}
-	return thrift.Compact
-}
-
 // look goes on byte by byte behind what cannot be understood, to the next metadata of a column or sync block.
 func (r *rescue) look(pos int64) (int64, error) {
 	for ; pos < r.f.at.Len; pos++ {
@@ -522,16 +500,4 @@ func (r *rescue) bySync(s *syncBlock) {
 	}
 	r.groups = append(r.groups, g)
 	r.chunks = nil
-}
-
-// ascends reports whether the metadata of the columns follow each other in front of the block.
-func (s *syncBlock) ascends() bool {
-	before := int64(0)
-	for _, off := range s.columns {
-		if off < before+minColumn {
-			return false
-		}
-		before = off
-	}
-	return before < s.offset
 }

@@ -22,11 +22,6 @@ import (
 // not.
 
 const (
-	// mostFound is how long a page header may be that is met without knowing that one is there. They have some
-	// 20 bytes.
-	mostFound = 1 << 10
-	// minColumn is less than any metadata of a column is long.
-	minColumn = 4
 	// elsewhere is what reading a few bytes apart from others costs, in bytes read in a row.
 	elsewhere = 4 << 10
 )
@@ -72,13 +67,7 @@ func (r *rescue) page(pos, end int64) (pageHeader, int64, error) {
 	if err != nil {
 		return pageHeader{}, 0, err
 	}
-	at := r.f.at.Sub(pos, end-pos)
-	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
-	h := parsePageHeader(thrift.NewReader(c, protocolOf(b)), "")
-	if c.Err() != nil {
-		return h, 0, c.Err()
-	}
-	return h, int64(c.Pos()), h.fits(at, int64(c.Pos()), "")
+	return headerIn(b, r.f.at.Sub(pos, end-pos))
 }
 
 // follows reports whether a chunk whose metadata was found at pos, somewhere in what could not be understood,

@@ -169,7 +169,7 @@ func (r *rescue) paths() (out pathList, sure bool) {
 
 // arrowPaths are the paths of the Arrow schema that the writer kept.
 func (r *rescue) arrowPaths() (out pathList, ok bool) {
-	t := r.known.arrowTree(r.f.limits)
+	t := arrowTree(r.known, r.f.limits)
 	if t == nil {
 		return out, false
 	}

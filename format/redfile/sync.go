@@ -1,6 +1,7 @@
 package redfile
 
 import (
+	"fmt"
 	"slices"
 
 	"stoa/internal/thrift"
@@ -118,29 +119,35 @@ func (s *syncBlock) write(w *thrift.Writer) {
 	w.End()
 }
 
-// sync writes a sync block; the first one of a file says what the metadata will say, without row groups.
-func (w *writer) sync(first bool) error {
-	s := syncBlock{marker: w.marker[:], offset: w.off, groups: int32(len(w.meta.groups)), rows: w.meta.rows}
-	if first {
-		m := w.meta
-		m.groups = nil
-		m.rows = 0
-		if s.groups, s.rows = 0, 0; w.opts.split == "row-group" { // which part it is
-			s.groups, s.rows = int32(len(w.meta.groups)), w.meta.rows-w.rows
+// marker is that of the sync blocks; nil if there are none.
+func (m *fileMeta) marker() []byte {
+	for _, kv := range m.pairs {
+		if kv.key == syncKey && len(kv.value) == 32 {
+			b := make([]byte, 16)
+			if _, err := fmt.Sscanf(kv.value, "%x", &b); err == nil {
+				return b
+			}
 		}
-		s.metadata = slices.Clone(m.encode())
-	} else {
-		g := &w.meta.groups[len(w.meta.groups)-1]
-		for _, c := range g.columns {
-			s.columns = append(s.columns, c.offset)
-		}
-		s.group = g.rows
 	}
-	tw := thrift.NewWriter(w.protocol())
-	s.write(tw)
-	body := tw.Encoded()
-	h := pageHeader{kind: syncPage, raw: int32(len(body)), stored: int32(len(body)), crc: crcOf(body)}
-	hw := thrift.NewWriter(w.protocol())
-	h.write(hw)
-	return w.write(append(slices.Clone(hw.Encoded()), body...))
+	return nil
+}
+
+// ascends reports whether the metadata of the columns follow each other in front of the block.
+func (s *syncBlock) ascends() bool {
+	before := int64(0)
+	for _, off := range s.columns {
+		if off < before+minColumn {
+			return false
+		}
+		before = off
+	}
+	return before < s.offset
+}
+
+// protocolOfSync: a sync block begins with a string, not with a number.
+func protocolOfSync(b []byte) thrift.Protocol {
+	if len(b) > 0 && b[0] == 11 {
+		return thrift.Binary
+	}
+	return thrift.Compact
 }

@@ -2,7 +2,6 @@ package redfile
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"slices"
 	"unsafe"
 
@@ -14,15 +13,6 @@ import (
 	"stoa/internal/enc/plain"
 	"stoa/vec"
 )
-
-// crcOf is the CRC-32 of pages and metadata: that of gzip.
-func crcOf(parts ...[]byte) uint32 {
-	var c uint32
-	for _, p := range parts {
-		c = crc32.Update(c, crc32.IEEETable, p)
-	}
-	return c
-}
 
 // form is how a stored value and one of Arrow hang together.
 type form uint8

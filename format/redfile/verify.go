@@ -65,13 +65,6 @@ type verifier struct {
 	stored []byte
 }
 
-// reporter reports findings about a RedFile.
-func reporter(ctx context.Context, part string, yield func(region.Finding) bool) *check.Reporter {
-	r := check.New(ctx, part, Codes, yield)
-	r.Read, r.Unsupported = "redfile.read", "redfile.unsupported"
-	return r
-}
-
 // object verifies the file at tg.
 func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	o.Tracer = nil

@@ -44,10 +44,7 @@ func takeBounds(e *indexEntry, l *leaf, dst *vec.Vector) {
 		return
 	}
 	defer dense.Release()
-	w := columnWriter{l: *l, o: &createOptions{}}
-	if w.values1(dense, 0, dense.Len()) == nil {
-		e.take(f.Type, l.typ, w.vals)
-	}
+	boundsOf(e, l, dense)
 }
 
 // placed holds the entry of the index page against the header of its page, as reading does.

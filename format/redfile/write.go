@@ -21,12 +21,6 @@ import (
 	"stoa/store"
 )
 
-// metadataFile is the object of a split file that holds the metadata only.
-const metadataFile = "_metadata.red"
-
-// dataFile is the one that holds all row groups, if they are not split.
-const dataFile = "data.red"
-
 // random gives the markers of sync blocks.
 var random = rand.Reader
 
@@ -497,4 +491,31 @@ func (w *writer) Abort(ctx context.Context) error {
 		w.obj = nil
 	}
 	return w.sink.Abort(ctx)
+}
+
+// sync writes a sync block; the first one of a file says what the metadata will say, without row groups.
+func (w *writer) sync(first bool) error {
+	s := syncBlock{marker: w.marker[:], offset: w.off, groups: int32(len(w.meta.groups)), rows: w.meta.rows}
+	if first {
+		m := w.meta
+		m.groups = nil
+		m.rows = 0
+		if s.groups, s.rows = 0, 0; w.opts.split == "row-group" { // which part it is
+			s.groups, s.rows = int32(len(w.meta.groups)), w.meta.rows-w.rows
+		}
+		s.metadata = slices.Clone(m.encode())
+	} else {
+		g := &w.meta.groups[len(w.meta.groups)-1]
+		for _, c := range g.columns {
+			s.columns = append(s.columns, c.offset)
+		}
+		s.group = g.rows
+	}
+	tw := thrift.NewWriter(w.protocol())
+	s.write(tw)
+	body := tw.Encoded()
+	h := pageHeader{kind: syncPage, raw: int32(len(body)), stored: int32(len(body)), crc: crcOf(body)}
+	hw := thrift.NewWriter(w.protocol())
+	h.write(hw)
+	return w.write(append(slices.Clone(hw.Encoded()), body...))
 }

@@ -274,7 +274,7 @@ func (c *columnWriter) cut() error {
 	e := indexEntry{offset: c.end, first: c.groupRows, size: int32(len(c.pages) - at), values: int32(c.entries),
 		rows: int32(c.rows), nulls: int32(c.entries - c.present)}
 	if !c.o.noIndex && c.l.maxRep == 0 {
-		e.take(c.l.column.Type, c.l.typ, c.vals)
+		fillBounds(&e, c.l.column.Type, c.l.typ, c.vals)
 	}
 	c.index = append(c.index, e)
 	c.end += int64(len(c.pages) - at)
@@ -324,8 +324,8 @@ func (c *columnWriter) reset() {
 	c.end, c.values, c.groupRows, c.raw, c.stored = 0, 0, 0, 0, 0
 }
 
-// take works out the bounds of a page's values, which stand in PLAIN encoding in vals.
-func (e *indexEntry) take(t arrow.DataType, p Physical, vals []byte) {
+// fillBounds works out the bounds of a page's values, which stand in PLAIN encoding in vals.
+func fillBounds(e *indexEntry, t arrow.DataType, p Physical, vals []byte) {
 	if len(vals) == 0 {
 		return
 	}
@@ -357,11 +357,9 @@ func (e *indexEntry) take(t arrow.DataType, p Physical, vals []byte) {
 				binary.LittleEndian.AppendUint64(nil, math.Float64bits(hi)))
 		}
 	case arrow.STRING, arrow.BINARY:
-		e.takeStrings(vals)
+		fillStrings(e, vals)
 	}
 }
-
-func (e *indexEntry) set(min, max []byte) { e.min, e.max, e.hasMin, e.hasMax = min, max, true, true }
 
 func least[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	lo, hi = v[0], v[0]
@@ -386,7 +384,7 @@ func leastFloat[T float32 | float64](v []T) (lo, hi T, nans int, ok bool) {
 	return lo, hi, nans, ok
 }
 
-func (e *indexEntry) takeStrings(vals []byte) {
+func fillStrings(e *indexEntry, vals []byte) {
 	var lo, hi []byte
 	for first := true; len(vals) > 0; first = false {
 		n := binary.LittleEndian.Uint32(vals)
@@ -423,4 +421,12 @@ func (w *writer) sliceEnd(b arrow.RecordBatch, from, most int64) int64 {
 		to = from + max(1, min((to-from)/2, (to-from)*limit/size))
 	}
 	return to
+}
+
+// boundsOf works out the bounds of all values of a, as for a page that the writer makes of them.
+func boundsOf(e *indexEntry, l *leaf, a arrow.Array) {
+	w := columnWriter{l: *l, o: &createOptions{}}
+	if w.values1(a, 0, a.Len()) == nil {
+		fillBounds(e, l.column.Type, l.typ, w.vals)
+	}
 }
