@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
-	"stoa/store"
 )
 
 // maxGap is how many parts in a row are looked for; a longer gap is told as if there were nothing before it.
@@ -40,7 +38,7 @@ func (f *file) contradicts() {
 				continue
 			}
 			var e *fault.Error
-			if errors.As(f.fits(c.meta, g, col), &e) {
+			if errors.As(f.fits(c.meta, &f.leaves[col], g, col), &e) {
 				f.miss("redfile.column.damaged", e.At, "%s", e.Reason)
 				f.missing[len(f.missing)-1].Path = e.Path
 				return
@@ -176,7 +174,7 @@ func (f *file) blockOf(ctx context.Context, name string) *syncBlock {
 		return nil
 	}
 	defer src.Close()
-	other := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits},
+	other := newContent(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits},
 		f.opts)
 	s, _ := other.firstBlock(ctx)
 	return s
@@ -190,20 +188,6 @@ func (f *file) miss(code string, at fault.Span, format string, args ...any) {
 	f.missing = append(f.missing, region.Finding{Code: code, Severity: Codes.Severity(code), Part: f.at.Object, At: at,
 		Rows: [2]int64{-1, -1}, Lost: lost,
 		Message: fmt.Sprintf(format, args...)})
-}
-
-// firstBlock is the sync block at the beginning of the file; nil if there is none that is whole.
-func (f *file) firstBlock(ctx context.Context) (*syncBlock, fault.Span) {
-	r := newRescue(ctx, f, f.at.Object)
-	h, head, err := r.page(magicLen, f.at.Len)
-	if err != nil || h.kind != syncPage || int64(h.stored) > f.limits.Metadata {
-		return nil, fault.Span{}
-	}
-	s, at, err := r.readSync(magicLen, &h, head)
-	if err != nil {
-		return nil, at
-	}
-	return s, at
 }
 
 // rowsIn is how many rows the row groups have that lie in an object, -1 if that is not known.
@@ -224,91 +208,4 @@ func (f *file) rowsIn(ctx context.Context, object string) int64 {
 		total += rows
 	}
 	return total
-}
-
-// belongs holds a part against the metadata: another part in its place would often be read without a word. The
-// sync block at its beginning has the marker of the table, and says how many row groups come before it; without
-// that the part's own metadata tells of other chunks.
-func (f *file) belongs(ctx context.Context, src store.Source, name string, group, col int) error {
-	if f.noVerify || f.gathered {
-		return nil
-	}
-	part := newFile(f.tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.limits},
-		f.opts)
-	path := chunkPath(group, col) + ".file_path"
-	called := f.meta.groups[group].columns[col].file
-	marker := f.meta.marker()
-	s, at := part.firstBlock(ctx)
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if marker == nil || s == nil {
-		return f.sameChunks(ctx, part, called, path)
-	}
-	if !bytes.Equal(s.marker, marker) {
-		return fault.Corruptf(at, path, "%q is a part of another table: its marker is %x, this one's is %x", called,
-			s.marker, marker)
-	}
-	first := f.groupsIn(called)[0]
-	if int(s.groups) != first {
-		return fault.Corruptf(at, path, "%q is another part of the table: it begins with row group %d, and not %d",
-			called, s.groups, first)
-	}
-	return nil
-}
-
-// sameChunks is an error if the row groups that the metadata has in a part, called so, are none of those that
-// the part has by its own metadata. One structure that differs may be damage of the part's metadata, which
-// nobody needs here, unless a checksum says that it is sound.
-func (f *file) sameChunks(ctx context.Context, part *file, called, path string) error {
-	if err := part.readMeta(ctx, nil); err != nil {
-		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Limit) {
-			return ctx.Err()
-		}
-		return err
-	}
-	own := part.meta.groups
-	if !part.meta.told() || slices.ContainsFunc(own, func(g rowGroup) bool { return g.rows < 0 }) {
-		return nil // it contradicts itself
-	}
-	begin := map[int64]*rowGroup{} // by where the metadata of the first column is
-	for i := range own {
-		if len(own[i].columns) > 0 {
-			begin[own[i].columns[0].offset] = &own[i]
-		}
-	}
-	for n, i := range f.groupsIn(called) {
-		g := &f.meta.groups[i]
-		if slices.ContainsFunc(g.columns, func(c columnChunk) bool { return c.file != called }) {
-			return nil // other programs may lay columns out in files as they like
-		}
-		o := begin[g.columns[0].offset]
-		if o == nil && n < len(own) {
-			o = &own[n]
-		}
-		if o == nil {
-			return fault.Corruptf(part.metaAt, path, "%q is another part, or of another table: by its own "+
-				"metadata it has %d row groups, and none of %d rows", called, len(own), g.rows)
-		}
-		if odd, what := g.differs(o); odd > 1 || odd > 0 && part.meta.hasCRC {
-			return fault.Corruptf(part.metaAt, path,
-				"%q is another part, or of another table: by its own metadata it has %s", called, what)
-		}
-	}
-	return nil
-}
-
-// groupsIn are the row groups that have chunks in a file, called so. The caller holds mu.
-func (f *file) groupsIn(called string) []int {
-	if f.inFile == nil {
-		f.inFile = map[string][]int{}
-		for i := range f.meta.groups {
-			for _, c := range f.meta.groups[i].columns {
-				if l := f.inFile[c.file]; len(l) == 0 || l[len(l)-1] != i {
-					f.inFile[c.file] = append(l, i)
-				}
-			}
-		}
-	}
-	return f.inFile[called]
 }

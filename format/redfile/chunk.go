@@ -37,7 +37,8 @@ type page struct {
 
 // pageTable is the data pages of a chunk, as far as they are known. It is shared by all who read the chunk.
 type pageTable struct {
-	f          *file
+	f          *content
+	l          *leaf
 	group, col int
 	meta       *columnMeta
 	rows       int64 // of the row group; -1: not known
@@ -52,30 +53,16 @@ type pageTable struct {
 	err    error // why there are no more pages: io.EOF, or damage
 }
 
-// table makes the table of a chunk.
-func (f *file) table(ctx context.Context, group, col int) (*pageTable, error) {
-	key := chunkKey{group, col}
-	f.mu.Lock()
-	t, ok := f.tables[key]
-	f.mu.Unlock()
-	if ok {
-		return t, nil
-	}
-	m, err := f.columnMeta(ctx, group, col)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.fits(m, group, col); err != nil {
-		return nil, err
-	}
-	t = &pageTable{f: f, group: group, col: col, meta: m}
-	if t.rows, err = f.rowsOf(ctx, group); err != nil {
-		return nil, err
-	}
-	if t.rows >= 0 && (f.leaves[col].maxRep == 0 && m.values != t.rows || m.values < t.rows) {
+// newPageTable finds the pages of a chunk of a row group of so many rows, as far as that is done before the first is
+// read.
+func newPageTable(ctx context.Context, f *content, l *leaf, group, col int, m *columnMeta,
+	rows int64) (*pageTable, error) {
+	t := &pageTable{f: f, l: l, group: group, col: col, meta: m, rows: rows}
+	if t.rows >= 0 && (l.maxRep == 0 && m.values != t.rows || m.values < t.rows) {
 		return nil, fault.Corruptf(f.chunkSpan(group, col), chunkPath(group, col)+".column_metadata.num_values",
 			"%d, the row group has %d rows", m.values, t.rows)
 	}
+	var err error
 	if t.src, t.at, err = f.place(ctx, group, col); err != nil {
 		return nil, err
 	}
@@ -90,42 +77,14 @@ func (f *file) table(ctx context.Context, group, col int) (*pageTable, error) {
 			return nil, err
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if old, ok := f.tables[key]; ok {
-		return old, nil
-	}
-	f.tables[key] = t
 	return t, nil
 }
 
-// firstPage is where the first page of a chunk is. Generation A may leave it out: the chunk then begins behind
-// the metadata of the one before, or behind the magic.
-func (f *file) firstPage(ctx context.Context, group, col int, m *columnMeta) (int64, error) {
-	if m.data >= 0 {
-		return m.data, nil
-	}
-	if col--; col < 0 {
-		group--
-		col = len(f.leaves) - 1
-	}
-	if group < 0 {
-		return magicLen, nil
-	}
-	c := &f.meta.groups[group].columns[col]
-	if c.meta != nil || c.file != "" {
-		return 0, fault.Corruptf(f.metaAt, chunkPath(group, col), "the next chunk does not say where its first page is")
-	}
-	src, at, err := f.place(ctx, group, col)
-	if err != nil {
-		return 0, err
-	}
-	if c.offset < magicLen || c.offset >= at.Len {
-		return 0, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_offset", "%d is not in the file", c.offset)
-	}
-	_, n, err := readColumnMeta(ctx, src, at.Sub(c.offset, at.Len-c.offset), f.limits.Metadata,
-		chunkPath(group, col)+".column_metadata")
-	return c.offset + n, err
+// again is t without any pages, to be found by their headers, the first of them at begin.
+func (t *pageTable) again(ctx context.Context) (out *pageTable, begin int64, err error) {
+	out = &pageTable{f: t.f, l: t.l, group: t.group, col: t.col, meta: t.meta, rows: t.rows, src: t.src, at: t.at}
+	out.next, err = t.f.firstPage(ctx, t.group, t.col, t.meta)
+	return out, out.next, err
 }
 
 // get is page i; io.EOF behind the last one.
@@ -189,7 +148,7 @@ func (t *pageTable) header(ctx context.Context) error {
 // place puts a page behind those before it.
 func (t *pageTable) place(p *page) {
 	p.first, p.rows = -1, -1
-	if t.f.leaves[t.col].maxRep == 0 {
+	if t.l.maxRep == 0 {
 		p.first, p.rows = t.values, p.values
 	}
 	t.values += p.values
@@ -208,7 +167,6 @@ func (t *pageTable) find(row int64) int {
 
 // chunk gives the pages of a table. It is a format.Chunk.
 type chunk struct {
-	f    *file
 	t    *pageTable
 	rows vec.Range
 	i    int   // number of the next page
@@ -231,6 +189,11 @@ type opened struct {
 	levels int // bytes of all levels
 	before int // values of the entries before entry
 	all    int // of the page
+}
+
+// newChunk gives the pages of t, from the one that holds rows.From on where that is known.
+func newChunk(t *pageTable, rows vec.Range) *chunk {
+	return &chunk{t: t, rows: rows, i: t.find(rows.From)}
 }
 
 // take gives the page if it was left open at the entry.
@@ -270,7 +233,7 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 		Spans: []fault.Span{c.t.at.Sub(p.off, p.size)}, Own: p, Lost: p.lost}
 	if p.values > maxSub {
 		out.Entries = min(maxSub, p.values-c.sub)
-		if c.f.leaves[c.t.col].maxRep == 0 && p.first >= 0 {
+		if c.t.l.maxRep == 0 && p.first >= 0 {
 			out.First, out.Rows, out.Bounds = p.first+c.sub, out.Entries, nil
 		} else {
 			out.First, out.Rows = -1, -1
@@ -293,8 +256,8 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Bugf("redfile: a page that is not of this file")
 	}
 	at := t.Page.Spans[0]
-	d := decoding{l: &c.f.leaves[c.t.col], t: t, codec: c.t.meta.codec, limits: c.f.limits, verify: !t.NoVerify &&
-		!c.f.noVerify}
+	d := decoding{l: c.t.l, t: t, codec: c.t.meta.codec, limits: c.t.f.limits, verify: !t.NoVerify &&
+		!c.t.f.noVerify}
 	d.opened = opened{page: t.Page.Ordinal, at: at, exact: true}
 	var err error
 	kept := c.take(t.Page.Ordinal, int(t.Page.Sub))
@@ -556,4 +519,56 @@ func validity(def []byte, max uint8, a *vec.Arena) []byte {
 		b[i] = x
 	}
 	return b
+}
+
+// levels reads the levels of a page, of which b are the bytes, into memory of a.
+func (t *pageTable) levels(p *page, b []byte, a *vec.Arena) (def, rep []byte, err error) {
+	at := t.at.Sub(p.off, p.size)
+	d := decoding{l: t.l, t: &format.Task{Scratch: a}, codec: t.meta.codec, limits: t.f.limits, verify: !t.f.noVerify}
+	if err := d.open(b, at, p); err != nil {
+		return nil, nil, err
+	}
+	n := int(d.h.values)
+	if n > 8*len(d.body) { // a repetition level takes a bit
+		return nil, nil, fault.Corruptf(at, "repetition_levels", "%d of them in %d bytes", n, len(d.body))
+	}
+	def, rep = a.Bytes(n), a.Bytes(n)
+	used, err := redlevels.UnpackRep(rep, d.body, 0, n, d.l.maxRep)
+	if err == nil {
+		_, err = d.definitions(def, used, 0, n)
+	}
+	return def, rep, err
+}
+
+// sum holds a page, of which b are the bytes, against its checksum, and its header against the page; the values are not
+// looked at. summed: there is a checksum.
+func (t *pageTable) sum(p *page, b []byte, a *vec.Arena) (summed bool, err error) {
+	d := decoding{l: t.l, t: &format.Task{Scratch: a}, codec: t.meta.codec, limits: t.f.limits, verify: true,
+		sumOnly: true}
+	err = d.open(b, t.at.Sub(p.off, p.size), p)
+	if err == nil && d.h.encoding > GroupVarInt { // no checksum is over the header
+		err = fault.Unsupportedf(fault.Span{}, "header.data_page.encoding", "%s", d.h.encoding)
+	}
+	return d.h.hasCRC, err
+}
+
+// holding is the page in which a row begins.
+func (t *pageTable) holding(ctx context.Context, row int64) (int, *page, error) {
+	for i := t.find(row); ; i++ {
+		p, err := t.get(ctx, i)
+		if err == io.EOF {
+			return 0, nil, fault.Corruptf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col),
+				"row %d is in none of its pages", row)
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+		if p.first < 0 {
+			return 0, nil, fault.Unsupportedf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col),
+				"rows by number of a column that repeats, without an index page")
+		}
+		if row < p.first+p.rows {
+			return i, p, nil
+		}
+	}
 }

@@ -2,38 +2,20 @@ package redfile
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io/fs"
-	"path"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
-	"stoa/wire"
 )
 
-// file is an open RedFile. It is a format.Reader.
+// file is an open RedFile with its schema. It is a format.Reader.
 type file struct {
-	tree     store.Tree
-	src      store.Source
-	at       fault.Span // all of it; offsets in the metadata count from its beginning
-	stamp    string
-	opts     readOptions
-	limits   format.Limits
-	noVerify bool
-
-	meta    fileMeta
-	metaAt  fault.Span
-	literal bool // the number at the end is the offset from the end, as the document has it, and not the length
+	*content
+	stamp string
 
 	tree0      *node // the schema as the file has it
 	schema     *arrow.Schema
@@ -43,21 +25,12 @@ type file struct {
 
 	guessed string // generation A or B without an Arrow schema: how sure its schema is, in a sentence
 
-	missing  []region.Finding // told by lookAround
-	gathered bool             // row groups were put together from parts, without the metadata that says where each is
+	missing []region.Finding // told by lookAround
 
-	mu      sync.Mutex
-	voted   map[int]int64 // rows of row groups of which the columns say different numbers, see outvoted
-	metas   map[chunkKey]*columnMeta
-	tables  map[chunkKey]*pageTable
-	objects map[string]store.Source // of chunks in other files
-	inFile  map[string][]int        // row groups by the files that their chunks are in, see groupsIn
-	starts  map[string][]int64      // by such files: where structures begin, see structureBehind
-	strange map[string]error        // such files that are not what the metadata takes them for
-	lost    map[chunkKey]error      // of a recovered file: chunks whose metadata was not found
+	mu     sync.Mutex
+	voted  map[int]int64 // rows of row groups of which the columns say different numbers, see outvoted
+	tables map[chunkKey]*pageTable
 }
-
-type chunkKey struct{ group, col int }
 
 // openTarget opens the file at tg. What it understood is in f also when it fails.
 func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*file, error) {
@@ -84,9 +57,7 @@ func openTargetWith(ctx context.Context, tg format.Target, o format.OpenOptions,
 }
 
 func newFile(tree store.Tree, src store.Source, at fault.Span, o format.OpenOptions, opts readOptions) *file {
-	return &file{tree: tree, src: src, at: at, opts: opts, limits: o.Limits.WithDefaults(), noVerify: o.NoVerify,
-		metas: map[chunkKey]*columnMeta{}, tables: map[chunkKey]*pageTable{}, objects: map[string]store.Source{},
-		strange: map[string]error{}, starts: map[string][]int64{}}
+	return &file{content: newContent(tree, src, at, o, opts), tables: map[chunkKey]*pageTable{}}
 }
 
 func stampOf(ctx context.Context, tg format.Target) string {
@@ -99,401 +70,40 @@ func stampOf(ctx context.Context, tg format.Target) string {
 
 // open reads the metadata of the file and works out the schema.
 func (f *file) open(ctx context.Context, trace func(region.Node)) error {
-	if f.at.Len < minFile {
-		return fault.Corruptf(f.at, "", "%d bytes are too few for a RedFile", f.at.Len)
-	}
-	if err := f.readMeta(ctx, trace); err != nil {
-		return err
-	}
-	head := make([]byte, min(f.at.Len, 128))
-	if err := format.ReadFull(ctx, f.src, f.at.Sub(0, int64(len(head))), "magic", head); err != nil {
-		return err
-	}
-	if string(head[:magicLen]) != magic {
-		return fault.Corruptf(f.at.Sub(0, magicLen), "magic", "%q at the beginning, not %q", head[:magicLen], magic)
-	}
-	if err := f.otherFile(ctx, head[magicLen:]); err != nil {
+	if err := f.content.open(ctx, trace); err != nil {
 		return err
 	}
 	return f.learn(ctx)
 }
 
-// readMeta finds and reads the metadata at the end: N bytes, N as u32 little-endian, magic. The document calls
-// the number an "offset from end of file"; every program wrote the length. What fits is taken, the length
-// first.
-func (f *file) readMeta(ctx context.Context, trace func(region.Node)) error {
-	var end [tailLen]byte
-	tail := f.at.Sub(f.at.Len-tailLen, tailLen)
-	if err := format.ReadFull(ctx, f.src, tail, "footer", end[:]); err != nil {
-		return err
-	}
-	if string(end[4:]) != magic {
-		return fault.Corruptf(tail.Sub(4, 4), "magic",
-			"%q at the end, not %q: the file is cut, or its end is overwritten", end[4:], magic)
-	}
-	n := int64(binary.LittleEndian.Uint32(end[:]))
-	first := f.tryMeta(ctx, f.at.Len-tailLen-n, n, nil)
-	if first != nil {
-		m, at := f.meta, f.metaAt
-		if f.tryMeta(ctx, f.at.Len-n, n-tailLen, nil) == nil {
-			f.literal, first = true, nil
-		} else {
-			f.meta, f.metaAt = m, at
-		}
-	}
-	switch { // once more to tell its parts, of that which is taken only: they have their bytes for themselves
-	case trace == nil:
-		return first
-	case f.literal:
-		return f.tryMeta(ctx, f.at.Len-n, n-tailLen, trace)
-	}
-	return f.tryMeta(ctx, f.at.Len-tailLen-n, n, trace)
-}
-
-// tryMeta reads metadata of n bytes at off.
-func (f *file) tryMeta(ctx context.Context, off, n int64, trace func(region.Node)) error {
-	at := f.at.Sub(off, n)
-	if n < 1 || off < magicLen || off > f.at.Len-tailLen || n > f.at.Len-tailLen-off {
-		return fault.Corruptf(f.at.Sub(f.at.Len-tailLen, 4), "footer.length",
-			"%d does not fit in a file of %d bytes", n, f.at.Len)
-	}
-	if n > f.limits.Metadata {
-		return fault.Limitf(at, "file_metadata", "%d bytes are more than metadata may have (%d)", n, f.limits.Metadata)
-	}
-	b := make([]byte, n)
-	if err := format.ReadFull(ctx, f.src, at, "file_metadata", b); err != nil {
-		return err
-	}
-	c := wire.NewCursor(b, at, "file_metadata")
-	m, _ := parseFileMeta(c.Within(f.limits.Memory()))
-	f.meta, f.metaAt = m, at
-	err := c.Err()
-	switch {
-	case err != nil:
-	case c.Left() > 0:
-		err = fault.Corruptf(at.Sub(int64(c.Pos()), int64(c.Left())), "file_metadata", "%d bytes behind its end",
-			c.Left())
-	case m.hasCRC && m.crc != m.want && !f.noVerify:
-		err = fault.Corruptf(at, "file_metadata.meta_data_crc", "%#08x is stored, %#08x is right", m.crc, m.want)
-	default:
-		err = m.check(at)
-	}
-	if trace != nil && (err == nil || m.version >= 0) && !errors.Is(err, fault.Limit) {
-		traceMeta(trace, at, b, &m)
-	}
-	return err
-}
-
-func traceMeta(trace func(region.Node), at fault.Span, b []byte, m *fileMeta) {
-	trace(region.Node{Kind: region.Struct, Name: "file_metadata", At: at, Inner: -1,
-		Value: fmt.Sprintf("generation %s, %s, %d row groups, %d rows", m.gen, m.protocol, len(m.groups), m.rows)})
-	parseFileMeta(wire.NewCursor(b, at, "file_metadata").Trace(trace, 1))
-}
-
-// learn works out the leaves and the Arrow schema.
-func (f *file) learn(ctx context.Context) error {
-	if f.opts.kept != "" {
-		f.meta.pairs = append(f.meta.pairs, keyValue{schemaKey, f.opts.kept})
-	}
-	err := f.affordable()
-	if err != nil {
-		return err
-	}
-	switch f.meta.gen {
-	case GenD, GenE:
-		if f.tree0, err = treeOfElements(f.meta.schema, f.meta.gen, f.metaAt); err != nil {
-			return err
-		}
-	case GenC:
-		if f.tree0, err = parseText(f.meta.text, f.metaAt); err != nil {
-			return err
-		}
-	}
-	var stored []leaf
-	if f.tree0 != nil {
-		stored = leavesOf(f.tree0)
-	} else if stored, err = f.leavesOfChunks(ctx); err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(stored, func(l leaf) bool { return int64(len(l.path)) > f.limits.Depth+1 }); i >= 0 {
-		return fault.Limitf(f.metaAt, "file_metadata.schema",
-			"column %d is %d groups deep, and at most %d are read (--max-depth)", i, len(stored[i].path)-1,
-			f.limits.Depth)
-	}
-	if len(f.meta.groups) > 0 && len(stored) != len(f.meta.groups[0].columns) {
-		return fault.Corruptf(f.metaAt, rowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves",
-			len(f.meta.groups[0].columns), len(stored))
-	}
-	if f.tree0 == nil && f.opts.schema != "" {
-		return f.toldSchema(ctx, stored)
-	}
-	taken, err := f.takeArrow(stored)
-	if err != nil && f.recovering {
-		f.meta.pairs = slices.DeleteFunc(slices.Clone(f.meta.pairs),
-			func(kv keyValue) bool { return kv.key == schemaKey || kv.key == sumKey })
-		taken, err, f.damaged = f.takeCopy(ctx, stored), nil, err
-	}
-	switch {
-	case err != nil || taken:
-		return err
-	case f.tree0 == nil:
-		return f.infer(ctx, stored)
-	}
-	return f.makeArrow(stored)
-}
-
-// affordable refuses a schema that is more than the limits allow before it is made.
-func (f *file) affordable() error {
-	fields, text := len(f.meta.schema), int64(len(f.meta.text))
-	if f.meta.gen < GenC && len(f.meta.groups) > 0 {
-		fields = len(f.meta.groups[0].columns)
-	}
-	for _, kv := range f.meta.pairs {
-		if kv.key == schemaKey {
-			text += int64(len(kv.value))
-		}
-	}
-	const perByte = 64 // of a text that is a schema: a field has some bytes
-	if err := f.limits.FitSize(int64(fields), 0, f.metaAt, "file_metadata.schema"); err != nil {
-		return err
-	}
-	return f.limits.Memory().Take(perByte*text, f.metaAt, "file_metadata.schema")
-}
-
-// makeArrow makes an Arrow schema of RedFile's own.
-func (f *file) makeArrow(stored []leaf) error {
-	var fields []arrow.Field
-	for _, c := range f.tree0.children {
-		fd, err := c.field(&f.opts)
-		if err != nil {
-			return err
-		}
-		fields = append(fields, fd)
-	}
-	f.schema = arrow.NewSchema(fields, nil)
-	ls, err := arrowLeaves(f.schema)
-	if err != nil {
-		return err
-	}
-	if len(ls) != len(stored) {
-		return fault.Bugf("redfile: %d Arrow leaves of %d columns", len(ls), len(stored))
-	}
-	for i := range ls {
-		if ls[i].typ != stored[i].typ || ls[i].maxDef != stored[i].maxDef || ls[i].maxRep != stored[i].maxRep {
-			return fault.Bugf("redfile: column %s: levels %d and %d became %d and %d",
-				strings.Join(stored[i].path, "."),
-				stored[i].maxDef, stored[i].maxRep, ls[i].maxDef, ls[i].maxRep)
-		}
-		ls[i].path = stored[i].path
-	}
-	f.leaves = ls
-	return nil
-}
-
-// leavesOfChunks takes the leaves from the metadata of the chunks, of the first row group in which it can be read.
-func (f *file) leavesOfChunks(ctx context.Context) ([]leaf, error) {
-	if len(f.meta.groups) == 0 {
-		return nil, nil
-	}
-	out := make([]leaf, len(f.meta.groups[0].columns))
-	var kept []leaf // by the Arrow schema of the writer
-	if t := arrowTree(&f.meta, f.limits); t != nil {
-		kept = leavesOf(t)
-	}
-	for col := range out {
-		var first error
-		var m *columnMeta
-		for g := range f.meta.groups {
-			var err error
-			if m, err = f.columnMeta(ctx, g, col); err == nil {
-				break
-			}
-			if first == nil {
-				first = err
-			}
-			if m = nil; ctx.Err() != nil {
-				break
-			}
-		}
-		if m == nil && ctx.Err() == nil && len(kept) == len(out) {
-			out[col] = kept[col]
-			continue
-		}
-		if m == nil {
-			return nil, first
-		}
-		if !m.hasLevels {
-			return nil, fault.Corruptf(f.metaAt, chunkPath(0, col),
-				"its metadata has no levels, and the file no schema")
-		}
-		out[col] = leaf{path: m.path, typ: m.typ, maxDef: uint8(m.maxDef), maxRep: uint8(m.maxRep), conv: m.converted()}
-	}
-	return out, nil
-}
-
-// place is where the bytes of a chunk are: its object, from base on.
-func (f *file) place(ctx context.Context, group, col int) (store.Source, fault.Span, error) {
-	c := &f.meta.groups[group].columns[col]
-	if c.file == "" {
-		end := f.metaAt.Off - f.at.Off
-		return f.src, f.at.Sub(0, end), nil
-	}
-	name, err := f.inside(c.file)
-	if err != nil {
-		return nil, fault.Span{}, fault.New(fault.Invalid, f.metaAt, chunkPath(group, col)+".file_path", "%v", err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	src, ok := f.objects[name]
-	if err := f.strange[name]; err != nil {
-		return nil, fault.Span{}, err
-	}
-	if !ok {
-		src, err = f.tree.Open(ctx, name)
-		if errors.Is(err, fs.ErrNotExist) { // damage of this chunk; the others may be whole
-			return nil, fault.Span{}, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_path",
-				"%q, the file of the chunk, is missing", c.file)
-		}
-		if err != nil {
-			return nil, fault.Span{}, err
-		}
-		if err := f.belongs(ctx, src, name, group, col); err != nil {
-			src.Close()
-			if errors.Is(err, fault.Corrupt) {
-				f.strange[name] = err
-			}
-			return nil, fault.Span{}, err
-		}
-		f.objects[name] = src
-	}
-	return src, fault.Span{Object: name, Len: src.Size()}, nil
-}
-
-// inside is the name of the object that file_path means, which must lie in the directory of the file, or below it.
-func (f *file) inside(p string) (string, error) {
-	name := path.Join(path.Dir(f.at.Object), p)
-	if f.opts.outside {
-		if path.IsAbs(p) {
-			name = path.Clean(p)
-		}
-		return name, nil
-	}
-	clean := path.Clean(p)
-	if path.IsAbs(p) || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsAny(p, "\\\x00") ||
-		clean == "." {
-		return "", fmt.Errorf("%q leads out of the directory of the file (option outside=true follows it)", p)
-	}
-	return name, nil
-}
-
-// columnMeta is the metadata of a chunk: its copy in the metadata of the file, or what stands at file_offset.
-func (f *file) columnMeta(ctx context.Context, group, col int) (*columnMeta, error) {
-	c := &f.meta.groups[group].columns[col]
-	path := chunkPath(group, col) + ".column_metadata"
-	if err := f.lost[chunkKey{group, col}]; err != nil {
-		return nil, err
-	}
-	if c.meta != nil {
-		return c.meta, checkColumn(c.meta, f.metaAt, path)
-	}
+// table is the pages of a chunk.
+func (f *file) table(ctx context.Context, group, col int) (*pageTable, error) {
 	key := chunkKey{group, col}
 	f.mu.Lock()
-	m, ok := f.metas[key]
+	t, ok := f.tables[key]
 	f.mu.Unlock()
 	if ok {
-		return m, nil
+		return t, nil
 	}
-	src, at, err := f.place(ctx, group, col)
+	m, err := f.columnMeta(ctx, group, col)
 	if err != nil {
 		return nil, err
 	}
-	if c.offset < magicLen || c.offset >= at.Len {
-		return nil, fault.Corruptf(f.metaAt, chunkPath(group, col)+".file_offset",
-			"%d is not in the %d bytes where column metadata can be", c.offset, at.Len)
+	if err := f.fits(m, &f.leaves[col], group, col); err != nil {
+		return nil, err
 	}
-	m, _, err = readColumnMeta(ctx, src, at.Sub(c.offset, at.Len-c.offset), f.limits.Metadata, path)
+	rows, err := f.rowsOf(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	f.mu.Lock()
-	f.metas[key] = m
-	f.mu.Unlock()
-	return m, nil
-}
-
-// readColumnMeta reads the column metadata at at.Off; n is its size.
-func readColumnMeta(ctx context.Context, src store.Source, at fault.Span, most int64, path string) (*columnMeta,
-	int64, error) {
-	var m columnMeta
-	n, err := readStruct(ctx, src, at, 512, most, path, func(c *wire.Cursor) bool {
-		r := thrift.NewReader(c, protocolOf(c.Rest()))
-		m = parseColumnMeta(r, "")
-		return r.Short()
-	})
-	if err != nil {
-		return nil, n, err
+	if t, err = newPageTable(ctx, f.content, &f.leaves[col], group, col, m, rows); err != nil {
+		return nil, err
 	}
-	return &m, n, checkColumn(&m, at.Sub(0, n), path)
-}
-
-// checkColumn holds the metadata of a chunk against what the format has.
-func checkColumn(m *columnMeta, at fault.Span, path string) error {
-	switch {
-	case m.typ < 0:
-		return fault.Corruptf(at, path+".type", "it is missing or negative")
-	case m.typ > ByteArray:
-		return fault.Unsupportedf(at, path+".type", "%s", m.typ)
-	case m.codec == LZO:
-		return fault.Unsupportedf(at, path+".codec", "LZO (codec %d): its framing was never told", int32(LZO))
-	case m.codec < 0 || m.codec > LZO:
-		return fault.Unsupportedf(at, path+".codec", "%s", m.codec)
-	case m.values < 0:
-		return fault.Corruptf(at, path+".num_values", "it is missing or negative")
-	case len(m.path) == 0 || len(m.path) > maxNesting:
-		return fault.Corruptf(at, path+".path_in_schema", "%d names", len(m.path))
-	case m.hasLevels && (m.maxDef < 0 || m.maxDef > 2*maxNesting || m.maxRep < 0 || m.maxRep > m.maxDef):
-		return fault.Corruptf(at, path, "greatest levels %d and %d", m.maxDef, m.maxRep)
-	}
-	for _, e := range m.encodings {
-		if e < 0 || e > GroupVarInt {
-			return fault.Unsupportedf(at, path+".encodings", "%s", e)
-		}
-	}
-	return nil
-}
-
-// fits holds the metadata of a chunk against the schema.
-func (f *file) fits(m *columnMeta, group, col int) error {
-	l := &f.leaves[col]
-	p := chunkPath(group, col) + ".column_metadata"
-	switch {
-	case m.typ != l.typ:
-		return fault.Corruptf(f.chunkSpan(group, col), p+".type", "%s, the column is %s", m.typ, l.typ)
-	case len(l.path) > 0 && !slices.Equal(m.path, l.path):
-		return fault.Corruptf(f.chunkSpan(group, col), p+".path_in_schema", "%q, the column is %q", m.path, l.path)
-	case m.hasLevels && (m.maxDef != int32(l.maxDef) || m.maxRep != int32(l.maxRep)):
-		return fault.Corruptf(f.chunkSpan(group, col), p, "greatest levels %d and %d, the column's are %d and %d",
-			m.maxDef, m.maxRep, l.maxDef, l.maxRep)
-	}
-	return nil
-}
-
-// chunkSpan is where a chunk's metadata says to be: for errors.
-func (f *file) chunkSpan(group, col int) fault.Span {
-	c := &f.meta.groups[group].columns[col]
-	if c.file != "" || c.meta != nil || c.offset < 0 || c.offset > f.at.Len {
-		return f.metaAt
-	}
-	return f.at.Sub(c.offset, 1)
-}
-
-// Close closes the file and those that its chunks are in.
-func (f *file) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, s := range f.objects {
-		s.Close()
+	if old, ok := f.tables[key]; ok {
+		return old, nil
 	}
-	f.objects = map[string]store.Source{}
-	return f.src.Close()
+	f.tables[key] = t
+	return t, nil
 }

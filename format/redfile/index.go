@@ -67,7 +67,7 @@ func (t *pageTable) checkIndex(entries []indexEntry) string {
 	var values, rows, end int64
 	for i := range entries {
 		e := &entries[i]
-		flat := t.f.leaves[t.col].maxRep == 0
+		flat := t.l.maxRep == 0
 		switch {
 		case e.size <= 0 || e.values < 0 || e.rows < 0 || e.nulls < 0 || e.nulls > e.values || e.rows > e.values:
 			return "an entry with impossible numbers"
@@ -94,12 +94,11 @@ func (t *pageTable) useIndex(ctx context.Context) {
 	if err != nil || entries == nil {
 		return
 	}
-	l := &t.f.leaves[t.col]
 	t.pages = make([]page, len(entries))
 	for i := range entries {
 		e := &entries[i]
 		t.pages[i] = page{off: t.next + e.offset, size: int64(e.size), values: int64(e.values), first: e.first,
-			rows: int64(e.rows), bounds: e.bounds(l)}
+			rows: int64(e.rows), bounds: e.bounds(t.l)}
 	}
 	t.values, t.indexed = t.meta.values, true
 }
@@ -157,4 +156,20 @@ func boundOf(b []byte, t arrow.DataType) (pred.Value, bool) {
 	}
 	x := pred.Typed(t, v)
 	return x, x.Kind != pred.KindNull
+}
+
+// resume goes on behind page i, which is damaged, where the index says, as reading does.
+func (t *pageTable) resume(index []indexEntry, i int, begin int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := &index[i]
+	t.pages = append(t.pages[:i], page{off: begin + e.offset, size: int64(e.size), values: int64(e.values),
+		first: e.first, rows: int64(e.rows)})
+	t.values, t.err, t.next = 0, nil, begin+e.offset+int64(e.size)
+	if i+1 < len(index) {
+		t.next = begin + index[i+1].offset
+	}
+	for _, p := range t.pages {
+		t.values += p.values
+	}
 }

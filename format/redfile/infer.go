@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 
 	"stoa/fault"
 	"stoa/format"
-	"stoa/internal/enc/redlevels"
 	"stoa/internal/nest"
 	"stoa/vec"
 )
@@ -93,35 +91,6 @@ func nodeOfStep(s *nest.Step, stored []leaf) *node {
 	return n
 }
 
-// toldSchema takes the schema that the option says.
-func (f *file) toldSchema(ctx context.Context, stored []leaf) error {
-	name := f.opts.schema
-	m, err := f.schemaFrom(ctx, name, format.OpenOptions{Limits: f.limits})
-	if err != nil {
-		return err
-	}
-	tree, err := treeOfElements(m.schema, m.gen, fault.Span{Object: name})
-	if err != nil {
-		return err
-	}
-	leaves := leavesOf(tree)
-	same := func(a, b leaf) bool {
-		return a.typ == b.typ && a.maxDef == b.maxDef && a.maxRep == b.maxRep && len(b.path) > 0 &&
-			a.path[0] == b.path[0]
-	}
-	if len(stored) > 0 && !slices.EqualFunc(leaves, stored, same) {
-		return fault.Invalidf("schema=%s: the columns of %s are not of this schema: their number, names, types "+
-			"or greatest levels are others", name, f.at.Object)
-	}
-	f.meta.pairs = append(slices.DeleteFunc(slices.Clone(f.meta.pairs),
-		func(kv keyValue) bool { return kv.key == schemaKey || kv.key == sumKey }), m.pairs...)
-	if taken, err := f.takeArrow(stored); taken || err != nil {
-		return err
-	}
-	f.tree0 = tree
-	return f.makeArrow(stored)
-}
-
 // looker looks at the levels of columns.
 type looker struct {
 	f          *file
@@ -168,20 +137,7 @@ func (l *looker) page(ctx context.Context, t *pageTable, col, i int) error {
 	if err := format.ReadFull(ctx, t.src, at, "page", b); err != nil {
 		return err
 	}
-	d := decoding{l: &l.f.leaves[col], t: &format.Task{Scratch: &l.arena}, codec: t.meta.codec, limits: l.f.limits,
-		verify: !l.f.noVerify}
-	if err := d.open(b, at, p); err != nil {
-		return err
-	}
-	n := int(d.h.values)
-	if n > 8*len(d.body) { // a repetition level takes a bit
-		return fault.Corruptf(at, "repetition_levels", "%d of them in %d bytes", n, len(d.body))
-	}
-	def, rep := l.arena.Bytes(n), l.arena.Bytes(n)
-	used, err := redlevels.UnpackRep(rep, d.body, 0, n, d.l.maxRep)
-	if err == nil {
-		_, err = d.definitions(def, used, 0, n)
-	}
+	def, rep, err := t.levels(p, b, &l.arena)
 	if err == nil {
 		l.seen[col].Add(def, rep)
 	}

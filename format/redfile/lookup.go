@@ -188,7 +188,7 @@ func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Aren
 		return in, err
 	}
 	defer v.Release()
-	c := chunk{f: r.f, t: t}
+	c := chunk{t: t}
 	k := int(row - p.first)
 	task := format.Task{N: p.values, Bytes: [][]byte{b}, Scratch: a, Limits: r.f.limits,
 		Page: format.Page{Ordinal: i, Spans: []fault.Span{at}, Own: p}}
@@ -211,25 +211,4 @@ func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Aren
 	v.Skip(from)
 	in.Array, err = v.Emit(v.Len())
 	return in, err
-}
-
-// holding is the page in which a row begins.
-func (t *pageTable) holding(ctx context.Context, row int64) (int, *page, error) {
-	for i := t.find(row); ; i++ {
-		p, err := t.get(ctx, i)
-		if err == io.EOF {
-			return 0, nil, fault.Corruptf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col),
-				"row %d is in none of its pages", row)
-		}
-		if err != nil {
-			return 0, nil, err
-		}
-		if p.first < 0 {
-			return 0, nil, fault.Unsupportedf(t.f.chunkSpan(t.group, t.col), chunkPath(t.group, t.col),
-				"rows by number of a column that repeats, without an index page")
-		}
-		if row < p.first+p.rows {
-			return i, p, nil
-		}
-	}
 }

@@ -34,12 +34,7 @@ func (f *file) facts(col int) (out format.ColumnFacts) {
 	if len(f.meta.groups) == 0 {
 		return out
 	}
-	m := f.meta.groups[0].columns[col].meta
-	if m == nil {
-		f.mu.Lock()
-		m = f.metas[chunkKey{0, col}]
-		f.mu.Unlock()
-	}
+	m := f.knownMeta(0, col)
 	if m == nil {
 		return out
 	}
@@ -269,7 +264,5 @@ func (f *file) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.R
 	if err != nil {
 		return nil, err
 	}
-	c := &chunk{f: f, t: t, rows: rows}
-	c.i = t.find(rows.From)
-	return c, nil
+	return newChunk(t, rows), nil
 }

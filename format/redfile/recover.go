@@ -13,7 +13,6 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/check"
-	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/wire"
 )
@@ -393,27 +392,12 @@ func (r *rescue) column(pos, most int64) (*columnMeta, int64, bool) {
 	return m, n, !r.unsure || r.follows(m, pos)
 }
 
-// readSync reads the sync block at pos; nil if it is damaged, or was copied from elsewhere.
-func (r *rescue) readSync(pos int64, h *pageHeader, head int64) (*syncBlock, fault.Span, error) {
-	at := r.f.at.Sub(pos+head, int64(h.stored))
-	b := make([]byte, h.stored)
-	if err := format.ReadFull(r.ctx, r.f.src, at, "", b); err != nil {
-		return nil, at, err
-	}
-	c := wire.NewCursor(b, at, "sync")
-	s := parseSync(thrift.NewReader(c, protocolOfSync(b)), "")
-	if c.Err() != nil || crcOf(b) != h.crc || s.offset != pos {
-		return nil, at, nil
-	}
-	return &s, at, nil
-}
-
 // sync takes what a sync block says, if it is sound.
 func (r *rescue) sync(pos int64, h *pageHeader, head int64) error {
 	if int64(h.stored) > min(64<<20, r.f.limits.Metadata) {
 		return nil
 	}
-	s, at, err := r.readSync(pos, h, head)
+	s, at, err := r.f.readSync(r.ctx, pos, h, head)
 	if err != nil {
 		return err
 	}

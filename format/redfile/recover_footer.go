@@ -2,11 +2,9 @@ package redfile
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"slices"
 
-	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/thrift"
 	"stoa/wire"
@@ -199,7 +197,7 @@ func (r *rescue) firstSync() error {
 	if err != nil || h.kind != syncPage || int64(h.stored) > r.f.limits.Metadata {
 		return r.ctx.Err()
 	}
-	s, _, err := r.readSync(magicLen, &h, head)
+	s, _, err := r.f.readSync(r.ctx, magicLen, &h, head)
 	if s != nil {
 		r.marker = s.marker
 	}
@@ -374,29 +372,4 @@ func (r *rescue) step(pos, end int64) int64 {
 		return n
 	}
 	return 0
-}
-
-// otherFile looks whether the metadata at the end is that of another file: one that lies in a page, behind
-// which this file was cut. The marker of the sync block at the beginning tells, where there is one; b are the
-// first bytes behind the magic.
-func (f *file) otherFile(ctx context.Context, b []byte) error {
-	c := wire.NewCursor(b, f.at.Sub(magicLen, int64(len(b))), "")
-	h := parsePageHeader(thrift.NewReader(c, protocolOf(b)), "")
-	if field, _ := h.bad(); c.Err() != nil || h.kind != syncPage || field != "" {
-		return nil
-	}
-	head := int64(c.Pos())
-	// which may end behind b, but begins with the marker
-	s := parseSync(thrift.NewReader(c, protocolOfSync(c.Rest())), "")
-	if bytes.Equal(s.marker, f.meta.marker()) || int64(h.stored) > f.limits.Metadata {
-		return nil
-	}
-	r := newRescue(ctx, f, f.at.Object)
-	whole, _, err := r.readSync(magicLen, &h, head)
-	if err != nil || whole == nil { // the marker may be what is damaged
-		return ctx.Err()
-	}
-	return fault.Corruptf(f.metaAt, "file_metadata.key_value_metadata."+syncKey,
-		"the file began with the marker %x: this is the metadata of a file within it, behind which it is cut",
-		whole.marker)
 }

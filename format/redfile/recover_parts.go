@@ -263,9 +263,7 @@ func (r *rescue) strange(o format.OpenOptions) error {
 func (r *rescue) takenFor(p *file, called string) (known bool, err error) {
 	marker := r.f.meta.marker()
 	if marker == nil {
-		r.f.mu.Lock()
-		defer r.f.mu.Unlock()
-		return true, r.f.sameChunks(r.ctx, p, called, "file_metadata")
+		return true, r.f.agrees(r.ctx, p.content, called, "file_metadata")
 	}
 	s, at := p.firstBlock(r.ctx)
 	if s != nil && !bytes.Equal(s.marker, marker) {

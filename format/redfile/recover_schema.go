@@ -6,11 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"stoa/fault"
 	"stoa/format"
-	"stoa/internal/typewords"
 	"stoa/region"
 )
 
@@ -46,45 +43,6 @@ func (r *rescue) told(o format.OpenOptions, opts readOptions) error {
 	}
 	r.known = m
 	return nil
-}
-
-// schemaFrom is metadata, without row groups, with the schema of a whole RedFile, or that a text says.
-func (f *file) schemaFrom(ctx context.Context, name string, o format.OpenOptions) (*fileMeta, error) {
-	tg := format.Target{Tree: f.tree, Name: name}
-	var sc *arrow.Schema
-	if match, err := probe(ctx, tg); err == nil && match > format.No {
-		o.Opts, o.Tracer = nil, nil
-		other, err := openTarget(ctx, tg, o)
-		if err != nil {
-			return nil, fault.Invalidf("schema=%s: not a whole RedFile: %v", name, err)
-		}
-		defer other.Close()
-		if m := other.meta; m.gen == GenE && len(m.schema) > 0 {
-			m.groups, m.pairs = nil, slices.DeleteFunc(slices.Clone(m.pairs),
-				func(kv keyValue) bool { return kv.key != schemaKey && kv.key != sumKey })
-			return &m, nil
-		}
-		sc = other.schema
-	} else {
-		fields, err := format.ReadSchemaFile(ctx, f.tree, name)
-		if err == nil {
-			sc, err = typewords.Of(fields)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	tree, err := treeOf(canonicalSchema(sc))
-	if err != nil {
-		return nil, fault.Invalidf("schema=%s: no RedFile is of this schema: %v", name, err)
-	}
-	m := &fileMeta{gen: GenE, version: 1, cols: -1, schema: tree.elements(nil)}
-	text, err := schemaText(canonicalSchema(sc))
-	if err != nil {
-		return nil, err
-	}
-	m.pairs = []keyValue{{schemaKey, text}}
-	return m, nil
 }
 
 // bare is why nothing can be recovered of a file that has pages; nil if there are none.

@@ -1,11 +1,9 @@
 package redfile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -79,7 +77,7 @@ func (t *pageTable) pageNext(ctx context.Context, end int64) bool {
 // contradictory is the only page that does not hold what its header says; -1: there is none, or several.
 func (t *pageTable) contradictory(ctx context.Context) (found int, err error) {
 	found = -1
-	c := chunk{f: t.f, t: t}
+	c := chunk{t: t}
 	var arena vec.Arena
 	for i := range t.pages {
 		p := &t.pages[i]
@@ -91,7 +89,7 @@ func (t *pageTable) contradictory(ctx context.Context) (found int, err error) {
 		if err := format.ReadFull(ctx, t.src, t.at.Sub(p.off, p.size), "page", b); err != nil {
 			return -1, err
 		}
-		dst, err := vec.New(t.f.leaves[t.col].column.Type, memory.DefaultAllocator)
+		dst, err := vec.New(t.l.column.Type, memory.DefaultAllocator)
 		if err != nil {
 			return -1, err
 		}
@@ -108,37 +106,4 @@ func (t *pageTable) contradictory(ctx context.Context) (found int, err error) {
 		}
 	}
 	return found, ctx.Err()
-}
-
-// structureBehind is where the next structure that the metadata tells of begins behind off, in the object of a
-// chunk: metadata of a column, an index page, pages of another chunk, or the end of all.
-func (f *file) structureBehind(at fault.Span, off int64, group, col int) int64 {
-	name := f.meta.groups[group].columns[col].file
-	f.mu.Lock()
-	starts, ok := f.starts[name]
-	f.mu.Unlock()
-	if !ok {
-		for g := range f.meta.groups {
-			for k := range f.meta.groups[g].columns {
-				c := &f.meta.groups[g].columns[k]
-				if c.file != name {
-					continue
-				}
-				starts = append(starts, c.offset)
-				if c.meta != nil {
-					starts = append(starts, c.meta.data, c.meta.index)
-				}
-			}
-		}
-		slices.Sort(starts)
-		starts = slices.Compact(starts)
-		f.mu.Lock()
-		f.starts[name] = starts
-		f.mu.Unlock()
-	}
-	i, _ := slices.BinarySearchFunc(starts, off+1, cmp.Compare[int64])
-	if i < len(starts) && starts[i] < at.Len {
-		return starts[i]
-	}
-	return at.Len
 }

@@ -230,18 +230,16 @@ func (v *verifier) copy(t *pageTable) {
 
 // chunk verifies the pages of a chunk, found by their headers; ok: all of them could be read, and rows begin in them.
 func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
-	walked := &pageTable{f: t.f, group: t.group, col: t.col, meta: t.meta, rows: t.rows, src: t.src, at: t.at}
-	var err error
-	if walked.next, err = t.f.firstPage(v.ctx, t.group, t.col, t.meta); err != nil {
+	walked, begin, err := t.again(v.ctx)
+	if err != nil {
 		v.Blame("redfile.column.damaged", err, first, end)
 		return 0, false
 	}
-	begin := walked.next
 	index := v.index(walked)
 	if index == nil && !t.indexed {
 		walked = t // its headers were read, and held against each other
 	}
-	n := rowCount{flat: t.f.leaves[t.col].maxRep == 0, first: first, end: end}
+	n := rowCount{flat: t.l.maxRep == 0, first: first, end: end}
 	quiet := false // pages were passed over whose rows nobody tells
 	defer n.report(v)
 	for i := 0; !v.Stopped(); i++ {
@@ -304,22 +302,6 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 		n.add(k)
 	}
 	return n.rows, false
-}
-
-// resume goes on behind page i, which is damaged, where the index says, as reading does.
-func (t *pageTable) resume(index []indexEntry, i int, begin int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := &index[i]
-	t.pages = append(t.pages[:i], page{off: begin + e.offset, size: int64(e.size), values: int64(e.values),
-		first: e.first, rows: int64(e.rows)})
-	t.values, t.err, t.next = 0, nil, begin+e.offset+int64(e.size)
-	if i+1 < len(index) {
-		t.next = begin + index[i+1].offset
-	}
-	for _, p := range t.pages {
-		t.values += p.values
-	}
 }
 
 // rowCount counts the rows of a chunk page by page, and tells which of them a damaged page has. Where a column
@@ -407,23 +389,18 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 	l := &v.f.leaves[t.col]
 	if v.depth == format.Sums && l.maxRep == 0 {
 		v.arena.Reset()
-		d := decoding{l: l, t: &format.Task{Scratch: &v.arena}, codec: t.meta.codec, limits: v.f.limits,
-			verify: true, sumOnly: true}
-		err := d.open(v.stored, at, p)
-		if err == nil && d.h.encoding > GroupVarInt { // no checksum is over the header
-			err = fault.Unsupportedf(fault.Span{}, "header.data_page.encoding", "%s", d.h.encoding)
-		}
-		if err == nil && d.h.hasCRC {
+		summed, err := t.sum(p, v.stored, &v.arena)
+		if err == nil && summed {
 			v.placed(index, t, p, i)
 		}
-		if err != nil || d.h.hasCRC {
+		if err != nil || summed {
 			return p.values, fault.Locate(err, at, true, path)
 		}
 	}
 	rows, nulls := int64(0), int64(0)
 	var e indexEntry
 	starts := true
-	c := chunk{f: v.f, t: t}
+	c := chunk{t: t}
 	for sub := int64(0); ; sub += maxSub {
 		v.arena.Reset()
 		dst, err := vec.New(l.column.Type, memory.DefaultAllocator)
