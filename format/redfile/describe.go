@@ -125,7 +125,7 @@ func (d *describer) extents() []extent {
 				d.keep(err)
 				continue
 			}
-			if c.offset > x.from || c.meta == nil || m.values == 0 && d.f.describes(d.ctx, c.offset, m) {
+			if c.offset > x.from || c.meta == nil || m.values == 0 && d.describes(c.offset, m) {
 				x.metaOff = c.offset
 			}
 			out = append(out, x)
@@ -136,12 +136,13 @@ func (d *describer) extents() []extent {
 }
 
 // describes reports whether a copy of m stands at off: behind a chunk without pages it is where these would begin.
-func (f *file) describes(ctx context.Context, off int64, m *columnMeta) bool {
+func (d *describer) describes(off int64, m *columnMeta) bool {
+	f := d.f
 	end := f.metaAt.Off - f.at.Off
 	if off < magicLen || off >= end {
 		return false
 	}
-	copied, _, err := readColumnMeta(ctx, f.src, f.at.Sub(off, end-off), f.limits.Metadata, "")
+	copied, _, err := readColumnMeta(d.ctx, f.src, f.at.Sub(off, end-off), f.limits.Metadata, "")
 	return err == nil && copied.values == 0 && slices.Equal(copied.path, m.path)
 }
 
@@ -321,8 +322,7 @@ func (d *describer) known(end int64) int64 {
 		}
 		return head + int64(h.stored)
 	}
-	r := newRescue(d.ctx, f, f.at.Object)
-	m, n, ok := r.footer(d.at)
+	m, n, ok := footerAt(d.ctx, f, d.at)
 	if !ok || n > end-d.at {
 		return 0
 	}

@@ -98,13 +98,13 @@ func (t *pageTable) useIndex(ctx context.Context) {
 	for i := range entries {
 		e := &entries[i]
 		t.pages[i] = page{off: t.next + e.offset, size: int64(e.size), values: int64(e.values), first: e.first,
-			rows: int64(e.rows), bounds: e.bounds(t.l)}
+			rows: int64(e.rows), bounds: statedBounds(e, t.l)}
 	}
 	t.values, t.indexed = t.meta.values, true
 }
 
-// bounds is what an entry says of its page's values, nil if nothing that could be used.
-func (e *indexEntry) bounds(l *leaf) *pred.Bounds {
+// statedBounds is what an entry says of its page's values, nil if nothing that could be used.
+func statedBounds(e *indexEntry, l *leaf) *pred.Bounds {
 	if l.maxRep > 0 {
 		return nil
 	}

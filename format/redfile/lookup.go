@@ -188,7 +188,7 @@ func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Aren
 		return in, err
 	}
 	defer v.Release()
-	c := chunk{t: t}
+	c := newChunk(t, vec.Range{})
 	k := int(row - p.first)
 	task := format.Task{N: p.values, Bytes: [][]byte{b}, Scratch: a, Limits: r.f.limits,
 		Page: format.Page{Ordinal: i, Spans: []fault.Span{at}, Own: p}}

@@ -569,3 +569,16 @@ func crcOf(parts ...[]byte) uint32 {
 	}
 	return c
 }
+
+// size is the bytes of a stored value in PLAIN encoding; for BYTE_ARRAY the least.
+func (p Physical) size() int {
+	switch p {
+	case Int32, Float, ByteArray:
+		return 4
+	case Int64, Double:
+		return 8
+	case Int96:
+		return 12
+	}
+	return 0
+}

@@ -132,7 +132,7 @@ func (r *rescue) disagree(o format.OpenOptions, opts readOptions, odd error) (fo
 		return nil, r.findings, err
 	}
 	f.meta.rows = -1 // its row groups are believed, each by itself
-	if have := f.known(r.ctx); err != nil || out == nil || out.known(r.ctx) <= have {
+	if have := knownRows(r.ctx, f); err != nil || out == nil || knownRows(r.ctx, out) <= have {
 		out, r.findings = f, nil
 		r.schema(f)
 		f.lookAround(r.ctx)
@@ -141,8 +141,8 @@ func (r *rescue) disagree(o format.OpenOptions, opts readOptions, odd error) (fo
 	return out, r.findings, nil
 }
 
-// known is how many rows the row groups have that say so.
-func (f *file) known(ctx context.Context) (total int64) {
+// knownRows is how many rows the row groups have that say so.
+func knownRows(ctx context.Context, f *file) (total int64) {
 	for i := range f.meta.groups {
 		if n, err := f.rowsOf(ctx, i); err == nil {
 			total += max(0, n)

@@ -2,6 +2,7 @@ package redfile
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"slices"
 
@@ -372,4 +373,9 @@ func (r *rescue) step(pos, end int64) int64 {
 		return n
 	}
 	return 0
+}
+
+// footerAt reads metadata of a file at pos of f, with its length and the magic behind it, if that is what is there.
+func footerAt(ctx context.Context, f *file, pos int64) (*fileMeta, int64, bool) {
+	return newRescue(ctx, f, f.at.Object).footer(pos)
 }

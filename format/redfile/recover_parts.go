@@ -41,7 +41,7 @@ func (r *rescue) gather(o format.OpenOptions, opts readOptions) (*file, error) {
 		}
 		s, at := p.firstBlock(r.ctx)
 		p.Close()
-		if p.namesOthers(name) {
+		if namesOthers(p, name) {
 			r.Rows("redfile.rows.lost", p.at, [2]int64{-1, -1}, -1,
 				"%s is no part, but names others as a table's metadata does: it is left out", name)
 			continue
@@ -92,7 +92,7 @@ func (r *rescue) parts(o format.OpenOptions) (names []string, err error) {
 	gap := len(names)
 	for i, name := range slices.Backward(names) {
 		if p, err := openTarget(r.ctx, r.beside(name), o); err == nil {
-			others := p.namesOthers(name)
+			others := namesOthers(p, name)
 			p.Close()
 			if others {
 				names[i] = metadataFile
@@ -169,7 +169,7 @@ func (r *rescue) among(o format.OpenOptions, opts readOptions) (*file, error) {
 }
 
 // namesOthers reports whether a file called so has no row group of its own, but names those of other files.
-func (f *file) namesOthers(called string) bool {
+func namesOthers(f *file, called string) bool {
 	others := false
 	for _, g := range f.meta.groups {
 		for _, c := range g.columns {

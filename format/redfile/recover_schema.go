@@ -65,7 +65,7 @@ func (r *rescue) renamed() {
 	}
 	for col := range f.leaves {
 		l := &f.leaves[col]
-		path, ok := f.calledByChunks(r.ctx, col)
+		path, ok := calledByChunks(r.ctx, f, col)
 		if !ok || len(l.path) == 0 || slices.Equal(path, l.path) ||
 			slices.ContainsFunc(f.leaves, func(o leaf) bool { return slices.Equal(o.path, path) }) {
 			continue
@@ -77,7 +77,7 @@ func (r *rescue) renamed() {
 }
 
 // calledByChunks is the path that all chunks of a column have of which the metadata can be read.
-func (f *file) calledByChunks(ctx context.Context, col int) (path []string, ok bool) {
+func calledByChunks(ctx context.Context, f *file, col int) (path []string, ok bool) {
 	for g := range f.meta.groups {
 		m, err := f.columnMeta(ctx, g, col)
 		if err != nil {

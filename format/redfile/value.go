@@ -69,19 +69,6 @@ func valueOf(t arrow.DataType) (v value, ok bool) {
 	return v, false
 }
 
-// size is the bytes of a stored value in PLAIN encoding; for BYTE_ARRAY the least.
-func (p Physical) size() int {
-	switch p {
-	case Int32, Float, ByteArray:
-		return 4
-	case Int64, Double:
-		return 8
-	case Int96:
-		return 12
-	}
-	return 0
-}
-
 // counts checks that data can hold k values before room is made for them.
 func (v *value) counts(data []byte, enc Encoding, k int) error {
 	switch {

@@ -400,7 +400,7 @@ func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64
 	rows, nulls := int64(0), int64(0)
 	var e indexEntry
 	starts := true
-	c := chunk{t: t}
+	c := newChunk(t, vec.Range{})
 	for sub := int64(0); ; sub += maxSub {
 		v.arena.Reset()
 		dst, err := vec.New(l.column.Type, memory.DefaultAllocator)
