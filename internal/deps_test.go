@@ -89,10 +89,24 @@ stoa/format/trevni/internal/write: std arrow fault format store internal/codec i
   format/trevni/internal/schema format/trevni/internal/table
 stoa/format/trevni        : std arrow fault format pred region store vec wire internal/check format/trevni/...
 stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... github.com/klauspost/compress/...
-stoa/format/redfile       : internal/check format/redfile/... std arrow fault format pred region store vec wire
-  format/ipc/flat internal/arrowschema
-  internal/typewords internal/nest internal/thrift internal/enc/... internal/codec internal/sum
-  github.com/apache/arrow-go/v18/arrow/ipc
+stoa/format/redfile/internal/layout: std fault format region store wire internal/check internal/thrift
+stoa/format/redfile/internal/schema: std arrow fault format vec internal/arrowschema internal/enc/... internal/nest
+  format/redfile/internal/unpack format/redfile/internal/layout
+stoa/format/redfile/internal/container: std fault format region store wire internal/thrift
+  format/redfile/internal/layout format/redfile/internal/schema
+stoa/format/redfile/internal/page: std arrow fault format pred store vec wire internal/codec internal/enc/...
+  internal/thrift format/redfile/internal/unpack format/redfile/internal/layout format/redfile/internal/schema
+  format/redfile/internal/container
+stoa/format/redfile/internal/write: std arrow fault format store internal/codec internal/enc/... internal/nest
+  internal/thrift format/redfile/internal/unpack format/redfile/internal/layout format/redfile/internal/schema
+stoa/format/redfile/internal/table: std arrow fault format pred region store vec wire internal/check internal/nest
+  internal/typewords format/redfile/internal/layout format/redfile/internal/schema
+  format/redfile/internal/container format/redfile/internal/page
+stoa/format/redfile/internal/recovery: std fault format region wire internal/check internal/thrift
+  format/redfile/internal/layout format/redfile/internal/schema format/redfile/internal/container
+  format/redfile/internal/table
+stoa/format/redfile       : std arrow fault format region store vec wire internal/check internal/enc/... internal/nest
+  internal/thrift format/redfile/...
 stoa/format/carbon/internal/layout: std internal/check arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc

@@ -10,6 +10,11 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/container"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/page"
+	"stoa/format/redfile/internal/recovery"
+	"stoa/format/redfile/internal/table"
 	"stoa/internal/enc/redlevels"
 	"stoa/internal/thrift"
 	"stoa/region"
@@ -32,7 +37,7 @@ type describer struct {
 	stopped bool
 	pages   bool
 	cover   region.Coverage
-	f       *file
+	f       *table.File
 	at      int64 // what lies before is described
 	first   error // that was met; it is told last
 	odd     func(code string, at fault.Span, path, format string, args ...any)
@@ -56,7 +61,7 @@ func (d *describer) keep(err error) {
 type extent struct {
 	group, col int
 	from       int64
-	meta       *columnMeta
+	meta       *layout.ColumnMeta
 	metaOff    int64 // -1: none behind the pages
 }
 
@@ -64,7 +69,7 @@ type extent struct {
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	var late []region.Node
 	o.Tracer = func(n region.Node) { late = append(late, n) }
-	f, err := openTarget(d.ctx, tg, o)
+	f, err := table.OpenTarget(d.ctx, tg, o)
 	if f == nil {
 		return err
 	}
@@ -76,8 +81,8 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 		}
 		return err
 	}
-	d.node(0, region.Data, "magic", magic, 0, magicLen)
-	d.at = magicLen
+	d.node(0, region.Data, "magic", layout.Magic, 0, layout.MagicLen)
+	d.at = layout.MagicLen
 	for _, x := range d.extents() {
 		if d.stopped || d.ctx.Err() != nil {
 			return d.ctx.Err()
@@ -85,48 +90,48 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 		d.between(x.from)
 		d.chunk(x)
 	}
-	d.between(f.metaAt.Off - f.at.Off)
+	d.between(f.MetaAt.Off - f.At.Off)
 	for _, n := range late {
 		d.emit(n)
 	}
-	tail := f.at.Len - tailLen
-	if behind := f.metaAt.End() - f.at.Off; behind < tail {
+	tail := f.At.Len - layout.TailLen
+	if behind := f.MetaAt.End() - f.At.Off; behind < tail {
 		d.node(0, region.Gap, "gap", "", behind, tail-behind)
 	}
 	value := "length of the metadata"
-	if f.literal {
+	if f.Literal {
 		value = "offset of the metadata from the end"
 	}
 	d.node(0, region.Data, "metadata_length", value, tail, 4)
-	d.node(0, region.Data, "magic", magic, tail+4, magicLen)
+	d.node(0, region.Data, "magic", layout.Magic, tail+4, layout.MagicLen)
 	return cmp.Or(d.ctx.Err(), d.first)
 }
 
 func (d *describer) node(depth int, kind region.Kind, name, value string, off, n int64) {
-	d.emit(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: d.f.at.Sub(off, n), Inner: -1})
+	d.emit(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: d.f.At.Sub(off, n), Inner: -1})
 }
 
 // extents are the chunks of this file, by their place.
 func (d *describer) extents() []extent {
 	var out []extent
-	for g := range d.f.meta.groups {
-		for col := range d.f.leaves {
-			c := &d.f.meta.groups[g].columns[col]
-			if c.file != "" {
+	for g := range d.f.Footer.Groups {
+		for col := range d.f.Leaves {
+			c := &d.f.Footer.Groups[g].Columns[col]
+			if c.File != "" {
 				continue
 			}
-			m, err := d.f.columnMeta(d.ctx, g, col)
+			m, err := d.f.ColumnMeta(d.ctx, g, col)
 			if err != nil {
 				d.keep(err)
 				continue
 			}
 			x := extent{group: g, col: col, meta: m, metaOff: -1}
-			if x.from, err = d.f.firstPage(d.ctx, g, col, m); err != nil {
+			if x.from, err = d.f.FirstPage(d.ctx, g, col, m); err != nil {
 				d.keep(err)
 				continue
 			}
-			if c.offset > x.from || c.meta == nil || m.values == 0 && d.describes(c.offset, m) {
-				x.metaOff = c.offset
+			if c.Offset > x.from || c.Meta == nil || m.Values == 0 && d.describes(c.Offset, m) {
+				x.metaOff = c.Offset
 			}
 			out = append(out, x)
 		}
@@ -136,47 +141,48 @@ func (d *describer) extents() []extent {
 }
 
 // describes reports whether a copy of m stands at off: behind a chunk without pages it is where these would begin.
-func (d *describer) describes(off int64, m *columnMeta) bool {
+func (d *describer) describes(off int64, m *layout.ColumnMeta) bool {
 	f := d.f
-	end := f.metaAt.Off - f.at.Off
-	if off < magicLen || off >= end {
+	end := f.MetaAt.Off - f.At.Off
+	if off < layout.MagicLen || off >= end {
 		return false
 	}
-	copied, _, err := readColumnMeta(d.ctx, f.src, f.at.Sub(off, end-off), f.limits.Metadata, "")
-	return err == nil && copied.values == 0 && slices.Equal(copied.path, m.path)
+	copied, _, err := container.ReadColumnMeta(d.ctx, f.Src, f.At.Sub(off, end-off), f.Limits.Metadata, "")
+	return err == nil && copied.Values == 0 && slices.Equal(copied.Path, m.Path)
 }
 
 // chunk describes a column chunk.
 func (d *describer) chunk(x extent) {
 	f := d.f
 	from := max(x.from, d.at)
-	end := f.metaAt.Off - f.at.Off
+	end := f.MetaAt.Off - f.At.Off
 	if x.metaOff >= from && x.metaOff < end {
 		end = x.metaOff
 	}
 	// The pages first, so that the node can tell the size of the chunk.
 	type found struct {
 		off, head int64
-		h         pageHeader
+		h         layout.PageHeader
 	}
 	var pages []found
 	values, pos := int64(0), x.from
-	for n := 0; pos < end && (x.metaOff >= 0 || values < x.meta.values || x.meta.index == pos); n++ {
-		h, head, err := pageAt(d.ctx, f.src, f.at.Sub(pos, end-pos), pagePath(x.group, x.col, n))
+	for n := 0; pos < end && (x.metaOff >= 0 || values < x.meta.Values || x.meta.Index == pos); n++ {
+		h, head, err := layout.PageAt(d.ctx, f.Src, f.At.Sub(pos, end-pos), layout.PagePath(x.group, x.col, n))
 		if err != nil {
 			d.keep(err)
 			break
 		}
 		pages = append(pages, found{pos, head, h})
-		if h.kind == dataPage {
-			values += int64(h.values)
+		if h.Kind == layout.DataPage {
+			values += int64(h.Values)
 		}
-		pos += head + int64(h.stored)
+		pos += head + int64(h.Stored)
 	}
 	metaLen := int64(0)
-	if x.metaOff >= 0 && x.metaOff < f.metaAt.Off-f.at.Off {
-		at := f.at.Sub(x.metaOff, f.metaAt.Off-f.at.Off-x.metaOff)
-		_, n, err := readColumnMeta(d.ctx, f.src, at, f.limits.Metadata, chunkPath(x.group, x.col)+".column_metadata")
+	if x.metaOff >= 0 && x.metaOff < f.MetaAt.Off-f.At.Off {
+		at := f.At.Sub(x.metaOff, f.MetaAt.Off-f.At.Off-x.metaOff)
+		_, n, err := container.ReadColumnMeta(d.ctx, f.Src, at, f.Limits.Metadata,
+			layout.ChunkPath(x.group, x.col)+".column_metadata")
 		if metaLen = n; err != nil {
 			d.keep(err)
 		}
@@ -185,8 +191,8 @@ func (d *describer) chunk(x extent) {
 	if metaLen > 0 {
 		size = x.metaOff + metaLen - x.from
 	}
-	d.node(0, region.Struct, chunkPath(x.group, x.col),
-		fmt.Sprintf("%s, %d values", f.leaves[x.col].column.Name, x.meta.values), x.from, size)
+	d.node(0, region.Struct, layout.ChunkPath(x.group, x.col),
+		fmt.Sprintf("%s, %d values", f.Leaves[x.col].Column.Name, x.meta.Values), x.from, size)
 	for i, p := range pages {
 		d.page(x, fmt.Sprintf("page[%d]", i), p.off, p.head, &p.h)
 	}
@@ -195,82 +201,82 @@ func (d *describer) chunk(x extent) {
 			d.node(1, region.Gap, "gap", "", pos, x.metaOff-pos)
 		}
 		d.node(1, region.Struct, "column_metadata", "", x.metaOff, metaLen)
-		d.trace(x.metaOff, metaLen, 2, "column_metadata", func(r *thrift.Reader) { parseColumnMeta(r, "") })
+		d.trace(x.metaOff, metaLen, 2, "column_metadata", func(r *thrift.Reader) { layout.ParseColumnMeta(r, "") })
 	}
 	d.at = max(d.at, x.from+size)
 }
 
 // trace reads n bytes at off with the parser that decodes them and shows the parts.
 func (d *describer) trace(off, n int64, depth int, name string, parse func(*thrift.Reader)) {
-	at := d.f.at.Sub(off, n)
+	at := d.f.At.Sub(off, n)
 	b := make([]byte, n)
-	if err := format.ReadFull(d.ctx, d.f.src, at, name, b); err != nil {
+	if err := format.ReadFull(d.ctx, d.f.Src, at, name, b); err != nil {
 		d.keep(err)
 		return
 	}
-	parse(thrift.NewReader(wire.NewCursor(b, at, name).Trace(d.emit, depth), protocolOf(b)))
+	parse(thrift.NewReader(wire.NewCursor(b, at, name).Trace(d.emit, depth), layout.ProtocolOf(b)))
 }
 
 // page describes a page.
-func (d *describer) page(x extent, name string, off, head int64, h *pageHeader) {
-	value := pageKind(h.kind)
-	if h.kind == dataPage {
-		value = fmt.Sprintf("%s, %d values, %s", value, h.values, h.encoding)
+func (d *describer) page(x extent, name string, off, head int64, h *layout.PageHeader) {
+	value := layout.PageKind(h.Kind)
+	if h.Kind == layout.DataPage {
+		value = fmt.Sprintf("%s, %d values, %s", value, h.Values, h.Encoding)
 	}
-	d.node(1, region.Struct, name, value, off, head+int64(h.stored))
-	if d.odd != nil && h.kind != dataPage && (h.kind != indexPage || h.entries < 0) {
-		d.odd("redfile.page.unknown", d.f.at.Sub(off, head), chunkPath(x.group, x.col)+"."+name,
-			"%s, or an index page of another layout", pageKind(h.kind))
+	d.node(1, region.Struct, name, value, off, head+int64(h.Stored))
+	if d.odd != nil && h.Kind != layout.DataPage && (h.Kind != layout.IndexPage || h.Entries < 0) {
+		d.odd("redfile.page.unknown", d.f.At.Sub(off, head), layout.ChunkPath(x.group, x.col)+"."+name,
+			"%s, or an index page of another layout", layout.PageKind(h.Kind))
 	}
 	if !d.pages {
 		return
 	}
 	d.node(2, region.Struct, "header", "", off, head)
-	d.trace(off, head, 3, "header", func(r *thrift.Reader) { parsePageHeader(r, "") })
-	d.node(2, region.Struct, "body", fmt.Sprintf("%d bytes raw", h.raw), off+head, int64(h.stored))
+	d.trace(off, head, 3, "header", func(r *thrift.Reader) { layout.ParsePageHeader(r, "") })
+	d.node(2, region.Struct, "body", fmt.Sprintf("%d bytes raw", h.Raw), off+head, int64(h.Stored))
 	if err := d.body(x, off+head, h); err != nil {
 		d.keep(err)
 	}
 }
 
 // body shows what is in a page: where levels and values are, or the entries of an index.
-func (d *describer) body(x extent, off int64, h *pageHeader) error {
-	at := d.f.at.Sub(off, int64(h.stored))
-	if int64(h.stored) > d.f.limits.Page {
-		return fault.Limitf(at, "body", "%d bytes are more than a page may have (%d)", h.stored, d.f.limits.Page)
+func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
+	at := d.f.At.Sub(off, int64(h.Stored))
+	if int64(h.Stored) > d.f.Limits.Page {
+		return fault.Limitf(at, "body", "%d bytes are more than a page may have (%d)", h.Stored, d.f.Limits.Page)
 	}
-	b := make([]byte, h.stored)
-	if err := format.ReadFull(d.ctx, d.f.src, at, "body", b); err != nil {
+	b := make([]byte, h.Stored)
+	if err := format.ReadFull(d.ctx, d.f.Src, at, "body", b); err != nil {
 		return err
 	}
-	if h.kind != dataPage && h.kind != indexPage {
+	if h.Kind != layout.DataPage && h.Kind != layout.IndexPage {
 		return nil
 	}
-	raw, exact, err := inflate(b, int64(h.raw), x.meta.codec, d.f.limits.Page, fresh)
+	raw, exact, err := page.Inflate(b, int64(h.Raw), x.meta.Codec, d.f.Limits.Page, page.Fresh)
 	if err != nil {
-		return fault.Locate(err, at, true, pagePath(x.group, x.col, 0))
+		return fault.Locate(err, at, true, layout.PagePath(x.group, x.col, 0))
 	}
 	c := wire.NewInnerCursor(raw, at, "body")
 	if exact {
 		c = wire.NewCursor(raw, at, "body")
 	}
 	c.Trace(d.emit, 3)
-	if h.kind == indexPage {
-		if h.entries >= 0 {
-			parseIndex(thrift.NewReader(c, d.f.meta.protocol), "pages")
+	if h.Kind == layout.IndexPage {
+		if h.Entries >= 0 {
+			layout.ParseIndex(thrift.NewReader(c, d.f.Footer.Protocol), "pages")
 		}
 		return nil
 	}
-	l := &d.f.leaves[x.col]
-	if l.maxRep > 0 {
-		n, err := redlevels.UnpackRep(nil, raw, 0, int(h.values), l.maxRep)
+	l := &d.f.Leaves[x.col]
+	if l.MaxRep > 0 {
+		n, err := redlevels.UnpackRep(nil, raw, 0, int(h.Values), l.MaxRep)
 		if err != nil {
 			return fault.Locate(err, at, exact, "body")
 		}
 		c.Bytes("repetition_levels", n)
 	}
-	if l.maxDef > 0 {
-		_, n, err := redlevels.NewDefReader(c.Rest(), l.maxDef)
+	if l.MaxDef > 0 {
+		_, n, err := redlevels.NewDefReader(c.Rest(), l.MaxDef)
 		if err != nil {
 			return fault.Locate(err, at, exact, "body")
 		}
@@ -296,44 +302,45 @@ func (d *describer) between(end int64) {
 // known describes a structure at d.at that ends at or before end, and gives its size; 0: there is none.
 func (d *describer) known(end int64) int64 {
 	f := d.f
-	at := f.at.Sub(d.at, end-d.at)
-	h, head, err := pageAt(d.ctx, f.src, at, "")
+	at := f.At.Sub(d.at, end-d.at)
+	h, head, err := layout.PageAt(d.ctx, f.Src, at, "")
 	if err != nil && !errors.Is(err, fault.Corrupt) {
 		d.keep(err) // it may be a structure
 	}
-	if err == nil && h.kind == syncPage {
-		d.node(0, region.Struct, "sync", "", d.at, head+int64(h.stored))
+	if err == nil && h.Kind == layout.SyncPage {
+		d.node(0, region.Struct, "sync", "", d.at, head+int64(h.Stored))
 		d.node(1, region.Struct, "header", "", d.at, head)
-		d.trace(d.at, head, 2, "header", func(r *thrift.Reader) { parsePageHeader(r, "") })
-		d.node(1, region.Struct, "body", "", d.at+head, int64(h.stored))
-		b := make([]byte, h.stored)
-		body := f.at.Sub(d.at+head, int64(h.stored))
-		if err := format.ReadFull(d.ctx, f.src, body, "sync", b); err != nil {
+		d.trace(d.at, head, 2, "header", func(r *thrift.Reader) { layout.ParsePageHeader(r, "") })
+		d.node(1, region.Struct, "body", "", d.at+head, int64(h.Stored))
+		b := make([]byte, h.Stored)
+		body := f.At.Sub(d.at+head, int64(h.Stored))
+		if err := format.ReadFull(d.ctx, f.Src, body, "sync", b); err != nil {
 			d.keep(err)
-			return head + int64(h.stored)
+			return head + int64(h.Stored)
 		}
-		if d.odd != nil && crcOf(b) != h.crc {
-			d.odd("redfile.sync.damaged", body, "sync", "%#08x is stored, %#08x is right", h.crc, crcOf(b))
+		if d.odd != nil && layout.CRC(b) != h.CRC {
+			d.odd("redfile.sync.damaged", body, "sync", "%#08x is stored, %#08x is right", h.CRC, layout.CRC(b))
 		}
 		c := wire.NewCursor(b, body, "sync").Trace(d.emit, 2)
-		parseSync(thrift.NewReader(c, protocolOfSync(b)), "")
+		layout.ParseSync(thrift.NewReader(c, layout.ProtocolOfSync(b)), "")
 		if c.Err() == nil && c.Left() > 0 {
 			c.Bytes("rest", c.Left())
 		}
-		return head + int64(h.stored)
+		return head + int64(h.Stored)
 	}
-	m, n, ok := footerAt(d.ctx, f, d.at)
+	m, n, ok := recovery.FooterAt(d.ctx, f, d.at)
 	if !ok || n > end-d.at {
 		return 0
 	}
-	d.node(0, region.Struct, "metadata so far", fmt.Sprintf("%d row groups, %d rows", len(m.groups), m.rows), d.at, n)
-	d.node(1, region.Struct, "file_metadata", "", d.at, n-tailLen)
-	b := make([]byte, n-tailLen)
-	if err := format.ReadFull(d.ctx, f.src, f.at.Sub(d.at, n-tailLen), "file_metadata", b); err == nil {
-		parseFileMeta(wire.NewCursor(b, f.at.Sub(d.at, n-tailLen), "file_metadata").Within(f.limits.Memory()).
+	d.node(0, region.Struct, "metadata so far", fmt.Sprintf("%d row groups, %d rows", len(m.Groups), m.Rows), d.at, n)
+	d.node(1, region.Struct, "file_metadata", "", d.at, n-layout.TailLen)
+	b := make([]byte, n-layout.TailLen)
+	if err := format.ReadFull(d.ctx, f.Src, f.At.Sub(d.at, n-layout.TailLen), "file_metadata", b); err == nil {
+		at := f.At.Sub(d.at, n-layout.TailLen)
+		layout.ParseFileMeta(wire.NewCursor(b, at, "file_metadata").Within(f.Limits.Memory()).
 			Trace(d.emit, 2))
 	}
-	d.node(1, region.Data, "metadata_length", "", d.at+n-tailLen, 4)
-	d.node(1, region.Data, "magic", magic, d.at+n-magicLen, magicLen)
+	d.node(1, region.Data, "metadata_length", "", d.at+n-layout.TailLen, 4)
+	d.node(1, region.Data, "magic", layout.Magic, d.at+n-layout.MagicLen, layout.MagicLen)
 	return n
 }

@@ -38,7 +38,7 @@
 //   - In generation A the schema is guessed from paths and levels, unless the Arrow schema is kept under "ARROW:schema"
 //     [TestRow].
 //
-// Ours are: index pages (index.go), and sync blocks with the metadata so far between row groups (sync.go),
+// Ours are: index pages, and sync blocks with the metadata so far between row groups (both in internal/layout),
 // which readers of 2013 pass over; they make the document's "potential extension" true [TestKilledWriter,
 // TestFailingSink, TestCutAnywhere].
 //

@@ -6,6 +6,11 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/container"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/recovery"
+	"stoa/format/redfile/internal/table"
+	"stoa/format/redfile/internal/write"
 )
 
 // Format is RedFile as the front of stoa sees it.
@@ -14,40 +19,40 @@ var Format = format.Format{
 	Name:       "redfile",
 	Title:      "RedFile (RED1), 2013: row groups, column chunks, pages; what became Parquet",
 	Extensions: []string{".red"},
-	Probe:      probe,
+	Probe:      container.Probe,
 	List:       list,
 	Open:       open,
-	ReadKeys:   readKeys,
-	Create:     create,
+	ReadKeys:   layout.ReadKeys,
+	Create:     write.Create,
 	Reread:     reread,
 	Parted:     true,
-	WriteKeys:  writeKeys,
+	WriteKeys:  write.Keys,
 	Describe:   describe,
 	Verify:     verify,
-	Recover:    recoverFile,
+	Recover:    recovery.Recover,
 	Unchecked:  unchecked,
 	Claims:     claims,
-	Codes:      Codes,
+	Codes:      layout.Codes,
 }
 
 // list tells what the file is.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		f, err := openTarget(ctx, tg, format.OpenOptions{Limits: tg.Limits})
+		f, err := table.OpenTarget(ctx, tg, format.OpenOptions{Limits: tg.Limits})
 		if err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
 		defer f.Close()
-		if err := f.rowsAgree(ctx); err != nil {
+		if err := f.RowsAgree(ctx); err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
-		f.lookAround(ctx)
-		f.partsBelong(ctx)
-		f.contradicts()
-		yield(format.Entry{Kind: "RedFile", Rows: f.meta.rows, Bytes: f.at.Len, Meta: f.Meta(),
-			Findings: f.missing}, nil)
+		f.LookAround(ctx)
+		f.PartsBelong(ctx)
+		f.Contradicts()
+		yield(format.Entry{Kind: "RedFile", Rows: f.Footer.Rows, Bytes: f.At.Len, Meta: f.Meta(),
+			Findings: f.Missing}, nil)
 	}
 }
 
@@ -56,25 +61,26 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	if tg.Table != "" {
 		return nil, fault.Invalidf("%s: a RedFile has no tables, so not #%s", tg.Name, tg.Table)
 	}
-	opts, err := parseOptions(o.Opts)
+	opts, err := layout.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, err
 	}
 	return openWith(ctx, tg, o, opts)
 }
 
-func openWith(ctx context.Context, tg format.Target, o format.OpenOptions, opts readOptions) (format.Reader, error) {
-	f, err := openTargetWith(ctx, tg, o, opts)
+func openWith(ctx context.Context, tg format.Target, o format.OpenOptions,
+	opts layout.ReadOptions) (format.Reader, error) {
+	f, err := table.OpenTargetWith(ctx, tg, o, opts)
 	if err != nil {
 		return nil, err
 	}
-	if opts.schema != "" && f.meta.gen >= GenC {
+	if opts.Schema != "" && f.Footer.Gen >= layout.GenC {
 		f.Close()
 		return nil, fault.Invalidf("schema=%s: %s says its schema itself, being of generation %s: only recover takes "+
-			"another, where that is lost", opts.schema, tg.Name, f.meta.gen)
+			"another, where that is lost", opts.Schema, tg.Name, f.Footer.Gen)
 	}
-	f.lookAround(ctx)
-	f.partsBelong(ctx)
-	f.contradicts()
+	f.LookAround(ctx)
+	f.PartsBelong(ctx)
+	f.Contradicts()
 	return f, nil
 }

@@ -18,7 +18,12 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/container"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/page"
+	"stoa/format/redfile/internal/table"
 	"stoa/format/redfile/internal/unpack"
+	"stoa/format/redfile/internal/write"
 	"stoa/internal/codec"
 	"stoa/internal/enc/redlevels"
 	"stoa/internal/thrift"
@@ -30,14 +35,14 @@ import (
 
 // handmade is a file of one column of INT32, put together here, not by the writer.
 type handmade struct {
-	gen      Generation
+	gen      layout.Generation
 	protocol thrift.Protocol
 	literal  bool // the number at the end is the offset from the end
 	noOffset bool // the column's metadata does not say where its pages are
 	version  int32
-	codec    Compression
-	encoding Encoding
-	typ      Physical
+	codec    layout.Compression
+	encoding layout.Encoding
+	typ      layout.Physical
 	body     []byte // of the page, as stored
 	raw      int
 	crc      uint32
@@ -54,83 +59,83 @@ func le32s(vals ...int32) (b []byte) {
 	return b
 }
 
-func newHandmade(g Generation) handmade {
-	return handmade{gen: g, version: 1, body: le32s(7, -8, 9), raw: 12, values: 3, typ: Int32}
+func newHandmade(g layout.Generation) handmade {
+	return handmade{gen: g, version: 1, body: le32s(7, -8, 9), raw: 12, values: 3, typ: layout.Int32}
 }
 
 func (h *handmade) bytes() []byte {
-	out := []byte(magic)
+	out := []byte(layout.Magic)
 	w := func() *thrift.Writer { return thrift.NewWriter(h.protocol) }
 	if h.unknown {
 		tw := w()
-		p := pageHeader{kind: 77, raw: 5, stored: 5}
-		p.write(tw)
+		p := layout.PageHeader{Kind: 77, Raw: 5, Stored: 5}
+		p.Write(tw)
 		out = append(append(out, tw.Encoded()...), "hello"...)
 	}
 	data := int64(len(out))
 	if h.unknown {
-		data = magicLen
+		data = layout.MagicLen
 	}
 	tw := w()
-	p := pageHeader{kind: dataPage, raw: int32(h.raw), stored: int32(len(h.body)), crc: h.crc,
-		values: int32(h.values), encoding: h.encoding}
-	p.write(tw)
+	p := layout.PageHeader{Kind: layout.DataPage, Raw: int32(h.raw), Stored: int32(len(h.body)), CRC: h.crc,
+		Values: int32(h.values), Encoding: h.encoding}
+	p.Write(tw)
 	if !h.empty {
 		out = append(append(out, tw.Encoded()...), h.body...)
 	}
-	m := columnMeta{typ: h.typ, encodings: []Encoding{h.encoding}, path: []string{"x"}, codec: h.codec,
-		values: int64(h.values), raw: int64(h.raw), stored: int64(len(h.body)), data: data, index: -1}
+	m := layout.ColumnMeta{Type: h.typ, Encodings: []layout.Encoding{h.encoding}, Path: []string{"x"}, Codec: h.codec,
+		Values: int64(h.values), Raw: int64(h.raw), Stored: int64(len(h.body)), Data: data, Index: -1}
 	if h.noOffset {
-		m.data = -1
+		m.Data = -1
 	}
 	at := int64(len(out))
 	gen := h.gen
-	if gen == GenB {
-		gen = GenA // the same fields
+	if gen == layout.GenB {
+		gen = layout.GenA // the same fields
 	}
 	tw = w()
 	if h.noOffset { // writeable only here
 		tw.Struct(thrift.Item)
-		tw.I32(1, int32(m.typ))
+		tw.I32(1, int32(m.Type))
 		tw.List(2, thrift.I32, 1)
 		tw.I32(thrift.Item, int32(h.encoding))
 		tw.List(3, thrift.Bytes, 1)
 		tw.String(thrift.Item, "x")
-		tw.I32(4, int32(m.codec))
-		tw.I64(5, m.values)
+		tw.I32(4, int32(m.Codec))
+		tw.I64(5, m.Values)
 		tw.I32(6, 0)
 		tw.I32(7, 0)
 		tw.End()
 	} else {
-		m.write(tw, thrift.Item, gen)
+		m.Write(tw, thrift.Item, gen)
 	}
 	out = append(out, tw.Encoded()...)
 	start := len(out)
 	out = append(out, h.metadata(&m, at, gen)...)
 	n := uint32(len(out) - start)
 	if h.literal {
-		n += tailLen
+		n += layout.TailLen
 	}
-	return append(binary.LittleEndian.AppendUint32(out, n), magic...)
+	return append(binary.LittleEndian.AppendUint32(out, n), layout.Magic...)
 }
 
 // metadata is FileMetaData, field by field as the thrift files of the five days have it.
-func (h *handmade) metadata(m *columnMeta, at int64, gen Generation) []byte {
+func (h *handmade) metadata(m *layout.ColumnMeta, at int64, gen layout.Generation) []byte {
 	w := thrift.NewWriter(h.protocol)
 	w.Struct(thrift.Item)
 	w.I32(1, h.version)
 	switch h.gen {
-	case GenA, GenB:
+	case layout.GenA, layout.GenB:
 		w.I64(2, int64(h.values))
 		w.I32(3, 1)
-	case GenC:
+	case layout.GenC:
 		w.I64(2, int64(h.values))
 		w.String(3, "message m { required int32 x; }")
-	case GenD, GenE:
+	case layout.GenD, layout.GenE:
 		w.List(2, thrift.Struct, 2)
 		w.Struct(thrift.Item)
 		w.String(3, "m")
-		if h.gen == GenD {
+		if h.gen == layout.GenD {
 			w.List(4, thrift.I32, 1)
 			w.I32(thrift.Item, 1)
 		} else {
@@ -152,12 +157,12 @@ func (h *handmade) metadata(m *columnMeta, at int64, gen Generation) []byte {
 		w.String(1, h.path)
 	}
 	w.I64(2, at)
-	if h.gen != GenA {
-		m.write(w, 3, gen)
+	if h.gen != layout.GenA {
+		m.Write(w, 3, gen)
 	}
 	w.End()
 	w.I64(2, int64(h.raw))
-	if h.gen >= GenC {
+	if h.gen >= layout.GenC {
 		w.I64(3, int64(h.values))
 	}
 	w.End()
@@ -166,10 +171,10 @@ func (h *handmade) metadata(m *columnMeta, at int64, gen Generation) []byte {
 }
 
 // readX reads the column of a file.
-func readX(files map[string][]byte, opts map[string]string) (string, *file, error) {
+func readX(files map[string][]byte, opts map[string]string) (string, *table.File, error) {
 	ctx := context.Background()
 	tg := format.Target{Tree: store.NewMemory(files), Name: "d/f.red"}
-	f, err := openTarget(ctx, tg, format.OpenOptions{Opts: opts})
+	f, err := table.OpenTarget(ctx, tg, format.OpenOptions{Opts: opts})
 	if err != nil {
 		return "", nil, err
 	}
@@ -193,9 +198,9 @@ func readX(files map[string][]byte, opts map[string]string) (string, *file, erro
 	if err := format.ReadFull(ctx, src, p.Spans[0], "", b); err != nil {
 		return "", f, err
 	}
-	v, _ := vec.New(f.leaves[0].column.Type, memory.DefaultAllocator)
+	v, _ := vec.New(f.Leaves[0].Column.Type, memory.DefaultAllocator)
 	if err := c.Decode(&format.Task{Page: p, N: p.Entries, Bytes: [][]byte{b}, Scratch: &vec.Arena{},
-		Limits: f.limits}, v); err != nil {
+		Limits: f.Limits}, v); err != nil {
 		return "", f, err
 	}
 	a, err := v.Emit(v.Len())
@@ -207,21 +212,22 @@ func readX(files map[string][]byte, opts map[string]string) (string, *file, erro
 
 // TestGenerations: the five forms of the metadata, in both protocols, with both meanings of the number at the end.
 func TestGenerations(t *testing.T) {
-	for _, g := range []Generation{GenA, GenB, GenC, GenD, GenE} {
+	for _, g := range []layout.Generation{layout.GenA, layout.GenB, layout.GenC, layout.GenD, layout.GenE} {
 		for _, p := range []thrift.Protocol{thrift.Compact, thrift.Binary} {
 			for _, literal := range []bool{false, true} {
 				h := newHandmade(g)
 				h.protocol, h.literal, h.unknown = p, literal, literal
 				got, f, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil)
-				if err != nil || got != "[7 -8 9]" || f.meta.gen != g || f.meta.protocol != p || f.literal != literal {
+				if err != nil || got != "[7 -8 9]" || f.Footer.Gen != g || f.Footer.Protocol != p ||
+					f.Literal != literal {
 					t.Errorf("generation %s, %s, literal %v: %s, %v", g, p, literal, got, err)
 				}
 			}
 		}
 	}
 	// a copy of the column's metadata stands where pages would begin
-	for _, g := range []Generation{GenA, GenB, GenC, GenD, GenE} {
-		h := handmade{gen: g, version: 1, typ: Int32, empty: true}
+	for _, g := range []layout.Generation{layout.GenA, layout.GenB, layout.GenC, layout.GenD, layout.GenE} {
+		h := handmade{gen: g, version: 1, typ: layout.Int32, empty: true}
 		for _, depth := range []format.Depth{format.Deep, format.Quick} {
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.red": h.bytes()}), Name: "f.red"}
 			for f := range verify(t.Context(), tg, format.OpenOptions{Depth: depth}) {
@@ -231,7 +237,7 @@ func TestGenerations(t *testing.T) {
 			}
 		}
 	}
-	h := newHandmade(GenA)
+	h := newHandmade(layout.GenA)
 	h.noOffset = true
 	if got, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); got != "[7 -8 9]" {
 		t.Errorf("without data_page_offset: %s, %v", got, err)
@@ -242,13 +248,13 @@ func TestGenerations(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*handmade){
 		"RED1 of version 2":     func(h *handmade) { h.version = 2 },
-		"LZO (codec 3)":         func(h *handmade) { h.codec = LZO },
+		"LZO (codec 3)":         func(h *handmade) { h.codec = layout.LZO },
 		"codec 9":               func(h *handmade) { h.codec = 9 },
 		"encoding 4":            func(h *handmade) { h.encoding = 4 },
 		"type 7":                func(h *handmade) { h.typ = 7 },
-		"GROUP_VAR_INT is not ": func(h *handmade) { h.encoding, h.typ = GroupVarInt, Float },
+		"GROUP_VAR_INT is not ": func(h *handmade) { h.encoding, h.typ = layout.GroupVarInt, layout.Float },
 	} {
-		for _, g := range []Generation{GenA, GenE} {
+		for _, g := range []layout.Generation{layout.GenA, layout.GenE} {
 			h := newHandmade(g)
 			change(&h)
 			_, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil)
@@ -265,8 +271,8 @@ func TestRefused(t *testing.T) {
 
 // TestChecksums: a wrong one is damage, none (0) is none.
 func TestChecksums(t *testing.T) {
-	h := newHandmade(GenE)
-	h.crc = crcOf(h.body)
+	h := newHandmade(layout.GenE)
+	h.crc = layout.CRC(h.body)
 	if got, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); got != "[7 -8 9]" {
 		t.Error(got, err)
 	}
@@ -293,8 +299,8 @@ func TestHadoopSnappy(t *testing.T) {
 		"bare": z.Compress(nil, raw), "one block": frame(raw), "two blocks": frame(raw[:5], raw[5:]),
 		"two frames": slices.Concat(frame(raw[:4]), frame(raw[4:])),
 	} {
-		h := newHandmade(GenE)
-		h.codec, h.body = Snappy, body
+		h := newHandmade(layout.GenE)
+		h.codec, h.body = layout.Snappy, body
 		if got, _, err := readX(map[string][]byte{"d/f.red": h.bytes()}, nil); got != "[7 -8 9]" {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
@@ -307,10 +313,10 @@ func TestHadoopSnappy(t *testing.T) {
 
 // TestFilePath: chunks in other files, relative to the file of the metadata, and not outside of its directory.
 func TestFilePath(t *testing.T) {
-	data := newHandmade(GenE)
+	data := newHandmade(layout.GenE)
 	for path, want := range map[string]string{"sub/x.red": "", "../f.red": "leads out", "/etc/passwd": "leads out",
 		"a/../../x": "leads out", "..": "leads out"} {
-		h := newHandmade(GenE)
+		h := newHandmade(layout.GenE)
 		h.path = path
 		files := map[string][]byte{"d/f.red": h.bytes(), "d/sub/x.red": data.bytes(), "f.red": data.bytes()}
 		got, _, err := readX(files, nil)
@@ -368,7 +374,7 @@ func TestValidity(t *testing.T) {
 		for i := range levels {
 			levels[i] = byte(r.IntN(int(max) + 1))
 		}
-		bits := validity(levels, max, new(vec.Arena))
+		bits := page.Validity(levels, max, new(vec.Arena))
 		for i, v := range levels {
 			if bits[i/8]>>(i%8)&1 == 1 != (v == max) {
 				t.Fatalf("bit %d of % x, the level is %d of %d", i, bits, v, max)
@@ -379,26 +385,27 @@ func TestValidity(t *testing.T) {
 
 // FuzzUsualHeader: what is read fast is what is read by the parser.
 func FuzzUsualHeader(f *testing.F) {
-	for _, h := range []pageHeader{{raw: 8000, stored: 77, crc: 0xfedcba98, hasCRC: true, hasData: true,
-		values: 1000, encoding: GroupVarInt, entries: -1}, {raw: 1, hasData: true, entries: -1},
-		{kind: indexPage, entries: 3}} {
+	for _, h := range []layout.PageHeader{{Raw: 8000, Stored: 77, CRC: 0xfedcba98, HasCRC: true, HasData: true,
+		Values: 1000, Encoding: layout.GroupVarInt, Entries: -1}, {Raw: 1, HasData: true, Entries: -1},
+		{Kind: layout.IndexPage, Entries: 3}} {
 		w := thrift.NewWriter(thrift.Compact)
-		h.write(w)
+		h.Write(w)
 		b := append(slices.Clone(w.Encoded()), 1, 2, 3)
-		var got pageHeader
-		if n, ok := got.usual(b); ok != (h.kind == dataPage) || ok && (got != h || n != len(b)-3) {
+		var got layout.PageHeader
+		if n, ok := got.Usual(b); ok != (h.Kind == layout.DataPage) || ok && (got != h || n != len(b)-3) {
 			f.Errorf("%+v became %+v, %v", h, got, ok)
 		}
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var fast pageHeader
-		n, ok := fast.usual(b)
+		var fast layout.PageHeader
+		n, ok := fast.Usual(b)
 		if !ok {
 			return
 		}
 		c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "")
-		if slow := parsePageHeader(thrift.NewReader(c, protocolOf(b)), ""); c.Err() != nil || slow != fast ||
+		if slow := layout.ParsePageHeader(thrift.NewReader(c, layout.ProtocolOf(b)), ""); c.Err() != nil ||
+			slow != fast ||
 			c.Pos() != n {
 			t.Fatalf("% x: %+v, %d bytes; the parser says %+v, %d bytes, %v", b, fast, n, slow, c.Pos(), c.Err())
 		}
@@ -416,7 +423,7 @@ func TestSplit(t *testing.T) {
 	sc := arrowSchemaOf(t)
 	for _, split := range []string{"row-group", "metadata"} {
 		mem := store.NewMemory(nil)
-		w, err := create(ctx, mem.Sink("out"), sc,
+		w, err := write.Create(ctx, mem.Sink("out"), sc,
 			format.WriteOptions{Rows: -1, Opts: map[string]string{"split": split, "row-group-rows": "4"}})
 		if err != nil {
 			t.Fatal(err)
@@ -438,15 +445,15 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%s: %v, %+v", split, names, sum)
 		}
 		dir := format.Target{Tree: mem, Name: "out"}
-		if m, err := probe(ctx, dir); m != format.Certain || err != nil {
+		if m, err := container.Probe(ctx, dir); m != format.Certain || err != nil {
 			t.Errorf("%s: the directory is probed %v, %v", split, m, err)
 		}
-		if f, err := openTarget(ctx, dir, format.OpenOptions{}); err != nil || f.meta.rows != 10 {
+		if f, err := table.OpenTarget(ctx, dir, format.OpenOptions{}); err != nil || f.Footer.Rows != 10 {
 			t.Errorf("%s: the directory: %v", split, err)
 		}
 		for _, name := range names {
 			tg := format.Target{Tree: mem, Name: name}
-			f, err := openTarget(ctx, tg, format.OpenOptions{})
+			f, err := table.OpenTarget(ctx, tg, format.OpenOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -454,8 +461,8 @@ func TestSplit(t *testing.T) {
 			if rows == 0 {
 				rows = 10
 			}
-			if f.meta.rows != rows {
-				t.Errorf("%s has %d rows", name, f.meta.rows)
+			if f.Footer.Rows != rows {
+				t.Errorf("%s has %d rows", name, f.Footer.Rows)
 			}
 			for x := range verify(ctx, tg, format.OpenOptions{}) {
 				t.Errorf("%s: %+v", name, x)
@@ -478,49 +485,50 @@ func TestRealLevels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := openTarget(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"f": raw}), Name: "f"},
+		f, err := table.OpenTarget(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"f": raw}), Name: "f"},
 			format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for g := range f.meta.groups {
-			for col, l := range f.leaves {
-				tab, err := f.table(ctx, g, col)
+		for g := range f.Footer.Groups {
+			for col, l := range f.Leaves {
+				tab, err := f.Table(ctx, g, col)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for i := 0; ; i++ {
-					p, err := tab.get(ctx, i)
+					p, err := tab.Get(ctx, i)
 					if err != nil {
 						break
 					}
-					h, head, err := pageAt(ctx, f.src, f.at.Sub(p.off, p.size), "")
+					h, head, err := layout.PageAt(ctx, f.Src, f.At.Sub(p.Off, p.Size), "")
 					if err != nil {
 						t.Fatal(err)
 					}
-					body, _, err := inflate(raw[p.off+head:p.off+p.size], int64(h.raw), tab.meta.codec, 1<<30, fresh)
+					body, _, err := page.Inflate(raw[p.Off+head:p.Off+p.Size], int64(h.Raw), tab.Meta.Codec, 1<<30,
+						page.Fresh)
 					if err != nil {
 						t.Fatal(err)
 					}
-					n := int(h.values)
+					n := int(h.Values)
 					var again []byte
-					if l.maxRep > 0 {
+					if l.MaxRep > 0 {
 						rep := make([]byte, n)
-						if _, err := redlevels.UnpackRep(rep, body, 0, n, l.maxRep); err != nil {
+						if _, err := redlevels.UnpackRep(rep, body, 0, n, l.MaxRep); err != nil {
 							t.Fatal(err)
 						}
-						again = redlevels.PackRep(again, rep, l.maxRep)
+						again = redlevels.PackRep(again, rep, l.MaxRep)
 					}
-					if l.maxDef > 0 {
+					if l.MaxDef > 0 {
 						def := make([]byte, n)
-						r, _, err := redlevels.NewDefReader(body[len(again):], l.maxDef)
+						r, _, err := redlevels.NewDefReader(body[len(again):], l.MaxDef)
 						if err != nil {
 							t.Fatal(err)
 						}
 						if _, err := r.Read(def); err != nil {
 							t.Fatal(err)
 						}
-						again = redlevels.PackDef(again, def, l.maxDef)
+						again = redlevels.PackDef(again, def, l.MaxDef)
 					}
 					if string(again) != string(body[:len(again)]) {
 						t.Fatalf("%s, row group %d, column %d, page %d:\n%x\n%x", name, g, col, i, again,
@@ -540,7 +548,7 @@ func TestRealLevels(t *testing.T) {
 // TestLiteralIsSound: a file whose number at the end is the offset, as the document words it, has no error,
 // whatever stands before its metadata.
 func TestLiteralIsSound(t *testing.T) {
-	for _, g := range []Generation{GenA, GenB, GenC, GenD, GenE} {
+	for _, g := range []layout.Generation{layout.GenA, layout.GenB, layout.GenC, layout.GenD, layout.GenE} {
 		for _, p := range []thrift.Protocol{thrift.Compact, thrift.Binary} {
 			h := newHandmade(g)
 			h.protocol, h.literal = p, true

@@ -12,6 +12,9 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/page"
+	"stoa/format/redfile/internal/table"
 	"stoa/internal/nest"
 	"stoa/store"
 	"stoa/vec"
@@ -20,7 +23,7 @@ import (
 // Reader is one open RedFile, for programs that want single rows by their number. Its methods may be called
 // concurrently.
 type Reader struct {
-	f      *file
+	f      *table.File
 	starts []int64 // first row of each row group, and the end
 	fields []fieldReader
 	all    []format.Column
@@ -42,25 +45,25 @@ func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error)
 // tree, which may be nil if there are none.
 func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name string, o format.OpenOptions) (*Reader,
 	error) {
-	opts, err := parseOptions(o.Opts)
+	opts, err := layout.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, err
 	}
 	if tree == nil {
 		tree = store.NewMemory(nil)
 	}
-	f := newFile(tree, src, fault.Span{Object: name, Len: src.Size()}, o, opts)
-	if err := f.open(ctx, o.Tracer); err != nil {
+	f := table.New(tree, src, fault.Span{Object: name, Len: src.Size()}, o, opts)
+	if err := f.Open(ctx, o.Tracer); err != nil {
 		return nil, err
 	}
 	r := &Reader{f: f, starts: []int64{0}, all: f.Columns()}
-	for g := range f.meta.groups {
-		n, err := f.rowsOf(ctx, g)
+	for g := range f.Footer.Groups {
+		n, err := f.RowsOf(ctx, g)
 		if err != nil {
 			return nil, err
 		}
 		if n < 0 {
-			return nil, fault.Unsupportedf(f.metaAt, rowGroupPath(g),
+			return nil, fault.Unsupportedf(f.MetaAt, layout.RowGroupPath(g),
 				"rows by number, where a row group does not say how many it has")
 		}
 		r.starts = append(r.starts, r.starts[g]+n)
@@ -70,7 +73,7 @@ func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name str
 
 func (r *Reader) plan() error {
 	r.pool.New = func() any { return new(vec.Arena) }
-	for i, fd := range r.f.schema.Fields() {
+	for i, fd := range r.f.Shown.Fields() {
 		fr := fieldReader{}
 		for c := range r.all {
 			if r.all[c].Path[0] == i {
@@ -104,7 +107,7 @@ func (s readerSource) Size() int64  { return s.size }
 func (s readerSource) Close() error { return nil }
 
 // Schema is the Arrow schema of the rows.
-func (r *Reader) Schema() *arrow.Schema { return r.f.schema }
+func (r *Reader) Schema() *arrow.Schema { return r.f.Shown }
 
 // NumRows is the number of rows.
 func (r *Reader) NumRows() int64 { return r.starts[len(r.starts)-1] }
@@ -137,7 +140,7 @@ func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.
 		}
 		arrs = append(arrs, x)
 	}
-	return array.NewRecordBatch(r.f.schema, arrs, 1), nil
+	return array.NewRecordBatch(r.f.Shown, arrs, 1), nil
 }
 
 func (r *Reader) field(ctx context.Context, fr *fieldReader, g int, row int64, a *vec.Arena,
@@ -165,22 +168,22 @@ func (r *Reader) field(ctx context.Context, fr *fieldReader, g int, row int64, a
 // entries are those of one row of a column.
 func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Arena,
 	mem memory.Allocator) (in nest.Input, err error) {
-	t, err := r.f.table(ctx, g, col)
+	t, err := r.f.Table(ctx, g, col)
 	if err != nil {
 		return in, err
 	}
-	i, p, err := t.holding(ctx, row)
+	i, p, err := t.Holding(ctx, row)
 	if err != nil {
 		return in, err
 	}
 	a.Reset()
-	at := t.at.Sub(p.off, p.size)
-	if p.size > r.f.limits.Page {
-		return in, fault.Limitf(at, pagePath(g, col, i), "%d bytes are more than a page may have (%d)", p.size,
-			r.f.limits.Page)
+	at := t.At.Sub(p.Off, p.Size)
+	if p.Size > r.f.Limits.Page {
+		return in, fault.Limitf(at, layout.PagePath(g, col, i), "%d bytes are more than a page may have (%d)", p.Size,
+			r.f.Limits.Page)
 	}
-	b := a.Bytes(int(p.size))
-	if err := format.ReadFull(ctx, t.src, at, "page", b); err != nil {
+	b := a.Bytes(int(p.Size))
+	if err := format.ReadFull(ctx, t.Src, at, "page", b); err != nil {
 		return in, err
 	}
 	v, err := vec.New(r.all[col].Type, mem)
@@ -188,11 +191,11 @@ func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Aren
 		return in, err
 	}
 	defer v.Release()
-	c := newChunk(t, vec.Range{})
-	k := int(row - p.first)
-	task := format.Task{N: p.values, Bytes: [][]byte{b}, Scratch: a, Limits: r.f.limits,
+	c := page.NewChunk(t, vec.Range{})
+	k := int(row - p.First)
+	task := format.Task{N: p.Values, Bytes: [][]byte{b}, Scratch: a, Limits: r.f.Limits,
 		Page: format.Page{Ordinal: i, Spans: []fault.Span{at}, Own: p}}
-	flat := r.f.leaves[col].maxRep == 0
+	flat := r.f.Leaves[col].MaxRep == 0
 	if flat { // one entry of the page is enough
 		task.Page.Sub, task.N = int64(k), 1
 		k = 0

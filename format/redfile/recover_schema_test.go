@@ -22,8 +22,8 @@ import (
 const killSchemaJSON = `{"fields": [
 	{"name": "id", "type": "int64", "nullable": false},
 	{"name": "name", "type": "utf8", "nullable": true},
-	{"name": "list", "type": "list", "nullable": true, "children": [{"name": "item", "type": "int32", "nullable":
-	true}]}
+	{"name": "list", "type": "list", "nullable": true, "children": [{"name": "item", "type": "int32",
+		"nullable": true}]}
 ]}`
 
 // TestRecoverWithSchema cuts files without sync blocks within their first row group, where nothing in them says

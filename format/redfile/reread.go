@@ -3,6 +3,10 @@ package redfile
 import (
 	"context"
 	"stoa/format"
+	"stoa/format/redfile/internal/container"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/schema"
+	"stoa/format/redfile/internal/write"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -11,23 +15,23 @@ import (
 // the types that are stored. To see that the values are those that went in, it is read as if the schema were
 // kept.
 func reread(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
-	f := format.Format{Name: "redfile", Extensions: []string{".red"}, Probe: probe, List: list, Open: open,
-		ReadKeys: readKeys}
-	opts, err := parseCreateOptions(o.Opts)
-	if err != nil || !opts.noArrow {
+	f := format.Format{Name: "redfile", Extensions: []string{".red"}, Probe: container.Probe, List: list, Open: open,
+		ReadKeys: layout.ReadKeys}
+	opts, err := write.ParseOptions(o.Opts)
+	if err != nil || !opts.NoArrow {
 		return f, err == nil
 	}
-	kept, err := schemaText(canonicalSchema(sc))
+	kept, err := schema.SchemaText(schema.CanonicalSchema(sc))
 	if err != nil {
 		return f, false
 	}
 	f.Retypes = true
 	f.Open = func(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
-		opts, err := parseOptions(o.Opts)
+		opts, err := layout.ParseOptions(o.Opts)
 		if err != nil {
 			return nil, err
 		}
-		opts.kept = kept
+		opts.Kept = kept
 		return openWith(ctx, tg, o, opts)
 	}
 	return f, true

@@ -12,6 +12,12 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/container"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/page"
+	"stoa/format/redfile/internal/recovery"
+	"stoa/format/redfile/internal/schema"
+	"stoa/format/redfile/internal/table"
 	"stoa/internal/check"
 	"stoa/internal/nest"
 	"stoa/region"
@@ -22,7 +28,7 @@ import (
 // value, levels, counts of values and rows, index pages against the pages, bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
-		v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, depth: o.Depth}
+		v := &verifier{Reporter: layout.Reporter(ctx, tg.Name, yield), ctx: ctx, depth: o.Depth}
 		v.object(tg, o)
 	}
 }
@@ -30,37 +36,37 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 // unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
 // ones tell.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
-	f, err := openTarget(ctx, tg, o)
+	f, err := table.OpenTarget(ctx, tg, o)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	var bare []string
-	for col := range f.leaves {
-		for g := range f.meta.groups {
-			t, err := f.table(ctx, g, col)
-			if err != nil || t.meta.values == 0 {
+	for col := range f.Leaves {
+		for g := range f.Footer.Groups {
+			t, err := f.Table(ctx, g, col)
+			if err != nil || t.Meta.Values == 0 {
 				continue // verify tells
 			}
-			off, err := f.firstPage(ctx, g, col, t.meta)
-			if err != nil || off < magicLen || off >= t.at.Len {
+			off, err := f.FirstPage(ctx, g, col, t.Meta)
+			if err != nil || off < layout.MagicLen || off >= t.At.Len {
 				continue
 			}
-			h, _, err := pageAt(ctx, t.src, t.at.Sub(off, t.at.Len-off), pagePath(g, col, 0))
-			if err == nil && !h.hasCRC {
-				bare = append(bare, f.leaves[col].column.Name)
+			h, _, err := layout.PageAt(ctx, t.Src, t.At.Sub(off, t.At.Len-off), layout.PagePath(g, col, 0))
+			if err == nil && !h.HasCRC {
+				bare = append(bare, f.Leaves[col].Column.Name)
 				break
 			}
 		}
 	}
-	return format.WithoutSums(len(f.leaves), bare), ctx.Err()
+	return format.WithoutSums(len(f.Leaves), bare), ctx.Err()
 }
 
 type verifier struct {
 	*check.Reporter
 	ctx    context.Context
 	depth  format.Depth
-	f      *file
+	f      *table.File
 	arena  vec.Arena
 	stored []byte
 }
@@ -68,26 +74,26 @@ type verifier struct {
 // object verifies the file at tg.
 func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	o.Tracer = nil
-	f, err := openTarget(v.ctx, tg, o)
+	f, err := table.OpenTarget(v.ctx, tg, o)
 	if err != nil {
 		v.open(err)
 		return
 	}
 	v.f = f
 	defer f.Close()
-	f.lookAround(v.ctx)
-	for _, m := range f.missing {
+	f.LookAround(v.ctx)
+	for _, m := range f.Missing {
 		v.Scoped(m)
 	}
-	if f.literal {
-		v.Report("redfile.footer.literal", f.at.Sub(f.at.Len-tailLen, 4), "footer",
+	if f.Literal {
+		v.Report("redfile.footer.literal", f.At.Sub(f.At.Len-layout.TailLen, 4), "footer",
 			"the number is the offset from the end, not the length")
 	}
-	if f.guessed != "" {
-		v.Report("redfile.schema.guessed", f.metaAt, "file_metadata", "the file does not say its schema: %s", f.guessed)
+	if f.Guessed != "" {
+		v.Report("redfile.schema.guessed", f.MetaAt, "file_metadata", "the file does not say its schema: %s", f.Guessed)
 	}
 	first, sure := int64(0), true
-	for g := range f.meta.groups {
+	for g := range f.Footer.Groups {
 		if v.Stopped() {
 			return
 		}
@@ -98,7 +104,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		first += n
 	}
 	if sure {
-		if err := f.meta.agree(first, f.metaAt); err != nil {
+		if err := f.Footer.Agree(first, f.MetaAt); err != nil {
 			v.Blame("redfile.rows", err, -1, -1)
 		}
 	}
@@ -111,13 +117,13 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 // is lost.
 func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 	seen := map[string]bool{"": true}
-	for g := range v.f.meta.groups {
-		for _, c := range v.f.meta.groups[g].columns {
-			name, err := v.f.inside(c.file)
-			if seen[c.file] || err != nil || v.Stopped() {
+	for g := range v.f.Footer.Groups {
+		for _, c := range v.f.Footer.Groups[g].Columns {
+			name, err := v.f.Inside(c.File)
+			if seen[c.File] || err != nil || v.Stopped() {
 				continue
 			}
-			seen[c.file] = true
+			seen[c.File] = true
 			v.partEnd(format.Target{Tree: tg.Tree, Name: name}, o)
 		}
 	}
@@ -125,25 +131,25 @@ func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 
 // partEnd tells of the end of a part. One that is missing, or not begun as a RedFile is, has been told with its chunks.
 func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
-	head := make([]byte, magicLen)
+	head := make([]byte, layout.MagicLen)
 	src, base, size, err := tg.Open(v.ctx)
-	if err != nil || size < magicLen {
+	if err != nil || size < layout.MagicLen {
 		return
 	}
-	err = format.ReadFull(v.ctx, src, fault.Span{Object: tg.Name, Off: base, Len: magicLen}, "magic", head)
+	err = format.ReadFull(v.ctx, src, fault.Span{Object: tg.Name, Off: base, Len: layout.MagicLen}, "magic", head)
 	src.Close()
-	if err != nil || string(head) != magic {
+	if err != nil || string(head) != layout.Magic {
 		return
 	}
-	part, err := openTarget(v.ctx, tg, o)
+	part, err := table.OpenTarget(v.ctx, tg, o)
 	if err != nil {
 		v.Blame("redfile.part.end", err, -1, -1)
 		return
 	}
 	defer part.Close()
-	if rows := v.f.rowsIn(v.ctx, tg.Name); rows >= 0 && rows != part.meta.rows {
-		v.Report("redfile.part.end", part.metaAt, "file_metadata.num_rows",
-			"%d, but the row groups that the table has there have %d", part.meta.rows, rows)
+	if rows := v.f.RowsIn(v.ctx, tg.Name); rows >= 0 && rows != part.Footer.Rows {
+		v.Report("redfile.part.end", part.MetaAt, "file_metadata.num_rows",
+			"%d, but the row groups that the table has there have %d", part.Footer.Rows, rows)
 	}
 	whole := v.f
 	v.f = part
@@ -154,7 +160,7 @@ func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 // open tells why the file cannot be opened.
 func (v *verifier) open(err error) {
 	code := "redfile.footer.damaged"
-	switch p := pathOf(err); {
+	switch p := recovery.PathOf(err); {
 	case strings.HasSuffix(p, "meta_data_crc"):
 		code = "redfile.footer.crc"
 	case p == "magic":
@@ -163,7 +169,7 @@ func (v *verifier) open(err error) {
 		if errors.As(err, &e) && e.At.Off > 0 {
 			code = "redfile.footer.damaged"
 		}
-	case strings.HasSuffix(p, schemaKey):
+	case strings.HasSuffix(p, schema.SchemaKey):
 		code = "redfile.schema.damaged"
 	case strings.HasPrefix(p, "row_groups") && strings.Contains(p, "column_metadata"):
 		code = "redfile.column.damaged"
@@ -175,7 +181,7 @@ func (v *verifier) open(err error) {
 // is not known.
 func (v *verifier) group(group int, first int64) int64 {
 	f := v.f
-	rows, err := f.rowsOf(v.ctx, group)
+	rows, err := f.RowsOf(v.ctx, group)
 	if err != nil {
 		v.Blame("redfile.column.damaged", err, -1, -1)
 		return -1
@@ -185,12 +191,12 @@ func (v *verifier) group(group int, first int64) int64 {
 		end = first + rows
 	}
 	counted := rows
-	for col := range f.leaves {
+	for col := range f.Leaves {
 		if v.Stopped() {
 			return -1
 		}
-		v.Column = f.leaves[col].column.Name
-		t, err := f.table(v.ctx, group, col)
+		v.Column = f.Leaves[col].Column.Name
+		t, err := f.Table(v.ctx, group, col)
 		if err != nil {
 			v.Blame("redfile.column.damaged", err, first, end)
 			continue
@@ -202,7 +208,7 @@ func (v *verifier) group(group int, first int64) int64 {
 		case counted < 0:
 			counted = n
 		case n != counted:
-			v.Report("redfile.column.count", f.chunkSpan(group, col), chunkPath(group, col),
+			v.Report("redfile.column.count", f.ChunkSpan(group, col), layout.ChunkPath(group, col),
 				"%d rows begin in the chunk, the row group has %d", n, counted)
 		}
 	}
@@ -211,59 +217,60 @@ func (v *verifier) group(group int, first int64) int64 {
 }
 
 // copy holds the metadata behind the pages against that in the file's metadata, if there are both.
-func (v *verifier) copy(t *pageTable) {
-	c := &v.f.meta.groups[t.group].columns[t.col]
-	if c.meta == nil || c.offset <= c.meta.data || c.offset >= t.at.Len {
+func (v *verifier) copy(t *page.Table) {
+	c := &v.f.Footer.Groups[t.Group].Columns[t.Col]
+	if c.Meta == nil || c.Offset <= c.Meta.Data || c.Offset >= t.At.Len {
 		return // redelm wrote none
 	}
-	path := chunkPath(t.group, t.col) + ".column_metadata"
-	m, n, err := readColumnMeta(v.ctx, t.src, t.at.Sub(c.offset, t.at.Len-c.offset), v.f.limits.Metadata, path)
+	path := layout.ChunkPath(t.Group, t.Col) + ".column_metadata"
+	m, n, err := container.ReadColumnMeta(v.ctx, t.Src, t.At.Sub(c.Offset, t.At.Len-c.Offset), v.f.Limits.Metadata,
+		path)
 	if err != nil {
 		v.Blame("redfile.column.copy", err, -1, -1)
 		return
 	}
-	if m.typ != c.meta.typ || m.codec != c.meta.codec || m.values != c.meta.values || m.data != c.meta.data ||
-		!slices.Equal(m.path, c.meta.path) {
-		v.Report("redfile.column.copy", t.at.Sub(c.offset, n), path, "it differs from the metadata in the file's")
+	if m.Type != c.Meta.Type || m.Codec != c.Meta.Codec || m.Values != c.Meta.Values || m.Data != c.Meta.Data ||
+		!slices.Equal(m.Path, c.Meta.Path) {
+		v.Report("redfile.column.copy", t.At.Sub(c.Offset, n), path, "it differs from the metadata in the file's")
 	}
 }
 
 // chunk verifies the pages of a chunk, found by their headers; ok: all of them could be read, and rows begin in them.
-func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
-	walked, begin, err := t.again(v.ctx)
+func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) {
+	walked, begin, err := t.Again(v.ctx)
 	if err != nil {
 		v.Blame("redfile.column.damaged", err, first, end)
 		return 0, false
 	}
 	index := v.index(walked)
-	if index == nil && !t.indexed {
+	if index == nil && !t.Indexed {
 		walked = t // its headers were read, and held against each other
 	}
-	n := rowCount{flat: t.l.maxRep == 0, first: first, end: end}
+	n := rowCount{flat: t.Leaf.MaxRep == 0, first: first, end: end}
 	quiet := false // pages were passed over whose rows nobody tells
 	defer n.report(v)
 	for i := 0; !v.Stopped(); i++ {
-		p, err := walked.get(v.ctx, i)
+		p, err := walked.Get(v.ctx, i)
 		if err == io.EOF {
 			if index != nil && i != len(index) {
-				v.Report("redfile.index.damaged", t.f.chunkSpan(t.group, t.col),
-					chunkPath(t.group, t.col)+".index_page", "%d pages, the chunk has %d", len(index), i)
+				v.Report("redfile.index.damaged", t.File.ChunkSpan(t.Group, t.Col),
+					layout.ChunkPath(t.Group, t.Col)+".index_page", "%d pages, the chunk has %d", len(index), i)
 			}
 			n.whole = true
 			return n.rows, n.ok() && !quiet
 		}
-		if err == nil && i < len(index) && p.off > begin+index[i].offset { // it was taken for a page of another kind
-			err = fault.Corruptf(t.at.Sub(begin+index[i].offset, int64(index[i].size)),
-				pagePath(t.group, t.col, i)+".header", "no data page, where the index says that one is")
+		if err == nil && i < len(index) && p.Off > begin+index[i].Offset { // it was taken for a page of another kind
+			err = fault.Corruptf(t.At.Sub(begin+index[i].Offset, int64(index[i].Size)),
+				layout.PagePath(t.Group, t.Col, i)+".header", "no data page, where the index says that one is")
 		}
 		if err != nil && i < len(index) {
-			n.bad("redfile.page.header", err, int64(index[i].rows))
-			walked.resume(index, i, begin)
+			n.bad("redfile.page.header", err, int64(index[i].Rows))
+			walked.Resume(index, i, begin)
 			continue
 		}
 		if err != nil {
 			code := "redfile.page.header"
-			if pathOf(err) == chunkPath(t.group, t.col)+".num_values" {
+			if recovery.PathOf(err) == layout.ChunkPath(t.Group, t.Col)+".num_values" {
 				code = "redfile.column.count"
 			}
 			n.bad(code, err, -1)
@@ -271,12 +278,12 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 		}
 		known := int64(-1) // rows that begin in the page, if somebody says
 		if n.flat {
-			known = p.values
-		} else if i < len(index) && begin+index[i].offset == p.off && int64(index[i].values) == p.values {
-			known = int64(index[i].rows)
+			known = p.Values
+		} else if i < len(index) && begin+index[i].Offset == p.Off && int64(index[i].Values) == p.Values {
+			known = int64(index[i].Rows)
 		}
-		if p.lost != nil {
-			n.bad("redfile.page.header", p.lost, known)
+		if p.Lost != nil {
+			n.bad("redfile.page.header", p.Lost, known)
 			continue
 		}
 		if v.depth == format.Quick {
@@ -289,12 +296,12 @@ func (v *verifier) chunk(t *pageTable, first, end int64) (rows int64, ok bool) {
 		k, err := v.page(t, p, i, index)
 		if err != nil {
 			code := "redfile.page.damaged"
-			if strings.HasSuffix(pathOf(err), "header.crc") {
+			if strings.HasSuffix(recovery.PathOf(err), "header.crc") {
 				code = "redfile.page.crc"
 			}
-			if known < 0 && i < len(index) && begin+index[i].offset == p.off { // what differs is its header
-				known = int64(index[i].rows)
-				walked.resume(index, i, begin)
+			if known < 0 && i < len(index) && begin+index[i].Offset == p.Off { // what differs is its header
+				known = int64(index[i].Rows)
+				walked.Resume(index, i, begin)
 			}
 			n.bad(code, err, known)
 			continue
@@ -376,51 +383,51 @@ func (n *rowCount) report(v *verifier) {
 }
 
 // page decodes a page and looks at its values; it gives the number of rows that begin in it.
-func (v *verifier) page(t *pageTable, p *page, i int, index []indexEntry) (int64, error) {
-	at := t.at.Sub(p.off, p.size)
-	path := pagePath(t.group, t.col, i)
-	if p.size > v.f.limits.Page {
-		return 0, fault.Limitf(at, path, "%d bytes are more than a page may have (%d)", p.size, v.f.limits.Page)
+func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.IndexEntry) (int64, error) {
+	at := t.At.Sub(p.Off, p.Size)
+	path := layout.PagePath(t.Group, t.Col, i)
+	if p.Size > v.f.Limits.Page {
+		return 0, fault.Limitf(at, path, "%d bytes are more than a page may have (%d)", p.Size, v.f.Limits.Page)
 	}
-	v.stored = slices.Grow(v.stored[:0], int(p.size))[:p.size]
-	if err := format.ReadFull(v.ctx, t.src, at, path, v.stored); err != nil {
+	v.stored = slices.Grow(v.stored[:0], int(p.Size))[:p.Size]
+	if err := format.ReadFull(v.ctx, t.Src, at, path, v.stored); err != nil {
 		return 0, err
 	}
-	l := &v.f.leaves[t.col]
-	if v.depth == format.Sums && l.maxRep == 0 {
+	l := &v.f.Leaves[t.Col]
+	if v.depth == format.Sums && l.MaxRep == 0 {
 		v.arena.Reset()
-		summed, err := t.sum(p, v.stored, &v.arena)
+		summed, err := t.Sum(p, v.stored, &v.arena)
 		if err == nil && summed {
 			v.placed(index, t, p, i)
 		}
 		if err != nil || summed {
-			return p.values, fault.Locate(err, at, true, path)
+			return p.Values, fault.Locate(err, at, true, path)
 		}
 	}
 	rows, nulls := int64(0), int64(0)
-	var e indexEntry
+	var e layout.IndexEntry
 	starts := true
-	c := newChunk(t, vec.Range{})
-	for sub := int64(0); ; sub += maxSub {
+	c := page.NewChunk(t, vec.Range{})
+	for sub := int64(0); ; sub += page.MaxSub {
 		v.arena.Reset()
-		dst, err := vec.New(l.column.Type, memory.DefaultAllocator)
+		dst, err := vec.New(l.Column.Type, memory.DefaultAllocator)
 		if err != nil {
 			return 0, err
 		}
-		n := min(maxSub, p.values-sub)
+		n := min(page.MaxSub, p.Values-sub)
 		task := format.Task{Page: format.Page{Ordinal: i, Sub: sub, Spans: []fault.Span{at}, Own: p}, N: n,
-			Bytes: [][]byte{v.stored}, Scratch: &v.arena, Limits: v.f.limits}
+			Bytes: [][]byte{v.stored}, Scratch: &v.arena, Limits: v.f.Limits}
 		if err := c.Decode(&task, dst); err != nil {
 			return rows, err
 		}
 		nulls += int64(dst.Nulls())
-		if l.maxRep == 0 {
+		if l.MaxRep == 0 {
 			rows += n
 		} else {
 			rows += int64(nest.CountRows(dst.Rep()))
 			starts = starts && (sub > 0 || n == 0 || dst.Rep()[0] == 0)
 		}
-		if sub+n >= p.values {
+		if sub+n >= p.Values {
 			if sub == 0 {
 				takeBounds(&e, l, dst)
 			}
@@ -443,7 +450,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	}
 	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }, odd: v.Report}
 	err := d.object(tg, o)
-	gaps, overlaps := d.cover.Check(v.f.at)
+	gaps, overlaps := d.cover.Check(v.f.At)
 	if err != nil {
 		gaps = nil // what cannot be read is none
 	}

@@ -7,16 +7,20 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/page"
+	"stoa/format/redfile/internal/schema"
+	"stoa/format/redfile/internal/write"
 	"stoa/internal/nest"
 	"stoa/vec"
 )
 
 // index reads the index page of a chunk, nil if there is none that can be used.
-func (v *verifier) index(t *pageTable) []indexEntry {
-	if t.meta.index < 0 {
+func (v *verifier) index(t *page.Table) []layout.IndexEntry {
+	if t.Meta.Index < 0 {
 		return nil
 	}
-	entries, _, err := t.readIndex(v.ctx)
+	entries, _, err := t.ReadIndex(v.ctx)
 	if err != nil {
 		v.Blame("redfile.index.damaged", err, -1, -1)
 		return nil
@@ -25,8 +29,8 @@ func (v *verifier) index(t *pageTable) []indexEntry {
 }
 
 // takeBounds works out the bounds of decoded values as the writer does: it stores them again.
-func takeBounds(e *indexEntry, l *leaf, dst *vec.Vector) {
-	if l.maxRep > 0 || dst.Len() == 0 {
+func takeBounds(e *layout.IndexEntry, l *schema.Leaf, dst *vec.Vector) {
+	if l.MaxRep > 0 || dst.Len() == 0 {
 		return
 	}
 	a, err := dst.Emit(dst.Len())
@@ -34,7 +38,7 @@ func takeBounds(e *indexEntry, l *leaf, dst *vec.Vector) {
 		return
 	}
 	defer a.Release()
-	f := l.column
+	f := l.Column
 	parts, err := nest.Shred(arrow.Field{Name: f.Name, Type: f.Type, Nullable: true}, a)
 	if err != nil || len(parts) != 1 {
 		return
@@ -44,47 +48,48 @@ func takeBounds(e *indexEntry, l *leaf, dst *vec.Vector) {
 		return
 	}
 	defer dense.Release()
-	boundsOf(e, l, dense)
+	write.BoundsOf(e, l, dense)
 }
 
 // placed holds the entry of the index page against the header of its page, as reading does.
-func (v *verifier) placed(index []indexEntry, t *pageTable, p *page, i int) bool {
+func (v *verifier) placed(index []layout.IndexEntry, t *page.Table, p *page.Page, i int) bool {
 	if i >= len(index) {
 		return true
 	}
 	e := &index[i]
-	first, err := t.f.firstPage(v.ctx, t.group, t.col, t.meta)
-	if err != nil || first+e.offset == p.off && int64(e.size) == p.size && int64(e.values) == p.values {
+	first, err := t.File.FirstPage(v.ctx, t.Group, t.Col, t.Meta)
+	if err != nil || first+e.Offset == p.Off && int64(e.Size) == p.Size && int64(e.Values) == p.Values {
 		return err == nil
 	}
-	v.Report("redfile.index.damaged", t.at.Sub(p.off, p.size), indexPath(t, i),
-		"a page of %d bytes at %d with %d values; the page has %d bytes at %d, %d values", e.size, first+e.offset,
-		e.values, p.size, p.off, p.values)
+	v.Report("redfile.index.damaged", t.At.Sub(p.Off, p.Size), indexPath(t, i),
+		"a page of %d bytes at %d with %d values; the page has %d bytes at %d, %d values", e.Size, first+e.Offset,
+		e.Values, p.Size, p.Off, p.Values)
 	return false
 }
 
-func indexPath(t *pageTable, i int) string {
-	return fmt.Sprintf("%s.index_page.pages[%d]", chunkPath(t.group, t.col), i)
+func indexPath(t *page.Table, i int) string {
+	return fmt.Sprintf("%s.index_page.pages[%d]", layout.ChunkPath(t.Group, t.Col), i)
 }
 
 // compare holds an entry of the index page against the values of its page.
-func (v *verifier) compare(index []indexEntry, t *pageTable, p *page, i int, rows, nulls int64, real *indexEntry) {
+func (v *verifier) compare(index []layout.IndexEntry, t *page.Table, p *page.Page, i int, rows, nulls int64,
+	real *layout.IndexEntry) {
 	if !v.placed(index, t, p, i) {
 		return
 	}
 	e := &index[i]
-	path, at := indexPath(t, i), t.at.Sub(p.off, p.size)
-	if int64(e.rows) != rows || int64(e.nulls) != nulls {
+	path, at := indexPath(t, i), t.At.Sub(p.Off, p.Size)
+	if int64(e.Rows) != rows || int64(e.Nulls) != nulls {
 		v.Report("redfile.index.damaged", at, path, "%d values, %d of them null, and %d rows; the page has %d values, "+
-			"%d null, %d rows", e.values, e.nulls, e.rows, p.values, nulls, rows)
+			"%d null, %d rows", e.Values, e.Nulls, e.Rows, p.Values, nulls, rows)
 		return
 	}
-	if !e.hasMin || !e.hasMax || !real.hasMin {
+	if !e.HasMin || !e.HasMax || !real.HasMin {
 		return
 	}
-	if !bytes.Equal(e.min, real.min) || !bytes.Equal(e.max, real.max) || e.minCut != real.minCut ||
-		e.maxCut != real.maxCut || e.noNaN && !real.noNaN {
+	if !bytes.Equal(e.Min, real.Min) || !bytes.Equal(e.Max, real.Max) || e.MinCut != real.MinCut ||
+		e.MaxCut != real.MaxCut || e.NoNaN && !real.NoNaN {
 		v.Report("redfile.index.bounds", at, path, "the values lie from %x to %x, the index says from %x to %x",
-			real.min, real.max, e.min, e.max)
+			real.Min, real.Max, e.Min, e.Max)
 	}
 }

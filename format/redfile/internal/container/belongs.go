@@ -1,0 +1,170 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile/internal/layout"
+	"stoa/internal/thrift"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// header reads the header of the page at pos.
+func (f *File) header(ctx context.Context, pos int64) (layout.PageHeader, int64, error) {
+	b := make([]byte, max(0, min(layout.MostFound, f.At.Len-pos)))
+	if err := format.ReadFull(ctx, f.Src, f.At.Sub(pos, int64(len(b))), "", b); err != nil {
+		return layout.PageHeader{}, 0, err
+	}
+	return layout.HeaderIn(b, f.At.Sub(pos, f.At.Len-pos))
+}
+
+// FirstBlock is the sync block at the beginning of the file; nil if there is none that is whole.
+func (f *File) FirstBlock(ctx context.Context) (*layout.SyncBlock, fault.Span) {
+	h, head, err := f.header(ctx, layout.MagicLen)
+	if err != nil || h.Kind != layout.SyncPage || int64(h.Stored) > f.Limits.Metadata {
+		return nil, fault.Span{}
+	}
+	s, at, err := f.ReadSync(ctx, layout.MagicLen, &h, head)
+	if err != nil {
+		return nil, at
+	}
+	return s, at
+}
+
+// ReadSync reads the sync block at pos; nil if it is damaged, or was copied from elsewhere.
+func (f *File) ReadSync(ctx context.Context, pos int64, h *layout.PageHeader,
+	head int64) (*layout.SyncBlock, fault.Span, error) {
+	at := f.At.Sub(pos+head, int64(h.Stored))
+	b := make([]byte, h.Stored)
+	if err := format.ReadFull(ctx, f.Src, at, "", b); err != nil {
+		return nil, at, err
+	}
+	c := wire.NewCursor(b, at, "sync")
+	s := layout.ParseSync(thrift.NewReader(c, layout.ProtocolOfSync(b)), "")
+	if c.Err() != nil || layout.CRC(b) != h.CRC || s.Offset != pos {
+		return nil, at, nil
+	}
+	return &s, at, nil
+}
+
+// otherFile looks whether the metadata at the end is that of another file: one that lies in a page, behind
+// which this file was cut. The marker of the sync block at the beginning tells, where there is one; b are the
+// first bytes behind the magic.
+func (f *File) otherFile(ctx context.Context, b []byte) error {
+	c := wire.NewCursor(b, f.At.Sub(layout.MagicLen, int64(len(b))), "")
+	h := layout.ParsePageHeader(thrift.NewReader(c, layout.ProtocolOf(b)), "")
+	if field, _ := h.Bad(); c.Err() != nil || h.Kind != layout.SyncPage || field != "" {
+		return nil
+	}
+	head := int64(c.Pos())
+	// which may end behind b, but begins with the marker
+	s := layout.ParseSync(thrift.NewReader(c, layout.ProtocolOfSync(c.Rest())), "")
+	if bytes.Equal(s.Marker, f.Footer.Marker()) || int64(h.Stored) > f.Limits.Metadata {
+		return nil
+	}
+	whole, _, err := f.ReadSync(ctx, layout.MagicLen, &h, head)
+	if err != nil || whole == nil { // the marker may be what is damaged
+		return ctx.Err()
+	}
+	return fault.Corruptf(f.MetaAt, "file_metadata.key_value_metadata."+layout.SyncKey,
+		"the file began with the marker %x: this is the metadata of a file within it, behind which it is cut",
+		whole.Marker)
+}
+
+// belongs holds a part against the metadata: another part in its place would often be read without a word. The
+// sync block at its beginning has the marker of the table, and says how many row groups come before it; without
+// that the part's own metadata tells of other chunks.
+func (f *File) belongs(ctx context.Context, src store.Source, name string, group, col int) error {
+	if f.NoVerify || f.Gathered {
+		return nil
+	}
+	part := New(f.Tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.Limits},
+		f.Opts)
+	path := layout.ChunkPath(group, col) + ".file_path"
+	called := f.Footer.Groups[group].Columns[col].File
+	marker := f.Footer.Marker()
+	s, at := part.FirstBlock(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if marker == nil || s == nil {
+		return f.sameChunks(ctx, part, called, path)
+	}
+	if !bytes.Equal(s.Marker, marker) {
+		return fault.Corruptf(at, path, "%q is a part of another table: its marker is %x, this one's is %x", called,
+			s.Marker, marker)
+	}
+	first := f.groupsIn(called)[0]
+	if int(s.Groups) != first {
+		return fault.Corruptf(at, path, "%q is another part of the table: it begins with row group %d, and not %d",
+			called, s.Groups, first)
+	}
+	return nil
+}
+
+// sameChunks is an error if the row groups that the metadata has in a part, called so, are none of those that
+// the part has by its own metadata. One structure that differs may be damage of the part's metadata, which
+// nobody needs here, unless a checksum says that it is sound.
+func (f *File) sameChunks(ctx context.Context, part *File, called, path string) error {
+	if err := part.readMeta(ctx, nil); err != nil {
+		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Limit) {
+			return ctx.Err()
+		}
+		return err
+	}
+	own := part.Footer.Groups
+	if !part.Footer.Told() || slices.ContainsFunc(own, func(g layout.RowGroup) bool { return g.Rows < 0 }) {
+		return nil // it contradicts itself
+	}
+	begin := map[int64]*layout.RowGroup{} // by where the metadata of the first column is
+	for i := range own {
+		if len(own[i].Columns) > 0 {
+			begin[own[i].Columns[0].Offset] = &own[i]
+		}
+	}
+	for n, i := range f.groupsIn(called) {
+		g := &f.Footer.Groups[i]
+		if slices.ContainsFunc(g.Columns, func(c layout.ColumnChunk) bool { return c.File != called }) {
+			return nil // other programs may lay columns out in files as they like
+		}
+		o := begin[g.Columns[0].Offset]
+		if o == nil && n < len(own) {
+			o = &own[n]
+		}
+		if o == nil {
+			return fault.Corruptf(part.MetaAt, path, "%q is another part, or of another table: by its own "+
+				"metadata it has %d row groups, and none of %d rows", called, len(own), g.Rows)
+		}
+		if odd, what := g.Differs(o); odd > 1 || odd > 0 && part.Footer.HasCRC {
+			return fault.Corruptf(part.MetaAt, path,
+				"%q is another part, or of another table: by its own metadata it has %s", called, what)
+		}
+	}
+	return nil
+}
+
+// Agrees is sameChunks.
+func (f *File) Agrees(ctx context.Context, part *File, called, path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sameChunks(ctx, part, called, path)
+}
+
+// groupsIn are the row groups that have chunks in a file, called so. The caller holds mu.
+func (f *File) groupsIn(called string) []int {
+	if f.inFile == nil {
+		f.inFile = map[string][]int{}
+		for i := range f.Footer.Groups {
+			for _, c := range f.Footer.Groups[i].Columns {
+				if l := f.inFile[c.File]; len(l) == 0 || l[len(l)-1] != i {
+					f.inFile[c.File] = append(l, i)
+				}
+			}
+		}
+	}
+	return f.inFile[called]
+}

@@ -1,0 +1,386 @@
+package container
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/schema"
+	"stoa/internal/thrift"
+	"stoa/region"
+	"stoa/store"
+	"stoa/wire"
+	"strings"
+	"sync"
+)
+
+// File is an open RedFile below its schema: the metadata, and where chunks and their metadata are.
+type File struct {
+	Tree     store.Tree
+	Src      store.Source
+	At       fault.Span // all of it; offsets in the metadata count from its beginning
+	Opts     layout.ReadOptions
+	Limits   format.Limits
+	NoVerify bool
+
+	Footer  layout.FileMeta
+	MetaAt  fault.Span
+	Literal bool // the number at the end is the offset from the end, as the document has it, and not the length
+
+	Gathered bool               // row groups were put together from parts, without the metadata that says where each is
+	Lost     map[ChunkKey]error // of a recovered file: chunks whose metadata was not found
+
+	mu      sync.Mutex
+	metas   map[ChunkKey]*layout.ColumnMeta
+	objects map[string]store.Source // of chunks in other files
+	inFile  map[string][]int        // row groups by the files that their chunks are in, see groupsIn
+	starts  map[string][]int64      // by such files: where structures begin, see structureBehind
+	strange map[string]error        // such files that are not what the metadata takes them for
+}
+
+type ChunkKey struct{ Group, Col int }
+
+func New(tree store.Tree, src store.Source, at fault.Span, o format.OpenOptions, opts layout.ReadOptions) *File {
+	return &File{Tree: tree, Src: src, At: at, Opts: opts, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify,
+		metas: map[ChunkKey]*layout.ColumnMeta{}, objects: map[string]store.Source{}, strange: map[string]error{},
+		starts: map[string][]int64{}}
+}
+
+// Open reads the metadata of the file.
+func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
+	if f.At.Len < layout.MinFile {
+		return fault.Corruptf(f.At, "", "%d bytes are too few for a RedFile", f.At.Len)
+	}
+	if err := f.readMeta(ctx, trace); err != nil {
+		return err
+	}
+	head := make([]byte, min(f.At.Len, 128))
+	if err := format.ReadFull(ctx, f.Src, f.At.Sub(0, int64(len(head))), "magic", head); err != nil {
+		return err
+	}
+	if string(head[:layout.MagicLen]) != layout.Magic {
+		return fault.Corruptf(f.At.Sub(0, layout.MagicLen), "magic", "%q at the beginning, not %q",
+			head[:layout.MagicLen], layout.Magic)
+	}
+	return f.otherFile(ctx, head[layout.MagicLen:])
+}
+
+// readMeta finds and reads the metadata at the end: N bytes, N as u32 little-endian, magic. The document calls
+// the number an "offset from end of file"; every program wrote the length. What fits is taken, the length
+// first.
+func (f *File) readMeta(ctx context.Context, trace func(region.Node)) error {
+	var end [layout.TailLen]byte
+	tail := f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen)
+	if err := format.ReadFull(ctx, f.Src, tail, "footer", end[:]); err != nil {
+		return err
+	}
+	if string(end[4:]) != layout.Magic {
+		return fault.Corruptf(tail.Sub(4, 4), "magic",
+			"%q at the end, not %q: the file is cut, or its end is overwritten", end[4:], layout.Magic)
+	}
+	n := int64(binary.LittleEndian.Uint32(end[:]))
+	first := f.tryMeta(ctx, f.At.Len-layout.TailLen-n, n, nil)
+	if first != nil {
+		m, at := f.Footer, f.MetaAt
+		if f.tryMeta(ctx, f.At.Len-n, n-layout.TailLen, nil) == nil {
+			f.Literal, first = true, nil
+		} else {
+			f.Footer, f.MetaAt = m, at
+		}
+	}
+	switch { // once more to tell its parts, of that which is taken only: they have their bytes for themselves
+	case trace == nil:
+		return first
+	case f.Literal:
+		return f.tryMeta(ctx, f.At.Len-n, n-layout.TailLen, trace)
+	}
+	return f.tryMeta(ctx, f.At.Len-layout.TailLen-n, n, trace)
+}
+
+// tryMeta reads metadata of n bytes at off.
+func (f *File) tryMeta(ctx context.Context, off, n int64, trace func(region.Node)) error {
+	at := f.At.Sub(off, n)
+	if n < 1 || off < layout.MagicLen || off > f.At.Len-layout.TailLen || n > f.At.Len-layout.TailLen-off {
+		return fault.Corruptf(f.At.Sub(f.At.Len-layout.TailLen, 4), "footer.length",
+			"%d does not fit in a file of %d bytes", n, f.At.Len)
+	}
+	if n > f.Limits.Metadata {
+		return fault.Limitf(at, "file_metadata", "%d bytes are more than metadata may have (%d)", n, f.Limits.Metadata)
+	}
+	b := make([]byte, n)
+	if err := format.ReadFull(ctx, f.Src, at, "file_metadata", b); err != nil {
+		return err
+	}
+	c := wire.NewCursor(b, at, "file_metadata")
+	m, _ := layout.ParseFileMeta(c.Within(f.Limits.Memory()))
+	f.Footer, f.MetaAt = m, at
+	err := c.Err()
+	switch {
+	case err != nil:
+	case c.Left() > 0:
+		err = fault.Corruptf(at.Sub(int64(c.Pos()), int64(c.Left())), "file_metadata", "%d bytes behind its end",
+			c.Left())
+	case m.HasCRC && m.CRC != m.Want && !f.NoVerify:
+		err = fault.Corruptf(at, "file_metadata.meta_data_crc", "%#08x is stored, %#08x is right", m.CRC, m.Want)
+	default:
+		err = m.Check(at)
+	}
+	if trace != nil && (err == nil || m.Version >= 0) && !errors.Is(err, fault.Limit) {
+		traceMeta(trace, at, b, &m)
+	}
+	return err
+}
+
+func traceMeta(trace func(region.Node), at fault.Span, b []byte, m *layout.FileMeta) {
+	trace(region.Node{Kind: region.Struct, Name: "file_metadata", At: at, Inner: -1,
+		Value: fmt.Sprintf("generation %s, %s, %d row groups, %d rows", m.Gen, m.Protocol, len(m.Groups), m.Rows)})
+	layout.ParseFileMeta(wire.NewCursor(b, at, "file_metadata").Trace(trace, 1))
+}
+
+// Place is where the bytes of a chunk are: its object, from base on.
+func (f *File) Place(ctx context.Context, group, col int) (store.Source, fault.Span, error) {
+	c := &f.Footer.Groups[group].Columns[col]
+	if c.File == "" {
+		end := f.MetaAt.Off - f.At.Off
+		return f.Src, f.At.Sub(0, end), nil
+	}
+	name, err := f.Inside(c.File)
+	if err != nil {
+		return nil, fault.Span{}, fault.New(fault.Invalid, f.MetaAt, layout.ChunkPath(group, col)+".file_path", "%v",
+			err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	src, ok := f.objects[name]
+	if err := f.strange[name]; err != nil {
+		return nil, fault.Span{}, err
+	}
+	if !ok {
+		src, err = f.Tree.Open(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) { // damage of this chunk; the others may be whole
+			return nil, fault.Span{}, fault.Corruptf(f.MetaAt, layout.ChunkPath(group, col)+".file_path",
+				"%q, the file of the chunk, is missing", c.File)
+		}
+		if err != nil {
+			return nil, fault.Span{}, err
+		}
+		if err := f.belongs(ctx, src, name, group, col); err != nil {
+			src.Close()
+			if errors.Is(err, fault.Corrupt) {
+				f.strange[name] = err
+			}
+			return nil, fault.Span{}, err
+		}
+		f.objects[name] = src
+	}
+	return src, fault.Span{Object: name, Len: src.Size()}, nil
+}
+
+// Inside is the name of the object that file_path means, which must lie in the directory of the file, or below it.
+func (f *File) Inside(p string) (string, error) {
+	name := path.Join(path.Dir(f.At.Object), p)
+	if f.Opts.Outside {
+		if path.IsAbs(p) {
+			name = path.Clean(p)
+		}
+		return name, nil
+	}
+	clean := path.Clean(p)
+	if path.IsAbs(p) || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsAny(p, "\\\x00") ||
+		clean == "." {
+		return "", fmt.Errorf("%q leads out of the directory of the file (option outside=true follows it)", p)
+	}
+	return name, nil
+}
+
+// ColumnMeta is the metadata of a chunk: its copy in the metadata of the file, or what stands at file_offset.
+func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMeta, error) {
+	c := &f.Footer.Groups[group].Columns[col]
+	path := layout.ChunkPath(group, col) + ".column_metadata"
+	if err := f.Lost[ChunkKey{group, col}]; err != nil {
+		return nil, err
+	}
+	if c.Meta != nil {
+		return c.Meta, CheckColumn(c.Meta, f.MetaAt, path)
+	}
+	key := ChunkKey{group, col}
+	f.mu.Lock()
+	m, ok := f.metas[key]
+	f.mu.Unlock()
+	if ok {
+		return m, nil
+	}
+	src, at, err := f.Place(ctx, group, col)
+	if err != nil {
+		return nil, err
+	}
+	if c.Offset < layout.MagicLen || c.Offset >= at.Len {
+		return nil, fault.Corruptf(f.MetaAt, layout.ChunkPath(group, col)+".file_offset",
+			"%d is not in the %d bytes where column metadata can be", c.Offset, at.Len)
+	}
+	m, _, err = ReadColumnMeta(ctx, src, at.Sub(c.Offset, at.Len-c.Offset), f.Limits.Metadata, path)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	f.metas[key] = m
+	f.mu.Unlock()
+	return m, nil
+}
+
+// ReadColumnMeta reads the column metadata at at.Off; n is its size.
+func ReadColumnMeta(ctx context.Context, src store.Source, at fault.Span, most int64, path string) (*layout.ColumnMeta,
+	int64, error) {
+	var m layout.ColumnMeta
+	n, err := layout.ReadStruct(ctx, src, at, 512, most, path, func(c *wire.Cursor) bool {
+		r := thrift.NewReader(c, layout.ProtocolOf(c.Rest()))
+		m = layout.ParseColumnMeta(r, "")
+		return r.Short()
+	})
+	if err != nil {
+		return nil, n, err
+	}
+	return &m, n, CheckColumn(&m, at.Sub(0, n), path)
+}
+
+// CheckColumn holds the metadata of a chunk against what the format has.
+func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
+	switch {
+	case m.Type < 0:
+		return fault.Corruptf(at, path+".type", "it is missing or negative")
+	case m.Type > layout.ByteArray:
+		return fault.Unsupportedf(at, path+".type", "%s", m.Type)
+	case m.Codec == layout.LZO:
+		return fault.Unsupportedf(at, path+".codec", "LZO (codec %d): its framing was never told", int32(layout.LZO))
+	case m.Codec < 0 || m.Codec > layout.LZO:
+		return fault.Unsupportedf(at, path+".codec", "%s", m.Codec)
+	case m.Values < 0:
+		return fault.Corruptf(at, path+".num_values", "it is missing or negative")
+	case len(m.Path) == 0 || len(m.Path) > schema.MaxNesting:
+		return fault.Corruptf(at, path+".path_in_schema", "%d names", len(m.Path))
+	case m.HasLevels && (m.MaxDef < 0 || m.MaxDef > 2*schema.MaxNesting || m.MaxRep < 0 || m.MaxRep > m.MaxDef):
+		return fault.Corruptf(at, path, "greatest levels %d and %d", m.MaxDef, m.MaxRep)
+	}
+	for _, e := range m.Encodings {
+		if e < 0 || e > layout.GroupVarInt {
+			return fault.Unsupportedf(at, path+".encodings", "%s", e)
+		}
+	}
+	return nil
+}
+
+// Fits holds the metadata of a chunk against the schema.
+func (f *File) Fits(m *layout.ColumnMeta, l *schema.Leaf, group, col int) error {
+	p := layout.ChunkPath(group, col) + ".column_metadata"
+	switch {
+	case m.Type != l.Type:
+		return fault.Corruptf(f.ChunkSpan(group, col), p+".type", "%s, the column is %s", m.Type, l.Type)
+	case len(l.Path) > 0 && !slices.Equal(m.Path, l.Path):
+		return fault.Corruptf(f.ChunkSpan(group, col), p+".path_in_schema", "%q, the column is %q", m.Path, l.Path)
+	case m.HasLevels && (m.MaxDef != int32(l.MaxDef) || m.MaxRep != int32(l.MaxRep)):
+		return fault.Corruptf(f.ChunkSpan(group, col), p, "greatest levels %d and %d, the column's are %d and %d",
+			m.MaxDef, m.MaxRep, l.MaxDef, l.MaxRep)
+	}
+	return nil
+}
+
+// ChunkSpan is where a chunk's metadata says to be: for errors.
+func (f *File) ChunkSpan(group, col int) fault.Span {
+	c := &f.Footer.Groups[group].Columns[col]
+	if c.File != "" || c.Meta != nil || c.Offset < 0 || c.Offset > f.At.Len {
+		return f.MetaAt
+	}
+	return f.At.Sub(c.Offset, 1)
+}
+
+// Close closes the file and those that its chunks are in.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.objects {
+		s.Close()
+	}
+	f.objects = map[string]store.Source{}
+	return f.Src.Close()
+}
+
+// FirstPage is where the first page of a chunk is. Generation A may leave it out: the chunk then begins behind
+// the metadata of the one before, or behind the magic.
+func (f *File) FirstPage(ctx context.Context, group, col int, m *layout.ColumnMeta) (int64, error) {
+	if m.Data >= 0 {
+		return m.Data, nil
+	}
+	if col--; col < 0 {
+		group--
+		col = len(f.Footer.Groups[0].Columns) - 1
+	}
+	if group < 0 {
+		return layout.MagicLen, nil
+	}
+	c := &f.Footer.Groups[group].Columns[col]
+	if c.Meta != nil || c.File != "" {
+		return 0, fault.Corruptf(f.MetaAt, layout.ChunkPath(group, col),
+			"the next chunk does not say where its first page is")
+	}
+	src, at, err := f.Place(ctx, group, col)
+	if err != nil {
+		return 0, err
+	}
+	if c.Offset < layout.MagicLen || c.Offset >= at.Len {
+		return 0, fault.Corruptf(f.MetaAt, layout.ChunkPath(group, col)+".file_offset", "%d is not in the file",
+			c.Offset)
+	}
+	_, n, err := ReadColumnMeta(ctx, src, at.Sub(c.Offset, at.Len-c.Offset), f.Limits.Metadata,
+		layout.ChunkPath(group, col)+".column_metadata")
+	return c.Offset + n, err
+}
+
+// StructureBehind is where the next structure that the metadata tells of begins behind off, in the object of a
+// chunk: metadata of a column, an index page, pages of another chunk, or the end of all.
+func (f *File) StructureBehind(at fault.Span, off int64, group, col int) int64 {
+	name := f.Footer.Groups[group].Columns[col].File
+	f.mu.Lock()
+	starts, ok := f.starts[name]
+	f.mu.Unlock()
+	if !ok {
+		for g := range f.Footer.Groups {
+			for k := range f.Footer.Groups[g].Columns {
+				c := &f.Footer.Groups[g].Columns[k]
+				if c.File != name {
+					continue
+				}
+				starts = append(starts, c.Offset)
+				if c.Meta != nil {
+					starts = append(starts, c.Meta.Data, c.Meta.Index)
+				}
+			}
+		}
+		slices.Sort(starts)
+		starts = slices.Compact(starts)
+		f.mu.Lock()
+		f.starts[name] = starts
+		f.mu.Unlock()
+	}
+	i, _ := slices.BinarySearchFunc(starts, off+1, cmp.Compare[int64])
+	if i < len(starts) && starts[i] < at.Len {
+		return starts[i]
+	}
+	return at.Len
+}
+
+// KnownMeta is the metadata of a chunk, if it stands in that of the file or was read; else nil.
+func (f *File) KnownMeta(group, col int) *layout.ColumnMeta {
+	if m := f.Footer.Groups[group].Columns[col].Meta; m != nil {
+		return m
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.metas[ChunkKey{group, col}]
+}

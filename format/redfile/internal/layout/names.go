@@ -1,0 +1,22 @@
+package layout
+
+import "fmt"
+
+const (
+	Magic    = "RED1"
+	MagicLen = 4
+	TailLen  = 8 // length of the metadata, magic
+	MinFile  = MagicLen + TailLen
+)
+
+// MetadataFile is the object of a split file that holds the metadata only.
+const MetadataFile = "_metadata.red"
+
+// DataFile is the one that holds all row groups, if they are not split.
+const DataFile = "data.red"
+
+// PartName is the file of a split table that begins with row group n.
+func PartName(n int) string { return fmt.Sprintf("part-%05d.red", n) }
+
+// minColumn is less than any metadata of a column is long.
+const minColumn = 4

@@ -1,0 +1,204 @@
+package layout
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/thrift"
+	"stoa/store"
+	"stoa/wire"
+)
+
+// Kinds of pages. Others are passed over.
+const (
+	DataPage  = 0
+	IndexPage = 1
+)
+
+func PageKind(v int32) string {
+	return nameOf([]string{"DATA_PAGE", "INDEX_PAGE"}, v, "page type ")
+}
+
+// PageHeader is PageHeader with what stands in it.
+type PageHeader struct {
+	Kind        int32
+	Raw, Stored int32 // bytes of the body
+	CRC         uint32
+	HasCRC      bool // and it is not 0, which is written for none
+
+	HasData  bool
+	Values   int32 // nulls and empty lists included
+	Encoding Encoding
+	Entries  int32 // of an index page: see index.go; -1: another layout
+}
+
+// ParsePageHeader reads the header of a page:
+//
+//	1 type i32   2 uncompressed_page_size i32   3 compressed_page_size i32   4 crc i32
+//	5 data_page {1 num_values i32, 2 encoding i32}   6 index_page {…}
+func ParsePageHeader(r *thrift.Reader, name string) (h PageHeader) {
+	h.Kind, h.Raw, h.Stored, h.Entries = -1, -1, -1, -1
+	for r.Struct(name); r.Next(); {
+		switch r.Field() {
+		case 1:
+			h.Kind = r.Enum("type", PageKind)
+		case 2:
+			h.Raw = r.I32("uncompressed_page_size")
+		case 3:
+			h.Stored = r.I32("compressed_page_size")
+		case 4:
+			h.CRC = uint32(r.I32("crc"))
+			h.HasCRC = h.CRC != 0
+		case 5:
+			h.HasData, h.Values, h.Encoding = true, -1, -1
+			for r.Struct("data_page"); r.Next(); {
+				switch r.Field() {
+				case 1:
+					h.Values = r.I32("num_values")
+				case 2:
+					h.Encoding = Encoding(r.Enum("encoding", textOf(Encoding.String)))
+				}
+			}
+		case 6:
+			h.Entries = parseIndexHeader(r)
+		}
+	}
+	return h
+}
+
+// Usual reads the header of a data page that b begins with, if it is just as every writer writes it: in the
+// compact protocol, with all its fields in order. It is what parsePageHeader gives [FuzzUsualHeader], in a
+// tenth of the time; whatever is otherwise, that one reads.
+func (h *PageHeader) Usual(b []byte) (n int, ok bool) {
+	// Before each number stands by how much its field's number is greater than the last one's, and that it is
+	// an i32; field 5 is a struct.
+	const shape = "\x15\x15\x15\x15\x1c\x15\x15\x00\x00"
+	var v [6]int32
+	k := 0
+	for i := range len(shape) {
+		if n >= len(b) || b[n] != shape[i] {
+			return 0, false
+		}
+		if n++; shape[i] != 0x15 {
+			continue
+		}
+		x, used := binary.Uvarint(b[n:])
+		if used <= 0 || x > math.MaxUint32 {
+			return 0, false
+		}
+		v[k] = int32(uint32(x)>>1) ^ -int32(x&1) // zigzag
+		k, n = k+1, n+used
+	}
+	if v[0] != DataPage {
+		return 0, false
+	}
+	*h = PageHeader{Kind: DataPage, Raw: v[1], Stored: v[2], CRC: uint32(v[3]), HasCRC: v[3] != 0, HasData: true,
+		Values: v[4], Encoding: Encoding(v[5]), Entries: -1}
+	return n, true
+}
+
+// Bad says what is wrong with a header; "" if nothing is.
+func (h *PageHeader) Bad() (field, reason string) {
+	switch {
+	case h.Kind < 0:
+		return "type", "it is missing or negative"
+	case h.Raw < 0:
+		return "uncompressed_page_size", "it is missing or negative"
+	case h.Stored < 0:
+		return "compressed_page_size", "it is missing or negative"
+	case h.Kind == DataPage && !h.HasData:
+		return "data_page", "it is missing"
+	case h.Kind == DataPage && h.Values < 0:
+		return "data_page.num_values", "it is missing or negative"
+	case h.Kind == DataPage && h.Encoding < 0:
+		return "data_page.encoding", "it is missing or negative"
+	}
+	return "", ""
+}
+
+func (h *PageHeader) Write(w *thrift.Writer) {
+	w.Struct(thrift.Item)
+	w.I32(1, h.Kind)
+	w.I32(2, h.Raw)
+	w.I32(3, h.Stored)
+	w.I32(4, int32(h.CRC))
+	if h.Kind == DataPage {
+		w.Struct(5)
+		w.I32(1, h.Values)
+		w.I32(2, int32(h.Encoding))
+		w.End()
+	}
+	if h.Kind == IndexPage {
+		writeIndexHeader(w, h.Entries)
+	}
+	w.End()
+}
+
+// mostHeader is more than any header is long.
+const mostHeader = 64 << 10
+
+// ReadStruct reads a structure that begins at off and may reach up to end, of which nobody knows the length:
+// some bytes first, more if they were too few. parse is given a cursor and says whether the bytes ended; it is
+// then called again from the beginning, if there are more.
+func ReadStruct(ctx context.Context, src store.Source, at fault.Span, first, most int64, path string,
+	parse func(c *wire.Cursor) (short bool)) (n int64, err error) {
+	for size := first; ; size *= 8 {
+		size = min(size, at.Len, most)
+		b := make([]byte, size)
+		if err := format.ReadFull(ctx, src, at.Sub(0, size), path, b); err != nil {
+			return 0, err
+		}
+		c := wire.NewCursor(b, at.Sub(0, size), path)
+		if short := parse(c); short && c.Err() != nil && size < min(at.Len, most) {
+			continue // perhaps it is only longer
+		}
+		return int64(c.Pos()), c.Err()
+	}
+}
+
+// PageAt reads the header of the page at at.Off; at.Len is how far it may reach with its body.
+func PageAt(ctx context.Context, src store.Source, at fault.Span, path string) (h PageHeader, head int64, err error) {
+	head, err = ReadStruct(ctx, src, at, 96, mostHeader, path+".header", func(c *wire.Cursor) bool {
+		r := thrift.NewReader(c, ProtocolOf(c.Rest()))
+		h = ParsePageHeader(r, "")
+		return r.Short()
+	})
+	if err != nil {
+		return h, 0, err
+	}
+	return h, head, h.fits(at, head, path)
+}
+
+// fits holds a header of head bytes against at, where the page may lie.
+func (h *PageHeader) fits(at fault.Span, head int64, path string) error {
+	if field, reason := h.Bad(); field != "" {
+		return fault.Corruptf(at.Sub(0, head), path+".header."+field, "%s", reason)
+	}
+	if int64(h.Stored) > at.Len-head {
+		return fault.Corruptf(at.Sub(0, head), path+".header.compressed_page_size",
+			"%d bytes, but only %d are left", h.Stored, at.Len-head)
+	}
+	return nil
+}
+
+func PagePath(group, col, page int) string {
+	return ChunkPath(group, col) + ".page[" + strconv.Itoa(page) + "]"
+}
+
+// MostFound is how long a page header may be that is met without knowing that one is there. They have some
+// 20 bytes.
+const MostFound = 1 << 10
+
+// HeaderIn reads the header of a page that b begins with, or nothing; at is how far it may reach with its body.
+func HeaderIn(b []byte, at fault.Span) (PageHeader, int64, error) {
+	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
+	h := ParsePageHeader(thrift.NewReader(c, ProtocolOf(b)), "")
+	if c.Err() != nil {
+		return h, 0, c.Err()
+	}
+	return h, int64(c.Pos()), h.fits(at, int64(c.Pos()), "")
+}

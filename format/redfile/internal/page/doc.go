@@ -1,0 +1,3 @@
+// Package page is the pages of a column chunk: found by their headers or by the index page, held against the chunk,
+// decompressed and decoded.
+package page

@@ -1,0 +1,110 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile/internal/layout"
+	"stoa/vec"
+)
+
+// No checksum is over a page's header. Where there is no index page, headers alone say how many values pages
+// have, and so where the rows of a page are: one wrong number would shift all rows behind it. So the headers of
+// a chunk are read before its first page is given, and their numbers held against the chunk's.
+
+// settle finds the pages of a chunk that has no index page. If their numbers of values are not together those
+// of the chunk, and one page alone does not hold what its header says, that is the damaged one, and has what
+// the others leave; else nobody knows where rows are, and the chunk is lost.
+func (t *Table) settle(ctx context.Context) error {
+	if t.Meta.Values == 0 && t.Meta.Stored == 0 && t.rows == 0 { // where it would begin, another chunk may
+		t.err = io.EOF
+		return nil
+	}
+	end := t.File.StructureBehind(t.At, t.next, t.Group, t.Col)
+	begin, odd := t.next, error(nil)
+	for odd == nil && t.next != end {
+		if t.values == t.Meta.Values && !t.pageNext(ctx, end) {
+			break
+		}
+		odd = t.header(ctx)
+	}
+	t.err = io.EOF
+	switch {
+	case odd != nil && !errors.Is(odd, fault.Corrupt) && !errors.Is(odd, fault.Unsupported):
+		return odd // of the store: it may pass
+	case odd != nil && t.values < t.Meta.Values:
+		t.err = odd // what is behind is lost
+		return nil
+	case t.values == t.Meta.Values:
+		return nil
+	}
+	odd = fault.Corruptf(t.At.Sub(begin, min(max(t.next-begin, 0), t.At.Len-begin)),
+		layout.ChunkPath(t.Group, t.Col)+".num_values", "its pages have %d values by their headers, the chunk has %d",
+		t.values, t.Meta.Values)
+	wrong, err := t.contradictory(ctx)
+	if err != nil {
+		return err
+	}
+	if wrong < 0 || t.Pages[wrong].Values+t.Meta.Values-t.values < 0 {
+		t.Pages, t.err = nil, odd
+		return nil
+	}
+	t.Pages[wrong].Values += t.Meta.Values - t.values
+	t.Pages[wrong].Lost = fault.Corruptf(t.At.Sub(t.Pages[wrong].Off, t.Pages[wrong].Size),
+		layout.PagePath(t.Group, t.Col, wrong)+".header.data_page.num_values",
+		"the page does not hold as many values as its header says; with those of the other pages the chunk has "+
+			"%d too many", t.values-t.Meta.Values)
+	t.values = 0
+	for i := range t.Pages {
+		t.place(&t.Pages[i])
+	}
+	return nil
+}
+
+// pageNext reports whether a page of data begins where the next header would be.
+func (t *Table) pageNext(ctx context.Context, end int64) bool {
+	if t.next < layout.MagicLen || t.next >= end {
+		return false
+	}
+	h, head, err := layout.PageAt(ctx, t.Src, t.At.Sub(t.next, end-t.next), "")
+	return err == nil && h.Kind == layout.DataPage && t.next+head+int64(h.Stored) <= end
+}
+
+// contradictory is the only page that does not hold what its header says; -1: there is none, or several.
+func (t *Table) contradictory(ctx context.Context) (found int, err error) {
+	found = -1
+	c := chunk{t: t}
+	var arena vec.Arena
+	for i := range t.Pages {
+		p := &t.Pages[i]
+		if p.Size > t.File.Limits.Page {
+			return -1, nil
+		}
+		arena.Reset()
+		b := make([]byte, p.Size)
+		if err := format.ReadFull(ctx, t.Src, t.At.Sub(p.Off, p.Size), "page", b); err != nil {
+			return -1, err
+		}
+		dst, err := vec.New(t.Leaf.Column.Type, memory.DefaultAllocator)
+		if err != nil {
+			return -1, err
+		}
+		n := min(MaxSub, p.Values)
+		err = c.Decode(&format.Task{Page: format.Page{Ordinal: i, Spans: []fault.Span{t.At.Sub(p.Off, p.Size)},
+			Own: p}, N: n, Bytes: [][]byte{b}, Scratch: &arena, Limits: t.File.Limits}, dst)
+		dst.Release()
+		switch {
+		case err == nil:
+		case found >= 0:
+			return -1, nil
+		default:
+			found = i
+		}
+	}
+	return found, ctx.Err()
+}

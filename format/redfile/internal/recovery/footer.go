@@ -1,0 +1,384 @@
+package recovery
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"stoa/format"
+	"stoa/format/redfile/internal/container"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/table"
+	"stoa/internal/thrift"
+	"stoa/wire"
+)
+
+// What recovery takes for metadata of the file, and how much it reads to find out.
+//
+// A RedFile may lie in another one: in a table of attachments, whose pages are not compressed, their footers
+// stand with magic and all. So metadata is this file's own only if it has the marker of the sync block at the
+// file's beginning, or, where there is none, if its last chunk is where it says, and if from there structure
+// follows structure just to it, as in every file. The offsets of a file within a file are too small; that they
+// are by chance those of other structures happens, that these are chunks with the same number of values does
+// not.
+
+const (
+	// elsewhere is what reading a few bytes apart from others costs, in bytes read in a row.
+	elsewhere = 4 << 10
+)
+
+// budget is how many bytes may still be read on suspicion. What begins like metadata or a page is known to be
+// one only when it has been read whole, and bytes made for that purpose could have everything read again and
+// again: together they may be a few times the size of the file.
+func (r *rescue) budget() int64 { return 8*r.f.At.Len + 1<<20 - r.looked }
+
+// afford spends n bytes of the budget.
+func (r *rescue) afford(n int64) bool {
+	if n <= r.budget() {
+		r.looked += n
+		return true
+	}
+	if !r.tired {
+		r.tired = true
+		r.Rows("redfile.recover.limit", r.f.At, [2]int64{-1, -1}, 0,
+			"%d bytes were read of what looked like pages or metadata and was none: no more is tried that is long",
+			r.looked)
+	}
+	return false
+}
+
+// grow lets a structure be read up to most bytes if the budget has them, else only its first few.
+func (r *rescue) grow(few, most int64) int64 {
+	if most <= few || !r.afford(0) {
+		return min(few, most)
+	}
+	return max(few, min(most, r.budget()))
+}
+
+// spend counts what is read of a structure that goes on behind its first few bytes.
+func (r *rescue) spend(c *wire.Cursor, few int64) {
+	if n := int64(c.Left()); n > few {
+		r.looked += n
+	}
+}
+
+// page reads the header of a page at pos that ends at or before end.
+func (r *rescue) page(pos, end int64) (layout.PageHeader, int64, error) {
+	b, err := r.bytes(pos, int(min(layout.MostFound, end-pos)))
+	if err != nil {
+		return layout.PageHeader{}, 0, err
+	}
+	return layout.HeaderIn(b, r.f.At.Sub(pos, end-pos))
+}
+
+// follows reports whether a chunk whose metadata was found at pos, somewhere in what could not be understood,
+// can be one of this file. If it begins where the one before ends, what was not understood lies in it, and only
+// what can be read is held against it. If not, the metadata of the chunk before was lost, and all its pages
+// must be there, up to its metadata: the offsets of a file within a file may by chance be those of some
+// structure, too.
+func (r *rescue) follows(m *layout.ColumnMeta, pos int64) bool {
+	w := r.pages(m, pos)
+	if m.Data != r.start {
+		return w.whole && w.end == pos
+	}
+	return !w.against && (!w.whole || w.end == pos) && r.familiar(m)
+}
+
+// walked is what was seen of the pages of a chunk.
+type walked struct {
+	whole   bool  // all values were met, in data pages that together are as long as the metadata says
+	against bool  // there is something that is in no chunk
+	end     int64 // behind the last page
+}
+
+// pages walks the pages of a chunk, which end at or before end.
+func (r *rescue) pages(m *layout.ColumnMeta, end int64) (w walked) {
+	var values, raw, stored int64
+	for w.end = m.Data; w.end < end; {
+		if !r.afford(elsewhere / 16) {
+			return walked{against: true, end: w.end}
+		}
+		h, head, err := r.page(w.end, end)
+		if field, _ := h.Bad(); err != nil && head > 0 && field == "" || h.Kind == layout.SyncPage && err == nil {
+			w.against = true // its metadata lies in a page, or in another row group
+			return w
+		}
+		if err != nil { // what is damaged may be this header, if it is not the metadata of another chunk
+			_, _, err := r.columnMeta(w.end, end, 4<<10)
+			w.against = err == nil
+			break
+		}
+		if h.Kind == layout.DataPage {
+			if values == m.Values && values > 0 && m.Raw == raw && m.Stored == stored { // the next chunk
+				break
+			}
+			values, raw, stored = values+int64(h.Values), raw+int64(h.Raw), stored+int64(h.Stored)
+		}
+		w.end += head + int64(h.Stored)
+	}
+	w.whole = values == m.Values && (m.Raw < 0 || m.Raw == raw && m.Stored == stored)
+	w.against = w.against || values > m.Values
+	return w
+}
+
+// familiar reports whether a column as m says was met before, if the first row group was met as a whole: then a
+// path came twice.
+func (r *rescue) familiar(m *layout.ColumnMeta) bool {
+	if c := r.seen[pathKey(m.Path)]; c != nil {
+		return c.Type == m.Type && c.MaxDef == m.MaxDef && c.MaxRep == m.MaxRep
+	}
+	return !r.again
+}
+
+// columnMeta reads metadata of a column at pos that ends at or before end.
+func (r *rescue) columnMeta(pos, end, most int64) (*layout.ColumnMeta, int64, error) {
+	const few = 512
+	at := r.f.At.Sub(pos, end-pos)
+	var m layout.ColumnMeta
+	parse := func(c *wire.Cursor) bool {
+		r.spend(c, few)
+		t := thrift.NewReader(c, layout.ProtocolOf(c.Rest()))
+		m = layout.ParseColumnMeta(t, "")
+		return t.Short()
+	}
+	b, err := r.bytes(pos, int(min(few, at.Len)))
+	if err != nil {
+		return nil, 0, err
+	}
+	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
+	short := parse(c)
+	n, err := int64(c.Pos()), c.Err()
+	if most = r.grow(few, most); short && err != nil && most > few && at.Len > few {
+		n, err = layout.ReadStruct(r.ctx, r.f.Src, at, min(4<<10, most), most, "", parse)
+	}
+	if err == nil {
+		err = container.CheckColumn(&m, at.Sub(0, n), "")
+	}
+	return &m, n, err
+}
+
+// fileMeta reads metadata of a file at pos that ends at or before end.
+func (r *rescue) fileMeta(pos, end int64) (*layout.FileMeta, int64, bool) {
+	const few = 1 << 10
+	at := r.f.At.Sub(pos, end-pos)
+	var m layout.FileMeta
+	n, err := layout.ReadStruct(r.ctx, r.f.Src, at, few, r.grow(few, r.f.Limits.Metadata), "",
+		func(c *wire.Cursor) (short bool) {
+			r.spend(c, few)
+			m, short = layout.ParseFileMeta(c.Within(r.f.Limits.Memory()))
+			return short
+		})
+	if err != nil || m.Check(at.Sub(0, n)) != nil || m.HasCRC && m.CRC != m.Want {
+		return nil, 0, false
+	}
+	return &m, n, true
+}
+
+// footer reads metadata of a file at pos, with its length and the magic behind it.
+func (r *rescue) footer(pos int64) (*layout.FileMeta, int64, bool) {
+	end := r.f.At.Len - layout.TailLen
+	var b [layout.TailLen]byte
+	if begin, err := r.bytes(pos, layout.TailLen); end-pos < layout.TailLen || err != nil || !beginsMeta(begin) {
+		return nil, 0, false
+	}
+	m, n, ok := r.fileMeta(pos, end)
+	if !ok || format.ReadFull(r.ctx, r.f.Src, r.f.At.Sub(pos+n, layout.TailLen), "", b[:]) != nil ||
+		string(b[4:]) != layout.Magic || int64(binary.LittleEndian.Uint32(b[:])) != n || !r.plausible(m, pos) {
+		return nil, 0, false
+	}
+	return m, n + layout.TailLen, true
+}
+
+// beginsMeta reports whether b begins as metadata of a file does: with field 1, an i32, of 1.
+func beginsMeta(b []byte) bool {
+	return bytes.HasPrefix(b, []byte{0x15, 2}) || bytes.HasPrefix(b, []byte{8, 0, 1, 0, 0, 0, 1})
+}
+
+// firstSync takes the marker of the sync block at the beginning of the file, if there is one.
+func (r *rescue) firstSync() error {
+	h, head, err := r.page(layout.MagicLen, r.f.At.Len)
+	if err != nil || h.Kind != layout.SyncPage || int64(h.Stored) > r.f.Limits.Metadata {
+		return r.ctx.Err()
+	}
+	s, _, err := r.f.ReadSync(r.ctx, layout.MagicLen, &h, head)
+	if s != nil {
+		r.marker = s.Marker
+	}
+	return err
+}
+
+// lastFooter looks backwards for metadata of this file with its length and the magic behind it, and sets pos behind it.
+func (r *rescue) lastFooter(pos *int64) error {
+	const step = 256 << 10
+	r.window = elsewhere
+	for end := r.f.At.Len; end > layout.MinFile; end -= step {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		from := max(0, end-step)
+		b := make([]byte, min(r.f.At.Len, end+layout.MagicLen-1)-from)
+		if err := format.ReadFull(r.ctx, r.f.Src, r.f.At.Sub(from, int64(len(b))), "", b); err != nil {
+			return err
+		}
+		// peek gives n bytes at off, which are mostly in b.
+		peek := func(off, n int64) []byte {
+			if off >= from && off+n <= from+int64(len(b)) {
+				return b[off-from:][:n]
+			}
+			p := make([]byte, n)
+			if !r.afford(elsewhere) || format.ReadFull(r.ctx, r.f.Src, r.f.At.Sub(off, n), "", p) != nil {
+				return nil
+			}
+			return p
+		}
+		for i := len(b); ; {
+			if i = bytes.LastIndex(b[:i], []byte(layout.Magic)); i < 0 {
+				break
+			}
+			if m := r.footerBefore(from+int64(i), peek); m != nil {
+				*pos = from + int64(i) + layout.MagicLen
+				r.known, r.groups = m, m.Groups
+				r.marker = m.Marker()
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// footerBefore reads the metadata of this file that ends where the magic at pos says; nil if there is none.
+func (r *rescue) footerBefore(pos int64, peek func(off, n int64) []byte) *layout.FileMeta {
+	const least = 8
+	if pos < layout.MinFile-layout.MagicLen {
+		return nil
+	}
+	b := peek(pos-4, 4)
+	if b == nil {
+		return nil
+	}
+	n := int64(binary.LittleEndian.Uint32(b))
+	start := pos - 4 - n
+	if n < least || start < layout.MagicLen || n > r.f.Limits.Metadata || !beginsMeta(peek(start, least)) {
+		return nil
+	}
+	m, size, ok := r.fileMeta(start, pos-4)
+	if !ok || size != n || !r.believes(m, start) || !r.plausible(m, start) || !r.own(m, start) {
+		return nil
+	}
+	return m
+}
+
+// plausible reports whether all that m points to lies before end.
+func (r *rescue) plausible(m *layout.FileMeta, end int64) bool {
+	for _, g := range m.Groups {
+		for _, c := range g.Columns {
+			if c.File == "" && (c.Offset < layout.MagicLen || c.Offset >= end || c.Meta != nil && c.Meta.Data >= end) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// own reports whether m, which begins at start and is plausible, is metadata of this file, and not of one within it.
+func (r *rescue) own(m *layout.FileMeta, start int64) bool {
+	if r.marker != nil {
+		return bytes.Equal(m.Marker(), r.marker)
+	}
+	pos, last := int64(layout.MagicLen), (*layout.ColumnChunk)(nil)
+	for _, g := range m.Groups {
+		for i := range g.Columns {
+			if c := &g.Columns[i]; c.File == "" && c.Offset >= pos {
+				pos, last = c.Offset, c
+			}
+		}
+	}
+	if last != nil && last.Meta != nil {
+		pos = max(pos, last.Meta.Data)
+	}
+	if last != nil && !r.holds(last, start) {
+		return false
+	}
+	for pos < start {
+		n := r.step(pos, start)
+		if n <= 0 {
+			return false
+		}
+		pos += n
+	}
+	return pos == start
+}
+
+// holds reports whether the chunk is where the metadata of the file says: its pages, one by one, and its
+// metadata behind them, which some writers have in the metadata of the file only.
+func (r *rescue) holds(c *layout.ColumnChunk, start int64) bool {
+	m, _, err := r.columnMeta(c.Offset, start, 1<<20)
+	if c.Meta == nil {
+		if err != nil || m.Data < layout.MagicLen {
+			return false
+		}
+		w := r.pages(m, c.Offset)
+		return w.whole && w.end == c.Offset
+	}
+	if err == nil {
+		w := r.pages(c.Meta, c.Offset)
+		return m.Data == c.Meta.Data && m.Raw == c.Meta.Raw && slices.Equal(m.Path, c.Meta.Path) && w.whole &&
+			w.end == c.Offset
+	}
+	// and always behind the pages
+	ours := slices.ContainsFunc(c.Meta.Pairs, func(kv layout.KeyValue) bool { return kv.Key == layout.LevelsKey })
+	return !ours && r.pages(c.Meta, start).whole
+}
+
+// foreign reports whether the metadata at the end is that of a file within the file, where no sync block tells:
+// less than half of the chunks, of the first few, are where it says. One may be by chance, as where both tables
+// begin with the same column.
+func (r *rescue) foreign() bool {
+	const few = 64
+	m, tries, good := &r.f.Footer, 0, 0
+	if r.firstSync() != nil || r.marker != nil {
+		return false
+	}
+	start := r.f.MetaAt.Off - r.f.At.Off
+	for _, g := range m.Groups {
+		for i := range g.Columns {
+			c := &g.Columns[i]
+			if c.File != "" || c.Offset < layout.MagicLen {
+				return false
+			}
+			if tries == few {
+				return 2*good < tries
+			}
+			if tries++; r.holds(c, start) {
+				good++
+			}
+		}
+	}
+	if tries == 0 { // an empty file has nothing in front of its metadata
+		return !r.own(m, start)
+	}
+	return 2*good < tries
+}
+
+// step is the size of the structure at pos, which ends at or before end; 0: there is none.
+func (r *rescue) step(pos, end int64) int64 {
+	if !r.afford(elsewhere / 16) {
+		return 0
+	}
+	if h, head, err := r.page(pos, end); err == nil {
+		return head + int64(h.Stored)
+	}
+	if _, n, err := r.columnMeta(pos, end, 1<<20); err == nil {
+		return n
+	}
+	if _, n, ok := r.footer(pos); ok && pos+n <= end {
+		return n
+	}
+	return 0
+}
+
+// FooterAt reads metadata of a file at pos of f, with its length and the magic behind it, if that is what is there.
+func FooterAt(ctx context.Context, f *table.File, pos int64) (*layout.FileMeta, int64, bool) {
+	return newRescue(ctx, f, f.At.Object).footer(pos)
+}

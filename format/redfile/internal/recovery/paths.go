@@ -1,0 +1,221 @@
+package recovery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format/redfile/internal/container"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/schema"
+)
+
+// lose notes that a chunk cannot be read.
+func (r *rescue) lose(group, col int, off int64) layout.ColumnChunk {
+	at := r.f.At.Sub(min(max(off, 0), r.f.At.Len), 0)
+	r.lost[container.ChunkKey{Group: group, Col: col}] = fault.Corruptf(at,
+		layout.ChunkPath(group, col)+".column_metadata",
+		"the metadata of the column was not found")
+	return layout.ColumnChunk{Offset: off}
+}
+
+// byPaths makes row groups of the chunks that no sync block tells of.
+func (r *rescue) byPaths() {
+	if len(r.chunks) == 0 {
+		return
+	}
+	paths, sure := r.paths()
+	if !sure && !r.again { // one set of chunks: are these all columns of the first row group?
+		r.Rows("redfile.columns.unknown", r.f.At.Sub(r.end, r.f.At.Len-r.end), [2]int64{-1, -1}, -1,
+			"chunks of %d columns, each once, and nothing that says how many the table has: what was behind %q "+
+				"is missing, if the file is cut within its first row group; option schema=FILE says it", paths.n,
+			strings.Join(r.chunks[len(r.chunks)-1].meta.Path, "."))
+	}
+	if len(r.groups) > 0 && paths.n != len(r.groups[0].Columns) {
+		r.Rows("redfile.rows.lost", r.f.At.Sub(r.end, r.f.At.Len-r.end), [2]int64{-1, -1}, -1,
+			"chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].Columns))
+		return
+	}
+	var g layout.RowGroup
+	last := -1
+	begin := func() {
+		g, last = layout.RowGroup{Rows: -1, Columns: make([]layout.ColumnChunk, paths.n)}, -1
+		for i := range g.Columns {
+			g.Columns[i].Offset = -1
+		}
+	}
+	finish := func() {
+		group := len(r.groups)
+		for i := range g.Columns {
+			if g.Columns[i].Meta == nil {
+				g.Columns[i] = r.lose(group, i, r.end)
+			}
+		}
+		g.Rows = rowsOfColumns(g.Columns, r.repeats)
+		r.groups = append(r.groups, g)
+	}
+	spans, round := r.spans(&paths)
+	begin()
+	for _, c := range r.chunks {
+		i := paths.find(c.meta.Path, last+1)
+		if last >= 0 && i >= 0 && round > 0 {
+			far := c.meta.Data - g.Columns[last].Meta.Data
+			for k := last; k < i; k++ {
+				far -= spans[k]
+			}
+			if far > round/2 { // what is missing in between is more than the columns between them
+				r.Rows("redfile.rows.lost", r.f.At.Sub(c.meta.Data, 0), [2]int64{-1, -1}, -1, "column %q begins %d "+
+					"bytes too far behind the column before, and a row group has about %d: it is another's",
+					strings.Join(c.meta.Path, "."), far, round)
+				i = -1
+			}
+		}
+		if i < 0 { // it is one that was there already: the next row group has begun
+			if i = paths.find(c.meta.Path, 0); i < 0 {
+				continue
+			}
+			finish()
+			if len(r.lost) > 1000+len(r.chunks) { // row groups of one chunk each, of very many columns
+				r.Rows("redfile.rows.lost", r.f.At.Sub(c.off, r.f.At.Len-c.off), [2]int64{-1, -1}, -1,
+					"far more chunks are missing than were found; what follows is given up")
+				return
+			}
+			begin()
+		}
+		g.Columns[i], last = layout.ColumnChunk{Offset: c.off, Meta: c.meta}, i
+		if last == paths.n-1 {
+			finish()
+			begin()
+		}
+	}
+	if last >= 0 {
+		r.unfinished(&g, paths.n, finish)
+	}
+}
+
+// spans are how many bytes the columns take in a row group, about, by what was found of each, and all together; of
+// fewer than two row groups, or where a column was not found, nobody knows.
+func (r *rescue) spans(paths *pathList) (spans []int64, round int64) {
+	found := make([][]int64, paths.n)
+	for _, c := range r.chunks {
+		if i := paths.find(c.meta.Path, 0); i >= 0 && c.end > c.meta.Data {
+			found[i] = append(found[i], c.end-c.meta.Data)
+		}
+	}
+	for _, f := range found {
+		if len(f) < 2 {
+			return nil, 0
+		}
+		slices.Sort(f)
+		spans = append(spans, f[(len(f)-1)/2])
+		round += f[(len(f)-1)/2]
+	}
+	return spans, round
+}
+
+// unfinished tells of the last row group, of which columns are missing. It is kept if one of those that are
+// there says how many rows it has.
+func (r *rescue) unfinished(g *layout.RowGroup, columns int, finish func()) {
+	at, found, rows := r.f.At.Sub(r.end, r.f.At.Len-r.end), count(g.Columns), rowsOfColumns(g.Columns, r.repeats)
+	if rows < 0 {
+		r.Rows("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d "+
+			"columns were found, and none that says how many rows it has; it is given up", found, columns)
+		return
+	}
+	// what was found may also be a copy of a chunk that another row group has: whether there are such rows is in doubt
+	first := int64(0)
+	for i := range r.groups {
+		first += max(0, r.groups[i].Rows)
+	}
+	r.Rows("redfile.rows.lost", at, [2]int64{first, first + rows}, rows,
+		"the last row group is cut: %d of %d columns are there; null in place of the others' cells keeps its rows",
+		found, columns)
+	finish()
+}
+
+func count(cols []layout.ColumnChunk) (n int) {
+	for _, c := range cols {
+		if c.Meta != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// paths are those of the columns in their order: as the schema says, or, which is not sure, as they come.
+func (r *rescue) paths() (out pathList, sure bool) {
+	if r.known != nil && len(r.known.Schema) > 0 {
+		if t, err := schema.TreeOfElements(r.known.Schema, r.known.Gen, r.f.At); err == nil {
+			for _, l := range schema.LeavesOf(t) {
+				out.add(l.Path)
+			}
+			return out, true
+		}
+	}
+	for _, g := range r.groups {
+		for _, c := range g.Columns {
+			if c.Meta != nil && out.find(c.Meta.Path, 0) < 0 {
+				out.add(c.Meta.Path)
+			}
+		}
+	}
+	if len(r.groups) > 0 && out.n == len(r.groups[0].Columns) {
+		return out, true
+	}
+	if r.known != nil {
+		if known, ok := r.arrowPaths(); ok {
+			return known, true
+		}
+	}
+	return r.foundPaths(), false
+}
+
+// arrowPaths are the paths of the Arrow schema that the writer kept.
+func (r *rescue) arrowPaths() (out pathList, ok bool) {
+	t := schema.ArrowTree(r.known, r.f.Limits)
+	if t == nil {
+		return out, false
+	}
+	for _, l := range schema.LeavesOf(t) {
+		out.add(l.Path)
+	}
+	return out, true
+}
+
+// repeats reports whether a column may have more values than rows.
+func (r *rescue) repeats(m *layout.ColumnMeta) bool {
+	if r.known == nil || m.HasLevels || len(r.known.Schema) == 0 {
+		return !m.HasLevels || m.MaxRep > 0
+	}
+	if r.flat == nil {
+		r.flat = map[string]bool{}
+		if t, err := schema.TreeOfElements(r.known.Schema, r.known.Gen, r.f.At); err == nil {
+			for _, l := range schema.LeavesOf(t) {
+				r.flat[pathKey(l.Path)] = l.MaxRep == 0
+			}
+		}
+	}
+	return !r.flat[pathKey(m.Path)]
+}
+
+// takeLevels takes the levels that our writer of generation E puts in the metadata of a column.
+func takeLevels(m *layout.ColumnMeta) {
+	for _, kv := range m.Pairs {
+		var d, p int32
+		if n, _ := fmt.Sscanf(kv.Value, "%d,%d", &d, &p); kv.Key == layout.LevelsKey && n == 2 && p >= 0 && d >= p &&
+			d < 128 {
+			m.HasLevels, m.MaxDef, m.MaxRep = true, d, p
+		}
+	}
+}
+
+// rowsOfColumns is the number of values of a column that does not repeat; -1 if there is none.
+func rowsOfColumns(cols []layout.ColumnChunk, repeats func(*layout.ColumnMeta) bool) int64 {
+	for _, c := range cols {
+		if c.Meta != nil && !repeats(c.Meta) {
+			return c.Meta.Values
+		}
+	}
+	return -1
+}

@@ -1,0 +1,162 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/schema"
+	"stoa/format/redfile/internal/table"
+	"stoa/region"
+)
+
+// told takes the schema that option schema names, if the file has lost its own, and holds the chunks that were
+// found against it.
+func (r *rescue) told(o format.OpenOptions, opts layout.ReadOptions) error {
+	if opts.Schema == "" || r.known != nil {
+		return nil
+	}
+	m, err := r.f.SchemaFrom(r.ctx, opts.Schema, o)
+	if err != nil {
+		return err
+	}
+	tree, err := schema.TreeOfElements(m.Schema, m.Gen, fault.Span{Object: opts.Schema})
+	if err != nil {
+		return err
+	}
+	leaves := schema.LeavesOf(tree)
+	for _, c := range r.chunks {
+		path := strings.Join(c.meta.Path, ".")
+		i := slices.IndexFunc(leaves, func(l schema.Leaf) bool { return slices.Equal(l.Path, c.meta.Path) })
+		switch {
+		case i < 0:
+			return fault.Invalidf("schema=%s: the file has a column %q, which is not in that schema", opts.Schema, path)
+		case leaves[i].Type != c.meta.Type:
+			return fault.Invalidf("schema=%s: column %q is stored as %s, and by that schema it would be %s",
+				opts.Schema, path, c.meta.Type, leaves[i].Type)
+		case c.meta.HasLevels && (c.meta.MaxDef != int32(leaves[i].MaxDef) || c.meta.MaxRep != int32(leaves[i].MaxRep)):
+			return fault.Invalidf("schema=%s: column %q has greatest levels %d and %d, and by that schema %d "+
+				"and %d: what may be null or repeat is another there", opts.Schema, path,
+				c.meta.MaxDef, c.meta.MaxRep, leaves[i].MaxDef, leaves[i].MaxRep)
+		}
+	}
+	r.known = m
+	return nil
+}
+
+// bare is why nothing can be recovered of a file that has pages; nil if there are none.
+func (r *rescue) bare() error {
+	if r.walked == 0 {
+		return nil
+	}
+	return fault.Corruptf(r.f.At.Sub(r.f.At.Len, 0), "file_metadata", "%d pages were found, but no metadata of "+
+		"a column behind them, as some programs of 2013 kept it in the metadata at the end only: pages do not "+
+		"say which column they are of, and with that lost nothing can be recovered, whatever the schema", r.walked)
+}
+
+// renamed takes columns for what all their chunks are called where the schema has another name, which no chunk
+// has: it is the schema that is damaged, and what lies in the chunks is as good as ever. The column keeps the
+// name of the schema.
+func (r *rescue) renamed() {
+	f := r.f
+	if f.Footer.Gen < layout.GenC {
+		return // the schema is what the chunks say
+	}
+	for col := range f.Leaves {
+		l := &f.Leaves[col]
+		path, ok := calledByChunks(r.ctx, f, col)
+		if !ok || len(l.Path) == 0 || slices.Equal(path, l.Path) ||
+			slices.ContainsFunc(f.Leaves, func(o schema.Leaf) bool { return slices.Equal(o.Path, path) }) {
+			continue
+		}
+		r.Rows("redfile.footer.damaged", f.MetaAt, [2]int64{-1, -1}, -1,
+			"the schema calls a column %q, and all its chunks are called %q: they are read", l.Path, path)
+		l.Path = path
+	}
+}
+
+// calledByChunks is the path that all chunks of a column have of which the metadata can be read.
+func calledByChunks(ctx context.Context, f *table.File, col int) (path []string, ok bool) {
+	for g := range f.Footer.Groups {
+		m, err := f.ColumnMeta(ctx, g, col)
+		if err != nil {
+			continue
+		}
+		if path != nil && !slices.Equal(path, m.Path) {
+			return nil, false
+		}
+		path = m.Path
+	}
+	return path, path != nil
+}
+
+// schema tells that the Arrow schema of a file that was opened is damaged.
+func (r *rescue) schema(f *table.File) {
+	told := func(g region.Finding) bool { return g.Code == "redfile.schema.damaged" }
+	if f.SchemaDamage != nil && !slices.ContainsFunc(r.findings, told) {
+		r.Blame("redfile.schema.damaged", f.SchemaDamage, -1, -1)
+	}
+}
+
+// untyped tells that nothing of the file's schema was found: columns are shown as what they are stored as, and
+// every row counts as changed.
+func (r *rescue) untyped(f *table.File) {
+	var cols []string
+	for _, l := range f.Leaves {
+		cols = append(cols, fmt.Sprintf("%s as %s", strings.Join(l.Path, "."), l.Type))
+	}
+	r.Rows("redfile.schema.lost", f.MetaAt, [2]int64{0, f.Footer.Rows}, -1, "what says the types of the columns is "+
+		"lost: they are shown as they are stored, and all rows may be others: %s", strings.Join(cols, ", "))
+}
+
+// pathList is the paths of columns in order. Several may have the same one.
+type pathList struct {
+	n  int
+	at map[string][]int // places of each path, ascending
+}
+
+func pathKey(p []string) string { return strings.Join(p, "\x00") }
+
+func (l *pathList) add(p []string) {
+	if l.at == nil {
+		l.at = map[string][]int{}
+	}
+	l.at[pathKey(p)] = append(l.at[pathKey(p)], l.n)
+	l.n++
+}
+
+// foundPaths are the paths of the chunks that were found, in their order. A chunk of the first row group may be
+// missing, so the order is that of a row group of which all were found, if there is one.
+func (r *rescue) foundPaths() (out pathList) {
+	for _, c := range r.chunks {
+		if out.find(c.meta.Path, 0) < 0 {
+			out.add(c.meta.Path)
+		}
+	}
+	for i := 0; i+out.n <= len(r.chunks); i++ {
+		var l pathList
+		for _, c := range r.chunks[i : i+out.n] {
+			if out.find(c.meta.Path, 0) == 0 != (l.n == 0) || l.find(c.meta.Path, 0) >= 0 {
+				break
+			}
+			l.add(c.meta.Path)
+		}
+		if l.n == out.n {
+			return l
+		}
+	}
+	return out
+}
+
+// find is the first place of p from there on, -1 if there is none.
+func (l *pathList) find(p []string, from int) int {
+	places := l.at[pathKey(p)]
+	if i, _ := slices.BinarySearch(places, from); i < len(places) {
+		return places[i]
+	}
+	return -1
+}

@@ -1,0 +1,348 @@
+package schema
+
+import (
+	"encoding/binary"
+	"slices"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/unpack"
+	"stoa/internal/enc/groupvarint"
+	"stoa/internal/enc/plain"
+	"stoa/vec"
+)
+
+// form is how a stored value and one of Arrow hang together.
+type form uint8
+
+const (
+	formBits    form = iota // BOOLEAN: a bit
+	FormSame                // the same bytes, width of them
+	FormNarrow              // INT32 that holds a whole number of width bytes
+	formStrings             // BYTE_ARRAY
+	FormFixed               // BYTE_ARRAY of width bytes each
+)
+
+// value says how values of an Arrow type are stored.
+type value struct {
+	typ    layout.Physical
+	Form   form
+	Width  int // bytes of a value in Arrow
+	Signed bool
+}
+
+// valueOf is how values of t are stored; ok is false if they cannot be.
+func valueOf(t arrow.DataType) (v value, ok bool) {
+	switch t.ID() {
+	case arrow.BOOL:
+		return value{layout.Boolean, formBits, 0, false}, true
+	case arrow.INT8:
+		return value{layout.Int32, FormNarrow, 1, true}, true
+	case arrow.INT16:
+		return value{layout.Int32, FormNarrow, 2, true}, true
+	case arrow.UINT8:
+		return value{layout.Int32, FormNarrow, 1, false}, true
+	case arrow.UINT16:
+		return value{layout.Int32, FormNarrow, 2, false}, true
+	case arrow.INT32, arrow.UINT32, arrow.DATE32, arrow.TIME32, arrow.INTERVAL_MONTHS:
+		return value{layout.Int32, FormSame, 4, true}, true
+	case arrow.INT64, arrow.UINT64, arrow.DATE64, arrow.TIME64, arrow.TIMESTAMP, arrow.DURATION:
+		return value{layout.Int64, FormSame, 8, true}, true
+	case arrow.FLOAT32:
+		return value{layout.Float, FormSame, 4, true}, true
+	case arrow.FLOAT64:
+		return value{layout.Double, FormSame, 8, true}, true
+	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		return value{layout.ByteArray, formStrings, 0, false}, true
+	case arrow.FIXED_SIZE_BINARY:
+		w := t.(*arrow.FixedSizeBinaryType).ByteWidth
+		if w == 12 {
+			return value{layout.Int96, FormSame, 12, false}, true
+		}
+		return value{layout.ByteArray, FormFixed, w, false}, w > 0
+	case arrow.FLOAT16, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256,
+		arrow.INTERVAL_DAY_TIME, arrow.INTERVAL_MONTH_DAY_NANO:
+		return value{layout.ByteArray, FormFixed, t.(arrow.FixedWidthDataType).BitWidth() / 8, false}, true
+	}
+	return v, false
+}
+
+// Counts checks that data can hold k values before room is made for them.
+func (v *value) Counts(data []byte, enc layout.Encoding, k int) error {
+	switch {
+	case enc > layout.GroupVarInt:
+		return fault.New(fault.Unsupported, fault.Span{Len: int64(len(data))}, "values", "%s", enc)
+	case enc == layout.GroupVarInt && v.typ != layout.Int32 && v.typ != layout.Int64:
+		return fault.Rel(0, len(data), "values", "%s is not defined for %s", enc, v.typ)
+	case enc == layout.GroupVarInt && k > len(data), v.typ == layout.ByteArray && int64(k)*4 > int64(len(data)):
+		return fault.Rel(0, len(data), "values", "%d values in %d bytes", k, len(data))
+	case enc == layout.GroupVarInt || v.typ == layout.ByteArray:
+		return nil
+	}
+	want := (int64(k) + 7) / 8
+	if v.typ != layout.Boolean {
+		want = int64(k) * int64(v.typ.Size())
+	}
+	if int64(len(data)) != want {
+		return fault.Rel(0, len(data), "values", "%d bytes where %d values of %s have %d", len(data), k, v.typ, want)
+	}
+	return nil
+}
+
+// Decode appends n entries, of which valid (nil: all) says which are there: they are k values, behind the first
+// skip of the total that data holds. counts was asked before.
+func (v *value) Decode(dst *vec.Vector, data []byte, enc layout.Encoding, skip, k, total, n int, valid []byte,
+	a *vec.Arena) error {
+	if v.Form == formStrings {
+		return decodeStrings(dst, data, skip, k, total, n, valid)
+	}
+	at := dst.Extend(n)
+	if valid != nil {
+		vb := dst.Validity()
+		plain.CopyBits(vb, at, valid, 0, n)
+		dst.AddNulls(n - k)
+	}
+	if v.Form == formBits {
+		decodeBits(dst.Bits(), at, data, skip, k, n, valid)
+		return nil
+	}
+	if n == 0 {
+		return nil
+	}
+	out := dst.Data(at)
+	if err := v.dense(out, data, enc, skip, k, total, a); err != nil {
+		return err
+	}
+	if k < n {
+		plain.ExpandFixed(out, v.Width, n, valid, 0)
+	}
+	return nil
+}
+
+// dense decodes k values of fixed width to the front of out.
+func (v *value) dense(out, data []byte, enc layout.Encoding, skip, k, total int, a *vec.Arena) error {
+	if enc == layout.GroupVarInt {
+		raw := out
+		if v.Form == FormNarrow || skip > 0 {
+			raw = a.Bytes(v.typ.Size() * (skip + k))
+		}
+		if err := decodeGroups(raw, data, v.typ, skip+k, total); err != nil {
+			return err
+		}
+		if v.Form != FormNarrow {
+			if skip > 0 {
+				copy(out, raw[skip*v.Width:])
+			}
+			return nil
+		}
+		data = raw
+	}
+	switch v.Form {
+	case FormSame:
+		copy(out[:k*v.Width], data[skip*v.Width:])
+	case FormNarrow:
+		return v.narrow(out, data[4*skip:], k)
+	case FormFixed:
+		return v.fixed(out, data, skip, k, total)
+	}
+	return nil
+}
+
+// narrow cuts numbers that were widened to INT32; one that does not fit is damage.
+func (v *value) narrow(out, data []byte, k int) error {
+	for i := range k {
+		x := int32(binary.LittleEndian.Uint32(data[4*i:]))
+		fits := false
+		switch {
+		case v.Width == 1 && v.Signed:
+			fits = x == int32(int8(x))
+		case v.Width == 1:
+			fits = x == int32(uint8(x))
+		case v.Signed:
+			fits = x == int32(int16(x))
+		default:
+			fits = x == int32(uint16(x))
+		}
+		if !fits {
+			return fault.Rel(4*i, 4, "values", "%d does not fit %d bits", x, 8*v.Width)
+		}
+		if v.Width == 1 {
+			out[i] = byte(x)
+		} else {
+			binary.LittleEndian.PutUint16(out[2*i:], uint16(x))
+		}
+	}
+	return nil
+}
+
+// fixed reads BYTE_ARRAYs that all have width bytes.
+func (v *value) fixed(out, data []byte, skip, k, total int) error {
+	step := 4 + v.Width
+	if len(data) != total*step {
+		return fault.Rel(0, len(data), "values", "%d bytes where %d values of %d bytes have %d", len(data), total,
+			v.Width, total*step)
+	}
+	if v.Width == 16 {
+		return fixed16(out, data[skip*step:], k)
+	}
+	for i := range k {
+		p := data[(skip+i)*step:]
+		if n := binary.LittleEndian.Uint32(p); int64(n) != int64(v.Width) {
+			return fault.Rel((skip+i)*step, 4, "values", "a value of %d bytes, all have %d", n, v.Width)
+		}
+		copy(out[i*v.Width:(i+1)*v.Width], p[4:])
+	}
+	return nil
+}
+
+// fixed16 is fixed for decimals.
+func fixed16(out, data []byte, k int) error {
+	other := uint32(0)
+	out = out[:16*k]
+	for len(out) >= 16 && len(data) >= 20 {
+		other |= binary.LittleEndian.Uint32(data) ^ 16
+		*(*[16]byte)(out) = *(*[16]byte)(data[4:])
+		out, data = out[16:], data[20:]
+	}
+	if other != 0 {
+		return fault.Rel(0, 0, "values", "a value that has not 16 bytes, as all have")
+	}
+	return nil
+}
+
+func decodeBits(out []byte, at int, data []byte, skip, k, n int, valid []byte) {
+	if valid == nil || k == n {
+		plain.CopyBits(out, at, data, skip, n)
+		return
+	}
+	plain.FillBits(out, at, n, false)
+	for i := range n {
+		if valid[i>>3]>>(i&7)&1 == 0 {
+			continue
+		}
+		if data[skip>>3]>>(skip&7)&1 == 1 {
+			out[(at+i)>>3] |= 1 << ((at + i) & 7)
+		}
+		skip++
+	}
+}
+
+// decodeStrings appends BYTE_ARRAYs: u32 length, bytes. All of data belongs to the total values.
+func decodeStrings(dst *vec.Vector, data []byte, skip, k, total, n int, valid []byte) error {
+	pos, err := skipStrings(data, 0, skip, 0)
+	if err != nil {
+		return err
+	}
+	end := len(data)
+	if k < total-skip {
+		if end, err = skipStrings(data, pos, k, skip); err != nil {
+			return err
+		}
+	}
+	if end-pos < 4*k {
+		return stringsEnd(data, pos, skip)
+	}
+	at := dst.Extend(n)
+	if valid != nil {
+		plain.CopyBits(dst.Validity(), at, valid, 0, n)
+		dst.AddNulls(n - k)
+	}
+	offs := dst.Offsets(at)
+	out, err := dst.Bytes(offs[0], int64(end-pos-4*k))
+	if err != nil {
+		return err
+	}
+	if err := copyStrings(offs, out, data[:end], pos, k, skip); err != nil {
+		return err
+	}
+	if k < n {
+		plain.ExpandOffsets(offs, n, valid, 0)
+	}
+	return nil
+}
+
+// skipStrings passes over k values from pos on; the first of them is number first.
+func skipStrings(data []byte, pos, k, first int) (int, error) {
+	for i := range k {
+		if pos+4 > len(data) {
+			return 0, stringsEnd(data, pos, first+i)
+		}
+		l := int(binary.LittleEndian.Uint32(data[pos:]))
+		if pos += 4; l > len(data)-pos {
+			return 0, stringsEnd(data, pos-4, first+i)
+		}
+		pos += l
+	}
+	return pos, nil
+}
+
+// copyStrings moves k values, which take all of data from pos on, to out, and their ends to offs[1:].
+func copyStrings(offs []int32, out, data []byte, pos, k, first int) error {
+	base, to := offs[0], 0
+	ends := offs[1:]
+	for i := range k {
+		if pos+4 > len(data) {
+			return stringsEnd(data, pos, first+i)
+		}
+		l := int(binary.LittleEndian.Uint32(data[pos:]))
+		pos += 4
+		// more than k values share the bytes: levels of which a byte was changed
+		if l > len(data)-pos || l > len(out)-to {
+			return stringsEnd(data, pos-4, first+i)
+		}
+		if l <= 32 && pos+32 <= len(data) && to+32 <= len(out) {
+			// four words whatever the length; what is too much is overwritten by the next, or lies in the slack
+			*(*[16]byte)(out[to:]) = *(*[16]byte)(data[pos:])
+			*(*[16]byte)(out[to+16:]) = *(*[16]byte)(data[pos+16:])
+		} else {
+			copy(out[to:], data[pos:pos+l])
+		}
+		pos += l
+		to += l
+		ends[i] = base + int32(to)
+	}
+	if pos != len(data) {
+		return fault.Rel(pos, len(data)-pos, "values", "%d bytes behind the last value", len(data)-pos)
+	}
+	return nil
+}
+
+func stringsEnd(data []byte, pos, i int) error {
+	return fault.Rel(pos, len(data)-pos, "values", "value %d reaches past the end", i)
+}
+
+// decodeGroups decodes the first k of total whole numbers of type t in GROUP_VAR_INT encoding. The document
+// does not say whether a last group that is not full is filled up: where the numbers that are missing have the
+// shortest length, their bytes may be missing, too.
+func decodeGroups(out, data []byte, t layout.Physical, k, total int) error {
+	decode, size := func(b []byte) (int, error) { return groupvarint.Decode(As[uint32](out, k), b) }, 4
+	if t != layout.Int32 {
+		decode, size = func(b []byte) (int, error) { return unpack.DecodeGroups64(As[uint64](out, k), b) }, 5
+	}
+	used, err := decode(data)
+	if missing := (size - total%size) % size; err != nil && missing > 0 {
+		filled := append(slices.Clip(data), make([]byte, missing)...)
+		if n, again := decode(filled); again == nil && (k < total || n == len(filled)) {
+			used, err = min(n, len(data)), nil
+		}
+	}
+	if err != nil {
+		return fault.Locate(err, fault.Span{Len: int64(len(data))}, true, "values")
+	}
+	if k == total && used != len(data) {
+		return fault.Rel(used, len(data)-used, "values", "%d bytes behind the last group", len(data)-used)
+	}
+	return nil
+}
+
+// As is the first n values of T in b.
+func As[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	_ = b[n*int(unsafe.Sizeof(*new(T)))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}

@@ -1,0 +1,148 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/page"
+	"stoa/format/redfile/internal/schema"
+	"stoa/internal/nest"
+	"stoa/vec"
+)
+
+// What is looked at of a file to infer its schema: opening it is to stay quick.
+const (
+	mostSeen = 64 << 20  // stored bytes
+	mostWork = 256 << 20 // steps of nest.Seen
+)
+
+// infer makes the schema of a file of generation A or B, which says of it the paths of the leaves and their
+// greatest levels. Where these leave a choice in what repeats, the entries are looked at.
+func (f *File) infer(ctx context.Context, stored []schema.Leaf) error {
+	l := &looker{f: f, left: mostSeen, work: mostWork, seen: make([]*nest.Seen, len(stored))}
+	open, err := f.guess(stored, l.seen)
+	if err != nil {
+		return err
+	}
+	for _, field := range open {
+		for _, col := range field {
+			if stored[col].MaxRep == 0 {
+				continue // which may be null never contradicts the plainest
+			}
+			l.seen[col] = nest.NewSeen(int(stored[col].MaxDef), int(stored[col].MaxRep), len(field) > 1)
+			if err := l.column(ctx, col); err != nil {
+				return err
+			}
+		}
+	}
+	if len(open) > 0 {
+		if open, err = f.guess(stored, l.seen); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(open) == 0:
+		f.Guessed = "no other has these levels"
+	case l.cut:
+		f.Guessed = "others may have these levels, too, and not all entries were looked at"
+	default:
+		f.Guessed = "others would have these levels, too, and the plainest was taken"
+	}
+	return nil
+}
+
+// guess takes the plainest schema that the paths and levels of the leaves allow, and gives the columns of the
+// fields of which there are others.
+func (f *File) guess(stored []schema.Leaf, seen []*nest.Seen) (open [][]int, err error) {
+	paths := make([]nest.Path, len(stored))
+	for i, l := range stored {
+		paths[i] = nest.Path{Steps: l.Path, MaxDef: int(l.MaxDef), MaxRep: int(l.MaxRep), Seen: seen[i]}
+	}
+	steps, ok := nest.Infer(paths, func(s *nest.Step, depth int) bool {
+		return depth > 0 && len(s.Children) > 0 && (s.Name == "list" || s.Name == "map")
+	})
+	if !ok {
+		return nil, fault.Unsupportedf(f.MetaAt, "file_metadata",
+			"the levels of the columns fit no schema of their paths")
+	}
+	f.tree0 = &schema.Node{Name: "schema", Type: -1, Converted: layout.ConvNone}
+	for _, s := range steps {
+		f.tree0.Children = append(f.tree0.Children, nodeOfStep(s, stored))
+		if s.Open {
+			open = append(open, s.Columns(nil))
+		}
+	}
+	clear(f.tables) // of columns as they were taken for before
+	return open, f.makeArrow(stored)
+}
+
+func nodeOfStep(s *nest.Step, stored []schema.Leaf) *schema.Node {
+	n := &schema.Node{Name: s.Name, Repetition: map[nest.Kind]layout.Repetition{nest.Optional: layout.Optional,
+		nest.Repeated: layout.Repeated}[s.Kind], Type: -1, Converted: layout.ConvNone}
+	if s.Column >= 0 {
+		n.Type, n.Converted = stored[s.Column].Type, stored[s.Column].Converted
+		return n
+	}
+	for _, c := range s.Children {
+		n.Children = append(n.Children, nodeOfStep(c, stored))
+	}
+	n.Annotate()
+	return n
+}
+
+// looker looks at the levels of columns.
+type looker struct {
+	f          *File
+	left, work int64
+	cut        bool // there is more than may be looked at
+	seen       []*nest.Seen
+	arena      vec.Arena
+}
+
+// column looks at a column. What cannot be read is passed over: who reads it tells.
+func (l *looker) column(ctx context.Context, col int) error {
+	for g := range l.f.Footer.Groups {
+		t, err := l.f.Table(ctx, g, col)
+		for i := 0; err == nil; i++ {
+			err = l.page(ctx, t, col, i)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case l.left < 0 || l.work < 0:
+			l.seen[col].Skip()
+			l.cut = true
+			return nil
+		case !errors.Is(err, io.EOF):
+			l.seen[col].Skip()
+		}
+	}
+	return nil
+}
+
+// page looks at page i of a chunk; io.EOF behind the last one.
+func (l *looker) page(ctx context.Context, t *page.Table, col, i int) error {
+	p, err := t.Get(ctx, i)
+	if err != nil {
+		return err
+	}
+	l.left -= p.Size
+	l.work -= p.Values * l.seen[col].Work()
+	if most := l.f.Limits.Page; l.left < 0 || l.work < 0 || p.Size > most {
+		return fault.Limitf(t.At.Sub(p.Off, p.Size), "", "more than is looked at")
+	}
+	l.arena.Reset()
+	b, at := l.arena.Bytes(int(p.Size)), t.At.Sub(p.Off, p.Size)
+	if err := format.ReadFull(ctx, t.Src, at, "page", b); err != nil {
+		return err
+	}
+	def, rep, err := t.Levels(p, b, &l.arena)
+	if err == nil {
+		l.seen[col].Add(def, rep)
+	}
+	return err
+}

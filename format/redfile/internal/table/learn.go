@@ -1,0 +1,289 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile/internal/container"
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/schema"
+	"stoa/internal/typewords"
+	"stoa/wire"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Learn works out the leaves and the Arrow schema.
+func (f *File) Learn(ctx context.Context) error {
+	if f.Opts.Kept != "" {
+		f.Footer.Pairs = append(f.Footer.Pairs, layout.KeyValue{Key: schema.SchemaKey, Value: f.Opts.Kept})
+	}
+	err := f.affordable()
+	if err != nil {
+		return err
+	}
+	switch f.Footer.Gen {
+	case layout.GenD, layout.GenE:
+		if f.tree0, err = schema.TreeOfElements(f.Footer.Schema, f.Footer.Gen, f.MetaAt); err != nil {
+			return err
+		}
+	case layout.GenC:
+		if f.tree0, err = schema.ParseText(f.Footer.Text, f.MetaAt); err != nil {
+			return err
+		}
+	}
+	var stored []schema.Leaf
+	if f.tree0 != nil {
+		stored = schema.LeavesOf(f.tree0)
+	} else if stored, err = f.leavesOfChunks(ctx); err != nil {
+		return err
+	}
+	deep := func(l schema.Leaf) bool { return int64(len(l.Path)) > f.Limits.Depth+1 }
+	if i := slices.IndexFunc(stored, deep); i >= 0 {
+		return fault.Limitf(f.MetaAt, "file_metadata.schema",
+			"column %d is %d groups deep, and at most %d are read (--max-depth)", i, len(stored[i].Path)-1,
+			f.Limits.Depth)
+	}
+	if len(f.Footer.Groups) > 0 && len(stored) != len(f.Footer.Groups[0].Columns) {
+		return fault.Corruptf(f.MetaAt, layout.RowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves",
+			len(f.Footer.Groups[0].Columns), len(stored))
+	}
+	if f.tree0 == nil && f.Opts.Schema != "" {
+		return f.toldSchema(ctx, stored)
+	}
+	taken, err := f.takeArrow(stored)
+	if err != nil && f.Recovering {
+		f.Footer.Pairs = slices.DeleteFunc(slices.Clone(f.Footer.Pairs),
+			func(kv layout.KeyValue) bool { return kv.Key == schema.SchemaKey || kv.Key == schema.SumKey })
+		taken, err, f.SchemaDamage = f.takeCopy(ctx, stored), nil, err
+	}
+	switch {
+	case err != nil || taken:
+		return err
+	case f.tree0 == nil:
+		return f.infer(ctx, stored)
+	}
+	return f.makeArrow(stored)
+}
+
+// affordable refuses a schema that is more than the limits allow before it is made.
+func (f *File) affordable() error {
+	fields, text := len(f.Footer.Schema), int64(len(f.Footer.Text))
+	if f.Footer.Gen < layout.GenC && len(f.Footer.Groups) > 0 {
+		fields = len(f.Footer.Groups[0].Columns)
+	}
+	for _, kv := range f.Footer.Pairs {
+		if kv.Key == schema.SchemaKey {
+			text += int64(len(kv.Value))
+		}
+	}
+	const perByte = 64 // of a text that is a schema: a field has some bytes
+	if err := f.Limits.FitSize(int64(fields), 0, f.MetaAt, "file_metadata.schema"); err != nil {
+		return err
+	}
+	return f.Limits.Memory().Take(perByte*text, f.MetaAt, "file_metadata.schema")
+}
+
+// makeArrow makes an Arrow schema of RedFile's own.
+func (f *File) makeArrow(stored []schema.Leaf) error {
+	var fields []arrow.Field
+	for _, c := range f.tree0.Children {
+		fd, err := c.Field(&f.Opts)
+		if err != nil {
+			return err
+		}
+		fields = append(fields, fd)
+	}
+	f.Shown = arrow.NewSchema(fields, nil)
+	ls, err := schema.ArrowLeaves(f.Shown)
+	if err != nil {
+		return err
+	}
+	if len(ls) != len(stored) {
+		return fault.Bugf("redfile: %d Arrow leaves of %d columns", len(ls), len(stored))
+	}
+	for i := range ls {
+		if ls[i].Type != stored[i].Type || ls[i].MaxDef != stored[i].MaxDef || ls[i].MaxRep != stored[i].MaxRep {
+			return fault.Bugf("redfile: column %s: levels %d and %d became %d and %d",
+				strings.Join(stored[i].Path, "."),
+				stored[i].MaxDef, stored[i].MaxRep, ls[i].MaxDef, ls[i].MaxRep)
+		}
+		ls[i].Path = stored[i].Path
+	}
+	f.Leaves = ls
+	return nil
+}
+
+// leavesOfChunks takes the leaves from the metadata of the chunks, of the first row group in which it can be read.
+func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
+	if len(f.Footer.Groups) == 0 {
+		return nil, nil
+	}
+	out := make([]schema.Leaf, len(f.Footer.Groups[0].Columns))
+	var kept []schema.Leaf // by the Arrow schema of the writer
+	if t := schema.ArrowTree(&f.Footer, f.Limits); t != nil {
+		kept = schema.LeavesOf(t)
+	}
+	for col := range out {
+		var first error
+		var m *layout.ColumnMeta
+		for g := range f.Footer.Groups {
+			var err error
+			if m, err = f.ColumnMeta(ctx, g, col); err == nil {
+				break
+			}
+			if first == nil {
+				first = err
+			}
+			if m = nil; ctx.Err() != nil {
+				break
+			}
+		}
+		if m == nil && ctx.Err() == nil && len(kept) == len(out) {
+			out[col] = kept[col]
+			continue
+		}
+		if m == nil {
+			return nil, first
+		}
+		if !m.HasLevels {
+			return nil, fault.Corruptf(f.MetaAt, layout.ChunkPath(0, col),
+				"its metadata has no levels, and the file no schema")
+		}
+		out[col] = schema.Leaf{Path: m.Path, Type: m.Type, MaxDef: uint8(m.MaxDef), MaxRep: uint8(m.MaxRep),
+			Converted: m.Converted()}
+	}
+	return out, nil
+}
+
+// takeArrow takes the Arrow schema that the writer kept, if there is one. It is an error if that is damaged: no
+// writer but ours has one.
+func (f *File) takeArrow(stored []schema.Leaf) (taken bool, err error) {
+	sc, err := schema.ArrowOf(&f.Footer, f.Limits, f.MetaAt)
+	if errors.Is(err, fault.Limit) {
+		return false, err
+	}
+	if err == nil && sc != nil {
+		err = f.fitArrow(sc, stored)
+	}
+	if _, summed := f.Footer.Pair(schema.SumKey); err == nil && sc != nil && !summed && f.Opts.Schema == "" {
+		err = schema.SameNames(sc, stored)
+	}
+	if err != nil {
+		return false, fault.Corruptf(f.MetaAt, "file_metadata.key_value_metadata."+schema.SchemaKey,
+			"the Arrow schema of the file: %v", err)
+	}
+	return sc != nil, nil
+}
+
+// fitArrow takes an Arrow schema that has these leaves.
+func (f *File) fitArrow(sc *arrow.Schema, stored []schema.Leaf) error {
+	ls, err := schema.ArrowLeaves(sc)
+	if err != nil {
+		return err
+	}
+	if len(ls) != len(stored) && len(stored) > 0 {
+		return fmt.Errorf("it has %d columns, and the file %d", len(ls), len(stored))
+	}
+	for i := range stored {
+		if ls[i].Type != stored[i].Type || ls[i].MaxDef != stored[i].MaxDef || ls[i].MaxRep != stored[i].MaxRep {
+			return fmt.Errorf("its column %s would be stored as %s with greatest levels %d and %d, and the file has "+
+				"%s with %d and %d", ls[i].Column.Name, ls[i].Type, ls[i].MaxDef, ls[i].MaxRep, stored[i].Type,
+				stored[i].MaxDef, stored[i].MaxRep)
+		}
+		ls[i].Path = stored[i].Path
+	}
+	f.Shown, f.Leaves = sc, ls
+	return nil
+}
+
+// takeCopy takes the Arrow schema of the sync block at the file's beginning, if there is one that is whole.
+func (f *File) takeCopy(ctx context.Context, stored []schema.Leaf) bool {
+	s, at := f.FirstBlock(ctx)
+	if s == nil || s.Metadata == nil {
+		return false
+	}
+	c := wire.NewInnerCursor(s.Metadata, at, "sync.metadata")
+	m, _ := layout.ParseFileMeta(c.Within(f.Limits.Memory()))
+	if c.Err() != nil {
+		return false
+	}
+	sc, err := schema.ArrowOf(&m, f.Limits, at)
+	if err != nil || sc == nil || f.fitArrow(sc, stored) != nil {
+		return false
+	}
+	f.Footer.Pairs = append(f.Footer.Pairs, m.Pairs...)
+	return true
+}
+
+// toldSchema takes the schema that the option says.
+func (f *File) toldSchema(ctx context.Context, stored []schema.Leaf) error {
+	name := f.Opts.Schema
+	m, err := f.SchemaFrom(ctx, name, format.OpenOptions{Limits: f.Limits})
+	if err != nil {
+		return err
+	}
+	tree, err := schema.TreeOfElements(m.Schema, m.Gen, fault.Span{Object: name})
+	if err != nil {
+		return err
+	}
+	leaves := schema.LeavesOf(tree)
+	same := func(a, b schema.Leaf) bool {
+		return a.Type == b.Type && a.MaxDef == b.MaxDef && a.MaxRep == b.MaxRep && len(b.Path) > 0 &&
+			a.Path[0] == b.Path[0]
+	}
+	if len(stored) > 0 && !slices.EqualFunc(leaves, stored, same) {
+		return fault.Invalidf("schema=%s: the columns of %s are not of this schema: their number, names, types "+
+			"or greatest levels are others", name, f.At.Object)
+	}
+	f.Footer.Pairs = append(slices.DeleteFunc(slices.Clone(f.Footer.Pairs),
+		func(kv layout.KeyValue) bool { return kv.Key == schema.SchemaKey || kv.Key == schema.SumKey }), m.Pairs...)
+	if taken, err := f.takeArrow(stored); taken || err != nil {
+		return err
+	}
+	f.tree0 = tree
+	return f.makeArrow(stored)
+}
+
+// SchemaFrom is metadata, without row groups, with the schema of a whole RedFile, or that a text says.
+func (f *File) SchemaFrom(ctx context.Context, name string, o format.OpenOptions) (*layout.FileMeta, error) {
+	tg := format.Target{Tree: f.Tree, Name: name}
+	var sc *arrow.Schema
+	if match, err := container.Probe(ctx, tg); err == nil && match > format.No {
+		o.Opts, o.Tracer = nil, nil
+		other, err := OpenTarget(ctx, tg, o)
+		if err != nil {
+			return nil, fault.Invalidf("schema=%s: not a whole RedFile: %v", name, err)
+		}
+		defer other.Close()
+		if m := other.Footer; m.Gen == layout.GenE && len(m.Schema) > 0 {
+			m.Groups, m.Pairs = nil, slices.DeleteFunc(slices.Clone(m.Pairs),
+				func(kv layout.KeyValue) bool { return kv.Key != schema.SchemaKey && kv.Key != schema.SumKey })
+			return &m, nil
+		}
+		sc = other.Shown
+	} else {
+		fields, err := format.ReadSchemaFile(ctx, f.Tree, name)
+		if err == nil {
+			sc, err = typewords.Of(fields)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	tree, err := schema.TreeOf(schema.CanonicalSchema(sc))
+	if err != nil {
+		return nil, fault.Invalidf("schema=%s: no RedFile is of this schema: %v", name, err)
+	}
+	m := &layout.FileMeta{Gen: layout.GenE, Version: 1, NumCols: -1, Schema: tree.Elements(nil)}
+	text, err := schema.SchemaText(schema.CanonicalSchema(sc))
+	if err != nil {
+		return nil, err
+	}
+	m.Pairs = []layout.KeyValue{{Key: schema.SchemaKey, Value: text}}
+	return m, nil
+}

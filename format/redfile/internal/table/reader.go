@@ -1,0 +1,270 @@
+package table
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile/internal/page"
+	"stoa/format/redfile/internal/schema"
+	"stoa/vec"
+)
+
+func (f *File) Schema() *arrow.Schema { return f.Shown }
+func (f *File) Order() []format.Key   { return nil }
+
+func (f *File) Columns() []format.Column {
+	out := make([]format.Column, len(f.Leaves))
+	for i := range f.Leaves {
+		out[i] = f.Leaves[i].Column
+		out[i].Facts = f.facts(i)
+	}
+	return out
+}
+
+// facts are those of the first row group, if its metadata was read.
+func (f *File) facts(col int) (out format.ColumnFacts) {
+	if len(f.Footer.Groups) == 0 {
+		return out
+	}
+	m := f.KnownMeta(0, col)
+	if m == nil {
+		return out
+	}
+	for i, e := range m.Encodings {
+		if i > 0 {
+			out.Encoding += ","
+		}
+		out.Encoding += e.String()
+	}
+	out.Codec = m.Codec.String()
+	return out
+}
+
+// Parts is the file.
+func (f *File) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
+	return func(yield func(format.Part, error) bool) {
+		yield(format.Part{Ref: f.At.Object, Stamp: f.stampOfAll(ctx), Rows: f.Footer.Rows, Bytes: f.At.Len}, nil)
+	}
+}
+
+// stampOfAll is of the file and of those in which its chunks lie.
+func (f *File) stampOfAll(ctx context.Context) string {
+	seen, sum := map[string]bool{}, sha256.New()
+	for _, g := range f.Footer.Groups {
+		for _, c := range g.Columns {
+			name, err := f.Inside(c.File)
+			if c.File == "" || err != nil || seen[name] {
+				continue
+			}
+			seen[name] = true
+			fmt.Fprintln(sum, StampOf(ctx, format.Target{Tree: f.Tree, Name: name}))
+		}
+	}
+	if len(seen) == 0 {
+		return f.Stamp
+	}
+	return f.Stamp + " parts " + hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// RowGroups lists the row groups. In generation A they do not say how many rows they have: a column that does
+// not repeat does.
+func (f *File) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
+	if err := f.RowsAgree(ctx); err != nil {
+		return nil, err
+	}
+	out := make([]format.RowGroup, len(f.Footer.Groups))
+	for i := range out {
+		rows, err := f.RowsOf(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = format.RowGroup{Part: p.Ref, Index: i, Rows: rows, Bytes: f.stored(i, q.Cols)}
+	}
+	return out, nil
+}
+
+// RowsAgree holds the file's number of rows against its row groups: where they differ one is damaged, and if it
+// is the list of row groups, rows would be missing without a word. What does not say its rows is not held
+// against anything.
+func (f *File) RowsAgree(ctx context.Context) error {
+	if f.Footer.Rows < 0 {
+		return nil // put together again: nothing told of a number
+	}
+	total := int64(0)
+	for i := range f.Footer.Groups {
+		rows := f.Footer.Groups[i].Rows
+		if rows < 0 {
+			rows = f.rowsOfColumn(ctx, i)
+		}
+		if rows < 0 {
+			return ctx.Err() // reading the chunk tells what is wrong there
+		}
+		total += rows
+	}
+	err := f.Footer.Agree(total, f.MetaAt)
+	if err != nil && f.outvoted(ctx) {
+		return ctx.Err() // it is a column that is damaged, and is lost alone
+	}
+	return err
+}
+
+// rowsOfColumn is how many rows a row group has by the metadata of its first column that does not repeat, and
+// that can be read; -1: there is none.
+func (f *File) rowsOfColumn(ctx context.Context, group int) int64 {
+	f.mu.Lock()
+	rows, ok := f.voted[group]
+	f.mu.Unlock()
+	if ok {
+		return rows
+	}
+	for col := range f.Leaves {
+		if f.Leaves[col].MaxRep > 0 {
+			continue
+		}
+		if m, err := f.ColumnMeta(ctx, group, col); err == nil {
+			return m.Values
+		} else if ctx.Err() != nil {
+			return -1
+		}
+	}
+	return -1
+}
+
+// outvoted reports whether columns of a row group that does not say its rows itself contradict each other. The
+// row groups have the rows then that most of their columns have, or those with which all have as many as the file.
+func (f *File) outvoted(ctx context.Context) (differ bool) {
+	votes := make([]map[int64]int, len(f.Footer.Groups))
+	most, total := make([]int64, len(votes)), int64(0)
+	for i := range votes {
+		votes[i] = map[int64]int{}
+		if most[i] = f.Footer.Groups[i].Rows; most[i] >= 0 {
+			total += most[i]
+			continue
+		}
+		for col := range f.Leaves {
+			if m, err := f.ColumnMeta(ctx, i, col); f.Leaves[col].MaxRep == 0 && err == nil {
+				if votes[i][m.Values]++; votes[i][m.Values] > votes[i][most[i]] {
+					most[i] = m.Values
+				}
+			}
+		}
+		differ = differ || len(votes[i]) > 1
+		total += most[i]
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.voted = map[int]int64{}
+	for i := range votes {
+		if other := f.Footer.Rows - total + most[i]; votes[i][other] == votes[i][most[i]] && votes[i][other] > 0 {
+			total, most[i] = f.Footer.Rows, other
+		}
+		if len(votes[i]) > 1 {
+			f.voted[i] = most[i]
+		}
+	}
+	return differ
+}
+
+// Recount gives row groups the rows that their columns have, if these add up to as many as the file has: then it is a
+// row group's own number that is damaged. It reports whether that was so.
+func (f *File) Recount(ctx context.Context) bool {
+	said := slices.Clone(f.Footer.Groups)
+	for i := range f.Footer.Groups {
+		if n := f.rowsOfColumn(ctx, i); n >= 0 {
+			f.Footer.Groups[i].Rows = n
+		}
+	}
+	if f.RowsAgree(ctx) == nil && ctx.Err() == nil {
+		return true
+	}
+	f.Footer.Groups = said
+	return false
+}
+
+// stored is the size of the columns' pages in a row group, without their headers; 0 if it is not known, as only
+// the metadata at the chunks says it. The row group's own total_byte_size counts raw bytes.
+func (f *File) stored(group int, cols []int) (sum int64) {
+	for _, c := range cols {
+		m := f.Footer.Groups[group].Columns[c].Meta
+		if m == nil || m.Stored < 0 || m.Stored > f.At.Len {
+			return 0
+		}
+		sum += m.Stored
+	}
+	return sum
+}
+
+// RowsOf is how many rows a row group has; -1 if only its levels tell.
+func (f *File) RowsOf(ctx context.Context, group int) (int64, error) {
+	switch g := &f.Footer.Groups[group]; {
+	case g.Rows >= 0:
+		return g.Rows, nil
+	case len(f.Footer.Groups) == 1 && f.Footer.Rows >= 0:
+		return f.Footer.Rows, nil
+	}
+	rows := f.rowsOfColumn(ctx, group)
+	return rows, ctx.Err()
+}
+
+// Meta is the facts of the file.
+func (f *File) Meta() []format.KeyValue {
+	m := &f.Footer
+	out := []format.KeyValue{
+		{Key: "generation", Value: m.Gen.String()},
+		{Key: "protocol", Value: m.Protocol.String()},
+		{Key: "version", Value: strconv.Itoa(int(m.Version))},
+		{Key: "rows", Value: strconv.FormatInt(m.Rows, 10)},
+		{Key: "row groups", Value: strconv.Itoa(len(m.Groups))},
+		{Key: "columns", Value: strconv.Itoa(len(f.Leaves))},
+	}
+	if m.HasCRC {
+		out = append(out, format.KeyValue{Key: "meta_data_crc", Value: fmt.Sprintf("%#08x", m.CRC)})
+	}
+	if f.Literal {
+		out = append(out, format.KeyValue{Key: "footer", Value: "offset from the end, not length"})
+	}
+	if f.Guessed != "" {
+		out = append(out, format.KeyValue{Key: "schema",
+			Value: "inferred from the paths and levels of the columns: " + f.Guessed})
+	}
+	for _, kv := range m.Pairs {
+		if kv.Key != schema.SchemaKey && kv.Key != schema.SumKey {
+			out = append(out, format.KeyValue{Key: "metadata " + kv.Key, Value: kv.Value})
+		}
+	}
+	for i, g := range m.Groups {
+		out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d", i),
+			Value: fmt.Sprintf("%d rows, %d bytes", g.Rows, g.Bytes)})
+		for k, c := range g.Columns {
+			if c.Meta != nil {
+				out = append(out, format.KeyValue{Key: fmt.Sprintf("row group %d column %s", i,
+					strings.Join(f.Leaves[k].Path, ".")),
+					Value: fmt.Sprintf("%s, %v, %s, %d values, %d bytes stored, %d raw", c.Meta.Type,
+						c.Meta.Encodings, c.Meta.Codec, c.Meta.Values, c.Meta.Stored, c.Meta.Raw)})
+			}
+		}
+	}
+	return out
+}
+
+// Chunk gives the pages of a chunk, from the one that holds rows.From on where that is known.
+func (f *File) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
+	if g.Index < 0 || g.Index >= len(f.Footer.Groups) || col < 0 || col >= len(f.Leaves) {
+		return nil, fault.Bugf("redfile: there is no column %d of row group %d", col, g.Index)
+	}
+	t, err := f.Table(ctx, g.Index, col)
+	if err != nil {
+		return nil, err
+	}
+	return page.NewChunk(t, rows), nil
+}
