@@ -2,14 +2,17 @@ package stoa
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/scan"
 	"stoa/region"
@@ -20,7 +23,7 @@ import (
 type ColumnStats struct {
 	Name     string
 	Type     arrow.DataType
-	Encoding string
+	Encoding string // of several, all of them
 	Codec    string
 	Blocks   int64  // pages, the dictionary not counted
 	Rows     int64  //
@@ -28,7 +31,12 @@ type ColumnStats struct {
 	Raw      int64  // bytes of the blocks after decompression
 	Stored   int64  // bytes of the blocks as stored, with the dictionary
 	Dict     int64  // entries of the dictionary
+	DictSize int64  // bytes of the dictionary as stored
+	Bloom    int64  // bytes of Bloom filters; -1 also where a format has none
 	Min, Max string // as text; "" = not known
+
+	// Encodings counts the blocks of each encoding; nil = not known.
+	Encodings []format.EncodedPages
 
 	lo, hi extremes
 }
@@ -63,15 +71,34 @@ func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Los
 	return out, nil
 }
 
+// SumStats are the sums of columns: their pages, entries, nulls and bytes; -1 if one of them is not known.
+func SumStats(all []ColumnStats) (sum ColumnStats) {
+	if len(all) == 0 {
+		return sum
+	}
+	for i, c := range all {
+		c.Type, c.Name, c.lo, c.hi, c.Min, c.Max = nil, "", extremes{}, extremes{}, "", ""
+		if c.Encodings = slices.Clone(c.Encodings); i == 0 {
+			sum = c
+			continue
+		}
+		sum.add(c)
+	}
+	return sum
+}
+
 func (c *ColumnStats) add(o ColumnStats) {
 	for _, p := range [][2]*int64{{&c.Blocks, &o.Blocks}, {&c.Rows, &o.Rows}, {&c.Nulls, &o.Nulls},
-		{&c.Raw, &o.Raw}, {&c.Stored, &o.Stored}, {&c.Dict, &o.Dict}} {
+		{&c.Raw, &o.Raw}, {&c.Stored, &o.Stored}, {&c.Dict, &o.Dict}, {&c.DictSize, &o.DictSize},
+		{&c.Bloom, &o.Bloom}} {
 		if *p[0] < 0 || *p[1] < 0 {
 			*p[0] = -1
 		} else {
 			*p[0] += *p[1]
 		}
 	}
+	c.Codec, c.Encoding = joined(c.Codec, o.Codec), joined(c.Encoding, o.Encoding)
+	c.encoded(o.Encodings)
 	if o.lo.set && (!c.lo.set || o.lo.less(&c.lo)) {
 		c.lo, c.Min = o.lo, o.Min
 	}
@@ -80,11 +107,49 @@ func (c *ColumnStats) add(o ColumnStats) {
 	}
 }
 
+// joined adds the names of a list, separated by commas, that another has not.
+func joined(have, more string) string {
+	if have == "" {
+		return more
+	}
+	for _, name := range strings.Split(more, ",") {
+		if name != "" && !slices.Contains(strings.Split(have, ","), name) {
+			have += "," + name
+		}
+	}
+	return have
+}
+
+// encoded counts more blocks by their encodings.
+func (c *ColumnStats) encoded(more []format.EncodedPages) {
+	for _, m := range more {
+		i := slices.IndexFunc(c.Encodings, func(e format.EncodedPages) bool { return e.Encoding == m.Encoding })
+		if i < 0 {
+			c.Encodings = append(c.Encodings, m)
+		} else {
+			c.Encodings[i].Pages += m.Pages
+		}
+	}
+}
+
+// chunk takes in what the reader says of a chunk.
+func (c *ColumnStats) chunk(f format.ChunkFacts) {
+	c.Codec, c.Bloom = joined(c.Codec, f.Codec), max(c.Bloom, 0)+f.Bloom
+	for _, e := range f.Encodings {
+		c.Encoding = joined(c.Encoding, e.Encoding)
+	}
+	c.encoded(f.Encodings)
+}
+
 func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
 	cols := s.reader.Columns()
+	physical, knows := s.reader.(format.Physical)
 	out := make([]ColumnStats, len(cols))
 	for i, c := range cols {
-		out[i] = ColumnStats{Name: c.Name, Type: c.Type, Encoding: c.Facts.Encoding, Codec: c.Facts.Codec}
+		out[i] = ColumnStats{Name: c.Name, Type: c.Type, Encoding: c.Facts.Encoding, Codec: c.Facts.Codec, Bloom: -1}
+		if knows {
+			out[i].Encoding, out[i].Codec = "", "" // of all chunks, not of the first
+		}
 	}
 	for part, err := range s.reader.Parts(ctx, format.Query{}) {
 		if err != nil {
@@ -111,6 +176,14 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 				if err := chunkStats(ctx, s, g, i, &out[i], tell); err != nil {
 					return nil, err
 				}
+				if !knows {
+					continue
+				}
+				f, err := physical.ChunkFacts(ctx, g, i)
+				if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+					return nil, err
+				} // damage was told with the pages
+				out[i].chunk(f)
 			}
 		}
 	}
@@ -123,6 +196,7 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 	err := scan.Pages(ctx, s.scan, g, col, func(p scan.PageInfo) error {
 		if p.Dict {
 			st.Dict += int64(p.Vector.Len())
+			st.DictSize += p.Stored
 			st.Stored += p.Stored
 			st.Raw += p.Raw
 			return nil
@@ -146,7 +220,8 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 func batchStats(ctx context.Context, s *source, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
 	var out []ColumnStats
 	for _, f := range s.reader.Schema().Fields() {
-		out = append(out, ColumnStats{Name: f.Name, Type: f.Type, Blocks: -1, Raw: -1, Stored: -1})
+		out = append(out, ColumnStats{Name: f.Name, Type: f.Type, Blocks: -1, Raw: -1, Stored: -1, DictSize: -1,
+			Bloom: -1})
 	}
 	lo, hi := make([]extremes, len(out)), make([]extremes, len(out))
 	t := &Table{schema: s.reader.Schema(), sources: []*source{s}}

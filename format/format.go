@@ -314,6 +314,28 @@ type ColumnFacts struct {
 	Encoding, Codec string
 }
 
+// ChunkFacts is what one column of one row group is made of, as `stoa stats` shows it.
+type ChunkFacts struct {
+	Codec     string
+	Encodings []EncodedPages // of data pages, in the order of the first of each
+	Pages     int64          // the dictionary not counted
+	Stored    int64          // bytes of all pages with their headers, the dictionary's, too
+	Raw       int64          // the same, bodies decompressed
+	Bloom     int64          // bytes of the Bloom filter with its header; 0: there is none
+}
+
+// EncodedPages is how many pages have an encoding.
+type EncodedPages struct {
+	Encoding string `json:"encoding"`
+	Pages    int64  `json:"pages"`
+}
+
+// Physical is an optional interface of a Reader that knows more of a chunk than Column.Facts and its pages tell.
+type Physical interface {
+	// ChunkFacts reads metadata and headers of pages only.
+	ChunkFacts(ctx context.Context, g RowGroup, col int) (ChunkFacts, error)
+}
+
 // Chunk is one column of one row group. Decode is safe for concurrent use, Next is called by one goroutine.
 type Chunk interface {
 	// Next gives the pages in the order of rows; io.EOF after the last one that rows needs.

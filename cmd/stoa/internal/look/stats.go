@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
+	"strings"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
+	"stoa/format"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
@@ -19,6 +23,7 @@ import (
 // statsDoc is what -f json has for each column; null is not known.
 type statsDoc struct {
 	Column     string   `json:"column"`
+	Sum        bool     `json:"sum,omitempty"` // of all columns: --sum
 	Type       string   `json:"type"`
 	Encoding   string   `json:"encoding,omitempty"`
 	Codec      string   `json:"codec,omitempty"`
@@ -31,20 +36,27 @@ type statsDoc struct {
 	Dictionary *int64   `json:"dictionary"`
 	Min        *string  `json:"min"`
 	Max        *string  `json:"max"`
+
+	Encodings      []format.EncodedPages `json:"encodings,omitempty"` // blocks by encoding
+	DictionaryData *int64                `json:"dictionary_bytes,omitempty"`
+	Bloom          *int64                `json:"bloom_bytes,omitempty"`
 }
 
 func StatsCmd(a *cli.App) *cobra.Command {
 	var src source.SourceFlags
 	var out output.OutputFlags
 	var dmg reading.DamageFlags
+	var sum bool
 	cmd := &cobra.Command{
 		Use:   "stats PATH...",
 		Short: "Show what each column is made of",
 		Long: `Read every page and show, for each column: encoding, codec, blocks, values, nulls, bytes after
-decompression and as stored, the share of the file, the size of the dictionary, the least and the greatest
-value. What a format or its library does not tell stays empty. With --damaged skip-rows or null-cells the sums
-are of what can be read. -f json is an array with an object a column.`,
-		Example: "  stoa stats block.cfile\n  stoa stats sales.parquet -f csv",
+decompression and as stored, the share of the file, the entries of the dictionary, bytes of Bloom filters if
+there are any, the least and the greatest value. Several files, as of a glob, are one table: of each column
+the sum is shown. What a format or its library does not tell stays empty. With --damaged skip-rows or
+null-cells the sums are of what can be read. -f json is an array with an object a column. --sum adds a line
+with the sums of all columns ("sum": true).`,
+		Example: "  stoa stats block.cfile\n  stoa stats 'sales/*.parquet' --sum\n  stoa stats sales.parquet -f csv",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -63,7 +75,7 @@ are of what can be read. -f json is an array with an object a column.`,
 			if err := a.SpareAll(t.Sources(), out.File, dmg.Manifest); err != nil {
 				return err
 			}
-			r, err := statsOf(a, ctx, t, spec)
+			r, err := statsOf(a, ctx, t, spec, sum)
 			if err == nil {
 				err = r.Write(ctx, a, &out)
 			}
@@ -71,12 +83,14 @@ are of what can be read. -f json is an array with an object a column.`,
 		},
 	}
 	dmg.Register(cmd, "fail")
+	cmd.Flags().BoolVar(&sum, "sum", false, "add the sums of all columns")
 	out.Register(cmd, output.ReportForms, "default text")
 	src.Register(a, cmd)
 	return cmd
 }
 
-func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (*output.Report, error) {
+func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec, sum bool) (*output.Report,
+	error) {
 	stats, err := t.Stats(ctx, spec.Damaged, spec.Lost)
 	if err != nil {
 		return nil, err
@@ -85,30 +99,83 @@ func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec)
 	for _, s := range t.Sources() {
 		bytes += max(0, a.Size(ctx, s.Name))
 	}
+	docs := make([]statsDoc, len(stats))
+	for i, s := range stats {
+		docs[i] = docOfStats(s, bytes)
+	}
+	if sum && len(stats) > 0 {
+		all := stoa.SumStats(stats)
+		d := docOfStats(all, bytes)
+		d.Sum = true
+		stats, docs = append(stats, all), append(docs, d)
+	}
+	return statsReport(stats, docs), nil
+}
+
+func statsReport(stats []stoa.ColumnStats, docs []statsDoc) *output.Report {
+	bloom := slices.ContainsFunc(stats, func(s stoa.ColumnStats) bool { return s.Bloom > 0 })
 	r := &output.Report{Cols: []output.ReportColumn{{Name: "column"}, {Name: "type"}, {Name: "encoding"},
 		{Name: "codec"},
 		{Name: "blocks", Right: true}, {Name: "values", Right: true}, {Name: "nulls", Right: true},
 		{Name: "raw", Right: true}, {Name: "stored", Right: true}, {Name: "share", Right: true},
-		{Name: "dictionary", Right: true}, {Name: "min"}, {Name: "max"}}}
-	for _, s := range stats {
-		d := docOfStats(s, bytes)
+		{Name: "dictionary", Right: true}}}
+	if bloom {
+		r.Cols = append(r.Cols, output.ReportColumn{Name: "bloom", Right: true})
+	}
+	r.Cols = append(r.Cols, output.ReportColumn{Name: "min"}, output.ReportColumn{Name: "max"})
+	for i, s := range stats {
+		d := docs[i]
 		share := ""
 		if d.Share != nil {
 			share = fmt.Sprintf("%.1f%%", *d.Share*100)
 		}
-		r.Add(d, d.Column, d.Type, d.Encoding, d.Codec, display.Maybe(s.Blocks), display.Maybe(s.Rows),
-			display.Maybe(s.Nulls),
-			display.BytesText(s.Raw), display.BytesText(s.Stored), share,
-			nonZero(s.Dict), brief(shownValue(s.Type, s.Min)), brief(shownValue(s.Type, s.Max)))
+		name := d.Column
+		if d.Sum {
+			name = "(sum)"
+		}
+		cells := []string{name, d.Type, encodingText(s), d.Codec, display.Maybe(s.Blocks), display.Maybe(s.Rows),
+			display.Maybe(s.Nulls), display.BytesText(s.Raw), display.BytesText(s.Stored), share, nonZero(s.Dict)}
+		if bloom {
+			cells = append(cells, nonZeroBytes(s.Bloom))
+		}
+		r.Add(d, append(cells, brief(shownValue(s.Type, s.Min)), brief(shownValue(s.Type, s.Max)))...)
 	}
-	return r, nil
+	return r
+}
+
+// encodingText names the encoding of a column's blocks; of several each with its number.
+func encodingText(s stoa.ColumnStats) string {
+	if len(s.Encodings) < 2 {
+		return s.Encoding
+	}
+	var all []string
+	for _, e := range s.Encodings {
+		all = append(all, fmt.Sprintf("%s %s", e.Encoding, display.Thousands(e.Pages)))
+	}
+	return strings.Join(all, ", ")
+}
+
+func nonZeroBytes(n int64) string {
+	if n <= 0 {
+		return ""
+	}
+	return display.BytesText(n)
 }
 
 func docOfStats(s stoa.ColumnStats, bytes int64) statsDoc {
-	d := statsDoc{Column: s.Name, Type: display.TypeName(s.Type), Encoding: s.Encoding, Codec: s.Codec,
+	d := statsDoc{Column: s.Name, Encodings: s.Encodings, Encoding: s.Encoding, Codec: s.Codec,
 		Blocks: reading.Known(s.Blocks), Rows: reading.Known(s.Rows),
 		Nulls: reading.Known(s.Nulls), Raw: reading.Known(s.Raw), Stored: reading.Known(s.Stored),
 		Dictionary: reading.Known(s.Dict)}
+	if s.Type != nil {
+		d.Type = display.TypeName(s.Type)
+	}
+	if s.Dict > 0 {
+		d.DictionaryData = reading.Known(s.DictSize)
+	}
+	if s.Bloom > 0 {
+		d.Bloom = &s.Bloom
+	}
 	if s.Stored >= 0 && bytes > 0 {
 		f := float64(s.Stored) / float64(bytes)
 		d.Share = &f

@@ -1,0 +1,46 @@
+package read
+
+import (
+	"context"
+	"slices"
+
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+)
+
+var _ format.Physical = (*Reader)(nil)
+
+// ChunkFacts goes by the headers of the pages: the footer names encodings of levels and dictionaries, too, and some
+// that were only meant. What was found before damage is given with the error.
+func (r *Reader) ChunkFacts(ctx context.Context, g format.RowGroup, col int) (f format.ChunkFacts, err error) {
+	if err := r.Readable(g.Index, col); err != nil {
+		return f, err
+	}
+	m := r.Footer.RowGroups[g.Index].Columns[col].MetaData
+	f.Codec = m.Codec.String()
+	for p, err := range r.File.Pages(ctx, g.Index, col) {
+		if err != nil {
+			return f, err
+		}
+		f.Stored += p.Header.Len + p.Body.Len
+		f.Raw += p.Header.Len + p.Raw
+		if !p.IsData() {
+			continue
+		}
+		f.Pages++
+		name := meta.Encoding(p.Encoding).String()
+		i := slices.IndexFunc(f.Encodings, func(e format.EncodedPages) bool { return e.Encoding == name })
+		if i < 0 {
+			i, f.Encodings = len(f.Encodings), append(f.Encodings, format.EncodedPages{Encoding: name})
+		}
+		f.Encodings[i].Pages++
+	}
+	if m.BloomFilterOffset == nil {
+		return f, nil
+	}
+	b, err := r.Bloom(ctx, r.Footer.RowGroups[g.Index].Columns[col])
+	if err == nil && b.Sound(r.File) {
+		f.Bloom = b.Header.Len + b.Bits.Len
+	}
+	return f, err
+}
