@@ -143,7 +143,7 @@ stoa/format/carbon        : std internal/check arrow fault format pred region st
   internal/arrowschema
   internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/...
   github.com/apache/arrow-go/v18/arrow/ipc format/carbon/...
-stoa/format/cfile/internal/block: std arrow fault format pred region store vec wire internal/arrowschema
+stoa/format/cfile/internal/block: std internal/check arrow fault format pred region store vec wire internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present
   github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/cfile/internal/columnfile: std arrow fault format pred region store vec wire internal/arrowschema

@@ -3,7 +3,6 @@ package carbon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -15,27 +14,26 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/table"
-	"stoa/region"
+	"stoa/internal/check"
 	"stoa/store"
 	"stoa/wire"
 )
 
 // dictChecker verifies dictionaries.
 type dictChecker struct {
+	*check.Reporter
 	ctx    context.Context
 	tree   store.Tree
 	limits format.Limits
-	yield  func(region.Finding)
-	part   string
 }
 
-func (v *dictChecker) tell(code, column string, at fault.Span, format string, args ...any) {
-	v.yield(region.Finding{Code: code, Severity: layout.DictionaryCodes.Severity(code), At: at,
-		Message: fmt.Sprintf(format, args...), Part: v.part, Column: column, Rows: [2]int64{-1, -1}, Lost: 0})
+// found reports what was found about a file. It loses no rows: the columns with its codes do.
+func (v *dictChecker) found(code string, at fault.Span, format string, args ...any) {
+	v.Rows(code, at, [2]int64{-1, -1}, 0, format, args...)
 }
 
-// blame tells an error about a file; what is not damage is given back.
-func (v *dictChecker) blame(code, column string, err error) error {
+// met reports an error about a file; what is not damage is given back.
+func (v *dictChecker) met(code string, err error) error {
 	var e *fault.Error
 	if !errors.Is(err, fault.Corrupt) || !errors.As(err, &e) {
 		return err
@@ -44,18 +42,18 @@ func (v *dictChecker) blame(code, column string, err error) error {
 	if e.Path != "" {
 		msg = e.Path + ": " + msg
 	}
-	v.tell(code, column, e.At, "%s", msg)
+	v.found(code, e.At, "%s", msg)
 	return nil
 }
 
 // verifyDictionaries verifies the dictionaries of all columns of a table.
-func verifyDictionaries(d *dict.Dictionaries, ctx context.Context, cols []*schema.Column,
-	yield func(region.Finding)) error {
-	v := &dictChecker{ctx: ctx, tree: d.Tree, limits: d.Opts.Limits.WithDefaults(), yield: yield, part: d.Dir}
+func verifyDictionaries(ctx context.Context, d *dict.Dictionaries, cols []*schema.Column, r *check.Reporter) error {
+	v := &dictChecker{ctx: ctx, tree: d.Tree, limits: d.Opts.Limits.WithDefaults()}
 	for _, root := range cols {
 		var err error
 		root.All(func(c *schema.Column) {
 			if err == nil && schema.GlobalCodes(c) {
+				v.Reporter = r.For(d.Dir, c.Name)
 				err = v.dictionary(path.Join(d.Dir, c.Id+dict.DictExt), c)
 			}
 		})
@@ -67,21 +65,21 @@ func verifyDictionaries(d *dict.Dictionaries, ctx context.Context, cols []*schem
 }
 
 // verifyDictionary verifies one .dict with what belongs to it, a .dictmeta or a .sortindex.
-func verifyDictionary(ctx context.Context, tg format.Target, o format.OpenOptions, yield func(region.Finding)) error {
-	v := &dictChecker{ctx: ctx, tree: tg.Tree, limits: o.Limits.WithDefaults(), yield: yield, part: tg.Name}
+func verifyDictionary(ctx context.Context, tg format.Target, o format.OpenOptions, r *check.Reporter) error {
+	v := &dictChecker{Reporter: r.For(tg.Name, ""), ctx: ctx, tree: tg.Tree, limits: o.Limits.WithDefaults()}
 	switch table.ByName(tg.Name) {
 	case table.KindDict:
 		return v.dictionary(tg.Name, nil)
 	case table.KindDictMeta:
 		_, err := dict.ReadLoads(ctx, tg.Tree, tg.Name, v.limits)
-		return v.blame("carbon.dictmeta.damaged", "", err)
+		return v.met("carbon.dictmeta.damaged", err)
 	}
 	obj, err := layout.OpenObject(ctx, tg.Tree, tg.Name, v.limits)
 	if err != nil {
 		return err
 	}
 	_, err = v.sortIndex(obj)
-	return v.blame("carbon.sortindex.damaged", "", err)
+	return v.met("carbon.sortindex.damaged", err)
 }
 
 func (v *dictChecker) sortIndex(obj layout.Object) (dict.SortInfo, error) {
@@ -94,13 +92,9 @@ func (v *dictChecker) sortIndex(obj layout.Object) (dict.SortInfo, error) {
 
 // dictionary verifies the three files of a dictionary. col may be nil: the values' type is not known then.
 func (v *dictChecker) dictionary(name string, col *schema.Column) error {
-	column := ""
-	if col != nil {
-		column = col.Name
-	}
 	obj, err := layout.OpenObject(v.ctx, v.tree, name, v.limits)
 	if errors.Is(err, fs.ErrNotExist) {
-		v.tell("carbon.dict.missing", column, fault.Span{Object: name}, "it is not there")
+		v.found("carbon.dict.missing", fault.Span{Object: name}, "it is not there")
 		return nil
 	}
 	if err != nil {
@@ -109,9 +103,9 @@ func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	metaName := strings.TrimSuffix(name, dict.DictExt) + dict.DictMetaExt
 	loads, err := dict.ReadLoads(v.ctx, v.tree, metaName, v.limits)
 	if err == nil && loads == nil {
-		v.tell("carbon.dictmeta.missing", column, fault.Span{Object: metaName}, "it is not there")
+		v.found("carbon.dictmeta.missing", fault.Span{Object: metaName}, "it is not there")
 	}
-	if err := v.blame("carbon.dictmeta.damaged", column, err); err != nil {
+	if err := v.met("carbon.dictmeta.damaged", err); err != nil {
 		return err
 	}
 	b, err := obj.Read(v.ctx, 0, obj.At.Len, "")
@@ -120,47 +114,47 @@ func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	}
 	c := wire.NewCursor(b, obj.At, "")
 	d := dict.ParseDictValues(c)
-	end := v.extent(obj.At, loads, c, column)
+	end := v.extent(obj.At, loads, c)
 	if n, err := d.Whole(loads); err != nil {
 		d.Values = d.Values[:n]
 		if int64(obj.At.Len) >= end && c.Err() == nil {
-			if err := v.blame("carbon.dict.counts", column, fault.Locate(err, obj.At, true, "")); err != nil {
+			if err := v.met("carbon.dict.counts", fault.Locate(err, obj.At, true, "")); err != nil {
 				return err
 			}
 		}
 	}
-	v.values(obj.At, d.Values, column)
-	return v.order(name, obj.At.Sub(0, min(end, obj.At.Len)), d.Values, col, column)
+	v.values(obj.At, d.Values)
+	return v.order(name, obj.At.Sub(0, min(end, obj.At.Len)), d.Values, col)
 }
 
 // extent compares the size of a dictionary with what its metadata says, and gives the end of the finished loads.
-func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Cursor, column string) int64 {
+func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Cursor) int64 {
 	end := at.Len
 	if n := len(loads); n > 0 {
 		end = loads[n-1].End
 	}
 	switch {
 	case at.Len < end:
-		v.tell("carbon.dict.cut", column, at, "%d bytes, the loads wrote %d", at.Len, end)
+		v.found("carbon.dict.cut", at, "%d bytes, the loads wrote %d", at.Len, end)
 	case c.Err() != nil && int64(c.Pos()) < end || c.Err() != nil && len(loads) == 0:
-		v.blame("carbon.dict.damaged", column, c.Err())
+		v.met("carbon.dict.damaged", c.Err())
 	}
 	if at.Len > end {
-		v.tell("carbon.dict.unfinished", column, at.Sub(end, at.Len-end), "%d bytes behind the last finished load",
+		v.found("carbon.dict.unfinished", at.Sub(end, at.Len-end), "%d bytes behind the last finished load",
 			at.Len-end)
 	}
 	return end
 }
 
 // values looks for what CarbonData never writes.
-func (v *dictChecker) values(at fault.Span, values [][]byte, column string) {
+func (v *dictChecker) values(at fault.Span, values [][]byte) {
 	if len(values) > 0 && string(values[0]) != schema.NullText {
-		v.tell("carbon.dict.null", column, at, "the value of code 1 is %q", values[0])
+		v.found("carbon.dict.null", at, "the value of code 1 is %q", values[0])
 	}
 	seen := make(map[string]int, len(values))
 	for i, x := range values {
 		if k, ok := seen[string(x)]; ok {
-			v.tell("carbon.dict.twice", column, at, "%q is the value of code %d and of code %d", x, k, i+1)
+			v.found("carbon.dict.twice", at, "%q is the value of code %d and of code %d", x, k, i+1)
 			return // one is enough to know
 		}
 		seen[string(x)] = i + 1
@@ -168,22 +162,22 @@ func (v *dictChecker) values(at fault.Span, values [][]byte, column string) {
 }
 
 // order verifies the sort index that belongs to a dictionary.
-func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *schema.Column, column string) error {
+func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *schema.Column) error {
 	g := &dict.GlobalDictionary{Col: col, Tree: v.tree, Limits: v.limits, Dict: at}
 	s, file, err := g.ReadSortIndex(v.ctx)
 	switch {
 	case err != nil:
-		return v.blame("carbon.sortindex.damaged", column, err)
+		return v.met("carbon.sortindex.damaged", err)
 	case s == nil:
-		v.tell("carbon.sortindex.missing", column, fault.Span{Object: dict.SortIndexNames(name, at.Len)[0]},
+		v.found("carbon.sortindex.missing", fault.Span{Object: dict.SortIndexNames(name, at.Len)[0]},
 			"it is not there")
 	case len(s.Codes) != len(values):
-		v.tell("carbon.sortindex.order", column, fault.Span{Object: file}, "%d codes, the dictionary has %d",
+		v.found("carbon.sortindex.order", fault.Span{Object: file}, "%d codes, the dictionary has %d",
 			len(s.Codes), len(values))
 	case col != nil:
 		if o := dict.NewDictOrder(col, values); !o.Follows(col, s.Codes) &&
 			!(col.Typ == layout.TypeString && javaOrder(s.Codes, values)) {
-			v.tell("carbon.sortindex.order", column, fault.Span{Object: file},
+			v.found("carbon.sortindex.order", fault.Span{Object: file},
 				"the codes are not in the order of their values")
 		}
 	}

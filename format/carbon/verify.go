@@ -98,7 +98,7 @@ func (v *verifier) target(tg format.Target) error {
 	case table.KindIndex, table.KindMerged:
 		v.index(tg.Name)
 	case table.KindDict, table.KindDictMeta, table.KindSort:
-		return verifyDictionary(v.ctx, tg, v.o, v.Emit)
+		return verifyDictionary(v.ctx, tg, v.o, v.Reporter)
 	default:
 		v.file(tg.Name, nil, nil)
 	}
@@ -166,7 +166,7 @@ func (v *verifier) table(dir string) {
 	counts := func(l status.Load) bool { return l.Counts() }
 	// without data there need be no dictionaries
 	if t.Dicts != nil && v.o.Depth != format.Quick && slices.ContainsFunc(t.Loads, counts) {
-		if err := verifyDictionaries(t.Dicts, v.ctx, t.Roots, v.Emit); err != nil {
+		if err := verifyDictionaries(v.ctx, t.Dicts, t.Roots, v.Reporter); err != nil {
 			v.Blame("carbon.read", err, -1, -1)
 		}
 	}

@@ -3,7 +3,6 @@ package cfile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
+	"stoa/internal/check"
 	"stoa/internal/codec"
 	"stoa/internal/sum"
 	"stoa/region"
@@ -24,9 +24,9 @@ import (
 // Otherwise blocks are taken from what is left of both indexes, and the bytes between them are searched: a
 // block is recognized by its own structure, the rows it says it has, and its checksum.
 type recovery struct {
+	*check.Reporter
 	ctx     context.Context
 	f       *columnfile.File
-	part    string
 	found   []region.Finding
 	known   []columnfile.DataBlock // by place
 	work    int64                  // bytes that may still be tried
@@ -82,7 +82,8 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	r := &recovery{ctx: ctx, part: tg.Name, rows: rows}
+	r := &recovery{ctx: ctx, rows: rows}
+	r.Reporter = reporter(ctx, tg.Name, func(f region.Finding) bool { r.found = append(r.found, f); return true })
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f, err := columnfile.OpenFile(ctx, src, at, o)
 	r.f, r.doubted = f, err != nil || o.NoVerify || !f.Footer.Checksums()
@@ -104,20 +105,13 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 	return r.f, blocks, r.found, nil
 }
 
-// tell notes a finding about an error.
-func (r *recovery) tell(where string, err error) {
-	v := &verifier{ctx: r.ctx, f: r.f, Reporter: reporter(r.ctx, r.part,
-		func(f region.Finding) bool { r.found = append(r.found, f); return true })}
-	v.Whole = r.f.At
-	v.Blame(where, err, -1, -1)
-}
-
 // frames makes do with a header or footer that failed with err. The header says nothing that the footer does
 // not. A footer that is not the end of the file is looked for. What can be parsed of a damaged one is believed
 // although the checksum is wrong, unless the options say what it said and blocks are found by that; where
 // nothing can be parsed the options must.
 func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions, err error) error {
-	r.tell("footer", err)
+	r.Whole = r.f.At
+	r.Blame("footer", err, -1, -1)
 	if r.headless(r.f, err) || r.longer(at, o) {
 		return nil
 	}
@@ -176,7 +170,7 @@ func (r *recovery) longer(at fault.Span, o format.OpenOptions) bool {
 		if last.Offset+last.Size != f.At.Len-int64(len(f.Foot)) {
 			continue
 		}
-		whole := &recovery{ctx: r.ctx, f: f, part: r.part}
+		whole := &recovery{Reporter: r.Reporter, ctx: r.ctx, f: f}
 		if whole.walk(f.Positions()) {
 			r.f = f
 			return true
@@ -221,7 +215,8 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 	}
 	if t.NumValues >= 0 && t.NumValues != r.rows && r.doubted {
 		if doubt, err := r.f.MendRows(r.ctx, t.Checksums()); err != nil {
-			r.tell("rows", err)
+			r.Whole = r.f.At
+			r.Blame("rows", err, -1, -1)
 			if told := &r.found[len(r.found)-1]; doubt.Len() > 0 {
 				told.Rows = [2]int64{doubt.From, doubt.To}
 			}
@@ -272,7 +267,7 @@ func (r *recovery) bearsOut(n int64) bool {
 func (r *recovery) walk(w *columnfile.Walker) bool {
 	sound := true
 	v := &verifier{ctx: r.ctx, f: r.f}
-	v.Reporter = reporter(r.ctx, r.part, func(f region.Finding) bool {
+	v.Reporter = reporter(r.ctx, r.Part, func(f region.Finding) bool {
 		if sound = false; f.Class == fault.Limit {
 			r.limit = fault.New(fault.Limit, f.At, f.Path, "%s", f.Message)
 			return false
@@ -546,9 +541,7 @@ func (r *recovery) complete() []columnfile.DataBlock {
 		}
 		p := block.BlockPtr{Offset: at, Size: max(end-at, 0)}
 		err := fault.Corruptf(f.Span(p), "", "the blocks of rows %d to %d were not found", row, until)
-		r.found = append(r.found, region.Finding{Code: "cfile.rows.lost", Severity: region.Error, At: f.Span(p),
-			Message: err.Reason, Part: r.part,
-			Rows: [2]int64{row, until}, Lost: until - row})
+		r.Rows("cfile.rows.lost", f.Span(p), [2]int64{row, until}, until-row, "%s", err.Reason)
 		out = append(out, columnfile.DataBlock{Ptr: p, First: row, Rows: until - row, Lost: err})
 		row = until
 	}
@@ -569,7 +562,6 @@ func (r *recovery) complete() []columnfile.DataBlock {
 	if f.Footer.NumValues < 0 {
 		f.Footer.NumValues = row
 	}
-	r.found = append(r.found, region.Finding{Code: "cfile.recovered", Severity: region.Note, At: f.At, Part: r.part,
-		Message: fmt.Sprintf("%d blocks were found", n), Rows: [2]int64{0, row}})
+	r.Rows("cfile.recovered", f.At, [2]int64{0, row}, 0, "%d blocks were found", n)
 	return out
 }

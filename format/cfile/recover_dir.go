@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
-	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -56,18 +55,13 @@ func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	return r.t, r.found, nil
 }
 
-// tell notes damage of the set; lost are the cells of column that are lost by it, -1 if they cannot be counted.
-func (r *setRecovery) tell(err error, column string, rows [2]int64, lost int64) {
-	f := region.Finding{Code: "cfile.set", Severity: region.Error, Part: r.tg.Name, Column: column, Rows: rows,
-		Lost: lost, Message: err.Error(),
-		At: fault.Span{Object: inDir(r.tg, setFile)}}
-	var e *fault.Error
-	if errors.As(err, &e) {
-		f.At, f.Path, f.Message = e.At, e.Path, e.Reason
-		if e.Cause != nil {
-			f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
-		}
+// damaged notes damage of the set; lost are the cells of column that are lost by it, -1 if they cannot be counted.
+func (r *setRecovery) damaged(err error, column string, rows [2]int64, lost int64) {
+	f := block.Codes.Of("cfile.set", err, r.tg.Name)
+	if f.At.Object == "" {
+		f.At.Object = inDir(r.tg, setFile)
 	}
+	f.Column, f.Rows, f.Lost = column, rows, lost
 	r.found = append(r.found, f)
 }
 
@@ -83,7 +77,7 @@ func (r *setRecovery) readSet() error {
 		}
 		err = setDamage(r.tg, err)
 		if r.otherVersion() {
-			r.tell(err, "", [2]int64{-1, -1}, 0)
+			r.damaged(err, "", [2]int64{-1, -1}, 0)
 			return nil
 		}
 	} else if errors.Is(err, fs.ErrNotExist) {
@@ -102,14 +96,14 @@ func (r *setRecovery) readSet() error {
 	}
 	if r.there(told) {
 		r.set.Columns = told
-		r.tell(err, "", [2]int64{-1, -1}, 0)
+		r.damaged(err, "", [2]int64{-1, -1}, 0)
 		return nil
 	}
 	if r.leaves = nil; r.there(r.set.Columns) {
-		r.tell(err, "", [2]int64{-1, -1}, 0)
+		r.damaged(err, "", [2]int64{-1, -1}, 0)
 		return nil
 	}
-	r.tell(err, "", [2]int64{-1, -1}, -1)
+	r.damaged(err, "", [2]int64{-1, -1}, -1)
 	r.set = fileSet{Rows: -1, ID: tornID(r.ctx, r.tg)}
 	files, ferr := looseFiles(r.ctx, r.tg, r.o.Limits)
 	for _, f := range files {
@@ -170,7 +164,7 @@ func (r *setRecovery) rename() {
 			continue
 		}
 		r.set.Columns[i].File = names[i]
-		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, fmt.Sprintf("columns[%d].file", i),
+		r.damaged(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, fmt.Sprintf("columns[%d].file", i),
 			"%q is not the column's file, %q is", c.File, names[i]), "", [2]int64{-1, -1}, 0)
 	}
 }
@@ -277,7 +271,7 @@ func (r *setRecovery) oneSet() {
 		}
 	}
 	if best != r.set.ID && r.set.Rows >= 0 {
-		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id",
+		r.damaged(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id",
 			"%q, but most files were written with the set %q", r.set.ID, best), "", [2]int64{-1, -1}, 0)
 	}
 	r.set.ID = best
@@ -309,7 +303,7 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	if n := r.set.Rows; n >= 0 && n == r.t.rows {
 		r.t.declared = &n
 	} else if n >= 0 {
-		r.tell(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n,
+		r.damaged(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "rows", "%d, but the files have %d", n,
 			r.t.rows), "", [2]int64{-1, -1}, max(0, n-r.t.rows))
 	}
 	var first error
@@ -327,7 +321,7 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 			continue
 		}
 		first = cmp.Or(first, r.lost[i])
-		r.tell(r.lost[i], f.name, [2]int64{0, max(r.t.rows, 0)}, max(r.t.rows, 0))
+		r.damaged(r.lost[i], f.name, [2]int64{0, max(r.t.rows, 0)}, max(r.t.rows, 0))
 		r.lose(i)
 	}
 	if readable == 0 && first != nil {
@@ -351,9 +345,9 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 func (r *setRecovery) short(f *tableFile, n int64) {
 	at := f.At.Sub(f.At.Len, 0)
 	err := fault.Corruptf(at, "", "the blocks of rows %d to %d were not found", n, r.t.rows)
-	r.found = append(r.found, region.Finding{Code: "cfile.rows.lost", Severity: region.Error, At: at,
-		Message: err.Reason, Part: f.At.Object,
-		Column: f.name, Rows: [2]int64{n, r.t.rows}, Lost: r.t.rows - n})
+	x := block.Codes.Of("cfile.rows.lost", err, f.At.Object)
+	x.Column, x.Rows, x.Lost = f.name, [2]int64{n, r.t.rows}, r.t.rows-n
+	r.found = append(r.found, x)
 	f.found = append(f.found, columnfile.DataBlock{Ptr: block.BlockPtr{Offset: f.At.Len, Size: 0}, First: n,
 		Rows: r.t.rows - n, Lost: err})
 	f.Footer.NumValues = r.t.rows

@@ -1,12 +1,10 @@
 package cfile
 
 import (
-	"fmt"
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
-	"stoa/region"
 	"strings"
 )
 
@@ -55,9 +53,7 @@ func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error 
 			strings.Join(tied, ", or "))
 	}
 	if len(all) > 1 {
-		r.found = append(r.found, region.Finding{Code: "cfile.recovered.guessed", Severity: region.Warning,
-			At: f.At, Part: r.part, Rows: [2]int64{-1, -1}, Lost: -1,
-			Message: fmt.Sprintf("the blocks fit %s", best.Opts.Form())})
+		r.Report("cfile.recovered.guessed", f.At, "", "the blocks fit %s", best.Opts.Form())
 	}
 	r.guessed = best.Bytes > 0
 	return r.assume(f, best.Opts)

@@ -1,9 +1,12 @@
 package ipc
 
-import "stoa/region"
+import (
+	"stoa/internal/check"
+	"stoa/region"
+)
 
 // codes are the kinds of findings, by name.
-var codes = []region.CodeDoc{
+var codes = check.Codes{
 	{Code: "arrow.open", Severity: region.Error,
 		Help: "The schema or the footer cannot be read, so nothing of the file can. Or two places of a file " +
 			"contradict each other, one of them is damaged, and nobody can say which: the schema at the " +

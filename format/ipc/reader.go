@@ -56,18 +56,14 @@ func (r *reader) Findings() (out []region.Finding) {
 
 // behindEnd is the finding that a stream has its end mark before these bytes.
 func behindEnd(at fault.Span) region.Finding {
-	return region.Finding{Code: "arrow.stream.rest", Severity: region.Error, At: at, Part: at.Object,
-		Rows: [2]int64{-1, -1}, Lost: -1,
-		Message: fmt.Sprintf("%d bytes lie behind the end mark, and are not read: zeros in the place of a message "+
-			"may have been taken for the mark, or another stream follows", at.Len)}
+	return codes.Finding("arrow.stream.rest", at, at.Object, fmt.Sprintf("%d bytes lie behind the end mark, and are "+
+		"not read: zeros in the place of a message may have been taken for the mark, or another stream follows", at.Len))
 }
 
 // noEnd is the finding that a stream ends at off without its end mark.
 func (r *reader) noEnd(off int64) region.Finding {
-	return region.Finding{Code: "arrow.stream.end", Severity: region.Error, At: r.span(off, 0), Part: r.name,
-		Rows: [2]int64{-1, -1}, Lost: -1,
-		Message: "the stream has no end mark: it may have been cut between two batches; partial=true says that " +
-			"its writer leaves the mark out"}
+	return codes.Finding("arrow.stream.end", r.span(off, 0), r.name, "the stream has no end mark: it may have been "+
+		"cut between two batches; partial=true says that its writer leaves the mark out")
 }
 
 func (r *reader) Schema() *arrow.Schema { return r.schema }

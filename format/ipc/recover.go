@@ -39,5 +39,5 @@ func recoverFile(ctx context.Context, t format.Target, o format.OpenOptions) (fo
 	if !r.lost {
 		code = "arrow.open"
 	}
-	return r, []region.Finding{finding(code, t.Name, [2]int64{-1, -1}, err)}, nil
+	return r, []region.Finding{codes.Of(code, err, t.Name)}, nil
 }

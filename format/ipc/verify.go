@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/check"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -18,53 +18,71 @@ import (
 // and arrow.unreadable (not the file's fault, perhaps).
 func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
+		v := &verifier{check.New(ctx, t.Name, codes, yield)}
+		v.Read, v.CodeOf = "arrow.unreadable", codeOf
 		r, err := openReader(ctx, t, opts)
 		if err != nil {
-			yield(finding("arrow.open", t.Name, [2]int64{-1, -1}, err))
+			v.Blame("arrow.open", err, -1, -1)
 			return
 		}
 		defer r.Close()
-		if opts.Depth != format.Quick && !r.verifyBatches(ctx, yield) {
-			return
+		if opts.Depth != format.Quick {
+			v.batches(ctx, r)
 		}
-		if err := r.misled(ctx); err != nil && !yield(finding("arrow.footer", t.Name, [2]int64{-1, -1}, err)) {
-			return
-		}
+		v.Blame("arrow.footer", r.misled(ctx), -1, -1)
 		if r.unused != nil {
-			f := finding("arrow.layout", t.Name, [2]int64{-1, -1}, r.unused)
-			f.Code, f.Severity, f.Message, f.Lost = "arrow.layout", region.Warning, unusedSchema+f.Message, 0
-			if !yield(f) {
-				return
-			}
+			f := codes.Of("arrow.layout", r.unused, t.Name)
+			f.Message = unusedSchema + f.Message
+			v.Emit(f)
 		}
-		whole, end := r.file, r.base // where the last message ends
-		for n, err := range describe(ctx, t, format.DescribeOptions{OpenOptions: opts}) {
-			whole = whole || err != nil || n.Name == "end of stream"
-			if n.Depth == 1 {
-				end = n.At.End()
-			}
-			switch {
-			case err != nil:
-				if !yield(finding("arrow.layout", t.Name, [2]int64{-1, -1}, err)) {
-					return
-				}
-			case n.Kind == region.Gap && !r.file:
-				if !yield(behindEnd(n.At)) {
-					return
-				}
-			case n.Kind == region.Gap:
-				f := region.Finding{Code: "arrow.layout", Severity: region.Warning, At: n.At, Part: t.Name,
-					Rows:    [2]int64{-1, -1},
-					Message: unclaimed(n)}
-				if !yield(f) {
-					return
-				}
-			}
-		}
-		if !whole && !r.partial {
-			yield(r.noEnd(end))
+		if !v.Stopped() {
+			v.layout(r, describe(ctx, t, format.DescribeOptions{OpenOptions: opts}))
 		}
 	}
+}
+
+type verifier struct{ *check.Reporter }
+
+// codeOf is code for damage.
+func codeOf(code string, e *fault.Error) string {
+	if e.Class != fault.Corrupt {
+		return "arrow.unreadable"
+	}
+	return code
+}
+
+// layout looks at the anatomy of the file: what no message claims, and how a stream ends.
+func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
+	whole, end := r.file, r.base // where the last message ends
+	for n, err := range anatomy {
+		whole = whole || err != nil || n.Name == "end of stream"
+		if n.Depth == 1 {
+			end = n.At.End()
+		}
+		switch {
+		case err != nil:
+			f := codes.Of(codeOf("arrow.layout", blamed(err)), err, v.Part)
+			f.Severity, f.Lost = region.Error, -1 // bytes between messages cost nothing, messages do
+			v.Emit(f)
+		case n.Kind == region.Gap && !r.file:
+			v.Emit(behindEnd(n.At))
+		case n.Kind == region.Gap:
+			v.Report("arrow.layout", n.At, "", "%s", unclaimed(n))
+		}
+		if v.Stopped() {
+			return
+		}
+	}
+	if !whole && !r.partial {
+		v.Emit(r.noEnd(end))
+	}
+}
+
+// blamed is the error about the file within err; of none, one that is not the file's fault.
+func blamed(err error) *fault.Error {
+	e := &fault.Error{Class: fault.Bug}
+	errors.As(err, &e)
+	return e
 }
 
 const unusedSchema = "the schema at the beginning cannot be read, but the file is read by its footer's: "
@@ -77,54 +95,28 @@ func unclaimed(n region.Node) string {
 	return unusedSchema + n.Value
 }
 
-func (r *reader) verifyBatches(ctx context.Context, yield func(region.Finding) bool) bool {
+// batches reads all record batches.
+func (v *verifier) batches(ctx context.Context, r *reader) {
 	q := format.Query{}
 	for i := range r.Columns() {
 		q.Cols = append(q.Cols, i)
 	}
 	groups, err := r.RowGroups(ctx, format.Part{Ref: r.name}, q)
-	if err != nil {
-		return yield(finding("arrow.open", r.name, [2]int64{-1, -1}, err))
-	}
+	v.Blame("arrow.open", err, -1, -1)
 	at := int64(0)
 	for _, g := range groups {
-		start := at
-		for b, err := range r.Batches(ctx, g, q, vec.Range{}, nil) {
-			if err == nil {
-				at += b.NumRows()
-				continue
-			}
-			rows := [2]int64{-1, -1}
-			if g.Rows >= 0 {
-				rows = [2]int64{start, start + g.Rows}
-			}
-			if !yield(finding("arrow.batch", r.name, rows, err)) {
-				return false
-			}
-		}
+		first, end := int64(-1), int64(-1)
 		if g.Rows >= 0 {
-			at = start + g.Rows
+			first, end = at, at+g.Rows
 		}
-	}
-	return true
-}
-
-func finding(code, part string, rows [2]int64, err error) region.Finding {
-	f := region.Finding{Code: code, Severity: region.Error, Message: strings.ReplaceAll(err.Error(), "\n", "; "),
-		Part: part, Rows: rows, Lost: rows[1] - rows[0]}
-	if rows[0] < 0 {
-		f.Lost = -1
-	}
-	var e *fault.Error
-	if !errors.As(err, &e) || e.Class != fault.Corrupt {
-		f.Code = "arrow.unreadable"
-	}
-	if e != nil {
-		f.Class = region.NoDamage(e)
-		f.At, f.Path, f.Message = e.At, e.Path, e.Reason
-		if e.Cause != nil {
-			f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
+		for b, err := range r.Batches(ctx, g, q, vec.Range{}, nil) {
+			if err == nil && g.Rows < 0 {
+				at += b.NumRows()
+			}
+			if v.Blame("arrow.batch", err, first, end); v.Stopped() {
+				return
+			}
 		}
+		at = max(at, end)
 	}
-	return f
 }

@@ -10,6 +10,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile"
+	"stoa/format/kudu/internal/codes"
 	"stoa/region"
 	"stoa/store"
 )
@@ -51,12 +52,7 @@ func unreadableBlock(tablet string, err error) (region.Finding, bool) {
 	if !errors.As(err, &e) || e.Class != fault.Corrupt {
 		return region.Finding{}, false
 	}
-	message := e.Reason
-	if e.Cause != nil {
-		message = strings.TrimPrefix(message+": "+e.Cause.Error(), ": ")
-	}
-	return region.Finding{Code: "file.unreadable", Severity: region.Error, At: e.At, Path: e.Path, Message: message,
-		Part: tablet, Rows: [2]int64{-1, -1}, Lost: -1}, true
+	return codes.Codes.Of("file.unreadable", e, tablet), true
 }
 
 // listUnnamed lists the blocks that no superblock names, and those without a number that lie in containers

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/check"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -31,8 +31,8 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 		defer r.Close()
 		if info, err := t.Tree.Stat(ctx, t.Name); err == nil && info.Size == 0 && name != "jsonl" &&
 			o.Opts["header"] != "false" {
-			yield(region.Finding{Code: name + ".empty", Severity: region.Error, At: fault.Span{Object: t.Name},
-				Message: "the file is empty: it has not even a header", Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1})
+			yield(check.Codes(codesOf(name)).Finding(name+".empty", fault.Span{Object: t.Name}, t.Name,
+				"the file is empty: it has not even a header"))
 			return
 		}
 		q := format.Query{}
@@ -69,23 +69,13 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 
 // finding makes a finding of an error.
 func finding(name, part string, err error) region.Finding {
-	f := region.Finding{Code: name + ".unreadable", Severity: region.Error, Message: err.Error(), Part: part,
-		Rows: [2]int64{-1, -1}, Lost: -1}
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		return f
-	}
-	f.At, f.Path, f.Message = e.At, e.Path, e.Reason
-	if e.Cause != nil {
-		f.Message = strings.TrimPrefix(f.Message+": "+e.Cause.Error(), ": ")
-	}
+	f := check.Codes(codesOf(name)).Of(name+".unreadable", err, part)
 	var one *rowError
 	switch {
-	case region.NoDamage(e) != 0:
-		f.Class = e.Class
+	case f.Class != 0:
 	case errors.As(err, &one):
 		f.Code, f.Rows, f.Lost = name+".row", [2]int64{one.row, one.row + 1}, 1
-	case e.Class == fault.Corrupt:
+	case isCorrupt(err):
 		f.Code = name + ".text"
 	}
 	return f

@@ -118,10 +118,5 @@ func Saying(code string, at fault.Span, part, format string, args ...any) region
 			args[i] = e.Reason
 		}
 	}
-	f := region.Finding{Code: code, Severity: Codes.Severity(code), At: at, Part: part,
-		Message: fmt.Sprintf(format, args...), Rows: [2]int64{-1, -1}, Lost: -1}
-	if f.Severity < region.Error {
-		f.Lost = 0
-	}
-	return f
+	return Codes.Finding(code, at, part, fmt.Sprintf(format, args...))
 }

@@ -14,12 +14,12 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
-	"stoa/region"
+	"stoa/internal/check"
 )
 
 // OpenFiles opens data files as one table: the schema is the first one's.
 func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, names []string,
-	saved func([]region.Finding)) (*Table, error) {
+	saved *check.Reporter) (*Table, error) {
 	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
 		Zone: o.Zone, Blocklet: o.Blocklet}
 	t.Opts.Tracer = nil
@@ -144,7 +144,7 @@ func (d *Folder) Lack(dir, name string) error {
 
 // openFolder opens a directory of data files as one table. What an index names is there, or is lost.
 func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions,
-	saved func([]region.Finding)) (*Table, error) {
+	saved *check.Reporter) (*Table, error) {
 	d, err := ReadFolder(ctx, tg, op.Limits)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o 
 
 // openNamed opens the data files of a directory; if there is none, with the columns that an index tells.
 func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, d *Folder,
-	saved func([]region.Finding)) (*Table, error) {
+	saved *check.Reporter) (*Table, error) {
 	if len(d.Data) > 0 {
 		t, err := OpenFiles(ctx, tg, op, o, d.Data, saved)
 		if err != nil {
@@ -217,12 +217,12 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 // there is a loss of whoever reads.
 func (t *Table) sayFolder(d *Folder, unnamed []string) {
 	for _, name := range layout.Sorted(d.Bad) {
-		t.saved([]region.Finding{layout.Saying("carbon.index.damaged", fault.Span{Object: name}, t.Name,
-			"%v: the data files that are there are read; it may have named others", d.Bad[name])})
+		t.saved.Emit(layout.Saying("carbon.index.damaged", fault.Span{Object: name}, t.Name,
+			"%v: the data files that are there are read; it may have named others", d.Bad[name]))
 		delete(t.gone, name)
 	}
 	for _, name := range unnamed {
-		t.saved([]region.Finding{layout.Saying("carbon.index.missing", fault.Span{Object: name}, t.Name,
-			"no index of the directory names this data file: it is read all the same")})
+		t.saved.Emit(layout.Saying("carbon.index.missing", fault.Span{Object: name}, t.Name,
+			"no index of the directory names this data file: it is read all the same"))
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
-	"stoa/region"
 	"stoa/vec"
 )
 
@@ -135,8 +134,8 @@ func (t *Table) fits(ctx context.Context, p *Part) error {
 	}
 	if err == nil && f.FootAt > 0 {
 		if err := fitsPart(f, p); err != nil {
-			t.saved([]region.Finding{layout.Saying("carbon.index.disagree", f.FootSpan(), p.Name,
-				"%v: the rows of the data file are read; it may be another one than was loaded", err)})
+			t.saved.Emit(layout.Saying("carbon.index.disagree", f.FootSpan(), p.Name,
+				"%v: the rows of the data file are read; it may be another one than was loaded", err))
 		}
 	}
 	return nil

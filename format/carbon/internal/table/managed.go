@@ -34,7 +34,6 @@ type Managed struct {
 	bad   map[string]error // segments of which something is gone, by what stands for them among the parts
 
 	Guessed *guessedDeletes // recovering: the update status is not the one that tablestatus names
-	told    map[string]bool // recovering: delete deltas and segment files of which was told
 
 	partitions map[string][]Place // recovering: directories of partitions by segment; nil: not looked yet
 }
@@ -72,8 +71,9 @@ func (t *Managed) Layout() format.Layout {
 func (t *Managed) note(code string, at fault.Span, format string, args ...any) {
 	t.noting.Lock()
 	defer t.noting.Unlock()
-	t.Notes = append(t.Notes, region.Finding{Code: code, Severity: layout.Codes.Severity(code), At: at,
-		Message: fmt.Sprintf(format, args...), Part: t.Path, Rows: [2]int64{-1, -1}, Lost: 0})
+	f := layout.Codes.Finding(code, at, t.Path, fmt.Sprintf(format, args...))
+	f.Lost = 0 // the rows of what is not read are told by who reads
+	t.Notes = append(t.Notes, f)
 }
 
 // Findings is what was odd about the indexes of the segments that were looked into.
@@ -85,15 +85,8 @@ func (t *Managed) Findings() []region.Finding {
 
 // sayOnce tells, when recovering, what was done about the file name, which may be asked for again.
 func (t *Managed) sayOnce(name string, f region.Finding) {
-	t.noting.Lock()
-	told := t.told[name]
-	if t.told == nil {
-		t.told = map[string]bool{}
-	}
-	t.told[name] = true
-	t.noting.Unlock()
-	if !told {
-		t.saved([]region.Finding{f})
+	if t.saved.First(name) {
+		t.saved.Emit(f)
 	}
 }
 

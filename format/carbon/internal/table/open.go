@@ -9,7 +9,7 @@ import (
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/dict"
-	"stoa/region"
+	"stoa/internal/check"
 	"stoa/store"
 )
 
@@ -45,7 +45,7 @@ func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.
 
 // OpenManaged opens a table directory.
 func OpenManaged(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions,
-	saved func([]region.Finding)) (*Managed, error) {
+	saved *check.Reporter) (*Managed, error) {
 	op.Limits = op.Limits.Together()
 	t := &Managed{Path: dir, O: o, Status: path.Join(dir, "Metadata", "tablestatus")}
 	t.Table = &Table{saved: saved, Tree: tree, Name: dir, Opts: op, Files: map[string]*datafile.DataFile{},

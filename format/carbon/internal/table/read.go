@@ -95,8 +95,8 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 			}
 		}
 		if err != nil && t.saved != nil {
-			t.saved([]region.Finding{layout.Saying("carbon.segment.missing", fault.Span{Object: t.Status}, t.Path,
-				"%v: what is there of segment %s is read", err, l.Name)})
+			t.saved.Emit(layout.Saying("carbon.segment.missing", fault.Span{Object: t.Status}, t.Path,
+				"%v: what is there of segment %s is read", err, l.Name))
 		}
 		for k := range parts {
 			p := &parts[k]
@@ -128,8 +128,8 @@ func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) erro
 	}
 	var e *fault.Error
 	errors.As(err, &e)
-	t.saved([]region.Finding{layout.Saying("carbon.segment.minmax", e.At, t.Path,
-		"%v: the data files that are there are read; one may be another segment's", err)})
+	t.saved.Emit(layout.Saying("carbon.segment.minmax", e.At, t.Path,
+		"%v: the data files that are there are read; one may be another segment's", err))
 	return nil
 }
 

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"path"
-	"slices"
-	"sync"
 
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
+	"stoa/internal/check"
 	"stoa/region"
 	"stoa/store"
 )
@@ -24,21 +23,20 @@ import (
 // RecoverTable opens what a target is as well as it goes.
 func RecoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding,
 	error) {
-	var mu sync.Mutex
 	var all []region.Finding
-	saved := func(f []region.Finding) {
-		mu.Lock()
-		defer mu.Unlock()
-		all = append(all, f...)
-	}
-	r, err := reopen(ctx, tg, op, saved)
-	mu.Lock()
-	defer mu.Unlock()
-	return r, slices.Clone(all), err
+	opened := false
+	r, err := reopen(ctx, tg, op, check.New(ctx, tg.Name, layout.Codes, func(f region.Finding) bool {
+		if !opened { // what reading meets later its damage policy tells
+			all = append(all, f)
+		}
+		return !opened
+	}))
+	opened = true
+	return r, all, err
 }
 
 func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
-	saved func([]region.Finding)) (format.Reader, error) {
+	saved *check.Reporter) (format.Reader, error) {
 	o, err := ParseOptions(op.Opts)
 	if err == nil {
 		err = o.Complete(ctx, tg.Tree, op.Limits)
@@ -90,7 +88,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 
 // withoutSchema opens the data files of a table whose schema cannot be read, and whose segments cannot be found.
 func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions,
-	saved func([]region.Finding), why error) (format.Reader, error) {
+	saved *check.Reporter, why error) (format.Reader, error) {
 	var e *fault.Error
 	if !errors.As(why, &e) || e.Class != fault.Corrupt || path.Base(e.At.Object) != "schema" {
 		return nil, why
@@ -102,7 +100,7 @@ func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions,
 	if err != nil {
 		return nil, err
 	}
-	saved([]region.Finding{layout.Saying("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read "+
-		"by the columns that they say; partitions, deletes and the status are not looked at", why)})
+	saved.Emit(layout.Saying("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read "+
+		"by the columns that they say; partitions, deletes and the status are not looked at", why))
 	return OpenFiles(ctx, tg, op, o, names, saved)
 }

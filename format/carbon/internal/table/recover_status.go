@@ -14,7 +14,6 @@ import (
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/status"
-	"stoa/region"
 )
 
 // entry is what holds for a block: u is what the update status says of it, nil if nothing, deltas are the names
@@ -84,7 +83,7 @@ func (t *Managed) guessStatus(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	t.saved([]region.Finding{layout.Saying("carbon.status.damaged", e.At, t.Path, "%v: %s%s", why, how, deletes)})
+	t.saved.Emit(layout.Saying("carbon.status.damaged", e.At, t.Path, "%v: %s%s", why, how, deletes))
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
 	"stoa/internal/thrift"
-	"stoa/region"
 )
 
 // adoptIDs looks whether the schema is that of the data files: they name their columns by ids, and one that the
@@ -48,8 +47,8 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 		for _, c := range t.Roots {
 			if strings.EqualFold(c.Name, r.Name) && c.Typ == r.Typ && !has[c.Id] {
 				at := fault.Span{Object: path.Join(t.Path, "Metadata", "schema")}
-				t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", at, t.Path,
-					"column %s has the id %s, and in all data files %s: these are right", c.Name, c.Id, id)})
+				t.saved.Emit(layout.Saying("carbon.schema.damaged", at, t.Path,
+					"column %s has the id %s, and in all data files %s: these are right", c.Name, c.Id, id))
 				c.Id, t.Ids[id], has[id] = id, true, true
 				break
 			}
@@ -78,7 +77,7 @@ func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 		return err
 	}
 	for _, d := range drifts {
-		t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", at, t.Path, "%v", why(d))})
+		t.saved.Emit(layout.Saying("carbon.schema.damaged", at, t.Path, "%v", why(d)))
 		if d.Default { // nobody knows which of the two: what has it is lost
 			if t.doubted == nil {
 				t.doubted = map[string]error{}
@@ -198,8 +197,8 @@ func (t *Managed) guessSchema(ctx context.Context, why error) error {
 	var e *fault.Error
 	errors.As(why, &e)
 	t.Ids = ids
-	t.saved([]region.Finding{layout.Saying("carbon.schema.damaged", e.At, t.Path,
+	t.saved.Emit(layout.Saying("carbon.schema.damaged", e.At, t.Path,
 		"%v: the columns are those of %s; partition columns, which only directories tell, are lost", why,
-		path.Base(newest.At.Object))})
+		path.Base(newest.At.Object)))
 	return t.AllColumns(newest.Roots, newest.ColumnsAt(), newest.ColumnsPath())
 }

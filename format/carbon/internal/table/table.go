@@ -19,7 +19,7 @@ import (
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
-	"stoa/region"
+	"stoa/internal/check"
 	"stoa/store"
 )
 
@@ -42,7 +42,7 @@ type Table struct {
 	Blocklet int64
 	Dicts    *dict.Dictionaries
 
-	saved func([]region.Finding) // told what recovering found; nil: damage is not repaired
+	saved *check.Reporter // told what recovering found; nil: damage is not repaired
 
 	gone    map[string]lost  // what an index names, and what of it cannot be read
 	doubted map[string]error // recovering: columns, by id, of whose default the schema says two things
@@ -139,7 +139,9 @@ func (t *Table) open(ctx context.Context, name string) (*datafile.DataFile, erro
 		return f, err
 	}
 	found, findings, again := datafile.RecoverFile(ctx, f, err)
-	t.saved(findings)
+	for _, x := range findings {
+		t.saved.Emit(x)
+	}
 	if again != nil {
 		return nil, err
 	}
@@ -210,8 +212,8 @@ func (t *Table) AllColumns(roots []*schema.Column, at fault.Span, path string) (
 		if strings.HasPrefix(path, "schema") {
 			code = "carbon.schema.damaged"
 		}
-		t.saved([]region.Finding{layout.Saying(code, at, t.Name,
-			"%s: %v: names, types and the order of columns may be others", path, err)})
+		t.saved.Emit(layout.Saying(code, at, t.Name,
+			"%s: %v: names, types and the order of columns may be others", path, err))
 		schema.Rename(roots)
 	}
 	t.Roots = schema.Visible(roots)

@@ -1,13 +1,16 @@
 package block
 
-import "stoa/region"
+import (
+	"stoa/internal/check"
+	"stoa/region"
+)
 
 // Code is a kind of finding of Verify and Recover.
 type Code = region.CodeDoc
 
 // Codes are all kinds of findings, by name. A checksum that is wrong is told once; what it covers is then not
 // looked into.
-var Codes = []Code{
+var Codes = check.Codes{
 	{Code: "cfile.block.checksum", Severity: region.Error, Help: "The checksum of a data block does not fit its " +
 		"bytes. Its rows are lost, unless another copy of the file is at hand."},
 	{Code: "cfile.block.count", Severity: region.Error, Help: "A data block does not have as many rows as the " +
