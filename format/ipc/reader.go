@@ -57,7 +57,8 @@ func (r *reader) Findings() (out []region.Finding) {
 // behindEnd is the finding that a stream has its end mark before these bytes.
 func behindEnd(at fault.Span) region.Finding {
 	return codes.Finding("arrow.stream.rest", at, at.Object, fmt.Sprintf("%d bytes lie behind the end mark, and are "+
-		"not read: zeros in the place of a message may have been taken for the mark, or another stream follows", at.Len))
+		"not read: zeros in the place of a message may have been taken for the mark, or another stream follows",
+		at.Len))
 }
 
 // noEnd is the finding that a stream ends at off without its end mark.
