@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -163,6 +164,7 @@ func TestHelpWidth(t *testing.T) {
 				t.Errorf("%s --help says nothing of --%s", c.Name(), f.Name)
 			}
 		})
+		showHelpInFull(t, c, text, show("help", c.Name(), "-v"))
 	}
 	show("finding")
 	for _, c := range about.CodeDocs(a) {
@@ -200,6 +202,42 @@ func TestHelpWidth(t *testing.T) {
 				t.Errorf("%s: a line of %d cells:\n%s", name, display.DisplayWidth(l), l)
 			}
 		}
+	}
+}
+
+// helpLines is how many lines the help of a verb has at most: one screen.
+const helpLines = 40
+
+// showHelpInFull holds the short help of a verb, which is one screen and explains up to three flags, against the full
+// one, which explains every flag.
+func showHelpInFull(t *testing.T, c *cobra.Command, short, full string) {
+	t.Helper()
+	if n := strings.Count(short, "\n"); n > helpLines {
+		t.Errorf("stoa help %s has %d lines; at most %d", c.Name(), n, helpLines)
+	}
+	explained := 0
+	fold := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	short, full = fold(short), fold(full)
+	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		_, usage := pflag.UnquoteUsage(f)
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		if !strings.Contains(full, fold(usage)) {
+			t.Errorf("stoa help %s -v does not explain --%s", c.Name(), f.Name)
+		}
+		if strings.Contains(short, fold(usage)) {
+			explained++
+		}
+	})
+	first := cli.FirstFlags(c)
+	for _, name := range first {
+		if c.Flags().Lookup(name) == nil {
+			t.Errorf("stoa %s puts --%s first, which is not there", c.Name(), name)
+		}
+	}
+	if explained > 3 || explained < min(len(first), 1) {
+		t.Errorf("stoa help %s explains %d flags", c.Name(), explained)
 	}
 }
 

@@ -41,7 +41,7 @@ func rootCmd(a *cli.App) *cobra.Command {
 	}
 	addVerbs(a, root)
 	root.SetHelpCommandGroupID(about.GroupAbout)
-	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true,
+	root.SetHelpCommand(&cobra.Command{Use: "help [VERB] [-v]", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			verb, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
@@ -103,7 +103,7 @@ that wrote them.
 	}
 	b.WriteString(`
 A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard input.
-stoa VERB --help tells more.
+stoa help VERB explains a verb, stoa help VERB -v all of its flags.
 `)
 	_, err := io.WriteString(a.Stdout, b.String())
 	return err

@@ -3,8 +3,11 @@ package about
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/format"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,46 +17,163 @@ import (
 // HelpWidth is how many cells a line of help has at most: what a terminal has that nobody made wider.
 const HelpWidth = 80
 
-// WriteHelp is what a verb says of itself.
+// WriteHelp is what a verb says of itself: on one screen, with the flags that are wanted most and the names of the
+// others; with --verbose everything.
 func WriteHelp(a *cli.App, cmd *cobra.Command) error {
 	var b strings.Builder
 	long := cmd.Long
 	if long == "" {
 		long = cmd.Short + "."
 	}
+	if !a.Verbose {
+		long, _, _ = strings.Cut(long, "\n\n")
+	}
 	b.WriteString(reflow(long, HelpWidth) + "\n\nUsage:\n  " +
 		strings.ReplaceAll(ShellFold("stoa "+cmd.Use, HelpWidth-2), "\n", "\n  ") + "\n")
 	if cmd.Example != "" {
 		b.WriteString("\nExamples:\n" + examples(cmd, HelpWidth) + "\n")
 	}
-	helpFlags(&b, "Flags", cmd.LocalNonPersistentFlags())
-	helpFlags(&b, "Flags of all verbs", cmd.InheritedFlags())
+	first, groups := flagGroups(a, cmd)
+	helpFlags(&b, "Flags", first)
+	if a.Verbose {
+		for _, g := range groups {
+			helpFlags(&b, g.title, g.flags)
+		}
+	} else {
+		namesOfFlags(&b, cmd.Name(), groups)
+	}
 	_, err := io.WriteString(a.Stdout, b.String())
 	return err
 }
 
-// helpFlags lists flags: short ones with their usage beside them, long ones above it.
-func helpFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
-	if !fs.HasAvailableFlags() {
+// flagGroup is flags that are about the same.
+type flagGroup struct {
+	title string
+	flags []*pflag.Flag
+}
+
+// shared are the flags that many verbs have, by what they are about. The flags of formats are not among them.
+var shared = []struct {
+	title string
+	names []string
+}{
+	{"Rows", []string{"columns", "where", "limit", "rows", "unordered"}},
+	{"Output", []string{"output", "to", "format", "opt", "manifest", "no-check", "dry-run"}},
+	{"Source", []string{"from", "from-a", "from-b", "source-opt", "schema", "damaged", "partial", "no-verify"}},
+	{"Limits", []string{"memory", "parallel", "max-page", "max-metadata", "max-fields", "max-depth"}},
+}
+
+// flagGroups divides the flags of a verb: those that the verb puts first, else all of its own; then the others.
+func flagGroups(a *cli.App, cmd *cobra.Command) (first []*pflag.Flag, groups []flagGroup) {
+	left := map[string]*pflag.Flag{}
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != "help" {
+			left[f.Name] = f
+		}
+	})
+	take := func(names []string) (out []*pflag.Flag) {
+		for _, n := range names {
+			if f := left[n]; f != nil {
+				out = append(out, f)
+				delete(left, n)
+			}
+		}
+		return out
+	}
+	first = take(cli.FirstFlags(cmd))
+	add := func(title string, names []string) {
+		if flags := take(names); len(flags) > 0 {
+			groups = append(groups, flagGroup{title, flags})
+		}
+	}
+	for _, g := range shared {
+		add(g.title, g.names)
+	}
+	if left["source-opt"] != nil || cmd.Flags().Lookup("source-opt") != nil {
+		for _, f := range a.Formats {
+			add(f.Name, wordsOf(a.Formats, f))
+		}
+	}
+	var own flagGroup
+	own.flags = take(slices.Sorted(maps.Keys(left)))
+	if len(first) == 0 {
+		first, own.flags = own.flags, nil
+	}
+	if own.title = "This verb"; len(own.flags) > 0 {
+		groups = slices.Insert(groups, 0, own)
+	}
+	if cmd.HasAvailableInheritedFlags() {
+		all := flagGroup{title: "All verbs", flags: []*pflag.Flag{cmd.Flags().Lookup("help")}}
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { all.flags = append(all.flags, f) })
+		groups = append(groups, all)
+	}
+	return first, groups
+}
+
+// wordsOf names the flags for reading options that only one format has.
+func wordsOf(formats []format.Format, of format.Format) (names []string) {
+	for _, w := range cli.NewWordFlags() {
+		has := func(f format.Format) bool {
+			return slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == w.Key })
+		}
+		if has(of) && !slices.ContainsFunc(formats, func(f format.Format) bool { return f.Name != of.Name && has(f) }) {
+			names = append(names, w.Flag)
+		}
+	}
+	return names
+}
+
+// flagName is a flag as it is written on a command line, and its usage.
+func flagName(f *pflag.Flag) (name, usage string) {
+	value, usage := pflag.UnquoteUsage(f)
+	name = "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", " + name
+	}
+	if value != "" {
+		name += " " + value
+	}
+	if preset := f.DefValue; preset != "" && preset != "false" && preset != "[]" && preset != "0" &&
+		!strings.Contains(usage, "default") {
+		usage += " (default " + preset + ")"
+	}
+	return name, usage
+}
+
+// namesOfFlags lists flags without what they do.
+func namesOfFlags(b *strings.Builder, verb string, groups []flagGroup) {
+	const at = 14 // where names begin
+	fmt.Fprintf(b, "\nMore flags (stoa help %s -v explains them):\n", verb)
+	for _, g := range groups {
+		line, indent := "  "+g.title, strings.Repeat(" ", at)
+		line += strings.Repeat(" ", max(at-display.DisplayWidth(line), 1))
+		for i, f := range g.flags {
+			name, _ := flagName(f)
+			switch {
+			case i == 0:
+			case display.DisplayWidth(line)+2+display.DisplayWidth(name) > HelpWidth:
+				b.WriteString(line + "\n")
+				line = indent
+			default:
+				line += "  "
+			}
+			line += name
+		}
+		b.WriteString(line + "\n")
+	}
+}
+
+// helpFlags lists flags with their usage: beside short ones, below long ones.
+func helpFlags(b *strings.Builder, title string, flags []*pflag.Flag) {
+	if len(flags) == 0 {
 		return
 	}
 	const at = 24 // where usages begin
 	fmt.Fprintf(b, "\n%s:\n", title)
-	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		value, usage := pflag.UnquoteUsage(f)
-		name := "      --" + f.Name
-		if f.Shorthand != "" {
-			name = "  -" + f.Shorthand + ", --" + f.Name
-		}
-		if value != "" {
-			name += " " + value
-		}
-		if preset := f.DefValue; preset != "" && preset != "false" && preset != "[]" && preset != "0" &&
-			!strings.Contains(usage, "default") {
-			usage += " (default " + preset + ")"
+	for _, f := range flags {
+		name, usage := flagName(f)
+		if name = "  " + name; f.Shorthand == "" {
+			name = "    " + name
 		}
 		b.WriteString(name)
 		switch n := display.DisplayWidth(name); {
@@ -63,7 +183,7 @@ func helpFlags(b *strings.Builder, title string, fs *pflag.FlagSet) {
 			b.WriteString(strings.Repeat(" ", at-n))
 		}
 		b.WriteString(Wrap(usage, HelpWidth-at, "\n"+strings.Repeat(" ", at)) + "\n")
-	})
+	}
 }
 
 // reflow breaks text between words. Lines that end a sentence, empty ones and those that are indented stay lines.

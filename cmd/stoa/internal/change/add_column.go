@@ -16,8 +16,8 @@ func AddColumnCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add-column STORE#DATABASE.TABLE COLUMN TYPE",
 		Short: "Give a CarbonData table another column",
-		Long: `Give a CarbonData table another column, of a type as stoa create has them. Files that are
-there are not touched: their rows have the default in it, or null.`,
+		Long: `Add a column to a CarbonData table, of a type as stoa create has them. Existing files are
+not touched: their rows have the default in it, or null.`,
 		Example: `  stoa add-column store#sales.orders discount "decimal(10,2)" --default 0
   stoa add-column store#sales.orders tags "array<string>"`,
 		Args: cli.Wants(cobra.MinimumNArgs(3)),
@@ -42,5 +42,5 @@ there are not touched: their rows have the default in it, or null.`,
 	}
 	cmd.Flags().StringVar(&def, "default", "", "the `VALUE` in rows that are there")
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "default", "dry-run")
 }

@@ -15,10 +15,9 @@ func CleanCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean STORE#DATABASE.TABLE [--dry-run]",
 		Short: "Remove files that are no part of a CarbonData table any more",
-		Long: `Remove what is no part of a CarbonData table any more: segments that were deleted or
-compacted, loads that were cut off, notes of deletes that newer ones replaced, temporary files. Loads that go
-on are left alone.
-What is removed is listed.`,
+		Long: `Remove what is no longer part of a CarbonData table: segments that were deleted or
+compacted, loads that were cut off, delete files that newer ones replaced, temporary files. Loads that are
+running are left alone. What is removed is listed.`,
 		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,5 +37,5 @@ What is removed is listed.`,
 		},
 	}
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "dry-run")
 }

@@ -17,10 +17,9 @@ func CompactCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compact STORE#DATABASE.TABLE (--minor | --major | --segments N,N)",
 		Short: "Make one segment of several of a CarbonData table",
-		Long: `Write the rows of several segments, without the deleted ones, as one new segment that takes
-their place.
---minor takes four loads each, then three results each, as CarbonData does by default; --major takes all. stoa
-clean removes what was compacted.`,
+		Long: `Write the rows of several segments, without the deleted ones, as one new segment that
+takes their place. --minor takes four loads each, then three results each, as CarbonData does by default;
+--major takes all. stoa clean removes what was compacted.`,
 		Example: `  stoa compact store#sales.orders --minor
   stoa compact store#sales.orders --segments 0,2`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
@@ -56,5 +55,5 @@ clean removes what was compacted.`,
 	cmd.Flags().BoolVar(&major, "major", false, "compact all segments")
 	cmd.Flags().StringVar(&segments, "segments", "", "compact these segments, `N,N`")
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "minor", "major", "dry-run")
 }

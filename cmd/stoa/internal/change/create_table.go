@@ -27,12 +27,12 @@ func CreateCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create STORE#DATABASE.TABLE --schema FILE",
 		Short: "Make an empty CarbonData table",
-		Long: `Make an empty CarbonData table in a store, or in a directory of its own. FILE says the
-columns: lines of a name and a type in Spark's words (boolean, tinyint, smallint, int, bigint, float, double,
-decimal(p,s), string, varchar, binary, date, timestamp, array<T>, map<K,V>, struct<name:T,...>), what schema
--f json prints, or any table that stoa can open, whose columns are taken.
-Names become lower case.
-Tables that are sorted, have buckets or partitions keep them for every load.`,
+		Long: `Make an empty CarbonData table in a store, or in a directory of its own. FILE holds the
+columns: lines of a name and a type in Spark's words, what schema -f json prints, or any table that stoa
+can open, whose columns are taken. Sort columns, buckets and partitions hold for every load.
+
+The types are boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, varchar,
+binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names become lower case.`,
 		Example: "  stoa create store#sales.orders --schema orders.txt --sort-columns day,customer " +
 			"--property table_blocksize=256\n" +
 			`  stoa create store#sales.visits --schema visits.parquet --partition country --bucket 8:customer
@@ -76,7 +76,7 @@ Tables that are sorted, have buckets or partitions keep them for every load.`,
 	fl.StringVar(&f.bucket, "bucket", "", "put rows into N buckets by the hash of columns, `N:A,B`")
 	fl.StringArrayVar(&f.props, "property", nil, "set a property of the table, `KEY=VALUE`; repeatable")
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "schema", "sort-columns", "partition")
 }
 
 // listed splits names at commas.

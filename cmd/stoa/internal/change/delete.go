@@ -17,8 +17,8 @@ func DeleteCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete STORE#DATABASE.TABLE (--where PREDICATE | --segment N)",
 		Short: "Delete rows or segments of a CarbonData table",
-		Long: `Delete the rows of a CarbonData table that a predicate chooses: they are noted beside the data
-files. Or delete whole segments: stoa clean then removes their files.`,
+		Long: `Delete the rows of a CarbonData table that a predicate selects: they are recorded beside
+the data files. Or delete whole segments: stoa clean then removes their files.`,
 		Example: `  stoa delete store#sales.orders --where "status = 'void'"
   stoa delete store#sales.orders --segment 1 --segment 2`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
@@ -51,5 +51,5 @@ files. Or delete whole segments: stoa clean then removes their files.`,
 	cmd.Flags().StringVar(&where, "where", "", "delete the rows for which `PREDICATE` is true")
 	cmd.Flags().StringArrayVar(&segments, "segment", nil, "delete segment `N`; repeatable")
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "where", "segment", "dry-run")
 }

@@ -15,9 +15,8 @@ func DropCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop STORE#DATABASE.TABLE --yes",
 		Short: "Remove a CarbonData table with all its files",
-		Long: `Remove a CarbonData table: its directory with everything in it. There is no way back, so --yes
-must be said.
-ModifiedTime.mdt of the store is touched, so that others notice.`,
+		Long: `Remove a CarbonData table: its directory with everything in it. There is no way back, so
+--yes is needed. ModifiedTime.mdt of the store is touched, so that others notice.`,
 		Example: "  stoa drop store#sales.orders --yes\n  stoa drop work/orders --yes",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,7 +38,7 @@ ModifiedTime.mdt of the store is touched, so that others notice.`,
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "yes", "dry-run")
 }
 
 func DropColumnCmd(a *cli.App) *cobra.Command {
@@ -47,8 +46,8 @@ func DropColumnCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop-column STORE#DATABASE.TABLE COLUMN",
 		Short: "Take a column out of a CarbonData table",
-		Long: `Take a column out of a CarbonData table. Its values stay in the files that are there, but
-nobody sees them; loads that follow do not have it. Sort, bucket and partition columns stay.`,
+		Long: `Remove a column from a CarbonData table. Its values stay in the files, but nobody sees
+them; later loads do not have it. Sort, bucket and partition columns cannot be removed.`,
 		Example: "  stoa drop-column store#sales.orders note\n  stoa drop-column work/orders note",
 		Args:    cli.Wants(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,5 +63,5 @@ nobody sees them; loads that follow do not have it. Sort, bucket and partition c
 		},
 	}
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "dry-run")
 }

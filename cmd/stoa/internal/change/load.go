@@ -31,21 +31,23 @@ func LoadCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
-		Long: `Add the rows of other tables to a CarbonData table, as a new segment. Columns are found by
-name; those that the rows do not have are null, and columns that the table does not have are refused. Values
-of other types are taken if they fit exactly; texts (CSV, JSON lines) are read by the table's types where they
-are nested, binary, decimals or text, unless --schema gives others.
-The segment is part of the table when the command ends well; if it is cut off, the table is as it was, and
-stoa clean removes what is left. Before it counts it is read back: as many rows, and the same values in
-columns of the same kind of type (not texts that became numbers or times), or the status is 1 and the table is
-as it was.
-Columns of which --opt timestamps=truncate or nulls=merge changed values are named, with how many these are.
+		Long: `Add the rows of other tables to a CarbonData table, as a new segment. Columns are matched
+by name; those that the rows lack are null, and columns that the table lacks are refused. The segment is
+part of the table when the command ends well and was read back; else the table is as it was, and stoa
+clean removes what is left.
+
+Values of other types are taken if they fit exactly; texts (CSV, JSON lines) are read by the table's types
+where they are nested, binary, decimals or text, unless --schema gives others. Read back means: as many
+rows, and the same values in columns of the same kind of type (not texts that became numbers or times), or
+the status is 1. Columns of which --opt timestamps=truncate or nulls=merge changed values are named, with
+how many.
+
 Columns that the table's property dictionary_include names are written as codes of a global dictionary.
---dictionary says how values get their codes: single-pass gives them out while the rows come; two-pass reads
-the rows twice, and sorts the values first; predefined:DIR takes them from files named after the columns (the
-first field of each line of CSV); all:FILE from lines INDEX,VALUE, INDEX being the number of a column of the
-rows, from 0. Values that the last two do not have are refused.
---opt version=2 (or 1) writes data files as CarbonData 1.0 has them.`,
+--dictionary says where the codes come from: single-pass assigns them while the rows come; two-pass reads
+the rows twice, and sorts the values first; predefined:DIR takes them from files named after the columns
+(the first field of each line of CSV); all:FILE from lines INDEX,VALUE, where INDEX is the number of a
+column of the rows, from 0. Values that the last two lack are refused. --opt version=2 (or 1) writes data
+files as CarbonData 1.0 has them.`,
 		Example: `  stoa load store#sales.orders orders-*.csv --source-opt header=true
   stoa load store#sales.orders orders.parquet --where "day >= date '2024-01-01'" --parallel 2 --memory 1GiB
   stoa load store#sales.visits visits.csv --source-opt header=true --dictionary two-pass
@@ -128,7 +130,7 @@ rows, from 0. Values that the last two do not have are refused.
 		"workers as there are cores, one file)"
 	src.Register(a, cmd)
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "source-opt", "where", "dictionary")
 }
 
 // openFor opens sources to be loaded into a table. Texts say little of their types: what the table has nested,

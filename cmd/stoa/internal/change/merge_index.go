@@ -17,9 +17,9 @@ func MergeIndexCmd(a *cli.App) *cobra.Command {
 		Use:     "merge-index STORE#DATABASE.TABLE [--segments N,N]",
 		Aliases: []string{"carbonindexmerge"},
 		Short:   "Make one index file of several of a CarbonData table's segments",
-		Long: `Put the .carbonindex files of each directory of a segment into one .carbonindexmerge, as newer
-releases of CarbonData (and stoa load) do at once: who reads the table opens one file instead of one for every
-task. No row changes.`,
+		Long: `Merge the .carbonindex files of each directory of a segment into one .carbonindexmerge, as
+newer releases of CarbonData (and stoa load) do at once: a reader opens one file instead of one per task.
+No row changes.`,
 		Example: "  stoa merge-index store#sales.orders\n  stoa merge-index store#sales.orders --segments 0,1",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,5 +42,5 @@ task. No row changes.`,
 	}
 	cmd.Flags().StringVar(&segments, "segments", "", "only these segments, `N,N`; all that count otherwise")
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "segments", "dry-run")
 }

@@ -19,10 +19,11 @@ func UpdateCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update STORE#DATABASE.TABLE --set COLUMN=VALUE --where PREDICATE",
 		Short: "Change rows of a CarbonData table",
-		Long: `Give columns of the rows that a predicate chooses new values: the rows are deleted and added
-again in a new segment, in one change. A VALUE is text as in CSV, or 'quoted' as in a PREDICATE, and must be a
-value of the column exactly; null without quotes is null.
-Columns of lists, maps, structs and bytes can be set to null only. Before they count the new rows are read
+		Long: `Give columns of the rows that a predicate selects new values: the rows are deleted and
+added again in a new segment, in one change. A VALUE is text as in CSV, or 'quoted' as in a PREDICATE, and
+must be a value of the column exactly; null without quotes is null.
+
+Columns of lists, maps, structs and bytes can only be set to null. Before they count the new rows are read
 back: as many, and the same values, or the status is 1 and the table is as it was.`,
 		Example: `  stoa update store#sales.orders --set status=paid --set "note=by hand" --where "id = 4711"
   stoa update store#sales.orders --set note=null --where "day < date '2020-01-01'"`,
@@ -56,7 +57,7 @@ back: as many, and the same values, or the status is 1 and the table is as it wa
 	cmd.Flags().BoolVar(&unchecked, "no-check", false,
 		"do not read the new rows back before they count, to compare them with what was meant")
 	dry = dryRun(cmd)
-	return cmd
+	return cli.First(cmd, "where", "set", "dry-run")
 }
 
 // ofSet is an error about a new value as one about the flag that gave it.

@@ -161,19 +161,21 @@ func ConvertCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert PATH... -o OUT",
 		Short: "Write the rows as another format",
-		Long: `Write the rows of a table, or those that are chosen, as another format. The extension of OUT
-decides which, or --to.
-OUT appears only when it is complete, and nothing is left of it otherwise. A source is never written over.
-Before it appears it is read back: rows and values must be those that went in, in whatever order, or the
-status is 1. --no-check leaves that out, and so does standard output, which cannot be read again.
-A CFile holds one column: a table of several columns becomes a directory, one file a column.
-With --all every table of the places, at any depth, is converted, each to a file of its name in the directory
-OUT, as Parquet unless --to says otherwise; a table with Hive partitions (CarbonData) becomes a directory with
-the same partitions, NAME=VALUE. A table that cannot be converted does not keep the others from it. What is
-done, and what failed and why, is written to OUT/.stoa-convert.json; --resume skips what is done, unless the
-output is gone or another, or a file of the source has another size or time. At the end there is a line a
-table with its rows and a checksum over the values, of what went in and of what came back, or with the reason
-why there is no output. The checksum does not depend on the order of the rows.`,
+		Long: `Write the rows of a table, or those that are selected, in another format. The extension of
+OUT decides which, or --to. OUT appears only when it is complete and was read back: the same rows and
+values as went in, or the status is 1. A source is never written over.
+
+The order of the rows does not count in that. --no-check leaves it out, and so does standard output, which
+cannot be read again. A CFile holds one column: a table of several columns becomes a directory, one file
+per column.
+
+With --all every table below the paths, at any depth, is converted, each to a file of its name in the
+directory OUT, as Parquet unless --to says otherwise; a table with Hive partitions (CarbonData) becomes a
+directory with the same partitions, NAME=VALUE. A table that cannot be converted does not stop the others.
+What is done, and what failed and why, is written to OUT/.stoa-convert.json; --resume skips what is done,
+unless the output is gone or changed, or a file of the source has another size or time. At the end there
+is a line per table with its rows and a checksum over the values that went in and came back, in any order,
+or with the reason why there is no output.`,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
   stoa convert --all kudu -o out/`,
@@ -194,7 +196,7 @@ why there is no output. The checksum does not depend on the order of the rows.`,
 	c.RegisterLimit(cmd, 0, "write `N` rows at most")
 	c.DamageFlags.Register(cmd, "fail")
 	c.SourceFlags.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "output", "to", "all")
 }
 
 // run converts; with salvage it opens the sources as recover does.

@@ -16,15 +16,14 @@ func RecoverCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover PATH -o OUT",
 		Short: "Write what can still be read of a damaged file to another",
-		Long: `Find again what a damaged footer or index does not tell, and write every row that can be read
-to OUT. The source is not touched. Rows with a lost cell are left out; with --damaged null-cells they stay,
-and the lost cells are null.
-A writer that was killed leaves its file beside the place where it wrote, as .stoa-tmp-…-NAME, until the next
-run to NAME.
-OUT is read back before it appears, as convert does it, and rows that came out and rows that are lost must be
-those that the file declares, or that is an error, too. What was lost is told on standard error, or written to
---manifest.
-The status is 0 if PATH is whole, and 3 if verify would find an error in it, also where every row came out.`,
+		Long: `Find what a damaged footer or index no longer says, and write every row that can be read
+to OUT. The source is not touched. Rows with a lost cell are left out; with --damaged null-cells they
+stay, and the lost cells are null. What was lost is listed on standard error, or in --manifest.
+
+OUT is read back before it appears, as stoa convert does, and the rows that came out and the rows that are
+lost must be those that the file declares, or that is an error, too. The status is 0 if PATH is intact,
+and 3 if stoa verify would find an error in it, also where every row came out. A writer that was killed
+leaves its file beside its output, as .stoa-tmp-…-NAME, until the next run to NAME.`,
 		Example: "  stoa recover broken.cfile -o saved.parquet --manifest lost.json\n  stoa recover cut.cfile " +
 			"-o saved.csv --source-opt type=int32\n  stoa recover cut.parquet -o saved.parquet --schema " +
 			"yesterday.parquet --damaged null-cells",
@@ -42,7 +41,7 @@ The status is 0 if PATH is whole, and 3 if verify would find an error in it, als
 	c.RegisterColumns(a, cmd, &c.SourceFlags)
 	c.DamageFlags.Register(cmd, "skip-rows")
 	c.SourceFlags.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "output", "manifest", "damaged")
 }
 
 // account holds the rows that came out and those that were told as lost against those declared, before the output

@@ -11,11 +11,13 @@ func CatCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat PATH...",
 		Short: "Print the rows",
-		Long: `Print the rows of a table: a table on a terminal (a block of lines a row where it is too
-wide), JSON lines elsewhere, another form with -f.
-Several paths, a glob or a directory of files with the same columns are one table.
-Status 0 means that all was written. In a pipe only the status tells that lines (jsonl, csv, tsv) were cut; a
-cut JSON array, Arrow stream or Parquet file shows it, and a file of -o appears only when it is whole.`,
+		Long: `Print the rows of a table: a table on a terminal (a block of lines per row where it is too
+wide), JSON lines elsewhere, another form with -f. Several paths, a glob or a directory of files with the
+same columns are one table.
+
+Status 0 means that everything was written. In a pipe only the status says that lines (jsonl, csv, tsv)
+were cut off; a JSON array, an Arrow stream or a Parquet file that was cut off shows it, and the file of
+-o appears only when it is complete.`,
 		Example: `  stoa cat sales.parquet --columns day,price --where "price > 3.50 and name like 'a%'"
   stoa cat block.cfile -f csv -o block.csv`,
 		Args: a.Paths,
@@ -23,5 +25,5 @@ cut JSON array, Arrow stream or Parquet file shows it, and a file of -o appears 
 	}
 	r.Register(a, cmd)
 	r.RegisterLimit(cmd, 0, "print `N` rows at most")
-	return cmd
+	return cli.First(cmd, "where", "columns", "format")
 }

@@ -21,9 +21,8 @@ func CountCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "count PATH...",
 		Short: "Count the rows",
-		Long: `Count the rows, or those that --where and --rows leave. Where the file tells how many it has,
-no data is read.
--f json is {"rows": N}.`,
+		Long: `Count the rows, or those that --where and --rows select. Where the file says how many it
+has, no data is read. -f json prints {"rows": N}.`,
 		Example: "  stoa count block.cfile --where 'value < 0'\n  stoa count kudu#d_major -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +58,7 @@ no data is read.
 	dmg.Register(cmd, "fail")
 	out.Register(cmd, countForms, "default text")
 	src.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "where", "rows", "format")
 }
 
 func writeCount(w io.Writer, form string, n int64) error {

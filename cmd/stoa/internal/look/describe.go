@@ -40,12 +40,12 @@ func DescribeCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe PATH...",
 		Short: "Show the anatomy of a file, byte by byte",
-		Long: `Show which structure every byte of a file belongs to: offset, length, name, value, and how the
-structures lie in each other. --pages goes into the data pages; offsets with a + are in the decoded bytes of
-the page. The last line, which in the JSON forms goes to standard error, says how many of the bytes are
-described.
--f jsonl is a line a node, in the order of the text, children after their parent with depth + 1; -f json is an
-array of them.`,
+		Long: `Show which structure every byte of a file belongs to: offset, length, name, value, and how
+the structures are nested. --pages goes into the data pages; offsets with a + are in the decoded bytes of
+the page. The last line says how many of the bytes are described.
+
+In the JSON forms the last line goes to standard error. -f jsonl prints a line per node, in the order of
+the text, children after their parent with depth + 1; -f json prints an array of them.`,
 		Example: "  stoa describe block.cfile\n  stoa describe sales.parquet -f jsonl -o anatomy.jsonl",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ array of them.`,
 	cmd.Flags().BoolVar(&pages, "pages", false, "go into the data pages")
 	out.Register(cmd, describeForms, "default text")
 	src.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "pages", "format", "output")
 }
 
 func describePaths(a *cli.App, ctx context.Context, args []string, o stoa.DescribeOptions,

@@ -80,16 +80,18 @@ func DiffCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two tables of any formats, cell by cell",
-		Long: `Compare two tables, whatever their formats: schema, rows and cells. Rows belong together by
-their position, or by the columns of --on. Cells are compared by what they mean: an int8 equals the same
-number as int64, a dictionary's string a plain one, a time the text that says it, bytes (not those of --on)
-the text that they are in base64, all NaN are one, and null equals null. Types that differ are a difference,
-unless --values; whether a column may be null, and the order of the columns are told, and are none.
-With --on, of rows with the same key those that are equal belong together first, whatever their order, and the
-others as they come.
-The rows of A are kept in memory, and those of B to which none is equal; what needs more than --memory is
-divided by key, and both tables are read again for each part. -n says how many rows that differ are shown. The
-status is 3 if there is a difference.`,
+		Long: `Compare two tables, whatever their formats: schema, rows and cells. Rows are paired by
+position, or by the columns of --on. Cells are compared by what they mean, whatever their types. The
+status is 3 if there is a difference.
+
+An int8 equals the same number as int64, a dictionary's string a plain one, a time the text for it, bytes
+(not those of --on) their base64 text, all NaN are equal, and null equals null. Types that differ are a
+difference, unless --values; nullability and the order of the columns are reported, and are none.
+
+With --on, of the rows with the same key equal ones are paired first, whatever their order, and the others
+as they come. The rows of A are kept in memory, and those of B that equal none; what needs more than
+--memory is divided by key, and both tables are read again for each part. -n says how many rows that
+differ are shown.`,
 		Example: `  stoa diff block.cfile block.parquet
   stoa diff kudu#d_major rows.csv --on id --columns a,c,ts --tolerance 1e-9 --values`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -119,7 +121,7 @@ status is 3 if there is a difference.`,
 	d.OutputFlags.Register(cmd, diffForms, "default text")
 	d.DamageFlags.Register(cmd, "fail")
 	d.SourceFlags.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "on", "columns", "values")
 }
 
 func (d *diffing) options() (stoa.DiffOptions, error) {

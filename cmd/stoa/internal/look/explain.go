@@ -64,14 +64,14 @@ func ExplainCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain PATH...",
 		Short: "Show what a scan reads, what it passes over, and why",
-		Long: `Show, for a predicate and columns, what a scan considers at each level (parts, row groups,
-rows, the dictionaries and pages of each column), how much of it is read, and by what means the rest is passed
-over.
-Only metadata is read. With --analyze the scan is run, and what is told is what happened:
- pages of which no row passed the filter are then passed over, too, and of the filter's pages it is told where
-not every value was compared  (codes of a dictionary, an inverted index). A level counts what the level before
-left; bytes are as stored, of parts and  row groups they are estimates. The status is 3 if the table is known
-not to be whole.`,
+		Long: `Show for a predicate and columns what a scan considers at each level (parts, row groups,
+rows, the dictionaries and pages of each column), how much of it is read, and why the rest is skipped.
+Only metadata is read. With --analyze the scan is run, and what happened is shown.
+
+With --analyze, pages of which no row passed the filter are counted as skipped, too, and for the pages of
+the filter's columns it says where not every value was compared (dictionary codes, an inverted index). A
+level counts what the level before left; bytes are as stored, those of parts and row groups are estimates.
+The status is 3 if the table is known to be incomplete.`,
 		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain store#sales.orders " +
 			"--where \"day = date '2024-02-29'\"",
 		Args: a.Paths,
@@ -128,7 +128,7 @@ not to be whole.`,
 	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the scan and tell what it did")
 	out.Register(cmd, explainForms, "default text")
 	src.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "where", "columns", "analyze")
 }
 
 // sizeOf is the size of all sources; -1 if one is not known.

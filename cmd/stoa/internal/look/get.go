@@ -27,14 +27,15 @@ func GetCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get PATH... (--row N | --key VALUE,...)",
 		Short: "Print the row at a position or with a key",
-		Long: `Print the row at a position (the first is 0), or the rows with a key. Where the format has an
-index, only the pages that are needed are read. A key is that of the table's promised order, or its first
-column; the first values of a key of several columns are enough. Both flags can be repeated. The status is 1
-if there is no such row.
-A key of one column is taken as it is: quotes, commas and spaces in it are part of it. A key of several
-columns is a record of CSV: a value with a comma or a double quote in it stands in double quotes, which are
-doubled within. Text is not parsed further, so 'x' is a text of three characters; bytes that cannot be typed
-are found by stoa cat --where "k = x'00ff'", which uses the same index.`,
+		Long: `Print the row at a position (the first is 0), or the rows with a key: that of the table's
+declared order, or its first column. Where the format has an index, only the pages that are needed are
+read. Both flags can be repeated. The status is 1 if there is no such row.
+
+The first values of a key of several columns are enough. A key of one column is taken as it is: quotes,
+commas and spaces are part of it. A key of several columns is a CSV record: a value with a comma or a
+double quote stands in double quotes, which are doubled within. Text is not parsed further, so 'x' is a
+text of three characters; bytes that cannot be typed are found by stoa cat --where "k = x'00ff'", which
+uses the same index.`,
 		Example: "  stoa get block.cfile --row 123\n  stoa get events.parquet --key 2024-02-29",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,7 +62,7 @@ are found by stoa cat --where "k = x'00ff'", which uses the same index.`,
 		"is too wide) on a terminal and jsonl elsewhere")
 	r.DamageFlags.Register(cmd, "fail")
 	r.SourceFlags.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "row", "key", "columns")
 }
 
 // seek is the rows that are sought, one after the other.

@@ -9,9 +9,10 @@ import (
 func HeadCmd(a *cli.App) *cobra.Command {
 	r := reading.Reading{}
 	cmd := &cobra.Command{
-		Use:     "head PATH...",
-		Short:   "Print the first rows",
-		Long:    "Print the first rows (of those that --where and --rows leave); 10 unless -n says otherwise.",
+		Use:   "head PATH...",
+		Short: "Print the first rows",
+		Long: `Print the first rows (of those that --where and --rows select), 10 unless -n says
+otherwise.`,
 		Example: "  stoa head -n 3 block.cfile\n  stoa head kudu#d_major --columns id,b,v",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command,
@@ -21,5 +22,5 @@ func HeadCmd(a *cli.App) *cobra.Command {
 	}
 	r.Register(a, cmd)
 	r.RegisterLimit(cmd, 10, "print the first `N` rows")
-	return cmd
+	return cli.First(cmd, "limit", "columns", "where")
 }

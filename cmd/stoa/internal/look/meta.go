@@ -40,7 +40,7 @@ func MetaCmd(a *cli.App) *cobra.Command {
 		Use:   "meta PATH...",
 		Short: "Show what a file says about itself",
 		Long: `Show what a file says about itself: its format, rows, columns, size, and the facts of its
-header and footer, in the format's own words. -f json is an array with an object a file.`,
+header and footer, in the format's own words. -f json prints an array with an object per file.`,
 		Example: "  stoa meta block.cfile\n  stoa meta sales.parquet block.cfile -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +72,7 @@ header and footer, in the format's own words. -f json is an array with an object
 	}
 	out.Register(cmd, metaForms, "default text")
 	src.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "format", "output", "from")
 }
 
 // metaOf are the documents of a table's sources. An error is about damage that their rows cannot be counted for.

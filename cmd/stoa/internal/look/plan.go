@@ -33,11 +33,13 @@ func PlanCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan PATH...",
 		Short: "Cut a scan into splits that other processes can read",
-		Long: `Cut a scan into splits, for a distributed engine. A line of JSON is a split: it holds
-everything that another process needs to read it, but the data, which must lie at the same path there; stoa
-scan --split does. The splits' rows, one after the other, are those of the scan. The last line is
-{"end":true,…} with the number of splits: a plan without it was cut. The status is 3 if the plan is whole, and
-the table is known not to be.`,
+		Long: `Cut a scan into splits, for a distributed engine. A line of JSON is a split: all that
+another process needs to read it with stoa scan --split, except the data, which must be at the same path
+there.
+
+The rows of the splits, one after the other, are those of the scan. The last line is {"end":true,…} with
+the number of splits: a plan without it was cut off. The status is 3 if the plan is complete, and the
+table is known not to be.`,
 		Example: `  stoa plan table/ --target-size 256MB > splits.jsonl
   stoa plan kudu#d_major --columns id,b -o splits.jsonl`,
 		Args: a.Paths,
@@ -86,7 +88,7 @@ the table is known not to be.`,
 	cmd.Flags().StringVarP(&out.File, "output", "o", "",
 		"write to `FILE`, which appears only when it is complete (- is standard output)")
 	src.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "target-size", "columns", "where")
 }
 
 // lasting makes the paths mean the same in every directory: a split may be read in another one, and by another
@@ -115,15 +117,15 @@ func ScanCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scan --split SPLIT",
 		Short: "Read a split of stoa plan",
-		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE that
-holds it, or - for standard input.
-The exit status is 0 only if all of the split was written, and only then does the stream have its end mark: a
-reader can tell a stream that was cut from one that ended. With status 3 the stream has its end mark, too, and
-the table is known not to be whole:
-rows were passed over (--damaged), or it was told before. With any other status the stream is cut within a
-message, or empty:
-1 for damage, a file that changed since it was planned or while it was read, one that is gone, and all else
-that could not be read; 2 for what is no split, or not one of this version, and other wrong use.`,
+		Long: `Read a split that stoa plan made, as an Arrow stream. SPLIT is the JSON itself, a FILE
+that holds it, or - for standard input. The status is 0 only if the whole split was written, and only then
+does the stream have its end mark.
+
+So a reader can tell a stream that was cut off from one that ended. With status 3 the stream has its end
+mark, too, and the table is known to be incomplete: rows were skipped (--damaged), or it was reported
+before. With any other status the stream is cut off within a message, or empty: 1 for damage, a file that
+changed since it was planned or while it was read, one that is gone, and everything else that could not be
+read; 2 for what is no split, or not one of this version, and other wrong use.`,
 		Example: `  stoa scan --split "$(sed -n 2p splits.jsonl)" | wc -l
   stoa scan --split split.json -o part.parquet`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -169,7 +171,7 @@ that could not be read; 2 for what is no split, or not one of this version, and 
 	r.RegisterMemory(cmd)
 	r.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else arrow")
 	r.DamageFlags.Register(cmd, "fail")
-	return cmd
+	return cli.First(cmd, "split", "output", "format")
 }
 
 // readSplit finds the split's text and parses it.

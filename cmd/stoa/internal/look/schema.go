@@ -28,13 +28,12 @@ func SchemaCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema PATH...",
 		Short: "Show the columns and their types",
-		Long: `Show the columns of a table: names, types, whether they can be null, and what the file says
-about them.
+		Long: `Show the columns of a table: names, types, nullability, and what the file says about them.
 
 -f json is complete: names, types, nullability, metadata, children. -f ddl is a CREATE TABLE in DuckDB's
-dialect, or --dialect spark or iceberg, with partitions, buckets and order where the table has them
-(CarbonData): of an empty table to be filled; -f avro an Avro schema, -f arrow the Arrow IPC message (for
-pyarrow.ipc.read_schema).`,
+dialect, or in Spark's or Iceberg's with --dialect, with the partitions, buckets and order of a table that
+has them (CarbonData): it creates an empty table to be filled. -f avro is an Avro schema, -f arrow the
+Arrow IPC message (for pyarrow.ipc.read_schema).`,
 		Example: "  stoa schema block.cfile\n  stoa schema -f ddl sales.parquet > sales.sql\n  stoa schema -f " +
 			"ddl --dialect iceberg store#sales.orders",
 		Args: a.Paths,
@@ -79,7 +78,7 @@ pyarrow.ipc.read_schema).`,
 	out.Register(cmd, schemaForms, "default text")
 	cmd.Flags().StringVar(&words, "dialect", "duckdb", "with -f ddl: the `DIALECT` of SQL, duckdb, spark or iceberg")
 	cli.Complete(cmd, "dialect", func() []string { return schemafmt.DialectNames })
-	return cmd
+	return cli.First(cmd, "format", "dialect", "output")
 }
 
 // SchemaBytes is a schema in one of the forms; l and d are for ddl.

@@ -33,12 +33,13 @@ func SealCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "seal PATH... -o FILE.seal",
 		Short: "Keep checksums, and parity, of files beside them",
-		Long: `Write a sidecar by which every change of files can be found and placed, whatever their format:
-a checksum of every 64 KiB of every file, and of every table its schema, its rows and checksums over them.
-Directories are sealed with all below them; symbolic links and pipes are named, and neither followed nor read.
-The same files give the same seal, wherever they are.
-stoa verify --seal FILE.seal PATH... compares; --parity 5% adds so much as can make as many lost blocks again,
-wherever they are in about 100 MiB: stoa recover --seal FILE.seal PATH... -o OUT.`,
+		Long: `Write a sidecar by which every change of files can be found and placed, whatever their
+format: a checksum of every 64 KiB of every file, and for every table its schema, its rows and checksums
+over them. stoa verify --seal FILE.seal PATH... compares.
+
+--parity 5% adds enough to restore as many lost blocks, wherever they are in about 100 MiB: stoa recover
+--seal FILE.seal PATH... -o OUT. Directories are sealed with everything below them; symbolic links and
+pipes are named, and neither followed nor read. The same files give the same seal, wherever they are.`,
 		Example: `  stoa seal kudu -o kudu.seal --parity 5%
   stoa seal block.cfile block.parquet -o blocks.seal --no-rows`,
 		Args: cli.Wants(cobra.MinimumNArgs(1)),
@@ -63,7 +64,7 @@ wherever they are in about 100 MiB: stoa recover --seal FILE.seal PATH... -o OUT
 	fl.StringVar(&parity, "parity", "0", "add parity: as many blocks in hundred as can be made again, `N%` (0 to 100)")
 	fl.BoolVar(&noRows, "no-rows", false, "seal the files only, and read no tables")
 	src.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "output", "parity", "no-rows")
 }
 
 func parsePercent(s string) (float64, error) {

@@ -50,12 +50,13 @@ func StatsCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats PATH...",
 		Short: "Show what each column is made of",
-		Long: `Read every page and show, for each column: encoding, codec, blocks, values, nulls, bytes after
-decompression and as stored, the share of the file, the entries of the dictionary, bytes of Bloom filters if
-there are any, the least and the greatest value. Several files, as of a glob, are one table: of each column
-the sum is shown. What a format or its library does not tell stays empty. With --damaged skip-rows or
-null-cells the sums are of what can be read. -f json is an array with an object a column. --sum adds a line
-with the sums of all columns ("sum": true).`,
+		Long: `Read every page and show for each column: encoding, codec, blocks, values, nulls, bytes
+decompressed and as stored, its share of the file, the entries of the dictionary, the bytes of Bloom filters,
+min and max. Several files, as of a glob, are one table: each column's sum is shown.
+
+What a format does not say stays empty. With --damaged skip-rows or null-cells the sums are of what can be
+read. -f json prints an array with an object per column. --sum adds a line with the sums of all columns
+("sum": true).`,
 		Example: "  stoa stats block.cfile\n  stoa stats 'sales/*.parquet' --sum\n  stoa stats sales.parquet -f csv",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,7 +87,7 @@ with the sums of all columns ("sum": true).`,
 	cmd.Flags().BoolVar(&sum, "sum", false, "add the sums of all columns")
 	out.Register(cmd, output.ReportForms, "default text")
 	src.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "format", "sum", "damaged")
 }
 
 func statsOf(a *cli.App, ctx context.Context, t *stoa.Table, spec stoa.ScanSpec, sum bool) (*output.Report,

@@ -19,15 +19,15 @@ func TailCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail PATH...",
 		Short: "Print the last rows",
-		Long: `Print the last rows (of those that --where and --rows leave); 10 unless -n says otherwise.
-Where the file tells how many rows it has, only the last ones are read.`,
+		Long: `Print the last rows (of those that --where and --rows select), 10 unless -n says
+otherwise. Where the file says how many rows it has, only the last ones are read.`,
 		Example: "  stoa tail -n 3 block.cfile\n  stoa tail logs/monday.csv --source-opt header=true -f jsonl",
 		Args:    a.Paths,
 		RunE:    func(cmd *cobra.Command, args []string) error { return r.Run(cmd.Context(), a, args, lastRows) },
 	}
 	r.Register(a, cmd)
 	r.RegisterLimit(cmd, 10, "print the last `N` rows")
-	return cmd
+	return cli.First(cmd, "limit", "columns", "where")
 }
 
 // lastRows is the last spec.Limit rows of a scan.

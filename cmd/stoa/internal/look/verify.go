@@ -50,18 +50,19 @@ func VerifyCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
 		Short: "Find damage, and say where it is and which rows it touches",
-		Long: `Find what is wrong or odd. Usually that is the structure (headers, footers, indexes, counts,
-bytes that belong to nothing) and every checksum; what has no checksums is decoded, as there is no other way
-to notice damage.
---quick looks at the structure only and reads no data; --deep decodes every value and holds all against each
-other: indexes, min and max values, bloom filters, dictionaries, deltas, counts.
-A directory that is no table is verified file by file, with all below it; so is what lies within a table's
-directory and is no part of it.
-A line a finding: severity, code, place, message; stoa finding CODE explains a code. Findings of one cause
-(one run of damaged bytes, or one code over and over of one part) are one incident: the gravest is written,
-and a line sums up the others.
-The status is 3 if a finding is an error. -f json is one object with all findings and incidents, -f jsonl a
-line a finding.`,
+		Long: `Find what is wrong or odd: the structure (headers, footers, indexes, counts, bytes that
+belong to nothing) and every checksum; what has no checksums is decoded, as there is no other way to
+notice damage. A line per finding: severity, code, place, message; stoa finding CODE explains a code. The
+status is 3 if a finding is an error.
+
+--quick checks the structure only and reads no data; --deep decodes every value and checks it all against
+each other: indexes, min and max values, bloom filters, dictionaries, deltas, counts. A directory that is
+no table is verified file by file, with everything below it; so is what lies within a table's directory
+and is no part of it.
+
+Findings of one cause (one run of damaged bytes, or one code over and over in one part) are one incident:
+the gravest is printed, and a line sums up the others. -f json prints one object with all findings and
+incidents, -f jsonl a line per finding.`,
 		Example: `  stoa verify block.cfile
   stoa verify kudu data/ --deep -f json -o health.json`,
 		Args: a.Paths,
@@ -93,7 +94,7 @@ line a finding.`,
 		"write each finding, also those that follow from one that is written")
 	out.Register(cmd, verifyForms, "default text")
 	src.Register(a, cmd)
-	return cmd
+	return cli.First(cmd, "quick", "deep", "format")
 }
 
 func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptions, out *output.OutputFlags,

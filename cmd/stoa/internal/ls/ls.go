@@ -47,18 +47,20 @@ func LsCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [PATH...]",
 		Short: "List what a place holds",
-		Long: `List the tables in a place, at any depth, and the files beside them: name, format, kind, rows,
-size, number of columns, and what is wrong with those that cannot be read; of tables that have parts with
-names, also these.
-Without a path: the working directory. -f json is an array with an object an entry. It answers from metadata,
-as opening reads it (catalogues, superblocks, footers, schemas, the files that they name): the status is 3 if
-something of that is damaged or missing, and 0 where only indexes or pages are damaged, which stoa verify
-reads. Rows of Kudu tables are those that were flushed: what only the log has, which would have to be
-replayed, is counted by stoa count.
+		Long: `List the tables in a place, at any depth, and the files beside them: name, format, kind,
+rows, size, number of columns, and what is wrong with those that cannot be read; for tables with named
+parts, also these. Without a path: the working directory.
+
+It answers from metadata, as opening reads it (catalogues, superblocks, footers, schemas, the files that
+they name): the status is 3 if something of that is damaged or missing, and 0 where only indexes or pages
+are damaged, which stoa verify reads. The rows of Kudu tables are those that were flushed: what only the
+log has, which would have to be replayed, is counted by stoa count. -f json prints an array with an object
+per entry.
+
 --blocks lists the blocks of Kudu directories instead, with the 20 fields of Kudu's own "kudu fs list";
 --unnamed those that no superblock names, and what is found in containers whose metadata is lost.
---segments lists the segments of CarbonData tables: status, times, sizes, rows, and what was merged into what.
-With --carbon-properties and without a path, the store that the file names is listed.`,
+--segments lists the segments of CarbonData tables: status, times, sizes, rows, and what was merged into
+what. With --carbon-properties and without a path, the store that the file names is listed.`,
 		Example: "  stoa ls data/\n  stoa ls --segments store#sales.orders",
 		Args:    func(_ *cobra.Command, args []string) error { return cli.OnceDash(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,7 +97,7 @@ With --carbon-properties and without a path, the store that the file names is li
 	if f := cmd.Flags().Lookup("at"); f != nil { // it is known so that it is refused with a reason
 		f.Hidden = true
 	}
-	return cmd
+	return cli.First(cmd, "blocks", "segments", "format")
 }
 
 func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.SourceFlags, out *output.OutputFlags) error {

@@ -38,25 +38,24 @@ type SourceFlags struct {
 
 func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.From, "from", "", "read the sources as `FORMAT` instead of finding out (stoa formats lists them)")
+	fl.StringVar(&f.From, "from", "", "read the source as `FORMAT` instead of detecting it (stoa formats lists them)")
 	fl.StringArrayVar(&f.Opts, "source-opt", nil,
 		"set a reading option of the source's format, `KEY=VALUE` (stoa formats NAME lists them); repeatable")
 	if !f.Verifies {
 		fl.BoolVar(&f.NoVerify, "no-verify", false, "do not compare checksums")
 	}
-	fl.StringVar(&f.MaxPage, "max-page", "", "refuse pages of more than `SIZE` when decoded (default 1GiB)")
+	fl.StringVar(&f.MaxPage, "max-page", "", "refuse a page of more than `SIZE` when decoded (default 1GiB)")
 	fl.StringVar(&f.MaxMeta, "max-metadata", "", "refuse metadata of more than `SIZE` (default 256MiB)")
 	fl.Int64Var(&f.Limits.Fields, "max-fields", 0,
-		"refuse sources that have, and texts whose rows have, more than `N` fields, nested ones counted (default "+
-			"65536)")
+		"refuse a source with more than `N` columns, the fields of nested ones counted (default 65536)")
 	fl.Int64Var(&f.Limits.Depth, "max-depth", 0,
-		"refuse sources with more than `N` lists, maps and structs in each other (default 64)")
+		"refuse a source with values nested more than `N` deep (default 64)")
 	if own := fl.Lookup("memory"); own != nil {
-		own.Usage += "; opening a source may take as much (without it 1GiB)"
+		own.Usage += "; opening a source may take as much (default 1GiB)"
 		f.Own = own.Value
 	} else {
 		fl.StringVar(&f.Memory, "memory", "",
-			"refuse sources that take more than `SIZE` of memory to open, or to recover their metadata (default 1GiB)")
+			"refuse a source that takes more than `SIZE` of memory to open or recover (default 1GiB)")
 	}
 	f.Changed = fl.Changed
 	for _, w := range cli.NewWordFlags() {
