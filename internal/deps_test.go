@@ -56,6 +56,7 @@ stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
 stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
 stoa/internal/check     : std fault region
+stoa/internal/describe  : std fault region
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/settle      : std arrow internal/nest
 stoa/internal/nest        : std arrow fault format vec
@@ -87,7 +88,8 @@ stoa/format/trevni/internal/table: std arrow fault format pred region store vec 
 stoa/format/trevni/internal/write: std arrow fault format store internal/codec internal/enc/... internal/nest
   format/trevni/internal/bzip2 format/trevni/internal/layout format/trevni/internal/page
   format/trevni/internal/schema format/trevni/internal/table
-stoa/format/trevni        : std arrow fault format pred region store vec wire internal/check format/trevni/...
+stoa/format/trevni        : std arrow fault format pred region store vec wire internal/check internal/describe
+  internal/nest format/trevni/...
 stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... github.com/klauspost/compress/...
 stoa/format/redfile/internal/layout: std fault format region store wire internal/check internal/thrift
 stoa/format/redfile/internal/schema: std arrow fault format vec internal/arrowschema internal/enc/... internal/nest
@@ -105,8 +107,8 @@ stoa/format/redfile/internal/table: std arrow fault format pred region store vec
 stoa/format/redfile/internal/recovery: std fault format region wire internal/check internal/thrift
   format/redfile/internal/layout format/redfile/internal/schema format/redfile/internal/container
   format/redfile/internal/table
-stoa/format/redfile       : std arrow fault format region store vec wire internal/check internal/enc/... internal/nest
-  internal/thrift format/redfile/...
+stoa/format/redfile       : std arrow fault format region store vec wire internal/check internal/describe
+  internal/enc/... internal/nest internal/thrift format/redfile/...
 stoa/format/carbon/internal/layout: std internal/check arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc

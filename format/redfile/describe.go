@@ -15,46 +15,25 @@ import (
 	"stoa/format/redfile/internal/page"
 	"stoa/format/redfile/internal/recovery"
 	"stoa/format/redfile/internal/table"
+	"stoa/internal/describe"
 	"stoa/internal/enc/redlevels"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/wire"
 )
 
-// describe shows magic, column chunks with their pages, index pages, sync blocks, metadata in between, and the footer.
-func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
-	return func(yield func(region.Node, error) bool) {
-		d := &describer{ctx: ctx, yield: yield, pages: o.Pages}
-		if err := d.object(tg, o.OpenOptions); err != nil && !d.stopped {
-			yield(region.Node{}, err)
-		}
-	}
+// anatomy shows magic, column chunks with their pages, index pages, sync blocks, metadata in between, and the footer.
+func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
+		return (&describer{Outline: out}).object(tg, o.OpenOptions)
+	})
 }
 
 type describer struct {
-	ctx     context.Context
-	yield   func(region.Node, error) bool
-	stopped bool
-	pages   bool
-	cover   region.Coverage
-	f       *table.File
-	at      int64 // what lies before is described
-	first   error // that was met; it is told last
-	odd     func(code string, at fault.Span, path, format string, args ...any)
-}
-
-func (d *describer) emit(n region.Node) {
-	if d.stopped || d.ctx.Err() != nil {
-		return
-	}
-	d.cover.Add(n)
-	d.stopped = !d.yield(n, nil)
-}
-
-func (d *describer) keep(err error) {
-	if d.first == nil {
-		d.first = err
-	}
+	*describe.Outline
+	f   *table.File
+	at  int64 // what lies before is described
+	odd func(code string, at fault.Span, path, format string, args ...any)
 }
 
 // extent is a chunk to describe: from its first page to behind its metadata.
@@ -69,7 +48,7 @@ type extent struct {
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	var late []region.Node
 	o.Tracer = func(n region.Node) { late = append(late, n) }
-	f, err := table.OpenTarget(d.ctx, tg, o)
+	f, err := table.OpenTarget(d.Ctx, tg, o)
 	if f == nil {
 		return err
 	}
@@ -77,22 +56,22 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	defer f.Close()
 	if err != nil {
 		for _, n := range late {
-			d.emit(n)
+			d.Emit(n)
 		}
 		return err
 	}
 	d.node(0, region.Data, "magic", layout.Magic, 0, layout.MagicLen)
 	d.at = layout.MagicLen
 	for _, x := range d.extents() {
-		if d.stopped || d.ctx.Err() != nil {
-			return d.ctx.Err()
+		if d.Left() {
+			return d.Ctx.Err()
 		}
 		d.between(x.from)
 		d.chunk(x)
 	}
 	d.between(f.MetaAt.Off - f.At.Off)
 	for _, n := range late {
-		d.emit(n)
+		d.Emit(n)
 	}
 	tail := f.At.Len - layout.TailLen
 	if behind := f.MetaAt.End() - f.At.Off; behind < tail {
@@ -104,11 +83,11 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	}
 	d.node(0, region.Data, "metadata_length", value, tail, 4)
 	d.node(0, region.Data, "magic", layout.Magic, tail+4, layout.MagicLen)
-	return cmp.Or(d.ctx.Err(), d.first)
+	return d.First()
 }
 
 func (d *describer) node(depth int, kind region.Kind, name, value string, off, n int64) {
-	d.emit(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: d.f.At.Sub(off, n), Inner: -1})
+	d.Emit(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: d.f.At.Sub(off, n), Inner: -1})
 }
 
 // extents are the chunks of this file, by their place.
@@ -120,14 +99,14 @@ func (d *describer) extents() []extent {
 			if c.File != "" {
 				continue
 			}
-			m, err := d.f.ColumnMeta(d.ctx, g, col)
+			m, err := d.f.ColumnMeta(d.Ctx, g, col)
 			if err != nil {
-				d.keep(err)
+				d.Keep(err)
 				continue
 			}
 			x := extent{group: g, col: col, meta: m, metaOff: -1}
-			if x.from, err = d.f.FirstPage(d.ctx, g, col, m); err != nil {
-				d.keep(err)
+			if x.from, err = d.f.FirstPage(d.Ctx, g, col, m); err != nil {
+				d.Keep(err)
 				continue
 			}
 			if c.Offset > x.from || c.Meta == nil || m.Values == 0 && d.describes(c.Offset, m) {
@@ -147,7 +126,7 @@ func (d *describer) describes(off int64, m *layout.ColumnMeta) bool {
 	if off < layout.MagicLen || off >= end {
 		return false
 	}
-	copied, _, err := container.ReadColumnMeta(d.ctx, f.Src, f.At.Sub(off, end-off), f.Limits.Metadata, "")
+	copied, _, err := container.ReadColumnMeta(d.Ctx, f.Src, f.At.Sub(off, end-off), f.Limits.Metadata, "")
 	return err == nil && copied.Values == 0 && slices.Equal(copied.Path, m.Path)
 }
 
@@ -167,9 +146,9 @@ func (d *describer) chunk(x extent) {
 	var pages []found
 	values, pos := int64(0), x.from
 	for n := 0; pos < end && (x.metaOff >= 0 || values < x.meta.Values || x.meta.Index == pos); n++ {
-		h, head, err := layout.PageAt(d.ctx, f.Src, f.At.Sub(pos, end-pos), layout.PagePath(x.group, x.col, n))
+		h, head, err := layout.PageAt(d.Ctx, f.Src, f.At.Sub(pos, end-pos), layout.PagePath(x.group, x.col, n))
 		if err != nil {
-			d.keep(err)
+			d.Keep(err)
 			break
 		}
 		pages = append(pages, found{pos, head, h})
@@ -181,10 +160,10 @@ func (d *describer) chunk(x extent) {
 	metaLen := int64(0)
 	if x.metaOff >= 0 && x.metaOff < f.MetaAt.Off-f.At.Off {
 		at := f.At.Sub(x.metaOff, f.MetaAt.Off-f.At.Off-x.metaOff)
-		_, n, err := container.ReadColumnMeta(d.ctx, f.Src, at, f.Limits.Metadata,
+		_, n, err := container.ReadColumnMeta(d.Ctx, f.Src, at, f.Limits.Metadata,
 			layout.ChunkPath(x.group, x.col)+".column_metadata")
 		if metaLen = n; err != nil {
-			d.keep(err)
+			d.Keep(err)
 		}
 	}
 	size := pos - x.from
@@ -210,11 +189,11 @@ func (d *describer) chunk(x extent) {
 func (d *describer) trace(off, n int64, depth int, name string, parse func(*thrift.Reader)) {
 	at := d.f.At.Sub(off, n)
 	b := make([]byte, n)
-	if err := format.ReadFull(d.ctx, d.f.Src, at, name, b); err != nil {
-		d.keep(err)
+	if err := format.ReadFull(d.Ctx, d.f.Src, at, name, b); err != nil {
+		d.Keep(err)
 		return
 	}
-	parse(thrift.NewReader(wire.NewCursor(b, at, name).Trace(d.emit, depth), layout.ProtocolOf(b)))
+	parse(thrift.NewReader(wire.NewCursor(b, at, name).Trace(d.Emit, depth), layout.ProtocolOf(b)))
 }
 
 // page describes a page.
@@ -228,14 +207,14 @@ func (d *describer) page(x extent, name string, off, head int64, h *layout.PageH
 		d.odd("redfile.page.unknown", d.f.At.Sub(off, head), layout.ChunkPath(x.group, x.col)+"."+name,
 			"%s, or an index page of another layout", layout.PageKind(h.Kind))
 	}
-	if !d.pages {
+	if !d.Pages {
 		return
 	}
 	d.node(2, region.Struct, "header", "", off, head)
 	d.trace(off, head, 3, "header", func(r *thrift.Reader) { layout.ParsePageHeader(r, "") })
 	d.node(2, region.Struct, "body", fmt.Sprintf("%d bytes raw", h.Raw), off+head, int64(h.Stored))
 	if err := d.body(x, off+head, h); err != nil {
-		d.keep(err)
+		d.Keep(err)
 	}
 }
 
@@ -246,7 +225,7 @@ func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
 		return fault.Limitf(at, "body", "%d bytes are more than a page may have (%d)", h.Stored, d.f.Limits.Page)
 	}
 	b := make([]byte, h.Stored)
-	if err := format.ReadFull(d.ctx, d.f.Src, at, "body", b); err != nil {
+	if err := format.ReadFull(d.Ctx, d.f.Src, at, "body", b); err != nil {
 		return err
 	}
 	if h.Kind != layout.DataPage && h.Kind != layout.IndexPage {
@@ -260,7 +239,7 @@ func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
 	if exact {
 		c = wire.NewCursor(raw, at, "body")
 	}
-	c.Trace(d.emit, 3)
+	c.Trace(d.Emit, 3)
 	if h.Kind == layout.IndexPage {
 		if h.Entries >= 0 {
 			layout.ParseIndex(thrift.NewReader(c, d.f.Footer.Protocol), "pages")
@@ -288,7 +267,7 @@ func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
 
 // between describes what lies between chunks, up to end: sync blocks, metadata so far, or bytes that nothing claims.
 func (d *describer) between(end int64) {
-	for d.at < end && !d.stopped && d.ctx.Err() == nil {
+	for d.at < end && !d.Left() {
 		n := d.known(end)
 		if n <= 0 {
 			d.node(0, region.Gap, "gap", "", d.at, end-d.at)
@@ -303,9 +282,9 @@ func (d *describer) between(end int64) {
 func (d *describer) known(end int64) int64 {
 	f := d.f
 	at := f.At.Sub(d.at, end-d.at)
-	h, head, err := layout.PageAt(d.ctx, f.Src, at, "")
+	h, head, err := layout.PageAt(d.Ctx, f.Src, at, "")
 	if err != nil && !errors.Is(err, fault.Corrupt) {
-		d.keep(err) // it may be a structure
+		d.Keep(err) // it may be a structure
 	}
 	if err == nil && h.Kind == layout.SyncPage {
 		d.node(0, region.Struct, "sync", "", d.at, head+int64(h.Stored))
@@ -314,31 +293,31 @@ func (d *describer) known(end int64) int64 {
 		d.node(1, region.Struct, "body", "", d.at+head, int64(h.Stored))
 		b := make([]byte, h.Stored)
 		body := f.At.Sub(d.at+head, int64(h.Stored))
-		if err := format.ReadFull(d.ctx, f.Src, body, "sync", b); err != nil {
-			d.keep(err)
+		if err := format.ReadFull(d.Ctx, f.Src, body, "sync", b); err != nil {
+			d.Keep(err)
 			return head + int64(h.Stored)
 		}
 		if d.odd != nil && layout.CRC(b) != h.CRC {
 			d.odd("redfile.sync.damaged", body, "sync", "%#08x is stored, %#08x is right", h.CRC, layout.CRC(b))
 		}
-		c := wire.NewCursor(b, body, "sync").Trace(d.emit, 2)
+		c := wire.NewCursor(b, body, "sync").Trace(d.Emit, 2)
 		layout.ParseSync(thrift.NewReader(c, layout.ProtocolOfSync(b)), "")
 		if c.Err() == nil && c.Left() > 0 {
 			c.Bytes("rest", c.Left())
 		}
 		return head + int64(h.Stored)
 	}
-	m, n, ok := recovery.FooterAt(d.ctx, f, d.at)
+	m, n, ok := recovery.FooterAt(d.Ctx, f, d.at)
 	if !ok || n > end-d.at {
 		return 0
 	}
 	d.node(0, region.Struct, "metadata so far", fmt.Sprintf("%d row groups, %d rows", len(m.Groups), m.Rows), d.at, n)
 	d.node(1, region.Struct, "file_metadata", "", d.at, n-layout.TailLen)
 	b := make([]byte, n-layout.TailLen)
-	if err := format.ReadFull(d.ctx, f.Src, f.At.Sub(d.at, n-layout.TailLen), "file_metadata", b); err == nil {
+	if err := format.ReadFull(d.Ctx, f.Src, f.At.Sub(d.at, n-layout.TailLen), "file_metadata", b); err == nil {
 		at := f.At.Sub(d.at, n-layout.TailLen)
 		layout.ParseFileMeta(wire.NewCursor(b, at, "file_metadata").Within(f.Limits.Memory()).
-			Trace(d.emit, 2))
+			Trace(d.Emit, 2))
 	}
 	d.node(1, region.Data, "metadata_length", "", d.at+n-layout.TailLen, 4)
 	d.node(1, region.Data, "magic", layout.Magic, d.at+n-layout.MagicLen, layout.MagicLen)

@@ -27,7 +27,7 @@ var Format = format.Format{
 	Reread:     reread,
 	Parted:     true,
 	WriteKeys:  write.Keys,
-	Describe:   describe,
+	Describe:   anatomy,
 	Verify:     verify,
 	Recover:    recovery.Recover,
 	Unchecked:  unchecked,

@@ -19,6 +19,7 @@ import (
 	"stoa/format/redfile/internal/schema"
 	"stoa/format/redfile/internal/table"
 	"stoa/internal/check"
+	"stoa/internal/describe"
 	"stoa/internal/nest"
 	"stoa/region"
 	"stoa/vec"
@@ -448,9 +449,9 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return
 	}
-	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }, odd: v.Report}
-	err := d.object(tg, o)
-	gaps, overlaps := d.cover.Check(v.f.At)
+	gaps, overlaps, err := describe.Claims(v.ctx, v.f.At, func(out *describe.Outline) error {
+		return (&describer{Outline: out, odd: v.Report}).object(tg, o)
+	})
 	if err != nil {
 		gaps = nil // what cannot be read is none
 	}
@@ -461,10 +462,5 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	case err != nil && v.Errors() == 0: // else the damage has been told
 		v.Blame("redfile.page.header", err, -1, -1)
 	}
-	for _, g := range gaps {
-		v.Report("redfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
-	}
-	for _, g := range overlaps {
-		v.Report("redfile.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
-	}
+	v.Unclaimed("redfile.coverage", gaps, overlaps)
 }

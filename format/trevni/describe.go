@@ -15,38 +15,24 @@ import (
 	"stoa/format/trevni/internal/page"
 	"stoa/format/trevni/internal/schema"
 	"stoa/format/trevni/internal/table"
+	"stoa/internal/describe"
 	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
 )
 
-// describe streams the anatomy of a file: header, then the columns in the order in which they lie, then what
+// anatomy streams the anatomy of a file: header, then the columns in the order in which they lie, then what
 // nothing claims.
-func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
-	return func(yield func(region.Node, error) bool) {
-		d := &describer{ctx: ctx, pages: o.Pages, yield: yield}
-		if err := d.object(tg, o.OpenOptions); err != nil && !d.stopped {
-			yield(region.Node{}, err)
-		}
-	}
+func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
+		return (&describer{Outline: out}).object(tg, o.OpenOptions)
+	})
 }
 
 type describer struct {
-	ctx     context.Context
-	f       *container.File
-	pages   bool
-	yield   func(region.Node, error) bool
-	stopped bool
-	cover   region.Coverage
-	arena   vec.Arena
-}
-
-func (d *describer) emit(n region.Node) {
-	if d.stopped {
-		return
-	}
-	d.cover.Add(n)
-	d.stopped = !d.yield(n, nil)
+	*describe.Outline
+	f     *container.File
+	arena vec.Arena
 }
 
 // object describes the file at tg. The error is the first that kept it from telling something.
@@ -54,7 +40,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	if _, err := table.ParseOptions(o.Opts); err != nil {
 		return err
 	}
-	src, base, size, err := tg.Open(d.ctx)
+	src, base, size, err := tg.Open(d.Ctx)
 	if err != nil {
 		return err
 	}
@@ -64,7 +50,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	var head []region.Node
 	o.NoVerify = true // what a wrong checksum covers is described all the same
 	o.Tracer = func(n region.Node) { n.Depth++; head = append(head, n) }
-	f, err := container.OpenFile(d.ctx, src, at, o)
+	f, err := container.OpenFile(d.Ctx, src, at, o)
 	if d.f = f; err == nil {
 		err = schema.Affordable(f)
 	}
@@ -72,18 +58,14 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 		h := &f.Header
 		value = fmt.Sprintf("dialect %s, version %d, %d rows, %d columns", h.Dialect, h.Version, h.Rows, len(h.Columns))
 	}
-	d.emit(region.Node{Kind: region.Struct, Name: name, Value: value, At: at, Inner: -1})
+	d.Emit(region.Node{Kind: region.Struct, Name: name, Value: value, At: at, Inner: -1})
 	for _, n := range head {
-		d.emit(n)
+		d.Emit(n)
 	}
 	if err == nil {
 		err = d.columns()
 	}
-	gaps, _ := d.cover.Check(at)
-	for _, g := range gaps {
-		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g,
-			Inner: -1})
-	}
+	d.Gaps(1, at)
 	return err
 }
 
@@ -97,8 +79,8 @@ func (d *describer) columns() (first error) {
 		return cmp.Compare(d.f.Header.Columns[a].Start, d.f.Header.Columns[b].Start)
 	})
 	for _, i := range order {
-		if d.stopped || d.ctx.Err() != nil {
-			return d.ctx.Err()
+		if d.Left() {
+			return d.Ctx.Err()
 		}
 		if err := d.column(i); err != nil && first == nil {
 			first = err
@@ -109,17 +91,17 @@ func (d *describer) columns() (first error) {
 
 func (d *describer) column(i int) error {
 	col := &d.f.Header.Columns[i]
-	cb, err := d.f.Blocks(d.ctx, i)
+	cb, err := d.f.Blocks(d.Ctx, i)
 	name := d.f.PathOf(i)
 	if err != nil {
 		return err
 	}
 	at := cb.Desc
 	at.Len = min(cb.End, d.f.At.Len) - (at.Off - d.f.At.Off)
-	d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name,
+	d.Emit(region.Node{Depth: 1, Kind: region.Struct, Name: name,
 		Value: fmt.Sprintf("%q, %s, %d rows, %d blocks", col.Name, col.Type, cb.Rows, len(cb.Blocks)), At: at,
 		Inner: -1})
-	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: "descriptors", At: cb.Desc, Inner: -1})
+	d.Node(2, region.Struct, "descriptors", "", cb.Desc)
 	if err := d.descriptors(cb, col, name); err != nil {
 		return err
 	}
@@ -127,7 +109,7 @@ func (d *describer) column(i int) error {
 		if e := d.block(col, &cb.Blocks[k], k); e != nil && err == nil {
 			err = e
 		}
-		if d.stopped {
+		if d.Left() {
 			return nil
 		}
 	}
@@ -137,10 +119,10 @@ func (d *describer) column(i int) error {
 // descriptors reads them again, with the parser that reads them, and tells.
 func (d *describer) descriptors(cb *container.ColumnBlocks, col *layout.Column, name string) error {
 	buf := make([]byte, cb.Desc.Len)
-	if err := format.ReadFull(d.ctx, d.f.Src, cb.Desc, name, buf); err != nil {
+	if err := format.ReadFull(d.Ctx, d.f.Src, cb.Desc, name, buf); err != nil {
 		return err
 	}
-	c := &layout.Cursor{Cursor: wire.NewCursor(buf, cb.Desc, name).Trace(d.emit, 3)}
+	c := &layout.Cursor{Cursor: wire.NewCursor(buf, cb.Desc, name).Trace(d.Emit, 3)}
 	container.ParseDescriptors(c, col, d.f.Header.Dialect, cb.Desc.Len)
 	return c.Err()
 }
@@ -158,25 +140,25 @@ func (d *describer) block(col *layout.Column, b *container.Block, k int) error {
 	if col.MaxRep > 0 {
 		value = fmt.Sprintf("from entry %d, %d entries, %d raw bytes", b.Row, b.Rows, b.Raw)
 	}
-	d.emit(region.Node{Depth: 2, Kind: region.Struct, Name: name, Value: value, At: b.At, Inner: -1})
+	d.Node(2, region.Struct, name, value, b.At)
 	data, sum := b.At, fault.Span{}
 	if col.Summed {
 		data.Len -= 4
 		sum = b.At.Sub(data.Len, 4)
 		if container.UsualSum(d.f.Header.Dialect).Front {
 			sum.Off, data.Off = b.At.Off, b.At.Off+4
-			d.emit(region.Node{Depth: 3, Kind: region.Data, Name: "column-checksum", At: sum, Inner: -1})
+			d.Node(3, region.Data, "column-checksum", "", sum)
 		}
 	}
 	if data.Len > 0 {
-		d.emit(region.Node{Depth: 3, Kind: region.Data, Name: "data", Value: col.Codec, At: data, Inner: -1})
+		d.Node(3, region.Data, "data", col.Codec, data)
 	}
 	var err error
-	if d.pages && !d.stopped {
+	if d.Pages && !d.Left() {
 		err = d.inside(col, b, name)
 	}
 	if col.Summed && sum.Off > data.Off {
-		d.emit(region.Node{Depth: 3, Kind: region.Data, Name: "column-checksum", At: sum, Inner: -1})
+		d.Node(3, region.Data, "column-checksum", "", sum)
 	}
 	return err
 }
@@ -188,7 +170,7 @@ func (d *describer) inside(col *layout.Column, b *container.Block, name string) 
 	}
 	d.arena.Reset()
 	stored := d.arena.Bytes(int(b.At.Len))
-	if err := format.ReadFull(d.ctx, d.f.Src, b.At, name, stored); err != nil {
+	if err := format.ReadFull(d.Ctx, d.f.Src, b.At, name, stored); err != nil {
 		return err
 	}
 	o, err := d.f.OpenBlock(col, b, stored, &d.arena, true)
@@ -197,7 +179,7 @@ func (d *describer) inside(col *layout.Column, b *container.Block, name string) 
 	}
 	tell := func(name, value string, off, n int) {
 		if n > 0 {
-			d.emit(region.Node{Depth: 4, Kind: region.Data, Name: name, Value: value, At: o.At, Inner: int64(off)})
+			d.Emit(region.Node{Depth: 4, Kind: region.Data, Name: name, Value: value, At: o.At, Inner: int64(off)})
 		}
 	}
 	if col.MaxDef > 0 {
@@ -215,7 +197,7 @@ func (d *describer) inside(col *layout.Column, b *container.Block, name string) 
 		return nil
 	}
 	a := page.Arrays{Type: col.Type, Bytes: o.Raw}
-	for a.Pos < len(a.Bytes) && !d.stopped { // length by length, run by run
+	for a.Pos < len(a.Bytes) && !d.Left() { // length by length, run by run
 		from := a.Pos
 		l, err := a.Next()
 		if err != nil {

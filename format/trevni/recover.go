@@ -3,10 +3,8 @@ package trevni
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -16,6 +14,7 @@ import (
 	"stoa/format/trevni/internal/layout"
 	"stoa/format/trevni/internal/schema"
 	"stoa/format/trevni/internal/table"
+	"stoa/internal/check"
 	"stoa/region"
 	"stoa/store"
 	"stoa/vec"
@@ -30,10 +29,11 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &recovery{ctx: ctx, part: tg.Name}
+	r := &recovery{ctx: ctx}
+	r.Reporter = check.Collect(ctx, tg.Name, layout.Codes, &r.found)
 	f, err := container.OpenTarget(ctx, tg, o)
 	if layout.IsBroken(err) {
-		r.tell("trevni.header.checksum", fault.Span{Object: tg.Name}, unknownRows, "", "%s", reason(err))
+		r.Report("trevni.header.checksum", fault.Span{Object: tg.Name}, "", "%s", check.Reason(err))
 		f, err = container.OpenBroken(ctx, tg, o, err)
 	}
 	if err != nil {
@@ -64,13 +64,10 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	return t, r.found, nil
 }
 
-// unknownRows are those of a finding that is about no rows, or nobody knows which.
-var unknownRows = [2]int64{-1, -1}
-
 // recovery is what recoverFile finds out.
 type recovery struct {
+	*check.Reporter
 	ctx   context.Context
-	part  string
 	f     *container.File
 	found []region.Finding
 
@@ -81,17 +78,8 @@ type recovery struct {
 	restarted []int // columns that do not begin where the header says
 }
 
-func (r *recovery) tell(code string, at fault.Span, rows [2]int64, column, format string, args ...any) {
-	f := region.Finding{Code: code, Severity: layout.Codes.Severity(code), At: at, Part: r.part, Column: column,
-		Rows:    rows,
-		Message: fmt.Sprintf(format, args...)}
-	if f.Severity == region.Error {
-		if f.Lost = -1; rows[0] >= 0 && rows[1] >= 0 {
-			f.Lost = rows[1] - rows[0]
-		}
-	}
-	r.found = append(r.found, f)
-}
+// of reports about a column.
+func (r *recovery) of(column string) *check.Reporter { return r.For(r.Part, column) }
 
 // magic tries again with the usual magics where the file's own is none. failed is what was wrong.
 func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (*container.File, error) {
@@ -104,7 +92,7 @@ func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (
 		f, err := container.OpenFile(r.ctx, withMagic{src, base, version}, at, o)
 		if err == nil && len(f.Header.Columns) > 0 {
 			f.Src = src
-			r.tell("trevni.recovered", at.Sub(0, 4), unknownRows, "",
+			r.Report("trevni.recovered", at.Sub(0, 4), "",
 				"the magic is damaged; the file is read as version %d", version)
 			return f, nil
 		}
@@ -136,7 +124,7 @@ func (r *recovery) starts() {
 		f.Restart(i, at)
 		end = cb.End
 		r.restarted = append(r.restarted, i)
-		r.tell("trevni.recovered", f.At.Sub(0, f.Header.Size), unknownRows, c.Name,
+		r.of(c.Name).Report("trevni.recovered", f.At.Sub(0, f.Header.Size), "",
 			"column %q does not start at %d, but at %d", c.Name, was, at)
 	}
 }
@@ -176,7 +164,7 @@ func (r *recovery) prove() {
 			continue
 		}
 		if !moved {
-			r.tell("trevni.coverage.gap", f.At.Sub(cb.End, 0), unknownRows, f.Header.Columns[i].Name,
+			r.of(f.Header.Columns[i].Name).Report("trevni.coverage.gap", f.At.Sub(cb.End, 0), "",
 				"bytes that no structure claims lie behind a column without checksums")
 			continue
 		}
@@ -324,7 +312,7 @@ func (r *recovery) recount() {
 				cb.Blocks[k].Row = cb.Rows
 				cb.Rows += cb.Blocks[k].Rows
 			}
-			r.tell("trevni.recovered", b.Desc, unknownRows, ph.Name, "block[%d] has %d rows", bad[0], rest)
+			r.of(ph.Name).Report("trevni.recovered", b.Desc, "", "block[%d] has %d rows", bad[0], rest)
 		}
 	}
 }
@@ -365,11 +353,11 @@ func (r *recovery) rows() error {
 		}
 	}
 	if f.Header.Rows = rows; rows < r.said && (!agreed || rows == 0) {
-		r.tell("trevni.column.rows", f.At.Sub(4, 8), [2]int64{rows, r.said}, "",
+		r.Rows("trevni.column.rows", f.At.Sub(4, 8), [2]int64{rows, r.said}, r.said-rows,
 			"the header says %d rows, the most that a column has is %d: the others are lost", r.said, rows)
 		return nil
 	}
-	r.tell("trevni.recovered", f.At.Sub(4, 8), unknownRows, "",
+	r.Report("trevni.recovered", f.At.Sub(4, 8), "",
 		"no column has the %d rows that the header says; the most is %d", r.said, rows)
 	r.said = rows
 	return nil
@@ -398,7 +386,7 @@ func (r *recovery) repeated() (rows int64, all bool) {
 		return -1, false
 	}
 	rows, all = -1, true
-	v := newVerifier(r.ctx, r.part, func(region.Finding) bool { return true }) // which verify reports
+	v := newVerifier(r.ctx, r.Part, func(region.Finding) bool { return true }) // which verify reports
 	v.of(f)
 	for _, ph := range p.Phys {
 		if ph.Counted() {
@@ -421,36 +409,25 @@ func (r *recovery) lost(t *table.Table) {
 		c := &f.Header.Columns[i]
 		cb, err := f.Blocks(r.ctx, i)
 		if err != nil {
-			r.tell("trevni.column.damaged", f.At.Sub(min(max(c.Start, 0), f.At.Len), 0), [2]int64{0, r.said},
-				c.Name, "%s", reason(err))
+			r.of(c.Name).Rows("trevni.column.damaged", f.At.Sub(min(max(c.Start, 0), f.At.Len), 0),
+				[2]int64{0, r.said}, r.said, "%s", check.Reason(err))
 			continue
 		}
 		if cb.Odd != nil {
-			r.tell("trevni.column.damaged", cb.Desc, unknownRows, c.Name, "%s: its blocks prove themselves",
-				reason(cb.Odd))
+			r.of(c.Name).Report("trevni.column.damaged", cb.Desc, "", "%s: its blocks prove themselves",
+				check.Reason(cb.Odd))
 		}
 		for k := range cb.Blocks {
 			if b := &cb.Blocks[k]; b.Lost != nil {
-				rows := [2]int64{b.Row, b.Row + b.Rows}
-				if c.MaxRep > 0 || rows[1] > r.said { // which it cannot have
-					rows = unknownRows
+				if end := b.Row + b.Rows; c.MaxRep > 0 || end > r.said { // which it cannot have
+					r.of(c.Name).Report("trevni.block.cut", b.Desc, "", "%s", check.Reason(b.Lost))
+				} else {
+					r.of(c.Name).Rows("trevni.block.cut", b.Desc, [2]int64{b.Row, end}, b.Rows, "%s",
+						check.Reason(b.Lost))
 				}
-				r.tell("trevni.block.cut", b.Desc, rows, c.Name, "%s", reason(b.Lost))
 			}
 		}
 	}
-}
-
-// reason is what an error says is wrong: a finding has its place by itself.
-func reason(err error) string {
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		return err.Error()
-	}
-	if e.Cause != nil {
-		return strings.TrimPrefix(e.Reason+": "+e.Cause.Error(), ": ")
-	}
-	return e.Reason
 }
 
 // withMagic is a file as if it had the magic of a version.

@@ -17,6 +17,8 @@ import (
 	"stoa/format/trevni/internal/page"
 	"stoa/format/trevni/internal/table"
 	"stoa/internal/check"
+	"stoa/internal/describe"
+	"stoa/internal/nest"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/vec"
@@ -205,7 +207,7 @@ func (v *verifier) values(i int) {
 			whole = false
 			continue
 		}
-		began += beginsRows(vals)
+		began += int64(nest.CountRows(vals.Rep()))
 	}
 	if rows := v.f.Header.Rows; whole && began != rows && cb.Rows >= rows { // else it is told
 		from := min(began, rows)
@@ -215,16 +217,6 @@ func (v *verifier) values(i int) {
 		v.Blame("trevni.column.rows", fault.Corruptf(cb.Desc, v.f.PathOf(ph.Stored),
 			"%d rows begin in the blocks, the header says %d", began, rows), from, rows)
 	}
-}
-
-// beginsRows is how many entries of a repeated column begin a row.
-func beginsRows(vals *vec.Vector) (rows int64) {
-	for _, r := range vals.Rep() {
-		if r == 0 {
-			rows++
-		}
-	}
-	return rows
 }
 
 // countRows is how many rows begin in a repeated column; ok: all of it could be read.
@@ -246,7 +238,7 @@ func (v *verifier) countRows(ph *page.Physical) (rows int64, ok bool) {
 		if b.Lost != nil || !v.reads(ph, b, k, vals) {
 			return rows, false
 		}
-		rows += beginsRows(vals)
+		rows += int64(nest.CountRows(vals.Rep()))
 	}
 	return rows, true
 }
@@ -407,17 +399,13 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return
 	}
-	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }}
-	failed := d.object(tg, o) != nil // which has been told
-	gaps, overlaps := d.cover.Check(v.f.At)
-	for _, g := range gaps {
-		if !failed {
-			v.Report("trevni.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
-		}
+	gaps, overlaps, err := describe.Claims(v.ctx, v.f.At, func(out *describe.Outline) error {
+		return (&describer{Outline: out}).object(tg, o)
+	})
+	if err != nil { // which has been told: what cannot be read is no gap
+		gaps = nil
 	}
-	for _, g := range overlaps {
-		v.Report("trevni.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
-	}
+	v.Unclaimed("trevni.coverage", gaps, overlaps)
 }
 
 // counter counts the entries that a column's lengths make, row by row, by reading its blocks once more, and its

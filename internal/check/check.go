@@ -151,6 +151,17 @@ func (r *Reporter) Rows(code string, at fault.Span, rows [2]int64, lost int64, f
 	r.Scoped(region.Finding{Code: code, At: at, Message: fmt.Sprintf(format, args...), Rows: rows, Lost: lost})
 }
 
+// Unclaimed reports bytes that no structure claims, and those that two do, with the codes family.gap and
+// family.overlap.
+func (r *Reporter) Unclaimed(family string, gaps, overlaps []fault.Span) {
+	for _, g := range gaps {
+		r.Report(family+".gap", g, "", "%d bytes that no structure claims", g.Len)
+	}
+	for _, g := range overlaps {
+		r.Report(family+".overlap", g, "", "%d bytes that two structures claim", g.Len)
+	}
+}
+
 // Once is Report of what would be said of every page: the first time for a key.
 func (r *Reporter) Once(key, code string, at fault.Span, path, format string, args ...any) {
 	if r.First(key) {
@@ -200,6 +211,15 @@ func (r *Reporter) place(at fault.Span) fault.Span {
 	}
 	from := min(max(at.Off, r.Whole.Off), r.Whole.End())
 	return fault.Span{Object: at.Object, Off: from, Len: min(max(at.End(), from), r.Whole.End()) - from}
+}
+
+// Reason is what an error says is wrong, in a line: a finding has its place by itself.
+func Reason(err error) string {
+	var e *fault.Error
+	if errors.As(err, &e) {
+		return Message(e)
+	}
+	return err.Error()
 }
 
 // Message is an error's reason with its cause, in a line.

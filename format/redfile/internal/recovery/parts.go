@@ -12,7 +12,6 @@ import (
 	"stoa/format/redfile/internal/container"
 	"stoa/format/redfile/internal/layout"
 	"stoa/format/redfile/internal/table"
-	"stoa/region"
 )
 
 // gather makes a reader of the parts that lie beside the metadata of a split table, where that is lost: each is
@@ -165,10 +164,8 @@ func (r *rescue) among(o format.OpenOptions, opts layout.ReadOptions) (*table.Fi
 			how = "it is read as a part, among the others"
 		}
 	}
-	f := region.Finding{Code: "redfile.metadata.other", Severity: region.Error, Part: r.Part, At: r.f.MetaAt,
-		Path: at, Rows: [2]int64{-1, -1}, Lost: -1,
-		Message: layout.MetadataFile + " has the row groups in itself that it should name: " + how}
-	r.findings = append(r.findings, f)
+	r.Report("redfile.metadata.other", r.f.MetaAt, at, "%s has the row groups in itself that it should name: %s",
+		layout.MetadataFile, how)
 	return out, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 
@@ -12,6 +11,7 @@ import (
 	"stoa/format"
 	"stoa/format/redfile/internal/container"
 	"stoa/format/redfile/internal/layout"
+	"stoa/internal/check"
 	"stoa/region"
 )
 
@@ -24,7 +24,7 @@ func (f *File) Findings() []region.Finding { return f.Missing }
 // LookAround notes that there should be more of the table than the file has.
 func (f *File) LookAround(ctx context.Context) {
 	if f.Footer.More() >= 0 {
-		f.miss("redfile.unfinished", f.MetaAt, "the writer did not finish: this metadata, of %d row groups, is "+
+		f.miss("redfile.unfinished", f.MetaAt, "", "the writer did not finish: this metadata, of %d row groups, is "+
 			"one of those between row groups; whatever was behind it is missing", len(f.Footer.Groups))
 	}
 	f.standsIn()
@@ -41,8 +41,7 @@ func (f *File) Contradicts() {
 			}
 			var e *fault.Error
 			if errors.As(f.Fits(c.Meta, &f.Leaves[col], g, col), &e) {
-				f.miss("redfile.column.damaged", e.At, "%s", e.Reason)
-				f.Missing[len(f.Missing)-1].Path = e.Path
+				f.miss("redfile.column.damaged", e.At, e.Path, "%s", e.Reason)
 				return
 			}
 		}
@@ -71,8 +70,7 @@ func (f *File) PartsBelong(ctx context.Context) {
 					code = "redfile.part.missing"
 				}
 			}
-			f.miss(code, e.At, "%s", e.Reason)
-			f.Missing[len(f.Missing)-1].Path = e.Path
+			f.miss(code, e.At, e.Path, "%s", e.Reason)
 		}
 	}
 }
@@ -80,10 +78,9 @@ func (f *File) PartsBelong(ctx context.Context) {
 // standsIn tells of a _metadata.red that has pages of its own.
 func (f *File) standsIn() {
 	if at := f.OwnGroups(); at != "" {
-		f.miss("redfile.metadata.other", f.MetaAt, "%s has the row groups in itself that it should name: a part "+
+		f.miss("redfile.metadata.other", f.MetaAt, at, "%s has the row groups in itself that it should name: a part "+
 			"of the table, or another file, stands in the place of the table's metadata, and other parts are not read",
 			layout.MetadataFile)
-		f.Missing[len(f.Missing)-1].Path = at
 	}
 }
 
@@ -122,7 +119,7 @@ func (f *File) beside(ctx context.Context) {
 	}
 	if own := layout.PartName(int(s.Groups)); name != own {
 		if here(own) && f.sameTable(ctx, path.Join(dir, own), s) {
-			f.miss("redfile.part.repeated", at, "the part begins with row group %d of its table, as %s beside "+
+			f.miss("redfile.part.repeated", at, "", "the part begins with row group %d of its table, as %s beside "+
 				"it does, and %s is missing: its rows come twice, and those of a part in whose place it stands do not",
 				s.Groups, own, layout.MetadataFile)
 		}
@@ -142,16 +139,16 @@ func (f *File) beside(ctx context.Context) {
 		return
 	}
 	if found && !f.sameMarker(ctx, path.Join(dir, layout.PartName(before)), s) {
-		f.miss("redfile.part.other", at, "the marker of the part is not that of %s: one of them is another "+
+		f.miss("redfile.part.other", at, "", "the marker of the part is not that of %s: one of them is another "+
 			"table's, and %s, which would say which, is missing", layout.PartName(before), layout.MetadataFile)
 	}
 	if before < first-1 {
-		f.miss("redfile.part.missing", at,
+		f.miss("redfile.part.missing", at, "",
 			"the part begins with row group %d of its table: %s, before it, is missing, and so is %s", first,
 			layout.PartName(first-1), layout.MetadataFile)
 	}
 	if !behind {
-		f.miss("redfile.parts.unlisted", at, "%s is missing: nothing says whether the table has parts behind %s",
+		f.miss("redfile.parts.unlisted", at, "", "%s is missing: nothing says whether the table has parts behind %s",
 			layout.MetadataFile, name)
 	}
 }
@@ -182,15 +179,9 @@ func (f *File) blockOf(ctx context.Context, name string) *layout.SyncBlock {
 	return s
 }
 
-func (f *File) miss(code string, at fault.Span, format string, args ...any) {
-	lost := int64(0)
-	if layout.Codes.Severity(code) == region.Error {
-		lost = -1
-	}
-	f.Missing = append(f.Missing, region.Finding{Code: code, Severity: layout.Codes.Severity(code), Part: f.At.Object,
-		At:   at,
-		Rows: [2]int64{-1, -1}, Lost: lost,
-		Message: fmt.Sprintf(format, args...)})
+// miss notes a finding about the table, which path of the file's metadata is about.
+func (f *File) miss(code string, at fault.Span, path, format string, args ...any) {
+	check.Collect(context.Background(), f.At.Object, layout.Codes, &f.Missing).Report(code, at, path, format, args...)
 }
 
 // RowsIn is how many rows the row groups have that lie in an object, -1 if that is not known.
