@@ -17,6 +17,12 @@ type Arena struct {
 	used   int
 }
 
+// Blocks of an arena begin small, as most files have small pages and many readers take one arena a column.
+const (
+	minBlock = 16 << 10
+	maxBlock = 1 << 20
+)
+
 // Bytes gives n bytes with unset content, and 64 more in its capacity for kernels that write too much.
 func (a *Arena) Bytes(n int) []byte {
 	need := (n + Slack + 63) &^ 63
@@ -29,7 +35,11 @@ func (a *Arena) Bytes(n int) []byte {
 		a.block++
 		a.used = 0
 	}
-	b := make([]byte, max(need, 1<<20))
+	size := int64(minBlock) // what the blocks so far are together, four times: few blocks for much, little for little
+	for _, b := range a.blocks {
+		size += 4 * int64(len(b))
+	}
+	b := make([]byte, max(need, int(min(size, maxBlock))))
 	a.blocks = append(a.blocks, b)
 	a.used = need
 	return b[:n:need]
@@ -38,9 +48,18 @@ func (a *Arena) Bytes(n int) []byte {
 // Uint32s gives n uint32 with unset content.
 func (a *Arena) Uint32s(n int) []uint32 { return as[uint32](a.Bytes(4*n), n) }
 
-// Reset takes everything back. One block is kept, so that an outsized page does not hold memory for ever.
+// Reset takes everything back. Of many blocks one is kept, the largest that is no larger than usual, so that an
+// outsized page does not hold memory for ever.
 func (a *Arena) Reset() {
 	if len(a.blocks) > 4 {
+		keep := a.blocks[0]
+		for _, b := range a.blocks {
+			if len(b) <= maxBlock && (len(b) > len(keep) || len(keep) > maxBlock) {
+				keep = b
+			}
+		}
+		a.blocks[0] = keep
+		clear(a.blocks[1:])
 		a.blocks = a.blocks[:1]
 	}
 	a.block, a.used = 0, 0
