@@ -302,6 +302,8 @@ func faultWriters() (list []faultWriter) {
 			w.opts = map[string]string{"memory": "1kB", "page-size": "64"}
 			list = append(list, faultWriter{"redfile split", f.Name, "out/",
 				map[string]string{"split": "row-group", "row-group-rows": "100"}})
+		case "parquet":
+			w.opts = map[string]string{"memory": "1kB", "bloom": "id"}
 		case "trevni", "trevni-avro":
 			w.opts = map[string]string{"block-size": "100"}
 		case "carbon":

@@ -115,7 +115,7 @@ func newHarmed(t *testing.T, name string) *harmed {
 		rows += rg.NumRows
 	}
 	for f := range r.FieldLeaves {
-		cells, lost, err := h.read(r, f, scan.Fail)
+		cells, lost, _, err := h.read(r, f, scan.Fail)
 		if err != nil || len(lost) > 0 {
 			t.Fatal(name, err)
 		}
@@ -166,8 +166,9 @@ func (h *harmed) target(b []byte) format.Target {
 	return format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}
 }
 
-// read gives the rows of a field as text, and which are told as lost.
-func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lost vec.Ranges, err error) {
+// read gives the rows of a field as text, and which are told as lost; gone are those of them that are not given,
+// whatever the policy: no column has them, and only the row group says that they were there.
+func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lost, gone vec.Ranges, err error) {
 	src := scan.Source{Reader: r, Objects: scan.NewObjects(r.Target.Tree), Dicts: scan.NewDicts(),
 		Limits: format.Limits{}.WithDefaults()}
 	defer src.Dicts.Close()
@@ -177,11 +178,14 @@ func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lo
 		if l.Group < len(h.starts) {
 			from = h.starts[l.Group]
 		}
-		lost = lost.Add(vec.Range{From: from + l.Rows[0], To: from + l.Rows[1]})
+		rows := vec.Range{From: from + l.Rows[0], To: from + l.Rows[1]}
+		if lost = lost.Add(rows); policy == scan.SkipRows || l.Column == "" {
+			gone = gone.Add(rows)
+		}
 	}
 	for b, e := range scan.Run(context.Background(), src, spec, nil) {
 		if e != nil {
-			return cells, lost, e
+			return cells, lost, gone, e
 		}
 		for i := range int(b.NumRows()) {
 			cell := "(null)"
@@ -191,7 +195,7 @@ func (h *harmed) read(r *reader, f int, policy scan.Damaged) (cells []string, lo
 			cells = append(cells, cell)
 		}
 	}
-	return cells, lost, nil
+	return cells, lost, gone, nil
 }
 
 // mostForOne is how many bytes reading a harmed file of some KB may allocate in all. Brotli is granted 64 MiB a page.
@@ -257,21 +261,20 @@ func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how
 	defer reader.Close()
 	if p.field < 0 { // of these no checksum is known
 		for f := range reader.FieldLeaves {
-			_, _, err := h.read(reader, f, scan.SkipRows)
+			_, _, _, err := h.read(reader, f, scan.SkipRows)
 			h.noBug(t, how, err)
 		}
 		return "elsewhere"
 	}
 	policy := []scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells}[r.IntN(3)]
-	cells, lost, err := h.read(reader, p.field, policy)
+	cells, lost, gone, err := h.read(reader, p.field, policy)
 	h.noBug(t, how, err)
 	what := fmt.Sprintf("%s, %s, in page %v of field %d, rows %v, policy %v", h.name, how, p.at, p.field, p.rows,
 		policy)
 	other := false
 	row := int64(0)
-	skip := func(k int64) bool { return policy == scan.SkipRows && holds(lost, k) }
 	for _, c := range cells {
-		for skip(row) {
+		for holds(gone, row) {
 			row++
 		}
 		if row >= int64(len(h.cells[p.field])) {
@@ -286,7 +289,7 @@ func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how
 		}
 		row++
 	}
-	for skip(row) {
+	for holds(gone, row) {
 		row++
 	}
 	if err == nil && !t.Failed() && row != int64(len(h.cells[p.field])) {

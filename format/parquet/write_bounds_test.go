@@ -57,8 +57,7 @@ func TestBloomOption(t *testing.T) {
 	for _, f := range findings(tree.Bytes("t")) { // verify asks the filters for every value
 		t.Errorf("%+v", f)
 	}
-	if c := (&write.ChunkWriter{Hashes: []uint64{1 << 60, 5, 1<<40 + 3}}); !c.Filter().May(5) ||
-		c.Filter().May(77<<32+12345) {
+	if f := write.FilterOf([]uint64{1 << 60, 5, 1<<40 + 3}); !f.May(5) || f.May(77<<32+12345) {
 		t.Error("a filter of three values has another one, or not all")
 	}
 	if _, err := write.NewWriter(&bytes.Buffer{}, sc, map[string]string{"bloom": "x"}); err == nil {

@@ -14,28 +14,25 @@ import (
 // mostBloom is how many bytes a Bloom filter has at most.
 const mostBloom = 8 << 20
 
-// hash notes the hashes of the page's values: XXH64 of their PLAIN form, without a length.
-func (c *ChunkWriter) hash() {
-	w := c.width()
-	if c.phys == meta.TypeBoolean {
-		w = 1
+// appendHashes appends the hashes of values of so many bytes: XXH64 of their PLAIN form, without a length.
+func appendHashes(dst []uint64, v dense, width int) []uint64 {
+	for i := range v.n {
+		dst = append(dst, xxhash.Sum64(v.at(i, width)))
 	}
-	for i := range c.page.n {
-		c.Hashes = append(c.Hashes, xxhash.Sum64(c.page.at(i, w)))
-	}
+	return dst
 }
 
-// Filter makes a split-block Bloom filter of the hashes, with about one false answer in a hundred.
-func (c *ChunkWriter) Filter() meta.SplitBlock {
-	slices.Sort(c.Hashes)
-	c.Hashes = slices.Compact(c.Hashes)
-	wanted := -8 * float64(len(c.Hashes)) / math.Log(1-math.Pow(0.01, 1./8)) / 8
+// FilterOf makes a split-block Bloom filter of hashes, with about one false answer in a hundred. It sorts them.
+func FilterOf(hashes []uint64) meta.SplitBlock {
+	slices.Sort(hashes)
+	hashes = slices.Compact(hashes)
+	wanted := -8 * float64(len(hashes)) / math.Log(1-math.Pow(0.01, 1./8)) / 8
 	size := meta.SplitBlockLen
 	if n := uint(math.Ceil(wanted)); n > meta.SplitBlockLen {
 		size = min(mostBloom, 1<<bits.Len(n-1))
 	}
 	f := make(meta.SplitBlock, size)
-	for _, h := range c.Hashes {
+	for _, h := range hashes {
 		f.Put(h)
 	}
 	return f

@@ -16,7 +16,7 @@ const sampleBytes = 64 << 10
 // choose decides, by the first page of a chunk that has values, whether it gets a dictionary, and how it is
 // encoded otherwise.
 func (c *ChunkWriter) choose() error {
-	best, err := c.tried()
+	best, err := c.try()
 	if err != nil {
 		return err
 	}
@@ -24,18 +24,20 @@ func (c *ChunkWriter) choose() error {
 	if !c.o.dict {
 		return nil
 	}
-	if c.dict == nil {
-		c.dict = newDictionary(c.width())
-	}
+	c.dict = c.dictionary(c.dict, c.width())
 	var ok bool
-	if c.codes, ok = c.dict.codes(c.codes[:0], c.page, true); !ok {
-		return nil
+	if c.codes, ok = c.dict.codes(c.codes[:0], c.page, true); ok {
+		cost, err := c.dictionaryCost()
+		if err != nil {
+			return err
+		}
+		if cost <= best*float64(c.page.n) {
+			c.mode = coded
+			return nil
+		}
 	}
-	cost, err := c.dictionaryCost()
-	if err == nil && cost <= best*float64(c.page.n) {
-		c.mode = coded
-	}
-	return err
+	c.tried, c.dict = c.dict, nil
+	return nil
 }
 
 // dictionaryCost is about how many bytes the page and its share of the dictionary take. After a full page more
@@ -91,13 +93,13 @@ func (c *ChunkWriter) part(from, to int) dense {
 
 // chooseEncoding decides how pages without dictionary are encoded.
 func (c *ChunkWriter) chooseEncoding() error {
-	_, err := c.tried()
+	_, err := c.try()
 	return err
 }
 
-// tried encodes and compresses a sample in every way that fits the type, keeps the way that takes fewest bytes,
+// try encodes and compresses a sample in every way that fits the type, keeps the way that takes fewest bytes,
 // and tells how many these are for a value. PLAIN is quickest to read: another one must save something.
-func (c *ChunkWriter) tried() (best float64, err error) {
+func (c *ChunkWriter) try() (best float64, err error) {
 	c.encoding = meta.PlainValues
 	ways := []int32{meta.PlainValues}
 	if c.o.auto {
@@ -159,7 +161,9 @@ func (c *ChunkWriter) encodings() (out []int32) {
 	return slices.Compact(out)
 }
 
-func (c *ChunkWriter) hasDictionary() bool { return c.mode == coded || c.mode == codedBefore }
+func (c *ChunkWriter) hasDictionary() bool {
+	return c.mode == coded || c.mode == codedBefore || c.mode == retired
+}
 
 func (c *ChunkWriter) dictionaryEncoding() int32 {
 	if c.o.version == 1 {

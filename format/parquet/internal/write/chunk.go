@@ -19,12 +19,12 @@ import (
 // ChunkWriter makes the pages of one column of one row group. Pages are made when they are full and wait in
 // memory until the row group ends, since a dictionary stands before them.
 type ChunkWriter struct {
+	*workspace
 	nest.Leaf
 	treeLeaf
 	value    leafValue
 	nullable bool // its own field can be null
 	o        *writeOptions
-	scratch  denseScratch
 	head     *thrift.Writer
 	bloom    bool
 	seal     chunkSeal
@@ -39,17 +39,17 @@ type ChunkWriter struct {
 	mode      chunkMode
 	encoding  int32 // of pages without dictionary, once it was chosen
 	pages     []pageNote
-	out       [][]byte // data pages
-	size      int64    // of all of them
-	raw       int64    // bytes of data pages with headers, before compression
+	out       pieces // data pages
+	dictOut   pieces // the dictionary's page, if it is retired
+	dictRaw   int64  // how large that is without compression, with its header
+	raw       int64  // bytes of data pages with headers, before compression
 	values    int64
 	groupRows int64
-	Hashes    []uint64 // of all values, for the Bloom filter
+	bounds    LeafBounds // of all values, whole
+	hashes    []uint64   // of all values, for the Bloom filter
 
-	repBytes              int // of the page that is being cut
-	codes                 []uint32
-	body, squeezed, spare []byte
-	vals                  []byte // the encoded values of the page that is being cut; not always memory of its own
+	repBytes int    // of the page that is being cut
+	vals     []byte // the encoded values of the page that is being cut; not always memory of its own
 }
 
 // chunkMode is what is known about a chunk's dictionary.
@@ -59,6 +59,7 @@ const (
 	undecided   chunkMode = iota
 	coded                 // there is a dictionary, and pages of its codes
 	codedBefore           // there is one, but it is full
+	retired               // the same, and how the pages behind it are encoded is not chosen yet
 	uncoded               // there is none
 )
 
@@ -69,9 +70,10 @@ type pageNote struct {
 	encoding int32
 	entries  int64
 	nulls    int64
-	raw      int64 // bytes of strings
-	bounds   LeafBounds
-	def, rep []int64 // how often each level comes
+	raw      int64      // bytes of strings
+	bounds   LeafBounds // as they are written
+	unsaid   bool       // there are values, and no bounds of them, or none that can be written
+	def, rep []int64    // how often each level comes
 }
 
 // width is how many bytes a value has in the page that is being filled; 0: it is a string.
@@ -211,11 +213,15 @@ func (c *ChunkWriter) cut() error {
 	if len(c.page.offs) == 0 {
 		c.page.offs = append(c.page.offs, 0)
 	}
-	note := pageNote{at: c.size, first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n),
+	note := pageNote{at: c.out.size, first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n),
 		raw: int64(len(c.page.data))}
 	note.bounds = c.order.boundsOf(c.page, c.width())
 	if c.bloom {
-		c.hash()
+		w := c.width()
+		if c.phys == meta.TypeBoolean {
+			w = 1
+		}
+		c.hashes = appendHashes(c.hashes, c.page, w)
 	}
 	if err := c.encode(&note); err != nil {
 		return err
@@ -248,12 +254,22 @@ func (c *ChunkWriter) cut() error {
 	if err := c.finish(&note); err != nil {
 		return err
 	}
+	c.bound(&note)
 	c.pages = append(c.pages, note)
 	c.values += int64(c.entries)
 	c.groupRows += int64(c.rows)
 	c.page = dense{fixed: c.page.fixed[:0], offs: c.page.offs[:0], data: c.page.data[:0]}
 	c.def, c.rep, c.entries, c.rows = c.def[:0], c.rep[:0], 0, 0
 	return nil
+}
+
+// bound keeps of the bounds of a page what is written: values may be long.
+func (c *ChunkWriter) bound(p *pageNote) {
+	c.bounds.join(p.bounds, c.order, c.width())
+	p.unsaid = p.nulls < p.entries && (p.bounds.Min == nil || p.bounds.Max == nil)
+	b := p.bounds.Written(c.phys == meta.TypeBytes, c.mark.logical == 1)
+	p.unsaid = p.unsaid || p.bounds.Max != nil && b.Max == nil
+	p.bounds.Min, p.bounds.Max = slices.Clone(b.Min), slices.Clone(b.Max)
 }
 
 // encode puts the values of the page to vals.
@@ -270,19 +286,23 @@ func (c *ChunkWriter) encode(note *pageNote) error {
 	// it pays for whoever made one; pyarrow cannot join pages with and without
 	if c.mode == undecided && c.o.dict && c.Leaf.Type.ID() == arrow.DICTIONARY {
 		c.mode = coded
-		if c.dict == nil {
-			c.dict = newDictionary(c.width())
-		}
+		c.dict = c.dictionary(c.dict, c.width())
 	}
 	if c.page.n == 0 && c.mode != coded { // nothing to choose by
 		note.encoding = meta.PlainValues
 		return nil
 	}
-	if c.mode == undecided {
+	switch c.mode {
+	case undecided:
 		if err := c.choose(); err != nil {
 			return err
 		}
-	} else if c.mode == coded {
+	case retired:
+		if err := c.chooseEncoding(); err != nil {
+			return err
+		}
+		c.mode = codedBefore
+	case coded:
 		had := c.dict.n
 		var ok bool
 		if c.codes, ok = c.dict.codes(c.codes[:0], c.page, false); !ok {
@@ -374,31 +394,10 @@ func (c *ChunkWriter) finish(note *pageNote) error {
 	head := c.seal.header(c.head.Encoded(), meta.DataHeaderModule, len(c.pages))
 	c.raw += int64(len(head) + raw)
 	note.size = int64(len(head) + len(stored) + len(more))
-	c.keep(head)
-	c.keep(stored)
-	c.keep(more)
+	c.out.add(head, c.workspace)
+	c.out.add(stored, c.workspace)
+	c.out.add(more, c.workspace)
 	return nil
-}
-
-// keepSize is how much memory for pages is taken at a time.
-const keepSize = 1 << 20
-
-// keep appends to the pages of the chunk. They lie in pieces, so that what is there is not moved when more comes.
-func (c *ChunkWriter) keep(b []byte) {
-	c.size += int64(len(b))
-	if k := len(c.out) - 1; k >= 0 && cap(c.out[k])-len(c.out[k]) >= len(b) {
-		c.out[k] = append(c.out[k], b...)
-		return
-	}
-	if k := len(c.out); k < cap(c.out) && cap(c.out[:k+1][k]) >= len(b) { // of an earlier row group
-		c.out = append(c.out, append(c.out[:k+1][k][:0], b...))
-		return
-	}
-	first := 4 << 10
-	if len(c.out) > 0 {
-		first = keepSize
-	}
-	c.out = append(c.out, append(make([]byte, 0, max(len(b), first)), b...))
 }
 
 // pageHead begins the header of a page.
@@ -449,13 +448,15 @@ func (c *ChunkWriter) pageStatistics(id int16, note *pageNote) {
 }
 
 // pending is how many bytes the chunk holds.
-func (c *ChunkWriter) pending() int64 { return c.size + int64(c.filled()) }
+func (c *ChunkWriter) pending() int64 { return c.out.size + int64(c.filled()) }
 
 // reset begins the next row group.
 func (c *ChunkWriter) reset() {
 	if c.dict != nil {
 		c.dict.reset()
 	}
-	c.mode, c.pages, c.out, c.Hashes = undecided, c.pages[:0], c.out[:0], c.Hashes[:0]
-	c.size, c.raw, c.values, c.groupRows = 0, 0, 0, 0
+	c.out.reset(c.workspace)
+	c.dictOut.reset(c.workspace)
+	c.mode, c.pages, c.hashes = undecided, c.pages[:0], c.hashes[:0]
+	c.raw, c.values, c.groupRows, c.bounds = 0, 0, 0, LeafBounds{}
 }

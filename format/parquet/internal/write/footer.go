@@ -1,6 +1,7 @@
 package write
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -30,6 +31,7 @@ type chunkNote struct {
 	dataAt    int64
 	copyAt    int64           // of its metadata
 	filter    meta.SplitBlock // waits for the end: between pages it would be in recovery's way
+	late      segment         // where it waits, if that is not in memory
 	bloomAt   int64
 	bloomSize int64
 	index     [2]place     // column index, offset index
@@ -55,29 +57,41 @@ func (w *Writer) endGroup() error {
 	if w.filled == 0 {
 		return nil
 	}
-	g := groupNote{rows: w.filled, at: w.off}
-	for _, c := range w.cols {
+	g, tight := groupNote{rows: w.filled, at: w.off}, w.held() > w.o.memory/2
+	for i, c := range w.cols {
 		note, err := w.chunk(c)
+		if err == nil && c.bloom {
+			err = w.wait(note, FilterOf(c.hashes))
+		}
 		if err != nil {
 			return err
 		}
 		g.stored += note.stored
 		g.chunks = append(g.chunks, note)
+		c.reset()
+		if c.seal.begin(len(w.groups)+1, i); tight {
+			c.forgive()
+		}
 	}
 	w.groups = append(w.groups, g)
 	if w.o.crypt != nil && len(w.groups) > meta.MostOrdinal {
 		return fault.Limitf(fault.Span{}, "", "an encrypted file has at most %d row groups", meta.MostOrdinal)
 	}
-	for i, c := range w.cols {
-		if c.bloom {
-			g.chunks[i].filter = c.Filter()
-		}
-		c.reset()
-		c.seal.begin(len(w.groups), i)
-	}
 	w.filled = 0
 	w.forget()
-	return nil
+	return w.spill.end()
+}
+
+// wait keeps a Bloom filter for the end, if they are many in a temporary file.
+func (w *Writer) wait(n *chunkNote, f meta.SplitBlock) (err error) {
+	const share = 8
+	if w.late.open == nil || w.waiting+int64(len(f)) <= w.o.memory/share {
+		n.filter = f
+		w.waiting += int64(len(f))
+		return nil
+	}
+	n.late, err = w.late.add(f)
+	return err
 }
 
 // chunk writes a column chunk: the dictionary, and the pages.
@@ -89,35 +103,24 @@ func (w *Writer) chunk(c *ChunkWriter) (*chunkNote, error) {
 		values: c.values, raw: c.raw, known: true, seal: c.seal.now}
 	if n.mode {
 		n.dictAt = w.off
-		if err := w.dictionaryPage(c, n); err != nil {
+		if err := w.dictionary(c, n); err != nil {
 			return nil, err
 		}
 		n.dictSize = w.off - n.dictAt
 	}
 	n.dataAt = w.off
-	for _, b := range c.out {
-		if err := w.write(b); err != nil {
-			return nil, err
-		}
+	if err := c.out.writeTo(output{w}, &w.spill); err != nil {
+		return nil, err
 	}
-	n.stored = n.dictSize + c.size
-	variable, text := c.phys == meta.TypeBytes, c.mark.logical == 1
-	var all LeafBounds
+	n.stored = n.dictSize + c.out.size
 	for i := range n.pages {
 		p := &n.pages[i]
 		p.at += n.dataAt
 		n.nulls += p.nulls
-		all.join(p.bounds, c.order, c.width())
-		if p.nulls < p.entries && (p.bounds.Min == nil || p.bounds.Max == nil) {
-			n.known = false
-		}
-		b := p.bounds.Written(variable, text)
-		if p.bounds.Max != nil && b.Max == nil {
-			n.known = false
-		}
-		p.bounds.Min, p.bounds.Max = b.Min, b.Max
+		n.known = n.known && !p.unsaid
 	}
-	n.bounds = all.Written(variable, text)
+	n.bounds = c.bounds.Written(c.phys == meta.TypeBytes, c.mark.logical == 1)
+	n.bounds.Min, n.bounds.Max = slices.Clone(n.bounds.Min), slices.Clone(n.bounds.Max)
 	if e := w.o.crypt; e != nil && !(e.signed && c.seal.crypto == nil) {
 		return n, nil
 	}
@@ -127,35 +130,63 @@ func (w *Writer) chunk(c *ChunkWriter) (*chunkNote, error) {
 	return n, w.write(w.head.Encoded())
 }
 
-func (w *Writer) dictionaryPage(c *ChunkWriter, n *chunkNote) error {
-	c.spare = c.encoded(c.spare[:0], meta.PlainValues, c.dict.values())
-	stored := c.spare
-	if c.o.squeeze != nil {
-		var err error
-		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.spare); err != nil {
-			return err
-		}
-		stored = c.squeezed
+// dictionary writes the dictionary's page.
+func (w *Writer) dictionary(c *ChunkWriter, n *chunkNote) error {
+	if c.dictOut.size > 0 {
+		n.raw += c.dictRaw
+		return c.dictOut.writeTo(output{w}, &w.spill)
 	}
-	_, stored = c.seal.page(nil, stored, meta.DictionaryModule, 0)
-	c.pageHead(meta.DictionaryPage, len(c.spare), stored, nil)
+	head, body, raw, err := c.dictionaryPage()
+	if err != nil {
+		return err
+	}
+	n.raw += raw
+	if err := w.write(head); err != nil {
+		return err
+	}
+	return w.write(body)
+}
+
+// dictionaryPage makes the dictionary's page; raw is how large it is without compression. The bytes are good until the
+// next page is made.
+func (c *ChunkWriter) dictionaryPage() (head, body []byte, raw int64, err error) {
+	c.spare = c.encoded(c.spare[:0], meta.PlainValues, c.dict.values())
+	body = c.spare
+	if c.o.squeeze != nil {
+		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.spare); err != nil {
+			return nil, nil, 0, err
+		}
+		body = c.squeezed
+	}
+	_, body = c.seal.page(nil, body, meta.DictionaryModule, 0)
+	c.pageHead(meta.DictionaryPage, len(c.spare), body, nil)
 	c.head.Struct(7)
 	c.head.I32(1, int32(c.dict.n))
 	c.head.I32(2, c.dictionaryEncoding())
 	c.head.End()
 	c.head.End()
-	head := c.seal.header(c.head.Encoded(), meta.DictionaryHeaderModule, 0)
-	n.raw += int64(len(head) + len(c.spare))
-	if err := w.write(head); err != nil {
-		return err
+	head = c.seal.header(c.head.Encoded(), meta.DictionaryHeaderModule, 0)
+	return head, body, int64(len(head) + len(c.spare)), nil
+}
+
+// fetch has a filter that waits in the temporary file in memory.
+func (w *Writer) fetch(n *chunkNote) error {
+	if n.late.n == 0 {
+		return nil
 	}
-	return w.write(stored)
+	b := bytes.NewBuffer(make([]byte, 0, n.late.n))
+	err := w.late.copyTo(b, n.late)
+	n.filter, n.late = b.Bytes(), segment{}
+	return err
 }
 
 // blooms writes the Bloom filters.
 func (w *Writer) blooms() error {
 	for _, g := range w.groups {
 		for _, n := range g.chunks {
+			if err := w.fetch(n); err != nil {
+				return err
+			}
 			if n.filter == nil {
 				continue
 			}

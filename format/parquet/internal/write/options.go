@@ -14,6 +14,7 @@ const (
 	defaultGroupRows = 1 << 20
 	defaultGroupSize = 256 << 20
 	defaultPageSize  = 1 << 20
+	defaultMemory    = 512 << 20
 )
 
 var WriteKeys = []format.OptionKey{
@@ -22,6 +23,8 @@ var WriteKeys = []format.OptionKey{
 	{Name: "level", Values: "N", Help: "level of zstd, gzip and brotli"},
 	{Name: "row-group-rows", Values: "N", Help: "rows of a row group at most (default 1048576)"},
 	{Name: "row-group-size", Values: "BYTES", Help: "stored bytes after which a row group is ended (default 256MiB)"},
+	{Name: "memory", Values: "BYTES", Help: "how much of a row group is kept in memory; more goes to a temporary " +
+		"file (default 512MiB)"},
 	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1MiB)"},
 	{Name: "dictionary", Values: "true|false", Help: "whether dictionaries are tried (default true)"},
 	{Name: "encoding", Values: "auto|plain",
@@ -53,6 +56,7 @@ type writeOptions struct {
 	squeeze   func(dst, src []byte) ([]byte, error)
 	groupRows int64
 	groupSize int64
+	memory    int64
 	pageSize  int
 	dict      bool
 	auto      bool // encodings beside PLAIN and dictionaries
@@ -76,10 +80,13 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 	if o.groupRows, err = number(opts, "row-group-rows", defaultGroupRows); err != nil {
 		return o, err
 	}
-	if o.groupSize, err = size(opts, "row-group-size", defaultGroupSize); err != nil {
+	if o.groupSize, err = size(opts, "row-group-size", defaultGroupSize, 1<<30); err != nil {
 		return o, err
 	}
-	page, err := size(opts, "page-size", defaultPageSize)
+	if o.memory, err = size(opts, "memory", defaultMemory, 1<<40); err != nil {
+		return o, err
+	}
+	page, err := size(opts, "page-size", defaultPageSize, 1<<30)
 	if err != nil {
 		return o, err
 	}
@@ -157,15 +164,15 @@ func number(opts map[string]string, key string, def int64) (int64, error) {
 	return n, nil
 }
 
-// size is a number of bytes, perhaps with a unit.
-func size(opts map[string]string, key string, def int64) (int64, error) {
+// size is a number of bytes up to most, perhaps with a unit.
+func size(opts map[string]string, key string, def, most int64) (int64, error) {
 	v := opts[key]
 	if v == "" {
 		return def, nil
 	}
 	n, ok := format.ParseSize(v)
-	if !ok || n == 0 || n > 1<<30 {
-		return 0, fault.Invalidf("%s=%s is not a number of bytes up to 1073741824, as 65536 or 64KiB", key, v)
+	if !ok || n == 0 || n > most {
+		return 0, fault.Invalidf("%s=%s is not a number of bytes up to %d, as 65536 or 64KiB", key, v, most)
 	}
 	return n, nil
 }

@@ -6,19 +6,21 @@ import (
 	"stoa/internal/nest"
 )
 
-// sliceBytes is about how much is shredded at a time: between slices it is looked at whether the row group is full.
+// sliceBytes is about how much of a column is shredded at a time: between slices it is looked at whether the row group
+// is full.
 const sliceBytes = 4 << 20
 
 // sliceEnd is how far a slice of b reaches from row from on, to most: one row at least, and if possible no more
-// than some bytes.
-func sliceEnd(b arrow.RecordBatch, from, most int64) int64 {
+// than so many bytes.
+func sliceEnd(b arrow.RecordBatch, from, most, bytes int64) int64 {
+	bytes = min(bytes, sliceBytes*max(1, b.NumCols()))
 	to := most
 	for to-from > 1 {
 		size := int64(0)
 		for _, a := range b.Columns() {
 			size += nest.SizeOfRows(a, from, to)
 		}
-		if size <= sliceBytes*max(1, b.NumCols()) {
+		if size <= bytes {
 			break
 		}
 		to = from + max(1, (to-from)/2)

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -20,25 +21,29 @@ import (
 const sliceRows = 16 << 10
 
 // Writer writes record batches as a Parquet file, in one pass: row group by row group, each column by column,
-// then the indexes and the footer. It holds the stored pages of one row group in memory.
+// then the indexes and the footer. Of one row group it holds in memory what may be; the rest is in a temporary file.
 type Writer struct {
-	out    io.Writer
-	off    int64
-	o      writeOptions
-	sc     *arrow.Schema
-	mem    memory.Allocator
-	tree   []element
-	cols   []*ChunkWriter
-	first  []int // number of the first leaf of each field
-	pairs  [][2]string
-	Part   func() meta.Part // nil: the file is a table by itself
-	head   *thrift.Writer
-	groups []groupNote
-	rows   int64
-	filled int64 // rows of the row group that is being filled
-	failed error
-	closed bool
-	last   []arrow.Array // columns of sorting columns: the last row of the row group that is being filled
+	out     io.Writer
+	off     int64
+	o       writeOptions
+	sc      *arrow.Schema
+	mem     memory.Allocator
+	tree    []element
+	cols    []*ChunkWriter
+	first   []int // number of the first leaf of each field
+	pairs   [][2]string
+	Part    func() meta.Part // nil: the file is a table by itself
+	head    *thrift.Writer
+	groups  []groupNote
+	rows    int64
+	filled  int64 // rows of the row group that is being filled
+	failed  error
+	closed  bool
+	ws      *workspace
+	spill   spill         // of the row group
+	late    spill         // Bloom filters
+	waiting int64         // bytes of those in memory
+	last    []arrow.Array // columns of sorting columns: the last row of the row group that is being filled
 }
 
 // NewWriter writes a file of batches of sc to w, with the options of WriteKeys (nil: the defaults).
@@ -56,7 +61,7 @@ func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memo
 	if mem == nil {
 		mem = memory.NewGoAllocator()
 	}
-	out := &Writer{out: w, o: o, sc: sc, mem: mem, head: thrift.NewWriter(thrift.Compact)}
+	out := &Writer{out: w, o: o, sc: sc, mem: mem, head: thrift.NewWriter(thrift.Compact), ws: &workspace{}}
 	if err := out.plan(); err != nil {
 		return nil, err
 	}
@@ -95,9 +100,10 @@ func (w *Writer) plan() error {
 					"column %q of type %s cannot be written as Parquet: %s has no type there", f.Name, f.Type, l.Type)
 			}
 			w.cols = append(w.cols, &ChunkWriter{Leaf: l, value: v, nullable: fieldAt(f, l.Path).Nullable, o: &w.o,
-				head: thrift.NewWriter(thrift.Compact)})
+				workspace: w.ws, head: thrift.NewWriter(thrift.Compact)})
 		}
 	}
+	w.ws.piece = int(max(4<<10, min(pieceSize, w.o.memory/int64(4*max(1, len(w.cols))))))
 	var err error
 	if w.tree, err = treeOf(w.sc); err != nil {
 		return err
@@ -164,12 +170,20 @@ func hasNanoseconds(t arrow.DataType) bool {
 }
 
 func (w *Writer) write(b []byte) error {
-	n, err := w.out.Write(b)
-	w.off += int64(n)
+	_, err := output{w}.Write(b)
+	return err
+}
+
+// output counts what is written.
+type output struct{ w *Writer }
+
+func (o output) Write(b []byte) (int, error) {
+	n, err := o.w.out.Write(b)
+	o.w.off += int64(n)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
-	return err
+	return n, err
 }
 
 // Write appends the rows of b; row groups are cut as the options say.
@@ -184,7 +198,7 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 
 func (w *Writer) batch(b arrow.RecordBatch) error {
 	for from := int64(0); from < b.NumRows(); {
-		to := sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.o.groupRows-w.filled))
+		to := sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.o.groupRows-w.filled), w.o.memory/8)
 		part := b.NewSlice(from, to)
 		err := w.inOrder(part)
 		if err == nil {
@@ -202,9 +216,12 @@ func (w *Writer) batch(b arrow.RecordBatch) error {
 			full = full || c.seal.full(len(c.pages), sliceRows)
 		}
 		if full || held >= w.o.groupSize {
-			if err := w.endGroup(); err != nil {
-				return err
-			}
+			err = w.endGroup()
+		} else {
+			err = w.relieve()
+		}
+		if err != nil {
+			return err
 		}
 		from = to
 	}
@@ -249,6 +266,9 @@ func (w *Writer) close() error {
 	if err := w.blooms(); err != nil {
 		return err
 	}
+	if err := w.late.end(); err != nil {
+		return err
+	}
 	if w.o.index {
 		if err := w.indexes(); err != nil {
 			return err
@@ -264,9 +284,27 @@ func (w *Writer) close() error {
 	return w.footer()
 }
 
+// created is a writer that has temporary files, which an abort removes, too.
+type created struct {
+	format.Writer
+	w *Writer
+}
+
+func (c created) Abort(ctx context.Context) error {
+	return errors.Join(c.w.spill.end(), c.w.late.end(), c.Writer.Abort(ctx))
+}
+
 func Create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder,
-		error) {
-		return NewWriterIn(w, sc, o.Opts, o.Mem)
+	var enc *Writer
+	out, err := format.CreateObject(ctx, s, func(w io.Writer) (_ format.Encoder, err error) {
+		if enc, err = NewWriterIn(w, sc, o.Opts, o.Mem); err == nil {
+			enc.spill.open = func() (store.Scratch, error) { return s.Scratch(ctx) }
+			enc.late.open = enc.spill.open
+		}
+		return enc, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return created{out, enc}, nil
 }
