@@ -74,8 +74,8 @@ func (s *meteredSink) Scratch(ctx context.Context) (store.Scratch, error) {
 }
 
 // TestWritingIsBounded: what a writer holds stays within its budget, and half of it, whatever the table is, no row
-// group is cut for it, and the rows are right. The tables have several times as much as the budget of columns, stored pages,
-// dictionaries, large values, or Bloom filters.
+// group is cut for it, and the rows are right. The tables have several times as much as the budget of columns, stored
+// pages, dictionaries, large values, or Bloom filters.
 func TestWritingIsBounded(t *testing.T) {
 	i64, str := arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String
 	noise := func(n int) string {
