@@ -241,6 +241,74 @@ func batchStats(ctx context.Context, s *source, damaged Damaged, lost func(regio
 	return out, nil
 }
 
+// ColumnSize is what the pages of a top-level column take, with their headers.
+type ColumnSize struct {
+	Name            string
+	Encoding, Codec string
+	Stored          int64
+}
+
+// ColumnSizes are those of the top-level columns as they are stored, and the bytes of all after decompression. Where a
+// format can tell by metadata, no page is read.
+func (t *Table) ColumnSizes(ctx context.Context) (out []ColumnSize, raw int64, err error) {
+	for _, f := range t.schema.Fields() {
+		out = append(out, ColumnSize{Name: f.Name})
+	}
+	for _, s := range t.sources {
+		_, batched := s.reader.(format.Batcher)
+		_, changed := s.reader.(format.Overlayer)
+		if batched || changed {
+			return nil, 0, fault.Unsupportedf(fault.Span{Object: s.name}, "",
+				"of %s nobody knows what each column takes", s.format.Name)
+		}
+		stats, err := physicalStats(ctx, s)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i, c := range s.reader.Columns() {
+			name := s.reader.Schema().Field(c.Path[0]).Name
+			k := slices.IndexFunc(out, func(o ColumnSize) bool { return o.Name == name })
+			if k < 0 {
+				continue
+			}
+			out[k].Encoding = joined(out[k].Encoding, stats[i].Encoding)
+			out[k].Codec = joined(out[k].Codec, stats[i].Codec)
+			out[k].Stored += max(0, stats[i].Stored)
+			raw += max(0, stats[i].Raw)
+		}
+	}
+	return out, raw, nil
+}
+
+// physicalStats are the sizes and encodings of a source's columns: by metadata, or else by reading its pages.
+func physicalStats(ctx context.Context, s *source) ([]ColumnStats, error) {
+	physical, ok := s.reader.(format.Physical)
+	if !ok {
+		return pageStats(ctx, s, Fail, nil)
+	}
+	out := make([]ColumnStats, len(s.reader.Columns()))
+	for part, err := range s.reader.Parts(ctx, format.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		groups, err := s.reader.RowGroups(ctx, part, format.Query{})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups {
+			for i := range out {
+				f, err := physical.ChunkFacts(ctx, g, i)
+				if err != nil {
+					return nil, err
+				}
+				out[i].chunk(f)
+				out[i].Stored, out[i].Raw = out[i].Stored+f.Stored, out[i].Raw+f.Raw
+			}
+		}
+	}
+	return out, nil
+}
+
 // extremes is the least or the greatest value so far.
 type extremes struct {
 	set  bool

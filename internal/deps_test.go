@@ -195,6 +195,7 @@ stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array
   store vec internal/scan internal/content internal/settle internal/diff format/cfile format/kudu format/trevni
   format/redfile
   format/carbon format/ipc format/text format/parquet
+stoa/advise               : std fault format store stoa vec
 stoa/cmd/stoa/internal/catalogue: std format stoa format/kudubackup
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std
