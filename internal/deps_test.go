@@ -92,13 +92,13 @@ stoa/format/trevni        : std arrow fault format pred region store vec wire in
   internal/nest format/trevni/...
 stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... github.com/klauspost/compress/...
 stoa/format/redfile/internal/layout: std fault format region store wire internal/check internal/thrift
-stoa/format/redfile/internal/schema: std arrow fault format vec internal/arrowschema internal/enc/... internal/nest
-  format/redfile/internal/unpack format/redfile/internal/layout
+stoa/format/redfile/internal/schema: std arrow fault format vec internal/arrowschema internal/dremel
+  internal/enc/... internal/nest format/redfile/internal/unpack format/redfile/internal/layout
 stoa/format/redfile/internal/container: std fault format region store wire internal/thrift
   format/redfile/internal/layout format/redfile/internal/schema
-stoa/format/redfile/internal/page: std arrow fault format pred store vec wire internal/codec internal/enc/...
-  internal/thrift format/redfile/internal/unpack format/redfile/internal/layout format/redfile/internal/schema
-  format/redfile/internal/container
+stoa/format/redfile/internal/page: std arrow fault format pred store vec wire internal/codec internal/dremel
+  internal/enc/... internal/thrift format/redfile/internal/unpack format/redfile/internal/layout
+  format/redfile/internal/schema format/redfile/internal/container
 stoa/format/redfile/internal/write: std arrow fault format store internal/codec internal/enc/... internal/nest
   internal/thrift format/redfile/internal/unpack format/redfile/internal/layout format/redfile/internal/schema
 stoa/format/redfile/internal/table: std arrow fault format pred region store vec wire internal/check internal/nest

@@ -365,24 +365,6 @@ func TestGroupVarInt64(t *testing.T) {
 	}
 }
 
-// TestValidity holds the bitmap of the entries that are there against their levels.
-func TestValidity(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 500 {
-		max := uint8(1 + r.IntN(9))
-		levels := make([]byte, r.IntN(100))
-		for i := range levels {
-			levels[i] = byte(r.IntN(int(max) + 1))
-		}
-		bits := page.Validity(levels, max, new(vec.Arena))
-		for i, v := range levels {
-			if bits[i/8]>>(i%8)&1 == 1 != (v == max) {
-				t.Fatalf("bit %d of % x, the level is %d of %d", i, bits, v, max)
-			}
-		}
-	}
-}
-
 // FuzzUsualHeader: what is read fast is what is read by the parser.
 func FuzzUsualHeader(f *testing.F) {
 	for _, h := range []layout.PageHeader{{Raw: 8000, Stored: 77, CRC: 0xfedcba98, HasCRC: true, HasData: true,

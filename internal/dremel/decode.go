@@ -23,7 +23,9 @@ import (
 	"math/bits"
 
 	"stoa/fault"
+	"stoa/internal/enc/plain"
 	"stoa/internal/enc/rle"
+	"stoa/vec"
 )
 
 // DecodeLevels fills dst with levels of at most max, which are in the hybrid encoding. With max 0 nothing is stored.
@@ -119,4 +121,44 @@ func DecodeBools(dst []byte, at int, src []byte, n int) error {
 	}
 	_, err := rle.DecodeBits(dst, at, src[4:4+size], 0, n)
 	return fault.Locate(err, fault.Span{Off: 4, Len: size}, true, "")
+}
+
+// Present is the bitmap of the entries whose level is max: those that have a value.
+func Present(def []byte, max uint8, a *vec.Arena) []byte {
+	const ones = 0x0101010101010101
+	b := a.Bytes((len(def) + 7) / 8)
+	i := 0
+	for ; 8*i+8 <= len(def); i++ {
+		x := binary.LittleEndian.Uint64(def[8*i:]) ^ ones*uint64(max) // a byte is 0 where the level is max
+		x = ((x&0x7f7f7f7f7f7f7f7f)+0x7f7f7f7f7f7f7f7f|x)>>7&ones ^ ones
+		b[i] = byte(x * 0x0102040810204080 >> 56) // the eight lowest bits, together
+	}
+	if 8*i < len(def) {
+		var x byte
+		for j, d := range def[8*i:] {
+			if d == max {
+				x |= 1 << j
+			}
+		}
+		b[i] = x
+	}
+	return b
+}
+
+// PlaceBits puts booleans, the bits of src after the first skip, to the bits of the entries from at on that have one.
+func PlaceBits(dst []byte, at int, src []byte, skip int, e Entries) {
+	if e.Valid == nil || e.K == e.N {
+		plain.CopyBits(dst, at, src, skip, e.N)
+		return
+	}
+	plain.FillBits(dst, at, e.N, false)
+	for i := range e.N {
+		if e.Valid[i>>3]>>(i&7)&1 == 0 {
+			continue
+		}
+		if src[skip>>3]>>(skip&7)&1 == 1 {
+			dst[(at+i)>>3] |= 1 << ((at + i) & 7)
+		}
+		skip++
+	}
 }

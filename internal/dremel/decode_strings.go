@@ -35,17 +35,50 @@ func DecodeStrings(dst *vec.Vector, src []byte, e Entries) error {
 	if int64(len(src)) < 4*int64(e.K) {
 		return fault.Rel(0, len(src), "values", "%d strings in %d bytes", e.K, len(src))
 	}
-	at := e.extend(dst)
-	offs := dst.Offsets(at)
-	out, err := dst.Bytes(offs[0], int64(len(src)-4*e.K))
+	return DecodeSomeStrings(dst, src, 0, e.K, e)
+}
+
+// DecodeSomeStrings appends those of total strings in PLAIN, of which all of src is, that follow the first skip.
+func DecodeSomeStrings(dst *vec.Vector, src []byte, skip, total int, e Entries) error {
+	pos, err := skipStrings(src, 0, skip, 0)
 	if err != nil {
 		return err
 	}
-	if err := copyStrings(offs[:e.K+1], out, src); err != nil {
+	end := len(src)
+	if e.K < total-skip {
+		if end, err = skipStrings(src, pos, e.K, skip); err != nil {
+			return err
+		}
+	}
+	if end-pos < 4*e.K {
+		return stringEnds(src, pos, skip)
+	}
+	at := e.extend(dst)
+	offs := dst.Offsets(at)
+	out, err := dst.Bytes(offs[0], int64(end-pos-4*e.K))
+	if err != nil {
+		return err
+	}
+	if err := copyStrings(offs[:e.K+1], out, src[:end], pos, skip); err != nil {
 		return err
 	}
 	spreadOffsets(offs, e)
 	return nil
+}
+
+// skipStrings passes over k strings from pos on; the first of them is number first.
+func skipStrings(src []byte, pos, k, first int) (int, error) {
+	for i := range k {
+		if pos+4 > len(src) {
+			return 0, stringEnds(src, pos, first+i)
+		}
+		l := int(binary.LittleEndian.Uint32(src[pos:]))
+		if pos += 4; l > len(src)-pos {
+			return 0, stringEnds(src, pos-4, first+i)
+		}
+		pos += l
+	}
+	return pos, nil
 }
 
 func spreadOffsets(offs []int32, e Entries) {
@@ -54,19 +87,19 @@ func spreadOffsets(offs []int32, e Entries) {
 	}
 }
 
-// copyStrings moves the strings of src, one fewer than offs has places, to out, which has room for them and
-// vec.Slack more.
-func copyStrings(offs []int32, out, src []byte) error {
-	base, to, pos := offs[0], 0, 0
+// copyStrings moves the strings of src from pos on, one fewer than offs has places, to out, which has room for them
+// and vec.Slack more. The first is number first of its page.
+func copyStrings(offs []int32, out, src []byte, pos, first int) error {
+	base, to := offs[0], 0
 	ends := offs[1:]
 	for i := range ends {
 		if pos+4 > len(src) {
-			return stringEnds(src, pos, i)
+			return stringEnds(src, pos, first+i)
 		}
 		l := int(binary.LittleEndian.Uint32(src[pos:]))
 		pos += 4
 		if l > len(src)-pos || l > len(out)-to-vec.Slack { // fewer strings than there should be share the bytes
-			return stringEnds(src, pos-4, i)
+			return stringEnds(src, pos-4, first+i)
 		}
 		if l <= 32 && pos+32 <= len(src) {
 			// four words whatever the length; what is too much is overwritten by the next, or lies in the slack

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -321,5 +322,95 @@ func BenchmarkLevels(b *testing.B) {
 		if err := DecodeLevels(dst, src, 3); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestPresent holds the bitmap of the entries that are there against their levels.
+func TestPresent(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 500 {
+		max := uint8(1 + r.IntN(255))
+		levels := make([]byte, r.IntN(100))
+		for i := range levels {
+			levels[i] = byte(r.IntN(int(max) + 1))
+		}
+		bits := Present(levels, max, new(vec.Arena))
+		for i, v := range levels {
+			if bits[i/8]>>(i%8)&1 == 1 != (v == max) {
+				t.Fatalf("bit %d of % x, the level is %d of %d", i, bits, v, max)
+			}
+		}
+	}
+}
+
+// TestPlaceBits holds booleans that begin within a byte, and are spread over nulls, against what they are one by one.
+func TestPlaceBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 500 {
+		n, at, skip := r.IntN(100), r.IntN(20), r.IntN(20)
+		valid, src, dst := random(r, 16), random(r, 16), random(r, 16)
+		e := Entries{N: n, Valid: valid}
+		for i := range n {
+			e.K += int(bit(valid, i))
+		}
+		want, k := slices.Clone(dst), skip
+		for i := range n {
+			want[(at+i)/8] &^= 1 << ((at + i) % 8)
+			if bit(valid, i) == 1 {
+				want[(at+i)/8] |= bit(src, k) << ((at + i) % 8)
+				k++
+			}
+		}
+		if PlaceBits(dst, at, src, skip, e); !bytes.Equal(dst, want) {
+			t.Fatalf("%d booleans from %d to %d on: % x, expected % x", n, skip, at, dst, want)
+		}
+	}
+}
+
+func bit(b []byte, i int) byte { return b[i/8] >> (i % 8) & 1 }
+
+func random(r *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// TestSomeStrings: a part of the strings of a page is what all of them give there, and a length that is wrong is
+// named by its number in the page.
+func TestSomeStrings(t *testing.T) {
+	var src []byte
+	const total = 20
+	for i := range total {
+		src = append(binary.LittleEndian.AppendUint32(src, uint32(3*i)), bytes.Repeat([]byte{'a' + byte(i)}, 3*i)...)
+	}
+	for skip := range total + 1 {
+		for k := 0; skip+k <= total; k++ {
+			v, err := vec.New(arrow.BinaryTypes.String, memory.DefaultAllocator)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := DecodeSomeStrings(v, src, skip, total, Entries{N: k, K: k}); err != nil {
+				t.Fatalf("%d after %d: %v", k, skip, err)
+			}
+			for i := range k {
+				offs := v.Offsets(i)
+				want := strings.Repeat(string(rune('a'+skip+i)), 3*(skip+i))
+				if got := string(v.StringBytes()[offs[0]:offs[1]]); got != want {
+					t.Fatalf("string %d: %q, expected %q", skip+i, got, want)
+				}
+			}
+			v.Release()
+		}
+	}
+	v, err := vec.New(arrow.BinaryTypes.String, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Release()
+	err = DecodeSomeStrings(v, src[:len(src)-1], 5, total, Entries{N: 15, K: 15})
+	if err == nil || !strings.Contains(err.Error(), "value 19 reaches past the end") {
+		t.Errorf("the last string is cut: %v", err)
 	}
 }

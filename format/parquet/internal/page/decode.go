@@ -214,7 +214,7 @@ func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
 	}
 	e := dremel.Entries{N: int(n), K: int(n)}
 	if c.MaxDef > 0 {
-		e.Valid = presentBits(def, uint8(c.MaxDef), d.Arena)
+		e.Valid = dremel.Present(def, uint8(c.MaxDef), d.Arena)
 		e.K = plain.CountBits(e.Valid, 0, e.N)
 	}
 	if err := place(c.Form.append(dst, d.cut(data, e.K), d.h.Encoding, e, d)); err != nil {
@@ -290,7 +290,7 @@ func (d *PageTask) presence(n int) (e dremel.Entries, err error) {
 		if err := d.levels(def, d.def, meta.BitPacked, 1, "definition_levels"); err != nil {
 			return e, err
 		}
-		e.Valid = presentBits(def, 1, d.Arena)
+		e.Valid = dremel.Present(def, 1, d.Arena)
 		e.K = plain.CountBits(e.Valid, 0, n)
 		return e, nil
 	}
@@ -329,26 +329,4 @@ func (d *PageTask) rowsFit(rep []byte) error {
 		return fault.Corruptf(d.h.Header, what, "%d rows, but %d begin in the page", d.Ref.Rows, n)
 	}
 	return nil
-}
-
-// presentBits is the bitmap of the entries whose level is max.
-func presentBits(def []byte, max uint8, a *vec.Arena) []byte {
-	const ones = 0x0101010101010101
-	b := a.Bytes((len(def) + 7) / 8)
-	i := 0
-	for ; 8*i+8 <= len(def); i++ {
-		x := binary.LittleEndian.Uint64(def[8*i:]) ^ ones*uint64(max) // a byte is 0 where the level is max
-		x = ((x&0x7f7f7f7f7f7f7f7f)+0x7f7f7f7f7f7f7f7f|x)>>7&ones ^ ones
-		b[i] = byte(x * 0x0102040810204080 >> 56) // the eight lowest bits, together
-	}
-	if 8*i < len(def) {
-		var x byte
-		for j, d := range def[8*i:] {
-			if d == max {
-				x |= 1 << j
-			}
-		}
-		b[i] = x
-	}
-	return b
 }

@@ -173,33 +173,20 @@ func (v *valueForm) bits(dst *vec.Vector, data []byte, enc int32, e dremel.Entri
 		return nil
 	}
 	out := dst.Bits()
-	sparse := e.K < e.N
 	switch {
-	case enc != meta.PlainValues && enc != meta.RleValues:
+	case enc == meta.PlainValues:
+	case enc != meta.RleValues:
 		return v.unknown(enc)
-	case enc == meta.RleValues && !sparse:
+	case e.K == e.N:
 		return dremel.DecodeBools(out, at, data, e.K)
-	case enc == meta.RleValues:
+	default:
 		dense := make([]byte, (e.K+7)/8)
 		if err := dremel.DecodeBools(dense, 0, data, e.K); err != nil {
 			return err
 		}
 		data = dense
-	case !sparse:
-		plain.CopyBits(out, at, data, 0, e.N)
-		return nil
 	}
-	plain.FillBits(out, at, e.N, false)
-	k := 0
-	for i := range e.N {
-		if e.Valid[i>>3]>>(i&7)&1 == 0 {
-			continue
-		}
-		if data[k>>3]>>(k&7)&1 == 1 {
-			out[(at+i)>>3] |= 1 << ((at + i) & 7)
-		}
-		k++
-	}
+	dremel.PlaceBits(out, at, data, 0, e)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"stoa/format/redfile/internal/schema"
 	"stoa/format/redfile/internal/unpack"
 	"stoa/internal/codec"
+	"stoa/internal/dremel"
 	"stoa/internal/enc/redlevels"
 	"stoa/internal/thrift"
 	"stoa/pred"
@@ -459,7 +460,7 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	}
 	var valid []byte
 	if present < n {
-		valid = Validity(def, l.MaxDef, d.t.Scratch)
+		valid = dremel.Present(def, l.MaxDef, d.t.Scratch)
 	}
 	if err := l.Value.Decode(dst, data, d.h.Encoding, d.before, present, d.all, n, valid, d.t.Scratch); err != nil {
 		return place(err)
@@ -501,29 +502,6 @@ func (d *decoding) definitions(def []byte, used, skip, total int) (present int, 
 		err = behind.End()
 	}
 	return present, err
-}
-
-// Validity is the bitmap of the entries whose level is the greatest.
-func Validity(def []byte, max uint8, a *vec.Arena) []byte {
-	const ones = 0x0101010101010101
-	b := a.Bytes((len(def) + 7) / 8)
-	i := 0
-	for ; 8*i+8 <= len(def); i++ {
-		// a byte is 0 where the level is max; none is above 127
-		x := binary.LittleEndian.Uint64(def[8*i:]) ^ ones*uint64(max)
-		x = ^(x + 0x7f*ones) >> 7 & ones
-		b[i] = byte(x * 0x0102040810204080 >> 56) // the eight lowest bits, together
-	}
-	if 8*i < len(def) {
-		var x byte
-		for j, d := range def[8*i:] {
-			if d == max {
-				x |= 1 << j
-			}
-		}
-		b[i] = x
-	}
-	return b
 }
 
 // Levels reads the levels of a page, of which b are the bytes, into memory of a.

@@ -10,6 +10,7 @@ import (
 	"stoa/fault"
 	"stoa/format/redfile/internal/layout"
 	"stoa/format/redfile/internal/unpack"
+	"stoa/internal/dremel"
 	"stoa/internal/enc/groupvarint"
 	"stoa/internal/enc/plain"
 	"stoa/vec"
@@ -96,17 +97,14 @@ func (v *value) Counts(data []byte, enc layout.Encoding, k int) error {
 // skip of the total that data holds. counts was asked before.
 func (v *value) Decode(dst *vec.Vector, data []byte, enc layout.Encoding, skip, k, total, n int, valid []byte,
 	a *vec.Arena) error {
+	e := dremel.Entries{N: n, K: k, Valid: valid}
 	if v.Form == formStrings {
-		return decodeStrings(dst, data, skip, k, total, n, valid)
+		return dremel.DecodeSomeStrings(dst, data, skip, total, e)
 	}
 	at := dst.Extend(n)
-	if valid != nil {
-		vb := dst.Validity()
-		plain.CopyBits(vb, at, valid, 0, n)
-		dst.AddNulls(n - k)
-	}
+	e.Mark(dst, at)
 	if v.Form == formBits {
-		decodeBits(dst.Bits(), at, data, skip, k, n, valid)
+		dremel.PlaceBits(dst.Bits(), at, data, skip, e)
 		return nil
 	}
 	if n == 0 {
@@ -211,107 +209,6 @@ func fixed16(out, data []byte, k int) error {
 		return fault.Rel(0, 0, "values", "a value that has not 16 bytes, as all have")
 	}
 	return nil
-}
-
-func decodeBits(out []byte, at int, data []byte, skip, k, n int, valid []byte) {
-	if valid == nil || k == n {
-		plain.CopyBits(out, at, data, skip, n)
-		return
-	}
-	plain.FillBits(out, at, n, false)
-	for i := range n {
-		if valid[i>>3]>>(i&7)&1 == 0 {
-			continue
-		}
-		if data[skip>>3]>>(skip&7)&1 == 1 {
-			out[(at+i)>>3] |= 1 << ((at + i) & 7)
-		}
-		skip++
-	}
-}
-
-// decodeStrings appends BYTE_ARRAYs: u32 length, bytes. All of data belongs to the total values.
-func decodeStrings(dst *vec.Vector, data []byte, skip, k, total, n int, valid []byte) error {
-	pos, err := skipStrings(data, 0, skip, 0)
-	if err != nil {
-		return err
-	}
-	end := len(data)
-	if k < total-skip {
-		if end, err = skipStrings(data, pos, k, skip); err != nil {
-			return err
-		}
-	}
-	if end-pos < 4*k {
-		return stringsEnd(data, pos, skip)
-	}
-	at := dst.Extend(n)
-	if valid != nil {
-		plain.CopyBits(dst.Validity(), at, valid, 0, n)
-		dst.AddNulls(n - k)
-	}
-	offs := dst.Offsets(at)
-	out, err := dst.Bytes(offs[0], int64(end-pos-4*k))
-	if err != nil {
-		return err
-	}
-	if err := copyStrings(offs, out, data[:end], pos, k, skip); err != nil {
-		return err
-	}
-	if k < n {
-		plain.ExpandOffsets(offs, n, valid, 0)
-	}
-	return nil
-}
-
-// skipStrings passes over k values from pos on; the first of them is number first.
-func skipStrings(data []byte, pos, k, first int) (int, error) {
-	for i := range k {
-		if pos+4 > len(data) {
-			return 0, stringsEnd(data, pos, first+i)
-		}
-		l := int(binary.LittleEndian.Uint32(data[pos:]))
-		if pos += 4; l > len(data)-pos {
-			return 0, stringsEnd(data, pos-4, first+i)
-		}
-		pos += l
-	}
-	return pos, nil
-}
-
-// copyStrings moves k values, which take all of data from pos on, to out, and their ends to offs[1:].
-func copyStrings(offs []int32, out, data []byte, pos, k, first int) error {
-	base, to := offs[0], 0
-	ends := offs[1:]
-	for i := range k {
-		if pos+4 > len(data) {
-			return stringsEnd(data, pos, first+i)
-		}
-		l := int(binary.LittleEndian.Uint32(data[pos:]))
-		pos += 4
-		// more than k values share the bytes: levels of which a byte was changed
-		if l > len(data)-pos || l > len(out)-to {
-			return stringsEnd(data, pos-4, first+i)
-		}
-		if l <= 32 && pos+32 <= len(data) && to+32 <= len(out) {
-			// four words whatever the length; what is too much is overwritten by the next, or lies in the slack
-			*(*[16]byte)(out[to:]) = *(*[16]byte)(data[pos:])
-			*(*[16]byte)(out[to+16:]) = *(*[16]byte)(data[pos+16:])
-		} else {
-			copy(out[to:], data[pos:pos+l])
-		}
-		pos += l
-		to += l
-		ends[i] = base + int32(to)
-	}
-	if pos != len(data) {
-		return fault.Rel(pos, len(data)-pos, "values", "%d bytes behind the last value", len(data)-pos)
-	}
-	return nil
-}
-
-func stringsEnd(data []byte, pos, i int) error {
-	return fault.Rel(pos, len(data)-pos, "values", "value %d reaches past the end", i)
 }
 
 // decodeGroups decodes the first k of total whole numbers of type t in GROUP_VAR_INT encoding. The document
