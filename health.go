@@ -14,6 +14,8 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/check"
+	"stoa/internal/health"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -39,6 +41,12 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 				if !yield(region.Node{Name: l.name, Value: "left out: " + l.finding().Message, Inner: -1}, nil) {
 					return
 				}
+			}
+			if tg.format.ByPages() {
+				if !describePages(ctx, tg, o.OpenOptions, yield) {
+					return
+				}
+				continue
 			}
 			if tg.format.Describe == nil {
 				yield(region.Node{}, fault.Unsupportedf(fault.Span{Object: tg.Name}, "",
@@ -394,13 +402,8 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 			}
 			return
 		}
-		if err := readAll(ctx, tg, o); err != nil {
-			f, ok := findingOf(err)
-			if !ok {
-				yield(region.Finding{}, err)
-				return
-			}
-			yield(f, nil)
+		if err := verifyPages(ctx, tg, o, yield); err != nil {
+			tellError(err, yield)
 		}
 	}
 }
@@ -512,20 +515,37 @@ func firstRow(ctx context.Context, r format.Reader, l region.Loss) (first int64)
 	return -1
 }
 
-// readAll is the verification of a format that has none of its own.
-func readAll(ctx context.Context, tg found, o OpenOptions) error {
+// verifyPages is the verification of a format that has none of its own. Pages that are sound may not make nested rows:
+// these are read, too.
+func verifyPages(ctx context.Context, tg found, o OpenOptions, yield func(region.Finding, error) bool) error {
 	s, _, err := openOne(ctx, tg, o)
 	if err != nil {
 		return err
 	}
-	t := &Table{schema: s.reader.Schema(), sources: []*source{s}}
-	defer t.Close()
-	for _, err := range t.Scan(ctx, ScanSpec{Alloc: NewPool()}) {
-		if err != nil {
-			return err
+	r := check.New(ctx, tg.Name, nil, func(f region.Finding) bool { return yield(f, nil) })
+	err = errors.Join(health.Verify(ctx, s.scan, o.Depth, r), s.unchanged(ctx), s.close())
+	if err == nil && r.Errors() == 0 && !r.Stopped() {
+		assembled(ctx, tg, o, yield)
+	}
+	if r.Stopped() {
+		return nil
+	}
+	return err
+}
+
+// describePages is the anatomy of a format that gives none of its own; false: nobody wants more.
+func describePages(ctx context.Context, tg found, o OpenOptions, yield func(region.Node, error) bool) bool {
+	s, _, err := openOne(ctx, tg, o)
+	if err != nil {
+		return yield(region.Node{}, err) && false
+	}
+	defer s.close()
+	for n, err := range health.Describe(ctx, tg.Target, tg.format.Title, s.scan) {
+		if !yield(n, err) || err != nil {
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // findingOf makes a finding of damage; other errors are no findings.

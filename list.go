@@ -133,7 +133,7 @@ func (l *lister) list(ctx context.Context, tg found, o OpenOptions) *opened {
 func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		if tg.format.List == nil {
-			yield(format.Entry{Kind: tg.format.Title, Rows: -1, Bytes: -1, Place: tg.Name, Format: tg.format.Name}, nil)
+			yield(entryOf(ctx, tg, o))
 			return
 		}
 		tg.Opts, tg.Limits = o.Opts, o.Limits
@@ -144,6 +144,29 @@ func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entr
 			}
 		}
 	}
+}
+
+// entryOf is the entry of a format that lists nothing by itself: its parts tell what they hold.
+func entryOf(ctx context.Context, tg found, o OpenOptions) (format.Entry, error) {
+	e := format.Entry{Kind: tg.format.Title, Rows: -1, Bytes: -1, Place: tg.Name, Format: tg.format.Name}
+	if !tg.format.ByPages() {
+		return e, nil
+	}
+	s, _, err := openOne(ctx, tg, o)
+	if err != nil {
+		return e, err
+	}
+	e.Rows, e.Bytes, e.Meta = 0, 0, s.reader.Meta()
+	for p, perr := range s.reader.Parts(ctx, format.Query{}) {
+		if err = perr; err != nil {
+			break
+		}
+		if e.Rows, e.Bytes = e.Rows+p.Rows, e.Bytes+p.Bytes; p.Rows < 0 || p.Bytes < 0 {
+			e.Rows, e.Bytes = -1, -1
+			break
+		}
+	}
+	return e, errors.Join(err, s.close())
 }
 
 // single is an error if what was found in a directory that is no format's own is certainly not one table: files

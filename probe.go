@@ -83,7 +83,7 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 func byName(tg format.Target, formats []format.Format) *format.Format {
 	base := strings.ToLower(path.Base(filepath.ToSlash(tg.Name)))
 	for i, f := range formats {
-		if f.Open == nil || f.Describe == nil {
+		if f.Open == nil || f.Describe == nil && !f.ByPages() {
 			continue
 		}
 		if slices.ContainsFunc(f.Extensions, func(ext string) bool { return strings.HasSuffix(base, ext) }) {

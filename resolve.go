@@ -322,7 +322,7 @@ func misnamed(ctx context.Context, name string, o OpenOptions, err error) *regio
 	for _, f := range o.formats() {
 		for _, ext := range f.Extensions {
 			// text has no marks by which to know it
-			if !strings.HasSuffix(base, ext) || f.Describe == nil && !zeros(ctx, o.tree(), name) {
+			if !strings.HasSuffix(base, ext) || f.Describe == nil && !f.ByPages() && !zeros(ctx, o.tree(), name) {
 				continue
 			}
 			return &region.Finding{Code: "file.unreadable", Severity: region.Error, At: fault.Span{Object: name},

@@ -26,8 +26,9 @@ import (
 	"stoa/vec"
 )
 
-// Format is what a format can do. A nil function means "this format does not do that";
-// `stoa formats` prints exactly that as the support matrix.
+// Format is what a format can do. A nil function means "this format does not do that"; `stoa formats` prints exactly
+// that as the support matrix. But a format that has Open, and none of Verify, Describe and Recover, has them from its
+// pages: see ByPages.
 type Format struct {
 	Name       string   // as --from and --to say it
 	Title      string   // a few words for people
@@ -99,6 +100,12 @@ type Format struct {
 	ReadKeys []OptionKey
 	// Codes are the kinds of findings that Verify, Recover and a Finder may tell.
 	Codes []region.CodeDoc
+}
+
+// ByPages reports whether the format is verified, described and listed by its parts, row groups, columns and pages
+// alone, and recovered by reading it under a damage policy: it has a reader, and none of these functions.
+func (f *Format) ByPages() bool {
+	return f.Open != nil && f.Verify == nil && f.Describe == nil && f.Recover == nil
 }
 
 // Magic is what a kind of file has at an offset, and what such a file is called, with its article.

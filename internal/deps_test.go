@@ -39,6 +39,7 @@ stoa/store                : std fault
 stoa/store/faulty         : std store
 stoa/format               : std arrow fault internal/budget pred region store vec
 stoa/format/formattest    : anything
+stoa/format/formattest/toy: std arrow fault format store vec
 stoa/internal/scan/internal/arrays : std arrow fault vec
 stoa/internal/scan/internal/plan   : std arrow fault format pred region vec internal/nest
   internal/scan/internal/arrays
@@ -57,6 +58,7 @@ stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
 stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region
+stoa/internal/health    : std arrow fault format region vec internal/check internal/scan
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/settle      : std arrow internal/nest
 stoa/internal/nest        : std arrow fault format vec
@@ -192,7 +194,8 @@ stoa/format/parquet/internal/recovery: std fault format region wire internal/che
 stoa/format/parquet       : std arrow format region store format/parquet/...
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region
-  store vec internal/scan internal/content internal/settle internal/diff format/cfile format/kudu format/trevni
+  store vec internal/check internal/health internal/scan internal/content internal/settle internal/diff
+  format/cfile format/kudu format/trevni
   format/redfile
   format/carbon format/ipc format/text format/parquet
 stoa/advise               : std fault format store stoa vec

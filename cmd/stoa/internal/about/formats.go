@@ -82,9 +82,10 @@ func chooseFormats(a *cli.App, names []string) ([]format.Format, error) {
 }
 
 func docOfFormat(f format.Format) formatDoc {
+	pages := f.ByPages()
 	return formatDoc{Name: f.Name, Title: f.Title, Extensions: append([]string{}, f.Extensions...),
-		Read: f.Open != nil, Write: f.Create != nil, List: f.List != nil, Describe: f.Describe != nil,
-		Verify: f.Verify != nil, Recover: f.Recover != nil,
+		Read: f.Open != nil, Write: f.Create != nil, List: pages || f.List != nil, Describe: pages || f.Describe != nil,
+		Verify: pages || f.Verify != nil, Recover: pages || f.Recover != nil,
 		ReadOptions: docsOfOptions(f.ReadKeys), WriteOptions: docsOfOptions(f.WriteKeys)}
 }
 

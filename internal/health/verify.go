@@ -1,0 +1,192 @@
+// Package health verifies and describes what has a reader and nothing else: a format that gives parsers and a page
+// decoder has both from here. Recovery needs nothing more: it reads under a damage policy, and what is lost is told.
+package health
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/check"
+	"stoa/internal/scan"
+	"stoa/region"
+	"stoa/vec"
+)
+
+// Damaged is the code of what is found: there is no closer word for it than a format's own.
+const Damaged = "file.unreadable"
+
+// Verify walks every part, row group, column and page, and reports what cannot be read, with the rows that are lost,
+// and numbers that contradict each other. With format.Quick no page is decoded. An error is no damage: the walk could
+// not be done.
+func Verify(ctx context.Context, src scan.Source, depth format.Depth, r *check.Reporter) error {
+	v := &verifier{Reporter: r, ctx: ctx, src: src, depth: depth, columns: src.Reader.Columns()}
+	for p, err := range src.Reader.Parts(ctx, allOf(src.Reader)) {
+		if err == nil {
+			err = v.part(p)
+		}
+		if err = v.met(err, [2]int64{-1, -1}); err != nil || v.Stopped() {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// allOf asks for all columns.
+func allOf(r format.Reader) (q format.Query) {
+	for i := range r.Columns() {
+		q.Cols = append(q.Cols, i)
+	}
+	return q
+}
+
+type verifier struct {
+	*check.Reporter
+	ctx     context.Context
+	src     scan.Source
+	depth   format.Depth
+	columns []format.Column
+	first   int64 // row of the part with which the row group begins; -1: not known
+}
+
+// met reports damage of rows of the row group, and gives other errors back.
+func (v *verifier) met(err error, rows [2]int64) error {
+	if !errors.Is(err, fault.Corrupt) {
+		return err
+	}
+	if v.first < 0 || rows[0] < 0 || rows[1] < 0 {
+		rows = [2]int64{-1, -1}
+	} else {
+		rows[0], rows[1] = rows[0]+v.first, rows[1]+v.first
+	}
+	v.Blame(Damaged, err, rows[0], rows[1])
+	return nil
+}
+
+func (v *verifier) part(p format.Part) error {
+	v.Part, v.Column, v.first = p.Ref, "", 0
+	groups, err := v.src.Reader.RowGroups(v.ctx, p, allOf(v.src.Reader))
+	if err != nil {
+		return v.met(err, [2]int64{0, p.Rows})
+	}
+	for _, g := range groups {
+		if err := v.group(g); err != nil || v.Stopped() {
+			return err
+		}
+		if v.Column = ""; g.Rows < 0 || v.first < 0 {
+			v.first = -1
+		} else {
+			v.first += g.Rows
+		}
+	}
+	if p.Rows >= 0 && v.first >= 0 && v.first != p.Rows {
+		v.Report(Damaged, fault.Span{Object: p.Ref}, "rows", "%d, its row groups have %d", p.Rows, v.first)
+	}
+	return nil
+}
+
+func (v *verifier) group(g format.RowGroup) error {
+	if b, ok := v.src.Reader.(format.Batcher); ok {
+		return v.batches(b, g)
+	}
+	for col := range v.columns {
+		v.Column = v.columns[col].Name
+		pages := v.decode
+		if v.depth == format.Quick {
+			pages = v.walk
+		}
+		rows, err := pages(g, col)
+		if err != nil || v.Stopped() {
+			return err
+		}
+		if g.Rows >= 0 && rows >= 0 && rows != g.Rows {
+			v.Report(Damaged, fault.Span{Object: g.Part}, "", "row group %d: %d rows, its pages have %d", g.Index, g.Rows,
+				rows)
+		}
+	}
+	return nil
+}
+
+// batches reads the record batches of a row group.
+func (v *verifier) batches(b format.Batcher, g format.RowGroup) error {
+	if v.depth == format.Quick {
+		return nil
+	}
+	for _, err := range b.Batches(v.ctx, g, allOf(v.src.Reader), vec.Range{}, nil) {
+		rows := [2]int64{0, g.Rows}
+		if known := (interface{ LostRows() (from, to int64) })(nil); errors.As(err, &known) {
+			rows[0], rows[1] = known.LostRows()
+		}
+		if err := v.met(err, rows); err != nil || v.Stopped() {
+			return err
+		}
+	}
+	return nil
+}
+
+// decode decodes the pages of a column, and counts their rows; -1: that is not known, or damage was met.
+func (v *verifier) decode(g format.RowGroup, col int) (rows int64, err error) {
+	counted := v.columns[col].Parent < 0 // a child's entries are counted by its parent
+	err = scan.Pages(v.ctx, v.src, g, col, func(p scan.PageInfo) error {
+		switch {
+		case p.Dict || rows < 0:
+		case p.Page.Rows < 0 || !counted:
+			rows = -1
+		default:
+			rows += p.Page.Rows
+		}
+		return nil
+	}, func(l region.Loss) error {
+		rows = -1
+		if !l.Exact {
+			l.Rows[1] = -1
+		}
+		return v.met(l.Err, l.Rows)
+	})
+	return rows, err
+}
+
+// walk goes through the pages of a column, as far as that tells without reading their values.
+func (v *verifier) walk(g format.RowGroup, col int) (rows int64, err error) {
+	err = pagesOf(v.ctx, v.src.Reader, g, col, func(p format.Page, dict bool) bool {
+		switch {
+		case dict || rows < 0:
+		case p.Rows < 0 || v.columns[col].Parent >= 0:
+			rows = -1
+		default:
+			rows += p.Rows
+		}
+		return true
+	})
+	if err != nil {
+		return -1, v.met(err, [2]int64{max(rows, 0), g.Rows})
+	}
+	return rows, nil
+}
+
+// pagesOf calls f with the dictionary and the pages of a column, until that says no.
+func pagesOf(ctx context.Context, r format.Reader, g format.RowGroup, col int,
+	f func(p format.Page, dict bool) bool) error {
+	c, err := r.Chunk(ctx, g, col, vec.Range{To: math.MaxInt64})
+	if err != nil {
+		return err
+	}
+	if d, ok := c.Dict(); ok && !f(d, true) {
+		return nil
+	}
+	for {
+		p, err := c.Next(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = p.Lost
+		}
+		if err != nil || !f(p, false) {
+			return err
+		}
+	}
+}
