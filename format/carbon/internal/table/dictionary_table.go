@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -27,20 +28,11 @@ import (
 //	.sortindex  position (from 1), sort_index (the code at that place of the order), sort_index_inverted (the place of
 //	            that code)
 func OpenDictionary(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
-	s := &side{}
-	info, err := tg.Tree.Stat(ctx, tg.Name)
+	s, c, err := openSide(ctx, tg, op.Limits, "")
 	if err != nil {
 		return nil, err
 	}
-	s.stamp = info.Stamp
-	if s.Object, err = layout.OpenObject(ctx, tg.Tree, tg.Name, op.Limits); err != nil {
-		return nil, err
-	}
-	b, err := s.Read(ctx, 0, s.At.Len, "")
-	if err != nil {
-		return nil, err
-	}
-	c := wire.NewCursor(b, s.At, "").Trace(op.Tracer, 0)
+	c.Trace(op.Tracer, 0)
 	switch ByName(tg.Name) {
 	case KindDict:
 		err = s.dictTable(ctx, tg, c)
@@ -63,20 +55,16 @@ func int32s(names ...string) *arrow.Schema {
 }
 
 func (s *side) dictTable(ctx context.Context, tg format.Target, c *wire.Cursor) error {
-	s.kind = "dictionary"
+	s.Kind = "dictionary"
 	d := dict.ParseDictValues(c)
 	loads, metaErr := dict.ReadLoads(ctx, tg.Tree, strings.TrimSuffix(tg.Name, dict.DictExt)+dict.DictMetaExt, s.Limits)
 	if metaErr != nil && !errors.Is(metaErr, fault.Corrupt) {
 		return metaErr
 	}
-	s.damage = c.Err()
-	n, wrong := d.Whole(loads)
-	if wrong != nil && s.damage == nil {
-		s.damage = fault.Locate(wrong, s.At, true, "")
-	}
-	s.rows = len(d.Values)
-	if wrong != nil {
-		s.rows = n // what .dictmeta contradicts is not shown
+	damage, rows := c.Err(), len(d.Values)
+	if n, wrong := d.Whole(loads); wrong != nil {
+		damage = cmp.Or(damage, fault.Locate(wrong, s.Object.At, true, ""))
+		rows = n // what .dictmeta contradicts is not shown
 	}
 	var typ arrow.DataType = arrow.BinaryTypes.String
 	for _, v := range d.Values {
@@ -85,11 +73,11 @@ func (s *side) dictTable(ctx context.Context, tg format.Target, c *wire.Cursor) 
 			break
 		}
 	}
-	s.sc = arrow.NewSchema([]arrow.Field{{Name: "code", Type: arrow.PrimitiveTypes.Int32},
+	s.Fields = arrow.NewSchema([]arrow.Field{{Name: "code", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "value", Type: typ, Nullable: true},
 		{Name: "load", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
 	load := 0
-	s.fill = func(b *array.RecordBuilder, row int) {
+	s.MakeRows(rows, damage, func(b *array.RecordBuilder, row int) {
 		b.Field(0).(*array.Int32Builder).Append(int32(row + 1))
 		switch v := d.Values[row]; {
 		case string(v) == schema.NullText:
@@ -104,13 +92,13 @@ func (s *side) dictTable(ctx context.Context, tg format.Target, c *wire.Cursor) 
 		} else {
 			b.Field(2).AppendNull()
 		}
-	}
+	})
 	s.fact("column_id", strings.TrimSuffix(path.Base(tg.Name), dict.DictExt))
 	s.fact("chunks", len(d.Ends))
 	s.fact("values", len(d.Values))
 	s.fact("loads", len(loads))
-	if k := len(loads); k > 0 && loads[k-1].End < s.At.Len {
-		s.fact("unfinished_bytes", s.At.Len-loads[k-1].End)
+	if k := len(loads); k > 0 && loads[k-1].End < s.Object.At.Len {
+		s.fact("unfinished_bytes", s.Object.At.Len-loads[k-1].End)
 	}
 	return nil
 }
@@ -127,38 +115,37 @@ func loadOf(loads []dict.DictLoad, code, at int) int {
 }
 
 func (s *side) loadTable(c *wire.Cursor) {
-	s.kind = "dictionary's metadata"
+	s.Kind = "dictionary's metadata"
 	loads := dict.ParseDictLoads(c)
-	s.damage, s.rows = c.Err(), len(loads)
-	s.sc = arrow.NewSchema([]arrow.Field{{Name: "load", Type: arrow.PrimitiveTypes.Int32},
+	s.Fields = arrow.NewSchema([]arrow.Field{{Name: "load", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "min_surrogate_key", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "max_surrogate_key", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "start_offset", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "end_offset", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "chunk_count", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	s.fill = func(b *array.RecordBuilder, row int) {
+	s.MakeRows(len(loads), c.Err(), func(b *array.RecordBuilder, row int) {
 		l := loads[row]
 		b.Field(0).(*array.Int32Builder).Append(int32(row))
 		for i, v := range []int64{l.Min, l.Max, l.Start, l.End, l.Chunks} {
 			b.Field(i + 1).(*array.Int64Builder).Append(v)
 		}
-	}
+	})
 	s.fact("loads", len(loads))
 }
 
 func (s *side) sortTable(c *wire.Cursor) {
-	s.kind = "sort index"
+	s.Kind = "sort index"
 	x, err := dict.WholeSortInfo(c)
-	s.damage, s.rows = err, len(x.Codes)
+	rows := len(x.Codes)
 	if err != nil {
-		s.rows = min(len(x.Codes), len(x.Ranks))
+		rows = min(len(x.Codes), len(x.Ranks))
 	}
-	s.sc = int32s("position", "sort_index", "sort_index_inverted")
-	s.fill = func(b *array.RecordBuilder, row int) {
+	s.Fields = int32s("position", "sort_index", "sort_index_inverted")
+	s.MakeRows(rows, err, func(b *array.RecordBuilder, row int) {
 		for i, v := range []int32{int32(row + 1), x.Codes[row], x.Ranks[row]} {
 			b.Field(i).(*array.Int32Builder).Append(v)
 		}
-	}
+	})
 	s.fact("codes", len(x.Codes))
 }
 

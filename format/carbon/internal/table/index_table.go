@@ -13,7 +13,6 @@ import (
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
-	"stoa/wire"
 )
 
 // indexRow is an entry of an index file as a row.
@@ -29,20 +28,11 @@ type indexRow struct {
 //	index_file, file_name, blocklet (null in old files: the entry is of the whole file), num_rows, offset (of the
 //	footer), file_size, min_NAME and max_NAME (texts) for each column that is not within a list or struct
 func openIndex(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
-	s := &side{kind: "index file"}
-	info, err := tg.Tree.Stat(ctx, tg.Name)
+	s, c, err := openSide(ctx, tg, op.Limits, "index file")
 	if err != nil {
 		return nil, err
 	}
-	s.stamp = info.Stamp
-	if s.Object, err = layout.OpenObject(ctx, tg.Tree, tg.Name, op.Limits); err != nil {
-		return nil, err
-	}
-	b, err := s.Read(ctx, 0, s.At.Len, "")
-	if err != nil {
-		return nil, err
-	}
-	c := wire.NewCursor(b, s.At, "").Trace(op.Tracer, 0)
+	c.Trace(op.Tracer, 0)
 	var files []layout.IndexFile
 	if strings.HasSuffix(tg.Name, layout.MergedExt) {
 		files = layout.ParseMergedIndex(c, nil)
@@ -50,17 +40,16 @@ func openIndex(ctx context.Context, tg format.Target, op format.OpenOptions) (fo
 		files = []layout.IndexFile{layout.ParseIndex(c)}
 		files[0].Name = path.Base(tg.Name)
 	}
-	s.damage = c.Err()
-	return s, s.indexTable(files)
+	return s, s.indexTable(files, c.Err())
 }
 
-func (s *side) indexTable(files []layout.IndexFile) error {
+func (s *side) indexTable(files []layout.IndexFile, damage error) error {
 	var rows []indexRow
 	var names []string
 	seen := map[string]int32{}
 	s.fact("index_files", len(files))
 	for _, f := range files {
-		roots, _, err := schema.ColumnTree(f.Header.Columns, s.At, "table_columns")
+		roots, _, err := schema.ColumnTree(f.Header.Columns, s.Object.At, "table_columns")
 		if err != nil {
 			return err
 		}
@@ -84,7 +73,6 @@ func (s *side) indexTable(files []layout.IndexFile) error {
 		}
 	}
 	s.fact("data_files", len(seen))
-	s.rows = len(rows)
 	fields := []arrow.Field{{Name: "index_file", Type: arrow.BinaryTypes.String},
 		{Name: "file_name", Type: arrow.BinaryTypes.String},
 		{Name: "blocklet", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
@@ -95,8 +83,8 @@ func (s *side) indexTable(files []layout.IndexFile) error {
 		fields = append(fields, arrow.Field{Name: "min_" + n, Type: arrow.BinaryTypes.String, Nullable: true},
 			arrow.Field{Name: "max_" + n, Type: arrow.BinaryTypes.String, Nullable: true})
 	}
-	s.sc = arrow.NewSchema(fields, nil)
-	s.fill = func(b *array.RecordBuilder, row int) { rows[row].fill(b, names) }
+	s.Fields = arrow.NewSchema(fields, nil)
+	s.MakeRows(len(rows), damage, func(b *array.RecordBuilder, row int) { rows[row].fill(b, names) })
 	return nil
 }
 
