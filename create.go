@@ -78,6 +78,9 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 		named = arrow.NewSchema(spelled(sc.Fields()), &meta)
 		sc = named
 	}
+	if err := (format.Limits{}).Fit(sc, fault.Span{Object: uri}, "schema"); err != nil { // it would not be read
+		return nil, errors.Join(err, sink.Abort(ctx))
+	}
 	var altered *alterations
 	if f.Alters != nil {
 		altered = newAlterations(sc, f.Alters(sc, wo))

@@ -150,6 +150,9 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 		}
 		return nil, nil, errors.Join(err, meta.Close())
 	}
+	if err := o.Limits.Fit(r.Schema(), fault.Span{Object: tg.Name}, "schema"); err != nil {
+		return nil, nil, errors.Join(err, meta.Close())
+	}
 	name := tg.Name
 	if tg.Table != "" {
 		name += "#" + tg.Table

@@ -48,6 +48,23 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
+// maxMaps is how many maps may stand in each other: the library makes what is below a map twice, for its keys and
+// values and for its entries, so that the time of an array doubles with each.
+const maxMaps = 12
+
+// Groups is how many groups of a schema by levels, as Dremel has them, may stand in each other: a list or a map
+// takes two. A level is a byte.
+func (l Limits) Groups() int { return int(min(2*l.WithDefaults().Depth, 250)) }
+
+// FitGroups refuses a column that is in more groups than Groups, at the place that declares it.
+func (l Limits) FitGroups(n int, at fault.Span, path string) error {
+	if n <= l.Groups() {
+		return nil
+	}
+	return fault.Limitf(at, path, "nested in %d groups or more, and at most %d are read, two for each of %d lists, maps "+
+		"and structs (--max-depth)", n, l.Groups(), l.WithDefaults().Depth)
+}
+
 // Row is how many bytes what is nested in one row may have.
 func (l Limits) Row() int64 { return l.WithDefaults().Opening / 8 }
 
@@ -76,7 +93,40 @@ func (l Limits) Apart() Limits {
 // Fit refuses a schema that has more fields, or is nested deeper, than is allowed, at the place that declares it.
 func (l Limits) Fit(sc *arrow.Schema, at fault.Span, path string) error {
 	fields, depth := sizeOf(sc)
+	for _, f := range sc.Fields() {
+		if n := mapsIn(f.Type); n > maxMaps {
+			return fault.Limitf(at, path, "%s has %d maps in each other, and at most %d are read", f.Name, n, maxMaps)
+		}
+	}
 	return l.FitSize(fields, depth, at, path)
+}
+
+// mapsIn is how many maps are in each other in a type.
+func mapsIn(t arrow.DataType) (n int) {
+	for _, f := range below(t) {
+		n = max(n, mapsIn(f.Type))
+	}
+	if t.ID() == arrow.MAP {
+		n++
+	}
+	return n
+}
+
+// below are the fields in a type; of a map those of its entries.
+func below(t arrow.DataType) []arrow.Field {
+	switch x := t.(type) {
+	case *arrow.DictionaryType:
+		return below(x.ValueType)
+	case arrow.ExtensionType:
+		return below(x.StorageType())
+	case *arrow.MapType:
+		return []arrow.Field{x.KeyField(), x.ItemField()}
+	case arrow.ListLikeType:
+		return []arrow.Field{x.ElemField()}
+	case arrow.NestedType:
+		return x.Fields()
+	}
+	return nil
 }
 
 // Afford is Fit, and counts the memory of the schema's fields.
@@ -103,26 +153,21 @@ func (l Limits) FitSize(fields, depth int64, at fault.Span, path string) error {
 
 // extent is how many fields a type has below it, and how many lists, maps and structs are in each other in it.
 func extent(t arrow.DataType) (fields, depth int64) {
-	var below []arrow.Field
 	switch x := t.(type) {
 	case *arrow.DictionaryType:
 		return extent(x.ValueType)
 	case arrow.ExtensionType:
 		return extent(x.StorageType())
 	case *arrow.MapType:
-		below = []arrow.Field{x.KeyField(), x.ItemField()}
-		fields = 2
 	case arrow.ListLikeType:
-		below = []arrow.Field{x.ElemField()}
+		fields = -1 // its items are no field
 	case arrow.NestedType:
-		below = x.Fields()
-		fields = int64(len(below))
 	default:
 		return 0, 0
 	}
-	for _, f := range below {
+	for _, f := range below(t) {
 		n, d := extent(f.Type)
-		fields, depth = fields+n, max(depth, d)
+		fields, depth = fields+n+1, max(depth, d)
 	}
 	return fields, depth + 1
 }

@@ -135,8 +135,8 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, fault.New(fault.Unsupported, fault.Span{}, "header_type", "a %s", KindName(h.Kind))
 }
 
-// maxDepth is the nesting that the library takes.
-const maxDepth = 64
+// maxDepth is the nesting that is walked; what is read is less, by the limits (see Extent).
+const maxDepth = 1000
 
 // CheckSchema checks an encapsulated schema message, as Parquet files keep it, for what the library would believe.
 func CheckSchema(b []byte) (Extent, error) {
@@ -210,7 +210,8 @@ const (
 // fields walks the fields in vector n of t, which are below so many lists, maps and structs, the last of a kind.
 func (s *schemaCheck) fields(t table, n, depth int, of int64) error {
 	if depth > maxDepth {
-		return fault.Rel(t.pos, 4, "schema", "fields are nested deeper than %d", maxDepth)
+		return fault.New(fault.Limit, fault.Span{Off: int64(t.pos), Len: 4}, "schema",
+			"fields are nested deeper than %d", maxDepth)
 	}
 	return t.tables(n, "fields", func(f table) error {
 		if err := s.one(f); err != nil {

@@ -66,7 +66,7 @@ func (w *leafWalk) add(f arrow.Field, path string, steps []int, inside bool) err
 		if st.NumFields() == 0 && !w.validity {
 			return fault.Unsupportedf(fault.Span{}, path, "a CFile cannot hold a struct without fields")
 		}
-		if len(steps) > maxDepth {
+		if len(steps) >= maxDepth {
 			return fault.Unsupportedf(fault.Span{}, path, "structs nested deeper than %d", maxDepth)
 		}
 		if w.validity && f.Nullable {
@@ -91,8 +91,8 @@ func (w *leafWalk) add(f arrow.Field, path string, steps []int, inside bool) err
 	return nil
 }
 
-// maxDepth is how many structs may stand in each other.
-const maxDepth = 64
+// maxDepth is how many structs may stand in each other, such as the assembly of rows takes with their field in them.
+const maxDepth = 63
 
 // extended is what an extension type stores.
 func extended(t arrow.DataType) arrow.DataType {

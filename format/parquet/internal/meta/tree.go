@@ -220,7 +220,7 @@ func (c *SchemaColumn) Interval() bool {
 
 const (
 	// maxNesting is how deep groups may stand in each other.
-	maxNesting = 100
+	maxNesting = 250
 	// maxLevel is the highest level that is read: a byte.
 	maxLevel = math.MaxUint8
 )

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"stoa/fault"
@@ -263,9 +264,12 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 		return fault.Unsupportedf(at, path+".codec", "%s", m.Codec)
 	case m.Values < 0:
 		return fault.Corruptf(at, path+".num_values", "it is missing or negative")
-	case len(m.Path) == 0 || len(m.Path) > schema.MaxNesting:
-		return fault.Corruptf(at, path+".path_in_schema", "%d names", len(m.Path))
-	case m.HasLevels && (m.MaxDef < 0 || m.MaxDef > 2*schema.MaxNesting || m.MaxRep < 0 || m.MaxRep > m.MaxDef):
+	case len(m.Path) == 0:
+		return fault.Corruptf(at, path+".path_in_schema", "no names")
+	case len(m.Path) > math.MaxUint8 || m.HasLevels && m.MaxDef > math.MaxUint8: // a level is a byte
+		return fault.Limitf(at, path+".path_in_schema", "%d names and %d levels, and at most %d are read", len(m.Path),
+			m.MaxDef, math.MaxUint8)
+	case m.HasLevels && (m.MaxDef < 0 || m.MaxRep < 0 || m.MaxRep > m.MaxDef):
 		return fault.Corruptf(at, path, "greatest levels %d and %d", m.MaxDef, m.MaxRep)
 	}
 	for _, e := range m.Encodings {

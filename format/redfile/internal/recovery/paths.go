@@ -146,7 +146,7 @@ func count(cols []layout.ColumnChunk) (n int) {
 // paths are those of the columns in their order: as the schema says, or, which is not sure, as they come.
 func (r *rescue) paths() (out pathList, sure bool) {
 	if r.known != nil && len(r.known.Schema) > 0 {
-		if t, err := schema.TreeOfElements(r.known.Schema, r.known.Gen, r.f.At); err == nil {
+		if t, err := schema.TreeOfElements(r.known.Schema, r.known.Gen, r.f.Limits, r.f.At); err == nil {
 			for _, l := range schema.LeavesOf(t) {
 				out.add(l.Path)
 			}
@@ -190,7 +190,7 @@ func (r *rescue) repeats(m *layout.ColumnMeta) bool {
 	}
 	if r.flat == nil {
 		r.flat = map[string]bool{}
-		if t, err := schema.TreeOfElements(r.known.Schema, r.known.Gen, r.f.At); err == nil {
+		if t, err := schema.TreeOfElements(r.known.Schema, r.known.Gen, r.f.Limits, r.f.At); err == nil {
 			for _, l := range schema.LeavesOf(t) {
 				r.flat[pathKey(l.Path)] = l.MaxRep == 0
 			}

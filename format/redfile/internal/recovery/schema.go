@@ -24,7 +24,7 @@ func (r *rescue) told(o format.OpenOptions, opts layout.ReadOptions) error {
 	if err != nil {
 		return err
 	}
-	tree, err := schema.TreeOfElements(m.Schema, m.Gen, fault.Span{Object: opts.Schema})
+	tree, err := schema.TreeOfElements(m.Schema, m.Gen, r.f.Limits, fault.Span{Object: opts.Schema})
 	if err != nil {
 		return err
 	}

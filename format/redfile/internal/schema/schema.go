@@ -34,9 +34,6 @@ type Leaf struct {
 	Column         format.Column
 }
 
-// MaxNesting is how deep groups may stand in each other.
-const MaxNesting = 48
-
 // LeavesOf lists the leaves of a schema in order, below a root without a name.
 func LeavesOf(root *Node) []Leaf {
 	var out []Leaf
@@ -64,8 +61,8 @@ func LeavesOf(root *Node) []Leaf {
 }
 
 // TreeOfElements makes the tree of the elements of generation D or E.
-func TreeOfElements(els []layout.Element, g layout.Generation, at fault.Span) (*Node, error) {
-	t := elementTree{els: els, gen: g, at: at, seen: make([]bool, len(els))}
+func TreeOfElements(els []layout.Element, g layout.Generation, l format.Limits, at fault.Span) (*Node, error) {
+	t := elementTree{els: els, gen: g, limits: l, at: at, seen: make([]bool, len(els))}
 	root, err := t.node(0, 0)
 	if err != nil {
 		return nil, err
@@ -77,11 +74,12 @@ func TreeOfElements(els []layout.Element, g layout.Generation, at fault.Span) (*
 }
 
 type elementTree struct {
-	els  []layout.Element
-	gen  layout.Generation
-	at   fault.Span
-	seen []bool
-	next int // of E: the element behind those that were read
+	els    []layout.Element
+	gen    layout.Generation
+	limits format.Limits
+	at     fault.Span
+	seen   []bool
+	next   int // of E: the element behind those that were read
 }
 
 func (t *elementTree) fail(i int, format string, args ...any) error {
@@ -89,8 +87,8 @@ func (t *elementTree) fail(i int, format string, args ...any) error {
 }
 
 func (t *elementTree) node(i, depth int) (*Node, error) {
-	if depth > MaxNesting {
-		return nil, t.fail(i, "groups nested deeper than %d", MaxNesting)
+	if err := t.limits.FitGroups(depth-1, t.at, fmt.Sprintf("file_metadata.schema[%d]", i)); err != nil {
+		return nil, err
 	}
 	e := &t.els[i]
 	t.seen[i] = true
@@ -417,8 +415,8 @@ func (n *Node) Annotate() {
 // ParseText reads the schema of generation C: redelm's notation,
 //
 //	message NAME { required int32 NAME; optional group NAME (LIST) { … } }
-func ParseText(text string, at fault.Span) (*Node, error) {
-	p := textParser{words: wordsOf(text), at: at}
+func ParseText(text string, l format.Limits, at fault.Span) (*Node, error) {
+	p := textParser{words: wordsOf(text), limits: l, at: at}
 	if p.word() != "message" {
 		return nil, p.fail("it does not begin with the word message")
 	}
@@ -437,8 +435,9 @@ func wordsOf(text string) []string {
 }
 
 type textParser struct {
-	words []string
-	at    fault.Span
+	words  []string
+	limits format.Limits
+	at     fault.Span
 }
 
 func (p *textParser) fail(format string, args ...any) error {
@@ -455,8 +454,8 @@ func (p *textParser) word() string {
 }
 
 func (p *textParser) group(n *Node, depth int) error {
-	if depth > MaxNesting {
-		return p.fail("groups nested deeper than %d", MaxNesting)
+	if err := p.limits.FitGroups(depth-1, p.at, "file_metadata.schema"); err != nil {
+		return err
 	}
 	if w := p.word(); w != "{" {
 		return p.fail("%q where a group begins with {", w)

@@ -28,11 +28,11 @@ func (f *File) Learn(ctx context.Context) error {
 	}
 	switch f.Footer.Gen {
 	case layout.GenD, layout.GenE:
-		if f.tree0, err = schema.TreeOfElements(f.Footer.Schema, f.Footer.Gen, f.MetaAt); err != nil {
+		if f.tree0, err = schema.TreeOfElements(f.Footer.Schema, f.Footer.Gen, f.Limits, f.MetaAt); err != nil {
 			return err
 		}
 	case layout.GenC:
-		if f.tree0, err = schema.ParseText(f.Footer.Text, f.MetaAt); err != nil {
+		if f.tree0, err = schema.ParseText(f.Footer.Text, f.Limits, f.MetaAt); err != nil {
 			return err
 		}
 	}
@@ -42,11 +42,10 @@ func (f *File) Learn(ctx context.Context) error {
 	} else if stored, err = f.leavesOfChunks(ctx); err != nil {
 		return err
 	}
-	deep := func(l schema.Leaf) bool { return int64(len(l.Path)) > f.Limits.Depth+1 }
-	if i := slices.IndexFunc(stored, deep); i >= 0 {
-		return fault.Limitf(f.MetaAt, "file_metadata.schema",
-			"column %d is %d groups deep, and at most %d are read (--max-depth)", i, len(stored[i].Path)-1,
-			f.Limits.Depth)
+	for _, l := range stored {
+		if err := f.Limits.FitGroups(len(l.Path)-1, f.MetaAt, "file_metadata.schema"); err != nil {
+			return err
+		}
 	}
 	if len(f.Footer.Groups) > 0 && len(stored) != len(f.Footer.Groups[0].Columns) {
 		return fault.Corruptf(f.MetaAt, layout.RowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves",
@@ -61,13 +60,15 @@ func (f *File) Learn(ctx context.Context) error {
 			func(kv layout.KeyValue) bool { return kv.Key == schema.SchemaKey || kv.Key == schema.SumKey })
 		taken, err, f.SchemaDamage = f.takeCopy(ctx, stored), nil, err
 	}
-	switch {
-	case err != nil || taken:
-		return err
-	case f.tree0 == nil:
-		return f.infer(ctx, stored)
+	if err == nil && !taken && f.tree0 == nil {
+		err = f.infer(ctx, stored)
+	} else if err == nil && !taken {
+		err = f.makeArrow(stored)
 	}
-	return f.makeArrow(stored)
+	if err != nil {
+		return err
+	}
+	return f.Limits.Fit(f.Schema(), f.MetaAt, "file_metadata.schema")
 }
 
 // affordable refuses a schema that is more than the limits allow before it is made.
@@ -227,7 +228,7 @@ func (f *File) toldSchema(ctx context.Context, stored []schema.Leaf) error {
 	if err != nil {
 		return err
 	}
-	tree, err := schema.TreeOfElements(m.Schema, m.Gen, fault.Span{Object: name})
+	tree, err := schema.TreeOfElements(m.Schema, m.Gen, f.Limits, fault.Span{Object: name})
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (t *AvroType) Simple() bool {
 }
 
 // maxSchema is how deep a schema may be. Avro's own stack would not go much farther.
-const maxSchema = 100
+const maxSchema = 400
 
 // schemaParser parses Avro's schemas.
 type schemaParser struct {

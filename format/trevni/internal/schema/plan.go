@@ -299,7 +299,7 @@ func (s *shredder) field(name, path string, t *AvroType, parent int, at []int) (
 
 // build makes the columns of t, whose entries parent counts, and its Arrow type.
 func (s *shredder) build(path string, t *AvroType, parent int, at []int) (dt arrow.DataType, nullable bool, err error) {
-	if s.steps++; s.steps > maxSteps || len(at) > 4*maxSchema {
+	if s.steps++; s.steps > maxSteps || len(at) > maxSchema {
 		return nil, false, notShown(fmt.Sprintf("avro.schema has more than %d types", maxSteps))
 	}
 	if t.Simple() {

@@ -287,9 +287,8 @@ func Affordable(f *container.File) error {
 		if h.Dialect == layout.Wiki {
 			steps = max(steps, int64(strings.Count(c.Name, ".")))
 		}
-		if steps > f.Limits.Depth {
-			return fault.Limitf(c.At, fmt.Sprintf("column-metadata[%d]", i),
-				"the column is nested %d deep, and at most %d is read (--max-depth)", steps, f.Limits.Depth)
+		if err := f.Limits.FitGroups(int(steps), c.At, fmt.Sprintf("column-metadata[%d]", i)); err != nil {
+			return err
 		}
 		spent += perStep * (1 + steps)
 	}

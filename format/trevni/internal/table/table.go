@@ -47,6 +47,9 @@ func New(ctx context.Context, tg format.Target, f *container.File, o readOptions
 			"columns are nested deeper than stoa can show")
 	}
 	t.Shown = arrow.NewSchema(t.Plan.Fields, nil)
+	if err := f.Limits.Fit(t.Shown, f.At.Sub(0, f.Header.Size), "column-metadata"); err != nil {
+		return nil, err
+	}
 	t.Odd = t.contradictions()
 	t.lookAround(ctx, tg)
 	for _, ph := range t.Plan.Phys {
