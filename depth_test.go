@@ -36,8 +36,8 @@ func deepType(kind string, depth int) arrow.DataType {
 	return arrow.MapOf(arrow.BinaryTypes.String, below)
 }
 
-// deepValues are three values of a deepType, of which the second is null; the library's builders of maps take time that
-// doubles with each.
+// deepValues are three values of a deepType, of which the second is null; the library's builders of maps take time
+// that doubles with each.
 func deepValues(t arrow.DataType, top bool) arrow.ArrayData {
 	const n = 3
 	valid, nulls := memory.NewBufferBytes([]byte{7}), 0
@@ -56,7 +56,8 @@ func deepValues(t arrow.DataType, top bool) arrow.ArrayData {
 			[]arrow.ArrayData{keys, deepValues(t.ItemType(), false)}, 0, 0)
 		return array.NewData(t, n, []*memory.Buffer{valid, offsets}, []arrow.ArrayData{pairs}, nulls, 0)
 	case *arrow.ListType:
-		return array.NewData(t, n, []*memory.Buffer{valid, offsets}, []arrow.ArrayData{deepValues(t.Elem(), false)}, nulls, 0)
+		below := deepValues(t.Elem(), false)
+		return array.NewData(t, n, []*memory.Buffer{valid, offsets}, []arrow.ArrayData{below}, nulls, 0)
 	}
 	values := memory.NewBufferBytes(arrow.Int64Traits.CastToBytes([]int64{7, 8, 9}))
 	return array.NewData(t, n, []*memory.Buffer{valid, values}, nil, nulls, 0)

@@ -61,8 +61,8 @@ func (l Limits) FitGroups(n int, at fault.Span, path string) error {
 	if n <= l.Groups() {
 		return nil
 	}
-	return fault.Limitf(at, path, "nested in %d groups or more, and at most %d are read, two for each of %d lists, maps "+
-		"and structs (--max-depth)", n, l.Groups(), l.WithDefaults().Depth)
+	return fault.Limitf(at, path, "nested in %d groups or more, and at most %d are read, two for each of %d lists, "+
+		"maps and structs (--max-depth)", n, l.Groups(), l.WithDefaults().Depth)
 }
 
 // Row is how many bytes what is nested in one row may have.

@@ -61,7 +61,8 @@ func LeavesOf(root *Node) []Leaf {
 }
 
 // TreeOfElements makes the tree of the elements of generation D or E.
-func TreeOfElements(els []layout.Element, g layout.Generation, l format.Limits, at fault.Span) (*Node, error) {
+func TreeOfElements(els []layout.Element, g layout.Generation, l format.Limits, at fault.Span) (*Node,
+	error) {
 	t := elementTree{els: els, gen: g, limits: l, at: at, seen: make([]bool, len(els))}
 	root, err := t.node(0, 0)
 	if err != nil {
