@@ -21,6 +21,9 @@ func AppendCell(dst []byte, arr arrow.Array, i int) []byte {
 	if b := binaryOf(arr); b != nil {
 		return hex.AppendEncode(append(dst, "0x"...), b(i))
 	}
+	if _, ok := arr.(array.ExtensionArray); ok {
+		return unquoted(jsonAny(arr))(dst, i)
+	}
 	if a, ok := arr.(*array.Dictionary); ok {
 		return AppendCell(dst, a.Dictionary(), a.GetValueIndex(i))
 	}
@@ -39,6 +42,9 @@ func AppendCSV(dst []byte, arr arrow.Array, i int) []byte { return csvCell(arr)(
 func csvCell(a arrow.Array) appender {
 	if b := binaryOf(a); b != nil {
 		return func(dst []byte, i int) []byte { return base64.StdEncoding.AppendEncode(dst, b(i)) }
+	}
+	if s := stored(a); s != nil {
+		return csvCell(s)
 	}
 	switch a := a.(type) {
 	case *array.Dictionary:

@@ -20,7 +20,8 @@ type appender func(dst []byte, i int) []byte
 // AppendJSON appends row i of arr as JSON. Values are those of arrow-go's own record-to-JSON form
 // (GetOneForMarshal), but for -0.0: numbers as numbers (NaN, +Inf and -Inf as strings), decimals, dates, times,
 // timestamps and durations as strings, binary in base64, structs as objects, lists as arrays, maps as
-// arrays of {"key", "value"}, unions as [type code, value]. The fields of a struct keep their order.
+// arrays of {"key", "value"}, unions as [type code, value], extensions as what they are stored as. The fields of a
+// struct keep their order.
 func AppendJSON(dst []byte, arr arrow.Array, i int) []byte { return jsonAppender(arr)(dst, i) }
 
 // jsonAppender is AppendJSON for many rows of a.
@@ -39,6 +40,9 @@ func jsonAppender(a arrow.Array) appender {
 
 // jsonValue writes rows that are not null.
 func jsonValue(a arrow.Array) appender {
+	if s := stored(a); s != nil {
+		return jsonAppender(s)
+	}
 	if f := integers(a); f != nil {
 		return f
 	}
@@ -63,6 +67,17 @@ func jsonValue(a arrow.Array) appender {
 		return jsonDecimal(a)
 	}
 	return jsonAny(a)
+}
+
+// stored is what an extension's values are stored as: that is loaded into a column of any table to which they were
+// converted, which a form of their own (that of a UUID) is not. Nil if a is of no extension, or of VARIANT, whose two
+// columns of bytes nobody reads.
+func stored(a arrow.Array) arrow.Array {
+	x, ok := a.(array.ExtensionArray)
+	if !ok || x.ExtensionType().ExtensionName() == "parquet.variant" {
+		return nil
+	}
+	return x.Storage()
 }
 
 // jsonAny is the slow road: arrow-go's own value, through encoding/json. Extension types with a form of their
