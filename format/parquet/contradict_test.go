@@ -73,7 +73,10 @@ func TestNamesAgree(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatal(err)
 	}
-	told := 0
+	told, step := 0, 1
+	if testing.Short() {
+		step = 5
+	}
 	for _, name := range names {
 		whole, err := os.ReadFile(name)
 		if err != nil {
@@ -87,7 +90,7 @@ func TestNamesAgree(t *testing.T) {
 		if groups == 0 {
 			continue
 		}
-		for i := from; i < to; i++ {
+		for i := from; i < to; i += step {
 			b := bytes.Clone(whole)
 			b[i] ^= 2
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}
@@ -123,7 +126,7 @@ func TestNamesAgree(t *testing.T) {
 			}
 		}
 	}
-	if told < len(names) {
+	if told*step < len(names) {
 		t.Errorf("only %d changes of names", told)
 	}
 }
