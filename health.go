@@ -340,19 +340,11 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	if info, err := v.o.tree().Stat(v.ctx, tg.Name); err != nil || !info.Dir {
 		return v.ctx.Err()
 	}
-	var claims format.Claimer
-	if tg.format.Claims != nil {
-		claims = tg.format.Claims(v.ctx, tg.Target, v.o.internal())
-	}
-	mine, err := v.whose(claims, tg.Name, true)
-	if err != nil || v.stopped {
-		return err
-	}
-	b := beside{ctx: v.ctx, tree: v.o.tree(), seen: all, known: claims != nil, failed: v.refused, foreign: v.foreign}
-	b.odd = func(dir string) error { return v.odd(dir, claims) }
-	b.whose = func(name string, dir bool) (format.Claim, error) { return v.whose(claims, name, dir) }
+	b := newBeside(v.ctx, tg, all, v.o)
+	b.failed, b.foreign = v.refused, v.foreign
+	b.odd = func(dir string) error { return v.odd(dir, b) }
 	b.stopped = func() bool { return v.stopped }
-	return b.walk(tg.Name, mine == format.OfTable, depth)
+	return b.all(tg.Name, depth)
 }
 
 // unchecked tells what of a file no checksum is over, if its data was looked at.

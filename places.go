@@ -118,26 +118,11 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 
 // beside takes what lies in the directory of a table, and is not its own. seen saw what its format opened.
 func (p *places) beside(tg found, seen *opened, depth int) error {
-	var claims format.Claimer
-	if tg.format.Claims != nil {
-		tg.Tree = seen.Tree
-		claims = tg.format.Claims(p.ctx, tg.Target, p.o.internal())
-	}
-	b := beside{ctx: p.ctx, tree: seen.Tree, seen: seen, known: claims != nil}
+	tg.Tree = seen.Tree
+	b := newBeside(p.ctx, tg, seen, p.o)
 	b.odd = func(dir string) error {
 		p.odd(seen.Tree, dir)
 		return nil
-	}
-	b.whose = func(name string, dir bool) (format.Claim, error) {
-		if claims == nil {
-			return format.Foreign, nil
-		}
-		mine, err := claims(path.Clean(name), dir)
-		if err != nil {
-			p.leave(name, err)
-			return format.Told, p.ctx.Err()
-		}
-		return mine, nil
 	}
 	b.failed = func(name string, err error) error {
 		if name == "" {
@@ -155,11 +140,7 @@ func (p *places) beside(tg found, seen *opened, depth int) error {
 		return p.entry(seen.Tree, info, tg.format, within, depth)
 	}
 	b.stopped = func() bool { return p.stopped }
-	mine, err := b.whose(tg.Name, true)
-	if err != nil {
-		return err
-	}
-	return b.walk(tg.Name, mine == format.OfTable, depth)
+	return b.all(tg.Name, depth)
 }
 
 // beside goes through a directory that a format took for its own, for what is not the format's: what it opened,
@@ -169,16 +150,44 @@ type beside struct {
 	ctx     context.Context
 	tree    store.Tree
 	seen    *opened
-	known   bool // the format has claims
-	whose   func(name string, dir bool) (format.Claim, error)
+	claims  format.Claimer // nil: the format has none
 	odd     func(dir string) error
 	failed  func(name string, err error) error // what an error of listing name means
 	foreign func(info store.Info, mine format.Claim, within bool, depth int) error
 	stopped func() bool
 }
 
+func newBeside(ctx context.Context, tg found, seen *opened, o OpenOptions) *beside {
+	b := &beside{ctx: ctx, tree: seen.Tree, seen: seen}
+	if tg.format.Claims != nil {
+		b.claims = tg.format.Claims(ctx, tg.Target, o.internal())
+	}
+	return b
+}
+
+// whose is what the claims say. That the store does not answer is told, and the object looked at by itself.
+func (b *beside) whose(name string, dir bool) (format.Claim, error) {
+	if b.claims == nil {
+		return format.Foreign, nil
+	}
+	mine, err := b.claims(path.Clean(name), dir)
+	if err != nil {
+		return format.Told, b.failed(name, err)
+	}
+	return mine, nil
+}
+
+// all goes through the directory of the table.
+func (b *beside) all(name string, depth int) error {
+	mine, err := b.whose(name, true)
+	if err != nil || b.stopped() {
+		return err
+	}
+	return b.walk(name, mine == format.OfTable, depth)
+}
+
 func (b *beside) walk(name string, within bool, depth int) error {
-	if within = within || b.seen.direct[path.Clean(name)]; within && !b.known || depth > deepest {
+	if within = within || b.seen.direct[path.Clean(name)]; within && b.claims == nil || depth > deepest {
 		return nil
 	}
 	if err := b.odd(name); err != nil || b.stopped() {
@@ -246,12 +255,15 @@ func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 }
 
 // odd tells what of a directory is no file. What has the name of a file of a table's is one that is lost.
-func (v *dirVerifier) odd(dir string, claims format.Claimer) error {
+func (v *dirVerifier) odd(dir string, b *beside) error {
 	for odd := range store.OddOf(v.ctx, v.o.tree(), dir) {
 		f := oddFinding(odd, v.o)
-		mine, err := v.whose(claims, odd.Name, false)
-		if err != nil {
-			return err
+		mine := format.Foreign
+		if b != nil {
+			var err error
+			if mine, err = b.whose(odd.Name, false); err != nil {
+				return err
+			}
 		}
 		if mine == format.OfTable && f.Severity < region.Error {
 			f.Code, f.Severity, f.Lost, f.Message = "file.unreadable", region.Error, -1,
@@ -262,16 +274,4 @@ func (v *dirVerifier) odd(dir string, claims format.Claimer) error {
 		}
 	}
 	return nil
-}
-
-// whose is what claims say; nil: nothing. That the store does not answer is told, and the object verified by itself.
-func (v *dirVerifier) whose(claims format.Claimer, name string, dir bool) (format.Claim, error) {
-	if claims == nil {
-		return format.Foreign, nil
-	}
-	c, err := claims(path.Clean(name), dir)
-	if err != nil {
-		c = format.Told
-	}
-	return c, v.refused(name, err)
 }

@@ -164,7 +164,7 @@ stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
 stoa/format/ipc           : std internal/check arrow fault format internal/budget internal/codec pred region
   store vec wire
-  internal/arrowschema
+  internal/arrowschema internal/settle
   format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
 stoa/format/text          : std internal/check arrow fault format pred region store vec internal/civil internal/cells
   internal/enc/half internal/typewords github.com/klauspost/compress/...

@@ -2,7 +2,6 @@ package ipc
 
 import (
 	"encoding/binary"
-	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -271,11 +270,4 @@ func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*grown) (arrow.Record
 		defer cols[i].Release()
 	}
 	return array.NewRecordBatch(sc, cols, b.NumRows()), nil
-}
-
-func hasDictionary(t arrow.DataType) bool {
-	if n, ok := t.(arrow.NestedType); ok {
-		return slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasDictionary(f.Type) })
-	}
-	return t.ID() == arrow.DICTIONARY
 }

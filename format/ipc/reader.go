@@ -14,6 +14,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/ipc/flat"
+	"stoa/internal/settle"
 	"stoa/region"
 	"stoa/vec"
 )
@@ -203,7 +204,7 @@ func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format
 
 // dictionaried reports whether the schema has dictionaries.
 func (r *reader) dictionaried() bool {
-	return slices.ContainsFunc(r.schema.Fields(), func(f arrow.Field) bool { return hasDictionary(f.Type) })
+	return slices.ContainsFunc(r.schema.Fields(), func(f arrow.Field) bool { return settle.HasDictionaries(f.Type) })
 }
 
 // Meta tells the facts of the file.

@@ -16,6 +16,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/ipc/flat"
+	"stoa/internal/settle"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -65,7 +66,7 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 		w.rows += b.NumRows()
 		return w.lib.Write(t)
 	}
-	if slices.ContainsFunc(w.sc.Fields(), func(f arrow.Field) bool { return hasDictionary(f.Type) }) {
+	if slices.ContainsFunc(w.sc.Fields(), func(f arrow.Field) bool { return settle.HasDictionaries(f.Type) }) {
 		w.drop()
 		w.empty = t.NewSlice(0, 0)
 	}

@@ -26,7 +26,7 @@ type Dictionaries struct {
 
 // New is that of a format, which says of which values it keeps dictionaries; see format.Format.
 func New(sc *arrow.Schema, kept func(values arrow.DataType) bool, mem memory.Allocator) *Dictionaries {
-	if !slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool { return hasDictionaries(f.Type) }) {
+	if !slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool { return HasDictionaries(f.Type) }) {
 		return nil
 	}
 	if mem == nil {
@@ -72,12 +72,12 @@ func Rows(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], mem memory
 	}
 }
 
-// hasDictionaries reports whether t is a dictionary, or one is nested in it.
-func hasDictionaries(t arrow.DataType) bool {
+// HasDictionaries reports whether t is a dictionary, or one is nested in it.
+func HasDictionaries(t arrow.DataType) bool {
 	t = storage(t)
 	n, ok := t.(arrow.NestedType)
 	return t.ID() == arrow.DICTIONARY ||
-		ok && slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasDictionaries(f.Type) })
+		ok && slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return HasDictionaries(f.Type) })
 }
 
 // isText reports whether t is one of strings or bytes, of any layout.
@@ -97,7 +97,7 @@ func (d *Dictionaries) typeOf(t arrow.DataType) arrow.DataType {
 			return d.typeOf(t.ValueType)
 		}
 	case arrow.NestedType:
-		if hasDictionaries(t) {
+		if HasDictionaries(t) {
 			fields := slices.Clone(t.Fields())
 			for i := range fields {
 				fields[i].Type = d.typeOf(fields[i].Type)
@@ -145,7 +145,7 @@ func (d *Dictionaries) Batch(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 
 // settled is x as t, which is its type, or typeOf that. The caller releases it.
 func (d *Dictionaries) settled(x arrow.ArrayData, t arrow.DataType) (arrow.ArrayData, error) {
-	if !hasDictionaries(x.DataType()) {
+	if !HasDictionaries(x.DataType()) {
 		x.Retain()
 		return x, nil
 	}
