@@ -50,6 +50,7 @@ stoa/internal/scan/internal/window : std arrow fault format pred region vec inte
 stoa/internal/scan/internal/batches: std arrow fault format region vec internal/scan/internal/arrays
   internal/scan/internal/plan internal/scan/internal/emit internal/scan/internal/window
 stoa/internal/scan        : std arrow fault format pred region store vec internal/scan/...
+stoa/internal/rows        : std arrow fault format pred store vec internal/scan
 stoa/internal/thrift      : std fault wire region
 stoa/internal/arrowschema : std arrow fault format format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc
 stoa/internal/cells       : std arrow fault internal/civil internal/enc/half
@@ -91,7 +92,7 @@ stoa/format/trevni/internal/write: std arrow fault format store internal/codec i
   format/trevni/internal/bzip2 format/trevni/internal/layout format/trevni/internal/page
   format/trevni/internal/schema format/trevni/internal/table
 stoa/format/trevni        : std arrow fault format pred region store vec wire internal/check internal/describe
-  internal/nest format/trevni/...
+  internal/nest internal/rows format/trevni/...
 stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... github.com/klauspost/compress/...
 stoa/format/redfile/internal/layout: std fault format region store wire internal/check internal/thrift
 stoa/format/redfile/internal/schema: std arrow fault format vec internal/arrowschema internal/dremel
@@ -110,7 +111,7 @@ stoa/format/redfile/internal/recovery: std fault format region wire internal/che
   format/redfile/internal/layout format/redfile/internal/schema format/redfile/internal/container
   format/redfile/internal/table
 stoa/format/redfile       : std arrow fault format region store vec wire internal/check internal/describe
-  internal/enc/... internal/nest internal/thrift format/redfile/...
+  internal/enc/... internal/nest internal/thrift internal/rows format/redfile/...
 stoa/format/carbon/internal/layout: std internal/check arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc

@@ -2,7 +2,9 @@ package redfile
 
 import (
 	"context"
+	"errors"
 	"io"
+	"iter"
 	"sort"
 	"sync"
 
@@ -16,6 +18,7 @@ import (
 	"stoa/format/redfile/internal/page"
 	"stoa/format/redfile/internal/table"
 	"stoa/internal/nest"
+	"stoa/internal/rows"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -24,6 +27,7 @@ import (
 // concurrently.
 type Reader struct {
 	f      *table.File
+	rows   *rows.Rows
 	starts []int64 // first row of each row group, and the end
 	fields []fieldReader
 	all    []format.Column
@@ -38,7 +42,12 @@ type fieldReader struct {
 
 // NewReader opens a RedFile of size bytes.
 func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
-	return OpenReader(context.Background(), nil, readerSource{r, size}, "redfile", o)
+	ctx, tree := context.Background(), store.One("redfile", r, size)
+	src, err := tree.Open(ctx, "redfile")
+	if err != nil {
+		return nil, err
+	}
+	return OpenReader(ctx, tree, src, "redfile", o)
 }
 
 // OpenReader opens a RedFile. The name stands in errors, and chunks in other files are looked for beside it in
@@ -68,6 +77,7 @@ func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name str
 		}
 		r.starts = append(r.starts, r.starts[g]+n)
 	}
+	r.rows = rows.Of(f, r.NumRows(), rows.With(tree, name, src), o)
 	return r, r.plan()
 }
 
@@ -91,21 +101,6 @@ func (r *Reader) plan() error {
 	return nil
 }
 
-// readerSource is an io.ReaderAt as a Source.
-type readerSource struct {
-	io.ReaderAt
-	size int64
-}
-
-func (s readerSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	return s.ReaderAt.ReadAt(p, off)
-}
-func (s readerSource) Size() int64  { return s.size }
-func (s readerSource) Close() error { return nil }
-
 // Schema is the Arrow schema of the rows.
 func (r *Reader) Schema() *arrow.Schema { return r.f.Shown }
 
@@ -113,10 +108,15 @@ func (r *Reader) Schema() *arrow.Schema { return r.f.Shown }
 func (r *Reader) NumRows() int64 { return r.starts[len(r.starts)-1] }
 
 // Close closes the file.
-func (r *Reader) Close() error { return r.f.Close() }
+func (r *Reader) Close() error { return errors.Join(r.rows.Close(), r.f.Close()) }
 
-// Row gives row n of all columns: of each one page is read. Columns that repeat need an index page. The caller
-// releases the batch.
+// RowsFrom gives the rows from row n on. A batch is valid until the next step of the loop.
+func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	return r.rows.From(ctx, n, mem)
+}
+
+// Row gives row n of all columns: of each one page is read, and all before it of those that repeat and have no
+// index page. The caller releases the batch.
 func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if n < 0 || n >= r.NumRows() {
 		return nil, fault.Invalidf("there is no row %d: the file has %d", n, r.NumRows())
@@ -135,6 +135,9 @@ func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.
 	}()
 	for i := range r.fields {
 		x, err := r.field(ctx, &r.fields[i], g, n-r.starts[g], a, mem)
+		if errors.Is(err, fault.Unsupported) { // only reading a chunk from its beginning tells where its rows are
+			return r.rows.Row(ctx, n, mem)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -2,10 +2,13 @@ package redfile_test
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"stoa/format"
+	"stoa/format/formattest"
 	"stoa/format/redfile"
 )
 
@@ -45,4 +48,53 @@ func TestRow(t *testing.T) {
 		}
 		r.Close()
 	}
+}
+
+// TestNative: rows from a position on, and one by one, are those that were written.
+func TestNative(t *testing.T) {
+	for _, opts := range []map[string]string{{"page-size": "300", "row-group-rows": "150"},
+		{"generation": "A", "page-size": "100"}, {"index": "false", "page-size": "200"}} {
+		b := writeKill(t, 500, opts)
+		r, err := redfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		formattest.Native(t, r, killBatch(0, 500))
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A file by itself: its rows from a position on, and one of them.
+func ExampleNewReader() {
+	f, err := os.Open("../../corpus/redfile/red1/flat.red")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		panic(err)
+	}
+	r, err := redfile.NewReader(f, info.Size(), format.OpenOptions{})
+	if err != nil {
+		panic(err)
+	}
+	defer r.Close()
+	n := int64(0)
+	for b, err := range r.RowsFrom(ctx, 100, nil) {
+		if err != nil {
+			panic(err)
+		}
+		n += b.NumRows()
+	}
+	row, err := r.Row(ctx, 2, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer row.Release()
+	fmt.Println(n, "of", r.NumRows(), "rows;", row.Column(0).ValueStr(0))
+	// Output:
+	// 400 of 500 rows; 479680206
 }

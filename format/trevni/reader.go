@@ -2,7 +2,9 @@ package trevni
 
 import (
 	"context"
+	"errors"
 	"io"
+	"iter"
 	"slices"
 	"sort"
 
@@ -16,17 +18,27 @@ import (
 	"stoa/format/trevni/internal/layout"
 	"stoa/format/trevni/internal/page"
 	"stoa/format/trevni/internal/table"
+	"stoa/internal/rows"
 	"stoa/pred"
 	"stoa/store"
 	"stoa/vec"
 )
 
-// File is an open Trevni file of any dialect, for programs that want its columns and blocks, not its rows:
-// those, with filters, damage policies and nested fields put together, are what package stoa's Open gives. Its
-// methods are safe for concurrent use; a ColumnReader is for one goroutine.
+// File is an open Trevni file of any dialect, for programs that want its columns and blocks, or its rows without more
+// than this format: filters, damage policies and tables of many files are what package stoa's Open gives. Its methods
+// are safe for concurrent use; a ColumnReader is for one goroutine.
 type File struct {
 	t    *table.Table
+	rows *rows.Rows
 	name string
+}
+
+// Reader is a File by the name that native readers have in all formats.
+type Reader = File
+
+// NewReader opens a Trevni file of size bytes.
+func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
+	return OpenFile(context.Background(), store.One("trevni", r, size), "trevni", o)
 }
 
 // OpenFile opens the object name of tree: store.Local{} for paths. Only the header and the descriptors of one
@@ -36,7 +48,28 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 	if err != nil {
 		return nil, err
 	}
-	return &File{r.(*table.Table), name}, nil
+	t := r.(*table.Table)
+	return &File{t: t, rows: rows.Of(t, t.File.Header.Rows, tree, o), name: name}, nil
+}
+
+// NumRows is the number of rows.
+func (f *File) NumRows() int64 { return f.rows.NumRows() }
+
+// Row gives row n of all columns. The caller releases the batch.
+func (f *File) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
+	return f.rows.Row(ctx, n, mem)
+}
+
+// RowsFrom gives the rows from row n on. A batch is valid until the next step of the loop.
+func (f *File) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	return f.rows.From(ctx, n, mem)
+}
+
+// RowsFromKey gives the rows from the first one on whose key is not below key. The key is the first column whose
+// values are known to rise, see ColumnReader.SeekValue; without one it is an error of class Invalid.
+func (f *File) RowsFromKey(ctx context.Context, key pred.Value,
+	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	return f.rows.FromKey(ctx, key, mem)
 }
 
 // Header is what the file says of itself and its columns. It must not be changed.
@@ -46,7 +79,7 @@ func (f *File) Header() *layout.Header { return &f.t.File.Header }
 func (f *File) Schema() *arrow.Schema { return f.t.Shown }
 
 // Close closes the file; its ColumnReaders cannot be used then.
-func (f *File) Close() error { return f.t.Close() }
+func (f *File) Close() error { return errors.Join(f.rows.Close(), f.t.Close()) }
 
 // BlockInfo is what a block's descriptor says.
 type BlockInfo struct {

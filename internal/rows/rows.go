@@ -1,0 +1,105 @@
+// Package rows is what the native readers of formats have in common: an open file as rows, from a position on, from a
+// key on, or one of them. It is the scan engine over one file, for programs that use one format by itself; filters,
+// policies for damage, tables of many files and workers are package stoa's.
+package rows
+
+import (
+	"context"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/pred"
+	"stoa/store"
+	"stoa/vec"
+)
+
+// Rows are those of an open file. Its methods are safe for concurrent use as far as those of its reader are.
+type Rows struct {
+	src scan.Source
+	n   int64
+}
+
+// Of is the n rows of r, the bytes of which are in tree.
+func Of(r format.Reader, n int64, tree store.Tree, o format.OpenOptions) *Rows {
+	return &Rows{n: n, src: scan.Source{Reader: r, Objects: scan.NewObjects(tree), Dicts: scan.NewDicts(),
+		Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}
+}
+
+// NumRows is the number of rows.
+func (r *Rows) NumRows() int64 { return r.n }
+
+// From gives the rows from row n on, in batches that are valid until the next step of the loop. After the last row
+// there is none.
+func (r *Rows) From(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	return r.between(ctx, n, r.n, mem)
+}
+
+func (r *Rows) between(ctx context.Context, from, to int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	switch {
+	case from < 0 || from > r.n:
+		return failed(fault.Invalidf("there is no row %d: the file has %d", from, r.n))
+	case from == to:
+		return func(func(arrow.RecordBatch, error) bool) {}
+	}
+	return scan.Run(ctx, r.src, scan.Spec{Rows: vec.Range{From: from, To: to}, Alloc: mem}, nil)
+}
+
+// Row gives row n as a batch of one, which the caller releases.
+func (r *Rows) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
+	if n == r.n {
+		return nil, fault.Invalidf("there is no row %d: the file has %d", n, r.n)
+	}
+	for b, err := range r.between(ctx, n, n+1, mem) {
+		if err != nil {
+			return nil, err
+		}
+		b.Retain()
+		return b, nil
+	}
+	return nil, fault.Bugf("row %d of %d was not given", n, r.n)
+}
+
+// FromKey gives the rows whose key is key or greater, as From does. The key is the first column of the order that the
+// file promises; of one that promises none it is an error of class Invalid.
+func (r *Rows) FromKey(ctx context.Context, key pred.Value, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	order := r.src.Reader.Order()
+	if len(order) == 0 || order[0].Descending {
+		return failed(fault.Invalidf("the file promises no order in which rows rise, so there are none from a key on"))
+	}
+	c := r.src.Reader.Columns()[order[0].Column]
+	name := pred.JoinPath(r.src.Reader.Schema().Field(c.Path[0]).Name)
+	return scan.Run(ctx, r.src, scan.Spec{Filter: pred.Test(name, pred.OpGe, key), Alloc: mem}, nil)
+}
+
+// Close closes what was opened to read rows; the reader stays open.
+func (r *Rows) Close() error { return r.src.Objects.Close() }
+
+func failed(err error) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) { yield(nil, err) }
+}
+
+// With is tree in which the object name is src, which stays the caller's.
+func With(tree store.Tree, name string, src store.Source) store.Tree { return with{tree, name, src} }
+
+type with struct {
+	store.Tree
+	name string
+	src  store.Source
+}
+
+func (t with) Open(ctx context.Context, name string) (store.Source, error) {
+	if name == t.name {
+		return kept{t.src}, nil
+	}
+	return t.Tree.Open(ctx, name)
+}
+
+// kept is not closed by who reads it.
+type kept struct{ store.Source }
+
+func (kept) Close() error { return nil }
