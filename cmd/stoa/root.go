@@ -17,18 +17,25 @@ import (
 
 // rootCmd is the command with all its verbs.
 func rootCmd(a *cli.App) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:           "stoa",
 		Short:         "Columnar files without the systems that wrote them",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          func(cmd *cobra.Command, args []string) error { return noVerb(a, cmd, args) },
-		RunE:          func(cmd *cobra.Command, _ []string) error { return overview(a) },
-		Version:       about.Version().Version,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				_, err := fmt.Fprintf(a.Stdout, "stoa %s\n", about.Version().Version)
+				return err
+			}
+			return overview(a)
+		},
 
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetVersionTemplate("stoa {{.Version}}\n")
+	// Not cobra's own: its template would bring text/template, and with that every method of every type that is linked.
+	root.Flags().BoolVar(&version, "version", false, "version for stoa")
 	fl := root.PersistentFlags()
 	fl.BoolVarP(&a.Quiet, "quiet", "q", false, "say nothing on standard error but errors")
 	fl.BoolVarP(&a.Verbose, "verbose", "v", false, "say more")
