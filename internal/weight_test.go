@@ -43,8 +43,8 @@ func TestNothingHeavyIsLinked(t *testing.T) {
 	}
 }
 
-// TestMethodsAreDropped: nothing that is linked calls methods by names that are not known when it is linked. If something
-// does, as text/template, the linker keeps every method of every type: a ninth of the program.
+// TestMethodsAreDropped: nothing that is linked calls methods by names that are not known when it is linked. If
+// something does, as text/template, the linker keeps every method of every type: a ninth of the program.
 func TestMethodsAreDropped(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links a program")
