@@ -1,6 +1,8 @@
 package format
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
@@ -90,15 +92,29 @@ func (l Limits) Apart() Limits {
 	return l
 }
 
-// Fit refuses a schema that has more fields, or is nested deeper, than is allowed, at the place that declares it.
+// Fit refuses a schema that has more fields, or is nested deeper, than is allowed, at the place that declares it; and
+// one with values of no bytes, which are no damage, but of which bytes do not tell how many there are.
 func (l Limits) Fit(sc *arrow.Schema, at fault.Span, path string) error {
 	fields, depth := sizeOf(sc)
 	for _, f := range sc.Fields() {
+		if withoutWidth(f.Type) {
+			return fault.Unsupportedf(at, path, "column %s: fixed-size values of width 0", f.Name)
+		}
 		if n := mapsIn(f.Type); n > maxMaps {
 			return fault.Limitf(at, path, "%s has %d maps in each other, and at most %d are read", f.Name, n, maxMaps)
 		}
 	}
 	return l.FitSize(fields, depth, at, path)
+}
+
+func withoutWidth(t arrow.DataType) bool {
+	if f, ok := t.(*arrow.FixedSizeBinaryType); ok {
+		return f.ByteWidth == 0
+	}
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		return withoutWidth(d.ValueType)
+	}
+	return slices.ContainsFunc(below(t), func(f arrow.Field) bool { return withoutWidth(f.Type) })
 }
 
 // mapsIn is how many maps are in each other in a type.

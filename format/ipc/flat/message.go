@@ -202,9 +202,11 @@ func (t table) textLen(n int) int64 {
 
 // Kinds of types that have children.
 const (
-	typeStruct = 13
-	typeUnion  = 14
-	typeMap    = 17 // its child is a struct of key and value
+	typeStruct      = 13
+	typeUnion       = 14
+	typeFixedBinary = 15
+	typeFixedList   = 16
+	typeMap         = 17 // its child is a struct of key and value
 )
 
 // fields walks the fields in vector n of t, which are below so many lists, maps and structs, the last of a kind.
@@ -240,14 +242,23 @@ func (s *schemaCheck) fields(t table, n, depth int, of int64) error {
 	})
 }
 
+// checkType looks at the parameters of a type that the library believes, or that it takes for damage: values and
+// lists of no width are valid, and it has none.
 func checkType(f table) error {
 	kind, err := f.number(2, 1, 0, "field.type_type")
-	if err != nil || kind != typeUnion {
+	if err != nil || kind != typeUnion && kind != typeFixedBinary && kind != typeFixedList {
 		return err
 	}
 	t, ok, err := f.table(3, "field.type")
 	if err != nil || !ok {
 		return err
+	}
+	if kind != typeUnion {
+		if width, err := t.number(0, 4, 0, "field.type.width"); err != nil || width != 0 {
+			return err
+		}
+		return fault.New(fault.Unsupported, fault.Span{Off: int64(t.pos), Len: 4}, "field.type",
+			"fixed-size values or lists of width 0")
 	}
 	_, _, err = t.vector(1, 4, "field.type.typeIds")
 	return err
