@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"stoa/cmd/stoa/internal/about"
 	"stoa/cmd/stoa/internal/cli"
@@ -104,7 +105,8 @@ What ` + "`stoa verify`, `stoa recover` and `stoa ls`" + ` may report: a page a 
 // findingPage is the page of a family.
 func findingPage(family string, codes []about.CodeDoc) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: findings\n\nWhat a severity costs, and what to do next: [all findings](README.md).", family)
+	fmt.Fprintf(&b, "# %s: findings\n\nWhat a severity costs: [all findings](README.md). "+
+		"What causes them, and what to do next: [below](#likely-causes-and-the-next-command).", family)
 	if _, err := os.Stat(filepath.Join("..", "..", "docs", "formats", family+".md")); err == nil {
 		fmt.Fprintf(&b, " The format: [%s](../formats/%s.md).", family, family)
 	}
@@ -112,5 +114,61 @@ func findingPage(family string, codes []about.CodeDoc) string {
 	for _, c := range codes {
 		fmt.Fprintf(&b, "\n## %s\n\n**%s.** %s\n", c.Code, c.Severity, strings.TrimSpace(c.Means))
 	}
+	b.WriteString("\n## Likely causes, and the next command\n\n" +
+		"| trouble | likely cause | next | codes |\n|---|---|---|---|\n")
+	for _, why := range about.Causes() {
+		var of []string
+		for _, c := range codes {
+			if about.CauseOf(c.Code).Title == why.Title {
+				of = append(of, strings.TrimPrefix(c.Code, family+"."))
+			}
+		}
+		if len(of) > 0 {
+			fmt.Fprintf(&b, "| %s | %s | %s. | %s |\n", why.Title, why.Why, quoteCommands(why.Next),
+				strings.Join(of, ", "))
+		}
+	}
 	return b.String()
+}
+
+// commandOf finds the command in what is to be done next: stoa, a verb, flags and words in capitals.
+var commandOf = regexp.MustCompile(`stoa [a-z]+(?: (?:--?[a-z][a-z-]*|[A-Z][A-Za-z.]*|skip-rows))*`)
+
+func quoteCommands(s string) string { return commandOf.ReplaceAllString(s, "`$0`") }
+
+// TestCauses: every next step is a command that there is, with flags that it has; every cause has codes; and each is
+// said of one kind of trouble only.
+func TestCauses(t *testing.T) {
+	a := cli.NewApp(strings.NewReader(""), io.Discard, io.Discard)
+	root := rootCmd(a)
+	used, said := map[string]int{}, map[string]bool{}
+	for _, c := range about.CodeDocs(a) {
+		used[about.CauseOf(c.Code).Title]++
+	}
+	for _, why := range about.Causes() {
+		if used[why.Title] == 0 || said[why.Why] {
+			t.Errorf("%s: of %d codes; said before: %v", why.Title, used[why.Title], said[why.Why])
+		}
+		said[why.Why] = true
+		lines := commandOf.FindAllString(why.Next, -1)
+		if len(lines) == 0 {
+			t.Errorf("%s: there is no command in %q", why.Title, why.Next)
+		}
+		for _, line := range lines {
+			words := strings.Fields(line)[1:]
+			verb, _, err := root.Find(words[:1])
+			if err != nil || verb == root {
+				t.Errorf("%s: there is no verb %s", line, words[0])
+				continue
+			}
+			for _, w := range words[1:] {
+				if name, ok := strings.CutPrefix(w, "--"); ok && verb.Flags().Lookup(name) == nil {
+					t.Errorf("%s: %s has no %s", line, words[0], w)
+				}
+			}
+		}
+	}
+	if n := used[about.CauseOf("of.no.kind").Title]; 3*n > len(about.CodeDocs(a)) {
+		t.Errorf("%d codes have no cause of their own", n)
+	}
 }

@@ -23,7 +23,8 @@ func FindingCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "finding [CODE]",
 		Short: "Explain a code of verify",
-		Long: `Explain a code that verify printed, or a group of them (cfile.block), or list all.
+		Long: `Explain a code that verify printed: what happened, what it costs, the likely cause and the next
+command. Or list a group of codes (cfile.block), or all.
 -f json is an array with an object a code.`,
 		Example: "  stoa finding cfile.block.checksum\n  stoa finding cfile.block -f json",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -51,9 +52,7 @@ func FindingCmd(a *cli.App) *cobra.Command {
 			}
 			if len(found) == 1 && (out.Form == "" || out.Form == "text") {
 				return output.PutDoc(a, cmd.Context(), &out, func(w io.Writer) error {
-					_, err := io.WriteString(w,
-						found[0].Code+" ("+found[0].Severity+")\n"+display.Indent(1)+Wrap(found[0].Means, HelpWidth-2,
-							"\n"+display.Indent(1))+"\n")
+					_, err := io.WriteString(w, found[0].text())
 					return err
 				})
 			}
@@ -62,6 +61,16 @@ func FindingCmd(a *cli.App) *cobra.Command {
 	}
 	out.Register(cmd, output.ReportForms, "default text")
 	return cmd
+}
+
+// text explains a code for people: what happened, why, and what to do.
+func (c CodeDoc) text() string {
+	wrapped := func(s string) string {
+		return display.Indent(1) + Wrap(s, HelpWidth-2, "\n"+display.Indent(1)) + "\n"
+	}
+	why := CauseOf(c.Code)
+	return c.Code + " (" + c.Severity + ")\n" + wrapped(c.Means) + wrapped("Likely cause: "+why.Why) +
+		wrapped("Next: "+why.Next+".")
 }
 
 // findCodes are the codes that equal args or begin with it; all without args.
