@@ -141,6 +141,9 @@ func (v *verifier) all(tg format.Target) error {
 	} else if err := v.unnamed(s, ro.Gaps); err != nil {
 		return err
 	}
+	if tables = only(tables, ro.Tablet); len(tables) == 0 && ro.Tablet != "" {
+		return fault.Invalidf("%s has no tablet %s", tg.Name, ro.Tablet)
+	}
 	for _, ts := range tables {
 		if !ro.Partial && (len(ts) > 1 || ro.Tablet == "" && tg.Table != ts[0].ID) {
 			v.missing(s, ts)
@@ -154,6 +157,19 @@ func (v *verifier) all(tg format.Target) error {
 		}
 	}
 	return nil
+}
+
+// only are the tables with their tablet of this ID; of none they are all.
+func only(tables [][]*table.Tablet, id string) (out [][]*table.Tablet) {
+	if id == "" {
+		return tables
+	}
+	for _, ts := range tables {
+		if i := slices.IndexFunc(ts, func(t *table.Tablet) bool { return t.ID == id }); i >= 0 {
+			out = append(out, ts[i:i+1])
+		}
+	}
+	return out
 }
 
 // unnamed tells of blocks that no superblock names; known: those with rows were expected.

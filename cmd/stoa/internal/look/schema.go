@@ -71,6 +71,9 @@ Arrow IPC message (for pyarrow.ipc.read_schema).`,
 				_, err := w.Write(b)
 				return err
 			})
+			if err == nil { // the schema is shown whether or not the files that a table names are there
+				_, err = t.Rows(cmd.Context())
+			}
 			return reading.NoticedIn(a, t.Findings(), err)
 		},
 	}
