@@ -59,7 +59,7 @@ stoa/internal/typewords   : std arrow fault format
 stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/zeebo/xxh3
 stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region
-stoa/internal/health    : std arrow fault format region vec internal/check internal/scan
+stoa/internal/health    : std fault format region vec internal/check internal/describe internal/scan
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/settle      : std arrow internal/nest
 stoa/internal/nest        : std arrow fault format vec
@@ -77,7 +77,8 @@ stoa/format/kudu/internal/table: std arrow fault format pred region store vec fo
 stoa/format/kudu/internal/cluster: std fault format region store wire format/cfile internal/pb
   format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal
   format/kudu/internal/table
-stoa/format/kudu          : std internal/check fault format region store vec format/cfile format/kudu/...
+stoa/format/kudu          : std internal/check internal/describe fault format region store vec format/cfile
+  format/kudu/...
 stoa/format/trevni/internal/bzip2: std
 stoa/format/trevni/internal/layout: std arrow fault format region vec wire internal/check internal/codec
 stoa/format/trevni/internal/container: std fault format region store vec wire format/trevni/internal/layout
@@ -144,7 +145,8 @@ stoa/format/carbon/internal/change: std arrow fault format pred region store vec
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
   format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
-stoa/format/carbon        : std internal/check arrow fault format pred region store vec wire internal/civil
+stoa/format/carbon        : std internal/check internal/describe arrow fault format pred region store vec wire
+  internal/civil
   internal/arrowschema
   internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/...
   github.com/apache/arrow-go/v18/arrow/ipc format/carbon/...
@@ -157,13 +159,15 @@ stoa/format/cfile/internal/columnfile: std arrow fault format pred region store 
 stoa/format/cfile/internal/write: std arrow fault format pred region store vec wire internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/nest
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
-stoa/format/cfile         : std arrow fault format pred region store vec wire internal/arrowschema
+stoa/format/cfile         : std internal/check internal/describe arrow fault format pred region store vec wire
+  internal/arrowschema
   internal/check internal/enc/...
   internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present internal/nest
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
-stoa/format/ipc           : std internal/check arrow fault format internal/budget internal/codec pred region
+stoa/format/ipc           : std internal/check internal/describe arrow fault format internal/budget internal/codec
+  pred region
   store vec wire
   internal/arrowschema internal/settle
   format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...

@@ -16,6 +16,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/table"
+	"stoa/internal/describe"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/store"
@@ -24,52 +25,36 @@ import (
 
 // describe streams the anatomy of a data file, index file, dictionary or schema; of a directory, those of all
 // its files.
-func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
-	return func(yield func(region.Node, error) bool) {
+func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		opts, err := table.ParseOptions(o.Opts)
 		if err == nil {
 			err = opts.Complete(ctx, tg.Tree, o.Limits)
 		}
 		if err != nil {
-			yield(region.Node{}, err)
-			return
+			return err
 		}
-		d := &describer{ctx: ctx, tree: tg.Tree, o: o.OpenOptions, opts: opts, pages: o.Pages, yield: yield}
-		if err := d.target(tg); err != nil && !d.stopped {
-			yield(region.Node{}, err)
-		}
-	}
+		return (&describer{Outline: out, tree: tg.Tree, o: o.OpenOptions, opts: opts}).target(tg)
+	})
 }
 
 // describer describes one target.
 type describer struct {
-	ctx     context.Context
-	tree    store.Tree
-	o       format.OpenOptions
-	opts    table.ReadOptions
-	pages   bool
-	yield   func(region.Node, error) bool
-	stopped bool
-	cover   *region.Coverage
-	read    map[string]bool // of a table: its data and index files that count; nil: all do
-}
-
-func (d *describer) emit(n region.Node) {
-	if d.stopped {
-		return
-	}
-	d.cover.Add(n)
-	d.stopped = !d.yield(n, nil)
+	*describe.Outline
+	tree store.Tree
+	o    format.OpenOptions
+	opts table.ReadOptions
+	read map[string]bool // of a table: its data and index files that count; nil: all do
 }
 
 // target describes whatever tg is.
 func (d *describer) target(tg format.Target) error {
-	tg, k, err := table.Resolve(d.ctx, tg, &d.opts)
+	tg, k, err := table.Resolve(d.Ctx, tg, &d.opts)
 	if err != nil {
 		return err
 	}
 	if k == table.KindTable {
-		d.read = table.Read(d.ctx, d.tree, tg.Name, d.o, d.opts)
+		d.read = table.Read(d.Ctx, d.tree, tg.Name, d.o, d.opts)
 	}
 	if k == table.KindTable || k == table.KindFiles {
 		return d.directory(tg.Name)
@@ -80,12 +65,12 @@ func (d *describer) target(tg format.Target) error {
 // directory describes every file below a directory that Carbon keeps. Locks hold nothing.
 func (d *describer) directory(dir string) error {
 	var first error
-	for info, err := range d.tree.List(d.ctx, dir) {
+	for info, err := range d.tree.List(d.Ctx, dir) {
 		if err != nil {
 			return err
 		}
-		if d.stopped || d.ctx.Err() != nil {
-			return d.ctx.Err()
+		if d.Left() {
+			return d.Ctx.Err()
 		}
 		base := path.Base(info.Name)
 		switch {
@@ -99,9 +84,7 @@ func (d *describer) directory(dir string) error {
 			err = d.counting(info.Name, table.ByName(base))
 		case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"),
 			strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
-			d.cover = &region.Coverage{}
-			d.emit(region.Node{Kind: region.Data, Name: base, Value: "JSON",
-				At: fault.Span{Object: info.Name, Len: info.Size}, Inner: -1})
+			d.Node(0, region.Data, base, "JSON", fault.Span{Object: info.Name, Len: info.Size})
 		}
 		if first == nil {
 			first = err
@@ -122,9 +105,7 @@ func (d *describer) counting(name string, k table.Kind) error {
 		spare = true
 	}
 	if e := (*fault.Error)(nil); spare && errors.As(err, &e) && e.Class == fault.Corrupt {
-		d.cover = &region.Coverage{}
-		d.emit(region.Node{Kind: region.Data, Name: path.Base(name), Inner: -1, At: e.At,
-			Value: "not described, and not needed: " + err.Error()})
+		d.Node(0, region.Data, path.Base(name), "not described, and not needed: "+err.Error(), e.At)
 		return nil
 	}
 	return err
@@ -137,41 +118,30 @@ func (d *describer) object(name string, k table.Kind) error {
 		return d.whole(name, map[table.Kind]string{table.KindIndex: "carbonindex",
 			table.KindMerged: "carbonindexmerge"}[k], nil)
 	case table.KindDict, table.KindDictMeta, table.KindSort:
-		d.cover = &region.Coverage{}
-		return table.DescribeDictionary(d.ctx, format.Target{Tree: d.tree, Name: name}, d.o, d.emit)
+		return table.DescribeDictionary(d.Ctx, format.Target{Tree: d.tree, Name: name}, d.o, d.Emit)
 	}
 	return d.dataFile(name)
 }
 
 // whole describes a file that is Thrift from its beginning to its end. parse is nil for index files.
 func (d *describer) whole(name, title string, parse func(c *wire.Cursor)) error {
-	o, err := layout.OpenObject(d.ctx, d.tree, name, d.o.Limits)
+	o, err := layout.OpenObject(d.Ctx, d.tree, name, d.o.Limits)
 	if err != nil {
 		return err
 	}
-	d.cover = &region.Coverage{}
-	d.emit(region.Node{Kind: region.Struct, Name: title, Value: path.Base(name), At: o.At, Inner: -1})
+	d.Node(0, region.Struct, title, path.Base(name), o.At)
 	if parse == nil {
-		_, err = o.ReadIndex(d.ctx, strings.HasSuffix(name, layout.MergedExt), d.emit)
+		_, err = o.ReadIndex(d.Ctx, strings.HasSuffix(name, layout.MergedExt), d.Emit)
 	} else {
 		var b []byte
-		if b, err = o.Read(d.ctx, 0, o.At.Len, ""); err == nil {
-			c := o.Cursor(b, o.At, title).Trace(d.emit, 1)
+		if b, err = o.Read(d.Ctx, 0, o.At.Len, ""); err == nil {
+			c := o.Cursor(b, o.At, title).Trace(d.Emit, 1)
 			parse(c)
 			err = c.Err()
 		}
 	}
-	d.gaps(o.At)
+	d.Gaps(1, o.At)
 	return err
-}
-
-// gaps tells what nothing claims.
-func (d *describer) gaps(at fault.Span) {
-	gaps, _ := d.cover.Check(at)
-	for _, g := range gaps {
-		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g,
-			Inner: -1})
-	}
 }
 
 // dataFile describes a data file of any format: header, blocklets with their chunks and pages, footer.
@@ -186,19 +156,18 @@ func (d *describer) dataFile(name string) error {
 			head = append(head, n)
 		}
 	}
-	f, err := datafile.OpenFile(d.ctx, d.tree, name, o)
+	f, err := datafile.OpenFile(d.Ctx, d.tree, name, o)
 	if f.At.Object == "" {
 		return err
 	}
-	d.cover = &region.Coverage{}
 	value := fmt.Sprintf("CarbonData V%d, %d rows, %d blocklets, %d columns", f.Version, f.Footer.Rows,
 		len(f.Footer.Blocklet), len(f.Columns))
 	if err != nil {
 		value = "damaged"
 	}
-	d.emit(region.Node{Kind: region.Struct, Name: "carbondata", Value: value, At: f.At, Inner: -1})
+	d.Node(0, region.Struct, "carbondata", value, f.At)
 	for _, n := range head {
-		d.emit(n)
+		d.Emit(n)
 	}
 	if err == nil {
 		f.Widths.Learn(int(d.opts.Blocklet))
@@ -209,9 +178,9 @@ func (d *describer) dataFile(name string) error {
 		}
 	}
 	for _, n := range foot {
-		d.emit(n)
+		d.Emit(n)
 	}
-	d.gaps(f.At)
+	d.Gaps(1, f.At)
 	return err
 }
 
@@ -229,15 +198,14 @@ func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 	value := fmt.Sprintf("%d rows", b.Rows)
 	if f.Version == 3 && len(b.Offsets) > 0 {
 		from, to := b.Offsets[0], max(b.End, b.Dims)
-		d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: f.At.Sub(from, to-from),
-			Inner: -1})
+		d.Node(1, region.Struct, name, value, f.At.Sub(from, to-from))
 	}
 	var apart []piece
 	for _, col := range f.Columns {
-		if d.stopped || d.ctx.Err() != nil {
-			return d.ctx.Err()
+		if d.Left() {
+			return d.Ctx.Err()
 		}
-		c, err := f.ReadChunk(d.ctx, g, col)
+		c, err := f.ReadChunk(d.Ctx, g, col)
 		switch {
 		case err != nil:
 		case f.Version == 1:
@@ -254,8 +222,7 @@ func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 		if i > 0 && p.at == apart[i-1].at {
 			continue
 		}
-		d.emit(region.Node{Depth: 1, Kind: region.Data, Name: name + "." + p.column + "." + p.name, Value: p.value,
-			At: p.at, Inner: -1})
+		d.Node(1, region.Data, name+"."+p.column+"."+p.name, p.value, p.at)
 	}
 	return first
 }
@@ -297,15 +264,15 @@ func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col 
 	if f.Version == 2 { // there is no node of the blocklet: where its last chunk ends only the chunk says
 		depth = 1
 	}
-	d.emit(region.Node{Depth: depth, Kind: region.Struct, Name: col.Name,
-		Value: fmt.Sprintf("%s, %d pages", col.Typ, len(c.Pages)), At: c.At.Sub(0, end-c.At.Off), Inner: -1})
-	cur := wire.NewCursor(c.Head, c.At, c.Path).Trace(d.emit, depth+1)
+	d.Node(depth, region.Struct, col.Name, fmt.Sprintf("%s, %d pages", col.Typ, len(c.Pages)),
+		c.At.Sub(0, end-c.At.Off))
+	cur := wire.NewCursor(c.Head, c.At, c.Path).Trace(d.Emit, depth+1)
 	if f.Version == 3 {
 		layout.ParseDataChunk3(thrift.NewReader(cur, thrift.Compact), "DataChunk3")
 	} else {
 		layout.ParseDataChunk2(thrift.NewReader(cur, thrift.Compact), "DataChunk2")
 		for _, p := range pieces(c, col.Name) {
-			d.emit(region.Node{Depth: depth + 1, Kind: region.Data, Name: p.name, Value: p.value, At: p.at, Inner: -1})
+			d.Node(depth+1, region.Data, p.name, p.value, p.at)
 		}
 		return cur.Err()
 	}
@@ -318,19 +285,18 @@ func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col 
 // page describes a page of format 3.
 func (d *describer) page(c *datafile.ChunkAt, i int) {
 	p, at := &c.Pages[i], c.PageSpan(i)
-	d.emit(region.Node{Depth: 3, Kind: region.Struct, Name: layout.Listed("page", i),
-		Value: fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders, p.Codec), At: at, Inner: -1})
+	d.Node(3, region.Struct, layout.Listed("page", i), fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders, p.Codec), at)
 	n := int64(p.DataLen)
-	d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "data", At: at.Sub(0, n), Inner: -1})
-	if d.pages && len(p.Meta) > 0 {
-		layout.ParseEncoderMeta(wire.NewInnerCursor(p.Meta[0], c.Within(p.Meta[0]), "encoder_meta").Trace(d.emit,
+	d.Node(4, region.Data, "data", "", at.Sub(0, n))
+	if d.Pages && len(p.Meta) > 0 {
+		layout.ParseEncoderMeta(wire.NewInnerCursor(p.Meta[0], c.Within(p.Meta[0]), "encoder_meta").Trace(d.Emit,
 			5), p.First() == layout.EncRLEIntegral)
 	}
 	if p.RowidLen > 0 {
-		d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "rowid", At: at.Sub(n, int64(p.RowidLen)), Inner: -1})
+		d.Node(4, region.Data, "rowid", "", at.Sub(n, int64(p.RowidLen)))
 	}
 	n += int64(p.RowidLen)
 	if p.RleLen > 0 {
-		d.emit(region.Node{Depth: 4, Kind: region.Data, Name: "rle", At: at.Sub(n, int64(p.RleLen)), Inner: -1})
+		d.Node(4, region.Data, "rle", "", at.Sub(n, int64(p.RleLen)))
 	}
 }

@@ -21,7 +21,7 @@ var Format = format.Format{
 	Open:       table.Open,
 	Create:     change.Create,
 	Alters:     change.Alters,
-	Describe:   describe,
+	Describe:   anatomy,
 	Verify:     verify,
 	Recover:    table.RecoverTable,
 	Claims:     table.Claims,

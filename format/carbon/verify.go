@@ -22,6 +22,7 @@ import (
 	"stoa/format/carbon/internal/status"
 	"stoa/format/carbon/internal/table"
 	"stoa/internal/check"
+	"stoa/internal/describe"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -302,7 +303,7 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 	}
 	v.Column = ""
 	if f.Stream != nil {
-		v.coverage(name)
+		v.coverage(name, f.At)
 	}
 }
 
@@ -574,22 +575,13 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 }
 
 // coverage tells bytes that nothing claims: only files of rows can be opened with such.
-func (v *verifier) coverage(name string) {
-	cover := &region.Coverage{}
-	var all fault.Span
-	d := &describer{ctx: v.ctx, tree: v.tree, o: v.o, opts: v.opts, yield: func(n region.Node, err error) bool {
-		if err == nil {
-			if all.Object == "" {
-				all = n.At
-			}
-			cover.Add(n)
-		}
-		return true
-	}}
-	if err := d.dataFile(name); err != nil {
+func (v *verifier) coverage(name string, whole fault.Span) {
+	gaps, _, err := describe.Claims(v.ctx, whole, func(out *describe.Outline) error {
+		return (&describer{Outline: out, tree: v.tree, o: v.o, opts: v.opts}).dataFile(name)
+	})
+	if err != nil {
 		return // told already
 	}
-	gaps, _ := cover.Check(all)
 	for _, at := range gaps {
 		v.Report("carbon.coverage.gap", at, "", "no structure claims these %d bytes", at.Len)
 	}

@@ -11,6 +11,7 @@ import (
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
+	"stoa/internal/describe"
 	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
@@ -19,39 +20,23 @@ import (
 // describe streams the anatomy of a CFile: header, dictionary, the positional tree with its data blocks behind
 // each leaf, the value tree (with the data blocks, if there is no positional one), footer, and what nothing
 // claims.
-func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
-	return func(yield func(region.Node, error) bool) {
+func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
-			describeDir(ctx, tg, o, yield)
-			return
+			return describeDir(tg, o.OpenOptions, out)
 		}
-		d := &describer{ctx: ctx, pages: o.Pages, yield: yield}
-		if err := d.object(tg, o.OpenOptions); err != nil && !d.stopped {
-			yield(region.Node{}, err)
-		}
-	}
+		return (&describer{Outline: out}).object(tg, o.OpenOptions)
+	})
 }
 
 // describer describes one CFile.
 type describer struct {
-	ctx     context.Context
-	f       *columnfile.File
-	kind    block.Kind
-	pages   bool
-	yield   func(region.Node, error) bool
-	stopped bool
-	cover   region.Coverage
-	blocks  int   // data blocks told
-	data    int64 // where the last of them ended
-	arena   vec.Arena
-}
-
-func (d *describer) emit(n region.Node) {
-	if d.stopped {
-		return
-	}
-	d.cover.Add(n)
-	d.stopped = !d.yield(n, nil)
+	*describe.Outline
+	f      *columnfile.File
+	kind   block.Kind
+	blocks int   // data blocks told
+	data   int64 // where the last of them ended
+	arena  vec.Arena
 }
 
 // object describes the CFile at tg. The error is the first that kept it from telling something.
@@ -60,14 +45,14 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	if err != nil {
 		return err
 	}
-	src, base, size, err := tg.Open(d.ctx)
+	src, base, size, err := tg.Open(d.Ctx)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
 	o.NoVerify, o.Tracer = true, nil // what a wrong checksum covers is described all the same
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
-	f, err := columnfile.OpenFile(d.ctx, src, at, o)
+	f, err := columnfile.OpenFile(d.Ctx, src, at, o)
 	if d.f, d.kind = f, opts.Kind; d.kind == block.KindUnknown || f.Unfit(d.kind) != "" {
 		d.kind = f.Kind()
 	}
@@ -75,23 +60,19 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	if err == nil {
 		name = d.kind.String()
 	}
-	d.emit(region.Node{Kind: region.Struct, Name: name, Value: d.summary(err), At: at, Inner: -1})
+	d.Node(0, region.Struct, name, d.summary(err), at)
 	f.TraceHeader(d.deeper)
 	if err == nil {
 		err = d.body()
 	}
 	f.TraceFooter(d.deeper)
-	gaps, _ := d.cover.Check(at)
-	for _, g := range gaps {
-		d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no structure claims these bytes", At: g,
-			Inner: -1})
-	}
+	d.Gaps(1, at)
 	return err
 }
 
 func (d *describer) deeper(n region.Node) {
 	n.Depth++
-	d.emit(n)
+	d.Emit(n)
 }
 
 func (d *describer) summary(err error) string {
@@ -128,7 +109,7 @@ func (d *describer) dictionary(p block.BlockPtr) error {
 	if reason := d.f.Bad(p); reason != "" {
 		return fault.Corruptf(d.f.FootSpan(), "footer.dict_block_ptr", "%s", reason)
 	}
-	return d.block(p, "dictionary", "", d.pages, func(c *wire.Cursor) { block.ParsePlainBinary(c) })
+	return d.block(p, "dictionary", "", d.Pages, func(c *wire.Cursor) { block.ParsePlainBinary(c) })
 }
 
 // tree describes an index tree; data says whether the data blocks, too.
@@ -136,15 +117,15 @@ func (d *describer) tree(w *columnfile.Walker, data bool) error { return d.node(
 
 // node describes an index block and what lies below.
 func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) error {
-	if err := d.ctx.Err(); err != nil || d.stopped {
-		return err
+	if d.Left() {
+		return d.Ctx.Err()
 	}
 	name := w.Path()
-	err := w.Push(d.ctx, p)
+	err := w.Push(d.Ctx, p)
 	if err != nil {
 		if d.f.Bad(p) == "" && p.Offset >= w.Ends[min(len(w.Stack), columnfile.MaxDepth-1)] {
 			err = errors.Join(err, d.block(p, name, "damaged", true,
-				func(c *wire.Cursor) { block.ParseIndexBlock(c, d.pages) }))
+				func(c *wire.Cursor) { block.ParseIndexBlock(c, d.Pages) }))
 		}
 		return first(err)
 	}
@@ -154,7 +135,7 @@ func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) erro
 	if x.Leaf {
 		value = fmt.Sprintf("leaf, %d entries", x.N)
 	}
-	bad := d.block(p, name, value, true, func(c *wire.Cursor) { block.ParseIndexBlock(c, d.pages) })
+	bad := d.block(p, name, value, true, func(c *wire.Cursor) { block.ParseIndexBlock(c, d.Pages) })
 	for i := range x.N {
 		w.Top().I = i
 		e, err := w.Current()
@@ -168,7 +149,7 @@ func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) erro
 		if bad == nil {
 			bad = err
 		}
-		if d.stopped {
+		if d.Left() {
 			return nil
 		}
 	}
@@ -198,7 +179,7 @@ func (d *describer) leafBlock(w *columnfile.Walker, e block.IndexEntry) error {
 	}
 	name := fmt.Sprintf("block[%d]", d.blocks)
 	d.blocks++
-	return d.block(e.Ptr, name, value, d.pages, func(c *wire.Cursor) {
+	return d.block(e.Ptr, name, value, d.Pages, func(c *wire.Cursor) {
 		if d.kind == block.KindBloom {
 			columnfile.ParseBloom(c)
 			return
@@ -210,8 +191,8 @@ func (d *describer) leafBlock(w *columnfile.Walker, e block.IndexEntry) error {
 // block describes a block: as one node, or inside, too, with the parser that reads it.
 func (d *describer) block(p block.BlockPtr, name, value string, inside bool, parse func(c *wire.Cursor)) error {
 	at := d.f.Span(p)
-	d.emit(region.Node{Depth: 1, Kind: region.Struct, Name: name, Value: value, At: at, Inner: -1})
-	if !inside || d.stopped {
+	d.Node(1, region.Struct, name, value, at)
+	if !inside || d.Left() {
 		return nil
 	}
 	if err := d.f.Fit(at, name); err != nil {
@@ -219,7 +200,7 @@ func (d *describer) block(p block.BlockPtr, name, value string, inside bool, par
 	}
 	d.arena.Reset()
 	stored := d.arena.Bytes(int(p.Size))
-	if err := format.ReadFull(d.ctx, d.f.Src, at, name, stored); err != nil {
+	if err := format.ReadFull(d.Ctx, d.f.Src, at, name, stored); err != nil {
 		return err
 	}
 	var fr block.Frame
@@ -233,8 +214,7 @@ func (d *describer) block(p block.BlockPtr, name, value string, inside bool, par
 		if fr.Crc != fr.Want {
 			value += fmt.Sprintf(" (wrong: %#08x is right)", fr.Want)
 		}
-		d.emit(region.Node{Depth: 2, Kind: region.Data, Name: "checksum", Value: value,
-			At: at.Sub(int64(len(data)), 4), Inner: -1})
+		d.Node(2, region.Data, "checksum", value, at.Sub(int64(len(data)), 4))
 	}
 	return err
 }
@@ -243,7 +223,7 @@ func (d *describer) block(p block.BlockPtr, name, value string, inside bool, par
 func (d *describer) inside(data, stored []byte, at fault.Span, name string, parse func(c *wire.Cursor)) error {
 	depth := 2
 	if d.f.Codec != nil {
-		c := wire.NewCursor(data, at.Sub(0, int64(len(data))), name).Trace(d.emit, depth)
+		c := wire.NewCursor(data, at.Sub(0, int64(len(data))), name).Trace(d.Emit, depth)
 		h := block.ParseCompressed(c, d.f.Header.Version)
 		if c.Err() != nil {
 			return c.Err()
@@ -256,45 +236,36 @@ func (d *describer) inside(data, stored []byte, at fault.Span, name string, pars
 	if err != nil {
 		return fault.Locate(err, at, true, name)
 	}
-	c := b.Cursor(name).Trace(d.emit, depth)
+	c := b.Cursor(name).Trace(d.Emit, depth)
 	parse(c)
 	return c.Err()
 }
 
 // describeDir describes the files of a table one after the other.
-func describeDir(ctx context.Context, tg format.Target, o format.DescribeOptions, yield func(region.Node, error) bool) {
-	set, err := readSet(ctx, tg, o.Limits)
+func describeDir(tg format.Target, o format.OpenOptions, out *describe.Outline) error {
+	set, err := readSet(out.Ctx, tg, o.Limits)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = noSet(tg)
 	}
 	if err != nil {
-		yield(region.Node{}, err)
-		return
+		return err
 	}
 	name := inDir(tg, setFile)
-	info, err := tg.Tree.Stat(ctx, name)
+	info, err := tg.Tree.Stat(out.Ctx, name)
 	if err != nil {
-		yield(region.Node{}, err)
-		return
+		return err
 	}
-	if !yield(region.Node{Kind: region.Data, Name: setFile,
-		Value: fmt.Sprintf("%d columns, %d rows", len(set.Columns), set.Rows),
-		At:    fault.Span{Object: name, Len: info.Size}, Inner: -1}, nil) {
-		return
-	}
+	out.Node(0, region.Data, setFile, fmt.Sprintf("%d columns, %d rows", len(set.Columns), set.Rows),
+		fault.Span{Object: name, Len: info.Size})
 	for _, c := range set.Columns {
-		d := &describer{ctx: ctx, pages: o.Pages, yield: yield}
 		name := inDir(tg, c.File)
-		err := d.object(format.Target{Tree: tg.Tree, Name: name}, o.OpenOptions)
+		err := (&describer{Outline: out}).object(format.Target{Tree: tg.Tree, Name: name}, o)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = missing(name, c)
 		}
-		if err != nil && !d.stopped {
-			yield(region.Node{}, err)
-			return
-		}
-		if d.stopped {
-			return
+		if err != nil || out.Left() {
+			return err
 		}
 	}
+	return nil
 }

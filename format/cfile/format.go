@@ -30,7 +30,7 @@ var Format = format.Format{
 	Probe:     probe,
 	List:      list,
 	Open:      open,
-	Describe:  describe,
+	Describe:  anatomy,
 	Verify:    verify,
 	Recover:   recoverTable,
 	Unchecked: unchecked,

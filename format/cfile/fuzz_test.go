@@ -54,7 +54,7 @@ func FuzzFile(f *testing.F) {
 		o := format.OpenOptions{Limits: fuzzLimits}
 		for range verify(ctx, tg, o) {
 		}
-		for _, err := range describe(ctx, tg, format.DescribeOptions{OpenOptions: o, Pages: true}) {
+		for _, err := range anatomy(ctx, tg, format.DescribeOptions{OpenOptions: o, Pages: true}) {
 			classed(t, err)
 		}
 		for _, opts := range []map[string]string{nil, {"kind": "column"}} {

@@ -18,6 +18,7 @@ import (
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
 	"stoa/internal/check"
+	"stoa/internal/describe"
 	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
@@ -457,17 +458,13 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return
 	}
-	d := &describer{ctx: v.ctx, yield: func(region.Node, error) bool { return v.ctx.Err() == nil }}
-	if d.object(tg, o) != nil {
+	gaps, overlaps, err := describe.Claims(v.ctx, v.f.At, func(out *describe.Outline) error {
+		return (&describer{Outline: out}).object(tg, o)
+	})
+	if err != nil {
 		return // what it could not read has been told, and is no gap
 	}
-	gaps, overlaps := d.cover.Check(v.f.At)
-	for _, g := range gaps {
-		v.Report("cfile.coverage.gap", g, "", "%d bytes that no structure claims", g.Len)
-	}
-	for _, g := range overlaps {
-		v.Report("cfile.coverage.overlap", g, "", "%d bytes that two structures claim", g.Len)
-	}
+	v.Unclaimed("cfile.coverage", gaps, overlaps)
 }
 
 // foreign tells that the file of column c is not the set's.

@@ -8,40 +8,30 @@ import (
 
 	"stoa/format"
 	"stoa/format/ipc/flat"
+	"stoa/internal/describe"
 	"stoa/region"
 )
 
-// errLeft says that the loop over the nodes was left.
-var errLeft = errors.New("left")
-
 // outline streams nodes.
 type outline struct {
-	s     *source
-	yield func(region.Node, error) bool
-	err   error
+	*describe.Outline
+	s *source
 }
 
 func (o *outline) node(depth int, kind region.Kind, name, value string, off, n int64) {
-	if o.err == nil && !o.yield(region.Node{Depth: depth, Kind: kind, Name: name, Value: value,
-		At: o.s.span(off, n), Inner: -1}, nil) {
-		o.err = errLeft
-	}
+	o.Node(depth, kind, name, value, o.s.span(off, n))
 }
 
-// describe walks the messages from the start; a file's footer is found from its end.
-func describe(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
-	return func(yield func(region.Node, error) bool) {
+// anatomy walks the messages from the start; a file's footer is found from its end.
+func anatomy(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return describe.Stream(ctx, d.Pages, func(out *describe.Outline) error {
 		s, err := openSource(ctx, t, d.Limits)
 		if err != nil {
-			yield(region.Node{}, err)
-			return
+			return err
 		}
 		defer s.src.Close()
-		o := &outline{s: s, yield: yield}
-		if err := o.all(ctx); err != nil && err != errLeft {
-			yield(region.Node{}, err)
-		}
-	}
+		return (&outline{out, s}).all(ctx)
+	})
 }
 
 func (o *outline) all(ctx context.Context) error {
@@ -54,7 +44,8 @@ func (o *outline) all(ctx context.Context) error {
 	if n < len(b) || string(b[:len(fileMagic)]) != fileMagic {
 		o.node(0, region.Struct, "stream", "", o.s.base, size)
 		at, err := o.messages(ctx, 0, o.s.base)
-		return errors.Join(err, o.rest(at, o.s.base+size))
+		o.rest(at, o.s.base+size)
+		return err
 	}
 	o.node(0, region.Struct, "file", "", o.s.base, size)
 	o.node(1, region.Data, "magic", fileMagic, o.s.base, 6)
@@ -68,11 +59,9 @@ func (o *outline) all(ctx context.Context) error {
 	if raw == nil {
 		return errors.Join(err, footErr)
 	}
-	if o.err == nil {
-		o.err = o.rest(at, foot.Off)
-	}
+	o.rest(at, foot.Off)
 	o.footer(f, foot.Off, foot.Len)
-	return errors.Join(err, footErr, o.err)
+	return errors.Join(err, footErr)
 }
 
 // fileMessages describes the messages of a file. Where the schema at the beginning is none they go on at first,
@@ -92,16 +81,15 @@ func (o *outline) fileMessages(ctx context.Context, first int64) (int64, error) 
 }
 
 // rest is what no message claims.
-func (o *outline) rest(at, end int64) error {
+func (o *outline) rest(at, end int64) {
 	if at < end {
 		o.node(1, region.Gap, "unclaimed", "", at, end-at)
 	}
-	return o.err
 }
 
 // messages describes messages, of which the first is the i-th, up to the end mark; it gives where what follows begins.
 func (o *outline) messages(ctx context.Context, i int, at int64) (int64, error) {
-	for ; o.err == nil; i++ {
+	for ; !o.Left(); i++ {
 		m, end, err := o.s.next(ctx, at, 0)
 		if err != nil {
 			return at, err
@@ -118,7 +106,7 @@ func (o *outline) messages(ctx context.Context, i int, at int64) (int64, error) 
 		o.message(i, m, at, end)
 		at = end
 	}
-	return at, o.err
+	return at, o.Ctx.Err()
 }
 
 func (o *outline) message(i int, m *message, at, end int64) {

@@ -19,7 +19,7 @@ var Format = format.Format{
 	List:       list,
 	Open:       open,
 	Create:     create,
-	Describe:   describe,
+	Describe:   anatomy,
 	Verify:     verify,
 	Recover:    recoverFile,
 	UTF8:       true,

@@ -36,7 +36,7 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 			v.Emit(f)
 		}
 		if !v.Stopped() {
-			v.layout(r, describe(ctx, t, format.DescribeOptions{OpenOptions: opts}))
+			v.layout(r, anatomy(ctx, t, format.DescribeOptions{OpenOptions: opts}))
 		}
 	}
 }

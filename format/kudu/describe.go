@@ -17,6 +17,7 @@ import (
 	"stoa/format/kudu/internal/pbc"
 	"stoa/format/kudu/internal/table"
 	"stoa/format/kudu/internal/wal"
+	"stoa/internal/describe"
 	"stoa/region"
 	"stoa/store"
 )
@@ -24,43 +25,29 @@ import (
 // describe streams the anatomy of all objects of the servers' directories: every byte of each has an owner.
 // With a table (DIR#TABLE) it tells the table's superblocks, consensus metadata and logs, and its blocks,
 // wherever they lie.
-func describe(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
-	return func(yield func(region.Node, error) bool) {
-		d := &describer{ctx: ctx, tree: tg.Tree, o: o, yield: yield}
-		if err := d.all(tg); err != nil && !d.stopped {
-			yield(region.Node{}, err)
-		}
-	}
+func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
+	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
+		return (&describer{Outline: out, tree: tg.Tree, o: o.OpenOptions}).all(tg)
+	})
 }
 
 // describer describes directories.
 type describer struct {
-	ctx     context.Context
-	tree    store.Tree
-	o       format.DescribeOptions
-	yield   func(region.Node, error) bool
-	stopped bool
-	bad     error // the first damage met; what follows is described nevertheless
-	owners  map[uint64]string
-}
-
-func (d *describer) emit(n region.Node) {
-	if !d.stopped {
-		d.stopped = !d.yield(n, nil)
-	}
+	*describe.Outline
+	tree   store.Tree
+	o      format.OpenOptions
+	owners map[uint64]string
 }
 
 // met keeps damage for the end, and gives other errors back.
 func (d *describer) met(err error) error {
 	if err == nil {
-		return d.ctx.Err()
+		return d.Ctx.Err()
 	}
 	if !errors.As(err, new(*fault.Error)) {
 		return err
 	}
-	if d.bad == nil {
-		d.bad = err
-	}
+	d.Keep(err)
 	return nil
 }
 
@@ -70,13 +57,13 @@ func (d *describer) all(tg format.Target) error {
 		return err
 	}
 	d.o.Opts, d.o.Tracer = nil, nil
-	s, err := cluster.Open(d.ctx, tg, d.o.OpenOptions, ro)
+	s, err := cluster.Open(d.Ctx, tg, d.o, ro)
 	if err != nil {
 		return err
 	}
 	var only []*table.Tablet
 	if tg.Table != "" {
-		if only, err = s.Pick(d.ctx, tg, ro.Tablet); err != nil {
+		if only, err = s.Pick(d.Ctx, tg, ro.Tablet); err != nil {
 			return err
 		}
 	}
@@ -87,11 +74,11 @@ func (d *describer) all(tg format.Target) error {
 		} else {
 			err = d.server(f, s)
 		}
-		if err != nil || d.stopped {
+		if err != nil || d.Left() {
 			return err
 		}
 	}
-	return d.bad
+	return d.First()
 }
 
 // name notes what each block of a server is.
@@ -127,7 +114,7 @@ func (d *describer) server(f *fs.FS, s *cluster.Servers) error {
 		}
 	}
 	for _, dir := range []string{fs.TabletMetaDir, fs.ConsensusDir} {
-		for info, err := range f.Tree.List(d.ctx, path.Join(f.MetaDir, dir)) {
+		for info, err := range f.Tree.List(d.Ctx, path.Join(f.MetaDir, dir)) {
 			if err != nil {
 				break // it was noted when the directories were opened
 			}
@@ -138,31 +125,31 @@ func (d *describer) server(f *fs.FS, s *cluster.Servers) error {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if err := d.container(name); err != nil || d.stopped {
+		if err := d.container(name); err != nil || d.Left() {
 			return err
 		}
 	}
-	if err := d.logs(f, nil); err != nil || d.stopped {
+	if err := d.logs(f, nil); err != nil || d.Left() {
 		return err
 	}
 	for _, c := range f.Containers {
 		if c.Metadata != "" {
-			if err := d.container(c.Metadata); err != nil || d.stopped {
+			if err := d.container(c.Metadata); err != nil || d.Left() {
 				return err
 			}
 		}
-		if err := d.sections(f, c); err != nil || d.stopped {
+		if err := d.sections(f, c); err != nil || d.Left() {
 			return err
 		}
 	}
 	if f.BlockManager != "file" {
 		return nil
 	}
-	for p, err := range f.AllBlocks(d.ctx) {
+	for p, err := range f.AllBlocks(d.Ctx) {
 		if err == nil {
 			err = d.block(p, 0)
 		}
-		if err = d.met(err); err != nil || d.stopped {
+		if err = d.met(err); err != nil || d.Left() {
 			return err
 		}
 	}
@@ -176,24 +163,24 @@ func (d *describer) table(f *fs.FS, only []*table.Tablet) error {
 			if r.FS != f {
 				continue
 			}
-			if err := d.container(r.Object); err != nil || d.stopped {
+			if err := d.container(r.Object); err != nil || d.Left() {
 				return err
 			}
 			if r.Consensus != nil {
-				if err := d.container(r.Consensus.Object); err != nil || d.stopped {
+				if err := d.container(r.Consensus.Object); err != nil || d.Left() {
 					return err
 				}
 			}
-			if err := d.logs(f, func(id string) bool { return id == r.ID }); err != nil || d.stopped {
+			if err := d.logs(f, func(id string) bool { return id == r.ID }); err != nil || d.Left() {
 				return err
 			}
 			for i := range r.RowSets {
 				for _, b := range r.RowSets[i].Blocks() {
-					p, err := f.PlaceOf(d.ctx, r.Tablet, b.BlockRef)
+					p, err := f.PlaceOf(d.Ctx, r.Tablet, b.BlockRef)
 					if err == nil {
 						err = d.block(p, 0)
 					}
-					if err = d.met(err); err != nil || d.stopped {
+					if err = d.met(err); err != nil || d.Left() {
 						return err
 					}
 				}
@@ -206,15 +193,14 @@ func (d *describer) table(f *fs.FS, only []*table.Tablet) error {
 // object begins an object.
 func (d *describer) object(name, kind, value string) {
 	var size int64
-	if info, err := d.tree.Stat(d.ctx, name); err == nil {
+	if info, err := d.tree.Stat(d.Ctx, name); err == nil {
 		size = info.Size
 	}
-	d.emit(region.Node{Kind: region.Struct, Name: kind, Value: value, At: fault.Span{Object: name, Len: size},
-		Inner: -1})
+	d.Node(0, region.Struct, kind, value, fault.Span{Object: name, Len: size})
 }
 
 func (d *describer) pbc() pbc.Options {
-	return pbc.Options{Limits: d.o.Limits, NoVerify: true, Trace: d.emit, Depth: 1}
+	return pbc.Options{Limits: d.o.Limits, NoVerify: true, Trace: d.Emit, Depth: 1}
 }
 
 // container describes a protobuf container.
@@ -231,7 +217,7 @@ func (d *describer) container(name string) error {
 		kind = "instance"
 	}
 	d.object(name, kind, "")
-	return d.met(fs.DescribeMetadata(d.ctx, d.tree, name, d.pbc()))
+	return d.met(fs.DescribeMetadata(d.Ctx, d.tree, name, d.pbc()))
 }
 
 // logs describes the segments of logs.
@@ -240,7 +226,7 @@ func (d *describer) logs(f *fs.FS, want func(id string) bool) error {
 		return nil
 	}
 	var ids []string
-	for info, err := range f.Tree.List(d.ctx, path.Join(f.WALDir, fs.WalsDir)) {
+	for info, err := range f.Tree.List(d.Ctx, path.Join(f.WALDir, fs.WalsDir)) {
 		if err != nil {
 			break
 		}
@@ -250,13 +236,13 @@ func (d *describer) logs(f *fs.FS, want func(id string) bool) error {
 	}
 	slices.Sort(ids)
 	for _, id := range ids {
-		segments, err := f.WALSegments(d.ctx, id)
+		segments, err := f.WALSegments(d.Ctx, id)
 		if err != nil {
 			return err
 		}
 		for _, s := range segments {
 			d.object(s.Name, "log segment", "tablet "+id)
-			if err := d.met(wal.Describe(d.ctx, d.tree, s.Name, d.pbc())); err != nil || d.stopped {
+			if err := d.met(wal.Describe(d.Ctx, d.tree, s.Name, d.pbc())); err != nil || d.Left() {
 				return err
 			}
 		}
@@ -266,7 +252,7 @@ func (d *describer) logs(f *fs.FS, want func(id string) bool) error {
 
 // sections describes the data file of a log container.
 func (d *describer) sections(f *fs.FS, c *fs.Container) error {
-	all, err := f.Sections(d.ctx, c)
+	all, err := f.Sections(d.Ctx, c)
 	if err != nil {
 		return err
 	}
@@ -279,15 +265,13 @@ func (d *describer) sections(f *fs.FS, c *fs.Container) error {
 		case region.Struct:
 			err = d.met(d.block(fs.Place{ID: s.Block, At: s.At, Dir: c.Dir}, 1))
 		case region.Dead:
-			d.emit(region.Node{Depth: 1, Kind: region.Dead, Name: fmt.Sprintf("block %d", s.Block),
-				Value: "deleted", At: s.At, Inner: -1})
+			d.Node(1, region.Dead, fmt.Sprintf("block %d", s.Block), "deleted", s.At)
 		case region.Pad:
-			d.emit(region.Node{Depth: 1, Kind: region.Pad, Name: "padding", At: s.At, Inner: -1})
+			d.Node(1, region.Pad, "padding", "", s.At)
 		default:
-			d.emit(region.Node{Depth: 1, Kind: region.Gap, Name: "gap", Value: "no record claims these bytes",
-				At: s.At, Inner: -1})
+			d.Node(1, region.Gap, "gap", "no record claims these bytes", s.At)
 		}
-		if err != nil || d.stopped {
+		if err != nil || d.Left() {
 			return err
 		}
 	}
@@ -300,22 +284,21 @@ func (d *describer) block(p fs.Place, depth int) error {
 	if !named {
 		owner = "no superblock names it"
 	}
-	d.emit(region.Node{Depth: depth, Kind: region.Struct, Name: fmt.Sprintf("block %d", p.ID), Value: owner,
-		At: p.At, Inner: -1})
+	d.Node(depth, region.Struct, fmt.Sprintf("block %d", p.ID), owner, p.At)
 	if p.At.Len == 0 {
 		return nil
 	}
 	tg := format.Target{Tree: d.tree, Name: p.At.Object}
 	tg.At.From, tg.At.To = p.At.Off, p.At.End()
 	var bad error
-	for n, err := range cfile.Format.Describe(d.ctx, tg,
-		format.DescribeOptions{OpenOptions: d.o.OpenOptions, Pages: d.o.Pages}) {
+	for n, err := range cfile.Format.Describe(d.Ctx, tg,
+		format.DescribeOptions{OpenOptions: d.o, Pages: d.Pages}) {
 		if err != nil {
 			bad = err
 			continue
 		}
 		n.Depth += depth + 1
-		if d.emit(n); d.stopped {
+		if d.Emit(n); d.Left() {
 			return nil
 		}
 	}

@@ -23,7 +23,7 @@ var Format = format.Format{
 	Probe:    probe,
 	List:     list,
 	Open:     open,
-	Describe: describe,
+	Describe: anatomy,
 	Verify:   verify,
 	Claims:   claims,
 	Recover:  cluster.RecoverTable,

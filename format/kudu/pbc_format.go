@@ -12,6 +12,7 @@ import (
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/pbc"
 	"stoa/format/kudu/internal/table"
+	"stoa/internal/describe"
 	"stoa/region"
 )
 
@@ -71,22 +72,13 @@ func listPBC(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 }
 
 func describeOnePBC(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
-	return func(yield func(region.Node, error) bool) {
-		stopped := false
-		trace := func(n region.Node) {
-			if !stopped {
-				stopped = !yield(n, nil)
-			}
+	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
+		if err := noOptions("kudu-metadata", o.Opts); err != nil {
+			return err
 		}
-		err := noOptions("kudu-metadata", o.Opts)
-		if err == nil {
-			err = fs.DescribeMetadata(ctx, tg.Tree, tg.Name,
-				pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify, Trace: trace})
-		}
-		if err != nil && !stopped {
-			yield(region.Node{}, err)
-		}
-	}
+		return fs.DescribeMetadata(ctx, tg.Tree, tg.Name,
+			pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify, Trace: out.Emit})
+	})
 }
 
 // verifyPBC reads all records, as what they say they are.

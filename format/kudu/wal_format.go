@@ -13,6 +13,7 @@ import (
 	"stoa/format/kudu/internal/pbc"
 	"stoa/format/kudu/internal/table"
 	"stoa/format/kudu/internal/wal"
+	"stoa/internal/describe"
 	"stoa/region"
 )
 
@@ -69,21 +70,13 @@ func noOptions(name string, opts map[string]string) error {
 }
 
 func describeSegment(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
-	return func(yield func(region.Node, error) bool) {
-		stopped := false
-		trace := func(n region.Node) {
-			if !stopped {
-				stopped = !yield(n, nil)
-			}
+	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
+		if err := noOptions("kudu-wal", o.Opts); err != nil {
+			return err
 		}
-		err := noOptions("kudu-wal", o.Opts)
-		if err == nil {
-			err = wal.Describe(ctx, tg.Tree, tg.Name, pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify, Trace: trace})
-		}
-		if err != nil && !stopped {
-			yield(region.Node{}, err)
-		}
-	}
+		return wal.Describe(ctx, tg.Tree, tg.Name,
+			pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify, Trace: out.Emit})
+	})
 }
 
 // verifySegment reads all entries.

@@ -55,6 +55,9 @@ func (o *Outline) Emit(n region.Node) {
 	if o.Left() {
 		return
 	}
+	if n.Depth == 0 { // another file begins: what the structures of others claim is no more asked for
+		o.cover = region.Coverage{}
+	}
 	o.cover.Add(n)
 	o.stopped = !o.yield(n, nil)
 }

@@ -11,116 +11,90 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/describe"
 	"stoa/internal/scan"
 	"stoa/region"
-	"stoa/vec"
 )
-
-// errLeft says that the loop over the nodes was left.
-var errLeft = errors.New("left")
 
 // Describe gives parts, row groups, columns and pages as the reader knows them. What is none of their bytes is
 // metadata, of which only the format knows more.
 func Describe(ctx context.Context, tg format.Target, title string, src scan.Source) iter.Seq2[region.Node, error] {
-	return func(yield func(region.Node, error) bool) {
-		o := &outline{ctx: ctx, r: src.Reader, yield: yield, pages: map[string][]fault.Span{}}
-		err := o.all(tg, title)
-		if err != nil && !errors.Is(err, errLeft) {
-			yield(region.Node{}, err)
-		}
-	}
+	return describe.Stream(ctx, false, func(out *describe.Outline) error {
+		return (&outline{out, src.Reader, map[string][]fault.Span{}}).all(tg, title)
+	})
 }
 
 type outline struct {
-	ctx   context.Context
-	r     format.Reader
-	yield func(region.Node, error) bool
-	pages map[string][]fault.Span // by object
-}
-
-// node gives a node of bytes at a place; a place without length has none of its own.
-func (o *outline) node(depth int, kind region.Kind, name, value string, at fault.Span) error {
-	if !o.yield(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: at, Inner: -1}, nil) {
-		return errLeft
-	}
-	return nil
+	*describe.Outline
+	r       format.Reader
+	claimed map[string][]fault.Span // by pages, by object
 }
 
 func (o *outline) all(tg format.Target, title string) error {
 	whole := map[string]fault.Span{}
-	if src, base, size, err := tg.Open(o.ctx); err == nil { // a directory has no bytes of its own
+	if src, base, size, err := tg.Open(o.Ctx); err == nil { // a directory has no bytes of its own
 		whole[tg.Name] = fault.Span{Object: tg.Name, Off: base, Len: size}
 		src.Close()
 	}
-	value := fmt.Sprintf("%d columns", o.r.Schema().NumFields())
-	err := o.node(0, region.Struct, title, value, cmp.Or(whole[tg.Name], fault.Span{Object: tg.Name}))
-	if err == nil {
-		err = o.parts()
+	o.Node(0, region.Struct, title, fmt.Sprintf("%d columns", o.r.Schema().NumFields()),
+		cmp.Or(whole[tg.Name], fault.Span{Object: tg.Name}))
+	for p, err := range o.r.Parts(o.Ctx, allOf(o.r)) {
+		if err == nil {
+			err = o.part(p)
+		}
+		if err = o.met(err); err != nil || o.Left() {
+			return err
+		}
 	}
-	if errors.Is(err, errLeft) {
-		return err
-	}
-	for object := range o.pages {
+	for object := range o.claimed {
 		if _, ok := whole[object]; !ok {
-			if info, serr := tg.Tree.Stat(o.ctx, object); serr == nil {
+			if info, err := tg.Tree.Stat(o.Ctx, object); err == nil {
 				whole[object] = fault.Span{Object: object, Len: info.Size}
 			}
 		}
 	}
 	for _, object := range slices.Sorted(maps.Keys(whole)) {
-		if left := o.between(whole[object]); left != nil {
-			return left
-		}
+		o.between(whole[object])
+	}
+	return o.First()
+}
+
+// met keeps damage for the end, as what is after it may be whole, and gives other errors back.
+func (o *outline) met(err error) error {
+	if errors.Is(err, fault.Corrupt) {
+		o.Keep(err)
+		return nil
 	}
 	return err
 }
 
-// parts gives all parts. Of damage, what is after it is given all the same, and the first error is kept.
-func (o *outline) parts() (first error) {
-	for p, err := range o.r.Parts(o.ctx, allOf(o.r)) {
-		if err == nil {
-			err = o.part(p)
-		}
-		if err != nil && !errors.Is(err, fault.Corrupt) {
-			return err
-		}
-		first = cmp.Or(first, err)
-	}
-	return first
-}
-
 func (o *outline) part(p format.Part) error {
-	if err := o.node(1, region.Struct, "part", p.Ref, fault.Span{Object: p.Ref}); err != nil {
+	o.Node(1, region.Struct, "part", p.Ref, fault.Span{Object: p.Ref})
+	groups, err := o.r.RowGroups(o.Ctx, p, allOf(o.r))
+	if err != nil {
 		return err
 	}
-	groups, first := o.r.RowGroups(o.ctx, p, allOf(o.r))
 	_, batches := o.r.(format.Batcher)
 	for _, g := range groups {
 		value := g.Name
 		if g.Rows >= 0 {
 			value = fmt.Sprintf("%d rows", g.Rows)
 		}
-		err := o.node(2, region.Struct, fmt.Sprintf("row group[%d]", g.Index), value, fault.Span{Object: p.Ref})
-		for col := 0; err == nil && !batches && col < len(o.r.Columns()); col++ {
-			err = o.column(g, col)
-			if errors.Is(err, fault.Corrupt) {
-				first, err = cmp.Or(first, err), nil
+		o.Node(2, region.Struct, fmt.Sprintf("row group[%d]", g.Index), value, fault.Span{Object: p.Ref})
+		for col := 0; !batches && col < len(o.r.Columns()); col++ {
+			if err := o.met(o.column(g, col)); err != nil || o.Left() {
+				return err
 			}
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return first
+	return nil
 }
 
-func (o *outline) column(g format.RowGroup, col int) (err error) {
+func (o *outline) column(g format.RowGroup, col int) error {
 	c := o.r.Columns()[col]
-	if err := o.node(3, region.Struct, c.Name, c.Type.String(), fault.Span{Object: g.Part}); err != nil {
-		return err
-	}
+	o.Node(3, region.Struct, c.Name, c.Type.String(), fault.Span{Object: g.Part})
 	i := 0
-	damage := pagesOf(o.ctx, o.r, g, col, func(p format.Page, dict bool) bool {
+	return pagesOf(o.Ctx, o.r, g, col, func(p format.Page, dict bool) bool {
 		name, value := fmt.Sprintf("page[%d]", i), ""
 		switch {
 		case dict:
@@ -134,41 +108,33 @@ func (o *outline) column(g format.RowGroup, col int) (err error) {
 			i++
 		}
 		for _, at := range p.Spans {
-			if at = o.claim(at); at.Len > 0 && err == nil {
-				err = o.node(4, region.Data, name, value, at)
+			if at = o.claim(at); at.Len > 0 {
+				o.Node(4, region.Data, name, value, at)
 			}
 		}
-		return err == nil
+		return !o.Left()
 	})
-	return cmp.Or(err, damage)
 }
 
 // claim notes the bytes of a page; those that a page has already, cut from one block, are given once.
 func (o *outline) claim(at fault.Span) fault.Span {
-	known := o.pages[at.Object]
+	known := o.claimed[at.Object]
 	if k := len(known); k > 0 && known[k-1] == at {
 		return fault.Span{}
 	}
-	o.pages[at.Object] = append(known, at)
+	o.claimed[at.Object] = append(known, at)
 	return at
 }
 
 // between gives what no page has.
-func (o *outline) between(whole fault.Span) error {
-	var pages vec.Ranges
-	for _, s := range o.pages[whole.Object] {
-		pages = append(pages, vec.Range{From: s.Off, To: s.End()})
-	}
-	slices.SortFunc(pages, func(a, b vec.Range) int { return cmp.Compare(a.From, b.From) })
+func (o *outline) between(whole fault.Span) {
+	pages := slices.Clone(o.claimed[whole.Object])
+	slices.SortFunc(pages, func(a, b fault.Span) int { return cmp.Compare(a.Off, b.Off) })
 	at := whole.Off
-	for _, p := range append(pages, vec.Range{From: whole.End(), To: whole.End()}) {
-		if p.From > at {
-			err := o.node(1, region.Data, "metadata", "", fault.Span{Object: whole.Object, Off: at, Len: p.From - at})
-			if err != nil {
-				return err
-			}
+	for _, p := range append(pages, fault.Span{Off: whole.End()}) {
+		if p.Off > at {
+			o.Node(1, region.Data, "metadata", "", fault.Span{Object: whole.Object, Off: at, Len: p.Off - at})
 		}
-		at = max(at, p.To)
+		at = max(at, p.End())
 	}
-	return nil
 }
