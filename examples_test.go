@@ -3,6 +3,7 @@ package stoa_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -19,6 +20,7 @@ import (
 	"stoa/format"
 	"stoa/pred"
 	"stoa/region"
+	"stoa/store"
 )
 
 // Tables that CarbonData 2.3.0, Avro 1.12.2, and an encoder from RED1's document wrote.
@@ -331,4 +333,127 @@ func ExampleOpenChanger() {
 	// 1 would go
 	// 1 deleted
 	// 2 left
+}
+
+// Several files with the same columns are one table.
+func ExampleOpenAll() {
+	inTemp(func(ctx context.Context, dir string) {
+		names := []string{filepath.Join(dir, "a.parquet"), filepath.Join(dir, "b.jsonl")}
+		for _, name := range names {
+			people(ctx, name)
+		}
+		t := must(stoa.OpenAll(ctx, names, stoa.OpenOptions{}))
+		defer t.Close()
+		fmt.Println(must(t.Count(ctx, stoa.ScanSpec{})), "rows of", len(t.Sources()), "files")
+	})
+	// Output:
+	// 6 rows of 2 files
+}
+
+// Count with a filter reads the filter's columns only.
+func ExampleTable_Count() {
+	inTemp(func(ctx context.Context, dir string) {
+		name := filepath.Join(dir, "people.parquet")
+		people(ctx, name)
+		t := must(stoa.Open(ctx, name, stoa.OpenOptions{}))
+		defer t.Close()
+		fmt.Println(must(t.Count(ctx, stoa.ScanSpec{Filter: must(pred.Parse("name is null"))})))
+	})
+	// Output:
+	// 1
+}
+
+// Row reads the one page of each column that has the row.
+func ExampleTable_Row() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, avroFile, stoa.OpenOptions{}))
+	defer t.Close()
+	fmt.Println(rowsIn(t.Row(ctx, 149, stoa.ScanSpec{})), "row")
+	// Output:
+	// 1 row
+}
+
+// SeekFrom reads from a key on.
+func ExampleTable_SeekFrom() {
+	inTemp(func(ctx context.Context, dir string) {
+		name := filepath.Join(dir, "ids.cfile")
+		sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}}, nil)
+		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc,
+			strings.NewReader(`[{"id":1},{"id":3},{"id":5},{"id":7}]`))
+		w := must(stoa.Create(ctx, name, sc, stoa.CreateOptions{Opts: map[string]string{"value-index": "true"}}))
+		defer w.Abort(ctx)
+		if err := w.Write(ctx, must(b, err)); err != nil {
+			log.Fatal(err)
+		}
+		must(w.Close(ctx))
+		t := must(stoa.Open(ctx, name, stoa.OpenOptions{}))
+		defer t.Close()
+		for b, err := range t.SeekFrom(ctx, []any{int64(4)}, stoa.ScanSpec{}) {
+			fmt.Println(must(b, err).Column(0))
+		}
+	})
+	// Output:
+	// [5 7]
+}
+
+// Probe says which format a file has, by what is in it.
+func ExampleProbe() {
+	ctx := context.Background()
+	f := must(stoa.Probe(ctx, format.Target{Tree: store.Local{}, Name: redFile}, stoa.OpenOptions{}))
+	fmt.Println(f.Name)
+	// Output:
+	// redfile
+}
+
+// A split is plain data: another process, in another language, may hand it on.
+func ExampleOpenSplit() {
+	ctx := context.Background()
+	t := must(stoa.Open(ctx, carbonTable, stoa.OpenOptions{}))
+	defer t.Close()
+	var n int64
+	for s, err := range t.Plan(ctx, stoa.ScanSpec{Columns: []string{"id"}}, 1<<10) {
+		text := must(json.Marshal(must(s, err)))
+		var there stoa.Split
+		if err := json.Unmarshal(text, &there); err != nil {
+			log.Fatal(err)
+		}
+		part := must(stoa.OpenSplit(ctx, there, stoa.OpenOptions{}))
+		n += rowsIn(part.Scan(ctx, stoa.ScanSpec{}))
+		part.Close()
+	}
+	fmt.Println(n)
+	// Output:
+	// 179
+}
+
+// A table that is partitioned and sorted. A dry run checks the same, and makes nothing.
+func ExampleCreateTable() {
+	inTemp(func(ctx context.Context, dir string) {
+		sc := arrow.NewSchema([]arrow.Field{{Name: "day", Type: arrow.FixedWidthTypes.Date32, Nullable: true},
+			{Name: "country", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+		spec := format.TableSpec{SortColumns: []string{"day"}, Partition: []string{"country"}}
+		for _, dry := range []bool{true, false} {
+			if err := stoa.CreateTable(ctx, filepath.Join(dir, "visits"), sc,
+				stoa.CreateTableOptions{TableSpec: spec, DryRun: dry}, stoa.OpenOptions{}); err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(len(must(os.ReadDir(dir))), "table")
+		}
+	})
+	// Output:
+	// 0 table
+	// 1 table
+}
+
+// A directory of a Kudu server, without the server: each of its tables by name.
+func ExampleOpen_kudu() {
+	ctx := context.Background()
+	for e, err := range stoa.List(ctx, "format/kudu/testdata/file", stoa.OpenOptions{}) {
+		name, o := stoa.Named(must(e, err), stoa.OpenOptions{})
+		t := must(stoa.Open(ctx, name, o))
+		fmt.Println(e.Table, must(t.Count(ctx, stoa.ScanSpec{})))
+		t.Close()
+	}
+	// Output:
+	// autoinc 300
 }
