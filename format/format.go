@@ -532,6 +532,16 @@ func (t Target) Open(ctx context.Context) (src store.Source, base, size int64, e
 	return src, t.At.From, t.At.Len(), nil
 }
 
+// ReadPage is ReadFull of a page, into memory that room gives, if it has no more than the bytes that one may have.
+func ReadPage(ctx context.Context, src store.Source, at fault.Span, l Limits, path string,
+	room func(n int) []byte) ([]byte, error) {
+	if at.Len > l.Page {
+		return nil, fault.Limitf(at, path, "%d bytes are more than a page may have (%d)", at.Len, l.Page)
+	}
+	b := room(int(max(at.Len, 0)))
+	return b, ReadFull(ctx, src, at, path, b)
+}
+
 // ReadFull reads exactly the bytes at. A file that ends before is Corrupt: the caller learned at from the file.
 func ReadFull(ctx context.Context, src store.Source, at fault.Span, path string, buf []byte) error {
 	if at.Off < 0 || at.Len < 0 || at.End() > src.Size() {

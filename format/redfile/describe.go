@@ -221,11 +221,8 @@ func (d *describer) page(x extent, name string, off, head int64, h *layout.PageH
 // body shows what is in a page: where levels and values are, or the entries of an index.
 func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
 	at := d.f.At.Sub(off, int64(h.Stored))
-	if int64(h.Stored) > d.f.Limits.Page {
-		return fault.Limitf(at, "body", "%d bytes are more than a page may have (%d)", h.Stored, d.f.Limits.Page)
-	}
-	b := make([]byte, h.Stored)
-	if err := format.ReadFull(d.Ctx, d.f.Src, at, "body", b); err != nil {
+	b, err := format.ReadPage(d.Ctx, d.f.Src, at, d.f.Limits, "body", page.Fresh)
+	if err != nil {
 		return err
 	}
 	if h.Kind != layout.DataPage && h.Kind != layout.IndexPage {

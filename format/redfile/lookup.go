@@ -181,12 +181,8 @@ func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Aren
 	}
 	a.Reset()
 	at := t.At.Sub(p.Off, p.Size)
-	if p.Size > r.f.Limits.Page {
-		return in, fault.Limitf(at, layout.PagePath(g, col, i), "%d bytes are more than a page may have (%d)", p.Size,
-			r.f.Limits.Page)
-	}
-	b := a.Bytes(int(p.Size))
-	if err := format.ReadFull(ctx, t.Src, at, "page", b); err != nil {
+	b, err := format.ReadPage(ctx, t.Src, at, r.f.Limits, layout.PagePath(g, col, i), a.Bytes)
+	if err != nil {
 		return in, err
 	}
 	v, err := vec.New(r.all[col].Type, mem)

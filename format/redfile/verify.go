@@ -387,11 +387,10 @@ func (n *rowCount) report(v *verifier) {
 func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.IndexEntry) (int64, error) {
 	at := t.At.Sub(p.Off, p.Size)
 	path := layout.PagePath(t.Group, t.Col, i)
-	if p.Size > v.f.Limits.Page {
-		return 0, fault.Limitf(at, path, "%d bytes are more than a page may have (%d)", p.Size, v.f.Limits.Page)
-	}
-	v.stored = slices.Grow(v.stored[:0], int(p.Size))[:p.Size]
-	if err := format.ReadFull(v.ctx, t.Src, at, path, v.stored); err != nil {
+	stored, err := format.ReadPage(v.ctx, t.Src, at, v.f.Limits, path, func(n int) []byte {
+		return slices.Grow(v.stored[:0], n)[:n]
+	})
+	if v.stored = stored; err != nil {
 		return 0, err
 	}
 	l := &v.f.Leaves[t.Col]

@@ -106,7 +106,7 @@ func (d *describer) column(i int) error {
 		return err
 	}
 	for k := range cb.Blocks {
-		if e := d.block(col, &cb.Blocks[k], k); e != nil && err == nil {
+		if e := d.block(i, &cb.Blocks[k], k); e != nil && err == nil {
 			err = e
 		}
 		if d.Left() {
@@ -128,7 +128,8 @@ func (d *describer) descriptors(cb *container.ColumnBlocks, col *layout.Column, 
 }
 
 // block describes a block: data and checksum, and if pages are wanted what is in the data.
-func (d *describer) block(col *layout.Column, b *container.Block, k int) error {
+func (d *describer) block(i int, b *container.Block, k int) error {
+	col := &d.f.Header.Columns[i]
 	if b.Lost != nil {
 		return b.Lost
 	}
@@ -155,7 +156,7 @@ func (d *describer) block(col *layout.Column, b *container.Block, k int) error {
 	}
 	var err error
 	if d.Pages && !d.Left() {
-		err = d.inside(col, b, name)
+		err = d.inside(i, b, name)
 	}
 	if col.Summed && sum.Off > data.Off {
 		d.Node(3, region.Data, "column-checksum", "", sum)
@@ -164,18 +165,11 @@ func (d *describer) block(col *layout.Column, b *container.Block, k int) error {
 }
 
 // inside tells the parts of a block's raw bytes.
-func (d *describer) inside(col *layout.Column, b *container.Block, name string) error {
-	if b.At.Len > d.f.Limits.Page {
-		return fault.Limitf(b.At, name, "%d bytes are more than a page may have", b.At.Len)
-	}
-	d.arena.Reset()
-	stored := d.arena.Bytes(int(b.At.Len))
-	if err := format.ReadFull(d.Ctx, d.f.Src, b.At, name, stored); err != nil {
-		return err
-	}
-	o, err := d.f.OpenBlock(col, b, stored, &d.arena, true)
+func (d *describer) inside(i int, b *container.Block, name string) error {
+	col := &d.f.Header.Columns[i]
+	o, _, err := d.f.ReadBlock(d.Ctx, i, b, name, &d.arena, true)
 	if err != nil {
-		return fault.Locate(err, b.At, false, name)
+		return err
 	}
 	tell := func(name, value string, off, n int) {
 		if n > 0 {

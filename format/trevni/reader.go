@@ -196,11 +196,8 @@ func (c *ColumnReader) load(ctx context.Context, row int64) error {
 	c.arena.Reset()
 	t := format.Task{Page: page, N: page.Entries, Scratch: &c.arena, Limits: c.f.Limits}
 	for _, at := range page.Spans {
-		if at.Len > c.f.Limits.Page {
-			return fault.Limitf(at, "", "%d bytes are more than a page may have (%d)", at.Len, c.f.Limits.Page)
-		}
-		b := make([]byte, at.Len)
-		if err := format.ReadFull(ctx, c.f.Src, at, "block", b); err != nil {
+		b, err := format.ReadPage(ctx, c.f.Src, at, c.f.Limits, "block", c.arena.Bytes)
+		if err != nil {
 			return err
 		}
 		t.Bytes = append(t.Bytes, b)

@@ -270,12 +270,7 @@ func (r *recovery) opens(i int, b *container.Block) bool {
 		return false
 	}
 	r.looked += b.At.Len
-	stored := make([]byte, b.At.Len)
-	if format.ReadFull(r.ctx, f.Src, b.At, "", stored) != nil {
-		return false
-	}
-	r.arena.Reset()
-	o, err := f.OpenBlock(col, b, stored, &r.arena, false)
+	o, _, err := f.ReadBlock(r.ctx, i, b, "", &r.arena, false)
 	return err == nil && (col.Kind != layout.CodecNone || int64(len(o.Raw)) == b.Raw)
 }
 

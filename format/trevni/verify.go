@@ -289,19 +289,7 @@ func (v *verifier) block(ph *page.Physical, b *container.Block, k int, n int64, 
 
 // open reads and opens a block. stored is good until the next.
 func (v *verifier) open(column int, b *container.Block, path string) (o container.Opened, stored []byte, err error) {
-	if b.At.Len > v.f.Limits.Page {
-		return o, nil, fault.Limitf(b.At, path, "%d bytes are more than a page may have (%d)", b.At.Len,
-			v.f.Limits.Page)
-	}
-	v.arena.Reset()
-	stored = v.arena.Bytes(int(b.At.Len))
-	if err := format.ReadFull(v.ctx, v.f.Src, b.At, path, stored); err != nil {
-		return o, nil, err
-	}
-	if o, err = v.f.OpenBlock(&v.f.Header.Columns[column], b, stored, &v.arena, false); err != nil {
-		err = fault.Locate(err, b.At, false, path)
-	}
-	return o, stored, err
+	return v.f.ReadBlock(v.ctx, column, b, path, &v.arena, false)
 }
 
 // guesses tells once that the shape in which levels are shown is a guess, by the first column that leaves a choice.

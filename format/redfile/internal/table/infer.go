@@ -132,12 +132,13 @@ func (l *looker) page(ctx context.Context, t *page.Table, col, i int) error {
 	}
 	l.left -= p.Size
 	l.work -= p.Values * l.seen[col].Work()
-	if most := l.f.Limits.Page; l.left < 0 || l.work < 0 || p.Size > most {
-		return fault.Limitf(t.At.Sub(p.Off, p.Size), "", "more than is looked at")
+	at := t.At.Sub(p.Off, p.Size)
+	if l.left < 0 || l.work < 0 {
+		return fault.Limitf(at, "", "more than is looked at")
 	}
 	l.arena.Reset()
-	b, at := l.arena.Bytes(int(p.Size)), t.At.Sub(p.Off, p.Size)
-	if err := format.ReadFull(ctx, t.Src, at, "page", b); err != nil {
+	b, err := format.ReadPage(ctx, t.Src, at, l.f.Limits, "page", l.arena.Bytes)
+	if err != nil {
 		return err
 	}
 	def, rep, err := t.Levels(p, b, &l.arena)

@@ -1,11 +1,13 @@
 package container
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/trevni/internal/layout"
 	"stoa/vec"
 )
@@ -51,6 +53,20 @@ func (s sumForm) String() string {
 		of = "stored"
 	}
 	return fmt.Sprintf("%s, %s, of the %s bytes", words[0], words[1], of)
+}
+
+// ReadBlock reads a block of column i and opens it, see OpenBlock. stored are its bytes, as good as those of o: until a
+// is taken for something else.
+func (f *File) ReadBlock(ctx context.Context, i int, b *Block, path string, a *vec.Arena,
+	noVerify bool) (o Opened, stored []byte, err error) {
+	a.Reset()
+	if stored, err = format.ReadPage(ctx, f.Src, b.At, f.Limits, path, a.Bytes); err != nil {
+		return o, nil, err
+	}
+	if o, err = f.OpenBlock(&f.Header.Columns[i], b, stored, a, noVerify); err != nil {
+		err = fault.Locate(err, b.At, false, path)
+	}
+	return o, stored, err
 }
 
 // OpenBlock checks and decompresses the bytes of a block, stored with its checksum. Errors are relative to

@@ -107,7 +107,7 @@ func (l *looker) column(ctx context.Context, i int, together bool) error {
 			return nil
 		}
 		l.work -= b.Rows * s.Work()
-		def, rep, err := l.block(ctx, c, b)
+		def, rep, err := l.block(ctx, i, b)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -121,19 +121,15 @@ func (l *looker) column(ctx context.Context, i int, together bool) error {
 }
 
 // block gives the levels of a block, until the next one.
-func (l *looker) block(ctx context.Context, c *layout.Column, b *container.Block) (def, rep []byte, err error) {
+func (l *looker) block(ctx context.Context, i int, b *container.Block) (def, rep []byte, err error) {
 	if b.Lost != nil {
 		return nil, nil, b.Lost
 	}
-	if most := l.f.Limits.Page; b.At.Len > most || b.Rows > most {
+	if b.Rows > l.f.Limits.Page {
 		return nil, nil, fault.Limitf(b.At, "", "more than a page may have")
 	}
-	l.arena.Reset()
-	stored := l.arena.Bytes(int(b.At.Len))
-	if err := format.ReadFull(ctx, l.f.Src, b.At, "block", stored); err != nil {
-		return nil, nil, err
-	}
-	o, err := l.f.OpenBlock(c, b, stored, &l.arena, false)
+	c := &l.f.Header.Columns[i]
+	o, _, err := l.f.ReadBlock(ctx, i, b, "block", &l.arena, false)
 	if err != nil {
 		return nil, nil, err
 	}
