@@ -64,9 +64,22 @@ def cells(reader, kind, name, columns):
     return {c: v for k in columns for c, v in cells(reader, kind, name, [k]).items()}
 
 
-def by_pyarrow_written(kind, name, t):
+def as_ours(name, c):
+    """Options with which pyarrow writes a column in the encodings and row groups that our file has of it, in pages as small as it can."""
+    m = pq.ParquetFile(name).metadata
+    known = {"DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT"}
+    coded = {}
+    for g in range(m.num_row_groups):
+        for k in range(m.num_columns):
+            chunk = m.row_group(g).column(k)
+            if chunk.path_in_schema.split(".")[0] == c:
+                coded.update({chunk.path_in_schema: e for e in chunk.encodings if e in known})
+    return dict(use_dictionary=False, column_encoding=coded, row_group_size=m.row_group(0).num_rows, data_page_size=30, write_batch_size=1)
+
+
+def by_pyarrow_written(kind, name, t, options):
     if kind == "parquet":
-        pq.write_table(t, name)
+        pq.write_table(t, name, **options)
         return
     with pa.OSFile(name, "wb") as f, (ipc.new_file if kind == "file" else ipc.new_stream)(f, t.schema) as w:
         w.write_table(t)
@@ -75,12 +88,18 @@ def by_pyarrow_written(kind, name, t):
 def same_of_pyarrows(reader, kind, name, columns, c, got):
     """Whether a reader makes the same of a column where pyarrow wrote it: then it is the reader's way, and not our file's fault."""
     other = name + ".other"
-    try:
-        by_pyarrow_written(kind, other, by_pyarrow(kind, name, columns))
-    except pa.ArrowNotImplementedError:  # lists of views; so nobody can tell
-        return True
-    again = cells(reader, kind, other, [c])[c]
-    return again == got if isinstance(got, list) else isinstance(again, str) and again.split(":")[0] == got.split(":")[0]
+    ways = [{}]
+    if kind == "parquet" and not isinstance(got, list):  # polars panics at some pages of integers below nullable structs in lists
+        ways.append(as_ours(name, c))
+    for options in ways:
+        try:
+            by_pyarrow_written(kind, other, by_pyarrow(kind, name, [c] if options else columns), options)
+        except pa.ArrowNotImplementedError:  # lists of views; so nobody can tell
+            return True
+        again = cells(reader, kind, other, [c])[c]
+        if again == got if isinstance(got, list) else isinstance(again, str) and again.split(":")[0] == got.split(":")[0]:
+            return True
+    return False
 
 
 def differ(got, want):
