@@ -242,9 +242,16 @@ func addInt(b array.Builder, v int64) {
 // file writes the table with options and gives its name.
 func file(t *testing.T, dir, name string, cols []column, opts map[string]string) string {
 	t.Helper()
+	return annotatedFile(t, filepath.Join(dir, name+".parquet"), cols, nil, opts)
+}
+
+// annotatedFile writes the table, with metadata of its fields by name, to path.
+func annotatedFile(t *testing.T, path string, cols []column, marks map[string]arrow.Metadata,
+	opts map[string]string) string {
+	t.Helper()
 	fields := make([]arrow.Field, len(cols))
 	for i, c := range cols {
-		fields[i] = arrow.Field{Name: c.name, Type: c.typ, Nullable: !c.full}
+		fields[i] = arrow.Field{Name: c.name, Type: c.typ, Nullable: !c.full, Metadata: marks[c.name]}
 	}
 	sc := arrow.NewSchema(fields, nil)
 	ctx := context.Background()
@@ -267,7 +274,6 @@ func file(t *testing.T, dir, name string, cols []column, opts map[string]string)
 	if _, err := w.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, name+".parquet")
 	if err := os.WriteFile(path, tree.Bytes("t"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,10 @@ var (
 	logicalType = structure{
 		1: {name: "STRING"}, 2: {name: "MAP"}, 3: {name: "LIST"}, 4: {name: "ENUM"}, 6: {name: "DATE"},
 		11: {name: "UNKNOWN"},
-		12: {name: "JSON"}, 13: {name: "BSON"}, 14: {name: "UUID"}, 15: {name: "FLOAT16"}, 16: {name: "VARIANT"},
-		17: {name: "GEOMETRY"}, 18: {name: "GEOGRAPHY"},
+		12: {name: "JSON"}, 13: {name: "BSON"}, 14: {name: "UUID"}, 15: {name: "FLOAT16"},
+		16: {name: "VARIANT", of: structure{1: {name: "specification_version"}}},
+		17: {name: "GEOMETRY", of: structure{1: {name: "crs"}}},
+		18: {name: "GEOGRAPHY", of: structure{1: {name: "crs"}, 2: {name: "algorithm", text: algorithms}}},
 		5:  {name: "DECIMAL", of: structure{1: {name: "scale"}, 2: {name: "precision"}}},
 		7:  {name: "TIME", of: instantType},
 		8:  {name: "TIMESTAMP", of: instantType},

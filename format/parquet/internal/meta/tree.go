@@ -31,6 +31,10 @@ type Logical struct {
 	Unit             int // 1 milliseconds, 2 microseconds, 3 nanoseconds
 	Utc, Signed      bool
 	Bits             int8
+
+	version   int8 // of VARIANT
+	crs       string
+	algorithm int32 // -1: none
 }
 
 // Kinds of logical types: parquet.thrift, LogicalType.
@@ -49,6 +53,9 @@ const (
 	logicalBSON      = 13
 	LogicalUUID      = 14
 	LogicalFloat16   = 15
+	logicalVariant   = 16
+	logicalGeometry  = 17
+	logicalGeography = 18
 )
 
 // Repetitions, and the converted types that stand for no logical type of the same meaning.
@@ -91,6 +98,7 @@ func parseElement(r *thrift.Reader) SchemaElem {
 }
 
 func parseLogical(r *thrift.Reader) (l Logical) {
+	l.algorithm = -1
 	for r.Struct("logical_type"); r.Next(); {
 		switch l.Kind = r.Field(); l.Kind {
 		case LogicalDecimal:
@@ -120,11 +128,27 @@ func parseLogical(r *thrift.Reader) (l Logical) {
 					l.Signed = r.Bool("is_signed")
 				}
 			}
+		case logicalVariant, logicalGeometry, logicalGeography:
+			l.parseMore(r)
 		default:
 			other(r, logicalType)
 		}
 	}
 	return l
+}
+
+// parseMore reads what VARIANT, GEOMETRY and GEOGRAPHY say.
+func (l *Logical) parseMore(r *thrift.Reader) {
+	for r.Struct(logicalType[l.Kind].name); r.Next(); {
+		switch f := r.Field(); {
+		case f == 1 && l.Kind == logicalVariant:
+			l.version = r.I8("specification_version")
+		case f == 1:
+			l.crs = r.String("crs")
+		case f == 2 && l.Kind == logicalGeography:
+			l.algorithm = r.Enum("algorithm", textOf(algorithms))
+		}
+	}
 }
 
 // Meaning is the logical type of an element: that of its converted type if it has no other.

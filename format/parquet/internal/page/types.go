@@ -29,7 +29,7 @@ func below(path []int, i int) []int { return append(slices.Clip(path), i) }
 
 // field is a node as a field. Repeated is a list that cannot be null, of items that cannot be.
 func (s *shaper) field(n *meta.SchemaNode, path []int) arrow.Field {
-	f := arrow.Field{Name: n.Name, Nullable: n.Rep == meta.RepOptional, Metadata: idOf(n)}
+	f := arrow.Field{Name: n.Name, Nullable: n.Rep == meta.RepOptional, Metadata: metadataOf(n)}
 	if n.Rep == meta.RepRepeated {
 		f.Type = arrow.ListOfField(arrow.Field{Name: n.Name, Type: s.typeOf(n, below(path, 0))})
 		return f
@@ -38,10 +38,17 @@ func (s *shaper) field(n *meta.SchemaNode, path []int) arrow.Field {
 	return f
 }
 
-// idOf is the metadata of a field with an id.
-func idOf(n *meta.SchemaNode) (m arrow.Metadata) {
+// metadataOf is the metadata of a field: its id, and the logical type if Arrow has none for it.
+func metadataOf(n *meta.SchemaNode) (m arrow.Metadata) {
+	pairs := map[string]string{}
 	if n.Id >= 0 {
-		m = arrow.NewMetadata([]string{meta.FieldID}, []string{strconv.Itoa(int(n.Id))})
+		pairs[meta.FieldID] = strconv.Itoa(int(n.Id))
+	}
+	if text := n.Annotation(); text != "" {
+		pairs[meta.LogicalKey] = text
+	}
+	if len(pairs) > 0 {
+		m = arrow.MetadataFrom(pairs)
 	}
 	return m
 }
@@ -182,7 +189,7 @@ func int64Type(l meta.Logical) arrow.DataType {
 // whether it can be null, as Parquet says; its type and metadata as orig says, as far as what is stored can be
 // that.
 func Original(f, orig arrow.Field) arrow.Field {
-	f.Type, f.Metadata = originalType(f.Type, orig.Type), withID(orig.Metadata, f.Metadata)
+	f.Type, f.Metadata = originalType(f.Type, orig.Type), withOwn(orig.Metadata, f.Metadata)
 	return f
 }
 
@@ -323,13 +330,18 @@ func StoredField(f arrow.Field) arrow.Field {
 	return f
 }
 
-// withID adds the field id that Parquet has, if it has one.
-func withID(orig, lib arrow.Metadata) arrow.Metadata {
-	id, ok := lib.GetValue(meta.FieldID)
-	if !ok || id == "-1" || orig.FindKey(meta.FieldID) >= 0 {
+// withOwn adds what Parquet has of a field: its id, and the logical type that Arrow has none for.
+func withOwn(orig, own arrow.Metadata) arrow.Metadata {
+	keys, values := slices.Clone(orig.Keys()), slices.Clone(orig.Values())
+	for _, key := range []string{meta.FieldID, meta.LogicalKey} {
+		v, ok := own.GetValue(key)
+		if !ok || key == meta.FieldID && v == "-1" || orig.FindKey(key) >= 0 {
+			continue
+		}
+		keys, values = append(keys, key), append(values, v)
+	}
+	if len(keys) == orig.Len() {
 		return orig
 	}
-	keys, values := orig.Keys(), orig.Values()
-	return arrow.NewMetadata(append(keys[:len(keys):len(keys)], meta.FieldID),
-		append(values[:len(values):len(values)], id))
+	return arrow.NewMetadata(keys, values)
 }

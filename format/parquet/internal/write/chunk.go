@@ -267,7 +267,7 @@ func (c *ChunkWriter) cut() error {
 func (c *ChunkWriter) bound(p *pageNote) {
 	c.bounds.join(p.bounds, c.order, c.width())
 	p.unsaid = p.nulls < p.entries && (p.bounds.Min == nil || p.bounds.Max == nil)
-	b := p.bounds.Written(c.phys == meta.TypeBytes, c.mark.logical == 1)
+	b := p.bounds.Written(c.phys == meta.TypeBytes, c.mark.text())
 	p.unsaid = p.unsaid || p.bounds.Max != nil && b.Max == nil
 	p.bounds.Min, p.bounds.Max = slices.Clone(b.Min), slices.Clone(b.Max)
 }
@@ -443,7 +443,7 @@ func (c *ChunkWriter) dataHeader(note *pageNote, levels, raw int, packed bool, s
 // pageStatistics are written where no index has them.
 func (c *ChunkWriter) pageStatistics(id int16, note *pageNote) {
 	if !c.o.index {
-		writeStatistics(c.head, id, note.bounds.Written(c.phys == meta.TypeBytes, c.mark.logical == 1), note.nulls)
+		writeStatistics(c.head, id, note.bounds.Written(c.phys == meta.TypeBytes, c.mark.text()), note.nulls)
 	}
 }
 

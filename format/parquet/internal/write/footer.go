@@ -119,7 +119,7 @@ func (w *Writer) chunk(c *ChunkWriter) (*chunkNote, error) {
 		n.nulls += p.nulls
 		n.known = n.known && !p.unsaid
 	}
-	n.bounds = c.bounds.Written(c.phys == meta.TypeBytes, c.mark.logical == 1)
+	n.bounds = c.bounds.Written(c.phys == meta.TypeBytes, c.mark.text())
 	n.bounds.Min, n.bounds.Max = slices.Clone(n.bounds.Min), slices.Clone(n.bounds.Max)
 	if e := w.o.crypt; e != nil && !(e.signed && c.seal.crypto == nil) {
 		return n, nil

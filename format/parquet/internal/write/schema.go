@@ -53,7 +53,13 @@ type annotation struct {
 	unit             int16 // of times and timestamps, 1 to 3
 	utc, signed      bool
 	bits             int8
+	version          int8 // of VARIANT
+	crs              string
+	algorithm        int32 // of GEOGRAPHY; -1: none
 }
+
+// text reports whether values are characters.
+func (m annotation) text() bool { return m.logical == 1 || m.logical == logicalJSON }
 
 var unmarked = annotation{converted: -1}
 
@@ -68,6 +74,9 @@ func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element
 				"a struct without fields cannot be written as Parquet, which keeps groups by what is in them")
 		}
 		e.children = t.NumFields()
+		if m, ok := markOf(f); ok && m.logical == logicalVariant {
+			e.mark = m
+		}
 		out = append(out, e)
 		for _, c := range t.Fields() {
 			if out, err = elementsOf(c, c.Name, repetition(c), out); err != nil {
@@ -91,7 +100,46 @@ func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element
 	if err := e.leaf(f); err != nil {
 		return nil, err
 	}
+	e.annotate(f)
 	return append(out, e), nil
+}
+
+// Logical types that Arrow has none for.
+const (
+	logicalJSON      = 12
+	logicalVariant   = 16
+	logicalGeometry  = 17
+	logicalGeography = 18
+)
+
+// markOf is the logical type that a field has by its metadata.
+func markOf(f arrow.Field) (annotation, bool) {
+	text, ok := f.Metadata.GetValue(meta.LogicalKey)
+	if !ok {
+		return unmarked, false
+	}
+	m, ok := meta.ParseAnnotation(text)
+	return annotation{logical: m.Logical, converted: m.Converted, version: m.Version, crs: m.CRS,
+		algorithm: m.Algorithm}, ok
+}
+
+// annotate gives a leaf the logical type of its field's metadata, where its values are still those of such a type.
+func (e *element) annotate(f arrow.Field) {
+	const interval = 12 // bytes
+	m, ok := markOf(f)
+	text := e.mark.logical == 1
+	switch {
+	case !ok || m.logical == logicalVariant:
+	case m.logical == 0:
+		if e.phys == meta.TypeFixed && e.length == interval && e.mark == unmarked {
+			e.mark, e.order = m, orderNone
+		}
+	case e.phys != meta.TypeBytes || text != (m.logical == logicalJSON):
+	case m.logical == logicalGeometry || m.logical == logicalGeography: // which have no order
+		e.mark, e.order = m, orderNone
+	default:
+		e.mark = m
+	}
 }
 
 func repetition(f arrow.Field) int32 {
@@ -256,6 +304,17 @@ func (m annotation) write(w *thrift.Writer) {
 	case 10:
 		w.I8(1, m.bits)
 		w.Bool(2, m.signed)
+	case logicalVariant:
+		if m.version != 0 {
+			w.I8(1, m.version)
+		}
+	case logicalGeometry, logicalGeography:
+		if m.crs != "" {
+			w.String(1, m.crs)
+		}
+		if m.logical == logicalGeography && m.algorithm >= 0 {
+			w.I32(2, m.algorithm)
+		}
 	}
 	w.End()
 	w.End()

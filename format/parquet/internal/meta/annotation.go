@@ -1,0 +1,69 @@
+package meta
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// LogicalKey is the key in the metadata of a field under which stands, as JSON, a logical type that Arrow has none for:
+// its values are read as they are stored, and what is written of them has it again.
+const LogicalKey = "PARQUET:logical_type"
+
+// Annotation is such a logical type.
+type Annotation struct {
+	Type      string `json:"type"`
+	Version   int8   `json:"specification_version,omitempty"` // of VARIANT
+	CRS       string `json:"crs,omitempty"`                   // of GEOMETRY and GEOGRAPHY
+	Algorithm string `json:"algorithm,omitempty"`             // of GEOGRAPHY
+}
+
+// algorithms between points: parquet.thrift, EdgeInterpolationAlgorithm.
+var algorithms = []string{"SPHERICAL", "VINCENTY", "THOMAS", "ANDOYER", "KARNEY"}
+
+// annotated are the kinds of logical types of which Arrow has none.
+var annotated = map[int]string{logicalEnum: "ENUM", LogicalJSON: "JSON", logicalBSON: "BSON",
+	logicalVariant: "VARIANT", logicalGeometry: "GEOMETRY", logicalGeography: "GEOGRAPHY"}
+
+// Annotation is the text for the metadata of a field; "": the types of Arrow say all.
+func (e *SchemaElem) Annotation() string {
+	l := e.Meaning()
+	a := Annotation{Type: annotated[l.Kind], Version: l.version, CRS: l.crs}
+	switch {
+	case l.Kind == 0 && e.converted == convertedInterval:
+		a.Type = "INTERVAL"
+	case a.Type == "":
+		return ""
+	case l.Kind == logicalGeography && l.algorithm >= 0 && int(l.algorithm) < len(algorithms):
+		a.Algorithm = algorithms[l.algorithm]
+	}
+	b, err := json.Marshal(a)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// Marks are the numbers with which an annotation is written.
+type Marks struct {
+	Logical   int16 // 0: none
+	Converted int32 // -1: none
+	Version   int8
+	CRS       string
+	Algorithm int32 // -1: none
+}
+
+// ParseAnnotation takes the text of a field's metadata apart; ok is false if it is none that can be written.
+func ParseAnnotation(text string) (m Marks, ok bool) {
+	var a Annotation
+	if json.Unmarshal([]byte(text), &a) != nil {
+		return m, false
+	}
+	m = Marks{Converted: int32(slices.Index(convertedTypes, a.Type)), Version: a.Version, CRS: a.CRS,
+		Algorithm: int32(slices.Index(algorithms, a.Algorithm))}
+	for kind, name := range annotated {
+		if name == a.Type {
+			m.Logical = int16(kind)
+		}
+	}
+	return m, m.Logical > 0 || a.Type == "INTERVAL"
+}
