@@ -78,7 +78,8 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 		m = format.Likely
 	}
 	if store.Unsized(src) {
-		return k, m, nil
+		k, m := lookStream(ctx, src, k, m)
+		return k, m, ctx.Err()
 	}
 	var head [len(layout.MagicV2)]byte
 	if err := layout.ReadSome(ctx, src, head[:min(int64(len(head)), src.Size())], 0); err != nil {
@@ -108,6 +109,20 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 		return KindNone, format.No, err
 	}
 	return kindFile, format.Certain, nil
+}
+
+// lookStream tells a data file by its beginning, as its end is not known yet: a file of version 1, which begins with
+// data, is not told.
+func lookStream(ctx context.Context, src store.Source, k Kind, m format.Match) (Kind, format.Match) {
+	var head [len(layout.MagicV2)]byte
+	n, _ := src.ReadAt(ctx, head[:], 0) // what is shorter is none
+	switch {
+	case string(head[:n]) == layout.MagicV2:
+		return kindFile, format.Certain
+	case n == len(head) && head[0] == 0x15 && head[1] == 0x06 && head[2] == 0x19 && head[3]&0xF == 0xC:
+		return kindFile, max(m, format.Likely) // version 3, and a list of columns
+	}
+	return k, m
 }
 
 func Probe(ctx context.Context, tg format.Target) (format.Match, error) {
