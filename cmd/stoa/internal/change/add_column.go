@@ -22,7 +22,7 @@ not touched: their rows have the default in it, or null.`,
   stoa add-column store#sales.orders tags "array<string>"`,
 		Args: cli.Wants(cobra.MinimumNArgs(3)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := openChanger(a, cmd.Context(), args[0])
+			c, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -42,5 +42,6 @@ not touched: their rows have the default in it, or null.`,
 	}
 	cmd.Flags().StringVar(&def, "default", "", "the `VALUE` in rows that are there")
 	dry = dryRun(cmd)
+	limitFlags(cmd)
 	return cli.First(cmd, "default", "dry-run")
 }

@@ -1,7 +1,6 @@
 package change
 
 import (
-	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -14,8 +13,12 @@ import (
 )
 
 // openChanger finds a table that a verb is to change.
-func openChanger(a *cli.App, ctx context.Context, name string) (*stoa.Changer, error) {
-	c, err := stoa.OpenChanger(ctx, name, stoa.OpenOptions{Formats: a.Formats})
+func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, error) {
+	l, err := limitsOf(cmd)
+	if err != nil {
+		return nil, err
+	}
+	c, err := stoa.OpenChanger(cmd.Context(), name, stoa.OpenOptions{Formats: a.Formats, Limits: l})
 	if err != nil {
 		return nil, ofName(err)
 	}

@@ -21,7 +21,7 @@ running are left alone. What is removed is listed.`,
 		Example: "  stoa clean store#sales.orders --dry-run\n  stoa clean store#sales.orders",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := openChanger(a, cmd.Context(), args[0])
+			t, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -37,5 +37,6 @@ running are left alone. What is removed is listed.`,
 		},
 	}
 	dry = dryRun(cmd)
+	limitFlags(cmd)
 	return cli.First(cmd, "dry-run")
 }

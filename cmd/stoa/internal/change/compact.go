@@ -25,7 +25,7 @@ takes their place. --minor takes four loads each, then three results each, as Ca
 		Args: cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			t, err := openChanger(a, ctx, args[0])
+			t, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -55,5 +55,6 @@ takes their place. --minor takes four loads each, then three results each, as Ca
 	cmd.Flags().BoolVar(&major, "major", false, "compact all segments")
 	cmd.Flags().StringVar(&segments, "segments", "", "compact these segments, `N,N`")
 	dry = dryRun(cmd)
+	limitFlags(cmd)
 	return cli.First(cmd, "minor", "major", "dry-run")
 }

@@ -24,7 +24,7 @@ the data files. Or delete whole segments: stoa clean then removes their files.`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			c, err := openChanger(a, ctx, args[0])
+			c, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -51,5 +51,6 @@ the data files. Or delete whole segments: stoa clean then removes their files.`,
 	cmd.Flags().StringVar(&where, "where", "", "delete the rows for which `PREDICATE` is true")
 	cmd.Flags().StringArrayVar(&segments, "segment", nil, "delete segment `N`; repeatable")
 	dry = dryRun(cmd)
+	limitFlags(cmd)
 	return cli.First(cmd, "where", "segment", "dry-run")
 }

@@ -20,7 +20,7 @@ func DropCmd(a *cli.App) *cobra.Command {
 		Example: "  stoa drop store#sales.orders --yes\n  stoa drop work/orders --yes",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := openChanger(a, cmd.Context(), args[0])
+			c, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -38,6 +38,7 @@ func DropCmd(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
 	dry = dryRun(cmd)
+	limitFlags(cmd)
 	return cli.First(cmd, "yes", "dry-run")
 }
 
@@ -51,7 +52,7 @@ them; later loads do not have it. Sort, bucket and partition columns cannot be r
 		Example: "  stoa drop-column store#sales.orders note\n  stoa drop-column work/orders note",
 		Args:    cli.Wants(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := openChanger(a, cmd.Context(), args[0])
+			c, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -63,5 +64,6 @@ them; later loads do not have it. Sort, bucket and partition columns cannot be r
 		},
 	}
 	dry = dryRun(cmd)
+	limitFlags(cmd)
 	return cli.First(cmd, "dry-run")
 }

@@ -57,7 +57,7 @@ files as CarbonData 1.0 has them.`,
 		Args: cli.Wants(cobra.MinimumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, began := cmd.Context(), time.Now()
-			c, err := openChanger(a, ctx, args[0])
+			c, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -130,6 +130,7 @@ files as CarbonData 1.0 has them.`,
 		"workers as there are cores, one file)"
 	src.Register(a, cmd)
 	dry = dryRun(cmd)
+	limitFlags(cmd)
 	return cli.First(cmd, "source-opt", "where", "dictionary")
 }
 

@@ -23,7 +23,7 @@ No row changes.`,
 		Example: "  stoa merge-index store#sales.orders\n  stoa merge-index store#sales.orders --segments 0,1",
 		Args:    cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := openChanger(a, cmd.Context(), args[0])
+			c, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -42,5 +42,6 @@ No row changes.`,
 	}
 	cmd.Flags().StringVar(&segments, "segments", "", "only these segments, `N,N`; all that count otherwise")
 	dry = dryRun(cmd)
+	limitFlags(cmd)
 	return cli.First(cmd, "segments", "dry-run")
 }

@@ -29,7 +29,7 @@ back: as many, and the same values, or the status is 1 and the table is as it wa
   stoa update store#sales.orders --set note=null --where "day < date '2020-01-01'"`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := openChanger(a, cmd.Context(), args[0])
+			c, err := openChanger(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -57,6 +57,7 @@ back: as many, and the same values, or the status is 1 and the table is as it wa
 	cmd.Flags().BoolVar(&unchecked, "no-check", false,
 		"do not read the new rows back before they count, to compare them with what was meant")
 	dry = dryRun(cmd)
+	limitFlags(cmd)
 	return cli.First(cmd, "where", "set", "dry-run")
 }
 

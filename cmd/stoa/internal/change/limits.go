@@ -1,0 +1,39 @@
+package change
+
+import (
+	"github.com/spf13/cobra"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/format"
+)
+
+// limitFlags gives a verb the flags that say what opening the table may take, where sources have not given them.
+func limitFlags(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	if fl.Lookup("max-fields") == nil {
+		fl.Int64("max-fields", 0,
+			"refuse a table with more than `N` columns, the fields of nested ones counted (default 65536)")
+		fl.Int64("max-depth", 0, "refuse a table with values nested more than `N` deep (default 64)")
+	}
+	if fl.Lookup("memory") == nil {
+		fl.String("memory", "", "refuse a table that takes more than `SIZE` of memory to open (default 1GiB)")
+	}
+}
+
+// limitsOf are the limits that were given.
+func limitsOf(cmd *cobra.Command) (l format.Limits, err error) {
+	fl := cmd.Flags()
+	if l.Fields, err = fl.GetInt64("max-fields"); err != nil {
+		return l, err
+	}
+	if l.Depth, err = fl.GetInt64("max-depth"); err != nil {
+		return l, err
+	}
+	if l.Fields < 0 || l.Depth < 0 {
+		return l, cli.WrongUse("--max-fields is a number of fields, --max-depth one of lists and structs in each other")
+	}
+	if m := fl.Lookup("memory"); m.Changed {
+		l.Opening, err = cli.ParseSize("--memory", m.Value.String())
+	}
+	return l, err
+}
