@@ -17,6 +17,7 @@ type Outline struct {
 
 	yield   func(region.Node, error) bool
 	stopped bool
+	object  string // the file that is described
 	cover   region.Coverage
 	first   error
 }
@@ -55,8 +56,8 @@ func (o *Outline) Emit(n region.Node) {
 	if o.Left() {
 		return
 	}
-	if n.Depth == 0 { // another file begins: what the structures of others claim is no more asked for
-		o.cover = region.Coverage{}
+	if n.Depth == 0 && n.At.Object != o.object { // what the structures of the file before claim is no more asked for
+		o.object, o.cover = n.At.Object, region.Coverage{}
 	}
 	o.cover.Add(n)
 	o.stopped = !o.yield(n, nil)

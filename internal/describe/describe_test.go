@@ -61,6 +61,22 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// TestManyRoots: a file may have several nodes without one around them, and a table several files.
+func TestManyRoots(t *testing.T) {
+	show := func(o *describe.Outline) error {
+		o.Node(0, region.Struct, "other", "", fault.Span{Object: "e", Len: 7})
+		o.Node(0, region.Data, "magic", "", span(0, 4))
+		o.Node(0, region.Struct, "a", "", span(4, 16))
+		o.Node(1, region.Data, "b", "", span(4, 10))
+		o.Node(0, region.Data, "magic", "", span(36, 4))
+		return nil
+	}
+	gaps, overlaps, err := describe.Claims(t.Context(), span(0, 40), show)
+	if !slices.Equal(gaps, []fault.Span{span(14, 22)}) || len(overlaps) > 0 || err != nil {
+		t.Errorf("gaps %v, overlaps %v, %v", gaps, overlaps, err)
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
