@@ -292,5 +292,97 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 	return s, err
 }
 
+// Copy does what Convert does without decoding pages into the output, if src is of the format that is written, all rows
+// of whole columns are wanted, and no option changes pages: what the pages hold, and all that is said of them, is
+// verified first, and what was written is held against them byte by byte. why: it cannot be done; nothing was written.
+func Copy(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOptions) (s format.Summary, why string,
+	err error) {
+	c, why, err := src.copier(ctx, spec, uri, o)
+	if why != "" || err != nil {
+		return s, why, err
+	}
+	sink := o.Sink
+	if sink == nil {
+		sink = store.Local{}.Sink(uri, o.owned)
+	}
+	if _, ok := sink.(store.Peeker); ok && !o.NoCheck {
+		s.Checked = true
+		sink = store.Before(sink, func(ctx context.Context, tree store.Tree, name string) error {
+			err := c.Check(ctx, tree, name)
+			if err != nil && ctx.Err() == nil {
+				err = &UnprovenError{Output: uri, Rows: [2]int64{c.Rows(), -1}, Reason: err.Error(), Err: err}
+			}
+			return err
+		})
+	}
+	sink = store.Strict(sink)
+	obj, err := sink.Create(ctx, "")
+	if err != nil {
+		return s, "", errors.Join(err, sink.Abort(ctx))
+	}
+	w := &copied{obj, &s.Bytes}
+	err = errors.Join(c.Write(ctx, w), obj.Close())
+	for _, x := range src.sources {
+		if err == nil {
+			err = x.unchanged(ctx)
+		}
+	}
+	if err == nil {
+		err = sink.Commit(ctx)
+	}
+	if err != nil {
+		return s, "", errors.Join(err, sink.Abort(context.WithoutCancel(ctx)))
+	}
+	s.Rows, s.Files = c.Rows(), []string{""}
+	return s, "", nil
+}
+
+// copied counts what goes into an object.
+type copied struct {
+	store.Object
+	n *int64
+}
+
+func (c *copied) Write(b []byte) (int, error) {
+	n, err := c.Object.Write(b)
+	*c.n += int64(n)
+	return n, err
+}
+
+// copier is who copies the table's pages; why: nobody can.
+func (t *Table) copier(ctx context.Context, spec ScanSpec, uri string, o CreateOptions) (c format.Copier, why string,
+	err error) {
+	f, err := o.target(uri)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case f.Copy == nil:
+		return nil, "the format's pages are not copied", nil
+	case !spec.whole():
+		return nil, "not all rows are wanted", nil
+	case spec.Damaged != Fail || t.opened.Recover:
+		return nil, "what is damaged may be left out", nil
+	case spec.Columns != nil && len(spec.Columns) == 0 || strings.HasSuffix(uri, "/"):
+		return nil, "no file with columns is wanted", nil
+	case len(t.opened.Opts) > 0 || t.opened.NoVerify:
+		return nil, "options of reading may change what comes out", nil
+	}
+	var readers []format.Reader
+	for _, s := range t.sources {
+		if s.format.Name != f.Name {
+			return nil, "the source is of another format", nil
+		}
+		readers = append(readers, s.reader)
+	}
+	return f.Copy(ctx, readers, format.CopyOptions{Columns: spec.Columns, Opts: o.Opts, NoCheck: o.NoCheck,
+		Parallel: o.Parallel})
+}
+
+// Copies says whether Copy would copy pages: why: not, and what keeps it from that.
+func (t *Table) Copies(ctx context.Context, spec ScanSpec, uri string, o CreateOptions) (why string, err error) {
+	_, why, err = t.copier(ctx, spec, uri, o)
+	return why, err
+}
+
 // whole reports whether all rows are wanted.
 func (s *ScanSpec) whole() bool { return s.Filter == nil && s.Rows == (vec.Range{}) && s.Limit == 0 }

@@ -65,6 +65,11 @@ type Format struct {
 	// them. Those of other formats must have all numbers.
 	Parted bool
 
+	// Copy makes one file of several without decoding their pages into it; nil: the format cannot. why: these it
+	// cannot, or must not, because something about them is wrong; they are read and written anew then. What it gives is
+	// asked to write, and to check what was written, before that is visible.
+	Copy func(ctx context.Context, from []Reader, o CopyOptions) (c Copier, why string, err error)
+
 	// Change is how tables of the format are changed in place; nil: not at all.
 	Change *Changer
 	// Home is the place of the tables that names beginning with # mean, as reading options say; nil: there is none.
@@ -106,6 +111,22 @@ type Format struct {
 // alone, and recovered by reading it under a damage policy: it has a reader, and none of these functions.
 func (f *Format) ByPages() bool {
 	return f.Open != nil && f.Verify == nil && f.Describe == nil && f.Recover == nil
+}
+
+// CopyOptions say what is copied.
+type CopyOptions struct {
+	Columns  []string          // top-level ones; nil = all
+	Opts     map[string]string // of Create
+	NoCheck  bool              // values are not read where checksums say that they are whole
+	Parallel int
+}
+
+// Copier copies.
+type Copier interface {
+	Write(ctx context.Context, w io.Writer) error
+	Rows() int64
+	// Check holds what was written against what was copied.
+	Check(ctx context.Context, t store.Tree, name string) error
 }
 
 // Magic is what a kind of file has at an offset, and what such a file is called, with its article.

@@ -196,6 +196,8 @@ stoa/format/parquet/internal/verify: std arrow fault format pred region vec inte
 stoa/format/parquet/internal/recovery: std fault format region wire internal/check internal/dremel internal/thrift
   format/parquet/internal/meta format/parquet/internal/file format/parquet/internal/read
   format/parquet/internal/verify
+stoa/format/parquet/internal/rewrite: std arrow fault format region store format/parquet/internal/meta
+  format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
 stoa/format/parquet       : std arrow format region store format/parquet/...
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
 stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region

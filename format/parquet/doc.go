@@ -10,7 +10,8 @@
 //
 // Its floors, each knowing only those before it: internal/meta (structures of the file), internal/page (decoding),
 // internal/order (comparing rows), internal/write; and internal/file (an open file), internal/read (its pages, for
-// scans), internal/describe, internal/verify, internal/recovery.
+// scans), internal/describe, internal/verify, internal/recovery,
+// internal/rewrite (copying pages).
 //
 // Row groups are Parquet's row groups; only the column chunks of wanted leaves are read; a filter narrows by
 // statistics and page indexes; a range of rows skips whole row groups, and pages where the file has an offset

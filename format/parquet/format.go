@@ -35,6 +35,7 @@ var Format = format.Format{
 	Describe:   describe.File,
 	Verify:     verify.File,
 	Recover:    recoverReader,
+	Copy:       copyPages,
 	Unchecked:  verify.Unchecked,
 	WriteKeys:  write.WriteKeys,
 	ReadKeys:   file.ReadKeys,

@@ -64,6 +64,7 @@ type summaryDoc struct {
 	Losses   int            `json:"losses"`
 	Accounts *stoa.Accounts `json:"accounts,omitempty"`
 	Checked  bool           `json:"checked"` // it was read back, and all columns but those below are what went in
+	Copied   bool           `json:"pages_copied,omitempty"`
 
 	Unchecked []string         `json:"unchecked_columns,omitempty"`
 	Altered   []format.Altered `json:"altered,omitempty"` // because options ask for it
@@ -166,7 +167,15 @@ OUT decides which, or --to. OUT appears only when it is complete and was read ba
 values as went in, or the status is 1. A source is never written over.
 
 The order of the rows does not count in that. --no-check leaves it out, and so does standard output, which
-cannot be read again. A CFile holds one column: a table of several columns becomes a directory, one file
+cannot be read again.
+
+From Parquet to Parquet pages are copied as they are, with their codec, if all rows and whole columns are
+wanted and no --opt changes pages: several files are appended to each other, columns are left out, and the
+footer is written anew. What the pages hold is verified first (--no-check: only where they have no checksums),
+and anything wrong about it has them decoded and written anew, as for other formats. -v says why pages are not
+copied.
+
+A CFile holds one column: a table of several columns becomes a directory, one file
 per column.
 
 With --all every table below the paths, at any depth, is converted, each to a file of its name in the
@@ -302,6 +311,9 @@ func mayLack(fs []region.Finding) bool {
 func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec,
 	wo stoa.CreateOptions) error {
 	began := time.Now()
+	if done, err := c.copyPages(ctx, a, t, spec, wo, began); done || err != nil {
+		return err
+	}
 	sc, err := t.ScanSchema(spec)
 	if err != nil {
 		return err
@@ -351,6 +363,29 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	}
 	a.Note("%s", c.done(s, p.Rows.Load(), time.Since(began)))
 	return nil
+}
+
+// copyPages copies pages instead of decoding them, where that can be done.
+func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec,
+	wo stoa.CreateOptions, began time.Time) (done bool, err error) {
+	if c.all || c.salvage {
+		return false, nil
+	}
+	s, why, err := output.CopyTable(a, ctx, c.out, t, spec, wo)
+	if why != "" && a.Verbose {
+		a.Note("%s: pages are not copied: %s", c.out, why)
+	}
+	if why != "" || err != nil {
+		return false, err
+	}
+	c.rows = s.Rows
+	c.summary = summaryDoc{Output: c.out, Rows: s.Rows, Bytes: s.Bytes, Files: max(1, len(s.Files)),
+		Seconds: time.Since(began).Seconds(), Checked: s.Checked, Copied: true}
+	if c.form == "json" {
+		return true, output.TellSummary(a, c.summary)
+	}
+	a.Note("%s, pages copied", c.done(s, s.Rows, time.Since(began)))
+	return true, nil
 }
 
 // tellUnchecked names the columns of an output of which it is not known whether they are what went in.

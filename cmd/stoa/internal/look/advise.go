@@ -61,7 +61,7 @@ written in the best way. At the end stands the line that writes the table so. Up
 measured (and up to 64 MiB of them), all in one piece if the table has no more, else in four places; what they
 take counts for all rows then. Nothing is written but in memory. Formats whose pages stoa does not measure by
 column (text, Arrow IPC), and those that have no compressions to choose from, are refused.`,
-		Example: "  stoa advise sales.parquet\n  stoa advise 'sales/*.parquet' --rows 200000 -f json",
+		Example: "  stoa advise sales.parquet\n  stoa advise sales.parquet --rows 200000 -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

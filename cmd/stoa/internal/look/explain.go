@@ -26,6 +26,14 @@ type explainDoc struct {
 	Filter string       `json:"filter"`
 	Levels []explainRow `json:"levels"`
 	Ran    *ExplainRan  `json:"ran,omitempty"`
+
+	Convert *explainConvert `json:"convert,omitempty"` // --convert
+}
+
+// explainConvert is whether convert would copy pages into a file of the same format, and if not, why.
+type explainConvert struct {
+	Copied bool   `json:"pages_copied"`
+	Why    string `json:"why,omitempty"`
 }
 
 type explainRow struct {
@@ -60,7 +68,7 @@ func ExplainCmd(a *cli.App) *cobra.Command {
 	var src source.SourceFlags
 	var sel source.SelectFlags
 	var out output.OutputFlags
-	var analyze bool
+	var analyze, convert bool
 	cmd := &cobra.Command{
 		Use:   "explain PATH...",
 		Short: "Show what a scan reads, what it passes over, and why",
@@ -71,6 +79,8 @@ Only metadata is read. With --analyze the scan is run, and what happened is show
 With --analyze, pages of which no row passed the filter are counted as skipped, too, and for the pages of
 the filter's columns it says where not every value was compared (dictionary codes, an inverted index). A
 level counts what the level before left; bytes are as stored, those of parts and row groups are estimates.
+With --convert it also says whether stoa convert to a file of the same format copies the pages, or why it
+has to decode them.
 The status is 3 if the table is known to be incomplete.`,
 		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain store#sales.orders " +
 			"--where \"day = date '2024-02-29'\"",
@@ -104,6 +114,11 @@ The status is 3 if the table is known to be incomplete.`,
 				return err
 			}
 			doc := docOfExplanation(x)
+			if convert {
+				if doc.Convert, err = convertOf(ctx, t, spec); err != nil {
+					return err
+				}
+			}
 			if doc.Ran != nil {
 				doc.Ran.Count(counter.Reads(), opened)
 				doc.Ran.FileBytes = reading.Known(sizeOf(a, ctx, t.Sources()))
@@ -125,10 +140,18 @@ The status is 3 if the table is known to be incomplete.`,
 		f := cmd.Flags().Lookup(name)
 		f.Usage = "with --analyze: " + f.Usage
 	}
+	cmd.Flags().BoolVar(&convert, "convert", false,
+		"say whether convert to a file of the same format copies pages")
 	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the scan and tell what it did")
 	out.Register(cmd, explainForms, "default text")
 	src.Register(a, cmd)
 	return cli.First(cmd, "where", "columns", "analyze")
+}
+
+// convertOf says whether pages are copied.
+func convertOf(ctx context.Context, t *stoa.Table, spec stoa.ScanSpec) (*explainConvert, error) {
+	why, err := t.Copies(ctx, spec, "out", stoa.CreateOptions{To: t.Sources()[0].Format})
+	return &explainConvert{Copied: why == "", Why: why}, err
 }
 
 // sizeOf is the size of all sources; -1 if one is not known.
@@ -213,8 +236,20 @@ func writeExplanation(w io.Writer, d explainDoc, style display.TableStyle) error
 		}
 		r.Add(nil, cells...)
 	}
-	if err := r.WriteTable(w, style); err != nil || d.Ran == nil {
+	if err := r.WriteTable(w, style); err != nil {
 		return err
+	}
+	if c := d.Convert; c != nil {
+		text := "\nconvert: pages copied\n"
+		if !c.Copied {
+			text = "\nconvert: pages are decoded: " + display.OneLine(c.Why) + "\n"
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
+	}
+	if d.Ran == nil {
+		return nil
 	}
 	return d.Ran.write(w)
 }

@@ -57,7 +57,7 @@ min and max. Several files, as of a glob, are one table: each column's sum is sh
 What a format does not say stays empty. With --damaged skip-rows or null-cells the sums are of what can be
 read. -f json prints an array with an object per column. --sum adds a line with the sums of all columns
 ("sum": true).`,
-		Example: "  stoa stats block.cfile\n  stoa stats 'sales/*.parquet' --sum\n  stoa stats sales.parquet -f csv",
+		Example: "  stoa stats block.cfile\n  stoa stats sales.parquet --sum\n  stoa stats sales.parquet -f csv",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

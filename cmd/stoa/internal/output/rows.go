@@ -128,20 +128,37 @@ func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string,
 // CreateTable is stoa.Create for places of every kind.
 func CreateTable(a *cli.App, ctx context.Context, uri string, sc *arrow.Schema, o stoa.CreateOptions) (RowWriter,
 	error) {
-	sink, real, err := a.Sink(uri)
+	real, err := sinkOf(a, uri, &o)
 	if err != nil {
 		return nil, err
-	}
-	if o.To == "" && uri != real {
-		if fm := stoa.ByExtension(a.Formats, uri); fm != nil {
-			o.To = fm.Name
-		}
 	}
 	if o.To == "" && uri == cli.Dash {
 		return nil, cli.WrongUse("for standard output, --to says which format to write")
 	}
-	o.Sink = sink
 	return stoa.Create(ctx, real, sc, o)
+}
+
+// sinkOf notes in o where a place is written, and gives its name.
+func sinkOf(a *cli.App, uri string, o *stoa.CreateOptions) (real string, err error) {
+	if o.Sink, real, err = a.Sink(uri); err == nil && o.To == "" && uri != real {
+		if fm := stoa.ByExtension(a.Formats, uri); fm != nil {
+			o.To = fm.Name
+		}
+	}
+	return real, err
+}
+
+// CopyTable is stoa.Copy for places of every kind but standard output.
+func CopyTable(a *cli.App, ctx context.Context, uri string, t *stoa.Table, spec stoa.ScanSpec,
+	o stoa.CreateOptions) (s format.Summary, why string, err error) {
+	if uri == cli.Dash {
+		return s, "it goes to standard output", nil
+	}
+	real, err := sinkOf(a, uri, &o)
+	if err != nil {
+		return s, "", err
+	}
+	return stoa.Copy(ctx, t, spec, real, o)
 }
 
 // textRows are the forms that are no formats: tables and JSON arrays.

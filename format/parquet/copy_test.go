@@ -1,0 +1,224 @@
+package parquet
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"stoa/format"
+	"stoa/internal/content"
+	"stoa/internal/scan"
+	"stoa/region"
+	"stoa/store"
+)
+
+// copyOf copies files; why: they are not.
+func copyOf(t *testing.T, o format.CopyOptions, files ...[]byte) (out []byte, why string) {
+	t.Helper()
+	var from []format.Reader
+	for _, b := range files {
+		r, err := open(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
+			format.OpenOptions{})
+		if err != nil {
+			return nil, "it cannot be opened"
+		}
+		defer r.Close()
+		from = append(from, r)
+	}
+	c, why, err := copyPages(t.Context(), from, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why != "" {
+		return nil, why
+	}
+	var w bytes.Buffer
+	if err := c.Write(t.Context(), &w); err != nil {
+		t.Fatal(err)
+	}
+	tree := store.NewMemory(map[string][]byte{"t": w.Bytes()})
+	if err := c.Check(t.Context(), tree, "t"); err != nil {
+		t.Fatal(err)
+	}
+	harmed := bytes.Clone(w.Bytes())
+	harmed[5] ^= 1
+	if c.Check(t.Context(), store.NewMemory(map[string][]byte{"t": harmed}), "t") == nil && len(harmed) > 600 {
+		t.Error("a byte of a page that is another is not noticed")
+	}
+	return w.Bytes(), ""
+}
+
+// sumOf is a sum over the rows of files.
+func sumOf(t *testing.T, columns []string, files ...[]byte) (sum content.Sum, err error) {
+	t.Helper()
+	var s *content.Summer
+	for _, b := range files {
+		r := readerOf(t, b)
+		defer r.Close()
+		for b, err := range scanned(t.Context(), r, scan.Spec{Columns: columns}) {
+			if err != nil {
+				return sum, err
+			}
+			if s == nil {
+				s = content.Same(b.Schema()).Summer(0)
+			}
+			s.Add(b)
+		}
+	}
+	if s == nil {
+		return sum, nil
+	}
+	return s.Sum(), nil
+}
+
+// pagesIn are the bytes of all column chunks of some top-level columns (nil: all), one after the other.
+func pagesIn(t *testing.T, b []byte, columns []string) (out []byte) {
+	r := readerOf(t, b)
+	defer r.Close()
+	for g := range r.Footer.RowGroups {
+		for f, leaves := range r.FieldLeaves {
+			for _, leaf := range leaves {
+				if at := r.ChunkSpan(g, leaf); columns == nil || slices.Contains(columns, r.Shown.Field(f).Name) {
+					out = append(out, b[at.Off:at.End()]...)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// copyable are files of pyarrow, DuckDB and polars.
+func copyable(t *testing.T) []string {
+	names, err := filepath.Glob("testdata/*.parquet")
+	if err != nil || len(names) < 20 {
+		t.Fatal(len(names), err)
+	}
+	return names
+}
+
+// TestCopiedPages: a copy has the same pages, byte by byte, the same rows, and nothing wrong about it; so has one of
+// some columns, and one of a file twice.
+func TestCopiedPages(t *testing.T) {
+	copied := 0
+	for _, name := range copyable(t) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := readerOf(t, b)
+		var half []string
+		for i, f := range r.Shown.Fields() {
+			if i%2 == 0 {
+				half = append(half, f.Name)
+			}
+		}
+		r.Close()
+		for _, c := range []struct {
+			columns []string
+			times   int
+		}{{nil, 1}, {half, 1}, {nil, 3}, {half, 2}} {
+			files := slices.Repeat([][]byte{b}, c.times)
+			out, why := copyOf(t, format.CopyOptions{Columns: c.columns, Parallel: 2}, files...)
+			if why != "" {
+				t.Fatalf("%s: %s", name, why)
+			}
+			copied++
+			if want := bytes.Repeat(pagesIn(t, b, c.columns), c.times); !bytes.Equal(pagesIn(t, out, nil), want) {
+				t.Errorf("%s, %v: the pages are others", name, c)
+			}
+			want, err := sumOf(t, c.columns, files...)
+			got, err2 := sumOf(t, nil, out)
+			if err != nil || err2 != nil {
+				t.Fatal(name, err, err2)
+			}
+			if why := want.Difference(got); why != "" {
+				t.Errorf("%s, %v: %s", name, c, why)
+			}
+			for _, f := range findings(out) {
+				t.Errorf("%s, %v: %s: %s", name, c, f.Code, f.Message)
+			}
+		}
+	}
+	if copied < 80 {
+		t.Errorf("%d copies", copied)
+	}
+}
+
+// TestDamageIsNotCopied: of a file with any byte changed nothing is copied, or a file that verify has no more to say of
+// than of the whole one, and that has the rows that reading gives.
+func TestDamageIsNotCopied(t *testing.T) {
+	for _, name := range []string{"order.v1", "order.v2", "enc-dict.v1", "enc-delta.v2", "codec-zstd", "plain"} {
+		whole, err := os.ReadFile("testdata/" + name + ".parquet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := max(1, len(whole)/400)
+		if testing.Short() {
+			step *= 8
+		}
+		refused, taken := 0, 0
+		for at := 4; at < len(whole); at += step {
+			b := bytes.Clone(whole)
+			b[at] ^= 1 << (at % 8)
+			out, why := copyOf(t, format.CopyOptions{}, b)
+			if why != "" {
+				refused++
+				continue
+			}
+			taken++
+			want, err := sumOf(t, nil, b)
+			got, err2 := sumOf(t, nil, out)
+			if err != nil || err2 != nil {
+				t.Fatalf("%s, byte %d: reading it: %v; the copy: %v", name, at, err, err2)
+			}
+			if why := want.Difference(got); why != "" {
+				t.Errorf("%s, byte %d: %s", name, at, why)
+			}
+			for _, f := range findings(out) {
+				if f.Severity == region.Error {
+					t.Errorf("%s, byte %d: copied, and %s: %s", name, at, f.Code, f.Message)
+				}
+			}
+		}
+		if refused == 0 || taken == 0 {
+			t.Errorf("%s: %d copies, %d refused", name, taken, refused)
+		}
+	}
+}
+
+// TestNotCopied: what must be read and written anew says why.
+func TestNotCopied(t *testing.T) {
+	a, err := os.ReadFile("testdata/codec-zstd.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile("testdata/order.v1.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := os.ReadFile("testdata/encrypted/gcm.plain.v1.columns.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o     format.CopyOptions
+		files [][]byte
+		want  string
+	}{
+		{format.CopyOptions{}, [][]byte{a}, ""},
+		{format.CopyOptions{Opts: map[string]string{"compression": "zstd"}}, [][]byte{a}, ""},
+		{format.CopyOptions{Opts: map[string]string{"compression": "snappy"}}, [][]byte{a}, "compression changes"},
+		{format.CopyOptions{Opts: map[string]string{"page-size": "64KiB"}}, [][]byte{a}, "page-size changes"},
+		{format.CopyOptions{Columns: []string{"s", "i64"}}, [][]byte{a}, "another order"},
+		{format.CopyOptions{Columns: []string{"ls.a"}}, [][]byte{a}, "part of a column"},
+		{format.CopyOptions{}, [][]byte{a, b}, "different schemas"},
+		{format.CopyOptions{}, [][]byte{sealed}, "encrypted"},
+	} {
+		if _, why := copyOf(t, c.o, c.files...); (why == "") != (c.want == "") || !strings.Contains(why, c.want) {
+			t.Errorf("%+v: %q, want %q", c.o, why, c.want)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package rewrite
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/meta"
+	"stoa/store"
+)
+
+// later is who writes what stands behind all pages: Bloom filters, column indexes, offset indexes.
+type later [3][]func(*counted) error
+
+func (l *later) add(kind int, f func(*counted) error) { l[kind] = append(l[kind], f) }
+
+// group copies the pages of a row group, and gives what the footer says of it, and who writes its filters and indexes,
+// which stand behind all pages.
+func (j *Job) group(ctx context.Context, out *counted, s *source, g, number int) (x node,
+	behind later, err error) {
+	x = s.footer.at(4).items[g]
+	x.fields = slices.Clone(x.fields)
+	chunks := node{typ: isList, elem: isStruct}
+	first, raw, stored := int64(math.MaxInt64), int64(0), int64(0)
+	all := x.at(1).items
+	for _, leaf := range s.leaves {
+		m := s.r.Footer.RowGroups[g].Columns[leaf].MetaData
+		raw, stored = raw+m.TotalUncompressedSize, stored+m.TotalCompressedSize
+		if m.TotalCompressedSize > 0 {
+			first = min(first, out.off)
+		}
+		c, err := j.chunk(ctx, out, s, g, leaf, all[leaf])
+		if err != nil {
+			return x, behind, err
+		}
+		chunks.items = append(chunks.items, c)
+		j.made[len(j.made)-1].group = number
+	}
+	for i, leaf := range s.leaves {
+		s.later(ctx, g, leaf, &chunks.items[i], &behind)
+	}
+	x.set(1, chunks)
+	if n := x.at(2); n != nil && n.n != 0 {
+		x.set(2, i64(raw))
+	}
+	if n := x.at(5); n != nil && n.n != 0 && stored > 0 {
+		x.set(5, i64(first))
+	}
+	if n := x.at(6); n != nil && n.n != 0 {
+		x.set(6, i64(stored))
+	}
+	if x.at(7) != nil && number <= math.MaxInt16 {
+		x.set(7, node{typ: isI16, n: int64(number)})
+	} else {
+		x.drop(7)
+	}
+	s.sorting(&x)
+	return x, behind, nil
+}
+
+// sorting keeps the sorting columns up to one that is not kept.
+func (s *source) sorting(x *node) {
+	was := x.at(4)
+	if was == nil {
+		return
+	}
+	now := node{typ: isList, elem: isStruct}
+	for _, c := range was.items {
+		k := -1
+		if at := c.at(1); at != nil {
+			k = slices.Index(s.leaves, int(at.n))
+		}
+		if k < 0 {
+			break
+		}
+		c.fields = slices.Clone(c.fields)
+		c.set(1, i32(int64(k)))
+		now.items = append(now.items, c)
+	}
+	if x.drop(4); len(now.items) > 0 {
+		x.set(4, now)
+	}
+}
+
+// chunk copies the pages of a column chunk, and gives its ColumnChunk without filters and indexes.
+func (j *Job) chunk(ctx context.Context, out *counted, s *source, g, leaf int, c node) (node, error) {
+	at := s.r.ChunkSpan(g, leaf)
+	made := madeChunk{leaf: slices.Index(s.leaves, leaf), at: out.off, size: at.Len}
+	moved := out.off - s.r.ChunkStart(g, leaf)
+	var err error
+	if made.sum, err = copySpan(ctx, out, s.r.File, at); err != nil {
+		return c, err
+	}
+	j.made = append(j.made, made)
+	m := *c.at(3)
+	m.fields = slices.Clone(m.fields)
+	for _, id := range []int16{9, 10, 11} { // where data, index and dictionary pages are
+		if p := m.at(id); p != nil && p.n > 0 {
+			m.set(id, i64(p.n+moved))
+		}
+	}
+	m.drop(14, 15)
+	c.fields = slices.Clone(c.fields)
+	c.drop(4, 5, 6, 7)
+	c.set(2, i64(0))
+	if strings.HasPrefix(s.r.Footer.CreatedBy, "stoa version") { // by these copies recovery knows where a chunk ends
+		c.set(2, i64(out.off))
+		if _, err := out.Write(m.append(nil)); err != nil {
+			return c, err
+		}
+	}
+	c.set(3, m)
+	return c, nil
+}
+
+// later notes who copies the Bloom filter, the column index and the offset index of a chunk.
+func (s *source) later(ctx context.Context, g, leaf int, c *node, l *later) {
+	r, was := s.r, s.r.Footer.RowGroups[g].Columns[leaf]
+	if was.MetaData.BloomFilterOffset != nil {
+		l.add(0, func(out *counted) error {
+			b, err := r.Bloom(ctx, was)
+			if err != nil || !b.Sound(r.File) {
+				return err
+			}
+			at := out.off
+			if _, err := copySpan(ctx, out, r.File, b.Header); err != nil {
+				return err
+			}
+			if _, err := copySpan(ctx, out, r.File, b.Bits); err != nil {
+				return err
+			}
+			m := *c.at(3)
+			m.set(14, i64(at))
+			if was.MetaData.BloomFilterLength != nil {
+				m.set(15, i32(out.off-at))
+			}
+			c.set(3, m)
+			return nil
+		})
+	}
+	if off, n := was.ColumnIndexOffset, was.ColumnIndexLength; off != nil && n != nil {
+		l.add(1, func(out *counted) error {
+			c.set(6, i64(out.off))
+			c.set(7, i32(int64(*n)))
+			_, err := copySpan(ctx, out, r.File, r.Span(*off, int64(*n)))
+			return err
+		})
+	}
+	if off, n := was.OffsetIndexOffset, was.OffsetIndexLength; off != nil && n != nil {
+		l.add(2, func(out *counted) error { return s.offsetIndex(ctx, out, g, leaf, c) })
+	}
+}
+
+// offsetIndex writes an offset index with the places that the pages have now.
+func (s *source) offsetIndex(ctx context.Context, out *counted, g, leaf int, c *node) error {
+	was := s.r.Footer.RowGroups[g].Columns[leaf]
+	at := s.r.Span(*was.OffsetIndexOffset, int64(*was.OffsetIndexLength))
+	b := make([]byte, at.Len)
+	if err := format.ReadFull(ctx, s.r.Src, at, "offset_index", b); err != nil {
+		return err
+	}
+	x, _, err := decode(b)
+	if err != nil {
+		return err
+	}
+	moved := chunkStart(c.at(3)) - s.r.ChunkStart(g, leaf)
+	if pages := x.at(1); pages != nil {
+		for i := range pages.items {
+			if p := pages.items[i].at(1); p != nil {
+				p.n += moved
+			}
+		}
+	}
+	b = x.append(nil)
+	c.set(4, i64(out.off))
+	c.set(5, i32(int64(len(b))))
+	_, err = out.Write(b)
+	return err
+}
+
+// chunkStart is where the pages of a chunk begin, as File.ChunkStart has it.
+func chunkStart(m *node) int64 {
+	data, dict := m.at(9).n, int64(0)
+	if d := m.at(11); d != nil {
+		dict = d.n
+	}
+	if dict <= 0 {
+		return data
+	}
+	if data == 0 {
+		return dict
+	}
+	return min(data, dict)
+}
+
+// pairs are the key/value pairs of all files, those of the first one first. The Arrow schema is that of the kept
+// columns.
+func (j *Job) pairs() (node, error) {
+	out := node{typ: isList, elem: isStruct}
+	var have []string
+	for _, s := range j.files {
+		for _, p := range s.r.Footer.Pairs {
+			if p.Key == meta.SealKey || p.Key == meta.PartKey || slices.Contains(have, p.Key) {
+				continue
+			}
+			have = append(have, p.Key)
+			x := node{typ: isStruct, fields: []field{{1, text(p.Key)}}}
+			if p.Value != nil {
+				value := *p.Value
+				if p.Key == meta.StoredSchema && len(s.fields) < s.r.Shown.NumFields() {
+					var err error
+					if value, err = s.arrowSchema(); err != nil {
+						return out, err
+					}
+				}
+				x.set(2, text(value))
+			}
+			out.items = append(out.items, x)
+		}
+	}
+	return out, nil
+}
+
+// arrowSchema is the text of ARROW:schema of the kept columns.
+func (s *source) arrowSchema() (string, error) {
+	var fields []arrow.Field
+	for _, f := range s.fields {
+		fields = append(fields, s.r.Shown.Field(f))
+	}
+	md := s.r.Shown.Metadata()
+	return meta.EncodeSchema(arrow.NewSchema(fields, &md))
+}
+
+// Check reads a file that Write wrote, and holds its pages against those that were copied, byte by byte.
+func (j *Job) Check(ctx context.Context, tree store.Tree, name string) error {
+	f, err := file.OpenAgreed(ctx, format.Target{Tree: tree, Name: name}, format.OpenOptions{})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if f.Footer.NumRows != j.rows {
+		return fmt.Errorf("it has %d rows instead of %d", f.Footer.NumRows, j.rows)
+	}
+	for _, m := range j.made {
+		if m.group >= len(f.Footer.RowGroups) {
+			return fmt.Errorf("it has %d row groups only", len(f.Footer.RowGroups))
+		}
+		at := f.ChunkSpan(m.group, m.leaf)
+		if m.size > 0 && at.Off != m.at || at.Len != m.size {
+			return fault.Corruptf(at, meta.IndexPath(m.group, m.leaf, ""), "the pages lie elsewhere than they were "+
+				"written")
+		}
+		sum, err := copySpan(ctx, &counted{w: io.Discard}, f, at)
+		if err != nil {
+			return err
+		}
+		if sum != m.sum {
+			return fault.Corruptf(at, meta.IndexPath(m.group, m.leaf, ""), "the pages are not those that were copied")
+		}
+	}
+	return nil
+}
+
+// Rows is how many rows there are.
+func (j *Job) Rows() int64 { return j.rows }

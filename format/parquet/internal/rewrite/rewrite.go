@@ -1,0 +1,347 @@
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/read"
+	"stoa/format/parquet/internal/verify"
+	"stoa/region"
+)
+
+// Job is files whose pages are to be copied, and the columns that are kept.
+type Job struct {
+	files []*source
+	rows  int64
+	made  []madeChunk
+}
+
+// source is a file with its footer as it lies there.
+type source struct {
+	r      *read.Reader
+	footer node
+	fields []int // that are kept, ascending
+	leaves []int
+}
+
+// madeChunk is where the pages of a column chunk were written, and their checksum.
+type madeChunk struct {
+	group, leaf int
+	at, size    int64
+	sum         uint32
+}
+
+// Plan says how the pages of files can be copied into one; why: they cannot.
+func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *Job, why string, err error) {
+	j = &Job{}
+	for _, r := range files {
+		s := &source{r: r}
+		if why := s.plain(o.Opts); why != "" {
+			return nil, why, nil
+		}
+		if why := s.choose(o.Columns); why != "" {
+			return nil, why, nil
+		}
+		b := make([]byte, r.FooterAt.Len)
+		if err := format.ReadFull(ctx, r.Src, r.FooterAt, "footer", b); err != nil {
+			return nil, "", err
+		}
+		var n int
+		if s.footer, n, err = decode(b); err != nil || n != len(b) {
+			return nil, "its footer has something that is not understood", nil
+		}
+		j.files = append(j.files, s)
+		j.rows += r.Footer.NumRows
+		if why := j.files[0].differs(s); why != "" {
+			return nil, why, nil
+		}
+	}
+	if why = j.unsound(ctx, o); why != "" || ctx.Err() != nil {
+		return nil, why, ctx.Err()
+	}
+	return j, "", nil
+}
+
+// plain says what about a file keeps its pages from being copied.
+func (s *source) plain(opts map[string]string) string {
+	r := s.r
+	if r.Footer.Algorithm != nil || r.Hidden {
+		return "it is encrypted"
+	}
+	for key := range opts {
+		if key != "compression" {
+			return "option " + key + " changes pages"
+		}
+	}
+	if len(r.Lost) > 0 || r.MissingParts != nil {
+		return "it is not whole"
+	}
+	for _, g := range r.Footer.RowGroups {
+		for _, c := range g.Columns {
+			if c.Crypto != nil || c.FilePath != "" {
+				return "a column is encrypted, or elsewhere"
+			}
+			if want := opts["compression"]; want != "" && codecNames[c.MetaData.Codec.String()] != want {
+				return "compression changes pages"
+			}
+		}
+	}
+	return ""
+}
+
+// codecNames are the codecs as the writer's option has them.
+var codecNames = map[string]string{"UNCOMPRESSED": "none", "SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd",
+	"LZ4_RAW": "lz4", "BROTLI": "brotli"}
+
+// choose takes the columns that are kept, which must be whole ones, in the order of the file.
+func (s *source) choose(columns []string) string {
+	fields := s.r.Shown.Fields()
+	if columns == nil {
+		for i := range fields {
+			s.fields = append(s.fields, i)
+		}
+	}
+	for _, name := range columns {
+		i := -1
+		for k, f := range fields {
+			if f.Name == name {
+				if i >= 0 {
+					return "two columns have one name"
+				}
+				i = k
+			}
+		}
+		if i < 0 {
+			return "a part of a column is chosen"
+		}
+		if n := len(s.fields); n > 0 && i <= s.fields[n-1] {
+			return "columns are in another order"
+		}
+		s.fields = append(s.fields, i)
+	}
+	for _, f := range s.fields {
+		s.leaves = append(s.leaves, s.r.FieldLeaves[f]...)
+	}
+	if len(s.leaves) == 0 || !slices.IsSorted(s.leaves) {
+		return "there are no columns"
+	}
+	return ""
+}
+
+// differs says why two files are not put behind each other.
+func (s *source) differs(o *source) string {
+	if s == o {
+		return ""
+	}
+	a, b := s.schema(), o.schema()
+	if !bytes.Equal(a.append(nil), b.append(nil)) || !slices.EqualFunc(s.fields, o.fields, func(x, y int) bool {
+		return s.r.Shown.Field(x).Equal(o.r.Shown.Field(y))
+	}) {
+		return "the files have different schemas"
+	}
+	if s.r.Footer.CreatedBy != o.r.Footer.CreatedBy { // readers believe statistics by who wrote them
+		return "the files are by different writers"
+	}
+	if x, y := s.orders(), o.orders(); !bytes.Equal(x.append(nil), y.append(nil)) {
+		return "the files say different orders of columns"
+	}
+	return ""
+}
+
+// schema are the elements of the kept columns.
+func (s *source) schema() node {
+	all := s.footer.at(2)
+	out := node{typ: isList, elem: isStruct}
+	root := all.items[0]
+	root.fields = slices.Clone(root.fields)
+	root.set(5, i32(int64(len(s.fields))))
+	out.items = append(out.items, root)
+	at := 1
+	for f := range s.r.FieldLeaves {
+		from := at
+		for left := 1; left > 0; left, at = left-1, at+1 {
+			if n := all.items[at].at(5); n != nil {
+				left += int(n.n)
+			}
+		}
+		if slices.Contains(s.fields, f) {
+			out.items = append(out.items, all.items[from:at]...)
+		}
+	}
+	return out
+}
+
+// orders are the column orders of the kept columns.
+func (s *source) orders() node {
+	all := s.footer.at(7)
+	if all == nil || len(all.items) != s.r.Footer.Schema.NumColumns() {
+		return node{}
+	}
+	out := node{typ: isList, elem: isStruct}
+	for _, leaf := range s.leaves {
+		out.items = append(out.items, all.items[leaf])
+	}
+	return out
+}
+
+// unsound says what is wrong about the pages that are to be copied, or what is said of them: that is not copied.
+func (j *Job) unsound(ctx context.Context, o format.CopyOptions) (why string) {
+	type task struct {
+		s         *source
+		group, fd int
+	}
+	var mu sync.Mutex
+	tell := func(fs []region.Finding) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(fs) > 0 && why == "" {
+			why = fmt.Sprintf("%s: %s", fs[0].Code, fs[0].Message)
+		}
+	}
+	tasks := make(chan task)
+	var wg sync.WaitGroup
+	for range max(1, o.Parallel) {
+		wg.Go(func() {
+			for t := range tasks {
+				if t.fd < 0 {
+					tell(verify.SoundOrder(ctx, t.s.r, t.group))
+				} else {
+					tell(verify.Sound(ctx, t.s.r, t.group, t.fd, !o.NoCheck))
+				}
+			}
+		})
+	}
+	for _, s := range j.files {
+		tell(verify.SoundFile(s.r))
+		for g := range s.r.Footer.RowGroups {
+			fields := s.fields
+			if len(s.r.Footer.RowGroups[g].SortingColumns) > 0 && !o.NoCheck {
+				fields = append(slices.Clone(fields), -1)
+			}
+			for _, f := range fields {
+				mu.Lock()
+				stop := why != "" || ctx.Err() != nil
+				mu.Unlock()
+				if !stop {
+					tasks <- task{s, g, f}
+				}
+			}
+		}
+	}
+	close(tasks)
+	wg.Wait()
+	return why
+}
+
+// counted is a writer that knows where it is.
+type counted struct {
+	w   io.Writer
+	off int64
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.off += int64(n)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+// Write writes the file.
+func (j *Job) Write(ctx context.Context, w io.Writer) error {
+	out := &counted{w: w}
+	if _, err := io.WriteString(out, meta.Magic); err != nil {
+		return err
+	}
+	groups := node{typ: isList, elem: isStruct}
+	var behind later
+	for _, s := range j.files {
+		for g := range s.r.Footer.RowGroups {
+			x, more, err := j.group(ctx, out, s, g, len(groups.items))
+			if err != nil {
+				return err
+			}
+			groups.items = append(groups.items, x)
+			for kind := range behind {
+				behind[kind] = append(behind[kind], more[kind]...)
+			}
+		}
+	}
+	for _, f := range slices.Concat(behind[:]...) { // they set what chunks say of them
+		if err := f(out); err != nil {
+			return err
+		}
+	}
+	return j.footer(out, groups)
+}
+
+// copySpan copies bytes of a file.
+func copySpan(ctx context.Context, out *counted, r *file.File, at fault.Span) (sum uint32, err error) {
+	const step = 1 << 20
+	buf := make([]byte, min(step, at.Len))
+	for at.Len > 0 {
+		n := min(step, at.Len)
+		if err := format.ReadFull(ctx, r.Src, at.Sub(0, n), "pages", buf[:n]); err != nil {
+			return 0, err
+		}
+		sum = crc32.Update(sum, crc32.IEEETable, buf[:n])
+		if _, err := out.Write(buf[:n]); err != nil {
+			return 0, err
+		}
+		at = at.Sub(n, at.Len-n)
+	}
+	return sum, nil
+}
+
+// footer writes the footer, its length and the magic.
+func (j *Job) footer(out *counted, groups node) error {
+	s := j.files[0]
+	f := s.footer
+	f.fields = slices.Clone(f.fields)
+	for _, o := range j.files {
+		if v := o.footer.at(1); v != nil && f.at(1) != nil && v.n > f.at(1).n {
+			f.set(1, *v)
+		}
+	}
+	f.set(2, s.schema())
+	f.set(3, i64(j.rows))
+	f.set(4, groups)
+	f.drop(5, 7)
+	pairs, err := j.pairs()
+	if err != nil {
+		return err
+	}
+	ours := strings.HasPrefix(s.r.Footer.CreatedBy, "stoa version")
+	if ours {
+		pairs.items = append(pairs.items, pair(meta.SealKey, meta.NoSeal))
+	}
+	if len(pairs.items) > 0 {
+		f.set(5, pairs)
+	}
+	if o := s.orders(); o.typ != 0 {
+		f.set(7, o)
+	}
+	b := f.append(nil)
+	if ours {
+		meta.Seal(b)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
+	_, err = out.Write(append(b, meta.Magic...))
+	return err
+}
+
+func pair(key, value string) node {
+	return node{typ: isStruct, fields: []field{{1, text(key)}, {2, text(value)}}}
+}
