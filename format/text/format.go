@@ -162,7 +162,7 @@ func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wri
 		return nil, err
 	}
 	for _, f := range sc.Fields() { // columns are told apart by where they stand, what is in their cells is JSON
-		if err := distinct([]arrow.Field{f}, ""); err != nil {
+		if err := cells.Distinct([]arrow.Field{f}, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -177,42 +177,8 @@ func createJSONL(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.W
 	if err := checkOpts("jsonl", o.Opts, jsonlWriteKeys); err != nil {
 		return nil, err
 	}
-	if err := distinct(sc.Fields(), ""); err != nil {
+	if err := cells.Distinct(sc.Fields(), ""); err != nil {
 		return nil, err
 	}
 	return newFileWriter(ctx, s, o.Opts, func(w io.Writer) rows { return cells.NewJSONLWriter(w, sc) })
-}
-
-// distinct refuses fields that would be an object with one key twice, which is not read; path is of what they are in.
-func distinct(fields []arrow.Field, path string) error {
-	seen := map[string]bool{}
-	for _, f := range fields {
-		if seen[f.Name] {
-			return fault.Unsupportedf(fault.Span{}, path+f.Name,
-				"two columns, or two fields of a struct, have this name: an object cannot have a key twice")
-		}
-		seen[f.Name] = true
-		if err := distinctIn(f.Type, path+f.Name+"."); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func distinctIn(t arrow.DataType, path string) error {
-	switch t := t.(type) {
-	case *arrow.StructType:
-		return distinct(t.Fields(), path)
-	case *arrow.DictionaryType:
-		return distinctIn(t.ValueType, path)
-	case arrow.ExtensionType:
-		return distinctIn(t.StorageType(), path)
-	case arrow.NestedType: // whose own names are no keys
-		for _, f := range t.Fields() {
-			if err := distinctIn(f.Type, path+f.Name+"."); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -106,6 +106,11 @@ type RowWriter interface {
 func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string, sc *arrow.Schema) (RowWriter, error) {
 	switch form {
 	case "table", "vertical", asTable, "json":
+		if form == "json" {
+			if err := cells.Distinct(sc.Fields(), ""); err != nil {
+				return nil, err
+			}
+		}
 		p, err := a.Create(ctx, f.Path())
 		if err != nil {
 			return nil, err
