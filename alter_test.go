@@ -56,7 +56,7 @@ func alteredRows(t *testing.T, names ...string) arrow.RecordBatch {
 }
 
 // TestAltered: of every writer with an option that has it change values, the columns and how many values these are
-// are told, also if nothing is checked; what timestamps were changed to is compared all the same.
+// are reported, also if nothing is checked; what timestamps were changed to is compared all the same.
 func TestAltered(t *testing.T) {
 	for _, x := range altering {
 		names := []string{"ns", "list", "us", "ms"}

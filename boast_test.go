@@ -21,7 +21,7 @@ import (
 // boast is by how many rows more a row group says that it has.
 const boast = 1 << 57
 
-// boastful reads a place whose row groups say that they have more rows than anybody has: behind the pages that are
+// boastful reads a place whose row groups say that they have more rows than anybody has: after the pages that are
 // there nothing can be found.
 type boastful struct{ format.Reader }
 
@@ -98,7 +98,7 @@ func boasting(f format.Format) format.Format {
 }
 
 // TestBoastfulRowGroups: whatever number of rows a row group says that it has, rows that no column has are not given,
-// nor waited for, in any format and with either policy; those that are there come, and the rest is told as lost.
+// nor waited for, in any format and with either policy; those that are there come, and the rest is reported as lost.
 func TestBoastfulRowGroups(t *testing.T) {
 	var formats []format.Format
 	for _, f := range everyFormat {

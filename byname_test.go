@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// TestLostBeginning: a file whose first bytes are overwritten is known by its name; verify tells of them, and
+// TestLostBeginning: a file whose first bytes are overwritten is known by its name; verify reports them, and
 // what is whole is recovered.
 func TestLostBeginning(t *testing.T) {
 	ctx := context.Background()

@@ -30,7 +30,7 @@ type AppendOptions struct {
 	DryRun     bool   `json:"dry_run,omitempty"`  // the columns are checked, and the rows counted
 }
 
-// AppendResult tells what was added.
+// AppendResult says what was added.
 type AppendResult struct {
 	format.LoadSummary
 	// Checked: what was written was read back before it counted, and is what went in. If not: Unchecked says why.
@@ -311,7 +311,7 @@ func (e *SetError) Error() string {
 // Is reports whether target is fault.Invalid.
 func (e *SetError) Is(target error) bool { return target == fault.Invalid }
 
-// Update gives columns of the rows for which a predicate is true new values, and tells how many rows these are.
+// Update gives columns of the rows for which a predicate is true new values, and says how many rows these are.
 // The rows are deleted, and added again with the new values, in one change. What was added is read back before that
 // counts, as by Append; after an error, an UnprovenError if it is not what was meant, the table is as it was.
 func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {

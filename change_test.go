@@ -144,7 +144,7 @@ func state(t *testing.T, dir string) map[string][32]byte {
 	return out
 }
 
-// changes are all changes of a table; each gives what it tells of itself.
+// changes are all changes of a table; each gives what it reports itself.
 var changes = []struct {
 	name string
 	do   func(ctx context.Context, c *stoa.Changer, rows arrow.RecordBatch, dry bool) (any, error)
@@ -186,7 +186,7 @@ var changes = []struct {
 	}},
 }
 
-// TestDryRuns: a dry run tells what the change then tells, and leaves the table's files as they are; the change
+// TestDryRuns: a dry run says what the change then tells, and leaves the table's files as they are; the change
 // does not.
 func TestDryRuns(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})

@@ -22,7 +22,7 @@ type changing struct {
 	opts  map[string]string
 }
 
-// TestChangedWhileRead: a file that changes while it is read, by a scan or of a split, is told at the end: in
+// TestChangedWhileRead: a file that changes while it is read, by a scan or of a split, is reported at the end: in
 // every format, by itself and in a directory. Where a server is known to be at work, files grow, and that is no
 // error.
 func TestChangedWhileRead(t *testing.T) {
@@ -73,7 +73,7 @@ func filesBelow(t *testing.T, dir, pattern string) (out []string) {
 	return out
 }
 
-// read scans the place, or its first split, and changes the files behind the first batch.
+// read scans the place, or its first split, and changes the files after the first batch.
 func (c changing) read(t *testing.T, formats []format.Format, touch, split bool) (batches int, last error) {
 	ctx := context.Background()
 	table, err := stoa.Open(ctx, c.place, stoa.OpenOptions{Formats: formats, Opts: c.opts})

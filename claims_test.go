@@ -107,7 +107,7 @@ func TestClaimsTellErrors(t *testing.T) {
 					break
 				}
 				if !told && !slices.Equal(found, whole) {
-					t.Errorf("%s: the question %d about %s is not answered, and nothing is told, but %v is found, "+
+					t.Errorf("%s: the question %d about %s is not answered, and nothing is reported, but %v is found, "+
 						"not %v", from, n, ending, found, whole)
 				}
 			}

@@ -16,16 +16,16 @@ import (
 )
 
 // Accounts holds what recovery gave against what the place declares. By the law of conservation the rows that
-// came out and those that were told as lost are the rows declared.
+// came out and those that were reported as lost are the rows declared.
 type Accounts struct {
 	// rows that the place's own structures declare, opened without recovery; -1: that is lost, see Why, or only
 	// reading tells
 	Declared int64
 	Why      error // the damage because of which nobody knows; nil: there is none
-	Found    int64 // rows of the row groups that recovery found; -1: only reading tells
+	Found    int64 // rows of the row groups that recovery found; -1: only reading shows
 	Out      int64 // rows that came out
-	Lost     int64 // different rows that were told as lost
-	// Exact: all that was told as lost is counted in Lost. Else there is more, and nobody knows how much.
+	Lost     int64 // different rows that were reported as lost
+	// Exact: all that was reported as lost is counted in Lost. Else there is more, and nobody knows how much.
 	Exact bool
 
 	table string
@@ -34,7 +34,7 @@ type Accounts struct {
 }
 
 // Account is the account of a scan of all rows of a table that was opened with OpenOptions.Recover: out came, and
-// losses were told. Under NullCells rows of which cells are lost are among those that came.
+// losses were reported. Under NullCells rows of which cells are lost are among those that came.
 func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses []region.Loss) (Accounts, error) {
 	a := Accounts{Found: -1, Out: out, table: t.name()}
 	a.Lost, a.Exact = region.LostRows(losses)
@@ -69,9 +69,9 @@ func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses 
 	return a, err
 }
 
-// Undeclared tells that nobody knows how many rows the sources of a table have that was opened with
-// OpenOptions.Recover, because what says it is damaged: what came out and what was told as lost may not be all. It is
-// nil if that is known, or if only reading tells.
+// Undeclared says that nobody knows how many rows the sources of a table have that was opened with
+// OpenOptions.Recover, because what says it is damaged: what came out and what was reported as lost may not be all. It
+// is nil if that is known, or if only reading shows.
 func (t *Table) Undeclared(ctx context.Context) (*region.Finding, error) {
 	if !t.opened.Recover {
 		return nil, nil
@@ -94,7 +94,7 @@ func (a *Accounts) Undeclared() *region.Finding {
 func undeclared(table string, why error) *region.Finding {
 	f := &region.Finding{Code: "output.rows.undeclared", Severity: region.Error, Part: table, Rows: [2]int64{-1, -1},
 		Lost: -1, Message: "how many rows were declared is not known, as what says it is damaged: there may have " +
-			"been more than came out and were told as lost"}
+			"been more than came out and were reported as lost"}
 	f.At.Object = table
 	var e *fault.Error
 	if errors.As(why, &e) {
@@ -103,8 +103,8 @@ func undeclared(table string, why error) *region.Finding {
 	return f
 }
 
-// MarshalJSON gives declared (null: that is lost, or only reading tells), out, lost, and exact (lost is all that was
-// told as lost).
+// MarshalJSON gives declared (null: that is lost, or only reading shows), out, lost, and exact (lost is all that was
+// reported as lost).
 func (a *Accounts) MarshalJSON() ([]byte, error) {
 	doc := struct {
 		Declared *int64 `json:"declared"`
@@ -137,7 +137,7 @@ func (t *Table) name() string {
 	return strings.Join(names, ", ")
 }
 
-// declared is how many rows the sources declare if nothing is recovered; -1: only reading tells.
+// declared is how many rows the sources declare if nothing is recovered; -1: only reading shows.
 func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 	for i, s := range t.sources {
 		n := int64(-1)
@@ -180,7 +180,7 @@ func (a *Accounts) Finding() *region.Finding {
 	f := &region.Finding{Code: "output.rows.sum", Severity: region.Error, Part: a.table, Rows: [2]int64{-1, -1},
 		Lost: max(-1, whole-a.Out-a.Lost)}
 	f.At.Object = a.table
-	f.Message = fmt.Sprintf("%d rows are expected (%s), %d came out, and %d were told as lost", whole, what, a.Out,
+	f.Message = fmt.Sprintf("%d rows are expected (%s), %d came out, and %d were reported as lost", whole, what, a.Out,
 		a.Lost)
 	if a.Declared >= 0 && a.Found >= 0 && a.Declared != a.Found {
 		f.Message += fmt.Sprintf("; recovery found %d", a.Found)

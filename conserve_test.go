@@ -97,9 +97,9 @@ func TestRecoveryAddsUp(t *testing.T) {
 	}
 }
 
-// TestCutIsCounted: of a place of which a file is cut anywhere, all rows come out or are told as lost, or it is told
-// that nobody knows how many there were: by its account, which recovery prints, and as what other verbs print of a
-// table that had to be recovered.
+// TestCutIsCounted: of a place of which a file is cut anywhere, all rows come out or are reported as lost, or it is
+// reported that nobody knows how many there were: by its account, which recovery prints, and as what other verbs print
+// of a table that had to be recovered.
 func TestCutIsCounted(t *testing.T) {
 	short := map[string]int{}
 	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
@@ -118,7 +118,7 @@ func TestCutIsCounted(t *testing.T) {
 				}
 				short[formatOf(t, &p)]++
 				if a.Declared < 0 && a.Undeclared() == nil || a.Declared >= 0 && a.Declared != whole.Declared {
-					t.Errorf("%s, %s cut to %d bytes: %d of %d rows, and that is not told: %+v", p.name, name,
+					t.Errorf("%s, %s cut to %d bytes: %d of %d rows, and that is not reported: %+v", p.name, name,
 						len(files[name]), a.Out+a.Lost, whole.Out, a)
 				}
 				o := h.opts
@@ -175,7 +175,7 @@ func formatOf(t *testing.T, p *place) string {
 	return tab.Sources()[0].Format
 }
 
-// silent is a format whose recovery does not see row groups, and tells nothing of them.
+// silent is a format whose recovery does not see row groups, and says nothing of them.
 func silent(f format.Format) format.Format {
 	right := f.Recover
 	f.Recover = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader,
@@ -217,7 +217,7 @@ func TestRecoveryThatLosesIsNoticed(t *testing.T) {
 		tab.Close()
 		for _, f := range s.Altered {
 			if f.Code == "output.rows.sum" && f.Severity == region.Error && strings.Contains(f.Message,
-				"60 rows are expected (declared), 0 came out, and 0 were told as lost") &&
+				"60 rows are expected (declared), 0 came out, and 0 were reported as lost") &&
 				strings.HasPrefix(f.Part, p.at) {
 				noticed[name] = true
 			} else {
@@ -230,6 +230,6 @@ func TestRecoveryThatLosesIsNoticed(t *testing.T) {
 	}
 	want := []string{"arrow", "carbon", "cfile", "parquet", "redfile", "trevni"}
 	if got := slices.Sorted(maps.Keys(noticed)); !slices.Equal(got, want) {
-		t.Errorf("noticed of %v, not %v: of text only reading tells how many rows there are", got, want)
+		t.Errorf("noticed of %v, not %v: of text only reading shows how many rows there are", got, want)
 	}
 }

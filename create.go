@@ -246,7 +246,7 @@ func (w *Writer) Abort(ctx context.Context) error {
 }
 
 // Convert writes the rows of src that spec selects to uri. Of a table that was opened with OpenOptions.Recover it
-// holds the rows that come out and those that are told as lost against those declared, see Table.Account, before
+// holds the rows that come out and those that are reported as lost against those declared, see Table.Account, before
 // the output is visible: what contradicts is in Summary.Altered.
 func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOptions) (format.Summary, error) {
 	sc, err := src.ScanSchema(spec)

@@ -41,7 +41,7 @@ type (
 // and dictionaries of them, decimals of any scale, dates and timestamps of any unit are compared by their
 // values. All NaN are one value, -0 is 0, and null equals null. A number, date or time equals the text that
 // says it. The schemas' differences are told apart from those of the rows. A column whose types have nothing in
-// common is told and not compared.
+// common is reported and not compared.
 func Diff(ctx context.Context, a, b *Table, o DiffOptions) (*DiffResult, error) {
 	var in [2]diff.Input
 	for i, t := range []*Table{a, b} {
@@ -79,7 +79,7 @@ func (t *Table) columnsThere(names []string, others ...*Table) []string {
 		for _, o := range others {
 			elsewhere = elsewhere || has(o, n)
 		}
-		if has(t, n) || !elsewhere { // what nobody has is told by the scan
+		if has(t, n) || !elsewhere { // what nobody has is reported by the scan
 			out = append(out, n)
 		}
 	}

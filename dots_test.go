@@ -9,7 +9,7 @@ import (
 	"stoa"
 )
 
-// TestDotsBehindLinks: ".." behind a symbolic link leads up from where that leads, as everywhere in the system,
+// TestDotsBehindLinks: ".." after a symbolic link leads up from where that leads, as everywhere in the system,
 // and not from the link.
 func TestDotsBehindLinks(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -16,7 +16,7 @@ type Explanation struct {
 	Filter string // as it is understood; "" = none
 	// Levels are the parts, the row groups and the rows of all sources, and then the dictionaries and the pages
 	// of each physical column that is read, those of the filter first. A level counts what the level before
-	// left; what was considered and not read is told by reason.
+	// left; what was considered and not read is reported by reason.
 	Levels []ExplainLevel
 	// What the scan really did; nil if it was only planned.
 	Ran *Ran
@@ -36,7 +36,7 @@ type Ran struct {
 	Elapsed time.Duration // with opening nothing, but with what metadata was not read before
 }
 
-// Explain tells what Scan(spec) is going to read, from metadata; with analyze it also runs the scan and tells
+// Explain says what Scan(spec) is going to read, from metadata; with analyze it also runs the scan and tells
 // what was read. Pages that only the rows themselves show to be of no use are then counted as passed over, too.
 // Rows and Limit cannot be explained.
 func (t *Table) Explain(ctx context.Context, spec ScanSpec, analyze bool) (*Explanation, error) {

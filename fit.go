@@ -16,7 +16,7 @@ import (
 )
 
 // fitter makes what is written to a text fit it: strings that are not UTF-8 (Arrow does not look, and files may
-// hold anything). U+FFFD stands for what is not, and each column in which that happened is told.
+// hold anything). U+FFFD stands for what is not, and each column in which that happened is reported.
 type fitter struct {
 	format, uri string
 	rows        int64 // before the batch
@@ -79,7 +79,7 @@ func (f *fitter) note(name string, field int, c arrow.Array) (some bool) {
 	return some
 }
 
-// findings tell what of the rows the output does not hold as it was.
+// findings say what of the rows the output does not hold as it was.
 func (f *fitter) findings() (out []region.Finding) {
 	for _, o := range f.odd {
 		rows := strings.Trim(strings.ReplaceAll(fmt.Sprint(o.first), " ", ", "), "[]")

@@ -75,7 +75,7 @@ func without(b arrow.RecordBatch, i int) arrow.RecordBatch {
 		b.NumRows())
 }
 
-// TestTextIsUTF8: what a text cannot hold is written as near as can be, and told by column and row; it proves
+// TestTextIsUTF8: what a text cannot hold is written as near as can be, and reported by column and row; it proves
 // itself then. Other formats hold it, and tell nothing.
 func TestTextIsUTF8(t *testing.T) {
 	ctx := context.Background()

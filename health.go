@@ -88,7 +88,7 @@ var Codes = []region.CodeDoc{
 		Help: "Directories are nested so deeply that what lies below was not looked at."},
 	{Code: "dir.part.missing", Severity: region.Error, Help: "Files that are called part-00000, part-00001 and so " +
 		"on, as stoa calls those of a table that it divides, have a gap in their numbers: the rows of the file that " +
-		"is missing are not here. What is behind the last one nobody can miss. Files that are no such table can be " +
+		"is missing are not here. What comes after the last one cannot be missed. Files that are no such table can be " +
 		"given other names. Of files that Spark wrote, as part-00000-…-c000.EXT, one is missing if a later " +
 		"one of the same task is there, if the checksums of Hadoop's local file system (.NAME.crc) lie beside " +
 		"it, or if _SUCCESS lists it."},
@@ -110,12 +110,13 @@ var Codes = []region.CodeDoc{
 	{Code: "output.names.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, was not " +
 		"UTF-8, and no other name is written: \\x and two digits stand for each byte that is none."},
 	{Code: "output.rows.sum", Severity: region.Error, Help: "By recovery, rows that came out and rows that were " +
-		"told as lost are not together the rows that the table declares, or that recovery found: some are " +
+		"reported as lost are not together the rows that the table declares, or that recovery found: some are " +
 		"missing and nothing was told of them, or there are more than there were. Counts in the file may " +
-		"contradict its data; if nothing else was told, that is a mistake of stoa's. The output has what came out."},
+		"contradict its data; if nothing else was reported, that is a mistake of stoa's. The output has what came " +
+		"out."},
 	{Code: "output.rows.undeclared", Severity: region.Error, Help: "A file was read, or recovered, although what " +
-		"says how many rows it has is damaged or cut off. The rows that came out and those that were told as lost " +
-		"may not be all: how many lay in what is gone, nobody knows."},
+		"says how many rows it has is damaged or cut off. The rows that came out and those that were reported as " +
+		"lost may not be all: how many lay in what is gone, nobody knows."},
 	{Code: "output.values.utf8", Severity: region.Error, Help: "Strings that are not UTF-8 were written to a " +
 		"text (JSON lines, CSV, TSV), which cannot hold them: U+FFFD stands for each byte that is none. The " +
 		"column and the first rows of the output are named. A format with binary columns " +
@@ -243,7 +244,7 @@ type dirVerifier struct {
 
 func (v *dirVerifier) dir(name string, depth int) error {
 	if depth > deepest {
-		v.tell("dir.too.deep", region.Warning, name, "more than %d directories deep", deepest)
+		v.report("dir.too.deep", region.Warning, name, "more than %d directories deep", deepest)
 		return nil
 	}
 	if err := v.odd(name, nil); err != nil || v.stopped {
@@ -271,7 +272,7 @@ func (v *dirVerifier) dir(name string, depth int) error {
 	return v.ctx.Err()
 }
 
-// refused tells what the system does not let be opened or read, and lets the rest be verified; other errors stay.
+// refused says what the system does not let be opened or read, and lets the rest be verified; other errors stay.
 func (v *dirVerifier) refused(name string, err error) error {
 	if errors.Is(err, fault.Limit) {
 		if v.limits != nil {
@@ -284,13 +285,13 @@ func (v *dirVerifier) refused(name string, err error) error {
 	if name == "" || v.ctx.Err() != nil || !errors.As(err, &p) {
 		return err
 	}
-	v.tell("file.unreadable", region.Error, name, "%s", err)
+	v.report("file.unreadable", region.Error, name, "%s", err)
 	return nil
 }
 
 func (v *dirVerifier) entry(info store.Info, depth int) error {
 	if strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
-		v.tell("dir.leftover", region.Note, info.Name, "an interrupted run of stoa has left it")
+		v.report("dir.leftover", region.Note, info.Name, "an interrupted run of stoa has left it")
 		return nil
 	}
 	tg := format.Target{Tree: v.o.tree(), Name: info.Name}
@@ -305,7 +306,7 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 			v.give(*f)
 			return nil
 		}
-		v.tell("dir.file.unknown", region.Note, info.Name, "%s", reasonOf(err))
+		v.report("dir.file.unknown", region.Note, info.Name, "%s", reasonOf(err))
 		return nil
 	}
 	if f, ok := findingOf(err); ok {
@@ -347,21 +348,21 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	return b.all(tg.Name, depth)
 }
 
-// unchecked tells what of a file no checksum is over, if its data was looked at.
+// unchecked says what of a file no checksum is over, if its data was looked at.
 func (v *dirVerifier) unchecked(tg found) {
 	if tg.format.Unchecked == nil || v.o.Depth == format.Quick {
 		return
 	}
 	what, err := tg.format.Unchecked(v.ctx, tg.Target, v.o.internal())
 	if err == nil && what != "" { // verifying told of errors
-		v.tell("file.unchecked", region.Note, tg.Name,
+		v.report("file.unchecked", region.Note, tg.Name,
 			"%s: a value that was changed and still decodes is not noticed", what)
 	}
 }
 
 func (v *dirVerifier) give(f region.Finding) { v.stopped = v.stopped || !v.yield(f, nil) }
 
-func (v *dirVerifier) tell(code string, s region.Severity, name, message string, args ...any) {
+func (v *dirVerifier) report(code string, s region.Severity, name, message string, args ...any) {
 	v.give(region.Finding{Code: code, Severity: s, At: fault.Span{Object: name}, Part: name,
 		Message: fmt.Sprintf(message, args...), Rows: [2]int64{-1, -1}})
 }
@@ -389,18 +390,18 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 				yield(region.Finding{}, err)
 				return
 			}
-			if sound { // else reading would meet, and tell, what has been told
+			if sound { // else reading would meet, and report, what has been reported
 				assembled(ctx, tg, o, yield)
 			}
 			return
 		}
 		if err := verifyPages(ctx, tg, o, yield); err != nil {
-			tellError(err, yield)
+			reportError(err, yield)
 		}
 	}
 }
 
-// assembled opens what a format found nothing wrong with, as reading does, and tells what that notices: names. Then it
+// assembled opens what a format found nothing wrong with, as reading does, and says what that notices: names. Then it
 // reads the nested fields, unless data is not looked at: formats verify column by column, and columns that are sound
 // by themselves may contradict each other. Readers that give batches have assembled them already.
 func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.Finding, error) bool) {
@@ -411,12 +412,12 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 	if errors.Is(err, fault.Invalid) {
 		o.Opts = nil
 		if s, _, bare := openOne(ctx, tg, o); bare == nil { // what was asked for is not there
-			tellError(errors.Join(err, s.close()), yield)
+			reportError(errors.Join(err, s.close()), yield)
 		}
 		return // or a place of several tables, as Kudu's: a field of theirs is one column
 	}
 	if err != nil {
-		tellError(err, yield)
+		reportError(err, yield)
 		return
 	}
 	t := &Table{schema: s.reader.Schema(), sources: []*source{s}}
@@ -444,14 +445,14 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 			return
 		}
 		if err != nil {
-			tellError(err, yield)
+			reportError(err, yield)
 			return
 		}
 	}
 }
 
-// tellError tells damage as a finding, and what is none as an error.
-func tellError(err error, yield func(region.Finding, error) bool) {
+// reportError reports damage as a finding, and what is none as an error.
+func reportError(err error, yield func(region.Finding, error) bool) {
 	if f, ok := findingOf(err); ok {
 		yield(f, nil)
 		return
@@ -561,7 +562,7 @@ func (v *dirVerifier) foreign(info store.Info, mine format.Claim, within bool, d
 		known = true
 	}
 	if within && known && !strings.HasPrefix(path.Base(info.Name), store.TempPrefix) {
-		v.tell("dir.foreign", region.Note, info.Name, "it lies within a table, and is no part of it")
+		v.report("dir.foreign", region.Note, info.Name, "it lies within a table, and is no part of it")
 	}
 	return v.entry(info, depth)
 }

@@ -53,7 +53,7 @@ func Named(e format.Entry, o OpenOptions) (uri string, _ OpenOptions) {
 	return nameOf(e), o
 }
 
-// looksInto reports whether a name is that of a directory that is no format's own. What of it fails is told when
+// looksInto reports whether a name is that of a directory that is no format's own. What of it fails is reported when
 // it is resolved.
 func looksInto(ctx context.Context, uri string, o OpenOptions) bool {
 	if info, err := o.tree().Stat(ctx, uri); err != nil || !info.Dir || o.From != "" {
@@ -146,7 +146,7 @@ func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entr
 	}
 }
 
-// entryOf is the entry of a format that lists nothing by itself: its parts tell what they hold.
+// entryOf is the entry of a format that lists nothing by itself: its parts say what they hold.
 func entryOf(ctx context.Context, tg found, o OpenOptions) (format.Entry, error) {
 	e := format.Entry{Kind: tg.format.Title, Rows: -1, Bytes: -1, Place: tg.Name, Format: tg.format.Name}
 	if !tg.format.ByPages() {
@@ -191,7 +191,7 @@ func severalTables(ctx context.Context, place string, targets []found, o OpenOpt
 	var names []string
 	for _, tg := range targets {
 		for e, err := range listOne(ctx, tg, o) {
-			if err != nil { // what is wrong with it is told when it is named
+			if err != nil { // what is wrong with it is reported when it is named
 				names = append(names, tg.Name)
 				break
 			}

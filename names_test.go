@@ -117,7 +117,7 @@ func TestDamagedNamesAreTold(t *testing.T) {
 				}
 				for b, err := range r.Scan(t.Context(), ScanSpec{}) {
 					if err == nil {
-						t.Errorf("%s, %s: %d rows before the damage is told", f.Name, word, b.NumRows())
+						t.Errorf("%s, %s: %d rows before the damage is reported", f.Name, word, b.NumRows())
 					}
 				}
 				r.Close()

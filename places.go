@@ -77,7 +77,7 @@ func (p *places) dir(tree store.Tree, name string, depth int) error {
 	return p.ctx.Err()
 }
 
-// odd tells what of a directory is no file.
+// odd says what of a directory is no file.
 func (p *places) odd(tree store.Tree, dir string) {
 	for odd := range store.OddOf(p.ctx, tree, dir) {
 		if path.Base(odd.Name)[0] != '.' {
@@ -135,7 +135,7 @@ func (p *places) beside(tg found, seen *opened, depth int) error {
 		if mine == format.Loose || path.Base(info.Name)[0] == '.' {
 			return nil
 		}
-		// where the format opened nothing, nothing tells what else is its own
+		// where the format opened nothing, nothing says what else is its own
 		within = within || mine == format.Told || len(seen.files) == 0
 		return p.entry(seen.Tree, info, tg.format, within, depth)
 	}
@@ -165,7 +165,7 @@ func newBeside(ctx context.Context, tg found, seen *opened, o OpenOptions) *besi
 	return b
 }
 
-// whose is what the claims say. That the store does not answer is told, and the object looked at by itself.
+// whose is what the claims say. That the store does not answer is reported, and the object looked at by itself.
 func (b *beside) whose(name string, dir bool) (format.Claim, error) {
 	if b.claims == nil {
 		return format.Foreign, nil
@@ -254,7 +254,7 @@ func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 	return s, err
 }
 
-// odd tells what of a directory is no file. What has the name of a file of a table's is one that is lost.
+// odd says what of a directory is no file. What has the name of a file of a table's is one that is lost.
 func (v *dirVerifier) odd(dir string, b *beside) error {
 	for odd := range store.OddOf(v.ctx, v.o.tree(), dir) {
 		f := oddFinding(odd, v.o)

@@ -51,7 +51,7 @@ func (l *leftOut) finding() region.Finding {
 	return f
 }
 
-// passed tells of the directories and files that are not read.
+// passed reports the directories and files that are not read.
 func (f *found) passed() (out []region.Finding) {
 	for _, l := range f.left {
 		out = append(out, l.finding())
@@ -115,7 +115,7 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	if err == nil {
 		return []found{{Target: tg, format: f}}, nil
 	}
-	// what lies in it may be told even if not all can be looked at
+	// what lies in it may be reported even if not all can be looked at
 	if info.Dir && o.From == "" && (!store.Failing(err) || denied(err)) {
 		return resolveDir(ctx, tg, o)
 	}
@@ -292,7 +292,7 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 // deepest is how far directories are followed.
 const deepest = 40
 
-// oddFinding tells what is no file. A link that leads nowhere, and by its name led to a file of a format, is a
+// oddFinding says what is no file. A link that leads nowhere, and by its name led to a file of a format, is a
 // file that is lost.
 func oddFinding(odd store.Odd, o OpenOptions) *region.Finding {
 	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: odd.Name},
@@ -525,7 +525,7 @@ func missingSpark(ctx context.Context, tree store.Tree, names []string) (out []l
 	return out
 }
 
-// unknownParts tells of directories in which a file may be missing without anybody knowing.
+// unknownParts reports directories in which a file may be missing without anybody knowing.
 func (v *dirVerifier) unknownParts(names []string) {
 	for _, d := range sparkDirs(v.ctx, v.o.tree(), names) {
 		if _, all := d.missing(v.ctx, v.o.tree()); all || v.stopped {
@@ -536,7 +536,7 @@ func (v *dirVerifier) unknownParts(names []string) {
 		if len(d.parts) > 0 {
 			last = d.parts[len(d.parts)-1] + " is the last that is there"
 		}
-		v.tell("dir.part.unknown", region.Note, d.name, "the files are numbered by the tasks of a Spark job, and %s: "+
-			"how many there must be nothing tells, so one that is gone without a trace is not missed", last)
+		v.report("dir.part.unknown", region.Note, d.name, "the files are numbered by the tasks of a Spark job, and "+
+			"%s: nothing says how many there must be, so one that is gone without a trace is not missed", last)
 	}
 }

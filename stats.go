@@ -182,7 +182,7 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 				f, err := physical.ChunkFacts(ctx, g, i)
 				if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 					return nil, err
-				} // damage was told with the pages
+				} // damage was reported with the pages
 				out[i].chunk(f)
 			}
 		}
@@ -309,7 +309,7 @@ func physicalStats(ctx context.Context, s *source) ([]ColumnStats, error) {
 	return out, nil
 }
 
-// extremes is the least or the greatest value so far.
+// extremes is the min or max value so far.
 type extremes struct {
 	set  bool
 	i    int64

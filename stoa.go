@@ -219,7 +219,7 @@ func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 	return n, nil
 }
 
-// Rows is how many rows the table has, before any filter; -1 if only reading tells. No data is read.
+// Rows is how many rows the table has, before any filter; -1 if only reading shows. No data is read.
 func (t *Table) Rows(ctx context.Context) (int64, error) {
 	var sum int64
 	for i := range t.sources {

@@ -324,7 +324,7 @@ func TestNullsWhereNoneMayBeAreRefused(t *testing.T) {
 	}
 }
 
-// The least and greatest value that stats tells are those that Kudu wrote into the footer of a key column.
+// The min and max value that stats tells are those that Kudu wrote into the footer of a key column.
 func TestStatsAgreeWithKudusKeys(t *testing.T) {
 	ctx := context.Background()
 	for file, want := range map[string][2]string{
@@ -346,7 +346,7 @@ func TestStatsAgreeWithKudusKeys(t *testing.T) {
 	}
 }
 
-// Of several sources the least and the greatest of all are told; decimals and booleans have an order, too.
+// Of several sources min and max of all are reported; decimals and booleans have an order, too.
 func TestStatsOfSeveralSources(t *testing.T) {
 	ctx := context.Background()
 	m := store.NewMemory(nil)

@@ -14,8 +14,8 @@ import (
 	"stoa/region"
 )
 
-// TestManyStrangeRows: rows keep their numbers where so many do not fit that they are told ahead of those
-// before them: in what is lost, behind the last of them, and in the file that follows.
+// TestManyStrangeRows: rows keep their numbers where so many do not fit that they are reported ahead of those
+// before them: in what is lost, after the last of them, and in the file that follows.
 func TestManyStrangeRows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const good, pairs = 1001, 300 // the type is that of the first thousand

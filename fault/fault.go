@@ -135,7 +135,7 @@ func Rel(off, n int, path, format string, args ...any) *Error {
 
 // Locate gives a relative error (see Rel) its place. at is where the decoder's input lies in the object. exact
 // says that the input was that very run of bytes, so the error's offset can be moved there; otherwise the input
-// was made from it (decompressed), and the offset is told in the reason. path is put in front of the error's
+// was made from it (decompressed), and the offset is reported in the reason. path is put in front of the error's
 // own. An error that has a place already, and one that is not an *Error, only gets the path (and, if not an
 // *Error, class Corrupt).
 func Locate(err error, at Span, exact bool, path string) error {

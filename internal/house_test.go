@@ -41,7 +41,7 @@ var longFiles = map[string]int{}
 // wideLines is how many lines of the whole tree, tests included, are wider than maxColumns.
 const wideLines = 0
 
-// sourcePackage is what go list tells of a package.
+// sourcePackage is what go list reports a package.
 type sourcePackage struct {
 	ImportPath, Dir, Export            string
 	GoFiles, TestGoFiles, XTestGoFiles []string

@@ -57,7 +57,7 @@ func TestMethodsAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(out), "main.main ->") {
-		t.Fatal("the linker does not tell what needs what")
+		t.Fatal("the linker does not say what needs what")
 	}
 	for line := range strings.Lines(string(out)) {
 		if strings.Contains(line, "<ReflectMethod>") {
@@ -87,7 +87,7 @@ func main() {
 }
 `
 
-// TestWeight: how many bytes the stripped programs have at most. What is over the aim of 20 MB is told in
+// TestWeight: how many bytes the stripped programs have at most. What is over the aim of 20 MB is reported in
 // docs/decisions/0003-parquet.md.
 func TestWeight(t *testing.T) {
 	if testing.Short() {

@@ -429,7 +429,7 @@ func (e *Expr) bindLike() (*Expr, error) {
 	return e, nil
 }
 
-// successor is the first text behind all that begin with s; open if there is none.
+// successor is the first text after all that begin with s; open if there is none.
 func successor(s string) (to string, open bool) {
 	for s != "" && s[len(s)-1] == 0xff { // bytes, not runes: TrimRight would take every invalid byte
 		s = s[:len(s)-1]

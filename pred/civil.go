@@ -33,7 +33,7 @@ func formatTimestamp(sec int64, nanos int32) string {
 	return formatDate(days) + "T" + formatTime((sec-days*daySeconds)*1e9+int64(nanos)) + "Z"
 }
 
-// number reads exactly n digits (at least n if more is set) and what is behind them.
+// number reads exactly n digits (at least n if more is set) and what is after them.
 func number(s string, n int, more bool) (v int64, rest string, ok bool) {
 	i := 0
 	for i < len(s) && i < 13 && (more || i < n) && s[i] >= '0' && s[i] <= '9' {

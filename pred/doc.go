@@ -27,7 +27,7 @@
 //	          | [ "not" ] "like" ( string | hex ) [ "escape" string ] .
 //	compare   = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" .
 //	column    = name { "." name } .
-//	name      = ( letter | "_" ) { letter | digit | "_" }    // no keyword, unless behind a point
+//	name      = ( letter | "_" ) { letter | digit | "_" }    // no keyword, unless after a point
 //	          | '"' { any character; "" stands for " } '"' . // one name, even if there are points in it
 //	literal   = "null" | "true" | "false" | number | string | hex
 //	          | ( "date" | "time" | "timestamp" | "float" | "decimal" ) string .
@@ -43,7 +43,7 @@
 // or too small, is refused. float 'NaN', float 'Infinity' and float '-Infinity' name the others.
 //
 // A date is [+-]YYYY-MM-DD with four or more digits for the year. A time is HH:MM[:SS[.fraction]] with up to
-// nine digits behind the point. A timestamp is a date, then T or a blank, then a time, then nothing, Z or
+// nine digits after the point. A timestamp is a date, then T or a blank, then a time, then nothing, Z or
 // ±HH:MM; or a date alone. Without a zone it means UTC. Columns without a time zone are compared as if they
 // were UTC, too.
 //
@@ -84,7 +84,7 @@
 //
 // % stands for any run of characters, also the empty one; _ for exactly one character (in binary columns: one
 // byte; in strings a byte that is no UTF-8 counts as one). The escape character takes the meaning from the
-// character behind it; it is the backslash, or the one given by escape; an empty text there means that there is
+// character after it; it is the backslash, or the one given by escape; an empty text there means that there is
 // none. A pattern must match the whole value. Letters are compared exactly.
 //
 // # Columns

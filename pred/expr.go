@@ -48,7 +48,7 @@ const NoEscape = "none"
 //	  {"op":">","column":"item.price","values":[{"decimal":"3.5"}]},
 //	  {"op":"not like","column":"name","values":["50!%%"],"escape":"!"}]}
 //
-// Which fields an operator uses is told beside it; the others are empty.
+// Which fields an operator uses is reported beside it; the others are empty.
 // An Expr is not changed after it was made; it may be shared and used by several goroutines.
 type Expr struct {
 	Op     Op      `json:"op"`

@@ -38,7 +38,7 @@ type leaf struct {
 
 	low64, span64 uint64   // lo and hi-lo of classes of up to 64 bits
 	keys64        []uint64 // keys, less low64
-	bitmap        []uint64 // keys64 as bits, and a 0 behind the last, if they are close together
+	bitmap        []uint64 // keys64 as bits, and a 0 after the last, if they are close together
 }
 
 func (l *leaf) setRange(lo, hi num) {

@@ -8,7 +8,7 @@ import (
 	"stoa/fault"
 )
 
-// pattern is a parsed like pattern: pieces of text, with a wildcard behind each but the last.
+// pattern is a parsed like pattern: pieces of text, with a wildcard after each but the last.
 type pattern struct {
 	steps []step
 	bytes bool   // characters are bytes
@@ -138,11 +138,11 @@ func (p *pattern) match(b []byte) bool {
 	return p.search(b)
 }
 
-// search matches any pattern. When the steps behind the last % do not fit, that % takes one character more;
+// search matches any pattern. When the steps after the last % do not fit, that % takes one character more;
 // earlier ones need no second try.
 func (p *pattern) search(b []byte) bool {
 	i, s := 0, 0
-	back, from := -1, 0 // the step behind the last %, and where it was tried
+	back, from := -1, 0 // the step after the last %, and where it was tried
 	for {
 		switch {
 		case s == len(p.steps):

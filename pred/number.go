@@ -116,7 +116,7 @@ func writesZero(s string) bool {
 	return !strings.ContainsAny(s, "123456789")
 }
 
-// formatDecimal writes unscaled × 10^-scale, with scale digits behind the point, or with an exponent if that is silly.
+// formatDecimal writes unscaled × 10^-scale, with scale digits after the point, or with an exponent if that is silly.
 func formatDecimal(unscaled decimal128.Num, scale int32) string {
 	s := unscaled.BigInt().String()
 	if scale == 0 {
@@ -135,7 +135,7 @@ func formatDecimal(unscaled decimal128.Num, scale int32) string {
 	return sign + s[:len(s)-int(scale)] + "." + s[len(s)-int(scale):]
 }
 
-// parseDecimal reads a number exactly; its scale is the number of digits behind the point, less the exponent.
+// parseDecimal reads a number exactly; its scale is the number of digits after the point, less the exponent.
 func parseDecimal(s string) (unscaled decimal128.Num, scale int32, ok bool) {
 	if numberKind(s) == KindNull {
 		return

@@ -47,7 +47,7 @@ func SplitPath(path string) []string {
 
 func quoteName(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"` }
 
-// unquoteName reads the quoted name at the start of s and returns what is behind it.
+// unquoteName reads the quoted name at the start of s and returns what is after it.
 func unquoteName(s string) (name, rest string) {
 	var b strings.Builder
 	for s = s[1:]; ; {

@@ -8,7 +8,7 @@ import (
 )
 
 // Coverage holds the nodes of Describe against the coverage law: the leaves that name an object partition its bytes.
-// It takes nodes in the order in which they are told. It keeps 24 bytes a leaf. The zero value is ready.
+// It takes nodes in the order in which they are reported. It keeps 24 bytes a leaf. The zero value is ready.
 //
 // A node whose place is not exact (Inner ≥ 0) owns no bytes. An exact node is a leaf if no exact node follows it
 // with a greater Depth before one with the same or a smaller.
@@ -65,7 +65,7 @@ func (c *Coverage) sort() {
 	}
 }
 
-// Check tells which bytes of part, usually a whole object, no leaf owns (gaps), and which more than one does
+// Check says which bytes of part, usually a whole object, no leaf owns (gaps), and which more than one does
 // (overlaps). Both are sorted and do not touch themselves. Leaves that reach out of part are cut to it.
 func (c *Coverage) Check(part fault.Span) (gaps, overlaps []fault.Span) {
 	c.sort()

@@ -55,7 +55,7 @@ func (f *Few) Stamp(ctx context.Context, name string) string {
 		return was
 	}
 	info, err := f.Tree.Stat(ctx, name)
-	if err != nil { // why is told by Open
+	if err != nil { // why is reported by Open
 		return ""
 	}
 	f.mu.Lock()

@@ -75,7 +75,7 @@ func (t fsTree) Stat(_ context.Context, name string) (Info, error) {
 	return localInfo(name, st), nil
 }
 
-// List leaves out what is no object: links that lead nowhere, pipes, devices. Odd tells of them.
+// List leaves out what is no object: links that lead nowhere, pipes, devices. Odd reports them.
 func (t fsTree) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for info, err := range t.children(ctx, dir) {

@@ -15,7 +15,7 @@ import (
 )
 
 // List follows links, as Open does, but not to a directory above: that would be listed for ever. Nor does it
-// list links that lead nowhere, pipes, sockets and devices, which are no objects: Odd tells of them.
+// list links that lead nowhere, pipes, sockets and devices, which are no objects: Odd reports them.
 func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for info, err := range children(ctx, dir) {

@@ -113,7 +113,7 @@ func (Local) Sink(name string, replace func(dir string) bool) Sink {
 	return &localSink{path: placeOf(filepath.FromSlash(name)), replace: replace}
 }
 
-// placeOf is where name leads. What is not there yet lies where its directory leads: .. behind a link is above
+// placeOf is where name leads. What is not there yet lies where its directory leads: .. after a link is above
 // what that leads to, not above the link.
 func placeOf(name string) string {
 	if to, err := filepath.EvalSymlinks(name); err == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Straight is name without .. behind a symbolic link, if it has that: names below it are joined by their words,
+// Straight is name without .. after a symbolic link, if it has that: names below it are joined by their words,
 // as if the link were the directory that it leads to, and that may be another place.
 func (Local) Straight(name string) string {
 	if !slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "..") {

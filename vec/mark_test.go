@@ -57,7 +57,7 @@ func scribble(r *rand.Rand, v *vec.Vector, n int, dicts ...*vec.Vector) {
 	}
 }
 
-// TestRollback: what was there before a page that fails is there behind it, entry for entry, and what is
+// TestRollback: what was there before a page that fails is there after it, entry for entry, and what is
 // appended next comes right, too.
 func TestRollback(t *testing.T) {
 	words := []string{"", "a", "word", "a longer word of the dictionary"}

@@ -14,7 +14,7 @@ import (
 	"stoa/fault"
 )
 
-// Slack is how many bytes behind the values of a string vector a kernel may overwrite: copying short strings by whole
+// Slack is how many bytes after the values of a string vector a kernel may overwrite: copying short strings by whole
 // words is faster than copying them exactly.
 const Slack = 64
 
@@ -107,7 +107,7 @@ func (v *Vector) Width() int { return v.width }
 // hint is how much a vector is going to hold: buffers begin with that size instead of growing to it.
 type hint struct {
 	entries int   // expected; 0 = not known
-	peak    int   // the most that the vectors before this one held, with what lay behind the window
+	peak    int   // the most that the vectors before this one held, with what lay after the window
 	bytes   int64 // of the strings lately: of strings entries
 	strings int64
 }
@@ -282,7 +282,7 @@ func lengthen(b []byte, n int) []byte {
 func (v *Vector) Offsets(at int) []int32 { return words[int32](v.offs, v.n+1)[at:] }
 
 // Bytes makes room for n more bytes of strings behind off (the end of the entries before) and gives that room,
-// with Slack more behind it. More than 2³¹−1 bytes in one vector is a Limit error.
+// with Slack more after it. More than 2³¹−1 bytes in one vector is a Limit error.
 func (v *Vector) Bytes(off int32, n int64) ([]byte, error) {
 	if n > math.MaxInt32-int64(off) {
 		return nil, fault.Limitf(fault.Span{}, "", "%d bytes of strings do not fit one batch", int64(off)+n)

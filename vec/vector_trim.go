@@ -75,7 +75,7 @@ func (v *Vector) Cut(from, to int) error {
 	return v.appendRun(rest, 0, rest.n)
 }
 
-// skipPlain moves the k uncoded entries behind the first n to the front.
+// skipPlain moves the k uncoded entries after the first n to the front.
 func (v *Vector) skipPlain(n, k int) {
 	switch v.kind {
 	case fixed:

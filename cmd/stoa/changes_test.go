@@ -81,7 +81,7 @@ func told(t *testing.T, args string) (int, string) {
 	return st, first
 }
 
-// reasonIn is what an error line says behind the place.
+// reasonIn is what an error line says after the place.
 func reasonIn(s string) string {
 	if _, reason, ok := strings.Cut(s, ": corrupt: "); ok {
 		return reason

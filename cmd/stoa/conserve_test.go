@@ -22,7 +22,7 @@ func (noGroups) RowGroups(context.Context, format.Part, format.Query) ([]format.
 }
 
 // TestRecoverAddsUp: rows that recover neither writes nor tells as lost are an error with the three numbers and
-// the status 3, before the output is told; and what is whole adds up.
+// the status 3, before the output is reported; and what is whole adds up.
 func TestRecoverAddsUp(t *testing.T) {
 	src, err := filepath.Abs("../../corpus/redfile/red1/flat_pages.red")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestRecoverAddsUp(t *testing.T) {
 	status, sum, said = recovered(true, "less.jsonl")
 	if status != cli.StatusDamage || sum["declared"] != rows || sum["out"] != 0.0 || sum["lost"] != 0.0 ||
 		!strings.Contains(said, "error output.rows.sum "+src) ||
-		!strings.Contains(said, " 0 came out, and 0 were told") {
+		!strings.Contains(said, " 0 came out, and 0 were reported") {
 		t.Errorf("less: status %d, %v, %s", status, sum, said)
 	}
 	if _, err := os.Stat("less.jsonl"); err != nil {

@@ -99,7 +99,7 @@ func TestHanging(t *testing.T) {
 				t.Errorf("%s: a line of %d cells: %s", c, display.DisplayWidth(l), l)
 			}
 		}
-		// which tells how long it took
+		// which says how long it took
 		if !slices.Equal(strings.Fields(errs), strings.Fields(whole)) && !strings.Contains(c, "-o saved") {
 			t.Errorf("%s: on a terminal\n%s, else\n%s", c, errs, whole)
 		}

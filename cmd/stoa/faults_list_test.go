@@ -73,7 +73,7 @@ func TestFaultyLists(t *testing.T) {
 					}
 				}
 				if t.Logf("%s: %d operations, %d told", mode, healthy.Count(), told); told == 0 {
-					t.Errorf("%s: nothing was told", mode)
+					t.Errorf("%s: nothing was reported", mode)
 				}
 			}
 		})

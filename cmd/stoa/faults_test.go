@@ -118,15 +118,15 @@ func TestFaultyReads(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d operations; of the faults %d were told, %d changed nothing", healthy.Count(), told, same)
+			t.Logf("%d operations; of the faults %d were reported, %d changed nothing", healthy.Count(), told, same)
 			if told == 0 {
-				t.Error("nothing was told")
+				t.Error("nothing was reported")
 			}
 		})
 	}
 }
 
-// one makes one operation misbehave, and reports whether that was told.
+// one makes one operation misbehave, and reports whether that was reported.
 func (src faultSource) one(t *testing.T, mode faulty.Mode, at int64, want []string, noRows bool) bool {
 	ctx := context.Background()
 	if mode == faulty.Slow {
@@ -171,8 +171,8 @@ func (src faultSource) one(t *testing.T, mode faulty.Mode, at int64, want []stri
 	return err != nil
 }
 
-// salvaged is one for recovery: what fails, or is slow, ends it and is not told as a loss; what is short or
-// wrong may be told as one. Where the healthy source recovers whole, no row is lost without a word.
+// salvaged is one for recovery: what fails, or is slow, ends it and is not reported as a loss; what is short or
+// wrong may be reported as one. Where the healthy source recovers whole, no row is lost without a word.
 func (src faultSource) salvaged(t *testing.T, mode faulty.Mode, at int64, want []string, noRows bool) {
 	if noRows {
 		return
@@ -205,7 +205,7 @@ func (src faultSource) salvaged(t *testing.T, mode faulty.Mode, at int64, want [
 	case (mode == faulty.Fail || mode == faulty.Slow) && (errors.Is(err, fault.Corrupt) || len(lost) > 0):
 		t.Errorf("%s: is called damage: %v, lost %v", what, err, lost)
 	case err == nil && rows < len(want) && len(lost) == 0 && !told && (mode != faulty.Wrong || src.summed):
-		t.Errorf("%s: %d rows of %d, and nothing is told", what, rows, len(want))
+		t.Errorf("%s: %d rows of %d, and nothing is reported", what, rows, len(want))
 	}
 }
 
@@ -380,9 +380,9 @@ func TestFaultyWrites(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d operations; hit %v; %d were told", healthy.Count(), hits, told)
+			t.Logf("%d operations; hit %v; %d were reported", healthy.Count(), hits, told)
 			if hits[faulty.Fail] == 0 || hits[faulty.Short] == 0 || told == 0 {
-				t.Errorf("nothing was told: %v", hits)
+				t.Errorf("nothing was reported: %v", hits)
 			}
 			if spills := w.opts["memory"] != ""; spills && healthy.Reads.Load() == 0 {
 				t.Error("no temporary file was read")

@@ -95,7 +95,7 @@ func noRoom(t *testing.T, dir, why string, within func(command string) *exec.Cmd
 	}
 }
 
-// TestFullDevice: what cannot be written is told once, with its place, and the status is 1, however much there
+// TestFullDevice: what cannot be written is reported once, with its place, and the status is 1, however much there
 // was to write, and also if damage was met.
 func TestFullDevice(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -54,7 +54,7 @@ stoa create work/orders --schema orders.txt
 `
 
 // exampleStatus is what examples end with that do not end with 0: those that are about damage, and those with
-// real data of which it is told that something is missing.
+// real data of which it is reported that something is missing.
 var exampleStatus = map[string]int{
 	"stoa recover broken.cfile -o saved.parquet --manifest lost.json":                           cli.StatusDamage,
 	"stoa recover cut.cfile -o saved.csv --source-opt type=int32":                               cli.StatusDamage,

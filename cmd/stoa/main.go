@@ -1,4 +1,4 @@
-// Command stoa opens, converts, checks and recovers columnar files. `stoa` alone tells more.
+// Command stoa opens, converts, checks and recovers columnar files. `stoa` alone says more.
 //
 // Data goes to standard output, everything else to standard error. The exit status is
 //

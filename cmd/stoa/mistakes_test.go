@@ -66,7 +66,7 @@ var mistakes = []struct {
 	{"convert k.csv -o x.parquet -to csv", 2, "did you mean --to?"},
 	{"cat k.csv --colums id", 2, "did you mean --columns?"},
 	{"cat k.csv --col id", 2, "did you mean --columns?"},
-	{"cat k.csv --zebra", 2, "stoa cat --help tells more"},
+	{"cat k.csv --zebra", 2, "stoa cat --help says more"},
 	{"help nope", 2, "stoa --help lists them"},
 	{"help hed", 2, "did you mean head"},
 	{"head https://example.org/k.parquet", 1, "stoa reads local files"},

@@ -50,7 +50,8 @@ func runOver(t *testing.T, verb, place string) (st int, out string) {
 	return st, b.String()
 }
 
-// TestOddBeside: what lies in a directory and is no file, or of no format, is told as what it is, and all else is done.
+// TestOddBeside: what lies in a directory and is no file, or of no format, is reported as what it is, and all else is
+// done.
 func TestOddBeside(t *testing.T) {
 	for name, make := range map[string]func(*testing.T, string){
 		"files": func(t *testing.T, dir string) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDotsBehindLinks: ".." behind a symbolic link leads up from where that leads, for sources and for outputs,
+// TestDotsBehindLinks: ".." after a symbolic link leads up from where that leads, for sources and for outputs,
 // as everywhere in the system; another file of the name that the words give is neither read nor written.
 func TestDotsBehindLinks(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -60,7 +60,7 @@ func TestSetThatIsNoFile(t *testing.T) {
 	}
 }
 
-// TestRecoverEndsAsVerify: what recovery reads to its end, and verify finds an error in, is told by both, with
+// TestRecoverEndsAsVerify: what recovery reads to its end, and verify finds an error in, is reported by both, with
 // status 3.
 func TestRecoverEndsAsVerify(t *testing.T) {
 	for name, change := range map[string]struct{ at, to string }{

@@ -114,7 +114,7 @@ func (s *served) run(args ...string) answer {
 	process := s.cmd.Process
 	timer := time.AfterFunc(s.limit, func() {
 		slow = true
-		process.Signal(syscall.SIGABRT) // tells where every goroutine is
+		process.Signal(syscall.SIGABRT) // says where every goroutine is
 		time.AfterFunc(5*time.Second, func() { process.Kill() })
 	})
 	err := json.NewEncoder(s.in).Encode(args)

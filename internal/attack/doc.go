@@ -1,7 +1,7 @@
 // Package attack harms files and holds the command to the laws of docs/architecture.md, from outside: it builds
 // cmd/stoa, makes tables of every format with the command's own writers (whose rows it knows), takes files that
 // real systems wrote, changes bytes, places and files, and asks every reading verb. What comes out has to be
-// what was there, less what was told as lost.
+// what was there, less what was reported as lost.
 //
 //	make attack FOR=20m                                          # for as long; prints seed, finds, and what was tried
 //	STOA_ATTACK=1m STOA_SEED=7 go test ./internal/attack -v      # the same cases again

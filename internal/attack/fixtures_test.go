@@ -20,9 +20,9 @@ type maker struct {
 	glob    string // how it is named where that is not its place
 	kind    kinds
 	without string // columns that the format does not have
-	// files that are one table because they lie together: nothing tells that one is missing, or another's
+	// files that are one table because they lie together: nothing says that one is missing, or another's
 	loose   bool
-	parts   bool     // likewise, but each tells which are beside it
+	parts   bool     // likewise, but each says which are beside it
 	single  bool     // one column only
 	opts    []string // of the writer
 	vary    []string // each KEY=A|B|…: one of them, by the seed

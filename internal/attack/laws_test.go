@@ -456,7 +456,7 @@ func (c *trial) windows(out []string) (n int, names bool) {
 	return n, names
 }
 
-// lossy runs a verb that reads what is whole and tells what is not.
+// lossy runs a verb that reads what is whole and says what is not.
 func (c *trial) lossy(name string, file bool, args ...string) {
 	manifest := filepath.Join(c.dir, "..", "lost.json")
 	out := filepath.Join(c.dir, "..", "out.jsonl")
@@ -500,7 +500,7 @@ func (c *trial) lossy(name string, file bool, args ...string) {
 	}
 }
 
-// conserved: rows that come out and rows told as lost are the rows that were there, and what is not told as
+// conserved: rows that come out and rows reported as lost are the rows that were there, and what is not reported as
 // lost is as it was.
 func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	if c.loose() {
@@ -519,7 +519,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	// Which rows a delete delta deletes that cannot be read nobody knows, if no other of the block says it: they come
-	// back, that is told, and nothing else is another.
+	// back, that is reported, and nothing else is another.
 	if len(out) > len(ref) && m.says("carbon.delete.damaged") && c.missing(out) == 0 {
 		return
 	}
@@ -537,10 +537,10 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		case c.f.text:
 		case len(m.Losses) == 0 && len(out) < len(ref) &&
 			!slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" }):
-			c.find("conservation", "%s gave %d rows of %d and told no loss", name, len(out), len(ref))
+			c.find("conservation", "%s gave %d rows of %d and reported no loss", name, len(out), len(ref))
 		case exact && sum < int64(len(ref)) && !c.tellsLoss(m), !c.f.changed && exact &&
 			sum-int64(doubted) > int64(len(ref)):
-			c.find("conservation", "%s gave %d rows and told %d as lost where %d were", name, len(out), n, len(ref))
+			c.find("conservation", "%s gave %d rows and reported %d as lost where %d were", name, len(out), n, len(ref))
 		}
 	}
 	if m.guessed() && c.strangers(out) > 0 && !c.sameShape(out) {
@@ -563,7 +563,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		return
 	}
 	if !c.f.text && !c.moved && !subsequence(ref, out) {
-		if c.allowed() > 0 && len(c.f.counts()) < len(ref) { // others by what nothing tells, yet like rows elsewhere
+		if c.allowed() > 0 && len(c.f.counts()) < len(ref) { // others by what nothing says, yet like rows elsewhere
 			c.excused = true
 			return
 		}
@@ -581,13 +581,13 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 			}
 		}
 		if !slices.Equal(want, out) && !slices.Equal(sure, out) {
-			c.find("stays", "%s: other rows came out than those that were not told as lost: %s", name,
+			c.find("stays", "%s: other rows came out than those that were not reported as lost: %s", name,
 				difference(want, out))
 		}
 	}
 }
 
-// tellsLoss reports whether a finding tells of rows that are lost besides the losses: nobody knows how many.
+// tellsLoss reports whether a finding reports rows that are lost besides the losses: nobody knows how many.
 func (c *trial) tellsLoss(m *lost) bool {
 	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" })
 }
@@ -641,12 +641,12 @@ func (c *trial) alike(name string, out []string) {
 	}
 }
 
-// nulled: all rows are there but those whose every cell is lost; a cell that is another is null, and told.
+// nulled: all rows are there but those whose every cell is lost; a cell that is another is null, and reported.
 func (c *trial) nulled(name string, out []string, m *lost) {
 	ref := c.f.ref
 	if len(out) != len(ref) {
 		if len(m.Losses) == 0 && !c.tellsLoss(m) {
-			c.find("conservation", "%s gave %d rows of %d and told no loss", name, len(out), len(ref))
+			c.find("conservation", "%s gave %d rows of %d and reported no loss", name, len(out), len(ref))
 		}
 		return
 	}
@@ -657,7 +657,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 		return
 	}
 	if c.moved && c.tellsLoss(m) && c.strangers(out) == 0 {
-		return // files changed places, and that was told: rows come in another order
+		return // files changed places, and that was reported: rows come in another order
 	}
 	others := 0
 	cells := map[string]int{}
@@ -680,12 +680,12 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 			if !null || c.strict() && !m.has(i, was[k].name) {
 				other = true
 			}
-			cells[is[k].name]++ // a name may be what is damaged: losses are told by the one that is there
+			cells[is[k].name]++ // a name may be what is damaged: losses are reported by the one that is there
 		}
 		if other {
 			others++
 			if others > c.allowed() {
-				c.find("stays", "%s: %s, and that was not told", name, difference(ref[i:i+1], out[i:i+1]))
+				c.find("stays", "%s: %s, and that was not reported", name, difference(ref[i:i+1], out[i:i+1]))
 				return
 			}
 		}
@@ -710,7 +710,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 			told += *l.To - *l.From
 		}
 		if int64(n) > told {
-			c.find("stays", "%s: %d cells of column %s are null that were not, %d are told", name, n, col, told)
+			c.find("stays", "%s: %d cells of column %s are null that were not, %d are reported", name, n, col, told)
 			return
 		}
 	}

@@ -41,7 +41,7 @@ type lost struct {
 // of columns.
 var inside = regexp.MustCompile(`\.(block|page|dict|delta|bloom|index|rows?|values?)\b`)
 
-// guessed reports whether names, types and the order of columns may not be the file's own: that is told.
+// guessed reports whether names, types and the order of columns may not be the file's own: that is reported.
 func (m *lost) guessed() bool {
 	return slices.ContainsFunc(m.Findings,
 		func(f finding) bool { return f.Severity == "error" && !inside.MatchString(f.Code) })
@@ -78,7 +78,7 @@ func (m *lost) rows() (n int64, exact bool) {
 	return n, exact
 }
 
-// has reports whether row, of the only row group, is told as lost in column, or in any with "".
+// has reports whether row, of the only row group, is reported as lost in column, or in any with "".
 func (m *lost) has(row int, column string) bool {
 	for _, l := range m.Losses {
 		if l.From == nil || l.To == nil || int64(row) < *l.From || *l.To >= 0 && int64(row) >= *l.To {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestTablesAreConserved: of a directory of tables of all formats, in which a file is removed, emptied, cut or
-// overwritten at its beginning, every table comes out or is told. Where convert --all leaves something out
+// overwritten at its beginning, every table comes out or is reported. Where convert --all leaves something out
 // neither it nor verify ends with 0, nor ls if it does not list the table.
 func TestTablesAreConserved(t *testing.T) {
 	a := newAttack(build(t), t.TempDir())

@@ -85,7 +85,7 @@ var faults = []struct {
 			}
 		}
 	}},
-	{"losses are not told", "conservation", func(args []string, got *answer) {
+	{"losses are not reported", "conservation", func(args []string, got *answer) {
 		if m := output(args, "--manifest"); m != "" && got.Status == damage {
 			os.WriteFile(m, []byte(`{"finished": true}`), 0o666)
 		}

@@ -109,7 +109,7 @@ func (c *trial) ls() {
 	if c.f.text || c.loose() {
 		return
 	}
-	// both answer from what opening reads; ls of a directory tells of what lies beside the table, too
+	// both answer from what opening reads; ls of a directory reports what lies beside the table, too
 	open := c.verb("schema", "schema")
 	if file := len(c.f.files) == 1; got.Status == fine && open.Status == damage ||
 		got.Status == damage && open.Status == fine && file {
@@ -144,7 +144,7 @@ func (c *trial) converts(r *rand.Rand) {
 	if got.Status == fine {
 		c.readBack("convert to "+to, out)
 	} else if _, err := os.Stat(out); err == nil && got.Status != damage {
-		// parts that are missing are told, and the others written
+		// parts that are missing are reported, and the others written
 		c.find("output", "convert ended with %d and left an output", got.Status)
 	}
 	os.Remove(out)

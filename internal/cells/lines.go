@@ -108,7 +108,7 @@ func (c *CSVWriter) Write(b arrow.RecordBatch) error {
 	return nil
 }
 
-// nullsOf tells which rows of a read as null, through dictionaries and runs; nil: none.
+// nullsOf says which rows of a read as null, through dictionaries and runs; nil: none.
 func nullsOf(a arrow.Array) func(i int) bool {
 	switch a := a.(type) {
 	case *array.Dictionary:

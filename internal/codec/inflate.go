@@ -11,7 +11,7 @@ import (
 // files. It knows no errors: what it does not like, damage most of all, is left to the library's reader, which
 // says what is wrong.
 
-// A table entry tells what the bits at the front of the stream mean:
+// A table entry says what the bits at the front of the stream mean:
 //
 //	bits 0–7    length of the code, without the extra bits
 //	bits 8–13   number of extra bits of a length or distance, or of the bits that index a second table
@@ -34,7 +34,7 @@ func (e entry) length() uint { return uint(e & 0xff) }
 func (e entry) extra() uint  { return uint(e >> 8 & 0x3f) }
 func (e entry) value() int   { return int(e >> 16 & 0x7fff) }
 
-// tables are those of a block. Second tables lie behind the first.
+// tables are those of a block. Second tables lie after the first.
 type tables struct {
 	lit     [1<<litBits + 2<<10]entry
 	dist    [1<<distBits + 1<<10]entry

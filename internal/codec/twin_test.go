@@ -56,7 +56,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// naiveLZ4 is the LZ4 block format as it is told.
+// naiveLZ4 is the LZ4 block format as it is reported.
 func naiveLZ4(src []byte) (out []byte, ok bool) {
 	length := func(n int) (int, bool) {
 		for b := byte(255); n >= 15 && b == 255; {

@@ -345,7 +345,7 @@ func change(r *rand.Rand, sc *arrow.Schema, rows [][]value) string {
 }
 
 // TestDifferenceIsPlaced: the column that was changed is named, and only that; values that moved between rows
-// are told as such.
+// are reported as such.
 func TestDifferenceIsPlaced(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.BinaryTypes.String}}, nil)
@@ -451,7 +451,7 @@ func TestStoredOtherwise(t *testing.T) {
 	}
 }
 
-// TestPartners: columns find each other by name before position, and what has nothing in common is told.
+// TestPartners: columns find each other by name before position, and what has nothing in common is reported.
 func TestPartners(t *testing.T) {
 	of := func(names ...string) *arrow.Schema {
 		var fields []arrow.Field

@@ -37,7 +37,7 @@ func scramble(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// fold puts the hash of the next value behind those before it.
+// fold puts the hash of the next value after those before it.
 func fold(h, next uint64) uint64 {
 	h = (bits.RotateLeft64(h, 23) ^ next) * factor
 	return h ^ h>>32

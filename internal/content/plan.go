@@ -1,5 +1,5 @@
 // Package content sums up what a table holds, so that two readings of it can be compared without keeping
-// either: rows, a checksum over whole rows, and one of each column that tells where a difference is.
+// either: rows, a checksum over whole rows, and one of each column that says where a difference is.
 //
 // The sums depend neither on the order of the rows nor on where batches end, nor on how a type stores its
 // values (dictionaries, views, large offsets, what lies below nulls). Cells that package diff calls equal count

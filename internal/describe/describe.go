@@ -76,7 +76,7 @@ func (o *Outline) Gaps(depth int, whole fault.Span) {
 	}
 }
 
-// Keep keeps the first error that is not told at once: what comes after it may be whole.
+// Keep keeps the first error that is not reported at once: what comes after it may be whole.
 func (o *Outline) Keep(err error) {
 	if o.first == nil {
 		o.first = err

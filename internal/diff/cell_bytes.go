@@ -58,7 +58,7 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		b := content(arr, i)
 		if s.coded && s.text == side+1 {
 			raw, err := base64.StdEncoding.AppendDecode(nil, b)
-			// decoding passes over line ends, and bits behind the last
+			// decoding passes over line ends, and bits after the last
 			if err == nil && bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw), b) {
 				b = raw
 			} else {
@@ -187,7 +187,7 @@ func appendDecimal(dst []byte, arr arrow.Array, i int) []byte {
 	return appendBytes(binary.AppendVarint(append(dst, sign), exp), v.Bytes())
 }
 
-// appendMixed appends a number of any kind. That of a decimal with digits behind its point is the nearest real;
+// appendMixed appends a number of any kind. That of a decimal with digits after its point is the nearest real;
 // a whole number is itself, also where reals are further apart than 1.
 func appendMixed(dst []byte, arr arrow.Array, i int) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(float(arr, i)))

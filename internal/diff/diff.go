@@ -143,7 +143,7 @@ func (r *run) compare(ctx context.Context) error {
 	return r.byPosition(ctx)
 }
 
-// pairColumns pairs columns by name, and tells how the schemas differ. Of a name that comes twice the first
+// pairColumns pairs columns by name, and says how the schemas differ. Of a name that comes twice the first
 // belongs to the first.
 func (r *run) pairColumns() (out []column) {
 	a, b := r.in[0].Schema, r.in[1].Schema

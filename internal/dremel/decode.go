@@ -1,7 +1,7 @@
 // Package dremel has the levels and values of pages as Parquet stores them, as plain functions between slices
 // of bytes and vectors.
 //
-// A data page of a column is, one behind the other, the repetition levels of its entries, their definition
+// A data page of a column is, one after the other, the repetition levels of its entries, their definition
 // levels, and the values of the entries that have one. What stands in front of these (headers, lengths,
 // checksums, compression) is the format's.
 //

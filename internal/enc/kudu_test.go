@@ -550,7 +550,7 @@ func (c *column) compare(f *file, valid []byte) {
 	f.dump = f.dump[c.n:]
 }
 
-// shows tells whether a line of a dump shows the value got.
+// shows says whether a line of a dump shows the value got.
 func shows(f *file, line string, got []byte) bool {
 	var p [16]byte
 	copy(p[:], got)
@@ -622,7 +622,7 @@ func unescape(s string) (out []byte) {
 	return out
 }
 
-// readDump gives the lines behind the footer of a dump.
+// readDump gives the lines after the footer of a dump.
 func readDump(t *testing.T, path string) []string {
 	raw, err := os.Open(path)
 	if err != nil {

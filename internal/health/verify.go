@@ -1,5 +1,6 @@
 // Package health verifies and describes what has a reader and nothing else: a format that gives parsers and a page
-// decoder has both from here. Recovery needs nothing more: it reads under a damage policy, and what is lost is told.
+// decoder has both from here. Recovery needs nothing more: it reads under a damage policy, and what is lost is
+// reported.
 package health
 
 import (
@@ -149,7 +150,7 @@ func (v *verifier) decode(g format.RowGroup, col int) (rows int64, err error) {
 	return rows, err
 }
 
-// walk goes through the pages of a column, as far as that tells without reading their values.
+// walk goes through the pages of a column, as far as that says without reading their values.
 func (v *verifier) walk(g format.RowGroup, col int) (rows int64, err error) {
 	err = pagesOf(v.ctx, v.src.Reader, g, col, func(p format.Page, dict bool) bool {
 		switch {

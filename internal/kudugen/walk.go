@@ -172,7 +172,7 @@ func (l *Layout) rows(raw []byte) (first, rows int64) {
 		rows, raw = int64(n), raw[k+j+int(m):]
 	}
 	enc := l.Encoding
-	if enc == 5 { // dictionary: the mode tells which block follows
+	if enc == 5 { // dictionary: the mode says which block follows
 		enc = map[uint32]int{1: 6, 2: 1}[le.Uint32(raw)]
 		raw = raw[4:]
 	}

@@ -43,7 +43,7 @@ func TestInfer(t *testing.T) {
 		{[]col{{"a.b", 2, 1, "02 11"}}, "a*(b?)"}, // … and [{1}, {}]
 		{[]col{{"a.b", 2, 1, "02 12 01 00"}}, "a?(b*) or else"},
 		{[]col{{"a.b.c", 3, 2, "03 11"}}, "a*(b?(c*)) or else"},   // the first list goes on where only one level is
-		{[]col{{"a.b.c", 3, 2, "01 - 23"}}, "a?(b*(c*)) or else"}, // what comes behind a gap denies nothing
+		{[]col{{"a.b.c", 3, 2, "01 - 23"}}, "a?(b*(c*)) or else"}, // what comes after a gap denies nothing
 		{[]col{{"list.x", 1, 1, ""}, {"list.y", 1, 1, ""}}, "list*(x y) or else"},
 		{[]col{{"list.x", 1, 1, "01 11"}, {"list.y", 1, 1, "01 11"}}, "list*(x y) or else"},
 		{[]col{{"list.x", 1, 1, "01 11"}, {"list.y", 1, 1, "01"}}, "list(x* y*)"}, // lists of other lengths

@@ -200,7 +200,7 @@ func there(column arrow.Array, kids []arrow.Array, n int) []byte {
 	return out
 }
 
-// rowBits is a copy of n bits of a bitmap, with zeros behind them.
+// rowBits is a copy of n bits of a bitmap, with zeros after them.
 func rowBits(b *memory.Buffer, off, n int) []byte {
 	out := make([]byte, (n+7)/8)
 	if b == nil || n == 0 {

@@ -56,7 +56,7 @@ func columnsOf(prefix string, base int64, hide bool, rows ...int) *toy {
 }
 
 // TestColumnsThatEndEarly: under a damage policy a column that ends before the others, or before the rows that the
-// row group claims, costs what it does not have, and that is told; the others and the row groups behind are read.
+// row group claims, costs what it does not have, and that is reported; the others and the row groups behind are read.
 func TestColumnsThatEndEarly(t *testing.T) {
 	for _, rows := range [][2]int{{100, 90}, {90, 100}, {100, 0}, {0, 100}, {100, 100}} {
 		for _, say := range []int64{-1, 100, 150} {

@@ -88,6 +88,6 @@ func TestRowsWithoutEndAreNotCutUp(t *testing.T) {
 		}
 	}
 	if rows > 90 || lost == 0 && last == nil {
-		t.Errorf("%d rows of 90, %d losses, %v: the rows that are missing were not told", rows, lost, last)
+		t.Errorf("%d rows of 90, %d losses, %v: the rows that are missing were not reported", rows, lost, last)
 	}
 }

@@ -31,7 +31,7 @@ type nested struct {
 	schema  *arrow.Schema
 	rows    int
 	columns []nestedColumn
-	hide    bool // the row group's number of rows is not told
+	hide    bool // the row group's number of rows is not reported
 }
 
 type nestedColumn struct {

@@ -31,7 +31,7 @@ import (
 type toy struct {
 	columns []toyColumn
 	rows    int
-	hide    bool // row numbers are not told before decoding
+	hide    bool // row numbers are not reported before decoding
 	narrow  vec.Ranges
 }
 
@@ -742,7 +742,7 @@ func TestCodesOfLongStringsAreSpreadOverBatches(t *testing.T) {
 	}
 	f := &toy{rows: 2600, columns: []toyColumn{{name: "s", typ: arrow.BinaryTypes.String, vals: make([]int64, 2600),
 		cuts: []int{0}, coded: []bool{true}, bad: map[int]bool{}}}}
-	c := &f.columns[0] // the last rows are spelled out, as behind an overflow of the dictionary
+	c := &f.columns[0] // the last rows are spelled out, as after an overflow of the dictionary
 	c.cuts, c.coded = []int{0, 2500}, []bool{true, false}
 	rows, batches := 0, 0
 	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longStrings{f}),

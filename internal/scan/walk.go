@@ -154,7 +154,7 @@ func (w *groupWalk) column(ctx context.Context, col int, left vec.Ranges,
 		rows := vec.Range{From: p.First, To: p.First + p.Rows}
 		why := ""
 		switch {
-		case p.First < 0 || p.Rows < 0: // only reading tells its rows
+		case p.First < 0 || p.Rows < 0: // only reading shows its rows
 			rows = w.all
 		case !overlaps(w.narrowed, rows):
 			why = w.why

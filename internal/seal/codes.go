@@ -10,7 +10,7 @@ var Codes = []region.CodeDoc{
 	{Code: "seal.added", Severity: region.Warning, Help: "A file is there that was not sealed."},
 	{Code: "seal.cut", Severity: region.Error, Help: "A file is shorter than it was when it was sealed."},
 	{Code: "seal.grown", Severity: region.Error,
-		Help: "A file is longer than it was when it was sealed: something was written behind its end."},
+		Help: "A file is longer than it was when it was sealed: something was written after its end."},
 	{Code: "seal.other", Severity: region.Error, Help: "Half of a file's blocks or more are not what was " +
 		"sealed: it is another file by the same name, or the file in an older or newer state."},
 	{Code: "seal.swapped", Severity: region.Error, Help: "A file holds, byte for byte, what the seal has under " +

@@ -98,7 +98,7 @@ func verify(t testing.TB, b []byte, roots ...string) []string {
 
 var small = map[string]int{"a": 3*Block + 5, "b": 3*Block + 5, "dir/c": 100, "dir/empty": 0, "z": 10 * Block}
 
-// TestVerifyPlacesChanges: what is done to the files is told, and nothing else.
+// TestVerifyPlacesChanges: what is done to the files is reported, and nothing else.
 func TestVerifyPlacesChanges(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -230,7 +230,7 @@ func (m *meddler) Write(b []byte) (int, error) {
 }
 
 // TestMend: as many blocks as there is parity for are made again, wherever they are; with one more in a stripe
-// nothing is written, and it is told.
+// nothing is written, and it is reported.
 func TestMend(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -300,7 +300,7 @@ func TestMendFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedSeal: whatever one place of a seal loses, the damage is told, the files are still what they were,
+// TestDamagedSeal: whatever one place of a seal loses, the damage is reported, the files are still what they were,
 // and a changed file is still noticed.
 func TestDamagedSeal(t *testing.T) {
 	dir := tree(t, 6, small)
@@ -329,7 +329,7 @@ func TestDamagedSeal(t *testing.T) {
 			continue
 		}
 		if len(s.Problems) == 0 {
-			t.Errorf("%d: the damage is not told", i)
+			t.Errorf("%d: the damage is not reported", i)
 		}
 		if got := verify(t, harmed, dir); !slices.Equal(got, want) {
 			t.Errorf("%d: %q", i, got)
@@ -337,7 +337,7 @@ func TestDamagedSeal(t *testing.T) {
 	}
 	for n := 0; n < len(b); n += 1 + n/3 { // cut
 		if s, err := Open(bytes.NewReader(b[:n]), int64(n)); err == nil && len(s.Problems) == 0 {
-			t.Errorf("cut to %d bytes, and nothing is told", n)
+			t.Errorf("cut to %d bytes, and nothing is reported", n)
 		}
 	}
 }
@@ -386,7 +386,7 @@ func TestHostileSeal(t *testing.T) {
 			continue
 		}
 		if len(s.Problems) == 0 {
-			t.Errorf("%s: nothing is told", what)
+			t.Errorf("%s: nothing is reported", what)
 		}
 		if err := s.Verify(ctx, []string{dir}, func(Difference) {}); err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -405,7 +405,7 @@ func TestRecordsExchanged(t *testing.T) {
 	second := first + headLen + int(binary.LittleEndian.Uint32(b[first+headLen-4:])) + sumLen
 	doubled := slices.Concat(b[:second], b[first:])
 	if s := opened(t, doubled); len(s.Problems) == 0 {
-		t.Error("a record is there twice, and nothing is told")
+		t.Error("a record is there twice, and nothing is reported")
 	}
 }
 

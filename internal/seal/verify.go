@@ -36,7 +36,7 @@ type Difference struct {
 }
 
 // Verify compares the places, in the order in which they were sealed, with the seal. Each file is read once.
-func (s *Seal) Verify(ctx context.Context, roots []string, tell func(Difference)) error {
+func (s *Seal) Verify(ctx context.Context, roots []string, report func(Difference)) error {
 	if len(roots) != len(s.head.Roots) {
 		return fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
 	}
@@ -48,7 +48,7 @@ func (s *Seal) Verify(ctx context.Context, roots []string, tell func(Difference)
 	for i := range there {
 		known[fileKey{there[i].Root, there[i].Name}] = &there[i]
 	}
-	v := &verifier{s: s, roots: roots, tell: tell, named: map[string]string{}}
+	v := &verifier{s: s, roots: roots, report: report, named: map[string]string{}}
 	for _, f := range s.files {
 		if d := s.digests[f.Index]; d != "" && f.Size > 0 {
 			v.named[d] = f.label(roots)
@@ -75,10 +75,10 @@ func (s *Seal) Verify(ctx context.Context, roots []string, tell func(Difference)
 }
 
 type verifier struct {
-	s     *Seal
-	roots []string
-	tell  func(Difference)
-	named map[string]string // files by their digests
+	s      *Seal
+	roots  []string
+	report func(Difference)
+	named  map[string]string // files by their digests
 }
 
 func (v *verifier) file(ctx context.Context, f, now *File) error {
@@ -95,7 +95,7 @@ func (v *verifier) file(ctx context.Context, f, now *File) error {
 	default:
 		return v.content(ctx, f, now)
 	}
-	v.tell(d)
+	v.report(d)
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (v *verifier) content(ctx context.Context, f, now *File) error {
 		return err
 	}
 	out.What, out.Message = Unread, err.Error()
-	v.tell(out)
+	v.report(out)
 	return nil
 }
 
@@ -178,7 +178,7 @@ func (v *verifier) judge(f, now *File, d damage) {
 	if d.unknown > 0 {
 		e := base
 		e.What, e.Message = Unknown, fmt.Sprintf("the seal has lost the checksums of %d of its blocks", d.unknown)
-		v.tell(e)
+		v.report(e)
 	}
 	if len(d.runs) == 0 && now.Size == f.Size {
 		return
@@ -186,12 +186,12 @@ func (v *verifier) judge(f, now *File, d damage) {
 	bad := f.blocks() - d.unknown - d.good
 	if name := v.named[d.digest]; name != "" && name != base.File {
 		base.What, base.Message = Swapped, "it holds what the seal has as "+name
-		v.tell(base)
+		v.report(base)
 		return
 	}
 	if bad > 0 && bad >= d.good && f.blocks() > 1 && now.Size > Block {
 		base.What, base.Message = Other, fmt.Sprintf("%d of its %d blocks are what they were", d.good, f.blocks())
-		v.tell(base)
+		v.report(base)
 		return
 	}
 	for _, r := range d.runs {
@@ -201,21 +201,21 @@ func (v *verifier) judge(f, now *File, d damage) {
 		if now.Size < f.Size && r[0]*Block <= now.Size && r[1]*Block > now.Size && r[1]-r[0] == 1 {
 			continue // the block where it was cut
 		}
-		v.tell(e)
+		v.report(e)
 	}
 	switch {
 	case now.Size < f.Size:
 		base.What, base.Off, base.Len = Cut, now.Size, f.Size-now.Size
 		base.Message = fmt.Sprintf("%d bytes were sealed, %d are there", f.Size, now.Size)
-		v.tell(base)
+		v.report(base)
 	case now.Size > f.Size:
 		base.What, base.Off, base.Len = Grown, f.Size, now.Size-f.Size
 		base.Message = fmt.Sprintf("%d bytes were sealed, %d are there", f.Size, now.Size)
-		v.tell(base)
+		v.report(base)
 	}
 }
 
-// added tells of a file that was not sealed; if it holds what another one held, it says so.
+// added reports a file that was not sealed; if it holds what another one held, it says so.
 func (v *verifier) added(ctx context.Context, f *File) error {
 	d := Difference{What: Added, File: f.label(v.roots), Len: f.Size, Size: f.Size}
 	if f.Kind == Regular && f.Size > 0 {
@@ -234,6 +234,6 @@ func (v *verifier) added(ctx context.Context, f *File) error {
 			}
 		}
 	}
-	v.tell(d)
+	v.report(d)
 	return nil
 }

@@ -290,7 +290,7 @@ func (w *writer) protect(b []byte) error {
 	return w.rs.EncodeIdx(b, at/stripes, w.parity[at%stripes])
 }
 
-// endWindow writes the parity of a window. Its blocks are as long as the longest block of data: behind that all
+// endWindow writes the parity of a window. Its blocks are as long as the longest block of data: after that all
 // is zero.
 func (w *writer) endWindow() error {
 	no := (w.block - 1) / windowBlocks

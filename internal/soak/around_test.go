@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// around adds what damage between and behind the pages may cost. What is not added has to come back. false:
+// around adds what damage between and after the pages may cost. What is not added has to come back. false:
 // nobody knows.
 func (s *soak) around(w *writer, l *layout, sp span, t *touched, file string, opts map[string]string) bool {
 	if sp.from >= size(sp.file) && (w.typed && w.name != "cfile" || w.ext == ".jsonl") { // longer
@@ -35,7 +35,7 @@ func size(name string) int64 {
 	return info.Size()
 }
 
-// aroundCFile: header, footer and indexes are told again by the blocks and by table.json, table.json by the
+// aroundCFile: header, footer and indexes are reported again by the blocks and by table.json, table.json by the
 // files. Without checksums a block is known by its neighbours only.
 func aroundCFile(w *writer, l *layout, sp span, t *touched, opts map[string]string) bool {
 	if filepath.Base(sp.file) == "table.json" || w.summed(opts) {
@@ -50,7 +50,7 @@ func aroundCFile(w *writer, l *layout, sp span, t *touched, opts map[string]stri
 }
 
 // aroundRedFile: what is damaged between the pages of a row group may cost it, or its column, in generation A
-// also what is behind them; metadata of the file nothing if there are sync blocks.
+// also what is after them; metadata of the file nothing if there are sync blocks.
 func aroundRedFile(l *layout, sp span, t *touched, opts map[string]string) bool {
 	// what it says otherwise may fit
 	if opts["sync"] == "0" || opts["crc"] == "false" && sp.from >= l.last(sp.file) && !sp.gone {
@@ -95,8 +95,8 @@ func (l *layout) last(file string) (to int64) {
 
 func (l *layout) end(file string, g int) int64 { _, to := l.extent(file, g); return to }
 
-// aroundTrevni: descriptors stand before the blocks of their column; before all columns is what nothing tells again.
-// Without checksums a column behind them, in its place, proves that the ones in front were not moved, by bytes that
+// aroundTrevni: descriptors stand before the blocks of their column; before all columns is what nothing says again.
+// Without checksums a column after them, in its place, proves that the ones in front were not moved, by bytes that
 // were put in or taken out. Behind the last one there is none, and what it would have proved is not given.
 func aroundTrevni(l *layout, sp span, t *touched, opts map[string]string) bool {
 	prev, last := int64(0), len(l.places)-1
@@ -115,7 +115,7 @@ func aroundTrevni(l *layout, sp span, t *touched, opts map[string]string) bool {
 	return true
 }
 
-// aroundArrow: the schema is not told twice, unless the file is whole but for its beginning.
+// aroundArrow: the schema is not reported twice, unless the file is whole but for its beginning.
 func aroundArrow(l *layout, sp span) bool {
 	return len(l.places) > 0 && sp.from >= l.places[0].from
 }
@@ -127,7 +127,7 @@ func aroundCarbonTable(dir string, sp span) bool {
 		base == "schema")
 }
 
-// behind adds what of a chunk is behind p.
+// behind adds what of a chunk is after p.
 func (l *layout) behind(p place, t *touched) {
 	for _, q := range l.places {
 		if q.file == p.file && q.group == p.group && q.column == p.column && q.from > p.from {

@@ -233,7 +233,7 @@ func (s *soak) touches(w *writer, l *layout, h harm, copied, file string, opts m
 			if p.file == sp.file && p.from < sp.to && sp.from < p.to {
 				t.add(p.rows, p.column)
 				covered = covered || p.from <= sp.from && sp.to <= p.to
-				// behind a damaged header no page of the chunk is found
+				// after a damaged header no page of the chunk is found
 				if w.name == "redfile" && opts["index"] == "false" {
 					l.behind(p, t)
 				}

@@ -6,7 +6,7 @@ import "hash/crc32"
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // CRC32C is the CRC-32C (polynomial 0x1EDC6F41, reflected, initial value and final xor 0xFFFFFFFF)
-// of the concatenation of parts. Kudu puts it behind every block, header and footer of a CFile,
+// of the concatenation of parts. Kudu puts it after every block, header and footer of a CFile,
 // as a little-endian u32 over the stored bytes.
 func CRC32C(parts ...[]byte) uint32 {
 	var c uint32

@@ -31,7 +31,7 @@ import (
 //		}
 //
 // A field, and an element of a list, is taken by one call of the method of its type; what is not taken is
-// passed over and told as unknown. The outermost struct is begun with Struct, too. Errors are kept by the
+// passed over and reported as unknown. The outermost struct is begun with Struct, too. Errors are kept by the
 // cursor: after one, Next is false and values are zero, so that a parser returns what it understood, and who
 // called it looks at Err.
 type Reader struct {
@@ -54,7 +54,7 @@ type frame struct {
 	index int // of the element that is due, of a list or map
 	last  int16
 	list  bool
-	then  Type // due behind the value that is due: the value of a map's entry
+	then  Type // due after the value that is due: the value of a map's entry
 }
 
 // NewReader reads from c. It may be used for struct after struct; see Reset.
@@ -117,12 +117,12 @@ func (r *Reader) fail(off, n int, name, format string, args ...any) {
 	r.c.Fail(off, n, r.path(name), format, args...)
 }
 
-// Fail tells that a value that was just taken is corrupt; n is how many bytes before the cursor's place it took.
+// Fail says that a value that was just taken is corrupt; n is how many bytes before the cursor's place it took.
 func (r *Reader) Fail(n int, name, format string, args ...any) {
 	r.fail(r.c.Pos()-n, n, name, format, args...)
 }
 
-// failAt tells trouble found head bytes behind the cursor's place.
+// failAt reports trouble found head bytes after the cursor's place.
 func (r *Reader) failAt(head int, bad *trouble, name string) {
 	off := r.c.Pos() + head + bad.off
 	r.short = bad.short
@@ -145,7 +145,7 @@ func (r *Reader) is(name string, want Type) bool {
 	return true
 }
 
-// open begins a struct, list or map whose head is head bytes: it tells the node and moves over the head.
+// open begins a struct, list or map whose head is head bytes: it reports the node and moves over the head.
 func (r *Reader) open(name string, head int, f frame) {
 	if len(r.stack) == MaxDepth {
 		r.fail(r.c.Pos(), 1, name, "nested deeper than %d", MaxDepth)
@@ -307,7 +307,7 @@ func (r *Reader) take(name string, t Type) (b []byte, ok bool) {
 	return b, true
 }
 
-// done tells the value that take read, and moves over it.
+// done reports the value that take read, and moves over it.
 func (r *Reader) done(name, text string, size int) {
 	r.c.Node(region.Data, r.c.Pos(), r.head+size, r.label(name), text)
 	r.c.Skip(name, r.head+size)
@@ -435,7 +435,7 @@ func (r *Reader) Unknown() {
 	r.done(name, text, n)
 }
 
-// Stranger tells that the field that Next found is damage: the structure is one to which nobody adds any more.
+// Stranger says that the field that Next found is damage: the structure is one to which nobody adds any more.
 func (r *Reader) Stranger() {
 	if r.due && r.c.Err() == nil {
 		r.fail(r.c.Pos(), max(r.head, 1), r.unknownName(), "the structure has no such field")

@@ -55,7 +55,7 @@ func constant(plane []byte, width int) (v byte, ok bool) {
 	return v, true
 }
 
-// littleEndian tells that numbers in memory look like elements, which widening makes use of.
+// littleEndian says that numbers in memory look like elements, which widening makes use of.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // untransposeCalm is Untranspose of n elements, 64 at least, with kernel k for their lower bytes.

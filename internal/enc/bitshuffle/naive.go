@@ -1,6 +1,6 @@
 package bitshuffle
 
-// naiveUntranspose is Untranspose for any size of element, bit by bit, as the layout is told.
+// naiveUntranspose is Untranspose for any size of element, bit by bit, as the layout is specified.
 func naiveUntranspose(dst, src []byte, elem int) {
 	n := len(dst) / elem
 	clear(dst)

@@ -9,7 +9,7 @@ import (
 )
 
 // checkPairs holds every kernel in assembly that this machine can do against its twin in Go, in both
-// directions, and sees that it leaves what lies behind dst alone.
+// directions, and sees that it leaves what lies after dst alone.
 func checkPairs(t testing.TB, data []byte) {
 	for i := range pairs {
 		p := &pairs[i]

@@ -16,7 +16,7 @@ import (
 	"stoa/fault"
 )
 
-// lens gives, for each tag, where the second, third and fourth value begin behind the tag, and where the group ends.
+// lens gives, for each tag, where the second, third and fourth value begin after the tag, and where the group ends.
 var lens = func() (t [256][4]uint8) {
 	for tag := range t {
 		end := 0

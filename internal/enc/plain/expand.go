@@ -106,7 +106,7 @@ func use(levels []*spreaders) {
 // fewRuns is up to how many runs in a word it is better to move runs than values.
 const fewRuns = 6
 
-// The spreads put the k values of src, which may lie in dst and not behind it, to the slots of dst that the
+// The spreads put the k values of src, which may lie in dst and not after it, to the slots of dst that the
 // bits of w name, the highest bit being the last slot's. A slot is written only after the value in it was
 // taken, since they go from the back.
 

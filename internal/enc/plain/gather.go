@@ -7,7 +7,7 @@ import (
 	"stoa/fault"
 )
 
-// Slack is the number of bytes behind the last needed one that GatherStrings likes to have in data and in
+// Slack is the number of bytes after the last needed one that GatherStrings likes to have in data and in
 // dictData: with them a string of up to so many bytes is copied in two moves of 16 bytes, whatever its length.
 // Nothing bad happens without them: the last strings are merely copied more slowly.
 const Slack = 32
@@ -31,9 +31,9 @@ func badCode(codes []uint32, i int, dictOffs []int32) error {
 		max(0, len(dictOffs)-1))
 }
 
-// GatherStrings puts the strings that codes name one behind another into data, from offs[0] on, and their ends
+// GatherStrings puts the strings that codes name one after another into data, from offs[0] on, and their ends
 // into offs[1:]. offs has len(codes)+1 places, offs[0] is given; data reaches at least as far as SizeStrings
-// says from there (bytes of data behind the last string may be overwritten). dictData is what dictOffs point
+// says from there (bytes of data after the last string may be overwritten). dictData is what dictOffs point
 // into. Errors: a code that is no entry (path code[i]); an entry outside of dictData (path dict[c]); data or
 // offs too short (class bug).
 func GatherStrings(offs []int32, data []byte, codes []uint32, dictOffs []int32, dictData []byte) error {

@@ -313,7 +313,7 @@ func BenchmarkGatherStrings(b *testing.B) {
 	}
 }
 
-// FuzzExpand: the kernels that reach memory by themselves, against the twin, with nothing behind data and valid.
+// FuzzExpand: the kernels that reach memory by themselves, against the twin, with nothing after data and valid.
 func FuzzExpand(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{0xb6, 0xdb, 0x6d}, 40), uint8(3), uint16(300), uint8(2))
 	f.Add(bytes.Repeat([]byte{0xff, 0xff, 0xff, 0, 0, 0x0f}, 40), uint8(64), uint16(800), uint8(3))

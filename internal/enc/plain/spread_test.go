@@ -26,7 +26,7 @@ func twin(width int, data []byte, at, from int, w uint64) {
 }
 
 // checkSpreads holds the kernels of every level against their twins: 64 slots at at, the values from from on,
-// which is not behind it. It counts how often each level ran.
+// which is not after it. It counts how often each level ran.
 func checkSpreads(t testing.TB, seed []byte, at, from int, w uint64, ran map[string]int) {
 	for _, s := range levels {
 		for width, f := range s.by {

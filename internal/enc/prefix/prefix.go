@@ -20,7 +20,7 @@ import (
 	"stoa/fault"
 )
 
-// Slack is the number of bytes behind the last string that Decode likes to have in data, and may write to: strings are
+// Slack is the number of bytes after the last string that Decode likes to have in data, and may write to: strings are
 // copied in moves of 16 bytes. Without them the last strings are copied more slowly.
 const Slack = 32
 
@@ -49,7 +49,7 @@ func Size(src []byte, n int) (total int64, used int, err error) {
 }
 
 // Decode decodes n entries at the front of src. offs has n+1 places; offs[0] is given and says where in data
-// the first string begins; the strings lie one behind another, string i at [offs[i], offs[i+1]). data reaches
+// the first string begins; the strings lie one after another, string i at [offs[i], offs[i+1]). data reaches
 // at least as far as the total that Size gives, better Slack bytes farther; these bytes may be overwritten.
 // used is the size of the entries. data must not overlap src. Errors: as Size; offs or data too short (class
 // bug).
@@ -102,11 +102,11 @@ func Decode(offs []int32, data []byte, src []byte, n int) (used int, err error) 
 	return at, nil
 }
 
-// The head of a string is its first 16 bytes (with anything behind a shorter one). It is kept at hand because
+// The head of a string is its first 16 bytes (with anything after a shorter one). It is kept at hand because
 // the next string begins with some of it, and to read that from memory right after it was written there in
 // pieces is slow.
 
-// head keeps shared bytes of a head, 0 to 16, and has those of src behind them.
+// head keeps shared bytes of a head, 0 to 16, and has those of src after them.
 func head(lo, hi uint64, shared uint, src *[16]byte) (uint64, uint64) {
 	a, b := binary.LittleEndian.Uint64(src[:]), binary.LittleEndian.Uint64(src[8:])
 	if shared < 8 {

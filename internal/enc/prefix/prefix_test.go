@@ -75,7 +75,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// naiveDecode is the format as it is told. It gives up on damage.
+// naiveDecode is the format as it is reported. It gives up on damage.
 func naiveDecode(src []byte, n int) (out [][]byte, used int, ok bool) {
 	at := 0
 	var prev []byte

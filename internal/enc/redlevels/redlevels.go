@@ -17,7 +17,7 @@ import (
 	"stoa/fault"
 )
 
-// UnpackRep decodes len(dst) repetition levels behind the first skip ones and tells how many bytes all n of the
+// UnpackRep decodes len(dst) repetition levels after the first skip ones and says how many bytes all n of the
 // page take.
 func UnpackRep(dst []byte, src []byte, skip, n int, max uint8) (used int, err error) {
 	w := bits.Len8(max)
@@ -157,7 +157,7 @@ func (r *DefReader) slowly() {
 	}
 }
 
-// End refuses levels behind the last one.
+// End refuses levels after the last one.
 func (r *DefReader) End() error {
 	if left := 8*len(r.src) - r.bit; r.run > 0 || left >= 8 {
 		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d more of a run, and %d bits, behind the last one",
@@ -166,7 +166,7 @@ func (r *DefReader) End() error {
 	return nil
 }
 
-// Read fills dst and tells how many levels are the greatest.
+// Read fills dst and says how many levels are the greatest.
 func (r *DefReader) Read(dst []byte) (present int, err error) {
 	for i := 0; i < len(dst); {
 		if r.run == 0 {
@@ -213,7 +213,7 @@ func (r *DefReader) singles(dst []byte) (n, present int) {
 	return n, present
 }
 
-// Skip passes over n levels and tells how many of them are the greatest.
+// Skip passes over n levels and says how many of them are the greatest.
 func (r *DefReader) Skip(n int) (present int, err error) {
 	for n > 0 {
 		if r.run == 0 {

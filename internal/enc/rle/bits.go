@@ -49,7 +49,7 @@ func DecodeBits(dst []byte, at int, src []byte, skip, n int) (ones int, err erro
 // and says where it stopped and how many ones it had. A bitmap with nulls here and there has thousands of short
 // runs whose kinds and lengths are not predictable, so there are no branches on them: whichever kind it is, up
 // to 7 bytes are loaded, masked, shifted to their place and stored with the bits before them. A stored word may
-// reach behind the bits that are known, but never behind end.
+// reach after the bits that are known, but never past end.
 func (r *reader) shortRuns(dst []byte, bit, end int) (stop, ones int) {
 	src, at := r.src, r.at
 	pos, fill := bit>>3, uint(bit&7)

@@ -141,7 +141,7 @@ func (e *Encoder) closePacked() {
 	}
 }
 
-// repeats tells whether what is pending is a repeated run: also fewer than 8 values at the very end are one, when they
+// repeats says whether what is pending is a repeated run: also fewer than 8 values at the very end are one, when they
 // are equal and no packed run is open.
 func (e *Encoder) repeats() bool {
 	return e.same > 0 && e.lit == 0 && (e.fill == 0 || e.fill == e.same)

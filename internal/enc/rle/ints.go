@@ -7,7 +7,7 @@ import (
 	"stoa/fault"
 )
 
-// littleEndian tells that values in memory look like values in the file, so that they can be copied.
+// littleEndian says that values in memory look like values in the file, so that they can be copied.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // DecodeInts fills dst with values of width bits, after skip values. width is 1 to the bits of T.

@@ -40,7 +40,7 @@ func newTable(bit, width, lane int, quarters bool) *table {
 			binary.LittleEndian.PutUint64(t[192+8*(i*lane/16):], uint64(from))
 		}
 		for b := range lane {
-			t[i*lane+b] = byte(min(at>>3-from+b, 63)) // what is behind the 64 bytes is masked away
+			t[i*lane+b] = byte(min(at>>3-from+b, 63)) // what is after the 64 bytes is masked away
 		}
 		if lane == 4 {
 			binary.LittleEndian.PutUint32(t[64+4*i:], uint32(at&7))

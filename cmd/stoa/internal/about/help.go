@@ -224,7 +224,7 @@ func ShellFold(s string, width int) string {
 	const indent, more = "    ", ` \`
 	var b strings.Builder
 	for room := width; display.DisplayWidth(s) > room; room = width - len(indent) {
-		cut, quote := -1, rune(0) // behind flags and their values if that leaves more than half a line
+		cut, quote := -1, rune(0) // after flags and their values if that leaves more than half a line
 		for i, r := range s {
 			if display.DisplayWidth(s[:i])+len(more) > room && cut >= 0 {
 				break

@@ -100,9 +100,9 @@ files as CarbonData 1.0 has them.`,
 			if err != nil {
 				return err
 			}
-			switch output.TellAltered(a, args[0], s.Altered); {
+			switch output.ReportAltered(a, args[0], s.Altered); {
 			case form == "json":
-				err = output.TellSummary(a, s)
+				err = output.WriteSummary(a, s)
 			case *dry:
 				a.Note("%s: %s would be added", args[0], display.Count(s.Rows, "row"))
 			default:
@@ -123,7 +123,7 @@ files as CarbonData 1.0 has them.`,
 	fl.BoolVar(&unchecked, "no-check", false,
 		"do not read the segment back before it counts, to compare it with what went in")
 	fl.StringVarP(&form, "format", "f", "text",
-		"tell what was added as `FORM`: text, a line on standard error; json, an object on standard output")
+		"say what was added as `FORM`: text, a line on standard error; json, an object on standard output")
 	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })
 	sel.Register(a, cmd, &src)
 	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many " +
@@ -144,7 +144,7 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 		return t, err
 	}
 	target, err := c.Open(ctx, nil)
-	if err != nil { // what is wrong with it is told by who loads
+	if err != nil { // what is wrong with it is reported by who loads
 		return t, nil
 	}
 	defer target.Close()

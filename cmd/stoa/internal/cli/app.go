@@ -34,7 +34,7 @@ type App struct {
 
 	Quiet, Verbose, NoProgress bool
 	Tallies                    tallies
-	Told                       map[region.Finding]bool
+	Reported                   map[region.Finding]bool
 	read                       []string         // places from which is read
 	Verbs                      []*cobra.Command // in the order of the overview
 }
@@ -67,19 +67,19 @@ func (a *App) Colour() bool {
 	return a.Tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Note tells something on standard error, unless -q.
+// Note reports something on standard error, unless -q.
 func (a *App) Note(format string, args ...any) {
 	if !a.Quiet {
 		a.Alarm(format, args...)
 	}
 }
 
-// Alarm tells an error on standard error, that of which the command goes on.
+// Alarm reports an error on standard error, that of which the command goes on.
 func (a *App) Alarm(format string, args ...any) {
 	fmt.Fprintln(a.Stderr, display.Hanging(display.Printable(InFlags(fmt.Sprintf(format, args...))), a.ErrWidth))
 }
 
-// Detail tells something only with -v.
+// Detail reports something only with -v.
 func (a *App) Detail(format string, args ...any) {
 	if a.Verbose {
 		a.Note(format, args...)

@@ -25,7 +25,7 @@ func (a *App) Paths(cmd *cobra.Command, args []string) error {
 	return OnceDash(args)
 }
 
-// Wants is a verb's rule for the number of its arguments; what is wrong is told with what the verb takes.
+// Wants is a verb's rule for the number of its arguments; what is wrong is reported with what the verb takes.
 func Wants(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if rule(cmd, args) != nil {

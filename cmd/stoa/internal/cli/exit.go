@@ -48,7 +48,7 @@ type cutError struct{ error }
 
 func (e *cutError) Unwrap() error { return e.error }
 
-// Whole is err of a verb that has to write all or tell that it did not.
+// Whole is err of a verb that has to write all or say that it did not.
 func Whole(err error) error {
 	if errors.Is(err, fault.Corrupt) && !errors.Is(err, ErrDamage) {
 		return &cutError{err}
@@ -80,7 +80,7 @@ func Status(err error) int {
 	return StatusCannot
 }
 
-// End finishes a run: what is buffered goes out, an error is told, the status follows.
+// End finishes a run: what is buffered goes out, an error is reported, the status follows.
 func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	if flushed := a.Stdout.Flush(); err == nil {
 		err = flushed
@@ -93,12 +93,12 @@ func (a *App) End(ctx context.Context, cmd *cobra.Command, err error) int {
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	a.Tell(cmd, err)
+	a.ReportError(cmd, err)
 	return Status(err)
 }
 
-// Tell prints an error, on one line, and a hint where there is one.
-func (a *App) Tell(cmd *cobra.Command, err error) {
+// ReportError prints an error, on one line, and a hint where there is one.
+func (a *App) ReportError(cmd *cobra.Command, err error) {
 	if err == nil || errors.Is(err, ErrDamage) || errors.Is(err, ErrEnough) || errors.Is(err, ErrFailed) ||
 		errors.Is(err, ErrUse) {
 		return
@@ -109,7 +109,7 @@ func (a *App) Tell(cmd *cobra.Command, err error) {
 	}
 }
 
-// Line is an error as it is told. Joined errors stand on one line; a predicate keeps its mark, which needs
+// Line is an error as it is reported. Joined errors stand on one line; a predicate keeps its mark, which needs
 // lines of its own.
 func Line(err error) string {
 	switch e := err.(type) {
@@ -165,7 +165,7 @@ func hint(cmd *cobra.Command, err error) string {
 	case errors.As(err, &use) && use.Hint != "":
 		return use.Hint
 	case errors.As(err, &use) && cmd != nil && cmd.HasParent():
-		return "stoa " + cmd.Name() + " --help tells more"
+		return "stoa " + cmd.Name() + " --help says more"
 	case errors.Is(err, format.ErrElsewhere):
 		return ""
 	case errors.Is(err, store.ErrChanged) && cmd != nil && cmd.Name() == "scan":
@@ -174,17 +174,17 @@ func hint(cmd *cobra.Command, err error) string {
 		return "read it again when nothing writes to it"
 	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover" &&
 		!strings.Contains(err.Error(), "="):
-		return "stoa verify tells more"
+		return "stoa verify says more"
 	case errors.Is(err, fault.Corrupt) && opening && cmd != nil && cmd.Name() == "recover": // the message names options
 		return "where a format has options that say what a file holds (stoa formats NAME lists them), " +
 			"--source-opt KEY=VALUE gives one"
 	case errors.Is(err, fault.Corrupt) && opening:
-		return "stoa recover may still read it; stoa verify tells more"
+		return "stoa recover may still read it; stoa verify says more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil &&
 		cmd.Flag("damaged").Value.String() != "fail":
-		return "stoa verify tells more"
+		return "stoa verify says more"
 	case errors.Is(err, fault.Corrupt) && cmd != nil && cmd.Flag("damaged") != nil:
-		return "--damaged skip-rows (or null-cells) reads around it; stoa verify tells more"
+		return "--damaged skip-rows (or null-cells) reads around it; stoa verify says more"
 	case errors.Is(err, fs.ErrNotExist):
 		return missingHint(err)
 	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), " has no option "):

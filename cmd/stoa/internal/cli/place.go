@@ -58,7 +58,7 @@ func (p *Place) Abort(ctx context.Context) error {
 // Reads notes places from which is read: nothing is written into them.
 func (a *App) Reads(paths ...string) { a.read = append(a.read, paths...) }
 
-// PlacesOf are sources as far as their paths tell, before they are opened or because they cannot be: of a
+// PlacesOf are sources as far as their paths say, before they are opened or because they cannot be: of a
 // pattern, what it means to a shell.
 func PlacesOf(paths []string) (out []stoa.SourceInfo) {
 	for _, p := range paths {
@@ -215,7 +215,7 @@ func inside(path string, target fs.FileInfo) bool {
 }
 
 // nearest is where path leads, or of what is not there its directory, from the root and without symbolic links:
-// .. behind one of these leads up from where that leads.
+// .. after one of these leads up from where that leads.
 func nearest(path string) string {
 	for {
 		real, err := filepath.EvalSymlinks(path)

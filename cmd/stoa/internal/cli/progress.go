@@ -19,7 +19,7 @@ import (
 // tallies are counted wherever bytes are read.
 type tallies struct{ Read atomic.Int64 }
 
-// Progress is a line on standard error that tells how far a conversion has come: on a terminal, after one second.
+// Progress is a line on standard error that says how far a conversion has come: on a terminal, after one second.
 type Progress struct {
 	A     *App
 	Rows  atomic.Int64

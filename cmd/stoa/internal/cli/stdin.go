@@ -96,7 +96,7 @@ func (t Tree) List(ctx context.Context, dir string) iter.Seq2[store.Info, error]
 // stream is standard input or a pipe as an object. It is shared by all who open it, so Close does nothing.
 type stream struct {
 	store.Source
-	known int64          // size; -1 if only reading tells
+	known int64          // size; -1 if only reading shows
 	spool *store.Spooled // nil: it is a file
 	a     *App
 }

@@ -48,7 +48,7 @@ func (f *writeFlags) register(a *cli.App, cmd *cobra.Command) {
 		"to temporary files (formats with the option memory)")
 	fl.BoolVar(&f.unchecked, "no-check", false, "do not read back what was written, to compare it with what went in")
 	fl.StringVarP(&f.form, "format", "f", "text",
-		"tell what was written as `FORM`: text, a line on standard error; json, an object on standard output")
+		"say what was written as `FORM`: text, a line on standard error; json, an object on standard output")
 	cli.Complete(cmd, "to", a.WritableNames)
 	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })
 }
@@ -119,7 +119,7 @@ func (f *writeFlags) memory(a *cli.App, opts map[string]string) (map[string]stri
 		to = stoa.ByExtension(a.Formats, f.out)
 	}
 	if to == nil {
-		return opts, nil // what is wrong is told when the output is made
+		return opts, nil // what is wrong is reported when the output is made
 	}
 	if !slices.ContainsFunc(to.WriteKeys, func(k format.OptionKey) bool { return k.Name == "memory" }) {
 		return opts, nil // it holds a row group or block at most; what is opened has a budget
@@ -260,14 +260,14 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	return err
 }
 
-// nothing tells that recovery found no row, and why: of the source that could not be opened everything is lost.
+// nothing says that recovery found no row, and why: of the source that could not be opened everything is lost.
 func (c *conversion) nothing(ctx context.Context, a *cli.App, paths []string, err error) error {
 	var gaveUp *stoa.Unrecovered
 	if errors.As(err, &gaveUp) {
 		c.noticed = gaveUp.Findings
 	}
 	if c.Manifest == "" {
-		reading.TellFindings(a, c.noticed)
+		reading.ReportFindings(a, c.noticed)
 		return err
 	}
 	if err := a.SpareAll(nil, c.out, c.Manifest); err != nil {
@@ -282,7 +282,7 @@ func (c *conversion) nothing(ctx context.Context, a *cli.App, paths []string, er
 	return c.DamageFlags.Report(ctx, a, paths, c.noticed, err)
 }
 
-// unsound tells what verify finds in sources that recovery had nothing to tell of: a value that was changed may
+// unsound says what verify finds in sources that recovery had nothing to tell of: a value that was changed may
 // show only in bounds that no reader needs. It returns errDamage if there is something.
 func unsound(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
 	o.Recover, o.Depth = false, format.Sums
@@ -296,7 +296,7 @@ func unsound(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions
 				found = append(found, f)
 			}
 		}
-		if reading.TellFindings(a, found); len(found) > 0 {
+		if reading.ReportFindings(a, found); len(found) > 0 {
 			return cli.ErrDamage
 		}
 	}
@@ -350,7 +350,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		Losses: len(c.Losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked,
 		Altered: s.ByOption}
 	tellUnchecked(a, c.out, s)
-	output.TellAltered(a, c.out, s.ByOption)
+	output.ReportAltered(a, c.out, s.ByOption)
 	if n := len(s.Retyped); n > 0 {
 		a.Note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out,
 			display.Count(int64(n), "column"), output.FirstNames(s.Retyped))
@@ -359,7 +359,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		return nil // told when it was read back
 	}
 	if c.form == "json" {
-		return output.TellSummary(a, c.summary)
+		return output.WriteSummary(a, c.summary)
 	}
 	a.Note("%s", c.done(s, p.Rows.Load(), time.Since(began)))
 	return nil

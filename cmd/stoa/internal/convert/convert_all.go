@@ -213,7 +213,7 @@ func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.
 			return err
 		}
 	}
-	if err := r.tell(ctx, len(tables)+failed); err != nil {
+	if err := r.finish(ctx, len(tables)+failed); err != nil {
 		return err
 	}
 	if c.Manifest == "" {
@@ -279,7 +279,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 		return err
 	}
 	if errors.Is(err, cli.ErrDamage) {
-		r.told(err)
+		r.printError(err)
 	} else if err != nil { // it was not written
 		return r.failed(t.source, err)
 	}
@@ -310,7 +310,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	return r.state.save(ctx, r.a, r.dir)
 }
 
-// leave tells what of directories is not converted. It counts what may have been a table.
+// leave says what of directories is not converted. It counts what may have been a table.
 func (r *allRun) leave(left []leftTable) (failed int, err error) {
 	for _, l := range left {
 		if odd := new(store.Odd); errors.As(l.err, &odd) || errors.Is(l.err, fault.Unsupported) {
@@ -344,9 +344,9 @@ func (r *allRun) proven(ctx context.Context, c *conversion, d doneTable) (out ou
 	return out
 }
 
-// told tells an error that does not end the run.
-func (r *allRun) told(err error) {
-	r.a.Tell(r.cmd, err)
+// printError prints an error that does not end the run.
+func (r *allRun) printError(err error) {
+	r.a.ReportError(r.cmd, err)
 	if cli.Status(err) == cli.StatusDamage {
 		r.worst = cli.ErrDamage
 	} else if r.worst == nil {
@@ -354,7 +354,7 @@ func (r *allRun) told(err error) {
 	}
 }
 
-// failed tells a table of which there is no output, and why: in the report, and in the state, too.
+// failed reports a table of which there is no output, and why: in the report, and in the state, too.
 func (r *allRun) failed(source string, err error) error {
 	d := failedTable{Source: source, Failed: cli.InFlags(cli.Line(err))}
 	r.state.Failed = append(r.state.Failed, d)
@@ -362,9 +362,9 @@ func (r *allRun) failed(source string, err error) error {
 	if !strings.Contains(err.Error(), source) {
 		err = &tableError{source, err}
 	}
-	r.told(err)
+	r.printError(err)
 	if r.c.form == "json" {
-		return output.TellSummary(r.a, d)
+		return output.WriteSummary(r.a, d)
 	}
 	return nil
 }
@@ -382,7 +382,7 @@ func (e *tableError) Unwrap() error { return e.err }
 func (r *allRun) add(d summaryDoc) error {
 	back := d.Readback
 	if back.Verdict == verdictDiffers || back.Verdict == verdictMissing {
-		r.told(fmt.Errorf("%s: what was read back of %s %s", d.Source, d.Output, back.why()))
+		r.printError(fmt.Errorf("%s: what was read back of %s %s", d.Source, d.Output, back.why()))
 		r.worst = cli.ErrDamage
 	}
 	sum := back.Checksum
@@ -391,13 +391,13 @@ func (r *allRun) add(d summaryDoc) error {
 	}
 	r.report.Add(d, d.Source, d.Output, fmt.Sprint(d.Rows), display.Maybe(ls.Number(back.Rows)), sum, back.Verdict)
 	if r.c.form == "json" {
-		return output.TellSummary(r.a, d)
+		return output.WriteSummary(r.a, d)
 	}
 	return nil
 }
 
-// tell ends the run with the reconciliation, and with a line.
-func (r *allRun) tell(ctx context.Context, tables int) error {
+// finish ends the run with the reconciliation, and with a line.
+func (r *allRun) finish(ctx context.Context, tables int) error {
 	if r.c.form == "json" {
 		return nil
 	}

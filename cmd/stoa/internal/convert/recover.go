@@ -44,7 +44,7 @@ leaves its file beside its output, as .stoa-tmp-…-NAME, until the next run to 
 	return cli.First(cmd, "output", "manifest", "damaged")
 }
 
-// account holds the rows that came out and those that were told as lost against those declared, before the output
+// account holds the rows that came out and those that were reported as lost against those declared, before the output
 // is visible.
 func (c *conversion) account(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, out int64) error {
 	sum, err := t.Account(ctx, spec.Damaged, out, c.Losses)

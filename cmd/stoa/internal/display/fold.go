@@ -12,7 +12,7 @@ const foldMost = 8
 // FoldRoom is how many cells a column must have for a text to be folded in it.
 const FoldRoom = 18
 
-// Folded cuts text into lines of at most width cells, behind blanks and marks where it can. What is more than
+// Folded cuts text into lines of at most width cells, after blanks and marks where it can. What is more than
 // most lines is left out, and … says so (0: any number). A width of 0 folds nothing.
 func Folded(s string, width, most int) []string {
 	if width <= 0 || DisplayWidth(s) <= width {
@@ -69,7 +69,7 @@ func hung(l string, width int) string {
 	return b.String()
 }
 
-// lineEnd is how many bytes of s fit in width cells: up to behind the last mark of the line's second half, or
+// lineEnd is how many bytes of s fit in width cells: up to after the last mark of the line's second half, or
 // all that fits.
 func lineEnd(s string, width int) int {
 	at, end, mark := 0, 0, 0

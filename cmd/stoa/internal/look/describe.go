@@ -175,7 +175,7 @@ func (c *coverage) add(x region.Node) {
 	}
 }
 
-// lines has a line an object. Bytes that two structures claim are told, too: there should be none.
+// lines has a line an object. Bytes that two structures claim are reported, too: there should be none.
 func (c *coverage) lines(size func(object string) int64) []string {
 	var out []string
 	for _, name := range c.objects {

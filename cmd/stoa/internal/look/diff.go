@@ -207,7 +207,7 @@ func (d *diffing) sourceOptions(ctx context.Context, a *cli.App, args []string, 
 		if err != nil {
 			return o, err
 		}
-		// why not is told when it is opened
+		// why not is reported when it is opened
 		knows[i], _ = stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
 	}
 	has := func(i int, key string) bool { return knows[i] == nil || source.HasKey(knows[i], key) }

@@ -114,7 +114,7 @@ func indented(doc any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// tableName makes a name of a path: what stands behind #, or the file's name without its extension.
+// tableName makes a name of a path: what stands after #, or the file's name without its extension.
 func tableName(path string) string {
 	if path == cli.Dash {
 		return "stdin"

@@ -136,7 +136,7 @@ func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptio
 	})
 	if err == nil && doc.Errors > 0 {
 		if failed != nil && len(args) == 1 {
-			a.Tell(cmd, failed)
+			a.ReportError(cmd, failed)
 		}
 		return cli.ErrDamage
 	}

@@ -74,7 +74,7 @@ what. With --carbon-properties and without a path, the store that the file names
 			case blocks && unnamed, segments && (blocks || unnamed):
 				return cli.WrongUse("--blocks, --unnamed and --segments do not go together")
 			case src.Word("at") != "":
-				return cli.WrongUse("ls tells what is stored, not what a table held at a time: --at is for reading " +
+				return cli.WrongUse("ls says what is stored, not what a table held at a time: --at is for reading " +
 					"it (stoa count --at TIME)")
 			case unnamed && src.Word("tablet") != "":
 				return cli.WrongUse("--unnamed and --tablet do not go together: nothing says to which tablet these " +
@@ -145,14 +145,14 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 		return err
 	}
 	if failed == nil {
-		return toldIn(docs)
+		return reportedIn(docs)
 	}
 	return failed
 }
 
-// toldIn is the error that the problems of entries, which were told, mean for the status: what cannot be read
+// reportedIn is the error that the problems of entries, which were reported, mean for the status: what cannot be read
 // at all is only listed.
-func toldIn(docs []entryDoc) error {
+func reportedIn(docs []entryDoc) error {
 	for _, d := range docs {
 		if errors.Is(d.why, fault.Corrupt) {
 			return cli.ErrDamage
@@ -311,7 +311,7 @@ func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions
 	return d
 }
 
-// damagesOf tells what was noticed of damage. What is about the entry, whose part has this name, or a part of it, is
+// damagesOf says what was noticed of damage. What is about the entry, whose part has this name, or a part of it, is
 // its problem.
 func damagesOf(a *cli.App, d *entryDoc, its string, e format.Entry) {
 	for _, f := range e.Findings {
@@ -326,5 +326,5 @@ func damagesOf(a *cli.App, d *entryDoc, its string, e format.Entry) {
 			d.Problem = cli.InFlags(f.Message)
 		}
 	}
-	reading.TellFindings(a, e.Findings)
+	reading.ReportFindings(a, e.Findings)
 }

@@ -46,7 +46,7 @@ func lsBlocks(a *cli.App, cmd *cobra.Command, args []string, src *source.SourceF
 	if err := r.Write(ctx, a, out); err != nil {
 		return err
 	}
-	reading.TellFindings(a, findings)
+	reading.ReportFindings(a, findings)
 	if failed == nil && reading.Damaged(findings) {
 		return cli.ErrDamage
 	}

@@ -65,7 +65,7 @@ func lsSegments(a *cli.App, cmd *cobra.Command, args []string, src *source.Sourc
 				if len(names) == 1 {
 					return err
 				}
-				a.Tell(cmd, err) // one broken table does not hide the others
+				a.ReportError(cmd, err) // one broken table does not hide the others
 				broken = true
 				continue
 			}

@@ -313,8 +313,8 @@ func (r *Report) line(b []byte, row []string, table, widths []int, dim bool) []b
 
 var SummaryForms = []string{"text", "json"}
 
-// TellAltered tells which columns, and how many of their values, are not what went in, because options ask for that.
-func TellAltered(a *cli.App, out string, list []format.Altered) {
+// ReportAltered says which columns, and how many of their values, are not what went in, because options ask for that.
+func ReportAltered(a *cli.App, out string, list []format.Altered) {
 	for _, x := range list {
 		a.Note("%s: %s of column %s changed, as %s says", out, display.Count(x.Values, "value"), x.Column, x.Option)
 	}
@@ -330,7 +330,7 @@ func FirstNames(all []string) string {
 	return names
 }
 
-func TellSummary(a *cli.App, d any) error {
+func WriteSummary(a *cli.App, d any) error {
 	b, err := JsonLine(d)
 	if err == nil {
 		_, err = a.Stdout.Write(b)

@@ -23,7 +23,7 @@ type DamageFlags struct {
 	Damaged  string
 	Manifest string
 	Losses   []region.Loss
-	Later    bool // the losses are told elsewhere
+	Later    bool // the losses are reported elsewhere
 	Wide     bool // rows have several columns
 }
 
@@ -84,7 +84,7 @@ type manifest struct {
 // errDamage if something was lost.
 func (f *DamageFlags) Report(ctx context.Context, a *cli.App, sources []string, findings []region.Finding,
 	err error) error {
-	TellFindings(a, findings)
+	ReportFindings(a, findings)
 	if f.Manifest != "" {
 		if werr := WriteManifest(a, ctx, f.Manifest, f.Document(sources, findings, err), f.Losses); werr != nil {
 			return errors.Join(err, werr)
@@ -130,29 +130,29 @@ func (f *DamageFlags) Document(sources []string, findings []region.Finding, err 
 	return m
 }
 
-// NoticedIn tells what was noticed of a table of which no row was printed. It returns err, or errDamage if the
+// NoticedIn says what was noticed of a table of which no row was printed. It returns err, or errDamage if the
 // table is not whole.
 func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
-	TellFindings(a, findings)
+	ReportFindings(a, findings)
 	if read(err) && Damaged(findings) {
 		return cli.ErrDamage
 	}
 	return err
 }
 
-// TellFindings tells findings on standard error, once each: those that are more than notes, with -v all, with
+// ReportFindings reports findings on standard error, once each: those that are more than notes, with -v all, with
 // -q errors. Of very many some.
-func TellFindings(a *cli.App, findings []region.Finding) {
+func ReportFindings(a *cli.App, findings []region.Finding) {
 	const most = 20
 	n := 0
 	for _, f := range findings {
-		if f.Severity == region.Note && !a.Verbose || f.Severity < region.Error && a.Quiet || a.Told[f] {
+		if f.Severity == region.Note && !a.Verbose || f.Severity < region.Error && a.Quiet || a.Reported[f] {
 			continue
 		}
-		if a.Told == nil {
-			a.Told = map[region.Finding]bool{}
+		if a.Reported == nil {
+			a.Reported = map[region.Finding]bool{}
 		}
-		a.Told[f] = true
+		a.Reported[f] = true
 		if n++; n <= most || a.Verbose {
 			a.Alarm("%s", FindingLine(f))
 		}
@@ -196,7 +196,7 @@ func WriteManifest(a *cli.App, ctx context.Context, file string, m manifest, los
 	return w.Commit(ctx)
 }
 
-// print tells the losses on standard error: not all of them when there are very many.
+// print reports the losses on standard error: not all of them when there are very many.
 func (f *DamageFlags) print(a *cli.App) {
 	const most = 20
 	if len(f.Losses) == 0 {

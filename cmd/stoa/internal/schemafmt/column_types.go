@@ -11,7 +11,7 @@ import (
 	"stoa/format"
 )
 
-// ParseColumns reads columns: NAME TYPE, at the ends of lines or with commas between. What stands behind -- is
+// ParseColumns reads columns: NAME TYPE, at the ends of lines or with commas between. What stands after -- is
 // not read.
 func ParseColumns(text string) (fields []arrow.Field, err error) {
 	for line := range strings.Lines(text) {

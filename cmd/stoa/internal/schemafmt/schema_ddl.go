@@ -22,7 +22,7 @@ type Dialect struct {
 	mapped func(key, item string) string
 	bytes  string // binary values, and what has no word
 	uuid   string
-	tail   func(table string, sc *arrow.Schema, l format.Layout, d *Dialect) string // behind the columns
+	tail   func(table string, sc *arrow.Schema, l format.Layout, d *Dialect) string // after the columns
 }
 
 var Dialects = map[string]*Dialect{"duckdb": &DuckDB, "spark": &spark, "iceberg": &iceberg}

@@ -120,7 +120,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	return o, nil
 }
 
-// straighten replaces, in place, paths with .. behind a symbolic link.
+// straighten replaces, in place, paths with .. after a symbolic link.
 func straighten(paths []string) {
 	for i, p := range paths {
 		name := cli.WithoutTable(p)
@@ -217,7 +217,7 @@ func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
 	return l, err
 }
 
-// wordKnown refuses the flag if the format of a source has no such option. What cannot be told now is told when it
+// wordKnown refuses the flag if the format of a source has no such option. What cannot be told now is reported when it
 // is opened.
 func wordKnown(w *cli.WordFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions) error {
 	for _, p := range paths {
@@ -309,7 +309,7 @@ func EachPath(a *cli.App, ctx context.Context, cmd *cobra.Command, paths []strin
 		if len(paths) == 1 || errors.Is(err, cli.ErrEnough) || ctx.Err() != nil {
 			return err
 		}
-		a.Tell(cmd, err)
+		a.ReportError(cmd, err)
 		switch st := cli.Status(err); {
 		case st == cli.StatusDamage:
 			worst = cli.ErrDamage

@@ -112,7 +112,7 @@ func decode(name string, width, most int, c consts) {
 	KTESTB(bad, bad)
 	JNZ(LabelRef(name + "odd"))
 
-	// The bytes of each to its lane, without what is behind it and their highest bits.
+	// The bytes of each to its lane, without what is after it and their highest bits.
 	x, keep := ZMM(), ZMM()
 	VPSHUFB(copies, begins, x)
 	VPADDB(steps, x, x)

@@ -280,7 +280,7 @@ func (p *Plan) Tells() bool {
 	return false
 }
 
-// Counting is one column, or field, whose pages tell how many rows there are.
+// Counting is one column, or field, whose pages say how many rows there are.
 func (p *Plan) Counting(sc *arrow.Schema) ([]int, []*FieldPlan, error) {
 	best := -1
 	for k, c := range p.Columns {

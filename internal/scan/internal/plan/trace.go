@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// The engine's own reasons. Readers tell theirs through format.Skipped.
+// The engine's own reasons. Readers report theirs through format.Skipped.
 const (
 	byGroupBounds = "bounds of the row group"
 	ByPageBounds  = "bounds of the page"
@@ -22,7 +22,7 @@ const (
 	byPages       = "no page needs it"   // a dictionary
 )
 
-// Trace says what a scan goes through: Walk what it is going to read, as far as metadata tells; a Run with
+// Trace says what a scan goes through: Walk what it is going to read, as far as metadata says; a Run with
 // Spec.Trace what it did read. It is safe for concurrent use. A nil Trace notes nothing.
 type Trace struct {
 	mu      sync.Mutex
@@ -47,7 +47,7 @@ type Tally struct {
 	Level      format.Level
 	Column     string   // of LevelDict and LevelPage
 	Filter     bool     // the filter looks at this column
-	Considered int64    // how many reached this level; -1 if only reading tells
+	Considered int64    // how many reached this level; -1 if only reading shows
 	Read       int64    // the same
 	Skipped    []Reason // the others, the most frequent reason first
 	// of LevelPage, after a run: pages that were read, and the filter applied by other means than comparing each value

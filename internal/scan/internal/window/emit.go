@@ -145,7 +145,7 @@ func (w *windows) handOver(a int64, n int) error {
 
 // checkEnd is called when no column gave another row: all must have ended together, and where the row group says. Under
 // a damage policy the rest of a column that ends before the others is lost, and more is true; where all end, that the
-// row group has more rows is its word alone: they are told, and not given.
+// row group has more rows is its word alone: they are reported, and not given.
 func (w *windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err error) {
 	if w.At >= rg.To && rg.To == w.group.Rows {
 		return false, w.checkRest(ctx)

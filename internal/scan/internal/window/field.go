@@ -226,7 +226,7 @@ func (f *field) assemble(ctx context.Context, from, to int64) (int64, error) {
 		if !f.run.Excused(err) {
 			return 0, err
 		}
-		f.dead = err // the columns' entries do not fit each other, and no page tells which are right
+		f.dead = err // the columns' entries do not fit each other, and no page says which are right
 		return f.loseRest(from, to), nil
 	}
 	return end, nil

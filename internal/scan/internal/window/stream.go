@@ -239,7 +239,7 @@ func (s *stream) loseRest(b int64) {
 		s.run.Lose(l)
 		s.dead, s.dry = errTold, s.end()
 	}
-	if s.group.Rows < 0 { // the other columns may tell how many there are
+	if s.group.Rows < 0 { // the other columns may say how many there are
 		s.ended = true
 		return
 	}

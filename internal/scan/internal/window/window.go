@@ -47,10 +47,10 @@ type lane interface {
 	dropLost(sel *vec.Sel, a, b int64) *vec.Sel
 	mustDrop() bool // lost rows are left out under every policy
 	dries() int64   // the row from which on all is lost, as far as the row group goes; math.MaxInt64: none
-	gone() bool     // the rest is lost, and that was told
+	gone() bool     // the rest is lost, and that was reported
 	sure() int64    // end, without placeholders for what is gone
 	giveUp(err error)
-	follow(a, to int64) // of one that is gone, where only the others tell how many rows there are: placeholders
+	follow(a, to int64) // of one that is gone, where only the others say how many rows there are: placeholders
 	name() string
 	loss() region.Loss
 	blame(err error) error
@@ -63,7 +63,7 @@ func Open(ctx context.Context, r *Reading, before int64, g format.RowGroup, rows
 		arena: arenas.Get().(*vec.Arena)}
 	p := r.Plan
 	others, otherFields := p.Others, p.OtherFields
-	if g.Rows < 0 && !p.Tells() { // only reading a column tells how many rows there are
+	if g.Rows < 0 && !p.Tells() { // only reading a column says how many rows there are
 		cols, fields, err := p.Counting(p.StoredSchema(r.Src.Reader))
 		if err != nil {
 			return nil, err
@@ -159,7 +159,7 @@ func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error)
 	if err != nil {
 		return false, err
 	}
-	if sel.Count > 0 || w.group.Rows < 0 && len(w.filters) == 0 { // only the columns tell where such a group ends
+	if sel.Count > 0 || w.group.Rows < 0 && len(w.filters) == 0 { // only the columns say where such a group ends
 		to, err := w.coverAll(ctx, w.others, a, b, sel)
 		if err != nil {
 			return false, err
@@ -207,7 +207,7 @@ func (w *windows) dries() int64 {
 }
 
 // barren is done with the rows from a on, if no column has any and only the row group says that there are so many: that
-// number may be what is damaged. What is lost was told.
+// number may be what is damaged. What is lost was reported.
 func (w *windows) barren(a int64, rg vec.Range) bool {
 	byPosition := w.run.Plan.Logical && w.run.Plan.Spec.Rows != (vec.Range{})
 	if byPosition || rg.To-a <= MostLost || w.dries() > a {
@@ -284,7 +284,7 @@ func cut(s *vec.Sel, n int) *vec.Sel {
 	return s.Slice(0, n)
 }
 
-// coverAll has the streams cover [a, b) and returns the row that all reached. Where only they tell how many rows there
+// coverAll has the streams cover [a, b) and returns the row that all reached. Where only they say how many rows there
 // are, those of which the rest is lost go along with the others.
 func (w *windows) coverAll(ctx context.Context, lanes []lane, a, b int64, want *vec.Sel) (int64, error) {
 	to := b
@@ -300,7 +300,7 @@ func (w *windows) coverAll(ctx context.Context, lanes []lane, a, b int64, want *
 		}
 		to = min(to, end)
 	}
-	if len(gone) > 0 && len(gone) == len(lanes)+len(w.filters) { // nothing tells
+	if len(gone) > 0 && len(gone) == len(lanes)+len(w.filters) { // nothing says
 		return a, nil
 	}
 	for _, l := range gone {
@@ -370,7 +370,7 @@ func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 }
 
 // reportSuspects reports what is suspect of the window that ends before row b. Of a row group whose number of rows
-// is not known only the columns tell where that is; a window that was cut is asked for again.
+// is not known only the columns say where that is; a window that was cut is asked for again.
 func (w *windows) reportSuspects(b int64) {
 	for _, l := range w.suspects {
 		l.Rows = [2]int64{max(l.Rows[0], w.reported), min(l.Rows[1], b)}
