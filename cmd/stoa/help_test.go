@@ -40,6 +40,9 @@ printf 'lynx\nmosaic\n' > dictionaries/browser.csv
 for t in sales events visits; do stoa convert -q $t.csv --source-opt header=true -o $t.parquet; done
 stoa convert -q 'orders-*.csv' --source-opt header=true -o orders.parquet
 stoa convert -q sales.csv --source-opt header=true -o yesterday.parquet --opt row-group-rows=2
+mkdir sales
+cp yesterday.parquet sales/monday.parquet
+cp sales.parquet sales/tuesday.parquet
 cp yesterday.parquet table/a.parquet
 cp sales.parquet table/b.parquet
 head -c 200 yesterday.parquet > cut.parquet
