@@ -382,7 +382,7 @@ func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, s
 	c.summary = summaryDoc{Output: c.out, Rows: s.Rows, Bytes: s.Bytes, Files: max(1, len(s.Files)),
 		Seconds: time.Since(began).Seconds(), Checked: s.Checked, Copied: true}
 	if c.form == "json" {
-		return true, output.TellSummary(a, c.summary)
+		return true, output.WriteSummary(a, c.summary)
 	}
 	a.Note("%s, pages copied", c.done(s, s.Rows, time.Since(began)))
 	return true, nil
