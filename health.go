@@ -89,7 +89,7 @@ var Codes = []region.CodeDoc{
 	{Code: "dir.part.missing", Severity: region.Error, Help: "Files that are called part-00000, part-00001 and so " +
 		"on, as stoa calls those of a table that it divides, have a gap in their numbers: the rows of the file that " +
 		"is missing are not here. What comes after the last one cannot be missed. Files that are no such table can " +
-			"be " +
+		"be " +
 		"given other names. Of files that Spark wrote, as part-00000-…-c000.EXT, one is missing if a later " +
 		"one of the same task is there, if the checksums of Hadoop's local file system (.NAME.crc) lie beside " +
 		"it, or if _SUCCESS lists it."},
