@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/internal/coerce"
 	"stoa/internal/content"
 	"stoa/region"
 )
@@ -96,16 +97,8 @@ func (f *fitter) findings() (out []region.Finding) {
 	return out
 }
 
-// storage is t, or that of an extension.
-func storage(t arrow.DataType) arrow.DataType {
-	if e, ok := t.(arrow.ExtensionType); ok {
-		return e.StorageType()
-	}
-	return t
-}
-
 func hasStrings(t arrow.DataType) bool {
-	t = storage(t)
+	t = coerce.Storage(t)
 	switch t.ID() {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
 		return true
@@ -193,7 +186,7 @@ func oddRow(a arrow.Array, i int) bool {
 
 // fitted is d with U+FFFD for every byte of a string that is not UTF-8. The caller releases it.
 func fitted(d arrow.ArrayData) arrow.ArrayData {
-	t := storage(d.DataType())
+	t := coerce.Storage(d.DataType())
 	if !hasStrings(t) {
 		d.Retain()
 		return d

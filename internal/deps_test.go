@@ -61,7 +61,8 @@ stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region
 stoa/internal/health    : std fault format region vec internal/check internal/describe internal/scan
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
-stoa/internal/settle      : std arrow internal/nest
+stoa/internal/coerce      : std arrow
+stoa/internal/settle      : std arrow internal/coerce internal/nest
 stoa/internal/nest        : std arrow fault format vec
 stoa/internal/present     : std arrow fault vec internal/enc/half
 stoa/internal/dremel      : std arrow fault vec internal/enc/...
@@ -82,14 +83,16 @@ stoa/format/kudu          : std internal/check internal/describe fault format re
 stoa/format/trevni/internal/bzip2: std
 stoa/format/trevni/internal/layout: std arrow fault format region vec wire internal/check internal/codec
 stoa/format/trevni/internal/container: std fault format region store vec wire format/trevni/internal/layout
-stoa/format/trevni/internal/page: std arrow fault format vec internal/enc/... format/trevni/internal/layout
+stoa/format/trevni/internal/page: std internal/coerce arrow fault format vec internal/enc/...
+  format/trevni/internal/layout
   format/trevni/internal/container
 stoa/format/trevni/internal/schema: std arrow fault format internal/nest format/trevni/internal/layout
   format/trevni/internal/container format/trevni/internal/page
 stoa/format/trevni/internal/table: std arrow fault format pred region store vec internal/check internal/nest
   internal/typewords format/trevni/internal/layout format/trevni/internal/container format/trevni/internal/page
   format/trevni/internal/schema
-stoa/format/trevni/internal/write: std arrow fault format store internal/codec internal/enc/... internal/nest
+stoa/format/trevni/internal/write: std internal/coerce arrow fault format store internal/codec internal/enc/...
+  internal/nest
   format/trevni/internal/bzip2 format/trevni/internal/layout format/trevni/internal/page
   format/trevni/internal/schema format/trevni/internal/table
 stoa/format/trevni        : std arrow fault format pred region store vec wire internal/check internal/describe
@@ -116,7 +119,7 @@ stoa/format/redfile       : std arrow fault format region store vec wire interna
 stoa/format/carbon/internal/layout: std internal/check arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/carbon/internal/schema: std arrow fault format pred region store vec wire internal/civil
+stoa/format/carbon/internal/schema: std internal/coerce arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
 stoa/format/carbon/internal/status: std arrow fault format internal/budget pred region store vec wire
@@ -127,7 +130,7 @@ stoa/format/carbon/internal/dict: std arrow fault format pred region store vec w
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status
-stoa/format/carbon/internal/page: std arrow fault format pred region store vec wire internal/civil
+stoa/format/carbon/internal/page: std internal/coerce arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
@@ -156,7 +159,7 @@ stoa/format/cfile/internal/block: std internal/check arrow fault format pred reg
 stoa/format/cfile/internal/columnfile: std arrow fault format pred region store vec wire internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block internal/budget
-stoa/format/cfile/internal/write: std arrow fault format pred region store vec wire internal/arrowschema
+stoa/format/cfile/internal/write: std internal/coerce arrow fault format pred region store vec wire internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/nest
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
 stoa/format/cfile         : std internal/check internal/describe arrow fault format pred region store vec wire
@@ -200,7 +203,8 @@ stoa/format/parquet/internal/rewrite: std arrow fault format region store format
   format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
 stoa/format/parquet       : std arrow format region store format/parquet/...
 stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
-stoa                      : std arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault format pred region
+stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
+  format pred region
   store vec internal/check internal/health internal/scan internal/content internal/settle internal/diff
   format/cfile format/kudu format/trevni
   format/redfile

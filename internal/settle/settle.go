@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/internal/coerce"
 	"stoa/internal/nest"
 )
 
@@ -74,7 +75,7 @@ func Rows(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], mem memory
 
 // HasDictionaries reports whether t is a dictionary, or one is nested in it.
 func HasDictionaries(t arrow.DataType) bool {
-	t = storage(t)
+	t = coerce.Storage(t)
 	n, ok := t.(arrow.NestedType)
 	return t.ID() == arrow.DICTIONARY ||
 		ok && slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return HasDictionaries(f.Type) })
@@ -149,10 +150,10 @@ func (d *Dictionaries) settled(x arrow.ArrayData, t arrow.DataType) (arrow.Array
 		x.Retain()
 		return x, nil
 	}
-	if storage(x.DataType()).ID() == arrow.DICTIONARY {
+	if coerce.Storage(x.DataType()).ID() == arrow.DICTIONARY {
 		return d.dictionary(x, t)
 	}
-	below := storage(t).(arrow.NestedType).Fields()
+	below := coerce.Storage(t).(arrow.NestedType).Fields()
 	var kids []arrow.ArrayData
 	for i, k := range x.Children() {
 		kid, err := d.settled(k, below[i].Type)
@@ -167,7 +168,7 @@ func (d *Dictionaries) settled(x arrow.ArrayData, t arrow.DataType) (arrow.Array
 
 // dictionary is settled of a dictionary array.
 func (d *Dictionaries) dictionary(x arrow.ArrayData, t arrow.DataType) (arrow.ArrayData, error) {
-	codes := array.NewDictionaryData(storedAs(x, storage(x.DataType())))
+	codes := array.NewDictionaryData(storedAs(x, coerce.Storage(x.DataType())))
 	defer codes.Release()
 	values := codes.Dictionary()
 	bufs, nulls := slices.Clone(x.Buffers()), x.NullN()
@@ -176,7 +177,7 @@ func (d *Dictionaries) dictionary(x arrow.ArrayData, t arrow.DataType) (arrow.Ar
 		bufs[0], nulls = valid, array.UnknownNullCount
 	}
 	if d.kept(values.DataType()) {
-		v, err := d.settled(values.Data(), storage(t).(*arrow.DictionaryType).ValueType)
+		v, err := d.settled(values.Data(), coerce.Storage(t).(*arrow.DictionaryType).ValueType)
 		if err != nil {
 			return nil, err
 		}
@@ -251,14 +252,6 @@ func WithFields(t arrow.NestedType, fields []arrow.Field) arrow.DataType {
 		return arrow.SparseUnionOf(fields, t.TypeCodes())
 	case *arrow.RunEndEncodedType:
 		return arrow.RunEndEncodedOf(fields[0].Type, fields[1].Type)
-	}
-	return t
-}
-
-// storage is t, or that of an extension.
-func storage(t arrow.DataType) arrow.DataType {
-	if e, ok := t.(arrow.ExtensionType); ok {
-		return e.StorageType()
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/internal/codec"
+	"stoa/internal/coerce"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
@@ -267,16 +268,7 @@ func (w *PageWriter) wholeBounds(p *layout.OutPage, s stats) {
 
 // DecimalBytes is a decimal as Carbon has it: the scale, then the shortest big-endian number.
 func DecimalBytes(v decimal128.Num, scale int32) []byte {
-	return append([]byte{byte(scale)}, shortestNumber(v)...)
-}
-
-// shortestNumber is the shortest big-endian form of a number.
-func shortestNumber(v decimal128.Num) []byte {
-	b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(v.HighBits())), v.LowBits())
-	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80) {
-		b = b[1:]
-	}
-	return b
+	return append([]byte{byte(scale)}, coerce.BigEndian(v)...)
 }
 
 // bareMeta is the encoder_meta of values that are only compressed and have no bounds.

@@ -17,6 +17,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
+	"stoa/internal/coerce"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -285,15 +286,8 @@ func (v Constant) Put(dst *vec.Vector, i int) {
 
 // BigNum is a big-endian number of at most 16 bytes.
 func BigNum(b []byte) decimal128.Num {
-	var hi, lo uint64
-	if len(b) > 0 && b[0] >= 0x80 {
-		hi, lo = math.MaxUint64, math.MaxUint64
-	}
-	for _, x := range b {
-		hi = hi<<8 | lo>>56
-		lo = lo<<8 | uint64(x)
-	}
-	return decimal128.New(int64(hi), lo)
+	n, _ := coerce.OfBigEndian(b[max(0, len(b)-16):])
+	return n
 }
 
 // DateOffset is what a date's days since 1970 are moved by to become a code: the largest int32, halved.

@@ -12,6 +12,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/cfile/internal/block"
+	"stoa/internal/coerce"
 	"stoa/internal/nest"
 )
 
@@ -122,7 +123,7 @@ func storage(t arrow.DataType) arrow.DataType {
 // Array finds the leaf's array in a batch. What lies in a null struct is null; strict: a null struct is refused. row is
 // the number of the batch's first row.
 func (l *Leaf) Array(b arrow.RecordBatch, strict bool, row int64) (arrow.Array, error) {
-	arr := unextended(b.Column(l.Steps[0]))
+	arr := coerce.Stored(b.Column(l.Steps[0]))
 	arr.Retain()
 	for _, i := range l.Steps[1:] {
 		st, ok := arr.(*array.Struct)
@@ -145,7 +146,7 @@ func (l *Leaf) Array(b arrow.RecordBatch, strict bool, row int64) (arrow.Array, 
 }
 
 func (l *Leaf) child(st *array.Struct, i int, strict bool, row int64) (arrow.Array, error) {
-	child := unextended(st.Field(i))
+	child := coerce.Stored(st.Field(i))
 	if st.NullN() == 0 {
 		child.Retain()
 		return child, nil
@@ -160,17 +161,6 @@ func (l *Leaf) child(st *array.Struct, i int, strict bool, row int64) (arrow.Arr
 			row+int64(n))
 	}
 	return underNulls(st, child), nil
-}
-
-// unextended is the storage of an extension array.
-func unextended(a arrow.Array) arrow.Array {
-	for {
-		e, ok := a.(array.ExtensionArray)
-		if !ok {
-			return a
-		}
-		a = e.Storage()
-	}
 }
 
 // fieldFor chooses Kudu's type for an Arrow field; the metadata that our reader gives fields is honoured.

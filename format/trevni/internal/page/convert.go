@@ -10,6 +10,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/trevni/internal/layout"
+	"stoa/internal/coerce"
 	"stoa/vec"
 )
 
@@ -95,7 +96,7 @@ func decimals(_ *Physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos
 		v := src[pos : pos+int(l)]
 		pos += int(l)
 		var ok bool
-		if out[i], ok = bigEndian(v); !ok {
+		if out[i], ok = coerce.OfBigEndian(v); !ok {
 			return pos, fault.Rel(pos-len(v), len(v), "value["+strconv.Itoa(i)+"]", "a decimal of more than 128 bits")
 		}
 	}
@@ -122,24 +123,6 @@ func shortDecimals(out []decimal128.Num, src []byte) (n, used int) {
 		n, used = n+1, used+step
 	}
 	return n, used
-}
-
-// bigEndian is a number of any length that fits 128 bits.
-func bigEndian(v []byte) (decimal128.Num, bool) {
-	var hi, lo uint64
-	if len(v) > 0 && v[0] >= 0x80 {
-		hi, lo = ^uint64(0), ^uint64(0)
-	}
-	for len(v) > 16 { // only what the sign repeats
-		if (v[0] != 0 || v[1] >= 0x80) && (v[0] != 0xff || v[1] < 0x80) {
-			return decimal128.Num{}, false
-		}
-		v = v[1:]
-	}
-	for _, b := range v {
-		hi, lo = hi<<8|lo>>56, lo<<8|uint64(b)
-	}
-	return decimal128.New(int64(hi), lo), true
 }
 
 // narrow decodes ints or longs to a type of fewer values.

@@ -6,6 +6,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format/trevni/internal/layout"
+	"stoa/internal/coerce"
 )
 
 // entries are what a column, or a group of them, has to write for some rows: positions in an array; -1 is a
@@ -98,7 +99,7 @@ type avroField struct {
 }
 
 func (f *avroField) write(a arrow.Array) error {
-	if err := f.n.put(unwrap(a), entries{n: a.Len()}); err != nil {
+	if err := f.n.put(coerce.Stored(a), entries{n: a.Len()}); err != nil {
 		return fault.Locate(err, fault.Span{}, true, f.name)
 	}
 	return nil
@@ -226,7 +227,7 @@ func (n listNode) put(a arrow.Array, e entries) error {
 	if err != nil {
 		return err
 	}
-	items := unwrap(l.ListValues())
+	items := coerce.Stored(l.ListValues())
 	v, err := n.c.valuesOf(items)
 	if err != nil {
 		return err
@@ -265,7 +266,7 @@ func (n groupNode) put(a arrow.Array, e entries) error {
 	if err != nil || n.below == nil {
 		return err
 	}
-	return n.below.put(unwrap(l.ListValues()), e.child(func(out []int32, pos int) []int32 {
+	return n.below.put(coerce.Stored(l.ListValues()), e.child(func(out []int32, pos int) []int32 {
 		from, to := l.ValueOffsets(pos)
 		for i := from; i < to; i++ {
 			out = append(out, int32(i))
@@ -290,7 +291,7 @@ func (n structNode) put(a arrow.Array, e entries) error {
 		}
 	}
 	for i, f := range n.fields {
-		if err := f.put(unwrap(s.Field(i)), e); err != nil {
+		if err := f.put(coerce.Stored(s.Field(i)), e); err != nil {
 			return fault.Locate(err, fault.Span{}, true, s.DataType().(*arrow.StructType).Field(i).Name)
 		}
 	}
@@ -335,7 +336,7 @@ func (n unionNode) put(a arrow.Array, e entries) error {
 		if below == nil {
 			continue
 		}
-		if err := below.put(unwrap(u.Field(b)), own[b]); err != nil {
+		if err := below.put(coerce.Stored(u.Field(b)), own[b]); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"stoa/format/trevni/internal/layout"
 	"stoa/format/trevni/internal/page"
 	"stoa/internal/codec"
+	"stoa/internal/coerce"
 )
 
 // outColumn is a stored column being written: the block that is being filled, and where the finished ones are.
@@ -214,7 +215,7 @@ func (c *outColumn) valuesOf(a arrow.Array) (v values, err error) {
 }
 
 func boolsOf(a arrow.Array) (func(i int) bool, error) {
-	switch a := unwrap(a).(type) {
+	switch a := coerce.Stored(a).(type) {
 	case *array.Boolean:
 		return a.Value, nil
 	case *array.Dictionary:

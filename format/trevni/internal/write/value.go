@@ -6,10 +6,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"stoa/fault"
 	"stoa/format/trevni/internal/layout"
+	"stoa/internal/coerce"
 )
 
 // plainType is what values of t are written and read back as: dictionaries and extensions as what they stand
@@ -98,20 +98,9 @@ func storedAs(t arrow.DataType, d layout.Dialect) (s layout.Type, ok bool) {
 // appender appends value i of an array, which is valid, as it is stored.
 type appender func(b []byte, i int) ([]byte, error)
 
-// unwrap is the array of values that an extension array stands for.
-func unwrap(a arrow.Array) arrow.Array {
-	for {
-		e, ok := a.(array.ExtensionArray)
-		if !ok {
-			return a
-		}
-		a = e.Storage()
-	}
-}
-
 // appenderOf gives the appender for an array whose plain type is stored as s. Booleans have none.
 func appenderOf(a arrow.Array, s layout.Type) (appender, error) {
-	a = unwrap(a)
+	a = coerce.Stored(a)
 	if d, ok := a.(*array.Dictionary); ok {
 		of, err := appenderOf(d.Dictionary(), s)
 		return func(b []byte, i int) ([]byte, error) { return of(b, d.GetValueIndex(i)) }, err
@@ -213,19 +202,9 @@ func stringAppender(a arrow.Array) (appender, error) {
 		return func(b []byte, i int) ([]byte, error) { return layout.AppendText(b, a.Value(i)), nil }, nil
 	case *array.Decimal128:
 		vals := a.Values()
-		return func(b []byte, i int) ([]byte, error) { return layout.AppendText(b, twosComplement(vals[i])), nil }, nil
+		return func(b []byte, i int) ([]byte, error) {
+			return layout.AppendText(b, coerce.BigEndian(vals[i])), nil
+		}, nil
 	}
 	return nil, fault.Bugf("trevni: %s as bytes", a.DataType())
-}
-
-// twosComplement is v big-endian, with as few bytes as it takes, as Avro has decimals.
-func twosComplement(v decimal128.Num) []byte {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:], uint64(v.HighBits()))
-	binary.BigEndian.PutUint64(b[8:], v.LowBits())
-	k := 0
-	for k < 15 && (b[k] == 0 && b[k+1] < 0x80 || b[k] == 0xff && b[k+1] >= 0x80) {
-		k++
-	}
-	return b[k:]
 }

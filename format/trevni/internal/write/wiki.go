@@ -9,6 +9,7 @@ import (
 	"stoa/fault"
 	"stoa/format/trevni/internal/layout"
 	"stoa/format/trevni/internal/schema"
+	"stoa/internal/coerce"
 	"stoa/internal/nest"
 )
 
@@ -92,12 +93,12 @@ func (w *outFile) planMatrix(f, original arrow.Field) bool {
 type matrixField struct{ c *outColumn }
 
 func (m matrixField) write(a arrow.Array) error {
-	a = unwrap(a)
+	a = coerce.Stored(a)
 	l, err := listOf(a, entries{n: a.Len()})
 	if err != nil {
 		return fault.Locate(err, fault.Span{}, true, m.c.Name)
 	}
-	items := unwrap(l.ListValues())
+	items := coerce.Stored(l.ListValues())
 	v, err := m.c.valuesOf(items)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (c *outColumn) leaf(s *nest.Shredded) error {
 		return err
 	}
 	if s.Rep == nil && s.Def == nil && s.Present == nil && s.Entries == s.Values.Len() && s.Values.NullN() == 0 {
-		if ok, err := c.flat(unwrap(s.Values)); ok {
+		if ok, err := c.flat(coerce.Stored(s.Values)); ok {
 			return err
 		}
 	}
