@@ -146,7 +146,8 @@ func ofSet(files []looseFile) (most int) {
 	return most
 }
 
-// nothingElse reports whether a directory without a setFile holds nothing but several columns of as many rows.
+// nothingElse reports whether a directory without a setFile holds nothing but several columns, of as many rows or each
+// of a set.
 func nothingElse(ctx context.Context, tg format.Target) bool {
 	n := 0
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
@@ -158,6 +159,9 @@ func nothingElse(ctx context.Context, tg format.Target) bool {
 		return false
 	}
 	files, err := looseFiles(ctx, tg, tg.Limits)
+	if !slices.ContainsFunc(files, func(f looseFile) bool { return f.set == "" }) {
+		return err == nil // each is of a set of its own, which had a setFile, as both had the table that was here
+	}
 	rows := int64(-1)
 	for _, f := range files {
 		if f.rows < 0 { // it cannot be read

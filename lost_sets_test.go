@@ -1,0 +1,57 @@
+package stoa
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/region"
+	"stoa/store"
+)
+
+// TestFilesOfLostSets: CFiles that say that they were of sets, each of another, and no table.json beside them: what was
+// a table is not, and all verbs say so.
+func TestFilesOfLostSets(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "b", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	files := map[string][]byte{}
+	for k, name := range []string{"a.cfile", "b.cfile"} {
+		mem := store.NewMemory(nil)
+		w, err := Create(t.Context(), "set", sc, CreateOptions{To: "cfile", Sink: mem.Sink("set")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+		for i := range int64(10 + k) {
+			b.Field(0).(*array.Int64Builder).Append(i)
+			b.Field(1).(*array.Int64Builder).Append(-i)
+		}
+		if err := w.Write(t.Context(), b.NewRecordBatch()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		files["dir/"+name] = mem.Bytes("set/" + name)
+	}
+	o := OpenOptions{Tree: store.NewMemory(files)}
+	if _, err := Open(t.Context(), "dir", o); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("opened: %v", err)
+	}
+	told := 0
+	for f, err := range Verify(t.Context(), "dir", o) {
+		if err == nil && f.Severity == region.Error {
+			told++
+		}
+	}
+	if told == 0 {
+		t.Error("verify calls it whole")
+	}
+	if _, err := Open(t.Context(), "dir/a.cfile", o); err != nil {
+		t.Errorf("a file by itself: %v", err)
+	}
+}
