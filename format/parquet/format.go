@@ -78,7 +78,7 @@ func probe(ctx context.Context, t format.Target) (format.Match, error) {
 
 func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		r, err := file.OpenAgreed(ctx, t, format.OpenOptions{Limits: t.Limits})
+		r, err := file.OpenAgreed(ctx, t, format.OpenOptions{Limits: t.Limits, Opts: t.Opts})
 		if err != nil {
 			yield(format.Entry{}, err)
 			return

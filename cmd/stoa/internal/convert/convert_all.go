@@ -43,6 +43,7 @@ type oneTable struct {
 // leftTable is what may be a table, and why it is not converted.
 type leftTable struct {
 	source string
+	format string // that took it for its own; "": none did
 	err    error
 }
 
@@ -120,7 +121,7 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 		for e, err := range stoa.List(ctx, p, o) {
 			switch {
 			case err != nil && e.Place != "" && ctx.Err() == nil:
-				left = append(left, leftTable{e.Place, err})
+				left = append(left, leftTable{e.Place, e.Format, err})
 				continue
 			}
 			if err != nil {
@@ -313,7 +314,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 // leave says what of directories is not converted. It counts what may have been a table.
 func (r *allRun) leave(left []leftTable) (failed int, err error) {
 	for _, l := range left {
-		if odd := new(store.Odd); errors.As(l.err, &odd) || errors.Is(l.err, fault.Unsupported) {
+		if odd := new(store.Odd); errors.As(l.err, &odd) || l.format == "" && errors.Is(l.err, fault.Unsupported) {
 			r.a.Note("left out: %s", cli.Line(l.err))
 			continue
 		}

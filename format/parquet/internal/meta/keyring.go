@@ -2,6 +2,7 @@ package meta
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -59,33 +60,46 @@ func (k *Keyring) line(line string) string {
 	kind, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
 	name, secret := "", rest
-	if kind == "column" || kind == "key" {
+	switch kind {
+	case "footer", "aad-prefix":
+	case "column", "key":
 		i := strings.LastIndexAny(rest, " \t")
 		if i < 0 {
 			return "it has no key after the name"
 		}
 		name, secret = strings.TrimSpace(rest[:i]), rest[i+1:]
-	}
-	b, ok := secretBytes(secret)
-	if !ok {
-		return "what should be the key is neither hexadecimal digits nor base64:… nor text:…"
-	}
-	if n := len(b); kind != "aad-prefix" && n != 16 && n != 24 && n != 32 {
-		return "a key of " + strconv.Itoa(n) + " bytes: those of AES have 16, 24 or 32"
-	}
-	switch kind {
-	case "footer":
-		k.footer = b
-	case "aad-prefix":
-		k.prefix = b
-	case "column":
-		k.columns[name] = b
-	case "key":
-		k.ids[name] = b
 	default:
 		return "it begins with none of footer, column, key, aad-prefix"
 	}
+	b, ok := secretBytes(secret)
+	switch n := len(b); {
+	case !ok && kind == "aad-prefix":
+		return "the prefix is neither hexadecimal digits nor base64:… nor text:…"
+	case !ok:
+		return "what should be the key is neither hexadecimal digits nor base64:… nor text:…"
+	case kind != "aad-prefix" && n != 16 && n != 24 && n != 32:
+		return "a key of " + strconv.Itoa(n) + " bytes: those of AES have 16, 24 or 32"
+	}
+	if !k.take(kind, name, b) {
+		return "another line gives another " + strings.TrimSpace(kind+" "+name)
+	}
 	return ""
+}
+
+// take keeps a key, or the prefix, unless another of the same name is there.
+func (k *Keyring) take(kind, name string, b []byte) bool {
+	var old []byte
+	switch kind {
+	case "footer":
+		old, k.footer = k.footer, b
+	case "aad-prefix":
+		old, k.prefix = k.prefix, b
+	case "column":
+		old, k.columns[name] = k.columns[name], b
+	case "key":
+		old, k.ids[name] = k.ids[name], b
+	}
+	return old == nil || bytes.Equal(old, b)
 }
 
 func secretBytes(s string) ([]byte, bool) {
