@@ -56,7 +56,7 @@ func (c *ChunkWriter) dictionaryCost() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if c.filled() >= c.o.pageSize {
+	if c.full() {
 		const pages = 4
 		values *= grown(float64(c.page.n), float64(c.dict.n), pages) / pages
 	}

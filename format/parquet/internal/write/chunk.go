@@ -132,10 +132,15 @@ func (c *ChunkWriter) filled() int {
 	return n + len(c.def)/8 + len(c.rep)/8
 }
 
-func (c *ChunkWriter) full() bool { return c.filled() >= c.o.pageSize || c.entries >= mostEntries }
+func (c *ChunkWriter) full() bool { return c.filled() >= c.o.pageSize || c.entries >= c.most() }
 
-// mostEntries is how many entries a page has at most, but for those of one row.
-const mostEntries = 1 << 20
+// most is how many entries a page has at most, but for those of one row. Booleans are small.
+func (c *ChunkWriter) most() int {
+	if c.phys == meta.TypeBoolean {
+		return 8 * c.o.pageRows
+	}
+	return c.o.pageRows
+}
 
 // room tells how many entries from e on, whose values begin at v, still belong to the page: e2 and v2 are
 // behind them. It ends between rows.
@@ -149,7 +154,7 @@ func (c *ChunkWriter) room(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows i
 	if c.phys == meta.TypeBytes {
 		all = 8*int(d.offs[d.n]-d.offs[v]) + 32*(d.n-v)
 	}
-	if rest := s.Entries - e; all+2*rest < left && c.entries+rest <= mostEntries { // all of it
+	if rest := s.Entries - e; all+2*rest < left && c.entries+rest <= c.most() { // all of it
 		rows = rest
 		if s.Rep != nil {
 			rows = nest.CountRows(s.Rep[e:])
@@ -174,7 +179,7 @@ func (c *ChunkWriter) room(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows i
 			left--
 		}
 		e2++
-		if (left <= 0 || c.entries+e2-e >= mostEntries) && (e2 == s.Entries || s.Rep == nil || s.Rep[e2] == 0) {
+		if (left <= 0 || c.entries+e2-e >= c.most()) && (e2 == s.Entries || s.Rep == nil || s.Rep[e2] == 0) {
 			break
 		}
 	}

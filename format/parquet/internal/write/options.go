@@ -14,6 +14,7 @@ const (
 	defaultGroupRows = 1 << 20
 	defaultGroupSize = 256 << 20
 	defaultPageSize  = 1 << 20
+	defaultPageRows  = 40_000
 	defaultMemory    = 512 << 20
 )
 
@@ -26,6 +27,8 @@ var WriteKeys = []format.OptionKey{
 	{Name: "memory", Values: "BYTES", Help: "how much of a row group is kept in memory; more goes to a temporary " +
 		"file (default 512MiB)"},
 	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1MiB)"},
+	{Name: "page-rows", Values: "N", Help: "entries after which a data page is ended: who looks for a few rows " +
+		"decodes a page of each column (default 40000; of booleans eight times as many)"},
 	{Name: "dictionary", Values: "true|false", Help: "whether dictionaries are tried (default true)"},
 	{Name: "encoding", Values: "auto|plain",
 		Help: "whether encodings other than dictionaries are tried, too (default auto)"},
@@ -58,6 +61,7 @@ type writeOptions struct {
 	groupSize int64
 	memory    int64
 	pageSize  int
+	pageRows  int
 	dict      bool
 	auto      bool // encodings beside PLAIN and dictionaries
 	nanos     bool // the version has instants in nanoseconds
@@ -91,6 +95,11 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 		return o, err
 	}
 	o.pageSize = int(page)
+	entries, err := number(opts, "page-rows", defaultPageRows)
+	if err != nil {
+		return o, err
+	}
+	o.pageRows = int(min(entries, 1<<24))
 	for key, to := range map[string]*bool{"dictionary": &o.dict, "page-index": &o.index, "crc": &o.crc} {
 		if *to, err = boolean(opts, key, true); err != nil {
 			return o, err
