@@ -211,7 +211,8 @@ func sizes(ctx context.Context, dir string) error {
 	if err := ask(&names, "shapes", dir, fmt.Sprint(*shapes)); err != nil {
 		return err
 	}
-	fmt.Printf("\n| %d rows: stoa's bytes, and as a part of pyarrow's | none | Snappy | zstd |\n|---|---|---|---|\n", *shapes)
+	fmt.Printf("\n| %d rows: stoa's bytes, and as a part of pyarrow's | none | Snappy | zstd |\n|---|---|---|---|\n",
+		*shapes)
 	for i, name := range strings.Split(strings.TrimSpace(names), "\n") {
 		fmt.Printf("| %s |", name)
 		t, err := stoa.Open(ctx, filepath.Join(dir, fmt.Sprint(i, ".arrow")), stoa.OpenOptions{})
