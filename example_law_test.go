@@ -14,7 +14,7 @@ import (
 var noExample = []string{"Home", "InUse", "Table_Account", "Table_Undeclared", "Table_Rows", "Table_SourceRows",
 	"Table_ColumnSizes", "Changer_Open", "Changer_AddColumn", "Changer_DropColumn", "Changer_DeleteSegments",
 	"Changer_MergeIndexes", "Changer_Clean", "Changer_Compact", "Changer_Update", "Changer_Drop", "Changer_Append",
-	"Changer_Delete", "SplitTable_Scan", "Writer_Write", "Writer_Close", "Writer_Abort"}
+	"Changer_Delete", "SplitTable_Scan", "Copy", "Table_Copies", "Writer_Write", "Writer_Close", "Writer_Abort"}
 
 // TestEveryVerbHasAnExample: every exported function and method that takes a context, and does something.
 func TestEveryVerbHasAnExample(t *testing.T) {
