@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -283,11 +284,14 @@ func Affordable(f *container.File) error {
 		if depth[i] = int64(c.MaxRep); c.Parent >= 0 {
 			depth[i] = depth[c.Parent] + 1
 		}
-		steps := depth[i]
+		steps, least := depth[i], (depth[i]+1)/2 // least: a list takes a step or two
 		if h.Dialect == layout.Wiki {
-			steps = max(steps, int64(strings.Count(c.Name, ".")))
+			dots := int64(strings.Count(c.Name, "."))
+			steps, least = max(steps, dots), max(depth[i], dots-int64(c.MaxRep))
 		}
-		if err := f.Limits.FitGroups(int(steps), c.At, fmt.Sprintf("column-metadata[%d]", i)); err != nil {
+		path := fmt.Sprintf("column-metadata[%d]", i)
+		err := cmp.Or(f.Limits.FitSize(0, least, c.At, path), f.Limits.FitGroups(int(steps), c.At, path))
+		if err != nil {
 			return err
 		}
 		spent += perStep * (1 + steps)
