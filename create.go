@@ -34,6 +34,9 @@ type CreateOptions struct {
 	// store.Peeker, and a format that is only written, cannot be checked: see format.Summary.Checked.
 	NoCheck  bool
 	Parallel int // workers that read back; 0 or 1: one
+	// Found gets what Copy finds wrong about pages, which it does not copy then: it looks at more than a reader
+	// does, at statistics for one. nil: nobody.
+	Found func(region.Finding)
 }
 
 // Writer writes a table. Nothing is visible before Close returned nil, and nothing is left of a writer that was
@@ -375,7 +378,7 @@ func (t *Table) copier(ctx context.Context, spec ScanSpec, uri string, o CreateO
 		readers = append(readers, s.reader)
 	}
 	return f.Copy(ctx, readers, format.CopyOptions{Columns: spec.Columns, Opts: o.Opts, NoCheck: o.NoCheck,
-		Parallel: o.Parallel})
+		Parallel: o.Parallel, Found: o.Found})
 }
 
 // Copies says whether Copy would copy pages: why: not, and what keeps it from that.

@@ -119,6 +119,8 @@ type CopyOptions struct {
 	Opts     map[string]string // of Create
 	NoCheck  bool              // values are not read where checksums say that they are whole
 	Parallel int
+	// Found gets each finding for which pages are not copied: who copies looks at more than who reads. nil: nobody
+	Found func(region.Finding)
 }
 
 // Copier copies.

@@ -143,6 +143,7 @@ type conversion struct {
 	rows     int64          // that were written
 	noticed  []region.Finding
 	altered  []region.Finding // what the output does not hold as it was
+	unread   []region.Finding // what is wrong about what no reader needs, and is not copied
 
 	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
 	source, label string
@@ -344,7 +345,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	if err != nil {
 		return errors.Join(err, w.Abort(ctx))
 	}
-	c.rows, c.altered = p.Rows.Load(), append(c.altered, s.Altered...)
+	c.rows, c.altered = p.Rows.Load(), slices.Concat(c.altered, c.unread, s.Altered)
 	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.Rows.Load(), Bytes: s.Bytes,
 		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
 		Losses: len(c.Losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked,
@@ -370,6 +371,12 @@ func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, s
 	wo stoa.CreateOptions, began time.Time) (done bool, err error) {
 	if c.all || c.salvage {
 		return false, nil
+	}
+	// what is wrong about bounds, which no reader needs, is lost with them when rows are written anew: it is told
+	wo.Found = func(f region.Finding) {
+		if f.Severity == region.Error {
+			c.unread = append(c.unread, f)
+		}
 	}
 	s, why, err := output.CopyTable(a, ctx, c.out, t, spec, wo)
 	if why != "" && a.Verbose {

@@ -75,6 +75,9 @@ func (r *File) PageOf(ctx context.Context, at fault.Span, path string, s meta.Se
 		if p.Raw < 0 || p.Values < 0 || p.Kind < 0 {
 			return p, fault.Corruptf(p.Header, path, "no kind of page, or negative sizes")
 		}
+		if p.Lacks != "" {
+			return p, fault.Corruptf(p.Header, path+"."+p.Lacks, "it is required, and missing")
+		}
 		p.Body = at.Sub(p.Header.Len, p.Size)
 		return p, nil
 	}

@@ -40,6 +40,7 @@ type Page struct {
 	Levels [2]int32 // of definition and repetition: encodings in a data page v1, bytes in one v2
 	Bare   bool     // of a data page v2: the body is not compressed
 	Stats  *Said    // nil: none
+	Lacks  string   // a field that parquet.thrift requires and that is not there; "": none
 }
 
 func (p *Page) IsData() bool { return p.Kind == DataPage || p.Kind == DataPageV2 }
@@ -52,7 +53,9 @@ func (p *Page) String() string {
 // ParsePageHeader reads a PageHeader.
 func ParsePageHeader(r *thrift.Reader) Page {
 	p := Page{Kind: -1, Size: -1, Rows: -1, Nulls: -1}
+	var seen uint16 // by the number of the field
 	for r.Struct("header"); r.Next(); {
+		seen |= 1 << (r.Field() & 15)
 		switch r.Field() {
 		case 1:
 			p.Kind = r.Enum("type", func(v int32) string { return Named(PageTypes, v) })
@@ -71,7 +74,26 @@ func ParsePageHeader(r *thrift.Reader) Page {
 			p.dataHeader(r, "data_page_header_v2", 4)
 		}
 	}
+	if own, ok := ownHeader[p.Kind]; ok && seen&(1<<own.field) == 0 {
+		p.Lacks = own.name
+	}
 	return p
+}
+
+// ownHeader is the field of a PageHeader that a page of a kind has.
+var ownHeader = map[int32]struct {
+	field int
+	name  string
+}{DataPage: {5, "data_page_header"}, DictionaryPage: {7, "dictionary_page_header"},
+	DataPageV2: {8, "data_page_header_v2"}}
+
+// requiredFields are those of DataPageHeader, DictionaryPageHeader and DataPageHeaderV2, by their numbers.
+var requiredFields = map[string][]string{
+	"data_page_header": {1: "num_values", 2: "encoding", 3: "definition_level_encoding",
+		4: "repetition_level_encoding"},
+	"dictionary_page_header": {1: "num_values", 2: "encoding"},
+	"data_page_header_v2": {1: "num_values", 2: "num_nulls", 3: "num_rows", 4: "encoding",
+		5: "definition_levels_byte_length", 6: "repetition_levels_byte_length"},
 }
 
 // dataHeader reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2, which has its encoding in field enc.
@@ -79,7 +101,9 @@ func (p *Page) dataHeader(r *thrift.Reader, name string, enc int) {
 	v2 := enc == 4
 	names := [...]string{3: "definition_level_encoding", 4: "repetition_level_encoding",
 		5: "definition_levels_byte_length", 6: "repetition_levels_byte_length"}
+	var seen uint16
 	for r.Struct(name); r.Next(); {
+		seen |= 1 << (r.Field() & 15)
 		switch f := r.Field(); {
 		case f == 1:
 			p.Values = int64(r.I32("num_values"))
@@ -98,6 +122,11 @@ func (p *Page) dataHeader(r *thrift.Reader, name string, enc int) {
 			p.Levels[f-3] = r.Enum(names[f], func(v int32) string { return Named(Encodings, v) })
 		case r.Type() == thrift.Struct:
 			p.Stats = parseStatistics(r)
+		}
+	}
+	for f, field := range requiredFields[name] {
+		if field != "" && seen&(1<<f) == 0 && p.Lacks == "" {
+			p.Lacks = name + "." + field
 		}
 	}
 }
@@ -145,6 +174,9 @@ func HeaderOf(b []byte, at fault.Span, path string, s SealedPage) (c *wire.Curso
 
 // Sane reports whether a header is one as writers make them.
 func (p *Page) Sane() bool {
+	if p.Lacks != "" {
+		return false
+	}
 	known := p.Encoding >= 0 && int(p.Encoding) < len(Encodings) && Encodings[p.Encoding] != ""
 	switch p.Kind {
 	case DictionaryPage:

@@ -71,6 +71,8 @@ func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	body := b[used:]
 	h.Header, h.Body = d.Ref.At.Sub(0, int64(used)), d.Ref.At.Sub(int64(used), int64(len(body)))
 	switch {
+	case h.Lacks != "":
+		return nil, fault.Corruptf(h.Header, h.Lacks, "it is required, and missing")
 	case dict != (h.Kind == meta.DictionaryPage) || !dict && !h.IsData():
 		return nil, fault.Corruptf(h.Header, "", "a page of type %s", meta.Named(meta.PageTypes, h.Kind))
 	case h.Size != int64(len(body)):

@@ -205,6 +205,11 @@ func (j *Job) unsound(ctx context.Context, o format.CopyOptions) (why string) {
 	tell := func(fs []region.Finding) {
 		mu.Lock()
 		defer mu.Unlock()
+		for _, f := range fs {
+			if o.Found != nil {
+				o.Found(f)
+			}
+		}
 		if len(fs) > 0 && why == "" {
 			why = fmt.Sprintf("%s: %s", fs[0].Code, fs[0].Message)
 		}

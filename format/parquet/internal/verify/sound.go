@@ -29,9 +29,9 @@ func Sound(ctx context.Context, r *read.Reader, group, fd int, values bool) (fou
 			return found
 		}
 		for _, p := range w.data {
-			values = values || !p.HasCRC || p.Kind == meta.DataPageV2
+			values = values || !p.HasCRC || p.Kind == meta.DataPageV2 || !usual(&p)
 		}
-		values = values || w.dict != nil && !w.dict.HasCRC
+		values = values || w.dict != nil && (!w.dict.HasCRC || !w.dict.Sane())
 		pages = append(pages, w)
 	}
 	if !values {
@@ -69,4 +69,10 @@ func SoundFile(r *read.Reader) []region.Finding {
 		v.find("parquet.sizes", groupSizes(r, g))
 	}
 	return found
+}
+
+// usual reports whether nothing in a header, over which there is no checksum, may keep its page from being read.
+func usual(p *meta.Page) bool {
+	level := func(e int32) bool { return e == meta.RleLevels || e == meta.BitPacked }
+	return p.Sane() && (p.Kind != meta.DataPage || level(p.Levels[0]) && level(p.Levels[1]))
 }
