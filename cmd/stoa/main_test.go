@@ -475,12 +475,17 @@ func TestHeadOfAnEndlessStream(t *testing.T) {
 }
 
 // endless gives the same text again and again.
-type endless string
+func endless(text string) io.Reader { return &endlessText{text: text} }
 
-func (e endless) Read(b []byte) (int, error) {
-	n := 0
-	for n+len(e) <= len(b) {
-		n += copy(b[n:], e)
+type endlessText struct {
+	text string
+	at   int
+}
+
+func (e *endlessText) Read(b []byte) (n int, err error) {
+	for n < len(b) {
+		k := copy(b[n:], e.text[e.at:])
+		n, e.at = n+k, (e.at+k)%len(e.text)
 	}
 	return n, nil
 }
