@@ -249,7 +249,8 @@ func (t *pageTable) walk(ctx context.Context) error {
 			return t.instead(ctx, fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, "num_rows"),
 				"the pages say %d, the row group has %d", rows, all))
 		}
-		if t.left.Len > 0 && len(t.pages) > 0 { // a header may say more values than its page has, and hide the last pages
+		// A header may say more values than its page has, and hide the last pages.
+		if t.left.Len > 0 && len(t.pages) > 0 {
 			return t.instead(ctx, io.EOF)
 		}
 		return io.EOF
