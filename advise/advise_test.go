@@ -103,6 +103,11 @@ func TestAdviceIsWhatConvertGives(t *testing.T) {
 						t.Errorf("%s, %v: promised %+v, is %+v", to, x.Opts, d, c)
 					}
 				}
+				// the line that is printed converts with these options: that may not copy the pages as they are
+				why, err := src.Copies(t.Context(), stoa.ScanSpec{}, "out."+to, stoa.CreateOptions{To: to, Opts: x.Opts})
+				if err != nil || why == "" {
+					t.Errorf("%s, %v: pages would be copied (%v)", to, x.Opts, err)
+				}
 				if far(x.Stored, sum, sample.off) {
 					t.Errorf("%s, %v, by %d rows: promised %d bytes, there are %d", to, x.Opts, a.Sampled,
 						x.Stored, sum)

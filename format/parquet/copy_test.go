@@ -163,9 +163,13 @@ func TestDamageIsNotCopied(t *testing.T) {
 		for at := 4; at < len(whole); at += step {
 			b := bytes.Clone(whole)
 			b[at] ^= 1 << (at % 8)
-			out, why := copyOf(t, format.CopyOptions{}, b)
+			var found []region.Finding
+			out, why := copyOf(t, format.CopyOptions{Found: func(f region.Finding) { found = append(found, f) }}, b)
 			if why != "" {
 				refused++
+				if strings.HasPrefix(why, "parquet.") && len(found) == 0 {
+					t.Errorf("%s, byte %d: it is not copied (%s), and nobody is told", name, at, why)
+				}
 				continue
 			}
 			taken++
@@ -209,7 +213,7 @@ func TestNotCopied(t *testing.T) {
 		want  string
 	}{
 		{format.CopyOptions{}, [][]byte{a}, ""},
-		{format.CopyOptions{Opts: map[string]string{"compression": "zstd"}}, [][]byte{a}, ""},
+		{format.CopyOptions{Opts: map[string]string{"compression": "zstd"}}, [][]byte{a}, "compression changes"},
 		{format.CopyOptions{Opts: map[string]string{"compression": "snappy"}}, [][]byte{a}, "compression changes"},
 		{format.CopyOptions{Opts: map[string]string{"page-size": "64KiB"}}, [][]byte{a}, "page-size changes"},
 		{format.CopyOptions{Columns: []string{"s", "i64"}}, [][]byte{a}, "another order"},

@@ -299,14 +299,14 @@ func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions
 	defer t.Close()
 	d.Columns = reading.Known(int64(t.Schema().NumFields()))
 	damagesOf(a, &d, e.Place, format.Entry{Findings: t.Findings()})
-	if d.Rows == nil {
-		rows, err := t.Rows(ctx)
-		if d.Rows = reading.Known(rows); errors.Is(err, fault.Corrupt) {
-			d.Rows, d.why = nil, err
-			if d.Problem == "" {
-				d.Problem = Problem(err)
-			}
+	rows, err := t.Rows(ctx) // also of what the listing counts: these rows may not be where they should be
+	if errors.Is(err, fault.Corrupt) {
+		d.Rows, d.why = nil, err
+		if d.Problem == "" {
+			d.Problem = Problem(err)
 		}
+	} else if d.Rows == nil {
+		d.Rows = reading.Known(rows)
 	}
 	return d
 }

@@ -79,10 +79,8 @@ func (s *source) plain(opts map[string]string) string {
 	if r.Footer.Algorithm != nil || r.Hidden {
 		return "it is encrypted"
 	}
-	for key := range opts {
-		if key != "compression" {
-			return "option " + key + " changes pages"
-		}
+	for key := range opts { // also a compression that the pages have: who asks for it may want other encodings
+		return "option " + key + " changes pages"
 	}
 	if len(r.Lost) > 0 || r.MissingParts != nil {
 		return "it is not whole"
@@ -92,17 +90,10 @@ func (s *source) plain(opts map[string]string) string {
 			if c.Crypto != nil || c.FilePath != "" {
 				return "a column is encrypted, or elsewhere"
 			}
-			if want := opts["compression"]; want != "" && codecNames[c.MetaData.Codec.String()] != want {
-				return "compression changes pages"
-			}
 		}
 	}
 	return ""
 }
-
-// codecNames are the codecs as the writer's option has them.
-var codecNames = map[string]string{"UNCOMPRESSED": "none", "SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd",
-	"LZ4_RAW": "lz4", "BROTLI": "brotli"}
 
 // choose takes the columns that are kept, which must be whole ones, in the order of the file.
 func (s *source) choose(columns []string) string {
