@@ -104,7 +104,8 @@ func TestAdviceIsWhatConvertGives(t *testing.T) {
 					}
 				}
 				// the line that is printed converts with these options: that may not copy the pages as they are
-				why, err := src.Copies(t.Context(), stoa.ScanSpec{}, "out."+to, stoa.CreateOptions{To: to, Opts: x.Opts})
+				as := stoa.CreateOptions{To: to, Opts: x.Opts}
+				why, err := src.Copies(t.Context(), stoa.ScanSpec{}, "out."+to, as)
 				if err != nil || why == "" {
 					t.Errorf("%s, %v: pages would be copied (%v)", to, x.Opts, err)
 				}
