@@ -41,7 +41,7 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 		if err != nil || t.Opts.At <= newest+1 {
 			return nil, err
 		}
-		why = "is behind all that is known here: what came between is not known, and the latest state would be shown"
+		why = "is after all that is known here: what came between is not known, and the latest state would be shown"
 	default:
 		return nil, nil
 	}

@@ -60,12 +60,6 @@ func (t *tables) get(k tableKey, make func() *pageTable) *pageTable {
 	return t.kept[k]
 }
 
-func (t *tables) forget() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = nil
-}
-
 // Chunk is a column of a row group. Where the offset index is asked where its pages are, each page is held
 // against it when it is decoded.
 func (r *Reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
