@@ -1,6 +1,6 @@
 // Package scan turns pages into record batches. It knows no format.
 //
-// The loop: Run goes over parts and row groups (run.all), run.read over the windows of one row group, Windows.Next
+// The loop: Run goes over parts and row groups (run.all), run.read over the windows of one row group, windows.Next
 // has each column cover the rows of one window (stream.cover), and fetch.Decode calls the format's decoder, page by
 // page. Its rooms, from the lowest: arrays, plan, fetch, emit, window, batches; here are the order of row groups
 // (merge), workers (parallel), and the pieces of a scan (Cut).
