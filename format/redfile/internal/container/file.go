@@ -266,6 +266,8 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 		return fault.Corruptf(at, path+".num_values", "it is missing or negative")
 	case len(m.Path) == 0:
 		return fault.Corruptf(at, path+".path_in_schema", "no names")
+	case m.HasLevels && m.MaxDef > math.MaxUint8 && int(m.MaxDef) > len(m.Path): // each name adds one level at most
+		return fault.Corruptf(at, path+".max_definition_level", "%d, the path has %d names", m.MaxDef, len(m.Path))
 	case len(m.Path) > math.MaxUint8 || m.HasLevels && m.MaxDef > math.MaxUint8: // a level is a byte
 		return fault.Limitf(at, path+".path_in_schema", "%d names and %d levels, and at most %d are read", len(m.Path),
 			m.MaxDef, math.MaxUint8)
