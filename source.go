@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
+	"time"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/scan"
 	"stoa/store"
-	"sync"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )

@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/internal/civil"
 )

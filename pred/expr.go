@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 )
 

@@ -3,8 +3,9 @@ package pred
 import (
 	"fmt"
 	"slices"
-	"stoa/fault"
 	"strings"
+
+	"stoa/fault"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )

@@ -3,6 +3,7 @@ package vec
 import (
 	"math"
 	"math/bits"
+
 	"stoa/fault"
 
 	"github.com/apache/arrow-go/v18/arrow/bitutil"

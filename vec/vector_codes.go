@@ -3,8 +3,9 @@ package vec
 import (
 	"encoding/binary"
 	"math"
-	"stoa/fault"
 	"unsafe"
+
+	"stoa/fault"
 
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )

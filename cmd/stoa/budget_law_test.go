@@ -8,9 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/cli"
 )
 
 // budgetVerbs are the verbs that open, as they are called; OUT is where they write.

@@ -8,10 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/about"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
 )
 
 // TestChangingVerbsReadFirst: what readers refuse is refused, in the same words, by every verb that would

@@ -2,11 +2,12 @@ package main
 
 import (
 	"errors"
+	"strings"
+	"testing"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/schemafmt"
-	"strings"
-	"testing"
 )
 
 // FuzzColumns parses the columns of create: what it does not understand is wrong use, however deep it goes.

@@ -10,10 +10,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/about"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
 )
 
 // TestDemoSamples: demo.zip holds the golden files, byte for byte. `go test ./cmd/stoa -run TestDemoSamples

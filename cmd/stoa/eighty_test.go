@@ -5,10 +5,11 @@ import (
 	"context"
 	"io"
 	"slices"
-	"stoa/cmd/stoa/internal/cli"
-	"stoa/cmd/stoa/internal/display"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
 )
 
 // TestEighty: on a terminal of 80 cells no line of rows or reports is longer, and what does not fit is shown

@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"stoa/cmd/stoa/internal/about"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
 )
 
 var update = flag.Bool("update", false, "write the generated pages in docs anew")

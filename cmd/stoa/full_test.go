@@ -8,10 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/cli"
-	"stoa/cmd/stoa/internal/output"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/output"
 )
 
 // outputs are what is written to a place that has no room for it: the smaller of its files is larger than 8 kB

@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"testing"
+
 	"stoa/cmd/stoa/internal/about"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
-	"strings"
-	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/cli"
-	"stoa/cmd/stoa/internal/look"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/look"
 )
 
 // One hole in a container of blocks is one incident, which says what it took and what to do; all findings are there

@@ -6,9 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/cli"
 )
 
 // TestNothingIsKept: a process that runs one command line after the other keeps nothing of them: no memory, no

@@ -9,11 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"stoa/cmd/stoa/internal/cli"
 )
 
 // oddKinds make, at a path, what is no file: whoever opens or follows it carelessly waits, or reads, for ever.

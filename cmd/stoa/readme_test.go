@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"stoa/cmd/stoa/internal/about"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/about"
+	"stoa/cmd/stoa/internal/cli"
 )
 
 // TestReadme: the README's session is what the commands print on a terminal of 80 columns, and its matrix is

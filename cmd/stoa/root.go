@@ -3,13 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
+
 	"stoa/cmd/stoa/internal/about"
 	changes "stoa/cmd/stoa/internal/change"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/convert"
 	"stoa/cmd/stoa/internal/look"
 	"stoa/cmd/stoa/internal/ls"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

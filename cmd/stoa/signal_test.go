@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"stoa/cmd/stoa/internal/cli"
 )
 
 // TestSignal: the first signal ends every verb, wherever it is, and leaves nothing: also where a library that

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/cli"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"

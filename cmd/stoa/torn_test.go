@@ -5,9 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"testing"
+
+	"stoa/cmd/stoa/internal/cli"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )

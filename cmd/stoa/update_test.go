@@ -1,8 +1,9 @@
 package main
 
 import (
-	"stoa/cmd/stoa/internal/change"
 	"testing"
+
+	"stoa/cmd/stoa/internal/change"
 )
 
 func TestSetValues(t *testing.T) {

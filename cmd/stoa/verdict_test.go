@@ -7,11 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/catalogue"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
 	"syscall"
 	"testing"
+
+	"stoa/cmd/stoa/internal/catalogue"
+	"stoa/cmd/stoa/internal/cli"
 )
 
 // TestSetThatIsNoFile: of a directory of CFiles whose table.json is gone, damaged, someone else's or no file at

@@ -2,10 +2,11 @@ package carbon
 
 import (
 	"fmt"
+	"testing"
+
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
-	"testing"
 )
 
 // FuzzTexts holds the quick ways to read a text against the slow one: what a quick one reads must be what the

@@ -6,9 +6,10 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strings"
+
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
-	"strings"
 )
 
 // looseFile is a CFile of a directory whose setFile is lost.

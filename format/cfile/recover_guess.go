@@ -1,11 +1,12 @@
 package cfile
 
 import (
+	"strings"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
-	"strings"
 )
 
 // guess fills the footer from the options. What they leave open is tried: the encodings of the type, the

@@ -2,9 +2,10 @@ package cfile
 
 import (
 	"fmt"
+	"strings"
+
 	"stoa/format"
 	"stoa/format/cfile/internal/write"
-	"strings"
 )
 
 // setFile is the object of a set of CFiles that names the others. It is written last.

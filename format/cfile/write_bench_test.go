@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"testing"
+
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/write"
-	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"

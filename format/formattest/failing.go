@@ -3,6 +3,7 @@ package formattest
 import (
 	"context"
 	"errors"
+
 	"stoa/store"
 )
 

@@ -9,12 +9,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"testing"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/scan"
 	"stoa/region"
 	"stoa/vec"
-	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )

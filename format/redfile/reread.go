@@ -2,6 +2,7 @@ package redfile
 
 import (
 	"context"
+
 	"stoa/format"
 	"stoa/format/redfile/internal/container"
 	"stoa/format/redfile/internal/layout"

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
-	"stoa/internal/cells"
-	"stoa/internal/enc/half"
 	"strconv"
 	"time"
+
+	"stoa/internal/cells"
+	"stoa/internal/enc/half"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"

@@ -2,6 +2,7 @@ package about
 
 import (
 	"io"
+
 	"stoa/cmd/stoa/internal/cli"
 
 	"github.com/spf13/cobra"

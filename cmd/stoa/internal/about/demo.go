@@ -9,9 +9,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
-	"strings"
 
 	"github.com/spf13/cobra"
 )

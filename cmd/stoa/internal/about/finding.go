@@ -3,10 +3,11 @@ package about
 import (
 	"io"
 	"slices"
+	"strings"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
-	"strings"
 
 	"github.com/spf13/cobra"
 )

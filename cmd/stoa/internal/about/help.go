@@ -5,10 +5,11 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/format"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"stoa/cmd/stoa/internal/cli"
 	"strings"
+
+	"stoa/cmd/stoa/internal/cli"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 

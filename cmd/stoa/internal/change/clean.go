@@ -2,6 +2,7 @@ package change
 
 import (
 	"fmt"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
+	"time"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/schemafmt"
 	"stoa/cmd/stoa/internal/source"
-	"strings"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"

@@ -1,9 +1,10 @@
 package change
 
 import (
+	"strings"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
-	"strings"
 
 	"github.com/spf13/cobra"
 

@@ -2,9 +2,10 @@ package change
 
 import (
 	"errors"
+	"strings"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
-	"strings"
 
 	"github.com/spf13/cobra"
 

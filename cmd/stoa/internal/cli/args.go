@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+
 	"stoa/format"
 
 	"github.com/spf13/cobra"

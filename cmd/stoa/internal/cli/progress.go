@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"stoa/cmd/stoa/internal/display"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"stoa/cmd/stoa/internal/display"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/mattn/go-runewidth"

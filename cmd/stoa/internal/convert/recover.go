@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/look"
 

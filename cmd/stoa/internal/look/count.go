@@ -3,6 +3,7 @@ package look
 import (
 	"fmt"
 	"io"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"

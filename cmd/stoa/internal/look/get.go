@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"

@@ -2,6 +2,7 @@ package look
 
 import (
 	"github.com/spf13/cobra"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/reading"
 )

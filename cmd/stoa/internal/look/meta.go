@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/cmd/stoa/internal/output"
@@ -14,7 +16,6 @@ import (
 	"stoa/cmd/stoa/internal/source"
 	"stoa/fault"
 	"stoa/region"
-	"strconv"
 
 	"github.com/spf13/cobra"
 

@@ -6,11 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
-	"strings"
 
 	"github.com/spf13/cobra"
 

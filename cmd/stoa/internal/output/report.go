@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/format"
-	"strings"
 
 	"github.com/mattn/go-runewidth"
 )

@@ -3,10 +3,11 @@ package reading
 import (
 	"fmt"
 	"slices"
+	"strings"
+
 	"stoa/cmd/stoa/internal/display"
 	"stoa/fault"
 	"stoa/region"
-	"strings"
 )
 
 // Damaged reports whether a finding is an error: what is read then is not all that was there, or was found in

@@ -3,10 +3,11 @@ package schemafmt
 import (
 	"bytes"
 	"encoding/json"
-	"stoa/cmd/stoa/internal/display"
-	"stoa/cmd/stoa/internal/output"
 	"strings"
 	"unicode/utf8"
+
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )

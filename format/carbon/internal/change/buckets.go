@@ -2,6 +2,7 @@ package change
 
 import (
 	"math"
+
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"

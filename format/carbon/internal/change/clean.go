@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
 	"stoa/format"
 	"stoa/format/carbon/internal/status"
 	"stoa/store"
-	"strings"
 )
 
 // Cleaned is what Clean removed, or would remove: entries of tablestatus, and files.

@@ -4,13 +4,14 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
-	"strconv"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/status"
-	"strconv"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )

@@ -8,13 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
 	"stoa/store"
-	"strings"
 )
 
 // filePlace puts files into a directory, and their bytes on stable storage.

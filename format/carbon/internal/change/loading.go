@@ -2,12 +2,13 @@ package change
 
 import (
 	"context"
+	"strings"
+
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/format/carbon/internal/status"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"path"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/internal/thrift"
 	"stoa/region"
 	"stoa/wire"
-	"strings"
 )
 
 // RecoverFile finds the blocklets of a file that could not be opened because of why. f is what was understood of it.

@@ -3,6 +3,8 @@ package datafile
 import (
 	"context"
 	"path"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
@@ -12,7 +14,6 @@ import (
 	"stoa/region"
 	"stoa/vec"
 	"stoa/wire"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )

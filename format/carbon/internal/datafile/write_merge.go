@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+
 	"stoa/store"
 
 	"github.com/apache/arrow-go/v18/arrow"

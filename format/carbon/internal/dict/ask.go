@@ -3,6 +3,7 @@ package dict
 import (
 	"context"
 	"sort"
+
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/pred"

@@ -2,8 +2,9 @@ package layout
 
 import (
 	"slices"
-	"stoa/internal/thrift"
 	"strings"
+
+	"stoa/internal/thrift"
 )
 
 func (t *TableSchema) NextOrdinal() (n int32) {

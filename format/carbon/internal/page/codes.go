@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/binary"
+
 	"stoa/fault"
 	"stoa/format/carbon/internal/dict"
 	"stoa/format/carbon/internal/schema"

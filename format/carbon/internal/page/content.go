@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/binary"
 	"math/bits"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 	"stoa/internal/codec"

@@ -2,6 +2,7 @@ package page
 
 import (
 	"math"
+
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/schema"
 )

@@ -3,9 +3,10 @@ package page
 import (
 	"encoding/binary"
 	"math"
-	"stoa/format/carbon/internal/layout"
 	"strconv"
 	"strings"
+
+	"stoa/format/carbon/internal/layout"
 )
 
 // maxDecimals is how many digits behind the point a page of floating numbers may have to be kept as whole numbers.

@@ -3,10 +3,11 @@ package page
 import (
 	"encoding/binary"
 	"math"
-	"stoa/format/carbon/internal/layout"
-	"stoa/format/carbon/internal/schema"
 	"strconv"
 	"strings"
+
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
 )
 
 // Measures of formats 1 and 2: see v12_measure.go for how they are read. The form is chosen as CarbonData 1.0.0

@@ -7,10 +7,11 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"stoa/format/carbon/internal/layout"
-	"stoa/format/carbon/internal/schema"
 	"strconv"
 	"time"
+
+	"stoa/format/carbon/internal/layout"
+	"stoa/format/carbon/internal/schema"
 )
 
 // OldColumn encodes the pages of one column, one blocklet after the other.

@@ -2,11 +2,12 @@ package schema
 
 import (
 	"slices"
+	"strconv"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/layout"
-	"strconv"
-	"strings"
 )
 
 // WriteOptions are the options of Create, understood.

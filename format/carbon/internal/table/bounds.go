@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"
 	"stoa/format/carbon/internal/layout"

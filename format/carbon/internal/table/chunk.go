@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/carbon/internal/datafile"

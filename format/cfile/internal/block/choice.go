@@ -3,10 +3,11 @@ package block
 import (
 	"maps"
 	"slices"
-	"stoa/fault"
-	"stoa/format"
 	"strconv"
 	"strings"
+
+	"stoa/fault"
+	"stoa/format"
 )
 
 var BoolNames = map[string]bool{"true": true, "false": false}

@@ -2,6 +2,7 @@ package columnfile
 
 import (
 	"context"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile/internal/block"

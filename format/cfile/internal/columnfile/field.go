@@ -1,8 +1,9 @@
 package columnfile
 
 import (
-	"stoa/format/cfile/internal/block"
 	"strconv"
+
+	"stoa/format/cfile/internal/block"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )

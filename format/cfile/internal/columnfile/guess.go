@@ -2,8 +2,9 @@ package columnfile
 
 import (
 	"fmt"
-	"stoa/format/cfile/internal/block"
 	"strings"
+
+	"stoa/format/cfile/internal/block"
 )
 
 // GuessWindow is how much of a file's beginning is searched for its encoding.

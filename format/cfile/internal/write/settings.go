@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+
 	"stoa/fault"
 	"stoa/format/cfile/internal/block"
 )

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"fmt"
+
 	"stoa/fault"
 	"stoa/internal/thrift"
 	"stoa/wire"

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"slices"
+
 	"stoa/internal/thrift"
 )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+
 	"stoa/internal/enc/half"
 
 	"github.com/apache/arrow-go/v18/arrow"

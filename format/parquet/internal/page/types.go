@@ -2,8 +2,9 @@ package page
 
 import (
 	"slices"
-	"stoa/format/parquet/internal/meta"
 	"strconv"
+
+	"stoa/format/parquet/internal/meta"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	_ "github.com/apache/arrow-go/v18/arrow/extensions" // arrow.uuid and the others are known by their names

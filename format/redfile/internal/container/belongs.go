@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/redfile/internal/layout"

@@ -10,6 +10,9 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strings"
+	"sync"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/redfile/internal/layout"
@@ -18,8 +21,6 @@ import (
 	"stoa/region"
 	"stoa/store"
 	"stoa/wire"
-	"strings"
-	"sync"
 )
 
 // File is an open RedFile below its schema: the metadata, and where chunks and their metadata are.

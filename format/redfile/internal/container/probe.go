@@ -5,10 +5,11 @@ import (
 	"errors"
 	"io"
 	"path"
+	"strings"
+
 	"stoa/format"
 	"stoa/format/redfile/internal/layout"
 	"stoa/store"
-	"strings"
 )
 
 // Probe looks at the magics at both ends.

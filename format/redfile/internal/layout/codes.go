@@ -2,6 +2,7 @@ package layout
 
 import (
 	"context"
+
 	"stoa/internal/check"
 	"stoa/region"
 )

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"slices"
+
 	"stoa/internal/thrift"
 )
 

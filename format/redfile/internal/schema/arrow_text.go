@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"slices"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/redfile/internal/layout"

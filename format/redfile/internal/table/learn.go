@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/redfile/internal/container"
@@ -12,7 +14,6 @@ import (
 	"stoa/format/redfile/internal/schema"
 	"stoa/internal/typewords"
 	"stoa/wire"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+
 	"stoa/format"
 	"stoa/format/redfile/internal/schema"
 	"stoa/pred"

@@ -2,6 +2,7 @@ package arrays
 
 import (
 	"math"
+
 	"stoa/fault"
 	"stoa/vec"
 

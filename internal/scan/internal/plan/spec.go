@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+
 	"stoa/fault"
 	"stoa/pred"
 	"stoa/region"

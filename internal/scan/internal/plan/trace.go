@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"stoa/format"
-	"stoa/pred"
 	"strings"
 	"sync"
+
+	"stoa/format"
+	"stoa/pred"
 )
 
 // The engine's own reasons. Readers report theirs through format.Skipped.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+
 	"stoa/fault"
 	"stoa/internal/scan/internal/plan"
 	"stoa/region"

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/nest"
