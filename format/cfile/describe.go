@@ -212,7 +212,7 @@ func (d *describer) block(p block.BlockPtr, name, value string, inside bool, par
 	if d.f.Footer.Checksums() {
 		value := fmt.Sprintf("%#08x", fr.Crc)
 		if fr.Crc != fr.Want {
-			value += fmt.Sprintf(" (wrong: %#08x is right)", fr.Want)
+			value += fmt.Sprintf(" (wrong: computed %#08x)", fr.Want)
 		}
 		d.Node(2, region.Data, "checksum", value, at.Sub(int64(len(data)), 4))
 	}

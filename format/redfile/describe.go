@@ -295,7 +295,7 @@ func (d *describer) known(end int64) int64 {
 			return head + int64(h.Stored)
 		}
 		if d.odd != nil && layout.CRC(b) != h.CRC {
-			d.odd("redfile.sync.damaged", body, "sync", "%#08x is stored, %#08x is right", h.CRC, layout.CRC(b))
+			d.odd("redfile.sync.damaged", body, "sync", "expected %#08x, computed %#08x", h.CRC, layout.CRC(b))
 		}
 		c := wire.NewCursor(b, body, "sync").Trace(d.Emit, 2)
 		layout.ParseSync(thrift.NewReader(c, layout.ProtocolOfSync(b)), "")

@@ -72,5 +72,5 @@ func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bo
 }
 
 func ChecksumError(at fault.Span, path string, fr block.Frame) error {
-	return fault.Corruptf(at, path, "%#08x is stored, %#08x is right", fr.Crc, fr.Want)
+	return fault.Corruptf(at, path, "expected %#08x, computed %#08x", fr.Crc, fr.Want)
 }

@@ -22,7 +22,7 @@ func (r *File) CheckSum(ctx context.Context, p meta.Page, path string, buf *[]by
 		return err
 	}
 	if got := crc32.ChecksumIEEE(b); got != p.Crc {
-		return fault.Corruptf(p.Body, path+".crc", "the checksum is %08x, the header says %08x", got, p.Crc)
+		return fault.Corruptf(p.Body, path+".crc", "expected %08x, computed %08x", p.Crc, got)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func BrokenSeal(footer []byte) string {
 	}
 	signed := len(rest) - SignatureSize // a signature is of what the checksum is in, and not under it
 	if signed < 0 || fmt.Sprintf("%08x", crc32.Update(sum, crc32.IEEETable, rest[:signed])) != digits {
-		return fmt.Sprintf("its checksum, %s, is %q, %q is right", SealKey, digits, right)
+		return fmt.Sprintf("its checksum, %s, is %q, computed %q", SealKey, digits, right)
 	}
 	return ""
 }

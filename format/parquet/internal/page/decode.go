@@ -83,7 +83,7 @@ func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	d.At = h.Body
 	if d.Verify && h.HasCRC {
 		if got := crc32.ChecksumIEEE(body); got != h.Crc {
-			return nil, fault.Corruptf(h.Body, "crc", "the checksum is %08x, the header says %08x", got, h.Crc)
+			return nil, fault.Corruptf(h.Body, "crc", "expected %08x, computed %08x", h.Crc, got)
 		}
 	}
 	if body, err = d.unseal(body, dict); err != nil {

@@ -44,7 +44,7 @@ func (t *Table) ReadIndex(ctx context.Context) ([]layout.IndexEntry, fault.Span,
 		return nil, at, err
 	}
 	if crc := layout.CRC(stored); h.HasCRC && !t.File.NoVerify && crc != h.CRC {
-		return nil, at, fault.Corruptf(at, path+".header.crc", "%#08x is stored, %#08x is right", h.CRC, crc)
+		return nil, at, fault.Corruptf(at, path+".header.crc", "expected %#08x, computed %#08x", h.CRC, crc)
 	}
 	body, exact, err := Inflate(stored, int64(h.Raw), t.Meta.Codec, t.File.Limits.Metadata, Fresh)
 	if err != nil {

@@ -132,9 +132,9 @@ func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Are
 func wrongSum(at fault.Span, d layout.Dialect, sum, raw []byte) error {
 	want := crc32.ChecksumIEEE(raw)
 	if UsualSum(d).big {
-		return fault.Corruptf(at, "column-checksum", "%08x is stored, %08x is right", sum, want)
+		return fault.Corruptf(at, "column-checksum", "expected %08x, computed %08x", sum, want)
 	}
-	return fault.Corruptf(at, "column-checksum", "%#08x is stored, %#08x is right", binary.LittleEndian.Uint32(sum),
+	return fault.Corruptf(at, "column-checksum", "expected %#08x, computed %#08x", binary.LittleEndian.Uint32(sum),
 		want)
 }
 

@@ -32,7 +32,7 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 		}
 	}
 	if right := SealText(own); string(right) != string(stored) {
-		return &brokenSeal{fault.Corruptf(at.Sub(0, h.Size), "header", "its checksum, %s, is %q, %q is right",
+		return &brokenSeal{fault.Corruptf(at.Sub(0, h.Size), "header", "its checksum, %s, is %q, computed %q",
 			SealKey, stored, right)}
 	}
 	h.Sealed = true
@@ -56,7 +56,7 @@ func IsBroken(err error) bool { return errors.As(err, new(*brokenSeal)) }
 func (c *Column) CheckDescriptors(b []byte, at fault.Span, path string) error {
 	stored, ok := Get(c.Meta, DescKey)
 	if right := SealText(b); ok && string(right) != string(stored) {
-		return fault.Corruptf(at, path+".descriptors", "their checksum, %s, is %q, %q is right", DescKey, stored, right)
+		return fault.Corruptf(at, path+".descriptors", "their checksum, %s, is %q, computed %q", DescKey, stored, right)
 	}
 	return nil
 }
