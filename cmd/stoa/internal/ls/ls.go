@@ -298,8 +298,11 @@ func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions
 	}
 	defer t.Close()
 	d.Columns = reading.Known(int64(t.Schema().NumFields()))
+	var rows int64
+	if d.Rows == nil || len(e.Parts) == 0 { // also what the listing counts, unless it looked into tablets
+		rows, err = t.Rows(ctx)
+	}
 	damagesOf(a, &d, e.Place, format.Entry{Findings: t.Findings()})
-	rows, err := t.Rows(ctx) // also of what the listing counts: these rows may not be where they should be
 	if errors.Is(err, fault.Corrupt) {
 		d.Rows, d.why = nil, err
 		if d.Problem == "" {
