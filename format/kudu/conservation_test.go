@@ -234,3 +234,42 @@ func TestMoments(t *testing.T) {
 		}
 	}
 }
+
+// TestBlocksOfMissingTablets: a tablet's superblock is gone, and its blocks are here. That tablets are elsewhere
+// (partial=true) does not explain them; unclaimed=true does. Reading, verify and the list of the table agree.
+func TestBlocksOfMissingTablets(t *testing.T) {
+	files := load(t, "testdata/log")
+	tree := with(files, "wal/tablet-meta/5869a79cfc0e43cda859aab50a99b8f6", nil)
+	for _, c := range []struct {
+		tree store.Tree
+		opts map[string]string
+		told bool
+	}{
+		{store.NewMemory(files), map[string]string{"partial": "true"}, false},
+		{tree, map[string]string{"partial": "true"}, true},
+		{tree, map[string]string{"partial": "true", "unclaimed": "true"}, false},
+	} {
+		tb := openedIn(t, c.tree, "#ranges", c.opts)
+		all := map[string]string{"reading": codes(tb.Findings(), region.Error)}
+		tg := format.Target{Tree: c.tree, Table: "ranges", Opts: c.opts}
+		for x := range kudu.Format.Verify(t.Context(), tg, format.OpenOptions{Opts: c.opts}) {
+			if x.Severity == region.Error {
+				all["verify"] += x.Code
+			}
+		}
+		tg.Table = ""
+		for e, err := range kudu.Format.List(t.Context(), tg) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Table == "ranges" {
+				all["list"] = codes(e.Findings, region.Error)
+			}
+		}
+		for _, who := range []string{"reading", "verify", "list"} {
+			if strings.Contains(all[who], "kudu.block.unclaimed") != c.told {
+				t.Errorf("%v: %s says %q, want unclaimed blocks: %t", c.opts, who, all[who], c.told)
+			}
+		}
+	}
+}

@@ -80,7 +80,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			return
 		}
 		ro := table.Options{At: table.Latest}
-		for _, k := range []string{"wal", "partial", "wal-dir", "data-dirs", "meta-dir"} {
+		for _, k := range []string{"wal", "partial", "unclaimed", "wal-dir", "data-dirs", "meta-dir"} {
 			if v, ok := tg.Opts[k]; ok {
 				ro.Set(k, v)
 			}
@@ -92,7 +92,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			return
 		}
 		var loose []region.Finding
-		if tg.Table == "" && !ro.Gaps || tg.Table == cluster.UnclaimedName {
+		if tg.Table == "" && !ro.Blocks || tg.Table == cluster.UnclaimedName {
 			if loose, err = s.Unclaimed(ctx); err != nil {
 				yield(format.Entry{}, err)
 				return

@@ -138,14 +138,17 @@ func (v *verifier) all(tg format.Target) error {
 			return err
 		}
 		tables = [][]*table.Tablet{one}
-	} else if err := v.unnamed(s, ro.Gaps); err != nil {
+		if err := v.unclaimed(s, one, tg.Table, ro); err != nil {
+			return err
+		}
+	} else if err := v.unnamed(s, ro.Blocks); err != nil {
 		return err
 	}
 	if tables = only(tables, ro.Tablet); len(tables) == 0 && ro.Tablet != "" {
 		return fault.Invalidf("%s has no tablet %s", tg.Name, ro.Tablet)
 	}
 	for _, ts := range tables {
-		if !ro.Partial && (len(ts) > 1 || ro.Tablet == "" && tg.Table != ts[0].ID) {
+		if !ro.Partial && cluster.Whole(ts, tg.Table, ro) {
 			v.missing(s, ts)
 		}
 		for _, tb := range ts {
@@ -170,6 +173,18 @@ func only(tables [][]*table.Tablet, id string) (out [][]*table.Tablet) {
 		}
 	}
 	return out
+}
+
+// unclaimed tells of blocks that may be what is left of a tablet of the table, if it was named, as reading it does.
+func (v *verifier) unclaimed(s *cluster.Servers, ts []*table.Tablet, what string, ro table.Options) error {
+	if ro.Blocks || !cluster.Whole(ts, what, ro) {
+		return nil
+	}
+	found, err := s.UnclaimedOf(v.ctx, ts, true)
+	for _, x := range found {
+		v.Emit(x)
+	}
+	return err
 }
 
 // unnamed tells of blocks that no superblock names; known: those with rows were expected.

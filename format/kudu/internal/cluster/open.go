@@ -117,14 +117,14 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 			return nil, err
 		}
 	}
-	whole := len(ts) > 1 || ro.Tablet == "" && tg.Table != ts[0].ID
+	whole := Whole(ts, tg.Table, ro)
 	var gaps []region.Finding
 	if whole && !ro.Gaps {
 		gaps = s.Gaps(ts)
-		if len(gaps) == 0 {
-			if gaps, err = s.unclaimedOf(ctx, ts, tg.Table != ""); err != nil {
-				return nil, err
-			}
+	}
+	if whole && len(gaps) == 0 && !ro.Blocks {
+		if gaps, err = s.UnclaimedOf(ctx, ts, tg.Table != ""); err != nil {
+			return nil, err
 		}
 	}
 	ts = slices.DeleteFunc(slices.Clone(ts), func(tb *table.Tablet) bool { return !tb.HasData() })
@@ -144,6 +144,11 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 		t.Noticed = append(t.Noticed, *outside)
 	}
 	return t, nil
+}
+
+// Whole reports whether who named what and gets these tablets wants a table, and not one tablet of it.
+func Whole(ts []*table.Tablet, what string, ro table.Options) bool {
+	return len(ts) > 1 || ro.Tablet == "" && what != ts[0].ID
 }
 
 // RecoverTable opens what is left of a table: tablets that are missing are left out, and in each block the

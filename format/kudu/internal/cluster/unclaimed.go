@@ -55,7 +55,7 @@ func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 	first := columns[0]
 	x := codes.Codes.Finding("kudu.block.unclaimed", first.At, cmp.Or(f.UUID, first.At.Object),
 		fmt.Sprintf("%d blocks hold columns of about %d rows, and no superblock claims them: they may be all that "+
-			"is left of tablets; partial=true says that this is known", len(columns), rows))
+			"is left of tablets; unclaimed=true says that this is known", len(columns), rows))
 	return &x
 }
 
@@ -76,13 +76,14 @@ func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err erro
 	return out, nil
 }
 
-// unclaimedOf are the findings about blocks that no superblock claims and that may be what is left of a tablet
-// of the table: if it was named, only those that fit its schema, where a range has no tablet.
-func (s *Servers) unclaimedOf(ctx context.Context, ts []*table.Tablet, named bool) (out []region.Finding, err error) {
+// UnclaimedOf are the findings about blocks that no superblock claims and that may be what is left of a tablet
+// of the table: if it was named, only those that fit its schema, where a range has no tablet, or a tablet is missing.
+// That a tablet is known to be elsewhere (partial=true) says nothing of what lies here.
+func (s *Servers) UnclaimedOf(ctx context.Context, ts []*table.Tablet, named bool) (out []region.Finding, err error) {
 	if !named {
 		return s.Unclaimed(ctx)
 	}
-	if _, uncovered, _ := s.Missing(ts); len(uncovered) == 0 {
+	if missing, uncovered, _ := s.Missing(ts); len(missing)+len(uncovered) == 0 {
 		return nil, nil
 	}
 	for _, f := range s.All {

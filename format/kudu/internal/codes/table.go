@@ -14,8 +14,8 @@ var tableCodes = check.Codes{
 		"superblock names them or lists them as orphaned. They are what is left of a tablet whose superblock, " +
 		"log and consensus metadata are gone: its rows are in no table. Or a server was killed when a flush or " +
 		"a compaction had written its blocks and not yet its superblock: then the rows are in the tablet's log, " +
-		"or in its older rowsets, too, and partial=true says that this is known. ls --unnamed lists the blocks, " +
-		"and --schema FILE reads them."},
+		"or in its older rowsets, too, and unclaimed=true says that this is known (kudu fs check --repair removes " +
+		"such blocks). ls --unnamed lists the blocks, and --schema FILE reads them."},
 	{Code: "kudu.block.unnamed", Severity: region.Note,
 		Help: "A block that no superblock names: a leftover of a crash, or of a tablet whose superblock is lost."},
 	{Code: "kudu.bloom.disagrees", Severity: region.Error,

@@ -23,6 +23,8 @@ var ReadKeys = []format.OptionKey{
 	{Name: "partial", Values: "true, false", Help: "tablets may be missing without the error finding " +
 		"kudu.tablet.missing; and where history was removed that a snapshot asks for, the oldest state, with an " +
 		"error finding kudu.history.removed (default false)"},
+	{Name: "unclaimed", Values: "true, false", Help: "blocks with rows that no superblock names may lie here " +
+		"without the error finding kudu.block.unclaimed: what they are is known (default false)"},
 	{Name: "live", Values: "true, false",
 		Help: "read directories on which a server runs; what it does meanwhile may show as damage (default false)"},
 	{Name: "schema", Values: "FILE", Help: "read the blocks that no superblock names, with the schema in FILE " +
@@ -40,6 +42,7 @@ type Options struct {
 	Tablet  string
 	Partial bool // history that is gone is read over
 	Gaps    bool // tablets may be missing untold
+	Blocks  bool // blocks that no superblock names may lie here untold
 	Live    bool
 	Schema  string // file; "": what superblocks name is read
 	Layout  fs.Layout
@@ -74,6 +77,8 @@ func (o *Options) Set(key, v string) (err error) {
 	case "partial":
 		o.Partial, err = yesNo(key, v)
 		o.Gaps = o.Partial
+	case "unclaimed":
+		o.Blocks, err = yesNo(key, v)
 	case "live":
 		o.Live, err = yesNo(key, v)
 	case "schema":
