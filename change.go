@@ -104,7 +104,7 @@ func (c *Changer) Place() format.TablePlace { return c.place }
 // Open opens the table as it is now, with reading options.
 func (c *Changer) Open(ctx context.Context, opts map[string]string) (*Table, error) {
 	o := c.o
-	o.From, o.Opts = c.format.Name, opts
+	o.From, o.Opts, o.Typed = c.format.Name, opts, nil
 	t, err := OpenAll(ctx, []string{c.place.Dir}, o)
 	if err != nil {
 		return nil, &OpenError{err}
@@ -306,14 +306,14 @@ func Segments(ctx context.Context, name string, o OpenOptions) ([]format.Segment
 		return nil, cannot(name, f, "list segments")
 	}
 	t := format.Target{Tree: o.tree(), Name: place, Table: strings.TrimPrefix(name[len(place):], "#")}
-	return f.Change.Segments(ctx, t, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.Opts})
+	return f.Change.Segments(ctx, t, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.opts()})
 }
 
 // Home is the place of the tables that names beginning with # mean, as the reading options o.Opts say.
 func Home(ctx context.Context, o OpenOptions) (string, error) {
 	for _, f := range o.formats() {
 		if f.Home != nil && (o.From == "" || o.From == f.Name) {
-			return f.Home(ctx, o.tree(), o.Opts)
+			return f.Home(ctx, o.tree(), o.opts())
 		}
 	}
 	return "", fault.Unsupportedf(fault.Span{Object: "#"}, "",
@@ -327,7 +327,7 @@ func InUse(ctx context.Context, name string, o OpenOptions) error {
 		if f.InUse == nil {
 			continue
 		}
-		if err := f.InUse(ctx, format.Target{Tree: o.tree(), Name: name, Opts: o.Opts}); err != nil {
+		if err := f.InUse(ctx, format.Target{Tree: o.tree(), Name: name, Opts: o.opts()}); err != nil {
 			return err
 		}
 	}

@@ -25,9 +25,12 @@ type CreateOptions struct {
 	Formats []format.Format   // nil = Formats
 	To      string            // format name; "" = the extension of the URI decides
 	Opts    map[string]string // the format's own options; `stoa formats` lists them
-	Rows    int64             // a hint; 0 or -1 = unknown
-	Alloc   memory.Allocator  // nil = Go's
-	Sink    store.Sink        // nil = the local file system
+	// Typed are options of the format as a struct of its package, such as parquet.WriteOptions; what Opts say wins.
+	// nil: there are none.
+	Typed format.Options
+	Rows  int64            // a hint; 0 or -1 = unknown
+	Alloc memory.Allocator // nil = Go's
+	Sink  store.Sink       // nil = the local file system
 	// NoCheck leaves out that the output proves itself: without it what was written is read back before it
 	// becomes visible, and compared with what went in, by the number of rows and by checksums that do not
 	// depend on their order. Close then fails with an UnprovenError, and nothing is left. A Sink that is no
@@ -110,12 +113,17 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 func (o CreateOptions) gzip(f *format.Format, uri string) map[string]string {
 	const key = "gzip"
 	has := slices.ContainsFunc(f.WriteKeys, func(k format.OptionKey) bool { return k.Name == key })
-	if _, given := o.Opts[key]; !has || given || !strings.HasSuffix(strings.ToLower(uri), ".gz") {
-		return o.Opts
+	opts := o.opts()
+	if _, given := opts[key]; !has || given || !strings.HasSuffix(strings.ToLower(uri), ".gz") {
+		return opts
 	}
-	opts := map[string]string{key: "true"}
-	maps.Copy(opts, o.Opts)
-	return opts
+	zip := map[string]string{key: "true"}
+	maps.Copy(zip, opts)
+	return zip
+}
+
+func (o CreateOptions) opts() map[string]string {
+	return together(o.Opts, o.Typed)
 }
 
 // owned reports whether a directory is a table that stoa wrote, of any format.
@@ -151,13 +159,13 @@ func (o CreateOptions) target(uri string) (*format.Format, error) {
 	if o.To != "" {
 		for i := range formats {
 			if formats[i].Name == o.To {
-				return &formats[i], nil
+				return &formats[i], belong(o.Typed, &formats[i], uri)
 			}
 		}
 		return nil, fault.Invalidf("there is no format %q to write", o.To)
 	}
 	if f := ByExtension(formats, uri); f != nil {
-		return f, nil
+		return f, belong(o.Typed, f, uri)
 	}
 	ext := path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/"))
 	return nil, fault.Invalidf("%s: the extension %q does not say which format to write; use --to", uri, ext)
@@ -367,7 +375,7 @@ func (t *Table) copier(ctx context.Context, spec ScanSpec, uri string, o CreateO
 		return nil, "what is damaged may be left out", nil
 	case spec.Columns != nil && len(spec.Columns) == 0 || strings.HasSuffix(uri, "/"):
 		return nil, "no file with columns is wanted", nil
-	case len(t.opened.Opts) > 0 || t.opened.NoVerify:
+	case len(t.opened.opts()) > 0 || t.opened.NoVerify:
 		return nil, "options of reading may change what comes out", nil
 	}
 	var readers []format.Reader
@@ -377,7 +385,7 @@ func (t *Table) copier(ctx context.Context, spec ScanSpec, uri string, o CreateO
 		}
 		readers = append(readers, s.reader)
 	}
-	return f.Copy(ctx, readers, format.CopyOptions{Columns: spec.Columns, Opts: o.Opts, NoCheck: o.NoCheck,
+	return f.Copy(ctx, readers, format.CopyOptions{Columns: spec.Columns, Opts: o.opts(), NoCheck: o.NoCheck,
 		Parallel: o.Parallel, Found: o.Found})
 }
 

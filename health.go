@@ -411,7 +411,7 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 	}
 	s, found, err := openOne(ctx, tg, o)
 	if errors.Is(err, fault.Invalid) {
-		o.Opts = nil
+		o.Opts, o.Typed = nil, nil
 		if s, _, bare := openOne(ctx, tg, o); bare == nil { // what was asked for is not there
 			reportError(errors.Join(err, s.close()), yield)
 		}

@@ -45,7 +45,7 @@ func Named(e format.Entry, o OpenOptions) (uri string, _ OpenOptions) {
 		return slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == key })
 	}
 	k := slices.IndexFunc(formats, func(f format.Format) bool { return f.Name == e.Format })
-	o.Opts = maps.Clone(o.Opts)
+	o.Opts, o.Typed = maps.Clone(o.opts()), nil
 	maps.DeleteFunc(o.Opts, func(key, _ string) bool {
 		return k >= 0 && !knows(formats[k], key) &&
 			slices.ContainsFunc(formats, func(f format.Format) bool { return knows(f, key) })
@@ -136,7 +136,7 @@ func listOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[format.Entr
 			yield(entryOf(ctx, tg, o))
 			return
 		}
-		tg.Opts, tg.Limits = o.Opts, o.Limits
+		tg.Opts, tg.Limits = o.opts(), o.Limits
 		for e, err := range tg.format.List(ctx, tg.Target) {
 			e.Place, e.Format = tg.Name, tg.format.Name
 			if !yield(e, err) || err != nil {

@@ -127,6 +127,9 @@ func (e *Unrecovered) Error() string { return e.Err.Error() }
 func (e *Unrecovered) Unwrap() error { return e.Err }
 
 func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
+	if err := belong(o.Typed, tg.format, tg.Name); err != nil {
+		return nil, nil, err
+	}
 	data := store.NewFew(tg.Tree, openFiles)
 	stamp := data.Stamp(ctx, tg.Name) // before anything is read: what changes later shows
 	meta := store.NewCache(data, metaCache)

@@ -1,6 +1,11 @@
 package stoa
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
+	"stoa/fault"
 	"stoa/format"
 	"stoa/store"
 )
@@ -19,18 +24,45 @@ func (o OpenOptions) tree() store.Tree {
 	return o.Tree
 }
 
+func (o OpenOptions) opts() map[string]string { return together(o.Opts, o.Typed) }
+
+// together are options of both kinds; strings win.
+func together(opts map[string]string, typed format.Options) map[string]string {
+	if typed == nil {
+		return opts
+	}
+	both := typed.Strings()
+	if both == nil {
+		return opts
+	}
+	maps.Copy(both, opts)
+	return both
+}
+
+// belong is an error if typed options are those of other formats.
+func belong(typed format.Options, f *format.Format, place string) error {
+	if typed == nil || slices.Contains(typed.Formats(), f.Name) {
+		return nil
+	}
+	return fault.Invalidf("%s: %T are options of %s, and not of %s", place, typed, strings.Join(typed.Formats(), ", "),
+		f.Name)
+}
+
 func (o OpenOptions) internal() format.OpenOptions {
-	return format.OpenOptions{Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Depth: o.Depth, Opts: o.Opts}
+	return format.OpenOptions{Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Depth: o.Depth, Opts: o.opts()}
 }
 
 // OpenOptions say how sources are opened. The zero value probes the format and verifies checksums.
 type OpenOptions struct {
-	Formats  []format.Format   // nil = Formats
-	From     string            // format name; "" = probe
-	Opts     map[string]string // the format's own options
-	NoVerify bool              // do not compare checksums
-	Depth    format.Depth      // of Verify: all (Deep, the default), structure and checksums (Sums), structure (Quick)
-	Recover  bool              // find again what a damaged footer or index does not tell; see Table.Findings
+	Formats []format.Format   // nil = Formats
+	From    string            // format name; "" = probe
+	Opts    map[string]string // the format's own options
+	// Typed are options of the format as a struct of its package, such as cfile.ReadOptions; what Opts say wins. nil:
+	// there are none.
+	Typed    format.Options
+	NoVerify bool         // do not compare checksums
+	Depth    format.Depth // of Verify: all (Deep, the default), structure and checksums (Sums), structure (Quick)
+	Recover  bool         // find again what a damaged footer or index does not tell; see Table.Findings
 	Limits   format.Limits
 	Tree     store.Tree // nil = the local file system
 	// KeepPages is how many bytes of decoded pages an open table keeps for look-ups: pages of which a scan

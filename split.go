@@ -88,7 +88,7 @@ func (t *Table) PlanName(spec ScanSpec) string { return t.blank(spec).Plan }
 
 // blank is a split without pieces.
 func (t *Table) blank(spec ScanSpec) Split {
-	b := Split{Version: SplitVersion, Opts: t.opened.Opts, NoVerify: t.opened.NoVerify, Columns: spec.Columns,
+	b := Split{Version: SplitVersion, Opts: t.opened.opts(), NoVerify: t.opened.NoVerify, Columns: spec.Columns,
 		Unordered: spec.Unordered}
 	if spec.Filter != nil {
 		b.Where = spec.Filter.String()
@@ -171,7 +171,7 @@ func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error)
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	o.Opts, o.NoVerify, o.Recover = s.Opts, s.NoVerify, false
+	o.Typed, o.Opts, o.NoVerify, o.Recover = nil, s.Opts, s.NoVerify, false
 	for _, src := range s.Sources {
 		o.From = src.Format
 		t, err := Open(ctx, src.URI, o)

@@ -158,8 +158,16 @@ type Listing struct {
 // places must be given, too.
 var ErrElsewhere = errors.New("elsewhere")
 
-// OptionKey documents one --opt.
+// OptionKey documents one --opt; a format has them from its option.Table.
 type OptionKey struct{ Name, Values, Help string }
+
+// Options are options of a format as a struct of its package, such as parquet.WriteOptions and cfile.ReadOptions.
+type Options interface {
+	// Strings are those that are not the default, as --opt KEY=VALUE has them.
+	Strings() map[string]string
+	// Formats are the names of the formats that have these options.
+	Formats() []string
+}
 
 // Match is how sure Probe is. The highest wins.
 type Match uint8

@@ -38,6 +38,7 @@ stoa/pred                 : std fault vec arrow internal/civil internal/enc/half
 stoa/store                : std fault
 stoa/store/faulty         : std store
 stoa/format               : std arrow fault internal/budget pred region store vec
+stoa/format/option        : std fault format
 stoa/format/formattest    : anything
 stoa/format/formattest/toy: std arrow fault format store vec
 stoa/internal/scan/internal/arrays : std arrow fault vec
@@ -73,7 +74,7 @@ stoa/format/kudu/internal/fs: std fault format internal/budget region store wire
   format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta
 stoa/format/kudu/internal/wal: std fault format region store vec wire format/cfile internal/pb internal/codec
   internal/sum format/kudu/internal/pbc format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs
-stoa/format/kudu/internal/table: std arrow fault format pred region store vec format/cfile
+stoa/format/kudu/internal/table: std arrow fault format format/option pred region store vec format/cfile
   format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal
 stoa/format/kudu/internal/cluster: std fault format region store wire format/cfile internal/pb
   format/kudu/internal/codes format/kudu/internal/meta format/kudu/internal/fs format/kudu/internal/wal
@@ -88,17 +89,19 @@ stoa/format/trevni/internal/page: std internal/coerce arrow fault format vec int
   format/trevni/internal/container
 stoa/format/trevni/internal/schema: std arrow fault format internal/nest format/trevni/internal/layout
   format/trevni/internal/container format/trevni/internal/page
-stoa/format/trevni/internal/table: std arrow fault format pred region store vec internal/check internal/nest
+stoa/format/trevni/internal/table: std arrow fault format format/option pred region store vec internal/check
+  internal/nest
   internal/typewords format/trevni/internal/layout format/trevni/internal/container format/trevni/internal/page
   format/trevni/internal/schema
-stoa/format/trevni/internal/write: std internal/coerce arrow fault format store internal/codec internal/enc/...
+stoa/format/trevni/internal/write: std internal/coerce arrow fault format format/option store internal/codec
+  internal/enc/...
   internal/nest
   format/trevni/internal/bzip2 format/trevni/internal/layout format/trevni/internal/page
   format/trevni/internal/schema format/trevni/internal/table
 stoa/format/trevni        : std arrow fault format pred region store vec wire internal/check internal/describe
   internal/nest internal/rows format/trevni/...
 stoa/format/redfile/internal/unpack: std fault internal/codec internal/enc/... github.com/klauspost/compress/...
-stoa/format/redfile/internal/layout: std fault format region store wire internal/check internal/thrift
+stoa/format/redfile/internal/layout: std fault format format/option region store wire internal/check internal/thrift
 stoa/format/redfile/internal/schema: std arrow fault format vec internal/arrowschema internal/dremel
   internal/enc/... internal/nest format/redfile/internal/unpack format/redfile/internal/layout
 stoa/format/redfile/internal/container: std fault format region store wire internal/thrift
@@ -106,7 +109,8 @@ stoa/format/redfile/internal/container: std fault format region store wire inter
 stoa/format/redfile/internal/page: std arrow fault format pred store vec wire internal/codec internal/dremel
   internal/enc/... internal/thrift format/redfile/internal/unpack format/redfile/internal/layout
   format/redfile/internal/schema format/redfile/internal/container
-stoa/format/redfile/internal/write: std arrow fault format store internal/codec internal/enc/... internal/nest
+stoa/format/redfile/internal/write: std arrow fault format format/option store internal/codec internal/enc/...
+  internal/nest
   internal/thrift format/redfile/internal/unpack format/redfile/internal/layout format/redfile/internal/schema
 stoa/format/redfile/internal/table: std arrow fault format pred region store vec wire internal/check internal/nest
   internal/typewords format/redfile/internal/layout format/redfile/internal/schema
@@ -119,7 +123,8 @@ stoa/format/redfile       : std arrow fault format region store vec wire interna
 stoa/format/carbon/internal/layout: std internal/check arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/carbon/internal/schema: std internal/coerce arrow fault format pred region store vec wire internal/civil
+stoa/format/carbon/internal/schema: std internal/coerce arrow fault format format/option pred region store vec wire
+  internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
 stoa/format/carbon/internal/status: std arrow fault format internal/budget pred region store vec wire
@@ -138,12 +143,13 @@ stoa/format/carbon/internal/datafile: std internal/check arrow fault format pred
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict format/carbon/internal/page
-stoa/format/carbon/internal/table: std internal/check arrow fault format pred region store vec wire internal/civil
+stoa/format/carbon/internal/table: std internal/check arrow fault format format/option pred region store vec wire
+  internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
   format/carbon/internal/page format/carbon/internal/datafile
-stoa/format/carbon/internal/change: std arrow fault format pred region store vec wire internal/civil
+stoa/format/carbon/internal/change: std arrow fault format format/option pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
@@ -153,13 +159,16 @@ stoa/format/carbon        : std internal/check internal/describe arrow fault for
   internal/arrowschema
   internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/...
   github.com/apache/arrow-go/v18/arrow/ipc format/carbon/...
-stoa/format/cfile/internal/block: std internal/check arrow fault format pred region store vec wire internal/arrowschema
+stoa/format/cfile/internal/block: std internal/check arrow fault format pred region store vec wire
+  internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present
   github.com/apache/arrow-go/v18/arrow/ipc
-stoa/format/cfile/internal/columnfile: std arrow fault format pred region store vec wire internal/arrowschema
+stoa/format/cfile/internal/columnfile: std arrow fault format format/option pred region store vec wire
+  internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block internal/budget
-stoa/format/cfile/internal/write: std internal/coerce arrow fault format pred region store vec wire internal/arrowschema
+stoa/format/cfile/internal/write: std internal/coerce arrow fault format format/option pred region store vec wire
+  internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/nest
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
 stoa/format/cfile         : std internal/check internal/describe arrow fault format pred region store vec wire
@@ -169,22 +178,26 @@ stoa/format/cfile         : std internal/check internal/describe arrow fault for
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything
-stoa/format/ipc           : std internal/check internal/describe arrow fault format internal/budget internal/codec
+stoa/format/ipc           : std internal/check internal/describe arrow fault format format/option internal/budget
+  internal/codec
   pred region
   store vec wire
   internal/arrowschema internal/settle
   format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc github.com/google/flatbuffers/...
-stoa/format/text          : std internal/check arrow fault format pred region store vec internal/civil internal/cells
+stoa/format/text          : std internal/check arrow fault format format/option pred region store vec internal/civil
+  internal/cells
   internal/enc/half internal/typewords github.com/klauspost/compress/...
-stoa/format/parquet/internal/meta: std arrow fault format vec wire internal/codec internal/thrift
+stoa/format/parquet/internal/meta: std arrow fault format format/option vec wire internal/codec internal/thrift
   github.com/andybalholm/brotli github.com/apache/arrow-go/v18/arrow/ipc
 stoa/format/parquet/internal/page: std arrow fault format pred vec internal/dremel internal/enc/...
   internal/nest internal/thrift format/parquet/internal/meta
 stoa/format/parquet/internal/order: std arrow pred vec internal/enc/half
-stoa/format/parquet/internal/write: std arrow fault format store internal/codec internal/dremel internal/nest
+stoa/format/parquet/internal/write: std arrow fault format format/option store internal/codec internal/dremel
+  internal/nest
   internal/thrift github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...
   format/parquet/internal/meta format/parquet/internal/order
-stoa/format/parquet/internal/file: std arrow fault format region store vec wire internal/arrowschema internal/thrift
+stoa/format/parquet/internal/file: std arrow fault format format/option region store vec wire internal/arrowschema
+  internal/thrift
   format/parquet/internal/meta format/parquet/internal/page format/parquet/internal/order
 stoa/format/parquet/internal/read: std arrow fault format pred vec internal/enc/half internal/nest internal/present
   github.com/cespare/xxhash/... format/parquet/internal/meta format/parquet/internal/page
@@ -202,7 +215,7 @@ stoa/format/parquet/internal/recovery: std fault format region wire internal/che
 stoa/format/parquet/internal/rewrite: std arrow fault format region store format/parquet/internal/meta
   format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
 stoa/format/parquet       : std arrow format region store format/parquet/...
-stoa/format/kudubackup    : std arrow fault format store format/cfile format/kudu format/parquet
+stoa/format/kudubackup    : std arrow fault format format/option store format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
   store vec internal/check internal/health internal/scan internal/content internal/settle internal/diff

@@ -17,7 +17,7 @@ import (
 // kept.
 func reread(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	f := format.Format{Name: "redfile", Extensions: []string{".red"}, Probe: container.Probe, List: list, Open: open,
-		ReadKeys: layout.ReadKeys}
+		ReadKeys: layout.ReadTable.Keys()}
 	opts, err := write.ParseOptions(o.Opts)
 	if err != nil || !opts.NoArrow {
 		return f, err == nil

@@ -1,0 +1,80 @@
+package redfile
+
+import (
+	"stoa/format/redfile/internal/layout"
+	"stoa/format/redfile/internal/write"
+)
+
+// Words of WriteOptions.
+type (
+	Form     = write.Form
+	Compress = write.Compress
+	Encode   = write.Encode
+	Protocol = write.Protocol
+	Split    = write.Split
+)
+
+const (
+	FormE Form = "E" // as programs of 2013 read it; the default
+	FormA Form = "A" // as the first document has it
+
+	CompressSnappy Compress = "snappy" // the default
+	CompressGzip   Compress = "gzip"
+	CompressNone   Compress = "none"
+
+	EncodePlain       Encode = "plain" // the default
+	EncodeGroupVarint Encode = "group-varint"
+
+	CompactProtocol Protocol = "compact" // the default
+	BinaryProtocol  Protocol = "binary"
+
+	OneFile       Split = "none"      // the default
+	SplitGroups   Split = "row-group" // a directory with one data file a row group, and the metadata
+	SplitMetadata Split = "metadata"  // one data file, and the metadata
+)
+
+// WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
+type WriteOptions struct {
+	Generation    Form              // of the metadata
+	Compression   Compress          // of pages
+	Encoding      Encode            // of INT32 and INT64
+	Encodings     map[string]Encode // of single columns, by their names, where it is another
+	RowGroupSize  int64             // stored bytes of a row group; 0: 512 MiB
+	RowGroupRows  int64             // most rows of a row group; 0: no limit
+	PageSize      int               // raw bytes of a page; 0: 8 KiB
+	Memory        int64             // bytes of a row group kept in memory; 0: 256 MiB, less than 0: none
+	NoCRC         bool              // no checksums of pages and of the metadata
+	NoIndex       bool              // no index pages
+	Sync          int               // metadata so far after every N-th row group; 0: 16, less than 0: no sync blocks
+	Protocol      Protocol          // Thrift's, of the metadata
+	NoArrowSchema bool              // the Arrow schema is not kept in the metadata
+	Split         Split             // whether there are several files
+}
+
+// Strings are the options as --opt has them.
+func (o WriteOptions) Strings() map[string]string {
+	s := write.Options(o)
+	return write.Table.Strings(&s)
+}
+
+// Formats are those that have the options.
+func (WriteOptions) Formats() []string { return []string{Format.Name} }
+
+// ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
+type ReadOptions struct {
+	UTF8    bool // BYTE_ARRAY columns are text if the file does not say what they are
+	Outside bool // a file_path that leads out of the directory of the file is followed
+	NoIndex bool // index pages are not used
+	// Schema is a file: the columns of a file of generation A or B, or, for recovery, of one that has lost its
+	// metadata, are those of this whole RedFile, or those that it says, as stoa schema -f json prints them.
+	Schema string
+}
+
+// Strings are the options as --source-opt has them.
+func (o ReadOptions) Strings() map[string]string {
+	s := layout.Options(o)
+	return layout.ReadTable.Strings(&s)
+}
+
+// Formats are those that have the options.
+func (ReadOptions) Formats() []string { return []string{Format.Name} }

@@ -1,0 +1,164 @@
+package stoa_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/redfile"
+)
+
+// typedWriting and typedReading are the structs of options that formats have.
+var (
+	typedWriting = []format.Options{redfile.WriteOptions{}}
+	typedReading = []format.Options{redfile.ReadOptions{}}
+)
+
+// TestTypedOptions holds the structs of options against the keys of their formats: each has exactly these.
+func TestTypedOptions(t *testing.T) {
+	for what, all := range map[string][]format.Options{"writing": typedWriting, "reading": typedReading} {
+		seen := map[string]bool{}
+		for _, zero := range all {
+			if opts := zero.Strings(); len(opts) > 0 {
+				t.Errorf("%T{} is %v, expected no option", zero, opts)
+			}
+			full := reflect.New(reflect.TypeOf(zero)).Elem()
+			fill(full)
+			names := slices.Sorted(maps.Keys(full.Interface().(format.Options).Strings()))
+			for _, name := range zero.Formats() {
+				k := slices.IndexFunc(stoa.Formats, func(f format.Format) bool { return f.Name == name })
+				if k < 0 || seen[name] {
+					t.Fatalf("%T: there is no format %s, or it has several structs for %s", zero, name, what)
+				}
+				seen[name] = true
+				f := &stoa.Formats[k]
+				if want := keysOf(f, what); !slices.Equal(names, want) {
+					t.Errorf("%T has %v, the format %s for %s %v", zero, names, name, what, want)
+				}
+			}
+		}
+	}
+}
+
+func keysOf(f *format.Format, what string) (names []string) {
+	keys := f.ReadKeys
+	if what == "writing" {
+		keys = f.WriteKeys
+	}
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// fill gives each field a value that is not the default.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+	case reflect.Uint8, reflect.Uint64:
+		v.SetUint('x')
+	default:
+		v.SetInt(1)
+	}
+}
+
+// countedRows is a batch of one column with as many rows.
+func countedRows(n int) arrow.RecordBatch {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+	defer b.Release()
+	for i := range n {
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+	}
+	return b.NewRecordBatch()
+}
+
+func writeNumbers(name string, o stoa.CreateOptions) error {
+	ctx, b := context.Background(), countedRows(1000)
+	defer b.Release()
+	w, err := stoa.Create(ctx, name, b.Schema(), o)
+	if err != nil {
+		return err
+	}
+	defer w.Abort(ctx)
+	if err := w.Write(ctx, b); err != nil {
+		return err
+	}
+	_, err = w.Close(ctx)
+	return err
+}
+
+// TestTypedOptionsOfOthers: a struct of another format is refused, even if that knows all of its keys.
+func TestTypedOptionsOfOthers(t *testing.T) {
+	name, typed := filepath.Join(t.TempDir(), "x.red"), redfile.WriteOptions{Compression: redfile.CompressGzip}
+	if err := writeNumbers(name, stoa.CreateOptions{Typed: typed}); err != nil {
+		t.Fatal(err)
+	}
+	err := writeNumbers(filepath.Join(t.TempDir(), "x.csv"), stoa.CreateOptions{Typed: typed})
+	if !errors.Is(err, fault.Invalid) {
+		t.Errorf("a CSV file: %v, expected an error of class Invalid", err)
+	}
+	for _, o := range []stoa.OpenOptions{{Typed: typed}, {Typed: redfile.ReadOptions{}, From: "csv"}} {
+		if _, err := stoa.Open(t.Context(), name, o); !errors.Is(err, fault.Invalid) {
+			t.Errorf("%T: %v, expected an error of class Invalid", o.Typed, err)
+		}
+	}
+	tab, err := stoa.Open(t.Context(), name, stoa.OpenOptions{Typed: redfile.ReadOptions{NoIndex: true},
+		Opts: map[string]string{"index": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab.Close()
+	for _, v := range []redfile.WriteOptions{{Compression: "lzo"}, {PageSize: -1}} {
+		if err := writeNumbers(name, stoa.CreateOptions{Typed: v}); !errors.Is(err, fault.Invalid) {
+			t.Errorf("%+v: %v, expected an error of class Invalid", v, err)
+		}
+	}
+}
+
+// Options of a format can be a struct of its package; a map of strings, which comes from outside, wins.
+func Example_typedOptions() {
+	dir, err := os.MkdirTemp("", "stoa")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "numbers.red")
+	typed := redfile.WriteOptions{Compression: redfile.CompressGzip, RowGroupRows: 500, NoArrowSchema: true}
+	fmt.Println(typed.Strings())
+	if err := writeNumbers(name, stoa.CreateOptions{Typed: typed}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(writeNumbers(name, stoa.CreateOptions{Typed: typed, Opts: map[string]string{"compression": "lzo"}}))
+	// Output:
+	// map[arrow-schema:false compression:gzip row-group-rows:500]
+	// invalid: redfile: option compression=lzo: one of snappy, gzip, none is wanted
+}
