@@ -92,18 +92,18 @@ func TestCodesOfFile(t *testing.T) {
 		}
 		b := c.harm(bytes.Clone(whole))
 		found := findings(t, store.NewMemory(map[string][]byte{file: b}), file)
-		said := only(found, c.code)
-		if len(said) == 0 {
+		stated := only(found, c.code)
+		if len(stated) == 0 {
 			t.Errorf("%s: %v, want %s", what, found, c.code)
 			continue
 		}
 		ok := false
-		for _, f := range said {
+		for _, f := range stated {
 			ok = ok || f.Severity == c.severity && f.At.Object == file && f.At.Off >= c.off &&
 				f.At.End() <= c.end && f.Column == c.column && f.Rows == c.rows
 		}
 		if !ok {
-			t.Errorf("%s: %+v", what, said)
+			t.Errorf("%s: %+v", what, stated)
 		}
 	}
 }
@@ -122,10 +122,10 @@ func TestCodesOfOthers(t *testing.T) {
 
 	del := loaded(t, filepath.Join(golden2, "managed/managed_del"))
 	swap(t, del, "-1-1795249941724.deletedelta", ",50]", ",150]") // the page has 100 rows
-	said := only(verdict(t, del), "carbon.delete.range")
-	if len(said) != 1 || said[0].Severity != region.Error ||
-		!strings.Contains(said[0].Message, "row 150 of page 0") || said[0].Path != "part-0-0_batchno0-0-1" {
-		t.Errorf("a row that is not there: %+v, %v", said, verdict(t, del))
+	stated := only(verdict(t, del), "carbon.delete.range")
+	if len(stated) != 1 || stated[0].Severity != region.Error ||
+		!strings.Contains(stated[0].Message, "row 150 of page 0") || stated[0].Path != "part-0-0_batchno0-0-1" {
+		t.Errorf("a row that is not there: %+v, %v", stated, verdict(t, del))
 	}
 
 	old := goldenFiles(t, "v2_b2000")
@@ -137,9 +137,9 @@ func TestCodesOfOthers(t *testing.T) {
 		t.Fatal("this is another file")
 	}
 	old[file] = append(old[file][:340500:340500], bytes.Replace(footer, second, first, 1)...)
-	said = only(findings(t, store.NewMemory(old), file), "carbon.chunk.damaged")
-	if len(said) != 1 || said[0].Severity != region.Error || said[0].At.Off < 34 || said[0].At.Off >= 135122 {
-		t.Errorf("a chunk before bytes that no other has: %+v", said)
+	stated = only(findings(t, store.NewMemory(old), file), "carbon.chunk.damaged")
+	if len(stated) != 1 || stated[0].Severity != region.Error || stated[0].At.Off < 34 || stated[0].At.Off >= 135122 {
+		t.Errorf("a chunk before bytes that no other has: %+v", stated)
 	}
 
 	sc := arrow.NewSchema([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
@@ -157,9 +157,9 @@ func TestCodesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	odd := bytes.ReplaceAll(tree.Bytes("t"), []byte("zc"), []byte{0xff, 0xfe}) // the value and its bounds
-	said = only(verdict(t, store.NewMemory(map[string][]byte{"t": odd})), "carbon.utf8")
-	if len(said) != 1 || said[0].Severity != region.Note || said[0].Column != "s" ||
-		!strings.Contains(said[0].Message, "row 2 ") || said[0].At == (fault.Span{}) {
-		t.Errorf("bytes that are no text: %+v", said)
+	stated = only(verdict(t, store.NewMemory(map[string][]byte{"t": odd})), "carbon.utf8")
+	if len(stated) != 1 || stated[0].Severity != region.Note || stated[0].Column != "s" ||
+		!strings.Contains(stated[0].Message, "row 2 ") || stated[0].At == (fault.Span{}) {
+		t.Errorf("bytes that are no text: %+v", stated)
 	}
 }

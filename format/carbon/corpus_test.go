@@ -102,9 +102,9 @@ func jsonRows(t testing.TB, name string) []map[string]any {
 	}
 }
 
-// tell is a value of JSON as the text of a cell of type dt. Structs are arrays of their children, or objects;
+// cellText is a value of JSON as the text of a cell of type dt. Structs are arrays of their children, or objects;
 // maps are arrays of keys and values, or objects.
-func tell(dt arrow.DataType, v any) string {
+func cellText(dt arrow.DataType, v any) string {
 	if v == nil {
 		return "null"
 	}
@@ -140,13 +140,13 @@ func tell(dt arrow.DataType, v any) string {
 	case *arrow.ListType:
 		var parts []string
 		for _, x := range v.([]any) {
-			parts = append(parts, tell(dt.Elem(), x))
+			parts = append(parts, cellText(dt.Elem(), x))
 		}
 		return "[" + strings.Join(parts, ",") + "]"
 	case *arrow.StructType:
-		return tellStruct(dt, v)
+		return structText(dt, v)
 	case *arrow.MapType:
-		return tellMap(dt, v)
+		return mapText(dt, v)
 	}
 	return s
 }
@@ -174,7 +174,7 @@ func number(f float64, bits int, err error) string {
 	return strconv.FormatFloat(f, 'g', -1, bits)
 }
 
-func tellStruct(dt *arrow.StructType, v any) string {
+func structText(dt *arrow.StructType, v any) string {
 	var parts []string
 	for i, f := range dt.Fields() {
 		var x any
@@ -184,23 +184,23 @@ func tellStruct(dt *arrow.StructType, v any) string {
 		case map[string]any:
 			x = v[f.Name]
 		}
-		parts = append(parts, tell(f.Type, x))
+		parts = append(parts, cellText(f.Type, x))
 	}
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// tellMap is the pairs in the order of their texts: the real reader does not keep another.
-func tellMap(dt *arrow.MapType, v any) string {
+// mapText is the pairs in the order of their texts: the real reader does not keep another.
+func mapText(dt *arrow.MapType, v any) string {
 	var parts []string
 	switch v := v.(type) {
 	case []any:
 		keys, items := v[0].([]any), v[1].([]any)
 		for i := range keys {
-			parts = append(parts, tell(dt.KeyType(), keys[i])+":"+tell(dt.ItemType(), items[i]))
+			parts = append(parts, cellText(dt.KeyType(), keys[i])+":"+cellText(dt.ItemType(), items[i]))
 		}
 	case map[string]any:
 		for k, x := range v {
-			parts = append(parts, tell(dt.KeyType(), k)+":"+tell(dt.ItemType(), x))
+			parts = append(parts, cellText(dt.KeyType(), k)+":"+cellText(dt.ItemType(), x))
 		}
 	}
 	slices.Sort(parts)
@@ -285,7 +285,7 @@ func wanted(sc *arrow.Schema, rows []map[string]any) []line {
 	for i, r := range rows {
 		out[i] = line{}
 		for _, f := range sc.Fields() {
-			out[i][f.Name] = tell(f.Type, r[f.Name])
+			out[i][f.Name] = cellText(f.Type, r[f.Name])
 		}
 	}
 	return out

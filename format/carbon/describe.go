@@ -230,7 +230,7 @@ func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 // pieces are the parts of the one page of a chunk of formats 1 and 2.
 func pieces(c *datafile.ChunkAt, column string) (out []piece) {
 	p := &c.Pages[0]
-	spans := c.Old
+	spans := c.V12Spans
 	if len(spans) == 1 && p.RowidLen+p.RleLen > 0 { // format 2: they follow each other
 		at := spans[0]
 		spans = nil

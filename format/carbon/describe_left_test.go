@@ -25,7 +25,7 @@ func TestDescribeLeftovers(t *testing.T) {
 			wrong := slices.ContainsFunc(verdict(t, tree),
 				func(f region.Finding) bool { return f.Severity == region.Error })
 			tg := format.Target{Tree: tree, Name: "t"}
-			said := false
+			stated := false
 			for node, err := range carbon.Format.Describe(t.Context(), tg, format.DescribeOptions{}) {
 				if err != nil && !wrong {
 					t.Errorf("%s: verify has no error, describe %v", n, err)
@@ -33,12 +33,12 @@ func TestDescribeLeftovers(t *testing.T) {
 				if err != nil {
 					failed++
 				}
-				said = said || strings.HasPrefix(node.Value, "not described, and not needed") && node.At.Object == n
+				stated = stated || strings.HasPrefix(node.Value, "not described, and not needed") && node.At.Object == n
 			}
-			if said {
+			if stated {
 				notes++
 			}
-			if said && wrong {
+			if stated && wrong {
 				t.Errorf("%s counts, and describe says that it does not", n)
 			}
 		}

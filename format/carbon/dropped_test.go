@@ -78,9 +78,9 @@ func TestRecoverDroppedPartition(t *testing.T) {
 		if err != nil || len(rows) != c.rows || c.rows == 55 && differ(rows, live, true) != "" {
 			t.Errorf("%s: %d rows, want %d, %v", what, len(rows), c.rows, err)
 		}
-		told := only(found, "carbon.segment.damaged")
-		if len(told) != 1 || told[0].Severity != region.Error || told[0].At.Object != "t/"+c.at ||
-			!strings.Contains(told[0].Message, "dropped may have come back") {
+		reported := only(found, "carbon.segment.damaged")
+		if len(reported) != 1 || reported[0].Severity != region.Error || reported[0].At.Object != "t/"+c.at ||
+			!strings.Contains(reported[0].Message, "dropped may have come back") {
 			t.Errorf("%s: %+v", what, found)
 		}
 	}
@@ -124,9 +124,9 @@ func TestSegmentFileWithoutLocations(t *testing.T) {
 	swap(t, tree, name, "locationMap", "loXationMap")
 	refused(t, "no locationMap", tree, "carbon.segment.missing")
 	rows, found, err := recovered(t, tree, "t")
-	told := only(found, "carbon.segment.damaged")
-	if err != nil || len(rows) != 370 || len(told) != 1 || told[0].Severity != region.Error ||
-		told[0].At.Object != name {
+	reported := only(found, "carbon.segment.damaged")
+	if err != nil || len(rows) != 370 || len(reported) != 1 || reported[0].Severity != region.Error ||
+		reported[0].At.Object != name {
 		t.Errorf("%d rows, %v, %+v", len(rows), err, found)
 	}
 }

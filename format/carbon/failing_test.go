@@ -37,16 +37,16 @@ func TestFailingStore(t *testing.T) {
 				t.Errorf("%s: operation %d fails, and there is no table", place, k)
 			}
 			listing := &faulty.Tree{Tree: tree, At: k, Mode: faulty.Fail}
-			tables, told := []string{}, false
+			tables, reported := []string{}, false
 			for e, err := range carbon.Format.List(t.Context(), format.Target{Tree: listing, Name: place}) {
-				told = told || errors.Is(err, faulty.Err) || slices.ContainsFunc(e.Meta,
+				reported = reported || errors.Is(err, faulty.Err) || slices.ContainsFunc(e.Meta,
 					func(m format.KeyValue) bool { return m.Key == "error" })
 				tables = append(tables, e.Table)
 			}
-			if !told && len(tables) != 1 {
+			if !reported && len(tables) != 1 {
 				t.Errorf("%s: operation %d fails, and %d tables are listed", place, k, len(tables))
 			}
-			if told {
+			if reported {
 				failed++
 			}
 			if k >= 0 && !probing.Hit.Load() && !listing.Hit.Load() {

@@ -34,9 +34,9 @@ func TestFiltersPruneRight(t *testing.T) {
 		}
 	}
 	tables, tried, kept := 0, 0, 0
-	for _, pattern := range []string{filepath.Join(goldenOld, "v*"),
+	for _, pattern := range []string{filepath.Join(goldenV12, "v*"),
 		filepath.Join(os.Getenv("STOA_CORPUS"), "carbon/v[12]/*/default/old_*")} {
-		if found, _ := filepath.Glob(pattern); !testing.Short() || strings.HasPrefix(pattern, goldenOld) {
+		if found, _ := filepath.Glob(pattern); !testing.Short() || strings.HasPrefix(pattern, goldenV12) {
 			// format 1 and 2: global dictionaries, sort indexes, an inverted index in each page
 			places = append(places, found...)
 		}
@@ -57,7 +57,7 @@ func TestFiltersPruneRight(t *testing.T) {
 
 // partOf is the options for a golden table of formats 1 and 2, of which only the first segment is in the repository.
 func partOf(place string) map[string]string {
-	if strings.HasPrefix(place, goldenOld) {
+	if strings.HasPrefix(place, goldenV12) {
 		return map[string]string{"segments": "0"}
 	}
 	return nil
@@ -148,7 +148,7 @@ func rowsOf(t *testing.T, tab *stoa.Table, column string, e *pred.Expr) (n int) 
 func TestMeans(t *testing.T) {
 	const inverted, codes, order = "inverted index", "codes compared, the dictionary tested once",
 		"order of the dictionary"
-	v2, v3 := filepath.Join(goldenOld, "v2_b2000"), filepath.Join(golden2, "v3")
+	v2, v3 := filepath.Join(goldenV12, "v2_b2000"), filepath.Join(golden2, "v3")
 	for _, x := range []struct {
 		place, where, column string
 		why, used            string
@@ -198,7 +198,7 @@ func TestCutDictionary(t *testing.T) {
 	const id = "t/Metadata/12345678-0000-4000-8000-00000000000"
 	for _, x := range []struct{ column, where string }{{"1", "code = 123456"}, {"1", "code > 123456"},
 		{"0", "country = 'nowhere'"}, {"0", "country in ('nowhere', 'elsewhere')"}} {
-		tree := loaded(t, filepath.Join(goldenOld, "v2_b2000"))
+		tree := loaded(t, filepath.Join(goldenV12, "v2_b2000"))
 		e, err := pred.Parse(x.where)
 		if err != nil {
 			t.Fatal(err)

@@ -91,14 +91,15 @@ func checkFolder(t *testing.T, mask int, tree *store.Memory, data, index map[str
 		t.Errorf("%04b: %d rows, %v, of %d, and %d lost", mask, len(got), err, there, lost)
 	}
 	for _, recover := range []bool{false, true} {
-		told, exact := int64(0), true
+		reported, exact := int64(0), true
 		_, got, err = read(t, "t", stoa.OpenOptions{Tree: tree, Recover: recover},
 			stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) {
-				told, exact = told+l.Rows[1]-l.Rows[0], exact && l.Exact
+				reported, exact = reported+l.Rows[1]-l.Rows[0], exact && l.Exact
 			}})
-		if err != nil || int64(len(got)) != there || exact && told != lost || !exact && (lost == 0 || unnamed == 0) {
+		if err != nil || int64(len(got)) != there || exact && reported != lost || !exact &&
+			(lost == 0 || unnamed == 0) {
 			t.Errorf("%04b, recover %v: %d rows, %v, of %d, and %d (exact: %v) are told as lost of %d", mask, recover,
-				len(got), err, there, told, exact, lost)
+				len(got), err, there, reported, exact, lost)
 		}
 	}
 }

@@ -27,22 +27,22 @@ import (
 // STOA_CARBON_OLD_READ is the command that has them read many data files (interop/carbon-old's read.sh). What
 // they must give is what went in.
 
-// oldTable is one table of the grid: format × nulls × columns with dictionaries × way × rows of a blocklet ×
+// v12Table is one table of the grid: format × nulls × columns with dictionaries × way × rows of a blocklet ×
 // sort columns.
-type oldTable struct {
+type v12Table struct {
 	version, nulls, blocklet int
 	keyed                    bool
 	way                      string
 	sort                     []string
 }
 
-func (o oldTable) String() string {
+func (o v12Table) String() string {
 	return fmt.Sprintf("v%d_%dnulls_keyed%v_%s_%d_%s", o.version, o.nulls, o.keyed, o.way, o.blocklet,
 		strings.Join(o.sort, "+"))
 }
 
-// oldColumns are the columns that can have dictionaries, each with a value for a row.
-var oldColumns = []struct {
+// v12Columns are the columns that can have dictionaries, each with a value for a row.
+var v12Columns = []struct {
 	name string
 	t    arrow.DataType
 	text func(r *rand.Rand, i int) string
@@ -89,19 +89,19 @@ var oldColumns = []struct {
 
 func goDouble(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-func oldGrid() (out []oldTable) {
+func v12Grid() (out []v12Table) {
 	for _, version := range []int{1, 2} {
 		for _, nulls := range []int{0, 20, 100} {
-			out = append(out, oldTable{version: version, nulls: nulls, blocklet: 2000},
-				oldTable{version: version, nulls: nulls, blocklet: 120000, keyed: true, way: "single-pass"},
-				oldTable{version: version, nulls: nulls, blocklet: 2500, keyed: true, way: "two-pass",
+			out = append(out, v12Table{version: version, nulls: nulls, blocklet: 2000},
+				v12Table{version: version, nulls: nulls, blocklet: 120000, keyed: true, way: "single-pass"},
+				v12Table{version: version, nulls: nulls, blocklet: 2500, keyed: true, way: "two-pass",
 					sort: []string{"s_few", "in"}})
 		}
-		out = append(out, oldTable{version: version, nulls: 20, blocklet: 4096, sort: []string{"s_many"}})
+		out = append(out, v12Table{version: version, nulls: 20, blocklet: 4096, sort: []string{"s_many"}})
 	}
 	for _, nulls := range []int{0, 20, 100} {
-		out = append(out, oldTable{version: 3, nulls: nulls, blocklet: 120000, keyed: true, way: "two-pass"},
-			oldTable{version: 3, nulls: nulls, blocklet: 120000, keyed: true, way: "single-pass",
+		out = append(out, v12Table{version: 3, nulls: nulls, blocklet: 120000, keyed: true, way: "two-pass"},
+			v12Table{version: 3, nulls: nulls, blocklet: 120000, keyed: true, way: "single-pass",
 				sort: []string{"in", "s_few"}})
 	}
 	return out
@@ -111,11 +111,11 @@ func oldGrid() (out []oldTable) {
 var keyable = []string{"s_few", "s_many", "s_empty", "sh", "in", "lo_wide", "lo_ends", "d_cent", "dec9", "day", "ts"}
 
 // rows makes the rows of a table: a batch, and their texts by column (absent is null).
-func (o oldTable) rows(n int) (arrow.RecordBatch, []map[string]string) {
+func (o v12Table) rows(n int) (arrow.RecordBatch, []map[string]string) {
 	r := rand.New(rand.NewPCG(uint64(o.version), uint64(o.nulls)))
 	fields := []arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32}}
 	nested := o.keyed && o.version < 3
-	for _, c := range oldColumns {
+	for _, c := range v12Columns {
 		if o.version < 3 || c.t != millis {
 			fields = append(fields, arrow.Field{Name: c.name, Type: c.t, Nullable: true})
 		}
@@ -134,7 +134,7 @@ func (o oldTable) rows(n int) (arrow.RecordBatch, []map[string]string) {
 		texts[i] = map[string]string{"id": fmt.Sprint(i)}
 		appendText(b.Field(0), fmt.Sprint(i))
 		for k, f := range fields[1:] {
-			c := slices.IndexFunc(oldColumns, func(x struct {
+			c := slices.IndexFunc(v12Columns, func(x struct {
 				name string
 				t    arrow.DataType
 				text func(r *rand.Rand, i int) string
@@ -146,7 +146,7 @@ func (o oldTable) rows(n int) (arrow.RecordBatch, []map[string]string) {
 			} else if r.IntN(100) < o.nulls {
 				b.Field(k + 1).AppendNull()
 			} else {
-				texts[i][f.Name] = oldColumns[c].text(r, i)
+				texts[i][f.Name] = v12Columns[c].text(r, i)
 				appendText(b.Field(k+1), texts[i][f.Name])
 			}
 		}
@@ -202,7 +202,7 @@ func appendText(b array.Builder, s string) {
 }
 
 // write makes the table and gives its data file.
-func (o oldTable) write(t *testing.T, dir string, rows arrow.RecordBatch) string {
+func (o v12Table) write(t *testing.T, dir string, rows arrow.RecordBatch) string {
 	t.Helper()
 	spec := carbon.TableSpec{Schema: rows.Schema(), SortColumns: o.sort, Properties: map[string]string{}}
 	if o.keyed {
@@ -272,12 +272,12 @@ func sameText(c, got, want string) bool {
 
 // unjudged are columns that the judge shows otherwise: dimensions of format 3 without a dictionary have bytes
 // of their own, those of formats 1 and 2 texts.
-func (o oldTable) unjudged(c string) bool { return c == "ts" && !o.keyed }
+func (o v12Table) unjudged(c string) bool { return c == "ts" && !o.keyed }
 
 // TestOldAgain has stoa itself read those tables of the grid that have some nulls, with fewer rows.
 func TestOldAgain(t *testing.T) {
 	cells := 0
-	for _, o := range oldGrid() {
+	for _, o := range v12Grid() {
 		if o.nulls != 20 || testing.Short() && o.version == 1 {
 			continue
 		}
@@ -316,7 +316,7 @@ func TestJudgedOld(t *testing.T) {
 	home := t.TempDir()
 	var list strings.Builder
 	var want [][]map[string]string
-	all := oldGrid()
+	all := v12Grid()
 	for i, o := range all {
 		rows, texts := o.rows(6100)
 		dir := filepath.Join(home, o.String())
@@ -349,7 +349,7 @@ func TestJudgedOld(t *testing.T) {
 		"equal by CarbonData 1.6.1", len(all), cells)
 }
 
-func (o oldTable) compare(t *testing.T, got []map[string]any, want []map[string]string) (cells int) {
+func (o v12Table) compare(t *testing.T, got []map[string]any, want []map[string]string) (cells int) {
 	bad := map[string]bool{}
 	for _, g := range got {
 		id, err := strconv.Atoi(fmt.Sprint(g["id"]))

@@ -21,7 +21,7 @@ func TestCorpusV1V2(t *testing.T) {
 			continue
 		}
 		ran++
-		t.Run(e.Table, func(t *testing.T) { corpusOld(t, dir, e) })
+		t.Run(e.Table, func(t *testing.T) { corpusV12(t, dir, e) })
 	}
 	t.Logf("%d tables", ran)
 	if ran != 6 {
@@ -46,7 +46,7 @@ func nested(sc *arrow.Schema, rows []map[string]any) {
 	}
 }
 
-func corpusOld(t *testing.T, dir string, e entry) {
+func corpusV12(t *testing.T, dir string, e entry) {
 	sc, got, err := read(t, filepath.Join(dir, e.Path), stoa.OpenOptions{}, stoa.ScanSpec{})
 	if err != nil {
 		t.Fatal(err)

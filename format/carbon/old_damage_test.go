@@ -26,7 +26,7 @@ import (
 func goldenFiles(t testing.TB, name string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	root := filepath.Join(goldenOld, name)
+	root := filepath.Join(goldenV12, name)
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -199,7 +199,7 @@ func TestTornDictionary(t *testing.T) {
 
 // TestDictionaryTables shows the three files of a dictionary as tables. The numbers were read with another parser.
 func TestDictionaryTables(t *testing.T) {
-	dir := filepath.Join(goldenOld, "v2_b2000", "Metadata", "12345678-0000-4000-8000-000000000004")
+	dir := filepath.Join(goldenV12, "v2_b2000", "Metadata", "12345678-0000-4000-8000-000000000004")
 	for _, c := range []struct{ end, want string }{
 		{".dict", `code=1 load=0 value=null |code=2 load=0 value="w2" |code=3 load=0 value="w0" |code=4 load=0 ` +
 			`value="w1" `},
@@ -329,13 +329,13 @@ func TestBlockletSize(t *testing.T) {
 	}
 }
 
-var oldTight = format.Limits{Page: 8 << 20, Metadata: 4 << 20}
+var v12Tight = format.Limits{Page: 8 << 20, Metadata: 4 << 20}
 
-// tryOld reads a damaged table in full under the policy that goes on, and looks at errors.
-func tryOld(t *testing.T, what string, files map[string][]byte, g goldenTable) (changed bool, spoke bool) {
+// tryV12 reads a damaged table in full under the policy that goes on, and looks at errors.
+func tryV12(t *testing.T, what string, files map[string][]byte, g goldenTable) (changed bool, reported bool) {
 	t.Helper()
 	o := memory(files, g)
-	o.Limits = oldTight
+	o.Limits = v12Tight
 	losses := 0
 	_, rows, err := read(t, "t", o, stoa.ScanSpec{Damaged: stoa.NullCells, Lost: func(region.Loss) { losses++ }})
 	var e *fault.Error
@@ -368,7 +368,8 @@ func TestOldDamage(t *testing.T) {
 			}
 			b[at] ^= 1 << r.IntN(8)
 			bad[data] = b
-			if changed, spoke := tryOld(t, fmt.Sprintf("%s: bit of byte %d", g.Table, at), bad, g); changed && !spoke {
+			if changed, reported := tryV12(t, fmt.Sprintf("%s: bit of byte %d", g.Table, at), bad, g); changed &&
+				!reported {
 				silent[where]++
 			}
 		}
@@ -380,7 +381,7 @@ func TestOldDamage(t *testing.T) {
 			if i == 0 {
 				bad[data] = nil
 			}
-			if _, spoke := tryOld(t, fmt.Sprintf("%s: cut at %d", g.Table, len(bad[data])), bad, g); !spoke {
+			if _, reported := tryV12(t, fmt.Sprintf("%s: cut at %d", g.Table, len(bad[data])), bad, g); !reported {
 				t.Errorf("%s: a cut at %d is not noticed", g.Table, len(bad[data]))
 			}
 		}
@@ -407,7 +408,7 @@ func TestDictionaryDamage(t *testing.T) {
 			bad[name] = slices.Clone(files[name])
 			bad[name][at] ^= 1 << (at % 8)
 			o := memory(bad, g)
-			o.Limits = oldTight
+			o.Limits = v12Tight
 			_, rows, err := read(t, "t", o, stoa.ScanSpec{Columns: []string{"country"}, Filter: e})
 			var fe *fault.Error
 			if err != nil && (!errors.As(err, &fe) || fe.Class != fault.Corrupt && fe.Class != fault.Limit &&

@@ -26,7 +26,7 @@ import (
 	"stoa/wire"
 )
 
-var oldLimits = format.Limits{Page: 1 << 22, Metadata: 1 << 20}
+var v12Limits = format.Limits{Page: 1 << 22, Metadata: 1 << 20}
 
 // blamesFile fails unless err is nil or an error of a class that a file may cause.
 func blamesFile(t *testing.T, err error) {
@@ -58,7 +58,7 @@ func FuzzOldFile(f *testing.F) {
 		ctx := context.Background()
 		files := map[string][]byte{"f.carbondata": data}
 		tg := format.Target{Tree: store.NewMemory(files), Name: "f.carbondata"}
-		tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, table.ReadOptions{Bucket: -1},
+		tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: v12Limits}, table.ReadOptions{Bucket: -1},
 			[]string{tg.Name}, nil)
 		blamesFile(t, err)
 		if err != nil {
@@ -98,7 +98,7 @@ func decodeAll(ctx context.Context, tab *table.Table, g format.RowGroup, col int
 			return err
 		}
 		words.ExtendUnset(1 << 10)
-		t := &format.Task{Page: p, N: p.Entries, Scratch: &vec.Arena{}, Limits: oldLimits, Dict: words}
+		t := &format.Task{Page: p, N: p.Entries, Scratch: &vec.Arena{}, Limits: v12Limits, Dict: words}
 		for _, s := range p.Spans {
 			t.Bytes = append(t.Bytes, src[s.Off:s.End()])
 		}
@@ -133,7 +133,7 @@ func FuzzDictionary(f *testing.F) {
 		tree := store.NewMemory(files)
 		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c",
 			Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
-		d := dict.NewDictionaries(tree, "m", format.OpenOptions{Limits: oldLimits})
+		d := dict.NewDictionaries(tree, "m", format.OpenOptions{Limits: v12Limits})
 		g, err := d.Global(ctx, col)
 		blamesFile(t, err)
 		if err == nil {
@@ -150,7 +150,7 @@ func FuzzDictionary(f *testing.F) {
 		blamesFile(t, verifyDictionaries(ctx, d, []*schema.Column{col}, silent(ctx)))
 		for name := range files {
 			tg := format.Target{Tree: tree, Name: name}
-			r, err := table.OpenDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits})
+			r, err := table.OpenDictionary(ctx, tg, format.OpenOptions{Limits: v12Limits})
 			blamesFile(t, err)
 			if err == nil {
 				for b, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{},
@@ -160,9 +160,9 @@ func FuzzDictionary(f *testing.F) {
 					}
 				}
 			}
-			blamesFile(t, table.DescribeDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits},
+			blamesFile(t, table.DescribeDictionary(ctx, tg, format.OpenOptions{Limits: v12Limits},
 				func(region.Node) {}))
-			blamesFile(t, verifyDictionary(ctx, tg, format.OpenOptions{Limits: oldLimits}, silent(ctx)))
+			blamesFile(t, verifyDictionary(ctx, tg, format.OpenOptions{Limits: v12Limits}, silent(ctx)))
 		}
 	})
 }

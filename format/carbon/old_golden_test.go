@@ -16,7 +16,7 @@ import (
 )
 
 // The golden tables of formats 1 and 2: see the README beside them.
-const goldenOld = "../../corpus/carbon/1.0.0"
+const goldenV12 = "../../corpus/carbon/1.0.0"
 
 var writeGolden = flag.Bool("write", false,
 	"write the digests of the golden tables, of the whole corpus' expected rows")
@@ -42,7 +42,7 @@ func goldenTables(t testing.TB) (m struct {
 	Tables []goldenTable `json:"tables"`
 }) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(goldenOld, "MANIFEST.json"))
+	b, err := os.ReadFile(filepath.Join(goldenV12, "MANIFEST.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestGoldenOld(t *testing.T) {
 	m := goldenTables(t)
 	for i := range m.Tables {
 		g := &m.Tables[i]
-		sc, got, err := read(t, filepath.Join(goldenOld, g.Table), g.options(), stoa.ScanSpec{})
+		sc, got, err := read(t, filepath.Join(goldenV12, g.Table), g.options(), stoa.ScanSpec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestGoldenOld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(goldenOld, "MANIFEST.json"), append(b, '\n'), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(goldenV12, "MANIFEST.json"), append(b, '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +106,7 @@ func (g *goldenTable) formula(t *testing.T, sc *arrow.Schema) []line {
 
 // compare compares every tenth row cell by cell.
 func (g *goldenTable) compare(t *testing.T, sc *arrow.Schema, got []line) {
-	sample := jsonRows(t, filepath.Join(goldenOld, g.Sample))
+	sample := jsonRows(t, filepath.Join(goldenV12, g.Sample))
 	if len(sample) != g.Rows/10 {
 		t.Fatalf("%s: %d rows in the sample", g.Table, len(sample))
 	}

@@ -14,7 +14,7 @@ import (
 // TestOldCoverage: the bytes of every file of the golden tables have one owner each.
 func TestOldCoverage(t *testing.T) {
 	for _, g := range goldenTables(t).Tables {
-		if n := coverage(t, filepath.Join(goldenOld, g.Table)); n < 11 {
+		if n := coverage(t, filepath.Join(goldenV12, g.Table)); n < 11 {
 			t.Errorf("%s: only %d files were described", g.Table, n)
 		}
 	}

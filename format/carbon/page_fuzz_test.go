@@ -74,7 +74,7 @@ func FuzzPage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, encoding, typ uint8, shape uint8, n uint16, meta, raw, ids, runs, nulls []byte) {
 		before := formattest.Allocated()
 		e := fuzzEncoders[int(encoding)%len(fuzzEncoders)]
-		p := &pages.StoredPage{Version: 3, Limits: oldLimits, Spans: 1, Rows: int64(n), Coded: shape&fuzzCoded != 0,
+		p := &pages.StoredPage{Version: 3, Limits: v12Limits, Spans: 1, Rows: int64(n), Coded: shape&fuzzCoded != 0,
 			Dates: pages.DateRule{Unit: 1000},
 			DataChunk: &layout.DataChunk{Codec: "none", Encoders: e, DataLen: int32(len(raw)),
 				RowidLen: int32(len(ids)), RleLen: int32(len(runs)), Rows: -1},
@@ -89,13 +89,13 @@ func FuzzPage(f *testing.F) {
 		}
 		if shape&(fuzzChild|fuzzList|fuzzStruct) != 0 {
 			p.Col.Parent = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeArray, Name: "p",
-				Ordinal: -1, Children: 1}, Card: -1, Kids: []*schema.Column{p.Col}}
+				Ordinal: -1, NumChild: 1}, Card: -1, Children: []*schema.Column{p.Col}}
 		}
 		at, err := p.Col.Arrow()
 		if err != nil {
 			t.Fatal(err)
 		}
-		task := &format.Task{Scratch: &vec.Arena{}, Limits: oldLimits,
+		task := &format.Task{Scratch: &vec.Arena{}, Limits: v12Limits,
 			Bytes: [][]byte{append(append(append([]byte{}, raw...), ids...), runs...)}, N: int64(n)}
 		if shape&fuzzNoRows != 0 {
 			task.N = -1
@@ -122,7 +122,7 @@ func FuzzPage(f *testing.F) {
 
 // fuzzAbove decodes the list or struct of p, whose page is above.
 func fuzzAbove(t *testing.T, p *pages.StoredPage, task *format.Task, above []byte, shape uint8) {
-	parent := pages.StoredPage{Version: 3, Limits: oldLimits, Spans: 1, Rows: task.N, Col: p.Col.Parent,
+	parent := pages.StoredPage{Version: 3, Limits: v12Limits, Spans: 1, Rows: task.N, Col: p.Col.Parent,
 		Below: []pages.StoredPage{*p},
 		DataChunk: &layout.DataChunk{Codec: "none", Encoders: layout.Encodings{layout.EncDirectCompress},
 			DataLen: int32(len(above)), Rows: -1}}
@@ -186,7 +186,7 @@ func fuzzDictionary(t *testing.T) *vec.Vector {
 func pageSeeds(f *testing.F, data []byte) (n int) {
 	ctx := context.Background()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.carbondata": data}), Name: "f.carbondata"}
-	tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: oldLimits}, table.ReadOptions{Bucket: -1},
+	tab, err := table.OpenFiles(ctx, tg, format.OpenOptions{Limits: v12Limits}, table.ReadOptions{Bucket: -1},
 		[]string{tg.Name}, nil)
 	if err != nil {
 		f.Fatal(err)
@@ -218,7 +218,7 @@ func pageSeed(f *testing.F, page *format.Page, data []byte) int {
 	if !ok {
 		return 0
 	}
-	task := &format.Task{Page: *page, N: page.Entries, Scratch: &vec.Arena{}, Limits: oldLimits}
+	task := &format.Task{Page: *page, N: page.Entries, Scratch: &vec.Arena{}, Limits: v12Limits}
 	for _, s := range page.Spans {
 		task.Bytes = append(task.Bytes, data[s.Off:s.End()])
 	}

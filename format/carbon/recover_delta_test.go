@@ -25,7 +25,7 @@ func TestRecoverDeltas(t *testing.T) {
 			deltas = append(deltas, n)
 		}
 	}
-	told, back := 0, 0
+	reported, back := 0, 0
 	for _, d := range deltas {
 		for _, alone := range []bool{false, true} {
 			files := map[string][]byte{}
@@ -43,7 +43,7 @@ func TestRecoverDeltas(t *testing.T) {
 			}
 			come := comeBack(found)
 			if has(found, "carbon.delete.damaged") {
-				told++
+				reported++
 			}
 			back += come
 			if len(rows) != len(right)+come {
@@ -57,10 +57,10 @@ func TestRecoverDeltas(t *testing.T) {
 			}
 		}
 	}
-	if told != 4 || back != 26 {
+	if reported != 4 || back != 26 {
 		t.Errorf("%d tellings of %d rows that come back; the two deltas that hold, of 15 and 11 rows, are each cut "+
 			"twice",
-			told, back)
+			reported, back)
 	}
 }
 

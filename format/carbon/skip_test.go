@@ -38,11 +38,11 @@ func TestSkipSegment(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		name   string
-		damage func(dir string)
-		least  []int32 // what must be read
-		most   []int32 // what may be
-		exact  bool    // the rows of the loss are known
+		name     string
+		damage   func(dir string)
+		required []int32 // what must be read
+		most     []int32 // what may be
+		exact    bool    // the rows of the loss are known
 	}{
 		{"data file gone", func(dir string) { os.Remove(one(dir, "Fact/Part0/Segment_1/part-0-0_*.carbondata")) },
 			slices.Concat(span(0, 100), span(200, 300)), span(0, 300), false},
@@ -91,7 +91,7 @@ func TestSkipSegment(t *testing.T) {
 					int32) bool {
 					return func(x int32) bool { return !slices.Contains(list, x) }
 				}
-				if slices.ContainsFunc(c.least, has(got)) || slices.ContainsFunc(got, has(c.most)) {
+				if slices.ContainsFunc(c.required, has(got)) || slices.ContainsFunc(got, has(c.most)) {
 					t.Errorf("%d rows: %v", len(got), got)
 				}
 			}

@@ -113,9 +113,9 @@ func (v *verifier) folder(tg format.Target) {
 		v.Blame("carbon.read", err, -1, -1)
 		return
 	}
-	for _, name := range layout.Sorted(d.Bad) {
+	for _, name := range layout.Sorted(d.Unreadable) {
 		v.Part = name
-		v.Blame("carbon.index.damaged", d.Bad[name], -1, -1)
+		v.Blame("carbon.index.damaged", d.Unreadable[name], -1, -1)
 	}
 	v.Part = tg.Name
 	for _, name := range d.Missing() {
@@ -194,7 +194,7 @@ func (v *verifier) table(dir string) {
 func (v *verifier) segment(t *table.Managed, l *status.Load) {
 	used := map[string]bool{} // delete deltas that hold
 	v.Part = t.Path
-	parts, h, err := t.SegmentHolding(v.ctx, l)
+	parts, h, err := t.SegmentContents(v.ctx, l)
 	if err != nil {
 		code := "carbon.segment.missing"
 		if e := (*fault.Error)(nil); errors.As(err, &e) && t.Updates != "" && e.At.Object == t.Updates {

@@ -25,7 +25,7 @@ func TestVerifyBounds(t *testing.T) {
 		}
 	}
 	whole := tree.Bytes(file)
-	said := func(b []byte) (out []string) {
+	stated := func(b []byte) (out []string) {
 		for f := range carbon.Format.Verify(t.Context(),
 			format.Target{Tree: store.NewMemory(map[string][]byte{file: b}), Name: file}, format.OpenOptions{}) {
 			if f.Severity == region.Error {
@@ -34,7 +34,7 @@ func TestVerifyBounds(t *testing.T) {
 		}
 		return out
 	}
-	if s := said(whole); s != nil {
+	if s := stated(whole); s != nil {
 		t.Fatal(s)
 	}
 	tried, booleans := 0, 0
@@ -71,7 +71,7 @@ func TestVerifyBounds(t *testing.T) {
 			booleans++
 		}
 		tried++
-		if len(said(b)) == 0 {
+		if len(stated(b)) == 0 {
 			t.Errorf("%s at %d, %x: verify says nothing", strings.Join(under, "/"), at, whole[n.At.Off:n.At.End()])
 		}
 	}

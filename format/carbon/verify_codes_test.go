@@ -51,11 +51,11 @@ func TestLocalCodesOutOfRange(t *testing.T) {
 				errs = append(errs, f)
 			}
 		}
-		told := slices.ContainsFunc(errs, func(f region.Finding) bool {
+		reported := slices.ContainsFunc(errs, func(f region.Finding) bool {
 			return f.Code == "carbon.page.damaged" && strings.Contains(f.Message, "is not in the dictionary") &&
 				f.At.Object == "x.carbondata" && f.At.Len > 0 && f.Column == "s" && f.Rows == [2]int64{0, 4}
 		})
-		if told != bad || !bad && len(errs) > 0 {
+		if reported != bad || !bad && len(errs) > 0 {
 			t.Errorf("code %d: %+v", code, errs)
 		}
 		if _, _, err := read(t, "x.carbondata", stoa.OpenOptions{Formats: formats, Tree: mem},
@@ -114,13 +114,13 @@ func TestSortIndexOutOfRange(t *testing.T) {
 		bad := without(files)
 		bad[name] = b
 		o := memory(bad, g)
-		told := false
+		reported := false
 		for f := range carbon.Format.Verify(t.Context(), format.Target{Tree: o.Tree, Name: "t"},
 			format.OpenOptions{Opts: o.Opts}) {
-			told = told || f.Severity >= region.Warning && strings.HasPrefix(f.Code, "carbon.sortindex.") &&
+			reported = reported || f.Severity >= region.Warning && strings.HasPrefix(f.Code, "carbon.sortindex.") &&
 				f.At.Object == name
 		}
-		if !told {
+		if !reported {
 			t.Errorf("byte %d: %x: nothing is told", at, b)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // sizes holds the bytes that tablestatus says of a segment against its files. Updates before 2.0 added files
 // and left the size as it was; segments of rows grow.
-func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Holding) {
+func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Contents) {
 	if !l.Counts() || h.Unknown || l.Status == status.StatusStreaming || l.Status == status.StatusFinish {
 		return
 	}
@@ -68,7 +68,7 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 // leftovers tells what lies in the table's directories and is not read any more.
 func (v *verifier) leftovers(t *table.Managed) {
 	if t.Guessed == nil {
-		v.oldUpdates(t)
+		v.v12Updates(t)
 	}
 	v.left("delete deltas that nothing names any more", v.replaced)
 	for _, name := range v.replaced {
@@ -77,7 +77,7 @@ func (v *verifier) leftovers(t *table.Managed) {
 		if err == nil && d.Block != status.ParseFileName(name).Block {
 			err = fault.Corruptf(fault.Span{Object: name}, "blockName", "%q", d.Block)
 		}
-		v.oldDamage(err)
+		v.v12Damage(err)
 	}
 	var segments []string
 	for i := range t.Loads {
@@ -158,8 +158,8 @@ func (v *verifier) left(what string, names []string) {
 	v.Report("carbon.leftover", fault.Span{Object: at}, "", "%s: %s", what, strings.Join(some, ", "))
 }
 
-// oldDamage tells that a file cannot be read that nobody reads.
-func (v *verifier) oldDamage(err error) {
+// v12Damage tells that a file cannot be read that nobody reads.
+func (v *verifier) v12Damage(err error) {
 	if err != nil {
 		v.Blame("carbon.leftover", err, -1, -1)
 	}
@@ -167,8 +167,8 @@ func (v *verifier) oldDamage(err error) {
 
 const updatePrefix = "tableupdatestatus-"
 
-// oldUpdates looks at the update statuses that tablestatus does not name.
-func (v *verifier) oldUpdates(t *table.Managed) {
+// v12Updates looks at the update statuses that tablestatus does not name.
+func (v *verifier) v12Updates(t *table.Managed) {
 	var old []string
 	current := int64(-1)
 	if stamp, ok := strings.CutPrefix(path.Base(t.Updates), updatePrefix); ok {
@@ -189,7 +189,7 @@ func (v *verifier) oldUpdates(t *table.Managed) {
 		}
 		old = append(old, info.Name)
 		var list []status.Update
-		v.oldDamage(status.ReadJSON(v.ctx, t.Tree, info.Name, v.o.Limits.WithDefaults(), &list))
+		v.v12Damage(status.ReadJSON(v.ctx, t.Tree, info.Name, v.o.Limits.WithDefaults(), &list))
 	}
 	slices.Sort(old)
 	v.left("update statuses that later ones stand for", old)

@@ -37,8 +37,8 @@ import (
 // with the same schema, and must become the same dictionaries, pages, indexes and keys as CarbonData 1.0.0 made
 // of them.
 
-// oldRows reads rows of texts; lists and structs have their parts parted by $.
-func oldRows(t testing.TB, name string, schema *layout.TableSchema) arrow.RecordBatch {
+// v12Rows reads rows of texts; lists and structs have their parts parted by $.
+func v12Rows(t testing.TB, name string, schema *layout.TableSchema) arrow.RecordBatch {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {
@@ -76,10 +76,10 @@ func oldRows(t testing.TB, name string, schema *layout.TableSchema) arrow.Record
 func textsOf(c *schemas.Column) arrow.DataType {
 	switch c.Typ {
 	case layout.TypeArray:
-		return arrow.ListOf(textsOf(c.Kids[0]))
+		return arrow.ListOf(textsOf(c.Children[0]))
 	case layout.TypeStruct:
 		var fields []arrow.Field
-		for _, k := range c.Kids {
+		for _, k := range c.Children {
 			fields = append(fields, arrow.Field{Name: k.LeafName(), Type: textsOf(k), Nullable: true})
 		}
 		return arrow.StructOf(fields...)
@@ -147,8 +147,8 @@ func loadAgain(t testing.TB, real string, version int, opts map[string]string, w
 	return dir
 }
 
-// oldPageText is all of a page, its bytes decompressed.
-func oldPageText(t testing.TB, f *datafile.DataFile, g int, col *schemas.Column) string {
+// v12PageText is all of a page, its bytes decompressed.
+func v12PageText(t testing.TB, f *datafile.DataFile, g int, col *schemas.Column) string {
 	t.Helper()
 	c, err := f.ReadChunk(t.Context(), g, col)
 	if err != nil {
@@ -192,8 +192,8 @@ func indexText(x *layout.BlockletIndex) string {
 	return fmt.Sprintf("min %x\nmax %x\nstart %x\nend %x", x.MinMax.Min, x.MinMax.Max, x.Start, x.End)
 }
 
-// compareOld compares two data files and gives how many pages there are and how many are equal.
-func compareOld(t *testing.T, real, ours string) (pages, equal int) {
+// compareV12 compares two data files and gives how many pages there are and how many are equal.
+func compareV12(t *testing.T, real, ours string) (pages, equal int) {
 	t.Helper()
 	a, err := datafile.OpenFile(t.Context(), store.Local{}, real, format.OpenOptions{})
 	if err != nil {
@@ -219,7 +219,7 @@ func compareOld(t *testing.T, real, ours string) (pages, equal int) {
 		}
 		for i, col := range a.Columns {
 			pages++
-			if x, y := oldPageText(t, a, g, col), oldPageText(t, b, g, b.Columns[i]); x == y {
+			if x, y := v12PageText(t, a, g, col), v12PageText(t, b, g, b.Columns[i]); x == y {
 				equal++
 			} else {
 				t.Errorf("%s: blocklet %d: %s", col.Name, g, unlike(y, x))
@@ -276,7 +276,7 @@ func TestOldPagesOfTheRealWriter(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				rows := oldRows(t, filepath.Join(root, "expected.jsonl.gz"), schema)
+				rows := v12Rows(t, filepath.Join(root, "expected.jsonl.gz"), schema)
 				var loads []arrow.RecordBatch
 				segments, err := filepath.Glob(filepath.Join(real[0], "Fact", "Part0", "Segment_*"))
 				if err != nil || len(segments) == 0 {
@@ -331,16 +331,16 @@ func compareSegments(t *testing.T, real, ours string) (pages, equal int) {
 		index[0].Blocks[0].Rows != index[1].Blocks[0].Rows {
 		t.Errorf("index: %+v, the real one: %+v", index[1].Blocks, index[0].Blocks)
 	}
-	return compareOld(t, files[0][0], files[1][0])
+	return compareV12(t, files[0][0], files[1][0])
 }
 
 func TestOldTime(t *testing.T) {
 	for _, ms := range []int64{0, 1795298710763, 1480000000009} {
-		if got, ok := status.Millis(change.OldTime(ms)); !ok || got != ms {
-			t.Errorf("%d is written %s and read %d", ms, change.OldTime(ms), got)
+		if got, ok := status.Millis(change.DayFirstTime(ms)); !ok || got != ms {
+			t.Errorf("%d is written %s and read %d", ms, change.DayFirstTime(ms), got)
 		}
 	}
-	if s := change.OldTime(1480000000000); s != "24-11-2016 15:06:40:000" { // as the corpus has it
+	if s := change.DayFirstTime(1480000000000); s != "24-11-2016 15:06:40:000" { // as the corpus has it
 		t.Error(s)
 	}
 }

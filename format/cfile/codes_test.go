@@ -261,15 +261,15 @@ func TestCodesOfDamage(t *testing.T) {
 				strings.Join(all, "\n\t"))
 		}
 	}
-	told := 0
+	reported := 0
 	for got := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(nil), Name: "f"},
 		format.OpenOptions{}) {
-		if told++; got.Code != "cfile.read" || got.At.Object != "f" || got.Severity != region.Error {
+		if reported++; got.Code != "cfile.read" || got.At.Object != "f" || got.Severity != region.Error {
 			t.Errorf("a file that is not there: %+v", got)
 		}
 	}
-	if told != 1 {
-		t.Errorf("a file that is not there: %d findings", told)
+	if reported != 1 {
+		t.Errorf("a file that is not there: %d findings", reported)
 	}
 }
 

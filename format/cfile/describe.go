@@ -53,7 +53,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	o.NoVerify, o.Tracer = true, nil // what a wrong checksum covers is described all the same
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f, err := columnfile.OpenFile(d.Ctx, src, at, o)
-	if d.f, d.kind = f, opts.Kind; d.kind == block.KindUnknown || f.Unfit(d.kind) != "" {
+	if d.f, d.kind = f, opts.Kind; d.kind == block.KindUnknown || f.WhyNot(d.kind) != "" {
 		d.kind = f.Kind()
 	}
 	name := "cfile"
@@ -106,7 +106,7 @@ func (d *describer) body() error {
 }
 
 func (d *describer) dictionary(p block.BlockPtr) error {
-	if reason := d.f.Bad(p); reason != "" {
+	if reason := d.f.Problem(p); reason != "" {
 		return fault.Corruptf(d.f.FootSpan(), "footer.dict_block_ptr", "%s", reason)
 	}
 	return d.block(p, "dictionary", "", d.Pages, func(c *wire.Cursor) { block.ParsePlainBinary(c) })
@@ -123,7 +123,7 @@ func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) erro
 	name := w.Path()
 	err := w.Push(d.Ctx, p)
 	if err != nil {
-		if d.f.Bad(p) == "" && p.Offset >= w.Ends[min(len(w.Stack), columnfile.MaxDepth-1)] {
+		if d.f.Problem(p) == "" && p.Offset >= w.Ends[min(len(w.Stack), columnfile.MaxDepth-1)] {
 			err = errors.Join(err, d.block(p, name, "damaged", true,
 				func(c *wire.Cursor) { block.ParseIndexBlock(c, d.Pages) }))
 		}
@@ -195,7 +195,7 @@ func (d *describer) block(p block.BlockPtr, name, value string, inside bool, par
 	if !inside || d.Left() {
 		return nil
 	}
-	if err := d.f.Fit(at, name); err != nil {
+	if err := d.f.CheckSize(at, name); err != nil {
 		return err
 	}
 	d.arena.Reset()

@@ -127,7 +127,7 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 		}
 	case columnfile.IsDamage(err):
 		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil &&
-			slices.ContainsFunc(files, func(f looseFile) bool { return f.fits() }) {
+			slices.ContainsFunc(files, func(f looseFile) bool { return f.wellNamed() }) {
 			return format.Likely, nil
 		}
 	}
@@ -167,7 +167,7 @@ func nothingElse(ctx context.Context, tg format.Target) bool {
 		if f.rows < 0 { // it cannot be read
 			continue
 		}
-		if !f.fits() || rows >= 0 && f.rows != rows {
+		if !f.wellNamed() || rows >= 0 && f.rows != rows {
 			return false
 		}
 		rows = f.rows
@@ -215,12 +215,12 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 // schema. The number of rows is looked at elsewhere.
 func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 	at, path := f.FootSpan(), t.Columns[i].Path
-	s, told := f.Footer.Stored()
-	if told && s.Name != "" && s.Name != path {
+	s, known := f.Footer.Stored()
+	if known && s.Name != "" && s.Name != path {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
 			"the file is of column %q, %s has it for column %q", s.Name, setFile, path)
 	}
-	if holds := t.Columns[i].Holds; told && s.Holds != holds {
+	if holds := t.Columns[i].Holds; known && s.Holds != holds {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
 			"the file holds %s, %s has it for the %s of %q", holdsWords(s.Holds), setFile, holdsWords(holds), path)
 	}
@@ -234,7 +234,7 @@ func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 		return fault.Corruptf(at, "footer.data_type", "the file holds %s values, %s says that column %q is %s",
 			typeWords(f.Footer.Type, f.Footer.Array()), setFile, path, typeWords(l.Col.Type, l.Col.Array))
 	}
-	if told && (s.Precision != l.Col.Precision || s.Scale != l.Col.Scale) {
+	if known && (s.Precision != l.Col.Precision || s.Scale != l.Col.Scale) {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
 			"decimals of %d digits, %d behind the point; %s says %d and %d for column %q",
 			s.Precision, s.Scale, setFile, l.Col.Precision, l.Col.Scale, path)
@@ -245,12 +245,12 @@ func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 // sameSet holds the id in the file of column i against the set's. A file that has none is one of another set's
 // if the set has one.
 func (t *fileSet) sameSet(f *columnfile.File, i int) error {
-	b, told := f.Footer.Get(block.SetKey)
+	b, known := f.Footer.Get(block.SetKey)
 	id, at, path := string(b), f.FootSpan(), "footer.metadata["+block.SetKey+"]"
 	switch {
 	case id == t.ID:
 		return nil
-	case !told:
+	case !known:
 		return fault.Corruptf(at, path, "it is not there: the file of column %q was written by itself, or with "+
 			"another table, not with the set %s of %s", t.Columns[i].Path, t.ID, setFile)
 	case t.ID == "":

@@ -65,16 +65,16 @@ func TestColumnOfAnotherTable(t *testing.T) {
 				r.Close()
 			}
 			for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
-				told := 0
+				reported := 0
 				for f := range cfile.Format.Verify(t.Context(), tg, format.OpenOptions{Depth: depth}) {
 					if f.Severity == region.Error {
-						if told++; f.Code != "cfile.set" || f.Column != "b" || f.At.Object != "t/b.cfile" {
+						if reported++; f.Code != "cfile.set" || f.Column != "b" || f.At.Object != "t/b.cfile" {
 							t.Errorf("%+v", f)
 						}
 					}
 				}
-				if told != map[bool]int{true: 1}[want] {
-					t.Errorf("%v, exchanged %t, %v: %d errors", opts, exchanged, depth, told)
+				if reported != map[bool]int{true: 1}[want] {
+					t.Errorf("%v, exchanged %t, %v: %d errors", opts, exchanged, depth, reported)
 				}
 			}
 		}

@@ -100,7 +100,7 @@ func dirFilesOf(t *testing.T, cell func(column string, row int) string, opts map
 // dirRead reads the directory and reports whether something was told. A cell that is not as it was written is
 // an error of the test, unless it is null and something was told.
 func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, columns ...string) (rows int64,
-	cells map[string]int, told string) {
+	cells map[string]int, reported string) {
 	t.Helper()
 	o := stoa.OpenOptions{Tree: store.NewMemory(files), Recover: recover}
 	tab, err := stoa.Open(context.Background(), "t", o)
@@ -110,18 +110,18 @@ func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, c
 	defer tab.Close()
 	for _, f := range tab.Findings() {
 		if f.Severity == region.Error {
-			told += f.Code + " " + f.Message + "; "
+			reported += f.Code + " " + f.Message + "; "
 		}
 	}
 	spec := stoa.ScanSpec{Columns: columns}
 	if recover {
-		spec.Damaged, spec.Lost = stoa.NullCells, func(l region.Loss) { told += fmt.Sprint(l.Err) }
+		spec.Damaged, spec.Lost = stoa.NullCells, func(l region.Loss) { reported += fmt.Sprint(l.Err) }
 	}
 	wrong := 0
 	cells = map[string]int{}
 	for b, err := range tab.Scan(context.Background(), spec) {
 		if err != nil {
-			return rows, cells, told + err.Error()
+			return rows, cells, reported + err.Error()
 		}
 		for j, f := range b.Schema().Fields() {
 			col := b.Column(j)
@@ -134,7 +134,7 @@ func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, c
 				}
 				if got := col.ValueStr(i); col.IsValid(i) && got != strings.Trim(want, `"`) {
 					wrong++
-				} else if col.IsNull(i) && want != "null" && told == "" {
+				} else if col.IsNull(i) && want != "null" && reported == "" {
 					t.Errorf("%s: row %d of %s is null, and nothing is told", what, int(rows)+i, f.Name)
 				}
 			}
@@ -142,40 +142,40 @@ func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, c
 		rows += b.NumRows()
 	}
 	if wrong > 0 {
-		t.Errorf("%s (recover %t): %d cells are wrong; told: %s", what, recover, wrong, told)
+		t.Errorf("%s (recover %t): %d cells are wrong; told: %s", what, recover, wrong, reported)
 	}
-	if (rows != dirRows || columns == nil && len(cells) != len(dirColumns)) && told == "" {
+	if (rows != dirRows || columns == nil && len(cells) != len(dirColumns)) && reported == "" {
 		t.Errorf("%s (recover %t): %d rows of %d columns, and nothing is told", what, recover, rows, len(cells))
 	}
-	return rows, cells, told
+	return rows, cells, reported
 }
 
 // dirVerified is what verify tells at each depth.
-func dirVerified(files map[string][]byte) (told [3]string) {
+func dirVerified(files map[string][]byte) (reported [3]string) {
 	for i, d := range []format.Depth{format.Quick, format.Sums, format.Deep} {
 		o := stoa.OpenOptions{Tree: store.NewMemory(files), Depth: d}
 		for f, err := range stoa.Verify(context.Background(), "t", o) {
 			if err != nil {
-				told[i] += err.Error()
+				reported[i] += err.Error()
 			} else if f.Severity == region.Error {
-				told[i] += fmt.Sprintf("%s %s %s; ", f.Code, f.At.Object, f.Message)
+				reported[i] += fmt.Sprintf("%s %s %s; ", f.Code, f.At.Object, f.Message)
 			}
 		}
 	}
-	return told
+	return reported
 }
 
 // dirHarm reads and verifies a directory in which something was done to a file.
 func dirHarm(t *testing.T, what string, files map[string][]byte) {
 	t.Helper()
-	if _, _, told := dirRead(t, what, files, false); told == "" {
+	if _, _, reported := dirRead(t, what, files, false); reported == "" {
 		t.Errorf("%s: reading tells nothing", what)
 	}
-	if _, _, told := dirRead(t, what, files, true); told == "" {
+	if _, _, reported := dirRead(t, what, files, true); reported == "" {
 		t.Errorf("%s: recover tells nothing", what)
 	}
-	for i, told := range dirVerified(files) {
-		if told == "" {
+	for i, reported := range dirVerified(files) {
+		if reported == "" {
 			t.Errorf("%s: verify tells nothing at depth %d", what, i)
 		}
 	}
@@ -184,12 +184,12 @@ func dirHarm(t *testing.T, what string, files map[string][]byte) {
 // TestDirExchange: the file of a column in the place of another's is told by all who read it, and never gives a row.
 func TestDirExchange(t *testing.T) {
 	healthy := dirFiles(t)
-	if rows, _, told := dirRead(t, "healthy", healthy, false); rows != dirRows || told != "" {
-		t.Fatal(rows, told)
+	if rows, _, reported := dirRead(t, "healthy", healthy, false); rows != dirRows || reported != "" {
+		t.Fatal(rows, reported)
 	}
-	for i, told := range dirVerified(healthy) {
-		if told != "" {
-			t.Fatal(i, told)
+	for i, reported := range dirVerified(healthy) {
+		if reported != "" {
+			t.Fatal(i, reported)
 		}
 	}
 	names := slices.Sorted(maps.Keys(healthy))
@@ -209,9 +209,9 @@ func TestDirExchange(t *testing.T) {
 	// The message names file and column.
 	files := maps.Clone(healthy)
 	files["t/v.cfile"] = healthy["t/b.cfile"]
-	if _, _, told := dirRead(t, "b over v", files, false); !strings.Contains(told, "t/v.cfile[") ||
-		!strings.Contains(told, `column "b"`) {
-		t.Error(told)
+	if _, _, reported := dirRead(t, "b over v", files, false); !strings.Contains(reported, "t/v.cfile[") ||
+		!strings.Contains(reported, `column "b"`) {
+		t.Error(reported)
 	}
 }
 
@@ -226,9 +226,9 @@ func TestDirOtherTable(t *testing.T) {
 		if again := dirFilesOf(t, dirCell, opts); !maps.EqualFunc(healthy, again, bytes.Equal) {
 			t.Error("the same rows make other files")
 		}
-		for _, told := range dirVerified(healthy) {
-			if told != "" {
-				t.Fatal(opts, told)
+		for _, reported := range dirVerified(healthy) {
+			if reported != "" {
+				t.Fatal(opts, reported)
 			}
 		}
 		for name := range healthy {
@@ -236,10 +236,10 @@ func TestDirOtherTable(t *testing.T) {
 			files[name] = foreign[name]
 			what := fmt.Sprint(opts, name, " of another table")
 			dirHarm(t, what, files)
-			rows, cells, told := dirRead(t, what, files, true)
+			rows, cells, reported := dirRead(t, what, files, true)
 			for _, c := range dirColumns {
 				if lost := name == "t/"+c.Name+".cfile"; rows != dirRows || lost != (cells[c.Name] == 0) {
-					t.Errorf("%s: %d rows, %d cells of %s: %s", what, rows, cells[c.Name], c.Name, told)
+					t.Errorf("%s: %d rows, %d cells of %s: %s", what, rows, cells[c.Name], c.Name, reported)
 				}
 			}
 			delete(files, "t/table.json")
@@ -266,10 +266,10 @@ func TestDirTornSet(t *testing.T) {
 			files[name] = healthy[name]
 		}
 		files["t/"+strange+".cfile"] = foreign["t/"+strange+".cfile"]
-		rows, cells, told := dirRead(t, strange+" is another table's", files, true)
+		rows, cells, reported := dirRead(t, strange+" is another table's", files, true)
 		for _, c := range []string{"b", "v"} {
-			if rows != dirRows || told == "" || (c == strange) != (cells[c] == 0) {
-				t.Errorf("%s is another table's: %d rows, %d cells of %s: %s", strange, rows, cells[c], c, told)
+			if rows != dirRows || reported == "" || (c == strange) != (cells[c] == 0) {
+				t.Errorf("%s is another table's: %d rows, %d cells of %s: %s", strange, rows, cells[c], c, reported)
 			}
 		}
 	}
@@ -282,12 +282,12 @@ func TestDirWithoutID(t *testing.T) {
 	if bytes.Contains(plain["t/table.json"], []byte(`"id": "`)) || bytes.Contains(plain["t/v.cfile"], []byte("stoa.")) {
 		t.Error("plain metadata have an id")
 	}
-	if rows, _, told := dirRead(t, "plain", plain, false); rows != dirRows || told != "" {
-		t.Error(rows, told)
+	if rows, _, reported := dirRead(t, "plain", plain, false); rows != dirRows || reported != "" {
+		t.Error(rows, reported)
 	}
-	for _, told := range dirVerified(plain) {
-		if told != "" {
-			t.Error(told)
+	for _, reported := range dirVerified(plain) {
+		if reported != "" {
+			t.Error(reported)
 		}
 	}
 	healthy := dirFilesOf(t, dirCell, nil)
@@ -362,16 +362,16 @@ func TestDirHarm(t *testing.T) {
 			}
 			what := name + " " + harm
 			dirHarm(t, what, files)
-			rows, cells, told := dirRead(t, what, files, true)
+			rows, cells, reported := dirRead(t, what, files, true)
 			if rows != dirRows {
-				t.Errorf("%s: %d rows are recovered: %s", what, rows, told)
+				t.Errorf("%s: %d rows are recovered: %s", what, rows, reported)
 			}
 			var others []string
 			for _, c := range dirColumns {
 				if name == "t/"+c.Name+".cfile" {
 					// b is one block
 					if harm == "halved" && c.Name != "b" && (cells[c.Name] == 0 || cells[c.Name] == dirRows) {
-						t.Errorf("%s: %d cells are recovered: %s", what, cells[c.Name], told)
+						t.Errorf("%s: %d cells are recovered: %s", what, cells[c.Name], reported)
 					}
 					continue
 				}
@@ -429,9 +429,9 @@ func TestDirFrames(t *testing.T) {
 		check := func(what string, b []byte) {
 			files := maps.Clone(healthy)
 			files[name] = b
-			if rows, cells, told := dirRead(t, what, files, true); rows != dirRows || cells[c.Name] != want ||
-				told == "" {
-				t.Errorf("%s: %d rows, %d cells of %d: %s", what, rows, cells[c.Name], want, told)
+			if rows, cells, reported := dirRead(t, what, files, true); rows != dirRows || cells[c.Name] != want ||
+				reported == "" {
+				t.Errorf("%s: %d rows, %d cells of %d: %s", what, rows, cells[c.Name], want, reported)
 			}
 		}
 		for i := range 8 * (head + len(whole) - foot) {
@@ -462,10 +462,10 @@ func TestDirSetNames(t *testing.T) {
 		files["t/table.json"] = bytes.Replace(healthy["t/table.json"], []byte(harm[0]), []byte(harm[1]), 1)
 		what := fmt.Sprint(harm)
 		dirHarm(t, what, files)
-		rows, cells, told := dirRead(t, what, files, true)
+		rows, cells, reported := dirRead(t, what, files, true)
 		if rows != dirRows || cells["v"] != dirRows || cells["w"] != dirRows || cells["id"] != dirRows ||
 			cells["b"] != dirRows || cells["opt"] == 0 {
-			t.Errorf("%s: %d rows, cells %v: %s", what, rows, cells, told)
+			t.Errorf("%s: %d rows, cells %v: %s", what, rows, cells, reported)
 		}
 	}
 }

@@ -20,8 +20,8 @@ type looseFile struct {
 	set   string // the id of the set that it is of; "": it does not say
 }
 
-// fits reports whether the file tells the name of its column, and has the name that our writer gives it.
-func (f looseFile) fits() bool {
+// wellNamed reports whether the file tells the name of its column, and has the name that our writer gives it.
+func (f looseFile) wellNamed() bool {
 	base, _, _ := strings.Cut(f.File, "~")
 	return f.named && strings.TrimSuffix(base, ".cfile") == safeName(f.Path)
 }
@@ -55,10 +55,10 @@ func looseFiles(ctx context.Context, tg format.Target, l format.Limits) (out []l
 		out = append(out, x)
 	}
 	slices.SortFunc(out, func(a, b looseFile) int {
-		if c := cmp.Compare(a.Path, b.Path); c != 0 || a.fits() == b.fits() {
+		if c := cmp.Compare(a.Path, b.Path); c != 0 || a.wellNamed() == b.wellNamed() {
 			return cmp.Or(c, cmp.Compare(a.File, b.File))
 		}
-		if a.fits() {
+		if a.wellNamed() {
 			return -1
 		}
 		return 1

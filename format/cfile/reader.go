@@ -151,7 +151,7 @@ func (it *Iterator) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Fit(p.Spans[0], "block"); err != nil {
+	if err := f.CheckSize(p.Spans[0], "block"); err != nil {
 		return err
 	}
 	a := columnfile.Arenas.Get().(*vec.Arena)

@@ -137,7 +137,7 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.R
 // headless takes f without its header, if that is all that err is about.
 func (r *recovery) headless(f *columnfile.File, err error) bool {
 	var e *fault.Error
-	if !errors.As(err, &e) || !strings.HasPrefix(e.Path, "header") || f.Settle() != nil {
+	if !errors.As(err, &e) || !strings.HasPrefix(e.Path, "header") || f.Resolve() != nil {
 		return false
 	}
 	f.Header = block.Header{Version: f.Footer.Version}
@@ -217,8 +217,8 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 		if doubt, err := r.f.MendRows(r.ctx, t.Checksums()); err != nil {
 			r.Whole = r.f.At
 			r.Blame("rows", err, -1, -1)
-			if told := &r.found[len(r.found)-1]; doubt.Len() > 0 {
-				told.Rows = [2]int64{doubt.From, doubt.To}
+			if reported := &r.found[len(r.found)-1]; doubt.Len() > 0 {
+				reported.Rows = [2]int64{doubt.From, doubt.To}
 			}
 		}
 	}

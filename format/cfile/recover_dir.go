@@ -35,7 +35,7 @@ func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	opts columnfile.ReadOptions) (format.Reader, []region.Finding, error) {
 	o.Limits = o.Limits.Together()
 	r := &setRecovery{ctx: ctx, tg: tg, o: o, t: &table{name: tg.Name}}
-	fields, err := opts.ToldColumns(ctx, tg)
+	fields, err := opts.SchemaColumns(ctx, tg)
 	if err == nil {
 		err = r.readSet()
 	}
@@ -86,16 +86,16 @@ func (r *setRecovery) readSet() error {
 		return err
 	}
 	// The schema and the list of columns contradict each other: that is right whose files are there.
-	var told []setColumn
+	var named []setColumn
 	for i, name := range fileNames(r.leaves) {
 		one := setColumn{Path: r.leaves[i].Path, File: name}
 		if r.leaves[i].Validity {
 			one.Holds = block.HoldsValidity
 		}
-		told = append(told, one)
+		named = append(named, one)
 	}
-	if r.there(told) {
-		r.set.Columns = told
+	if r.there(named) {
+		r.set.Columns = named
 		r.damaged(err, "", [2]int64{-1, -1}, 0)
 		return nil
 	}
@@ -188,8 +188,8 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 		}
 	} else if opts.Typ < 0 && l != nil {
 		opts.Typ, opts.Array = l.Col.Type, l.Col.Array
-		if !opts.SaysNulls {
-			opts.Nullable, opts.SaysNulls = l.Col.Nullable, true
+		if !opts.NullableSet {
+			opts.Nullable, opts.NullableSet = l.Col.Nullable, true
 		}
 	}
 	name := inDir(r.tg, c.File)
@@ -226,13 +226,13 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 func (r *setRecovery) countRows() int64 {
 	votes, best := map[int64]int{}, r.set.Rows
 	for i, f := range r.t.files {
-		if r.lost[i] == nil && f.Told() {
+		if r.lost[i] == nil && f.CountKnown() {
 			votes[f.Footer.NumValues]++
 		}
 	}
 	most := 0
 	for i, f := range r.t.files {
-		if r.lost[i] != nil || !f.Told() {
+		if r.lost[i] != nil || !f.CountKnown() {
 			continue
 		}
 		if n := f.Footer.NumValues; votes[n] > most || votes[n] == most && n == r.set.Rows {
@@ -255,12 +255,12 @@ func (r *setRecovery) countRows() int64 {
 func (r *setRecovery) oneSet() {
 	votes, most, best := map[string]int{}, 0, r.set.ID
 	for i, f := range r.t.files {
-		if most == 0 && r.set.Rows >= 0 && (r.lost[i] != nil || !f.Told()) {
+		if most == 0 && r.set.Rows >= 0 && (r.lost[i] != nil || !f.CountKnown()) {
 			votes[best], most = 1, 1
 		}
 	}
 	for i, f := range r.t.files {
-		if r.lost[i] != nil || !f.Told() {
+		if r.lost[i] != nil || !f.CountKnown() {
 			continue
 		}
 		b, _ := f.Footer.Get(block.SetKey)
@@ -279,7 +279,7 @@ func (r *setRecovery) oneSet() {
 		if r.lost[i] != nil {
 			continue
 		}
-		if id, _ := f.Footer.Get(block.SetKey); f.Told() || foreign(string(id), best) {
+		if id, _ := f.Footer.Get(block.SetKey); f.CountKnown() || foreign(string(id), best) {
 			r.lost[i] = r.set.sameSet(f.File, i)
 		}
 	}
@@ -310,7 +310,7 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	readable := 0
 	for i, f := range r.t.files {
 		if n := int64(0); r.lost[i] == nil {
-			if n = f.Footer.NumValues; n > r.t.rows || n < r.t.rows && f.Told() {
+			if n = f.Footer.NumValues; n > r.t.rows || n < r.t.rows && f.CountKnown() {
 				r.lost[i] = fault.Corruptf(f.FootSpan(), "footer.num_values", "%d, the table has %d rows", n, r.t.rows)
 			} else if n < r.t.rows {
 				r.short(f, n)

@@ -46,7 +46,7 @@ func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error 
 	switch {
 	case best.Bytes == 0 && f.At.Len > int64(len(f.Head)+8):
 		return fault.Corruptf(f.At, "", "no block of type %s was found that fits %s; perhaps the file holds "+
-			"something else", opts.Typ, opts.Told())
+			"something else", opts.Typ, opts.FormSoFar())
 	case best.Bytes == 0:
 		best.Opts = all[0]
 	case len(tied) > 0:
@@ -108,7 +108,7 @@ func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptio
 	if opts.Typ >= 0 {
 		g, _ := columnfile.OpenFile(r.ctx, f.Src, at, o)
 		g.NoVerify = f.NoVerify
-		told := r.found
+		reported := r.found
 		if err := r.guess(g, opts); err == nil && r.guessed {
 			if id, ok := f.Footer.Get(block.SetKey); ok {
 				r.f.Footer.Meta = []block.MetaPair{{Key: block.SetKey, Value: id}}
@@ -118,7 +118,7 @@ func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptio
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		r.found = told
+		r.found = reported
 	}
 	r.f = f
 	return nil

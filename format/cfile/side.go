@@ -87,7 +87,7 @@ func openDeltaTable(s *side, blocks []columnfile.DataBlock) error {
 		return err
 	}
 	s.Rows = d.Len()
-	s.Facts = append(s.Facts, d.Kept.Facts(d.Told)...)
+	s.Facts = append(s.Facts, d.Kept.Facts(d.HasStats)...)
 	s.Fields = arrow.NewSchema([]arrow.Field{
 		{Name: "row", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "timestamp", Type: arrow.PrimitiveTypes.Uint64},

@@ -125,8 +125,8 @@ func below(cells []any, path []int) []any {
 	out := slices.Clone(cells)
 	for i, c := range out {
 		for _, k := range path {
-			if kids, ok := c.([]any); ok {
-				c = kids[k]
+			if children, ok := c.([]any); ok {
+				c = children[k]
 			}
 		}
 		out[i] = c

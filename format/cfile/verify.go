@@ -50,18 +50,18 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 			names = append(names, inDir(tg, c.File))
 		}
 	}
-	var bare []string
+	var withoutSums []string
 	for _, name := range names {
 		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name, At: tg.At}, o)
 		if err != nil {
 			continue // verify tells
 		}
 		if !f.Footer.Checksums() {
-			bare = append(bare, path.Base(name))
+			withoutSums = append(withoutSums, path.Base(name))
 		}
 		f.Src.Close()
 	}
-	return format.WithoutSums(len(names), bare), ctx.Err()
+	return format.WithoutSums(len(names), withoutSums), ctx.Err()
 }
 
 // verifier verifies one CFile.
@@ -165,7 +165,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	}
 	f.NoVerify = false
 	if v.kind = f.Kind(); opts.Kind != block.KindUnknown && opts.Kind != v.kind {
-		if why := f.Unfit(opts.Kind); why != "" {
+		if why := f.WhyNot(opts.Kind); why != "" {
 			v.Report("cfile.kind", f.FootSpan(), "footer", "%s", why)
 		} else {
 			v.kind = opts.Kind
@@ -173,7 +173,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	}
 	v.contents()
 	v.coverage(tg, o)
-	v.odd.tell(v)
+	v.odd.checkMetadata(v)
 }
 
 // frames verifies header and footer. It reports whether nothing else can be.
@@ -235,9 +235,9 @@ func (v *verifier) contents() {
 	if err := v.f.CheckRows(v.ctx); err != nil && v.depth == format.Quick {
 		v.Blame("rows", err, -1, -1) // which the index does not tell
 	}
-	v.keys.tell(v)
+	v.keys.checkMetadata(v)
 	if v.kind == block.KindDelta && v.depth == format.Deep {
-		v.deltas.tell(v)
+		v.deltas.checkMetadata(v)
 	}
 }
 
@@ -335,7 +335,7 @@ func (v *verifier) data(w *columnfile.Walker, e block.IndexEntry) {
 // unread takes the rows of a block that is not decoded from the index.
 func (v *verifier) unread(w *columnfile.Walker, b *columnfile.DataBlock) error {
 	v.lostAt = v.lostAt || b.Rows < 0
-	if err := v.f.Fit(v.f.Span(b.Ptr), w.Path()); err != nil {
+	if err := v.f.CheckSize(v.f.Span(b.Ptr), w.Path()); err != nil {
 		return err
 	}
 	v.rows += max(0, b.Rows)
@@ -345,7 +345,7 @@ func (v *verifier) unread(w *columnfile.Walker, b *columnfile.DataBlock) error {
 // block decodes a data block, page by page, and looks at the values.
 func (v *verifier) block(w *columnfile.Walker, b *columnfile.DataBlock, s *seenBlock) error {
 	at := v.f.Span(b.Ptr)
-	if err := v.f.Fit(at, w.Path()); err != nil {
+	if err := v.f.CheckSize(at, w.Path()); err != nil {
 		return err
 	}
 	v.arena.Reset()
@@ -419,7 +419,7 @@ func (v *verifier) values(w *columnfile.Walker, b *columnfile.DataBlock, sub int
 // layout looks at what decoding does not need.
 func (v *verifier) layout(w *columnfile.Walker, _ *columnfile.DataBlock, lay *block.Layout, at fault.Span) error {
 	if lay.Values.Form == block.FormPrefix {
-		if reason := lay.Values.BadRestart(); reason != "" {
+		if reason := lay.Values.RestartProblem(); reason != "" {
 			v.Report("cfile.prefix.restarts", at, w.Path()+".restarts", "%s", reason)
 		}
 	}

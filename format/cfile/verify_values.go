@@ -106,8 +106,8 @@ func between(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *s
 	}
 }
 
-// tell holds the metadata against the values.
-func (k *keyOrder) tell(v *verifier) {
+// checkMetadata holds the metadata against the values.
+func (k *keyOrder) checkMetadata(v *verifier) {
 	if !v.sortedKind() || v.lostAt || !k.any {
 		return
 	}
@@ -189,9 +189,9 @@ func (d *deltaOrder) next(v *verifier, at fault.Span, path string, n int64, x *c
 	s.MinTimestamp, s.MaxTimestamp = min(s.MinTimestamp, x.Timestamp), max(s.MaxTimestamp, x.Timestamp)
 }
 
-// tell holds the statistics against the changes.
-func (d *deltaOrder) tell(v *verifier) {
-	told, ok, err := v.f.DeltaStats()
+// checkMetadata holds the statistics against the changes.
+func (d *deltaOrder) checkMetadata(v *verifier) {
+	stats, ok, err := v.f.DeltaStats()
 	path := "footer.metadata." + block.MetaDeltaStats
 	if err != nil {
 		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "they cannot be read: %v", err)
@@ -206,18 +206,18 @@ func (d *deltaOrder) tell(v *verifier) {
 		}
 	}
 	s := d.stats
-	if told.MinTimestamp != s.MinTimestamp || told.MaxTimestamp != s.MaxTimestamp {
+	if stats.MinTimestamp != s.MinTimestamp || stats.MaxTimestamp != s.MaxTimestamp {
 		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "timestamps %d to %d, but the changes have %d to %d",
-			told.MinTimestamp, told.MaxTimestamp, s.MinTimestamp, s.MaxTimestamp)
+			stats.MinTimestamp, stats.MaxTimestamp, s.MinTimestamp, s.MaxTimestamp)
 	}
-	if told.Deletes != s.Deletes || told.Reinserts != s.Reinserts {
+	if stats.Deletes != s.Deletes || stats.Reinserts != s.Reinserts {
 		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "%d deletes and %d reinserts, but there are %d and %d",
-			told.Deletes, told.Reinserts, s.Deletes, s.Reinserts)
+			stats.Deletes, stats.Reinserts, s.Deletes, s.Reinserts)
 	}
 	for id, n := range s.Updates {
-		if told.Updates[id] != n {
+		if stats.Updates[id] != n {
 			v.Report("cfile.delta.stats", v.f.FootSpan(), path, "%d updates of column %d, but there are %d",
-				told.Updates[id], id, n)
+				stats.Updates[id], id, n)
 			break
 		}
 	}
@@ -261,7 +261,7 @@ func (o *oddValues) note(n, row *int64, at fault.Span, path string, at1 int64) {
 	}
 }
 
-func (o *oddValues) tell(v *verifier) {
+func (o *oddValues) checkMetadata(v *verifier) {
 	if o.text > 0 {
 		v.Report("cfile.utf8", o.at, o.path, "%d values are not UTF-8, the first at %d", o.text, o.textAt)
 	}

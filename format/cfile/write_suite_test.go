@@ -24,15 +24,16 @@ func TestWriteSuite(t *testing.T) {
 	options = append(options, map[string]string{},
 		map[string]string{"encoding": "group-varint", "version": "1", "block-size": "512"},
 		map[string]string{"positional-index": "true", "plain-metadata": "false", "restart-interval": "3"})
-	bare := []map[string]string{{"version": "1", "encoding": "group-varint", "block-size": "512"}}
+	withoutSums := []map[string]string{{"version": "1", "encoding": "group-varint", "block-size": "512"}}
 	for _, e := range []string{"plain", "bitshuffle", "rle", "prefix", "dict"} {
-		bare = append(bare, map[string]string{"encoding": e, "block-size": "600", "checksums": "false"},
+		withoutSums = append(withoutSums, map[string]string{"encoding": e, "block-size": "600", "checksums": "false"},
 			map[string]string{"encoding": e, "block-size": "512", "version": "1"})
 	}
-	bare = append(bare, map[string]string{"compression": "lz4", "block-size": "900", "checksums": "false"},
+	withoutSums = append(withoutSums, map[string]string{"compression": "lz4", "block-size": "900",
+		"checksums": "false"},
 		map[string]string{"block-size": "512", "version": "1"})
 	formattest.Run(t, formattest.Suite{
-		Bare:   bare,
+		Bare:   withoutSums,
 		Format: cfile.Format,
 		Types: []arrow.DataType{
 			p.Int8, p.Int16, p.Int32, p.Int64, p.Uint8, p.Uint16, p.Uint32, p.Uint64, p.Float32, p.Float64,

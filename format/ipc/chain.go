@@ -20,8 +20,8 @@ const endMark = mark + "\x00\x00\x00\x00"
 func (r *reader) moved(ctx context.Context, b flat.Block) error {
 	i, _ := slices.BinarySearchFunc(r.named, b.Off+1,
 		func(x flat.Block, off int64) int { return cmp.Compare(x.Off, off) })
-	behind, last := r.named[i:], b
-	for _, x := range behind {
+	later, last := r.named[i:], b
+	for _, x := range later {
 		if in, err := r.inPlace(ctx, x); in || err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func (r *reader) moved(ctx context.Context, b flat.Block) error {
 		return err
 	}
 	return fault.Corruptf(r.span(r.base+b.Off, b.End()-b.Off), "message", "bytes were put in or taken out: "+
-		"none of what follows is where the footer says (%d messages, end mark)", len(behind))
+		"none of what follows is where the footer says (%d messages, end mark)", len(later))
 }
 
 // inPlace reports whether a message begins where the footer says. Of the two words in front of it one may be damaged.
@@ -89,10 +89,10 @@ func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
 // unnamed is an error if the footer of a file, which begins at foot, leaves out batches that stand among the
 // messages, and names no others instead. Messages are only looked at if those that are named leave room for more.
 func (r *reader) unnamed(ctx context.Context, foot int64) error {
-	const least = 64 // bytes of a message
+	const minMessage = 64 // bytes of a message
 	room, at := false, r.after-r.base
 	for _, b := range append(slices.Clip(r.named), flat.Block{Off: foot - r.base}) {
-		room = room || b.Off-at >= least
+		room = room || b.Off-at >= minMessage
 		at = max(at, b.End())
 	}
 	if !room {

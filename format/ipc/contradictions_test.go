@@ -21,7 +21,7 @@ import (
 // array of those that the schema has: it is damaged, and not empty.
 func TestBatchWithoutArrays(t *testing.T) {
 	whole := write(t, nil, threes(true)).Bytes("t")
-	told := 0
+	reported := 0
 	for i := range whole {
 		for bit := range 8 {
 			b := bytes.Clone(whole)
@@ -30,7 +30,7 @@ func TestBatchWithoutArrays(t *testing.T) {
 				Name: "t"},
 				format.OpenOptions{})
 			if err != nil {
-				told++
+				reported++
 				continue
 			}
 			if rows, err := r.batchRows(t.Context()); err != nil || len(rows) != 1 || rows[0] == 0 {
@@ -39,7 +39,7 @@ func TestBatchWithoutArrays(t *testing.T) {
 			r.Close()
 		}
 	}
-	if told == 0 {
+	if reported == 0 {
 		t.Error("nothing was damaged")
 	}
 }

@@ -144,7 +144,7 @@ type capped struct {
 	room *int64 // bytes of what it was lent
 }
 
-func (c capped) fits(n int) {
+func (c capped) check(n int) {
 	const slack = 64 << 10 // padding, bitmaps of what had none
 	if int64(n) > *c.room+slack {
 		panic(fmt.Errorf("%d bytes for a buffer, the messages hold %d", n, *c.room))
@@ -152,11 +152,11 @@ func (c capped) fits(n int) {
 }
 
 func (c capped) Allocate(n int) []byte {
-	c.fits(n)
+	c.check(n)
 	return c.Allocator.Allocate(n)
 }
 
 func (c capped) Reallocate(n int, b []byte) []byte {
-	c.fits(n)
+	c.check(n)
 	return c.Allocator.Reallocate(n, b)
 }

@@ -46,7 +46,7 @@ type output struct {
 	yield  func(arrow.RecordBatch, error) bool
 }
 
-func (o *output) give(b arrow.RecordBatch) error {
+func (o *output) emit(b arrow.RecordBatch) error {
 	n := b.NumRows()
 	want := vec.Range{From: o.rows.From - o.at, To: o.rows.To - o.at}.Intersect(vec.Range{From: 0, To: n})
 	o.at += n

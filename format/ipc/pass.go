@@ -70,8 +70,8 @@ func (w *walk) misplaced(m *message) error {
 	if string(next[:k]) == mark[:k] && (k > 0 || m.at.End() == w.r.base+w.r.size()) {
 		return nil
 	}
-	const least = 64 // bytes of a message
-	if rest := w.r.base + w.r.size() - m.at.End(); w.r.lost || 0 < rest && rest < least && !isEnd(next[:n], rest) {
+	const minMessage = 64 // bytes of a message
+	if rest := w.r.base + w.r.size() - m.at.End(); w.r.lost || 0 < rest && rest < minMessage && !isEnd(next[:n], rest) {
 		if n == 0 { // the end of what is there is in its body
 			return nil
 		}
@@ -79,7 +79,7 @@ func (w *walk) misplaced(m *message) error {
 		return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, and no end mark")
 	}
 	at := w.search(m.at.Off)
-	if at < 0 || at >= m.at.End()+least && !w.succeeds(m, at) {
+	if at < 0 || at >= m.at.End()+minMessage && !w.succeeds(m, at) {
 		return nil
 	}
 	w.found = at
@@ -169,20 +169,20 @@ func (w *walk) leads(off int64, work *int64) (kind int) {
 
 // walk goes through the messages of a stream.
 type walk struct {
-	r     *reader
-	ctx   context.Context
-	out   *output
-	mem   memory.Allocator
-	at    int64
-	dicts []*message // that are in force
-	batch *message   // the last batch handed on
-	bad   *message   // one whose body could not be loaded
-	early bool       // dictionaries were loaded before the first batch, and are passed over where they stand
-	seq   int64      // the number of the batch that is due
-	told  bool       // batches say their numbers
-	last  bool       // and the last one was there
-	stay  bool       // what was told lies between two batches
-	found int64      // where the next message is, if the length of one was wrong; 0: that was not so
+	r        *reader
+	ctx      context.Context
+	out      *output
+	mem      memory.Allocator
+	at       int64
+	dicts    []*message // that are in force
+	batch    *message   // the last batch handed on
+	bad      *message   // one whose body could not be loaded
+	early    bool       // dictionaries were loaded before the first batch, and are passed over where they stand
+	seq      int64      // the number of the batch that is due
+	numbered bool       // batches say their numbers
+	last     bool       // and the last one was there
+	stay     bool       // what was told lies between two batches
+	found    int64      // where the next message is, if the length of one was wrong; 0: that was not so
 }
 
 func (w *walk) release() {
@@ -291,7 +291,7 @@ func (w *walk) inPlace(m *message, end int64) error {
 		w.seq++
 		return nil
 	}
-	w.told = true
+	w.numbered = true
 	bad := func(format string, args ...any) error { return fault.Corruptf(m.at, "message", format, args...) }
 	switch {
 	case w.last:
@@ -319,7 +319,7 @@ func (w *walk) inPlace(m *message, end int64) error {
 
 // short says whether a stream whose batches say their places ends without the last one.
 func (w *walk) short() error {
-	if !w.told || w.last {
+	if !w.numbered || w.last {
 		return nil
 	}
 	w.last = true

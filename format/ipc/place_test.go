@@ -57,7 +57,7 @@ func pieces(t *testing.T, words bool) [][]byte {
 }
 
 // outcome is the rows that come out of a stream, the rows told as lost, and whether anything is told.
-func outcome(t *testing.T, stream []byte, opts map[string]string) (rows, lost int64, told bool) {
+func outcome(t *testing.T, stream []byte, opts map[string]string) (rows, lost int64, reported bool) {
 	t.Helper()
 	tree := store.NewMemory(map[string][]byte{"t": stream})
 	r, err := open(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{Opts: opts})
@@ -76,12 +76,12 @@ func outcome(t *testing.T, stream []byte, opts map[string]string) (rows, lost in
 			t.Fatal(err)
 		case errors.As(err, &exact):
 			from, to := exact.LostRows()
-			lost, told = lost+to-from, true
+			lost, reported = lost+to-from, true
 		default:
-			told = true
+			reported = true
 		}
 	}
-	return rows, lost, told
+	return rows, lost, reported
 }
 
 // TestPlaces: of a stream that stoa wrote, whole batches that are gone, there twice or in each other's place are told,
@@ -92,7 +92,7 @@ func TestPlaces(t *testing.T) {
 		for what, c := range map[string]struct {
 			of         []int
 			rows, lost int64
-			told       bool
+			reported   bool
 		}{
 			"whole":                    {[]int{0, 1, 2, 3, 4, 5}, 300, 0, false},
 			"the first is gone":        {[]int{0, 2, 3, 4, 5}, 200, 100, true},
@@ -110,11 +110,11 @@ func TestPlaces(t *testing.T) {
 			for _, k := range c.of {
 				stream = append(stream, p[k]...)
 			}
-			rows, lost, told := outcome(t, stream, nil)
-			if rows != c.rows || lost != c.lost || told != c.told {
-				t.Errorf("%s (words: %v): %d rows, %d lost, told: %v", what, words, rows, lost, told)
+			rows, lost, reported := outcome(t, stream, nil)
+			if rows != c.rows || lost != c.lost || reported != c.reported {
+				t.Errorf("%s (words: %v): %d rows, %d lost, told: %v", what, words, rows, lost, reported)
 			}
-			if _, _, told := outcome(t, stream, map[string]string{"partial": "true"}); told {
+			if _, _, reported := outcome(t, stream, map[string]string{"partial": "true"}); reported {
 				t.Errorf("%s: told of a part of a stream", what)
 			}
 			found := false
@@ -123,7 +123,7 @@ func TestPlaces(t *testing.T) {
 					Name: "t"}, format.OpenOptions{}) {
 				found = found || f.Severity > 0 && f.Code == "arrow.batch"
 			}
-			if found != c.told {
+			if found != c.reported {
 				t.Errorf("%s: verify tells: %v", what, found)
 			}
 		}
@@ -131,8 +131,8 @@ func TestPlaces(t *testing.T) {
 		at := bytes.LastIndex(p[2], []byte("100"))
 		p[2] = slices.Clone(p[2])
 		p[2][at] = '7'
-		if rows, _, told := outcome(t, slices.Concat(p...), nil); rows != 200 || !told {
-			t.Errorf("a damaged number: %d rows, told: %v", rows, told)
+		if rows, _, reported := outcome(t, slices.Concat(p...), nil); rows != 200 || !reported {
+			t.Errorf("a damaged number: %d rows, told: %v", rows, reported)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 		return fault.Corruptf(m.at, "message", "the batch has no rows that the dictionaries (%d) let be read",
 			len(dicts))
 	}
-	return out.give(b)
+	return out.emit(b)
 }
 
 // streamBatches reads a stream from its start. Behind a batch that is damaged it goes on with the next one, as
@@ -107,7 +107,7 @@ func (r *reader) drain(d *decoder, out *output) error {
 		if err != nil || b == nil {
 			return err
 		}
-		if err := out.give(b); err != nil {
+		if err := out.emit(b); err != nil {
 			return err
 		}
 	}

@@ -50,13 +50,13 @@ func (r *reader) Findings() (out []region.Finding) {
 		out = append(out, r.noEnd(r.cut))
 	}
 	if r.rest.Len > 0 {
-		out = append(out, behindEnd(r.rest))
+		out = append(out, afterEnd(r.rest))
 	}
 	return out
 }
 
-// behindEnd is the finding that a stream has its end mark before these bytes.
-func behindEnd(at fault.Span) region.Finding {
+// afterEnd is the finding that a stream has its end mark before these bytes.
+func afterEnd(at fault.Span) region.Finding {
 	return codes.Finding("arrow.stream.rest", at, at.Object, fmt.Sprintf("%d bytes lie behind the end mark, and are "+
 		"not read: zeros in the place of a message may have been taken for the mark, or another stream follows",
 		at.Len))

@@ -142,12 +142,12 @@ func TestStreamAroundDamage(t *testing.T) {
 				for i := at; i < min(at+n, ends[1]); i++ {
 					b[i] ^= 0x55
 				}
-				got, told := numbers(t, b)
+				got, reported := numbers(t, b)
 				if len(got) < 200 || !slices.Equal(got[:100], hundred(0)) ||
 					!slices.Equal(got[len(got)-100:], hundred(2)) {
 					t.Fatalf("bytes %d+%d (the batch is %d to %d): %d rows", at, n, ends[0], ends[1], len(got))
 				}
-				if len(got) != 300 && !told {
+				if len(got) != 300 && !reported {
 					t.Fatalf("bytes %d+%d: %d rows, and nothing is told", at, n, len(got))
 				}
 			}
@@ -193,9 +193,10 @@ func TestZeroedStream(t *testing.T) {
 	for at := ends[0]; at < ends[1]; at += 4 {
 		b := bytes.Clone(stream)
 		clear(b[at:ends[1]])
-		if got, told := numbers(t, b); !slices.Equal(got[:100], hundred(0)) ||
-			!slices.Equal(got[len(got)-100:], hundred(2)) || !told && len(got) != 300 {
-			t.Fatalf("zeros from %d (the batch is %d to %d): %d rows, told %t", at, ends[0], ends[1], len(got), told)
+		if got, reported := numbers(t, b); !slices.Equal(got[:100], hundred(0)) ||
+			!slices.Equal(got[len(got)-100:], hundred(2)) || !reported && len(got) != 300 {
+			t.Fatalf("zeros from %d (the batch is %d to %d): %d rows, told %t", at, ends[0], ends[1], len(got),
+				reported)
 		}
 	}
 }
@@ -322,7 +323,7 @@ func hundred(k int64) (out []int64) {
 }
 
 // numbers are what is read of a stream, damage passed over, and whether there was any.
-func numbers(t *testing.T, stream []byte) (out []int64, told bool) {
+func numbers(t *testing.T, stream []byte) (out []int64, reported bool) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": stream}), Name: "f"}
 	r, err := ipc.Format.Open(context.Background(), tg, format.OpenOptions{})
@@ -332,10 +333,10 @@ func numbers(t *testing.T, stream []byte) (out []int64, told bool) {
 	for b, err := range r.(format.Batcher).Batches(context.Background(), format.RowGroup{Part: "f"},
 		format.Query{Cols: []int{0}}, vec.Range{}, nil) {
 		if err != nil {
-			told = true
+			reported = true
 			continue
 		}
 		out = append(out, b.Column(0).(*array.Int64).Int64Values()...)
 	}
-	return out, told || len(r.(format.Finder).Findings()) > 0
+	return out, reported || len(r.(format.Finder).Findings()) > 0
 }

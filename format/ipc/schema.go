@@ -19,9 +19,9 @@ func (s *source) leading(ctx context.Context) (*message, int64, error) {
 	if err == nil || !ofBytes(err) {
 		return m, end, err
 	}
-	bare, end, bareErr := s.bareSchema(ctx, at)
-	if bare != nil || bareErr != nil {
-		return bare, end, bareErr
+	noPrefix, end, noPrefixErr := s.schemaWithoutPrefix(ctx, at)
+	if noPrefix != nil || noPrefixErr != nil {
+		return noPrefix, end, noPrefixErr
 	}
 	return nil, at, err
 }
@@ -35,9 +35,9 @@ func (s *source) schemaAt(ctx context.Context, at int64) (*message, int64, error
 	return m, end, err
 }
 
-// bareSchema reads a schema message that has no prefix: its metadata end where the next message begins. It is
+// schemaWithoutPrefix reads a schema message that has no prefix: its metadata end where the next message begins. It is
 // nil if there is none at off.
-func (s *source) bareSchema(ctx context.Context, off int64) (m *message, end int64, err error) {
+func (s *source) schemaWithoutPrefix(ctx context.Context, off int64) (m *message, end int64, err error) {
 	var buf []byte
 	for have, size := 0, int64(4<<10); ; have, size = len(buf)&^7, 2*size {
 		size = min(size, s.limits.Metadata)

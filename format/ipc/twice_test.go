@@ -218,7 +218,7 @@ func TestLongIntegers(t *testing.T) {
 func TestStreamLaws(t *testing.T) {
 	whole, ends := streamOf(t, 3, nil)
 	first := 8 + int(binary.LittleEndian.Uint32(whole[4:]))
-	told := func(name string, b []byte, rows int64) {
+	reported := func(name string, b []byte, rows int64) {
 		t.Helper()
 		tg := format.Target{Tree: inMemory(b), Name: "t"}
 		r, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{})
@@ -238,26 +238,26 @@ func TestStreamLaws(t *testing.T) {
 			t.Errorf("%s: %d rows of %d, and not a word", name, got, rows)
 		}
 	}
-	told("whole", whole, 300)
+	reported("whole", whole, 300)
 	for _, end := range append([]int{first}, ends[:2]...) {
 		for n := 4; n <= 300 && end+n <= len(whole); n++ {
 			b := bytes.Clone(whole)
 			clear(b[end : end+n])
-			told(fmt.Sprintf("%d zeros at %d", n, end), b, 300)
+			reported(fmt.Sprintf("%d zeros at %d", n, end), b, 300)
 		}
-		told(fmt.Sprintf("cut at %d", end), whole[:end], 300)
+		reported(fmt.Sprintf("cut at %d", end), whole[:end], 300)
 	}
 	for n := 1; n < 70; n++ {
-		told("zeros behind", append(bytes.Clone(whole), make([]byte, n)...), -1)
-		told("bytes behind", append(bytes.Clone(whole), bytes.Repeat([]byte{7}, n)...), -1)
+		reported("zeros behind", append(bytes.Clone(whole), make([]byte, n)...), -1)
+		reported("bytes behind", append(bytes.Clone(whole), bytes.Repeat([]byte{7}, n)...), -1)
 	}
-	told("two streams", append(bytes.Clone(whole), whole...), 600)
+	reported("two streams", append(bytes.Clone(whole), whole...), 600)
 	var none bytes.Buffer
 	if err := arrowipc.NewWriter(&none, arrowipc.WithSchema(arrow.NewSchema(nil, nil))).Close(); err != nil {
 		t.Fatal(err)
 	}
 	schema := none.Bytes()[:8+binary.LittleEndian.Uint32(none.Bytes()[4:])]
-	told("no columns", append(bytes.Clone(schema), whole[first:]...), -1)
+	reported("no columns", append(bytes.Clone(schema), whole[first:]...), -1)
 }
 
 // TestUnnamedBatches: a footer that leaves out any of the batches, or names one twice in the place of another, is

@@ -65,7 +65,7 @@ func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
 			f.Severity, f.Lost = region.Error, -1 // bytes between messages cost nothing, messages do
 			v.Emit(f)
 		case n.Kind == region.Gap && !r.file:
-			v.Emit(behindEnd(n.At))
+			v.Emit(afterEnd(n.At))
 		case n.Kind == region.Gap:
 			v.Report("arrow.layout", n.At, "", "%s", unclaimed(n))
 		}

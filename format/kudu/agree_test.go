@@ -28,8 +28,8 @@ func blockFile(t testing.TB, files map[string][]byte, id string) string {
 	return ""
 }
 
-// toldAt are the errors that reading a table at a time tells of.
-func toldAt(t testing.TB, tree store.Tree, place, at string) (out string) {
+// reportedAt are the errors that reading a table at a time tells of.
+func reportedAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	t.Helper()
 	tb, err := stoa.Open(context.Background(), place,
 		stoa.OpenOptions{Tree: tree, Opts: map[string]string{"at": at, "wal": "false", "partial": "true"}})
@@ -54,7 +54,7 @@ func TestForeignDelta(t *testing.T) {
 	_, tablets := layout(t, store.NewMemory(files))
 	_, others := layout(t, store.NewMemory(other))
 	undo := blockFile(t, files, fmt.Sprint(tablets[0].RowSets[0].Undo[0].ID))
-	if s := toldAt(t, store.NewMemory(files), "", "1"); s != "" {
+	if s := reportedAt(t, store.NewMemory(files), "", "1"); s != "" {
 		t.Errorf("whole: %s", s)
 	}
 	n := 0
@@ -63,15 +63,15 @@ func TestForeignDelta(t *testing.T) {
 		for _, set := range tb.RowSets {
 			for _, b := range slices.Concat(set.Redo, set.Undo) {
 				tree := with(files, undo, other[blockFile(t, other, fmt.Sprint(b.ID))])
-				told := toldAt(t, tree, "", "1")
-				if told == "" {
+				reported := reportedAt(t, tree, "", "1")
+				if reported == "" {
 					t.Errorf("block %d: nothing is told", b.ID)
 				}
 				bad, _ := findings(t, tree, "", "")
 				damaged := slices.ContainsFunc(bad,
 					func(x region.Finding) bool { return x.Code == "kudu.delta.damaged" })
-				if damaged != strings.Contains(told, "kudu.delta.damaged") {
-					t.Errorf("block %d: %q, and verify: %+v", b.ID, told, bad)
+				if damaged != strings.Contains(reported, "kudu.delta.damaged") {
+					t.Errorf("block %d: %q, and verify: %+v", b.ID, reported, bad)
 				}
 				if !damaged {
 					unknown = append(unknown, b.ID)
@@ -98,10 +98,10 @@ func TestForeignUndo(t *testing.T) {
 	} {
 		name := blockFile(t, files, x.undo)
 		tree := with(files, name, bytes.Clone(files[blockFile(t, files, x.other)]))
-		if s := toldAt(t, store.NewMemory(files), "tserver#"+x.table, moments["p2"]); s != "" {
+		if s := reportedAt(t, store.NewMemory(files), "tserver#"+x.table, moments["p2"]); s != "" {
 			t.Errorf("%s, whole: %s", x.table, s)
 		}
-		if s := toldAt(t, tree, "tserver#"+x.table, moments["p2"]); !strings.Contains(s, "kudu.delta.damaged") ||
+		if s := reportedAt(t, tree, "tserver#"+x.table, moments["p2"]); !strings.Contains(s, "kudu.delta.damaged") ||
 			!strings.Contains(s, x.why) {
 			t.Errorf("%+v: %q", x, s)
 		}
@@ -137,13 +137,14 @@ func TestForeignRedo(t *testing.T) {
 				continue
 			}
 			others++
-			wrong, told := len(missingOf(want, got.lines())), codes(got.findings, region.Error)
+			wrong, reported := len(missingOf(want, got.lines())), codes(got.findings, region.Error)
 			switch {
 			case wrong == 0 && len(got.lost) > 0:
-			case deltas[name] && strings.Contains(told, "kudu.rowset.live"): // of the rowset, not of rows
+			case deltas[name] && strings.Contains(reported, "kudu.rowset.live"): // of the rowset, not of rows
 				live++
 			default:
-				t.Errorf("%s, recover %t: %d rows are wrong, %d losses, %q", name, again, wrong, len(got.lost), told)
+				t.Errorf("%s, recover %t: %d rows are wrong, %d losses, %q", name, again, wrong, len(got.lost),
+					reported)
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func TestCorpusCatalog(t *testing.T) {
 		}
 		_, _, err := readAll(t, tree, "#"+tb.Table, nil, stoa.ScanSpec{})
 		if tb.Table == "part" { // its other tablets are read
-			if err != nil || !told(openedIn(t, tree, "#part", nil).Findings(), "kudu.tablet.missing", tb.ID) {
+			if err != nil || !reported(openedIn(t, tree, "#part", nil).Findings(), "kudu.tablet.missing", tb.ID) {
 				t.Error(tb.Table, err)
 			}
 		} else if !errors.Is(err, fault.Corrupt) {

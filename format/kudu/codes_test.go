@@ -18,17 +18,17 @@ import (
 // What is damaged or odd of a directory, made by hand: the finding has its code, its severity and its place.
 func TestCodesOfDirectories(t *testing.T) {
 	const (
-		super = "wal/tablet-meta/70fc465b9c534a739769e6e74c851895"
-		tomb  = "wal/tablet-meta/a31d08da6c1a4b9ebeb3bd56fd002961"
-		box   = "data/data/04d0e114fdd1454382cab9eac6e5cd4a"
-		other = "data/data/ffd0e114fdd1454382cab9eac6e5cd4a"
+		super     = "wal/tablet-meta/70fc465b9c534a739769e6e74c851895"
+		tombstone = "wal/tablet-meta/a31d08da6c1a4b9ebeb3bd56fd002961"
+		box       = "data/data/04d0e114fdd1454382cab9eac6e5cd4a"
+		other     = "data/data/ffd0e114fdd1454382cab9eac6e5cd4a"
 	)
 	for _, x := range []struct {
 		code, dir, object string
 		sev               region.Severity
 		harm              func(files map[string][]byte)
 	}{
-		{"kudu.tablet.tombstone", "testdata/log", tomb, region.Note, func(map[string][]byte) {}},
+		{"kudu.tablet.tombstone", "testdata/log", tombstone, region.Note, func(map[string][]byte) {}},
 		{"kudu.tablet.unfinished", "testdata/file", super, region.Warning,
 			func(f map[string][]byte) { f[super] = kudu.WithState(t, f[super], kudu.TabletCopying) }},
 		{"kudu.block.twice", "testdata/log", other + ".data", region.Warning, func(f map[string][]byte) {
@@ -87,16 +87,16 @@ func TestCodeOfBlocksThatAreLeft(t *testing.T) {
 // What cannot be read from where it is kept is told as that.
 func TestCodeOfWhatCannotBeRead(t *testing.T) {
 	files := load(t, "testdata/file")
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for k := int64(1); k < 40; k++ {
 		tree := &faulty.Tree{Tree: store.NewMemory(maps.Clone(files)), At: k, Mode: faulty.Fail}
 		for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: tree}, format.OpenOptions{}) {
-			if told[x.Code] = true; x.Code == "kudu.read" && (x.Severity != region.Error || x.Message == "") {
+			if reported[x.Code] = true; x.Code == "kudu.read" && (x.Severity != region.Error || x.Message == "") {
 				t.Errorf("%+v", x)
 			}
 		}
 	}
-	if !told["kudu.read"] {
-		t.Errorf("%v", told)
+	if !reported["kudu.read"] {
+		t.Errorf("%v", reported)
 	}
 }

@@ -65,10 +65,10 @@ func conserved(t *testing.T, files map[string][]byte) {
 				maps.DeleteFunc(less, func(name string, _ []byte) bool { return strings.Contains(name, tb.ID) })
 			}
 			tree := store.NewMemory(less)
-			told := ""
+			reported := ""
 			left := entries(t, tree, "")
 			for key, e := range left {
-				told += codes(e.Findings, region.Error)
+				reported += codes(e.Findings, region.Error)
 				if _, there := whole[key]; there {
 					continue
 				}
@@ -83,8 +83,8 @@ func conserved(t *testing.T, files map[string][]byte) {
 					}
 				}
 			}
-			if len(left) != len(whole) || told == "" {
-				t.Errorf("%s %s: %d of %d tables are told, errors %q", tb.Table, how, len(left), len(whole), told)
+			if len(left) != len(whole) || reported == "" {
+				t.Errorf("%s %s: %d of %d tables are told, errors %q", tb.Table, how, len(left), len(whole), reported)
 			}
 			if bad, _ := findings(t, tree, "", ""); codes(bad, region.Error) == "" {
 				t.Errorf("%s %s: verify finds nothing", tb.Table, how)
@@ -150,16 +150,16 @@ func withoutSigns(t *testing.T, files map[string][]byte, table, id string, table
 			continue
 		}
 		tree := store.NewMemory(less)
-		left, told := map[string]format.Entry{}, ""
+		left, reported := map[string]format.Entry{}, ""
 		for e, err := range kudu.Format.List(t.Context(), format.Target{Tree: tree}) {
 			if left[e.Table] = e; err != nil {
-				told += err.Error()
+				reported += err.Error()
 			}
-			told += codes(e.Findings, region.Error)
+			reported += codes(e.Findings, region.Error)
 		}
 		_, there := left[table]
-		if len(left) < tables || !there && told == "" { // blocks that nothing claims are one more
-			t.Errorf("%s: %d of %d tables are listed, errors %.200s", name, len(left), tables, told)
+		if len(left) < tables || !there && reported == "" { // blocks that nothing claims are one more
+			t.Errorf("%s: %d of %d tables are listed, errors %.200s", name, len(left), tables, reported)
 		}
 		bad, _ := findings(t, tree, "", "")
 		if !there {

@@ -337,7 +337,7 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 				case tb.Table != "part" && err == nil:
 					t.Error("read as if nothing were missing")
 				case tb.Table == "part" &&
-					(err != nil || !told(openedIn(t, tree, "#part", nil).Findings(), "kudu.tablet.missing",
+					(err != nil || !reported(openedIn(t, tree, "#part", nil).Findings(), "kudu.tablet.missing",
 						"partial=true")):
 					t.Error("read as if nothing were missing", err)
 				}

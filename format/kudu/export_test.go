@@ -21,8 +21,8 @@ import (
 
 // AsLarge makes ls look only at the ends of logs, as it does of those that are large.
 func AsLarge(t testing.TB) {
-	wal.GlanceBytes = 0
-	t.Cleanup(func() { wal.GlanceBytes = 1 << 20 })
+	wal.QuickBytes = 0
+	t.Cleanup(func() { wal.QuickBytes = 1 << 20 })
 }
 
 // Unpack is for the tests from outside.

@@ -700,9 +700,9 @@ func TestExplicitLayout(t *testing.T) {
 	for n, b := range files {
 		one["one/"+strings.TrimPrefix(strings.TrimPrefix(n, "srv/wal/"), "srv/data/")] = b
 	}
-	beside := map[string][]byte{}
+	siblings := map[string][]byte{}
 	for n, b := range files {
-		beside[strings.Replace(n, "srv/wal/", "srv/data/", 1)] = b
+		siblings[strings.Replace(n, "srv/wal/", "srv/data/", 1)] = b
 	}
 	for _, x := range []struct {
 		files map[string][]byte
@@ -712,7 +712,7 @@ func TestExplicitLayout(t *testing.T) {
 		{files, fs.Layout{WALDir: "srv/wal", DataDirs: []string{"srv/data"}}},
 		{files, fs.Layout{WALDir: "srv/wal", MetaDir: "srv/wal", DataDirs: []string{"srv/data"}}},
 		{one, fs.Layout{WALDir: "one"}},
-		{beside, fs.Layout{DataDirs: []string{"srv/data"}}},
+		{siblings, fs.Layout{DataDirs: []string{"srv/data"}}},
 	} {
 		f, err := fs.OpenFS(ctx, store.NewMemory(x.files), x.l, fs.FSOptions{})
 		if err != nil {

@@ -18,12 +18,12 @@ import (
 // A list tells of damage that shows without reading rows: in the entry of the table, under the tablet, and of
 // others nothing.
 func TestCorpusListTells(t *testing.T) {
-	t.Run("small logs", listTells)
+	t.Run("small logs", listReports)
 	kudu.AsLarge(t)
-	t.Run("large logs", listTells)
+	t.Run("large logs", listReports)
 }
 
-func listTells(t *testing.T) {
+func listReports(t *testing.T) {
 	for _, run := range []string{"fs_file", "fs_log"} {
 		files, f, tablets := archive(t, run)
 		for name, e := range entries(t, store.NewMemory(files), "") {
@@ -107,8 +107,8 @@ func TestCorpusCatalogLost(t *testing.T) {
 		if err != nil || codes(got.findings, region.Error) != x.codes {
 			t.Errorf("%s: a scan tells %q, %v", x.what, codes(got.findings, region.Error), err)
 		}
-		if told := codes(entries(t, tree, "")["d_raw"].Findings, region.Error); told != x.codes {
-			t.Errorf("%s: a list tells %q", x.what, told)
+		if reported := codes(entries(t, tree, "")["d_raw"].Findings, region.Error); reported != x.codes {
+			t.Errorf("%s: a list tells %q", x.what, reported)
 		}
 		if bad, _ := findings(t, tree, "", "d_raw"); codes(bad, region.Error) != x.codes {
 			t.Errorf("%s: verify tells %q", x.what, codes(bad, region.Error))
@@ -142,8 +142,8 @@ func TestCorpusLostSuperblockOfOthers(t *testing.T) {
 	files, _, tablets := archive(t, "fs_file")
 	for lost, want := range map[string]string{"d_wal": "", "part": "kudu.superblock.missing kudu.tablet.missing"} {
 		got, err := scan(t, with(files, tablets[lost].Object, nil), "tserver#part", nil, stoa.ScanSpec{})
-		if told := codes(got.findings, region.Error); err != nil || told != want {
-			t.Errorf("without a superblock of %s: %q, %v", lost, told, err)
+		if reported := codes(got.findings, region.Error); err != nil || reported != want {
+			t.Errorf("without a superblock of %s: %q, %v", lost, reported, err)
 		}
 	}
 }
@@ -155,8 +155,8 @@ func TestCorpusOddSuperblock(t *testing.T) {
 	tree := with(files, object, flipped(files[object], 5000))
 	for table, want := range map[string]string{"d_wal": "kudu.superblock.odd", "part": ""} {
 		got, err := scan(t, tree, "tserver#"+table, nil, stoa.ScanSpec{})
-		if told := codes(got.findings, region.Error); err != nil || told != want {
-			t.Errorf("%s: %q, %v", table, told, err)
+		if reported := codes(got.findings, region.Error); err != nil || reported != want {
+			t.Errorf("%s: %q, %v", table, reported, err)
 		}
 	}
 }
@@ -180,8 +180,8 @@ func TestCorpusExchangedFiles(t *testing.T) {
 	}
 	deltas := exchanged(tb.RowSets[0].Redo[0], tb.RowSets[0].Undo[0])
 	got, err := scan(t, deltas, "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}})
-	if told := codes(got.findings, region.Error); err != nil || !strings.Contains(told, "kudu.rowset.live") {
-		t.Errorf("REDO and UNDO: %q, %v", told, err)
+	if reported := codes(got.findings, region.Error); err != nil || !strings.Contains(reported, "kudu.rowset.live") {
+		t.Errorf("REDO and UNDO: %q, %v", reported, err)
 	}
 	if bad, _ := findings(t, deltas, "", "d_wal"); !strings.Contains(codes(bad, region.Error), "kudu.rowset.live") {
 		t.Errorf("REDO and UNDO: verify: %+v", bad)
@@ -196,8 +196,8 @@ func TestCorpusExchangedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := scan(t, blooms, "#d_wal", nil, stoa.ScanSpec{Filter: filter})
-		if told := codes(got.findings, region.Error); err != nil || told != "kudu.bloom.disagrees" {
-			t.Errorf("bloom files: %q, %v", told, err)
+		if reported := codes(got.findings, region.Error); err != nil || reported != "kudu.bloom.disagrees" {
+			t.Errorf("bloom files: %q, %v", reported, err)
 		}
 		compare(t, got.lines(), []string{strings.Join(row, " ")})
 	}

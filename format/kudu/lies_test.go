@@ -116,8 +116,8 @@ func resealed(file []byte, block fault.Span, change func(b []byte)) []byte {
 	return out
 }
 
-// toldOf is the errors that verify tells of a directory of which a file is another; each has a place.
-func toldOf(t *testing.T, files map[string][]byte, change map[string][]byte, depth format.Depth) string {
+// reportedOf is the errors that verify tells of a directory of which a file is another; each has a place.
+func reportedOf(t *testing.T, files map[string][]byte, change map[string][]byte, depth format.Depth) string {
 	t.Helper()
 	all := maps.Clone(files)
 	maps.Copy(all, change)
@@ -138,7 +138,7 @@ func toldOf(t *testing.T, files map[string][]byte, change map[string][]byte, dep
 // say something that is not so.
 func TestLiesOfSealedBlocks(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
-	if got := toldOf(t, files, nil, format.Deep); got != "" {
+	if got := reportedOf(t, files, nil, format.Deep); got != "" {
 		t.Fatal("a healthy directory:", got)
 	}
 	keys := column64(t, files[blocks["id"]])
@@ -223,7 +223,7 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 		if file == "" {
 			t.Fatal("no", c.kind)
 		}
-		got := toldOf(t, files, map[string][]byte{file: c.b}, c.depth)
+		got := reportedOf(t, files, map[string][]byte{file: c.b}, c.depth)
 		if c.want == "" && got == "" {
 			continue
 		}
@@ -272,7 +272,7 @@ func TestLiesOfAdhocIndexes(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[bool]string{true: "kudu.index.disagrees"}[other]
-		if got := toldOf(t, files, map[string][]byte{file: out.Bytes()}, format.Deep); got != want {
+		if got := reportedOf(t, files, map[string][]byte{file: out.Bytes()}, format.Deep); got != want {
 			t.Errorf("another key: %t: told %q, want %q", other, got, want)
 		}
 	}
@@ -290,7 +290,7 @@ func TestVerifyRestOfAHarmedRowSet(t *testing.T) {
 		if depth == format.Quick {
 			want = "kudu.rowset.uneven"
 		}
-		if got := toldOf(t, files, change, depth); got != want {
+		if got := reportedOf(t, files, change, depth); got != want {
 			t.Errorf("%v: %s", depth, got)
 		}
 	}

@@ -153,28 +153,29 @@ func TestCorpusNullCells(t *testing.T) {
 								}
 							}
 						}
-						told, rows := map[string]int64{}, int64(0)
+						reported, rows := map[string]int64{}, int64(0)
 						for _, l := range got.lost {
 							var e *fault.Error
 							if l.Part != tb.ID || !strings.HasPrefix(l.Name, "rowset ") || !l.Exact ||
 								!errors.As(l.Err, &e) || e.At != page {
 								t.Errorf("loss %+v of %v", l, page)
 							}
-							if told[l.Column] += l.Rows[1] - l.Rows[0]; l.Column == "id" || l.Column == "" {
+							if reported[l.Column] += l.Rows[1] - l.Rows[0]; l.Column == "id" || l.Column == "" {
 								rows += l.Rows[1] - l.Rows[0]
 							}
 						}
 						for c, n := range nulled {
-							if n > told[c] {
-								t.Errorf("column %s: %d cells are null, %d are told", c, n, told[c])
+							if n > reported[c] {
+								t.Errorf("column %s: %d cells are null, %d are told", c, n, reported[c])
 							}
 						}
 						if missing := int64(len(want) - len(got.cells)); missing > rows || kind != "id" &&
-							missing > 0 && told[""] == 0 {
+							missing > 0 && reported[""] == 0 {
 							t.Errorf("%d rows are missing, %d are told", missing, rows)
 						}
-						if column := tb.Schema.FindName(kind); column > 0 && (len(told) != 1 || told[kind] == 0) {
-							t.Errorf("column %s is damaged, and these lost: %v", kind, told)
+						if column := tb.Schema.FindName(kind); column > 0 &&
+							(len(reported) != 1 || reported[kind] == 0) {
+							t.Errorf("column %s is damaged, and these lost: %v", kind, reported)
 						}
 						if kind == "id" && rows > 600 { // a page has 512
 							t.Errorf("a page of keys costs %d rows", rows)

@@ -22,7 +22,7 @@ func TestVerifyPartition(t *testing.T) {
 	if len(errs) > 0 || len(records) != 1 {
 		t.Fatal(len(records), errs)
 	}
-	told := func(record string) (out []region.Finding) {
+	reported := func(record string) (out []region.Finding) {
 		files[name] = container(2, "kudu.tablet.TabletSuperBlockPB", []byte(record))
 		for x := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(files)}, format.OpenOptions{}) {
 			if x.Code == "kudu.keys.partition" {
@@ -31,7 +31,7 @@ func TestVerifyPartition(t *testing.T) {
 		}
 		return out
 	}
-	if found := told(records[0]); len(found) > 0 {
+	if found := reported(records[0]); len(found) > 0 {
 		t.Fatalf("a healthy tablet: %+v", found)
 	}
 	// bucket 0, from the beginning of bucket 0 to that of 1
@@ -39,7 +39,7 @@ func TestVerifyPartition(t *testing.T) {
 	if strings.Count(records[0], partition) != 1 {
 		t.Fatalf("the partition is not where it is thought to be: %q", records[0])
 	}
-	found := told(strings.Replace(records[0], partition, "\n\x01\x01"+partition[3:], 1))
+	found := reported(strings.Replace(records[0], partition, "\n\x01\x01"+partition[3:], 1))
 	if len(found) != 1 || found[0].Severity != region.Error || found[0].At.Len == 0 ||
 		!strings.Contains(found[0].Message, "row 0, and 137 more, hash to bucket 0, the tablet's is 1") {
 		t.Errorf("%+v", found)
@@ -58,7 +58,7 @@ func TestParting(t *testing.T) {
 	// from 10 to 20, as keys have it: the sign is turned
 	tb.Partition = meta.Partition{Start: []byte{0x80, 0, 0, 10}, End: []byte{0x80, 0, 0, 20}}
 	for v, in := range map[uint32]bool{9: false, 10: true, 19: true, 20: false, 0xffffffff: false} {
-		if why := meta.NewParting(tb).Outside([][]byte{le(1), le(v)}); (why == "") != in {
+		if why := meta.NewPartitionFilter(tb).Outside([][]byte{le(1), le(v)}); (why == "") != in {
 			t.Errorf("%d: %q", int32(v), why)
 		}
 	}
@@ -67,11 +67,11 @@ func TestParting(t *testing.T) {
 	tb.Partitioning.Hash = []meta.HashDimension{d}
 	bucket := binary.BigEndian.AppendUint32(nil, uint32(own))
 	tb.Partition = meta.Partition{Buckets: []int32{own}, Start: bytes.Clone(bucket), End: bytes.Clone(bucket)}
-	if why := meta.NewParting(tb).Outside([][]byte{le(1), le(5)}); why != "" {
+	if why := meta.NewPartitionFilter(tb).Outside([][]byte{le(1), le(5)}); why != "" {
 		t.Error(why)
 	}
 	tb.Partition.Buckets[0] = (own + 1) % 7
-	if why := meta.NewParting(tb).Outside([][]byte{le(1), le(5)}); why == "" {
+	if why := meta.NewPartitionFilter(tb).Outside([][]byte{le(1), le(5)}); why == "" {
 		t.Error("another bucket is not told")
 	}
 }

@@ -52,19 +52,19 @@ func TestRecover(t *testing.T) {
 			if gone := missing(t, rows, want); len(gone) > 0 {
 				t.Errorf("column %s: recovery lost %d rows: %v", column, len(gone), lost)
 			}
-			told := false
+			reported := false
 			for _, x := range tb.Findings() {
-				told = told || strings.HasPrefix(x.Code, "cfile.footer") && x.Column == column
+				reported = reported || strings.HasPrefix(x.Code, "cfile.footer") && x.Column == column
 			}
-			if !told {
+			if !reported {
 				t.Errorf("column %s: the footer is not told: %v", column, tb.Findings())
 			}
 		}
 	}
 }
 
-// told reports whether findings have an error with a code, and a word in its message.
-func told(found []region.Finding, code, word string) bool {
+// reported reports whether findings have an error with a code, and a word in its message.
+func reported(found []region.Finding, code, word string) bool {
 	return slices.ContainsFunc(found, func(x region.Finding) bool {
 		return x.Code == code && x.Severity == region.Error && strings.Contains(x.Message, word)
 	})
@@ -84,15 +84,15 @@ func TestMissingTablet(t *testing.T) {
 		gaps++
 		some, _, err := readAll(t, tree, "#"+x.Table, nil, stoa.ScanSpec{})
 		if found := openedIn(t, tree, "#"+x.Table, nil).Findings(); err != nil ||
-			!told(found, "kudu.tablet.missing", "partial=true") {
+			!reported(found, "kudu.tablet.missing", "partial=true") {
 			t.Errorf("%s: %v %+v", x.Table, err, found)
 		}
-		if found := openedIn(t, tree, "#"+x.Table, map[string]string{"partial": "true"}).Findings(); told(found,
+		if found := openedIn(t, tree, "#"+x.Table, map[string]string{"partial": "true"}).Findings(); reported(found,
 			"kudu.tablet.missing", "") {
 			t.Errorf("%s: %+v", x.Table, found)
 		}
 		bad, _ := findings(t, tree, "", x.Table)
-		if !told(bad, "kudu.tablet.missing", "") {
+		if !reported(bad, "kudu.tablet.missing", "") {
 			t.Errorf("%s: verify does not tell: %v", x.Table, bad)
 		}
 		rows, _, err := readAll(t, tree, "#"+x.Table, map[string]string{"partial": "true"}, stoa.ScanSpec{})

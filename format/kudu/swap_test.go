@@ -116,22 +116,22 @@ func TestExchangedBlocks(t *testing.T) {
 				if n++; i == k || swap && i > k || n%step != 0 {
 					continue
 				}
-				least := 269 // which the smaller rowset has
+				fewest := 269 // which the smaller rowset has
 				if rows[path.Base(a)] && rows[path.Base(b)] {
-					least = 0 // each costs the rows of a rowset
+					fewest = 0 // each costs the rows of a rowset
 				}
 				bad := maps.Clone(files)
 				if bad[b] = files[a]; swap {
 					bad[a] = files[b]
 				}
 				exchanged(t, fmt.Sprintf("%s to %s, swap %t", path.Base(a), path.Base(b), swap),
-					store.NewMemory(bad), want, alike(files[a], files[b]), least)
+					store.NewMemory(bad), want, alike(files[a], files[b]), fewest)
 			}
 		}
 	}
 }
 
-func exchanged(t *testing.T, what string, tree store.Tree, want []string, same bool, least int) {
+func exchanged(t *testing.T, what string, tree store.Tree, want []string, same bool, fewest int) {
 	t.Helper()
 	for _, depth := range []format.Depth{format.Sums, format.Deep} {
 		if verified(t, tree, depth) == 0 && !same {
@@ -155,7 +155,7 @@ func exchanged(t *testing.T, what string, tree store.Tree, want []string, same b
 			t.Errorf("%s: recover %t: %d rows, %d are wrong or missing, and nothing is told", what, recover,
 				len(got.cells), len(missingOf(got.lines(), want)))
 		}
-		if recover && err == nil && len(got.cells) < least {
+		if recover && err == nil && len(got.cells) < fewest {
 			t.Errorf("%s: only %d rows were recovered", what, len(got.cells))
 		}
 	}

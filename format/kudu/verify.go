@@ -61,7 +61,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 		tables = [][]*table.Tablet{one}
 	}
 	ro.At, ro.Partial = table.Latest, true
-	var bare, all int
+	var withoutSums, all int
 	first := ""
 	for _, tb := range slices.Concat(tables...) {
 		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
@@ -76,7 +76,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 						continue
 					}
 					if all++; !f.Checksums() {
-						if bare++; first == "" {
+						if withoutSums++; first == "" {
 							first = fmt.Sprintf("%s of table %s, %s", p.At, r.Table,
 								cmp.Or(r.Schema.NameOf(b.Column), b.Kind))
 						}
@@ -85,19 +85,19 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 			}
 		}
 	}
-	if bare == 0 {
+	if withoutSums == 0 {
 		return "", ctx.Err()
 	}
-	return fmt.Sprintf("%d of %d blocks have no checksums, the first is %s", bare, all, first), ctx.Err()
+	return fmt.Sprintf("%d of %d blocks have no checksums, the first is %s", withoutSums, all, first), ctx.Err()
 }
 
 // verifier verifies directories.
 type verifier struct {
 	*check.Reporter
-	ctx  context.Context
-	tree store.Tree
-	o    format.OpenOptions
-	told map[region.Finding]bool // that were met while the directories were opened
+	ctx      context.Context
+	tree     store.Tree
+	o        format.OpenOptions
+	reported map[region.Finding]bool // that were met while the directories were opened
 }
 
 // met reports damage, and gives other errors back.
@@ -126,9 +126,9 @@ func (v *verifier) all(tg format.Target) error {
 	if err != nil {
 		return err
 	}
-	v.told = map[region.Finding]bool{}
+	v.reported = map[region.Finding]bool{}
 	for _, x := range s.Findings {
-		v.told[x] = true
+		v.reported[x] = true
 		v.Emit(x)
 	}
 	tables := s.Tables()
@@ -253,7 +253,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		return err
 	}
 	for _, x := range t.Findings() {
-		if !v.told[x] {
+		if !v.reported[x] {
 			v.Emit(x)
 		}
 	}
@@ -333,7 +333,7 @@ func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bo
 			var p fs.Place
 			f, p, err = t.FooterIn(v.ctx, s.Tablet.Replica, b.BlockRef)
 			if f != nil && err == nil {
-				if _, told := f.Get(meta.KeyDeltaStats); !told {
+				if _, reported := f.Get(meta.KeyDeltaStats); !reported {
 					err = fault.Corruptf(p.At, "footer.metadata", "no %s: the block is no delta file",
 						meta.KeyDeltaStats)
 				}
@@ -375,10 +375,10 @@ func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
 	if err != nil {
 		return v.met("kudu.delta.damaged", err)
 	}
-	told := slices.ContainsFunc(s.Tablet.Told, func(x region.Finding) bool {
+	reported := slices.ContainsFunc(s.Tablet.Findings, func(x region.Finding) bool {
 		return x.Code == "kudu.rowset.live" && strings.HasPrefix(x.Message, fmt.Sprintf("rowset %d ", s.ID))
 	})
-	if s.Tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows && !told {
+	if s.Tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows && !reported {
 		v.Report("kudu.rowset.live", s.Tablet.At, "", "rowset %d has %d live rows, its superblock says %d",
 			s.ID, live, s.LiveRows)
 	}
@@ -398,8 +398,8 @@ func (v *verifier) light(t *table.Table, s *table.RowSet) error {
 func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
 	found, err := t.Foreigners(v.ctx, s, true, true)
 	for _, x := range found {
-		if !v.told[x] {
-			v.told[x] = true
+		if !v.reported[x] {
+			v.reported[x] = true
 			v.Emit(x)
 		}
 	}
@@ -439,7 +439,7 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 	at := fault.Span{Object: s.Tablet.Object}
 	var key, last []byte
 	absent, strays := 0, int64(0)
-	parting := meta.NewParting(s.Tablet.Tablet)
+	partitions := meta.NewPartitionFilter(s.Tablet.Tablet)
 	cells := make([][]byte, len(columns))
 	for row := int64(0); row < s.Rows; row++ {
 		key = key[:0]
@@ -453,7 +453,7 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 			}
 			cells[i] = cell
 		}
-		if why := parting.Outside(cells); why != "" {
+		if why := partitions.Outside(cells); why != "" {
 			if strays++; strays == 1 {
 				defer func(row int64) {
 					v.Report("kudu.keys.partition", columns[0].At, "", "rowset %d: row %d, and %d more, %s",

@@ -247,7 +247,7 @@ func TestWALHeaderFlips(t *testing.T) {
 	tb := asIfNothingFlushed(goldenTablet(t, logFS(store.NewMemory(golden(t))), goldenInt8))
 	b := segmentOf(t, goldenInt8)
 	whole := replayed(t, tb, b)
-	told := 0
+	reported := 0
 	for i := range batchEnds(t, b)[0] * 8 {
 		x := bytes.Clone(b)
 		x[i/8] ^= 1 << (i % 8)
@@ -256,11 +256,11 @@ func TestWALHeaderFlips(t *testing.T) {
 			t.Fatalf("bit %d of byte %d: other rows, %+v", i%8, i/8, l.Findings)
 		}
 		if strings.Contains(codesOf(l), "header") {
-			told++
+			reported++
 		}
 	}
-	if told < 600 {
-		t.Errorf("%d flips are told", told)
+	if reported < 600 {
+		t.Errorf("%d flips are told", reported)
 	}
 }
 

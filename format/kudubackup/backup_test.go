@@ -171,8 +171,8 @@ func TestNoPartIsMissingWithoutAWord(t *testing.T) {
 			whole["out/"+name] = tree.Bytes("out/" + name)
 		}
 		first := "out/" + s.Files[0]
-		tellers(ctx, t, fmt.Sprintf("%d parts", parts), whole, 0)
-		tellers(ctx, t, "a part by itself", map[string][]byte{"mine.parquet": whole[first]}, 0)
+		reporters(ctx, t, fmt.Sprintf("%d parts", parts), whole, 0)
+		reporters(ctx, t, "a part by itself", map[string][]byte{"mine.parquet": whole[first]}, 0)
 		for i, name := range s.Files[:parts] {
 			if parts > 1 {
 				less := maps.Clone(whole)
@@ -181,21 +181,21 @@ func TestNoPartIsMissingWithoutAWord(t *testing.T) {
 				if i == 0 || i == parts-1 {
 					neighbours = 1
 				}
-				tellers(ctx, t, fmt.Sprintf("%d parts without %d", parts, i), less, neighbours)
+				reporters(ctx, t, fmt.Sprintf("%d parts without %d", parts, i), less, neighbours)
 			}
 			if i > 0 {
 				other := maps.Clone(whole)
 				other[first], other["out/"+name] = other["out/"+name], other[first]
-				tellers(ctx, t, fmt.Sprintf("%d parts, 0 and %d changed places", parts, i), other, 2)
+				reporters(ctx, t, fmt.Sprintf("%d parts, 0 and %d changed places", parts, i), other, 2)
 			}
 		}
 	}
 }
 
-// tellers looks at how many of the files say, in every way, that another is missing.
-func tellers(ctx context.Context, t *testing.T, what string, files map[string][]byte, want int) {
+// reporters looks at how many of the files say, in every way, that another is missing.
+func reporters(ctx context.Context, t *testing.T, what string, files map[string][]byte, want int) {
 	t.Helper()
-	said := func(all []region.Finding) bool {
+	stated := func(all []region.Finding) bool {
 		return slices.ContainsFunc(all, func(f region.Finding) bool {
 			return f.Code == "parquet.part" && f.Severity == region.Error
 		})
@@ -207,12 +207,12 @@ func tellers(ctx context.Context, t *testing.T, what string, files map[string][]
 			if err != nil {
 				t.Fatal(err)
 			}
-			if said(e.Findings) {
+			if stated(e.Findings) {
 				n["list"]++
 			}
 		}
 		for how, depth := range map[string]format.Depth{"verify": format.Deep, "quick": format.Quick} {
-			if said(slices.Collect(parquet.Format.Verify(ctx, tg, format.OpenOptions{Depth: depth}))) {
+			if stated(slices.Collect(parquet.Format.Verify(ctx, tg, format.OpenOptions{Depth: depth}))) {
 				n[how]++
 			}
 		}
@@ -220,14 +220,14 @@ func tellers(ctx context.Context, t *testing.T, what string, files map[string][]
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said(r.(format.Finder).Findings()) {
+		if stated(r.(format.Finder).Findings()) {
 			n["read"]++
 		}
 		r.Close()
 		if r, _, err = parquet.Format.Recover(ctx, tg, format.OpenOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if said(r.(format.Finder).Findings()) {
+		if stated(r.(format.Finder).Findings()) {
 			n["recover"]++
 		}
 		r.Close()

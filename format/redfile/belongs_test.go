@@ -43,15 +43,15 @@ func TestSwappedPartWithoutSync(t *testing.T) {
 			}
 		}
 		r.Close()
-		told := map[[2]int64]int{}
+		reported := map[[2]int64]int{}
 		for f := range redfile.Format.Verify(ctx, tg, format.OpenOptions{Depth: format.Quick}) {
 			if f.Severity == region.Error && f.Code == "redfile.column.damaged" &&
 				strings.HasSuffix(f.Path, ".file_path") && strings.Contains(f.Message, "another part") {
-				told[f.Rows]++
+				reported[f.Rows]++
 			}
 		}
-		if want := map[[2]int64]int{{10, 20}: 3, {20, 30}: 3}; !maps.Equal(told, want) {
-			t.Errorf("%v: verify tells %v, want %v", opts, told, want)
+		if want := map[[2]int64]int{{10, 20}: 3, {20, 30}: 3}; !maps.Equal(reported, want) {
+			t.Errorf("%v: verify tells %v, want %v", opts, reported, want)
 		}
 	}
 

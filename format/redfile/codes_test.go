@@ -208,7 +208,7 @@ func TestRecoveryCodes(t *testing.T) {
 // TestReadCode: a store that fails is not damage: verify tells it by a code of its own.
 func TestReadCode(t *testing.T) {
 	data := writeKill(t, 40, nil)
-	told := 0
+	reported := 0
 	for k := int64(0); ; k++ {
 		tree := &faulty.Tree{Tree: store.NewMemory(map[string][]byte{"f.red": data}), At: k, Mode: faulty.Fail}
 		found := slices.Collect(redfile.Format.Verify(ctx, format.Target{Tree: tree, Name: "f.red"},
@@ -218,13 +218,13 @@ func TestReadCode(t *testing.T) {
 		}
 		for _, f := range found {
 			if f.Code == "redfile.read" && f.Severity == region.Error && f.At.Object == "f.red" {
-				told++
+				reported++
 			} else {
 				t.Errorf("operation %d fails: %+v", k, f)
 			}
 		}
 	}
-	if told == 0 {
+	if reported == 0 {
 		t.Error("nothing was told")
 	}
 }
@@ -234,12 +234,12 @@ func TestUnlistedParts(t *testing.T) {
 	objects := splitTable(t, map[string]string{})
 	delete(objects, "out/_metadata.red")
 	for _, name := range []string{"out/part-00000.red", "out/part-00002.red", "out/part-00003.red"} {
-		told := findings(format.Target{Tree: store.NewMemory(objects), Name: name})
-		if last := strings.Contains(name, "3"); last != (len(told) == 1) {
-			t.Errorf("%s: %+v", name, told)
-		} else if last && (told[0].Code != "redfile.parts.unlisted" || told[0].Severity != region.Warning ||
-			told[0].At.Object != name || told[0].Lost != 0) {
-			t.Errorf("%s: %+v", name, told)
+		reported := findings(format.Target{Tree: store.NewMemory(objects), Name: name})
+		if last := strings.Contains(name, "3"); last != (len(reported) == 1) {
+			t.Errorf("%s: %+v", name, reported)
+		} else if last && (reported[0].Code != "redfile.parts.unlisted" || reported[0].Severity != region.Warning ||
+			reported[0].At.Object != name || reported[0].Lost != 0) {
+			t.Errorf("%s: %+v", name, reported)
 		}
 	}
 }

@@ -74,8 +74,8 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 		d.Emit(n)
 	}
 	tail := f.At.Len - layout.TailLen
-	if behind := f.MetaAt.End() - f.At.Off; behind < tail {
-		d.node(0, region.Gap, "gap", "", behind, tail-behind)
+	if after := f.MetaAt.End() - f.At.Off; after < tail {
+		d.node(0, region.Gap, "gap", "", after, tail-after)
 	}
 	value := "length of the metadata"
 	if f.Literal {

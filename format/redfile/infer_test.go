@@ -18,8 +18,8 @@ import (
 	"stoa/store"
 )
 
-// bare writes a file of generation A that keeps no Arrow schema.
-func bare(t testing.TB, b arrow.RecordBatch, opts ...string) *store.Memory {
+// withoutSchema writes a file of generation A that keeps no Arrow schema.
+func withoutSchema(t testing.TB, b arrow.RecordBatch, opts ...string) *store.Memory {
 	t.Helper()
 	o := map[string]string{"generation": "A", "arrow-schema": "false"}
 	for i := 0; i < len(opts); i += 2 {
@@ -70,7 +70,7 @@ func TestInferred(t *testing.T) {
 			}
 		}
 		b := bld.NewRecordBatch()
-		mem := bare(t, b, "page-size", "60")
+		mem := withoutSchema(t, b, "page-size", "60")
 		for f := range redfile.Format.Verify(t.Context(), format.Target{Tree: mem, Name: "f.red"},
 			format.OpenOptions{}) {
 			if f.Severity > region.Note {
@@ -103,13 +103,13 @@ func TestToldSchema(t *testing.T) {
 		return fmt.Appendf(nil, `{"fields":[{"name":%q,"type":"struct","nullable":%t,"children":[{"name":"b",`+
 			`"type":%q}]}]}`, name, nullable, leaf)
 	}
-	whole := bare(t, b, "arrow-schema", "true").Bytes("f.red")
+	whole := withoutSchema(t, b, "arrow-schema", "true").Bytes("f.red")
 	for _, c := range []struct {
 		schema []byte
 		ok     bool
 	}{{field("a", "date32", true), true}, {whole, true}, {field("a", "date32", false), false},
 		{field("x", "date32", true), false}, {field("a", "utf8", true), false}} {
-		tree := store.NewMemory(map[string][]byte{"f.red": bare(t, b).Bytes("f.red"), "s": c.schema})
+		tree := store.NewMemory(map[string][]byte{"f.red": withoutSchema(t, b).Bytes("f.red"), "s": c.schema})
 		r, err := redfile.Format.Open(t.Context(), format.Target{Tree: tree, Name: "f.red"},
 			format.OpenOptions{Opts: map[string]string{"schema": "s"}})
 		if (err == nil) != c.ok {

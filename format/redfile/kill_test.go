@@ -136,8 +136,8 @@ func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 	}
 	defer r.Close()
 	fields := r.Schema().Fields()
-	told := slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.columns.unknown" })
-	if len(fields) > len(killSchema.Fields()) || len(fields) < len(killSchema.Fields()) && !told {
+	reported := slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.columns.unknown" })
+	if len(fields) > len(killSchema.Fields()) || len(fields) < len(killSchema.Fields()) && !reported {
 		t.Fatalf("recover: the schema is %v, and nothing is said of it: %+v", r.Schema(), found)
 	}
 	for i, f := range fields {
@@ -263,20 +263,21 @@ func TestKilledWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(sub, "f.red")
-		told, last := runWriter(t, path, opts, r.IntN(killGroups), time.Duration(r.Int64N(int64(4*time.Millisecond))))
+		reported, last := runWriter(t, path, opts, r.IntN(killGroups),
+			time.Duration(r.Int64N(int64(4*time.Millisecond))))
 		switch {
 		case last == "end":
 			histogram["was done"]++
 		case last == "begin" || last == "":
 			histogram["000 none was whole"]++
 		default:
-			histogram[fmt.Sprintf("%03d to %03d row groups were whole", told/20*20, told/20*20+19)]++
+			histogram[fmt.Sprintf("%03d to %03d row groups were whole", reported/20*20, reported/20*20+19)]++
 		}
 		files, err := os.ReadDir(sub)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(files) == 0 && told == 0 {
+		if len(files) == 0 && reported == 0 {
 			continue // it had written nothing
 		}
 		if len(files) != 1 {
@@ -286,14 +287,15 @@ func TestKilledWriter(t *testing.T) {
 		if info, err := files[0].Info(); err == nil && info.Size() > 4 && last != "end" {
 			inside++
 		}
-		if told == 0 {
+		if reported == 0 {
 			continue // nothing is promised
 		}
 		n := checkRecovered(t, store.Local{}, left)
-		if n < told*killRows {
-			t.Errorf("kill %d (%s): %d rows are recovered, %d row groups of %d were whole", k, opts, n, told, killRows)
+		if n < reported*killRows {
+			t.Errorf("kill %d (%s): %d rows are recovered, %d row groups of %d were whole", k, opts, n, reported,
+				killRows)
 		}
-		if n > told*killRows {
+		if n > reported*killRows {
 			more++
 		}
 		if n%killRows != 0 {
@@ -334,7 +336,7 @@ func TestFailingSink(t *testing.T) {
 		opts   map[string]string
 		rows   int // of a row group
 		groups int
-		least  int // writes
+		fewest int // writes
 	}{
 		{map[string]string{"sync": "2"}, 100, 40, 40},
 		{map[string]string{"sync": "0", "generation": "A"}, 100, 40, 40},
@@ -388,7 +390,7 @@ func TestFailingSink(t *testing.T) {
 		}
 		t.Logf("%v: failed at each of %d writes, %d of them with more writes than row groups before, %d rows recovered",
 			c.opts, tries, within, rows)
-		if tries < c.least || c.rows > 100 && within == 0 {
+		if tries < c.fewest || c.rows > 100 && within == 0 {
 			t.Errorf("%v: only %d writes, %d within row groups", c.opts, tries, within)
 		}
 	}
@@ -626,7 +628,7 @@ func unfinished(tg format.Target) bool {
 	only := func(found []region.Finding) bool {
 		return len(found) == 1 && found[0].Code == "redfile.unfinished" && found[0].Severity == region.Error
 	}
-	told := func(r format.Reader, err error) bool {
+	reported := func(r format.Reader, err error) bool {
 		if err != nil {
 			return false
 		}
@@ -634,7 +636,7 @@ func unfinished(tg format.Target) bool {
 		return only(r.(format.Finder).Findings())
 	}
 	back, lost, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{})
-	return told(back, err) && len(lost) == 0 && told(redfile.Format.Open(ctx, tg, format.OpenOptions{})) &&
+	return reported(back, err) && len(lost) == 0 && reported(redfile.Format.Open(ctx, tg, format.OpenOptions{})) &&
 		only(findings(tg))
 }
 
@@ -646,7 +648,7 @@ func TestUnfinished(t *testing.T) {
 		{"generation": "A", "sync": "1", "protocol": "binary"}} {
 		opts["row-group-rows"] = "4"
 		whole := writeKill(t, 160, opts)
-		told := 0
+		reported := 0
 		for cut := 0; ; {
 			i := bytes.Index(whole[cut+4:], []byte("RED1"))
 			if i < 0 {
@@ -660,7 +662,7 @@ func TestUnfinished(t *testing.T) {
 				}
 				break
 			}
-			if told++; !unfinished(tg) {
+			if reported++; !unfinished(tg) {
 				t.Fatalf("%v: cut at %d: nobody says that it is not finished", opts, cut+4)
 			}
 			back, _, err := redfile.Format.Recover(ctx, target(whole[:cut+5]), format.OpenOptions{})
@@ -674,8 +676,8 @@ func TestUnfinished(t *testing.T) {
 			}
 			back.Close()
 		}
-		if want := map[string]int{"": 2, "1": 40}[opts["sync"]]; told != want {
-			t.Errorf("%v: %d metadata before the last, want %d", opts, told, want)
+		if want := map[string]int{"": 2, "1": 40}[opts["sync"]]; reported != want {
+			t.Errorf("%v: %d metadata before the last, want %d", opts, reported, want)
 		}
 	}
 }

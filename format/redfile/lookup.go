@@ -175,7 +175,7 @@ func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Aren
 	if err != nil {
 		return in, err
 	}
-	i, p, err := t.Holding(ctx, row)
+	i, p, err := t.PageOfRow(ctx, row)
 	if err != nil {
 		return in, err
 	}

@@ -288,14 +288,14 @@ func TestSwappedPart(t *testing.T) {
 				}
 			}
 			r.Close()
-			told := 0
+			reported := 0
 			for f := range redfile.Format.Verify(ctx, tg, format.OpenOptions{}) {
 				if f.Severity == region.Error && strings.Contains(f.Message, "another") && f.Column != "" {
-					told++
+					reported++
 				}
 			}
-			if told != 3 {
-				t.Errorf("generation %s, %s: verify tells it of %d chunks of 3", gen, what, told)
+			if reported != 3 {
+				t.Errorf("generation %s, %s: verify tells it of %d chunks of 3", gen, what, reported)
 			}
 		}
 	}
@@ -415,7 +415,7 @@ func TestGapBetweenParts(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				told := slices.ContainsFunc(r.(format.Finder).Findings(),
+				reported := slices.ContainsFunc(r.(format.Finder).Findings(),
 					func(f region.Finding) bool {
 						return f.Code == "redfile.part.missing" &&
 							f.Severity == region.Error
@@ -423,8 +423,8 @@ func TestGapBetweenParts(t *testing.T) {
 				r.Close()
 				verified := slices.ContainsFunc(findings(tg),
 					func(f region.Finding) bool { return f.Code == "redfile.part.missing" })
-				if told != (name == want) || verified != told {
-					t.Errorf("generation %s without %q: %s tells %v, verify %v", gen, missing, name, told, verified)
+				if reported != (name == want) || verified != reported {
+					t.Errorf("generation %s without %q: %s tells %v, verify %v", gen, missing, name, reported, verified)
 				}
 			}
 		}
@@ -449,13 +449,13 @@ func TestRepeatedPart(t *testing.T) {
 			objects[copied] = objects[fmt.Sprintf("out/part-%05d.red", c[0])]
 			tree := store.NewMemory(objects)
 			for _, name := range tree.Names() {
-				told := slices.ContainsFunc(findings(format.Target{Tree: tree, Name: name}),
+				reported := slices.ContainsFunc(findings(format.Target{Tree: tree, Name: name}),
 					func(f region.Finding) bool {
 						return f.Code == "redfile.part.repeated" &&
 							f.Severity == region.Error
 					})
-				if told != (name == copied) {
-					t.Errorf("generation %s, copy at %s: %s tells %v", gen, copied, name, told)
+				if reported != (name == copied) {
+					t.Errorf("generation %s, copy at %s: %s tells %v", gen, copied, name, reported)
 				}
 			}
 			objects["out/_metadata.red"] = meta[:len(meta)-9]
@@ -491,7 +491,7 @@ func TestPartOfAnotherTable(t *testing.T) {
 		objects := splitTable(t, map[string]string{"generation": gen})
 		delete(objects, "out/_metadata.red")
 		other := splitTable(t, map[string]string{"generation": gen, "compression": "gzip"})
-		told := func() (names []string) {
+		reported := func() (names []string) {
 			for name := range objects {
 				if slices.ContainsFunc(findings(format.Target{Tree: store.NewMemory(objects), Name: name}),
 					func(f region.Finding) bool {
@@ -503,11 +503,11 @@ func TestPartOfAnotherTable(t *testing.T) {
 			slices.Sort(names)
 			return names
 		}
-		if names := told(); names != nil {
+		if names := reported(); names != nil {
 			t.Errorf("generation %s: of the parts of one table %v are told", gen, names)
 		}
 		objects["out/part-00001.red"] = other["out/part-00001.red"]
-		if names := told(); !slices.Equal(names, []string{"out/part-00001.red", "out/part-00002.red"}) {
+		if names := reported(); !slices.Equal(names, []string{"out/part-00001.red", "out/part-00002.red"}) {
 			t.Errorf("generation %s: %v are told", gen, names)
 		}
 	}

@@ -63,8 +63,8 @@ func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
 	t.Helper()
 	tree := store.NewMemory(map[string][]byte{"f.red": b})
 	tg := format.Target{Tree: tree, Name: "f.red"}
-	told := slices.ContainsFunc(findings(tg), func(f region.Finding) bool { return f.Severity == region.Error })
-	if !told {
+	reported := slices.ContainsFunc(findings(tg), func(f region.Finding) bool { return f.Severity == region.Error })
+	if !reported {
 		t.Error("verify tells nothing")
 	}
 	if _, errs := content(tg); !slices.ContainsFunc(errs,

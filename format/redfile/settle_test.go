@@ -61,11 +61,11 @@ func TestMiscounted(t *testing.T) {
 					}
 				}
 				for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
-					told := false
+					reported := false
 					for f := range redfile.Format.Verify(ctx, target(b), format.OpenOptions{Depth: depth}) {
-						told = told || f.Severity == region.Error
+						reported = reported || f.Severity == region.Error
 					}
-					if !told {
+					if !reported {
 						t.Errorf("%v, bit %d at %d: verify says nothing at depth %s", opts, bit, at, depth)
 					}
 				}

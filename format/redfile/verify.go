@@ -42,7 +42,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 		return "", err
 	}
 	defer f.Close()
-	var bare []string
+	var withoutSums []string
 	for col := range f.Leaves {
 		for g := range f.Footer.Groups {
 			t, err := f.Table(ctx, g, col)
@@ -55,12 +55,12 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 			}
 			h, _, err := layout.PageAt(ctx, t.Src, t.At.Sub(off, t.At.Len-off), layout.PagePath(g, col, 0))
 			if err == nil && !h.HasCRC {
-				bare = append(bare, f.Leaves[col].Column.Name)
+				withoutSums = append(withoutSums, f.Leaves[col].Column.Name)
 				break
 			}
 		}
 	}
-	return format.WithoutSums(len(f.Leaves), bare), ctx.Err()
+	return format.WithoutSums(len(f.Leaves), withoutSums), ctx.Err()
 }
 
 type verifier struct {

@@ -99,14 +99,14 @@ func TestSizesOfPage(t *testing.T) {
 		}
 		b := append([]byte(nil), whole...)
 		b[at+3] ^= 2
-		told := 0
+		reported := 0
 		for f := range redfile.Format.Verify(ctx, target(b), o) {
 			if f.Severity == region.Error && f.Code == "redfile.page.damaged" {
-				told++
+				reported++
 			}
 		}
-		if told != 1 {
-			t.Errorf("%s: told %d times", codec, told)
+		if reported != 1 {
+			t.Errorf("%s: told %d times", codec, reported)
 		}
 	}
 }
@@ -126,14 +126,15 @@ func TestVerifyGoesOn(t *testing.T) {
 				b := append([]byte(nil), whole...)
 				b[pages[i].At.Off+k] ^= 0x42
 				b[pages[i+1].At.End()-1] ^= 0xff
-				var told [][2]int64
+				var reported [][2]int64
 				for _, f := range findings(target(b)) {
 					if f.Severity == region.Error && f.Column != "" {
-						told = append(told, [2]int64{f.Rows[0] - 60, f.Rows[1] - 60})
+						reported = append(reported, [2]int64{f.Rows[0] - 60, f.Rows[1] - 60})
 					}
 				}
-				if lost := scanDamaged(t, b, stoa.NullCells, nil, want); !slices.Equal(told, lost) {
-					t.Errorf("%s: byte %d of page %d: verify tells rows %v, reading loses %v", chunk, k, i, told, lost)
+				if lost := scanDamaged(t, b, stoa.NullCells, nil, want); !slices.Equal(reported, lost) {
+					t.Errorf("%s: byte %d of page %d: verify tells rows %v, reading loses %v", chunk, k, i, reported,
+						lost)
 				}
 			}
 		}
@@ -156,8 +157,9 @@ func TestMetadataIsAPart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := r.(format.Finder).Findings(); len(told) != 1 || told[0].Code != "redfile.metadata.other" {
-			t.Errorf("%v: the reader: %+v", opts, told)
+		if reported := r.(format.Finder).Findings(); len(reported) != 1 ||
+			reported[0].Code != "redfile.metadata.other" {
+			t.Errorf("%v: the reader: %+v", opts, reported)
 		}
 		r.Close()
 	}
@@ -271,11 +273,11 @@ func TestPagesInOtherOrder(t *testing.T) {
 				}
 				refused++
 				for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
-					told := false
+					reported := false
 					for f := range redfile.Format.Verify(ctx, target(b), format.OpenOptions{Depth: depth}) {
-						told = told || f.Severity == region.Error
+						reported = reported || f.Severity == region.Error
 					}
-					if !told {
+					if !reported {
 						t.Errorf("%v, %s from page %d on, depth %v: not read, and verify says nothing", o, name, i,
 							depth)
 					}
@@ -311,11 +313,11 @@ func TestDescribeAndVerify(t *testing.T) {
 					}
 					met++
 					for _, depth := range []format.Depth{format.Sums, format.Deep} {
-						told := false
+						reported := false
 						for f := range redfile.Format.Verify(ctx, target(b), format.OpenOptions{Depth: depth}) {
-							told = told || f.Severity == region.Error
+							reported = reported || f.Severity == region.Error
 						}
-						if !told {
+						if !reported {
 							t.Errorf("%s, byte %d of %s, %v: described with an error, and verify has none", generation,
 								at-n.At.Off, n.Name, depth)
 						}

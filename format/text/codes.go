@@ -4,17 +4,17 @@ import "stoa/region"
 
 // codesOf are the kinds of findings of a format, by name.
 func codesOf(name string) []region.CodeDoc {
-	misfit := "it has another number of fields, a value is not of its column's type or no UTF-8, or a quote is " +
+	rowMismatch := "it has another number of fields, a value is not of its column's type or no UTF-8, or a quote is " +
 		"not closed or followed by something else than a separator"
 	uncut := "the header's quote or the last one does not end, or a compressed stream is damaged"
 	if name == "jsonl" {
-		misfit = "it is no JSON object, has a key that the schema does not know, or a value that is not of its " +
+		rowMismatch = "it is no JSON object, has a key that the schema does not know, or a value that is not of its " +
 			"column's type"
 		uncut = "a compressed stream is damaged"
 	}
 	codes := []region.CodeDoc{
 		{Code: name + ".row", Severity: region.Error,
-			Help: "A row does not fit: " + misfit + ". The other rows can be read."},
+			Help: "A row does not fit: " + rowMismatch + ". The other rows can be read."},
 		{Code: name + ".text", Severity: region.Error,
 			Help: "The text cannot be cut into rows from here on: " + uncut + "."},
 		{Code: name + ".unreadable", Severity: region.Error, Help: "Bytes could not be read from where the file " +

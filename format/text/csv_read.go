@@ -151,7 +151,7 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 		return nil, nil, 0, fault.Limitf(s.in.span(s.off, s.size), linePath(s.line, ""),
 			"the line has %d fields, and at most %d are read (--max-fields)", n, s.in.most)
 	}
-	bare, ended := s.bareCR(), s.in.buf[s.in.at-1] == '\n'
+	loneCR, ended := s.hasLoneCR(), s.in.buf[s.in.at-1] == '\n'
 	names = c.names(s)
 	s.columns = len(names)
 	seen = make([]class, len(names))
@@ -159,7 +159,7 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 		c.look(s, seen)
 		n++
 	}
-	if bare && (!ended || c.header && !s.in.more()) {
+	if loneCR && (!ended || c.header && !s.in.more()) {
 		return nil, nil, 0, fault.Unsupportedf(s.in.span(s.off, s.size), linePath(s.line, ""),
 			"a line ends in CR alone; only LF and CR LF end lines here (tr '\\r' '\\n' makes them of it)")
 	}
@@ -182,10 +182,10 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	return names, seen, n, nil
 }
 
-// bareCR reports whether a CR is in the record, not in quotes, that no LF follows. Where such a record is the
+// hasLoneCR reports whether a CR is in the record, not in quotes, that no LF follows. Where such a record is the
 // whole text, or that has no LF, its lines end in CR alone: all of them would be one record, the names of
 // columns without rows. Else a CR is a character as any other.
-func (s *csvScanner) bareCR() bool {
+func (s *csvScanner) hasLoneCR() bool {
 	return slices.ContainsFunc(s.fields, func(f csvField) bool { return !f.quoted && bytes.IndexByte(f.b, '\r') >= 0 })
 }
 

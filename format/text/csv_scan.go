@@ -30,9 +30,9 @@ type csvScanner struct {
 	columns int    // of the table; 0: not known yet
 }
 
-// mostAgain bounds what may be gone through once more, and mostBehind how far behind a wrong quote the one is
+// maxRescan bounds what may be gone through once more, and mostBehind how far behind a wrong quote the one is
 // looked for that ends its field.
-const mostAgain, mostBehind = 1 << 30, 1 << 20
+const maxRescan, maxQuoteScan = 1 << 30, 1 << 20
 
 func newCSVScanner(in *input, comma byte) *csvScanner { return &csvScanner{in: in, comma: comma} }
 
@@ -101,7 +101,7 @@ func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 			}
 			lines += more
 		} else {
-			stop = at + s.bare(b[at:])
+			stop = at + s.unquotedLen(b[at:])
 			f.b = b[at:stop]
 		}
 		if stop == len(b) { // the end of the text is the end of a record
@@ -141,8 +141,8 @@ func (s *csvScanner) add(f csvField, last bool) {
 	s.fields = append(s.fields, f)
 }
 
-// bare is the length of an unquoted field.
-func (s *csvScanner) bare(b []byte) int {
+// unquotedLen is the length of an unquoted field.
+func (s *csvScanner) unquotedLen(b []byte) int {
 	for i, c := range b {
 		if c == s.comma || c == '\n' {
 			return i
@@ -208,10 +208,10 @@ func (s *csvScanner) ends(b []byte, i int, end bool) (bool, error) {
 // unless another field begins before.
 func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err error) {
 	if i == 0 || s.begins(b, i-1) && s.whole(b, at, i) {
-		return at + s.bare(b[at:]), 0, nil
+		return at + s.unquotedLen(b[at:]), 0, nil
 	}
-	far := max(i, int(min(int64(i+mostBehind), s.in.limit)))
-	stop = i + s.bare(b[i:])
+	far := max(i, int(min(int64(i+maxQuoteScan), s.in.limit)))
+	stop = i + s.unquotedLen(b[i:])
 	for j := i; ; {
 		k := bytes.IndexByte(b[j:max(j, min(len(b), far))], '"')
 		if k < 0 && !end && len(b) < far {
@@ -253,7 +253,7 @@ func (s *csvScanner) resume(err error) error {
 	if q == nil || s.in.rest()[q.size-1] != '\n' {
 		return err
 	}
-	if s.again += max(0, int64(q.at+q.n-q.size)); s.again > mostAgain {
+	if s.again += max(0, int64(q.at+q.n-q.size)); s.again > maxRescan {
 		return err
 	}
 	s.below += int64(q.lines)

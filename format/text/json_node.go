@@ -25,7 +25,7 @@ type node struct {
 	rows   int   // objects read
 	seen   []int // the object in which a field was seen last
 
-	rehearsal bool // of the row itself: what is missing need not be appended
+	dryRun bool // of the row itself: what is missing need not be appended
 
 	// of the columns of a row
 	before *int  // the rows of the batch; nil: their nulls cannot be appended later
@@ -274,7 +274,7 @@ func (p *jsonParser) missing(n *node) error {
 		if !f.nullable {
 			return &fieldError{n.names[i], p.fail("the key is missing, and the field cannot be null")}
 		}
-		if n.rehearsal {
+		if n.dryRun {
 			continue
 		}
 		if err := p.fill(f.width); err != nil {

@@ -238,7 +238,7 @@ type jsonlRows struct {
 }
 
 func (r *jsonlRows) into(cols []array.Builder, rows *int) func() error {
-	top := &node{index: map[string]int{}, seen: make([]int, len(cols)), rehearsal: rows == nil}
+	top := &node{index: map[string]int{}, seen: make([]int, len(cols)), dryRun: rows == nil}
 	for i, f := range r.schema.Fields() {
 		top.names = append(top.names, f.Name)
 		top.index[f.Name] = i

@@ -168,11 +168,11 @@ func numberSetter(b array.Builder) setter {
 	return nil
 }
 
-func intSetter[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](add func(T), least, most int64,
+func intSetter[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](add func(T), lowest, highest int64,
 	t arrow.DataType) setter {
 	return func(s []byte) error {
 		v, ok := parseInt(s)
-		if !ok || v < least || v > most {
+		if !ok || v < lowest || v > highest {
 			return newNotA(s, t, "")
 		}
 		add(T(v))
@@ -231,7 +231,7 @@ func decimalSetter(t arrow.DataType, add func(*big.Int)) setter {
 
 // shortDecimal reads a plain decimal of at most 18 digits that the scale has room for, as most are.
 func shortDecimal(s []byte, scale, precision int) (n int64, ok bool) {
-	const most = 18
+	const highest = 18
 	negative := len(s) > 0 && s[0] == '-'
 	if negative {
 		s = s[1:]
@@ -239,7 +239,7 @@ func shortDecimal(s []byte, scale, precision int) (n int64, ok bool) {
 	digits, point := 0, -1
 	for i, c := range s {
 		switch {
-		case '0' <= c && c <= '9' && digits < most:
+		case '0' <= c && c <= '9' && digits < highest:
 			n = n*10 + int64(c-'0')
 			digits++
 		case c == '.' && point < 0 && i > 0 && i < len(s)-1:
@@ -251,7 +251,7 @@ func shortDecimal(s []byte, scale, precision int) (n int64, ok bool) {
 	if point >= 0 {
 		scale -= len(s) - 1 - point
 	}
-	if digits == 0 || scale < 0 || digits+scale > min(most, precision) {
+	if digits == 0 || scale < 0 || digits+scale > min(highest, precision) {
 		return 0, false
 	}
 	for range scale {

@@ -143,12 +143,12 @@ type batcher struct {
 	alike  []int           // for each of made, the first one of its type
 	mem    memory.Allocator
 
-	strange   int // rows that did not fit
-	rehearsal rehearsal
+	strange int // rows that did not fit
+	dryRun  dryRun
 }
 
 func newBatcher(sc *arrow.Schema, cols []int, mem memory.Allocator) *batcher {
-	b := &batcher{cols: make([]array.Builder, sc.NumFields()), rehearsal: rehearsal{mem: mem}, mem: mem}
+	b := &batcher{cols: make([]array.Builder, sc.NumFields()), dryRun: dryRun{mem: mem}, mem: mem}
 	first := map[string]int{}
 	fields := make([]arrow.Field, len(cols))
 	for k, c := range cols {
@@ -174,13 +174,13 @@ func (b *batcher) release() {
 			c.Release()
 		}
 	}
-	b.rehearsal.release()
+	b.dryRun.release()
 }
 
 // append appends the current row. clean says that a row which does not fit left nothing in the builders.
 func (b *batcher) append() (clean bool, err error) {
 	if b.strange >= inOrder {
-		if err := b.rehearsal.row(b); err != nil {
+		if err := b.dryRun.row(b); err != nil {
 			return true, err
 		}
 	}

@@ -10,13 +10,13 @@ import (
 
 // What a rehearsal gathers before it is thrown away.
 const (
-	rehearsedRows = 1024
-	rehearsedText = 4 << 20
+	dryRunRows = 1024
+	dryRunText = 4 << 20
 )
 
-// rehearsal appends rows to builders whose arrays nobody reads, to find out whether they fit: what a row that does not
+// dryRun appends rows to builders whose arrays nobody reads, to find out whether they fit: what a row that does not
 // has left in the builders of a batch could not be taken out again.
-type rehearsal struct {
+type dryRun struct {
 	mem   memory.Allocator
 	cols  []array.Builder // by field, as those of the batch
 	maps  []array.Builder // those of them that will have nothing behind a half entry of a map
@@ -26,7 +26,7 @@ type rehearsal struct {
 }
 
 // row tries the current row of b.
-func (r *rehearsal) row(b *batcher) error {
+func (r *dryRun) row(b *batcher) error {
 	if r.play == nil {
 		r.cols = make([]array.Builder, len(b.cols))
 		for i, c := range b.cols {
@@ -39,7 +39,7 @@ func (r *rehearsal) row(b *batcher) error {
 		}
 		r.play = b.from.into(r.cols, nil)
 	}
-	if r.rows == rehearsedRows || b.from.weight()-r.start >= rehearsedText {
+	if r.rows == dryRunRows || b.from.weight()-r.start >= dryRunText {
 		r.rows, r.start = 0, b.from.weight()
 		empty(r.cols)
 	}
@@ -62,7 +62,7 @@ func hasMap(t arrow.DataType) bool {
 	return ok && slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return hasMap(f.Type) })
 }
 
-func (r *rehearsal) release() {
+func (r *dryRun) release() {
 	for _, c := range r.cols {
 		if c != nil {
 			c.Release()

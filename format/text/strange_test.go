@@ -367,9 +367,9 @@ func whole(t *testing.T, text []byte) store.Source {
 
 // TestFarQuotes: the quote that ends a field with a wrong one is not looked for to the text's end.
 func TestFarQuotes(t *testing.T) {
-	text := "a,b\n1,\"x\"y\n" + strings.Repeat("2,z\n", mostBehind/4) + "3,z\"\n"
+	text := "a,b\n1,\"x\"y\n" + strings.Repeat("2,z\n", maxQuoteScan/4) + "3,z\"\n"
 	rows, strange := rowsAfter(t, CSV, text)
-	if n := strings.Count(rows, "\n"); n != mostBehind/4+1 || fmt.Sprint(strange) != "[t[6+3] line 2 row 0]" {
+	if n := strings.Count(rows, "\n"); n != maxQuoteScan/4+1 || fmt.Sprint(strange) != "[t[6+3] line 2 row 0]" {
 		t.Errorf("%d rows, %s", n, strange)
 	}
 }

@@ -39,7 +39,7 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 		for i := range r.Columns() {
 			q.Cols = append(q.Cols, i)
 		}
-		told := 0
+		reported := 0
 		rest := region.Finding{Code: name + ".row", Severity: region.Error, At: fault.Span{Object: t.Name},
 			Part: t.Name}
 		for _, err := range r.(format.Batcher).Batches(ctx, format.RowGroup{Part: t.Name, Rows: -1}, q, vec.Range{},
@@ -47,8 +47,8 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 			if err == nil {
 				continue
 			}
-			if f := finding(name, t.Name, err); f.Code != rest.Code || told < mostRows {
-				told++
+			if f := finding(name, t.Name, err); f.Code != rest.Code || reported < mostRows {
+				reported++
 				if !yield(f) {
 					return
 				}

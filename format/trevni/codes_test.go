@@ -82,7 +82,7 @@ func TestOrder(t *testing.T) {
 // TestReadCode: a store that fails is not damage: verify tells it by a code of its own, and nothing else.
 func TestReadCode(t *testing.T) {
 	for name, data := range samples(t) {
-		whole, told := verified(t, data, nil), 0
+		whole, reported := verified(t, data, nil), 0
 		for k := int64(0); ; k++ {
 			tree := &faulty.Tree{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), At: k, Mode: faulty.Fail}
 			found := slices.Collect(trevni.Format.Verify(t.Context(), format.Target{Tree: tree, Name: "f.trv"},
@@ -92,14 +92,14 @@ func TestReadCode(t *testing.T) {
 			}
 			for _, f := range found {
 				if f.Code == "trevni.read" && f.Severity == region.Error {
-					told++
+					reported++
 				} else if !slices.ContainsFunc(whole,
 					func(w region.Finding) bool { return w.Code == f.Code && w.At.Off == f.At.Off }) {
 					t.Errorf("%s: operation %d fails: %+v", name, k, f)
 				}
 			}
 		}
-		if told == 0 {
+		if reported == 0 {
 			t.Errorf("%s: nothing was told", name)
 		}
 	}

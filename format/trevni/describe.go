@@ -171,7 +171,7 @@ func (d *describer) inside(i int, b *container.Block, name string) error {
 	if err != nil {
 		return err
 	}
-	tell := func(name, value string, off, n int) {
+	emit := func(name, value string, off, n int) {
 		if n > 0 {
 			d.Emit(region.Node{Depth: 4, Kind: region.Data, Name: name, Value: value, At: o.At, Inner: int64(off)})
 		}
@@ -181,13 +181,13 @@ func (d *describer) inside(i int, b *container.Block, name string) error {
 		if err != nil {
 			return fault.Locate(err, o.At, o.Exact, name)
 		}
-		tell("definition-array", "", l.DefAt, len(l.Def))
-		tell("repetition-array", "", l.RepAt, len(l.Rep))
-		tell("column-values", "", l.ValsAt, len(l.Values))
+		emit("definition-array", "", l.DefAt, len(l.Def))
+		emit("repetition-array", "", l.RepAt, len(l.Rep))
+		emit("column-values", "", l.ValsAt, len(l.Values))
 		return nil
 	}
 	if !col.Array {
-		tell("column-values", "", 0, len(o.Raw))
+		emit("column-values", "", 0, len(o.Raw))
 		return nil
 	}
 	a := page.Arrays{Type: col.Type, Bytes: o.Raw}
@@ -201,7 +201,7 @@ func (d *describer) inside(i int, b *container.Block, name string) error {
 		if a.Run > 0 {
 			value = fmt.Sprintf("%d × %d", a.Run+1, l)
 		}
-		tell("length", value, from, a.Pos-from)
+		emit("length", value, from, a.Pos-from)
 		begin := a.Pos
 		for n := int64(0); ; n++ {
 			if _, _, _, err := a.Over(l); err != nil {
@@ -213,7 +213,7 @@ func (d *describer) inside(i int, b *container.Block, name string) error {
 			}
 			a.Run--
 		}
-		tell("values", "", begin, a.Pos-begin)
+		emit("values", "", begin, a.Pos-begin)
 	}
 	return nil
 }

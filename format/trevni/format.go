@@ -92,7 +92,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 		return format.No, nil
 	case c.Err() != nil && !c.Short:
 		return format.Likely, nil // it is damaged, or its version is not known
-	case c.Err() == nil && h.Settle(fault.Span{Object: tg.Name}) != nil:
+	case c.Err() == nil && h.Resolve(fault.Span{Object: tg.Name}) != nil:
 		return format.Likely, nil
 	}
 	return format.Certain, nil
@@ -157,11 +157,11 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 	if len(f.Header.Columns) == 0 && f.Header.Rows > 0 && !f.Header.Sealed {
 		return "the file has no column, and no checksum is over how many rows it has", ctx.Err()
 	}
-	var bare []string
+	var withoutSums []string
 	for i := range f.Header.Columns {
 		if c := &f.Header.Columns[i]; !c.Summed {
-			bare = append(bare, c.Name)
+			withoutSums = append(withoutSums, c.Name)
 		}
 	}
-	return format.WithoutSums(len(f.Header.Columns), bare), ctx.Err()
+	return format.WithoutSums(len(f.Header.Columns), withoutSums), ctx.Err()
 }

@@ -50,7 +50,7 @@ func entriesOf(t testing.TB, batches ...arrow.RecordBatch) (out []string) {
 // TestInferred: whatever the schema and the rows, a file that keeps no schema is read without an error, as one
 // whose levels are those of the file.
 func TestInferred(t *testing.T) {
-	told := 0
+	reported := 0
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		var fields []arrow.Field
@@ -64,7 +64,7 @@ func TestInferred(t *testing.T) {
 		if anyError(all) {
 			t.Errorf("seed %d, %s: %+v", seed, sc, all)
 		}
-		told += len(codes)
+		reported += len(codes)
 		src := openScan(t, m, "t", format.OpenOptions{})
 		for got, err := range scan.Run(t.Context(), src, scan.Spec{}, nil) {
 			if err != nil {
@@ -76,8 +76,8 @@ func TestInferred(t *testing.T) {
 			}
 		}
 	}
-	if told == 0 || told == 200 {
-		t.Errorf("of 200 files %d are told to be ambiguous", told)
+	if reported == 0 || reported == 200 {
+		t.Errorf("of 200 files %d are told to be ambiguous", reported)
 	}
 }
 

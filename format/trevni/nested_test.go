@@ -79,8 +79,8 @@ func TestNestedRoundTrips(t *testing.T) {
 		if !src.Reader.Schema().Equal(sc) {
 			t.Fatalf("seed %d: %s, want %s", seed, src.Reader.Schema(), sc)
 		}
-		if told := src.Reader.(format.Finder).Findings(); len(told) > 0 {
-			t.Errorf("seed %d %v: %+v", seed, sc, told)
+		if reported := src.Reader.(format.Finder).Findings(); len(reported) > 0 {
+			t.Errorf("seed %d %v: %+v", seed, sc, reported)
 		}
 		from := int64(r.IntN(n + 1))
 		for _, spec := range []scan.Spec{{}, {Batch: 1 + r.IntN(50)},

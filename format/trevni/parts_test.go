@@ -34,61 +34,61 @@ func TestParts(t *testing.T) {
 		if len(names) < 4 || len(other) < 4 {
 			t.Fatalf("%s: %d and %d files", f.Name, len(names), len(other))
 		}
-		told(t, f, "whole", all, false)
-		told(t, f, "a part under a name of its own", map[string][]byte{"t/copy.trv": all[names[1]]}, false)
+		reported(t, f, "whole", all, false)
+		reported(t, f, "a part under a name of its own", map[string][]byte{"t/copy.trv": all[names[1]]}, false)
 		for i, name := range names {
 			without := maps.Clone(all)
 			delete(without, name)
-			told(t, f, name+" is gone", without, true)
+			reported(t, f, name+" is gone", without, true)
 			strange := maps.Clone(all)
 			strange[name] = other[name]
-			told(t, f, name+" is another table's", strange, true)
+			reported(t, f, name+" is another table's", strange, true)
 			for _, copied := range []string{"t/zz.trv", "t/" + strings.TrimPrefix(name, "t/") + ".bak"} {
 				twice := maps.Clone(all)
 				twice[copied] = all[name]
-				told(t, f, copied+" is a copy of "+name, twice, true)
+				reported(t, f, copied+" is a copy of "+name, twice, true)
 				delete(twice, copied)
 				twice[copied] = other[name]
-				told(t, f, copied+" is another table's "+name, twice, false)
+				reported(t, f, copied+" is another table's "+name, twice, false)
 			}
 			exchanged := maps.Clone(all)
 			next := names[(i+1)%len(names)]
 			exchanged[name], exchanged[next] = all[next], all[name]
-			told(t, f, name+" and "+next+" are exchanged", exchanged, true)
+			reported(t, f, name+" and "+next+" are exchanged", exchanged, true)
 		}
 		shorter := maps.Clone(all)
 		delete(shorter, names[len(names)-1])
 		delete(shorter, names[len(names)-2])
-		told(t, f, "the last two are gone", shorter, true)
+		reported(t, f, "the last two are gone", shorter, true)
 	}
 }
 
-// told holds what the verbs say of some files against what they should.
-func told(t *testing.T, f format.Format, what string, files map[string][]byte, want bool) {
+// reported holds what the verbs say of some files against what they should.
+func reported(t *testing.T, f format.Format, what string, files map[string][]byte, want bool) {
 	t.Helper()
-	said := map[string]bool{}
+	stated := map[string]bool{}
 	tree := store.NewMemory(files)
 	for name := range files {
 		tg := format.Target{Tree: tree, Name: name}
 		found := slices.Collect(f.Verify(t.Context(), tg, format.OpenOptions{Depth: format.Quick}))
-		said["verify"] = said["verify"] || anyError(found)
+		stated["verify"] = stated["verify"] || anyError(found)
 		for e, err := range f.List(t.Context(), tg) {
-			said["list"] = said["list"] || err != nil || anyError(e.Findings)
+			stated["list"] = stated["list"] || err != nil || anyError(e.Findings)
 		}
 		r, err := f.Open(t.Context(), tg, format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		said["open"] = said["open"] || anyError(r.(format.Finder).Findings())
+		stated["open"] = stated["open"] || anyError(r.(format.Finder).Findings())
 		r.Close()
 
 		if r, found, err = f.Recover(t.Context(), tg, format.OpenOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		r.Close()
-		said["recover"] = said["recover"] || anyError(found)
+		stated["recover"] = stated["recover"] || anyError(found)
 	}
-	for verb, is := range said {
+	for verb, is := range stated {
 		if is != want {
 			t.Errorf("%s, %s: %s tells %t, want %t", f.Name, what, verb, is, want)
 		}

@@ -29,7 +29,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &recovery{ctx: ctx}
+	r := &recoverer{ctx: ctx}
 	r.Reporter = check.Collect(ctx, tg.Name, layout.Codes, &r.found)
 	f, err := container.OpenTarget(ctx, tg, o)
 	if layout.IsBroken(err) {
@@ -48,7 +48,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	r.f = f
 	f.Lenient = true
 	r.starts()
-	r.prove()
+	r.dropUnproven()
 	r.recount()
 	if err := r.rows(); err != nil {
 		f.Src.Close()
@@ -64,14 +64,14 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	return t, r.found, nil
 }
 
-// recovery is what recoverFile finds out.
-type recovery struct {
+// recoverer is what recoverFile finds out.
+type recoverer struct {
 	*check.Reporter
 	ctx   context.Context
 	f     *container.File
 	found []region.Finding
 
-	said   int64 // rows, by what is believed of the header
+	stated int64 // rows, by what is believed of the header
 	looked int64 // bytes that were read in search of columns
 	arena  vec.Arena
 
@@ -79,10 +79,10 @@ type recovery struct {
 }
 
 // of reports about a column.
-func (r *recovery) of(column string) *check.Reporter { return r.For(r.Part, column) }
+func (r *recoverer) of(column string) *check.Reporter { return r.For(r.Part, column) }
 
 // magic tries again with the usual magics where the file's own is none. failed is what was wrong.
-func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (*container.File, error) {
+func (r *recoverer) magic(tg format.Target, o format.OpenOptions, failed error) (*container.File, error) {
 	for _, version := range []byte{2, 1} {
 		src, base, size, err := tg.Open(r.ctx)
 		if err != nil {
@@ -102,18 +102,18 @@ func (r *recovery) magic(tg format.Target, o format.OpenOptions, failed error) (
 }
 
 // starts looks for columns whose start is not where the column before ends, and has no descriptors that could be read.
-func (r *recovery) starts() {
+func (r *recoverer) starts() {
 	f := r.f
 	end := f.Header.Size
 	f.Budget += f.At.Len // for what lies where a wrong start points to
 	for i := range f.Header.Columns {
 		c := &f.Header.Columns[i]
-		if cb := r.good(i, c.Start); cb != nil {
+		if cb := r.readAt(i, c.Start); cb != nil {
 			end = cb.End
 			continue
 		}
 		at := end
-		cb := r.good(i, at)
+		cb := r.readAt(i, at)
 		if cb == nil {
 			at, cb = r.search(i, end)
 		}
@@ -129,12 +129,12 @@ func (r *recovery) starts() {
 	}
 }
 
-// prove gives up blocks that nothing proves where a column was found in another place than the header says:
+// dropUnproven gives up blocks that nothing proves where a column was found in another place than the header says:
 // bytes were put in or taken out, and of those that have no checksum only a column whose blocks end where the
 // next one begins, or the file, is known not to have them in its midst; nor has one in front of a column that is
 // where the header says, whatever became of those between them. Behind the last such column nothing tells: that the
 // next one has no descriptors where the header says may be its own damage, or what was put in before it.
-func (r *recovery) prove() {
+func (r *recoverer) dropUnproven() {
 	f := r.f
 	moved, last, still := len(r.restarted) > 0, int64(0), int64(0)
 	borders := map[int64]bool{f.At.Len: true}
@@ -178,8 +178,8 @@ func (r *recovery) prove() {
 	}
 }
 
-// good reads the descriptors that column i has if it starts at start; nil if it cannot start there.
-func (r *recovery) good(i int, start int64) *container.ColumnBlocks {
+// readAt reads the descriptors that column i has if it starts at start; nil if it cannot start there.
+func (r *recoverer) readAt(i int, start int64) *container.ColumnBlocks {
 	f := r.f
 	cb, read, err := f.BlocksAt(r.ctx, i, start)
 	r.looked += read + container.FirstBlocks
@@ -194,14 +194,14 @@ func (r *recovery) good(i int, start int64) *container.ColumnBlocks {
 // search looks behind from for where column i starts. Descriptors have no mark, and those of the next column
 // look alike: what is taken for column i must be followed by all columns that come behind it, the last of which
 // ends with the file.
-func (r *recovery) search(i int, from int64) (int64, *container.ColumnBlocks) {
+func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 	const window = 64 << 10
 	f := r.f
 	last := f.At.Len - minColumn
 	if f.Header.Rows == 0 {
 		return 0, nil
 	}
-	for at := from; at <= last && !r.tired(); at += window {
+	for at := from; at <= last && !r.overBudget(); at += window {
 		buf := make([]byte, min(window+minColumn-1, f.At.Len-at))
 		r.looked += int64(len(buf))
 		if format.ReadFull(r.ctx, f.Src, f.At.Sub(at, int64(len(buf))), "", buf) != nil {
@@ -209,10 +209,10 @@ func (r *recovery) search(i int, from int64) (int64, *container.ColumnBlocks) {
 		}
 		for k := range len(buf) - minColumn + 1 {
 			start := at + int64(k)
-			if !r.begins(i, buf[k:], f.At.Len-start) || r.tired() {
+			if !r.begins(i, buf[k:], f.At.Len-start) || r.overBudget() {
 				continue
 			}
-			cb := r.good(i, start)
+			cb := r.readAt(i, start)
 			if cb == nil {
 				continue
 			}
@@ -227,9 +227,9 @@ func (r *recovery) search(i int, from int64) (int64, *container.ColumnBlocks) {
 	return 0, nil
 }
 
-// tired reports whether so much was read in search of columns that bytes must have been made to have it read:
+// overBudget reports whether so much was read in search of columns that bytes must have been made to have it read:
 // it grows with the file, and with its columns, each of which is looked at once if all is well.
-func (r *recovery) tired() bool {
+func (r *recoverer) overBudget() bool {
 	return r.looked > 16*r.f.At.Len+4*container.FirstBlocks*int64(len(r.f.Header.Columns))+1<<20
 }
 
@@ -238,7 +238,7 @@ const minColumn = 16
 
 // begins reports whether the first bytes of a column can be those at the beginning of b, left of which there
 // are in the file.
-func (r *recovery) begins(i int, b []byte, left int64) bool {
+func (r *recoverer) begins(i int, b []byte, left int64) bool {
 	count, rows, stored := int64(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:])),
 		int64(binary.LittleEndian.Uint32(b[12:]))
 	flat := r.f.Header.Columns[i].MaxRep == 0
@@ -248,22 +248,22 @@ func (r *recovery) begins(i int, b []byte, left int64) bool {
 
 // chain reports whether cb can be the blocks of column i: they are whole as far as that shows, and column
 // follows column to the end of the file. few: the file ends just so, but before the last column has come.
-func (r *recovery) chain(i int, cb *container.ColumnBlocks) (ok, few bool) {
+func (r *recoverer) chain(i int, cb *container.ColumnBlocks) (ok, few bool) {
 	for {
-		if r.tired() || len(cb.Blocks) == 0 || cb.End > r.f.At.Len || !r.opens(i, &cb.Blocks[0]) {
+		if r.overBudget() || len(cb.Blocks) == 0 || cb.End > r.f.At.Len || !r.opens(i, &cb.Blocks[0]) {
 			return false, false
 		}
 		if i++; i == len(r.f.Header.Columns) || cb.End == r.f.At.Len {
 			return i == len(r.f.Header.Columns) && cb.End == r.f.At.Len, cb.End == r.f.At.Len
 		}
-		if cb = r.good(i, cb.End); cb == nil {
+		if cb = r.readAt(i, cb.End); cb == nil {
 			return false, false
 		}
 	}
 }
 
 // opens reports whether a block's checksum is right, and its bytes are as many as they should be.
-func (r *recovery) opens(i int, b *container.Block) bool {
+func (r *recoverer) opens(i int, b *container.Block) bool {
 	f := r.f
 	col := &f.Header.Columns[i]
 	if b.At.Len > f.Limits.Page || col.Problem != nil {
@@ -277,7 +277,7 @@ func (r *recovery) opens(i int, b *container.Block) bool {
 // recount mends the rows that a block's descriptor says where a column has others than the header: no block's checksum
 // is over them. The rest is those of one block that cannot be read as it is described. Where there are several, nobody
 // knows which rows the blocks behind have.
-func (r *recovery) recount() {
+func (r *recoverer) recount() {
 	f, p := r.f, schema.PlanOf(&r.f.Header, nil)
 	v := &verifier{ctx: r.ctx, f: f, depth: format.Deep}
 	for i := 0; p != nil && i < len(p.Phys); i++ {
@@ -295,7 +295,7 @@ func (r *recovery) recount() {
 			}
 		}
 		if cb.Odd != nil && (len(bad) > 1 || rest < 0) {
-			f.GiveUp(ph.Stored, cb.Odd)
+			f.MarkUnreadable(ph.Stored, cb.Odd)
 		}
 		if len(bad) != 1 || rest < 0 {
 			continue
@@ -315,9 +315,9 @@ func (r *recovery) recount() {
 // rows believes the columns where none agrees with the header: the greatest number that one has. Where columns
 // cannot be read, or contradict each other, it is they that are damaged, and the rows that the header has more
 // are lost.
-func (r *recovery) rows() error {
+func (r *recoverer) rows() error {
 	f := r.f
-	r.said = f.Header.Rows
+	r.stated = f.Header.Rows
 	failed := f.CheckRows(r.ctx)
 	if failed != nil && !container.IsFault(failed) {
 		return failed
@@ -340,41 +340,41 @@ func (r *recovery) rows() error {
 	}
 	if rows <= 0 { // no column counts the rows, or zeros were written over the descriptors of those that do
 		n, all := r.repeated()
-		if n == r.said {
+		if n == r.stated {
 			return nil
 		}
 		if rows = max(0, n); n > 0 {
 			agreed = all
 		}
 	}
-	if f.Header.Rows = rows; rows < r.said && (!agreed || rows == 0) {
-		r.Rows("trevni.column.rows", f.At.Sub(4, 8), [2]int64{rows, r.said}, r.said-rows,
-			"the header says %d rows, the most that a column has is %d: the others are lost", r.said, rows)
+	if f.Header.Rows = rows; rows < r.stated && (!agreed || rows == 0) {
+		r.Rows("trevni.column.rows", f.At.Sub(4, 8), [2]int64{rows, r.stated}, r.stated-rows,
+			"the header says %d rows, the most that a column has is %d: the others are lost", r.stated, rows)
 		return nil
 	}
 	r.Report("trevni.recovered", f.At.Sub(4, 8), "",
-		"no column has the %d rows that the header says; the most is %d", r.said, rows)
-	r.said = rows
+		"no column has the %d rows that the header says; the most is %d", r.stated, rows)
+	r.stated = rows
 	return nil
 }
 
 // counts reports whether column i can be believed to have the rows that its descriptors say: their own checksum is
 // right, or a block proves them; or they have none, and what a single block is said to have fits its bytes.
-func (r *recovery) counts(i int, cb *container.ColumnBlocks) bool {
+func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 	c := &r.f.Header.Columns[i]
 	if _, summed := layout.Get(c.Meta, layout.DescKey); cb.Odd == nil && (summed || len(cb.Blocks) != 1) {
 		return true
 	}
 	return slices.ContainsFunc(cb.Blocks, func(b container.Block) bool {
-		fits := cb.Odd != nil || c.Array || c.MaxDef > 0 || c.Type.Least(b.Rows) <= b.Raw
-		return b.Lost == nil && fits && r.opens(i, &b)
+		enough := cb.Odd != nil || c.Array || c.MaxDef > 0 || c.Type.MinBytes(b.Rows) <= b.Raw
+		return b.Lost == nil && enough && r.opens(i, &b)
 	})
 }
 
 // repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to
 // its end, and has as many. Of one that is damaged nobody knows, and the header is believed if its entries
 // allow it.
-func (r *recovery) repeated() (rows int64, all bool) {
+func (r *recoverer) repeated() (rows int64, all bool) {
 	f := r.f
 	p := schema.PlanOf(&f.Header, nil) // any will do: it is about levels, not about what they mean
 	if p == nil {
@@ -388,8 +388,8 @@ func (r *recovery) repeated() (rows int64, all bool) {
 			continue
 		}
 		n, ok := v.countRows(ph)
-		if cb, err := f.Blocks(r.ctx, ph.Stored); !ok && err == nil && cb.Rows >= r.said {
-			n = r.said
+		if cb, err := f.Blocks(r.ctx, ph.Stored); !ok && err == nil && cb.Rows >= r.stated {
+			n = r.stated
 		}
 		all = all && ok && (rows < 0 || n == rows)
 		rows = max(rows, n)
@@ -398,14 +398,14 @@ func (r *recovery) repeated() (rows int64, all bool) {
 }
 
 // lost tells what is known to be lost before anything is read.
-func (r *recovery) lost(t *table.Table) {
+func (r *recoverer) lost(t *table.Table) {
 	f := r.f
 	for i := range f.Header.Columns {
 		c := &f.Header.Columns[i]
 		cb, err := f.Blocks(r.ctx, i)
 		if err != nil {
 			r.of(c.Name).Rows("trevni.column.damaged", f.At.Sub(min(max(c.Start, 0), f.At.Len), 0),
-				[2]int64{0, r.said}, r.said, "%s", check.Reason(err))
+				[2]int64{0, r.stated}, r.stated, "%s", check.Reason(err))
 			continue
 		}
 		if cb.Odd != nil {
@@ -414,7 +414,7 @@ func (r *recovery) lost(t *table.Table) {
 		}
 		for k := range cb.Blocks {
 			if b := &cb.Blocks[k]; b.Lost != nil {
-				if end := b.Row + b.Rows; c.MaxRep > 0 || end > r.said { // which it cannot have
+				if end := b.Row + b.Rows; c.MaxRep > 0 || end > r.stated { // which it cannot have
 					r.of(c.Name).Report("trevni.block.cut", b.Desc, "", "%s", check.Reason(b.Lost))
 				} else {
 					r.of(c.Name).Rows("trevni.block.cut", b.Desc, [2]int64{b.Row, end}, b.Rows, "%s",

@@ -85,17 +85,17 @@ func TestRecoverNothing(t *testing.T) {
 		{Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	data := write(t, trevni.Format, sc, nil, flatBatch(t, sc, 16)).Bytes("t")
 	starts := startsOf(t, data)
-	behind := starts[1] + 8 // the header ends with the last start
+	after := starts[1] + 8 // the header ends with the last start
 	cleared, ones := slices.Clone(data), slices.Clone(data)
 	clear(cleared[starts[1]:]) // the first column has no block then, and the second begins nowhere
-	for i := behind; i < int64(len(ones)); i++ {
+	for i := after; i < int64(len(ones)); i++ {
 		ones[i] = 0xff
 	}
 	for name, c := range map[string]struct {
 		data []byte
 		lost []string // columns
 	}{"zeros": {cleared, []string{"j"}}, "ones": {ones, []string{"i", "j"}},
-		"cut": {data[:behind], []string{"i", "j"}}} {
+		"cut": {data[:after], []string{"i", "j"}}} {
 		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": c.data}), Name: "f.trv"}
 		r, found, err := trevni.Format.Recover(t.Context(), tg,
 			format.OpenOptions{Limits: format.Limits{}.WithDefaults()})
@@ -205,7 +205,7 @@ func TestRecoverRecounts(t *testing.T) {
 			if got != right || err != nil {
 				t.Errorf("byte %d, bit %d: %q, %v; want %q", c.at, bit, got, err, right)
 			}
-			if _, told, _ := salvaged(t, bad); !told {
+			if _, reported, _ := salvaged(t, bad); !reported {
 				t.Errorf("byte %d, bit %d: that is not told", c.at, bit)
 			}
 		}

@@ -31,7 +31,7 @@ func errorsOf(t *testing.T, data []byte) (n int) {
 
 // salvaged is what recovery gives of a file, with null in the place of lost cells; told: it said of something
 // that it is an error, or lost something.
-func salvaged(t *testing.T, data []byte) (rows string, told bool, err error) {
+func salvaged(t *testing.T, data []byte) (rows string, reported bool, err error) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
 	r, found, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{})
@@ -40,11 +40,11 @@ func salvaged(t *testing.T, data []byte) (rows string, told bool, err error) {
 	}
 	r.Close()
 	for _, f := range found {
-		told = told || f.Severity == region.Error
+		reported = reported || f.Severity == region.Error
 	}
 	rows, err = scanAll(t.Context(), data,
-		scan.Spec{Damaged: scan.NullCells, Lost: func(region.Loss) { told = true }}, true)
-	return rows, told, err
+		scan.Spec{Damaged: scan.NullCells, Lost: func(region.Loss) { reported = true }}, true)
+	return rows, reported, err
 }
 
 // TestSealed: of a file that our writer made, no bit can change without a word: verify has an error, and
@@ -70,7 +70,7 @@ func TestSealed(t *testing.T) {
 					t.Errorf("%s byte %d: verify finds nothing: %v", name, at, err)
 				}
 			}
-			if got, told, err := salvaged(t, bad); err == nil && !told && got != right {
+			if got, reported, err := salvaged(t, bad); err == nil && !reported && got != right {
 				t.Errorf("%s byte %d: recovery gives other rows without a word", name, at)
 			}
 		}
@@ -94,7 +94,7 @@ func TestRecoverInserted(t *testing.T) {
 		want := cells(t, data, false)
 		head := int(binary.LittleEndian.Uint64(data[startsOf(t, data)[0]:]))
 		saved, lost := 0, 0
-		behind := int(binary.LittleEndian.Uint64(data[startsOf(t, data)[2]:]))
+		after := int(binary.LittleEndian.Uint64(data[startsOf(t, data)[2]:]))
 		for seed := range uint64(600) {
 			r := rand.New(rand.NewPCG(seed, 17))
 			at, n := head+r.IntN(len(data)-head), 1+r.IntN(100)
@@ -112,10 +112,10 @@ func TestRecoverInserted(t *testing.T) {
 			}
 			// in the last column no other is moved: bytes in the midst are the same to everybody as bytes
 			// behind, or a cut
-			if at >= behind {
+			if at >= after {
 				continue
 			}
-			if _, told, _ := salvaged(t, bad); !told {
+			if _, reported, _ := salvaged(t, bad); !reported {
 				t.Errorf("%s, seed %d: %d bytes at %d of %d, and no word", f.Name, seed, len(bad)-len(data), at,
 					len(data))
 			}
@@ -211,7 +211,7 @@ func contradicted(t *testing.T, what string, data []byte) {
 			t.Errorf("%s: listing tells nothing", what)
 		}
 	}
-	if _, told, err := salvaged(t, data); err == nil && !told {
+	if _, reported, err := salvaged(t, data); err == nil && !reported {
 		t.Errorf("%s: recovery tells nothing", what)
 	}
 }

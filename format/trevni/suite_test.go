@@ -26,20 +26,21 @@ var suiteOptions = []map[string]string{
 	{"first-values": "all", "block-size": "500"},
 }
 
-// bare has no checksums.
-var bare = []map[string]string{{"checksum": "null", "block-size": "256"},
+// withoutSums has no checksums.
+var withoutSums = []map[string]string{{"checksum": "null", "block-size": "256"},
 	{"checksum": "null", "block-size": "700", "codec": "snappy"},
 	{"checksum": "null", "block-size": "600", "codec": "deflate"}}
 
 // TestSuiteWiki and TestSuiteAvro hold writer and reader against what every format must do.
 func TestSuiteWiki(t *testing.T) {
 	formattest.Run(t, formattest.Suite{Format: trevni.Format,
-		Types: append([]arrow.DataType{arrow.PrimitiveTypes.Uint64}, flatTypes...), Options: suiteOptions, Bare: bare,
+		Types: append([]arrow.DataType{arrow.PrimitiveTypes.Uint64},
+			flatTypes...), Options: suiteOptions, Bare: withoutSums,
 		SmallPages: map[string]string{"block-size": "256"}})
 }
 
 func TestSuiteAvro(t *testing.T) {
-	formattest.Run(t, formattest.Suite{Format: trevni.AvroFormat, Types: flatTypes, Bare: bare,
+	formattest.Run(t, formattest.Suite{Format: trevni.AvroFormat, Types: flatTypes, Bare: withoutSums,
 		Options:    append([]map[string]string{{"version": "1", "block-size": "400"}}, suiteOptions...),
 		SmallPages: map[string]string{"block-size": "256"}})
 }

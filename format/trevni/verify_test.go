@@ -211,8 +211,9 @@ func TestVerifyNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told := r.(format.Finder).Findings(); len(told) != 1 || told[0].Code != "trevni.schema.mismatch" {
-				t.Errorf("byte %d bit %#x: the reader tells %+v", at, bit, told)
+			if reported := r.(format.Finder).Findings(); len(reported) != 1 ||
+				reported[0].Code != "trevni.schema.mismatch" {
+				t.Errorf("byte %d bit %#x: the reader tells %+v", at, bit, reported)
 			}
 			r.Close()
 		}

@@ -63,8 +63,8 @@ func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cl
 	for _, x := range *s {
 		e := status.StatusEntry(x)
 		name := e.Text("loadName")
-		switch said := e.Text("loadStatus"); {
-		case said == status.StatusDeleted || said == status.StatusCompacted:
+		switch stated := e.Text("loadStatus"); {
+		case stated == status.StatusDeleted || stated == status.StatusCompacted:
 			out.Segments = append(out.Segments, name)
 		case e.Loading():
 			unlock, err := status.Lock(ctx, dir, "Segment_"+name+".lock", 0)

@@ -95,8 +95,8 @@ func arranged(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
 			kind = schema.ListMeasure
 		}
 		end := i + 1
-		for more := c.Children; more > 0 && end < len(columns); more-- { // its children are behind it
-			more += columns[end].Children
+		for more := c.NumChild; more > 0 && end < len(columns); more-- { // its children are behind it
+			more += columns[end].NumChild
 			end++
 		}
 		lists[kind] = append(lists[kind], columns[i:end]...)
@@ -161,7 +161,7 @@ func dropColumn(ctx context.Context, dir, name string, dry bool) error {
 		at := slices.IndexFunc(t.Columns, func(x layout.ColumnSchema) bool { return x.Id == c.Id })
 		for n := int32(1); n > 0; n-- {
 			e.Removed = append(e.Removed, t.Columns[at])
-			n += t.Columns[at].Children
+			n += t.Columns[at].NumChild
 			t.Columns[at].Invisible = true
 			at++
 		}

@@ -71,12 +71,12 @@ func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stam
 	}
 	written := &status.Update{Segment: p.Segment, Block: name.Block, From: status.MsText(stamp),
 		To: status.MsText(stamp), Actual: filepath.Base(d.File), Deleted: strconv.Itoa(total)}
-	return u, delta, proven(t, ctx, written, delta, gone)
+	return u, delta, verifyDelta(t, ctx, written, delta, gone)
 }
 
-// proven reads a delete delta back before anything refers to it: a row that it names wrongly would be lost, or
+// verifyDelta reads a delete delta back before anything refers to it: a row that it names wrongly would be lost, or
 // come back. One that is not as it was written is removed.
-func proven(t *table.Managed, ctx context.Context, u *status.Update, delta string, gone table.Deletes) error {
+func verifyDelta(t *table.Managed, ctx context.Context, u *status.Update, delta string, gone table.Deletes) error {
 	got, err := t.ReadDeletes(ctx, u, filepath.ToSlash(filepath.Dir(delta)))
 	if err == nil && !maps.EqualFunc(got, gone, slices.Equal) {
 		err = fault.Corruptf(fault.Span{Object: delta}, "",

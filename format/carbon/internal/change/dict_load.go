@@ -273,10 +273,10 @@ func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, err
 // named is the dictionary of the column that a file's name says, with any extension or none. The items of a
 // list need not be said.
 func (k *coder) named(file string) *dict.DictFile {
-	bare := strings.TrimSuffix(file, filepath.Ext(file))
+	stem := strings.TrimSuffix(file, filepath.Ext(file))
 	for _, d := range k.order {
 		for _, n := range []string{d.Name, strings.TrimSuffix(d.Name, ".val")} {
-			if strings.EqualFold(n, file) || strings.EqualFold(n, bare) {
+			if strings.EqualFold(n, file) || strings.EqualFold(n, stem) {
 				return d
 			}
 		}
@@ -344,12 +344,12 @@ func (k *coder) split(c *schema.Column, value, by string, found map[string]map[s
 		return err
 	}
 	for i, part := range strings.Split(value, by) {
-		kid := c.Kids[0]
+		kid := c.Children[0]
 		if c.Typ == layout.TypeStruct {
-			if i >= len(c.Kids) {
+			if i >= len(c.Children) {
 				return fault.Invalidf("%q has more parts than %s has children", value, c.Name)
 			}
-			kid = c.Kids[i]
+			kid = c.Children[i]
 		}
 		if err := k.split(kid, part, ":", found); err != nil {
 			return err
@@ -359,7 +359,7 @@ func (k *coder) split(c *schema.Column, value, by string, found map[string]map[s
 }
 
 // each asks give for the code of every value of a batch, and hands on the columns of codes by their field.
-func (k *coder) each(b arrow.RecordBatch, give func(d *dict.DictFile, text string, row int) (uint32, error),
+func (k *coder) each(b arrow.RecordBatch, lookup func(d *dict.DictFile, text string, row int) (uint32, error),
 	to func(field int, codes arrow.Array)) error {
 	for i, r := range k.roots {
 		if k.field[i] < 0 {
@@ -373,7 +373,7 @@ func (k *coder) each(b arrow.RecordBatch, give func(d *dict.DictFile, text strin
 			}
 			defer a.Release()
 		}
-		codes, err := k.codesOf(r, a, give)
+		codes, err := k.codesOf(r, a, lookup)
 		if err != nil {
 			return datafile.InColumn(err, r)
 		}
@@ -387,27 +387,27 @@ func (k *coder) each(b arrow.RecordBatch, give func(d *dict.DictFile, text strin
 
 // codesOf gives an array in which the values of dictionaries are codes (int32, never null).
 func (k *coder) codesOf(c *schema.Column, a arrow.Array,
-	give func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
+	lookup func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
 	d := k.dicts[c.Id]
 	switch {
 	case d != nil:
-		return k.leaf(d, a, give)
+		return k.leaf(d, a, lookup)
 	case !c.Typ.Complex():
 		a.Retain()
 		return a, nil
 	}
 	if e, ok := a.(array.ExtensionArray); ok {
-		return k.codesOf(c, e.Storage(), give)
+		return k.codesOf(c, e.Storage(), lookup)
 	}
-	kids := make([]arrow.ArrayData, len(c.Kids))
-	fields := make([]arrow.Field, len(c.Kids))
-	for i, kid := range c.Kids {
+	children := make([]arrow.ArrayData, len(c.Children))
+	fields := make([]arrow.Field, len(c.Children))
+	for i, kid := range c.Children {
 		below, err := nestedArray(c, a, i)
 		if err != nil {
 			return nil, err
 		}
 		defer below.Release()
-		codes, err := k.codesOf(kid, below, give)
+		codes, err := k.codesOf(kid, below, lookup)
 		if err != nil {
 			var v *page.ValueError
 			if errors.As(err, &v) {
@@ -416,7 +416,7 @@ func (k *coder) codesOf(c *schema.Column, a arrow.Array,
 			return nil, err
 		}
 		defer codes.Release()
-		kids[i], fields[i] = codes.Data(), arrow.Field{Name: kid.LeafName(), Type: codes.DataType(), Nullable: true}
+		children[i], fields[i] = codes.Data(), arrow.Field{Name: kid.LeafName(), Type: codes.DataType(), Nullable: true}
 	}
 	var t arrow.DataType
 	switch a.DataType().(type) {
@@ -429,7 +429,7 @@ func (k *coder) codesOf(c *schema.Column, a arrow.Array,
 	default:
 		t = arrow.ListOf(fields[0].Type)
 	}
-	data := array.NewData(t, a.Len(), a.Data().Buffers(), kids, a.NullN(), a.Data().Offset())
+	data := array.NewData(t, a.Len(), a.Data().Buffers(), children, a.NullN(), a.Data().Offset())
 	defer data.Release()
 	return array.MakeFromData(data), nil
 }
@@ -449,7 +449,7 @@ func nestedArray(c *schema.Column, a arrow.Array, i int) (arrow.Array, error) {
 
 // leaf turns values into codes.
 func (k *coder) leaf(d *dict.DictFile, a arrow.Array,
-	give func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
+	lookup func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
 	plain := *d.ColumnSchema
 	plain.Encoders = nil
 	c := &schema.Column{ColumnSchema: &plain, Parent: d.Parent}
@@ -464,7 +464,7 @@ func (k *coder) leaf(d *dict.DictFile, a arrow.Array,
 		code := uint32(schema.NullCode)
 		if !x.Null(i) {
 			var err error
-			if code, err = give(d, page.ValueText(c, x, i), i); err != nil {
+			if code, err = lookup(d, page.ValueText(c, x, i), i); err != nil {
 				return nil, err
 			}
 		}
@@ -481,7 +481,7 @@ func (k *coder) codes(d *dict.DictFile, text string, row int) (uint32, error) {
 	if c := d.Code(text); c != 0 {
 		return c, nil
 	}
-	return 0, page.BadValue(row, "the value %q is not in the dictionary that %s gave the column %s", text,
+	return 0, page.ValueErrorf(row, "the value %q is not in the dictionary that %s gave the column %s", text,
 		k.way.kind, d.Name)
 }
 

@@ -135,7 +135,7 @@ func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
 			return err
 		}
 		l.next++
-		err = l.give(ctx, t, b)
+		err = l.lookup(ctx, t, b)
 		before := l.rows
 		l.rows += b.NumRows()
 		return datafile.Located(err, before)
@@ -165,7 +165,7 @@ func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
 	for _, t := range tasks {
 		rows := mine[t]
 		err := datafile.GatherRows(sc, []arrow.RecordBatch{b}, rows, func(part arrow.RecordBatch) error {
-			err := l.give(ctx, t, part)
+			err := l.lookup(ctx, t, part)
 			var v *page.ValueError
 			if errors.As(err, &v) {
 				v.Row = int(rows[v.Row].Row)
@@ -181,8 +181,8 @@ func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
 	return nil
 }
 
-// give adds rows to a task. All tasks together hold as many rows in memory as one may.
-func (l *Load) give(ctx context.Context, t *loadTask, b arrow.RecordBatch) error {
+// lookup adds rows to a task. All tasks together hold as many rows in memory as one may.
+func (l *Load) lookup(ctx context.Context, t *loadTask, b arrow.RecordBatch) error {
 	if l.coder != nil {
 		coded, err := l.coder.coded(b)
 		if err != nil {
@@ -280,7 +280,7 @@ func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema)
 	}
 	if s == "" || s == schema.HiveNull { // no directory has no name: Hive gives it the one of null
 		if !l.wo.Merge {
-			return "", datafile.InColumn(page.BadValue(i,
+			return "", datafile.InColumn(page.ValueErrorf(i,
 				"%q in a partition column would be read as null (--opt nulls=merge writes it nevertheless)", s), col)
 		}
 		return schema.HiveNull, nil
@@ -352,7 +352,7 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 		}
 	}
 	if l.wo.Version < 3 {
-		err := l.closeOld(ctx, &sum)
+		err := l.closeV12(ctx, &sum)
 		return sum, err
 	}
 	merged := fmt.Sprintf("%s_%d%s", l.segment, l.stamp, layout.MergedExt)

@@ -28,7 +28,7 @@ func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
 			return fault.Unsupportedf(fault.Span{Object: l.dir}, "",
 				"partitions that are directories are written in format 3 only")
 		}
-		if err := schema.CheckOld(l.list, l.wo.Version); err != nil {
+		if err := schema.CheckV12(l.list, l.wo.Version); err != nil {
 			return err
 		}
 	}
@@ -90,14 +90,14 @@ func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 	return 3, nil
 }
 
-// OldTime is a time as tablestatus had it up to 1.2; later releases read both kinds.
-func OldTime(ms int64) string {
+// DayFirstTime is a time as tablestatus had it up to 1.2; later releases read both kinds.
+func DayFirstTime(ms int64) string {
 	return fmt.Sprintf("%s:%03d", time.UnixMilli(ms).UTC().Format("02-01-2006 15:04:05"), ms%1000)
 }
 
-// closeOld ends a load of data files of formats 1 and 2: each task has an index of its own, and there is no
+// closeV12 ends a load of data files of formats 1 and 2: each task has an index of its own, and there is no
 // segment file.
-func (l *Load) closeOld(ctx context.Context, sum *LoadSummary) error {
+func (l *Load) closeV12(ctx context.Context, sum *LoadSummary) error {
 	data := sum.Files[:0]
 	for _, t := range l.order {
 		for name, n := range t.files.sizes {
@@ -125,5 +125,5 @@ func (l *Load) closeOld(ctx context.Context, sum *LoadSummary) error {
 			return err
 		}
 	}
-	return l.enter(ctx, sum, "", OldTime)
+	return l.enter(ctx, sum, "", DayFirstTime)
 }

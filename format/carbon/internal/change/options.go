@@ -44,5 +44,5 @@ func parseWriteOptions(opts map[string]string) (o schema.WriteOptions, err error
 			return o, err
 		}
 	}
-	return o, o.Old(opts)
+	return o, o.SetV12(opts)
 }

@@ -26,7 +26,7 @@ func TestProven(t *testing.T) {
 		if err := os.WriteFile(name, []byte(b), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		return proven(m, t.Context(), u, name, gone)
+		return verifyDelta(m, t.Context(), u, name, gone)
 	}
 	if err := try(text); err != nil {
 		t.Fatal(err)

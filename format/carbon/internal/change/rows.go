@@ -149,10 +149,10 @@ func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int
 	}
 	var fresh []map[string]any
 	var deltas []string
-	told := false // tablestatus may name them
+	listed := false // tablestatus may name them
 	defer func() {
 		for _, name := range deltas {
-			if err != nil && !told {
+			if err != nil && !listed {
 				err = errors.Join(err, os.Remove(name))
 			}
 		}
@@ -169,7 +169,7 @@ func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int
 		fresh = append(fresh, u)
 	}
 	commit := func(s *status.StatusFile) error {
-		told = true
+		listed = true
 		return commitDeletes(dir, s, fresh, segments, stamp)
 	}
 	if l == nil {

@@ -172,7 +172,7 @@ func OptionsOf(t *layout.TableSchema, opts map[string]string) (schema.WriteOptio
 	}
 	if o.SortColumns = nil; o.Version < 3 {
 		o.Whole()
-		o.SortColumns = t.OldSortColumns()
+		o.SortColumns = t.V12SortColumns()
 		return o, nil
 	}
 	if s := strings.ToLower(t.Properties["sort_scope"]); s != "no_sort" {

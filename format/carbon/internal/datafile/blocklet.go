@@ -49,11 +49,11 @@ func (f *DataFile) PageStarts(ctx context.Context, g int) ([]int64, error) {
 // ChunkAt is a column chunk of format 3 with its place.
 type ChunkAt struct {
 	layout.ColumnChunk
-	At   fault.Span // of the metadata
-	Path string
-	End  int64 // where the pages end
-	Head []byte
-	Old  []fault.Span // the pieces of the page of formats 1 and 2
+	At       fault.Span // of the metadata
+	Path     string
+	End      int64 // where the pages end
+	Head     []byte
+	V12Spans []fault.Span // the pieces of the page of formats 1 and 2
 }
 
 // ReadChunk reads the metadata of a column chunk.
@@ -120,8 +120,8 @@ func (c *ChunkAt) PageSpan(i int) fault.Span {
 
 // pageSpans is where the pieces of page i lie.
 func (c *ChunkAt) pageSpans(i int) []fault.Span {
-	if c.Old != nil {
-		return c.Old
+	if c.V12Spans != nil {
+		return c.V12Spans
 	}
 	return []fault.Span{c.PageSpan(i)}
 }

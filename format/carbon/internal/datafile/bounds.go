@@ -56,10 +56,10 @@ func MinMaxOf(c *schema.Column, m *layout.MinMax, i int) *pred.Bounds {
 
 // Crossed reports whether a least value that can be read is greater than the greatest one. Only where all
 // values are null that may be.
-func Crossed(c *schema.Column, m *layout.MinMax, i int) (least, greatest pred.Value, yes bool) {
+func Crossed(c *schema.Column, m *layout.MinMax, i int) (lowest, highest pred.Value, yes bool) {
 	lo, hi, ok := m.At(i)
 	if !ok || len(lo) == 0 || len(hi) == 0 || schema.GlobalCodes(c) {
-		return least, greatest, false
+		return lowest, highest, false
 	}
 	a, ok1 := BoundOf(c, lo)
 	z, ok2 := BoundOf(c, hi)

@@ -34,9 +34,9 @@ type Chunk struct {
 // chunkTree is the metadata of a column chunk and, for lists and structs, of those below it.
 type chunkTree struct {
 	*ChunkAt
-	col   *schema.Column
-	kids  []*chunkTree
-	nulls []uint32 // of a chunk with a dictionary below a list or struct: the codes that mean null
+	col      *schema.Column
+	children []*chunkTree
+	nulls    []uint32 // of a chunk with a dictionary below a list or struct: the codes that mean null
 }
 
 // OpenTree reads the metadata of a column chunk; of a list or struct also those of what is below, because only
@@ -60,7 +60,7 @@ func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*ch
 				return nil, fault.Locate(err, kid.At, false, kid.Path+".local_dictionary")
 			}
 		}
-		t.kids = append(t.kids, kid)
+		t.children = append(t.children, kid)
 	}
 	return t, nil
 }
@@ -68,9 +68,9 @@ func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*ch
 // below are the columns whose nulls make c null.
 func below(c *schema.Column) []*schema.Column {
 	if c.Typ == layout.TypeMap {
-		return c.Kids[0].Kids
+		return c.Children[0].Children
 	}
-	return c.Kids
+	return c.Children
 }
 
 // Global reports whether the pages hold codes of the column's dictionary, which is the table's.
@@ -88,7 +88,7 @@ func (t *chunkTree) page(f *DataFile, i int, rows int64, dates page.DateRule, sp
 	p.Spans = len(own)
 	*spans = append(*spans, own...)
 	p.NullCodes = t.nulls
-	for _, k := range t.kids {
+	for _, k := range t.children {
 		p.Below = append(p.Below, k.page(f, i, -1, dates, spans))
 	}
 	return p

@@ -80,7 +80,7 @@ func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) erro
 	}
 	if bytes.Equal(b, []byte(layout.MagicV2)) {
 		f.Version, f.HeadLen = 2, int64(len(layout.MagicV2))
-		layout.Tell(trace, region.Node{Kind: region.Struct, Name: "header", Value: layout.MagicV2,
+		layout.Trace(trace, region.Node{Kind: region.Struct, Name: "header", Value: layout.MagicV2,
 			At: f.At.Sub(0, f.HeadLen), Inner: -1})
 		return nil
 	}
@@ -160,7 +160,7 @@ func (f *DataFile) layout() (err error) {
 	}
 	var chunks int
 	if f.Roots, chunks, err = schema.ColumnTree(list, at, path); err == nil {
-		err = schema.Fit(f.Roots, f.Limits, at, path)
+		err = schema.CheckLimits(f.Roots, f.Limits, at, path)
 	}
 	if err != nil {
 		return err

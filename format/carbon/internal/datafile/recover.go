@@ -27,14 +27,14 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 			code = "carbon.header.damaged"
 		}
 	}
-	out := []region.Finding{layout.Saying(code, at, part, "%v", why)}
+	out := []region.Finding{layout.Findingf(code, at, part, "%v", why)}
 	if f.Stream != nil && len(f.Stream.Fields) > 0 {
 		lost, err := f.resync(ctx)
 		for _, at := range lost {
-			out = append(out, layout.Saying("carbon.rows.lost", at, part,
+			out = append(out, layout.Findingf("carbon.rows.lost", at, part,
 				"%d bytes between blocklets that can be read", at.Len))
 		}
-		return f, append(out, layout.Saying("carbon.recovered", f.At, part,
+		return f, append(out, layout.Findingf("carbon.recovered", f.At, part,
 			"%d blocklets with %d rows, by the markers between them", len(f.Stream.Blocklets), f.Footer.Rows)), err
 	}
 	if f.Version == 2 && f.HeadLen > 0 {
@@ -45,17 +45,17 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 		if err != nil || len(g.Footer.Blocklet) == 0 {
 			return nil, out, why
 		}
-		return g, append(append(out, layout.Saying("carbon.recovered", f.At, part,
+		return g, append(append(out, layout.Findingf("carbon.recovered", f.At, part,
 			"%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows)),
 			lost...), nil
 	}
 	if f.Version == 2 || f.Version == 1 && f.HeadLen == 0 && f.FootAt >= 0 && len(f.Footer.Columns) > 0 {
 		return nil, out, why
 	}
-	if known := f.besides(ctx); known != nil {
+	if known := f.fromIndex(ctx); known != nil {
 		g, lost := f.byIndex(known)
 		if g != nil {
-			out = append(out, layout.Saying("carbon.recovered", f.At, part,
+			out = append(out, layout.Findingf("carbon.recovered", f.At, part,
 				"%d blocklets, as the index file knows them", len(g.Footer.Blocklet)))
 			return g, append(out, lost...), g.layout()
 		}
@@ -68,13 +68,13 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 	if err := g.layout(); err != nil {
 		return nil, out, why
 	}
-	out = append(out, layout.Saying("carbon.recovered", f.At, part,
+	out = append(out, layout.Findingf("carbon.recovered", f.At, part,
 		"%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows))
 	return g, out, nil
 }
 
-// besides is what an index file in the same directory says of the file; nil if none does.
-func (f *DataFile) besides(ctx context.Context) *Indexed {
+// fromIndex is what an index file in the same directory says of the file; nil if none does.
+func (f *DataFile) fromIndex(ctx context.Context) *Indexed {
 	for info, err := range f.Tree.List(ctx, path.Dir(f.At.Object)) {
 		if err != nil {
 			return nil
@@ -111,7 +111,7 @@ func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 			return nil, nil
 		}
 		if end := max(b.Info.End, b.Info.Dims); end > f.At.Len {
-			l := layout.Saying("carbon.rows.lost", f.At.Sub(f.At.Len, 0), f.At.Object,
+			l := layout.Findingf("carbon.rows.lost", f.At.Sub(f.At.Len, 0), f.At.Object,
 				"blocklet %d reaches to byte %d, the file has %d", i, end, f.At.Len)
 			l.Rows, l.Lost = [2]int64{rows, rows + b.Info.Rows}, b.Info.Rows
 			lost = append(lost, l)
@@ -161,7 +161,7 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 			return g, nil
 		}
 		if len(b.Offsets) < n {
-			l := layout.Saying("carbon.rows.lost", f.At.Sub(b.Offsets[0], f.At.Len-b.Offsets[0]), f.At.Object,
+			l := layout.Findingf("carbon.rows.lost", f.At.Sub(b.Offsets[0], f.At.Len-b.Offsets[0]), f.At.Object,
 				"the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost",
 				len(b.Offsets), n)
 			l.Rows, l.Lost = [2]int64{g.Footer.Rows, g.Footer.Rows + b.Rows}, b.Rows

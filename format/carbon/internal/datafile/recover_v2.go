@@ -59,7 +59,7 @@ func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, e
 	g.FootAt = at
 	var lost []region.Finding
 	if n := known - g.Footer.Rows; n != 0 {
-		l := layout.Saying("carbon.rows.lost", f.At.Sub(at, f.At.Len-at), f.At.Object,
+		l := layout.Findingf("carbon.rows.lost", f.At.Sub(at, f.At.Len-at), f.At.Object,
 			"%d rows were found, the index says %d", g.Footer.Rows, known)
 		l.Rows, l.Lost = [2]int64{g.Footer.Rows, max(known, g.Footer.Rows)}, max(n, 0)
 		lost = append(lost, l)

@@ -100,7 +100,7 @@ func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) erro
 	}
 	var err error
 	if f.Roots, _, err = schema.ColumnTree(f.Header.Columns, at, "header.column_schema"); err == nil {
-		err = schema.Fit(f.Roots, f.Limits, at, "header.column_schema")
+		err = schema.CheckLimits(f.Roots, f.Limits, at, "header.column_schema")
 	}
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) erro
 		f.Footer.Rows += b.Rows
 	}
 	if n := f.At.Len - s.committed; n > 0 {
-		layout.Tell(trace, region.Node{Kind: region.Data, Name: "uncommitted",
+		layout.Trace(trace, region.Node{Kind: region.Data, Name: "uncommitted",
 			Value: "behind what the index file says is committed", At: f.At.Sub(s.committed, n), Inner: -1})
 	}
 	return nil

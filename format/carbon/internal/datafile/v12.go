@@ -135,12 +135,12 @@ func (f *DataFile) chunk1(b *layout.BlockletInfo, col *schema.Column, path strin
 	d := b.Chunks[col.Chunk]
 	c := &ChunkAt{Path: path, At: f.At.Sub(d.DataAt, int64(d.DataLen)),
 		ColumnChunk: layout.ColumnChunk{Pages: []layout.DataChunk{d}}}
-	c.Old = append(c.Old, c.At)
+	c.V12Spans = append(c.V12Spans, c.At)
 	if d.RowidLen > 0 {
-		c.Old = append(c.Old, f.At.Sub(d.RowidAt, int64(d.RowidLen)))
+		c.V12Spans = append(c.V12Spans, f.At.Sub(d.RowidAt, int64(d.RowidLen)))
 	}
 	if d.RleLen > 0 {
-		c.Old = append(c.Old, f.At.Sub(d.RleAt, int64(d.RleLen)))
+		c.V12Spans = append(c.V12Spans, f.At.Sub(d.RleAt, int64(d.RleLen)))
 	}
 	return c, c.rowMajor()
 }
@@ -176,7 +176,7 @@ func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *sche
 			c.End, next)
 	}
 	c.ColumnChunk = layout.ColumnChunk{Pages: []layout.DataChunk{d}}
-	c.Old = []fault.Span{f.At.Sub(c.At.End(), total)}
+	c.V12Spans = []fault.Span{f.At.Sub(c.At.End(), total)}
 	return c, c.rowMajor()
 }
 

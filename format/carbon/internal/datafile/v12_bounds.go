@@ -25,15 +25,15 @@ func SurrogateBounds(c *schema.Column, d page.DateRule, lo, hi []byte) *pred.Bou
 	if a > z || z > math.MaxInt32 {
 		return nil
 	}
-	var least, most pred.Value
+	var lowest, most pred.Value
 	switch c.Typ {
 	case layout.TypeDate:
-		least, most = pred.Date(a-schema.DateOffset), pred.Date(z-schema.DateOffset)
+		lowest, most = pred.Date(a-schema.DateOffset), pred.Date(z-schema.DateOffset)
 	case layout.TypeTimestamp:
-		least, most = schema.Instant((a-2)*d.Unit+d.Cutoff), schema.Instant((z-2)*d.Unit+d.Cutoff)
+		lowest, most = schema.Instant((a-2)*d.Unit+d.Cutoff), schema.Instant((z-2)*d.Unit+d.Cutoff)
 	default:
 		return nil
 	}
-	b.Min, b.Max = &least, &most
+	b.Min, b.Max = &lowest, &most
 	return b
 }

@@ -105,7 +105,7 @@ type TaskWriter struct {
 	total  int64              // rows
 	failed error
 
-	old *oldWriter // of formats 1 and 2; nil
+	v12 *v12Writer // of formats 1 and 2; nil
 
 	blocklet [][]*layout.OutPage // by chunk
 	held     int64               // bytes of the blocklet's pages
@@ -128,7 +128,7 @@ func NewTask(p *WritePlan, to OutPlace, single bool) *TaskWriter {
 		t.cols = append(t.cols, p.pageWriter(c))
 	}
 	if p.o.Version < 3 {
-		t.old = newOldWriter(p)
+		t.v12 = newV12Writer(p)
 	}
 	t.blocklet = make([][]*layout.OutPage, len(p.Columns))
 	for i := range t.cells {
@@ -253,8 +253,8 @@ func (t *TaskWriter) wait() error {
 
 // page encodes a page of n rows and adds it to the blocklet, which is written if it is large enough.
 func (t *TaskWriter) page(ctx context.Context, tops []*page.Cells, n int) error {
-	if t.old != nil {
-		return t.oldBlocklet(ctx, tops, n)
+	if t.v12 != nil {
+		return t.v12Blocklet(ctx, tops, n)
 	}
 	pages := make([]*layout.OutPage, len(t.Columns))
 	if err := t.encodeAll(tops, pages); err != nil {
@@ -298,8 +298,8 @@ func (t *TaskWriter) encodeAll(tops []*page.Cells, pages []*layout.OutPage) erro
 	var walk func(c *schema.Column, x *page.Cells)
 	walk = func(c *schema.Column, x *page.Cells) {
 		jobs[c.Chunk] = job{c, x}
-		for i, k := range c.Kids {
-			walk(k, x.Kids[i])
+		for i, k := range c.Children {
+			walk(k, x.Children[i])
 		}
 	}
 	for i, r := range t.Roots {
@@ -334,7 +334,7 @@ func (t *TaskWriter) endBlocklet(ctx context.Context) error {
 	heads := make([][]byte, len(t.Columns))
 	size := t.held
 	for i, pages := range t.blocklet {
-		dict := t.cols[i].Settle(pages)
+		dict := t.cols[i].UnifyPages(pages)
 		heads[i] = layout.ThriftBytes(func(w *thrift.Writer) { layout.PutDataChunk3(w, pages, dict) })
 		size += int64(len(heads[i]))
 	}
@@ -425,8 +425,8 @@ func (t *TaskWriter) begin(ctx context.Context) (err error) {
 	t.at, t.begun = 0, 0
 	t.foot = layout.Footer{Version: int32(t.o.Version), Columns: t.list, Segment: t.segmentInfo(),
 		Sorted: len(t.o.SortColumns) > 0, Extra: map[string]string{"written_by": t.o.By, "version": writtenVersion}}
-	if t.old != nil {
-		t.put(t.old.header())
+	if t.v12 != nil {
+		t.put(t.v12.header())
 		return nil
 	}
 	h := layout.Header{Version: 3, Columns: t.list, Footer: true, Stamp: t.stamp}
@@ -440,8 +440,8 @@ func (t *TaskWriter) endFile() error {
 		return nil
 	}
 	at := t.at
-	if t.old != nil {
-		t.put(layout.ThriftBytes(t.foot.PutOld))
+	if t.v12 != nil {
+		t.put(layout.ThriftBytes(t.foot.PutV12))
 	} else {
 		t.put(layout.ThriftBytes(t.foot.Put))
 	}
@@ -451,12 +451,12 @@ func (t *TaskWriter) endFile() error {
 	if err != nil {
 		return err
 	}
-	if t.old != nil && len(t.foot.Index) > 0 {
+	if t.v12 != nil && len(t.foot.Index) > 0 {
 		t.index.Blocks = append(t.index.Blocks,
 			layout.BlockIndex{Rows: t.foot.Rows, File: t.name, Offset: at, Index: fileIndex(t.foot.Index)})
 	}
 	for i := range t.foot.Blocklet {
-		if t.old != nil {
+		if t.v12 != nil {
 			break
 		}
 		t.index.Blocks = append(t.index.Blocks,
@@ -479,8 +479,8 @@ func (t *TaskWriter) Close(ctx context.Context) error {
 	if err := t.endBlocklet(ctx); err != nil {
 		return err
 	}
-	if t.old != nil && t.total == 0 {
-		return fault.Unsupportedf(fault.Span{}, "", "CarbonData has no files of format %d without rows", t.old.version)
+	if t.v12 != nil && t.total == 0 {
+		return fault.Unsupportedf(fault.Span{}, "", "CarbonData has no files of format %d without rows", t.v12.version)
 	}
 	if err := t.begin(ctx); err != nil {
 		return err
@@ -493,8 +493,8 @@ func (t *TaskWriter) Close(ctx context.Context) error {
 	}
 	t.index.Header.Segment = t.segmentInfo()
 	put := t.index.Put
-	if t.old != nil {
-		put = t.index.PutOld
+	if t.v12 != nil {
+		put = t.index.PutV12
 	}
 	b := layout.ThriftBytes(put)
 	out, err := t.to.CreateFile(ctx, t.IndexName())

@@ -19,17 +19,17 @@ import (
 // Files of formats 1 and 2, as CarbonData 1.0.0 writes them (CarbonFactDataWriterImplV1 and V2): a blocklet is
 // one page of each column, of as many rows as the property carbon.blocklet.size says.
 
-// oldWriter is what a task keeps of formats 1 and 2.
-type oldWriter struct {
+// v12Writer is what a task keeps of formats 1 and 2.
+type v12Writer struct {
 	version int
-	columns []*page.OldColumn // by chunk
+	columns []*page.V12Column // by chunk
 }
 
-func newOldWriter(p *WritePlan) *oldWriter {
-	o := &oldWriter{version: p.o.Version, columns: make([]*page.OldColumn, len(p.Columns))}
+func newV12Writer(p *WritePlan) *v12Writer {
+	o := &v12Writer{version: p.o.Version, columns: make([]*page.V12Column, len(p.Columns))}
 	w := bits.Len(uint(p.o.PageRows))
 	for i, c := range p.Columns {
-		o.columns[i] = &page.OldColumn{Column: c, Bits: w, As10: p.o.As10}
+		o.columns[i] = &page.V12Column{Column: c, Bits: w, As10: p.o.As10}
 	}
 	return o
 }
@@ -37,11 +37,11 @@ func newOldWriter(p *WritePlan) *oldWriter {
 // runLimit is carbon.high.cardinality.value: the real writer keeps runs of columns with smaller dictionaries only.
 const runLimit = 100_000
 
-// settle sets what depends on how many codes there are. The real writer asks always the first column whose
+// fixBlockletSize sets what depends on how many codes there are. The real writer asks always the first column whose
 // codes it has not found to be few, so that all columns in front of a large one have runs, whatever their own
 // size.
-func (o *oldWriter) settle() {
-	var keyed []*page.OldColumn
+func (o *v12Writer) fixBlockletSize() {
+	var keyed []*page.V12Column
 	for _, c := range o.columns {
 		if c.Dimension && c.Parent == nil && !c.Typ.Complex() && c.Encoders.Has(layout.EncDictionary) {
 			keyed = append(keyed, c)
@@ -55,10 +55,10 @@ func (o *oldWriter) settle() {
 	}
 }
 
-// oldBlocklet writes the rows of the cells as a blocklet.
-func (t *TaskWriter) oldBlocklet(ctx context.Context, tops []*page.Cells, n int) error {
-	t.old.settle()
-	pages, err := t.oldPages(tops)
+// v12Blocklet writes the rows of the cells as a blocklet.
+func (t *TaskWriter) v12Blocklet(ctx context.Context, tops []*page.Cells, n int) error {
+	t.v12.fixBlockletSize()
+	pages, err := t.v12Pages(tops)
 	if err != nil {
 		return err
 	}
@@ -76,25 +76,25 @@ func (t *TaskWriter) oldBlocklet(ctx context.Context, tops []*page.Cells, n int)
 	}
 	t.begun += size
 	info := layout.BlockletInfo{Rows: int64(n)}
-	if t.old.version == 1 {
+	if t.v12.version == 1 {
 		t.pieces1(&info, pages)
 	} else if err := t.pieces2(&info, pages); err != nil {
 		return err
 	}
 	t.foot.Rows += int64(n)
 	t.foot.Blocklet = append(t.foot.Blocklet, info)
-	t.foot.Index = append(t.foot.Index, t.old.index(pages))
+	t.foot.Index = append(t.foot.Index, t.v12.index(pages))
 	return nil
 }
 
-// oldPages encodes the pages of all columns, side by side.
-func (t *TaskWriter) oldPages(tops []*page.Cells) ([]*layout.OldPage, error) {
+// v12Pages encodes the pages of all columns, side by side.
+func (t *TaskWriter) v12Pages(tops []*page.Cells) ([]*layout.V12Page, error) {
 	jobs := make([]*page.Cells, len(t.Columns))
 	var walk func(c *schema.Column, x *page.Cells)
 	walk = func(c *schema.Column, x *page.Cells) {
 		jobs[c.Chunk] = x
-		for i, k := range c.Kids {
-			walk(k, x.Kids[i])
+		for i, k := range c.Children {
+			walk(k, x.Children[i])
 		}
 	}
 	for i, r := range t.Roots {
@@ -105,13 +105,13 @@ func (t *TaskWriter) oldPages(tops []*page.Cells) ([]*layout.OldPage, error) {
 		}
 		walk(r, tops[i])
 	}
-	pages := make([]*layout.OldPage, len(jobs))
+	pages := make([]*layout.V12Page, len(jobs))
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(jobs); i = next.Add(1) - 1 {
-				pages[i] = t.old.columns[i].Encode(jobs[i])
+				pages[i] = t.v12.columns[i].Encode(jobs[i])
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func (t *TaskWriter) oldPages(tops []*page.Cells) ([]*layout.OldPage, error) {
 }
 
 // pieces1 writes all data, then all row ids, then all runs.
-func (t *TaskWriter) pieces1(b *layout.BlockletInfo, pages []*layout.OldPage) {
+func (t *TaskWriter) pieces1(b *layout.BlockletInfo, pages []*layout.V12Page) {
 	for _, p := range pages {
 		p.DataAt = t.at
 		t.put(p.Data)
@@ -133,12 +133,12 @@ func (t *TaskWriter) pieces1(b *layout.BlockletInfo, pages []*layout.OldPage) {
 		p.RleAt = t.at
 		t.put(p.Runs)
 		p.Data, p.Rowids, p.Runs = nil, nil, nil // they are in the file
-		b.Old = append(b.Old, p)
+		b.V12 = append(b.V12, p)
 	}
 }
 
 // pieces2 writes a chunk for each column: DataChunk2, data, row ids, runs.
-func (t *TaskWriter) pieces2(b *layout.BlockletInfo, pages []*layout.OldPage) error {
+func (t *TaskWriter) pieces2(b *layout.BlockletInfo, pages []*layout.V12Page) error {
 	for i, p := range pages {
 		head := layout.ThriftBytes(p.Put2)
 		if len(head) > math.MaxInt16 {
@@ -155,7 +155,7 @@ func (t *TaskWriter) pieces2(b *layout.BlockletInfo, pages []*layout.OldPage) er
 }
 
 // index are the bounds and the first and last key of a blocklet. Measures have no bounds.
-func (o *oldWriter) index(pages []*layout.OldPage) (x layout.BlockletIndex) {
+func (o *v12Writer) index(pages []*layout.V12Page) (x layout.BlockletIndex) {
 	x.MinMax = &layout.MinMax{}
 	var first, last [3][][]byte // codes, texts, nested
 	for i, p := range pages {
@@ -176,12 +176,12 @@ func (o *oldWriter) index(pages []*layout.OldPage) (x layout.BlockletIndex) {
 		}
 		first[kind], last[kind] = append(first[kind], p.First), append(last[kind], p.Last)
 	}
-	x.Start, x.End = page.OldKey(first[0], first[1], first[2]), page.OldKey(last[0], last[1], last[2])
+	x.Start, x.End = page.V12Key(first[0], first[1], first[2]), page.V12Key(last[0], last[1], last[2])
 	return x
 }
 
 // header is what stands before the first blocklet.
-func (o *oldWriter) header() []byte {
+func (o *v12Writer) header() []byte {
 	if o.version == 1 {
 		return nil
 	}

@@ -250,8 +250,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// oldSortIndexes are kept for queries that read them: max.query.execution.time.
-const oldSortIndexes = time.Hour
+// keepSortIndexes are kept for queries that read them: max.query.execution.time.
+const keepSortIndexes = time.Hour
 
 // sweep removes sort indexes of earlier sizes that nobody can be reading any more.
 func (d *DictFile) sweep() error {
@@ -266,7 +266,7 @@ func (d *DictFile) sweep() error {
 		if !strings.HasPrefix(n, id+"_") || !strings.HasSuffix(n, SortExt) || n == now {
 			continue
 		}
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > oldSortIndexes {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keepSortIndexes {
 			if err := os.Remove(filepath.Join(dir, n)); err != nil {
 				return err
 			}

@@ -105,7 +105,7 @@ type Be struct{ *wire.Cursor }
 func (c Be) U16(name string) uint16 {
 	if b := c.take(name, 2); b != nil {
 		v := binary.BigEndian.Uint16(b)
-		c.told(name, 2, fmt.Sprint(v))
+		c.trace(name, 2, fmt.Sprint(v))
 		return v
 	}
 	return 0
@@ -114,7 +114,7 @@ func (c Be) U16(name string) uint16 {
 func (c Be) I32(name string) int32 {
 	if b := c.take(name, 4); b != nil {
 		v := int32(binary.BigEndian.Uint32(b))
-		c.told(name, 4, fmt.Sprint(v))
+		c.trace(name, 4, fmt.Sprint(v))
 		return v
 	}
 	return 0
@@ -123,7 +123,7 @@ func (c Be) I32(name string) int32 {
 func (c Be) I64(name string) int64 {
 	if b := c.take(name, 8); b != nil {
 		v := int64(binary.BigEndian.Uint64(b))
-		c.told(name, 8, fmt.Sprint(v))
+		c.trace(name, 8, fmt.Sprint(v))
 		return v
 	}
 	return 0
@@ -139,14 +139,14 @@ func (c Be) take(name string, n int) []byte {
 	return rest[:n]
 }
 
-func (c Be) told(name string, n int, value string) {
+func (c Be) trace(name string, n int, value string) {
 	c.Node(region.Data, c.Pos()-n, n, name, value)
 }
 
 func (c Be) text(name string) string {
 	n := int(c.U16(name + ".length"))
 	b := c.take(name, n)
-	c.told(name, len(b), string(b))
+	c.trace(name, len(b), string(b))
 	return string(b)
 }
 
@@ -212,7 +212,7 @@ func (m *EncoderMeta) bounds(c Be) {
 func unscaled(c Be, name string) int64 {
 	n := int(c.U16(name + ".length"))
 	b := c.take(name, n)
-	c.told(name, len(b), decimalText(b))
+	c.trace(name, len(b), decimalText(b))
 	if len(b) < 2 {
 		if c.Err() == nil {
 			c.Fail(c.Pos()-len(b), len(b), name, "a decimal of %d bytes", len(b))

@@ -28,7 +28,7 @@ type BlockletInfo struct {
 	End     int64       // where the measures end, format 3
 	Pages   int32
 	InPage  []int32    // rows of each page; nil in old files
-	Old     []*OldPage // what is written of format 1
+	V12     []*V12Page // what is written of format 1
 }
 
 // ParseFooter3 reads FileFooter3.

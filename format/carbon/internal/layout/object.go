@@ -79,7 +79,7 @@ func (o *Object) Growing(ctx context.Context, off int64, path string, parse func
 	}
 }
 
-func Tell(trace func(region.Node), n region.Node) {
+func Trace(trace func(region.Node), n region.Node) {
 	if trace != nil {
 		trace(n)
 	}
@@ -109,8 +109,8 @@ func (o *Object) ReadIndex(ctx context.Context, merged bool, trace func(region.N
 	return ParseMergedIndex(c, trace), c.Err()
 }
 
-// Saying is a finding of recovery. Of errors about the same place only the reason is said.
-func Saying(code string, at fault.Span, part, format string, args ...any) region.Finding {
+// Findingf is a finding of recovery. Of errors about the same place only the reason is said.
+func Findingf(code string, at fault.Span, part, format string, args ...any) region.Finding {
 	for i, a := range args {
 		if err, _ := a.(error); err == nil {
 			continue

@@ -112,7 +112,7 @@ type ColumnSchema struct {
 	Group     int32 // column group of format 1 and 2; -1
 	Scale     int32
 	Precision int32
-	Children  int32
+	NumChild  int32
 	Def       []byte // default value, for rows of segments without the column; nil = null
 	Props     map[string]string
 	Invisible bool
@@ -182,7 +182,7 @@ func parseColumnSchema(r *thrift.Reader, name string) ColumnSchema {
 		case 9:
 			s.Precision = r.I32("precision")
 		case 10:
-			s.Children = r.I32("num_child")
+			s.NumChild = r.I32("num_child")
 		case 11:
 			r.String("aggregate_function")
 		case 12:

@@ -138,8 +138,8 @@ func (w *javaWriter) decimal(v *big.Int) {
 	w.b = append(append(w.b, magnitude...), javaEnd, javaEnd)
 }
 
-// greatestDouble is Double.MAX_VALUE, which the writer takes for the least of all decimals.
-var greatestDouble, _ = big.NewFloat(math.MaxFloat64).Int(nil)
+// maxDouble is Double.MAX_VALUE, which the writer takes for the least of all decimals.
+var maxDouble, _ = big.NewFloat(math.MaxFloat64).Int(nil)
 
 // Put serializes the numbers from which a page was made small. unique, which nobody reads, is one less than the least.
 func (m *MeasureMeta) Put() []byte {
@@ -163,8 +163,8 @@ func (m *MeasureMeta) Put() []byte {
 		w.double(min - 1)
 	default:
 		w.decimal(new(big.Int))
-		w.decimal(greatestDouble)
-		w.decimal(new(big.Int).Sub(greatestDouble, big.NewInt(1)))
+		w.decimal(maxDouble)
+		w.decimal(new(big.Int).Sub(maxDouble, big.NewInt(1)))
 	}
 	return w.b
 }

@@ -14,9 +14,9 @@ func (t *TableSchema) NextOrdinal() (n int32) {
 	return n
 }
 
-// OldSortColumns are the sort columns of formats 1 and 2: all simple dimensions, in the order of the schema.
+// V12SortColumns are the sort columns of formats 1 and 2: all simple dimensions, in the order of the schema.
 // Readers of 1.0 look for rows between the first and the last key of a blocklet, which are made of all of them.
-func (t *TableSchema) OldSortColumns() (out []string) {
+func (t *TableSchema) V12SortColumns() (out []string) {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; c.Dimension && c.Ordinal >= 0 && !c.Typ.Complex() && !c.Invisible {
 			out = append(out, c.Name)
@@ -85,8 +85,8 @@ func (t *TableSchema) Stored() (out []ColumnSchema) {
 	var simple, nested, measures []ColumnSchema
 	for i := 0; i < len(t.Columns); {
 		end := i + 1
-		for left := t.Columns[i].Children; left > 0; left-- {
-			left += t.Columns[end].Children
+		for left := t.Columns[i].NumChild; left > 0; left-- {
+			left += t.Columns[end].NumChild
 			end++
 		}
 		c := t.Columns[i]

@@ -20,9 +20,9 @@ func ThriftBytes(put func(w *thrift.Writer)) []byte {
 
 // put writes a ColumnSchema; old, as files of formats 1 and 2 have it: without an aggregate function, and no
 // digits are 0.
-func (s *ColumnSchema) put(w *thrift.Writer, old bool) {
+func (s *ColumnSchema) put(w *thrift.Writer, v12 bool) {
 	scale, precision := s.Scale, s.Precision
-	if old {
+	if v12 {
 		scale, precision = max(0, scale), max(0, precision)
 	}
 	w.Struct(thrift.Item)
@@ -35,8 +35,8 @@ func (s *ColumnSchema) put(w *thrift.Writer, old bool) {
 	w.I32(7, s.Group)
 	w.I32(8, scale)
 	w.I32(9, precision)
-	w.I32(10, s.Children)
-	if !old {
+	w.I32(10, s.NumChild)
+	if !v12 {
 		w.String(11, "") // aggregate_function
 	}
 	if s.Def != nil {
@@ -51,10 +51,10 @@ func (s *ColumnSchema) put(w *thrift.Writer, old bool) {
 	w.End()
 }
 
-func putSchemas(w *thrift.Writer, id int16, list []ColumnSchema, old bool) {
+func putSchemas(w *thrift.Writer, id int16, list []ColumnSchema, v12 bool) {
 	w.List(id, thrift.Struct, len(list))
 	for i := range list {
-		list[i].put(w, old)
+		list[i].put(w, v12)
 	}
 }
 

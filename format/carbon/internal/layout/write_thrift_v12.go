@@ -5,8 +5,8 @@ import (
 	"stoa/internal/thrift"
 )
 
-// PutOld writes a .carbonindex of formats 1 and 2: IndexHeader, then a BlockIndex for each data file.
-func (x *IndexFile) PutOld(w *thrift.Writer) {
+// PutV12 writes a .carbonindex of formats 1 and 2: IndexHeader, then a BlockIndex for each data file.
+func (x *IndexFile) PutV12(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, x.Header.Version)
 	putSchemas(w, 2, x.Header.Columns, true)
@@ -24,8 +24,8 @@ func (x *IndexFile) PutOld(w *thrift.Writer) {
 	}
 }
 
-// PutOld writes FileFooter.
-func (f *Footer) PutOld(w *thrift.Writer) {
+// PutV12 writes FileFooter.
+func (f *Footer) PutV12(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, f.Version)
 	w.I64(2, f.Rows)
@@ -37,18 +37,18 @@ func (f *Footer) PutOld(w *thrift.Writer) {
 	}
 	w.List(int16(5+f.Version), thrift.Struct, len(f.Blocklet))
 	for i := range f.Blocklet {
-		f.Blocklet[i].putOld(w)
+		f.Blocklet[i].putV12(w)
 	}
 	w.End()
 }
 
-// putOld writes BlockletInfo or BlockletInfo2.
-func (b *BlockletInfo) putOld(w *thrift.Writer) {
+// putV12 writes BlockletInfo or BlockletInfo2.
+func (b *BlockletInfo) putV12(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, int32(b.Rows))
-	if b.Old != nil {
-		w.List(2, thrift.Struct, len(b.Old))
-		for _, p := range b.Old {
+	if b.V12 != nil {
+		w.List(2, thrift.Struct, len(b.V12))
+		for _, p := range b.V12 {
 			p.put1(w)
 		}
 	} else {
@@ -61,8 +61,8 @@ func (b *BlockletInfo) putOld(w *thrift.Writer) {
 	w.End()
 }
 
-// putOldMeta writes ChunkCompressionMeta, which says nothing in formats 1 and 2.
-func putOldMeta(w *thrift.Writer) {
+// putV12Meta writes ChunkCompressionMeta, which says nothing in formats 1 and 2.
+func putV12Meta(w *thrift.Writer) {
 	w.Struct(1)
 	w.I32(1, 0) // SNAPPY
 	w.I64(2, 0)
@@ -71,7 +71,7 @@ func putOldMeta(w *thrift.Writer) {
 }
 
 // measure reports whether the page is one of a measure, which alone has metadata.
-func (p *OldPage) measure() bool { return p.Meta != nil }
+func (p *V12Page) measure() bool { return p.Meta != nil }
 
 // putNulls writes PresenceMeta.
 func putNulls(w *thrift.Writer, id int16, bits []byte) {
@@ -82,9 +82,9 @@ func putNulls(w *thrift.Writer, id int16, bits []byte) {
 }
 
 // put1 writes DataChunk.
-func (p *OldPage) put1(w *thrift.Writer) {
+func (p *V12Page) put1(w *thrift.Writer) {
 	w.Struct(thrift.Item)
-	putOldMeta(w)
+	putV12Meta(w)
 	w.Bool(2, false) // rowMajor
 	w.List(3, thrift.I32, 0)
 	w.I64(4, p.DataAt)
@@ -110,9 +110,9 @@ func (p *OldPage) put1(w *thrift.Writer) {
 }
 
 // Put2 writes DataChunk2.
-func (p *OldPage) Put2(w *thrift.Writer) {
+func (p *V12Page) Put2(w *thrift.Writer) {
 	w.Struct(thrift.Item)
-	putOldMeta(w)
+	putV12Meta(w)
 	w.Bool(2, false) // rowMajor
 	w.I32(3, p.DataLen)
 	if p.Encoders.Has(EncInvertedIndex) {
@@ -133,9 +133,9 @@ func (p *OldPage) Put2(w *thrift.Writer) {
 	w.End()
 }
 
-// OldPage is the page of a column of a blocklet of formats 1 and 2: what DataChunk or DataChunk2 says of it,
+// V12Page is the page of a column of a blocklet of formats 1 and 2: what DataChunk or DataChunk2 says of it,
 // and its pieces.
-type OldPage struct {
+type V12Page struct {
 	DataChunk
 	Data, Rowids, Runs []byte
 	Nulls              []byte // of a measure: Java's BitSet, bare

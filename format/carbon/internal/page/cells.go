@@ -13,20 +13,20 @@ import (
 type Cells struct {
 	N int
 	// booleans, whole numbers, dates (days), timestamps (milliseconds); lengths of lists and maps
-	Ints  []int64
-	Nums  []float64        // floats and doubles
-	Decs  []decimal128.Num // decimals, unscaled
-	data  []byte           // strings and binaries, one after the other
-	ends  []uint32         // where each of them ends
-	nulls []byte           // bit set: null; Java's BitSet without trailing zeros
-	Kids  []*Cells         // of a list: the items; of a map: the struct of key and value; of a struct: the children
+	Ints     []int64
+	Nums     []float64        // floats and doubles
+	Decs     []decimal128.Num // decimals, unscaled
+	data     []byte           // strings and binaries, one after the other
+	ends     []uint32         // where each of them ends
+	nulls    []byte           // bit set: null; Java's BitSet without trailing zeros
+	Children []*Cells         // of a list: the items; of a map: the struct of key and value; of a struct: the children
 }
 
 // NewCells makes the cells for a column and what is in it.
 func NewCells(c *schema.Column) *Cells {
 	x := &Cells{}
-	for _, k := range c.Kids {
-		x.Kids = append(x.Kids, NewCells(k))
+	for _, k := range c.Children {
+		x.Children = append(x.Children, NewCells(k))
 	}
 	return x
 }
@@ -34,7 +34,7 @@ func NewCells(c *schema.Column) *Cells {
 func (x *Cells) Reset() {
 	x.N, x.Ints, x.Nums, x.Decs, x.data, x.ends, x.nulls = 0, x.Ints[:0], x.Nums[:0], x.Decs[:0], x.data[:0],
 		x.ends[:0], x.nulls[:0]
-	for _, k := range x.Kids {
+	for _, k := range x.Children {
 		k.Reset()
 	}
 }
@@ -42,7 +42,7 @@ func (x *Cells) Reset() {
 // Size is about how many bytes the cells take.
 func (x *Cells) Size() int {
 	n := 8*(len(x.Ints)+len(x.Nums)) + 16*len(x.Decs) + len(x.data) + 4*len(x.ends)
-	for _, k := range x.Kids {
+	for _, k := range x.Children {
 		n += k.Size()
 	}
 	return n
@@ -67,8 +67,8 @@ func (x *Cells) Text(i int) []byte {
 	return x.data[from:x.ends[i]]
 }
 
-// BadValue tells a value that the format cannot hold.
-func BadValue(i int, format string, args ...any) error {
+// ValueErrorf tells a value that the format cannot hold.
+func ValueErrorf(i int, format string, args ...any) error {
 	return &ValueError{Row: i, Err: fault.Invalidf(format, args...)}
 }
 

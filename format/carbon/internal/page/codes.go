@@ -51,7 +51,7 @@ func (c *Content) readCodes() ([]uint32, error) {
 		return nil, fault.Rel(0, 0, "", "%d bytes of codes for %d entries", len(c.Raw), c.N)
 	}
 	w := len(c.Raw) / c.N
-	c.siftCodes(w)
+	c.filterCodes(w)
 	out := c.T.Scratch.Uint32s(c.N)
 	raw := c.inOrder(w)
 	switch w {

@@ -67,7 +67,7 @@ func (p *StoredPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, 
 	if p.Col.Typ == layout.TypeStruct && p.Version == 3 {
 		w = structWidth
 	}
-	if err := c.settle(w); err != nil {
+	if err := c.setCount(w); err != nil {
 		return nil, nil, err
 	}
 	raw := c.inOrder(w)
@@ -135,8 +135,8 @@ func (p *StoredPage) structs(raw []byte, n int, base int64) ([]int32, error) {
 		return counts, p.structs12(raw, counts, base)
 	}
 	for i := range counts {
-		if k := int(int16(binary.BigEndian.Uint16(raw[2*i:]))); k != len(p.Col.Kids) {
-			return nil, fault.Rel(2*i, 2, "", "a struct of %d children, %s has %d", k, p.Col.Name, len(p.Col.Kids))
+		if k := int(int16(binary.BigEndian.Uint16(raw[2*i:]))); k != len(p.Col.Children) {
+			return nil, fault.Rel(2*i, 2, "", "a struct of %d children, %s has %d", k, p.Col.Name, len(p.Col.Children))
 		}
 		counts[i] = 1
 	}
@@ -194,7 +194,7 @@ func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 	set := func(i int) { out[i>>3] |= 1 << (i & 7) }
 	switch {
 	case p.Coded:
-		if err := c.settle(3); err != nil {
+		if err := c.setCount(3); err != nil {
 			return nil, err
 		}
 		raw := c.inOrder(3)

@@ -138,8 +138,8 @@ func permutation(ids, starts []uint32, n int, a *vec.Arena) ([]uint32, error) {
 	return out, nil
 }
 
-// settle knows how many entries there are: as many as asked for, or as many as there are values of width w.
-func (c *Content) settle(w int) error {
+// setCount knows how many entries there are: as many as asked for, or as many as there are values of width w.
+func (c *Content) setCount(w int) error {
 	if c.N < 0 {
 		c.N = len(c.Raw) / w
 	}

@@ -16,7 +16,7 @@ import (
 // whole decodes whole numbers of w bytes, little-endian (three bytes: big-endian), into any type that holds
 // such. delta says that they were subtracted from the greatest value.
 func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
-	if err := c.settle(w); err != nil {
+	if err := c.setCount(w); err != nil {
 		return err
 	}
 	raw := c.inOrder(w)
@@ -191,7 +191,7 @@ func (c *Content) floating(dst *vec.Vector, delta bool) error {
 	if w == 0 {
 		return c.unknown(dst)
 	}
-	if err := c.settle(w); err != nil {
+	if err := c.setCount(w); err != nil {
 		return err
 	}
 	if c.meta.Decimals < -1 || c.meta.Decimals > 400 {
@@ -315,7 +315,7 @@ func (c *Content) wideDecimals(dst *vec.Vector) error {
 }
 
 func (c *Content) bigEndian(dst *vec.Vector, w int) error {
-	if err := c.settle(w); err != nil {
+	if err := c.setCount(w); err != nil {
 		return err
 	}
 	up, err := c.scaleUp(dst, c.meta.Scale)

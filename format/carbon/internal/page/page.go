@@ -20,7 +20,7 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 	if err != nil {
 		return c, err
 	}
-	if len(p.Meta) > 0 && !p.oldMeasure() {
+	if len(p.Meta) > 0 && !p.v12Measure() {
 		cur := wire.NewInnerCursor(p.Meta[0], fault.Span{}, "encoder_meta")
 		c.meta = layout.ParseEncoderMeta(cur, p.First() == layout.EncRLEIntegral)
 		c.own = true
@@ -169,7 +169,7 @@ func (p *StoredPage) Decode(t *format.Task, b [][]byte, n int64, dst *vec.Vector
 		return c.codes(dst)
 	case p.Global:
 		return c.globalCodes(dst)
-	case p.oldMeasure():
+	case p.v12Measure():
 		return c.measure12(dst)
 	case c.own:
 		return c.typed(dst)
@@ -256,10 +256,10 @@ func (c *Content) integralRuns() error {
 // codes decodes codes of the chunk's dictionary: big-endian, three bytes each for local dictionaries.
 func (c *Content) codes(dst *vec.Vector) error {
 	const w = 3
-	if err := c.settle(w); err != nil {
+	if err := c.setCount(w); err != nil {
 		return err
 	}
-	c.siftCodes(w)
+	c.filterCodes(w)
 	raw, dict := c.inOrder(w), c.T.Dict
 	if dict == nil {
 		return fault.Bugf("carbon: codes without a dictionary")

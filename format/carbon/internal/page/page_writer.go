@@ -272,8 +272,8 @@ func DecimalBytes(v decimal128.Num, scale int32) []byte {
 	return append([]byte{byte(scale)}, coerce.BigEndian(v)...)
 }
 
-// bareMeta is the encoder_meta of values that are only compressed and have no bounds.
-func bareMeta(name string, class layout.ColumnType, method string) []byte {
+// compressedMeta is the encoder_meta of values that are only compressed and have no bounds.
+func compressedMeta(name string, class layout.ColumnType, method string) []byte {
 	b := append(layout.AppendUTF(nil, name), byte(layout.StoreByteArray), byte(class))
 	b = binary.BigEndian.AppendUint64(b, math.MaxUint64) // scale and precision: -1
 	b = append(b, byte(layout.StoreByteArray), 0, 0, 0, 0, 0)

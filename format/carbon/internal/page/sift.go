@@ -19,8 +19,8 @@ import (
 // mostSought is for how many values a page is searched one by one; for more, all are compared.
 const mostSought = 64
 
-// siftTexts finds the rows that can pass the filter. starts is where each row's value begins and ends in raw.
-func (c *Content) siftTexts(starts []uint32) {
+// filterTexts finds the rows that can pass the filter. starts is where each row's value begins and ends in raw.
+func (c *Content) filterTexts(starts []uint32) {
 	if c.T.Filter == nil || len(c.rowids) != c.N || c.N == 0 {
 		return
 	}
@@ -61,8 +61,9 @@ func (c *Content) siftTexts(starts []uint32) {
 	})
 }
 
-// siftCodes finds the rows whose codes stand for values that pass the filter. raw is sorted: w bytes each, big-endian.
-func (c *Content) siftCodes(w int) {
+// filterCodes finds the rows whose codes stand for values that pass the filter. raw is sorted: w bytes each,
+// big-endian.
+func (c *Content) filterCodes(w int) {
 	hits := c.T.Hits
 	if c.T.Filter == nil || hits == nil || hits.Count > mostSought || len(c.rowids) != c.N || w < 1 || w > 4 ||
 		len(c.Raw) != c.N*w {

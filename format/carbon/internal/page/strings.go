@@ -25,7 +25,7 @@ func (c *Content) strings(dst *vec.Vector, lv int) error {
 	if err != nil {
 		return err
 	}
-	c.siftTexts(starts)
+	c.filterTexts(starts)
 	at := dst.Extend(c.N)
 	offs := dst.Offsets(at)
 	pos := offs[0]

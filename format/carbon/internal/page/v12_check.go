@@ -27,19 +27,19 @@ func (c *Content) check12() error {
 		return nil // the decoder tells
 	}
 	w := len(c.Raw) / c.N
-	least, most := uint64(0), uint64(math.MaxUint64)
+	lowest, highest := uint64(0), uint64(math.MaxUint64)
 	if bounded {
 		if len(lo) != w || len(hi) != w {
 			return fault.Rel(0, 0, "", "codes of %d bytes, the bounds in the footer have %d and %d", w, len(lo),
 				len(hi))
 		}
-		least, most = wideBE(lo), wideBE(hi)
+		lowest, highest = wideBE(lo), wideBE(hi)
 	}
 	last := uint64(0)
 	for i := range c.N {
 		v := wideBE(c.Raw[i*w : (i+1)*w])
-		if v < least || v > most {
-			return fault.Rel(i*w, w, "", "code %d is not between %d and %d, as the footer says", v, least, most)
+		if v < lowest || v > highest {
+			return fault.Rel(i*w, w, "", "code %d is not between %d and %d, as the footer says", v, lowest, highest)
 		}
 		// what is in lists and structs keeps its order, also with row ids
 		if v < last && c.rowids != nil && p.Col.Parent == nil {

@@ -32,8 +32,8 @@ func listBase(raw []byte, version int) int64 {
 // structs12 checks that each struct has all its children, and sets each count to 1.
 func (p *StoredPage) structs12(raw []byte, counts []int32, base int64) error {
 	for i := range counts {
-		if k := int(int32(binary.BigEndian.Uint32(raw[8*i:]))); k != len(p.Col.Kids) {
-			return fault.Rel(8*i, 4, "", "a struct of %d children, %s has %d", k, p.Col.Name, len(p.Col.Kids))
+		if k := int(int32(binary.BigEndian.Uint32(raw[8*i:]))); k != len(p.Col.Children) {
+			return fault.Rel(8*i, 4, "", "a struct of %d children, %s has %d", k, p.Col.Name, len(p.Col.Children))
 		}
 		if first := int64(int32(binary.BigEndian.Uint32(raw[8*i+4:]))); first != base+int64(i) {
 			return fault.Rel(8*i+4, 4, "", "struct %d begins at entry %d of its children", i, first-base)

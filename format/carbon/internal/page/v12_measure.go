@@ -119,11 +119,11 @@ func smaller(plain, delta javaWidth) (measureForm, javaWidth) {
 }
 
 func floatingForm(m *layout.MeasureMeta, max, min float64) (measureForm, javaWidth) {
-	greatest := min
+	largest := min
 	if math.Abs(max) >= math.Abs(min) {
-		greatest = max
+		largest = max
 	}
-	plain, delta := widthFor(greatest, m.Digits, m.Selected), widthFor(max-min, m.Digits, m.Selected)
+	plain, delta := widthFor(largest, m.Digits, m.Selected), widthFor(max-min, m.Digits, m.Selected)
 	if m.Digits == 0 {
 		return smaller(plain, delta)
 	}
@@ -132,7 +132,7 @@ func floatingForm(m *layout.MeasureMeta, max, min float64) (measureForm, javaWid
 	for _, c := range []struct { // the narrowest; of equal ones the first
 		form measureForm
 		w    javaWidth
-	}{{fromMax, delta}, {scaledUp, widthFor(tens*greatest, 0, m.Selected)},
+	}{{fromMax, delta}, {scaledUp, widthFor(tens*largest, 0, m.Selected)},
 		{fromMaxTens, widthFor(tens*(max-min), 0, m.Selected)}} {
 		if c.w.size() < w.size() {
 			form, w = c.form, c.w
@@ -141,9 +141,9 @@ func floatingForm(m *layout.MeasureMeta, max, min float64) (measureForm, javaWid
 	return form, w
 }
 
-// oldMeasure reports whether a page is one of a measure as CarbonData wrote them up to 1.1: in formats 1 and 2,
+// v12Measure reports whether a page is one of a measure as CarbonData wrote them up to 1.1: in formats 1 and 2,
 // and in format 3 with the same numbers in its metadata, but not as a Java object.
-func (p *StoredPage) oldMeasure() bool {
+func (p *StoredPage) v12Measure() bool {
 	return !p.Col.Dimension && p.Col.Parent == nil && (p.Version < 3 || p.Encoders.Has(layout.EncDelta))
 }
 
@@ -197,7 +197,7 @@ func (c *Content) measure12(dst *vec.Vector) error {
 		}
 		return c.leaves(dst, 4)
 	}
-	if err := c.settle(w.size()); err != nil {
+	if err := c.setCount(w.size()); err != nil {
 		return err
 	}
 	at := dst.Extend(c.N)

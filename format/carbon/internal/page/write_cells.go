@@ -30,10 +30,10 @@ func (x *Cells) AddNull(c *schema.Column) {
 		x.ends = append(x.ends, uint32(len(x.data)))
 	case layout.TypeArray, layout.TypeMap:
 		x.Ints = append(x.Ints, 1)
-		x.Kids[0].AddNull(c.Kids[0])
+		x.Children[0].AddNull(c.Children[0])
 	case layout.TypeStruct:
-		for i, k := range x.Kids {
-			k.AddNull(c.Kids[i])
+		for i, k := range x.Children {
+			k.AddNull(c.Children[i])
 		}
 	default:
 		x.Ints = append(x.Ints, 0)
@@ -179,12 +179,12 @@ func (x *Cells) addDates(a arrow.Array, from, to int) error {
 		case *array.Date64:
 			d = int64(a.Value(i))
 			if d%dayMillis != 0 && a.IsValid(i) {
-				return BadValue(i, "the date %d ms is no whole day", d)
+				return ValueErrorf(i, "the date %d ms is no whole day", d)
 			}
 			d /= dayMillis
 		}
 		if a.IsValid(i) && (d < MinDate || d > MaxDate) {
-			return BadValue(i, "the date %d days from 1970 is beyond what a code can say (%d to %d)", d, MinDate,
+			return ValueErrorf(i, "the date %d days from 1970 is beyond what a code can say (%d to %d)", d, MinDate,
 				MaxDate)
 		}
 		x.Ints = append(x.Ints, d)
@@ -200,7 +200,7 @@ func (x *Cells) addTimes(a *array.Timestamp, from, to int, o *schema.WriteOption
 		switch unit {
 		case arrow.Second:
 			if a.IsValid(from+i) && (ms > math.MaxInt64/1000 || ms < math.MinInt64/1000) {
-				return BadValue(from+i, "the time %d s does not fit in milliseconds", ms)
+				return ValueErrorf(from+i, "the time %d s does not fit in milliseconds", ms)
 			}
 			ms *= 1000
 		case arrow.Microsecond, arrow.Nanosecond:
@@ -213,7 +213,7 @@ func (x *Cells) addTimes(a *array.Timestamp, from, to int, o *schema.WriteOption
 				rest += per
 			}
 			if rest != 0 && a.IsValid(from+i) && !o.Truncate {
-				return BadValue(from+i, "the time has parts of a millisecond, which CarbonData cannot keep "+
+				return ValueErrorf(from+i, "the time has parts of a millisecond, which CarbonData cannot keep "+
 					"(--opt timestamps=truncate drops them)")
 			}
 			ms = (ms - rest) / per
@@ -237,11 +237,11 @@ func (x *Cells) addDecimals(c *schema.Column, a arrow.Array, from, to int) error
 			w := a.Value(i).Array()
 			v = decimal128.New(int64(w[1]), w[0])
 			if s := uint64(int64(w[1]) >> 63); a.IsValid(i) && (w[2] != s || w[3] != s) {
-				return BadValue(i, "the decimal has more than 38 digits")
+				return ValueErrorf(i, "the decimal has more than 38 digits")
 			}
 		}
 		if a.IsValid(i) && !v.FitsInPrecision(c.Precision) {
-			return BadValue(i, "the decimal %s has more than %d digits", v.ToString(c.Scale), c.Precision)
+			return ValueErrorf(i, "the decimal %s has more than %d digits", v.ToString(c.Scale), c.Precision)
 		}
 		x.Decs = append(x.Decs, v)
 	}
@@ -268,17 +268,17 @@ func (x *Cells) addTexts(c *schema.Column, a arrow.Array, from, to int) error {
 				return fault.Bugf("carbon: values of %s as %s", a.DataType(), c.Typ)
 			}
 			if n := len(x.data) - at; n > limit {
-				return BadValue(i, "a string of %d bytes is longer than a CarbonData string may be (%d): the "+
+				return ValueErrorf(i, "a string of %d bytes is longer than a CarbonData string may be (%d): the "+
 					"column would have to be a varchar (convert --opt long-strings=%s, create --long-strings %s)",
 					n, limit, c.Name, c.Name)
 			}
 			if string(x.data[at:]) == schema.NullText { // bytes, too
-				return BadValue(i, "the text %s is what CarbonData writes for null: it would be read as null",
+				return ValueErrorf(i, "the text %s is what CarbonData writes for null: it would be read as null",
 					schema.NullText)
 			}
 		}
 		if len(x.data) > math.MaxInt32 {
-			return BadValue(i, "the strings of a page have more than 2 GiB")
+			return ValueErrorf(i, "the strings of a page have more than 2 GiB")
 		}
 		x.ends = append(x.ends, uint32(len(x.data)))
 	}
@@ -300,7 +300,7 @@ func (x *Cells) addNested(c *schema.Column, a arrow.Array, from, to int, o *sche
 		if run[0] == run[1] {
 			return nil
 		}
-		err := x.Kids[0].Add(c.Kids[0], items, run[0], run[1], o)
+		err := x.Children[0].Add(c.Children[0], items, run[0], run[1], o)
 		run = [2]int{}
 		return err
 	}
@@ -333,11 +333,11 @@ func (x *Cells) addStructs(c *schema.Column, a *array.Struct, from, to int, o *s
 		for end < to && a.IsValid(end) {
 			end++
 		}
-		for k, kid := range x.Kids {
+		for k, kid := range x.Children {
 			if i == end {
 				break
 			}
-			if err := kid.Add(c.Kids[k], a.Field(k), i, end, o); err != nil {
+			if err := kid.Add(c.Children[k], a.Field(k), i, end, o); err != nil {
 				return err
 			}
 		}
@@ -359,8 +359,8 @@ func (x *Cells) Check(c *schema.Column) error {
 	if !c.Typ.Complex() {
 		return nil
 	}
-	for i, k := range x.Kids {
-		if err := k.Check(c.Kids[i]); err != nil {
+	for i, k := range x.Children {
+		if err := k.Check(c.Children[i]); err != nil {
 			return err
 		}
 	}
@@ -368,7 +368,7 @@ func (x *Cells) Check(c *schema.Column) error {
 	for i := range x.N {
 		switch c.Typ {
 		case layout.TypeArray, layout.TypeMap:
-			if x.Ints[i] == 1 && !x.Null(i) && x.Kids[0].nullish(c.Kids[0], child) {
+			if x.Ints[i] == 1 && !x.Null(i) && x.Children[0].nullish(c.Children[0], child) {
 				return fault.Invalidf("column %s: a %s of one item that is null would be read as a null %s "+
 					"(--opt nulls=merge writes it nevertheless)", c.Name, c.Typ, c.Typ)
 			}
@@ -388,8 +388,8 @@ func (x *Cells) Check(c *schema.Column) error {
 func (x *Cells) nullish(c *schema.Column, i int) bool {
 	switch c.Typ {
 	case layout.TypeStruct:
-		for k, kid := range x.Kids {
-			if !kid.nullish(c.Kids[k], i) {
+		for k, kid := range x.Children {
+			if !kid.nullish(c.Children[k], i) {
 				return false
 			}
 		}
@@ -402,8 +402,8 @@ func (x *Cells) nullish(c *schema.Column, i int) bool {
 
 // EmptyBytes refuses empty binaries below lists and structs, which are read as null.
 func (x *Cells) EmptyBytes(c *schema.Column) error {
-	for i, k := range x.Kids {
-		if err := k.EmptyBytes(c.Kids[i]); err != nil {
+	for i, k := range x.Children {
+		if err := k.EmptyBytes(c.Children[i]); err != nil {
 			return err
 		}
 	}

@@ -44,12 +44,12 @@ func Fits(c *schema.Column, f arrow.Field) error {
 	if !ok {
 		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Typ, f.Type)
 	}
-	kids, err := (&schema.Planner{}).Children(f.Type)
-	if err != nil || len(kids) != len(c.Kids) && c.Typ.Complex() {
+	children, err := (&schema.Planner{}).Children(f.Type)
+	if err != nil || len(children) != len(c.Children) && c.Typ.Complex() {
 		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Typ, f.Type)
 	}
-	for i, k := range c.Kids {
-		if err := Fits(k, kids[i]); err != nil {
+	for i, k := range c.Children {
+		if err := Fits(k, children[i]); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (x *Cells) AddConverted(c *schema.Column, a arrow.Array, from, to int) erro
 			x.Nums = append(x.Nums, v.F)
 		case layout.TypeDecimal:
 			if !v.D.FitsInPrecision(c.Precision) {
-				return BadValue(i, "%s has more than %d digits", v.D.ToString(c.Scale), c.Precision)
+				return ValueErrorf(i, "%s has more than %d digits", v.D.ToString(c.Scale), c.Precision)
 			}
 			x.Decs = append(x.Decs, v.D)
 		default:

@@ -39,10 +39,10 @@ func (x *Cells) wholeSeconds(c *schema.Column, at, from int, o *schema.WriteOpti
 		case x.Null(at + i):
 			continue
 		case rest != 0 && !o.Truncate:
-			return BadValue(from+i, "the time has parts of a second, which the column's direct dictionary "+
+			return ValueErrorf(from+i, "the time has parts of a second, which the column's direct dictionary "+
 				"cannot keep (--opt timestamps=truncate drops them)")
 		case ms < 0 || ms/1000 > math.MaxInt32-2:
-			return BadValue(from+i, "the time %d ms is beyond what a direct dictionary can say (1970 to 2038)", ms)
+			return ValueErrorf(from+i, "the time %d ms is beyond what a direct dictionary can say (1970 to 2038)", ms)
 		}
 		x.Ints[at+i] = ms - rest
 	}

@@ -71,9 +71,9 @@ func (d *dictWriter) add(v []byte, w *PageWriter) (uint32, bool) {
 	return code, true
 }
 
-// Settle makes the pages of a blocklet one kind: with a dictionary if all have codes; else those that have are
+// UnifyPages makes the pages of a blocklet one kind: with a dictionary if all have codes; else those that have are
 // written anew. It is done when a blocklet is written.
-func (w *PageWriter) Settle(pages []*layout.OutPage) *layout.LocalDictionary {
+func (w *PageWriter) UnifyPages(pages []*layout.OutPage) *layout.LocalDictionary {
 	coded := 0
 	for _, p := range pages {
 		if p.Codes != nil {
@@ -122,5 +122,5 @@ func (w *PageWriter) dictionary(pages []*layout.OutPage) *layout.LocalDictionary
 		}
 	}
 	return &layout.LocalDictionary{Encoders: layout.Encodings{layout.EncDirectCompress},
-		Meta: [][]byte{bareMeta(w.Name, class, w.Codec)}, Data: w.compress(raw), Used: w.compress(used)}
+		Meta: [][]byte{compressedMeta(w.Name, class, w.Codec)}, Data: w.compress(raw), Used: w.compress(used)}
 }

@@ -25,9 +25,9 @@ func GatherArrays(in []arrow.Array, spans []Span) (arrow.Array, error) {
 		n += int(s.To - s.From)
 	}
 	valid, nulls := gatherValid(in, spans, n)
-	made := func(t arrow.DataType, bufs []*memory.Buffer, kids ...arrow.Array) arrow.Array {
+	made := func(t arrow.DataType, bufs []*memory.Buffer, arrays ...arrow.Array) arrow.Array {
 		var children []arrow.ArrayData
-		for _, k := range kids {
+		for _, k := range arrays {
 			children = append(children, k.Data())
 			defer k.Release()
 		}
@@ -50,18 +50,18 @@ func GatherArrays(in []arrow.Array, spans []Span) (arrow.Array, error) {
 		values, inner := gatherCodes(in, spans)
 		return GatherArrays(values, inner)
 	case *arrow.StructType:
-		kids := make([]arrow.Array, t.NumFields())
-		for k := range kids {
+		arrays := make([]arrow.Array, t.NumFields())
+		for k := range arrays {
 			parts := make([]arrow.Array, len(in))
 			for i := range in {
 				parts[i] = in[i].(*array.Struct).Field(k)
 			}
 			var err error
-			if kids[k], err = GatherArrays(parts, spans); err != nil {
+			if arrays[k], err = GatherArrays(parts, spans); err != nil {
 				return nil, err
 			}
 		}
-		return made(t, nil, kids...), nil
+		return made(t, nil, arrays...), nil
 	case *arrow.ListType, *arrow.MapType:
 		offsets, inner, err := gatherLists(in, spans, n)
 		if err != nil {

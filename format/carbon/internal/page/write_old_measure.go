@@ -22,20 +22,20 @@ const exactDigits = 400
 // exactWhole is the greatest whole number up to which 1.0, which computes with doubles, subtracts rightly.
 const exactWhole = 1 << 53
 
-// oldMeasure gives the bytes of a page of a measure, and the numbers from which it was made small. as10: small
+// v12Measure gives the bytes of a page of a measure, and the numbers from which it was made small. as10: small
 // wherever 1.0 does.
-func oldMeasure(c *schema.Column, x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
+func v12Measure(c *schema.Column, x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	switch c.Typ {
 	case layout.TypeDecimal:
-		return oldDecimals(c, x)
+		return v12Decimals(c, x)
 	case layout.TypeDouble:
-		return oldDoubles(x, as10)
+		return v12Doubles(x, as10)
 	}
-	return oldWholes(x, as10)
+	return v12Integers(x, as10)
 }
 
-// oldWholes makes whole numbers small. A null is 0 and has no part in the bounds.
-func oldWholes(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
+// v12Integers makes whole numbers small. A null is 0 and has no part in the bounds.
+func v12Integers(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	hi, lo := int64(math.MinInt64), int64(math.MaxInt64)
 	for i, v := range x.Ints {
 		if !x.Null(i) {
@@ -45,7 +45,7 @@ func oldWholes(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	m := layout.MeasureMeta{Kind: 'd', Max: hi, Min: lo}
 	form, w, _ := formOf(&m)
 	lost := form == fromMax && lo <= hi && (hi-lo < 0 || hi >= exactWhole || hi <= -exactWhole)
-	if lost || !as10 && !(wholeForm(&m) == oldForm{form, w.size()}) {
+	if lost || !as10 && !(wholeForm(&m) == v12Form{form, w.size()}) {
 		m.Kind = 'l'
 		form, w, _ = formOf(&m)
 	}
@@ -59,36 +59,36 @@ func oldWholes(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	return raw, m
 }
 
-// oldForm is a form and its bytes a number.
-type oldForm struct {
+// v12Form is a form and its bytes a number.
+type v12Form struct {
 	form measureForm
 	size int
 }
 
 // wholeForm is the form that CarbonData 1.2 to 1.6 take for that of a page of whole numbers
 // (EncodingFactory.createDecoderLegacy).
-func wholeForm(m *layout.MeasureMeta) oldForm {
+func wholeForm(m *layout.MeasureMeta) v12Form {
 	hi, lo := m.Max.(int64), m.Min.(int64)
 	plain, delta := narrowest(lo, hi).Width(), 8
 	if d := hi - lo; (hi^lo)&(hi^d) >= 0 { // else it overflowed
 		delta = narrowest(d, d).Width()
 	}
 	if plain <= delta {
-		return oldForm{asIs, plain}
+		return v12Form{asIs, plain}
 	}
-	return oldForm{fromMax, delta}
+	return v12Form{fromMax, delta}
 }
 
 // doubleForm is laterWhole for floating numbers. They cannot read numbers without digits behind the point that
 // were made small.
-func doubleForm(m *layout.MeasureMeta) oldForm {
+func doubleForm(m *layout.MeasureMeta) v12Form {
 	hi, lo := m.Max.(float64), m.Min.(float64)
-	direct := oldForm{asIs, 8}
+	direct := v12Form{asIs, 8}
 	if m.Digits == 0 {
 		if a, z := javaLong(lo), javaLong(hi); narrowest(a, z).Width() == 8 {
 			return direct
 		}
-		return oldForm{}
+		return v12Form{}
 	}
 	tens, most := math.Pow(10, float64(m.Digits)), max(math.Abs(hi), math.Abs(lo))
 	if tens*most > math.MaxInt64 {
@@ -98,15 +98,15 @@ func doubleForm(m *layout.MeasureMeta) oldForm {
 	plain, delta := narrowest(0, javaLong(tens*most)).Width(), narrowest(d, d).Width()
 	switch {
 	case plain > delta:
-		return oldForm{fromMaxTens, delta}
+		return v12Form{fromMaxTens, delta}
 	case plain < 8:
-		return oldForm{scaledUp, plain}
+		return v12Form{scaledUp, plain}
 	}
 	return direct
 }
 
-// oldDoubles makes floating numbers small, if they come back bit for bit.
-func oldDoubles(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
+// v12Doubles makes floating numbers small, if they come back bit for bit.
+func v12Doubles(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	hi, lo := -math.MaxFloat64, math.MaxFloat64
 	digits := 0
 	for i, v := range x.Nums {
@@ -123,7 +123,7 @@ func oldDoubles(x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
 	}
 	m := layout.MeasureMeta{Kind: 'n', Max: hi, Min: lo, Digits: digits}
 	form, w, _ := formOf(&m)
-	known := as10 || doubleForm(&m) == oldForm{form, w.size()} && (form != asIs || w == javaDouble)
+	known := as10 || doubleForm(&m) == v12Form{form, w.size()} && (form != asIs || w == javaDouble)
 	if known && (digits <= 22 || form == asIs) { // 10^22 is the last power of ten that a double holds
 		if raw, ok := smallDoubles(x, &m, form, w, as10); ok {
 			return raw, m
@@ -239,17 +239,17 @@ func plainDigits(v float64) int {
 	}
 	s := strconv.FormatFloat(v, 'e', -1, 64)
 	mantissa, exp, _ := strings.Cut(s, "e")
-	_, behind, _ := strings.Cut(mantissa, ".")
+	_, fraction, _ := strings.Cut(mantissa, ".")
 	e, _ := strconv.Atoi(exp)
 	if v == 0 || v >= 1e-3 && v < 1e7 {
-		return max(1, len(behind)-e)
+		return max(1, len(fraction)-e)
 	}
-	return max(0, max(1, len(behind))-e)
+	return max(0, max(1, len(fraction))-e)
 }
 
-// oldDecimals gives each decimal its length, its digits behind the point and its number; a null is 0 without
+// v12Decimals gives each decimal its length, its digits behind the point and its number; a null is 0 without
 // digits behind the point.
-func oldDecimals(c *schema.Column, x *Cells) (raw []byte, m layout.MeasureMeta) {
+func v12Decimals(c *schema.Column, x *Cells) (raw []byte, m layout.MeasureMeta) {
 	m.Kind = 'b'
 	for i, d := range x.Decs {
 		scale := c.Scale

@@ -14,8 +14,8 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// OldColumn encodes the pages of one column, one blocklet after the other.
-type OldColumn struct {
+// V12Column encodes the pages of one column, one blocklet after the other.
+type V12Column struct {
 	*schema.Column
 	Bits int  // of a row number in row ids and runs
 	Runs bool // equal codes that follow each other are kept once
@@ -96,11 +96,11 @@ func ValueText(c *schema.Column, x *Cells, i int) string {
 }
 
 // Encode makes the page of a blocklet.
-func (c *OldColumn) Encode(x *Cells) *layout.OldPage {
-	p := &layout.OldPage{}
+func (c *V12Column) Encode(x *Cells) *layout.V12Page {
+	p := &layout.V12Page{}
 	switch {
 	case !c.Dimension:
-		raw, m := oldMeasure(c.Column, x, c.As10)
+		raw, m := v12Measure(c.Column, x, c.As10)
 		p.Encoders, p.Meta, p.Nulls = layout.Encodings{layout.EncDelta}, [][]byte{m.Put()}, bytes.Clone(x.nulls)
 		p.Data = layout.Squeezed(raw)
 	case c.Typ.Complex():
@@ -115,7 +115,7 @@ func (c *OldColumn) Encode(x *Cells) *layout.OldPage {
 }
 
 // codes encodes codes: sorted with row ids if the column has an inverted index; runs of a code kept once.
-func (c *OldColumn) codes(p *layout.OldPage, x *Cells) {
+func (c *V12Column) codes(p *layout.V12Page, x *Cells) {
 	w := keyBytes(c.Column)
 	code := make([]uint32, x.N)
 	for i := range code {
@@ -150,7 +150,7 @@ func (c *OldColumn) codes(p *layout.OldPage, x *Cells) {
 }
 
 // dictionaryEncoders are those that the page has of its column.
-func (c *OldColumn) dictionaryEncoders() (e layout.Encodings) {
+func (c *V12Column) dictionaryEncoders() (e layout.Encodings) {
 	for _, x := range []layout.Encoding{layout.EncDictionary, layout.EncDirectDictionary} {
 		if c.Encoders.Has(x) {
 			e = append(e, x)
@@ -163,7 +163,7 @@ func (c *OldColumn) dictionaryEncoders() (e layout.Encodings) {
 }
 
 // texts encodes texts with their lengths.
-func (c *OldColumn) texts(p *layout.OldPage, x *Cells) {
+func (c *V12Column) texts(p *layout.V12Page, x *Cells) {
 	v := make([][]byte, x.N)
 	for i := range v {
 		v[i] = plainText(c.Column, x, i)
@@ -178,7 +178,7 @@ func (c *OldColumn) texts(p *layout.OldPage, x *Cells) {
 }
 
 // order gives the entries in the order in which they are kept, and makes the row ids that tell it.
-func (c *OldColumn) order(p *layout.OldPage, n int, compare func(a, b uint32) int) []uint32 {
+func (c *V12Column) order(p *layout.V12Page, n int, compare func(a, b uint32) int) []uint32 {
 	at := make([]uint32, n)
 	for i := range at {
 		at[i] = uint32(i)
@@ -196,7 +196,7 @@ func (c *OldColumn) order(p *layout.OldPage, n int, compare func(a, b uint32) in
 
 // rowIDs makes the row ids of entries: runs of numbers that follow each other as the first and the last one,
 // and where in the list such runs are. One run of more than two is told by sort_state alone.
-func (c *OldColumn) rowIDs(p *layout.OldPage, at []uint32) {
+func (c *V12Column) rowIDs(p *layout.V12Page, at []uint32) {
 	var ids, starts []uint32
 	for i := 0; i < len(at); {
 		end := i
@@ -225,12 +225,12 @@ func (c *OldColumn) rowIDs(p *layout.OldPage, at []uint32) {
 // nested encodes what a list or a struct has an entry: how many items or children, and the number of the first
 // one in the blocklet. The real writer goes on counting in the next blocklet, where the real reader looks for
 // entries that are not there.
-func (c *OldColumn) nested(p *layout.OldPage, x *Cells) {
+func (c *V12Column) nested(p *layout.V12Page, x *Cells) {
 	var raw []byte
 	be := binary.BigEndian
 	at := int32(0)
 	for i := range x.N {
-		n := int32(len(c.Kids))
+		n := int32(len(c.Children))
 		if c.Typ == layout.TypeArray {
 			n = int32(x.Ints[i])
 		}
@@ -267,12 +267,12 @@ func nestedKey(c *schema.Column, x *Cells, i int) (b []byte) {
 			from += int(n)
 		}
 		for k := range int(x.Ints[i]) {
-			b = append(b, nestedKey(c.Kids[0], x.Kids[0], from+k)...)
+			b = append(b, nestedKey(c.Children[0], x.Children[0], from+k)...)
 		}
 	case layout.TypeStruct:
-		b = be.AppendUint32(b, uint32(len(c.Kids)))
-		for k, kid := range c.Kids {
-			b = append(b, nestedKey(kid, x.Kids[k], i)...)
+		b = be.AppendUint32(b, uint32(len(c.Children)))
+		for k, kid := range c.Children {
+			b = append(b, nestedKey(kid, x.Children[k], i)...)
 		}
 	default:
 		b = be.AppendUint32(b, surrogate(c, x, i))
@@ -280,10 +280,10 @@ func nestedKey(c *schema.Column, x *Cells, i int) (b []byte) {
 	return b
 }
 
-// OldKey is a start or end key: the lengths of both parts; the codes of the row; its texts and nested columns,
+// V12Key is a start or end key: the lengths of both parts; the codes of the row; its texts and nested columns,
 // each found by the offset that stands before them. Those of nested columns are two too many, as the real
 // writer leaves them.
-func OldKey(codes, texts, nested [][]byte) []byte {
+func V12Key(codes, texts, nested [][]byte) []byte {
 	be := binary.BigEndian
 	key := bytes.Join(codes, nil)
 	var head, body []byte

@@ -223,7 +223,7 @@ func (w *PageWriter) byteArrays(p *layout.OutPage, raw []byte) {
 	w.raw, p.Raw = raw, int64(len(raw))
 	p.Bytes = w.compress(raw)
 	p.DataLen = int32(len(p.Bytes))
-	p.Meta = [][]byte{bareMeta(w.Name, w.class(), w.Codec)}
+	p.Meta = [][]byte{compressedMeta(w.Name, w.class(), w.Codec)}
 }
 
 // nested encodes what a list or map has per entry, the number of its items and of its first one, or a struct:
@@ -232,7 +232,7 @@ func (w *PageWriter) nested(p *layout.OutPage, x *Cells) {
 	raw := w.raw[:0]
 	if w.Typ == layout.TypeStruct {
 		for range x.N {
-			raw = binary.BigEndian.AppendUint16(raw, uint16(len(w.Kids)))
+			raw = binary.BigEndian.AppendUint16(raw, uint16(len(w.Children)))
 		}
 	} else {
 		at := int64(0)

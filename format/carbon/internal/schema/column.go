@@ -12,9 +12,9 @@ import (
 // Column is a column of a table or file, with its children.
 type Column struct {
 	*layout.ColumnSchema
-	Chunk  int // number of the column chunk in a blocklet of its file
-	Kids   []*Column
-	Parent *Column
+	Chunk    int // number of the column chunk in a blocklet of its file
+	Children []*Column
+	Parent   *Column
 	// card is the cardinality that a file's segment_info says, -1 if none; formats 1 and 2 make key widths of it.
 	Card int32
 }
@@ -58,11 +58,11 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 			return nil, fault.Limitf(at, path, "column %s: columns nested deeper than %d are not read", c.Name,
 				maxNesting)
 		}
-		if c.Children < 0 || int(c.Children) > len(list)-pos {
-			return nil, fault.Corruptf(at, path, "column %s has %d children, %d columns follow", c.Name, c.Children,
+		if c.NumChild < 0 || int(c.NumChild) > len(list)-pos {
+			return nil, fault.Corruptf(at, path, "column %s has %d children, %d columns follow", c.Name, c.NumChild,
 				len(list)-pos)
 		}
-		for range c.Children {
+		for range c.NumChild {
 			k, err := next(c, depth+1)
 			if err != nil {
 				return nil, err
@@ -71,7 +71,7 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 				return nil, fault.Corruptf(at, path, "column %s is within column %s, whose name it does not begin with",
 					k.Name, c.Name)
 			}
-			c.Kids = append(c.Kids, k)
+			c.Children = append(c.Children, k)
 		}
 		return c, c.check(at, path)
 	}
@@ -94,14 +94,14 @@ func (c *Column) prefix() string {
 	return c.Name + "."
 }
 
-// Fit refuses columns that are more, or nested deeper, than the limits allow.
-func Fit(roots []*Column, l format.Limits, at fault.Span, path string) error {
+// CheckLimits refuses columns that are more, or nested deeper, than the limits allow.
+func CheckLimits(roots []*Column, l format.Limits, at fault.Span, path string) error {
 	fields, depth := int64(0), int64(0)
 	var walk func(c *Column, above int64)
 	walk = func(c *Column, above int64) {
 		fields++
 		depth = max(depth, above)
-		for _, k := range c.Kids {
+		for _, k := range c.Children {
 			walk(k, above+1)
 		}
 	}
@@ -118,16 +118,16 @@ func (c *Column) check(at fault.Span, path string) error {
 	case layout.TypeArray, layout.TypeMap:
 		want = 1
 	case layout.TypeStruct:
-		if len(c.Kids) == 0 {
+		if len(c.Children) == 0 {
 			want = 1
 		}
 	default:
 		want = 0
 	}
-	if want >= 0 && len(c.Kids) != want {
-		return fault.Corruptf(at, path, "column %s, of type %s, has %d children", c.Name, c.Typ, len(c.Kids))
+	if want >= 0 && len(c.Children) != want {
+		return fault.Corruptf(at, path, "column %s, of type %s, has %d children", c.Name, c.Typ, len(c.Children))
 	}
-	if c.Typ == layout.TypeMap && (c.Kids[0].Typ != layout.TypeStruct || len(c.Kids[0].Kids) != 2) {
+	if c.Typ == layout.TypeMap && (c.Children[0].Typ != layout.TypeStruct || len(c.Children[0].Children) != 2) {
 		return fault.Corruptf(at, path, "the map %s has no struct of key and value", c.Name)
 	}
 	if _, ok := layout.TypeNames[c.Typ]; !ok {
@@ -139,7 +139,7 @@ func (c *Column) check(at fault.Span, path string) error {
 // All calls f with c and every column below it, depth first.
 func (c *Column) All(f func(*Column)) {
 	f(c)
-	for _, k := range c.Kids {
+	for _, k := range c.Children {
 		k.All(f)
 	}
 }

@@ -34,19 +34,19 @@ type Constant struct {
 
 // ConstChunk gives a constant's pages, which need no bytes. It is a format.Chunk.
 type ConstChunk struct {
-	v    Constant
-	t    arrow.DataType
-	rows vec.Range
-	n    int64 // rows of the blocklet
-	at   int64
-	kids bool // an item or child of what is null everywhere: there are no entries
+	v        Constant
+	t        arrow.DataType
+	rows     vec.Range
+	n        int64 // rows of the blocklet
+	at       int64
+	children bool // an item or child of what is null everywhere: there are no entries
 }
 
 // constPage is how many rows a page of a constant has.
 const constPage = 32 << 10
 
 func NewConstChunk(v Constant, t arrow.DataType, n int64, rows vec.Range, child bool) *ConstChunk {
-	c := &ConstChunk{v: v, t: t, rows: rows, n: n, kids: child}
+	c := &ConstChunk{v: v, t: t, rows: rows, n: n, children: child}
 	c.at = max(0, rows.From) / constPage * constPage
 	return c
 }
@@ -58,7 +58,7 @@ func (c *ConstChunk) Next(context.Context) (format.Page, error) {
 	n := min(constPage, c.n-c.at)
 	p := format.Page{Ordinal: int(c.at / constPage), First: c.at, Rows: n, Entries: n}
 	c.at += n
-	if c.kids {
+	if c.children {
 		p.Entries = -1
 		return p, nil
 	}

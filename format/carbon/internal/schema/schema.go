@@ -64,8 +64,8 @@ func (c *Column) Arrow() (arrow.DataType, error) {
 }
 
 func (c *Column) nested() (arrow.DataType, error) {
-	fields := make([]arrow.Field, len(c.Kids))
-	for i, k := range c.Kids {
+	fields := make([]arrow.Field, len(c.Children))
+	for i, k := range c.Children {
 		f, err := k.field()
 		if err != nil {
 			return nil, err
@@ -139,11 +139,11 @@ func PhysicalColumns(roots []*Column) (out []Physical, err error) {
 			return err
 		}
 		parent = add(root, c, path, parent, format.Lengths, arrow.PrimitiveTypes.Int32)
-		kids, below := c.Kids, path
+		children, below := c.Children, path
 		if c.Typ == layout.TypeMap { // the entries, then key and value
-			kids, below = c.Kids[0].Kids, append(slices.Clone(path), 0)
+			children, below = c.Children[0].Children, append(slices.Clone(path), 0)
 		}
-		for i, k := range kids {
+		for i, k := range children {
 			if err := walk(root, k, append(slices.Clone(below), i), parent); err != nil {
 				return err
 			}

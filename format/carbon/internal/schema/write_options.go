@@ -38,9 +38,9 @@ func DefaultWriteOptions() WriteOptions {
 		PageSize: 64 << 20, Blocklet: 64 << 20, Block: 1 << 30, Memory: 256 << 20, By: "stoa"}
 }
 
-// Old sets what is always so in formats 1 and 2: a blocklet has one page, and ends when it has as many rows as
+// SetV12 sets what is always so in formats 1 and 2: a blocklet has one page, and ends when it has as many rows as
 // it may have.
-func (o *WriteOptions) Old(opts map[string]string) error {
+func (o *WriteOptions) SetV12(opts map[string]string) error {
 	rows := opts["blocklet-rows"] != ""
 	if o.Version == 3 {
 		for _, k := range []string{"blocklet-rows", "measures"} {
@@ -56,7 +56,7 @@ func (o *WriteOptions) Old(opts map[string]string) error {
 		}
 	}
 	if o.Whole(); !rows {
-		o.PageRows = oldBlockletRows
+		o.PageRows = v12BlockletRows
 	}
 	return nil
 }
@@ -150,15 +150,15 @@ func (o *WriteOptions) Codes(c *Column) bool {
 const (
 	minBlockletRows = 2000
 	maxBlockletRows = 12_000_000
-	oldBlockletRows = 120_000
+	v12BlockletRows = 120_000
 )
 
-// CheckOld refuses columns that formats 1 and 2 cannot have.
-func CheckOld(list []layout.ColumnSchema, version int) error {
+// CheckV12 refuses columns that formats 1 and 2 cannot have.
+func CheckV12(list []layout.ColumnSchema, version int) error {
 	for i := range list {
 		c := &list[i]
 		switch {
-		case !oldTypes[c.Typ]:
+		case !v12Types[c.Typ]:
 			return fault.Unsupportedf(fault.Span{}, c.Name, "format %d of CarbonData has no type %s", version, c.Typ)
 		case c.Typ.Complex() || c.Encoders.Has(layout.EncDictionary):
 		case c.Ordinal < 0:
@@ -182,7 +182,7 @@ func splitNames(v string) []string {
 	return strings.Split(v, ",")
 }
 
-// oldTypes are the types that formats 1 and 2 have.
-var oldTypes = map[layout.DataType]bool{layout.TypeString: true, layout.TypeShort: true, layout.TypeInt: true,
+// v12Types are the types that formats 1 and 2 have.
+var v12Types = map[layout.DataType]bool{layout.TypeString: true, layout.TypeShort: true, layout.TypeInt: true,
 	layout.TypeLong: true, layout.TypeDouble: true, layout.TypeDecimal: true,
 	layout.TypeTimestamp: true, layout.TypeDate: true, layout.TypeArray: true, layout.TypeStruct: true}

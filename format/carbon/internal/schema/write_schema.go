@@ -72,7 +72,7 @@ func PlanColumns(sc *arrow.Schema, o *WriteOptions) ([]layout.ColumnSchema, erro
 	}
 	list := slices.Concat(p.lists[:]...)
 	if o.Version < 3 {
-		return list, CheckOld(list, o.Version)
+		return list, CheckV12(list, o.Version)
 	}
 	return list, nil
 }
@@ -162,11 +162,11 @@ func (p *Planner) column(f arrow.Field, parent *layout.ColumnSchema, ordinal int
 
 // add puts a column into its list, and its children behind it.
 func (p *Planner) add(c layout.ColumnSchema, t arrow.DataType, top bool) error {
-	kids, err := p.Children(t)
+	children, err := p.Children(t)
 	if err != nil {
 		return fault.Locate(err, fault.Span{}, true, c.Name)
 	}
-	c.Children = int32(len(kids))
+	c.NumChild = int32(len(children))
 	kind := ListMeasure
 	switch {
 	case !top || c.Typ.Complex():
@@ -179,7 +179,7 @@ func (p *Planner) add(c layout.ColumnSchema, t arrow.DataType, top bool) error {
 		kind = ListDimension
 	}
 	p.lists[kind] = append(p.lists[kind], c)
-	for _, k := range kids {
+	for _, k := range children {
 		if _, err := p.column(k, &c, -1); err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func (p *Planner) Children(t arrow.DataType) ([]arrow.Field, error) {
 
 // SetType gives a column the type that holds every value of a field.
 func SetType(c *layout.ColumnSchema, f arrow.Field, name string) error {
-	said, _ := f.Metadata.GetValue(MetaType)
+	stated, _ := f.Metadata.GetValue(MetaType)
 	switch t := f.Type.(type) {
 	case arrow.ExtensionType:
 		f.Type = t.StorageType()
@@ -238,7 +238,7 @@ func SetType(c *layout.ColumnSchema, f arrow.Field, name string) error {
 	}
 	c.Typ = t
 	switch {
-	case t == layout.TypeString && said == "varchar":
+	case t == layout.TypeString && stated == "varchar":
 		c.Typ = layout.TypeVarchar
 	case f.Type.ID() == arrow.UINT64:
 		c.Precision, c.Scale = 20, 0

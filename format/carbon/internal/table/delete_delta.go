@@ -82,17 +82,17 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 	if err != nil || len(list) == 0 && (status.Count64(u.Deleted) == 0 || u.Guessed) {
 		return nil, t.getOver(path.Join(dir, u.Block), err)
 	}
-	out, bad := Deletes{}, map[string]error{}
+	out, unreadable := Deletes{}, map[string]error{}
 	for _, name := range list {
 		err := t.readDelta(ctx, u, name, out)
 		if err != nil && (t.saved == nil || !errors.Is(err, fault.Corrupt)) {
 			return nil, err
 		}
 		if err != nil {
-			bad[name] = err
+			unreadable[name] = err
 		}
 	}
-	if len(bad) > 0 {
+	if len(unreadable) > 0 {
 		if err := t.olderDeltas(ctx, u, dir, list, out); err != nil {
 			return nil, err
 		}
@@ -105,16 +105,16 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 		distinct += int64(len(out[k]))
 	}
 	n := status.Count64(u.Deleted)
-	for _, name := range layout.Sorted(bad) {
+	for _, name := range layout.Sorted(unreadable) {
 		back := "how many of the rows come back that it deletes nobody knows"
 		if n >= distinct && !u.Guessed {
 			back = fmt.Sprintf("%d of the %d rows that are deleted of the block come back", n-distinct, n)
 		}
-		t.sayOnce(name, layout.Saying("carbon.delete.damaged", placeOf(bad[name], name), t.Path,
-			"%v: the block's other delete deltas hold, and %s", bad[name], back))
+		t.reportOnce(name, layout.Findingf("carbon.delete.damaged", placeOf(unreadable[name], name), t.Path,
+			"%v: the block's other delete deltas hold, and %s", unreadable[name], back))
 	}
 	// two deltas may name the same row, one has each once
-	if !u.Guessed && len(bad) == 0 && n != distinct && (n != named || len(list) == 1) {
+	if !u.Guessed && len(unreadable) == 0 && n != distinct && (n != named || len(list) == 1) {
 		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock",
 			"%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
 		return out, t.getOver(path.Join(dir, u.Block), err)

@@ -64,16 +64,16 @@ func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 
 // Folder is a directory of data files, without a table around it, and what its index files say.
 type Folder struct {
-	Data    []string // data files, by name
-	Indexes []string // index files
-	Named   map[string]*datafile.Indexed
-	Bad     map[string]error // index files that cannot be read
-	here    map[string]bool
+	Data       []string // data files, by name
+	Indexes    []string // index files
+	Named      map[string]*datafile.Indexed
+	Unreadable map[string]error // index files that cannot be read
+	here       map[string]bool
 }
 
 // ReadFolder lists a directory, and reads its index files.
 func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder, error) {
-	d := &Folder{Named: map[string]*datafile.Indexed{}, Bad: map[string]error{}, here: map[string]bool{}}
+	d := &Folder{Named: map[string]*datafile.Indexed{}, Unreadable: map[string]error{}, here: map[string]bool{}}
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {
 			return nil, err
@@ -103,12 +103,12 @@ func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder
 			return nil, err
 		}
 		if err != nil {
-			d.Bad[name] = err
+			d.Unreadable[name] = err
 			continue
 		}
-		said := map[string]*datafile.Indexed{}
-		datafile.Collect(said, files)
-		for file, x := range said {
+		stated := map[string]*datafile.Indexed{}
+		datafile.Collect(stated, files)
+		for file, x := range stated {
 			if d.Named[file] == nil {
 				d.Named[file] = x
 			}
@@ -164,11 +164,11 @@ func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o 
 			t.gone[path.Join(tg.Name, name)] = x
 		}
 	}
-	for name, err := range d.Bad {
+	for name, err := range d.Unreadable {
 		t.gone[name] = lost{-1, err}
 	}
 	if saved != nil {
-		t.sayFolder(d, unnamed)
+		t.reportFolder(d, unnamed)
 	}
 	return t, nil
 }
@@ -193,8 +193,8 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 		}
 		return t, nil
 	}
-	for _, name := range layout.Sorted(d.Bad) {
-		return nil, d.Bad[name]
+	for _, name := range layout.Sorted(d.Unreadable) {
+		return nil, d.Unreadable[name]
 	}
 	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
 		Zone: o.Zone}
@@ -205,7 +205,7 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	}
 	roots, _, err := schema.ColumnTree(d.Named[names[0]].Columns, at, "table_columns")
 	if err == nil {
-		err = schema.Fit(roots, op.Limits, at, "table_columns")
+		err = schema.CheckLimits(roots, op.Limits, at, "table_columns")
 	}
 	if err == nil {
 		err = t.AllColumns(roots, at, "table_columns")
@@ -213,16 +213,16 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	return t, err
 }
 
-// sayFolder tells, when recovering, what the index files of a directory do not agree with. What they name and is not
+// reportFolder tells, when recovering, what the index files of a directory do not agree with. What they name and is not
 // there is a loss of whoever reads.
-func (t *Table) sayFolder(d *Folder, unnamed []string) {
-	for _, name := range layout.Sorted(d.Bad) {
-		t.saved.Emit(layout.Saying("carbon.index.damaged", fault.Span{Object: name}, t.Name,
-			"%v: the data files that are there are read; it may have named others", d.Bad[name]))
+func (t *Table) reportFolder(d *Folder, unnamed []string) {
+	for _, name := range layout.Sorted(d.Unreadable) {
+		t.saved.Emit(layout.Findingf("carbon.index.damaged", fault.Span{Object: name}, t.Name,
+			"%v: the data files that are there are read; it may have named others", d.Unreadable[name]))
 		delete(t.gone, name)
 	}
 	for _, name := range unnamed {
-		t.saved.Emit(layout.Saying("carbon.index.missing", fault.Span{Object: name}, t.Name,
+		t.saved.Emit(layout.Findingf("carbon.index.missing", fault.Span{Object: name}, t.Name,
 			"no index of the directory names this data file: it is read all the same"))
 	}
 }

@@ -20,7 +20,7 @@ func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	}
 	f, err := t.File(ctx, p.Ref)
 	if err == nil && t.saved == nil {
-		err = fitsPart(f, t.partOf(p.Ref))
+		err = checkRows(f, t.partOf(p.Ref))
 	}
 	if err != nil {
 		return nil, err
@@ -116,25 +116,25 @@ func (t *Table) partOf(name string) *Part {
 	return &Part{Name: name}
 }
 
-// eachFits looks at every data file of a directory, so that recovery tells now what is lost.
-func (t *Table) eachFits(ctx context.Context) error {
+// checkParts looks at every data file of a directory, so that recovery tells now what is lost.
+func (t *Table) checkParts(ctx context.Context) error {
 	for i := range t.parts {
-		if err := t.fits(ctx, &t.parts[i]); err != nil {
+		if err := t.checkPart(ctx, &t.parts[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fits tells, when recovering, where a data file is not as its index says; damage of it its reader meets.
-func (t *Table) fits(ctx context.Context, p *Part) error {
+// checkPart tells, when recovering, where a data file is not as its index says; damage of it its reader meets.
+func (t *Table) checkPart(ctx context.Context, p *Part) error {
 	f, err := t.File(ctx, p.Name)
 	if err != nil && !errors.Is(err, fault.Corrupt) {
 		return err
 	}
 	if err == nil && f.FootAt > 0 {
-		if err := fitsPart(f, p); err != nil {
-			t.saved.Emit(layout.Saying("carbon.index.disagree", f.FootSpan(), p.Name,
+		if err := checkRows(f, p); err != nil {
+			t.saved.Emit(layout.Findingf("carbon.index.disagree", f.FootSpan(), p.Name,
 				"%v: the rows of the data file are read; it may be another one than was loaded", err))
 		}
 	}

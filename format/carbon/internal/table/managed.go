@@ -28,10 +28,10 @@ type Managed struct {
 	noting sync.Mutex
 	Notes  []region.Finding
 
-	once  sync.Mutex
-	found map[string]*Part // by name; nil: not looked yet
-	list  []*Part
-	bad   map[string]error // segments of which something is gone, by what stands for them among the parts
+	once       sync.Mutex
+	found      map[string]*Part // by name; nil: not looked yet
+	list       []*Part
+	unreadable map[string]error // segments of which something is gone, by what stands for them among the parts
 
 	Guessed *guessedDeletes // recovering: the update status is not the one that tablestatus names
 
@@ -83,8 +83,8 @@ func (t *Managed) Findings() []region.Finding {
 	return slices.Clone(t.Notes)
 }
 
-// sayOnce tells, when recovering, what was done about the file name, which may be asked for again.
-func (t *Managed) sayOnce(name string, f region.Finding) {
+// reportOnce tells, when recovering, what was done about the file name, which may be asked for again.
+func (t *Managed) reportOnce(name string, f region.Finding) {
 	if t.saved.First(name) {
 		t.saved.Emit(f)
 	}
@@ -97,7 +97,7 @@ func (t *Managed) getOver(name string, err error) error {
 		return err
 	}
 	if e := (*fault.Error)(nil); errors.As(err, &e) {
-		t.sayOnce(name, layout.Saying("carbon.delete.damaged", e.At, t.Path,
+		t.reportOnce(name, layout.Findingf("carbon.delete.damaged", e.At, t.Path,
 			"%v: it is left out, and rows that it deletes come back", err))
 	}
 	return nil
@@ -129,5 +129,5 @@ type Place struct {
 // the one that is there.
 type guessedDeletes struct {
 	after, until int64           // times of deltas
-	bare         map[string]bool // segments that have deletes, and no entry in the update status
+	unlisted     map[string]bool // segments that have deletes, and no entry in the update status
 }

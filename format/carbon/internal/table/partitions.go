@@ -30,7 +30,7 @@ const maxPartitions = 16
 // partitionFiles calls give with each directory of partitions below the table's, with the values that its path
 // says, and with the names of the files in it, until that says no.
 func partitionFiles(ctx context.Context, tree store.Tree, table string,
-	give func(dir string, values, files []string) bool) error {
+	yield func(dir string, values, files []string) bool) error {
 	enough := false
 	var below func(dir string, values []string) error
 	below = func(dir string, values []string) error {
@@ -47,7 +47,7 @@ func partitionFiles(ctx context.Context, tree store.Tree, table string,
 			}
 		}
 		if len(values) > 0 && len(files) > 0 {
-			enough = !give(dir, values, files)
+			enough = !yield(dir, values, files)
 		}
 		for _, d := range dirs {
 			if enough {
@@ -101,7 +101,7 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 		if left > 0 {
 			also = fmt.Sprintf("; %d that it still calls dropped are left out", left)
 		}
-		t.sayOnce(name, layout.Saying("carbon.segment.damaged", at, t.Path, "%s: the files of segment %s in the "+
+		t.reportOnce(name, layout.Findingf("carbon.segment.damaged", at, t.Path, "%s: the files of segment %s in the "+
 			"directories of all partitions are read%s; rows of partitions that were dropped may have come back",
 			reason, l.Name, also))
 	}
@@ -206,7 +206,7 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error)
 	if is, err := isPartition(ctx, tree, dir); err != nil || is {
 		return false, err
 	}
-	looked, data, misfits := 0, 0, false
+	looked, data, strays := 0, 0, false
 	err := partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
 		for _, f := range files {
 			of, _ := status.SegmentOf(f)
@@ -214,15 +214,15 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error)
 			case strings.HasSuffix(f, layout.DataExt):
 				data++
 				// some old names do not say it
-				misfits = misfits || !segmentNumber.MatchString(of) && (of != "" || !own)
+				strays = strays || !segmentNumber.MatchString(of) && (of != "" || !own)
 			case !ownData.MatchString(f) && !ownAnywhere.MatchString(f):
-				misfits = misfits || !own
+				strays = strays || !own
 			}
 		}
 		looked++
-		return !misfits && looked < maxLooked
+		return !strays && looked < maxLooked
 	})
-	return err == nil && data > 0 && !misfits, failing(err)
+	return err == nil && data > 0 && !strays, failing(err)
 }
 
 // failing is an error if it is that of a store that could not say what is there.
@@ -323,7 +323,7 @@ func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
 		}
 		return found[name]
 	}
-	list := func(dir string, give func(info store.Info)) error {
+	list := func(dir string, yield func(info store.Info)) error {
 		for info, err := range t.Tree.List(ctx, dir) {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -331,7 +331,7 @@ func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
 			if err != nil {
 				return err
 			}
-			give(info)
+			yield(info)
 		}
 		return nil
 	}

@@ -69,7 +69,7 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	if t.found != nil {
 		return t.list, nil
 	}
-	found, list, bad := map[string]*Part{}, []*Part(nil), map[string]error{}
+	found, list, unreadable := map[string]*Part{}, []*Part(nil), map[string]error{}
 	if err := t.CheckWanted(); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 		if !t.O.Wants(l) {
 			continue
 		}
-		parts, h, err := t.SegmentHolding(ctx, l)
+		parts, h, err := t.SegmentContents(ctx, l)
 		if err == nil && h.Unknown {
 			err = t.others(ctx, l, parts)
 		}
@@ -89,13 +89,14 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 			if !errors.Is(err, fault.Corrupt) {
 				return nil, err
 			}
-			bad["segment "+l.Name] = err
-			if m := (*misfit)(nil); t.saved == nil && errors.As(err, &m) { // rows that were deleted could come back
+			unreadable["segment "+l.Name] = err
+			// rows that were deleted could come back
+			if m := (*unmatchedError)(nil); t.saved == nil && errors.As(err, &m) {
 				continue
 			}
 		}
 		if err != nil && t.saved != nil {
-			t.saved.Emit(layout.Saying("carbon.segment.missing", fault.Span{Object: t.Status}, t.Path,
+			t.saved.Emit(layout.Findingf("carbon.segment.missing", fault.Span{Object: t.Status}, t.Path,
 				"%v: what is there of segment %s is read", err, l.Name))
 		}
 		for k := range parts {
@@ -110,9 +111,9 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 		return nil, err
 	}
 	if t.saved != nil { // it was told
-		bad = nil
+		unreadable = nil
 	}
-	t.found, t.list, t.bad = found, list, bad
+	t.found, t.list, t.unreadable = found, list, unreadable
 	return list, nil
 }
 
@@ -124,11 +125,11 @@ func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) erro
 	case err == nil:
 		return nil
 	case t.saved == nil:
-		return &misfit{err}
+		return &unmatchedError{err}
 	}
 	var e *fault.Error
 	errors.As(err, &e)
-	t.saved.Emit(layout.Saying("carbon.segment.minmax", e.At, t.Path,
+	t.saved.Emit(layout.Findingf("carbon.segment.minmax", e.At, t.Path,
 		"%v: the data files that are there are read; one may be another segment's", err))
 	return nil
 }
@@ -156,7 +157,7 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 			yield(format.Part{}, err)
 			return
 		}
-		for _, name := range layout.Sorted(t.bad) { // first: without a policy for damage nothing is read
+		for _, name := range layout.Sorted(t.unreadable) { // first: without a policy for damage nothing is read
 			if !yield(format.Part{Ref: name, Rows: -1}, nil) {
 				return
 			}
@@ -170,7 +171,7 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 }
 
 // missing is why there is no such file, but something that stands for it among the parts.
-func (t *Managed) missing(ref string) error { return t.bad[ref] }
+func (t *Managed) missing(ref string) error { return t.unreadable[ref] }
 
 // stampText is what a part was planned with: its file's stamp, and the deletes that hold.
 func (p *Part) stampText(t *Managed) string {
@@ -189,7 +190,7 @@ func (t *Managed) Part(ctx context.Context, name string) (*Part, error) {
 	if p := t.found[name]; p != nil {
 		return p, nil
 	}
-	if err := t.bad[name]; err != nil {
+	if err := t.unreadable[name]; err != nil {
 		return nil, err
 	}
 	return nil, fault.Invalidf("%s is not a file of the table", name)
@@ -205,7 +206,7 @@ func (t *Managed) RowGroups(ctx context.Context, p format.Part, q format.Query) 
 	}
 	f, err := t.File(ctx, p.Ref)
 	if err == nil && t.saved == nil { // when recovering, the footer may not be the file's own
-		err = fitsPart(f, mine)
+		err = checkRows(f, mine)
 	}
 	if err != nil {
 		return nil, err
@@ -221,7 +222,7 @@ func (t *Managed) Chunk(ctx context.Context, g format.RowGroup, col int, rows ve
 	if t.saved == nil && atomic.LoadInt32(&mine.agreed) == 0 { // the index may have planned it alone
 		f, err := t.File(ctx, g.Part)
 		if err == nil {
-			err = fitsPart(f, mine)
+			err = checkRows(f, mine)
 		}
 		if err != nil {
 			return nil, err

@@ -63,7 +63,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 		if err != nil {
 			return nil, err
 		}
-		return t, t.eachFits(ctx)
+		return t, t.checkParts(ctx)
 	case KindTable:
 		t, err := OpenManaged(ctx, tg.Tree, tg.Name, op, o, saved)
 		if err != nil {
@@ -71,7 +71,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 		}
 		if list, err := t.all(ctx); err == nil {
 			for _, p := range list { // so that what is lost is told now, and not while rows are read
-				if err := t.fits(ctx, p); err != nil {
+				if err := t.checkPart(ctx, p); err != nil {
 					return nil, err
 				}
 				if p.Update != nil {
@@ -100,7 +100,7 @@ func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions,
 	if err != nil {
 		return nil, err
 	}
-	saved.Emit(layout.Saying("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read "+
+	saved.Emit(layout.Findingf("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read "+
 		"by the columns that they say; partitions, deletes and the status are not looked at", why))
 	return OpenFiles(ctx, tg, op, o, names, saved)
 }

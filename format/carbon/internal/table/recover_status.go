@@ -31,7 +31,7 @@ func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, d
 		}
 	}
 	after := g.after
-	if g.bare[l.Id()] {
+	if g.unlisted[l.Id()] {
 		after = -1
 	}
 	for _, name := range deltas {
@@ -83,7 +83,7 @@ func (t *Managed) guessStatus(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	t.saved.Emit(layout.Saying("carbon.status.damaged", e.At, t.Path, "%v: %s%s", why, how, deletes))
+	t.saved.Emit(layout.Findingf("carbon.status.damaged", e.At, t.Path, "%v: %s%s", why, how, deletes))
 	return nil
 }
 
@@ -108,7 +108,7 @@ func compactions(loads []status.Load) string {
 // guessDeletes takes the newest update status that is whole for the one that holds, and lets deltas that are
 // newer hold, too: they have their block and their time in their names. It says what it did.
 func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
-	g := &guessedDeletes{after: -1, until: math.MaxInt64, bare: map[string]bool{}}
+	g := &guessedDeletes{after: -1, until: math.MaxInt64, unlisted: map[string]bool{}}
 	t.Guessed, t.changes, t.Updates = g, map[string]*status.Update{}, ""
 	if len(t.Loads) > 0 && t.Loads[0].Updates != "" {
 		if ms, ok := status.Millis(strings.TrimPrefix(t.Loads[0].Updates, updatesPrefix)); ok {
@@ -140,7 +140,7 @@ func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 		t.take(list)
 		for i := range t.Loads {
 			l := &t.Loads[i]
-			g.bare[l.Id()] = l.UpdateFrom != "" &&
+			g.unlisted[l.Id()] = l.UpdateFrom != "" &&
 				!slices.ContainsFunc(list, func(u status.Update) bool { return u.Segment == l.Id() })
 		}
 		return fmt.Sprintf("rows are deleted as %s says, and the delete deltas beside their blocks that are newer",

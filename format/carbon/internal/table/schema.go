@@ -47,7 +47,7 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 		for _, c := range t.Roots {
 			if strings.EqualFold(c.Name, r.Name) && c.Typ == r.Typ && !has[c.Id] {
 				at := fault.Span{Object: path.Join(t.Path, "Metadata", "schema")}
-				t.saved.Emit(layout.Saying("carbon.schema.damaged", at, t.Path,
+				t.saved.Emit(layout.Findingf("carbon.schema.damaged", at, t.Path,
 					"column %s has the id %s, and in all data files %s: these are right", c.Name, c.Id, id))
 				c.Id, t.Ids[id], has[id] = id, true, true
 				break
@@ -77,7 +77,7 @@ func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 		return err
 	}
 	for _, d := range drifts {
-		t.saved.Emit(layout.Saying("carbon.schema.damaged", at, t.Path, "%v", why(d)))
+		t.saved.Emit(layout.Findingf("carbon.schema.damaged", at, t.Path, "%v", why(d)))
 		if d.Default { // nobody knows which of the two: what has it is lost
 			if t.doubted == nil {
 				t.doubted = map[string]error{}
@@ -156,7 +156,7 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	}
 	roots, _, err := schema.ColumnTree(t.TableSchema.Columns, obj.At, "schema.table_columns")
 	if err == nil {
-		err = schema.Fit(roots, t.Opts.Limits, obj.At, "schema.table_columns")
+		err = schema.CheckLimits(roots, t.Opts.Limits, obj.At, "schema.table_columns")
 	}
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (t *Managed) guessSchema(ctx context.Context, why error) error {
 	var e *fault.Error
 	errors.As(why, &e)
 	t.Ids = ids
-	t.saved.Emit(layout.Saying("carbon.schema.damaged", e.At, t.Path,
+	t.saved.Emit(layout.Findingf("carbon.schema.damaged", e.At, t.Path,
 		"%v: the columns are those of %s; partition columns, which only directories tell, are lost", why,
 		path.Base(newest.At.Object)))
 	return t.AllColumns(newest.Roots, newest.ColumnsAt(), newest.ColumnsPath())

@@ -19,13 +19,13 @@ import (
 
 // segmentParts finds the data files of a load.
 func (t *Managed) segmentParts(ctx context.Context, l *status.Load) ([]Part, error) {
-	out, _, err := t.SegmentHolding(ctx, l)
+	out, _, err := t.SegmentContents(ctx, l)
 	return out, err
 }
 
-// SegmentHolding finds the data files of a load, and says what else was found.
-func (t *Managed) SegmentHolding(ctx context.Context, l *status.Load) ([]Part, *Holding, error) {
-	h := &Holding{names: map[string]bool{}}
+// SegmentContents finds the data files of a load, and says what else was found.
+func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, *Contents, error) {
+	h := &Contents{names: map[string]bool{}}
 	if l.Foreign() {
 		return nil, h, fault.Unsupportedf(fault.Span{Object: t.Status}, "",
 			"segment %s has files of format %s, not Carbon's; option segments leaves it out", l.Name, l.FileFormat)
@@ -46,32 +46,32 @@ func (t *Managed) SegmentHolding(ctx context.Context, l *status.Load) ([]Part, *
 		}
 	}
 	h.fail(t.whole(l, h))
-	if err := t.fit(l, h.names); err != nil {
-		return out, h, &misfit{cmp.Or(h.err, err)}
+	if err := t.matchUpdates(l, h.names); err != nil {
+		return out, h, &unmatchedError{cmp.Or(h.err, err)}
 	}
 	return out, h, h.err
 }
 
-// misfit is an error about a segment of which the update status has entries that no data file fits, so that
+// unmatchedError is an error about a segment of which the update status has entries that no data file fits, so that
 // which rows are deleted is not known, or whose data files are not those that were loaded.
-type misfit struct{ error }
+type unmatchedError struct{ error }
 
-func (m *misfit) Unwrap() error { return m.error }
+func (m *unmatchedError) Unwrap() error { return m.error }
 
-// Holding is what was found of a segment.
-type Holding struct {
-	names    map[string]bool // of data files, also of those of other buckets than the wanted one
-	Bytes    int64           // of them
-	Indexes  int64           // bytes of its index files
-	Deltas   []string        // its delete deltas
-	Indices  []string        // its index files
-	Unknown  bool            // an index file is missing or damaged: there may have been more data files
-	guessed  bool            // its directories were looked for: there may have been more
-	promised string          // an index file that the segment file names, and that is not there
-	err      error           // the first of them
+// Contents is what was found of a segment.
+type Contents struct {
+	names        map[string]bool // of data files, also of those of other buckets than the wanted one
+	Bytes        int64           // of them
+	Indexes      int64           // bytes of its index files
+	Deltas       []string        // its delete deltas
+	Indices      []string        // its index files
+	Unknown      bool            // an index file is missing or damaged: there may have been more data files
+	guessed      bool            // its directories were looked for: there may have been more
+	missingIndex string          // an index file that the segment file names, and that is not there
+	err          error           // the first of them
 }
 
-func (h *Holding) fail(err error) {
+func (h *Contents) fail(err error) {
 	if h.err == nil {
 		h.err = err
 	}
@@ -79,7 +79,7 @@ func (h *Holding) fail(err error) {
 
 // whole looks whether all data files of the segment are there if no index tells: by the size that tablestatus
 // has of them. There may be more of them: updates before 2.0 added files and left the size as it was.
-func (t *Managed) whole(l *status.Load, h *Holding) error {
+func (t *Managed) whole(l *status.Load, h *Contents) error {
 	want := status.Count64(l.DataSize)
 	switch {
 	case !l.Counts() || !h.Unknown && len(h.names) > 0:
@@ -90,15 +90,15 @@ func (t *Managed) whole(l *status.Load, h *Holding) error {
 		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize",
 			"segment %s: without its segment file nothing says in which directories of partitions its files were",
 			l.Name)
-	case want < 0 && h.promised != "":
-		return fault.Corruptf(fault.Span{Object: h.promised}, "", "segment %s: its segment file names this "+
+	case want < 0 && h.missingIndex != "":
+		return fault.Corruptf(fault.Span{Object: h.missingIndex}, "", "segment %s: its segment file names this "+
 			"index, it is missing, and nothing else says which data files there were", l.Name)
 	}
 	return nil
 }
 
-// fit looks whether each entry of the update status has its data file in the segment.
-func (t *Managed) fit(l *status.Load, files map[string]bool) error {
+// matchUpdates looks whether each entry of the update status has its data file in the segment.
+func (t *Managed) matchUpdates(l *status.Load, files map[string]bool) error {
 	blocks := map[string]bool{}
 	for f := range files {
 		blocks[status.ParseFileName(f).Block] = true
@@ -179,7 +179,7 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 	}
 	if errors.Is(why, fault.Corrupt) && l.Counts() {
 		name := t.segmentFileOf(l)
-		t.sayOnce(name, layout.Saying("carbon.segment.damaged", placeOf(why, name), t.Path,
+		t.reportOnce(name, layout.Findingf("carbon.segment.damaged", placeOf(why, name), t.Path,
 			"%v: the directory of segment %s is read", why, l.Name))
 	}
 	if len(out) == 0 && l.DataSize != "0" {
@@ -251,7 +251,7 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 // folderParts are the data files of a load in a directory: those that its index files name. Without a readable
 // index those whose names say the segment. With a Corrupt error it gives what is there. h is told what was
 // found.
-func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *Holding) ([]Part, error) {
+func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *Contents) ([]Part, error) {
 	here := map[string]store.Info{} // data files
 	var indexes, deltas []string
 	sizes := map[string]int64{}
@@ -301,7 +301,7 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *H
 	}
 	h.Unknown, h.guessed = h.Unknown || !whole || p.guessed, h.guessed || p.guessed
 	if !whole && len(p.Indexes) > 0 {
-		h.promised = path.Join(p.Dir, p.Indexes[0])
+		h.missingIndex = path.Join(p.Dir, p.Indexes[0])
 	}
 	var out []Part
 	for _, name := range layout.Sorted(here) {

@@ -92,7 +92,7 @@ func (t *Managed) Untied(ctx context.Context, list []*Part) error {
 
 // twins calls tell with each data file of which no index knows, and with another one that has the same bytes.
 // Only files of one size are read.
-func (t *Managed) twins(ctx context.Context, list []*Part, tell func(p, other *Part)) error {
+func (t *Managed) twins(ctx context.Context, list []*Part, report func(p, other *Part)) error {
 	bySize, loose := map[int64][]*Part{}, map[int64]bool{}
 	for _, p := range list {
 		bySize[p.bytes] = append(bySize[p.bytes], p)
@@ -119,9 +119,9 @@ func (t *Managed) twins(ctx context.Context, list []*Part, tell func(p, other *P
 			case other == nil:
 				first[sum] = q
 			case q.blocks == nil:
-				tell(q, other)
+				report(q, other)
 			case other.blocks == nil:
-				tell(other, q)
+				report(other, q)
 			}
 		}
 	}
@@ -208,12 +208,12 @@ func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schem
 // parseSegmentBounds reads segmentMetaDataInfo: a serialized Java object, compressed, in base64. It gives
 // bounds by the ids of columns.
 func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string]*layout.MinMax, error) {
-	bad := func(format string, args ...any) (map[string]*layout.MinMax, error) {
+	unreadable := func(format string, args ...any) (map[string]*layout.MinMax, error) {
 		return nil, fault.Corruptf(at, "segmentMetaDataInfo", format, args...)
 	}
 	zipped, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return bad("%v", err)
+		return unreadable("%v", err)
 	}
 	b, err := codec.Expand("gzip", zipped, l.Metadata, func(n int) []byte { return make([]byte, n) })
 	if err != nil {
@@ -221,7 +221,7 @@ func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string
 		if errors.As(err, &e) && e.Class == fault.Limit {
 			return nil, fault.Limitf(at, "segmentMetaDataInfo", "%s (--max-metadata)", e.Reason)
 		}
-		return bad("%v", err)
+		return unreadable("%v", err)
 	}
 	c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "").Within(l.Memory())
 	o := layout.ParseJavaObject(layout.Be{Cursor: c})
@@ -229,18 +229,18 @@ func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string
 		return nil, fault.Limitf(at, "segmentMetaDataInfo", "%s", e.Reason)
 	}
 	if c.Err() != nil {
-		return bad("%v", c.Err())
+		return unreadable("%v", c.Err())
 	}
 	all, ok := o.Fields["segmentColumnMetaDataInfoMap"].(*layout.JavaValues)
 	if !ok || o.Class != segmentClass || len(all.Own)%2 != 0 {
-		return bad("%s, not a map of columns", o.Class)
+		return unreadable("%s, not a map of columns", o.Class)
 	}
 	out := map[string]*layout.MinMax{}
 	for i := 0; i < len(all.Own); i += 2 {
 		id, ok1 := all.Own[i].(string)
 		one, ok2 := all.Own[i+1].(*layout.JavaValues)
 		if !ok1 || !ok2 {
-			return bad("entry %d is not a column", i/2)
+			return unreadable("entry %d is not a column", i/2)
 		}
 		lo, _ := one.Fields["columnMinValue"].([]byte)
 		hi, _ := one.Fields["columnMaxValue"].([]byte)

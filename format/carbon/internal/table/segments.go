@@ -99,7 +99,7 @@ func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOption
 		if !t.O.Wants(&t.Loads[i]) {
 			continue
 		}
-		parts, h, err := t.SegmentHolding(ctx, &t.Loads[i])
+		parts, h, err := t.SegmentContents(ctx, &t.Loads[i])
 		if err != nil {
 			return nil
 		}
@@ -157,7 +157,7 @@ func damageOf(code string, err error, dir, name string) region.Finding {
 	if e := (*fault.Error)(nil); errors.As(err, &e) {
 		at = e.At
 	}
-	return layout.Saying(code, at, name, "%v", err)
+	return layout.Findingf(code, at, name, "%v", err)
 }
 
 // entry tells one table or file.

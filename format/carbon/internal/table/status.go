@@ -150,7 +150,7 @@ func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error 
 
 // checkUpdate looks whether the entry has what it needs.
 func (t *Managed) checkUpdate(u *status.Update, i int) error {
-	bad := func(member, value string) error {
+	unreadable := func(member, value string) error {
 		return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].%s", i, member),
 			"%q: it is missing, or impossible", value)
 	}
@@ -159,20 +159,20 @@ func (t *Managed) checkUpdate(u *status.Update, i int) error {
 	_, to := status.Millis(u.To)
 	switch {
 	case u.Segment == "":
-		return bad("segmentName", u.Segment)
+		return unreadable("segmentName", u.Segment)
 	case u.Block == "":
-		return bad("blockName", u.Block)
+		return unreadable("blockName", u.Block)
 	case u.Status != "" && !status.KnownStatus(u.Status):
-		return bad("segmentStatus", u.Status)
+		return unreadable("segmentStatus", u.Status)
 	case u.Gone():
 	case n < 0:
-		return bad("deletedRowsInBlock", u.Deleted)
+		return unreadable("deletedRowsInBlock", u.Deleted)
 	case n == 0 && (u.From != "" && u.From != "0" || u.To != "" && u.To != "0"):
-		return bad("deletedRowsInBlock", u.Deleted)
+		return unreadable("deletedRowsInBlock", u.Deleted)
 	case n > 0 && !from:
-		return bad("deleteDeltaStartTimestamp", u.From)
+		return unreadable("deleteDeltaStartTimestamp", u.From)
 	case n > 0 && !to:
-		return bad("deleteDeltaEndTimestamp", u.To)
+		return unreadable("deleteDeltaEndTimestamp", u.To)
 	}
 	return nil
 }

@@ -191,9 +191,9 @@ func descend(want, have, col *schema.Column) *schema.Column {
 	if want == col {
 		return have
 	}
-	for i, k := range want.Kids {
-		if i < len(have.Kids) {
-			if c := descend(k, have.Kids[i], col); c != nil {
+	for i, k := range want.Children {
+		if i < len(have.Children) {
+			if c := descend(k, have.Children[i], col); c != nil {
 				return c
 			}
 		}
@@ -212,7 +212,7 @@ func (t *Table) AllColumns(roots []*schema.Column, at fault.Span, path string) (
 		if strings.HasPrefix(path, "schema") {
 			code = "carbon.schema.damaged"
 		}
-		t.saved.Emit(layout.Saying(code, at, t.Name,
+		t.saved.Emit(layout.Findingf(code, at, t.Name,
 			"%s: %v: names, types and the order of columns may be others", path, err))
 		schema.Rename(roots)
 	}
@@ -247,9 +247,9 @@ func (p *Part) partition(name string) (text string, ok bool) {
 	return "", false
 }
 
-// fitsPart holds the rows of a file against what its index file says: with another number the file is not the
+// checkRows holds the rows of a file against what its index file says: with another number the file is not the
 // one that was loaded, or one of the two is damaged. Files of rows may have grown since.
-func fitsPart(f *datafile.DataFile, p *Part) error {
+func checkRows(f *datafile.DataFile, p *Part) error {
 	if f.Stream != nil || len(p.blocks) == 0 {
 		return nil
 	}

@@ -27,7 +27,7 @@ type values struct {
 
 	elem     int    // bitshuffle: bytes of an element
 	padded   int    // bitshuffle: elements with padding
-	least    uint32 // group varint: what is added to each value
+	base     uint32 // group varint: what is added to each value
 	offsets  []byte // plain binary: group varints
 	restarts int    // prefix: how many restart points are told
 	points   []byte // prefix: u32 each

@@ -16,7 +16,7 @@ import (
 func parseGroups(c *wire.Cursor) (v values) {
 	v.Form = formGroups
 	g := parseGroup(c, "header")
-	v.Count, v.least, v.Ordinal = int(g[0]), g[1], g[2]
+	v.Count, v.base, v.Ordinal = int(g[0]), g[1], g[2]
 	if c.Err() == nil && (int64(v.Count)+3)/4*5 > int64(c.Left()) {
 		c.Fail(0, c.Pos(), "header", "%d values in %d bytes", v.Count, c.Left())
 	}
@@ -36,10 +36,10 @@ func (v *values) groups(dst []byte, skip, n int, a *vec.Arena) error {
 	}
 	out := As[uint32](dst, n)
 	for i, x := range all[skip:][:n] {
-		if x > math.MaxUint32-v.least {
-			return fault.Rel(0, len(v.data), "groups", "%d more than %d does not fit 32 bits", x, v.least)
+		if x > math.MaxUint32-v.base {
+			return fault.Rel(0, len(v.data), "groups", "%d more than %d does not fit 32 bits", x, v.base)
 		}
-		out[i] = v.least + x
+		out[i] = v.base + x
 	}
 	return nil
 }

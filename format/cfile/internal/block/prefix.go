@@ -104,9 +104,9 @@ func (v *values) somePrefixed(dst *vec.Vector, offs []int32, skip, n, total int,
 	return nil
 }
 
-// BadRestart says what is wrong with the restart points of a block that was decoded: each must be where an entry begins
-// that shares nothing with the one before.
-func (v *values) BadRestart() string {
+// RestartProblem says what is wrong with the restart points of a block that was decoded: each must be where an entry
+// begins that shares nothing with the one before.
+func (v *values) RestartProblem() string {
 	at := 0
 	starts := map[int]bool{}
 	for range v.Count {

@@ -67,7 +67,7 @@ func OpenBloom(ctx context.Context, src store.Source, name string, o format.Open
 
 // WantBloom says why f cannot be a bloom file.
 func (f *File) WantBloom() error {
-	if why := f.Unfit(block.KindBloom); why != "" {
+	if why := f.WhyNot(block.KindBloom); why != "" {
 		return fault.New(fault.Invalid, f.FootSpan(), "footer", "%s", why)
 	}
 	return nil

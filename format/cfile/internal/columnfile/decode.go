@@ -52,8 +52,8 @@ type decoding struct {
 	lay block.Layout
 }
 
-// fit looks at the memory that n entries of the vector's width take.
-func (d *decoding) fit(dst *vec.Vector, n int) error {
+// checkMemory looks at the memory that n entries of the vector's width take.
+func (d *decoding) checkMemory(dst *vec.Vector, n int) error {
 	width := int64(max(dst.Width(), 4))
 	if need := int64(n) * width; need > d.t.Limits.Page {
 		return fault.Limitf(fault.Span{}, "", "%d values take %d bytes, more than a page may have (%d)", n, need,
@@ -64,7 +64,7 @@ func (d *decoding) fit(dst *vec.Vector, n int) error {
 
 // flat decodes n entries, after skip, to the end of dst. nulls may be nil: all are present.
 func (d *decoding) flat(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error {
-	if err := d.fit(dst, n); err != nil {
+	if err := d.checkMemory(dst, n); err != nil {
 		return err
 	}
 	v := &d.lay.Values

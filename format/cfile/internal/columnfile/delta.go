@@ -183,9 +183,9 @@ func parseColumnStats(r *pb.Reader) (id uint32, n int64) {
 
 // DeltaFile is an open delta file.
 type DeltaFile struct {
-	f    *File
-	Kept DeltaStats
-	Told bool // stats is there
+	f        *File
+	Kept     DeltaStats
+	HasStats bool // stats is there
 }
 
 // OpenDelta opens a delta file. The name stands in errors.
@@ -198,24 +198,24 @@ func OpenDelta(ctx context.Context, src store.Source, name string, o format.Open
 }
 
 func NewDelta(f *File) (*DeltaFile, error) {
-	if why := f.Unfit(block.KindDelta); why != "" {
+	if why := f.WhyNot(block.KindDelta); why != "" {
 		return nil, fault.New(fault.Invalid, f.FootSpan(), "footer", "%s", why)
 	}
-	s, told, err := f.DeltaStats()
-	return &DeltaFile{f, s, told}, err
+	s, ok, err := f.DeltaStats()
+	return &DeltaFile{f, s, ok}, err
 }
 
 // Len is the number of deltas.
 func (d *DeltaFile) Len() int64 { return d.f.Footer.NumValues }
 
 // Stats are the file's statistics, if it has any.
-func (d *DeltaFile) Stats() (DeltaStats, bool) { return d.Kept, d.Told }
+func (d *DeltaFile) Stats() (DeltaStats, bool) { return d.Kept, d.HasStats }
 
 // Deltas reads on from a place in a delta file. It is used by one goroutine.
 type Deltas struct {
-	values *BinaryValues
-	least  int64 // rows before it are passed over
-	cur    []DeltaChange
+	values   *BinaryValues
+	firstRow int64 // rows before it are passed over
+	cur      []DeltaChange
 }
 
 // All reads from the beginning.
@@ -236,7 +236,7 @@ func (d *DeltaFile) SeekRow(ctx context.Context, row int64) (*Deltas, error) {
 	if err := v.Seek(ctx, AppendOrderedVarint(nil, uint64(row))); err != nil {
 		return nil, err
 	}
-	return &Deltas{values: v, least: row}, nil
+	return &Deltas{values: v, firstRow: row}, nil
 }
 
 // Next is the next delta, good until the following call; io.EOF behind the last.
@@ -251,7 +251,7 @@ func (d *Deltas) Next(ctx context.Context) (Delta, error) {
 			return Delta{}, c.Err()
 		}
 		d.cur = x.Changes
-		if x.Row >= d.least {
+		if x.Row >= d.firstRow {
 			return x, nil
 		}
 	}
@@ -384,7 +384,7 @@ func (v *BinaryValues) decode(ctx context.Context, b *DataBlock) (err error) {
 	v.arena.Reset()
 	v.i = 0
 	v.At = v.F.Span(b.Ptr)
-	if err := v.F.Fit(v.At, v.path()); err != nil {
+	if err := v.F.CheckSize(v.At, v.path()); err != nil {
 		return err
 	}
 	stored := v.arena.Bytes(int(b.Ptr.Size))
@@ -476,8 +476,8 @@ func AppendOrderedVarint(dst []byte, x uint64) []byte {
 }
 
 // Facts are the statistics for people.
-func (s *DeltaStats) Facts(told bool) []format.KeyValue {
-	if !told {
+func (s *DeltaStats) Facts(ok bool) []format.KeyValue {
+	if !ok {
 		return nil
 	}
 	out := []format.KeyValue{

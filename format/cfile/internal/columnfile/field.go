@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Told reports whether the file's number of values is the footer's, not that of the blocks that were found.
-func (f *File) Told() bool { return len(f.Foot) > 0 }
+// CountKnown reports whether the file's number of values is the footer's, not that of the blocks that were found.
+func (f *File) CountKnown() bool { return len(f.Foot) > 0 }
 
 // Field is the Arrow field of a column file.
 func (f *File) Field(o ReadOptions) arrow.Field {

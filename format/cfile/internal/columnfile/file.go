@@ -64,11 +64,11 @@ func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 	if footErr != nil {
 		return f, footErr
 	}
-	return f, f.Settle()
+	return f, f.Resolve()
 }
 
-// Settle looks at what the footer says of the blocks.
-func (f *File) Settle() (err error) {
+// Resolve looks at what the footer says of the blocks.
+func (f *File) Resolve() (err error) {
 	if f.Codec, err = block.CodecOf(f.Footer.Compression); err != nil {
 		return err
 	}
@@ -194,18 +194,18 @@ func (f *File) TraceFooter(trace func(region.Node)) {
 // Span is where a block lies in the object.
 func (f *File) Span(p block.BlockPtr) fault.Span { return f.At.Sub(p.Offset, p.Size) }
 
-// Bad says why p cannot be a block of f; "" if it can.
-func (f *File) Bad(p block.BlockPtr) string {
-	least := int64(1)
+// Problem says why p cannot be a block of f; "" if it can.
+func (f *File) Problem(p block.BlockPtr) string {
+	minSize := int64(1)
 	if f.Footer.Checksums() {
-		least = 5
+		minSize = 5
 	}
 	end := f.At.Len - int64(len(f.Foot))
 	switch {
 	case p.Offset < int64(len(f.Head)) || p.Offset >= end:
 		return fmt.Sprintf("offset %d is not between the header's end (%d) and the footer (%d)", p.Offset,
 			len(f.Head), end)
-	case p.Size < least:
+	case p.Size < minSize:
 		return fmt.Sprintf("size %d is too small for a block", p.Size)
 	case p.Size > end-p.Offset:
 		return fmt.Sprintf("offset %d and size %d: the block would reach past %d, where the footer begins",
@@ -214,8 +214,8 @@ func (f *File) Bad(p block.BlockPtr) string {
 	return ""
 }
 
-// Fit refuses to read a block that is larger than a page may be.
-func (f *File) Fit(at fault.Span, path string) error {
+// CheckSize refuses to read a block that is larger than a page may be.
+func (f *File) CheckSize(at fault.Span, path string) error {
 	if at.Len > f.Limits.Page {
 		return fault.Limitf(at, path, "%d bytes are more than a page may have (%d, --max-page)", at.Len,
 			f.Limits.Page)
@@ -233,7 +233,7 @@ func (f *File) factOf(m block.MetaPair) string {
 
 func (f *File) Kind() block.Kind {
 	t := &f.Footer
-	if _, ok := t.Get(block.MetaDeltaStats); ok && f.Unfit(block.KindDelta) == "" {
+	if _, ok := t.Get(block.MetaDeltaStats); ok && f.WhyNot(block.KindDelta) == "" {
 		return block.KindDelta
 	}
 	if t.Type != block.Binary || t.ValIdx == nil || t.PosIdx != nil || t.Nullable || t.Array() {
@@ -250,8 +250,8 @@ func (f *File) Kind() block.Kind {
 	return block.KindColumn
 }
 
-// Unfit says why a file cannot be of a kind other than a column, from what its readers rely on; "" if it can.
-func (f *File) Unfit(k block.Kind) string {
+// WhyNot says why a file cannot be of a kind other than a column, from what its readers rely on; "" if it can.
+func (f *File) WhyNot(k block.Kind) string {
 	t := &f.Footer
 	switch {
 	case k == block.KindDelta && (t.ValIdx == nil || t.Type != block.Binary || t.Nullable || t.Array()):

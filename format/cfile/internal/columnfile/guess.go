@@ -34,7 +34,7 @@ func (o ReadOptions) Candidates() (out []ReadOptions) {
 	if o.Compression == block.DefaultCompression {
 		codecs = []block.Compression{block.NoCompression, block.LZ4, block.Snappy, block.Zlib}
 	}
-	if !o.SaysNulls {
+	if !o.NullableSet {
 		nulls = []bool{false, true}
 	}
 	for _, o.Encoding = range encodings {
@@ -52,8 +52,8 @@ func (o ReadOptions) Form() string {
 	return fmt.Sprintf("encoding=%s compression=%s nullable=%t", o.Encoding, o.Compression, o.Nullable)
 }
 
-// Told is form with what the options leave open.
-func (o ReadOptions) Told() string {
+// FormSoFar is form with what the options leave open.
+func (o ReadOptions) FormSoFar() string {
 	s := o.Form()
 	if o.Encoding == block.AutoEncoding {
 		s = strings.Replace(s, o.Encoding.String(), "any", 1)
@@ -61,7 +61,7 @@ func (o ReadOptions) Told() string {
 	if o.Compression == block.DefaultCompression {
 		s = strings.Replace(s, o.Compression.String(), "any", 1)
 	}
-	if !o.SaysNulls {
+	if !o.NullableSet {
 		s = strings.Replace(s, "nullable=false", "nullable=any", 1)
 	}
 	return fmt.Sprintf("%s checksums=%t", s, !o.NoChecksums)

@@ -44,7 +44,7 @@ type ReadOptions struct {
 	Encoding    block.Encoding
 	Compression block.Compression
 	Nullable    bool
-	SaysNulls   bool // nullable is given
+	NullableSet bool // nullable is given
 	NoChecksums bool
 	schema      string // a file
 }
@@ -94,7 +94,7 @@ func (o *ReadOptions) set(key, v string) (err error) {
 				"zlib": block.Zlib})
 	case "nullable":
 		o.Nullable, err = block.Pick(key, v, block.BoolNames)
-		o.SaysNulls = true
+		o.NullableSet = true
 	case "checksums":
 		var on bool
 		on, err = block.Pick(key, v, block.BoolNames)

@@ -52,13 +52,13 @@ func (k *counting) add(i int, first, end, rows int64) error {
 	}
 	k.have[i] = [2]int64{first, end}
 	before, ok := k.have[i-1]
-	after, behind := k.have[i+1]
+	after, known := k.have[i+1]
 	switch {
 	case i == 0 && first != 0:
 		return fault.Rel(0, 0, "ordinal", "the first block begins at row %d", first)
 	case ok && before[1] != first:
 		return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the one before ends at %d", first, before[1])
-	case behind && after[0] != end:
+	case known && after[0] != end:
 		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the next one begins at %d", end, after[0])
 	case rows >= 0 && (end > rows || i+1 == k.last && end != rows):
 		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the footer says %d rows", end, rows)
@@ -75,8 +75,8 @@ func (k *counting) end(i int, rows int64) (end int64, ok bool) {
 	return b[1], !decoded || rows < 0 || b[1] == rows
 }
 
-// said is how many rows the footer says there are, if that is believed; else -1.
-func (f *File) said() int64 {
+// statedRows is how many rows the footer says there are, if that is believed; else -1.
+func (f *File) statedRows() int64 {
 	if f.Endless {
 		return -1
 	}
@@ -189,7 +189,7 @@ func (c *Chunk) end() error {
 		return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the index is empty", n)
 	}
 	if c.F.Footer.PosIdx == nil {
-		if end, ok := c.count.end(c.N-2, c.F.said()); !ok {
+		if end, ok := c.count.end(c.N-2, c.F.statedRows()); !ok {
 			return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the last block ends at row %d",
 				c.F.Footer.NumValues, end)
 		}
@@ -235,7 +235,7 @@ func (c *Chunk) Dict() (format.Page, bool) {
 	}
 	page := format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{c.F.Span(*p)},
 		Own: dictPage{}}
-	if reason := c.F.Bad(*p); reason != "" {
+	if reason := c.F.Problem(*p); reason != "" {
 		page.Lost = fault.Corruptf(c.F.FootSpan(), "footer.dict_block_ptr", "%s", reason)
 	}
 	return page, true
@@ -289,7 +289,7 @@ func (f *File) Decode(t *format.Task, dst *vec.Vector, count *counting) (block.L
 	}
 	if own != nil && own.First < 0 && count != nil {
 		first := int64(d.lay.Values.Ordinal)
-		if err := count.add(t.Page.Ordinal, first, first+int64(d.lay.Rows), f.said()); err != nil {
+		if err := count.add(t.Page.Ordinal, first, first+int64(d.lay.Rows), f.statedRows()); err != nil {
 			return d.lay, d.b.Locate(err, 0, "")
 		}
 	}

@@ -65,7 +65,7 @@ func (l *Lookup) block(ctx context.Context, p block.BlockPtr, path string) (v *v
 
 // ReadDict decodes the dictionary.
 func (f *File) ReadDict(ctx context.Context) (*vec.Vector, error) {
-	if reason := f.Bad(*f.Footer.Dict); reason != "" {
+	if reason := f.Problem(*f.Footer.Dict); reason != "" {
 		return nil, fault.Corruptf(f.FootSpan(), "footer.dict_block_ptr", "%s", reason)
 	}
 	v, _, err := f.readData(ctx, &DataBlock{Ptr: *f.Footer.Dict, Rows: -1, First: -1}, nil, "dictionary")
@@ -76,7 +76,7 @@ func (f *File) ReadDict(ctx context.Context) (*vec.Vector, error) {
 func (f *File) readData(ctx context.Context, b *DataBlock, dict *vec.Vector, path string) (*vec.Vector,
 	block.Layout, error) {
 	at := f.Span(b.Ptr)
-	if err := f.Fit(at, path); err != nil {
+	if err := f.CheckSize(at, path); err != nil {
 		return nil, block.Layout{}, err
 	}
 	t := f.Footer.Type.Arrow(0, 0)

@@ -16,12 +16,12 @@ import (
 // whether it may be null; its metadata stoa.type, stoa.encoding and stoa.compression say the rest, if it was
 // that of a CFile. What it leaves open is found by trying.
 
-// ToldColumns are those of the schema that option schema names, by their dotted paths; nil without the option.
-func (o *ReadOptions) ToldColumns(ctx context.Context, tg format.Target) (map[string]format.SchemaField, error) {
+// SchemaColumns are those of the schema that option schema names, by their dotted paths; nil without the option.
+func (o *ReadOptions) SchemaColumns(ctx context.Context, tg format.Target) (map[string]format.SchemaField, error) {
 	if o.schema == "" {
 		return nil, nil
 	}
-	told, err := format.ReadSchemaFile(ctx, tg.Tree, o.schema)
+	listed, err := format.ReadSchemaFile(ctx, tg.Tree, o.schema)
 	if err != nil {
 		return nil, err
 	}
@@ -36,14 +36,14 @@ func (o *ReadOptions) ToldColumns(ctx context.Context, tg format.Target) (map[st
 			}
 		}
 	}
-	add("", told)
+	add("", listed)
 	return out, nil
 }
 
 // OfFile is what the schema tells of one file: of its only column, or of the one that has the name of the
 // option or of the file.
 func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions, error) {
-	fields, err := o.ToldColumns(ctx, tg)
+	fields, err := o.SchemaColumns(ctx, tg)
 	if fields == nil {
 		return o, err
 	}
@@ -92,8 +92,8 @@ func (o ReadOptions) With(f format.SchemaField, name string) (ReadOptions, error
 		o.Compression = c
 	}
 	// else the schema may be that of a file that had no other way to say it
-	if f.Metadata[block.MetaVersion] != "" && !o.SaysNulls {
-		o.Nullable, o.SaysNulls = f.Nullable, true
+	if f.Metadata[block.MetaVersion] != "" && !o.NullableSet {
+		o.Nullable, o.NullableSet = f.Nullable, true
 	}
 	return o, nil
 }

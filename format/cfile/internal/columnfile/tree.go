@@ -48,7 +48,7 @@ func (w *Walker) Path() string {
 
 // load reads the node at p, which the entry on top of the stack points to.
 func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, error) {
-	if reason := w.f.Bad(p); reason != "" {
+	if reason := w.f.Problem(p); reason != "" {
 		return block.IndexNode{}, fault.Corruptf(w.Place(), w.Path(), "%s", reason)
 	}
 	if n := len(w.Stack); n >= MaxDepth {
@@ -287,7 +287,7 @@ func (w *Walker) following() ([]byte, error) {
 
 // Block checks the data block of the current entry: it lies in the file, behind the one before.
 func (w *Walker) Block(e block.IndexEntry) error {
-	if reason := w.f.Bad(e.Ptr); reason != "" {
+	if reason := w.f.Problem(e.Ptr); reason != "" {
 		return fault.Corruptf(w.Place(), w.Path(), "%s", reason)
 	}
 	if e.Ptr.Offset < w.Data {

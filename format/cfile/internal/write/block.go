@@ -277,16 +277,16 @@ func (b *groupVarints) full() bool { return b.raw+(len(b.vals)+3)/4+13 > b.limit
 func (b *groupVarints) rest(*dense, int, int) int { return 0 }
 
 func (b *groupVarints) Finish(dst []byte, ordinal uint32) []byte {
-	least := ^uint32(0)
+	base := ^uint32(0)
 	for _, x := range b.vals {
-		least = min(least, x)
+		base = min(base, x)
 	}
 	if len(b.vals) == 0 {
-		least = 0
+		base = 0
 	}
-	dst = groupvarint.Append4(dst, uint32(len(b.vals)), least, ordinal, 0)
+	dst = groupvarint.Append4(dst, uint32(len(b.vals)), base, ordinal, 0)
 	for i := range b.vals {
-		b.vals[i] -= least
+		b.vals[i] -= base
 	}
 	return groupvarint.Append(dst, b.vals)
 }

@@ -281,9 +281,9 @@ func (l *Leaf) Stored() Pair {
 
 // comesBack is the type in which values of the leaf's type are read. alone: of a file without a set, which is bare if
 // it has no metadata.
-func (l *Leaf) comesBack(alone, bare bool) arrow.DataType {
+func (l *Leaf) comesBack(alone, noMeta bool) arrow.DataType {
 	plain, was := l.Col.Type.Arrow(l.Col.Precision, l.Col.Scale), l.field.Type
-	if alone && bare {
+	if alone && noMeta {
 		plain = l.Col.Type.Arrow(0, 0)
 	}
 	if l.Col.Array {
@@ -292,17 +292,17 @@ func (l *Leaf) comesBack(alone, bare bool) arrow.DataType {
 	switch {
 	case !alone:
 		return block.Shown(was, plain)
-	case bare:
+	case noMeta:
 		return plain
 	}
 	return block.RestoredFrom(was.String(), plain)
 }
 
 // Retyped says which columns come back as which types, where that is another than was written; see comesBack.
-func Retyped(leaves []Leaf, alone, bare bool) (out []string) {
+func Retyped(leaves []Leaf, alone, noMeta bool) (out []string) {
 	for i := range leaves {
 		l := &leaves[i]
-		if t := l.comesBack(alone, bare); t.ID() != l.field.Type.ID() || t.String() != l.field.Type.String() {
+		if t := l.comesBack(alone, noMeta); t.ID() != l.field.Type.ID() || t.String() != l.field.Type.String() {
 			out = append(out, fmt.Sprintf("%s (%s as %s)", l.Path, l.field.Type, t))
 		}
 	}

@@ -45,7 +45,7 @@ type source struct {
 	// dense values of width bytes to those of the type; index of one that does not fit, or -1
 	conv   func(dst, src []byte) int
 	target int    // their width
-	unfit  string // why one does not fit; "": that it does not is all there is to say
+	reason string // why one does not fit; "": that it does not is all there is to say
 	most   int    // characters of a varchar, 0: any
 }
 
@@ -137,12 +137,12 @@ func (c *source) accepts(f *Field, t arrow.DataType, o Coercion) bool {
 	switch t := t.(type) {
 	case *arrow.TimestampType:
 		c.conv = microsOf(t.Unit, o)
-		if c.unfit = "it is farther from 1970 than microseconds of 64 bits reach"; t.Unit == arrow.Nanosecond {
-			c.unfit = "it is finer than a microsecond, and a CFile holds no finer timestamps (coerce=us takes " +
+		if c.reason = "it is farther from 1970 than microseconds of 64 bits reach"; t.Unit == arrow.Nanosecond {
+			c.reason = "it is finer than a microsecond, and a CFile holds no finer timestamps (coerce=us takes " +
 				"the nearest, " +
 				"coerce=floor the one before)"
 			if o != Refuse {
-				c.unfit = "the microsecond that it would become is no timestamp of nanoseconds"
+				c.reason = "the microsecond that it would become is no timestamp of nanoseconds"
 			}
 		}
 		return f.Type == block.UnixtimeMicros
@@ -236,7 +236,7 @@ func (c *source) gatherFixed(ch *portion, a, b int, s *writeScratch, at rowOf) e
 	if c.conv != nil {
 		s.conv = grown(s.conv, ch.values.n*c.target)
 		if bad := c.conv(s.conv, dense); bad >= 0 {
-			why := c.unfit
+			why := c.reason
 			if why == "" {
 				why = "it is none of the column's type"
 			}

@@ -174,8 +174,8 @@ func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error)
 	return out, nil
 }
 
-// fits reports whether a file can be that of a column.
-func (x *loose) fits(c *meta.Column) bool {
+// canBe reports whether a file can be that of a column.
+func (x *loose) canBe(c *meta.Column) bool {
 	f := &x.foot
 	return x.Kind == cfile.KindColumn && !x.taken && f.Type == c.Type && f.Nullable == c.Nullable &&
 		f.Array() == c.Array &&
@@ -200,7 +200,7 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 		ok := run[0].ID > 0 && !(i > 0 && run[0].follows(all[i-1]) && !all[i-1].taken) &&
 			!(i+n < len(all) && all[i+n].follows(run[n-1]))
 		for k, x := range run {
-			ok = ok && x.fits(&sc.Columns[k]) && (k == 0 || x.follows(run[k-1]))
+			ok = ok && x.canBe(&sc.Columns[k]) && (k == 0 || x.follows(run[k-1]))
 		}
 		if ok {
 			take(run)
@@ -222,7 +222,7 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 		for _, x := range rest {
 			places := 0
 			for k := range sc.Columns {
-				if x.fits(&sc.Columns[k]) {
+				if x.canBe(&sc.Columns[k]) {
 					places++
 					sure = sure && set[k] == nil
 					set[k] = x

@@ -28,23 +28,23 @@ func (s *Servers) Halves(ctx context.Context, tg format.Target) error {
 	}
 	for _, f := range s.All {
 		at := fault.Span{Object: tg.Name}
-		switch beside := s.beside(ctx, f.Tree, tg.Name); {
+		switch parentHint := s.parentHint(ctx, f.Tree, tg.Name); {
 		case f.MetaDir == "" && len(f.Layout.DataDirs) > 0:
 			return fault.Corruptf(at, "", "there are blocks and no superblocks (%s/), so no tables: superblocks "+
 				"are in the server's WAL or metadata directory%s; without them ls --unnamed lists the blocks, "+
 				"and --schema reads them",
-				fs.TabletMetaDir, beside)
+				fs.TabletMetaDir, parentHint)
 		case f.MetaDir != "" && len(f.DataDirs) == 0:
 			return fault.Corruptf(at, "",
 				"there are superblocks and no blocks, so no rows: blocks are in the server's data directories%s",
-				beside)
+				parentHint)
 		}
 	}
 	return nil
 }
 
-// beside is what to say if the directory above dir holds more of a server than dir.
-func (s *Servers) beside(ctx context.Context, tree store.Tree, dir string) string {
+// parentHint is what to say if the directory above dir holds more of a server than dir.
+func (s *Servers) parentHint(ctx context.Context, tree store.Tree, dir string) string {
 	for up := path.Dir(dir); dir != "" && up != dir && len(up) > 1; dir, up = up, path.Dir(up) {
 		ls, err := fs.FindServers(ctx, tree, up, fs.FSOptions{})
 		if err != nil {
@@ -117,7 +117,7 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 			part.Meta = append(part.Meta, table.Format2("log_bytes", "%d", n))
 		}
 		e.Parts = append(e.Parts, part)
-		found, err := s.glance(ctx, tb)
+		found, err := s.quickHealth(ctx, tb)
 		if err != nil {
 			return e, err
 		}

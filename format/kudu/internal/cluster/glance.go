@@ -15,16 +15,16 @@ import (
 // whether the log begins and ends as it must, and reaches as far as the newest rowsets do. Damage within a
 // block, or within a log that is not small, is found by those who read it.
 
-// glanceSets is how many rowsets, the newest, are held against the end of the log.
-const glanceSets = 16
+// quickSets is how many rowsets, the newest, are held against the end of the log.
+const quickSets = 16
 
-// glance are the errors that can be told of a tablet at a glance; none if one of its replicas is without.
-func (s *Servers) glance(ctx context.Context, tb *table.Tablet) (out []region.Finding, err error) {
+// quickHealth are the errors that can be told of a tablet at a glance; none if one of its replicas is without.
+func (s *Servers) quickHealth(ctx context.Context, tb *table.Tablet) (out []region.Finding, err error) {
 	for i, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
 		if !r.HasData() {
 			continue
 		}
-		found, err := s.glanceAt(ctx, &table.Tablet{Replica: r})
+		found, err := s.quickHealthOf(ctx, &table.Tablet{Replica: r})
 		if err != nil || len(found) == 0 {
 			return nil, err
 		}
@@ -35,8 +35,8 @@ func (s *Servers) glance(ctx context.Context, tb *table.Tablet) (out []region.Fi
 	return out, nil
 }
 
-// glanceAt is glance of a replica.
-func (s *Servers) glanceAt(ctx context.Context, tb *table.Tablet) (out []region.Finding, err error) {
+// quickHealthOf is glance of a replica.
+func (s *Servers) quickHealthOf(ctx context.Context, tb *table.Tablet) (out []region.Finding, err error) {
 	if x, err := tb.LostBlocks(ctx); err != nil {
 		return nil, err
 	} else if x != nil {
@@ -45,23 +45,23 @@ func (s *Servers) glanceAt(ctx context.Context, tb *table.Tablet) (out []region.
 	if s.noWAL {
 		return out, nil
 	}
-	log, err := wal.GlanceLog(ctx, tb.FS, tb.Tablet)
+	log, err := wal.QuickCheck(ctx, tb.FS, tb.Tablet)
 	if err != nil {
 		return nil, err
 	}
-	told := len(out)
+	before := len(out)
 	for _, x := range log.Findings {
 		if x.Severity >= region.Error {
 			out = append(out, x)
 		}
 	}
-	if log.Missing || len(out) > told {
+	if log.Missing || len(out) > before {
 		return out, nil
 	}
 	t := &table.Table{Tree: tb.FS.Tree, Limits: tb.FS.Options.Limits.WithDefaults(), NoVerify: tb.FS.Options.NoVerify}
 	newest := slices.Clone(tb.RowSets)
 	slices.SortFunc(newest, func(a, b meta.RowSet) int { return cmp.Compare(b.ID, a.ID) })
-	flushed, err := t.Flushed(ctx, tb, newest[:min(len(newest), glanceSets)])
+	flushed, err := t.Flushed(ctx, tb, newest[:min(len(newest), quickSets)])
 	if err != nil {
 		return out, err
 	}

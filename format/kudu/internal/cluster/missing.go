@@ -82,7 +82,7 @@ func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 // Gaps tells of the tablets that a table must have and that are not here. What there is is read all the same:
 // who reads asks for the findings, and partial=true says that no more was expected.
 func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
-	tell := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
+	report := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
 		return []region.Finding{codes.Codes.Finding(code, at, s.NameOf(ts), fmt.Sprintf(layout, args...))}
 	}
 	missing, uncovered, more := s.Missing(ts)
@@ -99,7 +99,7 @@ func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 		if n == 1 {
 			are = "tablet is"
 		}
-		return tell("kudu.tablet.missing", s.WhereTablets(),
+		return report("kudu.tablet.missing", s.WhereTablets(),
 			"table %s: %d %s not here: %s; partial=true says that this is known", s.NameOf(ts), n, are,
 			strings.Join(names, "; "))
 	}
@@ -108,7 +108,7 @@ func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 	}
 	for _, b := range s.broken {
 		if b.MayBeOf(table.Newest(ts).Tablet) {
-			return tell("kudu.tablet.missing", fault.Span{Object: b.Object}, "tablet %s, whose superblock "+
+			return report("kudu.tablet.missing", fault.Span{Object: b.Object}, "tablet %s, whose superblock "+
 				"cannot be read, may hold rows of table %s (%s); partial=true says that this is known",
 				b.ID, s.NameOf(ts), cmp.Or(uncovered[0], "a range"))
 		}

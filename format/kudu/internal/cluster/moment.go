@@ -75,7 +75,7 @@ func (s *Servers) newest(ctx context.Context, t *table.Table) (last uint64, err 
 			if last = max(last, flushed); t.Opts.NoWAL {
 				continue
 			}
-			log, err := wal.GlanceLog(ctx, r.FS, r.Tablet)
+			log, err := wal.QuickCheck(ctx, r.FS, r.Tablet)
 			if err != nil {
 				return 0, err
 			}

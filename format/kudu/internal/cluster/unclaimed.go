@@ -91,8 +91,8 @@ func (s *Servers) UnclaimedOf(ctx context.Context, ts []*table.Tablet, named boo
 		if err != nil {
 			return out, err
 		}
-		fit := slices.Concat(group(found, &table.Newest(ts).Schema)...)
-		if x := Unclaimed(f, fit); x != nil {
+		matching := slices.Concat(group(found, &table.Newest(ts).Schema)...)
+		if x := Unclaimed(f, matching); x != nil {
 			out = append(out, *x)
 		}
 	}

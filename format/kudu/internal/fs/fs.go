@@ -60,11 +60,11 @@ type FS struct {
 	Users        []User // servers that run on these directories
 	Findings     []region.Finding
 
-	Tree    store.Tree
-	Options FSOptions
-	Blocks  map[uint64]Placed // of the log block manager
-	taken   *budget.Memory    // by what is read of the directories and kept
-	told    map[region.Finding]bool
+	Tree     store.Tree
+	Options  FSOptions
+	Blocks   map[uint64]Placed // of the log block manager
+	taken    *budget.Memory    // by what is read of the directories and kept
+	reported map[region.Finding]bool
 }
 
 // Placed is where a block of the log block manager lies.

@@ -283,19 +283,19 @@ func (s *search) group() []Layout {
 			func(y root) bool { return r.wals && y.wals || r.meta && y.meta || r.dataUUID != "" && y.data })
 	}
 	for _, r := range orphans {
-		fits := slices.IndexFunc(servers, func(x *server) bool { return named(x, r) })
-		if fits < 0 {
-			fits = slices.IndexFunc(servers, func(x *server) bool {
+		owner := slices.IndexFunc(servers, func(x *server) bool { return named(x, r) })
+		if owner < 0 {
+			owner = slices.IndexFunc(servers, func(x *server) bool {
 				return lacks(x, r) && slices.ContainsFunc(x.roots, func(y root) bool { return siblings(r.dir, y.dir) })
 			})
 		}
-		if fits < 0 && len(servers) == 1 && lacks(servers[0], r) {
-			fits = 0
+		if owner < 0 && len(servers) == 1 && lacks(servers[0], r) {
+			owner = 0
 		}
-		if fits < 0 {
-			servers, fits = append(servers, &server{}), len(servers)
+		if owner < 0 {
+			servers, owner = append(servers, &server{}), len(servers)
 		}
-		servers[fits].roots = append(servers[fits].roots, r)
+		servers[owner].roots = append(servers[owner].roots, r)
 	}
 	var out []Layout
 	for _, x := range servers {

@@ -11,13 +11,13 @@ func (f *FS) keep(x region.Finding) {
 	if x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
 		x.Lost = 0
 	}
-	if f.told[x] {
+	if f.reported[x] {
 		return
 	}
-	if f.told == nil {
-		f.told = map[region.Finding]bool{}
+	if f.reported == nil {
+		f.reported = map[region.Finding]bool{}
 	}
-	f.told[x] = true
+	f.reported[x] = true
 	f.Findings = append(f.Findings, x)
 }
 

@@ -7,8 +7,8 @@ import (
 	"stoa/format/cfile"
 )
 
-// parting tells of keys whether they belong to a tablet.
-type parting struct {
+// partitionFilter tells of keys whether they belong to a tablet.
+type partitionFilter struct {
 	schema  *Schema
 	part    *Partition
 	ranged  []int   // positions of the range columns in the key
@@ -17,10 +17,10 @@ type parting struct {
 	encoded []byte
 }
 
-// NewParting is nil if that cannot be told.
-func NewParting(tb *Tablet) *parting {
+// NewPartitionFilter is nil if that cannot be told.
+func NewPartitionFilter(tb *Tablet) *partitionFilter {
 	s := &tb.Partitioning
-	p := &parting{schema: &tb.Schema, part: &tb.Partition, dims: s.HashOf(tb.Partition.Lower())}
+	p := &partitionFilter{schema: &tb.Schema, part: &tb.Partition, dims: s.HashOf(tb.Partition.Lower())}
 	var ok bool
 	if p.ranged, ok = keyPositions(&tb.Schema, s.Range); !ok || !s.Stored || len(p.dims) != len(p.part.Buckets) {
 		return nil
@@ -47,7 +47,7 @@ func keyPositions(sc *Schema, ids []int32) ([]int, bool) {
 }
 
 // Outside says why the row with these key cells belongs to another tablet; "" if it does not.
-func (p *parting) Outside(cells [][]byte) string {
+func (p *partitionFilter) Outside(cells [][]byte) string {
 	if p == nil {
 		return ""
 	}
@@ -70,7 +70,7 @@ func (p *parting) Outside(cells [][]byte) string {
 }
 
 // encode makes the key of some columns; false if a cell is none of its type, which is told elsewhere.
-func (p *parting) encode(cells [][]byte, columns []int) bool {
+func (p *partitionFilter) encode(cells [][]byte, columns []int) bool {
 	p.encoded = p.encoded[:0]
 	for k, i := range columns {
 		var err error

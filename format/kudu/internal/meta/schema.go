@@ -156,10 +156,10 @@ func ParseSchema(c *wire.Cursor) (s Schema) {
 		case 1:
 			off := c.Pos()
 			m := r.Message("columns[" + strconv.Itoa(len(s.Columns)) + "]")
-			col, told := parseColumn(m)
+			col, problem := parseColumn(m)
 			r.Join(m)
-			if c.Err() == nil && told != "" {
-				c.Fail(off, c.Pos()-off, "columns["+strconv.Itoa(len(s.Columns))+"]", "%s", told)
+			if c.Err() == nil && problem != "" {
+				c.Fail(off, c.Pos()-off, "columns["+strconv.Itoa(len(s.Columns))+"]", "%s", problem)
 			}
 			s.Columns = append(s.Columns, col)
 		default:
@@ -186,7 +186,7 @@ func (s *Schema) Index() {
 }
 
 // parseColumn reads a ColumnSchemaPB. told is what is wrong with it, if anything.
-func parseColumn(c *wire.Cursor) (col Column, told string) {
+func parseColumn(c *wire.Cursor) (col Column, problem string) {
 	c.Spend(512) // as a column of a table, and a field of its schema
 	col.ID = -1
 	hasName, hasType := false, false
@@ -195,7 +195,7 @@ func parseColumn(c *wire.Cursor) (col Column, told string) {
 		case 1:
 			id := r.Uint32("id")
 			if id > math.MaxInt32 {
-				told = "the id is too large"
+				problem = "the id is too large"
 			} else {
 				col.ID = int32(id)
 			}
@@ -265,15 +265,15 @@ func parseColumn(c *wire.Cursor) (col Column, told string) {
 		}
 	}
 	switch {
-	case told != "" || c.Err() != nil:
+	case problem != "" || c.Err() != nil:
 	case !hasName:
-		told = "a column without a name"
+		problem = "a column without a name"
 	case !hasType:
-		told = "a column without a type"
+		problem = "a column without a type"
 	default:
-		told = col.Check()
+		problem = col.Check()
 	}
-	return col, told
+	return col, problem
 }
 
 // Present is b, and not nil: an empty default is one.

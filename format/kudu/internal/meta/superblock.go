@@ -204,10 +204,10 @@ func (t *Tablet) Parse(c *wire.Cursor) {
 			name := "rowsets[" + strconv.Itoa(len(t.RowSets)) + "]"
 			off := c.Pos()
 			m := r.Message(name)
-			rs, told := parseRowSet(m)
+			rs, problem := parseRowSet(m)
 			r.Join(m)
-			if told != "" {
-				c.Fail(off, c.Pos()-off, name, "%s", told)
+			if problem != "" {
+				c.Fail(off, c.Pos()-off, name, "%s", problem)
 			}
 			t.RowSets = append(t.RowSets, rs)
 		case 7:
@@ -303,7 +303,7 @@ func (q *Required) Check(c *wire.Cursor, fields ...any) {
 }
 
 // parseRowSet reads a RowSetDataPB. told says what is missing.
-func parseRowSet(c *wire.Cursor) (s RowSet, told string) {
+func parseRowSet(c *wire.Cursor) (s RowSet, problem string) {
 	c.Spend(384)
 	s.LiveRows = -1
 	hasID, hasDMS := false, false
@@ -353,11 +353,11 @@ func parseRowSet(c *wire.Cursor) (s RowSet, told string) {
 	}
 	switch {
 	case !hasID:
-		told = "a rowset without an id"
+		problem = "a rowset without an id"
 	case !hasDMS:
-		told = "a rowset without last_durable_dms_id"
+		problem = "a rowset without last_durable_dms_id"
 	}
-	return s, told
+	return s, problem
 }
 
 // parseDeltaBlock reads a DeltaDataPB.

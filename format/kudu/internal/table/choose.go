@@ -52,10 +52,10 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(b.last, a.last), cmp.Compare(a.holes, b.holes),
 			cmp.Compare(a.lost, b.lost))
 	})
-	tb.Replica, tb.Others, tb.Told = all[0].Replica, nil, nil
+	tb.Replica, tb.Others, tb.Findings = all[0].Replica, nil, nil
 	for _, x := range all[1:] {
-		if tb.Others = append(tb.Others, x.Replica); x.last > all[0].last && len(tb.Told) == 0 {
-			tb.Told = append(tb.Told, tb.Note("kudu.replica.behind", fault.Span{Object: tb.Object},
+		if tb.Others = append(tb.Others, x.Replica); x.last > all[0].last && len(tb.Findings) == 0 {
+			tb.Findings = append(tb.Findings, tb.Note("kudu.replica.behind", fault.Span{Object: tb.Object},
 				fmt.Sprintf("the replica of server %s, which is read, saw operations up to %s; that of server "+
 					"%s (%s) up to %s",
 					tb.FS.UUID, TimeText(all[0].last), x.FS.UUID, x.State, TimeText(x.last))))

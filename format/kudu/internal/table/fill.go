@@ -138,12 +138,12 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 	if !r.HasData() || r.State != meta.TabletReady {
 		return nil, nil
 	}
-	if !x.told {
+	if !x.known {
 		var err error
 		if x.last, x.holes, err = tb.lastTime(ctx, true); err != nil {
 			return nil, err
 		}
-		x.told, x.open = true, map[*fs.FS]*fallback{}
+		x.known, x.open = true, map[*fs.FS]*fallback{}
 	}
 	f, ok := x.open[r.FS]
 	if !ok {

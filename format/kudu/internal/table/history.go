@@ -120,7 +120,7 @@ func (t *Table) OpenDelta(ctx context.Context, s *RowSet, b meta.BlockRef) (d *c
 		if err != nil {
 			return nil, err
 		}
-		if _, told := d.Stats(); !told {
+		if _, ok := d.Stats(); !ok {
 			return nil, fault.Corruptf(at, "footer.metadata", "no %s: the block is no delta file", meta.KeyDeltaStats)
 		}
 		return d, nil

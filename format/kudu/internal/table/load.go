@@ -63,7 +63,7 @@ func (t *Table) Load(ctx context.Context, tb *Tablet) error {
 	if x := tb.TooOld(t.Opts.At, newest); x != nil {
 		notes = append(notes, *x)
 	}
-	tb.Told, tb.Loaded = slices.Concat(tb.Told, odd, notes), true
+	tb.Findings, tb.Loaded = slices.Concat(tb.Findings, odd, notes), true
 	return nil
 }
 

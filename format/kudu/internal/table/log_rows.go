@@ -114,7 +114,7 @@ func (t *Table) materialize(tb *Tablet, log *wal.Logged) (*logRows, error) {
 func (tb *Tablet) stale() error {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	found := slices.DeleteFunc(slices.Clone(tb.Told),
+	found := slices.DeleteFunc(slices.Clone(tb.Findings),
 		func(x region.Finding) bool { return x.Code != "kudu.replica.behind" })
 	if tb.logged != nil {
 		found = append(found, tb.logged.findings...)

@@ -24,15 +24,16 @@ func (t *Table) opener(s *RowSet, b meta.BlockRef) func(context.Context, Source,
 			return nil, err
 		}
 		f := r.Footer()
-		if field, why := t.misfit(s, b, r.Kind(), &f); why != "" {
+		if field, why := t.footerCheck(s, b, r.Kind(), &f); why != "" {
 			return nil, fault.Corruptf(r.FooterAt(), field, "%s", why)
 		}
 		return r, nil
 	}
 }
 
-// misfit says by which field of its footer, and why, a CFile cannot be the block b of a rowset; "" if nothing tells.
-func (t *Table) misfit(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Footer) (field, why string) {
+// footerCheck says by which field of its footer, and why, a CFile cannot be the block b of a rowset; "" if nothing
+// tells.
+func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Footer) (field, why string) {
 	if s.Rows >= 0 && f.NumValues != s.Rows && kind != cfile.KindBloom && kind != cfile.KindDelta {
 		field, why = "footer.num_values", fmt.Sprintf("%d, but the rowset has %d rows", f.NumValues, s.Rows)
 	}
@@ -49,7 +50,7 @@ func (t *Table) misfit(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Foo
 	}
 	for _, x := range s.Columns {
 		if i := t.Stored.Find(x.Column); x.ID == b.ID && i >= 0 { // of a dropped column nothing is known
-			if f, w := s.misfitColumn(&t.Stored.Columns[i], t.Stored.Keys(), f); w != "" {
+			if f, w := s.footerCheckColumn(&t.Stored.Columns[i], t.Stored.Keys(), f); w != "" {
 				return f, w
 			}
 		}
@@ -57,8 +58,8 @@ func (t *Table) misfit(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Foo
 	return field, why
 }
 
-// misfitColumn is misfit for the block of a column of a table with as many key columns.
-func (s *RowSet) misfitColumn(c *meta.Column, keys int, f *cfile.Footer) (field, why string) {
+// footerCheckColumn is misfit for the block of a column of a table with as many key columns.
+func (s *RowSet) footerCheckColumn(c *meta.Column, keys int, f *cfile.Footer) (field, why string) {
 	switch {
 	case f.Type != c.Type || f.Array() != c.Array:
 		return "footer.data_type", fmt.Sprintf("the block holds %s values, column %q is of %s",

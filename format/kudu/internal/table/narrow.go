@@ -51,12 +51,12 @@ func (t *Table) spanOf(e *pred.Expr, columns []int) (k keySpan) {
 		k = keySpan{low: prefix, high: after(prefix)}
 		if okLo {
 			if k.low = lo; !lowIn {
-				k.low = behind(lo, last)
+				k.low = keyAfter(lo, last)
 			}
 		}
 		if okHi {
 			if k.high = hi; highIn {
-				k.high = behind(hi, last)
+				k.high = keyAfter(hi, last)
 			}
 		}
 		k.empty = k.high != nil && bytes.Compare(k.low, k.high) >= 0
@@ -82,9 +82,9 @@ func (t *Table) encoded(prefix []byte, c int, v *pred.Value, last bool) ([]byte,
 	return key, err == nil
 }
 
-// behind is the first key behind all that have the values key stands for: those are key alone, if it is whole,
+// keyAfter is the first key behind all that have the values key stands for: those are key alone, if it is whole,
 // or all that begin with it.
-func behind(key []byte, whole bool) []byte {
+func keyAfter(key []byte, whole bool) []byte {
 	if whole {
 		return append(bytes.Clone(key), 0)
 	}

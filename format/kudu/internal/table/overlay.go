@@ -487,7 +487,7 @@ type state struct {
 	dead []byte // bitmap
 	any  bool   // a bit of dead was set
 	sets [][]newCell
-	hold []byte // of values whose block may be decoded over
+	held []byte // of values whose block may be decoded over
 }
 
 // newCell is a cell's new value: hold[from:to], NULL if from < 0.
@@ -497,7 +497,7 @@ type newCell struct {
 }
 
 func (st *state) reset(rows vec.Range, cols int) {
-	st.rows, st.any, st.hold = rows, false, st.hold[:0]
+	st.rows, st.any, st.held = rows, false, st.held[:0]
 	n := int(rows.Len()+7) / 8
 	st.dead = slices.Grow(st.dead[:0], n)[:n]
 	clear(st.dead)
@@ -524,9 +524,9 @@ func (st *state) turn(row int64, op cfile.DeltaOp) {
 func (st *state) setCell(slot int, row int64, value []byte) {
 	x := newCell{int32(row - st.rows.From), -1, -1}
 	if value != nil {
-		x.from = int32(len(st.hold))
-		st.hold = append(st.hold, value...)
-		x.to = int32(len(st.hold))
+		x.from = int32(len(st.held))
+		st.held = append(st.held, value...)
+		x.to = int32(len(st.held))
 	}
 	st.sets[slot] = append(st.sets[slot], x)
 }
@@ -572,7 +572,7 @@ func (st *state) patch(o *overlay) (*vec.Patch, error) {
 			}
 			var v []byte
 			if x.from >= 0 {
-				v = st.hold[x.from:x.to:x.to]
+				v = st.held[x.from:x.to:x.to]
 			}
 			rows, values = append(rows, x.row), append(values, v)
 		}

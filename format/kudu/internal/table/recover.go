@@ -72,18 +72,18 @@ func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.Blo
 	if name := compressionOption[c.Compression]; name != "" {
 		o.Opts["compression"] = name
 	}
-	tell := func(x region.Finding) {
+	report := func(x region.Finding) {
 		x.Part, x.Column = s.Tablet.ID, c.Name
 		t.Recovered.findings = append(t.Recovered.findings, x)
 	}
 	r, err := t.opener(s, b)(ctx, Source{t.Tree, p.At.Object, p.At.End()}, p.At, t.cfileOptions())
 	if f.err = err; Damaged(err) && t.whole(ctx, p) {
-		tell(codes.Finding("kudu.rowset.uneven", err, s.Tablet.ID))
+		report(codes.Finding("kudu.rowset.uneven", err, s.Tablet.ID))
 		return f
 	}
 	if Damaged(err) {
 		if f.err = t.misplaced(ctx, s, b, p); f.err != nil {
-			tell(codes.Finding("kudu.rowset.uneven", f.err, s.Tablet.ID))
+			report(codes.Finding("kudu.rowset.uneven", f.err, s.Tablet.ID))
 			return f
 		}
 	}
@@ -91,7 +91,7 @@ func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.Blo
 	var found []region.Finding
 	f.r, found, f.err = cfile.Format.Recover(ctx, tg, o)
 	for _, x := range found {
-		tell(x)
+		report(x)
 	}
 	if f.err != nil {
 		return f
@@ -100,7 +100,7 @@ func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.Blo
 	if r == nil { // the footer is damaged; what could be parsed of it was believed
 		foot, kind := cfile.Recovered(f.r)
 		foot.NumValues = s.Rows // blocks may be missing
-		if _, why := t.misfit(s, b, kind, &foot); why != "" {
+		if _, why := t.footerCheck(s, b, kind, &foot); why != "" {
 			f.err = fault.Corruptf(p.At, "footer", "%s", why)
 			return f
 		}
@@ -148,7 +148,7 @@ func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.
 				at.Off, at.End())
 		}
 		foot := r.Footer()
-		if field, why := t.misfit(s, b, r.Kind(), &foot); why != "" {
+		if field, why := t.footerCheck(s, b, r.Kind(), &foot); why != "" {
 			return fault.Corruptf(r.FooterAt(), field, "%s", why)
 		}
 	}

@@ -44,12 +44,12 @@ type Tablet struct {
 	Replica
 	Others []Replica // of other servers
 
-	mu     sync.Mutex
-	Loaded bool
-	Sets   []*RowSet
-	logged *logRows // rows that only the log has; nil: none
-	filler filler
-	Told   []region.Finding
+	mu       sync.Mutex
+	Loaded   bool
+	Sets     []*RowSet
+	logged   *logRows // rows that only the log has; nil: none
+	filler   filler
+	Findings []region.Finding
 }
 
 // Replica is a tablet as one server has it.
@@ -76,7 +76,7 @@ type filler struct {
 	open  map[*fs.FS]*fallback // by the server that has the replica
 	last  uint64               // latest operation of the replica that is read
 	holes int
-	told  bool // last and holes are known
+	known bool // last and holes are known
 }
 
 // fallback is another replica, opened.
@@ -107,8 +107,8 @@ func Damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 func (tb *Tablet) keep(x region.Finding) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	if !slices.Contains(tb.Told, x) {
-		tb.Told = append(tb.Told, x)
+	if !slices.Contains(tb.Findings, x) {
+		tb.Findings = append(tb.Findings, x)
 	}
 }
 

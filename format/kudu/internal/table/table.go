@@ -31,7 +31,7 @@ func (t *Table) Findings() []region.Finding {
 	out := slices.Clone(t.Noticed)
 	for _, tb := range t.Tablets {
 		tb.mu.Lock()
-		out = append(out, tb.Told...)
+		out = append(out, tb.Findings...)
 		if tb.logged != nil {
 			out = append(out, tb.logged.findings...)
 		}

@@ -32,19 +32,19 @@ func SchemaOfLog(ctx context.Context, f *fs.FS, t *meta.Tablet) {
 	}
 }
 
-// GlanceBytes is how large a log may be that is read as a whole.
-var GlanceBytes int64 = 1 << 20
+// QuickBytes is how large a log may be that is read as a whole.
+var QuickBytes int64 = 1 << 20
 
-// GlanceLog looks at the ends of a tablet's segments. Of what it gives only Missing, Empty, LastTime and
+// QuickCheck looks at the ends of a tablet's segments. Of what it gives only Missing, Empty, LastTime and
 // Findings count.
-func GlanceLog(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) {
+func QuickCheck(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) {
 	x := newReplay(t, nil)
 	segments, err := f.LogSegments(ctx, t.ID)
 	if err != nil || len(segments) == 0 {
 		x.none(ctx, f)
 		return x.Out, err
 	}
-	if f.LogBytes(ctx, t.ID) <= GlanceBytes {
+	if f.LogBytes(ctx, t.ID) <= QuickBytes {
 		log, err := Replay(ctx, f, t, Nowhere)
 		if err == nil {
 			log.Findings = slices.DeleteFunc(log.Findings,

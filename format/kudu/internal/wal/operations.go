@@ -57,14 +57,14 @@ func (x *Replayer) apply(p *pendingOp) {
 		why = x.write(p)
 	case p.op == OpAlterSchema:
 		a := ParseAlter(p.body)
-		if why = said(p.body.Err()); why == "" && a.version > x.version {
+		if why = errorText(p.body.Err()); why == "" && a.version > x.version {
 			x.schema, x.version = &a.schema, a.version
 			x.newest(p.at)
 		}
-		x.older = x.older || a.version < x.version
+		x.wentBack = x.wentBack || a.version < x.version
 	case p.op == OpParticipant:
 		o := parseParticipant(p.body)
-		if why = said(p.body.Err()); why == "" {
+		if why = errorText(p.body.Err()); why == "" {
 			x.endTxn(o)
 		}
 	default:
@@ -75,8 +75,8 @@ func (x *Replayer) apply(p *pendingOp) {
 	}
 }
 
-// said is the text of an error; "" if there is none.
-func said(err error) string {
+// errorText is the text of an error; "" if there is none.
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -131,7 +131,7 @@ func (x *Replayer) write(p *pendingOp) (why string) {
 	}
 	w := parseWrite(p.body)
 	if err := p.body.Err(); err != nil {
-		return said(err)
+		return errorText(err)
 	}
 	if w.counter < 0 {
 		w.counter = x.counter
@@ -296,7 +296,7 @@ func (x *Replayer) finish(ctx context.Context) error {
 		}
 	}
 	// a server that restarts begins its log with the newest schema: then the ALTER_SCHEMA to it is there, too
-	if x.older {
+	if x.wentBack {
 		for _, at := range x.unsure {
 			x.note("kudu.wal.header", at, "header.schema_version",
 				"operations that follow make older versions, and none makes this one")

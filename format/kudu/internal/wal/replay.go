@@ -177,12 +177,12 @@ type Replayer struct {
 
 	durable map[uint64]int64 // LastDurableDMS by rowset
 
-	schema  *meta.Schema // at this point of the log
-	version uint32
-	known   map[uint32]*meta.Schema // by version; those of headers, too, which no checksum guards
-	unsure  map[uint32]fault.Span   // versions that only a header tells, with its place
-	older   bool                    // an ALTER_SCHEMA was to an older version than the log began with
-	counter int64                   // of the auto-incrementing column
+	schema   *meta.Schema // at this point of the log
+	version  uint32
+	known    map[uint32]*meta.Schema // by version; those of headers, too, which no checksum guards
+	unsure   map[uint32]fault.Span   // versions that only a header tells, with its place
+	wentBack bool                    // an ALTER_SCHEMA was to an older version than the log began with
+	counter  int64                   // of the auto-incrementing column
 
 	last      meta.OpID // last operation that was received
 	sequence  uint64

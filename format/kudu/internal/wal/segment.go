@@ -47,7 +47,7 @@ type WALHeader struct {
 	Schema        meta.Schema // when the segment was begun
 	SchemaVersion uint32
 	Codec         cfile.Compression
-	Old           bool // of Kudu 1.2 or older: the short batch header
+	ShortHeader   bool // of Kudu 1.2 or older: the short batch header
 	Features      []int32
 }
 
@@ -210,7 +210,7 @@ func ParseWALHeader(c *wire.Cursor) (h WALHeader) {
 		switch r.Field() {
 		case 1:
 			r.Uint32("major_version")
-			h.Old = true
+			h.ShortHeader = true
 		case 2:
 			r.Uint32("minor_version")
 		case 5:
@@ -311,7 +311,7 @@ func (r *walReader) bytes(ctx context.Context, off, n int64) ([]byte, error) {
 
 // headLen is the size of a batch header.
 func (r *walReader) headLen() int64 {
-	if r.Head.Old {
+	if r.Head.ShortHeader {
 		return 12
 	}
 	return 16
@@ -324,7 +324,7 @@ type batchHead struct{ stored, raw, sum int64 }
 func (r *walReader) parseBatchHead(c *wire.Cursor) (h batchHead, headSum uint32) {
 	h.stored = int64(c.U32("compressed_length"))
 	h.raw = h.stored
-	if !r.Head.Old {
+	if !r.Head.ShortHeader {
 		h.raw = int64(c.U32("length"))
 	}
 	h.sum = int64(c.U32("checksum"))

@@ -58,7 +58,7 @@ func (f *File) ReadSync(ctx context.Context, pos int64, h *layout.PageHeader,
 func (f *File) otherFile(ctx context.Context, b []byte) error {
 	c := wire.NewCursor(b, f.At.Sub(layout.MagicLen, int64(len(b))), "")
 	h := layout.ParsePageHeader(thrift.NewReader(c, layout.ProtocolOf(b)), "")
-	if field, _ := h.Bad(); c.Err() != nil || h.Kind != layout.SyncPage || field != "" {
+	if field, _ := h.Problem(); c.Err() != nil || h.Kind != layout.SyncPage || field != "" {
 		return nil
 	}
 	head := int64(c.Pos())
@@ -118,7 +118,7 @@ func (f *File) sameChunks(ctx context.Context, part *File, called, path string) 
 		return err
 	}
 	own := part.Footer.Groups
-	if !part.Footer.Told() || slices.ContainsFunc(own, func(g layout.RowGroup) bool { return g.Rows < 0 }) {
+	if !part.Footer.CountsAgree() || slices.ContainsFunc(own, func(g layout.RowGroup) bool { return g.Rows < 0 }) {
 		return nil // it contradicts itself
 	}
 	begin := map[int64]*layout.RowGroup{} // by where the metadata of the first column is

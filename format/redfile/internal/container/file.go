@@ -283,8 +283,8 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	return nil
 }
 
-// Fits holds the metadata of a chunk against the schema.
-func (f *File) Fits(m *layout.ColumnMeta, l *schema.Leaf, group, col int) error {
+// CheckMeta holds the metadata of a chunk against the schema.
+func (f *File) CheckMeta(m *layout.ColumnMeta, l *schema.Leaf, group, col int) error {
 	p := layout.ChunkPath(group, col) + ".column_metadata"
 	switch {
 	case m.Type != l.Type:
@@ -349,9 +349,9 @@ func (f *File) FirstPage(ctx context.Context, group, col int, m *layout.ColumnMe
 	return c.Offset + n, err
 }
 
-// StructureBehind is where the next structure that the metadata tells of begins behind off, in the object of a
+// StructureAfter is where the next structure that the metadata tells of begins behind off, in the object of a
 // chunk: metadata of a column, an index page, pages of another chunk, or the end of all.
-func (f *File) StructureBehind(at fault.Span, off int64, group, col int) int64 {
+func (f *File) StructureAfter(at fault.Span, off int64, group, col int) int64 {
 	name := f.Footer.Groups[group].Columns[col].File
 	f.mu.Lock()
 	starts, ok := f.starts[name]

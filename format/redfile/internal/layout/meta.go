@@ -428,8 +428,9 @@ func (m *FileMeta) Agree(total int64, at fault.Span) error {
 	return fault.Corruptf(at, "file_metadata.num_rows", "%d, but the row groups have %d", m.Rows, total)
 }
 
-// Told reports whether the row groups have as many rows as the file is said to have, as far as they say it themselves.
-func (m *FileMeta) Told() bool {
+// CountsAgree reports whether the row groups have as many rows as the file is said to have, as far as they say it
+// themselves.
+func (m *FileMeta) CountsAgree() bool {
 	total := int64(0)
 	for _, g := range m.Groups {
 		if g.Rows < 0 {
@@ -531,7 +532,7 @@ func (m *FileMeta) Pair(key string) (value string, ok bool) {
 // first of it in words. One wrong bit is in one of them, whatever it makes of that. Files that chunks lie in
 // are not looked at: a part does not name itself.
 func (g *RowGroup) Differs(o *RowGroup) (n int, first string) {
-	hold := func(what string, a, b int64) bool {
+	compare := func(what string, a, b int64) bool {
 		if a != b && first == "" {
 			first = fmt.Sprintf("%s %d, and not %d", what, b, a)
 		}
@@ -542,19 +543,21 @@ func (g *RowGroup) Differs(o *RowGroup) (n int, first string) {
 			n++
 		}
 	}
-	count(hold("num_rows", g.Rows, o.Rows))
-	count(hold("total_byte_size", g.Bytes, o.Bytes))
-	count(hold("a number of columns of", int64(len(g.Columns)), int64(len(o.Columns))))
+	count(compare("num_rows", g.Rows, o.Rows))
+	count(compare("total_byte_size", g.Bytes, o.Bytes))
+	count(compare("a number of columns of", int64(len(g.Columns)), int64(len(o.Columns))))
 	for i := range min(len(g.Columns), len(o.Columns)) {
 		c, d := &g.Columns[i], &o.Columns[i]
 		at := "columns[" + strconv.Itoa(i) + "]."
-		odd := hold(at+"file_offset", c.Offset, d.Offset)
+		odd := compare(at+"file_offset", c.Offset, d.Offset)
 		if a, b := c.Meta, d.Meta; a != nil && b != nil {
-			odd = hold(at+"type", int64(a.Type), int64(b.Type)) || hold(at+"codec", int64(a.Codec), int64(b.Codec)) ||
-				hold(at+"num_values", a.Values, b.Values) ||
-				hold(at+"total_uncompressed_size", a.Raw, b.Raw) ||
-				hold(at+"total_compressed_size", a.Stored, b.Stored) ||
-				hold(at+"data_page_offset", a.Data, b.Data) || hold(at+"index_page_offset", a.Index, b.Index) || odd
+			odd = compare(at+"type", int64(a.Type), int64(b.Type)) ||
+				compare(at+"codec", int64(a.Codec), int64(b.Codec)) ||
+				compare(at+"num_values", a.Values, b.Values) ||
+				compare(at+"total_uncompressed_size", a.Raw, b.Raw) ||
+				compare(at+"total_compressed_size", a.Stored, b.Stored) ||
+				compare(at+"data_page_offset", a.Data, b.Data) || compare(at+"index_page_offset", a.Index, b.Index) ||
+				odd
 		}
 		count(odd)
 	}

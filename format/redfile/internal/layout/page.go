@@ -101,8 +101,8 @@ func (h *PageHeader) Usual(b []byte) (n int, ok bool) {
 	return n, true
 }
 
-// Bad says what is wrong with a header; "" if nothing is.
-func (h *PageHeader) Bad() (field, reason string) {
+// Problem says what is wrong with a header; "" if nothing is.
+func (h *PageHeader) Problem() (field, reason string) {
 	switch {
 	case h.Kind < 0:
 		return "type", "it is missing or negative"
@@ -170,12 +170,12 @@ func PageAt(ctx context.Context, src store.Source, at fault.Span, path string) (
 	if err != nil {
 		return h, 0, err
 	}
-	return h, head, h.fits(at, head, path)
+	return h, head, h.check(at, head, path)
 }
 
-// fits holds a header of head bytes against at, where the page may lie.
-func (h *PageHeader) fits(at fault.Span, head int64, path string) error {
-	if field, reason := h.Bad(); field != "" {
+// check holds a header of head bytes against at, where the page may lie.
+func (h *PageHeader) check(at fault.Span, head int64, path string) error {
+	if field, reason := h.Problem(); field != "" {
 		return fault.Corruptf(at.Sub(0, head), path+".header."+field, "%s", reason)
 	}
 	if int64(h.Stored) > at.Len-head {
@@ -200,5 +200,5 @@ func HeaderIn(b []byte, at fault.Span) (PageHeader, int64, error) {
 	if c.Err() != nil {
 		return h, 0, c.Err()
 	}
-	return h, int64(c.Pos()), h.fits(at, int64(c.Pos()), "")
+	return h, int64(c.Pos()), h.check(at, int64(c.Pos()), "")
 }

@@ -77,7 +77,7 @@ func NewTable(ctx context.Context, f *container.File, l *schema.Leaf, group, col
 		t.useIndex(ctx) // without it the headers are walked
 	}
 	if !t.Indexed {
-		if err := t.settle(ctx); err != nil {
+		if err := t.resolvePages(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -311,7 +311,7 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 	stored := b[n:]
 	head := at.Sub(0, int64(n))
 	d.at = at.Sub(int64(n), int64(len(stored)))
-	if field, reason := h.Bad(); field != "" {
+	if field, reason := h.Problem(); field != "" {
 		return fault.Corruptf(head, "header."+field, "%s", reason)
 	}
 	if h.Kind != layout.DataPage || int64(h.Stored) != int64(len(stored)) || int64(h.Values) != p.Values {
@@ -324,7 +324,7 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 			return fault.Corruptf(at, "header.crc", "%#08x is stored, %#08x is right", h.CRC, crc)
 		}
 	}
-	if d.sumOnly && d.codec != layout.Uncompressed && saysRaw(d.codec, stored, h.Raw) {
+	if d.sumOnly && d.codec != layout.Uncompressed && rawSizeAgrees(d.codec, stored, h.Raw) {
 		return nil
 	}
 	body, exact, err := Inflate(stored, int64(h.Raw), d.codec, d.limits.Page, d.t.Scratch.Bytes)
@@ -335,9 +335,9 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 	return nil
 }
 
-// saysRaw reports whether compressed bytes say themselves that they are so many raw: a bare Snappy block in
+// rawSizeAgrees reports whether compressed bytes say themselves that they are so many raw: a bare Snappy block in
 // front, a GZIP member, of which there is one, at the end. Others must be decompressed to know.
-func saysRaw(c layout.Compression, b []byte, raw int32) bool {
+func rawSizeAgrees(c layout.Compression, b []byte, raw int32) bool {
 	switch c {
 	case layout.Snappy:
 		return unpack.SnappySize(b) == int(raw)
@@ -384,12 +384,12 @@ func Fresh(n int) []byte { return make([]byte, n) }
 // stored size and the block, until the raw size is reached.
 func unSnappy(dst, src []byte) error {
 	z, _ := codec.ByName("snappy")
-	bare := z.Decompress(dst, src)
-	if bare == nil {
+	err := z.Decompress(dst, src)
+	if err == nil {
 		return nil
 	}
 	if !framed(z, dst, src) {
-		return bare
+		return err
 	}
 	return nil
 }
@@ -495,11 +495,11 @@ func (d *decoding) definitions(def []byte, used, skip, total int) (present int, 
 	if present, err = d.defs.Read(def); err != nil || begun {
 		return present, err
 	}
-	behind := d.defs // a copy: the next part goes on
-	d.all, err = behind.Skip(total - skip - len(def))
+	rest := d.defs // a copy: the next part goes on
+	d.all, err = rest.Skip(total - skip - len(def))
 	d.all += d.before + present
 	if err == nil {
-		err = behind.End()
+		err = rest.End()
 	}
 	return present, err
 }
@@ -536,8 +536,8 @@ func (t *Table) Sum(p *Page, b []byte, a *vec.Arena) (summed bool, err error) {
 	return d.h.HasCRC, err
 }
 
-// Holding is the page in which a row begins.
-func (t *Table) Holding(ctx context.Context, row int64) (int, *Page, error) {
+// PageOfRow is the page in which a row begins.
+func (t *Table) PageOfRow(ctx context.Context, row int64) (int, *Page, error) {
 	for i := t.find(row); ; i++ {
 		p, err := t.Get(ctx, i)
 		if err == io.EOF {

@@ -17,15 +17,15 @@ import (
 // have, and so where the rows of a page are: one wrong number would shift all rows behind it. So the headers of
 // a chunk are read before its first page is given, and their numbers held against the chunk's.
 
-// settle finds the pages of a chunk that has no index page. If their numbers of values are not together those
+// resolvePages finds the pages of a chunk that has no index page. If their numbers of values are not together those
 // of the chunk, and one page alone does not hold what its header says, that is the damaged one, and has what
 // the others leave; else nobody knows where rows are, and the chunk is lost.
-func (t *Table) settle(ctx context.Context) error {
+func (t *Table) resolvePages(ctx context.Context) error {
 	if t.Meta.Values == 0 && t.Meta.Stored == 0 && t.rows == 0 { // where it would begin, another chunk may
 		t.err = io.EOF
 		return nil
 	}
-	end := t.File.StructureBehind(t.At, t.next, t.Group, t.Col)
+	end := t.File.StructureAfter(t.At, t.next, t.Group, t.Col)
 	begin, odd := t.next, error(nil)
 	for odd == nil && t.next != end {
 		if t.values == t.Meta.Values && !t.pageNext(ctx, end) {

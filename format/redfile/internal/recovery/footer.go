@@ -31,16 +31,16 @@ const (
 // budget is how many bytes may still be read on suspicion. What begins like metadata or a page is known to be
 // one only when it has been read whole, and bytes made for that purpose could have everything read again and
 // again: together they may be a few times the size of the file.
-func (r *rescue) budget() int64 { return 8*r.f.At.Len + 1<<20 - r.looked }
+func (r *recoverer) budget() int64 { return 8*r.f.At.Len + 1<<20 - r.looked }
 
 // afford spends n bytes of the budget.
-func (r *rescue) afford(n int64) bool {
+func (r *recoverer) afford(n int64) bool {
 	if n <= r.budget() {
 		r.looked += n
 		return true
 	}
-	if !r.tired {
-		r.tired = true
+	if !r.overBudget {
+		r.overBudget = true
 		r.Rows("redfile.recover.limit", r.f.At, [2]int64{-1, -1}, 0,
 			"%d bytes were read of what looked like pages or metadata and was none: no more is tried that is long",
 			r.looked)
@@ -49,7 +49,7 @@ func (r *rescue) afford(n int64) bool {
 }
 
 // grow lets a structure be read up to most bytes if the budget has them, else only its first few.
-func (r *rescue) grow(few, most int64) int64 {
+func (r *recoverer) grow(few, most int64) int64 {
 	if most <= few || !r.afford(0) {
 		return min(few, most)
 	}
@@ -57,14 +57,14 @@ func (r *rescue) grow(few, most int64) int64 {
 }
 
 // spend counts what is read of a structure that goes on behind its first few bytes.
-func (r *rescue) spend(c *wire.Cursor, few int64) {
+func (r *recoverer) spend(c *wire.Cursor, few int64) {
 	if n := int64(c.Left()); n > few {
 		r.looked += n
 	}
 }
 
 // page reads the header of a page at pos that ends at or before end.
-func (r *rescue) page(pos, end int64) (layout.PageHeader, int64, error) {
+func (r *recoverer) page(pos, end int64) (layout.PageHeader, int64, error) {
 	b, err := r.bytes(pos, int(min(layout.MostFound, end-pos)))
 	if err != nil {
 		return layout.PageHeader{}, 0, err
@@ -77,7 +77,7 @@ func (r *rescue) page(pos, end int64) (layout.PageHeader, int64, error) {
 // what can be read is held against it. If not, the metadata of the chunk before was lost, and all its pages
 // must be there, up to its metadata: the offsets of a file within a file may by chance be those of some
 // structure, too.
-func (r *rescue) follows(m *layout.ColumnMeta, pos int64) bool {
+func (r *recoverer) follows(m *layout.ColumnMeta, pos int64) bool {
 	w := r.pages(m, pos)
 	if m.Data != r.start {
 		return w.whole && w.end == pos
@@ -93,14 +93,14 @@ type walked struct {
 }
 
 // pages walks the pages of a chunk, which end at or before end.
-func (r *rescue) pages(m *layout.ColumnMeta, end int64) (w walked) {
+func (r *recoverer) pages(m *layout.ColumnMeta, end int64) (w walked) {
 	var values, raw, stored int64
 	for w.end = m.Data; w.end < end; {
 		if !r.afford(elsewhere / 16) {
 			return walked{against: true, end: w.end}
 		}
 		h, head, err := r.page(w.end, end)
-		if field, _ := h.Bad(); err != nil && head > 0 && field == "" || h.Kind == layout.SyncPage && err == nil {
+		if field, _ := h.Problem(); err != nil && head > 0 && field == "" || h.Kind == layout.SyncPage && err == nil {
 			w.against = true // its metadata lies in a page, or in another row group
 			return w
 		}
@@ -124,7 +124,7 @@ func (r *rescue) pages(m *layout.ColumnMeta, end int64) (w walked) {
 
 // familiar reports whether a column as m says was met before, if the first row group was met as a whole: then a
 // path came twice.
-func (r *rescue) familiar(m *layout.ColumnMeta) bool {
+func (r *recoverer) familiar(m *layout.ColumnMeta) bool {
 	if c := r.seen[pathKey(m.Path)]; c != nil {
 		return c.Type == m.Type && c.MaxDef == m.MaxDef && c.MaxRep == m.MaxRep
 	}
@@ -132,7 +132,7 @@ func (r *rescue) familiar(m *layout.ColumnMeta) bool {
 }
 
 // columnMeta reads metadata of a column at pos that ends at or before end.
-func (r *rescue) columnMeta(pos, end, most int64) (*layout.ColumnMeta, int64, error) {
+func (r *recoverer) columnMeta(pos, end, most int64) (*layout.ColumnMeta, int64, error) {
 	const few = 512
 	at := r.f.At.Sub(pos, end-pos)
 	var m layout.ColumnMeta
@@ -159,7 +159,7 @@ func (r *rescue) columnMeta(pos, end, most int64) (*layout.ColumnMeta, int64, er
 }
 
 // fileMeta reads metadata of a file at pos that ends at or before end.
-func (r *rescue) fileMeta(pos, end int64) (*layout.FileMeta, int64, bool) {
+func (r *recoverer) fileMeta(pos, end int64) (*layout.FileMeta, int64, bool) {
 	const few = 1 << 10
 	at := r.f.At.Sub(pos, end-pos)
 	var m layout.FileMeta
@@ -176,7 +176,7 @@ func (r *rescue) fileMeta(pos, end int64) (*layout.FileMeta, int64, bool) {
 }
 
 // footer reads metadata of a file at pos, with its length and the magic behind it.
-func (r *rescue) footer(pos int64) (*layout.FileMeta, int64, bool) {
+func (r *recoverer) footer(pos int64) (*layout.FileMeta, int64, bool) {
 	end := r.f.At.Len - layout.TailLen
 	var b [layout.TailLen]byte
 	if begin, err := r.bytes(pos, layout.TailLen); end-pos < layout.TailLen || err != nil || !beginsMeta(begin) {
@@ -196,7 +196,7 @@ func beginsMeta(b []byte) bool {
 }
 
 // firstSync takes the marker of the sync block at the beginning of the file, if there is one.
-func (r *rescue) firstSync() error {
+func (r *recoverer) firstSync() error {
 	h, head, err := r.page(layout.MagicLen, r.f.At.Len)
 	if err != nil || h.Kind != layout.SyncPage || int64(h.Stored) > r.f.Limits.Metadata {
 		return r.ctx.Err()
@@ -209,7 +209,7 @@ func (r *rescue) firstSync() error {
 }
 
 // lastFooter looks backwards for metadata of this file with its length and the magic behind it, and sets pos behind it.
-func (r *rescue) lastFooter(pos *int64) error {
+func (r *recoverer) lastFooter(pos *int64) error {
 	const step = 256 << 10
 	r.window = elsewhere
 	for end := r.f.At.Len; end > layout.MinFile; end -= step {
@@ -248,8 +248,8 @@ func (r *rescue) lastFooter(pos *int64) error {
 }
 
 // footerBefore reads the metadata of this file that ends where the magic at pos says; nil if there is none.
-func (r *rescue) footerBefore(pos int64, peek func(off, n int64) []byte) *layout.FileMeta {
-	const least = 8
+func (r *recoverer) footerBefore(pos int64, peek func(off, n int64) []byte) *layout.FileMeta {
+	const minFooter = 8
 	if pos < layout.MinFile-layout.MagicLen {
 		return nil
 	}
@@ -259,7 +259,7 @@ func (r *rescue) footerBefore(pos int64, peek func(off, n int64) []byte) *layout
 	}
 	n := int64(binary.LittleEndian.Uint32(b))
 	start := pos - 4 - n
-	if n < least || start < layout.MagicLen || n > r.f.Limits.Metadata || !beginsMeta(peek(start, least)) {
+	if n < minFooter || start < layout.MagicLen || n > r.f.Limits.Metadata || !beginsMeta(peek(start, minFooter)) {
 		return nil
 	}
 	m, size, ok := r.fileMeta(start, pos-4)
@@ -270,7 +270,7 @@ func (r *rescue) footerBefore(pos int64, peek func(off, n int64) []byte) *layout
 }
 
 // plausible reports whether all that m points to lies before end.
-func (r *rescue) plausible(m *layout.FileMeta, end int64) bool {
+func (r *recoverer) plausible(m *layout.FileMeta, end int64) bool {
 	for _, g := range m.Groups {
 		for _, c := range g.Columns {
 			if c.File == "" && (c.Offset < layout.MagicLen || c.Offset >= end || c.Meta != nil && c.Meta.Data >= end) {
@@ -282,7 +282,7 @@ func (r *rescue) plausible(m *layout.FileMeta, end int64) bool {
 }
 
 // own reports whether m, which begins at start and is plausible, is metadata of this file, and not of one within it.
-func (r *rescue) own(m *layout.FileMeta, start int64) bool {
+func (r *recoverer) own(m *layout.FileMeta, start int64) bool {
 	if r.marker != nil {
 		return bytes.Equal(m.Marker(), r.marker)
 	}
@@ -297,7 +297,7 @@ func (r *rescue) own(m *layout.FileMeta, start int64) bool {
 	if last != nil && last.Meta != nil {
 		pos = max(pos, last.Meta.Data)
 	}
-	if last != nil && !r.holds(last, start) {
+	if last != nil && !r.confirms(last, start) {
 		return false
 	}
 	for pos < start {
@@ -310,9 +310,9 @@ func (r *rescue) own(m *layout.FileMeta, start int64) bool {
 	return pos == start
 }
 
-// holds reports whether the chunk is where the metadata of the file says: its pages, one by one, and its
+// confirms reports whether the chunk is where the metadata of the file says: its pages, one by one, and its
 // metadata behind them, which some writers have in the metadata of the file only.
-func (r *rescue) holds(c *layout.ColumnChunk, start int64) bool {
+func (r *recoverer) confirms(c *layout.ColumnChunk, start int64) bool {
 	m, _, err := r.columnMeta(c.Offset, start, 1<<20)
 	if c.Meta == nil {
 		if err != nil || m.Data < layout.MagicLen {
@@ -334,9 +334,9 @@ func (r *rescue) holds(c *layout.ColumnChunk, start int64) bool {
 // foreign reports whether the metadata at the end is that of a file within the file, where no sync block tells:
 // less than half of the chunks, of the first few, are where it says. One may be by chance, as where both tables
 // begin with the same column.
-func (r *rescue) foreign() bool {
+func (r *recoverer) foreign() bool {
 	const few = 64
-	m, tries, good := &r.f.Footer, 0, 0
+	m, tries, matched := &r.f.Footer, 0, 0
 	if r.firstSync() != nil || r.marker != nil {
 		return false
 	}
@@ -348,21 +348,21 @@ func (r *rescue) foreign() bool {
 				return false
 			}
 			if tries == few {
-				return 2*good < tries
+				return 2*matched < tries
 			}
-			if tries++; r.holds(c, start) {
-				good++
+			if tries++; r.confirms(c, start) {
+				matched++
 			}
 		}
 	}
 	if tries == 0 { // an empty file has nothing in front of its metadata
 		return !r.own(m, start)
 	}
-	return 2*good < tries
+	return 2*matched < tries
 }
 
 // step is the size of the structure at pos, which ends at or before end; 0: there is none.
-func (r *rescue) step(pos, end int64) int64 {
+func (r *recoverer) step(pos, end int64) int64 {
 	if !r.afford(elsewhere / 16) {
 		return 0
 	}
@@ -380,5 +380,5 @@ func (r *rescue) step(pos, end int64) int64 {
 
 // FooterAt reads metadata of a file at pos of f, with its length and the magic behind it, if that is what is there.
 func FooterAt(ctx context.Context, f *table.File, pos int64) (*layout.FileMeta, int64, bool) {
-	return newRescue(ctx, f, f.At.Object).footer(pos)
+	return newRecoverer(ctx, f, f.At.Object).footer(pos)
 }

@@ -16,7 +16,7 @@ import (
 
 // gather makes a reader of the parts that lie beside the metadata of a split table, where that is lost: each is
 // a whole file with one row group, or with all, and their names are in order. nil if there are none.
-func (r *rescue) gather(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
+func (r *recoverer) gather(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
 	names, err := r.parts(o)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (r *rescue) gather(o format.OpenOptions, opts layout.ReadOptions) (*table.F
 	out.Stamp, out.Gathered, out.Recovering = r.f.Stamp, true, true
 	begun := map[string]string{} // parts by what their sync block says
 	for _, name := range names {
-		tg := r.beside(name)
+		tg := r.sibling(name)
 		p, err := table.OpenTarget(r.ctx, tg, o)
 		if err != nil {
 			if !errors.Is(err, fault.Corrupt) {
@@ -70,15 +70,15 @@ func (r *rescue) gather(o format.OpenOptions, opts layout.ReadOptions) (*table.F
 	return out, r.count(out)
 }
 
-// beside is what is called name in the directory of the table.
-func (r *rescue) beside(name string) format.Target {
+// sibling is what is called name in the directory of the table.
+func (r *recoverer) sibling(name string) format.Target {
 	return format.Target{Tree: r.f.Tree, Name: path.Join(path.Dir(r.f.At.Object), name)}
 }
 
 // parts are the names of the parts, in order. A part that stands in the place of the metadata is where that
 // stands as a part, or where a part is missing; behind the last only its sync block can say that it is one. It
 // is none of them if it is a copy of one.
-func (r *rescue) parts(o format.OpenOptions) (names []string, err error) {
+func (r *recoverer) parts(o format.OpenOptions) (names []string, err error) {
 	for info, err := range r.f.Tree.List(r.ctx, path.Dir(r.f.At.Object)) {
 		if err != nil {
 			return nil, err
@@ -94,7 +94,7 @@ func (r *rescue) parts(o format.OpenOptions) (names []string, err error) {
 	}
 	gap := len(names)
 	for i, name := range slices.Backward(names) {
-		if p, err := table.OpenTarget(r.ctx, r.beside(name), o); err == nil {
+		if p, err := table.OpenTarget(r.ctx, r.sibling(name), o); err == nil {
 			others := namesOthers(p, name)
 			p.Close()
 			if others {
@@ -118,8 +118,8 @@ func (r *rescue) parts(o format.OpenOptions) (names []string, err error) {
 }
 
 // isCopy reports whether the file called name has the bytes of the one that is recovered.
-func (r *rescue) isCopy(name string) (bool, error) {
-	src, err := r.f.Tree.Open(r.ctx, r.beside(name).Name)
+func (r *recoverer) isCopy(name string) (bool, error) {
+	src, err := r.f.Tree.Open(r.ctx, r.sibling(name).Name)
 	if err != nil {
 		return false, err
 	}
@@ -128,7 +128,7 @@ func (r *rescue) isCopy(name string) (bool, error) {
 		return false, nil
 	}
 	var a, b [64 << 10]byte
-	at := fault.Span{Object: r.beside(name).Name, Len: src.Size()}
+	at := fault.Span{Object: r.sibling(name).Name, Len: src.Size()}
 	for off := int64(0); off < at.Len; off += int64(len(a)) {
 		n := min(int64(len(a)), at.Len-off)
 		if err := format.ReadFull(r.ctx, r.f.Src, r.f.At.Sub(off, n), "", a[:n]); err != nil {
@@ -146,7 +146,7 @@ func (r *rescue) isCopy(name string) (bool, error) {
 
 // among makes a reader of the parts of a table and of the one that stands in the place of its metadata; nil if
 // there are no others.
-func (r *rescue) among(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
+func (r *recoverer) among(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
 	at, before := r.f.OwnGroups(), len(r.findings)
 	r.astray = true
 	out, err := r.gather(o, opts)
@@ -184,7 +184,7 @@ func namesOthers(f *table.File, called string) bool {
 }
 
 // recoverPart recovers a part whose own metadata is damaged; nil if it has no row group that is whole.
-func (r *rescue) recoverPart(name string, o format.OpenOptions) *table.File {
+func (r *recoverer) recoverPart(name string, o format.OpenOptions) *table.File {
 	back, found, err := Recover(r.ctx, format.Target{Tree: r.f.Tree, Name: name}, o)
 	r.findings = append(r.findings, found...)
 	if err != nil {
@@ -199,7 +199,7 @@ func (r *rescue) recoverPart(name string, o format.OpenOptions) *table.File {
 }
 
 // add adds the row groups of a part, if it is one of the same table as the first.
-func (r *rescue) add(out, p *table.File, name string) {
+func (r *recoverer) add(out, p *table.File, name string) {
 	if len(out.Footer.Groups) > 0 && (!p.Shown.Equal(out.Shown) ||
 		string(p.Footer.Marker()) != string(out.Footer.Marker())) {
 		r.Rows("redfile.rows.lost", p.At, [2]int64{-1, -1}, -1,
@@ -228,7 +228,7 @@ func (r *rescue) add(out, p *table.File, name string) {
 
 // strange is an error if none of the parts that the metadata of a split table names is what it takes it for,
 // and some are others': it is that of another table.
-func (r *rescue) strange(o format.OpenOptions) error {
+func (r *recoverer) strange(o format.OpenOptions) error {
 	var other error
 	seen := map[string]bool{}
 	for _, g := range r.f.Footer.Groups {
@@ -261,7 +261,7 @@ func (r *rescue) strange(o format.OpenOptions) error {
 
 // takenFor holds a part, called so, against the metadata of the table: by its marker, or, without any, by its
 // own metadata. known: it says what it is.
-func (r *rescue) takenFor(p *table.File, called string) (known bool, err error) {
+func (r *recoverer) takenFor(p *table.File, called string) (known bool, err error) {
 	marker := r.f.Footer.Marker()
 	if marker == nil {
 		return true, r.f.Agrees(r.ctx, p.File, called, "file_metadata")

@@ -12,7 +12,7 @@ import (
 )
 
 // lose notes that a chunk cannot be read.
-func (r *rescue) lose(group, col int, off int64) layout.ColumnChunk {
+func (r *recoverer) lose(group, col int, off int64) layout.ColumnChunk {
 	at := r.f.At.Sub(min(max(off, 0), r.f.At.Len), 0)
 	r.lost[container.ChunkKey{Group: group, Col: col}] = fault.Corruptf(at,
 		layout.ChunkPath(group, col)+".column_metadata",
@@ -21,7 +21,7 @@ func (r *rescue) lose(group, col int, off int64) layout.ColumnChunk {
 }
 
 // byPaths makes row groups of the chunks that no sync block tells of.
-func (r *rescue) byPaths() {
+func (r *recoverer) byPaths() {
 	if len(r.chunks) == 0 {
 		return
 	}
@@ -96,7 +96,7 @@ func (r *rescue) byPaths() {
 
 // spans are how many bytes the columns take in a row group, about, by what was found of each, and all together; of
 // fewer than two row groups, or where a column was not found, nobody knows.
-func (r *rescue) spans(paths *pathList) (spans []int64, round int64) {
+func (r *recoverer) spans(paths *pathList) (spans []int64, round int64) {
 	found := make([][]int64, paths.n)
 	for _, c := range r.chunks {
 		if i := paths.find(c.meta.Path, 0); i >= 0 && c.end > c.meta.Data {
@@ -116,7 +116,7 @@ func (r *rescue) spans(paths *pathList) (spans []int64, round int64) {
 
 // unfinished tells of the last row group, of which columns are missing. It is kept if one of those that are
 // there says how many rows it has.
-func (r *rescue) unfinished(g *layout.RowGroup, columns int, finish func()) {
+func (r *recoverer) unfinished(g *layout.RowGroup, columns int, finish func()) {
 	at, found, rows := r.f.At.Sub(r.end, r.f.At.Len-r.end), count(g.Columns), rowsOfColumns(g.Columns, r.repeats)
 	if rows < 0 {
 		r.Rows("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d "+
@@ -144,7 +144,7 @@ func count(cols []layout.ColumnChunk) (n int) {
 }
 
 // paths are those of the columns in their order: as the schema says, or, which is not sure, as they come.
-func (r *rescue) paths() (out pathList, sure bool) {
+func (r *recoverer) paths() (out pathList, sure bool) {
 	if r.known != nil && len(r.known.Schema) > 0 {
 		if t, err := schema.TreeOfElements(r.known.Schema, r.known.Gen, r.f.Limits, r.f.At); err == nil {
 			for _, l := range schema.LeavesOf(t) {
@@ -172,7 +172,7 @@ func (r *rescue) paths() (out pathList, sure bool) {
 }
 
 // arrowPaths are the paths of the Arrow schema that the writer kept.
-func (r *rescue) arrowPaths() (out pathList, ok bool) {
+func (r *recoverer) arrowPaths() (out pathList, ok bool) {
 	t := schema.ArrowTree(r.known, r.f.Limits)
 	if t == nil {
 		return out, false
@@ -184,7 +184,7 @@ func (r *rescue) arrowPaths() (out pathList, ok bool) {
 }
 
 // repeats reports whether a column may have more values than rows.
-func (r *rescue) repeats(m *layout.ColumnMeta) bool {
+func (r *recoverer) repeats(m *layout.ColumnMeta) bool {
 	if r.known == nil || m.HasLevels || len(r.known.Schema) == 0 {
 		return !m.HasLevels || m.MaxRep > 0
 	}

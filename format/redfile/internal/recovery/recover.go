@@ -43,7 +43,7 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f := table.New(tg.Tree, src, at, o, opts)
 	f.Stamp, f.Recovering = table.StampOf(ctx, tg), true
-	r := newRescue(ctx, f, tg.Name)
+	r := newRecoverer(ctx, f, tg.Name)
 	err = f.Open(ctx, nil)
 	opened := err == nil
 	r.schema(f)
@@ -53,7 +53,7 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 	}
 	if opened && err == nil && f.OwnGroups() != "" {
 		if out, err := r.among(o, opts); err != nil || out != nil {
-			return r.given(out, err)
+			return r.finish(out, err)
 		}
 	}
 	if opened && err == nil && path.Base(tg.Name) == layout.MetadataFile {
@@ -78,14 +78,14 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 		strings.HasPrefix(PathOf(err), "magic") {
 		if f.OwnGroups() != "" {
 			if out, err := r.among(o, opts); err != nil || out != nil {
-				return r.given(out, err)
+				return r.finish(out, err)
 			}
 		}
 		return f, r.findings, nil // only the beginning is damaged
 	}
 	if path.Base(tg.Name) == layout.MetadataFile { // it has no pages, but the parts are whole files
 		if parts, err := r.gather(o, opts); err != nil || parts != nil {
-			return r.given(parts, err)
+			return r.finish(parts, err)
 		}
 	}
 	out, rerr := r.run(o, opts)
@@ -97,11 +97,11 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 	if rerr == nil && out == nil {
 		rerr = err
 	}
-	return r.given(out, rerr)
+	return r.finish(out, rerr)
 }
 
-// given is what recovery ends with: a file that was found, or why there is none.
-func (r *rescue) given(out *table.File, err error) (format.Reader, []region.Finding, error) {
+// finish is what recovery ends with: a file that was found, or why there is none.
+func (r *recoverer) finish(out *table.File, err error) (format.Reader, []region.Finding, error) {
 	if err != nil {
 		r.f.Src.Close()
 		return nil, r.findings, err
@@ -112,16 +112,16 @@ func (r *rescue) given(out *table.File, err error) (format.Reader, []region.Find
 // disagree recovers a file whose number of rows is not that of its row groups, as odd says: one of them is
 // damaged. The file is walked as if it had no metadata but the schema; what the metadata tells of is taken
 // where that gives no fewer rows.
-func (r *rescue) disagree(o format.OpenOptions, opts layout.ReadOptions,
+func (r *recoverer) disagree(o format.OpenOptions, opts layout.ReadOptions,
 	odd error) (format.Reader, []region.Finding, error) {
 	f := r.f
 	if !errors.Is(odd, fault.Corrupt) {
 		f.Close()
 		return nil, nil, odd
 	}
-	bare := f.Footer
-	bare.Groups = nil
-	r.known, r.doubted = &bare, f.MetaAt.Off-f.At.Off
+	known := f.Footer
+	known.Groups = nil
+	r.known, r.doubted = &known, f.MetaAt.Off-f.At.Off
 	var out *table.File
 	var err error
 	switch {
@@ -163,8 +163,8 @@ func PathOf(err error) string {
 	return ""
 }
 
-// rescue looks for what is left of a file.
-type rescue struct {
+// recoverer looks for what is left of a file.
+type recoverer struct {
 	*check.Reporter
 	ctx      context.Context
 	f        *table.File
@@ -178,19 +178,19 @@ type rescue struct {
 	// doubted is where metadata is that is not believed, 0: none is.
 	doubted int64
 
-	chunks []foundChunk                  // not yet in a row group, by their offsets
-	seen   map[string]*layout.ColumnMeta // the first one of each path
-	again  bool                          // some path came twice: each has come
-	flat   map[string]bool               // columns that the schema says do not repeat
-	start  int64                         // where the chunk that is being walked began
-	end    int64                         // behind the last structure that was understood
-	win    []byte                        // a window of the file, for looking byte by byte
-	winAt  int64
-	window int64 // how much of the file it has
-	walked int   // data pages
-	unsure bool  // what is walked was found byte by byte: it may be that of a file in a page
-	looked int64 // bytes that were read on suspicion, see afford
-	tired  bool  // they are too many
+	chunks     []foundChunk                  // not yet in a row group, by their offsets
+	seen       map[string]*layout.ColumnMeta // the first one of each path
+	again      bool                          // some path came twice: each has come
+	flat       map[string]bool               // columns that the schema says do not repeat
+	start      int64                         // where the chunk that is being walked began
+	end        int64                         // behind the last structure that was understood
+	win        []byte                        // a window of the file, for looking byte by byte
+	winAt      int64
+	window     int64 // how much of the file it has
+	walked     int   // data pages
+	unsure     bool  // what is walked was found byte by byte: it may be that of a file in a page
+	looked     int64 // bytes that were read on suspicion, see afford
+	overBudget bool  // they are too many
 }
 
 // foundChunk is the metadata of a column, found from off to end.
@@ -199,8 +199,8 @@ type foundChunk struct {
 	meta     *layout.ColumnMeta
 }
 
-func newRescue(ctx context.Context, f *table.File, part string) *rescue {
-	r := &rescue{ctx: ctx, f: f}
+func newRecoverer(ctx context.Context, f *table.File, part string) *recoverer {
+	r := &recoverer{ctx: ctx, f: f}
 	r.Reporter = layout.Reporter(ctx, part, func(f region.Finding) bool {
 		r.findings = append(r.findings, f)
 		return true
@@ -209,7 +209,7 @@ func newRescue(ctx context.Context, f *table.File, part string) *rescue {
 }
 
 // run makes a reader of what it finds; nil if that is nothing.
-func (r *rescue) run(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
+func (r *recoverer) run(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
 	r.lost, r.seen = map[container.ChunkKey]error{}, map[string]*layout.ColumnMeta{}
 	pos := int64(layout.MagicLen)
 	if err := r.firstSync(); err != nil {
@@ -223,9 +223,9 @@ func (r *rescue) run(o format.OpenOptions, opts layout.ReadOptions) (*table.File
 		return nil, err
 	}
 	if len(r.seen) == 0 && r.known == nil && len(r.groups) == 0 {
-		return nil, r.bare()
+		return nil, r.schemaLost()
 	}
-	if err := r.told(o, opts); err != nil {
+	if err := r.useSchemaOption(o, opts); err != nil {
 		return nil, err
 	}
 	r.byPaths()
@@ -256,7 +256,7 @@ func (r *rescue) run(o format.OpenOptions, opts layout.ReadOptions) (*table.File
 }
 
 // count tells how many rows there are, which in generation A often only the metadata of the columns says.
-func (r *rescue) count(f *table.File) error {
+func (r *recoverer) count(f *table.File) error {
 	rows, more := int64(0), ""
 	for i := range f.Footer.Groups {
 		n, err := f.RowsOf(r.ctx, i)
@@ -276,7 +276,7 @@ func (r *rescue) count(f *table.File) error {
 }
 
 // bytes gives up to n bytes at pos, out of a window.
-func (r *rescue) bytes(pos int64, n int) ([]byte, error) {
+func (r *recoverer) bytes(pos int64, n int) ([]byte, error) {
 	n = int(min(int64(n), r.f.At.Len-pos))
 	if n <= 0 {
 		return nil, nil
@@ -297,7 +297,7 @@ func (r *rescue) bytes(pos int64, n int) ([]byte, error) {
 }
 
 // walk goes from structure to structure to the end of the file.
-func (r *rescue) walk(pos int64) error {
+func (r *recoverer) walk(pos int64) error {
 	for pos < r.f.At.Len {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -320,7 +320,7 @@ func (r *rescue) walk(pos int64) error {
 }
 
 // structure understands what is at pos, and gives where the next one begins; -1: it is nothing.
-func (r *rescue) structure(pos int64) (int64, error) {
+func (r *recoverer) structure(pos int64) (int64, error) {
 	h, head, err := r.page(pos, r.f.At.Len)
 	if err == nil {
 		switch h.Kind {
@@ -356,12 +356,12 @@ func (r *rescue) structure(pos int64) (int64, error) {
 
 // believes reports whether metadata at pos may say which row groups there are: one that contradicts its own
 // number of rows does not.
-func (r *rescue) believes(m *layout.FileMeta, pos int64) bool {
-	return m.Told() && (r.doubted == 0 || pos != r.doubted)
+func (r *recoverer) believes(m *layout.FileMeta, pos int64) bool {
+	return m.CountsAgree() && (r.doubted == 0 || pos != r.doubted)
 }
 
 // found notes a chunk whose metadata is at pos, of n bytes.
-func (r *rescue) found(pos int64, m *layout.ColumnMeta, n int64) int64 {
+func (r *recoverer) found(pos int64, m *layout.ColumnMeta, n int64) int64 {
 	if !m.HasLevels {
 		takeLevels(m)
 	}
@@ -376,7 +376,7 @@ func (r *rescue) found(pos int64, m *layout.ColumnMeta, n int64) int64 {
 }
 
 // column reads the metadata of a column at pos, if that is what is there, and if its pages lie in front of it.
-func (r *rescue) column(pos, most int64) (*layout.ColumnMeta, int64, bool) {
+func (r *recoverer) column(pos, most int64) (*layout.ColumnMeta, int64, bool) {
 	m, n, err := r.columnMeta(pos, r.f.At.Len, most)
 	if err != nil || m.Data < r.start && m.Data >= 0 || m.Data >= pos && m.Values > 0 || len(m.Encodings) == 0 {
 		return nil, 0, false
@@ -397,7 +397,7 @@ func (r *rescue) column(pos, most int64) (*layout.ColumnMeta, int64, bool) {
 }
 
 // sync takes what a sync block says, if it is sound.
-func (r *rescue) sync(pos int64, h *layout.PageHeader, head int64) error {
+func (r *recoverer) sync(pos int64, h *layout.PageHeader, head int64) error {
 	if int64(h.Stored) > min(64<<20, r.f.Limits.Metadata) {
 		return nil
 	}
@@ -426,7 +426,7 @@ func (r *rescue) sync(pos int64, h *layout.PageHeader, head int64) error {
 }
 
 // look goes on byte by byte behind what cannot be understood, to the next metadata of a column or sync block.
-func (r *rescue) look(pos int64) (int64, error) {
+func (r *recoverer) look(pos int64) (int64, error) {
 	for ; pos < r.f.At.Len; pos++ {
 		b, err := r.bytes(pos, 3)
 		if err != nil {
@@ -455,7 +455,7 @@ func (r *rescue) look(pos int64) (int64, error) {
 }
 
 // sound reports whether the checksum of a page is right: then it is one, wherever it was found.
-func (r *rescue) sound(pos int64, h *layout.PageHeader, head int64) bool {
+func (r *recoverer) sound(pos int64, h *layout.PageHeader, head int64) bool {
 	n := int64(h.Stored)
 	if n > 16<<20 || !r.afford(n) {
 		return false
@@ -465,7 +465,7 @@ func (r *rescue) sound(pos int64, h *layout.PageHeader, head int64) bool {
 }
 
 // bySync makes the row group that a sync block closes. A column whose metadata cannot be read is lost.
-func (r *rescue) bySync(s *layout.SyncBlock) {
+func (r *recoverer) bySync(s *layout.SyncBlock) {
 	if int(s.Groups) <= len(r.groups) { // the metadata that was found tells of it
 		r.chunks = nil
 		return

@@ -14,9 +14,9 @@ import (
 	"stoa/region"
 )
 
-// told takes the schema that option schema names, if the file has lost its own, and holds the chunks that were
-// found against it.
-func (r *rescue) told(o format.OpenOptions, opts layout.ReadOptions) error {
+// useSchemaOption takes the schema that option schema names, if the file has lost its own, and holds the chunks that
+// were found against it.
+func (r *recoverer) useSchemaOption(o format.OpenOptions, opts layout.ReadOptions) error {
 	if opts.Schema == "" || r.known != nil {
 		return nil
 	}
@@ -48,8 +48,8 @@ func (r *rescue) told(o format.OpenOptions, opts layout.ReadOptions) error {
 	return nil
 }
 
-// bare is why nothing can be recovered of a file that has pages; nil if there are none.
-func (r *rescue) bare() error {
+// schemaLost is why nothing can be recovered of a file that has pages; nil if there are none.
+func (r *recoverer) schemaLost() error {
 	if r.walked == 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (r *rescue) bare() error {
 // renamed takes columns for what all their chunks are called where the schema has another name, which no chunk
 // has: it is the schema that is damaged, and what lies in the chunks is as good as ever. The column keeps the
 // name of the schema.
-func (r *rescue) renamed() {
+func (r *recoverer) renamed() {
 	f := r.f
 	if f.Footer.Gen < layout.GenC {
 		return // the schema is what the chunks say
@@ -95,16 +95,16 @@ func calledByChunks(ctx context.Context, f *table.File, col int) (path []string,
 }
 
 // schema tells that the Arrow schema of a file that was opened is damaged.
-func (r *rescue) schema(f *table.File) {
-	told := func(g region.Finding) bool { return g.Code == "redfile.schema.damaged" }
-	if f.SchemaDamage != nil && !slices.ContainsFunc(r.findings, told) {
+func (r *recoverer) schema(f *table.File) {
+	useSchemaOption := func(g region.Finding) bool { return g.Code == "redfile.schema.damaged" }
+	if f.SchemaDamage != nil && !slices.ContainsFunc(r.findings, useSchemaOption) {
 		r.Blame("redfile.schema.damaged", f.SchemaDamage, -1, -1)
 	}
 }
 
 // untyped tells that nothing of the file's schema was found: columns are shown as what they are stored as, and
 // every row counts as changed.
-func (r *rescue) untyped(f *table.File) {
+func (r *recoverer) untyped(f *table.File) {
 	var cols []string
 	for _, l := range f.Leaves {
 		cols = append(cols, fmt.Sprintf("%s as %s", strings.Join(l.Path, "."), l.Type))
@@ -131,7 +131,7 @@ func (l *pathList) add(p []string) {
 
 // foundPaths are the paths of the chunks that were found, in their order. A chunk of the first row group may be
 // missing, so the order is that of a row group of which all were found, if there is one.
-func (r *rescue) foundPaths() (out pathList) {
+func (r *recoverer) foundPaths() (out pathList) {
 	for _, c := range r.chunks {
 		if out.find(c.meta.Path, 0) < 0 {
 			out.add(c.meta.Path)

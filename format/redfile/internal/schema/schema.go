@@ -95,24 +95,24 @@ func (t *elementTree) node(i, depth int) (*Node, error) {
 	t.seen[i] = true
 	t.next = i + 1
 	n := &Node{Name: e.Name, Repetition: e.Repetition, Type: e.Type, Converted: e.Converted}
-	kids := e.Children
+	children := e.Children
 	if t.gen == layout.GenD {
-		kids = len(e.Indices)
+		children = len(e.Indices)
 	}
 	switch {
-	case e.Type >= 0 && (kids != 0 || i == 0):
+	case e.Type >= 0 && (children != 0 || i == 0):
 		return nil, t.fail(i, "a type and children, or a root with a type")
 	case e.Type > layout.ByteArray:
 		return nil, fault.Unsupportedf(t.at, fmt.Sprintf("file_metadata.schema[%d].type", i), "%s", e.Type)
 	case e.Repetition < layout.Required || e.Repetition > layout.Repeated:
 		return nil, fault.Unsupportedf(t.at, fmt.Sprintf("file_metadata.schema[%d].repetition_type", i), "%s",
 			e.Repetition)
-	case e.Type < 0 && kids == 0 && i > 0:
+	case e.Type < 0 && children == 0 && i > 0:
 		return nil, t.fail(i, "neither a type nor children")
-	case kids < 0 || kids > len(t.els):
-		return nil, t.fail(i, "%d children among %d elements", kids, len(t.els))
+	case children < 0 || children > len(t.els):
+		return nil, t.fail(i, "%d children among %d elements", children, len(t.els))
 	}
-	for k := range kids {
+	for k := range children {
 		j := t.next
 		if t.gen == layout.GenD {
 			j = int(e.Indices[k])

@@ -28,7 +28,7 @@ func (f *File) LookAround(ctx context.Context) {
 			"one of those between row groups; whatever was behind it is missing", len(f.Footer.Groups))
 	}
 	f.standsIn()
-	f.beside(ctx)
+	f.checkSiblings(ctx)
 }
 
 // Contradicts reports a column whose chunks are not, by the metadata of the file, what its schema says: one of the
@@ -40,7 +40,7 @@ func (f *File) Contradicts() {
 				continue
 			}
 			var e *fault.Error
-			if errors.As(f.Fits(c.Meta, &f.Leaves[col], g, col), &e) {
+			if errors.As(f.CheckMeta(c.Meta, &f.Leaves[col], g, col), &e) {
 				f.miss("redfile.column.damaged", e.At, e.Path, "%s", e.Reason)
 				return
 			}
@@ -100,10 +100,10 @@ func (f *File) OwnGroups() string {
 	return ""
 }
 
-// beside looks whether the parts before and behind this one are there. _metadata.red would tell, so it is asked
+// checkSiblings looks whether the parts before and behind this one are there. _metadata.red would tell, so it is asked
 // only where that is gone: each part is a whole file then, and only its sync block says that there is more of
 // the table. A part that lies alone is somebody's copy, of which nothing is missing.
-func (f *File) beside(ctx context.Context) {
+func (f *File) checkSiblings(ctx context.Context) {
 	dir, name := path.Split(f.At.Object)
 	here := func(name string) bool {
 		info, err := f.Tree.Stat(ctx, path.Join(dir, name))
@@ -134,8 +134,8 @@ func (f *File) beside(ctx context.Context) {
 	}
 	found := before >= 0 && first-before <= maxGap
 	next := first + len(f.Footer.Groups)
-	behind := here(layout.PartName(next))
-	if !found && !behind {
+	after := here(layout.PartName(next))
+	if !found && !after {
 		return
 	}
 	if found && !f.sameMarker(ctx, path.Join(dir, layout.PartName(before)), s) {
@@ -147,7 +147,7 @@ func (f *File) beside(ctx context.Context) {
 			"the part begins with row group %d of its table: %s, before it, is missing, and so is %s", first,
 			layout.PartName(first-1), layout.MetadataFile)
 	}
-	if !behind {
+	if !after {
 		f.miss("redfile.parts.unlisted", at, "", "%s is missing: nothing says whether the table has parts behind %s",
 			layout.MetadataFile, name)
 	}

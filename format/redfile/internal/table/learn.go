@@ -53,7 +53,7 @@ func (f *File) Learn(ctx context.Context) error {
 			len(f.Footer.Groups[0].Columns), len(stored))
 	}
 	if f.tree0 == nil && f.Opts.Schema != "" {
-		return f.toldSchema(ctx, stored)
+		return f.readSchemaOption(ctx, stored)
 	}
 	taken, err := f.takeArrow(stored)
 	if err != nil && f.Recovering {
@@ -170,7 +170,7 @@ func (f *File) takeArrow(stored []schema.Leaf) (taken bool, err error) {
 		return false, err
 	}
 	if err == nil && sc != nil {
-		err = f.fitArrow(sc, stored)
+		err = f.setArrowSchema(sc, stored)
 	}
 	if _, summed := f.Footer.Pair(schema.SumKey); err == nil && sc != nil && !summed && f.Opts.Schema == "" {
 		err = schema.SameNames(sc, stored)
@@ -182,8 +182,8 @@ func (f *File) takeArrow(stored []schema.Leaf) (taken bool, err error) {
 	return sc != nil, nil
 }
 
-// fitArrow takes an Arrow schema that has these leaves.
-func (f *File) fitArrow(sc *arrow.Schema, stored []schema.Leaf) error {
+// setArrowSchema takes an Arrow schema that has these leaves.
+func (f *File) setArrowSchema(sc *arrow.Schema, stored []schema.Leaf) error {
 	ls, err := schema.ArrowLeaves(sc)
 	if err != nil {
 		return err
@@ -215,15 +215,15 @@ func (f *File) takeCopy(ctx context.Context, stored []schema.Leaf) bool {
 		return false
 	}
 	sc, err := schema.ArrowOf(&m, f.Limits, at)
-	if err != nil || sc == nil || f.fitArrow(sc, stored) != nil {
+	if err != nil || sc == nil || f.setArrowSchema(sc, stored) != nil {
 		return false
 	}
 	f.Footer.Pairs = append(f.Footer.Pairs, m.Pairs...)
 	return true
 }
 
-// toldSchema takes the schema that the option says.
-func (f *File) toldSchema(ctx context.Context, stored []schema.Leaf) error {
+// readSchemaOption takes the schema that the option says.
+func (f *File) readSchemaOption(ctx context.Context, stored []schema.Leaf) error {
 	name := f.Opts.Schema
 	m, err := f.SchemaFrom(ctx, name, format.OpenOptions{Limits: f.Limits})
 	if err != nil {

@@ -178,7 +178,7 @@ func (f *File) outvoted(ctx context.Context) (differ bool) {
 // Recount gives row groups the rows that their columns have, if these add up to as many as the file has: then it is a
 // row group's own number that is damaged. It reports whether that was so.
 func (f *File) Recount(ctx context.Context) bool {
-	said := slices.Clone(f.Footer.Groups)
+	stated := slices.Clone(f.Footer.Groups)
 	for i := range f.Footer.Groups {
 		if n := f.rowsOfColumn(ctx, i); n >= 0 {
 			f.Footer.Groups[i].Rows = n
@@ -187,7 +187,7 @@ func (f *File) Recount(ctx context.Context) bool {
 	if f.RowsAgree(ctx) == nil && ctx.Err() == nil {
 		return true
 	}
-	f.Footer.Groups = said
+	f.Footer.Groups = stated
 	return false
 }
 

@@ -94,7 +94,7 @@ func (f *File) Table(ctx context.Context, group, col int) (*page.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Fits(m, &f.Leaves[col], group, col); err != nil {
+	if err := f.CheckMeta(m, &f.Leaves[col], group, col); err != nil {
 		return nil, err
 	}
 	rows, err := f.RowsOf(ctx, group)

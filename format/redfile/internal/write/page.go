@@ -335,25 +335,25 @@ func fillBounds(e *layout.IndexEntry, t arrow.DataType, p layout.Physical, vals 
 	case arrow.BOOL:
 		e.Set([]byte{slices.Min(vals)}, []byte{slices.Max(vals)})
 	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.UINT8, arrow.UINT16, arrow.DATE32, arrow.TIME32:
-		lo, hi := least(wordsOfBytes[int32](vals))
+		lo, hi := minMax(wordsOfBytes[int32](vals))
 		e.Set(binary.LittleEndian.AppendUint32(nil, uint32(lo)), binary.LittleEndian.AppendUint32(nil, uint32(hi)))
 	case arrow.UINT32:
-		lo, hi := least(wordsOfBytes[uint32](vals))
+		lo, hi := minMax(wordsOfBytes[uint32](vals))
 		e.Set(binary.LittleEndian.AppendUint32(nil, lo), binary.LittleEndian.AppendUint32(nil, hi))
 	case arrow.INT64, arrow.DATE64, arrow.TIME64, arrow.TIMESTAMP:
-		lo, hi := least(wordsOfBytes[int64](vals))
+		lo, hi := minMax(wordsOfBytes[int64](vals))
 		e.Set(binary.LittleEndian.AppendUint64(nil, uint64(lo)), binary.LittleEndian.AppendUint64(nil, uint64(hi)))
 	case arrow.UINT64:
-		lo, hi := least(wordsOfBytes[uint64](vals))
+		lo, hi := minMax(wordsOfBytes[uint64](vals))
 		e.Set(binary.LittleEndian.AppendUint64(nil, lo), binary.LittleEndian.AppendUint64(nil, hi))
 	case arrow.FLOAT32:
-		if lo, hi, n, all := leastFloat(wordsOfBytes[float32](vals)); all {
+		if lo, hi, n, all := minMaxFloat(wordsOfBytes[float32](vals)); all {
 			e.NoNaN = n == 0
 			e.Set(binary.LittleEndian.AppendUint32(nil, math.Float32bits(lo)),
 				binary.LittleEndian.AppendUint32(nil, math.Float32bits(hi)))
 		}
 	case arrow.FLOAT64:
-		if lo, hi, n, all := leastFloat(wordsOfBytes[float64](vals)); all {
+		if lo, hi, n, all := minMaxFloat(wordsOfBytes[float64](vals)); all {
 			e.NoNaN = n == 0
 			e.Set(binary.LittleEndian.AppendUint64(nil, math.Float64bits(lo)),
 				binary.LittleEndian.AppendUint64(nil, math.Float64bits(hi)))
@@ -363,7 +363,7 @@ func fillBounds(e *layout.IndexEntry, t arrow.DataType, p layout.Physical, vals 
 	}
 }
 
-func least[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
+func minMax[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	lo, hi = v[0], v[0]
 	for _, x := range v {
 		lo, hi = min(lo, x), max(hi, x)
@@ -371,8 +371,8 @@ func least[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	return lo, hi
 }
 
-// leastFloat passes over NaN, of which there are nans; all is false if there is nothing else.
-func leastFloat[T float32 | float64](v []T) (lo, hi T, nans int, ok bool) {
+// minMaxFloat passes over NaN, of which there are nans; all is false if there is nothing else.
+func minMaxFloat[T float32 | float64](v []T) (lo, hi T, nans int, ok bool) {
 	for _, x := range v {
 		switch {
 		case x != x:

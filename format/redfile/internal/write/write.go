@@ -35,7 +35,7 @@ func Create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{sink: s, given: sc, opts: opts, mem: o.Mem}
+	w := &writer{sink: s, schema: sc, opts: opts, mem: o.Mem}
 	if w.mem == nil {
 		w.mem = memory.DefaultAllocator
 	}
@@ -54,10 +54,10 @@ func Create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 
 // writer is the format.Writer. It writes in one pass: row group by row group, the metadata last.
 type writer struct {
-	sink  store.Sink
-	given *arrow.Schema
-	opts  createOptions
-	mem   memory.Allocator
+	sink   store.Sink
+	schema *arrow.Schema
+	opts   createOptions
+	mem    memory.Allocator
 
 	fields []arrow.Field
 	cols   []*columnWriter
@@ -82,8 +82,8 @@ type writer struct {
 
 // plan works out columns and metadata from the schema.
 func (w *writer) plan() error {
-	w.fields = w.given.Fields()
-	sc := schema.CanonicalSchema(w.given)
+	w.fields = w.schema.Fields()
+	sc := schema.CanonicalSchema(w.schema)
 	tree, err := schema.TreeOf(sc)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (w *writer) protocol() thrift.Protocol {
 func (w *writer) pairs() error {
 	w.meta.Pairs = append(w.meta.Pairs, layout.KeyValue{Key: "writer", Value: "stoa"})
 	if !w.opts.NoArrow {
-		text, err := schema.SchemaText(schema.CanonicalSchema(w.given))
+		text, err := schema.SchemaText(schema.CanonicalSchema(w.schema))
 		if err != nil {
 			return err
 		}

@@ -102,8 +102,8 @@ func (f *File) BlocksAt(ctx context.Context, i int, start int64) (cb *ColumnBloc
 	return cb, read, err
 }
 
-// GiveUp has column i be one whose descriptors cannot be read.
-func (f *File) GiveUp(i int, why error) { f.columns[i] = descriptorsOf{err: why} }
+// MarkUnreadable has column i be one whose descriptors cannot be read.
+func (f *File) MarkUnreadable(i int, why error) { f.columns[i] = descriptorsOf{err: why} }
 
 // FirstBlocks is how much of a column is read to find its descriptors: enough for 200 blocks, which are some 13 MB.
 const FirstBlocks = 4 << 10

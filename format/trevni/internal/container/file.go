@@ -50,7 +50,7 @@ func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 	if err := f.Header.CheckSeal(head, at); err != nil && !o.NoVerify {
 		return f, err
 	}
-	return f, f.Header.Settle(at.Sub(0, f.Header.Size))
+	return f, f.Header.Resolve(at.Sub(0, f.Header.Size))
 }
 
 // grow has parse read a structure that begins at at, with more and more bytes until it is whole.

@@ -213,8 +213,8 @@ func metadataLen(b []byte) int {
 	return pos
 }
 
-// Settle tells the dialects apart and understands the columns' metadata. path and at are of the whole header.
-func (h *Header) Settle(at fault.Span) error {
+// Resolve tells the dialects apart and understands the columns' metadata. path and at are of the whole header.
+func (h *Header) Resolve(at fault.Span) error {
 	mendKeys(h.Meta)
 	for i := range h.Columns {
 		mendKeys(h.Columns[i].Meta)

@@ -73,8 +73,8 @@ func TypeByName(name string) (Type, bool) {
 	return 0, false
 }
 
-// Least is the fewest bytes of n values of t; the lengths of strings take one each.
-func (t Type) Least(n int64) int64 {
+// MinBytes is the fewest bytes of n values of t; the lengths of strings take one each.
+func (t Type) MinBytes(n int64) int64 {
 	switch info := &Types[t]; info.Form {
 	case FormNone:
 		return 0

@@ -72,7 +72,7 @@ func (a *Arrays) Over(n int32) (from, to, bit int, err error) {
 		a.Pos = int((end + 7) / 8)
 		return from, a.Pos, bit, nil
 	}
-	if a.Type.Least(int64(n)) > int64(len(a.Bytes)-a.Pos) {
+	if a.Type.MinBytes(int64(n)) > int64(len(a.Bytes)-a.Pos) {
 		return 0, 0, 0, a.tooLong(n)
 	}
 	k := skipValues(a.Type, a.Bytes[a.Pos:], int(n))

@@ -232,7 +232,7 @@ func (o *optionals) strings(dst *vec.Vector, first int, text bool) bool {
 		offs[i+1] = base + int32(end)
 		i++
 	}
-	return !text || BadText(out[:end], offs) < 0
+	return !text || InvalidUTF8(out[:end], offs) < 0
 }
 
 // short copies a string of at most 48 bytes, whose length is stored as l, together with some bytes behind it.

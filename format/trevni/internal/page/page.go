@@ -293,8 +293,9 @@ func (d *decoding) entries(dst *vec.Vector) error {
 			d.p.Name)
 	}
 	if n*int64(max(dst.Width(), 1)) > d.limit || n > 1<<31-64 {
-		if least := d.least(n); least > int64(len(d.o.Raw)) { // then it is no limit that keeps them from being read
-			return fault.Rel(0, len(d.o.Raw), "", "%d entries take at least %d bytes, the block has %d", n, least,
+		// then it is no limit that keeps them from being read
+		if minBytes := d.minBytes(n); minBytes > int64(len(d.o.Raw)) {
+			return fault.Rel(0, len(d.o.Raw), "", "%d entries take at least %d bytes, the block has %d", n, minBytes,
 				len(d.o.Raw))
 		}
 		return fault.Limitf(fault.Span{}, "", "%d entries are more than a page may have", n)
@@ -310,18 +311,18 @@ func (d *decoding) entries(dst *vec.Vector) error {
 	return d.array(dst, int(n))
 }
 
-// least is how many bytes n entries take at least: of lengths, which may be runs, and of values that are null
+// minBytes is how many bytes n entries take at least: of lengths, which may be runs, and of values that are null
 // or not there nobody knows.
-func (d *decoding) least(n int64) int64 {
+func (d *decoding) minBytes(n int64) int64 {
 	switch d.p.Shape {
 	case ShapeFlat:
-		return d.p.StoredType.Least(n)
+		return d.p.StoredType.MinBytes(n)
 	case ShapeNullable:
 		return arraySize(n, 1)
 	case ShapeLevels:
 		return arraySize(n, int(d.p.MaxDef)) + arraySize(n, int(d.p.MaxRep))
 	case ShapeMatrix:
-		return d.p.StoredType.Least(n * int64(d.p.Width))
+		return d.p.StoredType.MinBytes(n * int64(d.p.Width))
 	}
 	return 0
 }
@@ -506,7 +507,7 @@ func (d *decoding) matrix(dst *vec.Vector, n int) error {
 			return ends(d.o.Raw, int(sub), n)
 		}
 	}
-	if d.p.StoredType.Least(int64(n)*w) > int64(len(d.o.Raw)-skip) {
+	if d.p.StoredType.MinBytes(int64(n)*w) > int64(len(d.o.Raw)-skip) {
 		return ends(d.o.Raw, 0, n)
 	}
 	offs := dst.Offsets(dst.Extend(n))

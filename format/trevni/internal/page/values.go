@@ -18,8 +18,8 @@ import (
 // Errors are relative to src.
 func (p *Physical) dense(dst *vec.Vector, src []byte, n int, t *decoding) (used int, err error) {
 	info := &layout.Types[p.StoredType]
-	if least := p.StoredType.Least(int64(n)); least > int64(len(src)) {
-		return 0, fault.Rel(0, len(src), "", "%d values take at least %d bytes, there are %d", n, least, len(src))
+	if need := p.StoredType.MinBytes(int64(n)); need > int64(len(src)) {
+		return 0, fault.Rel(0, len(src), "", "%d values take at least %d bytes, there are %d", n, need, len(src))
 	}
 	if info.Form == layout.FormNone {
 		if w := int64(max(dst.Width(), 1)); int64(n)*w > t.limit {
@@ -89,7 +89,7 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 		offs[i+1] = base + int32(end)
 	}
 	if text {
-		if i := BadText(out[:end], offs); i >= 0 {
+		if i := InvalidUTF8(out[:end], offs); i >= 0 {
 			return pos, fault.Rel(0, len(src), "", "value %d is not UTF-8", i)
 		}
 	}
@@ -140,8 +140,8 @@ func shortStrings(ends []int32, out, src []byte, off int32) int {
 	return len(ends)
 }
 
-// BadText is the number of the first string that is not UTF-8, -1 if there is none. b is the bytes from offs[0] on.
-func BadText(b []byte, offs []int32) int {
+// InvalidUTF8 is the number of the first string that is not UTF-8, -1 if there is none. b is the bytes from offs[0] on.
+func InvalidUTF8(b []byte, offs []int32) int {
 	if ascii(b) {
 		return -1
 	}

@@ -284,13 +284,13 @@ func Affordable(f *container.File) error {
 		if depth[i] = int64(c.MaxRep); c.Parent >= 0 {
 			depth[i] = depth[c.Parent] + 1
 		}
-		steps, least := depth[i], (depth[i]+1)/2 // least: a list takes a step or two
+		steps, fewest := depth[i], (depth[i]+1)/2 // least: a list takes a step or two
 		if h.Dialect == layout.Wiki {
 			dots := int64(strings.Count(c.Name, "."))
-			steps, least = max(steps, dots), max(depth[i], dots-int64(c.MaxRep))
+			steps, fewest = max(steps, dots), max(depth[i], dots-int64(c.MaxRep))
 		}
 		path := fmt.Sprintf("column-metadata[%d]", i)
-		err := cmp.Or(f.Limits.FitSize(0, least, c.At, path), f.Limits.FitGroups(int(steps), c.At, path))
+		err := cmp.Or(f.Limits.FitSize(0, fewest, c.At, path), f.Limits.FitGroups(int(steps), c.At, path))
 		if err != nil {
 			return err
 		}

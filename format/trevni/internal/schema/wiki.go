@@ -21,15 +21,15 @@ func planLevels(h *layout.Header, seen []*nest.Seen) *Plan {
 			return p
 		}
 	}
-	p := planBare(h, seen)
+	p := planWithoutSchema(h, seen)
 	if _, kept := layout.Get(h.Meta, layout.SchemaKey); kept && p != nil {
 		p.Odd = layout.SchemaKey + ", the schema that was kept, is not that of the columns, or cannot be read"
 	}
 	return p
 }
 
-// planBare is planLevels without a schema.
-func planBare(h *layout.Header, seen []*nest.Seen) *Plan {
+// planWithoutSchema is planLevels without a schema.
+func planWithoutSchema(h *layout.Header, seen []*nest.Seen) *Plan {
 	if h.Dialect == layout.Wiki {
 		if p := planNames(h, seen); p != nil {
 			return p

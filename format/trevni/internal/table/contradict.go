@@ -33,12 +33,12 @@ func (t *Table) contradictions() (out []region.Finding) {
 		r.Report("trevni.header.contradiction", at, "file-metadata", "what the key %q has is an Avro schema, of just "+
 			"these columns: the key is damaged", key)
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	look := func(meta []layout.Pair, path string) {
 		for _, p := range meta {
 			key := cmp.Or(p.Was, p.Key)
-			if word := layout.Nearly(key); word != "" && !told[key] {
-				told[key] = true
+			if word := layout.Nearly(key); word != "" && !reported[key] {
+				reported[key] = true
 				r.Report("trevni.header.contradiction", p.At, path,
 					"a key %q, which is no key of Trevni's, and nearly %q", key, word)
 			}

@@ -88,7 +88,7 @@ type looker struct {
 }
 
 // column looks at column i. What cannot be read is passed over: who reads it tells.
-func (l *looker) column(ctx context.Context, i int, together bool) error {
+func (l *looker) column(ctx context.Context, i int, joint bool) error {
 	c := &l.f.Header.Columns[i]
 	cb, err := l.f.Blocks(ctx, i)
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *looker) column(ctx context.Context, i int, together bool) error {
 		}
 		return err
 	}
-	s := nest.NewSeen(c.MaxDef, c.MaxRep, together)
+	s := nest.NewSeen(c.MaxDef, c.MaxRep, joint)
 	l.seen[i] = s
 	for k := range cb.Blocks {
 		b := &cb.Blocks[k]

@@ -78,7 +78,7 @@ func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 		return
 	case PartName(n) != name:
 		twin := PartName(p.Number)
-		if q, other, is := t.beside(ctx, tg, path.Join(dir, twin)); ok && is && q == p && other == string(seal) {
+		if q, other, is := t.sibling(ctx, tg, path.Join(dir, twin)); ok && is && q == p && other == string(seal) {
 			report("trevni.part.repeated", "it was written as %s, which stands beside it: its rows come twice", twin)
 		}
 		return
@@ -92,7 +92,7 @@ func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 	if next := path.Join(dir, PartName(n+1)); p.Last {
 	} else if gone(ctx, tg, next) {
 		report("trevni.part.missing", "it is not the last of its table, and %s is missing", PartName(n+1))
-	} else if q, _, ok := t.beside(ctx, tg, next); ok && q.Number == n+1 && q.After != string(seal) {
+	} else if q, _, ok := t.sibling(ctx, tg, next); ok && q.Number == n+1 && q.After != string(seal) {
 		report("trevni.part.other", "%s was written behind a file whose header has the checksum %q, and this one has "+
 			"%q: one of the two is of another table, or older", PartName(n+1), q.After, seal)
 	}
@@ -102,15 +102,15 @@ func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 	before := path.Join(dir, PartName(n-1))
 	if gone(ctx, tg, before) {
 		report("trevni.part.missing", "%s, before it, is missing", PartName(n-1))
-	} else if _, seal, ok := t.beside(ctx, tg, before); ok && seal != p.After {
+	} else if _, seal, ok := t.sibling(ctx, tg, before); ok && seal != p.After {
 		report("trevni.part.other", "the header of %s has the checksum %q; the file that was before it when it was "+
 			"written had %q: one of the two is of another table, or older", PartName(n-1), seal, p.After)
 	}
 }
 
-// beside is what another file says of being a part, and the checksum of its header. ok is false if it cannot be
+// sibling is what another file says of being a part, and the checksum of its header. ok is false if it cannot be
 // opened: who reads that one tells.
-func (t *Table) beside(ctx context.Context, tg format.Target, name string) (p PartOf, seal string, ok bool) {
+func (t *Table) sibling(ctx context.Context, tg format.Target, name string) (p PartOf, seal string, ok bool) {
 	f, err := container.OpenTarget(ctx, format.Target{Tree: tg.Tree, Name: name},
 		format.OpenOptions{Limits: t.File.Limits})
 	if err != nil {

@@ -132,7 +132,7 @@ func metaValue(m layout.Pair) string {
 			return fmt.Sprintf("0x%x", m.Value)
 		}
 	}
-	if page.BadText(m.Value, []int32{0, int32(len(m.Value))}) >= 0 {
+	if page.InvalidUTF8(m.Value, []int32{0, int32(len(m.Value))}) >= 0 {
 		return fmt.Sprintf("0x%x", m.Value)
 	}
 	return string(m.Value)

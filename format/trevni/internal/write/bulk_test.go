@@ -134,7 +134,7 @@ func sameRows(t *testing.T, got, want *outColumn, n int) {
 		if rows != int64(n) {
 			t.Fatalf("%s: %d rows of %d", c.Type, rows, n)
 		}
-		if err := c.pile.copy(&out[i], nil); err != nil {
+		if err := c.blockSpill.copy(&out[i], nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -33,11 +33,11 @@ type outColumn struct {
 	of    int64 // and what they are, 0 or 1
 	first []byte
 
-	last   []byte // the value before, of columns with first values
-	falls  bool   // a value was below the one before, or cannot be compared
-	blocks []outBlock
-	pile   pile
-	packed []byte // levels, and values behind them
+	last       []byte // the value before, of columns with first values
+	falls      bool   // a value was below the one before, or cannot be compared
+	blocks     []outBlock
+	blockSpill blockSpill
+	packed     []byte // levels, and values behind them
 }
 
 // outBlock is a finished block.
@@ -105,13 +105,13 @@ func (c *outColumn) flush() error {
 	default:
 		back = binary.BigEndian.AppendUint32(nil, crc)
 	}
-	if err := c.pile.add(front, stored, back); err != nil {
+	if err := c.blockSpill.add(front, stored, back); err != nil {
 		return err
 	}
 	c.blocks = append(c.blocks, b)
 	c.raw, c.rows, c.bit, c.def, c.rep, c.first = c.raw[:0], 0, 0, c.def[:0], c.rep[:0], nil
 	if c.Kind == layout.CodecNone && c.MaxDef == 0 && c.w.opts.blockSize <= madeInPlace {
-		c.raw, err = c.pile.place(c.front(), c.w.opts.blockSize+overBlock)
+		c.raw, err = c.blockSpill.place(c.front(), c.w.opts.blockSize+overBlock)
 	}
 	return err
 }
@@ -140,7 +140,7 @@ func (c *outColumn) compress(raw []byte) ([]byte, error) {
 	var to []byte
 	if len(raw) <= 2*madeInPlace {
 		var err error
-		if to, err = c.pile.place(c.front(), len(raw)+len(raw)/6+64); err != nil {
+		if to, err = c.blockSpill.place(c.front(), len(raw)+len(raw)/6+64); err != nil {
 			return nil, err
 		}
 	}

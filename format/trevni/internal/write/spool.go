@@ -39,8 +39,8 @@ var segments = sync.Pool{New: func() any { return new([segmentSize]byte) }}
 // segmentFor is how large pieces are so that those being filled do not take more than half of what may be kept.
 func segmentFor(columns int) int { return min(segmentSize, max(spoolMemory/2/max(columns, 1), 64<<10)) }
 
-// pile is a column's finished blocks, one behind the other.
-type pile struct {
+// blockSpill is a column's finished blocks, one behind the other.
+type blockSpill struct {
 	s     *spool
 	parts []part
 	tail  []byte // the piece being filled
@@ -55,7 +55,7 @@ type part struct {
 }
 
 // room is where the next bytes will lie: empty, with a capacity of at least n.
-func (p *pile) room(n int) ([]byte, error) {
+func (p *blockSpill) room(n int) ([]byte, error) {
 	if cap(p.tail)-len(p.tail) < n {
 		if err := p.seal(); err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ const sumRoom = 4
 
 // place is where a block may be made that front bytes go before and at most sumRoom behind: empty, with a
 // capacity of at least n.
-func (p *pile) place(front, n int) ([]byte, error) {
+func (p *blockSpill) place(front, n int) ([]byte, error) {
 	b, err := p.room(front + n + sumRoom)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (p *pile) place(front, n int) ([]byte, error) {
 }
 
 // add puts front, data and back on the pile. data may have been made in its place.
-func (p *pile) add(front, data, back []byte) error {
+func (p *blockSpill) add(front, data, back []byte) error {
 	n, at := len(front)+len(data)+len(back), len(p.tail)+len(front)
 	inPlace := len(data) > 0 && at < cap(p.tail) && unsafe.SliceData(data) == unsafe.SliceData(p.tail[at:cap(p.tail)])
 	if !inPlace {
@@ -107,7 +107,7 @@ func (p *pile) add(front, data, back []byte) error {
 
 // seal ends the piece that is being filled. When the file has come to more than may be kept in memory, the
 // pile's pieces go to the scratch file.
-func (p *pile) seal() error {
+func (p *blockSpill) seal() error {
 	if len(p.tail) > 0 {
 		p.parts = append(p.parts, part{mem: p.tail, n: int64(len(p.tail))})
 	}
@@ -149,7 +149,7 @@ func recycle(b []byte) {
 }
 
 // copy writes the pile to w. buf is for what comes from disk.
-func (p *pile) copy(w io.Writer, buf *[]byte) error {
+func (p *blockSpill) copy(w io.Writer, buf *[]byte) error {
 	for _, k := range p.parts {
 		if k.mem == nil {
 			if err := p.s.copy(w, k, buf); err != nil {
@@ -185,12 +185,12 @@ func (s *spool) copy(w io.Writer, k part, buf *[]byte) error {
 }
 
 // reset empties the pile.
-func (p *pile) reset() {
+func (p *blockSpill) reset() {
 	for _, k := range p.parts {
 		recycle(k.mem)
 	}
 	recycle(p.tail)
-	*p = pile{s: p.s, parts: p.parts[:0]}
+	*p = blockSpill{s: p.s, parts: p.parts[:0]}
 }
 
 // reset forgets what is on disk, for the next file.

@@ -137,7 +137,7 @@ func (w *outFile) fileMeta(md arrow.Metadata) {
 // column adds a stored column.
 func (w *outFile) column(c layout.Column) *outColumn {
 	c.Kind, c.Summed = w.opts.kind, w.opts.summed
-	o := &outColumn{Column: c, w: w, pile: pile{s: &w.spool}}
+	o := &outColumn{Column: c, w: w, blockSpill: blockSpill{s: &w.spool}}
 	w.cols = append(w.cols, o)
 	return o
 }
@@ -176,7 +176,7 @@ func (w *outFile) writeRows(ctx context.Context, b arrow.RecordBatch) error {
 // stored is the bytes of all finished blocks.
 func (w *outFile) stored() (n int64) {
 	for _, c := range w.cols {
-		n += c.pile.size
+		n += c.blockSpill.size
 	}
 	return n
 }
@@ -251,7 +251,7 @@ func (w *outFile) finish(ctx context.Context, name string, last bool) (err error
 	w.rows = 0
 	for _, c := range w.cols {
 		c.blocks, c.last, c.falls, c.raw = c.blocks[:0], nil, false, nil
-		c.pile.reset()
+		c.blockSpill.reset()
 	}
 	return w.spool.reset()
 }
@@ -266,11 +266,11 @@ func (w *outFile) put(out *bufio.Writer) error {
 	var buf, desc []byte
 	for _, c := range w.cols {
 		desc = c.descriptors(desc[:0])
-		w.bytes += int64(len(desc)) + c.pile.size
+		w.bytes += int64(len(desc)) + c.blockSpill.size
 		if _, err := out.Write(desc); err != nil {
 			return err
 		}
-		if err := c.pile.copy(out, &buf); err != nil {
+		if err := c.blockSpill.copy(out, &buf); err != nil {
 			return err
 		}
 	}
@@ -313,7 +313,7 @@ func (w *outFile) header() []byte {
 	start := int64(len(b) + 8*len(w.cols))
 	for _, c := range w.cols {
 		b = le.AppendUint64(b, uint64(start))
-		start += int64(len(c.descriptors(nil))) + c.pile.size
+		start += int64(len(c.descriptors(nil))) + c.blockSpill.size
 	}
 	layout.Seal(b, sealAt)
 	w.seal = string(b[sealAt : sealAt+len(layout.NoSeal)])
