@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/bits"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -90,9 +91,6 @@ func expandZstd(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 			return nil, tooMuch("zstd", said, limit)
 		}
 	}
-	if h.WindowSize > uint64(max(limit, 1<<20)) {
-		return nil, tooMuch("zstd", h.WindowSize, limit)
-	}
 	d := unzstd.Get().(*zstd.Decoder)
 	defer func() {
 		d.Reset(nil)
@@ -108,10 +106,25 @@ func expandZstd(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 		}
 		return out, nil
 	}
-	if err := d.Reset(bytes.NewReader(src)); err != nil {
+	if err := d.Reset(narrowed(src, &h, limit)); err != nil {
 		return nil, fault.Rel(0, len(src), "zstd", "damaged: %v", err)
 	}
 	return drain("zstd", d, src, firstRoom(src, said, limit), limit, room)
+}
+
+// narrowed is a frame with a window no larger than what is wanted of it: a writer that streams, as parquet-mr does,
+// asks for one of 2 MiB and more for a few bytes, and the decoder takes that memory. Nothing reaches back further
+// than the content is long.
+func narrowed(src []byte, h *zstd.Header, limit int64) io.Reader {
+	const block, lowest = 128 << 10, 10 // bytes of the largest block; the smallest window is 2^10
+	log := max(bits.Len64(uint64(max(limit, block)-1)), lowest)
+	if h.Skippable || h.SingleSegment || log-lowest > 31 || h.WindowSize <= 1<<log {
+		return bytes.NewReader(src)
+	}
+	const windowAt = 5 // behind the magic number and the frame's descriptor: RFC 8878, 3.1.1
+	head := append([]byte(nil), src[:windowAt+1]...)
+	head[windowAt] = byte(log-lowest) << 3
+	return io.MultiReader(bytes.NewReader(head), bytes.NewReader(src[windowAt+1:]))
 }
 
 // drain reads all that z gives.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"math/bits"
+	"runtime"
 	"testing"
 
 	"github.com/klauspost/compress/s2"
@@ -83,4 +85,43 @@ func FuzzExpand(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestZstdWindows: the window of a frame that a writer streamed is larger than its content, of which nobody said the
+// size. It is read under a limit that is the content's, and takes no memory of a window.
+func TestZstdWindows(t *testing.T) {
+	raw := bytes.Repeat([]byte("0123456789abcdef"), 30_000)
+	for _, window := range []int{1 << 20, 2 << 20, 8 << 20, 128 << 20} {
+		for _, n := range []int{1, 12, 4000, 200_000, len(raw)} {
+			var b bytes.Buffer
+			w, err := zstd.NewWriter(&b, zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Write(raw[:n/2])
+			w.Flush() // so that no size stands in the header
+			w.Write(raw[n/2 : n])
+			w.Close()
+			b.Bytes()[5] = byte(bits.Len(uint(window))-1-10) << 3 // this encoder asks for no more than it has use for
+			var h zstd.Header
+			if err := h.Decode(b.Bytes()); err != nil || h.HasFCS || h.WindowSize != uint64(window) {
+				t.Fatalf("%+v, %v", h, err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			got, err := Expand("zstd", b.Bytes(), int64(n), room)
+			runtime.ReadMemStats(&after)
+			if err != nil || !bytes.Equal(got, raw[:n]) {
+				t.Errorf("window %d, %d bytes: %d bytes, %v", window, n, len(got), err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 {
+				t.Errorf("window %d, %d bytes: %d bytes of memory", window, n, took)
+			}
+			if n > 1 {
+				if _, err := Expand("zstd", b.Bytes(), int64(n)-1, room); !errors.Is(err, fault.Limit) {
+					t.Errorf("window %d, %d bytes: %v, want a limit", window, n, err)
+				}
+			}
+		}
+	}
 }

@@ -153,7 +153,8 @@ func (l *Logical) parseMore(r *thrift.Reader) {
 
 // Meaning is the logical type of an element: that of its converted type if it has no other.
 func (e *SchemaElem) Meaning() Logical {
-	if e.logical.Kind != 0 {
+	// parquet-mr says UNKNOWN of what only converted types have a word for: INTERVAL
+	if e.logical.Kind != 0 && (e.logical.Kind != LogicalUnknown || e.converted < 0) {
 		return e.logical
 	}
 	integer := func(bits int8, signed bool) Logical { return Logical{Kind: LogicalInteger, Bits: bits, Signed: signed} }

@@ -1,0 +1,22 @@
+package meta
+
+import "testing"
+
+// TestIntervalOfParquetMr: parquet-mr writes the converted type INTERVAL, for which there is no logical type, and
+// beside it the logical type UNKNOWN, which by itself says that all values are null. They are not.
+func TestIntervalOfParquetMr(t *testing.T) {
+	const interval = `{"type":"INTERVAL"}`
+	for _, logical := range []int{0, LogicalUnknown} {
+		e := &SchemaElem{Typ: TypeFixed, Length: 12, converted: convertedInterval, logical: Logical{Kind: logical}}
+		if got := e.Meaning().Kind; got != 0 {
+			t.Errorf("kind %d beside INTERVAL: %d", logical, got)
+		}
+		if got := e.Annotation(); got != interval {
+			t.Errorf("kind %d beside INTERVAL: %s", logical, got)
+		}
+	}
+	e := &SchemaElem{Typ: TypeInt32, converted: -1, logical: Logical{Kind: LogicalUnknown}}
+	if got := e.Meaning().Kind; got != LogicalUnknown {
+		t.Errorf("UNKNOWN alone is %d", got)
+	}
+}
