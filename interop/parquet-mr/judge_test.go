@@ -48,7 +48,8 @@ func java(t *testing.T, args ...string) []string {
 func drawOptions(r *rand.Rand, sc *arrow.Schema) map[string]string {
 	opts := map[string]string{}
 	for _, o := range [][]string{{"compression", "", "none", "snappy", "zstd", "gzip", "lz4"},
-		{"page-version", "", "1", "2"}, {"dictionary", "", "false"}, {"page-size", "", "1", "100", "1000"}, {"row-group-rows", "", "1", "7", "20"},
+		{"page-version", "", "1", "2"}, {"dictionary", "", "false"}, {"page-size", "", "1", "100", "1000"},
+		{"row-group-rows", "", "1", "7", "20"},
 		{"encoding", "", "", "plain"}, {"page-index", "", "false"}, {"crc", "", "false"}} {
 		if v := o[1+r.IntN(len(o)-1)]; v != "" {
 			opts[o[0]] = v
