@@ -227,8 +227,8 @@ def given(pa, r, n, depth, wiki, nullable, top):
         bare = not nullable and not opt
         item = given(pa, r, n if bare else "item", depth - 1, wiki, opt, False)
         long = r.choice([0.3, 1, 3])
-        if bare and (item.field.rep != REQUIRED or item.field.mark):
-            bare = False  # a list of lists: the inner one stands in a group
+        if bare and (item.field.rep != REQUIRED or item.field.mark and not (wiki and item.field.fields is None)):
+            bare = False  # a list of lists: the inner one stands in a group (the wiki has no mark of strings)
             item.field.name = "item"
         if pa.types.is_null(item.type):
             opt = True

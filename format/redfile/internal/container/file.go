@@ -76,7 +76,8 @@ func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 
 // readMeta finds and reads the metadata at the end: N bytes, N as u32 little-endian, magic. The document calls
 // the number an "offset from end of file"; every program wrote the length. What fits is taken, the length
-// first.
+// first, unless the metadata does not begin with its version then: what stands before an offset's metadata may look
+// like fields of it that nobody knows.
 func (f *File) readMeta(ctx context.Context, trace func(region.Node)) error {
 	var end [layout.TailLen]byte
 	tail := f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen)
@@ -89,9 +90,9 @@ func (f *File) readMeta(ctx context.Context, trace func(region.Node)) error {
 	}
 	n := int64(binary.LittleEndian.Uint32(end[:]))
 	first := f.tryMeta(ctx, f.At.Len-layout.TailLen-n, n, nil)
-	if first != nil {
+	if first != nil || f.Footer.First != layout.VersionField {
 		m, at := f.Footer, f.MetaAt
-		if f.tryMeta(ctx, f.At.Len-n, n-layout.TailLen, nil) == nil {
+		if f.tryMeta(ctx, f.At.Len-n, n-layout.TailLen, nil) == nil && f.Footer.First == layout.VersionField {
 			f.Literal, first = true, nil
 		} else {
 			f.Footer, f.MetaAt = m, at

@@ -320,9 +320,13 @@ type FileMeta struct {
 	Groups   []RowGroup
 	Pairs    []KeyValue
 
+	First     int // id of the first field, which is the version's in all that was ever written
 	HasCRC    bool
 	CRC, Want uint32 // as stored; as computed
 }
+
+// VersionField is the id of the version in the metadata of a file.
+const VersionField = 1
 
 // ParseFileMeta reads the metadata of a file. The types of its fields 2 and 3 tell the generation:
 //
@@ -332,12 +336,15 @@ type FileMeta struct {
 //
 // short says that the bytes ended.
 func ParseFileMeta(c *wire.Cursor) (m FileMeta, short bool) {
-	m.Gen, m.Rows, m.NumCols, m.Version = GenA, -1, -1, -1
+	m.Gen, m.Rows, m.NumCols, m.Version, m.First = GenA, -1, -1, -1, -1
 	m.Protocol = ProtocolOf(c.Rest())
 	all, begin := c.Rest(), c.Pos()
 	var crcAt, crcEnd int
 	r := thrift.NewReader(c, m.Protocol)
 	for r.Struct(""); r.Next(); {
+		if m.First < 0 {
+			m.First = r.Field()
+		}
 		switch r.Field() {
 		case 1:
 			m.Version = r.I32("version")
