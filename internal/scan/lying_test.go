@@ -44,3 +44,19 @@ func TestLyingLengths(t *testing.T) {
 		t.Errorf("%d bytes were allocated", grown)
 	}
 }
+
+// A row group that says that it has 2⁶⁰ rows is not cut into as many tasks: the scan ends, with the damage.
+func TestRowsWithoutEndAreNotCutUp(t *testing.T) {
+	f := &toy{rows: 90, columns: []toyColumn{{name: "a", typ: arrow.PrimitiveTypes.Int64, vals: make([]int64, 90),
+		cuts: []int{0, 50}, coded: make([]bool, 2), bad: map[int]bool{}}}}
+	rows, lost, last := int64(0), 0, error(nil)
+	for b, err := range scan.Run(context.Background(), withReader(f.source(f.tree()), longer{f, 1 << 60}),
+		scan.Spec{Parallel: 2, Damaged: scan.SkipRows, Lost: func(region.Loss) { lost++ }}, nil) {
+		if last = err; err == nil {
+			rows += b.NumRows()
+		}
+	}
+	if rows > 90 || lost == 0 && last == nil {
+		t.Errorf("%d rows of 90, %d losses, %v: the rows that are missing were not reported", rows, lost, last)
+	}
+}

@@ -453,7 +453,7 @@ func chunks(ctx context.Context, src fetch.Source, p *plan.Plan, g format.RowGro
 			return nil
 		}
 		r.Out.Take = give
-		err := r.read(ctx, g, r.wanted(g))
+		err := r.read(ctx, &task{groups: []format.RowGroup{g}})
 		if err == nil {
 			err = r.Out.Flush()
 		}

@@ -3,13 +3,11 @@ package scan
 import (
 	"context"
 	"errors"
-	"iter"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/internal/scan/internal/emit"
 	"stoa/internal/scan/internal/plan"
 	"stoa/internal/scan/internal/window"
@@ -20,15 +18,6 @@ import (
 // A parallel scan is cut into tasks: a cluster of row groups, or some rows of one row group. Workers take tasks in
 // order, each keeps a few batches ready, and the goroutine that ranges gives them out in order. The worker of the task
 // whose batches are due never waits for another, so nothing can lock up, and memory is that of a few batches a worker.
-
-// task is what one worker reads.
-type task struct {
-	groups []format.RowGroup
-	rows   vec.Range    // of groups[0], if that is the only one; zero = all
-	lost   *region.Loss // a part that could not be opened, instead of groups
-	out    chan result
-	whole  bool // everything is in out; good once out is closed
-}
 
 // result is a batch, what was lost before it, or why there is no more.
 type result struct {
@@ -113,76 +102,6 @@ func (r *run) dispatch(ctx context.Context, queue, work chan<- *task) bool {
 	return true
 }
 
-// tasks cuts the scan.
-func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
-	return func(yield func(*task, error) bool) {
-		if r.Plan.Spec.Pieces != nil {
-			if err := r.pieces(ctx, r.cutPieces(yield)); err != nil && err != emit.ErrLeft {
-				yield(&task{}, err)
-			}
-			return
-		}
-		for part, err := range r.Src.Reader.Parts(ctx, r.Plan.Query) {
-			var groups []format.RowGroup
-			var lost *region.Loss
-			if err == nil {
-				groups, lost, err = r.groups(ctx, part)
-			}
-			if err != nil {
-				yield(&task{}, err)
-				return
-			}
-			if lost != nil && !yield(&task{lost: lost}, nil) {
-				return
-			}
-			for _, c := range r.Plan.Clusters(groups, r.Src.Reader.Order()) {
-				for _, t := range cutUp(r.Plan, c, vec.Range{}) {
-					if !yield(t, nil) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
-// cutPieces gives pieces on, cut up.
-func (r *run) cutPieces(yield func(*task, error) bool) func(*task) error {
-	return func(t *task) error {
-		all := []*task{t}
-		if t.lost == nil {
-			all = cutUp(r.Plan, t.groups, t.rows)
-		}
-		for _, one := range all {
-			if !yield(one, nil) {
-				return emit.ErrLeft
-			}
-		}
-		return nil
-	}
-}
-
-// mostTasks is into how many tasks a row group is cut: one that says that it has more rows is read by one worker, as
-// that number may be anything.
-const mostTasks = 1 << 16
-
-// cutUp makes tasks of row groups, or of these rows of the only one; no rows are all.
-func cutUp(p *plan.Plan, groups []format.RowGroup, rows vec.Range) []*task {
-	step := int64(plan.TaskWindows * p.Spec.Batch)
-	all := rows
-	if rows == (vec.Range{}) {
-		all.To = groups[0].Rows
-	}
-	if len(groups) > 1 || all.Len() <= step || all.Len()/step > mostTasks || p.Batched {
-		return []*task{{groups: groups, rows: rows}}
-	}
-	var out []*task
-	for at := all.From; at < all.To; at += step {
-		out = append(out, &task{groups: groups, rows: vec.Range{From: at, To: min(at+step, all.To)}})
-	}
-	return out
-}
-
 // heldLosses is how many losses wait for the batch that they are given on with: there may be no row between
 // millions of them.
 const heldLosses = 1024
@@ -224,7 +143,7 @@ func (r *run) worker(ctx context.Context, t *task) {
 		}
 	}
 	w := &run{Reading: window.Reading{Plan: &mine, Src: r.Src, Out: emit.New(&mine, send)}}
-	err := w.do(ctx, t)
+	err := w.read(ctx, t)
 	if err == nil || errors.Is(err, emit.ErrStop) {
 		err = w.Out.Flush()
 	}
@@ -236,20 +155,6 @@ func (r *run) worker(ctx context.Context, t *task) {
 	default:
 		t.whole = send(nil, err)
 	}
-}
-
-// do reads a task, or reports the part that it stands for as lost.
-func (r *run) do(ctx context.Context, t *task) error {
-	switch {
-	case t.lost != nil:
-		r.Lose(*t.lost)
-		return nil
-	case t.rows != (vec.Range{}):
-		return r.read(ctx, t.groups[0], t.rows)
-	case len(t.groups) > 1:
-		return r.merge(ctx, t.groups)
-	}
-	return r.read(ctx, t.groups[0], r.wanted(t.groups[0]))
 }
 
 // clip cuts a loss to the task's rows: a page that two tasks read is lost once.

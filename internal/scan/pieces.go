@@ -2,18 +2,14 @@ package scan
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"math"
-	"slices"
 
-	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/scan/internal/emit"
 	"stoa/internal/scan/internal/fetch"
 	"stoa/internal/scan/internal/plan"
 	"stoa/internal/scan/internal/window"
-	"stoa/store"
 	"stoa/vec"
 )
 
@@ -100,75 +96,4 @@ func hopeful(ctx context.Context, p *plan.Plan, src fetch.Source, groups []forma
 		out = append(out, g)
 	}
 	return out, left
-}
-
-// pieces gives the pieces that the spec names as tasks, in order.
-func (r *run) pieces(ctx context.Context, give func(*task) error) error {
-	left := r.Plan.Spec.Pieces
-	for part, err := range r.Src.Reader.Parts(ctx, r.Plan.Query) {
-		if err != nil {
-			return err
-		}
-		if len(left) == 0 {
-			return nil
-		}
-		if left[0].Part != part.Ref {
-			continue
-		}
-		groups, lost, err := r.groups(ctx, part)
-		if err != nil {
-			return err
-		}
-		if lost != nil {
-			if err := give(&task{lost: lost}); err != nil {
-				return err
-			}
-			left = left[1:]
-			for len(left) > 0 && left[0].Part == part.Ref {
-				left = left[1:]
-			}
-			continue
-		}
-		for len(left) > 0 && left[0].Part == part.Ref {
-			if err := r.piece(part, groups, left[0], give); err != nil {
-				return err
-			}
-			left = left[1:]
-		}
-	}
-	if len(left) > 0 {
-		return &fault.Error{Class: fault.Invalid, At: fault.Span{Object: left[0].Part},
-			Cause: fmt.Errorf("the table %w since the split was planned: the part is not there, or not in this place",
-				store.ErrChanged)}
-	}
-	return nil
-}
-
-func (r *run) piece(part format.Part, groups []format.RowGroup, p plan.Piece, give func(*task) error) error {
-	if err := p.Check("piece"); err != nil {
-		return err
-	}
-	if part.Stamp != p.Stamp {
-		return &fault.Error{Class: fault.Invalid, At: fault.Span{Object: part.Ref},
-			Cause: fmt.Errorf("it %w since the split was planned: it was %s, now it is %s", store.ErrChanged,
-				p.Stamp, part.Stamp)}
-	}
-	var mine []format.RowGroup
-	for _, i := range p.Groups {
-		k := slices.IndexFunc(groups, func(g format.RowGroup) bool { return g.Index == i })
-		if k < 0 {
-			return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "",
-				"the split names row group %d, which is not there", i)
-		}
-		mine = append(mine, groups[k])
-	}
-	if p.Rows == (vec.Range{}) {
-		return give(&task{groups: mine})
-	}
-	g := mine[0]
-	if g.Rows >= 0 && p.Rows.To > g.Rows {
-		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "",
-			"the split names rows %d to %d, the row group has %d", p.Rows.From, p.Rows.To, g.Rows)
-	}
-	return give(&task{groups: mine, rows: p.Rows})
 }

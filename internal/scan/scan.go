@@ -1,12 +1,13 @@
 // Package scan turns pages into record batches. It knows no format.
 //
-// The loop: Run goes over parts and row groups (run.all), run.read over the windows of one row group, windows.Next
-// has each column cover the rows of one window (stream.cover), and fetch.Decode calls the format's decoder, page by
-// page. Its rooms, from the lowest: arrays, plan, fetch, emit, window, batches; here are the order of row groups
-// (merge), workers (parallel), and the pieces of a scan (Cut).
+// The loop: Run goes over tasks (a row group, mostly), run.read over the windows of one, Windows.Filter and Windows.Fill
+// have each column cover the rows of a window (stream.cover, field.cover), page by page (stream.page, leaf.page), and
+// fetch.Decode calls the format's decoder. Its rooms, from the lowest: arrays, plan, fetch, emit, window, batches; here
+// are tasks, the order of row groups (merge), workers (parallel), and the pieces of a scan (Cut).
 package scan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -50,7 +51,22 @@ func Run(ctx context.Context, src fetch.Source, spec plan.Spec, passed *int64) i
 			return
 		}
 		r := &run{Reading: window.Reading{Plan: p, Src: src, Out: emit.New(p, yield)}}
-		err = r.all(ctx)
+		if r.workers() {
+			err = r.parallel(ctx)
+		} else {
+			next, stop := iter.Pull2(r.tasks(ctx)) // ranging over it would put two more frames above each page
+			defer stop()
+			for err == nil {
+				t, failed, ok := next()
+				if !ok {
+					break
+				}
+				if err = cmp.Or(failed, ctx.Err()); err == nil {
+					err = r.read(ctx, t)
+				}
+			}
+			stop()
+		}
 		if passed != nil {
 			*passed = r.base
 		}
@@ -108,57 +124,6 @@ type run struct {
 	base int64 // rows of the row groups gone through
 }
 
-// all is the loop over parts and row groups.
-func (r *run) all(ctx context.Context) error {
-	if r.Plan.Spec.Parallel > 1 && r.Plan.Spec.Rows == (vec.Range{}) { // positions are counted one by one
-		return r.parallel(ctx)
-	}
-	if r.Plan.Spec.Pieces != nil {
-		return r.pieces(ctx, func(t *task) error { return r.do(ctx, t) })
-	}
-	for part, err := range r.Src.Reader.Parts(ctx, r.Plan.Query) {
-		if err != nil {
-			return err
-		}
-		groups, lost, err := r.groups(ctx, part)
-		if err != nil {
-			return err
-		}
-		if lost != nil {
-			r.Lose(*lost)
-			r.base += max(0, part.Rows)
-		}
-		for _, c := range r.Plan.Clusters(groups, r.Src.Reader.Order()) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if len(c) > 1 {
-				err = r.merge(ctx, c)
-			} else {
-				err = r.read(ctx, c[0], r.wanted(c[0]))
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// groups are the row groups of a part. A part whose row groups cannot even be listed is lost as a whole, if the
-// damage policy reads on.
-func (r *run) groups(ctx context.Context, part format.Part) ([]format.RowGroup, *region.Loss, error) {
-	groups, err := r.Src.Reader.RowGroups(ctx, part, r.Plan.Query)
-	if err == nil || !r.Excused(err) {
-		return groups, nil, err
-	}
-	l := &region.Loss{Part: part.Ref, Rows: [2]int64{-1, -1}, Err: err}
-	if part.Rows >= 0 {
-		l.Rows, l.Exact = [2]int64{0, part.Rows}, true
-	}
-	return nil, l, nil
-}
-
 // none are the rows of a row group that lies after the wanted ones.
 var none = vec.Range{From: 0, To: -1}
 
@@ -178,8 +143,21 @@ func (r *run) wanted(g format.RowGroup) vec.Range {
 	return local
 }
 
-// read is the loop over the windows of one row group.
-func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) error {
+// read reads a task: the loop over the windows of its row group, or the merge of several. A part that could not be
+// opened is reported as lost.
+func (r *run) read(ctx context.Context, t *task) error {
+	if t.lost != nil {
+		r.Lose(*t.lost)
+		r.base += max(0, t.lost.Rows[1])
+		return nil
+	}
+	if len(t.groups) > 1 {
+		return r.merge(ctx, t.groups)
+	}
+	g, rows := t.groups[0], t.rows
+	if rows == (vec.Range{}) {
+		rows = r.wanted(g)
+	}
 	if rows == none {
 		return emit.ErrStop
 	}
@@ -209,7 +187,16 @@ func (r *run) read(ctx context.Context, g format.RowGroup, rows vec.Range) error
 	for _, rows := range ranges {
 		w.At = rows.From
 		for more := true; more; {
-			if more, err = w.Next(ctx, rows); err != nil {
+			if err := w.Begin(ctx, rows); err != nil {
+				return err
+			}
+			if err := w.Filter(ctx); err != nil {
+				return err
+			}
+			if err := w.Fill(ctx); err != nil {
+				return err
+			}
+			if more, err = w.Emit(ctx); err != nil {
 				return err
 			}
 		}

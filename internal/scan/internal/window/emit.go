@@ -14,13 +14,13 @@ import (
 )
 
 // emit hands n rows of the window, which begins at row a, over, those that sel selects, and drops them from the lanes.
-func (w *windows) emit(sel *vec.Sel, a int64, n int) error {
+func (w *Windows) emit(sel *vec.Sel, a int64, n int) error {
 	c := w.run.Out
 	sel = c.Limit(sel)
 	if sel.Count == 0 { // the other columns were not even decoded
 		return nil
 	}
-	if w.fit(n) < n {
+	if w.fits(n) < n {
 		return w.emitPieces(sel, a, n)
 	}
 	// a thin batch before costs less than copying a full one
@@ -37,7 +37,7 @@ func (w *windows) emit(sel *vec.Sel, a int64, n int) error {
 }
 
 // append gives the selected rows to the collector.
-func (w *windows) append(sel *vec.Sel, a int64, n int) error {
+func (w *Windows) append(sel *vec.Sel, a int64, n int) error {
 	for i, o := range w.run.Plan.Outputs {
 		var err error
 		switch {
@@ -54,7 +54,7 @@ func (w *windows) append(sel *vec.Sel, a int64, n int) error {
 	return nil
 }
 
-func (w *windows) appendFlat(i int, s *stream, n int, sel *vec.Sel) error {
+func (w *Windows) appendFlat(i int, s *stream, n int, sel *vec.Sel) error {
 	if w.run.Out.Adopt(i, &s.vec, n, sel) {
 		s.row += int64(n)
 		return nil
@@ -62,7 +62,7 @@ func (w *windows) appendFlat(i int, s *stream, n int, sel *vec.Sel) error {
 	return w.run.Out.Append(i, s.vec, n, sel)
 }
 
-func (w *windows) appendNested(i int, o plan.Output, sel *vec.Sel, a int64, n int) error {
+func (w *Windows) appendNested(i int, o plan.Output, sel *vec.Sel, a int64, n int) error {
 	arr, err := w.byTop[o.Top].take(a, n, sel, o.Path[1:], w.run.Plan.Alloc())
 	if err != nil {
 		return err
@@ -71,8 +71,8 @@ func (w *windows) appendNested(i int, o plan.Output, sel *vec.Sel, a int64, n in
 	return w.run.Out.AppendArray(i, arr)
 }
 
-// fit is how many of n rows may go into one batch.
-func (w *windows) fit(n int) int {
+// fits is how many of n rows may go into one batch.
+func (w *Windows) fits(n int) int {
 	for _, o := range w.run.Plan.Outputs {
 		if !o.Nested {
 			n = w.byCol[o.Col].vec.Fit(n, w.run.Plan.Strings())
@@ -82,12 +82,12 @@ func (w *windows) fit(n int) int {
 }
 
 // emitPieces is emit for a window of codes that stand for very long strings: a batch for each part that fits one.
-func (w *windows) emitPieces(sel *vec.Sel, a int64, n int) error {
+func (w *Windows) emitPieces(sel *vec.Sel, a int64, n int) error {
 	if err := w.run.Out.Flush(); err != nil {
 		return err
 	}
 	for at := 0; at < n; {
-		k := w.fit(n - at)
+		k := w.fits(n - at)
 		part := sel.Slice(at, at+k)
 		if err := w.append(part, a, k); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (w *windows) emitPieces(sel *vec.Sel, a int64, n int) error {
 }
 
 // handOver makes a batch of the vectors' own buffers.
-func (w *windows) handOver(a int64, n int) error {
+func (w *Windows) handOver(a int64, n int) error {
 	made := map[int]arrow.Array{}
 	cols := make([]arrow.Array, len(w.run.Plan.Outputs))
 	defer func() {
@@ -147,7 +147,7 @@ func (w *windows) handOver(a int64, n int) error {
 // checkEnd is called when no column gave another row: all must have ended together, and where the row group says. Under
 // a damage policy the rest of a column that ends before the others is lost, and more is true; where all end, that the
 // row group has more rows is its word alone: they are reported, and not given.
-func (w *windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err error) {
+func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err error) {
 	if w.At >= rg.To && rg.To == w.group.Rows {
 		return false, w.checkRest(ctx)
 	}
@@ -179,7 +179,7 @@ func (w *windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err er
 }
 
 // checkRest is called when the row group's rows are complete: no column may have more.
-func (w *windows) checkRest(ctx context.Context) error {
+func (w *Windows) checkRest(ctx context.Context) error {
 	for _, l := range w.lanes() {
 		if l.rest(ctx, w.At, w.group.Rows) <= 0 {
 			continue
@@ -197,7 +197,7 @@ func (w *windows) checkRest(ctx context.Context) error {
 }
 
 // uneven is for columns that end where another has more rows.
-func (w *windows) uneven(long lane) (more bool, err error) {
+func (w *Windows) uneven(long lane) (more bool, err error) {
 	for _, l := range w.lanes() {
 		if l.end() != w.At || l.gone() {
 			continue

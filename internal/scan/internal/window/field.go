@@ -108,7 +108,8 @@ func (f *field) seek(a int64) {
 }
 
 // cover assembles the rows of [a, b) from the first one that want selects to the last; less at the chunk's end and
-// when vectors get too large. It returns the row up to which that goes, b at most.
+// when vectors get too large. Nulls stand for long runs of those that nobody wants, so that their pages are not read.
+// It returns the row up to which that goes, b at most.
 func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
 	f.seek(a)
 	if f.arr != nil { // the window before was cut short by another column
@@ -119,9 +120,38 @@ func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, er
 	if from == to {
 		return b, nil
 	}
-	end, err := f.stretches(ctx, want, a, from, to)
-	if err != nil {
-		return 0, f.blame(err)
+	var parts []arrow.Array
+	defer func() { arrays.ReleaseAll(parts) }()
+	end := from
+	for at := from; at < to; {
+		stop, next := wanted(want, a, at, to)
+		f.jump(ctx, at)
+		for l := f.due(ctx, at, stop); l != nil; l = f.due(ctx, at, stop) {
+			if err := l.page(ctx); err != nil {
+				return 0, f.blame(l.blame(err))
+			}
+		}
+		var err error
+		if end, err = f.assemble(at, stop); err != nil {
+			return 0, f.blame(err)
+		}
+		if f.arr != nil {
+			parts, f.arr = append(parts, f.arr), nil
+		}
+		if end < stop {
+			break
+		}
+		if next > stop {
+			parts = append(parts, f.nulls(next-stop))
+		}
+		at, end = next, next
+	}
+	f.row = from
+	if len(parts) > 0 {
+		var err error
+		if f.arr, err = arrays.Concat(parts, f.run.Plan.Alloc()); err != nil {
+			return 0, f.blame(err)
+		}
 	}
 	if end == to {
 		return b, nil
@@ -147,37 +177,6 @@ func hullOf(want *vec.Sel, a, b int64) (from, to int64) {
 // leastGap is how many rows in a row that nobody wants are worth passing over.
 const leastGap = 64
 
-// stretches assembles the rows [from, to), or fewer; nulls stand for long runs of those that nobody wants, so
-// that their pages are not read.
-func (f *field) stretches(ctx context.Context, want *vec.Sel, a, from, to int64) (end int64, err error) {
-	stop, next := wanted(want, a, from, to)
-	if stop == to {
-		return f.assemble(ctx, from, to)
-	}
-	var parts []arrow.Array
-	defer func() { arrays.ReleaseAll(parts) }()
-	for at := from; at < to; stop, next = wanted(want, a, at, to) {
-		if end, err = f.assemble(ctx, at, stop); err != nil {
-			return 0, err
-		}
-		if f.arr != nil {
-			parts, f.arr = append(parts, f.arr), nil
-		}
-		if end < stop {
-			break
-		}
-		if next > stop {
-			parts = append(parts, f.nulls(next-stop))
-		}
-		at, end = next, next
-	}
-	if f.row = from; len(parts) == 0 {
-		return end, nil
-	}
-	f.arr, err = arrays.Concat(parts, f.run.Plan.Alloc())
-	return end, err
-}
-
 // wanted is how far the rows from at on, which is wanted, go without a gap, and the first that is wanted after
 // it; to if there is none.
 func wanted(want *vec.Sel, a, at, to int64) (stop, next int64) {
@@ -197,15 +196,46 @@ func wanted(want *vec.Sel, a, at, to int64) (stop, next int64) {
 	return to, to
 }
 
-// assemble makes arr of the rows [from, to), or fewer.
-func (f *field) assemble(ctx context.Context, from, to int64) (int64, error) {
+// jump passes over pages that lie wholly before row.
+func (f *field) jump(ctx context.Context, row int64) {
+	if f.dead != nil {
+		return
+	}
+	for _, l := range slices.Backward(f.leaves) {
+		start := row
+		for _, c := range l.children {
+			start = min(start, c.row)
+		}
+		l.jump(ctx, start)
+	}
+}
+
+// due is the column of which the next page has to be decoded so that all hold the rows [from, to); nil if there is none.
+func (f *field) due(ctx context.Context, from, to int64) *leaf {
+	if f.dead != nil {
+		return nil
+	}
 	if f.group.Rows >= 0 {
 		to = min(to, f.group.Rows)
 	}
-	end := to
+	for _, l := range f.leaves {
+		if l.needs(from, to) {
+			return l.due(ctx)
+		}
+		if l.dead != nil && l.end <= from {
+			return nil
+		}
+	}
+	return nil
+}
+
+// assemble makes arr of the rows [from, to), which the columns hold, or of fewer.
+func (f *field) assemble(from, to int64) (end int64, err error) {
+	if f.group.Rows >= 0 {
+		to = min(to, f.group.Rows)
+	}
 	if f.dead == nil {
-		var err error
-		if end, err = f.decode(ctx, from, to); err != nil {
+		if end, err = f.align(from, to); err != nil {
 			if !f.run.Excused(err) {
 				return 0, err
 			}
@@ -215,8 +245,7 @@ func (f *field) assemble(ctx context.Context, from, to int64) (int64, error) {
 	if f.dead != nil {
 		return f.loseRest(from, to), nil
 	}
-	end, err := f.affordable(from, end)
-	if err != nil {
+	if end, err = f.affordable(from, end); err != nil {
 		return 0, err
 	}
 	if end <= from {
@@ -325,20 +354,10 @@ func (f *field) skip(to int64) error {
 	return nil
 }
 
-// decode has all columns hold the rows [from, to), with nothing before them, and says how far they got.
-func (f *field) decode(ctx context.Context, from, to int64) (int64, error) {
-	for _, l := range slices.Backward(f.leaves) {
-		start := from
-		for _, c := range l.children {
-			start = min(start, c.row)
-		}
-		l.jump(ctx, start)
-	}
+// align drops what the columns hold before row from and says how far they go, to at most.
+func (f *field) align(from, to int64) (int64, error) {
 	end := to
 	for _, l := range f.leaves {
-		if err := l.need(ctx, from, to); err != nil {
-			return 0, l.blame(err)
-		}
 		if end = min(end, l.end); l.dead != nil && l.end <= from {
 			return 0, l.blame(l.dead)
 		}
@@ -498,7 +517,8 @@ func (f *field) rest(ctx context.Context, _, rows int64) int64 {
 	for _, l := range f.leaves {
 		if f.dead == nil && l.parent == nil && !l.ended {
 			if pb, err := l.pager.Peek(ctx); err != nil || pb.Page.Rows < 0 {
-				_ = l.need(ctx, rows, rows+1) // trouble after the last row is not this scan's
+				for l.needs(rows, rows+1) && l.page(ctx) == nil { // trouble after the last row is not this scan's
+				}
 			}
 		}
 		if l.end > rows {

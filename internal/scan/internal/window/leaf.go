@@ -124,33 +124,64 @@ func (l *leaf) jump(ctx context.Context, row int64) {
 	}
 }
 
-// need decodes until the rows before to are complete. It may stop after row from if the vector gets too large.
-func (l *leaf) need(ctx context.Context, from, to int64) error {
-	for l.end < to && !l.ended && l.dead == nil && (l.end <= from || l.vec.Size() < l.field.run.Plan.Largest) {
-		pb, err := l.pager.Peek(ctx)
-		if err == io.EOF {
-			l.ended = true
-			l.settle()
-			return nil
-		}
-		complete, before := l.end, l.size()
-		if err == nil {
-			err = l.page(ctx, pb.Page)
-		}
-		if err != nil && l.field.run.Excused(err) {
-			l.dead = err // what is complete is still good
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		l.pager.Drop()
+// needs reports whether another page has to be decoded so that the rows before to are complete. It may stop after row
+// from if the vector gets too large.
+func (l *leaf) needs(from, to int64) bool {
+	return l.end < to && !l.ended && l.dead == nil && (l.end <= from || l.vec.Size() < l.field.run.Plan.Largest)
+}
+
+// due is l, or its ancestor whose lengths have to be decoded before l's next page can be.
+func (l *leaf) due(ctx context.Context) *leaf {
+	if l.parent == nil {
+		return l
+	}
+	pb, err := l.pager.Peek(ctx)
+	if err != nil || pb.Page.Lost != nil || pb.Page.Rows < 0 {
+		return l
+	}
+	if p := l.parent; p.end < max(l.begun(), pb.Page.First)+pb.Page.Rows && !p.ended && p.dead == nil {
+		return p.due(ctx)
+	}
+	return l
+}
+
+// page decodes the next page. What is wrong with it costs its rows if it says which they are, else all after them.
+func (l *leaf) page(ctx context.Context) error {
+	pb, err := l.pager.Peek(ctx)
+	if err == io.EOF {
+		l.ended = true
 		l.settle()
-		if l.growing += l.size() - before; l.end > complete {
-			l.growing = 0
-		} else if most := l.field.run.mostRow(); l.growing > most {
-			return l.field.tooLarge(complete, most)
+		return nil
+	}
+	complete, size, at := l.end, l.size(), int64(0)
+	if err == nil {
+		at, err = l.place(pb.Page)
+	}
+	if err == nil {
+		before := l.vec.Len()
+		t, failed := l.task(ctx, pb.Page, at)
+		if failed == nil {
+			failed = fetch.Decode(l.chunk, &t, l.vec)
 		}
+		if err = l.decoded(ctx, pb.Page, at, before, failed); err == nil {
+			l.pager.Drop()
+			l.settle()
+			return l.grow(complete, size)
+		}
+	}
+	if l.field.run.Excused(err) {
+		l.dead = err // what is complete is still good
+		return nil
+	}
+	return err
+}
+
+// grow refuses a row that is too large: complete and size are what end and size were before the page.
+func (l *leaf) grow(complete, size int64) error {
+	if l.growing += l.size() - size; l.end > complete {
+		l.growing = 0
+	} else if most := l.field.run.mostRow(); l.growing > most {
+		return l.field.tooLarge(complete, most)
 	}
 	return nil
 }
@@ -196,37 +227,52 @@ func (l *leaf) begun() int64 {
 	return l.row + l.starts
 }
 
-// page decodes the next page. What is wrong with it costs its rows if it says which they are.
-func (l *leaf) page(ctx context.Context, p format.Page) error {
+// place is the row with which page p, the next one, begins.
+func (l *leaf) place(p format.Page) (int64, error) {
 	at := l.begun()
 	if p.First >= 0 && p.First != at {
 		if p.First < at {
-			return fault.Corruptf(fetch.PlaceOf(p), "", "the page begins at row %d, row %d is next", p.First, at)
+			return 0, fault.Corruptf(fetch.PlaceOf(p), "", "the page begins at row %d, row %d is next", p.First, at)
 		}
 		at = p.First // pages that nobody wants were passed over
 		l.restart(at)
 	}
-	before := l.vec.Len()
-	err := l.decode(ctx, p, at)
-	if err != nil {
-		l.vec.Truncate(before)
-		if !l.field.run.Excused(err) {
-			return err
-		}
-		if p.Rows < 0 {
-			if p.Rows = l.rowsByRest(ctx, p, at); p.Rows < 0 {
-				return err
-			}
-		}
-		if beyond(l.field.group, at, p.Rows) {
-			return err
-		}
-		return l.losePage(p, at, err)
+	return at, nil
+}
+
+// decoded takes the entries that page p, which begins at row at, brought after the first before ones; err is why there
+// are none.
+func (l *leaf) decoded(ctx context.Context, p format.Page, at int64, before int, err error) error {
+	if err == nil {
+		err = l.leveled()
 	}
-	if l.col.MaxRep > 0 {
+	switch {
+	case err == nil && l.col.MaxRep > 0:
 		return l.joinRow(before, p)
+	case err == nil:
+		l.end = at + l.rowsOf(p, before)
+		return nil
 	}
-	l.end = at + l.rowsOf(p, before)
+	l.vec.Truncate(before)
+	if !l.field.run.Excused(err) {
+		return err
+	}
+	if p.Rows < 0 {
+		if p.Rows = l.rowsByRest(ctx, p, at); p.Rows < 0 {
+			return err
+		}
+	}
+	if beyond(l.field.group, at, p.Rows) {
+		return err
+	}
+	return l.losePage(p, at, err)
+}
+
+// leveled holds the decoder to its word: a level for each entry.
+func (l *leaf) leveled() error {
+	if l.col.Has&format.Levels != 0 && len(l.vec.Def()) != l.vec.Len() {
+		return fault.Bugf("column %s: %d levels for %d entries", l.col.Name, len(l.vec.Def()), l.vec.Len())
+	}
 	return nil
 }
 
@@ -304,49 +350,46 @@ func (l *leaf) joinRow(before int, p format.Page) error {
 	return nil
 }
 
+// decode decodes page p, which begins at row at: what page does without losing anything.
 func (l *leaf) decode(ctx context.Context, p format.Page, at int64) error {
+	t, err := l.task(ctx, p, at)
+	if err == nil {
+		err = fetch.Decode(l.chunk, &t, l.vec)
+	}
+	if err == nil {
+		err = l.leveled()
+	}
+	return err
+}
+
+// task is what there is to decode of p, which begins at row at, once its bytes are there.
+func (l *leaf) task(ctx context.Context, p format.Page, at int64) (t format.Task, err error) {
 	if p.Lost != nil {
-		return p.Lost
+		return t, p.Lost
 	}
 	n := p.Entries
 	if l.parent != nil {
-		var err error
-		if n, err = l.count(ctx, p, at); err != nil {
-			return err
+		if n, err = l.count(p, at); err != nil {
+			return t, err
 		}
 	}
 	bytes, err := l.pager.Bytes(ctx)
 	if err != nil {
-		return err
+		return t, err
 	}
 	l.field.run.Plan.Spec.Trace.Note(l.field.group, l.number, p, "")
 	arena := l.field.arena
 	arena.Reset()
-	t := format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.Src.Limits,
-		NoVerify: l.field.run.Src.NoVerify}
-	if err := fetch.Decode(l.chunk, &t, l.vec); err != nil {
-		return err
-	}
-	if l.col.Has&format.Levels != 0 && len(l.vec.Def()) != l.vec.Len() {
-		return fault.Bugf("column %s: %d levels for %d entries", l.col.Name, len(l.vec.Def()), l.vec.Len())
-	}
-	return nil
+	return format.Task{Page: p, N: n, Bytes: bytes, Dict: l.dict, Scratch: arena, Limits: l.field.run.Src.Limits,
+		NoVerify: l.field.run.Src.NoVerify}, nil
 }
 
-// count is the entries of a child's page: what the parent's lengths for its rows add up to.
-func (l *leaf) count(ctx context.Context, p format.Page, at int64) (int64, error) {
+// count is the entries of a child's page: what the parent's lengths for its rows, which due had decoded, add up to.
+func (l *leaf) count(p format.Page, at int64) (int64, error) {
 	if p.Rows < 0 {
 		return 0, fault.Bugf("column %s: a page of a column with a parent does not say its rows", l.col.Name)
 	}
 	to := at + p.Rows
-	if err := l.parent.need(ctx, at, to); err != nil {
-		return 0, err
-	}
-	for l.parent.end < to && !l.parent.ended && l.parent.dead == nil { // it stopped because it is large
-		if err := l.parent.need(ctx, l.parent.end, to); err != nil {
-			return 0, err
-		}
-	}
 	if l.parent.end < to && l.parent.dead != nil {
 		return 0, l.parent.dead
 	}

@@ -104,12 +104,16 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 		if err == io.EOF {
 			return nil
 		}
+		of := l
+		for p := l.due(ctx); p != l && err == nil; p = l.due(ctx) { // the lengths that count the entries
+			of, err = p, p.page(ctx)
+		}
 		if err == nil {
-			err = l.decode(ctx, pb.Page, l.end)
+			of, err = l, l.decode(ctx, pb.Page, l.end)
 		}
 		if err != nil {
 			all.Rows[0] = l.end
-			return report(lost, all, l.blame(err))
+			return report(lost, all, of.blame(err))
 		}
 		if err := f(PageInfo{Page: pb.Page, Stored: plan.Stored(pb.Page), Raw: pb.Page.Raw,
 			Vector: l.vec}); err != nil {

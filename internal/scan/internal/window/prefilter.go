@@ -21,7 +21,7 @@ type verdict struct {
 
 // ownFilter tells the stream what of the filter is its own, tests its dictionary, and says which of its pages are
 // passed over. Of what an overlay may change nothing is known before it is patched.
-func (w *windows) ownFilter(ctx context.Context, s *stream) error {
+func (w *Windows) ownFilter(ctx context.Context, s *stream) error {
 	p := w.run.Plan
 	if w.overlay != nil && w.overlay.Touches(s.column) {
 		return nil

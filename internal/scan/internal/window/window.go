@@ -20,8 +20,8 @@ import (
 	"stoa/vec"
 )
 
-// windows runs over ranges of rows of one row group.
-type windows struct {
+// Windows runs over ranges of rows of one row group: for each window Begin, Filter, Fill, Emit.
+type Windows struct {
 	run      *Reading
 	group    format.RowGroup
 	filters  []lane
@@ -36,6 +36,14 @@ type windows struct {
 	reported int64           // suspect rows before this one are in the manifest
 	suspects []region.Loss   // of this window, which are reported when it is known where it ends
 	memo     pred.Memo       // each dictionary is tested once
+
+	// The window that is being read: the rows [At, to) of rows.
+	rows  vec.Range
+	to    int64
+	over  bool       // there is nothing more in rows
+	live  *vec.Sel   // what the overlay leaves of them
+	sel   *vec.Sel   // what the filter does
+	patch *vec.Patch // what the overlay changes; nil: nothing
 }
 
 // lane is a column as the windows see it: a stream, or a field of several columns.
@@ -57,9 +65,10 @@ type lane interface {
 	Close()
 }
 
+// Open opens the columns of row group g where the rows begin. before is how many rows the row groups before it have.
 func Open(ctx context.Context, r *Reading, before int64, g format.RowGroup, rows vec.Ranges,
-	overlay format.Overlay) (*windows, error) {
-	w := &windows{run: r, group: g, before: before, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
+	overlay format.Overlay) (*Windows, error) {
+	w := &Windows{run: r, group: g, before: before, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
 		arena: arenas.Get().(*vec.Arena)}
 	p := r.Plan
 	others, otherFields := p.Others, p.OtherFields
@@ -70,7 +79,7 @@ func Open(ctx context.Context, r *Reading, before int64, g format.RowGroup, rows
 		}
 		others, otherFields = append(cols, others...), append(fields, otherFields...)
 	}
-	fail := func(err error) (*windows, error) { w.Release(); return nil, err }
+	fail := func(err error) (*Windows, error) { w.Release(); return nil, err }
 	ahead := p.Spec.Ahead
 	if err := w.open(ctx, &w.filters, p.Filters, p.FilterFields, rows, ahead); err != nil {
 		return fail(err)
@@ -85,7 +94,7 @@ func Open(ctx context.Context, r *Reading, before int64, g format.RowGroup, rows
 }
 
 // open opens flat columns and nested fields.
-func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*plan.FieldPlan, rows vec.Ranges,
+func (w *Windows) open(ctx context.Context, to *[]lane, cols []int, fields []*plan.FieldPlan, rows vec.Ranges,
 	ahead int64) error {
 	for _, col := range cols {
 		s, err := w.run.open(ctx, w.group, col, rows, ahead, w.arena)
@@ -113,9 +122,10 @@ func (w *windows) open(ctx context.Context, to *[]lane, cols []int, fields []*pl
 }
 
 // lanes are all columns that are read.
-func (w *windows) lanes() []lane { return slices.Concat(w.filters, w.others) }
+func (w *Windows) lanes() []lane { return slices.Concat(w.filters, w.others) }
 
-func (w *windows) Release() {
+// Release gives back what the columns hold.
+func (w *Windows) Release() {
 	for _, l := range w.lanes() {
 		l.Close()
 	}
@@ -126,72 +136,130 @@ func (w *windows) Release() {
 // arenas are those of scans that ended: a look-up of one row must not cost a megabyte of new memory.
 var arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
 
-// Next does the next window of the rows rg, in which w.at lies, and reports whether there may be more.
-func (w *windows) Next(ctx context.Context, rg vec.Range) (more bool, err error) {
-	p, a := w.run.Plan, w.At
-	if a >= rg.To {
-		return w.checkEnd(ctx, rg)
+// Begin is where the next window of rows, in which w.At lies, may end; Filter and Fill may move that. A window that has
+// no row left is the end, or damage: see Emit.
+func (w *Windows) Begin(ctx context.Context, rows vec.Range) error {
+	p := w.run.Plan
+	w.rows, w.to, w.over = rows, w.At, false
+	if w.At >= rows.To {
+		return nil
 	}
 	if p.Logical && p.RowsOf(w.before+w.Live).To <= 0 {
-		return false, emit.ErrStop
+		return emit.ErrStop
 	}
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	b := rg.To
-	if b-a > int64(p.Spec.Batch) {
-		b = a + int64(p.Spec.Batch)
+	w.to = rows.To
+	if w.to-w.At > int64(p.Spec.Batch) {
+		w.to = w.At + int64(p.Spec.Batch)
 	}
 	if p.Filter == nil {
-		b = min(b, w.run.Out.Room(a))
+		w.to = min(w.to, w.run.Out.Room(w.At))
 	}
-	b, maybe, err := w.coverFilters(ctx, a, b)
-	if err != nil {
-		return false, err
+	return ctx.Err()
+}
+
+// Filter has the filter's columns cover the window, one after the other, and selects its rows: those that one
+// column's bounds exclude are not looked for in the next.
+func (w *Windows) Filter(ctx context.Context) error {
+	var maybe *vec.Sel // the rows that are not excluded; nil = all
+	for _, l := range w.filters {
+		if w.to == w.At {
+			return nil
+		}
+		want := maybe
+		if _, nested := l.(*field); nested { // it is looked at as a whole: see view
+			want = nil
+		}
+		end, err := l.cover(ctx, w.At, w.to, want)
+		if err != nil {
+			return err
+		}
+		if w.group.Rows >= 0 {
+			end = min(end, w.group.Rows)
+		}
+		if end = max(end, w.At); end < w.to {
+			maybe, w.to = cut(maybe, int(end-w.At)), end
+		}
+		if s, ok := l.(*stream); ok {
+			maybe = s.maybe(maybe, w.At, w.to)
+		}
 	}
-	if b == a {
-		return w.checkEnd(ctx, rg)
+	if w.to == w.At || w.barren() {
+		return nil
 	}
-	if w.barren(a, rg) {
+	return w.choose(ctx, maybe)
+}
+
+// Fill has the other columns cover the window, as far as its rows are selected. Where only they say how many rows
+// there are, those of which the rest is lost go along with the others.
+func (w *Windows) Fill(ctx context.Context) error {
+	counting := w.group.Rows < 0 && len(w.filters) == 0 // only the columns say where such a group ends
+	if w.to == w.At || w.sel.Count == 0 && !counting {
+		return nil
+	}
+	a, to := w.At, w.to
+	var gone []lane
+	for _, l := range w.others {
+		end, err := l.cover(ctx, a, w.to, w.sel)
+		if err != nil {
+			return err
+		}
+		if w.group.Rows < 0 && end == a && l.gone() {
+			gone = append(gone, l)
+			continue
+		}
+		to = min(to, max(end, a))
+	}
+	if len(gone) > 0 && len(gone) == len(w.lanes()) { // nothing says
+		to = a
+	} else {
+		for _, l := range gone {
+			l.follow(a, to)
+		}
+	}
+	if w.group.Rows >= 0 {
+		to = min(to, w.group.Rows)
+	}
+	if to == a || w.barren() { // after the last row nothing is lost
+		w.to = w.At
+		return nil
+	}
+	if dry := w.dries(); w.rows.To-dry > MostLost {
+		to = min(to, dry)
+	}
+	return w.fit(to)
+}
+
+// fit ends the window at row to, up to which all columns go, and patches and checks what they hold.
+func (w *Windows) fit(to int64) (err error) {
+	n := int(to - w.At)
+	if to < w.to {
+		w.live, w.sel, w.to = w.live.Slice(0, n), w.sel.Slice(0, n), to
+	}
+	if err := w.apply(w.others, w.patch, n); err != nil {
+		return err
+	}
+	w.sel, err = w.agree(w.whole(w.sel, w.At, to), w.At, to)
+	return err
+}
+
+// Emit gives the window's rows and reports whether there may be more.
+func (w *Windows) Emit(ctx context.Context) (more bool, err error) {
+	if w.over {
 		return false, nil
 	}
-	sel, live, patch, err := w.choose(ctx, a, b, maybe)
-	if err != nil {
-		return false, err
+	if w.to == w.At {
+		return w.checkEnd(ctx, w.rows)
 	}
-	if sel.Count > 0 || w.group.Rows < 0 && len(w.filters) == 0 { // only the columns say where such a group ends
-		to, err := w.coverAll(ctx, w.others, a, b, sel)
-		if err != nil {
-			return false, err
-		}
-		if to == a { // after the last row nothing is lost
-			return w.checkEnd(ctx, rg)
-		}
-		if w.barren(a, rg) {
-			return false, nil
-		}
-		if dry := w.dries(); rg.To-dry > MostLost {
-			to = min(to, dry)
-		}
-		if to < b {
-			live, sel, b = live.Slice(0, int(to-a)), sel.Slice(0, int(to-a)), to
-		}
-		if err := w.patch(w.others, patch, int(b-a)); err != nil {
-			return false, err
-		}
-		if sel, err = w.agree(w.whole(sel, a, b), a, b); err != nil {
-			return false, err
-		}
-	}
-	w.reportSuspects(b)
-	w.Live += int64(live.Count)
-	w.At = b
-	return true, w.emit(sel, a, int(b-a))
+	a := w.At
+	w.reportSuspects(w.to)
+	w.Live += int64(w.live.Count)
+	w.At = w.to
+	return true, w.emit(w.sel, a, int(w.to-a))
 }
 
 // dries is the row from which on no row can be shown, as what is lost of the row group reaches to its end: in a column
 // without which no row is given, or in all of them. math.MaxInt64 if there is none.
-func (w *windows) dries() int64 {
+func (w *Windows) dries() int64 {
 	needed, all := int64(math.MaxInt64), int64(-1)
 	for i, l := range w.lanes() {
 		dry := l.dries()
@@ -206,68 +274,40 @@ func (w *windows) dries() int64 {
 	return needed
 }
 
-// barren is done with the rows from a on, if no column has any and only the row group says that there are so many: that
-// number may be what is damaged. What is lost was reported.
-func (w *windows) barren(a int64, rg vec.Range) bool {
+// barren is done with the rows from w.At on, if no column has any and only the row group says that there are so many:
+// that number may be what is damaged. What is lost was reported.
+func (w *Windows) barren() bool {
 	byPosition := w.run.Plan.Logical && w.run.Plan.Spec.Rows != (vec.Range{})
-	if byPosition || rg.To-a <= MostLost || w.dries() > a {
+	if byPosition || w.rows.To-w.At <= MostLost || w.dries() > w.At {
 		return false
 	}
-	w.Live += rg.To - a
-	w.At = rg.To
+	w.Live += w.rows.To - w.At
+	w.At, w.to, w.over = w.rows.To, w.rows.To, true
 	return true
 }
 
-// choose is which of the rows [a, b) are wanted, as far as the filter's columns say; maybe is what their pages leave
-// (nil = all). live are those that the overlay leaves.
-func (w *windows) choose(ctx context.Context, a, b int64, maybe *vec.Sel) (sel, live *vec.Sel, p *vec.Patch,
-	err error) {
-	live, p, err = w.changes(ctx, a, b)
-	if err != nil {
-		return nil, nil, nil, err
+// choose selects the wanted rows, as far as the filter's columns say; maybe is what their pages leave (nil = all).
+func (w *Windows) choose(ctx context.Context, maybe *vec.Sel) (err error) {
+	a, b := w.At, w.to
+	if w.live, w.patch, err = w.changes(ctx, a, b); err != nil {
+		return err
 	}
-	chosen := w.positioned(live)
+	chosen := w.positioned(w.live)
 	if maybe != nil {
 		chosen = chosen.And(maybe)
 	}
-	sel, err = w.filter(a, b, chosen, p)
-	return sel, live, p, err
+	w.sel, err = w.filter(a, b, chosen, w.patch)
+	return err
 }
 
 // whole is sel without the rows [a, b) of which a cell is lost, where the damage policy leaves them out.
-func (w *windows) whole(sel *vec.Sel, a, b int64) *vec.Sel {
+func (w *Windows) whole(sel *vec.Sel, a, b int64) *vec.Sel {
 	for _, s := range w.others {
 		if w.run.Plan.Spec.Damaged == plan.SkipRows || s.mustDrop() {
 			sel = s.dropLost(sel, a, b)
 		}
 	}
 	return sel
-}
-
-// coverFilters has the filter's columns cover [a, b), one after the other: rows that one column's bounds
-// exclude are not looked for in the next. It returns the row that all reached, and the rows that are not
-// excluded (nil = none is).
-func (w *windows) coverFilters(ctx context.Context, a, b int64) (to int64, maybe *vec.Sel, err error) {
-	for _, l := range w.filters {
-		want := maybe
-		if _, nested := l.(*field); nested { // it is looked at as a whole: see view
-			want = nil
-		}
-		end, err := l.cover(ctx, a, b, want)
-		if w.group.Rows >= 0 {
-			end = min(end, w.group.Rows)
-		}
-		if err != nil || end == a {
-			return end, nil, err
-		}
-		if end < b {
-			maybe, b = cut(maybe, int(end-a)), end
-		}
-		if s, ok := l.(*stream); ok {
-			maybe = s.maybe(maybe, a, b)
-		}
-	}
-	return b, maybe, nil
 }
 
 func orAll(s *vec.Sel, n int) *vec.Sel {
@@ -284,37 +324,9 @@ func cut(s *vec.Sel, n int) *vec.Sel {
 	return s.Slice(0, n)
 }
 
-// coverAll has the streams cover [a, b) and returns the row that all reached. Where only they say how many rows there
-// are, those of which the rest is lost go along with the others.
-func (w *windows) coverAll(ctx context.Context, lanes []lane, a, b int64, want *vec.Sel) (int64, error) {
-	to := b
-	var gone []lane
-	for _, l := range lanes {
-		end, err := l.cover(ctx, a, b, want)
-		if err != nil {
-			return 0, err
-		}
-		if w.group.Rows < 0 && end == a && l.gone() {
-			gone = append(gone, l)
-			continue
-		}
-		to = min(to, end)
-	}
-	if len(gone) > 0 && len(gone) == len(lanes)+len(w.filters) { // nothing says
-		return a, nil
-	}
-	for _, l := range gone {
-		l.follow(a, to)
-	}
-	if w.group.Rows >= 0 {
-		to = min(to, w.group.Rows)
-	}
-	return to, nil
-}
-
 // changes is what the overlay says of the rows [a, b): which are there, and the patch. What damage in it makes
 // suspect is never shown unpatched.
-func (w *windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *vec.Patch, err error) {
+func (w *Windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *vec.Patch, err error) {
 	n := int(b - a)
 	w.suspects = w.suspects[:0]
 	if w.overlay == nil {
@@ -349,7 +361,7 @@ func (w *windows) changes(ctx context.Context, a, b int64) (live *vec.Sel, p *ve
 }
 
 // suspect follows the damage policy for what a patch says is suspect: rows are taken out of live, cells are lost.
-func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
+func (w *Windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 	rows := vec.Range{From: p.First, To: p.First + int64(p.N)}
 	for _, x := range p.Suspect {
 		if !w.run.Excused(x.Err) {
@@ -371,7 +383,7 @@ func (w *windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 
 // reportSuspects reports what is suspect of the window that ends before row b. Of a row group whose number of rows
 // is not known only the columns say where that is; a window that was cut is asked for again.
-func (w *windows) reportSuspects(b int64) {
+func (w *Windows) reportSuspects(b int64) {
 	for _, l := range w.suspects {
 		l.Rows = [2]int64{max(l.Rows[0], w.reported), min(l.Rows[1], b)}
 		if l.Rows[0] < l.Rows[1] {
@@ -383,7 +395,7 @@ func (w *windows) reportSuspects(b int64) {
 
 // positioned cuts live to the wanted rows where these are counted among the rows that are there: deleted ones have no
 // position.
-func (w *windows) positioned(live *vec.Sel) *vec.Sel {
+func (w *Windows) positioned(live *vec.Sel) *vec.Sel {
 	if !w.run.Plan.Logical || w.run.Plan.Spec.Rows == (vec.Range{}) {
 		return live
 	}
@@ -400,8 +412,8 @@ func without(s *vec.Sel, k int) *vec.Sel {
 	return s.And(emit.First(s, k).Not())
 }
 
-// patch overwrites cells of streams, in the window's first n rows.
-func (w *windows) patch(lanes []lane, p *vec.Patch, n int) error {
+// apply overwrites cells of streams, in the window's first n rows.
+func (w *Windows) apply(lanes []lane, p *vec.Patch, n int) error {
 	if p == nil {
 		return nil
 	}
@@ -441,11 +453,11 @@ func (w *windows) patch(lanes []lane, p *vec.Patch, n int) error {
 }
 
 // filter is the rows of live that pass the filter, whose columns are decoded for [a, b).
-func (w *windows) filter(a, b int64, live *vec.Sel, p *vec.Patch) (*vec.Sel, error) {
+func (w *Windows) filter(a, b int64, live *vec.Sel, p *vec.Patch) (*vec.Sel, error) {
 	for _, s := range w.filters { // under every policy: a filter over a lost cell is unknown, also "is null"
 		live = s.dropLost(live, a, b)
 	}
-	if err := w.patch(w.filters, p, int(b-a)); err != nil {
+	if err := w.apply(w.filters, p, int(b-a)); err != nil {
 		return nil, err
 	}
 	if w.run.Plan.Filter == nil || live.Count == 0 {
@@ -454,7 +466,7 @@ func (w *windows) filter(a, b int64, live *vec.Sel, p *vec.Patch) (*vec.Sel, err
 	return w.evaluate(w.run.Plan.Filter, a, int(b-a), live)
 }
 
-func (w *windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel, error) {
+func (w *Windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel, error) {
 	views := map[string]arrow.Array{}
 	defer func() {
 		for _, v := range views {
@@ -472,7 +484,7 @@ func (w *windows) evaluate(e *pred.Expr, a int64, n int, sel *vec.Sel) (*vec.Sel
 }
 
 // view is the n rows from a on of what lies at path.
-func (w *windows) view(path []int, a int64, n int) (arrow.Array, error) {
+func (w *Windows) view(path []int, a int64, n int) (arrow.Array, error) {
 	if f := w.byTop[path[0]]; f != nil {
 		names := plan.NamesOf(w.run.Plan.Fields, path)
 		return f.take(a, n, vec.All(n), names[1:], w.run.Plan.Alloc())
@@ -482,7 +494,7 @@ func (w *windows) view(path []int, a int64, n int) (arrow.Array, error) {
 
 // agree looks in the rows [a, b) that sel selects whether the columns of structs contradict each other: such rows are
 // damaged, and nobody knows in which column. It gives the rows that may be shown.
-func (w *windows) agree(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
+func (w *Windows) agree(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
 	for _, s := range w.run.Plan.Shown {
 		if s.Rows == nil {
 			continue
@@ -516,7 +528,7 @@ func (w *windows) agree(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
 }
 
 // contradiction is the first one between columns of rows, among the rows that sel selects.
-func (w *windows) contradiction(rows *nest.RowField, sel *vec.Sel) (*nest.Contradiction, error) {
+func (w *Windows) contradiction(rows *nest.RowField, sel *vec.Sel) (*nest.Contradiction, error) {
 	views := map[int]arrow.Array{}
 	defer func() {
 		for _, v := range views {
@@ -535,7 +547,7 @@ func (w *windows) contradiction(rows *nest.RowField, sel *vec.Sel) (*nest.Contra
 
 // disagree follows the damage policy for what columns of rows contradict each other in, counted from row a: the struct
 // is not shown there.
-func (w *windows) disagree(rows *nest.RowField, c *nest.Contradiction, a int64) error {
+func (w *Windows) disagree(rows *nest.RowField, c *nest.Contradiction, a int64) error {
 	var bad vec.Ranges
 	for _, i := range c.Rows {
 		bad = bad.Add(vec.Range{From: a + int64(i), To: a + int64(i) + 1})
