@@ -1,6 +1,6 @@
 // Package scan turns pages into record batches. It knows no format.
 //
-// The loop: Run goes over tasks (a row group, mostly), run.read over the windows of one, Windows.Filter and Windows.Fill
+// The loop: Run goes over tasks (a row group, mostly), run.read over the windows of one, Windows.Filter and Fill
 // have each column cover the rows of a window (stream.cover, field.cover), page by page (stream.page, leaf.page), and
 // fetch.Decode calls the format's decoder. Its rooms, from the lowest: arrays, plan, fetch, emit, window, batches; here
 // are tasks, the order of row groups (merge), workers (parallel), and the pieces of a scan (Cut).

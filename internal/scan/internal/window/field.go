@@ -210,7 +210,7 @@ func (f *field) jump(ctx context.Context, row int64) {
 	}
 }
 
-// due is the column of which the next page has to be decoded so that all hold the rows [from, to); nil if there is none.
+// due is the column of which the next page has to be decoded so that all hold the rows [from, to); nil: of none.
 func (f *field) due(ctx context.Context, from, to int64) *leaf {
 	if f.dead != nil {
 		return nil
