@@ -14,7 +14,7 @@ type Alteration struct {
 	// Changed reports whether value i of an array of the column, which is not null, is written as another.
 	Changed func(a arrow.Array, i int) bool
 	// Unit is what all timestamps of the column, also those in lists and structs, are written as whole multiples of:
-	// the greatest that is not above, or with Nearest the nearest one (of two the one above). 0: something else is
+	// the largest that is not above, or with Nearest the nearest one (of two the one above). 0: something else is
 	// changed.
 	Unit    time.Duration
 	Nearest bool

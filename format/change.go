@@ -13,7 +13,7 @@ import (
 // Changer is how the tables of a format are changed in place. A nil function means "this format does not do
 // that": the front then says so, by the format's name. Every change is one step for who reads the table: it is
 // there as a whole or not at all. With dry nothing is written, not even a lock; what would be done is checked
-// as far as that goes, and told.
+// as far as that goes, and reported.
 //
 // What needs rows found (by a predicate, by segment) is found by the front, with Open and the options that
 // Positions and Only give.
@@ -108,7 +108,7 @@ type Load interface {
 	Abort(ctx context.Context) error
 }
 
-// LoadSummary tells what a load wrote.
+// LoadSummary reports what a load wrote.
 type LoadSummary struct {
 	Segment    string   `json:"segment"`
 	Rows       int64    `json:"rows"`
@@ -165,7 +165,7 @@ type Segment struct {
 	Ended      time.Time
 	Changed    time.Time // when it was last merged, deleted or updated; zero if it never was
 	Files      int       // data files that are there; -1 not known
-	Rows       int64     // in them, deleted ones too; -1 not known: only reading tells
+	Rows       int64     // in them, deleted ones too; -1 not known: only reading reports
 	Deleted    int64     // rows of them that are deleted
 	Data       int64     // bytes of data files; -1 not known
 	Index      int64     // bytes of index files; -1 not known

@@ -36,7 +36,7 @@ type Format struct {
 	Family     string   // whose files it reads, where a system has several formats; "": its own name
 
 	// Magics are how files of the format, and files of its system that stoa does not read, begin: what Probe refuses is
-	// told as what it is.
+	// reported as what it is.
 	Magics []Magic
 	// Marker is a directory in each table's directory that makes all in that directory the table's; "": there is none.
 	Marker string
@@ -61,13 +61,13 @@ type Format struct {
 	// format's own business, or it has no directories.
 	Claims func(ctx context.Context, t Target, o OpenOptions) Claimer
 
-	// Parted: the files of a table that Create divides, part-00000 and so on, tell themselves what is missing beside
+	// Parted: the files of a table that Create divides, part-00000 and so on, say themselves what is missing beside
 	// them. Those of other formats must have all numbers.
 	Parted bool
 
 	// Copy makes one file of several without decoding their pages into it; nil: the format cannot. why: these it
-	// cannot, or must not, because something about them is wrong; they are read and written anew then. What it gives is
-	// asked to write, and to check what was written, before that is visible.
+	// cannot, or must not, because something about them is wrong; they are read and written again then. What it gives
+	// is asked to write, and to check what was written, before that is visible.
 	Copy func(ctx context.Context, from []Reader, o CopyOptions) (c Copier, why string, err error)
 
 	// Change is how tables of the format are changed in place; nil: not at all.
@@ -88,7 +88,7 @@ type Format struct {
 	// extensions. false: it cannot be read back as what it was.
 	Reread func(sc *arrow.Schema, o WriteOptions) (Format, bool)
 	// Retypes, of what Reread gave: without it, options have the output come back in other types than went in;
-	// who writes is told which columns.
+	// whoever writes is told which columns.
 	Retypes bool
 	// UTF8: what Create writes cannot hold a string that is not UTF-8, or cannot be read then. The front gives it none.
 	UTF8 bool
@@ -96,14 +96,14 @@ type Format struct {
 	// layout. The front gives other values plainly, and codes that stand for a null as nulls.
 	Dictionaries func(values arrow.DataType) bool
 	// Alters are the columns whose values Create changes because options ask for it; nil: none. The front counts
-	// the values, and tells whose output it is.
+	// the values, and says whose output it is.
 	Alters func(sc *arrow.Schema, o WriteOptions) []Alteration
 
 	// WriteKeys are the options that Create understands (--opt k=v), with a line of explanation each.
 	WriteKeys []OptionKey
 	// ReadKeys are those of Open.
 	ReadKeys []OptionKey
-	// Codes are the kinds of findings that Verify, Recover and a Finder may tell.
+	// Codes are the kinds of findings that Verify, Recover and a Finder may say.
 	Codes []region.CodeDoc
 }
 
@@ -127,7 +127,7 @@ type CopyOptions struct {
 type Copier interface {
 	Write(ctx context.Context, w io.Writer) error
 	Rows() int64
-	// Check holds what was written against what was copied.
+	// Check compares what was written with what was copied.
 	Check(ctx context.Context, t store.Tree, name string) error
 }
 
@@ -149,7 +149,7 @@ func (f *Format) System() string { return cmp.Or(f.Family, f.Name) }
 type Listing struct {
 	Name    string // one word
 	Columns []string
-	// List gives the lines, a value a column each, as text. A line of what cannot be read says so in its
+	// List returns the lines, a value a column each, as text. A line of what cannot be read says so in its
 	// values, or in the findings.
 	List func(ctx context.Context, t Target, o OpenOptions, add func(values []string)) ([]region.Finding, error)
 }
@@ -187,7 +187,7 @@ type Target struct {
 	At    vec.Range // part of the object (a CFile inside a container); zero = whole
 
 	// the reading options and limits, for List and Probe, which have no others; a key that the format does not know is
-	// passed over
+	// skipped
 	Opts   map[string]string
 	Limits Limits
 }
@@ -236,7 +236,7 @@ func WithoutSums(columns int, bare []string) string {
 }
 
 // Claimer says whose an object is. An error is that the store did not answer, or that a budget was exceeded, so that
-// nobody knows: it is no claim, and told.
+// nobody knows: it is no claim, and reported.
 type Claimer func(name string, dir bool) (Claim, error)
 
 // Claim says whose an object in a directory is.
@@ -256,7 +256,7 @@ const (
 type Depth uint8
 
 const (
-	Deep  Depth = iota // decode every value, and hold all against each other: indexes, bounds, counts, bloom filters
+	Deep  Depth = iota // decode every value, and compare all with each other: indexes, bounds, counts, bloom filters
 	Sums               // structure, and the checksum of every page
 	Quick              // structure: headers, footers, indexes, places, bytes that nothing claims; no page is read
 )
@@ -316,7 +316,7 @@ type RowGroup struct {
 	Part  string
 	Index int
 	Name  string // as the format calls it, for people: "rowset 3"; "" = by its index
-	Rows  int64  // physical rows; -1: only reading tells
+	Rows  int64  // physical rows; -1: only reading reports
 	Bytes int64
 	// First and last key, encoded so that bytes.Compare is the order; nil = unknown. Row groups of one part whose
 	// keys do not overlap need not be merged.
@@ -368,7 +368,7 @@ type EncodedPages struct {
 	Pages    int64  `json:"pages"`
 }
 
-// Physical is an optional interface of a Reader that knows more of a chunk than Column.Facts and its pages tell.
+// Physical is an optional interface of a Reader that knows more of a chunk than Column.Facts and its pages say.
 type Physical interface {
 	// ChunkFacts reads metadata and headers of pages only.
 	ChunkFacts(ctx context.Context, g RowGroup, col int) (ChunkFacts, error)
@@ -397,7 +397,7 @@ type Page struct {
 	Rows  int64 // rows that START in this page; -1 unknown
 	// known to begin with a row; of repeated columns, else they may begin with entries of the row before
 	Starts  bool
-	Entries int64        // values + nulls + empty lists; -1: the parent's lengths tell, or only decoding does
+	Entries int64        // values + nulls + empty lists; -1: the parent's lengths say, or only decoding does
 	Spans   []fault.Span // with page header; none = needs no bytes (constant, rows from the WAL)
 	Raw     int64        // decoded size if declared somewhere, for the budget; 0 unknown
 	Coded   bool         // certainly all codes of the chunk's dictionary
@@ -459,7 +459,7 @@ type Overlay interface {
 // Declarer is an optional interface of a Reader that Recover gives: what cannot be opened plainly, as a file of it is
 // missing, may have a structure that is whole and says how many rows there were.
 type Declarer interface {
-	// Declared is how many; -1: nothing says it that could be believed.
+	// Declared is how many; -1: nothing says it that could be trusted.
 	Declared() int64
 }
 
@@ -499,10 +499,10 @@ type Presenter interface {
 
 // Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text and
 // Arrow IPC. Such a reader gives finished batches and no Chunk (Chunk returns Unsupported). After a Corrupt
-// error it may go on with the next batch if the loop does: the rows between are lost. An error that knows which
+// error it may continue with the next batch if the loop does: the rows between are lost. An error that knows which
 // these are has a method LostRows() (from, to int64), half-open, of the row group.
 type Batcher interface {
-	// Batches gives rows of g, all of q.Cols (top-level fields of the schema), in order. mem is where they are
+	// Batches returns rows of g, all of q.Cols (top-level fields of the schema), in order. mem is where they are
 	// allocated.
 	Batches(ctx context.Context, g RowGroup, q Query, rows vec.Range,
 		mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]
@@ -514,7 +514,7 @@ type WriteOptions struct {
 	Opts map[string]string // --opt k=v; a key that the format does not know is Invalid
 	Mem  memory.Allocator  // nil = Go's
 	Dir  bool              // the user asked for a directory (the place's name ended in /)
-	Name string            // the last part of the place's name, for what nothing but its name tells; "" = not known
+	Name string            // the last part of the place's name, for what nothing but its name says; "" = not known
 }
 
 // Writer takes record batches of the schema that Create was given. It does not keep a batch after Write returns.
@@ -525,7 +525,7 @@ type Writer interface {
 	Abort(ctx context.Context) error
 }
 
-// Summary tells what was written.
+// Summary reports what was written.
 type Summary struct {
 	Rows  int64
 	Bytes int64
@@ -539,7 +539,7 @@ type Summary struct {
 	Checked   bool
 	Unchecked []string
 	// What went in and the output does not hold as it was, a finding a column: strings that are not UTF-8, of a text.
-	// Of recovery also rows that neither came out nor were told as lost.
+	// Of recovery also rows that neither came out nor were reported as lost.
 	Altered []region.Finding
 	// ByOption are the columns of which options had the writer change values, where there were some that they change.
 	ByOption []Altered

@@ -93,7 +93,7 @@ func (l Limits) Apart() Limits {
 }
 
 // Fit refuses a schema that has more fields, or is nested deeper, than is allowed, at the place that declares it; and
-// one with values of no bytes, which are no damage, but of which bytes do not tell how many there are.
+// one with values of no bytes, which are no damage, but of which bytes do not say how many there are.
 func (l Limits) Fit(sc *arrow.Schema, at fault.Span, path string) error {
 	fields, depth := sizeOf(sc)
 	for _, f := range sc.Fields() {

@@ -74,7 +74,7 @@ func (w *objectWriter) Abort(ctx context.Context) error {
 	var err error
 	if w.obj != nil {
 		if t, ok := w.enc.(Tearer); ok {
-			t.Tear() // why the output ends is told; that it cannot even be torn is the same trouble once more
+			t.Tear() // why the output ends is reported; that it cannot even be torn is the same trouble once more
 		}
 		err = w.obj.Close()
 		w.obj = nil

@@ -21,13 +21,13 @@ type RowSource struct {
 	Stamp  string     // of them: see Part
 	Kind   string     // what it is, for people: "bloom file"
 	Fields *arrow.Schema
-	Rows   int64 // -1: only reading tells
+	Rows   int64 // -1: only reading reports
 	Sorted []Key
 	Facts  []KeyValue
 	Closed func() error // Close; nil: there is nothing to do
 
-	// Begin gives a function that appends the next row to the builder, or only passes over it (nil); io.EOF is after
-	// the last. After damage it goes on with what comes then. An error of which the rows are known has LostRows.
+	// Begin gives a function that appends the next row to the builder, or only skips it (nil); io.EOF is after
+	// the last. After damage it continues with what comes then. An error of which the rows are known has LostRows.
 	Begin func(ctx context.Context) (func(b *array.RecordBuilder) error, error)
 }
 
@@ -67,7 +67,7 @@ func (s *RowSource) Chunk(context.Context, RowGroup, int, vec.Range) (Chunk, err
 	return nil, fault.Unsupportedf(s.At, "", "a %s has no pages: it gives batches", s.Kind)
 }
 
-// Batches makes the rows from the first on. After damage it goes on with the next row if the loop does.
+// Batches makes the rows from the first on. After damage it continues with the next row if the loop does.
 func (s *RowSource) Batches(ctx context.Context, _ RowGroup, q Query, rows vec.Range,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {

@@ -20,7 +20,7 @@ type SchemaField struct {
 	Metadata Texts
 }
 
-// Texts are the texts of a JSON object. What is no text, such as bytes as {"base64": …}, is passed over.
+// Texts are the texts of a JSON object. What is no text, such as bytes as {"base64": …}, is skipped.
 type Texts map[string]string
 
 // UnmarshalJSON reads an object.

@@ -6,7 +6,7 @@ import (
 	"stoa/fault"
 )
 
-// severalShown is how many names an error tells.
+// severalShown is how many names an error says.
 const severalShown = 12
 
 // Several is the error, of class Invalid, about a place of which one table was wanted and that holds several:

@@ -14,8 +14,8 @@ const (
 	LevelPage  Level = "pages"      // of a column
 )
 
-// Skip is what a reader passed over because no row of it can pass the query's filter. The engine knows by
-// itself what it passes over; readers tell of what they leave out of Parts and RowGroups, and why Narrow left
+// Skip is what a reader skipped because no row of it can pass the query's filter. The engine knows by
+// itself what it skips; readers mention what they leave out of Parts and RowGroups, and why Narrow left
 // out rows.
 type Skip struct {
 	Level Level
@@ -25,12 +25,12 @@ type Skip struct {
 
 type skipKey struct{}
 
-// WithSkips has readers that are called with the context tell tell what they pass over, from any goroutine.
+// WithSkips has readers that are called with the context say say what they skip, from any goroutine.
 func WithSkips(ctx context.Context, tell func(Skip)) context.Context {
 	return context.WithValue(ctx, skipKey{}, tell)
 }
 
-// Skipped tells who listens, if anybody does. It costs next to nothing if nobody does.
+// Skipped reports who listens, if anybody does. It costs next to nothing if nobody does.
 func Skipped(ctx context.Context, s Skip) {
 	if tell, ok := ctx.Value(skipKey{}).(func(Skip)); ok {
 		tell(s)

@@ -124,7 +124,7 @@ func harmMetadata(t *testing.T, r *rand.Rand, dir string) string {
 	return how + " " + strings.TrimPrefix(name, dir)
 }
 
-// readAll reads a table as `stoa cat` does: what the reader tells as an error is one.
+// readAll reads a table as `stoa cat` does: what the reader reports as an error is one.
 func readAll(t *testing.T, dir string) (rows int64, err error) {
 	tab, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{From: "carbon"})
 	if err != nil {

@@ -31,7 +31,7 @@ func (b broken) Open(ctx context.Context, name string) (store.Source, error) {
 }
 
 // TestCodesOfFile damages the real writer's file of one row by hand, at places that its layout gives (see the
-// description of the format): verify tells the code, the place and the rows. The file has 2519 bytes: chunks
+// description of the format): verify reports the code, the place and the rows. The file has 2519 bytes: chunks
 // begin at 607, that of id at 1091, that of c_int (220632218) at 1534; the footer is at 2177, its offset at
 // 2511.
 func TestCodesOfFile(t *testing.T) {
@@ -130,7 +130,7 @@ func TestCodesOfOthers(t *testing.T) {
 
 	old := goldenFiles(t, "v2_b2000")
 	const file = "t/Fact/Part0/Segment_0/part-0-0-0-1480000000000.carbondata"
-	// where the chunks of country begin: 34 (with zeros behind), and 135122 in the second blocklet
+	// where the chunks of country begin: 34 (with zeros after it), and 135122 in the second blocklet
 	first, second := []byte{0xc4, 0x80, 0x00}, []byte{0xa4, 0xbf, 0x10}
 	footer := old[file][340500:]
 	if bytes.Count(footer, second) != 1 {

@@ -93,15 +93,15 @@ func (d *describer) directory(dir string) error {
 	return first
 }
 
-// counting describes a file of a directory. What is wrong with one that no reader opens, or can do without, is told in
-// a node, and is no error.
+// counting describes a file of a directory. What is wrong with one that no reader opens, or can do without, is reported
+// in a node, and is no error.
 func (d *describer) counting(name string, k table.Kind) error {
 	err := d.object(name, k)
 	spare := d.read != nil && !d.read[name]
 	switch k {
 	case table.KindDict:
 		spare = false
-	case table.KindDictMeta, table.KindSort: // the chunks of the dictionary tell as much
+	case table.KindDictMeta, table.KindSort: // the chunks of the dictionary say as much
 		spare = true
 	}
 	if e := (*fault.Error)(nil); spare && errors.As(err, &e) && e.Class == fault.Corrupt {
@@ -147,7 +147,7 @@ func (d *describer) whole(name, title string, parse func(c *wire.Cursor)) error 
 // dataFile describes a data file of any format: header, blocklets with their chunks and pages, footer.
 func (d *describer) dataFile(name string) error {
 	o := d.o
-	var head, foot []region.Node // told while the file is opened; the data stands between them
+	var head, foot []region.Node // reported while the file is opened; the data stands between them
 	o.Tracer = func(n region.Node) {
 		n.Depth++
 		if n.Depth == 1 && n.Name == "footer" || len(foot) > 0 {
@@ -191,7 +191,7 @@ type piece struct {
 }
 
 // blocklet describes the chunks of a blocklet. In format 1 its pages lie apart from each other, so they are
-// told piece by piece.
+// reported piece by piece.
 func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 	b := &f.Footer.Blocklet[g]
 	name := fmt.Sprintf("blocklet[%d]", g)

@@ -30,7 +30,7 @@ func droppedPartition(t *testing.T) (tree *store.Memory, segment string, live []
 }
 
 // TestRecoverDroppedPartition: where the segment file of a partitioned table is damaged, or lost, or no longer
-// named, recovery tells that rows of dropped partitions may be back; it leaves out those that the damaged file
+// named, recovery reports that rows of dropped partitions may be back; it leaves out those that the damaged file
 // still calls dropped.
 func TestRecoverDroppedPartition(t *testing.T) {
 	for what, c := range map[string]struct {
@@ -113,7 +113,7 @@ func TestDamagedSegmentFileBytes(t *testing.T) {
 }
 
 // TestSegmentFileWithoutLocations: a segment file without its map is damaged in a table without partitions,
-// too; recovery reads the directory of the segment, and tells it.
+// too; recovery reads the directory of the segment, and says it.
 func TestSegmentFileWithoutLocations(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "managed/managed1"))
 	const name = "t/Metadata/segments/1_1795249939034.segment"

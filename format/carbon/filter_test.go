@@ -144,7 +144,7 @@ func rowsOf(t *testing.T, tab *stoa.Table, column string, e *pred.Expr) (n int) 
 	return n
 }
 
-// TestMeans: what formats 1 to 3 have to find values by is used, as explain tells it; with the rows that come out.
+// TestMeans: what formats 1 to 3 have to find values by is used, as explain reports it; with the rows that come out.
 func TestMeans(t *testing.T) {
 	const inverted, codes, order = "inverted index", "codes compared, the dictionary tested once",
 		"order of the dictionary"
@@ -192,7 +192,7 @@ func TestMeans(t *testing.T) {
 	}
 }
 
-// TestCutDictionary: what the values behind the cut of a dictionary were is not known, so no filter may say
+// TestCutDictionary: what the values after the cut of a dictionary were is not known, so no filter may say
 // that no row has what it looks for.
 func TestCutDictionary(t *testing.T) {
 	const id = "t/Metadata/12345678-0000-4000-8000-00000000000"
@@ -272,7 +272,7 @@ func TestCutLoad(t *testing.T) {
 }
 
 // TestOddIndex: an index file that parses, and says what none of the table can (one bit was turned: a column's
-// id, a field's number), is told and not believed: every row is there, with a filter and without.
+// id, a field's number), is reported and not trusted: every row is there, with a filter and without.
 func TestOddIndex(t *testing.T) {
 	for _, x := range []struct {
 		file  string

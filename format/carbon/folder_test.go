@@ -12,9 +12,9 @@ import (
 	"stoa/store"
 )
 
-// TestFolders: whichever files of a directory of data files are gone, rows that come out and rows told as lost are
-// those that an index or a data file tells of; without a policy for damage nothing is read where any is lost, verify
-// has an error exactly there, and it tells every data file that no index names.
+// TestFolders: whichever files of a directory of data files are gone, rows that come out and rows reported as lost are
+// those that an index or a data file mentions; without a policy for damage nothing is read where any is lost, verify
+// has an error exactly there, and it says every data file that no index names.
 func TestFolders(t *testing.T) {
 	whole := map[string][]byte{}
 	for at, from := range map[string]string{"0_a": "v3/onerow/table", "0_b": "v3/lowcard_inv/table"} {

@@ -384,7 +384,7 @@ func writeGrid(t *testing.T, g gridTable, dir string) (*arrow.Schema, []line) {
 }
 
 // TestGridReadBack reads a part of the grid (with STOA_LONG all of it) with our own reader. It is not what
-// judges the writer, but what tells who is wrong.
+// judges the writer, but what says who is wrong.
 func TestGridReadBack(t *testing.T) {
 	var tables []gridTable
 	for i, g := range grid() {

@@ -162,8 +162,8 @@ func TestLoneFile(t *testing.T) {
 	}
 }
 
-// TestTornDictionary: what stands behind the last finished load is not taken for values; what is cut off costs
-// only the codes behind the cut.
+// TestTornDictionary: what follows the last finished load is not taken for values; what is cut off costs
+// only the codes after the cut.
 func TestTornDictionary(t *testing.T) {
 	g := goldenTables(t).Tables[1]
 	files := goldenFiles(t, g.Table)
@@ -331,7 +331,7 @@ func TestBlockletSize(t *testing.T) {
 
 var v12Tight = format.Limits{Page: 8 << 20, Metadata: 4 << 20}
 
-// tryV12 reads a damaged table in full under the policy that goes on, and looks at errors.
+// tryV12 reads a damaged table in full under the policy that continues, and looks at errors.
 func tryV12(t *testing.T, what string, files map[string][]byte, g goldenTable) (changed bool, reported bool) {
 	t.Helper()
 	o := memory(files, g)

@@ -91,7 +91,7 @@ func TestMeasureMeta(t *testing.T) {
 }
 
 // TestMeasureForms decodes pages of every form that CarbonData 1.0.0's rules can choose; which form it is
-// follows from these rules (ValueCompressionUtil), and the bytes were put down by hand.
+// follows from these rules (ValueCompressionUtil), and the bytes were written by hand.
 func TestMeasureForms(t *testing.T) {
 	le := func(w int, v ...int64) (b []byte) {
 		for _, x := range v {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestRecoverDeltas: whichever delete delta is cut, with the older ones beside it and without, recovery gives every
-// row that is live, and of those that are not exactly as many as it tells.
+// row that is live, and of those that are not exactly as many as it says.
 func TestRecoverDeltas(t *testing.T) {
 	whole := managedDel(t)
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})

@@ -108,7 +108,7 @@ func TestRecoverStatus(t *testing.T) {
 }
 
 // TestRecoverCompacted: without the status nobody knows which segments were compacted; that their rows are
-// there twice is told, and which segments to name. The rows are Spark's.
+// there twice is reported, and which segments to name. The rows are Spark's.
 func TestRecoverCompacted(t *testing.T) {
 	whole := loaded(t, filepath.Join(golden2, "managed/managed_compact"))
 	_, right, err := read(t, "t", stoa.OpenOptions{Tree: whole}, stoa.ScanSpec{})
@@ -211,7 +211,7 @@ func TestLostTableFiles(t *testing.T) {
 }
 
 // TestRecoverOldFooter: a file of format 2 without its footer is found by its index file, chunk after chunk;
-// what is behind a cut is told to be lost. In format 1 nothing is left to find.
+// what follows a cut is told to be lost. In format 1 nothing is left to find.
 func TestRecoverOldFooter(t *testing.T) {
 	whole := store.NewMemory(goldenFiles(t, "v2_b2000"))
 	file := ""
@@ -306,7 +306,7 @@ func TestRecoverDeletes(t *testing.T) {
 	}
 }
 
-// TestRecoverOldOtherFile: the data file of another segment in the place of a segment's own is told, also in
+// TestRecoverOldOtherFile: the data file of another segment in the place of a segment's own is reported, also in
 // formats 1 and 2, where files have no header.
 func TestRecoverOldOtherFile(t *testing.T) {
 	for _, name := range []string{"v1/basic/default/old_basic_v1", "v2/basic/default/old_basic_v2"} {
@@ -359,8 +359,8 @@ func TestRecoverColumns(t *testing.T) {
 }
 
 // TestRecoverPartitions: where the segment files of a partitioned table are gone, which say in which
-// directories its segments are, the names of the files tell. Whether all directories are still there only the
-// sizes in tablestatus tell. The rows are Spark's.
+// directories its segments are, the names of the files say. Whether all directories are still there only the
+// sizes in tablestatus say. The rows are Spark's.
 func TestRecoverPartitions(t *testing.T) {
 	const dir = "managed/managed_part"
 	whole := loaded(t, filepath.Join(golden2, dir))

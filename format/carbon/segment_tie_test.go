@@ -13,7 +13,7 @@ import (
 )
 
 // TestCopiedOver: without index files a data file of another segment in the place of a segment's own is proven
-// by the least and greatest values that the segment file keeps, and in older tables likely by the file that it
+// by the smallest and largest values that the segment file keeps, and in older tables likely by the file that it
 // is a copy of.
 func TestCopiedOver(t *testing.T) {
 	const code = "carbon.segment.minmax"
@@ -56,7 +56,7 @@ func dataOf(t *testing.T, tree *store.Memory, segment string) string {
 }
 
 // TestHealthyWithoutIndex: tables of the real writers that lost only their index files are read whole, and
-// nobody is told that a file is another's.
+// nobody is reported that a file is another's.
 func TestHealthyWithoutIndex(t *testing.T) {
 	dirs := map[string]string{}
 	for _, n := range []string{"managed1", "managed_alter", "managed_bucket", "managed_compact", "managed_complex",

@@ -75,7 +75,7 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// TestStreamingTail: what is behind the committed bytes is not read; a file that ends within a blocklet is
+// TestStreamingTail: what follows the committed bytes is not read; a file that ends within a blocklet is
 // damaged, and the blocklets that are whole are recovered.
 func TestStreamingTail(t *testing.T) {
 	tree, file, right := streamed(t)

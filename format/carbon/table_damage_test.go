@@ -116,7 +116,7 @@ func lacking(t *testing.T, tree *store.Memory, text string) *store.Memory {
 	return store.NewMemory(files)
 }
 
-// TestLostSegmentFiles: data files that are gone together with the index that would tell are an error, and
+// TestLostSegmentFiles: data files that are gone together with the index that would say are an error, and
 // recovery reads the rest; if only the index is gone nothing is lost. The rows are Spark's: see the manifest.
 func TestLostSegmentFiles(t *testing.T) {
 	for _, c := range []struct {
@@ -150,7 +150,7 @@ func TestLostSegmentFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedSegmentFile: a segment file that is cut, that has something behind it, or that says what no writer
+// TestDamagedSegmentFile: a segment file that is cut, that has something after it, or that says what no writer
 // does, is refused; recovery reads the directory of the segment, and says so. The rows are Spark's: see the
 // manifest.
 func TestDamagedSegmentFile(t *testing.T) {
@@ -195,7 +195,7 @@ func TestOtherFileOfOtherColumns(t *testing.T) {
 }
 
 // TestExchangedFiles: data files of one size that stand in each other's place are not read as if they were
-// right, and update statuses of another time are told.
+// right, and update statuses of another time are reported.
 func TestExchangedFiles(t *testing.T) {
 	const dir = "managed/managed_del"
 	tree := loaded(t, filepath.Join(golden2, dir))

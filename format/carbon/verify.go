@@ -29,7 +29,7 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (with format.Quick no pages) and tells what contradicts itself: structure, every
+// verify reads everything (with format.Quick no pages) and says what contradicts itself: structure, every
 // page, values against their bounds, indexes against footers, deletes against pages, files against the status,
 // bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
@@ -242,7 +242,7 @@ func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool
 	}
 	f, err := t.File(v.ctx, p.Name)
 	if err != nil {
-		return // told already
+		return // reported already
 	}
 	for k, rows := range d {
 		var have int64
@@ -307,7 +307,7 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 	}
 }
 
-// compare holds what an index file says of a data file against its footer.
+// compare compares what an index file says of a data file with its footer.
 func (v *verifier) compare(f *datafile.DataFile, known *datafile.Indexed) {
 	if known == nil {
 		return
@@ -372,7 +372,7 @@ func (v *verifier) blocklet(t *table.Table, f *datafile.DataFile, g int, at int6
 		p := &t.Phys[i]
 		v.Column = p.Name
 		if p.Parent >= 0 && totals[p.Parent] == nil {
-			continue // its parent is lost, which was told
+			continue // its parent is lost, which was reported
 		}
 		var counts map[int]int64
 		if p.Parent >= 0 {
@@ -443,7 +443,7 @@ type pageDecoder struct {
 	object *layout.Object
 	dict   *vec.Vector
 
-	crossed func() // tells that the blocklet's bounds are the wrong way round, if there is a value; nil: they are not
+	crossed func() // says that the blocklet's bounds are the wrong way round, if there is a value; nil: they are not
 }
 
 func (d *pageDecoder) release() {
@@ -533,7 +533,7 @@ func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whol
 	return true
 }
 
-// bounds holds the values of a page against what page and blocklet say of them.
+// bounds compares the values of a page with what page and blocklet say of them.
 func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector, whole *pred.Bounds, first,
 	end int64) {
 	lo, hi, odd, ok := page.Extremes(dst)
@@ -574,13 +574,13 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 	}
 }
 
-// coverage tells bytes that nothing claims: only files of rows can be opened with such.
+// coverage reports bytes that nothing claims: only files of rows can be opened with such.
 func (v *verifier) coverage(name string, whole fault.Span) {
 	gaps, _, err := describe.Claims(v.ctx, whole, func(out *describe.Outline) error {
 		return (&describer{Outline: out, tree: v.tree, o: v.o, opts: v.opts}).dataFile(name)
 	})
 	if err != nil {
-		return // told already
+		return // reported already
 	}
 	for _, at := range gaps {
 		v.Report("carbon.coverage.gap", at, "", "no structure claims these %d bytes", at.Len)

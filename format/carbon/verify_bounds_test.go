@@ -13,9 +13,9 @@ import (
 	"stoa/store"
 )
 
-// TestVerifyBounds tightens each least and each greatest value of a real file, of blocklets and of pages, by
-// what is just beyond it: scans leave out rows then, so verify has to tell. Bounds that are the wrong way round
-// no scan believes; they are told, too.
+// TestVerifyBounds tightens each smallest and each largest value of a real file, of blocklets and of pages, by
+// what is just beyond it: scans leave out rows then, so verify has to say. Bounds that are the wrong way round
+// no scan trusts; they are reported, too.
 func TestVerifyBounds(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
 	file := ""

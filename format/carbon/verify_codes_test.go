@@ -35,7 +35,7 @@ func TestLocalCodesOutOfRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := tree.Bytes("x.carbondata")
-	codes := []byte{0, 0, 2, 0, 0, 3, 0, 0, 2, 0, 0, 4} // as they are, behind Snappy's length
+	codes := []byte{0, 0, 2, 0, 0, 3, 0, 0, 2, 0, 0, 4} // as they are, after Snappy's length
 	at := bytes.Index(whole, codes)
 	if at < 0 || bytes.Count(whole, codes) != 1 {
 		t.Fatalf("the codes are not where they are thought to be: %x", whole)

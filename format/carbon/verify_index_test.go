@@ -14,7 +14,7 @@ import (
 )
 
 // TestVerifyIndexAndCounts changes what an index file and a footer say of rows, places and bounds of a real
-// table, one number at a time: verify holds it against the data, and tells.
+// table, one number at a time: verify compares it with the data, and says.
 func TestVerifyIndexAndCounts(t *testing.T) {
 	tree := loaded(t, filepath.Join(golden2, "v3/allprim_zstd/table"))
 	if s := verdict(t, tree); len(errorsIn(s)) > 0 {

@@ -12,7 +12,7 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// sizes holds the bytes that tablestatus says of a segment against its files. Updates before 2.0 added files
+// sizes compares the bytes that tablestatus says of a segment with its files. Updates before 2.0 added files
 // and left the size as it was; segments of rows grow.
 func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Contents) {
 	if !l.Counts() || h.Unknown || l.Status == status.StatusStreaming || l.Status == status.StatusFinish {
@@ -29,8 +29,8 @@ func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Contents) {
 	}
 }
 
-// segmentBounds holds the least and greatest values that the segment file keeps of each column against those of
-// its blocklets, by which Carbon skips segments. alone says that no index tells whether the files are the
+// segmentBounds compares the smallest and largest values that the segment file keeps of each column with those of
+// its blocklets, by which Carbon skips segments. alone says that no index says whether the files are the
 // segment's.
 func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table.Part, alone bool) {
 	known, at, err := t.KeptBounds(v.ctx, l)
@@ -53,7 +53,7 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 	for i := range parts {
 		f, err := t.File(v.ctx, parts[i].Name)
 		if err != nil {
-			continue // told with the file
+			continue // reported with the file
 		}
 		for _, r := range table.KeptColumnsOf(f, known) {
 			if err := table.WithinSegment(l, at, f, r, known[r.Id], nil); err != nil {
@@ -65,7 +65,7 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 	v.Column = ""
 }
 
-// leftovers tells what lies in the table's directories and is not read any more.
+// leftovers reports what lies in the table's directories and is not read any more.
 func (v *verifier) leftovers(t *table.Managed) {
 	if t.Guessed == nil {
 		v.v12Updates(t)
@@ -97,7 +97,7 @@ func (v *verifier) leftovers(t *table.Managed) {
 	v.unnamed(t)
 }
 
-// unnamed tells segments that were written to their end and that no status knows.
+// unnamed reports segments that were written to their end and that no status knows.
 func (v *verifier) unnamed(t *table.Managed) {
 	var past []status.Load
 	_ = status.ReadJSON(v.ctx, t.Tree, t.Status+".history", v.o.Limits.WithDefaults(), &past) // most tables have none
@@ -142,7 +142,7 @@ func (v *verifier) holdsFiles(dir string) bool {
 	return false
 }
 
-// left tells of names of one kind at once.
+// left reports names of one kind at once.
 func (v *verifier) left(what string, names []string) {
 	if len(names) == 0 {
 		return
@@ -158,7 +158,7 @@ func (v *verifier) left(what string, names []string) {
 	v.Report("carbon.leftover", fault.Span{Object: at}, "", "%s: %s", what, strings.Join(some, ", "))
 }
 
-// v12Damage tells that a file cannot be read that nobody reads.
+// v12Damage reports that a file cannot be read that nobody reads.
 func (v *verifier) v12Damage(err error) {
 	if err != nil {
 		v.Blame("carbon.leftover", err, -1, -1)
@@ -176,7 +176,7 @@ func (v *verifier) v12Updates(t *table.Managed) {
 	}
 	for info, err := range t.Tree.List(v.ctx, path.Join(t.Path, "Metadata")) {
 		if err != nil {
-			return // told by others
+			return // shown by others
 		}
 		stamp, ok := strings.CutPrefix(path.Base(info.Name), updatePrefix)
 		if !ok || info.Dir || info.Name == t.Updates || strings.HasSuffix(stamp, ".crc") {

@@ -87,7 +87,7 @@ func bounds(t *testing.T, tree *store.Memory, segment string, change func(object
 	t.Fatal("no segment file of", segment)
 }
 
-// TestVerifySegmentBounds: the least and greatest values in a segment file are held against those of the
+// TestVerifySegmentBounds: the smallest and largest values in a segment file are compared with those of the
 // segment's blocklets.
 func TestVerifySegmentBounds(t *testing.T) {
 	alter := func(t *testing.T) *store.Memory { return loaded(t, filepath.Join(golden2, "managed/managed_alter")) }
@@ -102,7 +102,7 @@ func TestVerifySegmentBounds(t *testing.T) {
 			return bytes.Replace(b, []byte(old), []byte(now), 1)
 		}
 	}
-	// Segment 0: names from n0 to n9, ids from 0 to 29; the object has the greatest before the least.
+	// Segment 0: names from n0 to n9, ids from 0 to 29; the object has the largest before the smallest.
 	for what, change := range map[string]func([]byte) []byte{
 		"least text":    replace("\x00\x02n0", "\x00\x02n1"),
 		"greatest text": replace("\x00\x02n9", "\x00\x02n8"),
@@ -160,7 +160,7 @@ func TestVerifyExchangedSegmentFiles(t *testing.T) {
 }
 
 // TestVerifyLeftovers: update statuses and delete deltas that later ones stand for, and segments that were
-// compacted, are told as such, once a kind.
+// compacted, are reported as such, once a kind.
 func TestVerifyLeftovers(t *testing.T) {
 	tree := managedDel(t)
 	found := only(verdict(t, tree), "carbon.leftover")

@@ -164,7 +164,7 @@ func crash(t *testing.T, spec carbon.TableSpec, way string) {
 		if got := ids(t, dir, nil); !slices.Equal(got, want) {
 			t.Errorf("%s, cleaned: %d rows", s, len(got))
 		}
-		loadOrders(t, dir, 100, 110) // life goes on
+		loadOrders(t, dir, 100, 110) // life continues
 		if got := ids(t, dir, nil); len(got) != len(want)+10 {
 			t.Errorf("%s, loaded again: %d rows", s, len(got))
 		}

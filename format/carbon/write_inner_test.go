@@ -35,7 +35,7 @@ func TestDictionaryProperties(t *testing.T) {
 	}
 }
 
-// TestBuckets holds the hash against the table that Spark put into four buckets.
+// TestBuckets compares the hash with the table that Spark put into four buckets.
 func TestBuckets(t *testing.T) {
 	rows := 0
 	for bucket := range 4 {
@@ -69,7 +69,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestSparkHash holds the hash of buckets against values that Spark's hash function gives.
+// TestSparkHash compares the hash of buckets with values that Spark's hash function gives.
 func TestSparkHash(t *testing.T) {
 	if got := page.MurmurInt(42); got != 29417773 { // hash(42)
 		t.Error(got)

@@ -255,7 +255,7 @@ func isDictionary(name string) bool {
 	return slices.Contains([]string{dict.DictExt, dict.DictMetaExt, dict.SortExt}, filepath.Ext(name))
 }
 
-// TestOldPagesOfTheRealWriter loads the rows of every table of formats 1 and 2 of the corpus anew and compares
+// TestOldPagesOfTheRealWriter loads the rows of every table of formats 1 and 2 of the corpus again and compares
 // dictionaries, pages and indexes.
 func TestOldPagesOfTheRealWriter(t *testing.T) {
 	dir := os.Getenv("STOA_CORPUS")

@@ -173,7 +173,7 @@ func nameless(meta [][]byte) (out [][]byte) {
 }
 
 // comparePages compares two data files column by column, page by page. It gives how many pages are equal, and
-// tells each that is not.
+// says each that is not.
 func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages, equal int) {
 	t.Helper()
 	a, err := datafile.OpenFile(t.Context(), store.Local{}, real, format.OpenOptions{})
@@ -232,7 +232,7 @@ func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages
 	return pages, equal
 }
 
-// unlike tells the lines in which two texts differ.
+// unlike reports the lines in which two texts differ.
 func unlike(ours, real string) (s string) {
 	a, b := strings.Split(ours, "\n"), strings.Split(real, "\n")
 	for i := range min(len(a), len(b)) {
@@ -245,13 +245,13 @@ func unlike(ours, real string) (s string) {
 
 // differentOnPurpose are the columns of which pages differ from the real writer's, and why.
 var differentOnPurpose = map[string]map[string]bool{
-	"allnull":        {"n_float": true}, // the real greatest of zeros is Java's Float.MIN_VALUE
+	"allnull":        {"n_float": true}, // the real largest of zeros is Java's Float.MIN_VALUE
 	"allprim_sorted": {"c_bool": true},  // the real bounds of a page are texts, which no filter compares with
 	"complex_types":  {"st.da": true},   // a null date in a struct is no bytes or code 1 there, always no bytes here
 	"float_specials": {"f": true},       // bounds of a page with an infinite value are infinite on both sides
 }
 
-// TestPagesOfTheRealWriter writes every table of format 3 of the corpus anew and compares the pages.
+// TestPagesOfTheRealWriter writes every table of format 3 of the corpus again and compares the pages.
 func TestPagesOfTheRealWriter(t *testing.T) {
 	dir := os.Getenv("STOA_CORPUS")
 	if dir == "" {

@@ -379,7 +379,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLoading holds what tablestatus says of a load that goes on against the words of CarbonData's own
+// TestLoading compares what tablestatus says of a load that continues with the words of CarbonData's own
 // (SegmentStatus.java; interop/carbon has CarbonData say them), and has such entries cleaned away once nobody
 // holds their locks, as older writers spelt them, too.
 func TestLoading(t *testing.T) {

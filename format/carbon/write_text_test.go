@@ -9,7 +9,7 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// FuzzTexts holds the quick ways to read a text against the slow one: what a quick one reads must be what the
+// FuzzTexts compares the quick ways to read a text with the slow one: what a quick one reads must be what the
 // slow one reads.
 func FuzzTexts(f *testing.F) {
 	for _, s := range []string{"2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29", "0000-03-01", "0001-01-01",

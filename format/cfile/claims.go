@@ -12,7 +12,7 @@ import (
 )
 
 // claims is format.Format.Claims: of the directory of a table setFile names every file. Of what it does not
-// name verify tells, unless there is no setFile.
+// name verify reports, unless there is no setFile.
 func claims(ctx context.Context, tg format.Target, o format.OpenOptions) format.Claimer {
 	dir := path.Clean(tg.Name)
 	known := map[string]bool{path.Join(dir, setFile): true}

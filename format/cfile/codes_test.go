@@ -58,7 +58,7 @@ func (p *patient) region(name string) []byte {
 	return p.b[at.Off:at.End()]
 }
 
-// seal makes the checksum behind a block right, or that of the header or footer.
+// seal makes the checksum after a block right, or that of the header or footer.
 func (p *patient) seal(name string) {
 	b := p.region(name)
 	switch name {
@@ -106,7 +106,7 @@ func listOf(n int, layout string) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// Each kind of damage is made by hand, with checksums made right again where it lies behind them. The finding
+// Each kind of damage is made by hand, with checksums made right again where it lies after them. The finding
 // has its code, its severity, its place and, where rows are known, the rows.
 func TestCodesOfDamage(t *testing.T) {
 	none := [2]int64{-1, -1}
@@ -220,7 +220,7 @@ func TestCodesOfDamage(t *testing.T) {
 		{code: "cfile.int128.range", file: mustWrite(t, write.Field{Type: block.Int128},
 			write.WriterOptions{Encoding: block.Plain}, `["1"]`), place: "block[0]", rows: none,
 			harm: func(p *patient) {
-				p.region("block[0]")[8+15] = 0x7f // the high byte of a value behind number and ordinal
+				p.region("block[0]")[8+15] = 0x7f // the high byte of a value after number and ordinal
 				p.seal("block[0]")
 			}},
 		{code: "cfile.keys.range", file: ints, place: "footer", rows: none, harm: func(p *patient) {
@@ -273,7 +273,7 @@ func TestCodesOfDamage(t *testing.T) {
 	}
 }
 
-// Recovery tells which rows it did not find, what it found, and what it had to guess.
+// Recovery reports which rows it did not find, what it found, and what it had to guess.
 func TestCodesOfRecovery(t *testing.T) {
 	ints := mustWrite(t, write.Field{Type: block.Int32}, write.WriterOptions{Encoding: block.Plain, BlockSize: 512},
 		listOf(300, "%d"))

@@ -61,7 +61,7 @@ func TestCorpus(t *testing.T) {
 	t.Run("synthetic", func(t *testing.T) { runSynthetic(t, filepath.Join(dir, "synthetic")) })
 }
 
-// TestFormatIsWhole: the other tests pass over what is not there, so it is told here.
+// TestFormatIsWhole: the other tests skip what is not there, so it is reported here.
 func TestFormatIsWhole(t *testing.T) {
 	f := cfile.Format
 	for name, there := range map[string]bool{"Probe": f.Probe != nil, "List": f.List != nil, "Open": f.Open != nil,
@@ -272,7 +272,7 @@ func runCorpus(t *testing.T, dir string, files int) {
 	}
 }
 
-// judge holds one healthy file against everything that is known about it.
+// judge compares one healthy file with everything that is known about it.
 func judge(t *testing.T, b block, data []byte, x expected) (cells int64) {
 	ctx := context.Background()
 	layout, err := kudugen.Walk(data)
@@ -578,7 +578,7 @@ func checkShape(t *testing.T, a *answer, layout *kudugen.Layout, x expected) {
 	}
 }
 
-// narrow gives decimals that arrived in more bytes than Kudu stores in Kudu's width; nothing may be lost by that.
+// narrow returns decimals that arrived in more bytes than Kudu stores in Kudu's width; nothing may be lost by that.
 func narrow(cells []kudugen.Cell, width int) ([]kudugen.Cell, error) {
 	out := make([]kudugen.Cell, len(cells))
 	for i, c := range cells {
@@ -606,7 +606,7 @@ func checkCells(t *testing.T, got []kudugen.Cell, x expected) {
 	}
 }
 
-// differences tells how cells differ from what is expected: a few examples, then the number.
+// differences reports how cells differ from what is expected: a few examples, then the number.
 func differences(got []kudugen.Cell, x expected) (out []string) {
 	if x.col.Type == "decimal" {
 		var err error
@@ -637,7 +637,7 @@ func differences(got []kudugen.Cell, x expected) (out []string) {
 	return out
 }
 
-// checkPages holds the pages' claims against the blocks that an independent walk found.
+// checkPages compares the pages' claims with the blocks that an independent walk found.
 func checkPages(t *testing.T, a *answer, layout *kudugen.Layout) {
 	t.Helper()
 	positional := layout.Levels["posidx"] > 0
@@ -737,7 +737,7 @@ func checkHints(t *testing.T, target format.Target, whole *answer) {
 			t.Fatal(err)
 		}
 		before := 0
-		if rnd.IntN(2) == 0 && task.N >= 0 { // behind entries that are there already, at an odd bit
+		if rnd.IntN(2) == 0 && task.N >= 0 { // after entries that are there already, at an odd bit
 			before = 1 + rnd.IntN(9)
 			v.ExtendNulls(before)
 		}
@@ -1233,7 +1233,7 @@ func checkNarrow(t *testing.T, n format.Narrower, g format.RowGroup, whole *answ
 
 type test func(c kudugen.Cell) bool
 
-// predicates gives random ones as text, each with what it says of a cell. nil: none are made for this type.
+// predicates returns random ones as text, each with what it says of a cell. nil: none are made for this type.
 func predicates(x expected, seed uint64) func() (string, test) {
 	if typ := x.col.Type; typ == "float" || typ == "double" || typ == "bool" {
 		return nil
@@ -1435,7 +1435,7 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 		}
 	}
 
-	// One block damaged: its rows are lost, all others are as before, and the loss is told.
+	// One block damaged: its rows are lost, all others are as before, and the loss is reported.
 	if !layout.Checksums || layout.Levels["posidx"] == 0 {
 		return
 	}

@@ -254,7 +254,7 @@ func (a attempt) speaks() bool {
 	return slices.ContainsFunc(a.findings, func(f region.Finding) bool { return f.Severity >= region.Warning })
 }
 
-// TestRecover: with the indexes wiped out, everything is found again where checksums tell what a block is; without them
+// TestRecover: with the indexes wiped out, everything is found again where checksums say what a block is; without them
 // what is found is right, or said to be lost. The same with the footer cut off, when the options say what it said.
 func TestRecover(t *testing.T) {
 	t.Run("indexes", func(t *testing.T) { recoverAll(t, false) })
@@ -521,7 +521,7 @@ func firstWords(s string) string {
 
 // rowRange is which rows differ.
 type rowRange struct {
-	from, to  int64 // first and behind the last that differs
+	from, to  int64 // first and after the last that differs
 	n         int
 	sameShape bool // type, nullability and number of rows are the same
 }

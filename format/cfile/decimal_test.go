@@ -20,7 +20,7 @@ import (
 	"stoa/store"
 )
 
-// decimalsOf are values as an array of decimals; nulls: with a null behind each; list: each in a list of its own.
+// decimalsOf are values as an array of decimals; nulls: with a null after each; list: each in a list of its own.
 func decimalsOf(digits int, nulls, list bool, values ...*big.Int) arrow.Array {
 	typ := &arrow.Decimal128Type{Precision: int32(digits), Scale: 2}
 	lists := array.NewListBuilder(memory.DefaultAllocator, typ)
@@ -37,7 +37,7 @@ func decimalsOf(digits int, nulls, list bool, values ...*big.Int) arrow.Array {
 	return b.NewArray()
 }
 
-// TestDecimalsKeepToTheirDigits: the greatest and the least value of a precision come back, of every width and
+// TestDecimalsKeepToTheirDigits: the largest and the smallest value of a precision come back, of every width and
 // encoding; one more is damage of its block for who reads and for verify, since the file contradicts itself:
 // nothing could be made of it but a value that its own type does not have.
 func TestDecimalsKeepToTheirDigits(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"stoa/wire"
 )
 
-// describe streams the anatomy of a CFile: header, dictionary, the positional tree with its data blocks behind
+// describe streams the anatomy of a CFile: header, dictionary, the positional tree with its data blocks after
 // each leaf, the value tree (with the data blocks, if there is no positional one), footer, and what nothing
 // claims.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
@@ -34,7 +34,7 @@ type describer struct {
 	*describe.Outline
 	f      *columnfile.File
 	kind   block.Kind
-	blocks int   // data blocks told
+	blocks int   // data blocks reported
 	data   int64 // where the last of them ended
 	arena  vec.Arena
 }
@@ -164,7 +164,7 @@ func first(err error) error {
 	return err
 }
 
-// leafBlock describes the data block of a leaf entry. Blocks that were told before are passed over.
+// leafBlock describes the data block of a leaf entry. Blocks that were reported before are skipped.
 func (d *describer) leafBlock(w *columnfile.Walker, e block.IndexEntry) error {
 	if e.Ptr.Offset+e.Ptr.Size <= d.data {
 		return nil

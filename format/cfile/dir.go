@@ -175,7 +175,7 @@ func nothingElse(ctx context.Context, tg format.Target) bool {
 	return err == nil && rows >= 0
 }
 
-// leaves are the columns as the schema that was written tells them, one for each of Columns, in their order.
+// leaves are the columns as the schema that was written says them, one for each of Columns, in their order.
 // None and no error: the set has no schema. A schema that cannot be read, or is not that of the columns, is an
 // error.
 func (t *fileSet) leaves() ([]write.Leaf, error) {
@@ -210,7 +210,7 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 	return all, nil
 }
 
-// belongs holds what the file of column i says of itself against what the set says of the column: the type of
+// belongs compares what the file of column i says of itself with what the set says of the column: the type of
 // the values, and, of files of our writer, the column's name, digits and scale. l is nil if the set has no
 // schema. The number of rows is looked at elsewhere.
 func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
@@ -242,7 +242,7 @@ func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 	return nil
 }
 
-// sameSet holds the id in the file of column i against the set's. A file that has none is one of another set's
+// sameSet compares the id in the file of column i with the set's. A file that has none is one of another set's
 // if the set has one.
 func (t *fileSet) sameSet(f *columnfile.File, i int) error {
 	b, known := f.Footer.Get(block.SetKey)
@@ -283,7 +283,7 @@ func leafAt(leaves []write.Leaf, i int) *write.Leaf {
 	return &leaves[i]
 }
 
-// arrowSchema is the schema that was written. One that cannot be read is none: the files tell their types, too.
+// arrowSchema is the schema that was written. One that cannot be read is none: the files say their types, too.
 func (t *fileSet) arrowSchema() *arrow.Schema {
 	sc, err := arrowschema.DecodeWithin(t.Schema, t.limits, fault.Span{Object: t.name}, "schema")
 	if err != nil {

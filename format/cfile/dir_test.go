@@ -97,8 +97,8 @@ func dirFilesOf(t *testing.T, cell func(column string, row int) string, opts map
 	return files
 }
 
-// dirRead reads the directory and reports whether something was told. A cell that is not as it was written is
-// an error of the test, unless it is null and something was told.
+// dirRead reads the directory and reports whether something was reported. A cell that is not as it was written is
+// an error of the test, unless it is null and something was reported.
 func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, columns ...string) (rows int64,
 	cells map[string]int, reported string) {
 	t.Helper()
@@ -150,7 +150,7 @@ func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, c
 	return rows, cells, reported
 }
 
-// dirVerified is what verify tells at each depth.
+// dirVerified is what verify reports at each depth.
 func dirVerified(files map[string][]byte) (reported [3]string) {
 	for i, d := range []format.Depth{format.Quick, format.Sums, format.Deep} {
 		o := stoa.OpenOptions{Tree: store.NewMemory(files), Depth: d}
@@ -181,7 +181,7 @@ func dirHarm(t *testing.T, what string, files map[string][]byte) {
 	}
 }
 
-// TestDirExchange: the file of a column in the place of another's is told by all who read it, and never gives a row.
+// TestDirExchange: the file of a column in the place of another's is shown by all who read it, and never gives a row.
 func TestDirExchange(t *testing.T) {
 	healthy := dirFiles(t)
 	if rows, _, reported := dirRead(t, "healthy", healthy, false); rows != dirRows || reported != "" {
@@ -215,7 +215,7 @@ func TestDirExchange(t *testing.T) {
 	}
 }
 
-// TestDirOtherTable: the file of another table of the same shape is told by all who read it, whichever column
+// TestDirOtherTable: the file of another table of the same shape is shown by all who read it, whichever column
 // it is of, with checksums and without, and costs the cells of that column only; a table.json of another table
 // costs nothing.
 func TestDirOtherTable(t *testing.T) {
@@ -250,7 +250,7 @@ func TestDirOtherTable(t *testing.T) {
 	}
 }
 
-// TestDirTornSet: where table.json is cut behind the table's id, and of two columns one is another table's, the id says
+// TestDirTornSet: where table.json is cut after the table's id, and of two columns one is another table's, the id says
 // which of them.
 func TestDirTornSet(t *testing.T) {
 	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
@@ -276,7 +276,7 @@ func TestDirTornSet(t *testing.T) {
 }
 
 // TestDirWithoutID: directories that were written before there were ids, and those of plain metadata, are read;
-// a file of the former kind in one with an id, and the reverse, is told.
+// a file of the former kind in one with an id, and the reverse, is reported.
 func TestDirWithoutID(t *testing.T) {
 	plain := dirFilesOf(t, dirCell, map[string]string{"plain-metadata": "true"})
 	if bytes.Contains(plain["t/table.json"], []byte(`"id": "`)) || bytes.Contains(plain["t/v.cfile"], []byte("stoa.")) {
@@ -349,7 +349,7 @@ var dirHarms = map[string]func(b []byte) []byte{
 	"zeroed in the end": func(b []byte) []byte { return append(b[:len(b)-12:len(b)-12], make([]byte, 12)...) },
 }
 
-// TestDirHarm: a file that is cut, zeroed or gone is told, and all the other columns are read.
+// TestDirHarm: a file that is cut, zeroed or gone is reported, and all the other columns are read.
 func TestDirHarm(t *testing.T) {
 	healthy := dirFiles(t)
 	for name, b := range healthy {
@@ -412,7 +412,7 @@ func TestDirSetBits(t *testing.T) {
 }
 
 // TestDirFrames: whichever bit of the header or the footer of a column's file is turned, or what is written
-// behind it, the table's schema says enough to find all its cells again.
+// after it, the table's schema says enough to find all its cells again.
 func TestDirFrames(t *testing.T) {
 	healthy := dirFiles(t)
 	for _, c := range dirColumns {
@@ -453,7 +453,7 @@ func TestDirFrames(t *testing.T) {
 }
 
 // TestDirSetNames: a table.json that is another's by one letter, or that calls the file of a column otherwise,
-// is told, and costs nothing.
+// is reported, and costs nothing.
 func TestDirSetNames(t *testing.T) {
 	healthy := dirFiles(t)
 	for _, harm := range [][2]string{{"cfile-set", "cfile-wet"}, {`"version": 1`, `"version": 9`},

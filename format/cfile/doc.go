@@ -69,11 +69,11 @@
 //	                            restart points u32 each (counted from the header), num_restarts u32
 //	dict                        mode u32; 1: words as bitshuffle uint32; 2: plain binary. The dictionary is a block of
 //	                            its own, plain binary
-//	group varint (v1)           group varint (num_values, least, ordinal, 0), group varints of value - least
+//	group varint (v1)           group varint (num_values, smallest, ordinal, 0), group varints of value - smallest
 //
 // # Indexes
 //
-// An index is a tree of blocks, written in post-order: a node comes behind its children, the root last.
+// An index is a tree of blocks, written in post-order: a node comes after its children, the root last.
 //
 //	entries         key_length varint, key, offset varint, size varint
 //	entry_offsets   u32 each
@@ -102,7 +102,7 @@
 //
 // # Side files
 //
-// The files do not say what they are; see Kind for how it is told.
+// The files do not say what they are; see Kind for how it is reported.
 //
 //	bloom file     blocks: u32 length, BloomBlockHeaderPB (1 num_hash_functions), bits; see package bloom. Value index
 //	               only; num_values is 0.
@@ -114,8 +114,8 @@
 //
 // # What the documents leave open, or say otherwise than the files are
 //
-//   - The checksum is CRC-32C, and the positional key is four bytes behind a length, not a varint (TestWorkedExample).
-//   - Count and ordinal of plain blocks stand in front, not behind; the offsets of plain binary blocks are group
+//   - The checksum is CRC-32C, and the positional key is four bytes after a length, not a varint (TestWorkedExample).
+//   - Count and ordinal of plain blocks stand in front, not after it; the offsets of plain binary blocks are group
 //     varints without a frame of reference (TestBlocksByHand).
 //   - The null bitmap "0110" of the v1 document is run-coded, so its size there, 1, is 2 here (TestBlocksByHand).
 //   - The first entry of a prefix block is not among the restart points (TestBlocksByHand); wrong restart points do not
@@ -124,16 +124,16 @@
 //     is held by hand-made bytes only (TestBlocksByHand).
 //   - Header and footer may have different magics: the header's decides how blocks are compressed, the footer's
 //     features whether there are checksums, as Kudu does it (TestGolden/synthetic).
-//   - A file without any index must have no values, since nothing tells where they are (checkIndexes). With a value
-//     index alone the blocks themselves tell their rows: they must follow each other, and end where num_values says
+//   - A file without any index must have no values, since nothing says where they are (checkIndexes). With a value
+//     index alone the blocks themselves say their rows: they must follow each other, and end where num_values says
 //     (TestDamage).
-//   - Blocks of a level follow each other in the file, and a node lies behind its children. Every writer does that; it
+//   - Blocks of a level follow each other in the file, and a node lies after its children. Every writer does that; it
 //     is demanded, and bounds every walk (TestDamage).
 //   - A separator of the value index is not above the first value of its block. A look-up begins in the last block
 //     whose separator is below the value, so that it finds the first of equal values, too, should a file have them
 //     (TestNativeSeek).
 //   - Strings that are not UTF-8 are kept byte for byte; verify notes them. Int128 is decimal128(38, 0), also for
 //     values of 39 digits, which are kept; verify notes them.
-//   - Decimals have no precision and scale in the file: 9, 18 or 38 digits, none behind the point, unless the metadata
-//     pair stoa.field of our writer or an option says otherwise.
+//   - Decimals have no precision and scale in the file: 9, 18 or 38 digits, none after the decimal point, unless
+//     the metadata pair stoa.field of our writer or an option says otherwise.
 package cfile

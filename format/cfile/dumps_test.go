@@ -104,7 +104,7 @@ func readColumn(t testing.TB, r format.Reader, col int) *vec.Vector {
 	}
 }
 
-// TestRealColumns holds every column file of the corpus against Kudu's own dump of it.
+// TestRealColumns compares every column file of the corpus with Kudu's own dump of it.
 func TestRealColumns(t *testing.T) {
 	dir, blocks := realBlocks(t)
 	n, values := 0, 0

@@ -109,7 +109,7 @@ func readSome(ctx context.Context, src store.Source, p []byte, off int64) error 
 	return err
 }
 
-// list tells what the file is.
+// list reports what the file is.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		r, err := open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
@@ -165,7 +165,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 }
 
 // newTable shows an open file as a table, by its kind. blocks are those that were found of a damaged one; nil: its
-// indexes tell.
+// indexes say.
 func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o columnfile.ReadOptions,
 	blocks []columnfile.DataBlock) (format.Reader, error) {
 	kind := o.Kind

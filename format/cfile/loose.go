@@ -15,12 +15,12 @@ import (
 // looseFile is a CFile of a directory whose setFile is lost.
 type looseFile struct {
 	setColumn
-	named bool   // the file itself tells the column's name
+	named bool   // the file itself says the column's name
 	rows  int64  // -1: it cannot be opened
 	set   string // the id of the set that it is of; "": it does not say
 }
 
-// wellNamed reports whether the file tells the name of its column, and has the name that our writer gives it.
+// wellNamed reports whether the file says the name of its column, and has the name that our writer gives it.
 func (f looseFile) wellNamed() bool {
 	base, _, _ := strings.Cut(f.File, "~")
 	return f.named && strings.TrimSuffix(base, ".cfile") == safeName(f.Path)

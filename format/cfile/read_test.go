@@ -82,7 +82,7 @@ func TestBlocksByHand(t *testing.T) {
 			"[[2 3 (null) 6 8 5 3 1 (null) 0]]",
 			block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},
-		{ // header: 5 values, the least is 1000, ordinal 7; groups relative to the least, the last one filled up
+		{ // header: 5 values, the smallest is 1000, ordinal 7; groups relative to the smallest, the last one filled up
 			"group varint, of the v1 document", `10 05 e803 07 00  06 00 01 2c01 880d01  00 00 00 00 00`,
 			"[1000 1001 1300 70000 1000]", block.Footer{Type: block.Uint32, Encoding: block.GroupVarint},
 		},
@@ -144,7 +144,7 @@ func TestBrokenBlocks(t *testing.T) {
 	}
 }
 
-// A few bytes of runs that stand for very many rows are limited, not believed.
+// A few bytes of runs that stand for very many rows are limited, not trusted.
 func TestRunsAreLimited(t *testing.T) {
 	raw := bytesOfHex(t, `ffffff7f 00000000 feffffff0f 00000000`)
 	if _, err := decodeBlock(t, block.Footer{Type: block.Int32, Encoding: block.RLE}, raw); err == nil ||

@@ -68,7 +68,7 @@ func (r *Reader) Header() block.Header { return r.f.Header }
 // Footer is the file's footer.
 func (r *Reader) Footer() block.Footer { return r.f.Footer }
 
-// Kind is what the file is in Kudu, as far as it can be told.
+// Kind is what the file is in Kudu, as far as it can be known.
 func (r *Reader) Kind() block.Kind { return r.f.Kind() }
 
 // Field is the Arrow field of the values.
@@ -77,7 +77,7 @@ func (r *Reader) Field() arrow.Field { return r.field }
 // Len is the number of values, nulls included.
 func (r *Reader) Len() int64 { return r.f.Footer.NumValues }
 
-// SeekToOrdinal stands before value n. Behind the last value is the end.
+// SeekToOrdinal stands before value n. After the last value is the end.
 func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) {
 	if n < 0 || n > r.Len() {
 		return nil, fault.Invalidf("there is no value %d: the file has %d", n, r.Len())
@@ -115,7 +115,7 @@ type Iterator struct {
 
 	page  arrow.Array // values from first on
 	first int64
-	at    int64 // ordinal behind the last page read; 0 before the first
+	at    int64 // ordinal after the last page read; 0 before the first
 }
 
 // Ordinal is that of the value that Next gives next.

@@ -61,7 +61,7 @@ func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 }
 
 // Recovered is the footer of a single column file that Format.Recover gave, as far as it was left or the
-// options told it, and what the file is in Kudu by that.
+// options reported it, and what the file is in Kudu by that.
 func Recovered(r format.Reader) (block.Footer, block.Kind) {
 	switch x := r.(type) {
 	case *table:
@@ -106,7 +106,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 }
 
 // frames makes do with a header or footer that failed with err. The header says nothing that the footer does
-// not. A footer that is not the end of the file is looked for. What can be parsed of a damaged one is believed
+// not. A footer that is not the end of the file is looked for. What can be parsed of a damaged one is trusted
 // although the checksum is wrong, unless the options say what it said and blocks are found by that; where
 // nothing can be parsed the options must.
 func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions, err error) error {
@@ -146,7 +146,7 @@ func (r *recovery) headless(f *columnfile.File, err error) bool {
 	return true
 }
 
-// longer looks for a footer before the end of the file, behind which others have written. Its indexes must end
+// longer looks for a footer before the end of the file, after which others have written. Its indexes must end
 // just before it, and the one of positions be whole: it is not that of a file in a cell.
 func (r *recovery) longer(at fault.Span, o format.OpenOptions) bool {
 	const most = 1 << 20
@@ -308,8 +308,8 @@ func (r *recovery) load() error {
 	return format.ReadFull(r.ctx, f.Src, f.At, "", r.data)
 }
 
-// search looks at the known blocks, whose rows they must tell themselves if the index did not, and between them;
-// endless: the footer's number of values is not believed.
+// search looks at the known blocks, whose rows they must say themselves if the index did not, and between them;
+// endless: the footer's number of values is not trusted.
 func (r *recovery) search(endless bool) error {
 	var all []columnfile.DataBlock
 	at, row := int64(len(r.f.Head)), int64(0)
@@ -351,7 +351,7 @@ func (r *recovery) search(endless bool) error {
 }
 
 // between searches the bytes [at, end) for blocks with rows from row on, below until if that is not negative.
-// If it is, and a block is whole whose rows are behind those that were found, these may be those of a CFile in
+// If it is, and a block is whole whose rows are after those that were found, these may be those of a CFile in
 // a cell, whose own block is damaged: what most bytes agree on is taken.
 func (r *recovery) between(all []columnfile.DataBlock, at, end, row, until int64) ([]columnfile.DataBlock, int64) {
 	from, before := len(all), row
@@ -382,7 +382,7 @@ func (r *recovery) between(all []columnfile.DataBlock, at, end, row, until int64
 	return all, row
 }
 
-// trusted says whether a block behind a hole in the rows is one: its checksum says so, or the block behind it fits.
+// trusted says whether a block after a hole in the rows is one: its checksum says so, or the block after it fits.
 func (r *recovery) trusted(b columnfile.DataBlock, end, until int64) bool {
 	if r.f.Footer.Checksums() || b.First+b.Rows == until {
 		return true
@@ -493,7 +493,7 @@ func (r *recovery) packed(b []byte, extent func([]byte) int) int {
 }
 
 // decodes reports whether a block can be decoded: without a checksum its structure is all there is. Words of a
-// dictionary are believed.
+// dictionary are trusted.
 func (r *recovery) decodes(b columnfile.DataBlock, stored []byte) bool {
 	r.work -= int64(len(stored))
 	t := format.Task{Page: format.Page{Spans: []fault.Span{r.f.Span(b.Ptr)},
@@ -512,7 +512,7 @@ func (r *recovery) decodes(b columnfile.DataBlock, stored []byte) bool {
 	return err == nil || lay.Values.Form == block.FormCodes
 }
 
-// dictionary looks for the dictionary, which is behind the data blocks.
+// dictionary looks for the dictionary, which follows the data blocks.
 func (r *recovery) dictionary(at, end int64) {
 	for ; at < end && r.work > 0; at++ {
 		stored, raw, ok := r.measure(r.data[at:end], block.PlainBinaryExtent)
@@ -530,7 +530,7 @@ func (r *recovery) dictionary(at, end int64) {
 	}
 }
 
-// complete fills the holes between the blocks with lost pages, and tells them.
+// complete fills the holes between the blocks with lost pages, and says them.
 func (r *recovery) complete() []columnfile.DataBlock {
 	f := r.f
 	out := []columnfile.DataBlock{}
@@ -554,7 +554,7 @@ func (r *recovery) complete() []columnfile.DataBlock {
 	}
 	if end := f.At.Len - int64(len(f.Foot)); !f.Endless {
 		lose(min(f.Footer.NumValues, 1<<32), end) // an ordinal has 32 bits
-	} else { // the last block is lost, and its rows are told as soon as that is met
+	} else { // the last block is lost, and its rows are reported as soon as that is met
 		p := block.BlockPtr{Offset: at, Size: max(end-at, 0)}
 		out = append(out, columnfile.DataBlock{Ptr: p, First: row, Rows: -1,
 			Lost: fault.Corruptf(f.Span(p), "", "the last block was not found: nobody knows how many rows it had")})

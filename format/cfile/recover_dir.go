@@ -146,7 +146,7 @@ func (r *setRecovery) otherVersion() bool {
 	return err == nil && leaves != nil
 }
 
-// rename gives columns whose files are not there, or are another column's, too, those that our writer would
+// rename returns columns whose files are not there, or are another column's, too, those that our writer would
 // have called so.
 func (r *setRecovery) rename() {
 	names := fileNames(r.leaves)
@@ -251,7 +251,7 @@ func (r *setRecovery) countRows() int64 {
 }
 
 // oneSet leaves out the files of other sets: the table's is the one that most files were written with, of two
-// with as many the setFile's, which is heard, too, where a column's file does not tell its set.
+// with as many the setFile's, which is heard, too, where a column's file does not say its set.
 func (r *setRecovery) oneSet() {
 	votes, most, best := map[string]int{}, 0, r.set.ID
 	for i, f := range r.t.files {

@@ -11,7 +11,7 @@ import (
 
 // guess fills the footer from the options. What they leave open is tried: the encodings of the type, the
 // compressions, and blocks with and without null bitmaps. A block must have the structure that is tried, and
-// its checksum behind it, so what is not right finds nothing, as a rule. What covers the most bytes is taken;
+// its checksum after it, so what is not right finds nothing, as a rule. What covers the most bytes is taken;
 // if two do, they must be told apart by whoever knows. Without checksums nothing is guessed: too much looks
 // like a block.
 func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error {
@@ -90,7 +90,7 @@ func (r *recovery) try(o columnfile.ReadOptions, window int64) (c columnfile.Can
 }
 
 // words reports whether blocks of plain strings are but the dictionary of a file whose codes are damaged: it begins
-// with entry 0, as row 0 does, and lies behind the data blocks. That of row 0 would lie right behind the header.
+// with entry 0, as row 0 does, and lies after the data blocks. That of row 0 would lie right after the header.
 func (r *recovery) words(o columnfile.ReadOptions, blocks []columnfile.DataBlock) bool {
 	if o.Encoding != block.Plain || !o.Typ.IsBinary() || len(blocks) == 0 || blocks[0].First != 0 ||
 		len(r.f.Head) < block.Tail {
@@ -103,7 +103,7 @@ func (r *recovery) words(o columnfile.ReadOptions, blocks []columnfile.DataBlock
 	return blocks[0].Ptr.Offset > begin
 }
 
-// guessOr tries what the options say before f, whose footer is damaged, is believed.
+// guessOr tries what the options say before f, whose footer is damaged, is trusted.
 func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions) error {
 	if opts.Typ >= 0 {
 		g, _ := columnfile.OpenFile(r.ctx, f.Src, at, o)

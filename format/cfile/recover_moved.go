@@ -10,7 +10,7 @@ import (
 	"stoa/wire"
 )
 
-// Bytes that were put into a file without checksums, or taken out of it, move what lies behind them. A block in
+// Bytes that were put into a file without checksums, or taken out of it, move what follows them. A block in
 // which that happened may still decode, to other values. But the footer is found from the file's end, and says where
 // the indexes lie, which are the last before it: by how much they lie elsewhere, so much was put in or taken out. Of
 // such a file those blocks alone are given that end where the next structure begins.
@@ -41,7 +41,7 @@ func (r *recovery) find() error {
 	return nil
 }
 
-// shift is by how many bytes what the footer names lies behind (negative: before) the place that it says.
+// shift is by how many bytes what the footer names lies after (negative: before) the place that it says.
 func (r *recovery) shift() int64 {
 	t, end := &r.f.Footer, int64(0)
 	for _, p := range []*block.BlockPtr{t.PosIdx, t.ValIdx, t.Dict} {
@@ -219,7 +219,7 @@ func (r *recovery) adjoin(end, next int64) bool {
 	return ok
 }
 
-// tail is where the footer says that the first structure behind the data blocks begins, in a file with few of them;
+// tail is where the footer says that the first structure after the data blocks begins, in a file with few of them;
 // -1 if it does not say it.
 func (r *recovery) tail() int64 {
 	t, tail := &r.f.Footer, int64(-1)

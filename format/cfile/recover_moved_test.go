@@ -14,7 +14,7 @@ import (
 )
 
 // TestMovedBytes: bytes that were put into a file without checksums, or taken out of it, wherever that was, give no
-// value that was not there: what recovery gives outside of the rows that it tells as lost is as it was. And it costs
+// value that was not there: what recovery gives outside of the rows that it says as lost is as it was. And it costs
 // the block in which that happened, and those beside it, if index and footer are whole.
 func TestMovedBytes(t *testing.T) {
 	tried, spared := 0, 0
@@ -59,7 +59,7 @@ func moveBytes(data []byte, at, n int64) []byte {
 	return slices.Delete(bytes.Clone(data), int(at), int(at-n))
 }
 
-// rowsAround is how many rows the data blocks have that touch [from, to], and one before and behind them.
+// rowsAround is how many rows the data blocks have that touch [from, to], and one before and after them.
 func rowsAround(l *kudugen.Layout, from, to int64) (n int64) {
 	data := slices.DeleteFunc(slices.Clone(l.Blocks), func(b kudugen.Block) bool { return b.Kind != "data" })
 	for i := range data {
@@ -71,7 +71,7 @@ func rowsAround(l *kudugen.Layout, from, to int64) (n int64) {
 	return n
 }
 
-// holdsOutside recovers a file, and holds what comes out of rows that are not lost against what was there. It gives how
+// holdsOutside recovers a file, and compares what comes out of rows that are not lost with what was there. It gives how
 // many are lost; -1 if that is all, because it cannot be opened, or something is in doubt.
 func holdsOutside(t *testing.T, data []byte, x expected, opts map[string]string) int64 {
 	t.Helper()

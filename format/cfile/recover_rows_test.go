@@ -32,7 +32,7 @@ func numValuesAt(t *testing.T, data []byte, l *kudugen.Layout, n int) (at, size 
 
 // TestNumberOfValues: whatever the footer says of the number of values, no file gives, counts or lists another
 // number than its blocks have without an error; and recovery, which has the blocks, gives all rows. Where a bit
-// of the block's own number may be the wrong one, it gives what both agree on, and tells the rows in doubt.
+// of the block's own number may be the wrong one, it gives what both agree on, and says the rows in doubt.
 func TestNumberOfValues(t *testing.T) {
 	ctx, files, tried, doubtful := context.Background(), 0, 0, 0
 	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
@@ -98,7 +98,7 @@ func TestNumberOfValues(t *testing.T) {
 
 // TestNobodyKnowsTheEnd: of a file without checksums the last block is damaged, and maybe the footer's number of
 // values. Then nobody knows how many rows there were: no number is given or listed, and recovery gives the rows of the
-// other blocks, and tells that more are lost, not how many.
+// other blocks, and says that more are lost, not how many.
 func TestNobodyKnowsTheEnd(t *testing.T) {
 	ctx, tried := context.Background(), 0
 	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
@@ -166,7 +166,7 @@ func errorsOf(ctx context.Context, tg format.Target, depth format.Depth) (n int)
 }
 
 // TestWordsAreNoRows: where all codes and the footer's checksum of a dictionary-encoded file are damaged, and no
-// more than the type is told, recovery does not give the words of the dictionary, which are a sound block of plain
+// more than the type is reported, recovery does not give the words of the dictionary, which are a sound block of plain
 // strings, as rows.
 func TestWordsAreNoRows(t *testing.T) {
 	n := 0
@@ -206,7 +206,7 @@ func TestWordsAreNoRows(t *testing.T) {
 }
 
 // TestRecoverWithinABudget: metadata that needs more than it may have is no damage for recovery either, of whole
-// files and of those whose header is damaged: the error says which limit, and nothing is told as found.
+// files and of those whose header is damaged: the error says which limit, and nothing is reported as found.
 func TestRecoverWithinABudget(t *testing.T) {
 	ctx, n := context.Background(), 0
 	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, _ expected) {

@@ -211,7 +211,7 @@ func TestRecoverWithoutIndex(t *testing.T) {
 }
 
 // TestRecoverAsWhatItIs: what recovery gives has the columns that the whole file has, whatever kind of file it is,
-// and all its rows; with a data block gone, too, those outside of the rows that are told.
+// and all its rows; with a data block gone, too, those outside of the rows that are reported.
 func TestRecoverAsWhatItIs(t *testing.T) {
 	kinds := map[string]int{}
 	wounded(t, func(t *testing.T, b block, data []byte, l *kudugen.Layout, _ expected) {

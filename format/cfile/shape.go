@@ -54,7 +54,7 @@ func nestedShape(sc *arrow.Schema, leaves []write.Leaf, own func(i int, name str
 	return s
 }
 
-// field gives f as it is decoded and as it is shown, and its files their places.
+// field returns f as it is decoded and as it is shown, and its files their places.
 func (s *shape) field(f arrow.Field, path []int, leaves []write.Leaf) (stored, shown arrow.Field) {
 	st := write.Struct(f.Type)
 	if st == nil {

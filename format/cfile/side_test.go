@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// One damaged block of a side file costs its rows, not those behind it.
+// One damaged block of a side file costs its rows, not those after it.
 func TestSideFilesReadOnBehindDamage(t *testing.T) {
 	var delta, bloom bytes.Buffer
 	d, err := cfile.NewDeltaWriter(&delta, false, cfile.WriterOptions{BlockSize: 512})

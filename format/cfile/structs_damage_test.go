@@ -144,7 +144,7 @@ func TestLostFiles(t *testing.T) {
 // TestContradictions: a struct that is null and has a field that is not, or that is there without a field that cannot
 // be null, is damage, wherever its files came from: to verify, and to reading under every policy.
 func TestContradictions(t *testing.T) {
-	withoutSums := map[string]string{"plain-metadata": "true"} // nothing tells that a file is of another table
+	withoutSums := map[string]string{"plain-metadata": "true"} // nothing says that a file is of another table
 	tree := personsTable(t, persons, withoutSums)
 	other := personsTable(t, strings.Replace(strings.Replace(persons, `"p":null`, `"p":{"name":"n"}`, 1),
 		`{"name":"c","age":3,"at":{"x":null}}`, "null", 1), withoutSums)
@@ -188,8 +188,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestDamagedSet: a table.json that is harmed is told, and recovery finds structs in what is left of it; without any,
-// the files themselves tell, side by side.
+// TestDamagedSet: a table.json that is harmed is reported, and recovery finds structs in what is left of it; without
+// any, the files themselves say, side by side.
 func TestDamagedSet(t *testing.T) {
 	whole := personsTable(t, persons, nil)
 	src, _ := sourceOf(t, whole, false)

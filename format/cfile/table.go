@@ -36,7 +36,7 @@ type tableFile struct {
 	*columnfile.File
 	name  string
 	place place
-	found []columnfile.DataBlock // of a recovered file; nil: the index tells
+	found []columnfile.DataBlock // of a recovered file; nil: the index says
 }
 
 func (t *table) Schema() *arrow.Schema   { return t.sc }

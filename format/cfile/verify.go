@@ -24,7 +24,7 @@ import (
 	"stoa/wire"
 )
 
-// verify reads everything (see format.Depth for less) and tells what is wrong: checksums, structure, every
+// verify reads everything (see format.Depth for less) and says what is wrong: checksums, structure, every
 // value; indexes against blocks, values and each other; counts; bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
@@ -54,7 +54,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 	for _, name := range names {
 		f, err := openTarget(ctx, format.Target{Tree: tg.Tree, Name: name, At: tg.At}, o)
 		if err != nil {
-			continue // verify tells
+			continue // verify reports
 		}
 		if !f.Footer.Checksums() {
 			withoutSums = append(withoutSums, path.Base(name))
@@ -76,7 +76,7 @@ type verifier struct {
 	arena  vec.Arena // stored bytes
 	spare  vec.Arena // decoding
 	dict   *vec.Vector
-	noDict bool // it cannot be read, which was told
+	noDict bool // it cannot be read, which was reported
 	vals   *vec.Vector
 
 	blocks   []seenBlock
@@ -233,7 +233,7 @@ func (v *verifier) contents() {
 	}
 	v.counts()
 	if err := v.f.CheckRows(v.ctx); err != nil && v.depth == format.Quick {
-		v.Blame("rows", err, -1, -1) // which the index does not tell
+		v.Blame("rows", err, -1, -1) // which the index does not say
 	}
 	v.keys.checkMetadata(v)
 	if v.kind == block.KindDelta && v.depth == format.Deep {
@@ -426,7 +426,7 @@ func (v *verifier) layout(w *columnfile.Walker, _ *columnfile.DataBlock, lay *bl
 	return nil
 }
 
-// same holds the value index against the blocks that the positional one has.
+// same compares the value index with the blocks that the positional one has.
 func (v *verifier) same(w *columnfile.Walker, e block.IndexEntry, n *int) {
 	i := *n
 	*n++
@@ -446,7 +446,7 @@ func (v *verifier) same(w *columnfile.Walker, e block.IndexEntry, n *int) {
 	v.keys.separator(v, w, e, i)
 }
 
-// counts holds the footer's number of values against the blocks.
+// counts compares the footer's number of values with the blocks.
 func (v *verifier) counts() {
 	if n := v.f.Footer.NumValues; v.kind != block.KindBloom && !v.lostAt && v.rows != n {
 		v.Report("cfile.numvalues", v.f.FootSpan(), "footer.num_values", "%d, but the blocks have %d rows", n, v.rows)
@@ -462,12 +462,12 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 		return (&describer{Outline: out}).object(tg, o)
 	})
 	if err != nil {
-		return // what it could not read has been told, and is no gap
+		return // what it could not read has been reported, and is no gap
 	}
 	v.Unclaimed("cfile.coverage", gaps, overlaps)
 }
 
-// foreign tells that the file of column c is not the set's.
+// foreign reports that the file of column c is not the set's.
 func (v *verifier) foreign(err error, c setColumn) {
 	var e *fault.Error
 	if errors.As(err, &e) {

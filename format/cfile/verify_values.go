@@ -25,7 +25,7 @@ type keyOrder struct {
 	min, last []byte
 	any       bool
 	bloom     []byte // first key of the filter before
-	fell      bool   // told once a file
+	fell      bool   // reported once a file
 }
 
 // sortedKind reports whether the values of the file under the verifier rise.
@@ -106,7 +106,7 @@ func between(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *s
 	}
 }
 
-// checkMetadata holds the metadata against the values.
+// checkMetadata compares the metadata with the values.
 func (k *keyOrder) checkMetadata(v *verifier) {
 	if !v.sortedKind() || v.lostAt || !k.any {
 		return
@@ -189,7 +189,7 @@ func (d *deltaOrder) next(v *verifier, at fault.Span, path string, n int64, x *c
 	s.MinTimestamp, s.MaxTimestamp = min(s.MinTimestamp, x.Timestamp), max(s.MaxTimestamp, x.Timestamp)
 }
 
-// checkMetadata holds the statistics against the changes.
+// checkMetadata compares the statistics with the changes.
 func (d *deltaOrder) checkMetadata(v *verifier) {
 	stats, ok, err := v.f.DeltaStats()
 	path := "footer.metadata." + block.MetaDeltaStats
@@ -223,7 +223,7 @@ func (d *deltaOrder) checkMetadata(v *verifier) {
 	}
 }
 
-// oddValues counts values that are kept as they are, but that not everyone takes. They are told once a file.
+// oddValues counts values that are kept as they are, but that not everyone takes. They are reported once a file.
 type oddValues struct {
 	text, wide     int64 // how many
 	at             fault.Span
@@ -271,7 +271,7 @@ func (o *oddValues) checkMetadata(v *verifier) {
 	}
 }
 
-// structs holds the columns of structs against each other. What of them cannot be read was told before.
+// structs compares the columns of structs with each other. What of them cannot be read was reported before.
 func (v *verifier) structs(tg format.Target, o format.OpenOptions) {
 	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
@@ -290,7 +290,7 @@ func (v *verifier) structs(tg format.Target, o format.OpenOptions) {
 	}
 }
 
-// rowsAtOnce is how many rows of a struct's columns are held against each other at a time.
+// rowsAtOnce is how many rows of a struct's columns are compared with each other at a time.
 const rowsAtOnce = 1 << 16
 
 // contradictions goes through the columns of one struct side by side.

@@ -307,7 +307,7 @@ func changeListOf(v []byte) *write.ChangeList {
 	return l
 }
 
-// orderedVarint reads SQLite4's varint, as its document tells it.
+// orderedVarint reads SQLite4's varint, as its document says it.
 func orderedVarint(b []byte) (uint64, int) {
 	a := uint64(b[0])
 	switch {

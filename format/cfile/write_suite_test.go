@@ -10,7 +10,7 @@ import (
 	"stoa/format/formattest"
 )
 
-// TestWriteSuite is what every format must pass; here it also holds the writer against the reader.
+// TestWriteSuite is what every format must pass; here it also compares the writer with the reader.
 func TestWriteSuite(t *testing.T) {
 	p := arrow.PrimitiveTypes
 	var options []map[string]string

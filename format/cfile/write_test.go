@@ -78,7 +78,7 @@ func TestFilesByHand(t *testing.T) {
 			02000000 00000000 01000000 feffffff
 			04 00000000 10 10  00000000  08 01 10 00  04000000
 			0805 1001 1802 2206 0a04 0820 1013 3001 4000  6b756475 6366696c 12000000`},
-		// A group of count, least, ordinal, 0; then 0, 1, 256 and 70000 in 1, 1, 2 and 3 bytes.
+		// A group of count, smallest, ordinal, 0; then 0, 1, 256 and 70000 in 1, 1, 2 and 3 bytes.
 		{"v1, group-varint", write.Field{Type: blocks.Uint32},
 			write.WriterOptions{Version: 1, Encoding: blocks.GroupVarint, NoPositionalIndex: true},
 			fromJSON(t, arrow.PrimitiveTypes.Uint32, "[100, 101, 356, 70100]"),
@@ -508,7 +508,7 @@ func TestSeparating(t *testing.T) {
 	}
 }
 
-// TestBitRuns holds the encoder of bits against that of any width.
+// TestBitRuns compares the encoder of bits with that of any width.
 func TestBitRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {

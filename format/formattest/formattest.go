@@ -26,7 +26,7 @@ type Suite struct {
 	Format format.Format
 	// Types are the column types that it can write and give back unchanged.
 	Types []arrow.DataType
-	// Options are combinations of write options to try; nil = the defaults only. Fits tells whether one may be used for
+	// Options are combinations of write options to try; nil = the defaults only. Fits says whether one may be used for
 	// a column type; nil = always.
 	Options []map[string]string
 	Fits    func(opts map[string]string, t arrow.DataType) bool

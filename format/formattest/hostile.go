@@ -34,7 +34,7 @@ type Hostile struct {
 	Format format.Format
 	Opts   []map[string]string // tried one after the other; nil: none
 	Budget int64               // 0: 256 MiB
-	Rows   int                 // a scan ends behind so many rows; 0: 100,000
+	Rows   int                 // a scan ends after so many rows; 0: 100,000
 	Silent bool                // damage may be found by reading that Verify does not know (say why where it is set)
 }
 
@@ -212,7 +212,7 @@ func Valid(t testing.TB, b arrow.RecordBatch) {
 }
 
 // ValidArray is the library's ValidateFull, but for two things. Texts may be of any bytes: of those systems
-// that keep them so, Verify tells. And the library refuses null arrays that it made.
+// that keep them so, Verify reports. And the library refuses null arrays that it made.
 func ValidArray(a arrow.Array) error {
 	err := array.ValidateFull(a)
 	if err == nil || hasNull(a.DataType()) || strings.Contains(err.Error(), "not valid utf8") {
@@ -235,7 +235,7 @@ func Classed(t testing.TB, err error) {
 }
 
 // Watch ends the process after d, with the stacks of all goroutines, unless what it gives is called before: a
-// fuzz target that does not end would otherwise never be told.
+// fuzz target that does not end would otherwise never be known.
 func Watch(d time.Duration) (stop func() bool) {
 	return time.AfterFunc(d, func() {
 		b := make([]byte, 1<<20)

@@ -23,7 +23,7 @@ type NativeReader interface {
 	Close() error
 }
 
-// Native holds a reader of the rows of want against them, from some positions on and one by one.
+// Native compares a reader of the rows of want with them, from some positions on and one by one.
 func Native(t *testing.T, r NativeReader, want arrow.RecordBatch) {
 	ctx, n := t.Context(), want.NumRows()
 	if r.NumRows() != n || len(r.Schema().Fields()) != int(want.NumCols()) {

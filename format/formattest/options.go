@@ -9,7 +9,7 @@ import (
 	"stoa/format/option"
 )
 
-// Options holds a table of options against its struct: each field is that of one option and each option has a field,
+// Options compares a table of options with its struct: each field is that of one option and each option has a field,
 // the zero value says nothing, and random values are the same after they were strings.
 func Options[S any](t *testing.T, table *option.Table[S]) {
 	t.Helper()
@@ -30,7 +30,7 @@ func Options[S any](t *testing.T, table *option.Table[S]) {
 	o.roundTrips(t)
 }
 
-// optionLaw holds one table against its struct.
+// optionLaw compares one table with its struct.
 type optionLaw[S any] struct {
 	table  *option.Table[S]
 	rand   *rand.Rand

@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// Sound holds what a writer wrote against the deepest verification of its format, which has nothing to say of it
-// but notes: every value decodes, and agrees with all that is told of it elsewhere.
+// Sound compares what a writer wrote with the deepest verification of its format, which has nothing to say of it
+// but notes: every value decodes, and agrees with all that is reported for it elsewhere.
 func Sound(t testing.TB, f *format.Format, tree store.Tree, name string) {
 	t.Helper()
 	for _, x := range unsound(f, tree, name) {

@@ -343,7 +343,7 @@ func (g *tables) build(f arrow.Field, cells []any) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-// spread gives the offsets and items of lists; those that are null have items now and then.
+// spread returns the offsets and items of lists; those that are null have items now and then.
 func (g *tables) spread(cells []any, item func() any) (off []int32, items []any) {
 	off = []int32{0}
 	for _, c := range cells {

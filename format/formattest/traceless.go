@@ -24,8 +24,8 @@ import (
 
 // traceless: damage stays where it is. The bytes of one page, or of one dictionary, of every kind that the
 // format writes are damaged in many ways, in tables without checksums (Suite.Bare). Whatever a scan under both
-// policies of damage, or a recovered reader, then gives: every cell outside of that page that is not told as
-// lost is what was written, and with the rows that are told as lost the others are all that there were. What
+// policies of damage, or a recovered reader, then gives: every cell outside of that page that is not reported as
+// lost is what was written, and with the rows that are reported as lost the others are all that there were. What
 // the damaged page itself gives nobody can know without a checksum.
 func (s Suite) traceless(t *testing.T) {
 	tried, failed, told := 0, 0, 0
@@ -114,7 +114,7 @@ func (tab *table) victims(t *testing.T, r *rand.Rand) (out []victim) {
 	src, _ := tab.open(t)
 	columns := src.Reader.Columns()
 	byCol := make([][]victim, len(columns))
-	next := make([]int64, len(columns)) // the row behind the pages so far
+	next := make([]int64, len(columns)) // the row after the pages so far
 	dicts := map[fault.Span]bool{}
 	eachPage(t, src, func(col int, c format.Chunk, p format.Page, dict *vec.Vector) {
 		if d, ok := c.Dict(); ok && len(d.Spans) > 0 && !dicts[d.Spans[0]] {
@@ -246,7 +246,7 @@ func (d *damagedTable) recovers(t *testing.T, told *int) {
 	}
 }
 
-// read scans the damaged column and those beside it, and holds each row that comes out against the one of its number.
+// read scans the damaged column and those beside it, and compares each row that comes out with the one of its number.
 func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec scan.Spec) (rows, lost int64, err error) {
 	t.Helper()
 	defer src.Dicts.Close()
@@ -263,7 +263,7 @@ func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec sca
 		}
 		spec.Columns = append(spec.Columns, name)
 	}
-	null := make([]vec.Ranges, d.schema.NumFields()) // cells that are told as lost
+	null := make([]vec.Ranges, d.schema.NumFields()) // cells that are reported as lost
 	var told []vec.Range
 	spec.Lost = func(l region.Loss) {
 		at := vec.Range{From: l.Rows[0], To: l.Rows[1]}
@@ -294,7 +294,7 @@ func (d *damagedTable) read(t *testing.T, what string, src scan.Source, spec sca
 			held = append(held, row)
 		}
 	}
-	for _, row := range held { // behind the scan: losses may be told after the rows
+	for _, row := range held { // after the scan: losses may be reported after the rows
 		d.hold(t, what, fields, row, null)
 	}
 	slices.SortFunc(told, func(a, b vec.Range) int { return cmp.Compare(a.From, b.From) })

@@ -60,7 +60,7 @@ func (r *reader) endMoved(ctx context.Context, last flat.Block) (bool, error) {
 	return err == nil && string(p[:]) == endMark, err
 }
 
-// chain is where the record batches of a file begin, one message behind the other up to the end; none if one of
+// chain is where the record batches of a file begin, one message after the other up to the end; none if one of
 // them is damaged. All have a mark in front of their length, or none has: what is 4 bytes off is no message.
 func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
 	prefix := int64(0)
@@ -115,7 +115,7 @@ func (r *reader) unnamed(ctx context.Context, foot int64) error {
 		"%d are named, %d follow each other", len(named), len(batches))
 }
 
-// misled is an error if the footer leads to something that is no batch though the messages themselves, one behind
+// misled is an error if the footer leads to something that is no batch though the messages themselves, one after
 // the other, are whole. That it leads to all of them was seen in opening the file.
 func (r *reader) misled(ctx context.Context) error {
 	if !r.file {

@@ -62,7 +62,7 @@ func TestVerifyCodes(t *testing.T) {
 	}
 }
 
-// TestUnreadable: whichever operation of the store fails, verify tells it as what it is, and recovery and
+// TestUnreadable: whichever operation of the store fails, verify reports it as what it is, and recovery and
 // reading around damage do not take it for damage, which would cost rows without a word about the store.
 func TestUnreadable(t *testing.T) {
 	three, _ := threeBatches(t)

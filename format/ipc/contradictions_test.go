@@ -56,7 +56,7 @@ func threes(nullable bool) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// TestContradictions: what a batch says twice, or the schema and a batch, is held against each other: a batch that has
+// TestContradictions: what a batch says twice, or the schema and a batch, is compared with each other: a batch that has
 // no rows or fewer, a column that has no nulls by its number of them, and some by their bits; and one that by the
 // schema has none.
 func TestContradictions(t *testing.T) {

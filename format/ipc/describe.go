@@ -64,7 +64,7 @@ func (o *outline) all(ctx context.Context) error {
 	return errors.Join(err, footErr)
 }
 
-// fileMessages describes the messages of a file. Where the schema at the beginning is none they go on at first,
+// fileMessages describes the messages of a file. Where the schema at the beginning is none they continue at first,
 // where the footer says that they begin.
 func (o *outline) fileMessages(ctx context.Context, first int64) (int64, error) {
 	begin := o.s.base + 8

@@ -96,7 +96,7 @@ func (g *grown) release() {
 	}
 }
 
-// translate gives d the column's own dictionary. The caller releases the result.
+// translate returns d the column's own dictionary. The caller releases the result.
 func (g *grower) translate(d *array.Data) (*array.Data, error) {
 	values := array.MakeFromData(d.Dictionary())
 	defer values.Release()
@@ -253,7 +253,7 @@ func (g *grower) release() {
 	}
 }
 
-// translate gives every dictionary of b, nested ones too, its file's, and b the writer's schema, from which its own
+// translate returns every dictionary of b, nested ones too, its file's, and b the writer's schema, from which its own
 // may differ in metadata. The caller releases the result.
 func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*grown) (arrow.RecordBatch, error) {
 	cols := append([]arrow.Array{}, b.Columns()...)

@@ -82,7 +82,7 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 	}
 }
 
-// total is the number of rows of a file, -1 if a batch does not tell.
+// total is the number of rows of a file, -1 if a batch does not say.
 func (r *reader) total(ctx context.Context) int64 {
 	rows, err := r.batchRows(ctx)
 	if err != nil {

@@ -27,7 +27,7 @@ func golden(t testing.TB, path string) *store.Memory {
 	return store.NewMemory(map[string][]byte{"t": b})
 }
 
-// compare holds the rows against the lines of a JSON file.
+// compare compares the rows with the lines of a JSON file.
 func compare(t *testing.T, name, lines string, got []arrow.RecordBatch) {
 	t.Helper()
 	want, err := os.ReadFile(lines)

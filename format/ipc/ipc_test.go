@@ -47,7 +47,7 @@ func write(t testing.TB, opts map[string]string, batches ...arrow.RecordBatch) *
 	return tree
 }
 
-// readAll gives the wanted columns and rows of "t" as batches, group by group, and the first error.
+// readAll returns the wanted columns and rows of "t" as batches, group by group, and the first error.
 func readAll(tree store.Tree, cols []int, rows vec.Range) (out []arrow.RecordBatch, err error) {
 	ctx := context.Background()
 	r, err := Format.Open(ctx, format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})

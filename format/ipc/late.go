@@ -6,7 +6,7 @@ import (
 )
 
 // late writes a stream of messages, and keeps back the last bytes of each until the next comes. To most readers
-// a stream that ends behind a message has ended, with an end mark or without: one whose writer was killed
+// a stream that ends after a message has ended, with an end mark or without: one whose writer was killed
 // between two batches must not end there.
 type late struct {
 	w    *bufio.Writer
@@ -38,7 +38,7 @@ func (l *late) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end writes what is kept, and behind it rest.
+// end writes what is kept, and after it rest.
 func (l *late) end(rest []byte) error {
 	if _, err := l.w.Write(l.kept[:l.n]); err != nil {
 		return err

@@ -57,7 +57,7 @@ func batchesOf(t *testing.T, r format.Reader, at, n int) (out []int) {
 	t.Helper()
 	defer r.Close()
 	if f := r.Schema().Fields(); len(f) != 1 || f[0].Type.ID() != arrow.INT64 {
-		return nil // the place is in the schema: that is told, and is no matter of values
+		return nil // the place is in the schema: that is reported, and is no matter of values
 	}
 	groups, err := r.RowGroups(t.Context(), format.Part{Ref: "f"}, format.Query{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // needs is what a record batch of a schema lists at least. The library takes the n-th node and the n-th buffer
-// without asking how many there are: what stands behind the list would be taken for one.
+// without asking how many there are: what follows the list would be taken for one.
 type needs struct {
 	nodes, buffers, views int
 	valid                 [][2]int // arrays that may have nulls, and the buffers of the bits that say which
@@ -68,7 +68,7 @@ func (n *needs) own(t arrow.DataType, version int) {
 	}
 }
 
-// enough holds a record batch against the schema; of a buffer at most limit bytes are decompressed.
+// enough compares a record batch with the schema; of a buffer at most limit bytes are decompressed.
 func enough(sc *arrow.Schema, m *message, limit int64) error {
 	if m.Kind != flat.RecordBatch {
 		return nil
@@ -103,8 +103,8 @@ func enough(sc *arrow.Schema, m *message, limit int64) error {
 	return nil
 }
 
-// noNulls holds an array that says that it has no nulls against its bits, which are not looked at any more then:
-// whatever lies under a null would be a value. Where there are nulls, their number is held against the bits later.
+// noNulls compares an array that says that it has no nulls with its bits, which are not looked at any more then:
+// whatever lies under a null would be a value. Where there are nulls, their number is compared with the bits later.
 func (m *message) noNulls(node, buffer int, limit int64) error {
 	x, at := m.Batch.Nodes[node], m.Batch.Buffers[buffer]
 	if x.Nulls > 0 || x.Rows == 0 || at.Len == 0 || m.body == nil {

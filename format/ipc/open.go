@@ -53,7 +53,7 @@ func (r *reader) start(ctx context.Context) error {
 		if !r.lost {
 			return r.startFile(ctx)
 		}
-		// what the footer would tell stands in front of every message, too
+		// what the footer would say stands in front of every message, too
 		r.first, r.after, err = r.leading(ctx)
 	case n < 8 || !streamStart(magic[:]):
 		return fault.Corruptf(r.span(r.base, int64(n)), "magic",
@@ -84,7 +84,7 @@ func streamStart(b []byte) bool {
 	return n >= 64 && n < 1<<24 && n%4 == 0 // before 0.15: the length of a schema's metadata
 }
 
-// startFile reads a file's schema, which is that of its footer, and holds that at the beginning against it.
+// startFile reads a file's schema, which is that of its footer, and compares that at the beginning with it.
 func (r *reader) startFile(ctx context.Context) (err error) {
 	foot, raw, at, err := r.readFooter(ctx)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"stoa/vec"
 )
 
-// pass goes on behind what is damaged, and reports whether that can be done: the message itself (unread: it was
-// not even handed on), or bytes that are no message, behind which the next one is searched for. A dictionary
-// must not have been among what is passed over: what comes later would be read with an older one.
+// pass continues after what is damaged, and reports whether that can be done: the message itself (unread: it was
+// not even handed on), or bytes that are no message, after which the next one is searched for. A dictionary
+// must not have been among what is skipped: what comes later would be read with an older one.
 func (w *walk) pass(unread bool) bool {
 	m := w.batch
 	if unread {
@@ -54,7 +54,7 @@ func (w *walk) belongs(m *message) error {
 }
 
 // misplaced says whether the length of a batch's metadata is wrong, or bytes were put into it or taken out of it: no
-// message follows where it would end, but one does within it, or so soon behind it that there is no room for a damaged
+// message follows where it would end, but one does within it, or so soon after it that there is no room for a damaged
 // one between them, or one that says that it is the next batch; or the end of the stream does. Its values would be
 // those of other bytes. Where a file is read without its footer nothing else shows it.
 func (w *walk) misplaced(m *message) error {
@@ -91,13 +91,13 @@ func isEnd(b []byte, rest int64) bool {
 	return rest == int64(len(b)) && len(b) == len(endMark) && string(b[len(mark):]) == endMark[len(mark):]
 }
 
-// succeeds reports whether the message at a place says that it is the batch behind m.
+// succeeds reports whether the message at a place says that it is the batch after m.
 func (w *walk) succeeds(m *message, at int64) bool {
 	next, _, err := w.r.next(w.ctx, at, 0)
 	return err == nil && next != nil && m.Place.Known && next.Place.Known && next.Place.Batch == m.Place.Batch+1
 }
 
-// zeroed says whether what ends the stream, a length of nothing, is no end: batches come behind it.
+// zeroed says whether what ends the stream, a length of nothing, is no end: batches come after it.
 func (w *walk) zeroed(end int64) error {
 	if end == w.at || end == w.r.base+w.r.size() {
 		return nil
@@ -110,7 +110,7 @@ func (w *walk) zeroed(end int64) error {
 	return fault.Corruptf(w.r.span(w.at, at-w.at), "message", "zeros in the place of messages")
 }
 
-// search finds the next record batch behind off, where a message begins; -1: there is none. Messages begin with a
+// search finds the next record batch after off, where a message begins; -1: there is none. Messages begin with a
 // mark (since 0.15), and at any place if bytes were put in or taken out before it. What lies in a body may look like
 // one, as a stream within a cell does: only that counts from which messages follow each other up to the end of the
 // stream.
@@ -133,7 +133,7 @@ func (w *walk) search(off int64) int64 {
 			switch w.leads(at+int64(i), &work) {
 			case flat.RecordBatch:
 				return at + int64(i)
-			case flat.Schema: // of another stream, behind this one
+			case flat.Schema: // of another stream, after this one
 				return -1
 			}
 		}
@@ -144,7 +144,7 @@ func (w *walk) search(off int64) int64 {
 	return -1
 }
 
-// leads is the kind of the message at off if batches follow it, one behind the other, up to the end; else -1.
+// leads is the kind of the message at off if batches follow it, one after the other, up to the end; else -1.
 func (w *walk) leads(off int64, work *int64) (kind int) {
 	kind = -1
 	for first := true; *work > 0; first = false {
@@ -177,11 +177,11 @@ type walk struct {
 	dicts    []*message // that are in force
 	batch    *message   // the last batch handed on
 	bad      *message   // one whose body could not be loaded
-	early    bool       // dictionaries were loaded before the first batch, and are passed over where they stand
+	early    bool       // dictionaries were loaded before the first batch, and are skipped where they stand
 	seq      int64      // the number of the batch that is due
 	numbered bool       // batches say their numbers
 	last     bool       // and the last one was there
-	stay     bool       // what was told lies between two batches
+	stay     bool       // what was reported lies between two batches
 	found    int64      // where the next message is, if the length of one was wrong; 0: that was not so
 }
 
@@ -199,7 +199,7 @@ func (w *walk) done() {
 	}
 }
 
-// next is the next message for the library. Batches before the wanted rows are passed over unread.
+// next is the next message for the library. Batches before the wanted rows are skipped unread.
 func (w *walk) next() (*message, error) {
 	w.done()
 	for {
@@ -253,7 +253,7 @@ func (w *walk) next() (*message, error) {
 	}
 }
 
-// ended notes how the stream ended: the bytes behind its end mark begin at end, which is where they end if there
+// ended notes how the stream ended: the bytes after its end mark begin at end, which is where they end if there
 // is no mark. The end of the messages of a file that is read without its footer is not known.
 func (w *walk) ended(end int64) {
 	r := w.r
@@ -269,7 +269,7 @@ func (w *walk) ended(end int64) {
 	}
 }
 
-// keep remembers a dictionary, in case reading must begin again behind a damaged batch.
+// keep remembers a dictionary, in case reading must begin again after a damaged batch.
 func (w *walk) keep(m *message) {
 	if !m.Delta {
 		w.dicts = slices.DeleteFunc(w.dicts, func(d *message) bool {
@@ -282,8 +282,8 @@ func (w *walk) keep(m *message) {
 	w.dicts = append(w.dicts, m)
 }
 
-// inPlace holds what a batch, which ends at end, says of its place in the stream against the batches before it. Those
-// that are missing are told with their rows, and one that was there before is passed over. What a stream does not say
+// inPlace compares what a batch, which ends at end, says of its place in the stream with the batches before it. Those
+// that are missing are reported with their rows, and one that was there before is skipped. What a stream does not say
 // is not asked for: only stoa writes it.
 func (w *walk) inPlace(m *message, end int64) error {
 	p, at := m.Place, w.out.at
@@ -327,7 +327,7 @@ func (w *walk) short() error {
 		"batch %d should be here, or the one that says that it is the last", w.seq)
 }
 
-// ahead loads the dictionaries of a file that has lost its footer if they stand behind its batches. A file has
+// ahead loads the dictionaries of a file that has lost its footer if they stand after its batches. A file has
 // no two for one column, so the order does not matter.
 func (w *walk) ahead() error {
 	if !w.r.lost || !w.r.dictionaried() {

@@ -56,7 +56,7 @@ func pieces(t *testing.T, words bool) [][]byte {
 	return out
 }
 
-// outcome is the rows that come out of a stream, the rows told as lost, and whether anything is told.
+// outcome is the rows that come out of a stream, the rows reported as lost, and whether anything is reported.
 func outcome(t *testing.T, stream []byte, opts map[string]string) (rows, lost int64, reported bool) {
 	t.Helper()
 	tree := store.NewMemory(map[string][]byte{"t": stream})
@@ -84,8 +84,8 @@ func outcome(t *testing.T, stream []byte, opts map[string]string) (rows, lost in
 	return rows, lost, reported
 }
 
-// TestPlaces: of a stream that stoa wrote, whole batches that are gone, there twice or in each other's place are told,
-// though every message is whole and they lie side by side; also the last ones.
+// TestPlaces: of a stream that stoa wrote, whole batches that are gone, there twice or in each other's place are
+// reported, though every message is whole and they lie side by side; also the last ones.
 func TestPlaces(t *testing.T) {
 	for _, words := range []bool{false, true} {
 		p := pieces(t, words)

@@ -76,7 +76,7 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 	return out.emit(b)
 }
 
-// streamBatches reads a stream from its start. Behind a batch that is damaged it goes on with the next one, as
+// streamBatches reads a stream from its start. After a batch that is damaged it continues with the next one, as
 // far as that is found.
 func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allocator) error {
 	w := &walk{r: r, ctx: ctx, out: out, mem: mem, at: r.after}

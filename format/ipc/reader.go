@@ -25,7 +25,7 @@ type reader struct {
 	target format.Target
 	schema *arrow.Schema
 	first  *message // the schema message; of a file, one made of its footer
-	after  int64    // where the messages behind the schema at the beginning begin
+	after  int64    // where the messages after the schema at the beginning begin
 
 	file    bool
 	foot    flat.Footer  // of a file
@@ -39,10 +39,10 @@ type reader struct {
 	rows  []int64    // of a file's batches; nil before RowGroups
 	dicts []*message // of a file; nil before the first batch
 	cut   int64      // where a stream ended without its end mark; 0: not seen
-	rest  fault.Span // what lies behind a stream's end mark
+	rest  fault.Span // what follows a stream's end mark
 }
 
-// Findings tells of a stream that was read to its end and had no end mark, or one before its end.
+// Findings reports a stream that was read to its end and had no end mark, or one before its end.
 func (r *reader) Findings() (out []region.Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +131,7 @@ func (r *reader) batchRows(ctx context.Context) ([]int64, error) {
 	return rows, nil
 }
 
-// block is the message of batch i of a file. One of no rows is never read: it is held against the schema here.
+// block is the message of batch i of a file. One of no rows is never read: it is compared with the schema here.
 func (r *reader) block(ctx context.Context, i int) (*message, error) {
 	m, err := r.message(ctx, r.foot.Batches[i], flat.RecordBatch, fmt.Sprintf("recordBatches[%d]", i))
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *reader) block(ctx context.Context, i int) (*message, error) {
 	return m, r.enough(m)
 }
 
-// enough holds a record batch against the schema.
+// enough compares a record batch with the schema.
 func (r *reader) enough(m *message) error { return enough(r.schema, m, r.limits.Page) }
 
 // message reads the metadata of a message that the footer names.
@@ -207,7 +207,7 @@ func (r *reader) dictionaried() bool {
 	return slices.ContainsFunc(r.schema.Fields(), func(f arrow.Field) bool { return settle.HasDictionaries(f.Type) })
 }
 
-// Meta tells the facts of the file.
+// Meta reports the facts of the file.
 func (r *reader) Meta() []format.KeyValue {
 	kind := "stream"
 	if r.file {

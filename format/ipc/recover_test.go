@@ -96,7 +96,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestRecoverLies: what stands in place of the file's first bytes, or behind the last whole message of a
+// TestRecoverLies: what stands in place of the file's first bytes, or after the last whole message of a
 // stream, costs none of the rows.
 func TestRecoverLies(t *testing.T) {
 	file, _ := threeBatches(t)
@@ -131,7 +131,7 @@ func TestRecoverLies(t *testing.T) {
 }
 
 // TestStreamAroundDamage: whatever byte of a batch in the middle of a stream is turned, or how many of its
-// message are overwritten, the batches before and behind it are read, and something is told, unless it was a
+// message are overwritten, the batches before and after it are read, and something is reported, unless it was a
 // value.
 func TestStreamAroundDamage(t *testing.T) {
 	for _, codec := range []arrowipc.Option{arrowipc.WithLZ4(), arrowipc.WithZstd(), nil} {
@@ -155,8 +155,8 @@ func TestStreamAroundDamage(t *testing.T) {
 	}
 }
 
-// TestSchemaWithBody: a schema has no body. One that claims to have one is damaged, in whatever bit; it is told in
-// opening, and recovery finds the batches behind the schema's metadata, which they follow.
+// TestSchemaWithBody: a schema has no body. One that claims to have one is damaged, in whatever bit; it is reported in
+// opening, and recovery finds the batches after the schema's metadata, which they follow.
 func TestSchemaWithBody(t *testing.T) {
 	stream, _ := streamOf(t, 3, nil)
 	claims := 0
@@ -201,7 +201,7 @@ func TestZeroedStream(t *testing.T) {
 	}
 }
 
-// TestStreamBehindStream: batches of another stream behind a damaged one are not taken for its own.
+// TestStreamBehindStream: batches of another stream after a damaged one are not taken for its own.
 func TestStreamBehindStream(t *testing.T) {
 	stream, ends := streamOf(t, 3, nil)
 	other, _ := streamOf(t, 2, nil)
@@ -322,7 +322,7 @@ func hundred(k int64) (out []int64) {
 	return out
 }
 
-// numbers are what is read of a stream, damage passed over, and whether there was any.
+// numbers are what is read of a stream, damage skipped, and whether there was any.
 func numbers(t *testing.T, stream []byte) (out []int64, reported bool) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": stream}), Name: "f"}

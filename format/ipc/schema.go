@@ -10,9 +10,9 @@ import (
 
 // A file says its schema twice: in its footer, by which it is read, and in front of its messages, where a
 // reader without the footer finds it. Of the second, writers think little: arrow2's (and so Polars') leaves out
-// its length, and puts the dictionaries behind the batches, where only a footer finds them in time.
+// its length, and puts the dictionaries after the batches, where only a footer finds them in time.
 
-// leading reads the schema at the beginning of a file, and says where the messages behind it begin.
+// leading reads the schema at the beginning of a file, and says where the messages after it begin.
 func (s *source) leading(ctx context.Context) (*message, int64, error) {
 	at := s.base + 8
 	m, end, err := s.schemaAt(ctx, at)

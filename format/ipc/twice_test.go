@@ -80,11 +80,11 @@ func TestBareSchema(t *testing.T) {
 	}
 }
 
-// TestBareSchemaTorn: a file of Polars' that is cut anywhere behind its schema gives the batches that are whole.
+// TestBareSchemaTorn: a file of Polars' that is cut anywhere after its schema gives the batches that are whole.
 func TestBareSchemaTorn(t *testing.T) {
 	b := polarsFile(t, "least.polars.arrow")
 	first := bytes.Index(b, []byte{0xFF, 0xFF, 0xFF, 0xFF}) // the batch
-	const batchEnd = 576                                    // behind its 8 + 200 + 192 bytes
+	const batchEnd = 576                                    // after its 8 + 200 + 192 bytes
 	for cut := first + 8; cut < len(b); cut++ {
 		r, found, err := ipc.Format.Recover(t.Context(), format.Target{Tree: inMemory(b[:cut]), Name: "t"},
 			format.OpenOptions{})
@@ -213,7 +213,7 @@ func TestLongIntegers(t *testing.T) {
 	}
 }
 
-// TestStreamLaws: of a stream, rows that do not come out are told: zeros in the place of any message, bytes behind
+// TestStreamLaws: of a stream, rows that do not come out are reported: zeros in the place of any message, bytes after
 // the end mark, and a schema that has lost its columns. Its whole rows come out otherwise.
 func TestStreamLaws(t *testing.T) {
 	whole, ends := streamOf(t, 3, nil)
@@ -266,7 +266,7 @@ func TestUnnamedBatches(t *testing.T) {
 	file, _ := threeBatches(t)
 	foot := len(file) - 10 - int(binary.LittleEndian.Uint32(file[len(file)-10:]))
 	first := binary.LittleEndian.AppendUint64(nil, uint64(16+binary.LittleEndian.Uint32(file[12:])))
-	blocks := foot + bytes.Index(file[foot:], first) // of 24 bytes each, behind their number
+	blocks := foot + bytes.Index(file[foot:], first) // of 24 bytes each, after their number
 	if blocks < foot || binary.LittleEndian.Uint32(file[blocks-4:]) != 3 {
 		t.Fatal("the blocks were not found")
 	}

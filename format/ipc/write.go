@@ -88,7 +88,7 @@ func (w *Writer) place(b arrow.RecordBatch, end bool) error {
 	return w.lib.Write(b)
 }
 
-// finish writes the batch without rows behind the last one, from which a reader knows that none is gone. A stream
+// finish writes the batch without rows after the last one, from which a reader knows that none is gone. A stream
 // without batches has none.
 func (w *Writer) finish() error {
 	if !w.stream || w.batches == 0 {
@@ -133,7 +133,7 @@ func (w *Writer) Close() error {
 	return w.late.end(nil)
 }
 
-// torn is the beginning of a message of which most is missing: 64 bytes of metadata are told, and 8 are there.
+// torn is the beginning of a message of which most is missing: 64 bytes of metadata are reported, and 8 are there.
 var torn = []byte{0xFF, 0xFF, 0xFF, 0xFF, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 // Tear ends a stream within a message. Batches that were written stay whole.
@@ -203,7 +203,7 @@ func writeOptions(sc *arrow.Schema, o format.WriteOptions) (opts []ipc.Option, s
 		return nil, false, fault.Invalidf("compression=%s: it is none, lz4 or zstd", v)
 	}
 	switch v := o.Opts["stream"]; v {
-	case "": // the name tells readers, too, which it is
+	case "": // the name says readers, too, which it is
 		stream = strings.HasSuffix(strings.ToLower(o.Name), ".arrows")
 	case "false":
 	case "true":

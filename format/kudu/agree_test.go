@@ -28,7 +28,7 @@ func blockFile(t testing.TB, files map[string][]byte, id string) string {
 	return ""
 }
 
-// reportedAt are the errors that reading a table at a time tells of.
+// reportedAt are the errors that reading a table at a time mentions.
 func reportedAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	t.Helper()
 	tb, err := stoa.Open(context.Background(), place,
@@ -46,9 +46,9 @@ func reportedAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	return out
 }
 
-// Each delta file of d_major in the place of autoinc's only UNDO file is told by its number of deletions, its
+// Each delta file of d_major in the place of autoinc's only UNDO file is shown by its number of deletions, its
 // rows, or its columns; but one, which has updates of autoinc's columns and rows only: with it the insertions
-// are gone, and that is told.
+// are gone, and that is reported.
 func TestForeignDelta(t *testing.T) {
 	files, other := load(t, "testdata/file"), load(t, "testdata/history")
 	_, tablets := layout(t, store.NewMemory(files))
@@ -85,8 +85,8 @@ func TestForeignDelta(t *testing.T) {
 	}
 }
 
-// An UNDO file that is another rowset's, whole in itself, is told when a snapshot asks for it. What nothing in
-// the file tells is not here: an UNDO file that has fewer rows than its rowset, and only insertions.
+// An UNDO file that is another rowset's, whole in itself, is reported when a snapshot asks for it. What nothing in
+// the file says is not here: an UNDO file that has fewer rows than its rowset, and only insertions.
 func TestForeignUndo(t *testing.T) {
 	files := kudu.Unpack(t, filepath.Join(corpus(t), "fs_file", "full_with_wal.tar.zst"))
 	for _, x := range []struct {
@@ -110,7 +110,7 @@ func TestForeignUndo(t *testing.T) {
 
 // Each other block in the place of the only REDO file costs the rows of its rowset, whatever its own statistics
 // say that it changes: what the right file changes, nobody knows then. Of delta files of as many rows or less
-// only the number of live rows tells that one is not the right one.
+// only the number of live rows says that one is not the right one.
 func TestForeignRedo(t *testing.T) {
 	files := load(t, "testdata/history")
 	want := slices.Sorted(maps.Keys(lineSet(expectedLines(t, "testdata", "d_major", "final"))))

@@ -55,7 +55,7 @@ func TestCodesOfDirectories(t *testing.T) {
 	}
 }
 
-// A block that fits into no rowset is left, and told with its place.
+// A block that fits into no rowset is left, and reported with its place.
 func TestCodeOfBlocksThatAreLeft(t *testing.T) {
 	files := load(t, "testdata/file")
 	_, tablets := layout(t, store.NewMemory(files))
@@ -84,7 +84,7 @@ func TestCodeOfBlocksThatAreLeft(t *testing.T) {
 	}
 }
 
-// What cannot be read from where it is kept is told as that.
+// What cannot be read from where it is kept is reported as that.
 func TestCodeOfWhatCannotBeRead(t *testing.T) {
 	files := load(t, "testdata/file")
 	reported := map[string]bool{}

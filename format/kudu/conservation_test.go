@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// TestConservation: tables that can be opened, and entries that tell that they cannot, are as many as the
+// TestConservation: tables that can be opened, and entries that say that they cannot, are as many as the
 // directories held, whatever is lost of a tablet; a list has an error finding, verify has one, and what is
 // listed as lost cannot be opened without an error. Directories of which nothing is lost have no such finding,
 // though blocks that superblocks list as orphaned lie in them.
@@ -103,7 +103,7 @@ func signsOf(id string) map[string]func(name string) bool {
 }
 
 // TestConservationOfSigns: with superblock, consensus metadata and log removed in every combination, a table is
-// listed, read plainly and recovered as it was, or the place's list, verify, and whoever opens it tell an error:
+// listed, read plainly and recovered as it was, or the place's list, verify, and whoever opens it say an error:
 // no row is missing without a word. What is left of a tablet of which only blocks are there is listed, too.
 func TestConservationOfSigns(t *testing.T) {
 	places := map[string]map[string][]byte{"history": load(t, "testdata/history"), "file": load(t, "testdata/file")}
@@ -184,8 +184,8 @@ func withoutSigns(t *testing.T, files map[string][]byte, table, id string, table
 	return gone, missing
 }
 
-// TestMoments: a snapshot before a table's first operation, or behind the last that is known, is refused with
-// the moments that there are; with partial=true it is read, and told. Between, none is.
+// TestMoments: a snapshot before a table's first operation, or after the last that is known, is refused with
+// the moments that there are; with partial=true it is read, and reported. Between, none is.
 func TestMoments(t *testing.T) {
 	tree := store.NewMemory(load(t, "testdata/history"))
 	read := func(at uint64, partial string) (scanned, error) {

@@ -149,7 +149,7 @@ func lostRows(t testing.TB, lost []region.Loss) (n int64) {
 	t.Helper()
 	for _, l := range lost {
 		var e *fault.Error
-		if l.Rows[1] == -1 && !l.Exact { // not one block of the rowset is left to tell
+		if l.Rows[1] == -1 && !l.Exact { // not one block of the rowset is left to say
 			n += 1 << 40
 			continue
 		}
@@ -261,7 +261,7 @@ func final(t testing.TB, dir, table string) []string {
 }
 
 // The records of a container, its end, or all of its blocks are gone: tables without blocks there are whole,
-// the others are read as far as they can be, and what is lost is told.
+// the others are read as far as they can be, and what is lost is reported.
 func TestCorpusDamagedContainers(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_log"))

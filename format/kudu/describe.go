@@ -23,7 +23,7 @@ import (
 )
 
 // describe streams the anatomy of all objects of the servers' directories: every byte of each has an owner.
-// With a table (DIR#TABLE) it tells the table's superblocks, consensus metadata and logs, and its blocks,
+// With a table (DIR#TABLE) it says the table's superblocks, consensus metadata and logs, and its blocks,
 // wherever they lie.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {

@@ -66,7 +66,7 @@
 //     count the columns that a reinsertion sets as updates.
 //   - A reinsertion sets the columns that it names and leaves the others.
 //   - A rowset without a block for a column is older than the column: its rows have the read default, or NULL
-//     (d_alter in TestCorpusTables). Blocks of dropped columns stay until a compaction, and are passed over.
+//     (d_alter in TestCorpusTables). Blocks of dropped columns stay until a compaction, and are skipped.
 //   - The table's schema is that of the tablet with the highest schema version. Columns are told apart by their
 //     ids, never by their names.
 //   - The number of a block has its data directory in the upper 16 bits; they are not part of its path.

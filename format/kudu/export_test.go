@@ -57,7 +57,7 @@ func Renamed(file []byte, ids map[string]string) []byte {
 // reseal makes the checksum of a superblock's message right.
 func reseal(out []byte) {
 	last := binary.LittleEndian.Uint32(out[pbc.HeadV2:])
-	body := out[pbc.HeadV2+8+int(last)+4:] // behind the supplementary header
+	body := out[pbc.HeadV2+8+int(last)+4:] // after the supplementary header
 	n := int(binary.LittleEndian.Uint32(body))
 	binary.LittleEndian.PutUint32(body[8+n:], sum.CRC32C(body[8:8+n]))
 }

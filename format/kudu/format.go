@@ -71,7 +71,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	return t, nil
 }
 
-// list gives the tables of all servers, and their tablets.
+// list returns the tables of all servers, and their tablets.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		if tg.Opts["schema"] != "" {

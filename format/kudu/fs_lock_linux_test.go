@@ -19,7 +19,7 @@ import (
 	"stoa/store"
 )
 
-// lockVar tells the test's own binary to be the server that holds a lock.
+// lockVar reports the test's own binary to be the server that holds a lock.
 const lockVar = "STOA_TEST_LOCK"
 
 // TestLockHelper is that server.

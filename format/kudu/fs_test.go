@@ -681,7 +681,7 @@ func TestOtherBlockManagers(t *testing.T) {
 		pbc.SpanOf(err).Len != 6 {
 		t.Error(err)
 	}
-	// also if only the RocksDB tells
+	// also if only the RocksDB says
 	tree = edit(t, "log", func(files map[string][]byte) {
 		delete(files, "srv/data/data/block_manager_instance")
 		files["srv/data/data/rdb/CURRENT"] = []byte("MANIFEST-000005\n")
@@ -747,7 +747,7 @@ func TestExplicitLayout(t *testing.T) {
 	if n != 14 {
 		t.Errorf("%d blocks are missing", n)
 	}
-	// told once, however often it is looked at
+	// reported once, however often it is looked at
 	was := len(f.Findings)
 	mustTablets(t, f)
 	if err := f.CheckBlocks(ctx, mustTablets(t, f)); err != nil || len(f.Findings) != was {

@@ -249,7 +249,7 @@ func FuzzDeltas(f *testing.F) {
 	})
 }
 
-// sound holds a patch against what the engine relies on, and is how many rows it takes away and cells it sets.
+// sound compares a patch with what the engine relies on, and is how many rows it takes away and cells it sets.
 func sound(t testing.TB, p *vec.Patch) (changes int) {
 	if p == nil {
 		return 0
@@ -330,7 +330,7 @@ func (x seal) put(b []byte) {
 	}
 }
 
-// sealsOf finds the checksums of a file: behind the blocks of a CFile and before its footer; behind a container
+// sealsOf finds the checksums of a file: after the blocks of a CFile and before its footer; after a container
 // file's records.
 func sealsOf(t testing.TB, files map[string][]byte, name string) (out []seal) {
 	b := files[name]

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// A list tells of damage that shows without reading rows: in the entry of the table, under the tablet, and of
+// A list reports of damage that shows without reading rows: in the entry of the table, under the tablet, and of
 // others nothing.
 func TestCorpusListTells(t *testing.T) {
 	t.Run("small logs", listReports)
@@ -85,7 +85,7 @@ func listReports(t *testing.T) {
 	}
 }
 
-// A master whose log is lost does not know its tables: that is told by every verb, as what it would say is missing.
+// A master whose log is lost does not know its tables: that is shown by every verb, as what it would say is missing.
 func TestCorpusCatalogLost(t *testing.T) {
 	files, _, _ := archive(t, "fs_file")
 	const log = "master/wal/wals/00000000000000000000000000000000/wal-000000001"
@@ -137,7 +137,7 @@ func TestCorpusCopyWithoutLogs(t *testing.T) {
 	}
 }
 
-// A superblock that is lost makes only those tables doubtful whose tablet it may have been: its log tells its columns.
+// A superblock that is lost makes only those tables doubtful whose tablet it may have been: its log says its columns.
 func TestCorpusLostSuperblockOfOthers(t *testing.T) {
 	files, _, tablets := archive(t, "fs_file")
 	for lost, want := range map[string]string{"d_wal": "", "part": "kudu.superblock.missing kudu.tablet.missing"} {
@@ -148,7 +148,7 @@ func TestCorpusLostSuperblockOfOthers(t *testing.T) {
 	}
 }
 
-// A superblock whose checksum does not match is read, and told as an error by its own table.
+// A superblock whose checksum does not match is read, and reported as an error by its own table.
 func TestCorpusOddSuperblock(t *testing.T) {
 	files, _, tablets := archive(t, "fs_file")
 	object := tablets["d_wal"].Object
@@ -161,7 +161,7 @@ func TestCorpusOddSuperblock(t *testing.T) {
 	}
 }
 
-// Files that are whole, and stand in each other's place, are told: a REDO and an UNDO file by every reading,
+// Files that are whole, and stand in each other's place, are reported: a REDO and an UNDO file by every reading,
 // two bloom files by those that ask one, which then do not believe it.
 func TestCorpusExchangedFiles(t *testing.T) {
 	dir := corpus(t)

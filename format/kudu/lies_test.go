@@ -116,7 +116,7 @@ func resealed(file []byte, block fault.Span, change func(b []byte)) []byte {
 	return out
 }
 
-// reportedOf is the errors that verify tells of a directory of which a file is another; each has a place.
+// reportedOf is the errors that verify reports of a directory of which a file is another; each has a place.
 func reportedOf(t *testing.T, files map[string][]byte, change map[string][]byte, depth format.Depth) string {
 	t.Helper()
 	all := maps.Clone(files)
@@ -171,7 +171,7 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := uint64(7353330655815053313 + 1<<40) // behind all that the table has
+		at := uint64(7353330655815053313 + 1<<40) // after all that the table has
 		for _, row := range rows {
 			if at--; !undo {
 				at += 2
@@ -192,7 +192,7 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 		kind  string
 		b     []byte
 		depth format.Depth
-		want  string // one of them at least is told
+		want  string // one of them at least is reported
 	}{
 		"the same keys": {"id", id, format.Deep, ""},
 		"keys that fall": {"id",
@@ -278,7 +278,7 @@ func TestLiesOfAdhocIndexes(t *testing.T) {
 	}
 }
 
-// TestVerifyRestOfAHarmedRowSet: a damaged block does not keep the others of its rowset from being held against
+// TestVerifyRestOfAHarmedRowSet: a damaged block does not keep the others of its rowset from being compared with
 // the superblock.
 func TestVerifyRestOfAHarmedRowSet(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
@@ -296,7 +296,7 @@ func TestVerifyRestOfAHarmedRowSet(t *testing.T) {
 	}
 }
 
-// TestUncheckedBlocks: of blocks without checksums that is told, as of single files.
+// TestUncheckedBlocks: of blocks without checksums that is reported, as of single files.
 func TestUncheckedBlocks(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	unchecked := func() string {

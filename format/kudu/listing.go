@@ -33,7 +33,7 @@ func listNamed(ctx context.Context, f *FS, _, wanted []*Tablet, add func([]strin
 	err error) {
 	err = f.ListBlocks(ctx, wanted, true, func(l BlockLine) bool {
 		add(l.Values[:])
-		if l.Err != nil && l.Place.At.Object != "" { // the others CheckBlocks tells
+		if l.Err != nil && l.Place.At.Object != "" { // the others CheckBlocks says
 			if x, ok := unreadableBlock(l.Tablet.ID, l.Err); ok {
 				findings = append(findings, x)
 			}

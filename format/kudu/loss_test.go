@@ -282,7 +282,7 @@ func TestCorpusLostLog(t *testing.T) {
 }
 
 // Of two replicas with whole logs the one that saw more is read. If that one cannot be read as it is, it is
-// told that the other is behind.
+// reported that the other is behind.
 func TestCorpusReplicaBehind(t *testing.T) {
 	dir := corpus(t)
 	files, _, tablets := archive(t, "fs_file")
@@ -360,7 +360,7 @@ func TestCorpusWhoFills(t *testing.T) {
 	}
 }
 
-// A snapshot later than all that the log tells of is the latest state, whatever is left of the history. An
+// A snapshot later than all that the log mentions is the latest state, whatever is left of the history. An
 // earlier one is refused.
 func TestCorpusSnapshotAfterAll(t *testing.T) {
 	dir := corpus(t)

@@ -101,5 +101,5 @@ var (
 	Unreadable  = cluster.Unreadable
 )
 
-// Codes are the findings of Kudu's directories. Verify tells those of blocks, too: see package cfile.
+// Codes are the findings of Kudu's directories. Verify reports those of blocks, too: see package cfile.
 var Codes = codes.Codes

@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// TestNoFile: a directory in the place of a file of metadata is as a file whose bytes are lost: each verb tells it
+// TestNoFile: a directory in the place of a file of metadata is as a file whose bytes are lost: each verb says it
 // as damage, and gives as many tables.
 func TestNoFile(t *testing.T) {
 	meta := regexp.MustCompile(`(^|/)(instance|block_manager_instance|(tablet-meta|consensus-meta)/[0-9a-f]{32})$`)

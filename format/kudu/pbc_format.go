@@ -95,7 +95,7 @@ func verifyPBC(ctx context.Context, tg format.Target, o format.OpenOptions) iter
 	}
 }
 
-// checkPBC gives the damage that it meets to met.
+// checkPBC returns the damage that it meets to met.
 func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(error) bool) error {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
@@ -125,7 +125,7 @@ func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(err
 	}
 }
 
-// ofSystem is an error that is not about bytes; nil for the others, which were told.
+// ofSystem is an error that is not about bytes; nil for the others, which were reported.
 func ofSystem(err error) error {
 	if errors.As(err, new(*fault.Error)) {
 		return nil

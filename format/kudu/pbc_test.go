@@ -126,7 +126,7 @@ func TestPBC(t *testing.T) {
 	}
 }
 
-// Every bit of a container of version 2 is guarded: a flip is told, and only the record that it is in is lost.
+// Every bit of a container of version 2 is guarded: a flip is reported, and only the record that it is in is lost.
 func TestPBCFlips(t *testing.T) {
 	in := [][]byte{[]byte("first"), []byte("second"), {}, []byte("fourth"), []byte("fifth")}
 	want := []string{"first", "second", "", "fourth", "fifth"}

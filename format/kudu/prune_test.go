@@ -77,7 +77,7 @@ func TestCorpusReadsNoMore(t *testing.T) {
 		t.Errorf("all: %d rows, %v, %v", len(rows), all, meta)
 	}
 	one, meta, _ := reads(t, files, "#ck", "ck", []string{"v"}, "")
-	// the index tells the rowset's rows and keys
+	// the index says the rowset's rows and keys
 	if kindsOf(one) != "v" || one["v"] != all["v"] || kindsOf(meta) != "adhoc-index v" {
 		t.Errorf("one column: %v, %v", one, meta)
 	}

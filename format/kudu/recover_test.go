@@ -70,7 +70,7 @@ func reported(found []region.Finding, code, word string) bool {
 	})
 }
 
-// A tablet of a partitioned table is not there: what there is is read and the gap told as an error, verify
+// A tablet of a partitioned table is not there: what there is is read and the gap reported as an error, verify
 // names it, partial=true says nothing.
 func TestMissingTablet(t *testing.T) {
 	files := load(t, "testdata/log")

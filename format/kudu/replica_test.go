@@ -18,7 +18,7 @@ import (
 )
 
 // Three copies of a server's directory, each with other damage: every table is read whole. What is damaged in
-// all three is lost, and told.
+// all three is lost, and reported.
 func TestCorpusReplicas(t *testing.T) {
 	dir := corpus(t)
 	one := load(t, filepath.Join(dir, "fs_log"))
@@ -43,7 +43,7 @@ func TestCorpusReplicas(t *testing.T) {
 				other := string("abc"[(n+i+1)%3])
 				hit(files, root, at.Object, at.Off+20) // the first page
 				if !slices.Contains([]string{"undo", "redo", "adhoc-index", "k", "id"}, kind) {
-					// the footer, but not those that tell that rowsets are twins
+					// the footer, but not those that say that rowsets are twins
 					hit(files, other, at.Object, at.End()-20)
 				}
 				if kind != "bloom" && at.Len > 9000 && k == 0 && n%2 == 0 { // somewhere inside
@@ -175,7 +175,7 @@ func TestCorpusFillByKey(t *testing.T) {
 }
 
 // The replica that saw the latest operation is read, whatever blocks it lacks. A log that ends before what was
-// flushed is told.
+// flushed is reported.
 func TestCorpusLatestReplica(t *testing.T) {
 	dir := corpus(t)
 	one := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))

@@ -77,7 +77,7 @@ func TestSuperblockDamage(t *testing.T) {
 	}
 }
 
-// The block that a reference names is told by the bytes it points to.
+// The block that a reference names is shown by the bytes it points to.
 func TestBlockRefsPointHome(t *testing.T) {
 	n := 0
 	for name, b := range superblocks(t) {

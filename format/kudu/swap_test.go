@@ -31,7 +31,7 @@ func blockFiles(files map[string][]byte) (out []string) {
 }
 
 // Every block is verified and described as if it were of every kind: a delta file as a bloom file, a column of
-// numbers as a delta file. What cannot be of the kind is told.
+// numbers as a delta file. What cannot be of the kind is reported.
 func TestBlocksAsEveryKind(t *testing.T) {
 	files := load(t, "testdata/history")
 	tree := store.NewMemory(files)
@@ -70,7 +70,7 @@ func TestBlocksAsEveryKind(t *testing.T) {
 }
 
 // alike reports whether no field of two CFiles' footers tells them apart, but for where things lie; of delta
-// files nothing tells to which rowset they belong.
+// files nothing says to which rowset they belong.
 func alike(a, b []byte) bool {
 	x, err := cfile.NewReader(bytes.NewReader(a), int64(len(a)), format.OpenOptions{})
 	y, bad := cfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
@@ -93,7 +93,7 @@ func alike(a, b []byte) bool {
 }
 
 // Each two block files of a directory change places, and each is copied over the other. Reading, recovery and
-// both depths of verify neither panic nor tell of a defect of their own; a row that is wrong is told of, unless
+// both depths of verify neither panic nor mention a defect of their own; a row that is wrong is reported, unless
 // the footers do not tell the files apart; and verify tells what footers tell.
 func TestExchangedBlocks(t *testing.T) {
 	files := load(t, "testdata/history")
@@ -187,7 +187,7 @@ func recovered(t *testing.T, tree store.Tree, recover bool, spec stoa.ScanSpec) 
 	return out, nil
 }
 
-// verified is how many errors verify tells; none may be of stoa itself.
+// verified is how many errors verify reports; none may be of stoa itself.
 func verified(t *testing.T, tree store.Tree, depth format.Depth) (n int) {
 	t.Helper()
 	for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: tree}, format.OpenOptions{Depth: depth}) {

@@ -26,7 +26,7 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less) and tells what is wrong: the directories' own files; of
+// verify reads everything (see format.Depth for less) and says what is wrong: the directories' own files; of
 // each tablet its place in the table; every block, as package cfile verifies it; and whether the blocks of a
 // rowset fit each other: as many rows in each column; in the ad-hoc index and the bloom file the keys that the
 // columns have; deltas of rows that there are, and values of the columns' types; as many live rows as the
@@ -67,7 +67,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
 			t, err := table.New(tg.Tree, []*table.Tablet{{Replica: r}}, o, ro)
 			if err != nil || !r.HasData() {
-				continue // verify tells
+				continue // verify reports
 			}
 			for i := range r.RowSets {
 				for _, b := range r.RowSets[i].Blocks() {
@@ -175,7 +175,7 @@ func only(tables [][]*table.Tablet, id string) (out [][]*table.Tablet) {
 	return out
 }
 
-// unclaimed tells of blocks that may be what is left of a tablet of the table, if it was named, as reading it does.
+// unclaimed reports blocks that may be what is left of a tablet of the table, if it was named, as reading it does.
 func (v *verifier) unclaimed(s *cluster.Servers, ts []*table.Tablet, what string, ro table.Options) error {
 	if ro.Blocks || !cluster.Whole(ts, what, ro) {
 		return nil
@@ -187,7 +187,7 @@ func (v *verifier) unclaimed(s *cluster.Servers, ts []*table.Tablet, what string
 	return err
 }
 
-// unnamed tells of blocks that no superblock names; known: those with rows were expected.
+// unnamed reports blocks that no superblock names; known: those with rows were expected.
 func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 	v.Part = ""
 	for _, f := range s.All {
@@ -215,7 +215,7 @@ func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 	return nil
 }
 
-// missing tells of tablets that the table must have.
+// missing reports tablets that the table must have.
 func (v *verifier) missing(s *cluster.Servers, ts []*table.Tablet) {
 	v.Part = s.NameOf(ts)
 	gaps, _, more := s.Missing(ts)
@@ -261,7 +261,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		if sound, err := v.columns(t, s, harmed[i]); err != nil || v.Stopped() {
 			return err
 		} else if !sound || len(harmed[i]) > 0 {
-			continue // why was told
+			continue // why was reported
 		}
 		check := v.light
 		if v.o.Depth == format.Deep {
@@ -274,7 +274,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 	return nil
 }
 
-// bloom looks whether a rowset's bloom file can be its own.
+// bloom checks whether a rowset's bloom file can be its own.
 func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 	if s.Bloom.IsNull() {
 		return nil
@@ -320,8 +320,8 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (har
 	return harmed, nil
 }
 
-// columns holds the footers of a rowset's blocks against the superblock and each other, and says whether all
-// agree. Those of harmed blocks, of which it was told, too; but what cannot be opened is not told again.
+// columns compares the footers of a rowset's blocks with the superblock and each other, and says whether all
+// agree. Those of harmed blocks, of which it was reported, too; but what cannot be opened is not reported again.
 func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bool) (sound bool, err error) {
 	sound = true
 	for _, b := range s.Blocks() {
@@ -357,13 +357,13 @@ func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bo
 	return sound, v.ctx.Err()
 }
 
-// rowset holds the files of a rowset against each other.
+// rowset compares the files of a rowset with each other.
 func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
 	if err := v.met("kudu.keys.damaged", v.keys(t, s)); err != nil || v.Stopped() {
 		return err
 	}
 	if foreign, err := v.foreign(t, s); err != nil || foreign || v.Stopped() {
-		return err // why was told
+		return err // why was reported
 	}
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
 		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo))); err != nil ||
@@ -394,7 +394,7 @@ func (v *verifier) light(t *table.Table, s *table.RowSet) error {
 	return err
 }
 
-// foreign tells of delta files that are another rowset's, and says whether there are some.
+// foreign reports delta files that are another rowset's, and says whether there are some.
 func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
 	found, err := t.Foreigners(v.ctx, s, true, true)
 	for _, x := range found {
@@ -406,7 +406,7 @@ func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
 	return len(found) > 0, err
 }
 
-// keys holds the keys that the columns have against the ad-hoc index and the bloom file, and looks whether they rise.
+// keys compares the keys that the columns have with the ad-hoc index and the bloom file, and checks whether they rise.
 func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 	var columns []*table.Values
 	for i := range t.Stored.Keys() {
@@ -500,7 +500,7 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 	return nil
 }
 
-// direction looks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file:
+// direction checks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file:
 // nothing in the file says which it is, and either order is sound there.
 func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, undo bool) error {
 	d, places, err := t.OpenDelta(v.ctx, s, b)

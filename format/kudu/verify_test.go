@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// findings are what verify tells, notes apart.
+// findings are what verify reports, notes apart.
 func findings(t testing.TB, tree store.Tree, dir, table string) (bad, notes []region.Finding) {
 	t.Helper()
 	known := map[string]bool{}

@@ -173,7 +173,7 @@ func (l *timeline) at(t testing.TB, time uint64) cellMap {
 	return row
 }
 
-// compare holds rows by key against the expected ones.
+// compare compares rows by key with the expected ones.
 func compare(t testing.TB, what string, sc *meta.Schema, got map[string]cellMap, cols []kudugen.Column,
 	want [][]kudugen.Cell) {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 )
 
 // WALFormat is format "kudu-wal": one segment of a write-ahead log, by itself. It is described and checked; its
-// rows are read with the directory that it belongs to, because without the rest of the tablet nothing tells
+// rows are read with the directory that it belongs to, because without the rest of the tablet nothing says
 // which of them are stored elsewhere.
 var WALFormat = format.Format{
 	Family:   "kudu",

@@ -211,7 +211,7 @@ func TestWALTornAnywhere(t *testing.T) {
 
 func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
-// A flipped bit behind the header, which has no checksum, is noticed, placed, and changes no row that is given.
+// A flipped bit after the header, which has no checksum, is noticed, placed, and changes no row that is given.
 func TestWALFlips(t *testing.T) {
 	f := logFS(store.NewMemory(golden(t)))
 	for _, id := range []string{goldenInt8, goldenAlter} {
@@ -242,7 +242,8 @@ func TestWALFlips(t *testing.T) {
 	}
 }
 
-// A flipped bit in the header, which has no checksum, changes no row, or is told: the superblock has the same schema.
+// A flipped bit in the header, which has no checksum, changes no row, or is reported: the superblock has the same
+// schema.
 func TestWALHeaderFlips(t *testing.T) {
 	tb := asIfNothingFlushed(goldenTablet(t, logFS(store.NewMemory(golden(t))), goldenInt8))
 	b := segmentOf(t, goldenInt8)
@@ -264,7 +265,7 @@ func TestWALHeaderFlips(t *testing.T) {
 	}
 }
 
-// Schemas of headers are held against the superblock's, those of ALTER_SCHEMA, and each other.
+// Schemas of headers are compared with the superblock's, those of ALTER_SCHEMA, and each other.
 func TestWALHeaderSchema(t *testing.T) {
 	s := logTable()
 	other := logTable()
@@ -725,7 +726,7 @@ func TestWALOperations(t *testing.T) {
 	}
 }
 
-// The auto-incrementing column goes on from the number in the request.
+// The auto-incrementing column continues from the number in the request.
 func TestWALAutoIncrement(t *testing.T) {
 	s := meta.Schema{Columns: []meta.Column{{ID: 1, Name: "k", Type: cfile.Int32, Key: true},
 		{ID: 2, Name: "auto_incrementing_id", Type: cfile.Int64, Key: true, AutoIncrement: true}}}
@@ -812,7 +813,7 @@ func TestWALSegments(t *testing.T) {
 	}
 }
 
-// The header's schema stays when the bytes behind it are read.
+// The header's schema stays when the bytes after it are read.
 func TestWALDefaultsStay(t *testing.T) {
 	s := logTable()
 	long := logCell(bytes.Repeat([]byte("not zero"), wal.WalWindow/4))

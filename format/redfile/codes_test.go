@@ -52,14 +52,14 @@ func (a *anatomy) at(path ...string) fault.Span {
 	return fault.Span{}
 }
 
-// TestCodes: damage made by hand is told by its code, at its place, with its column and rows.
+// TestCodes: damage made by hand is shown by its code, at its place, with its column and rows.
 func TestCodes(t *testing.T) {
 	const id, second, list, later = "row_groups[0].columns[0]", "row_groups[0].columns[1]",
 		"row_groups[0].columns[2]", "row_groups[1].columns[0]"
 	for _, c := range []struct {
 		code   string
 		opts   map[string]string
-		harm   func(a *anatomy) fault.Span // changes a.bytes, and gives the place that should be told
+		harm   func(a *anatomy) fault.Span // changes a.bytes, and gives the place that should be reported
 		column string
 		rows   [2]int64
 		depth  format.Depth
@@ -167,7 +167,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestRecoveryCodes: what recovery tells of a file that has lost its end, and of one that is damaged before, too.
+// TestRecoveryCodes: what recovery reports of a file that has lost its end, and of one that is damaged before, too.
 func TestRecoveryCodes(t *testing.T) {
 	a := anatomyOf(t, map[string]string{"sync": "100"})
 	cut := a.bytes[:a.at("file_metadata").Off]
@@ -205,7 +205,7 @@ func TestRecoveryCodes(t *testing.T) {
 	check("a sync block", recovered(bad), "redfile.sync.damaged", syncs[1].At.Off, [2]int64{-1, -1})
 }
 
-// TestReadCode: a store that fails is not damage: verify tells it by a code of its own.
+// TestReadCode: a store that fails is not damage: verify reports it by a code of its own.
 func TestReadCode(t *testing.T) {
 	data := writeKill(t, 40, nil)
 	reported := 0

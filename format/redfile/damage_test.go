@@ -178,7 +178,7 @@ func writeKill(t testing.TB, n int, opts map[string]string) []byte {
 	return mem.Bytes("f.red")
 }
 
-// TestStatsOfRowGroups: the least and the greatest value are those of all row groups.
+// TestStatsOfRowGroups: the smallest and the largest value are those of all row groups.
 func TestStatsOfRowGroups(t *testing.T) {
 	tg := target(writeKill(t, 300, map[string]string{"row-group-rows": "60"}))
 	tab, err := stoa.Open(ctx, tg.Name, stoa.OpenOptions{Tree: tg.Tree})
@@ -371,7 +371,7 @@ func TestErrorRecovery(t *testing.T) {
 			}
 		}
 		r.Close()
-		// lose damages a place and tells what is left of each chunk: its pages, "" for one that is lost.
+		// lose damages a place and says what is left of each chunk: its pages, "" for one that is lost.
 		lose := func(at fault.Span, skip int64) (map[string][]string, error) {
 			b := append([]byte(nil), whole...)
 			for i := at.Off + skip; i < at.End(); i++ {
@@ -402,7 +402,7 @@ func TestErrorRecovery(t *testing.T) {
 			}
 			return out, nil
 		}
-		// same holds every chunk but one against what it was.
+		// same compares every chunk but one with what it was.
 		same := func(got map[string][]string, but string) {
 			t.Helper()
 			for key, pages := range before {

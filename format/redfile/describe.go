@@ -36,12 +36,12 @@ type describer struct {
 	odd func(code string, at fault.Span, path, format string, args ...any)
 }
 
-// extent is a chunk to describe: from its first page to behind its metadata.
+// extent is a chunk to describe: from its first page to after its metadata.
 type extent struct {
 	group, col int
 	from       int64
 	meta       *layout.ColumnMeta
-	metaOff    int64 // -1: none behind the pages
+	metaOff    int64 // -1: none after the pages
 }
 
 // object describes a file.
@@ -119,7 +119,7 @@ func (d *describer) extents() []extent {
 	return out
 }
 
-// describes reports whether a copy of m stands at off: behind a chunk without pages it is where these would begin.
+// describes reports whether a copy of m stands at off: after a chunk without pages it is where these would begin.
 func (d *describer) describes(off int64, m *layout.ColumnMeta) bool {
 	f := d.f
 	end := f.MetaAt.Off - f.At.Off

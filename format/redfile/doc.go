@@ -12,15 +12,15 @@
 // Values are PLAIN (little-endian, BYTE_ARRAY with a u32 length in front, BOOLEAN as bits, least significant
 // first) or GROUP_VAR_INT.
 //
-// Five generations of the metadata have the one magic; their fields' types tell which it is (see
+// Five generations of the metadata have the one magic; their fields' types say which it is (see
 // parseFileMeta). A is the seed document's own and nobody wrote it; E is what redelm, the program that became
 // parquet-mr, wrote until its magic became PAR1.
 //
 //	                          A, B                  C              D                 E
 //	schema                    none: paths, levels   text           elements, lists   elements, depth first
 //	rows of a row group       not said              said           said              said
-//	ColumnMetaData 6 and 7    greatest levels       sizes          sizes             sizes
-//	metadata of columns       behind the pages; from B on a copy may stand in the file's
+//	ColumnMetaData 6 and 7    maximum levels       sizes          sizes             sizes
+//	metadata of columns       after the pages; from B on a copy may stand in the file's
 //
 // What the documents leave open, and how it is settled here (the tests that hold it in brackets):
 //
@@ -31,7 +31,8 @@
 //   - num_values counts nulls and empty lists. Sizes are without the header.
 //   - crc is the CRC-32 of gzip over the stored body; 0 means none. meta_data_crc is the same over the metadata without
 //     that field, and is written in generation E, too, whose readers pass an unknown field over [TestChecksums].
-//   - Snappy is bare or in Hadoop's frames [TestHadoopSnappy]. LZO never had a framing that was told, and is refused.
+//   - Snappy is bare or in Hadoop's frames [TestHadoopSnappy]. The framing of LZO was never documented: it is
+//     refused.
 //   - INT96 is twelve bytes, opaque.
 //   - A repeated field is a list that cannot be null, of items that cannot be. Lists and maps that can are groups
 //     marked LIST and MAP, with a repeated group "list" or "map" in them.
@@ -39,7 +40,7 @@
 //     [TestRow].
 //
 // Ours are: index pages, and sync blocks with the metadata so far between row groups (both in internal/layout),
-// which readers of 2013 pass over; they make the document's "potential extension" true [TestKilledWriter,
+// which readers of 2013 skip; they make the document's "potential extension" true [TestKilledWriter,
 // TestFailingSink, TestCutAnywhere].
 //
 // Sources: the seed document; parquet-format at e52693d, 1c3c4b8, 2975dd3, 684acaa and e1438f1; parquet-mr

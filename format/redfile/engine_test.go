@@ -22,7 +22,7 @@ import (
 )
 
 // TestDamagedListPages: through the engine, a damaged page of a list column costs its rows and no more where an
-// index page says that pages begin with rows; without one, also the row before it, which may go on in it.
+// index page says that pages begin with rows; without one, also the row before it, which may continue in it.
 func TestDamagedListPages(t *testing.T) {
 	const rows = 120
 	want := killBatch(0, rows)
@@ -82,7 +82,7 @@ func listPages(t *testing.T, file []byte, name string) (pages []region.Node) {
 	return pages
 }
 
-// scanDamaged scans a file of the table want and holds all rows that come against it; it gives what was told to
+// scanDamaged scans a file of the table want and compares all rows that come with it; it gives what was told to
 // be lost.
 func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.Allocator,
 	want arrow.RecordBatch) (lost [][2]int64) {
@@ -104,7 +104,7 @@ func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.All
 		}
 	}}
 	row := 0
-	missing := func() bool { // is row one of them? Losses are told before the rows behind them come
+	missing := func() bool { // is row one of them? Losses are reported before the rows after them come
 		for _, g := range gone {
 			if g == row {
 				return true
@@ -200,7 +200,7 @@ func TestPartsOfPages(t *testing.T) {
 	}
 }
 
-// inParts decodes the parts of a chunk's pages in order and in a random order, and holds them against each
+// inParts decodes the parts of a chunk's pages in order and in a random order, and compares them with each
 // other and, where values do not repeat, against the formula.
 func inParts(t *testing.T, r format.Reader, tg format.Target, g format.RowGroup, col int) {
 	t.Helper()

@@ -35,7 +35,7 @@ var Format = format.Format{
 	Codes:      layout.Codes,
 }
 
-// list tells what the file is.
+// list reports what the file is.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		f, err := table.OpenTarget(ctx, tg, format.OpenOptions{Limits: tg.Limits})

@@ -52,7 +52,7 @@ func entriesOf(t testing.TB, f arrow.Field, a arrow.Array) (out []string) {
 	return out
 }
 
-// TestInferred: whatever the schema and the rows, a file that says only paths and greatest levels is read
+// TestInferred: whatever the schema and the rows, a file that says only paths and maximum levels is read
 // without an error, as one whose levels are those of the file.
 func TestInferred(t *testing.T) {
 	for seed := range uint64(100) {

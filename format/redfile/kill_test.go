@@ -89,7 +89,7 @@ func wholeGroups(t *testing.T, r format.Reader) (groups []format.RowGroup, lacks
 	return groups, lacks
 }
 
-// checkCut holds the cells of the last row group, of which columns are missing, against the formula, from row
+// checkCut compares the cells of the last row group, of which columns are missing, with the formula, from row
 // on: null where the column is.
 func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map[int]bool, found []region.Finding) {
 	t.Helper()
@@ -125,7 +125,7 @@ func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map
 	}
 }
 
-// checkRecovered recovers f.red of a tree and holds what comes against the formula; it gives the number of rows
+// checkRecovered recovers f.red of a tree and compares what comes with the formula; it gives the number of rows
 // that are whole.
 func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 	t.Helper()
@@ -179,7 +179,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// killedWriter writes the table and tells each row group that is whole.
+// killedWriter writes the table and says each row group that is whole.
 func killedWriter(path string) {
 	ctx := context.Background()
 	opts := map[string]string{"row-group-rows": strconv.Itoa(killRows), "page-size": "1000", "sync": "4"}
@@ -209,8 +209,8 @@ func killedWriter(path string) {
 	os.Exit(0)
 }
 
-// runWriter starts a writer and kills it a while after it has told that so many row groups are whole (-1:
-// never). It gives how many it had told, and its last word.
+// runWriter starts a writer and kills it a while after it has reported that so many row groups are whole (-1:
+// never). It gives how many it had reported, and its last word.
 func runWriter(t *testing.T, path, opts string, at int, after time.Duration) (groups int, last string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -502,7 +502,7 @@ func TestRowsOfManyBytes(t *testing.T) {
 	}
 }
 
-// spilling is a keeper that knows the greatest write of its temporary file.
+// spilling is a keeper that knows the largest write of its temporary file.
 type spilling struct {
 	keeper
 	most int
@@ -550,7 +550,7 @@ func TestCutAnywhere(t *testing.T) {
 			tg := format.Target{Tree: tree, Name: "f.red"}
 			if cut < len(whole) {
 				if r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{}); err == nil {
-					if r.Close(); !unfinished(tg) { // it was cut just behind metadata
+					if r.Close(); !unfinished(tg) { // it was cut just after metadata
 						t.Fatalf("cut at %d: it opens, and nobody says that it is not finished", cut)
 					}
 				} else if e := new(fault.Error); !asFault(err, &e) || e.Class != fault.Corrupt {
@@ -578,7 +578,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestCutWithinRowGroup cuts a file behind each column of each row group: the columns that are there keep their cells.
+// TestCutWithinRowGroup cuts a file after each column of each row group: the columns that are there keep their cells.
 func TestCutWithinRowGroup(t *testing.T) {
 	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"},
 		{"sync": "1", "generation": "A", "protocol": "binary"}, {"sync": "0", "generation": "A", "index": "false"}} {
@@ -640,8 +640,8 @@ func unfinished(tg format.Target) bool {
 		only(findings(tg))
 }
 
-// TestUnfinished cuts files behind each of their metadata. Only the last is not told of, and whoever writes
-// what was recovered of the others does not say that it goes on.
+// TestUnfinished cuts files after each of their metadata. Only the last is not reported, and whoever writes
+// what was recovered of the others does not say that it continues.
 func TestUnfinished(t *testing.T) {
 	ctx := context.Background()
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "1"},

@@ -110,12 +110,12 @@ func (r *Reader) NumRows() int64 { return r.starts[len(r.starts)-1] }
 // Close closes the file.
 func (r *Reader) Close() error { return errors.Join(r.rows.Close(), r.f.Close()) }
 
-// RowsFrom gives the rows from row n on. A batch is valid until the next step of the loop.
+// RowsFrom returns the rows from row n on. A batch is valid until the next step of the loop.
 func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.rows.From(ctx, n, mem)
 }
 
-// Row gives row n of all columns: of each one page is read, and all before it of those that repeat and have no
+// Row returns row n of all columns: of each one page is read, and all before it of those that repeat and have no
 // index page. The caller releases the batch.
 func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if n < 0 || n >= r.NumRows() {
@@ -135,7 +135,7 @@ func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.
 	}()
 	for i := range r.fields {
 		x, err := r.field(ctx, &r.fields[i], g, n-r.starts[g], a, mem)
-		if errors.Is(err, fault.Unsupported) { // only reading a chunk from its beginning tells where its rows are
+		if errors.Is(err, fault.Unsupported) { // only reading a chunk from its beginning says where its rows are
 			return r.rows.Row(ctx, n, mem)
 		}
 		if err != nil {

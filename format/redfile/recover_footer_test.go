@@ -301,7 +301,7 @@ func TestSwappedPart(t *testing.T) {
 	}
 }
 
-// TestPartEnds: a part that has lost its own end is read by the table's metadata, and told; whole parts are not.
+// TestPartEnds: a part that has lost its own end is read by the table's metadata, and reported; whole parts are not.
 func TestPartEnds(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
 		whole := splitTable(t, opts)
@@ -325,7 +325,7 @@ func TestPartEnds(t *testing.T) {
 }
 
 // TestLostSplitMetadata: the parts of a split table are whole files: without its metadata they are put together
-// again, and a part that is damaged, too, is left out and told.
+// again, and a part that is damaged, too, is left out and reported.
 func TestLostSplitMetadata(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}, {"generation": "A", "sync": "0"}} {
 		objects := splitTable(t, opts)
@@ -399,7 +399,7 @@ func TestStrangeMetadata(t *testing.T) {
 	}
 }
 
-// TestGapBetweenParts: where the metadata of a split table and a part are gone, the parts beside it tell of the gap.
+// TestGapBetweenParts: where the metadata of a split table and a part are gone, the parts beside it mention the gap.
 func TestGapBetweenParts(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		objects := splitTable(t, map[string]string{"generation": gen})
@@ -437,7 +437,7 @@ func TestGapBetweenParts(t *testing.T) {
 }
 
 // TestRepeatedPart: where the metadata of a split table is gone, a part that is a copy of another, in the place
-// of a third or as one more, is told of, and recovery takes it once.
+// of a third or as one more, is reported, and recovery takes it once.
 func TestRepeatedPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		whole := splitTable(t, map[string]string{"generation": gen})
@@ -485,7 +485,7 @@ func TestRepeatedPart(t *testing.T) {
 }
 
 // TestPartOfAnotherTable: where the metadata of a split table is gone, a part of another table of the same
-// shape is told of by its marker.
+// shape is reported by its marker.
 func TestPartOfAnotherTable(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
 		objects := splitTable(t, map[string]string{"generation": gen})
@@ -594,7 +594,7 @@ func TestMissingPart(t *testing.T) {
 	}
 }
 
-// TestTrailing: bytes behind a RedFile hide its metadata from whoever reads the end. Recovery finds it, also
+// TestTrailing: bytes after a RedFile hide its metadata from whoever reads the end. Recovery finds it, also
 // where a page header before it is damaged, and metadata of columns stands nowhere else, as in the files of
 // 2013.
 func TestTrailing(t *testing.T) {

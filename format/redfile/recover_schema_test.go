@@ -125,7 +125,7 @@ func TestRecoverRenamedColumn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, want, _ := strings.Cut(mustContent(t, whole), "\n0 10 0 ") // behind the names of the schema
+		_, want, _ := strings.Cut(mustContent(t, whole), "\n0 10 0 ") // after the names of the schema
 		text, errs := readerContent(r, target(a.bytes))
 		r.Close()
 		_, got, _ := strings.Cut(text, "\n0 10 0 ")

@@ -17,7 +17,7 @@ import (
 )
 
 // TestRowGroupsVanish: a bit of a field's number makes the list of row groups a field that nobody knows. The
-// number of rows tells: reading is an error, and recovery walks the file without that metadata.
+// number of rows says: reading is an error, and recovery walks the file without that metadata.
 func TestRowGroupsVanish(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(golden, "red1a/a_plain.red"))
 	if err != nil {
@@ -58,7 +58,7 @@ func TestNumberOfRows(t *testing.T) {
 	}
 }
 
-// checkDisagrees holds what is read and recovered of b against the rows that were written.
+// checkDisagrees compares what is read and recovered of b with the rows that were written.
 func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
 	t.Helper()
 	tree := store.NewMemory(map[string][]byte{"f.red": b})

@@ -34,7 +34,7 @@ func counts(t *testing.T, file []byte) (at []int64) {
 
 // TestMiscounted: no checksum is over a page's header, and where there is no index page headers alone say where
 // rows are. Whatever bit of a page's number of values changes, in columns of every kind, all rows outside of
-// what is told as lost are what they were, and verify tells of it at any depth.
+// what is reported as lost are what they were, and verify reports of it at any depth.
 func TestMiscounted(t *testing.T) {
 	const rows = 120
 	want := killBatch(0, rows)

@@ -25,7 +25,7 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less) and tells what is wrong: checksums, structure, every
+// verify reads everything (see format.Depth for less) and says what is wrong: checksums, structure, every
 // value, levels, counts of values and rows, index pages against the pages, bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
@@ -35,7 +35,7 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 }
 
 // unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
-// ones tell.
+// ones say.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	f, err := table.OpenTarget(ctx, tg, o)
 	if err != nil {
@@ -47,7 +47,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 		for g := range f.Footer.Groups {
 			t, err := f.Table(ctx, g, col)
 			if err != nil || t.Meta.Values == 0 {
-				continue // verify tells
+				continue // verify reports
 			}
 			off, err := f.FirstPage(ctx, g, col, t.Meta)
 			if err != nil || off < layout.MagicLen || off >= t.At.Len {
@@ -130,7 +130,8 @@ func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 	}
 }
 
-// partEnd tells of the end of a part. One that is missing, or not begun as a RedFile is, has been told with its chunks.
+// partEnd reports the end of a part. One that is missing, or not begun as a RedFile is, has been reported with its
+// chunks.
 func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	head := make([]byte, layout.MagicLen)
 	src, base, size, err := tg.Open(v.ctx)
@@ -158,7 +159,7 @@ func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	v.f = whole
 }
 
-// open tells why the file cannot be opened.
+// open reports why the file cannot be opened.
 func (v *verifier) open(err error) {
 	code := "redfile.footer.damaged"
 	switch p := recovery.PathOf(err); {
@@ -217,7 +218,7 @@ func (v *verifier) group(group int, first int64) int64 {
 	return counted
 }
 
-// copy holds the metadata behind the pages against that in the file's metadata, if there are both.
+// copy compares the metadata after the pages with that in the file's metadata, if there are both.
 func (v *verifier) copy(t *page.Table) {
 	c := &v.f.Footer.Groups[t.Group].Columns[t.Col]
 	if c.Meta == nil || c.Offset <= c.Meta.Data || c.Offset >= t.At.Len {
@@ -245,10 +246,10 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 	}
 	index := v.index(walked)
 	if index == nil && !t.Indexed {
-		walked = t // its headers were read, and held against each other
+		walked = t // its headers were read, and compared with each other
 	}
 	n := rowCount{flat: t.Leaf.MaxRep == 0, first: first, end: end}
-	quiet := false // pages were passed over whose rows nobody tells
+	quiet := false // pages were skipped whose rows nobody says
 	defer n.report(v)
 	for i := 0; !v.Stopped(); i++ {
 		p, err := walked.Get(v.ctx, i)
@@ -312,14 +313,14 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 	return n.rows, false
 }
 
-// rowCount counts the rows of a chunk page by page, and tells which of them a damaged page has. Where a column
+// rowCount counts the rows of a chunk page by page, and says which of them a damaged page has. Where a column
 // repeats and there is no index page, nobody says how many begin in that page: if it is the only one, they are
 // what the row group has, less the rows of the others; else all from there on are in doubt. The row before it
-// may go on in it.
+// may continue in it.
 type rowCount struct {
 	flat       bool
 	first, end int64 // of the row group, in the file; -1: not known
-	rows       int64 // so far, without those of pages that do not tell
+	rows       int64 // so far, without those of pages that do not say
 	whole      bool  // all pages were seen
 	found      []damagedPage
 }
@@ -363,7 +364,7 @@ func (n *rowCount) report(v *verifier) {
 		from, to := int64(-1), n.end
 		switch {
 		case n.first < 0:
-		case d.from < 0: // behind one in doubt
+		case d.from < 0: // after one in doubt
 			from = n.first + before
 		case d.rows >= 0:
 			from, to = n.first+d.from, n.first+d.from+d.rows
@@ -458,7 +459,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	switch {
 	case err != nil && !errors.As(err, &e):
 		v.Blame("redfile.read", err, -1, -1)
-	case err != nil && v.Errors() == 0: // else the damage has been told
+	case err != nil && v.Errors() == 0: // else the damage has been reported
 		v.Blame("redfile.page.header", err, -1, -1)
 	}
 	v.Unclaimed("redfile.coverage", gaps, overlaps)

@@ -51,7 +51,7 @@ func takeBounds(e *layout.IndexEntry, l *schema.Leaf, dst *vec.Vector) {
 	write.BoundsOf(e, l, dense)
 }
 
-// placed holds the entry of the index page against the header of its page, as reading does.
+// placed compares the entry of the index page with the header of its page, as reading does.
 func (v *verifier) placed(index []layout.IndexEntry, t *page.Table, p *page.Page, i int) bool {
 	if i >= len(index) {
 		return true
@@ -71,7 +71,7 @@ func indexPath(t *page.Table, i int) string {
 	return fmt.Sprintf("%s.index_page.pages[%d]", layout.ChunkPath(t.Group, t.Col), i)
 }
 
-// compare holds an entry of the index page against the values of its page.
+// compare compares an entry of the index page with the values of its page.
 func (v *verifier) compare(index []layout.IndexEntry, t *page.Table, p *page.Page, i int, rows, nulls int64,
 	real *layout.IndexEntry) {
 	if !v.placed(index, t, p, i) {

@@ -57,7 +57,7 @@ func TestRowsOfListPage(t *testing.T) {
 			}
 			from, to := got[0][0], got[0][1]
 			if index == "false" && i > 0 {
-				from++ // the row before may go on in the page
+				from++ // the row before may continue in the page
 			}
 			if from != at || to <= from {
 				t.Errorf("index=%s, page %d: rows %v, it begins at %d", index, i, got[0], at)
@@ -76,7 +76,7 @@ func TestRowsOfListPage(t *testing.T) {
 }
 
 // TestSizesOfPage: a page says its raw size in its header, and compressed bytes say it once more; a page stored
-// without compression has the same size twice. That needs no decoding, so verify holds one against the other
+// without compression has the same size twice. That needs no decoding, so verify compares one with the other
 // when it reads checksums only, too.
 func TestSizesOfPage(t *testing.T) {
 	for _, codec := range []string{"none", "snappy", "gzip"} {
@@ -111,7 +111,7 @@ func TestSizesOfPage(t *testing.T) {
 	}
 }
 
-// TestVerifyGoesOn: behind a page whose header is damaged, verify goes on where the index says, as reading
+// TestVerifyGoesOn: after a page whose header is damaged, verify continues where the index says, as reading
 // does, and both name the same rows.
 func TestVerifyGoesOn(t *testing.T) {
 	const rows = 120
@@ -142,7 +142,7 @@ func TestVerifyGoesOn(t *testing.T) {
 }
 
 // TestMetadataIsAPart: a copy of a part in the place of a split table's _metadata.red opens, and has rows;
-// verify and reading tell that it is not the metadata.
+// verify and reading say that it is not the metadata.
 func TestMetadataIsAPart(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"}} {
 		objects := splitTable(t, opts)
@@ -214,7 +214,7 @@ func TestRecoverDamagedStandIn(t *testing.T) {
 	}
 }
 
-// TestBytesPutIn: bytes that were put into a page without checksum move what is behind them, and reading goes
+// TestBytesPutIn: bytes that were put into a page without checksum move what follows them, and reading goes
 // on without a word: verify warns of those that nothing claims.
 func TestBytesPutIn(t *testing.T) {
 	for _, cf := range corpusFiles(t, golden) {
@@ -231,7 +231,7 @@ func TestBytesPutIn(t *testing.T) {
 		if len(pages) == 0 {
 			continue // of no rows
 		}
-		last := pages[len(pages)-1].At // what is behind it is found from the end, or is metadata that nobody needs
+		last := pages[len(pages)-1].At // what follows it is found from the end, or is metadata that nobody needs
 		b := slices.Insert(slices.Clone(whole), int(last.End())-1, make([]byte, 49)...)
 		if found := findings(target(b)); len(found) == 0 {
 			t.Errorf("%s: nothing is told of 49 bytes put in before %d", cf.File, last.End()-1)
@@ -290,7 +290,7 @@ func TestPagesInOtherOrder(t *testing.T) {
 	}
 }
 
-// TestDescribeAndVerify: where describing a file meets damage, verify, deep or not, tells an error, whichever byte
+// TestDescribeAndVerify: where describing a file meets damage, verify, deep or not, says an error, whichever byte
 // of a page's header, index pages among them, is another.
 func TestDescribeAndVerify(t *testing.T) {
 	met := 0

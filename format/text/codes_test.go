@@ -16,7 +16,7 @@ type lost struct{ *store.Memory }
 
 func (lost) Open(context.Context, string) (store.Source, error) { return nil, fs.ErrPermission }
 
-// TestCodes: every code of a text, with the place, the rows and the reason that are told.
+// TestCodes: every code of a text, with the place, the rows and the reason that are reported.
 func TestCodes(t *testing.T) {
 	big := strings.Repeat("x", 150<<10) // both are more than what is read at once, 256 KiB
 	for _, c := range []struct {

@@ -138,7 +138,7 @@ func sameNames(names []string, sc *arrow.Schema) bool {
 	return true
 }
 
-// sample reads the header and some rows. Damage behind the header is left for the reading of the rows.
+// sample reads the header and some rows. Damage after the header is left for the reading of the rows.
 func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int, err error) {
 	err = s.next(false)
 	if err == io.EOF {
@@ -167,7 +167,7 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 		if err := s.next(len(names) == 1); err != nil {
 			var one *rowError
 			if err = s.resume(err); errors.As(err, &one) {
-				continue // what is behind it tells of types, too
+				continue // what follows it says of types, too
 			}
 			if err == io.EOF || errors.Is(err, fault.Corrupt) {
 				break
@@ -330,7 +330,7 @@ func (r *csvRows) cell(to *csvColumn, f csvField) error {
 	return nil
 }
 
-// blame places an error of a cell. An inferred type is told, and what to do.
+// blame places an error of a cell. An inferred type is reported, and what to do.
 func (r *csvRows) blame(i int, f csvField, err error) error {
 	if e, ok := asRoom(err); ok {
 		return e.of(r.in, r.off, r.size, r.line)

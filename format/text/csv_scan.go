@@ -26,18 +26,18 @@ type csvScanner struct {
 	off     int64  // of the record in the text
 	size    int64  // of the record in bytes
 	below   int64  // lines gone through, the record's included
-	again   int64  // bytes gone through once more behind quotes that a record could not be cut for
+	again   int64  // bytes gone through once more after quotes that a record could not be cut for
 	columns int    // of the table; 0: not known yet
 }
 
-// maxRescan bounds what may be gone through once more, and mostBehind how far behind a wrong quote the one is
+// maxRescan bounds what may be gone through once more, and mostBehind how far after a wrong quote the one is
 // looked for that ends its field.
 const maxRescan, maxQuoteScan = 1 << 30, 1 << 20
 
 func newCSVScanner(in *input, comma byte) *csvScanner { return &csvScanner{in: in, comma: comma} }
 
-// next finds the next record; io.EOF behind the last. With blank, an empty line is a record of one empty field;
-// otherwise it is passed over.
+// next finds the next record; io.EOF after the last. With blank, an empty line is a record of one empty field;
+// otherwise it is skipped.
 func (s *csvScanner) next(blank bool) error {
 	for {
 		s.off = s.in.offset()
@@ -74,8 +74,8 @@ func (s *csvScanner) record() (n, lines int, err error) {
 // errMore says that the record does not end in the buffer.
 var errMore = fault.Bugf("more bytes are needed")
 
-// parse cuts one record at the start of b. end says that nothing comes behind b. A record with a wrong quote is
-// cut as a whole, too: its other fields may have line ends in them, and what is behind these is no record.
+// parse cuts one record at the start of b. end says that nothing comes after b. A record with a wrong quote is
+// cut as a whole, too: its other fields may have line ends in them, and what follows these is no record.
 func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 	s.fields = s.fields[:0]
 	s.scratch = s.scratch[:0]
@@ -151,7 +151,7 @@ func (s *csvScanner) unquotedLen(b []byte) int {
 	return len(b)
 }
 
-// quoted cuts the field that begins with the quote at b[at]; stop is behind its last quote.
+// quoted cuts the field that begins with the quote at b[at]; stop is after its last quote.
 func (s *csvScanner) quoted(b []byte, at int, end bool) (f csvField, stop, lines int, err error) {
 	from, start := at+1, len(s.scratch)
 	for i := from; ; {
@@ -182,7 +182,7 @@ func (s *csvScanner) quoted(b []byte, at int, end bool) (f csvField, stop, lines
 	}
 }
 
-// follows looks at what is behind a closing quote.
+// follows looks at what follows a closing quote.
 func (s *csvScanner) follows(b []byte, at, i int, end bool) error {
 	ends, err := s.ends(b, i, end)
 	if err == nil && !ends {
@@ -246,8 +246,8 @@ func (s *csvScanner) whole(b []byte, at, i int) bool {
 	return n < 0 || s.columns == 0 || len(s.fields)+1+bytes.Count(b[at:at+n], []byte{s.comma}) == s.columns
 }
 
-// resume goes on behind a record with a wrong quote. It makes err one that concerns a row only, unless nothing
-// is behind it, or this happened too often.
+// resume continues after a record with a wrong quote. It makes err one that concerns a row only, unless nothing
+// is after it, or this happened too often.
 func (s *csvScanner) resume(err error) error {
 	q := quoteOf(err)
 	if q == nil || s.in.rest()[q.size-1] != '\n' {
@@ -265,8 +265,8 @@ func (s *csvScanner) resume(err error) error {
 	return err
 }
 
-// quoteError says why a record cannot be cut: the quote at at in it, behind which n bytes were gone through. As
-// far as can be told the record has size bytes and so many lines.
+// quoteError says why a record cannot be cut: the quote at at in it, after which n bytes were gone through. As
+// far as can be known the record has size bytes and so many lines.
 type quoteError struct {
 	reason      string
 	at, n       int

@@ -4,8 +4,8 @@
 //
 // Records are cut as RFC 4180 has it: fields are separated by one character, quoted with ", a quote inside is
 // doubled, line ends inside quotes belong to the value; lines end in LF or CR LF. Beyond the RFC: a byte order
-// mark is passed over; a quote in a field that does not begin with one is an ordinary character; blank lines
-// are passed over, except in tables of one column, where they are null. Text that is compressed with gzip is
+// mark is skipped; a quote in a field that does not begin with one is an ordinary character; blank lines
+// are skipped, except in tables of one column, where they are null. Text that is compressed with gzip is
 // decompressed.
 //
 //	null              an empty field without quotes (or the text of the option null)
@@ -33,7 +33,7 @@
 // everything else: mixed columns, columns without a value, numbers with leading zeros or a plus (names and
 // telephone numbers), integers of more than 64 bits. No digit is lost by inference, except that a column with
 // both integers and fractions is float64. A later value that does not fit is an error that says file, byte,
-// line and column; reading can go on behind it.
+// line and column; reading can continue after it.
 //
 // Sources are read from start to end, never asked for their size, and have one row group of unknown length.
 package text

@@ -13,7 +13,7 @@ import (
 )
 
 // TestHalves: every float16 but NaN is read again as it was written, as text of both kinds; what is past the
-// greatest is refused, not made infinite.
+// largest is refused, not made infinite.
 func TestHalves(t *testing.T) {
 	b := array.NewFloat16Builder(memory.DefaultAllocator)
 	defer b.Release()

@@ -14,7 +14,7 @@ import (
 )
 
 // input reads a text from its start to its end through one buffer. It never asks for the size. Text that is compressed
-// with gzip is decompressed; a byte order mark is passed over.
+// with gzip is decompressed; a byte order mark is skipped.
 type input struct {
 	name  string
 	r     io.Reader
@@ -114,7 +114,7 @@ func (in *input) wrap(err error) error {
 	return &fault.Error{Class: fault.Corrupt, At: fault.Span{Object: in.name}, Path: "gzip", Cause: err}
 }
 
-// fill reads more behind what is in the buffer; the unconsumed part moves to the front. At the end it gives io.EOF.
+// fill reads more after what is in the buffer; the unconsumed part moves to the front. At the end it gives io.EOF.
 func (in *input) fill() error {
 	if in.err != nil {
 		return in.err
@@ -157,7 +157,7 @@ func (in *input) fill() error {
 	return nil
 }
 
-// cut tells a compressed text that ends too early from one that ends.
+// cut reports a compressed text that ends too early from one that ends.
 func (in *input) cut() error {
 	if !in.gzip {
 		return nil
@@ -178,7 +178,7 @@ func (in *input) rest() []byte { return in.buf[in.at:] }
 // offset of the first unconsumed byte in the text.
 func (in *input) offset() int64 { return in.off + int64(in.at) }
 
-// span is a place in the text. Of a compressed text only the object can be told.
+// span is a place in the text. Of a compressed text only the object can be known.
 func (in *input) span(off, n int64) fault.Span {
 	if in.gzip {
 		return fault.Span{Object: in.name}
@@ -186,7 +186,7 @@ func (in *input) span(off, n int64) fault.Span {
 	return fault.Span{Object: in.name, Off: off, Len: n}
 }
 
-// line consumes a line and gives it without its end. It is io.EOF behind the last one; a last line without
+// line consumes a line and gives it without its end. It is io.EOF after the last one; a last line without
 // an end counts, an empty one does not. whole is the line's length with its end.
 func (in *input) line() (b []byte, whole int, err error) {
 	seen := 0

@@ -246,7 +246,7 @@ func (p *jsonParser) members(n *node) error {
 	return p.missing(n)
 }
 
-// member reads the value of field i; a field that is not wanted is passed over.
+// member reads the value of field i; a field that is not wanted is skipped.
 func (p *jsonParser) member(n *node, i int) error {
 	f := n.fields[i]
 	if f == nil {

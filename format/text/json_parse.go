@@ -14,7 +14,7 @@ type jsonParser struct {
 	b       []byte
 	at      int
 	depth   int
-	lenient bool   // keys that are not in the schema are passed over
+	lenient bool   // keys that are not in the schema are skipped
 	scratch []byte // of strings with escapes
 	fresh   int64  // fields that look has found for the first time
 	most    int64  // of them

@@ -27,15 +27,15 @@ const (
 	sampleRows  = 1000
 	sampleBytes = 4 << 20
 
-	// inOrder is how many rows that do not fit are told between the rows before and behind them. Each is the
+	// inOrder is how many rows that do not fit are reported between the rows before and after them. Each is the
 	// end of a batch, and where every other row is strange that would be a batch a row, which costs as much as
-	// its columns. Who goes on behind so many is told of the others at once, ahead of what was gathered.
+	// its columns. Who continues after so many is reported for the others at once, ahead of what was gathered.
 	inOrder = 16
 )
 
 // records is a text cut into rows of one format.
 type records interface {
-	// next goes to the next row; io.EOF behind the last.
+	// next goes to the next row; io.EOF after the last.
 	next() error
 	// into makes what appends the current row to builders by field; nil ones are of fields that are not wanted.
 	// rows is how many the builders have; the builder of a column that is null in all of them may be empty. nil
@@ -104,7 +104,8 @@ func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format
 		"text is read row by row, not by column chunk")
 }
 
-// Batches reads rows. A row that does not fit the schema is an error, after which the loop may go on with the next row.
+// Batches reads rows. A row that does not fit the schema is an error, after which the loop may continue with the next
+// row.
 func (r *reader) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	if mem == nil {
@@ -203,7 +204,7 @@ func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.Reco
 		}
 		if err != nil {
 			var one *rowError
-			whole := !errors.Is(err, fault.Corrupt) || !errors.As(err, &one) // nothing is read behind it
+			whole := !errors.Is(err, fault.Corrupt) || !errors.As(err, &one) // nothing is read after it
 			if whole || !clean || b.strange < inOrder {
 				if err := b.flush(yield); err != nil {
 					return err

@@ -19,7 +19,7 @@ const (
 type dryRun struct {
 	mem   memory.Allocator
 	cols  []array.Builder // by field, as those of the batch
-	maps  []array.Builder // those of them that will have nothing behind a half entry of a map
+	maps  []array.Builder // those of them that will have nothing after a half entry of a map
 	play  func() error
 	rows  int
 	start int64 // the weight at which it was empty

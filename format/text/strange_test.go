@@ -20,7 +20,7 @@ import (
 )
 
 // TestStrangeRowsBetween: rows that do not fit, between each two that do, cut the good ones into a batch each
-// only until there were some; each is told with its row, and the good ones are as they were written.
+// only until there were some; each is reported with its row, and the good ones are as they were written.
 func TestStrangeRowsBetween(t *testing.T) {
 	const pairs = 3000
 	for _, c := range []struct {
@@ -235,7 +235,7 @@ func rowsAfter(t *testing.T, f format.Format, text string) (rows string, strange
 	return buf.String(), strange
 }
 
-// TestBehindStrangeLines: what is behind a line that is damaged is read, and tells of types, whatever the
+// TestBehindStrangeLines: what follows a line that is damaged is read, and says of types, whatever the
 // damage is: a quote too many, or the first line.
 func TestBehindStrangeLines(t *testing.T) {
 	for _, c := range []struct {
@@ -264,8 +264,8 @@ func TestBehindStrangeLines(t *testing.T) {
 	}
 }
 
-// TestInsideOfCells: behind a wrong quote nothing is taken for a row that is the inside of a cell of the same
-// record, and what is behind the record is read.
+// TestInsideOfCells: after a wrong quote nothing is taken for a row that is the inside of a cell of the same
+// record, and what follows the record is read.
 func TestInsideOfCells(t *testing.T) {
 	for _, c := range []struct{ text, rows, strange string }{
 		// a bad quote, and a further cell of several lines

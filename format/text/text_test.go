@@ -57,7 +57,7 @@ func write(t testing.TB, f format.Format, opts map[string]string, batches ...arr
 
 func tree(text string) *store.Memory { return store.NewMemory(map[string][]byte{"t": []byte(text)}) }
 
-// read gives all batches of "t", and the errors between them. cols nil means all.
+// read returns all batches of "t", and the errors between them. cols nil means all.
 func read(f format.Format, tr store.Tree, opts map[string]string, cols []int, rows vec.Range) (sc *arrow.Schema,
 	out []arrow.RecordBatch, errs []error) {
 	ctx := context.Background()
@@ -309,7 +309,7 @@ func TestJSONL(t *testing.T) {
 	}
 }
 
-// TestErrors says where, and that reading goes on behind a bad row.
+// TestErrors says where, and that reading continues after a bad row.
 func TestErrors(t *testing.T) {
 	big := "a,b\n" + strings.Repeat("1,x\n", 1000)
 	for _, c := range []struct {
@@ -438,7 +438,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestManyStrangeRows: of rows that do not fit the first thousand are told one by one, the others as one
+// TestManyStrangeRows: of rows that do not fit the first thousand are reported one by one, the others as one
 // finding, and none costs as much as the columns that it has nothing for.
 func TestManyStrangeRows(t *testing.T) {
 	const rows = 6000 // the schema is made of the first 1000

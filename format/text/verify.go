@@ -13,7 +13,7 @@ import (
 	"stoa/vec"
 )
 
-// mostRows is of how many rows that do not fit verify tells one by one; all others are one finding.
+// mostRows is of how many rows that do not fit verify reports one by one; all others are one finding.
 const mostRows = 1000
 
 func isCorrupt(err error) bool { return errors.Is(err, fault.Corrupt) }

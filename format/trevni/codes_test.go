@@ -29,7 +29,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestRunsBeforeVersion2: runs of lengths in a file of version 1 are read, and told.
+// TestRunsBeforeVersion2: runs of lengths in a file of version 1 are read, and reported.
 func TestRunsBeforeVersion2(t *testing.T) {
 	runs := zigzag(3 - 2*3) // of 3 lengths of 0
 	file := func(version byte) []byte {
@@ -79,7 +79,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestReadCode: a store that fails is not damage: verify tells it by a code of its own, and nothing else.
+// TestReadCode: a store that fails is not damage: verify reports it by a code of its own, and nothing else.
 func TestReadCode(t *testing.T) {
 	for name, data := range samples(t) {
 		whole, reported := verified(t, data, nil), 0
@@ -130,7 +130,7 @@ func unsealed(data []byte) []byte {
 	return bytes.ReplaceAll(out, []byte("stoa.descriptors"), []byte("user.descriptors"))
 }
 
-// verified is what verify tells of a file.
+// verified is what verify reports of a file.
 func verified(t *testing.T, data []byte, opts map[string]string) []region.Finding {
 	t.Helper()
 	m := store.NewMemory(map[string][]byte{"f.trv": data})

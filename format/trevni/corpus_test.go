@@ -75,7 +75,7 @@ func runCorpus(t *testing.T, dir string, want int) {
 	}
 }
 
-// check holds a file against what is expected of it.
+// check compares a file with what is expected of it.
 func (e entry) check(t *testing.T, dir string) (rows int) {
 	data, err := os.ReadFile(filepath.Join(dir, e.File))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestRowsAreVouchedFor: descriptors whose own checksum is wrong, and whose blocks prove nothing, do not say how many
-// rows there were: recovery tells no other number than the header's as lost.
+// rows there were: recovery reports no other number than the header's as lost.
 func TestRowsAreVouchedFor(t *testing.T) {
 	for name, data := range samples(t) {
 		rows := int64(binary.LittleEndian.Uint64(data[4:]))

@@ -218,7 +218,7 @@ func startsOf(t testing.TB, data []byte) (at []int64) {
 }
 
 // TestSeek: a search in a sorted column, and of a row, reads the blocks that it needs and no others: of a
-// search the block, and those at the borders of what is passed over.
+// search the block, and those at the borders of what is skipped.
 func TestSeek(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32}}, nil)
 	own := write(t, trevni.AvroFormat, sc, map[string]string{"block-size": "1000", "first-values": "k"},

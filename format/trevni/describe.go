@@ -69,7 +69,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	return err
 }
 
-// columns describes the columns, and goes on behind one that is damaged.
+// columns describes the columns, and continues after one that is damaged.
 func (d *describer) columns() (first error) {
 	order := make([]int, len(d.f.Header.Columns))
 	for i := range order {
@@ -116,7 +116,7 @@ func (d *describer) column(i int) error {
 	return err
 }
 
-// descriptors reads them again, with the parser that reads them, and tells.
+// descriptors reads them again, with the parser that reads them, and says.
 func (d *describer) descriptors(cb *container.ColumnBlocks, col *layout.Column, name string) error {
 	buf := make([]byte, cb.Desc.Len)
 	if err := format.ReadFull(d.Ctx, d.f.Src, cb.Desc, name, buf); err != nil {
@@ -164,7 +164,7 @@ func (d *describer) block(i int, b *container.Block, k int) error {
 	return err
 }
 
-// inside tells the parts of a block's raw bytes.
+// inside reports the parts of a block's raw bytes.
 func (d *describer) inside(i int, b *container.Block, name string) error {
 	col := &d.f.Header.Columns[i]
 	o, _, err := d.f.ReadBlock(d.Ctx, i, b, name, &d.arena, true)

@@ -197,7 +197,7 @@ func TestNegative(t *testing.T) {
 		"neglen":        "corrupt: column[0].block[0]: value 0 has a length of -1",
 		"nokeys":        "corrupt: column-metadata[0].name",
 		"rowcount_more": "[4+8]: corrupt: header.row-count: 7, no column has as many",
-		// Avro's reader does not look behind the last value; here that is how a wrong row count shows.
+		// Avro's reader does not look after the last value; here that is how a wrong row count shows.
 		"overlong":     "corrupt: column[0].block[0]: 7 bytes are behind",
 		"type_BYTES":   "corrupt: column[0].block[0]",
 		"type_boolean": "corrupt: column[0].block[0]: 3 bytes are behind",

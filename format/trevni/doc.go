@@ -3,7 +3,7 @@
 // Three dialects share one container:
 //
 //	avro    Apache Avro's, versions 0, 1 and 2: array columns hold lengths, which count the entries of child columns
-//	impala  Impala's of 2012: one definition level, behind the values
+//	impala  Impala's of 2012: one definition level, after the values
 //	wiki    Nong Li's wiki page, a revision of Impala's: Dremel levels in front of the values
 //
 // # Container
@@ -14,13 +14,13 @@
 //	metadata       of the file
 //	metadata       of each column
 //	column-start   fixed64 for each column, from the beginning of the file
-//	columns        anywhere behind, in any order
+//	columns        anywhere after it, in any order
 //
 //	metadata       pair-count, then key and value of each pair; all numbers and lengths are zig-zag varints
 //
 //	column         block-count fixed32
 //	               for each block: rows, raw bytes, stored bytes (fixed32 each), first value if the column has them
-//	               the blocks, one behind the other
+//	               the blocks, one after the other
 //
 // Fixed numbers are little-endian and signed.
 //
@@ -37,15 +37,15 @@
 //	wiki    [CRC-32, little-endian] [definition levels, repetition levels, values]
 //
 // What is in brackets is compressed together; sizes in descriptors are without the checksum. The CRC-32 (IEEE)
-// is of the raw bytes. Others than these are accepted, and verify tells: before or behind the data, little- or
+// is of the raw bytes. Others than these are accepted, and verify reports: before or after the data, little- or
 // big-endian, of the raw or the stored bytes; and 0 in Avro's dialect with the null codec, because every
-// version of Avro writes that. Levels are packed least significant bit first, with as many bits as the greatest
+// version of Avro writes that. Levels are packed least significant bit first, with as many bits as the largest
 // needs. The number of rows of a repeated column of the wiki is that of its entries.
 //
 // # Values
 //
 //	null           nothing
-//	boolean        a bit, least significant first; anew behind every array length
+//	boolean        a bit, least significant first; again after every array length
 //	int, long      zig-zag varint of at most 5 or 10 bytes
 //	fixed32, fixed64, float, double   little-endian
 //	string, bytes  zig-zag varint length, then so many bytes; strings are UTF-8
@@ -55,12 +55,12 @@
 //
 // # What is settled here
 //
-//   - Bytes behind the last value of a block are damage: that is how a wrong row count shows (TestNegative). Avro does
+//   - Bytes after the last value of a block are damage: that is how a wrong row count shows (TestNegative). Avro does
 //     not look.
 //   - A raw size that is wrong is damage, but not with the null codec, where the stored size says the same
 //     (wrong_raw_size), nor where bzip2 gives more: Avro before 1.10 compressed its whole buffer. What is too much is
 //     cut off before the checksum is looked at.
-//   - A block without rows is passed over (two_blocks_empty).
+//   - A block without rows is skipped (two_blocks_empty).
 //   - The header's row count must be that of one column at least; nothing else guards it.
 //   - First values do not say that a column is sorted, so nothing is skipped by them unless our writer saw that it is,
 //     or the user says so.

@@ -101,7 +101,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 // probeAvro never wins: both formats read the same files, and the first that is asked is trevni.
 func probeAvro(context.Context, format.Target) (format.Match, error) { return format.No, nil }
 
-// list tells what the file is.
+// list reports what the file is.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		r, err := open(ctx, tg, format.OpenOptions{Limits: tg.Limits})

@@ -53,7 +53,7 @@ func handColumn(blocks ...handBlock) []byte {
 	return out
 }
 
-// handFile is a file of columns, one behind the other.
+// handFile is a file of columns, one after the other.
 func handFile(version byte, rows int64, meta []byte, metas [][]byte, columns ...[]byte) []byte {
 	le := binary.LittleEndian
 	b := append([]byte("Trv"), version)
@@ -70,7 +70,7 @@ func handFile(version byte, rows int64, meta []byte, metas [][]byte, columns ...
 }
 
 // summedFile is an Avro file of one column x of fixed-width values, not compressed: sum is the CRC-32 of them,
-// before the data or behind.
+// before the data or after it.
 func summedFile(typ string, rows int, data []byte, front, zero bool) []byte {
 	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(data))
 	if zero {
@@ -86,7 +86,7 @@ func summedFile(typ string, rows int, data []byte, front, zero bool) []byte {
 }
 
 // TestZerosAreNoSum: a damaged block that begins with four zero bytes is not one whose sum before the data is
-// Avro's zero; nor is one that ends with them and has the right sum before the data one with a zero behind.
+// Avro's zero; nor is one that ends with them and has the right sum before the data one with a zero after it.
 func TestZerosAreNoSum(t *testing.T) {
 	var data []byte
 	for i := range 5 {
@@ -120,7 +120,7 @@ func TestZerosAreNoSum(t *testing.T) {
 	}
 }
 
-// TestNoVerifyKeepsThePlace: where a checksum stands is not taken on trust when it is not to be held against the data.
+// TestNoVerifyKeepsThePlace: where a checksum stands is not taken on trust when it is not to be compared with the data.
 func TestNoVerifyKeepsThePlace(t *testing.T) {
 	data := []byte{7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0}
 	if got, err := scanHand(t, summedFile("fixed32", 3, data, true, false),
@@ -179,7 +179,7 @@ func TestSharedDescriptors(t *testing.T) {
 }
 
 // TestRunsOfNothing: 2^25 rows of empty arrays are five bytes. Neither are they gone through from the first for
-// each part of the block, nor does verify go on when it is told to stop.
+// each part of the block, nor does verify continue when it is told to stop.
 func TestRunsOfNothing(t *testing.T) {
 	run := zigzag(3 - 2<<24)
 	file := func(typ string, runs int) []byte {

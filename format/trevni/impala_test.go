@@ -12,7 +12,7 @@ import (
 	"stoa/format"
 )
 
-// impalaFile builds a file as Impala's writer of 2012 did: one column, definition levels behind the values,
+// impalaFile builds a file as Impala's writer of 2012 did: one column, definition levels after the values,
 // stored sizes of 0 without a codec, no checksums. Rows i with i%3 == 1 are null. It is made by hand, from the
 // layout of Impala's sources, because no program writes it any more.
 func impalaFile(typ, codec string, rows int, value func(i int) []byte) []byte {

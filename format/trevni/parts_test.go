@@ -63,7 +63,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// reported holds what the verbs say of some files against what they should.
+// reported compares what the verbs say of some files with what they should.
 func reported(t *testing.T, f format.Format, what string, files map[string][]byte, want bool) {
 	t.Helper()
 	stated := map[string]bool{}

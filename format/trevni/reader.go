@@ -55,12 +55,12 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 // NumRows is the number of rows.
 func (f *File) NumRows() int64 { return f.rows.NumRows() }
 
-// Row gives row n of all columns. The caller releases the batch.
+// Row returns row n of all columns. The caller releases the batch.
 func (f *File) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	return f.rows.Row(ctx, n, mem)
 }
 
-// RowsFrom gives the rows from row n on. A batch is valid until the next step of the loop.
+// RowsFrom returns the rows from row n on. A batch is valid until the next step of the loop.
 func (f *File) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return f.rows.From(ctx, n, mem)
 }
@@ -145,7 +145,7 @@ func (c *ColumnReader) Blocks() []BlockInfo {
 	return out
 }
 
-// SeekRow goes to a row, which may be the one behind the last. Nothing is read.
+// SeekRow goes to a row, which may be the one after the last. Nothing is read.
 func (c *ColumnReader) SeekRow(row int64) error {
 	if row < 0 || row > c.cb.Rows {
 		return fault.Invalidf("row %d of %d", row, c.cb.Rows)
@@ -154,7 +154,7 @@ func (c *ColumnReader) SeekRow(row int64) error {
 	return nil
 }
 
-// Next gives the next values: n at most, and none behind the end of a block. Behind the last row there is
+// Next returns the next values: n at most, and none after the end of a block. After the last row there is
 // io.EOF. The array belongs to the caller, who releases it.
 func (c *ColumnReader) Next(ctx context.Context, n int64) (arrow.Array, error) {
 	if c.row >= c.cb.Rows {
@@ -220,7 +220,7 @@ func (c *ColumnReader) load(ctx context.Context, row int64) error {
 }
 
 // SeekValue goes to the first row whose value is not below v, and reports whether there is one; else it goes
-// behind the last row. The column must have first values and be known to rise: our writer notes it, of other
+// after the last row. The column must have first values and be known to rise: our writer notes it, of other
 // files the option "sorted" says it. Descriptors find the place, and because they have no checksum, the two
 // blocks around it are looked at, no others.
 func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool, err error) {
@@ -244,7 +244,7 @@ func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool,
 	if err != nil {
 		return false, err
 	}
-	if i < len(blocks) { // it begins at v or behind: so it says itself
+	if i < len(blocks) { // it begins at v or after it: so it says itself
 		k, err := c.search(ctx, &blocks[i], v)
 		if err == nil && k != 0 {
 			err = fault.Corruptf(blocks[i].Desc, "first-value", "the block begins below it")

@@ -132,7 +132,7 @@ func testOthers(t *testing.T, file *trevni.File, f format.Format) {
 		t.Errorf("%d rows", seen)
 	}
 	l, err := file.Column(t.Context(), file.Header().Columns[3].Name)
-	if f.Name == "trevni" { // levels do not tell where a row is
+	if f.Name == "trevni" { // levels do not say where a row is
 		if err == nil {
 			t.Error("a column with repetition levels is opened")
 		}

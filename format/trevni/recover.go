@@ -21,7 +21,7 @@ import (
 )
 
 // recoverFile reads what is whole of a file. Nothing in a Trevni file is written twice but this: columns lie
-// one behind the other, so that a start that is wrong can be found again, behind a column that is lost by
+// one after the other, so that a start that is wrong can be found again, after a column that is lost by
 // looking for what all the others follow; and every column counts the rows. What a scan can lose without help
 // (blocks that are damaged or cut off) the ordinary reader loses as well.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
@@ -71,7 +71,7 @@ type recoverer struct {
 	f     *container.File
 	found []region.Finding
 
-	stated int64 // rows, by what is believed of the header
+	stated int64 // rows, by what is trusted of the header
 	looked int64 // bytes that were read in search of columns
 	arena  vec.Arena
 
@@ -118,7 +118,7 @@ func (r *recoverer) starts() {
 			at, cb = r.search(i, end)
 		}
 		if cb == nil {
-			continue // it is lost; those behind it may be found
+			continue // it is lost; those after it may be found
 		}
 		was := c.Start
 		f.Restart(i, at)
@@ -132,7 +132,7 @@ func (r *recoverer) starts() {
 // dropUnproven gives up blocks that nothing proves where a column was found in another place than the header says:
 // bytes were put in or taken out, and of those that have no checksum only a column whose blocks end where the
 // next one begins, or the file, is known not to have them in its midst; nor has one in front of a column that is
-// where the header says, whatever became of those between them. Behind the last such column nothing tells: that the
+// where the header says, whatever became of those between them. After the last such column nothing says: that the
 // next one has no descriptors where the header says may be its own damage, or what was put in before it.
 func (r *recoverer) dropUnproven() {
 	f := r.f
@@ -191,8 +191,8 @@ func (r *recoverer) readAt(i int, start int64) *container.ColumnBlocks {
 	return cb
 }
 
-// search looks behind from for where column i starts. Descriptors have no mark, and those of the next column
-// look alike: what is taken for column i must be followed by all columns that come behind it, the last of which
+// search looks after from for where column i starts. Descriptors have no mark, and those of the next column
+// look alike: what is taken for column i must be followed by all columns that follow it, the last of which
 // ends with the file.
 func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 	const window = 64 << 10
@@ -219,7 +219,7 @@ func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 			switch ok, few := r.chain(i, cb); {
 			case ok:
 				return start, cb
-			case few: // it is one of those behind column i, and so are all that follow
+			case few: // it is one of those after column i, and so are all that follow
 				return 0, nil
 			}
 		}
@@ -276,7 +276,7 @@ func (r *recoverer) opens(i int, b *container.Block) bool {
 
 // recount mends the rows that a block's descriptor says where a column has others than the header: no block's checksum
 // is over them. The rest is those of one block that cannot be read as it is described. Where there are several, nobody
-// knows which rows the blocks behind have.
+// knows which rows the blocks after have.
 func (r *recoverer) recount() {
 	f, p := r.f, schema.PlanOf(&r.f.Header, nil)
 	v := &verifier{ctx: r.ctx, f: f, depth: format.Deep}
@@ -312,7 +312,7 @@ func (r *recoverer) recount() {
 	}
 }
 
-// rows believes the columns where none agrees with the header: the greatest number that one has. Where columns
+// rows trusts the columns where none agrees with the header: the largest number that one has. Where columns
 // cannot be read, or contradict each other, it is they that are damaged, and the rows that the header has more
 // are lost.
 func (r *recoverer) rows() error {
@@ -358,7 +358,7 @@ func (r *recoverer) rows() error {
 	return nil
 }
 
-// counts reports whether column i can be believed to have the rows that its descriptors say: their own checksum is
+// counts reports whether column i can be trusted to have the rows that its descriptors say: their own checksum is
 // right, or a block proves them; or they have none, and what a single block is said to have fits its bytes.
 func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 	c := &r.f.Header.Columns[i]
@@ -372,7 +372,7 @@ func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 }
 
 // repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to
-// its end, and has as many. Of one that is damaged nobody knows, and the header is believed if its entries
+// its end, and has as many. Of one that is damaged nobody knows, and the header is trusted if its entries
 // allow it.
 func (r *recoverer) repeated() (rows int64, all bool) {
 	f := r.f
@@ -397,7 +397,7 @@ func (r *recoverer) repeated() (rows int64, all bool) {
 	return rows, all
 }
 
-// lost tells what is known to be lost before anything is read.
+// lost reports what is known to be lost before anything is read.
 func (r *recoverer) lost(t *table.Table) {
 	f := r.f
 	for i := range f.Header.Columns {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestRecoverZeroedStarts: zeros over the starts of columns lose nothing: the columns follow each other. With
-// zeros over the descriptors of the first as well, that one is lost, and the others are found behind it.
+// zeros over the descriptors of the first as well, that one is lost, and the others are found after it.
 func TestRecoverZeroedStarts(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -42,7 +42,7 @@ func TestRecoverZeroedStarts(t *testing.T) {
 }
 
 // TestRecoverWithoutDescriptors: zeros over the descriptors of a column without checksums cost that column, and no
-// other: one that is behind it, where the header says, proves that nothing was put in or taken out. Of the last
+// other: one that follows it, where the header says, proves that nothing was put in or taken out. Of the last
 // column nothing proves it, and what nobody can tell from other values is not given.
 func TestRecoverWithoutDescriptors(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
@@ -79,7 +79,7 @@ func TestRecoverWithoutDescriptors(t *testing.T) {
 }
 
 // TestRecoverNothing: rows of which nothing is found are lost, and not none; nor is it said then that the file
-// cannot be read, for its header tells how many rows and which columns are lost.
+// cannot be read, for its header says how many rows and which columns are lost.
 func TestRecoverNothing(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -127,7 +127,7 @@ func TestRecoverNothing(t *testing.T) {
 	}
 }
 
-// TestRecoverManyColumns: of very many columns that look alike, those behind one that is lost are found, and
+// TestRecoverManyColumns: of very many columns that look alike, those after one that is lost are found, and
 // are what they were.
 func TestRecoverManyColumns(t *testing.T) {
 	var fields []arrow.Field
@@ -159,8 +159,8 @@ func TestRecoverManyColumns(t *testing.T) {
 	}
 }
 
-// TestRecoverNearKeys: a key of which a byte is another is read as the one that it nearly is, and told: what it says of
-// checksums and codecs is needed to know where blocks begin.
+// TestRecoverNearKeys: a key of which a byte is another is read as the one that it nearly is, and reported: what it
+// says of checksums and codecs is needed to know where blocks begin.
 func TestRecoverNearKeys(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "j", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -182,7 +182,7 @@ func TestRecoverNearKeys(t *testing.T) {
 }
 
 // TestRecoverRecounts: a block's descriptor says that it has more rows, or fewer, than can be read of it. The header
-// and the other blocks tell how many it has: all rows are there, where they were.
+// and the other blocks say how many it has: all rows are there, where they were.
 func TestRecoverRecounts(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "s", Type: arrow.BinaryTypes.String}}, nil)

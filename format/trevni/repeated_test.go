@@ -16,7 +16,7 @@ import (
 	"stoa/region"
 )
 
-// Of the wiki's repeated columns the descriptors count entries, and only the levels tell how many rows there are.
+// Of the wiki's repeated columns the descriptors count entries, and only the levels say how many rows there are.
 
 // TestRecoverRepeated: zeros over the count of a repeated column's blocks lose that column, and no other.
 func TestRecoverRepeated(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRecoverRepeated(t *testing.T) {
 	}
 }
 
-// TestRowsOfRepeated: the number of rows of a file that has repeated columns only is held against what begins
+// TestRowsOfRepeated: the number of rows of a file that has repeated columns only is compared with what begins
 // in them, and recovery goes by these.
 func TestRowsOfRepeated(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},

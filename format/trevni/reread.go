@@ -13,7 +13,7 @@ import (
 )
 
 // rereadWiki and rereadAvro are format.Format.Reread: what was written without the Arrow schema that is usually
-// kept comes back in the types that are stored, and nested as far as levels tell. To see that the values are
+// kept comes back in the types that are stored, and nested as far as levels say. To see that the values are
 // those that went in, it is read as if the schema were kept.
 func rereadWiki(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	return reread("trevni", layout.Wiki, sc, o)

@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// errorsOf is how many errors verify tells of a file, not looking deep.
+// errorsOf is how many errors verify reports of a file, not looking deep.
 func errorsOf(t *testing.T, data []byte) (n int) {
 	t.Helper()
 	_, all := findingsAt(t, data, format.Sums)
@@ -29,7 +29,7 @@ func errorsOf(t *testing.T, data []byte) (n int) {
 	return n
 }
 
-// salvaged is what recovery gives of a file, with null in the place of lost cells; told: it said of something
+// salvaged is what recovery gives of a file, with null in the place of lost cells; reported: it said of something
 // that it is an error, or lost something.
 func salvaged(t *testing.T, data []byte) (rows string, reported bool, err error) {
 	t.Helper()
@@ -48,7 +48,7 @@ func salvaged(t *testing.T, data []byte) (rows string, reported bool, err error)
 }
 
 // TestSealed: of a file that our writer made, no bit can change without a word: verify has an error, and
-// recovery tells, or all rows are as they were.
+// recovery reports, or all rows are as they were.
 func TestSealed(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
@@ -86,8 +86,8 @@ func numbersFile(t *testing.T, f *format.Format, rows int) []byte {
 		flatBatch(t, sc, rows)).Bytes("t"))
 }
 
-// TestRecoverInserted: bytes that were put in, taken out or doubled move what lies behind them. Whatever
-// recovery finds again, a cell that it gives is the one that was there, and what it mended it tells.
+// TestRecoverInserted: bytes that were put in, taken out or doubled move what follows them. Whatever
+// recovery finds again, a cell that it gives is the one that was there, and what it mended it says.
 func TestRecoverInserted(t *testing.T) {
 	for _, f := range []*format.Format{&trevni.Format, &trevni.AvroFormat} {
 		data := numbersFile(t, f, 100)
@@ -111,7 +111,7 @@ func TestRecoverInserted(t *testing.T) {
 				continue
 			}
 			// in the last column no other is moved: bytes in the midst are the same to everybody as bytes
-			// behind, or a cut
+			// after it, or a cut
 			if at >= after {
 				continue
 			}
@@ -158,7 +158,7 @@ func cells(t *testing.T, data []byte, recovering bool) (out [][]*float64) {
 }
 
 // TestHeaderContradicts: where the count of columns, the schema, and the columns' own metadata do not go
-// together, reading, verify, recovery and listing all tell an error. In a file that has no checksum over its
+// together, reading, verify, recovery and listing all say an error. In a file that has no checksum over its
 // header, that is all there is.
 func TestHeaderContradicts(t *testing.T) {
 	java := corpusFile(t, "v1.12.2/avro_unions.trv")
@@ -190,7 +190,7 @@ func TestHeaderContradicts(t *testing.T) {
 	}
 }
 
-// contradicted reports a file of which a verb tells no error.
+// contradicted reports a file of which a verb says no error.
 func contradicted(t *testing.T, what string, data []byte) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
@@ -220,7 +220,7 @@ func anyError(found []region.Finding) bool {
 	return slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity == region.Error && f.Lost != 0 })
 }
 
-// TestOnlyRows: a file without columns has nothing but a number of rows; that nothing guards it is told.
+// TestOnlyRows: a file without columns has nothing but a number of rows; that nothing guards it is reported.
 func TestOnlyRows(t *testing.T) {
 	data := []byte("Trv\x02\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}

@@ -31,7 +31,7 @@ var withoutSums = []map[string]string{{"checksum": "null", "block-size": "256"},
 	{"checksum": "null", "block-size": "700", "codec": "snappy"},
 	{"checksum": "null", "block-size": "600", "codec": "deflate"}}
 
-// TestSuiteWiki and TestSuiteAvro hold writer and reader against what every format must do.
+// TestSuiteWiki and TestSuiteAvro compare writer and reader with what every format must do.
 func TestSuiteWiki(t *testing.T) {
 	formattest.Run(t, formattest.Suite{Format: trevni.Format,
 		Types: append([]arrow.DataType{arrow.PrimitiveTypes.Uint64},

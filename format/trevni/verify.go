@@ -24,7 +24,7 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less) and tells what is wrong or odd: header, descriptors,
+// verify reads everything (see format.Depth for less) and says what is wrong or odd: header, descriptors,
 // checksums, every value, first values, and bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
@@ -133,7 +133,7 @@ func (v *verifier) of(f *container.File) {
 	}
 }
 
-// descriptors verifies what a column begins with. What keeps its values from being read is told there.
+// descriptors verifies what a column begins with. What keeps its values from being read is reported there.
 func (v *verifier) descriptors(i int) {
 	col := &v.f.Header.Columns[i]
 	path := v.f.PathOf(i)
@@ -177,7 +177,7 @@ func (v *verifier) values(i int) {
 	ph := v.t.Plan.Phys[i]
 	cb, err := v.f.Blocks(v.ctx, ph.Stored)
 	if err != nil || v.f.Header.Columns[ph.Stored].MaxRep == 0 && cb.Rows > v.f.Header.Rows {
-		return // told by descriptors
+		return // shown by descriptors
 	}
 	var up *counter
 	if ph.Parent >= 0 && !v.skips(ph) {
@@ -190,7 +190,7 @@ func (v *verifier) values(i int) {
 	}
 	defer vals.Release()
 	var last []byte
-	began, whole := int64(0), !ph.Counted() // rows of a column of which only its levels tell how many it has
+	began, whole := int64(0), !ph.Counted() // rows of a column of which only its levels say how many it has
 	for k := range cb.Blocks {
 		if v.Stopped() {
 			return
@@ -209,7 +209,7 @@ func (v *verifier) values(i int) {
 		}
 		began += int64(nest.CountRows(vals.Rep()))
 	}
-	if rows := v.f.Header.Rows; whole && began != rows && cb.Rows >= rows { // else it is told
+	if rows := v.f.Header.Rows; whole && began != rows && cb.Rows >= rows { // else it is reported
 		from := min(began, rows)
 		if began > rows {
 			from = 0
@@ -292,7 +292,7 @@ func (v *verifier) open(column int, b *container.Block, path string) (o containe
 	return v.f.ReadBlock(v.ctx, column, b, path, &v.arena, false)
 }
 
-// guesses tells once that the shape in which levels are shown is a guess, by the first column that leaves a choice.
+// guesses reports once that the shape in which levels are shown is a guess, by the first column that leaves a choice.
 func (v *verifier) guesses() {
 	h, p := &v.f.Header, v.t.Plan
 	i := -1
@@ -310,7 +310,7 @@ func (v *verifier) guesses() {
 	}
 }
 
-// oddities tells what is right, but not as it should be.
+// oddities reports what is right, but not as it should be.
 func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.Opened, stored []byte, path string) {
 	col := &v.f.Header.Columns[ph.Stored]
 	d := v.f.Header.Dialect
@@ -361,7 +361,7 @@ func (v *verifier) decode(ph *page.Physical, b *container.Block, k int, n int64,
 		Scratch: &v.spare, Limits: v.f.Limits}, vals)
 }
 
-// firstValue holds the descriptor's first value against the block's, and against the block before if the column
+// firstValue compares the descriptor's first value with the block's, and against the block before if the column
 // is sorted.
 func (v *verifier) firstValue(ph *page.Physical, b *container.Block, o *container.Opened, path string, last *[]byte) {
 	got, want := ph.First(o), b.First
@@ -390,7 +390,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	gaps, overlaps, err := describe.Claims(v.ctx, v.f.At, func(out *describe.Outline) error {
 		return (&describer{Outline: out}).object(tg, o)
 	})
-	if err != nil { // which has been told: what cannot be read is no gap
+	if err != nil { // which has been reported: what cannot be read is no gap
 		gaps = nil
 	}
 	v.Unclaimed("trevni.coverage", gaps, overlaps)
@@ -419,7 +419,7 @@ func (v *verifier) counter(phys int) *counter {
 	return c
 }
 
-// entries is how many the next n rows have; known is false if that cannot be told.
+// entries is how many the next n rows have; known is false if that cannot be known.
 func (c *counter) entries(n int64) (sum int64, known bool) {
 	known = true
 	for _, x := range c.take(n) {
@@ -477,7 +477,7 @@ func (c *counter) block(b *container.Block) {
 	}
 }
 
-// lengths are those of a block; per is how many each row has, nil = one. lengths is nil if they cannot be told.
+// lengths are those of a block; per is how many each row has, nil = one. lengths is nil if they cannot be known.
 func (c *counter) lengths(b *container.Block) (lengths []int32, per []int64) {
 	n := b.Rows
 	if c.up != nil {

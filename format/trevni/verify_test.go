@@ -19,7 +19,7 @@ import (
 	"stoa/store"
 )
 
-// findings are the codes that verify tells, each once, sorted.
+// findings are the codes that verify reports, each once, sorted.
 func findings(t testing.TB, data []byte) (codes []string, all []region.Finding) {
 	t.Helper()
 	return findingsAt(t, data, format.OpenOptions{}.Depth)
@@ -46,7 +46,7 @@ func findingsAt(t testing.TB, data []byte, depth format.Depth) (codes []string, 
 	return codes, all
 }
 
-// TestVerifyCorpus: of what Avro wrote, only Avro's own bugs are told; and every byte has an owner.
+// TestVerifyCorpus: of what Avro wrote, only Avro's own bugs are reported; and every byte has an owner.
 func TestVerifyCorpus(t *testing.T) {
 	dir := corpusDir()
 	n := 0
@@ -112,7 +112,7 @@ func TestDescribeDialects(t *testing.T) {
 	}
 }
 
-// TestVerifyNegative: what is told of files that contradict the format.
+// TestVerifyNegative: what is reported for files that contradict the format.
 func TestVerifyNegative(t *testing.T) {
 	for name, want := range map[string]string{
 		"right_little_endian": "trevni.checksum.form", "crc_before_data": "trevni.checksum.form",
@@ -184,7 +184,7 @@ func blockOf(t testing.TB, data []byte, i, k int) (at fault.Span, row, rows int6
 	return at, 0, 0
 }
 
-// TestVerifyNames: a column whose name is not that of the schema that our writer keeps is told, wherever the
+// TestVerifyNames: a column whose name is not that of the schema that our writer keeps is reported, wherever the
 // damage is: by verify, and by the reader.
 func TestVerifyNames(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "first", Type: arrow.PrimitiveTypes.Int32},

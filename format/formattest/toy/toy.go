@@ -2,7 +2,7 @@
 // with it follows from the contract; tests hold it to that.
 //
 // A file is the magic, pages, a footer in JSON, its length in four bytes, and the magic again. A page is a CRC-32 and
-// its values: integers of eight bytes, or texts behind their length in four; all is little endian.
+// its values: integers of eight bytes, or texts after their length in four; all is little endian.
 package toy
 
 import (
@@ -23,7 +23,7 @@ import (
 
 const magic = "TOY1"
 
-// Format is all that is told of it.
+// Format is all that is reported for it.
 var Format = format.Format{
 	Name:       "toy",
 	Title:      "toy file",
@@ -116,7 +116,7 @@ func (r *reader) parse(ctx context.Context) error {
 		if len(g.Columns) != len(fields) {
 			return fault.Corruptf(at, "footer.Groups", "%d columns of %d", len(g.Columns), len(fields))
 		}
-		for _, pages := range g.Columns { // no checksum is over these numbers: they are held against each other
+		for _, pages := range g.Columns { // no checksum is over these numbers: they are compared with each other
 			n := int64(0)
 			for _, p := range pages {
 				n += p.Rows

@@ -242,7 +242,7 @@ func (s *schemaCheck) fields(t table, n, depth int, of int64) error {
 	})
 }
 
-// checkType looks at the parameters of a type that the library believes, or that it takes for damage: values and
+// checkType looks at the parameters of a type that the library trusts, or that it takes for damage: values and
 // lists of no width are valid, and it has none.
 func checkType(f table) error {
 	kind, err := f.number(2, 1, 0, "field.type_type")

@@ -6,9 +6,9 @@ import (
 	"stoa/fault"
 )
 
-// Keys of a record batch's custom metadata by which a stream that stoa writes tells where each batch belongs: its
+// Keys of a record batch's custom metadata by which a stream that stoa writes says where each batch belongs: its
 // number, and its first row. The last batch has no rows, and says that it is the last. They are metadata of the
-// message, which readers hand on by the side, or pass over.
+// message, which readers hand on by the side, or skip.
 const (
 	KeyBatch = "stoa.batch"
 	KeyRow   = "stoa.row"

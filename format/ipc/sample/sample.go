@@ -147,7 +147,7 @@ func (g gen) value(b array.Builder, t arrow.DataType, nullable bool) {
 	}
 }
 
-// bits gives integers of all magnitudes.
+// bits returns integers of all magnitudes.
 func (g gen) bits() uint64 {
 	v := g.Uint64() >> g.IntN(64)
 	if g.IntN(2) == 0 {

@@ -23,7 +23,7 @@ var errDry = errors.New("dry run")
 
 // Clean removes what is no part of the table any more: loads that were cut off, segments that are deleted or
 // compacted, files of segments that tablestatus does not have, temporary files, and delete deltas that a newer
-// update status does not name. A load that goes on holds the lock of its segment and is left alone. With dry
+// update status does not name. A load that continues holds the lock of its segment and is left alone. With dry
 // nothing is removed.
 func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 	if _, err := ReadTableSchema(dir); err != nil {

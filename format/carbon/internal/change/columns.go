@@ -16,7 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// changeSchema reads the schema, has it changed, and writes it anew under its lock. With dry it is only tried.
+// changeSchema reads the schema, has it changed, and writes it again under its lock. With dry it is only tried.
 func changeSchema(ctx context.Context, dir string, dry bool, change func(t *layout.TableSchema) error) error {
 	if dry {
 		t, err := ReadTableSchema(dir)
@@ -95,7 +95,7 @@ func arranged(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
 			kind = schema.ListMeasure
 		}
 		end := i + 1
-		for more := c.NumChild; more > 0 && end < len(columns); more-- { // its children are behind it
+		for more := c.NumChild; more > 0 && end < len(columns); more-- { // its children are after it
 			more += columns[end].NumChild
 			end++
 		}

@@ -18,7 +18,7 @@ import (
 type Compaction = format.Compaction
 
 // BeginCompaction begins to make one segment of several; the caller gives it the rows of these segments and
-// closes the load. major says which kind tablestatus is told.
+// closes the load. major says which kind tablestatus is reported.
 func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []string, to string, major bool,
 	o LoadOptions) (*Load, error) {
 	o.segment, o.hidden = to, true

@@ -318,7 +318,7 @@ func (k *coder) listed(sc *arrow.Schema) (map[string]map[string]bool, error) {
 		}
 		at := slices.Index(k.field, n)
 		if at < 0 {
-			continue // the real loader, too, passes over columns without a dictionary
+			continue // the real loader, too, skips columns without a dictionary
 		}
 		if err := k.split(k.roots[at], value, "$", found); err != nil {
 			return nil, fault.Invalidf("%s, line %d: %v", k.way.path, line, err)
@@ -520,7 +520,7 @@ func (k *coder) schema(sc *arrow.Schema) (*arrow.Schema, error) {
 	return coded.Schema(), nil
 }
 
-// measure tells the columns of a plan how many codes they have.
+// measure reports the columns of a plan how many codes they have.
 func (k *coder) measure(p *datafile.WritePlan) {
 	for _, c := range p.Columns {
 		if d := k.dicts[c.Id]; d != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // BeginLoad begins a load of rows with schema sc, whose fields are found by name, into the table in dir.
-// Columns that the rows do not have are null. It tells tablestatus that the load goes on.
+// Columns that the rows do not have are null. It says tablestatus that the load continues.
 func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, error) {
 	l, roots, err := newLoad(ctx, dir, sc, o)
 	if err != nil {
@@ -86,7 +86,7 @@ func (l *Load) match() (roots []*schema.Column, err error) {
 	return roots, nil
 }
 
-// begin takes a segment's number and its lock, and tells tablestatus.
+// begin takes a segment's number and its lock, and says tablestatus.
 func (l *Load) begin(ctx context.Context) error {
 	if l.segment = l.o.segment; l.segment != "" {
 		return l.lockSegment(ctx)

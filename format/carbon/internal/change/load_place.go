@@ -130,7 +130,7 @@ func segmentOfPath(name string) (segment string, stamp int64) {
 	return segment, stamp
 }
 
-// CheckText tells why a text is no value of a column of the table in dir; loads read texts in the same way.
+// CheckText reports why a text is no value of a column of the table in dir; loads read texts in the same way.
 func CheckText(dir, name, s string) error {
 	t, err := ReadTableSchema(dir)
 	if err != nil {

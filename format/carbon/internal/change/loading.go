@@ -72,5 +72,5 @@ func (l *Load) fieldOf(b arrow.RecordBatch, c *layout.ColumnSchema) arrow.Array 
 	return nil
 }
 
-// LoadSummary tells what a load wrote.
+// LoadSummary reports what a load wrote.
 type LoadSummary = format.LoadSummary

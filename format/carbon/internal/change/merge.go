@@ -194,7 +194,7 @@ func indexBytes(t *table.Managed, ctx context.Context, name string) (b []byte, v
 	return b, files[0].Header.Version, err
 }
 
-// mergedSegmentFile writes a segment's segment file anew: its directories that were merged have one index file.
+// mergedSegmentFile writes a segment's segment file again: its directories that were merged have one index file.
 // Members that nobody here knows stay.
 func mergedSegmentFile(t *table.Managed, l *status.Load, merged map[string]bool, index string,
 	stamp int64) (name string, err error) {

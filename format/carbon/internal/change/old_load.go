@@ -78,7 +78,7 @@ func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 		if strings.HasSuffix(e.Name(), layout.DataExt) {
 			f, err := datafile.OpenFile(ctx, store.Local{}, filepath.ToSlash(filepath.Join(dir, e.Name())),
 				format.OpenOptions{})
-			if errors.Is(err, fault.Corrupt) { // loads go on beside damage
+			if errors.Is(err, fault.Corrupt) { // loads continue beside damage
 				continue
 			}
 			if err != nil {
@@ -120,7 +120,7 @@ func (l *Load) closeV12(ctx context.Context, sum *LoadSummary) error {
 			dirs[full] = true
 		}
 	}
-	for _, d := range layout.Sorted(dirs) { // new names must last before the segment is told
+	for _, d := range layout.Sorted(dirs) { // new names must last before the segment is reported
 		if err := status.SyncDir(d); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ var ownProperties = map[string]string{"sort_columns": "SortColumns (--sort-colum
 	"bucket_number": "Buckets (--bucket)", "bucket_columns": "BucketBy (--bucket)",
 	"bucketnumber": "Buckets (--bucket)", "bucketcolumns": "BucketBy (--bucket)"}
 
-// propertyValues are the values that loads here understand; of a number the least and the greatest.
+// propertyValues are the values that loads here understand; of a number the smallest and the largest.
 var propertyValues = map[string]struct {
 	words    []string
 	from, to int64

@@ -183,7 +183,7 @@ func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int
 	return n, err
 }
 
-// commitDeletes writes the update status anew and has tablestatus name it.
+// commitDeletes writes the update status again and has tablestatus name it.
 func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, segments map[string]bool,
 	stamp int64) error {
 	list, err := readUpdates(dir, *s)

@@ -11,7 +11,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// PageStarts is the first row of each page of blocklet g, and behind the last page the number of rows. All columns of a
+// PageStarts is the first row of each page of blocklet g, and after the last page the number of rows. All columns of a
 // blocklet have the same pages.
 func (f *DataFile) PageStarts(ctx context.Context, g int) ([]int64, error) {
 	b := &f.Footer.Blocklet[g]
@@ -83,7 +83,7 @@ func (f *DataFile) ReadChunk(ctx context.Context, g int, col *schema.Column) (*C
 	return c, c.check()
 }
 
-// check holds the places of the pages against the chunk.
+// check compares the places of the pages with the chunk.
 func (c *ChunkAt) check() error {
 	if len(c.Offsets) != len(c.Pages) || len(c.Lengths) != len(c.Pages) {
 		return fault.Corruptf(c.At, c.Path, "%d pages, %d offsets, %d lengths", len(c.Pages), len(c.Offsets),

@@ -11,7 +11,7 @@ import (
 	"stoa/pred"
 )
 
-// The least and the greatest value of each page and of each blocklet, as format 3 keeps them. How they are
+// The smallest and the largest value of each page and of each blocklet, as format 3 keeps them. How they are
 // written depends on whether the column is a dimension (bytes that compare as the values do) or a measure. A
 // null counts as 0, as the text of a null, or as code 1: bounds are never too narrow, but they may be too wide.
 
@@ -54,7 +54,7 @@ func MinMaxOf(c *schema.Column, m *layout.MinMax, i int) *pred.Bounds {
 	return &pred.Bounds{Min: &a, Max: &z, Nulls: -1, Rows: -1}
 }
 
-// Crossed reports whether a least value that can be read is greater than the greatest one. Only where all
+// Crossed reports whether a smallest value that can be read is greater than the largest one. Only where all
 // values are null that may be.
 func Crossed(c *schema.Column, m *layout.MinMax, i int) (lowest, highest pred.Value, yes bool) {
 	lo, hi, ok := m.At(i)

@@ -40,7 +40,7 @@ type chunkTree struct {
 }
 
 // OpenTree reads the metadata of a column chunk; of a list or struct also those of what is below, because only
-// they tell which lists and structs are null.
+// they say which lists and structs are null.
 func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*chunkTree, error) {
 	c, err := f.ReadChunk(ctx, g, col)
 	if err != nil {
@@ -94,7 +94,7 @@ func (t *chunkTree) page(f *DataFile, i int, rows int64, dates page.DateRule, sp
 	return p
 }
 
-// Next gives the next page.
+// Next returns the next page.
 func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	i := c.I
 	if i >= len(c.Tree.Pages) || c.Starts[i] >= c.Rows.To {
@@ -286,7 +286,7 @@ func decodeLocal(d *layout.LocalDictionary, t *format.Task, method string, l for
 }
 
 // known reports whether all codes of a page are certain to stand for a value of the dictionary: where it is cut
-// or damaged, the page must be read to tell.
+// or damaged, the page must be read to say.
 func (c *Chunk) known(p *page.StoredPage) bool {
 	if c.Global == nil || p.MinMax == nil {
 		return false

@@ -104,7 +104,7 @@ func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) erro
 	return err
 }
 
-// readFooter finds the footer by the last eight bytes and reads it. The type of its first field tells
+// readFooter finds the footer by the last eight bytes and reads it. The type of its first field says
 // FileFooter from FileFooter3.
 func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) error {
 	end, err := f.Read(ctx, f.At.Len-layout.TailLen, layout.TailLen, "footer_offset")
@@ -137,7 +137,7 @@ func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) erro
 	return c.Err()
 }
 
-// IsFooter3 tells by the first field: i64 num_rows, not i32 version.
+// IsFooter3 reports by the first field: i64 num_rows, not i32 version.
 func IsFooter3(b []byte) bool { return len(b) > 0 && b[0] == 0x16 }
 
 func (f *DataFile) parseFooter(c *wire.Cursor) layout.Footer {
@@ -202,7 +202,7 @@ func (f *DataFile) ColumnsPath() string {
 
 func (f *DataFile) FootSpan() fault.Span { return f.At.Sub(f.FootAt, f.At.Len-layout.TailLen-f.FootAt) }
 
-// checkBlocklets holds rows and offsets against the file.
+// checkBlocklets compares rows and offsets with the file.
 func (f *DataFile) checkBlocklets() error {
 	at := f.FootSpan()
 	if n, k := len(f.Footer.Blocklet), len(f.Footer.Index); n != k {
@@ -277,8 +277,8 @@ func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path st
 	return nil
 }
 
-// seamless holds the column chunks against each other: between header and footer nothing lies that is of none, and
-// nothing that is of two. No writer leaves room, and a file without checksums has little else that tells of a length
+// seamless compares the column chunks with each other: between header and footer nothing lies that is of none, and
+// nothing that is of two. No writer leaves room, and a file without checksums has little else that mentions a length
 // that is another, or of a field that is gone. Within formats 2 and 3 each chunk's own metadata says where its pages
 // end: see check and follows.
 func (f *DataFile) seamless() error {

@@ -97,7 +97,7 @@ func (f *DataFile) fromIndex(ctx context.Context) *Indexed {
 	return nil
 }
 
-// byIndex makes the file of what an index file says; blocklets behind its end are lost.
+// byIndex makes the file of what an index file says; blocklets after its end are lost.
 func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.At.Len,
 		noVerify: f.noVerify}

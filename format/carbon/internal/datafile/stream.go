@@ -39,7 +39,7 @@ import (
 //	             complex dimensions: i16 length and bytes
 //	             measures: big-endian; decimals: i16 length, scale, big-endian number
 //
-// An index file beside it says how many of its bytes are committed: what is behind them belongs to a batch that
+// An index file beside it says how many of its bytes are committed: what follows them belongs to a batch that
 // did not end.
 
 // streamFile is the blocklets of a file of rows.
@@ -232,7 +232,7 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 	return b, nil
 }
 
-// streamFields is what a row has: dimensions, complex ones behind the others, then measures.
+// streamFields is what a row has: dimensions, complex ones after the others, then measures.
 func streamFields(roots []*schema.Column, at fault.Span) ([]StreamField, error) {
 	out := make([]StreamField, len(roots))
 	class := func(c *schema.Column) int {
@@ -502,7 +502,7 @@ func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, 
 	return v, true, nil
 }
 
-// resync finds the blocklets behind one that is damaged, by the marker before each. It gives what lies between.
+// resync finds the blocklets after one that is damaged, by the marker before each. It gives what lies between.
 func (f *DataFile) resync(ctx context.Context) (lost []fault.Span, err error) {
 	pos := f.HeadLen
 	if n := len(f.Stream.Blocklets); n > 0 {

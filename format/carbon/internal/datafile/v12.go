@@ -64,7 +64,7 @@ func (f *DataFile) inData(at fault.Span, path string, off, n int64) error {
 	return nil
 }
 
-// checkBlocklet1 holds the places of the pages of a blocklet of format 1 against the file.
+// checkBlocklet1 compares the places of the pages of a blocklet of format 1 with the file.
 func (f *DataFile) checkBlocklet1(b *layout.BlockletInfo, at fault.Span, path string) error {
 	if err := f.columnGroups(at); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (f *DataFile) checkBlocklet1(b *layout.BlockletInfo, at fault.Span, path st
 	return nil
 }
 
-// checkBlocklet2 holds the places of the column chunks of a blocklet of format 2 against the file.
+// checkBlocklet2 compares the places of the column chunks of a blocklet of format 2 with the file.
 func (f *DataFile) checkBlocklet2(b *layout.BlockletInfo, at fault.Span, path string) error {
 	if err := f.columnGroups(at); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (f *DataFile) checkBlocklet2(b *layout.BlockletInfo, at fault.Span, path st
 	return nil
 }
 
-// readChunk12 gives a column chunk of formats 1 and 2 as one of format 3 with one page.
+// readChunk12 returns a column chunk of formats 1 and 2 as one of format 3 with one page.
 func (f *DataFile) readChunk12(ctx context.Context, g int, col *schema.Column) (*ChunkAt, error) {
 	path := fmt.Sprintf("blocklet[%d].%s", g, col.Name)
 	b := &f.Footer.Blocklet[g]
@@ -180,7 +180,7 @@ func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *sche
 	return c, c.rowMajor()
 }
 
-// follows is where the first column chunk behind an offset begins, or the footer.
+// follows is where the first column chunk after an offset begins, or the footer.
 func (f *DataFile) follows(off int64) int64 {
 	f.sorting.Do(func() {
 		for i := range f.Footer.Blocklet {

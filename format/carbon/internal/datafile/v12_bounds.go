@@ -19,7 +19,7 @@ func SurrogateBounds(c *schema.Column, d page.DateRule, lo, hi []byte) *pred.Bou
 	b := &pred.Bounds{Nulls: -1, Rows: -1}
 	if a > schema.NullCode {
 		b.Nulls = 0
-	} else if a == schema.NullCode { // null is the least code; what follows is at least the next one
+	} else if a == schema.NullCode { // null is the smallest code; what follows is at least the next one
 		a++
 	}
 	if a > z || z > math.MaxInt32 {

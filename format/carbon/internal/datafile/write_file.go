@@ -23,7 +23,7 @@ import (
 	"stoa/pred"
 )
 
-// writtenVersion is the CarbonData whose files these are like; it is told in the footer.
+// writtenVersion is the CarbonData whose files these are like; it is reported in the footer.
 const writtenVersion = "2.3.0"
 
 // WritePlan is what all files of a load have in common.
@@ -185,7 +185,7 @@ func InColumn(err error, c *schema.Column) error {
 	return err
 }
 
-// Located tells the row of a value that does not fit; before is what is added to its place in the batch.
+// Located reports the row of a value that does not fit; before is what is added to its place in the batch.
 func Located(err error, before int64) error {
 	var v *page.ValueError
 	if !errors.As(err, &v) {
@@ -378,7 +378,7 @@ func (t *TaskWriter) endBlocklet(ctx context.Context) error {
 	return nil
 }
 
-// bounds are the least and the greatest value of each column of the blocklet.
+// bounds are the smallest and the largest value of each column of the blocklet.
 func (t *TaskWriter) bounds() *layout.MinMax {
 	m := &layout.MinMax{}
 	for i, pages := range t.blocklet {

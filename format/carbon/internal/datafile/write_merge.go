@@ -69,7 +69,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Each gives all rows in order, in batches, which are good until yield returns.
+// Each returns all rows in order, in batches, which are good until yield returns.
 func (s *Sorter) Each(ctx context.Context, yield func(b arrow.RecordBatch) error) error {
 	if len(s.runs) == 0 {
 		return s.inMemory(ctx, yield)
@@ -83,7 +83,7 @@ func (s *Sorter) Each(ctx context.Context, yield func(b arrow.RecordBatch) error
 	return s.merge(ctx, s.runs, yield)
 }
 
-// merge gives the rows of runs in order.
+// merge returns the rows of runs in order.
 func (s *Sorter) merge(ctx context.Context, runs []*sortedRun, yield func(b arrow.RecordBatch) error) error {
 	h := make(runHeap, 0, len(runs))
 	for _, r := range runs {

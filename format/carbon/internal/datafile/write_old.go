@@ -198,7 +198,7 @@ func (p *WritePlan) cardinalities() (out []int32) {
 	return out
 }
 
-// segmentInfo tells the cardinalities only where there are dictionaries, whose codes they give their width.
+// segmentInfo reports the cardinalities only where there are dictionaries, whose codes they give their width.
 func (p *WritePlan) segmentInfo() layout.SegmentInfo {
 	s := layout.SegmentInfo{Columns: int32(len(p.list))}
 	if p.o.Version < 3 || slices.ContainsFunc(p.Columns, schema.GlobalCodes) {

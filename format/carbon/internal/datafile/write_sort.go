@@ -40,7 +40,7 @@ type sortKey struct {
 	as    *schema.Column // nil: they stay
 }
 
-// scratcher gives temporary files.
+// scratcher returns temporary files.
 type scratcher interface {
 	Scratch(ctx context.Context) (store.Scratch, error)
 }
@@ -91,7 +91,7 @@ var sortedAs = map[arrow.Type]bool{arrow.BOOL: true, arrow.INT8: true, arrow.UIN
 	arrow.LARGE_STRING: true, arrow.STRING_VIEW: true, arrow.DICTIONARY: true}
 
 // isText are the types of texts that are read before they are sorted: what they say is smaller, and what cannot
-// be read is told with its row.
+// be read is reported with its row.
 var isText = map[arrow.Type]bool{arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true}
 
 // Add keeps a batch.
@@ -402,7 +402,7 @@ func (s *Sorter) gather(batches []arrow.RecordBatch, rows []SortedRow, yield fun
 	return GatherRows(s.schema, batches, rows, yield)
 }
 
-// GatherRows gives rows of batches as one batch, or as several if their texts are too long for one. sc has no
+// GatherRows returns rows of batches as one batch, or as several if their texts are too long for one. sc has no
 // dictionaries.
 func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow,
 	yield func(b arrow.RecordBatch) error) error {

@@ -9,7 +9,7 @@ import (
 	"stoa/pred"
 )
 
-// The means by which a page's rows were found, as `stoa explain --analyze` tells them.
+// The means by which a page's rows were found, as `stoa explain --analyze` says them.
 const (
 	ByInverted = "inverted index"
 	byCodeSort = "order of the dictionary"

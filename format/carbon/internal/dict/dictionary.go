@@ -28,14 +28,14 @@ import (
 // A global dictionary is kept apart from the data, in three files of the table's Metadata directory, named by
 // the column's id:
 //
-//	ID.dict             ColumnDictionaryChunk{1: list<binary> values}, one behind the other; each load appends. The
+//	ID.dict             ColumnDictionaryChunk{1: list<binary> values}, one after the other; each load appends. The
 //	                    values count from code 1, which is null ("@NU#LL$!")
 //	ID.dictmeta         ColumnDictionaryChunkMeta, one a load: which codes, which bytes of ID.dict, how many chunks
 //	ID_SIZE.sortindex   ColumnSortInfo: the codes in the order of their values, and its inverse; SIZE is that of
 //	                    ID.dict. Old ones stay.
 //
 // All are Thrift's compact protocol without anything between the structures. A load writes .dict, then
-// .dictmeta, then .sortindex, then the data: what is in .dict behind the last load that .dictmeta names belongs
+// .dictmeta, then .sortindex, then the data: what is in .dict after the last load that .dictmeta names belongs
 // to a load that did not finish.
 const (
 	DictExt     = ".dict"
@@ -95,7 +95,7 @@ func ParseDictLoads(c *wire.Cursor) (loads []DictLoad) {
 	return loads
 }
 
-// maxCode is the greatest code: dictionaries are numbered with positive ints.
+// maxCode is the largest code: dictionaries are numbered with positive ints.
 const maxCode = 1<<31 - 1
 
 // dictValues are the values of a .dict.
@@ -271,7 +271,7 @@ func (g *GlobalDictionary) Page() format.Page {
 	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{g.Dict}, Own: g}
 }
 
-// values reads the values of a .dict's bytes, as far as they can be trusted. An error is damage behind the
+// values reads the values of a .dict's bytes, as far as they can be trusted. An error is damage after the
 // values that are given.
 func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
 	c := wire.NewCursor(b, g.Dict, "").Within(g.Limits.Memory())
@@ -285,7 +285,7 @@ func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
 
 // Decode makes the dictionary a vector in which code c is entry c. Entry 0 and 1 are null, and so are values
 // that are none of the column's type. Damage costs only the codes from there on: a page that has one of them
-// tells.
+// says.
 func (g *GlobalDictionary) Decode(t *format.Task, dst *vec.Vector) error {
 	values, err := g.values(t.Bytes[0])
 	if err != nil && (len(values) == 0 || errors.Is(err, fault.Limit)) {

@@ -54,7 +54,7 @@ type dictOrder struct {
 	values []schema.Constant
 	codes  []int32 // by rank, from 0; those of null and of what is no value of the type are left out
 	ranks  []int32 // by code; -1: left out
-	From   string  // the sort index that told; "" if the values were sorted here
+	From   string  // the sort index that reported; "" if the values were sorted here
 }
 
 // sortIndexName is the sort index for a dictionary of some size; writers before 0.2 had no size in the name.
@@ -95,7 +95,7 @@ func WholeSortInfo(c *wire.Cursor) (SortInfo, error) {
 	return s, fault.Locate(s.check(), c.SpanOf(0, c.Pos()), true, "")
 }
 
-// ordered gives the order of the values. The sort index is believed if it is in the order of the values; else,
+// ordered gives the order of the values. The sort index is trusted if it is in the order of the values; else,
 // or if there is none, the values are sorted.
 func (g *GlobalDictionary) ordered(ctx context.Context) (*dictOrder, error) {
 	g.sorting.Lock()
@@ -190,7 +190,7 @@ func compare(col *schema.Column, a, b schema.Constant) int {
 	return cmp.Compare(a.I, b.I)
 }
 
-// Bounds are the least and the greatest value of the codes from lo to hi, which are big-endian as the indexes
+// Bounds are the smallest and the largest value of the codes from lo to hi, which are big-endian as the indexes
 // have them. nil is not known.
 func (g *GlobalDictionary) Bounds(ctx context.Context, lo, hi []byte) (*pred.Bounds, error) {
 	a, b, ok := codeRange(lo, hi)

@@ -51,9 +51,9 @@ func OpenDict(ctx context.Context, dir string, c *schema.Column) (d *DictFile, e
 	return d, nil
 }
 
-// read reads .dict and .dictmeta. What stands behind the last load that .dictmeta names does not count; without
+// read reads .dict and .dictmeta. What follows the last load that .dictmeta names does not count; without
 // any .dictmeta, which is written last, all whole chunks do: they can be unused, but data may have their codes.
-// What is damaged is refused: new values behind it would get other codes than readers give them.
+// What is damaged is refused: new values after it would get other codes than readers give them.
 func (d *DictFile) read(ctx context.Context) error {
 	limits := format.Limits{}.WithDefaults()
 	name := filepath.ToSlash(d.base) + DictExt
@@ -91,7 +91,7 @@ func (d *DictFile) read(ctx context.Context) error {
 		d.loads = []DictLoad{{Min: 1, Max: int64(whole), End: d.size, Chunks: int64(len(got.Ends))}}
 	}
 	for i, v := range d.Values {
-		if _, ok := d.codes[string(v)]; !ok { // of values that are there twice the first one, as readers of the text do
+		if _, ok := d.codes[string(v)]; !ok { // of values that appear twice the first one, as readers of the text do
 			d.codes[string(v)] = uint32(i + 1)
 		}
 	}
@@ -147,7 +147,7 @@ func JavaCompare(a, b string) int {
 	return slices.CompareFunc([]rune(a), []rune(b), func(x, y rune) int { return cmp.Compare(place(x), place(y)) })
 }
 
-// Save writes the values that are new: .dict grows; .sortindex is made anew for all; .dictmeta, which tells how
+// Save writes the values that are new: .dict grows; .sortindex is made again for all; .dictmeta, which says how
 // much of .dict counts, is replaced last, at once. Whoever reads sees the dictionary as it was, or as it is.
 func (d *DictFile) Save() error {
 	if len(d.Values) == d.old {
@@ -173,7 +173,7 @@ func (d *DictFile) Save() error {
 	return d.sweep()
 }
 
-// append puts the new values behind those that count, in place of what an unfinished load left there.
+// append puts the new values after those that count, in place of what an unfinished load left there.
 func (d *DictFile) append() (size int64, chunks int, err error) {
 	f, err := os.OpenFile(d.base+DictExt, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {

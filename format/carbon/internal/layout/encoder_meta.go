@@ -83,7 +83,7 @@ const (
 //	store type     1
 //	decimal count  i32
 //	selected       1
-//	max, min, zero of the schema type's width; decimals with a u16 length each, and scale and precision behind them
+//	max, min, zero of the schema type's width; decimals with a u16 length each, and scale and precision after them
 //	compressor     u16 length, UTF-8
 //	page size      i32, of RLE_INTEGRAL only
 type EncoderMeta struct {
@@ -129,7 +129,7 @@ func (c Be) I64(name string) int64 {
 	return 0
 }
 
-// take gives n bytes and moves over them without telling them.
+// take returns n bytes and moves over them without telling them.
 func (c Be) take(name string, n int) []byte {
 	rest := c.Rest()
 	c.Skip(name, n)
@@ -181,7 +181,7 @@ func ParseEncoderMeta(cur *wire.Cursor, rle bool) (m EncoderMeta) {
 	return m
 }
 
-// bounds reads the greatest and the least value and the unused third one.
+// bounds reads the largest and the smallest value and the unused third one.
 func (m *EncoderMeta) bounds(c Be) {
 	switch m.Schema {
 	case StoreBoolean, StoreByte, StoreShort, StoreInt, StoreLong, StoreTimestamp:

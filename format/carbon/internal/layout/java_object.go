@@ -262,7 +262,7 @@ const encoderClass = "org.apache.carbondata.core.metadata.ValueEncoderMeta"
 // MeasureMeta is ValueEncoderMeta: the numbers from which a measure's page was made small.
 type MeasureMeta struct {
 	Kind     byte // 'd' whole numbers, 'l' whole numbers as they are, 'n' floating numbers, 'b' decimals
-	Digits   int  // behind the point
+	Digits   int  // after the decimal point
 	Selected int8
 	Max, Min any // int64, float64, or nil
 }

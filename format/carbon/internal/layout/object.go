@@ -37,7 +37,7 @@ func OpenObject(ctx context.Context, tree store.Tree, name string, l format.Limi
 	return Object{Tree: tree, At: fault.Span{Object: name, Len: src.Size()}, Limits: l.WithDefaults()}, nil
 }
 
-// Read reads n bytes at off. What is metadata is held against its limit.
+// Read reads n bytes at off. What is metadata is compared with its limit.
 func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, error) {
 	at := o.At.Sub(off, n)
 	if off < 0 || n < 0 || off > o.At.Len || n > o.At.Len-off {

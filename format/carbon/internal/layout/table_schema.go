@@ -188,7 +188,7 @@ type Drift struct {
 	Default bool // it is about the column's default
 }
 
-// Drifts holds the columns against the history: what was added and not removed since is a column, of that name, type
+// Drifts compares the columns with the history: what was added and not removed since is a column, of that name, type
 // and default; what was removed is none that anybody sees. The columns that a table began with the history does not
 // have.
 func (s *TableSchema) Drifts() (out []Drift) {

@@ -120,7 +120,7 @@ func (w *javaWriter) double(v float64) {
 	w.u64(math.Float64bits(v))
 }
 
-// decimal writes a java.math.BigDecimal without digits behind the point.
+// decimal writes a java.math.BigDecimal without digits after the decimal point.
 func (w *javaWriter) decimal(v *big.Int) {
 	w.object(javaDecimal, nil)
 	w.u32(0) // scale
@@ -138,10 +138,11 @@ func (w *javaWriter) decimal(v *big.Int) {
 	w.b = append(append(w.b, magnitude...), javaEnd, javaEnd)
 }
 
-// maxDouble is Double.MAX_VALUE, which the writer takes for the least of all decimals.
+// maxDouble is Double.MAX_VALUE, which the writer takes for the smallest of all decimals.
 var maxDouble, _ = big.NewFloat(math.MaxFloat64).Int(nil)
 
-// Put serializes the numbers from which a page was made small. unique, which nobody reads, is one less than the least.
+// Put serializes the numbers from which a page was made small. unique, which nobody reads, is one less than the
+// smallest.
 func (m *MeasureMeta) Put() []byte {
 	w := &javaWriter{seen: map[any]uint32{}, next: javaBase}
 	w.b = binary.BigEndian.AppendUint16(w.b, javaMagic)

@@ -265,7 +265,7 @@ type OutPage struct {
 	DataChunk
 	Nulls    []byte // PresenceMeta's bits, compressed
 	Bytes    []byte // data, row ids, runs
-	Adaptive bool   // rowid_page_length is told even if it is 0
+	Adaptive bool   // rowid_page_length is reported even if it is 0
 	Codes    []uint32
 }
 

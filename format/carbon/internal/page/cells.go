@@ -67,7 +67,7 @@ func (x *Cells) Text(i int) []byte {
 	return x.data[from:x.ends[i]]
 }
 
-// ValueErrorf tells a value that the format cannot hold.
+// ValueErrorf reports a value that the format cannot hold.
 func ValueErrorf(i int, format string, args ...any) error {
 	return &ValueError{Row: i, Err: fault.Invalidf(format, args...)}
 }

@@ -233,7 +233,7 @@ func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 }
 
 // entries is how many there can be at most, by the bytes of the values: what a list says of its items is not
-// believed before it is held against them.
+// trusted before it is compared with them.
 func (c *Content) entries() int64 {
 	w := 1
 	switch {

@@ -31,7 +31,7 @@ type StoredPage struct {
 	Spans     int          // how many of the task's spans are this page's own
 	Dates     DateRule     // direct dictionaries
 	NullCodes []uint32     // of a page of codes below a list or struct
-	Below     []StoredPage // of an array or struct: the pages that tell which of its entries are null
+	Below     []StoredPage // of an array or struct: the pages that say which of its entries are null
 }
 
 // Pieces are the stored parts of a page. In format 3 they follow each other, in format 1 each has a span of its own.
@@ -65,7 +65,7 @@ type Content struct {
 	N      int                // entries; -1 not known
 	Raw    []byte             // the values, decompressed; runs spelled out
 	rowids []uint32           // entry i of raw is entry rowids[i] of the page; nil: they are in order
-	Nulls  []byte             // bit set: null (Java's BitSet, least significant bit first, no bits behind the last one)
+	Nulls  []byte             // bit set: null (Java's BitSet, least significant bit first, no bits after the last one)
 	meta   layout.EncoderMeta // of pages that have one
 	own    bool               // it has one
 }
@@ -80,7 +80,7 @@ func Relative(err error) error {
 	return err
 }
 
-// nullsWithin checks that no null is behind the last entry.
+// nullsWithin checks that no null is after the last entry.
 func (c *Content) nullsWithin(n int) error {
 	if k := len(c.Nulls); k > 0 {
 		if last := 8*(k-1) + bits.Len8(c.Nulls[k-1]) - 1; last >= n {

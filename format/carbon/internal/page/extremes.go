@@ -13,7 +13,7 @@ import (
 	"stoa/vec"
 )
 
-// Extremes are the least and the greatest value of a vector that are not null; ok is false if there are none,
+// Extremes are the smallest and the largest value of a vector that are not null; ok is false if there are none,
 // or if their order is not looked at. odd is the first string that is not UTF-8, else -1.
 func Extremes(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 	switch t := v.Type.(type) {

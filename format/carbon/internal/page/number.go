@@ -14,7 +14,7 @@ import (
 )
 
 // whole decodes whole numbers of w bytes, little-endian (three bytes: big-endian), into any type that holds
-// such. delta says that they were subtracted from the greatest value.
+// such. delta says that they were subtracted from the largest value.
 func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
 	if err := c.setCount(w); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
 	return nil
 }
 
-// within holds the values lo…hi of a page against what it says itself of the least and the greatest. Nulls are
+// within compares the values lo…hi of a page with what it says itself of the smallest and the largest. Nulls are
 // zeros there, too. It is one of the few ways in which damage shows: Carbon keeps no checksums.
 func (c *Content) within(dst *vec.Vector, lo, hi int64) error {
 	if c.N == 0 { // of items of lists that are all empty
@@ -102,7 +102,7 @@ func ints[T integer](dst []T, raw []byte, w int, base int64, delta bool) (ok boo
 	return lo > hi || int64(T(lo)) == lo && int64(T(hi)) == hi
 }
 
-// spread spells numbers of w bytes out and gives the least and the greatest; lo > hi if there are none, or if
+// spread spells numbers of w bytes out and gives the smallest and the largest; lo > hi if there are none, or if
 // one does not fit 64 bits.
 func spread[T integer](dst []T, raw []byte, w int, base int64, delta bool) (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64

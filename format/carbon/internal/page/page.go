@@ -56,7 +56,7 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 	return c, nil
 }
 
-// agree holds the parts of a page against its encoders: one with row ids says so, and one that says so has them;
+// agree compares the parts of a page with its encoders: one with row ids says so, and one that says so has them;
 // without them its values would be given in another order. That runs may be there does not mean that they are.
 func (c *Content) agree(rowids, runs []byte) error {
 	switch e := c.P.Encoders; {

@@ -59,7 +59,7 @@ func (w *PageWriter) compress(raw []byte) []byte {
 type stats struct {
 	min, max   int64   // whole numbers and unscaled decimals
 	fmin, fmax float64 // floating numbers
-	decimals   int32   // digits behind the point; -1: more than 5
+	decimals   int32   // digits after the decimal point; -1: more than 5
 }
 
 // meta is ColumnPageEncoderMeta.
@@ -233,8 +233,8 @@ func (w *PageWriter) rowIDs(p *layout.OutPage, perm []uint32) {
 	p.Sort = 2 // SORT_EXPLICIT
 }
 
-// wholeBounds sets the least and the greatest value: of measures and in lists and structs eight bytes (one of bytes and
-// booleans), of dimensions the bytes of the type with the sign turned.
+// wholeBounds sets the smallest and the largest value: of measures and in lists and structs eight bytes (one of bytes
+// and booleans), of dimensions the bytes of the type with the sign turned.
 func (w *PageWriter) wholeBounds(p *layout.OutPage, s stats) {
 	bound := func(v int64) []byte {
 		be := binary.BigEndian

@@ -10,7 +10,7 @@ import (
 
 // A dimension's page with an inverted index keeps its values sorted, and beside each the row that it belongs
 // to. What a filter wants lies in runs of it, which are found by binary search; the rows of these runs may
-// pass, no other row does. Nothing is believed of a page whose values are not in order (Carbon keeps no
+// pass, no other row does. Nothing is trusted of a page whose values are not in order (Carbon keeps no
 // checksums): then every value is compared.
 //
 // Numbers and dates are not searched: they are decoded at once, and comparing them takes less time than looking
@@ -92,7 +92,7 @@ func (c *Content) filterCodes(w int) {
 	})
 }
 
-// pass tells the task the rows of the runs that each gives, from one place of the sorted values to another.
+// pass reports the task the rows of the runs that each gives, from one place of the sorted values to another.
 func (c *Content) pass(each func(run func(i, j int))) {
 	out := make([]byte, (c.N+7)/8)
 	each(func(i, j int) {

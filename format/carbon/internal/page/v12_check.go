@@ -9,8 +9,8 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// Formats 1 and 2 have no checksums. What they say twice is compared instead: the values behind row ids are
-// sorted, all lie between the least and the greatest that the footer names, and those of a measure between the
+// Formats 1 and 2 have no checksums. What they say twice is compared instead: the values after row ids are
+// sorted, all lie between the smallest and the largest that the footer names, and those of a measure between the
 // bounds from which they were made small.
 
 // check12 looks at the values of a dimension before they are brought into the order of the rows.
@@ -24,7 +24,7 @@ func (c *Content) check12() error {
 		return c.checkTexts(lo, hi, bounded)
 	}
 	if len(c.Raw)%c.N != 0 || len(c.Raw)/c.N > 8 || len(c.Raw) == 0 {
-		return nil // the decoder tells
+		return nil // the decoder reports
 	}
 	w := len(c.Raw) / c.N
 	lowest, highest := uint64(0), uint64(math.MaxUint64)
@@ -107,7 +107,7 @@ func checkWhole[T integer](c *Content, dst []T, m *layout.MeasureMeta) error {
 	return nil
 }
 
-// checkNulls holds the bits of the nulls against the page: all entries that are null hold the same bytes, those
+// checkNulls compares the bits of the nulls with the page: all entries that are null hold the same bytes, those
 // of a made-small 0.
 func (c *Content) checkNulls() error {
 	if c.T.NoVerify || c.N == 0 {
@@ -131,7 +131,7 @@ func (c *Content) checkNulls() error {
 }
 
 // checkFloats is checkWhole for floating numbers. Rounding may have moved the last digit; NaN has no place
-// among bounds, and numbers behind one may be beyond those that the writer kept.
+// among bounds, and numbers after one may be beyond those that the writer kept.
 func (c *Content) checkFloats(dst []float64, m *layout.MeasureMeta) error {
 	max, ok1 := m.Max.(float64)
 	min, ok2 := m.Min.(float64)
@@ -201,7 +201,7 @@ func kindOfPage(t layout.StoreType) int {
 	return anyKind // of dates there is none: they are codes, or bytes
 }
 
-// kinds holds the kind of a page's values against that of its column: the same numbers are other values as dates.
+// kinds compares the kind of a page's values with that of its column: the same numbers are other values as dates.
 func (c *Content) kinds() error {
 	col, own := kindOfColumn(c.P.Col.Typ), kindOfPage(c.meta.Schema)
 	if col == own || col == anyKind || own == anyKind {

@@ -14,7 +14,7 @@ import (
 
 // In formats 1 and 2 structs are kept as lists are: the number of their children, and the number of the entry
 // of the first child (two i32, big-endian). The writer counts entries through all blocklets of a load and does
-// not begin anew, so that only what is between two of them can be held against the children.
+// not begin again, so that only what is between two of them can be compared with the children.
 
 // listBase is the number of the first item of a page: 0 in format 3.
 func listBase(raw []byte, version int) int64 {

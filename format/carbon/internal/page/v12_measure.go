@@ -14,7 +14,7 @@ import (
 	"stoa/wire"
 )
 
-// How a page of a measure is stored does not stand in the file: it follows from the greatest and the least
+// How a page of a measure is stored does not stand in the file: it follows from the largest and the smallest
 // value, as the writer chose it, and so it must be found again by the same rules (ValueCompressionUtil of
 // 1.0.0).
 
@@ -42,7 +42,7 @@ func (w javaWidth) size() int {
 	return 8
 }
 
-// widthFor is the smallest type for a number. digits are those behind the point.
+// widthFor is the smallest type for a number. digits are those after the decimal point.
 func widthFor(v float64, digits int, selected int8) javaWidth {
 	switch {
 	case digits == 0:

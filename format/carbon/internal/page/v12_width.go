@@ -98,7 +98,7 @@ func (k *KeyWidths) Unpack(b []byte, a *vec.Arena) ([]uint32, error) {
 	})
 }
 
-// RowIDs gives the permutation of n rows: see permutation.
+// RowIDs returns the permutation of n rows: see permutation.
 func (k *KeyWidths) RowIDs(ids, starts []byte, n int, a *vec.Arena) ([]uint32, error) {
 	return k.try(n, func(w int) ([]uint32, error) {
 		i, err := Packed(ids, w, a)

@@ -7,8 +7,8 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// dictWriter gives codes to the strings of a column: the local dictionary, which a blocklet whose pages are all
-// coded keeps beside them. Codes are given out once a file; when there are too many, the column goes on
+// dictWriter returns codes to the strings of a column: the local dictionary, which a blocklet whose pages are all
+// coded keeps beside them. Codes are given out once a file; when there are too many, the column continues
 // without.
 type dictWriter struct {
 	threshold int // most codes, without that of null
@@ -72,7 +72,7 @@ func (d *dictWriter) add(v []byte, w *PageWriter) (uint32, bool) {
 }
 
 // UnifyPages makes the pages of a blocklet one kind: with a dictionary if all have codes; else those that have are
-// written anew. It is done when a blocklet is written.
+// written again. It is done when a blocklet is written.
 func (w *PageWriter) UnifyPages(pages []*layout.OutPage) *layout.LocalDictionary {
 	coded := 0
 	for _, p := range pages {

@@ -9,13 +9,14 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// maxDecimals is how many digits behind the point a page of floating numbers may have to be kept as whole numbers.
+// maxDecimals is how many digits after the decimal point a page of floating numbers may have to be kept as whole
+// numbers.
 const maxDecimals = 5
 
 // powers of ten up to 10^maxDecimals.
 var powers = [...]float64{1, 10, 100, 1000, 10_000, 100_000}
 
-// decimalCount is the digits behind the point of v's shortest text, as Java's BigDecimal.valueOf(v).scale()
+// decimalCount is the digits after the decimal point of v's shortest text, as Java's BigDecimal.valueOf(v).scale()
 // gives it, but no more than maxDecimals+1. Java writes a point and a digit always, so 1.0E-4 has five.
 func decimalCount(v float64, bits int) int32 {
 	a := math.Abs(v)
@@ -40,7 +41,7 @@ func decimalCount(v float64, bits int) int32 {
 	if err != nil { // infinite, or no number
 		return maxDecimals + 1
 	}
-	digits := max(1, e-2) // Java: at least one behind the point
+	digits := max(1, e-2) // Java: at least one after the decimal point
 	return int32(min(max(digits-exp, 0), maxDecimals+1))
 }
 
@@ -176,7 +177,7 @@ func (w *PageWriter) scaleUp(x *Cells, s stats, store layout.StoreType, delta bo
 	return v, true
 }
 
-// deltaBase is what the deltas are subtracted from: the greatest value, with the real writer's own rounding.
+// deltaBase is what the deltas are subtracted from: the largest value, with the real writer's own rounding.
 func (w *PageWriter) deltaBase(s stats, f float64) int64 {
 	if w.Typ == layout.TypeFloat {
 		return javaLong(float64(float32(int64(f)) * float32(s.fmax)))

@@ -16,10 +16,10 @@ import (
 // because they find the form by other rules (of real files, too). Then all bytes of the numbers are written, in
 // a way that all releases read.
 
-// exactDigits behind the point make no number small, whatever it is: 10^400 is infinite.
+// exactDigits after the decimal point make no number small, whatever it is: 10^400 is infinite.
 const exactDigits = 400
 
-// exactWhole is the greatest whole number up to which 1.0, which computes with doubles, subtracts rightly.
+// exactWhole is the largest whole number up to which 1.0, which computes with doubles, subtracts rightly.
 const exactWhole = 1 << 53
 
 // v12Measure gives the bytes of a page of a measure, and the numbers from which it was made small. as10: small
@@ -79,7 +79,7 @@ func wholeForm(m *layout.MeasureMeta) v12Form {
 	return v12Form{fromMax, delta}
 }
 
-// doubleForm is laterWhole for floating numbers. They cannot read numbers without digits behind the point that
+// doubleForm is laterWhole for floating numbers. They cannot read numbers without digits after the decimal point that
 // were made small.
 func doubleForm(m *layout.MeasureMeta) v12Form {
 	hi, lo := m.Max.(float64), m.Min.(float64)
@@ -230,7 +230,7 @@ func javaWhole(v float64, w javaWidth) int64 {
 	return int64(v)
 }
 
-// plainDigits is how many digits behind the point Java writes of a number: at least one, but of those that it
+// plainDigits is how many digits after the decimal point Java writes of a number: at least one, but of those that it
 // writes with an exponent (from 10^7, and below 10^-3) only those that are left without it.
 func plainDigits(v float64) int {
 	v = math.Abs(v)
@@ -247,8 +247,8 @@ func plainDigits(v float64) int {
 	return max(0, max(1, len(fraction))-e)
 }
 
-// v12Decimals gives each decimal its length, its digits behind the point and its number; a null is 0 without
-// digits behind the point.
+// v12Decimals gives each decimal its length, its digits after the decimal point and its number; a null is 0 without
+// digits after the decimal point.
 func v12Decimals(c *schema.Column, x *Cells) (raw []byte, m layout.MeasureMeta) {
 	m.Kind = 'b'
 	for i, d := range x.Decs {

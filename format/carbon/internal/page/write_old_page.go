@@ -56,7 +56,7 @@ func surrogate(c *schema.Column, x *Cells, i int) uint32 {
 	case c.Typ == layout.TypeDate:
 		return uint32(x.Ints[i] + schema.DateOffset)
 	}
-	return uint32(x.Ints[i]/1000 + 2) // wholeSeconds looked whether it fits
+	return uint32(x.Ints[i]/1000 + 2) // wholeSeconds checked whether it fits
 }
 
 // appendCode appends a code of w bytes.
@@ -177,7 +177,7 @@ func (c *V12Column) texts(p *layout.V12Page, x *Cells) {
 	p.First, p.Last = v[0], v[x.N-1]
 }
 
-// order gives the entries in the order in which they are kept, and makes the row ids that tell it.
+// order gives the entries in the order in which they are kept, and makes the row ids that say it.
 func (c *V12Column) order(p *layout.V12Page, n int, compare func(a, b uint32) int) []uint32 {
 	at := make([]uint32, n)
 	for i := range at {
@@ -195,7 +195,7 @@ func (c *V12Column) order(p *layout.V12Page, n int, compare func(a, b uint32) in
 }
 
 // rowIDs makes the row ids of entries: runs of numbers that follow each other as the first and the last one,
-// and where in the list such runs are. One run of more than two is told by sort_state alone.
+// and where in the list such runs are. One run of more than two is shown by sort_state alone.
 func (c *V12Column) rowIDs(p *layout.V12Page, at []uint32) {
 	var ids, starts []uint32
 	for i := 0; i < len(at); {
@@ -223,7 +223,7 @@ func (c *V12Column) rowIDs(p *layout.V12Page, at []uint32) {
 }
 
 // nested encodes what a list or a struct has an entry: how many items or children, and the number of the first
-// one in the blocklet. The real writer goes on counting in the next blocklet, where the real reader looks for
+// one in the blocklet. The real writer continues counting in the next blocklet, where the real reader looks for
 // entries that are not there.
 func (c *V12Column) nested(p *layout.V12Page, x *Cells) {
 	var raw []byte

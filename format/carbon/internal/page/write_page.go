@@ -102,7 +102,7 @@ func emptyStats(t layout.StoreType) (lo, hi int64) {
 	return 1<<n - 1, -1 << n
 }
 
-// chooseWhole picks the narrowest form: the numbers, or what they are less than the greatest.
+// chooseWhole picks the narrowest form: the numbers, or what they are less than the largest.
 func (w *PageWriter) chooseWhole(source layout.StoreType, s stats) (t layout.StoreType, delta bool) {
 	plain := narrowest(s.min, s.max)
 	if s.min > s.max {
@@ -122,7 +122,8 @@ func (w *PageWriter) chooseWhole(source layout.StoreType, s stats) (t layout.Sto
 	return other, true
 }
 
-// smallDecimals gives decimals as whole numbers and notes the least and the greatest. A null counts as 0 of scale 0.
+// smallDecimals returns decimals as whole numbers and notes the smallest and the largest. A null counts as 0 of scale
+// 0.
 func (w *PageWriter) smallDecimals(x *Cells) []int64 {
 	w.decimalBounds(x)
 	v := make([]int64, len(x.Decs))
@@ -170,7 +171,7 @@ func (w *PageWriter) wideDecimals(p *layout.OutPage, x *Cells) {
 }
 
 // keys encodes a column with a global dictionary, or a direct one: codes, big-endian, of four bytes or of as
-// many as the greatest code of a global dictionary needs; null is code 1.
+// many as the largest code of a global dictionary needs; null is code 1.
 func (w *PageWriter) keys(p *layout.OutPage, x *Cells) {
 	n := 4
 	if schema.GlobalCodes(w.Column) {
@@ -252,7 +253,7 @@ func (w *PageWriter) nested(p *layout.OutPage, x *Cells) {
 // maxBound is the longest text that is kept as a bound; with a longer one in the page, none is.
 const maxBound = 200
 
-// textBounds sets the least and the greatest text, with that of a null for a null.
+// textBounds sets the smallest and the largest text, with that of a null for a null.
 func (w *PageWriter) textBounds(p *layout.OutPage, x *Cells) {
 	if w.Parent != nil {
 		return
@@ -355,7 +356,7 @@ func (w *PageWriter) coded(p *layout.OutPage, x *Cells, codes []uint32) {
 	}
 }
 
-// runsOf gives each run's code once, and pairs of first entry and count; no runs if they would save little.
+// runsOf returns each run's code once, and pairs of first entry and count; no runs if they would save little.
 func runsOf(codes []uint32) (values, runs []uint32) {
 	for i, c := range codes {
 		if i > 0 && c == codes[i-1] {

@@ -155,7 +155,7 @@ func daysOf(s string) (int64, bool) {
 	return civil.Days(y, int(m), int(d)), true
 }
 
-// timeOf reads YYYY-MM-DD HH:MM:SS with up to three digits of a fraction, or T between and Z behind, as
+// timeOf reads YYYY-MM-DD HH:MM:SS with up to three digits of a fraction, or T between and Z after it, as
 // milliseconds since 1970.
 func timeOf(s string) (int64, bool) {
 	if len(s) < 19 || s[13] != ':' || s[16] != ':' {

@@ -144,7 +144,7 @@ func (c *Column) All(f func(*Column)) {
 	}
 }
 
-// SetCard tells a column how many codes it has: of a direct dictionary as many as there are numbers.
+// SetCard reports a column how many codes it has: of a direct dictionary as many as there are numbers.
 func (c *Column) SetCard(codes int) {
 	switch {
 	case c.Typ.Complex() && c.Encoders.Has(layout.EncDictionary):

@@ -32,7 +32,7 @@ type Constant struct {
 	S    string
 }
 
-// ConstChunk gives a constant's pages, which need no bytes. It is a format.Chunk.
+// ConstChunk returns a constant's pages, which need no bytes. It is a format.Chunk.
 type ConstChunk struct {
 	v        Constant
 	t        arrow.DataType

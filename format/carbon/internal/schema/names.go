@@ -41,7 +41,7 @@ func Strange(roots []*Column) error {
 	return nil
 }
 
-// Rename gives columns whose names are no text, or those of others, names that are.
+// Rename returns columns whose names are no text, or those of others, names that are.
 func Rename(roots []*Column) {
 	names := map[string]bool{}
 	for _, r := range roots {

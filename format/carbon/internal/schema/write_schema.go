@@ -160,7 +160,7 @@ func (p *Planner) column(f arrow.Field, parent *layout.ColumnSchema, ordinal int
 	return c.Typ, p.add(c, f.Type, top)
 }
 
-// add puts a column into its list, and its children behind it.
+// add puts a column into its list, and its children after it.
 func (p *Planner) add(c layout.ColumnSchema, t arrow.DataType, top bool) error {
 	children, err := p.Children(t)
 	if err != nil {

@@ -57,7 +57,7 @@ func (l *Load) Counts() bool {
 }
 
 // KnownStatus reports whether a writer gives a segment the state. Some have two spellings: as the real writer's
-// JSON has them, and as it tells them.
+// JSON has them, and as it says them.
 func KnownStatus(s string) bool {
 	switch s {
 	case StatusSuccess, statusPartial, statusPartial1, statusForUpdate, StatusStreaming, StatusFinish,
@@ -168,7 +168,7 @@ type Update struct {
 // Gone reports whether the block itself is no more.
 func (u *Update) Gone() bool { return u.Status == "Compacted" || u.Status == "Marked for Delete" }
 
-// Words tells a load on a line.
+// Words reports a load on a line.
 func (l *Load) Words() string {
 	s := l.Status
 	for _, x := range []struct{ name, value string }{{"from", timeText(l.Start)}, {"to", timeText(l.Timestamp)},

@@ -81,7 +81,7 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 	return nil
 }
 
-// ChangeStatus reads tablestatus, has it changed, and writes it anew, all under its lock. The file is replaced by one
+// ChangeStatus reads tablestatus, has it changed, and writes it again, all under its lock. The file is replaced by one
 // rename, so that readers see the table as it was before, or as it is after. accept says what readers say of the
 // table: what they refuse is not changed, as it would look as if it had been sound.
 func ChangeStatus(ctx context.Context, dir string, accept func() error, change func(s *StatusFile) error) error {

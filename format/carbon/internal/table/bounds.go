@@ -75,7 +75,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	}
 	f, err := t.File(ctx, g.Part)
 	if err != nil || f.Version < 3 || f.Stream != nil || g.Index < 0 || g.Index >= len(f.Footer.Blocklet) {
-		return all, nil // what is wrong reading will tell
+		return all, nil // what is wrong reading will say
 	}
 	starts, err := f.PageStarts(ctx, g.Index)
 	if err != nil || len(starts) < 3 {
@@ -119,7 +119,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 }
 
 // bounds12 are the bounds that the footer of formats 1 and 2 gives column c of blocklet g: those of dimensions,
-// in the order of the bytes in the pages. Codes of a dictionary are turned into the least and the greatest of
+// in the order of the bytes in the pages. Codes of a dictionary are turned into the smallest and the largest of
 // the values that they stand for.
 func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *schema.Physical,
 	c *schema.Column) *pred.Bounds {
@@ -134,7 +134,7 @@ func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *s
 		return datafile.SurrogateBounds(c, t.Dates, lo, hi)
 	case c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar:
 		// nulls count with their text, and the writer takes the first and the last value of the page for the
-		// least and the greatest
+		// smallest and the largest
 		a, z := pred.String(string(lo)), pred.String(string(hi))
 		if string(lo) > string(hi) {
 			return nil

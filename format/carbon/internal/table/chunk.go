@@ -46,7 +46,7 @@ func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys 
 	return c, nil
 }
 
-// addPositions adds the two columns behind the table's own.
+// addPositions adds the two columns after the table's own.
 func (t *Table) addPositions() {
 	fields := append(t.sc.Fields(), arrow.Field{Name: datafile.FileColumn, Type: arrow.BinaryTypes.String},
 		arrow.Field{Name: datafile.RowColumn, Type: arrow.PrimitiveTypes.Int64})
@@ -60,7 +60,7 @@ func (t *Table) addPositions() {
 	t.sc = arrow.NewSchema(fields, &meta)
 }
 
-// newStreamChunk gives the column col of blocklet g.
+// newStreamChunk returns the column col of blocklet g.
 func (t *Table) newStreamChunk(f *datafile.DataFile, g int, col *schema.Column) (*datafile.StreamChunk, error) {
 	i := slices.IndexFunc(f.Stream.Fields, func(x datafile.StreamField) bool { return x.Col == col })
 	c := &datafile.StreamChunk{F: f, B: &f.Stream.Blocklets[g], Index: i,

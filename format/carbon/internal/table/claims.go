@@ -97,7 +97,7 @@ func ownDir(rel string) bool {
 		partDir.MatchString(rel) || hiveDir.MatchString(rel)
 }
 
-// split cuts a name behind the directory of the table that it lies in; rel is "." if it lies in none, or is one.
+// split cuts a name after the directory of the table that it lies in; rel is "." if it lies in none, or is one.
 func (c *claimer) split(name string) (table, rel string, err error) {
 	for at := 0; ; {
 		i := strings.IndexByte(name[at:], '/')
@@ -117,7 +117,7 @@ func (c *claimer) split(name string) (table, rel string, err error) {
 	}
 }
 
-// knownSegments are those of which the status of a table, or its history, tells; nil: it is damaged, or not there.
+// knownSegments are those of which the status of a table, or its history, says; nil: it is damaged, or not there.
 func (c *claimer) knownSegments(table string) (map[string]bool, error) {
 	var loads, past []status.Load
 	name := path.Join(table, "Metadata", "tablestatus")

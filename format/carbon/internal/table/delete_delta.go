@@ -31,7 +31,7 @@ type PageKey struct{ Blocklet, Page int64 }
 // Deletes is the deleted rows of a data file, by page, ascending.
 type Deletes map[PageKey][]int64
 
-// DeltaNames are the delete deltas of a block, of which the update status tells.
+// DeltaNames are the delete deltas of a block, of which the update status says.
 func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) ([]string, error) {
 	name := func(stamp string) string { return path.Join(dir, u.Block+"-"+stamp+layout.DeltaExt) }
 	switch {

@@ -149,7 +149,7 @@ func (s *side) sortTable(c *wire.Cursor) {
 	s.fact("codes", len(x.Codes))
 }
 
-// DescribeDictionary tells a .dict, a .dictmeta or a .sortindex.
+// DescribeDictionary reports a .dict, a .dictmeta or a .sortindex.
 func DescribeDictionary(ctx context.Context, tg format.Target, o format.OpenOptions, trace func(region.Node)) error {
 	obj, err := layout.OpenObject(ctx, tg.Tree, tg.Name, o.Limits)
 	if err != nil {

@@ -173,7 +173,7 @@ func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o 
 	return t, nil
 }
 
-// openNamed opens the data files of a directory; if there is none, with the columns that an index tells.
+// openNamed opens the data files of a directory; if there is none, with the columns that an index says.
 func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, d *Folder,
 	saved *check.Reporter) (*Table, error) {
 	if len(d.Data) > 0 {
@@ -213,7 +213,7 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	return t, err
 }
 
-// reportFolder tells, when recovering, what the index files of a directory do not agree with. What they name and is not
+// reportFolder says, when recovering, what the index files of a directory do not agree with. What they name and is not
 // there is a loss of whoever reads.
 func (t *Table) reportFolder(d *Folder, unnamed []string) {
 	for _, name := range layout.Sorted(d.Unreadable) {

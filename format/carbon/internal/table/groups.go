@@ -116,7 +116,7 @@ func (t *Table) partOf(name string) *Part {
 	return &Part{Name: name}
 }
 
-// checkParts looks at every data file of a directory, so that recovery tells now what is lost.
+// checkParts looks at every data file of a directory, so that recovery reports now what is lost.
 func (t *Table) checkParts(ctx context.Context) error {
 	for i := range t.parts {
 		if err := t.checkPart(ctx, &t.parts[i]); err != nil {
@@ -126,7 +126,7 @@ func (t *Table) checkParts(ctx context.Context) error {
 	return nil
 }
 
-// checkPart tells, when recovering, where a data file is not as its index says; damage of it its reader meets.
+// checkPart says, when recovering, where a data file is not as its index says; damage of it its reader meets.
 func (t *Table) checkPart(ctx context.Context, p *Part) error {
 	f, err := t.File(ctx, p.Name)
 	if err != nil && !errors.Is(err, fault.Corrupt) {

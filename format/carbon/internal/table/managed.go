@@ -58,7 +58,7 @@ func (t *Managed) Layout() format.Layout {
 	for i := range t.TableSchema.BucketBy {
 		l.BucketBy = append(l.BucketBy, t.TableSchema.BucketBy[i].Name)
 	}
-	// of the other kinds no directory tells the value
+	// of the other kinds no directory says the value
 	if p := t.TableSchema.Partition; p != nil && p.Kind == layout.NativeHive {
 		for i := range p.Columns {
 			l.Partitions = append(l.Partitions, p.Columns[i].Name)
@@ -72,7 +72,7 @@ func (t *Managed) note(code string, at fault.Span, format string, args ...any) {
 	t.noting.Lock()
 	defer t.noting.Unlock()
 	f := layout.Codes.Finding(code, at, t.Path, fmt.Sprintf(format, args...))
-	f.Lost = 0 // the rows of what is not read are told by who reads
+	f.Lost = 0 // the rows of what is not read are shown by whoever reads
 	t.Notes = append(t.Notes, f)
 }
 
@@ -83,14 +83,14 @@ func (t *Managed) Findings() []region.Finding {
 	return slices.Clone(t.Notes)
 }
 
-// reportOnce tells, when recovering, what was done about the file name, which may be asked for again.
+// reportOnce says, when recovering, what was done about the file name, which may be asked for again.
 func (t *Managed) reportOnce(name string, f region.Finding) {
 	if t.saved.First(name) {
 		t.saved.Emit(f)
 	}
 }
 
-// getOver tells, when recovering, of a delete delta that cannot be used, once for each name, and lets the rows
+// getOver says, when recovering, of a delete delta that cannot be used, once for each name, and lets the rows
 // come back. Else the error stays.
 func (t *Managed) getOver(name string, err error) error {
 	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {

@@ -22,7 +22,7 @@ import (
 
 // The segments of a partitioned table have no directories of their own: their files lie in those of the
 // partitions, NAME=VALUE below each other, and only the segment files say in which. Without these the names of
-// the files tell the segment.
+// the files say the segment.
 
 // maxPartitions is how deep directories of partitions are looked into.
 const maxPartitions = 16
@@ -63,7 +63,7 @@ func partitionFiles(ctx context.Context, tree store.Tree, table string,
 }
 
 // partitionPlaces are the directories of a segment whose segment file is not followed, because of why (nil:
-// tablestatus names none), and tells that. Which partitions were dropped only that file says: their files stay
+// tablestatus names none), and says that. Which partitions were dropped only that file says: their files stay
 // until the table is cleaned, and the sizes in tablestatus stay as they were. So those are left out that it
 // still calls dropped, and no more can be known.
 func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error) ([]Place, error) {
@@ -77,7 +77,7 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 	var dropped map[string]bool
 	switch {
 	case l.Segment == "":
-		name = t.Status + " " + l.Name // one of each segment is told
+		name = t.Status + " " + l.Name // one of each segment is reported
 		at, reason = fault.Span{Object: t.Status}, "it names no segment file"
 	case why == nil:
 		reason = "it has no location"
@@ -113,7 +113,7 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 var aLocation = regexp.MustCompile(`("(?:[^"\\]|\\.)*")\s*:\s*(\{[^{}]*\})`)
 
 // droppedPlaces are the directories that a damaged segment file still says to be of partitions that were
-// dropped. Only an entry is believed that is whole, and fits its directory.
+// dropped. Only an entry is trusted that is whole, and fits its directory.
 func (t *Managed) droppedPlaces(ctx context.Context, name, segment string) (map[string]bool, error) {
 	o, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
 	if err != nil {
@@ -249,7 +249,7 @@ func isPartition(ctx context.Context, tree store.Tree, dir string) (bool, error)
 	return false, nil
 }
 
-// segmentNumber is the name of a segment: a number, and behind a dot how often it was merged.
+// segmentNumber is the name of a segment: a number, and after a dot how often it was merged.
 var segmentNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
 // holdsPartitions reports whether a data file lies in a directory NAME=VALUE of a place, which may but need not

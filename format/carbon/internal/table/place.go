@@ -61,7 +61,7 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	return KindNone, format.No, nil
 }
 
-// lookFile tells a data file by its structure: format 2 begins with a text; all end with the offset of a
+// lookFile reports a data file by its structure: format 2 begins with a text; all end with the offset of a
 // footer, which begins with its first field.
 func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	k := ByName(tg.Name)
@@ -91,7 +91,7 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 	if k == kindFile {
 		return k, m, nil
 	}
-	// Without the name only what is hardly chance is believed: a FileHeader of version 3, and a FileFooter3
+	// Without the name only what is hardly chance is trusted: a FileHeader of version 3, and a FileFooter3
 	// where the end points.
 	if src.Size() < 64 || head[0] != 0x15 || head[1] != 0x06 || head[2] != 0x19 {
 		return KindNone, format.No, nil
@@ -111,8 +111,8 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 	return kindFile, format.Certain, nil
 }
 
-// lookStream tells a data file by its beginning, as its end is not known yet: a file of version 1, which begins with
-// data, is not told.
+// lookStream reports a data file by its beginning, as its end is not known yet: a file of version 1, which begins with
+// data, is not reported.
 func lookStream(ctx context.Context, src store.Source, k Kind, m format.Match) (Kind, format.Match) {
 	var head [len(layout.MagicV2)]byte
 	n, _ := src.ReadAt(ctx, head[:], 0) // what is shorter is none

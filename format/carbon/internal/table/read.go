@@ -110,7 +110,7 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	if err := t.Untied(ctx, list); err != nil {
 		return nil, err
 	}
-	if t.saved != nil { // it was told
+	if t.saved != nil { // it was reported
 		unreadable = nil
 	}
 	t.found, t.list, t.unreadable = found, list, unreadable
@@ -118,7 +118,7 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 }
 
 // others is the error of a segment without index files whose data files are not its own; see tied. Recovery
-// tells it, and reads them.
+// says it, and reads them.
 func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) error {
 	err := t.Tied(ctx, l, parts)
 	switch {
@@ -149,7 +149,7 @@ func (t *Managed) CheckWanted() error {
 }
 
 // Parts are the data files, and something for each segment of which files are missing or nobody knows which
-// they are: its row groups are the error, so that a scan ends there, or passes over what is lost and tells it.
+// they are: its row groups are the error, so that a scan ends there, or skips what is lost and says it.
 func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		list, err := t.all(ctx)

@@ -26,7 +26,7 @@ func RecoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) 
 	var all []region.Finding
 	opened := false
 	r, err := reopen(ctx, tg, op, check.New(ctx, tg.Name, layout.Codes, func(f region.Finding) bool {
-		if !opened { // what reading meets later its damage policy tells
+		if !opened { // what reading meets later its damage policy says
 			all = append(all, f)
 		}
 		return !opened
@@ -46,7 +46,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 	}
 	at := tg
 	tg, k, err := Resolve(ctx, at, &o)
-	// who says that it is a table is believed
+	// who says that it is a table is trusted
 	if err != nil && k == KindNone && at.Table == "" && !store.Failing(err) {
 		if is, failed := holdsPartitions(ctx, at.Tree, at.Name); failed != nil || is {
 			k, err = KindTable, failed
@@ -70,7 +70,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 			return withoutSchema(ctx, tg, op, o, saved, err)
 		}
 		if list, err := t.all(ctx); err == nil {
-			for _, p := range list { // so that what is lost is told now, and not while rows are read
+			for _, p := range list { // so that what is lost is reported now, and not while rows are read
 				if err := t.checkPart(ctx, p); err != nil {
 					return nil, err
 				}

@@ -25,7 +25,7 @@ func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, d
 	out := &status.Update{Segment: l.Id(), Block: block, Guessed: true}
 	var from, to int64 = math.MaxInt64, -1
 	if u != nil {
-		out.Actual, out.Stamps = u.Actual, slices.Clone(u.Stamps) // also those that are not there: that is told
+		out.Actual, out.Stamps = u.Actual, slices.Clone(u.Stamps) // also those that are not there: that is reported
 		if from, to = span64(u); status.Count64(u.Deleted) > 0 && from == to {
 			out.Stamps = []string{u.From}
 		}

@@ -15,7 +15,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// adoptIDs looks whether the schema is that of the data files: they name their columns by ids, and one that the
+// adoptIDs checks whether the schema is that of the data files: they name their columns by ids, and one that the
 // schema never had is damage of either. If no file fits, it is the schema's: it takes the files' ids for its
 // columns of the same name and type.
 func (t *Managed) adoptIDs(ctx context.Context) error {
@@ -31,7 +31,7 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			continue // told when it is read
+			continue // reported when it is read
 		}
 		if t.Belongs(f) == nil {
 			return nil
@@ -58,7 +58,7 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 }
 
 // drifted is an error if the columns are not those that the history of the schema makes of them: a column whose id
-// was damaged would be taken for one that no file has, and its default for its values. Recovery tells it, and takes
+// was damaged would be taken for one that no file has, and its default for its values. Recovery says it, and takes
 // the id of the history where the files have that one, and not the other. Of two defaults it takes none: the cells of
 // the files without the column are lost.
 func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
@@ -105,7 +105,7 @@ func (t *Managed) fileIDs(ctx context.Context) (map[string]bool, error) {
 			return nil, err
 		}
 		if err != nil {
-			continue // told when it is read
+			continue // reported when it is read
 		}
 		for _, r := range f.Roots {
 			has[r.Id] = true

@@ -77,7 +77,7 @@ func (h *Contents) fail(err error) {
 	}
 }
 
-// whole looks whether all data files of the segment are there if no index tells: by the size that tablestatus
+// whole checks whether all data files of the segment are there if no index says: by the size that tablestatus
 // has of them. There may be more of them: updates before 2.0 added files and left the size as it was.
 func (t *Managed) whole(l *status.Load, h *Contents) error {
 	want := status.Count64(l.DataSize)
@@ -97,7 +97,7 @@ func (t *Managed) whole(l *status.Load, h *Contents) error {
 	return nil
 }
 
-// matchUpdates looks whether each entry of the update status has its data file in the segment.
+// matchUpdates checks whether each entry of the update status has its data file in the segment.
 func (t *Managed) matchUpdates(l *status.Load, files map[string]bool) error {
 	blocks := map[string]bool{}
 	for f := range files {
@@ -189,7 +189,8 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 	return out, nil
 }
 
-// coming is the segment file of a load that goes on, by the name that tablestatus is going to have; "": there is none.
+// coming is the segment file of a load that continues, by the name that tablestatus is going to have; "": there is
+// none.
 func (t *Managed) coming(ctx context.Context, l *status.Load) string {
 	named := status.Load{Segment: l.Name + "_" + l.Start + ".segment"}
 	if strings.ContainsAny(named.Segment, "/\\\x00") {
@@ -440,7 +441,7 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 }
 
 // Odd is an error if index files parse, and yet say what none of this table can: then nothing of them is
-// believed. A column that the table never had would be taken for one that was added later, and its rows for
+// trusted. A column that the table never had would be taken for one that was added later, and its rows for
 // nulls.
 func (t *Managed) Odd(files []layout.IndexFile) error {
 	for i := range files {

@@ -19,16 +19,16 @@ import (
 )
 
 // The index files of a segment say which data files are its own. Where they are lost only the files' names
-// tell, and a file that was copied over another one keeps that one's name; the time in its header is that of
-// the schema, which is the same in all segments. What is left are the least and the greatest values that the
+// say, and a file that was copied over another one keeps that one's name; the time in its header is that of
+// the schema, which is the same in all segments. What is left are the smallest and the largest values that the
 // segment file keeps, and that no writer makes two files of the same bytes but of the same rows.
 
-// Tied holds the data files of a segment without its index files against the least and greatest values that its
+// Tied compares the data files of a segment without its index files with the smallest and largest values that its
 // segment file keeps: they are those of all its files.
 func (t *Managed) Tied(ctx context.Context, l *status.Load, parts []Part) error {
 	known, at, err := t.KeptBounds(ctx, l)
 	if err != nil || len(known) == 0 {
-		return nil // verify tells
+		return nil // verify reports
 	}
 	union := map[string]*pred.Bounds{} // by the ids of columns; nil: not kept of all blocklets
 	columns := map[string]*schema.Column{}
@@ -36,7 +36,7 @@ func (t *Managed) Tied(ctx context.Context, l *status.Load, parts []Part) error 
 	for i := range parts {
 		f, err := datafile.OpenFile(ctx, t.Tree, parts[i].Name, t.Opts)
 		if err != nil {
-			whole = false // told when it is read
+			whole = false // reported when it is read
 			continue
 		}
 		for _, c := range KeptColumnsOf(f, known) {
@@ -90,7 +90,7 @@ func (t *Managed) Untied(ctx context.Context, list []*Part) error {
 	})
 }
 
-// twins calls tell with each data file of which no index knows, and with another one that has the same bytes.
+// twins calls say with each data file of which no index knows, and with another one that has the same bytes.
 // Only files of one size are read.
 func (t *Managed) twins(ctx context.Context, list []*Part, report func(p, other *Part)) error {
 	bySize, loose := map[int64][]*Part{}, map[int64]bool{}
@@ -148,20 +148,20 @@ func (t *Managed) sum(ctx context.Context, name string) (out [sha256.Size]byte, 
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// KeptBounds are the least and greatest values that the segment file of a load keeps, by the ids of columns;
+// KeptBounds are the smallest and largest values that the segment file of a load keeps, by the ids of columns;
 // none of partitioned tables and of old ones.
 func (t *Managed) KeptBounds(ctx context.Context, l *status.Load) (map[string]*layout.MinMax, fault.Span, error) {
 	at := fault.Span{Object: t.segmentFileOf(l)}
 	var s status.SegmentFile
 	if l.Segment == "" || !l.Counts() ||
 		status.ReadJSON(ctx, t.Tree, at.Object, t.Opts.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
-		return nil, at, nil // what cannot be read was told when the files were looked for
+		return nil, at, nil // what cannot be read was reported when the files were looked for
 	}
 	known, err := parseSegmentBounds(s.Metadata, at, t.Opts.Limits.WithDefaults().Apart())
 	return known, at, err
 }
 
-// KeptColumnsOf are the columns of a file whose bounds can be held against those that are known of them.
+// KeptColumnsOf are the columns of a file whose bounds can be compared with those that are known of them.
 func KeptColumnsOf(f *datafile.DataFile, known map[string]*layout.MinMax) (out []*schema.Column) {
 	if f.Version < 3 || f.Stream != nil {
 		return nil
@@ -174,7 +174,7 @@ func KeptColumnsOf(f *datafile.DataFile, known map[string]*layout.MinMax) (out [
 	return out
 }
 
-// WithinSegment holds the bounds of a column in the blocklets of a file against those of the segment. seen, if
+// WithinSegment compares the bounds of a column in the blocklets of a file with those of the segment. seen, if
 // there is one, is told those of each blocklet.
 func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schema.Column, b *layout.MinMax,
 	seen func(some *pred.Bounds)) error {

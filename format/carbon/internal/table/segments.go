@@ -48,7 +48,7 @@ func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]S
 	return out, nil
 }
 
-// segment tells a load, and looks its files up. Only errors that are nobody's damage end it.
+// segment reports a load, and looks its files up. Only errors that are nobody's damage end it.
 func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) {
 	s := Segment{Name: l.Name, Status: l.Status, Read: t.O.Wants(l), MergedInto: l.Merged, Format: l.FileFormat,
 		Path: l.Path, Files: -1, Rows: -1,
@@ -113,7 +113,7 @@ func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOption
 	return out
 }
 
-// List tells what a place holds.
+// List reports what a place holds.
 func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		k, _, err := Look(ctx, tg)
@@ -160,7 +160,7 @@ func damageOf(code string, err error, dir, name string) region.Finding {
 	return layout.Findingf(code, at, name, "%v", err)
 }
 
-// entry tells one table or file.
+// entry reports one table or file.
 func entry(ctx context.Context, tg format.Target, name string) (format.Entry, error) {
 	e := format.Entry{Table: name, Kind: "table", Rows: 0}
 	r, err := Open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
@@ -190,7 +190,7 @@ func entry(ctx context.Context, tg format.Target, name string) (format.Entry, er
 		}
 	}
 	if _, ok := r.(withDeletes); ok {
-		e.Rows = -1 // only reading the deletes tells
+		e.Rows = -1 // only reading the deletes says
 	}
 	return e, nil
 }

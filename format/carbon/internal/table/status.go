@@ -98,7 +98,7 @@ func (t *Managed) twice(loads []status.Load) error {
 	return nil
 }
 
-// checkUpdates holds the update status against tablestatus: see checkEntries; a segment with deletes that has
+// checkUpdates compares the update status with tablestatus: see checkEntries; a segment with deletes that has
 // no entry would let rows come back, too. Which files the entries are of is found out with the files; see fit.
 func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error {
 	if err := t.checkEntries(ctx, list); err != nil {
@@ -148,7 +148,7 @@ func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error 
 	return nil
 }
 
-// checkUpdate looks whether the entry has what it needs.
+// checkUpdate checks whether the entry has what it needs.
 func (t *Managed) checkUpdate(u *status.Update, i int) error {
 	unreadable := func(member, value string) error {
 		return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].%s", i, member),

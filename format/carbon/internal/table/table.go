@@ -42,7 +42,7 @@ type Table struct {
 	Blocklet int64
 	Dicts    *dict.Dictionaries
 
-	saved *check.Reporter // told what recovering found; nil: damage is not repaired
+	saved *check.Reporter // reported what recovering found; nil: damage is not repaired
 
 	gone    map[string]lost  // what an index names, and what of it cannot be read
 	doubted map[string]error // recovering: columns, by id, of whose default the schema says two things
@@ -63,7 +63,7 @@ type Part struct {
 	columns []layout.ColumnSchema
 	values  []string       // of the partition columns: name=value
 	Update  *status.Update // deleted rows
-	agreed  int32          // 1: the file is the one that the index tells of
+	agreed  int32          // 1: the file is the one that the index mentions
 }
 
 func (t *Table) Schema() *arrow.Schema   { return t.sc }
@@ -202,7 +202,7 @@ func descend(want, have, col *schema.Column) *schema.Column {
 }
 
 // AllColumns gives the table its schema, of columns that stand at a place. When recovering, what is strange about
-// them is told, and got over.
+// them is reported, and got over.
 func (t *Table) AllColumns(roots []*schema.Column, at fault.Span, path string) (err error) {
 	if err := schema.Strange(roots); err != nil {
 		if err = fault.Locate(err, at, true, path); t.saved == nil {
@@ -247,7 +247,7 @@ func (p *Part) partition(name string) (text string, ok bool) {
 	return "", false
 }
 
-// checkRows holds the rows of a file against what its index file says: with another number the file is not the
+// checkRows compares the rows of a file with what its index file says: with another number the file is not the
 // one that was loaded, or one of the two is damaged. Files of rows may have grown since.
 func checkRows(f *datafile.DataFile, p *Part) error {
 	if f.Stream != nil || len(p.blocks) == 0 {
@@ -277,7 +277,7 @@ func checkRows(f *datafile.DataFile, p *Part) error {
 	return nil
 }
 
-// hollow is the file as its index file knows it: enough to tell what a filter needs of it without opening it.
+// hollow is the file as its index file knows it: enough to say what a filter needs of it without opening it.
 // nil if the index does not know the blocklets, as in old tables. Who then opens the file compares.
 func (p *Part) hollow() *datafile.DataFile {
 	f := &datafile.DataFile{Version: 3}

@@ -78,7 +78,7 @@ func ParseCompressed(c *wire.Cursor, version int) (h compressed) {
 	h.Raw = int(raw)
 	h.Plain = version == 2 && c.Left() == h.Raw
 	h.Data = c.Rest()
-	if !h.Plain { // otherwise they are told by the block's own parser
+	if !h.Plain { // otherwise they are shown by the block's own parser
 		c.Node(region.Data, c.Pos(), c.Left(), "compressed", "")
 	}
 	return h

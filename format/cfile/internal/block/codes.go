@@ -8,7 +8,7 @@ import (
 // Code is a kind of finding of Verify and Recover.
 type Code = region.CodeDoc
 
-// Codes are all kinds of findings, by name. A checksum that is wrong is told once; what it covers is then not
+// Codes are all kinds of findings, by name. A checksum that is wrong is reported once; what it covers is then not
 // looked into.
 var Codes = check.Codes{
 	{Code: "cfile.block.checksum", Severity: region.Error, Help: "The checksum of a data block does not fit its " +

@@ -61,7 +61,7 @@ func tooMany(i int, x [2]uint64, digits int) error {
 	return fault.Rel(0, 0, "", "value %d, %s, has more than the %d digits of its type", i, bigOf(x), digits)
 }
 
-// tenTo38 is the least number that has more digits than any decimal.
+// tenTo38 is the smallest number that has more digits than any decimal.
 var tenTo38 = new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
 
 // TooWide reports whether a number of 128 bits, little-endian, has more than 38 digits.

@@ -6,7 +6,7 @@ import (
 	"stoa/internal/enc/groupvarint"
 )
 
-// Blocks do not say how long they are; the index does. But every encoding tells by its own structure where it
+// Blocks do not say how long they are; the index does. But every encoding says by its own structure where it
 // ends, and so does every compression, so that a block can be measured when nothing but its beginning is known.
 // These functions give the length of what begins with b, and -1 if nothing of the kind does.
 
@@ -129,7 +129,7 @@ func PlainBinaryExtent(b []byte) int {
 	return groupRun(b, int(at), count)
 }
 
-// groupRun passes over the group varints of count values.
+// groupRun skips the group varints of count values.
 func groupRun(b []byte, at int, count int64) int {
 	for i := int64(0); i < count; i += 4 {
 		_, n, err := groupvarint.Decode4(b[at:])
@@ -173,7 +173,7 @@ func prefixExtent(b []byte) int {
 	return int(end)
 }
 
-// runsExtent measures count values of width bits behind a header of eight bytes.
+// runsExtent measures count values of width bits after a header of eight bytes.
 func runsExtent(b []byte, count int64, width int) int {
 	at := 8
 	for count > 0 {

@@ -22,14 +22,14 @@ type values struct {
 	Form    form
 	Count   int    // how many there are
 	Ordinal uint32 // row of the block's first value, or null
-	data    []byte // behind the header
+	data    []byte // after the header
 	At      int    // where data begins in the block
 
 	elem     int    // bitshuffle: bytes of an element
 	padded   int    // bitshuffle: elements with padding
 	base     uint32 // group varint: what is added to each value
 	offsets  []byte // plain binary: group varints
-	restarts int    // prefix: how many restart points are told
+	restarts int    // prefix: how many restart points are reported
 	points   []byte // prefix: u32 each
 	start    int    // prefix: where the header begins in the block
 }

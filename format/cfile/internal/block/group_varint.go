@@ -11,8 +11,8 @@ import (
 
 // parseGroups reads a group-varint block, which only files of format v1 have:
 //
-//	header  group varint: number of values, least value, ordinal, unused
-//	groups  group varints of four values each, relative to the least; the last one is filled up with zeros
+//	header  group varint: number of values, smallest value, ordinal, unused
+//	groups  group varints of four values each, relative to the smallest; the last one is filled up with zeros
 func parseGroups(c *wire.Cursor) (v values) {
 	v.Form = formGroups
 	g := parseGroup(c, "header")

@@ -12,7 +12,7 @@ import (
 // MinFile is a header and a footer without messages.
 const MinFile = 2 * (MagicLen + 4)
 
-// Part is a section of c that is told as a structure of its own.
+// Part is a section of c that is reported as a structure of its own.
 func Part(c *wire.Cursor, name string, n int) *wire.Cursor {
 	if n >= 0 && n <= c.Left() && c.Err() == nil {
 		c.Node(region.Struct, c.Pos(), n, name, "")

@@ -17,7 +17,7 @@ import (
 //	strings and binary, last           the bytes
 //	strings and binary, not last       the bytes, 00 written as 00 01, then 00 00
 //
-// A key of several columns is the encoded values one behind the other. Bools, floats and doubles cannot be keys.
+// A key of several columns is the encoded values one after the other. Bools, floats and doubles cannot be keys.
 
 // Keyable reports whether t can be a key.
 func Keyable(t Type) bool {

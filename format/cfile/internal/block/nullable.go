@@ -37,7 +37,7 @@ func parseBitmap(c *wire.Cursor, name, sizeName string, n int) Bitmap {
 	return b
 }
 
-// Ones counts the ones among the n bits behind skip.
+// Ones counts the ones among the n bits after skip.
 func (b *Bitmap) Ones(skip, n int) (int, error) {
 	k, err := rle.CountBits(b.runs, skip, n)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *Bitmap) Ones(skip, n int) (int, error) {
 	return k, nil
 }
 
-// Mark makes the n entries of dst from at on null where the n bits behind skip are 0, and returns how many are not.
+// Mark makes the n entries of dst from at on null where the n bits after skip are 0, and returns how many are not.
 // valid is nil if all are present and dst had no bitmap.
 func (b *Bitmap) Mark(dst *vec.Vector, at, skip, n int) (k int, valid []byte, err error) {
 	if !dst.HasValidity() {
@@ -91,7 +91,7 @@ func spreadBit(b []byte, i int, valid, spare []byte, next *int) {
 	}
 }
 
-// CheckOnes holds a bitmap against the number of values: what comes before and in the part that was decoded
+// CheckOnes compares a bitmap with the number of values: what comes before and in the part that was decoded
 // must be there, and at the end of the block all must be used up.
 func CheckOnes(b *Bitmap, v *values, skipped, k int, end bool) error {
 	if skipped+k > v.Count || end && skipped+k != v.Count {

@@ -55,7 +55,7 @@ const plainBinaryHead = 12
 //	ordinal      u32
 //	num_values   u32
 //	offsets_pos  u32, counted from the beginning of this header
-//	values       one behind the other
+//	values       one after the other
 //	offsets      where each value begins, counted likewise; group varints
 func ParsePlainBinary(c *wire.Cursor) (v values) {
 	v.Form = formStrings

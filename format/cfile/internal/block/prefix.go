@@ -26,7 +26,7 @@ func parseGroup(c *wire.Cursor, names string) (g [4]uint32) {
 //
 //	header        group varint: number of values, ordinal, restart interval, unused
 //	entries       see package prefix
-//	restarts      u32 each: where a restart point's entry begins, counted from the header; the first entry is not told
+//	restarts      u32 each: where a restart point's entry begins, counted from the header; the first is not stored
 //	num_restarts  u32
 func parsePrefix(c *wire.Cursor) (v values) {
 	v.Form = FormPrefix

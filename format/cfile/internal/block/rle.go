@@ -13,7 +13,7 @@ import (
 //	ordinal     u32
 //	runs        see package rle; values have the bits of the type, bools one
 //
-// Nothing tells how long the runs are: what follows them is not looked at.
+// Nothing says how long the runs are: what follows them is not looked at.
 func parseRuns(c *wire.Cursor, t Type) (v values) {
 	v.Form = formRuns
 	if t == Bool {

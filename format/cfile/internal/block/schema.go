@@ -48,10 +48,10 @@ func (f *Footer) Stored() (s StoredField, ok bool) {
 }
 
 // Arrow is the Arrow type that holds every value of t. Old files do not keep the precision and scale of decimals: 0 and
-// negative mean the most digits that t is for, and none behind the point.
+// negative mean the most digits that t is for, and none after the decimal point.
 //
 // Int128 is decimal128(38, 0): its 128 bits are Arrow's, so values of 39 digits are kept and printed, too, though
-// strictly they are beyond the type; verify tells of them.
+// strictly they are beyond the type; verify reports of them.
 func (t Type) Arrow(precision, scale int) arrow.DataType {
 	switch t {
 	case Uint8:
@@ -130,7 +130,7 @@ func Decoded(was, own arrow.DataType) arrow.DataType {
 	switch w := was.(type) {
 	case arrow.ExtensionType:
 		return Decoded(w.StorageType(), own)
-	case arrow.DecimalType: // the file may not tell digits and scale
+	case arrow.DecimalType: // the file may not say digits and scale
 		if own.ID() == arrow.DECIMAL128 {
 			return &arrow.Decimal128Type{Precision: w.GetPrecision(), Scale: w.GetScale()}
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Bounds are the least and the greatest value, which a file with a value index keeps in its metadata.
+// Bounds are the smallest and the largest value, which a file with a value index keeps in its metadata.
 func (f *File) Bounds(at arrow.DataType) (b pred.Bounds, ok bool) {
 	b.Rows = f.Footer.NumValues
 	if !f.Footer.Nullable {
@@ -15,7 +15,7 @@ func (f *File) Bounds(at arrow.DataType) (b pred.Bounds, ok bool) {
 	} else {
 		b.Nulls = -1
 	}
-	// Without a checksum the metadata may be damaged without a sign, and rows would be passed over because of it.
+	// Without a checksum the metadata may be damaged without a sign, and rows would be skipped because of it.
 	if !f.Sorted() || !f.Footer.Checksums() || f.NoVerify {
 		return b, ok
 	}

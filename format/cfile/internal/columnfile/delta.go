@@ -76,7 +76,7 @@ func ParseDelta(c *wire.Cursor, changes []DeltaChange) (d Delta) {
 	return d
 }
 
-// parseChangeList reads what stands behind row and timestamp.
+// parseChangeList reads what follows row and timestamp.
 func parseChangeList(c *wire.Cursor, changes []DeltaChange) (op DeltaOp, _ []DeltaChange) {
 	op = DeltaOp(c.U8("op"))
 	switch {
@@ -214,7 +214,7 @@ func (d *DeltaFile) Stats() (DeltaStats, bool) { return d.Kept, d.HasStats }
 // Deltas reads on from a place in a delta file. It is used by one goroutine.
 type Deltas struct {
 	values   *BinaryValues
-	firstRow int64 // rows before it are passed over
+	firstRow int64 // rows before it are skipped
 	cur      []DeltaChange
 }
 
@@ -239,7 +239,7 @@ func (d *DeltaFile) SeekRow(ctx context.Context, row int64) (*Deltas, error) {
 	return &Deltas{values: v, firstRow: row}, nil
 }
 
-// Next is the next delta, good until the following call; io.EOF behind the last.
+// Next is the next delta, good until the following call; io.EOF after the last.
 func (d *Deltas) Next(ctx context.Context) (Delta, error) {
 	for {
 		_, c, err := d.values.Next(ctx)
@@ -319,7 +319,7 @@ func (e *LostBlock) Unwrap() error { return e.error }
 // LostRows are the block's.
 func (e *LostBlock) LostRows() (from, to int64) { return e.First, e.First + e.Rows }
 
-// listed decodes the next block of the list. After an error the block is passed over.
+// listed decodes the next block of the list. After an error the block is skipped.
 func (v *BinaryValues) listed(ctx context.Context) error {
 	if v.vals != nil {
 		v.vals.Reset()
@@ -340,7 +340,7 @@ func (v *BinaryValues) listed(ctx context.Context) error {
 	return nil
 }
 
-// load decodes the next block. After an error the block is passed over.
+// load decodes the next block. After an error the block is skipped.
 func (v *BinaryValues) load(ctx context.Context) error {
 	if v.List != nil {
 		return v.listed(ctx)
@@ -394,7 +394,7 @@ func (v *BinaryValues) decode(ctx context.Context, b *DataBlock) (err error) {
 	t := format.Task{Page: format.Page{Ordinal: v.begun + v.n - 1, Spans: []fault.Span{v.At}, Own: b}, N: -1,
 		Bytes: [][]byte{stored}, Scratch: &v.arena, Limits: v.F.Limits}
 	if _, err = v.F.Decode(&t, v.vals, &v.count); err != nil {
-		v.vals.Reset() // half a block is none: what stands behind the error has no values
+		v.vals.Reset() // half a block is none: what follows the error has no values
 	}
 	return fault.Locate(err, v.At, true, v.path())
 }
@@ -570,7 +570,7 @@ func OpenDeltaAt(ctx context.Context, src store.Source, at fault.Span, o format.
 	return NewDelta(f)
 }
 
-// ParseChanges reads a RowChangeList: what a delta's value holds behind row and timestamp. changes has its
+// ParseChanges reads a RowChangeList: what a delta's value holds after row and timestamp. changes has its
 // memory used again; values are part of list. Errors are placed at at, which list was made from.
 func ParseChanges(list []byte, at fault.Span, path string, changes []DeltaChange) (DeltaOp, []DeltaChange, error) {
 	c := wire.NewInnerCursor(list, at, path)
@@ -578,7 +578,7 @@ func ParseChanges(list []byte, at fault.Span, path string, changes []DeltaChange
 	return op, changes, c.Err()
 }
 
-// ParseCells reads cells in the form that a RowChangeList has behind its first byte.
+// ParseCells reads cells in the form that a RowChangeList has after its first byte.
 func ParseCells(cells []byte, at fault.Span, path string, changes []DeltaChange) ([]DeltaChange, error) {
 	c := wire.NewInnerCursor(cells, at, path)
 	changes = changes[:0]

@@ -9,7 +9,7 @@ import (
 	"stoa/vec"
 )
 
-// CheckRows holds the footer's number of values against the last block, where no checksum is over the footer: what
+// CheckRows compares the footer's number of values with the last block, where no checksum is over the footer: what
 // is counted by it, and listed, is never more or less than what the blocks have without a word. If that block is
 // damaged nothing bears the number out, and nobody knows it.
 func (f *File) CheckRows(ctx context.Context) error {
@@ -20,7 +20,7 @@ func (f *File) CheckRows(ctx context.Context) error {
 	if err == nil && e.First+e.Rows != f.Footer.NumValues {
 		err = f.otherEnd(e)
 	}
-	if ctx.Err() != nil || !IsDamage(err) { // what cannot be read for another reason who reads it tells
+	if ctx.Err() != nil || !IsDamage(err) { // what cannot be read for another reason who reads it says
 		return ctx.Err()
 	}
 	return err

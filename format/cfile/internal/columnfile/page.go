@@ -16,7 +16,7 @@ import (
 // DataBlock is a data block as the index knows it.
 type DataBlock struct {
 	Ptr   block.BlockPtr
-	First int64 // ordinal of the first row; -1: only the block tells
+	First int64 // ordinal of the first row; -1: only the block says
 	Rows  int64 // -1: likewise
 	Lost  error
 }
@@ -35,11 +35,11 @@ type Chunk struct {
 	count counting // without a positional index
 }
 
-// counting checks that blocks whose rows no index tells follow each other, as far as they were decoded: each says where
+// counting checks that blocks whose rows no index says follow each other, as far as they were decoded: each says where
 // it begins and how many rows it has.
 type counting struct {
 	mu   sync.Mutex
-	have map[int][2]int64 // by number of the block: its first row, and the first one behind it
+	have map[int][2]int64 // by number of the block: its first row, and the first one after it
 	last int              // how many blocks there are; 0: not known yet
 }
 
@@ -75,7 +75,7 @@ func (k *counting) end(i int, rows int64) (end int64, ok bool) {
 	return b[1], !decoded || rows < 0 || b[1] == rows
 }
 
-// statedRows is how many rows the footer says there are, if that is believed; else -1.
+// statedRows is how many rows the footer says there are, if that is trusted; else -1.
 func (f *File) statedRows() int64 {
 	if f.Endless {
 		return -1
@@ -105,7 +105,7 @@ func (f *File) NewChunk(ctx context.Context, rows vec.Range) (*Chunk, error) {
 	return c, err
 }
 
-// Next gives the next page: a block, or a part of one that has very many rows.
+// Next returns the next page: a block, or a part of one that has very many rows.
 func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	if c.cur == nil {
 		if c.err != nil {
@@ -265,7 +265,7 @@ func pathOf(p format.Page) string {
 	return fmt.Sprintf("block[%d]", p.Ordinal)
 }
 
-// Decode appends the block of a page to dst. count, if it is not nil, is told of blocks whose rows no index tells.
+// Decode appends the block of a page to dst. count, if it is not nil, is reported for blocks whose rows no index says.
 func (f *File) Decode(t *format.Task, dst *vec.Vector, count *counting) (block.Layout, error) {
 	d := decoding{f: f, t: t}
 	var err error

@@ -143,7 +143,7 @@ func (l *Lookup) Bound(ctx context.Context, key []byte, after bool) (n int64, ex
 }
 
 // doubt looks for signs that the index led to the wrong block, or that the block's values are damaged, in files
-// that have no checksums to tell: values that do not rise, and a value on the wrong side of the border to the
+// that have no checksums to say: values that do not rise, and a value on the wrong side of the border to the
 // block before.
 func (l *Lookup) doubt(ctx context.Context, w *Walker, e block.IndexEntry, v *vec.Vector, i int, first int64,
 	key []byte, after bool) error {

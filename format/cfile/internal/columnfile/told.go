@@ -12,7 +12,7 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// What a lost footer said can be told by a schema, as `stoa schema -f json` prints it: of a column the type and
+// What a lost footer said can be known by a schema, as `stoa schema -f json` prints it: of a column the type and
 // whether it may be null; its metadata stoa.type, stoa.encoding and stoa.compression say the rest, if it was
 // that of a CFile. What it leaves open is found by trying.
 
@@ -40,7 +40,7 @@ func (o *ReadOptions) SchemaColumns(ctx context.Context, tg format.Target) (map[
 	return out, nil
 }
 
-// OfFile is what the schema tells of one file: of its only column, or of the one that has the name of the
+// OfFile is what the schema says of one file: of its only column, or of the one that has the name of the
 // option or of the file.
 func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions, error) {
 	fields, err := o.SchemaColumns(ctx, tg)
@@ -63,7 +63,7 @@ func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions,
 	return o, nil
 }
 
-// With is o with what the field f tells and o leaves open.
+// With is o with what the field f says and o leaves open.
 func (o ReadOptions) With(f format.SchemaField, name string) (ReadOptions, error) {
 	precision, scale := 0, -1
 	word := cmp.Or(f.Metadata[block.MetaType], usualTypes[strings.SplitN(f.Type, "[", 2)[0]])

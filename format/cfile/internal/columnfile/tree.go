@@ -14,7 +14,7 @@ import (
 // MaxDepth is how many levels an index tree may have. A tree of three holds more blocks than a file can have rows.
 const MaxDepth = 32
 
-// Walker stands on a leaf entry of an index tree. Trees are written in post-order, so a node lies behind its
+// Walker stands on a leaf entry of an index tree. Trees are written in post-order, so a node lies after its
 // children, and the blocks of each level follow each other: that is demanded here, and with it every walk ends.
 type Walker struct {
 	f     *File
@@ -97,7 +97,7 @@ func (k *nodes) get(p block.BlockPtr) (block.IndexNode, bool) {
 	return x, ok
 }
 
-// put keeps a node whose entries are all whole. Others tell what is wrong each time.
+// put keeps a node whose entries are all whole. Others say what is wrong each time.
 func (k *nodes) put(p block.BlockPtr, x *block.IndexNode) {
 	size := len(x.Block.Data) + 48*x.N
 	k.mu.Lock()
@@ -208,7 +208,7 @@ func (w *Walker) seek(ctx context.Context, key []byte, strict bool) error {
 	}
 }
 
-// search finds the entry of a node where seek goes on.
+// search finds the entry of a node where seek continues.
 func (w *Walker) search(l *level, key []byte, strict bool) error {
 	lo, hi := 0, l.Node.N-1 // the entry wanted is in [lo, hi]
 	for lo < hi {
@@ -227,7 +227,7 @@ func (w *Walker) search(l *level, key []byte, strict bool) error {
 	return nil
 }
 
-// Next goes to the next leaf entry; eof is set behind the last.
+// Next goes to the next leaf entry; eof is set after the last.
 func (w *Walker) Next(ctx context.Context) error {
 	for len(w.Stack) > 0 {
 		l := w.Top()
@@ -267,7 +267,7 @@ func (w *Walker) sameKey(key []byte) error {
 	return err
 }
 
-// following is the key of the leaf entry behind the current one, which the levels above know without reading its leaf;
+// following is the key of the leaf entry after the current one, which the levels above know without reading its leaf;
 // nil at the end.
 func (w *Walker) following() ([]byte, error) {
 	for d := len(w.Stack) - 1; d >= 0; d-- {
@@ -285,7 +285,7 @@ func (w *Walker) following() ([]byte, error) {
 	return nil, nil
 }
 
-// Block checks the data block of the current entry: it lies in the file, behind the one before.
+// Block checks the data block of the current entry: it lies in the file, after the one before.
 func (w *Walker) Block(e block.IndexEntry) error {
 	if reason := w.f.Problem(e.Ptr); reason != "" {
 		return fault.Corruptf(w.Place(), w.Path(), "%s", reason)

@@ -8,7 +8,7 @@ import (
 // BitRuns encodes bits with the RLE of package rle, byte for byte as its Encoder of width 1 does, but takes
 // them by the word. It serves NULL bitmaps and RLE columns of bools.
 //
-// Bits are looked at in groups of eight. A group of equal bits begins a repeated run, which goes on for as long
+// Bits are looked at in groups of eight. A group of equal bits begins a repeated run, which continues for as long
 // as the bit comes again; any other group goes to a packed run of up to 63 groups.
 type BitRuns struct {
 	Buf   []byte

@@ -20,7 +20,7 @@ const (
 	fullAtRunEnd
 )
 
-// plainFixed: u32 count, u32 ordinal, values. (The document has these two behind the values; the files have
+// plainFixed: u32 count, u32 ordinal, values. (The document has these two after the values; the files have
 // them before.)
 type plainFixed struct {
 	width, limit int
@@ -224,7 +224,7 @@ func (b *shuffled) Finish(dst []byte, ordinal uint32) []byte {
 	return dst
 }
 
-// shrunk gives u32 values as u8 or u16 if all of them fit.
+// shrunk returns u32 values as u8 or u16 if all of them fit.
 func (b *shuffled) shrunk() ([]byte, int) {
 	vals := view[uint32](b.buf)
 	var or uint32 // has as many bits as the largest
@@ -250,8 +250,8 @@ func (b *shuffled) shrunk() ([]byte, int) {
 
 func (b *shuffled) reset() { b.buf = b.buf[:0] }
 
-// groupVarints is GROUP_VARINT of UINT32 (v1 only): a group of count, least value, ordinal and 0; then the values
-// less the least one, in groups of four, the last one filled up with zeros.
+// groupVarints is GROUP_VARINT of UINT32 (v1 only): a group of count, smallest value, ordinal and 0; then the values
+// less the smallest one, in groups of four, the last one filled up with zeros.
 type groupVarints struct {
 	limit, raw int
 	vals       []uint32

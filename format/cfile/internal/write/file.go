@@ -74,7 +74,7 @@ func (o *outFile) header() error {
 	return o.write(b)
 }
 
-// block writes a data, index, dictionary or bloom block and tells where it is. It may append to b's memory.
+// block writes a data, index, dictionary or bloom block and says where it is. It may append to b's memory.
 func (o *outFile) block(b []byte) (block.BlockPtr, error) {
 	if len(b) > math.MaxInt32-64 {
 		return block.BlockPtr{}, fault.Limitf(fault.Span{}, "",
@@ -97,7 +97,7 @@ func (o *outFile) block(b []byte) (block.BlockPtr, error) {
 	return p, o.write(stored)
 }
 
-// compress gives the block as it is stored, with the sizes that stand before compressed data:
+// compress returns the block as it is stored, with the sizes that stand before compressed data:
 //
 //	v1   u32 compressed size, u32 uncompressed size, data
 //	v2   u32 uncompressed size, data; data of just that size is not compressed

@@ -57,7 +57,7 @@ func (t *indexTree) addAt(level int, key []byte, p block.BlockPtr) error {
 	return nil
 }
 
-// close writes the open block of a level, if it has entries, and tells the level above.
+// close writes the open block of a level, if it has entries, and says the level above.
 func (t *indexTree) close(level int) error {
 	b := t.levels[level]
 	if len(b.starts) == 0 {

@@ -22,7 +22,7 @@ type keyTrail struct {
 	hasSeen bool
 }
 
-// note tells that values [from, to) went into the open block.
+// note reports that values [from, to) went into the open block.
 func (k *keyTrail) note(c *Writer, v *dense, from, to int) {
 	if c.val == nil || from == to {
 		return

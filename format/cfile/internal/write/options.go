@@ -167,7 +167,7 @@ func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 }
 
 // suggest fills in what the field's metadata says (see MetaEncoding). It may come from elsewhere and mean
-// something else, so what does not fit is passed over.
+// something else, so what does not fit is skipped.
 func (l *Leaf) suggest(w *WriterOptions) {
 	m := l.field.Metadata
 	if s, _ := m.GetValue(block.MetaEncoding); w.Encoding == block.AutoEncoding {

@@ -223,7 +223,7 @@ func plainArray(arr arrow.Array) (arrow.Array, error) {
 	return unviewed(arr), nil
 }
 
-// typeFor says which type holds an Arrow type without loss. What Arrow tells finer than Kudu (units, sizes,
+// typeFor says which type holds an Arrow type without loss. What Arrow says finer than Kudu (units, sizes,
 // large offsets) is kept in the metadata, see storedField; timestamps are converted to microseconds, exactly or
 // not at all.
 var typeFor = map[arrow.Type]block.Type{

@@ -116,7 +116,7 @@ func setZero(p *int, v int) {
 	}
 }
 
-// Summary tells what a Writer wrote.
+// Summary reports what a Writer wrote.
 type Summary struct {
 	Rows        int64 // of a delta file: deltas; of a bloom file: keys
 	Bytes       int64

@@ -183,7 +183,7 @@ func (b *dictStrings) insert(s []byte) uint32 {
 	return code
 }
 
-// rest goes on with strings that are in the dictionary. If the block was ended by the number of its codes, Kudu
+// rest continues with strings that are in the dictionary. If the block was ended by the number of its codes, Kudu
 // looks the next string of the run up, and so perhaps puts it into the dictionary, before it sees that there is
 // no room for the code.
 func (b *dictStrings) rest(v *dense, from, to int) int {

@@ -326,7 +326,7 @@ func (ch *portion) nulls() int { return ch.rows - ch.values.n }
 
 func (ch *portion) firstNull() int { return ch.runEnd(0, ch.rows) }
 
-// rowAfter is the row behind the one with the k-th value, k ≥ 1, counted from row on.
+// rowAfter is the row after the one with the k-th value, k ≥ 1, counted from row on.
 func (ch *portion) rowAfter(row, k int) int {
 	if ch.valid == nil {
 		return row + k

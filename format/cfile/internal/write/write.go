@@ -187,7 +187,7 @@ func (c *Writer) endRun(ch *portion, row, d *int) error {
 	return c.finishBlock()
 }
 
-// finishBlock writes the open block, if it has rows, and tells the indexes.
+// finishBlock writes the open block, if it has rows, and says the indexes.
 //
 //	nullable   varint rows, varint length of the bitmap, bitmap (RLE, 1 = present), values
 func (c *Writer) finishBlock() error {

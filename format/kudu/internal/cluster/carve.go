@@ -21,7 +21,7 @@ import (
 // Blocks that no superblock names can be read with a schema that is given (option schema): those whose
 // superblock is lost, and those in containers without records, which are found by their magics. They are put
 // together to rowsets again; where it is not certain which blocks belong together they are left alone, and
-// told. Deltas and the log are not applied: nothing says to which rowset they belong. So what is shown is the
+// reported. Deltas and the log are not applied: nothing says to which rowset they belong. So what is shown is the
 // rows as they were flushed or compacted, deleted ones included.
 
 // carvedID is the tablet of carved rowsets.

@@ -25,7 +25,7 @@ const (
 	catalogTablet = 2 // SysTabletsEntryPB; entry_id is the tablet's id
 )
 
-// catalog is what a master's directory tells.
+// catalog is what a master's directory says.
 type catalog struct {
 	tables  map[string]catalogEntry // by table id
 	tablets map[string]catalogEntry // by tablet id
@@ -146,7 +146,7 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 	return nil
 }
 
-// unknown tells of a table of which tablets are here and that the catalogue, which is kept in tb, does not know.
+// unknown reports a table of which tablets are here and that the catalogue, which is kept in tb, does not know.
 func (s *Servers) unknown(tb *table.Tablet) {
 	var names []string
 	for _, ts := range s.Tables() {

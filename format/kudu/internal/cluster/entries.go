@@ -80,7 +80,7 @@ func (s *Servers) AnyTable() bool {
 		slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID != meta.SystemCatalogID })
 }
 
-// Entry is what List tells of a table.
+// Entry is what List says of a table.
 func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, error) {
 	top := table.Newest(ts)
 	e := format.Entry{Table: s.NameOf(ts), Kind: "table"}

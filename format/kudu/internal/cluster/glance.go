@@ -11,14 +11,14 @@ import (
 	"stoa/region"
 )
 
-// What `stoa ls` tells of a tablet's health. It reads no rows: it looks whether the blocks are there, and
+// What `stoa ls` says of a tablet's health. It reads no rows: it checks whether the blocks are there, and
 // whether the log begins and ends as it must, and reaches as far as the newest rowsets do. Damage within a
 // block, or within a log that is not small, is found by those who read it.
 
-// quickSets is how many rowsets, the newest, are held against the end of the log.
+// quickSets is how many rowsets, the newest, are compared with the end of the log.
 const quickSets = 16
 
-// quickHealth are the errors that can be told of a tablet at a glance; none if one of its replicas is without.
+// quickHealth are the errors that can be known of a tablet at a glance; none if one of its replicas is without.
 func (s *Servers) quickHealth(ctx context.Context, tb *table.Tablet) (out []region.Finding, err error) {
 	for i, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
 		if !r.HasData() {

@@ -16,7 +16,7 @@ import (
 
 // absent is a tablet that a table must have and that is not here.
 type absent struct {
-	id   string // "" if it is not known: only a master tells
+	id   string // "" if it is not known: only a master says
 	what string // its partition
 }
 
@@ -79,8 +79,8 @@ func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 	return out
 }
 
-// Gaps tells of the tablets that a table must have and that are not here. What there is is read all the same:
-// who reads asks for the findings, and partial=true says that no more was expected.
+// Gaps reports the tablets that a table must have and that are not here. What there is is read all the same:
+// whoever reads asks for the findings, and partial=true says that no more was expected.
 func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 	report := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
 		return []region.Finding{codes.Codes.Finding(code, at, s.NameOf(ts), fmt.Sprintf(layout, args...))}

@@ -14,9 +14,9 @@ import (
 // to show: no rows would look like a table that is empty. After the last one the rows are those of the latest
 // state only if the directories are of that moment or later: that is certain if any tablet in them has an
 // operation that is not before it, and unknown otherwise. Both are refused, or, with partial=true, read and
-// told.
+// reported.
 
-// moment is an error if option at is before the first operation of a table, or behind the last that the
+// moment is an error if option at is before the first operation of a table, or after the last that the
 // directories know; with partial=true it is a finding.
 func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, error) {
 	if t.Opts.At == table.Latest {
@@ -32,7 +32,7 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 	}
 	why := ""
 	switch {
-	case last == 0: // nothing was ever done to it, as far as anything tells
+	case last == 0: // nothing was ever done to it, as far as anything says
 		return nil, nil
 	case t.Opts.At <= first && first != table.Latest:
 		why = "is before all of them: no row was there"

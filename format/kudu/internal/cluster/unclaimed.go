@@ -19,13 +19,13 @@ import (
 
 // What a server's directories hold beside the tablets that can be read: tablets of which only a log, consensus
 // metadata or a superblock that cannot be read is left, and blocks with rows that no superblock claims. Both
-// are told wherever tables are listed or verified.
+// are reported wherever tables are listed or verified.
 //
 // Kudu leaves blocks behind that are no loss: those that a superblock lists as orphaned, those whose records
 // say that they were deleted, files of deltas and bloom filters of a flush that was killed. A block that holds
 // a column and that no superblock names at all is another matter: it is what is left of a tablet whose
 // superblock, log and consensus metadata are gone, or, seldom, of a flush or compaction that ended between its
-// blocks and its superblock; nothing in the block tells which.
+// blocks and its superblock; nothing in the block says which.
 
 // UnclaimedName is the name under which List gives the blocks that no superblock claims.
 const UnclaimedName = "?"

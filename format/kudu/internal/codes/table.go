@@ -88,7 +88,7 @@ var OfMetadata = check.Codes{
 		"cannot be read as it should be. What follows from that is told when its directory is verified."},
 }
 
-// Codes are all kinds of findings of this package. Verify tells those of blocks, too: see package cfile.
+// Codes are all kinds of findings of this package. Verify reports those of blocks, too: see package cfile.
 var Codes = func() check.Codes {
 	all := slices.Concat(fsCodes, tableCodes, OfLogs, OfMetadata)
 	slices.SortFunc(all, func(a, b region.CodeDoc) int { return cmp.Compare(a.Code, b.Code) })

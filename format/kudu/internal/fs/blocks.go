@@ -23,7 +23,7 @@ type Place struct {
 	Dir int        // data directory: index into FS.DataDirs; -1 if the block was found in none
 }
 
-// Block finds a block. The error of one that is missing or cut tells what is known of its place.
+// Block finds a block. The error of one that is missing or cut says what is known of its place.
 func (f *FS) Block(ctx context.Context, id uint64) (Place, error) {
 	if f.BlockManager == "file" {
 		return f.blockFile(ctx, id)
@@ -102,7 +102,7 @@ func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 
 // AllBlocks goes through every live block there is, whether a superblock names it or not. In the file block
 // manager it walks through the data directories. A directory that cannot be read gives an error, and the walk
-// goes on.
+// continues.
 func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
 		if f.BlockManager == "file" {

@@ -20,7 +20,7 @@ import (
 	"stoa/wire"
 )
 
-// A log container is a pair of files in a data directory: NAME.data holds blocks one behind the other, each at
+// A log container is a pair of files in a data directory: NAME.data holds blocks one after the other, each at
 // a multiple of the file system's block size; NAME.metadata is a protobuf container of BlockRecordPBs, which
 // say which block was made where, and which was deleted. Deleting punches a hole into the data file: its length
 // stays, unless the end is cut off.
@@ -359,8 +359,8 @@ type Section struct {
 }
 
 // Sections divides the data file of a log container: every byte belongs to one section. What lies between
-// blocks is padding up to the next multiple of the file system's block size; a tail behind the last block is
-// padding if it was allocated in advance, which only its zeros tell: see FS.tailIsZero.
+// blocks is padding up to the next multiple of the file system's block size; a tail after the last block is
+// padding if it was allocated in advance, which only its zeros say: see FS.tailIsZero.
 func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
 	if c.Data == "" {
 		return nil, nil

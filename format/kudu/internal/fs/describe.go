@@ -14,7 +14,7 @@ import (
 	"stoa/wire"
 )
 
-// DescribeMetadata tells the parts of a protobuf container: of every record, whatever it is of. Damage is given
+// DescribeMetadata reports the parts of a protobuf container: of every record, whatever it is of. Damage is given
 // as an error, last; parts that cannot be read are gaps.
 func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.Options) error {
 	src, err := tree.Open(ctx, name)
@@ -49,7 +49,7 @@ func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.O
 			if err = c.Err(); err == nil {
 				continue
 			}
-			// its frame is whole, and was told
+			// its frame is whole, and was reported
 		case !errors.As(err, new(*fault.Error)):
 			return err
 		default:

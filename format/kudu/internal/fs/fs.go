@@ -51,9 +51,9 @@ type FSOptions struct {
 // may not.
 type FS struct {
 	Layout
-	UUID         string // of the server; "" if no instance file tells
+	UUID         string // of the server; "" if no instance file says
 	Encrypted    bool
-	BlockManager string // "log", "file", "logr"; "" if nothing tells
+	BlockManager string // "log", "file", "logr"; "" if nothing says
 	Instances    []Instance
 	DataDirs     []DataDir // in the order of all_uuids, as far as it is known
 	Containers   []*Container
@@ -152,7 +152,7 @@ func (f *FS) somewhere() fault.Span {
 	return fault.Span{Object: cmp.Or(f.WALDir, f.MetaDir, FirstOf(f.Layout.DataDirs))}
 }
 
-// typeSpan is where the block manager's type is told.
+// typeSpan is where the block manager's type is reported.
 func (f *FS) typeSpan() fault.Span {
 	for _, d := range f.DataDirs {
 		if d.Type != "" {

@@ -98,7 +98,7 @@ func (f *FS) readInstances(ctx context.Context) error {
 	return nil
 }
 
-// readInstance reads an instance file. notes tells of damage that did not keep it from being read.
+// readInstance reads an instance file. notes mentions damage that did not keep it from being read.
 func readInstance(ctx context.Context, tree store.Tree, name string, o pbc.Options) (in Instance, notes []error,
 	err error) {
 	in.Object = name
@@ -271,7 +271,7 @@ func (f *FS) ReadDataDirs(ctx context.Context) error {
 	return nil
 }
 
-// guessManager tells the block manager by what is in the data directories.
+// guessManager reports the block manager by what is in the data directories.
 func (f *FS) guessManager(ctx context.Context) (string, error) {
 	for _, d := range f.DataDirs {
 		if info, err := f.Tree.Stat(ctx, path.Join(d.Dir, "rdb")); err == nil && info.Dir {

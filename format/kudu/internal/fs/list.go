@@ -33,7 +33,7 @@ type BlockLine struct {
 	Err    error // why the block, or its footer, cannot be read
 }
 
-// footerFacts are what a line tells of a CFile.
+// footerFacts are what a line says of a CFile.
 type footerFacts struct {
 	dataType, encoding, compression string
 	nullable                        bool
@@ -125,12 +125,12 @@ func (f *FS) footerValues(ctx context.Context, l *BlockLine) error {
 	return nil
 }
 
-// TableFacts are what `stoa ls` tells of a table.
+// TableFacts are what `stoa ls` says of a table.
 type TableFacts struct {
 	Name, ID string
 	Tablets  []*meta.Tablet
 	RowSets  int
-	Rows     int64 // live rows in the rowsets, without what is only in the WAL; -1 if not all superblocks tell
+	Rows     int64 // live rows in the rowsets, without what is only in the WAL; -1 if not all superblocks say
 	Blocks   int
 	Bytes    int64      // of the blocks that there are
 	Lost     int        // blocks that are named, and missing or cut

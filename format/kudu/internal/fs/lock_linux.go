@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// LockHolder tells whether a process holds Kudu's lock on a file of this machine. A server locks the file
+// LockHolder reports whether a process holds Kudu's lock on a file of this machine. A server locks the file
 // block_manager_instance of each of its data directories for writing, with fcntl, for as long as it runs. pid
-// is 0 if it cannot be told (a process of another container or machine). Nothing but a regular file is opened: to
+// is 0 if it cannot be known (a process of another container or machine). Nothing but a regular file is opened: to
 // open a pipe is to wait for its other end.
 func LockHolder(name string) (pid int, held bool, err error) {
 	name = filepath.FromSlash(name)

@@ -2,5 +2,5 @@
 
 package fs
 
-// LockHolder tells whether a process holds Kudu's lock on a file of this machine. Here it cannot be told.
+// LockHolder reports whether a process holds Kudu's lock on a file of this machine. Here it cannot be known.
 func LockHolder(string) (pid int, held bool, err error) { return 0, false, nil }

@@ -7,7 +7,7 @@ import (
 	"stoa/format/cfile"
 )
 
-// partitionFilter tells of keys whether they belong to a tablet.
+// partitionFilter reports keys whether they belong to a tablet.
 type partitionFilter struct {
 	schema  *Schema
 	part    *Partition
@@ -17,7 +17,7 @@ type partitionFilter struct {
 	encoded []byte
 }
 
-// NewPartitionFilter is nil if that cannot be told.
+// NewPartitionFilter is nil if that cannot be known.
 func NewPartitionFilter(tb *Tablet) *partitionFilter {
 	s := &tb.Partitioning
 	p := &partitionFilter{schema: &tb.Schema, part: &tb.Partition, dims: s.HashOf(tb.Partition.Lower())}
@@ -69,7 +69,7 @@ func (p *partitionFilter) Outside(cells [][]byte) string {
 	return ""
 }
 
-// encode makes the key of some columns; false if a cell is none of its type, which is told elsewhere.
+// encode makes the key of some columns; false if a cell is none of its type, which is reported elsewhere.
 func (p *partitionFilter) encode(cells [][]byte, columns []int) bool {
 	p.encoded = p.encoded[:0]
 	for k, i := range columns {

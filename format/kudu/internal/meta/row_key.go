@@ -35,7 +35,7 @@ func (s *Schema) Cells(dst []byte, values [][]byte, from int, set []bool) []byte
 	return dst
 }
 
-// WithoutKey is cells behind those of the key, which are the first.
+// WithoutKey is cells after those of the key, which are the first.
 func (s *Schema) WithoutKey(cells []byte) []byte {
 	for range s.NumKeys {
 		_, n := binary.Uvarint(cells)

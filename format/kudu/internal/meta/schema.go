@@ -185,7 +185,7 @@ func (s *Schema) Index() {
 	}
 }
 
-// parseColumn reads a ColumnSchemaPB. told is what is wrong with it, if anything.
+// parseColumn reads a ColumnSchemaPB. reported is what is wrong with it, if anything.
 func parseColumn(c *wire.Cursor) (col Column, problem string) {
 	c.Spend(512) // as a column of a table, and a field of its schema
 	col.ID = -1

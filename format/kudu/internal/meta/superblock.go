@@ -158,7 +158,7 @@ func (r *RowSet) Blocks() []KindedBlock {
 // HasData reports whether the tablet is one that can be read: not a tombstone, and not being deleted.
 func (t *Tablet) HasData() bool { return t.State != TabletTombstoned && t.State != TabletDeleted }
 
-// Rows is the number of live rows in the rowsets, without what is only in the WAL; -1 if the superblock does not tell.
+// Rows is the number of live rows in the rowsets, without what is only in the WAL; -1 if the superblock does not say.
 func (t *Tablet) Rows() int64 {
 	var n int64
 	for i := range t.RowSets {
@@ -302,7 +302,7 @@ func (q *Required) Check(c *wire.Cursor, fields ...any) {
 	}
 }
 
-// parseRowSet reads a RowSetDataPB. told says what is missing.
+// parseRowSet reads a RowSetDataPB. reported says what is missing.
 func parseRowSet(c *wire.Cursor) (s RowSet, problem string) {
 	c.Spend(384)
 	s.LiveRows = -1
@@ -452,7 +452,7 @@ func (t *Tablet) MayBeOf(tb *Tablet) bool {
 	switch {
 	case t.TableID != "":
 		return t.TableID == tb.TableID
-	case len(t.Schema.Columns) == 0: // nothing tells
+	case len(t.Schema.Columns) == 0: // nothing says
 		return true
 	case t.SchemaVersion == tb.SchemaVersion:
 		return tb.Schema.Differs(&t.Schema) == ""

@@ -145,7 +145,7 @@ func wideInt(v []byte) decimal128.Num {
 }
 
 // ValueText writes a value as Kudu's tools do where they show keys and bounds of partitions: decimals as their
-// unscaled number with the width behind, strings quoted, years without zeros in front. v is as a block has it.
+// unscaled number with the width after it, strings quoted, years without zeros in front. v is as a block has it.
 func ValueText(t cfile.Type, v []byte) string {
 	switch t {
 	case cfile.String, cfile.Varchar:
@@ -198,7 +198,7 @@ const MinDate, MaxDate = -719162, 2932896
 // escaped writes bytes as a C string: binary with hexadecimal escapes; text with octal ones, and UTF-8 as it is.
 func escaped(v []byte, binary bool) string {
 	var b strings.Builder
-	hexed := false // the last thing written was \xNN: a hexadecimal digit behind it must be escaped, too
+	hexed := false // the last thing written was \xNN: a hexadecimal digit after it must be escaped, too
 	for _, x := range v {
 		was := hexed
 		hexed = false

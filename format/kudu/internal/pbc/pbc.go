@@ -42,10 +42,10 @@ const (
 // pbcSumV2 is the checksum of the header of version 2, which is always the same.
 var pbcSumV2 = sum.CRC32C([]byte(Magic), []byte{2, 0, 0, 0})
 
-// ErrTorn is the cause of the error that tells of a torn last record.
+// ErrTorn is the cause of the error that mentions a torn last record.
 var ErrTorn = errors.New("the last record was not written to its end")
 
-// IsTorn reports whether err tells that a container ends in a torn record, which is what a crash leaves, not damage.
+// IsTorn reports whether err says that a container ends in a torn record, which is what a crash leaves, not damage.
 func IsTorn(err error) bool { return errors.Is(err, ErrTorn) }
 
 // Options are how to read a container.
@@ -87,7 +87,7 @@ type pbcRecord struct {
 const perContainer = 4 << 10
 
 // Open reads the header and the supplementary header. With a Corrupt error r may be usable nevertheless: it is
-// not nil then, and the records behind the damage can be read.
+// not nil then, and the records after the damage can be read.
 func Open(ctx context.Context, src store.Source, name string, o Options) (r *Reader, err error) {
 	o.Limits = o.Limits.WithDefaults()
 	r = &Reader{src: src, name: name, Size: src.Size(), o: o, skip: pbcMaxSkip * src.Size()}
@@ -254,8 +254,8 @@ func (r *Reader) lenBytes() int64 {
 	return 8
 }
 
-// Next is the next record; io.EOF at the end. After a Corrupt error that is not torn (see isTorn) it goes on
-// with the next record that can be found, so a loop may go on until io.EOF; what the error's span holds is
+// Next is the next record; io.EOF at the end. After a Corrupt error that is not torn (see isTorn) it continues
+// with the next record that can be found, so a loop may continue until io.EOF; what the error's span holds is
 // lost.
 func (r *Reader) Next(ctx context.Context) (pbcRecord, error) {
 	if r.ended || r.pos == r.Size {
@@ -323,7 +323,7 @@ func (r *Reader) record(ctx context.Context, off int64) (pbcRecord, error) {
 	return rec, nil
 }
 
-// traceFrame tells the parts of a record around its body.
+// traceFrame reports the parts of a record around its body.
 func (r *Reader) traceFrame(rec pbcRecord, all []byte) {
 	if r.o.Trace == nil {
 		return
@@ -342,7 +342,7 @@ func (r *Reader) traceFrame(rec pbcRecord, all []byte) {
 		Value: fmt.Sprintf("%d bytes", n)})
 }
 
-// lostLength searches for the next record behind one whose length is damaged: a length whose checksum fits,
+// lostLength searches for the next record after one whose length is damaged: a length whose checksum fits,
 // with a body whose checksum fits.
 func (r *Reader) lostLength(ctx context.Context, off int64, stored, want uint32) error {
 	found := r.Size
@@ -380,7 +380,7 @@ func (r *Reader) lostLength(ctx context.Context, off int64, stored, want uint32)
 }
 
 // Read reads the one record of a container that has one: an instance, a superblock, consensus metadata. parse
-// gets a cursor over it. notes tells of damage that did not keep the record from being read.
+// gets a cursor over it. notes mentions damage that did not keep the record from being read.
 func Read(ctx context.Context, tree store.Tree, name string, o Options, path string,
 	parse func(*wire.Cursor)) (notes []error, err error) {
 	src, err := tree.Open(ctx, name)
@@ -433,7 +433,7 @@ func Read(ctx context.Context, tree store.Tree, name string, o Options, path str
 	return notes, nil
 }
 
-// SpanOf is the place that an error tells.
+// SpanOf is the place that an error says.
 func SpanOf(err error) fault.Span {
 	var e *fault.Error
 	if errors.As(err, &e) {

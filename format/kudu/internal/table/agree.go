@@ -15,10 +15,10 @@ import (
 )
 
 // Blocks may be whole, each by itself, and not belong where a superblock names them: files that were put back
-// under another name, or a superblock of another time. What footers and indexes tell of that is looked at when
+// under another name, or a superblock of another time. What footers and indexes say of that is looked at when
 // a rowset is opened.
 
-// Agree tells where a rowset's delta files contradict its superblock, or each other, by their statistics.
+// Agree reports where a rowset's delta files contradict its superblock, or each other, by their statistics.
 func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err error) {
 	if len(s.Redo) == 0 && t.Opts.At == Latest && (!s.Tablet.CountsLive || s.LiveRows < 0 || s.Rows < 0) {
 		return nil, nil
@@ -34,7 +34,7 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 		if err != nil {
 			return nil, err
 		}
-		if !ok { // damage is told by who reads the file
+		if !ok { // damage is shown by whoever reads the file
 			known = false
 			continue
 		}
@@ -71,7 +71,7 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 	return out, nil
 }
 
-// Foreigners tells of a rowset's delta files that cannot be its own: REDO files by their statistics, and, with
+// Foreigners reports a rowset's delta files that cannot be its own: REDO files by their statistics, and, with
 // redoRows, their rows; and UNDO files, if these are wanted.
 func (t *Table) Foreigners(ctx context.Context, s *RowSet, undo, redoRows bool) (out []region.Finding, err error) {
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
@@ -90,10 +90,10 @@ func (t *Table) Foreigners(ctx context.Context, s *RowSet, undo, redoRows bool) 
 	return out, nil
 }
 
-// foreign says why a delta file cannot be that of a rowset; "" if nothing tells. It has changes of key columns,
+// foreign says why a delta file cannot be that of a rowset; "" if nothing says. It has changes of key columns,
 // which never change, or, if the table was never altered, of columns that the table does not have; or, which
-// costs reading a block and is asked only where rows says so, of rows behind the rowset's last: a reader looks
-// at those of REDO files when they are applied. What is damaged is told by who reads it.
+// costs reading a block and is asked only where rows says so, of rows after the rowset's last: a reader looks
+// at those of REDO files when they are applied. What is damaged is shown by whoever reads it.
 func (t *Table) foreign(ctx context.Context, s *RowSet, b meta.BlockRef, rows bool) (why string, at fault.Span,
 	err error) {
 	d, places, err := t.OpenDelta(ctx, s, b)
@@ -106,7 +106,7 @@ func (t *Table) foreign(ctx context.Context, s *RowSet, b meta.BlockRef, rows bo
 	return why, places[0].At, unlessDamaged(err)
 }
 
-// otherRows names a row behind the rowset's last that a delta file changes; "" if there is none.
+// otherRows names a row after the rowset's last that a delta file changes; "" if there is none.
 func (s *RowSet) otherRows(ctx context.Context, d *cfile.DeltaFile) (string, error) {
 	if s.Rows < 0 {
 		return "", nil

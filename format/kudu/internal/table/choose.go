@@ -81,7 +81,7 @@ func (r Replica) missing(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// lastTime is the hybrid time of the latest change that a replica knows of; 0 if nothing tells. holes is 1 if
+// lastTime is the hybrid time of the latest change that a replica knows of; 0 if nothing says. holes is 1 if
 // there is no log, 2 if operations before that one are lost.
 func (r Replica) lastTime(ctx context.Context, deep bool) (last uint64, holes int, err error) {
 	if !r.HasData() {

@@ -37,7 +37,7 @@ func (t *Table) chunk(ctx context.Context, s *RowSet, col int, rows vec.Range) (
 	return nil, err
 }
 
-// columnOf opens the block b as column col of the rowset s, and holds it against what the schema and the other
+// columnOf opens the block b as column col of the rowset s, and compares it with what the schema and the other
 // columns say.
 func (t *Table) columnOf(ctx context.Context, s *RowSet, col int, b meta.BlockRef, rows vec.Range) (*columnChunk,
 	error) {
@@ -83,7 +83,7 @@ func (t *Table) newColumnChunk(inner format.Chunk, s *RowSet, col int, b meta.Bl
 		places: places, pages: inner, rest: places[1:], rows: rows}
 }
 
-// Next gives the next page. Where the index is damaged, it goes on with that of a twin.
+// Next returns the next page. Where the index is damaged, it continues with that of a twin.
 func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	p, err := x.pages.Next(ctx)
 	for err != nil && Damaged(err) && len(x.rest) > 0 {
@@ -167,7 +167,7 @@ func (t *Table) constant(s *RowSet, col int, rows vec.Range) (format.Chunk, erro
 	return x, nil
 }
 
-// constChunk gives the same value for every row; it has no bytes.
+// constChunk returns the same value for every row; it has no bytes.
 type constChunk struct {
 	value  *vec.Vector // one entry; nil = NULL
 	bounds pred.Bounds

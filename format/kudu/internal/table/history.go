@@ -76,7 +76,7 @@ func (t *Table) history(ctx context.Context, s *RowSet) (whole bool, begins uint
 		if err != nil {
 			return false, 0, err
 		}
-		if !ok { // damage, or no statistics: reading the deltas will tell
+		if !ok { // damage, or no statistics: reading the deltas will say
 			return true, 0, nil
 		}
 		inserts += stats.Deletes - stats.Reinserts // a row that came back has two insertions

@@ -87,7 +87,7 @@ func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool,
 }
 
 // search finds a key: by the value index or, where that is damaged, among all keys, read one after the other. A
-// lostKey tells among which rows it may be.
+// lostKey says among which rows it may be.
 func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact bool, err error) {
 	if row, exact, err = x.find(ctx, key); err == nil || !Damaged(err) || x.set.Rows < 0 {
 		return row, exact, err
@@ -167,10 +167,10 @@ func (x *keyIndex) list(ctx context.Context) error {
 	return nil
 }
 
-// stride is how many keys are read together where no index tells which are in a page.
+// stride is how many keys are read together where no index says which are in a page.
 const stride = 256
 
-// pages are the rows of the file's pages, as a positional index that is whole tells them.
+// pages are the rows of the file's pages, as a positional index that is whole says them.
 func (x *keyIndex) pages(ctx context.Context) (out []vec.Range) {
 	all := vec.Range{To: x.set.Rows}
 	for _, r := range x.open {

@@ -13,7 +13,7 @@ import (
 	"stoa/region"
 )
 
-// readLog reads a tablet's log, and holds its end against what was flushed, of which the latest operation was
+// readLog reads a tablet's log, and compares its end with what was flushed, of which the latest operation was
 // at flushed. Kudu writes operations and their commits to the log before it flushes what they did, and removes
 // only the log's beginning.
 func (t *Table) readLog(ctx context.Context, tb *Tablet, lookup wal.KeyLookup) (log *wal.Logged, flushed uint64,
@@ -54,7 +54,7 @@ func (tb *Tablet) Short(log *wal.Logged, flushed uint64) *region.Finding {
 }
 
 // Flushed is the hybrid time of the latest operation in the deltas of a tablet's rowsets, as far as they can be
-// read; 0 if nothing tells. UNDO deltas tell of insertions. The newest ones are the first UNDO and the last
+// read; 0 if nothing says. UNDO deltas mention insertions. The newest ones are the first UNDO and the last
 // REDO file.
 func (t *Table) Flushed(ctx context.Context, tb *Tablet, sets []meta.RowSet) (last uint64, err error) {
 	for i := range sets {

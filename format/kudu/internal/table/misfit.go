@@ -32,7 +32,7 @@ func (t *Table) opener(s *RowSet, b meta.BlockRef) func(context.Context, Source,
 }
 
 // footerCheck says by which field of its footer, and why, a CFile cannot be the block b of a rowset; "" if nothing
-// tells.
+// says.
 func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Footer) (field, why string) {
 	if s.Rows >= 0 && f.NumValues != s.Rows && kind != cfile.KindBloom && kind != cfile.KindDelta {
 		field, why = "footer.num_values", fmt.Sprintf("%d, but the rowset has %d rows", f.NumValues, s.Rows)

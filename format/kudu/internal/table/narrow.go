@@ -82,7 +82,7 @@ func (t *Table) encoded(prefix []byte, c int, v *pred.Value, last bool) ([]byte,
 	return key, err == nil
 }
 
-// keyAfter is the first key behind all that have the values key stands for: those are key alone, if it is whole,
+// keyAfter is the first key after all that have the values key stands for: those are key alone, if it is whole,
 // or all that begin with it.
 func keyAfter(key []byte, whole bool) []byte {
 	if whole {
@@ -91,7 +91,7 @@ func keyAfter(key []byte, whole bool) []byte {
 	return after(key)
 }
 
-// after is the first run of bytes behind all that begin with prefix; nil if there is none.
+// after is the first run of bytes after all that begin with prefix; nil if there is none.
 func after(prefix []byte) []byte {
 	out := bytes.Clone(prefix)
 	for len(out) > 0 {

@@ -62,7 +62,7 @@ func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.Bl
 		end: min(rows.To, s.Rows)}, s, col, b, places, rows), nil
 }
 
-// recoverBlock opens a block for recovery, and holds what its footer says, as far as that is left, against what
+// recoverBlock opens a block for recovery, and compares what its footer says, as far as that is left, with what
 // it must say. A block that is another's is a finding and an error: its cells are lost.
 func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.BlockRef, p fs.Place) (f RecoveredFile) {
 	c := &t.Stored.Columns[col]
@@ -97,7 +97,7 @@ func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.Blo
 		return f
 	}
 	f.at = p.At
-	if r == nil { // the footer is damaged; what could be parsed of it was believed
+	if r == nil { // the footer is damaged; what could be parsed of it was trusted
 		foot, kind := cfile.Recovered(f.r)
 		foot.NumValues = s.Rows // blocks may be missing
 		if _, why := t.footerCheck(s, b, kind, &foot); why != "" {
@@ -143,7 +143,7 @@ func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.
 		if err != nil || !begins(ctx, r) { // a header and a footer of two files make none
 			continue
 		}
-		if at.Off != p.At.Off || s.Tablet.FS.BlockManager == "log" { // a file of its own may have more bytes behind
+		if at.Off != p.At.Off || s.Tablet.FS.BlockManager == "log" { // a file of its own may have more bytes after
 			return fault.Corruptf(p.At, "", "the block is said to lie here, and a whole CFile does from %d to %d",
 				at.Off, at.End())
 		}

@@ -63,7 +63,7 @@ type RowSet struct {
 	*meta.RowSet
 	Tablet    *Tablet
 	index     int
-	Rows      int64 // -1: no block that can be read tells
+	Rows      int64 // -1: no block that can be read says
 	Low, High []byte
 	Changes   []wal.LoggedChange // only in the log; ascending by row
 	unplaced  []wal.UnplacedChange

@@ -13,7 +13,7 @@ import (
 // MetaTable is the name of the schema metadata that says which table it is and how it is divided: a TableMeta as JSON.
 const MetaTable = "stoa.kudu.table"
 
-// TableMeta is what a schema's metadata tells of a table. Values are texts as field metadata has them (see
+// TableMeta is what a schema's metadata says of a table. Values are texts as field metadata has them (see
 // MetaDefault).
 type TableMeta struct {
 	ID       string     `json:"id,omitempty"`
@@ -49,7 +49,7 @@ type TabletMeta struct {
 	Buckets []int32 `json:"buckets,omitempty"`
 }
 
-// withTableMeta puts what tablets tell of their table into the schema's metadata. What cannot be understood is
+// withTableMeta puts what tablets say of their table into the schema's metadata. What cannot be understood is
 // left out.
 func withTableMeta(sc *arrow.Schema, s *meta.Schema, tablets []*Tablet) *arrow.Schema {
 	if len(tablets) == 0 {

@@ -13,7 +13,7 @@ import (
 	"stoa/wire"
 )
 
-// Describe tells the parts of a segment to o.trace. Parts that cannot be read are gaps; the first error is returned.
+// Describe reports the parts of a segment to o.trace. Parts that cannot be read are gaps; the first error is returned.
 func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) error {
 	src, err := tree.Open(ctx, name)
 	if err != nil {

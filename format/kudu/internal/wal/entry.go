@@ -238,7 +238,7 @@ type writeRequest struct {
 	schema         meta.Schema // as the client saw it: without ids
 	rows, indirect []byte      // see rowDecoder
 	txn            int64       // -1: none
-	counter        int64       // of the auto-incrementing column, before the first row; -1: not told
+	counter        int64       // of the auto-incrementing column, before the first row; -1: not reported
 }
 
 // parseWrite reads a WriteRequestPB.

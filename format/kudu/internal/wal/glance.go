@@ -78,8 +78,8 @@ func QuickCheck(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) 
 // Nowhere looks a key up without a look.
 func Nowhere(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil }
 
-// lastOf is the hybrid time of the last operation in a segment that was committed there or, as committed tells,
-// in later ones; 0 if there is none. Batches before it are passed over by what their headers say.
+// lastOf is the hybrid time of the last operation in a segment that was committed there or, as committed says,
+// in later ones; 0 if there is none. Batches before it are skipped by what their headers say.
 func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest bool,
 	committed map[meta.OpID]bool) (last uint64, err error) {
 	src, err := f.Tree.Open(ctx, name)
@@ -90,7 +90,7 @@ func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest boo
 	r, _, err := Open(ctx, src, name, f.Options.Pbc(), cmp.Or(x.codec, cfile.LZ4))
 	switch {
 	case r == nil && errors.As(err, new(*fault.Error)):
-		return 0, nil // told by open
+		return 0, nil // shown by open
 	case r == nil:
 		return 0, err
 	}
@@ -119,7 +119,7 @@ func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest boo
 	}
 }
 
-// skip goes behind the batch at hand, if its header is as it should be.
+// skip goes after the batch at hand, if its header is as it should be.
 func (r *walReader) skip(ctx context.Context) (ok bool, err error) {
 	n := r.headLen()
 	if r.end-r.pos < n {
@@ -137,7 +137,7 @@ func (r *walReader) skip(ctx context.Context) (ok bool, err error) {
 	return true, nil
 }
 
-// lastIn is lastOf for the batches that begin at the given places. A commit comes behind its operation, so it
+// lastIn is lastOf for the batches that begin at the given places. A commit comes after its operation, so it
 // was seen before.
 func (x *Replayer) lastIn(ctx context.Context, r *walReader, batches []int64,
 	committed map[meta.OpID]bool) (last uint64, err error) {

@@ -29,8 +29,8 @@ type Logged struct {
 	// of flushed rowsets, by RowSet.ID; ascending by Row, then in the order in which they were applied
 	Changes map[uint64][]LoggedChange
 
-	// Changes whose rows cannot be told, because keys of their rowset cannot be read, by RowSet.ID. A finding
-	// kudu.wal.change.lost tells of each rowset, too.
+	// Changes whose rows cannot be known, because keys of their rowset cannot be read, by RowSet.ID. A finding
+	// kudu.wal.change.lost mentions each rowset, too.
 	Unplaced map[uint64][]UnplacedChange
 
 	Last      meta.OpID // the last operation that is known to be committed; zero: there is none
@@ -71,7 +71,7 @@ type UnplacedChange struct {
 }
 
 // KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not. An error of class
-// Corrupt says that it cannot be told; a lostKey in it, among which rows it would be.
+// Corrupt says that it cannot be known; a lostKey in it, among which rows it would be.
 type KeyLookup func(ctx context.Context, rowset uint64, key []byte) (row int64, found bool, err error)
 
 // maxPending is how many bytes of operations may wait for those before them to be committed, beyond which these
@@ -180,7 +180,7 @@ type Replayer struct {
 	schema   *meta.Schema // at this point of the log
 	version  uint32
 	known    map[uint32]*meta.Schema // by version; those of headers, too, which no checksum guards
-	unsure   map[uint32]fault.Span   // versions that only a header tells, with its place
+	unsure   map[uint32]fault.Span   // versions that only a header says, with its place
 	wentBack bool                    // an ALTER_SCHEMA was to an older version than the log began with
 	counter  int64                   // of the auto-incrementing column
 
@@ -222,7 +222,7 @@ func (x *Replayer) Fault(code string, err error) {
 	}
 }
 
-// segment replays one segment. The first one tells with which schema the log begins.
+// segment replays one segment. The first one says with which schema the log begins.
 func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first, last bool) error {
 	r, err := x.open(ctx, f, info, first, last)
 	if r == nil {
@@ -319,7 +319,7 @@ func sequenceOf(name string) uint64 {
 	return n
 }
 
-// begin holds the header of a segment against what came before, and takes over its schema.
+// begin compares the header of a segment with what came before, and takes over its schema.
 func (x *Replayer) begin(r *walReader, first bool) {
 	x.another()
 	at := r.span(0, r.Start)
@@ -342,7 +342,7 @@ func (x *Replayer) begin(r *walReader, first bool) {
 }
 
 // headSchema is the schema with which a segment begins. No checksum guards its header: what the superblock, an
-// ALTER_SCHEMA, or an earlier header says of the same version is held against it, and counts more.
+// ALTER_SCHEMA, or an earlier header says of the same version is compared with it, and counts more.
 func (x *Replayer) headSchema(r *walReader, first bool, at fault.Span) (*meta.Schema, uint32) {
 	s, version := &r.Head.Schema, r.Head.SchemaVersion
 	known := x.known[version]
@@ -386,7 +386,7 @@ func (x *Replayer) altered(version uint32, s *meta.Schema) {
 	x.known[version] = s
 }
 
-// newest notes that the log goes on with a newer schema than the superblock has, by which the table is read.
+// newest notes that the log continues with a newer schema than the superblock has, by which the table is read.
 func (x *Replayer) newest(at fault.Span) {
 	if x.version <= x.T.SchemaVersion {
 		return

@@ -55,7 +55,7 @@ type WALHeader struct {
 type WALFooter struct {
 	Entries            int64
 	MinIndex, MaxIndex int64 // of the operations in the segment; -1: there are none
-	Closed             int64 // microseconds since 1970; 0: not told
+	Closed             int64 // microseconds since 1970; 0: not reported
 }
 
 // walReader goes through the batches of a segment.
@@ -169,7 +169,7 @@ func (r *walReader) readHeader(ctx context.Context) error {
 	n := int64(binary.LittleEndian.Uint32(b[len(Magic):]))
 	if n > walMaxHeader || n > r.size-int64(fixed) {
 		if n <= walMaxHeader {
-			r.Start = -1 // a torn header: nothing is behind it
+			r.Start = -1 // a torn header: nothing is after it
 		}
 		c.Fail(len(Magic), 4, "length", "%d bytes, %d are left, at most %d are allowed", n, r.size-int64(fixed),
 			walMaxHeader)
@@ -341,8 +341,8 @@ func (r *walReader) plausible(head []byte) (batchHead, bool) {
 	return h, true
 }
 
-// Next is the next batch; io.EOF at the end. After a Corrupt error it goes on with the next batch that can be
-// found, so a loop may go on until io.EOF; what the error's span holds is lost. An error that isTorn is the end
+// Next is the next batch; io.EOF at the end. After a Corrupt error it continues with the next batch that can be
+// found, so a loop may continue until io.EOF; what the error's span holds is lost. An error that isTorn is the end
 // that a crash leaves.
 func (r *walReader) Next(ctx context.Context) (walBatch, error) {
 	if r.pos >= r.end {

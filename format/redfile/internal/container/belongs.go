@@ -52,9 +52,9 @@ func (f *File) ReadSync(ctx context.Context, pos int64, h *layout.PageHeader,
 	return &s, at, nil
 }
 
-// otherFile looks whether the metadata at the end is that of another file: one that lies in a page, behind
-// which this file was cut. The marker of the sync block at the beginning tells, where there is one; b are the
-// first bytes behind the magic.
+// otherFile checks whether the metadata at the end is that of another file: one that lies in a page, after
+// which this file was cut. The marker of the sync block at the beginning says, where there is one; b are the
+// first bytes after the magic.
 func (f *File) otherFile(ctx context.Context, b []byte) error {
 	c := wire.NewCursor(b, f.At.Sub(layout.MagicLen, int64(len(b))), "")
 	h := layout.ParsePageHeader(thrift.NewReader(c, layout.ProtocolOf(b)), "")
@@ -62,7 +62,7 @@ func (f *File) otherFile(ctx context.Context, b []byte) error {
 		return nil
 	}
 	head := int64(c.Pos())
-	// which may end behind b, but begins with the marker
+	// which may end after b, but begins with the marker
 	s := layout.ParseSync(thrift.NewReader(c, layout.ProtocolOfSync(c.Rest())), "")
 	if bytes.Equal(s.Marker, f.Footer.Marker()) || int64(h.Stored) > f.Limits.Metadata {
 		return nil
@@ -76,9 +76,9 @@ func (f *File) otherFile(ctx context.Context, b []byte) error {
 		whole.Marker)
 }
 
-// belongs holds a part against the metadata: another part in its place would often be read without a word. The
+// belongs compares a part with the metadata: another part in its place would often be read without a word. The
 // sync block at its beginning has the marker of the table, and says how many row groups come before it; without
-// that the part's own metadata tells of other chunks.
+// that the part's own metadata mentions other chunks.
 func (f *File) belongs(ctx context.Context, src store.Source, name string, group, col int) error {
 	if f.NoVerify || f.Gathered {
 		return nil

@@ -98,7 +98,7 @@ func (f *File) readMeta(ctx context.Context, trace func(region.Node)) error {
 			f.Footer, f.MetaAt = m, at
 		}
 	}
-	switch { // once more to tell its parts, of that which is taken only: they have their bytes for themselves
+	switch { // once more to say its parts, of that which is taken only: they have their bytes for themselves
 	case trace == nil:
 		return first
 	case f.Literal:
@@ -253,7 +253,7 @@ func ReadColumnMeta(ctx context.Context, src store.Source, at fault.Span, most i
 	return &m, n, CheckColumn(&m, at.Sub(0, n), path)
 }
 
-// CheckColumn holds the metadata of a chunk against what the format has.
+// CheckColumn compares the metadata of a chunk with what the format has.
 func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	switch {
 	case m.Type < 0:
@@ -284,7 +284,7 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	return nil
 }
 
-// CheckMeta holds the metadata of a chunk against the schema.
+// CheckMeta compares the metadata of a chunk with the schema.
 func (f *File) CheckMeta(m *layout.ColumnMeta, l *schema.Leaf, group, col int) error {
 	p := layout.ChunkPath(group, col) + ".column_metadata"
 	switch {
@@ -319,8 +319,8 @@ func (f *File) Close() error {
 	return f.Src.Close()
 }
 
-// FirstPage is where the first page of a chunk is. Generation A may leave it out: the chunk then begins behind
-// the metadata of the one before, or behind the magic.
+// FirstPage is where the first page of a chunk is. Generation A may leave it out: the chunk then begins after
+// the metadata of the one before, or after the magic.
 func (f *File) FirstPage(ctx context.Context, group, col int, m *layout.ColumnMeta) (int64, error) {
 	if m.Data >= 0 {
 		return m.Data, nil
@@ -350,7 +350,7 @@ func (f *File) FirstPage(ctx context.Context, group, col int, m *layout.ColumnMe
 	return c.Offset + n, err
 }
 
-// StructureAfter is where the next structure that the metadata tells of begins behind off, in the object of a
+// StructureAfter is where the next structure that the metadata mentions begins after off, in the object of a
 // chunk: metadata of a column, an index page, pages of another chunk, or the end of all.
 func (f *File) StructureAfter(at fault.Span, off int64, group, col int) int64 {
 	name := f.Footer.Groups[group].Columns[col].File

@@ -7,7 +7,7 @@ import (
 	"stoa/region"
 )
 
-// Codes are all kinds of findings, by name. A checksum that is wrong is told once; what it covers is then not
+// Codes are all kinds of findings, by name. A checksum that is wrong is reported once; what it covers is then not
 // looked into.
 var Codes = check.Codes{
 	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover met bytes that are no structure of a " +

@@ -22,11 +22,11 @@ import (
 //	     6 nulls       i32   entries without a value
 //	     7 min binary, 8 max binary   as PLAIN stores a value, without a length; absent: unknown. Of floats, not of
 //	     NaN
-//	     9 min_cut bool, 10 max_cut bool   the bound is only a beginning of the least, of the greatest value
+//	     9 min_cut bool, 10 max_cut bool   the bound is only a beginning of the smallest, of the largest value
 //	    11 no_nan bool
 //	}>
 //
-// One index page stands behind the data pages of a chunk, where readers that count values never come.
+// One index page stands after the data pages of a chunk, where readers that count values never come.
 const indexLayout = 1
 
 // LongestBound is how many bytes of a string a bound keeps.
@@ -43,7 +43,7 @@ type IndexEntry struct {
 	NoNaN              bool
 }
 
-// parseIndexHeader gives the number of pages, -1 if the layout is another.
+// parseIndexHeader returns the number of pages, -1 if the layout is another.
 func parseIndexHeader(r *thrift.Reader) (n int32) {
 	layout := int32(0)
 	for r.Struct("index_page"); r.Next(); {

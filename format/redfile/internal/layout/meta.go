@@ -15,7 +15,7 @@ import (
 type Generation uint8
 
 const (
-	GenA Generation = 'A' // January 10, 2013: column metadata behind each chunk only
+	GenA Generation = 'A' // January 10, 2013: column metadata after each chunk only
 	GenB Generation = 'B' // January 12: the chunk may have a copy
 	GenC Generation = 'C' // January 16: the schema as text; sizes in place of levels
 	GenD Generation = 'D' // January 22: the schema as elements that list their children
@@ -178,7 +178,7 @@ type ColumnMeta struct {
 	Pairs       []KeyValue
 }
 
-// ParseColumnMeta reads the description of a chunk. Fields 6 and 7 were levels first, then sizes: their types tell.
+// ParseColumnMeta reads the description of a chunk. Fields 6 and 7 were levels first, then sizes: their types say.
 func ParseColumnMeta(r *thrift.Reader, name string) (m ColumnMeta) {
 	m.Type, m.Raw, m.Stored, m.Data, m.Index, m.Values = -1, -1, -1, -1, -1, -1
 	for r.Struct(name); r.Next(); {
@@ -328,7 +328,7 @@ type FileMeta struct {
 // VersionField is the id of the version in the metadata of a file.
 const VersionField = 1
 
-// ParseFileMeta reads the metadata of a file. The types of its fields 2 and 3 tell the generation:
+// ParseFileMeta reads the metadata of a file. The types of its fields 2 and 3 say the generation:
 //
 //	     A, B            C               D, E
 //	2    i64 num_rows    i64 num_rows    list schema
@@ -427,7 +427,7 @@ func (m *FileMeta) Check(at fault.Span) error {
 	return nil
 }
 
-// Agree holds the number of rows against that which the row groups have together.
+// Agree compares the number of rows with that which the row groups have together.
 func (m *FileMeta) Agree(total int64, at fault.Span) error {
 	if total == m.Rows {
 		return nil
@@ -454,7 +454,7 @@ func ChunkPath(group, col int) string {
 	return RowGroupPath(group) + ".columns[" + strconv.Itoa(col) + "]"
 }
 
-// ProtocolOf tells the protocol of a structure whose first field is number 1, an i32, as all of RedFile's begin.
+// ProtocolOf reports the protocol of a structure whose first field is number 1, an i32, as all of RedFile's begin.
 func ProtocolOf(b []byte) thrift.Protocol {
 	if len(b) > 0 && b[0] == 8 {
 		return thrift.Binary
@@ -580,7 +580,7 @@ func CRC(parts ...[]byte) uint32 {
 	return c
 }
 
-// Size is the bytes of a stored value in PLAIN encoding; for BYTE_ARRAY the least.
+// Size is the bytes of a stored value in PLAIN encoding; for BYTE_ARRAY the smallest.
 func (p Physical) Size() int {
 	switch p {
 	case Int32, Float, ByteArray:

@@ -13,7 +13,7 @@ import (
 	"stoa/wire"
 )
 
-// Kinds of pages. Others are passed over.
+// Kinds of pages. Others are skipped.
 const (
 	DataPage  = 0
 	IndexPage = 1
@@ -173,7 +173,7 @@ func PageAt(ctx context.Context, src store.Source, at fault.Span, path string) (
 	return h, head, h.check(at, head, path)
 }
 
-// check holds a header of head bytes against at, where the page may lie.
+// check compares a header of head bytes with at, where the page may lie.
 func (h *PageHeader) check(at fault.Span, head int64, path string) error {
 	if field, reason := h.Problem(); field != "" {
 		return fault.Corruptf(at.Sub(0, head), path+".header."+field, "%s", reason)

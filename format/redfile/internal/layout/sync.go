@@ -9,11 +9,11 @@ import (
 
 // The document's "potential extension", built. A writer puts, where option sync=N says so,
 //
-//   - a sync block at the beginning of the file and behind every row group: a page of a type that nobody knows, so that
-//     whoever reads pages passes over it, and whoever goes by offsets never comes there;
-//   - behind every N-th row group the metadata of all row groups so far, with its length and the magic: a file that is
+//   - a sync block at the beginning of the file and after every row group: a page of a type that nobody knows, so that
+//     whoever reads pages skips it, and whoever goes by offsets never comes there;
+//   - after every N-th row group the metadata of all row groups so far, with its length and the magic: a file that is
 //     cut there is a whole RedFile for older readers. That it is not the last metadata is said by a pair of its
-//     key/value metadata, moreKey, so that we tell of rows that are missing.
+//     key/value metadata, moreKey, so that we mention rows that are missing.
 //
 // The body of a sync block is not compressed. It is a struct in the protocol of the file:
 //
@@ -26,11 +26,11 @@ import (
 //	7 group_rows i64   its rows
 const SyncPage = 0x53594e43 // "SYNC"
 
-// SyncKey is the key of the marker in the key/value metadata, in hexadecimal; levelsKey is that of the greatest
+// SyncKey is the key of the marker in the key/value metadata, in hexadecimal; levelsKey is that of the largest
 // definition and repetition level in the metadata of a column, which generation E has no fields for; textKey,
 // with the value UTF8, says there that BYTE_ARRAYs are text, which generation A has no words for. moreKey, with
-// the value true, is in the metadata so far: the writer meant to write more behind it, the last metadata at
-// least.
+// the value true, is in the metadata so far: the writer meant to write more after it, the last metadata at
+// smallest.
 const (
 	SyncKey   = "stoa.sync"
 	moreKey   = "stoa.more"

@@ -92,7 +92,7 @@ func (t *Table) Again(ctx context.Context) (out *Table, begin int64, err error) 
 	return out, out.next, err
 }
 
-// Get is page i; io.EOF behind the last one.
+// Get is page i; io.EOF after the last one.
 func (t *Table) Get(ctx context.Context, i int) (*Page, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +151,7 @@ func (t *Table) header(ctx context.Context) error {
 	return nil
 }
 
-// place puts a page behind those before it.
+// place puts a page after those before it.
 func (t *Table) place(p *Page) {
 	p.First, p.Rows = -1, -1
 	if t.Leaf.MaxRep == 0 {
@@ -197,12 +197,12 @@ type opened struct {
 	all    int // of the page
 }
 
-// NewChunk gives the pages of t, from the one that holds rows.From on where that is known.
+// NewChunk returns the pages of t, from the one that holds rows.From on where that is known.
 func NewChunk(t *Table, rows vec.Range) *chunk {
 	return &chunk{t: t, rows: rows, i: t.find(rows.From)}
 }
 
-// take gives the page if it was left open at the entry.
+// take returns the page if it was left open at the entry.
 func (c *chunk) take(page, entry int) *opened {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,7 +214,7 @@ func (c *chunk) take(page, entry int) *opened {
 	return o
 }
 
-// leave keeps a page that goes on behind the entry. own says that its body is not the task's.
+// leave keeps a page that continues behind the entry. own says that its body is not the task's.
 func (c *chunk) leave(o *opened, own bool) {
 	if !own {
 		o.body = append(make([]byte, 0, len(o.body)+vec.Slack), o.body...)
@@ -225,7 +225,7 @@ func (c *chunk) leave(o *opened, own bool) {
 	c.open = o
 }
 
-// Next gives the next page, or a part of one with very many entries.
+// Next returns the next page, or a part of one with very many entries.
 func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	p, err := c.t.Get(ctx, c.i)
 	if err != nil {
@@ -377,7 +377,7 @@ func Inflate(stored []byte, raw int64, c layout.Compression, limit int64, room f
 	return nil, false, fault.New(fault.Unsupported, fault.Span{Len: int64(len(stored))}, "codec", "%s", c)
 }
 
-// Fresh gives memory of its own.
+// Fresh returns memory of its own.
 func Fresh(n int) []byte { return make([]byte, n) }
 
 // unSnappy takes a bare Snappy block, or Hadoop's framing: u32 big-endian raw size, then for each block u32 big-endian
@@ -478,7 +478,7 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	return nil
 }
 
-// definitions reads the levels of len(def) entries behind skip ones, of total in all, from body[used:] on, and
+// definitions reads the levels of len(def) entries after skip ones, of total in all, from body[used:] on, and
 // counts those with a value.
 func (d *decoding) definitions(def []byte, used, skip, total int) (present int, err error) {
 	begun := d.entry > 0
@@ -495,7 +495,7 @@ func (d *decoding) definitions(def []byte, used, skip, total int) (present int, 
 	if present, err = d.defs.Read(def); err != nil || begun {
 		return present, err
 	}
-	rest := d.defs // a copy: the next part goes on
+	rest := d.defs // a copy: the next part continues
 	d.all, err = rest.Skip(total - skip - len(def))
 	d.all += d.before + present
 	if err == nil {
@@ -524,7 +524,7 @@ func (t *Table) Levels(p *Page, b []byte, a *vec.Arena) (def, rep []byte, err er
 	return def, rep, err
 }
 
-// Sum holds a page, of which b are the bytes, against its checksum, and its header against the page; the values are not
+// Sum compares a page, of which b are the bytes, with its checksum, and its header against the page; the values are not
 // looked at. summed: there is a checksum.
 func (t *Table) Sum(p *Page, b []byte, a *vec.Arena) (summed bool, err error) {
 	d := decoding{l: t.Leaf, t: &format.Task{Scratch: a}, codec: t.Meta.Codec, limits: t.File.Limits, verify: true,

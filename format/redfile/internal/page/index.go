@@ -64,7 +64,7 @@ func (t *Table) ReadIndex(ctx context.Context) ([]layout.IndexEntry, fault.Span,
 	return entries, at, nil
 }
 
-// checkIndex holds the entries against each other and the chunk; "" if they fit.
+// checkIndex compares the entries with each other and the chunk; "" if they fit.
 func (t *Table) checkIndex(entries []layout.IndexEntry) string {
 	var values, rows, end int64
 	for i := range entries {
@@ -160,7 +160,7 @@ func boundOf(b []byte, t arrow.DataType) (pred.Value, bool) {
 	return x, x.Kind != pred.KindNull
 }
 
-// Resume goes on behind page i, which is damaged, where the index says, as reading does.
+// Resume continues after page i, which is damaged, where the index says, as reading does.
 func (t *Table) Resume(index []layout.IndexEntry, i int, begin int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 )
 
 // No checksum is over a page's header. Where there is no index page, headers alone say how many values pages
-// have, and so where the rows of a page are: one wrong number would shift all rows behind it. So the headers of
-// a chunk are read before its first page is given, and their numbers held against the chunk's.
+// have, and so where the rows of a page are: one wrong number would shift all rows after it. So the headers of
+// a chunk are read before its first page is given, and their numbers compared with the chunk's.
 
 // resolvePages finds the pages of a chunk that has no index page. If their numbers of values are not together those
 // of the chunk, and one page alone does not hold what its header says, that is the damaged one, and has what
@@ -38,7 +38,7 @@ func (t *Table) resolvePages(ctx context.Context) error {
 	case odd != nil && !errors.Is(odd, fault.Corrupt) && !errors.Is(odd, fault.Unsupported):
 		return odd // of the store: it may pass
 	case odd != nil && t.values < t.Meta.Values:
-		t.err = odd // what is behind is lost
+		t.err = odd // what follows is lost
 		return nil
 	case t.values == t.Meta.Values:
 		return nil

@@ -56,7 +56,7 @@ func (r *recoverer) grow(few, most int64) int64 {
 	return max(few, min(most, r.budget()))
 }
 
-// spend counts what is read of a structure that goes on behind its first few bytes.
+// spend counts what is read of a structure that continues after its first few bytes.
 func (r *recoverer) spend(c *wire.Cursor, few int64) {
 	if n := int64(c.Left()); n > few {
 		r.looked += n
@@ -74,7 +74,7 @@ func (r *recoverer) page(pos, end int64) (layout.PageHeader, int64, error) {
 
 // follows reports whether a chunk whose metadata was found at pos, somewhere in what could not be understood,
 // can be one of this file. If it begins where the one before ends, what was not understood lies in it, and only
-// what can be read is held against it. If not, the metadata of the chunk before was lost, and all its pages
+// what can be read is compared with it. If not, the metadata of the chunk before was lost, and all its pages
 // must be there, up to its metadata: the offsets of a file within a file may by chance be those of some
 // structure, too.
 func (r *recoverer) follows(m *layout.ColumnMeta, pos int64) bool {
@@ -89,7 +89,7 @@ func (r *recoverer) follows(m *layout.ColumnMeta, pos int64) bool {
 type walked struct {
 	whole   bool  // all values were met, in data pages that together are as long as the metadata says
 	against bool  // there is something that is in no chunk
-	end     int64 // behind the last page
+	end     int64 // after the last page
 }
 
 // pages walks the pages of a chunk, which end at or before end.
@@ -175,7 +175,7 @@ func (r *recoverer) fileMeta(pos, end int64) (*layout.FileMeta, int64, bool) {
 	return &m, n, true
 }
 
-// footer reads metadata of a file at pos, with its length and the magic behind it.
+// footer reads metadata of a file at pos, with its length and the magic after it.
 func (r *recoverer) footer(pos int64) (*layout.FileMeta, int64, bool) {
 	end := r.f.At.Len - layout.TailLen
 	var b [layout.TailLen]byte
@@ -208,7 +208,7 @@ func (r *recoverer) firstSync() error {
 	return err
 }
 
-// lastFooter looks backwards for metadata of this file with its length and the magic behind it, and sets pos behind it.
+// lastFooter looks backwards for metadata of this file with its length and the magic after it, and sets pos after it.
 func (r *recoverer) lastFooter(pos *int64) error {
 	const step = 256 << 10
 	r.window = elsewhere
@@ -221,7 +221,7 @@ func (r *recoverer) lastFooter(pos *int64) error {
 		if err := format.ReadFull(r.ctx, r.f.Src, r.f.At.Sub(from, int64(len(b))), "", b); err != nil {
 			return err
 		}
-		// peek gives n bytes at off, which are mostly in b.
+		// peek returns n bytes at off, which are mostly in b.
 		peek := func(off, n int64) []byte {
 			if off >= from && off+n <= from+int64(len(b)) {
 				return b[off-from:][:n]
@@ -263,7 +263,7 @@ func (r *recoverer) footerBefore(pos int64, peek func(off, n int64) []byte) *lay
 		return nil
 	}
 	m, size, ok := r.fileMeta(start, pos-4)
-	if !ok || size != n || !r.believes(m, start) || !r.plausible(m, start) || !r.own(m, start) {
+	if !ok || size != n || !r.trusts(m, start) || !r.plausible(m, start) || !r.own(m, start) {
 		return nil
 	}
 	return m
@@ -311,7 +311,7 @@ func (r *recoverer) own(m *layout.FileMeta, start int64) bool {
 }
 
 // confirms reports whether the chunk is where the metadata of the file says: its pages, one by one, and its
-// metadata behind them, which some writers have in the metadata of the file only.
+// metadata after them, which some writers have in the metadata of the file only.
 func (r *recoverer) confirms(c *layout.ColumnChunk, start int64) bool {
 	m, _, err := r.columnMeta(c.Offset, start, 1<<20)
 	if c.Meta == nil {
@@ -326,12 +326,12 @@ func (r *recoverer) confirms(c *layout.ColumnChunk, start int64) bool {
 		return m.Data == c.Meta.Data && m.Raw == c.Meta.Raw && slices.Equal(m.Path, c.Meta.Path) && w.whole &&
 			w.end == c.Offset
 	}
-	// and always behind the pages
+	// and always after the pages
 	ours := slices.ContainsFunc(c.Meta.Pairs, func(kv layout.KeyValue) bool { return kv.Key == layout.LevelsKey })
 	return !ours && r.pages(c.Meta, start).whole
 }
 
-// foreign reports whether the metadata at the end is that of a file within the file, where no sync block tells:
+// foreign reports whether the metadata at the end is that of a file within the file, where no sync block says:
 // less than half of the chunks, of the first few, are where it says. One may be by chance, as where both tables
 // begin with the same column.
 func (r *recoverer) foreign() bool {
@@ -378,7 +378,7 @@ func (r *recoverer) step(pos, end int64) int64 {
 	return 0
 }
 
-// FooterAt reads metadata of a file at pos of f, with its length and the magic behind it, if that is what is there.
+// FooterAt reads metadata of a file at pos of f, with its length and the magic after it, if that is what is there.
 func FooterAt(ctx context.Context, f *table.File, pos int64) (*layout.FileMeta, int64, bool) {
 	return newRecoverer(ctx, f, f.At.Object).footer(pos)
 }

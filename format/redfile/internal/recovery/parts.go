@@ -76,7 +76,7 @@ func (r *recoverer) sibling(name string) format.Target {
 }
 
 // parts are the names of the parts, in order. A part that stands in the place of the metadata is where that
-// stands as a part, or where a part is missing; behind the last only its sync block can say that it is one. It
+// stands as a part, or where a part is missing; after the last only its sync block can say that it is one. It
 // is none of them if it is a copy of one.
 func (r *recoverer) parts(o format.OpenOptions) (names []string, err error) {
 	for info, err := range r.f.Tree.List(r.ctx, path.Dir(r.f.At.Object)) {
@@ -259,7 +259,7 @@ func (r *recoverer) strange(o format.OpenOptions) error {
 		"this is the metadata of another table than the parts: %v", other)
 }
 
-// takenFor holds a part, called so, against the metadata of the table: by its marker, or, without any, by its
+// takenFor compares a part, called so, with the metadata of the table: by its marker, or, without any, by its
 // own metadata. known: it says what it is.
 func (r *recoverer) takenFor(p *table.File, called string) (known bool, err error) {
 	marker := r.f.Footer.Marker()

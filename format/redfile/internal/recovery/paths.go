@@ -20,7 +20,7 @@ func (r *recoverer) lose(group, col int, off int64) layout.ColumnChunk {
 	return layout.ColumnChunk{Offset: off}
 }
 
-// byPaths makes row groups of the chunks that no sync block tells of.
+// byPaths makes row groups of the chunks that no sync block mentions.
 func (r *recoverer) byPaths() {
 	if len(r.chunks) == 0 {
 		return
@@ -114,7 +114,7 @@ func (r *recoverer) spans(paths *pathList) (spans []int64, round int64) {
 	return spans, round
 }
 
-// unfinished tells of the last row group, of which columns are missing. It is kept if one of those that are
+// unfinished reports the last row group, of which columns are missing. It is kept if one of those that are
 // there says how many rows it has.
 func (r *recoverer) unfinished(g *layout.RowGroup, columns int, finish func()) {
 	at, found, rows := r.f.At.Sub(r.end, r.f.At.Len-r.end), count(g.Columns), rowsOfColumns(g.Columns, r.repeats)

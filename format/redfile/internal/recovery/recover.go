@@ -23,8 +23,8 @@ import (
 // Recover opens what is left of a file. Where the metadata at the end can be read, that is an ordinary
 // open: what is damaged before it is met while reading. Otherwise
 //
-//  1. the last metadata in the file is looked for: a writer of ours writes it behind every N-th row group, and it
-//     tells of all row groups before it;
+//  1. the last metadata in the file is looked for: a writer of ours writes it after every N-th row group, and it
+//     mentions all row groups before it;
 //  2. from there on (or from the beginning) the file is walked forwards, structure by structure: pages, the metadata of
 //     columns, which says where the pages of its chunk begin, and sync blocks, which say which columns are a row group.
 //     Where nothing can be parsed, the next metadata of a column or sync block is looked for byte by byte;
@@ -110,7 +110,7 @@ func (r *recoverer) finish(out *table.File, err error) (format.Reader, []region.
 }
 
 // disagree recovers a file whose number of rows is not that of its row groups, as odd says: one of them is
-// damaged. The file is walked as if it had no metadata but the schema; what the metadata tells of is taken
+// damaged. The file is walked as if it had no metadata but the schema; what the metadata says of is taken
 // where that gives no fewer rows.
 func (r *recoverer) disagree(o format.OpenOptions, opts layout.ReadOptions,
 	odd error) (format.Reader, []region.Finding, error) {
@@ -135,7 +135,7 @@ func (r *recoverer) disagree(o format.OpenOptions, opts layout.ReadOptions,
 		f.Close()
 		return nil, r.findings, err
 	}
-	f.Footer.Rows = -1 // its row groups are believed, each by itself
+	f.Footer.Rows = -1 // its row groups are trusted, each by itself
 	if have := knownRows(r.ctx, f); err != nil || out == nil || knownRows(r.ctx, out) <= have {
 		out, r.findings = f, nil
 		r.schema(f)
@@ -175,7 +175,7 @@ type recoverer struct {
 	groups []layout.RowGroup
 	lost   map[container.ChunkKey]error
 	marker []byte
-	// doubted is where metadata is that is not believed, 0: none is.
+	// doubted is where metadata is that is not trusted, 0: none is.
 	doubted int64
 
 	chunks     []foundChunk                  // not yet in a row group, by their offsets
@@ -183,7 +183,7 @@ type recoverer struct {
 	again      bool                          // some path came twice: each has come
 	flat       map[string]bool               // columns that the schema says do not repeat
 	start      int64                         // where the chunk that is being walked began
-	end        int64                         // behind the last structure that was understood
+	end        int64                         // after the last structure that was understood
 	win        []byte                        // a window of the file, for looking byte by byte
 	winAt      int64
 	window     int64 // how much of the file it has
@@ -238,7 +238,7 @@ func (r *recoverer) run(o format.OpenOptions, opts layout.ReadOptions) (*table.F
 	if r.known != nil {
 		f.Footer = r.known.Finished()
 	}
-	if f.Footer.Groups == nil || len(f.Footer.Groups) != len(r.groups) { // else its metadata told of just these
+	if f.Footer.Groups == nil || len(f.Footer.Groups) != len(r.groups) { // else its metadata spoke of just these
 		f.Footer.Rows = -1
 	}
 	f.Footer.Groups, f.Footer.HasCRC, f.Footer.NumCols = r.groups, false, -1
@@ -255,7 +255,7 @@ func (r *recoverer) run(o format.OpenOptions, opts layout.ReadOptions) (*table.F
 	return f, nil
 }
 
-// count tells how many rows there are, which in generation A often only the metadata of the columns says.
+// count reports how many rows there are, which in generation A often only the metadata of the columns says.
 func (r *recoverer) count(f *table.File) error {
 	rows, more := int64(0), ""
 	for i := range f.Footer.Groups {
@@ -343,10 +343,10 @@ func (r *recoverer) structure(pos int64) (int64, error) {
 	if !ok || r.unsure && !r.own(m, pos) || r.marker != nil && !bytes.Equal(m.Marker(), r.marker) {
 		return -1, nil
 	}
-	if !r.believes(m, pos) {
+	if !r.trusts(m, pos) {
 		return pos + n, nil
 	}
-	if len(m.Groups) >= len(r.groups) { // what it tells is surer than what was put together
+	if len(m.Groups) >= len(r.groups) { // what it says is surer than what was put together
 		r.groups, r.known, r.chunks = m.Groups, m, nil
 		clear(r.lost)
 	}
@@ -354,9 +354,9 @@ func (r *recoverer) structure(pos int64) (int64, error) {
 	return pos + n, nil
 }
 
-// believes reports whether metadata at pos may say which row groups there are: one that contradicts its own
+// trusts reports whether metadata at pos may say which row groups there are: one that contradicts its own
 // number of rows does not.
-func (r *recoverer) believes(m *layout.FileMeta, pos int64) bool {
+func (r *recoverer) trusts(m *layout.FileMeta, pos int64) bool {
 	return m.CountsAgree() && (r.doubted == 0 || pos != r.doubted)
 }
 
@@ -425,7 +425,7 @@ func (r *recoverer) sync(pos int64, h *layout.PageHeader, head int64) error {
 	return nil
 }
 
-// look goes on byte by byte behind what cannot be understood, to the next metadata of a column or sync block.
+// look continues byte by byte after what cannot be understood, to the next metadata of a column or sync block.
 func (r *recoverer) look(pos int64) (int64, error) {
 	for ; pos < r.f.At.Len; pos++ {
 		b, err := r.bytes(pos, 3)
@@ -466,7 +466,7 @@ func (r *recoverer) sound(pos int64, h *layout.PageHeader, head int64) bool {
 
 // bySync makes the row group that a sync block closes. A column whose metadata cannot be read is lost.
 func (r *recoverer) bySync(s *layout.SyncBlock) {
-	if int(s.Groups) <= len(r.groups) { // the metadata that was found tells of it
+	if int(s.Groups) <= len(r.groups) { // the metadata that was found mentions it
 		r.chunks = nil
 		return
 	}

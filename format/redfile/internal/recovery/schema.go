@@ -94,7 +94,7 @@ func calledByChunks(ctx context.Context, f *table.File, col int) (path []string,
 	return path, path != nil
 }
 
-// schema tells that the Arrow schema of a file that was opened is damaged.
+// schema reports that the Arrow schema of a file that was opened is damaged.
 func (r *recoverer) schema(f *table.File) {
 	useSchemaOption := func(g region.Finding) bool { return g.Code == "redfile.schema.damaged" }
 	if f.SchemaDamage != nil && !slices.ContainsFunc(r.findings, useSchemaOption) {
@@ -102,7 +102,7 @@ func (r *recoverer) schema(f *table.File) {
 	}
 }
 
-// untyped tells that nothing of the file's schema was found: columns are shown as what they are stored as, and
+// untyped reports that nothing of the file's schema was found: columns are shown as what they are stored as, and
 // every row counts as changed.
 func (r *recoverer) untyped(f *table.File) {
 	var cols []string

@@ -47,7 +47,7 @@ func ArrowTree(m *layout.FileMeta, l format.Limits) *Node {
 	return t
 }
 
-// SameNames holds the names in an Arrow schema without checksum against those of the leaves.
+// SameNames compares the names in an Arrow schema without checksum with those of the leaves.
 func SameNames(sc *arrow.Schema, stored []Leaf) error {
 	t, err := TreeOf(sc)
 	if err != nil {

@@ -80,7 +80,7 @@ type elementTree struct {
 	limits format.Limits
 	at     fault.Span
 	seen   []bool
-	next   int // of E: the element behind those that were read
+	next   int // of E: the element after those that were read
 }
 
 func (t *elementTree) fail(i int, format string, args ...any) error {

@@ -93,7 +93,7 @@ func (v *value) Counts(data []byte, enc layout.Encoding, k int) error {
 	return nil
 }
 
-// Decode appends n entries, of which valid (nil: all) says which are there: they are k values, behind the first
+// Decode appends n entries, of which valid (nil: all) says which are there: they are k values, after the first
 // skip of the total that data holds. counts was asked before.
 func (v *value) Decode(dst *vec.Vector, data []byte, enc layout.Encoding, skip, k, total, n int, valid []byte,
 	a *vec.Arena) error {

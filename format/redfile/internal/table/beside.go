@@ -15,10 +15,10 @@ import (
 	"stoa/region"
 )
 
-// maxGap is how many parts in a row are looked for; a longer gap is told as if there were nothing before it.
+// maxGap is how many parts in a row are looked for; a longer gap is reported as if there were nothing before it.
 const maxGap = 64
 
-// Findings tells of what is missing: the rest of an unfinished file, and the parts of a split table around this one.
+// Findings reports what is missing: the rest of an unfinished file, and the parts of a split table around this one.
 func (f *File) Findings() []region.Finding { return f.Missing }
 
 // LookAround notes that there should be more of the table than the file has.
@@ -48,7 +48,7 @@ func (f *File) Contradicts() {
 	}
 }
 
-// PartsBelong tells of the parts that the metadata names and that are not there, or are others: what it says of
+// PartsBelong reports the parts that the metadata names and that are not there, or are others: what it says of
 // them, their rows first, is not what can be read. Which chunks are lost shows when they are read.
 func (f *File) PartsBelong(ctx context.Context) {
 	seen := map[string]bool{"": true}
@@ -75,7 +75,7 @@ func (f *File) PartsBelong(ctx context.Context) {
 	}
 }
 
-// standsIn tells of a _metadata.red that has pages of its own.
+// standsIn reports a _metadata.red that has pages of its own.
 func (f *File) standsIn() {
 	if at := f.OwnGroups(); at != "" {
 		f.miss("redfile.metadata.other", f.MetaAt, at, "%s has the row groups in itself that it should name: a part "+
@@ -100,7 +100,7 @@ func (f *File) OwnGroups() string {
 	return ""
 }
 
-// checkSiblings looks whether the parts before and behind this one are there. _metadata.red would tell, so it is asked
+// checkSiblings checks whether the parts before and after this one are there. _metadata.red would say, so it is asked
 // only where that is gone: each part is a whole file then, and only its sync block says that there is more of
 // the table. A part that lies alone is somebody's copy, of which nothing is missing.
 func (f *File) checkSiblings(ctx context.Context) {

@@ -21,7 +21,7 @@ const (
 )
 
 // infer makes the schema of a file of generation A or B, which says of it the paths of the leaves and their
-// greatest levels. Where these leave a choice in what repeats, the entries are looked at.
+// maximum levels. Where these leave a choice in what repeats, the entries are looked at.
 func (f *File) infer(ctx context.Context, stored []schema.Leaf) error {
 	l := &looker{f: f, left: mostSeen, work: mostWork, seen: make([]*nest.Seen, len(stored))}
 	open, err := f.guess(stored, l.seen)
@@ -103,7 +103,7 @@ type looker struct {
 	arena      vec.Arena
 }
 
-// column looks at a column. What cannot be read is passed over: who reads it tells.
+// column looks at a column. What cannot be read is skipped: whoever reads it says.
 func (l *looker) column(ctx context.Context, col int) error {
 	for g := range l.f.Footer.Groups {
 		t, err := l.f.Table(ctx, g, col)
@@ -124,7 +124,7 @@ func (l *looker) column(ctx context.Context, col int) error {
 	return nil
 }
 
-// page looks at page i of a chunk; io.EOF behind the last one.
+// page looks at page i of a chunk; io.EOF after the last one.
 func (l *looker) page(ctx context.Context, t *page.Table, col, i int) error {
 	p, err := t.Get(ctx, i)
 	if err != nil {

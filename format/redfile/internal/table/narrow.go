@@ -29,7 +29,7 @@ func (f *File) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec
 		}
 		t, err := f.Table(ctx, g.Index, col)
 		if err != nil || !t.Indexed {
-			continue // if it is damage, reading will tell
+			continue // if it is damage, reading will say
 		}
 		var left vec.Ranges
 		for i := range t.Pages {

@@ -93,12 +93,12 @@ func (f *File) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]
 	return out, nil
 }
 
-// RowsAgree holds the file's number of rows against its row groups: where they differ one is damaged, and if it
+// RowsAgree compares the file's number of rows with its row groups: where they differ one is damaged, and if it
 // is the list of row groups, rows would be missing without a word. What does not say its rows is not held
 // against anything.
 func (f *File) RowsAgree(ctx context.Context) error {
 	if f.Footer.Rows < 0 {
-		return nil // put together again: nothing told of a number
+		return nil // put together again: nothing gave a number
 	}
 	total := int64(0)
 	for i := range f.Footer.Groups {
@@ -107,7 +107,7 @@ func (f *File) RowsAgree(ctx context.Context) error {
 			rows = f.rowsOfColumn(ctx, i)
 		}
 		if rows < 0 {
-			return ctx.Err() // reading the chunk tells what is wrong there
+			return ctx.Err() // reading the chunk says what is wrong there
 		}
 		total += rows
 	}
@@ -175,7 +175,7 @@ func (f *File) outvoted(ctx context.Context) (differ bool) {
 	return differ
 }
 
-// Recount gives row groups the rows that their columns have, if these add up to as many as the file has: then it is a
+// Recount returns row groups the rows that their columns have, if these add up to as many as the file has: then it is a
 // row group's own number that is damaged. It reports whether that was so.
 func (f *File) Recount(ctx context.Context) bool {
 	stated := slices.Clone(f.Footer.Groups)
@@ -204,7 +204,7 @@ func (f *File) stored(group int, cols []int) (sum int64) {
 	return sum
 }
 
-// RowsOf is how many rows a row group has; -1 if only its levels tell.
+// RowsOf is how many rows a row group has; -1 if only its levels say.
 func (f *File) RowsOf(ctx context.Context, group int) (int64, error) {
 	switch g := &f.Footer.Groups[group]; {
 	case g.Rows >= 0:

@@ -29,7 +29,7 @@ type File struct {
 
 	Guessed string // generation A or B without an Arrow schema: how sure its schema is, in a sentence
 
-	Missing []region.Finding // told by lookAround
+	Missing []region.Finding // shown by lookAround
 
 	mu     sync.Mutex
 	voted  map[int]int64 // rows of row groups of which the columns say different numbers, see outvoted

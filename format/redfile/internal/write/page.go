@@ -102,7 +102,7 @@ func (c *columnWriter) full() bool {
 	return n >= c.o.pageSize || c.entries >= 8*c.o.pageSize || len(c.def) > 0 && (n+c.entries/8 >= c.o.pageSize)
 }
 
-// sizes gives the ends of strings, nil for everything else.
+// sizes returns the ends of strings, nil for everything else.
 func (c *columnWriter) sizes(a arrow.Array) func(i int) int {
 	switch a := a.(type) {
 	case *array.String:
@@ -117,7 +117,7 @@ func (c *columnWriter) sizes(a arrow.Array) func(i int) int {
 	return nil
 }
 
-// room tells how many entries from e on, whose values begin at v, still belong to the page: e2 and v2 are behind them.
+// room reports how many entries from e on, whose values begin at v, still belong to the page: e2 and v2 are after them.
 // It ends between rows.
 func (c *columnWriter) room(s *nest.Shredded, e, v int, sizes func(int) int) (e2, v2, rows int) {
 	width := c.l.Type.Size()
@@ -371,7 +371,7 @@ func minMax[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	return lo, hi
 }
 
-// minMaxFloat passes over NaN, of which there are nans; all is false if there is nothing else.
+// minMaxFloat skips NaN, of which there are nans; all is false if there is nothing else.
 func minMaxFloat[T float32 | float64](v []T) (lo, hi T, nans int, ok bool) {
 	for _, x := range v {
 		switch {

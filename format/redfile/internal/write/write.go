@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// Random gives the markers of sync blocks.
+// Random returns the markers of sync blocks.
 var Random = rand.Reader
 
 // sliceRows is how many rows are taken at a time at most, see sliceEnd.

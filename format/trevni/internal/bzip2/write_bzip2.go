@@ -111,7 +111,7 @@ func rotations(b []byte) []int32 {
 	}
 	first := make([]int32, n) // where the rotations of a rank begin
 	for h := 1; h < n; h *= 2 {
-		// In the order of what comes h behind, each goes to the next place of its rank.
+		// In the order of what comes h after it, each goes to the next place of its rank.
 		for i := range n {
 			first[rank[order[i]]] = rank[order[i]]
 		}
@@ -291,7 +291,7 @@ func codeLengths(symbols []uint16, alphabet int) []byte {
 	}
 }
 
-// codesOf gives the codes: shorter ones first, equally long ones in the order of symbols.
+// codesOf returns the codes: shorter ones first, equally long ones in the order of symbols.
 func codesOf(lengths []byte) []uint32 {
 	codes := make([]uint32, len(lengths))
 	code := uint32(0)

@@ -70,8 +70,8 @@ func (f *File) ReadBlock(ctx context.Context, i int, b *Block, path string, a *v
 }
 
 // OpenBlock checks and decompresses the bytes of a block, stored with its checksum. Errors are relative to
-// them, or, if exact is false, to what was decompressed. With noVerify sums are held against the bytes all the
-// same: they tell before or behind which bytes they stand.
+// them, or, if exact is false, to what was decompressed. With noVerify sums are compared with the bytes all the
+// same: they say before or after which bytes they stand.
 func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Arena,
 	noVerify bool) (o Opened, err error) {
 	if col.Problem != nil {
@@ -138,7 +138,7 @@ func wrongSum(at fault.Span, d layout.Dialect, sum, raw []byte) error {
 		want)
 }
 
-// unpack holds the sizes against each other and the limits, and decompresses.
+// unpack compares the sizes with each other and the limits, and decompresses.
 func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (u layout.Unpacked, err error) {
 	// else it is damaged, or needed by nobody
 	if b.Raw > f.Limits.Page && col.Kind != layout.CodecNone && b.Raw <= col.Kind.MostRaw(int64(len(data))) {

@@ -25,8 +25,8 @@ type ColumnBlocks struct {
 	Blocks []Block
 	Rows   int64      // of all blocks
 	Desc   fault.Span // count and descriptors
-	End    int64      // offset behind the last block
-	Odd    error      // of what is believed all the same: the checksum of the descriptors is wrong
+	End    int64      // offset after the last block
+	Odd    error      // of what is trusted all the same: the checksum of the descriptors is wrong
 }
 
 // columnSpan is everything from where a column starts to the file's end.
@@ -151,7 +151,7 @@ func ParseDescriptors(c *layout.Cursor, col *layout.Column, d layout.Dialect, bu
 	return cb
 }
 
-// place finds where the blocks lie: one behind the other, behind the descriptors.
+// place finds where the blocks lie: one after the other, after the descriptors.
 func (cb *ColumnBlocks) place(f *File, col *layout.Column) {
 	off := cb.Desc.End() - f.At.Off
 	sum := int64(0)

@@ -25,7 +25,7 @@ type File struct {
 	mu      sync.Mutex
 	columns []descriptorsOf // as they were needed
 	Budget  int64           // bytes of descriptors that may still be read
-	Lenient bool            // recovery: descriptors whose checksum is wrong are believed if blocks have checksums
+	Lenient bool            // recovery: descriptors whose checksum is wrong are trusted if blocks have checksums
 }
 
 // firstRead is how much of a structure is read at once when its length is not known.
@@ -73,7 +73,7 @@ func (f *File) grow(ctx context.Context, at fault.Span, guess int64, path string
 	}
 }
 
-// traceHeader tells the parts of the header, as far as it could be understood.
+// traceHeader reports the parts of the header, as far as it could be understood.
 func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
 	c := func() *layout.Cursor {
 		return &layout.Cursor{Cursor: wire.NewCursor(head, at.Sub(0, int64(len(head))), "header")}
@@ -111,9 +111,9 @@ func OpenTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*F
 	return f, err
 }
 
-// CheckRows believes the header's number of rows if one column has as many: nothing else guards it, and it says
+// CheckRows trusts the header's number of rows if one column has as many: nothing else guards it, and it says
 // how long a scan takes. Usually the first column is looked at. Of repeated columns, which are asked if there are no
-// others, only reading tells how many rows they have; it is not more than they have entries.
+// others, only reading reports how many rows they have; it is not more than they have entries.
 func (f *File) CheckRows(ctx context.Context) (odd error) {
 	for _, repeated := range [2]bool{false, true} {
 		for i := range f.Header.Columns {

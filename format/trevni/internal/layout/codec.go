@@ -49,7 +49,7 @@ func (k Codec) MostRaw(n int64) int64 {
 	case CodecSnappy:
 		return 64 * n // a copy of at most 64 bytes takes at least two
 	case CodecBzip2:
-		return (n/20 + 1) * 47_000_000 // a block of 900 kB, of runs of 259 bytes told by five, takes more than 20
+		return (n/20 + 1) * 47_000_000 // a block of 900 kB, of runs of 259 bytes shown by five, takes more than 20
 	}
 	return 1<<31 - 1
 }
@@ -58,7 +58,7 @@ func (k Codec) MostRaw(n int64) int64 {
 type Unpacked struct {
 	Raw     []byte
 	Zlib    bool // deflate with a zlib header around it
-	Surplus int  // bytes behind the declared raw size that were cut off (bzip2 of Avro before 1.10)
+	Surplus int  // bytes after the declared raw size that were cut off (bzip2 of Avro before 1.10)
 }
 
 // Decompress makes the raw bytes of a block from the stored ones. raw is how many are declared; where they are

@@ -13,7 +13,7 @@ import (
 
 // Cursor reads structures of which it is not known beforehand how long they are: header and descriptors. Its
 // bytes are the beginning of what lies there; more bytes of the file follow. short says that the structure goes
-// on behind the bytes at hand, so that it must be read again with more of them; every other error is one of the
+// on after the bytes at hand, so that it must be read again with more of them; every other error is one of the
 // file.
 type Cursor struct {
 	*wire.Cursor
@@ -106,7 +106,7 @@ func AppendText[T ~string | ~[]byte](b []byte, v T) []byte {
 	return append(b, v...)
 }
 
-// text reads a length and so many bytes, as String and Bytes are stored, and tells them as one field.
+// text reads a length and so many bytes, as String and Bytes are stored, and says them as one field.
 func (c *Cursor) text(name string) []byte {
 	start := c.Pos()
 	b := c.Rest()

@@ -16,7 +16,7 @@ type Dialect uint8
 // The dialects; they share the container, and not even the magic tells them apart.
 const (
 	Avro   Dialect = iota // Apache Avro's: lengths of arrays, parents
-	Impala                // Impala's of 2012: definition levels behind the values
+	Impala                // Impala's of 2012: definition levels after the values
 	Wiki                  // Nong Li's wiki page: Dremel levels in front of the values
 )
 
@@ -187,7 +187,7 @@ func parseMetadata(c *Cursor, name string) (pairs []Pair, at fault.Span) {
 	return pairs, c.SpanOf(start, size)
 }
 
-// metadataLen is how long the metadata at the beginning of b is: a node is told before its parts.
+// metadataLen is how long the metadata at the beginning of b is: a node is reported before its parts.
 func metadataLen(b []byte) int {
 	pos := 0
 	step := func() (int64, bool) {
@@ -391,7 +391,7 @@ func (c *Column) resolve() {
 	}
 }
 
-// Metadata of our writer, which other readers pass over.
+// Metadata of our writer, which other readers skip.
 const (
 	SchemaKey = "stoa.schema"      // of the file: the Arrow schema as it was written, see storedField
 	SealKey   = "stoa.header"      // of the file: CRC-32 of the header, as eight hexadecimal digits, here zeros

@@ -8,7 +8,7 @@ import (
 	"stoa/fault"
 )
 
-// Nothing in the documents guards a header or descriptors. Our writer does, in metadata that other readers pass over.
+// Nothing in the documents guards a header or descriptors. Our writer does, in metadata that other readers skip.
 
 const NoSeal = "00000000"
 
@@ -17,7 +17,7 @@ func SealText(b []byte) []byte { return fmt.Appendf(nil, "%08x", crc32.ChecksumI
 // Seal writes the checksum of the header b over its place, at at.
 func Seal(b []byte, at int) { copy(b[at:], SealText(b)) }
 
-// CheckSeal holds the header, which b begins with and which lies at at, against the checksum that our writer
+// CheckSeal compares the header, which b begins with and which lies at at, with the checksum that our writer
 // keeps in it, and notes whether there is one that is right.
 func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	stored, ok := Get(h.Meta, SealKey)
@@ -52,7 +52,7 @@ func (b *brokenSeal) Unwrap() error { return b.why }
 
 func IsBroken(err error) bool { return errors.As(err, new(*brokenSeal)) }
 
-// CheckDescriptors holds the descriptors b of a column against the checksum that our writer keeps.
+// CheckDescriptors compares the descriptors b of a column with the checksum that our writer keeps.
 func (c *Column) CheckDescriptors(b []byte, at fault.Span, path string) error {
 	stored, ok := Get(c.Meta, DescKey)
 	if right := SealText(b); ok && string(right) != string(stored) {

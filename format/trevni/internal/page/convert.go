@@ -112,7 +112,7 @@ func shortDecimals(out []decimal128.Num, src []byte) (n, used int) {
 	was, step, shift := byte(0), 0, 0
 	for n < len(out) && used+9 <= len(src) {
 		l := src[used]
-		if l != was { // mostly it is as long as the one before: the processor goes on as if
+		if l != was { // mostly it is as long as the one before: the processor continues as if
 			if l&1 != 0 || l == 0 || l > 16 {
 				return n, used
 			}

@@ -14,7 +14,7 @@ import (
 	"stoa/format/trevni/internal/layout"
 )
 
-// naive decodes a zig-zag varint as Avro's specification tells it.
+// naive decodes a zig-zag varint as Avro's specification says it.
 func naive(b []byte) (v int64, n int) {
 	u, n := binary.Uvarint(b)
 	if n <= 0 {
@@ -119,7 +119,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// FuzzVarints holds the kernels against the plain way.
+// FuzzVarints compares the kernels with the plain way.
 func FuzzVarints(f *testing.F) {
 	f.Add([]byte{1, 2, 0x80, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, uint8(4))
 	f.Fuzz(func(t *testing.T, b []byte, n uint8) {

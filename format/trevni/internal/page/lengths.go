@@ -15,7 +15,7 @@ import (
 //	             So v = (length+1) & 1, n = ((1−length) >> 1) + 1.
 //
 // Runs are version 2's. The writer makes one of ones only where values take no bytes; booleans begin a new byte
-// behind every length.
+// after every length.
 
 // Arrays reads lengths. What a run has left is kept for the next step.
 type Arrays struct {
@@ -113,7 +113,7 @@ func (a *Arrays) skipEntries(n int64) error {
 
 // split is what became of an array column's entries.
 type split struct {
-	values []byte // of all entries, one behind the other
+	values []byte // of all entries, one after the other
 	count  int64  // how many
 }
 

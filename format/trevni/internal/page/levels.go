@@ -10,7 +10,7 @@ import (
 	"stoa/vec"
 )
 
-// An IntegerArray is what Impala's class of that name makes: n numbers of so many bits as the greatest possible
+// An IntegerArray is what Impala's class of that name makes: n numbers of so many bits as the largest possible
 // one needs, least significant bit first, without a length; the last byte is filled up with zeros.
 
 // arraySize is the bytes of an IntegerArray of n levels up to most.

@@ -235,7 +235,7 @@ func (o *optionals) strings(dst *vec.Vector, first int, text bool) bool {
 	return !text || InvalidUTF8(out[:end], offs) < 0
 }
 
-// short copies a string of at most 48 bytes, whose length is stored as l, together with some bytes behind it.
+// short copies a string of at most 48 bytes, whose length is stored as l, together with some bytes after it.
 // It goes by 16 bytes: of more at once the compiler makes a call.
 func short(to, from unsafe.Pointer, l byte) {
 	*(*[16]byte)(to) = *(*[16]byte)(from)

@@ -14,7 +14,7 @@ import (
 	"stoa/vec"
 )
 
-// decodeOptional decodes n entries behind one that is there already, in one pass or stepwise.
+// decodeOptional decodes n entries after one that is there already, in one pass or stepwise.
 func decodeOptional(t testing.TB, typ layout.Type, raw []byte, n int, more bool, atOnce bool) (arrow.Array, bool) {
 	v, err := vec.New(layout.Types[typ].Arrow, memory.DefaultAllocator)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestOptionals(t *testing.T) {
 	}
 }
 
-// FuzzOptionals holds the one pass against the way length by length, for any bytes.
+// FuzzOptionals compares the one pass with the way length by length, for any bytes.
 func FuzzOptionals(f *testing.F) {
 	f.Add([]byte{2, 3, 0, 3, 2, 0x82, 0x80, 0x80, 0x80, 0x00}, uint8(1), uint8(5))
 	f.Fuzz(func(t *testing.T, raw []byte, typ, n uint8) {

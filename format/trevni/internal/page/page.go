@@ -63,7 +63,7 @@ type chunk struct {
 	cb   *container.ColumnBlocks
 	err  error // why there are no blocks; io.EOF after the last page
 	i    int   // next block
-	sub  int64 // next row in it; behind the last block: next row of the file
+	sub  int64 // next row in it; after the last block: next row of the file
 
 	most room // what vectors have held so far
 }
@@ -132,7 +132,7 @@ func NewChunk(ctx context.Context, f *container.File, p *Physical, rows vec.Rang
 	return c, nil
 }
 
-// Next gives the next block, or a part of one that has very many rows.
+// Next returns the next block, or a part of one that has very many rows.
 func (c *chunk) Next(context.Context) (format.Page, error) {
 	if c.err == nil && !c.p.Counted() {
 		return c.nextLevels()
@@ -180,7 +180,7 @@ func (c *chunk) lost() format.Page {
 func (c *chunk) part(b *container.Block) format.Page {
 	p := c.page(b)
 	p.First, p.Rows, p.Entries = b.Row, b.Rows, b.Rows
-	// how many entries a part would have, only the parent tells
+	// how many entries a part would have, only the parent says
 	if (c.p.Parent >= 0 || c.p.Shape == ShapeLevels) && b.Lost == nil {
 		if c.p.Parent >= 0 {
 			p.Entries = -1
@@ -216,7 +216,7 @@ func (c *chunk) page(b *container.Block) format.Page {
 	return p
 }
 
-// nextLevels is Next for repeated columns: nothing tells how many rows a block has.
+// nextLevels is Next for repeated columns: nothing says how many rows a block has.
 func (c *chunk) nextLevels() (format.Page, error) {
 	for ; c.i < len(c.cb.Blocks); c.i++ {
 		if b := &c.cb.Blocks[c.i]; b.Rows > 0 {
@@ -330,7 +330,7 @@ func (d *decoding) minBytes(n int64) int64 {
 // whole reports whether the page ends where its block does.
 func (d *decoding) whole(n int) bool { return d.p.Parent >= 0 || d.task.Page.Sub+int64(n) == d.b.Rows }
 
-// rest refuses bytes behind the last value.
+// rest refuses bytes after the last value.
 func (d *decoding) rest(used, n int) error {
 	if left := len(d.o.Raw) - used; left != 0 && d.whole(n) {
 		return fault.Rel(used, left, "", "%d bytes are behind the last value", left)

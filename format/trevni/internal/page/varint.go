@@ -22,7 +22,7 @@ func decodeInts(dst []int32, src []byte) (used int, err error) {
 		used, err = inHalves(dst, src, intStops, 1<<32-1, intsOneByOne)
 	}
 	if err != nil {
-		return intsOneByOne(dst, src) // which tells the value by its number
+		return intsOneByOne(dst, src) // which says the value by its number
 	}
 	return used, nil
 }
@@ -59,7 +59,7 @@ func inHalves[T int32 | int64](dst []T, src []byte, ends, most uint64,
 	return h.posB + used, err
 }
 
-// The bits of a word that tell where a varint ends, of the bytes that it may have.
+// The bits of a word that say where a varint ends, of the bytes that it may have.
 const (
 	stops    = 0x8080808080808080
 	intStops = 0x0000008080808080

@@ -52,7 +52,7 @@ type schemaParser struct {
 	named map[string]*AvroType
 }
 
-// parseAvroSchema parses a schema in JSON. Aliases, defaults, orders and documentation are passed over.
+// parseAvroSchema parses a schema in JSON. Aliases, defaults, orders and documentation are skipped.
 func parseAvroSchema(text []byte) (*AvroType, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()

@@ -284,7 +284,7 @@ func Affordable(f *container.File) error {
 		if depth[i] = int64(c.MaxRep); c.Parent >= 0 {
 			depth[i] = depth[c.Parent] + 1
 		}
-		steps, fewest := depth[i], (depth[i]+1)/2 // least: a list takes a step or two
+		steps, fewest := depth[i], (depth[i]+1)/2 // smallest: a list takes a step or two
 		if h.Dialect == layout.Wiki {
 			dots := int64(strings.Count(c.Name, "."))
 			steps, fewest = max(steps, dots), max(depth[i], dots-int64(c.MaxRep))

@@ -53,7 +53,7 @@ func (t *Table) plan(ctx context.Context, tree store.Tree, o readOptions) error 
 	return nil
 }
 
-// infer plans how the file is shown by what it says itself. Where names and greatest levels leave a choice in
+// infer plans how the file is shown by what it says itself. Where names and maximum levels leave a choice in
 // what repeats, the entries are looked at.
 func (t *Table) infer(ctx context.Context) error {
 	h := &t.File.Header
@@ -87,7 +87,7 @@ type looker struct {
 	arena      vec.Arena
 }
 
-// column looks at column i. What cannot be read is passed over: who reads it tells.
+// column looks at column i. What cannot be read is skipped: whoever reads it says.
 func (l *looker) column(ctx context.Context, i int, joint bool) error {
 	c := &l.f.Header.Columns[i]
 	cb, err := l.f.Blocks(ctx, i)

@@ -109,7 +109,7 @@ func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 }
 
 // sibling is what another file says of being a part, and the checksum of its header. ok is false if it cannot be
-// opened: who reads that one tells.
+// opened: whoever reads that one says.
 func (t *Table) sibling(ctx context.Context, tg format.Target, name string) (p PartOf, seal string, ok bool) {
 	f, err := container.OpenTarget(ctx, format.Target{Tree: tg.Tree, Name: name},
 		format.OpenOptions{Limits: t.File.Limits})

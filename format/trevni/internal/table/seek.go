@@ -60,7 +60,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 		cb, err := t.File.Blocks(ctx, ph.Stored)
 		if err != nil {
 			if container.IsFault(err) {
-				continue // reading it will tell
+				continue // reading it will say
 			}
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return all, nil
 }
 
-// keep tells the blocks that e may be true in. A value of a block is not below its first one, and not above
+// keep reports the blocks that e may be true in. A value of a block is not below its first one, and not above
 // that of the next block.
 func keep(name string, ph *page.Physical, cb *container.ColumnBlocks, e *pred.Expr) []bool {
 	firsts := make([]*pred.Value, len(cb.Blocks)+1)
@@ -101,7 +101,7 @@ func keep(name string, ph *page.Physical, cb *container.ColumnBlocks, e *pred.Ex
 }
 
 // borders reports whether the first values are right where it matters: descriptors have no checksum, so at each
-// border between blocks that are read and blocks that are passed over, the block's own first value is looked
+// border between blocks that are read and blocks that are skipped, the block's own first value is looked
 // at.
 func borders(ctx context.Context, f *container.File, ph *page.Physical, cb *container.ColumnBlocks,
 	in []bool) (ok bool, err error) {
@@ -121,7 +121,7 @@ func borders(ctx context.Context, f *container.File, ph *page.Physical, cb *cont
 		}
 		o, err := f.OpenBlock(&f.Header.Columns[ph.Stored], b, stored, &a, f.NoVerify)
 		if err != nil {
-			return false, nil // reading it will tell
+			return false, nil // reading it will say
 		}
 		if got, want := ph.First(&o), b.First; !bytes.Equal(got, want) {
 			return false, nil

@@ -92,7 +92,7 @@ func (t *Table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.
 	return page.NewChunk(ctx, t.File, t.Plan.Phys[col], rows)
 }
 
-// Findings tells readers, too, that names, or all of the schema, may be wrong, and that files beside it are gone.
+// Findings reports readers, too, that names, or all of the schema, may be wrong, and that files beside it are gone.
 func (t *Table) Findings() []region.Finding { return slices.Concat(t.Odd, t.Apart) }
 
 // Meta is the facts of the file, and then its own metadata.

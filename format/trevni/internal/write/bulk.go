@@ -14,7 +14,7 @@ import (
 	"stoa/internal/enc/plain"
 )
 
-// fill appends the values [from, to) of one array to b as they are stored, and stops behind the first that
+// fill appends the values [from, to) of one array to b as they are stored, and stops after the first that
 // makes b limit bytes long or longer. It says which value is next.
 type fill func(b []byte, from, to, limit int) (out []byte, next int)
 

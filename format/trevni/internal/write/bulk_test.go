@@ -12,7 +12,7 @@ import (
 	"stoa/format/trevni/internal/layout"
 )
 
-// TestFill holds the kernels that encode many values against the appenders of one, and the limit against its words.
+// TestFill compares the kernels that encode many values with the appenders of one, and the limit against its words.
 func TestFill(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const n = 3000

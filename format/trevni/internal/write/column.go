@@ -37,7 +37,7 @@ type outColumn struct {
 	falls      bool   // a value was below the one before, or cannot be compared
 	blocks     []outBlock
 	blockSpill blockSpill
-	packed     []byte // levels, and values behind them
+	packed     []byte // levels, and values after them
 }
 
 // outBlock is a finished block.
@@ -132,7 +132,7 @@ func (c *outColumn) front() int {
 	return 0
 }
 
-// compress gives the stored bytes of raw: raw itself, or others, which may lie in their place on the pile.
+// compress returns the stored bytes of raw: raw itself, or others, which may lie in their place on the pile.
 func (c *outColumn) compress(raw []byte) ([]byte, error) {
 	if c.Kind == layout.CodecNone {
 		return raw, nil
@@ -252,7 +252,7 @@ func (v *values) write(i int) error {
 	return nil
 }
 
-// notice looks whether values rise.
+// notice checks whether values rise.
 func (c *outColumn) notice(v []byte) {
 	if !c.falls && c.last != nil && !c.rises(c.last, v) {
 		c.falls = true

@@ -9,7 +9,7 @@ import (
 	"stoa/store"
 )
 
-// A file has its columns one behind the other, and counts in front, so finished blocks are kept until it can be
+// A file has its columns one after the other, and counts in front, so finished blocks are kept until it can be
 // put together: each column's on its own pile, in memory up to a bound for all, then in a scratch file. So a
 // file is never held in memory as a whole, and its stored bytes are written twice if there are many of them.
 // What lies on a pile is written with few large writes, and blocks that are not compressed are made where they
@@ -39,7 +39,7 @@ var segments = sync.Pool{New: func() any { return new([segmentSize]byte) }}
 // segmentFor is how large pieces are so that those being filled do not take more than half of what may be kept.
 func segmentFor(columns int) int { return min(segmentSize, max(spoolMemory/2/max(columns, 1), 64<<10)) }
 
-// blockSpill is a column's finished blocks, one behind the other.
+// blockSpill is a column's finished blocks, one after the other.
 type blockSpill struct {
 	s     *spool
 	parts []part
@@ -75,7 +75,7 @@ func (p *blockSpill) room(n int) ([]byte, error) {
 // sumRoom is left behind what is made in place.
 const sumRoom = 4
 
-// place is where a block may be made that front bytes go before and at most sumRoom behind: empty, with a
+// place is where a block may be made that front bytes go before and at most sumRoom after it: empty, with a
 // capacity of at least n.
 func (p *blockSpill) place(front, n int) ([]byte, error) {
 	b, err := p.room(front + n + sumRoom)
