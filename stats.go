@@ -28,8 +28,8 @@ type ColumnStats struct {
 	Blocks   int64  // pages, the dictionary not counted
 	Rows     int64  //
 	Nulls    int64  //
-	Raw      int64  // bytes of the blocks after decompression
-	Stored   int64  // bytes of the blocks as stored, with the dictionary
+	Raw      int64  // bytes of the blocks after decompression; with Stored's headers, where the format knows them
+	Stored   int64  // bytes of the blocks as stored, with the dictionary and the headers of pages
 	Dict     int64  // entries of the dictionary
 	DictSize int64  // bytes of the dictionary as stored
 	Bloom    int64  // bytes of Bloom filters; -1 also where a format has none
@@ -173,21 +173,40 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 					}
 					return nil
 				}
-				if err := chunkStats(ctx, s, g, i, &out[i], tell); err != nil {
-					return nil, err
-				}
 				if !knows {
-					continue
-				}
-				f, err := physical.ChunkFacts(ctx, g, i)
-				if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+					if err := chunkStats(ctx, s, g, i, &out[i], tell); err != nil {
+						return nil, err
+					}
+				} else if err := out[i].physical(ctx, s, physical, g, i, tell); err != nil {
 					return nil, err
-				} // damage was reported with the pages
-				out[i].chunk(f)
+				}
 			}
 		}
 	}
 	return out, nil
+}
+
+// physical takes in a chunk of which the reader knows more than its pages tell: a dictionary that no page needs, and
+// headers, are among the bytes of a whole chunk. Of one that is damaged what can be read counts.
+func (c *ColumnStats) physical(ctx context.Context, s *source, r format.Physical, g format.RowGroup, col int,
+	tell func(region.Loss) error) error {
+	whole, stored, raw := true, c.Stored, c.Raw
+	err := chunkStats(ctx, s, g, col, c, func(l region.Loss) error {
+		whole = false
+		return tell(l)
+	})
+	if err != nil {
+		return err
+	}
+	f, err := r.ChunkFacts(ctx, g, col)
+	if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+		return err
+	} // damage was reported with the pages
+	if whole && err == nil {
+		c.Stored, c.Raw = stored+f.Stored, raw+f.Raw
+	}
+	c.chunk(f)
+	return nil
 }
 
 func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats,

@@ -51,7 +51,7 @@ func StatsCmd(a *cli.App) *cobra.Command {
 		Use:   "stats PATH...",
 		Short: "Show what each column is made of",
 		Long: `Read every page and show for each column: encoding, codec, blocks, values, nulls, bytes
-decompressed and as stored, its share of the file, the entries of the dictionary, the bytes of Bloom filters,
+decompressed and as stored (both with the headers of pages, where the format has some), its share of the file, the entries of the dictionary, the bytes of Bloom filters,
 min and max. Several files, as of a glob, are one table: each column's sum is shown.
 
 What a format does not say stays empty. With --damaged skip-rows or null-cells the sums are of what can be
