@@ -89,7 +89,7 @@ func (t *Table) join(s *source) error {
 		}
 		have.Nullable = have.Nullable || f.Nullable
 	}
-	meta := t.schema.Metadata()
+	meta := joinedMetadata(t.schema.Metadata(), sc.Metadata())
 	t.schema = arrow.NewSchema(fields, &meta)
 	return nil
 }

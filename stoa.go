@@ -123,17 +123,17 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 	if err != nil || len(t.sources) == 1 {
 		return sc, err
 	}
-	fields := slices.Clone(sc.Fields())
+	fields, meta := slices.Clone(sc.Fields()), sc.Metadata()
 	for _, s := range t.sources[1:] {
 		other, err := scan.Schema(s.reader, spec.internal())
 		if err != nil {
 			return nil, err
 		}
+		meta = joinedMetadata(meta, other.Metadata())
 		for i, f := range other.Fields() {
 			fields[i].Nullable = fields[i].Nullable || f.Nullable
 		}
 	}
-	meta := sc.Metadata()
 	return arrow.NewSchema(fields, &meta), nil
 }
 

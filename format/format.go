@@ -567,7 +567,8 @@ func (t Target) Open(ctx context.Context) (src store.Source, base, size int64, e
 func ReadPage(ctx context.Context, src store.Source, at fault.Span, l Limits, path string,
 	room func(n int) []byte) ([]byte, error) {
 	if at.Len > l.Page {
-		return nil, fault.Limitf(at, path, "%d bytes are more than a page may have (%d)", at.Len, l.Page)
+		return nil, fault.Limitf(at, path,
+			"%d bytes are more than a page may have (%d, --max-page or --memory)", at.Len, l.Page)
 	}
 	b := room(int(max(at.Len, 0)))
 	return b, ReadFull(ctx, src, at, path, b)

@@ -459,7 +459,8 @@ func (d *pageDecoder) task(p format.Page, n int64) (*format.Task, error) {
 	t := &format.Task{Page: p, N: n, Dict: d.dict, Scratch: &d.v.spare, Limits: d.object.Limits}
 	for _, at := range p.Spans {
 		if at.Len > d.object.Limits.Page {
-			return nil, fault.Limitf(at, "", "%d bytes are more than a page may have", at.Len)
+			return nil, fault.Limitf(at, "",
+				"%d bytes are more than a page may have (--max-page or --memory)", at.Len)
 		}
 		src, err := d.object.Tree.Open(d.v.ctx, at.Object)
 		if err != nil {

@@ -171,8 +171,8 @@ The order of the rows does not count in that. --no-check leaves it out, and so d
 cannot be read again.
 
 From Parquet to Parquet pages are copied as they are, with their codec, if all rows and whole columns are
-wanted and no --opt changes pages: several files are appended to each other, columns are left out, and the
-footer is written anew. What the pages hold is verified first (--no-check: only where they have no checksums),
+wanted and no --opt changes pages: several files are appended to each other, columns are left out,
+key/value metadata changed (--opt metadata=KEY=VALUE, --opt drop-metadata=KEY), and the footer is written anew. What the pages hold is verified first (--no-check: only where they have no checksums),
 and anything wrong about it has them decoded and written anew, as for other formats. -v says why pages are not
 copied.
 
@@ -312,6 +312,7 @@ func mayLack(fs []region.Finding) bool {
 func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec,
 	wo stoa.CreateOptions) error {
 	began := time.Now()
+	c.tellConflicts(a, t, wo)
 	if done, err := c.copyPages(ctx, a, t, spec, wo, began); done || err != nil {
 		return err
 	}
@@ -393,6 +394,25 @@ func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, s
 	}
 	a.Note("%s, pages copied", c.done(s, s.Rows, time.Since(began)))
 	return true, nil
+}
+
+// tellConflicts says which key/value metadata of the sources are left out since others have their keys, if the output
+// has such metadata at all, and options do not say what they are.
+func (c *conversion) tellConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOptions) {
+	const set, drop = "metadata", "drop-metadata"
+	to := a.Format(c.to)
+	if c.to == "" {
+		to = stoa.ByExtension(a.Formats, c.out)
+	}
+	if to == nil || !slices.ContainsFunc(to.WriteKeys, func(k format.OptionKey) bool { return k.Name == set }) {
+		return
+	}
+	given := strings.ReplaceAll(","+wo.Opts[set]+","+wo.Opts[drop]+",", `"`, "")
+	for _, x := range t.MetadataConflicts() {
+		if !strings.Contains(given, ","+x.Key+"=") && !strings.Contains(given, ","+x.Key+",") {
+			a.Note("%s: metadata %s are those of %s; %s has others", c.out, x.Key, x.Kept, x.Left)
+		}
+	}
 }
 
 // tellUnchecked names the columns of an output of which it is not known whether they are what went in.

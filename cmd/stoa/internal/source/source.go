@@ -331,6 +331,9 @@ func KeyValues(flag string, args []string) (map[string]string, error) {
 		if !ok || k == "" {
 			return nil, cli.WrongUse("%s %s: write it as KEY=VALUE", flag, s)
 		}
+		if was, ok := m[k]; ok && was != v {
+			return nil, cli.WrongUse("%s %s is given twice, %q and %q: one of them would be lost", flag, k, was, v)
+		}
 		m[k] = v
 	}
 	return m, nil

@@ -79,7 +79,8 @@ func (v *values) prefixed(dst *vec.Vector, at, skip, n int, a *vec.Arena, limit 
 		return err
 	}
 	if total > limit {
-		return fault.Limitf(fault.Span{}, "", "%d bytes of strings are more than a page may have (%d)", total, limit)
+		return fault.Limitf(fault.Span{}, "",
+			"%d bytes of strings are more than a page may have (%d, --max-page or --memory)", total, limit)
 	}
 	return v.somePrefixed(dst, offs, skip, n, int(total), a)
 }

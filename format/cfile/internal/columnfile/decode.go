@@ -56,7 +56,8 @@ type decoding struct {
 func (d *decoding) checkMemory(dst *vec.Vector, n int) error {
 	width := int64(max(dst.Width(), 4))
 	if need := int64(n) * width; need > d.t.Limits.Page {
-		return fault.Limitf(fault.Span{}, "", "%d values take %d bytes, more than a page may have (%d)", n, need,
+		return fault.Limitf(fault.Span{}, "",
+			"%d values take %d bytes, more than a page may have (%d, --max-page or --memory)", n, need,
 			d.t.Limits.Page)
 	}
 	return nil

@@ -218,7 +218,8 @@ func (f *File) Problem(p block.BlockPtr) string {
 // CheckSize refuses to read a block that is larger than a page may be.
 func (f *File) CheckSize(at fault.Span, path string) error {
 	if at.Len > f.Limits.Page {
-		return fault.Limitf(at, path, "%d bytes are more than a page may have (%d, --max-page)", at.Len,
+		return fault.Limitf(at, path,
+			"%d bytes are more than a page may have (%d, --max-page or --memory)", at.Len,
 			f.Limits.Page)
 	}
 	return nil

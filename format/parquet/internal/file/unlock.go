@@ -29,7 +29,7 @@ func (r *File) openFooter(b []byte) ([]byte, error) {
 		return nil, fault.Unsupportedf(r.FooterAt, "footer/crypto_metadata",
 			"an encryption that is neither AES_GCM_V1 nor AES_GCM_CTR_V1")
 	}
-	key := r.keys.Find("", id)
+	key := r.keys.FindFooter(id)
 	if key == nil {
 		return nil, fault.Unsupportedf(at, "footer", "it is encrypted%s, and no key for it is given (--key-file)",
 			meta.QuotedID(id))
@@ -68,7 +68,7 @@ func (r *File) unlock(footer []byte) error {
 			return nil // the columns say so
 		}
 		r.algorithm = a
-		key := r.keys.Find("", r.Footer.Signer)
+		key := r.keys.FindFooter(r.Footer.Signer)
 		if key != nil {
 			s, err := meta.NewSealed(key, a, r.keys)
 			if err != nil {

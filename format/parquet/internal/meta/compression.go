@@ -50,7 +50,7 @@ func (c Compression) mostRaw(n int64) int64 {
 func (c Compression) Inflate(src []byte, raw, limit int64, room func(int) []byte) (dst []byte, err error) {
 	if raw > limit {
 		return nil, fault.New(fault.Limit, fault.Span{Len: int64(len(src))}, "uncompressed_page_size",
-			"%d bytes are more than a page may have (%d)", raw, limit)
+			"%d bytes are more than a page may have (%d, --max-page or --memory)", raw, limit)
 	}
 	if most := c.mostRaw(int64(len(src))); raw > most {
 		return nil, fault.Rel(0, len(src), "uncompressed_page_size", "%d, but %d bytes cannot become more than %d",

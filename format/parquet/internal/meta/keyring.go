@@ -30,6 +30,7 @@ const mostKeys = 1 << 20
 //	# a comment
 //	footer 000102030405060708090a0b0c0d0e0f
 //	column a.b base64:AAECAwQFBgcICQoLDA0ODw==
+//	column " c" 000102030405060708090a0b0c0d0e0f
 //	key kf text:0123456789012345
 //	aad-prefix text:orders
 //
@@ -68,6 +69,9 @@ func (k *Keyring) line(line string) string {
 			return "it has no key after the name"
 		}
 		name, secret = strings.TrimSpace(rest[:i]), rest[i+1:]
+		if quoted, more := CutName(name, ""); kind == "column" && more == "" {
+			name = quoted
+		}
 	default:
 		return "it begins with none of footer, column, key, aad-prefix"
 	}
@@ -114,17 +118,24 @@ func secretBytes(s string) ([]byte, bool) {
 	return b, err == nil && s != ""
 }
 
-// Find is the key of a column, "": of the footer, of which the file says id; nil: none is given. Files of Arrow
-// and parquet-mr whose keys a key management service wraps have key material there, JSON that names the master
-// key.
+// FindFooter is the key of the footer, of which the file says id; nil: none is given. Files of Arrow and parquet-mr
+// whose keys a key management service wraps have key material there, JSON that names the master key.
+func (k *Keyring) FindFooter(id []byte) []byte {
+	if k == nil {
+		return nil
+	}
+	return k.orByID(k.footer, id)
+}
+
+// Find is the same for the key of a column.
 func (k *Keyring) Find(column string, id []byte) []byte {
 	if k == nil {
 		return nil
 	}
-	key := k.footer
-	if column != "" {
-		key = k.columns[column]
-	}
+	return k.orByID(k.columns[column], id)
+}
+
+func (k *Keyring) orByID(key, id []byte) []byte {
 	if key == nil && len(id) > 0 {
 		key = k.ids[string(id)]
 	}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/parquet/internal/file"
@@ -199,44 +197,6 @@ func chunkStart(m *node) int64 {
 		return dict
 	}
 	return min(data, dict)
-}
-
-// pairs are the key/value pairs of all files, those of the first one first. The Arrow schema is that of the kept
-// columns.
-func (j *Job) pairs() (node, error) {
-	out := node{typ: isList, elem: isStruct}
-	var have []string
-	for _, s := range j.files {
-		for _, p := range s.r.Footer.Pairs {
-			if p.Key == meta.SealKey || p.Key == meta.PartKey || slices.Contains(have, p.Key) {
-				continue
-			}
-			have = append(have, p.Key)
-			x := node{typ: isStruct, fields: []field{{1, text(p.Key)}}}
-			if p.Value != nil {
-				value := *p.Value
-				if p.Key == meta.StoredSchema && len(s.fields) < s.r.Shown.NumFields() {
-					var err error
-					if value, err = s.arrowSchema(); err != nil {
-						return out, err
-					}
-				}
-				x.set(2, text(value))
-			}
-			out.items = append(out.items, x)
-		}
-	}
-	return out, nil
-}
-
-// arrowSchema is the text of ARROW:schema of the kept columns.
-func (s *source) arrowSchema() (string, error) {
-	var fields []arrow.Field
-	for _, f := range s.fields {
-		fields = append(fields, s.r.Shown.Field(f))
-	}
-	md := s.r.Shown.Metadata()
-	return meta.EncodeSchema(arrow.NewSchema(fields, &md))
 }
 
 // Check reads a file that Write wrote, and holds its pages against those that were copied, byte by byte.

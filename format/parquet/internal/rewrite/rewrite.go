@@ -17,12 +17,15 @@ import (
 	"stoa/format/parquet/internal/meta"
 	"stoa/format/parquet/internal/read"
 	"stoa/format/parquet/internal/verify"
+	"stoa/format/parquet/internal/write"
 	"stoa/region"
 )
 
 // Job is files whose pages are to be copied, and the columns that are kept.
 type Job struct {
 	files []*source
+	o     write.Around
+	pairs []meta.KeyPair // of the output
 	rows  int64
 	made  []madeChunk
 }
@@ -45,9 +48,16 @@ type madeChunk struct {
 // Plan says how the pages of files can be copied into one; why: they cannot.
 func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *Job, why string, err error) {
 	j = &Job{}
+	var other string
+	if j.o, other, err = write.ParseAround(o.Opts); err != nil {
+		return nil, "", err
+	}
+	if other != "" { // also a compression that the pages have: who asks for it may want other encodings
+		return nil, "option " + other + " changes pages", nil
+	}
 	for _, r := range files {
 		s := &source{r: r}
-		if why := s.plain(o.Opts); why != "" {
+		if why := s.plain(); why != "" {
 			return nil, why, nil
 		}
 		if why := s.choose(o.Columns); why != "" {
@@ -67,6 +77,9 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 			return nil, why, nil
 		}
 	}
+	if err = j.keyValues(); err != nil {
+		return nil, "", err
+	}
 	if why = j.unsound(ctx, o); why != "" || ctx.Err() != nil {
 		return nil, why, ctx.Err()
 	}
@@ -74,13 +87,10 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 }
 
 // plain says what about a file keeps its pages from being copied.
-func (s *source) plain(opts map[string]string) string {
+func (s *source) plain() string {
 	r := s.r
 	if r.Footer.Algorithm != nil || r.Hidden {
 		return "it is encrypted"
-	}
-	for key := range opts { // also a compression that the pages have: who asks for it may want other encodings
-		return "option " + key + " changes pages"
 	}
 	if len(r.Lost) > 0 || r.MissingParts != nil {
 		return "it is not whole"
@@ -315,13 +325,14 @@ func (j *Job) footer(out *counted, groups node) error {
 	f.set(3, i64(j.rows))
 	f.set(4, groups)
 	f.drop(5, 7)
-	pairs, err := j.pairs()
-	if err != nil {
-		return err
+	pairs := node{typ: isList, elem: isStruct}
+	for _, p := range j.pairs {
+		pairs.items = append(pairs.items, pair(p.Key, p.Value))
 	}
 	ours := strings.HasPrefix(s.r.Footer.CreatedBy, "stoa version")
 	if ours {
-		pairs.items = append(pairs.items, pair(meta.SealKey, meta.NoSeal))
+		seal := meta.NoSeal
+		pairs.items = append(pairs.items, pair(meta.SealKey, &seal))
 	}
 	if len(pairs.items) > 0 {
 		f.set(5, pairs)
@@ -334,10 +345,14 @@ func (j *Job) footer(out *counted, groups node) error {
 		meta.Seal(b)
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
-	_, err = out.Write(append(b, meta.Magic...))
+	_, err := out.Write(append(b, meta.Magic...))
 	return err
 }
 
-func pair(key, value string) node {
-	return node{typ: isStruct, fields: []field{{1, text(key)}, {2, text(value)}}}
+func pair(key string, value *string) node {
+	x := node{typ: isStruct, fields: []field{{1, text(key)}}}
+	if value != nil {
+		x.set(2, text(*value))
+	}
+	return x
 }

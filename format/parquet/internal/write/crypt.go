@@ -1,8 +1,6 @@
 package write
 
 import (
-	"strings"
-
 	"stoa/fault"
 	"stoa/format/parquet/internal/meta"
 	"stoa/internal/thrift"
@@ -40,7 +38,7 @@ func newEncryption(keyFile string, ctr, signed, stored bool, plain []string) (*e
 	}
 	e := &encryption{keys: keys, signed: signed, plain: map[string]bool{}, found: map[string]bool{}}
 	for _, c := range plain {
-		e.plain[strings.TrimSpace(c)] = true
+		e.plain[c] = true
 	}
 	e.algorithm = meta.NewAlgorithm(ctr, keys.Prefix(), stored)
 	e.sealed, err = meta.NewSealed(keys.Footer(), e.algorithm, keys)

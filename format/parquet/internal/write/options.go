@@ -1,6 +1,8 @@
 package write
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +20,9 @@ const (
 	defaultMemory    = 512 << 20
 )
 
-var WriteKeys = []format.OptionKey{
+var WriteKeys = slices.Concat(pageKeys, meta.PairKeys)
+
+var pageKeys = []format.OptionKey{
 	{Name: "compression", Values: "snappy|none|zstd|gzip|lz4|brotli",
 		Help: "how pages are compressed (default snappy)"},
 	{Name: "level", Values: "N", Help: "level of zstd, gzip and brotli"},
@@ -71,6 +75,7 @@ type writeOptions struct {
 	crc       bool
 	bloom     map[string]bool
 	sort      []order.SortKey
+	pairs     meta.PairChanges
 	crypt     *encryption // nil: nothing is encrypted
 }
 
@@ -131,15 +136,43 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 	}
 	if v := opts["bloom"]; v != "" {
 		o.bloom = map[string]bool{}
-		for _, name := range strings.Split(v, ",") {
-			o.bloom[strings.TrimSpace(name)] = false // not found yet
+		for _, name := range meta.Names(v) {
+			o.bloom[name] = false // not found yet
 		}
 	}
 	if o.crypt, err = encryptionOptions(opts); err != nil {
 		return o, err
 	}
+	if o.pairs, err = meta.ParsePairs(opts); err != nil {
+		return o, err
+	}
 	o.sort, err = sortOption(opts["sorting-columns"])
 	return o, err
+}
+
+// Around are the options that leave pages as they are.
+type Around struct {
+	GroupRows, GroupSize int64 // 0: not given
+	Pairs                meta.PairChanges
+}
+
+// ParseAround takes these options apart; other is the name of one that changes pages.
+func ParseAround(opts map[string]string) (a Around, other string, err error) {
+	for _, key := range slices.Sorted(maps.Keys(opts)) {
+		switch key {
+		case "memory", "metadata", "drop-metadata", "row-group-rows", "row-group-size":
+		default:
+			return a, key, nil
+		}
+	}
+	o, err := parseWriteOptions(opts)
+	if a.Pairs = o.pairs; opts["row-group-rows"] != "" {
+		a.GroupRows = o.groupRows
+	}
+	if opts["row-group-size"] != "" {
+		a.GroupSize = o.groupSize
+	}
+	return a, "", err
 }
 
 func (o *writeOptions) compression(opts map[string]string) error {
@@ -202,10 +235,13 @@ func sortOption(v string) (keys []order.SortKey, err error) {
 	if v == "" {
 		return nil, nil
 	}
-	for _, one := range strings.Split(v, ",") {
-		words := strings.Split(strings.TrimSpace(one), ":")
-		k := order.SortKey{Name: words[0]}
-		for _, w := range words[1:] {
+	for _, one := range meta.SplitList(v) {
+		name, words := meta.CutName(one, ":")
+		k := order.SortKey{Name: name}
+		if words != "" && words[0] != ':' {
+			return nil, fault.Invalidf("sorting-columns=%s: %q behind a quoted name", v, words)
+		}
+		for _, w := range strings.Split(words, ":")[1:] {
 			switch w {
 			case "desc":
 				k.Descending = true
@@ -245,7 +281,7 @@ func encryptionOptions(opts map[string]string) (*encryption, error) {
 	}
 	var plain []string
 	if v := opts["plain-columns"]; v != "" {
-		plain = strings.Split(v, ",")
+		plain = meta.Names(v)
 	}
 	return newEncryption(name, ctr, signed, stored, plain)
 }

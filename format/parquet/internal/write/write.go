@@ -65,18 +65,37 @@ func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memo
 	if err := out.plan(); err != nil {
 		return nil, err
 	}
-	text, err := meta.EncodeSchema(sc)
-	if err != nil {
+	if err := out.keyValues(); err != nil {
 		return nil, err
 	}
-	for i, k := range sc.Metadata().Keys() {
-		if k == meta.SealKey { // which came along from another file
+	return out, out.write([]byte(o.crypt.magic()))
+}
+
+// keyValues are the key/value metadata: those of the schema, as options change them, and the schema itself.
+func (w *Writer) keyValues() error {
+	var pairs []meta.KeyPair
+	for i, k := range w.sc.Metadata().Keys() {
+		if k == meta.SealKey || k == meta.PartKey { // which came along from another file
 			continue
 		}
-		out.pairs = append(out.pairs, [2]string{k, sc.Metadata().Values()[i]})
+		pairs = append(pairs, meta.KeyPair{Key: k, Value: &w.sc.Metadata().Values()[i]})
 	}
-	out.pairs = append(out.pairs, [2]string{meta.StoredSchema, text})
-	return out, out.write([]byte(o.crypt.magic()))
+	var columns, keys, values []string
+	for _, f := range w.sc.Fields() {
+		columns = append(columns, f.Name)
+	}
+	pairs, err := w.o.pairs.Apply(pairs, columns)
+	if err != nil {
+		return err
+	}
+	for _, p := range pairs {
+		w.pairs = append(w.pairs, [2]string{p.Key, *p.Value})
+		keys, values = append(keys, p.Key), append(values, *p.Value)
+	}
+	md := arrow.NewMetadata(keys, values)
+	text, err := meta.EncodeSchema(arrow.NewSchema(w.sc.Fields(), &md))
+	w.pairs = append(w.pairs, [2]string{meta.StoredSchema, text})
+	return err
 }
 
 // plan finds the leaves of the schema. What Parquet cannot hold is refused by the name of its column.

@@ -142,7 +142,8 @@ func wrongSum(at fault.Span, d layout.Dialect, sum, raw []byte) error {
 func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (u layout.Unpacked, err error) {
 	// else it is damaged, or needed by nobody
 	if b.Raw > f.Limits.Page && col.Kind != layout.CodecNone && b.Raw <= col.Kind.MostRaw(int64(len(data))) {
-		return u, fault.Limitf(b.Desc, "block-uncompressed-size", "%d bytes are more than a page may have (%d)",
+		return u, fault.Limitf(b.Desc, "block-uncompressed-size",
+			"%d bytes are more than a page may have (%d, --max-page or --memory)",
 			b.Raw, f.Limits.Page)
 	}
 	return col.Kind.Decompress(data, b.Raw, a)

@@ -39,7 +39,8 @@ func Enums(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used i
 		total += int64(len(p.Enum[o]))
 	}
 	if total > d.limit {
-		return used, fault.Limitf(fault.Span{}, "", "%d bytes of symbols are more than a page may have", total)
+		return used, fault.Limitf(fault.Span{}, "",
+			"%d bytes of symbols are more than a page may have (--max-page or --memory)", total)
 	}
 	offs := dst.Offsets(dst.Extend(n))
 	out, err := dst.Bytes(offs[0], total)

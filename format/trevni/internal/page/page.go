@@ -298,7 +298,8 @@ func (d *decoding) entries(dst *vec.Vector) error {
 			return fault.Rel(0, len(d.o.Raw), "", "%d entries take at least %d bytes, the block has %d", n, minBytes,
 				len(d.o.Raw))
 		}
-		return fault.Limitf(fault.Span{}, "", "%d entries are more than a page may have", n)
+		return fault.Limitf(fault.Span{}, "",
+			"%d entries are more than a page may have (--max-page or --memory)", n)
 	}
 	switch d.p.Shape {
 	case ShapeFlat:
@@ -366,7 +367,8 @@ func moved(err error, off int) error {
 // array decodes entries of an array column.
 func (d *decoding) array(dst *vec.Vector, n int) error {
 	if int64(n)*4 > d.limit {
-		return fault.Limitf(fault.Span{}, "", "%d lengths are more than a page may have", n)
+		return fault.Limitf(fault.Span{}, "",
+			"%d lengths are more than a page may have (--max-page or --memory)", n)
 	}
 	if d.p.Shape == ShapeOptional && d.optionalAtOnce(dst, n) {
 		return nil
@@ -459,7 +461,8 @@ func (d *decoding) items(a *Arrays, dst *vec.Vector, n int) error {
 func (d *decoding) list(dst *vec.Vector, lengths []int32, s split) error {
 	items := dst.Items
 	if s.count > 1<<31-64-int64(items.Len()) || s.count*int64(max(items.Width(), 1)) > d.limit {
-		return fault.Limitf(fault.Span{}, "", "%d values are more than a page may have", s.count)
+		return fault.Limitf(fault.Span{}, "",
+			"%d values are more than a page may have (--max-page or --memory)", s.count)
 	}
 	offs := dst.Offsets(dst.Extend(len(lengths)))
 	end := offs[0]
@@ -493,7 +496,8 @@ func (d *decoding) optional(dst *vec.Vector, lengths []int32, s split) error {
 func (d *decoding) matrix(dst *vec.Vector, n int) error {
 	w := int64(d.p.Width)
 	if int64(n)*w > d.limit {
-		return fault.Limitf(fault.Span{}, "", "%d rows of %d values are more than a page may have", n, w)
+		return fault.Limitf(fault.Span{}, "",
+			"%d rows of %d values are more than a page may have (--max-page or --memory)", n, w)
 	}
 	skip := 0
 	if sub := d.task.Page.Sub; sub > 0 {

@@ -123,7 +123,8 @@ func (d *Dicts) Get(ctx context.Context, src Source, col format.Column, c format
 	task := format.Task{Page: page, N: page.Entries, Scratch: &vec.Arena{}, Limits: src.Limits, NoVerify: src.NoVerify}
 	for _, s := range page.Spans {
 		if s.Len > src.Limits.Page {
-			return nil, fault.Limitf(s, "dictionary", "%d bytes are more than a page may have (%d)", s.Len,
+			return nil, fault.Limitf(s, "dictionary",
+				"%d bytes are more than a page may have (%d, --max-page or --memory)", s.Len,
 				src.Limits.Page)
 		}
 		b, err := ReadSpan(ctx, src.Objects, s)

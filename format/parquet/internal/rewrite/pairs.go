@@ -1,0 +1,93 @@
+package rewrite
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format/parquet/internal/meta"
+)
+
+// keyValues works out the key/value pairs of the output: those of all files, of several with one key the first one, as
+// options change them and the columns that are kept leave them true, as when rows are written anew. The Arrow schema,
+// which has them, too, is that of the kept columns.
+func (j *Job) keyValues() error {
+	var own, embedded []meta.KeyPair // of the footers, and in Arrow's schemas
+	stored := -1                     // the file whose Arrow schema is taken
+	for i, s := range j.files {
+		for _, p := range s.r.Footer.Pairs {
+			switch {
+			case p.Key == meta.SealKey || p.Key == meta.PartKey:
+			case p.Key != meta.StoredSchema:
+				own = added(own, p)
+			case stored < 0 && p.Value != nil:
+				stored = i
+			}
+		}
+		md := s.r.Shown.Metadata()
+		for k, key := range md.Keys() {
+			embedded = added(embedded, meta.KeyPair{Key: key, Value: &md.Values()[k]})
+		}
+	}
+	columns := j.files[0].columns()
+	shown, err := j.o.Pairs.Apply(embedded, columns)
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(slices.Clone(own), func(p meta.KeyPair) bool {
+		return p.Value != nil && !slices.ContainsFunc(shown, func(x meta.KeyPair) bool { return x.Key == p.Key })
+	})
+	for i, p := range kept { // those of the schema may be others
+		if p.Value != nil {
+			value, _ := meta.OfColumns(p.Key, *p.Value, columns)
+			kept[i].Value = &value
+		}
+	}
+	j.pairs = j.o.Pairs.Replace(kept)
+	if stored < 0 {
+		return nil
+	}
+	text, err := j.files[stored].arrowSchema(shown)
+	if err != nil {
+		return err
+	}
+	j.pairs = append(j.pairs, meta.KeyPair{Key: meta.StoredSchema, Value: &text})
+	return nil
+}
+
+// added appends a pair whose key is not there yet.
+func added(all []meta.KeyPair, p meta.KeyPair) []meta.KeyPair {
+	if slices.ContainsFunc(all, func(x meta.KeyPair) bool { return x.Key == p.Key }) {
+		return all
+	}
+	return append(all, p)
+}
+
+// columns are the names of the kept columns.
+func (s *source) columns() (names []string) {
+	for _, f := range s.fields {
+		names = append(names, s.r.Shown.Field(f).Name)
+	}
+	return names
+}
+
+// arrowSchema is the text of ARROW:schema of the kept columns with metadata; that of the file where it says the same.
+func (s *source) arrowSchema(pairs []meta.KeyPair) (string, error) {
+	var keys, values []string
+	for _, p := range pairs {
+		keys, values = append(keys, p.Key), append(values, *p.Value)
+	}
+	md := arrow.NewMetadata(keys, values)
+	if was := s.r.Shown.Metadata(); len(s.fields) == s.r.Shown.NumFields() && md.Equal(was) {
+		for _, p := range s.r.Footer.Pairs {
+			if p.Key == meta.StoredSchema && p.Value != nil {
+				return *p.Value, nil
+			}
+		}
+	}
+	var fields []arrow.Field
+	for _, f := range s.fields {
+		fields = append(fields, s.r.Shown.Field(f))
+	}
+	return meta.EncodeSchema(arrow.NewSchema(fields, &md))
+}
