@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/arrowschema"
 	"stoa/internal/scan"
 	"stoa/region"
 	"stoa/store"
@@ -89,7 +90,7 @@ func (t *Table) join(s *source) error {
 		}
 		have.Nullable = have.Nullable || f.Nullable
 	}
-	meta := joinedMetadata(t.schema.Metadata(), sc.Metadata())
+	meta := arrowschema.Joined(t.schema.Metadata(), sc.Metadata())
 	t.schema = arrow.NewSchema(fields, &meta)
 	return nil
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
+	"stoa/internal/arrowschema"
 	"stoa/internal/scan"
 	"stoa/pred"
 	"stoa/region"
@@ -129,7 +130,7 @@ func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		meta = joinedMetadata(meta, other.Metadata())
+		meta = arrowschema.Joined(meta, other.Metadata())
 		for i, f := range other.Fields() {
 			fields[i].Nullable = fields[i].Nullable || f.Nullable
 		}

@@ -214,11 +214,13 @@ stoa/format/parquet/internal/recovery: std fault format region wire internal/che
   format/parquet/internal/verify
 stoa/format/parquet/internal/rewrite: std arrow fault format region store format/parquet/internal/meta
   format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
+  format/parquet/internal/write
 stoa/format/parquet       : std arrow format region store format/parquet/...
 stoa/format/kudubackup    : std arrow fault format format/option store format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
-  store vec internal/check internal/health internal/scan internal/content internal/settle internal/diff
+  store vec internal/arrowschema
+  internal/check internal/health internal/scan internal/content internal/settle internal/diff
   format/cfile format/kudu format/trevni
   format/redfile
   format/carbon format/ipc format/text format/parquet

@@ -172,9 +172,7 @@ cannot be read again.
 
 From Parquet to Parquet pages are copied as they are, with their codec, if all rows and whole columns are
 wanted and no --opt changes pages: several files are appended to each other, columns are left out,
-key/value metadata changed (--opt metadata=KEY=VALUE, --opt drop-metadata=KEY), and the footer is written anew. What the pages hold is verified first (--no-check: only where they have no checksums),
-and anything wrong about it has them decoded and written anew, as for other formats. -v says why pages are not
-copied.
+key/value metadata changed (--opt metadata=KEY=VALUE, --opt drop-metadata=KEY), and the footer
 
 A CFile holds one column: a table of several columns becomes a directory, one file
 per column.
@@ -408,9 +406,19 @@ func (c *conversion) tellConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOpti
 		return
 	}
 	given := strings.ReplaceAll(","+wo.Opts[set]+","+wo.Opts[drop]+",", `"`, "")
-	for _, x := range t.MetadataConflicts() {
-		if !strings.Contains(given, ","+x.Key+"=") && !strings.Contains(given, ","+x.Key+",") {
-			a.Note("%s: metadata %s are those of %s; %s has others", c.out, x.Key, x.Kept, x.Left)
+	type taken struct{ value, source string }
+	first := map[string]taken{}
+	for _, src := range t.Sources() {
+		for _, p := range src.Meta {
+			key, ok := strings.CutPrefix(p.Key, "metadata: ")
+			if !ok || strings.Contains(given, ","+key+"=") || strings.Contains(given, ","+key+",") {
+				continue
+			}
+			if was, ok := first[key]; !ok {
+				first[key] = taken{p.Value, src.Name}
+			} else if was.value != p.Value {
+				a.Note("%s: metadata %s are those of %s; %s has others", c.out, key, was.source, src.Name)
+			}
 		}
 	}
 }

@@ -51,8 +51,9 @@ func StatsCmd(a *cli.App) *cobra.Command {
 		Use:   "stats PATH...",
 		Short: "Show what each column is made of",
 		Long: `Read every page and show for each column: encoding, codec, blocks, values, nulls, bytes
-decompressed and as stored (both with the headers of pages, where the format has some), its share of the file, the entries of the dictionary, the bytes of Bloom filters,
-min and max. Several files, as of a glob, are one table: each column's sum is shown.
+decompressed and as stored (of Parquet both with the headers of pages), its share of the file, the entries of
+the dictionary, the bytes of Bloom filters, min and max. Several files, as of a glob, are one table: each
+column's sum is shown.
 
 What a format does not say stays empty. With --damaged skip-rows or null-cells the sums are of what can be
 read. -f json prints an array with an object per column. --sum adds a line with the sums of all columns

@@ -1,0 +1,21 @@
+package arrowschema
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Joined has the keys of both metadata, with the values of the first one.
+func Joined(a, b arrow.Metadata) arrow.Metadata {
+	keys, values := slices.Clone(a.Keys()), slices.Clone(a.Values())
+	for i, key := range b.Keys() {
+		if !slices.Contains(keys, key) {
+			keys, values = append(keys, key), append(values, b.Values()[i])
+		}
+	}
+	if len(keys) == a.Len() {
+		return a
+	}
+	return arrow.NewMetadata(keys, values)
+}
