@@ -221,7 +221,8 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 		p.apart = plan.Apart()
 	}
 	out := plan.Summer(1)
-	for b, err := range t.Scan(ctx, ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: p.o.Parallel}) {
+	spec := ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: p.o.Parallel, Memory: p.memory()}
+	for b, err := range t.Scan(ctx, spec) {
 		if err != nil {
 			return want, got, err
 		}
@@ -230,6 +231,15 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 	unknown, names := p.altered.unknown()
 	p.apart = append(p.apart, names...)
 	return plan.Without(p.in.Sum(), unknown), out.Sum(), nil
+}
+
+// memory is about how many bytes are held while an output is read back: what its writer may keep, or 512 MiB.
+func (p *proof) memory() int64 {
+	const usual = 512 << 20
+	if n, ok := format.ParseSize(p.wo.Opts["memory"]); ok && n > 0 {
+		return n
+	}
+	return usual
 }
 
 // IsUnproven reports whether err says that an output was not what went in.

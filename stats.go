@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/extremes"
 	"stoa/internal/scan"
 	"stoa/region"
-	"stoa/vec"
 )
 
 // ColumnStats is what is known of one physical column. -1 = not known.
@@ -38,7 +35,7 @@ type ColumnStats struct {
 	// Encodings counts the blocks of each encoding; nil = not known.
 	Encodings []format.EncodedPages
 
-	lo, hi extremes
+	lo, hi extremes.Value
 }
 
 // Stats reads every page and says what the columns look like. Under the policies other than Fail what can be read is
@@ -77,7 +74,7 @@ func SumStats(all []ColumnStats) (sum ColumnStats) {
 		return sum
 	}
 	for i, c := range all {
-		c.Type, c.Name, c.lo, c.hi, c.Min, c.Max = nil, "", extremes{}, extremes{}, "", ""
+		c.Type, c.Name, c.lo, c.hi, c.Min, c.Max = nil, "", extremes.Value{}, extremes.Value{}, "", ""
 		if c.Encodings = slices.Clone(c.Encodings); i == 0 {
 			sum = c
 			continue
@@ -99,12 +96,9 @@ func (c *ColumnStats) add(o ColumnStats) {
 	}
 	c.Codec, c.Encoding = joined(c.Codec, o.Codec), joined(c.Encoding, o.Encoding)
 	c.encoded(o.Encodings)
-	if o.lo.set && (!c.lo.set || o.lo.less(&c.lo)) {
-		c.lo, c.Min = o.lo, o.Min
-	}
-	if o.hi.set && (!c.hi.set || c.hi.less(&o.hi)) {
-		c.hi, c.Max = o.hi, o.Max
-	}
+	c.lo.Lower(o.lo)
+	c.hi.Higher(o.hi)
+	c.Min, c.Max = c.lo.Text, c.hi.Text
 }
 
 // joined adds the names of a list, separated by commas, that another has not.
@@ -227,12 +221,12 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 		}
 		st.Rows += int64(p.Vector.Len())
 		st.Nulls += int64(p.Vector.Nulls())
-		return minMax(p.Vector, &lo, &hi)
+		return extremes.OfVector(p.Vector, &lo, &hi)
 	}, tell)
 	if err == io.EOF {
 		err = nil
 	}
-	st.lo, st.hi, st.Min, st.Max = lo, hi, lo.text, hi.text
+	st.lo, st.hi, st.Min, st.Max = lo, hi, lo.Text, hi.Text
 	return err
 }
 
@@ -242,7 +236,7 @@ func batchStats(ctx context.Context, s *source, damaged Damaged, lost func(regio
 		out = append(out, ColumnStats{Name: f.Name, Type: f.Type, Blocks: -1, Raw: -1, Stored: -1, DictSize: -1,
 			Bloom: -1})
 	}
-	lo, hi := make([]extremes, len(out)), make([]extremes, len(out))
+	lo, hi := make([]extremes.Value, len(out)), make([]extremes.Value, len(out))
 	t := &Table{schema: s.reader.Schema(), sources: []*source{s}}
 	for b, err := range t.Scan(ctx, ScanSpec{Alloc: NewPool(), Damaged: damaged, Lost: lost}) {
 		if err != nil {
@@ -251,11 +245,11 @@ func batchStats(ctx context.Context, s *source, damaged Damaged, lost func(regio
 		for i, c := range b.Columns() {
 			out[i].Rows += int64(c.Len())
 			out[i].Nulls += int64(c.NullN())
-			arrayMinMax(c, &lo[i], &hi[i])
+			extremes.OfArray(c, &lo[i], &hi[i])
 		}
 	}
 	for i := range out {
-		out[i].lo, out[i].hi, out[i].Min, out[i].Max = lo[i], hi[i], lo[i].text, hi[i].text
+		out[i].lo, out[i].hi, out[i].Min, out[i].Max = lo[i], hi[i], lo[i].Text, hi[i].Text
 	}
 	return out, nil
 }
@@ -326,117 +320,4 @@ func physicalStats(ctx context.Context, s *source) ([]ColumnStats, error) {
 		}
 	}
 	return out, nil
-}
-
-// extremes is the min or max value so far.
-type extremes struct {
-	set  bool
-	i    int64
-	u    uint64
-	f    float64
-	d    decimal128.Num
-	s    string
-	text string
-}
-
-func minMax(v *vec.Vector, lo, hi *extremes) error {
-	if v.Len() == 0 || v.Items != nil {
-		return nil
-	}
-	a, err := v.View(v.Len())
-	if err != nil {
-		return err
-	}
-	defer a.Release()
-	if d, ok := a.(*array.Dictionary); ok { // the dictionary's values are the column's, but maybe not all are used here
-		for i := range d.Len() {
-			if d.IsValid(i) {
-				arrayMinMaxAt(d.Dictionary(), d.GetValueIndex(i), lo, hi)
-			}
-		}
-		return nil
-	}
-	arrayMinMax(a, lo, hi)
-	return nil
-}
-
-func arrayMinMax(a arrow.Array, lo, hi *extremes) {
-	for i := range a.Len() {
-		if a.IsValid(i) {
-			arrayMinMaxAt(a, i, lo, hi)
-		}
-	}
-}
-
-// arrayMinMaxAt takes one value in. Types without an order here stay unknown; NaN is no value.
-func arrayMinMaxAt(a arrow.Array, i int, lo, hi *extremes) {
-	var x extremes
-	switch a := a.(type) {
-	case *array.Int8:
-		x.i = int64(a.Value(i))
-	case *array.Int16:
-		x.i = int64(a.Value(i))
-	case *array.Int32:
-		x.i = int64(a.Value(i))
-	case *array.Int64:
-		x.i = a.Value(i)
-	case *array.Date32:
-		x.i = int64(a.Value(i))
-	case *array.Timestamp:
-		x.i = int64(a.Value(i))
-	case *array.Uint8:
-		x.u = uint64(a.Value(i))
-	case *array.Uint16:
-		x.u = uint64(a.Value(i))
-	case *array.Uint32:
-		x.u = uint64(a.Value(i))
-	case *array.Uint64:
-		x.u = a.Value(i)
-	case *array.Float32:
-		x.f = float64(a.Value(i))
-	case *array.Float64:
-		x.f = a.Value(i)
-	case *array.Boolean:
-		if a.Value(i) {
-			x.i = 1
-		}
-	case *array.Decimal128:
-		x.d = a.Value(i)
-	case *array.String:
-		x.s = a.Value(i) // of the page's buffer: cloned if it is kept
-	case *array.Binary:
-		x.s = string(a.Value(i))
-	default:
-		return
-	}
-	if math.IsNaN(x.f) {
-		return
-	}
-	x.set = true
-	for _, e := range []struct {
-		to   *extremes
-		take bool
-	}{{lo, !lo.set || x.less(lo)}, {hi, !hi.set || hi.less(&x)}} {
-		if e.take {
-			if x.text == "" {
-				x.s, x.text = strings.Clone(x.s), strings.Clone(a.ValueStr(i))
-			}
-			*e.to = x
-		}
-	}
-}
-
-// less compares the one field that a column uses; the others are zero in both.
-func (p *extremes) less(q *extremes) bool {
-	switch {
-	case p.i != q.i:
-		return p.i < q.i
-	case p.u != q.u:
-		return p.u < q.u
-	case p.f != q.f:
-		return p.f < q.f
-	case p.d != q.d:
-		return p.d.Less(q.d)
-	}
-	return p.s < q.s
 }

@@ -53,6 +53,7 @@ stoa/internal/scan/internal/batches: std arrow fault format region vec internal/
 stoa/internal/scan        : std arrow fault format pred region store vec internal/scan/...
 stoa/internal/rows        : std arrow fault format pred store vec internal/scan
 stoa/internal/thrift      : std fault wire region
+stoa/internal/extremes    : std arrow vec
 stoa/internal/arrowschema : std arrow fault format format/ipc/flat github.com/apache/arrow-go/v18/arrow/ipc
 stoa/internal/cells       : std arrow fault internal/civil internal/enc/half
 stoa/internal/diff        : std arrow fault internal/cells internal/enc/half
@@ -219,7 +220,7 @@ stoa/format/parquet       : std arrow format region store format/parquet/...
 stoa/format/kudubackup    : std arrow fault format format/option store format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
-  store vec internal/arrowschema
+  store vec internal/arrowschema internal/extremes
   internal/check internal/health internal/scan internal/content internal/settle internal/diff
   format/cfile format/kudu format/trevni
   format/redfile

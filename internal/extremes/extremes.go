@@ -1,0 +1,142 @@
+// Package extremes finds the min and the max value of columns of any type that has an order.
+package extremes
+
+import (
+	"math"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"stoa/vec"
+)
+
+// Value is the min or max value so far.
+type Value struct {
+	Set  bool
+	i    int64
+	u    uint64
+	f    float64
+	d    decimal128.Num
+	s    string
+	Text string
+}
+
+// Lower takes o's value in if it is lower.
+func (v *Value) Lower(o Value) {
+	if o.Set && (!v.Set || o.less(v)) {
+		*v = o
+	}
+}
+
+// Higher takes o's value in if it is higher.
+func (v *Value) Higher(o Value) {
+	if o.Set && (!v.Set || v.less(&o)) {
+		*v = o
+	}
+}
+
+// OfVector takes the values of a vector in.
+func OfVector(v *vec.Vector, lo, hi *Value) error {
+	if v.Len() == 0 || v.Items != nil {
+		return nil
+	}
+	a, err := v.View(v.Len())
+	if err != nil {
+		return err
+	}
+	defer a.Release()
+	if d, ok := a.(*array.Dictionary); ok { // the dictionary's values are the column's, but maybe not all are used here
+		for i := range d.Len() {
+			if d.IsValid(i) {
+				at(d.Dictionary(), d.GetValueIndex(i), lo, hi)
+			}
+		}
+		return nil
+	}
+	OfArray(a, lo, hi)
+	return nil
+}
+
+// OfArray takes the values of an array in.
+func OfArray(a arrow.Array, lo, hi *Value) {
+	for i := range a.Len() {
+		if a.IsValid(i) {
+			at(a, i, lo, hi)
+		}
+	}
+}
+
+// at takes one value in. Types without an order here stay unknown; NaN is no value.
+func at(a arrow.Array, i int, lo, hi *Value) {
+	var x Value
+	switch a := a.(type) {
+	case *array.Int8:
+		x.i = int64(a.Value(i))
+	case *array.Int16:
+		x.i = int64(a.Value(i))
+	case *array.Int32:
+		x.i = int64(a.Value(i))
+	case *array.Int64:
+		x.i = a.Value(i)
+	case *array.Date32:
+		x.i = int64(a.Value(i))
+	case *array.Timestamp:
+		x.i = int64(a.Value(i))
+	case *array.Uint8:
+		x.u = uint64(a.Value(i))
+	case *array.Uint16:
+		x.u = uint64(a.Value(i))
+	case *array.Uint32:
+		x.u = uint64(a.Value(i))
+	case *array.Uint64:
+		x.u = a.Value(i)
+	case *array.Float32:
+		x.f = float64(a.Value(i))
+	case *array.Float64:
+		x.f = a.Value(i)
+	case *array.Boolean:
+		if a.Value(i) {
+			x.i = 1
+		}
+	case *array.Decimal128:
+		x.d = a.Value(i)
+	case *array.String:
+		x.s = a.Value(i) // of the page's buffer: cloned if it is kept
+	case *array.Binary:
+		x.s = string(a.Value(i))
+	default:
+		return
+	}
+	if math.IsNaN(x.f) {
+		return
+	}
+	x.Set = true
+	for _, e := range []struct {
+		to   *Value
+		take bool
+	}{{lo, !lo.Set || x.less(lo)}, {hi, !hi.Set || hi.less(&x)}} {
+		if e.take {
+			if x.Text == "" {
+				x.s, x.Text = strings.Clone(x.s), strings.Clone(a.ValueStr(i))
+			}
+			*e.to = x
+		}
+	}
+}
+
+// less compares the one field that a column uses; the others are zero in both.
+func (p *Value) less(q *Value) bool {
+	switch {
+	case p.i != q.i:
+		return p.i < q.i
+	case p.u != q.u:
+		return p.u < q.u
+	case p.f != q.f:
+		return p.f < q.f
+	case p.d != q.d:
+		return p.d.Less(q.d)
+	}
+	return p.s < q.s
+}
