@@ -159,6 +159,13 @@ func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err er
 	}
 	lanes := w.lanes()
 	for _, l := range lanes {
+		if w.group.Rows < 0 && !l.gone() { // where nothing was selected, a column may not have been read so far
+			if _, err := l.cover(ctx, w.At, w.At+1, nil); err != nil {
+				return false, err
+			}
+		}
+	}
+	for _, l := range lanes {
 		if l.sure() > w.At {
 			return w.uneven(l)
 		}
