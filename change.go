@@ -2,7 +2,6 @@ package stoa
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -79,7 +78,7 @@ func (c *Changer) within(ctx context.Context) (*Changer, error) {
 	switch {
 	case err == nil:
 		return c, t.Close()
-	case errors.Is(err, fault.Limit):
+	case fault.OverBudget(err):
 		return nil, err
 	}
 	return c, ctx.Err()

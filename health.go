@@ -275,7 +275,7 @@ func (v *dirVerifier) dir(name string, depth int) error {
 
 // refused says what the system does not let be opened or read, and lets the rest be verified; other errors stay.
 func (v *dirVerifier) refused(name string, err error) error {
-	if errors.Is(err, fault.Limit) {
+	if fault.OverBudget(err) {
 		if v.limits != nil {
 			err = errors.Join(v.limits, err)
 		}

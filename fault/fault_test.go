@@ -68,3 +68,24 @@ func TestJoinPath(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsNoDamage: a budget and wrong use are none, whatever wraps them; and a system's error is none of the file's.
+func TestWhatIsNoDamage(t *testing.T) {
+	limit := fmt.Errorf("t: %w", fault.Limitf(fault.Span{}, "", "too much"))
+	for _, c := range []struct {
+		err         error
+		class       fault.Class
+		over, other bool
+	}{
+		{limit, fault.Limit, true, true},
+		{fault.Invalidf("no column"), fault.Invalid, false, false},
+		{fault.Corruptf(fault.Span{}, "", "bad"), 0, false, false},
+		{fault.Unsupportedf(fault.Span{}, "", "unknown"), 0, false, false},
+		{io.ErrUnexpectedEOF, 0, false, true},
+	} {
+		if fault.NotDamage(c.err) != c.class || fault.OverBudget(c.err) != c.over || fault.NotOfFile(c.err) != c.other {
+			t.Errorf("%v: class %v, over budget %t, none of the file's %t", c.err, fault.NotDamage(c.err),
+				fault.OverBudget(c.err), fault.NotOfFile(c.err))
+		}
+	}
+}

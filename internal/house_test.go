@@ -233,6 +233,23 @@ func TestLinesAreNarrow(t *testing.T) {
 	}
 }
 
+// TestBudgetsAreAskedForInOnePlace: what is no damage is decided in fault/damage.go, and not error by error.
+func TestBudgetsAreAskedForInOnePlace(t *testing.T) {
+	ours, _ := listed(t)
+	own := regexp.MustCompile(`errors\.Is\(.*, fault\.Limit\)`)
+	for _, p := range ours {
+		for _, name := range p.GoFiles {
+			b, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := own.Find(b); m != nil {
+				t.Errorf("%s/%s: %s: fault.OverBudget says so", p.ImportPath, name, m)
+			}
+		}
+	}
+}
+
 // TestEveryPackageSaysWhatItIs: a package comment that begins as Go's do.
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	ours, _ := listed(t)

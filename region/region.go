@@ -57,16 +57,9 @@ type Finding struct {
 	Lost     int64      // rows (or cells, if Column is set) lost; -1 = not known
 	// fault.Limit: what the finding is about was not looked at, as it asks for more than a budget allows. That
 	// is no damage: stoa.Verify gives it as an error, when all else was looked at. fault.Invalid: what was asked
-	// for cannot be, and nothing was looked at: stoa.Verify ends with the error. 0: the code says it all.
+	// for cannot be, and nothing was looked at: stoa.Verify ends with the error. 0: the code says it all. fault.NotDamage
+	// gives it.
 	Class fault.Class
-}
-
-// NoDamage is the Class of a finding that is made of e: what has one is nothing that is wrong with a file.
-func NoDamage(e *fault.Error) fault.Class {
-	if e.Class == fault.Limit || e.Class == fault.Invalid {
-		return e.Class
-	}
-	return 0
 }
 
 // Loss is what a read under a damage policy, or recover, could not give. The manifest is a list of losses.

@@ -2,7 +2,6 @@ package cfile
 
 import (
 	"context"
-	"errors"
 	"path"
 	"strings"
 
@@ -22,7 +21,7 @@ func claims(ctx context.Context, tg format.Target, o format.OpenOptions) format.
 	}
 	return func(name string, isDir bool) (format.Claim, error) {
 		switch {
-		case store.Failing(err) || errors.Is(err, fault.Limit):
+		case store.Failing(err) || fault.OverBudget(err):
 			return format.Foreign, err
 		case name == dir, known[name], err != nil && !isDir && strings.HasSuffix(name, ".cfile"):
 			return format.OfTable, nil

@@ -121,7 +121,7 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 		if nothingElse(ctx, tg) {
 			return format.Maybe, nil
 		}
-	case errors.Is(err, fault.Limit): // opening it says so
+	case fault.OverBudget(err): // opening it says so
 		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && len(files) > 0 {
 			return format.Likely, nil
 		}
@@ -183,7 +183,7 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 		return nil, nil
 	}
 	sc, err := arrowschema.DecodeWithin(t.Schema, t.limits, fault.Span{Object: t.name}, "schema")
-	if errors.Is(err, fault.Limit) {
+	if fault.OverBudget(err) {
 		return nil, err
 	}
 	if err != nil {

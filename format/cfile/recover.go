@@ -455,7 +455,7 @@ func (r *recovery) measure(b []byte, extent func([]byte) int) (stored, raw []byt
 		return stored, b[:n], true
 	}
 	blk, err := r.f.OpenBlock(stored, r.f.At, nil, true)
-	if crc > 0 && errors.Is(err, fault.Limit) {
+	if crc > 0 && fault.OverBudget(err) {
 		r.limit = err
 	}
 	if err != nil || extent(blk.Data) != len(blk.Data) {

@@ -215,7 +215,7 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	}
 	r.t.files = append(r.t.files, &tableFile{File: f, name: c.Path, found: blocks})
 	r.lost = append(r.lost, err)
-	if errors.Is(err, fault.Bug) || errors.Is(err, fault.Limit) {
+	if errors.Is(err, fault.Bug) || fault.OverBudget(err) {
 		return err
 	}
 	return r.ctx.Err()

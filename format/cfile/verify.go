@@ -105,7 +105,7 @@ func reporter(ctx context.Context, part string, yield func(region.Finding) bool)
 // limited reports an error that is a budget's, or wrong use, and no damage.
 func (v *verifier) limited(err error) bool {
 	var e *fault.Error
-	if !errors.As(err, &e) || region.NoDamage(e) == 0 {
+	if !errors.As(err, &e) || fault.NotDamage(e) == 0 {
 		return false
 	}
 	v.Scoped(region.Finding{Code: "cfile.read", Class: e.Class, At: e.At, Path: e.Path, Message: e.Reason,

@@ -92,7 +92,7 @@ func (h Hostile) with(t *testing.T, tg format.Target, o format.OpenOptions) {
 	if err == nil {
 		batches, rows, err := h.scan(t, tg, r, scan.Spec{})
 		Classed(t, err)
-		if err != nil && healthy && !h.Silent && !errors.Is(err, fault.Limit) && !errors.Is(err, fault.Unsupported) {
+		if err != nil && healthy && !h.Silent && !fault.OverBudget(err) && !errors.Is(err, fault.Unsupported) {
 			t.Errorf("verify found nothing, but: %v", err)
 		}
 		if err == nil && rows >= 0 {

@@ -215,5 +215,5 @@ func (s *source) load(ctx context.Context, m *message, mem memory.Allocator) err
 
 // ofBytes reports whether an error is about bytes that were read, and not about reading them.
 func ofBytes(err error) bool {
-	return errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Limit) || errors.Is(err, fault.Unsupported)
+	return errors.Is(err, fault.Corrupt) || fault.OverBudget(err) || errors.Is(err, fault.Unsupported)
 }

@@ -37,14 +37,14 @@ func (c Codes) Finding(code string, at fault.Span, part, message string) region.
 }
 
 // Of is an error as a finding of a code, at the place that the error names. What is no damage has a class
-// (region.NoDamage).
+// (fault.NotDamage).
 func (c Codes) Of(code string, err error, part string) region.Finding {
 	var e *fault.Error
 	if !errors.As(err, &e) {
 		return c.Finding(code, fault.Span{}, part, oneLine(err.Error()))
 	}
 	f := c.Finding(code, e.At, part, Message(e))
-	f.Path, f.Class = e.Path, region.NoDamage(e)
+	f.Path, f.Class = e.Path, fault.NotDamage(e)
 	return f
 }
 
@@ -179,7 +179,7 @@ func (r *Reporter) Blame(code string, err error, first, end int64) {
 }
 
 // About reports an error about the part, column and rows that f has. An error that is none of the file's is about
-// reading it. What is no damage has a class (region.NoDamage).
+// reading it. What is no damage has a class (fault.NotDamage).
 func (r *Reporter) About(f region.Finding, code string, err error) {
 	if err == nil || r.Stopped() {
 		return
@@ -194,7 +194,7 @@ func (r *Reporter) About(f region.Finding, code string, err error) {
 		code = r.Unsupported
 	}
 	f.Code, f.Severity, f.At, f.Path, f.Message = code, r.codes.Severity(code), r.place(e.At), e.Path, Message(e)
-	f.Class = region.NoDamage(e)
+	f.Class = fault.NotDamage(e)
 	r.Emit(f)
 }
 

@@ -133,7 +133,7 @@ func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOpti
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if errors.Is(err, fault.Limit) {
+			if fault.OverBudget(err) {
 				return nil, err
 			}
 			if err != nil { // what is no table is sealed as bytes
@@ -151,7 +151,7 @@ func sealTables(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOpti
 				return nil, ctx.Err()
 			}
 			switch {
-			case errors.Is(err, fault.Limit):
+			case fault.OverBudget(err):
 				return nil, err
 			case errors.Is(err, fault.Corrupt):
 				t.Problem = ls.Problem(err)

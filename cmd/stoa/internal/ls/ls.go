@@ -164,7 +164,7 @@ func reportedIn(docs []entryDoc) error {
 		}
 	}
 	for _, d := range docs {
-		if p := new(fs.PathError); errors.As(d.why, &p) || store.Failing(d.why) || errors.Is(d.why, fault.Limit) {
+		if p := new(fs.PathError); errors.As(d.why, &p) || store.Failing(d.why) || fault.OverBudget(d.why) {
 			return cli.ErrFailed
 		}
 	}

@@ -429,7 +429,7 @@ func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow,
 		}
 		var err error
 		cols[k], err = page.GatherArrays(parts, spans)
-		if errors.Is(err, fault.Limit) && len(rows) > 1 {
+		if fault.OverBudget(err) && len(rows) > 1 {
 			return errors.Join(GatherRows(sc, batches, rows[:len(rows)/2], yield),
 				GatherRows(sc, batches, rows[len(rows)/2:], yield))
 		}

@@ -288,7 +288,7 @@ func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
 // says.
 func (g *GlobalDictionary) Decode(t *format.Task, dst *vec.Vector) error {
 	values, err := g.values(t.Bytes[0])
-	if err != nil && (len(values) == 0 || errors.Is(err, fault.Limit)) {
+	if err != nil && (len(values) == 0 || fault.OverBudget(err)) {
 		return err
 	}
 	t.Raw = int64(len(t.Bytes[0]))

@@ -73,7 +73,7 @@ func (o *Object) Growing(ctx context.Context, off int64, path string, parse func
 		}
 		c := o.Cursor(b, o.At.Sub(off, n), path)
 		parse(c)
-		if c.Err() == nil || errors.Is(c.Err(), fault.Limit) || n == min(o.At.Len-off, o.Limits.Metadata) {
+		if c.Err() == nil || fault.OverBudget(c.Err()) || n == min(o.At.Len-off, o.Limits.Metadata) {
 			return b[:c.Pos()], c.Err()
 		}
 	}

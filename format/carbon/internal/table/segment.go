@@ -427,7 +427,7 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 		if err == nil {
 			err = t.Odd(files)
 		}
-		if errors.Is(err, fault.Limit) {
+		if fault.OverBudget(err) {
 			return nil, false, err
 		}
 		if err != nil {

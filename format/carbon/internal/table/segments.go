@@ -133,7 +133,7 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 		}
 		for _, t := range tables {
 			e, err := entry(ctx, format.Target{Tree: tg.Tree, Name: t.Dir, Limits: tg.Limits}, t.name)
-			if errors.Is(err, fault.Limit) {
+			if fault.OverBudget(err) {
 				yield(e, err)
 				return
 			}

@@ -191,7 +191,7 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	}
 	r, err := pbc.Open(ctx, src, c.Metadata, pbc.Options{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
 	if r == nil {
-		if !errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Limit) {
+		if fault.NotOfFile(err) {
 			return err
 		}
 		if pbc.IsTorn(err) && c.Size == 0 {

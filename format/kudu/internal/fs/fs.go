@@ -183,7 +183,7 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 		}
 		t, err := f.Tablet(ctx, id)
 		if err != nil {
-			if !errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Limit) {
+			if !errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Unsupported) || fault.OverBudget(err) {
 				return out, err
 			}
 			f.fault("kudu.superblock.damaged", err, id)
@@ -225,7 +225,7 @@ func (f *FS) Tablet(ctx context.Context, id string) (*meta.Tablet, error) {
 	case err == nil:
 		t.Consensus = m
 	case Gone(err):
-	case errors.Is(err, fault.Limit):
+	case fault.OverBudget(err):
 		return t, err
 	case errors.As(err, new(*fault.Error)):
 		f.fault("kudu.cmeta.damaged", err, id)

@@ -78,7 +78,7 @@ func (f *FS) readInstances(ctx context.Context) error {
 		case errors.Is(err, fault.Unsupported):
 			f.Encrypted = true
 			return err
-		case errors.Is(err, fault.Limit):
+		case fault.OverBudget(err):
 			return err
 		case errors.As(err, new(*fault.Error)):
 			f.fault("kudu.instance.damaged", err, "")
@@ -202,7 +202,7 @@ func (f *FS) ReadDataDirs(ctx context.Context) error {
 		case Gone(err):
 			err = fault.Corruptf(fault.Span{Object: d.Instance}, "", "the file is missing")
 			d.Instance = ""
-		case err != nil && !errors.As(err, new(*fault.Error)), errors.Is(err, fault.Limit):
+		case err != nil && fault.NotOfFile(err):
 			return err
 		case errors.Is(err, fault.Unsupported):
 			f.Encrypted = f.Encrypted || pbc.SpanOf(err).Len == int64(len(pbc.EncMagic))

@@ -203,8 +203,7 @@ func (s *search) isRoot(ctx context.Context, dir string) bool {
 // there reports whether something is there: err is nil. What is not damage, and not that nothing is there, ends
 // the search: a disk that fails must not make a directory look empty.
 func (s *search) there(err error) bool {
-	if err != nil && s.failed == nil && !Gone(err) &&
-		(!errors.As(err, new(*fault.Error)) || errors.Is(err, fault.Limit)) {
+	if err != nil && s.failed == nil && !Gone(err) && fault.NotOfFile(err) {
 		s.failed = err
 	}
 	return err == nil

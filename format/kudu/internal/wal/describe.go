@@ -33,7 +33,7 @@ func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) 
 	quiet := o
 	quiet.Trace = func(n region.Node) { head = append(head, n) }
 	r, notes, err := Open(ctx, src, name, quiet, cfile.LZ4)
-	if errors.Is(err, fault.Limit) {
+	if fault.OverBudget(err) {
 		return err
 	}
 	if r == nil {

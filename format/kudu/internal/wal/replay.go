@@ -282,7 +282,7 @@ func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, l
 	case err == nil:
 		x.codec = r.Head.Codec
 		x.begin(r, first)
-	case !errors.As(err, new(*fault.Error)), errors.Is(err, fault.Limit):
+	case fault.NotOfFile(err):
 		src.Close()
 		return nil, err
 	case pbc.IsTorn(err) && last:

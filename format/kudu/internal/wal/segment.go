@@ -102,7 +102,7 @@ func Open(ctx context.Context, src store.Source, name string, o pbc.Options, lik
 		return nil, nil, err
 	}
 	if note := r.readFooter(ctx); note != nil {
-		if !errors.As(note, new(*fault.Error)) || errors.Is(note, fault.Limit) {
+		if fault.NotOfFile(note) {
 			return nil, nil, note
 		}
 		notes = append(notes, note)

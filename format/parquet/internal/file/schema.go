@@ -2,7 +2,6 @@ package file
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func (r *File) originalSchema() (orig *arrow.Schema, err error) {
 		}
 		path := fmt.Sprintf("key_value_metadata[%d].%s", i, meta.StoredSchema)
 		orig, err = r.decodeSchema(*p.Value, path)
-		if errors.Is(err, fault.Limit) {
+		if fault.OverBudget(err) {
 			return nil, err
 		}
 		if arrowschema.LongInteger(err) {

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -315,7 +314,7 @@ func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 	for b, err := range v.r.RowBatches(v.ctx, group, []int{f}) {
 		if err != nil {
 			v.find("parquet.column", err)
-			return !errors.Is(err, fault.Limit)
+			return !fault.OverBudget(err)
 		}
 		for _, c := range claims {
 			v.find(c.code, c.hold(b, at))

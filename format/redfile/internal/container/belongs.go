@@ -112,7 +112,7 @@ func (f *File) belongs(ctx context.Context, src store.Source, name string, group
 // nobody needs here, unless a checksum says that it is sound.
 func (f *File) sameChunks(ctx context.Context, part *File, called, path string) error {
 	if err := part.readMeta(ctx, nil); err != nil {
-		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported) || errors.Is(err, fault.Limit) {
+		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported) || fault.OverBudget(err) {
 			return ctx.Err()
 		}
 		return err

@@ -135,7 +135,7 @@ func (f *File) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 	default:
 		err = m.Check(at)
 	}
-	if trace != nil && (err == nil || m.Version >= 0) && !errors.Is(err, fault.Limit) {
+	if trace != nil && (err == nil || m.Version >= 0) && !fault.OverBudget(err) {
 		traceMeta(trace, at, b, &m)
 	}
 	return err

@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -166,7 +165,7 @@ func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
 // writer but ours has one.
 func (f *File) takeArrow(stored []schema.Leaf) (taken bool, err error) {
 	sc, err := schema.ArrowOf(&f.Footer, f.Limits, f.MetaAt)
-	if errors.Is(err, fault.Limit) {
+	if fault.OverBudget(err) {
 		return false, err
 	}
 	if err == nil && sc != nil {
