@@ -57,8 +57,8 @@ type Finding struct {
 	Lost     int64      // rows (or cells, if Column is set) lost; -1 = not known
 	// fault.Limit: what the finding is about was not looked at, as it asks for more than a budget allows. That
 	// is no damage: stoa.Verify gives it as an error, when all else was looked at. fault.Invalid: what was asked
-	// for cannot be, and nothing was looked at: stoa.Verify ends with the error. 0: the code says it all. fault.NotDamage
-	// gives it.
+	// for cannot be, and nothing was looked at: stoa.Verify ends with the error. 0: the code says it all.
+	// It is fault.NotDamage of the error.
 	Class fault.Class
 }
 
