@@ -131,7 +131,7 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	if err := belong(o.Typed, tg.format, tg.Name); err != nil {
 		return nil, nil, err
 	}
-	data := store.NewFew(tg.Tree, openFiles)
+	data := store.NewOpenLimiter(tg.Tree, openFiles)
 	stamp := data.Stamp(ctx, tg.Name) // before anything is read: what changes later shows
 	meta := store.NewCache(data, metaCache)
 	inner := tg.Target

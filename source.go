@@ -93,7 +93,7 @@ type source struct {
 	declared func(ctx context.Context) (int64, error)
 	reader   format.Reader
 	meta     *store.Cache
-	data     *store.Few // where meta and scan read
+	data     *store.OpenLimiter // where meta and scan read
 	scan     scan.Source
 
 	mu      sync.Mutex

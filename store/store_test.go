@@ -371,7 +371,7 @@ func TestFewHoldsFewOpen(t *testing.T) {
 		m.Put(fmt.Sprint("f", i), []byte(fmt.Sprint("content ", i)))
 	}
 	live := &liveTree{Tree: m}
-	few := store.NewFew(live, 3)
+	few := store.NewOpenLimiter(live, 3)
 	ctx := context.Background()
 	var all []store.Source
 	for i := range 20 {

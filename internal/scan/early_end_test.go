@@ -56,7 +56,7 @@ func columnsOf(prefix string, base int64, hide bool, rows ...int) *toy {
 }
 
 // TestColumnsThatEndEarly: under a damage policy a column that ends before the others, or before the rows that the
-// row group claims, costs what it does not have, and that is reported; the others and the row groups behind are read.
+// row group claims, costs what it does not have, and that is reported; the others and the row groups after it are read.
 func TestColumnsThatEndEarly(t *testing.T) {
 	for _, rows := range [][2]int{{100, 90}, {90, 100}, {100, 0}, {0, 100}, {100, 50}, {50, 100}, {100, 100}} {
 		for _, say := range []int64{-1, 100, 150} {
@@ -83,9 +83,9 @@ func (u *uneven) check(t *testing.T, rows [2]int, filter string, policy scan.Dam
 			m.Put(g.columns[i].object(), g.columns[i].bytes())
 		}
 	}
-	told := false
+	reported := false
 	spec := scan.Spec{Damaged: policy, Batch: 40, Lost: func(l region.Loss) {
-		told = true
+		reported = true
 		if l.Group != 0 || l.Err == nil || l.Rows[1] >= 0 && l.Rows[1] <= l.Rows[0] {
 			t.Errorf("%+v", l)
 		}
@@ -102,9 +102,9 @@ func (u *uneven) check(t *testing.T, rows [2]int, filter string, policy scan.Dam
 	}
 	want := u.want(rows, filter != "", policy == scan.NullCells)
 	damaged := rows[0] != rows[1] || u.say > int64(max(rows[0], rows[1])) || u.gone >= 0
-	if strings.Join(got, "\n") != strings.Join(want, "\n") || told != damaged {
-		t.Errorf("rows %v of %d, gone %d, filter %q, policy %v: told %v\ngot  %q\nwant %q", rows, u.say, u.gone, filter,
-			policy, told, got, want)
+	if strings.Join(got, "\n") != strings.Join(want, "\n") || reported != damaged {
+		t.Errorf("rows %v of %d, gone %d, filter %q, policy %v: reported %v\ngot  %q\nwant %q", rows, u.say, u.gone, filter,
+			policy, reported, got, want)
 	}
 }
 

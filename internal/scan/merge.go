@@ -83,9 +83,9 @@ func (m *merger) prepare(groups int) error {
 	sub := *p
 	sub.Spec.Limit, sub.Spec.Rows = 0, vec.Range{}
 	sub.Spec.Batch = max(1024, p.Spec.Batch/groups) // all of them are in memory at once
-	sub.Largest = max(plan.LeastVector, sub.Largest/int64(groups))
+	sub.Largest = max(plan.MinVector, sub.Largest/int64(groups))
 	if sub.Spec.Ahead > 0 {
-		sub.Spec.Ahead = max(plan.LeastAhead, sub.Spec.Ahead/int64(groups))
+		sub.Spec.Ahead = max(plan.MinAhead, sub.Spec.Ahead/int64(groups))
 	}
 	sub.Outputs = slices.Clone(p.Outputs)
 	if m.positional() {
@@ -444,7 +444,7 @@ func chunks(ctx context.Context, src fetch.Source, p *plan.Plan, g format.RowGro
 		var losses []region.Loss
 		mine := *p
 		mine.Spec.Lost = func(l region.Loss) { losses = append(losses, l) }
-		r := &run{Reading: window.Reading{Plan: &mine, Src: src, Out: emit.New(&mine, nil)}}
+		r := &run{Shared: window.Shared{Plan: &mine, Src: src, Out: emit.New(&mine, nil)}}
 		give := func(c *emit.Chunk) error {
 			c.Losses, losses = losses, nil
 			if !yield(c, nil) {

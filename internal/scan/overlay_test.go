@@ -173,11 +173,11 @@ func TestSuspectCells(t *testing.T) {
 				f.columns[i].vals[r], o.cells[i][r] = f.columns[i].vals[r/2], f.columns[i].vals[r]
 			}
 		}
-		var told []region.Loss
+		var reported []region.Loss
 		spec := scan.Spec{Batch: rapid.SampledFrom([]int{1, 7, 50, 1000}).Draw(t, "batch"),
 			Parallel: rapid.SampledFrom([]int{0, 2}).Draw(t, "parallel"),
 			Damaged:  rapid.SampledFrom([]scan.Damaged{scan.Fail, scan.SkipRows, scan.NullCells}).Draw(t, "policy"),
-			Lost:     func(l region.Loss) { told = append(told, l) }}
+			Lost:     func(l region.Loss) { reported = append(reported, l) }}
 		filtered := rapid.Bool().Draw(t, "filtered")
 		if filtered {
 			spec.Filter = parse(t, "a < 35")
@@ -216,8 +216,8 @@ func TestSuspectCells(t *testing.T) {
 		src.Dicts.Close()
 		mem.AssertSize(failer{t}, 0)
 		if spec.Damaged == scan.Fail && len(o.doubt) > 0 {
-			if !errors.Is(failed, fault.Corrupt) || len(told) > 0 {
-				t.Fatalf("error %v, losses %v", failed, told)
+			if !errors.Is(failed, fault.Corrupt) || len(reported) > 0 {
+				t.Fatalf("error %v, losses %v", failed, reported)
 			}
 			return
 		}
@@ -225,7 +225,7 @@ func TestSuspectCells(t *testing.T) {
 			t.Fatalf("error %v\ngot  %q\nwant %q", failed, got, want)
 		}
 		n := 0
-		for _, l := range told {
+		for _, l := range reported {
 			if !l.Exact || l.Err == nil {
 				t.Fatalf("loss %+v", l)
 			}
@@ -235,7 +235,7 @@ func TestSuspectCells(t *testing.T) {
 			n -= int(min(x.Rows.To, int64(f.rows)) - x.Rows.From)
 		}
 		if n != 0 {
-			t.Fatalf("losses %+v of %+v", told, o.doubt)
+			t.Fatalf("losses %+v of %+v", reported, o.doubt)
 		}
 	})
 }

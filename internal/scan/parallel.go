@@ -142,7 +142,7 @@ func (r *run) worker(ctx context.Context, t *task) {
 			send(nil, nil) // if nobody takes them any more, the next batch says so
 		}
 	}
-	w := &run{Reading: window.Reading{Plan: &mine, Src: r.Src, Out: emit.New(&mine, send)}}
+	w := &run{Shared: window.Shared{Plan: &mine, Src: r.Src, Out: emit.New(&mine, send)}}
 	err := w.read(ctx, t)
 	if err == nil || errors.Is(err, emit.ErrStop) {
 		err = w.Out.Flush()

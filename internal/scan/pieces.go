@@ -45,7 +45,7 @@ func cutPart(ctx context.Context, p *plan.Plan, src fetch.Source, part format.Pa
 		return err
 	}
 	alone := len(groups) == 1
-	groups, left := hopeful(ctx, p, src, groups)
+	groups, left := mayMatch(ctx, p, src, groups)
 	for _, cluster := range p.Clusters(groups, src.Reader.Order()) {
 		all := plan.Piece{Part: part.Ref, Stamp: part.Stamp}
 		for _, g := range cluster {
@@ -71,14 +71,14 @@ func cutPart(ctx context.Context, p *plan.Plan, src fetch.Source, part format.Pa
 	return nil
 }
 
-// hopeful are the row groups of which metadata leaves rows to the filter; and of those of which it leaves less
+// mayMatch are the row groups of which metadata leaves rows to the filter; and of those of which it leaves less
 // than all, from which row to which. What cannot be asked is left to the scan, which reports it.
-func hopeful(ctx context.Context, p *plan.Plan, src fetch.Source, groups []format.RowGroup) (out []format.RowGroup,
+func mayMatch(ctx context.Context, p *plan.Plan, src fetch.Source, groups []format.RowGroup) (out []format.RowGroup,
 	left map[int]vec.Range) {
 	if p.Filter == nil {
 		return groups, nil
 	}
-	r := &window.Reading{Plan: p, Src: src}
+	r := &window.Shared{Plan: p, Src: src}
 	left = map[int]vec.Range{}
 	for _, g := range groups {
 		all := vec.Range{From: 0, To: math.MaxInt64}

@@ -50,7 +50,7 @@ func Run(ctx context.Context, src fetch.Source, spec plan.Spec, passed *int64) i
 			yield(nil, err)
 			return
 		}
-		r := &run{Reading: window.Reading{Plan: p, Src: src, Out: emit.New(p, yield)}}
+		r := &run{Shared: window.Shared{Plan: p, Src: src, Out: emit.New(p, yield)}}
 		if r.workers() {
 			err = r.parallel(ctx)
 		} else {
@@ -120,7 +120,7 @@ func (s *refusal) err() error {
 
 // run reads a scan, or the part of it that one worker reads.
 type run struct {
-	window.Reading
+	window.Shared
 	base int64 // rows of the row groups gone through
 }
 
@@ -174,12 +174,12 @@ func (r *run) read(ctx context.Context, t *task) error {
 		return nil
 	}
 	if b, ok := r.Src.Reader.(format.Batcher); ok {
-		in := batches.Batching{Reading: &r.Reading, Reader: b, Group: g}
+		in := batches.Batching{Shared: &r.Shared, Reader: b, Group: g}
 		at, err := in.Ranges(ctx, ranges)
 		r.passed(g, at, at)
 		return err
 	}
-	w, err := window.Open(ctx, &r.Reading, r.base, g, ranges, overlay)
+	w, err := window.Open(ctx, &r.Shared, r.base, g, ranges, overlay)
 	if err != nil {
 		return err
 	}

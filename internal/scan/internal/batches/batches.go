@@ -19,7 +19,7 @@ import (
 
 // Batching reads a row group of a reader that gives finished batches: filter, projection, and collecting only.
 type Batching struct {
-	*window.Reading
+	*window.Shared
 	Reader format.Batcher
 	Group  format.RowGroup
 }

@@ -45,7 +45,7 @@ func (r *Batching) cells(ctx context.Context, of []int, rows vec.Range) error {
 			end = min(end, c.end)
 			hidden = hidden || r.hides(c)
 		}
-		if !slices.ContainsFunc(cols, (*cellColumn).counts) && rows.To-at > window.MostLost {
+		if !slices.ContainsFunc(cols, (*cellColumn).counts) && rows.To-at > window.MaxLost {
 			return nil // a number of rows that no column bears out
 		}
 		if hidden {

@@ -11,7 +11,7 @@ import (
 	"stoa/vec"
 )
 
-// A pager gives the pages of one chunk together with their bytes. Pages that follow each other in an object are
+// Pager gives the pages of one chunk together with their bytes. Pages that follow each other in an object are
 // read with one request, and the next request is under way while the pages of the last one are being decoded.
 type Pager struct {
 	Src   Source
@@ -29,7 +29,7 @@ type Pager struct {
 // PageBytes is a page and, once its request is done, its bytes.
 type PageBytes struct {
 	Page  format.Page
-	Skip  string // why it is passed over: see pager.prune
+	Skip  string // why it is passed over: see Pager.Prune
 	bytes [][]byte
 	req   *request // nil: not asked for
 }

@@ -65,7 +65,7 @@ func New(r format.Reader, spec Spec) (*Plan, error) {
 	if spec.Ahead == 0 {
 		spec.Ahead = DefaultAhead
 	}
-	spec.Parallel = min(spec.Parallel, MostWorkers)
+	spec.Parallel = min(spec.Parallel, MaxWorkers)
 	p := &Plan{Spec: spec, Columns: r.Columns(), Fields: r.Schema().Fields(), named: map[string]int{},
 		Paths: map[string][]int{}}
 	_, p.Logical = r.(format.Overlayer)
@@ -119,15 +119,15 @@ func (p *Plan) fitMemory() {
 	}
 	columns := int64(max(1, len(p.Query.Cols)))
 	windows := int64(Ready + 2)
-	s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/(2*windows*columns*LeastVector))))
+	s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/(2*windows*columns*MinVector))))
 	each := s.Memory / 2 / int64(max(1, s.Parallel)) / columns
-	p.Largest = min(maxVector, max(LeastVector, each/windows))
+	p.Largest = min(maxVector, max(MinVector, each/windows))
 	if p.Batched {
 		s.Parallel = int(min(int64(s.Parallel), max(1, s.Memory/2/(columns*batcherColumn))))
 		p.Query.Batch = s.Memory / 2 / int64(max(1, s.Parallel)) / windows
 	}
 	if s.Ahead > 0 {
-		s.Ahead = min(s.Ahead, max(LeastAhead, each/4))
+		s.Ahead = min(s.Ahead, max(MinAhead, each/4))
 	}
 }
 

@@ -77,9 +77,9 @@ const (
 	NullCells                // lost cells are null
 )
 
-// MostWorkers is how many workers a scan has at most: each has buffers of its own, and more than a few for each
+// MaxWorkers is how many workers a scan has at most: each has buffers of its own, and more than a few for each
 // core gain nothing.
-const MostWorkers = 1024
+const MaxWorkers = 1024
 
 // Spec says what to read.
 type Spec struct {
@@ -94,7 +94,7 @@ type Spec struct {
 	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
 	// Unordered gives up the order that the table promises: row groups come one after the other, which is faster.
 	Unordered bool
-	// Parallel is how many workers read, MostWorkers at most; 0 or 1: the goroutine that ranges does. Batches
+	// Parallel is how many workers read, MaxWorkers at most; 0 or 1: the goroutine that ranges does. Batches
 	// come in the same order, though not cut in the same places. Alloc must then be safe for concurrent use, as
 	// Go's and a Pool are.
 	Parallel int
@@ -114,6 +114,6 @@ const (
 	// A window ends early when one column's vector is this large, so that strings fit Arrow's 32-bit offsets.
 	maxVector = 256 << 20
 	// What a budget of memory leaves at the minimum: of a window's column, and of what is read ahead of one.
-	LeastVector = 64 << 10
-	LeastAhead  = 16 << 10
+	MinVector = 64 << 10
+	MinAhead  = 16 << 10
 )

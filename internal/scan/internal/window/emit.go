@@ -154,19 +154,19 @@ func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err er
 	if w.At >= rg.To && rg.To != math.MaxInt64 {
 		return false, nil
 	}
-	if w.group.Rows < 0 && slices.ContainsFunc(w.filters, lane.gone) { // no row passes any more
+	if w.group.Rows < 0 && slices.ContainsFunc(w.filters, lane.restReported) { // no row passes any more
 		return false, nil
 	}
 	lanes := w.lanes()
 	for _, l := range lanes {
-		if w.group.Rows < 0 && !l.gone() { // where nothing was selected, a column may not have been read so far
+		if w.group.Rows < 0 && !l.restReported() { // where nothing was selected, a column may not have been read so far
 			if _, err := l.cover(ctx, w.At, w.At+1, nil); err != nil {
 				return false, err
 			}
 		}
 	}
 	for _, l := range lanes {
-		if l.sure() > w.At {
+		if l.readEnd() > w.At {
 			return w.uneven(l)
 		}
 	}
@@ -206,7 +206,7 @@ func (w *Windows) checkRest(ctx context.Context) error {
 // uneven is for columns that end where another has more rows.
 func (w *Windows) uneven(long lane) (more bool, err error) {
 	for _, l := range w.lanes() {
-		if l.end() != w.At || l.gone() {
+		if l.end() != w.At || l.restReported() {
 			continue
 		}
 		err := fault.Corruptf(fault.Span{Object: w.group.Part}, "",
@@ -214,7 +214,7 @@ func (w *Windows) uneven(long lane) (more bool, err error) {
 		if !w.run.Excused(err) {
 			return false, err
 		}
-		l.giveUp(err)
+		l.abandon(err)
 		more = true
 	}
 	return more, nil

@@ -23,7 +23,7 @@ import (
 // Its pieces may have different page borders, and a child may have to be read from an earlier row on than is wanted,
 // because its page begins there; each keeps the place of its own.
 type field struct {
-	run    *Reading
+	run    *Shared
 	group  format.RowGroup
 	plan   *plan.FieldPlan
 	leaves []*leaf    // parents before their children
@@ -34,10 +34,10 @@ type field struct {
 	lost     []vec.Range // in no order
 	dead     error       // the rest of a column cannot be found
 	reported bool        // which was reported
-	dry      int64       // from this row on; see dries
+	lostRest int64       // from this row on; see lostFrom
 }
 
-func (r *Reading) openField(ctx context.Context, g format.RowGroup, p *plan.FieldPlan, rows vec.Ranges,
+func (r *Shared) openField(ctx context.Context, g format.RowGroup, p *plan.FieldPlan, rows vec.Ranges,
 	ahead int64) (*field,
 	error) {
 	f := &field{run: r, group: g, plan: p, row: rows[0].From, arena: arenas.Get().(*vec.Arena)}
@@ -174,8 +174,8 @@ func hullOf(want *vec.Sel, a, b int64) (from, to int64) {
 	return a + int64(i), a + int64(j)
 }
 
-// leastGap is how many rows in a row that nobody wants are worth passing over.
-const leastGap = 64
+// minGap is how many rows in a row that nobody wants are worth passing over.
+const minGap = 64
 
 // wanted is how far the rows from at on, which is wanted, go without a gap, and the first that is wanted after
 // it; to if there is none.
@@ -188,7 +188,7 @@ func wanted(want *vec.Sel, a, at, to int64) (stop, next int64) {
 		if !want.Has(int(row - a)) {
 			continue
 		}
-		if row-last > leastGap {
+		if row-last > minGap {
 			return last + 1, row
 		}
 		last = row
@@ -263,7 +263,7 @@ func (f *field) assemble(from, to int64) (end int64, err error) {
 
 // affordable is how many of the rows [from, end), with which all vectors begin, may be assembled together.
 func (f *field) affordable(from, end int64) (int64, error) {
-	most, all := f.run.mostRow(), int64(0)
+	most, all := f.run.maxRow(), int64(0)
 	for _, l := range f.leaves {
 		all += l.weight(l.vec.Len(), most)
 	}
@@ -302,7 +302,7 @@ func (f *field) build(from, end int64) error {
 		var err error
 		if lost {
 			err = f.skip(to)
-		} else if arr, err = f.stretchOf(at, to); err != nil && f.run.Excused(err) {
+		} else if arr, err = f.assembleRows(at, to); err != nil && f.run.Excused(err) {
 			f.lose(vec.Range{From: at, To: to}, "", f.blame(err))
 			err = f.skip(to)
 		}
@@ -379,11 +379,11 @@ func (f *field) align(from, to int64) (int64, error) {
 	if end < from { // pages before the wanted rows were passed over, so this is not where the column ends
 		return end, nil
 	}
-	return end, f.even(end, to)
+	return end, f.endTogether(end, to)
 }
 
-// even: where one column ends, the others must, too.
-func (f *field) even(end, to int64) error {
+// endTogether: where one column ends, the others must, too.
+func (f *field) endTogether(end, to int64) error {
 	if end >= to {
 		return nil
 	}
@@ -398,8 +398,8 @@ func (f *field) even(end, to int64) error {
 	return nil
 }
 
-// stretchOf assembles the rows [from, end), with which all vectors begin, and takes them out of the vectors.
-func (f *field) stretchOf(from, end int64) (arrow.Array, error) {
+// assembleRows assembles the rows [from, end), with which all vectors begin, and takes them out of the vectors.
+func (f *field) assembleRows(from, end int64) (arrow.Array, error) {
 	counts := make([]int, len(f.leaves))
 	for i, l := range f.leaves {
 		n, err := l.entries(end)
@@ -445,7 +445,7 @@ func (f *field) lose(rows vec.Range, stored string, err error) {
 func (f *field) loseRest(from, to int64) int64 {
 	if f.group.Rows < 0 {
 		if !f.reported {
-			f.dry = from
+			f.lostRest = from
 			l := f.loss()
 			l.Rows, l.Err = [2]int64{from, -1}, f.dead
 			f.run.Lose(l)
@@ -454,10 +454,10 @@ func (f *field) loseRest(from, to int64) int64 {
 		return from
 	}
 	if !f.reported {
-		f.dry = from
+		f.lostRest = from
 		f.lost = append(f.lost, vec.Range{From: from, To: f.group.Rows})
 		l := f.loss()
-		l.Rows, l.Exact, l.Err = [2]int64{from, f.group.Rows}, borneOut(f.group, from), f.dead
+		l.Rows, l.Exact, l.Err = [2]int64{from, f.group.Rows}, plausible(f.group, from), f.dead
 		f.run.Lose(l)
 	}
 	f.reported = true
@@ -465,25 +465,25 @@ func (f *field) loseRest(from, to int64) int64 {
 	return to
 }
 
-func (f *field) dries() int64 {
+func (f *field) lostFrom() int64 {
 	if f.group.Rows < 0 || !f.reported {
 		return math.MaxInt64
 	}
-	return f.dry
+	return f.lostRest
 }
 
-func (f *field) gone() bool { return f.reported }
+func (f *field) restReported() bool { return f.reported }
 
-func (f *field) sure() int64 {
+func (f *field) readEnd() int64 {
 	if f.reported {
-		return min(f.end(), f.dry)
+		return min(f.end(), f.lostRest)
 	}
 	return f.end()
 }
 
-func (f *field) giveUp(err error) { f.dead = f.blame(err) }
+func (f *field) abandon(err error) { f.dead = f.blame(err) }
 
-func (f *field) follow(a, to int64) {
+func (f *field) padTo(a, to int64) {
 	f.drop()
 	if f.row = a; a < to {
 		f.arr = f.nulls(to - a)
@@ -528,8 +528,8 @@ func (f *field) rest(ctx context.Context, _, rows int64) int64 {
 	return 0
 }
 
-// mustDrop: the rows that are lost cannot be shown as null.
-func (f *field) mustDrop() bool { return f.plan.Asm.Field().Type.ID() == arrow.DENSE_UNION }
+// dropsLostRows: the rows that are lost cannot be shown as null.
+func (f *field) dropsLostRows() bool { return f.plan.Asm.Field().Type.ID() == arrow.DENSE_UNION }
 
 // blame adds the field to an error that does not name it, and the row group's part to one without a place.
 func (f *field) blame(err error) error {

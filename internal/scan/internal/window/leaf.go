@@ -180,7 +180,7 @@ func (l *leaf) page(ctx context.Context) error {
 func (l *leaf) grow(complete, size int64) error {
 	if l.growing += l.size() - size; l.end > complete {
 		l.growing = 0
-	} else if most := l.field.run.mostRow(); l.growing > most {
+	} else if most := l.field.run.maxRow(); l.growing > most {
 		return l.field.tooLarge(complete, most)
 	}
 	return nil
@@ -262,7 +262,7 @@ func (l *leaf) decoded(ctx context.Context, p format.Page, at int64, before int,
 			return err
 		}
 	}
-	if beyond(l.field.group, at, p.Rows) {
+	if exceeds(l.field.group, at, p.Rows) {
 		return err
 	}
 	return l.losePage(p, at, err)
@@ -431,7 +431,7 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 		if i, e := l.parent.entries(at); e == nil && l.parent.end >= rows.To && l.parent.row <= at {
 			if j, e := l.parent.entries(rows.To); e == nil {
 				sum, _ := nest.SumLengths(vec.Fixed[int32](l.parent.vec, 0)[i:j])
-				if sum > MostLost { // lengths that no page bears out
+				if sum > MaxLost { // lengths that no page bears out
 					return err
 				}
 				n = int(sum)

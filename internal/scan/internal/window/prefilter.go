@@ -60,8 +60,8 @@ func (w *Windows) ownFilter(ctx context.Context, s *stream) error {
 	return nil
 }
 
-// learn keeps what a decoded page said of its own entries. first is the row of its first entry.
-func (s *stream) learn(t *format.Task, first int64) {
+// keepVerdict keeps what a decoded page said of its own entries. first is the row of its first entry.
+func (s *stream) keepVerdict(t *format.Task, first int64) {
 	trace := s.run.Plan.Spec.Trace
 	if s.filter == nil {
 		return
@@ -74,20 +74,20 @@ func (s *stream) learn(t *format.Task, first int64) {
 	}
 	trace.Used(s.column, t.By)
 	if t.Passed.Count < t.Passed.N {
-		s.known = append(s.known, verdict{first, t.Passed})
+		s.verdicts = append(s.verdicts, verdict{first, t.Passed})
 	}
 }
 
-// maybe takes out of in (nil: all), whose entries are the rows [a, b), those that are known to fail.
-func (s *stream) maybe(in *vec.Sel, a, b int64) *vec.Sel {
+// mayPass takes out of in (nil: all), whose entries are the rows [a, b), those that are known to fail.
+func (s *stream) mayPass(in *vec.Sel, a, b int64) *vec.Sel {
 	if len(s.pruned) > 0 {
 		in = withoutRanges(s.pruned, orAll(in, int(b-a)), a, b)
 		s.pruned = slices.DeleteFunc(s.pruned, func(r vec.Range) bool { return r.To <= b })
 	}
-	for _, x := range s.known {
+	for _, x := range s.verdicts {
 		in = x.within(orAll(in, int(b-a)), a, b)
 	}
-	s.known = slices.DeleteFunc(s.known, func(x verdict) bool { return x.first+int64(x.sel.N) <= b })
+	s.verdicts = slices.DeleteFunc(s.verdicts, func(x verdict) bool { return x.first+int64(x.sel.N) <= b })
 	return in
 }
 

@@ -21,7 +21,7 @@ import (
 // stream is one column of one row group, decoded in the order of rows into vec, which holds the entries of the rows
 // from row on. Between windows vec holds the tail of a page that crossed the border, or nothing.
 type stream struct {
-	run    *Reading
+	run    *Shared
 	group  format.RowGroup
 	column int // physical
 	col    format.Column
@@ -39,13 +39,13 @@ type stream struct {
 	pruned   []vec.Range // rows of pages that were passed over because of their bounds
 	filter   *pred.Expr  // what of the scan's filter is about this column alone; nil = nothing, or it must not be used
 	hits     *vec.Sel    // the entries of dict that pass it; nil without a dictionary
-	known    []verdict   // what pages said of their own entries
+	verdicts []verdict   // what pages said of their own entries
 	dictRead bool        // dict is what there is
 	dead     error       // the rest of the chunk cannot be found
-	dry      int64       // from this row on; see dries
+	lostRest int64       // from this row on; see lostFrom
 }
 
-func (r *Reading) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64,
+func (r *Shared) open(ctx context.Context, g format.RowGroup, col int, rows vec.Ranges, ahead int64,
 	arena *vec.Arena) (*stream, error) {
 	s := &stream{run: r, group: g, column: col, col: r.Plan.Columns[col], arena: arena, row: rows[0].From}
 	var err error
@@ -143,8 +143,8 @@ func (s *stream) page(ctx context.Context, pb *fetch.PageBytes, a, b int64, want
 		return err
 	}
 	known, to := p.Rows >= 0, first+p.Rows
-	if known && s.keeps(p, first) {
-		return s.someOf(ctx, p, first, pos, min(to, b))
+	if known && s.worthKeeping(p, first) {
+		return s.appendKept(ctx, p, first, pos, min(to, b))
 	}
 	before := s.vec.Len()
 	t, err := s.task(ctx, p)
@@ -155,7 +155,7 @@ func (s *stream) page(ctx context.Context, pb *fetch.PageBytes, a, b int64, want
 	if err != nil {
 		return s.losePage(p, first, pos, err)
 	}
-	s.learn(&t, first)
+	s.keepVerdict(&t, first)
 	n := int64(s.vec.Len() - before)
 	if pos > first { // only with an empty vec: entries of this page were passed over before
 		s.vec.Skip(int(min(pos-first, n)))
@@ -212,7 +212,7 @@ func (s *stream) task(ctx context.Context, p format.Page) (t format.Task, err er
 
 // losePage follows the damage policy for a page that cannot be decoded.
 func (s *stream) losePage(p format.Page, first, pos int64, err error) error {
-	if !s.run.Excused(err) || p.Rows < 0 || beyond(s.group, first, p.Rows) {
+	if !s.run.Excused(err) || p.Rows < 0 || exceeds(s.group, first, p.Rows) {
 		return err
 	}
 	to := first + p.Rows
@@ -234,10 +234,10 @@ func (s *stream) loseRows(from, to int64, exact bool, err error) {
 func (s *stream) loseRest(b int64) {
 	to := min(b, s.group.Rows)
 	l := s.loss()
-	l.Rows, l.Exact, l.Err = [2]int64{s.end(), s.group.Rows}, borneOut(s.group, s.end()), s.dead
-	if !s.gone() {
+	l.Rows, l.Exact, l.Err = [2]int64{s.end(), s.group.Rows}, plausible(s.group, s.end()), s.dead
+	if !s.restReported() {
 		s.run.Lose(l)
-		s.dead, s.dry = errTold, s.end()
+		s.dead, s.lostRest = errReported, s.end()
 	}
 	if s.group.Rows < 0 { // the other columns may say how many there are
 		s.ended = true
@@ -246,28 +246,28 @@ func (s *stream) loseRest(b int64) {
 	s.fill(s.end(), to)
 }
 
-func (s *stream) gone() bool { return errors.Is(s.dead, errTold) }
+func (s *stream) restReported() bool { return errors.Is(s.dead, errReported) }
 
-func (s *stream) sure() int64 {
-	if s.gone() {
-		return min(s.end(), s.dry)
+func (s *stream) readEnd() int64 {
+	if s.restReported() {
+		return min(s.end(), s.lostRest)
 	}
 	return s.end()
 }
 
-func (s *stream) giveUp(err error) { s.dead, s.ended = s.blame(err), false }
+func (s *stream) abandon(err error) { s.dead, s.ended = s.blame(err), false }
 
-func (s *stream) follow(_, to int64) {
+func (s *stream) padTo(_, to int64) {
 	if s.end() < to {
 		s.fill(s.end(), to)
 	}
 }
 
-func (s *stream) dries() int64 {
-	if s.group.Rows < 0 || !s.gone() {
+func (s *stream) lostFrom() int64 {
+	if s.group.Rows < 0 || !s.restReported() {
 		return math.MaxInt64
 	}
-	return s.dry
+	return s.lostRest
 }
 
 // fill puts placeholders for the lost rows [from, to), which must follow vec's last entry.
@@ -280,8 +280,8 @@ func (s *stream) fill(from, to int64) {
 	}
 }
 
-// errTold marks a dead stream whose loss was reported.
-var errTold = errors.New("reported")
+// errReported marks a dead stream whose loss was reported.
+var errReported = errors.New("reported")
 
 // nullify makes the cells of rows, which vec holds, null.
 func (s *stream) nullify(rows vec.Range) error {
@@ -314,8 +314,8 @@ func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel {
 	return withoutRanges(s.doubted, withoutRanges(s.lost, sel, a, b), a, b)
 }
 
-// mustDrop: a row without the key by which row groups are merged has no place.
-func (s *stream) mustDrop() bool { return slices.Contains(s.run.Plan.Keys, s.column) }
+// dropsLostRows: a row without the key by which row groups are merged has no place.
+func (s *stream) dropsLostRows() bool { return slices.Contains(s.run.Plan.Keys, s.column) }
 
 func (s *stream) name() string { return s.col.Name }
 
@@ -362,9 +362,9 @@ func wantOf(want *vec.Sel, a, b, first, to int64, known bool) *vec.Sel {
 	return want.Slice(int(first-a), int(to-a))
 }
 
-// keeps reports whether the scan wants at most an eighth of page p's rows, so that it is worth keeping. Scans
+// worthKeeping reports whether the scan wants at most an eighth of page p's rows, so that it is worth keeping. Scans
 // with a budget keep nothing, and those that are traced report what they read.
-func (s *stream) keeps(p format.Page, first int64) bool {
+func (s *stream) worthKeeping(p format.Page, first int64) bool {
 	spec := &s.run.Plan.Spec
 	if s.run.Src.Pages == nil || spec.Trace != nil || spec.Memory > 0 || p.Lost != nil || len(p.Spans) == 0 ||
 		p.Entries != p.Rows {
@@ -377,9 +377,9 @@ func (s *stream) keeps(p format.Page, first int64) bool {
 	return 8*wanted <= p.Rows
 }
 
-// someOf appends the rows [from, to) of page p, whose first row is first.
-func (s *stream) someOf(ctx context.Context, p format.Page, first, from, to int64) error {
-	v, err := s.kept(ctx, p)
+// appendKept appends the rows [from, to) of page p, whose first row is first.
+func (s *stream) appendKept(ctx context.Context, p format.Page, first, from, to int64) error {
+	v, err := s.wholePage(ctx, p)
 	if err == nil {
 		err = s.vec.Append(v, int(from-first), int(to-first), nil)
 	}
@@ -392,11 +392,11 @@ func (s *stream) someOf(ctx context.Context, p format.Page, first, from, to int6
 	return nil
 }
 
-// mostExpected is for how many rows memory is taken by a page's word alone.
-const mostExpected = 1 << 20
+// maxExpected is for how many rows memory is taken by a page's word alone.
+const maxExpected = 1 << 20
 
-// kept is the whole page, decoded now or before.
-func (s *stream) kept(ctx context.Context, p format.Page) (*vec.Vector, error) {
+// wholePage is the whole page, decoded now or before.
+func (s *stream) wholePage(ctx context.Context, p format.Page) (*vec.Vector, error) {
 	k := vec.CacheKey{Object: p.Spans[0].Object, Off: p.Spans[0].Off, Sub: p.Sub, Column: s.column}
 	if v := s.run.Src.Pages.Get(k); v != nil {
 		return v, nil
@@ -412,7 +412,7 @@ func (s *stream) kept(ctx context.Context, p format.Page) (*vec.Vector, error) {
 	s.arena.Reset()
 	t := format.Task{Page: p, N: p.Entries, Bytes: bytes, Dict: s.dict, Scratch: s.arena, Limits: s.run.Src.Limits,
 		NoVerify: s.run.Src.NoVerify}
-	v.Expect(int(min(p.Rows, mostExpected)))
+	v.Expect(int(min(p.Rows, maxExpected)))
 	if err := fetch.Decode(s.chunk, &t, v); err != nil {
 		return nil, err
 	}

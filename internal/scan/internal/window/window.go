@@ -22,7 +22,7 @@ import (
 
 // Windows runs over ranges of rows of one row group: for each window Begin, Filter, Fill, Emit.
 type Windows struct {
-	run      *Reading
+	run      *Shared
 	group    format.RowGroup
 	filters  []lane
 	others   []lane
@@ -53,12 +53,12 @@ type lane interface {
 	end() int64
 	rest(ctx context.Context, at, rows int64) int64
 	dropLost(sel *vec.Sel, a, b int64) *vec.Sel
-	mustDrop() bool // lost rows are left out under every policy
-	dries() int64   // the row from which on all is lost, as far as the row group goes; math.MaxInt64: none
-	gone() bool     // the rest is lost, and that was reported
-	sure() int64    // end, without placeholders for what is gone
-	giveUp(err error)
-	follow(a, to int64) // of one that is gone, where only the others say how many rows there are: placeholders
+	dropsLostRows() bool // lost rows are left out under every policy
+	lostFrom() int64     // the row from which on all is lost, as far as the row group goes; math.MaxInt64: none
+	restReported() bool  // the rest is lost, and that was reported
+	readEnd() int64      // end, without placeholders for what is gone
+	abandon(err error)
+	padTo(a, to int64) // of one that is gone, where only the others say how many rows there are: placeholders
 	name() string
 	loss() region.Loss
 	blame(err error) error
@@ -66,7 +66,7 @@ type lane interface {
 }
 
 // Open opens the columns of row group g where the rows begin. before is how many rows the row groups before it have.
-func Open(ctx context.Context, r *Reading, before int64, g format.RowGroup, rows vec.Ranges,
+func Open(ctx context.Context, r *Shared, before int64, g format.RowGroup, rows vec.Ranges,
 	overlay format.Overlay) (*Windows, error) {
 	w := &Windows{run: r, group: g, before: before, byCol: map[int]*stream{}, byTop: map[int]*field{}, overlay: overlay,
 		arena: arenas.Get().(*vec.Arena)}
@@ -160,12 +160,12 @@ func (w *Windows) Begin(ctx context.Context, rows vec.Range) error {
 // Filter has the filter's columns cover the window, one after the other, and selects its rows: those that one
 // column's bounds exclude are not looked for in the next.
 func (w *Windows) Filter(ctx context.Context) error {
-	var maybe *vec.Sel // the rows that are not excluded; nil = all
+	var candidates *vec.Sel // the rows that are not excluded; nil = all
 	for _, l := range w.filters {
 		if w.to == w.At {
 			return nil
 		}
-		want := maybe
+		want := candidates
 		if _, nested := l.(*field); nested { // it is looked at as a whole: see view
 			want = nil
 		}
@@ -177,16 +177,16 @@ func (w *Windows) Filter(ctx context.Context) error {
 			end = min(end, w.group.Rows)
 		}
 		if end = max(end, w.At); end < w.to {
-			maybe, w.to = cut(maybe, int(end-w.At)), end
+			candidates, w.to = cut(candidates, int(end-w.At)), end
 		}
 		if s, ok := l.(*stream); ok {
-			maybe = s.maybe(maybe, w.At, w.to)
+			candidates = s.mayPass(candidates, w.At, w.to)
 		}
 	}
-	if w.to == w.At || w.barren() {
+	if w.to == w.At || w.skipLost() {
 		return nil
 	}
-	return w.choose(ctx, maybe)
+	return w.choose(ctx, candidates)
 }
 
 // Fill has the other columns cover the window, as far as its rows are selected. Where only they say how many rows
@@ -203,7 +203,7 @@ func (w *Windows) Fill(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if w.group.Rows < 0 && end == a && l.gone() {
+		if w.group.Rows < 0 && end == a && l.restReported() {
 			gone = append(gone, l)
 			continue
 		}
@@ -213,18 +213,18 @@ func (w *Windows) Fill(ctx context.Context) error {
 		to = a
 	} else {
 		for _, l := range gone {
-			l.follow(a, to)
+			l.padTo(a, to)
 		}
 	}
 	if w.group.Rows >= 0 {
 		to = min(to, w.group.Rows)
 	}
-	if to == a || w.barren() { // after the last row nothing is lost
+	if to == a || w.skipLost() { // after the last row nothing is lost
 		w.to = w.At
 		return nil
 	}
-	if dry := w.dries(); w.rows.To-dry > MostLost {
-		to = min(to, dry)
+	if from := w.lostFrom(); w.rows.To-from > MaxLost {
+		to = min(to, from)
 	}
 	return w.fit(to)
 }
@@ -238,7 +238,7 @@ func (w *Windows) fit(to int64) (err error) {
 	if err := w.apply(w.others, w.patch, n); err != nil {
 		return err
 	}
-	w.sel, err = w.agree(w.whole(w.sel, w.At, to), w.At, to)
+	w.sel, err = w.agree(w.withoutLost(w.sel, w.At, to), w.At, to)
 	return err
 }
 
@@ -257,15 +257,15 @@ func (w *Windows) Emit(ctx context.Context) (more bool, err error) {
 	return true, w.emit(w.sel, a, int(w.to-a))
 }
 
-// dries is the row from which on no row can be shown, as what is lost of the row group reaches to its end: in a column
+// lostFrom is the row from which on no row can be shown, as what is lost of the row group reaches to its end: in a column
 // without which no row is given, or in all of them. math.MaxInt64 if there is none.
-func (w *Windows) dries() int64 {
+func (w *Windows) lostFrom() int64 {
 	needed, all := int64(math.MaxInt64), int64(-1)
 	for i, l := range w.lanes() {
-		dry := l.dries()
-		all = max(all, dry)
-		if i < len(w.filters) || l.mustDrop() || w.run.Plan.Spec.Damaged != plan.NullCells {
-			needed = min(needed, dry)
+		from := l.lostFrom()
+		all = max(all, from)
+		if i < len(w.filters) || l.dropsLostRows() || w.run.Plan.Spec.Damaged != plan.NullCells {
+			needed = min(needed, from)
 		}
 	}
 	if all >= 0 { // there are columns
@@ -274,11 +274,11 @@ func (w *Windows) dries() int64 {
 	return needed
 }
 
-// barren is done with the rows from w.At on, if no column has any and only the row group says that there are so many:
+// skipLost is done with the rows from w.At on, if no column has any and only the row group says that there are so many:
 // that number may be what is damaged. What is lost was reported.
-func (w *Windows) barren() bool {
+func (w *Windows) skipLost() bool {
 	byPosition := w.run.Plan.Logical && w.run.Plan.Spec.Rows != (vec.Range{})
-	if byPosition || w.rows.To-w.At <= MostLost || w.dries() > w.At {
+	if byPosition || w.rows.To-w.At <= MaxLost || w.lostFrom() > w.At {
 		return false
 	}
 	w.Live += w.rows.To - w.At
@@ -286,24 +286,24 @@ func (w *Windows) barren() bool {
 	return true
 }
 
-// choose selects the wanted rows, as far as the filter's columns say; maybe is what their pages leave (nil = all).
-func (w *Windows) choose(ctx context.Context, maybe *vec.Sel) (err error) {
+// choose selects the wanted rows, as far as the filter's columns say; candidates is what their pages leave (nil = all).
+func (w *Windows) choose(ctx context.Context, candidates *vec.Sel) (err error) {
 	a, b := w.At, w.to
 	if w.live, w.patch, err = w.changes(ctx, a, b); err != nil {
 		return err
 	}
 	chosen := w.positioned(w.live)
-	if maybe != nil {
-		chosen = chosen.And(maybe)
+	if candidates != nil {
+		chosen = chosen.And(candidates)
 	}
 	w.sel, err = w.filter(a, b, chosen, w.patch)
 	return err
 }
 
-// whole is sel without the rows [a, b) of which a cell is lost, where the damage policy leaves them out.
-func (w *Windows) whole(sel *vec.Sel, a, b int64) *vec.Sel {
+// withoutLost is sel without the rows [a, b) of which a cell is lost, where the damage policy leaves them out.
+func (w *Windows) withoutLost(sel *vec.Sel, a, b int64) *vec.Sel {
 	for _, s := range w.others {
-		if w.run.Plan.Spec.Damaged == plan.SkipRows || s.mustDrop() {
+		if w.run.Plan.Spec.Damaged == plan.SkipRows || s.dropsLostRows() {
 			sel = s.dropLost(sel, a, b)
 		}
 	}
@@ -499,12 +499,12 @@ func (w *Windows) agree(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
 		if s.Rows == nil {
 			continue
 		}
-		sure := sel
+		intact := sel
 		for _, c := range s.Rows.Columns() {
-			sure = w.byCol[c].dropLost(sure, a, b)
+			intact = w.byCol[c].dropLost(intact, a, b)
 		}
-		for sure.Count > 0 {
-			c, err := w.contradiction(s.Rows, sure)
+		for intact.Count > 0 {
+			c, err := w.contradiction(s.Rows, intact)
 			if err != nil {
 				return nil, err
 			}
@@ -519,7 +519,7 @@ func (w *Windows) agree(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
 			if err := w.disagree(s.Rows, c, a); err != nil {
 				return nil, err
 			}
-			if sure = sure.And(bad); w.run.Plan.Spec.Damaged == plan.SkipRows {
+			if intact = intact.And(bad); w.run.Plan.Spec.Damaged == plan.SkipRows {
 				sel = sel.And(bad)
 			}
 		}

@@ -19,7 +19,7 @@ import (
 // which rows of them, and which pages have such rows. No page is read; but formats without an index have page
 // headers among the pages.
 func Walk(ctx context.Context, t *plan.Trace, src fetch.Source) error {
-	r := &window.Reading{Plan: t.Plan(), Src: src}
+	r := &window.Shared{Plan: t.Plan(), Src: src}
 	var reasons []string // why row groups of the part are passed over
 	ctx = format.WithSkips(ctx, func(s format.Skip) {
 		if s.Level == format.LevelRows {
@@ -65,7 +65,7 @@ func joined(reasons []string) string {
 // groupWalk goes through the pages of one row group.
 type groupWalk struct {
 	trace    *plan.Trace
-	run      *window.Reading
+	run      *window.Shared
 	group    format.RowGroup
 	all      vec.Range
 	narrowed vec.Ranges
@@ -73,7 +73,7 @@ type groupWalk struct {
 }
 
 // walkGroup walks a row group; why is the reason if it is passed over.
-func walkGroup(ctx context.Context, t *plan.Trace, r *window.Reading, g format.RowGroup) (why string, err error) {
+func walkGroup(ctx context.Context, t *plan.Trace, r *window.Shared, g format.RowGroup) (why string, err error) {
 	w := groupWalk{trace: t, run: r, group: g, all: vec.Range{From: 0, To: math.MaxInt64}}
 	if g.Rows >= 0 {
 		w.all.To = g.Rows

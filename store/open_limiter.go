@@ -9,27 +9,27 @@ import (
 	"sync"
 )
 
-// Few is a Tree that holds at most so many objects of another open at a time, however many Sources it gave: the one
-// that was read least recently is closed, and opened again when it is needed. A table may have more files than a
+// OpenLimiter is a Tree that holds at most so many objects of another open at a time, however many Sources it gave: the
+// one that was read least recently is closed, and opened again when it is needed. A table may have more files than a
 // process may have open.
-type Few struct {
+type OpenLimiter struct {
 	Tree
 	limit int
 
 	mu     sync.Mutex
-	order  *list.List        // of *fewSource with an open source, most recent in front
+	order  *list.List        // of *limitedSource with an open source, most recent in front
 	stamps map[string]string // of the objects, from before they were first opened
 }
 
-// NewFew holds at most limit objects of t open, and those that are being read.
-func NewFew(t Tree, limit int) *Few {
-	return &Few{Tree: t, limit: limit, order: list.New(), stamps: map[string]string{}}
+// NewOpenLimiter holds at most limit objects of t open, and those that are being read.
+func NewOpenLimiter(t Tree, limit int) *OpenLimiter {
+	return &OpenLimiter{Tree: t, limit: limit, order: list.New(), stamps: map[string]string{}}
 }
 
 // Unwrap is the tree below.
-func (f *Few) Unwrap() Tree { return f.Tree }
+func (f *OpenLimiter) Unwrap() Tree { return f.Tree }
 
-func (f *Few) Open(ctx context.Context, name string) (Source, error) {
+func (f *OpenLimiter) Open(ctx context.Context, name string) (Source, error) {
 	f.Stamp(ctx, name)
 	src, err := f.Tree.Open(ctx, name)
 	if err != nil {
@@ -38,7 +38,7 @@ func (f *Few) Open(ctx context.Context, name string) (Source, error) {
 	if Unsized(src) { // a stream cannot be opened a second time
 		return src, nil
 	}
-	s := &fewSource{few: f, name: name, size: src.Size()}
+	s := &limitedSource{few: f, name: name, size: src.Size()}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.open(src)
@@ -47,7 +47,7 @@ func (f *Few) Open(ctx context.Context, name string) (Source, error) {
 
 // Stamp is that of the object when this was asked first, at the latest before it was first opened; "" if it is
 // not known, or a directory.
-func (f *Few) Stamp(ctx context.Context, name string) string {
+func (f *OpenLimiter) Stamp(ctx context.Context, name string) string {
 	f.mu.Lock()
 	was, known := f.stamps[name]
 	f.mu.Unlock()
@@ -68,7 +68,7 @@ func (f *Few) Stamp(ctx context.Context, name string) string {
 
 // Unchanged is an error, ErrChanged, if the object's stamp is another than Stamp told. What is gone was read as
 // it was; without a stamp nothing is known.
-func (f *Few) Unchanged(ctx context.Context, name string) error {
+func (f *OpenLimiter) Unchanged(ctx context.Context, name string) error {
 	was := f.Stamp(ctx, name)
 	if was == "" {
 		return nil
@@ -85,10 +85,10 @@ func (f *Few) Unchanged(ctx context.Context, name string) error {
 }
 
 // close closes what is too much and not in use.
-func (f *Few) close() error {
+func (f *OpenLimiter) close() error {
 	var err error
 	for e := f.order.Back(); e != nil && f.order.Len() > f.limit; {
-		s := e.Value.(*fewSource)
+		s := e.Value.(*limitedSource)
 		e = e.Prev()
 		if s.users == 0 {
 			err = errors.Join(err, s.shut())
@@ -97,32 +97,32 @@ func (f *Few) close() error {
 	return err
 }
 
-// fewSource is guarded by few.mu.
-type fewSource struct {
-	few    *Few
-	name   string
-	size   int64
-	src    Source // nil while it is closed
-	at     *list.Element
-	users  int
-	closed bool
+// limitedSource is guarded by limiter.mu.
+type limitedSource struct {
+	limiter *OpenLimiter
+	name    string
+	size    int64
+	src     Source // nil while it is closed
+	at      *list.Element
+	users   int
+	closed  bool
 }
 
-func (s *fewSource) open(src Source) {
+func (s *limitedSource) open(src Source) {
 	s.src = src
-	s.at = s.few.order.PushFront(s)
+	s.at = s.limiter.order.PushFront(s)
 }
 
-func (s *fewSource) shut() error {
+func (s *limitedSource) shut() error {
 	src := s.src
-	s.few.order.Remove(s.at)
+	s.limiter.order.Remove(s.at)
 	s.src, s.at = nil, nil
 	return src.Close()
 }
 
-func (s *fewSource) Size() int64 { return s.size }
+func (s *limitedSource) Size() int64 { return s.size }
 
-func (s *fewSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+func (s *limitedSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	src, err := s.use(ctx)
 	if err != nil {
 		return 0, err
@@ -131,8 +131,8 @@ func (s *fewSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error
 	return src.ReadAt(ctx, p, off)
 }
 
-func (s *fewSource) use(ctx context.Context) (Source, error) {
-	f := s.few
+func (s *limitedSource) use(ctx context.Context) (Source, error) {
+	f := s.limiter
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.closed {
@@ -155,18 +155,18 @@ func (s *fewSource) use(ctx context.Context) (Source, error) {
 	return s.src, f.close()
 }
 
-func (s *fewSource) done() {
-	s.few.mu.Lock()
-	defer s.few.mu.Unlock()
+func (s *limitedSource) done() {
+	s.limiter.mu.Lock()
+	defer s.limiter.mu.Unlock()
 	if s.users--; s.users == 0 && s.closed && s.src != nil {
 		_ = s.shut() // closed while it was read; nothing was written
 	}
 }
 
 // Close closes the object. A read that is under way ends first.
-func (s *fewSource) Close() error {
-	s.few.mu.Lock()
-	defer s.few.mu.Unlock()
+func (s *limitedSource) Close() error {
+	s.limiter.mu.Lock()
+	defer s.limiter.mu.Unlock()
 	if s.closed {
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 	"stoa/vec"
 )
 
-// Reading is what all row groups of a scan share, or of the part of it that one worker reads.
-type Reading struct {
+// Shared is what all row groups of a scan share, or of the part of it that one worker reads.
+type Shared struct {
 	Plan *plan.Plan
 	Src  fetch.Source
 	Out  *emit.Collector
@@ -22,15 +22,15 @@ type Reading struct {
 
 // Excused reports whether the damage policy reads on after err. An encoding or codec that nobody knows is
 // excused, too: one flipped bit of its number in a page header makes it so, and the other pages are whole.
-func (r *Reading) Excused(err error) bool {
+func (r *Shared) Excused(err error) bool {
 	return r.Plan.Spec.Damaged != plan.Fail && (damaged(err) || errors.Is(err, fault.Unsupported))
 }
 
 // damaged reports whether err says that bytes are damaged, rather than that they could not be read.
 func damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 
-// mostRow is how many bytes what is nested in a row may have: as much as a row of text.
-func (r *Reading) mostRow() int64 {
+// maxRow is how many bytes what is nested in a row may have: as much as a row of text.
+func (r *Shared) maxRow() int64 {
 	if m := r.Plan.Spec.Memory; m > 0 {
 		return format.Limits{Opening: m}.Row()
 	}
@@ -38,31 +38,31 @@ func (r *Reading) mostRow() int64 {
 }
 
 // Lose reports a loss to whoever asked.
-func (r *Reading) Lose(l region.Loss) {
+func (r *Shared) Lose(l region.Loss) {
 	if r.Plan.Spec.Lost != nil {
 		r.Plan.Spec.Lost(l)
 	}
 }
 
-// MostLost is how many rows a page that cannot be decoded may say that it has, in a row group that does not say
+// MaxLost is how many rows a page that cannot be decoded may say that it has, in a row group that does not say
 // how many it has; and how many are shown as null of a row group of which every column is lost.
-const MostLost = 1 << 24
+const MaxLost = 1 << 24
 
-// beyond reports whether a page says that it has more rows than its row group: then its number is damaged, too,
+// exceeds reports whether a page says that it has more rows than its row group: then its number is damaged, too,
 // and no placeholders are made by it. All that is known is where the row group ends.
-func beyond(g format.RowGroup, first, rows int64) bool {
+func exceeds(g format.RowGroup, first, rows int64) bool {
 	if g.Rows < 0 {
-		return rows > MostLost
+		return rows > MaxLost
 	}
 	return rows > g.Rows-first
 }
 
-// borneOut reports whether the number of rows of g is believed of a column that is lost from row on.
-func borneOut(g format.RowGroup, from int64) bool { return g.Rows >= 0 && g.Rows-from <= MostLost }
+// plausible reports whether the number of rows of g is believed of a column that is lost from row on.
+func plausible(g format.RowGroup, from int64) bool { return g.Rows >= 0 && g.Rows-from <= MaxLost }
 
 // Narrow is which of the rows of g have to be looked at, and what changed in g. What it passes over it
 // reports, if somebody listens.
-func (r *Reading) Narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ranges vec.Ranges,
+func (r *Shared) Narrow(ctx context.Context, g format.RowGroup, rows vec.Range) (ranges vec.Ranges,
 	overlay format.Overlay, err error) {
 	ranges = vec.Ranges{rows}
 	if o, ok := r.Src.Reader.(format.Overlayer); ok {

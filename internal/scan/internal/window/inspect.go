@@ -90,7 +90,7 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 	for p := cols[col].Parent; p >= 0; p = cols[p].Parent {
 		chain = append([]int{p}, chain...)
 	}
-	r := &Reading{Plan: &plan.Plan{Columns: cols}, Src: src}
+	r := &Shared{Plan: &plan.Plan{Columns: cols}, Src: src}
 	fd, err := r.openField(ctx, g, &plan.FieldPlan{Cols: chain, Name: cols[col].Name},
 		vec.Ranges{{From: 0, To: 1<<63 - 1}}, plan.DefaultAhead)
 	all := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Rows: [2]int64{0, g.Rows}, Exact: g.Rows >= 0}
