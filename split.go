@@ -156,7 +156,7 @@ func (c *cutter) flush() bool {
 }
 
 // OpenSplit opens what a split reads. o.Formats, o.Limits and o.Tree are looked at; the rest is the split's own.
-// The schema is that of the whole table, and Scan must be given ScanSpec's selection.
+// What it reads of the table (columns, filter, rows) is what it was planned with: see SplitTable.Scan.
 func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error) {
 	if s.Version != SplitVersion {
 		return nil, fault.Invalidf("the split is of version %d, this program reads version %d", s.Version, SplitVersion)

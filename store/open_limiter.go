@@ -38,7 +38,7 @@ func (f *OpenLimiter) Open(ctx context.Context, name string) (Source, error) {
 	if Unsized(src) { // a stream cannot be opened a second time
 		return src, nil
 	}
-	s := &limitedSource{few: f, name: name, size: src.Size()}
+	s := &limitedSource{limiter: f, name: name, size: src.Size()}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.open(src)

@@ -257,8 +257,8 @@ func (w *Windows) Emit(ctx context.Context) (more bool, err error) {
 	return true, w.emit(w.sel, a, int(w.to-a))
 }
 
-// lostFrom is the row from which on no row can be shown, as what is lost of the row group reaches to its end: in a column
-// without which no row is given, or in all of them. math.MaxInt64 if there is none.
+// lostFrom is the row from which on no row can be shown, as what is lost of the row group reaches to its end: in a
+// column without which no row is given, or in all of them. math.MaxInt64 if there is none.
 func (w *Windows) lostFrom() int64 {
 	needed, all := int64(math.MaxInt64), int64(-1)
 	for i, l := range w.lanes() {
