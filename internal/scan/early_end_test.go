@@ -103,8 +103,8 @@ func (u *uneven) check(t *testing.T, rows [2]int, filter string, policy scan.Dam
 	want := u.want(rows, filter != "", policy == scan.NullCells)
 	damaged := rows[0] != rows[1] || u.say > int64(max(rows[0], rows[1])) || u.gone >= 0
 	if strings.Join(got, "\n") != strings.Join(want, "\n") || reported != damaged {
-		t.Errorf("rows %v of %d, gone %d, filter %q, policy %v, reported %v\ngot  %q\nwant %q", rows, u.say, u.gone, filter,
-			policy, reported, got, want)
+		t.Errorf("rows %v of %d, gone %d, filter %q, policy %v, reported %v\ngot  %q\nwant %q", rows, u.say, u.gone,
+			filter, policy, reported, got, want)
 	}
 }
 
