@@ -240,13 +240,18 @@ func splitTable(t *testing.T, opts map[string]string) map[string][]byte {
 
 func splitTableAs(t *testing.T, split string, opts map[string]string) map[string][]byte {
 	t.Helper()
+	return splitTableFrom(t, 0, split, opts)
+}
+
+func splitTableFrom(t *testing.T, from int, split string, opts map[string]string) map[string][]byte {
+	t.Helper()
 	opts["split"], opts["row-group-rows"] = split, "10"
 	mem := store.NewMemory(nil)
 	w, err := redfile.Format.Create(ctx, mem.Sink("out"), killSchema, format.WriteOptions{Rows: -1, Opts: opts})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := killBatch(0, 40)
+	b := killBatch(from, 40)
 	defer b.Release()
 	if err := w.Write(ctx, b); err != nil {
 		t.Fatal(err)

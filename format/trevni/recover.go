@@ -48,6 +48,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	r.f = f
 	f.Lenient = true
 	r.starts()
+	r.sums()
 	r.dropUnproven()
 	r.recount()
 	if err := r.rows(); err != nil {
@@ -126,6 +127,34 @@ func (r *recoverer) starts() {
 		r.restarted = append(r.restarted, i)
 		r.of(c.Name).Report("trevni.recovered", f.At.Sub(0, f.Header.Size), "",
 			"column %q does not start at %d, but at %d", c.Name, was, at)
+	}
+}
+
+// sums takes columns for such as have checksums where the header says that they have none, and where by their
+// descriptors that is how they end just where the next one begins, or the file, all of them.
+func (r *recoverer) sums() {
+	f := r.f
+	borders := map[int64]bool{f.At.Len: true}
+	for i := range f.Header.Columns {
+		borders[f.Header.Columns[i].Start] = true
+	}
+	var bare []int
+	for i := range f.Header.Columns {
+		cb, err := f.Blocks(r.ctx, i)
+		if c := &f.Header.Columns[i]; err != nil || c.Summed || len(cb.Blocks) == 0 {
+			continue
+		}
+		if borders[cb.End] || !borders[cb.End+4*int64(len(cb.Blocks))] {
+			return
+		}
+		bare = append(bare, i)
+	}
+	for _, i := range bare {
+		c := &f.Header.Columns[i]
+		c.Checksum, c.Summed = "crc32", true
+		f.Restart(i, c.Start)
+		r.of(c.Name).Report("trevni.recovered", c.At, "", "the blocks of column %q have checksums, which the header does "+
+			"not say", c.Name)
 	}
 }
 

@@ -1,7 +1,9 @@
 package trevni_test
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/trevni"
 	"stoa/internal/scan"
@@ -75,6 +78,47 @@ func TestRecoverWithoutDescriptors(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRecoverForgottenSums: where the word that says that blocks have checksums is damaged, they are known by the room
+// that they take, and are compared: all values come back, and of a block that is damaged as well none does.
+func TestRecoverForgottenSums(t *testing.T) {
+	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "d", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	for key, f := range map[string]format.Format{"ChecksumAlgorithm": trevni.Format,
+		"trevni.checksum": trevni.AvroFormat} {
+		data := write(t, f, sc, map[string]string{"block-size": "200", "codec": "null"}, flatBatch(t, sc, 90)).Bytes("t")
+		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
+		at := bytes.Index(data, []byte(key))
+		if err != nil || at < 0 {
+			t.Fatal(err, at)
+		}
+		bad := slices.Clone(data)
+		copy(bad[at+4:], "????")
+		got, err := scanAll(t.Context(), bad, scan.Spec{Damaged: scan.SkipRows}, true)
+		if err != nil || got != right {
+			t.Errorf("%s: %v, equal %t", key, err, got == right)
+		}
+		block, _, _ := blockOf(t, data, 0, 1)
+		bad[block.Off+9] ^= 0x10
+		got, err = scanAll(t.Context(), bad, scan.Spec{Damaged: scan.NullCells}, true)
+		if want := strings.Split(right, "]")[1]; err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s, and a block: %v, the other column is there %t", key, err, strings.Contains(got, want))
+		}
+		for i, v := range strings.Split(strings.Trim(strings.Split(got, "]")[0], "["), ",") {
+			if w := strings.Split(strings.Trim(strings.Split(right, "]")[0], "["), ",")[i]; v != w && v != "null" {
+				t.Errorf("%s, and a block: value %d is %s, was %s", key, i, v, w)
+			}
+		}
+	}
+}
+
+// TestNoColumnsAndBytes: a header without columns in front of bytes is no empty table.
+func TestNoColumnsAndBytes(t *testing.T) {
+	data := append([]byte("Trv\x02"), make([]byte, 93)...)
+	if got, err := scanAll(t.Context(), data, scan.Spec{}, false); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

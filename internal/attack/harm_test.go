@@ -69,7 +69,9 @@ var bytewise = map[string]func(b []byte, n [3]int64) (out []byte, from, to int64
 		}
 		return b, n[0], n[0] + n[1]
 	},
-	"cut": func(b []byte, n [3]int64) ([]byte, int64, int64) { return b[:n[0]], n[0], int64(len(b)) },
+	"cut": func(b []byte, n [3]int64) ([]byte, int64, int64) { // not into what was read into
+		return b[:n[0]:len(b)], n[0], int64(len(b))
+	},
 	"swap": func(b []byte, n [3]int64) ([]byte, int64, int64) { // n[2] bytes at n[0] with those at n[1]
 		x := bytes.Clone(b[n[0] : n[0]+n[2]])
 		copy(b[n[0]:], b[n[1]:n[1]+n[2]])

@@ -61,14 +61,14 @@ func difference(ref, out []string) string {
 func binaryOf(a, b cell) bool {
 	var text string
 	var raw []byte
-	if a.value == b.value || json.Unmarshal([]byte(a.value), &text) != nil ||
-		json.Unmarshal([]byte(b.value), &raw) != nil {
+	if a.value == b.value || kindOf(a) != '"' || kindOf(b) != '"' || json.Unmarshal([]byte(a.value), &text) != nil ||
+		json.Unmarshal([]byte(b.value), &raw) != nil || len(raw) == 0 {
 		return false
 	}
 	back := slices.Clone(raw)
 	slices.Reverse(back)
-	return string(raw) == text || digitsOf(text) == digitsOf(unscaled(raw)) ||
-		digitsOf(text) == digitsOf(unscaled(back))
+	digits := digitsOf(text)
+	return string(raw) == text || digits != "" && (digits == digitsOf(unscaled(raw)) || digits == digitsOf(unscaled(back)))
 }
 
 // unscaled is the whole number in big-endian bytes, in two's complement.
@@ -97,6 +97,78 @@ func kindOf(x cell) int {
 		return 't' - 20
 	}
 	return '0'
+}
+
+// columnShape is what a column has: the shapes of its values, and what is in these that is no list and no struct.
+type columnShape struct {
+	name   string
+	shapes map[string]bool
+	values []string
+}
+
+// shapesOf are the columns of rows, as the first row has them.
+func shapesOf(rows []string) (out []columnShape) {
+	for i, l := range rows {
+		for k, x := range cellsOf(l) {
+			if i == 0 {
+				out = append(out, columnShape{name: x.name, shapes: map[string]bool{}})
+			}
+			if k < len(out) {
+				out[k].shapes[shapeOf(x.value)] = true
+				out[k].values = scalarsOf(out[k].values, x.value)
+			}
+		}
+	}
+	return out
+}
+
+// scalarsOf appends what is in a value and is no list and no struct.
+func scalarsOf(out []string, v string) []string {
+	switch kindOf(cell{value: v}) {
+	case '[':
+		var items []json.RawMessage
+		json.Unmarshal([]byte(v), &items)
+		for _, x := range items {
+			out = scalarsOf(out, string(x))
+		}
+		return out
+	case '{':
+		for _, x := range cellsOf(v) {
+			out = scalarsOf(out, x.value)
+		}
+		return out
+	}
+	return append(out, v)
+}
+
+// shapeOf is a value of JSON with the plainest value of its kind in place of each in it.
+func shapeOf(v string) string {
+	switch kindOf(cell{value: v}) {
+	case '0':
+		return "0"
+	case '"':
+		return `""`
+	case '[':
+		var items []json.RawMessage
+		if json.Unmarshal([]byte(v), &items) != nil {
+			return v
+		}
+		var in []string
+		for _, x := range items {
+			if s := shapeOf(string(x)); !slices.Contains(in, s) {
+				in = append(in, s)
+			}
+		}
+		return "[" + strings.Join(in, ",") + "]"
+	case '{':
+		var in []string
+		for _, x := range cellsOf(v) {
+			name, _ := json.Marshal(x.name)
+			in = append(in, string(name)+":"+shapeOf(x.value))
+		}
+		return "{" + strings.Join(in, ",") + "}"
+	}
+	return v
 }
 
 // sameKind reports whether two values may be of one type, as far as JSON shows, within lists and structs, too.

@@ -117,6 +117,11 @@ func (f *File) sameChunks(ctx context.Context, part *File, called, path string) 
 		}
 		return err
 	}
+	if own, table := part.Footer.Marker(), f.Footer.Marker(); own != nil && table != nil && part.Footer.HasCRC &&
+		!bytes.Equal(own, table) {
+		return fault.Corruptf(part.MetaAt, path, "%q is a part of another table: by its own metadata its marker is "+
+			"%x, this one's is %x", called, own, table)
+	}
 	own := part.Footer.Groups
 	if !part.Footer.CountsAgree() || slices.ContainsFunc(own, func(g layout.RowGroup) bool { return g.Rows < 0 }) {
 		return nil // it contradicts itself

@@ -90,6 +90,7 @@ type walked struct {
 	whole   bool  // all values were met, in data pages that together are as long as the metadata says
 	against bool  // there is something that is in no chunk
 	end     int64 // after the last page
+	values  int64 // of all data pages
 }
 
 // pages walks the pages of a chunk, which end at or before end.
@@ -118,7 +119,7 @@ func (r *recoverer) pages(m *layout.ColumnMeta, end int64) (w walked) {
 		w.end += head + int64(h.Stored)
 	}
 	w.whole = values == m.Values && (m.Raw < 0 || m.Raw == raw && m.Stored == stored)
-	w.against = w.against || values > m.Values
+	w.against, w.values = w.against || values > m.Values, values
 	return w
 }
 

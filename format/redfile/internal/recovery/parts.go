@@ -3,6 +3,7 @@ package recovery
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ func (r *recoverer) gather(o format.OpenOptions, opts layout.ReadOptions) (*tabl
 	}
 	out := table.New(r.f.Tree, r.f.Src, r.f.At, o, opts)
 	out.Stamp, out.Gathered, out.Recovering = r.f.Stamp, true, true
+	marker, sure := r.tableMarker(names)
 	begun := map[string]string{} // parts by what their sync block says
 	for _, name := range names {
 		tg := r.sibling(name)
@@ -48,6 +50,10 @@ func (r *recoverer) gather(o format.OpenOptions, opts layout.ReadOptions) (*tabl
 				"%s is no part, but names others as a table's metadata does: it is left out", name)
 			continue
 		}
+		if own := p.Footer.Marker(); marker != nil && own != nil && !bytes.Equal(own, marker) {
+			r.leaveOut(p, name, sure)
+			continue
+		}
 		if s != nil {
 			key := string(s.Marker) + layout.PartName(int(s.Groups))
 			if other := begun[key]; other != "" {
@@ -68,6 +74,47 @@ func (r *recoverer) gather(o format.OpenOptions, opts layout.ReadOptions) (*tabl
 		return nil, err
 	}
 	return out, r.count(out)
+}
+
+// tableMarker is the marker of the table that the parts are to be put together to: the one that still stands in what
+// is left of the metadata, else the one that most parts have. sure: these do not have several as often. nil: none has
+// any. What stands in the place of the metadata is asked only where there is nothing else.
+func (r *recoverer) tableMarker(names []string) (marker []byte, sure bool) {
+	var rest []byte
+	if !r.astray && r.f.At.Len <= r.f.Limits.Metadata {
+		rest = make([]byte, r.f.At.Len)
+		if format.ReadFull(r.ctx, r.f.Src, r.f.At, "", rest) != nil {
+			rest = nil
+		}
+	}
+	votes, most := map[string]int{}, 0
+	for _, name := range names {
+		m := r.f.MarkerOf(r.ctx, r.sibling(name).Name)
+		if m == nil || name == layout.MetadataFile {
+			continue
+		}
+		if bytes.Contains(rest, fmt.Appendf(nil, "%x", m)) {
+			return m, true
+		}
+		votes[string(m)]++
+		switch n := votes[string(m)]; {
+		case n > most:
+			marker, most, sure = m, n, true
+		case n == most:
+			sure = false
+		}
+	}
+	return marker, sure
+}
+
+// leaveOut reports a part that is of another table; or, if that is not sure, may be the one that is of this.
+func (r *recoverer) leaveOut(p *table.File, name string, sure bool) {
+	if !sure {
+		r.Report("redfile.part.other", p.At, "", "%s is of another table than the parts beside it, and nothing says "+
+			"which of them are of this: it is left out", name)
+		return
+	}
+	r.Rows("redfile.rows.lost", p.At, [2]int64{-1, -1}, -1, "%s is of another table: it is left out", name)
 }
 
 // sibling is what is called name in the directory of the table.
@@ -154,7 +201,9 @@ func (r *recoverer) among(o format.OpenOptions, opts layout.ReadOptions) (*table
 	if err != nil && !errors.Is(err, fault.Corrupt) {
 		return nil, err
 	}
-	if err != nil || out == nil || len(out.Footer.Groups) <= len(r.f.Footer.Groups) {
+	strange := err == nil && out != nil && out.Footer.Marker() != nil &&
+		!bytes.Equal(out.Footer.Marker(), r.f.Footer.Marker())
+	if err != nil || out == nil || len(out.Footer.Groups) <= len(r.f.Footer.Groups) && !strange {
 		r.findings = r.findings[:before]
 		return nil, nil
 	}
@@ -230,16 +279,18 @@ func (r *recoverer) add(out, p *table.File, name string) {
 // and some are others': it is that of another table.
 func (r *recoverer) strange(o format.OpenOptions) error {
 	var other error
-	seen := map[string]bool{}
+	seen, marker := map[string]bool{}, r.f.Footer.Marker()
 	for _, g := range r.f.Footer.Groups {
 		for _, c := range g.Columns {
 			if c.File == "" || seen[c.File] {
 				continue
 			}
 			seen[c.File] = true
-			p, err := table.OpenTarget(r.ctx, format.Target{Tree: r.f.Tree,
-				Name: path.Join(path.Dir(r.f.At.Object), c.File)}, o)
+			p, err := table.OpenTarget(r.ctx, r.sibling(c.File), o)
 			if err != nil {
+				if r.mentions(c.File, marker) {
+					return nil
+				}
 				continue
 			}
 			known, err := r.takenFor(p, c.File)
@@ -255,8 +306,36 @@ func (r *recoverer) strange(o format.OpenOptions) error {
 	if other == nil {
 		return r.ctx.Err()
 	}
+	r.undecided = marker != nil && !r.several(seen)
 	return fault.Corruptf(r.f.MetaAt, "file_metadata.row_groups",
 		"this is the metadata of another table than the parts: %v", other)
+}
+
+// mentions reports whether what is left of a part begins with the marker, though nothing proves that it is one.
+func (r *recoverer) mentions(name string, marker []byte) bool {
+	const most = 256
+	if marker == nil {
+		return false
+	}
+	src, err := r.f.Tree.Open(r.ctx, r.sibling(name).Name)
+	if err != nil {
+		return false
+	}
+	defer src.Close()
+	head := make([]byte, min(most, src.Size()))
+	return format.ReadFull(r.ctx, src, fault.Span{Object: name, Len: int64(len(head))}, "", head) == nil &&
+		bytes.Contains(head, marker)
+}
+
+// several reports whether more than one of the parts says of which table it is.
+func (r *recoverer) several(names map[string]bool) bool {
+	n := 0
+	for name := range names {
+		if r.f.MarkerOf(r.ctx, r.sibling(name).Name) != nil {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // takenFor compares a part, called so, with the metadata of the table: by its marker, or, without any, by its
@@ -266,9 +345,9 @@ func (r *recoverer) takenFor(p *table.File, called string) (known bool, err erro
 	if marker == nil {
 		return true, r.f.Agrees(r.ctx, p.File, called, "file_metadata")
 	}
-	s, at := p.FirstBlock(r.ctx)
-	if s != nil && !bytes.Equal(s.Marker, marker) {
-		return true, fault.Corruptf(at, "sync.marker", "%q begins with the marker %x", called, s.Marker)
+	own := r.f.MarkerOf(r.ctx, p.At.Object)
+	if own != nil && !bytes.Equal(own, marker) {
+		return true, fault.Corruptf(p.At, "sync.marker", "%q has the marker %x", called, own)
 	}
-	return s != nil, nil
+	return own != nil, nil
 }

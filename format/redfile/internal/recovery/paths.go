@@ -38,7 +38,7 @@ func (r *recoverer) byPaths() {
 		return
 	}
 	var g layout.RowGroup
-	last := -1
+	last, lastEnd := -1, int64(0)
 	begin := func() {
 		g, last = layout.RowGroup{Rows: -1, Columns: make([]layout.ColumnChunk, paths.n)}, -1
 		for i := range g.Columns {
@@ -52,6 +52,7 @@ func (r *recoverer) byPaths() {
 				g.Columns[i] = r.lose(group, i, r.end)
 			}
 		}
+		r.recount(&g)
 		g.Rows = rowsOfColumns(g.Columns, r.repeats)
 		r.groups = append(r.groups, g)
 	}
@@ -60,8 +61,8 @@ func (r *recoverer) byPaths() {
 	for _, c := range r.chunks {
 		i := paths.find(c.meta.Path, last+1)
 		if last >= 0 && i >= 0 && round > 0 {
-			far := c.meta.Data - g.Columns[last].Meta.Data
-			for k := last; k < i; k++ {
+			far := c.meta.Data - lastEnd
+			for k := last + 1; k < i; k++ {
 				far -= spans[k]
 			}
 			if far > round/2 { // what is missing in between is more than the columns between them
@@ -83,7 +84,7 @@ func (r *recoverer) byPaths() {
 			}
 			begin()
 		}
-		g.Columns[i], last = layout.ColumnChunk{Offset: c.off, Meta: c.meta}, i
+		g.Columns[i], last, lastEnd = layout.ColumnChunk{Offset: c.off, Meta: c.meta}, i, c.end
 		if last == paths.n-1 {
 			finish()
 			begin()
@@ -91,6 +92,31 @@ func (r *recoverer) byPaths() {
 	}
 	if last >= 0 {
 		r.unfinished(&g, paths.n, finish)
+	}
+}
+
+// recount has columns of a row group have as many values as the headers of their pages say, and not their metadata,
+// where the other columns agree with those, or there are none: how many there are is what gives a row group its rows,
+// and no checksum is over it.
+func (r *recoverer) recount(g *layout.RowGroup) {
+	votes := map[int64]int{}
+	for _, c := range g.Columns {
+		if c.Meta == nil || r.repeats(c.Meta) {
+			continue
+		}
+		votes[c.Meta.Values]++
+		if n, ok := r.paged[c.Meta]; ok {
+			votes[n]++
+		}
+	}
+	for _, c := range g.Columns {
+		n, ok := r.paged[c.Meta]
+		if c.Meta == nil || !ok || r.repeats(c.Meta) || votes[n] < votes[c.Meta.Values] {
+			continue
+		}
+		r.For(r.Part, strings.Join(c.Meta.Path, ".")).Report("redfile.column.damaged", r.f.At.Sub(c.Offset, 0), "",
+			"num_values: %d, the pages before it have %d by their headers", c.Meta.Values, n)
+		c.Meta.Values = n
 	}
 }
 

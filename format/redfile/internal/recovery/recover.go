@@ -74,6 +74,10 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 		return nil, nil, err
 	}
 	r.Blame("redfile.footer.damaged", err, -1, -1)
+	if r.undecided {
+		r.Report("redfile.part.other", f.MetaAt, "", "%s and the one part that can be read are of two tables, and "+
+			"nothing says which of them is this: the part is read", layout.MetadataFile)
+	}
 	if f.Footer.Check(f.MetaAt) == nil && f.MetaAt.Len > 0 && f.Learn(ctx) == nil &&
 		strings.HasPrefix(PathOf(err), "magic") {
 		if f.OwnGroups() != "" {
@@ -169,7 +173,9 @@ type recoverer struct {
 	ctx      context.Context
 	f        *table.File
 	findings []region.Finding
-	astray   bool // the file stands in the place of a split table's metadata, and may be one of its parts
+	// the metadata of a split table is another's than the one part that can be read
+	undecided bool
+	astray    bool // the file stands in the place of a split table's metadata, and may be one of its parts
 
 	known  *layout.FileMeta // schema and key/value metadata, if any was found
 	groups []layout.RowGroup
@@ -181,6 +187,7 @@ type recoverer struct {
 	chunks     []foundChunk                  // not yet in a row group, by their offsets
 	seen       map[string]*layout.ColumnMeta // the first one of each path
 	again      bool                          // some path came twice: each has come
+	paged      map[*layout.ColumnMeta]int64  // values of a chunk by the headers of its pages, where those are others
 	flat       map[string]bool               // columns that the schema says do not repeat
 	start      int64                         // where the chunk that is being walked began
 	end        int64                         // after the last structure that was understood
@@ -364,6 +371,12 @@ func (r *recoverer) trusts(m *layout.FileMeta, pos int64) bool {
 func (r *recoverer) found(pos int64, m *layout.ColumnMeta, n int64) int64 {
 	if !m.HasLevels {
 		takeLevels(m)
+	}
+	if w := r.pages(m, pos); w.end == pos && w.values > 0 && w.values != m.Values {
+		if r.paged == nil {
+			r.paged = map[*layout.ColumnMeta]int64{}
+		}
+		r.paged[m] = w.values
 	}
 	r.chunks = append(r.chunks, foundChunk{pos, pos + n, m})
 	if k := pathKey(m.Path); r.seen[k] == nil {

@@ -84,6 +84,52 @@ func (f *File) standsIn() {
 	}
 }
 
+// strayed is an error if the file stands in the place of a split table's metadata, and the parts beside it are all of
+// another table, as their markers say: its rows are none of that table.
+func (f *File) strayed(ctx context.Context) error {
+	at, own := f.OwnGroups(), f.Footer.Marker()
+	if at == "" || own == nil || f.NoVerify {
+		return nil
+	}
+	dir, other := path.Dir(f.At.Object), ""
+	for i := range maxGap {
+		m := f.MarkerOf(ctx, path.Join(dir, layout.PartName(i)))
+		switch {
+		case bytes.Equal(m, own):
+			return nil
+		case m != nil && other == "":
+			other = layout.PartName(i)
+		}
+	}
+	if other == "" {
+		return ctx.Err()
+	}
+	return fault.Corruptf(f.MetaAt, at, "%s has the row groups in itself that it should name, and is of another table "+
+		"than %s and all parts beside it", layout.MetadataFile, other)
+}
+
+// MarkerOf is the marker of another file, as its first sync block says, or its own metadata if there is none that is
+// whole; nil: nobody knows.
+func (f *File) MarkerOf(ctx context.Context, name string) []byte {
+	if info, err := f.Tree.Stat(ctx, name); err != nil || info.Dir {
+		return nil
+	}
+	src, err := f.Tree.Open(ctx, name)
+	if err != nil {
+		return nil
+	}
+	defer src.Close()
+	other := container.New(f.Tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.Limits},
+		f.Opts)
+	if s, _ := other.FirstBlock(ctx); s != nil {
+		return s.Marker
+	}
+	if err := other.Open(ctx, nil); err != nil || !other.Footer.HasCRC {
+		return nil
+	}
+	return other.Footer.Marker()
+}
+
 // OwnGroups is where a _metadata.red says that it has pages of its own; "" if it does not. That of a split
 // table has none: its row groups all lie in other files.
 func (f *File) OwnGroups() string {

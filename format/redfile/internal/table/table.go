@@ -54,7 +54,11 @@ func OpenTargetWith(ctx context.Context, tg format.Target, o format.OpenOptions,
 	}
 	f := New(tg.Tree, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o, opts)
 	f.Stamp = StampOf(ctx, tg)
-	if err := f.Open(ctx, o.Tracer); err != nil {
+	err = f.Open(ctx, o.Tracer)
+	if err == nil {
+		err = f.strayed(ctx)
+	}
+	if err != nil {
 		f.Close()
 		return f, err
 	}
