@@ -16,7 +16,7 @@ import (
 
 // budgetVerbs are the verbs that open, as they are called; OUT is where they write.
 var budgetVerbs = []string{"cat", "cat --damaged skip-rows", "head", "tail", "count", "schema", "meta", "stats", "ls",
-	"describe", "plan", "explain", "get --row 0", "diff SAME", "verify", "verify --quick", "verify --deep",
+	"describe", "plan", "explain", "advise", "get --row 0", "diff SAME", "verify", "verify --quick", "verify --deep",
 	"convert -o OUT/x.jsonl", "convert --all -o OUT/", "recover -o OUT/x.jsonl", "seal -o OUT/x.seal", "load TABLE"}
 
 // budgetPlaces makes a place of every format. Those that are nested have a list and a struct in a struct.

@@ -26,7 +26,7 @@ var oddKinds = map[string]func(name string) error{
 }
 
 // verbsOver are verbs over a directory, each with the flags that it needs.
-var verbsOver = []string{"cat", "count", "ls", "schema", "meta", "stats", "head", "tail", "explain", "plan",
+var verbsOver = []string{"cat", "count", "ls", "schema", "meta", "stats", "head", "tail", "explain", "plan", "advise",
 	"describe", "verify --quick", "verify", "verify --deep",
 	"cat --damaged skip-rows", "recover -o OUT.arrow", "convert -o OUT.arrow", "convert --all -o OUT/"}
 

@@ -118,7 +118,7 @@ func (a *attack) one(f *fixture, seed uint64) error {
 var number = regexp.MustCompile(`0x[0-9a-f]+|\d+|"[^"]*"|/\S+`)
 
 var everyVerb = regexp.MustCompile(`\b(cat( skip-rows| null-cells)?|recover|count|head|get( key)?|ls|convert( ` +
-	`all)?|stats|describe|explain)\b`)
+	`all)?|stats|advise|describe|explain)\b`)
 
 // alike is what finds of one cause have in common.
 func alike(f *fixture, say string) string {

@@ -263,8 +263,8 @@ func (a *attack) learn(f *fixture) error {
 	f.wide = f.format() == "arrow"
 	f.able = map[string]bool{}
 	all := a.temp("all")
-	for v, args := range map[string][]string{"stats": {}, "describe": {}, "explain": {}, "ls": {}, "count": {},
-		"convert all": {"--all", "-o", all, "--to", "arrow"}} {
+	for v, args := range map[string][]string{"stats": {}, "advise": {}, "describe": {}, "explain": {},
+		"ls": {}, "count": {}, "convert all": {"--all", "-o", all, "--to", "arrow"}} {
 		verb, _, _ := strings.Cut(v, " ")
 		got := a.verb(f, f.dir, verb, args...)
 		if got.Status == died {

@@ -211,7 +211,7 @@ func (c *trial) oneVerdict() {
 	}
 	if s("verify") == fine {
 		for _, v := range []string{"cat", "recover", "cat skip-rows", "cat null-cells", "count", "head", "get",
-			"ls", "convert", "convert all", "stats", "describe", "explain"} {
+			"ls", "convert", "convert all", "stats", "advise", "describe", "explain"} {
 			// which looks at files that do not count, too; CarbonData's says so of them
 			if v == "describe" && len(c.f.files) > 1 && c.f.format() != "carbon" {
 				continue
