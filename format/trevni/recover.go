@@ -153,8 +153,8 @@ func (r *recoverer) sums() {
 		c := &f.Header.Columns[i]
 		c.Checksum, c.Summed = "crc32", true
 		f.Restart(i, c.Start)
-		r.of(c.Name).Report("trevni.recovered", c.At, "", "the blocks of column %q have checksums, which the header does "+
-			"not say", c.Name)
+		r.of(c.Name).Report("trevni.recovered", c.At, "", "the blocks of column %q have checksums, which the "+
+			"header does not say", c.Name)
 	}
 }
 

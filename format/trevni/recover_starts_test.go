@@ -88,7 +88,8 @@ func TestRecoverForgottenSums(t *testing.T) {
 		{Name: "d", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	for key, f := range map[string]format.Format{"ChecksumAlgorithm": trevni.Format,
 		"trevni.checksum": trevni.AvroFormat} {
-		data := write(t, f, sc, map[string]string{"block-size": "200", "codec": "null"}, flatBatch(t, sc, 90)).Bytes("t")
+		opts := map[string]string{"block-size": "200", "codec": "null"}
+		data := write(t, f, sc, opts, flatBatch(t, sc, 90)).Bytes("t")
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
 		at := bytes.Index(data, []byte(key))
 		if err != nil || at < 0 {

@@ -626,7 +626,8 @@ func (c *trial) sameShape(out []string) bool {
 			}
 		}
 		if slices.ContainsFunc(is[k].values, func(v string) bool {
-			return slices.ContainsFunc(was[k].values, func(w string) bool { return binaryOf(cell{value: w}, cell{value: v}) })
+			return slices.ContainsFunc(was[k].values,
+				func(w string) bool { return binaryOf(cell{value: w}, cell{value: v}) })
 		}) {
 			return false
 		}

@@ -68,7 +68,8 @@ func binaryOf(a, b cell) bool {
 	back := slices.Clone(raw)
 	slices.Reverse(back)
 	digits := digitsOf(text)
-	return string(raw) == text || digits != "" && (digits == digitsOf(unscaled(raw)) || digits == digitsOf(unscaled(back)))
+	return string(raw) == text || digits != "" && (digits == digitsOf(unscaled(raw)) ||
+		digits == digitsOf(unscaled(back)))
 }
 
 // unscaled is the whole number in big-endian bytes, in two's complement.
