@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"runtime"
 	"sync"
@@ -73,8 +73,23 @@ type columnWriter struct {
 	obj  store.Object
 
 	present bool // see setColumn
+	sums    *summed
 	buf     *bufio.Writer
 	w       *write.Writer
+}
+
+// summed passes on what is written, and knows how much that was, and its SHA-256.
+type summed struct {
+	to io.Writer
+	n  int64
+	h  hash.Hash
+}
+
+func (s *summed) Write(b []byte) (int, error) {
+	n, err := s.to.Write(b)
+	s.n += int64(n)
+	s.h.Write(b[:n])
+	return n, err
 }
 
 // open begins the file of one column.
@@ -97,7 +112,12 @@ func (t *tableWriter) open(ctx context.Context, l write.Leaf, name string, sever
 	if err != nil {
 		return err
 	}
-	c := &columnWriter{Leaf: l, file: name, present: present, obj: obj, buf: bufio.NewWriterSize(obj, 32<<10)}
+	c := &columnWriter{Leaf: l, file: name, present: present, obj: obj, sums: &summed{to: obj, h: sha256.New()}}
+	to := io.Writer(obj)
+	if t.opts.PlainMetadata && !t.single {
+		to = c.sums
+	}
+	c.buf = bufio.NewWriterSize(to, 32<<10)
 	t.columns = append(t.columns, c)
 	c.w, err = write.NewWriter(c.buf, l.Col, o)
 	return err
@@ -243,12 +263,15 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 	}
 	for _, c := range t.columns {
 		one := setColumn{Path: c.Path, File: c.file, Present: c.present}
+		if t.id == "" {
+			one.Size, one.Sum = c.sums.n, fmt.Sprintf("%x", c.sums.h.Sum(nil))
+		}
 		if c.Validity {
 			one.Holds = block.HoldsValidity
 		}
 		set.Columns = append(set.Columns, one)
 	}
-	body, err := json.MarshalIndent(set, "", " ")
+	body, err := set.sealed()
 	if err != nil {
 		return 0, err
 	}
@@ -256,8 +279,8 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := obj.Write(append(body, '\n'))
-	if err == nil && n <= len(body) {
+	n, err := obj.Write(body)
+	if err == nil && n < len(body) {
 		err = io.ErrShortWrite
 	}
 	return int64(n), errors.Join(err, obj.Close())

@@ -81,7 +81,10 @@ func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet
 	if err := l.FitSize(int64(len(t.Columns)), 0, at, "columns"); err != nil {
 		return t, err
 	}
-	return t, t.check(at)
+	if err := t.check(at); err != nil {
+		return t, err
+	}
+	return t, t.checkSum(b, at)
 }
 
 // check looks at what was read. A setFile of someone else's is Invalid.
@@ -247,7 +250,10 @@ func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 func (t *fileSet) sameSet(f *columnfile.File, i int) error {
 	b, known := f.Footer.Get(block.SetKey)
 	id, at, path := string(b), f.FootSpan(), "footer.metadata["+block.SetKey+"]"
-	switch {
+	switch n := t.Columns[i].Size; {
+	case id == t.ID && n > 0 && n != f.At.Len:
+		return fault.Corruptf(f.At, "", "%d bytes, %s has a file of %d for column %q: one is another table's",
+			f.At.Len, setFile, n, t.Columns[i].Path)
 	case id == t.ID:
 		return nil
 	case !known:

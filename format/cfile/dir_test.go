@@ -394,8 +394,8 @@ func TestDirHarm(t *testing.T) {
 	}
 }
 
-// TestDirSetBits: no bit of table.json, which has no checksum, makes a row another one, or a column or a row go
-// without a word.
+// TestDirSetBits: no bit of table.json makes a row another one, or a column or a row go without a word, and every one
+// before its checksum is told by all who read it: the unit of a time stands nowhere else, if metadata are plain.
 func TestDirSetBits(t *testing.T) {
 	healthy := dirFiles(t)
 	set := healthy["t/table.json"]
@@ -405,9 +405,57 @@ func TestDirSetBits(t *testing.T) {
 		b[i/8] ^= 1 << (i % 8)
 		files["t/table.json"] = b
 		what := fmt.Sprintf("bit %d of table.json", i)
-		dirRead(t, what, files, false)
-		dirRead(t, what, files, true)
-		dirVerified(files)
+		_, _, strict := dirRead(t, what, files, false)
+		_, _, recovered := dirRead(t, what, files, true)
+		verified := dirVerified(files)
+		if i/8 >= bytes.LastIndex(set, []byte(`"crc32c"`)) {
+			continue
+		}
+		if strict == "" || recovered == "" || slices.Contains(verified[:], "") {
+			t.Errorf("%s: read: %q, recovered: %q, verified: %q", what, strict, recovered, verified)
+		}
+	}
+}
+
+// TestDirOtherSet: a table.json of another table in a set whose files do not say whose they are. That a file is of
+// another length every reading tells, that its bytes are others verify does.
+func TestDirOtherSet(t *testing.T) {
+	plain := map[string]string{"plain-metadata": "true", "encoding.v": "plain", "compression.v": "none"}
+	healthy := dirFilesOf(t, dirCell, plain)
+	longer := dirFilesOf(t, func(column string, row int) string { return dirCell(column, dirRows-1-row) }, plain)
+	for name, b := range longer {
+		if name == "t/table.json" || len(b) == len(healthy[name]) {
+			continue
+		}
+		files := maps.Clone(healthy)
+		files["t/table.json"] = longer["t/table.json"]
+		dirHarm(t, "table.json of another set", files)
+		return
+	}
+	t.Error("no file has another length")
+}
+
+// TestDirOtherBytes: a file of another table in such a set, as long as the one that was there.
+func TestDirOtherBytes(t *testing.T) {
+	plain := map[string]string{"plain-metadata": "true", "encoding": "plain", "compression": "none"}
+	healthy := dirFilesOf(t, dirCell, plain)
+	other := dirFilesOf(t, func(column string, row int) string { return dirCell(column, dirRows-1-row) }, plain)
+	tried := 0
+	for name, b := range other {
+		if name == "t/table.json" || len(b) != len(healthy[name]) || bytes.Equal(b, healthy[name]) {
+			continue
+		}
+		tried++
+		files := maps.Clone(healthy)
+		files[name] = b
+		told := dirVerified(files)
+		if told[0] != "" || !strings.Contains(told[1], "another table's") ||
+			!strings.Contains(told[2], "another table's") {
+			t.Errorf("%s: %q", name, told)
+		}
+	}
+	if tried == 0 {
+		t.Error("nothing was tried")
 	}
 }
 

@@ -69,9 +69,13 @@ func (r *setRecovery) damaged(err error, column string, rows [2]int64, lost int6
 // files themselves.
 func (r *setRecovery) readSet() error {
 	set, err := readSet(r.ctx, r.tg, r.o.Limits)
-	if err == nil {
+	if err == nil || set.doubted {
+		doubt := err
 		r.set = set
 		if r.leaves, err = set.leaves(); err == nil {
+			if doubt != nil {
+				r.damaged(doubt, "", [2]int64{-1, -1}, 0)
+			}
 			r.rename()
 			return nil
 		}

@@ -144,13 +144,13 @@ func TestLostFiles(t *testing.T) {
 // TestContradictions: a struct that is null and has a field that is not, or that is there without a field that cannot
 // be null, is damage, wherever its files came from: to verify, and to reading under every policy.
 func TestContradictions(t *testing.T) {
-	withoutSums := map[string]string{"plain-metadata": "true"} // nothing says that a file is of another table
+	withoutSums := map[string]string{"plain-metadata": "true"} // no file says that it is of another table
 	tree := personsTable(t, persons, withoutSums)
 	other := personsTable(t, strings.Replace(strings.Replace(persons, `"p":null`, `"p":{"name":"n"}`, 1),
 		`{"name":"c","age":3,"at":{"x":null}}`, "null", 1), withoutSums)
 	tree.Put("t/p.cfile", other.Bytes("t/p.cfile")) // row 1 is there, row 3 is not
-	for d, want := range map[format.Depth][]string{format.Deep: {"cfile.struct"}, format.Sums: {"cfile.struct"},
-		format.Quick: nil} {
+	for d, want := range map[format.Depth][]string{format.Deep: {"cfile.set", "cfile.struct"},
+		format.Sums: {"cfile.set", "cfile.struct"}, format.Quick: nil} {
 		if got := codesOf(tree, d, t); !slices.Equal(got, want) {
 			t.Errorf("%s: %v", d, got)
 		}

@@ -541,8 +541,14 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 			v.Report("cfile.set", one.f.FootSpan(), fmt.Sprintf("columns[%d]", i), "%s has %d rows, %s says %d",
 				c.File, one.f.Footer.NumValues, setFile, set.Rows)
 		}
+		other := false
 		if one.f != nil && one.f.Foot != nil && !one.noFooter && err == nil {
-			v.foreign(cmp.Or(set.belongs(one.f, i, leafAt(leaves, i)), set.sameSet(one.f, i)), c)
+			why := cmp.Or(set.belongs(one.f, i, leafAt(leaves, i)), set.sameSet(one.f, i))
+			v.foreign(why, c)
+			other = why != nil
+		}
+		if o.Depth != format.Quick && !other {
+			v.foreign(c.same(v.ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}), c)
 		}
 	}
 	if set.Version >= withStructs && o.Depth != format.Quick {

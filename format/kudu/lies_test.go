@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,7 +228,8 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 		if c.want == "" && got == "" {
 			continue
 		}
-		if c.want == "" || !strings.Contains(" "+c.want+" ", " "+strings.Fields(got + " ?")[0]+" ") {
+		if c.want == "" || !slices.ContainsFunc(strings.Fields(c.want),
+			func(code string) bool { return slices.Contains(strings.Fields(got), code) }) {
 			t.Errorf("%s: told %q, want %q", what, got, c.want)
 		}
 	}

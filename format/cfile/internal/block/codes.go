@@ -72,9 +72,9 @@ var Codes = check.Codes{
 	{Code: "cfile.set", Severity: region.Error, Help: "The files of a table in a directory do not belong " +
 		"together: one is missing, is of another column or type, was written with another table, or has another " +
 		"number of rows; or table.json is damaged. Of files that were written with plain-metadata=true, which " +
-		"leaves out names and the mark of the table, an exchange of two columns of the same type cannot be " +
-		"told, nor a file of another table of the same shape; of those that older versions of stoa wrote, which " +
-		"have no mark, the latter cannot."},
+		"leaves out names and the mark of the table, an exchange of two columns of the same type, and a file of " +
+		"another table of the same shape, are told by their length, or, if that is the same, by verify alone, by " +
+		"their SHA-256; of those that older versions of stoa wrote without a mark, neither can be told."},
 	{Code: "cfile.set.missing", Severity: region.Error, Help: "A directory holds CFiles of as many rows each, " +
 		"named after their columns, and no table.json. The directory is not read as a table without one, so it " +
 		"is no sound one. If each is a column by itself, all is well: each was verified, and is read by its own " +

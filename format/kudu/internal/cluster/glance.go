@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"stoa/format"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
 	"stoa/format/kudu/internal/wal"
@@ -15,7 +16,7 @@ import (
 // whether the log begins and ends as it must, and reaches as far as the newest rowsets do. Damage within a
 // block, or within a log that is not small, is found by those who read it.
 
-// quickSets is how many rowsets, the newest, are compared with the end of the log.
+// quickSets is how many rowsets, the newest, are compared with their superblock and the end of the log.
 const quickSets = 16
 
 // quickHealth are the errors that can be known of a tablet at a glance; none if one of its replicas is without.
@@ -42,8 +43,17 @@ func (s *Servers) quickHealthOf(ctx context.Context, tb *table.Tablet) (out []re
 	} else if x != nil {
 		out = append(out, *x)
 	}
-	if s.noWAL {
-		return out, nil
+	newest := slices.Clone(tb.RowSets)
+	slices.SortFunc(newest, func(a, b meta.RowSet) int { return cmp.Compare(b.ID, a.ID) })
+	newest = newest[:min(len(newest), quickSets)]
+	t, err := table.New(tb.FS.Tree, []*table.Tablet{tb}, format.OpenOptions{Limits: tb.FS.Options.Limits,
+		NoVerify: tb.FS.Options.NoVerify}, table.Options{At: table.Latest, Partial: true})
+	if err != nil {
+		return out, nil // which opening tells
+	}
+	odd, err := t.QuickAgree(ctx, tb, newest)
+	if out = append(out, odd...); err != nil || s.noWAL {
+		return out, err
 	}
 	log, err := wal.QuickCheck(ctx, tb.FS, tb.Tablet)
 	if err != nil {
@@ -58,10 +68,7 @@ func (s *Servers) quickHealthOf(ctx context.Context, tb *table.Tablet) (out []re
 	if log.Missing || len(out) > before {
 		return out, nil
 	}
-	t := &table.Table{Tree: tb.FS.Tree, Limits: tb.FS.Options.Limits.WithDefaults(), NoVerify: tb.FS.Options.NoVerify}
-	newest := slices.Clone(tb.RowSets)
-	slices.SortFunc(newest, func(a, b meta.RowSet) int { return cmp.Compare(b.ID, a.ID) })
-	flushed, err := t.Flushed(ctx, tb, newest[:min(len(newest), quickSets)])
+	flushed, err := t.Flushed(ctx, tb, newest)
 	if err != nil {
 		return out, err
 	}

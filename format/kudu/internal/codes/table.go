@@ -65,8 +65,8 @@ var tableCodes = check.Codes{
 		"see all operations that another one saw, which cannot be read as it is: rows may be old."},
 	{Code: "kudu.rowset.damaged", Severity: region.Error, Help: "A tablet's rowsets cannot be looked at."},
 	{Code: "kudu.rowset.live", Severity: region.Error, Help: "A rowset has another number of live rows than its " +
-		"superblock says: its REDO files are not those that belong to it, or of another time. Rows may be " +
-		"missing, old, or deleted ones."},
+		"superblock says: its REDO files are not those that belong to it, or of another time. What the right " +
+		"ones change nobody knows: all rows of the rowset are suspect, if it has such files."},
 	{Code: "kudu.rowset.uneven", Severity: region.Error, Help: "A block of a rowset is not the one that the " +
 		"superblock names: it has another number of rows than the others, or values of another type, encoding " +
 		"or compression than the column, or is another kind of file. Perhaps another file stands under its name."},

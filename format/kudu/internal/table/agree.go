@@ -42,9 +42,12 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 		redo = append(redo, x)
 	}
 	if known && live != s.LiveRows {
-		out = append(out, s.Tablet.Note("kudu.rowset.live", s.Tablet.At,
-			fmt.Sprintf("rowset %d has %d live rows, its superblock says; its REDO files delete %d of %d", s.ID,
-				s.LiveRows, s.Rows-live, s.Rows)))
+		why := fmt.Sprintf("rowset %d has %d live rows, its superblock says; its REDO files delete %d of %d", s.ID,
+			s.LiveRows, s.Rows-live, s.Rows)
+		out = append(out, s.Tablet.Note("kudu.rowset.live", s.Tablet.At, why))
+		if len(s.Redo) > 0 { // one may be another rowset's: what the right one changes, nobody knows
+			s.strange = fault.Corruptf(s.Tablet.At, "rowsets.live_row_count", "%s", why)
+		}
 	}
 	inserted := int64(0)
 	for i := 0; i < len(s.Undo) && (len(redo) > 0 || t.Opts.At != Latest); i++ {
@@ -67,6 +70,26 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 				return out, nil
 			}
 		}
+	}
+	return out, nil
+}
+
+// QuickAgree compares the REDO files of some rowsets with what the superblock says of them, as far as a look at footers
+// says.
+func (t *Table) QuickAgree(ctx context.Context, tb *Tablet, sets []meta.RowSet) (out []region.Finding, err error) {
+	for i := range sets {
+		s := &RowSet{RowSet: &sets[i], Tablet: tb, Rows: -1}
+		if len(s.Redo) == 0 {
+			continue
+		}
+		if err := t.measure(ctx, s); err != nil {
+			return nil, err
+		}
+		found, err := t.Agree(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
 	}
 	return out, nil
 }

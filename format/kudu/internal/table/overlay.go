@@ -50,6 +50,11 @@ func (t *Table) ChangesOf(ctx context.Context, s *RowSet, cols []int, at uint64)
 			o.slots[uint32(t.Stored.Columns[c].ID)] = i
 		}
 	}
+	if s.strange != nil {
+		if err := o.suspect(wal.EveryRow, nil, s.strange); err != nil {
+			return nil, err
+		}
+	}
 	if at != Latest {
 		for _, b := range s.Undo {
 			if err := o.add(ctx, b, true); err != nil {

@@ -68,6 +68,7 @@ type RowSet struct {
 	Changes   []wal.LoggedChange // only in the log; ascending by row
 	unplaced  []wal.UnplacedChange
 	twins     []twin
+	strange   error // its REDO files leave another number of rows than its superblock says; nil: they do not
 }
 
 // filler looks for cells elsewhere. It is safe for concurrent use.
