@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,5 +228,50 @@ func TestExchangedFiles(t *testing.T) {
 	tree.Put("t/Metadata/tableupdatestatus-1795249942958", tree.Bytes("t/Metadata/tableupdatestatus-1795249942096"))
 	if found := verdict(t, tree); !has(found, "carbon.delete.unnamed") {
 		t.Errorf("an older update status: %v", found)
+	}
+}
+
+// TestFusedEntries: where bytes from within an entry of tablestatus into the next are gone, what is left may still be
+// JSON: one entry where there were two, with members that are there twice. It is damage, and no shorter list.
+func TestFusedEntries(t *testing.T) {
+	whole := loaded(t, filepath.Join(golden2, "managed", "managed1"))
+	name := ""
+	for _, n := range whole.Names() {
+		if strings.HasSuffix(n, "/tablestatus") {
+			name = n
+		}
+	}
+	b := whole.Bytes(name)
+	between := bytes.Index(b, []byte("},{"))
+	if between < 0 {
+		t.Fatalf("%s has one entry: %s", name, b)
+	}
+	members := func(b []byte) (at []int) { // where each member begins, but the first
+		for i := bytes.Index(b, []byte(`","`)); i >= 0; {
+			at = append(at, i+2)
+			next := bytes.Index(b[i+2:], []byte(`","`))
+			if next < 0 {
+				break
+			}
+			i += 2 + next
+		}
+		return at
+	}
+	tried := 0
+	second := b[between+2:]
+	second = second[:bytes.IndexByte(second, '}')]
+	for i, from := range members(b[:between]) {
+		for j, to := range members(second) {
+			if j >= i {
+				continue // no member is there twice
+			}
+			tried++
+			tree := loaded(t, filepath.Join(golden2, "managed", "managed1"))
+			tree.Put(name, slices.Concat(b[:from], b[between+2+to:]))
+			refused(t, "two entries in one", tree, "carbon.status.damaged")
+		}
+	}
+	if tried == 0 {
+		t.Error("nothing was tried")
 	}
 }

@@ -118,7 +118,9 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	case t.Stoa == setKind:
 		return format.Certain, nil
 	case errors.Is(err, fs.ErrNotExist):
-		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && ofSet(files) > 1 {
+		// of one, too, if it is all there is: it is what is left of a table, and not all that the directory was
+		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && (ofSet(files) > 1 ||
+			ofSet(files) == 1 && len(files) == 1) {
 			return format.Likely, nil
 		}
 		if nothingElse(ctx, tg) {

@@ -250,6 +250,21 @@ func TestDirOtherTable(t *testing.T) {
 	}
 }
 
+// TestDirLastFile: a directory of which table.json and all columns but one are gone is not that column.
+func TestDirLastFile(t *testing.T) {
+	healthy := dirFiles(t)
+	for name, b := range healthy {
+		if name == "t/table.json" {
+			continue
+		}
+		files := map[string][]byte{name: b}
+		dirHarm(t, "only "+name+" is left", files)
+		if rows, _, said := dirRead(t, name+" recovered", files, true); rows != dirRows || said == "" {
+			t.Errorf("only %s is left: %d rows recovered: %s", name, rows, said)
+		}
+	}
+}
+
 // TestDirTornSet: where table.json is cut after the table's id, and of two columns one is another table's, the id says
 // which of them.
 func TestDirTornSet(t *testing.T) {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"path"
@@ -132,7 +133,45 @@ func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits
 		}
 		return fault.Corruptf(o.At.Sub(min(off, o.At.Len), 0), path.Base(name), "%v", err)
 	}
+	if member, off := twice(b); member != "" {
+		return fault.Corruptf(o.At.Sub(off, 0), path.Base(name), "%q is twice in one object: it was two", member)
+	}
 	return nil
+}
+
+// twice names a member that an object of a JSON has twice, and where: where bytes between two objects are lost, what is
+// left of them is one, and still JSON. "" if there is none.
+func twice(b []byte) (member string, at int64) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	var open []map[string]bool // of the objects around; nil for an array
+	name := false              // the next text is a member's name
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return "", 0
+		}
+		switch t {
+		case json.Delim('{'):
+			open, name = append(open, map[string]bool{}), true
+			continue
+		case json.Delim('['):
+			open, name = append(open, nil), false
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		default:
+			if s, ok := t.(string); ok && name {
+				if within := open[len(open)-1]; within[s] {
+					return s, d.InputOffset()
+				} else {
+					within[s] = true
+				}
+				name = false
+				continue
+			}
+		}
+		name = len(open) > 0 && open[len(open)-1] != nil
+	}
 }
 
 // SegmentFile is Metadata/segments/N_TIME.segment.
