@@ -60,8 +60,8 @@ type setColumn struct {
 	// Present says that the file has no place for nulls, though the schema has: those of a value index.
 	Present bool   `json:"present,omitempty"`
 	Holds   string `json:"holds,omitempty"` // block.HoldsValidity, of a struct; "": values
-	// How long the file is, and its SHA-256, in a set without id. A CRC-32C would be blind: behind each block stands its
-	// own, and so that of the file is the same whatever is in the blocks.
+	// How long the file is, and its SHA-256, in a set without id. A CRC-32C would be blind: behind each block stands
+	// its own, and so that of the file is the same whatever is in the blocks.
 	Size int64  `json:"size,omitempty"`
 	Sum  string `json:"sha256,omitempty"`
 }
