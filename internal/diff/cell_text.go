@@ -72,17 +72,22 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 		}
 		w.WriteByte('}')
 	default:
-		_, k := binary.Uvarint(b)
-		switch b = b[k:]; {
-		case s.kind != octets:
-			w.Write(b)
-		case coded:
-			w.WriteString(strconv.Quote(base64.StdEncoding.EncodeToString(b)))
-		case utf8.Valid(b):
-			w.WriteString(strconv.Quote(string(b)))
-		default:
-			fmt.Fprintf(w, "0x%x", b)
-		}
+		s.printBytes(w, b, coded)
+	}
+}
+
+// printBytes prints text, and bytes: in base64 if the text beside them was, as text if they are some, else in hex.
+func (s *shape) printBytes(w *strings.Builder, b []byte, coded bool) {
+	_, k := binary.Uvarint(b)
+	switch b = b[k:]; {
+	case s.kind != octets:
+		w.Write(b)
+	case coded:
+		w.WriteString(strconv.Quote(base64.StdEncoding.EncodeToString(b)))
+	case utf8.Valid(b):
+		w.WriteString(strconv.Quote(string(b)))
+	default:
+		fmt.Fprintf(w, "0x%x", b)
 	}
 }
 

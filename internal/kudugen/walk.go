@@ -53,9 +53,46 @@ func Walk(file []byte) (l *Layout, err error) {
 	if l.Version == 0 {
 		return nil, fmt.Errorf("footer magic %q", magic)
 	}
-	foot := file[n-12-footLen : n-12]
-	root := map[string][]byte{}
-	var dict []byte
+	root, dict := l.footer(file[n-12-footLen : n-12])
+	sum := int64(0)
+	if l.Checksums {
+		sum = 4
+	}
+	w.sum = sum
+	headLen := 12 + int64(le.Uint32(file[8:])) + sum
+	w.headVersion = map[string]int{"kuducfil": 1, "kuducfl2": 2}[string(file[:8])]
+	w.add(Block{Kind: "header", Len: headLen})
+	footAt := n - 12 - footLen - sum
+	w.add(Block{Kind: "footer", Off: footAt, Len: n - footAt})
+	if sum > 0 {
+		if le.Uint32(file[headLen-4:]) != crc(file[:headLen-4]) || le.Uint32(file[footAt:]) != crc(file[footAt+4:]) {
+			return nil, fmt.Errorf("checksum of header or footer")
+		}
+	}
+	if dict != nil {
+		off, size := pointer(dict)
+		w.add(Block{Kind: "dict", Off: off, Len: size})
+		w.bytes(off, size)
+	}
+	if err := w.data(root); err != nil {
+		return nil, err
+	}
+	at := int64(0)
+	for _, b := range l.Blocks {
+		if b.Off != at {
+			return nil, fmt.Errorf("the bytes from %d to %d belong to nothing or twice", at, b.Off)
+		}
+		at += b.Len
+	}
+	if at != n {
+		return nil, fmt.Errorf("the last block ends at %d, the file at %d", at, n)
+	}
+	return l, nil
+}
+
+// footer reads the footer's message. root are the pointers to the indexes' roots, dict that to the dictionary.
+func (l *Layout) footer(foot []byte) (root map[string][]byte, dict []byte) {
+	root = map[string][]byte{}
 	protobuf(foot, func(field int, v uint64, b []byte) {
 		switch field {
 		case 1:
@@ -85,26 +122,11 @@ func Walk(file []byte) (l *Layout, err error) {
 			l.Checksums = v&1 != 0
 		}
 	})
-	sum := int64(0)
-	if l.Checksums {
-		sum = 4
-	}
-	w.sum = sum
-	headLen := 12 + int64(le.Uint32(file[8:])) + sum
-	w.headVersion = map[string]int{"kuducfil": 1, "kuducfl2": 2}[string(file[:8])]
-	w.add(Block{Kind: "header", Len: headLen})
-	footAt := n - 12 - footLen - sum
-	w.add(Block{Kind: "footer", Off: footAt, Len: n - footAt})
-	if sum > 0 {
-		if le.Uint32(file[headLen-4:]) != crc(file[:headLen-4]) || le.Uint32(file[footAt:]) != crc(file[footAt+4:]) {
-			return nil, fmt.Errorf("checksum of header or footer")
-		}
-	}
-	if dict != nil {
-		off, size := pointer(dict)
-		w.add(Block{Kind: "dict", Off: off, Len: size})
-		w.bytes(off, size)
-	}
+	return root, dict
+}
+
+// data adds the data blocks that the indexes name.
+func (w *walker) data(root map[string][]byte) error {
 	data := map[int64]*Block{}
 	for _, idx := range []string{"posidx", "validx"} {
 		if root[idx] == nil {
@@ -134,10 +156,10 @@ func Walk(file []byte) (l *Layout, err error) {
 	next := int64(0)
 	for _, b := range blocks {
 		raw := w.raw(w.bytes(b.Off, b.Len))
-		if l.Values > 0 || l.Type != 12 {
+		if w.l.Values > 0 || w.l.Type != 12 {
 			var first int64
-			if first, b.Rows = l.rows(raw); first != next || b.First >= 0 && b.First != first {
-				return nil, fmt.Errorf("block at %d begins with row %d; %d by the index, %d by those before", b.Off,
+			if first, b.Rows = w.l.rows(raw); first != next || b.First >= 0 && b.First != first {
+				return fmt.Errorf("block at %d begins with row %d; %d by the index, %d by those before", b.Off,
 					first, b.First, next)
 			}
 			b.First = first
@@ -145,21 +167,11 @@ func Walk(file []byte) (l *Layout, err error) {
 		}
 		w.add(*b)
 	}
-	if next != l.Values {
-		return nil, fmt.Errorf("%d rows in the blocks, %d in the footer", next, l.Values)
+	if next != w.l.Values {
+		return fmt.Errorf("%d rows in the blocks, %d in the footer", next, w.l.Values)
 	}
-	sort.Slice(l.Blocks, func(i, j int) bool { return l.Blocks[i].Off < l.Blocks[j].Off })
-	at := int64(0)
-	for _, b := range l.Blocks {
-		if b.Off != at {
-			return nil, fmt.Errorf("the bytes from %d to %d belong to nothing or twice", at, b.Off)
-		}
-		at += b.Len
-	}
-	if at != n {
-		return nil, fmt.Errorf("the last block ends at %d, the file at %d", at, n)
-	}
-	return l, nil
+	sort.Slice(w.l.Blocks, func(i, j int) bool { return w.l.Blocks[i].Off < w.l.Blocks[j].Off })
+	return nil
 }
 
 // rows reads ordinal and number of rows from a data block without checksum and compression.

@@ -262,7 +262,7 @@ func (s *Seal) fileOf(no int64) (*File, int64) {
 // window makes all blocks of a window again for which there is parity.
 func (x *mender) window(w int64) error {
 	x.at, x.made, x.why = w, map[int64][]byte{}, ""
-	blocks, stripes, data, parity := x.s.layout.window(w)
+	blocks, count, data, parity := x.s.layout.window(w)
 	shard := 0
 	for j := range blocks {
 		f, b := x.s.fileOf(w*windowBlocks + int64(j))
@@ -272,63 +272,89 @@ func (x *mender) window(w int64) error {
 	if err != nil {
 		return err
 	}
-	known := map[int]*sums{}
-	for st := range stripes {
-		shards, bad := make([][]byte, data+parity), []int64{}
-		for p := range data {
-			j := p*stripes + st
-			if j >= blocks {
-				shards[p] = make([]byte, shard)
-				continue
-			}
-			f, b := x.s.fileOf(w*windowBlocks + int64(j))
-			if known[f.Index] == nil {
-				known[f.Index] = &sums{seal: x.s, file: f}
-			}
-			block, ok, err := x.read(f, known[f.Index], b)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				bad = append(bad, w*windowBlocks+int64(j))
-				continue
-			}
-			shards[p] = append(block, make([]byte, shard-len(block))...)
-		}
-		if len(bad) == 0 {
-			continue
-		}
-		have := 0
-		for p := range parity {
-			at, ok := x.s.parity[shardKey{w, uint32(st), uint32(p)}]
-			if !ok || at.len != shard {
-				continue
-			}
-			b := make([]byte, shard)
-			if _, err := x.s.src.ReadAt(b, at.off); err != nil {
-				return err
-			}
-			shards[data+p] = b
-			have++
-		}
-		if len(bad) > have {
-			x.why = fmt.Sprintf("%d blocks of a stripe are lost, and there is parity for %d", len(bad), have)
-			continue
-		}
-		if err := rs.ReconstructData(shards); err != nil {
+	t := stripes{window: w, rs: rs, blocks: blocks, count: count, data: data, parity: parity, shard: shard,
+		known: map[int]*sums{}}
+	for st := range count {
+		if err := x.stripe(&t, st); err != nil {
 			return err
-		}
-		for _, no := range bad {
-			f, b := x.s.fileOf(no)
-			block := shards[(no-w*windowBlocks)/int64(stripes)][:min(Block, f.Size-b*Block)]
-			if want, ok, err := known[f.Index].of(b); err != nil {
-				return err
-			} else if ok && want == sumOf(block) {
-				x.made[no] = block
-			} else {
-				x.why = "what its parity gives is not what was sealed"
-			}
 		}
 	}
 	return nil
+}
+
+// stripes is what the stripes of a window have in common.
+type stripes struct {
+	window       int64
+	rs           reedsolomon.Encoder
+	blocks       int // of the window
+	count        int
+	data, parity int // shards of a stripe
+	shard        int // bytes of each
+	known        map[int]*sums
+}
+
+// stripe makes the lost blocks of a stripe anew, if its parity suffices.
+func (x *mender) stripe(t *stripes, st int) error {
+	shards, bad, err := x.shards(t, st)
+	if err != nil || len(bad) == 0 {
+		return err
+	}
+	have := 0
+	for p := range t.parity {
+		at, ok := x.s.parity[shardKey{t.window, uint32(st), uint32(p)}]
+		if !ok || at.len != t.shard {
+			continue
+		}
+		b := make([]byte, t.shard)
+		if _, err := x.s.src.ReadAt(b, at.off); err != nil {
+			return err
+		}
+		shards[t.data+p] = b
+		have++
+	}
+	if len(bad) > have {
+		x.why = fmt.Sprintf("%d blocks of a stripe are lost, and there is parity for %d", len(bad), have)
+		return nil
+	}
+	if err := t.rs.ReconstructData(shards); err != nil {
+		return err
+	}
+	for _, no := range bad {
+		f, b := x.s.fileOf(no)
+		block := shards[(no-t.window*windowBlocks)/int64(t.count)][:min(Block, f.Size-b*Block)]
+		if want, ok, err := t.known[f.Index].of(b); err != nil {
+			return err
+		} else if ok && want == sumOf(block) {
+			x.made[no] = block
+		} else {
+			x.why = "what its parity gives is not what was sealed"
+		}
+	}
+	return nil
+}
+
+// shards are the blocks of a stripe, those that are as they were sealed; bad are the numbers of the others.
+func (x *mender) shards(t *stripes, st int) (shards [][]byte, bad []int64, err error) {
+	shards = make([][]byte, t.data+t.parity)
+	for p := range t.data {
+		j := p*t.count + st
+		if j >= t.blocks {
+			shards[p] = make([]byte, t.shard)
+			continue
+		}
+		f, b := x.s.fileOf(t.window*windowBlocks + int64(j))
+		if t.known[f.Index] == nil {
+			t.known[f.Index] = &sums{seal: x.s, file: f}
+		}
+		block, ok, err := x.read(f, t.known[f.Index], b)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ok {
+			bad = append(bad, t.window*windowBlocks+int64(j))
+			continue
+		}
+		shards[p] = append(block, make([]byte, t.shard-len(block))...)
+	}
+	return shards, bad, nil
 }

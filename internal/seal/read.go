@@ -177,26 +177,9 @@ func (s *Seal) take(kind string, b []byte, at span, found map[int]*File) error {
 		if err := json.Unmarshal(b, &f); err != nil {
 			return err
 		}
-		if err := f.check(len(s.head.Roots)); err != nil || f.Index < 0 || f.Index >= s.head.Files {
-			return fmt.Errorf("file %d of %d: %v", f.Index, s.head.Files, err)
-		}
-		if old := s.byName[fileKey{f.Root, f.Name}]; old != nil && *old != f || found[f.Index] != nil &&
-			*found[f.Index] != f {
-			return fmt.Errorf("%s is there twice", f.Name)
-		}
-		found[f.Index], s.byName[fileKey{f.Root, f.Name}] = &f, &f
+		return s.takeFile(&f, found)
 	case kindHash:
-		if len(b) < hashHead || (len(b)-hashHead)%sumLen != 0 {
-			return fmt.Errorf("%d bytes of checksums", len(b))
-		}
-		file, first := int(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint64(b[4:]))
-		if first < 0 || first%hashesMost != 0 {
-			return fmt.Errorf("checksums from block %d on", first)
-		}
-		if s.hashed[file] == nil {
-			s.hashed[file] = map[int64]span{}
-		}
-		s.hashed[file][first] = at
+		return s.takeSums(b, at)
 	case kindDone:
 		var d done
 		if err := json.Unmarshal(b, &d); err != nil {
@@ -221,6 +204,34 @@ func (s *Seal) take(kind string, b []byte, at span, found map[int]*File) error {
 	default:
 		return fmt.Errorf("records of kind %q are not known here", kind)
 	}
+	return nil
+}
+
+func (s *Seal) takeFile(f *File, found map[int]*File) error {
+	if err := f.check(len(s.head.Roots)); err != nil || f.Index < 0 || f.Index >= s.head.Files {
+		return fmt.Errorf("file %d of %d: %v", f.Index, s.head.Files, err)
+	}
+	if old := s.byName[fileKey{f.Root, f.Name}]; old != nil && *old != *f || found[f.Index] != nil &&
+		*found[f.Index] != *f {
+		return fmt.Errorf("%s is there twice", f.Name)
+	}
+	found[f.Index], s.byName[fileKey{f.Root, f.Name}] = f, f
+	return nil
+}
+
+// takeSums notes where the checksums of a file's blocks lie.
+func (s *Seal) takeSums(b []byte, at span) error {
+	if len(b) < hashHead || (len(b)-hashHead)%sumLen != 0 {
+		return fmt.Errorf("%d bytes of checksums", len(b))
+	}
+	file, first := int(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint64(b[4:]))
+	if first < 0 || first%hashesMost != 0 {
+		return fmt.Errorf("checksums from block %d on", first)
+	}
+	if s.hashed[file] == nil {
+		s.hashed[file] = map[int64]span{}
+	}
+	s.hashed[file][first] = at
 	return nil
 }
 

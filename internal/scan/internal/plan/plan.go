@@ -186,15 +186,20 @@ func (p *Plan) split(sc *arrow.Schema) error {
 	}
 	p.Query.Cols = sorted(p.Query.Cols)
 	if p.Batched {
-		p.Slots = make(map[int]int, len(p.Query.Cols))
-		for i, k := range p.Query.Cols {
-			if _, ok := p.Slots[p.Columns[k].Path[0]]; !ok {
-				p.Slots[p.Columns[k].Path[0]] = i
-			}
-		}
-		return p.want(sc)
+		return p.slots(sc)
 	}
 	return nil
+}
+
+// slots finds out where a Batcher's batches have which column, and tells it which children are looked at.
+func (p *Plan) slots(sc *arrow.Schema) error {
+	p.Slots = make(map[int]int, len(p.Query.Cols))
+	for i, k := range p.Query.Cols {
+		if _, ok := p.Slots[p.Columns[k].Path[0]]; !ok {
+			p.Slots[p.Columns[k].Path[0]] = i
+		}
+	}
+	return p.want(sc)
 }
 
 // want tells a Batcher which children are looked at.
