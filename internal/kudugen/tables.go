@@ -314,6 +314,38 @@ func history(name string) *Table {
 	cols := historyColumns()
 	t := &Table{Name: name, Columns: cols, Rows: map[string][][]Cell{}}
 	m := model{map[int64][]Cell{}, []map[int64][]Cell{{}, {}}, map[int64]int{}}
+	m.insertFirst(t)
+	first := rowsOf(m.set[0]) // flushed
+	m.changeFirst(t)
+	second := rowsOf(m.set[1]) // flushed
+	m.changeBoth(t)
+	switch name {
+	case "d_major": // all deltas but the deletes went into the base data
+		first, second = rowsOf(m.set[0]), rowsOf(m.set[1])
+	case "d_rowset": // merged: of each key the last version
+		all := m.set[0]
+		for i, row := range m.set[1] {
+			all[i] = row
+		}
+		t.Sets = []Rowset{{Index: 2, Columns: cols, Rows: rowsOf(all)}}
+	case "d_wal": // what follows reached only the write-ahead log
+		for i := int64(2000); i < 2050; i++ {
+			m.insert(i, 1, historyRow(cols, i, 0))
+		}
+		for i := int64(0); i < 1500; i += 20 {
+			m.update(i, []int{1}, Int(4, 777000+i))
+		}
+	}
+	t.Rows["final"] = rowsOf(m.live)
+	if t.Sets == nil {
+		t.Sets = []Rowset{{Index: 0, Columns: cols, Rows: first}, {Index: 1, Columns: cols, Rows: second}}
+	}
+	return t
+}
+
+// insertFirst is what comes before the first flush.
+func (m *model) insertFirst(t *Table) {
+	cols := t.Columns
 	for i := range int64(1500) {
 		m.insert(i, 0, historyRow(cols, i, 0))
 	}
@@ -329,8 +361,11 @@ func history(name string) *Table {
 		m.insert(i, 0, historyRow(cols, i, 1))
 	}
 	t.Rows["p0"] = rowsOf(m.live)
-	first := rowsOf(m.set[0]) // flushed
+}
 
+// changeFirst changes what was flushed, and inserts what the second flush writes.
+func (m *model) changeFirst(t *Table) {
+	cols := t.Columns
 	for i := int64(0); i < 1500; i += 3 {
 		b := Cell(fmt.Sprint("upd1-", i%40))
 		if i%2 == 0 {
@@ -362,8 +397,10 @@ func history(name string) *Table {
 		m.insert(i, 1, historyRow(cols, i, 0))
 	}
 	t.Rows["p3"] = rowsOf(m.live)
-	second := rowsOf(m.set[1]) // flushed
+}
 
+// changeBoth changes what both flushes wrote.
+func (m *model) changeBoth(t *Table) {
 	for i := int64(4); i < 1700; i += 6 {
 		f := Int(8, i*31-9)
 		if i%5 == 0 {
@@ -377,29 +414,6 @@ func history(name string) *Table {
 		m.update(i, []int{1}, Int(4, i+1))
 	}
 	t.Rows["p4"] = rowsOf(m.live)
-
-	switch name {
-	case "d_major": // all deltas but the deletes went into the base data
-		first, second = rowsOf(m.set[0]), rowsOf(m.set[1])
-	case "d_rowset": // merged: of each key the last version
-		all := m.set[0]
-		for i, row := range m.set[1] {
-			all[i] = row
-		}
-		t.Sets = []Rowset{{Index: 2, Columns: cols, Rows: rowsOf(all)}}
-	case "d_wal": // what follows reached only the write-ahead log
-		for i := int64(2000); i < 2050; i++ {
-			m.insert(i, 1, historyRow(cols, i, 0))
-		}
-		for i := int64(0); i < 1500; i += 20 {
-			m.update(i, []int{1}, Int(4, 777000+i))
-		}
-	}
-	t.Rows["final"] = rowsOf(m.live)
-	if t.Sets == nil {
-		t.Sets = []Rowset{{Index: 0, Columns: cols, Rows: first}, {Index: 1, Columns: cols, Rows: second}}
-	}
-	return t
 }
 
 func altered() *Table {
