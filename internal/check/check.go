@@ -69,14 +69,14 @@ type sink struct {
 
 	mu      sync.Mutex
 	yield   func(region.Finding) bool
-	said    map[string]bool
-	errors  int // that were emitted
+	seen    map[string]bool // keys: see First
+	errors  int             // that were emitted
 	stopped bool
 }
 
 // New makes a Reporter for a part whose findings have the given codes.
 func New(ctx context.Context, part string, codes Codes, yield func(region.Finding) bool) *Reporter {
-	return &Reporter{Part: part, sink: &sink{ctx: ctx, codes: codes, yield: yield, said: map[string]bool{}}}
+	return &Reporter{Part: part, sink: &sink{ctx: ctx, codes: codes, yield: yield, seen: map[string]bool{}}}
 }
 
 // For is a reporter for another part, and the column that it holds; what stops one stops both.
@@ -125,10 +125,10 @@ func (r *Reporter) Emit(f region.Finding) {
 func (r *Reporter) First(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.said[key] {
+	if r.seen[key] {
 		return false
 	}
-	r.said[key] = true
+	r.seen[key] = true
 	return true
 }
 

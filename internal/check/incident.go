@@ -16,7 +16,7 @@ type Incident struct {
 	At      fault.Span     // the run of bytes that the findings lie in; that of First if it is not about bytes
 	N       int            // findings, First among them
 	Codes   []CodeCount    // the most frequent first
-	Parts   []string       // tables, tablets, segments or files; at most mostNames, the others only count
+	Parts   []string       // tables, tablets, segments or files; at most maxNames, the others only count
 	Columns []string       // the same
 	Lost    int64          // rows (or cells, in columns) that they report as lost, added up; -1: some cannot be counted
 	Listed  []int          // which findings, by their order
@@ -32,13 +32,13 @@ type CodeCount struct {
 const nearby = 64 << 10
 
 // What is larger is no page, but a file, a column, an index.
-const mostPage = 1 << 20
+const maxPage = 1 << 20
 
 // Names that an incident keeps.
-const mostNames = 16
+const maxNames = 16
 
-// mostAlike is how many findings of one code about one part stand by themselves; what is more is one incident.
-const mostAlike = 3
+// maxAlike is how many findings of one code about one part stand by themselves; what is more is one incident.
+const maxAlike = 3
 
 // Fold makes incidents of findings, in the order of their first ones. Findings are of one incident if they are errors
 // or warnings that lie in one run of bytes of an object, or if more than three have one code and one part or object
@@ -88,7 +88,7 @@ func byBytes(findings []region.Finding, group []int) {
 	for i, f := range findings {
 		switch {
 		case f.At.Object == "" || f.At.Len <= 0 || f.Severity == region.Note:
-		case f.At.Len > mostPage:
+		case f.At.Len > maxPage:
 			large = append(large, i)
 		default:
 			small = append(small, i)
@@ -146,7 +146,7 @@ func byCode(findings []region.Finding, group []int) {
 		}
 	}
 	for _, all := range alike {
-		if len(all) > mostAlike {
+		if len(all) > maxAlike {
 			for _, i := range all[1:] {
 				join(group, all[0], i)
 			}
@@ -189,7 +189,7 @@ func (in *Incident) finish(findings []region.Finding) {
 }
 
 func named(names []string, name string) []string {
-	if name == "" || len(names) == mostNames || slices.Contains(names, name) {
+	if name == "" || len(names) == maxNames || slices.Contains(names, name) {
 		return names
 	}
 	return append(names, name)

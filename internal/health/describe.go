@@ -42,7 +42,7 @@ func (o *outline) all(tg format.Target, title string) error {
 		if err == nil {
 			err = o.part(p)
 		}
-		if err = o.met(err); err != nil || o.Left() {
+		if err = o.keepDamage(err); err != nil || o.Left() {
 			return err
 		}
 	}
@@ -59,8 +59,8 @@ func (o *outline) all(tg format.Target, title string) error {
 	return o.First()
 }
 
-// met keeps damage for the end, as what is after it may be whole, and gives other errors back.
-func (o *outline) met(err error) error {
+// keepDamage keeps damage for the end, as what is after it may be whole, and gives other errors back.
+func (o *outline) keepDamage(err error) error {
 	if errors.Is(err, fault.Corrupt) {
 		o.Keep(err)
 		return nil
@@ -82,7 +82,7 @@ func (o *outline) part(p format.Part) error {
 		}
 		o.Node(2, region.Struct, fmt.Sprintf("row group[%d]", g.Index), value, fault.Span{Object: p.Ref})
 		for col := 0; !batches && col < len(o.r.Columns()); col++ {
-			if err := o.met(o.column(g, col)); err != nil || o.Left() {
+			if err := o.keepDamage(o.column(g, col)); err != nil || o.Left() {
 				return err
 			}
 		}

@@ -29,7 +29,7 @@ func Verify(ctx context.Context, src scan.Source, depth format.Depth, r *check.R
 		if err == nil {
 			err = v.part(p)
 		}
-		if err = v.met(err, [2]int64{-1, -1}); err != nil || v.Stopped() {
+		if err = v.reportDamage(err, [2]int64{-1, -1}); err != nil || v.Stopped() {
 			return errors.Join(err, ctx.Err())
 		}
 	}
@@ -53,8 +53,8 @@ type verifier struct {
 	first   int64 // row of the part with which the row group begins; -1: not known
 }
 
-// met reports damage of rows of the row group, and gives other errors back.
-func (v *verifier) met(err error, rows [2]int64) error {
+// reportDamage reports damage of rows of the row group, and gives other errors back.
+func (v *verifier) reportDamage(err error, rows [2]int64) error {
 	if !errors.Is(err, fault.Corrupt) {
 		return err
 	}
@@ -71,7 +71,7 @@ func (v *verifier) part(p format.Part) error {
 	v.Part, v.Column, v.first = p.Ref, "", 0
 	groups, err := v.src.Reader.RowGroups(v.ctx, p, allOf(v.src.Reader))
 	if err != nil {
-		return v.met(err, [2]int64{0, p.Rows})
+		return v.reportDamage(err, [2]int64{0, p.Rows})
 	}
 	for _, g := range groups {
 		if err := v.group(g); err != nil || v.Stopped() {
@@ -121,7 +121,7 @@ func (v *verifier) batches(b format.Batcher, g format.RowGroup) error {
 		if known := (interface{ LostRows() (from, to int64) })(nil); errors.As(err, &known) {
 			rows[0], rows[1] = known.LostRows()
 		}
-		if err := v.met(err, rows); err != nil || v.Stopped() {
+		if err := v.reportDamage(err, rows); err != nil || v.Stopped() {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func (v *verifier) decode(g format.RowGroup, col int) (rows int64, err error) {
 		if !l.Exact {
 			l.Rows[1] = -1
 		}
-		return v.met(l.Err, l.Rows)
+		return v.reportDamage(l.Err, l.Rows)
 	})
 	return rows, err
 }
@@ -163,7 +163,7 @@ func (v *verifier) walk(g format.RowGroup, col int) (rows int64, err error) {
 		return true
 	})
 	if err != nil {
-		return -1, v.met(err, [2]int64{max(rows, 0), g.Rows})
+		return -1, v.reportDamage(err, [2]int64{max(rows, 0), g.Rows})
 	}
 	return rows, nil
 }

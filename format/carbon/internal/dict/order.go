@@ -57,7 +57,8 @@ type dictOrder struct {
 	From   string  // the sort index that reported; "" if the values were sorted here
 }
 
-// sortIndexName is the sort index for a dictionary of some size; writers before 0.2 had no size in the name.
+// SortIndexNames are what the sort index of a dictionary of some size may be called: writers before 0.2 had no size in
+// the name.
 func SortIndexNames(dict string, size int64) []string {
 	id := strings.TrimSuffix(dict, DictExt)
 	return []string{id + "_" + strconv.FormatInt(size, 10) + SortExt, id + SortExt}

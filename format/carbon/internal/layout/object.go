@@ -85,7 +85,7 @@ func Trace(trace func(region.Node), n region.Node) {
 	}
 }
 
-// readFull is for what is not metadata.
+// ReadSome is for what is not metadata.
 func ReadSome(ctx context.Context, src store.Source, p []byte, off int64) error {
 	n, err := src.ReadAt(ctx, p, off)
 	if n == len(p) || err == io.EOF {

@@ -62,7 +62,7 @@ type stats struct {
 	decimals   int32   // digits after the decimal point; -1: more than 5
 }
 
-// meta is ColumnPageEncoderMeta.
+// encoderMeta is ColumnPageEncoderMeta.
 func (w *PageWriter) encoderMeta(store layout.StoreType, s stats) []byte {
 	kind, ok := storeTypes[w.Typ]
 	if !ok || w.class() == layout.ComplexPrimitive && w.Typ == layout.TypeDecimal {
@@ -111,7 +111,7 @@ func (w *PageWriter) encoderMeta(store layout.StoreType, s stats) []byte {
 	return layout.AppendUTF(b, w.Codec)
 }
 
-// width is how many bytes the narrowest store type for numbers from lo to hi has.
+// narrowest is the narrowest store type for numbers from lo to hi.
 func narrowest(lo, hi int64) layout.StoreType {
 	switch {
 	case hi <= math.MaxInt8 && lo >= math.MinInt8:

@@ -21,7 +21,7 @@ const (
 	MetaSort     = "stoa.sort" // place among the sort columns, from 0
 )
 
-// timestamps are instants: milliseconds since 1970 UTC, whatever the zone of who wrote them.
+// timestampType is an instant: milliseconds since 1970 UTC, whatever the zone of who wrote them.
 var timestampType = &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"}
 
 // Arrow is the type of a column's values.

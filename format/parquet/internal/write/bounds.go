@@ -12,7 +12,7 @@ import (
 // LongestBound is how many bytes of a bound are written; longer ones are cut.
 const LongestBound = 64
 
-// bounds are the least and the greatest of some values, in PLAIN encoding without a length; nil if there are none.
+// LeafBounds are the minimum and the maximum of some values, in PLAIN encoding without a length; nil if there are none.
 type LeafBounds struct {
 	Min, Max []byte
 	unknown  bool // there are values, but nothing that could be said of them: nothing but NaN
