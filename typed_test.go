@@ -19,17 +19,31 @@ import (
 	"stoa"
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/carbon"
+	"stoa/format/cfile"
+	"stoa/format/ipc"
+	"stoa/format/kudu"
+	"stoa/format/kudubackup"
+	"stoa/format/parquet"
 	"stoa/format/redfile"
+	textformat "stoa/format/text"
+	"stoa/format/trevni"
 )
 
 // typedWriting and typedReading are the structs of options that formats have.
 var (
-	typedWriting = []format.Options{redfile.WriteOptions{}}
-	typedReading = []format.Options{redfile.ReadOptions{}}
+	typedWriting = []format.Options{redfile.WriteOptions{}, trevni.WriteOptions{}, trevni.AvroWriteOptions{},
+		cfile.WriteOptions{}, carbon.WriteOptions{}, parquet.WriteOptions{}, kudubackup.WriteOptions{},
+		ipc.WriteOptions{}, textformat.CSVWriteOptions{}, textformat.JSONLWriteOptions{}}
+	typedReading = []format.Options{redfile.ReadOptions{}, trevni.ReadOptions{}, cfile.ReadOptions{},
+		carbon.ReadOptions{}, parquet.ReadOptions{}, kudu.ReadOptions{}, ipc.ReadOptions{}, textformat.CSVReadOptions{},
+		textformat.JSONLReadOptions{}}
 )
 
-// TestTypedOptions holds the structs of options against the keys of their formats: each has exactly these.
+// TestTypedOptions holds the structs of options against the keys of their formats: each has exactly these, and each
+// format with keys has a struct.
 func TestTypedOptions(t *testing.T) {
+	formats := append(slices.Clone(stoa.Formats), kudubackup.Format) // which is only written
 	for what, all := range map[string][]format.Options{"writing": typedWriting, "reading": typedReading} {
 		seen := map[string]bool{}
 		for _, zero := range all {
@@ -40,15 +54,20 @@ func TestTypedOptions(t *testing.T) {
 			fill(full)
 			names := slices.Sorted(maps.Keys(full.Interface().(format.Options).Strings()))
 			for _, name := range zero.Formats() {
-				k := slices.IndexFunc(stoa.Formats, func(f format.Format) bool { return f.Name == name })
+				k := slices.IndexFunc(formats, func(f format.Format) bool { return f.Name == name })
 				if k < 0 || seen[name] {
 					t.Fatalf("%T: there is no format %s, or it has several structs for %s", zero, name, what)
 				}
 				seen[name] = true
-				f := &stoa.Formats[k]
+				f := &formats[k]
 				if want := keysOf(f, what); !slices.Equal(names, want) {
 					t.Errorf("%T has %v, the format %s for %s %v", zero, names, name, what, want)
 				}
+			}
+		}
+		for i := range formats {
+			if f := &formats[i]; len(keysOf(f, what)) > 0 && !seen[f.Name] {
+				t.Errorf("format %s has options for %s and no struct of them", f.Name, what)
 			}
 		}
 	}

@@ -33,6 +33,6 @@ var Format = format.Format{
 		return table.StoreLocation(ctx, tree, opts["properties"])
 	},
 	Codes:     layout.Codes,
-	ReadKeys:  table.ReadKeys,
-	WriteKeys: change.WriteKeys,
+	ReadKeys:  table.ReadTable.Keys(),
+	WriteKeys: change.WriteTable.Keys(),
 }

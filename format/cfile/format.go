@@ -35,13 +35,13 @@ var Format = format.Format{
 	Recover:   recoverTable,
 	Unchecked: unchecked,
 	Claims:    claims,
-	ReadKeys:  columnfile.ReadKeys,
+	ReadKeys:  columnfile.ReadTable.Keys(),
 	Create:    create,
 	Alters:    write.Alters,
 	Dictionaries: func(values arrow.DataType) bool {
 		return values.ID() == arrow.STRING || values.ID() == arrow.BINARY
 	},
-	WriteKeys: write.WriteKeys,
+	WriteKeys: write.Table.Keys(),
 	Codes:     block.Codes,
 }
 

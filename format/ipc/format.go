@@ -29,8 +29,8 @@ var Format = format.Format{
 	Unchecked: func(context.Context, format.Target, format.OpenOptions) (string, error) {
 		return "Arrow IPC has no checksums", nil
 	},
-	ReadKeys:  readKeys,
-	WriteKeys: writeKeys,
+	ReadKeys:  reading.Keys(),
+	WriteKeys: writing.Keys(),
 	Codes:     codes,
 }
 

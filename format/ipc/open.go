@@ -17,23 +17,16 @@ func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Re
 	return r, nil
 }
 
-var readKeys = []format.OptionKey{
-	{Name: "partial", Values: "true|false",
-		Help: "a stream without end mark is no error: its writer leaves that out (default false)"},
-}
-
 func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*reader, error) {
-	if err := checkOpts(o.Opts, readKeys); err != nil {
+	opts, err := reading.Parse(o.Opts)
+	if err != nil {
 		return nil, err
-	}
-	if v := o.Opts["partial"]; v != "" && v != "true" && v != "false" {
-		return nil, fault.Invalidf("partial=%s: it is true or false", v)
 	}
 	s, err := openSource(ctx, t, o.Limits)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{source: s, target: t, partial: o.Opts["partial"] == "true"}
+	r := &reader{source: s, target: t, partial: opts.Partial}
 	if err := r.start(ctx); err != nil {
 		s.src.Close()
 		return nil, err

@@ -145,25 +145,6 @@ func (w *Writer) Tear() error {
 	return w.late.end(torn)
 }
 
-var writeKeys = []format.OptionKey{
-	{Name: "stream", Values: "true|false", Help: "write a stream, or a file (default: by the name, .arrows is a " +
-		"stream)"},
-	{Name: "compression", Values: "none|lz4|zstd", Help: "compress the buffers of each batch"},
-}
-
-func checkOpts(opts map[string]string, keys []format.OptionKey) error {
-next:
-	for k := range opts {
-		for _, have := range keys {
-			if have.Name == k {
-				continue next
-			}
-		}
-		return fault.Invalidf("format arrow has no option %q", k)
-	}
-	return nil
-}
-
 // mostDepth is how many lists, maps and structs in each other the library writes; the leaf is one more.
 const mostDepth = 63
 
@@ -186,30 +167,22 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 }
 
 func writeOptions(sc *arrow.Schema, o format.WriteOptions) (opts []ipc.Option, stream bool, err error) {
-	if err := checkOpts(o.Opts, writeKeys); err != nil {
+	s, err := writing.Parse(o.Opts)
+	if err != nil {
 		return nil, false, err
 	}
 	opts = options(sc)
 	if o.Mem != nil {
 		opts = append(opts, ipc.WithAllocator(vec.Zeroed{Allocator: o.Mem}))
 	}
-	switch v := o.Opts["compression"]; v {
-	case "", "none":
-	case "lz4":
+	switch s.Compression {
+	case CompressLZ4:
 		opts = append(opts, ipc.WithLZ4())
-	case "zstd":
+	case CompressZstd:
 		opts = append(opts, ipc.WithZstd())
-	default:
-		return nil, false, fault.Invalidf("compression=%s: it is none, lz4 or zstd", v)
 	}
-	switch v := o.Opts["stream"]; v {
-	case "": // the name says readers, too, which it is
-		stream = strings.HasSuffix(strings.ToLower(o.Name), ".arrows")
-	case "false":
-	case "true":
-		stream = true
-	default:
-		return nil, false, fault.Invalidf("stream=%s: it is true or false", v)
+	if s.Stream != nil {
+		return opts, *s.Stream, nil
 	}
-	return opts, stream, nil
+	return opts, strings.HasSuffix(strings.ToLower(o.Name), ".arrows"), nil // the name says it to readers, too
 }

@@ -27,7 +27,7 @@ var Format = format.Format{
 	Verify:   verify,
 	Claims:   claims,
 	Recover:  cluster.RecoverTable,
-	ReadKeys: table.ReadKeys,
+	ReadKeys: table.ReadTable.Keys(),
 	Codes:    codes.Codes,
 	InUse:    inUse,
 	Listings: listings,
@@ -79,11 +79,16 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 				"reads have no table (ls --unnamed lists them)"))
 			return
 		}
-		ro := table.Options{At: table.Latest}
+		opts := map[string]string{}
 		for _, k := range []string{"wal", "partial", "unclaimed", "wal-dir", "data-dirs", "meta-dir"} {
 			if v, ok := tg.Opts[k]; ok {
-				ro.Set(k, v)
+				opts[k] = v
 			}
+		}
+		ro, err := table.ParseOptions(opts)
+		if err != nil {
+			yield(format.Entry{}, err)
+			return
 		}
 		ro.Live = true // the server is named when the tables are opened
 		s, err := cluster.Open(ctx, tg, format.OpenOptions{Limits: tg.Limits}, ro)

@@ -1,12 +1,12 @@
 package kudubackup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -32,18 +32,7 @@ var Format = format.Format{
 	Create:       create,
 	Reread:       func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return parquet.Format, true },
 	Dictionaries: func(arrow.DataType) bool { return false },
-	WriteKeys:    slices.Concat(ownKeys, parquet.Format.WriteKeys),
-}
-
-var ownKeys = []format.OptionKey{
-	{Name: "table", Values: "NAME", Help: "the table's name (default: that of the Kudu table)"},
-	{Name: "table-id", Values: "ID", Help: "the table's id, 32 hexadecimal digits (default: that of the Kudu " +
-		"table, else made of the name)"},
-	{Name: "key", Values: "COLUMN,…", Help: "the primary key (default: that of the Kudu table)"},
-	{Name: "replicas", Values: "N", Help: "how many replicas the restored table gets (default: as the Kudu " +
-		"table had, else 3)"},
-	{Name: "time", Values: "MS", Help: "the time of the backup, in milliseconds since 1970 (default: now)"},
-	{Name: "part-rows", Values: "N", Help: "rows of a Parquet file at most (default 10000000)"},
+	WriteKeys:    slices.Concat(own.Keys(), parquet.Format.WriteKeys),
 }
 
 const (
@@ -64,35 +53,26 @@ type options struct {
 }
 
 func parseOptions(opts map[string]string) (o options, err error) {
-	o = options{time: time.Now(), partRows: defaultPartRows, parquet: map[string]string{}}
-	for _, k := range slices.Sorted(maps.Keys(opts)) {
-		v := opts[k]
-		n, numErr := strconv.ParseInt(v, 10, 64)
-		switch k {
-		case "table":
-			o.table = v
-		case "table-id":
-			if b, err := hex.DecodeString(v); err != nil || len(b) != 16 {
-				return o, fault.Invalidf("table-id=%s: 32 hexadecimal digits are wanted", v)
-			}
-			o.id = strings.ToLower(v)
-		case "key":
-			o.key = strings.Split(v, ",")
-		case "replicas":
-			if o.replicas = int(n); numErr != nil || n < 1 || n > 99 {
-				return o, fault.Invalidf("replicas=%s: a number from 1 on is wanted", v)
-			}
-		case "time":
-			if o.time = time.UnixMilli(n); numErr != nil || n < 1 {
-				return o, fault.Invalidf("time=%s: milliseconds since 1970 are wanted", v)
-			}
-		case "part-rows":
-			if o.partRows = n; numErr != nil || n < 1 {
-				return o, fault.Invalidf("part-rows=%s: a positive number is wanted", v)
-			}
-		default:
+	o = options{time: time.Now(), parquet: map[string]string{}}
+	given := map[string]string{}
+	keys := own.Keys()
+	for k, v := range opts {
+		if slices.ContainsFunc(keys, func(x format.OptionKey) bool { return x.Name == k }) {
+			given[k] = v
+		} else {
 			o.parquet[k] = v // parquet says if it does not know it
 		}
+	}
+	s, err := own.Parse(given)
+	if err != nil {
+		return o, err
+	}
+	o.table, o.id, o.key, o.replicas = s.Table, strings.ToLower(s.TableID), s.Key, s.Replicas
+	if o.partRows = cmp.Or(s.PartRows, defaultPartRows); s.Time != 0 {
+		o.time = time.UnixMilli(s.Time)
+	}
+	if b, err := hex.DecodeString(o.id); o.id != "" && (err != nil || len(b) != 16) {
+		return o, fault.Invalidf("kudu-backup: option table-id=%s: 32 hexadecimal digits are wanted", s.TableID)
 	}
 	return o, nil
 }

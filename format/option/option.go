@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,8 +181,11 @@ type whole interface{ ~int | ~int32 | ~int64 }
 
 // Int is a number from min to max; 0 is the default. Where min is 0, that is less than 0 in the struct.
 func Int[S any, N whole](name, values, help string, at func(*S) *N, min, max int64) Option[S] {
-	return number(format.OptionKey{Name: name, Values: values, Help: help}, at, min, max,
-		fmt.Sprintf("a number from %d to %d", min, max), func(v string) (int64, bool) {
+	wanted := fmt.Sprintf("a number from %d to %d", min, max)
+	if max == math.MaxInt64 {
+		wanted = fmt.Sprintf("a number from %d on", min)
+	}
+	return number(format.OptionKey{Name: name, Values: values, Help: help}, at, min, max, wanted, func(v string) (int64, bool) {
 			n, err := strconv.ParseInt(v, 10, 64)
 			return n, err == nil
 		})
@@ -238,12 +242,16 @@ func IntAt[S any](name, values, help string, at func(*S) **int, min, max int) Op
 		})
 }
 
-// List is names with commas between them; see Split.
+// List is names with commas between them, see Split; no text is no name.
 func List[S any](name, values, help string, at func(*S) *[]string) Option[S] {
 	return Custom(format.OptionKey{Name: name, Values: values, Help: help}, at,
 		func(f *[]string, v string) (wanted string) {
-			if *f, wanted = Split(v); wanted != "" {
-				*f = nil
+			if *f = nil; v == "" {
+				return ""
+			}
+			names, wanted := Split(v)
+			if wanted == "" {
+				*f = names
 			}
 			return wanted
 		},
@@ -254,26 +262,30 @@ func List[S any](name, values, help string, at func(*S) *[]string) Option[S] {
 // names with commas can be said. wanted: what would be a list.
 func Split(v string) (names []string, wanted string) {
 	for {
-		name, rest, more := "", "", false
-		if strings.HasPrefix(v, `"`) {
-			var ok bool
-			if name, rest, ok = unquote(v); !ok || rest != "" && rest[0] != ',' {
-				return nil, `names with commas between them, as a,b or "a,b",c,`
-			}
-			rest, more = strings.CutPrefix(rest, ",")
-		} else {
-			name, rest, more = strings.Cut(v, ",")
+		name, rest, ok := Unquote(v, ",")
+		if !ok {
+			return nil, `names with commas between them, as a,b or "a,b",c,`
 		}
 		names = append(names, name)
+		rest, more := strings.CutPrefix(rest, ",")
 		if !more {
 			return names, ""
 		}
-		v = strings.TrimLeft(rest, " ")
+		v = rest
 	}
 }
 
-// unquote reads what stands in quotation marks at the beginning of v.
-func unquote(v string) (name, rest string, ok bool) {
+// Unquote reads the name at the beginning of v, to the first of the characters ends, which is that of rest, or as it
+// stands in quotation marks. Blanks around it are none of it.
+func Unquote(v, ends string) (name, rest string, ok bool) {
+	v = strings.TrimLeft(v, " ")
+	if !strings.HasPrefix(v, `"`) {
+		i := strings.IndexAny(v, ends)
+		if i < 0 {
+			i = len(v)
+		}
+		return strings.TrimSpace(v[:i]), v[i:], true
+	}
 	var b strings.Builder
 	for i := 1; i < len(v); i++ {
 		if v[i] != '"' {
@@ -285,7 +297,8 @@ func unquote(v string) (name, rest string, ok bool) {
 			i++
 			continue
 		}
-		return b.String(), v[i+1:], true
+		rest := strings.TrimLeft(v[i+1:], " ")
+		return b.String(), rest, rest == "" || strings.IndexByte(ends, rest[0]) >= 0
 	}
 	return "", "", false
 }
@@ -301,10 +314,24 @@ func Join(names []string) string {
 
 // Quote is a name as a list has it, in which others of special may not stand as they are.
 func Quote(name string, special ...string) string {
-	if name != "" && !strings.ContainsAny(name, `", `+strings.Join(special, "")) {
+	if name != "" && strings.TrimSpace(name) == name && !strings.ContainsAny(name, `",`+strings.Join(special, "")) {
 		return name
 	}
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+}
+
+// Within are options of a struct that is part of another.
+func Within[S, C any](options []Option[C], at func(*S) *C) []Option[S] {
+	out := make([]Option[S], len(options))
+	for i, x := range options {
+		out[i] = Option[S]{OptionKey: x.OptionKey, field: func(o *S) any { return x.field(at(o)) },
+			set: func(o *S, column, v string) string { return x.set(at(o), column, v) },
+			get: func(o *S, column string) (string, bool) { return x.get(at(o), column) }}
+		if x.columns != nil {
+			out[i].columns = func(o *S) []string { return x.columns(at(o)) }
+		}
+	}
+	return out
 }
 
 // OfColumns are options that are for all columns, as NAME, and for one, as NAME.COLUMN: those of the struct C.

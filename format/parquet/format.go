@@ -37,8 +37,8 @@ var Format = format.Format{
 	Recover:    recoverReader,
 	Copy:       copyPages,
 	Unchecked:  verify.Unchecked,
-	WriteKeys:  write.WriteKeys,
-	ReadKeys:   file.ReadKeys,
+	WriteKeys:  write.WriteTable.Keys(),
+	ReadKeys:   file.ReadTable.Keys(),
 	Codes:      verify.Codes,
 }
 
@@ -92,7 +92,7 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 // reread is format.Format.Reread: what was encrypted is read with the keys that it was written with.
 func reread(_ *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	f := format.Format{Name: "parquet", Extensions: []string{".parquet"}, Probe: probe, List: list, Open: open,
-		ReadKeys: file.ReadKeys}
+		ReadKeys: file.ReadTable.Keys()}
 	if keys := o.Opts["key-file"]; keys != "" {
 		f.Open = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
 			opts := map[string]string{"key-file": keys}

@@ -156,7 +156,7 @@ func TestPairsAreRefused(t *testing.T) {
 		{"metadata", "m", "is not KEY=VALUE"}, {"metadata", "=1", "is not KEY=VALUE"},
 		{"metadata", "a=1,a=2", "twice"}, {"metadata", "ARROW:schema=x", "not the user's"},
 		{"drop-metadata", "stoa.footer", "not the user's"}, {"drop-metadata", "M", "no such key"},
-		{"row-group-rows", "0", "not a positive number"},
+		{"row-group-rows", "0", "a number from 1 on"},
 	} {
 		o := stoa.CreateOptions{To: "parquet", Opts: map[string]string{c.key: c.value}, Sink: tree.Sink("out")}
 		_, _, err := stoa.Copy(t.Context(), table, stoa.ScanSpec{}, "out", o)

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,17 +18,6 @@ import (
 	"stoa/internal/typewords"
 )
 
-var csvReadKeys = []format.OptionKey{
-	{Name: "header", Values: "true|false",
-		Help: "whether the first line has the names (default true); without, columns are c1, c2, …"},
-	{Name: "delimiter", Values: "C", Help: "what separates fields: an ASCII character, or tab"},
-	{Name: "null", Values: "TEXT", Help: "unquoted text that means null (default nothing; \"\" is an empty string)"},
-	{Name: "types", Values: "infer|string",
-		Help: "types from the first 1000 rows or 4 MiB (default), or text for all columns"},
-	{Name: "schema", Values: "NAME: TYPE, …",
-		Help: "names and types of all columns, such as id: int64, at: timestamp[us]"},
-}
-
 // csvOptions is what the options of a source say.
 type csvOptions struct {
 	comma  byte
@@ -39,25 +29,13 @@ type csvOptions struct {
 }
 
 func parseCSVOptions(name string, comma byte, opts map[string]string) (c csvOptions, err error) {
-	if err := checkOpts(name, opts, csvReadKeys); err != nil {
+	o, err := named(csvReading, name).Parse(opts)
+	if err != nil {
 		return c, err
 	}
-	if c.header, err = boolean(opts, "header", true); err != nil {
-		return c, err
-	}
-	if c.comma, err = delimiterOf(opts, comma); err != nil {
-		return c, err
-	}
-	c.null = opts["null"]
-	switch v := opts["types"]; v {
-	case "", "infer":
-		c.infer = true
-	case "string":
-	default:
-		return c, fault.Invalidf("types=%s: it is infer or string", v)
-	}
-	if s := opts["schema"]; s != "" {
-		c.schema, err = typewords.Parse(s)
+	c = csvOptions{comma: cmp.Or(o.Delimiter, comma), header: !o.NoHeader, null: o.Null, infer: o.Types != TypesString}
+	if o.Schema != "" {
+		c.schema, err = typewords.Parse(o.Schema)
 	}
 	return c, err
 }

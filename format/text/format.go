@@ -1,13 +1,13 @@
 package text
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/cells"
 	"stoa/region"
@@ -42,8 +42,8 @@ func separated(name, title string, comma byte) format.Format {
 		Recover:   recovering(open),
 		UTF8:      true,
 		Unchecked: unchecked,
-		WriteKeys: csvWriteKeys,
-		ReadKeys:  csvReadKeys,
+		WriteKeys: csvWriting.Keys(),
+		ReadKeys:  csvReading.Keys(),
 		Codes:     codesOf(name),
 	}
 	f.Reread = rereadCSV(f, comma)
@@ -79,8 +79,8 @@ func jsonl() format.Format {
 		Recover:   recovering(openJSONL),
 		UTF8:      true,
 		Unchecked: unchecked,
-		WriteKeys: jsonlWriteKeys,
-		ReadKeys:  jsonlReadKeys,
+		WriteKeys: jsonlWriting.Keys(),
+		ReadKeys:  jsonlReading.Keys(),
 		Codes:     codesOf("jsonl"),
 	}
 	f.Reread = rereadJSONL(f)
@@ -101,84 +101,33 @@ func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (stri
 	return "text has no checksums", nil
 }
 
-var csvWriteKeys = []format.OptionKey{
-	{Name: "header", Values: "true|false", Help: "whether the first line has the names (default true)"},
-	{Name: "delimiter", Values: "C", Help: "what separates fields: an ASCII character, or tab"},
-	{Name: "null", Values: "TEXT", Help: "how null is written (default nothing; an empty string is \"\")"},
-	gzipKey,
-}
-
-var jsonlWriteKeys = []format.OptionKey{gzipKey}
-
-func checkOpts(name string, opts map[string]string, keys []format.OptionKey) error {
-next:
-	for k := range opts {
-		for _, have := range keys {
-			if have.Name == k {
-				continue next
-			}
-		}
-		return fault.Invalidf("format %s has no option %q", name, k)
-	}
-	return nil
-}
-
-func boolean(opts map[string]string, key string, def bool) (bool, error) {
-	switch v := opts[key]; v {
-	case "":
-		return def, nil
-	case "true", "false":
-		return v == "true", nil
-	default:
-		return false, fault.Invalidf("%s=%s: it is true or false", key, v)
-	}
-}
-
-// delimiterOf reads the option delimiter.
-func delimiterOf(opts map[string]string, def byte) (byte, error) {
-	switch v := opts["delimiter"]; {
-	case v == "":
-		return def, nil
-	case v == "tab" || v == `\t`:
-		return '\t', nil
-	case len(v) == 1 && v[0] < 0x80 && v[0] != '"' && v[0] != '\n' && v[0] != '\r':
-		return v[0], nil
-	default:
-		return 0, fault.Invalidf("delimiter=%s: it is one ASCII character (not a quote or the end of a line), or tab",
-			v)
-	}
-}
-
 func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions, name string,
 	comma byte) (format.Writer, error) {
-	if err := checkOpts(name, o.Opts, csvWriteKeys); err != nil {
-		return nil, err
-	}
-	head, err := boolean(o.Opts, "header", true)
+	opts, err := named(csvWriting, name).Parse(o.Opts)
 	if err != nil {
 		return nil, err
 	}
-	if comma, err = delimiterOf(o.Opts, comma); err != nil {
-		return nil, err
-	}
+	comma = cmp.Or(opts.Delimiter, comma)
 	for _, f := range sc.Fields() { // columns are told apart by where they stand, what is in their cells is JSON
 		if err := cells.Distinct([]arrow.Field{f}, ""); err != nil {
 			return nil, err
 		}
 	}
-	return newFileWriter(ctx, s, o.Opts, func(w io.Writer) rows {
-		c := cells.NewCSVWriter(w, sc, rune(comma), head)
-		c.Null = o.Opts["null"]
+	return newFileWriter(ctx, s, opts.Gzip != nil && *opts.Gzip, func(w io.Writer) rows {
+		c := cells.NewCSVWriter(w, sc, rune(comma), !opts.NoHeader)
+		c.Null = opts.Null
 		return c
 	})
 }
 
 func createJSONL(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
-	if err := checkOpts("jsonl", o.Opts, jsonlWriteKeys); err != nil {
+	opts, err := jsonlWriting.Parse(o.Opts)
+	if err != nil {
 		return nil, err
 	}
 	if err := cells.Distinct(sc.Fields(), ""); err != nil {
 		return nil, err
 	}
-	return newFileWriter(ctx, s, o.Opts, func(w io.Writer) rows { return cells.NewJSONLWriter(w, sc) })
+	return newFileWriter(ctx, s, opts.Gzip != nil && *opts.Gzip,
+		func(w io.Writer) rows { return cells.NewJSONLWriter(w, sc) })
 }

@@ -14,12 +14,6 @@ import (
 	"stoa/internal/typewords"
 )
 
-var jsonlReadKeys = []format.OptionKey{
-	{Name: "schema", Values: "NAME: TYPE, …",
-		Help: "names and types of all fields, such as id: int64, tags: list<utf8>"},
-	{Name: "unknown", Values: "error|ignore", Help: "what to do with keys that are not in the schema (default error)"},
-}
-
 // jsonlOptions is what the options of a source say.
 type jsonlOptions struct {
 	schema  *arrow.Schema // nil: infer
@@ -27,20 +21,13 @@ type jsonlOptions struct {
 }
 
 func openJSONL(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
-	if err := checkOpts("jsonl", o.Opts, jsonlReadKeys); err != nil {
+	opts, err := jsonlReading.Parse(o.Opts)
+	if err != nil {
 		return nil, err
 	}
-	var c jsonlOptions
-	var err error
-	switch v := o.Opts["unknown"]; v {
-	case "", "error":
-	case "ignore":
-		c.lenient = true
-	default:
-		return nil, fault.Invalidf("unknown=%s: it is error or ignore", v)
-	}
-	if s := o.Opts["schema"]; s != "" {
-		if c.schema, err = typewords.Parse(s); err != nil {
+	c := jsonlOptions{lenient: opts.Unknown == UnknownIgnore}
+	if opts.Schema != "" {
+		if c.schema, err = typewords.Parse(opts.Schema); err != nil {
 			return nil, err
 		}
 	}

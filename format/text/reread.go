@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,14 +12,13 @@ import (
 // rereadCSV is format.Format.Reread: types are not written, so that they must be known.
 func rereadCSV(f format.Format, comma byte) func(*arrow.Schema, format.WriteOptions) (format.Format, bool) {
 	return func(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
-		c := csvOptions{null: o.Opts["null"], placed: true, schema: typed(sc)}
-		var err, err2 error
-		c.header, err = boolean(o.Opts, "header", true)
-		c.comma, err2 = delimiterOf(o.Opts, comma)
+		opts, err := named(csvWriting, f.Name).Parse(o.Opts)
+		c := csvOptions{comma: cmp.Or(opts.Delimiter, comma), header: !opts.NoHeader, null: opts.Null, placed: true,
+			schema: typed(sc)}
 		f.Open = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
 			return c.open(ctx, t, o, f.Name)
 		}
-		return f, err == nil && err2 == nil && sc.NumFields() > 0
+		return f, err == nil && sc.NumFields() > 0
 	}
 }
 

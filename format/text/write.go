@@ -40,16 +40,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// gzipKey is an option of all texts; stoa.Create sets it if the name ends in .gz.
-var gzipKey = format.OptionKey{Name: "gzip", Values: "true|false",
-	Help: "whether the text is compressed with gzip (default: if the name ends in .gz)"}
-
-func newFileWriter(ctx context.Context, s store.Sink, opts map[string]string,
-	rows func(io.Writer) rows) (format.Writer, error) {
-	zip, err := boolean(opts, gzipKey.Name, false)
-	if err != nil {
-		return nil, err
-	}
+func newFileWriter(ctx context.Context, s store.Sink, zip bool, rows func(io.Writer) rows) (format.Writer, error) {
 	obj, err := s.Create(ctx, "")
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ var Format = format.Format{
 	Probe:      probe,
 	List:       list,
 	Open:       open,
-	ReadKeys:   table.ReadKeys,
+	ReadKeys:   table.ReadTable.Keys(),
 	Create:     write.CreateWiki,
 	Reread:     rereadWiki,
 	Parted:     true,
@@ -37,7 +37,7 @@ var Format = format.Format{
 	Recover:    recoverFile,
 	UTF8:       true,
 	Codes:      layout.Codes,
-	WriteKeys:  write.Keys,
+	WriteKeys:  write.Table.Keys(),
 }
 
 // AvroFormat writes Apache Avro's dialect. What it reads is told from the file; Format is asked first.
@@ -49,7 +49,7 @@ var AvroFormat = format.Format{
 	Probe:      probeAvro,
 	List:       list,
 	Open:       open,
-	ReadKeys:   table.ReadKeys,
+	ReadKeys:   table.ReadTable.Keys(),
 	Create:     write.CreateAvro,
 	Reread:     rereadAvro,
 	Parted:     true,
@@ -59,7 +59,7 @@ var AvroFormat = format.Format{
 	Recover:    recoverFile,
 	UTF8:       true,
 	Codes:      layout.Codes,
-	WriteKeys:  write.AvroKeys,
+	WriteKeys:  write.AvroTable.Keys(),
 }
 
 // probe looks at the magic, and whether a header of a known dialect follows.

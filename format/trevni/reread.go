@@ -25,7 +25,7 @@ func rereadAvro(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 
 func reread(name string, d layout.Dialect, sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	f := format.Format{Name: name, Extensions: []string{".trv"}, Probe: probe, List: list, Open: open,
-		ReadKeys: table.ReadKeys}
+		ReadKeys: table.ReadTable.Keys()}
 	opts, err := write.ParseOptions(d, o.Opts)
 	if err != nil || opts.ArrowSchema {
 		return f, err == nil

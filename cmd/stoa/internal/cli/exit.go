@@ -187,7 +187,7 @@ func hint(cmd *cobra.Command, err error) string {
 		return "--damaged skip-rows (or null-cells) reads around it; stoa verify says more"
 	case errors.Is(err, fs.ErrNotExist):
 		return missingHint(err)
-	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), " has no option "):
+	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), "there is no option"):
 		return "stoa formats NAME lists a format's options"
 	case errors.Is(err, fault.Invalid) && strings.Contains(err.Error(), "use --to"):
 		return "stoa formats lists the formats and their extensions"

@@ -166,9 +166,11 @@ func OptionsOf(t *layout.TableSchema, opts map[string]string) (schema.WriteOptio
 	o.Coded, o.Uncoded = propertyNames(t.Properties["local_dictionary_include"]),
 		propertyNames(t.Properties["local_dictionary_exclude"])
 	if c := t.Properties["carbon.column.compressor"]; c != "" && opts["compression"] == "" {
-		if err := o.Set("compression", c); err != nil {
+		p, err := WriteTable.Parse(map[string]string{"compression": c})
+		if err != nil {
 			return o, err
 		}
+		o.Codec = string(p.Compression)
 	}
 	if o.SortColumns = nil; o.Version < 3 {
 		o.Whole()

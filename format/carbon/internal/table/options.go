@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,29 +16,49 @@ import (
 	"stoa/format/carbon/internal/layout"
 	"stoa/format/carbon/internal/page"
 	"stoa/format/carbon/internal/status"
+	"stoa/format/option"
 	"stoa/store"
 )
 
-// ReadKeys are the options of Open.
-var ReadKeys = []format.OptionKey{
-	{Name: "segment", Values: "N,N", Help: "read these segments only (also such as do not count)"},
-	{Name: "segments", Values: "N,N,… or all",
-		Help: "read these segments; all: every one whose files are there, also compacted and deleted ones"},
-	{Name: "bucket", Values: "N", Help: "read this bucket only"},
-	{Name: "properties", Values: "FILE", Help: "a carbon.properties: carbon.storelocation, " +
-		"carbon.blocklet.size, carbon.cutOffTimestamp, carbon.timegranularity"},
-	{Name: "blocklet-size", Values: "ROWS",
-		Help: "formats 1 and 2: carbon.blocklet.size of the writer; it is found out if it is not given"},
-	{Name: "cutoff-timestamp", Values: "yyyy-MM-dd HH:mm:ss",
-		Help: "carbon.cutOffTimestamp of the writer (direct dictionary timestamps)"},
-	{Name: "time-granularity", Values: "SECOND, MINUTE, HOUR, DAY",
-		Help: "carbon.timegranularity of the writer (direct dictionary timestamps)"},
-	{Name: "timezone", Values: "ZONE", Help: "time zone of texts without one: the cut-off timestamp and " +
-		"timestamps in partition names (default UTC)"},
-	{Name: "positions", Values: "true, false",
-		Help: "give each row the columns stoa_file and stoa_row: its data file and its number in it (default false)"},
-	{Name: "deleted", Values: "true, false", Help: "show rows that are deleted, too (default false)"},
+// Granularity is the step of direct dictionary timestamps.
+type Granularity string
+
+// Options are those of Open; package carbon has them with their meaning.
+type Options struct {
+	Segment         []string
+	Segments        []string
+	Bucket          *int
+	Properties      string
+	BlockletSize    int32
+	CutoffTimestamp string
+	TimeGranularity Granularity
+	Timezone        string
+	Positions       bool
+	Deleted         bool
 }
+
+// ReadTable are the options of Open.
+var ReadTable = option.Table[Options]{Format: "carbon", For: "reading", Options: []option.Option[Options]{
+	option.List("segment", "N,N", "read these segments only (also such as do not count)",
+		func(o *Options) *[]string { return &o.Segment }),
+	option.List("segments", "N,N,… or all", "read these segments; all: every one whose files are there, also "+
+		"compacted and deleted ones", func(o *Options) *[]string { return &o.Segments }),
+	option.IntAt("bucket", "N", "read this bucket only", func(o *Options) **int { return &o.Bucket }, 0, math.MaxInt32),
+	option.Text("properties", "FILE", "a carbon.properties: carbon.storelocation, carbon.blocklet.size, "+
+		"carbon.cutOffTimestamp, carbon.timegranularity", func(o *Options) *string { return &o.Properties }),
+	option.Int("blocklet-size", "ROWS", "formats 1 and 2: carbon.blocklet.size of the writer; it is found out if it "+
+		"is not given", func(o *Options) *int32 { return &o.BlockletSize }, 1, math.MaxInt32),
+	option.Text("cutoff-timestamp", "yyyy-MM-dd HH:mm:ss", "carbon.cutOffTimestamp of the writer (direct dictionary "+
+		"timestamps)", func(o *Options) *string { return &o.CutoffTimestamp }),
+	option.Pick("time-granularity", "carbon.timegranularity of the writer (direct dictionary timestamps)",
+		func(o *Options) *Granularity { return &o.TimeGranularity }, "SECOND", "MINUTE", "HOUR", "DAY"),
+	option.Text("timezone", "ZONE", "time zone of texts without one: the cut-off timestamp and timestamps in "+
+		"partition names (default UTC)", func(o *Options) *string { return &o.Timezone }),
+	option.Bool("positions", "give each row the columns stoa_file and stoa_row: its data file and its number in it "+
+		"(default false)", func(o *Options) *bool { return &o.Positions }),
+	option.Bool("deleted", "show rows that are deleted, too (default false)",
+		func(o *Options) *bool { return &o.Deleted }),
+}}
 
 // ReadOptions are the options of Open, understood.
 type ReadOptions struct {
@@ -55,55 +76,25 @@ type ReadOptions struct {
 }
 
 func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
-	o.Bucket, o.Zone = -1, time.UTC
-	for _, k := range layout.Sorted(opts) {
-		if err := o.set(k, opts[k]); err != nil {
-			return o, err
+	r, err := ReadTable.Parse(opts)
+	o = ReadOptions{Segments: r.Segment, Bucket: -1, properties: r.Properties, Blocklet: int64(r.BlockletSize),
+		cutoff: r.CutoffTimestamp, granularity: string(r.TimeGranularity), Zone: time.UTC, deleted: r.Deleted,
+		positions: r.Positions}
+	if err != nil {
+		return o, err
+	}
+	if o.allSegments = slices.Equal(r.Segments, []string{"all"}); !o.allSegments {
+		o.Segments = append(o.Segments, r.Segments...)
+	}
+	if r.Bucket != nil {
+		o.Bucket = *r.Bucket
+	}
+	if r.Timezone != "" {
+		if o.Zone, err = time.LoadLocation(r.Timezone); err != nil {
+			return o, fault.Invalidf("carbon: option timezone=%s: %v", r.Timezone, err)
 		}
 	}
 	return o, nil
-}
-
-func (o *ReadOptions) set(key, v string) (err error) {
-	switch key {
-	case "segment":
-		o.Segments = append(o.Segments, strings.Split(v, ",")...)
-	case "segments":
-		if v == "all" {
-			o.allSegments = true
-			return nil
-		}
-		o.Segments = append(o.Segments, strings.Split(v, ",")...)
-	case "bucket":
-		if o.Bucket, err = strconv.Atoi(v); err != nil || o.Bucket < 0 {
-			return fault.Invalidf("carbon: option bucket=%s: a number is wanted", v)
-		}
-	case "properties":
-		o.properties = v
-	case "blocklet-size":
-		if o.Blocklet, err = strconv.ParseInt(v, 10, 32); err != nil || o.Blocklet <= 0 {
-			return fault.Invalidf("carbon: option blocklet-size=%s: a number of rows is wanted", v)
-		}
-	case "cutoff-timestamp":
-		o.cutoff = v
-	case "time-granularity":
-		o.granularity = v
-	case "timezone":
-		if o.Zone, err = time.LoadLocation(v); err != nil {
-			return fault.Invalidf("carbon: option timezone=%s: %v", v, err)
-		}
-	case "positions":
-		if o.positions, err = strconv.ParseBool(v); err != nil {
-			return fault.Invalidf("carbon: option positions=%s: true or false is wanted", v)
-		}
-	case "deleted":
-		if o.deleted, err = strconv.ParseBool(v); err != nil {
-			return fault.Invalidf("carbon: option deleted=%s: true or false is wanted", v)
-		}
-	default:
-		return fault.Invalidf("carbon: there is no option %q for reading", key)
-	}
-	return nil
 }
 
 // Complete reads the file of properties, if one is given. What the options say wins.

@@ -1,36 +1,60 @@
 package columnfile
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
-	"stoa/fault"
-	"stoa/format"
 	"stoa/format/cfile/internal/block"
+	"stoa/format/option"
 )
 
-// ReadKeys are the options of Open.
-var ReadKeys = []format.OptionKey{
-	{Name: "name", Values: "NAME", Help: "name of the column, if the file does not say one"},
-	{Name: "precision", Values: "1…38", Help: "digits of a decimal column, if the file does not say"},
-	{Name: "scale", Values: "0…38", Help: "digits behind the point of a decimal column, if the file does not say"},
-	{Name: "kind", Values: "column, bloom, delta, index",
-		Help: "what the file is, if it cannot be told from the footer"},
-	{Name: "key", Values: "TYPE,TYPE,…",
-		Help: "types of the key's columns: an ad-hoc index shows them instead of the encoded key"},
-	{Name: "schema", Values: "FILE", Help: "recover without a footer: the schema in FILE (JSON, as stoa schema " +
-		"-f json prints it) says the following, by the column's name"},
-	{Name: "type", Values: "TYPE", Help: "recover without a footer: type of the values"},
-	{Name: "encoding", Values: "ENCODING",
-		Help: "recover without a footer: encoding of the values (default: the one with which blocks are found)"},
-	{Name: "compression", Values: "none, lz4, snappy, zlib",
-		Help: "recover without a footer: how blocks are compressed (default: likewise)"},
-	{Name: "nullable", Values: "true, false",
-		Help: "recover without a footer: whether blocks have null bitmaps (default: likewise)"},
-	{Name: "checksums", Values: "true, false",
-		Help: "recover without a footer: whether blocks have checksums (default true)"},
+// Words that options have.
+type (
+	Kind     string
+	Encode   string
+	Compress string
+)
+
+// Options are those of Open; package cfile has them with their meaning.
+type Options struct {
+	Name        string
+	Precision   int
+	Scale       *int
+	Kind        Kind
+	Key         []string
+	Schema      string
+	Type        string
+	Encoding    Encode
+	Compression Compress
+	Nullable    *bool
+	NoChecksums bool
 }
+
+// ReadTable are the options of Open.
+var ReadTable = option.Table[Options]{Format: "cfile", For: "reading", Options: []option.Option[Options]{
+	option.Text("name", "NAME", "name of the column, if the file does not say one",
+		func(o *Options) *string { return &o.Name }),
+	option.Int("precision", "1…38", "digits of a decimal column, if the file does not say",
+		func(o *Options) *int { return &o.Precision }, 1, 38),
+	option.IntAt("scale", "0…38", "digits behind the point of a decimal column, if the file does not say",
+		func(o *Options) **int { return &o.Scale }, 0, 38),
+	option.Pick("kind", "what the file is, if it cannot be told from the footer",
+		func(o *Options) *Kind { return &o.Kind }, "column", "bloom", "delta", "index"),
+	option.List("key", "TYPE,TYPE,…", "types of the key's columns: an ad-hoc index shows them instead of the encoded "+
+		"key", func(o *Options) *[]string { return &o.Key }),
+	option.Text("schema", "FILE", "recover without a footer: the schema in FILE (JSON, as stoa schema -f json prints "+
+		"it) says the following, by the column's name", func(o *Options) *string { return &o.Schema }),
+	option.Text("type", "TYPE", "recover without a footer: type of the values",
+		func(o *Options) *string { return &o.Type }),
+	option.Pick("encoding", "recover without a footer: encoding of the values (default: the one with which blocks are "+
+		"found)", func(o *Options) *Encode { return &o.Encoding },
+		"plain", "prefix", "rle", "dict", "bitshuffle", "group-varint"),
+	option.Pick("compression", "recover without a footer: how blocks are compressed (default: likewise)",
+		func(o *Options) *Compress { return &o.Compression }, "none", "lz4", "snappy", "zlib"),
+	option.Tri("nullable", "recover without a footer: whether blocks have null bitmaps (default: likewise)",
+		func(o *Options) **bool { return &o.Nullable }),
+	option.Not("checksums", "recover without a footer: whether blocks have checksums (default true)",
+		func(o *Options) *bool { return &o.NoChecksums }),
+}}
 
 // ReadOptions are the options of Open, understood.
 type ReadOptions struct {
@@ -49,58 +73,40 @@ type ReadOptions struct {
 	schema      string // a file
 }
 
+// What the words of options stand for.
+var (
+	kinds = map[Kind]block.Kind{"column": block.KindColumn, "bloom": block.KindBloom, "delta": block.KindDelta,
+		"index": block.KindIndex}
+	encodings = map[Encode]block.Encoding{"plain": block.Plain, "prefix": block.Prefix, "rle": block.RLE,
+		"dict": block.Dict, "bitshuffle": block.BitShuffle, "group-varint": block.GroupVarint}
+	compressions = map[Compress]block.Compression{"none": block.NoCompression, "lz4": block.LZ4,
+		"snappy": block.Snappy, "zlib": block.Zlib}
+)
+
 // ParseOptions reads the options; one that is not known is Invalid.
 func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
-	o.Scale, o.Typ = -1, -1
-	for _, k := range slices.Sorted(maps.Keys(opts)) {
-		if err := o.set(k, opts[k]); err != nil {
+	s, err := ReadTable.Parse(opts)
+	o = ReadOptions{Name: s.Name, precision: s.Precision, Scale: -1, Kind: kinds[s.Kind], Typ: -1,
+		Encoding: encodings[s.Encoding], Compression: compressions[s.Compression], NoChecksums: s.NoChecksums,
+		schema: s.Schema}
+	if err != nil {
+		return o, err
+	}
+	if s.Scale != nil {
+		o.Scale = *s.Scale
+	}
+	if o.NullableSet = s.Nullable != nil; o.NullableSet {
+		o.Nullable = *s.Nullable
+	}
+	for _, name := range s.Key {
+		t, err := block.TypeOption(strings.TrimSpace(name))
+		if err != nil {
 			return o, err
 		}
+		o.Key = append(o.Key, t)
 	}
-	return o, nil
-}
-
-func (o *ReadOptions) set(key, v string) (err error) {
-	switch key {
-	case "name":
-		o.Name = v
-	case "precision":
-		o.precision, err = block.Number(key, v, 1, 38)
-	case "scale":
-		o.Scale, err = block.Number(key, v, 0, 38)
-	case "kind":
-		o.Kind, err = block.Pick(key, v,
-			map[string]block.Kind{"column": block.KindColumn, "bloom": block.KindBloom, "delta": block.KindDelta,
-				"index": block.KindIndex})
-	case "key":
-		for _, name := range strings.Split(v, ",") {
-			t, err := block.TypeOption(strings.TrimSpace(name))
-			if err != nil {
-				return err
-			}
-			o.Key = append(o.Key, t)
-		}
-	case "schema":
-		o.schema = v
-	case "type":
-		o.Typ, err = block.TypeOption(v)
-	case "encoding":
-		o.Encoding, err = block.Pick(key, v,
-			map[string]block.Encoding{"plain": block.Plain, "prefix": block.Prefix, "rle": block.RLE,
-				"dict": block.Dict, "bitshuffle": block.BitShuffle, "group-varint": block.GroupVarint})
-	case "compression":
-		o.Compression, err = block.Pick(key, v,
-			map[string]block.Compression{"none": block.NoCompression, "lz4": block.LZ4, "snappy": block.Snappy,
-				"zlib": block.Zlib})
-	case "nullable":
-		o.Nullable, err = block.Pick(key, v, block.BoolNames)
-		o.NullableSet = true
-	case "checksums":
-		var on bool
-		on, err = block.Pick(key, v, block.BoolNames)
-		o.NoChecksums = !on
-	default:
-		return fault.Invalidf("cfile: there is no option %q for reading", key)
+	if s.Type != "" {
+		o.Typ, err = block.TypeOption(s.Type)
 	}
-	return err
+	return o, err
 }

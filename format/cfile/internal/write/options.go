@@ -1,10 +1,10 @@
 package write
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,42 +12,87 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/format/option"
 )
 
-// WriteKeys are the options of Create. Those of a column may be given for one column as KEY.COLUMN=VALUE.
-var WriteKeys = []format.OptionKey{
-	{Name: "version", Values: "1, 2", Help: "version of the file format (default 2)"},
-	{Name: "checksums", Values: "true, false",
-		Help: "whether blocks carry checksums (default true; version 1 has none)"},
-	{Name: "encoding", Values: "plain, bitshuffle, rle, prefix, dict, group-varint",
-		Help: "how values are encoded (default by type, as in Kudu); encoding.COLUMN for one column, as with " +
-			"all but the last three"},
-	{Name: "compression", Values: "none, lz4, snappy, zlib", Help: "how blocks are compressed (default none)"},
-	{Name: "block-size", Values: "BYTES",
-		Help: "size of data blocks and of a dictionary (default 256KiB, at least 512)"},
-	{Name: "index-block-size", Values: "BYTES", Help: "size of index blocks (default 32KiB)"},
-	{Name: "restart-interval", Values: "N",
-		Help: "values from one restart point of prefix encoding to the next (default 16)"},
-	{Name: "value-index", Values: "true, false",
-		Help: "an index by value; the values must rise, and none be null (default false)"},
-	{Name: "positional-index", Values: "true, false", Help: "an index by row number (default true)"},
-	{Name: "coerce", Values: "refuse, us, floor", Help: "timestamps finer than a microsecond: us takes the " +
-		"nearest microsecond, floor the one before (default refuse)"},
-	{Name: "plain-metadata", Values: "true, false", Help: "leave out the metadata that keeps names and Arrow " +
-		"types (default false); nothing in the files can then tell that two columns of the same type were " +
-		"exchanged, or a file put in the place of another table's"},
-	{Name: "layout", Values: "auto, dir", Help: "dir: a directory also for one column"},
-	{Name: "null-structs", Values: "keep, flatten, refuse", Help: "keep: structs stay structs, which of them are " +
-		"null is a column of its own; flatten: their fields become columns side by side, null where the struct is; " +
-		"refuse: likewise, and a null struct is an error (default keep)"},
+// Words that options have.
+type (
+	Encode      = columnfile.Encode
+	Compress    = columnfile.Compress
+	Coerce      string
+	Layout      string
+	NullStructs string
+)
+
+// ColumnOptions are those of one column, or of all; package cfile has them with their meaning.
+type ColumnOptions struct {
+	Version         int
+	Checksums       *bool
+	Encoding        Encode
+	Compression     Compress
+	BlockSize       int
+	IndexBlockSize  int
+	RestartInterval int
+	ValueIndex      *bool
+	PositionalIndex *bool
+	Coerce          Coerce
 }
+
+// Options are those of Create; package cfile has them with their meaning.
+type Options struct {
+	All           ColumnOptions
+	Columns       map[string]ColumnOptions
+	PlainMetadata bool
+	Layout        Layout
+	NullStructs   NullStructs
+}
+
+var columnOptions = []option.Option[ColumnOptions]{
+	option.Int("version", "1, 2", "version of the file format (default 2)",
+		func(o *ColumnOptions) *int { return &o.Version }, 1, 2),
+	option.Tri("checksums", "whether blocks carry checksums (default true; version 1 has none)",
+		func(o *ColumnOptions) **bool { return &o.Checksums }),
+	option.Pick("encoding", "how values are encoded (default by type, as in Kudu); encoding.COLUMN for one column, as "+
+		"with all but the last three", func(o *ColumnOptions) *Encode { return &o.Encoding },
+		"plain", "bitshuffle", "rle", "prefix", "dict", "group-varint"),
+	option.Pick("compression", "how blocks are compressed (default none)",
+		func(o *ColumnOptions) *Compress { return &o.Compression }, "none", "lz4", "snappy", "zlib"),
+	option.Size("block-size", "size of data blocks and of a dictionary (default 256KiB, at least 512)",
+		func(o *ColumnOptions) *int { return &o.BlockSize }, 1, 1<<30),
+	option.Size("index-block-size", "size of index blocks (default 32KiB)",
+		func(o *ColumnOptions) *int { return &o.IndexBlockSize }, 1, 1<<30),
+	option.Int("restart-interval", "N", "values from one restart point of prefix encoding to the next (default 16)",
+		func(o *ColumnOptions) *int { return &o.RestartInterval }, 1, math.MaxInt32),
+	option.Tri("value-index", "an index by value; the values must rise, and none be null (default false)",
+		func(o *ColumnOptions) **bool { return &o.ValueIndex }),
+	option.Tri("positional-index", "an index by row number (default true)",
+		func(o *ColumnOptions) **bool { return &o.PositionalIndex }),
+	option.Pick("coerce", "timestamps finer than a microsecond: us takes the nearest microsecond, floor the one "+
+		"before (default refuse)", func(o *ColumnOptions) *Coerce { return &o.Coerce }, "refuse", "us", "floor"),
+}
+
+// Table are the options of Create. Those of a column may be given for one column as KEY.COLUMN=VALUE.
+var Table = option.Table[Options]{Format: "cfile", For: "writing", Options: append(option.OfColumns(columnOptions,
+	func(o *Options) *ColumnOptions { return &o.All },
+	func(o *Options) *map[string]ColumnOptions { return &o.Columns }),
+	option.Bool("plain-metadata", "leave out the metadata that keeps names and Arrow types (default false); nothing "+
+		"in the files can then tell that two columns of the same type were exchanged, or a file put in the place of "+
+		"another table's", func(o *Options) *bool { return &o.PlainMetadata }),
+	option.Pick("layout", "dir: a directory also for one column", func(o *Options) *Layout { return &o.Layout },
+		"auto", "dir"),
+	option.Pick("null-structs", "keep: structs stay structs, which of them are null is a column of its own; flatten: "+
+		"their fields become columns side by side, null where the struct is; refuse: likewise, and a null struct is "+
+		"an error (default keep)",
+		func(o *Options) *NullStructs { return &o.NullStructs }, "keep", "flatten", "refuse"),
+)}
 
 // CreateOptions are the options of Create, understood.
 type CreateOptions struct {
 	PlainMetadata, Dir bool
-	Strict             bool                 // a null struct is an error
-	all                []setting            // for every column
-	column             map[string][]setting // for one
+	Strict             bool                     // a null struct is an error
+	all                ColumnOptions            // for every column
+	column             map[string]ColumnOptions // for one: what it says wins
 }
 
 // Planned are the columns of a schema as the options have them, and whether its structs stay structs.
@@ -58,86 +103,48 @@ func Planned(sc *arrow.Schema, opts map[string]string) (leaves []Leaf, structs b
 	return leaves, structs, err
 }
 
-// setting sets one option of a column.
-type setting struct{ set func(*WriterOptions) }
-
 // ParseCreateOptions reads the options; one that is not known, and one for a column that is not there, is Invalid.
-func ParseCreateOptions(opts map[string]string, leaves []Leaf) (o CreateOptions, err error) {
-	o.column = map[string][]setting{}
-	for _, k := range slices.Sorted(maps.Keys(opts)) {
-		if err := o.parse(k, opts[k], leaves); err != nil {
-			return o, err
+func ParseCreateOptions(opts map[string]string, leaves []Leaf) (CreateOptions, error) {
+	s, err := Table.Parse(opts)
+	o := CreateOptions{PlainMetadata: s.PlainMetadata, Dir: s.Layout == "dir", Strict: s.NullStructs == "refuse",
+		all: s.All, column: s.Columns}
+	if err != nil {
+		return o, err
+	}
+	for _, column := range slices.Sorted(maps.Keys(s.Columns)) {
+		if !slices.ContainsFunc(leaves, func(l Leaf) bool { return l.Path == column }) {
+			return o, fault.Invalidf("cfile: there is no column %q, for which there are options", column)
 		}
 	}
-	if opts["version"] == "1" && opts["checksums"] == "true" {
+	if s.All.Version == 1 && s.All.Checksums != nil && *s.All.Checksums {
 		return o, fault.Invalidf("cfile: options version=1 and checksums=true: version 1 has no checksums")
 	}
 	return o, nil
 }
 
-func (o *CreateOptions) parse(key, v string, leaves []Leaf) (err error) {
-	switch key {
-	case "plain-metadata":
-		o.PlainMetadata, err = block.Pick(key, v, block.BoolNames)
-		return err
-	case "layout":
-		o.Dir, err = block.Pick(key, v, map[string]bool{"auto": false, "dir": true})
-		return err
-	case "null-structs":
-		o.Strict, err = block.Pick(key, v, map[string]bool{"keep": false, "flatten": false, "refuse": true})
-		return err
+// apply sets what the options say.
+func (c *ColumnOptions) apply(w *WriterOptions) {
+	w.Version = cmp.Or(c.Version, w.Version)
+	w.BlockSize, w.IndexBlockSize = cmp.Or(c.BlockSize, w.BlockSize), cmp.Or(c.IndexBlockSize, w.IndexBlockSize)
+	w.RestartInterval = cmp.Or(c.RestartInterval, w.RestartInterval)
+	if c.Checksums != nil {
+		w.NoChecksums = !*c.Checksums
 	}
-	name, column, one := strings.Cut(key, ".")
-	var s setting
-	if s.set, err = parseSetting(name, key, v); err != nil {
-		return err
+	if c.ValueIndex != nil {
+		w.ValueIndex = *c.ValueIndex
 	}
-	if !one {
-		o.all = append(o.all, s)
-		return nil
+	if c.PositionalIndex != nil {
+		w.NoPositionalIndex = !*c.PositionalIndex
 	}
-	if !slices.ContainsFunc(leaves, func(l Leaf) bool { return l.Path == column }) {
-		return fault.Invalidf("cfile: option %s=%s: there is no column %q", key, v, column)
+	if c.Encoding != "" {
+		w.Encoding = encodingsByName[string(c.Encoding)]
 	}
-	o.column[column] = append(o.column[column], s)
-	return nil
-}
-
-// parseSetting understands an option of a column.
-func parseSetting(name, key, v string) (func(*WriterOptions), error) {
-	switch name {
-	case "version":
-		n, err := block.Pick(key, v, map[string]int{"1": 1, "2": 2})
-		return func(o *WriterOptions) { o.Version = n }, err
-	case "checksums":
-		on, err := block.Pick(key, v, block.BoolNames)
-		return func(o *WriterOptions) { o.NoChecksums = !on }, err
-	case "encoding":
-		e, err := block.Pick(key, v, encodingsByName)
-		return func(o *WriterOptions) { o.Encoding = e }, err
-	case "compression":
-		c, err := block.Pick(key, v, compressionsByName)
-		return func(o *WriterOptions) { o.Compression = c }, err
-	case "block-size":
-		n, err := block.SizeOption(key, v, 1, 1<<30)
-		return func(o *WriterOptions) { o.BlockSize = n }, err
-	case "index-block-size":
-		n, err := block.SizeOption(key, v, 1, 1<<30)
-		return func(o *WriterOptions) { o.IndexBlockSize = n }, err
-	case "restart-interval":
-		n, err := block.Number(key, v, 1, math.MaxInt32)
-		return func(o *WriterOptions) { o.RestartInterval = n }, err
-	case "value-index":
-		on, err := block.Pick(key, v, block.BoolNames)
-		return func(o *WriterOptions) { o.ValueIndex = on }, err
-	case "coerce":
-		c, err := block.Pick(key, v, map[string]Coercion{"refuse": Refuse, "us": ToNearest, "floor": ToFloor})
-		return func(o *WriterOptions) { o.Coerce = c }, err
-	case "positional-index":
-		on, err := block.Pick(key, v, block.BoolNames)
-		return func(o *WriterOptions) { o.NoPositionalIndex = !on }, err
+	if c.Compression != "" {
+		w.Compression = compressionsByName[string(c.Compression)]
 	}
-	return nil, fault.Invalidf("cfile: there is no option %q for writing", key)
+	if c.Coerce != "" {
+		w.Coerce = map[Coerce]Coercion{"refuse": Refuse, "us": ToNearest, "floor": ToFloor}[c.Coerce]
+	}
 }
 
 var encodingsByName = map[string]block.Encoding{"plain": block.Plain, "prefix": block.Prefix, "rle": block.RLE,
@@ -150,18 +157,15 @@ var compressionsByName = map[string]block.Compression{"none": block.NoCompressio
 // for whose type it is defined.
 func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 	var w WriterOptions
-	for _, s := range o.all {
-		s.set(&w)
-	}
+	o.all.apply(&w)
 	if (several || l.Validity) && w.Encoding != block.AutoEncoding && block.Allowed(l.Col.Type, w.Encoding) != nil {
 		w.Encoding = block.AutoEncoding
 	}
 	if l.Validity { // which is no key, and is read by row
 		w.ValueIndex, w.NoPositionalIndex = false, false
 	}
-	for _, s := range o.column[l.Path] {
-		s.set(&w)
-	}
+	c := o.column[l.Path]
+	c.apply(&w)
 	l.suggest(&w)
 	return w
 }
@@ -189,9 +193,7 @@ func (l *Leaf) suggest(w *WriterOptions) {
 // Unused is an encoding for all columns that is defined for none, "" if there is no such.
 func (o *CreateOptions) Unused(leaves []Leaf) string {
 	var w WriterOptions
-	for _, s := range o.all {
-		s.set(&w)
-	}
+	o.all.apply(&w)
 	for i := range leaves {
 		if block.Allowed(leaves[i].Col.Type, w.Encoding) == nil {
 			return ""

@@ -1,39 +1,56 @@
 package table
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/format/kudu/internal/fs"
+	"stoa/format/option"
 )
 
-// ReadKeys are the options of Open.
-var ReadKeys = []format.OptionKey{
-	{Name: "at", Values: "TIME", Help: "the table as it was then: operations before TIME are seen. An integer " +
-		"is a hybrid time, everything else RFC 3339; default: the latest state"},
-	{Name: "wal", Values: "true, false",
-		Help: "whether rows and changes that are only in the write-ahead log are read (default true)"},
-	{Name: "tablet", Values: "ID", Help: "only this tablet"},
-	{Name: "partial", Values: "true, false", Help: "tablets may be missing without the error finding " +
-		"kudu.tablet.missing; and where history was removed that a snapshot asks for, the oldest state, with an " +
-		"error finding kudu.history.removed (default false)"},
-	{Name: "unclaimed", Values: "true, false", Help: "blocks with rows that no superblock names may lie here " +
-		"without the error finding kudu.block.unclaimed: what they are is known (default false)"},
-	{Name: "live", Values: "true, false",
-		Help: "read directories on which a server runs; what it does meanwhile may show as damage (default false)"},
-	{Name: "schema", Values: "FILE", Help: "read the blocks that no superblock names, with the schema in FILE " +
-		"(JSON, as stoa schema -f json prints it)"},
-	{Name: "wal-dir", Values: "DIR", Help: "the directory that holds wals/, instead of looking for it; those " +
-		"that are not given are looked for"},
-	{Name: "data-dirs", Values: "DIR,DIR,…", Help: "the directories that hold data/, instead of looking for them"},
-	{Name: "meta-dir", Values: "DIR", Help: "the directory that holds tablet-meta/, instead of looking for it"},
+// Moment is a hybrid time, an integer, or a time as RFC 3339 has it.
+type Moment string
+
+// ReadOptions are those of Open; package kudu has them with their meaning.
+type ReadOptions struct {
+	At        Moment
+	NoWAL     bool
+	Tablet    string
+	Partial   bool
+	Unclaimed bool
+	Live      bool
+	Schema    string
+	WALDir    string
+	DataDirs  []string
+	MetaDir   string
 }
+
+// ReadTable are the options of Open.
+var ReadTable = option.Table[ReadOptions]{Format: "kudu", For: "reading", Options: []option.Option[ReadOptions]{
+	option.Text("at", "TIME", "the table as it was then: operations before TIME are seen. An integer is a hybrid "+
+		"time, everything else RFC 3339; default: the latest state", func(o *ReadOptions) *Moment { return &o.At }),
+	option.Not("wal", "whether rows and changes that are only in the write-ahead log are read (default true)",
+		func(o *ReadOptions) *bool { return &o.NoWAL }),
+	option.Text("tablet", "ID", "only this tablet", func(o *ReadOptions) *string { return &o.Tablet }),
+	option.Bool("partial", "tablets may be missing without the error finding kudu.tablet.missing; and where history "+
+		"was removed that a snapshot asks for, the oldest state, with an error finding kudu.history.removed (default "+
+		"false)", func(o *ReadOptions) *bool { return &o.Partial }),
+	option.Bool("unclaimed", "blocks with rows that no superblock names may lie here without the error finding "+
+		"kudu.block.unclaimed: what they are is known (default false)",
+		func(o *ReadOptions) *bool { return &o.Unclaimed }),
+	option.Bool("live", "read directories on which a server runs; what it does meanwhile may show as damage (default "+
+		"false)", func(o *ReadOptions) *bool { return &o.Live }),
+	option.Text("schema", "FILE", "read the blocks that no superblock names, with the schema in FILE (JSON, as stoa "+
+		"schema -f json prints it)", func(o *ReadOptions) *string { return &o.Schema }),
+	option.Text("wal-dir", "DIR", "the directory that holds wals/, instead of looking for it; those that are not "+
+		"given are looked for", func(o *ReadOptions) *string { return &o.WALDir }),
+	option.List("data-dirs", "DIR,DIR,…", "the directories that hold data/, instead of looking for them",
+		func(o *ReadOptions) *[]string { return &o.DataDirs }),
+	option.Text("meta-dir", "DIR", "the directory that holds tablet-meta/, instead of looking for it",
+		func(o *ReadOptions) *string { return &o.MetaDir }),
+}}
 
 // Options are the options of Open, understood.
 type Options struct {
@@ -55,54 +72,14 @@ const Latest = math.MaxUint64
 const hybridShift = 12
 
 // ParseOptions reads the options; one that is not known is Invalid.
-func ParseOptions(opts map[string]string) (o Options, err error) {
-	o.At = Latest
-	for _, k := range slices.Sorted(maps.Keys(opts)) {
-		if err := o.Set(k, opts[k]); err != nil {
-			return o, err
-		}
+func ParseOptions(opts map[string]string) (Options, error) {
+	r, err := ReadTable.Parse(opts)
+	o := Options{At: Latest, NoWAL: r.NoWAL, Tablet: r.Tablet, Partial: r.Partial, Gaps: r.Partial, Blocks: r.Unclaimed,
+		Live: r.Live, Schema: r.Schema, Layout: fs.Layout{WALDir: r.WALDir, DataDirs: r.DataDirs, MetaDir: r.MetaDir}}
+	if err == nil && r.At != "" {
+		o.At, err = parseTime(string(r.At))
 	}
-	return o, nil
-}
-
-func (o *Options) Set(key, v string) (err error) {
-	switch key {
-	case "at":
-		o.At, err = parseTime(v)
-	case "wal":
-		o.NoWAL, err = yesNo(key, v)
-		o.NoWAL = !o.NoWAL
-	case "tablet":
-		o.Tablet = v
-	case "partial":
-		o.Partial, err = yesNo(key, v)
-		o.Gaps = o.Partial
-	case "unclaimed":
-		o.Blocks, err = yesNo(key, v)
-	case "live":
-		o.Live, err = yesNo(key, v)
-	case "schema":
-		o.Schema = v
-	case "wal-dir":
-		o.Layout.WALDir = v
-	case "data-dirs":
-		o.Layout.DataDirs = strings.Split(v, ",")
-	case "meta-dir":
-		o.Layout.MetaDir = v
-	default:
-		return fault.Invalidf("kudu: there is no option %q for reading", key)
-	}
-	return err
-}
-
-func yesNo(key, v string) (bool, error) {
-	switch v {
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
-	}
-	return false, fault.Invalidf("kudu: option %s=%s: true or false is wanted", key, v)
+	return o, err
 }
 
 // parseTime reads a hybrid time, or a time of the calendar.

@@ -2,11 +2,12 @@ package file
 
 import (
 	"context"
+	"math"
 	"path"
-	"strconv"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/option"
 	"stoa/format/parquet/internal/meta"
 )
 
@@ -44,17 +45,30 @@ func (r *File) RowsAgree() error {
 		r.Footer.NumRows, rows)
 }
 
-// ReadKeys are the options of reading.
-var ReadKeys = []format.OptionKey{
-	{Name: "arrow-schema", Values: "use|ignore",
-		Help: "whether the types are those of the Arrow schema that the file may carry (default), or Parquet's own"},
-	{Name: "key-file", Values: "FILE", Help: "the keys of an encrypted file: lines `footer KEY`, `column PATH " +
-		"KEY`, `key ID KEY`, `aad-prefix TEXT`; a key in hexadecimal digits, or after base64: or text:"},
-	{Name: "schema", Values: "FILE", Help: "recover: the columns of a file whose footer is lost are those of " +
-		"this whole Parquet file, by the same writer"},
-	{Name: "row-group-rows", Values: "N", Help: "recover: the row groups of a file whose footer is lost have N " +
-		"rows (the last may have fewer), where its pages do not tell"},
+// ArrowSchema says whether the types are those of the Arrow schema that the file may carry.
+type ArrowSchema string
+
+// ReadOptions are those of reading; package parquet has them with their meaning.
+type ReadOptions struct {
+	ArrowSchema  ArrowSchema
+	KeyFile      string
+	Schema       string
+	RowGroupRows int64
 }
+
+// ReadTable are the options of reading.
+var ReadTable = option.Table[ReadOptions]{Format: "parquet", For: "reading", Options: []option.Option[ReadOptions]{
+	option.Pick("arrow-schema", "whether the types are those of the Arrow schema that the file may carry (default), "+
+		"or Parquet's own", func(o *ReadOptions) *ArrowSchema { return &o.ArrowSchema }, "use", "ignore"),
+	option.Text("key-file", "FILE", "the keys of an encrypted file: lines `footer KEY`, `column PATH KEY`, `key ID "+
+		"KEY`, `aad-prefix TEXT`; a key in hexadecimal digits, or after base64: or text:",
+		func(o *ReadOptions) *string { return &o.KeyFile }),
+	option.Text("schema", "FILE", "recover: the columns of a file whose footer is lost are those of this whole "+
+		"Parquet file, by the same writer", func(o *ReadOptions) *string { return &o.Schema }),
+	option.Int("row-group-rows", "N", "recover: the row groups of a file whose footer is lost have N rows (the last "+
+		"may have fewer), where its pages do not tell", func(o *ReadOptions) *int64 { return &o.RowGroupRows },
+		1, math.MaxInt64),
+}}
 
 // Open opens a file whose footer can be read.
 func Open(ctx context.Context, t format.Target, o format.OpenOptions) (*File, error) {
@@ -71,25 +85,14 @@ func Open(ctx context.Context, t format.Target, o format.OpenOptions) (*File, er
 
 // New is a file of which nothing was read.
 func New(ctx context.Context, t format.Target, o format.OpenOptions) (*File, error) {
-	if err := meta.CheckOpts(o.Opts, ReadKeys); err != nil {
+	opts, err := ReadTable.Parse(o.Opts)
+	if err != nil {
 		return nil, err
 	}
-	use := o.Opts["arrow-schema"]
-	if use != "" && use != "use" && use != "ignore" {
-		return nil, fault.Invalidf("arrow-schema=%s: it is use or ignore", use)
-	}
 	var keys *meta.Keyring
-	if name := o.Opts["key-file"]; name != "" {
-		var err error
-		if keys, err = meta.ReadKeyring(name); err != nil {
+	if opts.KeyFile != "" {
+		if keys, err = meta.ReadKeyring(opts.KeyFile); err != nil {
 			return nil, err
-		}
-	}
-	rows := int64(0)
-	if v := o.Opts["row-group-rows"]; v != "" {
-		var err error
-		if rows, err = strconv.ParseInt(v, 10, 64); err != nil || rows <= 0 {
-			return nil, fault.Invalidf("row-group-rows=%s: it is a number of rows", v)
 		}
 	}
 	src, base, size, err := t.Open(ctx)
@@ -97,6 +100,6 @@ func New(ctx context.Context, t format.Target, o format.OpenOptions) (*File, err
 		return nil, err
 	}
 	return &File{Src: src, Target: t, Base: base, Size: size, Limits: o.Limits.WithDefaults(),
-		ignoreSchema: use == "ignore", GroupRows: rows,
+		ignoreSchema: opts.ArrowSchema == "ignore", GroupRows: opts.RowGroupRows,
 		keys: keys, Tracer: o.Tracer, NoVerify: o.NoVerify}, nil
 }

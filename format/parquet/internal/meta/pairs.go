@@ -5,15 +5,7 @@ import (
 	"strings"
 
 	"stoa/fault"
-	"stoa/format"
 )
-
-// PairKeys are the options about key/value metadata.
-var PairKeys = []format.OptionKey{
-	{Name: "metadata", Values: "KEY=VALUE[,KEY=VALUE…]",
-		Help: "key/value metadata that are added, or replace others (an item with a comma stands in double quotes)"},
-	{Name: "drop-metadata", Values: "KEY[,KEY…]", Help: "key/value metadata that are left out (default none)"},
-}
 
 // PairChanges are what options change about key/value metadata.
 type PairChanges struct {
@@ -21,26 +13,19 @@ type PairChanges struct {
 	drop []string
 }
 
-// ParsePairs takes these options apart.
-func ParsePairs(opts map[string]string) (c PairChanges, err error) {
-	if v := opts["metadata"]; v != "" {
-		for _, item := range SplitList(v) {
-			if name, rest := CutName(item, ""); rest == "" {
-				item = name
-			}
-			key, value, ok := strings.Cut(item, "=")
-			if !ok || key == "" {
-				return c, fault.Invalidf("metadata=%s: %q is not KEY=VALUE", v, item)
-			}
-			if slices.ContainsFunc(c.set, func(p KeyPair) bool { return p.Key == key }) {
-				return c, fault.Invalidf("metadata=%s: key %s is there twice", v, key)
-			}
-			c.set = append(c.set, KeyPair{key, &value})
+// ParsePairs takes options about key/value metadata apart: those that are set, as KEY=VALUE, and those that are dropped.
+func ParsePairs(set, drop []string) (c PairChanges, err error) {
+	for _, item := range set {
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || key == "" {
+			return c, fault.Invalidf("metadata=%s: it is not KEY=VALUE", item)
 		}
+		if slices.ContainsFunc(c.set, func(p KeyPair) bool { return p.Key == key }) {
+			return c, fault.Invalidf("metadata=%s: key %s is there twice", item, key)
+		}
+		c.set = append(c.set, KeyPair{key, &value})
 	}
-	if v := opts["drop-metadata"]; v != "" {
-		c.drop = Names(v)
-	}
+	c.drop = drop
 	for _, key := range c.keys() {
 		if key == StoredSchema || key == SealKey || key == PartKey {
 			return c, fault.Invalidf("key %s is not the user's: it says what the file is made of", key)

@@ -1,13 +1,15 @@
 package write
 
 import (
+	"cmp"
 	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/option"
 	"stoa/format/parquet/internal/meta"
 	"stoa/format/parquet/internal/order"
 )
@@ -20,42 +22,97 @@ const (
 	defaultMemory    = 512 << 20
 )
 
-var WriteKeys = slices.Concat(pageKeys, meta.PairKeys)
+// Words that options have.
+type (
+	Compress    string
+	Encode      string
+	Version     string
+	PageVersion string
+	Cipher      string
+)
 
-var pageKeys = []format.OptionKey{
-	{Name: "compression", Values: "snappy|none|zstd|gzip|lz4|brotli",
-		Help: "how pages are compressed (default snappy)"},
-	{Name: "level", Values: "N", Help: "level of zstd, gzip and brotli"},
-	{Name: "row-group-rows", Values: "N", Help: "rows of a row group at most (default 1048576)"},
-	{Name: "row-group-size", Values: "BYTES", Help: "stored bytes after which a row group is ended (default 256MiB)"},
-	{Name: "memory", Values: "BYTES", Help: "how much of a row group is kept in memory; more goes to a temporary " +
-		"file (default 512MiB)"},
-	{Name: "page-size", Values: "BYTES", Help: "size at which a data page is ended (default 1MiB)"},
-	{Name: "page-rows", Values: "N", Help: "entries after which a data page is ended: who looks for a few rows " +
-		"decodes a page of each column (default 40000; of booleans eight times as many)"},
-	{Name: "dictionary", Values: "true|false", Help: "whether dictionaries are tried (default true)"},
-	{Name: "encoding", Values: "auto|plain",
-		Help: "whether encodings other than dictionaries are tried, too (default auto)"},
-	{Name: "version", Values: "1.0|2.4|2.6", Help: "version of the format (default 2.6)"},
-	{Name: "page-version", Values: "1|2", Help: "version of data pages (default 1)"},
-	{Name: "page-index", Values: "true|false", Help: "whether column and offset indexes are written (default true)"},
-	{Name: "crc", Values: "true|false", Help: "whether pages have checksums (default true)"},
-	{Name: "bloom", Values: "COLUMN[,COLUMN…]",
-		Help: "columns that get a Bloom filter, by their dotted path (default none)"},
-	{Name: "key-file", Values: "FILE", Help: "encrypts with the keys of this file, which is as for reading: `footer " +
-		"KEY`; columns with a line `column PATH KEY` have their own; `key ID KEY` names keys (default: nothing is " +
-		"encrypted)"},
-	{Name: "encryption", Values: "gcm|gcm-ctr",
-		Help: "with key-file: AES-GCM, or for the bodies of pages AES-CTR, which proves nothing (default gcm)"},
-	{Name: "plain-footer", Values: "true|false",
-		Help: "with key-file: whether the footer, with the schema, is signed and not encrypted (default false)"},
-	{Name: "plain-columns", Values: "COLUMN[,COLUMN…]",
-		Help: "with key-file: columns that are not encrypted, by their dotted path (default none)"},
-	{Name: "store-aad-prefix", Values: "true|false",
-		Help: "with a line aad-prefix in key-file: whether the prefix stands in the file (default true)"},
-	{Name: "sorting-columns", Values: "COLUMN[:desc][:nulls-first][,…]",
-		Help: "columns by which rows are sorted, by their dotted path: rows that are not are refused (default none)"},
+// SortColumn is a column by which rows are sorted.
+type SortColumn struct {
+	Column     string // its dotted path
+	Descending bool
+	NullsFirst bool
 }
+
+// Options are those of Create; package parquet has them with their meaning.
+type Options struct {
+	Compression      Compress
+	CompressionLevel int
+	RowGroupRows     int64
+	RowGroupSize     int64
+	Memory           int64
+	PageSize         int
+	PageRows         int64
+	NoDictionary     bool
+	Encoding         Encode
+	Version          Version
+	PageVersion      PageVersion
+	NoPageIndex      bool
+	NoCRC            bool
+	Bloom            []string
+	KeyFile          string
+	Encryption       Cipher
+	PlainFooter      bool
+	PlainColumns     []string
+	NoAADPrefix      bool
+	SortingColumns   []SortColumn
+	Metadata         []string
+	DropMetadata     []string
+}
+
+// WriteTable are the options of Create.
+var WriteTable = option.Table[Options]{Format: "parquet", For: "writing", Options: []option.Option[Options]{
+	option.Pick("compression", "how pages are compressed (default snappy)",
+		func(o *Options) *Compress { return &o.Compression }, "snappy", "none", "zstd", "gzip", "lz4", "brotli"),
+	option.Int("level", "N", "level of zstd, gzip and brotli", func(o *Options) *int { return &o.CompressionLevel },
+		-1<<31, 1<<31-1),
+	option.Int("row-group-rows", "N", "rows of a row group at most (default 1048576)",
+		func(o *Options) *int64 { return &o.RowGroupRows }, 1, math.MaxInt64),
+	option.Size("row-group-size", "stored bytes after which a row group is ended (default 256MiB)",
+		func(o *Options) *int64 { return &o.RowGroupSize }, 1, 1<<30),
+	option.Size("memory", "how much of a row group is kept in memory; more goes to a temporary file (default 512MiB)",
+		func(o *Options) *int64 { return &o.Memory }, 1, 1<<40),
+	option.Size("page-size", "size at which a data page is ended (default 1MiB)",
+		func(o *Options) *int { return &o.PageSize }, 1, 1<<30),
+	option.Int("page-rows", "N", "entries after which a data page is ended: who looks for a few rows decodes a page "+
+		"of each column (default 40000; of booleans eight times as many)",
+		func(o *Options) *int64 { return &o.PageRows }, 1, math.MaxInt64),
+	option.Not("dictionary", "whether dictionaries are tried (default true)",
+		func(o *Options) *bool { return &o.NoDictionary }),
+	option.Pick("encoding", "whether encodings other than dictionaries are tried, too (default auto)",
+		func(o *Options) *Encode { return &o.Encoding }, "auto", "plain"),
+	option.Pick("version", "version of the format (default 2.6)",
+		func(o *Options) *Version { return &o.Version }, "1.0", "2.4", "2.6"),
+	option.Pick("page-version", "version of data pages (default 1)",
+		func(o *Options) *PageVersion { return &o.PageVersion }, "1", "2"),
+	option.Not("page-index", "whether column and offset indexes are written (default true)",
+		func(o *Options) *bool { return &o.NoPageIndex }),
+	option.Not("crc", "whether pages have checksums (default true)", func(o *Options) *bool { return &o.NoCRC }),
+	option.List("bloom", "COLUMN[,COLUMN…]", "columns that get a Bloom filter, by their dotted path (default none)",
+		func(o *Options) *[]string { return &o.Bloom }),
+	option.Text("key-file", "FILE", "encrypts with the keys of this file, which is as for reading: `footer KEY`; "+
+		"columns with a line `column PATH KEY` have their own; `key ID KEY` names keys (default: nothing is encrypted)",
+		func(o *Options) *string { return &o.KeyFile }),
+	option.Pick("encryption", "with key-file: AES-GCM, or for the bodies of pages AES-CTR, which proves nothing "+
+		"(default gcm)", func(o *Options) *Cipher { return &o.Encryption }, "gcm", "gcm-ctr"),
+	option.Bool("plain-footer", "with key-file: whether the footer, with the schema, is signed and not encrypted "+
+		"(default false)", func(o *Options) *bool { return &o.PlainFooter }),
+	option.List("plain-columns", "COLUMN[,COLUMN…]", "with key-file: columns that are not encrypted, by their dotted "+
+		"path (default none)", func(o *Options) *[]string { return &o.PlainColumns }),
+	option.Not("store-aad-prefix", "with a line aad-prefix in key-file: whether the prefix stands in the file "+
+		"(default true)", func(o *Options) *bool { return &o.NoAADPrefix }),
+	option.Custom(format.OptionKey{Name: "sorting-columns", Values: "COLUMN[:desc][:nulls-first][,…]",
+		Help: "columns by which rows are sorted, by their dotted path: rows that are not are refused (default none)"},
+		func(o *Options) *[]SortColumn { return &o.SortingColumns }, setSorting, sortingText),
+	option.List("metadata", "KEY=VALUE[,KEY=VALUE…]", "key/value metadata that are added, or replace others (an item "+
+		"with a comma stands in double quotes)", func(o *Options) *[]string { return &o.Metadata }),
+	option.List("drop-metadata", "KEY[,KEY…]", "key/value metadata that are left out (default none)",
+		func(o *Options) *[]string { return &o.DropMetadata }),
+}}
 
 // writeOptions are the options of the writer, taken apart.
 type writeOptions struct {
@@ -80,74 +137,43 @@ type writeOptions struct {
 }
 
 func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
-	if err = meta.CheckOpts(opts, WriteKeys); err != nil {
-		return o, err
-	}
-	if err = o.compression(opts); err != nil {
-		return o, err
-	}
-	if o.groupRows, err = number(opts, "row-group-rows", defaultGroupRows); err != nil {
-		return o, err
-	}
-	if o.groupSize, err = size(opts, "row-group-size", defaultGroupSize, 1<<30); err != nil {
-		return o, err
-	}
-	if o.memory, err = size(opts, "memory", defaultMemory, 1<<40); err != nil {
-		return o, err
-	}
-	page, err := size(opts, "page-size", defaultPageSize, 1<<30)
+	s, err := WriteTable.Parse(opts)
 	if err != nil {
 		return o, err
 	}
-	o.pageSize = int(page)
-	entries, err := number(opts, "page-rows", defaultPageRows)
-	if err != nil {
-		return o, err
-	}
-	o.pageRows = int(min(entries, 1<<24))
-	for key, to := range map[string]*bool{"dictionary": &o.dict, "page-index": &o.index, "crc": &o.crc} {
-		if *to, err = boolean(opts, key, true); err != nil {
-			return o, err
-		}
-	}
-	switch v := opts["version"]; v {
-	case "1.0":
+	o = writeOptions{groupRows: cmp.Or(s.RowGroupRows, defaultGroupRows),
+		groupSize: cmp.Or(s.RowGroupSize, defaultGroupSize), memory: cmp.Or(s.Memory, defaultMemory),
+		pageSize: cmp.Or(s.PageSize, defaultPageSize), pageRows: int(min(cmp.Or(s.PageRows, defaultPageRows), 1<<24)),
+		dict: !s.NoDictionary, index: !s.NoPageIndex, crc: !s.NoCRC, version: 2, v2: s.PageVersion == "2"}
+	if s.Version == "1.0" {
 		o.version = 1
-	case "2.4":
-		o.version = 2
-	case "", "2.6":
-		o.version, o.nanos = 2, true
-	default:
-		return o, fault.Invalidf("version=%s: it is 1.0, 2.4 or 2.6", v)
 	}
-	switch v := opts["page-version"]; v {
-	case "", "1":
-	case "2":
-		o.v2 = true
-	default:
-		return o, fault.Invalidf("page-version=%s: it is 1 or 2", v)
-	}
-	switch v := opts["encoding"]; v {
-	case "", "auto":
-		o.auto = o.version > 1
-	case "plain":
-	default:
-		return o, fault.Invalidf("encoding=%s: it is auto or plain", v)
-	}
-	if v := opts["bloom"]; v != "" {
+	o.nanos = s.Version == "" || s.Version == "2.6"
+	o.auto = s.Encoding != "plain" && o.version > 1
+	o.codec, o.squeeze, _ = compressor(string(cmp.Or(s.Compression, "snappy")), s.CompressionLevel)
+	if len(s.Bloom) > 0 {
 		o.bloom = map[string]bool{}
-		for _, name := range meta.Names(v) {
+		for _, name := range s.Bloom {
 			o.bloom[name] = false // not found yet
 		}
 	}
-	if o.crypt, err = encryptionOptions(opts); err != nil {
+	for _, c := range s.SortingColumns {
+		o.sort = append(o.sort, order.SortKey{Name: c.Column, Descending: c.Descending, NullsFirst: c.NullsFirst})
+	}
+	if o.pairs, err = meta.ParsePairs(s.Metadata, s.DropMetadata); err != nil {
 		return o, err
 	}
-	if o.pairs, err = meta.ParsePairs(opts); err != nil {
+	if s.KeyFile != "" {
+		o.crypt, err = newEncryption(s.KeyFile, s.Encryption == "gcm-ctr", s.PlainFooter, !s.NoAADPrefix,
+			s.PlainColumns)
 		return o, err
 	}
-	o.sort, err = sortOption(opts["sorting-columns"])
-	return o, err
+	for _, name := range []string{"encryption", "plain-footer", "plain-columns", "store-aad-prefix"} {
+		if v, ok := opts[name]; ok {
+			return o, fault.Invalidf("parquet: option %s=%s: without key-file nothing is encrypted", name, v)
+		}
+	}
+	return o, nil
 }
 
 // Around are the options that leave pages as they are.
@@ -165,123 +191,56 @@ func ParseAround(opts map[string]string) (a Around, other string, err error) {
 			return a, key, nil
 		}
 	}
-	o, err := parseWriteOptions(opts)
-	if a.Pairs = o.pairs; opts["row-group-rows"] != "" {
-		a.GroupRows = o.groupRows
+	s, err := WriteTable.Parse(opts)
+	if err != nil {
+		return a, "", err
 	}
-	if opts["row-group-size"] != "" {
-		a.GroupSize = o.groupSize
-	}
+	a.GroupRows, a.GroupSize = s.RowGroupRows, s.RowGroupSize
+	a.Pairs, err = meta.ParsePairs(s.Metadata, s.DropMetadata)
 	return a, "", err
 }
 
-func (o *writeOptions) compression(opts map[string]string) error {
-	level := 0
-	if v := opts["level"]; v != "" {
-		var err error
-		if level, err = strconv.Atoi(v); err != nil {
-			return fault.Invalidf("level=%s is not a number", v)
+const sortingForm = "COLUMN[:desc][:nulls-first], with commas between them,"
+
+// setSorting takes sorting-columns apart. A column with a comma, a colon or a quotation mark in its name stands in
+// quotation marks.
+func setSorting(to *[]SortColumn, v string) (wanted string) {
+	var keys []SortColumn
+	for more := v != ""; more; {
+		var c SortColumn
+		var ok bool
+		if c.Column, v, ok = option.Unquote(v, ",:"); !ok {
+			return sortingForm
 		}
-	}
-	name := opts["compression"]
-	if name == "" {
-		name = "snappy"
-	}
-	var ok bool
-	if o.codec, o.squeeze, ok = compressor(name, level); !ok {
-		return fault.Invalidf("compression=%s: it is snappy, none, zstd, gzip, lz4 or brotli", name)
-	}
-	return nil
-}
-
-func number(opts map[string]string, key string, def int64) (int64, error) {
-	v := opts[key]
-	if v == "" {
-		return def, nil
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n <= 0 {
-		return 0, fault.Invalidf("%s=%s is not a positive number", key, v)
-	}
-	return n, nil
-}
-
-// size is a number of bytes up to most, perhaps with a unit.
-func size(opts map[string]string, key string, def, most int64) (int64, error) {
-	v := opts[key]
-	if v == "" {
-		return def, nil
-	}
-	n, ok := format.ParseSize(v)
-	if !ok || n == 0 || n > most {
-		return 0, fault.Invalidf("%s=%s is not a number of bytes up to %d, as 65536 or 64KiB", key, v, most)
-	}
-	return n, nil
-}
-
-func boolean(opts map[string]string, key string, def bool) (bool, error) {
-	switch v := opts[key]; v {
-	case "":
-		return def, nil
-	case "true", "false":
-		return v == "true", nil
-	default:
-		return false, fault.Invalidf("%s=%s: it is true or false", key, v)
-	}
-}
-
-// sortOption takes sorting-columns apart: COLUMN[:desc][:nulls-first], separated by commas.
-func sortOption(v string) (keys []order.SortKey, err error) {
-	if v == "" {
-		return nil, nil
-	}
-	for _, one := range meta.SplitList(v) {
-		name, words := meta.CutName(one, ":")
-		k := order.SortKey{Name: name}
-		if words != "" && words[0] != ':' {
-			return nil, fault.Invalidf("sorting-columns=%s: %q behind a quoted name", v, words)
-		}
-		for _, w := range strings.Split(words, ":")[1:] {
-			switch w {
+		var rest string
+		rest, v, more = strings.Cut(v, ",")
+		for _, w := range strings.Split(rest, ":")[1:] {
+			switch strings.TrimSpace(w) {
 			case "desc":
-				k.Descending = true
+				c.Descending = true
 			case "nulls-first":
-				k.NullsFirst = true
+				c.NullsFirst = true
 			default:
-				return nil, fault.Invalidf("sorting-columns=%s: %q is neither desc nor nulls-first", v, w)
+				return sortingForm
 			}
 		}
-		keys = append(keys, k)
+		keys = append(keys, c)
 	}
-	return keys, nil
+	*to = keys
+	return ""
 }
 
-// encryptionOptions takes the options about encryption apart; nil: there shall be none.
-func encryptionOptions(opts map[string]string) (*encryption, error) {
-	name := opts["key-file"]
-	if name == "" {
-		for _, key := range []string{"encryption", "plain-footer", "plain-columns", "store-aad-prefix"} {
-			if opts[key] != "" {
-				return nil, fault.Invalidf("%s=%s: without key-file nothing is encrypted", key, opts[key])
-			}
+func sortingText(from *[]SortColumn) (string, bool) {
+	var all []string
+	for _, c := range *from {
+		one := option.Quote(c.Column, ":")
+		if c.Descending {
+			one += ":desc"
 		}
-		return nil, nil
+		if c.NullsFirst {
+			one += ":nulls-first"
+		}
+		all = append(all, one)
 	}
-	ctr := opts["encryption"] == "gcm-ctr"
-	if v := opts["encryption"]; v != "" && v != "gcm" && !ctr {
-		return nil, fault.Invalidf("encryption=%s: it is gcm or gcm-ctr", v)
-	}
-	stored, err := boolean(opts, "store-aad-prefix", true)
-	if err != nil {
-		return nil, err
-	}
-	signed, err := boolean(opts, "plain-footer", false)
-	if err != nil {
-		return nil, err
-	}
-	var plain []string
-	if v := opts["plain-columns"]; v != "" {
-		plain = meta.Names(v)
-	}
-	return newEncryption(name, ctr, signed, stored, plain)
+	return strings.Join(all, ","), len(all) > 0
 }

@@ -1,20 +1,21 @@
 package table
 
-import (
-	"maps"
-	"slices"
-	"strings"
+import "stoa/format/option"
 
-	"stoa/fault"
-	"stoa/format"
-)
-
-var ReadKeys = []format.OptionKey{
-	{Name: "sorted", Values: "NAME,NAME,…",
-		Help: "columns that are known to be sorted: those with first values are then searched by them"},
-	{Name: "schema", Values: "FILE", Help: "of the wiki's and Impala's dialects: the columns are those of the " +
-		"schema in FILE (as stoa schema -f json prints it), whatever the file says of it"},
+// ReadOptions are those of Open; package trevni has them with their meaning.
+type ReadOptions struct {
+	Sorted []string
+	Schema string
 }
+
+// ReadTable are the options of Open.
+var ReadTable = option.Table[ReadOptions]{Format: "trevni", For: "reading", Options: []option.Option[ReadOptions]{
+	option.List("sorted", "NAME,NAME,…", "columns that are known to be sorted: those with first values are then "+
+		"searched by them", func(o *ReadOptions) *[]string { return &o.Sorted }),
+	option.Text("schema", "FILE", "of the wiki's and Impala's dialects: the columns are those of the schema in FILE "+
+		"(as stoa schema -f json prints it), whatever the file says of it",
+		func(o *ReadOptions) *string { return &o.Schema }),
+}}
 
 // readOptions are the options of Open, understood.
 type readOptions struct {
@@ -22,16 +23,7 @@ type readOptions struct {
 	schema string
 }
 
-func ParseOptions(opts map[string]string) (o readOptions, err error) {
-	for _, k := range slices.Sorted(maps.Keys(opts)) {
-		switch k {
-		case "sorted":
-			o.sorted = strings.Split(opts[k], ",")
-		case "schema":
-			o.schema = opts[k]
-		default:
-			return o, fault.Invalidf("trevni: there is no option %q for reading", k)
-		}
-	}
-	return o, nil
+func ParseOptions(opts map[string]string) (readOptions, error) {
+	o, err := ReadTable.Parse(opts)
+	return readOptions{o.Sorted, o.Schema}, err
 }

@@ -1,30 +1,56 @@
 package write
 
 import (
-	"maps"
+	"cmp"
 	"slices"
-	"strings"
 
-	"stoa/fault"
-	"stoa/format"
+	"stoa/format/option"
 	"stoa/format/trevni/internal/layout"
 )
 
-var Keys = []format.OptionKey{
-	{Name: "codec", Values: "null, deflate, snappy, bzip2", Help: "compression of blocks (default null)"},
-	{Name: "checksum", Values: "crc32, null", Help: "checksum of blocks (default crc32)"},
-	{Name: "block-size", Values: "BYTES",
-		Help: "raw bytes after which a block ends at the next row (default 64KiB, at most 1GiB)"},
-	{Name: "file-size", Values: "BYTES",
-		Help: "stored bytes after which a new file begins, and the output becomes a directory (default 1GiB)"},
-	{Name: "first-values", Values: "all, NAME,NAME,…",
-		Help: "columns whose blocks keep their first value, so that they can be searched if they are sorted"},
-	{Name: "arrow-schema", Values: "true, false", Help: "keep the Arrow schema in the file's metadata (default true)"},
+// Words that options have.
+type (
+	Codec    string
+	Checksum string
+)
+
+// Options are those of Create; package trevni has them with their meaning.
+type Options struct {
+	Codec         Codec
+	Checksum      Checksum
+	BlockSize     int
+	FileSize      int64
+	FirstValues   []string
+	NoArrowSchema bool
 }
 
-var AvroKeys = append(slices.Clone(Keys),
-	format.OptionKey{Name: "version", Values: "1, 2",
-		Help: "of the format: 2 (default) codes runs of equal array lengths; Avro before 1.7.5 reads only 1"})
+// AvroOptions are those of Create of Avro's dialect.
+type AvroOptions struct {
+	Options
+	Version int
+}
+
+// Table are the options of Create, and AvroTable those of Avro's dialect.
+var (
+	Table = option.Table[Options]{Format: "trevni", For: "writing", Options: []option.Option[Options]{
+		option.Pick("codec", "compression of blocks (default null)", func(o *Options) *Codec { return &o.Codec },
+			"null", "deflate", "snappy", "bzip2"),
+		option.Pick("checksum", "checksum of blocks (default crc32)",
+			func(o *Options) *Checksum { return &o.Checksum }, "crc32", "null"),
+		option.Size("block-size", "raw bytes after which a block ends at the next row (default 64KiB, at most 1GiB)",
+			func(o *Options) *int { return &o.BlockSize }, 1, 1<<30),
+		option.Size("file-size", "stored bytes after which a new file begins, and the output becomes a directory "+
+			"(default 1GiB)", func(o *Options) *int64 { return &o.FileSize }, 1, 1<<62),
+		option.List("first-values", "all, NAME,NAME,…", "columns whose blocks keep their first value, so that they "+
+			"can be searched if they are sorted", func(o *Options) *[]string { return &o.FirstValues }),
+		option.Not("arrow-schema", "keep the Arrow schema in the file's metadata (default true)",
+			func(o *Options) *bool { return &o.NoArrowSchema }),
+	}}
+	AvroTable = option.Table[AvroOptions]{Format: "trevni-avro", For: "writing", Options: append(
+		option.Within(Table.Options, func(o *AvroOptions) *Options { return &o.Options }),
+		option.Int("version", "1, 2", "of the format: 2 (default) codes runs of equal array lengths; Avro before "+
+			"1.7.5 reads only 1", func(o *AvroOptions) *int { return &o.Version }, 1, 2))}
+)
 
 // writeOptions are the options of Create, understood.
 type writeOptions struct {
@@ -41,58 +67,21 @@ type writeOptions struct {
 }
 
 func ParseOptions(d layout.Dialect, opts map[string]string) (o writeOptions, err error) {
-	o = writeOptions{dialect: d, version: 1, codec: "null", summed: true, blockSize: 64 << 10, fileSize: 1 << 30,
-		ArrowSchema: true}
+	s, version := AvroOptions{}, 1
 	if d == layout.Avro {
-		o.version = 2
+		s, err = AvroTable.Parse(opts)
+		version = cmp.Or(s.Version, 2)
+	} else {
+		s.Options, err = Table.Parse(opts)
 	}
-	for _, k := range slices.Sorted(maps.Keys(opts)) {
-		if err := o.set(k, opts[k]); err != nil {
-			return o, err
-		}
+	if err != nil {
+		return o, err
 	}
+	o = writeOptions{dialect: d, version: byte(version), codec: string(cmp.Or(s.Codec, "null")),
+		summed: s.Checksum != "null", blockSize: cmp.Or(s.BlockSize, 64<<10), fileSize: cmp.Or(s.FileSize, 1<<30),
+		firstAll: slices.Equal(s.FirstValues, []string{"all"}), first: s.FirstValues, ArrowSchema: !s.NoArrowSchema}
+	o.kind, _ = layout.CodecByName(o.codec)
 	return o, nil
-}
-
-func (o *writeOptions) set(key, v string) (err error) {
-	bad := func(wanted string) error { return fault.Invalidf("trevni: option %s=%s: %s is wanted", key, v, wanted) }
-	switch {
-	case key == "codec":
-		if o.kind, _ = layout.CodecByName(v); v != "null" && v != "deflate" && v != "snappy" && v != "bzip2" {
-			return bad("one of null, deflate, snappy, bzip2")
-		}
-		o.codec = v
-	case key == "checksum":
-		if o.summed = v == "crc32"; v != "crc32" && v != "null" {
-			return bad("crc32 or null")
-		}
-	case key == "block-size":
-		n, ok := format.ParseSize(v)
-		if o.blockSize = int(n); !ok || n < 1 || n > 1<<30 {
-			return bad("a number of bytes up to 1073741824, as 65536 or 64KiB,")
-		}
-	case key == "file-size":
-		var ok bool
-		if o.fileSize, ok = format.ParseSize(v); !ok || o.fileSize < 1 {
-			return bad("a number of bytes, as 1073741824 or 1GiB,")
-		}
-	case key == "first-values":
-		if o.firstAll = v == "all"; !o.firstAll {
-			o.first = strings.Split(v, ",")
-		}
-	case key == "arrow-schema":
-		if o.ArrowSchema = v == "true"; v != "true" && v != "false" {
-			return bad("true or false")
-		}
-	case key == "version" && o.dialect == layout.Avro:
-		if v != "1" && v != "2" {
-			return bad("1 or 2")
-		}
-		o.version = v[0] - '0'
-	default:
-		return fault.Invalidf("trevni: there is no option %q for writing", key)
-	}
-	return nil
 }
 
 // keeps reports whether the descriptors of column name are to hold first values.

@@ -1,0 +1,107 @@
+package cfile
+
+import (
+	"stoa/format/cfile/internal/columnfile"
+	"stoa/format/cfile/internal/write"
+)
+
+// Words of WriteOptions and ReadOptions.
+type (
+	Encode      = write.Encode
+	Compress    = write.Compress
+	Coerce      = write.Coerce
+	Layout      = write.Layout
+	NullStructs = write.NullStructs
+	FileKind    = columnfile.Kind
+)
+
+const (
+	EncodePlain       Encode = "plain"
+	EncodeBitShuffle  Encode = "bitshuffle"
+	EncodeRLE         Encode = "rle"
+	EncodePrefix      Encode = "prefix"
+	EncodeDict        Encode = "dict"
+	EncodeGroupVarint Encode = "group-varint"
+
+	CompressNone   Compress = "none" // the default
+	CompressLZ4    Compress = "lz4"
+	CompressSnappy Compress = "snappy"
+	CompressZlib   Compress = "zlib"
+
+	CoerceRefuse Coerce = "refuse" // the default
+	CoerceMicros Coerce = "us"     // the nearest microsecond
+	CoerceFloor  Coerce = "floor"  // the microsecond before
+
+	LayoutAuto Layout = "auto" // one column is a file, several are a directory; the default
+	LayoutDir  Layout = "dir"
+
+	NullStructsKeep    NullStructs = "keep"    // structs stay structs; the default
+	NullStructsFlatten NullStructs = "flatten" // their fields are columns, null where the struct is
+	NullStructsRefuse  NullStructs = "refuse"  // likewise, and a null struct is an error
+
+	FileColumn FileKind = "column"
+	FileBloom  FileKind = "bloom"
+	FileDelta  FileKind = "delta"
+	FileIndex  FileKind = "index"
+)
+
+// WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
+type WriteOptions struct {
+	All           ColumnOptions            // of all columns
+	Columns       map[string]ColumnOptions // of single ones, by their dotted paths: what is set there wins
+	PlainMetadata bool                     // the metadata that keeps names and Arrow types is left out
+	Layout        Layout                   // whether there is a directory
+	NullStructs   NullStructs              // what becomes of structs
+}
+
+// ColumnOptions are the options of writing a column. The zero value of each is the default.
+type ColumnOptions struct {
+	Version         int      // of the file format; 0: 2
+	Checksums       *bool    // blocks carry checksums, which version 1 does not have; nil: true
+	Encoding        Encode   // of values; "": by type, as in Kudu
+	Compression     Compress // of blocks
+	BlockSize       int      // bytes of data blocks and of a dictionary; 0: 256 KiB
+	IndexBlockSize  int      // bytes of index blocks; 0: 32 KiB
+	RestartInterval int      // values from one restart point of prefix encoding to the next; 0: 16
+	ValueIndex      *bool    // an index by value: the values must rise, and none be null; nil: false
+	PositionalIndex *bool    // an index by row number; nil: true
+	Coerce          Coerce   // what is done with timestamps finer than a microsecond
+}
+
+// Strings are the options as --opt has them.
+func (o WriteOptions) Strings() map[string]string {
+	s := write.Options{All: write.ColumnOptions(o.All), PlainMetadata: o.PlainMetadata, Layout: o.Layout,
+		NullStructs: o.NullStructs, Columns: map[string]write.ColumnOptions{}}
+	for name, c := range o.Columns {
+		s.Columns[name] = write.ColumnOptions(c)
+	}
+	return write.Table.Strings(&s)
+}
+
+// Formats are those that have the options.
+func (WriteOptions) Formats() []string { return []string{"cfile"} }
+
+// ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default. Those from
+// Schema on are for recovery without a footer.
+type ReadOptions struct {
+	Name        string   // of the column, if the file does not say one
+	Precision   int      // of a decimal column, if the file does not say
+	Scale       *int     // likewise
+	Kind        FileKind // what the file is, if it cannot be told from the footer
+	Key         []string // types of the key's columns: an ad-hoc index shows these
+	Schema      string   // a file, as stoa schema -f json prints it: says the following by the column's name
+	Type        string   // of the values, as Kudu calls it
+	Encoding    Encode   // "": the one with which blocks are found
+	Compression Compress // likewise
+	Nullable    *bool    // blocks have null bitmaps; nil: likewise
+	NoChecksums bool     // blocks have no checksums
+}
+
+// Strings are the options as --source-opt has them.
+func (o ReadOptions) Strings() map[string]string {
+	s := columnfile.Options(o)
+	return columnfile.ReadTable.Strings(&s)
+}
+
+// Formats are those that have the options.
+func (ReadOptions) Formats() []string { return []string{"cfile"} }

@@ -1,0 +1,47 @@
+package ipc
+
+import "stoa/format/option"
+
+// Compress is how buffers are compressed.
+type Compress string
+
+const (
+	CompressNone Compress = "none" // the default
+	CompressLZ4  Compress = "lz4"
+	CompressZstd Compress = "zstd"
+)
+
+// WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
+type WriteOptions struct {
+	Stream      *bool    // a stream, or a file; nil: by the name, .arrows is a stream
+	Compression Compress // of the buffers of each batch
+}
+
+var writing = option.Table[WriteOptions]{Format: "arrow", For: "writing", Options: []option.Option[WriteOptions]{
+	option.Tri("stream", "write a stream, or a file (default: by the name, .arrows is a stream)",
+		func(o *WriteOptions) **bool { return &o.Stream }),
+	option.Pick("compression", "compress the buffers of each batch (default none)",
+		func(o *WriteOptions) *Compress { return &o.Compression }, CompressNone, CompressLZ4, CompressZstd),
+}}
+
+// Strings are the options as --opt has them.
+func (o WriteOptions) Strings() map[string]string { return writing.Strings(&o) }
+
+// Formats are those that have the options.
+func (WriteOptions) Formats() []string { return []string{writing.Format} }
+
+// ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
+type ReadOptions struct {
+	Partial bool // a stream without end mark is no error: its writer leaves that out
+}
+
+var reading = option.Table[ReadOptions]{Format: "arrow", For: "reading", Options: []option.Option[ReadOptions]{
+	option.Bool("partial", "a stream without end mark is no error: its writer leaves that out (default false)",
+		func(o *ReadOptions) *bool { return &o.Partial }),
+}}
+
+// Strings are the options as --source-opt has them.
+func (o ReadOptions) Strings() map[string]string { return reading.Strings(&o) }
+
+// Formats are those that have the options.
+func (ReadOptions) Formats() []string { return []string{reading.Format} }

@@ -1,0 +1,12 @@
+package ipc
+
+import (
+	"testing"
+
+	"stoa/format/formattest"
+)
+
+func TestOptions(t *testing.T) {
+	formattest.Options(t, &writing)
+	formattest.Options(t, &reading)
+}

@@ -1,0 +1,9 @@
+package kudubackup
+
+import (
+	"testing"
+
+	"stoa/format/formattest"
+)
+
+func TestOptions(t *testing.T) { formattest.Options(t, &own) }

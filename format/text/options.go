@@ -1,0 +1,143 @@
+package text
+
+import (
+	"stoa/format"
+	"stoa/format/option"
+)
+
+// CSVWriteOptions are the options of writing CSV and TSV, for stoa.CreateOptions.Typed. The zero value of each is the
+// default.
+type CSVWriteOptions struct {
+	NoHeader  bool   // the first line is a row, and not the names
+	Delimiter byte   // an ASCII character between fields; 0: a comma, of TSV a tab
+	Null      string // how null is written; an empty string is ""
+	Gzip      *bool  // compressed; nil: if the name ends in .gz
+}
+
+// CSVReadOptions are the options of reading CSV and TSV, for stoa.OpenOptions.Typed. The zero value of each is the
+// default.
+type CSVReadOptions struct {
+	NoHeader  bool   // the first line is a row; columns are c1, c2, …
+	Delimiter byte   // an ASCII character between fields; 0: a comma, of TSV a tab
+	Null      string // unquoted text that means null
+	Types     Types  // of columns
+	Schema    string // names and types of all columns, such as id: int64, at: timestamp[us]
+}
+
+// JSONLWriteOptions are the options of writing JSON lines, for stoa.CreateOptions.Typed. The zero value of each is the
+// default.
+type JSONLWriteOptions struct {
+	Gzip *bool // compressed; nil: if the name ends in .gz
+}
+
+// JSONLReadOptions are the options of reading JSON lines, for stoa.OpenOptions.Typed. The zero value of each is the
+// default.
+type JSONLReadOptions struct {
+	Schema  string  // names and types of all fields, such as id: int64, tags: list<utf8>
+	Unknown Unknown // keys that are not in the schema
+}
+
+// Types says where the types of columns come from.
+type Types string
+
+const (
+	TypesInfer  Types = "infer" // from the first 1000 rows or 4 MiB; the default
+	TypesString Types = "string"
+)
+
+// Unknown is what is done with keys that are not in the schema.
+type Unknown string
+
+const (
+	UnknownError  Unknown = "error" // the default
+	UnknownIgnore Unknown = "ignore"
+)
+
+var (
+	csvWriting = option.Table[CSVWriteOptions]{Format: "csv", For: "writing", Options: []option.Option[CSVWriteOptions]{
+		option.Not("header", "whether the first line has the names (default true)",
+			func(o *CSVWriteOptions) *bool { return &o.NoHeader }),
+		delimiter(func(o *CSVWriteOptions) *byte { return &o.Delimiter }),
+		option.Text("null", "TEXT", `how null is written (default nothing; an empty string is "")`,
+			func(o *CSVWriteOptions) *string { return &o.Null }),
+		gzipped(func(o *CSVWriteOptions) **bool { return &o.Gzip }),
+	}}
+	csvReading = option.Table[CSVReadOptions]{Format: "csv", For: "reading", Options: []option.Option[CSVReadOptions]{
+		option.Not("header", "whether the first line has the names (default true); without, columns are c1, c2, …",
+			func(o *CSVReadOptions) *bool { return &o.NoHeader }),
+		delimiter(func(o *CSVReadOptions) *byte { return &o.Delimiter }),
+		option.Text("null", "TEXT", `unquoted text that means null (default nothing; "" is an empty string)`,
+			func(o *CSVReadOptions) *string { return &o.Null }),
+		option.Pick("types", "types from the first 1000 rows or 4 MiB (default), or text for all columns",
+			func(o *CSVReadOptions) *Types { return &o.Types }, TypesInfer, TypesString),
+		option.Text("schema", "NAME: TYPE, …",
+			"names and types of all columns, such as id: int64, at: timestamp[us]",
+			func(o *CSVReadOptions) *string { return &o.Schema }),
+	}}
+	jsonlWriting = option.Table[JSONLWriteOptions]{Format: "jsonl", For: "writing",
+		Options: []option.Option[JSONLWriteOptions]{gzipped(func(o *JSONLWriteOptions) **bool { return &o.Gzip })}}
+	jsonlReading = option.Table[JSONLReadOptions]{Format: "jsonl", For: "reading",
+		Options: []option.Option[JSONLReadOptions]{
+			option.Text("schema", "NAME: TYPE, …",
+				"names and types of all fields, such as id: int64, tags: list<utf8>",
+				func(o *JSONLReadOptions) *string { return &o.Schema }),
+			option.Pick("unknown", "what to do with keys that are not in the schema (default error)",
+				func(o *JSONLReadOptions) *Unknown { return &o.Unknown }, UnknownError, UnknownIgnore),
+		}}
+)
+
+// named is a table in which errors say another format.
+func named[S any](t option.Table[S], format string) *option.Table[S] {
+	t.Format = format
+	return &t
+}
+
+// gzipped is an option of all texts; stoa.Create sets it if the name ends in .gz.
+func gzipped[S any](at func(*S) **bool) option.Option[S] {
+	return option.Tri("gzip", "whether the text is compressed with gzip (default: if the name ends in .gz)", at)
+}
+
+func delimiter[S any](at func(*S) *byte) option.Option[S] {
+	return option.Custom(format.OptionKey{Name: "delimiter", Values: "C",
+		Help: "what separates fields: an ASCII character, or tab"}, at,
+		func(c *byte, v string) (wanted string) {
+			if v == "tab" || v == `\t` {
+				v = "\t"
+			}
+			if len(v) != 1 || v[0] >= 0x80 || v[0] == 0 || v[0] == '"' || v[0] == '\n' || v[0] == '\r' {
+				return "one ASCII character (not a quote or the end of a line), or tab,"
+			}
+			*c = v[0]
+			return ""
+		},
+		func(c *byte) (string, bool) {
+			if *c == '\t' {
+				return "tab", true
+			}
+			return string(rune(*c)), *c != 0
+		})
+}
+
+// Strings are the options as --opt has them.
+func (o CSVWriteOptions) Strings() map[string]string { return csvWriting.Strings(&o) }
+
+// Strings are the options as --source-opt has them.
+func (o CSVReadOptions) Strings() map[string]string { return csvReading.Strings(&o) }
+
+// Strings are the options as --opt has them.
+func (o JSONLWriteOptions) Strings() map[string]string { return jsonlWriting.Strings(&o) }
+
+// Strings are the options as --source-opt has them.
+func (o JSONLReadOptions) Strings() map[string]string { return jsonlReading.Strings(&o) }
+
+// Formats are those that have the options.
+func (CSVWriteOptions) Formats() []string { return []string{"csv", "tsv"} }
+
+// Formats are those that have the options.
+func (CSVReadOptions) Formats() []string { return []string{"csv", "tsv"} }
+
+// Formats are those that have the options.
+func (JSONLWriteOptions) Formats() []string { return []string{"jsonl"} }
+
+// Formats are those that have the options.
+func (JSONLReadOptions) Formats() []string { return []string{"jsonl"} }

@@ -1,0 +1,74 @@
+package trevni
+
+import (
+	"stoa/format/trevni/internal/table"
+	"stoa/format/trevni/internal/write"
+)
+
+// Words of WriteOptions.
+type (
+	Codec    = write.Codec
+	Checksum = write.Checksum
+)
+
+const (
+	CodecNull    Codec = "null" // the default
+	CodecDeflate Codec = "deflate"
+	CodecSnappy  Codec = "snappy"
+	CodecBzip2   Codec = "bzip2"
+
+	ChecksumCRC32 Checksum = "crc32" // the default
+	ChecksumNull  Checksum = "null"
+)
+
+// WriteOptions are the options of writing the wiki's dialect, for stoa.CreateOptions.Typed. The zero value of each is
+// the default.
+type WriteOptions struct {
+	Codec         Codec    // compression of blocks
+	Checksum      Checksum // of blocks
+	BlockSize     int      // raw bytes after which a block ends at the next row; 0: 64 KiB
+	FileSize      int64    // stored bytes after which a new file begins, in a directory; 0: 1 GiB
+	FirstValues   []string // columns whose blocks keep their first value; "all" alone: all of them
+	NoArrowSchema bool     // the Arrow schema is not kept in the file's metadata
+}
+
+// AvroWriteOptions are those of writing Avro's dialect.
+type AvroWriteOptions struct {
+	WriteOptions
+	Version int // of the format: 2 codes runs of equal array lengths, Avro before 1.7.5 reads only 1; 0: 2
+}
+
+// Strings are the options as --opt has them.
+func (o WriteOptions) Strings() map[string]string {
+	s := write.Options(o)
+	return write.Table.Strings(&s)
+}
+
+// Strings are the options as --opt has them.
+func (o AvroWriteOptions) Strings() map[string]string {
+	return write.AvroTable.Strings(&write.AvroOptions{Options: write.Options(o.WriteOptions), Version: o.Version})
+}
+
+// Formats are those that have the options.
+func (WriteOptions) Formats() []string { return []string{Format.Name} }
+
+// Formats are those that have the options.
+func (AvroWriteOptions) Formats() []string { return []string{AvroFormat.Name} }
+
+// ReadOptions are the options of reading all dialects, for stoa.OpenOptions.Typed. The zero value of each is the
+// default.
+type ReadOptions struct {
+	Sorted []string // columns that are known to be sorted: those with first values are searched by them
+	// Schema is a file: of the wiki's and Impala's dialects the columns are those of its schema, which is as stoa
+	// schema -f json prints it.
+	Schema string
+}
+
+// Strings are the options as --source-opt has them.
+func (o ReadOptions) Strings() map[string]string {
+	s := table.ReadOptions(o)
+	return table.ReadTable.Strings(&s)
+}
+
+// Formats are those that have the options.
+func (ReadOptions) Formats() []string { return []string{Format.Name, AvroFormat.Name} }
