@@ -3,7 +3,7 @@
 # of the rooms that have goroutines, or are used by several, with the race detector, which needs a C compiler.
 GO ?= go
 FUZZTIME ?= 1m
-RACE ?= . ./cmd/stoa ./internal/scan ./store ./vec ./format/cfile ./format/kudu ./format/redfile
+RACE ?= . ./internal/laws ./cmd/stoa ./internal/scan ./store ./vec ./format/cfile ./format/kudu ./format/redfile
 
 .PHONY: test test-all fuzz lint soak attack flips release release-check vuln
 

@@ -62,6 +62,7 @@ stoa/internal/content   : std arrow internal/diff internal/enc/half github.com/z
 stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region
 stoa/internal/health    : std fault format region vec internal/check internal/describe internal/scan
+stoa/internal/laws      : std
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/coerce      : std arrow
 stoa/internal/settle      : std arrow internal/coerce internal/nest

@@ -1,4 +1,4 @@
-package stoa_test
+package laws_test
 
 import (
 	"context"
