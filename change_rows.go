@@ -21,11 +21,9 @@ import (
 
 // AppendOptions are those of Append.
 type AppendOptions struct {
-	// of the writer; the table's properties hold where they say nothing
-	Opts map[string]string `json:"opts,omitempty"`
-	// Typed are those of the writer as a struct of the format's package; what Opts say wins.
-	Typed format.Options `json:"-"`
-	Tasks int            `json:"tasks,omitempty"` // data files that are written side by side; 0: one
+	// of the writer (carbon.WriteOptions has them, too, and Strings); the table's properties hold where they say nothing
+	Opts  map[string]string `json:"opts,omitempty"`
+	Tasks int               `json:"tasks,omitempty"` // data files that are written side by side; 0: one
 	// how values of columns with a global dictionary get their codes
 	Dictionary string `json:"dictionary,omitempty"`
 	NoCheck    bool   `json:"no_check,omitempty"` // what was written is not read back before it counts
@@ -53,7 +51,7 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 		return out, err
 	}
 	sc, rows = settle.Rows(sc, rows, c.Alloc)
-	lo := format.LoadOptions{Opts: together(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
+	lo := format.LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Dictionary: o.Dictionary}
 	lo.Again = func() iter.Seq2[arrow.RecordBatch, error] { return rows }
 	if o.DryRun {
 		if c.change.CheckAppend != nil {

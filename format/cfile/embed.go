@@ -23,7 +23,7 @@ func OpenAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenO
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{f, f.Field(columnfile.ReadOptions{Scale: -1, Typ: -1})}, nil
+	return &Reader{f: f, field: f.Field(columnfile.ReadOptions{Scale: -1, Typ: -1})}, nil
 }
 
 // At is where the file lies.

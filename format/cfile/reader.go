@@ -3,6 +3,7 @@ package cfile
 import (
 	"context"
 	"io"
+	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -12,6 +13,8 @@ import (
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
 	"stoa/format/cfile/internal/columnfile"
+	"stoa/internal/rows"
+	"stoa/pred"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -21,6 +24,7 @@ import (
 type Reader struct {
 	f     *columnfile.File
 	field arrow.Field
+	rows  *rows.Reader // nil: it is part of something, whose rows are read
 }
 
 // NewReader opens a CFile of size bytes.
@@ -44,7 +48,13 @@ func OpenReader(ctx context.Context, src store.Source, name string, o format.Ope
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{f, f.Field(opts)}, nil
+	r := &Reader{f: f, field: f.Field(opts)}
+	tg := format.Target{Tree: rows.With(store.NewMemory(nil), name, src), Name: name}
+	t, err := newTable(ctx, tg, f, opts, nil)
+	if err == nil {
+		r.rows, err = rows.Over(ctx, t, tg.Tree, o)
+	}
+	return r, err
 }
 
 // readerSource is an io.ReaderAt as a Source.
@@ -76,6 +86,32 @@ func (r *Reader) Field() arrow.Field { return r.field }
 
 // Len is the number of values, nulls included.
 func (r *Reader) Len() int64 { return r.f.Footer.NumValues }
+
+// Schema is the Arrow schema of the rows: of a column its Field alone.
+func (r *Reader) Schema() *arrow.Schema { return r.rows.Schema() }
+
+// NumRows is the number of rows.
+func (r *Reader) NumRows() int64 { return r.rows.NumRows() }
+
+// Row gives row n as a batch of one, which the caller releases.
+func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
+	return r.rows.Row(ctx, n, mem)
+}
+
+// RowsFrom gives the rows from row n on. A batch is valid until the next step of the loop.
+func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	return r.rows.RowsFrom(ctx, n, mem)
+}
+
+// RowsFromKey gives the rows whose value is not below key. Of a file without a value index it is an error of class
+// Invalid.
+func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
+	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	return r.rows.RowsFromKey(ctx, key, mem)
+}
+
+// Close closes the file.
+func (r *Reader) Close() error { return r.rows.Close() }
 
 // SeekToOrdinal stands before value n. After the last value is the end.
 func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) {

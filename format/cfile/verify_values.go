@@ -317,7 +317,7 @@ func (v *verifier) contradictions(t *table, rows *nest.RowField) {
 				var err error
 				if its[c] == nil {
 					f := t.files[c]
-					its[c], err = (&Reader{f.File, arrow.Field{Type: f.place.typ}}).SeekToOrdinal(v.ctx, 0)
+					its[c], err = (&Reader{f: f.File, field: arrow.Field{Type: f.place.typ}}).SeekToOrdinal(v.ctx, 0)
 				}
 				if err == nil {
 					held[c], err = its[c].Next(v.ctx, rowsAtOnce)

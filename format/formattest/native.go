@@ -11,15 +11,18 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/fault"
+	"stoa/pred"
 )
 
-// NativeReader is the shape of the readers that formats have for programs that use one of them by itself. Those that
-// promise an order have RowsFromKey as well; NewReader of each takes an io.ReaderAt and the size.
+// NativeReader is the shape of the readers that formats have for programs that use one of them by itself. Of
+// files that promise no order RowsFromKey is an error of class Invalid. NewReader of each takes an io.ReaderAt and the
+// size.
 type NativeReader interface {
 	Schema() *arrow.Schema
 	NumRows() int64
 	Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error)
 	RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]
+	RowsFromKey(ctx context.Context, key pred.Value, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]
 	Close() error
 }
 

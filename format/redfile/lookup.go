@@ -19,6 +19,7 @@ import (
 	"stoa/format/redfile/internal/table"
 	"stoa/internal/nest"
 	"stoa/internal/rows"
+	"stoa/pred"
 	"stoa/store"
 	"stoa/vec"
 )
@@ -113,6 +114,12 @@ func (r *Reader) Close() error { return errors.Join(r.rows.Close(), r.f.Close())
 // RowsFrom returns the rows from row n on. A batch is valid until the next step of the loop.
 func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.rows.From(ctx, n, mem)
+}
+
+// RowsFromKey is an error of class Invalid: a RedFile promises no order of its rows.
+func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
+	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
+	return r.rows.FromKey(ctx, key, mem)
 }
 
 // Row returns row n of all columns: of each one page is read, and all before it of those that repeat and have no

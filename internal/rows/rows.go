@@ -67,13 +67,23 @@ func (r *Rows) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.Re
 // FromKey gives the rows whose key is key or greater, as From does. The key is the first column of the order that the
 // file promises; of one that promises none it is an error of class Invalid.
 func (r *Rows) FromKey(ctx context.Context, key pred.Value, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
-	order := r.src.Reader.Order()
-	if len(order) == 0 || order[0].Descending {
+	name := r.key()
+	if name == "" {
 		return failed(fault.Invalidf("the file promises no order in which rows rise, so there are none from a key on"))
 	}
-	c := r.src.Reader.Columns()[order[0].Column]
-	name := pred.JoinPath(r.src.Reader.Schema().Field(c.Path[0]).Name)
 	return scan.Run(ctx, r.src, scan.Spec{Filter: pred.Test(name, pred.OpGe, key), Alloc: mem}, nil)
+}
+
+// key is the first column of the order that the file promises, or says that it was sorted by; "": there is none.
+func (r *Rows) key() string {
+	if order := r.src.Reader.Order(); len(order) > 0 && !order[0].Descending {
+		c := r.src.Reader.Columns()[order[0].Column]
+		return pred.JoinPath(r.src.Reader.Schema().Field(c.Path[0]).Name)
+	}
+	if l, ok := r.src.Reader.(format.Layouter); ok && len(l.Layout().Sorted) > 0 {
+		return pred.JoinPath(l.Layout().Sorted[0])
+	}
+	return ""
 }
 
 // Close closes what was opened to read rows; the reader stays open.

@@ -1,0 +1,48 @@
+package parquet
+
+import (
+	"context"
+	"io"
+
+	"stoa/format"
+	"stoa/internal/rows"
+)
+
+// Reader is one open file, for programs that use this format by itself: Schema, NumRows, Row, RowsFrom, RowsFromKey,
+// Close, as the readers of all formats have them. Filters, damage policies and tables of many files are package stoa's.
+type Reader = rows.Reader
+
+// NewReader opens a Parquet file of size bytes. Its key is the first of its sorting columns, if that is a top-level one
+// and rises.
+func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
+	return rows.Open(r, size, "file.parquet", o,
+		func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
+			f, err := open(ctx, t, o)
+			if err != nil {
+				return nil, err
+			}
+			return sorted{f.(*reader)}, nil
+		})
+}
+
+// sorted is a reader that says by which column its rows are sorted, where all row groups do.
+type sorted struct{ *reader }
+
+// Layout is format.Layouter's.
+func (r sorted) Layout() (l format.Layout) {
+	for i, g := range r.Footer.RowGroups {
+		if len(g.SortingColumns) == 0 || g.SortingColumns[0].Descending {
+			return format.Layout{}
+		}
+		c := int(g.SortingColumns[0].ColumnIdx)
+		if c < 0 || c >= len(r.Leaves) || len(r.Leaves[c].Column.Path) != 1 {
+			return format.Layout{}
+		}
+		name := r.Schema().Field(r.Leaves[c].Column.Path[0]).Name
+		if i > 0 && l.Sorted[0] != name {
+			return format.Layout{}
+		}
+		l.Sorted = []string{name}
+	}
+	return l
+}
