@@ -21,7 +21,7 @@ import (
 
 // AppendOptions are those of Append.
 type AppendOptions struct {
-	// of the writer (carbon.WriteOptions has them, too, and Strings); the table's properties hold where they say nothing
+	// of the writer, which carbon.WriteOptions gives as Strings; the table's properties hold where they say nothing
 	Opts  map[string]string `json:"opts,omitempty"`
 	Tasks int               `json:"tasks,omitempty"` // data files that are written side by side; 0: one
 	// how values of columns with a global dictionary get their codes

@@ -8,8 +8,8 @@ import (
 	"stoa/internal/rows"
 )
 
-// Reader is one open data file, for programs that use this format by itself: Schema, NumRows, Row, RowsFrom, RowsFromKey,
-// Close, as the readers of all formats have them. Filters, damage policies and tables are package stoa's.
+// Reader is one open data file, for programs that use this format by itself: Schema, NumRows, Row, RowsFrom,
+// RowsFromKey, Close, as the readers of all formats have them. Filters, damage policies and tables are package stoa's.
 type Reader = rows.Reader
 
 // NewReader opens a data file (.carbondata) of size bytes. Its key is the first of its sort columns.

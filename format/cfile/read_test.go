@@ -242,7 +242,7 @@ func TestDirectory(t *testing.T) {
 		t.Errorf("schema %s, want %s", got, want)
 	}
 	for i, want := range []string{"[1 2]", "[1000005 (null)]", "[12.5 -0.01]"} {
-		it, err := (&Reader{r.(*table).files[i].File, r.Schema().Field(i)}).SeekToOrdinal(ctx, 0)
+		it, err := (&Reader{f: r.(*table).files[i].File, field: r.Schema().Field(i)}).SeekToOrdinal(ctx, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

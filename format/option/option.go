@@ -185,7 +185,8 @@ func Int[S any, N whole](name, values, help string, at func(*S) *N, min, max int
 	if max == math.MaxInt64 {
 		wanted = fmt.Sprintf("a number from %d on", min)
 	}
-	return number(format.OptionKey{Name: name, Values: values, Help: help}, at, min, max, wanted, func(v string) (int64, bool) {
+	return number(format.OptionKey{Name: name, Values: values, Help: help}, at, min, max, wanted,
+		func(v string) (int64, bool) {
 			n, err := strconv.ParseInt(v, 10, 64)
 			return n, err == nil
 		})

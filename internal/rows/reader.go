@@ -22,8 +22,8 @@ type Reader struct {
 	rows *Rows
 }
 
-// Open opens the file that r gives, of size bytes, by a format's Open. name is what errors call it, and ends as files of
-// the format do.
+// Open opens the file that r gives, of size bytes, by a format's Open. name is what errors call it, and ends as files
+// of the format do.
 func Open(r io.ReaderAt, size int64, name string, o format.OpenOptions,
 	open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) (*Reader, error) {
 	ctx, tree := context.Background(), store.One(name, r, size)

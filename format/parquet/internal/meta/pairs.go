@@ -13,7 +13,8 @@ type PairChanges struct {
 	drop []string
 }
 
-// ParsePairs takes options about key/value metadata apart: those that are set, as KEY=VALUE, and those that are dropped.
+// ParsePairs takes options about key/value metadata apart: those that are set, as KEY=VALUE, and those that are
+// dropped.
 func ParsePairs(set, drop []string) (c PairChanges, err error) {
 	for _, item := range set {
 		key, value, ok := strings.Cut(item, "=")
