@@ -80,6 +80,9 @@ func ParseOptions(d layout.Dialect, opts map[string]string) (o writeOptions, err
 	o = writeOptions{dialect: d, version: byte(version), codec: string(cmp.Or(s.Codec, "null")),
 		summed: s.Checksum != "null", blockSize: cmp.Or(s.BlockSize, 64<<10), fileSize: cmp.Or(s.FileSize, 1<<30),
 		firstAll: slices.Equal(s.FirstValues, []string{"all"}), first: s.FirstValues, ArrowSchema: !s.NoArrowSchema}
+	if o.firstAll {
+		o.first = nil
+	}
 	o.kind, _ = layout.CodecByName(o.codec)
 	return o, nil
 }
