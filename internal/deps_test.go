@@ -120,7 +120,7 @@ stoa/format/redfile/internal/table: std arrow fault format pred region store vec
 stoa/format/redfile/internal/recovery: std fault format region wire internal/check internal/thrift
   format/redfile/internal/layout format/redfile/internal/schema format/redfile/internal/container
   format/redfile/internal/table
-stoa/format/redfile       : std arrow fault format region store vec wire internal/check internal/describe
+stoa/format/redfile       : std pred arrow fault format region store vec wire internal/check internal/describe
   internal/enc/... internal/nest internal/thrift internal/rows format/redfile/...
 stoa/format/carbon/internal/layout: std internal/check arrow fault format pred region store vec wire internal/civil
   internal/arrowschema internal/nest internal/thrift internal/enc/... internal/codec internal/sum
@@ -156,7 +156,8 @@ stoa/format/carbon/internal/change: std arrow fault format format/option pred re
   github.com/RoaringBitmap/... github.com/apache/arrow-go/v18/arrow/ipc format/carbon/internal/layout
   format/carbon/internal/schema format/carbon/internal/status format/carbon/internal/dict
   format/carbon/internal/page format/carbon/internal/datafile format/carbon/internal/table
-stoa/format/carbon        : std internal/check internal/describe arrow fault format pred region store vec wire
+stoa/format/carbon        : std internal/rows internal/check internal/describe arrow fault format pred region store
+  vec wire
   internal/civil
   internal/arrowschema
   internal/nest internal/thrift internal/enc/... internal/codec internal/sum github.com/RoaringBitmap/...
@@ -173,7 +174,8 @@ stoa/format/cfile/internal/write: std internal/coerce arrow fault format format/
   internal/arrowschema
   internal/enc/... internal/codec internal/sum internal/bloom internal/pb internal/btree internal/nest
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/internal/block format/cfile/internal/columnfile
-stoa/format/cfile         : std internal/check internal/describe arrow fault format pred region store vec wire
+stoa/format/cfile         : std internal/rows internal/check internal/describe arrow fault format pred region store
+  vec wire
   internal/arrowschema
   internal/check internal/enc/...
   internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present internal/nest
@@ -217,7 +219,7 @@ stoa/format/parquet/internal/recovery: std fault format region wire internal/che
 stoa/format/parquet/internal/rewrite: std arrow fault format region store format/parquet/internal/meta
   format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
   format/parquet/internal/write
-stoa/format/parquet       : std arrow format region store format/parquet/...
+stoa/format/parquet       : std internal/rows arrow format region store format/parquet/...
 stoa/format/kudubackup    : std arrow fault format format/option store format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region

@@ -15,7 +15,6 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 	"stoa/internal/rows"
 	"stoa/pred"
-	"stoa/store"
 	"stoa/vec"
 )
 
@@ -25,36 +24,6 @@ type Reader struct {
 	f     *columnfile.File
 	field arrow.Field
 	rows  *rows.Reader // nil: it is part of something, whose rows are read
-}
-
-// NewReader opens a CFile of size bytes.
-func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
-	return OpenReader(context.Background(), readerSource{r, size}, "", o)
-}
-
-// OpenReader opens a CFile. The name stands in errors.
-func OpenReader(ctx context.Context, src store.Source, name string, o format.OpenOptions) (*Reader, error) {
-	opts, err := columnfile.ParseOptions(o.Opts)
-	if err != nil {
-		return nil, err
-	}
-	if name == "" {
-		name = "cfile"
-	}
-	f, err := columnfile.OpenFile(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
-	if err == nil {
-		err = f.CheckRows(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := &Reader{f: f, field: f.Field(opts)}
-	tg := format.Target{Tree: rows.With(store.NewMemory(nil), name, src), Name: name}
-	t, err := newTable(ctx, tg, f, opts, nil)
-	if err == nil {
-		r.rows, err = rows.Over(ctx, t, tg.Tree, o)
-	}
-	return r, err
 }
 
 // readerSource is an io.ReaderAt as a Source.

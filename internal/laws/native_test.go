@@ -45,7 +45,8 @@ var native = []struct {
 	open         func([]byte) (formattest.NativeReader, error)
 	keyed        format.Options // nil: no file of the format says it
 }{
-	{"carbon", "t.carbondata", opener(carbon.NewReader), carbon.WriteOptions{SortColumns: []string{"k"}, PageRows: 100}},
+	{"carbon", "t.carbondata", opener(carbon.NewReader),
+		carbon.WriteOptions{SortColumns: []string{"k"}, PageRows: 100}},
 	{"cfile", "t.cfile", opener(cfile.NewReader), cfile.WriteOptions{All: cfile.ColumnOptions{ValueIndex: new(true)}}},
 	{"parquet", "t.parquet", opener(parquet.NewReader),
 		parquet.WriteOptions{SortingColumns: []parquet.SortColumn{{Column: "k"}}, RowGroupRows: 300}},
