@@ -104,7 +104,7 @@ func (p *proof) expected(ctx context.Context, f *format.Format, sc *arrow.Schema
 func (p *proof) open(ctx context.Context, tree store.Tree, name string) (*Table, error) {
 	o := OpenOptions{Formats: []format.Format{p.format}, From: p.format.Name, Tree: tree, KeepPages: -1}
 	names := []string{name}
-	if !p.own {
+	if !p.own && len(p.format.Extensions) > 0 {
 		var err error
 		if names, err = p.files(ctx, tree, name); err != nil {
 			return nil, err

@@ -85,7 +85,7 @@ type Format struct {
 
 	// Reread is the format as which it is read what Create wrote with schema sc and options o, so that values
 	// come back in their types: nil is the format itself. Another format stands for all files with its
-	// extensions. false: it cannot be read back as what it was.
+	// extensions, or, if it has none, for the place. false: it cannot be read back as what it was.
 	Reread func(sc *arrow.Schema, o WriteOptions) (Format, bool)
 	// Retypes, of what Reread gave: without it, options have the output come back in other types than went in;
 	// whoever writes is told which columns.

@@ -135,7 +135,7 @@ func spaced(t testing.TB, s *Shredded, mem memory.Allocator) arrow.Array {
 			k++
 		}
 	}
-	out, err := take(dense, idx, mem)
+	out, err := Take(dense, idx, mem)
 	if err != nil {
 		t.Fatal(err)
 	}

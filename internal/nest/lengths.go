@@ -27,7 +27,7 @@ func (b *build) byLengths(n *node, places int) (arrow.Array, error) {
 		return a, err
 	}
 	defer a.Release()
-	out, err := take(a, *idx, b.mem)
+	out, err := Take(a, *idx, b.mem)
 	return out, b.locate(err, n.presence)
 }
 
@@ -152,7 +152,7 @@ func (b *build) listValues(n *node, l *array.List) (arrow.Array, error) {
 	for i := range *idx {
 		(*idx)[i] = int32(i)
 	}
-	tight, err := take(l, *idx, b.mem)
+	tight, err := Take(l, *idx, b.mem)
 	if err != nil {
 		return nil, b.locate(err, n.own)
 	}
@@ -210,7 +210,7 @@ func (b *build) without(items arrow.Array, lengths []int32, isNull func(int) boo
 		}
 		at += x
 	}
-	return take(items, *idx, b.mem)
+	return Take(items, *idx, b.mem)
 }
 
 // union makes a dense union: every place belongs to the one branch that has something there.
@@ -290,7 +290,7 @@ func (u *unionBuild) branch(c *node, code int8) error {
 		(*idx)[k] = p
 		k++
 	}
-	kid, err := take(all, (*idx)[:k], u.mem)
+	kid, err := Take(all, (*idx)[:k], u.mem)
 	if err != nil {
 		return err
 	}
@@ -334,7 +334,7 @@ func (u *unionBuild) rest(t *arrow.DenseUnionType) error {
 		}
 	}
 	was := u.kids[b]
-	made, err := take(was, idx, u.mem)
+	made, err := Take(was, idx, u.mem)
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func (c *lengthColumn) input(t testing.TB, mem memory.Allocator) Input {
 		defer b.Release()
 		return Input{Array: b.NewArray()}
 	}
-	a, err := take(c.from, c.idx, mem)
+	a, err := Take(c.from, c.idx, mem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +383,7 @@ func spoilLevels(r *rand.Rand, in []Input, def, rep []byte, mem memory.Allocator
 		if in[i].Def == nil {
 			continue
 		}
-		if a, err := take(in[i].Array, idx, mem); err == nil {
+		if a, err := Take(in[i].Array, idx, mem); err == nil {
 			in[i].Array.Release()
 			in[i].Array = a
 		}

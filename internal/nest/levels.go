@@ -201,7 +201,7 @@ func (b *build) leafByLevels(n *node, places int) (arrow.Array, error) {
 		(*idx)[k] = int32(i)
 		k += atLeast(d, n.above)
 	}
-	return take(in.Array, (*idx)[:k], b.mem)
+	return Take(in.Array, (*idx)[:k], b.mem)
 }
 
 // atLeast is 1 if x >= y, without a branch.
@@ -328,7 +328,7 @@ func (b *build) pad(n *node, off []int32, there []byte, kids []arrow.Array) erro
 			k++
 		}
 	}
-	padded, err := take(kids[0], *idx, b.mem)
+	padded, err := Take(kids[0], *idx, b.mem)
 	if err != nil {
 		return err
 	}

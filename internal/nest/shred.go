@@ -39,7 +39,7 @@ func (s *Shredded) Dense(mem memory.Allocator) (arrow.Array, error) {
 		}
 		return nil, fault.Bugf("leaf %s: nulls among the values that are there", s.Name)
 	}
-	return take(s.Values, s.Present, mem)
+	return Take(s.Values, s.Present, mem)
 }
 
 // Shred gives the leaves of an array of f's type, in the order of Leaves. Values under nulls do not matter. A

@@ -12,9 +12,9 @@ import (
 	"stoa/fault"
 )
 
-// take makes the array of a's entries at idx, in that order; -1 makes a null, whatever it is a null of. Lists that are
+// Take makes the array of a's entries at idx, in that order; -1 makes a null, whatever it is a null of. Lists that are
 // null come out empty. The caller releases the result.
-func take(a arrow.Array, idx []int32, mem memory.Allocator) (arrow.Array, error) {
+func Take(a arrow.Array, idx []int32, mem memory.Allocator) (arrow.Array, error) {
 	if from, ok := run(idx); ok && mayBeSliced(a) {
 		out := array.NewSlice(a, int64(from), int64(from+len(idx)))
 		out.NullN() // a map wants to know it of its keys, without counting
@@ -36,7 +36,7 @@ func Decoded(d *array.Dictionary, mem memory.Allocator) (arrow.Array, error) {
 			idx[i] = int32(d.GetValueIndex(i))
 		}
 	}
-	return take(d.Dictionary(), idx, mem)
+	return Take(d.Dictionary(), idx, mem)
 }
 
 // run reports whether idx counts up by one.
@@ -230,7 +230,7 @@ func (t *taker) values(a arrow.Array) error {
 
 // child appends a child that has a's entries at idx.
 func (t *taker) child(a arrow.Array, idx []int32) error {
-	c, err := take(a, idx, t.mem)
+	c, err := Take(a, idx, t.mem)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Start one kudu-master and one kudu-tserver on loopback; wait till the tserver is registered and answers.
 # usage: start.sh RUNDIR [extra tserver flags...]
+# ONE=1: a server has one directory for all, RUNDIR/NAME, and not wal and data in it.
 # env: BM=log|file (block manager), MPORT/TPORT/MWEB/TWEB (ports), MEXTRA (extra master flags), MORE="NAME:PORT:WEB …" (more tservers, in RUNDIR/NAME)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,21 +17,23 @@ common=(--unlock_unsafe_flags --unlock_experimental_flags --time_source=system_u
   # at start Kudu asks the cloud's metadata address who it is: send that to a closed local port
   --cloud_aws_instance_id_url=http://127.0.0.1:9/ --cloud_azure_instance_id_url=http://127.0.0.1:9/
   --cloud_gce_instance_id_url=http://127.0.0.1:9/ --cloud_openstack_metadata_url=http://127.0.0.1:9/)
-mkdir -p "$run"/{master,tserver}/{wal,data,log}
+logs=$run; [ -z "${ONE:-}" ] && mkdir -p "$run"/{master,tserver}/{wal,data,log} || { logs=$run/logs; mkdir -p "$logs"/{master,tserver}/log; }
+# where NAME keeps what it has
+dirs() { if [ -n "${ONE:-}" ]; then echo "--fs_wal_dir=$run/$1"; else echo "--fs_wal_dir=$run/$1/wal --fs_data_dirs=$run/$1/data"; fi; }
 for p in master tserver; do
   [ ! -s "$run/$p.pid" ] || ! kill -0 "$(cat "$run/$p.pid")" 2>/dev/null || { echo "$p already runs" >&2; exit 1; }
 done
-"$home/bin/kudu-master" "${common[@]}" --fs_wal_dir="$run/master/wal" --fs_data_dirs="$run/master/data" \
-  --log_dir="$run/master/log" --rpc_bind_addresses=127.0.0.1:$mport --master_addresses=127.0.0.1:$mport \
+"$home/bin/kudu-master" "${common[@]}" $(dirs master) \
+  --log_dir="$logs/master/log" --rpc_bind_addresses=127.0.0.1:$mport --master_addresses=127.0.0.1:$mport \
   --webserver_port=$mweb --default_num_replicas=1 ${MEXTRA:-} </dev/null >"$run/master.out" 2>&1 &
 echo $! >"$run/master.pid"
 names="master"
 for t in tserver:$tport:$tweb ${MORE:-}; do
   IFS=: read -r name port web <<<"$t"
-  mkdir -p "$run/$name"/{wal,data,log}
+  [ -n "${ONE:-}" ] || mkdir -p "$run/$name"/{wal,data,log}
   names+=" $name"
-  "$home/bin/kudu-tserver" "${common[@]}" --fs_wal_dir="$run/$name/wal" --fs_data_dirs="$run/$name/data" \
-    --log_dir="$run/$name/log" --rpc_bind_addresses=127.0.0.1:$port --tserver_master_addrs=127.0.0.1:$mport \
+  "$home/bin/kudu-tserver" "${common[@]}" $(dirs "$name") \
+    --log_dir="$logs/$name/log" --rpc_bind_addresses=127.0.0.1:$port --tserver_master_addrs=127.0.0.1:$mport \
     --webserver_port=$web --memory_limit_hard_bytes=2147483648 "$@" </dev/null >"$run/$name.out" 2>&1 &
   echo $! >"$run/$name.pid"
 done

@@ -6,10 +6,11 @@ import (
 
 	"stoa"
 	"stoa/format"
+	"stoa/format/kudu/kudufs"
 	"stoa/format/kudubackup"
 )
 
 // Formats are the formats that the command knows.
 func Formats() []format.Format {
-	return append(slices.Clone(stoa.Formats), kudubackup.Format)
+	return append(slices.Clone(stoa.Formats), kudubackup.Format, kudufs.Format)
 }

@@ -1,0 +1,29 @@
+package pbc
+
+import (
+	"encoding/binary"
+
+	"stoa/internal/pb"
+	"stoa/internal/sum"
+)
+
+// Append appends a whole container of version 2 with one record: a message of type typ.
+//
+// Kudu puts the descriptors of the type into the supplementary header, for `kudu pbc dump` alone; here there are none,
+// so that command cannot print the file. Servers read it all the same.
+func Append(dst []byte, typ string, message []byte) []byte {
+	dst = append(dst, Magic...)
+	dst = binary.LittleEndian.AppendUint32(dst, 2)
+	dst = binary.LittleEndian.AppendUint32(dst, pbcSumV2)
+	dst = appendRecord(dst, pb.AppendString(pb.AppendMessage(nil, 1, nil), 2, typ))
+	return appendRecord(dst, message)
+}
+
+// appendRecord appends a record of version 2.
+func appendRecord(dst, body []byte) []byte {
+	at := len(dst)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(body)))
+	dst = binary.LittleEndian.AppendUint32(dst, sum.CRC32C(dst[at:]))
+	dst = append(dst, body...)
+	return binary.LittleEndian.AppendUint32(dst, sum.CRC32C(body))
+}

@@ -1,0 +1,98 @@
+package kudufs
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/format/cfile"
+	"stoa/format/kudu/internal/meta"
+	"stoa/internal/pb"
+)
+
+// Kinds of entries of the master's catalogue, and the state of what is in use. What else it keeps (its cluster's id, its
+// certificate, keys of tokens) a master makes when it does not find it.
+const (
+	entryTable   = 1 // SysTablesEntryPB
+	entryTablet  = 2 // SysTabletsEntryPB
+	entryRunning = 2
+)
+
+// catalogSchema is the schema of the catalogue: Kudu refuses another.
+func catalogSchema() meta.Schema {
+	s := meta.Schema{Columns: []meta.Column{
+		{ID: 0, Name: "entry_type", Type: cfile.Int8, Key: true},
+		{ID: 1, Name: "entry_id", Type: cfile.String, Key: true},
+		{ID: 2, Name: "metadata", Type: cfile.String},
+	}}
+	s.Index()
+	return s
+}
+
+// catalogEntry is a row of the catalogue.
+type catalogEntry struct {
+	kind     int8
+	id       string
+	metadata []byte
+}
+
+// catalogOf is what the catalogue says of a table and its tablets. made is in seconds since 1970.
+func catalogOf(tablets []*tablet, made int64) (out []catalogEntry) {
+	t := tablets[0]
+	e := pb.AppendString(nil, 1, t.Table)
+	e = pb.AppendUint(e, 2, uint64(t.SchemaVersion))
+	e = pb.AppendMessage(e, 3, t.Schema.Append(nil))
+	e = pb.AppendInt(e, 5, int64(len(t.Consensus.Peers)))
+	e = pb.AppendInt(e, 6, entryRunning)
+	e = pb.AppendInt(e, 8, int64(nextID(t.Schema.Columns)))
+	e = pb.AppendMessage(e, 9, t.Partitioning.Append(nil, &t.Schema))
+	e = pb.AppendInt(e, 10, made)
+	out = append(out, catalogEntry{entryTable, t.TableID, e})
+	for _, t := range tablets {
+		state := pb.AppendMessage(pb.AppendInt(nil, 1, t.Consensus.Term), 3, t.Consensus.AppendConfig(nil))
+		e := pb.AppendMessage(nil, 3, state)
+		e = pb.AppendInt(e, 4, entryRunning)
+		e = pb.AppendString(e, 6, t.TableID)
+		e = pb.AppendMessage(e, 7, t.Partition.Append(nil))
+		out = append(out, catalogEntry{entryTablet, t.ID, e})
+	}
+	return out
+}
+
+// writeCatalog writes the catalogue's tablet, with its entries in one rowset.
+func writeCatalog(ctx context.Context, v *server, entries []catalogEntry, mem memory.Allocator) error {
+	s := catalogSchema()
+	t := &meta.Tablet{ID: meta.SystemCatalogID, TableID: meta.SystemCatalog, Table: meta.SystemCatalog, Schema: s,
+		State: meta.TabletReady, LastDurableMRS: 0, CountsLive: true, DataDirs: []string{v.dir},
+		Consensus: &meta.Consensus{Index: -1, Peers: []meta.Peer{{UUID: v.uuid, Voter: true}}}}
+	t.Partitioning = meta.PartitionSchema{Stored: true, Range: []int32{0, 1}}
+	key := func(e catalogEntry) []byte {
+		k, err := s.Key(nil, [][]byte{{byte(e.kind)}, []byte(e.id)})
+		if err != nil {
+			panic(err) // of types that are always the same
+		}
+		return k
+	}
+	slices.SortFunc(entries, func(a, b catalogEntry) int { return bytes.Compare(key(a), key(b)) })
+	kinds, ids := array.NewInt8Builder(mem), array.NewStringBuilder(mem)
+	bodies := array.NewBinaryBuilder(mem, arrow.BinaryTypes.String)
+	var keys [][]byte
+	for _, e := range entries {
+		kinds.Append(e.kind)
+		ids.Append(e.id)
+		bodies.Append(e.metadata)
+		keys = append(keys, key(e))
+	}
+	columns := []arrow.Array{kinds.NewArray(), ids.NewArray(), bodies.NewArray()}
+	defer release(columns)
+	rs, err := writeRowSet(ctx, v, &s, 0, columns, keys)
+	if err != nil {
+		return err
+	}
+	t.RowSets = []meta.RowSet{rs}
+	return v.tablet(ctx, t)
+}

@@ -1,0 +1,260 @@
+package kudufs
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu"
+	"stoa/format/kudu/internal/meta"
+	"stoa/internal/nest"
+	"stoa/store"
+)
+
+// Format is format "kudu-fs": it is written only, and read as format kudu.
+var Format = format.Format{
+	Family:       "kudu",
+	Name:         "kudu-fs",
+	Title:        "directories of an Apache Kudu master and tablet server, on which these start",
+	Create:       create,
+	Reread:       func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return kudu.Format, true },
+	Dictionaries: func(arrow.DataType) bool { return false },
+	WriteKeys:    writeKeys,
+}
+
+// writer is the format.Writer.
+type writer struct {
+	sink    store.Sink
+	o       options
+	mem     memory.Allocator
+	schema  *arrow.Schema
+	table   meta.Tablet // what all tablets have in common
+	from    []int       // the field of each column
+	route   *router
+	tablets []*tablet
+	server  *server
+	spool   *keySpool
+	held    int64 // bytes of what is gathered
+	rows    int64
+	failed  error
+}
+
+// most is how many bytes of rows are held of all tablets together.
+const most = 512 << 20
+
+func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
+	o, err := parseOptions(wo.Opts)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{sink: s, o: o, mem: wo.Mem, schema: sc}
+	if w.mem == nil {
+		w.mem = memory.DefaultAllocator
+	}
+	was, err := tableOf(sc)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.plan(was); err != nil {
+		return nil, err
+	}
+	if w.server, err = newServer(ctx, s, "tserver", w.o.server, w.o.time); err != nil {
+		return nil, err
+	}
+	for _, t := range w.tablets {
+		t.DataDirs = []string{w.server.dir}
+	}
+	f, err := s.Scratch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.spool = newKeySpool(f)
+	return w, nil
+}
+
+// plan fills in what options leave open, and makes the table's tablets.
+func (w *writer) plan(was kudu.TableMeta) (err error) {
+	o, t := &w.o, &w.table
+	if t.Table = o.table; t.Table == "" {
+		t.Table = was.Name
+	}
+	if t.Table == "" {
+		return fault.Invalidf("a table of Kudu needs a name: option table=NAME")
+	}
+	if t.TableID = o.id; t.TableID == "" {
+		t.TableID = was.ID
+	}
+	if t.TableID == "" {
+		t.TableID = madeID("table", t.Table)
+	}
+	if o.server == "" {
+		o.server = madeID("server", t.TableID)
+		if len(o.peers) > 0 {
+			o.server = o.peers[0].UUID
+		}
+	}
+	if o.peers == nil {
+		o.peers = []meta.Peer{{UUID: o.server, Voter: true, Address: "127.0.0.1:7050"}}
+	}
+	if !slices.ContainsFunc(o.peers, func(p meta.Peer) bool { return p.UUID == o.server }) {
+		return fault.Invalidf("peers: server %s, whose directories are written, is not among them", o.server)
+	}
+	if t.Schema, w.from, err = schemaOf(w.schema, o.key); err != nil {
+		return err
+	}
+	t.State, t.LastDurableMRS, t.CountsLive = meta.TabletReady, -1, true
+	t.Consensus = &meta.Consensus{Index: -1, Peers: o.peers}
+	var parts []kudu.TabletMeta
+	if t.Partitioning, parts, err = divide(was, &t.Schema, t.TableID, o.buckets); err != nil {
+		return err
+	}
+	if w.route, err = newRouter(&t.Schema, &t.Partitioning, parts); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		one := *t
+		one.ID, one.Partition = p.ID, meta.Partition{Buckets: p.Buckets, Start: p.Start, End: p.End}
+		w.tablets = append(w.tablets, &tablet{Tablet: &one})
+	}
+	return nil
+}
+
+func (w *writer) Write(ctx context.Context, b arrow.RecordBatch) error {
+	if w.failed == nil {
+		w.failed = w.write(ctx, b)
+	}
+	return w.failed
+}
+
+// write gathers the rows of a batch where they belong.
+func (w *writer) write(ctx context.Context, b arrow.RecordBatch) error {
+	s := &w.table.Schema
+	columns := make([]arrow.Array, len(w.from))
+	for i, f := range w.from {
+		if columns[i] = b.Column(f); !s.Columns[i].Nullable && columns[i].NullN() > 0 {
+			return fault.Invalidf("column %q has no nulls, and %d of its values are", s.Columns[i].Name,
+				columns[i].NullN())
+		}
+	}
+	cells := keyCells{schema: s, columns: columns[:s.NumKeys]}
+	rows, keys := make([][]int32, len(w.tablets)), make([][][]byte, len(w.tablets))
+	for i := range int(b.NumRows()) {
+		row, err := cells.row(i)
+		if err != nil {
+			return err
+		}
+		at, err := w.route.tablet(row)
+		if err != nil {
+			return err
+		}
+		key, err := s.Key(nil, row)
+		if err != nil {
+			return err
+		}
+		rows[at], keys[at] = append(rows[at], int32(i)), append(keys[at], key)
+	}
+	for at, t := range w.tablets {
+		if len(rows[at]) == 0 {
+			continue
+		}
+		if err := w.gather(ctx, t, columns, rows[at], keys[at]); err != nil {
+			return err
+		}
+	}
+	w.rows += b.NumRows()
+	return nil
+}
+
+// gather gives a tablet rows of a batch, and writes a rowset when there are enough.
+func (w *writer) gather(ctx context.Context, t *tablet, columns []arrow.Array, rows []int32, keys [][]byte) error {
+	picked := make([]arrow.Array, 0, len(columns))
+	defer func() { release(picked) }()
+	var size int64
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		p, err := nest.Take(c, rows, w.mem)
+		if err != nil {
+			return err
+		}
+		picked = append(picked, p)
+		size += nest.SizeOfRows(p, 0, int64(p.Len()))
+		fields[i] = w.schema.Field(w.from[i])
+	}
+	before := t.bytes
+	t.add(array.NewRecordBatch(arrow.NewSchema(fields, nil), picked, int64(len(rows))), keys, size)
+	if w.held += t.bytes - before; t.bytes >= w.o.rowSet {
+		return w.flush(ctx, t)
+	}
+	for w.held > most {
+		if err := w.flush(ctx, slices.MaxFunc(w.tablets, func(a, b *tablet) int { return int(a.bytes - b.bytes) })); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) flush(ctx context.Context, t *tablet) error {
+	w.held -= t.bytes
+	return t.flush(ctx, w.server, w.spool, w.mem)
+}
+
+// Close writes what is left, and the metadata: a tablet without its superblock is none.
+func (w *writer) Close(ctx context.Context) (sum format.Summary, err error) {
+	if w.failed == nil {
+		w.failed = w.close(ctx)
+	}
+	if w.failed != nil {
+		return sum, w.failed
+	}
+	return format.Summary{Rows: w.rows, Bytes: w.server.bytes, Files: w.server.files}, w.sink.Commit(ctx)
+}
+
+func (w *writer) close(ctx context.Context) error {
+	for _, t := range w.tablets {
+		if err := w.flush(ctx, t); err != nil {
+			return err
+		}
+		key, err := w.spool.doubled(t.written)
+		if err == nil && key != nil {
+			err = t.twice(key)
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.server.tablet(ctx, t.Tablet); err != nil {
+			return err
+		}
+	}
+	if err := w.spool.file.Close(); err != nil {
+		return err
+	}
+	w.spool = nil
+	m, err := newServer(ctx, w.sink, "master", madeID("master", w.table.TableID), w.o.time)
+	if err != nil {
+		return err
+	}
+	if err := writeCatalog(ctx, m, catalogOf(w.tablets, w.o.time.Unix()), w.mem); err != nil {
+		return err
+	}
+	w.server.bytes += m.bytes
+	w.server.files = append(w.server.files, m.files...)
+	return nil
+}
+
+func (w *writer) Abort(ctx context.Context) error {
+	var err error
+	if w.spool != nil {
+		err = w.spool.file.Close()
+		w.spool = nil
+	}
+	for _, t := range w.tablets {
+		t.clear()
+	}
+	return errors.Join(err, w.sink.Abort(ctx))
+}

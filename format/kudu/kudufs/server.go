@@ -1,0 +1,95 @@
+package kudufs
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/format/kudu/internal/wal"
+	"stoa/internal/pb"
+	"stoa/store"
+)
+
+// server is the directories of one server being written.
+type server struct {
+	sink  store.Sink
+	root  string // its directory in the sink
+	uuid  string
+	dir   string // uuid of its data directory
+	next  uint64 // number of the next block
+	bytes int64
+	files []string
+}
+
+// newServer begins the directories of a server.
+func newServer(ctx context.Context, s store.Sink, root, uuid string, at time.Time) (*server, error) {
+	v := &server{sink: s, root: root, uuid: uuid, dir: madeID(uuid, "data"), next: 1}
+	in := pb.AppendString(nil, 1, uuid)
+	in = pb.AppendString(in, 2, "Formatted at "+at.UTC().Format("2006-01-02 15:04:05")+" by stoa")
+	if err := v.container(ctx, fs.InstanceFile, "kudu.InstanceMetadataPB", in); err != nil {
+		return nil, err
+	}
+	set := pb.AppendString(pb.AppendString(nil, 1, v.dir), 2, v.dir)
+	d := pb.AppendString(pb.AppendMessage(nil, 1, set), 2, "file")
+	d = pb.AppendUint(d, 3, 4096)
+	return v, v.container(ctx, path.Join(fs.DataSubdir, fs.DirInstanceFile), "kudu.DirInstanceMetadataPB", d)
+}
+
+// file writes a whole file.
+func (v *server) file(ctx context.Context, name string, body []byte) error {
+	name = path.Join(v.root, name)
+	o, err := v.sink.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	_, err = o.Write(body)
+	v.bytes += int64(len(body))
+	v.files = append(v.files, name)
+	return errors.Join(err, o.Close())
+}
+
+// container writes a protobuf container with one message.
+func (v *server) container(ctx context.Context, name, typ string, message []byte) error {
+	return v.file(ctx, name, pbc.Append(nil, typ, message))
+}
+
+// block writes the next block: fill writes the CFile. The block manager's path has the bits 47 to 24 of the number.
+func (v *server) block(ctx context.Context, fill func(w *bufio.Writer) (bytes int64, err error)) (meta.BlockRef, error) {
+	id := v.next
+	v.next++
+	name := path.Join(v.root, fs.DataSubdir, fmt.Sprintf("%02x/%02x/%02x/%016d", id>>40&0xff, id>>32&0xff, id>>24&0xff, id))
+	o, err := v.sink.Create(ctx, name)
+	if err != nil {
+		return meta.BlockRef{}, err
+	}
+	w := bufio.NewWriterSize(o, 64<<10)
+	n, err := fill(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err = errors.Join(err, o.Close()); err != nil {
+		return meta.BlockRef{}, err
+	}
+	v.bytes += n
+	v.files = append(v.files, name)
+	return meta.BlockRef{ID: id}, nil
+}
+
+// tablet writes what a tablet has besides its blocks.
+func (v *server) tablet(ctx context.Context, t *meta.Tablet) error {
+	err := v.container(ctx, path.Join(fs.TabletMetaDir, t.ID), "kudu.tablet.TabletSuperBlockPB", t.Append(nil))
+	if err == nil {
+		err = v.container(ctx, path.Join(fs.ConsensusDir, t.ID), "kudu.consensus.ConsensusMetadataPB",
+			t.Consensus.Append(nil))
+	}
+	if err == nil {
+		err = v.file(ctx, path.Join(fs.WalsDir, t.ID, "wal-000000001"), wal.AppendEmpty(nil, t))
+	}
+	return err
+}

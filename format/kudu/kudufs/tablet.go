@@ -1,0 +1,118 @@
+package kudufs
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format/kudu/internal/meta"
+	"stoa/internal/nest"
+)
+
+// tablet gathers the rows of one tablet until they are a rowset.
+type tablet struct {
+	*meta.Tablet
+	batches []arrow.RecordBatch // columns in the order of the table's schema
+	keys    []rowKey            // of the rows that are gathered, in the order in which they came
+	bytes   int64
+	written []keyRun // of the rowsets
+}
+
+// rowKey is an encoded key, and the row of what is gathered that has it.
+type rowKey struct {
+	key []byte
+	row int32
+}
+
+// add gathers rows of a batch, of which keys are the encoded keys. The batch is kept.
+func (t *tablet) add(b arrow.RecordBatch, keys [][]byte, bytes int64) {
+	t.batches = append(t.batches, b)
+	for _, k := range keys {
+		t.keys = append(t.keys, rowKey{k, int32(len(t.keys))})
+		bytes += int64(len(k)) + 32
+	}
+	t.bytes += bytes
+}
+
+// flush writes what is gathered as a rowset.
+func (t *tablet) flush(ctx context.Context, v *server, spool *keySpool, mem memory.Allocator) error {
+	if len(t.keys) == 0 {
+		return nil
+	}
+	defer t.clear()
+	slices.SortStableFunc(t.keys, func(a, b rowKey) int { return bytes.Compare(a.key, b.key) })
+	keys := make([][]byte, len(t.keys))
+	order := make([]int32, len(t.keys))
+	for i, k := range t.keys {
+		if keys[i], order[i] = k.key, k.row; i > 0 && bytes.Equal(keys[i-1], k.key) {
+			return t.twice(k.key)
+		}
+	}
+	run, err := spool.add(keys)
+	if err != nil {
+		return err
+	}
+	columns, err := t.columns(order, mem)
+	if err != nil {
+		return err
+	}
+	defer release(columns)
+	rs, err := writeRowSet(ctx, v, &t.Schema, uint64(len(t.RowSets)), columns, keys)
+	if err != nil {
+		return err
+	}
+	t.RowSets, t.written = append(t.RowSets, rs), append(t.written, run)
+	t.LastDurableMRS = int64(len(t.RowSets) - 1)
+	return nil
+}
+
+// columns are the gathered rows in an order, column by column.
+func (t *tablet) columns(order []int32, mem memory.Allocator) (out []arrow.Array, err error) {
+	for c := range t.Schema.Columns {
+		parts := make([]arrow.Array, len(t.batches))
+		for i, b := range t.batches {
+			parts[i] = b.Column(c)
+		}
+		all, err := array.Concatenate(parts, mem)
+		if err != nil {
+			release(out)
+			return nil, err
+		}
+		sorted, err := nest.Take(all, order, mem)
+		all.Release()
+		if err != nil {
+			release(out)
+			return nil, err
+		}
+		out = append(out, sorted)
+	}
+	return out, nil
+}
+
+func release(arrays []arrow.Array) {
+	for _, a := range arrays {
+		a.Release()
+	}
+}
+
+// clear lets go of what was gathered.
+func (t *tablet) clear() {
+	for _, b := range t.batches {
+		b.Release()
+	}
+	t.batches, t.keys, t.bytes = nil, nil, 0
+}
+
+// twice is the error of a key that two rows have.
+func (t *tablet) twice(key []byte) error {
+	text, err := t.Schema.KeyText(key)
+	if err != nil {
+		return err
+	}
+	return fault.Invalidf("two rows have the primary key %s", text)
+}
