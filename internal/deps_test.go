@@ -220,6 +220,8 @@ stoa/format/parquet/internal/rewrite: std arrow fault format region store format
   format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
   format/parquet/internal/write
 stoa/format/parquet       : std internal/rows arrow format region store format/parquet/...
+stoa/format/kudu/kudufs   : std arrow fault format format/option store internal/nest internal/pb format/cfile
+  format/kudu/...
 stoa/format/kudubackup    : std arrow fault format format/option store format/cfile format/kudu format/parquet
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
@@ -229,7 +231,7 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   format/redfile
   format/carbon format/ipc format/text format/parquet
 stoa/advise               : std fault format store stoa vec
-stoa/cmd/stoa/internal/catalogue: std format stoa format/kudubackup
+stoa/cmd/stoa/internal/catalogue: std format stoa format/kudu/kudufs format/kudubackup
 stoa/cmd/...              : noformat
 stoa/internal/attack      : std
 stoa/internal/soak        : std

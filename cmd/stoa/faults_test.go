@@ -248,7 +248,7 @@ func fullDisk(t *testing.T, src *stoa.Table, f format.Format) {
 	if len(f.Extensions) > 0 && f.Name != "cfile" {
 		uri = "out" + f.Extensions[0]
 	}
-	if f.Name == "kudu-backup" {
+	if f.Family == "kudu" {
 		opts = map[string]string{"table": "t", "key": "id"}
 	}
 	write := func(room int64) (left []string, full bool, bytes int64, err error) {
@@ -296,7 +296,7 @@ func faultWriters() (list []faultWriter) {
 			w.uri = "out" + f.Extensions[0]
 		}
 		switch f.Name {
-		case "kudu-backup":
+		case "kudu-backup", "kudu-fs":
 			w.opts = map[string]string{"table": "t", "key": "id"}
 		case "redfile":
 			w.opts = map[string]string{"memory": "1kB", "page-size": "64"}

@@ -1,9 +1,12 @@
 package kudufs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -25,13 +28,16 @@ var Format = format.Format{
 	Create:       create,
 	Reread:       func(*arrow.Schema, format.WriteOptions) (format.Format, bool) { return kudu.Format, true },
 	Dictionaries: func(arrow.DataType) bool { return false },
-	WriteKeys:    writeKeys,
+	WriteKeys:    writing.Keys(),
 }
 
 // writer is the format.Writer.
 type writer struct {
 	sink    store.Sink
-	o       options
+	o       WriteOptions
+	made    time.Time
+	id      string // of the server
+	peers   []meta.Peer
 	mem     memory.Allocator
 	schema  *arrow.Schema
 	table   meta.Tablet // what all tablets have in common
@@ -49,11 +55,11 @@ type writer struct {
 const most = 512 << 20
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
-	o, err := parseOptions(wo.Opts)
+	o, err := writing.Parse(wo.Opts)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{sink: s, o: o, mem: wo.Mem, schema: sc}
+	w := &writer{sink: s, o: o, made: o.moment(), mem: wo.Mem, schema: sc}
 	if w.mem == nil {
 		w.mem = memory.DefaultAllocator
 	}
@@ -64,7 +70,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 	if err := w.plan(was); err != nil {
 		return nil, err
 	}
-	if w.server, err = newServer(ctx, s, "tserver", w.o.server, w.o.time); err != nil {
+	if w.server, err = newServer(ctx, s, "tserver", w.id, w.made); err != nil {
 		return nil, err
 	}
 	for _, t := range w.tablets {
@@ -81,37 +87,27 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 // plan fills in what options leave open, and makes the table's tablets.
 func (w *writer) plan(was kudu.TableMeta) (err error) {
 	o, t := &w.o, &w.table
-	if t.Table = o.table; t.Table == "" {
-		t.Table = was.Name
-	}
-	if t.Table == "" {
+	if t.Table = cmp.Or(o.Table, was.Name); t.Table == "" {
 		return fault.Invalidf("a table of Kudu needs a name: option table=NAME")
 	}
-	if t.TableID = o.id; t.TableID == "" {
-		t.TableID = was.ID
+	t.TableID = cmp.Or(strings.ToLower(o.TableID), was.ID, madeID("table", t.Table))
+	if w.peers, err = o.peers(); err != nil {
+		return err
 	}
-	if t.TableID == "" {
-		t.TableID = madeID("table", t.Table)
+	if w.id = strings.ToLower(o.Server); w.id == "" && w.peers != nil {
+		w.id = w.peers[0].UUID
 	}
-	if o.server == "" {
-		o.server = madeID("server", t.TableID)
-		if len(o.peers) > 0 {
-			o.server = o.peers[0].UUID
-		}
+	w.id = cmp.Or(w.id, madeID("server", t.TableID))
+	if w.peers == nil {
+		w.peers = []meta.Peer{{UUID: w.id, Voter: true, Address: defaultAddress}}
 	}
-	if o.peers == nil {
-		o.peers = []meta.Peer{{UUID: o.server, Voter: true, Address: "127.0.0.1:7050"}}
-	}
-	if !slices.ContainsFunc(o.peers, func(p meta.Peer) bool { return p.UUID == o.server }) {
-		return fault.Invalidf("peers: server %s, whose directories are written, is not among them", o.server)
-	}
-	if t.Schema, w.from, err = schemaOf(w.schema, o.key); err != nil {
+	if t.Schema, w.from, err = schemaOf(w.schema, o.Key); err != nil {
 		return err
 	}
 	t.State, t.LastDurableMRS, t.CountsLive = meta.TabletReady, -1, true
-	t.Consensus = &meta.Consensus{Index: -1, Peers: o.peers}
+	t.Consensus = &meta.Consensus{Index: -1, Peers: w.peers}
 	var parts []kudu.TabletMeta
-	if t.Partitioning, parts, err = divide(was, &t.Schema, t.TableID, o.buckets); err != nil {
+	if t.Partitioning, parts, err = divide(was, &t.Schema, t.TableID, int32(o.Buckets)); err != nil {
 		return err
 	}
 	if w.route, err = newRouter(&t.Schema, &t.Partitioning, parts); err != nil {
@@ -188,11 +184,12 @@ func (w *writer) gather(ctx context.Context, t *tablet, columns []arrow.Array, r
 	}
 	before := t.bytes
 	t.add(array.NewRecordBatch(arrow.NewSchema(fields, nil), picked, int64(len(rows))), keys, size)
-	if w.held += t.bytes - before; t.bytes >= w.o.rowSet {
+	if w.held += t.bytes - before; t.bytes >= w.o.rowSet() {
 		return w.flush(ctx, t)
 	}
 	for w.held > most {
-		if err := w.flush(ctx, slices.MaxFunc(w.tablets, func(a, b *tablet) int { return int(a.bytes - b.bytes) })); err != nil {
+		largest := slices.MaxFunc(w.tablets, func(a, b *tablet) int { return cmp.Compare(a.bytes, b.bytes) })
+		if err := w.flush(ctx, largest); err != nil {
 			return err
 		}
 	}
@@ -235,11 +232,11 @@ func (w *writer) close(ctx context.Context) error {
 		return err
 	}
 	w.spool = nil
-	m, err := newServer(ctx, w.sink, "master", madeID("master", w.table.TableID), w.o.time)
+	m, err := newServer(ctx, w.sink, "master", madeID("master", w.table.TableID), w.made)
 	if err != nil {
 		return err
 	}
-	if err := writeCatalog(ctx, m, catalogOf(w.tablets, w.o.time.Unix()), w.mem); err != nil {
+	if err := writeCatalog(ctx, m, catalogOf(w.tablets, w.made.Unix()), w.mem); err != nil {
 		return err
 	}
 	w.server.bytes += m.bytes

@@ -1,9 +1,9 @@
 package kudufs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -13,100 +13,91 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu/internal/meta"
+	"stoa/format/option"
 )
 
-var writeKeys = []format.OptionKey{
-	{Name: "table", Values: "NAME", Help: "the table's name (default: that of the Kudu table)"},
-	{Name: "table-id", Values: "ID", Help: "the table's id, 32 hexadecimal digits (default: that of the Kudu " +
-		"table, else made of the name)"},
-	{Name: "key", Values: "COLUMN,…", Help: "the primary key (default: that of the Kudu table)"},
-	{Name: "buckets", Values: "N", Help: "hash partitions by the primary key (default: as the Kudu table was divided, " +
-		"else one tablet)"},
-	{Name: "server", Values: "UUID", Help: "the tablet server, 32 hexadecimal digits (default: made of the table's id)"},
-	{Name: "peers", Values: "UUID@HOST:PORT,…", Help: "the servers that have replicas, the one that is written among " +
-		"them (default: that one alone, at 127.0.0.1:7050)"},
-	{Name: "time", Values: "MS", Help: "when the table was made, in milliseconds since 1970 (default: now)"},
-	{Name: "rowset-size", Values: "BYTES", Help: "how much of a tablet is gathered into one rowset (default 64MiB)"},
+// WriteOptions are the options of Create.
+type WriteOptions struct {
+	Table      string   // the table's name; "" is that of the Kudu table
+	TableID    string   // 32 hexadecimal digits; "" is that of the Kudu table, else made of the name
+	Key        []string // the primary key; nil is that of the Kudu table
+	Buckets    int      // of the hash of the key; 0: as the Kudu table was divided, else one tablet
+	Server     string   // UUID of the tablet server; "" is the first peer, else made of the table's id
+	Peers      []string // UUID@HOST:PORT of each replica; nil is the server alone, at 127.0.0.1:7050
+	Time       int64    // when the table was made, in milliseconds since 1970; 0 is now
+	RowSetSize int64    // bytes that are gathered into one rowset; 0 is 64 MiB
 }
 
-const defaultRowSet = 64 << 20
+const (
+	defaultRowSet  = 64 << 20
+	defaultAddress = "127.0.0.1:7050"
+	mostBuckets    = 10_000
+)
 
-// options are those of Create, understood.
-type options struct {
-	table, id string
-	key       []string
-	buckets   int32
-	server    string
-	peers     []meta.Peer
-	time      time.Time
-	rowSet    int64
-}
+var writing = option.Table[WriteOptions]{Format: "kudu-fs", For: "writing", Check: (*WriteOptions).check,
+	Options: []option.Option[WriteOptions]{
+		option.Text("table", "NAME", "the table's name (default: that of the Kudu table)",
+			func(o *WriteOptions) *string { return &o.Table }),
+		option.Text("table-id", "ID", "the table's id, 32 hexadecimal digits (default: that of the Kudu table, else "+
+			"made of the name)", func(o *WriteOptions) *string { return &o.TableID }),
+		option.List("key", "COLUMN,…", "the primary key (default: that of the Kudu table)",
+			func(o *WriteOptions) *[]string { return &o.Key }),
+		option.Int("buckets", "N", "tablets by hash of the primary key (default: as the Kudu table was divided, else "+
+			"one tablet)", func(o *WriteOptions) *int { return &o.Buckets }, 2, mostBuckets),
+		option.Text("server", "UUID", "the tablet server, 32 hexadecimal digits (default: the first peer, else made "+
+			"of the table's id)", func(o *WriteOptions) *string { return &o.Server }),
+		option.List("peers", "UUID@HOST:PORT,…", "the servers that have replicas (default: the one that is written, "+
+			"at "+defaultAddress+")", func(o *WriteOptions) *[]string { return &o.Peers }),
+		option.Int("time", "MS", "when the table was made, in milliseconds since 1970 (default: now)",
+			func(o *WriteOptions) *int64 { return &o.Time }, 1, 1<<52),
+		option.Size("rowset-size", "how much is gathered into one rowset (default 64MiB)",
+			func(o *WriteOptions) *int64 { return &o.RowSetSize }, 1, 1<<40),
+	}}
 
-func parseOptions(opts map[string]string) (o options, err error) {
-	o = options{time: time.Now(), rowSet: defaultRowSet}
-	for _, k := range slices.Sorted(maps.Keys(opts)) {
-		v := opts[k]
-		if err := o.set(k, v); err != nil {
-			return o, err
+// Strings and Formats make the struct format.Options.
+func (o WriteOptions) Strings() map[string]string { return writing.Strings(&o) }
+func (o WriteOptions) Formats() []string          { return []string{Format.Name} }
+
+func (o *WriteOptions) check() error {
+	for _, id := range []string{o.TableID, o.Server} {
+		if id != "" && !isUUID(id) {
+			return fault.Invalidf("%s: an id has 32 hexadecimal digits", id)
 		}
 	}
-	return o, nil
-}
-
-func (o *options) set(k, v string) (err error) {
-	n, numErr := strconv.ParseInt(v, 10, 64)
-	switch k {
-	case "table":
-		o.table = v
-	case "table-id":
-		o.id, err = uuidOf(k, v)
-	case "key":
-		o.key = strings.Split(v, ",")
-	case "buckets":
-		if o.buckets = int32(n); numErr != nil || n < 2 || n > 10_000 {
-			return fault.Invalidf("buckets=%s: a number from 2 to 10000 is wanted", v)
-		}
-	case "server":
-		o.server, err = uuidOf(k, v)
-	case "peers":
-		o.peers, err = peersOf(v)
-	case "time":
-		if o.time = time.UnixMilli(n); numErr != nil || n < 1 {
-			return fault.Invalidf("time=%s: milliseconds since 1970 are wanted", v)
-		}
-	case "rowset-size":
-		if size, ok := format.ParseSize(v); !ok || size < 1 {
-			return fault.Invalidf("rowset-size=%s: a number of bytes is wanted", v)
-		} else {
-			o.rowSet = size
-		}
-	default:
-		return fault.Invalidf("there is no option %s", k)
-	}
+	_, err := o.peers()
 	return err
 }
 
-// uuidOf reads an id as Kudu writes it.
-func uuidOf(key, v string) (string, error) {
-	if b, err := hex.DecodeString(v); err != nil || len(b) != 16 {
-		return "", fault.Invalidf("%s=%s: 32 hexadecimal digits are wanted", key, v)
-	}
-	return strings.ToLower(v), nil
-}
-
-// peersOf reads UUID@HOST:PORT,….
-func peersOf(v string) (out []meta.Peer, err error) {
-	for one := range strings.SplitSeq(v, ",") {
+// peers are the replicas' servers; nil if none is named.
+func (o *WriteOptions) peers() (out []meta.Peer, err error) {
+	for _, one := range o.Peers {
 		id, address, _ := strings.Cut(one, "@")
-		if id, err = uuidOf("peers", id); err != nil {
-			return nil, err
-		}
-		if _, port, err := net.SplitHostPort(address); err != nil || !isPort(port) {
+		if _, port, err := net.SplitHostPort(address); err != nil || !isPort(port) || !isUUID(id) {
 			return nil, fault.Invalidf("peers=%s: UUID@HOST:PORT is wanted", one)
 		}
-		out = append(out, meta.Peer{UUID: id, Voter: true, Address: address})
+		out = append(out, meta.Peer{UUID: strings.ToLower(id), Voter: true, Address: address})
+	}
+	if server := strings.ToLower(o.Server); out != nil && server != "" &&
+		!slices.ContainsFunc(out, func(p meta.Peer) bool { return p.UUID == server }) {
+		return nil, fault.Invalidf("peers: server %s, whose directories are written, is not among them", server)
 	}
 	return out, nil
+}
+
+// moment is when the table was made.
+func (o *WriteOptions) moment() time.Time {
+	if o.Time == 0 {
+		return time.Now()
+	}
+	return time.UnixMilli(o.Time)
+}
+
+func (o *WriteOptions) rowSet() int64 { return cmp.Or(o.RowSetSize, defaultRowSet) }
+
+// isUUID reports whether s is an id as Kudu writes it, but for upper case.
+func isUUID(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == 16
 }
 
 func isPort(s string) bool {
@@ -119,3 +110,5 @@ func madeID(words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
+
+var _ format.Options = WriteOptions{}
