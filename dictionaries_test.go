@@ -15,6 +15,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/formattest"
+	"stoa/format/kudu/kudufs"
 	"stoa/format/kudubackup"
 )
 
@@ -82,7 +83,7 @@ func TestDictionariesAreTheirValues(t *testing.T) {
 	types := append(formattest.LeafTypes(), arrow.StructOf(item), arrow.ListOf(arrow.PrimitiveTypes.Int32),
 		arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), arrow.FixedSizeListOf(2, item.Type),
 		arrow.StructOf(item, arrow.Field{Name: "b", Type: arrow.ListOf(word), Nullable: true}))
-	formats := slices.DeleteFunc(append(slices.Clone(Formats), kudubackup.Format), func(f format.Format) bool {
+	formats := slices.DeleteFunc(append(slices.Clone(Formats), kudubackup.Format, kudufs.Format), func(f format.Format) bool {
 		return f.Create == nil
 	})
 	for _, typ := range types {
@@ -147,7 +148,7 @@ func writtenAndRead(t *testing.T, f *format.Format, a arrow.Array) (cells []stri
 	t.Helper()
 	b := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "c", Type: a.DataType(), Nullable: true}}, nil),
 		[]arrow.Array{a}, int64(a.Len()))
-	if f.Name == kudubackup.Format.Name {
+	if f.Family == kudubackup.Format.Family {
 		b = withKey(b)
 	}
 	name := filepath.Join(t.TempDir(), "out") + ext(f)

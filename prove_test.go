@@ -17,12 +17,13 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/formattest"
+	"stoa/format/kudu/kudufs"
 	"stoa/format/kudubackup"
 	"stoa/region"
 	"stoa/store"
 )
 
-var provable = append(slices.Clone(Formats), kudubackup.Format)
+var provable = append(slices.Clone(Formats), kudubackup.Format, kudufs.Format)
 
 // provenTypes are types that every format of the ring keeps, and others that some refuse.
 var provenTypes = []arrow.DataType{
@@ -47,7 +48,7 @@ func provenBatch(seed uint64, n int, types ...arrow.DataType) arrow.RecordBatch 
 }
 
 func optionsOf(f *format.Format) map[string]string {
-	if f.Name == kudubackup.Format.Name {
+	if f.Family == kudubackup.Format.Family {
 		return map[string]string{"table": "t", "key": "k"}
 	}
 	return nil
@@ -64,7 +65,7 @@ func TestOutputsProveThemselves(t *testing.T) {
 		proven := 0
 		for i, typ := range provenTypes {
 			b := provenBatch(uint64(i), 300, typ)
-			if f.Name == kudubackup.Format.Name {
+			if f.Family == kudubackup.Format.Family {
 				b = withKey(b)
 			}
 			dir := t.TempDir()
@@ -204,7 +205,7 @@ func TestWrongOutputsAreNotSeen(t *testing.T) {
 			}
 			dir := t.TempDir()
 			name := filepath.Join(dir, "out") + ext(&f)
-			if f.Name != "cfile" && f.Name != kudubackup.Format.Name {
+			if f.Name != "cfile" && f.Family != kudubackup.Format.Family {
 				if err := os.WriteFile(name, []byte("before"), 0o666); err != nil {
 					t.Fatal(err)
 				}

@@ -19,6 +19,7 @@ import (
 // with killRows rows.
 var outputs = []struct{ out, flags string }{
 	{"out.parquet", ""}, {"out.backup", "--to kudu-backup --opt table=t --opt key=id"},
+	{"out.kudu", "--to kudu-fs --opt table=t --opt key=id"},
 	{"out.cfile", "--columns id --opt encoding=plain"}, {"out", "--to cfile --opt encoding=plain"},
 	{"out.red", ""}, {"out.trv", "--to trevni"}, {"out.avro.trv", "--to trevni-avro"}, {"out.carbondata", ""},
 	{"out.arrow", ""}, {"out.csv", ""}, {"out.tsv", ""}, {"out.jsonl", ""},
