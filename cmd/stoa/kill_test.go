@@ -30,7 +30,7 @@ var killed = []struct{ out, flags, rows string }{
 	{"out.trv", "--to trevni", ""}, {"out.avro.trv", "--to trevni-avro", ""}, {"out.carbondata", "", ""},
 	{"out.parquet", "--opt row-group-rows=5000", ""},
 	{"out.arrow", "", ""}, {"out.csv", "", ""}, {"out.jsonl", "", ""},
-	{"out.kudu/", "--to kudu-fs --opt table=t --opt key=id --opt time=1700000000000 --opt rowset-size=100kB", "tserver"},
+	{"out.kudu/", "--to kudu-fs --opt table=t --opt key=id --opt time=1700000000000 --opt rowset-size=99kB", "tserver"},
 	{"out.backup/", "--to kudu-backup --opt table=t --opt key=id --opt time=1700000000000 --opt part-rows=5000", "*/*"},
 }
 

@@ -12,9 +12,9 @@ import (
 	"stoa/format/kudu/kudufs"
 )
 
-// TestWayBack: tables of a real server, with their whole life behind them, are written as directories (kudu-fs), and a
-// master and a tablet server start on these. They must serve the same rows, pass Kudu's own checksum scan, and go on as
-// the first server does: the same operations on both leave the same rows, after flushes, compactions and a restart, too.
+// TestWayBack: tables of a real server, with their whole life behind them, are written as directories (kudu-fs), and
+// a master and a tablet server start on these. They must serve the same rows, pass Kudu's own checksum scan, and go on
+// as the first server does: the same operations on both leave the same rows, after flushes, compactions and a restart.
 func TestWayBack(t *testing.T) {
 	t.Parallel()
 	first := newDirServer(t, "log")

@@ -14,8 +14,8 @@ import (
 	"stoa/internal/pb"
 )
 
-// Kinds of entries of the master's catalogue, and the state of what is in use. What else it keeps (its cluster's id, its
-// certificate, keys of tokens) a master makes when it does not find it.
+// Kinds of entries of the master's catalogue, and the state of what is in use. What else it keeps (its cluster's id,
+// its certificate, keys of tokens) a master makes when it does not find it.
 const (
 	entryTable   = 1 // SysTablesEntryPB
 	entryTablet  = 2 // SysTabletsEntryPB

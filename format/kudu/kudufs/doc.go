@@ -17,8 +17,8 @@
 //
 // Rows go to the tablet that the table's partitions say (partition.go), and are gathered there (tablet.go) until they
 // are a rowset: a CFile a column, a bloom file of the keys, and, for keys of several columns, the ad-hoc index. Rowsets
-// are sorted by key; their ranges may overlap, as in Kudu, but no key may be there twice (keys.go). There are no deltas:
-// to Kudu all rows are older than its history.
+// are sorted by key; their ranges may overlap, as in Kudu, but no key may be there twice (keys.go). There are no
+// deltas: to Kudu all rows are older than its history.
 //
 // The same rows, schema and options make the same bytes, but for the moment that option time gives.
 package kudufs

@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// keySpool keeps the encoded keys of all rowsets, so that in the end those whose ranges overlap can be held against each
-// other: a key that is live in two rowsets Kudu takes for two rows in one place, and breaks.
+// keySpool keeps the encoded keys of all rowsets, so that in the end those whose ranges overlap can be held against
+// each other: a key that is live in two rowsets Kudu takes for two rows in one place, and breaks.
 type keySpool struct {
 	file store.Scratch
 	w    *bufio.Writer

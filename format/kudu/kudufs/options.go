@@ -56,7 +56,7 @@ var writing = option.Table[WriteOptions]{Format: "kudu-fs", For: "writing", Chec
 
 // Strings and Formats make the struct format.Options.
 func (o WriteOptions) Strings() map[string]string { return writing.Strings(&o) }
-func (o WriteOptions) Formats() []string          { return []string{Format.Name} }
+func (o WriteOptions) Formats() []string          { return []string{writing.Format} }
 
 func (o *WriteOptions) check() error {
 	for _, id := range []string{o.TableID, o.Server} {

@@ -59,11 +59,13 @@ func (v *server) container(ctx context.Context, name, typ string, message []byte
 	return v.file(ctx, name, pbc.Append(nil, typ, message))
 }
 
-// block writes the next block: fill writes the CFile. The block manager's path has the bits 47 to 24 of the number.
-func (v *server) block(ctx context.Context, fill func(w *bufio.Writer) (bytes int64, err error)) (meta.BlockRef, error) {
+// block writes the next block: fill writes the CFile and gives its size. The block manager's path has the bits 47 to 24
+// of the number.
+func (v *server) block(ctx context.Context, fill func(*bufio.Writer) (int64, error)) (meta.BlockRef, error) {
 	id := v.next
 	v.next++
-	name := path.Join(v.root, fs.DataSubdir, fmt.Sprintf("%02x/%02x/%02x/%016d", id>>40&0xff, id>>32&0xff, id>>24&0xff, id))
+	name := fmt.Sprintf("%02x/%02x/%02x/%016d", id>>40&0xff, id>>32&0xff, id>>24&0xff, id)
+	name = path.Join(v.root, fs.DataSubdir, name)
 	o, err := v.sink.Create(ctx, name)
 	if err != nil {
 		return meta.BlockRef{}, err
