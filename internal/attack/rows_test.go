@@ -56,20 +56,35 @@ func difference(ref, out []string) string {
 	return "nothing differs"
 }
 
-// binaryOf reports whether b is the bytes of the text a, or of the decimal number, as JSON has them: of the
-// latter, either end first.
-func binaryOf(a, b cell) bool {
-	var text string
-	var raw []byte
-	if a.value == b.value || kindOf(a) != '"' || kindOf(b) != '"' || json.Unmarshal([]byte(a.value), &text) != nil ||
-		json.Unmarshal([]byte(b.value), &raw) != nil || len(raw) == 0 {
+// binaryOf reports whether some values are the bytes of a text that was there, or of a decimal number, as JSON has them:
+// of the latter, either end first.
+func binaryOf(was, is []string) bool {
+	bytesOf, digits := map[string]bool{}, map[string]bool{}
+	for _, v := range is {
+		var raw []byte
+		if v[0] != '"' || json.Unmarshal([]byte(v), &raw) != nil || len(raw) == 0 {
+			continue
+		}
+		bytesOf[string(raw)] = true
+		if len(raw) <= 32 { // a decimal has no more
+			back := slices.Clone(raw)
+			slices.Reverse(back)
+			digits[digitsOf(unscaled(raw))], digits[digitsOf(unscaled(back))] = true, true
+		}
+	}
+	if len(bytesOf) == 0 {
 		return false
 	}
-	back := slices.Clone(raw)
-	slices.Reverse(back)
-	digits := digitsOf(text)
-	return string(raw) == text || digits != "" && (digits == digitsOf(unscaled(raw)) ||
-		digits == digitsOf(unscaled(back)))
+	delete(digits, "")
+	same := map[string]bool{} // what is as it was says nothing
+	for _, v := range is {
+		same[v] = true
+	}
+	return slices.ContainsFunc(was, func(v string) bool {
+		var text string
+		return !same[v] && v[0] == '"' && json.Unmarshal([]byte(v), &text) == nil &&
+			(bytesOf[text] || digits[digitsOf(text)])
+	})
 }
 
 // unscaled is the whole number in big-endian bytes, in two's complement.
