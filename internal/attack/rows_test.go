@@ -56,8 +56,8 @@ func difference(ref, out []string) string {
 	return "nothing differs"
 }
 
-// binaryOf reports whether some values are the bytes of a text that was there, or of a decimal number, as JSON has them:
-// of the latter, either end first.
+// binaryOf reports whether some values are the bytes of a text that was there, or of a decimal number, as JSON has
+// them: of the latter, either end first.
 func binaryOf(was, is []string) bool {
 	bytesOf, digits := map[string]bool{}, map[string]bool{}
 	for _, v := range is {
