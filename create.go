@@ -397,3 +397,25 @@ func (t *Table) Copies(ctx context.Context, spec ScanSpec, uri string, o CreateO
 
 // whole reports whether all rows are wanted.
 func (s *ScanSpec) whole() bool { return s.Filter == nil && s.Rows == (vec.Range{}) && s.Limit == 0 }
+
+// KeptBy are options of the writer of the table's own format with which an output has what its sources have besides
+// rows, encodings and compression. Where these differ, or no option gives it again, the value is empty.
+func (t *Table) KeptBy() map[string]string {
+	opts := map[string]string{}
+	for i, s := range t.sources {
+		some := map[string]string{}
+		if k, ok := s.reader.(format.Kept); ok {
+			some = k.KeptBy()
+		}
+		for _, all := range []map[string]string{some, opts} {
+			for key := range all {
+				if was, ok := opts[key]; i > 0 && (!ok || was != some[key]) {
+					opts[key] = ""
+				} else {
+					opts[key] = some[key]
+				}
+			}
+		}
+	}
+	return opts
+}

@@ -32,6 +32,9 @@ type Advice struct {
 	Rows, Sampled int64
 	Columns       []stoa.ColumnSize // as they are stored
 	Trials        []Trial           // the best comes first: fewest bytes, and no dictionaries only if that saves 1 %
+	// Kept are the options, of all trials, by which an output has what the table has besides rows: an order, filters,
+	// encryption. Lost are those of them that cannot be given: what they stand for an output does not have.
+	Kept, Lost map[string]string
 }
 
 // Trial is what a way to write takes, reckoned for all rows.
@@ -79,6 +82,7 @@ func Of(ctx context.Context, t *stoa.Table, o Options) (*Advice, error) {
 	for _, r := range parts {
 		out.Sampled += r.Len()
 	}
+	out.keep(ctx, t, f)
 	var ways []map[string]string
 	key, all := compressions(f)
 	for _, c := range all {
@@ -97,6 +101,44 @@ func Of(ctx context.Context, t *stoa.Table, o Options) (*Advice, error) {
 		}
 	}
 	return out, err
+}
+
+// keep finds the options by which what is written has what the table has besides rows. Those with which nothing can be
+// written are given up: a key file may have no key of the footer.
+func (a *Advice) keep(ctx context.Context, t *stoa.Table, f *format.Format) {
+	kept := t.KeptBy()
+	a.Kept, a.Lost = map[string]string{}, map[string]string{}
+	about := [][]string{{"bloom"}, {"sorting-columns", "row-group-rows"},
+		{"key-file", "encryption", "plain-footer", "plain-columns", "store-aad-prefix"}}
+	for _, keys := range about {
+		some, sound := map[string]string{}, f.Name == t.Sources()[0].Format
+		for _, k := range keys {
+			if v, ok := kept[k]; ok {
+				some[k] = v
+				sound = sound && v != ""
+			}
+		}
+		if keys[0] == "sorting-columns" { // of several files' rows nobody knows whether they are in order
+			sound = sound && len(t.Sources()) == 1
+		} else if sound && len(some) > 0 {
+			part := &Advice{Rows: a.Rows, Sampled: 1, Kept: some}
+			sound = try(ctx, t, f, part, vec.Ranges{{To: 1}}, []map[string]string{{}}) == nil
+		}
+		if sound {
+			maps.Copy(a.Kept, some)
+		} else {
+			maps.Copy(a.Lost, some)
+		}
+	}
+}
+
+// trial is the options of a trial: the sample's rows may be in another order, as they come from several places.
+func (a *Advice) trial(way map[string]string) map[string]string {
+	opts := maps.Clone(a.Kept)
+	maps.Copy(opts, way)
+	delete(opts, "sorting-columns")
+	delete(opts, "row-group-rows")
+	return opts
 }
 
 // advisable is the format that would be written.
@@ -178,12 +220,12 @@ func try(ctx context.Context, t *stoa.Table, f *format.Format, a *Advice, parts 
 		}
 	}()
 	for _, opts := range ways {
-		x := &trial{tree: store.NewMemory(nil), name: "sample"}
+		x := &trial{tree: store.NewMemory(nil), name: "sample", keys: a.Kept["key-file"]}
 		if len(f.Extensions) > 0 {
 			x.name += f.Extensions[0]
 		}
 		if x.w, err = stoa.Create(ctx, x.name, sc, stoa.CreateOptions{Formats: []format.Format{*f}, To: f.Name,
-			Opts: opts, Rows: a.Sampled, Sink: x.tree.Sink(x.name), NoCheck: true}); err != nil {
+			Opts: a.trial(opts), Rows: a.Sampled, Sink: x.tree.Sink(x.name), NoCheck: true}); err != nil {
 			return err
 		}
 		trials = append(trials, x)
@@ -221,6 +263,7 @@ func try(ctx context.Context, t *stoa.Table, f *format.Format, a *Advice, parts 
 type trial struct {
 	tree *store.Memory
 	name string
+	keys string // the file of keys with which it is encrypted
 	w    *stoa.Writer
 }
 
@@ -230,6 +273,9 @@ func (x *trial) sizes(ctx context.Context, f *format.Format) ([]stoa.ColumnSize,
 		return nil, err
 	}
 	o := stoa.OpenOptions{Formats: []format.Format{*f}, From: f.Name, Tree: x.tree, KeepPages: -1}
+	if x.keys != "" {
+		o.Opts = map[string]string{"key-file": x.keys}
+	}
 	if info, err := x.tree.Stat(ctx, x.name); err == nil && info.Dir {
 		o.From = ""
 	}

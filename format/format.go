@@ -362,6 +362,13 @@ type ChunkFacts struct {
 	Bloom     int64          // bytes of the Bloom filter with its header; 0: there is none
 }
 
+// Kept is an optional interface of a Reader that knows with which options of its format's writer a file has again what
+// this one has besides rows, encodings and compression: an order, filters, encryption. An empty value: no option gives
+// it again.
+type Kept interface {
+	KeptBy() map[string]string
+}
+
 // EncodedPages is how many pages have an encoding.
 type EncodedPages struct {
 	Encoding string `json:"encoding"`

@@ -3,6 +3,7 @@ package laws_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -167,6 +168,42 @@ func TestBatchesOfLongStringsAreCut(t *testing.T) {
 	for f, err := range stoa.Verify(context.Background(), place, stoa.OpenOptions{}) { // which spells them out, too
 		if err != nil || f.Severity > region.Note {
 			t.Errorf("verify: %+v, %v", f, err)
+		}
+	}
+}
+
+// TestReadBackWithinMemory: an output is read back within what its writer may keep, however large its values are.
+func TestReadBackWithinMemory(t *testing.T) {
+	const rows, width = 40, 1 << 20
+	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.Binary}}, nil)
+	value, r := make([]byte, width), rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		memory      string
+		least, most int
+	}{{"8MiB", 1, 16 << 20}, {"1GiB", 24 << 20, 1 << 30}} {
+		p := &peakAllocator{sizes: map[*byte]int{}}
+		w, err := stoa.Create(t.Context(), filepath.Join(t.TempDir(), "a.parquet"), sc,
+			stoa.CreateOptions{Opts: map[string]string{"memory": c.memory, "dictionary": "false"}, Alloc: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range rows {
+			for i := range value {
+				value[i] = byte(r.Uint32())
+			}
+			b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+			b.Field(0).(*array.BinaryBuilder).Append(value)
+			if err := w.Write(t.Context(), b.NewRecordBatch()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.peak = p.now
+		s, err := w.Close(t.Context())
+		if err != nil || !s.Checked {
+			t.Fatal(s, err)
+		}
+		if p.peak < c.least || p.peak > c.most {
+			t.Errorf("memory=%s: %d bytes when it is read back, %d to %d are right", c.memory, p.peak, c.least, c.most)
 		}
 	}
 }

@@ -28,7 +28,8 @@ type adviceDoc struct {
 	Stored  int64      `json:"stored_bytes"`
 	Columns []sizeDoc  `json:"columns"`
 	Trials  []trialDoc `json:"trials"`
-	Command []string   `json:"command,omitempty"` // none: nothing saves enough
+	Command []string   `json:"command,omitempty"`  // none: nothing saves enough
+	Lost    []string   `json:"not_kept,omitempty"` // what the table has and the output of the command would not
 }
 
 type sizeDoc struct {
@@ -57,7 +58,9 @@ func AdviseCmd(a *cli.App) *cobra.Command {
 		Short: "Show what other encodings and compressions would save",
 		Long: `Write a sample of the rows with each compression, and with the encodings and dictionaries that the
 writer of the format chooses then, and compare what the pages of each column take: as they are stored, and
-written in the best way. At the end stands the line that writes the table so. Up to --rows rows are
+written in the best way. At the end stands the line that writes the table so: with the options of
+reading that were given, and, in the table's own format, those that keep Bloom filters, sorting columns and
+encryption. What cannot be kept is named. Up to --rows rows are
 measured (and up to 64 MiB of them), all in one piece if the table has no more, else in four places; what they
 take counts for all rows then. Nothing is written but in memory. Formats whose pages stoa does not measure by
 column (text, Arrow IPC), and those that have no compressions to choose from, are refused.`,
@@ -79,7 +82,7 @@ column (text, Arrow IPC), and those that have no compressions to choose from, ar
 			if err := cli.Spare(out.File, t.Sources()); err != nil {
 				return err
 			}
-			err = showAdvice(ctx, a, t, args, o, &out)
+			err = showAdvice(ctx, a, t, slices.Concat(args, src.Line()), o, &out)
 			return reading.NoticedIn(a, t.Findings(), err)
 		},
 	}
@@ -99,7 +102,9 @@ func showAdvice(ctx context.Context, a *cli.App, t *stoa.Table, args []string, o
 	}
 	doc := docOfAdvice(advice)
 	if len(doc.Trials) > 0 && float64(doc.Trials[0].Saved) >= worthwhile*float64(doc.Stored) {
-		doc.Command = convertLine(args, o.To, doc.Trials[0].Options)
+		opts := maps.Clone(advice.Kept)
+		maps.Copy(opts, doc.Trials[0].Options)
+		doc.Command, doc.Lost = convertLine(args, o.To, opts), notKept(advice)
 	}
 	return output.PutDoc(a, ctx, out, func(w io.Writer) error {
 		if out.Form == "json" {
@@ -107,6 +112,17 @@ func showAdvice(ctx context.Context, a *cli.App, t *stoa.Table, args []string, o
 		}
 		return writeAdvice(w, doc, output.StyleOf(a, out))
 	})
+}
+
+// notKept says in words what an output of the advised line lacks.
+func notKept(x *advise.Advice) (out []string) {
+	for _, w := range [][2]string{{"bloom", "Bloom filters"}, {"sorting-columns", "sorting columns"},
+		{"key-file", "encryption: it is in the clear"}} {
+		if _, ok := x.Lost[w[0]]; ok {
+			out = append(out, w[1])
+		}
+	}
+	return out
 }
 
 func docOfAdvice(x *advise.Advice) adviceDoc {
@@ -182,7 +198,11 @@ func adviceEnd(d adviceDoc) string {
 	for i, w := range d.Command {
 		words[i] = display.ShellWord(w)
 	}
-	return text + strings.Join(words, " ") + "\n"
+	text += strings.Join(words, " ") + "\n"
+	for _, what := range d.Lost {
+		text += "the output does not have the table's " + what + "\n"
+	}
+	return text
 }
 
 func optionsText(opts map[string]string) string {

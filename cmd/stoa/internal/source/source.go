@@ -120,6 +120,34 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	return o, nil
 }
 
+// Line is the flags as they were given, for another command line about the same sources.
+func (f *SourceFlags) Line() (args []string) {
+	if f.From != "" {
+		args = append(args, "--from", f.From)
+	}
+	for _, o := range f.Opts {
+		args = append(args, "--source-opt", o)
+	}
+	for _, w := range f.Words {
+		switch {
+		case !f.Changed(w.Flag):
+		case w.Value != "":
+			args = append(args, "--"+w.Flag)
+		default:
+			args = append(args, "--"+w.Flag, w.Given)
+		}
+	}
+	for _, x := range [][2]string{{"--max-page", f.MaxPage}, {"--max-metadata", f.MaxMeta}} {
+		if x[1] != "" {
+			args = append(args, x[0], x[1])
+		}
+	}
+	if f.NoVerify {
+		args = append(args, "--no-verify")
+	}
+	return args
+}
+
 // straighten replaces, in place, paths with .. after a symbolic link.
 func straighten(paths []string) {
 	for i, p := range paths {

@@ -38,6 +38,7 @@ type File struct {
 	keys         *meta.Keyring   // nil: none are given
 	algorithm    *meta.Algorithm // nil: nothing is encrypted
 	sealed       *meta.Sealed    // by the footer's key; nil: it is not known
+	KeyFile      string          // where keys are; "": none are given
 	Hidden       bool            // the footer is encrypted
 	Summaries    bool            // a file of which all data are in other files is taken, too: see verifier.summary
 
@@ -150,6 +151,9 @@ func (r *File) readFooter(ctx context.Context) ([]byte, error) {
 	}
 	return r.openFooter(b)
 }
+
+// Algorithm is how the file is encrypted; nil: it is not.
+func (r *File) Algorithm() *meta.Algorithm { return r.algorithm }
 
 // Magic is what the file begins and ends with.
 func (r *File) Magic() string {

@@ -101,5 +101,5 @@ func New(ctx context.Context, t format.Target, o format.OpenOptions) (*File, err
 	}
 	return &File{Src: src, Target: t, Base: base, Size: size, Limits: o.Limits.WithDefaults(),
 		ignoreSchema: opts.ArrowSchema == "ignore", GroupRows: opts.RowGroupRows,
-		keys: keys, Tracer: o.Tracer, NoVerify: o.NoVerify}, nil
+		keys: keys, KeyFile: opts.KeyFile, Tracer: o.Tracer, NoVerify: o.NoVerify}, nil
 }

@@ -54,6 +54,11 @@ type Algorithm struct {
 	supply bool // the reader has to know the prefix
 }
 
+// CTR reports whether bodies of pages are encrypted without being authentic, Stored whether readers find in the file
+// what they need of the AAD prefix.
+func (a *Algorithm) CTR() bool    { return a.ctr }
+func (a *Algorithm) Stored() bool { return !a.supply }
+
 func ParseAlgorithm(r *thrift.Reader) (a Algorithm) {
 	for r.Struct("encryption_algorithm"); r.Next(); {
 		if f := r.Field(); f != 1 && f != 2 || r.Type() != thrift.Struct {

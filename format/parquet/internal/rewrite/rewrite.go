@@ -76,6 +76,9 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 		if why := j.files[0].differs(s); why != "" {
 			return nil, why, nil
 		}
+		if why := j.tooLarge(s); why != "" {
+			return nil, why, nil
+		}
 	}
 	if err = j.keyValues(); err != nil {
 		return nil, "", err
@@ -84,6 +87,23 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 		return nil, why, ctx.Err()
 	}
 	return j, "", nil
+}
+
+// tooLarge says which row group would have to be cut, so that none has more rows or bytes than options say.
+func (j *Job) tooLarge(s *source) string {
+	for i, g := range s.r.Footer.RowGroups {
+		stored := int64(0)
+		for _, leaf := range s.leaves {
+			stored += g.Columns[leaf].MetaData.TotalCompressedSize
+		}
+		switch {
+		case j.o.GroupRows > 0 && g.NumRows > j.o.GroupRows:
+			return fmt.Sprintf("row group %d has %d rows, more than row-group-rows: row groups are not cut", i, g.NumRows)
+		case j.o.GroupSize > 0 && stored > j.o.GroupSize:
+			return fmt.Sprintf("row group %d has %d bytes, more than row-group-size: row groups are not cut", i, stored)
+		}
+	}
+	return ""
 }
 
 // plain says what about a file keeps its pages from being copied.

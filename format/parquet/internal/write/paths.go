@@ -1,0 +1,16 @@
+package write
+
+import "github.com/apache/arrow-go/v18/arrow"
+
+// Paths are the dotted paths that the columns of a schema have in a file, as options name them.
+func Paths(sc *arrow.Schema) ([]string, error) {
+	tree, err := treeOf(sc)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, l := range treeLeaves(tree) {
+		out = append(out, l.dotted())
+	}
+	return out, nil
+}
