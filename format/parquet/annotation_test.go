@@ -14,6 +14,8 @@ import (
 	"stoa/store"
 )
 
+const utcTime = `{"type":"TIME","is_adjusted_to_utc":true}`
+
 // annotatedFields have logical types that Arrow has none for, in all places where a field can be.
 func annotatedFields() []arrow.Field {
 	mark := func(text string) arrow.Metadata {
@@ -29,6 +31,10 @@ func annotatedFields() []arrow.Field {
 		{Name: "geometry.crs", Type: bytes, Metadata: mark(`{"type":"GEOMETRY","crs":"srid:5070"}`)},
 		{Name: "geography", Type: bytes,
 			Metadata: mark(`{"type":"GEOGRAPHY","crs":"OGC:CRS84","algorithm":"KARNEY"}`)},
+		{Name: "time", Type: arrow.FixedWidthTypes.Time32ms, Metadata: mark(utcTime)},
+		{Name: "times", Type: arrow.ListOfField(arrow.Field{Name: "element",
+			Type: arrow.StructOf(arrow.Field{Name: "nanos", Type: arrow.FixedWidthTypes.Time64ns,
+				Metadata: mark(utcTime)})})},
 		{Name: "variant", Type: arrow.StructOf(arrow.Field{Name: "metadata", Type: bytes},
 			arrow.Field{Name: "value", Type: bytes}), Nullable: true,
 			Metadata: mark(`{"type":"VARIANT","specification_version":1}`)},
@@ -76,6 +82,10 @@ func fillBytes(b array.Builder, text string) {
 	case *array.ListBuilder:
 		b.Append(true)
 		fillBytes(b.ValueBuilder(), text)
+	case *array.Time32Builder:
+		b.Append(arrow.Time32(len(text)))
+	case *array.Time64Builder:
+		b.Append(arrow.Time64(len(text)))
 	case *array.Int32Builder:
 		b.Append(int32(len(text)))
 	}
@@ -113,12 +123,13 @@ func TestAnnotationsAreKept(t *testing.T) {
 				bounds += n.Name + "\n"
 			}
 		}
-		for _, word := range []string{"crs=srid:5070", "algorithm=KARNEY", "specification_version=1"} {
+		for _, word := range []string{"crs=srid:5070", "algorithm=KARNEY", "specification_version=1",
+			"is_adjusted_to_utc=true", "converted_type=TIME_MILLIS"} {
 			if !strings.Contains(strings.ReplaceAll(shown, `"`, ""), word) {
 				t.Errorf("describe does not show %s", word)
 			}
 		}
-		if n := strings.Count(bounds, "\n"); n != 5 { // enum, json, bson, and the two of the variant
+		if n := strings.Count(bounds, "\n"); n != 7 { // enum, json, bson, both times, and the two of the variant
 			t.Errorf("%d columns have bounds: %s", n, bounds)
 		}
 		fields = got.Fields()

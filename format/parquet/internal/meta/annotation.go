@@ -15,13 +15,14 @@ type Annotation struct {
 	Version   int8   `json:"specification_version,omitempty"` // of VARIANT
 	CRS       string `json:"crs,omitempty"`                   // of GEOMETRY and GEOGRAPHY
 	Algorithm string `json:"algorithm,omitempty"`             // of GEOGRAPHY
+	UTC       bool   `json:"is_adjusted_to_utc,omitempty"`    // of TIME, which is annotated only then
 }
 
 // algorithms between points: parquet.thrift, EdgeInterpolationAlgorithm.
 var algorithms = []string{"SPHERICAL", "VINCENTY", "THOMAS", "ANDOYER", "KARNEY"}
 
 // annotated are the kinds of logical types of which Arrow has none.
-var annotated = map[int]string{logicalEnum: "ENUM", LogicalJSON: "JSON", logicalBSON: "BSON",
+var annotated = map[int]string{LogicalTime: "TIME", logicalEnum: "ENUM", LogicalJSON: "JSON", logicalBSON: "BSON",
 	logicalVariant: "VARIANT", logicalGeometry: "GEOMETRY", logicalGeography: "GEOGRAPHY"}
 
 // Annotation is the text for the metadata of a field; "": the types of Arrow say all.
@@ -31,8 +32,10 @@ func (e *SchemaElem) Annotation() string {
 	switch {
 	case l.Kind == 0 && e.converted == convertedInterval:
 		a.Type = "INTERVAL"
-	case a.Type == "":
+	case a.Type == "" || l.Kind == LogicalTime && !l.Utc:
 		return ""
+	case l.Kind == LogicalTime:
+		a.UTC = true
 	case l.Kind == logicalGeography && l.algorithm >= 0 && int(l.algorithm) < len(algorithms):
 		a.Algorithm = algorithms[l.algorithm]
 	}
@@ -50,6 +53,7 @@ type Marks struct {
 	Version   int8
 	CRS       string
 	Algorithm int32 // -1: none
+	UTC       bool
 }
 
 // ParseAnnotation takes the text of a field's metadata apart; ok is false if it is none that can be written.
@@ -58,7 +62,7 @@ func ParseAnnotation(text string) (m Marks, ok bool) {
 	if json.Unmarshal([]byte(text), &a) != nil {
 		return m, false
 	}
-	m = Marks{Converted: int32(slices.Index(convertedTypes, a.Type)), Version: a.Version, CRS: a.CRS,
+	m = Marks{Converted: int32(slices.Index(convertedTypes, a.Type)), Version: a.Version, CRS: a.CRS, UTC: a.UTC,
 		Algorithm: int32(slices.Index(algorithms, a.Algorithm))}
 	for kind, name := range annotated {
 		if name == a.Type {

@@ -106,6 +106,7 @@ func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element
 
 // Logical types that Arrow has none for.
 const (
+	logicalTime      = 7
 	logicalJSON      = 12
 	logicalVariant   = 16
 	logicalGeometry  = 17
@@ -120,7 +121,7 @@ func markOf(f arrow.Field) (annotation, bool) {
 	}
 	m, ok := meta.ParseAnnotation(text)
 	return annotation{logical: m.Logical, converted: m.Converted, version: m.Version, crs: m.CRS,
-		algorithm: m.Algorithm}, ok
+		algorithm: m.Algorithm, utc: m.UTC}, ok
 }
 
 // annotate gives a leaf the logical type of its field's metadata, where its values are still those of such a type.
@@ -130,6 +131,10 @@ func (e *element) annotate(f arrow.Field) {
 	text := e.mark.logical == 1
 	switch {
 	case !ok || m.logical == logicalVariant:
+	case m.logical == logicalTime:
+		if e.mark.logical == logicalTime {
+			e.mark.adjusted(m.utc)
+		}
 	case m.logical == 0:
 		if e.phys == meta.TypeFixed && e.length == interval && e.mark == unmarked {
 			e.mark, e.order = m, orderNone
@@ -139,6 +144,13 @@ func (e *element) annotate(f arrow.Field) {
 		e.mark, e.order = m, orderNone
 	default:
 		e.mark = m
+	}
+}
+
+// adjusted says whether a time of day is in UTC; older readers know no other.
+func (m *annotation) adjusted(utc bool) {
+	if m.utc = utc; utc {
+		m.converted = []int32{1: 7, 2: 8, 3: -1}[m.unit]
 	}
 }
 
