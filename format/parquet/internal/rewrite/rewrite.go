@@ -98,9 +98,11 @@ func (j *Job) tooLarge(s *source) string {
 		}
 		switch {
 		case j.o.GroupRows > 0 && g.NumRows > j.o.GroupRows:
-			return fmt.Sprintf("row group %d has %d rows, more than row-group-rows: row groups are not cut", i, g.NumRows)
+			return fmt.Sprintf("row group %d has %d rows, more than row-group-rows: row groups are not cut", i,
+				g.NumRows)
 		case j.o.GroupSize > 0 && stored > j.o.GroupSize:
-			return fmt.Sprintf("row group %d has %d bytes, more than row-group-size: row groups are not cut", i, stored)
+			return fmt.Sprintf("row group %d has %d bytes, more than row-group-size: row groups are not cut", i,
+				stored)
 		}
 	}
 	return ""
