@@ -7,8 +7,8 @@ import (
 )
 
 // node is a value of Thrift's compact protocol, with all that it has, known or not, so that it can be written again.
-// internal/thrift, which reads by fields that are known and passes over the others, would lose those: a footer is copied
-// with what later versions of the format, or other writers, have put into it.
+// internal/thrift, which reads by fields that are known and passes over the others, would lose those: a footer is
+// copied with what later versions of the format, or other writers, have put into it.
 type node struct {
 	typ    byte
 	n      int64  // of integers and booleans
