@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"stoa/format"
-	"stoa/format/parquet/internal/meta"
+	"stoa/format/option"
 	"stoa/format/parquet/internal/write"
 )
 
@@ -22,7 +22,7 @@ func (r *reader) KeptBy() map[string]string {
 	}
 	var filtered, plain []string
 	for k, name := range names {
-		quoted := meta.QuoteName(name, "")
+		quoted := option.Quote(name)
 		for _, g := range r.Footer.RowGroups {
 			if m := g.Columns[k].MetaData; m.BloomFilterOffset != nil && !slices.Contains(filtered, quoted) {
 				filtered = append(filtered, quoted)
@@ -61,7 +61,7 @@ func (r *reader) keptOrder(names []string, opts map[string]string) {
 		if c.ColumnIdx < 0 || int(c.ColumnIdx) >= len(names) {
 			return
 		}
-		key := meta.QuoteName(names[c.ColumnIdx], ":")
+		key := option.Quote(names[c.ColumnIdx], ":")
 		if c.Descending {
 			key += ":desc"
 		}
