@@ -182,10 +182,19 @@ func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *
 			return fault.Rel(0, len(src)-len(bytes), "prefixes",
 				"string %d has %d bytes of the one before, which has %d", i, l, to-begin)
 		}
-		copy(out[to:], out[begin:begin+l])
+		if l <= 32 { // words whatever the length, as in copyStrings: no more than l bytes lie before to
+			*(*[16]byte)(out[to:]) = *(*[16]byte)(out[begin:])
+			*(*[16]byte)(out[to+16:]) = *(*[16]byte)(out[begin+16:])
+		} else {
+			copy(out[to:], out[begin:begin+l])
+		}
 		begin, to = to, to+l
-		l = int(rests[i])
-		copy(out[to:], bytes[:l])
+		if l = int(rests[i]); l <= 32 && len(bytes) >= 32 {
+			*(*[16]byte)(out[to:]) = *(*[16]byte)(bytes)
+			*(*[16]byte)(out[to+16:]) = *(*[16]byte)(bytes[16:])
+		} else {
+			copy(out[to:], bytes[:l])
+		}
 		bytes, to = bytes[l:], to+l
 		offs[i+1] = offs[0] + int32(to)
 	}

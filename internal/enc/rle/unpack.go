@@ -2,6 +2,7 @@ package rle
 
 import (
 	"encoding/binary"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -29,6 +30,24 @@ const (
 // first byte, 8 bytes each; places count from there.
 type table = [224]byte
 
+// tables are those that were made, by the bit with which values begin, their width, the bytes of a lane, and quarters.
+var tables [8][broadest + 1][2][2]atomic.Pointer[table]
+
+// tableOf is newTable, made once: delta encodings unpack a hundred values at a time.
+func tableOf(bit, width, lane int, quarters bool) *table {
+	q := 0
+	if quarters {
+		q = 1
+	}
+	at := &tables[bit][width][lane/8][q]
+	t := at.Load()
+	if t == nil {
+		t = newTable(bit, width, lane, quarters)
+		at.Store(t)
+	}
+	return t
+}
+
 // newTable is for values of width bits, the first of which begins at bit, 0 to 7, in lanes of so many bytes.
 func newTable(bit, width, lane int, quarters bool) *table {
 	t := new(table)
@@ -53,8 +72,8 @@ func newTable(bit, width, lane int, quarters bool) *table {
 	return t
 }
 
-// few is with how many values a table does not pay.
-const few = 128
+// few is with how many values a kernel does not pay.
+const few = 32
 
 // unpackFast does the first n values of unpack, as far as a kernel can.
 func unpackFast[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, width int) (n int) {
@@ -81,6 +100,6 @@ func unpackWith[T ~uint8 | ~uint16 | ~uint32 | ~uint64](k *kernels, dst []T, src
 	}
 	steps := min(len(dst)/values, (len(src)-64)/stride+1)
 	f((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), unsafe.SliceData(src), steps, stride,
-		newTable(bit&7, width, lane, k.quarters))
+		tableOf(bit&7, width, lane, k.quarters))
 	return steps * values
 }

@@ -370,6 +370,10 @@ func (v *valueForm) convert(out, raw []byte, k int) error {
 			copy(out, raw)
 			return nil
 		}
+		if v.stored <= 16 && v.width == 16 {
+			wideOf(cast[[2]uint64](out, k), raw, v.stored)
+			return nil
+		}
 		for i := range k {
 			if !bigEndian(out[i*v.width:][:v.width], raw[i*v.stored:][:v.stored]) {
 				return fault.Rel(i*v.stored, v.stored, "values", "a number that does not fit %d bytes", v.width)
@@ -435,6 +439,35 @@ func (v *valueForm) numbers(out, raw []byte, k int) error {
 		}
 	}
 	return nil
+}
+
+// wideOf makes numbers of 16 bytes of those of 1 to 16 bytes in raw, which have the most significant byte first.
+func wideOf(out [][2]uint64, raw []byte, stored int) {
+	if stored > 8 {
+		shift := uint(8 * (16 - stored)) // of the high word's bytes that are not there
+		for i := range out {
+			p := raw[i*stored:][:stored]
+			high := int64(0)
+			for _, b := range p[:stored-8] {
+				high = high<<8 | int64(b)
+			}
+			out[i] = [2]uint64{binary.BigEndian.Uint64(p[stored-8:]), uint64(high << shift >> shift)}
+		}
+		return
+	}
+	shift, i := uint(64-8*stored), 0
+	for ; i < len(out) && i*stored+8 <= len(raw); i++ { // a word from where the number begins
+		x := int64(binary.BigEndian.Uint64(raw[i*stored:])) >> shift
+		out[i] = [2]uint64{uint64(x), uint64(x >> 63)}
+	}
+	for ; i < len(out); i++ {
+		x := int64(0)
+		for _, b := range raw[i*stored:][:stored] {
+			x = x<<8 | int64(b)
+		}
+		x = x << shift >> shift
+		out[i] = [2]uint64{uint64(x), uint64(x >> 63)}
+	}
 }
 
 // bigEndian makes a little-endian number of dst's length of one that has its most significant byte first; it
