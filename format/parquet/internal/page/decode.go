@@ -23,7 +23,9 @@ type PageTask struct {
 	Codec  meta.Compression
 	Arena  *vec.Arena
 	Dict   *vec.Vector
-	Limit  int64 // of bytes
+	Hits   *vec.Sel // entries of Dict that pass the scan's filter; nil: it has none
+	Passed *vec.Sel // set by Decode, of codes that become values: the entries that may pass
+	Limit  int64    // of bytes
 	Verify bool
 	Loose  bool // bytes after the values do not matter
 

@@ -221,11 +221,45 @@ func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *Pag
 		return gatherBits(dst, at, t.Dict, codes, e)
 	}
 	out := dst.Data(at)
-	gather(out, t.Dict, codes, v.width)
+	if passed := t.pass(codes, e); passed > 0 || e.K == 0 {
+		gather(out, t.Dict, codes, v.width)
+	} else {
+		clear(out[:e.K*v.width]) // nobody looks at them
+	}
 	if e.K < e.N {
 		plain.ExpandFixed(out, v.width, e.N, e.Valid, 0)
 	}
 	return nil
+}
+
+// pass notes which entries may pass the scan's filter: those whose code does, and those without a value, of which
+// the dictionary tells nothing. It gives how many values may.
+func (t *PageTask) pass(codes []uint32, e dremel.Entries) (values int) {
+	if t.Hits == nil || t.Hits.N != t.Dict.Len() {
+		return len(codes)
+	}
+	dense := make([]byte, (e.N+7)/8)
+	for i, c := range codes {
+		if t.Hits.Has(int(c)) {
+			dense[i>>3] |= 1 << (i & 7)
+			values++
+		}
+	}
+	if e.K == e.N {
+		t.Passed = vec.NewSel(dense, e.N)
+		return values
+	}
+	bits, k := make([]byte, (e.N+7)/8), 0
+	for i := range e.N {
+		bit := byte(1)
+		if e.Valid[i>>3]>>(i&7)&1 != 0 {
+			bit = dense[k>>3] >> (k & 7) & 1
+			k++
+		}
+		bits[i>>3] |= bit << (i & 7)
+	}
+	t.Passed = vec.NewSel(bits, e.N)
+	return values
 }
 
 func bytesOfCodes(codes []uint32) []byte {

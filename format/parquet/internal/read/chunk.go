@@ -367,6 +367,9 @@ func (c *chunk) Dict() (format.Page, bool) {
 		Own: d}, true
 }
 
+// byCodes is how entries were told that fail a filter without a look at their values.
+const byCodes = "codes compared, the dictionary tested once"
+
 // Decode appends a page to dst, or nothing.
 func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	p, ok := t.Page.Own.(*pages.PageRef)
@@ -374,13 +377,15 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Bugf("parquet: a page that is not of this file")
 	}
 	d := pages.PageTask{Column: c.as, Ref: p, Sealed: meta.SealedPage{Sealed: c.t.sealed(), Ordinal: t.Page.Ordinal},
-		Arena: t.Scratch, Dict: t.Dict,
+		Arena: t.Scratch, Dict: t.Dict, Hits: t.Hits,
 		Codec: c.t.r.Footer.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
 		Loose: c.t.r.Loose, Limit: min(c.t.r.Limits.Page, t.Limits.WithDefaults().Page), Verify: !t.NoVerify &&
 			!c.t.r.NoVerify}
 	before := dst.Len()
 	err := d.Decode(t.Bytes[0], dst, t.Page.Ordinal < 0)
-	t.Raw = d.Raw
+	if t.Raw = d.Raw; d.Passed != nil && c.as.Flat() {
+		t.Passed, t.By = d.Passed, byCodes
+	}
 	if err != nil {
 		dst.Truncate(before)
 		number := t.Page.Ordinal

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+
 	"stoa/format"
 	"stoa/internal/scan/internal/plan"
 	"stoa/vec"
@@ -97,11 +99,8 @@ func (x verdict) within(in *vec.Sel, a, b int64) *vec.Sel {
 	bits := make([]byte, (n+7)/8)
 	vec.SetBits(bits, 0, n, true)
 	rows := vec.Range{From: x.first, To: x.first + int64(x.sel.N)}.Intersect(vec.Range{From: a, To: b})
-	for r := rows.From; r < rows.To; r++ {
-		if !x.sel.Has(int(r - x.first)) {
-			k := r - a
-			bits[k>>3] &^= 1 << (k & 7)
-		}
+	if k := int(rows.Len()); k > 0 { // that all pass is not kept
+		bitutil.CopyBitmap(x.sel.Bits, int(rows.From-x.first), k, bits, int(rows.From-a))
 	}
 	return in.And(vec.NewSel(bits, n))
 }
