@@ -261,7 +261,8 @@ func (v *Vector) Valid(i int) bool {
 // ExtendLevels makes room for the definition and repetition levels of the last n entries, which were just appended, and
 // gives that room to be filled; it holds zeros. All entries of a vector have levels, or none.
 func (v *Vector) ExtendLevels(n int) (def, rep []byte) {
-	v.def, v.rep = lengthen(v.def, v.n), lengthen(v.rep, v.n)
+	room := max(v.n, min(v.hint.entries, 4*v.n))
+	v.def, v.rep = lengthen(v.def, v.n, room), lengthen(v.rep, v.n, room)
 	return v.def[v.n-n:], v.rep[v.n-n:]
 }
 
@@ -269,10 +270,10 @@ func (v *Vector) ExtendLevels(n int) (def, rep []byte) {
 func (v *Vector) Def() []byte { return v.def }
 func (v *Vector) Rep() []byte { return v.rep }
 
-// lengthen is b with n bytes, the new ones zero.
-func lengthen(b []byte, n int) []byte {
+// lengthen is b with n bytes, the new ones zero, with room for more.
+func lengthen(b []byte, n, room int) []byte {
 	at := len(b)
-	b = slices.Grow(b, n-at)[:n]
+	b = slices.Grow(b, room-at)[:n]
 	clear(b[at:])
 	return b
 }

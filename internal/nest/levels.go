@@ -1,6 +1,7 @@
 package nest
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -72,7 +73,11 @@ func (b *build) checkLeaf(i int, n *node, rows int) error {
 		return fault.Bugf("column %s: %d entries with %d definition and %d repetition levels", b.name(i), entries,
 			len(in.Def), len(in.Rep))
 	}
-	if at := badLevel(in.Def, in.Rep, n.def, b.a.needs[i]); at >= 0 {
+	at := -1
+	if n.rep != 1 || n.def >= deepest || !soundLevels(in.Def, in.Rep, n.def, b.a.needs[i][1]) {
+		at = badLevel(in.Def, in.Rep, n.def, b.a.needs[i])
+	}
+	if at >= 0 {
 		return fault.Corruptf(fault.Span{}, b.name(i),
 			"entry %d: definition level %d and repetition level %d cannot be there (at most %d and %d)",
 			at, in.Def[at], in.Rep[at], n.def, n.rep)
@@ -80,12 +85,7 @@ func (b *build) checkLeaf(i int, n *node, rows int) error {
 	if got := CountRows(in.Rep); got != rows {
 		return fault.Corruptf(fault.Span{}, b.name(i), "%d rows begin among its entries, not %d", got, rows)
 	}
-	there := 0
-	for _, d := range in.Def {
-		if d == n.def {
-			there++
-		}
-	}
+	there := bytes.Count(in.Def, []byte{n.def})
 	if n.shape != shapeNull && entries-in.Array.NullN() != there {
 		return fault.Bugf("column %s: %d values, its levels say %d", b.name(i), entries-in.Array.NullN(), there)
 	}
@@ -193,6 +193,14 @@ func (b *build) leafByLevels(n *node, places int) (arrow.Array, error) {
 	if in.Array.Len() == places {
 		in.Array.Retain()
 		return in.Array, nil
+	}
+	if n.def < deepest {
+		// without nulls among the items, what has a value is what there is
+		if keep, k := reached(in.Def, n.above); k == in.Array.Len()-in.Array.NullN() {
+			if out := compacted(in.Array, keep, k, b.mem); out != nil {
+				return out, nil
+			}
+		}
 	}
 	idx := borrow(in.Array.Len() + 1)
 	defer giveBack(idx)

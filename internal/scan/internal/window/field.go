@@ -127,6 +127,7 @@ func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, er
 		stop, next := wanted(want, a, at, to)
 		f.jump(ctx, at)
 		for l := f.due(ctx, at, stop); l != nil; l = f.due(ctx, at, stop) {
+			l.expect(ctx, stop)
 			if err := l.page(ctx); err != nil {
 				return 0, f.blame(l.blame(err))
 			}

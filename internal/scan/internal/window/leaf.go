@@ -28,9 +28,10 @@ type leaf struct {
 	vec      *vec.Vector
 
 	row, end int64
-	starts   int64 // rows that begin in vec, of a repeated column
-	growing  int64 // bytes of pages since end last moved: of a row that is not complete
-	ended    bool  // there is nothing after end
+	starts   int64   // rows that begin in vec, of a repeated column
+	perRow   float64 // entries, lately; 0: not known
+	growing  int64   // bytes of pages since end last moved: of a row that is not complete
+	ended    bool    // there is nothing after end
 	lost     []vec.Range
 	dead     error // the rows from end on cannot be found
 	torn     bool  // the entries that continue a row at the start of the next page belong to a row that was passed over
@@ -186,6 +187,22 @@ func (l *leaf) grow(complete, size int64) error {
 	return nil
 }
 
+// expect tells the vector how many entries the rows before to have: as the next page says, or as the rows before had.
+// The last page goes on behind the rows.
+func (l *leaf) expect(ctx context.Context, to int64) {
+	pb, err := l.pager.Peek(ctx)
+	if err != nil {
+		return // who decodes it tells
+	}
+	p, perRow := pb.Page, l.perRow
+	if p.Rows > 0 {
+		perRow = float64(p.Entries) / float64(p.Rows)
+	}
+	if p.Entries > 0 && perRow > 0 {
+		l.vec.Expect(int(min(perRow*float64(to-l.row)+float64(p.Entries), mostExpected)))
+	}
+}
+
 // size is the bytes of what is decoded, with its levels.
 func (l *leaf) size() int64 {
 	n := l.vec.Size()
@@ -213,7 +230,9 @@ func (l *leaf) settle() {
 	if l.col.MaxRep == 0 {
 		return // end goes with the pages
 	}
-	l.end = l.row + l.starts
+	if l.end = l.row + l.starts; l.starts > 0 {
+		l.perRow = float64(l.vec.Len()) / float64(l.starts)
+	}
 	if !l.ended && l.starts > 0 {
 		l.end--
 	}
