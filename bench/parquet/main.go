@@ -15,7 +15,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
 	"stoa/bench/columns"
@@ -33,6 +32,8 @@ var (
 // peer is what pyarrow took.
 type peer struct {
 	Write, Scan, Where float64
+	Duck               float64 // DuckDB's export to Arrow
+	Rows, Items        int64   // of lists
 	Bytes              int64
 	Lo, Hi             int64
 	Sum                uint64
@@ -44,6 +45,9 @@ func main() {
 	if err == nil {
 		defer os.RemoveAll(dir)
 		if err = ten(context.Background(), dir); err == nil {
+			err = lists(context.Background(), dir)
+		}
+		if err == nil {
 			err = sizes(context.Background(), dir)
 		}
 	}
@@ -100,12 +104,38 @@ func ten(ctx context.Context, dir string) error {
 				return err
 			}
 			line("scan of "+what, p.Scan, took, " | ")
+			if file != place {
+				line("scan of it, against DuckDB's Arrow export", p.Duck, took, " | ")
+			}
 			where := fmt.Sprintf("key >= %d and key < %d", p.Lo, p.Hi)
 			if took, err = least(func() error { return filter(ctx, file, where, int64(*rows/1000)) }); err != nil {
 				return err
 			}
 			line("0.1 % by sorted key, "+what, p.Where, took, " | ")
 		}
+	}
+	return nil
+}
+
+// lists is a column of lists that pyarrow wrote: scans, and how many levels a second that is.
+func lists(ctx context.Context, dir string) error {
+	var p peer
+	if err := ask(&p, "lists", dir, fmt.Sprint(*rows/2), fmt.Sprint(*rounds)); err != nil {
+		return err
+	}
+	took, err := least(func() error {
+		return scanOf(ctx, filepath.Join(dir, "lists.parquet"), p.Sum, func(a arrow.Array) []int64 {
+			l := a.(*array.List)
+			from, to := l.Offsets()[0], l.Offsets()[l.Len()]
+			return l.ListValues().(*array.Int64).Int64Values()[from:to]
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for name, theirs := range map[string]float64{"pyarrow": p.Scan, "DuckDB": p.Duck} {
+		fmt.Printf("lists of int64, %d rows, %d items, Snappy: %s %.1f ms, stoa %.1f, %.2f×; %.0f M levels/s\n", p.Rows,
+			p.Items, name, theirs*1e3, took.Seconds()*1e3, theirs/took.Seconds(), 2*float64(p.Items)/took.Seconds()/1e6)
 	}
 	return nil
 }
@@ -162,22 +192,27 @@ func write(ctx context.Context, place string, sc *arrow.Schema, batches []arrow.
 
 // scan reads all columns into Arrow and holds the sum of the keys against the peer's.
 func scan(ctx context.Context, file string, want uint64) error {
+	return scanOf(ctx, file, want, func(a arrow.Array) []int64 { return a.(*array.Int64).Int64Values() })
+}
+
+// scanOf holds the sum of the values of the first column.
+func scanOf(ctx context.Context, file string, want uint64, values func(arrow.Array) []int64) error {
 	t, err := stoa.Open(ctx, file, stoa.OpenOptions{})
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	sum := uint64(0)
-	for b, err := range t.Scan(ctx, stoa.ScanSpec{Alloc: memory.NewGoAllocator()}) {
+	for b, err := range t.Scan(ctx, stoa.ScanSpec{}) {
 		if err != nil {
 			return err
 		}
-		for _, x := range b.Column(0).(*array.Int64).Int64Values() {
+		for _, x := range values(b.Column(0)) {
 			sum += uint64(x)
 		}
 	}
 	if sum != want {
-		return fmt.Errorf("%s: the keys' sum is %d, want %d", file, sum, want)
+		return fmt.Errorf("%s: the first column's sum is %d, want %d", file, sum, want)
 	}
 	return nil
 }

@@ -1,10 +1,11 @@
-"""The peer: pyarrow, one thread. usage: peer.py ten ARROW DIR CODEC ROUNDS | shapes DIR ROWS
+"""The peers, one thread: pyarrow, and of scans DuckDB's export to Arrow. usage: peer.py ten ARROW DIR CODEC ROUNDS | lists DIR ROWS ROUNDS | shapes DIR ROWS
 
-ten writes, scans and filters the ten columns, each ROUNDS times, and prints the least seconds of processor time of each, the bytes, and a sum of the keys.
+ten writes, scans and filters the ten columns, each ROUNDS times, and prints the least seconds of processor time of each, the bytes, and a sum of the keys. lists does so with
+scans of a column of lists.
 shapes writes tables of several shapes as Arrow and, with pyarrow's defaults, as Parquet.
 """
 import json, os, random, sys, time
-import numpy as np, pyarrow as pa, pyarrow.dataset as ds, pyarrow.parquet as pq
+import duckdb, numpy as np, pyarrow as pa, pyarrow.dataset as ds, pyarrow.parquet as pq
 
 CODECS = ["none", "snappy", "zstd"]
 
@@ -18,6 +19,31 @@ def least(rounds, f):
     return min(out)
 
 
+def scans(path, rounds):
+    """The least time in which pyarrow reads a file, and DuckDB exports it to Arrow."""
+    def batches():
+        return sum(b.num_rows for b in pq.ParquetFile(path).iter_batches(batch_size=65536, use_threads=False))
+
+    scan = min(least(rounds, lambda: pq.read_table(path, use_threads=False)), least(rounds, batches))
+    d = duckdb.connect(config={"threads": 1})
+
+    def export():
+        n = d.sql(f"select * from read_parquet('{path}')").to_arrow_table().num_rows
+        assert n == pq.ParquetFile(path).metadata.num_rows
+
+    return {"Scan": scan, "Duck": least(rounds, export)}
+
+
+def lists(folder, rows, rounds):
+    pa.set_cpu_count(1)
+    g = np.random.default_rng(7)
+    at = np.concatenate([[0], np.cumsum(g.integers(0, 6, rows))]).astype("int32")
+    path = f"{folder}/lists.parquet"
+    pq.write_table(pa.table({"x": pa.ListArray.from_arrays(pa.array(at), pa.array(g.integers(0, 1000, at[-1])))}), path)
+    items = pq.read_table(path)["x"].combine_chunks().values.to_numpy()
+    print(json.dumps(scans(path, rounds) | {"Sum": int(items.sum()), "Items": len(items), "Rows": rows}))
+
+
 def ten(arrow, folder, codec, rounds):
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
@@ -25,15 +51,11 @@ def ten(arrow, folder, codec, rounds):
     path = f"{folder}/pyarrow.{codec}.parquet"
     write = least(rounds, lambda: pq.write_table(t, path, compression=codec))
 
-    def batches():
-        return sum(b.num_rows for b in pq.ParquetFile(path).iter_batches(batch_size=65536, use_threads=False))
-
-    scan = min(least(rounds, lambda: pq.read_table(path, use_threads=False)), least(rounds, batches))
     key = t["key"].to_numpy()
     lo, hi = int(key[len(key) // 2]), int(key[len(key) // 2 + len(key) // 1000])
     kept = (ds.field("key") >= lo) & (ds.field("key") < hi)
     where = least(rounds, lambda: ds.dataset(path).to_table(filter=kept, use_threads=False))
-    print(json.dumps({"Write": write, "Scan": scan, "Where": where, "Bytes": os.path.getsize(path), "Lo": lo, "Hi": hi,
+    print(json.dumps(scans(path, rounds) | {"Write": write, "Where": where, "Bytes": os.path.getsize(path), "Lo": lo, "Hi": hi,
                       "Sum": int(key.view(np.uint64).sum(dtype=np.uint64)), "Version": pa.__version__}))
 
 
@@ -71,5 +93,7 @@ def shapes(folder, rows):
 
 if sys.argv[1] == "ten":
     ten(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
+elif sys.argv[1] == "lists":
+    lists(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
 else:
     shapes(sys.argv[2], int(sys.argv[3]))
