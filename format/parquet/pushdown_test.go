@@ -22,8 +22,9 @@ func TestDictionariesAreTestedOnce(t *testing.T) {
 	const rows = 3000
 	const codes, none = "codes compared, the dictionary tested once", "no value of the dictionary passes"
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
-		{Name: "x", Type: arrow.PrimitiveTypes.Float64}, {Name: "d", Type: &arrow.Decimal128Type{Precision: 20, Scale: 0}},
-		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "i", Type: arrow.PrimitiveTypes.Int64}}, nil)
+		{Name: "x", Type: arrow.PrimitiveTypes.Float64}, {Name: "d", Type: &arrow.Decimal128Type{Precision: 20}},
+		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "i", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
 	n := func(i int) (v int32, ok bool) { return int32(i * 7 % 10 * 1_000_003), i%4 != 1 }
 	for i := range rows {
