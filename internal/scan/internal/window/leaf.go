@@ -199,7 +199,7 @@ func (l *leaf) expect(ctx context.Context, to int64) {
 		perRow = float64(p.Entries) / float64(p.Rows)
 	}
 	if p.Entries > 0 && perRow > 0 {
-		l.vec.Expect(int(min(perRow*float64(to-l.row)+float64(p.Entries), mostExpected)))
+		l.vec.Expect(int(min(perRow*float64(to-l.row)+float64(p.Entries), maxExpected)))
 	}
 }
 
