@@ -25,7 +25,7 @@ import (
 )
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // a reader that has enough makes writes fail with EPIPE; see errEnough
+	signal.Ignore(syscall.SIGPIPE) // a reader that has enough makes writes fail with EPIPE; see cli.ErrEnough
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -124,7 +124,8 @@
 //     is held by hand-made bytes only (TestBlocksByHand).
 //   - Header and footer may have different magics: the header's decides how blocks are compressed, the footer's
 //     features whether there are checksums, as Kudu does it (TestGolden/synthetic).
-//   - A file without any index must have no values, since nothing says where they are (checkIndexes). With a value
+//   - A file without any index must have no values, since nothing says where they are (columnfile.CheckIndexes). With a
+// value
 //     index alone the blocks themselves say their rows: they must follow each other, and end where num_values says
 //     (TestDamage).
 //   - Blocks of a level follow each other in the file, and a node lies after its children. Every writer does that; it

@@ -22,7 +22,7 @@ import (
 // has a column with "holds":"validity" before those of its fields, bools without nulls which say where it is there.
 // All that lies in a null struct is null in its own column.
 //
-// id is made of the contents of all the files, each of which has it in its footer, too, see setKey; sets that
+// id is made of the contents of all the files, each of which has it in its footer, too, see block.SetKey; sets that
 // stoa wrote before it knew ids, and those of plain metadata, have none.
 //
 // crc32c, the last member, is the CRC-32C of all bytes before its name. Sets that stoa wrote before it knew it have

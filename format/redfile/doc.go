@@ -13,7 +13,7 @@
 // first) or GROUP_VAR_INT.
 //
 // Five generations of the metadata have the one magic; their fields' types say which it is (see
-// parseFileMeta). A is the seed document's own and nobody wrote it; E is what redelm, the program that became
+// layout.ParseFileMeta). A is the seed document's own and nobody wrote it; E is what redelm, the program that became
 // parquet-mr, wrote until its magic became PAR1.
 //
 //	                          A, B                  C              D                 E

@@ -56,7 +56,7 @@ func Whole(err error) error {
 	return err
 }
 
-// WrongUse makes a useError.
+// WrongUse returns a *UseError: the command line was wrong, exit status 2.
 func WrongUse(format string, args ...any) error {
 	return &UseError{Message: fmt.Sprintf(format, args...)}
 }

@@ -282,7 +282,7 @@ func (c *conversion) nothing(ctx context.Context, a *cli.App, paths []string, er
 }
 
 // unsound says what verify finds in sources that recovery had nothing to tell of: a value that was changed may
-// show only in bounds that no reader needs. It returns errDamage if there is something.
+// show only in bounds that no reader needs. It returns cli.ErrDamage if there is something.
 func unsound(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
 	o.Recover, o.Depth = false, format.Sums
 	for _, p := range paths {

@@ -34,7 +34,7 @@ type Layout int
 const (
 	Across  Layout = iota // a line a row
 	UpAlong               // a block a row, a line a column
-	AsFits                // across if every column has room for something readable, else upAlong
+	AsFits                // across if every column has room for something readable, else UpAlong
 )
 
 // Table shows rows in columns. The first rows decide the widths; what is wider later is cut on a terminal and

@@ -11,7 +11,7 @@ import (
 
 // TypeName is a type in the words of `stoa schema`, which are those that --source-opt schema=… understands.
 // Nested types name their kind and, in angle brackets, what is in them; in JSON the children stand on their own
-// (see typeWord).
+// (see TypeWord).
 func TypeName(t arrow.DataType) string {
 	word := TypeWord(t)
 	if d, ok := t.(*arrow.DictionaryType); ok {

@@ -75,7 +75,7 @@ func PutDoc(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.Wri
 	return err
 }
 
-// PutWhole is put for what must be read to its end: a reader that goes away is errEnough.
+// PutWhole is Put for what must be read to its end: a reader that goes away is cli.ErrEnough.
 func PutWhole(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.Writer) error) error {
 	p, err := a.Create(ctx, out.Path())
 	if err != nil {

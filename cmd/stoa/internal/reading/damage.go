@@ -81,7 +81,7 @@ type manifest struct {
 }
 
 // Report says what was noticed and what was lost, after a scan that ended with err. It returns err, or
-// errDamage if something was lost.
+// cli.ErrDamage if something was lost.
 func (f *DamageFlags) Report(ctx context.Context, a *cli.App, sources []string, findings []region.Finding,
 	err error) error {
 	ReportFindings(a, findings)
@@ -130,7 +130,7 @@ func (f *DamageFlags) Document(sources []string, findings []region.Finding, err 
 	return m
 }
 
-// NoticedIn says what was noticed of a table of which no row was printed. It returns err, or errDamage if the
+// NoticedIn says what was noticed of a table of which no row was printed. It returns err, or cli.ErrDamage if the
 // table is not whole.
 func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
 	ReportFindings(a, findings)

@@ -16,7 +16,7 @@ import (
 //
 //	{"fields": [{"name": "id", "type": "int64", "nullable": false, "metadata": {…}}, …], "metadata": {…}}
 //
-// type is a word with its parameters (typeWord): int64, utf8, decimal128(9, 2), timestamp[us, tz=UTC],
+// type is a word with its parameters (display.TypeWord): int64, utf8, decimal128(9, 2), timestamp[us, tz=UTC],
 // fixed_size_list[3], union types with their codes: sparse_union[0,5]. What is in a nested type follows as
 // children, in this order: list: its element; map: key, value; struct and union: the fields; run_end_encoded:
 // run ends, values; dictionary: index, value; extension: storage, and the extension's parameters as

@@ -250,7 +250,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// keepSortIndexes are kept for queries that read them: max.query.execution.time.
+// keepSortIndexes is how long superseded sort indexes stay, for queries that still read them: max.query.execution.time.
 const keepSortIndexes = time.Hour
 
 // sweep removes sort indexes of earlier sizes that nobody can be reading any more.

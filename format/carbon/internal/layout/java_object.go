@@ -56,11 +56,13 @@ type javaField struct {
 }
 
 // JavaValues is an object: its fields by name. Whole numbers are int64, floating numbers float64, arrays of
-// bytes []byte, objects *javaValues, strings string.
+// bytes []byte, objects *JavaValues, strings string.
 type JavaValues struct {
 	Class  string
 	Fields map[string]any
-	Own    []any // what the classes wrote on their own, without bare bytes: the keys and values of a HashMap
+	// what the classes wrote on their own, without the bytes that were not part of an object: the keys and values of a
+	// HashMap
+	Own    []any
 }
 
 type javaReader struct {

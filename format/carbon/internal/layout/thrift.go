@@ -259,7 +259,7 @@ func parseMinMax(r *thrift.Reader, name string) *MinMax {
 // BlockletIndex is BlockletIndex.
 type BlockletIndex struct {
 	MinMax     *MinMax
-	Start, End []byte // keys of the B-tree: mdkeys and no-dictionary values; see startKey
+	Start, End []byte // keys of the B-tree: mdkeys and no-dictionary values
 }
 
 func ParseBlockletIndex(r *thrift.Reader, name string) (x BlockletIndex) {

@@ -270,7 +270,7 @@ func gatherSlices(in []arrow.Array, spans []Span) (arrow.Array, error) {
 	return array.Concatenate(parts, memory.DefaultAllocator)
 }
 
-// plainType is the type that gatherArrays gives.
+// plainType is the type of the array that GatherArrays returns.
 func plainType(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:

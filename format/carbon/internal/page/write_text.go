@@ -17,7 +17,7 @@ import (
 )
 
 // ConstantOf reads a text as a value of a column, for loads. The usual spellings are read here, quickly; all
-// others by parseValue.
+// others by schema.ParseValue.
 func ConstantOf(c *schema.Column, s string) (v schema.Constant, err error) {
 	ok := false
 	if quick := quickText(c); quick != nil {

@@ -79,8 +79,8 @@ func wholeForm(m *layout.MeasureMeta) v12Form {
 	return v12Form{fromMax, delta}
 }
 
-// doubleForm is laterWhole for floating numbers. They cannot read numbers without digits after the decimal point that
-// were made small.
+// doubleForm is wholeForm for floating-point numbers. They cannot read numbers without digits after the decimal point
+// that were made small.
 func doubleForm(m *layout.MeasureMeta) v12Form {
 	hi, lo := m.Max.(float64), m.Min.(float64)
 	direct := v12Form{asIs, 8}

@@ -75,8 +75,8 @@ func parseFooterMessage(c *wire.Cursor) (f Footer) {
 	return f
 }
 
-// checkFooter looks at what the fields say together. Features that are not known are not looked at here: they
-// come first, see support.
+// checkFooter checks the fields against each other. Unknown feature bits are not checked here: they decide first
+// whether the file can be read at all, see Support.
 func checkFooter(c *wire.Cursor, f *Footer, seen uint, array bool) {
 	for i, name := range []string{"data_type", "encoding", "num_values"} {
 		if seen>>(i+1)&1 == 0 {

@@ -80,7 +80,7 @@ func DecodeKey(key []byte, columns []Type) (values [][]byte, err error) {
 	return values, nil
 }
 
-// FixedKey is the inverse of appendFixedKey.
+// FixedKey is the inverse of AppendFixedKey.
 func FixedKey(key []byte, t Type) []byte {
 	v := make([]byte, len(key))
 	for i, b := range key {

@@ -24,7 +24,7 @@ const (
 	SetKey = "stoa.set"
 )
 
-// StoredField is the value of fieldKey, as JSON.
+// StoredField is the value of FieldKey, as JSON.
 type StoredField struct {
 	Name      string `json:"name,omitempty"`
 	Type      string `json:"type,omitempty"` // Arrow's, if Kudu's type does not say it

@@ -172,7 +172,7 @@ func (f *File) readHeader(ctx context.Context, all []byte, checksums bool) error
 	return c.Err()
 }
 
-// TraceHeader and traceFooter report the parts of what was read. They say also how far a broken one could be
+// TraceHeader and TraceFooter report the parts of what was read. They say also how far a broken one could be
 // understood.
 func (f *File) TraceHeader(trace func(region.Node)) {
 	if f.Head == nil {

@@ -59,7 +59,7 @@ type Extent struct {
 // blockRecord is a BlockRecordPB.
 type blockRecord struct {
 	id        uint64
-	op        int32 // opCreate, opDelete
+	op        int32 // RecordCreate, RecordDelete
 	timestamp uint64
 	off, len  int64
 	placed    bool // offset and length are there
@@ -360,7 +360,7 @@ type Section struct {
 
 // Sections divides the data file of a log container: every byte belongs to one section. What lies between
 // blocks is padding up to the next multiple of the file system's block size; a tail after the last block is
-// padding if it was allocated in advance, which only its zeros say: see FS.tailIsZero.
+// padding if it was allocated in advance, which shows only in its being all zeros.
 func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
 	if c.Data == "" {
 		return nil, nil

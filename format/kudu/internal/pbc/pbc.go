@@ -254,7 +254,7 @@ func (r *Reader) lenBytes() int64 {
 	return 8
 }
 
-// Next is the next record; io.EOF at the end. After a Corrupt error that is not torn (see isTorn) it continues
+// Next is the next record; io.EOF at the end. After a Corrupt error that is not torn (see IsTorn) it continues
 // with the next record that can be found, so a loop may continue until io.EOF; what the error's span holds is
 // lost.
 func (r *Reader) Next(ctx context.Context) (pbcRecord, error) {

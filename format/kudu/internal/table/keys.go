@@ -87,7 +87,7 @@ func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool,
 }
 
 // search finds a key: by the value index or, where that is damaged, among all keys, read one after the other. A
-// lostKey says among which rows it may be.
+// LostKey in the error says among which rows the key may be.
 func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact bool, err error) {
 	if row, exact, err = x.find(ctx, key); err == nil || !Damaged(err) || x.set.Rows < 0 {
 		return row, exact, err

@@ -71,7 +71,7 @@ type UnplacedChange struct {
 }
 
 // KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not. An error of class
-// Corrupt says that it cannot be known; a lostKey in it, among which rows it would be.
+// Corrupt means that it cannot be known; the LostKey that it wraps says among which rows the key would be.
 type KeyLookup func(ctx context.Context, rowset uint64, key []byte) (row int64, found bool, err error)
 
 // maxPending is how many bytes of operations may wait for those before them to be committed, beyond which these

@@ -74,7 +74,7 @@ type walReader struct {
 
 	win   []byte // the bytes from winAt on
 	winAt int64
-	step  int64 // of how many bytes a window is; 0: walWindow
+	step  int64 // bytes that a window holds
 }
 
 // walBatch is one batch. Its bytes stay valid.
@@ -342,8 +342,8 @@ func (r *walReader) plausible(head []byte) (batchHead, bool) {
 }
 
 // Next is the next batch; io.EOF at the end. After a Corrupt error it continues with the next batch that can be
-// found, so a loop may continue until io.EOF; what the error's span holds is lost. An error that isTorn is the end
-// that a crash leaves.
+// found, so a loop may continue until io.EOF; what the error's span holds is lost. An error for which pbc.IsTorn holds
+// is the end that a crash leaves.
 func (r *walReader) Next(ctx context.Context) (walBatch, error) {
 	if r.pos >= r.end {
 		return walBatch{}, io.EOF

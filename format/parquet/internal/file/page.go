@@ -37,7 +37,7 @@ func (r *File) PageAt(ctx context.Context, at fault.Span, path string, trace fun
 	return r.PageOf(ctx, at, path, meta.SealedPage{}, trace)
 }
 
-// PageOf is pageAt of a page that may be encrypted.
+// PageOf is PageAt for a page that may be encrypted.
 func (r *File) PageOf(ctx context.Context, at fault.Span, path string, s meta.SealedPage,
 	trace func(region.Node)) (meta.Page, error) {
 	for n := int64(1 << 10); ; n *= 16 {

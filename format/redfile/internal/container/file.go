@@ -43,7 +43,7 @@ type File struct {
 	metas   map[ChunkKey]*layout.ColumnMeta
 	objects map[string]store.Source // of chunks in other files
 	inFile  map[string][]int        // row groups by the files that their chunks are in, see groupsIn
-	starts  map[string][]int64      // by such files: where structures begin, see structureBehind
+	starts  map[string][]int64      // by such files: where structures begin, see StructureAfter
 	strange map[string]error        // such files that are not what the metadata takes them for
 }
 

@@ -71,7 +71,7 @@ func ParsePageHeader(r *thrift.Reader, name string) (h PageHeader) {
 }
 
 // Usual reads the header of a data page that b begins with, if it is just as every writer writes it: in the
-// compact protocol, with all its fields in order. It is what parsePageHeader gives [FuzzUsualHeader], in a
+// compact protocol, with all its fields in order. It is what ParsePageHeader returns [FuzzUsualHeader], in a
 // tenth of the time; whatever is otherwise, that one reads.
 func (h *PageHeader) Usual(b []byte) (n int, ok bool) {
 	// Before each number stands by how much its field's number is greater than the last one's, and that it is

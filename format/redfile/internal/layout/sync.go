@@ -26,8 +26,8 @@ import (
 //	7 group_rows i64   its rows
 const SyncPage = 0x53594e43 // "SYNC"
 
-// SyncKey is the key of the marker in the key/value metadata, in hexadecimal; levelsKey is that of the largest
-// definition and repetition level in the metadata of a column, which generation E has no fields for; textKey,
+// SyncKey is the key of the marker in the key/value metadata, in hexadecimal; LevelsKey is that of the largest
+// definition and repetition level in the metadata of a column, which generation E has no fields for; TextKey,
 // with the value UTF8, says there that BYTE_ARRAYs are text, which generation A has no words for. moreKey, with
 // the value true, is in the metadata so far: the writer meant to write more after it, the last metadata at
 // smallest.

@@ -42,7 +42,7 @@ const (
 var Types = [...]struct {
 	name, Wiki string
 	Form       form
-	Width      int // of formFixed; the most bytes of a formVarint
+	Width      int // in bytes, of FormFixed; of FormVarint the most that a value takes
 	Arrow      arrow.DataType
 }{
 	Null:      {"null", "Null", FormNone, 0, arrow.Null},

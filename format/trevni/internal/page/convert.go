@@ -170,7 +170,7 @@ func ConvertTo(s layout.Type, t arrow.DataType) (c convert, size int, ok bool) {
 	return nil, 0, false
 }
 
-// convertInt is convertTo for whole numbers: types of the same bits, and, of varints, narrower ones.
+// convertInt is ConvertTo for integers: types of the same bits, and, of varints, narrower ones.
 func convertInt(s layout.Type, t arrow.DataType) (c convert, size int, ok bool) {
 	f, isFixed := t.(arrow.FixedWidthDataType)
 	if !isFixed {

@@ -49,7 +49,7 @@ type Physical struct {
 	Conv       convert // nil: values are stored as Arrow has them
 	Enum       []string
 	Size       int // of fixed values that are stored as bytes
-	Width      int // of shapeMatrix
+	Width      int // of ShapeMatrix
 }
 
 // Counted reports whether the descriptors' block-row-count is rows. (The wiki's repeated columns count entries.)

@@ -44,11 +44,12 @@ type outField interface {
 	write(a arrow.Array) error
 }
 
-// CreateWiki and createAvro begin a table.
+// CreateWiki begins a table in the dialect of the Trevni wiki (Dremel levels).
 func CreateWiki(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	return create(ctx, s, sc, o, layout.Wiki)
 }
 
+// CreateAvro begins a table in the dialect of Apache Avro.
 func CreateAvro(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	return create(ctx, s, sc, o, layout.Avro)
 }
