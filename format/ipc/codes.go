@@ -25,9 +25,9 @@ var codes = check.Codes{
 		"leave it out, but stoa and most others write it: the stream may have been cut between two batches, and " +
 		"rows be missing. Where it is known that its writer leaves the mark out, --partial (--source-opt " +
 		"partial=true) says so."},
-	{Code: "arrow.stream.rest", Severity: region.Error, Help: "Bytes lie behind the end mark of a stream, where " +
+	{Code: "arrow.stream.rest", Severity: region.Error, Help: "Bytes lie after the end mark of a stream, where " +
 		"nothing reads on. The mark is a length of 0: zeros in the place of a message look like one, and the " +
-		"batches from there on are missing. Of streams one behind the other, only the first is read."},
+		"batches from there on are missing. Of streams one after the other, only the first is read."},
 	{Code: "arrow.unreadable", Severity: region.Error, Help: "Bytes could not be read from where the file is " +
 		"kept, or need something that is not known here; the message names it."},
 }

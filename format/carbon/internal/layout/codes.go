@@ -14,8 +14,8 @@ var Codes check.Codes = slices.SortedFunc(slices.Values(append(tableCodes, Dicti
 
 // tableCodes are the findings about everything but dictionaries.
 var tableCodes = []region.CodeDoc{
-	{Code: "carbon.blocklet.minmax", Severity: region.Error, Help: "A value lies outside the least and the " +
-		"greatest value that footer or index keep of the blocklet: queries that filter by the column overlook rows."},
+	{Code: "carbon.blocklet.minmax", Severity: region.Error, Help: "A value lies outside the smallest and the " +
+		"largest value that footer or index keep of the blocklet: queries that filter by the column overlook rows."},
 	{Code: "carbon.chunk.damaged", Severity: region.Error,
 		Help: "The metadata of a column chunk cannot be read: the column is lost in this blocklet."},
 	{Code: "carbon.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of a file of rows " +
@@ -32,7 +32,7 @@ var tableCodes = []region.CodeDoc{
 		Help: "A data file that no index of its segment names: what a failed load left, most likely. It is not read."},
 	{Code: "carbon.file.twice", Severity: region.Warning, Help: "A data file without an index file has the same " +
 		"bytes as another one of the table: the same rows were loaded twice, or it was copied over another " +
-		"file, whose rows are lost. Without the index nothing tells which."},
+		"file, whose rows are lost. Without the index nothing says which."},
 	{Code: "carbon.footer.damaged", Severity: region.Error, Help: "The footer of a data file cannot be read: " +
 		"the file is cut, or its end is overwritten. Recover finds the blocklets by the index file, or one " +
 		"after the other."},
@@ -52,7 +52,7 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.page.damaged", Severity: region.Error,
 		Help: "A page cannot be decoded: it contradicts its own encoding. Without checksums this is how damage shows."},
 	{Code: "carbon.page.minmax", Severity: region.Error,
-		Help: "A value lies outside the least and the greatest value that are kept of the page. Either may be " +
+		Help: "A value lies outside the smallest and the largest value that are kept of the page. Either may be " +
 			"damaged."},
 	{Code: "carbon.read", Severity: region.Error, Help: "Bytes could not be read from where they are kept."},
 	{Code: "carbon.recovered", Severity: region.Note, Help: "Recover found blocklets without the footer."},
@@ -68,12 +68,12 @@ var tableCodes = []region.CodeDoc{
 		"tablestatus names is missing. Stoa reads the directory of the segment. Those of a partitioned table " +
 		"have none: there it is an error, and `stoa recover` looks for their files in the directories of the " +
 		"partitions (carbon.segment.damaged)."},
-	{Code: "carbon.segment.minmax", Severity: region.Error, Help: "The least or greatest value that a segment " +
+	{Code: "carbon.segment.minmax", Severity: region.Error, Help: "The smallest or largest value that a segment " +
 		"file keeps of a column is not that of the segment, or cannot be read, or the column is none of the " +
 		"table: queries that filter by it overlook rows. It may be of another segment or table."},
 	{Code: "carbon.segment.missing", Severity: region.Error, Help: "The status names a segment, or an index a " +
 		"data file, that is not there or cannot be read, or the data files are fewer bytes than the status says " +
-		"and no index tells which there were."},
+		"and no index says which there were."},
 	{Code: "carbon.segment.size", Severity: region.Warning, Help: "The data files or the index files of a " +
 		"segment are not as many bytes as tablestatus says: files were exchanged or added behind its back, the " +
 		"status is of another time, or a program changed files without noting it."},
@@ -97,16 +97,16 @@ var DictionaryCodes = check.Codes{
 	{Code: "carbon.dict.counts", Severity: region.Error, Help: "A dictionary does not hold as many chunks and " +
 		"values as its metadata says of a load. The codes of that load and of later ones are not trusted."},
 	{Code: "carbon.dict.cut", Severity: region.Error,
-		Help: "A dictionary ends before its metadata says. The codes behind the cut have lost their values."},
+		Help: "A dictionary ends before its metadata says. The codes after the cut have lost their values."},
 	{Code: "carbon.dict.damaged", Severity: region.Error,
-		Help: "A dictionary cannot be read from some place on. The codes behind it have lost their values."},
+		Help: "A dictionary cannot be read from some place on. The codes after it have lost their values."},
 	{Code: "carbon.dict.missing", Severity: region.Error, Help: "The dictionary of a column is not in the " +
 		"table's Metadata directory: the column's codes have lost their values. Other columns do not need it."},
 	{Code: "carbon.dict.null", Severity: region.Warning, Help: "The first value of a dictionary is not the text " +
 		"that stands for null. Code 1 is read as null all the same, as CarbonData does."},
 	{Code: "carbon.dict.twice", Severity: region.Warning,
 		Help: "A dictionary has a value under two codes. CarbonData's filters find the rows of one of them only."},
-	{Code: "carbon.dict.unfinished", Severity: region.Warning, Help: "A dictionary goes on behind the last load " +
+	{Code: "carbon.dict.unfinished", Severity: region.Warning, Help: "A dictionary continues after the last load " +
 		"that its metadata names: a load did not finish, or is under way. No data uses these codes."},
 	{Code: "carbon.dictmeta.damaged", Severity: region.Warning, Help: "The metadata of a dictionary cannot be " +
 		"read, or does not add up. All whole chunks of the dictionary are taken."},

@@ -14,7 +14,7 @@ var fsCodes = check.Codes{
 	{Code: "kudu.block.missing", Severity: region.Error, Help: "A superblock names a block that no data " +
 		"directory holds. The column, or the changes, that it held are lost."},
 	{Code: "kudu.block.truncated", Severity: region.Error,
-		Help: "A superblock names a block that lies partly or wholly behind the end of its container."},
+		Help: "A superblock names a block that lies partly or wholly after the end of its container."},
 	{Code: "kudu.block.twice", Severity: region.Warning,
 		Help: "Two containers hold a block of the same number. The first one that is whole is read."},
 	{Code: "kudu.cmeta.damaged", Severity: region.Error,
@@ -32,7 +32,7 @@ var fsCodes = check.Codes{
 	{Code: "kudu.container.torn", Severity: region.Note, Help: "The metadata of a container ends in a record " +
 		"that was not written to its end: what a crash leaves. Kudu cuts it off."},
 	{Code: "kudu.container.truncated", Severity: region.Error,
-		Help: "Blocks of a container lie behind the end of its data file. If a superblock names them, they are lost."},
+		Help: "Blocks of a container lie after the end of its data file. If a superblock names them, they are lost."},
 	{Code: "kudu.datadir.damaged", Severity: region.Error, Help: "The file block_manager_instance of a data " +
 		"directory cannot be read. Its place among the others is guessed."},
 	{Code: "kudu.datadir.missing", Severity: region.Error, Help: "The data directories name another one, which " +

@@ -52,14 +52,14 @@ var tableCodes = check.Codes{
 	{Code: "kudu.index.disagrees", Severity: region.Error,
 		Help: "A rowset's ad-hoc index has other keys than its key columns: look-ups would miss rows."},
 	{Code: "kudu.keys.damaged", Severity: region.Error,
-		Help: "The keys of a rowset cannot be held against its index and bloom file, as one of them cannot be read."},
+		Help: "The keys of a rowset cannot be compared with its index and bloom file, as one of them cannot be read."},
 	{Code: "kudu.keys.order", Severity: region.Error,
 		Help: "The keys of a rowset do not rise: look-ups miss rows, and merging gives a wrong order."},
 	{Code: "kudu.keys.partition", Severity: region.Error, Help: "A row lies in a tablet whose hash bucket or " +
 		"range is another one: queries that go by partitions miss it. Files of the rowset may be another " +
 		"tablet's, or the tablet's metadata may be."},
 	{Code: "kudu.keys.range", Severity: region.Error, Help: "The first or the last key of a rowset is another " +
-		"one than its metadata says: rowsets are passed over by it."},
+		"one than its metadata says: readers that use it skip rowsets."},
 	{Code: "kudu.read", Severity: region.Error, Help: "Something could not be read from where it is kept."},
 	{Code: "kudu.replica.behind", Severity: region.Error, Help: "The replica of a tablet that is read did not " +
 		"see all operations that another one saw, which cannot be read as it is: rows may be old."},
@@ -71,7 +71,7 @@ var tableCodes = check.Codes{
 		"superblock names: it has another number of rows than the others, or values of another type, encoding " +
 		"or compression than the column, or is another kind of file. Perhaps another file stands under its name."},
 	{Code: "kudu.snapshot.outside", Severity: region.Warning, Help: "A snapshot (--at) is before the first " +
-		"operation of its table, or behind the last that the directories know of, and was read nevertheless " +
+		"operation of its table, or after the last that the directories know of, and was read nevertheless " +
 		"(partial=true, --partial): it has no rows, or those of the latest state, which may not be those of " +
 		"that moment."},
 	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "The partition schema says that there must be a " +
@@ -85,7 +85,7 @@ var tableCodes = check.Codes{
 // OfMetadata are the kinds of findings about a protobuf container by itself.
 var OfMetadata = check.Codes{
 	{Code: "kudu.metadata.damaged", Severity: region.Error, Help: "A protobuf container, or a record in it, " +
-		"cannot be read as it should be. What follows from that is told when its directory is verified."},
+		"cannot be read as it should be. What follows from that is reported when its directory is verified."},
 }
 
 // Codes are all kinds of findings of this package. Verify reports those of blocks, too: see package cfile.

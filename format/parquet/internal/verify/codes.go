@@ -12,18 +12,18 @@ var Codes = check.Codes{
 	{Code: "parquet.column", Severity: region.Error,
 		Help: "A column of a row group cannot be read; the rows of the group are lost in that column."},
 	{Code: "parquet.copy", Severity: region.Warning, Help: "The copy of a column chunk's metadata that some " +
-		"writers put behind the chunk (file_offset points to it) is not what the footer says of the chunk: one " +
+		"writers put after the chunk (file_offset points to it) is not what the footer says of the chunk: one " +
 		"of the two is damaged. Readers believe the footer."},
 	{Code: "parquet.dictionary", Severity: region.Error, Help: "The dictionary of a column chunk does not have " +
 		"as many entries as its header says. Rows whose entries are there are read here; other readers refuse " +
 		"the chunk."},
 	{Code: "parquet.encodings", Severity: region.Warning, Help: "The footer does not name an encoding that a " +
-		"page of a column chunk has, or counts other pages in encoding_stats than there are. Who reads only " +
+		"page of a column chunk has, or counts other pages in encoding_stats than there are. Whoever reads only " +
 		"what it names, or skips chunks by whether all of their pages have a dictionary, may miss rows; stoa " +
 		"goes by the pages."},
 	{Code: "parquet.footer", Severity: region.Error, Help: "The footer cannot be read, so nothing of the file can."},
 	{Code: "parquet.footer.cut", Severity: region.Warning, Help: "Recover found the beginning of a footer that " +
-		"is cut: names and Parquet's own types of the columns are known, but what stands behind the row groups " +
+		"is cut: names and Parquet's own types of the columns are known, but what follows the row groups " +
 		"is lost, as the Arrow schema and all other key/value metadata. Types that Parquet has no word for come " +
 		"as those that stand for them."},
 	{Code: "parquet.index", Severity: region.Error, Help: "An offset or column index cannot be read, or does " +
@@ -37,7 +37,7 @@ var Codes = check.Codes{
 		"do not count the levels that are there, or the bytes of the strings. Whoever plans memory by them, or " +
 		"takes the numbers of nulls and of empty lists from them, is wrong; rows are read without them."},
 	{Code: "parquet.magic", Severity: region.Error, Help: "The file does not begin with PAR1: its first bytes " +
-		"were overwritten. No reader needs them if the footer is whole, but what lies behind them may be damaged, " +
+		"were overwritten. No reader needs them if the footer is whole, but what follows them may be damaged, " +
 		"too."},
 	{Code: "parquet.misplaced", Severity: region.Error, Help: "The footer has a column chunk in the place of " +
 		"another: its metadata names another column, its bytes are another chunk's, too, or lie among those of " +
@@ -49,7 +49,7 @@ var Codes = check.Codes{
 	{Code: "parquet.page", Severity: region.Error, Help: "A page, or its header, cannot be read."},
 	{Code: "parquet.page.checksum", Severity: region.Error, Help: "The checksum of a page does not fit its bytes."},
 	{Code: "parquet.part", Severity: region.Error, Help: "The file is one of several of a table, as stoa writes them " +
-		"for Kudu's restore job, and says so: one before or behind it is not there, or has another's name. Rows are " +
+		"for Kudu's restore job, and says so: one before or after it is not there, or has another's name. Rows are " +
 		"missing, or come twice."},
 	{Code: "parquet.recovered", Severity: region.Note,
 		Help: "Recover put row groups together without the footer at the end of the file."},
@@ -63,7 +63,7 @@ var Codes = check.Codes{
 		"them, or begins there, may not."},
 	{Code: "parquet.statistics", Severity: region.Error, Help: "A row group has a value outside of its " +
 		"statistics, or another number of nulls. Whoever skips row groups by them misses rows. The old min and " +
-		"max, whose order was never written down, are held against what any order has in common: signed " +
+		"max, whose order was never written down, are compared with what any order has in common: signed " +
 		"numbers; unsigned ones without their highest bit; strings and bytes up to the first byte that differs, " +
 		"if it is ASCII in both."},
 	{Code: "parquet.statistics.distinct", Severity: region.Warning, Help: "A row group or a page does not have " +

@@ -11,8 +11,8 @@ import (
 // looked into.
 var Codes = check.Codes{
 	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover met bytes that are no structure of a " +
-		"RedFile. What they were is told by the rows that are missing."},
-	{Code: "redfile.column.copy", Severity: region.Error, Help: "The metadata of a column behind its pages " +
+		"RedFile. What they were is shown by the rows that are missing."},
+	{Code: "redfile.column.copy", Severity: region.Error, Help: "The metadata of a column after its pages " +
 		"cannot be read, or differs from that in the metadata of the file: one of the two is damaged. Readers " +
 		"go by the file's; recovery goes by this one where the file's is lost."},
 	{Code: "redfile.column.damaged", Severity: region.Error, Help: "The metadata of a column chunk cannot be " +
@@ -21,10 +21,10 @@ var Codes = check.Codes{
 		Help: "The number of values of a chunk, or of rows of a row group, is not that of its pages."},
 	{Code: "redfile.columns.unknown", Severity: region.Warning, Help: "Recover found one row group, and nothing " +
 		"that says which columns the table has, as in a file without sync blocks that is cut within its first " +
-		"row group: the columns behind the cut are missing. With a second row group, begun at least, this is " +
+		"row group: the columns after the cut are missing. With a second row group, begun at least, this is " +
 		"known; --schema FILE says it."},
 	{Code: "redfile.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. " +
-		"No writer leaves any: bytes may have been put in, and what lies behind them moved away from its " +
+		"No writer leaves any: bytes may have been put in, and what follows them moved away from its " +
 		"offset, or a row group was cut out of the metadata. Without checksums values can be wrong then that " +
 		"still decode."},
 	{Code: "redfile.coverage.overlap", Severity: region.Error,
@@ -51,11 +51,11 @@ var Codes = check.Codes{
 	{Code: "redfile.page.damaged", Severity: region.Error, Help: "A page cannot be decoded: it contradicts its " +
 		"own encoding. Without checksums this is how damage shows. Its rows are lost in this column."},
 	{Code: "redfile.page.header", Severity: region.Error, Help: "The header of a page cannot be read: nobody " +
-		"knows where the next one begins, so the rest of the chunk is lost, unless an index page tells."},
+		"knows where the next one begins, so the rest of the chunk is lost, unless an index page says."},
 	{Code: "redfile.page.unknown", Severity: region.Note,
-		Help: "A page of a type that is not known. Readers pass over it."},
+		Help: "A page of a type that is not known. Readers skip it."},
 	{Code: "redfile.part.end", Severity: region.Warning, Help: "The metadata at the end of a part of a split " +
-		"table cannot be read, or tells of other rows than the table has there. Readers of the table go by its " +
+		"table cannot be read, or mentions other rows than the table has there. Readers of the table go by its " +
 		"_metadata.red; the part cannot be read alone, and recovery must do without it if _metadata.red is lost."},
 	{Code: "redfile.part.missing", Severity: region.Error, Help: "A part of a split table begins with a row " +
 		"group before which others should be, as its sync block says, but the file of these is missing, and so " +
@@ -69,13 +69,13 @@ var Codes = check.Codes{
 		"parts there are, is missing: one is a copy. Where it stands in the place of another part, the rows of " +
 		"that are lost."},
 	{Code: "redfile.parts.unlisted", Severity: region.Warning, Help: "The _metadata.red of a split table is " +
-		"missing. Each part is a whole file and is read, but nothing says how many there were: parts behind the " +
+		"missing. Each part is a whole file and is read, but nothing says how many there were: parts after the " +
 		"last one may be missing, too."},
 	{Code: "redfile.read", Severity: region.Error,
 		Help: "Bytes of the file, or of one that holds its chunks, could not be read from where it is kept."},
 	{Code: "redfile.recover.limit", Severity: region.Warning, Help: "Recover read several times the size of the " +
 		"file of what began like pages or metadata and was none, as only bytes made for that purpose do. It " +
-		"goes on, but from then on recognizes only short structures where it does not expect them."},
+		"continues, but from then on recognizes only short structures where it does not expect them."},
 	{Code: "redfile.recovered", Severity: region.Note,
 		Help: "Recover put row groups together without the metadata at the end of the file."},
 	{Code: "redfile.rows", Severity: region.Error, Help: "The file's number of rows is not that of its row groups."},
@@ -91,14 +91,14 @@ var Codes = check.Codes{
 		"decimals as bytes, timestamps as numbers. The message names them; the option schema=FILE says what they " +
 		"mean."},
 	{Code: "redfile.schema.guessed", Severity: region.Note, Help: "The file does not say its schema " +
-		"(generations A and B): which groups may be null or repeat was inferred from the paths and greatest " +
+		"(generations A and B): which groups may be null or repeat was inferred from the paths and maximum " +
 		"levels of the columns, and from what their entries have. The message says whether other schemas would " +
 		"have the same levels."},
 	{Code: "redfile.sync.damaged", Severity: region.Warning,
 		Help: "A sync block is damaged or belongs to another file. Only recovery needs them."},
 	{Code: "redfile.unfinished", Severity: region.Error, Help: "The metadata at the end is one of those that " +
-		"stand between row groups: the writer did not finish, or the file is cut just behind it. The row groups " +
-		"it tells of are whole; those behind it, if there were any, are missing, and nothing says how many they were."},
+		"stand between row groups: the writer did not finish, or the file is cut just after it. The row groups " +
+		"it mentions are whole; those after it, if there were any, are missing, and nothing says how many they were."},
 	{Code: "redfile.unsupported", Severity: region.Error,
 		Help: "The file may be sound, but needs something that is not known here; the message names it."},
 }

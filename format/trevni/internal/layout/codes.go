@@ -10,11 +10,11 @@ var Codes = check.Codes{
 	{Code: "trevni.block.checksum", Severity: region.Error, Help: "The CRC-32 of a block does not fit its bytes " +
 		"in any of the ways in which one was ever written. Its rows are lost in that column."},
 	{Code: "trevni.block.cut", Severity: region.Error,
-		Help: "A block would lie behind the end of the file: the file was cut, or a size in a descriptor is wrong."},
+		Help: "A block would lie after the end of the file: the file was cut, or a size in a descriptor is wrong."},
 	{Code: "trevni.block.damaged", Severity: region.Error, Help: "A block cannot be decoded: it contradicts its " +
 		"descriptor, its codec or its encoding. Without checksums this is how damage shows."},
 	{Code: "trevni.block.empty", Severity: region.Note,
-		Help: "A block without rows. It is passed over; Avro's own reader fails at it."},
+		Help: "A block without rows. It is skipped; Avro's own reader fails at it."},
 	{Code: "trevni.block.padded", Severity: region.Note, Help: "A bzip2 block holds more than its raw size: " +
 		"Avro before 1.10 compressed the whole of its buffer. What is too much is cut off; the old readers " +
 		"cannot check the sum of such a block."},
@@ -58,13 +58,13 @@ var Codes = check.Codes{
 	{Code: "trevni.order", Severity: region.Error,
 		Help: "The values of a column that is said to be sorted fall: searches by value miss rows."},
 	{Code: "trevni.part.missing", Severity: region.Error, Help: "A file of a table that stoa divided into several " +
-		"says that there is one before or behind it, and that one is not there: its rows are missing. A part that " +
+		"says that there is one before or after it, and that one is not there: its rows are missing. A part that " +
 		"is to stand alone can be given a name of its own."},
 	{Code: "trevni.part.other", Severity: region.Error, Help: "A file of a table that stoa divided into several is " +
 		"not the one that was written there, or the one before it is not: its number is another, or the checksum of " +
 		"the other's header. Files were exchanged, or one is of another table, or of an older state."},
 	{Code: "trevni.part.repeated", Severity: region.Error, Help: "A file says that it is one of a table that stoa " +
-		"divided into several, and that part lies beside it: who reads the directory gets the copy's rows twice."},
+		"divided into several, and that part lies beside it: whoever reads the directory gets the copy's rows twice."},
 	{Code: "trevni.read", Severity: region.Error, Help: "Bytes of the file could not be read from where it is kept."},
 	{Code: "trevni.recovered", Severity: region.Error, Help: "Recover read the file in spite of what is wrong " +
 		"in its header, and guessed what should stand there; the message says what it did. A column that was " +
