@@ -140,7 +140,7 @@ func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Curso
 		v.met("carbon.dict.damaged", c.Err())
 	}
 	if at.Len > end {
-		v.found("carbon.dict.unfinished", at.Sub(end, at.Len-end), "%d bytes behind the last finished load",
+		v.found("carbon.dict.unfinished", at.Sub(end, at.Len-end), "%d bytes after the last finished load",
 			at.Len-end)
 	}
 	return end

@@ -413,7 +413,7 @@ func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.
 			d.crossed = func() {
 				v.Report("carbon.blocklet.minmax", f.FootSpan(),
 					fmt.Sprintf("footer.blocklet_index_list[%d].min_max_index", g),
-					"the least value is %v, and the greatest %v", a, z)
+					"the smallest value is %v, and the largest %v", a, z)
 			}
 		}
 	}
@@ -554,7 +554,7 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 		if a, z, yes := datafile.Crossed(v.Col, v.Tree.Pages[pg.Ordinal].MinMax, 0); yes {
 			d.v.Scoped(region.Finding{Code: "carbon.page.minmax", At: pg.Spans[0],
 				Path:    page.PagePath(p.Name, pg.Ordinal),
-				Message: fmt.Sprintf("the least value is %v, and the greatest %v", a, z),
+				Message: fmt.Sprintf("the smallest value is %v, and the largest %v", a, z),
 				Rows:    [2]int64{first, end}, Lost: -1})
 		}
 	}

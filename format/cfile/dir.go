@@ -241,7 +241,7 @@ func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 	}
 	if known && (s.Precision != l.Col.Precision || s.Scale != l.Col.Scale) {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
-			"decimals of %d digits, %d behind the point; %s says %d and %d for column %q",
+			"decimals of %d digits, %d after the decimal point; %s says %d and %d for column %q",
 			s.Precision, s.Scale, setFile, l.Col.Precision, l.Col.Scale, path)
 	}
 	return nil

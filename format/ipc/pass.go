@@ -296,14 +296,14 @@ func (w *walk) inPlace(m *message, end int64) error {
 	switch {
 	case w.last:
 		w.at, w.stay = end, true
-		return bad("batch %d is behind the last one", p.Batch)
+		return bad("batch %d is after the last one", p.Batch)
 	case p.Batch == w.seq && p.Row == at && !(p.End && m.Batch.Rows > 0):
 		w.last = p.End
 		w.seq++
 		return nil
 	case p.Batch < w.seq && p.Row <= at:
 		w.at, w.stay = end, true
-		return bad("batch %d, from row %d on, behind batch %d: it is there twice, or in another's place", p.Batch,
+		return bad("batch %d, from row %d on, after batch %d: it appears twice, or in another's place", p.Batch,
 			p.Row, w.seq-1)
 	case p.Batch > w.seq && p.Row >= at && !(p.End && m.Batch.Rows > 0):
 		missing := bad("batch %d, from row %d on, where batch %d should be, from row %d on: "+

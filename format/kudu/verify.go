@@ -523,7 +523,7 @@ func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, u
 		if x.Row == row && x.Timestamp != ts && (x.Timestamp < ts) != undo {
 			what := map[bool]string{false: "REDO", true: "UNDO"}[undo]
 			v.Report("kudu.delta.order", places[0].At, "",
-				"rowset %d: this %s file, block %d, has a change of row %d at %s, and behind it one at %s", s.ID,
+				"rowset %d: this %s file, block %d, has a change of row %d at %s, and after it one at %s", s.ID,
 				what, b.ID, row, table.TimeText(ts), table.TimeText(x.Timestamp))
 			return nil
 		}

@@ -198,9 +198,9 @@ func TestNegative(t *testing.T) {
 		"nokeys":        "corrupt: column-metadata[0].name",
 		"rowcount_more": "[4+8]: corrupt: header.row-count: 7, no column has as many",
 		// Avro's reader does not look after the last value; here that is how a wrong row count shows.
-		"overlong":     "corrupt: column[0].block[0]: 7 bytes are behind",
+		"overlong":     "corrupt: column[0].block[0]: 7 bytes are after",
 		"type_BYTES":   "corrupt: column[0].block[0]",
-		"type_boolean": "corrupt: column[0].block[0]: 3 bytes are behind",
+		"type_boolean": "corrupt: column[0].block[0]: 3 bytes are after",
 		"type_uint":    "unsupported: column-metadata[0].type", "arr_false": "corrupt: column[0].block[0]",
 	}
 	files, err := filepath.Glob(filepath.Join(corpusDir(), "negative", "*.trv"))

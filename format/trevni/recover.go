@@ -194,7 +194,7 @@ func (r *recoverer) dropUnproven() {
 		}
 		if !moved {
 			r.of(f.Header.Columns[i].Name).Report("trevni.coverage.gap", f.At.Sub(cb.End, 0), "",
-				"bytes that no structure claims lie behind a column without checksums")
+				"bytes that no structure claims lie after a column without checksums")
 			continue
 		}
 		for k := range cb.Blocks {

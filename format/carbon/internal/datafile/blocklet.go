@@ -75,7 +75,7 @@ func (f *DataFile) ReadChunk(ctx context.Context, g int, col *schema.Column) (*C
 	cur := f.Cursor(c.Head, c.At, c.Path)
 	c.ColumnChunk = layout.ParseDataChunk3(thrift.NewReader(cur, thrift.Compact), "")
 	if cur.Err() == nil && cur.Left() > 0 {
-		cur.Fail(cur.Pos(), cur.Left(), "", "%d bytes behind it, before the first page", cur.Left())
+		cur.Fail(cur.Pos(), cur.Left(), "", "%d bytes after it, before the first page", cur.Left())
 	}
 	if cur.Err() != nil {
 		return c, cur.Err()
@@ -95,7 +95,7 @@ func (c *ChunkAt) check() error {
 		at, n := c.At.End()+int64(c.Offsets[i]), int64(c.Lengths[i])
 		if c.Offsets[i] < 0 || n < 0 || at+n > c.End {
 			return fault.Corruptf(c.At, fmt.Sprintf("%s.page_offset[%d]", c.Path, i),
-				"%d and %d bytes: the page ends behind the chunk (%d)", c.Offsets[i], n, c.End)
+				"%d and %d bytes: the page ends after the chunk (%d)", c.Offsets[i], n, c.End)
 		}
 		if at != end {
 			return fault.Corruptf(c.At, fmt.Sprintf("%s.page_offset[%d]", c.Path, i),

@@ -132,7 +132,7 @@ func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) erro
 			At: f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen), Inner: -1})
 	}
 	if c.Err() == nil && c.Left() > 0 {
-		c.Fail(c.Pos(), c.Left(), "", "%d bytes behind the footer", c.Left())
+		c.Fail(c.Pos(), c.Left(), "", "%d bytes after the footer", c.Left())
 	}
 	return c.Err()
 }

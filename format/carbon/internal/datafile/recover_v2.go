@@ -151,5 +151,5 @@ func (f *DataFile) countRows(ctx context.Context, g int) (int64, error) {
 			return n, nil
 		}
 	}
-	return 0, fault.Corruptf(f.At, "footer", "no measure tells how many rows blocklet %d has", g)
+	return 0, fault.Corruptf(f.At, "footer", "no measure says how many rows blocklet %d has", g)
 }

@@ -131,7 +131,7 @@ func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) erro
 	}
 	if n := f.At.Len - s.committed; n > 0 {
 		layout.Trace(trace, region.Node{Kind: region.Data, Name: "uncommitted",
-			Value: "behind what the index file says is committed", At: f.At.Sub(s.committed, n), Inner: -1})
+			Value: "after what the index file says is committed", At: f.At.Sub(s.committed, n), Inner: -1})
 	}
 	return nil
 }
@@ -444,7 +444,7 @@ func (c *StreamChunk) spots(raw []byte, a *vec.Arena) ([]uint32, error) {
 		}
 	}
 	if pos != len(raw) {
-		return nil, fault.Rel(pos, len(raw)-pos, "", "%d bytes behind the last of %d rows", len(raw)-pos, c.B.Rows)
+		return nil, fault.Rel(pos, len(raw)-pos, "", "%d bytes after the last of %d rows", len(raw)-pos, c.B.Rows)
 	}
 	return out, nil
 }

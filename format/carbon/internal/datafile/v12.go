@@ -157,7 +157,7 @@ func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *sche
 	cur := f.Cursor(head, c.At, path)
 	d := layout.ParseDataChunk2(thrift.NewReader(cur, thrift.Compact), "")
 	if cur.Err() == nil && cur.Left() > 0 {
-		cur.Fail(cur.Pos(), cur.Left(), "", "%d bytes behind it, before the data", cur.Left())
+		cur.Fail(cur.Pos(), cur.Left(), "", "%d bytes after it, before the data", cur.Left())
 	}
 	if cur.Err() != nil {
 		return c, cur.Err()

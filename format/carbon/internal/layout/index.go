@@ -155,7 +155,7 @@ func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile)
 		c.Fail(c.Pos(), 0, "fileData", "%d files, %d names", len(out), len(names))
 	}
 	if c.Err() == nil && c.Left() > 0 {
-		c.Fail(c.Pos(), c.Left(), "", "%d bytes behind the last file", c.Left())
+		c.Fail(c.Pos(), c.Left(), "", "%d bytes after the last file", c.Left())
 	}
 	return out
 }

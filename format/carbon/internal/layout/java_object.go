@@ -282,7 +282,7 @@ func ParseMeasureMeta(c Be) (m MeasureMeta) {
 	m = MeasureMeta{Kind: byte(num("type")), Digits: int(num("decimal")), Selected: int8(num("dataTypeSelected"))}
 	m.Max, m.Min = boxed(v.Fields["maxValue"]), boxed(v.Fields["minValue"])
 	if m.Digits < 0 || m.Digits > 400 {
-		c.Fail(0, c.Pos(), "decimal", "%d digits behind the point", m.Digits)
+		c.Fail(0, c.Pos(), "decimal", "%d digits after the decimal point", m.Digits)
 	}
 	return m
 }

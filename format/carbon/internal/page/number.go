@@ -257,7 +257,8 @@ func floats[T float32 | float64](dst []T, raw []byte, w int) {
 func (c *Content) scaleUp(dst *vec.Vector, scale int32) (decimal128.Num, error) {
 	want := dst.Type.(*arrow.Decimal128Type).Scale
 	if scale < 0 || scale > want || want > 38 {
-		return decimal128.Num{}, fault.Rel(0, 0, "encoder_meta.scale", "%d digits behind the point, %d are wanted",
+		return decimal128.Num{}, fault.Rel(0, 0, "encoder_meta.scale",
+			"%d digits after the decimal point, %d are wanted",
 			scale, want)
 	}
 	return decimal128.GetScaleMultiplier(int(want - scale)), nil

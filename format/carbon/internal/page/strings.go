@@ -89,7 +89,7 @@ func (c *Content) texts(dst *vec.Vector, lv int) error {
 		offs[i+1] = first + int32(k)
 	}
 	if pos != len(c.Raw) {
-		return fault.Rel(pos, len(c.Raw)-pos, "", "%d bytes behind the last of %d values", len(c.Raw)-pos, c.N)
+		return fault.Rel(pos, len(c.Raw)-pos, "", "%d bytes after the last of %d values", len(c.Raw)-pos, c.N)
 	}
 	dst.AddNulls(nulls)
 	return nil
@@ -124,7 +124,7 @@ func (c *Content) Lengths(lv int) ([]uint32, error) {
 		pos += n
 	}
 	if pos != len(c.Raw) {
-		return nil, fault.Rel(pos, len(c.Raw)-pos, "", "%d bytes behind the last of %d values", len(c.Raw)-pos, c.N)
+		return nil, fault.Rel(pos, len(c.Raw)-pos, "", "%d bytes after the last of %d values", len(c.Raw)-pos, c.N)
 	}
 	return out, nil
 }

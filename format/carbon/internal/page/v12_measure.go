@@ -168,7 +168,7 @@ func parseMeasureMeta3(c layout.Be) (m layout.MeasureMeta) {
 	}
 	m.Digits, m.Selected = int(c.I32("decimal")), int8(c.U8("dataTypeSelected"))
 	if c.Err() == nil && (m.Digits < 0 || m.Digits > 400) {
-		c.Fail(c.Pos()-5, 4, "decimal", "%d digits behind the point", m.Digits)
+		c.Fail(c.Pos()-5, 4, "decimal", "%d digits after the decimal point", m.Digits)
 	}
 	return m
 }

@@ -50,7 +50,7 @@ func (k *KeyWidths) try(n int, decode func(w int) ([]uint32, error)) ([]uint32, 
 		}
 		if hits > 0 && !equal(out, got) {
 			return nil, fault.Unsupportedf(fault.Span{}, "",
-				"%d and %d bits a number both make sense; the property carbon.blocklet.size tells", width, w)
+				"%d and %d bits a number both make sense; the property carbon.blocklet.size says", width, w)
 		}
 		out, width = got, w
 		hits++

@@ -172,7 +172,7 @@ func fromFloat(c *schema.Column, f float64) (v schema.Constant, err error) {
 	case layout.TypeDecimal:
 		d, err := decimal128.FromFloat64(f, 38, c.Scale)
 		if err != nil || d.ToFloat64(c.Scale) != f || math.IsInf(f, 0) {
-			return v, fault.Invalidf("%v is no decimal with %d digits behind the point", f, c.Scale)
+			return v, fault.Invalidf("%v is no decimal with %d digits after the decimal point", f, c.Scale)
 		}
 		v.D = d
 	}

@@ -56,7 +56,7 @@ func (c *Column) Arrow() (arrow.DataType, error) {
 		}
 		if p > 38 || s < 0 || s > p {
 			return nil, fault.Unsupportedf(fault.Span{}, "",
-				"column %s: a decimal of %d digits, %d of them behind the point", c.Name, p, s)
+				"column %s: a decimal of %d digits, %d of them after the decimal point", c.Name, p, s)
 		}
 		return &arrow.Decimal128Type{Precision: p, Scale: s}, nil
 	}

@@ -227,7 +227,7 @@ func SetType(c *layout.ColumnSchema, f arrow.Field, name string) error {
 	case arrow.DecimalType:
 		if t.GetPrecision() > 38 || t.GetScale() < 0 || t.GetScale() > t.GetPrecision() {
 			return fault.Unsupportedf(fault.Span{}, name, "CarbonData has no type for %s: decimals have at most "+
-				"38 digits, and no fewer than are behind the point", f.Type)
+				"38 digits, and no fewer than are after the decimal point", f.Type)
 		}
 		c.Typ, c.Precision, c.Scale = layout.TypeDecimal, t.GetPrecision(), t.GetScale()
 		return nil

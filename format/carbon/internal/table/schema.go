@@ -146,7 +146,7 @@ func (t *Managed) readSchema(ctx context.Context) error {
 		return fault.Corruptf(obj.At, "schema.fact_table",
 			"it has no table_id or no table_columns, which every table has")
 	case n > 0:
-		return fault.Corruptf(obj.At.Sub(int64(c.Pos()), int64(n)), "schema", "%d bytes behind its end", n)
+		return fault.Corruptf(obj.At.Sub(int64(c.Pos()), int64(n)), "schema", "%d bytes after its end", n)
 	}
 	t.Ids = map[string]bool{}
 	for _, list := range append([][]layout.ColumnSchema{t.TableSchema.Columns}, t.TableSchema.Past()...) {

@@ -190,7 +190,8 @@ func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schem
 		}
 		if all == nil {
 			if a, z, yes := datafile.Crossed(c, b, 0); yes {
-				return fault.Corruptf(at, path, "segment %s: the least value is %v, and the greatest %v", l.Name, a, z)
+				return fault.Corruptf(at, path, "segment %s: the smallest value is %v, and the largest %v", l.Name, a,
+					z)
 			}
 			continue // not kept
 		}

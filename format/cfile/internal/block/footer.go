@@ -181,7 +181,7 @@ func CodecOf(c Compression) (*codec.Codec, error) {
 // CheckIndexes says whether the values of f can be found at all.
 func CheckIndexes(f *Footer) string {
 	if f.PosIdx == nil && f.ValIdx == nil && f.NumValues > 0 {
-		return fmt.Sprintf("%d values and no index: nothing tells where they are", f.NumValues)
+		return fmt.Sprintf("%d values and no index: nothing says where they are", f.NumValues)
 	}
 	if f.PosIdx != nil && f.NumValues > math.MaxUint32+1 {
 		return fmt.Sprintf("%d values are more than a positional index can number", f.NumValues)

@@ -216,7 +216,7 @@ func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 	if key != nil {
 		next := block.IndexEntry{Key: key}
 		if end, ok = next.Ordinal(); !ok {
-			return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the key behind it has %d bytes, an ordinal has 4",
+			return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the key after it has %d bytes, an ordinal has 4",
 				len(key))
 		}
 	}

@@ -159,7 +159,7 @@ func Open(ctx context.Context, src store.Source, name string, o Options) (r *Rea
 			errors.As(c.Err(), &broken)
 		}
 	case err == io.EOF:
-		return nil, r.torn(r.pos, "the file ends behind the header")
+		return nil, r.torn(r.pos, "the file ends after the header")
 	case IsTorn(err), !errors.Is(err, fault.Corrupt):
 		return nil, err
 	case broken == nil:

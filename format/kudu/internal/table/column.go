@@ -106,7 +106,7 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	if err == io.EOF && x.t.Recovered != nil && x.rows.From < x.set.Rows {
 		p = format.Page{Ordinal: -1, First: x.rows.From, Rows: x.set.Rows - x.rows.From,
 			Entries: x.set.Rows - x.rows.From, Starts: true,
-			Lost: fault.Corruptf(x.places[0].At, "", "no page was found behind row %d of %d of column %q",
+			Lost: fault.Corruptf(x.places[0].At, "", "no page was found after row %d of %d of column %q",
 				x.rows.From, x.set.Rows, x.column.Name)}
 		err = nil
 	}

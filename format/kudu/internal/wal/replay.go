@@ -350,7 +350,7 @@ func (x *Replayer) headSchema(r *walReader, first bool, at fault.Span) (*meta.Sc
 	case known != nil:
 		if why := known.Differs(s); why != "" {
 			x.note("kudu.wal.header", at, "header.schema",
-				fmt.Sprintf("%s: not as version %d is told elsewhere, which is used", why, version))
+				fmt.Sprintf("%s: not as version %d is reported elsewhere, which is used", why, version))
 		}
 		return known, version
 	case !first && !x.damaged: // only an ALTER_SCHEMA makes another version

@@ -72,7 +72,7 @@ func (f *File) otherFile(ctx context.Context, b []byte) error {
 		return ctx.Err()
 	}
 	return fault.Corruptf(f.MetaAt, "file_metadata.key_value_metadata."+layout.SyncKey,
-		"the file began with the marker %x: this is the metadata of a file within it, behind which it is cut",
+		"the file began with the marker %x: this is the metadata of a file within it, after which it is cut",
 		whole.Marker)
 }
 

@@ -128,7 +128,7 @@ func (f *File) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 	switch {
 	case err != nil:
 	case c.Left() > 0:
-		err = fault.Corruptf(at.Sub(int64(c.Pos()), int64(c.Left())), "file_metadata", "%d bytes behind its end",
+		err = fault.Corruptf(at.Sub(int64(c.Pos()), int64(c.Left())), "file_metadata", "%d bytes after its end",
 			c.Left())
 	case m.HasCRC && m.CRC != m.Want && !f.NoVerify:
 		err = fault.Corruptf(at, "file_metadata.meta_data_crc", "%#08x is stored, %#08x is right", m.CRC, m.Want)
@@ -261,7 +261,8 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	case m.Type > layout.ByteArray:
 		return fault.Unsupportedf(at, path+".type", "%s", m.Type)
 	case m.Codec == layout.LZO:
-		return fault.Unsupportedf(at, path+".codec", "LZO (codec %d): its framing was never told", int32(layout.LZO))
+		return fault.Unsupportedf(at, path+".codec", "LZO (codec %d): its framing was never documented",
+			int32(layout.LZO))
 	case m.Codec < 0 || m.Codec > layout.LZO:
 		return fault.Unsupportedf(at, path+".codec", "%s", m.Codec)
 	case m.Values < 0:

@@ -28,7 +28,7 @@ func (r *recoverer) byPaths() {
 	paths, sure := r.paths()
 	if !sure && !r.again { // one set of chunks: are these all columns of the first row group?
 		r.Rows("redfile.columns.unknown", r.f.At.Sub(r.end, r.f.At.Len-r.end), [2]int64{-1, -1}, -1,
-			"chunks of %d columns, each once, and nothing that says how many the table has: what was behind %q "+
+			"chunks of %d columns, each once, and nothing that says how many the table has: what was after %q "+
 				"is missing, if the file is cut within its first row group; option schema=FILE says it", paths.n,
 			strings.Join(r.chunks[len(r.chunks)-1].meta.Path, "."))
 	}
@@ -67,7 +67,7 @@ func (r *recoverer) byPaths() {
 			}
 			if far > round/2 { // what is missing in between is more than the columns between them
 				r.Rows("redfile.rows.lost", r.f.At.Sub(c.meta.Data, 0), [2]int64{-1, -1}, -1, "column %q begins %d "+
-					"bytes too far behind the column before, and a row group has about %d: it is another's",
+					"bytes too far after the column before, and a row group has about %d: it is another's",
 					strings.Join(c.meta.Path, "."), far, round)
 				i = -1
 			}

@@ -49,7 +49,7 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 	r.schema(f)
 	if opened && r.foreign() {
 		err = fault.Corruptf(f.MetaAt, "file_metadata.row_groups",
-			"most chunks are not where it says: this is the metadata of a file within the file, behind which it is cut")
+			"most chunks are not where it says: this is the metadata of a file within the file, after which it is cut")
 	}
 	if opened && err == nil && f.OwnGroups() != "" {
 		if out, err := r.among(o, opts); err != nil || out != nil {
@@ -485,7 +485,7 @@ func (r *recoverer) bySync(s *layout.SyncBlock) {
 	}
 	if len(r.groups) > 0 && len(s.Columns) != len(r.groups[0].Columns) || s.Group < 0 || !s.Ascends() {
 		r.Rows("redfile.sync.damaged", r.f.At.Sub(s.Offset, 1), [2]int64{-1, -1}, 0,
-			"a sync block tells of %d columns and %d rows, which does not fit the row groups before",
+			"a sync block mentions %d columns and %d rows, which does not fit the row groups before",
 			len(s.Columns), s.Group)
 		return
 	}

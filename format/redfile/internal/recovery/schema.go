@@ -39,7 +39,7 @@ func (r *recoverer) useSchemaOption(o format.OpenOptions, opts layout.ReadOption
 			return fault.Invalidf("schema=%s: column %q is stored as %s, and by that schema it would be %s",
 				opts.Schema, path, c.meta.Type, leaves[i].Type)
 		case c.meta.HasLevels && (c.meta.MaxDef != int32(leaves[i].MaxDef) || c.meta.MaxRep != int32(leaves[i].MaxRep)):
-			return fault.Invalidf("schema=%s: column %q has greatest levels %d and %d, and by that schema %d "+
+			return fault.Invalidf("schema=%s: column %q has maximum levels %d and %d, and by that schema %d "+
 				"and %d: what may be null or repeat is another there", opts.Schema, path,
 				c.meta.MaxDef, c.meta.MaxRep, leaves[i].MaxDef, leaves[i].MaxRep)
 		}
@@ -54,7 +54,7 @@ func (r *recoverer) schemaLost() error {
 		return nil
 	}
 	return fault.Corruptf(r.f.At.Sub(r.f.At.Len, 0), "file_metadata", "%d pages were found, but no metadata of "+
-		"a column behind them, as some programs of 2013 kept it in the metadata at the end only: pages do not "+
+		"a column after them, as some programs of 2013 kept it in the metadata at the end only: pages do not "+
 		"say which column they are of, and with that lost nothing can be recovered, whatever the schema", r.walked)
 }
 

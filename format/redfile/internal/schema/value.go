@@ -230,7 +230,7 @@ func decodeGroups(out, data []byte, t layout.Physical, k, total int) error {
 		return fault.Locate(err, fault.Span{Len: int64(len(data))}, true, "values")
 	}
 	if k == total && used != len(data) {
-		return fault.Rel(used, len(data)-used, "values", "%d bytes behind the last group", len(data)-used)
+		return fault.Rel(used, len(data)-used, "values", "%d bytes after the last group", len(data)-used)
 	}
 	return nil
 }

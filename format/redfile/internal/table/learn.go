@@ -192,7 +192,7 @@ func (f *File) setArrowSchema(sc *arrow.Schema, stored []schema.Leaf) error {
 	}
 	for i := range stored {
 		if ls[i].Type != stored[i].Type || ls[i].MaxDef != stored[i].MaxDef || ls[i].MaxRep != stored[i].MaxRep {
-			return fmt.Errorf("its column %s would be stored as %s with greatest levels %d and %d, and the file has "+
+			return fmt.Errorf("its column %s would be stored as %s with maximum levels %d and %d, and the file has "+
 				"%s with %d and %d", ls[i].Column.Name, ls[i].Type, ls[i].MaxDef, ls[i].MaxRep, stored[i].Type,
 				stored[i].MaxDef, stored[i].MaxRep)
 		}

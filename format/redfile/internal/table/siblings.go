@@ -25,7 +25,7 @@ func (f *File) Findings() []region.Finding { return f.Missing }
 func (f *File) LookAround(ctx context.Context) {
 	if f.Footer.More() >= 0 {
 		f.miss("redfile.unfinished", f.MetaAt, "", "the writer did not finish: this metadata, of %d row groups, is "+
-			"one of those between row groups; whatever was behind it is missing", len(f.Footer.Groups))
+			"one of those between row groups; whatever was after it is missing", len(f.Footer.Groups))
 	}
 	f.standsIn()
 	f.checkSiblings(ctx)
@@ -194,7 +194,7 @@ func (f *File) checkSiblings(ctx context.Context) {
 			layout.PartName(first-1), layout.MetadataFile)
 	}
 	if !after {
-		f.miss("redfile.parts.unlisted", at, "", "%s is missing: nothing says whether the table has parts behind %s",
+		f.miss("redfile.parts.unlisted", at, "", "%s is missing: nothing says whether the table has parts after %s",
 			layout.MetadataFile, name)
 	}
 }

@@ -55,7 +55,7 @@ func UnGzip(dst, src []byte) error {
 		return fault.Rel(0, len(src), "gzip", "at the end: %v", err)
 	}
 	if g.in.Len() != 0 {
-		return fault.Rel(len(src)-g.in.Len(), g.in.Len(), "gzip", "%d bytes behind the end of the stream", g.in.Len())
+		return fault.Rel(len(src)-g.in.Len(), g.in.Len(), "gzip", "%d bytes after the end of the stream", g.in.Len())
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func inflate(dst, src []byte, name string, open func(io.Reader) (io.Reader, erro
 		return fault.Rel(0, len(src), name, "at the end: %v", err)
 	}
 	if in.Len() != 0 {
-		return fault.Rel(len(src)-in.Len(), in.Len(), name, "%d bytes behind the end of the stream", in.Len())
+		return fault.Rel(len(src)-in.Len(), in.Len(), name, "%d bytes after the end of the stream", in.Len())
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func (d *decoding) levels(dst *vec.Vector, n int) error {
 		return moved(err, l.ValsAt)
 	}
 	if left := len(l.Values) - used; left != 0 {
-		return fault.Rel(l.ValsAt+used, left, "", "%d bytes are behind the last value", left)
+		return fault.Rel(l.ValsAt+used, left, "", "%d bytes are after the last value", left)
 	}
 	spread(dst, first, k, n, d.scratch, func(valid []byte) {
 		for i, x := range def {
@@ -173,7 +173,7 @@ func (d *decoding) nullable(dst *vec.Vector, l laid, n int) error {
 		return moved(err, l.ValsAt+skip)
 	}
 	if left := len(src) - used; left != 0 && d.whole(n) {
-		return fault.Rel(l.ValsAt+skip+used, left, "", "%d bytes are behind the last value", left)
+		return fault.Rel(l.ValsAt+skip+used, left, "", "%d bytes are after the last value", left)
 	}
 	spread(dst, first, k, n, d.scratch, func(valid []byte) { plain.CopyBits(valid, first, l.Def, sub, n) })
 	return nil

@@ -334,7 +334,7 @@ func (d *decoding) whole(n int) bool { return d.p.Parent >= 0 || d.task.Page.Sub
 // rest refuses bytes after the last value.
 func (d *decoding) rest(used, n int) error {
 	if left := len(d.o.Raw) - used; left != 0 && d.whole(n) {
-		return fault.Rel(used, left, "", "%d bytes are behind the last value", left)
+		return fault.Rel(used, left, "", "%d bytes are after the last value", left)
 	}
 	return nil
 }
@@ -400,7 +400,7 @@ func (d *decoding) arrayStepwise(dst *vec.Vector, n int) error {
 		return err
 	}
 	if a.Run > 0 && d.whole(n) {
-		return fault.Rel(a.Pos, 0, "length", "the last run of lengths goes on for %d entries behind the block's %d",
+		return fault.Rel(a.Pos, 0, "length", "the last run of lengths continues for %d entries after the block's %d",
 			a.Run, n)
 	}
 	switch d.p.Shape {

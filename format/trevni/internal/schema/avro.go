@@ -61,7 +61,7 @@ func parseAvroSchema(text []byte) (*AvroType, error) {
 		return nil, fmt.Errorf("no JSON: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("something is behind the schema")
+		return nil, fmt.Errorf("something is after the schema")
 	}
 	p := schemaParser{named: map[string]*AvroType{}}
 	return p.parse(v, "", 0)

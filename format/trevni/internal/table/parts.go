@@ -93,7 +93,7 @@ func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 	} else if gone(ctx, tg, next) {
 		report("trevni.part.missing", "it is not the last of its table, and %s is missing", PartName(n+1))
 	} else if q, _, ok := t.sibling(ctx, tg, next); ok && q.Number == n+1 && q.After != string(seal) {
-		report("trevni.part.other", "%s was written behind a file whose header has the checksum %q, and this one has "+
+		report("trevni.part.other", "%s was written after a file whose header has the checksum %q, and this one has "+
 			"%q: one of the two is of another table, or older", PartName(n+1), q.After, seal)
 	}
 	if p.After == "" {
