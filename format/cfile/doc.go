@@ -124,10 +124,9 @@
 //     is held by hand-made bytes only (TestBlocksByHand).
 //   - Header and footer may have different magics: the header's decides how blocks are compressed, the footer's
 //     features whether there are checksums, as Kudu does it (TestGolden/synthetic).
-//   - A file without any index must have no values, since nothing says where they are (columnfile.CheckIndexes). With a
-// value
-//     index alone the blocks themselves say their rows: they must follow each other, and end where num_values says
-//     (TestDamage).
+//   - A file without any index must have no values, since nothing says where they are (columnfile.CheckIndexes).
+//     With a value index alone the blocks themselves say their rows: they must follow each other, and end where
+//     num_values says (TestDamage).
 //   - Blocks of a level follow each other in the file, and a node lies after its children. Every writer does that; it
 //     is demanded, and bounds every walk (TestDamage).
 //   - A separator of the value index is not above the first value of its block. A look-up begins in the last block

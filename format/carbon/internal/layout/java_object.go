@@ -62,7 +62,7 @@ type JavaValues struct {
 	Fields map[string]any
 	// what the classes wrote on their own, without the bytes that were not part of an object: the keys and values of a
 	// HashMap
-	Own    []any
+	Own []any
 }
 
 type javaReader struct {
