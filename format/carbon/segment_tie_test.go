@@ -56,7 +56,7 @@ func dataOf(t *testing.T, tree *store.Memory, segment string) string {
 }
 
 // TestHealthyWithoutIndex: tables of the real writers that lost only their index files are read whole, and
-// nobody is reported that a file is another's.
+// nothing reports that a file is another's.
 func TestHealthyWithoutIndex(t *testing.T) {
 	dirs := map[string]string{}
 	for _, n := range []string{"managed1", "managed_alter", "managed_bucket", "managed_compact", "managed_complex",
