@@ -115,7 +115,7 @@ func TestCompacted(t *testing.T) {
 				}
 				continue
 			}
-			want, err := take(a, idx, memory.DefaultAllocator)
+			want, err := Take(a, idx, memory.DefaultAllocator)
 			if err != nil {
 				t.Fatal(err)
 			}
