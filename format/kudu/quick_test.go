@@ -2,12 +2,14 @@ package kudu_test
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/format/kudu"
 	"stoa/pred"
@@ -179,9 +181,9 @@ func TestCorpusExchangedFiles(t *testing.T) {
 		return store.NewMemory(out)
 	}
 	deltas := exchanged(tb.RowSets[0].Redo[0], tb.RowSets[0].Undo[0])
-	got, err := scan(t, deltas, "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}})
-	if reported := codes(got.findings, region.Error); err != nil || !strings.Contains(reported, "kudu.rowset.live") {
-		t.Errorf("REDO and UNDO: %q, %v", reported, err)
+	if _, err := scan(t, deltas, "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}}); !errors.Is(err, fault.Corrupt) ||
+		!strings.Contains(err.Error(), "live_row_count") { // what the right files change, nobody knows
+		t.Errorf("REDO and UNDO: %v", err)
 	}
 	if bad, _ := findings(t, deltas, "", "d_wal"); !strings.Contains(codes(bad, region.Error), "kudu.rowset.live") {
 		t.Errorf("REDO and UNDO: verify: %+v", bad)
