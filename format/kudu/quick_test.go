@@ -181,7 +181,8 @@ func TestCorpusExchangedFiles(t *testing.T) {
 		return store.NewMemory(out)
 	}
 	deltas := exchanged(tb.RowSets[0].Redo[0], tb.RowSets[0].Undo[0])
-	if _, err := scan(t, deltas, "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}}); !errors.Is(err, fault.Corrupt) ||
+	_, err := scan(t, deltas, "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}})
+	if !errors.Is(err, fault.Corrupt) ||
 		!strings.Contains(err.Error(), "live_row_count") { // what the right files change, nobody knows
 		t.Errorf("REDO and UNDO: %v", err)
 	}
