@@ -3,6 +3,7 @@ package cfile
 import (
 	"context"
 	"io"
+	"sync"
 
 	"stoa/fault"
 	"stoa/format"
@@ -35,8 +36,12 @@ func OpenReader(ctx context.Context, src store.Source, name string, o format.Ope
 	r := &Reader{f: f, field: f.Field(opts)}
 	tg := format.Target{Tree: rows.With(store.NewMemory(nil), name, src), Name: name}
 	t, err := newTable(ctx, tg, f, opts, nil)
-	if err == nil {
-		r.rows, err = rows.Over(ctx, t, tg.Tree, o)
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	r.table = t
+	r.rows = sync.OnceValues(func() (*rows.Reader, error) {
+		return rows.Over(context.WithoutCancel(ctx), t, tg.Tree, o)
+	})
+	return r, nil
 }

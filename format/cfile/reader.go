@@ -23,7 +23,10 @@ import (
 type Reader struct {
 	f     *columnfile.File
 	field arrow.Field
-	rows  *rows.Reader // nil: it is part of something, whose rows are read
+	table format.Reader // of the file alone; nil: it is part of something, whose rows are read
+	// rows opens the rows when they are first asked for. A bloom or delta file says only when it is read how many it has:
+	// it has none by number.
+	rows func() (*rows.Reader, error)
 }
 
 // readerSource is an io.ReaderAt as a Source.
@@ -57,30 +60,48 @@ func (r *Reader) Field() arrow.Field { return r.field }
 func (r *Reader) Len() int64 { return r.f.Footer.NumValues }
 
 // Schema is the Arrow schema of the rows: of a column its Field alone.
-func (r *Reader) Schema() *arrow.Schema { return r.rows.Schema() }
+func (r *Reader) Schema() *arrow.Schema { return r.table.Schema() }
 
-// NumRows is the number of rows.
-func (r *Reader) NumRows() int64 { return r.rows.NumRows() }
+// NumRows is the number of rows, or, of bloom and delta files, of the footer's values.
+func (r *Reader) NumRows() int64 {
+	if rs, err := r.rows(); err == nil {
+		return rs.NumRows()
+	}
+	return r.Len()
+}
 
 // Row gives row n as a batch of one, which the caller releases.
 func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
-	return r.rows.Row(ctx, n, mem)
+	rs, err := r.rows()
+	if err != nil {
+		return nil, err
+	}
+	return rs.Row(ctx, n, mem)
 }
 
 // RowsFrom gives the rows from row n on. A batch is valid until the next step of the loop.
 func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
-	return r.rows.RowsFrom(ctx, n, mem)
+	return r.from(func(rs *rows.Reader) iter.Seq2[arrow.RecordBatch, error] { return rs.RowsFrom(ctx, n, mem) })
 }
 
 // RowsFromKey gives the rows whose value is not below key. Of a file without a value index it is an error of class
 // Invalid.
 func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
-	return r.rows.RowsFromKey(ctx, key, mem)
+	return r.from(func(rs *rows.Reader) iter.Seq2[arrow.RecordBatch, error] { return rs.RowsFromKey(ctx, key, mem) })
+}
+
+// from are some of the rows, or why there are none.
+func (r *Reader) from(f func(*rows.Reader) iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
+	rs, err := r.rows()
+	if err != nil {
+		return func(yield func(arrow.RecordBatch, error) bool) { yield(nil, err) }
+	}
+	return f(rs)
 }
 
 // Close closes the file.
-func (r *Reader) Close() error { return r.rows.Close() }
+func (r *Reader) Close() error { return r.table.Close() }
 
 // SeekToOrdinal stands before value n. After the last value is the end.
 func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) {
