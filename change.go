@@ -74,7 +74,7 @@ func (c *Changer) within(ctx context.Context) (*Changer, error) {
 	if c.o.Limits == (format.Limits{}) { // changes read the table within those that hold by default
 		return c, nil
 	}
-	t, err := c.Open(ctx, nil)
+	t, err := c.open(ctx, nil)
 	switch {
 	case err == nil:
 		return c, t.Close()
@@ -100,15 +100,21 @@ func (c *Changer) Format() string { return c.format.Name }
 // Place is where the table is.
 func (c *Changer) Place() format.TablePlace { return c.place }
 
-// Open opens the table as it is now, with reading options.
-func (c *Changer) Open(ctx context.Context, opts map[string]string) (*Table, error) {
-	o := c.o
-	o.From, o.Opts, o.Typed = c.format.Name, opts, nil
+// Open opens the table as it is now. Formats, From, Tree and Limits are the Changer's, whatever o says.
+func (c *Changer) Open(ctx context.Context, o OpenOptions) (*Table, error) {
+	o.From, o.Formats, o.Tree, o.Limits = c.format.Name, c.o.Formats, c.o.Tree, c.o.Limits
 	t, err := OpenAll(ctx, []string{c.place.Dir}, o)
 	if err != nil {
 		return nil, &OpenError{err}
 	}
 	return t, nil
+}
+
+// open opens the table as a change reads it, with reading options.
+func (c *Changer) open(ctx context.Context, opts map[string]string) (*Table, error) {
+	o := c.o
+	o.Opts, o.Typed = opts, nil
+	return c.Open(ctx, o)
 }
 
 // can is an error if the format cannot do something, which is said as what one does with a table.
@@ -280,7 +286,7 @@ func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.
 }
 
 func (c *Changer) compact(ctx context.Context, x format.Compaction, major bool) error {
-	t, err := c.Open(ctx, c.change.Only(x.From))
+	t, err := c.open(ctx, c.change.Only(x.From))
 	if err != nil {
 		return err
 	}

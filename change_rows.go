@@ -21,9 +21,12 @@ import (
 
 // AppendOptions are those of Append.
 type AppendOptions struct {
-	// of the writer, which carbon.WriteOptions gives as Strings; the table's properties hold where they say nothing
-	Opts  map[string]string `json:"opts,omitempty"`
-	Tasks int               `json:"tasks,omitempty"` // data files that are written side by side; 0: one
+	// of the writer; the table's properties hold where they say nothing
+	Opts map[string]string `json:"opts,omitempty"`
+	// Typed are the same as a struct, such as carbon.WriteOptions; what Opts say wins. nil: there are none. JSON has
+	// them as Opts, if they are Typed.Strings().
+	Typed format.Options `json:"-"`
+	Tasks int            `json:"tasks,omitempty"` // data files that are written side by side; 0: one
 	// how values of columns with a global dictionary get their codes
 	Dictionary string `json:"dictionary,omitempty"`
 	NoCheck    bool   `json:"no_check,omitempty"` // what was written is not read back before it counts
@@ -50,8 +53,11 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	if err := c.can(c.change.Append != nil, "append rows"); err != nil {
 		return out, err
 	}
+	if err := belong(o.Typed, c.format, c.name); err != nil {
+		return out, err
+	}
 	sc, rows = settle.Rows(sc, rows, c.Alloc)
-	lo := format.LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Dictionary: o.Dictionary}
+	lo := format.LoadOptions{Opts: together(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
 	lo.Again = func() iter.Seq2[arrow.RecordBatch, error] { return rows }
 	if o.DryRun {
 		if c.change.CheckAppend != nil {
@@ -158,7 +164,7 @@ func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, o *format.LoadOp
 	if c.change.Only == nil {
 		return nil, "a single segment cannot be read", nil
 	}
-	t, err := c.Open(ctx, nil)
+	t, err := c.open(ctx, nil)
 	if err != nil {
 		return nil, "", err
 	}
@@ -196,7 +202,7 @@ func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, o *format.LoadOp
 
 // sums sums up a segment, which need not count yet.
 func (c *Changer) sums(ctx context.Context, s *content.Summer, segment string) (content.Sum, error) {
-	t, err := c.Open(ctx, c.change.Only([]string{segment}))
+	t, err := c.open(ctx, c.change.Only([]string{segment}))
 	if err != nil {
 		return content.Sum{}, err
 	}
@@ -245,7 +251,7 @@ func (c *Changer) matching(ctx context.Context, where string,
 	if err != nil {
 		return nil, err
 	}
-	t, err := c.Open(ctx, c.change.Positions)
+	t, err := c.open(ctx, c.change.Positions)
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +332,7 @@ func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 		}
 		defer unlock()
 	}
-	t, err := c.Open(ctx, nil)
+	t, err := c.open(ctx, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"stoa"
 	"stoa/format"
+	"stoa/format/carbon"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -321,10 +322,11 @@ func ExampleOpenChanger() {
 		b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc,
 			strings.NewReader(`[{"id":1},{"id":2},{"id":3}]`))
 		rows := func(yield func(arrow.RecordBatch, error) bool) { yield(b, err) }
-		fmt.Println(must(c.Append(ctx, sc, rows, stoa.AppendOptions{})).Rows, "added")
+		fmt.Println(must(c.Append(ctx, sc, rows, stoa.AppendOptions{
+			Typed: carbon.WriteOptions{Compression: carbon.CompressZstd}})).Rows, "added")
 		fmt.Println(must(c.Delete(ctx, stoa.DeleteOptions{Where: "id = 2", DryRun: true})), "would go")
 		fmt.Println(must(c.Delete(ctx, stoa.DeleteOptions{Where: "id = 2"})), "deleted")
-		t := must(c.Open(ctx, nil))
+		t := must(c.Open(ctx, stoa.OpenOptions{}))
 		defer t.Close()
 		fmt.Println(must(t.Count(ctx, stoa.ScanSpec{})), "left")
 	})

@@ -181,3 +181,37 @@ func Example_typedOptions() {
 	// map[arrow-schema:false compression:gzip row-group-rows:500]
 	// invalid: redfile: option compression=lzo: one of snappy, gzip, none is wanted
 }
+
+// TestTypedOptionsOfALoad: those of another format are refused, those of the format count, and strings win.
+func TestTypedOptionsOfALoad(t *testing.T) {
+	ctx, place := t.Context(), filepath.Join(t.TempDir(), "t")
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
+	if err := stoa.CreateTable(ctx, place, sc, stoa.CreateTableOptions{}, stoa.OpenOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := stoa.OpenChanger(ctx, place, stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(func(arrow.RecordBatch, error) bool) {}
+	for _, dry := range []bool{true, false} {
+		for _, bad := range []stoa.AppendOptions{{Typed: redfile.WriteOptions{}}, {Typed: carbon.WriteOptions{Version: 9}},
+			{Typed: carbon.WriteOptions{Version: 3}, Opts: map[string]string{"version": "9"}}} {
+			bad.DryRun = dry
+			if _, err := c.Append(ctx, sc, none, bad); !errors.Is(err, fault.Invalid) {
+				t.Errorf("%+v: %v, expected an error of class Invalid", bad, err)
+			}
+		}
+	}
+	if _, err := c.Open(ctx, stoa.OpenOptions{Typed: redfile.ReadOptions{}}); !errors.Is(err, fault.Invalid) {
+		t.Errorf("reading: %v, expected an error of class Invalid", err)
+	}
+	b, err := c.Open(ctx, stoa.OpenOptions{Typed: carbon.ReadOptions{Positions: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if n := b.Schema().NumFields(); n != 3 {
+		t.Errorf("%d columns, expected the one and the two of its place", n)
+	}
+}

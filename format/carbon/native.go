@@ -14,5 +14,5 @@ type Reader = rows.Reader
 
 // NewReader opens a data file (.carbondata) of size bytes. Its key is the first of its sort columns.
 func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
-	return rows.Open(r, size, "file.carbondata", o, table.Open)
+	return rows.Open(r, size, "carbon", "file.carbondata", o, table.Open)
 }

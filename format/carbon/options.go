@@ -34,8 +34,8 @@ const (
 	GranularityDay    Granularity = "DAY"
 )
 
-// WriteOptions are the options of writing, for stoa.CreateOptions.Typed and, as Strings, for stoa.AppendOptions.Opts.
-// The zero value of each is the default.
+// WriteOptions are the options of writing, for stoa.CreateOptions.Typed and stoa.AppendOptions.Typed. The zero
+// value of each is the default.
 type WriteOptions struct {
 	Compression              Compress   // of all pages
 	SortColumns              []string   // rows are sorted by these columns, which then are dimensions

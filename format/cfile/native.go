@@ -41,7 +41,7 @@ func OpenReader(ctx context.Context, src store.Source, name string, o format.Ope
 	}
 	r.table = t
 	r.rows = sync.OnceValues(func() (*rows.Reader, error) {
-		return rows.Over(context.WithoutCancel(ctx), t, tg.Tree, o)
+		return rows.Over(context.WithoutCancel(ctx), Format.Name, t, tg.Tree, o)
 	})
 	return r, nil
 }

@@ -84,7 +84,7 @@ func (WriteOptions) Formats() []string { return []string{"cfile"} }
 // ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default. Those from
 // Schema on are for recovery without a footer.
 type ReadOptions struct {
-	Name        string   // of the column, if the file does not say one
+	Name        string   // of the column, whatever the file says
 	Precision   int      // of a decimal column, if the file does not say
 	Scale       *int     // likewise
 	Kind        FileKind // what the file is, if it cannot be told from the footer

@@ -15,7 +15,7 @@ type Reader = rows.Reader
 // NewReader opens a Parquet file of size bytes. Its key is the first of its sorting columns, if that is a top-level one
 // and rises.
 func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
-	return rows.Open(r, size, "file.parquet", o,
+	return rows.Open(r, size, "parquet", "file.parquet", o,
 		func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
 			f, err := open(ctx, t, o)
 			if err != nil {

@@ -78,7 +78,7 @@ func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name str
 		}
 		r.starts = append(r.starts, r.starts[g]+n)
 	}
-	r.rows = rows.Of(f, r.NumRows(), rows.With(tree, name, src), o)
+	r.rows = rows.Of("redfile", f, r.NumRows(), rows.With(tree, name, src), o)
 	return r, r.plan()
 }
 

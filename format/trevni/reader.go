@@ -49,7 +49,7 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 		return nil, err
 	}
 	t := r.(*table.Table)
-	return &File{t: t, rows: rows.Of(t, t.File.Header.Rows, tree, o), name: name}, nil
+	return &File{t: t, rows: rows.Of("trevni", t, t.File.Header.Rows, tree, o), name: name}, nil
 }
 
 // NumRows is the number of rows.

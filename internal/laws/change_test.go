@@ -54,7 +54,7 @@ func newChanger(t *testing.T, o stoa.OpenOptions) *stoa.Changer {
 
 func countRows(t *testing.T, c *stoa.Changer) int64 {
 	t.Helper()
-	tb, err := c.Open(t.Context(), nil)
+	tb, err := c.Open(t.Context(), stoa.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,24 +22,24 @@ type Reader struct {
 	rows *Rows
 }
 
-// Open opens the file that r gives, of size bytes, by a format's Open. name is what errors call it, and ends as files
-// of the format do.
-func Open(r io.ReaderAt, size int64, name string, o format.OpenOptions,
+// Open opens the file that r gives, of size bytes, by the Open of the format that is called kind. name is what errors
+// call the file, and ends as files of the format do.
+func Open(r io.ReaderAt, size int64, kind, name string, o format.OpenOptions,
 	open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) (*Reader, error) {
 	ctx, tree := context.Background(), store.One(name, r, size)
 	file, err := open(ctx, format.Target{Tree: tree, Name: name}, o)
 	if err != nil {
 		return nil, err
 	}
-	out, err := Over(ctx, file, tree, o)
+	out, err := Over(ctx, kind, file, tree, o)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return out, nil
 }
 
-// Over is an open file as a Reader, which closes it. Its bytes are in tree.
-func Over(ctx context.Context, file format.Reader, tree store.Tree, o format.OpenOptions) (*Reader, error) {
+// Over is an open file of the format kind as a Reader, which closes it. Its bytes are in tree.
+func Over(ctx context.Context, kind string, file format.Reader, tree store.Tree, o format.OpenOptions) (*Reader, error) {
 	n := int64(0)
 	for p, err := range file.Parts(ctx, format.Query{}) {
 		if err != nil {
@@ -57,7 +57,7 @@ func Over(ctx context.Context, file format.Reader, tree store.Tree, o format.Ope
 			n += g.Rows
 		}
 	}
-	return &Reader{file, Of(file, n, tree, o)}, nil
+	return &Reader{file, Of(kind, file, n, tree, o)}, nil
 }
 
 // Schema is the Arrow schema of the rows.

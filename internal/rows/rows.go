@@ -20,13 +20,14 @@ import (
 
 // Rows are those of an open file. Its methods are safe for concurrent use as far as those of its reader are.
 type Rows struct {
-	src scan.Source
-	n   int64
+	src  scan.Source
+	n    int64
+	kind string // the name of the format
 }
 
-// Of is the n rows of r, the bytes of which are in tree.
-func Of(r format.Reader, n int64, tree store.Tree, o format.OpenOptions) *Rows {
-	return &Rows{n: n, src: scan.Source{Reader: r, Objects: scan.NewObjects(tree), Dicts: scan.NewDicts(),
+// Of is the n rows of r, a file of the format kind, the bytes of which are in tree.
+func Of(kind string, r format.Reader, n int64, tree store.Tree, o format.OpenOptions) *Rows {
+	return &Rows{kind: kind, n: n, src: scan.Source{Reader: r, Objects: scan.NewObjects(tree), Dicts: scan.NewDicts(),
 		Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}}
 }
 
@@ -69,7 +70,8 @@ func (r *Rows) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.Re
 func (r *Rows) FromKey(ctx context.Context, key pred.Value, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	name := r.key()
 	if name == "" {
-		return failed(fault.Invalidf("the file promises no order in which rows rise, so there are none from a key on"))
+		return failed(fault.Invalidf("%s: the file promises no order in which rows rise, so there are none from a key on",
+			r.kind))
 	}
 	return scan.Run(ctx, r.src, scan.Spec{Filter: pred.Test(name, pred.OpGe, key), Alloc: mem}, nil)
 }

@@ -144,7 +144,7 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 		slices.ContainsFunc(t.Sources(), func(s stoa.SourceInfo) bool { return !isText(s.Format) }) {
 		return t, err
 	}
-	target, err := c.Open(ctx, nil)
+	target, err := c.Open(ctx, stoa.OpenOptions{})
 	if err != nil { // what is wrong with it is reported by who loads
 		return t, nil
 	}

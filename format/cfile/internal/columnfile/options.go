@@ -31,7 +31,7 @@ type Options struct {
 
 // ReadTable are the options of Open.
 var ReadTable = option.Table[Options]{Format: "cfile", For: "reading", Options: []option.Option[Options]{
-	option.Text("name", "NAME", "name of the column, if the file does not say one",
+	option.Text("name", "NAME", "name of the column, whatever the file says",
 		func(o *Options) *string { return &o.Name }),
 	option.Int("precision", "1…38", "digits of a decimal column, if the file does not say",
 		func(o *Options) *int { return &o.Precision }, 1, 38),

@@ -1,0 +1,71 @@
+package ipc_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/ipc"
+	"stoa/store"
+)
+
+// peopleAs is a table of three people as a file, with options of the format.
+func peopleAs(name string, o format.Options) []byte {
+	ctx, mem := context.Background(), store.NewMemory(nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc,
+		strings.NewReader(`[{"id":10,"name":"Ada"},{"id":20,"name":null},{"id":30,"name":"Grace"}]`))
+	if err != nil {
+		panic(err)
+	}
+	w, err := stoa.Create(ctx, name, sc, stoa.CreateOptions{Sink: mem.Sink(name), Typed: o})
+	if err != nil {
+		panic(err)
+	}
+	defer w.Abort(ctx)
+	if err := w.Write(ctx, b); err != nil {
+		panic(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		panic(err)
+	}
+	return mem.Bytes(name)
+}
+
+// Options of writing as a struct, and the same as the command has them.
+func ExampleWriteOptions() {
+	o := ipc.WriteOptions{Stream: new(bool), Compression: ipc.CompressZstd}
+	fmt.Println(o.Strings(), o.Formats())
+	b := peopleAs("people.arrow", o)
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.arrow", stoa.OpenOptions{})
+	if err != nil {
+		panic(err)
+	}
+	defer t.Close()
+	fmt.Println(t.Count(context.Background(), stoa.ScanSpec{}))
+	// Output:
+	// map[compression:zstd stream:false] [arrow]
+	// 3 <nil>
+}
+
+// A stream whose writer leaves out the end mark is whole.
+func ExampleReadOptions() {
+	b := peopleAs("people.arrow", nil)
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.arrow",
+		stoa.OpenOptions{From: "arrow", Typed: ipc.ReadOptions{Partial: true}})
+	if err != nil {
+		panic(err)
+	}
+	defer t.Close()
+	fmt.Println(t.Schema().Field(1).Name)
+	// Output:
+	// name
+}

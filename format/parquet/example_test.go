@@ -1,0 +1,98 @@
+package parquet_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa"
+	"stoa/format"
+	"stoa/format/parquet"
+	"stoa/pred"
+	"stoa/store"
+)
+
+// peopleAs is a table of three people as a file, with options of the format.
+func peopleAs(name string, o format.Options) []byte {
+	ctx, mem := context.Background(), store.NewMemory(nil)
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, sc,
+		strings.NewReader(`[{"id":10,"name":"Ada"},{"id":20,"name":null},{"id":30,"name":"Grace"}]`))
+	if err != nil {
+		panic(err)
+	}
+	w, err := stoa.Create(ctx, name, sc, stoa.CreateOptions{Sink: mem.Sink(name), Typed: o})
+	if err != nil {
+		panic(err)
+	}
+	defer w.Abort(ctx)
+	if err := w.Write(ctx, b); err != nil {
+		panic(err)
+	}
+	if _, err := w.Close(ctx); err != nil {
+		panic(err)
+	}
+	return mem.Bytes(name)
+}
+
+// A file by itself, sorted by its key: the rows from a key on, and one by its number.
+func ExampleNewReader() {
+	b := peopleAs("people.parquet", parquet.WriteOptions{SortingColumns: []parquet.SortColumn{{Column: "id"}}})
+	r, err := parquet.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
+	if err != nil {
+		panic(err)
+	}
+	defer r.Close()
+	ctx := context.Background()
+	for b, err := range r.RowsFromKey(ctx, pred.Int(20), nil) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(b.NumRows(), "of", r.NumRows(), "rows from 20 on")
+	}
+	row, err := r.Row(ctx, 0, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer row.Release()
+	fmt.Println(row.Column(1).ValueStr(0))
+	// Output:
+	// 2 of 3 rows from 20 on
+	// Ada
+}
+
+// Options of writing as a struct, and the same as the command has them.
+func ExampleWriteOptions() {
+	o := parquet.WriteOptions{Compression: parquet.CompressZstd, RowGroupRows: 2, Bloom: []string{"name"}}
+	fmt.Println(o.Strings(), o.Formats())
+	b := peopleAs("people.parquet", o)
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.parquet", stoa.OpenOptions{})
+	if err != nil {
+		panic(err)
+	}
+	defer t.Close()
+	fmt.Println(t.Count(context.Background(), stoa.ScanSpec{}))
+	// Output:
+	// map[bloom:name compression:zstd row-group-rows:2] [parquet]
+	// 3 <nil>
+}
+
+// Types as Parquet itself has them, and not as the Arrow schema says that the file carries.
+func ExampleReadOptions() {
+	b := peopleAs("people.parquet", nil)
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.parquet",
+		stoa.OpenOptions{From: "parquet", Typed: parquet.ReadOptions{ArrowSchema: parquet.ArrowSchemaIgnore}})
+	if err != nil {
+		panic(err)
+	}
+	defer t.Close()
+	fmt.Println(t.Schema().Field(0).Type)
+	// Output:
+	// int32
+}
