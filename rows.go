@@ -61,7 +61,7 @@ func structsOf[T any](seq iter.Seq2[arrow.RecordBatch, error], fields []rowField
 		}
 		if err == nil {
 			if rows, err = arreflect.RecordToSlice[T](b); err != nil {
-				err = &fault.Error{Class: fault.Invalid, Cause: err}
+				err = &fault.Error{Class: fault.Invalid, Cause: misfit{err}}
 			}
 		}
 		if err != nil {
@@ -74,6 +74,19 @@ func structsOf[T any](seq iter.Seq2[arrow.RecordBatch, error], fields []rowField
 			}
 		}
 	}
+}
+
+// misfit is what arreflect says of a column and a field, without the words that are about its own calls.
+type misfit struct{ error }
+
+func (e misfit) Unwrap() error { return e.error }
+
+func (e misfit) Error() string {
+	text := strings.TrimSuffix(e.error.Error(), ": "+arreflect.ErrTypeMismatch.Error())
+	if _, after, ok := strings.Cut(text, "arreflect: "); ok {
+		return after
+	}
+	return text
 }
 
 // Get is the row with the key (see Table.Keys), as a value of T, as RowsOf gives them. ErrNotFound if there is none;

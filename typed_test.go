@@ -195,7 +195,8 @@ func TestTypedOptionsOfALoad(t *testing.T) {
 	}
 	none := func(func(arrow.RecordBatch, error) bool) {}
 	for _, dry := range []bool{true, false} {
-		for _, bad := range []stoa.AppendOptions{{Typed: redfile.WriteOptions{}}, {Typed: carbon.WriteOptions{Version: 9}},
+		for _, bad := range []stoa.AppendOptions{{Typed: redfile.WriteOptions{}},
+			{Typed: carbon.WriteOptions{Version: 9}},
 			{Typed: carbon.WriteOptions{Version: 3}, Opts: map[string]string{"version": "9"}}} {
 			bad.DryRun = dry
 			if _, err := c.Append(ctx, sc, none, bad); !errors.Is(err, fault.Invalid) {

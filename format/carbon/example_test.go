@@ -72,7 +72,8 @@ func ExampleWriteOptions() {
 	o := carbon.WriteOptions{Compression: carbon.CompressZstd, SortColumns: []string{"id"}, PageRows: 2}
 	fmt.Println(o.Strings(), o.Formats())
 	b := peopleAs("people.carbondata", o)
-	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.carbondata", stoa.OpenOptions{})
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.carbondata",
+		stoa.OpenOptions{})
 	if err != nil {
 		panic(err)
 	}

@@ -72,7 +72,8 @@ func ExampleWriteOptions() {
 		Columns: map[string]cfile.ColumnOptions{"id": {Encoding: cfile.EncodeRLE}}}
 	fmt.Println(o.Strings(), o.Formats())
 	b := numbersAs("n.cfile", o)
-	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "n.cfile", stoa.OpenOptions{})
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "n.cfile",
+		stoa.OpenOptions{})
 	if err != nil {
 		panic(err)
 	}

@@ -45,7 +45,8 @@ func ExampleWriteOptions() {
 	o := ipc.WriteOptions{Stream: new(bool), Compression: ipc.CompressZstd}
 	fmt.Println(o.Strings(), o.Formats())
 	b := peopleAs("people.arrow", o)
-	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.arrow", stoa.OpenOptions{})
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.arrow",
+		stoa.OpenOptions{})
 	if err != nil {
 		panic(err)
 	}

@@ -72,7 +72,8 @@ func ExampleWriteOptions() {
 	o := parquet.WriteOptions{Compression: parquet.CompressZstd, RowGroupRows: 2, Bloom: []string{"name"}}
 	fmt.Println(o.Strings(), o.Formats())
 	b := peopleAs("people.parquet", o)
-	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.parquet", stoa.OpenOptions{})
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.parquet",
+		stoa.OpenOptions{})
 	if err != nil {
 		panic(err)
 	}

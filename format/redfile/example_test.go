@@ -45,7 +45,8 @@ func ExampleWriteOptions() {
 	o := redfile.WriteOptions{Compression: redfile.CompressGzip, RowGroupRows: 2, NoIndex: true}
 	fmt.Println(o.Strings(), o.Formats())
 	b := peopleAs("people.red", o)
-	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.red", stoa.OpenOptions{})
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.red",
+		stoa.OpenOptions{})
 	if err != nil {
 		panic(err)
 	}

@@ -45,7 +45,8 @@ func ExampleCSVWriteOptions() {
 	o := text.CSVWriteOptions{Delimiter: ';', Null: "NULL"}
 	fmt.Println(o.Strings(), o.Formats())
 	b := peopleAs("people.csv", o)
-	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.csv", stoa.OpenOptions{})
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.csv",
+		stoa.OpenOptions{})
 	if err != nil {
 		panic(err)
 	}

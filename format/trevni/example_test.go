@@ -45,7 +45,8 @@ func ExampleWriteOptions() {
 	o := trevni.WriteOptions{Codec: trevni.CodecSnappy, FirstValues: []string{"id"}}
 	fmt.Println(o.Strings(), o.Formats())
 	b := peopleAs("people.trv", o)
-	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.trv", stoa.OpenOptions{})
+	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.trv",
+		stoa.OpenOptions{})
 	if err != nil {
 		panic(err)
 	}

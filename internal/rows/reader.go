@@ -39,7 +39,8 @@ func Open(r io.ReaderAt, size int64, kind, name string, o format.OpenOptions,
 }
 
 // Over is an open file of the format kind as a Reader, which closes it. Its bytes are in tree.
-func Over(ctx context.Context, kind string, file format.Reader, tree store.Tree, o format.OpenOptions) (*Reader, error) {
+func Over(ctx context.Context, kind string, file format.Reader, tree store.Tree,
+	o format.OpenOptions) (*Reader, error) {
 	n := int64(0)
 	for p, err := range file.Parts(ctx, format.Query{}) {
 		if err != nil {

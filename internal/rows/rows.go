@@ -70,8 +70,8 @@ func (r *Rows) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.Re
 func (r *Rows) FromKey(ctx context.Context, key pred.Value, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	name := r.key()
 	if name == "" {
-		return failed(fault.Invalidf("%s: the file promises no order in which rows rise, so there are none from a key on",
-			r.kind))
+		return failed(fault.Invalidf("%s: the file promises no order in which rows rise, so there are none from a "+
+			"key on", r.kind))
 	}
 	return scan.Run(ctx, r.src, scan.Spec{Filter: pred.Test(name, pred.OpGe, key), Alloc: mem}, nil)
 }

@@ -21,7 +21,7 @@ import (
 //  2. else the beginning of one, up to the end of the file: the schema stands first, then the number of rows,
 //     then the row groups, of which those that are whole are taken;
 //  3. else the schema is that of another file, which option schema names;
-//  4. pages are walked from behind the row groups that are known, and become row groups (see recover_groups.go).
+//  4. pages are walked from behind the row groups that are known, and become row groups (see groups.go).
 func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Reader, []region.Finding, error) {
 	r, err := file.New(ctx, t, o)
 	if err != nil {
