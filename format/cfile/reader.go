@@ -24,8 +24,8 @@ type Reader struct {
 	f     *columnfile.File
 	field arrow.Field
 	table format.Reader // of the file alone; nil: it is part of something, whose rows are read
-	// rows opens the rows when they are first asked for. A bloom or delta file says only when it is read how many it has:
-	// it has none by number.
+	// rows opens the rows when they are first asked for. A bloom or delta file says only when it is read how many it
+	// has: it has none by number.
 	rows func() (*rows.Reader, error)
 }
 
