@@ -1,5 +1,5 @@
 // Command gen writes the assembly of the bit transposition: go run . in this folder (see go:generate in
-// pairs_amd64.go).
+// kernel_amd64.go).
 //
 // A kernel takes 8·V elements at once, V being the bytes of a register: V bytes of each row. Its one tool is the pass:
 // the bytes of the register pairs (i, i+half) are interleaved, the lower halves of the lanes to register 2i, the upper
