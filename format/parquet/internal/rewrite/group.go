@@ -22,8 +22,9 @@ func (l *later) add(kind int, f func(*counted) error) { l[kind] = append(l[kind]
 
 // group copies the pages of a row group, and gives what the footer says of it, and who writes its filters and indexes,
 // which stand behind all pages.
-func (j *Job) group(ctx context.Context, out *counted, s *source, g, number int) (x node,
+func (j *Job) group(ctx context.Context, out *counted, s *source, p *part, number int) (x node,
 	behind later, err error) {
+	g := p.group
 	x = s.footer.at(4).items[g]
 	x.fields = slices.Clone(x.fields)
 	chunks := node{typ: isList, elem: isStruct}
@@ -31,21 +32,36 @@ func (j *Job) group(ctx context.Context, out *counted, s *source, g, number int)
 	all := x.at(1).items
 	for _, leaf := range s.leaves {
 		m := s.r.Footer.RowGroups[g].Columns[leaf].MetaData
-		raw, stored = raw+m.TotalUncompressedSize, stored+m.TotalCompressedSize
 		if m.TotalCompressedSize > 0 {
 			first = min(first, out.off)
 		}
-		c, err := j.chunk(ctx, out, s, g, leaf, all[leaf])
+		var c node
+		if p.chunks != nil {
+			c, err = j.chunkPart(ctx, out, s, p, leaf, all[leaf])
+		} else {
+			c, err = j.chunk(ctx, out, s, g, leaf, all[leaf])
+		}
 		if err != nil {
 			return x, behind, err
+		}
+		if raw, stored = raw+m.TotalUncompressedSize, stored+m.TotalCompressedSize; p.chunks != nil {
+			raw += c.at(3).at(6).n - m.TotalUncompressedSize
+			stored += c.at(3).at(7).n - m.TotalCompressedSize
 		}
 		chunks.items = append(chunks.items, c)
 		j.made[len(j.made)-1].group = number
 	}
 	for i, leaf := range s.leaves {
-		s.later(ctx, g, leaf, &chunks.items[i], &behind)
+		var cut *chunkPart
+		if p.chunks != nil {
+			cut = &p.chunks[i]
+		}
+		s.later(ctx, g, leaf, cut, &chunks.items[i], &behind)
 	}
 	x.set(1, chunks)
+	if p.chunks != nil {
+		x.set(3, i64(p.rows.Len()))
+	}
 	if n := x.at(2); n != nil && n.n != 0 {
 		x.set(2, i64(raw))
 	}
@@ -94,7 +110,7 @@ func (j *Job) chunk(ctx context.Context, out *counted, s *source, g, leaf int, c
 	made := madeChunk{leaf: slices.Index(s.leaves, leaf), at: out.off, size: at.Len}
 	moved := out.off - s.r.ChunkStart(g, leaf)
 	var err error
-	if made.sum, err = copySpan(ctx, out, s.r.File, at); err != nil {
+	if made.sum, err = copySpan(ctx, out, s.r.File, at, 0); err != nil {
 		return c, err
 	}
 	j.made = append(j.made, made)
@@ -105,6 +121,11 @@ func (j *Job) chunk(ctx context.Context, out *counted, s *source, g, leaf int, c
 			m.set(id, i64(p.n+moved))
 		}
 	}
+	return s.place(out, c, m)
+}
+
+// place completes a ColumnChunk whose pages are written, but for filters and indexes.
+func (s *source) place(out *counted, c, m node) (node, error) {
 	m.drop(14, 15)
 	c.fields = slices.Clone(c.fields)
 	c.drop(4, 5, 6, 7)
@@ -119,8 +140,9 @@ func (j *Job) chunk(ctx context.Context, out *counted, s *source, g, leaf int, c
 	return c, nil
 }
 
-// later notes who copies the Bloom filter, the column index and the offset index of a chunk.
-func (s *source) later(ctx context.Context, g, leaf int, c *node, l *later) {
+// later notes who copies the Bloom filter, the column index and the offset index of a chunk, or of pages of it. The
+// filter of the chunk is right for each part, though it says of more values that they may be there.
+func (s *source) later(ctx context.Context, g, leaf int, cut *chunkPart, c *node, l *later) {
 	r, was := s.r, s.r.Footer.RowGroups[g].Columns[leaf]
 	if was.MetaData.BloomFilterOffset != nil {
 		l.add(0, func(out *counted) error {
@@ -129,10 +151,10 @@ func (s *source) later(ctx context.Context, g, leaf int, c *node, l *later) {
 				return err
 			}
 			at := out.off
-			if _, err := copySpan(ctx, out, r.File, b.Header); err != nil {
+			if _, err := copySpan(ctx, out, r.File, b.Header, 0); err != nil {
 				return err
 			}
-			if _, err := copySpan(ctx, out, r.File, b.Bits); err != nil {
+			if _, err := copySpan(ctx, out, r.File, b.Bits, 0); err != nil {
 				return err
 			}
 			m := *c.at(3)
@@ -147,37 +169,61 @@ func (s *source) later(ctx context.Context, g, leaf int, c *node, l *later) {
 	if off, n := was.ColumnIndexOffset, was.ColumnIndexLength; off != nil && n != nil {
 		l.add(1, func(out *counted) error {
 			c.set(6, i64(out.off))
+			if cut != nil {
+				length, err := s.indexPart(ctx, out, r.Span(*off, int64(*n)), cut)
+				c.set(7, i32(length))
+				return err
+			}
 			c.set(7, i32(int64(*n)))
-			_, err := copySpan(ctx, out, r.File, r.Span(*off, int64(*n)))
+			_, err := copySpan(ctx, out, r.File, r.Span(*off, int64(*n)), 0)
 			return err
 		})
 	}
 	if off, n := was.OffsetIndexOffset, was.OffsetIndexLength; off != nil && n != nil {
-		l.add(2, func(out *counted) error { return s.offsetIndex(ctx, out, g, leaf, c) })
+		l.add(2, func(out *counted) error { return s.offsetIndex(ctx, out, g, leaf, cut, c) })
 	}
 }
 
-// offsetIndex writes an offset index with the places that the pages have now.
-func (s *source) offsetIndex(ctx context.Context, out *counted, g, leaf int, c *node) error {
-	was := s.r.Footer.RowGroups[g].Columns[leaf]
-	at := s.r.Span(*was.OffsetIndexOffset, int64(*was.OffsetIndexLength))
+// index reads an index as it lies there.
+func (s *source) index(ctx context.Context, at fault.Span, path string) (node, error) {
 	b := make([]byte, at.Len)
-	if err := format.ReadFull(ctx, s.r.Src, at, "offset_index", b); err != nil {
-		return err
+	if err := format.ReadFull(ctx, s.r.Src, at, path, b); err != nil {
+		return node{}, err
 	}
 	x, _, err := decode(b)
+	return x, err
+}
+
+// offsetIndex writes an offset index with the places that the pages have now, and the rows.
+func (s *source) offsetIndex(ctx context.Context, out *counted, g, leaf int, cut *chunkPart, c *node) error {
+	was := s.r.Footer.RowGroups[g].Columns[leaf]
+	x, err := s.index(ctx, s.r.Span(*was.OffsetIndexOffset, int64(*was.OffsetIndexLength)), "offset_index")
 	if err != nil {
 		return err
 	}
-	moved := chunkStart(c.at(3)) - s.r.ChunkStart(g, leaf)
+	moved, row := chunkStart(c.at(3))-s.r.ChunkStart(g, leaf), int64(0)
+	if cut != nil {
+		cut.narrow(&x)
+		moved = chunkStart(c.at(3)) - (cut.pages[0].Header.Off - s.r.Base)
+		if cut.dict != nil {
+			moved += cut.dict.Whole().Len
+		}
+	}
 	if pages := x.at(1); pages != nil {
 		for i := range pages.items {
-			if p := pages.items[i].at(1); p != nil {
+			p := pages.items[i].at(1)
+			if p != nil {
 				p.n += moved
+			}
+			if r := pages.items[i].at(3); r != nil && cut != nil {
+				if i == 0 {
+					row = r.n
+				}
+				r.n -= row
 			}
 		}
 	}
-	b = x.append(nil)
+	b := x.append(nil)
 	c.set(4, i64(out.off))
 	c.set(5, i32(int64(len(b))))
 	_, err = out.Write(b)
@@ -218,7 +264,7 @@ func (j *Job) Check(ctx context.Context, tree store.Tree, name string) error {
 			return fault.Corruptf(at, meta.IndexPath(m.group, m.leaf, ""), "the pages lie elsewhere than they were "+
 				"written")
 		}
-		sum, err := copySpan(ctx, &counted{w: io.Discard}, f, at)
+		sum, err := copySpan(ctx, &counted{w: io.Discard}, f, at, 0)
 		if err != nil {
 			return err
 		}

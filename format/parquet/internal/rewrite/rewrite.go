@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -36,6 +37,7 @@ type source struct {
 	footer node
 	fields []int // that are kept, ascending
 	leaves []int
+	parts  []part // the row groups of the output
 }
 
 // madeChunk is where the pages of a column chunk were written, and their checksum.
@@ -76,7 +78,10 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 		if why := j.files[0].differs(s); why != "" {
 			return nil, why, nil
 		}
-		if why := j.tooLarge(s); why != "" {
+		if why, err = j.cut(ctx, s); err != nil { // damage is to be told
+			return nil, cmp.Or(j.unsound(ctx, o), err.Error()), ctx.Err()
+		}
+		if why != "" {
 			return nil, why, nil
 		}
 	}
@@ -87,25 +92,6 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 		return nil, why, ctx.Err()
 	}
 	return j, "", nil
-}
-
-// tooLarge says which row group would have to be cut, so that none has more rows or bytes than options say.
-func (j *Job) tooLarge(s *source) string {
-	for i, g := range s.r.Footer.RowGroups {
-		stored := int64(0)
-		for _, leaf := range s.leaves {
-			stored += g.Columns[leaf].MetaData.TotalCompressedSize
-		}
-		switch {
-		case j.o.GroupRows > 0 && g.NumRows > j.o.GroupRows:
-			return fmt.Sprintf("row group %d has %d rows, more than row-group-rows: row groups are not cut", i,
-				g.NumRows)
-		case j.o.GroupSize > 0 && stored > j.o.GroupSize:
-			return fmt.Sprintf("row group %d has %d bytes, more than row-group-size: row groups are not cut", i,
-				stored)
-		}
-	}
-	return ""
 }
 
 // plain says what about a file keeps its pages from being copied.
@@ -296,8 +282,8 @@ func (j *Job) Write(ctx context.Context, w io.Writer) error {
 	groups := node{typ: isList, elem: isStruct}
 	var behind later
 	for _, s := range j.files {
-		for g := range s.r.Footer.RowGroups {
-			x, more, err := j.group(ctx, out, s, g, len(groups.items))
+		for i := range s.parts {
+			x, more, err := j.group(ctx, out, s, &s.parts[i], len(groups.items))
 			if err != nil {
 				return err
 			}
@@ -315,8 +301,8 @@ func (j *Job) Write(ctx context.Context, w io.Writer) error {
 	return j.footer(out, groups)
 }
 
-// copySpan copies bytes of a file.
-func copySpan(ctx context.Context, out *counted, r *file.File, at fault.Span) (sum uint32, err error) {
+// copySpan copies bytes of a file, and goes on with a checksum.
+func copySpan(ctx context.Context, out *counted, r *file.File, at fault.Span, sum uint32) (uint32, error) {
 	const step = 1 << 20
 	buf := make([]byte, min(step, at.Len))
 	for at.Len > 0 {

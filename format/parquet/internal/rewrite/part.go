@@ -1,0 +1,251 @@
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format/parquet/internal/meta"
+	"stoa/pred"
+)
+
+// chunkPart copies pages of a column chunk, with its dictionary if they need it, and gives the ColumnChunk of them.
+func (j *Job) chunkPart(ctx context.Context, out *counted, s *source, p *part, leaf int, c node) (node, error) {
+	x, start, sum := &p.chunks[slices.Index(s.leaves, leaf)], out.off, uint32(0)
+	var err error
+	raw, values := int64(0), int64(0)
+	if x.dict != nil {
+		if sum, err = copySpan(ctx, out, s.r.File, x.dict.Whole(), sum); err != nil {
+			return c, err
+		}
+		raw = x.dict.Header.Len + x.dict.Raw
+	}
+	first, last := out.off, x.pages[len(x.pages)-1]
+	at := x.pages[0].Header
+	at.Len = last.Body.End() - at.Off
+	if sum, err = copySpan(ctx, out, s.r.File, at, sum); err != nil {
+		return c, err
+	}
+	for _, page := range x.pages {
+		raw, values = raw+page.Header.Len+page.Raw, values+page.Values
+	}
+	j.made = append(j.made, madeChunk{leaf: slices.Index(s.leaves, leaf), at: start, size: out.off - start, sum: sum})
+	m := *c.at(3)
+	m.fields = slices.Clone(m.fields)
+	m.set(5, i64(values))
+	m.set(6, i64(raw))
+	m.set(7, i64(out.off-start))
+	m.set(9, i64(start))
+	if d := m.at(11); d != nil && d.n > 0 && x.dict != nil { // old writers call the dictionary the first data page
+		m.set(9, i64(first))
+		m.set(11, i64(start))
+	} else {
+		m.drop(11)
+	}
+	if err := s.restate(ctx, p.group, leaf, x, &m); err != nil {
+		return c, err
+	}
+	return s.place(out, c, m)
+}
+
+// restate says of a part of a column chunk what was said of all of it, as far as its pages tell.
+func (s *source) restate(ctx context.Context, g, leaf int, x *chunkPart, m *node) error {
+	index, err := s.r.ColumnIndex(ctx, g, leaf, x.of)
+	if err != nil {
+		return err
+	}
+	offsets, err := s.r.OffsetIndex(ctx, g, leaf)
+	if err != nil {
+		return err
+	}
+	said, sizes, encodings := m.at(12), m.at(16), m.at(13)
+	m.drop(10, 12, 13, 16, 17)
+	if said != nil {
+		if now := s.statistics(said, index, leaf, x); len(now.fields) > 0 {
+			m.set(12, now)
+		}
+	}
+	if encodings != nil {
+		m.set(13, x.encodings(encodings))
+	}
+	if sizes == nil {
+		return nil
+	}
+	now := node{typ: isStruct}
+	if offsets != nil && offsets.Bytes != nil && sizes.at(1) != nil {
+		now.set(1, i64(sumOf(offsets.Bytes, x, 1)[0]))
+	}
+	if index != nil {
+		for id, of := range map[int16][]int64{2: index.RepLevels, 3: index.DefLevels} {
+			if l := sizes.at(id); l != nil && len(l.items) > 0 && len(of) == x.of*len(l.items) {
+				now.set(id, longs(sumOf(of, x, len(l.items))))
+			}
+		}
+	}
+	if len(now.fields) > 0 {
+		m.set(16, now)
+	}
+	return nil
+}
+
+// sumOf adds up what an index says of the pages of a part, width numbers of each.
+func sumOf(of []int64, x *chunkPart, width int) []int64 {
+	out := make([]int64, width)
+	for i, n := range of[x.from*width : (x.from+len(x.pages))*width] {
+		out[i%width] += n
+	}
+	return out
+}
+
+func longs(of []int64) node {
+	out := node{typ: isList, elem: isI64}
+	for _, n := range of {
+		out.items = append(out.items, i64(n))
+	}
+	return out
+}
+
+// encodings counts the pages of a part as encoding_stats of all pages do, which have several names for one thing.
+func (x *chunkPart) encodings(was *node) node {
+	left := map[int64]int64{} // data pages by encoding
+	one := func(encoding int64) int64 {
+		if meta.IsDictionary(int32(encoding)) {
+			return meta.RleDictionary
+		}
+		return encoding
+	}
+	for _, p := range x.pages {
+		left[one(int64(p.Encoding))]++
+	}
+	out := node{typ: isList, elem: isStruct}
+	for _, e := range was.items {
+		kind, encoding := e.at(1), e.at(2)
+		if kind == nil || encoding == nil {
+			continue
+		}
+		n := int64(0)
+		switch kind.n {
+		case meta.DictionaryPage:
+			if x.dict != nil {
+				n = 1
+			}
+		case meta.DataPage, meta.DataPageV2:
+			n = left[one(encoding.n)]
+			delete(left, one(encoding.n))
+		}
+		if n > 0 {
+			e.fields = slices.Clone(e.fields)
+			e.set(3, i32(n))
+			out.items = append(out.items, e)
+		}
+	}
+	return out
+}
+
+// statistics are those of a part. Bounds are the outermost ones of its pages, as the column index or their headers have
+// them; of strings, which writers shorten there, they are not said to be values.
+func (s *source) statistics(was *node, index *meta.ColumnIndex, leaf int, x *chunkPart) node {
+	out := node{typ: isStruct}
+	if n, ok := x.nulls(index); ok && was.at(3) != nil {
+		out.set(3, i64(n))
+	}
+	if was.at(5) == nil || was.at(6) == nil || !s.r.Ordered(leaf) {
+		return out
+	}
+	low, high := s.bounds(index, leaf, x)
+	if low == nil || high == nil {
+		return out
+	}
+	out.set(5, node{typ: isBytes, b: high})
+	out.set(6, node{typ: isBytes, b: low})
+	if t := s.r.Footer.Schema.Column(leaf).PhysicalType(); t == meta.TypeBytes || t == meta.TypeFixed {
+		out.set(7, node{typ: isFalse})
+		out.set(8, node{typ: isFalse})
+	}
+	return out
+}
+
+// nulls counts the nulls of a part; ok: that is known.
+func (x *chunkPart) nulls(index *meta.ColumnIndex) (n int64, ok bool) {
+	if index != nil && index.Nulls != nil {
+		return sumOf(index.Nulls, x, 1)[0], true
+	}
+	for _, p := range x.pages {
+		switch {
+		case p.Nulls >= 0:
+			n += p.Nulls
+		case p.Stats != nil && p.Stats.Nulls != nil:
+			n += *p.Stats.Nulls
+		default:
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// bounds are the least and the greatest one of the pages of a part; nil: there are none that everybody understands.
+func (s *source) bounds(index *meta.ColumnIndex, leaf int, x *chunkPart) (low, high []byte) {
+	l := s.r.LeafOf(leaf)
+	var least, most *pred.Value
+	for i := range x.pages {
+		said, empty := x.said(index, i)
+		if empty {
+			continue
+		}
+		if said == nil {
+			return nil, nil
+		}
+		a, b := s.r.Value(l, said.Min), s.r.Value(l, said.Max)
+		if a == nil || b == nil {
+			return nil, nil
+		}
+		if least == nil {
+			least, most, low, high = a, b, said.Min, said.Max
+		}
+		below, ok := pred.Compare(*a, *least)
+		above, ok2 := pred.Compare(*b, *most)
+		if !ok || !ok2 { // of no order, or NaN
+			return nil, nil
+		}
+		if below < 0 {
+			least, low = a, said.Min
+		}
+		if above > 0 {
+			most, high = b, said.Max
+		}
+	}
+	return bytes.Clone(low), bytes.Clone(high)
+}
+
+// said is what the column index, or the header, says of page i of a part; empty: it has nothing but nulls.
+func (x *chunkPart) said(index *meta.ColumnIndex, i int) (said *meta.Said, empty bool) {
+	if index != nil {
+		return index.Said(x.from + i), index.NullPages[x.from+i]
+	}
+	said = x.pages[i].Stats
+	return said, said != nil && said.Nulls != nil && *said.Nulls == x.pages[i].Values
+}
+
+// indexPart writes what a column index says of the pages of a part.
+func (s *source) indexPart(ctx context.Context, out *counted, at fault.Span, x *chunkPart) (n int64, err error) {
+	index, err := s.index(ctx, at, "column_index")
+	if err != nil {
+		return 0, err
+	}
+	x.narrow(&index)
+	b := index.append(nil)
+	_, err = out.Write(b)
+	return int64(len(b)), err
+}
+
+// narrow leaves of the lists of an index, with as many items for each page, those of the pages of a part.
+func (x *chunkPart) narrow(index *node) {
+	for i := range index.fields {
+		l := &index.fields[i].v
+		if l.typ == isList && len(l.items) > 0 && len(l.items)%x.of == 0 {
+			width := len(l.items) / x.of
+			l.items = l.items[x.from*width : (x.from+len(x.pages))*width]
+		}
+	}
+}
