@@ -216,7 +216,7 @@ stoa/format/parquet/internal/verify: std arrow fault format pred region vec inte
 stoa/format/parquet/internal/recovery: std fault format region wire internal/check internal/dremel internal/thrift
   format/parquet/internal/meta format/parquet/internal/file format/parquet/internal/read
   format/parquet/internal/verify
-stoa/format/parquet/internal/rewrite: std arrow fault format region store format/parquet/internal/meta
+stoa/format/parquet/internal/rewrite: std arrow fault format pred region store vec format/parquet/internal/meta
   format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
   format/parquet/internal/write
 stoa/format/parquet       : std internal/rows arrow format format/option region store format/parquet/...

@@ -24,7 +24,8 @@ type chunkPart struct {
 	from, of int // the number of the first one among all data pages, and how many there are
 }
 
-// chunkPages are the pages of a column chunk, and the row with which each data page begins; behind them that of the end.
+// chunkPages are the pages of a column chunk, and the row with which each data page begins; behind them that of the
+// end.
 type chunkPages struct {
 	leaf  int
 	dict  *meta.Page

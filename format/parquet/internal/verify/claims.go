@@ -37,7 +37,8 @@ type claim struct {
 	rows       vec.Range
 	leaf       order.LeafField
 
-	outside *pred.Expr // a value that the bounds exclude; nil = they exclude none
+	outside   *pred.Expr // a value that the bounds exclude; nil = they exclude none
+	low, high []byte     // the same bounds as bytes, in the order of these
 	// whether such a value is outside by any order that a writer may have had; nil: by the only one
 	decisive func(a arrow.Array, i int) bool
 	reached  []*reach // bounds that are said to occur
@@ -83,7 +84,9 @@ func (v *verifier) statements(l order.LeafField, c claim, s *meta.Said) (out []*
 	}
 	if v.r.Ordered(l.Column) {
 		low, high := v.bound(l, c, "min_value", s.Min), v.bound(l, c, "max_value", s.Max)
-		first.outside = beyond(l, low, high)
+		if first.outside = beyond(l, low, high); v.r.Footer.Schema.Column(l.Column).PhysicalType() == meta.TypeBytes {
+			first.low, first.high = s.Min, s.Max
+		}
 		first.reached = append(reaches("min_value", low, s.MinExact && !floating(l.Typ)),
 			reaches("max_value", high, s.MaxExact && !floating(l.Typ))...)
 	}
@@ -240,7 +243,13 @@ func (c *claim) hold(b arrow.RecordBatch, at int64) error {
 	if c.outside == nil || c.told {
 		return nil
 	}
-	k, err := view.First(c.outside, c.decisive)
+	k, known, err := -1, false, error(nil)
+	if c.low != nil || c.high != nil {
+		k, known = view.FirstBeyond(c.low, c.high)
+	}
+	if !known {
+		k, err = view.First(c.outside, c.decisive)
+	}
 	if err != nil || k < 0 {
 		return err
 	}
