@@ -192,16 +192,16 @@ func (r *recoverer) dropUnproven() {
 		case cb.End <= still && c.Start < still && moved:
 			continue
 		}
-		if !moved {
+		if zeros, err := f.Zeros(r.ctx, f.At.Sub(cb.End, max(0, f.At.Len-cb.End))); !moved && zeros && err == nil {
 			r.of(f.Header.Columns[i].Name).Report("trevni.coverage.gap", f.At.Sub(cb.End, 0), "",
-				"bytes that no structure claims lie after a column without checksums")
+				"zeros that no structure claims lie after a column without checksums")
 			continue
 		}
 		for k := range cb.Blocks {
 			if b := &cb.Blocks[k]; b.Lost == nil {
 				b.Lost = fault.Corruptf(b.At, fmt.Sprintf("%s.block[%d]", f.PathOf(i), k),
-					"the column ends at %d, where nothing begins, and other columns are not where they should "+
-						"be: without checksums nobody knows which of its values are right", cb.End)
+					"the column ends at %d, where nothing begins: without checksums nobody knows which of "+
+						"its values are right", cb.End)
 			}
 		}
 	}

@@ -289,3 +289,22 @@ func (h harm) shorter() (out []harm) {
 	}
 	return out
 }
+
+// bounded reports whether a block of the format is given only if it ends where the next begins. Pages of Parquet and
+// CarbonData without checksums are not held to that yet.
+func (f *fixture) bounded() bool {
+	return slices.Contains([]string{"arrow", "cfile", "redfile", "trevni"}, f.format())
+}
+
+// padded reports whether a Trevni file has grown by zeros at its end, which are taken for padding: what was put into
+// the last column, if that ends with zeros, is told by nothing else.
+func (f *fixture) padded(dir string) bool {
+	if f.format() != "trevni" {
+		return false
+	}
+	return slices.ContainsFunc(f.files, func(name string) bool {
+		was, _ := os.ReadFile(filepath.Join(f.dir, name))
+		is, _ := os.ReadFile(filepath.Join(dir, name))
+		return len(is) > len(was) && len(bytes.Trim(is[len(was):], "\x00")) == 0
+	})
+}

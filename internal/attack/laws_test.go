@@ -341,11 +341,6 @@ func (c *trial) pagesTouched() (out []page) {
 	return out
 }
 
-// bounded reports whether a block of the format is given only if it ends where the next begins. Pages of Parquet,
-// RedFile and CarbonData without checksums are not held to that yet, nor are Trevni's where it is read without
-// recovery.
-func (f *fixture) bounded() bool { return f.format() == "arrow" || f.format() == "cfile" }
-
 // allowed is how many rows may be others because of pages that are. None is where bytes were put in or taken out, and
 // nothing else: structures are not where others say, and so the page in which that happened does not end where the
 // next begins.

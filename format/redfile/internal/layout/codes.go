@@ -25,8 +25,8 @@ var Codes = check.Codes{
 		"known; --schema FILE says it."},
 	{Code: "redfile.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. " +
 		"No writer leaves any: bytes may have been put in, and what follows them moved away from its " +
-		"offset, or a row group was cut out of the metadata. Without checksums values can be wrong then that " +
-		"still decode."},
+		"offset, or a row group was cut out of the metadata. A chunk without checksums is not read if it ends " +
+		"there."},
 	{Code: "redfile.coverage.overlap", Severity: region.Error,
 		Help: "Bytes that two structures claim. At least one of the offsets is wrong."},
 	{Code: "redfile.footer.damaged", Severity: region.Error, Help: "The metadata of the file cannot be read: " +

@@ -55,6 +55,7 @@ type Table struct {
 	next   int64 // where the next header is
 	values int64 // of the pages so far
 	err    error // why there are no more pages: io.EOF, or damage
+	bare   bool  // one of the pages has no checksum
 }
 
 // NewTable finds the pages of a chunk of a row group of so many rows, as far as that is done before the first is
@@ -145,6 +146,7 @@ func (t *Table) header(ctx context.Context) error {
 	if h.Kind != layout.DataPage {
 		return nil
 	}
+	t.bare = t.bare || !h.HasCRC
 	p := Page{Off: off, Size: head + int64(h.Stored), Values: int64(h.Values), raw: int64(h.Raw)}
 	t.place(&p)
 	t.Pages = append(t.Pages, p)

@@ -9,6 +9,7 @@ import (
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/format/redfile/internal/container"
 	"stoa/format/redfile/internal/layout"
 	"stoa/vec"
 )
@@ -41,7 +42,7 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		t.err = odd // what follows is lost
 		return nil
 	case t.values == t.Meta.Values:
-		return nil
+		return t.ends(ctx, end)
 	}
 	odd = fault.Corruptf(t.At.Sub(begin, min(max(t.next-begin, 0), t.At.Len-begin)),
 		layout.ChunkPath(t.Group, t.Col)+".num_values", "its pages have %d values by their headers, the chunk has %d",
@@ -64,6 +65,52 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		t.place(&t.Pages[i])
 	}
 	return nil
+}
+
+// ends gives up a chunk that has pages without checksums if they do not end where the next structure begins, or none
+// begins there: bytes were put in or taken out, perhaps in one of them, and nothing else would tell that its values are
+// others.
+func (t *Table) ends(ctx context.Context, end int64) error {
+	f, next := t.File, t.next
+	if !t.bare || f.NoVerify || f.Gathered || f.Lost != nil {
+		return nil
+	}
+	for next < end { // blocks that let a reader find its way lie between chunks
+		h, head, err := layout.PageAt(ctx, t.Src, t.At.Sub(next, end-next), "")
+		if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+			return err
+		}
+		if err != nil || h.Kind == layout.DataPage {
+			break
+		}
+		next += head + int64(h.Stored)
+	}
+	begins, err := next == end, error(nil)
+	if begins && end < t.At.Len {
+		begins, err = t.structure(ctx, end)
+	}
+	if err == nil && !begins {
+		t.Pages, t.err = nil, fault.Corruptf(t.At.Sub(t.next, 0), layout.ChunkPath(t.Group, t.Col),
+			"its pages end here, the next structure should begin at %d, and is not there: without checksums nobody knows "+
+				"which of its values are right", end)
+	}
+	return err
+}
+
+// structure reports whether a page begins at off, or a column's metadata, or whether that of this chunk is where it
+// should be, behind it.
+func (t *Table) structure(ctx context.Context, off int64) (bool, error) {
+	c := &t.File.Footer.Groups[t.Group].Columns[t.Col]
+	_, _, err := layout.PageAt(ctx, t.Src, t.At.Sub(off, t.At.Len-off), "")
+	for _, at := range []int64{off, c.Offset} {
+		if err != nil && (errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)) && at >= off && at < t.At.Len {
+			_, _, err = container.ReadColumnMeta(ctx, t.Src, t.At.Sub(at, t.At.Len-at), t.File.Limits.Metadata, "")
+		}
+	}
+	if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+		return false, err
+	}
+	return err == nil, nil
 }
 
 // pageNext reports whether a page of data begins where the next header would be.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"stoa/fault"
+	"stoa/format"
 	"stoa/format/trevni/internal/layout"
 )
 
@@ -41,15 +43,93 @@ func (f *File) columnSpan(i int) (fault.Span, error) {
 
 // descriptorsOf is what became of reading a column's descriptors.
 type descriptorsOf struct {
-	cb  *ColumnBlocks
-	err error // what is wrong in the file
+	cb    *ColumnBlocks
+	err   error // what is wrong in the file
+	moved error // bytes were put into the column or taken out of it, see ends
+	ended bool  // moved is known
 }
 
-// Blocks reads the descriptors of column i, once. Columns own their bytes: those that share them, so that a
-// small file stands for very many blocks, are refused when all that was read together is more than the file.
+// Blocks reads the descriptors of column i, once, and holds them against where the next column begins.
 func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	cb, err := f.descriptors(ctx, i)
+	if err != nil || f.Lenient || f.NoVerify {
+		return cb, err
+	}
+	if f.columns[i].moved != nil {
+		return nil, f.columns[i].moved
+	}
+	if f.columns[i].ended {
+		return cb, nil
+	}
+	if err := f.ends(ctx, i, cb); err != nil && !IsFault(err) {
+		return nil, err
+	} else if f.columns[i].ended = true; err != nil {
+		f.columns[i].moved = err
+		return nil, err
+	}
+	return cb, nil
+}
+
+// ends is an error if a column without checksums cannot be what was written: its blocks do not end where the next
+// column begins, or the file, or no column behind it begins where the header says. Bytes were put in or taken out then,
+// in this column perhaps, and nothing else would tell that its values are others.
+func (f *File) ends(ctx context.Context, i int, cb *ColumnBlocks) error {
+	col := &f.Header.Columns[i]
+	if col.Summed || len(cb.Blocks) == 0 || cb.End > f.At.Len { // of a file that is cut, what is there is right
+		return nil
+	}
+	var after []int
+	next := f.At.Len
+	for k := range f.Header.Columns {
+		if start := f.Header.Columns[k].Start; start > col.Start {
+			after, next = append(after, k), min(next, start)
+		}
+	}
+	padded := false
+	if cb.End < next && next == f.At.Len {
+		var err error
+		if padded, err = f.Zeros(ctx, f.At.Sub(cb.End, next-cb.End)); err != nil {
+			return err
+		}
+	}
+	if cb.End != next && !padded {
+		return fault.Corruptf(cb.Desc, f.PathOf(i), "its blocks end at %d, and what follows begins at %d: without "+
+			"checksums nobody knows which of its values are right", cb.End, next)
+	}
+	for _, k := range after {
+		found, err := f.descriptors(ctx, k)
+		switch rows := f.Header.Rows; {
+		case err != nil && !IsFault(err):
+			return err
+		case err == nil && (found.Rows == rows || f.Header.Columns[k].MaxRep > 0 && found.Rows > rows):
+			return nil
+		}
+	}
+	if len(after) == 0 {
+		return nil
+	}
+	return fault.Corruptf(cb.Desc, f.PathOf(i), "no column behind it begins where the header says: without checksums "+
+		"nobody knows which of its values are right")
+}
+
+// Zeros reports whether a place has nothing but zeros, and not very many: programs that write by sectors leave such
+// behind a file's end.
+func (f *File) Zeros(ctx context.Context, at fault.Span) (bool, error) {
+	if at.Len > FirstBlocks {
+		return false, nil
+	}
+	b := make([]byte, at.Len)
+	if err := format.ReadFull(ctx, f.Src, at, "padding", b); err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(b, func(x byte) bool { return x != 0 }), nil
+}
+
+// descriptors reads the descriptors of column i, once. Columns own their bytes: those that share them, so that a
+// small file stands for very many blocks, are refused when all that was read together is more than the file.
+func (f *File) descriptors(ctx context.Context, i int) (*ColumnBlocks, error) {
 	if k := &f.columns[i]; k.cb != nil || k.err != nil {
 		return k.cb, k.err
 	}

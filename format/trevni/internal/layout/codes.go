@@ -36,8 +36,8 @@ var Codes = check.Codes{
 	{Code: "trevni.column.rows", Severity: region.Error,
 		Help: "The blocks of a column do not have as many rows as the header says."},
 	{Code: "trevni.coverage.gap", Severity: region.Warning, Help: "Bytes that no structure of the file claims. " +
-		"Readers go by the starts of columns, so they are allowed; no writer makes them. They may have been put " +
-		"in: in a column without checksums that ends there values may be wrong that still decode."},
+		"Readers go by the starts of columns, so they are allowed; no writer makes them. Where a column " +
+		"without checksums ends there, only zeros at the file's end are: others say that bytes were put in."},
 	{Code: "trevni.coverage.overlap", Severity: region.Error,
 		Help: "Bytes that two structures claim. At least one start or size is wrong."},
 	{Code: "trevni.firstvalue", Severity: region.Error,

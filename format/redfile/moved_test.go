@@ -1,0 +1,63 @@
+package redfile_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"stoa/region"
+)
+
+// TestMovedBytes: bytes that were put into a file without checksums, or taken out of it, wherever that was, give no
+// value that was not there, and verify has an error.
+func TestMovedBytes(t *testing.T) {
+	for name, opts := range map[string]map[string]string{
+		"index": {"crc": "false", "page-size": "300", "compression": "none"},
+		"bare":  {"crc": "false", "page-size": "300", "compression": "none", "index": "false", "sync": "0"},
+		"A":     {"crc": "false", "page-size": "300", "compression": "none", "generation": "A"},
+	} {
+		data := writeKill(t, 20, opts)
+		right, errs := content(target(data))
+		if len(errs) > 0 {
+			t.Fatal(name, errs)
+		}
+		told, step := 0, 1
+		if testing.Short() {
+			step = 7
+		}
+		for at := 0; at < len(data); at += step {
+			for _, n := range []int{-8, -1, 1, 8} {
+				bad := movedBytes(data, at, n)
+				if bad == nil {
+					continue
+				}
+				got, errs := content(target(bad))
+				if len(errs) == 0 && got != right {
+					t.Errorf("%s: %d bytes at %d: other values and no error: %s", name, n, at,
+						firstDifference(right, got))
+				}
+				if len(errs) == 0 {
+					continue
+				}
+				if told++; !slices.ContainsFunc(findings(target(bad)),
+					func(f region.Finding) bool { return f.Severity == region.Error }) {
+					t.Errorf("%s: %d bytes at %d: verify has no error, reading has: %v", name, n, at, errs[0])
+				}
+			}
+		}
+		if told < len(data)/step {
+			t.Errorf("%s: only %d changes of %d bytes were told", name, told, len(data))
+		}
+	}
+}
+
+// movedBytes puts n bytes that were there once more at a place, or takes -n out; nil if there are not so many.
+func movedBytes(data []byte, at, n int) []byte {
+	switch {
+	case n > 0 && at+n <= len(data):
+		return slices.Insert(bytes.Clone(data), at, data[at:at+n]...)
+	case n < 0 && at-n <= len(data):
+		return slices.Delete(bytes.Clone(data), at, at-n)
+	}
+	return nil
+}
