@@ -40,6 +40,11 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		return odd // of the store: it may pass
 	case odd != nil && t.values < t.Meta.Values:
 		t.err = odd // what follows is lost
+		if n := len(t.Pages); n > 0 && t.bare && !t.File.NoVerify {
+			p := &t.Pages[n-1]
+			p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1), "no page begins where "+
+				"it ends: without checksums nobody knows whether its values are right")
+		}
 		return nil
 	case t.values == t.Meta.Values:
 		return t.ends(ctx, end)
