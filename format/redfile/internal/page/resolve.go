@@ -42,8 +42,8 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		t.err = odd // what follows is lost
 		if n := len(t.Pages); n > 0 && t.bare && !t.File.NoVerify {
 			p := &t.Pages[n-1]
-			p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1), "no page begins where "+
-				"it ends: without checksums nobody knows whether its values are right")
+			p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
+				"no page begins where it ends: without checksums nobody knows whether its values are right")
 		}
 		return nil
 	case t.values == t.Meta.Values:
@@ -96,8 +96,8 @@ func (t *Table) ends(ctx context.Context, end int64) error {
 	}
 	if err == nil && !begins {
 		t.Pages, t.err = nil, fault.Corruptf(t.At.Sub(t.next, 0), layout.ChunkPath(t.Group, t.Col),
-			"its pages end here, the next structure should begin at %d, and is not there: without checksums nobody knows "+
-				"which of its values are right", end)
+			"its pages end here, the next structure should begin at %d, and is not there: without checksums nobody "+
+				"knows which of its values are right", end)
 	}
 	return err
 }
@@ -108,7 +108,8 @@ func (t *Table) structure(ctx context.Context, off int64) (bool, error) {
 	c := &t.File.Footer.Groups[t.Group].Columns[t.Col]
 	_, _, err := layout.PageAt(ctx, t.Src, t.At.Sub(off, t.At.Len-off), "")
 	for _, at := range []int64{off, c.Offset} {
-		if err != nil && (errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)) && at >= off && at < t.At.Len {
+		damaged := errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)
+		if damaged && at >= off && at < t.At.Len {
 			_, _, err = container.ReadColumnMeta(ctx, t.Src, t.At.Sub(at, t.At.Len-at), t.File.Limits.Metadata, "")
 		}
 	}
