@@ -26,9 +26,14 @@ import (
 	"stoa/vec"
 )
 
-// Format is what a format can do. A nil function means "this format does not do that"; `stoa formats` prints exactly
-// that as the support matrix. But a format that has Open, and none of Verify, Describe and Recover, has them from its
-// pages: see ByPages.
+// Format is what a format can do. Required are Name and Title, and of the rest:
+//
+//	to be read     Open, and Probe unless people always name the format; Extensions and Magics help to find its files
+//	to be written  Create, and Extensions unless people always name the format; Reread where Open does not read it
+//
+// All else may be left out: nil or empty means "this format does not do that", or what the field says. `stoa formats`
+// prints exactly that as the support matrix. Verify, Describe and Recover come together: a format that has Open and
+// none of them has all three, and List, from its pages (see ByPages); with one of them the others are what it gives.
 type Format struct {
 	Name       string   // as --from and --to say it
 	Title      string   // a few words for people
@@ -111,24 +116,6 @@ type Format struct {
 // alone, and recovered by reading it under a damage policy: it has a reader, and none of these functions.
 func (f *Format) ByPages() bool {
 	return f.Open != nil && f.Verify == nil && f.Describe == nil && f.Recover == nil
-}
-
-// CopyOptions say what is copied.
-type CopyOptions struct {
-	Columns  []string          // top-level ones; nil = all
-	Opts     map[string]string // of Create
-	NoCheck  bool              // values are not read where checksums say that they are whole
-	Parallel int
-	// Found gets each finding for which pages are not copied: who copies looks at more than who reads. nil: nobody
-	Found func(region.Finding)
-}
-
-// Copier copies.
-type Copier interface {
-	Write(ctx context.Context, w io.Writer) error
-	Rows() int64
-	// Check compares what was written with what was copied.
-	Check(ctx context.Context, t store.Tree, name string) error
 }
 
 // Magic is what a kind of file has at an offset, and what such a file is called, with its article.

@@ -20,15 +20,20 @@ import (
 	"stoa"
 )
 
+// loading is one run of stoa load.
+type loading struct {
+	app          *cli.App
+	src          source.SourceFlags
+	sel          source.SelectFlags
+	opts         []string
+	ways, memory string
+	unchecked    bool
+	form         string
+	dry          *bool
+}
+
 func LoadCmd(a *cli.App) *cobra.Command {
-	var src source.SourceFlags
-	var sel source.SelectFlags
-	var opts []string
-	var ways string
-	var memory string
-	var unchecked bool
-	var form string
-	var dry *bool
+	l := loading{app: a}
 	cmd := &cobra.Command{
 		Use:   "load STORE#DATABASE.TABLE PATH...",
 		Short: "Add rows to a CarbonData table, as a new segment",
@@ -56,83 +61,99 @@ files as CarbonData 1.0 has them.`,
 			"  stoa load store#sales.visits visits.csv --source-opt header=true " +
 			"--dictionary predefined:dictionaries --opt version=2",
 		Args: cli.Wants(cobra.MinimumNArgs(2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, began := cmd.Context(), time.Now()
-			c, err := openChanger(a, cmd, args[0])
-			if err != nil {
-				return err
-			}
-			if !slices.Contains(output.SummaryForms, form) {
-				return &cli.UseError{Message: "-f " + form + " is not a form of the summary",
-					Hint: "the forms are text and json"}
-			}
-			o := stoa.AppendOptions{Tasks: sel.Parallel, Dictionary: ways, NoCheck: unchecked, DryRun: *dry}
-			if o.Opts, err = source.KeyValues("--opt", opts); err != nil {
-				return err
-			}
-			if memory != "" {
-				n, err := cli.ParseSize("--memory", memory)
-				if err != nil {
-					return err
-				}
-				o.Opts = withOption(o.Opts, "memory", n)
-			}
-			spec, err := sel.Spec()
-			if err != nil {
-				return err
-			}
-			oo, err := src.Options(ctx, a, args[1:])
-			if err != nil {
-				return err
-			}
-			t, err := openFor(a, ctx, c, args[1:], oo)
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			sc, err := t.ScanSchema(spec)
-			if err != nil {
-				return err
-			}
-			s, err := c.Append(ctx, sc, t.Scan(ctx, spec), o)
-			if s.Unchecked != "" && !unchecked {
-				a.Detail("%s: %s", c.Place().Dir, s.Unchecked)
-			}
-			if err != nil {
-				return err
-			}
-			switch output.ReportAltered(a, args[0], s.Altered); {
-			case form == "json":
-				err = output.WriteSummary(a, s)
-			case *dry:
-				a.Note("%s: %s would be added", args[0], display.Count(s.Rows, "row"))
-			default:
-				a.Note("%s: segment %s, %s, %s, %s, %s", args[0], s.Segment, display.Count(s.Rows, "row"),
-					display.BytesText(s.DataBytes+s.IndexBytes), display.Count(int64(len(s.Files)), "data file"),
-					display.Seconds(time.Since(began)))
-			}
-			return err
-		},
+		RunE: l.run,
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&opts, "opt", nil,
+	fl.StringArrayVar(&l.opts, "opt", nil,
 		"set an option of the writer, `KEY=VALUE` (stoa formats carbon lists them); repeatable")
-	fl.StringVar(&ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: "+
+	fl.StringVar(&l.ways, "dictionary", "", "give codes to columns with a global dictionary in this `WAY`: "+
 		"single-pass (default), two-pass, predefined:DIR, all:FILE")
-	fl.StringVar(&memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default "+
+	fl.StringVar(&l.memory, "memory", "", "sort at most `SIZE` of rows in memory, for example 1GiB (default "+
 		"256MiB); more are sorted in pieces")
-	fl.BoolVar(&unchecked, "no-check", false,
+	fl.BoolVar(&l.unchecked, "no-check", false,
 		"do not read the segment back before it counts, to compare it with what went in")
-	fl.StringVarP(&form, "format", "f", "text",
+	fl.StringVarP(&l.form, "format", "f", "text",
 		"say what was added as `FORM`: text, a line on standard error; json, an object on standard output")
 	cli.Complete(cmd, "format", func() []string { return output.SummaryForms })
-	sel.Register(a, cmd, &src)
+	l.sel.Register(a, cmd, &l.src)
 	fl.Lookup("parallel").Usage = "read with `N` workers, and write N data files side by side (default: as many " +
 		"workers as there are cores, one file)"
-	src.Register(a, cmd)
-	dry = dryRun(cmd)
+	l.src.Register(a, cmd)
+	l.dry = dryRun(cmd)
 	limitFlags(cmd)
 	return cli.First(cmd, "source-opt", "where", "dictionary")
+}
+
+// options are those of the load.
+func (l *loading) options() (o stoa.AppendOptions, err error) {
+	if !slices.Contains(output.SummaryForms, l.form) {
+		return o, &cli.UseError{Message: "-f " + l.form + " is not a form of the summary",
+			Hint: "the forms are text and json"}
+	}
+	o = stoa.AppendOptions{Tasks: l.sel.Parallel, Dictionary: l.ways, NoCheck: l.unchecked, DryRun: *l.dry}
+	if o.Opts, err = source.KeyValues("--opt", l.opts); err != nil {
+		return o, err
+	}
+	if l.memory != "" {
+		n, err := cli.ParseSize("--memory", l.memory)
+		if err != nil {
+			return o, err
+		}
+		o.Opts = withOption(o.Opts, "memory", n)
+	}
+	return o, nil
+}
+
+func (l *loading) run(cmd *cobra.Command, args []string) error {
+	ctx, began := cmd.Context(), time.Now()
+	c, err := openChanger(l.app, cmd, args[0])
+	if err != nil {
+		return err
+	}
+	o, err := l.options()
+	if err != nil {
+		return err
+	}
+	spec, err := l.sel.Spec()
+	if err != nil {
+		return err
+	}
+	oo, err := l.src.Options(ctx, l.app, args[1:])
+	if err != nil {
+		return err
+	}
+	t, err := openFor(l.app, ctx, c, args[1:], oo)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	sc, err := t.ScanSchema(spec)
+	if err != nil {
+		return err
+	}
+	s, err := c.Append(ctx, sc, t.Scan(ctx, spec), o)
+	if s.Unchecked != "" && !l.unchecked {
+		l.app.Detail("%s: %s", c.Place().Dir, s.Unchecked)
+	}
+	if err != nil {
+		return err
+	}
+	return l.report(args[0], s, time.Since(began))
+}
+
+// report says what was added.
+func (l *loading) report(table string, s stoa.AppendResult, took time.Duration) (err error) {
+	switch output.ReportAltered(l.app, table, s.Altered); {
+	case l.form == "json":
+		err = output.WriteSummary(l.app, s)
+	case *l.dry:
+		l.app.Note("%s: %s would be added", table, display.Count(s.Rows, "row"))
+	default:
+		l.app.Note("%s: segment %s, %s, %s, %s, %s", table, s.Segment, display.Count(s.Rows, "row"),
+			display.BytesText(s.DataBytes+s.IndexBytes), display.Count(int64(len(s.Files)), "data file"),
+			display.Seconds(took))
+	}
+	return err
 }
 
 // openFor opens sources to be loaded into a table. Texts say little of their types: what the table has nested,
