@@ -243,32 +243,43 @@ type allRun struct {
 	worst              error
 }
 
+// doneBefore reports whether an earlier run has finished the table, and its output is as that run left it. Else it
+// removes what that run wrote.
+func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err error) {
+	old := r.state.find(t)
+	if old == nil {
+		return false, nil
+	}
+	back := readBack(r.a, ctx, r.dir, *old)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
+		verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
+	if old.Stamp != t.stamp {
+		again = "its files are not those that an earlier run has read"
+	}
+	if old.Damaged {
+		again = "an earlier run could not read all of it"
+	}
+	if again == "" {
+		r.a.Detail("%s: done before", t.source)
+		r.before++
+		return true, r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, old.Output), Rows: old.Rows,
+			Files: back.files, Bytes: back.bytes, Readback: &back.readback})
+	}
+	r.a.Note("%s: %s: it is converted again", t.source, again)
+	if err := r.c.discard(old.Output); err != nil {
+		return false, err
+	}
+	r.state.forget(t)
+	return false, nil
+}
+
 // table converts one table, unless it is done, and reads it back. Only what ends the run is an error.
 func (r *allRun) table(ctx context.Context, t oneTable) error {
-	if old := r.state.find(t); old != nil {
-		back := readBack(r.a, ctx, r.dir, *old)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
-			verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
-		if old.Stamp != t.stamp {
-			again = "its files are not those that an earlier run has read"
-		}
-		if old.Damaged {
-			again = "an earlier run could not read all of it"
-		}
-		if again == "" {
-			r.a.Detail("%s: done before", t.source)
-			r.before++
-			return r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, old.Output), Rows: old.Rows,
-				Files: back.files, Bytes: back.bytes, Readback: &back.readback})
-		}
-		r.a.Note("%s: %s: it is converted again", t.source, again)
-		if err := r.c.discard(old.Output); err != nil {
-			return err
-		}
-		r.state.forget(t)
+	if done, err := r.doneBefore(ctx, t); done || err != nil {
+		return err
 	}
 	one := *r.c
 	one.out, one.source, one.label = filepath.Join(r.dir, t.output), t.source, r.label

@@ -202,8 +202,7 @@ func parseColumn(c *wire.Cursor) (col Column, problem string) {
 		case 2:
 			col.Name, hasName = r.String("name"), true
 		case 3:
-			col.Type, hasType = cfile.Type(r.Enum("type", func(v int32) string { return TypeName(cfile.Type(v)) })),
-				true
+			col.Type, hasType = cfile.Type(r.Enum("type", typeWord)), true
 		case 4:
 			col.Key = r.Bool("is_key")
 		case 5:
@@ -222,18 +221,7 @@ func parseColumn(c *wire.Cursor) (col Column, problem string) {
 			col.BlockSize = r.Int32("cfile_block_size")
 		case 11:
 			m := r.Message("type_attributes")
-			for r := pb.NewReader(m); r.Next(); {
-				switch r.Field() {
-				case 1:
-					col.Precision = r.Int32("precision")
-				case 2:
-					col.Scale = r.Int32("scale")
-				case 3:
-					col.Length = r.Int32("length")
-				default:
-					r.Unknown()
-				}
-			}
+			col.typeAttributes(m)
 			r.Join(m)
 		case 12:
 			col.Comment = r.String("comment")
@@ -243,22 +231,7 @@ func parseColumn(c *wire.Cursor) (col Column, problem string) {
 			col.AutoIncrement = r.Bool("is_auto_incrementing")
 		case 15:
 			m := r.Message("nested_type")
-			for r := pb.NewReader(m); r.Next(); {
-				if r.Field() != 1 {
-					r.Unknown()
-					continue
-				}
-				col.Array = true
-				e := r.Message("array")
-				for r := pb.NewReader(e); r.Next(); {
-					if r.Field() == 1 {
-						col.Type = cfile.Type(r.Enum("type", func(v int32) string { return TypeName(cfile.Type(v)) }))
-					} else {
-						r.Unknown()
-					}
-				}
-				r.Join(e)
-			}
+			col.nestedType(m)
 			r.Join(m)
 		default:
 			r.Unknown()
@@ -274,6 +247,44 @@ func parseColumn(c *wire.Cursor) (col Column, problem string) {
 		problem = col.Check()
 	}
 	return col, problem
+}
+
+func typeWord(v int32) string { return TypeName(cfile.Type(v)) }
+
+// typeAttributes parses what a type says besides its name.
+func (c *Column) typeAttributes(m *wire.Cursor) {
+	for r := pb.NewReader(m); r.Next(); {
+		switch r.Field() {
+		case 1:
+			c.Precision = r.Int32("precision")
+		case 2:
+			c.Scale = r.Int32("scale")
+		case 3:
+			c.Length = r.Int32("length")
+		default:
+			r.Unknown()
+		}
+	}
+}
+
+// nestedType parses the type of an array's elements.
+func (c *Column) nestedType(m *wire.Cursor) {
+	for r := pb.NewReader(m); r.Next(); {
+		if r.Field() != 1 {
+			r.Unknown()
+			continue
+		}
+		c.Array = true
+		e := r.Message("array")
+		for r := pb.NewReader(e); r.Next(); {
+			if r.Field() == 1 {
+				c.Type = cfile.Type(r.Enum("type", typeWord))
+			} else {
+				r.Unknown()
+			}
+		}
+		r.Join(e)
+	}
 }
 
 // Present is b, and not nil: an empty default is one.
