@@ -4,23 +4,26 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
 )
 
 // Some keys of a file's metadata describe its columns by their names: of a file that lacks one of these they would be
 // untrue, and readers believe them (Spark takes its schema from there, GeoParquet's readers look for primary_column).
 
 // describing are the keys, with how their JSON is cut to some columns; ok is false if nothing is left.
-var describing = map[string]func(doc map[string]json.RawMessage, columns []string) (changed, ok bool){
+var describing = map[string]func(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool){
 	"geo": cutGeo,
-	"org.apache.spark.sql.parquet.row.metadata": cutFields("fields", "name"),
-	"parquet.avro.schema":                       cutFields("fields", "name"),
-	"avro.schema":                               cutFields("fields", "name"),
+	"org.apache.spark.sql.parquet.row.metadata": cutFields("fields", "name", true),
+	"parquet.avro.schema":                       cutFields("fields", "name", true),
+	"avro.schema":                               cutFields("fields", "name", true),
 	"pandas":                                    cutPandas,
 }
 
-// OfColumns is the value of a key as a file of some top-level columns has it; ok is false if the key says nothing of
-// them. What is no JSON is left as it is.
-func OfColumns(key, value string, columns []string) (cut string, ok bool) {
+// OfColumns is the value of a key as a file of some columns, or parts of them, has it; ok is false if the key says
+// nothing of them. What is no JSON is left as it is.
+func OfColumns(key, value string, columns []arrow.Field) (cut string, ok bool) {
 	how := describing[key]
 	var doc map[string]json.RawMessage
 	if how == nil || json.Unmarshal([]byte(value), &doc) != nil || doc == nil {
@@ -45,14 +48,14 @@ func jsonText(v any) string {
 }
 
 // cutGeo: GeoParquet has an object with a member for each geometry column, one of which is the primary one.
-func cutGeo(doc map[string]json.RawMessage, columns []string) (changed, ok bool) {
+func cutGeo(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool) {
 	var described map[string]json.RawMessage
 	var primary string
 	if json.Unmarshal(doc["columns"], &described) != nil || described == nil {
 		return false, true
 	}
 	for name := range described {
-		if !slices.Contains(columns, name) {
+		if member(columns, name) == nil {
 			delete(described, name)
 			changed = true
 		}
@@ -62,9 +65,9 @@ func cutGeo(doc map[string]json.RawMessage, columns []string) (changed, ok bool)
 	}
 	_ = json.Unmarshal(doc["primary_column"], &primary)
 	if _, there := described[primary]; changed && !there {
-		for _, name := range columns { // the first that is left
-			if _, there := described[name]; there {
-				doc["primary_column"] = json.RawMessage(jsonText(name))
+		for _, f := range columns { // the first that is left
+			if _, there := described[f.Name]; there {
+				doc["primary_column"] = json.RawMessage(jsonText(f.Name))
 				break
 			}
 		}
@@ -75,39 +78,117 @@ func cutGeo(doc map[string]json.RawMessage, columns []string) (changed, ok bool)
 	return changed, true
 }
 
-// cutFields: a list of objects, each with the name of its column.
-func cutFields(list, name string) func(map[string]json.RawMessage, []string) (bool, bool) {
-	return func(doc map[string]json.RawMessage, columns []string) (changed, ok bool) {
-		var all, left []json.RawMessage
-		if json.Unmarshal(doc[list], &all) != nil {
+// member is the column, or the field of a struct, of a name; nil: there is none.
+func member(fields []arrow.Field, name string) *arrow.Field {
+	i := slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &fields[i]
+}
+
+// cutFields: a list of objects, each with the name of its column; typed: and with its type.
+func cutFields(list, name string, typed bool) func(map[string]json.RawMessage, []arrow.Field) (bool, bool) {
+	return func(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool) {
+		all, is := jsonValue(doc[list]).([]any)
+		if !is {
 			return false, true
 		}
-		for _, f := range all {
-			var x map[string]any
-			if json.Unmarshal(f, &x) == nil {
-				if n, is := x[name].(string); is && !slices.Contains(columns, n) {
-					continue
-				}
-			}
-			left = append(left, f)
+		left, changed := cutMembers(all, name, columns, typed)
+		if changed && typed && slices.ContainsFunc(all, func(x any) bool { return apart(x, name, columns) }) {
+			return true, false // a schema without a column that is there: who believes it does not see that
 		}
-		if len(left) == len(all) {
-			return false, true
+		if changed {
+			doc[list] = json.RawMessage(jsonText(left))
 		}
-		doc[list] = json.RawMessage(jsonText(left))
-		return true, len(left) > 0
+		return changed, !changed || len(left) > 0
 	}
 }
 
+// apart reports whether an object names a struct of which fields are kept as columns of their own: struct.field.
+func apart(x any, name string, columns []arrow.Field) bool {
+	m, _ := x.(map[string]any)
+	n, is := m[name].(string)
+	return is && member(columns, n) == nil && slices.ContainsFunc(columns, func(f arrow.Field) bool {
+		return strings.HasPrefix(f.Name, n+".")
+	})
+}
+
+// jsonValue reads a value with its numbers as they are written; nil: it is none.
+func jsonValue(b []byte) (v any) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if d.UseNumber(); d.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+// cutMembers leaves of a list of objects those whose name some field has, and of their types what that has of them.
+func cutMembers(all []any, name string, fields []arrow.Field, typed bool) (left []any, changed bool) {
+	for _, x := range all {
+		m, _ := x.(map[string]any)
+		if n, is := m[name].(string); is {
+			f := member(fields, n)
+			if f == nil {
+				changed = true
+				continue
+			}
+			if typed && cutType(m, "type", f.Type) {
+				changed = true
+			}
+		}
+		left = append(left, x)
+	}
+	return left, changed
+}
+
+// cutType leaves of a type in a schema of Spark or Avro, a value of in, the fields that t has. A struct of which it has
+// none is not described by the names of t, and a union of several types is no struct: they stay.
+func cutType(in map[string]any, key string, t arrow.DataType) (changed bool) {
+	x := in[key]
+	if union, is := x.([]any); is { // of Avro: null, or one type
+		union = slices.DeleteFunc(slices.Clone(union), func(v any) bool { return v == "null" })
+		if len(union) == 1 {
+			x = union[0]
+		}
+	}
+	m, is := x.(map[string]any)
+	if !is {
+		return false
+	}
+	switch t := t.(type) {
+	case *arrow.StructType:
+		if all, is := m["fields"].([]any); is {
+			left, changed := cutMembers(all, "name", t.Fields(), true)
+			if changed = changed && len(left) > 0; changed {
+				m["fields"] = left
+			}
+			return changed
+		}
+	case *arrow.MapType:
+		changed = cutType(m, "keyType", t.KeyType())
+		for _, key := range []string{"valueType", "values"} { // Spark's, and Avro's
+			changed = cutType(m, key, t.ItemType()) || changed
+		}
+		return changed
+	case arrow.ListLikeType:
+		for _, key := range []string{"elementType", "items"} {
+			changed = cutType(m, key, t.Elem()) || changed
+		}
+		return changed
+	}
+	return false
+}
+
 // cutPandas: columns, and those that are the index.
-func cutPandas(doc map[string]json.RawMessage, columns []string) (changed, ok bool) {
-	changed, _ = cutFields("columns", "field_name")(doc, columns)
+func cutPandas(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool) {
+	changed, _ = cutFields("columns", "field_name", false)(doc, columns)
 	var index, left []any
 	if json.Unmarshal(doc["index_columns"], &index) != nil {
 		return changed, true
 	}
 	for _, x := range index {
-		if name, is := x.(string); !is || slices.Contains(columns, name) {
+		if name, is := x.(string); !is || member(columns, name) != nil {
 			left = append(left, x)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 )
 
@@ -49,7 +51,7 @@ func (c *PairChanges) keys() (out []string) {
 
 // Apply gives key/value metadata as a file of some columns has them: changed as the options say, and what describes
 // columns without those that are not there.
-func (c *PairChanges) Apply(pairs []KeyPair, columns []string) (out []KeyPair, err error) {
+func (c *PairChanges) Apply(pairs []KeyPair, columns []arrow.Field) (out []KeyPair, err error) {
 	for _, key := range c.drop {
 		if !slices.ContainsFunc(pairs, func(p KeyPair) bool { return p.Key == key }) {
 			return nil, fault.Invalidf("drop-metadata=%s: there is no such key", key)

@@ -63,12 +63,12 @@ func added(all []meta.KeyPair, p meta.KeyPair) []meta.KeyPair {
 	return append(all, p)
 }
 
-// columns are the names of the kept columns.
-func (s *source) columns() (names []string) {
+// columns are the kept columns.
+func (s *source) columns() (fields []arrow.Field) {
 	for _, f := range s.fields {
-		names = append(names, s.r.Shown.Field(f).Name)
+		fields = append(fields, s.r.Shown.Field(f))
 	}
-	return names
+	return fields
 }
 
 // arrowSchema is the text of ARROW:schema of the kept columns with metadata; that of the file where it says the same.
@@ -85,9 +85,5 @@ func (s *source) arrowSchema(pairs []meta.KeyPair) (string, error) {
 			}
 		}
 	}
-	var fields []arrow.Field
-	for _, f := range s.fields {
-		fields = append(fields, s.r.Shown.Field(f))
-	}
-	return meta.EncodeSchema(arrow.NewSchema(fields, &md))
+	return meta.EncodeSchema(arrow.NewSchema(s.columns(), &md))
 }

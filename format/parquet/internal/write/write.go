@@ -80,11 +80,8 @@ func (w *Writer) keyValues() error {
 		}
 		pairs = append(pairs, meta.KeyPair{Key: k, Value: &w.sc.Metadata().Values()[i]})
 	}
-	var columns, keys, values []string
-	for _, f := range w.sc.Fields() {
-		columns = append(columns, f.Name)
-	}
-	pairs, err := w.o.pairs.Apply(pairs, columns)
+	var keys, values []string
+	pairs, err := w.o.pairs.Apply(pairs, w.sc.Fields())
 	if err != nil {
 		return err
 	}
