@@ -30,7 +30,7 @@ type csvScanner struct {
 	columns int    // of the table; 0: not known yet
 }
 
-// maxRescan bounds what may be gone through once more, and mostBehind how far after a wrong quote the one is
+// maxRescan bounds what may be gone through once more, and maxQuoteScan how far after a wrong quote the one is
 // looked for that ends its field.
 const maxRescan, maxQuoteScan = 1 << 30, 1 << 20
 

@@ -135,7 +135,7 @@ func (s *Servers) LostEntries(what string, unclaimed []region.Finding) (out []fo
 	return out
 }
 
-// lostTable is the error of who opens what lostEntries gives; nil if name is none of that.
+// lostTable is the error of who opens what LostEntries gives; nil if name is none of that.
 func (s *Servers) lostTable(ctx context.Context, name string) error {
 	for _, b := range s.lost() {
 		if b.ID == name {
