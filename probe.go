@@ -128,8 +128,12 @@ func foreign(ctx context.Context, tg format.Target, formats []format.Format) (er
 	if noObjects(tg.Name, head) {
 		return fault.Unsupportedf(at, "", "these are JSON lines, but a row is no object"), false
 	}
-	return fault.Unsupportedf(at, "", "not of a format that stoa knows (it begins with %s); --from FORMAT forces one",
-		preview(head)), true
+	only := ""
+	if store.Unsized(src) {
+		only = " by its beginning, which is all that is looked at in a pipe"
+	}
+	return fault.Unsupportedf(at, "", "not of a format that stoa knows%s (it begins with %s); --from FORMAT forces one",
+		only, preview(head)), true
 }
 
 // noObjects reports whether head, of a file whose name says that it holds JSON lines, begins with a line that

@@ -143,6 +143,9 @@ func ignoreMissing(err error) error {
 // Resolve finds the table that a target means.
 func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Target, Kind, error) {
 	k, _, err := Look(ctx, tg)
+	if err == nil && k == KindNone {
+		k, err = unknown(ctx, tg)
+	}
 	if err != nil {
 		return tg, k, err
 	}
@@ -161,6 +164,30 @@ func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Targ
 	}
 	tg.Name, tg.Table = dir, ""
 	return tg, KindTable, nil
+}
+
+// unknown takes a file that nothing in its name or beginning says to be one, as those of version 1 begin with data: it
+// was asked for by the format's name. It is one if its end points into it; of a stream that is seen later.
+func unknown(ctx context.Context, tg format.Target) (Kind, error) {
+	src, err := tg.Tree.Open(ctx, tg.Name)
+	if err != nil {
+		return KindNone, nil // a directory
+	}
+	defer src.Close()
+	if store.Unsized(src) {
+		return kindFile, nil
+	}
+	var end [layout.TailLen]byte
+	if src.Size() < layout.TailLen {
+		return KindNone, nil
+	}
+	if err := layout.ReadSome(ctx, src, end[:], src.Size()-layout.TailLen); err != nil {
+		return KindNone, err
+	}
+	if off := binary.BigEndian.Uint64(end[:]); off == 0 || off >= uint64(src.Size()-layout.TailLen) {
+		return KindNone, nil
+	}
+	return kindFile, nil
 }
 
 // inStore is the directory of a store's table: db.table, or table, which means default.table.
