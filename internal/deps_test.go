@@ -179,6 +179,7 @@ stoa/format/cfile         : std internal/rows internal/check internal/describe a
   internal/arrowschema
   internal/check internal/enc/...
   internal/codec internal/sum internal/bloom internal/pb internal/btree internal/present internal/nest
+  github.com/zeebo/xxh3
   github.com/apache/arrow-go/v18/arrow/ipc format/cfile/...
 stoa/format/ipc/flat      : std fault
 stoa/format/ipc/sample    : anything

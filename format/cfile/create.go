@@ -74,6 +74,8 @@ type columnWriter struct {
 
 	present bool // see setColumn
 	sums    *summed
+	marker  marker
+	marks   []byte // of the file without its footer; see marker
 	buf     *bufio.Writer
 	w       *write.Writer
 }
@@ -119,7 +121,11 @@ func (t *tableWriter) open(ctx context.Context, l write.Leaf, name string, sever
 	}
 	c.buf = bufio.NewWriterSize(to, 32<<10)
 	t.columns = append(t.columns, c)
-	c.w, err = write.NewWriter(c.buf, l.Col, o)
+	to = c.buf
+	if !t.single {
+		to = io.MultiWriter(c.buf, &c.marker)
+	}
+	c.w, err = write.NewWriter(to, l.Col, o)
 	return err
 }
 
@@ -204,6 +210,10 @@ func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
 		}
 	}
 	for _, c := range t.columns {
+		if err := c.w.Seal(); err != nil {
+			return err
+		}
+		c.marks = c.marker.marks()
 		s, err := c.w.Close()
 		if err != nil {
 			return err
@@ -262,7 +272,7 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 		set.Version = withStructs
 	}
 	for _, c := range t.columns {
-		one := setColumn{Path: c.Path, File: c.file, Present: c.present}
+		one := setColumn{Path: c.Path, File: c.file, Present: c.present, Marks: c.marks}
 		if t.id == "" {
 			one.Size, one.Sum = c.sums.n, fmt.Sprintf("%x", c.sums.h.Sum(nil))
 		}

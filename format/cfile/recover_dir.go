@@ -278,13 +278,17 @@ func (r *setRecovery) oneSet() {
 		r.damaged(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, "id",
 			"%q, but most files were written with the set %q", r.set.ID, best), "", [2]int64{-1, -1}, 0)
 	}
+	otherSet := r.set.ID != best
 	r.set.ID = best
 	for i, f := range r.t.files {
 		if r.lost[i] != nil {
 			continue
 		}
-		if id, _ := f.Footer.Get(block.SetKey); f.CountKnown() || foreign(string(id), best) {
+		id, _ := f.Footer.Get(block.SetKey)
+		if f.CountKnown() || foreign(string(id), best) {
 			r.lost[i] = r.set.sameSet(f.File, i)
+		} else if len(id) == 0 {
+			r.lost[i] = r.ownBlocks(i, otherSet)
 		}
 	}
 }

@@ -64,6 +64,8 @@ type setColumn struct {
 	// its own, and so that of the file is the same whatever is in the blocks.
 	Size int64  `json:"size,omitempty"`
 	Sum  string `json:"sha256,omitempty"`
+	// Marks are of the pieces of the file, see marker. Sets that stoa wrote before it knew them have none.
+	Marks []byte `json:"marks,omitempty"` // base64 in JSON
 }
 
 const sumMember = `"crc32c"`

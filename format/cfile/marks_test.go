@@ -1,0 +1,46 @@
+package cfile_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+)
+
+// TestDirOtherTableWithoutEnd: of a file of another table whose end is lost, too, so that nothing in it says whose it
+// is, no cell comes out; the blocks of one's own file do, up to where it is cut.
+func TestDirOtherTableWithoutEnd(t *testing.T) {
+	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
+	for _, opts := range []map[string]string{{"block-size": "512"}, {"block-size": "512", "checksums": "false"},
+		{"block-size": "512", "plain-metadata": "true"}} {
+		healthy, foreign := dirFilesOf(t, dirCell, opts), dirFilesOf(t, other, opts)
+		given := 0
+		for name, b := range foreign {
+			if name == "t/table.json" {
+				continue
+			}
+			column := strings.TrimSuffix(strings.TrimPrefix(name, "t/"), ".cfile")
+			for k := int64(1); k < 8; k++ {
+				cut := int64(len(b)) * k / 8
+				for harm, x := range map[string][]byte{"cut": b[:cut],
+					"overwritten": append(bytes.Clone(b[:cut]), make([]byte, int64(len(b))-cut)...)} {
+					what := fmt.Sprintf("%v %s of another table, %s at %d", opts, name, harm, cut)
+					files := maps.Clone(healthy)
+					files[name] = x
+					dirHarm(t, what, files)
+					if _, cells, said := dirRead(t, what, files, true); cells[column] > 0 {
+						t.Errorf("%s: %d cells: %s", what, cells[column], said)
+					}
+				}
+				files := maps.Clone(healthy)
+				files[name] = healthy[name][:int64(len(healthy[name]))*k/8]
+				_, cells, _ := dirRead(t, fmt.Sprint(opts, name, " cut ", k), files, true)
+				given += cells[column]
+			}
+		}
+		if opts["checksums"] == "" && given < dirRows {
+			t.Errorf("%v: only %d cells of cut files are recovered", opts, given)
+		}
+	}
+}
