@@ -220,23 +220,37 @@ func (r *recovery) adjoin(end, next int64) bool {
 }
 
 // tail is where the footer says that the first structure after the data blocks begins, in a file with few of them;
-// -1 if it does not say it.
+// -1 if it does not say it, -2 if that is not there: bytes may be missing before it as well as in it, and a last block
+// that lacks some has taken as many of what follows.
 func (r *recovery) tail() int64 {
-	t, tail := &r.f.Footer, int64(-1)
+	t := &r.f.Footer
+	var first *block.BlockPtr
 	for _, p := range []*block.BlockPtr{t.PosIdx, t.ValIdx, t.Dict} {
-		if p != nil && (tail < 0 || p.Offset < tail) {
-			tail = p.Offset
+		if p != nil && (first == nil || p.Offset < first.Offset) {
+			first = p
 		}
 	}
-	return tail
+	if first == nil {
+		return -1
+	}
+	there := false
+	if first == t.Dict {
+		there = r.isWords(first.Offset, first.Size)
+	} else {
+		_, there = r.node(first.Offset, first.Size)
+	}
+	if !there {
+		return -2
+	}
+	return first.Offset
 }
 
 // bounded are those of the blocks that were found by searching that end where the next begins; between two may be an
-// index block. The last must end at tail, if there is a footer that says where that is.
+// index block. The last must end at tail, if there is a footer.
 func (r *recovery) bounded(all []columnfile.DataBlock, tail int64) (out []columnfile.DataBlock) {
 	for i, b := range all {
 		end := b.Ptr.Offset + b.Ptr.Size
-		if i+1 == len(all) && (tail < 0 || tail == end) || i+1 < len(all) && r.adjoin(end, all[i+1].Ptr.Offset) {
+		if i+1 == len(all) && (tail == -1 || tail == end) || i+1 < len(all) && r.adjoin(end, all[i+1].Ptr.Offset) {
 			out = append(out, b)
 		}
 	}

@@ -43,9 +43,34 @@ func TestMovedBytes(t *testing.T) {
 			}
 		}
 	})
+	if edges := acrossEdges(t); edges < 100 {
+		t.Errorf("only %d across the edges of blocks", edges)
+	}
 	if t.Logf("%d tried, %d in data", tried, spared); tried < 100 || spared < 20 {
 		t.Error("too little was tried")
 	}
+}
+
+// acrossEdges takes out bytes that are the last of a block and the first of what follows: another value may then be
+// read from what is left of both, and the block end where it did.
+func acrossEdges(t *testing.T) (tried int) {
+	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
+		if l.Checksums {
+			return
+		}
+		for i, at := range l.Blocks {
+			if (i+tried)%7 != 0 && len(l.Blocks) > 8 && !long() {
+				continue
+			}
+			for before := int64(1); before < 6; before++ {
+				if data := moveBytes(whole, at.Off+at.Len-before, -before-1); data != nil {
+					holdsOutside(t, data, x, map[string]string{"kind": "column"})
+					tried++
+				}
+			}
+		}
+	})
+	return tried
 }
 
 // moveBytes puts n bytes in at a place, or takes -n out; nil if there are not so many.

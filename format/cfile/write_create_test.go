@@ -3,6 +3,8 @@ package cfile
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/zeebo/xxh3"
 
 	"stoa/fault"
 	"stoa/format"
@@ -85,11 +88,33 @@ func TestSetOfFiles(t *testing.T) {
 	if err != nil || !r.Schema().Equal(nested) {
 		t.Errorf("the schema is %v, %v", r, err)
 	}
+	for _, c := range set.Columns {
+		marked(t, m.Bytes("t/"+c["file"]), c["marks"])
+		delete(c, "marks")
+	}
 	want := "[map[file:id.cfile path:id] map[file:a%2Fb.cfile path:a/b] map[file:A%2FB~2.cfile path:A/B] " +
 		"map[file:s.cfile holds:validity path:s] map[file:s.x.cfile path:s.x] " +
 		"map[file:s.t.cfile holds:validity path:s.t] map[file:s.t.y.cfile path:s.t.y]]"
 	if got := fmt.Sprint(set.Columns); set.Stoa != "cfile-set" || set.Version != 2 || set.Rows != 2 || got != want {
 		t.Errorf("%s\n%v", m.Bytes("t/table.json"), got)
+	}
+}
+
+// marked holds the marks of a file against its bytes: pieces up to the checksum of its footer, each with a sum.
+func marked(t *testing.T, file []byte, marks string) {
+	t.Helper()
+	b, err := base64.StdEncoding.DecodeString(marks)
+	rest := file[:len(file)-16-int(binary.LittleEndian.Uint32(file[len(file)-4:]))]
+	for len(b) > 0 && err == nil {
+		n, k := binary.Uvarint(b)
+		if k <= 0 || len(b) < k+4 || n > uint64(len(rest)) ||
+			uint32(xxh3.Hash(rest[:n])) != binary.LittleEndian.Uint32(b[k:]) {
+			break
+		}
+		b, rest = b[k+4:], rest[n:]
+	}
+	if err != nil || len(b) > 0 || len(rest) > 0 {
+		t.Errorf("marks %s of %x: %d are wrong, %d bytes have none: %v", marks, file, len(b), len(rest), err)
 	}
 }
 
