@@ -14,10 +14,10 @@ import (
 )
 
 // The end of a file says whose it is. Where that is lost, the blocks before it may be another table's, and be whole
-// with checksums and all. So the setFile has marks of each file: of each piece of it, from the first byte to its footer,
-// how long it is (uvarint), and the lower 32 bits of its XXH3-64, little-endian. A piece is header or blocks that follow
-// each other, about a 32nd of what is before them. Of a file without an end those blocks alone are given that lie in
-// pieces which are as they were written.
+// with checksums and all. So the setFile has marks of each file: of each piece of it, from the first byte to its
+// footer, how long it is (uvarint), and the lower 32 bits of its XXH3-64, little-endian. A piece is header or blocks
+// that follow each other, about a 32nd of what is before them. Of a file without an end those blocks alone are given
+// that lie in pieces which are as they were written.
 
 // marker makes the marks of what is written to it: the header, and block by block.
 type marker struct {
@@ -106,8 +106,8 @@ func (r *setRecovery) ownBlocks(i int, otherSet bool) error {
 		}
 	}
 	if given == 0 && len(doubted) > 0 {
-		return fault.Corruptf(f.At, "", "its end, which says whose it is, is lost, and nothing in it is as %s has it of "+
-			"the file of column %q: it may be another table's", setFile, r.set.Columns[i].Path)
+		return fault.Corruptf(f.At, "", "its end, which says whose it is, is lost, and nothing in it is as %s has it "+
+			"of the file of column %q: it may be another table's", setFile, r.set.Columns[i].Path)
 	}
 	for _, k := range doubted {
 		r.doubt(f, &f.found[k])
@@ -117,8 +117,8 @@ func (r *setRecovery) ownBlocks(i int, otherSet bool) error {
 
 // doubt takes a block for lost that may be another table's.
 func (r *setRecovery) doubt(f *tableFile, b *columnfile.DataBlock) {
-	b.Lost = fault.Corruptf(f.Span(b.Ptr), "", "the file's end, which says whose it is, is lost, and these bytes are not "+
-		"as %s has them: they are damaged, or another table's", setFile)
+	b.Lost = fault.Corruptf(f.Span(b.Ptr), "", "the file's end, which says whose it is, is lost, and these bytes are "+
+		"not as %s has them: they are damaged, or another table's", setFile)
 	x := block.Codes.Of("cfile.rows.lost", b.Lost, f.At.Object)
 	x.Column, x.Rows, x.Lost = f.name, [2]int64{b.First, b.First + b.Rows}, b.Rows
 	r.found = append(r.found, x)
