@@ -257,6 +257,20 @@ func sameInAnyOrder(want, out string) bool {
 	return slices.Equal(was, is)
 }
 
+// inOrderOf puts the cells of a row in the order of another's that have the same names.
+func inOrderOf(was, is []cell) {
+	place := map[string]int{}
+	for i, c := range was {
+		place[c.name] = i
+	}
+	for _, c := range is {
+		if _, ok := place[c.name]; !ok {
+			return
+		}
+	}
+	slices.SortStableFunc(is, func(a, b cell) int { return place[a.name] - place[b.name] })
+}
+
 // touches reports whether bytes of a word are others.
 func (c *trial) touches(word string) bool {
 	return slices.ContainsFunc(c.touched, func(t touch) bool {
@@ -267,10 +281,18 @@ func (c *trial) touches(word string) bool {
 }
 
 // loose reports whether files were moved that belong together only because they lie together; or all of them are, to
-// the last, those of another table, or of an older state of this one.
+// the last that has pages, those of another table, or of an older state of this one.
 func (c *trial) loose() bool {
 	return c.columnless() || c.moved && c.f.maker != nil && (c.f.maker.loose || c.isAll(c.f.stale) ||
-		c.isAll(c.f.other))
+		c.isAll(c.f.other) || c.remains() != nil && c.hasPages())
+}
+
+// hasPages reports whether the copy has all files in which there are pages.
+func (c *trial) hasPages() bool {
+	return len(c.f.pages) > 0 && !slices.ContainsFunc(c.f.pages, func(p page) bool {
+		_, err := os.Stat(filepath.Join(c.dir, p.file))
+		return err != nil
+	})
 }
 
 // remains is what all files that are left are of, where none is of the table as it was: an older state of it, or
@@ -423,7 +445,7 @@ func (f *fixture) counts() map[string]int {
 }
 
 // windows is how many pages at least the cells lie in that are others: runs of a column of as many rows as the
-// largest touched page has.
+// largest touched page has. Columns may stand in another order: unchecked metadata say which.
 func (c *trial) windows(out []string) (n int, names bool) {
 	most := 0
 	for _, p := range c.pagesTouched() {
@@ -441,6 +463,7 @@ func (c *trial) windows(out []string) (n int, names bool) {
 		if len(was) != len(is) {
 			return 1 << 30, true
 		}
+		inOrderOf(was, is)
 		for k := range was {
 			if was[k].name != is[k].name {
 				names = true

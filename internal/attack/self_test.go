@@ -179,3 +179,22 @@ func TestNoticed(t *testing.T) {
 		})
 	}
 }
+
+// TestWindowsByName: columns in another order are no changed cells, and a changed cell in one is found.
+func TestWindowsByName(t *testing.T) {
+	c := &trial{f: &fixture{ref: []string{`{"a":1,"b":2}`, `{"a":3,"b":4}`}}}
+	for _, x := range []struct {
+		out   []string
+		n     int
+		names bool
+	}{
+		{[]string{`{"b":2,"a":1}`, `{"b":4,"a":3}`}, 0, false},
+		{[]string{`{"b":1,"a":2}`, `{"b":4,"a":3}`}, 2, false},
+		{[]string{`{"b":2,"a":1}`, `{"b":5,"a":3}`}, 1, false},
+		{[]string{`{"c":1,"b":2}`, `{"a":3,"b":4}`}, 0, true},
+	} {
+		if n, names := c.windows(x.out); n != x.n || names != x.names {
+			t.Errorf("%v: %d, %v", x.out, n, names)
+		}
+	}
+}
