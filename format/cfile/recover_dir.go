@@ -304,6 +304,57 @@ func foreign(id, set string) bool {
 	return differ > len(set)/2
 }
 
+// ownBlocks leaves out of the file of column i, which does not say whose it is, the blocks that nothing says are the
+// table's. An error says that none is.
+func (r *setRecovery) ownBlocks(i int, otherSet bool) error {
+	f, marks := r.t.files[i], r.set.Columns[i].Marks
+	if len(marks) == 0 || f.found == nil {
+		return nil
+	}
+	data := make([]byte, f.At.Len) // its blocks were searched for: so many are allowed
+	if err := format.ReadFull(r.ctx, f.Src, f.At, "", data); err != nil {
+		return err
+	}
+	var whole []fault.Span
+	if !otherSet {
+		whole = asWritten(data, marks)
+	}
+	is := func(p block.BlockPtr) bool {
+		return slices.ContainsFunc(whole, func(s fault.Span) bool {
+			return s.Off <= p.Offset && p.Offset+p.Size <= s.End()
+		})
+	}
+	words := f.Footer.Dict == nil || is(*f.Footer.Dict)
+	var doubted []int
+	given := 0
+	for k, b := range f.found {
+		switch {
+		case b.Lost != nil:
+		case words && is(b.Ptr):
+			given++
+		default:
+			doubted = append(doubted, k)
+		}
+	}
+	if given == 0 && len(doubted) > 0 {
+		return fault.Corruptf(f.At, "", "its end, which says whose it is, is lost, and nothing in it is as %s has it "+
+			"of the file of column %q: it may be another table's", setFile, r.set.Columns[i].Path)
+	}
+	for _, k := range doubted {
+		r.doubt(f, &f.found[k])
+	}
+	return nil
+}
+
+// doubt takes a block for lost that may be another table's.
+func (r *setRecovery) doubt(f *tableFile, b *columnfile.DataBlock) {
+	b.Lost = fault.Corruptf(f.Span(b.Ptr), "", "the file's end, which says whose it is, is lost, and these bytes are "+
+		"not as %s has them: they are damaged, or another table's", setFile)
+	x := block.Codes.Of("cfile.rows.lost", b.Lost, f.At.Object)
+	x.Column, x.Rows, x.Lost = f.name, [2]int64{b.First, b.First + b.Rows}, b.Rows
+	r.found = append(r.found, x)
+}
+
 // Finish makes a table of the columns: all of as many rows.
 func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	r.oneSet()
