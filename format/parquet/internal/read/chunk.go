@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type pageTable struct {
 	values int64 // of the pages so far
 	seen   int   // pages of all kinds
 	err    error // why there are no more pages: io.EOF, or damage
+	bare   bool  // one of the pages has no checksum
 }
 
 // tables keeps those of chunks that were read, some of them.
@@ -247,7 +249,7 @@ func (t *pageTable) walk(ctx context.Context) error {
 		if t.left.Len > 0 && len(t.pages) > 0 {
 			return t.instead(ctx, io.EOF)
 		}
-		return io.EOF
+		return cmp.Or(t.moved(ctx), io.EOF)
 	}
 	h, err := t.r.PageOf(ctx, t.left, t.path(t.seen),
 		meta.SealedPage{Sealed: t.sealed(), First: t.seen == 0, Ordinal: len(t.pages)}, nil)
@@ -283,6 +285,7 @@ func (t *pageTable) rows() (n int64) {
 
 // note adds a data page by its header.
 func (t *pageTable) note(h *meta.Page) {
+	t.bare = t.bare || !h.HasCRC
 	p := pages.PageRef{At: h.Whole(), Values: h.Values, First: -1, Rows: -1, Raw: h.Raw,
 		Coded: meta.IsDictionary(h.Encoding)}
 	switch {
