@@ -64,11 +64,17 @@ type ExplainRan struct {
 	Seconds   float64 `json:"seconds"`
 }
 
+// explaining is one run of stoa explain.
+type explaining struct {
+	app              *cli.App
+	src              source.SourceFlags
+	sel              source.SelectFlags
+	out              output.OutputFlags
+	analyze, convert bool
+}
+
 func ExplainCmd(a *cli.App) *cobra.Command {
-	var src source.SourceFlags
-	var sel source.SelectFlags
-	var out output.OutputFlags
-	var analyze, convert bool
+	e := explaining{app: a}
 	cmd := &cobra.Command{
 		Use:   "explain PATH...",
 		Short: "Show what a scan reads, what it passes over, and why",
@@ -85,67 +91,69 @@ The status is 3 if the table is known to be incomplete.`,
 		Example: "  stoa explain block.cfile --where 'value > 3' --analyze\n  stoa explain store#sales.orders " +
 			"--where \"day = date '2024-02-29'\"",
 		Args: a.Paths,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if err := out.Check(explainForms); err != nil {
-				return err
-			}
-			spec, err := sel.Spec()
-			if err != nil {
-				return err
-			}
-			o, err := src.Options(ctx, a, args)
-			if err != nil {
-				return err
-			}
-			counter := store.NewCounter(o.Tree)
-			o.Tree = counter
-			t, err := source.OpenAll(a, ctx, args, o)
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			if err := cli.Spare(out.File, t.Sources()); err != nil {
-				return err
-			}
-			opened := len(counter.Reads())
-			x, err := t.Explain(ctx, spec, analyze)
-			if err != nil {
-				return err
-			}
-			doc := docOfExplanation(x)
-			if convert {
-				if doc.Convert, err = convertOf(ctx, t, spec); err != nil {
-					return err
-				}
-			}
-			if doc.Ran != nil {
-				doc.Ran.Count(counter.Reads(), opened)
-				doc.Ran.FileBytes = reading.Known(sizeOf(a, ctx, t.Sources()))
-			}
-			err = output.PutDoc(a, ctx, &out, func(w io.Writer) error {
-				if out.Form == "json" {
-					return output.WriteLines(w, []explainDoc{doc})
-				}
-				return writeExplanation(w, doc, output.StyleOf(a, &out))
-			})
-			return reading.NoticedIn(a, t.Findings(), err)
-		},
+		RunE: e.run,
 	}
-	sel.RegisterColumns(a, cmd, &src)
-	sel.RegisterWhere(cmd)
-	sel.RegisterParallel(cmd)
-	sel.RegisterMemory(cmd)
+	e.sel.RegisterColumns(a, cmd, &e.src)
+	e.sel.RegisterWhere(cmd)
+	e.sel.RegisterParallel(cmd)
+	e.sel.RegisterMemory(cmd)
 	for _, name := range []string{"parallel", "memory"} {
 		f := cmd.Flags().Lookup(name)
 		f.Usage = "with --analyze: " + f.Usage
 	}
-	cmd.Flags().BoolVar(&convert, "convert", false,
+	cmd.Flags().BoolVar(&e.convert, "convert", false,
 		"say whether convert to a file of the same format copies pages")
-	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the scan and tell what it did")
-	out.Register(cmd, explainForms, "default text")
-	src.Register(a, cmd)
+	cmd.Flags().BoolVar(&e.analyze, "analyze", false, "run the scan and tell what it did")
+	e.out.Register(cmd, explainForms, "default text")
+	e.src.Register(a, cmd)
 	return cli.First(cmd, "where", "columns", "analyze")
+}
+
+func (e *explaining) run(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	if err := e.out.Check(explainForms); err != nil {
+		return err
+	}
+	spec, err := e.sel.Spec()
+	if err != nil {
+		return err
+	}
+	o, err := e.src.Options(ctx, e.app, args)
+	if err != nil {
+		return err
+	}
+	counter := store.NewCounter(o.Tree)
+	o.Tree = counter
+	t, err := source.OpenAll(e.app, ctx, args, o)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := cli.Spare(e.out.File, t.Sources()); err != nil {
+		return err
+	}
+	opened := len(counter.Reads())
+	x, err := t.Explain(ctx, spec, e.analyze)
+	if err != nil {
+		return err
+	}
+	doc := docOfExplanation(x)
+	if e.convert {
+		if doc.Convert, err = convertOf(ctx, t, spec); err != nil {
+			return err
+		}
+	}
+	if doc.Ran != nil {
+		doc.Ran.Count(counter.Reads(), opened)
+		doc.Ran.FileBytes = reading.Known(sizeOf(e.app, ctx, t.Sources()))
+	}
+	err = output.PutDoc(e.app, ctx, &e.out, func(w io.Writer) error {
+		if e.out.Form == "json" {
+			return output.WriteLines(w, []explainDoc{doc})
+		}
+		return writeExplanation(w, doc, output.StyleOf(e.app, &e.out))
+	})
+	return reading.NoticedIn(e.app, t.Findings(), err)
 }
 
 // convertOf says whether pages are copied.
