@@ -2,6 +2,7 @@ package stoa
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -24,13 +25,20 @@ type AppendOptions struct {
 	// of the writer; the table's properties hold where they say nothing
 	Opts map[string]string `json:"opts,omitempty"`
 	// Typed are the same as a struct, such as carbon.WriteOptions; what Opts say wins. nil: there are none. JSON has
-	// them as Opts, if they are Typed.Strings().
+	// them among Opts.
 	Typed format.Options `json:"-"`
 	Tasks int            `json:"tasks,omitempty"` // data files that are written side by side; 0: one
 	// how values of columns with a global dictionary get their codes
 	Dictionary string `json:"dictionary,omitempty"`
 	NoCheck    bool   `json:"no_check,omitempty"` // what was written is not read back before it counts
 	DryRun     bool   `json:"dry_run,omitempty"`  // the columns are checked, and the rows counted
+}
+
+// MarshalJSON gives the options with Typed as strings, which say the same.
+func (o AppendOptions) MarshalJSON() ([]byte, error) {
+	type plain AppendOptions
+	o.Opts = together(o.Opts, o.Typed)
+	return json.Marshal(plain(o))
 }
 
 // AppendResult says what was added.
