@@ -389,15 +389,25 @@ func (s *localSink) Scratch(context.Context) (Scratch, error) {
 	defer free()
 	f, err := os.CreateTemp(filepath.Dir(s.path), TempPrefix+"*-scratch")
 	if err != nil {
-		return nil, err
+		return nil, s.named(err)
 	}
 	// Where an open file may be removed it goes now, so that it vanishes with the process, however that ends.
-	return &localScratch{f, os.Remove(f.Name()) == nil}, nil
+	return &localScratch{f, os.Remove(f.Name()) == nil, s.path}, nil
 }
 
 type localScratch struct {
 	*os.File
-	gone bool
+	gone  bool
+	place string // that it is for, which errors name
+}
+
+func (s *localScratch) Write(p []byte) (int, error) {
+	n, err := s.File.Write(p)
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		err = &fs.PathError{Op: e.Op, Path: s.place, Err: e.Err}
+	}
+	return n, err
 }
 
 func (s *localScratch) Close() error {
