@@ -1,7 +1,7 @@
 package kudufs
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"slices"
 
@@ -70,14 +70,9 @@ func writeCatalog(ctx context.Context, v *server, entries []catalogEntry, mem me
 		State: meta.TabletReady, LastDurableMRS: 0, CountsLive: true, DataDirs: []string{v.dir},
 		Consensus: &meta.Consensus{Index: -1, Peers: []meta.Peer{{UUID: v.uuid, Voter: true}}}}
 	t.Partitioning = meta.PartitionSchema{Stored: true, Range: []int32{0, 1}}
-	key := func(e catalogEntry) []byte {
-		k, err := s.Key(nil, [][]byte{{byte(e.kind)}, []byte(e.id)})
-		if err != nil {
-			panic(err) // of types that are always the same
-		}
-		return k
-	}
-	slices.SortFunc(entries, func(a, b catalogEntry) int { return bytes.Compare(key(a), key(b)) })
+	slices.SortFunc(entries, func(a, b catalogEntry) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id))
+	})
 	kinds, ids := array.NewInt8Builder(mem), array.NewStringBuilder(mem)
 	bodies := array.NewBinaryBuilder(mem, arrow.BinaryTypes.String)
 	var keys [][]byte
@@ -85,7 +80,11 @@ func writeCatalog(ctx context.Context, v *server, entries []catalogEntry, mem me
 		kinds.Append(e.kind)
 		ids.Append(e.id)
 		bodies.Append(e.metadata)
-		keys = append(keys, key(e))
+		key, err := s.Key(nil, [][]byte{{byte(e.kind)}, []byte(e.id)})
+		if err != nil {
+			return err
+		}
+		keys = append(keys, key)
 	}
 	columns := []arrow.Array{kinds.NewArray(), ids.NewArray(), bodies.NewArray()}
 	defer release(columns)

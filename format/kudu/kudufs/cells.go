@@ -10,7 +10,7 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// keyCells gives the cells of the key columns of rows, as a block has them.
+// keyCells gives the cells of the key columns of rows, as a block has them; none is null.
 type keyCells struct {
 	schema  *meta.Schema
 	columns []arrow.Array
@@ -22,10 +22,6 @@ type keyCells struct {
 func (k *keyCells) row(i int) ([][]byte, error) {
 	k.cells, k.buf = k.cells[:0], k.buf[:0]
 	for n, a := range k.columns {
-		if a.IsNull(i) {
-			return nil, fault.Invalidf("column %q is in the primary key, and one of its values is NULL",
-				k.schema.Columns[n].Name)
-		}
 		at := len(k.buf)
 		switch a := a.(type) {
 		case *array.String:
