@@ -50,8 +50,8 @@ func flipRows() arrow.RecordBatch {
 }
 
 // flipFiles writes flipRows in all codecs and versions of pages, with dictionaries and without, plainly and encrypted,
-// and gives the names; a key file lies beside what is encrypted.
-func flipFiles(t *testing.T) (names []string) {
+// and gives the names; a key file lies beside what is encrypted. Options may be added.
+func flipFiles(t *testing.T, more map[string]string) (names []string) {
 	t.Helper()
 	dir, batch := t.TempDir(), flipRows()
 	write := func(name string, opts map[string]string) {
@@ -59,6 +59,7 @@ func flipFiles(t *testing.T) (names []string) {
 		name = filepath.Join(dir, name+".parquet")
 		all := map[string]string{"page-size": "700", "row-group-rows": "250", "bloom": "key,many"}
 		maps.Copy(all, opts)
+		maps.Copy(all, more)
 		err := os.MkdirAll(filepath.Dir(name), 0o700)
 		if lines := all["keys"]; lines != "" && err == nil {
 			all["key-file"] = name[:len(name)-len("parquet")] + "keys"

@@ -59,7 +59,7 @@ func TestFlipsAndCuts(t *testing.T) {
 		t.Fatal(len(names), len(more), err)
 	}
 	var files []*harmed
-	for _, name := range append(append(names, more...), flipFiles(t)...) {
+	for _, name := range append(append(names, more...), flipFiles(t, nil)...) {
 		files = append(files, newHarmed(t, name))
 	}
 	r := rand.New(rand.NewPCG(uint64(seed), 19))

@@ -13,6 +13,7 @@ import (
 type PageRef struct {
 	At     fault.Span // with its header
 	Values int64      // levels or values; -1: not known
+	Count  int64      // of its values, whatever its header says; 0: the header is believed
 	First  int64      // rows that begin before it; -1: not known
 	Rows   int64      // rows that begin in it; -1: not known
 	Raw    int64      // bytes after decompression; 0: not known

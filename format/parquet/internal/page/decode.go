@@ -82,6 +82,9 @@ func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	case h.Values < 0 || h.Raw < 0 || d.Ref.Values >= 0 && h.Values != d.Ref.Values:
 		return nil, fault.Corruptf(h.Header, "num_values", "%d values, there should be %d", h.Values, d.Ref.Values)
 	}
+	if d.Ref.Count > 0 {
+		h.Values = d.Ref.Count
+	}
 	d.At = h.Body
 	if d.Verify && h.HasCRC {
 		if got := crc32.ChecksumIEEE(body); got != h.Crc {

@@ -235,28 +235,13 @@ func (t *pageTable) get(ctx context.Context, i int) (pages.PageRef, error) {
 func (t *pageTable) walk(ctx context.Context) error {
 	m := t.r.Footer.RowGroups[t.group].Columns[t.leaf].MetaData
 	if t.left.Len == 0 || t.values >= m.NumValues && (t.values > 0 || t.at.Len > m.TotalCompressedSize) {
-		if t.values != m.NumValues {
-			t.pages = nil // any of them may have the wrong number
-			return t.instead(ctx, fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, "num_values"),
-				"%d, but the pages have %d", m.NumValues, t.values))
-		}
-		if rows, all := t.rows(), t.r.Footer.RowGroups[t.group].NumRows; rows >= 0 && rows != all {
-			t.pages = nil
-			return t.instead(ctx, fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, "num_rows"),
-				"the pages say %d, the row group has %d", rows, all))
-		}
-		// A header may say more values than its page has, and hide the last pages.
-		if t.left.Len > 0 && len(t.pages) > 0 {
-			return t.instead(ctx, io.EOF)
-		}
-		return cmp.Or(t.moved(ctx), io.EOF)
+		return t.end(ctx)
 	}
 	h, err := t.r.PageOf(ctx, t.left, t.path(t.seen),
 		meta.SealedPage{Sealed: t.sealed(), First: t.seen == 0, Ordinal: len(t.pages)}, nil)
 	if err == nil && h.IsData() && t.values+h.Values > m.NumValues {
-		t.pages = nil
-		err = fault.Corruptf(h.Header, t.path(t.seen)+".num_values",
-			"%d values, but the chunk has %d, and %d came before", h.Values, m.NumValues, t.values)
+		return t.contradicted(ctx, fault.Corruptf(h.Header, t.path(t.seen)+".num_values",
+			"%d values, but the chunk has %d, and %d came before", h.Values, m.NumValues, t.values))
 	}
 	if errors.Is(err, fault.Corrupt) {
 		return t.instead(ctx, err)
@@ -271,6 +256,32 @@ func (t *pageTable) walk(ctx context.Context) error {
 	}
 	return nil
 }
+
+// end is behind the last page: what the pages say is held against the chunk.
+func (t *pageTable) end(ctx context.Context) error {
+	m := t.r.Footer.RowGroups[t.group].Columns[t.leaf].MetaData
+	if t.values != m.NumValues {
+		return t.contradicted(ctx, fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, "num_values"),
+			"%d, but the pages have %d", m.NumValues, t.values))
+	}
+	if rows, all := t.rows(), t.r.Footer.RowGroups[t.group].NumRows; rows >= 0 && rows != all {
+		return t.contradicted(ctx, fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, "num_rows"),
+			"the pages say %d, the row group has %d", rows, all))
+	}
+	if t.left.Len > 0 && len(t.pages) > 0 {
+		if err := t.instead(ctx, errNoIndex); err != errNoIndex {
+			return err
+		}
+		if err := t.hides(ctx); errors.Is(err, fault.Corrupt) {
+			return t.contradicted(ctx, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return cmp.Or(t.moved(ctx), io.EOF)
+}
+
+var errNoIndex = errors.New("no offset index")
 
 // rows is how many rows the pages say that they have; -1: not all do.
 func (t *pageTable) rows() (n int64) {
@@ -362,12 +373,16 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 func (c *chunk) Dict() (format.Page, bool) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
-	d := c.t.dict
-	if d == nil || c.as.Form.Form == pages.IsNothing {
+	if c.t.dict == nil || c.as.Form.Form == pages.IsNothing {
 		return format.Page{}, false
 	}
+	return c.t.dictPage(), true
+}
+
+func (t *pageTable) dictPage() format.Page {
+	d := t.dict
 	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: d.Values, Raw: d.Raw, Spans: []fault.Span{d.At},
-		Own: d}, true
+		Own: d}
 }
 
 // byCodes is how entries were told that fail a filter without a look at their values.

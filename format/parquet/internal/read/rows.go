@@ -41,7 +41,10 @@ func (p *pageReader) readDict(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	var err error
+	return p.useDict(ctx, pg)
+}
+
+func (p *pageReader) useDict(ctx context.Context, pg format.Page) (err error) {
 	if p.dict, err = vec.New(p.typ, memory.DefaultAllocator); err != nil {
 		return err
 	}

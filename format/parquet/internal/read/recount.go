@@ -1,0 +1,131 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/page"
+	"stoa/vec"
+)
+
+// contradicted is why there are no pages, after their headers contradicted the chunk, unless it can be known without
+// the header that is wrong which rows they have.
+func (t *pageTable) contradicted(ctx context.Context, was error) error {
+	t.pages = nil // any of them may have the wrong number
+	if err := t.instead(ctx, was); err != was {
+		return err
+	}
+	pages, err := t.recount(ctx)
+	switch {
+	case errors.Is(err, fault.Corrupt), fault.OverBudget(err), errors.Is(err, fault.Unsupported),
+		err == nil && pages == nil:
+		return was
+	case err != nil:
+		return err
+	}
+	t.pages, t.left = pages, t.left.Sub(t.left.Len, 0)
+	return io.EOF
+}
+
+// hides says what is wrong if pages with values lie behind those with which all values of the chunk were counted: a
+// header says more values than its page has.
+func (t *pageTable) hides(ctx context.Context) error {
+	end := t.r.ChunkSpan(t.group, t.leaf).End()
+	for at := t.left; at.Off < end; {
+		h, err := t.r.PageOf(ctx, at, t.path(t.seen), meta.SealedPage{Sealed: t.sealed(), Ordinal: len(t.pages)}, nil)
+		switch {
+		case errors.Is(err, fault.Corrupt): // no page; some writers leave bytes there
+			return nil
+		case err != nil:
+			return err
+		case h.IsData() && h.Values > 0:
+			return fault.Corruptf(h.Header, t.path(t.seen), "%d values, but the chunk has %d, and %d came before",
+				h.Values, t.values, t.values)
+		}
+		at = at.Sub(h.Body.End()-at.Off, at.End()-h.Body.End())
+	}
+	return nil
+}
+
+// recount finds the one page of a flat chunk that does not have as many values as its header says, but has those that
+// the other pages leave it; nil: there is none, or more than one, so nobody knows which rows a page has. The page is
+// still lost, as its header is damaged, but no other.
+func (t *pageTable) recount(ctx context.Context) ([]page.PageRef, error) {
+	if t.r.Leaves[t.leaf].MaxRep > 0 || t.sealed() != nil { // no row is known of a list's page, and seals are checksums
+		return nil, nil
+	}
+	var headers []meta.Page
+	left := t.r.Footer.RowGroups[t.group].Columns[t.leaf].MetaData.NumValues
+	for h, err := range t.r.Pages(ctx, t.group, t.leaf) {
+		if err != nil {
+			return nil, err
+		}
+		if h.IsData() {
+			headers = append(headers, h)
+			left -= h.Values
+		}
+	}
+	wrong, err := t.wrong(ctx, headers, left)
+	if err != nil || wrong < 0 {
+		return nil, err
+	}
+	headers[wrong].Values += left
+	headers[wrong].Stats = nil
+	t.seen, t.values, t.pages = 0, 0, nil
+	for i := range headers {
+		t.note(&headers[i])
+	}
+	pages := t.pages
+	t.pages = nil
+	return pages, nil
+}
+
+// wrong is the number of the only page that does not decode with the number of values in its header, if it does with
+// left more; -1: it is not known.
+func (t *pageTable) wrong(ctx context.Context, headers []meta.Page, left int64) (int, error) {
+	p := &pageReader{c: &chunk{t: t, as: t.r.Leaves[t.leaf]}, typ: t.r.Leaves[t.leaf].Column.Type}
+	if t.dict != nil {
+		if err := p.useDict(ctx, t.dictPage()); err != nil {
+			return -1, err
+		}
+		defer p.dict.Release()
+	}
+	v, err := vec.New(p.typ, memory.DefaultAllocator)
+	if err != nil {
+		return -1, err
+	}
+	defer v.Release()
+	has := func(h *meta.Page, n int64) (bool, error) {
+		v.Reset()
+		ref := page.PageRef{At: h.Whole(), Values: h.Values, First: -1, Rows: -1, Count: n}
+		err := p.decode(ctx, format.Page{Entries: n, Spans: []fault.Span{ref.At}, Own: &ref}, v)
+		if errors.Is(err, fault.Corrupt) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	wrong := -1
+	for i := range headers {
+		ok, err := has(&headers[i], headers[i].Values)
+		if err != nil || !ok && wrong >= 0 {
+			return -1, err
+		}
+		if !ok {
+			wrong = i
+		}
+	}
+	if wrong < 0 || headers[wrong].Values+left < 0 {
+		return -1, nil
+	}
+	ok, err := has(&headers[wrong], headers[wrong].Values+left)
+	if err != nil || !ok {
+		return -1, err
+	}
+	return wrong, nil
+}
