@@ -26,7 +26,7 @@ func TestNothingCompressed(t *testing.T) {
 			t.Errorf("%s: %v", codec, found)
 		}
 	}
-	if _, err := meta.CodecBrotli.Inflate([]byte("\xff\xff\xff"), 0, 1, meta.Room); err == nil {
+	if _, err := meta.CodecBrotli.Decompress([]byte("\xff\xff\xff"), 0, 1, meta.Alloc); err == nil {
 		t.Error("what is no stream is read as one of nothing")
 	}
 }

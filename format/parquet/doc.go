@@ -5,16 +5,17 @@
 //	chunk  ::= dictionary page? · data page*
 //	page   ::= header (Thrift compact PageHeader) · body (compressed)
 //
-// What a file says is looked at before it is believed: no list is longer than the bytes that hold it, column chunks
-// must lie in the file, schemas and page sizes are limited by format.Limits, checksums of pages are compared.
+// Nothing that a file claims is trusted before it is checked: no list is longer than the bytes that hold it, column
+// chunks must lie within the file, schemas and page sizes are bounded by format.Limits, and page checksums are
+// compared.
 //
-// Its floors, each knowing only those before it: internal/meta (structures of the file), internal/page (decoding),
-// internal/order (comparing rows), internal/write; and internal/file (an open file), internal/read (its pages, for
-// scans), internal/describe, internal/verify, internal/recovery,
-// internal/rewrite (copying pages).
+// The implementation is layered; each package imports only those before it: internal/meta (the file's structures),
+// internal/page (decoding), internal/order (comparing rows), internal/write, internal/file (an open file),
+// internal/read (its pages, for scans), internal/describe, internal/verify, internal/recovery, internal/rewrite
+// (copying pages).
 //
-// Row groups are Parquet's row groups; only the column chunks of wanted leaves are read; a filter narrows by
-// statistics and page indexes; a range of rows skips whole row groups, and pages where the file has an offset
-// index. The Arrow schema is stored under ARROW:schema and honoured, so that types which Parquet has no word
-// for, and field metadata, come back.
+// Row groups are Parquet's row groups. Only the column chunks of the wanted leaves are read. A filter narrows by
+// statistics, Bloom filters and page indexes; a range of rows skips whole row groups, and single pages where the file
+// has an offset index. The Arrow schema stored under ARROW:schema is honoured, so types that Parquet cannot express,
+// and field metadata, survive a round trip.
 package parquet

@@ -129,7 +129,7 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 	t.Helper()
 	all := vec.Range{From: h.starts[g], To: h.starts[g] + r.Footer.RowGroups[g].NumRows}
 	row := all.From
-	c, err := r.Walked(t.Context(), g, leaf)
+	c, err := r.WalkChunk(t.Context(), g, leaf)
 	if err != nil {
 		t.Fatal(h.name, err)
 	}
@@ -151,8 +151,8 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 			t.Fatal(h.name, err)
 		}
 		x := harmedPage{at: p.Whole(), field: f, rows: all}
-		s := r.Footer.RowGroups[g].Columns[leaf].Sealed
-		if p.HasCRC || s != nil && !s.Ctr {
+		s := r.Footer.RowGroups[g].Columns[leaf].Cipher
+		if p.HasCRC || s != nil && !s.CTR {
 			x.body = p.Body
 		}
 		if p.IsData() && len(data) > 0 {

@@ -42,7 +42,7 @@ var Format = format.Format{
 	Codes:      verify.Codes,
 }
 
-// probe looks at the magics at the start and at the end.
+// probe looks for the magic at the start and at the end of the file.
 func probe(ctx context.Context, t format.Target) (format.Match, error) {
 	src, err := t.Tree.Open(ctx, t.Name)
 	if err != nil {
@@ -78,7 +78,7 @@ func probe(ctx context.Context, t format.Target) (format.Match, error) {
 
 func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		r, err := file.OpenAgreed(ctx, t, format.OpenOptions{Limits: t.Limits, Opts: t.Opts})
+		r, err := file.OpenConsistent(ctx, t, format.OpenOptions{Limits: t.Limits, Opts: t.Opts})
 		if err != nil {
 			yield(format.Entry{}, err)
 			return
@@ -89,7 +89,7 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 	}
 }
 
-// reread is format.Format.Reread: what was encrypted is read with the keys that it was written with.
+// reread is format.Format.Reread: encrypted output is read back with the keys it was written with.
 func reread(_ *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	f := format.Format{Name: "parquet", Extensions: []string{".parquet"}, Probe: probe, List: list, Open: open,
 		ReadKeys: file.ReadTable.Keys()}

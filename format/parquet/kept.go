@@ -12,8 +12,8 @@ import (
 
 var _ format.Kept = (*reader)(nil)
 
-// KeptBy are options with which a file has the Bloom filters, the sorting columns and the encryption of this one; an
-// empty value: it has them, and no option gives them again.
+// KeptBy returns the options with which a writer reproduces this file's Bloom filters, sorting columns and encryption.
+// An empty value means that the file has the property, but no option can reproduce it.
 func (r *reader) KeptBy() map[string]string {
 	opts := map[string]string{}
 	names, err := write.Paths(r.Shown)
@@ -40,8 +40,8 @@ func (r *reader) KeptBy() map[string]string {
 	return opts
 }
 
-// keptOrder adds the sorting columns, if all row groups have the same, and the rows of each row group, in which they
-// are sorted, if the writer can cut these again.
+// keptOrder adds the sorting columns, if all row groups agree on them, and the number of rows in a row group, within
+// which rows are sorted, if the writer can cut row groups at the same places.
 func (r *reader) keptOrder(names []string, opts map[string]string) {
 	groups := r.Footer.RowGroups
 	if len(groups) == 0 || len(groups[0].SortingColumns) == 0 {
@@ -75,9 +75,9 @@ func (r *reader) keptOrder(names []string, opts map[string]string) {
 	}
 }
 
-// keptEncryption adds how the file is encrypted; its keys are those that it is read with.
+// keptEncryption adds how the file is encrypted; the keys are those it is read with.
 func (r *reader) keptEncryption(plain []string, opts map[string]string) {
-	if r.Footer.Algorithm == nil && !r.Hidden || r.KeyFile == "" {
+	if r.Footer.Algorithm == nil && !r.EncryptedFooter || r.KeyFile == "" {
 		return
 	}
 	opts["key-file"] = r.KeyFile
@@ -89,7 +89,7 @@ func (r *reader) keptEncryption(plain []string, opts map[string]string) {
 			opts["store-aad-prefix"] = "false"
 		}
 	}
-	if !r.Hidden {
+	if !r.EncryptedFooter {
 		opts["plain-footer"] = "true"
 	}
 	if len(plain) > 0 {

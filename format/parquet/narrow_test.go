@@ -133,7 +133,7 @@ func TestStatisticsThatSayNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	bounds := func(name string) pred.Bounds {
-		l, ok := r.Named(name)
+		l, ok := r.LeafNamed(name)
 		if !ok {
 			t.Fatal(name)
 		}
@@ -146,7 +146,7 @@ func TestStatisticsThatSayNothing(t *testing.T) {
 		t.Errorf("s: %+v", b)
 	}
 	s := r.Footer.RowGroups[0].Columns[0].MetaData.Statistics
-	s.Min, s.OldMin, s.OldMax = []byte{1, 2, 3}, nil, nil // not a long
+	s.Min, s.DeprecatedMin, s.DeprecatedMax = []byte{1, 2, 3}, nil, nil // not a long
 	if b := bounds("id"); b.Min != nil {
 		t.Errorf("three bytes are a bound: %+v", b)
 	}

@@ -8,12 +8,13 @@ import (
 	"stoa/internal/rows"
 )
 
-// Reader is one open file, for programs that use this format by itself: Schema, NumRows, Row, RowsFrom, RowsFromKey,
-// Close, as the readers of all formats have them. Filters, damage policies and tables of many files are package stoa's.
+// Reader is one open file, for programs that use this format on its own. It has the methods of all native readers:
+// Schema, NumRows, Row, RowsFrom, RowsFromKey, Close. Filters, damage policies and tables of many files are package
+// stoa's.
 type Reader = rows.Reader
 
-// NewReader opens a Parquet file of size bytes. Its key is the first of its sorting columns, if that is a top-level one
-// and rises.
+// NewReader opens a Parquet file of size bytes. Its key is the first sorting column, if that is a top-level column in
+// ascending order. The source must stay open until Close.
 func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
 	return rows.Open(r, size, "parquet", "file.parquet", o,
 		func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
@@ -25,10 +26,10 @@ func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error)
 		})
 }
 
-// sorted is a reader that says by which column its rows are sorted, where all row groups do.
+// sorted is a reader that reports the column by which its rows are sorted, where all row groups agree.
 type sorted struct{ *reader }
 
-// Layout is format.Layouter's.
+// Layout implements format.Layouter.
 func (r sorted) Layout() (l format.Layout) {
 	for i, g := range r.Footer.RowGroups {
 		if len(g.SortingColumns) == 0 || g.SortingColumns[0].Descending {

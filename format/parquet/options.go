@@ -5,7 +5,7 @@ import (
 	"stoa/format/parquet/internal/write"
 )
 
-// Words of WriteOptions and ReadOptions.
+// The types of the options in WriteOptions and ReadOptions that take one of a few values.
 type (
 	Compress    = write.Compress
 	Encode      = write.Encode
@@ -24,8 +24,8 @@ const (
 	CompressLZ4    Compress = "lz4"
 	CompressBrotli Compress = "brotli"
 
-	EncodeAuto  Encode = "auto"  // what is smaller; the default
-	EncodePlain Encode = "plain" // or dictionaries
+	EncodeAuto  Encode = "auto"  // whatever is smaller; the default
+	EncodePlain Encode = "plain" // PLAIN, or dictionaries
 
 	Version10 Version = "1.0"
 	Version24 Version = "2.4"
@@ -35,22 +35,22 @@ const (
 	PageVersion2 PageVersion = "2"
 
 	CipherGCM    Cipher = "gcm"     // the default
-	CipherGCMCTR Cipher = "gcm-ctr" // AES-CTR for the bodies of pages, which proves nothing
+	CipherGCMCTR Cipher = "gcm-ctr" // AES-CTR for page bodies, which does not authenticate them
 
 	ArrowSchemaUse    ArrowSchema = "use" // the default
 	ArrowSchemaIgnore ArrowSchema = "ignore"
 )
 
-// WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each is the default. Columns
-// are named by their dotted paths.
+// WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each field is its default.
+// Columns are named by their dotted paths.
 type WriteOptions struct {
 	Compression      Compress     // of pages
-	CompressionLevel int          // of zstd, gzip and brotli; 0: as the library likes
-	RowGroupRows     int64        // rows of a row group at most; 0: 1048576
-	RowGroupSize     int64        // stored bytes after which a row group is ended; 0: 256 MiB
-	Memory           int64        // bytes of a row group kept in memory, more go to a temporary file; 0: 512 MiB
-	PageSize         int          // bytes at which a data page is ended; 0: 1 MiB
-	PageRows         int64        // entries after which a data page is ended; 0: 40000, of booleans 320000
+	CompressionLevel int          // of zstd, gzip and brotli; 0: the codec's default
+	RowGroupRows     int64        // largest number of rows in a row group; 0: 1048576
+	RowGroupSize     int64        // compressed bytes after which a row group ends; 0: 256 MiB
+	Memory           int64        // bytes of a row group kept in memory, the rest goes to a temporary file; 0: 512 MiB
+	PageSize         int          // bytes after which a data page ends; 0: 1 MiB
+	PageRows         int64        // entries after which a data page ends; 0: 40000, or 320000 for booleans
 	NoDictionary     bool         // dictionaries are not tried
 	Encoding         Encode       // whether encodings other than dictionaries are tried
 	Version          Version      // of the format
@@ -58,38 +58,38 @@ type WriteOptions struct {
 	NoPageIndex      bool         // no column and offset indexes
 	NoCRC            bool         // pages have no checksums
 	Bloom            []string     // columns that get a Bloom filter
-	KeyFile          string       // the keys with which it is encrypted; "": it is not
+	KeyFile          string       // the keys to encrypt with; "": no encryption
 	Encryption       Cipher       // with KeyFile
 	PlainFooter      bool         // with KeyFile: the footer, with the schema, is signed and not encrypted
 	PlainColumns     []string     // with KeyFile: columns that are not encrypted
-	NoAADPrefix      bool         // with KeyFile: its aad-prefix does not stand in the file
-	SortingColumns   []SortColumn // by which rows are sorted: rows that are not are refused
-	Metadata         []string     // KEY=VALUE: key/value metadata that are added, or replace others
-	DropMetadata     []string     // keys of key/value metadata that are left out
+	NoAADPrefix      bool         // with KeyFile: its aad-prefix is not stored in the file
+	SortingColumns   []SortColumn // the order that rows must come in; rows that break it are refused
+	Metadata         []string     // KEY=VALUE: key/value metadata to add or replace
+	DropMetadata     []string     // keys of key/value metadata to leave out
 }
 
-// Strings are the options as --opt has them.
+// Strings returns the options in the form that --opt takes.
 func (o WriteOptions) Strings() map[string]string {
 	s := write.Options(o)
 	return write.WriteTable.Strings(&s)
 }
 
-// Formats are those that have the options.
+// Formats returns the names of the formats that take these options.
 func (WriteOptions) Formats() []string { return []string{"parquet"} }
 
-// ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
+// ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each field is its default.
 type ReadOptions struct {
-	ArrowSchema  ArrowSchema // whether the types are those of the Arrow schema that the file may carry
+	ArrowSchema  ArrowSchema // whether types come from the Arrow schema that the file may carry
 	KeyFile      string      // the keys of an encrypted file
-	Schema       string      // recovery: a whole Parquet file by the same writer, which has the columns
-	RowGroupRows int64       // recovery: rows of a row group, where pages do not tell
+	Schema       string      // recovery: an intact Parquet file of the same columns by the same writer
+	RowGroupRows int64       // recovery: rows in a row group, where the pages do not say
 }
 
-// Strings are the options as --source-opt has them.
+// Strings returns the options in the form that --source-opt takes.
 func (o ReadOptions) Strings() map[string]string {
 	s := file.ReadOptions(o)
 	return file.ReadTable.Strings(&s)
 }
 
-// Formats are those that have the options.
+// Formats returns the names of the formats that take these options.
 func (ReadOptions) Formats() []string { return []string{"parquet"} }

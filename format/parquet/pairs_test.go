@@ -50,7 +50,7 @@ func pairsOf(t *testing.T, tree store.Tree, name string) (footer, shown map[stri
 	}
 	defer f.Close()
 	footer = map[string]string{}
-	for _, p := range f.Footer.Pairs {
+	for _, p := range f.Footer.KeyValues {
 		if p.Key != meta.StoredSchema && p.Key != meta.SealKey {
 			footer[p.Key] = *p.Value
 		}

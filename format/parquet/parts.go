@@ -13,7 +13,8 @@ import (
 	"stoa/store"
 )
 
-// CreatePart is Format.Create of a part of a table. Which one it is, is asked when it ends.
+// CreatePart is Format.Create for one file of a table of several. which is called once, when the file is finished, and
+// returns the part's number.
 func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions,
 	which func() meta.Part) (format.Writer, error) {
 	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) {
@@ -25,5 +26,5 @@ func CreatePart(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wr
 	})
 }
 
-// PartName is the name of part n of a table, in its directory.
+// PartName is the file name of part n, counted from 0, of a table's directory.
 func PartName(n int) string { return file.PartName(n) }

@@ -11,18 +11,18 @@ import (
 	"stoa/region"
 )
 
-// reader is an open file with what is wrong about it.
+// reader is an open file that also reports findings.
 type reader struct{ *read.Reader }
 
 func open(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
-	f, err := file.OpenAgreed(ctx, t, o)
+	f, err := file.OpenConsistent(ctx, t, o)
 	if err != nil {
 		return nil, err
 	}
 	return &reader{read.NewReader(f, nil)}, nil
 }
 
-// recoverReader opens what is left of a file.
+// recoverReader opens what is left of a damaged file.
 func recoverReader(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding,
 	error) {
 	r, found, err := recovery.File(ctx, t, o)
@@ -34,5 +34,5 @@ func recoverReader(ctx context.Context, t format.Target, o format.OpenOptions) (
 
 var _ format.Finder = (*reader)(nil)
 
-// Findings is format.Finder's.
+// Findings implements format.Finder.
 func (r *reader) Findings() []region.Finding { return verify.Findings(r.Reader) }

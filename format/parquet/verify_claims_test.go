@@ -173,13 +173,14 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 		t.Fatalf("a healthy file: %+v", fs)
 	}
 	type stats = func(m *metadata.FileMetaData)
-	column := func(k int, f func(c *metas.Said)) stats {
+	column := func(k int, f func(c *metas.Stats)) stats {
 		return func(m *metadata.FileMetaData) {
 			s := m.RowGroups[0].Columns[k].MetaData.Statistics
-			c := metas.Said{Min: s.MinValue, Max: s.MaxValue, OldMin: s.Min, OldMax: s.Max, Nulls: s.NullCount}
+			c := metas.Stats{Min: s.MinValue, Max: s.MaxValue, DeprecatedMin: s.Min, DeprecatedMax: s.Max,
+				Nulls: s.NullCount}
 			f(&c)
-			s.MinValue, s.MaxValue, s.Min, s.Max, s.NullCount, s.DistinctCount, s.NanCount = c.Min, c.Max, c.OldMin,
-				c.OldMax, c.Nulls, c.Distinct, c.Nans
+			s.MinValue, s.MaxValue, s.Min, s.Max = c.Min, c.Max, c.DeprecatedMin, c.DeprecatedMax
+			s.NullCount, s.DistinctCount, s.NanCount = c.Nulls, c.Distinct, c.NaNs
 			s.IsMinValueExact, s.IsMaxValueExact = &c.MinExact, &c.MaxExact
 		}
 	}
@@ -188,44 +189,46 @@ func TestVerifyFindsLiesOfFooters(t *testing.T) {
 		edit stats
 		want string
 	}{
-		"min":                       {column(colX, func(s *metas.Said) { s.Min = le64(1) }), lie},
-		"max":                       {column(colX, func(s *metas.Said) { s.Max = le64(3989) }), lie},
-		"bounds that are only wide": {column(colX, func(s *metas.Said) { s.Min, s.Max = le64(-5), le64(5000) }), none},
-		"not exact":                 {column(colX, func(s *metas.Said) { s.Min, s.MinExact = le64(-5), true }), lie},
-		"exact":                     {column(colX, func(s *metas.Said) { s.MinExact, s.MaxExact = true, true }), none},
-		"min of a list":             {column(colL, func(s *metas.Said) { s.Min = le32(0) }), lie},
-		"max of a list":             {column(colL, func(s *metas.Said) { s.Max = le32(398) }), lie},
-		"nulls":                     {column(colX, func(s *metas.Said) { s.Nulls = metas.Ptr[int64](7) }), lie},
-		"more nulls than rows":      {column(colX, func(s *metas.Said) { s.Nulls = metas.Ptr[int64](401) }), lie},
-		"nulls below zero":          {column(colX, func(s *metas.Said) { s.Nulls = metas.Ptr[int64](-1) }), lie},
-		"nulls of a list":           {column(colL, func(s *metas.Said) { s.Nulls = metas.Ptr[int64](40) }), lie},
+		"min":                       {column(colX, func(s *metas.Stats) { s.Min = le64(1) }), lie},
+		"max":                       {column(colX, func(s *metas.Stats) { s.Max = le64(3989) }), lie},
+		"bounds that are only wide": {column(colX, func(s *metas.Stats) { s.Min, s.Max = le64(-5), le64(5000) }), none},
+		"not exact":                 {column(colX, func(s *metas.Stats) { s.Min, s.MinExact = le64(-5), true }), lie},
+		"exact":                     {column(colX, func(s *metas.Stats) { s.MinExact, s.MaxExact = true, true }), none},
+		"min of a list":             {column(colL, func(s *metas.Stats) { s.Min = le32(0) }), lie},
+		"max of a list":             {column(colL, func(s *metas.Stats) { s.Max = le32(398) }), lie},
+		"nulls":                     {column(colX, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](7) }), lie},
+		"more nulls than rows":      {column(colX, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](401) }), lie},
+		"nulls below zero":          {column(colX, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](-1) }), lie},
+		"nulls of a list":           {column(colL, func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](40) }), lie},
 		"nulls of a list, right": {column(colL,
-			func(s *metas.Said) { s.Nulls = metas.Ptr[int64](320 + 40 + 40) }), none},
-		"bytes": {column(colX, func(s *metas.Said) { s.Min = []byte{1, 2, 3} }), lie},
-		"distinct": {column(colX, func(s *metas.Said) { s.Distinct = metas.Ptr[int64](391) }),
+			func(s *metas.Stats) { s.Nulls = metas.Ptr[int64](320 + 40 + 40) }), none},
+		"bytes": {column(colX, func(s *metas.Stats) { s.Min = []byte{1, 2, 3} }), lie},
+		"distinct": {column(colX, func(s *metas.Stats) { s.Distinct = metas.Ptr[int64](391) }),
 			"parquet.statistics.distinct"},
-		"distinct, right": {column(colX, func(s *metas.Said) { s.Distinct = metas.Ptr[int64](392) }), none},
-		"distinct, too many to count": {column(colX, func(s *metas.Said) { s.Distinct = metas.Ptr[int64](1 << 40) }),
+		"distinct, right": {column(colX, func(s *metas.Stats) { s.Distinct = metas.Ptr[int64](392) }), none},
+		"distinct, too many to count": {column(colX, func(s *metas.Stats) { s.Distinct = metas.Ptr[int64](1 << 40) }),
 			"parquet.statistics.distinct"},
 		"NaN is no bound": {column(colF,
-			func(s *metas.Said) { s.Min, s.Max = lef64(math.NaN()), lef64(math.NaN()) }), none},
-		"count of NaN":        {column(colF, func(s *metas.Said) { s.Nans = metas.Ptr[int64](0) }), lie},
-		"count of NaN, right": {column(colF, func(s *metas.Said) { s.Nans = metas.Ptr[int64](1) }), none},
-		"old min":             {column(colX, func(s *metas.Said) { s.OldMin = le64(1) }), lie},
-		"old max":             {column(colX, func(s *metas.Said) { s.OldMax = le64(3980) }), lie},
-		"old bounds, right":   {column(colX, func(s *metas.Said) { s.OldMin, s.OldMax = le64(0), le64(3990) }), none},
-		"old max of floats":   {column(colF, func(s *metas.Said) { s.OldMax = lef64(199) }), lie},
+			func(s *metas.Stats) { s.Min, s.Max = lef64(math.NaN()), lef64(math.NaN()) }), none},
+		"count of NaN":        {column(colF, func(s *metas.Stats) { s.NaNs = metas.Ptr[int64](0) }), lie},
+		"count of NaN, right": {column(colF, func(s *metas.Stats) { s.NaNs = metas.Ptr[int64](1) }), none},
+		"old min":             {column(colX, func(s *metas.Stats) { s.DeprecatedMin = le64(1) }), lie},
+		"old max":             {column(colX, func(s *metas.Stats) { s.DeprecatedMax = le64(3980) }), lie},
+		"old bounds, right": {column(colX, func(s *metas.Stats) {
+			s.DeprecatedMin, s.DeprecatedMax = le64(0), le64(3990)
+		}), none},
+		"old max of floats": {column(colF, func(s *metas.Stats) { s.DeprecatedMax = lef64(199) }), lie},
 		// 2³¹ and more are negative for who compares signed, so the least may be anything of them
 		"old min of unsigned, in an order that is not known": {column(colU,
-			func(s *metas.Said) { s.OldMin = le32(1<<31 + 399) }), none},
+			func(s *metas.Stats) { s.DeprecatedMin = le32(1<<31 + 399) }), none},
 		"old min of unsigned, below it": {column(colU,
-			func(s *metas.Said) { s.OldMin = le32(1 << 30) }), none},
+			func(s *metas.Stats) { s.DeprecatedMin = le32(1 << 30) }), none},
 		"old min of text": {column(colS,
-			func(s *metas.Said) { s.OldMin = []byte("k001") }), lie},
+			func(s *metas.Stats) { s.DeprecatedMin = []byte("k001") }), lie},
 		"old max of text": {column(colS,
-			func(s *metas.Said) { s.OldMax = []byte("k398") }), lie},
+			func(s *metas.Stats) { s.DeprecatedMax = []byte("k398") }), lie},
 		"old min of text, not ASCII": {column(colS,
-			func(s *metas.Said) { s.OldMin = []byte("ké") }), none},
+			func(s *metas.Stats) { s.DeprecatedMin = []byte("ké") }), none},
 		"raw size": {func(m *metadata.FileMetaData) {
 			m.RowGroups[0].Columns[colX].MetaData.TotalUncompressedSize++
 			m.RowGroups[0].TotalByteSize++

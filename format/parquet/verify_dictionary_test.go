@@ -19,7 +19,7 @@ func TestVerifyDictionaries(t *testing.T) {
 		for leaf := range r.Footer.Schema.NumColumns() {
 			var number fault.Span
 			at := r.ChunkSpan(0, leaf)
-			p, err := r.PageAt(t.Context(), at, "page", func(n region.Node) {
+			p, err := r.PlainPageHeader(t.Context(), at, "page", func(n region.Node) {
 				if path.Ext(n.Name) == ".num_values" || n.Name == "num_values" {
 					number = n.At
 				}

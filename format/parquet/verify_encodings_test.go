@@ -70,7 +70,7 @@ func TestVerifyNullsOfPages(t *testing.T) {
 	for _, column := range []int{colX, colL} {
 		var number fault.Span
 		at := r.ChunkSpan(0, column)
-		p, err := r.PageAt(t.Context(), at, "page", func(n region.Node) {
+		p, err := r.PlainPageHeader(t.Context(), at, "page", func(n region.Node) {
 			if path.Ext(n.Name) == ".num_nulls" || n.Name == "num_nulls" {
 				number = n.At
 			}

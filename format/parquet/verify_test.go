@@ -76,7 +76,7 @@ func TestVerifyFindsLies(t *testing.T) {
 		}
 		copy(out[from:to], bytes.ReplaceAll(out[from:to], mark, less))
 		if to == footer.End() { // it lies, and is not damaged
-			copy(out[bytes.LastIndex(out, []byte(meta.SealKey))+len(meta.SealKey)+2:], meta.NoSeal)
+			copy(out[bytes.LastIndex(out, []byte(meta.SealKey))+len(meta.SealKey)+2:], meta.SealPlaceholder)
 			meta.Seal(out[from:to])
 		}
 		return out

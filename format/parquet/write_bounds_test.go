@@ -21,11 +21,11 @@ func TestCutBounds(t *testing.T) {
 			append(long("a")[:63], "\U0010ffffxyz"...), append(long("a")[:62], "\ud7ff\ud7ffxyz"...),
 			long("\xff"), append(long("a")[:10], long("\xff")...), []byte("short"), {}} {
 			b := write.LeafBounds{Min: v, Max: v}
-			w := b.Written(true, text)
+			w := b.Truncated(true, text)
 			if bytes.Compare(w.Min, v) > 0 || w.Max != nil && bytes.Compare(w.Max, v) < 0 {
 				t.Errorf("%.20q: bounds %q, %q", v, w.Min, w.Max)
 			}
-			if len(w.Min) > write.LongestBound || len(w.Max) > write.LongestBound ||
+			if len(w.Min) > write.MaxBound || len(w.Max) > write.MaxBound ||
 				w.MinExact != bytes.Equal(w.Min, v) ||
 				w.MaxExact != bytes.Equal(w.Max, v) {
 				t.Errorf("%.20q: bounds of %d and %d bytes, exact: %v, %v", v, len(w.Min), len(w.Max), w.MinExact,
@@ -57,7 +57,7 @@ func TestBloomOption(t *testing.T) {
 	for _, f := range findings(tree.Bytes("t")) { // verify asks the filters for every value
 		t.Errorf("%+v", f)
 	}
-	if f := write.FilterOf([]uint64{1 << 60, 5, 1<<40 + 3}); !f.May(5) || f.May(77<<32+12345) {
+	if f := write.FilterOf([]uint64{1 << 60, 5, 1<<40 + 3}); !f.MightContain(5) || f.MightContain(77<<32+12345) {
 		t.Error("a filter of three values has another one, or not all")
 	}
 	if _, err := write.NewWriter(&bytes.Buffer{}, sc, map[string]string{"bloom": "x"}); err == nil {

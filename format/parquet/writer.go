@@ -5,11 +5,11 @@ import (
 	"stoa/format/parquet/internal/write"
 )
 
-// Writer writes a file; NewWriter begins one.
+// Writer writes one file; NewWriter makes one.
 type Writer = write.Writer
 
-// NewWriter is a writer of a file of schema sc, with the options that WriteKeys lists.
+// NewWriter returns a writer of a file with schema sc. Its options are those of Format.WriteKeys.
 var NewWriter = write.NewWriter
 
-// Part is which file of a table one is.
+// Part says which file of a table a file is.
 type Part = meta.Part

@@ -17,7 +17,7 @@ import (
 )
 
 // File shows the column chunks with their pages, the indexes and Bloom filters, and the footer field by field; with
-// Pages the headers of the pages and the indexes, too. If the footer is damaged, what is whole of it is shown.
+// d.Pages also the fields of page headers and indexes. If the footer is damaged, what is intact of it is shown.
 func File(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		o := &outline{pages: d.Pages, yield: yield}
@@ -35,30 +35,30 @@ func File(ctx context.Context, t format.Target, d format.DescribeOptions) iter.S
 		}
 		defer r.Close()
 		o.r = r
-		if err := o.all(ctx); err != nil && err != errLeft {
+		if err := o.run(ctx); err != nil && err != errStopped {
 			yield(region.Node{}, err)
 		}
 	}
 }
 
-var errLeft = errors.New("left")
+var errStopped = errors.New("left")
 
-// outline tells the regions of a file.
+// outline emits the regions of a file.
 type outline struct {
-	r      *file.File
-	pages  bool
-	yield  func(region.Node, error) bool
-	footer []region.Node
-	left   bool
-	unread error // what could not be read of Bloom filters, on the way
+	r       *file.File
+	pages   bool
+	yield   func(region.Node, error) bool
+	footer  []region.Node
+	stopped bool
+	readErr error // errors of reading Bloom filters, on the way
 }
 
-// tell is a tracer.
-func (o *outline) tell(n region.Node) { o.left = o.left || !o.yield(n, nil) }
+// emit is a tracer.
+func (o *outline) emit(n region.Node) { o.stopped = o.stopped || !o.yield(n, nil) }
 
 func (o *outline) node(depth int, kind region.Kind, name, value string, at fault.Span) error {
-	if o.tell(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: at, Inner: -1}); o.left {
-		return errLeft
+	if o.emit(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: at, Inner: -1}); o.stopped {
+		return errStopped
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ type piece struct {
 	show        func(context.Context, piece) error // nil: it is a leaf
 }
 
-func (o *outline) all(ctx context.Context) error {
+func (o *outline) run(ctx context.Context) error {
 	r := o.r
 	if err := o.node(0, region.Struct, "file", r.Footer.CreatedBy, r.Span(0, r.Size)); err != nil {
 		return err
@@ -93,18 +93,18 @@ func (o *outline) all(ctx context.Context) error {
 		} else {
 			err = o.node(1, region.Data, p.name, p.value, p.at)
 		}
-		if o.left {
-			return errLeft
+		if o.stopped {
+			return errStopped
 		}
 		damage = errors.Join(damage, err)
 	}
-	return errors.Join(damage, o.unread)
+	return errors.Join(damage, o.readErr)
 }
 
-// pieces lists everything that the footer names, and the footer.
+// pieces lists everything that the footer points to, and the footer.
 func (o *outline) pieces(ctx context.Context) (out []piece) {
 	r := o.r
-	other := func(name, value string, at fault.Span, show func(context.Context, piece) error) {
+	add := func(name, value string, at fault.Span, show func(context.Context, piece) error) {
 		if at.Len > 0 && at.Off >= r.Base && at.End() <= r.Base+r.Size {
 			out = append(out, piece{name, value, at, show})
 		}
@@ -113,54 +113,54 @@ func (o *outline) pieces(ctx context.Context) (out []piece) {
 		for c, chunk := range rg.Columns {
 			name := fmt.Sprintf("row_groups[%d].%s", g, r.Footer.Schema.Column(c).Path())
 			m := chunk.MetaData
-			other(name, "encrypted", chunk.Veiled, nil)
+			add(name, "encrypted", chunk.EncryptedSpan, nil)
 			value := fmt.Sprintf("%d values, %s", m.NumValues, m.Codec)
-			other(name, value, r.ChunkSpan(g, c),
+			add(name, value, r.ChunkSpan(g, c),
 				func(ctx context.Context, p piece) error { return o.chunk(ctx, p, g, c) })
 			if chunk.ColumnIndexOffset != nil && chunk.ColumnIndexLength != nil {
 				at := r.Span(*chunk.ColumnIndexOffset, int64(*chunk.ColumnIndexLength))
-				other(name+".column_index", "", at,
-					o.index(func(r *thrift.Reader) { meta.ParseColumnIndex(r) }, chunk.Crypto, chunk.Sealed,
+				add(name+".column_index", "", at,
+					o.index(func(r *thrift.Reader) { meta.ParseColumnIndex(r) }, chunk.Crypto, chunk.Cipher,
 						meta.ColumnIndexModule))
 			}
 			if chunk.OffsetIndexOffset != nil && chunk.OffsetIndexLength != nil {
 				at := r.Span(*chunk.OffsetIndexOffset, int64(*chunk.OffsetIndexLength))
-				other(name+".offset_index", "", at,
-					o.index(func(r *thrift.Reader) { meta.ParseOffsetIndex(r) }, chunk.Crypto, chunk.Sealed,
+				add(name+".offset_index", "", at,
+					o.index(func(r *thrift.Reader) { meta.ParseOffsetIndex(r) }, chunk.Crypto, chunk.Cipher,
 						meta.OffsetIndexModule))
 			}
 			if m.BloomFilterOffset != nil {
 				f, err := r.Bloom(ctx, chunk)
-				o.unread = errors.Join(o.unread, err)
-				other(name+".bloom_filter_header", "", f.Header,
-					o.index(func(r *thrift.Reader) { meta.ParseBloomHeader(r) }, chunk.Crypto, chunk.Sealed,
+				o.readErr = errors.Join(o.readErr, err)
+				add(name+".bloom_filter_header", "", f.Header,
+					o.index(func(r *thrift.Reader) { meta.ParseBloomHeader(r) }, chunk.Crypto, chunk.Cipher,
 						meta.BloomHeaderModule))
-				other(name+".bloom_filter", "", f.Bits, nil)
+				add(name+".bloom_filter", "", f.Bits, nil)
 			}
 		}
 	}
 	copies, err := r.Copies(ctx)
-	o.unread = errors.Join(o.unread, err)
+	o.readErr = errors.Join(o.readErr, err)
 	for _, x := range copies {
 		name := fmt.Sprintf("row_groups[%d].%s.meta_data", x.Group, r.Footer.Schema.Column(x.Leaf).Path())
 		is := meta.ColumnMetaData
 		if x.Chunk {
 			is = meta.ColumnChunk
 		}
-		other(name, "", x.At, o.index(func(r *thrift.Reader) { meta.Walk(r, "meta_data", is) }, nil, nil, 0))
+		add(name, "", x.At, o.index(func(r *thrift.Reader) { meta.Walk(r, "meta_data", is) }, nil, nil, 0))
 	}
-	other("footer", fmt.Sprintf("%d row groups, %d columns", len(r.Footer.RowGroups), r.Footer.Schema.NumColumns()),
+	add("footer", fmt.Sprintf("%d row groups, %d columns", len(r.Footer.RowGroups), r.Footer.Schema.NumColumns()),
 		r.FooterAt, o.metadata)
-	other("footer.length", fmt.Sprint(r.FooterAt.Len), r.Span(r.Size-8, 4), nil)
-	other("footer.magic", r.Magic(), r.Span(r.Size-4, 4), nil)
+	add("footer.length", fmt.Sprint(r.FooterAt.Len), r.Span(r.Size-8, 4), nil)
+	add("footer.magic", r.Magic(), r.Span(r.Size-4, 4), nil)
 	return out
 }
 
-// shown tells what was decrypted.
-func (o *outline) shown() error {
+// emitFooter emits the decrypted footer.
+func (o *outline) emitFooter() error {
 	for _, n := range o.footer {
-		if o.tell(n); o.left {
-			return errLeft
+		if o.emit(n); o.stopped {
+			return errStopped
 		}
 	}
 	return nil
@@ -168,13 +168,13 @@ func (o *outline) shown() error {
 
 // metadata shows the footer, which was parsed when the file was opened.
 func (o *outline) metadata(_ context.Context, p piece) error {
-	if o.r.Hidden { // what is in it lies nowhere in the file
-		return errors.Join(o.node(1, region.Data, p.name, p.value+", encrypted", p.at), o.shown())
+	if o.r.EncryptedFooter { // what is in it lies nowhere in the file
+		return errors.Join(o.node(1, region.Data, p.name, p.value+", encrypted", p.at), o.emitFooter())
 	}
 	end := p.at.Off
 	for _, n := range o.footer {
 		end = max(end, n.At.End())
-		o.tell(n)
+		o.emit(n)
 	}
 	if a := o.r.Footer.Algorithm; a != nil && p.at.End()-end == meta.SignatureSize {
 		return o.node(1, region.Data, "footer.signature", "",
@@ -186,8 +186,8 @@ func (o *outline) metadata(_ context.Context, p piece) error {
 	return nil
 }
 
-// index shows an index by its parser; of one that is encrypted, which s opens if its key is known.
-func (o *outline) index(parse func(*thrift.Reader), locked *meta.ChunkCrypto, s *meta.Sealed,
+// index shows an index by its parser. An encrypted one is decrypted by s if its key is known.
+func (o *outline) index(parse func(*thrift.Reader), locked *meta.ChunkCrypto, s *meta.Cipher,
 	m meta.Module) func(context.Context,
 	piece) error {
 	return func(ctx context.Context, p piece) error {
@@ -201,11 +201,11 @@ func (o *outline) index(parse func(*thrift.Reader), locked *meta.ChunkCrypto, s 
 		if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
 			return err
 		}
-		c, err := meta.IndexBytes(b, p.at, p.name, s, m)
+		c, err := meta.IndexCursor(b, p.at, p.name, s, m)
 		if err != nil {
 			return err
 		}
-		c.Trace(o.tell, 2)
+		c.Trace(o.emit, 2)
 		parse(thrift.NewReader(c, thrift.Compact))
 		if c.Left() > 0 {
 			rest := c.SpanOf(c.Pos(), c.Left())
@@ -220,10 +220,10 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 	if err := o.node(1, region.Struct, p.name, p.value, p.at); err != nil {
 		return err
 	}
-	at, s := p.at, meta.SealedPage{Sealed: o.r.Footer.RowGroups[group].Columns[column].Sealed, First: true}
+	at, s := p.at, meta.PageModule{Cipher: o.r.Footer.RowGroups[group].Columns[column].Cipher, First: true}
 	for i := 0; at.Len > 0; i++ {
 		path := fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i)
-		pg, err := o.r.PageOf(ctx, at, path, s, nil)
+		pg, err := o.r.PageHeader(ctx, at, path, s, nil)
 		if err != nil {
 			return errors.Join(o.node(2, region.Gap, "unclaimed", "", at), err)
 		}
@@ -233,7 +233,7 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 			return err
 		}
 		if o.pages {
-			_, err = o.r.PageOf(ctx, at, path, s, o.tell)
+			_, err = o.r.PageHeader(ctx, at, path, s, o.emit)
 		} else {
 			err = o.node(3, region.Data, "header", "", pg.Header)
 		}
@@ -244,7 +244,7 @@ func (o *outline) chunk(ctx context.Context, p piece, group, column int) error {
 			return err
 		}
 		at = at.Sub(whole.Len, at.Len-whole.Len)
-		s.After(&pg)
+		s.Advance(&pg)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// CheckSum compares the checksum of a page. buf is memory for its bytes.
-func (r *File) CheckSum(ctx context.Context, p meta.Page, path string, buf *[]byte) error {
+// CheckCRC compares the checksum of a page with its bytes. buf is memory for these, reused from call to call.
+func (r *File) CheckCRC(ctx context.Context, p meta.Page, path string, buf *[]byte) error {
 	if p.Body.Len > r.Limits.Page {
 		return fault.Limitf(p.Body, path, "%d bytes, the limit is %d", p.Body.Len, r.Limits.Page)
 	}
@@ -21,8 +21,8 @@ func (r *File) CheckSum(ctx context.Context, p meta.Page, path string, buf *[]by
 	if err := format.ReadFull(ctx, r.Src, p.Body, path, b); err != nil {
 		return err
 	}
-	if got := crc32.ChecksumIEEE(b); got != p.Crc {
-		return fault.Corruptf(p.Body, path+".crc", "expected %08x, computed %08x", p.Crc, got)
+	if got := crc32.ChecksumIEEE(b); got != p.CRC {
+		return fault.Corruptf(p.Body, path+".crc", "expected %08x, computed %08x", p.CRC, got)
 	}
 	return nil
 }

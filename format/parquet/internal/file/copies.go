@@ -17,7 +17,7 @@ import (
 // chunk, where ColumnChunk.file_offset points to. Arrow C++ of 2017 has the whole ColumnChunk there. Others
 // have there where the chunk begins, or 0. Polars forgets the dictionary when it reckons where that is.
 
-// metaCopy is such a copy. differs names what is not as in the footer; "" is nothing.
+// metaCopy is such a copy. Differs says what is not as in the footer; "" if nothing is.
 type metaCopy struct {
 	Group, Leaf int
 	At          fault.Span
@@ -25,10 +25,10 @@ type metaCopy struct {
 	Chunk       bool // it is a ColumnChunk
 }
 
-// moreInCopy is by how much a copy may be longer than the footer's.
-const moreInCopy = 256
+// copySlack is by how many bytes a copy may be longer than the metadata in the footer.
+const copySlack = 256
 
-// Copies finds those that are there. Bytes that are no metadata of a chunk are none.
+// Copies finds the copies that are there. Bytes that cannot be a chunk's metadata are ignored.
 func (r *File) Copies(ctx context.Context) (out []metaCopy, err error) {
 	var own [][][]byte
 	for g, rg := range r.Footer.RowGroups {
@@ -59,9 +59,9 @@ func (r *File) Copies(ctx context.Context) (out []metaCopy, err error) {
 	return out, nil
 }
 
-// copyAt looks for a copy of what the footer has.
+// copyAt looks at off for a copy of own, a chunk's metadata in the footer.
 func (r *File) copyAt(ctx context.Context, off int64, own []byte) (x metaCopy, ok bool, err error) {
-	at := r.Span(off-r.Base, min(int64(len(own))+moreInCopy, r.FooterAt.Off-off))
+	at := r.Span(off-r.Base, min(int64(len(own))+copySlack, r.FooterAt.Off-off))
 	b := make([]byte, at.Len)
 	if err := format.ReadFull(ctx, r.Src, at, "file_offset", b); err != nil {
 		return x, false, err
@@ -90,8 +90,8 @@ func (r *File) copyAt(ctx context.Context, off int64, own []byte) (x metaCopy, o
 	return x, true, nil
 }
 
-// chunkHead is how long what stands before the metadata in a ColumnChunk is, in Thrift's compact protocol:
-// file_offset and the head of meta_data. 0: it is none.
+// chunkHead is the length of what precedes the metadata in a ColumnChunk, in Thrift's compact protocol: file_offset and
+// the header of meta_data. 0: b is no ColumnChunk.
 func chunkHead(b []byte) int {
 	if len(b) < 3 || b[0] != 2<<4|6 {
 		return 0
@@ -102,7 +102,8 @@ func chunkHead(b []byte) int {
 	return 0
 }
 
-// metaFields are those of ColumnMetaData that say where the pages are, and of what. required: by parquet.thrift.
+// metaFields are the fields of ColumnMetaData that say where the pages are and what is in them. required: by
+// parquet.thrift.
 var metaFields = []struct {
 	id       int
 	name     string
@@ -116,7 +117,7 @@ var metaFields = []struct {
 	{11, "dictionary_page_offset", thrift.I64, false},
 }
 
-// parseMeta reads a ColumnMetaData at the beginning of b, which has n bytes; 0: it is none.
+// parseMeta reads the ColumnMetaData at the start of b and returns its length in bytes, 0 if there is none.
 func parseMeta(b []byte, at fault.Span) (fields map[int]string, n int) {
 	c := wire.NewCursor(b, at.Sub(0, min(at.Len, int64(len(b)))), "meta_data")
 	t := thrift.NewReader(c, thrift.Compact)
@@ -153,7 +154,7 @@ func metaText(t *thrift.Reader, is thrift.Type) (text string) {
 	return text
 }
 
-// ownMetas are the bytes of the chunks' metadata in the footer, by row group and column.
+// ownMetas returns the bytes of the chunks' metadata in the footer, by row group and column.
 func (r *File) ownMetas(ctx context.Context) (out [][][]byte, err error) {
 	b := make([]byte, r.FooterAt.Len)
 	if err := format.ReadFull(ctx, r.Src, r.FooterAt, "footer", b); err != nil {
@@ -178,7 +179,7 @@ func (r *File) ownMetas(ctx context.Context) (out [][][]byte, err error) {
 	return out, c.Err()
 }
 
-// metasOf goes through a row group.
+// metasOf returns those of one row group.
 func metasOf(t *thrift.Reader, c *wire.Cursor, b []byte) (out [][]byte) {
 	for t.Struct(""); t.Next(); {
 		if t.Field() != 1 {
@@ -199,8 +200,8 @@ func metasOf(t *thrift.Reader, c *wire.Cursor, b []byte) (out [][]byte) {
 	return out
 }
 
-// withoutHead is a field of Thrift's compact protocol without its head: a byte, and behind that the number of
-// the field (a varint) if it is not in its upper half.
+// withoutHead is a field of Thrift's compact protocol without its header: a byte, then the field's number as a varint
+// if it is not in the byte's upper half.
 func withoutHead(b []byte) []byte {
 	if len(b) == 0 || b[0]>>4 != 0 {
 		return b[min(1, len(b)):]

@@ -1,3 +1,3 @@
-// Package file opens a file: its footer, decrypted where keys are given, its schema and columns, where column chunks
-// lie, the headers of their pages, their indexes and Bloom filters.
+// Package file opens a file: its footer, decrypted where keys are given, its schema and columns, the positions of
+// column chunks, page headers, indexes and Bloom filters.
 package file

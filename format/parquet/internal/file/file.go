@@ -28,34 +28,36 @@ type File struct {
 	Size   int64
 	Limits format.Limits
 
-	ignoreSchema bool    // ARROW:schema
-	Untyped      error   // why it was ignored without being asked
-	MissingParts []error // parts of the table that are not beside the file
-	GroupRows    int64   // of recovery: 0 not given
-	Tracer       func(region.Node)
-	NoVerify     bool
-	Loose        bool            // pages may have bytes after their values: fastparquet leaves some there
-	keys         *meta.Keyring   // nil: none are given
-	algorithm    *meta.Algorithm // nil: nothing is encrypted
-	sealed       *meta.Sealed    // by the footer's key; nil: it is not known
-	KeyFile      string          // where keys are; "": none are given
-	Hidden       bool            // the footer is encrypted
-	Summaries    bool            // a file of which all data are in other files is taken, too: see verifier.summary
+	ignoreSchema    bool    // ARROW:schema
+	SchemaError     error   // why it was ignored although it was wanted
+	MissingParts    []error // files of the table that are missing from the directory
+	GroupRows       int64   // for recovery; 0: not given
+	Tracer          func(region.Node)
+	NoVerify        bool
+	AllowTrailing   bool            // pages may have bytes after their values, as fastparquet's do
+	keys            *meta.Keyring   // nil: none given
+	algorithm       *meta.Algorithm // nil: nothing is encrypted
+	footerCipher    *meta.Cipher    // of the footer's key; nil: it is not known
+	KeyFile         string          // "": none given
+	EncryptedFooter bool            // the footer is encrypted
+	Summaries       bool            // accept a file whose data are all in other files: see verifier.summary
 
 	FooterAt    fault.Span // of the Thrift
 	Footer      *meta.FileMeta
-	Shown       *arrow.Schema // as it is given away
-	Decoded     *arrow.Schema // the same with the types as which columns are decoded
+	Shown       *arrow.Schema // the file's schema, as callers see it
+	Decoded     *arrow.Schema // the same with the types that columns are decoded as
 	Leaves      []*page.FileColumn
-	FieldLeaves [][]int // per top-level field, the columns
-	Flats       []order.LeafField
-	offsets     offsets
+	FieldLeaves [][]int // columns of each top-level field
+	FlatLeaves  []order.LeafField
+	offsets     offsetIndexCache
 }
 
+// Span is n bytes at off, counted from the start of the file, as a position for errors.
 func (r *File) Span(off, n int64) fault.Span {
 	return fault.Span{Object: r.Target.Name, Off: r.Base + off, Len: n}
 }
 
+// Start reads and parses the footer.
 func (r *File) Start(ctx context.Context) error {
 	b, err := r.readFooter(ctx)
 	if err != nil {
@@ -64,17 +66,17 @@ func (r *File) Start(ctx context.Context) error {
 	if why := meta.BrokenSeal(b); why != "" {
 		return fault.Corruptf(r.FooterAt, "footer", "%s", why)
 	}
-	if err := r.Take(b, nil); err != nil {
+	if err := r.SetFooter(b, nil); err != nil {
 		return err
 	}
-	r.MissingParts = r.Neighbours(ctx)
+	r.MissingParts = r.MissingSiblings(ctx)
 	return nil
 }
 
-// Take understands a footer. pairs, which may be nil, are taken for its key/value metadata if it has none.
-func (r *File) Take(b []byte, pairs []meta.KeyPair) error {
+// SetFooter parses a footer. pairs, which may be nil, replace its key/value metadata.
+func (r *File) SetFooter(b []byte, pairs []meta.KeyValue) error {
 	c := wire.NewCursor(b, r.FooterAt, "footer").Trace(r.Tracer, 1)
-	if r.Hidden { // what stands where is not known
+	if r.EncryptedFooter { // what stands where is not known
 		c = wire.NewInnerCursor(b, r.FooterAt, "footer").Trace(r.Tracer, 1)
 	}
 	c.Within(r.Limits.Memory()).Spend(int64(len(b)))
@@ -86,16 +88,16 @@ func (r *File) Take(b []byte, pairs []meta.KeyPair) error {
 	if err != nil {
 		return err
 	}
-	if err := r.affords(c, tree); err != nil {
+	if err := r.checkLimits(c, tree); err != nil {
 		return err
 	}
 	m.Length = c.Pos()
 	if m.Schema = tree; pairs != nil {
-		m.Pairs = pairs
+		m.KeyValues = pairs
 	}
-	r.Footer, r.Loose = m, strings.HasPrefix(m.CreatedBy, "fastparquet")
-	r.offsets.forget()
-	if err := r.unlock(b); err != nil {
+	r.Footer, r.AllowTrailing = m, strings.HasPrefix(m.CreatedBy, "fastparquet")
+	r.offsets.clear()
+	if err := r.decryptColumns(b); err != nil {
 		return err
 	}
 	if err := r.check(); err != nil {
@@ -104,9 +106,9 @@ func (r *File) Take(b []byte, pairs []meta.KeyPair) error {
 	return r.buildSchema()
 }
 
-// affords refuses a schema that is nested deeper, or whose columns take more memory, than the limits allow, before
-// the columns are made.
-func (r *File) affords(c *wire.Cursor, t *meta.SchemaTree) error {
+// checkLimits refuses a schema that is nested too deeply, or whose columns would take too much memory, before the
+// columns are built.
+func (r *File) checkLimits(c *wire.Cursor, t *meta.SchemaTree) error {
 	// Memory that a column, and a step of its way through the schema, is taken to need.
 	const perColumn, perStep = 1 << 10, 64
 	for _, d := range t.Columns {
@@ -119,7 +121,7 @@ func (r *File) affords(c *wire.Cursor, t *meta.SchemaTree) error {
 	return r.Limits.Fit(arrow.NewSchema(fields, nil), r.FooterAt, "footer/metadata.schema")
 }
 
-// readFooter finds and reads the Thrift of the footer.
+// readFooter finds and reads the Thrift of the footer, decrypted.
 func (r *File) readFooter(ctx context.Context) ([]byte, error) {
 	if r.Size < 12 {
 		return nil, fault.Corruptf(r.Span(0, r.Size), "footer", "the file is too short")
@@ -149,21 +151,21 @@ func (r *File) readFooter(ctx context.Context) ([]byte, error) {
 	if err := format.ReadFull(ctx, r.Src, r.FooterAt, "footer", b); err != nil || string(tail[4:]) == meta.Magic {
 		return b, err
 	}
-	return r.openFooter(b)
+	return r.decryptFooter(b)
 }
 
-// Algorithm is how the file is encrypted; nil: it is not.
+// Algorithm is how the file is encrypted; nil if it is not.
 func (r *File) Algorithm() *meta.Algorithm { return r.algorithm }
 
 // Magic is what the file begins and ends with.
 func (r *File) Magic() string {
-	if r.Hidden {
+	if r.EncryptedFooter {
 		return meta.Encrypted
 	}
 	return meta.Magic
 }
 
-// check looks at what reading goes by.
+// check validates what reading relies on.
 func (r *File) check() error {
 	columns := r.Footer.Schema.NumColumns()
 	for k := range columns {
@@ -195,7 +197,7 @@ func (r *File) checkChunk(group, column int, path string) error {
 	c, d := r.Footer.RowGroups[group].Columns[column], r.Footer.Schema.Column(column)
 	if c.Encrypted { // what is said of it, if anything, may be cut
 		if m := c.MetaData; m != nil && m.TotalCompressedSize > 0 {
-			c.Veiled = r.ChunkSpan(group, column)
+			c.EncryptedSpan = r.ChunkSpan(group, column)
 		}
 		c.MetaData = &meta.ColumnMeta{Type: d.Typ, PathInSchema: d.Steps, Codec: meta.CodecNone}
 		return nil
@@ -224,14 +226,14 @@ func (r *File) checkChunk(group, column int, path string) error {
 	return nil
 }
 
-// ChunkSpan is where the pages of a column chunk lie.
+// ChunkSpan is where the pages of a column chunk are.
 func (r *File) ChunkSpan(group, column int) fault.Span {
 	m := r.Footer.RowGroups[group].Columns[column].MetaData
 	return r.Span(r.ChunkStart(group, column), m.TotalCompressedSize)
 }
 
-// ChunkStart is where the pages of a column chunk begin. One without values may have a dictionary, and no data
-// page: Arrow C++ leaves data_page_offset at 0 then.
+// ChunkStart is where the pages of a column chunk begin. A chunk without values may have a dictionary and no data page:
+// Arrow C++ leaves data_page_offset at 0 then.
 func (r *File) ChunkStart(group, column int) int64 {
 	m := r.Footer.RowGroups[group].Columns[column].MetaData
 	d := m.DictionaryPageOffset
@@ -244,7 +246,7 @@ func (r *File) ChunkStart(group, column int) int64 {
 	return min(m.DataPageOffset, *d)
 }
 
-// isSummary reports whether all column chunks are in other files, and there are some.
+// isSummary reports whether there are column chunks, and all are in other files.
 func (r *File) isSummary() bool {
 	some := false
 	for _, g := range r.Footer.RowGroups {
@@ -258,5 +260,5 @@ func (r *File) isSummary() bool {
 	return some
 }
 
-// Close lets the file go.
+// Close closes the file.
 func (r *File) Close() error { return r.Src.Close() }

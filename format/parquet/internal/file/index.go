@@ -11,9 +11,9 @@ import (
 	"stoa/wire"
 )
 
-// indexCursor is a cursor over an index at off, which the footer names; s, which may be nil, opens it. There is
-// none if the footer names none.
-func (r *File) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *meta.Sealed,
+// indexCursor returns a cursor over an index that the footer names, decrypted by s, which may be nil; nil if the footer
+// names none.
+func (r *File) indexCursor(ctx context.Context, off *int64, length *int32, path string, s *meta.Cipher,
 	m meta.Module) (*wire.Cursor, error) {
 	if off == nil || length == nil {
 		return nil, nil
@@ -31,38 +31,38 @@ func (r *File) indexCursor(ctx context.Context, off *int64, length *int32, path 
 	if err := format.ReadFull(ctx, r.Src, at, path, b); err != nil {
 		return nil, err
 	}
-	c, err := meta.IndexBytes(b, at, path, s, m)
+	c, err := meta.IndexCursor(b, at, path, s, m)
 	if err != nil {
 		return nil, err
 	}
 	return c.Within(r.Limits.Memory()), nil
 }
 
-// keptPages is of how many pages in all the offset indexes are kept.
-const keptPages = 1 << 19
+// maxCachedPages limits the offset indexes that are cached, by the number of their pages.
+const maxCachedPages = 1 << 19
 
-// offsets keeps offset indexes that were read: a scan asks for each of them several times. Nobody changes them.
-type offsets struct {
+// offsetIndexCache caches offset indexes, which a scan asks for several times. They are immutable.
+type offsetIndexCache struct {
 	mu    sync.Mutex
 	kept  map[ChunkKey]*meta.OffsetIndex
 	pages int
 }
 
-func (o *offsets) get(k ChunkKey) *meta.OffsetIndex {
+func (o *offsetIndexCache) get(k ChunkKey) *meta.OffsetIndex {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.kept[k]
 }
 
-// keep keeps an index. If they are too many, those of before go: a scan does not come back to them.
-func (o *offsets) keep(k ChunkKey, x *meta.OffsetIndex) {
+// keep adds an index. When there are too many, earlier ones are dropped: a scan does not return to them.
+func (o *offsetIndexCache) keep(k ChunkKey, x *meta.OffsetIndex) {
 	n := len(x.Offsets)
-	if n > keptPages {
+	if n > maxCachedPages {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.kept == nil || o.pages+n > keptPages || len(o.kept) >= keptPages {
+	if o.kept == nil || o.pages+n > maxCachedPages || len(o.kept) >= maxCachedPages {
 		o.kept, o.pages = map[ChunkKey]*meta.OffsetIndex{}, 0
 	}
 	if o.kept[k] == nil {
@@ -71,14 +71,14 @@ func (o *offsets) keep(k ChunkKey, x *meta.OffsetIndex) {
 	}
 }
 
-// forget is for a reader that gets another footer.
-func (o *offsets) forget() {
+// clear is called when a file gets another footer.
+func (o *offsetIndexCache) clear() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.kept, o.pages = nil, 0
 }
 
-// OffsetIndex is the offset index of a chunk; nil if there is none.
+// OffsetIndex returns the offset index of a chunk, nil if there is none.
 func (r *File) OffsetIndex(ctx context.Context, group, leaf int) (*meta.OffsetIndex, error) {
 	k := ChunkKey{group, leaf}
 	if x := r.offsets.get(k); x != nil {
@@ -96,7 +96,7 @@ func (r *File) readOffsetIndex(ctx context.Context, group, leaf int) (*meta.Offs
 	if c.Encrypted {
 		return nil, nil
 	}
-	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path, c.Sealed, meta.OffsetIndexModule)
+	cur, err := r.indexCursor(ctx, c.OffsetIndexOffset, c.OffsetIndexLength, path, c.Cipher, meta.OffsetIndexModule)
 	if cur == nil || err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (r *File) readOffsetIndex(ctx context.Context, group, leaf int) (*meta.Offs
 	}
 	x.At = r.Span(*c.OffsetIndexOffset, int64(*c.OffsetIndexLength))
 	if cur.Left() > 0 {
-		x.Behind = cur.SpanOf(cur.Pos(), cur.Left())
+		x.Trailing = cur.SpanOf(cur.Pos(), cur.Left())
 	}
 	if err := x.Check(r.ChunkSpan(group, leaf), r.Base, r.Footer.RowGroups[group].NumRows, path); err != nil {
 		return nil, err // its pages may be those of another chunk, and sound
@@ -114,13 +114,13 @@ func (r *File) readOffsetIndex(ctx context.Context, group, leaf int) (*meta.Offs
 	return &x, nil
 }
 
-// ColumnIndex reads the column index of a chunk of so many data pages; nil if there is none.
+// ColumnIndex reads the column index of a chunk with that many data pages; nil if there is none.
 func (r *File) ColumnIndex(ctx context.Context, group, leaf, pages int) (*meta.ColumnIndex, error) {
 	c, path := r.Footer.RowGroups[group].Columns[leaf], meta.IndexPath(group, leaf, "column_index")
 	if c.Encrypted {
 		return nil, nil
 	}
-	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path, c.Sealed, meta.ColumnIndexModule)
+	cur, err := r.indexCursor(ctx, c.ColumnIndexOffset, c.ColumnIndexLength, path, c.Cipher, meta.ColumnIndexModule)
 	if cur == nil || err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (r *File) ColumnIndex(ctx context.Context, group, leaf, pages int) (*meta.C
 	}
 	x.At = r.Span(*c.ColumnIndexOffset, int64(*c.ColumnIndexLength))
 	if cur.Left() > 0 {
-		x.Behind = cur.SpanOf(cur.Pos(), cur.Left())
+		x.Trailing = cur.SpanOf(cur.Pos(), cur.Left())
 	}
 	if len(x.NullPages) != pages || len(x.Min) != pages || len(x.Max) != pages || x.Nulls != nil &&
 		len(x.Nulls) != pages {
@@ -141,4 +141,5 @@ func (r *File) ColumnIndex(ctx context.Context, group, leaf, pages int) (*meta.C
 	return &x, nil
 }
 
+// ChunkKey identifies a column chunk.
 type ChunkKey struct{ Group, Leaf int }

@@ -11,9 +11,9 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// Misplaced tells where the footer contradicts itself about which chunk is whose: cells would be those of other
-// rows or columns, and every page of them is sound.
-func (r *File) Misplaced(tell func(error)) {
+// Misplaced reports where the footer contradicts itself about which chunk belongs where: cells would come from other
+// rows or columns although every page is intact.
+func (r *File) Misplaced(report func(error)) {
 	type place struct {
 		at            fault.Span
 		group, column int
@@ -21,12 +21,12 @@ func (r *File) Misplaced(tell func(error)) {
 	var all []place
 	for g, rg := range r.Footer.RowGroups {
 		if o := rg.Ordinal; o != nil && g <= math.MaxInt16 && int(*o) != g {
-			tell(fault.Corruptf(r.FooterAt, fmt.Sprintf("row_groups[%d].ordinal", g),
+			report(fault.Corruptf(r.FooterAt, fmt.Sprintf("row_groups[%d].ordinal", g),
 				"%d: the row group was another one", *o))
 		}
 		for k := range rg.Columns {
-			if err := r.pathAgrees(g, k); err != nil {
-				tell(err)
+			if err := r.checkPath(g, k); err != nil {
+				report(err)
 			}
 			if at := r.ChunkSpan(g, k); at.Len > 0 {
 				all = append(all, place{at, g, k})
@@ -38,14 +38,14 @@ func (r *File) Misplaced(tell func(error)) {
 	for i := 1; i < len(all); i++ {
 		x, last := all[i], all[i-1]
 		if x.at.Off < last.at.End() {
-			tell(fault.Corruptf(x.at, meta.IndexPath(x.group, x.column, "data_page_offset"),
+			report(fault.Corruptf(x.at, meta.IndexPath(x.group, x.column, "data_page_offset"),
 				"the bytes are those of row_groups[%d].columns[%d], too", last.group, last.column))
 		}
 		if x.group != last.group {
 			ended[last.group] = true
 		}
 		if ended[x.group] {
-			tell(fault.Corruptf(x.at, meta.IndexPath(x.group, x.column, "data_page_offset"),
+			report(fault.Corruptf(x.at, meta.IndexPath(x.group, x.column, "data_page_offset"),
 				"the column chunk does not lie with the others of its row group, but behind one of row group %d",
 				last.group))
 			return // the next ones would say the same
@@ -53,8 +53,8 @@ func (r *File) Misplaced(tell func(error)) {
 	}
 }
 
-// pathAgrees holds the path that a column chunk gives against that of its column in the schema.
-func (r *File) pathAgrees(group, column int) error {
+// checkPath compares the path in a column chunk with that of its column in the schema.
+func (r *File) checkPath(group, column int) error {
 	want := r.Footer.Schema.Column(column).Path()
 	have := strings.Join(r.Footer.RowGroups[group].Columns[column].MetaData.PathInSchema, ".")
 	if have == want {
@@ -64,12 +64,11 @@ func (r *File) pathAgrees(group, column int) error {
 		have, want)
 }
 
-// namesAgree holds the paths of all chunks against the schema: where they contradict each other, nobody knows under
-// which name a column's cells are to be given.
-func (r *File) namesAgree() error {
+// checkPaths does so for all chunks: where they disagree, it is not known which name a column's cells belong to.
+func (r *File) checkPaths() error {
 	for g, rg := range r.Footer.RowGroups {
 		for k := range rg.Columns {
-			if err := r.pathAgrees(g, k); err != nil {
+			if err := r.checkPath(g, k); err != nil {
 				return err
 			}
 		}

@@ -11,15 +11,15 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// OpenAgreed opens a file that does not contradict itself about its rows, nor, unless it is told not to verify, about
-// the names of its columns.
-func OpenAgreed(ctx context.Context, t format.Target, o format.OpenOptions) (*File, error) {
+// OpenConsistent opens a file whose footer agrees with itself about the number of rows and, unless o.NoVerify is set,
+// about the names of columns.
+func OpenConsistent(ctx context.Context, t format.Target, o format.OpenOptions) (*File, error) {
 	r, err := Open(ctx, t, o)
 	if err != nil {
 		return nil, err
 	}
-	if err = r.RowsAgree(); err == nil && !o.NoVerify {
-		err = r.namesAgree()
+	if err = r.CheckRows(); err == nil && !o.NoVerify {
+		err = r.checkPaths()
 	}
 	if err != nil {
 		r.Src.Close()
@@ -28,9 +28,9 @@ func OpenAgreed(ctx context.Context, t format.Target, o format.OpenOptions) (*Fi
 	return r, nil
 }
 
-// RowsAgree holds the number of rows of the file against those of its row groups. A _common_metadata has the
-// schema, and no row groups by its meaning; what its writer put there as the number of rows is not the file's.
-func (r *File) RowsAgree() error {
+// CheckRows compares the file's number of rows with those of its row groups. A _common_metadata file has a schema and
+// no row groups; the number of rows that its writer put there is not its own.
+func (r *File) CheckRows() error {
 	if len(r.Footer.RowGroups) == 0 && path.Base(r.Target.Name) == "_common_metadata" {
 		return nil
 	}
@@ -45,10 +45,10 @@ func (r *File) RowsAgree() error {
 		r.Footer.NumRows, rows)
 }
 
-// ArrowSchema says whether the types are those of the Arrow schema that the file may carry.
+// ArrowSchema says whether types come from the Arrow schema that a file may carry.
 type ArrowSchema string
 
-// ReadOptions are those of reading; package parquet has them with their meaning.
+// ReadOptions are the options of reading; package parquet documents them.
 type ReadOptions struct {
 	ArrowSchema  ArrowSchema
 	KeyFile      string
@@ -56,7 +56,7 @@ type ReadOptions struct {
 	RowGroupRows int64
 }
 
-// ReadTable are the options of reading.
+// ReadTable is the table of these options.
 var ReadTable = option.Table[ReadOptions]{Format: "parquet", For: "reading", Options: []option.Option[ReadOptions]{
 	option.Pick("arrow-schema", "whether the types are those of the Arrow schema that the file may carry (default), "+
 		"or Parquet's own", func(o *ReadOptions) *ArrowSchema { return &o.ArrowSchema }, "use", "ignore"),
@@ -83,7 +83,7 @@ func Open(ctx context.Context, t format.Target, o format.OpenOptions) (*File, er
 	return r, nil
 }
 
-// New is a file of which nothing was read.
+// New returns a file of which nothing has been read.
 func New(ctx context.Context, t format.Target, o format.OpenOptions) (*File, error) {
 	opts, err := ReadTable.Parse(o.Opts)
 	if err != nil {

@@ -12,13 +12,14 @@ import (
 	"stoa/region"
 )
 
-// Pages walks the page headers of a column chunk. An error comes last.
+// Pages walks the page headers of a column chunk. An error ends the walk.
 func (r *File) Pages(ctx context.Context, group, column int) iter.Seq2[meta.Page, error] {
 	return func(yield func(meta.Page, error) bool) {
 		at := r.ChunkSpan(group, column)
-		s := meta.SealedPage{Sealed: r.Footer.RowGroups[group].Columns[column].Sealed, First: true}
+		s := meta.PageModule{Cipher: r.Footer.RowGroups[group].Columns[column].Cipher, First: true}
 		for i := 0; at.Len > 0; i++ {
-			p, err := r.PageOf(ctx, at, fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", group, column, i), s, nil)
+			path := meta.IndexPath(group, column, fmt.Sprintf("page[%d]", i))
+			p, err := r.PageHeader(ctx, at, path, s, nil)
 			if err != nil {
 				yield(meta.Page{}, err)
 				return
@@ -27,41 +28,43 @@ func (r *File) Pages(ctx context.Context, group, column int) iter.Seq2[meta.Page
 				return
 			}
 			at = at.Sub(p.Body.End()-at.Off, at.End()-p.Body.End())
-			s.After(&p)
+			s.Advance(&p)
 		}
 	}
 }
 
-// PageAt reads the header of the page at the start of at; trace, which may be nil, sees it.
-func (r *File) PageAt(ctx context.Context, at fault.Span, path string, trace func(region.Node)) (meta.Page, error) {
-	return r.PageOf(ctx, at, path, meta.SealedPage{}, trace)
+// PlainPageHeader reads the header of the page at the start of at, which is not encrypted. trace, which may be nil,
+// sees its fields.
+func (r *File) PlainPageHeader(ctx context.Context, at fault.Span, path string,
+	trace func(region.Node)) (meta.Page, error) {
+	return r.PageHeader(ctx, at, path, meta.PageModule{}, trace)
 }
 
-// PageOf is PageAt for a page that may be encrypted.
-func (r *File) PageOf(ctx context.Context, at fault.Span, path string, s meta.SealedPage,
+// PageHeader is PlainPageHeader for a page that may be encrypted.
+func (r *File) PageHeader(ctx context.Context, at fault.Span, path string, s meta.PageModule,
 	trace func(region.Node)) (meta.Page, error) {
 	for n := int64(1 << 10); ; n *= 16 {
-		n = min(n, at.Len, meta.MostHeader)
+		n = min(n, at.Len, meta.MaxHeader)
 		b := make([]byte, n)
 		if err := format.ReadFull(ctx, r.Src, at.Sub(0, n), path, b); err != nil {
 			return meta.Page{}, err
 		}
-		c, used, err := meta.HeaderOf(b, at.Sub(0, n), path, s)
-		if err != nil && n < min(at.Len, meta.MostHeader) && meta.ModuleSize(b, meta.SignatureSize) == 0 {
+		c, used, err := meta.HeaderCursor(b, at.Sub(0, n), path, s)
+		if err != nil && n < min(at.Len, meta.MaxHeader) && meta.ModuleSize(b, meta.SignatureSize) == 0 {
 			continue
 		}
 		if err != nil {
 			return meta.Page{}, err
 		}
 		p := meta.ParsePageHeader(thrift.NewReader(c, thrift.Compact))
-		if c.Err() != nil && used < 0 && n < min(at.Len, meta.MostHeader) {
+		if c.Err() != nil && used < 0 && n < min(at.Len, meta.MaxHeader) {
 			continue // perhaps it is only longer
 		}
 		if c.Err() != nil {
 			return meta.Page{}, c.Err()
 		}
 		if trace != nil {
-			again, _, _ := meta.HeaderOf(b, at.Sub(0, n), path, s)
+			again, _, _ := meta.HeaderCursor(b, at.Sub(0, n), path, s)
 			meta.ParsePageHeader(thrift.NewReader(again.Trace(trace, 3), thrift.Compact))
 		}
 		if used < 0 {
@@ -75,8 +78,8 @@ func (r *File) PageOf(ctx context.Context, at fault.Span, path string, s meta.Se
 		if p.Raw < 0 || p.Values < 0 || p.Kind < 0 {
 			return p, fault.Corruptf(p.Header, path, "no kind of page, or negative sizes")
 		}
-		if p.Lacks != "" {
-			return p, fault.Corruptf(p.Header, path+"."+p.Lacks, "it is required, and missing")
+		if p.MissingField != "" {
+			return p, fault.Corruptf(p.Header, path+"."+p.MissingField, "it is required, and missing")
 		}
 		p.Body = at.Sub(p.Header.Len, p.Size)
 		return p, nil

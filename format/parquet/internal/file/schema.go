@@ -24,13 +24,13 @@ func (r *File) decodeSchema(text, path string) (*arrow.Schema, error) {
 	return arrowschema.DecodeWithin(b, r.Limits, r.FooterAt, path)
 }
 
-// originalSchema is the schema under ARROW:schema, nil if there is none, or it is ignored. One with a type that
-// Arrow's library does not know is no damage: it is left aside, as with ignore, and r.untyped says so.
+// originalSchema is the schema under ARROW:schema; nil if there is none, or it is ignored. A schema with a type that
+// Arrow's library does not know is no damage: it is ignored, and r.SchemaError says so.
 func (r *File) originalSchema() (orig *arrow.Schema, err error) {
-	if r.Untyped = nil; r.ignoreSchema {
+	if r.SchemaError = nil; r.ignoreSchema {
 		return nil, nil
 	}
-	for i, p := range r.Footer.Pairs {
+	for i, p := range r.Footer.KeyValues {
 		if p.Key != meta.StoredSchema || p.Value == nil {
 			continue
 		}
@@ -40,7 +40,7 @@ func (r *File) originalSchema() (orig *arrow.Schema, err error) {
 			return nil, err
 		}
 		if arrowschema.LongInteger(err) {
-			r.Untyped = &fault.Error{Class: fault.Corrupt, At: r.FooterAt, Path: path,
+			r.SchemaError = &fault.Error{Class: fault.Corrupt, At: r.FooterAt, Path: path,
 				Reason: "columns are read as Parquet's own types", Cause: err}
 			return nil, nil
 		}
@@ -52,7 +52,7 @@ func (r *File) originalSchema() (orig *arrow.Schema, err error) {
 	return orig, nil
 }
 
-// schemaMetadata is what the file says besides: the original schema's, and its own pairs.
+// schemaMetadata is the schema's metadata: the original schema's, and the file's own key/value pairs.
 func (r *File) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 	var keys, values []string
 	if orig != nil {
@@ -61,7 +61,7 @@ func (r *File) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 			keys, values = slices.Delete(keys, i, i+1), slices.Delete(values, i, i+1)
 		}
 	}
-	for _, p := range r.Footer.Pairs {
+	for _, p := range r.Footer.KeyValues {
 		if p.Key != meta.StoredSchema && p.Key != meta.PartKey && p.Key != meta.SealKey && p.Value != nil &&
 			!slices.Contains(keys, p.Key) {
 			keys, values = append(keys, p.Key), append(values, *p.Value)
@@ -70,7 +70,7 @@ func (r *File) schemaMetadata(orig *arrow.Schema) arrow.Metadata {
 	return arrow.NewMetadata(keys, values)
 }
 
-// buildSchema works out the fields, and what each column is of them.
+// buildSchema derives the fields and the columns.
 func (r *File) buildSchema() error {
 	orig, err := r.originalSchema()
 	if err != nil {
@@ -86,19 +86,19 @@ func (r *File) buildSchema() error {
 	}
 	pairs := r.schemaMetadata(orig)
 	r.Shown, r.Decoded = arrow.NewSchema(fields, &pairs), arrow.NewSchema(stored, &pairs)
-	r.FieldLeaves, r.Flats, r.Leaves = make([][]int, len(fields)), nil, nil
+	r.FieldLeaves, r.FlatLeaves, r.Leaves = make([][]int, len(fields)), nil, nil
 	for k := range r.Footer.Schema.NumColumns() {
 		c := r.newColumn(k, paths[k], own, stored)
 		r.Leaves = append(r.Leaves, c)
 		r.FieldLeaves[paths[k][0]] = append(r.FieldLeaves[paths[k][0]], k)
 		if c.MaxRep == 0 {
-			r.Flats = append(r.Flats, r.LeafOf(k))
+			r.FlatLeaves = append(r.FlatLeaves, r.LeafOf(k))
 		}
 	}
 	return nil
 }
 
-// newColumn is column k, which lies at a path of both lists of fields.
+// newColumn is column k, at path in both lists of fields.
 func (r *File) newColumn(k int, path []int, own, stored []arrow.Field) *page.FileColumn {
 	c := &page.FileColumn{SchemaColumn: r.Footer.Schema.Column(k), Own: page.VectorType(leafAt(own, path))}
 	t := leafAt(stored, path)
@@ -129,7 +129,7 @@ func leafAt(fields []arrow.Field, path []int) arrow.DataType {
 	return f.Type
 }
 
-// LeafOf is a column as its bounds are read.
+// LeafOf is a column in the form in which its bounds are compared.
 func (r *File) LeafOf(column int) order.LeafField {
 	c := r.Leaves[column]
 	return order.LeafField{Path: c.Column.Path, Column: column, Typ: c.Own}

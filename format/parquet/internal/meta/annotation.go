@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// LogicalKey is the key in the metadata of a field under which stands, as JSON, a logical type that Arrow has none for:
-// its values are read as they are stored, and what is written of them has it again.
+// LogicalKey is the metadata key of a field that holds, as JSON, a logical type which Arrow does not have. Its values
+// are read as they are stored; a writer restores the logical type from it.
 const LogicalKey = "PARQUET:logical_type"
 
-// Annotation is such a logical type.
+// Annotation is a logical type that Arrow does not have.
 type Annotation struct {
 	Type      string `json:"type"`
 	Version   int8   `json:"specification_version,omitempty"` // of VARIANT
@@ -21,18 +21,18 @@ type Annotation struct {
 // algorithms between points: parquet.thrift, EdgeInterpolationAlgorithm.
 var algorithms = []string{"SPHERICAL", "VINCENTY", "THOMAS", "ANDOYER", "KARNEY"}
 
-// annotated are the kinds of logical types of which Arrow has none.
+// annotated are the logical types that Arrow does not have.
 var annotated = map[int]string{LogicalTime: "TIME", logicalEnum: "ENUM", LogicalJSON: "JSON", logicalBSON: "BSON",
 	logicalVariant: "VARIANT", logicalGeometry: "GEOMETRY", logicalGeography: "GEOGRAPHY"}
 
-// Annotation is the text for the metadata of a field; "": the types of Arrow say all.
+// Annotation returns the text for the field's metadata; "" if Arrow's type says everything.
 func (e *SchemaElem) Annotation() string {
-	l := e.Meaning()
+	l := e.LogicalType()
 	a := Annotation{Type: annotated[l.Kind], Version: l.version, CRS: l.crs}
 	switch {
 	case l.Kind == 0 && e.converted == convertedInterval:
 		a.Type = "INTERVAL"
-	case a.Type == "" || l.Kind == LogicalTime && !l.Utc:
+	case a.Type == "" || l.Kind == LogicalTime && !l.UTC:
 		return ""
 	case l.Kind == LogicalTime:
 		a.UTC = true
@@ -46,8 +46,8 @@ func (e *SchemaElem) Annotation() string {
 	return string(b)
 }
 
-// Marks are the numbers with which an annotation is written.
-type Marks struct {
+// AnnotationCodes are the numbers that an annotation is written with.
+type AnnotationCodes struct {
 	Logical   int16 // 0: none
 	Converted int32 // -1: none
 	Version   int8
@@ -56,14 +56,14 @@ type Marks struct {
 	UTC       bool
 }
 
-// ParseAnnotation takes the text of a field's metadata apart; ok is false if it is none that can be written.
-func ParseAnnotation(text string) (m Marks, ok bool) {
+// ParseAnnotation parses the text of a field's metadata; ok is false if it is nothing that can be written.
+func ParseAnnotation(text string) (m AnnotationCodes, ok bool) {
 	var a Annotation
 	if json.Unmarshal([]byte(text), &a) != nil {
 		return m, false
 	}
-	m = Marks{Converted: int32(slices.Index(convertedTypes, a.Type)), Version: a.Version, CRS: a.CRS, UTC: a.UTC,
-		Algorithm: int32(slices.Index(algorithms, a.Algorithm))}
+	m = AnnotationCodes{Converted: int32(slices.Index(convertedTypes, a.Type)), Version: a.Version, CRS: a.CRS,
+		UTC: a.UTC, Algorithm: int32(slices.Index(algorithms, a.Algorithm))}
 	for kind, name := range annotated {
 		if name == a.Type {
 			m.Logical = int16(kind)

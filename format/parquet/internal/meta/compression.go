@@ -23,72 +23,74 @@ const (
 	CodecLZ4Raw Compression = 7
 )
 
-// Known reports whether there is a decoder.
-func (c Compression) Known() bool { return c >= CodecNone && c <= CodecLZ4Raw && c != codecLZO }
+// Supported reports whether the codec can be decompressed.
+func (c Compression) Supported() bool { return c >= CodecNone && c <= CodecLZ4Raw && c != codecLZO }
 
-// mostRaw is how long n compressed bytes can be raw at most: Snappy copies 64 bytes by three, LZ4 255 by one,
-// Deflate 258 by two bits, Zstandard has blocks of 128 KiB of one byte in four. Brotli has no bound to speak
-// of: 64 MiB of it are granted. What a page says is held against this before memory is taken.
-func (c Compression) mostRaw(n int64) int64 {
-	const more = 64 << 10 // headers, and what is shorter than its own frame
+// maxRaw bounds what n compressed bytes can decompress to: Snappy copies 64 bytes for three, LZ4 255 for one, Deflate
+// 258 for two bits, Zstandard has blocks of 128 KiB of one byte in four. Brotli has no useful bound: 64 MiB are allowed
+// for. A page's claim is checked against this before memory is allocated.
+func (c Compression) maxRaw(n int64) int64 {
+	const slack = 64 << 10 // headers, and what is shorter than its own frame
 	switch c {
 	case CodecNone:
 		return n
 	case CodecSnappy:
-		return 22*n + more
+		return 22*n + slack
 	case codecLZ4, CodecLZ4Raw:
-		return 255*n + more
+		return 255*n + slack
 	case CodecGzip:
-		return 1032*n + more
+		return 1032*n + slack
 	case CodecZstd:
-		return 32768*n + more
+		return 32768*n + slack
 	}
 	return 32768*n + 64<<20
 }
 
-// Inflate gives the raw bytes of src, which must be so many. room gives memory.
-func (c Compression) Inflate(src []byte, raw, limit int64, room func(int) []byte) (dst []byte, err error) {
+// Decompress returns the raw bytes of src, which must be exactly raw and at most limit bytes. alloc allocates the
+// result; uncompressed data is returned as src itself.
+func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []byte) (dst []byte, err error) {
 	if raw > limit {
 		return nil, fault.New(fault.Limit, fault.Span{Len: int64(len(src))}, "uncompressed_page_size",
 			"%d bytes are more than a page may have (%d, --max-page or --memory)", raw, limit)
 	}
-	if most := c.mostRaw(int64(len(src))); raw > most {
+	if largest := c.maxRaw(int64(len(src))); raw > largest {
 		return nil, fault.Rel(0, len(src), "uncompressed_page_size", "%d, but %d bytes cannot become more than %d",
-			raw, len(src), most)
+			raw, len(src), largest)
 	}
 	switch c {
 	case CodecNone:
 		dst = src
 	case CodecSnappy:
-		dst = room(int(raw))
-		return dst, decompressor("snappy", dst, src)
+		dst = alloc(int(raw))
+		return dst, decompressBlock("snappy", dst, src)
 	case CodecLZ4Raw:
-		dst = room(int(raw))
-		return dst, decompressor("lz4", dst, src)
+		dst = alloc(int(raw))
+		return dst, decompressBlock("lz4", dst, src)
 	case codecLZ4:
-		dst = room(int(raw))
-		if !unHadoop(dst, src) { // Arrow's libraries wrote bare blocks by this name, too
-			return dst, decompressor("lz4", dst, src)
+		dst = alloc(int(raw))
+		if !decompressHadoop(dst, src) { // Arrow's libraries wrote bare blocks by this name, too
+			return dst, decompressBlock("lz4", dst, src)
 		}
 		return dst, nil
 	case CodecGzip:
-		dst, err = codec.Expand("gzip", src, max(raw, 1), room)
+		dst, err = codec.Expand("gzip", src, max(raw, 1), alloc)
 	case CodecZstd:
-		dst, err = codec.Expand("zstd", src, max(raw, 1), room)
+		dst, err = codec.Expand("zstd", src, max(raw, 1), alloc)
 	case CodecBrotli:
-		dst = room(int(raw))
-		return dst, unBrotli(dst, src)
+		dst = alloc(int(raw))
+		return dst, decompressBrotli(dst, src)
 	default:
 		return nil, fault.Unsupportedf(fault.Span{Len: int64(len(src))}, "", "codec %s", c)
 	}
 	if err == nil && int64(len(dst)) != raw {
 		err = fault.Rel(0, len(src), "uncompressed_page_size", "%d, but there are %d bytes", raw, len(dst))
 	}
-	return dst, notLimit(err)
+	return dst, asCorrupt(err)
 }
 
-// notLimit makes damage of a limit: more raw bytes than the page says is what is wrong, not what the reader allows.
-func notLimit(err error) error {
+// asCorrupt turns an exceeded limit into damage: when more bytes come out than the page declares, the page is wrong,
+// not the reader's limit.
+func asCorrupt(err error) error {
 	if e, ok := err.(*fault.Error); ok && e.Class == fault.Limit {
 		out := *e
 		out.Class = fault.Corrupt
@@ -97,14 +99,14 @@ func notLimit(err error) error {
 	return err
 }
 
-func decompressor(name string, dst, src []byte) error {
+func decompressBlock(name string, dst, src []byte) error {
 	z, _ := codec.ByName(name)
 	return z.Decompress(dst, src)
 }
 
-// unHadoop decompresses LZ4 in Hadoop's framing: u32 big-endian of the raw size, u32 big-endian of the stored
-// size, block; and so on.
-func unHadoop(dst, src []byte) bool {
+// decompressHadoop decompresses LZ4 in Hadoop's framing: blocks, each after its raw and its compressed size as
+// big-endian u32. ok is false if src is not framed like that.
+func decompressHadoop(dst, src []byte) bool {
 	z, _ := codec.ByName("lz4")
 	for len(dst) > 0 {
 		if len(src) < 8 {
@@ -120,7 +122,7 @@ func unHadoop(dst, src []byte) bool {
 	return len(src) == 0
 }
 
-func unBrotli(dst, src []byte) error {
+func decompressBrotli(dst, src []byte) error {
 	in := bytes.NewReader(src)
 	z := brotli.NewReader(in)
 	if n, err := io.ReadFull(z, dst); err != nil {
@@ -133,8 +135,9 @@ func unBrotli(dst, src []byte) error {
 	return nil
 }
 
-// Says is how long compressed bytes say that they are raw; ok: they do say it, for what it is worth.
-func (c Compression) Says(b []byte) (n int64, ok bool) {
+// DeclaredSize returns the raw size that compressed bytes declare themselves; ok is false if the codec or the writer
+// gives none.
+func (c Compression) DeclaredSize(b []byte) (n int64, ok bool) {
 	switch c {
 	case CodecNone:
 		return int64(len(b)), true
@@ -149,9 +152,8 @@ func (c Compression) Says(b []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// gzipSize is ISIZE, the size modulo 2^32 at the end of a member (RFC 1952). Nothing tells whether the bytes
-// are one member, as writers make them, or several; those of other writers that begin another way are not
-// judged.
+// gzipSize is ISIZE, the size modulo 2^32 at the end of a member (RFC 1952). Bytes that are several members cannot be
+// told from one member, which is what writers make.
 func gzipSize(b []byte) (int64, bool) {
 	if len(b) < 18 || b[0] != 0x1f || b[1] != 0x8b {
 		return 0, false
@@ -159,7 +161,7 @@ func gzipSize(b []byte) (int64, bool) {
 	return int64(binary.LittleEndian.Uint32(b[len(b)-4:])), true
 }
 
-// zstdSize is Frame_Content_Size of a frame's header (RFC 8878, 3.1.1), which not every writer gives.
+// zstdSize is Frame_Content_Size of the frame header (RFC 8878, 3.1.1), which not every writer gives.
 func zstdSize(b []byte) (int64, bool) {
 	if len(b) < 6 || binary.LittleEndian.Uint32(b) != 0xFD2FB528 {
 		return 0, false

@@ -22,7 +22,7 @@ import (
 // With each module its place in the file is authenticated, so that modules cannot change places: AAD prefix, a
 // number of the file, kind of module, ordinals (i16) of row group, column and data page.
 
-// Module is the kind of a module.
+// Module is the type of an encrypted module.
 type Module byte
 
 const (
@@ -41,7 +41,7 @@ const (
 const (
 	nonceSize = 12
 	tagSize   = 16
-	// SignatureSize is what stands behind a signed footer: nonce and tag.
+	// SignatureSize is the length of the signature after a plaintext footer: nonce and tag.
 	SignatureSize = nonceSize + tagSize
 )
 
@@ -54,11 +54,12 @@ type Algorithm struct {
 	supply bool // the reader has to know the prefix
 }
 
-// CTR reports whether bodies of pages are encrypted without being authentic, Stored whether readers find in the file
-// what they need of the AAD prefix.
+// CTR reports whether page bodies are encrypted without authentication, Stored whether the file itself holds what
+// readers need of the AAD prefix.
 func (a *Algorithm) CTR() bool    { return a.ctr }
 func (a *Algorithm) Stored() bool { return !a.supply }
 
+// ParseAlgorithm reads an EncryptionAlgorithm.
 func ParseAlgorithm(r *thrift.Reader) (a Algorithm) {
 	for r.Struct("encryption_algorithm"); r.Next(); {
 		if f := r.Field(); f != 1 && f != 2 || r.Type() != thrift.Struct {
@@ -79,10 +80,10 @@ func ParseAlgorithm(r *thrift.Reader) (a Algorithm) {
 	return a
 }
 
-// ChunkCrypto is ColumnCryptoMetaData: a column with a key of its own, or the footer's.
+// ChunkCrypto is ColumnCryptoMetaData: the column has a key of its own, or uses the footer's.
 type ChunkCrypto struct {
 	Own bool
-	Id  []byte // key_metadata
+	ID  []byte // key_metadata
 }
 
 func parseChunkCrypto(r *thrift.Reader) *ChunkCrypto {
@@ -100,24 +101,25 @@ func parseChunkCrypto(r *thrift.Reader) *ChunkCrypto {
 					r.Bytes("")
 				}
 			case r.Field() == 2 && c.Own:
-				c.Id = r.Bytes("key_metadata")
+				c.ID = r.Bytes("key_metadata")
 			}
 		}
 	}
 	return c
 }
 
-// Sealed is what opens the modules of a file, or of one of its column chunks.
-type Sealed struct {
-	Ctr           bool
+// Cipher encrypts and decrypts the modules of a file, or of one of its column chunks.
+type Cipher struct {
+	CTR           bool
 	aead          cipher.AEAD
 	block         cipher.Block
 	aad           []byte // prefix and number of the file
 	group, column int
 }
 
-func NewSealed(key []byte, a *Algorithm, keys *Keyring) (*Sealed, error) {
-	s := &Sealed{Ctr: a.ctr}
+// NewCipher makes a cipher of a key for a file. keys holds the AAD prefix if the file does not.
+func NewCipher(key []byte, a *Algorithm, keys *Keyring) (*Cipher, error) {
+	s := &Cipher{CTR: a.ctr}
 	switch {
 	case a.supply && keys.prefix == nil:
 		return nil, fault.Invalidf(
@@ -137,15 +139,15 @@ func NewSealed(key []byte, a *Algorithm, keys *Keyring) (*Sealed, error) {
 	return s, err
 }
 
-// Of is s for a column chunk, whose key it has.
-func (s *Sealed) Of(group, column int) *Sealed {
+// ForChunk returns the cipher for a column chunk that uses c's key.
+func (s *Cipher) ForChunk(group, column int) *Cipher {
 	out := *s
 	out.group, out.column = group, column
 	return &out
 }
 
-// aadOf is what is authenticated with a module: data is the ordinal of a data page.
-func (s *Sealed) aadOf(m Module, data int) []byte {
+// aadOf is the additional authenticated data of a module; data is the ordinal of a data page.
+func (s *Cipher) aadOf(m Module, data int) []byte {
 	aad := append(s.aad[:len(s.aad):len(s.aad)], byte(m))
 	if m == FooterModule {
 		return aad
@@ -158,8 +160,8 @@ func (s *Sealed) aadOf(m Module, data int) []byte {
 	return aad
 }
 
-// ModuleSize is how long the module at the beginning of b is with its length; 0: b has not so many bytes, or it
-// is no module.
+// ModuleSize is the length of the module at the start of b, including its length field; 0 if b is too short or holds no
+// module.
 func ModuleSize(b []byte, overhead int) int {
 	if len(b) < 4 {
 		return 0
@@ -171,9 +173,10 @@ func ModuleSize(b []byte, overhead int) int {
 	return int(4 + n)
 }
 
-// Open gives what is in the module at the beginning of b, and says how many bytes it takes. room gives memory.
-func (s *Sealed) Open(b []byte, m Module, data int, room func(int) []byte) (plain []byte, used int, err error) {
-	ctr := s.Ctr && (m == DataModule || m == DictionaryModule)
+// Decrypt decrypts the module at the start of b and returns how many bytes of b it took. data is the ordinal of a data
+// page; alloc allocates the result.
+func (s *Cipher) Decrypt(b []byte, m Module, data int, alloc func(int) []byte) (plain []byte, used int, err error) {
+	ctr := s.CTR && (m == DataModule || m == DictionaryModule)
 	overhead := SignatureSize
 	if ctr {
 		overhead = nonceSize
@@ -183,7 +186,7 @@ func (s *Sealed) Open(b []byte, m Module, data int, room func(int) []byte) (plai
 			len(b))
 	}
 	nonce, text := b[4:4+nonceSize], b[4+nonceSize:used]
-	plain = room(used - 4 - overhead)
+	plain = alloc(used - 4 - overhead)
 	if ctr {
 		var iv [aes.BlockSize]byte
 		copy(iv[:], nonce)
@@ -198,13 +201,13 @@ func (s *Sealed) Open(b []byte, m Module, data int, room func(int) []byte) (plai
 	return plain, used, nil
 }
 
-// Signed reports whether a signature is that of a plain footer.
-func (s *Sealed) Signed(footer, signature []byte) bool {
+// VerifySignature reports whether a signature is that of a plaintext footer.
+func (s *Cipher) VerifySignature(footer, signature []byte) bool {
 	out := s.aead.Seal(nil, signature[:nonceSize], footer, s.aadOf(FooterModule, 0))
 	return subtle.ConstantTimeCompare(out[len(footer):], signature[nonceSize:]) == 1
 }
 
-// QuotedID is the metadata of a key, for who has to find it.
+// QuotedID formats the metadata of a key for an error message, so that its owner can find the key.
 func QuotedID(id []byte) string {
 	if len(id) == 0 {
 		return ""
@@ -212,7 +215,7 @@ func QuotedID(id []byte) string {
 	if m := masterKey(id); m != "" {
 		return " (a key that master key " + strconv.Quote(m) + " wraps)"
 	}
-	const most = 200
-	s := strings.ToValidUTF8(string(id[:min(len(id), most)]), "\ufffd")
+	const longest = 200
+	s := strings.ToValidUTF8(string(id[:min(len(id), longest)]), "\ufffd")
 	return " (key metadata " + strconv.Quote(s) + ")"
 }

@@ -10,14 +10,15 @@ import (
 	"stoa/internal/thrift"
 )
 
-// MostOrdinal is how many row groups, columns, and data pages of a chunk can have a place in what is authenticated: it
-// has 16 bits for each, which some readers take for a signed number.
-const MostOrdinal = 1<<15 - 1
+// MaxOrdinal is the largest number of row groups, of columns, and of data pages in a chunk that can be authenticated by
+// position: each has 16 bits, which some readers take as signed.
+const MaxOrdinal = 1<<15 - 1
 
-// uniqueSize is how many bytes tell a file from all others that are encrypted with the same key.
+// uniqueSize is the number of random bytes that distinguish a file from others encrypted with the same key.
 const uniqueSize = 8
 
-// NewAlgorithm is that of a new file. stored: the AAD prefix stands in the file; else readers have to know it.
+// NewAlgorithm returns the algorithm of a new file. If stored is false, the AAD prefix is not in the file and readers
+// have to supply it.
 func NewAlgorithm(ctr bool, prefix []byte, stored bool) *Algorithm {
 	a := &Algorithm{ctr: ctr, Known: true, unique: make([]byte, uniqueSize)}
 	_, _ = rand.Read(a.unique) // it never fails
@@ -48,7 +49,7 @@ func (a *Algorithm) Write(t *thrift.Writer, id int16) {
 	t.End()
 }
 
-// Write writes a ColumnCryptoMetaData, of the column at path.
+// Write writes the ColumnCryptoMetaData of the column at path.
 func (c *ChunkCrypto) Write(t *thrift.Writer, id int16, path []string) {
 	t.Struct(id)
 	if !c.Own {
@@ -62,16 +63,16 @@ func (c *ChunkCrypto) Write(t *thrift.Writer, id int16, path []string) {
 	for _, p := range path {
 		t.String(thrift.Item, p)
 	}
-	if len(c.Id) > 0 {
-		t.Bytes(2, c.Id)
+	if len(c.ID) > 0 {
+		t.Bytes(2, c.ID)
 	}
 	t.End()
 	t.End()
 }
 
-// Seal appends what Open opens.
-func (s *Sealed) Seal(dst, plain []byte, m Module, data int) []byte {
-	ctr := s.Ctr && (m == DataModule || m == DictionaryModule)
+// Encrypt appends plain as an encrypted module to dst.
+func (s *Cipher) Encrypt(dst, plain []byte, m Module, data int) []byte {
+	ctr := s.CTR && (m == DataModule || m == DictionaryModule)
 	n := nonceSize + len(plain)
 	if !ctr {
 		n += tagSize
@@ -93,25 +94,26 @@ func (s *Sealed) Seal(dst, plain []byte, m Module, data int) []byte {
 	return dst
 }
 
-// SealedSize is how many bytes a module has that is not the body of a page, of n plain ones.
-func SealedSize(n int64) int64 { return 4 + nonceSize + n + tagSize }
+// EncryptedSize is the length of a module of n plain bytes that is not a page body.
+func EncryptedSize(n int64) int64 { return 4 + nonceSize + n + tagSize }
 
-// Sign is the signature of a plain footer: nonce and tag.
-func (s *Sealed) Sign(footer []byte) []byte {
-	whole := s.Seal(nil, footer, FooterModule, 0)
+// Sign returns the signature of a plaintext footer: nonce and tag.
+func (s *Cipher) Sign(footer []byte) []byte {
+	whole := s.Encrypt(nil, footer, FooterModule, 0)
 	return append(whole[4:4+nonceSize:4+nonceSize], whole[len(whole)-tagSize:]...)
 }
 
-// Footer is the key of the footer; nil: there is none.
+// Footer is the footer key; nil if none is given.
 func (k *Keyring) Footer() []byte { return k.footer }
 
-// Prefix is the AAD prefix; nil: there is none.
+// Prefix is the AAD prefix; nil if none is given.
 func (k *Keyring) Prefix() []byte { return k.prefix }
 
-// Columns are the keys of columns, by path.
+// Columns are the column keys by path.
 func (k *Keyring) Columns() map[string][]byte { return k.columns }
 
-// ID is what a file has for the name of a key: that of a line `key ID KEY` with the same key; nil: there is none.
+// ID is the name under which a file refers to a key: that of a line `key ID KEY` with the same key; nil if there is
+// none.
 func (k *Keyring) ID(key []byte) (id []byte) {
 	for name, same := range k.ids {
 		if string(same) == string(key) && (id == nil || name < string(id)) {

@@ -1,4 +1,4 @@
-// Package meta is the lowest floor of Parquet: the Thrift structures of footer, page headers and indexes as they are
-// read, with their limits; the tree of a schema; encryption, keys, compression and the blocks of Bloom filters.
-// Plain functions on bytes, placed errors.
+// Package meta is the lowest layer of Parquet: the Thrift structures of footer, page headers and indexes, read within
+// limits; the schema tree; encryption, keys, compression and the blocks of Bloom filters. It has plain functions on
+// bytes, whose errors say where in the file they occurred.
 package meta

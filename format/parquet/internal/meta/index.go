@@ -9,29 +9,30 @@ import (
 	"stoa/wire"
 )
 
-// OffsetIndex says where the data pages of a column chunk are, and with which row each begins (parquet.thrift,
+// OffsetIndex says where the data pages of a column chunk are, and which row each begins with (parquet.thrift,
 // OffsetIndex).
 type OffsetIndex struct {
 	At       fault.Span
 	Offsets  []int64 // in the file
-	Sizes    []int32 // with the header
+	Sizes    []int32 // including the header
 	FirstRow []int64
-	Bytes    []int64    // per page, of strings without their lengths; nil: not said
-	Behind   fault.Span // bytes that the footer counts to the index, and that are not of it
+	Bytes    []int64    // bytes of strings without their lengths, by page; nil: not given
+	Trailing fault.Span // bytes that the footer counts as part of the index and that are not
 }
 
-// ColumnIndex says what is in the data pages of a column chunk (parquet.thrift, ColumnIndex).
+// ColumnIndex says what the data pages of a column chunk contain (parquet.thrift, ColumnIndex).
 type ColumnIndex struct {
 	At        fault.Span
-	NullPages []bool   // nothing but nulls
-	Min, Max  [][]byte // without meaning for pages of nulls
+	NullPages []bool   // pages of nothing but nulls
+	Min, Max  [][]byte // no meaning for pages of nulls
 	Nulls     []int64  // nil: not known
-	Order     int32    // of the bounds from page to page: see orders
-	RepLevels []int64  // entries per page and level; nil: not said
+	Order     int32    // of the bounds from page to page: see BoundaryOrders
+	RepLevels []int64  // entries by page and level; nil: not given
 	DefLevels []int64
-	Behind    fault.Span
+	Trailing  fault.Span
 }
 
+// ParseOffsetIndex reads an OffsetIndex; errors are the reader's.
 func ParseOffsetIndex(r *thrift.Reader) (x OffsetIndex) {
 	for r.Struct("offset_index"); r.Next(); {
 		switch r.Field() {
@@ -60,6 +61,7 @@ func ParseOffsetIndex(r *thrift.Reader) (x OffsetIndex) {
 	return x
 }
 
+// ParseColumnIndex reads a ColumnIndex; errors are the reader's.
 func ParseColumnIndex(r *thrift.Reader) (x ColumnIndex) {
 	for r.Struct("column_index"); r.Next(); {
 		switch r.Field() {
@@ -76,7 +78,7 @@ func ParseColumnIndex(r *thrift.Reader) (x ColumnIndex) {
 				x.Max = append(x.Max, r.Bytes(""))
 			}
 		case 4:
-			x.Order = r.Enum("boundary_order", func(v int32) string { return Named(Orders, v) })
+			x.Order = r.Enum("boundary_order", func(v int32) string { return EnumName(BoundaryOrders, v) })
 		case 5:
 			for range r.List("null_counts", thrift.I64) {
 				x.Nulls = append(x.Nulls, r.I64(""))
@@ -94,7 +96,7 @@ func ParseColumnIndex(r *thrift.Reader) (x ColumnIndex) {
 	return x
 }
 
-// ParseBloomHeader reads a BloomFilterHeader and gives the length of the filter behind it.
+// ParseBloomHeader reads a BloomFilterHeader and returns the size of the filter that follows it.
 func ParseBloomHeader(r *thrift.Reader) (n int64) {
 	union := func(name, only string) { Walk(r, name, structure{1: {name: only}}) }
 	for r.Struct("header"); r.Next(); {
@@ -112,17 +114,17 @@ func ParseBloomHeader(r *thrift.Reader) (n int64) {
 	return n
 }
 
-// IndexPath names an index in errors.
+// IndexPath names a part of a column chunk in error messages.
 func IndexPath(group, leaf int, name string) string {
 	return fmt.Sprintf("row_groups[%d].columns[%d].%s", group, leaf, name)
 }
 
-// IndexBytes is a cursor over the bytes of an index.
-func IndexBytes(b []byte, at fault.Span, path string, s *Sealed, m Module) (*wire.Cursor, error) {
+// IndexCursor returns a cursor over the bytes b of an index at at, decrypted by s, which may be nil.
+func IndexCursor(b []byte, at fault.Span, path string, s *Cipher, m Module) (*wire.Cursor, error) {
 	if s == nil {
 		return wire.NewCursor(b, at, path), nil
 	}
-	plain, used, err := s.Open(b, m, 0, Room)
+	plain, used, err := s.Decrypt(b, m, 0, Alloc)
 	if err == nil && used != len(b) {
 		err = fault.Rel(used, len(b)-used, "", "%d bytes behind the encrypted index", len(b)-used)
 	}
@@ -132,7 +134,8 @@ func IndexBytes(b []byte, at fault.Span, path string, s *Sealed, m Module) (*wir
 	return wire.NewInnerCursor(plain, at, path), nil
 }
 
-// Check holds an offset index against the chunk that it is of.
+// Check compares an offset index with the chunk it belongs to: pages must lie in it one after another, and rows must
+// ascend.
 func (x *OffsetIndex) Check(chunk fault.Span, base, rows int64, path string) error {
 	end, last := chunk.Off, int64(-1)
 	for i, off := range x.Offsets {
@@ -151,7 +154,7 @@ func (x *OffsetIndex) Check(chunk fault.Span, base, rows int64, path string) err
 	return nil
 }
 
-// RowsOf is the rows of the row group that page k has by the index; the row group has so many.
+// RowsOf is the range of the row group's rows that are in page k; rows is how many the row group has.
 func (x *OffsetIndex) RowsOf(k int, rows int64) vec.Range {
 	if k+1 < len(x.FirstRow) {
 		rows = x.FirstRow[k+1]
@@ -159,9 +162,9 @@ func (x *OffsetIndex) RowsOf(k int, rows int64) vec.Range {
 	return vec.Range{From: x.FirstRow[k], To: rows}
 }
 
-// Said is what a column index says of a page.
-func (x *ColumnIndex) Said(page int) *Said {
-	s := &Said{None: &x.NullPages[page]}
+// PageStats returns what a column index says about a page.
+func (x *ColumnIndex) PageStats(page int) *Stats {
+	s := &Stats{AllNull: &x.NullPages[page]}
 	if x.Nulls != nil {
 		s.Nulls = &x.Nulls[page]
 	}

@@ -8,7 +8,7 @@ func TestIntervalOfParquetMr(t *testing.T) {
 	const interval = `{"type":"INTERVAL"}`
 	for _, logical := range []int{0, LogicalUnknown} {
 		e := &SchemaElem{Typ: TypeFixed, Length: 12, converted: convertedInterval, logical: Logical{Kind: logical}}
-		if got := e.Meaning().Kind; got != 0 {
+		if got := e.LogicalType().Kind; got != 0 {
 			t.Errorf("kind %d beside INTERVAL: %d", logical, got)
 		}
 		if got := e.Annotation(); got != interval {
@@ -16,7 +16,7 @@ func TestIntervalOfParquetMr(t *testing.T) {
 		}
 	}
 	e := &SchemaElem{Typ: TypeInt32, converted: -1, logical: Logical{Kind: LogicalUnknown}}
-	if got := e.Meaning().Kind; got != LogicalUnknown {
+	if got := e.LogicalType().Kind; got != LogicalUnknown {
 		t.Errorf("UNKNOWN alone is %d", got)
 	}
 }

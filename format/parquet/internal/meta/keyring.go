@@ -14,7 +14,7 @@ import (
 	"stoa/fault"
 )
 
-// Keyring is the keys of an encrypted file that a user gave, by what they are for.
+// Keyring holds the keys that a user gave for an encrypted file, by what they are for.
 type Keyring struct {
 	footer  []byte
 	columns map[string][]byte // by path
@@ -22,10 +22,10 @@ type Keyring struct {
 	prefix  []byte            // of the AAD; nil: the file's own
 }
 
-// mostKeys is how long a file of keys may be.
-const mostKeys = 1 << 20
+// maxKeyFile is the largest size of a key file.
+const maxKeyFile = 1 << 20
 
-// ReadKeyring reads a file of keys:
+// ReadKeyring reads a key file:
 //
 //	# a comment
 //	footer 000102030405060708090a0b0c0d0e0f
@@ -34,7 +34,7 @@ const mostKeys = 1 << 20
 //	key kf text:0123456789012345
 //	aad-prefix text:orders
 //
-// A key is written in hexadecimal digits, or after base64: or text:.
+// A key is written in hexadecimal, or after base64: or text:.
 func ReadKeyring(name string) (*Keyring, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -42,22 +42,22 @@ func ReadKeyring(name string) (*Keyring, error) {
 	}
 	defer f.Close()
 	k := &Keyring{columns: map[string][]byte{}, ids: map[string][]byte{}}
-	in := bufio.NewScanner(io.LimitReader(f, mostKeys+1))
-	in.Buffer(nil, mostKeys)
+	in := bufio.NewScanner(io.LimitReader(f, maxKeyFile+1))
+	in.Buffer(nil, maxKeyFile)
 	for n := 1; in.Scan(); n++ {
 		line := strings.TrimSpace(in.Text())
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if what := k.line(line); what != "" { // the line itself is a secret
+		if what := k.parseLine(line); what != "" { // the line itself is a secret
 			return nil, fault.Invalidf("%s, line %d: %s", name, n, what)
 		}
 	}
 	return k, in.Err()
 }
 
-// line takes a line, and says what is wrong with it; "" is nothing.
-func (k *Keyring) line(line string) string {
+// parseLine takes in one line and returns what is wrong with it, or "".
+func (k *Keyring) parseLine(line string) string {
 	kind, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
 	name, secret := "", rest
@@ -84,26 +84,26 @@ func (k *Keyring) line(line string) string {
 	case kind != "aad-prefix" && n != 16 && n != 24 && n != 32:
 		return "a key of " + strconv.Itoa(n) + " bytes: those of AES have 16, 24 or 32"
 	}
-	if !k.take(kind, name, b) {
+	if !k.set(kind, name, b) {
 		return "another line gives another " + strings.TrimSpace(kind+" "+name)
 	}
 	return ""
 }
 
-// take keeps a key, or the prefix, unless another of the same name is there.
-func (k *Keyring) take(kind, name string, b []byte) bool {
-	var old []byte
+// set stores a key, or the prefix; false if a different one of that name is there already.
+func (k *Keyring) set(kind, name string, b []byte) bool {
+	var before []byte
 	switch kind {
 	case "footer":
-		old, k.footer = k.footer, b
+		before, k.footer = k.footer, b
 	case "aad-prefix":
-		old, k.prefix = k.prefix, b
+		before, k.prefix = k.prefix, b
 	case "column":
-		old, k.columns[name] = k.columns[name], b
+		before, k.columns[name] = k.columns[name], b
 	case "key":
-		old, k.ids[name] = k.ids[name], b
+		before, k.ids[name] = k.ids[name], b
 	}
-	return old == nil || bytes.Equal(old, b)
+	return before == nil || bytes.Equal(before, b)
 }
 
 func secretBytes(s string) ([]byte, bool) {
@@ -118,8 +118,8 @@ func secretBytes(s string) ([]byte, bool) {
 	return b, err == nil && s != ""
 }
 
-// FindFooter is the key of the footer, of which the file says id; nil: none is given. Files of Arrow and parquet-mr
-// whose keys a key management service wraps have key material there, JSON that names the master key.
+// FindFooter returns the footer key, whose metadata in the file is id; nil if it is not given. In files of Arrow and
+// parquet-mr whose keys are wrapped by a key management service, id is key material: JSON that names the master key.
 func (k *Keyring) FindFooter(id []byte) []byte {
 	if k == nil {
 		return nil
@@ -127,7 +127,7 @@ func (k *Keyring) FindFooter(id []byte) []byte {
 	return k.orByID(k.footer, id)
 }
 
-// Find is the same for the key of a column.
+// Find returns the key of a column, whose metadata in the file is id; nil if it is not given.
 func (k *Keyring) Find(column string, id []byte) []byte {
 	if k == nil {
 		return nil
@@ -145,7 +145,7 @@ func (k *Keyring) orByID(key, id []byte) []byte {
 	return key
 }
 
-// masterKey is the name of the master key in key material; "": it is none.
+// masterKey is the name of the master key in key material; "" if id is not key material.
 func masterKey(id []byte) string {
 	var material struct{ MasterKeyID string }
 	if json.Unmarshal(id, &material) != nil {

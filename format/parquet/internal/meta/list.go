@@ -2,8 +2,8 @@ package meta
 
 import "strings"
 
-// CutName takes the name at the start of an item: one in double quotes, with those inside doubled, or else what stands
-// before the first of some characters.
+// CutName splits off the name at the start of an item: a name in double quotes, with quotes inside doubled, or else
+// everything before the first of the characters in until.
 func CutName(item, until string) (name, rest string) {
 	if !strings.HasPrefix(item, `"`) {
 		if i := strings.IndexAny(item, until); i >= 0 {

@@ -9,25 +9,26 @@ import (
 	"stoa/wire"
 )
 
-// FileMeta is what is read of a footer (parquet.thrift, FileMetaData). Nobody changes it after it was read.
+// FileMeta is the footer (parquet.thrift, FileMetaData). It is immutable once read.
 type FileMeta struct {
 	Version   int32
 	NumRows   int64
 	Schema    *SchemaTree
 	RowGroups []*rowGroupMeta
-	Pairs     []KeyPair
+	KeyValues []KeyValue
 	CreatedBy string
-	Orders    []int      // per column the number of its ColumnOrder; nil: none are said
-	Algorithm *Algorithm // some columns are encrypted, or the footer is signed; nil: nothing is, or the whole footer
-	Signer    []byte     // metadata of the key that the footer is signed with
-	Length    int        // of the Thrift
+	Orders    []int      // the union field of each column's ColumnOrder; nil: none given
+	Algorithm *Algorithm // nil: nothing is encrypted or signed, or the whole footer is encrypted
+	Signer    []byte     // metadata of the key that signed the footer
+	Length    int        // of the Thrift, in bytes
 	Elements  []SchemaElem
 }
 
-// TypeOrder is the number of TypeDefinedOrder among column orders.
+// TypeOrder is TypeDefinedOrder in ColumnOrder.
 const TypeOrder = 1
 
-type KeyPair struct {
+// KeyValue is one pair of key/value metadata.
+type KeyValue struct {
 	Key   string
 	Value *string
 }
@@ -48,6 +49,7 @@ type sortingColumn struct {
 	NullsFirst bool
 }
 
+// ChunkMeta is ColumnChunk.
 type ChunkMeta struct {
 	FilePath          string
 	FileOffset        int64
@@ -56,14 +58,14 @@ type ChunkMeta struct {
 	OffsetIndexLength *int32
 	ColumnIndexOffset *int64
 	ColumnIndexLength *int32
-	Encrypted         bool         // and no key opens it
-	Veiled            fault.Span   // where its pages lie, if that is said although it is encrypted
-	Crypto            *ChunkCrypto // nil: it is not encrypted
-	Locked            []byte       // its metadata; nil: it is plain
-	Sealed            *Sealed      // opens the pages; nil: they are plain, or nobody knows the key
+	Encrypted         bool         // and no key for it is given
+	EncryptedSpan     fault.Span   // where the pages of an encrypted chunk lie, if the footer says so in plain
+	Crypto            *ChunkCrypto // nil: not encrypted
+	EncryptedMeta     []byte       // the encrypted metadata; nil: it is plain
+	Cipher            *Cipher      // decrypts the pages; nil: they are plain, or the key is not known
 }
 
-// ColumnMeta is ColumnMetaData. Sizes that are missing are -1.
+// ColumnMeta is ColumnMetaData. Required numbers that are missing are -1.
 type ColumnMeta struct {
 	Type                  Physical
 	Encodings             []Encoding
@@ -74,7 +76,7 @@ type ColumnMeta struct {
 	TotalCompressedSize   int64
 	DataPageOffset        int64
 	DictionaryPageOffset  *int64
-	Statistics            *Said
+	Statistics            *Stats
 	EncodingStats         []encodingStat
 	BloomFilterOffset     *int64
 	BloomFilterLength     *int32
@@ -93,26 +95,27 @@ type sizeStatistics struct {
 	DefinitionLevelHistogram    []int64
 }
 
-// Physical is a Type, encoding an Encoding, compression a CompressionCodec of parquet.thrift.
+// Physical, Encoding and Compression are the enums Type, Encoding and CompressionCodec of parquet.thrift.
 type (
 	Physical    int32
 	Encoding    int32
 	Compression int32
 )
 
-func (p Physical) String() string    { return Named(physicalTypes, int32(p)) }
-func (e Encoding) String() string    { return Named(Encodings, int32(e)) }
-func (c Compression) String() string { return Named(codecNames, int32(c)) }
+func (p Physical) String() string    { return EnumName(physicalTypes, int32(p)) }
+func (e Encoding) String() string    { return EnumName(Encodings, int32(e)) }
+func (c Compression) String() string { return EnumName(codecNames, int32(c)) }
 
-// textOf names the values of an enum for who traces.
-func textOf(names []string) func(int32) string {
-	return func(v int32) string { return Named(names, v) }
+// enumText returns a function that names the values of an enum, for traces.
+func enumText(names []string) func(int32) string {
+	return func(v int32) string { return EnumName(names, v) }
 }
 
+// Ptr returns a pointer to v.
 func Ptr[T any](v T) *T { return &v }
 
-// ParseFileMeta reads a footer. What it does not keep is still looked at, so that the footer is known to be whole.
-// A schema that cannot have less than the fields that are allowed is left where that is seen, before it is built.
+// ParseFileMeta reads a footer. Fields that are not kept are walked too, so that the footer is known to be intact. It
+// stops as soon as the schema is certain to have more fields than limits allow, before the schema is built.
 func ParseFileMeta(r *thrift.Reader, c *wire.Cursor, limits format.Limits) *FileMeta {
 	m := &FileMeta{NumRows: -1}
 	for r.Struct("metadata"); r.Next(); {
@@ -136,7 +139,7 @@ func ParseFileMeta(r *thrift.Reader, c *wire.Cursor, limits format.Limits) *File
 			}
 		case 5:
 			for range r.List("key_value_metadata", thrift.Struct) {
-				m.Pairs = append(m.Pairs, parsePair(r))
+				m.KeyValues = append(m.KeyValues, parseKeyValue(r))
 			}
 		case 6:
 			m.CreatedBy = r.String("created_by")
@@ -150,38 +153,39 @@ func ParseFileMeta(r *thrift.Reader, c *wire.Cursor, limits format.Limits) *File
 		case 9:
 			m.Signer = r.Bytes("footer_signing_key_metadata")
 		default:
-			other(r, fileMetaData)
+			walkOther(r, fileMetaData)
 		}
 	}
 	return m
 }
 
-// tooMany says what is wrong if a schema of so many elements, and perhaps more, has more fields than are allowed; ""
-// if it may have fewer. Besides the root, a field is at least half of the elements: a list and a map are two groups.
+// tooMany returns an error message if a schema of at least that many elements must have more fields than allowed, and
+// "" otherwise. Apart from the root, at least half of the elements are fields: a list or map is two groups.
 func tooMany(limits format.Limits, elements int) string {
-	if n, most := int64(elements-1), limits.WithDefaults().Fields; n > 2*most {
-		return fmt.Sprintf("%d elements or more, and at most %d fields are read (--max-fields)", n, most)
+	if n, limit := int64(elements-1), limits.WithDefaults().Fields; n > 2*limit {
+		return fmt.Sprintf("%d elements or more, and at most %d fields are read (--max-fields)", n, limit)
 	}
 	return ""
 }
 
-// other goes through a field that is not kept, if s has it; what it does not have is told as unknown.
-func other(r *thrift.Reader, s structure) {
+// walkOther walks a field that is not kept. A field that s does not know goes to the tracer as unknown.
+func walkOther(r *thrift.Reader, s structure) {
 	if f, ok := s[r.Field()]; ok {
-		value(r, f)
+		walkValue(r, f)
 	}
 }
 
-// parseUnion reads a union of which only the kind matters, and gives the number of the field that is set; 0: none.
+// parseUnion reads a union of which only the kind matters, and returns the number of the field that is set; 0 if none
+// is.
 func parseUnion(r *thrift.Reader, name string, s structure) (kind int) {
 	for r.Struct(name); r.Next(); {
 		kind = r.Field()
-		other(r, s)
+		walkOther(r, s)
 	}
 	return kind
 }
 
-func parsePair(r *thrift.Reader) (p KeyPair) {
+func parseKeyValue(r *thrift.Reader) (p KeyValue) {
 	for r.Struct(""); r.Next(); {
 		switch r.Field() {
 		case 1:
@@ -256,31 +260,32 @@ func parseChunk(r *thrift.Reader) *ChunkMeta {
 		case 8:
 			c.Encrypted, c.Crypto = true, parseChunkCrypto(r)
 		case 9:
-			c.Locked = r.Bytes("encrypted_column_metadata")
+			c.EncryptedMeta = r.Bytes("encrypted_column_metadata")
 		default:
-			other(r, ColumnChunk)
+			walkOther(r, ColumnChunk)
 		}
 	}
 	return c
 }
 
+// ParseColumnMeta reads a ColumnMetaData; errors are the reader's.
 func ParseColumnMeta(r *thrift.Reader) *ColumnMeta {
 	m := &ColumnMeta{Type: -1, Codec: -1, NumValues: -1, TotalUncompressedSize: -1, TotalCompressedSize: -1,
 		DataPageOffset: -1}
 	for r.Struct("meta_data"); r.Next(); {
 		switch r.Field() {
 		case 1:
-			m.Type = Physical(r.Enum("type", textOf(physicalTypes)))
+			m.Type = Physical(r.Enum("type", enumText(physicalTypes)))
 		case 2:
 			for range r.List("encodings", thrift.I32) {
-				m.Encodings = append(m.Encodings, Encoding(r.Enum("", textOf(Encodings))))
+				m.Encodings = append(m.Encodings, Encoding(r.Enum("", enumText(Encodings))))
 			}
 		case 3:
 			for range r.List("path_in_schema", thrift.Bytes) {
 				m.PathInSchema = append(m.PathInSchema, r.String(""))
 			}
 		case 4:
-			m.Codec = Compression(r.Enum("codec", textOf(codecNames)))
+			m.Codec = Compression(r.Enum("codec", enumText(codecNames)))
 		case 5:
 			m.NumValues = r.I64("num_values")
 		case 6:
@@ -298,15 +303,15 @@ func ParseColumnMeta(r *thrift.Reader) *ColumnMeta {
 				m.EncodingStats = append(m.EncodingStats, parseEncodingStat(r))
 			}
 		default:
-			m.late(r)
+			m.lateFields(r)
 		}
 	}
 	return m
 }
 
-// late reads the fields that came late: some writers had other things under these numbers before, which are
-// passed over.
-func (m *ColumnMeta) late(r *thrift.Reader) {
+// lateFields reads the fields that were added late. Some writers used these numbers for other things before; those are
+// skipped.
+func (m *ColumnMeta) lateFields(r *thrift.Reader) {
 	switch f, t := r.Field(), r.Type(); {
 	case f == 14 && t == thrift.I64:
 		m.BloomFilterOffset = Ptr(r.I64("bloom_filter_offset"))
@@ -315,7 +320,7 @@ func (m *ColumnMeta) late(r *thrift.Reader) {
 	case f == 16 && t == thrift.Struct:
 		m.SizeStatistics = parseSizes(r)
 	case f < 14 || f > 16:
-		other(r, ColumnMetaData)
+		walkOther(r, ColumnMetaData)
 	}
 }
 
@@ -323,9 +328,9 @@ func parseEncodingStat(r *thrift.Reader) (s encodingStat) {
 	for r.Struct(""); r.Next(); {
 		switch r.Field() {
 		case 1:
-			s.PageType = r.Enum("page_type", textOf(PageTypes))
+			s.PageType = r.Enum("page_type", enumText(PageTypes))
 		case 2:
-			s.Encoding = Encoding(r.Enum("encoding", textOf(Encodings)))
+			s.Encoding = Encoding(r.Enum("encoding", enumText(Encodings)))
 		case 3:
 			s.Count = r.I32("count")
 		}
@@ -352,7 +357,7 @@ func parseSizes(r *thrift.Reader) *sizeStatistics {
 	return s
 }
 
-// Missing names a field that the chunk's metadata must have, and has not; "" is none.
+// Missing names a required field that is missing or negative; "" if there is none.
 func (m *ColumnMeta) Missing() string {
 	switch {
 	case m.Type < 0:

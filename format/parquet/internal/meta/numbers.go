@@ -1,11 +1,12 @@
 package meta
 
+// The magic of a plain file, and of one with an encrypted footer.
 const (
 	Magic     = "PAR1"
 	Encrypted = "PARE"
 )
 
-// More encodings, and physical types: parquet.thrift.
+// Encodings and physical types: parquet.thrift, Encoding and Type.
 const (
 	PlainValues       = 0
 	PlainDictionary   = 2
@@ -28,6 +29,7 @@ const (
 	TypeFixed   = 7
 )
 
+// IsDictionary reports whether a page's values are codes of a dictionary.
 func IsDictionary(encoding int32) bool {
 	return encoding == PlainDictionary || encoding == RleDictionary
 }

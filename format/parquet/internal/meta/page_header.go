@@ -8,7 +8,7 @@ import (
 	"stoa/wire"
 )
 
-// Whole is where a page lies with its header.
+// Whole is the span of a page with its header.
 func (p *Page) Whole() fault.Span {
 	at := p.Header
 	at.Len += p.Body.Len
@@ -23,32 +23,33 @@ const (
 	DataPageV2     = 3
 )
 
-// Page is one page of a column chunk, found by its header.
+// Page is one page of a column chunk, as its header describes it.
 type Page struct {
 	Header fault.Span
 	Body   fault.Span
 	Kind   int32
-	Values int64 // nulls and empty lists included
+	Values int64 // including nulls and empty lists
 	Rows   int64 // of a data page v2; else -1
 	Nulls  int64 // of a data page v2; else -1
 	Raw    int64 // bytes of the body uncompressed
-	Crc    uint32
+	CRC    uint32
 	HasCRC bool
 
 	Encoding int32
 	Size     int64 // bytes of the body
 
-	Levels [2]int32 // of definition and repetition: encodings in a data page v1, bytes in one v2
-	Bare   bool     // of a data page v2: the body is not compressed
-	Stats  *Said    // nil: none
-	Lacks  string   // a field that parquet.thrift requires and that is not there; "": none
+	Levels       [2]int32 // of definition and repetition: their encodings in a data page v1, their sizes in one v2
+	Uncompressed bool     // of a data page v2: its values are stored uncompressed
+	Stats        *Stats   // nil: none
+	MissingField string   // a required field that the header lacks; "": none
 }
 
+// IsData reports whether p is a data page.
 func (p *Page) IsData() bool { return p.Kind == DataPage || p.Kind == DataPageV2 }
 
 func (p *Page) String() string {
-	return fmt.Sprintf("%s, %d values, %s, %d bytes uncompressed", Named(PageTypes, p.Kind), p.Values,
-		Named(Encodings, p.Encoding), p.Raw)
+	return fmt.Sprintf("%s, %d values, %s, %d bytes uncompressed", EnumName(PageTypes, p.Kind), p.Values,
+		EnumName(Encodings, p.Encoding), p.Raw)
 }
 
 // ParsePageHeader reads a PageHeader.
@@ -59,13 +60,13 @@ func ParsePageHeader(r *thrift.Reader) Page {
 		seen |= 1 << (r.Field() & 15)
 		switch r.Field() {
 		case 1:
-			p.Kind = r.Enum("type", func(v int32) string { return Named(PageTypes, v) })
+			p.Kind = r.Enum("type", func(v int32) string { return EnumName(PageTypes, v) })
 		case 2:
 			p.Raw = int64(r.I32("uncompressed_page_size"))
 		case 3:
 			p.Size = int64(r.I32("compressed_page_size"))
 		case 4:
-			p.Crc, p.HasCRC = uint32(r.Enum("crc", func(v int32) string { return fmt.Sprintf("%08x", uint32(v)) })),
+			p.CRC, p.HasCRC = uint32(r.Enum("crc", func(v int32) string { return fmt.Sprintf("%08x", uint32(v)) })),
 				true
 		case 5:
 			p.dataHeader(r, "data_page_header", 2)
@@ -76,19 +77,19 @@ func ParsePageHeader(r *thrift.Reader) Page {
 		}
 	}
 	if own, ok := ownHeader[p.Kind]; ok && seen&(1<<own.field) == 0 {
-		p.Lacks = own.name
+		p.MissingField = own.name
 	}
 	return p
 }
 
-// ownHeader is the field of a PageHeader that a page of a kind has.
+// ownHeader is the field of a PageHeader that a page of each type must have.
 var ownHeader = map[int32]struct {
 	field int
 	name  string
 }{DataPage: {5, "data_page_header"}, DictionaryPage: {7, "dictionary_page_header"},
 	DataPageV2: {8, "data_page_header_v2"}}
 
-// requiredFields are those of DataPageHeader, DictionaryPageHeader and DataPageHeaderV2, by their numbers.
+// requiredFields are the required fields of DataPageHeader, DictionaryPageHeader and DataPageHeaderV2 by number.
 var requiredFields = map[string][]string{
 	"data_page_header": {1: "num_values", 2: "encoding", 3: "definition_level_encoding",
 		4: "repetition_level_encoding"},
@@ -97,7 +98,7 @@ var requiredFields = map[string][]string{
 		5: "definition_levels_byte_length", 6: "repetition_levels_byte_length"},
 }
 
-// dataHeader reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2, which has its encoding in field enc.
+// dataHeader reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2, whose encoding is field enc.
 func (p *Page) dataHeader(r *thrift.Reader, name string, enc int) {
 	v2 := enc == 4
 	names := [...]string{3: "definition_level_encoding", 4: "repetition_level_encoding",
@@ -109,61 +110,61 @@ func (p *Page) dataHeader(r *thrift.Reader, name string, enc int) {
 		case f == 1:
 			p.Values = int64(r.I32("num_values"))
 		case f == enc:
-			p.Encoding = r.Enum("encoding", func(v int32) string { return Named(Encodings, v) })
+			p.Encoding = r.Enum("encoding", func(v int32) string { return EnumName(Encodings, v) })
 		case v2 && f == 2:
 			p.Nulls = int64(r.I32("num_nulls"))
 		case v2 && f == 3:
 			p.Rows = int64(r.I32("num_rows"))
 		case r.Type() == thrift.Bool:
 			on := r.Bool(map[bool]string{true: "is_compressed", false: "is_sorted"}[v2])
-			p.Bare = v2 && !on
+			p.Uncompressed = v2 && !on
 		case v2 && r.Type() == thrift.I32 && f >= 5 && f < len(names):
 			p.Levels[f-5] = r.I32(names[f])
 		case !v2 && r.Type() == thrift.I32 && f >= 3 && f < 5:
-			p.Levels[f-3] = r.Enum(names[f], func(v int32) string { return Named(Encodings, v) })
+			p.Levels[f-3] = r.Enum(names[f], func(v int32) string { return EnumName(Encodings, v) })
 		case r.Type() == thrift.Struct:
 			p.Stats = parseStatistics(r)
 		}
 	}
 	for f, field := range requiredFields[name] {
-		if field != "" && seen&(1<<f) == 0 && p.Lacks == "" {
-			p.Lacks = name + "." + field
+		if field != "" && seen&(1<<f) == 0 && p.MissingField == "" {
+			p.MissingField = name + "." + field
 		}
 	}
 }
 
-// After goes on to the page behind p.
-func (s *SealedPage) After(p *Page) {
+// Advance moves on to the page after p.
+func (s *PageModule) Advance(p *Page) {
 	s.First = false
 	if p.IsData() {
 		s.Ordinal++
 	}
 }
 
-// MostHeader is how long the header of a page may be: statistics may be long.
-const MostHeader = 16 << 20
+// MaxHeader is the largest page header that is read; statistics can be long.
+const MaxHeader = 16 << 20
 
-// SealedPage is which page of an encrypted chunk one is.
-type SealedPage struct {
-	*Sealed      // nil: it is not encrypted
+// PageModule identifies a page among the modules of an encrypted chunk.
+type PageModule struct {
+	*Cipher      // nil: it is not encrypted
 	First   bool // of the chunk: it may be a dictionary
 	Ordinal int  // of data pages; -1: it is a dictionary
 }
 
-// header gives the plain header of a page, and how many bytes it takes in the file.
-func (s *SealedPage) header(b []byte) (plain []byte, used int, err error) {
+// header decrypts the header of a page and returns how many bytes of b it took.
+func (s *PageModule) header(b []byte) (plain []byte, used int, err error) {
 	if s.First || s.Ordinal < 0 {
-		if plain, used, err = s.Open(b, DictionaryHeaderModule, 0, Room); err == nil || s.Ordinal < 0 {
+		if plain, used, err = s.Decrypt(b, DictionaryHeaderModule, 0, Alloc); err == nil || s.Ordinal < 0 {
 			return plain, used, err
 		}
 	}
-	return s.Open(b, DataHeaderModule, s.Ordinal, Room)
+	return s.Decrypt(b, DataHeaderModule, s.Ordinal, Alloc)
 }
 
-// HeaderOf is a cursor over the header at the beginning of b, which are the first bytes of at, and how many
-// bytes it takes; -1: as many as are parsed.
-func HeaderOf(b []byte, at fault.Span, path string, s SealedPage) (c *wire.Cursor, used int, err error) {
-	if s.Sealed == nil {
+// HeaderCursor returns a cursor over the page header at the start of b, which are the first bytes of at, and how many
+// bytes of the file the header takes; -1: as many as parsing consumes.
+func HeaderCursor(b []byte, at fault.Span, path string, s PageModule) (c *wire.Cursor, used int, err error) {
+	if s.Cipher == nil {
 		return wire.NewCursor(b, at, path), -1, nil
 	}
 	plain, used, err := s.header(b)
@@ -173,9 +174,9 @@ func HeaderOf(b []byte, at fault.Span, path string, s SealedPage) (c *wire.Curso
 	return wire.NewInnerCursor(plain, at.Sub(0, int64(used)), path), used, nil
 }
 
-// Sane reports whether a header is one as writers make them.
-func (p *Page) Sane() bool {
-	if p.Lacks != "" {
+// Plausible reports whether a header is one that a writer would write.
+func (p *Page) Plausible() bool {
+	if p.MissingField != "" {
 		return false
 	}
 	known := p.Encoding >= 0 && int(p.Encoding) < len(Encodings) && Encodings[p.Encoding] != ""

@@ -39,7 +39,7 @@ func TestRequiredFieldsOfHeaders(t *testing.T) {
 		if c.Err() != nil {
 			t.Fatal(c.Err())
 		}
-		return p.Lacks
+		return p.MissingField
 	}
 	for _, x := range []struct {
 		kind   int32

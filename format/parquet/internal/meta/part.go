@@ -1,9 +1,9 @@
 package meta
 
-// PartKey is the pair of the footer in which a file that is one of several of a table says which it is.
+// PartKey is the key/value metadata in which a file says which of several files of a table it is.
 const PartKey = "stoa.part"
 
-// Part says which file of a table's a file is. The others lie beside it; PartName is what they are called.
+// Part says which file of a table a file is. The other files are in the same directory, named by PartName.
 type Part struct {
 	Number int  `json:"number"` // from 0 on
 	Last   bool `json:"last"`

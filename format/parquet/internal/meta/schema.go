@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// FieldID is what the library notes in the metadata of a field; -1 says that the file has none.
+	// FieldID is the metadata key for field ids, as in Arrow's library; -1 means that the file has none.
 	FieldID = "PARQUET:field_id"
-	// StoredSchema is the key under which Arrow's libraries keep the Arrow schema of a file.
+	// StoredSchema is the key under which Arrow's libraries store a file's Arrow schema.
 	StoredSchema = "ARROW:schema"
 )
 
-// EncodeSchema makes the text of ARROW:schema.
+// EncodeSchema returns the text of ARROW:schema: an IPC schema message in base64.
 func EncodeSchema(sc *arrow.Schema) (string, error) {
 	var b bytes.Buffer
 	w := ipc.NewWriter(&b, ipc.WithSchema(sc))
@@ -28,7 +28,7 @@ func EncodeSchema(sc *arrow.Schema) (string, error) {
 	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
 
-// CheckBatch makes sure that a batch is of the writer's types; metadata may differ.
+// CheckBatch returns an error of class Bug unless a batch has the writer's types; metadata may differ.
 func CheckBatch(b arrow.RecordBatch, sc *arrow.Schema) error {
 	if int(b.NumCols()) != sc.NumFields() {
 		return fault.Bugf("a batch of %d columns for a writer of %d", b.NumCols(), sc.NumFields())

@@ -9,44 +9,44 @@ import (
 // Checksums of pages say nothing of the footer: a bit of it makes bytes of a text, or a struct of a list. Our writer
 // keeps a checksum of the whole footer in the last of its pairs, which other readers pass over.
 
-// SealKey is the pair with the CRC-32 of the footer, as eight hexadecimal digits, which count as zeros.
+// SealKey is the pair with the CRC-32 of the footer as eight hexadecimal digits, which count as zeros in the sum.
 const SealKey = "stoa.footer"
 
-// NoSeal stands where the checksum will be.
-const NoSeal = "00000000"
+// SealPlaceholder stands where the checksum will be.
+const SealPlaceholder = "00000000"
 
-// sealHead is what stands before the digits: the key, and the head of the value.
+// sealHead is what precedes the digits: the key, and the Thrift header of the value.
 const sealHead = SealKey + "\x18\x08"
 
-// sealAt is where the digits are in a footer; -1: nowhere.
+// sealAt is the offset of the digits in a footer; -1 if there are none.
 func sealAt(footer []byte) int {
 	at := bytes.LastIndex(footer, []byte(sealHead))
-	if at < 0 || at+len(sealHead)+len(NoSeal) > len(footer) {
+	if at < 0 || at+len(sealHead)+len(SealPlaceholder) > len(footer) {
 		return -1
 	}
 	return at + len(sealHead)
 }
 
-// Seal writes the checksum of a footer, whose last pair is the key with NoSeal, over its place.
+// Seal overwrites the placeholder in the last pair of a footer with the checksum.
 func Seal(footer []byte) {
 	copy(footer[sealAt(footer):], fmt.Sprintf("%08x", crc32.ChecksumIEEE(footer)))
 }
 
-// createdByUs is what follows the digits, behind the ends of the pair and of its field's head: a pair that came along
-// with a schema into a file of another writer is about another footer.
+// createdByUs is what follows the digits, after the ends of the pair and of the list. A pair that was copied along with
+// a schema into another writer's file is about a different footer.
 const createdByUs = "stoa version"
 
-// BrokenSeal says what is wrong about the checksum of a footer; "" if nothing is, or it has none. It is asked before
-// the footer is understood: a field's number that is another hides what follows.
+// BrokenSeal returns what is wrong with the checksum of a footer; "" if nothing is, or if it has none. It is called
+// before the footer is parsed, since a damaged field number hides what follows.
 func BrokenSeal(footer []byte) string {
 	const between = 3 // bytes
 	at := sealAt(footer)
-	if at < 0 || len(footer) < at+len(NoSeal)+between ||
-		!bytes.HasPrefix(footer[at+len(NoSeal)+between:], []byte(createdByUs)) {
+	if at < 0 || len(footer) < at+len(SealPlaceholder)+between ||
+		!bytes.HasPrefix(footer[at+len(SealPlaceholder)+between:], []byte(createdByUs)) {
 		return ""
 	}
-	digits, rest := string(footer[at:at+len(NoSeal)]), footer[at+len(NoSeal):]
-	sum := crc32.Update(crc32.ChecksumIEEE(footer[:at]), crc32.IEEETable, []byte(NoSeal))
+	digits, rest := string(footer[at:at+len(SealPlaceholder)]), footer[at+len(SealPlaceholder):]
+	sum := crc32.Update(crc32.ChecksumIEEE(footer[:at]), crc32.IEEETable, []byte(SealPlaceholder))
 	right := fmt.Sprintf("%08x", crc32.Update(sum, crc32.IEEETable, rest))
 	if right == digits {
 		return ""

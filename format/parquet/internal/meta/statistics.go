@@ -6,28 +6,28 @@ import (
 	"stoa/internal/thrift"
 )
 
-// Said is what a Statistics struct, or an entry of a column index, says of values.
-type Said struct {
-	Min, Max           []byte // in the order that is defined for the type
-	OldMin, OldMax     []byte // min and max of the time before orders were defined
-	MinExact, MaxExact bool   // the bounds are values that occur
-	Nulls              *int64
-	Distinct           *int64
-	Nans               *int64
-	None               *bool // a column index says of each page whether it has no values
+// Stats is a Statistics struct, or the entry of a page in a column index.
+type Stats struct {
+	Min, Max                     []byte // in the order that the specification defines for the type
+	DeprecatedMin, DeprecatedMax []byte // min and max, from before orders were defined
+	MinExact, MaxExact           bool   // the bounds are values that occur
+	Nulls                        *int64
+	Distinct                     *int64
+	NaNs                         *int64
+	AllNull                      *bool // from a column index: whether the page has only nulls
 }
 
-// parseStatistics reads the Statistics of a page header.
-func parseStatistics(r *thrift.Reader) *Said {
-	var s Said
+// parseStatistics reads a Statistics.
+func parseStatistics(r *thrift.Reader) *Stats {
+	var s Stats
 	number := func(name string) *int64 { n := r.I64(name); return &n }
 	text := func(name string) []byte { return slices.Clone(r.Bytes(name)) }
 	for r.Struct("statistics"); r.Next(); {
 		switch f, t := r.Field(), r.Type(); {
 		case f == 1 && t == thrift.Bytes:
-			s.OldMax = text("max")
+			s.DeprecatedMax = text("max")
 		case f == 2 && t == thrift.Bytes:
-			s.OldMin = text("min")
+			s.DeprecatedMin = text("min")
 		case f == 3 && t == thrift.I64:
 			s.Nulls = number("null_count")
 		case f == 4 && t == thrift.I64:
@@ -41,9 +41,9 @@ func parseStatistics(r *thrift.Reader) *Said {
 		case f == 8 && t == thrift.Bool:
 			s.MinExact = r.Bool("is_min_value_exact")
 		case f == 9 && t == thrift.I64:
-			s.Nans = number("nan_count")
+			s.NaNs = number("nan_count")
 		default:
-			value(r, field{name: statistics[f].name}) // no reader needs it
+			walkValue(r, field{name: statistics[f].name}) // no reader needs it
 		}
 	}
 	return &s

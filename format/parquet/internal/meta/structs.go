@@ -9,13 +9,13 @@ import (
 // structure is a struct of parquet.thrift by the numbers of its fields.
 type structure map[int]field
 
-// field is a field of a structure. Of a list, elem is the type of its elements; of is the structure of a
-// struct, or of a list's elements; text names the values of an enum.
+// field is a field of a structure. For a list, elem is the type of its elements; of is the structure of a struct or of
+// a list's elements; enum names the values of an enum.
 type field struct {
 	name string
 	elem thrift.Type
 	of   structure
-	text []string
+	enum []string
 }
 
 // The structs of parquet.thrift that the footer is made of.
@@ -32,9 +32,9 @@ var (
 		9: {name: "footer_signing_key_metadata"},
 	}
 	SchemaElement = structure{
-		1: {name: "type", text: physicalTypes}, 2: {name: "type_length"},
-		3: {name: "repetition_type", text: repetitions}, 4: {name: "name"},
-		5: {name: "num_children"}, 6: {name: "converted_type", text: convertedTypes}, 7: {name: "scale"},
+		1: {name: "type", enum: physicalTypes}, 2: {name: "type_length"},
+		3: {name: "repetition_type", enum: repetitions}, 4: {name: "name"},
+		5: {name: "num_children"}, 6: {name: "converted_type", enum: convertedTypes}, 7: {name: "scale"},
 		8: {name: "precision"},
 		9: {name: "field_id"}, 10: {name: "logical_type", of: logicalType},
 	}
@@ -44,7 +44,7 @@ var (
 		12: {name: "JSON"}, 13: {name: "BSON"}, 14: {name: "UUID"}, 15: {name: "FLOAT16"},
 		16: {name: "VARIANT", of: structure{1: {name: "specification_version"}}},
 		17: {name: "GEOMETRY", of: structure{1: {name: "crs"}}},
-		18: {name: "GEOGRAPHY", of: structure{1: {name: "crs"}, 2: {name: "algorithm", text: algorithms}}},
+		18: {name: "GEOGRAPHY", of: structure{1: {name: "crs"}, 2: {name: "algorithm", enum: algorithms}}},
 		5:  {name: "DECIMAL", of: structure{1: {name: "scale"}, 2: {name: "precision"}}},
 		7:  {name: "TIME", of: instantType},
 		8:  {name: "TIMESTAMP", of: instantType},
@@ -65,15 +65,15 @@ var (
 		8: {name: "crypto_metadata"}, 9: {name: "encrypted_column_metadata"},
 	}
 	ColumnMetaData = structure{
-		1: {name: "type", text: physicalTypes}, 2: {name: "encodings", elem: thrift.I32, text: Encodings},
+		1: {name: "type", enum: physicalTypes}, 2: {name: "encodings", elem: thrift.I32, enum: Encodings},
 		3: {name: "path_in_schema", elem: thrift.Bytes},
-		4: {name: "codec", text: codecNames}, 5: {name: "num_values"}, 6: {name: "total_uncompressed_size"},
+		4: {name: "codec", enum: codecNames}, 5: {name: "num_values"}, 6: {name: "total_uncompressed_size"},
 		7: {name: "total_compressed_size"},
 		8: {name: "key_value_metadata", elem: thrift.Struct, of: keyValue}, 9: {name: "data_page_offset"},
 		10: {name: "index_page_offset"},
 		11: {name: "dictionary_page_offset"}, 12: {name: "statistics", of: statistics},
 		13: {name: "encoding_stats", elem: thrift.Struct,
-			of: structure{1: {name: "page_type", text: PageTypes}, 2: {name: "encoding", text: Encodings},
+			of: structure{1: {name: "page_type", enum: PageTypes}, 2: {name: "encoding", enum: Encodings},
 				3: {name: "count"}}},
 		14: {name: "bloom_filter_offset"}, 15: {name: "bloom_filter_length"},
 		16: {name: "size_statistics", of: structure{1: {name: "unencoded_byte_array_data_bytes"},
@@ -90,7 +90,7 @@ var (
 		3: {name: "INT96_TIMESTAMP_ORDER"}}
 )
 
-// The enums of parquet.thrift. A number that was never given is empty.
+// The enums of parquet.thrift. Numbers that were never assigned are empty.
 var (
 	physicalTypes = []string{"BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY",
 		"FIXED_LEN_BYTE_ARRAY"}
@@ -102,31 +102,31 @@ var (
 	Encodings = []string{"PLAIN", "", "PLAIN_DICTIONARY", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED",
 		"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY",
 		"RLE_DICTIONARY", "BYTE_STREAM_SPLIT"}
-	codecNames = []string{"UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW"}
-	PageTypes  = []string{"DATA_PAGE", "INDEX_PAGE", "DICTIONARY_PAGE", "DATA_PAGE_V2"}
-	Orders     = []string{"UNORDERED", "ASCENDING", "DESCENDING"}
+	codecNames     = []string{"UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW"}
+	PageTypes      = []string{"DATA_PAGE", "INDEX_PAGE", "DICTIONARY_PAGE", "DATA_PAGE_V2"}
+	BoundaryOrders = []string{"UNORDERED", "ASCENDING", "DESCENDING"}
 )
 
-// Named is the name that an enum has for v.
-func Named(names []string, v int32) string {
+// EnumName is the name of value v of an enum, or its number.
+func EnumName(names []string, v int32) string {
 	if v >= 0 && int(v) < len(names) && names[v] != "" {
 		return names[v]
 	}
 	return strconv.Itoa(int(v))
 }
 
-// Walk goes through a struct that is due, or the outermost one, without keeping anything: it is then known to be whole,
-// and a tracer has seen it. Fields that s does not have are passed over.
+// Walk goes through a struct without keeping anything, so that it is known to be intact and a tracer has seen it.
+// Fields that s does not have are skipped.
 func Walk(r *thrift.Reader, name string, s structure) {
 	for r.Struct(name); r.Next(); {
 		if f, ok := s[r.Field()]; ok {
-			value(r, f)
+			walkValue(r, f)
 		}
 	}
 }
 
-// value goes through one value.
-func value(r *thrift.Reader, f field) {
+// walkValue goes through one value.
+func walkValue(r *thrift.Reader, f field) {
 	switch t := r.Type(); {
 	case t == thrift.Bool:
 		r.Bool(f.name)
@@ -135,7 +135,7 @@ func value(r *thrift.Reader, f field) {
 	case t == thrift.I16:
 		r.I16(f.name)
 	case t == thrift.I32:
-		r.Enum(f.name, func(v int32) string { return Named(f.text, v) })
+		r.Enum(f.name, func(v int32) string { return EnumName(f.enum, v) })
 	case t == thrift.I64:
 		r.I64(f.name)
 	case t == thrift.Double:
@@ -146,7 +146,7 @@ func value(r *thrift.Reader, f field) {
 		Walk(r, f.name, f.of)
 	case (t == thrift.List || t == thrift.Set) && f.elem != thrift.Stop:
 		for range r.List(f.name, f.elem) {
-			value(r, field{of: f.of, text: f.text})
+			walkValue(r, field{of: f.of, enum: f.enum})
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// SchemaElem is a SchemaElement: a column, or a group of so many children that follow it.
+// SchemaElem is a SchemaElement: a column, or a group of the children that follow it.
 type SchemaElem struct {
 	Typ       Physical // -1: a group
 	Length    int32
@@ -20,16 +20,16 @@ type SchemaElem struct {
 	converted int32 // -1: none
 	scale     int32
 	precision int32
-	Id        int32 // -1: none
+	ID        int32 // -1: none
 	logical   Logical
 }
 
-// Logical is a LogicalType; kind is the number of its field, 0: there is none.
+// Logical is a LogicalType; Kind is the number of its union field, 0 if there is none.
 type Logical struct {
 	Kind             int
 	Scale, Precision int32
 	Unit             int // 1 milliseconds, 2 microseconds, 3 nanoseconds
-	Utc, Signed      bool
+	UTC, Signed      bool
 	Bits             int8
 
 	version   int8 // of VARIANT
@@ -58,7 +58,7 @@ const (
 	logicalGeography = 18
 )
 
-// Repetitions, and the converted types that stand for no logical type of the same meaning.
+// Repetitions, and the converted types that correspond to no logical type.
 const (
 	RepRequired = 0
 	RepOptional = 1
@@ -69,27 +69,27 @@ const (
 )
 
 func parseElement(r *thrift.Reader) SchemaElem {
-	e := SchemaElem{Typ: -1, converted: -1, Id: -1}
+	e := SchemaElem{Typ: -1, converted: -1, ID: -1}
 	for r.Struct(""); r.Next(); {
 		switch r.Field() {
 		case 1:
-			e.Typ = Physical(r.Enum("type", textOf(physicalTypes)))
+			e.Typ = Physical(r.Enum("type", enumText(physicalTypes)))
 		case 2:
 			e.Length = r.I32("type_length")
 		case 3:
-			e.Rep = r.Enum("repetition_type", textOf(repetitions))
+			e.Rep = r.Enum("repetition_type", enumText(repetitions))
 		case 4:
 			e.Name = r.String("name")
 		case 5:
 			e.children = r.I32("num_children")
 		case 6:
-			e.converted = r.Enum("converted_type", textOf(convertedTypes))
+			e.converted = r.Enum("converted_type", enumText(convertedTypes))
 		case 7:
 			e.scale = r.I32("scale")
 		case 8:
 			e.precision = r.I32("precision")
 		case 9:
-			e.Id = r.I32("field_id")
+			e.ID = r.I32("field_id")
 		case 10:
 			e.logical = parseLogical(r)
 		}
@@ -114,7 +114,7 @@ func parseLogical(r *thrift.Reader) (l Logical) {
 			for r.Struct(logicalType[l.Kind].name); r.Next(); {
 				switch r.Field() {
 				case 1:
-					l.Utc = r.Bool("is_adjusted_to_utc")
+					l.UTC = r.Bool("is_adjusted_to_utc")
 				case 2:
 					l.Unit = parseUnion(r, "unit", instantType[2].of)
 				}
@@ -129,16 +129,16 @@ func parseLogical(r *thrift.Reader) (l Logical) {
 				}
 			}
 		case logicalVariant, logicalGeometry, logicalGeography:
-			l.parseMore(r)
+			l.parseExtra(r)
 		default:
-			other(r, logicalType)
+			walkOther(r, logicalType)
 		}
 	}
 	return l
 }
 
-// parseMore reads what VARIANT, GEOMETRY and GEOGRAPHY say.
-func (l *Logical) parseMore(r *thrift.Reader) {
+// parseExtra reads the fields of VARIANT, GEOMETRY and GEOGRAPHY.
+func (l *Logical) parseExtra(r *thrift.Reader) {
 	for r.Struct(logicalType[l.Kind].name); r.Next(); {
 		switch f := r.Field(); {
 		case f == 1 && l.Kind == logicalVariant:
@@ -146,19 +146,19 @@ func (l *Logical) parseMore(r *thrift.Reader) {
 		case f == 1:
 			l.crs = r.String("crs")
 		case f == 2 && l.Kind == logicalGeography:
-			l.algorithm = r.Enum("algorithm", textOf(algorithms))
+			l.algorithm = r.Enum("algorithm", enumText(algorithms))
 		}
 	}
 }
 
-// Meaning is the logical type of an element: that of its converted type if it has no other.
-func (e *SchemaElem) Meaning() Logical {
+// LogicalType is the logical type of an element, or the one its converted type stands for if it has none.
+func (e *SchemaElem) LogicalType() Logical {
 	// parquet-mr says UNKNOWN of what only converted types have a word for: INTERVAL
 	if e.logical.Kind != 0 && (e.logical.Kind != LogicalUnknown || e.converted < 0) {
 		return e.logical
 	}
 	integer := func(bits int8, signed bool) Logical { return Logical{Kind: LogicalInteger, Bits: bits, Signed: signed} }
-	switch Named(convertedTypes, e.converted) {
+	switch EnumName(convertedTypes, e.converted) {
 	case "UTF8":
 		return Logical{Kind: LogicalString}
 	case "MAP", "MAP_KEY_VALUE":
@@ -172,13 +172,13 @@ func (e *SchemaElem) Meaning() Logical {
 	case "DATE":
 		return Logical{Kind: LogicalDate}
 	case "TIME_MILLIS":
-		return Logical{Kind: LogicalTime, Unit: 1, Utc: true}
+		return Logical{Kind: LogicalTime, Unit: 1, UTC: true}
 	case "TIME_MICROS":
-		return Logical{Kind: LogicalTime, Unit: 2, Utc: true}
+		return Logical{Kind: LogicalTime, Unit: 2, UTC: true}
 	case "TIMESTAMP_MILLIS":
-		return Logical{Kind: LogicalTimestamp, Unit: 1, Utc: true}
+		return Logical{Kind: LogicalTimestamp, Unit: 1, UTC: true}
 	case "TIMESTAMP_MICROS":
-		return Logical{Kind: LogicalTimestamp, Unit: 2, Utc: true}
+		return Logical{Kind: LogicalTimestamp, Unit: 2, UTC: true}
 	case "UINT_8", "UINT_16", "UINT_32", "UINT_64":
 		return integer(8<<(e.converted-11), false)
 	case "INT_8", "INT_16", "INT_32", "INT_64":
@@ -198,9 +198,10 @@ type SchemaNode struct {
 	Column   int // of a leaf
 }
 
+// Leaf reports whether n is a column.
 func (n *SchemaNode) Leaf() bool { return n.Typ >= 0 }
 
-// Only is the one child of a group that has no other.
+// Only is the only child of a group, nil if it has more or none.
 func (n *SchemaNode) Only() *SchemaNode {
 	if len(n.Children) == 1 {
 		return n.Children[0]
@@ -208,49 +209,49 @@ func (n *SchemaNode) Only() *SchemaNode {
 	return nil
 }
 
-// SchemaTree is a schema: its root, and its columns in their order.
+// SchemaTree is a schema: its root, and its columns in file order.
 type SchemaTree struct {
 	Root    *SchemaNode
 	Columns []*SchemaColumn
 }
 
-// NumColumns is the number of leaves, Column is one of them.
+// NumColumns is the number of leaves, Column returns one of them.
 func (t *SchemaTree) NumColumns() int            { return len(t.Columns) }
 func (t *SchemaTree) Column(i int) *SchemaColumn { return t.Columns[i] }
 
-// SchemaColumn is a leaf with what the groups above it add.
+// SchemaColumn is a leaf with its path and levels.
 type SchemaColumn struct {
 	*SchemaNode
 	Steps          []string
 	MaxDef, MaxRep int16
 }
 
-// MaxDefinitionLevel and MaxRepetitionLevel are the levels of a value that is there, and of the innermost list
-// that goes on.
+// MaxDefinitionLevel is the definition level of a value that is present, MaxRepetitionLevel that of an item that
+// continues the innermost list.
 func (c *SchemaColumn) MaxDefinitionLevel() int16 { return c.MaxDef }
 func (c *SchemaColumn) MaxRepetitionLevel() int16 { return c.MaxRep }
 
-// PhysicalType is how values are stored, TypeLength the bytes of one of fixed length.
+// PhysicalType is how values are stored, TypeLength the size of a FIXED_LEN_BYTE_ARRAY in bytes.
 func (c *SchemaColumn) PhysicalType() Physical { return c.Typ }
 func (c *SchemaColumn) TypeLength() int        { return int(c.Length) }
 
-// Path is the names from the root down, joined with dots.
+// Path is the names from the root down, joined with dots, ColumnPath the same as a list.
 func (c *SchemaColumn) Path() string         { return strings.Join(c.Steps, ".") }
 func (c *SchemaColumn) ColumnPath() []string { return c.Steps }
 
-// Interval reports whether the column is of INTERVAL, which has no order.
+// Interval reports whether the column is an INTERVAL, which has no order.
 func (c *SchemaColumn) Interval() bool {
 	return c.logical.Kind == 0 && c.converted == convertedInterval
 }
 
 const (
-	// maxNesting is how deep groups may stand in each other.
+	// maxNesting is how deep groups may be nested.
 	maxNesting = 250
-	// maxLevel is the highest level that is read: a byte.
+	// maxLevel is the highest level that is supported: levels are decoded to bytes.
 	maxLevel = math.MaxUint8
 )
 
-// ReadTree makes the tree of a schema's elements.
+// ReadTree builds the tree of a schema's elements; at is where the footer lies, for errors.
 func ReadTree(els []SchemaElem, at fault.Span) (*SchemaTree, error) {
 	t := &SchemaTree{}
 	if len(els) == 0 {

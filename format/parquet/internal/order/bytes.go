@@ -7,33 +7,33 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// FirstBeyond is the first string, or bytes, less than low or greater than high, as unsigned bytes; nil: there is no
-// such bound. ok: the leaf is of those; of others, and of dictionaries, First knows. Most values are told apart from a
-// bound by their first eight bytes.
-func (v *View) FirstBeyond(low, high []byte) (at int, ok bool) {
+// FirstOutside returns the index of the first string or binary value below low or above high, compared as unsigned
+// bytes; a nil bound does not bound, and -1 means that there is none. ok is false if the leaf has another type, or is a
+// dictionary: then use First. Most values differ from a bound within their first eight bytes.
+func (v *View) FirstOutside(low, high []byte) (at int, ok bool) {
 	if v.Leaf.Len() == 0 {
 		return -1, true
 	}
 	switch a := v.Leaf.(type) {
 	case *array.String:
-		return beyond(v, low, high, a.ValueOffsets(), a.ValueBytes()), true
+		return firstOutside(v, low, high, a.ValueOffsets(), a.ValueBytes()), true
 	case *array.Binary:
-		return beyond(v, low, high, a.ValueOffsets(), a.ValueBytes()), true
+		return firstOutside(v, low, high, a.ValueOffsets(), a.ValueBytes()), true
 	case *array.LargeString:
-		return beyond(v, low, high, a.ValueOffsets(), a.ValueBytes()), true
+		return firstOutside(v, low, high, a.ValueOffsets(), a.ValueBytes()), true
 	case *array.LargeBinary:
-		return beyond(v, low, high, a.ValueOffsets(), a.ValueBytes()), true
+		return firstOutside(v, low, high, a.ValueOffsets(), a.ValueBytes()), true
 	}
 	return -1, false
 }
 
-// beyond goes through values; offsets are those of the whole buffer, of which data begins with the first one.
-func beyond[O int32 | int64](v *View, low, high []byte, offsets []O, data []byte) int {
-	least, most := head(low), head(high)
+// firstOutside searches values; offsets are those of the whole buffer, and data begins with the first of them.
+func firstOutside[O int32 | int64](v *View, low, high []byte, offsets []O, data []byte) int {
+	lowHead, highHead := head(low), head(high)
 	for i := range v.Leaf.Len() {
 		b := data[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]]
 		h := head(b)
-		if (low == nil || h > least) && (high == nil || h < most) {
+		if (low == nil || h > lowHead) && (high == nil || h < highHead) {
 			continue
 		}
 		if (low != nil && bytes.Compare(b, low) < 0 || high != nil && bytes.Compare(b, high) > 0) && v.Has(i) {
@@ -43,7 +43,7 @@ func beyond[O int32 | int64](v *View, low, high []byte, offsets []O, data []byte
 	return -1
 }
 
-// head are the first eight bytes as a number, in the order of the bytes; zeros are behind fewer.
+// head is the first eight bytes as a big-endian number, padded with zeros.
 func head(b []byte) (n uint64) {
 	if len(b) >= 8 {
 		return binary.BigEndian.Uint64(b)

@@ -44,7 +44,7 @@ func TestFirstBeyond(t *testing.T) {
 		}
 		v := LeafView(a, nil)
 		want, err := v.First(e, nil)
-		got, ok := v.FirstBeyond(low, high)
+		got, ok := v.FirstOutside(low, high)
 		if err != nil || !ok || got != want {
 			t.Fatalf("%v, %x to %x: %d, %t, %v; the predicate finds %d", a, low, high, got, ok, err, want)
 		}

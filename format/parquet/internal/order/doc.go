@@ -1,3 +1,3 @@
-// Package order sees the values of a leaf in Arrow arrays, and compares rows by the columns that a row group is
-// sorted by: verify and the writer hold rows against that.
+// Package order views the values of a leaf in Arrow arrays, and compares rows by the columns that a row group is sorted
+// by, for verify and the writer.
 package order

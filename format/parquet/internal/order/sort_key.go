@@ -15,7 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/float16"
 )
 
-// SortKey is a column by which the rows of a row group are said to be sorted.
+// SortKey is a column by which the rows of a row group are sorted.
 type SortKey struct {
 	Leaf                   LeafField
 	Name                   string
@@ -27,7 +27,8 @@ func (k *SortKey) String() string {
 		map[bool]string{true: ", nulls first", false: ", nulls last"}[k.NullsFirst]
 }
 
-// OutOfOrder is the key by which row j of b should come before row i of a, which stands before it; nil: none.
+// OutOfOrder returns the key by which row j of b, which follows row i of a, should precede it; nil if they are in
+// order.
 func OutOfOrder(keys []SortKey, a []*View, i int, b []*View, j int) *SortKey {
 	for k := range keys {
 		x, y := a[k].Has(i), b[k].Has(j)
@@ -54,11 +55,11 @@ func OutOfOrder(keys []SortKey, a []*View, i int, b []*View, j int) *SortKey {
 	return nil
 }
 
-// valuesOf is an array of values of a type.
+// valuesOf is an array of values of type T.
 type valuesOf[T any] interface{ Value(int) T }
 
-// compareValues compares two values in the order of their type; known: it has one. Writers do not agree about
-// NaN, and about zeros of either sign.
+// compareValues compares two values in the order of their type; known is false if it has none. Writers do not agree on
+// NaN, nor on zeros of different sign: these are not known.
 func compareValues(a arrow.Array, i int, b arrow.Array, j int) (c int, known bool) {
 	switch x := a.(type) {
 	case *array.Dictionary:
@@ -68,7 +69,7 @@ func compareValues(a arrow.Array, i int, b arrow.Array, j int) (c int, known boo
 		}
 		return compareValues(x.Dictionary(), x.GetValueIndex(i), y.Dictionary(), y.GetValueIndex(j))
 	case valuesOf[bool]:
-		return compareBy(x, i, b, j, func(x, y bool) int { return int(One(x) - One(y)) })
+		return compareBy(x, i, b, j, func(x, y bool) int { return int(BoolInt(x) - BoolInt(y)) })
 	case valuesOf[string]:
 		return compareBy(x, i, b, j, cmp.Compare)
 	case valuesOf[[]byte]:
@@ -142,7 +143,7 @@ func compareFloats(x float64, second func() float64, ok bool) (int, bool) {
 	return cmp.Compare(x, y), true
 }
 
-// LeafField is a column as its values are compared: where it lies, and the type that Parquet says its values have.
+// LeafField is a column as its values are compared: where it is, and the type that Parquet's schema gives its values.
 type LeafField struct {
 	Path   []int // child indices from the schema's root, as nest counts them
 	Column int

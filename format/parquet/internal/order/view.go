@@ -8,13 +8,13 @@ import (
 	"stoa/vec"
 )
 
-// View is the values of one leaf in some rows, as the file counts them: an entry for every value, and one for
-// every null, null list and empty list.
+// View is the values of one leaf in some rows, with entries as the file counts them: one for every value, null, null
+// list and empty list.
 type View struct {
-	Leaf  arrow.Array
-	live  []bool  // whose entry of leaf is below nothing that is null; nil: all
-	dead  int64   // entries that are null because something above them is null or an empty list
-	owner []int64 // the row of each entry of leaf; nil: it is its own
+	Leaf      arrow.Array
+	live      []bool  // entries of Leaf with no null above them; nil: all
+	nullAbove int64   // entries that are null because something above them is null or an empty list
+	owner     []int64 // the row of each entry of leaf; nil: it is its own
 }
 
 // LeafView follows path from a column down to a leaf.
@@ -27,13 +27,13 @@ func LeafView(a arrow.Array, path []int) *View {
 			continue
 		case *array.Struct:
 			if len(path) > 0 {
-				v.under(x, path[0])
+				v.enterField(x, path[0])
 				path = path[1:]
 				continue
 			}
 		case array.ListLike:
 			if len(path) > 0 {
-				v.items(x)
+				v.enterItems(x)
 				path = path[1:]
 				continue
 			}
@@ -42,7 +42,7 @@ func LeafView(a arrow.Array, path []int) *View {
 	}
 }
 
-// alive reports whether entry i is below nothing that is null.
+// alive reports whether nothing above entry i is null.
 func (v *View) alive(i int) bool { return v.live == nil || v.live[i] }
 
 // Has reports whether entry i is a value.
@@ -56,21 +56,21 @@ func (v *View) Row(i int) int64 {
 	return v.owner[i]
 }
 
-// under goes into field i of a struct.
-func (v *View) under(x *array.Struct, i int) {
+// enterField goes into field i of a struct.
+func (v *View) enterField(x *array.Struct, i int) {
 	if x.NullN() > 0 {
 		live := make([]bool, x.Len())
 		for k := range live {
 			live[k] = v.alive(k) && x.IsValid(k)
-			v.dead += One(v.alive(k) && !live[k])
+			v.nullAbove += BoolInt(v.alive(k) && !live[k])
 		}
 		v.live = live
 	}
 	v.Leaf = x.Field(i)
 }
 
-// items goes into the items of a list. Those that no list has, as there may be in Arrow, are no entries.
-func (v *View) items(x array.ListLike) {
+// enterItems goes into the items of a list. Items that belong to no list, which Arrow allows, are no entries.
+func (v *View) enterItems(x array.ListLike) {
 	items := x.ListValues()
 	live, owner := make([]bool, items.Len()), make([]int64, items.Len())
 	for k := range x.Len() {
@@ -79,7 +79,7 @@ func (v *View) items(x array.ListLike) {
 		}
 		from, to := x.ValueOffsets(k)
 		if x.IsNull(k) || from == to {
-			v.dead++
+			v.nullAbove++
 			continue
 		}
 		for i := from; i < to; i++ {
@@ -92,11 +92,11 @@ func (v *View) items(x array.ListLike) {
 // Nulls counts the entries that are null.
 func (v *View) Nulls() int64 {
 	if v.live == nil && v.Leaf.DataType().ID() != arrow.NULL {
-		return v.dead + int64(v.Leaf.NullN())
+		return v.nullAbove + int64(v.Leaf.NullN())
 	}
-	n := v.dead
+	n := v.nullAbove
 	for i := range v.Leaf.Len() {
-		n += One(v.alive(i) && v.Leaf.IsNull(i) || v.alive(i) && v.Leaf.DataType().ID() == arrow.NULL)
+		n += BoolInt(v.alive(i) && v.Leaf.IsNull(i) || v.alive(i) && v.Leaf.DataType().ID() == arrow.NULL)
 	}
 	return n
 }
@@ -104,17 +104,17 @@ func (v *View) Nulls() int64 {
 // Entries counts the values and the nulls.
 func (v *View) Entries() int64 {
 	if v.live == nil {
-		return v.dead + int64(v.Leaf.Len())
+		return v.nullAbove + int64(v.Leaf.Len())
 	}
-	n := v.dead
+	n := v.nullAbove
 	for _, alive := range v.live {
-		n += One(alive)
+		n += BoolInt(alive)
 	}
 	return n
 }
 
-// First is the first value for which e is true, and also, if it is not nil; -1: there is none, or e says
-// nothing of such a type.
+// First returns the index of the first value for which e, and also if it is not nil, are true; -1 if there is none, or
+// if e cannot be applied to the type.
 func (v *View) First(e *pred.Expr, also func(arrow.Array, int) bool) (int, error) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: LeafName, Type: v.Leaf.DataType(), Nullable: true}}, nil)
 	bound, err := pred.Bind(e, sc)
@@ -134,10 +134,11 @@ func (v *View) First(e *pred.Expr, also func(arrow.Array, int) bool) (int, error
 	return -1, nil
 }
 
-// LeafName is the column that the predicates of claims name.
+// LeafName is the column name in predicates about a leaf.
 const LeafName = "v"
 
-func One(b bool) int64 {
+// BoolInt is 1 for true, 0 for false.
+func BoolInt(b bool) int64 {
 	if b {
 		return 1
 	}

@@ -15,29 +15,29 @@ import (
 	"stoa/vec"
 )
 
-// PageTask is one page being decoded.
+// PageTask decodes one page.
 type PageTask struct {
-	Column *FileColumn
-	Ref    *PageRef // nil: nothing is known of the page but its bytes
-	Sealed meta.SealedPage
-	Codec  meta.Compression
-	Arena  *vec.Arena
-	Dict   *vec.Vector
-	Hits   *vec.Sel // entries of Dict that pass the scan's filter; nil: it has none
-	Passed *vec.Sel // set by Decode, of codes that become values: the entries that may pass
-	Limit  int64    // of bytes
-	Verify bool
-	Loose  bool // bytes after the values do not matter
+	Column        *FileColumn
+	Ref           *PageRef // nil: nothing is known of the page but its bytes
+	Module        meta.PageModule
+	Codec         meta.Compression
+	Arena         *vec.Arena
+	Dict          *vec.Vector
+	Hits          *vec.Sel // entries of Dict that pass the scan's filter; nil: there is none
+	Passed        *vec.Sel // set by Decode where codes become values: the entries that may pass
+	Limit         int64    // of the decoded page, in bytes
+	Verify        bool
+	AllowTrailing bool // bytes after the values are ignored
 
 	h     meta.Page
-	At    fault.Span // of what body is of
-	Exact bool       // body is those very bytes
+	At    fault.Span // of the bytes being decoded, for errors
+	Exact bool       // these bytes are the file's own, neither compressed nor encrypted
 	Raw   int64
 	// The levels as they are stored; their lengths and encodings stand in the header, or before them.
 	def, rep []byte
 }
 
-// Decode appends the entries of a page, or of a dictionary.
+// Decode appends the entries of a page, or of a dictionary page, to dst.
 func (d *PageTask) Decode(b []byte, dst *vec.Vector, dict bool) error {
 	data, err := d.Open(b, dict)
 	before := dst.Len()
@@ -55,10 +55,11 @@ func (d *PageTask) Decode(b []byte, dst *vec.Vector, dict bool) error {
 	return err
 }
 
-// Open reads the header, verifies the checksum, decompresses, and parts the levels from the values, which it gives.
+// Open parses the header, verifies the checksum, decrypts, decompresses, and returns the values without the levels of a
+// data page v2, which it keeps.
 func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	d.At, d.Exact = d.Ref.At, true
-	c, used, err := meta.HeaderOf(b, d.Ref.At, "", d.Sealed)
+	c, used, err := meta.HeaderCursor(b, d.Ref.At, "", d.Module)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +74,10 @@ func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	body := b[used:]
 	h.Header, h.Body = d.Ref.At.Sub(0, int64(used)), d.Ref.At.Sub(int64(used), int64(len(body)))
 	switch {
-	case h.Lacks != "":
-		return nil, fault.Corruptf(h.Header, h.Lacks, "it is required, and missing")
+	case h.MissingField != "":
+		return nil, fault.Corruptf(h.Header, h.MissingField, "it is required, and missing")
 	case dict != (h.Kind == meta.DictionaryPage) || !dict && !h.IsData():
-		return nil, fault.Corruptf(h.Header, "", "a page of type %s", meta.Named(meta.PageTypes, h.Kind))
+		return nil, fault.Corruptf(h.Header, "", "a page of type %s", meta.EnumName(meta.PageTypes, h.Kind))
 	case h.Size != int64(len(body)):
 		return nil, fault.Corruptf(h.Header, "compressed_page_size", "%d bytes, the page has %d", h.Size, len(body))
 	case h.Values < 0 || h.Raw < 0 || d.Ref.Values >= 0 && h.Values != d.Ref.Values:
@@ -87,34 +88,34 @@ func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	}
 	d.At = h.Body
 	if d.Verify && h.HasCRC {
-		if got := crc32.ChecksumIEEE(body); got != h.Crc {
-			return nil, fault.Corruptf(h.Body, "crc", "expected %08x, computed %08x", h.Crc, got)
+		if got := crc32.ChecksumIEEE(body); got != h.CRC {
+			return nil, fault.Corruptf(h.Body, "crc", "expected %08x, computed %08x", h.CRC, got)
 		}
 	}
-	if body, err = d.unseal(body, dict); err != nil {
+	if body, err = d.decrypt(body, dict); err != nil {
 		return nil, err
 	}
-	return d.inflate(body)
+	return d.decompress(body)
 }
 
-// unseal decrypts the body of a page that is encrypted.
-func (d *PageTask) unseal(body []byte, dict bool) ([]byte, error) {
-	if d.Sealed.Sealed == nil {
+// decrypt decrypts the body of a page if it is encrypted.
+func (d *PageTask) decrypt(body []byte, dict bool) ([]byte, error) {
+	if d.Module.Cipher == nil {
 		return body, nil
 	}
 	kind := meta.DataModule
 	if dict {
 		kind = meta.DictionaryModule
 	}
-	plain, used, err := d.Sealed.Open(body, kind, d.Sealed.Ordinal, d.Arena.Bytes)
+	plain, used, err := d.Module.Decrypt(body, kind, d.Module.Ordinal, d.Arena.Bytes)
 	if err == nil && used != len(body) {
 		err = fault.Rel(used, len(body)-used, "", "%d bytes behind the encrypted body", len(body)-used)
 	}
 	return plain, fault.Locate(err, d.h.Body, true, "")
 }
 
-// inflate gives the values; levels go to d.
-func (d *PageTask) inflate(body []byte) (data []byte, err error) {
+// decompress returns the values, and keeps the levels of a data page v2.
+func (d *PageTask) decompress(body []byte) (data []byte, err error) {
 	h, raw := &d.h, d.h.Raw
 	if h.Kind == meta.DataPageV2 {
 		def, rep := int64(h.Levels[0]), int64(h.Levels[1])
@@ -128,26 +129,26 @@ func (d *PageTask) inflate(body []byte) (data []byte, err error) {
 		}
 		d.rep, d.def = body[:rep], body[rep:rep+def]
 		body, raw = body[rep+def:], raw-def-rep
-		if d.Sealed.Sealed == nil {
+		if d.Module.Cipher == nil {
 			d.At = h.Body.Sub(def+rep, int64(len(body)))
 		}
 	}
 	codec := d.Codec
-	if h.Bare || len(body) == 0 && raw == 0 {
+	if h.Uncompressed || len(body) == 0 && raw == 0 {
 		codec = meta.CodecNone
 	}
-	d.Exact = codec == meta.CodecNone && d.Sealed.Sealed == nil
-	if data, err = codec.Inflate(body, raw, d.Limit, d.Arena.Bytes); err != nil {
-		return nil, fault.Locate(err, d.At, d.Sealed.Sealed == nil, "")
+	d.Exact = codec == meta.CodecNone && d.Module.Cipher == nil
+	if data, err = codec.Decompress(body, raw, d.Limit, d.Arena.Bytes); err != nil {
+		return nil, fault.Locate(err, d.At, d.Module.Cipher == nil, "")
 	}
 	d.Raw = h.Raw
 	return data, nil
 }
 
-// dictionary appends the entries of a dictionary.
+// dictionary appends the entries of a dictionary page.
 func (d *PageTask) dictionary(dst *vec.Vector, data []byte) error {
 	if enc := d.h.Encoding; enc != meta.PlainValues && enc != meta.PlainDictionary {
-		return fault.Unsupportedf(d.h.Header, "encoding", "a dictionary in %s", meta.Named(meta.Encodings, enc))
+		return fault.Unsupportedf(d.h.Header, "encoding", "a dictionary in %s", meta.EnumName(meta.Encodings, enc))
 	}
 	n := d.h.Values
 	if n > int64(8*len(data)) || d.Column.Form.stored > 0 && n*int64(d.Column.Form.stored) > int64(len(data)) {
@@ -157,16 +158,16 @@ func (d *PageTask) dictionary(dst *vec.Vector, data []byte) error {
 	return d.Column.Form.append(dst, data, meta.PlainValues, dremel.Entries{N: int(n), K: int(n)}, d)
 }
 
-// cut leaves out what stands after k values of a page of a writer that leaves something there.
-func (d *PageTask) cut(data []byte, k int) []byte {
-	if !d.Loose || d.h.Encoding != meta.PlainValues {
+// trimTrailing cuts off what follows k values in a page of a writer that leaves something there.
+func (d *PageTask) trimTrailing(data []byte, k int) []byte {
+	if !d.AllowTrailing || d.h.Encoding != meta.PlainValues {
 		return data
 	}
 	return d.Column.Form.first(data, k)
 }
 
-// first is the bytes of the first n values, which are PLAIN; all, if there are not so many. What stands after
-// those of a dictionary no reader looks at: verify tells of it.
+// first is the bytes of the first n PLAIN values, or all if there are not that many. Readers ignore what follows the
+// entries of a dictionary; verify reports it.
 func (v *valueForm) first(data []byte, n int) []byte {
 	if v.stored > 0 {
 		return data[:min(n*v.stored, len(data))]
@@ -194,7 +195,7 @@ func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
 	}
 	levels := 0
 	if d.h.Kind == meta.DataPage {
-		if levels, err = d.cutLevels(data); err != nil {
+		if levels, err = d.splitLevels(data); err != nil {
 			return err
 		}
 		data = data[levels:]
@@ -205,7 +206,7 @@ func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
 	if c.Flat() {
 		e, err := d.presence(int(n))
 		if err == nil {
-			err = place(c.Form.append(dst, d.cut(data, e.K), d.h.Encoding, e, d))
+			err = place(c.Form.append(dst, d.trimTrailing(data, e.K), d.h.Encoding, e, d))
 		}
 		return err
 	}
@@ -216,7 +217,7 @@ func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
 	if err := d.levels(def, d.def, d.h.Levels[0], uint8(c.MaxDef), "definition_levels"); err != nil {
 		return err
 	}
-	if err := d.rowsFit(rep); err != nil {
+	if err := d.checkRows(rep); err != nil {
 		return err
 	}
 	e := dremel.Entries{N: int(n), K: int(n)}
@@ -224,7 +225,7 @@ func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
 		e.Valid = dremel.Present(def, uint8(c.MaxDef), d.Arena)
 		e.K = plain.CountBits(e.Valid, 0, e.N)
 	}
-	if err := place(c.Form.append(dst, d.cut(data, e.K), d.h.Encoding, e, d)); err != nil {
+	if err := place(c.Form.append(dst, d.trimTrailing(data, e.K), d.h.Encoding, e, d)); err != nil {
 		return err
 	}
 	dd, rr := dst.ExtendLevels(e.N)
@@ -233,8 +234,8 @@ func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
 	return nil
 }
 
-// cutLevels finds the levels of a data page v1 and says how many bytes they take.
-func (d *PageTask) cutLevels(data []byte) (n int, err error) {
+// splitLevels finds the levels of a data page v1 and returns how many bytes they take.
+func (d *PageTask) splitLevels(data []byte) (n int, err error) {
 	for _, x := range []struct {
 		max      int16
 		encoding int32
@@ -261,24 +262,24 @@ func (d *PageTask) cutLevels(data []byte) (n int, err error) {
 			*x.to, n = data[n+4:n+4+size], n+4+size
 		default:
 			return 0, fault.Unsupportedf(d.h.Header, x.name, "levels in encoding %s",
-				meta.Named(meta.Encodings, x.encoding))
+				meta.EnumName(meta.Encodings, x.encoding))
 		}
 	}
 	return n, nil
 }
 
-// levels decodes levels.
+// levels decodes levels into dst.
 func (d *PageTask) levels(dst, src []byte, encoding int32, max uint8, name string) (err error) {
 	if d.h.Kind == meta.DataPage && encoding == meta.BitPacked && max > 0 {
 		_, err = dremel.DecodePackedLevels(dst, src, max)
 	} else {
 		err = dremel.DecodeLevels(dst, src, max)
 	}
-	return d.ofLevels(err, len(src), name)
+	return d.locateLevels(err, len(src), name)
 }
 
-// ofLevels gives an error of n bytes of levels its place: those of a page of version 2 are never compressed.
-func (d *PageTask) ofLevels(err error, n int, name string) error {
+// locateLevels adds the position to an error in n bytes of levels. Those of a data page v2 are never compressed.
+func (d *PageTask) locateLevels(err error, n int, name string) error {
 	at := fault.Span{Len: int64(n)}
 	if d.h.Kind == meta.DataPageV2 {
 		at = d.h.Body
@@ -286,7 +287,7 @@ func (d *PageTask) ofLevels(err error, n int, name string) error {
 	return fault.Locate(err, at, false, name)
 }
 
-// presence says which of n entries of a column without lists or structs have a value.
+// presence returns which of n entries of a flat column have a value.
 func (d *PageTask) presence(n int) (e dremel.Entries, err error) {
 	e = dremel.Entries{N: n, K: n}
 	if d.Column.MaxDef == 0 {
@@ -306,18 +307,18 @@ func (d *PageTask) presence(n int) (e dremel.Entries, err error) {
 	}
 	e.Valid = d.Arena.Bytes((n + 7) / 8)
 	e.K, err = rle.DecodeBits(e.Valid, 0, d.def, 0, n)
-	return e, d.ofLevels(err, len(d.def), "definition_levels")
+	return e, d.locateLevels(err, len(d.def), "definition_levels")
 }
 
-// fullRun reports whether levels of width 1 are one run of at least n ones.
+// fullRun reports whether 1-bit levels are a single run of at least n ones.
 func fullRun(b []byte, n int) bool {
 	head, used := binary.Uvarint(b)
 	return used > 0 && used < len(b) && head&1 == 0 && head>>1 >= uint64(n) && b[used] == 1
 }
 
-// rowsFit holds the rows that begin in the page of a list's leaf against what the offset index or its header
-// says of them, by which its rows are found.
-func (d *PageTask) rowsFit(rep []byte) error {
+// checkRows compares the rows that begin in a page of a list's leaf with what the offset index or the page header says,
+// which is how rows are located.
+func (d *PageTask) checkRows(rep []byte) error {
 	if d.Column.MaxRep == 0 {
 		return nil
 	}
@@ -330,7 +331,7 @@ func (d *PageTask) rowsFit(rep []byte) error {
 	}
 	if n := int64(nest.CountRows(rep)); n != d.Ref.Rows {
 		what := "num_rows"
-		if d.Ref.Index {
+		if d.Ref.FromIndex {
 			what = "offset_index.first_row_index"
 		}
 		return fault.Corruptf(d.h.Header, what, "%d rows, but %d begin in the page", d.Ref.Rows, n)

@@ -1,3 +1,2 @@
-// Package page decodes pages: their levels, and their values from every encoding into vectors of the types that a
-// schema's columns have as Arrow's.
+// Package page decodes pages: levels, and values of every encoding, into vectors of the Arrow types of the columns.
 package page

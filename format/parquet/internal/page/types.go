@@ -10,15 +10,15 @@ import (
 	_ "github.com/apache/arrow-go/v18/arrow/extensions" // arrow.uuid and the others are known by their names
 )
 
-// shaper makes Arrow fields of a Parquet schema: what its own types say. Old ways to write a list are read by
-// the rules of LogicalTypes.md.
-type shaper struct {
+// fieldBuilder derives Arrow fields from a Parquet schema alone. Legacy list structures follow the rules of
+// LogicalTypes.md.
+type fieldBuilder struct {
 	paths [][]int // per column: child indices from the schema's root, as nest counts them
 }
 
-// FieldsOf are the top-level fields of a tree, and the path of each column.
+// FieldsOf returns the top-level fields of a schema, and for each column its path of child indices.
 func FieldsOf(t *meta.SchemaTree) ([]arrow.Field, [][]int) {
-	s := &shaper{paths: make([][]int, t.NumColumns())}
+	s := &fieldBuilder{paths: make([][]int, t.NumColumns())}
 	out := make([]arrow.Field, len(t.Root.Children))
 	for i, n := range t.Root.Children {
 		out[i] = s.field(n, []int{i})
@@ -26,24 +26,24 @@ func FieldsOf(t *meta.SchemaTree) ([]arrow.Field, [][]int) {
 	return out, s.paths
 }
 
-func below(path []int, i int) []int { return append(slices.Clip(path), i) }
+func childPath(path []int, i int) []int { return append(slices.Clip(path), i) }
 
-// field is a node as a field. Repeated is a list that cannot be null, of items that cannot be.
-func (s *shaper) field(n *meta.SchemaNode, path []int) arrow.Field {
+// field converts a node. A repeated node is a non-null list of non-null items.
+func (s *fieldBuilder) field(n *meta.SchemaNode, path []int) arrow.Field {
 	f := arrow.Field{Name: n.Name, Nullable: n.Rep == meta.RepOptional, Metadata: metadataOf(n)}
 	if n.Rep == meta.RepRepeated {
-		f.Type = arrow.ListOfField(arrow.Field{Name: n.Name, Type: s.typeOf(n, below(path, 0))})
+		f.Type = arrow.ListOfField(arrow.Field{Name: n.Name, Type: s.typeOf(n, childPath(path, 0))})
 		return f
 	}
 	f.Type = s.typeOf(n, path)
 	return f
 }
 
-// metadataOf is the metadata of a field: its id, and the logical type if Arrow has none for it.
+// metadataOf is the metadata of a field: its id, and its logical type if Arrow has none for it.
 func metadataOf(n *meta.SchemaNode) (m arrow.Metadata) {
 	pairs := map[string]string{}
-	if n.Id >= 0 {
-		pairs[meta.FieldID] = strconv.Itoa(int(n.Id))
+	if n.ID >= 0 {
+		pairs[meta.FieldID] = strconv.Itoa(int(n.ID))
 	}
 	if text := n.Annotation(); text != "" {
 		pairs[meta.LogicalKey] = text
@@ -54,49 +54,49 @@ func metadataOf(n *meta.SchemaNode) (m arrow.Metadata) {
 	return m
 }
 
-// typeOf is the type of a node, leaving its own repetition aside.
-func (s *shaper) typeOf(n *meta.SchemaNode, path []int) arrow.DataType {
+// typeOf is the type of a node, without its own repetition.
+func (s *fieldBuilder) typeOf(n *meta.SchemaNode, path []int) arrow.DataType {
 	if n.Leaf() {
 		s.paths[n.Column] = path
 		return leafType(n.SchemaElem)
 	}
 	c := n.Only()
 	if c != nil && c.Rep == meta.RepRepeated {
-		switch kind := n.Meaning().Kind; {
+		switch kind := n.LogicalType().Kind; {
 		case kind == meta.LogicalMap && isPair(c):
-			entry := below(path, 0)
-			return arrow.MapOfFields(s.field(c.Children[0], below(entry, 0)), s.field(c.Children[1], below(entry, 1)))
+			entry := childPath(path, 0)
+			return arrow.MapOfFields(s.field(c.Children[0], childPath(entry, 0)),
+				s.field(c.Children[1], childPath(entry, 1)))
 		case kind == meta.LogicalMap && c.Only() != nil && c.Only().Rep != meta.RepRepeated:
-			return arrow.ListOfField(s.field(c.Children[0], below(path, 0)))
+			return arrow.ListOfField(s.field(c.Children[0], childPath(path, 0)))
 		case kind == meta.LogicalList:
-			return arrow.ListOfField(s.item(n, c, below(path, 0)))
+			return arrow.ListOfField(s.item(n, c, childPath(path, 0)))
 		}
 	}
 	fields := make([]arrow.Field, len(n.Children))
 	for i, c := range n.Children {
-		fields[i] = s.field(c, below(path, i))
+		fields[i] = s.field(c, childPath(path, i))
 	}
 	return arrow.StructOf(fields...)
 }
 
-// isPair reports whether n is the group of a map's key and value.
+// isPair reports whether n is a map's group of key and value.
 func isPair(n *meta.SchemaNode) bool {
 	return len(n.Children) == 2 && n.Children[0].Rep == meta.RepRequired && n.Children[1].Rep != meta.RepRepeated
 }
 
-// item is the item of a list n whose repeated node is c: what c holds, or c itself, as lists were written
-// before they had three levels.
-func (s *shaper) item(n, c *meta.SchemaNode, path []int) arrow.Field {
+// item is the item of list n, whose repeated node is c: the child of c, or c itself where a list has only two levels.
+func (s *fieldBuilder) item(n, c *meta.SchemaNode, path []int) arrow.Field {
 	if in := c.Only(); in != nil && in.Rep != meta.RepRepeated && c.Name != "array" && c.Name != n.Name+"_tuple" {
 		return s.field(in, path)
 	}
 	return arrow.Field{Name: c.Name, Type: s.typeOf(c, path)}
 }
 
-// leafType is the Arrow type of a column. A logical type that does not fit the physical one, or that nobody
-// here knows, says nothing.
+// leafType is the Arrow type of a column. A logical type that is unknown, or does not fit the physical type, is
+// ignored.
 func leafType(e *meta.SchemaElem) arrow.DataType {
-	l := e.Meaning()
+	l := e.LogicalType()
 	if l.Kind == meta.LogicalUnknown {
 		return arrow.Null
 	}
@@ -176,7 +176,7 @@ func int64Type(l meta.Logical) arrow.DataType {
 		return arrow.FixedWidthTypes.Time64ns
 	case l.Kind == meta.LogicalTimestamp && l.Unit >= 1 && l.Unit < len(units):
 		t := &arrow.TimestampType{Unit: units[l.Unit]}
-		if l.Utc {
+		if l.UTC {
 			t.TimeZone = "UTC"
 		}
 		return t
@@ -186,16 +186,15 @@ func int64Type(l meta.Logical) arrow.DataType {
 	return arrow.PrimitiveTypes.Int64
 }
 
-// Original is field f, which Parquet's own types say, as the Arrow schema in the file has it: the name, and
-// whether it can be null, as Parquet says; its type and metadata as orig says, as far as what is stored can be
-// that.
+// Original is field f, derived from Parquet's types, with the type and metadata of orig, from ARROW:schema, as far as
+// the stored values can be read as that type. Name and nullability are Parquet's.
 func Original(f, orig arrow.Field) arrow.Field {
-	f.Type, f.Metadata = originalType(f.Type, orig.Type), withOwn(orig.Metadata, f.Metadata)
+	f.Type, f.Metadata = originalType(f.Type, orig.Type), withParquetMetadata(orig.Metadata, f.Metadata)
 	return f
 }
 
 func originalType(t, orig arrow.DataType) arrow.DataType {
-	if arrow.TypeEqual(t, orig, arrow.CheckMetadata()) || becomes(t, orig) {
+	if arrow.TypeEqual(t, orig, arrow.CheckMetadata()) || convertible(t, orig) {
 		return orig
 	}
 	switch o := orig.(type) {
@@ -235,7 +234,7 @@ func originalType(t, orig arrow.DataType) arrow.DataType {
 	return t
 }
 
-// renamed is original of an item: "item" or "element", Parquet has its own word for it.
+// renamed is Original for an item, whose name is Arrow's too: Parquet has its own, such as "element".
 func renamed(f, orig arrow.Field) arrow.Field {
 	f.Name = orig.Name
 	return Original(f, orig)
@@ -255,9 +254,9 @@ func originalStruct(t arrow.DataType, o *arrow.StructType) arrow.DataType {
 	return arrow.StructOf(fields...)
 }
 
-// becomes reports whether a column of type t can be given as orig: what Arrow's libraries write as t because
-// Parquet has no such type.
-func becomes(t, orig arrow.DataType) bool {
+// convertible reports whether a column of type t can be returned as orig: types that Arrow's libraries write as t
+// because Parquet does not have them.
+func convertible(t, orig arrow.DataType) bool {
 	switch o := orig.(type) {
 	case *arrow.LargeStringType, *arrow.StringViewType:
 		return t.ID() == arrow.STRING
@@ -291,7 +290,7 @@ func isFixed(t arrow.DataType, width int) bool {
 	return ok && f.ByteWidth == width
 }
 
-// VectorType is the type as which a column of type t is decoded: one that vectors have.
+// VectorType is the type that a column of type t is decoded as: one that vectors have.
 func VectorType(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case arrow.ExtensionType:
@@ -306,7 +305,7 @@ func VectorType(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// StoredField is a field with the types as which its columns are decoded.
+// StoredField is a field with the types that its columns are decoded as.
 func StoredField(f arrow.Field) arrow.Field {
 	switch t := f.Type.(type) {
 	case *arrow.ListType:
@@ -331,8 +330,8 @@ func StoredField(f arrow.Field) arrow.Field {
 	return f
 }
 
-// withOwn adds what Parquet has of a field: its id, and the logical type that Arrow has none for.
-func withOwn(orig, own arrow.Metadata) arrow.Metadata {
+// withParquetMetadata adds Parquet's own metadata of a field: its id, and a logical type that Arrow does not have.
+func withParquetMetadata(orig, own arrow.Metadata) arrow.Metadata {
 	keys, values := slices.Clone(orig.Keys()), slices.Clone(orig.Values())
 	for _, key := range []string{meta.FieldID, meta.LogicalKey} {
 		v, ok := own.GetValue(key)

@@ -15,39 +15,39 @@ import (
 	"stoa/vec"
 )
 
-// storedAs is how a stored value and one of Arrow hang together.
-type storedAs uint8
+// valueConversion is how a stored value becomes an Arrow value.
+type valueConversion uint8
 
 const (
-	IsNothing   storedAs = iota // nothing is stored: the type is null
-	isBits                      // BOOLEAN: a bit
-	isSame                      // the same bytes
-	isText                      // BYTE_ARRAY
-	isNarrow                    // INT32 that holds a whole number of one or two bytes
-	isTimes                     // a number that is multiplied
-	isOver                      // a number that is divided
-	isNumber                    // INT32 or INT64 that is the unscaled number of a decimal
-	isBigEndian                 // bytes, the most significant first, that are the unscaled number of a decimal
-	isInt96                     // nanoseconds of the day, and Julian day
+	FormNull        valueConversion = iota // nothing is stored: Arrow's null type
+	formBool                               // BOOLEAN: a bit
+	formCopy                               // the bytes are the same
+	formByteArray                          // BYTE_ARRAY
+	formNarrow                             // INT32 that holds an integer of one or two bytes
+	formMultiply                           // an integer, multiplied
+	formDivide                             // an integer, divided
+	formUnscaledInt                        // INT32 or INT64: the unscaled number of a decimal
+	formBigEndian                          // big-endian bytes: the unscaled number of a decimal
+	formInt96                              // nanoseconds of the day, and the Julian day
 )
 
 // valueForm says how the values of a column are stored, and what they are in a vector.
 type valueForm struct {
 	typ    meta.Physical
-	stored int // bytes of a stored value; 0: they vary, or are bits
-	Form   storedAs
+	stored int // bytes of a stored value; 0: variable, or bits
+	Form   valueConversion
 	width  int   // bytes of a value in the vector
-	factor int64 // of isTimes and isOver
-	signed bool  // of isNarrow
+	factor int64 // of formMultiply and formDivide
+	signed bool  // of formNarrow
 	digits int32 // of decimals
 }
 
-// Widths are the bytes of the physical types, 0 where they vary.
+// Widths are the sizes of the physical types in bytes, 0 where they vary.
 var Widths = [...]int{meta.TypeBoolean: 0, meta.TypeInt32: 4, meta.TypeInt64: 8, meta.TypeInt96: 12,
 	meta.TypeFloat: 4, meta.TypeDouble: 8,
 	meta.TypeBytes: 0, meta.TypeFixed: 0}
 
-// FormOf is how values of type t, which vectors have, are stored as element e; ok: they can be.
+// FormOf is how values of vector type t are stored as element e; ok is false if they cannot be.
 func FormOf(e *meta.SchemaElem, t arrow.DataType) (v valueForm, ok bool) {
 	v = valueForm{typ: e.Typ, stored: Widths[e.Typ], factor: 1}
 	if e.Typ == meta.TypeFixed {
@@ -58,38 +58,38 @@ func FormOf(e *meta.SchemaElem, t arrow.DataType) (v valueForm, ok bool) {
 	}
 	switch x := t.(type) {
 	case *arrow.NullType:
-		v.Form = IsNothing
+		v.Form = FormNull
 		return v, true
 	case *arrow.BooleanType:
-		v.Form = isBits
+		v.Form = formBool
 		return v, e.Typ == meta.TypeBoolean
 	case *arrow.StringType, *arrow.BinaryType:
-		v.Form = isText
+		v.Form = formByteArray
 		return v, e.Typ == meta.TypeBytes
 	case arrow.DecimalType:
 		return v.decimal(x)
 	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Uint8Type, *arrow.Uint16Type:
-		v.Form, v.signed = isNarrow, t.ID() == arrow.INT8 || t.ID() == arrow.INT16
+		v.Form, v.signed = formNarrow, t.ID() == arrow.INT8 || t.ID() == arrow.INT16
 		return v, e.Typ == meta.TypeInt32
 	case *arrow.Date64Type:
-		v.Form, v.factor = isTimes, 86_400_000
+		v.Form, v.factor = formMultiply, 86_400_000
 		return v, e.Typ == meta.TypeInt32
 	case *arrow.TimestampType:
 		if e.Typ == meta.TypeInt96 {
-			v.Form = isInt96
+			v.Form = formInt96
 			return v, x.Unit == arrow.Nanosecond
 		}
 		if x.Unit == arrow.Second {
-			v.Form, v.factor = isOver, 1000
+			v.Form, v.factor = formDivide, 1000
 			return v, e.Typ == meta.TypeInt64
 		}
 	case *arrow.Time32Type:
 		if x.Unit == arrow.Second {
-			v.Form, v.factor = isOver, 1000
+			v.Form, v.factor = formDivide, 1000
 			return v, e.Typ == meta.TypeInt32
 		}
 	}
-	v.Form = isSame
+	v.Form = formCopy
 	return v, v.stored == v.width && v.width > 0
 }
 
@@ -97,29 +97,29 @@ func (v valueForm) decimal(t arrow.DecimalType) (valueForm, bool) {
 	v.digits = t.GetPrecision()
 	switch v.typ {
 	case meta.TypeInt32, meta.TypeInt64:
-		v.Form = isNumber
+		v.Form = formUnscaledInt
 		return v, v.width >= v.stored || v.width == 4
 	case meta.TypeFixed, meta.TypeBytes:
-		v.Form = isBigEndian
+		v.Form = formBigEndian
 		return v, true
 	}
 	return v, false
 }
 
-// coded reports whether data pages of codes become codes in the vector.
-func (v *valueForm) coded() bool { return v.Form == isText }
+// coded reports whether dictionary-encoded pages stay codes in the vector.
+func (v *valueForm) coded() bool { return v.Form == formByteArray }
 
-// append appends the entries e of a page whose values are data, in encoding enc.
+// append appends the entries e of a page, whose values are data in encoding enc, to dst.
 func (v *valueForm) append(dst *vec.Vector, data []byte, enc int32, e dremel.Entries, t *PageTask) error {
 	switch {
-	case v.Form == IsNothing:
+	case v.Form == FormNull:
 		dst.Extend(e.N)
 		return nil
 	case meta.IsDictionary(enc):
 		return v.codes(dst, data, e, t)
-	case v.Form == isText:
+	case v.Form == formByteArray:
 		return v.strings(dst, data, enc, e, t)
-	case v.Form == isBits:
+	case v.Form == formBool:
 		return v.bits(dst, data, enc, e)
 	}
 	raw, err := v.dense(data, enc, e.K, t)
@@ -156,11 +156,11 @@ func (v *valueForm) strings(dst *vec.Vector, data []byte, enc int32, e dremel.En
 		}
 		return dremel.DecodeDeltaStrings(dst, data, e, t.Limit, t.Arena)
 	}
-	return v.unknown(enc)
+	return v.unsupported(enc)
 }
 
-func (v *valueForm) unknown(enc int32) error {
-	return fault.Unsupportedf(fault.Span{}, "", "encoding %s of %s", meta.Named(meta.Encodings, enc), v.typ)
+func (v *valueForm) unsupported(enc int32) error {
+	return fault.Unsupportedf(fault.Span{}, "", "encoding %s of %s", meta.EnumName(meta.Encodings, enc), v.typ)
 }
 
 func (v *valueForm) bits(dst *vec.Vector, data []byte, enc int32, e dremel.Entries) error {
@@ -176,7 +176,7 @@ func (v *valueForm) bits(dst *vec.Vector, data []byte, enc int32, e dremel.Entri
 	switch {
 	case enc == meta.PlainValues:
 	case enc != meta.RleValues:
-		return v.unknown(enc)
+		return v.unsupported(enc)
 	case e.K == e.N:
 		return dremel.DecodeBools(out, at, data, e.K)
 	default:
@@ -217,7 +217,7 @@ func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *Pag
 	}
 	at := dst.Extend(e.N)
 	e.Mark(dst, at)
-	if v.Form == isBits {
+	if v.Form == formBool {
 		return gatherBits(dst, at, t.Dict, codes, e)
 	}
 	out := dst.Data(at)
@@ -232,8 +232,8 @@ func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *Pag
 	return nil
 }
 
-// pass notes which entries may pass the scan's filter: those whose code does, and those without a value, of which
-// the dictionary tells nothing. It gives how many values may.
+// pass notes which entries may pass the scan's filter: those whose code does, and nulls, about which the dictionary
+// says nothing. It returns how many values may pass.
 func (t *PageTask) pass(codes []uint32, e dremel.Entries) (values int) {
 	if t.Hits == nil || t.Hits.N != t.Dict.Len() {
 		return len(codes)
@@ -266,7 +266,7 @@ func bytesOfCodes(codes []uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(codes))), 4*len(codes))
 }
 
-// gather puts the values of a dictionary, which has all the codes, to the front of out.
+// gather writes the values of codes, all of which are in the dictionary, to the start of out.
 func gather(out []byte, dict *vec.Vector, codes []uint32, width int) {
 	switch width {
 	case 4:
@@ -306,7 +306,7 @@ func gatherBits(dst *vec.Vector, at int, dict *vec.Vector, codes []uint32, e dre
 	return nil
 }
 
-// cast is the first n values of T in b.
+// cast views the first n values of b as T.
 func cast[T any](b []byte, n int) []T {
 	if n == 0 {
 		return nil
@@ -315,7 +315,7 @@ func cast[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// dense gives k stored values one behind the other; of BYTE_ARRAY, which are decimals here, in the vector's form.
+// dense returns k stored values one after another; decimals in BYTE_ARRAY already in the vector's form.
 func (v *valueForm) dense(data []byte, enc int32, k int, t *PageTask) ([]byte, error) {
 	if v.typ == meta.TypeBytes {
 		return v.denseDecimals(data, enc, k, t)
@@ -343,12 +343,12 @@ func (v *valueForm) dense(data []byte, enc int32, k int, t *PageTask) ([]byte, e
 		case meta.TypeInt64:
 			_, err = dremel.DecodeDeltas(cast[int64](out, k), data)
 		default:
-			err = v.unknown(enc)
+			err = v.unsupported(enc)
 		}
 		return out, err
 	case meta.DeltaByteArray:
 		if v.typ != meta.TypeFixed {
-			return nil, v.unknown(enc)
+			return nil, v.unsupported(enc)
 		}
 		if k == 0 && len(data) == 0 {
 			return nil, nil
@@ -356,7 +356,7 @@ func (v *valueForm) dense(data []byte, enc int32, k int, t *PageTask) ([]byte, e
 		out := t.Arena.Bytes(size)
 		return out, dremel.DecodeDeltaFixed(out, data, v.stored, k, t.Arena)
 	}
-	return nil, v.unknown(enc)
+	return nil, v.unsupported(enc)
 }
 
 // denseDecimals decodes decimals in BYTE_ARRAY.
@@ -375,7 +375,7 @@ func (v *valueForm) denseDecimals(data []byte, enc int32, k int, t *PageTask) ([
 	}
 	offs, from := all.Offsets(0), all.StringBytes()
 	for i := range k {
-		if !bigEndian(out[i*v.width:][:v.width], from[offs[i]:offs[i+1]]) {
+		if !fromBigEndian(out[i*v.width:][:v.width], from[offs[i]:offs[i+1]]) {
 			return nil, fault.Rel(0, len(data), "values", "value %d: a number of %d bytes does not fit %d", i,
 				offs[i+1]-offs[i], v.width)
 		}
@@ -383,43 +383,43 @@ func (v *valueForm) denseDecimals(data []byte, enc int32, k int, t *PageTask) ([
 	return out, nil
 }
 
-// convert makes values of the vector's form of k stored ones.
+// convert converts k stored values to the vector's form.
 func (v *valueForm) convert(out, raw []byte, k int) error {
 	switch v.Form {
-	case isSame:
+	case formCopy:
 		copy(out, raw)
-	case isNarrow:
+	case formNarrow:
 		return v.narrow(out, raw, k)
-	case isTimes:
+	case formMultiply:
 		for i := range k {
 			x := int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
 			binary.LittleEndian.PutUint64(out[8*i:], uint64(x*v.factor))
 		}
-	case isOver:
-		return v.over(out, raw, k)
-	case isNumber:
-		return v.numbers(out, raw, k)
-	case isBigEndian:
+	case formDivide:
+		return v.divide(out, raw, k)
+	case formUnscaledInt:
+		return v.unscaledInts(out, raw, k)
+	case formBigEndian:
 		if v.typ == meta.TypeBytes { // they are converted already
 			copy(out, raw)
 			return nil
 		}
 		if v.stored <= 16 && v.width == 16 {
-			wideOf(cast[[2]uint64](out, k), raw, v.stored)
+			bigEndian16(cast[[2]uint64](out, k), raw, v.stored)
 			return nil
 		}
 		for i := range k {
-			if !bigEndian(out[i*v.width:][:v.width], raw[i*v.stored:][:v.stored]) {
+			if !fromBigEndian(out[i*v.width:][:v.width], raw[i*v.stored:][:v.stored]) {
 				return fault.Rel(i*v.stored, v.stored, "values", "a number that does not fit %d bytes", v.width)
 			}
 		}
-	case isInt96:
-		return instants(cast[int64](out, k), raw)
+	case formInt96:
+		return int96Nanos(cast[int64](out, k), raw)
 	}
 	return nil
 }
 
-// narrow cuts numbers that were widened to INT32; one that fits neither with a sign nor without is damage.
+// narrow truncates integers that were widened to INT32. One that fits neither signed nor unsigned is damage.
 func (v *valueForm) narrow(out, raw []byte, k int) error {
 	for i := range k {
 		x := int32(binary.LittleEndian.Uint32(raw[4*i:]))
@@ -436,8 +436,8 @@ func (v *valueForm) narrow(out, raw []byte, k int) error {
 	return nil
 }
 
-// over divides numbers: of milliseconds that are seconds in Arrow's schema.
-func (v *valueForm) over(out, raw []byte, k int) error {
+// divide divides integers: milliseconds that are seconds in the Arrow schema.
+func (v *valueForm) divide(out, raw []byte, k int) error {
 	for i := range k {
 		if v.width == 4 {
 			x := int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
@@ -450,8 +450,8 @@ func (v *valueForm) over(out, raw []byte, k int) error {
 	return nil
 }
 
-// numbers makes decimals of whole numbers.
-func (v *valueForm) numbers(out, raw []byte, k int) error {
+// unscaledInts sign-extends integers to decimals.
+func (v *valueForm) unscaledInts(out, raw []byte, k int) error {
 	for i := range k {
 		var x int64
 		if v.stored == 4 {
@@ -475,8 +475,8 @@ func (v *valueForm) numbers(out, raw []byte, k int) error {
 	return nil
 }
 
-// wideOf makes numbers of 16 bytes of those of 1 to 16 bytes in raw, which have the most significant byte first.
-func wideOf(out [][2]uint64, raw []byte, stored int) {
+// bigEndian16 converts big-endian integers of 1 to 16 bytes to 16 bytes, little-endian.
+func bigEndian16(out [][2]uint64, raw []byte, stored int) {
 	if stored > 8 {
 		shift := uint(8 * (16 - stored)) // of the high word's bytes that are not there
 		for i := range out {
@@ -504,9 +504,8 @@ func wideOf(out [][2]uint64, raw []byte, stored int) {
 	}
 }
 
-// bigEndian makes a little-endian number of dst's length of one that has its most significant byte first; it
-// reports whether it fits.
-func bigEndian(dst, src []byte) bool {
+// fromBigEndian converts a big-endian integer to a little-endian one of dst's length and reports whether it fits.
+func fromBigEndian(dst, src []byte) bool {
 	sign := byte(0)
 	if len(src) > 0 && src[0] >= 0x80 {
 		sign = 0xff
@@ -530,11 +529,11 @@ func bigEndian(dst, src []byte) bool {
 	return true
 }
 
-// julianEpoch is 1970-01-01 as a Julian day.
+// julianEpoch is 1970-01-01 as a Julian day number.
 const julianEpoch = 2_440_588
 
-// instants makes nanoseconds since 1970 of INT96: nanoseconds of the day, in 8 bytes, and the Julian day.
-func instants(out []int64, raw []byte) error {
+// int96Nanos converts INT96, nanoseconds of the day in 8 bytes and the Julian day in 4, to nanoseconds since 1970.
+func int96Nanos(out []int64, raw []byte) error {
 	const day = 86_400_000_000_000
 	for i := range out {
 		p := raw[12*i:]

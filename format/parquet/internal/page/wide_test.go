@@ -15,9 +15,9 @@ func TestWideOf(t *testing.T) {
 				raw[i] = byte(r.IntN(256))
 			}
 			out, want := make([][2]uint64, k), make([]byte, 16)
-			wideOf(out, raw, stored)
+			bigEndian16(out, raw, stored)
 			for i := range out {
-				if !bigEndian(want, raw[i*stored:][:stored]) {
+				if !fromBigEndian(want, raw[i*stored:][:stored]) {
 					t.Fatal("it fits")
 				}
 				if w := cast[[2]uint64](want, 1)[0]; out[i] != w {

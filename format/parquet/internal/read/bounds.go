@@ -15,22 +15,22 @@ import (
 	"stoa/pred"
 )
 
-// flat is the leaf at a path from the schema's root.
-func (r *Reader) flat(path []int) (order.LeafField, bool) {
-	i := slices.IndexFunc(r.Flats, func(l order.LeafField) bool { return slices.Equal(l.Path, path) })
+// flatLeaf is the leaf at a path from the schema's root, if it is in no list.
+func (r *Reader) flatLeaf(path []int) (order.LeafField, bool) {
+	i := slices.IndexFunc(r.FlatLeaves, func(l order.LeafField) bool { return slices.Equal(l.Path, path) })
 	if i < 0 {
 		return order.LeafField{}, false
 	}
-	return r.Flats[i], true
+	return r.FlatLeaves[i], true
 }
 
-// Named is the leaf that a predicate names.
-func (r *Reader) Named(name string) (order.LeafField, bool) {
+// LeafNamed is the leaf that a predicate names, if it is in no list.
+func (r *Reader) LeafNamed(name string) (order.LeafField, bool) {
 	at, _, err := pred.Find(r.Shown.Fields(), name)
 	if err != nil {
 		return order.LeafField{}, false
 	}
-	return r.flat(at)
+	return r.flatLeaf(at)
 }
 
 // GroupBounds is what the statistics of a row group say about a leaf.
@@ -39,8 +39,8 @@ func (r *Reader) GroupBounds(group int, l order.LeafField) pred.Bounds {
 	return r.boundsOf(l, g.Columns[l.Column].MetaData.Statistics, g.NumRows)
 }
 
-// boundsOf is what s, which may be nil, says about so many rows of a leaf that has one value in each.
-func (r *Reader) boundsOf(l order.LeafField, s *meta.Said, rows int64) pred.Bounds {
+// boundsOf is what s, which may be nil, says about that many rows of a leaf with one value in each.
+func (r *Reader) boundsOf(l order.LeafField, s *meta.Stats, rows int64) pred.Bounds {
 	b := pred.Bounds{Nulls: -1, Rows: rows}
 	if s == nil {
 		return b
@@ -50,20 +50,20 @@ func (r *Reader) boundsOf(l order.LeafField, s *meta.Said, rows int64) pred.Boun
 	}
 	switch {
 	case r.Ordered(l.Column):
-		b.Min, b.Max = r.Value(l, s.Min), r.Value(l, s.Max)
+		b.Min, b.Max = r.StatsValue(l, s.Min), r.StatsValue(l, s.Max)
 	case Signed(l.Typ) && r.Footer.Orders == nil: // min and max of the time before orders were defined compared signed
-		b.Min, b.Max = r.Value(l, s.OldMin), r.Value(l, s.OldMax)
+		b.Min, b.Max = r.StatsValue(l, s.DeprecatedMin), r.StatsValue(l, s.DeprecatedMax)
 	}
 	return b
 }
 
-// Ordered reports whether min_value and max_value are in an order that is defined for the type, which the
-// footer must say.
+// Ordered reports whether min_value and max_value are in the order that the specification defines for the type, which
+// the footer has to state.
 func (r *Reader) Ordered(column int) bool {
 	return column < len(r.Footer.Orders) && r.Footer.Orders[column] == meta.TypeOrder
 }
 
-// Signed reports whether values of t compare as the signed numbers that are stored.
+// Signed reports whether values of t compare like the signed numbers they are stored as.
 func Signed(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.FLOAT32, arrow.FLOAT64,
@@ -73,9 +73,8 @@ func Signed(t arrow.DataType) bool {
 	return false
 }
 
-// Value is a value of a leaf as statistics have it (PLAIN, without a length); nil if it is not understood: no
-// statement.
-func (r *Reader) Value(l order.LeafField, b []byte) *pred.Value {
+// StatsValue is a value of a leaf from statistics (PLAIN, without a length); nil if it cannot be interpreted.
+func (r *Reader) StatsValue(l order.LeafField, b []byte) *pred.Value {
 	if b == nil {
 		return nil
 	}
@@ -100,7 +99,7 @@ func (r *Reader) Value(l order.LeafField, b []byte) *pred.Value {
 	return &v
 }
 
-// integer is the value that a column of type t stores as v, of so many bits.
+// integer is the value that a column of type t stores as v, of 32 or 64 bits.
 func integer(t arrow.DataType, v int64, bits int) pred.Value {
 	switch d := t.(type) {
 	case *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type:
@@ -143,7 +142,7 @@ func stringValue(t arrow.DataType, b []byte) pred.Value {
 	return pred.Null()
 }
 
-// bounds are those of the columns of a row group that are in no list.
+// bounds are the bounds of the columns of a row group that are in no list.
 func (r *Reader) bounds(group int, cols []int) map[int]pred.Bounds {
 	out := make(map[int]pred.Bounds, len(cols))
 	for _, c := range cols {

@@ -19,24 +19,24 @@ import (
 	"stoa/vec"
 )
 
-// pageTable is the data pages of a column chunk, as far as they are known. All who read the chunk share it.
+// pageTable is the data pages of a column chunk as far as they are known. All readers of the chunk share it.
 type pageTable struct {
 	r           *Reader
 	group, leaf int
 	at          fault.Span // of the chunk
 
-	mu     sync.Mutex
-	pages  []pages.PageRef
-	dict   *pages.PageRef // nil: none, as far as is known
-	opened bool           // the first page, which may be a dictionary, was looked at
-	left   fault.Span
-	values int64 // of the pages so far
-	seen   int   // pages of all kinds
-	err    error // why there are no more pages: io.EOF, or damage
-	bare   bool  // one of the pages has no checksum
+	mu        sync.Mutex
+	pages     []pages.PageRef
+	dict      *pages.PageRef // nil: none, as far as is known
+	opened    bool           // the first page, which may be a dictionary, has been looked at
+	left      fault.Span
+	values    int64 // of the pages so far
+	seen      int   // pages of all types
+	err       error // why there are no more pages: io.EOF, or damage
+	unchecked bool  // some page has no checksum
 }
 
-// tables keeps those of chunks that were read, some of them.
+// tables caches the page tables of some chunks.
 type tables struct {
 	mu   sync.Mutex
 	kept map[tableKey]*pageTable
@@ -47,14 +47,14 @@ type tableKey struct {
 	indexed bool
 }
 
-// mostTables is how many are kept. Those of before go then: a scan does not come back to them.
-const mostTables = 1 << 14
+// maxTables is how many are cached. When there are too many, earlier ones are dropped: a scan does not return to them.
+const maxTables = 1 << 14
 
 func (t *tables) get(k tableKey, make func() *pageTable) *pageTable {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.kept[k] == nil {
-		if t.kept == nil || len(t.kept) >= mostTables {
+		if t.kept == nil || len(t.kept) >= maxTables {
 			t.kept = map[tableKey]*pageTable{}
 		}
 		t.kept[k] = make()
@@ -62,8 +62,8 @@ func (t *tables) get(k tableKey, make func() *pageTable) *pageTable {
 	return t.kept[k]
 }
 
-// Chunk is a column of a row group. Where the offset index is asked where its pages are, each page is held
-// against it when it is decoded.
+// Chunk is a column of a row group. Where the offset index says where its pages are, each page is checked against it
+// when it is decoded.
 func (r *Reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	if g.Index < 0 || g.Index >= len(r.Footer.RowGroups) || col < 0 || col >= len(r.Leaves) {
 		return nil, fault.Bugf("parquet: there is no column %d of row group %d", col, g.Index)
@@ -82,12 +82,12 @@ func (r *Reader) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec
 	return r.chunk(ctx, g.Index, col, rows, x)
 }
 
-// Walked is a whole chunk whose pages are found by their headers.
-func (r *Reader) Walked(ctx context.Context, group, col int) (*chunk, error) {
+// WalkChunk is a whole chunk whose pages are found by their headers.
+func (r *Reader) WalkChunk(ctx context.Context, group, col int) (*chunk, error) {
 	return r.chunk(ctx, group, col, vec.Range{To: r.Footer.RowGroups[group].NumRows}, nil)
 }
 
-// chunk is a chunk whose pages are where x says; nil: their headers are read.
+// chunk is a chunk whose pages are where x says; if x is nil, their headers are read.
 func (r *Reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *meta.OffsetIndex) (*chunk, error) {
 	if err := r.Readable(group, col); err != nil {
 		return nil, err
@@ -106,10 +106,10 @@ func (r *Reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *m
 	return &chunk{t: t, rows: rows, i: t.find(rows.From), as: r.Leaves[col]}, nil
 }
 
-// padded is a chunk as it may reach: parquet-mr up to 1.2.8 forgot the header of the dictionary when it counted
-// the chunk's bytes (PARQUET-816).
+// padded is the span that a chunk may take: parquet-mr up to 1.2.8 did not count the header of the dictionary page
+// (PARQUET-816).
 func (r *Reader) padded(at fault.Span) fault.Span {
-	const most = 100
+	const slack = 100
 	var minor, patch int
 	if n, _ := fmt.Sscanf(r.Footer.CreatedBy, "parquet-mr version 1.%d.%d", &minor, &patch); n < 1 || minor > 2 ||
 		minor == 2 && patch > 8 {
@@ -117,11 +117,11 @@ func (r *Reader) padded(at fault.Span) fault.Span {
 			return at
 		}
 	}
-	at.Len = max(at.Len, min(at.Len+most, r.FooterAt.Off-at.Off))
+	at.Len = max(at.Len, min(at.Len+slack, r.FooterAt.Off-at.Off))
 	return at
 }
 
-// Readable says why a chunk cannot be read, as far as the footer tells.
+// Readable returns why a chunk cannot be read, as far as the footer says.
 func (r *Reader) Readable(group, col int) error {
 	path := fmt.Sprintf("row_groups[%d].columns[%d]", group, col)
 	if err := r.Lost[file.ChunkKey{Group: group, Leaf: col}]; err != nil {
@@ -131,11 +131,11 @@ func (r *Reader) Readable(group, col int) error {
 	switch {
 	case c.Encrypted:
 		return fault.Unsupportedf(r.FooterAt, meta.IndexPath(group, col, "crypto_metadata"),
-			"the column is encrypted%s, and no key for it is given (--key-file)", meta.QuotedID(c.Crypto.Id))
+			"the column is encrypted%s, and no key for it is given (--key-file)", meta.QuotedID(c.Crypto.ID))
 	case c.FilePath != "":
 		return fault.Unsupportedf(r.FooterAt, meta.IndexPath(group, col, "file_path"), "the data are in another file, "+
 			"%q", c.FilePath)
-	case !c.MetaData.Codec.Known():
+	case !c.MetaData.Codec.Supported():
 		return fault.Unsupportedf(r.ChunkSpan(group, col), path, "codec %s", c.MetaData.Codec)
 	case r.Leaves[col].Unread != nil:
 		return r.Leaves[col].Unread
@@ -148,7 +148,7 @@ func (r *Reader) Readable(group, col int) error {
 	return nil
 }
 
-// useIndex takes the pages from number i on as the offset index has them.
+// useIndex takes the pages from number i on from the offset index.
 func (t *pageTable) useIndex(x *meta.OffsetIndex, i int) {
 	all := t.r.Footer.RowGroups[t.group].NumRows
 	flat := t.r.Leaves[t.leaf].MaxRep == 0
@@ -156,7 +156,7 @@ func (t *pageTable) useIndex(x *meta.OffsetIndex, i int) {
 		rows := x.RowsOf(i, all)
 		p := pages.PageRef{At: t.r.Span(x.Offsets[i], int64(x.Sizes[i])), First: rows.From, Rows: rows.Len(),
 			Values: -1,
-			Starts: true, Index: true}
+			Starts: true, FromIndex: true}
 		if flat {
 			p.Values = p.Rows
 		}
@@ -179,7 +179,7 @@ func (t *pageTable) open(ctx context.Context) error {
 		t.opened = true
 		return nil
 	}
-	h, err := t.r.PageOf(ctx, t.at, t.path(0), meta.SealedPage{Sealed: t.sealed(), First: true}, nil)
+	h, err := t.r.PageHeader(ctx, t.at, t.path(0), meta.PageModule{Cipher: t.cipher(), First: true}, nil)
 	switch {
 	case errors.Is(err, fault.Corrupt): // told with the pages that need it
 		t.opened = true
@@ -197,23 +197,23 @@ func (t *pageTable) open(ctx context.Context) error {
 	return nil
 }
 
-// sealed opens the pages; nil: they are plain.
-func (t *pageTable) sealed() *meta.Sealed {
-	return t.r.Footer.RowGroups[t.group].Columns[t.leaf].Sealed
+// cipher decrypts the pages; nil: they are plain.
+func (t *pageTable) cipher() *meta.Cipher {
+	return t.r.Footer.RowGroups[t.group].Columns[t.leaf].Cipher
 }
 
 func (t *pageTable) path(page int) string {
 	return fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", t.group, t.leaf, page)
 }
 
-// after is what is left of the chunk after a page.
+// after is what remains of the chunk after a page.
 func (t *pageTable) after(h *meta.Page) fault.Span {
 	return t.left.Sub(h.Body.End()-t.left.Off, t.left.End()-h.Body.End())
 }
 
-// get is page i; io.EOF behind the last one. Before the first one is given all headers are read: only their sum
-// tells whether each has the right number of values, on which the rows of all pages after it depend. Headers
-// have no checksum.
+// get is page i; io.EOF after the last one. All headers are read before the first page is returned: they have no
+// checksums, and only their sum shows whether each has the right number of values, on which the rows of all later pages
+// depend.
 func (t *pageTable) get(ctx context.Context, i int) (pages.PageRef, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,20 +231,20 @@ func (t *pageTable) get(ctx context.Context, i int) (pages.PageRef, error) {
 	return pages.PageRef{}, t.err
 }
 
-// walk reads the next header and notes its page if it is one of data.
+// walk reads the next header and adds its page if it is a data page.
 func (t *pageTable) walk(ctx context.Context) error {
 	m := t.r.Footer.RowGroups[t.group].Columns[t.leaf].MetaData
 	if t.left.Len == 0 || t.values >= m.NumValues && (t.values > 0 || t.at.Len > m.TotalCompressedSize) {
 		return t.end(ctx)
 	}
-	h, err := t.r.PageOf(ctx, t.left, t.path(t.seen),
-		meta.SealedPage{Sealed: t.sealed(), First: t.seen == 0, Ordinal: len(t.pages)}, nil)
+	h, err := t.r.PageHeader(ctx, t.left, t.path(t.seen),
+		meta.PageModule{Cipher: t.cipher(), First: t.seen == 0, Ordinal: len(t.pages)}, nil)
 	if err == nil && h.IsData() && t.values+h.Values > m.NumValues {
 		return t.contradicted(ctx, fault.Corruptf(h.Header, t.path(t.seen)+".num_values",
 			"%d values, but the chunk has %d, and %d came before", h.Values, m.NumValues, t.values))
 	}
 	if errors.Is(err, fault.Corrupt) {
-		return t.instead(ctx, err)
+		return t.fallBackToIndex(ctx, err)
 	}
 	if err != nil {
 		return err
@@ -252,12 +252,12 @@ func (t *pageTable) walk(ctx context.Context) error {
 	t.left = t.after(&h)
 	t.seen++
 	if h.IsData() {
-		t.note(&h)
+		t.addPage(&h)
 	}
 	return nil
 }
 
-// end is behind the last page: what the pages say is held against the chunk.
+// end is reached after the last page: it compares what the pages say with the chunk.
 func (t *pageTable) end(ctx context.Context) error {
 	m := t.r.Footer.RowGroups[t.group].Columns[t.leaf].MetaData
 	if t.values != m.NumValues {
@@ -269,7 +269,7 @@ func (t *pageTable) end(ctx context.Context) error {
 			"the pages say %d, the row group has %d", rows, all))
 	}
 	if t.left.Len > 0 && len(t.pages) > 0 {
-		if err := t.instead(ctx, errNoIndex); err != errNoIndex {
+		if err := t.fallBackToIndex(ctx, errNoIndex); err != errNoIndex {
 			return err
 		}
 		if err := t.hides(ctx); errors.Is(err, fault.Corrupt) {
@@ -278,12 +278,12 @@ func (t *pageTable) end(ctx context.Context) error {
 			return err
 		}
 	}
-	return cmp.Or(t.moved(ctx), io.EOF)
+	return cmp.Or(t.checkNotMoved(ctx), io.EOF)
 }
 
 var errNoIndex = errors.New("no offset index")
 
-// rows is how many rows the pages say that they have; -1: not all do.
+// rows is how many rows the headers of the pages say there are; -1 if not all of them do.
 func (t *pageTable) rows() (n int64) {
 	for _, p := range t.pages {
 		if p.Rows < 0 {
@@ -294,9 +294,9 @@ func (t *pageTable) rows() (n int64) {
 	return n
 }
 
-// note adds a data page by its header.
-func (t *pageTable) note(h *meta.Page) {
-	t.bare = t.bare || !h.HasCRC
+// addPage adds a data page by its header.
+func (t *pageTable) addPage(h *meta.Page) {
+	t.unchecked = t.unchecked || !h.HasCRC
 	p := pages.PageRef{At: h.Whole(), Values: h.Values, First: -1, Rows: -1, Raw: h.Raw,
 		Coded: meta.IsDictionary(h.Encoding)}
 	switch {
@@ -315,10 +315,10 @@ func (t *pageTable) note(h *meta.Page) {
 	t.pages = append(t.pages, p)
 }
 
-// instead has the pages be those of the offset index, after their headers contradicted the chunk: one that is damaged
-// may be any of those before, and rows of all pages after it would be others. Without an index nobody knows which; was
-// is said then.
-func (t *pageTable) instead(ctx context.Context, was error) error {
+// fallBackToIndex takes the pages from the offset index after their headers contradicted the chunk: the damaged header
+// may be any of those before, and all later rows would be shifted. Without an index nobody knows which one it is, and
+// cause is returned.
+func (t *pageTable) fallBackToIndex(ctx context.Context, cause error) error {
 	x, err := t.r.OffsetIndex(ctx, t.group, t.leaf)
 	switch {
 	case err != nil && !errors.Is(err, fault.Corrupt):
@@ -328,10 +328,10 @@ func (t *pageTable) instead(ctx context.Context, was error) error {
 		t.useIndex(x, 0)
 		return io.EOF
 	}
-	return was
+	return cause
 }
 
-// find is the number of the page to begin with for a row, as far as it is known.
+// find is the number of the first page to read for a row, as far as it is known.
 func (t *pageTable) find(row int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -343,7 +343,7 @@ func (t *pageTable) find(row int64) int {
 	return max(0, i-1)
 }
 
-// chunk gives the pages of a table. It is a format.Chunk.
+// chunk returns the pages of a table. It implements format.Chunk.
 type chunk struct {
 	t    *pageTable
 	rows vec.Range
@@ -353,7 +353,7 @@ type chunk struct {
 
 var _ format.Chunk = (*chunk)(nil)
 
-// Next gives the next page.
+// Next returns the next page.
 func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	p, err := c.t.get(ctx, c.i)
 	if err != nil {
@@ -369,11 +369,11 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	return out, nil
 }
 
-// Dict is the dictionary page.
+// Dict returns the dictionary page, if there is one.
 func (c *chunk) Dict() (format.Page, bool) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
-	if c.t.dict == nil || c.as.Form.Form == pages.IsNothing {
+	if c.t.dict == nil || c.as.Form.Form == pages.FormNull {
 		return format.Page{}, false
 	}
 	return c.t.dictPage(), true
@@ -385,20 +385,20 @@ func (t *pageTable) dictPage() format.Page {
 		Own: d}
 }
 
-// byCodes is how entries were told that fail a filter without a look at their values.
+// byCodes says how entries were found to fail a filter without looking at their values.
 const byCodes = "codes compared, the dictionary tested once"
 
-// Decode appends a page to dst, or nothing.
+// Decode appends a page to dst; after an error nothing of it.
 func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	p, ok := t.Page.Own.(*pages.PageRef)
 	if !ok || len(t.Bytes) != 1 {
 		return fault.Bugf("parquet: a page that is not of this file")
 	}
-	d := pages.PageTask{Column: c.as, Ref: p, Sealed: meta.SealedPage{Sealed: c.t.sealed(), Ordinal: t.Page.Ordinal},
+	d := pages.PageTask{Column: c.as, Ref: p, Module: meta.PageModule{Cipher: c.t.cipher(), Ordinal: t.Page.Ordinal},
 		Arena: t.Scratch, Dict: t.Dict, Hits: t.Hits,
-		Codec: c.t.r.Footer.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
-		Loose: c.t.r.Loose, Limit: min(c.t.r.Limits.Page, t.Limits.WithDefaults().Page), Verify: !t.NoVerify &&
-			!c.t.r.NoVerify}
+		Codec:         c.t.r.Footer.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
+		AllowTrailing: c.t.r.AllowTrailing, Limit: min(c.t.r.Limits.Page, t.Limits.WithDefaults().Page),
+		Verify: !t.NoVerify && !c.t.r.NoVerify}
 	before := dst.Len()
 	err := d.Decode(t.Bytes[0], dst, t.Page.Ordinal < 0)
 	if t.Raw = d.Raw; d.Passed != nil && c.as.Flat() {
@@ -415,7 +415,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-// headerBounds are those that the header of a page has; nil: none.
+// headerBounds are the bounds in the header of a page; nil if there are none.
 func (r *Reader) headerBounds(leaf int, h *meta.Page) *pred.Bounds {
 	s := h.Stats
 	if s == nil || r.Leaves[leaf].MaxRep > 0 {

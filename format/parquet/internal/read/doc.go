@@ -1,3 +1,3 @@
-// Package read gives the pages of column chunks to who scans, and what statistics, page indexes and Bloom filters say
-// of them.
+// Package read gives scans the pages of column chunks, and what statistics, page indexes and Bloom filters say about
+// them.
 package read

@@ -10,8 +10,8 @@ import (
 
 var _ format.Physical = (*Reader)(nil)
 
-// ChunkFacts goes by the headers of the pages: the footer names encodings of levels and dictionaries, too, and some
-// that were only meant. What was found before damage is given with the error.
+// ChunkFacts goes by the page headers: the footer also names the encodings of levels and dictionaries, and some that
+// were never used. What was found before damage is returned with the error.
 func (r *Reader) ChunkFacts(ctx context.Context, g format.RowGroup, col int) (f format.ChunkFacts, err error) {
 	if err := r.Readable(g.Index, col); err != nil {
 		return f, err
@@ -39,7 +39,7 @@ func (r *Reader) ChunkFacts(ctx context.Context, g format.RowGroup, col int) (f 
 		return f, nil
 	}
 	b, err := r.Bloom(ctx, r.Footer.RowGroups[g.Index].Columns[col])
-	if err == nil && b.Sound(r.File) {
+	if err == nil && b.Valid(r.File) {
 		f.Bloom = b.Header.Len + b.Bits.Len
 	}
 	return f, err

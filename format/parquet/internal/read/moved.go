@@ -8,12 +8,12 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// moved gives up the last chunk of a file, if its pages have no checksums, where none of the indexes behind it is where
-// the footer says: bytes were put in or taken out before them, and if that was in the last page of all, nothing else
-// would tell that its values are others. One index that is damaged alone proves nothing, and one that is whole, that
-// nothing has moved. Behind every other chunk the next one has a header.
-func (t *pageTable) moved(ctx context.Context) error {
-	if !t.bare || t.sealed() != nil || t.r.NoVerify {
+// checkNotMoved gives up the last chunk of a file whose pages have no checksums if none of the indexes after it is
+// where the footer says: bytes were inserted or removed before them, and if that was within the last page, nothing else
+// would show that its values are wrong. A single damaged index proves nothing; a single intact one proves that nothing
+// has moved. Every other chunk is followed by the header of the next.
+func (t *pageTable) checkNotMoved(ctx context.Context) error {
+	if !t.unchecked || t.cipher() != nil || t.r.NoVerify {
 		return nil
 	}
 	bad := 0
@@ -37,13 +37,13 @@ func (t *pageTable) moved(ctx context.Context) error {
 	for g, rg := range t.r.Footer.RowGroups {
 		for k := range rg.Columns {
 			x, err := t.r.OffsetIndex(ctx, g, k)
-			if err := look(x != nil, x != nil && x.Behind.Len == 0 && len(x.Offsets) > 0, err); err != nil {
+			if err := look(x != nil, x != nil && x.Trailing.Len == 0 && len(x.Offsets) > 0, err); err != nil {
 				return unless(err, errInPlace)
 			}
 		}
 	}
 	c, err := t.r.ColumnIndex(ctx, t.group, t.leaf, len(t.pages))
-	if err := look(c != nil, c != nil && c.Behind.Len == 0, err); err != nil {
+	if err := look(c != nil, c != nil && c.Trailing.Len == 0, err); err != nil {
 		return unless(err, errInPlace)
 	}
 	if bad < 2 {

@@ -10,11 +10,11 @@ import (
 	"stoa/vec"
 )
 
-// joinRows is how near to each other ranges of rows are read as one: to seek costs more than to read so many.
+// joinRows is how close ranges of rows must be to be read as one: a seek costs more than reading that many rows.
 const joinRows = 1024
 
-// Narrow asks the statistics of the row group, then the page indexes of the columns in e. What they do not
-// exclude is left.
+// Narrow consults the statistics of the row group, its Bloom filters, then the page indexes of the columns in e, and
+// returns the rows that they do not exclude.
 func (r *Reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	rows := r.Footer.RowGroups[g.Index].NumRows
 	all := vec.Ranges{}.Add(vec.Range{To: rows})
@@ -23,7 +23,7 @@ func (r *Reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (v
 	}
 	leaves := map[string]order.LeafField{}
 	for _, name := range e.Columns() {
-		if l, ok := r.Named(name); ok {
+		if l, ok := r.LeafNamed(name); ok {
 			leaves[name] = l
 		}
 	}
@@ -53,13 +53,13 @@ func (r *Reader) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (v
 	return r.narrowPages(ctx, g.Index, e, leaves, all)
 }
 
-// pageBounds is what the indexes say about the data pages of a leaf.
+// pageBounds is what the page indexes say about the data pages of a leaf.
 type pageBounds struct {
 	firstRow []int64
 	bounds   []pred.Bounds
 }
 
-// of is the bounds of the page that row is in.
+// of returns the bounds of the page that row is in.
 func (p *pageBounds) of(row int64) *pred.Bounds {
 	i, found := slices.BinarySearch(p.firstRow, row)
 	if !found {
@@ -68,7 +68,7 @@ func (p *pageBounds) of(row int64) *pred.Bounds {
 	return &p.bounds[i]
 }
 
-// narrowPages leaves out what lies between the borders of pages, of any of the leaves, and cannot match.
+// narrowPages excludes what cannot match between the page boundaries of all leaves.
 func (r *Reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField,
 	all vec.Ranges) (vec.Ranges, error) {
 	pages := map[string]*pageBounds{}
@@ -108,7 +108,7 @@ func (r *Reader) narrowPages(ctx context.Context, group int, e *pred.Expr, leave
 	return out, nil
 }
 
-// pageBounds reads both indexes of a leaf; nil if there are none, or no order is defined for its type.
+// pageBounds reads both indexes of a leaf; nil if there are none, or its type has no defined order.
 func (r *Reader) pageBounds(ctx context.Context, group int, l order.LeafField) (*pageBounds, error) {
 	if !r.Ordered(l.Column) {
 		return nil, nil
@@ -135,7 +135,7 @@ func (r *Reader) pageBounds(ctx context.Context, group int, l order.LeafField) (
 		if col.NullPages[i] {
 			b.Nulls = b.Rows
 		} else {
-			b.Min, b.Max = r.Value(l, col.Min[i]), r.Value(l, col.Max[i])
+			b.Min, b.Max = r.StatsValue(l, col.Min[i]), r.StatsValue(l, col.Max[i])
 		}
 		out.bounds = append(out.bounds, b)
 	}

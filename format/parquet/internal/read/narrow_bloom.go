@@ -15,9 +15,8 @@ import (
 	"stoa/pred"
 )
 
-// bloomExcludes reports whether a Bloom filter of the row group says that no row can pass e: none of the values
-// that a column would have to equal is in it. What is wrong with a filter verify tells; it excludes nothing
-// then.
+// bloomExcludes reports whether a Bloom filter of the row group shows that no row can pass e: it has none of the values
+// that a column would have to equal. A damaged filter excludes nothing; verify reports it.
 func (r *Reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, leaves map[string]order.LeafField) (bool,
 	error) {
 	for name, l := range leaves {
@@ -38,7 +37,7 @@ func (r *Reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, lea
 		}
 		none := true
 		for _, h := range hashes {
-			none = none && !bits.May(h)
+			none = none && !bits.MightContain(h)
 		}
 		if none {
 			return true, nil
@@ -47,15 +46,15 @@ func (r *Reader) bloomExcludes(ctx context.Context, group int, e *pred.Expr, lea
 	return false, nil
 }
 
-// bloomBits reads the Bloom filter of a chunk; nil: there is none that can be believed. An error says that
-// bytes could not be read.
+// bloomBits reads the Bloom filter of a chunk; nil if there is none that can be trusted. An error means that bytes
+// could not be read.
 func (r *Reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBlock, error) {
 	c := r.Footer.RowGroups[group].Columns[leaf]
 	if c.FilePath != "" {
 		return nil, nil
 	}
 	f, err := r.Bloom(ctx, c)
-	if err != nil || !f.Sound(r.File) || f.Bits.Len > r.Limits.Page {
+	if err != nil || !f.Valid(r.File) || f.Bits.Len > r.Limits.Page {
 		return nil, err
 	}
 	bits, err := f.Read(ctx, r.File, meta.IndexPath(group, leaf, "bloom_filter"))
@@ -65,8 +64,8 @@ func (r *Reader) bloomBits(ctx context.Context, group, leaf int) (meta.SplitBloc
 	return bits, err
 }
 
-// hashesOf are those of values as the column stores them; ok: each has one way to be stored. Floats have
-// several, and decimals.
+// hashesOf are the hashes of values as the column stores them; ok is false if a value can be stored in several ways, as
+// floats and decimals can.
 func (r *Reader) hashesOf(l order.LeafField, values []pred.Value) (out []uint64, ok bool) {
 	col := r.Leaves[l.Column]
 	for _, v := range values {

@@ -15,14 +15,14 @@ import (
 	"stoa/internal/present"
 )
 
-// Reader gives the pages of an open file. It is a format.Reader.
+// Reader is an open file as a format.Reader.
 type Reader struct {
 	*file.File
-	Lost   map[file.ChunkKey]error // of a recovered file: chunks that are not there
+	Lost   map[file.ChunkKey]error // of a recovered file: missing chunks
 	tables tables
 }
 
-// NewReader is a reader of f; chunks that are lost say why.
+// NewReader returns a reader of f; lost says why chunks are missing.
 func NewReader(f *file.File, lost map[file.ChunkKey]error) *Reader {
 	return &Reader{File: f, Lost: lost}
 }
@@ -41,7 +41,7 @@ func (r *Reader) Columns() []format.Column {
 	return out
 }
 
-// facts are those of the first row group.
+// facts are those of the column in the first row group.
 func (r *Reader) facts(col int) (f format.ColumnFacts) {
 	if len(r.Footer.RowGroups) == 0 {
 		return f
@@ -57,10 +57,10 @@ func (r *Reader) facts(col int) (f format.ColumnFacts) {
 	return f
 }
 
-// Stored is the schema of what Columns make.
+// Stored is the schema that columns are decoded to.
 func (r *Reader) Stored() *arrow.Schema { return r.Decoded }
 
-// Present gives an array the type that the schema has in its place.
+// Present converts an array to its type in the schema.
 func (r *Reader) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	return present.As(a, to, mem)
 }
@@ -80,7 +80,7 @@ func (r *Reader) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Par
 	}
 }
 
-// bytes is the stored size of columns in a row group.
+// bytes is the compressed size of columns in a row group.
 func (r *Reader) bytes(group int, cols []int) (n int64) {
 	for _, c := range cols {
 		n += r.Footer.RowGroups[group].Columns[c].MetaData.TotalCompressedSize
@@ -97,7 +97,7 @@ func (r *Reader) RowGroups(_ context.Context, p format.Part, q format.Query) ([]
 	return out, nil
 }
 
-// Meta tells the facts of the file.
+// Meta returns facts about the file.
 func (r *Reader) Meta() []format.KeyValue {
 	out := []format.KeyValue{
 		{Key: "created by", Value: r.Footer.CreatedBy},
@@ -107,7 +107,7 @@ func (r *Reader) Meta() []format.KeyValue {
 		{Key: "columns", Value: strconv.Itoa(r.Footer.Schema.NumColumns())},
 		{Key: "footer", Value: fmt.Sprintf("%d bytes", r.FooterAt.Len)},
 	}
-	for _, p := range r.Footer.Pairs {
+	for _, p := range r.Footer.KeyValues {
 		if p.Key != meta.StoredSchema && p.Key != meta.SealKey && p.Value != nil {
 			out = append(out, format.KeyValue{Key: "metadata: " + p.Key, Value: *p.Value})
 		}

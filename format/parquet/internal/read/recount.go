@@ -14,18 +14,18 @@ import (
 	"stoa/vec"
 )
 
-// contradicted is why there are no pages, after their headers contradicted the chunk, unless it can be known without
-// the header that is wrong which rows they have.
-func (t *pageTable) contradicted(ctx context.Context, was error) error {
+// contradicted is called when headers contradict the chunk. It finds the pages by the offset index, or by decoding
+// them; if neither shows which rows they have, there are no pages and cause is returned.
+func (t *pageTable) contradicted(ctx context.Context, cause error) error {
 	t.pages = nil // any of them may have the wrong number
-	if err := t.instead(ctx, was); err != was {
+	if err := t.fallBackToIndex(ctx, cause); err != cause {
 		return err
 	}
 	pages, err := t.recount(ctx)
 	switch {
 	case errors.Is(err, fault.Corrupt), fault.OverBudget(err), errors.Is(err, fault.Unsupported),
 		err == nil && pages == nil:
-		return was
+		return cause
 	case err != nil:
 		return err
 	}
@@ -33,12 +33,13 @@ func (t *pageTable) contradicted(ctx context.Context, was error) error {
 	return io.EOF
 }
 
-// hides says what is wrong if pages with values lie behind those with which all values of the chunk were counted: a
-// header says more values than its page has.
+// hides returns an error if pages with values follow those whose headers already account for all values of the chunk:
+// some header has too many.
 func (t *pageTable) hides(ctx context.Context) error {
 	end := t.r.ChunkSpan(t.group, t.leaf).End()
 	for at := t.left; at.Off < end; {
-		h, err := t.r.PageOf(ctx, at, t.path(t.seen), meta.SealedPage{Sealed: t.sealed(), Ordinal: len(t.pages)}, nil)
+		module := meta.PageModule{Cipher: t.cipher(), Ordinal: len(t.pages)}
+		h, err := t.r.PageHeader(ctx, at, t.path(t.seen), module, nil)
 		switch {
 		case errors.Is(err, fault.Corrupt): // no page; some writers leave bytes there
 			return nil
@@ -54,10 +55,10 @@ func (t *pageTable) hides(ctx context.Context) error {
 }
 
 // recount finds the one page of a flat chunk that does not have as many values as its header says, but has those that
-// the other pages leave it; nil: there is none, or more than one, so nobody knows which rows a page has. The page is
-// still lost, as its header is damaged, but no other.
+// the other pages leave over; nil if there is none, or several, so that nobody knows which rows a page has. That page
+// is still lost, as its header is damaged, but no other is.
 func (t *pageTable) recount(ctx context.Context) ([]page.PageRef, error) {
-	if t.r.Leaves[t.leaf].MaxRep > 0 || t.sealed() != nil { // no row is known of a list's page, and seals are checksums
+	if t.r.Leaves[t.leaf].MaxRep > 0 || t.cipher() != nil { // no row is known of a list's page, and ciphers authenticate
 		return nil, nil
 	}
 	var headers []meta.Page
@@ -79,15 +80,15 @@ func (t *pageTable) recount(ctx context.Context) ([]page.PageRef, error) {
 	headers[wrong].Stats = nil
 	t.seen, t.values, t.pages = 0, 0, nil
 	for i := range headers {
-		t.note(&headers[i])
+		t.addPage(&headers[i])
 	}
 	pages := t.pages
 	t.pages = nil
 	return pages, nil
 }
 
-// wrong is the number of the only page that does not decode with the number of values in its header, if it does with
-// left more; -1: it is not known.
+// wrong is the number of the only page that does not decode with the number of values in its header, if it decodes with
+// left more; -1 if there is no such page.
 func (t *pageTable) wrong(ctx context.Context, headers []meta.Page, left int64) (int, error) {
 	p := &pageReader{c: &chunk{t: t, as: t.r.Leaves[t.leaf]}, typ: t.r.Leaves[t.leaf].Column.Type}
 	if t.dict != nil {

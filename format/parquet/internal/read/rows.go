@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// pageReader decodes the pages of a column chunk one after the other, for who looks at all of them: verify.
+// pageReader decodes all pages of a column chunk one after another, for verify.
 type pageReader struct {
 	c     *chunk
 	dict  *vec.Vector
@@ -26,9 +26,9 @@ type pageReader struct {
 	typ   arrow.DataType
 }
 
-// pagesOf are those of a column chunk, as column says that they are decoded.
+// pagesOf reads those of a column chunk, decoded as the column's type.
 func (r *Reader) pagesOf(ctx context.Context, group, leaf int) (*pageReader, error) {
-	c, err := r.Walked(ctx, group, leaf)
+	c, err := r.WalkChunk(ctx, group, leaf)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func (p *pageReader) decode(ctx context.Context, pg format.Page, v *vec.Vector) 
 	return p.c.Decode(&t, v)
 }
 
-// RowBatches gives fields of a row group, batch by batch, with the types as which they are decoded. An error
-// comes last.
+// RowBatches reads fields of a row group in batches, with the types that columns are decoded as. An error ends the
+// iteration.
 func (r *Reader) RowBatches(ctx context.Context, group int, fields []int) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		x := &rowReader{r: r}
@@ -110,7 +110,7 @@ func (r *Reader) RowBatches(ctx context.Context, group int, fields []int) iter.S
 	}
 }
 
-// rowReader puts the columns of fields side by side.
+// rowReader assembles the columns of fields into batches.
 type rowReader struct {
 	r      *Reader
 	leaves []*rowLeaf
@@ -123,7 +123,7 @@ type rowField struct {
 	asm    *nest.Assembler
 }
 
-// rowLeaf holds the entries of rows that were not given yet.
+// rowLeaf holds decoded entries that have not been returned yet.
 type rowLeaf struct {
 	col   *page.FileColumn
 	pages *pageReader
@@ -163,10 +163,10 @@ func (x *rowReader) open(ctx context.Context, group int, fields []int) error {
 	return nil
 }
 
-// maxHeld is how many rows are put together at most.
+// maxHeld is the largest number of rows in a batch.
 const maxHeld = 64 << 10
 
-// rows is how many whole rows l holds.
+// rows is how many complete rows l holds.
 func (l *rowLeaf) rows() int {
 	if l.col.MaxRep == 0 {
 		return l.vec.Len()
@@ -190,7 +190,7 @@ func (x *rowReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 			if err != nil {
 				return nil, err
 			}
-			if l.col.MaxRep > 0 && l.rows() == 0 && l.weight(l.vec.Len()) > x.r.Limits.Row() {
+			if l.col.MaxRep > 0 && l.rows() == 0 && l.size(l.vec.Len()) > x.r.Limits.Row() {
 				return nil, x.tooLarge(l)
 			}
 		}
@@ -200,7 +200,7 @@ func (x *rowReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 		return nil, io.EOF
 	}
 	for _, f := range x.fields {
-		for f.asm != nil && f.weight(n) > x.r.Limits.Row() {
+		for f.asm != nil && f.size(n) > x.r.Limits.Row() {
 			if n == 1 {
 				return nil, x.tooLarge(f.leaves[0])
 			}
@@ -216,15 +216,15 @@ func (x *rowReader) next(ctx context.Context) (arrow.RecordBatch, error) {
 	for _, f := range x.fields {
 		a, err := f.take(n)
 		if err != nil {
-			return nil, x.placed(err, f)
+			return nil, x.locate(err, f)
 		}
 		arrs = append(arrs, a)
 	}
 	return array.NewRecordBatch(x.schema, arrs, int64(n)), nil
 }
 
-// weight is about how many bytes the first n entries and their levels have.
-func (l *rowLeaf) weight(n int) int64 {
+// size is about how many bytes the first n entries and their levels take.
+func (l *rowLeaf) size(n int) int64 {
 	all := l.vec.Len()
 	if n == 0 || all == 0 {
 		return 0
@@ -232,26 +232,26 @@ func (l *rowLeaf) weight(n int) int64 {
 	return int64(float64(l.vec.Size()+2*int64(all)) * float64(n) / float64(all))
 }
 
-// weight is about how many bytes the first n rows have.
-func (f *rowField) weight(n int) (all int64) {
+// size is about how many bytes the first n rows take.
+func (f *rowField) size(n int) (all int64) {
 	for _, l := range f.leaves {
 		k := n
 		if l.col.MaxRep > 0 {
 			k = nest.RowStart(l.vec.Rep(), n)
 		}
-		all += l.weight(k)
+		all += l.size(k)
 	}
 	return all
 }
 
-// tooLarge refuses a row that is too large to be put together.
+// tooLarge is the error for a row that is too large to be assembled.
 func (x *rowReader) tooLarge(l *rowLeaf) error {
 	return fault.Limitf(l.pages.c.t.at, l.col.Path(),
 		"what is nested in a row takes more than %d bytes, an eighth of what may be taken (--memory)", x.r.Limits.Row())
 }
 
-// placed adds the chunk to an error of the levels of several.
-func (x *rowReader) placed(err error, f rowField) error {
+// locate adds the chunk to an error about the levels of several columns.
+func (x *rowReader) locate(err error, f rowField) error {
 	var e *fault.Error
 	if len(f.leaves) == 0 || errors.As(err, &e) && e.At.Object != "" {
 		return err
@@ -259,7 +259,7 @@ func (x *rowReader) placed(err error, f rowField) error {
 	return fault.Locate(err, f.leaves[0].pages.c.t.at, false, f.leaves[0].col.Path())
 }
 
-// take gives the first n rows of a field.
+// take returns the first n rows of a field.
 func (f *rowField) take(n int) (arrow.Array, error) {
 	in := make([]nest.Input, len(f.leaves))
 	defer func() {
@@ -295,9 +295,9 @@ func (x *rowReader) release() {
 	}
 }
 
-// asStored is a reader of the same chunk that gives every value as it is stored, and the levels of all entries.
+// asStored reads the same chunk with every value as it is stored, and the levels of all entries.
 func (r *Reader) asStored(ctx context.Context, group, leaf int) (*pageReader, error) {
-	c, err := r.Walked(ctx, group, leaf)
+	c, err := r.WalkChunk(ctx, group, leaf)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +323,7 @@ func (r *Reader) asStored(ctx context.Context, group, leaf int) (*pageReader, er
 	return p, p.readDict(ctx)
 }
 
-// EachStored decodes the data pages of a chunk as they are stored. The vector is the callee's until it returns.
+// EachStored decodes the data pages of a chunk with values as they are stored. f must not keep the vector.
 func (r *Reader) EachStored(ctx context.Context, group, leaf int, f func(v *vec.Vector) error) error {
 	p, err := r.asStored(ctx, group, leaf)
 	if err != nil {

@@ -21,7 +21,7 @@ func classOf(err error) fault.Class {
 	return fault.Bug
 }
 
-// leafKind is what must be known of a column to tell whether a page can be of it.
+// leafKind is what decides whether a page can belong to a column.
 type leafKind struct {
 	typ    int32
 	width  int // bytes of a value; 0: they vary
@@ -39,14 +39,14 @@ func kindOf(c *meta.SchemaColumn) leafKind {
 	return k
 }
 
-// fit says whether a page can be of a column, and how many rows begin in it. codec -1: any.
+// fit says whether a page can belong to a column, and how many rows begin in it. codec is -1 if any would do.
 type fit struct {
 	ok    bool
 	rows  int64
 	codec meta.Compression
 }
 
-// fit holds page i against a column.
+// fit checks page i against a column.
 func (w *pageWalk) fit(i, col int) (fit, error) {
 	key := [2]int{i, col}
 	f, ok := w.fits[key]
@@ -94,7 +94,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// codecs are those that the page may be compressed with, the likeliest first.
+// codecs are the codecs that a page may be compressed with, the most likely first.
 func (w *pageWalk) codecs(p *meta.Page, b []byte) (out []meta.Compression) {
 	all := []meta.Compression{w.codec, meta.CodecNone, meta.CodecSnappy, meta.CodecGzip, meta.CodecZstd,
 		meta.CodecLZ4Raw, meta.CodecBrotli}
@@ -107,7 +107,7 @@ func (w *pageWalk) codecs(p *meta.Page, b []byte) (out []meta.Compression) {
 	return out
 }
 
-// tryCodec opens a page with a codec, and looks whether it can be of a column.
+// tryCodec decompresses a page with a codec and checks whether it can belong to a column.
 func tryCodec(p *meta.Page, k *leafKind, code meta.Compression, b []byte) (f fit, ok bool) {
 	f.codec = code
 	levels := [2][]byte{}
@@ -121,13 +121,13 @@ func tryCodec(p *meta.Page, k *leafKind, code meta.Compression, b []byte) (f fit
 		levels[1], levels[0], b, raw = b[:rep], b[rep:rep+def], b[rep+def:], raw-rep-def
 	}
 	switch {
-	case p.Bare || len(b) == 0 && raw == 0: // nothing is compressed, whatever the codec
+	case p.Uncompressed || len(b) == 0 && raw == 0: // nothing is compressed, whatever the codec
 		f.codec = -1
 	case code == meta.CodecBrotli && raw > 32768*int64(len(b)): // likelier something else
 		return f, false
 	case code != meta.CodecNone:
 		var err error
-		if b, err = code.Inflate(b, raw, math.MaxInt64, meta.Room); err != nil {
+		if b, err = code.Decompress(b, raw, math.MaxInt64, meta.Alloc); err != nil {
 			return f, false
 		}
 	}
@@ -161,10 +161,10 @@ func tryCodec(p *meta.Page, k *leafKind, code meta.Compression, b []byte) (f fit
 	return f, f.ok
 }
 
-// cutLevels parts a data page v1 into its levels, of definition and of repetition, and values.
+// cutLevels splits a data page v1 into levels, of definition and of repetition, and values.
 func cutLevels(p *meta.Page, k *leafKind, b []byte) (levels [2][]byte, values []byte, ok bool) {
 	for _, i := range []int{1, 0} {
-		if most := []int{k.maxDef, k.maxRep}[i]; most == 0 {
+		if maxLevel := []int{k.maxDef, k.maxRep}[i]; maxLevel == 0 {
 			continue
 		}
 		if len(b) < 4 || p.Levels[i] != meta.RleLevels {
@@ -179,10 +179,10 @@ func cutLevels(p *meta.Page, k *leafKind, b []byte) (levels [2][]byte, values []
 	return levels, b, true
 }
 
-// countLevels counts which of n levels are is. They are in runs: ULEB128 of twice their number, then the level;
-// or of twice the number of groups of eight and one, then these packed. ok: they are just as many, and none is
-// greater than most.
-func countLevels(b []byte, width, n, is, most int) (hits int, ok bool) {
+// countLevels counts how many of n levels equal wanted. Levels are in runs: ULEB128 of twice the length, then the
+// level; or of twice the number of groups of eight plus one, then these bit-packed. ok is false unless there are
+// exactly n, none above maxLevel.
+func countLevels(b []byte, width, n, wanted, maxLevel int) (hits int, ok bool) {
 	for left := n; left > 0; {
 		head, used := binary.Uvarint(b)
 		if used <= 0 || head == 0 {
@@ -195,10 +195,10 @@ func countLevels(b []byte, width, n, is, most int) (hits int, ok bool) {
 				return hits, false
 			}
 			v := int(bitsAt(b, 0, 8*size))
-			if b = b[size:]; v > most {
+			if b = b[size:]; v > maxLevel {
 				return hits, false
 			}
-			if v == is {
+			if v == wanted {
 				hits += int(head >> 1)
 			}
 			left -= int(head >> 1)
@@ -210,10 +210,10 @@ func countLevels(b []byte, width, n, is, most int) (hits int, ok bool) {
 		}
 		for i := 0; i < int(groups)*8 && left > 0; i, left = i+1, left-1 {
 			v := int(bitsAt(b, i*width, width))
-			if v > most {
+			if v > maxLevel {
 				return hits, false
 			}
-			hits += b2i(v == is)
+			hits += b2i(v == wanted)
 		}
 		b = b[int(groups)*width:]
 	}
@@ -266,7 +266,7 @@ func deltasFit(b []byte, n int) bool {
 	return dremel.HasDeltas(b, n)
 }
 
-// bitsAt is the number of so many bits that begins at a bit, the lowest first.
+// bitsAt is the integer of width bits at a bit offset, least significant bit first.
 func bitsAt(b []byte, bit, width int) (v uint64) {
 	for got := 0; got < width; {
 		k := min(8-bit%8, width-got)

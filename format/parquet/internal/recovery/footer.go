@@ -10,20 +10,20 @@ import (
 	"stoa/wire"
 )
 
-// footerLeft is what is there of a footer (FileMetaData), whose fields stand in this order: 1 version, 2
-// schema, 3 num_rows, 4 row_groups, 5 key_value_metadata, …
+// footerLeft is what is left of a footer (FileMetaData), whose fields are in this order: 1 version, 2 schema, 3
+// num_rows, 4 row_groups, 5 key_value_metadata, …
 type footerLeft struct {
 	b      []byte
 	at     int64 // in the file
 	end    int
-	whole  bool     // to its end
-	wrong  bool     // it is no footer, whatever comes behind
-	prefix int      // where the schema ends; 0: it is not whole
+	whole  bool     // it is complete
+	wrong  bool     // it is no footer, whatever follows
+	prefix int      // where the schema ends; 0: it is incomplete
 	rows   int64    // -1: not there
-	groups [][2]int // from, to
+	groups [][2]int // offsets [from, to) of complete row groups
 }
 
-// footerParts says what b, which may be cut or overwritten at its end, has of a footer.
+// footerParts finds the parts of a footer in b, which may be cut or overwritten at its end.
 func footerParts(b []byte) (f footerLeft) {
 	f.rows = -1
 	c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "footer")
@@ -61,7 +61,7 @@ func footerParts(b []byte) (f footerLeft) {
 	return f
 }
 
-// synthesize is a footer with the schema and the row groups that are there, and more.
+// synthesize makes a footer of the schema, the row groups that are left, and more.
 func (f *footerLeft) synthesize(more []madeGroup) []byte {
 	out := slices.Clone(f.b[:f.prefix])
 	rows := int64(0)
@@ -114,7 +114,7 @@ type madeChunk struct {
 	data, dict  int64 // offsets in the file; dict -1: there is none
 }
 
-// encode is RowGroup: 1 columns, 2 total_byte_size, 3 num_rows.
+// encode returns a RowGroup: 1 columns, 2 total_byte_size, 3 num_rows.
 func (g *madeGroup) encode() []byte {
 	w := thrift.NewWriter(thrift.Compact)
 	w.Struct(thrift.Item)
@@ -130,7 +130,7 @@ func (g *madeGroup) encode() []byte {
 	return w.Encoded()
 }
 
-// write writes ColumnChunk: 2 file_offset, 3 meta_data.
+// write writes a ColumnChunk: 2 file_offset, 3 meta_data.
 func (c *madeChunk) write(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I64(2, 0)

@@ -19,15 +19,15 @@ import (
 // rows. What a page holds must fit the type of its column. Where more than one division into chunks is
 // possible, none is taken: which is right, nobody can say.
 
-// pageWalk is the pages behind each other, and the row groups that they are.
+// pageWalk is the consecutive pages of a file and the row groups made of them.
 type pageWalk struct {
-	s     *rescue
+	s     *recoverer
 	pages []loosePage
 	cols  []leafKind
-	cut   bool // the last page is not whole
+	cut   bool // the last page is incomplete
 	end   int64
 	fits  map[[2]int]fit
-	codec meta.Compression // of the page that was opened last
+	codec meta.Compression // of the page that was decompressed last
 
 	group  int // number of the first row group that is made
 	groups []madeGroup
@@ -36,26 +36,26 @@ type pageWalk struct {
 
 type loosePage struct {
 	meta.Page
-	fresh bool // no page lies just in front of it
+	gapBefore bool // no page ends where it begins
 }
 
-// walk finds the pages from there on, up to what is none.
+// walk collects the pages between from and to, up to the first bytes that are none.
 func (w *pageWalk) walk(from, to int64) error {
 	r := w.s.r
 	at := r.Span(from, to-from)
-	fresh := true
+	gap := true
 	for at.Len > 0 {
-		p, err := r.PageAt(w.s.ctx, at, "page", nil)
+		p, err := r.PlainPageHeader(w.s.ctx, at, "page", nil)
 		if err != nil && !isDamage(err) {
 			return err
 		}
-		if err != nil || !p.Sane() {
+		if err != nil || !p.Plausible() {
 			n, err := w.chunkMeta(at)
 			if err != nil {
 				return err
 			}
 			if n == 0 {
-				w.cut, err = p.Header.Len > 0 && p.Sane(), nil // its body reaches past the end
+				w.cut, err = p.Header.Len > 0 && p.Plausible(), nil // its body reaches past the end
 				if p.Header.Len == 0 {
 					w.cut, err = w.shortHeader(at)
 				}
@@ -64,20 +64,20 @@ func (w *pageWalk) walk(from, to int64) error {
 				}
 				break
 			}
-			at, fresh = at.Sub(n, at.Len-n), true
+			at, gap = at.Sub(n, at.Len-n), true
 			continue
 		}
-		w.pages = append(w.pages, loosePage{p, fresh})
-		fresh = false
+		w.pages = append(w.pages, loosePage{p, gap})
+		gap = false
 		at = at.Sub(p.Body.End()-at.Off, at.End()-p.Body.End())
 	}
 	w.end = at.Off - r.Base
 	return nil
 }
 
-// shortHeader reports whether the bytes at at, to their end, are the beginning of a page header.
+// shortHeader reports whether the bytes at at, up to their end, are the beginning of a page header.
 func (w *pageWalk) shortHeader(at fault.Span) (bool, error) {
-	b := make([]byte, min(at.Len, meta.MostHeader))
+	b := make([]byte, min(at.Len, meta.MaxHeader))
 	if err := format.ReadFull(w.s.ctx, w.s.r.Src, at.Sub(0, int64(len(b))), "page", b); err != nil {
 		return false, err
 	}
@@ -89,7 +89,7 @@ func (w *pageWalk) shortHeader(at fault.Span) (bool, error) {
 
 func isDamage(err error) bool { return classOf(err) == fault.Corrupt }
 
-// chunkMeta is the length of a ColumnMetaData, which some writers put behind each chunk; 0: there is none.
+// chunkMeta is the length of a ColumnMetaData, which some writers put after each chunk; 0 if there is none.
 func (w *pageWalk) chunkMeta(at fault.Span) (int64, error) {
 	b := make([]byte, min(at.Len, 64<<10))
 	if err := format.ReadFull(w.s.ctx, w.s.r.Src, at.Sub(0, int64(len(b))), "", b); err != nil {
@@ -105,23 +105,23 @@ func (w *pageWalk) chunkMeta(at fault.Span) (int64, error) {
 	return int64(c.Pos()), nil
 }
 
-// division is row groups of so many rows, the page with which each chunk begins, and the page behind them. The
-// last row group may be cut: then it has fewer chunks.
+// division is a way to divide pages into row groups: their numbers of rows, the first page of each chunk, and the first
+// page that is left. The last row group may be cut: then it has fewer chunks.
 type division struct {
 	rows   []int64
 	starts [][]int
 	next   int
 }
 
-// sort divides the pages into row groups. rows is how many rows they have together, -1 if that is not known.
-func (w *pageWalk) sort(rows int64) error {
+// divide divides the pages into row groups. rows is how many rows they have in all, -1 if that is not known.
+func (w *pageWalk) divide(rows int64) error {
 	r := w.s.r
 	w.fits = map[[2]int]fit{}
 	for k := range r.Footer.Schema.NumColumns() {
 		w.cols = append(w.cols, kindOf(r.Footer.Schema.Column(k)))
 	}
 	if len(w.pages) == 0 || len(w.cols) == 0 {
-		w.told(0)
+		w.reportLeftover(0)
 		return nil
 	}
 	found, err := w.divisions(rows)
@@ -142,11 +142,11 @@ func (w *pageWalk) sort(rows int64) error {
 		found[0].rows[0], found[1].rows[0])
 }
 
-// divisions are all ways to divide the pages into row groups of the same number of rows, of which the last may
-// have fewer; if there is none, the one way to divide them into row groups of any.
+// divisions are all ways to divide the pages into row groups of equal numbers of rows, except for the last; if there
+// are none, the only way to divide them into unequal ones.
 func (w *pageWalk) divisions(rows int64) (out []division, err error) {
 	if len(w.cols) == 1 { // however its rows are grouped, they are the same
-		return w.lone()
+		return w.singleColumn()
 	}
 	counts, err := w.counts(0)
 	if err != nil {
@@ -181,13 +181,13 @@ func (d *division) total() (n int64) {
 	return n
 }
 
-// counts are the rows of the first column from page i on, page by page: one of these is the number of rows of
-// the row group.
+// counts are the running numbers of rows of the first column, page by page from page i on: one of them is the number of
+// rows of the row group.
 func (w *pageWalk) counts(i int) (out []int64, err error) {
 	n := int64(0)
 	for k := i; k < len(w.pages); k++ {
 		p := &w.pages[k]
-		if p.Kind == meta.DictionaryPage || k > i && p.fresh {
+		if p.Kind == meta.DictionaryPage || k > i && p.gapBefore {
 			if k > i {
 				break
 			}
@@ -208,8 +208,8 @@ func (w *pageWalk) counts(i int) (out []int64, err error) {
 	return out, nil
 }
 
-// lone makes a row group of each chunk of the only column.
-func (w *pageWalk) lone() (out []division, err error) {
+// singleColumn makes a row group of each chunk of the only column.
+func (w *pageWalk) singleColumn() (out []division, err error) {
 	d := division{}
 	for i := 0; i < len(w.pages); {
 		counts, err := w.counts(i)
@@ -230,7 +230,7 @@ func (w *pageWalk) lone() (out []division, err error) {
 	return []division{d}, nil
 }
 
-// even divides the pages into row groups of n rows each, but for the last.
+// even divides the pages into row groups of n rows each, except for the last.
 func (w *pageWalk) even(n int64) (d division, ok bool, err error) {
 	for d.next < len(w.pages) {
 		starts, next, whole, fits, err := w.rowGroup(d.next, n)
@@ -251,7 +251,7 @@ func (w *pageWalk) even(n int64) (d division, ok bool, err error) {
 	return d, true, nil
 }
 
-// begun adds the row group whose first column is cut: of as many rows as its pages have that are there.
+// begun adds a row group whose first column is cut, with as many rows as its pages have.
 func (w *pageWalk) begun(d division) (division, bool, error) {
 	counts, err := w.counts(d.next)
 	if err != nil || len(counts) == 0 {
@@ -265,8 +265,8 @@ func (w *pageWalk) begun(d division) (division, bool, error) {
 	return division{append(d.rows, n), append(d.starts, []int{d.next}), next}, true, nil
 }
 
-// last adds a row group of fewer than n rows that ends with the last page. If it can be of several numbers of
-// rows, it is given up.
+// last adds a row group of fewer than n rows that ends with the last page. If several numbers of rows are possible, it
+// is given up.
 func (w *pageWalk) last(d division, n int64) (division, bool, error) {
 	counts, err := w.counts(d.next)
 	if err != nil || len(d.rows) == 0 {
@@ -294,7 +294,7 @@ func (w *pageWalk) last(d division, n int64) (division, bool, error) {
 	return d, true, nil // what is before is sure
 }
 
-// uneven divides the pages into row groups of which each can be of one number of rows only.
+// uneven divides the pages into row groups each of which can have only one number of rows.
 func (w *pageWalk) uneven() (d division, ok bool, err error) {
 	for d.next < len(w.pages) {
 		counts, err := w.counts(d.next)
@@ -325,8 +325,8 @@ func (w *pageWalk) uneven() (d division, ok bool, err error) {
 	return d, len(d.rows) > 0, nil
 }
 
-// rowGroup takes the pages of a row group of n rows from page i on. whole: all columns are there; fits: what is
-// there can be them.
+// rowGroup takes the pages of a row group of n rows from page i on. whole: all columns are there; fits: the pages that
+// are there can belong to them.
 func (w *pageWalk) rowGroup(i int, n int64) (starts []int, next int, whole, fits bool, err error) {
 	for col := range w.cols {
 		if i == len(w.pages) {
@@ -334,7 +334,7 @@ func (w *pageWalk) rowGroup(i int, n int64) (starts []int, next int, whole, fits
 		}
 		to, st, err := w.chunk(i, col, n)
 		switch {
-		case err != nil || st == against:
+		case err != nil || st == mismatch:
 			return nil, i, false, false, err
 		case st == ranOut:
 			return starts, i, false, true, nil
@@ -344,32 +344,35 @@ func (w *pageWalk) rowGroup(i int, n int64) (starts []int, next int, whole, fits
 	return starts, i, true, true, nil
 }
 
-// How the pages of a chunk come out.
+// How the pages of a chunk turn out.
 const (
 	complete = iota
 	ranOut   // they end before its rows do
-	against  // they are not its
+	mismatch // they belong to something else
 )
 
 // chunk takes the pages of n rows of a column from page i on.
 func (w *pageWalk) chunk(i, col int, n int64) (next, status int, err error) {
 	begin, rows, dict := i, int64(0), false
 	codec := meta.Compression(-1)
-	for ; i < len(w.pages) && (rows < n || w.pages[i].Values == 0 && !w.pages[i].fresh && w.pages[i].IsData()); i++ {
+	for ; i < len(w.pages); i++ {
 		p := &w.pages[i]
-		if i > begin && (p.fresh || p.Kind == meta.DictionaryPage) {
-			return i, against, nil
+		if rows >= n && (p.Values != 0 || p.gapBefore || !p.IsData()) {
+			break
+		}
+		if i > begin && (p.gapBefore || p.Kind == meta.DictionaryPage) {
+			return i, mismatch, nil
 		}
 		f, err := w.fit(i, col)
 		if err != nil {
-			return i, against, err
+			return i, mismatch, err
 		}
 		if dict = dict || p.Kind == meta.DictionaryPage; !f.ok || rows+f.rows > n || p.IsData() &&
 			meta.IsDictionary(p.Encoding) && !dict {
-			return i, against, nil
+			return i, mismatch, nil
 		}
 		if f.codec >= 0 && codec >= 0 && f.codec != codec {
-			return i, against, nil
+			return i, mismatch, nil
 		}
 		rows, codec = rows+f.rows, max(codec, f.codec)
 	}
@@ -410,12 +413,12 @@ func (w *pageWalk) make(d *division) error {
 					"keeps its rows", len(starts), len(w.cols))
 		}
 	}
-	w.told(d.next)
+	w.reportLeftover(d.next)
 	return nil
 }
 
-// told tells of pages that are in no row group.
-func (w *pageWalk) told(next int) {
+// reportLeftover reports pages from number next on, which are in no row group.
+func (w *pageWalk) reportLeftover(next int) {
 	r := w.s.r
 	if next < len(w.pages) && len(w.lost) == 0 {
 		at := w.pages[next].Header.Off
@@ -439,7 +442,7 @@ func (w *pageWalk) missing(group, col int) madeChunk {
 		encodings: []int32{meta.PlainValues}, data: r.Size, dict: -1}
 }
 
-// madeChunk is the chunk of the pages [from, to).
+// madeChunk is the chunk made of the pages [from, to).
 func (w *pageWalk) madeChunk(from, to, col int) (madeChunk, error) {
 	r := w.s.r
 	first := &w.pages[from]
@@ -466,5 +469,5 @@ func (w *pageWalk) madeChunk(from, to, col int) (madeChunk, error) {
 	return c, nil
 }
 
-// badSum reports whether a page's checksum does not fit its bytes.
-func badSum(p *meta.Page, b []byte) bool { return p.HasCRC && crc32.ChecksumIEEE(b) != p.Crc }
+// badSum reports whether the checksum of a page does not match its bytes.
+func badSum(p *meta.Page, b []byte) bool { return p.HasCRC && crc32.ChecksumIEEE(b) != p.CRC }

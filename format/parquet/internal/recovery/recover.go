@@ -15,22 +15,22 @@ import (
 	"stoa/region"
 )
 
-// File opens what is left of a file. Where the footer can be read, that is an ordinary open. Otherwise
+// File opens what is left of a file. If the footer can be read, that is an ordinary open. Otherwise
 //
-//  1. a footer is looked for backwards: the last bytes of the file may be cut, or bytes may have come behind it;
-//  2. else the beginning of one, up to the end of the file: the schema stands first, then the number of rows,
-//     then the row groups, of which those that are whole are taken;
-//  3. else the schema is that of another file, which option schema names;
-//  4. pages are walked from behind the row groups that are known, and become row groups (see groups.go).
+//  1. a footer is searched for backwards: the end of the file may be cut, or bytes may follow the footer;
+//  2. else the beginning of one, up to the end of the file: the schema comes first, then the number of rows,
+//     then the row groups, of which the complete ones are taken;
+//  3. else the schema is taken from another file, which option schema names;
+//  4. pages are walked from the end of the known row groups, and made into row groups (see groups.go).
 func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Reader, []region.Finding, error) {
 	r, err := file.New(ctx, t, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &rescue{ctx: ctx, r: r}
+	s := &recoverer{ctx: ctx, r: r}
 	s.Reporter = verify.Collect(t.Name, &s.findings).Reporter
 	if err = r.Start(ctx); err == nil {
-		if err := r.RowsAgree(); err != nil { // the row groups are believed, each by itself
+		if err := r.CheckRows(); err != nil { // the row groups are believed, each by itself
 			s.Blame("parquet.rows", err, -1, -1)
 			r.Footer.NumRows = 0
 			for _, g := range r.Footer.RowGroups {
@@ -44,7 +44,7 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Rea
 		err = s.run(o, err)
 	}
 	if err == nil {
-		r.MissingParts = r.Neighbours(ctx)
+		r.MissingParts = r.MissingSiblings(ctx)
 	}
 	if err != nil {
 		r.Src.Close()
@@ -53,18 +53,18 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Rea
 	return read.NewReader(r, s.lost), s.findings, nil
 }
 
-// rescue looks for what is left of a file without a footer.
-type rescue struct {
+// recoverer looks for what is left of a file without a footer.
+type recoverer struct {
 	*check.Reporter
 	ctx      context.Context
 	r        *file.File
 	findings []region.Finding
 	lost     map[file.ChunkKey]error
-	looked   int64 // bytes read of what looked like a footer
+	looked   int64 // bytes read of candidates for a footer
 }
 
-// run makes s.r a reader of what is left. was is why it is not one already.
-func (s *rescue) run(o format.OpenOptions, was error) error {
+// run makes s.r a reader of what is left. cause is why it could not be opened.
+func (s *recoverer) run(o format.OpenOptions, cause error) error {
 	s.r.Tracer = nil
 	left, err := s.footer()
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *rescue) run(o format.OpenOptions, was error) error {
 			"a footer was found that ends %d bytes before the end", s.r.Size-end)
 		return nil
 	}
-	var pairs []meta.KeyPair
+	var pairs []meta.KeyValue
 	switch name := o.Opts["schema"]; {
 	case left != nil:
 		if pairs, err = s.sameColumns(o, name, left); err != nil {
@@ -92,11 +92,11 @@ func (s *rescue) run(o format.OpenOptions, was error) error {
 		s.Rows("parquet.footer.cut", s.r.Span(left.at, s.r.Size-left.at), [2]int64{-1, -1}, 0,
 			"the footer is cut: the schema is there, and %d whole row groups; %s", len(left.groups), what)
 	case name != "":
-		if left, pairs, err = s.like(o, name); err != nil {
+		if left, pairs, err = s.schemaOf(o, name); err != nil {
 			return err
 		}
 	default:
-		return fault.Corruptf(errorSpan(was), "footer", "it is lost, and with it the names and types of the "+
+		return fault.Corruptf(errorSpan(cause), "footer", "it is lost, and with it the names and types of the "+
 			"columns: option schema=FILE names a whole Parquet file with the same columns, by the same writer, "+
 			"to take them from")
 	}
@@ -111,21 +111,21 @@ func errorSpan(err error) fault.Span {
 	return fault.Span{}
 }
 
-// sameColumns are the key/value pairs of another file, which have Arrow's schema, if its columns are those of
-// the footer that is left; else nil.
-func (s *rescue) sameColumns(o format.OpenOptions, name string, left *footerLeft) ([]meta.KeyPair, error) {
+// sameColumns returns the key/value metadata of another file, with its Arrow schema, if its columns are those of the
+// footer that is left; else nil.
+func (s *recoverer) sameColumns(o format.OpenOptions, name string, left *footerLeft) ([]meta.KeyValue, error) {
 	if name == "" {
 		return nil, nil
 	}
-	other, pairs, err := s.like(o, name)
+	other, pairs, err := s.schemaOf(o, name)
 	if err != nil || !bytes.Equal(other.b[:other.prefix], left.b[:left.prefix]) {
 		return nil, err
 	}
 	return pairs, nil
 }
 
-// like takes the schema of another file.
-func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, []meta.KeyPair, error) {
+// schemaOf takes the schema of another file.
+func (s *recoverer) schemaOf(o format.OpenOptions, name string) (*footerLeft, []meta.KeyValue, error) {
 	o.Opts, o.Tracer = nil, nil
 	other, err := file.Open(s.ctx, format.Target{Tree: s.r.Target.Tree, Name: name}, o)
 	if err != nil {
@@ -138,13 +138,13 @@ func (s *rescue) like(o format.OpenOptions, name string) (*footerLeft, []meta.Ke
 	}
 	left := footerParts(b)
 	left.b, left.groups, left.rows, left.at = b, nil, -1, s.r.Size
-	return &left, other.Footer.Pairs, nil
+	return &left, other.Footer.KeyValues, nil
 }
 
-// rebuild makes a footer of the row groups that are known and those that pages tell of.
-func (s *rescue) rebuild(left *footerLeft, pairs []meta.KeyPair) error {
+// rebuild makes a footer of the known row groups and those found by their pages.
+func (s *recoverer) rebuild(left *footerLeft, pairs []meta.KeyValue) error {
 	known := left.synthesize(nil)
-	if err := s.r.Take(known, pairs); err != nil {
+	if err := s.r.SetFooter(known, pairs); err != nil {
 		return err
 	}
 	from := int64(len(meta.Magic))
@@ -166,10 +166,10 @@ func (s *rescue) rebuild(left *footerLeft, pairs []meta.KeyPair) error {
 			return err
 		}
 	}
-	if err := w.sort(rows); err != nil {
+	if err := w.divide(rows); err != nil {
 		return err
 	}
-	if err := s.r.Take(left.synthesize(w.groups), pairs); err != nil {
+	if err := s.r.SetFooter(left.synthesize(w.groups), pairs); err != nil {
 		return err
 	}
 	s.lost = w.lost
@@ -179,9 +179,9 @@ func (s *rescue) rebuild(left *footerLeft, pairs []meta.KeyPair) error {
 	return nil
 }
 
-// footer looks for the last footer in the file, or for the beginning of one that reaches to its end; nil if
-// there is none.
-func (s *rescue) footer() (*footerLeft, error) {
+// footer looks for the last footer in the file, or for the beginning of one that reaches to its end; nil if there is
+// none.
+func (s *recoverer) footer() (*footerLeft, error) {
 	const step = 1 << 20
 	for end := s.r.Size; end > int64(len(meta.Magic)); end -= step {
 		if err := s.ctx.Err(); err != nil {
@@ -209,14 +209,14 @@ func (s *rescue) footer() (*footerLeft, error) {
 	return nil, nil
 }
 
-// i32Field is how an i32 begins whose number is one greater than that of the field before.
+// i32Field begins an i32 field whose number is one more than that of the field before.
 const i32Field = 0x15
 
-// listField is how a list begins whose number is one greater than that of the field before.
+// listField begins a list field whose number is one more than that of the field before.
 const listField = 0x19
 
-// footerAt reads a footer at pos, whole or as far as the file goes; nil: it is none.
-func (s *rescue) footerAt(pos int64) (*footerLeft, error) {
+// footerAt reads a footer at pos, complete or up to the end of the file; nil if there is none.
+func (s *recoverer) footerAt(pos int64) (*footerLeft, error) {
 	for n := int64(4 << 10); ; n *= 8 {
 		n = min(n, s.r.Size-pos, s.r.Limits.Metadata)
 		if s.looked += n; s.looked > 8*s.r.Size+1<<20 {
@@ -243,18 +243,18 @@ func (s *rescue) footerAt(pos int64) (*footerLeft, error) {
 	}
 }
 
-// mostTried is how many chunks are looked at page by page to know a footer.
-const mostTried = 64
+// maxTried is how many chunks are walked page by page to recognize a footer.
+const maxTried = 64
 
-// holds reports whether a footer is of this file, and takes it. A Parquet file may lie in a page of another
-// one, as an attachment: so the pages of the chunks, of the first few and of the last row group, must be there
-// one by one, with all their values, and no page may reach from behind the chunks into the footer.
-func (s *rescue) holds(left *footerLeft) bool {
+// holds reports whether a footer belongs to this file, and sets it. A Parquet file may be embedded in a page of another
+// one. So the pages of the first chunks and of the last row group must all be there, with all their values, and no page
+// after the chunks may reach into the footer.
+func (s *recoverer) holds(left *footerLeft) bool {
 	b := left.b[:left.end]
 	if !left.whole {
 		b = left.synthesize(nil)
 	}
-	if err := s.r.Take(b, nil); err != nil {
+	if err := s.r.SetFooter(b, nil); err != nil {
 		return false
 	}
 	r := s.r
@@ -268,7 +268,7 @@ func (s *rescue) holds(left *footerLeft) bool {
 				return false
 			}
 			end = max(end, at.End()-r.Base)
-			if tries++; (tries <= mostTried || g == len(groups)-1) && !s.tiled(g, c) {
+			if tries++; (tries <= maxTried || g == len(groups)-1) && !s.tiled(g, c) {
 				return false
 			}
 		}
@@ -280,11 +280,11 @@ func (s *rescue) holds(left *footerLeft) bool {
 	return w.walk(end, left.at) == nil && !w.cut
 }
 
-// tiled reports whether a chunk is made of pages, to its last byte, that have its values.
-func (s *rescue) tiled(group, leaf int) bool {
+// tiled reports whether a chunk consists of pages, to its last byte, that have its number of values.
+func (s *recoverer) tiled(group, leaf int) bool {
 	values := int64(0)
 	for p, err := range s.r.Pages(s.ctx, group, leaf) {
-		if err != nil || !p.Sane() && p.Kind != meta.IndexPage {
+		if err != nil || !p.Plausible() && p.Kind != meta.IndexPage {
 			return false
 		}
 		if p.IsData() {

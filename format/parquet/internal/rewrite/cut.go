@@ -9,23 +9,22 @@ import (
 	"stoa/vec"
 )
 
-// part is rows of a row group that become one of their own: all of them, or those between two rows at which a page of
-// every column begins, so that no page has to be decoded.
+// part is rows of a row group that become a row group of the output: all of them, or those between two rows at which a
+// page of every column begins, so that no page has to be decoded.
 type part struct {
 	group  int
 	rows   vec.Range
-	chunks []chunkPart // by kept leaf; nil: the row group as it lies there
+	chunks []chunkPart // by kept leaf; nil: the row group as it is
 }
 
-// chunkPart is the pages of a column chunk that a part has.
+// chunkPart is the pages of a column chunk in a part.
 type chunkPart struct {
-	dict     *meta.Page // nil: no page of the part needs it
+	dict     *meta.Page // nil: no page of the part uses it
 	pages    []meta.Page
-	from, of int // the number of the first one among all data pages, and how many there are
+	from, of int // number of the first page among the chunk's data pages, and how many these are
 }
 
-// chunkPages are the pages of a column chunk, and the row with which each data page begins; behind them that of the
-// end.
+// chunkPages are the pages of a column chunk, and the first row of each data page; the last entry of first is the end.
 type chunkPages struct {
 	leaf  int
 	dict  *meta.Page
@@ -33,8 +32,8 @@ type chunkPages struct {
 	first []int64
 }
 
-// cut says of which parts the row groups of a file become row groups, so that none has more rows or bytes than options
-// say; why: that cannot be done without decoding.
+// cut divides the row groups of a file into those of the output so that none has more rows or bytes than the options
+// allow; why says that this needs decoding.
 func (j *Job) cut(ctx context.Context, s *source) (why string, err error) {
 	for g, x := range s.r.Footer.RowGroups {
 		stored := int64(0)
@@ -58,7 +57,7 @@ func (j *Job) fits(rows, stored int64) bool {
 	return (j.o.GroupRows <= 0 || rows <= j.o.GroupRows) && (j.o.GroupSize <= 0 || stored <= j.o.GroupSize)
 }
 
-// cutGroup cuts a row group, each time at the last row that leaves a part not too large.
+// cutGroup cuts a row group, each time at the last row that keeps a part small enough.
 func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why string, err error) {
 	var all []chunkPages
 	rows := s.r.Footer.RowGroups[g].NumRows
@@ -100,7 +99,7 @@ func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why
 	return parts, "", nil
 }
 
-// pages finds the pages of a column chunk, and the rows with which they begin.
+// pages finds the pages of a column chunk, and the rows they begin with.
 func (s *source) pages(ctx context.Context, g, leaf int) (c chunkPages, why string, err error) {
 	d, rows := s.r.Footer.Schema.Column(leaf), s.r.Footer.RowGroups[g].NumRows
 	c.leaf = leaf
@@ -141,7 +140,7 @@ func (s *source) pages(ctx context.Context, g, leaf int) (c chunkPages, why stri
 	return c, "", nil
 }
 
-// common are the rows but the first at which a page of every column begins.
+// common are the rows, except the first, at which a page of every column begins.
 func common(all []chunkPages) (rows []int64) {
 	for i, c := range all {
 		begin := slices.Compact(slices.Clone(c.first[:len(c.first)-1]))
@@ -158,7 +157,7 @@ func common(all []chunkPages) (rows []int64) {
 	return slices.DeleteFunc(rows, func(row int64) bool { return row <= 0 || row >= end })
 }
 
-// span is the numbers of the pages that have the rows between two at which pages begin.
+// span is the range of pages with the rows [from, to), at both of which pages begin.
 func (c *chunkPages) span(from, to int64) (i, k int) {
 	i, _ = slices.BinarySearch(c.first, from)
 	if k, _ = slices.BinarySearch(c.first, to); to == c.first[len(c.data)] { // pages without rows at the end, too
@@ -167,7 +166,7 @@ func (c *chunkPages) span(from, to int64) (i, k int) {
 	return i, k
 }
 
-// stored is how many bytes the pages with some rows have, at most: all of them may need the dictionary.
+// stored is an upper bound of the bytes of the pages with some rows: all may need the dictionary.
 func (c *chunkPages) stored(from, to int64) (n int64) {
 	if c.dict != nil {
 		n = c.dict.Whole().Len
@@ -176,7 +175,7 @@ func (c *chunkPages) stored(from, to int64) (n int64) {
 	return n + c.data[k-1].Body.End() - c.data[i].Header.Off
 }
 
-// part is the pages that have the rows between two at which pages begin.
+// part is the pages with the rows [from, to), at both of which pages begin.
 func (c *chunkPages) part(from, to int64) chunkPart {
 	i, k := c.span(from, to)
 	p := chunkPart{pages: c.data[i:k], from: i, of: len(c.data)}
@@ -186,8 +185,8 @@ func (c *chunkPages) part(from, to int64) chunkPart {
 	return p
 }
 
-// begins reports whether the entries of the pages with which parts begin are the first ones of rows, and of those that
-// the parts begin with: an index of a column in lists may say what it will, and old writers cut rows.
+// begins reports whether the pages that parts begin with begin with the first entry of the right row: the index of a
+// column in lists may be wrong, and old writers split rows across pages.
 func (s *source) begins(ctx context.Context, g int, c *chunkPages, parts []part) (bool, error) {
 	if s.r.Footer.Schema.Column(c.leaf).MaxRepetitionLevel() == 0 {
 		return true, nil

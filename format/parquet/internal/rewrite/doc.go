@@ -1,3 +1,3 @@
-// Package rewrite makes a file of the pages of others without decoding them into it: columns are dropped, files are put
-// behind each other, and the footer is written anew with everything in it that it had.
+// Package rewrite makes a file from the pages of others without decoding them: columns are dropped, files are
+// concatenated, and the footer is written anew with everything that it had.
 package rewrite

@@ -15,15 +15,15 @@ import (
 	"stoa/store"
 )
 
-// later is who writes what stands behind all pages: Bloom filters, column indexes, offset indexes.
-type later [3][]func(*counted) error
+// trailers write what follows all pages: Bloom filters, column indexes, offset indexes.
+type trailers [3][]func(*counted) error
 
-func (l *later) add(kind int, f func(*counted) error) { l[kind] = append(l[kind], f) }
+func (l *trailers) add(kind int, f func(*counted) error) { l[kind] = append(l[kind], f) }
 
-// group copies the pages of a row group, and gives what the footer says of it, and who writes its filters and indexes,
-// which stand behind all pages.
+// group copies the pages of a row group, and returns its RowGroup and the functions that write its filters and indexes
+// after all pages.
 func (j *Job) group(ctx context.Context, out *counted, s *source, p *part, number int) (x node,
-	behind later, err error) {
+	after trailers, err error) {
 	g := p.group
 	x = s.footer.at(4).items[g]
 	x.fields = slices.Clone(x.fields)
@@ -42,7 +42,7 @@ func (j *Job) group(ctx context.Context, out *counted, s *source, p *part, numbe
 			c, err = j.chunk(ctx, out, s, g, leaf, all[leaf])
 		}
 		if err != nil {
-			return x, behind, err
+			return x, after, err
 		}
 		if raw, stored = raw+m.TotalUncompressedSize, stored+m.TotalCompressedSize; p.chunks != nil {
 			raw += c.at(3).at(6).n - m.TotalUncompressedSize
@@ -56,7 +56,7 @@ func (j *Job) group(ctx context.Context, out *counted, s *source, p *part, numbe
 		if p.chunks != nil {
 			cut = &p.chunks[i]
 		}
-		s.later(ctx, g, leaf, cut, &chunks.items[i], &behind)
+		s.addTrailers(ctx, g, leaf, cut, &chunks.items[i], &after)
 	}
 	x.set(1, chunks)
 	if p.chunks != nil {
@@ -77,17 +77,17 @@ func (j *Job) group(ctx context.Context, out *counted, s *source, p *part, numbe
 		x.drop(7)
 	}
 	s.sorting(&x)
-	return x, behind, nil
+	return x, after, nil
 }
 
-// sorting keeps the sorting columns up to one that is not kept.
+// sorting keeps the sorting columns up to the first that is dropped.
 func (s *source) sorting(x *node) {
-	was := x.at(4)
-	if was == nil {
+	before := x.at(4)
+	if before == nil {
 		return
 	}
 	now := node{typ: isList, elem: isStruct}
-	for _, c := range was.items {
+	for _, c := range before.items {
 		k := -1
 		if at := c.at(1); at != nil {
 			k = slices.Index(s.leaves, int(at.n))
@@ -104,7 +104,7 @@ func (s *source) sorting(x *node) {
 	}
 }
 
-// chunk copies the pages of a column chunk, and gives its ColumnChunk without filters and indexes.
+// chunk copies the pages of a column chunk and returns its ColumnChunk without filters and indexes.
 func (j *Job) chunk(ctx context.Context, out *counted, s *source, g, leaf int, c node) (node, error) {
 	at := s.r.ChunkSpan(g, leaf)
 	made := madeChunk{leaf: slices.Index(s.leaves, leaf), at: out.off, size: at.Len}
@@ -124,7 +124,7 @@ func (j *Job) chunk(ctx context.Context, out *counted, s *source, g, leaf int, c
 	return s.place(out, c, m)
 }
 
-// place completes a ColumnChunk whose pages are written, but for filters and indexes.
+// place completes a ColumnChunk whose pages are written, except for filters and indexes.
 func (s *source) place(out *counted, c, m node) (node, error) {
 	m.drop(14, 15)
 	c.fields = slices.Clone(c.fields)
@@ -140,14 +140,14 @@ func (s *source) place(out *counted, c, m node) (node, error) {
 	return c, nil
 }
 
-// later notes who copies the Bloom filter, the column index and the offset index of a chunk, or of pages of it. The
-// filter of the chunk is right for each part, though it says of more values that they may be there.
-func (s *source) later(ctx context.Context, g, leaf int, cut *chunkPart, c *node, l *later) {
+// addTrailers adds functions that copy the Bloom filter, the column index and the offset index of a chunk, or of a part
+// of it. A part keeps the chunk's filter, which is right, though it may contain more values.
+func (s *source) addTrailers(ctx context.Context, g, leaf int, cut *chunkPart, c *node, l *trailers) {
 	r, was := s.r, s.r.Footer.RowGroups[g].Columns[leaf]
 	if was.MetaData.BloomFilterOffset != nil {
 		l.add(0, func(out *counted) error {
 			b, err := r.Bloom(ctx, was)
-			if err != nil || !b.Sound(r.File) {
+			if err != nil || !b.Valid(r.File) {
 				return err
 			}
 			at := out.off
@@ -184,7 +184,7 @@ func (s *source) later(ctx context.Context, g, leaf int, cut *chunkPart, c *node
 	}
 }
 
-// index reads an index as it lies there.
+// index reads an index as it is stored.
 func (s *source) index(ctx context.Context, at fault.Span, path string) (node, error) {
 	b := make([]byte, at.Len)
 	if err := format.ReadFull(ctx, s.r.Src, at, path, b); err != nil {
@@ -194,7 +194,7 @@ func (s *source) index(ctx context.Context, at fault.Span, path string) (node, e
 	return x, err
 }
 
-// offsetIndex writes an offset index with the places that the pages have now, and the rows.
+// offsetIndex writes an offset index with the new positions of the pages, and their rows.
 func (s *source) offsetIndex(ctx context.Context, out *counted, g, leaf int, cut *chunkPart, c *node) error {
 	was := s.r.Footer.RowGroups[g].Columns[leaf]
 	x, err := s.index(ctx, s.r.Span(*was.OffsetIndexOffset, int64(*was.OffsetIndexLength)), "offset_index")
@@ -230,7 +230,7 @@ func (s *source) offsetIndex(ctx context.Context, out *counted, g, leaf int, cut
 	return err
 }
 
-// chunkStart is where the pages of a chunk begin, as File.ChunkStart has it.
+// chunkStart is where the pages of a chunk begin, like File.ChunkStart.
 func chunkStart(m *node) int64 {
 	data, dict := m.at(9).n, int64(0)
 	if d := m.at(11); d != nil {
@@ -245,9 +245,9 @@ func chunkStart(m *node) int64 {
 	return min(data, dict)
 }
 
-// Check reads a file that Write wrote, and holds its pages against those that were copied, byte by byte.
+// Check reads a file that Write wrote, and compares its pages with those that were copied, byte by byte.
 func (j *Job) Check(ctx context.Context, tree store.Tree, name string) error {
-	f, err := file.OpenAgreed(ctx, format.Target{Tree: tree, Name: name}, format.OpenOptions{})
+	f, err := file.OpenConsistent(ctx, format.Target{Tree: tree, Name: name}, format.OpenOptions{})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"stoa/pred"
 )
 
-// chunkPart copies pages of a column chunk, with its dictionary if they need it, and gives the ColumnChunk of them.
+// chunkPart copies pages of a column chunk, with the dictionary if they use it, and returns their ColumnChunk.
 func (j *Job) chunkPart(ctx context.Context, out *counted, s *source, p *part, leaf int, c node) (node, error) {
 	x, start, sum := &p.chunks[slices.Index(s.leaves, leaf)], out.off, uint32(0)
 	var err error
@@ -49,7 +49,8 @@ func (j *Job) chunkPart(ctx context.Context, out *counted, s *source, p *part, l
 	return s.place(out, c, m)
 }
 
-// restate says of a part of a column chunk what was said of all of it, as far as its pages tell.
+// restate replaces the metadata of a column chunk by that of a part of it, as far as the page headers and indexes give
+// it.
 func (s *source) restate(ctx context.Context, g, leaf int, x *chunkPart, m *node) error {
 	index, err := s.r.ColumnIndex(ctx, g, leaf, x.of)
 	if err != nil {
@@ -89,7 +90,7 @@ func (s *source) restate(ctx context.Context, g, leaf int, x *chunkPart, m *node
 	return nil
 }
 
-// sumOf adds up what an index says of the pages of a part, width numbers of each.
+// sumOf adds up what an index says of the pages of a part: width numbers for each page.
 func sumOf(of []int64, x *chunkPart, width int) []int64 {
 	out := make([]int64, width)
 	for i, n := range of[x.from*width : (x.from+len(x.pages))*width] {
@@ -106,7 +107,7 @@ func longs(of []int64) node {
 	return out
 }
 
-// encodings counts the pages of a part as encoding_stats of all pages do, which have several names for one thing.
+// encodings counts the pages of a part like encoding_stats of all pages, which have several names for one encoding.
 func (x *chunkPart) encodings(was *node) node {
 	left := map[int64]int64{} // data pages by encoding
 	one := func(encoding int64) int64 {
@@ -143,14 +144,14 @@ func (x *chunkPart) encodings(was *node) node {
 	return out
 }
 
-// statistics are those of a part. Bounds are the outermost ones of its pages, as the column index or their headers have
-// them; of strings, which writers shorten there, they are not said to be values.
-func (s *source) statistics(was *node, index *meta.ColumnIndex, leaf int, x *chunkPart) node {
+// statistics are those of a part. Bounds are the widest of its pages, from the column index or the page headers; of
+// strings, which writers truncate there, they are not marked as exact.
+func (s *source) statistics(whole *node, index *meta.ColumnIndex, leaf int, x *chunkPart) node {
 	out := node{typ: isStruct}
-	if n, ok := x.nulls(index); ok && was.at(3) != nil {
+	if n, ok := x.nulls(index); ok && whole.at(3) != nil {
 		out.set(3, i64(n))
 	}
-	if was.at(5) == nil || was.at(6) == nil || !s.r.Ordered(leaf) {
+	if whole.at(5) == nil || whole.at(6) == nil || !s.r.Ordered(leaf) {
 		return out
 	}
 	low, high := s.bounds(index, leaf, x)
@@ -166,7 +167,7 @@ func (s *source) statistics(was *node, index *meta.ColumnIndex, leaf int, x *chu
 	return out
 }
 
-// nulls counts the nulls of a part; ok: that is known.
+// nulls counts the nulls of a part; ok is false if their number is not known.
 func (x *chunkPart) nulls(index *meta.ColumnIndex) (n int64, ok bool) {
 	if index != nil && index.Nulls != nil {
 		return sumOf(index.Nulls, x, 1)[0], true
@@ -184,10 +185,10 @@ func (x *chunkPart) nulls(index *meta.ColumnIndex) (n int64, ok bool) {
 	return n, true
 }
 
-// bounds are the least and the greatest one of the pages of a part; nil: there are none that everybody understands.
+// bounds are the widest bounds of the pages of a part; nil if there are none that can be compared.
 func (s *source) bounds(index *meta.ColumnIndex, leaf int, x *chunkPart) (low, high []byte) {
 	l := s.r.LeafOf(leaf)
-	var least, most *pred.Value
+	var minValue, maxValue *pred.Value
 	for i := range x.pages {
 		said, empty := x.said(index, i)
 		if empty {
@@ -196,38 +197,38 @@ func (s *source) bounds(index *meta.ColumnIndex, leaf int, x *chunkPart) (low, h
 		if said == nil {
 			return nil, nil
 		}
-		a, b := s.r.Value(l, said.Min), s.r.Value(l, said.Max)
+		a, b := s.r.StatsValue(l, said.Min), s.r.StatsValue(l, said.Max)
 		if a == nil || b == nil {
 			return nil, nil
 		}
-		if least == nil {
-			least, most, low, high = a, b, said.Min, said.Max
+		if minValue == nil {
+			minValue, maxValue, low, high = a, b, said.Min, said.Max
 		}
-		below, ok := pred.Compare(*a, *least)
-		above, ok2 := pred.Compare(*b, *most)
+		below, ok := pred.Compare(*a, *minValue)
+		above, ok2 := pred.Compare(*b, *maxValue)
 		if !ok || !ok2 { // of no order, or NaN
 			return nil, nil
 		}
 		if below < 0 {
-			least, low = a, said.Min
+			minValue, low = a, said.Min
 		}
 		if above > 0 {
-			most, high = b, said.Max
+			maxValue, high = b, said.Max
 		}
 	}
 	return bytes.Clone(low), bytes.Clone(high)
 }
 
-// said is what the column index, or the header, says of page i of a part; empty: it has nothing but nulls.
-func (x *chunkPart) said(index *meta.ColumnIndex, i int) (said *meta.Said, empty bool) {
+// said is what the column index, or the page header, says of page i of a part; empty: it has only nulls.
+func (x *chunkPart) said(index *meta.ColumnIndex, i int) (said *meta.Stats, empty bool) {
 	if index != nil {
-		return index.Said(x.from + i), index.NullPages[x.from+i]
+		return index.PageStats(x.from + i), index.NullPages[x.from+i]
 	}
 	said = x.pages[i].Stats
 	return said, said != nil && said.Nulls != nil && *said.Nulls == x.pages[i].Values
 }
 
-// indexPart writes what a column index says of the pages of a part.
+// indexPart writes the column index for the pages of a part.
 func (s *source) indexPart(ctx context.Context, out *counted, at fault.Span, x *chunkPart) (n int64, err error) {
 	index, err := s.index(ctx, at, "column_index")
 	if err != nil {
@@ -239,7 +240,7 @@ func (s *source) indexPart(ctx context.Context, out *counted, at fault.Span, x *
 	return int64(len(b)), err
 }
 
-// narrow leaves of the lists of an index, with as many items for each page, those of the pages of a part.
+// narrow cuts the lists of an index, which have the same number of items for each page, to the pages of a part.
 func (x *chunkPart) narrow(index *node) {
 	for i := range index.fields {
 		l := &index.fields[i].v

@@ -22,20 +22,20 @@ import (
 	"stoa/region"
 )
 
-// Job is files whose pages are to be copied, and the columns that are kept.
+// Job is a plan to copy the pages of files.
 type Job struct {
 	files []*source
-	o     write.Around
-	pairs []meta.KeyPair // of the output
+	o     write.CopyOptions
+	pairs []meta.KeyValue // of the output
 	rows  int64
 	made  []madeChunk
 }
 
-// source is a file with its footer as it lies there.
+// source is a file with its footer as it is stored.
 type source struct {
 	r      *read.Reader
 	footer node
-	fields []int // that are kept, ascending
+	fields []int // kept fields, ascending
 	leaves []int
 	parts  []part // the row groups of the output
 }
@@ -47,11 +47,11 @@ type madeChunk struct {
 	sum         uint32
 }
 
-// Plan says how the pages of files can be copied into one; why: they cannot.
+// Plan works out how the pages of files can be copied into one; why says why they cannot.
 func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *Job, why string, err error) {
 	j = &Job{}
 	var other string
-	if j.o, other, err = write.ParseAround(o.Opts); err != nil {
+	if j.o, other, err = write.ParseCopyOptions(o.Opts); err != nil {
 		return nil, "", err
 	}
 	if other != "" { // also a compression that the pages have: who asks for it may want other encodings
@@ -79,7 +79,7 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 			return nil, why, nil
 		}
 		if why, err = j.cut(ctx, s); err != nil { // damage is to be told
-			return nil, cmp.Or(j.unsound(ctx, o), err.Error()), ctx.Err()
+			return nil, cmp.Or(j.findDamage(ctx, o), err.Error()), ctx.Err()
 		}
 		if why != "" {
 			return nil, why, nil
@@ -88,16 +88,16 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 	if err = j.keyValues(); err != nil {
 		return nil, "", err
 	}
-	if why = j.unsound(ctx, o); why != "" || ctx.Err() != nil {
+	if why = j.findDamage(ctx, o); why != "" || ctx.Err() != nil {
 		return nil, why, ctx.Err()
 	}
 	return j, "", nil
 }
 
-// plain says what about a file keeps its pages from being copied.
+// plain returns what keeps the pages of a file from being copied, or "".
 func (s *source) plain() string {
 	r := s.r
-	if r.Footer.Algorithm != nil || r.Hidden {
+	if r.Footer.Algorithm != nil || r.EncryptedFooter {
 		return "it is encrypted"
 	}
 	if len(r.Lost) > 0 || r.MissingParts != nil {
@@ -113,7 +113,7 @@ func (s *source) plain() string {
 	return ""
 }
 
-// choose takes the columns that are kept, which must be whole ones, in the order of the file.
+// choose takes the columns to keep, which must be whole and in file order; it returns why not, or "".
 func (s *source) choose(columns []string) string {
 	fields := s.r.Shown.Fields()
 	if columns == nil {
@@ -148,7 +148,7 @@ func (s *source) choose(columns []string) string {
 	return ""
 }
 
-// differs says why two files are not put behind each other.
+// differs returns why two files cannot be concatenated, or "".
 func (s *source) differs(o *source) string {
 	if s == o {
 		return ""
@@ -168,7 +168,7 @@ func (s *source) differs(o *source) string {
 	return ""
 }
 
-// schema are the elements of the kept columns.
+// schema are the schema elements of the kept columns.
 func (s *source) schema() node {
 	all := s.footer.at(2)
 	out := node{typ: isList, elem: isStruct}
@@ -204,14 +204,15 @@ func (s *source) orders() node {
 	return out
 }
 
-// unsound says what is wrong about the pages that are to be copied, or what is said of them: that is not copied.
-func (j *Job) unsound(ctx context.Context, o format.CopyOptions) (why string) {
+// findDamage verifies the pages that are to be copied, and what is said of them, and returns the first finding, or "":
+// damage is not copied.
+func (j *Job) findDamage(ctx context.Context, o format.CopyOptions) (why string) {
 	type task struct {
 		s         *source
 		group, fd int
 	}
 	var mu sync.Mutex
-	tell := func(fs []region.Finding) {
+	report := func(fs []region.Finding) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, f := range fs {
@@ -229,15 +230,15 @@ func (j *Job) unsound(ctx context.Context, o format.CopyOptions) (why string) {
 		wg.Go(func() {
 			for t := range tasks {
 				if t.fd < 0 {
-					tell(verify.SoundOrder(ctx, t.s.r, t.group))
+					report(verify.CheckOrder(ctx, t.s.r, t.group))
 				} else {
-					tell(verify.Sound(ctx, t.s.r, t.group, t.fd, !o.NoCheck))
+					report(verify.CheckField(ctx, t.s.r, t.group, t.fd, !o.NoCheck))
 				}
 			}
 		})
 	}
 	for _, s := range j.files {
-		tell(verify.SoundFile(s.r))
+		report(verify.CheckFile(s.r))
 		for g := range s.r.Footer.RowGroups {
 			fields := s.fields
 			if len(s.r.Footer.RowGroups[g].SortingColumns) > 0 && !o.NoCheck {
@@ -258,7 +259,7 @@ func (j *Job) unsound(ctx context.Context, o format.CopyOptions) (why string) {
 	return why
 }
 
-// counted is a writer that knows where it is.
+// counted is a writer that counts its bytes.
 type counted struct {
 	w   io.Writer
 	off int64
@@ -280,7 +281,7 @@ func (j *Job) Write(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	groups := node{typ: isList, elem: isStruct}
-	var behind later
+	var after trailers
 	for _, s := range j.files {
 		for i := range s.parts {
 			x, more, err := j.group(ctx, out, s, &s.parts[i], len(groups.items))
@@ -288,12 +289,12 @@ func (j *Job) Write(ctx context.Context, w io.Writer) error {
 				return err
 			}
 			groups.items = append(groups.items, x)
-			for kind := range behind {
-				behind[kind] = append(behind[kind], more[kind]...)
+			for kind := range after {
+				after[kind] = append(after[kind], more[kind]...)
 			}
 		}
 	}
-	for _, f := range slices.Concat(behind[:]...) { // they set what chunks say of them
+	for _, f := range slices.Concat(after[:]...) { // they set what chunks say of them
 		if err := f(out); err != nil {
 			return err
 		}
@@ -301,7 +302,7 @@ func (j *Job) Write(ctx context.Context, w io.Writer) error {
 	return j.footer(out, groups)
 }
 
-// copySpan copies bytes of a file, and goes on with a checksum.
+// copySpan copies bytes of a file and updates a checksum.
 func copySpan(ctx context.Context, out *counted, r *file.File, at fault.Span, sum uint32) (uint32, error) {
 	const step = 1 << 20
 	buf := make([]byte, min(step, at.Len))
@@ -339,7 +340,7 @@ func (j *Job) footer(out *counted, groups node) error {
 	}
 	ours := strings.HasPrefix(s.r.Footer.CreatedBy, "stoa version")
 	if ours {
-		seal := meta.NoSeal
+		seal := meta.SealPlaceholder
 		pairs.items = append(pairs.items, pair(meta.SealKey, &seal))
 	}
 	if len(pairs.items) > 0 {

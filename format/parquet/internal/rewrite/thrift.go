@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// node is a value of Thrift's compact protocol, with all that it has, known or not, so that it can be written again.
-// internal/thrift, which reads by fields that are known and passes over the others, would lose those: a footer is
-// copied with what later versions of the format, or other writers, have put into it.
+// node is a value of Thrift's compact protocol with everything in it, known or not, so that it can be written again.
+// internal/thrift skips fields that it does not know, so what later versions of the format, or other writers, put into
+// a footer would be lost.
 type node struct {
 	typ    byte
 	n      int64  // of integers and booleans
@@ -24,18 +24,18 @@ type field struct {
 }
 
 const (
-	isTrue, isFalse   = 1, 2
-	isByte            = 3
-	isI16, isI32      = 4, 5
-	isI64, isDouble   = 6, 7
-	isBytes, isList   = 8, 9
-	isSet, isStruct   = 10, 12
-	longList, deepest = 15, 64
+	isTrue, isFalse    = 1, 2
+	isByte             = 3
+	isI16, isI32       = 4, 5
+	isI64, isDouble    = 6, 7
+	isBytes, isList    = 8, 9
+	isSet, isStruct    = 10, 12
+	longList, maxDepth = 15, 64
 )
 
 var errThrift = errors.New("the footer was read, and is no Thrift that can be copied")
 
-// decoder takes bytes apart that were understood before, by who knows what they mean.
+// decoder parses Thrift that internal/thrift has parsed before.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -75,7 +75,7 @@ func (d *decoder) varint() int64 {
 
 func (d *decoder) value(typ byte, depth int) (v node) {
 	v.typ = typ
-	if d.bad = d.bad || depth > deepest; d.bad {
+	if d.bad = d.bad || depth > maxDepth; d.bad {
 		return v
 	}
 	switch typ {
@@ -175,7 +175,7 @@ func (v *node) append(b []byte) []byte {
 	return b // a boolean is its type
 }
 
-// at is a field; nil: it is not there.
+// at returns a field; nil if it is not there.
 func (v *node) at(id int16) *node {
 	for i := range v.fields {
 		if v.fields[i].id == id {
@@ -185,7 +185,7 @@ func (v *node) at(id int16) *node {
 	return nil
 }
 
-// set gives a field a value, in its place by the number.
+// set sets a field, in order of field numbers.
 func (v *node) set(id int16, x node) {
 	if f := v.at(id); f != nil {
 		*f = x

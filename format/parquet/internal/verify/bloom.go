@@ -12,8 +12,7 @@ import (
 	"stoa/vec"
 )
 
-// bloom asks the Bloom filter of a column chunk for every value that the chunk has. Values that cannot be read
-// are told of elsewhere.
+// bloom looks up every value of a column chunk in its Bloom filter. Values that cannot be read are reported elsewhere.
 func (v *verifier) bloom(group, leaf int) {
 	c := v.r.Footer.RowGroups[group].Columns[leaf]
 	m := c.MetaData
@@ -24,12 +23,12 @@ func (v *verifier) bloom(group, leaf int) {
 	f, err := v.r.Bloom(v.ctx, c)
 	header, at := f.Header, f.Bits
 	if err != nil {
-		v.unlessDamaged("parquet.bloom", err)
+		v.findUnlessDamage("parquet.bloom", err)
 		return
 	}
 	n := m.BloomFilterLength
 	switch {
-	case !f.Sound(v.r.File):
+	case !f.Valid(v.r.File):
 		v.find("parquet.bloom", fault.Corruptf(v.r.FooterAt, path, "at %d is no Bloom filter", *m.BloomFilterOffset))
 		return
 	case at.Len > v.r.Limits.Page:
@@ -45,21 +44,21 @@ func (v *verifier) bloom(group, leaf int) {
 		return
 	}
 	var missing int64
-	err = hashes(v.r, v.ctx, group, leaf, func(hash uint64) { missing += order.One(!bits.May(hash)) })
+	err = hashes(v.r, v.ctx, group, leaf, func(hash uint64) { missing += order.BoolInt(!bits.MightContain(hash)) })
 	if missing > 0 {
 		v.find("parquet.bloom", fault.Corruptf(at, path, "%d values of the column chunk are not in it", missing))
 	} else {
-		v.unlessDamaged("parquet.bloom", err)
+		v.findUnlessDamage("parquet.bloom", err)
 	}
 }
 
-// hashes gives the hash of every value of a column chunk.
+// hashes calls f with the hash of every value of a column chunk.
 func hashes(r *read.Reader, ctx context.Context, group, leaf int, f func(uint64)) error {
-	most := byte(r.Leaves[leaf].MaxDef)
+	maxDef := byte(r.Leaves[leaf].MaxDef)
 	return r.EachStored(ctx, group, leaf, func(v *vec.Vector) error {
 		def, width := v.Def(), v.Width()
 		for i := range def {
-			if def[i] != most {
+			if def[i] != maxDef {
 				continue
 			}
 			switch {

@@ -16,12 +16,12 @@ import (
 	"stoa/vec"
 )
 
-// groupSaid is what the footer says of a column chunk; nil: nothing.
-func groupSaid(r *read.Reader, group, column int) *meta.Said {
+// groupStats are the statistics of a column chunk in the footer; nil if there are none.
+func groupStats(r *read.Reader, group, column int) *meta.Stats {
 	return r.Footer.RowGroups[group].Columns[column].MetaData.Statistics
 }
 
-// leavesOf are the columns of a field, those in lists and maps, too.
+// leavesOf are the columns of a field, including those in lists and maps.
 func leavesOf(r *read.Reader, f int) (out []order.LeafField) {
 	for _, k := range r.FieldLeaves[f] {
 		out = append(out, r.LeafOf(k))
@@ -29,7 +29,7 @@ func leavesOf(r *read.Reader, f int) (out []order.LeafField) {
 	return out
 }
 
-// claim is one thing that the file says of the values of a leaf in some rows of a row group, and what has been
+// claim is what one place in the file says about the values of a leaf in some rows of a row group, and what has been
 // seen of them.
 type claim struct {
 	code, path string
@@ -37,37 +37,37 @@ type claim struct {
 	rows       vec.Range
 	leaf       order.LeafField
 
-	outside   *pred.Expr // a value that the bounds exclude; nil = they exclude none
-	low, high []byte     // the same bounds as bytes, in the order of these
+	outside   *pred.Expr // true for values outside the bounds; nil: there are no bounds
+	low, high []byte     // the same bounds as bytes, where values compare as bytes
 	// whether such a value is outside by any order that a writer may have had; nil: by the only one
 	decisive func(a arrow.Array, i int) bool
-	reached  []*reach // bounds that are said to occur
-	nulls    int64    // -1 = not said
+	exact    []*exactBound // bounds that are said to be values
+	nulls    int64         // -1: not given
 	nans     int64
 	distinct int64
-	none     *bool
+	allNull  *bool
 
 	values, nullsSeen, nansSeen int64
 	// distinct values; nil: nobody asks, or they are too many to be counted
-	seen map[string]struct{}
-	told bool
+	seen     map[string]struct{}
+	reported bool
 }
 
-// reach is a bound that is said to be a value.
-type reach struct {
+// exactBound is a bound that is said to be a value.
+type exactBound struct {
 	name  string
 	test  *pred.Expr
 	found bool
 }
 
-// mostDistinct is how many values are counted apart from each other.
-const mostDistinct = 1 << 20
+// maxDistinct is how many distinct values are counted at most.
+const maxDistinct = 1 << 20
 
-// statements makes claims of what is said at one place. Bytes that are no value of the type are told at once.
-func (v *verifier) statements(l order.LeafField, c claim, s *meta.Said) (out []*claim) {
+// claimsFrom makes claims of the statistics at one place. Bounds that are no values of the type are reported at once.
+func (v *verifier) claimsFrom(l order.LeafField, c claim, s *meta.Stats) (out []*claim) {
 	c.leaf, c.nulls, c.nans, c.distinct = l, -1, -1, -1
 	first := c
-	first.none = s.None
+	first.allNull = s.AllNull
 	if s.Nulls != nil {
 		if first.nulls = *s.Nulls; first.nulls < 0 {
 			v.find(c.code, fault.Corruptf(c.at, c.path+".null_count", "%d", first.nulls))
@@ -75,27 +75,27 @@ func (v *verifier) statements(l order.LeafField, c claim, s *meta.Said) (out []*
 		}
 	}
 	if first.distinct = -1; s.Distinct != nil {
-		if first.distinct = max(*s.Distinct, 0); first.distinct <= mostDistinct {
+		if first.distinct = max(*s.Distinct, 0); first.distinct <= maxDistinct {
 			first.seen = map[string]struct{}{}
 		}
 	}
-	if floating(l.Typ) && s.Nans != nil {
-		first.nans = *s.Nans
+	if floating(l.Typ) && s.NaNs != nil {
+		first.nans = *s.NaNs
 	}
 	if v.r.Ordered(l.Column) {
 		low, high := v.bound(l, c, "min_value", s.Min), v.bound(l, c, "max_value", s.Max)
-		if first.outside = beyond(l, low, high); v.r.Footer.Schema.Column(l.Column).PhysicalType() == meta.TypeBytes {
+		if first.outside = outside(l, low, high); v.r.Footer.Schema.Column(l.Column).PhysicalType() == meta.TypeBytes {
 			first.low, first.high = s.Min, s.Max
 		}
-		first.reached = append(reaches("min_value", low, s.MinExact && !floating(l.Typ)),
-			reaches("max_value", high, s.MaxExact && !floating(l.Typ))...)
+		first.exact = append(exactBounds("min_value", low, s.MinExact && !floating(l.Typ)),
+			exactBounds("max_value", high, s.MaxExact && !floating(l.Typ))...)
 	}
 	out = append(out, &first)
-	if s.OldMin != nil || s.OldMax != nil {
-		old := c
-		old.path += ".min/max"
-		v.oldBounds(&old, s)
-		out = append(out, &old)
+	if s.DeprecatedMin != nil || s.DeprecatedMax != nil {
+		deprecated := c
+		deprecated.path += ".min/max"
+		v.deprecatedBounds(&deprecated, s)
+		out = append(out, &deprecated)
 	}
 	return out
 }
@@ -115,14 +115,14 @@ func (v *verifier) bound(l order.LeafField, c claim, name string, b []byte) *pre
 		v.find(c.code, fault.Corruptf(c.at, c.path+"."+name, "%d bytes; a value has %d", len(b), col.TypeLength()))
 		return nil
 	}
-	x := v.r.Value(l, b)
+	x := v.r.StatsValue(l, b)
 	if x != nil && x.Kind == pred.KindFloat && math.IsNaN(x.Float) {
 		return nil // some writers leave it there; nobody believes it
 	}
 	return x
 }
 
-// physicalSize is how many bytes a bound of a type has; 0: it varies.
+// physicalSize is the size of a bound in bytes; 0: it varies.
 var physicalSize = map[meta.Physical]int64{meta.TypeBoolean: 1, meta.TypeInt32: 4, meta.TypeInt64: 8,
 	meta.TypeInt96: 12,
 	meta.TypeFloat: 4, meta.TypeDouble: 8}
@@ -131,15 +131,15 @@ func floating(t arrow.DataType) bool {
 	return t.ID() == arrow.FLOAT16 || t.ID() == arrow.FLOAT32 || t.ID() == arrow.FLOAT64
 }
 
-func reaches(name string, v *pred.Value, exact bool) []*reach {
+func exactBounds(name string, v *pred.Value, exact bool) []*exactBound {
 	if v == nil || !exact {
 		return nil
 	}
-	return []*reach{{name: name, test: pred.Test(order.LeafName, pred.OpEq, *v)}}
+	return []*exactBound{{name: name, test: pred.Test(order.LeafName, pred.OpEq, *v)}}
 }
 
-// beyond is true for values outside of the bounds; nil if there are none.
-func beyond(l order.LeafField, low, high *pred.Value) *pred.Expr {
+// outside is true for values outside the bounds; nil if there are no bounds.
+func outside(l order.LeafField, low, high *pred.Value) *pred.Expr {
 	var out []*pred.Expr
 	if low != nil {
 		out = append(out, pred.Test(order.LeafName, pred.OpLt, *low))
@@ -157,18 +157,18 @@ func beyond(l order.LeafField, low, high *pred.Value) *pred.Expr {
 	return pred.Or(out...)
 }
 
-// oldBounds makes a claim of min and max, whose order was never written down: writers compared signed what is
-// stored, bytes, too. So numbers that are signed can be held against them; of others only what is the same in
-// either order: unsigned numbers without their highest bit, and bytes up to the first that differs, if that is
-// ASCII in both. Of INT96, intervals, and decimals and FLOAT16 in bytes nothing is known.
-func (v *verifier) oldBounds(c *claim, s *meta.Said) {
-	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.OldMin), v.bound(c.leaf, *c, "max", s.OldMax)
+// deprecatedBounds makes a claim of min and max, whose order was never specified: writers compared the stored values as
+// signed, including bytes. Signed numbers can be checked against them; of others only what holds in either order:
+// unsigned numbers without their highest bit, and bytes up to the first difference, if that is ASCII on both sides.
+// Nothing is known of INT96, intervals, and decimals and FLOAT16 in bytes.
+func (v *verifier) deprecatedBounds(c *claim, s *meta.Stats) {
+	l, low, high := c.leaf, v.bound(c.leaf, *c, "min", s.DeprecatedMin), v.bound(c.leaf, *c, "max", s.DeprecatedMax)
 	physical := v.r.Footer.Schema.Column(l.Column).PhysicalType()
 	text := physical == meta.TypeBytes || physical == meta.TypeFixed && !floating(l.Typ)
 	_, decimal := l.Typ.(arrow.DecimalType)
 	switch {
 	case read.Signed(l.Typ), decimal && !text:
-		c.outside = beyond(l, low, high)
+		c.outside = outside(l, low, high)
 	case physical == meta.TypeInt32, physical == meta.TypeInt64:
 		half := pred.Uint(math.MaxInt32)
 		if physical == meta.TypeInt64 {
@@ -183,24 +183,26 @@ func (v *verifier) oldBounds(c *claim, s *meta.Said) {
 			}
 			return x
 		}
-		if e := beyond(l, below(low), below(high)); e != nil {
+		if e := outside(l, below(low), below(high)); e != nil {
 			c.outside = pred.And(e, pred.Test(order.LeafName, pred.OpLe, half))
 		}
 	case text && !decimal:
-		if !ascii(s.OldMin) {
+		if !ascii(s.DeprecatedMin) {
 			low = nil
 		}
-		if !ascii(s.OldMax) {
+		if !ascii(s.DeprecatedMax) {
 			high = nil
 		}
-		c.outside = beyond(l, low, high)
-		c.decisive = func(a arrow.Array, i int) bool { return decisive(leafBytes(a, i), s.OldMin, s.OldMax) }
+		c.outside = outside(l, low, high)
+		c.decisive = func(a arrow.Array, i int) bool {
+			return decisive(leafBytes(a, i), s.DeprecatedMin, s.DeprecatedMax)
+		}
 	}
 }
 
 func ascii(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x80 }) }
 
-// decisive reports whether b, which unsigned is outside of the bounds, is so, too, if bytes are signed.
+// decisive reports whether b, which is outside the bounds as unsigned bytes, is also outside them as signed bytes.
 func decisive(b, low, high []byte) bool {
 	signed := func(x, y []byte) int {
 		return slices.CompareFunc(x, y, func(p, q byte) int { return int(int8(p)) - int(int8(q)) })
@@ -221,8 +223,8 @@ func leafBytes(a arrow.Array, i int) []byte {
 	return nil
 }
 
-// hold looks at the rows of a batch that c is about; the batch begins with row at of the row group.
-func (c *claim) hold(b arrow.RecordBatch, at int64) error {
+// check looks at the rows of a batch that c is about; the batch begins with row at of the row group.
+func (c *claim) check(b arrow.RecordBatch, at int64) error {
 	mine := vec.Range{From: c.rows.From - at, To: c.rows.To - at}.Intersect(vec.Range{To: b.NumRows()})
 	if mine.Len() == 0 {
 		return nil
@@ -231,7 +233,7 @@ func (c *claim) hold(b arrow.RecordBatch, at int64) error {
 	defer rows.Release()
 	view := order.LeafView(rows, c.leaf.Path[1:])
 	c.count(view)
-	for _, x := range c.reached {
+	for _, x := range c.exact {
 		if !x.found {
 			at, err := view.First(x.test, nil)
 			if err != nil {
@@ -240,12 +242,12 @@ func (c *claim) hold(b arrow.RecordBatch, at int64) error {
 			x.found = at >= 0
 		}
 	}
-	if c.outside == nil || c.told {
+	if c.outside == nil || c.reported {
 		return nil
 	}
 	k, known, err := -1, false, error(nil)
 	if c.low != nil || c.high != nil {
-		k, known = view.FirstBeyond(c.low, c.high)
+		k, known = view.FirstOutside(c.low, c.high)
 	}
 	if !known {
 		k, err = view.First(c.outside, c.decisive)
@@ -253,12 +255,12 @@ func (c *claim) hold(b arrow.RecordBatch, at int64) error {
 	if err != nil || k < 0 {
 		return err
 	}
-	c.told = true
+	c.reported = true
 	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is not within them (%s)",
 		at+mine.From+view.Row(k), c.outside)
 }
 
-// count counts what is said to be so many.
+// count counts values, nulls, NaN and distinct values.
 func (c *claim) count(v *order.View) {
 	nulls := v.Nulls()
 	c.nullsSeen += nulls
@@ -271,11 +273,11 @@ func (c *claim) count(v *order.View) {
 		}
 		switch x := v.Leaf.(type) {
 		case *array.Float64:
-			c.nansSeen += order.One(math.IsNaN(x.Value(i)))
+			c.nansSeen += order.BoolInt(math.IsNaN(x.Value(i)))
 		case *array.Float32:
-			c.nansSeen += order.One(math.IsNaN(float64(x.Value(i))))
+			c.nansSeen += order.BoolInt(math.IsNaN(float64(x.Value(i))))
 		case *array.Float16:
-			c.nansSeen += order.One(x.Value(i).IsNaN())
+			c.nansSeen += order.BoolInt(x.Value(i).IsNaN())
 		}
 		if c.seen != nil && int64(len(c.seen)) <= c.distinct {
 			c.seen[v.Leaf.ValueStr(i)] = struct{}{}
@@ -283,14 +285,14 @@ func (c *claim) count(v *order.View) {
 	}
 }
 
-// conclude tells what is wrong when all rows have been seen.
-func (v *verifier) conclude(c *claim) {
+// finish reports what is wrong once all rows have been seen.
+func (v *verifier) finish(c *claim) {
 	where := fmt.Sprintf("rows %d to %d of the row group", c.rows.From, c.rows.To)
 	if c.nulls >= 0 && c.nulls != c.nullsSeen {
 		v.find(c.code, fault.Corruptf(c.at, c.path+".null_count", "%d, there are %d (%s)", c.nulls, c.nullsSeen, where))
 	}
-	if c.none != nil && *c.none != (c.values == 0) {
-		v.find(c.code, fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %d values (%s)", *c.none, c.values,
+	if c.allNull != nil && *c.allNull != (c.values == 0) {
+		v.find(c.code, fault.Corruptf(c.at, c.path+".null_pages", "%t, there are %d values (%s)", *c.allNull, c.values,
 			where))
 	}
 	if c.nans >= 0 && c.nans != c.nansSeen {
@@ -301,8 +303,8 @@ func (v *verifier) conclude(c *claim) {
 			fault.Corruptf(c.at, c.path+".distinct_count", "%d, there are %s (%s)", c.distinct, c.distinctSeen(),
 				where))
 	}
-	for _, x := range c.reached {
-		if !x.found && !c.told {
+	for _, x := range c.exact {
+		if !x.found && !c.reported {
 			v.find(c.code, fault.Corruptf(c.at, c.path+"."+x.name,
 				"said to be exact, but no row has this value: %s (%s)", x.test, where))
 		}
@@ -320,7 +322,7 @@ func (c *claim) distinctSeen() string {
 	}
 }
 
-// boundaryOrder holds the order that a column index says its bounds are in against them. Pages of nulls have none.
+// boundaryOrder compares the boundary order of a column index with its bounds. Pages of nulls are ignored.
 func (v *verifier) boundaryOrder(l order.LeafField, x *meta.ColumnIndex, path string) {
 	ascending := x.Order == 1
 	if x.Order != 1 && x.Order != 2 || !v.r.Ordered(l.Column) {
@@ -333,13 +335,13 @@ func (v *verifier) boundaryOrder(l order.LeafField, x *meta.ColumnIndex, path st
 			if x.NullPages[i] {
 				continue
 			}
-			now := v.r.Value(l, b)
+			now := v.r.StatsValue(l, b)
 			if last != nil && now != nil {
 				if k, ok := pred.Compare(*last, *now); ok && (ascending && k > 0 || !ascending && k < 0) {
 					v.find("parquet.index.bounds",
 						fault.Corruptf(x.At, path+".column_index.boundary_order",
 							"%s, but the %s of page %d are not behind those before",
-							meta.Named(meta.Orders, x.Order), name, i))
+							meta.EnumName(meta.BoundaryOrders, x.Order), name, i))
 					return
 				}
 			}

@@ -13,11 +13,11 @@ import (
 	"stoa/vec"
 )
 
-// dictionary holds the number of entries that the header of a chunk's dictionary says against the bytes: other
-// readers take as many as it says, and fail where they are not there. It is decoded by codes here, which tell
-// nothing of that.
+// dictionary compares the number of entries in the header of a chunk's dictionary with its bytes: other readers read as
+// many as it says, and fail if they are not there. Here it is decoded as far as codes need it, which does not show
+// that.
 func (v *verifier) dictionary(w *chunkWalk) {
-	if w.dict == nil || v.told[w.dict.Body] || v.Stopped() ||
+	if w.dict == nil || v.badPages[w.dict.Body] || v.Stopped() ||
 		v.r.Footer.Schema.Column(w.leaf).PhysicalType() == meta.TypeBoolean {
 		return // of bits the bytes do not tell how many they are
 	}
@@ -41,7 +41,7 @@ func (v *verifier) dictionary(w *chunkWalk) {
 	}
 }
 
-// entriesOf is how many values lie in b, which is PLAIN, and the bytes left behind the last whole one.
+// entriesOf is how many PLAIN values are in b, and how many bytes are left after the last complete one.
 func entriesOf(r *read.Reader, leaf int, b []byte) (n int64, left int) {
 	col := r.Footer.Schema.Column(leaf)
 	size := physicalSize[col.PhysicalType()]
@@ -58,7 +58,7 @@ func entriesOf(r *read.Reader, leaf int, b []byte) (n int64, left int) {
 	return n, len(b)
 }
 
-// openDictionary gives the raw bytes of the dictionary page.
+// openDictionary returns the raw bytes of the dictionary page.
 func openDictionary(r *read.Reader, ctx context.Context, w *chunkWalk) ([]byte, error) {
 	if err := r.Readable(w.group, w.leaf); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func openDictionary(r *read.Reader, ctx context.Context, w *chunkWalk) ([]byte, 
 		return nil, err
 	}
 	d := page.PageTask{Column: r.Leaves[w.leaf], Ref: &page.PageRef{At: at, Values: -1},
-		Sealed: meta.SealedPage{Sealed: r.Footer.RowGroups[w.group].Columns[w.leaf].Sealed, First: true, Ordinal: -1},
+		Module: meta.PageModule{Cipher: r.Footer.RowGroups[w.group].Columns[w.leaf].Cipher, First: true, Ordinal: -1},
 		Codec:  r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData.Codec,
-		Arena:  &vec.Arena{}, Loose: true, Limit: r.Limits.Page}
+		Arena:  &vec.Arena{}, AllowTrailing: true, Limit: r.Limits.Page}
 	return d.Open(b, true)
 }

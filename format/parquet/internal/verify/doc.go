@@ -1,2 +1,2 @@
-// Package verify holds what a file says against what is in it.
+// Package verify compares what a file says about itself with what is in it.
 package verify

@@ -9,68 +9,67 @@ import (
 	"stoa/format/parquet/internal/meta"
 )
 
-// pageSort is what encoding_stats tell apart. Writers of data pages v2 call them DATA_PAGE, too, and the
-// encoding of a dictionary has several names.
-type pageSort struct {
+// pageClass is what encoding_stats distinguish. Writers of data pages v2 call them DATA_PAGE too, and the encoding of a
+// dictionary has several names.
+type pageClass struct {
 	dictionary bool
 	encoding   int32
 }
 
-func sortOf(kind, encoding int32) pageSort {
+func classOf(kind, encoding int32) pageClass {
 	switch {
 	case kind == meta.DictionaryPage:
-		return pageSort{dictionary: true}
+		return pageClass{dictionary: true}
 	case encoding == meta.PlainDictionary:
 		encoding = meta.RleDictionary
 	}
-	return pageSort{encoding: encoding}
+	return pageClass{encoding: encoding}
 }
 
-// encodingsFit holds what the footer says of the encodings of a chunk's pages against their headers. More
-// encodings than there are do no harm: writers list those of levels and of dictionaries, and what they meant to
-// use.
-func (v *verifier) encodingsFit(w *chunkWalk) error {
+// checkEncodings compares what the footer says of the encodings of a chunk's pages with their headers. Extra encodings
+// do no harm: writers list those of levels and dictionaries, and those they meant to use.
+func (v *verifier) checkEncodings(w *chunkWalk) error {
 	m := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData
-	listed := map[pageSort]bool{}
+	listed := map[pageClass]bool{}
 	for _, e := range m.Encodings {
-		listed[sortOf(meta.DataPage, int32(e))] = true
+		listed[classOf(meta.DataPage, int32(e))] = true
 	}
-	there := map[pageSort]int64{}
+	there := map[pageClass]int64{}
 	if w.dict != nil {
-		there[sortOf(meta.DictionaryPage, meta.PlainValues)]++
+		there[classOf(meta.DictionaryPage, meta.PlainValues)]++
 	}
 	for i, p := range w.data {
-		s := sortOf(p.Kind, p.Encoding)
+		s := classOf(p.Kind, p.Encoding)
 		if !listed[s] {
 			return fault.Corruptf(v.r.FooterAt, meta.IndexPath(w.group, w.leaf, "encodings"), "%v, but page "+
-				"%d is in %s", m.Encodings, i, meta.Named(meta.Encodings, p.Encoding))
+				"%d is in %s", m.Encodings, i, meta.EnumName(meta.Encodings, p.Encoding))
 		}
 		there[s]++
 	}
 	if len(m.EncodingStats) == 0 {
 		return nil
 	}
-	said := map[pageSort]int64{}
+	said := map[pageClass]int64{}
 	for _, s := range m.EncodingStats {
 		if s.Count != 0 && s.PageType != meta.IndexPage {
-			said[sortOf(int32(s.PageType), int32(s.Encoding))] += int64(s.Count)
+			said[classOf(int32(s.PageType), int32(s.Encoding))] += int64(s.Count)
 		}
 	}
 	if !maps.Equal(said, there) {
 		return fault.Corruptf(v.r.FooterAt, meta.IndexPath(w.group, w.leaf, "encoding_stats"), "%s, but there are %s",
-			sorts(said), sorts(there))
+			classCounts(said), classCounts(there))
 	}
 	return nil
 }
 
-// sorts writes numbers of pages.
-func sorts(pages map[pageSort]int64) (text string) {
-	if n, ok := pages[pageSort{dictionary: true}]; ok {
+// classCounts formats numbers of pages.
+func classCounts(pages map[pageClass]int64) (text string) {
+	if n, ok := pages[pageClass{dictionary: true}]; ok {
 		text = fmt.Sprintf("%d of dictionaries ", n)
 	}
 	for e := range int32(len(meta.Encodings)) {
-		if n, ok := pages[pageSort{encoding: e}]; ok {
-			text += fmt.Sprintf("%d in %s ", n, meta.Named(meta.Encodings, e))
+		if n, ok := pages[pageClass{encoding: e}]; ok {
+			text += fmt.Sprintf("%d in %s ", n, meta.EnumName(meta.Encodings, e))
 		}
 	}
 	return strings.TrimSpace(text)

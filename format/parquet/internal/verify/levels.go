@@ -20,8 +20,7 @@ const (
 	tallied
 )
 
-// tally is what was counted of some entries: how many there are of each repetition and definition level, and
-// the bytes of strings without their lengths.
+// tally counts entries by repetition and definition level, and the bytes of strings without their lengths.
 type tally [tallied][]int64
 
 // levelClaim is what size statistics say of a column chunk or a page.
@@ -39,11 +38,11 @@ type levelClaims struct {
 	any   bool
 }
 
-// levels counts the levels of a column chunk and the bytes of its strings, and holds what the footer, both
-// indexes and the headers of pages say of them against that.
+// levels counts the levels of a column chunk and the bytes of its strings, and compares the counts with the footer,
+// both indexes and the page headers.
 func (v *verifier) levels(w *chunkWalk) {
-	told := slices.ContainsFunc(w.data, func(p meta.Page) bool { return v.told[p.Body] })
-	if w.damaged || told || v.Stopped() {
+	reported := slices.ContainsFunc(w.data, func(p meta.Page) bool { return v.badPages[p.Body] })
+	if w.damaged || reported || v.Stopped() {
 		return
 	}
 	said := v.levelClaims(w)
@@ -58,11 +57,11 @@ func (v *verifier) levels(w *chunkWalk) {
 	}
 	all, page, k, seen := empty(), empty(), 0, int64(0)
 	next := func() { // page k is counted
-		v.holdLevels(said.pages[k], page)
+		v.checkLevels(said.pages[k], page)
 		if !w.flat && rows != nil {
-			v.holdRows(w, k, rows[k], page[repLevels][0])
+			v.checkRows(w, k, rows[k], page[repLevels][0])
 		}
-		v.holdNulls(w, k, page[defLevels][d.MaxDefinitionLevel()])
+		v.checkNulls(w, k, page[defLevels][d.MaxDefinitionLevel()])
 		for kind := range page {
 			for i, n := range page[kind] {
 				all[kind][i] += n
@@ -80,18 +79,18 @@ func (v *verifier) levels(w *chunkWalk) {
 		seen++
 	})
 	if err != nil {
-		v.unlessDamaged("parquet.levels", err)
+		v.findUnlessDamage("parquet.levels", err)
 		return
 	}
 	for k < len(w.data) && seen == w.data[k].Values {
 		next()
 	}
 	if k == len(w.data) {
-		v.holdLevels(said.chunk, all)
+		v.checkLevels(said.chunk, all)
 	}
 }
 
-// levelClaims collects what is said. Histograms that have not one entry per level are told at once.
+// levelClaims collects the claims. Histograms of the wrong length are reported at once.
 func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 	d, n := v.r.Footer.Schema.Column(w.leaf), len(w.data)
 	out.pages = make([][]levelClaim, n)
@@ -134,16 +133,16 @@ func (v *verifier) levelClaims(w *chunkWalk) (out levelClaims) {
 		says("offset_index.unencoded_byte_array_data_bytes", w.x.At, textBytes, w.x.Bytes, true)
 	}
 	c, err := v.r.ColumnIndex(v.ctx, w.group, w.leaf, n)
-	if v.unlessDamaged("parquet.index", err); err == nil && c != nil {
+	if v.findUnlessDamage("parquet.index", err); err == nil && c != nil {
 		says("column_index.repetition_level_histograms", c.At, repLevels, c.RepLevels, true)
 		says("column_index.definition_level_histograms", c.At, defLevels, c.DefLevels, true)
 	}
 	return out
 }
 
-// holdRows holds the rows that a data page of a list's leaf has, by the offset index or by its header, against
-// the number of those that begin in it.
-func (v *verifier) holdRows(w *chunkWalk, k int, said vec.Range, begin int64) {
+// checkRows compares the rows that a data page of a list's leaf should have, by the offset index or its header, with
+// those that begin in it.
+func (v *verifier) checkRows(w *chunkWalk, k int, said vec.Range, begin int64) {
 	switch p := &w.data[k]; {
 	case said.Len() == begin:
 	case w.x != nil:
@@ -157,10 +156,10 @@ func (v *verifier) holdRows(w *chunkWalk, k int, said vec.Range, begin int64) {
 	}
 }
 
-// holdNulls holds the number of nulls in the header of a data page v2 against its entries; so many of them are
-// values. Arrow's writers count nulls for the statistics, and write 0 if there shall be none.
-func (v *verifier) holdNulls(w *chunkWalk, k int, values int64) {
-	p, counted := &w.data[k], groupSaid(v.r, w.group, w.leaf) != nil
+// checkNulls compares the number of nulls in the header of a data page v2 with its entries, of which values are not
+// null. Arrow's writers count nulls for statistics, and write 0 if there are none to be written.
+func (v *verifier) checkNulls(w *chunkWalk, k int, values int64) {
+	p, counted := &w.data[k], groupStats(v.r, w.group, w.leaf) != nil
 	if p.Nulls < 0 || p.Nulls == p.Values-values || p.Nulls == 0 && p.Stats == nil && !counted {
 		return
 	}
@@ -169,7 +168,7 @@ func (v *verifier) holdNulls(w *chunkWalk, k int, values int64) {
 		p.Values-values))
 }
 
-func (v *verifier) holdLevels(said []levelClaim, is tally) {
+func (v *verifier) checkLevels(said []levelClaim, is tally) {
 	for _, c := range said {
 		if !slices.Equal(c.said, is[c.kind]) {
 			v.find("parquet.levels", fault.Corruptf(c.at, c.path, "%v, there are %v", c.said, is[c.kind]))
@@ -177,7 +176,7 @@ func (v *verifier) holdLevels(said []levelClaim, is tally) {
 	}
 }
 
-// entries gives the levels of every entry of a column chunk, and the bytes of those that are strings.
+// entries calls f with the levels of every entry of a column chunk, and with its size if it is a string.
 func entries(r *read.Reader, ctx context.Context, group, leaf int, f func(rep, def byte, size int64)) error {
 	text := r.Leaves[leaf].Typ == meta.TypeBytes
 	return r.EachStored(ctx, group, leaf, func(v *vec.Vector) error {

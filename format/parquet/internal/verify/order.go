@@ -12,7 +12,7 @@ import (
 	"stoa/format/parquet/internal/read"
 )
 
-// sortKeys are those of a row group, up to one of which nothing can be said: in a list, or of a type without an order.
+// sortKeys are the sorting columns of a row group, up to one that cannot be compared: in a list, or without an order.
 func sortKeys(r *read.Reader, group int) (keys []order.SortKey, err error) {
 	for i, s := range r.Footer.RowGroups[group].SortingColumns {
 		if s.ColumnIdx < 0 || int(s.ColumnIdx) >= r.Footer.Schema.NumColumns() {
@@ -20,18 +20,18 @@ func sortKeys(r *read.Reader, group int) (keys []order.SortKey, err error) {
 				fmt.Sprintf("row_groups[%d].sorting_columns[%d].column_idx", group, i),
 				"there is no such column: the schema has %d", r.Footer.Schema.NumColumns())
 		}
-		k := slices.IndexFunc(r.Flats, func(l order.LeafField) bool { return l.Column == int(s.ColumnIdx) })
+		k := slices.IndexFunc(r.FlatLeaves, func(l order.LeafField) bool { return l.Column == int(s.ColumnIdx) })
 		d := r.Footer.Schema.Column(int(s.ColumnIdx))
 		if k < 0 || d.PhysicalType() == meta.TypeInt96 || d.Interval() {
 			break
 		}
-		keys = append(keys, order.SortKey{Leaf: r.Flats[k], Name: d.Path(), Descending: s.Descending,
+		keys = append(keys, order.SortKey{Leaf: r.FlatLeaves[k], Name: d.Path(), Descending: s.Descending,
 			NullsFirst: s.NullsFirst})
 	}
 	return keys, nil
 }
 
-// rowOrder holds the rows of a row group against sorting_columns. That a column cannot be read was told before.
+// rowOrder compares the rows of a row group with sorting_columns. An unreadable column has been reported before.
 func (v *verifier) rowOrder(group int) {
 	keys, err := sortKeys(v.r, group)
 	v.find("parquet.order", err)
@@ -53,7 +53,7 @@ func (v *verifier) rowOrder(group int) {
 	end := int64(0) // of the rows before this batch
 	for b, err := range v.r.RowBatches(v.ctx, group, cols) {
 		if err != nil {
-			v.unlessDamaged("parquet.order", err)
+			v.findUnlessDamage("parquet.order", err)
 			return
 		}
 		now := make([]*order.View, len(keys))

@@ -14,8 +14,8 @@ import (
 // A summary (_metadata) is a footer by itself: the row groups of all files of a table, each column chunk with
 // the name of its file.
 
-// summary checks what a summary says of itself, and that the files that it names are there, and long enough.
-// What is in them is verified where they are.
+// summary checks a summary, and that the files it names exist and are long enough. Their contents are verified where
+// they are.
 func (v *verifier) summary(t format.Target) {
 	ends := map[string]int64{} // behind the last byte that is said to be in a file
 	var names []string
@@ -29,7 +29,7 @@ func (v *verifier) summary(t format.Target) {
 			ends[name] = max(ends[name], v.r.ChunkStart(g, k)+c.MetaData.TotalCompressedSize)
 		}
 	}
-	v.find("parquet.rows", v.r.RowsAgree())
+	v.find("parquet.rows", v.r.CheckRows())
 	if gap := v.r.FooterAt.Off - v.r.Base - int64(len(meta.Magic)); gap > 0 {
 		v.find("parquet.layout", fault.Corruptf(v.r.Span(int64(len(meta.Magic)), gap), "",
 			"%d bytes that nothing claims", gap))
@@ -38,12 +38,12 @@ func (v *verifier) summary(t format.Target) {
 		if v.Stopped() || t.At != (vec.Range{}) { // within another file it lies beside nothing
 			return
 		}
-		v.find("parquet.summary", v.named(t, name, ends[name]))
+		v.find("parquet.summary", v.checkNamed(t, name, ends[name]))
 	}
 }
 
-// named looks for a file that a summary names, which has bytes up to end.
-func (v *verifier) named(t format.Target, name string, end int64) error {
+// checkNamed looks for a file that a summary names, with bytes up to end.
+func (v *verifier) checkNamed(t format.Target, name string, end int64) error {
 	at := v.r.FooterAt
 	if !fs.ValidPath(path.Clean(name)) {
 		return fault.Corruptf(at, "file_path", "%q does not lie beside the summary", name)

@@ -15,13 +15,13 @@ import (
 // verifier checks one file.
 type verifier struct {
 	*check.Reporter
-	ctx    context.Context
-	r      *read.Reader
-	noSums bool
-	depth  format.Depth
-	base   region.Finding // what findings have in common where we are
-	buf    []byte
-	told   map[fault.Span]bool // pages of which the checksum was told
+	ctx      context.Context
+	r        *read.Reader
+	noSums   bool
+	depth    format.Depth
+	base     region.Finding // common to findings at the current place
+	buf      []byte
+	badPages map[fault.Span]bool // pages whose checksum was reported
 }
 
 func newVerifier(ctx context.Context, part string, yield func(region.Finding) bool) *verifier {
@@ -30,7 +30,7 @@ func newVerifier(ctx context.Context, part string, yield func(region.Finding) bo
 	return &verifier{Reporter: r, ctx: ctx, base: region.Finding{Part: part, Rows: [2]int64{-1, -1}, Lost: -1}}
 }
 
-// Collect is a verifier of file name that appends to findings.
+// Collect returns a verifier of file name that appends to findings.
 func Collect(name string, findings *[]region.Finding) *verifier {
 	return newVerifier(context.Background(), name, func(f region.Finding) bool {
 		*findings = append(*findings, f)
@@ -38,8 +38,7 @@ func Collect(name string, findings *[]region.Finding) *verifier {
 	})
 }
 
-// codeOf is code for damage; an error that is none is parquet.unreadable or parquet.unsupported, whatever was
-// looked at.
+// codeOf is code for damage; other errors are parquet.unreadable or parquet.unsupported, whatever was being checked.
 func codeOf(code string, e *fault.Error) string {
 	switch e.Class {
 	case fault.Corrupt:
@@ -50,39 +49,39 @@ func codeOf(code string, e *fault.Error) string {
 	return "parquet.unreadable"
 }
 
-// find reports an error about where we are.
+// find reports an error at the current place; nil is none.
 func (v *verifier) find(code string, err error) {
 	var e *fault.Error
-	if code == "parquet.column" && errors.As(err, &e) && v.told[e.At] {
+	if code == "parquet.column" && errors.As(err, &e) && v.badPages[e.At] {
 		return
 	}
 	v.About(v.base, code, err)
 }
 
-// rows says that findings are about rows [from, to) of the row group.
+// rows sets the current place to rows [from, to) of the row group.
 func (v *verifier) rows(whole region.Finding, from, to int64) {
 	v.base.Rows, v.base.Lost = [2]int64{whole.Rows[0] + from, whole.Rows[0] + to}, to-from
 }
 
-// unlessDamaged tells an error that is no damage: of what cannot be decoded the column was told.
-func (v *verifier) unlessDamaged(code string, err error) {
+// findUnlessDamage reports an error other than damage: what cannot be decoded is reported with the column.
+func (v *verifier) findUnlessDamage(code string, err error) {
 	if !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
 		v.find(code, err)
 	}
 }
 
-// Findings is format.Finder's: what does not keep the file from being read, and makes the rows wrong.
+// Findings implements format.Finder: what does not keep the file from being read, but makes rows wrong.
 func Findings(r *read.Reader) (out []region.Finding) {
 	out = PartFindings(r.File)
 	v := Collect(r.Target.Name, &out)
-	if v.find("parquet.types", r.Untyped); r.NoVerify || r.Lost != nil {
+	if v.find("parquet.types", r.SchemaError); r.NoVerify || r.Lost != nil {
 		return out
 	}
 	r.Misplaced(func(err error) { v.find("parquet.misplaced", err) })
 	return out
 }
 
-// PartFindings are the findings about neighbours.
+// PartFindings are the findings about missing parts of the table.
 func PartFindings(f *file.File) (out []region.Finding) {
 	v := Collect(f.Target.Name, &out)
 	for _, err := range f.MissingParts {

@@ -16,10 +16,9 @@ import (
 	"stoa/vec"
 )
 
-// File reads everything, unless only the structure is wanted: footer, page headers, checksums, indexes,
-// values. What the file says twice is compared: the numbers of rows and values, the places of pages, and the
-// bounds of row groups and pages against the values. Checksums alone would not do: Parquet has them of the
-// bodies of pages only.
+// File reads everything, unless only the structure is wanted: footer, page headers, checksums, indexes, values.
+// Whatever the file says twice is compared: numbers of rows and values, positions of pages, and bounds with values.
+// Checksums would not be enough: Parquet only has them for page bodies.
 func File(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := newVerifier(ctx, t.Name, yield)
@@ -37,7 +36,7 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[r
 			return
 		}
 		v.r = r
-		v.find("parquet.types", r.Untyped)
+		v.find("parquet.types", r.SchemaError)
 		for _, err := range r.MissingParts {
 			v.find("parquet.part", err)
 		}
@@ -49,15 +48,14 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) iter.Seq[r
 	}
 }
 
-// Unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
-// ones tell.
+// Unchecked is format.Format.Unchecked. Writers checksum all pages of a chunk or none, so the first page decides.
 func Unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (string, error) {
 	r, err := file.Open(ctx, t, o)
 	if err != nil {
 		return "", err
 	}
 	defer r.Close()
-	var bare []string
+	var unchecked []string
 	leaves := r.Footer.Schema.NumColumns()
 	for leaf := range leaves {
 		for g := range r.Footer.RowGroups {
@@ -65,18 +63,18 @@ func Unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (stri
 			if at.Len == 0 {
 				continue
 			}
-			p, err := r.PageOf(ctx, at, meta.IndexPath(g, leaf, "page[0]"),
-				meta.SealedPage{Sealed: r.Footer.RowGroups[g].Columns[leaf].Sealed, First: true}, nil)
+			p, err := r.PageHeader(ctx, at, meta.IndexPath(g, leaf, "page[0]"),
+				meta.PageModule{Cipher: r.Footer.RowGroups[g].Columns[leaf].Cipher, First: true}, nil)
 			if err == nil && !p.HasCRC {
-				bare = append(bare, r.Footer.Schema.Column(leaf).Path())
+				unchecked = append(unchecked, r.Footer.Schema.Column(leaf).Path())
 				break
 			}
 		}
 	}
-	return format.WithoutSums(leaves, bare), ctx.Err()
+	return format.WithoutSums(leaves, unchecked), ctx.Err()
 }
 
-// magic looks at the first bytes, which nobody needs who reads.
+// magic checks the first bytes, which no reader needs.
 func (v *verifier) magic() {
 	at := v.r.Span(0, 4)
 	var b [4]byte
@@ -98,7 +96,7 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 		for f := range v.r.FieldLeaves {
 			v.base.Column, v.base.Rows, v.base.Lost = v.r.Shown.Field(f).Name, [2]int64{rows, rows + rg.NumRows},
 				rg.NumRows
-			v.told = map[fault.Span]bool{}
+			v.badPages = map[fault.Span]bool{}
 			var pages []chunkWalk
 			for _, leaf := range v.r.FieldLeaves[f] {
 				pages = append(pages, v.chunk(g, leaf))
@@ -125,9 +123,9 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 		rows += rg.NumRows
 	}
 	v.base = region.Finding{Part: t.Name, Rows: [2]int64{-1, -1}, Lost: -1}
-	v.find("parquet.rows", v.r.RowsAgree())
+	v.find("parquet.rows", v.r.CheckRows())
 	for n, err := range describe.File(v.ctx, t, format.DescribeOptions{OpenOptions: o}) {
-		v.unlessDamaged("parquet.layout", err)
+		v.findUnlessDamage("parquet.layout", err)
 		if err == nil && n.Kind == region.Gap && n.Depth == 1 {
 			v.find("parquet.layout", fault.Corruptf(n.At, "", "%d bytes that nothing claims", n.At.Len))
 		}
@@ -137,10 +135,10 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 	}
 }
 
-// copies tells of those that are not what the footer has.
+// copies reports copies of chunk metadata that differ from the footer.
 func (v *verifier) copies() {
 	copies, err := v.r.Copies(v.ctx)
-	v.unlessDamaged("parquet.copy", err)
+	v.findUnlessDamage("parquet.copy", err)
 	for _, x := range copies {
 		if x.Differs != "" {
 			v.find("parquet.copy", fault.Corruptf(x.At, meta.IndexPath(x.Group, x.Leaf, "meta_data"), "%s", x.Differs))
@@ -148,8 +146,8 @@ func (v *verifier) copies() {
 	}
 }
 
-// chunk checks the pages of a column chunk: their headers, checksums, sizes and number of values, and what
-// footer and indexes say of them.
+// chunk checks the pages of a column chunk: headers, checksums, sizes and number of values, and what footer and indexes
+// say of them.
 func (v *verifier) chunk(group, leaf int) chunkWalk {
 	whole := v.base
 	defer func() { v.base = whole }()
@@ -158,9 +156,10 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 		flat: v.r.Footer.Schema.Column(leaf).MaxRepetitionLevel() == 0, at: v.r.ChunkSpan(group, leaf)}
 	at := w.at
 	for w.at.Len > 0 && !v.Stopped() {
-		p, err := v.r.PageOf(v.ctx, w.at, meta.IndexPath(group, leaf, fmt.Sprintf("page[%d]", w.n)), w.sealed(v.r), nil)
+		path := meta.IndexPath(group, leaf, fmt.Sprintf("page[%d]", w.n))
+		p, err := v.r.PageHeader(v.ctx, w.at, path, w.module(v.r), nil)
 		if err != nil {
-			from, to := w.behind(v.r.Base)
+			from, to := w.skipDamaged(v.r.Base)
 			v.rows(whole, from, to)
 			v.find("parquet.page", err)
 			v.base = whole
@@ -180,29 +179,29 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 		v.find("parquet.values", fault.Corruptf(at, meta.IndexPath(group, leaf, "num_values"),
 			"%d, but the pages say %d", n, w.values))
 	}
-	v.find("parquet.values", w.rowsFit(at))
-	v.find("parquet.sizes", v.sizesFit(&w, at))
-	v.find("parquet.encodings", v.encodingsFit(&w))
+	v.find("parquet.values", w.checkRows(at))
+	v.find("parquet.sizes", v.checkSizes(&w, at))
+	v.find("parquet.encodings", v.checkEncodings(&w))
 	if indexErr == nil && x != nil {
-		if indexErr = w.compare(v.r.Base); indexErr == nil && x.Behind.Len > 0 {
-			indexErr = fault.Corruptf(x.Behind, meta.IndexPath(group, leaf, "offset_index"), "%d bytes behind its end",
-				x.Behind.Len)
+		if indexErr = w.compare(v.r.Base); indexErr == nil && x.Trailing.Len > 0 {
+			indexErr = fault.Corruptf(x.Trailing, meta.IndexPath(group, leaf, "offset_index"),
+				"%d bytes behind its end", x.Trailing.Len)
 		}
 	}
 	if v.find("parquet.index", indexErr); indexErr != nil {
 		w.x = nil
 	}
 	c, err := v.r.ColumnIndex(v.ctx, group, leaf, len(w.data))
-	if err == nil && c != nil && c.Behind.Len > 0 {
-		err = fault.Corruptf(c.Behind, meta.IndexPath(group, leaf, "column_index"), "%d bytes behind its end",
-			c.Behind.Len)
+	if err == nil && c != nil && c.Trailing.Len > 0 {
+		err = fault.Corruptf(c.Trailing, meta.IndexPath(group, leaf, "column_index"), "%d bytes behind its end",
+			c.Trailing.Len)
 	}
 	v.find("parquet.index", err)
 	return w
 }
 
-// sizesFit holds what the footer says of the size and the beginning of a chunk against its pages.
-func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
+// checkSizes compares what the footer says of the size and the start of a chunk with its pages.
+func (v *verifier) checkSizes(w *chunkWalk, at fault.Span) error {
 	m := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData
 	if m.TotalUncompressedSize != w.raw {
 		return fault.Corruptf(v.r.FooterAt, meta.IndexPath(w.group, w.leaf, "total_uncompressed_size"),
@@ -219,7 +218,7 @@ func (v *verifier) sizesFit(w *chunkWalk, at fault.Span) error {
 	return nil
 }
 
-// groupSizes holds the sizes of a row group against those of its chunks.
+// groupSizes compares the sizes of a row group with those of its chunks.
 func groupSizes(r *read.Reader, g int) error {
 	rg := r.Footer.RowGroups[g]
 	var raw, stored int64
@@ -248,19 +247,19 @@ func groupSizes(r *read.Reader, g int) error {
 	return nil
 }
 
-// page compares the checksum of a page, and, as no checksum is over the header, holds that against the body. It
-// is decoded later.
+// page compares the checksum of a page and, since no checksum covers the header, the header with the body. The page is
+// decoded later.
 func (v *verifier) page(w *chunkWalk, p *meta.Page) {
-	if p.IsData() && meta.Named(meta.Encodings, p.Encoding) == fmt.Sprint(p.Encoding) {
+	if p.IsData() && meta.EnumName(meta.Encodings, p.Encoding) == fmt.Sprint(p.Encoding) {
 		v.find("parquet.unsupported", fault.Unsupportedf(p.Header, meta.IndexPath(w.group, w.leaf, "page"),
 			"encoding %d", p.Encoding))
 	}
 	if !p.HasCRC || v.noSums {
 		return
 	}
-	if err := v.r.CheckSum(v.ctx, *p, "page", &v.buf); err != nil {
+	if err := v.r.CheckCRC(v.ctx, *p, "page", &v.buf); err != nil {
 		v.find("parquet.page.checksum", err)
-		v.told[p.Body] = true
+		v.badPages[p.Body] = true
 		return
 	}
 	if p.Raw > v.r.Limits.Page {
@@ -270,14 +269,14 @@ func (v *verifier) page(w *chunkWalk, p *meta.Page) {
 	}
 	code := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData.Codec
 	// what is encrypted is held against its size when it is decoded
-	if v.r.Footer.RowGroups[w.group].Columns[w.leaf].Sealed == nil {
-		v.find("parquet.page", rawFits(p, code, v.buf[:p.Body.Len]))
+	if v.r.Footer.RowGroups[w.group].Columns[w.leaf].Cipher == nil {
+		v.find("parquet.page", checkRawSize(p, code, v.buf[:p.Body.Len]))
 	}
 }
 
-// rawFits holds uncompressed_page_size against the body: what is compressed mostly says itself how long it is
-// raw, and is decompressed only if it does not, or says something else.
-func rawFits(p *meta.Page, code meta.Compression, b []byte) error {
+// checkRawSize compares uncompressed_page_size with the body. Most compressed data declare their raw size; only where
+// they do not, or declare another, they are decompressed.
+func checkRawSize(p *meta.Page, code meta.Compression, b []byte) error {
 	raw := p.Raw
 	if p.Kind == meta.DataPageV2 {
 		n := int64(p.Levels[0]) + int64(p.Levels[1])
@@ -290,24 +289,24 @@ func rawFits(p *meta.Page, code meta.Compression, b []byte) error {
 	if len(b) == 0 && raw == 0 {
 		return nil
 	}
-	if p.Bare {
+	if p.Uncompressed {
 		code = meta.CodecNone
 	}
-	if !code.Known() {
+	if !code.Supported() {
 		return nil // told when the column is read
 	}
-	if n, ok := code.Says(b); ok && n == raw {
+	if n, ok := code.DeclaredSize(b); ok && n == raw {
 		return nil
 	}
-	if _, err := code.Inflate(b, raw, raw, meta.Room); err != nil {
+	if _, err := code.Decompress(b, raw, raw, meta.Alloc); err != nil {
 		return fault.Corruptf(p.Body, "page.uncompressed_page_size", "%d, and it does not decompress to that: %v",
 			raw, err)
 	}
 	return nil
 }
 
-// values decodes a field of a row group and holds what is said of its leaves against the values. false: that takes more
-// than it may.
+// values decodes a field of a row group and checks all claims about its leaves. It returns false if that takes more
+// memory than allowed.
 func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 	claims := v.claims(group, f, pages)
 	at := int64(0)
@@ -317,25 +316,25 @@ func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 			return !fault.OverBudget(err)
 		}
 		for _, c := range claims {
-			v.find(c.code, c.hold(b, at))
+			v.find(c.code, c.check(b, at))
 		}
 		at += b.NumRows()
 	}
 	for _, c := range claims {
-		v.conclude(c)
+		v.finish(c)
 	}
 	return true
 }
 
-// claims are the statements about field f in the statistics of the row group and its pages, and in the column
-// indexes. Of pages whose rows are not known, as of lists without an offset index, there are none.
+// claims are what the statistics of the row group and its pages, and the column indexes, say about field f. There are
+// none for pages whose rows are unknown, as of lists without an offset index.
 func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 	for i, l := range leavesOf(v.r, f) {
 		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.Column)
-		if s := groupSaid(v.r, group, l.Column); s != nil {
+		if s := groupStats(v.r, group, l.Column); s != nil {
 			c := claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.FooterAt,
 				rows: vec.Range{To: v.r.Footer.RowGroups[group].NumRows}}
-			out = append(out, v.statements(l, c, s)...)
+			out = append(out, v.claimsFrom(l, c, s)...)
 		}
 		w := &pages[i]
 		rows := w.pageRows()
@@ -345,20 +344,20 @@ func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 			}
 			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.page[%d].header", path, k), at: p.Header,
 				rows: rows[k]}
-			out = append(out, v.statements(l, c, p.Stats)...)
+			out = append(out, v.claimsFrom(l, c, p.Stats)...)
 		}
 		if rows == nil || w.damaged {
 			continue
 		}
 		x, err := v.r.ColumnIndex(v.ctx, group, l.Column, len(w.data))
-		if v.unlessDamaged("parquet.index", err); err != nil || x == nil {
+		if v.findUnlessDamage("parquet.index", err); err != nil || x == nil {
 			continue // damage was told by chunk
 		}
 		v.boundaryOrder(l, x, path)
 		for k := range w.data {
 			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, k), at: x.At,
 				rows: rows[k]}
-			out = append(out, v.statements(l, c, x.Said(k))...)
+			out = append(out, v.claimsFrom(l, c, x.PageStats(k))...)
 		}
 	}
 	return out

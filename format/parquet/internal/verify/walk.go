@@ -10,20 +10,20 @@ import (
 	"stoa/vec"
 )
 
-// chunkWalk goes through the pages of a chunk.
+// chunkWalk walks the pages of a chunk.
 type chunkWalk struct {
 	x           *meta.OffsetIndex // nil: none
 	group, leaf int
 	rows        int64 // of the row group
 	flat        bool
 
-	at      fault.Span // what is not passed yet
-	n       int        // pages before it, of all kinds
+	at      fault.Span // what remains of the chunk
+	n       int        // pages before it, of all types
 	data    []meta.Page
 	dict    *meta.Page // nil: none
 	values  int64
-	raw     int64 // bytes of all pages, uncompressed, with their headers
-	damaged bool  // pages were passed over
+	raw     int64 // uncompressed bytes of all pages with headers
+	damaged bool  // pages were skipped
 }
 
 func (w *chunkWalk) take(p *meta.Page) {
@@ -39,15 +39,15 @@ func (w *chunkWalk) take(p *meta.Page) {
 	}
 }
 
-// sealed is which page is next.
-func (w *chunkWalk) sealed(r *read.Reader) meta.SealedPage {
-	return meta.SealedPage{Sealed: r.Footer.RowGroups[w.group].Columns[w.leaf].Sealed, First: w.n == 0,
+// module identifies the next page.
+func (w *chunkWalk) module(r *read.Reader) meta.PageModule {
+	return meta.PageModule{Cipher: r.Footer.RowGroups[w.group].Columns[w.leaf].Cipher, First: w.n == 0,
 		Ordinal: len(w.data)}
 }
 
-// behind goes on with the next page that the offset index has behind a damaged header, as reading does, and
-// gives the rows that are passed over. Without an index, these are all that follow.
-func (w *chunkWalk) behind(base int64) (from, to int64) {
+// skipDamaged continues, as readers do, with the next page that the offset index has after a damaged header, and
+// returns the rows that are skipped: without an index all that follow.
+func (w *chunkWalk) skipDamaged(base int64) (from, to int64) {
 	w.damaged = true
 	at, n := w.at.Off-base, len(w.data)
 	if from = 0; w.flat {
@@ -81,8 +81,8 @@ func (w *chunkWalk) behind(base int64) (from, to int64) {
 	return from, to
 }
 
-// rowsFit holds the numbers of rows that data pages v2 have against the row group.
-func (w *chunkWalk) rowsFit(at fault.Span) error {
+// checkRows compares the numbers of rows in the headers of data pages v2 with the row group.
+func (w *chunkWalk) checkRows(at fault.Span) error {
 	rows, all := int64(0), true
 	for i, p := range w.data {
 		if all = all && p.Rows >= 0; p.Rows < 0 {
@@ -100,7 +100,7 @@ func (w *chunkWalk) rowsFit(at fault.Span) error {
 	return nil
 }
 
-// pageRows is the rows of the row group that each data page has; nil if that is not known.
+// pageRows are the rows of the row group in each data page; nil if they are not known.
 func (w *chunkWalk) pageRows() []vec.Range {
 	out, row := make([]vec.Range, len(w.data)), int64(0)
 	for i, p := range w.data {
@@ -126,7 +126,7 @@ func (w *chunkWalk) pageRows() []vec.Range {
 	return out
 }
 
-// compare holds the offset index against the pages. Rows are known of flat columns and of data pages v2.
+// compare compares the offset index with the pages. Rows are known for flat columns and for data pages v2.
 func (w *chunkWalk) compare(base int64) error {
 	x, path := w.x, meta.IndexPath(w.group, w.leaf, "offset_index")
 	if len(x.Offsets) != len(w.data) {

@@ -11,10 +11,10 @@ import (
 	"stoa/internal/thrift"
 )
 
-// mostBloom is how many bytes a Bloom filter has at most.
-const mostBloom = 8 << 20
+// maxBloom is the largest Bloom filter that is written, in bytes.
+const maxBloom = 8 << 20
 
-// appendHashes appends the hashes of values of so many bytes: XXH64 of their PLAIN form, without a length.
+// appendHashes appends the hashes of values of width bytes: XXH64 of their PLAIN form, without a length.
 func appendHashes(dst []uint64, v dense, width int) []uint64 {
 	for i := range v.n {
 		dst = append(dst, xxhash.Sum64(v.at(i, width)))
@@ -22,18 +22,18 @@ func appendHashes(dst []uint64, v dense, width int) []uint64 {
 	return dst
 }
 
-// FilterOf makes a split-block Bloom filter of hashes, with about one false answer in a hundred. It sorts them.
+// FilterOf builds a split block Bloom filter of hashes, with about 1 % false positives. It sorts hashes.
 func FilterOf(hashes []uint64) meta.SplitBlock {
 	slices.Sort(hashes)
 	hashes = slices.Compact(hashes)
 	wanted := -8 * float64(len(hashes)) / math.Log(1-math.Pow(0.01, 1./8)) / 8
 	size := meta.SplitBlockLen
 	if n := uint(math.Ceil(wanted)); n > meta.SplitBlockLen {
-		size = min(mostBloom, 1<<bits.Len(n-1))
+		size = min(maxBloom, 1<<bits.Len(n-1))
 	}
 	f := make(meta.SplitBlock, size)
 	for _, h := range hashes {
-		f.Put(h)
+		f.Insert(h)
 	}
 	return f
 }

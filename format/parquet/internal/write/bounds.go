@@ -9,16 +9,17 @@ import (
 	"stoa/internal/thrift"
 )
 
-// LongestBound is how many bytes of a bound are written; longer ones are cut.
-const LongestBound = 64
+// MaxBound is the largest bound that is written, in bytes; longer strings are truncated.
+const MaxBound = 64
 
-// LeafBounds are the minimum and the maximum of some values, in PLAIN encoding without a length; nil if there are none.
+// LeafBounds are the minimum and the maximum of some values in PLAIN encoding, without a length; nil if there are no
+// values.
 type LeafBounds struct {
 	Min, Max []byte
-	unknown  bool // there are values, but nothing that could be said of them: nothing but NaN
+	unknown  bool // there are values, but none that has an order: only NaN
 }
 
-// boundsOf are those of v, of which nothing is kept.
+// boundsOf returns the bounds of v, whose memory they do not share.
 func (o ordering) boundsOf(v dense, width int) (b LeafBounds) {
 	if v.n == 0 {
 		return b
@@ -70,7 +71,7 @@ func span[T byte | int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	return lo, hi
 }
 
-// floatSpan passes over NaN; of zeros, which are equal, the least is -0 and the greatest +0.
+// floatSpan ignores NaN; of zeros, which are equal, -0 is the minimum and +0 the maximum.
 func floatSpan[T float32 | float64](v []T) (lo, hi T, ok bool) {
 	lo, hi = T(math.Inf(1)), T(math.Inf(-1))
 	for _, x := range v {
@@ -91,7 +92,7 @@ func floatSpan[T float32 | float64](v []T) (lo, hi T, ok bool) {
 	return lo, hi, ok
 }
 
-// halfOrder makes of the bits of a float16 a number that is ordered as they are; NaN have none.
+// halfOrder maps the bits of a float16 to an integer in the same order; NaN has none.
 func halfOrder(x uint16) (n int, ok bool) {
 	if x&0x7fff > 0x7c00 {
 		return 0, false
@@ -104,24 +105,24 @@ func halfOrder(x uint16) (n int, ok bool) {
 
 func halfSpan(v []uint16) (b LeafBounds) {
 	var lo, hi uint16
-	least, most := math.MaxInt, math.MinInt
+	minKey, maxKey := math.MaxInt, math.MinInt
 	for _, x := range v {
 		if n, ok := halfOrder(x); ok {
-			if n < least {
-				least, lo = n, x
+			if n < minKey {
+				minKey, lo = n, x
 			}
-			if n > most {
-				most, hi = n, x
+			if n > maxKey {
+				maxKey, hi = n, x
 			}
 		}
 	}
-	if b.unknown = least > most; b.unknown {
+	if b.unknown = minKey > maxKey; b.unknown {
 		return b
 	}
-	if least == 0 {
+	if minKey == 0 {
 		lo = 0x8000
 	}
-	if most == 0 {
+	if maxKey == 0 {
 		hi = 0
 	}
 	b.Min, b.Max = binary.LittleEndian.AppendUint16(nil, lo), binary.LittleEndian.AppendUint16(nil, hi)
@@ -142,7 +143,7 @@ func (o ordering) byteSpan(v dense, width int) (b LeafBounds) {
 	return b
 }
 
-// compare compares two values.
+// compare compares two PLAIN values of width bytes.
 func (o ordering) compare(a, b []byte, width int) int {
 	switch {
 	case o == orderBytes:
@@ -187,8 +188,8 @@ func compareOrdered[T int32 | int64 | uint32 | uint64 | float32 | float64](a, b 
 	return 0
 }
 
-// join widens b by those of other values.
-func (b *LeafBounds) join(c LeafBounds, o ordering, width int) {
+// widen extends b by the bounds of other values.
+func (b *LeafBounds) widen(c LeafBounds, o ordering, width int) {
 	b.unknown = b.unknown || c.unknown
 	if c.Min != nil && (b.Min == nil || o.compare(c.Min, b.Min, width) < 0) {
 		b.Min = c.Min
@@ -198,38 +199,38 @@ func (b *LeafBounds) join(c LeafBounds, o ordering, width int) {
 	}
 }
 
-// writtenBounds are bounds as they stand in the file: perhaps cut.
+// writtenBounds are bounds as they are stored, truncated where they are long.
 type writtenBounds struct {
 	Min, Max           []byte
 	MinExact, MaxExact bool
 }
 
-// Written cuts strings that are too long. A greatest value that cannot be cut so that it stays above all is nil.
-func (b *LeafBounds) Written(variable, text bool) writtenBounds {
+// Truncated truncates long strings. A maximum that cannot be truncated to anything that is still above it is nil.
+func (b *LeafBounds) Truncated(variable, text bool) writtenBounds {
 	w := writtenBounds{b.Min, b.Max, true, true}
 	if !variable {
 		return w
 	}
-	if len(w.Min) > LongestBound {
-		w.Min, w.MinExact = cutAt(w.Min, text), false
+	if len(w.Min) > MaxBound {
+		w.Min, w.MinExact = boundPrefix(w.Min, text), false
 	}
-	if len(w.Max) > LongestBound {
-		w.Max, w.MaxExact = above(cutAt(w.Max, text), text), false
+	if len(w.Max) > MaxBound {
+		w.Max, w.MaxExact = upperBound(boundPrefix(w.Max, text), text), false
 	}
 	return w
 }
 
-// cutAt is the beginning of b, in text whole characters.
-func cutAt(b []byte, text bool) []byte {
-	n := LongestBound
-	for text && n > LongestBound-utf8.UTFMax && !utf8.RuneStart(b[n]) {
+// boundPrefix is the beginning of b; of text, whole characters.
+func boundPrefix(b []byte, text bool) []byte {
+	n := MaxBound
+	for text && n > MaxBound-utf8.UTFMax && !utf8.RuneStart(b[n]) {
 		n--
 	}
 	return b[:n:n]
 }
 
-// above is a string that is greater than all that begin with b, and not longer; nil if there is none.
-func above(b []byte, text bool) []byte {
+// upperBound is a string above all that begin with b, and no longer than b; nil if there is none.
+func upperBound(b []byte, text bool) []byte {
 	if !text || !utf8.Valid(b) {
 		for n := len(b); n > 0; n-- {
 			if b[n-1] < 0xff {

@@ -10,17 +10,17 @@ import (
 	"stoa/internal/dremel"
 )
 
-// sampleBytes is how much of a page is encoded and compressed in every way that is tried.
+// sampleBytes is how much of a page is encoded and compressed in each candidate encoding.
 const sampleBytes = 64 << 10
 
-// choose decides, by the first page of a chunk that has values, whether it gets a dictionary, and how it is
-// encoded otherwise.
+// choose decides, by a chunk's first page with values, whether it gets a dictionary, and which encoding it has
+// otherwise.
 func (c *ChunkWriter) choose() error {
-	best, err := c.try()
+	best, err := c.tryEncodings()
 	if err != nil {
 		return err
 	}
-	c.mode = uncoded
+	c.dictState = dictNone
 	if !c.o.dict {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (c *ChunkWriter) choose() error {
 			return err
 		}
 		if cost <= best*float64(c.page.n) {
-			c.mode = coded
+			c.dictState = dictActive
 			return nil
 		}
 	}
@@ -40,16 +40,16 @@ func (c *ChunkWriter) choose() error {
 	return nil
 }
 
-// dictionaryCost is about how many bytes the page and its share of the dictionary take. After a full page more
-// are expected to come, which the dictionary serves as well.
+// dictionaryCost estimates the bytes that the page and its share of the dictionary take. After a full page more are
+// expected, which use the same dictionary.
 func (c *ChunkWriter) dictionaryCost() (float64, error) {
 	stored := func(b []byte) (float64, error) {
-		if c.o.squeeze == nil {
+		if c.o.compress == nil {
 			return float64(len(b)), nil
 		}
 		var err error
-		c.squeezed, err = c.o.squeeze(c.squeezed[:0], b)
-		return float64(min(len(c.squeezed), len(b))), err
+		c.compressed, err = c.o.compress(c.compressed[:0], b)
+		return float64(min(len(c.compressed), len(b))), err
 	}
 	c.spare = c.encoded(c.spare[:0], meta.PlainValues, c.dict.values())
 	values, err := stored(c.spare)
@@ -58,16 +58,16 @@ func (c *ChunkWriter) dictionaryCost() (float64, error) {
 	}
 	if c.full() {
 		const pages = 4
-		values *= grown(float64(c.page.n), float64(c.dict.n), pages) / pages
+		values *= dictionaryGrowth(float64(c.page.n), float64(c.dict.n), pages) / pages
 	}
 	c.spare = dremel.AppendCodes(c.spare[:0], c.codes, uint32(c.dict.n-1))
 	codes, err := stored(c.spare)
 	return values + codes, err
 }
 
-// grown is by how much a dictionary that has d values after n of a column is longer after times as many, if
-// they are drawn from a fixed set at random: of D values, D·(1-exp(-n/D)) are there after n.
-func grown(n, d, times float64) float64 {
+// dictionaryGrowth is the factor by which a dictionary of d values after n entries grows when there are times as many,
+// if entries are drawn at random from a fixed set: of D values, D·(1-exp(-n/D)) have occurred after n.
+func dictionaryGrowth(n, d, times float64) float64 {
 	after := func(n, all float64) float64 { return all * -math.Expm1(-n/all) }
 	lo, hi := d, 1e6*n
 	for range 60 {
@@ -80,8 +80,8 @@ func grown(n, d, times float64) float64 {
 	return after(times*n, hi) / d
 }
 
-// part is some values of the page.
-func (c *ChunkWriter) part(from, to int) dense {
+// pageValues are the values [from, to) of the page.
+func (c *ChunkWriter) pageValues(from, to int) dense {
 	v := dense{n: to - from, data: c.page.data}
 	if w := c.width(); w > 0 {
 		v.fixed = c.page.fixed[from*w : to*w]
@@ -91,51 +91,51 @@ func (c *ChunkWriter) part(from, to int) dense {
 	return v
 }
 
-// chooseEncoding decides how pages without dictionary are encoded.
+// chooseEncoding decides how pages without a dictionary are encoded.
 func (c *ChunkWriter) chooseEncoding() error {
-	_, err := c.try()
+	_, err := c.tryEncodings()
 	return err
 }
 
-// try encodes and compresses a sample in every way that fits the type, keeps the way that takes fewest bytes,
-// and tells how many these are for a value. PLAIN is quickest to read: another one must save something.
-func (c *ChunkWriter) try() (best float64, err error) {
+// tryEncodings encodes and compresses a sample in every encoding that fits the type, chooses the smallest, and returns
+// its bytes per value. PLAIN is fastest to read, so another encoding must save at least 3 %.
+func (c *ChunkWriter) tryEncodings() (best float64, err error) {
 	c.encoding = meta.PlainValues
-	ways := []int32{meta.PlainValues}
+	candidates := []int32{meta.PlainValues}
 	if c.o.auto {
 		switch {
 		case c.phys == meta.TypeInt32 || c.phys == meta.TypeInt64:
-			ways = append(ways, meta.DeltaBinaryPacked)
+			candidates = append(candidates, meta.DeltaBinaryPacked)
 		case c.phys == meta.TypeFloat || c.phys == meta.TypeDouble:
-			ways = append(ways, meta.ByteStreamSplit)
+			candidates = append(candidates, meta.ByteStreamSplit)
 		case c.phys == meta.TypeBytes && c.Leaf.Type.ID() != arrow.DICTIONARY:
 			// pyarrow makes dictionaries of no other encodings
-			ways = append(ways, meta.DeltaLengths, meta.DeltaByteArray)
+			candidates = append(candidates, meta.DeltaLengths, meta.DeltaByteArray)
 		}
 	}
 	sample := c.sample()
 	best = math.Inf(1)
-	for _, way := range ways {
-		c.spare = c.encoded(c.spare[:0], way, sample)
+	for _, encoding := range candidates {
+		c.spare = c.encoded(c.spare[:0], encoding, sample)
 		n := len(c.spare)
-		if c.o.squeeze != nil {
-			if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.spare); err != nil {
+		if c.o.compress != nil {
+			if c.compressed, err = c.o.compress(c.compressed[:0], c.spare); err != nil {
 				return 0, err
 			}
-			n = len(c.squeezed)
+			n = len(c.compressed)
 		}
 		if cost := float64(n) / float64(sample.n); cost < best*0.97 {
-			best, c.encoding = cost, way
+			best, c.encoding = cost, encoding
 		}
 	}
 	return best, nil
 }
 
-// sample is some values in the middle of the page.
+// sample is some values from the middle of the page.
 func (c *ChunkWriter) sample() dense {
 	n := c.page.n
 	if c.phys == meta.TypeFloat || c.phys == meta.TypeDouble {
-		return c.part(0, n) // what streams of bytes save shows when each has the length of a compressor's block
+		return c.pageValues(0, n) // what streams of bytes save shows when each has the length of a compressor's block
 	}
 	if w := c.width(); w > 0 {
 		n = min(n, max(1, sampleBytes/w))
@@ -143,10 +143,10 @@ func (c *ChunkWriter) sample() dense {
 		n = max(min(n, 1), int(int64(n)*sampleBytes/int64(all)))
 	}
 	from := (c.page.n - n) / 2
-	return c.part(from, from+n)
+	return c.pageValues(from, from+n)
 }
 
-// encodings are those of the chunk, ascending.
+// encodings are the encodings used in the chunk, ascending.
 func (c *ChunkWriter) encodings() (out []int32) {
 	if c.MaxDef > 0 || c.MaxRep > 0 {
 		out = append(out, meta.RleLevels)
@@ -162,7 +162,7 @@ func (c *ChunkWriter) encodings() (out []int32) {
 }
 
 func (c *ChunkWriter) hasDictionary() bool {
-	return c.mode == coded || c.mode == codedBefore || c.mode == retired
+	return c.dictState == dictActive || c.dictState == dictFull || c.dictState == dictRetired
 }
 
 func (c *ChunkWriter) dictionaryEncoding() int32 {

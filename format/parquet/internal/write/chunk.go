@@ -16,18 +16,18 @@ import (
 	"stoa/internal/thrift"
 )
 
-// ChunkWriter makes the pages of one column of one row group. Pages are made when they are full and wait in
-// memory until the row group ends, since a dictionary stands before them.
+// ChunkWriter makes the pages of one column of one row group. Full pages wait in memory until the row group ends, since
+// the dictionary precedes them.
 type ChunkWriter struct {
 	*workspace
 	nest.Leaf
 	treeLeaf
-	value    leafValue
+	plan     leafValue
 	nullable bool // its own field can be null
 	o        *writeOptions
 	head     *thrift.Writer
 	bloom    bool
-	seal     chunkSeal
+	cipher   chunkCipher
 
 	// The page that is being filled. Values are dense; a boolean takes a byte.
 	page          dense
@@ -36,55 +36,55 @@ type ChunkWriter struct {
 
 	// The chunk.
 	dict      *dictionary
-	mode      chunkMode
+	dictState dictState
 	encoding  int32 // of pages without dictionary, once it was chosen
-	pages     []pageNote
+	pages     []pageInfo
 	out       pieces // data pages
-	dictOut   pieces // the dictionary's page, if it is retired
-	dictRaw   int64  // how large that is without compression, with its header
-	raw       int64  // bytes of data pages with headers, before compression
+	dictOut   pieces // the dictionary page, once the dictionary is retired
+	dictRaw   int64  // its uncompressed size with header
+	raw       int64  // uncompressed bytes of data pages with headers
 	values    int64
 	groupRows int64
-	bounds    LeafBounds // of all values, whole
+	bounds    LeafBounds // of all values, not truncated
 	hashes    []uint64   // of all values, for the Bloom filter
 
-	repBytes int    // of the page that is being cut
-	vals     []byte // the encoded values of the page that is being cut; not always memory of its own
+	repBytes int    // of the page that is being finished
+	vals     []byte // the encoded values of the page that is being finished; may alias other buffers
 }
 
-// chunkMode is what is known about a chunk's dictionary.
-type chunkMode uint8
+// dictState is the state of a chunk's dictionary.
+type dictState uint8
 
 const (
-	undecided   chunkMode = iota
-	coded                 // there is a dictionary, and pages of its codes
-	codedBefore           // there is one, but it is full
-	retired               // the same, and how the pages behind it are encoded is not chosen yet
-	uncoded               // there is none
+	dictUndecided dictState = iota
+	dictActive              // pages are codes of the dictionary
+	dictFull                // earlier pages are codes, later ones are not
+	dictRetired             // the same, and the encoding of later pages is not chosen yet
+	dictNone                // there is no dictionary
 )
 
-// pageNote is what is remembered of a finished data page.
-type pageNote struct {
-	at, size int64 // in out, with the header
+// pageInfo is what is remembered of a finished data page.
+type pageInfo struct {
+	at, size int64 // offset in out, with the header
 	first    int64 // row
 	encoding int32
 	entries  int64
 	nulls    int64
-	raw      int64      // bytes of strings
+	raw      int64      // bytes of strings, without lengths
 	bounds   LeafBounds // as they are written
-	unsaid   bool       // there are values, and no bounds of them, or none that can be written
-	def, rep []int64    // how often each level comes
+	noBounds bool       // there are values, but no bounds of them that can be written
+	def, rep []int64    // entries by level
 }
 
-// width is how many bytes a value has in the page that is being filled; 0: it is a string.
+// width is the size of a value in the page that is being filled, in bytes; 0 for strings.
 func (c *ChunkWriter) width() int {
 	if c.phys == meta.TypeBytes {
 		return 0
 	}
-	return c.value.to
+	return c.plan.to
 }
 
-// add appends the entries of a shredded leaf, cutting pages between rows.
+// add appends the entries of a shredded leaf and ends pages between rows.
 func (c *ChunkWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 	if s.Entries == 0 {
 		return nil
@@ -95,14 +95,14 @@ func (c *ChunkWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 	}
 	defer a.Release()
 	var d dense
-	if c.value.form != formNone {
-		if d, err = c.value.of(a, &c.scratch); err != nil {
+	if c.plan.form != formNone {
+		if d, err = c.plan.of(a, &c.scratch); err != nil {
 			return fault.Locate(err, fault.Span{}, false, c.Leaf.Name)
 		}
 	}
 	for e, v := 0, 0; e < s.Entries; {
-		e2, v2, rows := c.room(s, &d, e, v)
-		c.take(&d, v, v2)
+		e2, v2, rows := c.fit(s, &d, e, v)
+		c.appendValues(&d, v, v2)
 		if c.MaxDef > 0 {
 			c.def = append(c.def, s.Def[e:e2]...)
 		}
@@ -112,7 +112,7 @@ func (c *ChunkWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 		c.entries, c.rows = c.entries+e2-e, c.rows+rows
 		e, v = e2, v2
 		if c.full() { // a row ends here, and at the end of every slice
-			if err := c.cut(); err != nil {
+			if err := c.endPage(); err != nil {
 				return err
 			}
 		}
@@ -120,7 +120,7 @@ func (c *ChunkWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 	return nil
 }
 
-// filled is about how many bytes the page that is being filled has.
+// filled is the approximate size of the page that is being filled, in bytes.
 func (c *ChunkWriter) filled() int {
 	n := len(c.page.fixed)
 	switch c.phys {
@@ -132,19 +132,19 @@ func (c *ChunkWriter) filled() int {
 	return n + len(c.def)/8 + len(c.rep)/8
 }
 
-func (c *ChunkWriter) full() bool { return c.filled() >= c.o.pageSize || c.entries >= c.most() }
+func (c *ChunkWriter) full() bool { return c.filled() >= c.o.pageSize || c.entries >= c.maxEntries() }
 
-// most is how many entries a page has at most, but for those of one row. Booleans are small.
-func (c *ChunkWriter) most() int {
+// maxEntries is how many entries a page may have, if it has more than one row. Booleans are small.
+func (c *ChunkWriter) maxEntries() int {
 	if c.phys == meta.TypeBoolean {
 		return 8 * c.o.pageRows
 	}
 	return c.o.pageRows
 }
 
-// room tells how many entries from e on, whose values begin at v, still belong to the page: e2 and v2 are
-// behind them. It ends between rows.
-func (c *ChunkWriter) room(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows int) {
+// fit returns where the page ends that takes the entries from e on, whose values begin at v: at entry e2 and value v2.
+// It ends between rows.
+func (c *ChunkWriter) fit(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows int) {
 	left := 8 * (c.o.pageSize - c.filled()) // bits
 	width := 8 * c.width()
 	if c.phys == meta.TypeBoolean {
@@ -154,7 +154,7 @@ func (c *ChunkWriter) room(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows i
 	if c.phys == meta.TypeBytes {
 		all = 8*int(d.offs[d.n]-d.offs[v]) + 32*(d.n-v)
 	}
-	if rest := s.Entries - e; all+2*rest < left && c.entries+rest <= c.most() { // all of it
+	if rest := s.Entries - e; all+2*rest < left && c.entries+rest <= c.maxEntries() { // all of it
 		rows = rest
 		if s.Rep != nil {
 			rows = nest.CountRows(s.Rep[e:])
@@ -179,21 +179,21 @@ func (c *ChunkWriter) room(s *nest.Shredded, d *dense, e, v int) (e2, v2, rows i
 			left--
 		}
 		e2++
-		if (left <= 0 || c.entries+e2-e >= c.most()) && (e2 == s.Entries || s.Rep == nil || s.Rep[e2] == 0) {
+		if (left <= 0 || c.entries+e2-e >= c.maxEntries()) && (e2 == s.Entries || s.Rep == nil || s.Rep[e2] == 0) {
 			break
 		}
 	}
 	return e2, v2, rows
 }
 
-// take appends the values [from, to) of d to the page.
-func (c *ChunkWriter) take(d *dense, from, to int) {
+// appendValues appends the values [from, to) of d to the page.
+func (c *ChunkWriter) appendValues(d *dense, from, to int) {
 	if from == to {
 		return
 	}
 	p := &c.page
 	if c.phys != meta.TypeBytes {
-		w := c.value.to
+		w := c.plan.to
 		p.fixed = append(p.fixed, d.fixed[from*w:to*w]...)
 		p.n += to - from
 		return
@@ -210,15 +210,15 @@ func (c *ChunkWriter) take(d *dense, from, to int) {
 	p.n += to - from
 }
 
-// cut ends the page that is being filled.
-func (c *ChunkWriter) cut() error {
+// endPage encodes and finishes the page that is being filled.
+func (c *ChunkWriter) endPage() error {
 	if c.entries == 0 {
 		return nil
 	}
 	if len(c.page.offs) == 0 {
 		c.page.offs = append(c.page.offs, 0)
 	}
-	note := pageNote{at: c.out.size, first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n),
+	note := pageInfo{at: c.out.size, first: c.groupRows, entries: int64(c.entries), nulls: int64(c.entries - c.page.n),
 		raw: int64(len(c.page.data))}
 	note.bounds = c.order.boundsOf(c.page, c.width())
 	if c.bloom {
@@ -233,8 +233,8 @@ func (c *ChunkWriter) cut() error {
 	}
 	c.body = c.body[:0]
 	for k, levels := range [][]byte{c.rep, c.def} {
-		most := []uint8{c.MaxRep, c.MaxDef}[k]
-		if most == 0 {
+		maxLevel := []uint8{c.MaxRep, c.MaxDef}[k]
+		if maxLevel == 0 {
 			continue
 		}
 		at := len(c.body)
@@ -242,11 +242,11 @@ func (c *ChunkWriter) cut() error {
 			c.body = append(c.body, 0, 0, 0, 0)
 		}
 		begin := len(c.body)
-		c.body = dremel.AppendLevels(c.body, levels, most)
+		c.body = dremel.AppendLevels(c.body, levels, maxLevel)
 		if !c.o.v2 {
 			binary.LittleEndian.PutUint32(c.body[at:], uint32(len(c.body)-begin))
 		}
-		counts := make([]int64, int(most)+1)
+		counts := make([]int64, int(maxLevel)+1)
 		for _, l := range levels {
 			counts[l]++
 		}
@@ -259,7 +259,7 @@ func (c *ChunkWriter) cut() error {
 	if err := c.finish(&note); err != nil {
 		return err
 	}
-	c.bound(&note)
+	c.keepBounds(&note)
 	c.pages = append(c.pages, note)
 	c.values += int64(c.entries)
 	c.groupRows += int64(c.rows)
@@ -268,17 +268,17 @@ func (c *ChunkWriter) cut() error {
 	return nil
 }
 
-// bound keeps of the bounds of a page what is written: values may be long.
-func (c *ChunkWriter) bound(p *pageNote) {
-	c.bounds.join(p.bounds, c.order, c.width())
-	p.unsaid = p.nulls < p.entries && (p.bounds.Min == nil || p.bounds.Max == nil)
-	b := p.bounds.Written(c.phys == meta.TypeBytes, c.mark.text())
-	p.unsaid = p.unsaid || p.bounds.Max != nil && b.Max == nil
+// keepBounds adds a page's bounds to the chunk's and keeps what is written of them: values may be long.
+func (c *ChunkWriter) keepBounds(p *pageInfo) {
+	c.bounds.widen(p.bounds, c.order, c.width())
+	p.noBounds = p.nulls < p.entries && (p.bounds.Min == nil || p.bounds.Max == nil)
+	b := p.bounds.Truncated(c.phys == meta.TypeBytes, c.annotation.text())
+	p.noBounds = p.noBounds || p.bounds.Max != nil && b.Max == nil
 	p.bounds.Min, p.bounds.Max = slices.Clone(b.Min), slices.Clone(b.Max)
 }
 
 // encode puts the values of the page to vals.
-func (c *ChunkWriter) encode(note *pageNote) error {
+func (c *ChunkWriter) encode(note *pageInfo) error {
 	c.vals = c.vals[:0]
 	if c.phys == meta.TypeBoolean {
 		if c.o.v2 && c.o.auto {
@@ -289,45 +289,45 @@ func (c *ChunkWriter) encode(note *pageNote) error {
 		return nil
 	}
 	// it pays for whoever made one; pyarrow cannot join pages with and without
-	if c.mode == undecided && c.o.dict && c.Leaf.Type.ID() == arrow.DICTIONARY {
-		c.mode = coded
+	if c.dictState == dictUndecided && c.o.dict && c.Leaf.Type.ID() == arrow.DICTIONARY {
+		c.dictState = dictActive
 		c.dict = c.dictionary(c.dict, c.width())
 	}
-	if c.page.n == 0 && c.mode != coded { // nothing to choose by
+	if c.page.n == 0 && c.dictState != dictActive { // nothing to choose by
 		note.encoding = meta.PlainValues
 		return nil
 	}
-	switch c.mode {
-	case undecided:
+	switch c.dictState {
+	case dictUndecided:
 		if err := c.choose(); err != nil {
 			return err
 		}
-	case retired:
+	case dictRetired:
 		if err := c.chooseEncoding(); err != nil {
 			return err
 		}
-		c.mode = codedBefore
-	case coded:
+		c.dictState = dictFull
+	case dictActive:
 		had := c.dict.n
 		var ok bool
 		if c.codes, ok = c.dict.codes(c.codes[:0], c.page, false); !ok {
-			c.dict.cut(had)
-			c.mode = codedBefore
+			c.dict.truncate(had)
+			c.dictState = dictFull
 			if err := c.chooseEncoding(); err != nil {
 				return err
 			}
 		}
 	}
-	if c.mode == coded {
+	if c.dictState == dictActive {
 		note.encoding = meta.RleDictionary
 		if c.o.version == 1 {
 			note.encoding = meta.PlainDictionary
 		}
-		most := uint32(0)
+		largest := uint32(0)
 		for _, x := range c.codes {
-			most = max(most, x)
+			largest = max(largest, x)
 		}
-		c.spare = dremel.AppendCodes(c.spare[:0], c.codes, most)
+		c.spare = dremel.AppendCodes(c.spare[:0], c.codes, largest)
 		c.vals = c.spare
 		return nil
 	}
@@ -341,11 +341,11 @@ func (c *ChunkWriter) encode(note *pageNote) error {
 	return nil
 }
 
-// encoded appends v in an encoding that is no dictionary's.
+// encoded appends v in an encoding other than a dictionary's.
 func (c *ChunkWriter) encoded(dst []byte, encoding int32, v dense) []byte {
 	switch encoding {
 	case meta.DeltaBinaryPacked:
-		if c.value.to == 4 {
+		if c.plan.to == 4 {
 			return dremel.AppendDeltas(dst, wordsOf[int32](v.fixed))
 		}
 		return dremel.AppendDeltas(dst, wordsOf[int64](v.fixed))
@@ -354,7 +354,7 @@ func (c *ChunkWriter) encoded(dst []byte, encoding int32, v dense) []byte {
 	case meta.DeltaByteArray:
 		return dremel.AppendDeltaStrings(dst, v.offs, v.data)
 	case meta.ByteStreamSplit:
-		return dremel.AppendSplit(dst, v.fixed, c.value.to)
+		return dremel.AppendSplit(dst, v.fixed, c.plan.to)
 	}
 	if c.phys == meta.TypeBytes {
 		return dremel.AppendPlainStrings(dst, v.offs, v.data)
@@ -362,8 +362,8 @@ func (c *ChunkWriter) encoded(dst []byte, encoding int32, v dense) []byte {
 	return append(dst, v.fixed...)
 }
 
-// finish compresses the page and puts it behind the others, with its header.
-func (c *ChunkWriter) finish(note *pageNote) error {
+// finish compresses the page and appends it to the others, with its header.
+func (c *ChunkWriter) finish(note *pageInfo) error {
 	levels := len(c.body)
 	raw := levels + len(c.vals)
 	if raw > math.MaxInt32 {
@@ -373,30 +373,30 @@ func (c *ChunkWriter) finish(note *pageNote) error {
 	stored, more := c.body, c.vals // one behind the other
 	var err error
 	switch {
-	case c.o.squeeze == nil:
+	case c.o.compress == nil:
 	case c.o.v2: // levels are not compressed, and values only if it pays
-		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.vals); err != nil {
+		if c.compressed, err = c.o.compress(c.compressed[:0], c.vals); err != nil {
 			return err
 		}
-		if packed = len(c.squeezed) < len(c.vals); packed {
-			more = c.squeezed
+		if packed = len(c.compressed) < len(c.vals); packed {
+			more = c.compressed
 		}
 	default:
 		if levels > 0 {
 			c.body = append(c.body, c.vals...)
 			more = c.body
 		}
-		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], more); err != nil {
+		if c.compressed, err = c.o.compress(c.compressed[:0], more); err != nil {
 			return err
 		}
-		stored, more = nil, c.squeezed
+		stored, more = nil, c.compressed
 	}
 	if n := len(stored) + len(more); n > math.MaxInt32 {
 		return fault.Limitf(fault.Span{}, c.Leaf.Name, "a page of %d bytes: one row is too large", n)
 	}
-	stored, more = c.seal.page(stored, more, meta.DataModule, len(c.pages))
+	stored, more = c.cipher.page(stored, more, meta.DataModule, len(c.pages))
 	c.dataHeader(note, levels, raw, packed, stored, more)
-	head := c.seal.header(c.head.Encoded(), meta.DataHeaderModule, len(c.pages))
+	head := c.cipher.header(c.head.Encoded(), meta.DataHeaderModule, len(c.pages))
 	c.raw += int64(len(head) + raw)
 	note.size = int64(len(head) + len(stored) + len(more))
 	c.out.add(head, c.workspace)
@@ -405,7 +405,7 @@ func (c *ChunkWriter) finish(note *pageNote) error {
 	return nil
 }
 
-// pageHead begins the header of a page.
+// pageHead begins the header of a page whose body is stored, then more.
 func (c *ChunkWriter) pageHead(kind int32, raw int, stored, more []byte) {
 	c.head.Reset()
 	c.head.Struct(thrift.Item)
@@ -417,7 +417,7 @@ func (c *ChunkWriter) pageHead(kind int32, raw int, stored, more []byte) {
 	}
 }
 
-func (c *ChunkWriter) dataHeader(note *pageNote, levels, raw int, packed bool, stored, more []byte) {
+func (c *ChunkWriter) dataHeader(note *pageInfo, levels, raw int, packed bool, stored, more []byte) {
 	w := c.head
 	if !c.o.v2 {
 		c.pageHead(meta.DataPage, raw, stored, more)
@@ -445,14 +445,14 @@ func (c *ChunkWriter) dataHeader(note *pageNote, levels, raw int, packed bool, s
 	w.End()
 }
 
-// pageStatistics are written where no index has them.
-func (c *ChunkWriter) pageStatistics(id int16, note *pageNote) {
+// pageStatistics writes statistics where there is no column index to hold them.
+func (c *ChunkWriter) pageStatistics(id int16, note *pageInfo) {
 	if !c.o.index {
-		writeStatistics(c.head, id, note.bounds.Written(c.phys == meta.TypeBytes, c.mark.text()), note.nulls)
+		writeStatistics(c.head, id, note.bounds.Truncated(c.phys == meta.TypeBytes, c.annotation.text()), note.nulls)
 	}
 }
 
-// pending is how many bytes the chunk holds.
+// pending is about how many bytes the chunk has so far.
 func (c *ChunkWriter) pending() int64 { return c.out.size + int64(c.filled()) }
 
 // reset begins the next row group.
@@ -462,6 +462,6 @@ func (c *ChunkWriter) reset() {
 	}
 	c.out.reset(c.workspace)
 	c.dictOut.reset(c.workspace)
-	c.mode, c.pages, c.hashes = undecided, c.pages[:0], c.hashes[:0]
+	c.dictState, c.pages, c.hashes = dictUndecided, c.pages[:0], c.hashes[:0]
 	c.raw, c.values, c.groupRows, c.bounds = 0, 0, 0, LeafBounds{}
 }

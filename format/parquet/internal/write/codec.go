@@ -11,8 +11,9 @@ import (
 	"stoa/internal/codec"
 )
 
-// compressor gives a codec's number and what appends the compressed form of src to dst; level 0 is the default.
-func compressor(name string, level int) (number meta.Compression, squeeze func(dst, src []byte) ([]byte, error),
+// compressor returns the number of a codec and a function that appends the compressed form of src to dst; nil if pages
+// are not compressed. Level 0 is the codec's default.
+func compressor(name string, level int) (number meta.Compression, compress func(dst, src []byte) ([]byte, error),
 	ok bool) {
 	switch name {
 	case "none":

@@ -6,27 +6,27 @@ import (
 	"stoa/internal/thrift"
 )
 
-// encryption is how a file is encrypted.
+// encryption is how a file is encrypted; nil: it is not.
 type encryption struct {
-	keys      *meta.Keyring
-	algorithm *meta.Algorithm
-	plain     map[string]bool // columns that stay plain
-	found     map[string]bool // columns that are there
-	signed    bool            // the footer is plain, and signed
-	sealed    *meta.Sealed    // by the footer's key
+	keys         *meta.Keyring
+	algorithm    *meta.Algorithm
+	plain        map[string]bool // columns that are not encrypted
+	found        map[string]bool // columns of the schema
+	signed       bool            // the footer is plaintext and signed
+	footerCipher *meta.Cipher    // of the footer's key
 }
 
-// chunkSeal is how the chunks of one column are encrypted.
-type chunkSeal struct {
-	crypto *meta.ChunkCrypto // nil: they are not
-	base   *meta.Sealed
-	now    *meta.Sealed // of the row group that is being filled
-	head   []byte       // of a page that is being cut
-	body   []byte       // of that page, in one piece
-	out    []byte       // the same, encrypted
+// chunkCipher is how the chunks of one column are encrypted.
+type chunkCipher struct {
+	crypto  *meta.ChunkCrypto // nil: they are not
+	base    *meta.Cipher
+	current *meta.Cipher // of the row group that is being filled
+	head    []byte       // of the page that is being finished
+	body    []byte       // of that page, contiguous
+	out     []byte       // the same, encrypted
 }
 
-// newEncryption encrypts with the keys of a file. stored: the AAD prefix stands in the file.
+// newEncryption encrypts with the keys of a key file. If stored is false, the AAD prefix is not written to the file.
 func newEncryption(keyFile string, ctr, signed, stored bool, plain []string) (*encryption, error) {
 	keys, err := meta.ReadKeyring(keyFile)
 	if err != nil {
@@ -41,12 +41,12 @@ func newEncryption(keyFile string, ctr, signed, stored bool, plain []string) (*e
 		e.plain[c] = true
 	}
 	e.algorithm = meta.NewAlgorithm(ctr, keys.Prefix(), stored)
-	e.sealed, err = meta.NewSealed(keys.Footer(), e.algorithm, keys)
+	e.footerCipher, err = meta.NewCipher(keys.Footer(), e.algorithm, keys)
 	return e, err
 }
 
-// column gives a column its key: its own, or the footer's.
-func (e *encryption) column(name string, i int) (s chunkSeal, err error) {
+// column returns the cipher of column i: of its own key or the footer's.
+func (e *encryption) column(name string, i int) (s chunkCipher, err error) {
 	if e == nil {
 		return s, nil
 	}
@@ -58,10 +58,10 @@ func (e *encryption) column(name string, i int) (s chunkSeal, err error) {
 		}
 		return s, err
 	}
-	s.crypto, s.base = &meta.ChunkCrypto{}, e.sealed
+	s.crypto, s.base = &meta.ChunkCrypto{}, e.footerCipher
 	if key != nil {
-		s.crypto = &meta.ChunkCrypto{Own: true, Id: e.keys.ID(key)}
-		if s.base, err = meta.NewSealed(key, e.algorithm, e.keys); err != nil {
+		s.crypto = &meta.ChunkCrypto{Own: true, ID: e.keys.ID(key)}
+		if s.base, err = meta.NewCipher(key, e.algorithm, e.keys); err != nil {
 			return s, err
 		}
 	}
@@ -69,13 +69,13 @@ func (e *encryption) column(name string, i int) (s chunkSeal, err error) {
 	return s, nil
 }
 
-// check refuses names that no column has: it would be encrypted otherwise than was meant.
+// check refuses names that are no columns: something would be encrypted otherwise than intended.
 func (e *encryption) check() error {
 	if e == nil {
 		return nil
 	}
-	if n := len(e.found); n > meta.MostOrdinal {
-		return fault.Limitf(fault.Span{}, "", "%d columns: an encrypted file has %d at most", n, meta.MostOrdinal)
+	if n := len(e.found); n > meta.MaxOrdinal {
+		return fault.Limitf(fault.Span{}, "", "%d columns: an encrypted file has %d at most", n, meta.MaxOrdinal)
 	}
 	for name := range e.keys.Columns() {
 		if !e.found[name] {
@@ -90,10 +90,10 @@ func (e *encryption) check() error {
 	return nil
 }
 
-// begin is for the next row group.
-func (s *chunkSeal) begin(group, column int) {
+// begin is called for each row group.
+func (s *chunkCipher) begin(group, column int) {
 	if s.crypto != nil {
-		s.now = s.base.Of(group, column)
+		s.current = s.base.ForChunk(group, column)
 	}
 }
 
@@ -105,49 +105,49 @@ func (e *encryption) magic() string {
 	return meta.Magic
 }
 
-// full reports whether a chunk of so many pages may soon have more than can be told from each other; more is how many
-// may come before it is asked again.
-func (s *chunkSeal) full(pages, more int) bool {
-	return s.crypto != nil && pages+more > meta.MostOrdinal
+// full reports whether a chunk of that many pages may exceed the number of ordinals before it is asked again, which is
+// after at most more pages.
+func (s *chunkCipher) full(pages, more int) bool {
+	return s.crypto != nil && pages+more > meta.MaxOrdinal
 }
 
-// page encrypts the body of a page, which are two pieces one behind the other; data is its number.
-func (s *chunkSeal) page(stored, more []byte, m meta.Module, data int) (one, two []byte) {
-	if s.now == nil {
+// page encrypts the body of data page number data, given and returned as two pieces.
+func (s *chunkCipher) page(stored, more []byte, m meta.Module, data int) (one, two []byte) {
+	if s.current == nil {
 		return stored, more
 	}
 	if len(stored) > 0 {
 		s.body = append(append(s.body[:0], stored...), more...)
 		more = s.body
 	}
-	s.out = s.now.Seal(s.out[:0], more, m, data)
+	s.out = s.current.Encrypt(s.out[:0], more, m, data)
 	return nil, s.out
 }
 
-// header is the header of a page as it is written.
-func (s *chunkSeal) header(b []byte, m meta.Module, data int) []byte {
-	if s.now == nil {
+// header returns the header of a page as it is written.
+func (s *chunkCipher) header(b []byte, m meta.Module, data int) []byte {
+	if s.current == nil {
 		return b
 	}
-	s.head = s.now.Seal(s.head[:0], b, m, data)
+	s.head = s.current.Encrypt(s.head[:0], b, m, data)
 	return s.head
 }
 
-// sealed is a module of a chunk as it is written; s, which may be nil, encrypts it.
-func sealed(s *meta.Sealed, b []byte, m meta.Module) []byte {
+// encryptModule returns a module of a chunk as it is written; s, which may be nil, encrypts it.
+func encryptModule(s *meta.Cipher, b []byte, m meta.Module) []byte {
 	if s == nil {
 		return b
 	}
-	return s.Seal(nil, b, m, 0)
+	return s.Encrypt(nil, b, m, 0)
 }
 
-// wrap is the footer as it stands in the file: signed, or encrypted after what says how.
+// wrap returns the footer as it is written: signed, or encrypted after the FileCryptoMetaData.
 func (e *encryption) wrap(footer []byte) []byte {
 	switch {
 	case e == nil:
 		return footer
 	case e.signed:
-		return append(footer[:len(footer):len(footer)], e.sealed.Sign(footer)...)
+		return append(footer[:len(footer):len(footer)], e.footerCipher.Sign(footer)...)
 	}
 	t := thrift.NewWriter(thrift.Compact)
 	t.Struct(thrift.Item)
@@ -156,10 +156,10 @@ func (e *encryption) wrap(footer []byte) []byte {
 		t.Bytes(2, id)
 	}
 	t.End()
-	return e.sealed.Seal(t.Encoded(), footer, meta.FooterModule, 0)
+	return e.footerCipher.Encrypt(t.Encoded(), footer, meta.FooterModule, 0)
 }
 
-// fields writes what a signed footer says of itself.
+// fields writes the fields of a signed footer that say how it is signed.
 func (e *encryption) fields(t *thrift.Writer) {
 	if e == nil || !e.signed {
 		return

@@ -6,13 +6,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// dictionarySize is how many bytes of values a dictionary may have.
+// dictionarySize is the largest dictionary in bytes of values.
 const dictionarySize = 1 << 20
 
-// dictionary numbers the values of a chunk in the order in which they first come.
+// dictionary numbers the distinct values of a chunk in order of appearance.
 type dictionary struct {
 	width  int      // bytes of a value; 0: strings
-	slots  []uint32 // a code and one; 0 is empty
+	slots  []uint32 // hash table of codes plus one; 0: empty
 	hashes []uint32 // of the values, by code
 	fixed  []byte
 	offs   []int32
@@ -22,17 +22,17 @@ type dictionary struct {
 
 func newDictionary(width int) *dictionary { return &dictionary{width: width, offs: []int32{0}} }
 
-// reset empties d; it keeps its memory.
+// reset empties d and keeps its memory.
 func (d *dictionary) reset() {
 	clear(d.slots)
 	d.hashes, d.fixed, d.offs, d.data, d.n = d.hashes[:0], d.fixed[:0], append(d.offs[:0], 0), d.data[:0], 0
 }
 
-// size is how many bytes the values have in PLAIN encoding.
+// size is the PLAIN-encoded size of the values in bytes.
 func (d *dictionary) size() int { return len(d.fixed) + len(d.data) + 4*(len(d.offs)-1) }
 
-// cut takes out all values but the first n. The dictionary then finds none any more.
-func (d *dictionary) cut(n int) {
+// truncate removes all values but the first n. The hash table is not updated: no more values can be looked up.
+func (d *dictionary) truncate(n int) {
 	d.n, d.fixed = n, d.fixed[:min(n*d.width, len(d.fixed))]
 	if d.width == 0 {
 		d.offs = d.offs[:n+1]
@@ -40,35 +40,35 @@ func (d *dictionary) cut(n int) {
 	}
 }
 
-// values are those of the dictionary.
+// values are the dictionary's values in code order.
 func (d *dictionary) values() dense {
 	return dense{n: d.n, fixed: d.fixed, offs: d.offs, data: d.data}
 }
 
-// codes appends the codes of v to dst. It gives up, ok false, when the values take more than the size that a
-// dictionary may have, or, with early, when after some thousands of values next to none came twice.
+// codes appends the codes of v to dst. ok is false if it gave up: the values exceed dictionarySize or, with early,
+// hardly any value occurred twice among the first thousands.
 func (d *dictionary) codes(dst []uint32, v dense, early bool) (codes []uint32, ok bool) {
-	const look = 4096
-	for from := 0; from < v.n; from += look {
-		to := min(v.n, from+look)
+	const step = 4096
+	for from := 0; from < v.n; from += step {
+		to := min(v.n, from+step)
 		switch d.width {
 		case 4:
-			dst = d.words4(dst, wordsOf[uint32](v.fixed)[from:to])
+			dst = d.codes4(dst, wordsOf[uint32](v.fixed)[from:to])
 		case 8:
-			dst = d.words8(dst, wordsOf[uint64](v.fixed)[from:to])
+			dst = d.codes8(dst, wordsOf[uint64](v.fixed)[from:to])
 		default:
 			for i := from; i < to; i++ {
 				dst = append(dst, d.code(v.at(i, d.width)))
 			}
 		}
-		if d.size() > dictionarySize || early && to >= 4*look && d.n > to-to/32 {
+		if d.size() > dictionarySize || early && to >= 4*step && d.n > to-to/32 {
 			return dst, false
 		}
 	}
 	return dst, true
 }
 
-// at is value i; width 0: a string.
+// at is value i; width 0 is for strings.
 func (v *dense) at(i, width int) []byte {
 	if width == 0 {
 		return v.data[v.offs[i]:v.offs[i+1]]
@@ -76,8 +76,8 @@ func (v *dense) at(i, width int) []byte {
 	return v.fixed[i*width : (i+1)*width]
 }
 
-// room makes place for one value more; the table is at most half full.
-func (d *dictionary) room() {
+// grow makes room for one more value; the table is at most half full.
+func (d *dictionary) grow() {
 	if 2*(d.n+1) < len(d.slots) {
 		return
 	}
@@ -92,11 +92,11 @@ func (d *dictionary) room() {
 	}
 }
 
-func (d *dictionary) words4(dst []uint32, v []uint32) []uint32 {
+func (d *dictionary) codes4(dst []uint32, v []uint32) []uint32 {
 	have := wordsOf[uint32](d.fixed)
 	for i := 0; i < len(v); i++ {
 		x := v[i]
-		d.room()
+		d.grow()
 		mask := uint32(len(d.slots) - 1)
 		h := uint32(uint64(x) * 0x9e3779b97f4a7c15 >> 32)
 		at := h & mask
@@ -120,11 +120,11 @@ func (d *dictionary) words4(dst []uint32, v []uint32) []uint32 {
 	return dst
 }
 
-func (d *dictionary) words8(dst []uint32, v []uint64) []uint32 {
+func (d *dictionary) codes8(dst []uint32, v []uint64) []uint32 {
 	have := wordsOf[uint64](d.fixed)
 	for i := 0; i < len(v); i++ {
 		x := v[i]
-		d.room()
+		d.grow()
 		mask := uint32(len(d.slots) - 1)
 		h := uint32((x ^ x>>32) * 0x9e3779b97f4a7c15 >> 32)
 		at := h & mask
@@ -149,7 +149,7 @@ func (d *dictionary) words8(dst []uint32, v []uint64) []uint32 {
 }
 
 func (d *dictionary) code(b []byte) uint32 {
-	d.room()
+	d.grow()
 	mask := uint32(len(d.slots) - 1)
 	h := uint32(xxhash.Sum64(b) >> 32)
 	for at := h & mask; ; at = (at + 1) & mask {

@@ -1,3 +1,3 @@
-// Package write writes files: it chooses encodings, encodes pages, and writes chunks, Bloom filters, indexes and the
-// footer with what they say of values.
+// Package write writes files: it chooses encodings, encodes pages, and writes column chunks, Bloom filters, indexes and
+// the footer with its statistics.
 package write

@@ -11,32 +11,32 @@ import (
 	"stoa/internal/thrift"
 )
 
-// createdBy is in the form that readers take apart: application, version, build.
+// createdBy is in the form that readers parse: application, version, build.
 const createdBy = "stoa version 1.0.0 (build stoa/format/parquet)"
 
-// chunkNote is what the footer and the indexes say of a column chunk.
-type chunkNote struct {
-	c         *ChunkWriter // of the column; its pages are those below
-	mode      bool         // there is a dictionary
-	encodings []int32
-	pages     []pageNote // their bounds are as they are written
-	bounds    writtenBounds
-	known     bool // bounds of all pages with values are known
-	nulls     int64
-	values    int64
-	raw       int64
-	stored    int64
-	dictAt    int64
-	dictSize  int64
-	dataAt    int64
-	copyAt    int64           // of its metadata
-	filter    meta.SplitBlock // waits for the end: between pages it would be in recovery's way
-	late      segment         // where it waits, if that is not in memory
-	bloomAt   int64
-	bloomSize int64
-	index     [2]place     // column index, offset index
-	seal      *meta.Sealed // nil: it is not encrypted
-	locked    []byte       // its metadata, if they are
+// chunkInfo is what the footer and the indexes say of a column chunk.
+type chunkInfo struct {
+	c             *ChunkWriter // of the column; its current pages are not these
+	hasDict       bool         // there is a dictionary page
+	encodings     []int32
+	pages         []pageInfo // with bounds as they are written
+	bounds        writtenBounds
+	known         bool // all pages with values have bounds
+	nulls         int64
+	values        int64
+	raw           int64
+	stored        int64
+	dictAt        int64
+	dictSize      int64
+	dataAt        int64
+	copyAt        int64           // of the copy of its metadata
+	filter        meta.SplitBlock // written at the end: between pages it would get in recovery's way
+	spilledFilter segment         // the filter, if it is in the temporary file
+	bloomAt       int64
+	bloomSize     int64
+	index         [2]place     // column index, offset index
+	cipher        *meta.Cipher // nil: it is not encrypted
+	locked        []byte       // encrypted metadata
 }
 
 type place struct {
@@ -44,9 +44,9 @@ type place struct {
 	size int32
 }
 
-// groupNote is what the footer says of a row group.
-type groupNote struct {
-	chunks []*chunkNote
+// groupInfo is what the footer says of a row group.
+type groupInfo struct {
+	chunks []*chunkInfo
 	rows   int64
 	at     int64
 	stored int64
@@ -57,11 +57,11 @@ func (w *Writer) endGroup() error {
 	if w.filled == 0 {
 		return nil
 	}
-	g, tight := groupNote{rows: w.filled, at: w.off}, w.held() > w.o.memory/2
+	g, tight := groupInfo{rows: w.filled, at: w.off}, w.held() > w.o.memory/2
 	for i, c := range w.cols {
-		note, err := w.chunk(c)
+		note, err := w.writeChunk(c)
 		if err == nil && c.bloom {
-			err = w.wait(note, FilterOf(c.hashes))
+			err = w.keepFilter(note, FilterOf(c.hashes))
 		}
 		if err != nil {
 			return err
@@ -69,41 +69,41 @@ func (w *Writer) endGroup() error {
 		g.stored += note.stored
 		g.chunks = append(g.chunks, note)
 		c.reset()
-		if c.seal.begin(len(w.groups)+1, i); tight {
-			c.forgive()
+		if c.cipher.begin(len(w.groups)+1, i); tight {
+			c.freeAll()
 		}
 	}
 	w.groups = append(w.groups, g)
-	if w.o.crypt != nil && len(w.groups) > meta.MostOrdinal {
-		return fault.Limitf(fault.Span{}, "", "an encrypted file has at most %d row groups", meta.MostOrdinal)
+	if w.o.crypt != nil && len(w.groups) > meta.MaxOrdinal {
+		return fault.Limitf(fault.Span{}, "", "an encrypted file has at most %d row groups", meta.MaxOrdinal)
 	}
 	w.filled = 0
-	w.forget()
+	w.dropLast()
 	return w.spill.end()
 }
 
-// wait keeps a Bloom filter for the end, if they are many in a temporary file.
-func (w *Writer) wait(n *chunkNote, f meta.SplitBlock) (err error) {
+// keepFilter keeps a Bloom filter for the end; in a temporary file if there are many.
+func (w *Writer) keepFilter(n *chunkInfo, f meta.SplitBlock) (err error) {
 	const share = 8
-	if w.late.open == nil || w.waiting+int64(len(f)) <= w.o.memory/share {
+	if w.filterSpill.open == nil || w.filterBytes+int64(len(f)) <= w.o.memory/share {
 		n.filter = f
-		w.waiting += int64(len(f))
+		w.filterBytes += int64(len(f))
 		return nil
 	}
-	n.late, err = w.late.add(f)
+	n.spilledFilter, err = w.filterSpill.add(f)
 	return err
 }
 
-// chunk writes a column chunk: the dictionary, and the pages.
-func (w *Writer) chunk(c *ChunkWriter) (*chunkNote, error) {
-	if err := c.cut(); err != nil {
+// writeChunk writes a column chunk: the dictionary page, then the data pages.
+func (w *Writer) writeChunk(c *ChunkWriter) (*chunkInfo, error) {
+	if err := c.endPage(); err != nil {
 		return nil, err
 	}
-	n := &chunkNote{c: c, mode: c.hasDictionary(), encodings: c.encodings(), pages: slices.Clone(c.pages),
-		values: c.values, raw: c.raw, known: true, seal: c.seal.now}
-	if n.mode {
+	n := &chunkInfo{c: c, hasDict: c.hasDictionary(), encodings: c.encodings(), pages: slices.Clone(c.pages),
+		values: c.values, raw: c.raw, known: true, cipher: c.cipher.current}
+	if n.hasDict {
 		n.dictAt = w.off
-		if err := w.dictionary(c, n); err != nil {
+		if err := w.writeDictionary(c, n); err != nil {
 			return nil, err
 		}
 		n.dictSize = w.off - n.dictAt
@@ -117,21 +117,21 @@ func (w *Writer) chunk(c *ChunkWriter) (*chunkNote, error) {
 		p := &n.pages[i]
 		p.at += n.dataAt
 		n.nulls += p.nulls
-		n.known = n.known && !p.unsaid
+		n.known = n.known && !p.noBounds
 	}
-	n.bounds = c.bounds.Written(c.phys == meta.TypeBytes, c.mark.text())
+	n.bounds = c.bounds.Truncated(c.phys == meta.TypeBytes, c.annotation.text())
 	n.bounds.Min, n.bounds.Max = slices.Clone(n.bounds.Min), slices.Clone(n.bounds.Max)
-	if e := w.o.crypt; e != nil && !(e.signed && c.seal.crypto == nil) {
+	if e := w.o.crypt; e != nil && !(e.signed && c.cipher.crypto == nil) {
 		return n, nil
 	}
 	n.copyAt = w.off
 	w.head.Reset()
-	n.meta(w.head, thrift.Item, false) // a copy behind the pages tells recovery where a chunk ends
+	n.writeColumnMeta(w.head, thrift.Item, false) // a copy behind the pages tells recovery where a chunk ends
 	return n, w.write(w.head.Encoded())
 }
 
-// dictionary writes the dictionary's page.
-func (w *Writer) dictionary(c *ChunkWriter, n *chunkNote) error {
+// writeDictionary writes the dictionary page.
+func (w *Writer) writeDictionary(c *ChunkWriter, n *chunkInfo) error {
 	if c.dictOut.size > 0 {
 		n.raw += c.dictRaw
 		return c.dictOut.writeTo(output{w}, &w.spill)
@@ -147,51 +147,51 @@ func (w *Writer) dictionary(c *ChunkWriter, n *chunkNote) error {
 	return w.write(body)
 }
 
-// dictionaryPage makes the dictionary's page; raw is how large it is without compression. The bytes are good until the
-// next page is made.
+// dictionaryPage makes the dictionary page; raw is its uncompressed size. The bytes are valid until the next page is
+// made.
 func (c *ChunkWriter) dictionaryPage() (head, body []byte, raw int64, err error) {
 	c.spare = c.encoded(c.spare[:0], meta.PlainValues, c.dict.values())
 	body = c.spare
-	if c.o.squeeze != nil {
-		if c.squeezed, err = c.o.squeeze(c.squeezed[:0], c.spare); err != nil {
+	if c.o.compress != nil {
+		if c.compressed, err = c.o.compress(c.compressed[:0], c.spare); err != nil {
 			return nil, nil, 0, err
 		}
-		body = c.squeezed
+		body = c.compressed
 	}
-	_, body = c.seal.page(nil, body, meta.DictionaryModule, 0)
+	_, body = c.cipher.page(nil, body, meta.DictionaryModule, 0)
 	c.pageHead(meta.DictionaryPage, len(c.spare), body, nil)
 	c.head.Struct(7)
 	c.head.I32(1, int32(c.dict.n))
 	c.head.I32(2, c.dictionaryEncoding())
 	c.head.End()
 	c.head.End()
-	head = c.seal.header(c.head.Encoded(), meta.DictionaryHeaderModule, 0)
+	head = c.cipher.header(c.head.Encoded(), meta.DictionaryHeaderModule, 0)
 	return head, body, int64(len(head) + len(c.spare)), nil
 }
 
-// fetch has a filter that waits in the temporary file in memory.
-func (w *Writer) fetch(n *chunkNote) error {
-	if n.late.n == 0 {
+// loadFilter loads a filter from the temporary file.
+func (w *Writer) loadFilter(n *chunkInfo) error {
+	if n.spilledFilter.n == 0 {
 		return nil
 	}
-	b := bytes.NewBuffer(make([]byte, 0, n.late.n))
-	err := w.late.copyTo(b, n.late)
-	n.filter, n.late = b.Bytes(), segment{}
+	b := bytes.NewBuffer(make([]byte, 0, n.spilledFilter.n))
+	err := w.filterSpill.copyTo(b, n.spilledFilter)
+	n.filter, n.spilledFilter = b.Bytes(), segment{}
 	return err
 }
 
-// blooms writes the Bloom filters.
-func (w *Writer) blooms() error {
+// writeBlooms writes the Bloom filters.
+func (w *Writer) writeBlooms() error {
 	for _, g := range w.groups {
 		for _, n := range g.chunks {
-			if err := w.fetch(n); err != nil {
+			if err := w.loadFilter(n); err != nil {
 				return err
 			}
 			if n.filter == nil {
 				continue
 			}
-			b := append(sealed(n.seal, bloomHeader(len(n.filter)), meta.BloomHeaderModule),
-				sealed(n.seal, n.filter, meta.BloomModule)...)
+			b := append(encryptModule(n.cipher, bloomHeader(len(n.filter)), meta.BloomHeaderModule),
+				encryptModule(n.cipher, n.filter, meta.BloomModule)...)
 			n.bloomAt, n.bloomSize, n.filter = w.off, int64(len(b)), nil
 			if err := w.write(b); err != nil {
 				return err
@@ -201,11 +201,11 @@ func (w *Writer) blooms() error {
 	return nil
 }
 
-// indexModules are the kinds of indexes, in the order in which they are written.
+// indexModules are the modules of indexes in the order in which they are written.
 var indexModules = [...]meta.Module{meta.ColumnIndexModule, meta.OffsetIndexModule}
 
-// indexes writes the column indexes of all chunks, then their offset indexes.
-func (w *Writer) indexes() error {
+// writeIndexes writes the column indexes of all chunks, then their offset indexes.
+func (w *Writer) writeIndexes() error {
 	for kind := range 2 {
 		for _, g := range w.groups {
 			for _, n := range g.chunks {
@@ -214,11 +214,11 @@ func (w *Writer) indexes() error {
 					if !n.known && n.nulls < n.values {
 						continue // a page of which nothing is known has no place in it
 					}
-					n.columnIndex(w.head)
+					n.writeColumnIndex(w.head)
 				} else {
-					n.offsetIndex(w.head)
+					n.writeOffsetIndex(w.head)
 				}
-				b := sealed(n.seal, w.head.Encoded(), indexModules[kind])
+				b := encryptModule(n.cipher, w.head.Encoded(), indexModules[kind])
 				n.index[kind] = place{w.off, int32(len(b))}
 				if err := w.write(b); err != nil {
 					return err
@@ -229,8 +229,9 @@ func (w *Writer) indexes() error {
 	return nil
 }
 
-// columnIndex: 1 null_pages, 2 min_values, 3 max_values, 4 boundary_order, 5 null_counts, 6 and 7 histograms of levels.
-func (n *chunkNote) columnIndex(w *thrift.Writer) {
+// writeColumnIndex writes ColumnIndex: 1 null_pages, 2 min_values, 3 max_values, 4 boundary_order, 5 null_counts, 6 and
+// 7 level histograms.
+func (n *chunkInfo) writeColumnIndex(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.List(1, thrift.Bool, len(n.pages))
 	for _, p := range n.pages {
@@ -249,8 +250,8 @@ func (n *chunkNote) columnIndex(w *thrift.Writer) {
 	for _, p := range n.pages {
 		w.I64(thrift.Item, p.nulls)
 	}
-	for id, of := range []func(p *pageNote) []int64{func(p *pageNote) []int64 { return p.rep },
-		func(p *pageNote) []int64 { return p.def }} {
+	for id, of := range []func(p *pageInfo) []int64{func(p *pageInfo) []int64 { return p.rep },
+		func(p *pageInfo) []int64 { return p.def }} {
 		var all []int64
 		for i := range n.pages {
 			all = append(all, of(&n.pages[i])...)
@@ -260,7 +261,7 @@ func (n *chunkNote) columnIndex(w *thrift.Writer) {
 	w.End()
 }
 
-// writeCounts writes a list of numbers, unless it is empty.
+// writeCounts writes a list of integers, unless it is empty.
 func writeCounts(w *thrift.Writer, id int16, counts []int64) {
 	if len(counts) == 0 {
 		return
@@ -271,10 +272,10 @@ func writeCounts(w *thrift.Writer, id int16, counts []int64) {
 	}
 }
 
-// boundaryOrder is 1 if the bounds of pages ascend, 2 if they descend, 0 otherwise; pages of nulls do not count.
-func (n *chunkNote) boundaryOrder() int32 {
+// boundaryOrder is 1 if the bounds of pages ascend, 2 if they descend, and 0 otherwise; pages of nulls are ignored.
+func (n *chunkInfo) boundaryOrder() int32 {
 	up, down := true, true
-	var last *pageNote
+	var last *pageInfo
 	for i := range n.pages {
 		p := &n.pages[i]
 		if p.nulls == p.entries {
@@ -296,8 +297,8 @@ func (n *chunkNote) boundaryOrder() int32 {
 	return 0
 }
 
-// offsetIndex: 1 page_locations, 2 unencoded_byte_array_data_bytes.
-func (n *chunkNote) offsetIndex(w *thrift.Writer) {
+// writeOffsetIndex writes OffsetIndex: 1 page_locations, 2 unencoded_byte_array_data_bytes.
+func (n *chunkInfo) writeOffsetIndex(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.List(1, thrift.Struct, len(n.pages))
 	for _, p := range n.pages {
@@ -317,8 +318,8 @@ func (n *chunkNote) offsetIndex(w *thrift.Writer) {
 	w.End()
 }
 
-// footer writes FileMetaData, its length and the magic.
-func (w *Writer) footer() error {
+// writeFooter writes FileMetaData, its length and the magic.
+func (w *Writer) writeFooter() error {
 	t := w.head
 	t.Reset()
 	t.Struct(thrift.Item)
@@ -332,7 +333,7 @@ func (w *Writer) footer() error {
 	for i := range w.groups {
 		w.groups[i].write(t, i, &w.o)
 	}
-	pairs := append(w.pairs, [2]string{meta.SealKey, meta.NoSeal})
+	pairs := append(w.keyValues, [2]string{meta.SealKey, meta.SealPlaceholder})
 	t.List(5, thrift.Struct, len(pairs))
 	for _, p := range pairs {
 		t.Struct(thrift.Item)
@@ -361,7 +362,7 @@ func (w *Writer) footer() error {
 }
 
 // write writes a RowGroup.
-func (g *groupNote) write(t *thrift.Writer, ordinal int, o *writeOptions) {
+func (g *groupInfo) write(t *thrift.Writer, ordinal int, o *writeOptions) {
 	t.Struct(thrift.Item)
 	t.List(1, thrift.Struct, len(g.chunks))
 	raw := int64(0)
@@ -381,47 +382,47 @@ func (g *groupNote) write(t *thrift.Writer, ordinal int, o *writeOptions) {
 }
 
 // write writes a ColumnChunk.
-func (n *chunkNote) write(t *thrift.Writer, e *encryption) {
+func (n *chunkInfo) write(t *thrift.Writer, e *encryption) {
 	t.Struct(thrift.Item)
 	t.I64(2, n.copyAt)
-	n.metaOf(t, e)
+	n.writeMeta(t, e)
 	for k, at := range []place{n.index[1], n.index[0]} {
 		if at.size > 0 {
 			t.I64(int16(4+2*k), at.off)
 			t.I32(int16(5+2*k), at.size)
 		}
 	}
-	n.cryptoOf(t)
+	n.writeCrypto(t)
 	t.End()
 }
 
-// metaOf writes what a ColumnChunk has of its metadata: openly, or only for who has the key, and then in a signed
-// footer openly what readers without it need.
-func (n *chunkNote) metaOf(t *thrift.Writer, e *encryption) {
-	if n.seal == nil || !n.c.seal.crypto.Own && !e.signed {
-		n.meta(t, 3, false)
+// writeMeta writes the metadata of a ColumnChunk: in plain, or encrypted; in a signed footer then also in plain what
+// readers without the key need.
+func (n *chunkInfo) writeMeta(t *thrift.Writer, e *encryption) {
+	if n.cipher == nil || !n.c.cipher.crypto.Own && !e.signed {
+		n.writeColumnMeta(t, 3, false)
 		return
 	}
 	own := thrift.NewWriter(thrift.Compact)
-	n.meta(own, thrift.Item, false)
-	if n.locked = sealed(n.seal, own.Encoded(), meta.MetaModule); e.signed {
-		n.meta(t, 3, true)
+	n.writeColumnMeta(own, thrift.Item, false)
+	if n.locked = encryptModule(n.cipher, own.Encoded(), meta.MetaModule); e.signed {
+		n.writeColumnMeta(t, 3, true)
 	}
 }
 
-// cryptoOf ends a ColumnChunk with what it says of its key.
-func (n *chunkNote) cryptoOf(t *thrift.Writer) {
-	if n.seal == nil {
+// writeCrypto ends a ColumnChunk with its key metadata.
+func (n *chunkInfo) writeCrypto(t *thrift.Writer) {
+	if n.cipher == nil {
 		return
 	}
-	n.c.seal.crypto.Write(t, 8, n.c.path)
+	n.c.cipher.crypto.Write(t, 8, n.c.path)
 	if n.locked != nil {
 		t.Bytes(9, n.locked)
 	}
 }
 
-// meta writes a ColumnMetaData; bare: without what it says of values.
-func (n *chunkNote) meta(t *thrift.Writer, id int16, bare bool) {
+// writeColumnMeta writes a ColumnMetaData; withoutStats leaves out what it says of values.
+func (n *chunkInfo) writeColumnMeta(t *thrift.Writer, id int16, withoutStats bool) {
 	c := n.c
 	t.Struct(id)
 	t.I32(1, c.phys)
@@ -438,42 +439,42 @@ func (n *chunkNote) meta(t *thrift.Writer, id int16, bare bool) {
 	t.I64(6, n.raw)
 	t.I64(7, n.stored)
 	t.I64(9, n.dataAt)
-	if n.mode {
+	if n.hasDict {
 		t.I64(11, n.dictAt)
 	}
-	if bare {
+	if withoutStats {
 		t.End()
 		return
 	}
 	writeStatistics(t, 12, n.bounds, n.nulls)
-	n.encodingStats(t)
+	n.writeEncodingStats(t)
 	if n.bloomSize > 0 {
 		t.I64(14, n.bloomAt)
 		t.I32(15, int32(n.bloomSize))
 	}
-	n.sizes(t)
+	n.writeSizes(t)
 	t.End()
 }
 
-// encodingStats says how many pages are in which encoding.
-func (n *chunkNote) encodingStats(t *thrift.Writer) {
+// writeEncodingStats writes the number of pages by type and encoding.
+func (n *chunkInfo) writeEncodingStats(t *thrift.Writer) {
 	type stat struct{ kind, encoding int32 }
 	var kinds []stat
 	count := map[stat]int32{}
-	note := func(s stat) {
+	add := func(s stat) {
 		if count[s]++; count[s] == 1 {
 			kinds = append(kinds, s)
 		}
 	}
-	if n.mode {
-		note(stat{meta.DictionaryPage, n.c.dictionaryEncoding()})
+	if n.hasDict {
+		add(stat{meta.DictionaryPage, n.c.dictionaryEncoding()})
 	}
 	kind := int32(meta.DataPage)
 	if n.c.o.v2 {
 		kind = meta.DataPageV2
 	}
 	for _, p := range n.pages {
-		note(stat{kind, p.encoding})
+		add(stat{kind, p.encoding})
 	}
 	t.List(13, thrift.Struct, len(kinds))
 	for _, s := range kinds {
@@ -485,8 +486,8 @@ func (n *chunkNote) encodingStats(t *thrift.Writer) {
 	}
 }
 
-// sizes writes SizeStatistics: 1 unencoded_byte_array_data_bytes, 2 and 3 histograms of levels.
-func (n *chunkNote) sizes(t *thrift.Writer) {
+// writeSizes writes SizeStatistics: 1 unencoded_byte_array_data_bytes, 2 and 3 level histograms.
+func (n *chunkInfo) writeSizes(t *thrift.Writer) {
 	raw := int64(0)
 	var rep, def []int64
 	for i := range n.pages {

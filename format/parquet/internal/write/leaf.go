@@ -12,13 +12,13 @@ import (
 	"stoa/internal/nest"
 )
 
-// leafForm is how the values of a leaf become those of Parquet's physical type.
+// leafForm is how the values of a leaf become those of its physical type.
 type leafForm uint8
 
 const (
-	formSame    leafForm = iota // the bytes in Arrow's buffer are the value
-	formNone                    // Arrow's Null: no value is ever there
-	formBool                    // a byte a value
+	formSame    leafForm = iota // the bytes in Arrow's buffer
+	formNone                    // Arrow's Null: there are no values
+	formBool                    // one byte a value
 	formWiden                   // 8 or 16 bits to INT32
 	formSeconds                 // seconds to milliseconds
 	formDays                    // milliseconds to days
@@ -26,15 +26,15 @@ const (
 	formBytes                   // BYTE_ARRAY
 )
 
-// leafValue is the plan for one leaf.
+// leafValue says how the values of one leaf are written.
 type leafValue struct {
 	form   leafForm
-	from   int  // bytes of a value in Arrow's buffer, 0 for BYTE_ARRAY and bits
-	to     int  // bytes in the file, 0 for BYTE_ARRAY; booleans have 1 before they are packed
+	from   int  // bytes of a value in Arrow's buffer; 0 for BYTE_ARRAY and bits
+	to     int  // bytes in the file; 0 for BYTE_ARRAY; booleans take 1 before they are packed
 	signed bool // formWiden
 }
 
-// planLeaf tells how values of t are written; ok is false if they cannot be.
+// planLeaf returns how values of t are written; ok is false if they cannot be.
 func planLeaf(t arrow.DataType) (v leafValue, ok bool) {
 	same := func(n int) (leafValue, bool) { return leafValue{form: formSame, from: n, to: n}, true }
 	switch t := t.(type) {
@@ -83,21 +83,21 @@ func planLeaf(t arrow.DataType) (v leafValue, ok bool) {
 	return leafValue{}, false
 }
 
-// decimalBytes is how many bytes hold every number of so many decimal digits, and its sign.
+// decimalBytes is how many bytes hold every signed number of that many decimal digits.
 func decimalBytes(precision int32) int {
 	return int(math.Ceil((float64(precision)*math.Log2(10) + 1) / 8))
 }
 
-// dense is the values of a leaf that are there, one behind the other, in the file's physical type. It lives as
-// long as the array that it was made of, and until the next one is made in the same scratch.
+// dense is the non-null values of a leaf, one after another, in the file's physical type. It is valid as long as the
+// array it was made from, and until the next one is made in the same scratch memory.
 type dense struct {
 	n     int
-	fixed []byte  // n times as many bytes as the plan says, in the order in which they are stored
+	fixed []byte  // n values of fixed size
 	offs  []int32 // BYTE_ARRAY: value i is data[offs[i]:offs[i+1]]
 	data  []byte
 }
 
-// denseScratch is the memory in which values are converted.
+// denseScratch is memory for converted values.
 type denseScratch struct {
 	fixed []byte
 	offs  []int32
@@ -111,10 +111,9 @@ func (s *denseScratch) room(n int) []byte {
 	return s.fixed[:n]
 }
 
-// presentValues is the array of the values that are there, without nulls; the caller releases it. A dictionary
-// is decoded. Where it has nulls among its values, these are taken out of s, and the entries become nulls of
-// the leaf, which null says it can have.
-func presentValues(s *nest.Shredded, null bool, mem memory.Allocator) (arrow.Array, error) {
+// presentValues returns the non-null values as an array, which the caller releases. A dictionary is decoded. Nulls
+// among a dictionary's values become nulls of the leaf in s, if nullable says that it can have any.
+func presentValues(s *nest.Shredded, nullable bool, mem memory.Allocator) (arrow.Array, error) {
 	a, err := s.Dense(mem)
 	if err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func presentValues(s *nest.Shredded, null bool, mem memory.Allocator) (arrow.Arr
 		return a, err
 	}
 	defer a.Release()
-	if !null {
+	if !nullable {
 		return nil, fault.Invalidf("column %s: a dictionary has a null among its values, the column has none", s.Name)
 	}
 	def, present := make([]byte, s.Entries), make([]int32, 0, a.Len())
@@ -149,7 +148,7 @@ func presentValues(s *nest.Shredded, null bool, mem memory.Allocator) (arrow.Arr
 	return some.Dense(mem)
 }
 
-// of makes the physical values of a, which has no nulls.
+// of returns the physical values of a, which has no nulls.
 func (v leafValue) of(a arrow.Array, s *denseScratch) (dense, error) {
 	if x, ok := a.(array.ExtensionArray); ok {
 		return v.of(x.Storage(), s)
@@ -201,7 +200,7 @@ func (v leafValue) of(a arrow.Array, s *denseScratch) (dense, error) {
 	return out, err
 }
 
-// wordsOf is b as values of T.
+// wordsOf views b as values of T.
 func wordsOf[T any](b []byte) []T {
 	var t T
 	if len(b) == 0 {
@@ -232,7 +231,7 @@ func (v leafValue) widen(dst, src []byte) {
 	}
 }
 
-// millis makes milliseconds of seconds: Parquet has none.
+// millis converts seconds, which Parquet does not have, to milliseconds.
 func millis(dst, src []byte, width int) error {
 	if width == 4 {
 		out := wordsOf[int32](dst)
@@ -252,7 +251,7 @@ func millis(dst, src []byte, width int) error {
 	return nil
 }
 
-// days makes days of milliseconds.
+// days converts milliseconds to days.
 func days(dst, src []byte) error {
 	const day = 86_400_000
 	out := wordsOf[int32](dst)
@@ -264,7 +263,7 @@ func days(dst, src []byte) error {
 	return nil
 }
 
-// decimals turns little-endian numbers round, and leaves out what is nothing but their sign.
+// decimals converts little-endian integers to big-endian ones, without bytes that only extend the sign.
 func (v leafValue) decimals(dst, src []byte) error {
 	for at, to := 0, 0; at < len(src); at, to = at+v.from, to+v.to {
 		x, out := src[at:at+v.from], dst[to:to+v.to]
@@ -285,7 +284,7 @@ func (v leafValue) decimals(dst, src []byte) error {
 	return nil
 }
 
-// stringsOf makes offsets of 32 bits into the bytes of strings or binaries.
+// stringsOf returns strings or binaries with 32-bit offsets.
 func stringsOf(a arrow.Array, s *denseScratch) (dense, error) {
 	out := dense{n: a.Len()}
 	switch a := a.(type) {

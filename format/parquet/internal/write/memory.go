@@ -2,11 +2,11 @@ package write
 
 import "slices"
 
-// held is how much memory the row group that is being filled takes, with what is kept for the next.
+// held is how much memory the current row group takes, including buffers kept for the next.
 func (w *Writer) held() int64 {
 	n := int64(0)
-	if w.late.open != nil { // else they stay, whatever is done
-		n = w.waiting
+	if w.filterSpill.open != nil { // else they stay, whatever is done
+		n = w.filterBytes
 	}
 	for _, c := range w.cols {
 		n += c.held()
@@ -24,27 +24,27 @@ func (c *ChunkWriter) held() int64 {
 	return n
 }
 
-// relieve makes room if more is held than may be. Finished pages go to the temporary file; if that is not enough, those
-// that are being filled are finished and go, too, and the dictionaries that are largest end. If there is no temporary
-// file, or all that is not enough, the row group ends.
-func (w *Writer) relieve() error {
+// reduceMemory is called when more memory is held than allowed. Finished pages go to the temporary file. If that is not
+// enough, unfinished pages are finished and follow, and the largest dictionaries end. If there is no temporary file, or
+// it still is not enough, the row group ends.
+func (w *Writer) reduceMemory() error {
 	if w.held() <= w.o.memory {
 		return nil
 	}
 	if w.spill.open == nil {
 		return w.endGroup()
 	}
-	if err := w.unload(); err != nil {
+	if err := w.spillPages(); err != nil {
 		return err
 	}
 	if w.held() <= w.o.memory/2 {
 		return nil
 	}
 	for _, c := range w.cols {
-		if err := c.cut(); err != nil {
+		if err := c.endPage(); err != nil {
 			return err
 		}
-		c.shed()
+		c.freePage()
 		if err := c.out.spill(&w.spill); err != nil {
 			return err
 		}
@@ -53,10 +53,10 @@ func (w *Writer) relieve() error {
 		return nil
 	}
 	for _, c := range w.cols {
-		if c.mode != coded || c.held() <= w.o.memory/int64(4*len(w.cols)) {
+		if c.dictState != dictActive || c.held() <= w.o.memory/int64(4*len(w.cols)) {
 			continue
 		}
-		if err := c.retire(); err != nil {
+		if err := c.retireDictionary(); err != nil {
 			return err
 		}
 		if err := c.dictOut.spill(&w.spill); err != nil {
@@ -69,8 +69,8 @@ func (w *Writer) relieve() error {
 	return w.endGroup()
 }
 
-// unload moves all finished pages to the temporary file.
-func (w *Writer) unload() error {
+// spillPages moves all finished pages to the temporary file.
+func (w *Writer) spillPages() error {
 	for _, c := range w.cols {
 		if err := c.out.spill(&w.spill); err != nil {
 			return err
@@ -79,15 +79,15 @@ func (w *Writer) unload() error {
 	return nil
 }
 
-// shed gives back the memory of a page that was cut, and what is there twice.
-func (c *ChunkWriter) shed() {
+// freePage releases the memory of a finished page, and duplicate hashes.
+func (c *ChunkWriter) freePage() {
 	c.page, c.def, c.rep, c.vals = dense{}, nil, nil, nil
 	slices.Sort(c.hashes)
 	c.hashes = slices.Clone(slices.Compact(c.hashes))
 }
 
-// retire ends the dictionary, as if it were full, and gives back its memory.
-func (c *ChunkWriter) retire() error {
+// retireDictionary ends the dictionary as if it were full, and releases its memory.
+func (c *ChunkWriter) retireDictionary() error {
 	head, body, raw, err := c.dictionaryPage()
 	if err != nil {
 		return err
@@ -95,11 +95,11 @@ func (c *ChunkWriter) retire() error {
 	c.dictRaw = raw
 	c.dictOut.add(head, c.workspace)
 	c.dictOut.add(body, c.workspace)
-	c.dict, c.mode = nil, retired
+	c.dict, c.dictState = nil, dictRetired
 	return nil
 }
 
-// forgive gives back what was kept for the next row group.
-func (c *ChunkWriter) forgive() {
+// freeAll releases buffers that were kept for the next row group.
+func (c *ChunkWriter) freeAll() {
 	c.page, c.def, c.rep, c.vals, c.hashes, c.dict, c.free = dense{}, nil, nil, nil, nil, nil, nil
 }

@@ -22,7 +22,7 @@ const (
 	defaultMemory    = 512 << 20
 )
 
-// Words that options have.
+// The types of options that take one of a few values.
 type (
 	Compress    string
 	Encode      string
@@ -38,7 +38,7 @@ type SortColumn struct {
 	NullsFirst bool
 }
 
-// Options are those of Create; package parquet has them with their meaning.
+// Options are the options of Create; package parquet documents them.
 type Options struct {
 	Compression      Compress
 	CompressionLevel int
@@ -64,7 +64,7 @@ type Options struct {
 	DropMetadata     []string
 }
 
-// WriteTable are the options of Create.
+// WriteTable is the table of these options.
 var WriteTable = option.Table[Options]{Format: "parquet", For: "writing", Options: []option.Option[Options]{
 	option.Pick("compression", "how pages are compressed (default snappy)",
 		func(o *Options) *Compress { return &o.Compression }, "snappy", "none", "zstd", "gzip", "lz4", "brotli"),
@@ -114,25 +114,25 @@ var WriteTable = option.Table[Options]{Format: "parquet", For: "writing", Option
 		func(o *Options) *[]string { return &o.DropMetadata }),
 }}
 
-// writeOptions are the options of the writer, taken apart.
+// writeOptions are the parsed options of a writer.
 type writeOptions struct {
 	codec     meta.Compression
-	squeeze   func(dst, src []byte) ([]byte, error)
+	compress  func(dst, src []byte) ([]byte, error)
 	groupRows int64
 	groupSize int64
 	memory    int64
 	pageSize  int
 	pageRows  int
 	dict      bool
-	auto      bool // encodings beside PLAIN and dictionaries
-	nanos     bool // the version has instants in nanoseconds
+	auto      bool // try encodings other than PLAIN and dictionaries
+	nanos     bool // the version has nanosecond timestamps
 	version   int32
-	v2        bool // data pages
+	v2        bool // data pages of version 2
 	index     bool
 	crc       bool
 	bloom     map[string]bool
 	sort      []order.SortKey
-	pairs     meta.PairChanges
+	keyValues meta.KeyValueChanges
 	crypt     *encryption // nil: nothing is encrypted
 }
 
@@ -150,7 +150,7 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 	}
 	o.nanos = s.Version == "" || s.Version == "2.6"
 	o.auto = s.Encoding != "plain" && o.version > 1
-	o.codec, o.squeeze, _ = compressor(string(cmp.Or(s.Compression, "snappy")), s.CompressionLevel)
+	o.codec, o.compress, _ = compressor(string(cmp.Or(s.Compression, "snappy")), s.CompressionLevel)
 	if len(s.Bloom) > 0 {
 		o.bloom = map[string]bool{}
 		for _, name := range s.Bloom {
@@ -160,7 +160,7 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 	for _, c := range s.SortingColumns {
 		o.sort = append(o.sort, order.SortKey{Name: c.Column, Descending: c.Descending, NullsFirst: c.NullsFirst})
 	}
-	if o.pairs, err = meta.ParsePairs(s.Metadata, s.DropMetadata); err != nil {
+	if o.keyValues, err = meta.ParseKeyValueChanges(s.Metadata, s.DropMetadata); err != nil {
 		return o, err
 	}
 	if s.KeyFile != "" {
@@ -176,14 +176,14 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 	return o, nil
 }
 
-// Around are the options that leave pages as they are.
-type Around struct {
+// CopyOptions are the options that do not change pages.
+type CopyOptions struct {
 	GroupRows, GroupSize int64 // 0: not given
-	Pairs                meta.PairChanges
+	KeyValues            meta.KeyValueChanges
 }
 
-// ParseAround takes these options apart; other is the name of one that changes pages.
-func ParseAround(opts map[string]string) (a Around, other string, err error) {
+// ParseCopyOptions parses them; other names an option that does change pages, "" if there is none.
+func ParseCopyOptions(opts map[string]string) (a CopyOptions, other string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(opts)) {
 		switch key {
 		case "memory", "metadata", "drop-metadata", "row-group-rows", "row-group-size":
@@ -196,14 +196,13 @@ func ParseAround(opts map[string]string) (a Around, other string, err error) {
 		return a, "", err
 	}
 	a.GroupRows, a.GroupSize = s.RowGroupRows, s.RowGroupSize
-	a.Pairs, err = meta.ParsePairs(s.Metadata, s.DropMetadata)
+	a.KeyValues, err = meta.ParseKeyValueChanges(s.Metadata, s.DropMetadata)
 	return a, "", err
 }
 
 const sortingForm = "COLUMN[:desc][:nulls-first], with commas between them,"
 
-// setSorting takes sorting-columns apart. A column with a comma, a colon or a quotation mark in its name stands in
-// quotation marks.
+// setSorting parses sorting-columns. A column with a comma, a colon or a quotation mark in its name is quoted.
 func setSorting(to *[]SortColumn, v string) (wanted string) {
 	var keys []SortColumn
 	for more := v != ""; more; {

@@ -2,7 +2,7 @@ package write
 
 import "github.com/apache/arrow-go/v18/arrow"
 
-// Paths are the dotted paths that the columns of a schema have in a file, as options name them.
+// Paths returns the dotted paths of the columns of a schema in a file, as options name them.
 func Paths(sc *arrow.Schema) ([]string, error) {
 	tree, err := treeOf(sc)
 	if err != nil {

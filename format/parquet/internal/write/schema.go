@@ -28,24 +28,24 @@ const (
 	orderUnsigned
 	orderFloat
 	orderHalf
-	orderBytes   // bytes without a sign
+	orderBytes   // unsigned bytes
 	orderDecimal // big-endian, two's complement
 )
 
 // element is a SchemaElement.
 type element struct {
-	name     string
-	phys     int32 // -1: a group
-	length   int   // of FIXED_LEN_BYTE_ARRAY
-	rep      int32
-	children int
-	mark     annotation
-	id       int // field id, -1 none
-	order    ordering
+	name       string
+	phys       int32 // -1: a group
+	length     int   // of FIXED_LEN_BYTE_ARRAY
+	rep        int32
+	children   int
+	annotation annotation
+	id         int // field id, -1 none
+	order      ordering
 }
 
-// annotation is a logical type: its number in the union LogicalType, and the ConvertedType that older readers
-// know, -1 if there is none.
+// annotation is a logical type: its number in the union LogicalType, and the ConvertedType for older readers, -1 if
+// there is none.
 type annotation struct {
 	logical          int16 // 0: none
 	converted        int32
@@ -58,14 +58,14 @@ type annotation struct {
 	algorithm        int32 // of GEOGRAPHY; -1: none
 }
 
-// text reports whether values are characters.
+// text reports whether values are UTF-8.
 func (m annotation) text() bool { return m.logical == 1 || m.logical == logicalJSON }
 
-var unmarked = annotation{converted: -1}
+var noAnnotation = annotation{converted: -1}
 
-// elementsOf appends what a field becomes, depth first.
+// elementsOf appends the elements of a field, depth first.
 func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element, error) {
-	e := element{name: name, phys: -1, rep: rep, mark: unmarked, id: fieldNumber(f)}
+	e := element{name: name, phys: -1, rep: rep, annotation: noAnnotation, id: fieldID(f)}
 	var err error
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
@@ -74,8 +74,8 @@ func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element
 				"a struct without fields cannot be written as Parquet, which keeps groups by what is in them")
 		}
 		e.children = t.NumFields()
-		if m, ok := markOf(f); ok && m.logical == logicalVariant {
-			e.mark = m
+		if m, ok := annotationOf(f); ok && m.logical == logicalVariant {
+			e.annotation = m
 		}
 		out = append(out, e)
 		for _, c := range t.Fields() {
@@ -85,16 +85,18 @@ func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element
 		}
 		return out, nil
 	case *arrow.MapType:
-		e.children, e.mark = 1, annotation{logical: 2, converted: 1}
-		out = append(out, e, element{name: "key_value", phys: -1, rep: repeated, children: 2, mark: unmarked, id: -1})
+		e.children, e.annotation = 1, annotation{logical: 2, converted: 1}
+		out = append(out, e, element{name: "key_value", phys: -1, rep: repeated, children: 2,
+			annotation: noAnnotation, id: -1})
 		if out, err = elementsOf(t.KeyField(), "key", required, out); err != nil {
 			return nil, err
 		}
 		return elementsOf(t.ItemField(), "value", repetition(t.ItemField()), out)
 	case *arrow.ListType, *arrow.LargeListType, *arrow.FixedSizeListType:
 		item := t.(arrow.ListLikeType).ElemField()
-		e.children, e.mark = 1, annotation{logical: 3, converted: 3}
-		out = append(out, e, element{name: "list", phys: -1, rep: repeated, children: 1, mark: unmarked, id: -1})
+		e.children, e.annotation = 1, annotation{logical: 3, converted: 3}
+		out = append(out, e, element{name: "list", phys: -1, rep: repeated, children: 1,
+			annotation: noAnnotation, id: -1})
 		return elementsOf(item, "element", repetition(item), out)
 	}
 	if err := e.leaf(f); err != nil {
@@ -104,7 +106,7 @@ func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element
 	return append(out, e), nil
 }
 
-// Logical types that Arrow has none for.
+// Logical types that Arrow does not have.
 const (
 	logicalTime      = 7
 	logicalJSON      = 12
@@ -113,42 +115,42 @@ const (
 	logicalGeography = 18
 )
 
-// markOf is the logical type that a field has by its metadata.
-func markOf(f arrow.Field) (annotation, bool) {
+// annotationOf is the logical type in a field's metadata.
+func annotationOf(f arrow.Field) (annotation, bool) {
 	text, ok := f.Metadata.GetValue(meta.LogicalKey)
 	if !ok {
-		return unmarked, false
+		return noAnnotation, false
 	}
 	m, ok := meta.ParseAnnotation(text)
 	return annotation{logical: m.Logical, converted: m.Converted, version: m.Version, crs: m.CRS,
 		algorithm: m.Algorithm, utc: m.UTC}, ok
 }
 
-// annotate gives a leaf the logical type of its field's metadata, where its values are still those of such a type.
+// annotate gives a leaf the logical type of its field's metadata, where it still fits the values.
 func (e *element) annotate(f arrow.Field) {
 	const interval = 12 // bytes
-	m, ok := markOf(f)
-	text := e.mark.logical == 1
+	m, ok := annotationOf(f)
+	text := e.annotation.logical == 1
 	switch {
 	case !ok || m.logical == logicalVariant:
 	case m.logical == logicalTime:
-		if e.mark.logical == logicalTime {
-			e.mark.adjusted(m.utc)
+		if e.annotation.logical == logicalTime {
+			e.annotation.setUTC(m.utc)
 		}
 	case m.logical == 0:
-		if e.phys == meta.TypeFixed && e.length == interval && e.mark == unmarked {
-			e.mark, e.order = m, orderNone
+		if e.phys == meta.TypeFixed && e.length == interval && e.annotation == noAnnotation {
+			e.annotation, e.order = m, orderNone
 		}
 	case e.phys != meta.TypeBytes || text != (m.logical == logicalJSON):
 	case m.logical == logicalGeometry || m.logical == logicalGeography: // which have no order
-		e.mark, e.order = m, orderNone
+		e.annotation, e.order = m, orderNone
 	default:
-		e.mark = m
+		e.annotation = m
 	}
 }
 
-// adjusted says whether a time of day is in UTC; older readers know no other.
-func (m *annotation) adjusted(utc bool) {
+// setUTC sets whether a time of day is in UTC; older readers know no other.
+func (m *annotation) setUTC(utc bool) {
 	if m.utc = utc; utc {
 		m.converted = []int32{1: 7, 2: 8, 3: -1}[m.unit]
 	}
@@ -161,8 +163,8 @@ func repetition(f arrow.Field) int32 {
 	return required
 }
 
-// fieldNumber is the field id that a field's metadata say.
-func fieldNumber(f arrow.Field) int {
+// fieldID is the field id in a field's metadata, -1 if there is none.
+func fieldID(f arrow.Field) int {
 	if v, ok := f.Metadata.GetValue(meta.FieldID); ok {
 		if n, err := strconv.ParseInt(v, 10, 32); err == nil {
 			return int(n)
@@ -171,10 +173,10 @@ func fieldNumber(f arrow.Field) int {
 	return -1
 }
 
-// leaf finds the physical and the logical type of a field without children.
+// leaf sets the physical and the logical type of a field without children.
 func (e *element) leaf(f arrow.Field) error {
 	is := func(phys int32, length int, o ordering, m annotation) error {
-		e.phys, e.length, e.order, e.mark = phys, length, o, m
+		e.phys, e.length, e.order, e.annotation = phys, length, o, m
 		return nil
 	}
 	integer := func(phys int32, bits int8, signed bool, converted int32) error {
@@ -191,17 +193,17 @@ func (e *element) leaf(f arrow.Field) error {
 		}
 		return is(meta.TypeInt32, 0, orderNone, annotation{logical: 11, converted: -1})
 	case *arrow.BooleanType:
-		return is(meta.TypeBoolean, 0, orderBool, unmarked)
+		return is(meta.TypeBoolean, 0, orderBool, noAnnotation)
 	case *arrow.Int8Type:
 		return integer(meta.TypeInt32, 8, true, 15)
 	case *arrow.Int16Type:
 		return integer(meta.TypeInt32, 16, true, 16)
 	case *arrow.Int32Type:
-		return is(meta.TypeInt32, 0, orderSigned, unmarked)
+		return is(meta.TypeInt32, 0, orderSigned, noAnnotation)
 	case *arrow.MonthIntervalType: // no reader compares intervals
-		return is(meta.TypeInt32, 0, orderNone, unmarked)
+		return is(meta.TypeInt32, 0, orderNone, noAnnotation)
 	case *arrow.Int64Type, *arrow.DurationType:
-		return is(meta.TypeInt64, 0, orderSigned, unmarked)
+		return is(meta.TypeInt64, 0, orderSigned, noAnnotation)
 	case *arrow.Uint8Type:
 		return integer(meta.TypeInt32, 8, false, 11)
 	case *arrow.Uint16Type:
@@ -213,22 +215,22 @@ func (e *element) leaf(f arrow.Field) error {
 	case *arrow.Float16Type:
 		return is(meta.TypeFixed, 2, orderHalf, annotation{logical: 15, converted: -1})
 	case *arrow.Float32Type:
-		return is(meta.TypeFloat, 0, orderFloat, unmarked)
+		return is(meta.TypeFloat, 0, orderFloat, noAnnotation)
 	case *arrow.Float64Type:
-		return is(meta.TypeDouble, 0, orderFloat, unmarked)
+		return is(meta.TypeDouble, 0, orderFloat, noAnnotation)
 	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
 		return is(meta.TypeBytes, 0, orderBytes, annotation{logical: 1, converted: 0})
 	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
-		return is(meta.TypeBytes, 0, orderBytes, unmarked)
+		return is(meta.TypeBytes, 0, orderBytes, noAnnotation)
 	case *arrow.FixedSizeBinaryType:
 		if t.ByteWidth < 1 {
 			return fault.Unsupportedf(fault.Span{}, f.Name, "values of no bytes")
 		}
-		return is(meta.TypeFixed, t.ByteWidth, orderBytes, unmarked)
+		return is(meta.TypeFixed, t.ByteWidth, orderBytes, noAnnotation)
 	case *arrow.DayTimeIntervalType:
-		return is(meta.TypeFixed, 8, orderNone, unmarked)
+		return is(meta.TypeFixed, 8, orderNone, noAnnotation)
 	case *arrow.MonthDayNanoIntervalType:
-		return is(meta.TypeFixed, 16, orderNone, unmarked)
+		return is(meta.TypeFixed, 16, orderNone, noAnnotation)
 	case *arrow.Date32Type, *arrow.Date64Type:
 		return is(meta.TypeInt32, 0, orderSigned, annotation{logical: 6, converted: 6})
 	case *arrow.Time32Type:
@@ -257,9 +259,9 @@ func (e *element) leaf(f arrow.Field) error {
 		}
 		switch name := t.ExtensionName(); {
 		case name == "arrow.uuid" && e.length == 16:
-			e.mark = annotation{logical: 14, converted: -1}
+			e.annotation = annotation{logical: 14, converted: -1}
 		case name == "arrow.json" && e.phys == meta.TypeBytes:
-			e.mark = annotation{logical: 12, converted: 19}
+			e.annotation = annotation{logical: 12, converted: 19}
 		}
 		return nil
 	}
@@ -282,17 +284,17 @@ func (e *element) write(w *thrift.Writer, root bool) {
 	if e.phys < 0 {
 		w.I32(5, int32(e.children))
 	}
-	if e.mark.converted >= 0 {
-		w.I32(6, e.mark.converted)
+	if e.annotation.converted >= 0 {
+		w.I32(6, e.annotation.converted)
 	}
-	if e.mark.logical == 5 {
-		w.I32(7, e.mark.scale)
-		w.I32(8, e.mark.precision)
+	if e.annotation.logical == 5 {
+		w.I32(7, e.annotation.scale)
+		w.I32(8, e.annotation.precision)
 	}
 	if e.id >= 0 {
 		w.I32(9, int32(e.id))
 	}
-	e.mark.write(w)
+	e.annotation.write(w)
 	w.End()
 }
 
@@ -332,9 +334,9 @@ func (m annotation) write(w *thrift.Writer) {
 	w.End()
 }
 
-// treeOf is the whole schema of a file, its root first.
+// treeOf returns the schema elements of a file, root first.
 func treeOf(sc *arrow.Schema) ([]element, error) {
-	out := []element{{name: "schema", phys: -1, children: sc.NumFields(), mark: unmarked, id: -1}}
+	out := []element{{name: "schema", phys: -1, children: sc.NumFields(), annotation: noAnnotation, id: -1}}
 	for _, f := range sc.Fields() {
 		var err error
 		if out, err = elementsOf(f, f.Name, repetition(f), out); err != nil {
@@ -345,7 +347,7 @@ func treeOf(sc *arrow.Schema) ([]element, error) {
 	return out, nil
 }
 
-// treeLeaves are the names on the way to each leaf of a tree, with its element and levels.
+// treeLeaves returns the leaves of a schema with their paths and levels.
 func treeLeaves(tree []element) (out []treeLeaf) {
 	at := 1
 	var walk func(path []string, def, rep uint8)
@@ -373,6 +375,7 @@ func treeLeaves(tree []element) (out []treeLeaf) {
 	return out
 }
 
+// treeLeaf is a leaf of the file's schema.
 type treeLeaf struct {
 	path []string
 	*element

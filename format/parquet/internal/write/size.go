@@ -6,15 +6,15 @@ import (
 	"stoa/internal/nest"
 )
 
-// sliceBytes is about how much of a column is shredded at a time: between slices it is looked at whether the row group
-// is full.
+// sliceBytes is about how much of a column is shredded at a time: between slices the writer checks whether the row
+// group is full.
 const sliceBytes = 4 << 20
 
-// sliceEnd is how far a slice of b reaches from row from on, to most: one row at least, and if possible no more
-// than so many bytes.
-func sliceEnd(b arrow.RecordBatch, from, most, bytes int64) int64 {
+// sliceEnd is where a slice of b ends that begins with row from: at most at limit, after at least one row, and if
+// possible before it exceeds the given number of bytes.
+func sliceEnd(b arrow.RecordBatch, from, limit, bytes int64) int64 {
 	bytes = min(bytes, sliceBytes*max(1, b.NumCols()))
-	to := most
+	to := limit
 	for to-from > 1 {
 		size := int64(0)
 		for _, a := range b.Columns() {

@@ -9,7 +9,7 @@ import (
 	"stoa/internal/thrift"
 )
 
-// planSort finds the columns by which rows are said to be sorted.
+// planSort finds the sorting columns.
 func (w *Writer) planSort() error {
 	for k := range w.o.sort {
 		key := &w.o.sort[k]
@@ -48,26 +48,26 @@ func sortable(t arrow.DataType) bool {
 	return true
 }
 
-// inOrder holds rows against the order that was promised; it is that of the rows of one row group.
-func (w *Writer) inOrder(b arrow.RecordBatch) error {
+// checkOrder checks that rows are in the promised order within their row group.
+func (w *Writer) checkOrder(b arrow.RecordBatch) error {
 	if len(w.o.sort) == 0 || b.NumRows() == 0 {
 		return nil
 	}
-	now := keyViews(w.o.sort, func(k int) arrow.Array { return b.Column(w.o.sort[k].Leaf.Path[0]) })
+	keys := keyViews(w.o.sort, func(k int) arrow.Array { return b.Column(w.o.sort[k].Leaf.Path[0]) })
 	for i := range int(b.NumRows()) {
-		before, j := now, i-1
+		before, j := keys, i-1
 		if i == 0 {
 			if w.last == nil { // the row group begins
 				continue
 			}
 			before, j = keyViews(w.o.sort, func(k int) arrow.Array { return w.last[k] }), 0
 		}
-		if k := order.OutOfOrder(w.o.sort, before, j, now, i); k != nil {
+		if k := order.OutOfOrder(w.o.sort, before, j, keys, i); k != nil {
 			return fault.Invalidf("sorting-columns: row %d should come before row %d by %s (%s)", w.rows+int64(i),
 				w.rows+int64(i)-1, k.Name, k)
 		}
 	}
-	w.forget()
+	w.dropLast()
 	for _, k := range w.o.sort { // the last row is copied: the caller may do with its batch what it likes
 		row := array.NewSlice(b.Column(k.Leaf.Path[0]), b.NumRows()-1, b.NumRows())
 		one, err := array.Concatenate([]arrow.Array{row}, w.mem)
@@ -80,15 +80,15 @@ func (w *Writer) inOrder(b arrow.RecordBatch) error {
 	return nil
 }
 
-// forget lets the last row go.
-func (w *Writer) forget() {
+// dropLast releases the last row.
+func (w *Writer) dropLast() {
 	for _, a := range w.last {
 		a.Release()
 	}
 	w.last = nil
 }
 
-// keyViews are the leaves of keys in their columns.
+// keyViews are views of the keys' leaves in their columns.
 func keyViews(keys []order.SortKey, column func(k int) arrow.Array) []*order.View {
 	out := make([]*order.View, len(keys))
 	for k := range keys {
@@ -97,7 +97,7 @@ func keyViews(keys []order.SortKey, column func(k int) arrow.Array) []*order.Vie
 	return out
 }
 
-// writeSorting writes what a RowGroup says of its order.
+// writeSorting writes sorting_columns of a RowGroup.
 func writeSorting(t *thrift.Writer, keys []order.SortKey) {
 	if len(keys) == 0 {
 		return

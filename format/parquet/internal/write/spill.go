@@ -6,20 +6,20 @@ import (
 	"stoa/store"
 )
 
-// pieceSize is how much memory for stored pages is taken at a time.
+// pieceSize is the unit of allocation for stored pages.
 const pieceSize = 1 << 20
 
-// workspace is memory that columns take in turn: one of them makes a page at a time.
+// workspace is memory that the columns share: only one of them makes a page at a time.
 type workspace struct {
-	scratch               denseScratch
-	codes                 []uint32
-	body, squeezed, spare []byte
-	tried                 *dictionary // one that did not pay
-	free                  [][]byte    // pieces
-	piece                 int         // how long a piece is
+	scratch                 denseScratch
+	codes                   []uint32
+	body, compressed, spare []byte
+	tried                   *dictionary // a dictionary that did not pay
+	free                    [][]byte    // pieces
+	piece                   int         // length of a piece in bytes
 }
 
-// dictionary is one that is empty, d if there is one.
+// dictionary returns an empty dictionary, d if it is not nil.
 func (w *workspace) dictionary(d *dictionary, width int) *dictionary {
 	if d == nil {
 		d, w.tried = w.tried, nil
@@ -32,12 +32,12 @@ func (w *workspace) dictionary(d *dictionary, width int) *dictionary {
 	return d
 }
 
-// segment is some bytes of a temporary file.
+// segment is a range of a temporary file.
 type segment struct{ off, n int64 }
 
-// spill is a temporary file for what does not stay in memory until its place in the output is reached.
+// spill is a temporary file for what is written to the output later and does not stay in memory.
 type spill struct {
-	open func() (store.Scratch, error) // nil: there is none
+	open func() (store.Scratch, error) // nil: there is no temporary file
 	file store.Scratch
 	size int64
 }
@@ -59,7 +59,7 @@ func (s *spill) add(b []byte) (segment, error) {
 	return at, err
 }
 
-// copyTo writes what is at a place.
+// copyTo writes a segment to w.
 func (s *spill) copyTo(w io.Writer, at segment) error {
 	n, err := io.Copy(w, io.NewSectionReader(s.file, at.off, at.n))
 	if err == nil && n < at.n {
@@ -77,8 +77,8 @@ func (s *spill) end() error {
 	return f.Close()
 }
 
-// pieces are bytes that wait to be written: first those of the temporary file, then those in memory. They lie in
-// pieces, so that what is there is not moved when more comes.
+// pieces are bytes to be written later: first those in the temporary file, then those in memory, in pieces so that
+// appending does not move them.
 type pieces struct {
 	spilled []segment
 	list    [][]byte
@@ -115,7 +115,7 @@ func (p *pieces) held() (n int64) {
 	return n
 }
 
-// drop gives the memory back.
+// drop releases the memory.
 func (p *pieces) drop(ws *workspace) {
 	for _, b := range p.list {
 		if cap(b) == ws.piece {
@@ -139,7 +139,7 @@ func (p *pieces) spill(s *spill) error {
 	return nil
 }
 
-// writeTo writes all.
+// writeTo writes everything to w.
 func (p *pieces) writeTo(w io.Writer, s *spill) error {
 	for _, at := range p.spilled {
 		if err := s.copyTo(w, at); err != nil {
@@ -154,7 +154,7 @@ func (p *pieces) writeTo(w io.Writer, s *spill) error {
 	return nil
 }
 
-// reset begins anew.
+// reset empties p.
 func (p *pieces) reset(ws *workspace) {
 	p.drop(ws)
 	p.spilled, p.size = p.spilled[:0], 0

@@ -20,39 +20,39 @@ import (
 // sliceRows is how many rows are shredded at a time at most.
 const sliceRows = 16 << 10
 
-// Writer writes record batches as a Parquet file, in one pass: row group by row group, each column by column,
-// then the indexes and the footer. Of one row group it holds in memory what may be; the rest is in a temporary file.
+// Writer writes record batches as a Parquet file in one pass: row group by row group, each column by column, then the
+// indexes and the footer. It holds one row group in memory up to a limit; the rest is in a temporary file.
 type Writer struct {
-	out     io.Writer
-	off     int64
-	o       writeOptions
-	sc      *arrow.Schema
-	mem     memory.Allocator
-	tree    []element
-	cols    []*ChunkWriter
-	first   []int // number of the first leaf of each field
-	pairs   [][2]string
-	Part    func() meta.Part // nil: the file is a table by itself
-	head    *thrift.Writer
-	groups  []groupNote
-	rows    int64
-	filled  int64 // rows of the row group that is being filled
-	failed  error
-	closed  bool
-	ws      *workspace
-	spill   spill         // of the row group
-	late    spill         // Bloom filters
-	waiting int64         // bytes of those in memory
-	last    []arrow.Array // columns of sorting columns: the last row of the row group that is being filled
+	out         io.Writer
+	off         int64
+	o           writeOptions
+	sc          *arrow.Schema
+	mem         memory.Allocator
+	tree        []element
+	cols        []*ChunkWriter
+	first       []int // index of the first leaf of each field
+	keyValues   [][2]string
+	Part        func() meta.Part // nil: the file is a whole table
+	head        *thrift.Writer
+	groups      []groupInfo
+	rows        int64
+	filled      int64 // rows of the current row group
+	failed      error
+	closed      bool
+	ws          *workspace
+	spill       spill         // of the row group
+	filterSpill spill         // for Bloom filters
+	filterBytes int64         // of Bloom filters in memory
+	last        []arrow.Array // of the sorting columns: the last row of the current row group
 }
 
-// NewWriter writes a file of batches of sc to w, with the options of WriteKeys (nil: the defaults).
+// NewWriter returns a writer of batches of schema sc to w, with the options of Format.WriteKeys (nil: the defaults).
 // Close writes the footer; it does not close w.
 func NewWriter(w io.Writer, sc *arrow.Schema, opts map[string]string) (*Writer, error) {
 	return NewWriterIn(w, sc, opts, nil)
 }
 
-// NewWriterIn is NewWriter with an allocator for what is kept of batches; nil: Go's.
+// NewWriterIn is NewWriter with an allocator for what is kept of batches; nil: Go's heap.
 func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memory.Allocator) (*Writer, error) {
 	o, err := parseWriteOptions(opts)
 	if err != nil {
@@ -65,37 +65,37 @@ func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memo
 	if err := out.plan(); err != nil {
 		return nil, err
 	}
-	if err := out.keyValues(); err != nil {
+	if err := out.planKeyValues(); err != nil {
 		return nil, err
 	}
 	return out, out.write([]byte(o.crypt.magic()))
 }
 
-// keyValues are the key/value metadata: those of the schema, as options change them, and the schema itself.
-func (w *Writer) keyValues() error {
-	var pairs []meta.KeyPair
+// planKeyValues collects the key/value metadata: the schema's, changed as options say, and the schema itself.
+func (w *Writer) planKeyValues() error {
+	var pairs []meta.KeyValue
 	for i, k := range w.sc.Metadata().Keys() {
 		if k == meta.SealKey || k == meta.PartKey { // which came along from another file
 			continue
 		}
-		pairs = append(pairs, meta.KeyPair{Key: k, Value: &w.sc.Metadata().Values()[i]})
+		pairs = append(pairs, meta.KeyValue{Key: k, Value: &w.sc.Metadata().Values()[i]})
 	}
 	var keys, values []string
-	pairs, err := w.o.pairs.Apply(pairs, w.sc.Fields())
+	pairs, err := w.o.keyValues.Apply(pairs, w.sc.Fields())
 	if err != nil {
 		return err
 	}
 	for _, p := range pairs {
-		w.pairs = append(w.pairs, [2]string{p.Key, *p.Value})
+		w.keyValues = append(w.keyValues, [2]string{p.Key, *p.Value})
 		keys, values = append(keys, p.Key), append(values, *p.Value)
 	}
 	md := arrow.NewMetadata(keys, values)
 	text, err := meta.EncodeSchema(arrow.NewSchema(w.sc.Fields(), &md))
-	w.pairs = append(w.pairs, [2]string{meta.StoredSchema, text})
+	w.keyValues = append(w.keyValues, [2]string{meta.StoredSchema, text})
 	return err
 }
 
-// plan finds the leaves of the schema. What Parquet cannot hold is refused by the name of its column.
+// plan finds the leaves of the schema. A column that Parquet cannot hold is refused by name.
 func (w *Writer) plan() error {
 	for _, f := range w.sc.Fields() {
 		if !w.o.nanos && hasNanoseconds(f.Type) {
@@ -115,7 +115,7 @@ func (w *Writer) plan() error {
 				return fault.New(fault.Unsupported, fault.Span{}, "",
 					"column %q of type %s cannot be written as Parquet: %s has no type there", f.Name, f.Type, l.Type)
 			}
-			w.cols = append(w.cols, &ChunkWriter{Leaf: l, value: v, nullable: fieldAt(f, l.Path).Nullable, o: &w.o,
+			w.cols = append(w.cols, &ChunkWriter{Leaf: l, plan: v, nullable: fieldAt(f, l.Path).Nullable, o: &w.o,
 				workspace: w.ws, head: thrift.NewWriter(thrift.Compact)})
 		}
 	}
@@ -131,11 +131,11 @@ func (w *Writer) plan() error {
 	for i, l := range found {
 		c := w.cols[i]
 		if c.treeLeaf = l; l.def != c.MaxDef || l.repLevel != c.MaxRep || l.phys == meta.TypeFixed &&
-			l.length != c.value.to {
+			l.length != c.plan.to {
 			return fault.Bugf("parquet: leaf %s has levels %d and %d, the file's schema says %d and %d",
 				c.Leaf.Name, c.MaxDef, c.MaxRep, l.def, l.repLevel)
 		}
-		if c.seal, err = w.o.crypt.column(l.dotted(), i); err != nil {
+		if c.cipher, err = w.o.crypt.column(l.dotted(), i); err != nil {
 			return err
 		}
 		if _, c.bloom = w.o.bloom[l.dotted()]; c.bloom {
@@ -168,7 +168,7 @@ func fieldAt(f arrow.Field, path []int) arrow.Field {
 	return f
 }
 
-// hasNanoseconds reports whether t is, or has inside, an instant in nanoseconds.
+// hasNanoseconds reports whether t is or contains a nanosecond timestamp.
 func hasNanoseconds(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *arrow.TimestampType:
@@ -202,7 +202,7 @@ func (o output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Write appends the rows of b; row groups are cut as the options say.
+// Write appends the rows of b. Row groups are cut as the options say. After an error, every call returns it.
 func (w *Writer) Write(b arrow.RecordBatch) error {
 	if w.failed == nil {
 		if w.failed = meta.CheckBatch(b, w.sc); w.failed == nil {
@@ -216,7 +216,7 @@ func (w *Writer) batch(b arrow.RecordBatch) error {
 	for from := int64(0); from < b.NumRows(); {
 		to := sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.o.groupRows-w.filled), w.o.memory/8)
 		part := b.NewSlice(from, to)
-		err := w.inOrder(part)
+		err := w.checkOrder(part)
 		if err == nil {
 			err = w.slice(part)
 		}
@@ -229,12 +229,12 @@ func (w *Writer) batch(b arrow.RecordBatch) error {
 		held, full := int64(0), w.filled == w.o.groupRows
 		for _, c := range w.cols {
 			held += c.pending()
-			full = full || c.seal.full(len(c.pages), sliceRows)
+			full = full || c.cipher.full(len(c.pages), sliceRows)
 		}
 		if full || held >= w.o.groupSize {
 			err = w.endGroup()
 		} else {
-			err = w.relieve()
+			err = w.reduceMemory()
 		}
 		if err != nil {
 			return err
@@ -260,7 +260,7 @@ func (w *Writer) slice(b arrow.RecordBatch) error {
 	return nil
 }
 
-// Rows is how many were written.
+// Rows is how many rows were written.
 func (w *Writer) Rows() int64 { return w.rows }
 
 // Flush does nothing: a row group is written when it is full.
@@ -279,14 +279,14 @@ func (w *Writer) close() error {
 	if err := w.endGroup(); err != nil {
 		return err
 	}
-	if err := w.blooms(); err != nil {
+	if err := w.writeBlooms(); err != nil {
 		return err
 	}
-	if err := w.late.end(); err != nil {
+	if err := w.filterSpill.end(); err != nil {
 		return err
 	}
 	if w.o.index {
-		if err := w.indexes(); err != nil {
+		if err := w.writeIndexes(); err != nil {
 			return err
 		}
 	}
@@ -295,32 +295,33 @@ func (w *Writer) close() error {
 		if err != nil {
 			return err
 		}
-		w.pairs = append(w.pairs, [2]string{meta.PartKey, string(text)})
+		w.keyValues = append(w.keyValues, [2]string{meta.PartKey, string(text)})
 	}
-	return w.footer()
+	return w.writeFooter()
 }
 
-// created is a writer that has temporary files, which an abort removes, too.
-type created struct {
+// fileWriter is a writer with temporary files, which Abort removes.
+type fileWriter struct {
 	format.Writer
 	w *Writer
 }
 
-func (c created) Abort(ctx context.Context) error {
-	return errors.Join(c.w.spill.end(), c.w.late.end(), c.Writer.Abort(ctx))
+func (c fileWriter) Abort(ctx context.Context) error {
+	return errors.Join(c.w.spill.end(), c.w.filterSpill.end(), c.Writer.Abort(ctx))
 }
 
+// Create is Format.Create.
 func Create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	var enc *Writer
 	out, err := format.CreateObject(ctx, s, func(w io.Writer) (_ format.Encoder, err error) {
 		if enc, err = NewWriterIn(w, sc, o.Opts, o.Mem); err == nil {
 			enc.spill.open = func() (store.Scratch, error) { return s.Scratch(ctx) }
-			enc.late.open = enc.spill.open
+			enc.filterSpill.open = enc.spill.open
 		}
 		return enc, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return created{out, enc}, nil
+	return fileWriter{out, enc}, nil
 }

@@ -9,17 +9,17 @@ import (
 	"stoa/region"
 )
 
-// Sound gives what is wrong about a field of a row group, or the first of it: its pages, with all that is said of them,
-// and, if values is set or some page has no checksum, what they hold, with all that is said of that.
-func Sound(ctx context.Context, r *read.Reader, group, fd int, values bool) (found []region.Finding) {
+// CheckField returns what is wrong with a field of a row group, or the first of it: its pages, and what is said of
+// them; and, if values is set or a page has no checksum, its values, and what is said of those.
+func CheckField(ctx context.Context, r *read.Reader, group, field int, values bool) (found []region.Finding) {
 	v := newVerifier(ctx, r.Target.Name, func(f region.Finding) bool {
 		found = append(found, f)
 		return false
 	})
-	v.r, v.told = r, map[fault.Span]bool{}
-	v.base.Column = r.Shown.Field(fd).Name
+	v.r, v.badPages = r, map[fault.Span]bool{}
+	v.base.Column = r.Shown.Field(field).Name
 	var pages []chunkWalk
-	for _, leaf := range r.FieldLeaves[fd] {
+	for _, leaf := range r.FieldLeaves[field] {
 		if err := r.Readable(group, leaf); err != nil {
 			v.find("parquet.column", err)
 			return found
@@ -31,14 +31,14 @@ func Sound(ctx context.Context, r *read.Reader, group, fd int, values bool) (fou
 		for _, p := range w.data {
 			values = values || !p.HasCRC || p.Kind == meta.DataPageV2 || !usual(&p)
 		}
-		values = values || w.dict != nil && (!w.dict.HasCRC || !w.dict.Sane())
+		values = values || w.dict != nil && (!w.dict.HasCRC || !w.dict.Plausible())
 		pages = append(pages, w)
 	}
 	if !values {
 		return found
 	}
-	v.values(group, fd, pages)
-	for i, leaf := range r.FieldLeaves[fd] {
+	v.values(group, field, pages)
+	for i, leaf := range r.FieldLeaves[field] {
 		for _, look := range []func(){func() { v.bloom(group, leaf) }, func() { v.dictionary(&pages[i]) },
 			func() { v.levels(&pages[i]) }} {
 			if v.Stopped() {
@@ -50,8 +50,8 @@ func Sound(ctx context.Context, r *read.Reader, group, fd int, values bool) (fou
 	return found
 }
 
-// SoundOrder gives the first row of a row group that is not where its sorting columns say.
-func SoundOrder(ctx context.Context, r *read.Reader, group int) (found []region.Finding) {
+// CheckOrder returns the first row of a row group that is out of order by the sorting columns.
+func CheckOrder(ctx context.Context, r *read.Reader, group int) (found []region.Finding) {
 	v := newVerifier(ctx, r.Target.Name, func(f region.Finding) bool {
 		found = append(found, f)
 		return false
@@ -61,8 +61,8 @@ func SoundOrder(ctx context.Context, r *read.Reader, group int) (found []region.
 	return found
 }
 
-// SoundFile gives what a file contradicts itself about without its pages.
-func SoundFile(r *read.Reader) []region.Finding {
+// CheckFile returns where a file contradicts itself apart from its pages.
+func CheckFile(r *read.Reader) []region.Finding {
 	found := Findings(r)
 	v := Collect(r.Target.Name, &found)
 	for g := range r.Footer.RowGroups {
@@ -71,8 +71,8 @@ func SoundFile(r *read.Reader) []region.Finding {
 	return found
 }
 
-// usual reports whether nothing in a header, over which there is no checksum, may keep its page from being read.
+// usual reports whether a page header, which no checksum covers, has nothing that could keep the page from being read.
 func usual(p *meta.Page) bool {
 	level := func(e int32) bool { return e == meta.RleLevels || e == meta.BitPacked }
-	return p.Sane() && (p.Kind != meta.DataPage || level(p.Levels[0]) && level(p.Levels[1]))
+	return p.Plausible() && (p.Kind != meta.DataPage || level(p.Levels[0]) && level(p.Levels[1]))
 }

@@ -12,8 +12,9 @@ import (
 // Some keys of a file's metadata describe its columns by their names: of a file that lacks one of these they would be
 // untrue, and readers believe them (Spark takes its schema from there, GeoParquet's readers look for primary_column).
 
-// describing are the keys, with how their JSON is cut to some columns; ok is false if nothing is left.
-var describing = map[string]func(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool){
+// columnKeys are these keys, each with a function that cuts its JSON down to some columns; ok is false if nothing is
+// left.
+var columnKeys = map[string]func(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool){
 	"geo": cutGeo,
 	"org.apache.spark.sql.parquet.row.metadata": cutFields("fields", "name", true),
 	"parquet.avro.schema":                       cutFields("fields", "name", true),
@@ -21,10 +22,10 @@ var describing = map[string]func(doc map[string]json.RawMessage, columns []arrow
 	"pandas":                                    cutPandas,
 }
 
-// OfColumns is the value of a key as a file of some columns, or parts of them, has it; ok is false if the key says
-// nothing of them. What is no JSON is left as it is.
-func OfColumns(key, value string, columns []arrow.Field) (cut string, ok bool) {
-	how := describing[key]
+// CutToColumns returns the value of a metadata key for a file that has only some of the columns, or parts of them; ok
+// is false if the key does not apply to them any more. A value that is not JSON is left as it is.
+func CutToColumns(key, value string, columns []arrow.Field) (cut string, ok bool) {
+	how := columnKeys[key]
 	var doc map[string]json.RawMessage
 	if how == nil || json.Unmarshal([]byte(value), &doc) != nil || doc == nil {
 		return value, true
@@ -36,7 +37,7 @@ func OfColumns(key, value string, columns []arrow.Field) (cut string, ok bool) {
 	return jsonText(doc), true
 }
 
-// jsonText is a value as JSON, with < and & as they are.
+// jsonText encodes a value as JSON without escaping < and &.
 func jsonText(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -47,7 +48,7 @@ func jsonText(v any) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// cutGeo: GeoParquet has an object with a member for each geometry column, one of which is the primary one.
+// cutGeo cuts GeoParquet's document: an object with a member for each geometry column, one of which is primary.
 func cutGeo(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool) {
 	var described map[string]json.RawMessage
 	var primary string
@@ -78,7 +79,7 @@ func cutGeo(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok 
 	return changed, true
 }
 
-// member is the column, or the field of a struct, of a name; nil: there is none.
+// member returns the column, or the field of a struct, with a name; nil if there is none.
 func member(fields []arrow.Field, name string) *arrow.Field {
 	i := slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name })
 	if i < 0 {
@@ -87,7 +88,7 @@ func member(fields []arrow.Field, name string) *arrow.Field {
 	return &fields[i]
 }
 
-// cutFields: a list of objects, each with the name of its column; typed: and with its type.
+// cutFields cuts a list of objects that each name their column and, if typed is set, have its type.
 func cutFields(list, name string, typed bool) func(map[string]json.RawMessage, []arrow.Field) (bool, bool) {
 	return func(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool) {
 		all, is := jsonValue(doc[list]).([]any)
@@ -95,7 +96,7 @@ func cutFields(list, name string, typed bool) func(map[string]json.RawMessage, [
 			return false, true
 		}
 		left, changed := cutMembers(all, name, columns, typed)
-		if changed && typed && slices.ContainsFunc(all, func(x any) bool { return apart(x, name, columns) }) {
+		if changed && typed && slices.ContainsFunc(all, func(x any) bool { return splitStruct(x, name, columns) }) {
 			return true, false // a schema without a column that is there: who believes it does not see that
 		}
 		if changed {
@@ -105,8 +106,8 @@ func cutFields(list, name string, typed bool) func(map[string]json.RawMessage, [
 	}
 }
 
-// apart reports whether an object names a struct of which fields are kept as columns of their own: struct.field.
-func apart(x any, name string, columns []arrow.Field) bool {
+// splitStruct reports whether x names a struct whose fields are kept as columns of their own: struct.field.
+func splitStruct(x any, name string, columns []arrow.Field) bool {
 	m, _ := x.(map[string]any)
 	n, is := m[name].(string)
 	return is && member(columns, n) == nil && slices.ContainsFunc(columns, func(f arrow.Field) bool {
@@ -114,7 +115,7 @@ func apart(x any, name string, columns []arrow.Field) bool {
 	})
 }
 
-// jsonValue reads a value with its numbers as they are written; nil: it is none.
+// jsonValue parses a value and keeps numbers as they are written; nil if it is not JSON.
 func jsonValue(b []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if d.UseNumber(); d.Decode(&v) != nil {
@@ -123,7 +124,7 @@ func jsonValue(b []byte) (v any) {
 	return v
 }
 
-// cutMembers leaves of a list of objects those whose name some field has, and of their types what that has of them.
+// cutMembers keeps the objects of a list whose name is one of fields, and cuts their types down to those of the fields.
 func cutMembers(all []any, name string, fields []arrow.Field, typed bool) (left []any, changed bool) {
 	for _, x := range all {
 		m, _ := x.(map[string]any)
@@ -142,8 +143,8 @@ func cutMembers(all []any, name string, fields []arrow.Field, typed bool) (left 
 	return left, changed
 }
 
-// cutType leaves of a type in a schema of Spark or Avro, a value of in, the fields that t has. A struct of which it has
-// none is not described by the names of t, and a union of several types is no struct: they stay.
+// cutType cuts a type in a schema of Spark or Avro, in[key], down to the fields that t has. It leaves alone a struct
+// none of whose fields is in t, since t's names do not describe it, and a union of several types.
 func cutType(in map[string]any, key string, t arrow.DataType) (changed bool) {
 	x := in[key]
 	if union, is := x.([]any); is { // of Avro: null, or one type
@@ -180,7 +181,7 @@ func cutType(in map[string]any, key string, t arrow.DataType) (changed bool) {
 	return false
 }
 
-// cutPandas: columns, and those that are the index.
+// cutPandas cuts pandas' columns, and the columns that make up its index.
 func cutPandas(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok bool) {
 	changed, _ = cutFields("columns", "field_name", false)(doc, columns)
 	var index, left []any

@@ -51,7 +51,7 @@ func TestPartsOfColumns(t *testing.T) {
 		{"avro.schema", `{"fields":[{"name":"u","type":{"fields":[{"name":"b","type":"long"}]}}]}`, ""},
 		{"avro.schema", `{"fields":[{"name":"u","type":{"fields":7}},{"name":4},5]}`, ""},
 	} {
-		got, ok := OfColumns(c.key, c.value, columns)
+		got, ok := CutToColumns(c.key, c.value, columns)
 		if c.want == "" {
 			if got != c.value || !ok {
 				t.Errorf("%s: %t, %s", c.value, ok, got)
@@ -61,7 +61,7 @@ func TestPartsOfColumns(t *testing.T) {
 		if !ok || !reflect.DeepEqual(jsonValue([]byte(got)), jsonValue([]byte(c.want))) || !json.Valid([]byte(got)) {
 			t.Errorf("%s: %t, %s, want %s", c.key, ok, got, c.want)
 		}
-		if again, ok := OfColumns(c.key, got, columns); again != got || !ok {
+		if again, ok := CutToColumns(c.key, got, columns); again != got || !ok {
 			t.Errorf("%s: again: %t, %s", c.key, ok, again)
 		}
 	}
@@ -74,10 +74,10 @@ func TestFieldsApart(t *testing.T) {
 		{Name: "k", Type: arrow.BinaryTypes.String}}
 	value := `{"fields":[{"name":"s","type":{"fields":[{"name":"a"},{"name":"b"}]}},{"name":"k","type":"string"}]}`
 	for _, key := range []string{"avro.schema", "org.apache.spark.sql.parquet.row.metadata"} {
-		if got, ok := OfColumns(key, value, columns); ok {
+		if got, ok := CutToColumns(key, value, columns); ok {
 			t.Errorf("%s: %s", key, got)
 		}
-		if got, ok := OfColumns(key, value, columns[1:]); !ok || got != `{"fields":[{"name":"k","type":"string"}]}` {
+		if got, ok := CutToColumns(key, value, columns[1:]); !ok || got != `{"fields":[{"name":"k","type":"string"}]}` {
 			t.Errorf("%s: of k alone: %t, %s", key, ok, got)
 		}
 	}

@@ -15,21 +15,23 @@ import (
 	"stoa/vec"
 )
 
-// PartName is the name of part n of a table, in its directory.
+// PartName is the file name of part n of a table's directory.
 func PartName(n int) string { return fmt.Sprintf("part-%05d.parquet", n) }
 
 var anyPart = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
 
-// Neighbours says what is missing beside a part of a table. A file that was given another name is read by itself.
-func (r *File) Neighbours(ctx context.Context) (missing []error) {
-	k := slices.IndexFunc(r.Footer.Pairs, func(p meta.KeyPair) bool { return p.Key == meta.PartKey && p.Value != nil })
+// MissingSiblings returns an error for each neighbouring part of the table that is missing. A file that was renamed is
+// read on its own.
+func (r *File) MissingSiblings(ctx context.Context) (missing []error) {
+	k := slices.IndexFunc(r.Footer.KeyValues,
+		func(p meta.KeyValue) bool { return p.Key == meta.PartKey && p.Value != nil })
 	base := path.Base(r.Target.Name)
 	if k < 0 || r.Target.Tree == nil || r.Target.At != (vec.Range{}) || !anyPart.MatchString(base) {
 		return nil
 	}
 	var p meta.Part
 	where := "key_value_metadata[" + meta.PartKey + "]"
-	if err := json.Unmarshal([]byte(*r.Footer.Pairs[k].Value), &p); err != nil {
+	if err := json.Unmarshal([]byte(*r.Footer.KeyValues[k].Value), &p); err != nil {
 		return []error{fault.Corruptf(r.FooterAt, where, "it cannot be read: %v", err)}
 	}
 	if base != PartName(p.Number) {

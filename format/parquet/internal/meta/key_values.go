@@ -9,24 +9,23 @@ import (
 	"stoa/fault"
 )
 
-// PairChanges are what options change about key/value metadata.
-type PairChanges struct {
-	set  []KeyPair
+// KeyValueChanges are the changes that options make to key/value metadata.
+type KeyValueChanges struct {
+	set  []KeyValue
 	drop []string
 }
 
-// ParsePairs takes options about key/value metadata apart: those that are set, as KEY=VALUE, and those that are
-// dropped.
-func ParsePairs(set, drop []string) (c PairChanges, err error) {
+// ParseKeyValueChanges parses the options metadata, items of the form KEY=VALUE, and drop-metadata, keys.
+func ParseKeyValueChanges(set, drop []string) (c KeyValueChanges, err error) {
 	for _, item := range set {
 		key, value, ok := strings.Cut(item, "=")
 		if !ok || key == "" {
 			return c, fault.Invalidf("metadata=%s: it is not KEY=VALUE", item)
 		}
-		if slices.ContainsFunc(c.set, func(p KeyPair) bool { return p.Key == key }) {
+		if slices.ContainsFunc(c.set, func(p KeyValue) bool { return p.Key == key }) {
 			return c, fault.Invalidf("metadata=%s: key %s is there twice", item, key)
 		}
-		c.set = append(c.set, KeyPair{key, &value})
+		c.set = append(c.set, KeyValue{key, &value})
 	}
 	c.drop = drop
 	for _, key := range c.keys() {
@@ -35,25 +34,25 @@ func ParsePairs(set, drop []string) (c PairChanges, err error) {
 		}
 	}
 	for _, key := range c.drop {
-		if slices.ContainsFunc(c.set, func(p KeyPair) bool { return p.Key == key }) {
+		if slices.ContainsFunc(c.set, func(p KeyValue) bool { return p.Key == key }) {
 			return c, fault.Invalidf("metadata and drop-metadata both name key %s", key)
 		}
 	}
 	return c, nil
 }
 
-func (c *PairChanges) keys() (out []string) {
+func (c *KeyValueChanges) keys() (out []string) {
 	for _, p := range c.set {
 		out = append(out, p.Key)
 	}
 	return append(out, c.drop...)
 }
 
-// Apply gives key/value metadata as a file of some columns has them: changed as the options say, and what describes
-// columns without those that are not there.
-func (c *PairChanges) Apply(pairs []KeyPair, columns []arrow.Field) (out []KeyPair, err error) {
+// Apply returns key/value metadata for a file of some columns: changed as the options say, with descriptions of absent
+// columns cut out.
+func (c *KeyValueChanges) Apply(pairs []KeyValue, columns []arrow.Field) (out []KeyValue, err error) {
 	for _, key := range c.drop {
-		if !slices.ContainsFunc(pairs, func(p KeyPair) bool { return p.Key == key }) {
+		if !slices.ContainsFunc(pairs, func(p KeyValue) bool { return p.Key == key }) {
 			return nil, fault.Invalidf("drop-metadata=%s: there is no such key", key)
 		}
 	}
@@ -62,7 +61,7 @@ func (c *PairChanges) Apply(pairs []KeyPair, columns []arrow.Field) (out []KeyPa
 			continue
 		}
 		if p.Value != nil {
-			value, ok := OfColumns(p.Key, *p.Value, columns)
+			value, ok := CutToColumns(p.Key, *p.Value, columns)
 			if !ok {
 				continue
 			}
@@ -73,11 +72,11 @@ func (c *PairChanges) Apply(pairs []KeyPair, columns []arrow.Field) (out []KeyPa
 	return c.Replace(out), nil
 }
 
-// Replace gives key/value metadata with those that are set.
-func (c *PairChanges) Replace(pairs []KeyPair) (out []KeyPair) {
+// Replace returns pairs with the set keys replaced or appended.
+func (c *KeyValueChanges) Replace(pairs []KeyValue) (out []KeyValue) {
 	left := slices.Clone(c.set)
 	for _, p := range pairs {
-		if i := slices.IndexFunc(left, func(s KeyPair) bool { return s.Key == p.Key }); i >= 0 {
+		if i := slices.IndexFunc(left, func(s KeyValue) bool { return s.Key == p.Key }); i >= 0 {
 			p = left[i]
 			left = slices.Delete(left, i, i+1)
 		}

@@ -7,8 +7,8 @@ import (
 	"stoa/wire"
 )
 
-// openFooter gives the Thrift of an encrypted footer: FileCryptoMetaData, then the footer as a module.
-func (r *File) openFooter(b []byte) ([]byte, error) {
+// decryptFooter returns the Thrift of an encrypted footer: FileCryptoMetaData, then the footer as a module.
+func (r *File) decryptFooter(b []byte) ([]byte, error) {
 	c := wire.NewCursor(b, r.FooterAt, "footer")
 	t := thrift.NewReader(c, thrift.Compact)
 	var a meta.Algorithm
@@ -34,11 +34,11 @@ func (r *File) openFooter(b []byte) ([]byte, error) {
 		return nil, fault.Unsupportedf(at, "footer", "it is encrypted%s, and no key for it is given (--key-file)",
 			meta.QuotedID(id))
 	}
-	s, err := meta.NewSealed(key, &a, r.keys)
+	s, err := meta.NewCipher(key, &a, r.keys)
 	if err != nil {
 		return nil, err
 	}
-	plain, used, err := s.Open(c.Rest(), meta.FooterModule, 0, meta.Room)
+	plain, used, err := s.Decrypt(c.Rest(), meta.FooterModule, 0, meta.Alloc)
 	if err != nil {
 		if meta.ModuleSize(c.Rest(), meta.SignatureSize) == 0 {
 			return nil, fault.Locate(err, at, true, "footer")
@@ -49,20 +49,21 @@ func (r *File) openFooter(b []byte) ([]byte, error) {
 		return nil, fault.Corruptf(at.Sub(int64(used), at.Len-int64(used)), "footer",
 			"%d bytes behind the encrypted footer", c.Left()-used)
 	}
-	r.algorithm, r.sealed, r.Hidden = &a, s, true
+	r.algorithm, r.footerCipher, r.EncryptedFooter = &a, s, true
 	return plain, nil
 }
 
-// wrongKey is that a module, which is there by its length, does not open: no cipher can tell a wrong key from a damaged
-// module, so it is not called damage.
+// wrongKey is the error for a module that has the right length and does not decrypt: no cipher can tell a wrong key
+// from a damaged module, so it is not called damage.
 func wrongKey(at fault.Span, path, what string, id []byte) error {
 	return fault.New(fault.Invalid, at, path,
 		"the key given for %s%s does not open it: it is another key (or another AAD prefix), or its bytes were changed",
 		what, meta.QuotedID(id))
 }
 
-// unlock opens what the keys open of a footer that was read: the metadata of columns.
-func (r *File) unlock(footer []byte) error {
+// decryptColumns decrypts the metadata of columns whose keys are given, after verifying the signature of a plaintext
+// footer.
+func (r *File) decryptColumns(footer []byte) error {
 	if a := r.Footer.Algorithm; a != nil { // a plain footer
 		if !a.Known {
 			return nil // the columns say so
@@ -70,15 +71,15 @@ func (r *File) unlock(footer []byte) error {
 		r.algorithm = a
 		key := r.keys.FindFooter(r.Footer.Signer)
 		if key != nil {
-			s, err := meta.NewSealed(key, a, r.keys)
+			s, err := meta.NewCipher(key, a, r.keys)
 			if err != nil {
 				return err
 			}
 			n := r.Footer.Length
-			if len(footer)-n != meta.SignatureSize || !s.Signed(footer[:n], footer[n:]) {
+			if len(footer)-n != meta.SignatureSize || !s.VerifySignature(footer[:n], footer[n:]) {
 				return wrongKey(r.FooterAt, "footer.signature", "the signature of the footer", r.Footer.Signer)
 			}
-			r.sealed = s
+			r.footerCipher = s
 		}
 	}
 	if r.algorithm == nil {
@@ -93,7 +94,7 @@ func (r *File) unlock(footer []byte) error {
 			if c.Crypto == nil || k >= r.Footer.Schema.NumColumns() {
 				continue
 			}
-			if err := r.unlockChunk(c, g, k, ordinal); err != nil {
+			if err := r.decryptChunkMeta(c, g, k, ordinal); err != nil {
 				return err
 			}
 		}
@@ -101,29 +102,29 @@ func (r *File) unlock(footer []byte) error {
 	return nil
 }
 
-// unlockChunk takes the metadata of a chunk whose key is known.
-func (r *File) unlockChunk(c *meta.ChunkMeta, group, column, ordinal int) error {
-	s := r.sealed
+// decryptChunkMeta decrypts the metadata of a chunk if its key is known.
+func (r *File) decryptChunkMeta(c *meta.ChunkMeta, group, column, ordinal int) error {
+	s := r.footerCipher
 	path := r.Footer.Schema.Column(column).Path()
 	if c.Crypto.Own {
-		key := r.keys.Find(path, c.Crypto.Id)
+		key := r.keys.Find(path, c.Crypto.ID)
 		if key == nil {
 			return nil
 		}
 		var err error
-		if s, err = meta.NewSealed(key, r.algorithm, r.keys); err != nil {
+		if s, err = meta.NewCipher(key, r.algorithm, r.keys); err != nil {
 			return err
 		}
 	}
 	if s == nil {
 		return nil
 	}
-	s = s.Of(ordinal, column)
-	if c.Locked != nil {
-		b, _, err := s.Open(c.Locked, meta.MetaModule, 0, meta.Room)
+	s = s.ForChunk(ordinal, column)
+	if c.EncryptedMeta != nil {
+		b, _, err := s.Decrypt(c.EncryptedMeta, meta.MetaModule, 0, meta.Alloc)
 		if err != nil {
 			return wrongKey(r.FooterAt, meta.IndexPath(group, column, "encrypted_column_metadata"), "column "+path,
-				c.Crypto.Id)
+				c.Crypto.ID)
 		}
 		cur := wire.NewInnerCursor(b, r.FooterAt, meta.IndexPath(group, column, "encrypted_column_metadata")).
 			Within(r.Limits.Memory())
@@ -133,6 +134,6 @@ func (r *File) unlockChunk(c *meta.ChunkMeta, group, column, ordinal int) error 
 		}
 		c.MetaData = m
 	}
-	c.Sealed, c.Encrypted = s, false
+	c.Cipher, c.Encrypted = s, false
 	return nil
 }

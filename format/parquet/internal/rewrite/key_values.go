@@ -1,0 +1,89 @@
+package rewrite
+
+import (
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format/parquet/internal/meta"
+)
+
+// keyValues works out the key/value metadata of the output: those of all files, the first one where several have a key,
+// with the options' changes and with descriptions of dropped columns cut out, as when rows are written anew. The Arrow
+// schema, which holds them as well, is that of the kept columns.
+func (j *Job) keyValues() error {
+	var own, embedded []meta.KeyValue // of the footers, and in Arrow's schemas
+	stored := -1                      // the file whose Arrow schema is taken
+	for i, s := range j.files {
+		for _, p := range s.r.Footer.KeyValues {
+			switch {
+			case p.Key == meta.SealKey || p.Key == meta.PartKey:
+			case p.Key != meta.StoredSchema:
+				own = added(own, p)
+			case stored < 0 && p.Value != nil:
+				stored = i
+			}
+		}
+		md := s.r.Shown.Metadata()
+		for k, key := range md.Keys() {
+			embedded = added(embedded, meta.KeyValue{Key: key, Value: &md.Values()[k]})
+		}
+	}
+	columns := j.files[0].columns()
+	shown, err := j.o.KeyValues.Apply(embedded, columns)
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(slices.Clone(own), func(p meta.KeyValue) bool {
+		return p.Value != nil && !slices.ContainsFunc(shown, func(x meta.KeyValue) bool { return x.Key == p.Key })
+	})
+	for i, p := range kept { // those of the schema may be others
+		if p.Value != nil {
+			value, _ := meta.CutToColumns(p.Key, *p.Value, columns)
+			kept[i].Value = &value
+		}
+	}
+	j.pairs = j.o.KeyValues.Replace(kept)
+	if stored < 0 {
+		return nil
+	}
+	text, err := j.files[stored].arrowSchema(shown)
+	if err != nil {
+		return err
+	}
+	j.pairs = append(j.pairs, meta.KeyValue{Key: meta.StoredSchema, Value: &text})
+	return nil
+}
+
+// added appends a pair unless its key is there already.
+func added(all []meta.KeyValue, p meta.KeyValue) []meta.KeyValue {
+	if slices.ContainsFunc(all, func(x meta.KeyValue) bool { return x.Key == p.Key }) {
+		return all
+	}
+	return append(all, p)
+}
+
+// columns are the kept columns.
+func (s *source) columns() (fields []arrow.Field) {
+	for _, f := range s.fields {
+		fields = append(fields, s.r.Shown.Field(f))
+	}
+	return fields
+}
+
+// arrowSchema is the text of ARROW:schema for the kept columns with metadata; the file's own text if it says the same.
+func (s *source) arrowSchema(pairs []meta.KeyValue) (string, error) {
+	var keys, values []string
+	for _, p := range pairs {
+		keys, values = append(keys, p.Key), append(values, *p.Value)
+	}
+	md := arrow.NewMetadata(keys, values)
+	if was := s.r.Shown.Metadata(); len(s.fields) == s.r.Shown.NumFields() && md.Equal(was) {
+		for _, p := range s.r.Footer.KeyValues {
+			if p.Key == meta.StoredSchema && p.Value != nil {
+				return *p.Value, nil
+			}
+		}
+	}
+	return meta.EncodeSchema(arrow.NewSchema(s.columns(), &md))
+}
