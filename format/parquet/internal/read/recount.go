@@ -58,7 +58,7 @@ func (t *pageTable) hides(ctx context.Context) error {
 // the other pages leave over; nil if there is none, or several, so that nobody knows which rows a page has. That page
 // is still lost, as its header is damaged, but no other is.
 func (t *pageTable) recount(ctx context.Context) ([]page.PageRef, error) {
-	if t.r.Leaves[t.leaf].MaxRep > 0 || t.cipher() != nil { // no row is known of a list's page, and ciphers authenticate
+	if t.r.Leaves[t.leaf].MaxRep > 0 || t.cipher() != nil { // rows of lists are unknown; ciphers authenticate
 		return nil, nil
 	}
 	var headers []meta.Page
