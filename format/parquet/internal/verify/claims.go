@@ -37,8 +37,11 @@ type claim struct {
 	rows       vec.Range
 	leaf       order.LeafField
 
-	outside   *pred.Expr // true for values outside the bounds; nil: there are no bounds
-	low, high []byte     // the same bounds as bytes, where values compare as bytes
+	outside   *pred.Expr  // true for values outside the bounds; nil: there are no bounds
+	low, high []byte      // the same bounds as bytes, where values compare as bytes
+	min, max  *pred.Value // the same bounds as values; nil: there is none
+	implied   bool        // by the bounds of all pages, which lie within these: only those are checked
+	within    *claim      // the claim that this one and others imply
 	// whether such a value is outside by any order that a writer may have had; nil: by the only one
 	decisive func(a arrow.Array, i int) bool
 	exact    []*exactBound // bounds that are said to be values
@@ -84,6 +87,7 @@ func (v *verifier) claimsFrom(l order.LeafField, c claim, s *meta.Stats) (out []
 	}
 	if v.r.Ordered(l.Column) {
 		low, high := v.bound(l, c, "min_value", s.Min), v.bound(l, c, "max_value", s.Max)
+		first.min, first.max = low, high
 		if first.outside = outside(l, low, high); v.r.Footer.Schema.Column(l.Column).PhysicalType() == meta.TypeBytes {
 			first.low, first.high = s.Min, s.Max
 		}
@@ -242,6 +246,25 @@ func (c *claim) check(b arrow.RecordBatch, at int64) error {
 			x.found = at >= 0
 		}
 	}
+	if c.implied {
+		return nil
+	}
+	return c.checkBounds(view, at+mine.From)
+}
+
+// checkBoundsOf is check for the bounds alone.
+func (c *claim) checkBoundsOf(b arrow.RecordBatch, at int64) error {
+	mine := vec.Range{From: c.rows.From - at, To: c.rows.To - at}.Intersect(vec.Range{To: b.NumRows()})
+	if mine.Len() == 0 {
+		return nil
+	}
+	rows := array.NewSlice(b.Column(0), mine.From, mine.To)
+	defer rows.Release()
+	return c.checkBounds(order.LeafView(rows, c.leaf.Path[1:]), at+mine.From)
+}
+
+// checkBounds looks for a value outside the bounds; the view starts at row at of the row group.
+func (c *claim) checkBounds(view *order.View, at int64) error {
 	if c.outside == nil || c.reported {
 		return nil
 	}
@@ -257,7 +280,34 @@ func (c *claim) check(b arrow.RecordBatch, at int64) error {
 	}
 	c.reported = true
 	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is not within them (%s)",
-		at+mine.From+view.Row(k), c.outside)
+		at+view.Row(k), c.outside)
+}
+
+// implyBy leaves the bounds of a chunk to those of its pages if every page has bounds that lie within them: a value
+// outside the chunk's is outside its page's, too.
+func (c *claim) implyBy(pages []*claim) {
+	if c == nil || c.outside == nil || len(pages) == 0 {
+		return
+	}
+	for _, p := range pages {
+		// A page of nulls has no bounds, and might hold a value all the same.
+		if p.decisive != nil || p.outside == nil || !atLeast(p.min, c.min) || !atLeast(c.max, p.max) {
+			return
+		}
+	}
+	for _, p := range pages {
+		p.within = c
+	}
+	c.implied = true
+}
+
+// atLeast reports whether there are two bounds and a >= b.
+func atLeast(a, b *pred.Value) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	k, ok := pred.Compare(*a, *b)
+	return ok && k >= 0
 }
 
 // count counts values, nulls, NaN and distinct values.

@@ -69,6 +69,13 @@ func (v *verifier) levels(w *chunkWalk) {
 		}
 		page, k, seen = empty(), k+1, 0
 	}
+	for _, page = range w.counted {
+		next()
+	}
+	if w.counted != nil {
+		v.checkLevels(said.chunk, all)
+		return
+	}
 	err := entries(v.r, v.ctx, w.group, w.leaf, func(rep, def byte, size int64) {
 		for k < len(w.data)-1 && seen == w.data[k].Values {
 			next()

@@ -309,6 +309,10 @@ func checkRawSize(p *meta.Page, code meta.Compression, b []byte) error {
 // memory than allowed.
 func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 	claims := v.claims(group, f, pages)
+	var count *counter
+	if len(pages) == 1 {
+		count = v.counterOf(&pages[0])
+	}
 	at := int64(0)
 	for b, err := range v.r.RowBatches(v.ctx, group, []int{f}) {
 		if err != nil {
@@ -316,9 +320,20 @@ func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 			return !fault.OverBudget(err)
 		}
 		for _, c := range claims {
-			v.find(c.code, c.check(b, at))
+			err := c.check(b, at)
+			v.find(c.code, err)
+			if err != nil && c.within != nil {
+				c.within.implied = false
+				v.find(c.within.code, c.within.checkBoundsOf(b, at))
+			}
+		}
+		if count != nil {
+			count.count(b.Column(0), at)
 		}
 		at += b.NumRows()
+	}
+	if count != nil {
+		count.done()
 	}
 	for _, c := range claims {
 		v.finish(c)
@@ -330,11 +345,13 @@ func (v *verifier) values(group, f int, pages []chunkWalk) (affordable bool) {
 // none for pages whose rows are unknown, as of lists without an offset index.
 func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 	for i, l := range leavesOf(v.r, f) {
+		var chunk *claim
 		path := fmt.Sprintf("row_groups[%d].columns[%d]", group, l.Column)
 		if s := groupStats(v.r, group, l.Column); s != nil {
 			c := claim{code: "parquet.statistics", path: path + ".statistics", at: v.r.FooterAt,
 				rows: vec.Range{To: v.r.Footer.RowGroups[group].NumRows}}
-			out = append(out, v.claimsFrom(l, c, s)...)
+			all := v.claimsFrom(l, c, s)
+			chunk, out = all[0], append(out, all...)
 		}
 		w := &pages[i]
 		rows := w.pageRows()
@@ -354,11 +371,14 @@ func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 			continue // damage was told by chunk
 		}
 		v.boundaryOrder(l, x, path)
+		var each []*claim
 		for k := range w.data {
 			c := claim{code: "parquet.index.bounds", path: fmt.Sprintf("%s.column_index[%d]", path, k), at: x.At,
 				rows: rows[k]}
-			out = append(out, v.claimsFrom(l, c, x.PageStats(k))...)
+			each = append(each, v.claimsFrom(l, c, x.PageStats(k))...)
 		}
+		chunk.implyBy(each)
+		out = append(out, each...)
 	}
 	return out
 }

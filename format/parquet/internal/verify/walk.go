@@ -24,6 +24,8 @@ type chunkWalk struct {
 	values  int64
 	raw     int64 // uncompressed bytes of all pages with headers
 	damaged bool  // pages were skipped
+
+	counted []tally // of each data page, from its decoded values; nil: not counted there
 }
 
 func (w *chunkWalk) take(p *meta.Page) {
