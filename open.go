@@ -26,7 +26,8 @@ const pageCache = 256 << 20
 const openFiles = 256
 
 // Open opens one source: PATH, or PATH#TABLE where one place holds several tables.
-// PATH may be a file, a glob, or a directory: of a format's own, or of files that together are one table.
+// PATH may be a file, a glob, or a directory: of a format's own, or of files that together are one table. @FILE is
+// several directories as one place, whose names stand in FILE: see store.Roots.
 func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 	return OpenAll(ctx, []string{uri}, o)
 }

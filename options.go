@@ -19,9 +19,9 @@ func (o OpenOptions) formats() []format.Format {
 
 func (o OpenOptions) tree() store.Tree {
 	if o.Tree == nil {
-		return store.Local{}
+		return store.Roots(store.Local{})
 	}
-	return o.Tree
+	return store.Roots(o.Tree)
 }
 
 func (o OpenOptions) opts() map[string]string { return together(o.Opts, o.Typed) }

@@ -111,7 +111,8 @@ that wrote them.
 		}
 	}
 	b.WriteString(`
-A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard input.
+A PATH is a file, a directory, a glob, PATH#TABLE, - for standard input, or
+@FILE for several directories as one place: FILE has their names, one a line.
 stoa help VERB explains a verb, stoa help VERB -v all of its flags.
 `)
 	_, err := io.WriteString(a.Stdout, b.String())

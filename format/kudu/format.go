@@ -41,7 +41,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if err != nil && tg.Name != "" || err == nil && !info.Dir {
 		return format.No, nil
 	}
-	ls, err := fs.FindServers(ctx, tg.Tree, tg.Name, fs.FSOptions{})
+	ls, err := fs.FindServers(ctx, tg.Tree, tg.Name, fs.FSOptions{Shallow: true})
 	if err != nil || len(ls) == 0 {
 		return format.No, ctx.Err()
 	}

@@ -13,6 +13,7 @@ export LD_LIBRARY_PATH=$home/lib SASL_PATH=$home/lib/sasl2
 common=(--unlock_unsafe_flags --unlock_experimental_flags --time_source=system_unsync
   --rpc_authentication=disabled --rpc_encryption=disabled --webserver_interface=127.0.0.1
   --block_manager="$bm" --never_fsync=true --minloglevel=0 --logbuflevel=-1
+  --fs_wal_dir_reserved_bytes=0 --fs_data_dirs_reserved_bytes=0 # as much as there is
   --log_preallocate_segments=false --log_segment_size_mb=8 --log_container_preallocate_bytes=0
   # at start Kudu asks the cloud's metadata address who it is: send that to a closed local port
   --cloud_aws_instance_id_url=http://127.0.0.1:9/ --cloud_azure_instance_id_url=http://127.0.0.1:9/

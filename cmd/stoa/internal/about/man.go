@@ -91,8 +91,8 @@ func manRoot(a *cli.App, root *cobra.Command) string {
 	var b strings.Builder
 	manHead(&b, "stoa", root.Short, "stoa VERB [flags] [PATH...]")
 	b.WriteString(".SH DESCRIPTION\n" + roff("stoa opens, converts, checks and recovers columnar files without "+
-		"the systems that wrote them. A PATH is a file, a directory, a glob, PATH#TABLE, or - for standard "+
-		"input.") + "\n")
+		"the systems that wrote them. A PATH is a file, a directory, a glob, PATH#TABLE, - for standard "+
+		"input, or @FILE for several directories as one place: FILE has their names, one a line.") + "\n")
 	for _, g := range Groups {
 		fmt.Fprintf(&b, ".SH %s\n", strings.ToUpper(g.Title))
 		for _, c := range a.Verbs {

@@ -63,6 +63,10 @@ func (a *App) Reads(paths ...string) { a.read = append(a.read, paths...) }
 func PlacesOf(paths []string) (out []stoa.SourceInfo) {
 	for _, p := range paths {
 		out = append(out, stoa.SourceInfo{Name: p})
+		roots, _ := store.RootsOf(context.Background(), store.Local{}, WithoutTable(p)) // none are read then
+		for _, r := range roots {
+			out = append(out, stoa.SourceInfo{Name: r})
+		}
 		matches, _ := filepath.Glob(WithoutTable(p)) // a pattern that is none matches nothing
 		for _, m := range matches {
 			out = append(out, stoa.SourceInfo{Name: m})
@@ -251,7 +255,7 @@ func WithoutTable(name string) string {
 
 // Size is how many bytes a source has: a file's, or those of all files in a directory. -1 if that is not known.
 func (a *App) Size(ctx context.Context, name string) int64 {
-	tr := Tree{A: a}
+	tr := store.Roots(Tree{A: a})
 	name = WithoutTable(name)
 	info, err := tr.Stat(ctx, name)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"stoa/fault"
 	"stoa/internal/arrowschema"
 	"stoa/internal/content"
+	"stoa/store"
 )
 
 // readback is what became of a table: what went in, and what was read of the output.
@@ -119,7 +120,7 @@ func readBack(a *cli.App, ctx context.Context, dir string, d doneTable) (out out
 
 // sumOf sums an output up; whole reports whether its types let the sum be compared.
 func sumOf(a *cli.App, ctx context.Context, name string, d doneTable) (sum content.Sum, whole bool, err error) {
-	o := stoa.OpenOptions{Formats: a.Formats, Tree: cli.Tree{A: a}}
+	o := stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})}
 	sc, err := arrowschema.Decode(d.Arrow)
 	if err != nil {
 		return sum, false, err

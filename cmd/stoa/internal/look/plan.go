@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/store"
 )
 
 // planEnd is the last line of a plan: a plan without it was cut.
@@ -103,11 +104,17 @@ func lasting(args []string) ([]string, error) {
 				" could be read by nobody: what comes through a pipe is not there for others",
 				Hint: "write it to a file, and plan that; stoa cat reads a pipe"}
 		}
-		full, err := filepath.Abs(place)
+		file, mark := place, ""
+		if _, err := os.Lstat(place); err != nil {
+			if rest, ok := strings.CutPrefix(place, store.RootsMark); ok {
+				file, mark = rest, store.RootsMark
+			}
+		}
+		full, err := filepath.Abs(file)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = full + arg[len(place):]
+		out[i] = mark + full + arg[len(place):]
 	}
 	return out, nil
 }
@@ -153,7 +160,7 @@ read; 2 for what is no split, or not one of this version, and other wrong use.`,
 			if err != nil {
 				return err
 			}
-			t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.Formats, Tree: cli.Tree{A: a}})
+			t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})})
 			if err != nil {
 				return cli.Whole(&cli.OpenError{Err: err})
 			}

@@ -18,6 +18,7 @@ import (
 	"stoa/fault"
 	"stoa/format"
 	"stoa/region"
+	"stoa/store"
 )
 
 var verifyForms = []string{"text", "json", "jsonl"}
@@ -81,7 +82,7 @@ incidents, -f jsonl a line per finding.`,
 			case !deep:
 				o.Depth = format.Sums
 			}
-			o.Tree = cli.Tree{A: a, All: true}
+			o.Tree = store.Roots(cli.Tree{A: a, All: true})
 			return verifyPaths(a, cmd, args, o, &out, sealed, all)
 		},
 	}

@@ -196,7 +196,7 @@ func listPlace(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) ([
 			out = append(out, leftDoc(a, ctx, e.Place, err))
 		}
 	}
-	tr := cli.Tree{A: a}
+	tr := store.Roots(cli.Tree{A: a})
 	info, err := tr.Stat(ctx, p)
 	if err != nil || !info.Dir || o.From != "" {
 		return out, failed
@@ -219,7 +219,7 @@ func leftDoc(a *cli.App, ctx context.Context, name string, err error) entryDoc {
 	d := entryDoc{Name: name, Problem: Problem(err), why: err}
 	if odd := new(store.Odd); errors.As(err, &odd) {
 		d.Problem = odd.What
-	} else if info, err := (cli.Tree{A: a}).Stat(ctx, name); err == nil && !info.Dir {
+	} else if info, err := store.Roots(cli.Tree{A: a}).Stat(ctx, name); err == nil && !info.Dir {
 		d.Bytes = reading.Known(info.Size)
 	}
 	return d

@@ -83,7 +83,8 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		return stoa.OpenOptions{}, &cli.UseError{Message: "--from: there is no format \"" + f.From + "\"",
 			Hint: "the formats are " + strings.Join(a.FormatNames(), ", ")}
 	}
-	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify, Tree: cli.Tree{A: a}}
+	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify,
+		Tree: store.Roots(cli.Tree{A: a})}
 	straighten(paths)
 	if err := f.inStore(ctx, a.Formats, paths, o.Tree); err != nil {
 		return o, err

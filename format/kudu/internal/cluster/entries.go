@@ -46,7 +46,7 @@ func (s *Servers) Halves(ctx context.Context, tg format.Target) error {
 // parentHint is what to say if the directory above dir holds more of a server than dir.
 func (s *Servers) parentHint(ctx context.Context, tree store.Tree, dir string) string {
 	for up := path.Dir(dir); dir != "" && up != dir && len(up) > 1; dir, up = up, path.Dir(up) {
-		ls, err := fs.FindServers(ctx, tree, up, fs.FSOptions{})
+		ls, err := fs.FindServers(ctx, tree, up, fs.FSOptions{Shallow: true})
 		if err != nil {
 			return ""
 		}

@@ -35,6 +35,9 @@ var fsCodes = check.Codes{
 		Help: "Blocks of a container lie after the end of its data file. If a superblock names them, they are lost."},
 	{Code: "kudu.datadir.damaged", Severity: region.Error, Help: "The file block_manager_instance of a data " +
 		"directory cannot be read. Its place among the others is guessed."},
+	{Code: "kudu.datadir.stray", Severity: region.Warning, Help: "A file block_manager_instance lies where no blocks " +
+		"do: one that was copied or made by mistake. It says nothing of a server and is not used; blocks are read " +
+		"from the data directories around it."},
 	{Code: "kudu.datadir.missing", Severity: region.Error, Help: "The data directories name another one, which " +
 		"is not among those that were given. Its blocks are lost, unless it is given, too."},
 	{Code: "kudu.instance.damaged", Severity: region.Error,

@@ -43,6 +43,9 @@ const (
 type FSOptions struct {
 	Limits   format.Limits
 	NoVerify bool
+	// Shallow: FindServers looks no more than a few levels down, and gives up where there are many directories: to
+	// learn what kind of place it is.
+	Shallow bool
 	// Locked says whether a server holds the lock on a file; nil: LockHolder if the tree is the machine's file system.
 	Locked func(name string) (pid int, held bool, err error)
 }
@@ -73,12 +76,6 @@ type Placed struct {
 	Container int32
 	lost      bool
 }
-
-// maxDirs is how many directories the search for roots looks into, maxDepth how deep.
-const (
-	maxDirs  = 4096
-	maxDepth = 4
-)
 
 func (o FSOptions) Pbc() pbc.Options { return pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify} }
 
@@ -112,6 +109,9 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 		return f, err
 	}
 	f.FindUsers()
+	for _, name := range l.Stray {
+		f.stray(name)
+	}
 	for _, in := range f.Instances {
 		if in.Encrypted {
 			f.Encrypted = true

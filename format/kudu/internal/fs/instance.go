@@ -190,41 +190,85 @@ func (d *DataDir) Parse(c *wire.Cursor) {
 // ReadDataDirs reads the data directories' instances and puts them in order.
 func (f *FS) ReadDataDirs(ctx context.Context) error {
 	for _, dir := range f.Layout.DataDirs {
-		d := DataDir{Root: dir, Dir: path.Join(dir, DataSubdir), Index: -1}
-		if _, err := f.Tree.Stat(ctx, path.Join(dir, DirInstanceFile)); err == nil {
-			d.Dir = dir
-		} else if !Gone(err) && ctx.Err() == nil {
-			return err
-		}
-		d.Instance = path.Join(d.Dir, DirInstanceFile)
-		notes, err := readDirInstance(ctx, f.Tree, &d, f.Options.Pbc())
-		switch {
-		case Gone(err):
-			err = fault.Corruptf(fault.Span{Object: d.Instance}, "", "the file is missing")
-			d.Instance = ""
-		case err != nil && fault.NotOfFile(err):
-			return err
-		case errors.Is(err, fault.Unsupported):
-			f.Encrypted = f.Encrypted || pbc.SpanOf(err).Len == int64(len(pbc.EncMagic))
-			return err
-		}
-		for _, n := range notes {
-			f.fault("kudu.datadir.damaged", n, dir)
-		}
+		d, err := f.readDataDir(ctx, dir)
 		if err != nil {
-			d.Err = err
-			d.UUID, d.All, d.Type = "", nil, ""
-			f.fault("kudu.datadir.damaged", err, dir)
+			return err
 		}
 		f.DataDirs = append(f.DataDirs, d)
+		f.BlockManager = cmp.Or(f.BlockManager, d.Type)
 	}
-	// the longest list: directories may be added to a server, and those that were away then do not know
+	f.orderDataDirs()
+	if f.BlockManager == "" {
+		var err error
+		f.BlockManager, err = f.guessManager(ctx)
+		return err
+	}
+	return nil
+}
+
+// readDataDir reads the instance of a data directory. What is damaged is a finding.
+func (f *FS) readDataDir(ctx context.Context, root string) (DataDir, error) {
+	d := DataDir{Root: root, Index: -1, BlockSize: 4096}
+	var err error
+	if d.Dir, err = f.blocksOf(ctx, root); err != nil {
+		return d, err
+	}
+	d.Instance = path.Join(d.Dir, DirInstanceFile)
+	notes, err := readDirInstance(ctx, f.Tree, &d, f.Options.Pbc())
+	switch {
+	case Gone(err):
+		err = fault.Corruptf(fault.Span{Object: d.Instance}, "", "the file is missing")
+		d.Instance = ""
+	case err != nil && fault.NotOfFile(err):
+		return d, err
+	case errors.Is(err, fault.Unsupported):
+		f.Encrypted = f.Encrypted || pbc.SpanOf(err).Len == int64(len(pbc.EncMagic))
+		return d, err
+	}
+	for _, n := range notes {
+		f.fault("kudu.datadir.damaged", n, root)
+	}
+	if err != nil {
+		d.Err = err
+		d.UUID, d.All, d.Type = "", nil, ""
+		f.fault("kudu.datadir.damaged", err, root)
+	}
+	d.BlockSize = cmp.Or(d.BlockSize, 4096)
+	return d, nil
+}
+
+// blocksOf is where in a data root the blocks are: in data/, or in the root itself if that is a data/ that was named
+// for its own sake. A file block_manager_instance beside a data/ with blocks is none of this.
+func (f *FS) blocksOf(ctx context.Context, root string) (string, error) {
+	inner := path.Join(root, DataSubdir)
+	instance := path.Join(root, DirInstanceFile)
+	if _, err := f.Tree.Stat(ctx, instance); Gone(err) || err != nil && ctx.Err() != nil {
+		return inner, nil
+	} else if err != nil {
+		return "", err
+	}
+	s := search{tree: f.Tree, o: f.Options}
+	if info, err := f.Tree.Stat(ctx, inner); err == nil && info.Dir && s.hasBlocks(ctx, inner) {
+		f.stray(instance)
+		return inner, s.failed
+	}
+	return root, s.failed
+}
+
+// stray notes a file block_manager_instance that belongs to no data directory.
+func (f *FS) stray(name string) {
+	f.Note("kudu.datadir.stray", fault.Span{Object: name}, path.Dir(name), "no blocks lie beside it, and servers' "+
+		"directories, or the data directory itself, below: it belongs to nothing, and is not used")
+}
+
+// orderDataDirs puts the data directories in the order of the longest list that one of them has: directories may be
+// added to a server, and those that were away then do not know.
+func (f *FS) orderDataDirs() {
 	var all []string
 	for i := range f.DataDirs {
 		if len(f.DataDirs[i].All) > len(all) {
 			all = f.DataDirs[i].All
 		}
-		f.BlockManager = cmp.Or(f.BlockManager, f.DataDirs[i].Type)
 	}
 	given := map[string]bool{}
 	unknown := 0
@@ -240,9 +284,6 @@ func (f *FS) ReadDataDirs(ctx context.Context) error {
 				"two data directories have the same UUID "+d.UUID)
 		}
 		given[d.UUID] = true
-		if d.BlockSize == 0 {
-			d.BlockSize = 4096
-		}
 	}
 	var away []int
 	for i, uuid := range all {
@@ -263,12 +304,6 @@ func (f *FS) ReadDataDirs(ctx context.Context) error {
 			fmt.Sprintf("data directory %s, number %d of %d, was not given", all[i], i+1, len(all)))
 	}
 	slices.SortStableFunc(f.DataDirs, func(a, b DataDir) int { return cmp.Compare(uint(a.Index), uint(b.Index)) })
-	if f.BlockManager == "" {
-		var err error
-		f.BlockManager, err = f.guessManager(ctx)
-		return err
-	}
-	return nil
 }
 
 // guessManager reports the block manager by what is in the data directories.

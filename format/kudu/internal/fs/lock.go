@@ -48,7 +48,7 @@ func (f *FS) FindUsers() {
 		if d.Instance == "" {
 			continue
 		}
-		if pid, held, err := locked(d.Instance); err == nil && held {
+		if pid, held, err := locked(store.Below(f.Tree, d.Instance)); err == nil && held {
 			f.Users = append(f.Users, User{d.Instance, pid})
 		}
 	}

@@ -1,0 +1,173 @@
+package fs
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+)
+
+// server are the roots of one server, or of copies of it.
+type server struct {
+	uuid  string
+	roots []root
+}
+
+// group makes servers of roots: by the server's UUID, wherever they lie; those without one by the data directories
+// that name each other, or, if there is just one server that lacks what they have, by that.
+func group(roots []root) (out []Layout) {
+	var servers []*server
+	var orphans []root
+	for _, r := range roots {
+		if r.uuid == "" {
+			orphans = append(orphans, r)
+			continue
+		}
+		i := slices.IndexFunc(servers, func(x *server) bool { return x.uuid == r.uuid })
+		if i < 0 {
+			servers, i = append(servers, &server{uuid: r.uuid}), len(servers)
+		}
+		servers[i].roots = append(servers[i].roots, r)
+	}
+	for _, r := range orphans {
+		if owner := ownerOf(servers, r); owner >= 0 {
+			servers[owner].roots = append(servers[owner].roots, r)
+		} else {
+			servers = append(servers, &server{roots: []root{r}})
+		}
+	}
+	for _, x := range servers {
+		for _, l := range x.layouts() {
+			if l.WALDir != "" || l.MetaDir != "" || len(l.DataDirs) > 0 {
+				out = append(out, *l)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Layout) int {
+		return cmp.Compare(cmp.Or(a.MetaDir, a.WALDir, FirstOf(a.DataDirs)),
+			cmp.Or(b.MetaDir, b.WALDir, FirstOf(b.DataDirs)))
+	})
+	return out
+}
+
+// ownerOf is the server of a root that does not say whose it is: the one whose data directories name it; else one
+// that lacks what it has: one beside it, or the only one. -1: none is.
+func ownerOf(servers []*server, r root) int {
+	if i := slices.IndexFunc(servers, func(x *server) bool { return x.names(r) }); i >= 0 {
+		return i
+	}
+	i := slices.IndexFunc(servers, func(x *server) bool {
+		return x.lacks(r) && slices.ContainsFunc(x.roots, func(y root) bool { return siblings(r.dir, y.dir) })
+	})
+	if i < 0 && len(servers) == 1 && servers[0].lacks(r) {
+		i = 0
+	}
+	return i
+}
+
+// names reports whether a data directory of the server's names that of r.
+func (x *server) names(r root) bool {
+	return r.dataUUID != "" &&
+		slices.ContainsFunc(x.roots, func(y root) bool { return slices.Contains(y.all, r.dataUUID) })
+}
+
+// lacks reports whether the server has nothing of what r has.
+func (x *server) lacks(r root) bool {
+	return !slices.ContainsFunc(x.roots,
+		func(y root) bool { return r.wals && y.wals || r.meta && y.meta || r.dataUUID != "" && y.data })
+}
+
+// copied is a layout, and which data directories are in it.
+type copied struct {
+	Layout
+	seen map[string]bool
+}
+
+// takes reports whether r adds to the layout what it does not have.
+func (l *copied) takes(r root) bool {
+	return !(r.wals && l.WALDir != "" || r.meta && l.MetaDir != "" || r.dataUUID != "" && l.seen[r.dataUUID])
+}
+
+func (l *copied) add(r root) {
+	if r.wals {
+		l.WALDir = r.dir
+	}
+	if r.meta {
+		l.MetaDir = r.dir
+	}
+	if r.data {
+		l.DataDirs = append(l.DataDirs, r.dir)
+		l.seen[r.dataUUID] = true
+	}
+}
+
+// layouts divides the server's roots. A copy of a directory beside the original has the same UUID, and is another
+// replica's worth of files: each superblock begins a layout, and what else there is goes to the nearest that lacks it.
+func (x *server) layouts() (out []*Layout) {
+	roots := slices.Clone(x.roots)
+	weight := func(r root) int {
+		switch {
+		case r.meta:
+			return 0
+		case r.wals:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(roots, func(a, b root) int { return cmp.Compare(weight(a), weight(b)) })
+	var all []*copied
+	for _, r := range roots {
+		var to *copied
+		far := 0
+		for _, l := range all {
+			if d := l.Layout.distance(r.dir); l.takes(r) && (to == nil || d < far) {
+				to, far = l, d
+			}
+		}
+		if to == nil {
+			to = &copied{seen: map[string]bool{}}
+			all = append(all, to)
+		}
+		to.add(r)
+	}
+	for _, l := range all {
+		slices.Sort(l.DataDirs)
+		out = append(out, &l.Layout)
+	}
+	return out
+}
+
+// distance is how many steps it is from the nearest of the layout's directories to another.
+func (l Layout) distance(dir string) int {
+	out := -1
+	for _, d := range append([]string{l.WALDir, l.MetaDir}, l.DataDirs...) {
+		if d == "" {
+			continue
+		}
+		if n := steps(d, dir); out < 0 || n < out {
+			out = n
+		}
+	}
+	return out
+}
+
+// steps is how many directories up and down lead from one to another.
+func steps(a, b string) int {
+	x, y := strings.Split(path.Clean(a), "/"), strings.Split(path.Clean(b), "/")
+	n := 0
+	for n < min(len(x), len(y)) && x[n] == y[n] {
+		n++
+	}
+	return len(x) + len(y) - 2*n
+}
+
+// nearest is the layout with a directory nearest to an object; -1: there is none.
+func nearest(all []Layout, name string) int {
+	best := -1
+	for i, l := range all {
+		if best < 0 || l.distance(path.Dir(name)) < all[best].distance(path.Dir(name)) {
+			best = i
+		}
+	}
+	return best
+}

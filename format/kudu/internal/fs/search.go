@@ -1,0 +1,220 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format/kudu/internal/pbc"
+	"stoa/store"
+)
+
+// How many directories the search for roots looks into, and how deep.
+const (
+	maxDirs, maxDepth       = 1 << 20, 40
+	shallowDirs, shallowest = 4096, 4
+)
+
+// root is a directory that looks like one of Kudu's.
+type root struct {
+	dir              string
+	uuid             string // of the server
+	wals, meta, data bool
+	dataUUID         string
+	all              []string
+	empty            bool // nothing but an instance file: see lone
+}
+
+type search struct {
+	tree    store.Tree
+	o       FSOptions
+	shallow bool
+	roots   []root
+	stray   []string // files block_manager_instance without blocks
+	seen    int
+	failed  error // that was met on the way: see there
+}
+
+// entries are what a directory has that a search looks for.
+type entries struct {
+	isRoot, blocks, consensus bool
+	below                     []string
+}
+
+// look looks at dir and what is below.
+func (s *search) look(ctx context.Context, dir string, depth int) error {
+	if s.seen++; s.shallow && s.seen > shallowDirs {
+		return nil
+	} else if s.seen > maxDirs {
+		return fault.New(fault.Limit, fault.Span{Object: dir}, "", "more than %d directories are searched for those "+
+			"of Kudu's servers; name a place with fewer", maxDirs)
+	}
+	r := root{dir: dir}
+	e, err := s.read(ctx, &r, depth)
+	switch {
+	case err != nil && (depth == 0 || !Gone(err) && !errors.Is(err, fs.ErrPermission)):
+		return err
+	case err != nil:
+		return nil // not ours to read
+	}
+	switch {
+	case e.blocks && !e.isRoot && !r.wals && !r.meta && !r.data && s.holdsBlocks(ctx, dir):
+		// The inner directory of a data root, given by itself.
+		s.roots = append(s.roots, s.dataRoot(ctx, root{dir: dir, data: true}, path.Join(dir, DirInstanceFile)))
+		return nil
+	case e.isRoot || r.wals || r.meta || r.data:
+		if r.data {
+			r = s.dataRoot(ctx, r, path.Join(dir, DataSubdir, DirInstanceFile))
+		}
+		r.meta = r.meta || e.consensus
+		s.roots = append(s.roots, r)
+	}
+	if s.failed != nil {
+		return s.failed
+	}
+	found := len(s.roots)
+	if depth < maxDepth && !(s.shallow && depth >= shallowest) {
+		for _, b := range e.below {
+			if err := s.look(ctx, b, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	if e.blocks && !r.data {
+		s.lone(ctx, r, e.isRoot || r.wals || r.meta || len(s.roots) > found)
+	}
+	if s.failed != nil {
+		return s.failed
+	}
+	return ctx.Err()
+}
+
+// lone takes a file block_manager_instance in a directory without blocks: that is a data directory of a server that
+// never wrote any, unless it cannot be read, or other directories of servers are here or below.
+func (s *search) lone(ctx context.Context, r root, others bool) {
+	instance := path.Join(r.dir, DirInstanceFile)
+	if d := s.dataRoot(ctx, root{dir: r.dir, data: true, empty: true}, instance); !others && d.dataUUID != "" {
+		s.roots = append(s.roots, d)
+		return
+	}
+	s.stray = append(s.stray, instance)
+}
+
+// withoutCopies takes out the roots that are only a copy of another's instance file.
+func (s *search) withoutCopies() {
+	s.roots = slices.DeleteFunc(s.roots, func(r root) bool {
+		again := r.empty && slices.ContainsFunc(s.roots,
+			func(o root) bool { return !o.empty && o.dataUUID == r.dataUUID })
+		if again {
+			s.stray = append(s.stray, path.Join(r.dir, DirInstanceFile))
+		}
+		return again
+	})
+}
+
+// read reads the entries of r's directory.
+func (s *search) read(ctx context.Context, r *root, depth int) (e entries, err error) {
+	children := 0
+	for info, err := range s.tree.List(ctx, r.dir) {
+		if err != nil {
+			return e, err
+		}
+		name := path.Base(info.Name)
+		if path.Dir(info.Name) != path.Clean(r.dir) {
+			name = "" // a place in a list of places, whatever it is called
+		}
+		switch {
+		case !info.Dir && name == InstanceFile:
+			e.isRoot = s.instance(ctx, r, info.Name, depth)
+		case !info.Dir && name == DirInstanceFile:
+			e.blocks = true
+		case info.Dir && name == WalsDir:
+			r.wals = true
+		case info.Dir && name == TabletMetaDir:
+			r.meta = true
+		case info.Dir && name == ConsensusDir:
+			e.consensus = true
+		case info.Dir && name == DataSubdir:
+			if r.data = !s.isRoot(ctx, info.Name) && s.hasBlocks(ctx, info.Name); !r.data {
+				e.below = append(e.below, info.Name)
+			}
+		case info.Dir:
+			e.below = append(e.below, info.Name)
+		}
+		if children++; children > 1<<20 {
+			break
+		}
+	}
+	return e, nil
+}
+
+// instance reads a file instance into r. false: it is another program's file of the same name.
+func (s *search) instance(ctx context.Context, r *root, name string, depth int) bool {
+	in, _, err := readInstance(ctx, s.tree, name, s.o.Pbc())
+	if s.there(err) {
+		r.uuid = in.UUID
+	}
+	return !(errors.Is(err, fault.Corrupt) && depth > 0 && !looksLikePBC(err))
+}
+
+// looksLikePBC reports whether the file that err is about is a damaged protobuf container rather than something else.
+func looksLikePBC(err error) bool {
+	var e *fault.Error
+	return errors.As(err, &e) && e.Path != "header.magic" && !pbc.IsTorn(err)
+}
+
+// dataRoot reads what a data root's instance says.
+func (s *search) dataRoot(ctx context.Context, r root, instance string) root {
+	d := DataDir{Instance: instance}
+	if _, err := readDirInstance(ctx, s.tree, &d, s.o.Pbc()); s.there(err) {
+		r.dataUUID, r.all = d.UUID, d.All
+	}
+	return r
+}
+
+func (s *search) isRoot(ctx context.Context, dir string) bool {
+	_, err := s.tree.Stat(ctx, path.Join(dir, InstanceFile))
+	return s.there(err)
+}
+
+// there reports whether something is there: err is nil. What is not damage, and not that nothing is there, ends
+// the search: a disk that fails must not make a directory look empty.
+func (s *search) there(err error) bool {
+	if err != nil && s.failed == nil && !Gone(err) && fault.NotOfFile(err) {
+		s.failed = err
+	}
+	return err == nil
+}
+
+// hasBlocks reports whether a directory is one of blocks: by its instance, or by what is in it.
+func (s *search) hasBlocks(ctx context.Context, dir string) bool {
+	if _, err := s.tree.Stat(ctx, path.Join(dir, DirInstanceFile)); s.there(err) {
+		return true
+	}
+	return s.holdsBlocks(ctx, dir)
+}
+
+// holdsBlocks reports whether a directory is one of blocks by what is in it.
+func (s *search) holdsBlocks(ctx context.Context, dir string) bool {
+	n := 0
+	for info, err := range s.tree.List(ctx, dir) {
+		name := path.Base(info.Name)
+		switch {
+		case !s.there(err):
+			return false
+		case !info.Dir && (strings.HasSuffix(name, MetadataSuffix) || strings.HasSuffix(name, DataSuffix)) &&
+			IsUUID(strings.TrimSuffix(strings.TrimSuffix(name, MetadataSuffix), DataSuffix)):
+			return true
+		case info.Dir && isHexByte(name):
+			return true
+		}
+		if n++; n > 1000 {
+			return false
+		}
+	}
+	return false
+}
