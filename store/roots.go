@@ -211,7 +211,9 @@ func (s *rootSet) add(name string) error {
 	return nil
 }
 
-func contains(dir, name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/") }
+func contains(dir, name string) bool {
+	return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+}
 
 func (r *roots) Open(ctx context.Context, name string) (Source, error) {
 	in, err := r.find(ctx, name)

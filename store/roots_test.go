@@ -108,7 +108,8 @@ func TestRootsLocal(t *testing.T) {
 	dir := t.TempDir()
 	for name, b := range map[string]string{"one/a": "1", "two/b": "2", "list": "one\n" + filepath.Join(dir, "two")} {
 		name = filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(b), 0o666)); err != nil {
+		err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(b), 0o666))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"path"
 	"slices"
@@ -24,11 +23,6 @@ import (
 // a multiple of the file system's block size; NAME.metadata is a protobuf container of BlockRecordPBs, which
 // say which block was made where, and which was deleted. Deleting punches a hole into the data file: its length
 // stays, unless the end is cut off.
-
-const (
-	MetadataSuffix = ".metadata"
-	DataSuffix     = ".data"
-)
 
 // Container is a log container.
 type Container struct {
@@ -441,6 +435,3 @@ func (f *FS) isZero(ctx context.Context, at fault.Span) (bool, error) {
 	}
 	return true, nil
 }
-
-// Gone reports whether err says that a name does not exist.
-func Gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -8,47 +8,12 @@ import (
 	"slices"
 
 	"stoa/fault"
-	"stoa/format"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/pbc"
 	"stoa/internal/budget"
 	"stoa/region"
 	"stoa/store"
 )
-
-// The directories of a server. A root is a directory that the server was given; each has a file instance, a
-// protobuf container that names the server. One directory may be several roots.
-//
-//	WAL root        wals/TABLET/wal-000000001 …
-//	metadata root   tablet-meta/TABLET (superblock), consensus-meta/TABLET; it is the WAL root or a data root, or
-//	                apart
-//	data root       data/block_manager_instance, and in data/ the blocks:
-//	                file block manager   AA/BB/CC/ID, the hexadecimal bytes being bits 47–24 of the block's number
-//	                log block manager    pairs of files, see Container
-//	                logr block manager   the same without .metadata: the records are in a RocksDB, rdb/. It cannot be
-//	                                     read
-//
-// A server has one data directory or more. Their order is the list all_uuids in every block_manager_instance;
-// the upper 16 bits of a block's number in the file block manager are its data directory's place in that list.
-const (
-	InstanceFile    = "instance"
-	DirInstanceFile = "block_manager_instance"
-	WalsDir         = "wals"
-	TabletMetaDir   = "tablet-meta"
-	ConsensusDir    = "consensus-meta"
-	DataSubdir      = "data"
-)
-
-// FSOptions are how to read directories.
-type FSOptions struct {
-	Limits   format.Limits
-	NoVerify bool
-	// Shallow: FindServers looks no more than a few levels down, and gives up where there are many directories: to
-	// learn what kind of place it is.
-	Shallow bool
-	// Locked says whether a server holds the lock on a file; nil: LockHolder if the tree is the machine's file system.
-	Locked func(name string) (pid int, held bool, err error)
-}
 
 // FS is a server's directories. Methods that find blocks may be called concurrently; those that add to Findings
 // may not.
@@ -76,8 +41,6 @@ type Placed struct {
 	Container int32
 	lost      bool
 }
-
-func (o FSOptions) Pbc() pbc.Options { return pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify} }
 
 // kept is how containers are read whose records are kept.
 func (f *FS) kept() pbc.Options {

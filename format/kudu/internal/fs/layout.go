@@ -1,15 +1,45 @@
 package fs
 
 import (
-	"cmp"
-	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu/internal/pbc"
 	"stoa/store"
+)
+
+// The directories of a server. A root is a directory that the server was given; each has a file instance, a
+// protobuf container that names the server. One directory may be several roots.
+//
+//	WAL root        wals/TABLET/wal-000000001 …
+//	metadata root   tablet-meta/TABLET (superblock), consensus-meta/TABLET; it is the WAL root or a data root, or
+//	                apart
+//	data root       data/block_manager_instance, and in data/ the blocks:
+//	                file block manager   AA/BB/CC/ID, the hexadecimal bytes being bits 47–24 of the block's number
+//	                log block manager    pairs of files, see Container
+//	                logr block manager   the same without .metadata: the records are in a RocksDB, rdb/. It cannot be
+//	                                     read
+//
+// A server has one data directory or more. Their order is the list all_uuids in every block_manager_instance;
+// the upper 16 bits of a block's number in the file block manager are its data directory's place in that list.
+const (
+	InstanceFile    = "instance"
+	DirInstanceFile = "block_manager_instance"
+	WalsDir         = "wals"
+	TabletMetaDir   = "tablet-meta"
+	ConsensusDir    = "consensus-meta"
+	DataSubdir      = "data"
+)
+
+// A container's files.
+const (
+	MetadataSuffix = ".metadata"
+	DataSuffix     = ".data"
 )
 
 // Layout says where a server's directories are.
@@ -21,27 +51,18 @@ type Layout struct {
 	Stray []string // files block_manager_instance that belong to no data directory
 }
 
-// FindServers looks for servers' directories in dir and below it. There may be several: a master and a tablet
-// server, or copies of several machines. A nil tree is the machine's file system.
-func FindServers(ctx context.Context, tree store.Tree, dir string, o FSOptions) ([]Layout, error) {
-	s := search{tree: OrLocal(tree), o: o, shallow: o.Shallow}
-	if set, err := store.RootsOf(ctx, s.tree, dir); err != nil {
-		return nil, err
-	} else if len(set) > 0 {
-		s.shallow = false // whoever lists places means all that is in them
-	}
-	if err := s.look(ctx, dir, 0); err != nil {
-		return nil, err
-	}
-	s.withoutCopies()
-	out := group(s.roots)
-	for i := range s.stray {
-		if k := nearest(out, s.stray[i]); k >= 0 {
-			out[k].Stray = append(out[k].Stray, s.stray[i])
-		}
-	}
-	return out, nil
+// FSOptions are how to read directories.
+type FSOptions struct {
+	Limits   format.Limits
+	NoVerify bool
+	// Shallow: FindServers looks no more than a few levels down, and gives up where there are many directories: to
+	// learn what kind of place it is.
+	Shallow bool
+	// Locked says whether a server holds the lock on a file; nil: LockHolder if the tree is the machine's file system.
+	Locked func(name string) (pid int, held bool, err error)
 }
+
+func (o FSOptions) Pbc() pbc.Options { return pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify} }
 
 // OrLocal is tree, or the machine's file system.
 func OrLocal(tree store.Tree) store.Tree {
@@ -49,44 +70,6 @@ func OrLocal(tree store.Tree) store.Tree {
 		return store.Local{}
 	}
 	return tree
-}
-
-// Layouts are the servers' directories in dir and below it, of which given says where some are: each directory
-// that it names stands for the one that would be found, the others are looked for. If all are given, nothing
-// is. If there are several servers, the one is meant that has one of the directories that are given; if that is
-// none, or several, the error is Invalid.
-func Layouts(ctx context.Context, tree store.Tree, dir string, given Layout, o FSOptions) ([]Layout, error) {
-	if given.WALDir != "" && given.MetaDir != "" && len(given.DataDirs) > 0 {
-		return []Layout{given}, nil
-	}
-	named := append([]string{given.WALDir, given.MetaDir}, given.DataDirs...)
-	any := slices.ContainsFunc(named, func(d string) bool { return d != "" })
-	found, err := FindServers(ctx, tree, dir, o)
-	switch {
-	case !any:
-		return found, err
-	case err != nil && !Gone(err):
-		return nil, err
-	}
-	if len(found) > 1 {
-		all := len(found)
-		found = slices.DeleteFunc(found, func(l Layout) bool {
-			return !slices.ContainsFunc(named, func(d string) bool { return d != "" && l.has(d) })
-		})
-		if len(found) != 1 {
-			return nil, fault.New(fault.Invalid, fault.Span{Object: dir}, "", "the directories of %d servers "+
-				"are here: options wal-dir, meta-dir and data-dirs must all be given, or one of them name a "+
-				"directory of the server that is meant", all)
-		}
-	}
-	if len(found) == 1 {
-		given.WALDir = cmp.Or(given.WALDir, found[0].WALDir)
-		given.MetaDir = cmp.Or(given.MetaDir, found[0].MetaDir)
-		if len(given.DataDirs) == 0 {
-			given.DataDirs = found[0].DataDirs
-		}
-	}
-	return []Layout{given}, nil
 }
 
 // has reports whether dir is one of l's directories, or the data/ in one.
@@ -135,3 +118,6 @@ func FirstOf(s []string) string {
 func siblings(a, b string) bool {
 	return path.Dir(a) == path.Dir(b) || strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
 }
+
+// Gone reports whether err says that a name does not exist.
+func Gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
