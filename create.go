@@ -168,7 +168,7 @@ func (o CreateOptions) target(uri string) (*format.Format, error) {
 		return f, belong(o.Typed, f, uri)
 	}
 	ext := path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/"))
-	return nil, fault.Invalidf("%s: the extension %q does not say which format to write; use --to", uri, ext)
+	return nil, fault.Invalidf("%s: the extension %q does not say which format to write, and none is named", uri, ext)
 }
 
 // Write appends a batch, whose schema must be that of Create. The batch stays the caller's.

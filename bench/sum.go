@@ -9,8 +9,8 @@ import (
 )
 
 // sum is a checksum over a column's values that the peer can compute, too: how many are null, and the sum of all valid
-// values modulo 2⁶⁴ — of floats their bits, of texts every byte weighted by nothing plus the lengths, of booleans the
-// trues, of decimals the low words.
+// values modulo 2⁶⁴. A float counts as its bits, a text as the sum of its bytes plus its length, a boolean as 0 or 1,
+// a decimal as its low word.
 type sum struct {
 	Rows, Nulls int64
 	Total       uint64

@@ -104,6 +104,79 @@ func TestRoomsAreSmall(t *testing.T) {
 	}
 }
 
+// maxFuncLines is how many lines a function may have: a screen.
+const maxFuncLines = 60
+
+// longFuncs are the functions that are still longer, by their files, with their number of lines. The numbers only ever
+// fall; a line goes when its function is short. What is a table, and not a course of action, stays, with a word why.
+var longFuncs = map[string]int{
+	"bench/lookup/main.go run":                                69,
+	"corpus/choose.go main":                                   121,
+	"internal/enc/zigzag/gen/main.go decode":                  104,
+	"cmd/stoa/internal/look/plan.go PlanCmd":                  65,
+	"cmd/stoa/internal/look/plan.go ScanCmd":                  62,
+	"cmd/stoa/internal/look/schema.go SchemaCmd":              62,
+	"format/kudu/format.go list":                              80,
+	"format/kudu/internal/cluster/carve.go openCarved":        71,
+	"format/kudu/internal/cluster/catalog.go readCatalog":     64,
+	"format/kudu/internal/cluster/open.go Pick":               74,
+	"format/kudu/internal/fs/container.go read":               96,
+	"format/kudu/internal/meta/partition_gaps.go Missing":     80,
+	"format/kudu/internal/meta/schema.go parseColumn":         62,
+	"format/kudu/internal/meta/superblock.go Parse":           106,
+	"format/kudu/internal/pbc/pbc.go Open":                    83,
+	"format/kudu/internal/wal/describe.go Describe":           64,
+	"format/kudu/verify.go keys":                              92,
+	"format/parquet/internal/order/sort_key.go compareValues": 63,
+	"format/parquet/internal/write/chunk.go encode":           62,
+	"format/parquet/internal/write/schema.go leaf":            93,
+}
+
+// TestFunctionsFitAScreen counts the lines of every function that is no test, from func to the closing brace, in all
+// modules below the root.
+func TestFunctionsFitAScreen(t *testing.T) {
+	found, funcs := map[string]bool{}, 0
+	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != ".." && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range f.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			funcs++
+			lines := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
+			rel, _ := filepath.Rel("..", name)
+			key := filepath.ToSlash(rel) + " " + fn.Name.Name
+			if lines > max(longFuncs[key], maxFuncLines) {
+				t.Errorf("%s has %d lines; at most %d", key, lines, max(longFuncs[key], maxFuncLines))
+			}
+			found[key] = found[key] || lines > maxFuncLines
+		}
+		return nil
+	})
+	if err != nil || funcs < 5000 {
+		t.Fatalf("%d functions: %v", funcs, err)
+	}
+	for key := range longFuncs {
+		if !found[key] {
+			t.Errorf("%s is short now, or gone: its line in longFuncs goes", key)
+		}
+	}
+}
+
 func countLines(t *testing.T, name string) int {
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -105,8 +105,8 @@ type testTable struct {
 	arrs  map[string]arrow.Array
 }
 
-var someTexts = []string{"", "a", "b", "ab", "abc", "a%", "a_c", "é", "aé", "aéc", "日本", "日本語", "\xff", "\xff\xff",
-	"a\xff", "a\x00", "A", "abcabc", "50%", "\\"}
+var someTexts = []string{"", "a", "b", "ab", "abc", "a%", "a_c", "é", "aé", "aéc", "日本", "日本語",
+	"\xff", "\xff\xff", "a\xff", "a\x00", "A", "abcabc", "50%", "\\"}
 
 var someFloats = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, 3.5, math.Inf(1), math.Inf(-1), math.NaN(),
 	math.Float64frombits(0xfff8000000000001),

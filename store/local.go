@@ -261,40 +261,14 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 	if s.done {
 		return nil, &fs.PathError{Op: "create", Path: s.path, Err: fs.ErrClosed}
 	}
-	parent := filepath.Dir(s.path)
 	if s.tmp != "" && (name == "" || !s.dir) {
 		return nil, fmt.Errorf("%s: one place cannot be both a file and a directory", s.path)
 	}
 	if name == "" {
-		if st, err := os.Stat(s.path); err == nil && st.IsDir() {
-			return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is a directory")}
-		} else if err == nil && !st.Mode().IsRegular() {
-			return nil, &fs.PathError{Op: "create", Path: s.path,
-				Err: errors.New("is no regular file and would be replaced")}
-		}
-		s.sweep()
-		f, err := os.CreateTemp(parent, TempPrefix+"*-"+filepath.Base(s.path))
-		if err != nil {
-			return nil, s.named(err)
-		}
-		s.begin(f.Name())
-		if err := os.Chmod(s.tmp, s.mode(0o666)); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		return &localObject{f, s.path}, nil
+		return s.createFile()
 	}
 	if s.tmp == "" {
-		s.sweep()
-		if err := s.mayReplace(); err != nil {
-			return nil, err
-		}
-		tmp, err := os.MkdirTemp(parent, TempPrefix+"*-"+filepath.Base(s.path))
-		if err != nil {
-			return nil, s.named(err)
-		}
-		s.dir = true
-		s.begin(tmp)
-		if err := os.Chmod(tmp, s.mode(0o777)); err != nil {
+		if err := s.createDir(); err != nil {
 			return nil, err
 		}
 	}
@@ -312,6 +286,41 @@ func (s *localSink) Create(_ context.Context, name string) (Object, error) {
 		return nil, err
 	}
 	return &localObject{f, filepath.Join(s.path, filepath.FromSlash(name))}, nil
+}
+
+// createFile creates the temporary file that Commit renames to the sink's place.
+func (s *localSink) createFile() (Object, error) {
+	if st, err := os.Stat(s.path); err == nil && st.IsDir() {
+		return nil, &fs.PathError{Op: "create", Path: s.path, Err: errors.New("is a directory")}
+	} else if err == nil && !st.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "create", Path: s.path,
+			Err: errors.New("is no regular file and would be replaced")}
+	}
+	s.sweep()
+	f, err := os.CreateTemp(filepath.Dir(s.path), TempPrefix+"*-"+filepath.Base(s.path))
+	if err != nil {
+		return nil, s.named(err)
+	}
+	s.begin(f.Name())
+	if err := os.Chmod(s.tmp, s.mode(0o666)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &localObject{f, s.path}, nil
+}
+
+// createDir creates the temporary directory that Commit renames to the sink's place.
+func (s *localSink) createDir() error {
+	s.sweep()
+	if err := s.mayReplace(); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(s.path), TempPrefix+"*-"+filepath.Base(s.path))
+	if err != nil {
+		return s.named(err)
+	}
+	s.dir = true
+	s.begin(tmp)
+	return os.Chmod(tmp, s.mode(0o777))
 }
 
 // named is err about the place that the user named, not about the temporary one.

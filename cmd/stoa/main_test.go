@@ -183,8 +183,8 @@ func TestReaderGoneFindsDamage(t *testing.T) {
 // TestTerminal: what is different when standard output is one.
 func TestTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("s.csv", []byte("id,name,text\n1,,"+strings.Repeat("long ", 20)+"\n22,漢字漢字漢字漢字,b\n"),
-		0o644); err != nil {
+	text := "id,name,text\n1,," + strings.Repeat("long ", 20) + "\n22,漢字漢字漢字漢字,b\n"
+	if err := os.WriteFile("s.csv", []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	show := func(width int, args ...string) (string, int, string) {

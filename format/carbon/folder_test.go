@@ -8,6 +8,8 @@ import (
 
 	"stoa"
 	"stoa/fault"
+	"stoa/format"
+	"stoa/format/carbon"
 	"stoa/region"
 	"stoa/store"
 )
@@ -44,6 +46,38 @@ func TestFolders(t *testing.T) {
 			}
 		}
 		checkFolder(t, mask, store.NewMemory(files), data, index)
+	}
+}
+
+// TestOptionsOfTables: what only a whole table can do is refused by name of a file, an index, or a directory of files.
+func TestOptionsOfTables(t *testing.T) {
+	dir := "t"
+	tree := loaded(t, filepath.Join(golden2, "v3/onerow/table"))
+	places := []string{dir}
+	for _, n := range tree.Names() {
+		if strings.HasSuffix(n, ".carbonindex") || strings.HasSuffix(n, ".carbondata") {
+			places = append(places, n)
+		}
+	}
+	if len(places) < 3 {
+		t.Fatalf("only %v", places)
+	}
+	for _, p := range places {
+		for k, v := range map[string]string{"": "", "segment": "0", "segments": "all", "deleted": "true",
+			"positions": "true"} {
+			o := stoa.OpenOptions{Tree: tree, Formats: []format.Format{carbon.Format}}
+			if k != "" {
+				o.Opts = map[string]string{k: v}
+			}
+			x, err := stoa.Open(t.Context(), p, o)
+			if err == nil {
+				x.Close()
+			}
+			if k == "" && err != nil || k != "" &&
+				(!errors.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "option "+k+" ")) {
+				t.Errorf("%s, %s=%s: %v", p, k, v, err)
+			}
+		}
 	}
 }
 

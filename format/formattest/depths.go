@@ -36,45 +36,51 @@ func (s Suite) depths(t *testing.T) {
 	if read[format.Quick] > read[format.Sums] || read[format.Sums] > read[format.Deep] {
 		t.Errorf("bytes read: quick %d, sums %d, deep %d", read[format.Quick], read[format.Sums], read[format.Deep])
 	}
-	sums, all, total := 0, 0, 0
-	for _, name := range tab.mem.Names() {
-		total += len(tab.mem.Bytes(name))
+	sums, all := 0, 0
+	eachFlip(tab.mem, func(tree store.Tree, name string, at int) {
+		found := verify(tree, format.Sums)
+		for _, f := range verify(tree, format.Deep) {
+			if f.Severity != region.Error {
+				continue
+			}
+			all++
+			if !strings.Contains(f.Code, "checksum") && !strings.Contains(f.Code, ".crc") {
+				continue
+			}
+			sums++
+			if !slices.ContainsFunc(found,
+				func(g region.Finding) bool { return g.Code == f.Code && g.At == f.At && g.Rows == f.Rows }) {
+				t.Errorf("%s[%d]: deep finds %s %s rows %v, sums finds %v", name, at, f.Code, f.At, f.Rows, found)
+			}
+		}
+	})
+	t.Logf("bytes read: quick %d, sums %d, deep %d; %d errors found, %d of them checksums", read[format.Quick],
+		read[format.Sums], read[format.Deep], all, sums)
+}
+
+// eachFlip calls try with the files of mem of which one bit is wrong, in 60 places, 20 in the short form: that of the
+// file name, at its byte at.
+func eachFlip(mem *store.Memory, try func(tree store.Tree, name string, at int)) {
+	total, flips := 0, 60
+	for _, name := range mem.Names() {
+		total += len(mem.Bytes(name))
 	}
-	flips := 60
 	if testing.Short() {
 		flips = 20
 	}
 	step := max(1, total/flips)
-	for _, name := range tab.mem.Names() {
-		b := tab.mem.Bytes(name)
+	for _, name := range mem.Names() {
+		b := mem.Bytes(name)
 		for at := min(step, len(b)) / 2; at < len(b); at += step {
-			bad := slices.Clone(b)
-			bad[at] ^= 0x04
 			files := map[string][]byte{}
-			for _, n := range tab.mem.Names() {
-				files[n] = tab.mem.Bytes(n)
+			for _, n := range mem.Names() {
+				files[n] = mem.Bytes(n)
 			}
-			files[name] = bad
-			tree := store.NewMemory(files)
-			found := verify(tree, format.Sums)
-			for _, f := range verify(tree, format.Deep) {
-				if f.Severity == region.Error {
-					all++
-				}
-				if f.Severity != region.Error || !strings.Contains(f.Code, "checksum") &&
-					!strings.Contains(f.Code, ".crc") {
-					continue
-				}
-				sums++
-				if !slices.ContainsFunc(found,
-					func(g region.Finding) bool { return g.Code == f.Code && g.At == f.At && g.Rows == f.Rows }) {
-					t.Errorf("%s[%d]: deep finds %s %s rows %v, sums finds %v", name, at, f.Code, f.At, f.Rows, found)
-				}
-			}
+			files[name] = slices.Clone(b)
+			files[name][at] ^= 0x04
+			try(store.NewMemory(files), name, at)
 		}
 	}
-	t.Logf("bytes read: quick %d, sums %d, deep %d; %d errors found, %d of them checksums", read[format.Quick],
-		read[format.Sums], read[format.Deep], all, sums)
 }
 
 // Partition checks that the leaves of nodes that name object own each of its size bytes exactly once.

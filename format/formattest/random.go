@@ -25,7 +25,34 @@ func Random(r *rand.Rand, t arrow.DataType, n, nulls int) arrow.Array {
 	return b.NewArray()
 }
 
+// appendRandom appends a value that is not null; null items and fields are among it.
 func appendRandom(r *rand.Rand, b array.Builder) {
+	switch b := b.(type) {
+	case *array.ListBuilder:
+		b.Append(true)
+		for range r.IntN(5) {
+			if r.IntN(5) == 0 {
+				b.ValueBuilder().AppendNull()
+			} else {
+				appendRandom(r, b.ValueBuilder())
+			}
+		}
+	case *array.StructBuilder:
+		b.Append(true)
+		for i, f := range b.Type().(*arrow.StructType).Fields() {
+			if f.Nullable && r.IntN(5) == 0 {
+				b.FieldBuilder(i).AppendNull()
+			} else {
+				appendRandom(r, b.FieldBuilder(i))
+			}
+		}
+	default:
+		appendRandomLeaf(r, b)
+	}
+}
+
+// appendRandomLeaf appends a value of a type without children.
+func appendRandomLeaf(r *rand.Rand, b array.Builder) {
 	x := r.Uint64() >> r.IntN(64) // all magnitudes
 	switch b := b.(type) {
 	case *array.BooleanBuilder:
@@ -66,24 +93,6 @@ func appendRandom(r *rand.Rand, b array.Builder) {
 			limit *= 10
 		}
 		b.AppendValueFromString(decimalText(int64(x)%limit, b.Type().(*arrow.Decimal128Type).Scale))
-	case *array.ListBuilder:
-		b.Append(true)
-		for range r.IntN(5) {
-			if r.IntN(5) == 0 {
-				b.ValueBuilder().AppendNull()
-			} else {
-				appendRandom(r, b.ValueBuilder())
-			}
-		}
-	case *array.StructBuilder:
-		b.Append(true)
-		for i, f := range b.Type().(*arrow.StructType).Fields() {
-			if f.Nullable && r.IntN(5) == 0 {
-				b.FieldBuilder(i).AppendNull()
-			} else {
-				appendRandom(r, b.FieldBuilder(i))
-			}
-		}
 	default:
 		panic(fmt.Sprintf("formattest cannot make values of type %s", b.Type()))
 	}

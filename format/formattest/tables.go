@@ -290,7 +290,7 @@ func (g *tables) build(f arrow.Field, cells []any) arrow.Array {
 	if nulls == 0 && g.one(2) {
 		bufs[0] = nil
 	}
-	var kids []arrow.ArrayData
+	var children []arrow.ArrayData
 	switch t := f.Type.(type) {
 	case *arrow.NullType:
 		return array.NewNull(n)
@@ -298,35 +298,17 @@ func (g *tables) build(f arrow.Field, cells []any) arrow.Array {
 		return g.dictionary(t, f, cells)
 	case *arrow.StructType:
 		for i, c := range t.Fields() {
-			below := make([]any, n)
-			hide := g.one(2) || !c.Nullable
-			for k := range cells {
-				if s, ok := cells[k].([]any); ok {
-					below[k] = s[i]
-				} else if hide {
-					below[k] = g.cell(c, false)
-				}
-			}
-			kids = append(kids, g.array(c, below).Data())
+			children = append(children, g.array(c, g.fieldCells(cells, i, c)).Data())
 		}
 	case *arrow.MapType:
 		entries := arrow.Field{Name: "entries", Type: t.Elem()}
 		off, items := g.spread(cells, func() any {
-			return []any{g.cell(t.KeyField(), false),
-				g.cell(t.ItemField(), true)}
+			return []any{g.cell(t.KeyField(), false), g.cell(t.ItemField(), true)}
 		})
 		bufs = append(bufs, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(off)))
-		kids = append(kids, g.build(entries, items).Data())
+		children = append(children, g.build(entries, items).Data())
 	case *arrow.FixedSizeListType:
-		var items []any
-		for _, c := range cells {
-			if l, ok := c.([]any); ok {
-				items = append(items, l...)
-			} else {
-				items = append(items, g.items(t.ElemField(), int(t.Len()), g.one(2))...)
-			}
-		}
-		kids = append(kids, g.build(t.ElemField(), items).Data())
+		children = append(children, g.build(t.ElemField(), g.fixedItems(cells, t)).Data())
 	case arrow.ListLikeType:
 		off, items := g.spread(cells, func() any { return g.cell(t.ElemField(), true) })
 		if f.Type.ID() == arrow.LARGE_LIST {
@@ -334,13 +316,39 @@ func (g *tables) build(f arrow.Field, cells []any) arrow.Array {
 		} else {
 			bufs = append(bufs, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(off)))
 		}
-		kids = append(kids, g.array(t.ElemField(), items).Data())
+		children = append(children, g.array(t.ElemField(), items).Data())
 	default:
 		return g.leaves(f.Type, cells, bufs, nulls)
 	}
-	d := array.NewData(f.Type, n, bufs, kids, nulls, 0)
+	d := array.NewData(f.Type, n, bufs, children, nulls, 0)
 	defer d.Release()
 	return array.MakeFromData(d)
+}
+
+// fieldCells are the cells of field i of structs; below null structs are nulls, or values that nobody may see.
+func (g *tables) fieldCells(cells []any, i int, f arrow.Field) []any {
+	out := make([]any, len(cells))
+	hide := g.one(2) || !f.Nullable
+	for k := range cells {
+		if s, ok := cells[k].([]any); ok {
+			out[k] = s[i]
+		} else if hide {
+			out[k] = g.cell(f, false)
+		}
+	}
+	return out
+}
+
+// fixedItems are the items of lists of one size, which null lists have, too.
+func (g *tables) fixedItems(cells []any, t *arrow.FixedSizeListType) (items []any) {
+	for _, c := range cells {
+		if l, ok := c.([]any); ok {
+			items = append(items, l...)
+		} else {
+			items = append(items, g.items(t.ElemField(), int(t.Len()), g.one(2))...)
+		}
+	}
+	return items
 }
 
 // spread returns the offsets and items of lists; those that are null have items now and then.

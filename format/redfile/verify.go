@@ -248,9 +248,9 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 	if index == nil && !t.Indexed {
 		walked = t // its headers were read, and compared with each other
 	}
-	n := rowCount{flat: t.Leaf.MaxRep == 0, first: first, end: end}
-	quiet := false // pages were skipped whose rows nobody says
-	defer n.report(v)
+	c := chunkCheck{v: v, t: t, walked: walked, begin: begin, index: index,
+		n: rowCount{flat: t.Leaf.MaxRep == 0, first: first, end: end}}
+	defer c.n.report(v)
 	for i := 0; !v.Stopped(); i++ {
 		p, err := walked.Get(v.ctx, i)
 		if err == io.EOF {
@@ -258,59 +258,81 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 				v.Report("redfile.index.damaged", t.File.ChunkSpan(t.Group, t.Col),
 					layout.ChunkPath(t.Group, t.Col)+".index_page", "%d pages, the chunk has %d", len(index), i)
 			}
-			n.whole = true
-			return n.rows, n.ok() && !quiet
+			c.n.whole = true
+			return c.n.rows, c.n.ok() && !c.quiet
 		}
 		if err == nil && i < len(index) && p.Off > begin+index[i].Offset { // it was taken for a page of another kind
 			err = fault.Corruptf(t.At.Sub(begin+index[i].Offset, int64(index[i].Size)),
 				layout.PagePath(t.Group, t.Col, i)+".header", "no data page, where the index says that one is")
 		}
-		if err != nil && i < len(index) {
-			n.bad("redfile.page.header", err, int64(index[i].Rows))
-			walked.Resume(index, i, begin)
-			continue
+		if err == nil {
+			c.page(p, i)
+		} else if !c.badHeader(err, i) {
+			return c.n.rows, false
 		}
-		if err != nil {
-			code := "redfile.page.header"
-			if recovery.PathOf(err) == layout.ChunkPath(t.Group, t.Col)+".num_values" {
-				code = "redfile.column.count"
-			}
-			n.bad(code, err, -1)
-			return n.rows, false
-		}
-		known := int64(-1) // rows that begin in the page, if somebody says
-		if n.flat {
-			known = p.Values
-		} else if i < len(index) && begin+index[i].Offset == p.Off && int64(index[i].Values) == p.Values {
-			known = int64(index[i].Rows)
-		}
-		if p.Lost != nil {
-			n.bad("redfile.page.header", p.Lost, known)
-			continue
-		}
-		if v.depth == format.Quick {
-			v.placed(index, t, p, i)
-			if n.add(max(0, known)); known < 0 {
-				quiet = true
-			}
-			continue
-		}
-		k, err := v.page(t, p, i, index)
-		if err != nil {
-			code := "redfile.page.damaged"
-			if strings.HasSuffix(recovery.PathOf(err), "header.crc") {
-				code = "redfile.page.crc"
-			}
-			if known < 0 && i < len(index) && begin+index[i].Offset == p.Off { // what differs is its header
-				known = int64(index[i].Rows)
-				walked.Resume(index, i, begin)
-			}
-			n.bad(code, err, known)
-			continue
-		}
-		n.add(k)
 	}
-	return n.rows, false
+	return c.n.rows, false
+}
+
+// chunkCheck verifies the pages of a chunk, one after the other.
+type chunkCheck struct {
+	v      *verifier
+	t      *page.Table
+	walked *page.Table // where the pages are found by their headers
+	begin  int64       // offset of the first page, from which the index counts
+	index  []layout.IndexEntry
+	n      rowCount
+	quiet  bool // pages were skipped of which nothing says how many rows begin in them
+}
+
+// badHeader notes a page whose header cannot be read; ok: the index says where the next one begins.
+func (c *chunkCheck) badHeader(err error, i int) (ok bool) {
+	if i < len(c.index) {
+		c.n.bad("redfile.page.header", err, int64(c.index[i].Rows))
+		c.walked.Resume(c.index, i, c.begin)
+		return true
+	}
+	code := "redfile.page.header"
+	if recovery.PathOf(err) == layout.ChunkPath(c.t.Group, c.t.Col)+".num_values" {
+		code = "redfile.column.count"
+	}
+	c.n.bad(code, err, -1)
+	return false
+}
+
+// page verifies page i as deep as is wanted, and counts its rows.
+func (c *chunkCheck) page(p *page.Page, i int) {
+	indexed := i < len(c.index) && c.begin+c.index[i].Offset == p.Off
+	known := int64(-1) // rows that begin in the page, if anything says
+	if c.n.flat {
+		known = p.Values
+	} else if indexed && int64(c.index[i].Values) == p.Values {
+		known = int64(c.index[i].Rows)
+	}
+	if p.Lost != nil {
+		c.n.bad("redfile.page.header", p.Lost, known)
+		return
+	}
+	if c.v.depth == format.Quick {
+		c.v.placed(c.index, c.t, p, i)
+		c.n.add(max(0, known))
+		c.quiet = c.quiet || known < 0
+		return
+	}
+	rows, err := c.v.page(c.t, p, i, c.index)
+	if err == nil {
+		c.n.add(rows)
+		return
+	}
+	code := "redfile.page.damaged"
+	if strings.HasSuffix(recovery.PathOf(err), "header.crc") {
+		code = "redfile.page.crc"
+	}
+	if known < 0 && indexed { // what differs is its header
+		known = int64(c.index[i].Rows)
+		c.walked.Resume(c.index, i, c.begin)
+	}
+	c.n.bad(code, err, known)
 }
 
 // rowCount counts the rows of a chunk page by page, and says which of them a damaged page has. Where a column

@@ -365,33 +365,23 @@ func (s *stream) fast(t *tables) (end, ok bool) {
 	lastIn, lastOut := len(s.src)-inMargin, len(s.dst)-outMargin
 	ok = true
 	for in <= lastIn && out <= lastOut {
-		buf |= *(*uint64)(unsafe.Add(src, in)) << (have & 63)
-		in += int((63 - have) >> 3)
-		have |= 56
+		buf, in, have = refill(src, buf, in, have)
 		e := t.lit[buf&(1<<litBits-1)]
 		if e&literal != 0 { // up to three of them with one fill
-			buf >>= e & 63
-			have -= uint(e & 63)
-			*(*byte)(unsafe.Add(dst, out)) = byte(e >> 16)
-			out++
+			buf, have = drop(buf, have, e)
+			out = put(dst, out, e)
 			e = t.lit[buf&(1<<litBits-1)]
 			if e&literal != 0 {
-				buf >>= e & 63
-				have -= uint(e & 63)
-				*(*byte)(unsafe.Add(dst, out)) = byte(e >> 16)
-				out++
+				buf, have = drop(buf, have, e)
+				out = put(dst, out, e)
 				e = t.lit[buf&(1<<litBits-1)]
 				if e&literal != 0 {
-					buf >>= e & 63
-					have -= uint(e & 63)
-					*(*byte)(unsafe.Add(dst, out)) = byte(e >> 16)
-					out++
+					buf, have = drop(buf, have, e)
+					out = put(dst, out, e)
 					continue
 				}
 			}
-			buf |= *(*uint64)(unsafe.Add(src, in)) << (have & 63)
-			in += int((63 - have) >> 3)
-			have |= 56
+			buf, in, have = refill(src, buf, in, have)
 		}
 		if e&(second|special) != 0 {
 			if e&second != 0 {
@@ -399,40 +389,28 @@ func (s *stream) fast(t *tables) (end, ok bool) {
 			}
 			if e&special != 0 {
 				if ok = e != noCode; ok {
-					buf >>= e & 63
-					have -= uint(e & 63)
+					buf, have = drop(buf, have, e)
 				}
 				end = true
 				break
 			}
 			if e&literal != 0 {
-				buf >>= e & 63
-				have -= uint(e & 63)
-				*(*byte)(unsafe.Add(dst, out)) = byte(e >> 16)
-				out++
+				buf, have = drop(buf, have, e)
+				out = put(dst, out, e)
 				continue
 			}
 		}
-		buf >>= e & 63
-		x := e.extra() & 15
-		n := e.value() + int(buf&(1<<x-1))
-		buf >>= x
-		have -= uint(e&63) + x
+		var n, d int
+		n, buf, have = number(buf, have, e)
 		e = t.dist[buf&(1<<distBits-1)]
 		if e&second != 0 {
 			e = t.dist[e.value()+int(buf>>distBits&(1<<(e.extra()&15)-1))]
 		}
-		if e&special != 0 {
-			ok = false
+		if ok = e&special == 0; !ok {
 			break
 		}
-		buf >>= e & 63
-		x = e.extra() & 15
-		d := e.value() + int(buf&(1<<x-1))
-		buf >>= x
-		have -= uint(e&63) + x
-		if d > out {
-			ok = false
+		d, buf, have = number(buf, have, e)
+		if ok = d <= out; !ok {
 			break
 		}
 		repeat(unsafe.Add(dst, out), n, d)
@@ -440,6 +418,27 @@ func (s *stream) fast(t *tables) (end, ok bool) {
 	}
 	s.in, s.out, s.buf, s.have = in, out, buf, have
 	return end, ok
+}
+
+// refill fills the bits of buf up with those from in on: there are 56 or more then.
+func refill(src unsafe.Pointer, buf uint64, in int, have uint) (uint64, int, uint) {
+	return buf | *(*uint64)(unsafe.Add(src, in))<<(have&63), in + int((63-have)>>3), have | 56
+}
+
+// drop takes the code of e from the bits.
+func drop(buf uint64, have uint, e entry) (uint64, uint) { return buf >> (e & 63), have - uint(e&63) }
+
+// put writes the literal of e.
+func put(dst unsafe.Pointer, out int, e entry) int {
+	*(*byte)(unsafe.Add(dst, out)) = byte(e >> 16)
+	return out + 1
+}
+
+// number takes the code of e, and the extra bits after it: a length or a distance.
+func number(buf uint64, have uint, e entry) (n int, rest uint64, left uint) {
+	buf >>= e & 63
+	x := e.extra() & 15
+	return e.value() + int(buf&(1<<x-1)), buf >> x, have - uint(e&63) - x
 }
 
 // repeat writes n bytes from to on: those d before. It may write 15 more.

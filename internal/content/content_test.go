@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"stoa/internal/diff"
 	"stoa/internal/enc/half"
 )
 
@@ -70,7 +71,7 @@ func random(r *rand.Rand, t arrow.DataType) value {
 	case *arrow.DictionaryType:
 		return random(r, t.ValueType)
 	}
-	if wayOf(t) == octets {
+	if wayOf(t) == diff.Bytes {
 		return strings.Repeat("long text ", r.IntN(3)*r.IntN(9)) + string(rune('a'+r.IntN(2)))
 	}
 	return small // numbers, instants

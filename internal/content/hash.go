@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/zeebo/xxh3"
 
+	"stoa/internal/diff"
 	"stoa/internal/enc/half"
 )
 
@@ -68,21 +69,21 @@ func (n *node) hash(out []uint64, a arrow.Array, from, side int) {
 		return
 	}
 	switch n.way {
-	case whole:
+	case diff.Integer:
 		wholes(out, a, from)
-	case real:
+	case diff.Float:
 		reals(out, a, from)
-	case truth:
+	case diff.Boolean:
 		truths(out, a, from)
-	case octets:
+	case diff.Bytes:
 		n.octets(out, a, from)
-	case instant:
+	case diff.Instant:
 		n.instants(out, a, from, side)
-	case decimals:
+	case diff.Decimal:
 		decimalNumbers(out, a, from)
-	case list:
+	case diff.List:
 		n.list(out, a.(array.ListLike), from, side)
-	case record:
+	case diff.Struct:
 		n.record(out, a.(*array.Struct), from, side)
 	default:
 		n.words(out, a, from, side)

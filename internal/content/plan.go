@@ -183,7 +183,9 @@ func (p *Plan) Without(s Sum, fields []int) Sum {
 	return s
 }
 
-func (n *node) spelled() bool { return n.way == words || slices.ContainsFunc(n.kids, (*node).spelled) }
+func (n *node) spelled() bool {
+	return n.way == diff.AsText || slices.ContainsFunc(n.kids, (*node).spelled)
+}
 
 // Reading is the plan for what came out if its schema is another than was expected when side 0 was summed up.
 // Columns that are summed up in another way than they were then are apart, and with them the sum over whole
@@ -207,10 +209,10 @@ func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 
 // like reports whether cells of side 0 have the same hashes.
 func (n *node) like(o *node) bool {
-	if n.way == words && o.way == words {
+	if n.way == diff.AsText && o.way == diff.AsText {
 		return arrow.TypeEqual(n.types[0], o.types[0]) && arrow.TypeEqual(n.types[1], o.types[1])
 	}
-	if n.way != o.way || len(n.kids) != len(o.kids) || n.way == record && !slices.Equal(n.at[0], o.at[0]) {
+	if n.way != o.way || len(n.kids) != len(o.kids) || n.way == diff.Struct && !slices.Equal(n.at[0], o.at[0]) {
 		return false
 	}
 	return slices.EqualFunc(n.kids, o.kids, (*node).like)
@@ -230,27 +232,12 @@ func (p *Plan) Summer(side int) *Summer {
 	return s
 }
 
-// way is how the cells of a node are hashed.
-type way uint8
-
-const (
-	whole way = iota
-	real
-	truth
-	octets
-	instant
-	decimals
-	list
-	record
-	words // as package diff has them: slow, and for all pairs of types
-)
-
 // node is how cells of two types are hashed.
 type node struct {
-	way   way
-	types [2]arrow.DataType // of words
+	way   diff.Kind
+	types [2]arrow.DataType // of AsText
 	kids  []*node
-	at    [2][]int // of a record, for each kid, which child of either side it is
+	at    [2][]int // of a struct, for each kid, which child of either side it is
 	cells diff.Cells
 	rounding
 	// what hashing keeps, of each side
@@ -263,8 +250,8 @@ func nodeOf(a, b arrow.DataType) *node {
 	if !ok {
 		return nil
 	}
-	n := &node{way: words, cells: cells, types: [2]arrow.DataType{a, b}}
-	a, b = stored(a), stored(b)
+	n := &node{way: diff.AsText, cells: cells, types: [2]arrow.DataType{a, b}}
+	a, b = diff.Stored(a), diff.Stored(b)
 	if a.ID() == arrow.NULL {
 		a = b
 	} else if b.ID() == arrow.NULL {
@@ -272,12 +259,12 @@ func nodeOf(a, b arrow.DataType) *node {
 	}
 	x, y := wayOf(a), wayOf(b)
 	switch {
-	case x == whole && y == decimals, x == decimals && y == whole:
-		n.way = decimals
+	case x == diff.Integer && y == diff.Decimal, x == diff.Decimal && y == diff.Integer:
+		n.way = diff.Decimal
 	case x != y:
-	case x == list:
+	case x == diff.List:
 		return listNode(n, a, b)
-	case x == record:
+	case x == diff.Struct:
 		return recordNode(n, a.(*arrow.StructType), b.(*arrow.StructType))
 	default:
 		n.way = x
@@ -292,19 +279,19 @@ func listNode(n *node, a, b arrow.DataType) *node {
 	q, also := y.(*arrow.StructType)
 	// whatever their names are
 	if ok && also && (a.ID() == arrow.MAP || b.ID() == arrow.MAP) && p.NumFields() == 2 && q.NumFields() == 2 {
-		kid = kidsOf(&node{way: record, at: [2][]int{{0, 1}, {0, 1}}}, p, q)
+		kid = kidsOf(&node{way: diff.Struct, at: [2][]int{{0, 1}, {0, 1}}}, p, q)
 	} else {
 		kid = nodeOf(x, y)
 	}
 	if kid != nil {
-		n.way, n.kids = list, []*node{kid}
+		n.way, n.kids = diff.List, []*node{kid}
 	}
 	return n
 }
 
 // recordNode pairs fields by name. Names that come twice are left to package diff.
 func recordNode(n *node, a, b *arrow.StructType) *node {
-	m := &node{way: record, cells: n.cells}
+	m := &node{way: diff.Struct, cells: n.cells}
 	for i, f := range a.Fields() {
 		js, ok := b.FieldIdx(f.Name)
 		if is, _ := a.FieldIdx(f.Name); !ok || is != i || a.NumFields() != b.NumFields() {
@@ -329,41 +316,11 @@ func kidsOf(m *node, a, b *arrow.StructType) *node {
 	return m
 }
 
-// stored is the type below dictionaries and extensions.
-func stored(t arrow.DataType) arrow.DataType {
-	for {
-		switch x := t.(type) {
-		case *arrow.DictionaryType:
-			t = x.ValueType
-		case arrow.ExtensionType:
-			t = x.StorageType()
-		default:
-			return t
-		}
+// wayOf is how cells of a type are hashed: by their kind, or as package diff has them, which is slow, but goes for all
+// pairs of types.
+func wayOf(t arrow.DataType) diff.Kind {
+	if k := diff.KindOf(t); k != diff.Other {
+		return k
 	}
-}
-
-func wayOf(t arrow.DataType) way {
-	switch id := t.ID(); {
-	case arrow.IsInteger(id):
-		return whole
-	case arrow.IsFloating(id):
-		return real
-	case arrow.IsDecimal(id):
-		return decimals
-	}
-	switch t.ID() {
-	case arrow.BOOL:
-		return truth
-	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW,
-		arrow.FIXED_SIZE_BINARY:
-		return octets
-	case arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64, arrow.DURATION:
-		return instant
-	case arrow.LIST, arrow.LARGE_LIST, arrow.FIXED_SIZE_LIST, arrow.MAP:
-		return list
-	case arrow.STRUCT:
-		return record
-	}
-	return words
+	return diff.AsText
 }

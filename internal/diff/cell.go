@@ -8,53 +8,55 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
+// Kind is what cells of a type have in common, however they are stored.
+//
 // A cell is compared in a form that does not depend on how its column's type stores it: int8 7 and int64 7 are
 // the same bytes, and so are a dictionary's "a" and a plain one, 1.50 and 1.5 as decimals, a date and the
 // timestamp of its midnight. All NaN are one, and -0 is 0. The form delimits itself, so that a row is the cells
 // one after the other:
 //
 //	null    0
-//	whole   1, sign, uvarint magnitude
-//	real    1, 8 bytes
-//	mixed   1, 8 bytes of the nearest real, 0; or 1 and a decimal after them, without its first byte: a whole number
-//	        that no real is
+//	integer 1, sign, uvarint magnitude
+//	float   1, 8 bytes
+//	mixed   1, 8 bytes of the nearest float, 0; or 1 and a decimal after them, without its first byte: a whole number
+//	        that no float is
 //	decimal 1, sign, varint exponent, uvarint length, magnitude without zeros at its end
-//	truth   1, 0 or 1
+//	boolean 1, 0 or 1
 //	bytes   1, uvarint length, bytes; 2 instead of 1 for text that is no base64 among such
 //	instant 1, varint seconds, uvarint nanoseconds
 //	list    1, uvarint count, cells
-//	record  1, a cell a field
-type kind uint8
+//	struct  1, a cell a field
+type Kind uint8
 
 const (
-	whole kind = iota
-	real
-	mixed // floating-point numbers on one side, whole numbers or decimals on the other
-	decimals
-	truth
-	octets // strings and binary
-	instant
-	list
-	record
-	words // of no common kind: as CSV has them; see normal where one side is text
-	other // the same type on both sides, of a kind without a form of its own: as JSON
-	none  // nothing in common
+	Integer Kind = iota
+	Float
+	Mixed // floating-point numbers on one side, whole numbers or decimals on the other
+	Decimal
+	Boolean
+	Bytes // strings and binary
+	Instant
+	List
+	Struct
+	AsText // of no common kind: as CSV has them; see normal where one side is text
+	Other  // the same type on both sides, of a kind without a form of its own: as JSON
+	None   // nothing in common
 )
 
 // shape is how the cells of two columns are compared.
 type shape struct {
-	kind kind
-	as   kind // of words: what they are on the side that is no text; octets: nothing is known
+	kind Kind
+	as   Kind // with AsText: what they are on the side that is no text; Bytes: nothing is known
 	clock
 	kids  []*shape // of a list the items', of a record the fields'
 	names []string // of a record's fields
 	at    [2][]int // for each kid, which child of either side it is
 	reals bool     // there are floating-point numbers in it
-	// of octets: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these;
+	// of Bytes: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these;
 	// 0: neither
 	text  int
-	codes bool // there are such octets in it
-	coded bool // of such octets: the text is read as base64, in all cells
+	codes bool // there are such bytes in it
+	coded bool // of such bytes: the text is read as base64, in all cells
 }
 
 // clock is what an instant is shown as.
@@ -69,63 +71,63 @@ const (
 
 // pair finds how two types are compared; kind none if they cannot be.
 func pair(a, b arrow.DataType) *shape {
-	a, b = stored(a), stored(b)
+	a, b = Stored(a), Stored(b)
 	if a.ID() == arrow.NULL {
 		a = b
 	} else if b.ID() == arrow.NULL {
 		b = a
 	}
-	ka, kb := kindOf(a), kindOf(b)
+	ka, kb := KindOf(a), KindOf(b)
 	switch {
-	case ka == list && kb == list:
+	case ka == List && kb == List:
 		kid := pairItems(a, b)
-		return &shape{kind: orNone(list, kid), kids: []*shape{kid}, reals: kid.reals, codes: kid.codes}
-	case ka == record && kb == record:
+		return &shape{kind: orNone(List, kid), kids: []*shape{kid}, reals: kid.reals, codes: kid.codes}
+	case ka == Struct && kb == Struct:
 		return pairRecords(a.(*arrow.StructType), b.(*arrow.StructType))
-	case ka == list || kb == list || ka == record || kb == record:
-		return &shape{kind: none}
-	case ka == other || kb == other:
+	case ka == List || kb == List || ka == Struct || kb == Struct:
+		return &shape{kind: None}
+	case ka == Other || kb == Other:
 		if arrow.TypeEqual(a, b) {
-			return &shape{kind: other}
+			return &shape{kind: Other}
 		}
-		return &shape{kind: none}
-	case ka == instant && kb == instant:
-		return &shape{kind: instant, clock: min(clockOf(a), clockOf(b))}
-	case ka == octets && kb == octets && isText(a) != isText(b):
+		return &shape{kind: None}
+	case ka == Instant && kb == Instant:
+		return &shape{kind: Instant, clock: min(clockOf(a), clockOf(b))}
+	case ka == Bytes && kb == Bytes && isText(a) != isText(b):
 		side := 1
 		if isText(b) {
 			side = 2
 		}
-		return &shape{kind: octets, text: side, codes: true}
+		return &shape{kind: Bytes, text: side, codes: true}
 	case ka == kb:
-		return &shape{kind: ka, reals: ka == real}
+		return &shape{kind: ka, reals: ka == Float}
 	case number(ka) && number(kb):
-		return &shape{kind: commonNumber(ka, kb), reals: ka == real || kb == real}
-	case ka == octets:
-		return &shape{kind: words, as: kb, clock: clockOf(b)}
-	case kb == octets:
-		return &shape{kind: words, as: ka, clock: clockOf(a)}
+		return &shape{kind: commonNumber(ka, kb), reals: ka == Float || kb == Float}
+	case ka == Bytes:
+		return &shape{kind: AsText, as: kb, clock: clockOf(b)}
+	case kb == Bytes:
+		return &shape{kind: AsText, as: ka, clock: clockOf(a)}
 	}
-	return &shape{kind: words, as: octets}
+	return &shape{kind: AsText, as: Bytes}
 }
 
 func isText(t arrow.DataType) bool {
 	return t.ID() == arrow.STRING || t.ID() == arrow.LARGE_STRING || t.ID() == arrow.STRING_VIEW
 }
 
-func number(k kind) bool { return k == whole || k == real || k == decimals }
+func number(k Kind) bool { return k == Integer || k == Float || k == Decimal }
 
-func commonNumber(a, b kind) kind {
-	if a == real || b == real {
-		return mixed
+func commonNumber(a, b Kind) Kind {
+	if a == Float || b == Float {
+		return Mixed
 	}
-	return decimals
+	return Decimal
 }
 
-func orNone(k kind, kids ...*shape) kind {
+func orNone(k Kind, kids ...*shape) Kind {
 	for _, s := range kids {
-		if s.kind == none {
-			return none
+		if s.kind == None {
+			return None
 		}
 	}
 	return k
@@ -141,22 +143,22 @@ func pairItems(a, b arrow.DataType) *shape {
 		return pair(x, y)
 	}
 	key, value := pair(p.Field(0).Type, q.Field(0).Type), pair(p.Field(1).Type, q.Field(1).Type)
-	return &shape{kind: orNone(record, key, value), kids: []*shape{key, value}, names: []string{"key", "value"},
+	return &shape{kind: orNone(Struct, key, value), kids: []*shape{key, value}, names: []string{"key", "value"},
 		at: [2][]int{{0, 1}, {0, 1}}, reals: key.reals || value.reals, codes: key.codes || value.codes}
 }
 
 // pairRecords pairs fields by name; both sides must have the same.
 func pairRecords(a, b *arrow.StructType) *shape {
-	s := &shape{kind: record}
+	s := &shape{kind: Struct}
 	if a.NumFields() != b.NumFields() {
-		return &shape{kind: none}
+		return &shape{kind: None}
 	}
 	for i, f := range a.Fields() {
 		j, ok := b.FieldIdx(f.Name)
 		if k := len(all(b, f.Name)); !ok || k > 1 { // names that come twice: by position
 			j = i
 			if b.Field(i).Name != f.Name {
-				return &shape{kind: none}
+				return &shape{kind: None}
 			}
 		}
 		kid := pair(f.Type, b.Field(j).Type)
@@ -177,8 +179,8 @@ func all(t *arrow.StructType, name string) (out []int) {
 	return out
 }
 
-// stored is the type below dictionaries and extensions.
-func stored(t arrow.DataType) arrow.DataType {
+// Stored is the type below dictionaries and extensions.
+func Stored(t arrow.DataType) arrow.DataType {
 	for {
 		switch x := t.(type) {
 		case *arrow.DictionaryType:
@@ -191,29 +193,30 @@ func stored(t arrow.DataType) arrow.DataType {
 	}
 }
 
-func kindOf(t arrow.DataType) kind {
+// KindOf is the kind of a type that is Stored: Integer, Float, Decimal, Boolean, Bytes, Instant, List, Struct or Other.
+func KindOf(t arrow.DataType) Kind {
 	switch id := t.ID(); {
 	case arrow.IsInteger(id):
-		return whole
+		return Integer
 	case arrow.IsFloating(id):
-		return real
+		return Float
 	case arrow.IsDecimal(id):
-		return decimals
+		return Decimal
 	}
 	switch t.ID() {
 	case arrow.BOOL:
-		return truth
+		return Boolean
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW,
 		arrow.FIXED_SIZE_BINARY:
-		return octets
+		return Bytes
 	case arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64, arrow.DURATION:
-		return instant
+		return Instant
 	case arrow.LIST, arrow.LARGE_LIST, arrow.FIXED_SIZE_LIST, arrow.MAP:
-		return list
+		return List
 	case arrow.STRUCT:
-		return record
+		return Struct
 	}
-	return other
+	return Other
 }
 
 func clockOf(t arrow.DataType) clock {
@@ -241,36 +244,36 @@ func (s *shape) size(b []byte) int {
 	}
 	n := 1
 	switch s.kind {
-	case whole:
+	case Integer:
 		_, k := binary.Uvarint(b[2:])
 		return 2 + k
-	case real:
+	case Float:
 		return 9
-	case mixed:
+	case Mixed:
 		if b[9] == 0 {
 			return 10
 		}
-		return 9 + (&shape{kind: decimals}).size(b[9:])
-	case truth:
+		return 9 + (&shape{kind: Decimal}).size(b[9:])
+	case Boolean:
 		return 2
-	case instant:
+	case Instant:
 		_, k := binary.Varint(b[n:])
 		n += k
 		_, k = binary.Uvarint(b[n:])
 		return n + k
-	case list:
+	case List:
 		count, k := binary.Uvarint(b[n:])
 		n += k
 		for range count {
 			n += s.kids[0].size(b[n:])
 		}
 		return n
-	case record:
+	case Struct:
 		for _, kid := range s.kids {
 			n += kid.size(b[n:])
 		}
 		return n
-	case decimals:
+	case Decimal:
 		_, k := binary.Varint(b[2:])
 		n = 2 + k
 	}
@@ -301,10 +304,10 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 		return false
 	}
 	switch s.kind {
-	case real, mixed:
+	case Float, Mixed:
 		return tol.near(math.Float64frombits(binary.BigEndian.Uint64(a[1:])),
 			math.Float64frombits(binary.BigEndian.Uint64(b[1:])))
-	case list:
+	case List:
 		na, ka := binary.Uvarint(a[1:])
 		nb, kb := binary.Uvarint(b[1:])
 		if na != nb {
@@ -320,7 +323,7 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 			}
 		}
 		return true
-	case record:
+	case Struct:
 		a, b = a[1:], b[1:]
 		for _, kid := range s.kids {
 			var x, y []byte

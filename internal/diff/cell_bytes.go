@@ -41,21 +41,21 @@ func (s *shape) append(dst []byte, arr arrow.Array, i, side int) []byte {
 
 func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 	switch s.kind {
-	case whole:
+	case Integer:
 		neg, m := integer(arr, i)
 		return binary.AppendUvarint(append(dst, neg), m)
-	case real:
+	case Float:
 		return binary.BigEndian.AppendUint64(dst, math.Float64bits(float(arr, i)))
-	case mixed:
+	case Mixed:
 		return appendMixed(dst, arr, i)
-	case decimals:
+	case Decimal:
 		return appendDecimal(dst, arr, i)
-	case truth:
+	case Boolean:
 		if arr.(*array.Boolean).Value(i) {
 			return append(dst, 1)
 		}
 		return append(dst, 0)
-	case octets:
+	case Bytes:
 		b := content(arr, i)
 		if s.coded && s.text == side+1 {
 			raw, err := base64.StdEncoding.AppendDecode(nil, b)
@@ -67,10 +67,10 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 			}
 		}
 		return appendBytes(dst, b)
-	case instant:
+	case Instant:
 		sec, nano := when(arr, i)
 		return binary.AppendUvarint(binary.AppendVarint(dst, sec), nano)
-	case list:
+	case List:
 		l := arr.(array.ListLike)
 		from, to := l.ValueOffsets(i)
 		dst = binary.AppendUvarint(dst, uint64(to-from))
@@ -78,13 +78,13 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 			dst = s.kids[0].append(dst, l.ListValues(), int(k), side)
 		}
 		return dst
-	case record:
+	case Struct:
 		st := arr.(*array.Struct)
 		for k, kid := range s.kids {
 			dst = kid.append(dst, st.Field(s.at[side][k]), i, side)
 		}
 		return dst
-	case words:
+	case AsText:
 		return appendBytes(dst, s.normal(cells.AppendCSV(nil, arr, i)))
 	}
 	b, err := json.Marshal(arr.GetOneForMarshal(i))

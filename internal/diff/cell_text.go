@@ -27,26 +27,26 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 	coded := s.coded && s.text == side+1 && b[0] != uncoded
 	b = b[1:]
 	switch s.kind {
-	case whole:
+	case Integer:
 		m, _ := binary.Uvarint(b[1:])
 		w.WriteString([]string{"", "-"}[b[0]] + strconv.FormatUint(m, 10))
-	case real:
+	case Float:
 		w.WriteString(strconv.FormatFloat(math.Float64frombits(binary.BigEndian.Uint64(b)), 'g', -1, 64))
-	case mixed:
+	case Mixed:
 		if b[8] == 1 {
 			w.WriteString(decimalText(b[9:]))
 			return
 		}
 		w.WriteString(strconv.FormatFloat(math.Float64frombits(binary.BigEndian.Uint64(b)), 'g', -1, 64))
-	case decimals:
+	case Decimal:
 		w.WriteString(decimalText(b))
-	case truth:
+	case Boolean:
 		w.WriteString(strconv.FormatBool(b[0] == 1))
-	case instant:
+	case Instant:
 		sec, k := binary.Varint(b)
 		nano, _ := binary.Uvarint(b[k:])
 		w.WriteString(s.clock.text(sec, nano))
-	case list:
+	case List:
 		n, k := binary.Uvarint(b)
 		b = b[k:]
 		w.WriteByte('[')
@@ -59,7 +59,7 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 			s.kids[0].print(w, c, side)
 		}
 		w.WriteByte(']')
-	case record:
+	case Struct:
 		w.WriteByte('{')
 		for i, kid := range s.kids {
 			if i > 0 {
@@ -80,7 +80,7 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 func (s *shape) printBytes(w *strings.Builder, b []byte, coded bool) {
 	_, k := binary.Uvarint(b)
 	switch b = b[k:]; {
-	case s.kind != octets:
+	case s.kind != Bytes:
 		w.Write(b)
 	case coded:
 		w.WriteString(strconv.Quote(base64.StdEncoding.EncodeToString(b)))

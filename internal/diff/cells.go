@@ -9,7 +9,7 @@ type Cells struct{ *shape }
 // Pair is how cells of two types are compared; false if the types have nothing in common.
 func Pair(a, b arrow.DataType) (Cells, bool) {
 	s := pair(a, b)
-	return Cells{s}, s.kind != none
+	return Cells{s}, s.kind != None
 }
 
 // Append appends cell i of arr, which is of side 0 (the first type) or 1.

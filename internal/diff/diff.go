@@ -163,11 +163,11 @@ func (r *run) pairColumns() (out []column) {
 		switch {
 		case !c.same:
 			r.differ(Column{Kind: "type", Name: f.Name, A: f.Type.String(), B: g.Type.String(),
-				Incomparable: c.kind == none})
+				Incomparable: c.kind == None})
 		case f.Nullable != g.Nullable:
 			r.differ(Column{Kind: "nullability", Name: f.Name, A: nullable(f), B: nullable(g)})
 		}
-		if c.kind != none {
+		if c.kind != None {
 			out = append(out, c)
 		}
 	}

@@ -16,20 +16,20 @@ const mostDigits = 500
 func (s *shape) normal(b []byte) []byte {
 	word := string(b)
 	switch s.as {
-	case real:
+	case Float:
 		if f, err := strconv.ParseFloat(word, 64); err == nil {
 			return strconv.AppendFloat(nil, f+0, 'g', -1, 64) // -0 is 0
 		}
-	case whole, decimals:
+	case Integer, Decimal:
 		if r := exactly(word); r != nil {
 			n, _ := r.FloatPrec()
 			return []byte(r.FloatString(n))
 		}
-	case truth:
+	case Boolean:
 		if v, err := strconv.ParseBool(strings.ToLower(word)); err == nil && len(word) > 1 {
 			return strconv.AppendBool(nil, v)
 		}
-	case instant:
+	case Instant:
 		if t, ok := s.clock.read(word); ok {
 			return []byte(s.clock.text(t.Unix(), uint64(t.Nanosecond())))
 		}

@@ -147,7 +147,8 @@ var versions = []struct {
 }{{"v1", fileOptions{Version: 1}}, {"v2-nosum", fileOptions{Version: 2, NoChecksums: true}},
 	{"v2", fileOptions{Version: 2}}}
 
-// TestGrid is type × encoding × compression × nullability × version and checksums, 2 600 rows each, with small blocks.
+// TestGrid is type × encoding × compression × nullability × version and checksums, 2 600 rows each, with small
+// blocks.
 func TestGrid(t *testing.T) {
 	t.Parallel()
 	var files []*gridFile

@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// dialect of the expectations: bytes and unions are written in two ways.
+// Notation is how expectations are written: bytes and unions are written in two ways.
 type Notation int
 
 const (
@@ -41,44 +41,51 @@ func Equal(d Notation, f arrow.Field, a arrow.Array, i int, want any) error {
 	}
 	switch a := a.(type) {
 	case *array.Struct:
-		m, ok := want.(map[string]any)
-		if !ok || len(m) != a.NumField() {
-			return fmt.Errorf("a struct of %d fields, want %v", a.NumField(), want)
-		}
-		for k := range a.NumField() {
-			field := a.DataType().(*arrow.StructType).Field(k)
-			w, ok := m[field.Name]
-			if !ok && d == Core && m["$"] == nil { // own values of type null have no field
-				return fmt.Errorf("no field %q in %v", field.Name, m)
-			}
-			if err := Equal(d, field, a.Field(k), i, w); err != nil {
-				return fmt.Errorf("%s: %w", field.Name, err)
-			}
-		}
-		return nil
+		return equalStruct(d, a, i, want)
 	case *array.Map:
 		return equalMap(d, a, i, want)
 	case *array.List:
-		from, to := a.ValueOffsets(i)
-		w, ok := want.([]any)
-		if !ok || len(w) != int(to-from) {
-			return fmt.Errorf("a list of %d, want %v", to-from, want)
-		}
-		for k := range w {
-			v := w[k]
-			if m, ok := v.(map[string]any); ok && d == Core {
-				if own, ok := m["$"]; ok && own == nil {
-					delete(m, "$")
-				}
-			}
-			if err := Equal(d, a.DataType().(*arrow.ListType).ElemField(), a.ListValues(), int(from)+k, v); err != nil {
-				return fmt.Errorf("[%d]: %w", k, err)
-			}
-		}
-		return nil
+		return equalList(d, a, i, want)
 	}
 	if got, want := text(d, a, i), Wanted(d, a, want); got != want {
 		return fmt.Errorf("%s, want %s", got, want)
+	}
+	return nil
+}
+
+func equalStruct(d Notation, a *array.Struct, i int, want any) error {
+	m, ok := want.(map[string]any)
+	if !ok || len(m) != a.NumField() {
+		return fmt.Errorf("a struct of %d fields, want %v", a.NumField(), want)
+	}
+	for k := range a.NumField() {
+		field := a.DataType().(*arrow.StructType).Field(k)
+		w, ok := m[field.Name]
+		if !ok && d == Core && m["$"] == nil { // own values of type null have no field
+			return fmt.Errorf("no field %q in %v", field.Name, m)
+		}
+		if err := Equal(d, field, a.Field(k), i, w); err != nil {
+			return fmt.Errorf("%s: %w", field.Name, err)
+		}
+	}
+	return nil
+}
+
+func equalList(d Notation, a *array.List, i int, want any) error {
+	from, to := a.ValueOffsets(i)
+	w, ok := want.([]any)
+	if !ok || len(w) != int(to-from) {
+		return fmt.Errorf("a list of %d, want %v", to-from, want)
+	}
+	for k, v := range w {
+		if m, ok := v.(map[string]any); ok && d == Core {
+			if own, ok := m["$"]; ok && own == nil {
+				delete(m, "$")
+			}
+		}
+		if err := Equal(d, a.DataType().(*arrow.ListType).ElemField(), a.ListValues(), int(from)+k, v); err != nil {
+			return fmt.Errorf("[%d]: %w", k, err)
+		}
 	}
 	return nil
 }

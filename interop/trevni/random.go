@@ -50,13 +50,41 @@ func RandomField(r *rand.Rand, name string, depth int, unions bool) arrow.Field 
 	return arrow.Field{Name: name, Type: t, Nullable: r.IntN(2) == 0 && t.ID() != arrow.DENSE_UNION}
 }
 
-// fill appends a random value.
+// fill appends a random value, at times null where nullable.
 func fill(r *rand.Rand, b array.Builder, nullable bool) {
 	if nullable && r.IntN(4) == 0 {
 		b.AppendNull()
 		return
 	}
-	x := r.Uint64() >> r.IntN(64)
+	switch b := b.(type) {
+	case *array.StructBuilder:
+		b.Append(true)
+		for i, f := range b.Type().(*arrow.StructType).Fields() {
+			fill(r, b.FieldBuilder(i), f.Nullable)
+		}
+	case *array.MapBuilder:
+		b.Append(true)
+		for k := range r.IntN(4) {
+			b.KeyBuilder().(*array.StringBuilder).Append(fmt.Sprint("k", k))
+			fill(r, b.ItemBuilder(), b.Type().(*arrow.MapType).ItemField().Nullable)
+		}
+	case *array.ListBuilder:
+		b.Append(true)
+		for range max(0, r.IntN(7)-2) {
+			fill(r, b.ValueBuilder(), b.Type().(*arrow.ListType).ElemField().Nullable)
+		}
+	case *array.DenseUnionBuilder:
+		k := r.IntN(b.NumChildren())
+		b.Append(arrow.UnionTypeCode(k))
+		fill(r, b.Child(k), false)
+	default:
+		fillLeaf(r, b)
+	}
+}
+
+// fillLeaf appends a random value of a type without children.
+func fillLeaf(r *rand.Rand, b array.Builder) {
+	x := r.Uint64() >> r.IntN(64) // all magnitudes
 	switch b := b.(type) {
 	case *array.NullBuilder:
 		b.AppendNull()
@@ -96,26 +124,6 @@ func fill(r *rand.Rand, b array.Builder, nullable bool) {
 		b.Append([]byte{byte(x), byte(x >> 8), 7})
 	case *array.Decimal128Builder:
 		b.AppendValueFromString(fmt.Sprintf("%d.%04d", int64(x>>12)-100, x%10000))
-	case *array.StructBuilder:
-		b.Append(true)
-		for i, f := range b.Type().(*arrow.StructType).Fields() {
-			fill(r, b.FieldBuilder(i), f.Nullable)
-		}
-	case *array.MapBuilder:
-		b.Append(true)
-		for k := range r.IntN(4) {
-			b.KeyBuilder().(*array.StringBuilder).Append(fmt.Sprint("k", k))
-			fill(r, b.ItemBuilder(), b.Type().(*arrow.MapType).ItemField().Nullable)
-		}
-	case *array.ListBuilder:
-		b.Append(true)
-		for range max(0, r.IntN(7)-2) {
-			fill(r, b.ValueBuilder(), b.Type().(*arrow.ListType).ElemField().Nullable)
-		}
-	case *array.DenseUnionBuilder:
-		k := r.IntN(b.NumChildren())
-		b.Append(arrow.UnionTypeCode(k))
-		fill(r, b.Child(k), false)
 	default:
 		panic(fmt.Sprintf("%T", b))
 	}

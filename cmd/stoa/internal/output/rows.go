@@ -143,12 +143,16 @@ func CreateTable(a *cli.App, ctx context.Context, uri string, sc *arrow.Schema, 
 	return stoa.Create(ctx, real, sc, o)
 }
 
-// sinkOf notes in o where a place is written, and gives its name.
+// sinkOf notes in o where a place is written, and gives its name. It is an error if nothing says in which format.
 func sinkOf(a *cli.App, uri string, o *stoa.CreateOptions) (real string, err error) {
 	if o.Sink, real, err = a.Sink(uri); err == nil && o.To == "" && uri != real {
 		if fm := stoa.ByExtension(a.Formats, uri); fm != nil {
 			o.To = fm.Name
 		}
+	}
+	if err == nil && o.To == "" && uri != cli.Dash && stoa.ByExtension(a.Formats, real) == nil {
+		err = cli.WrongUse("%s: the extension %q does not say which format to write; use --to", uri,
+			path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/")))
 	}
 	return real, err
 }

@@ -86,72 +86,87 @@ func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load, dry boo
 		return 0, err
 	}
 	stamp := status.Now()
-	name := fmt.Sprintf("%s_%d%s", l.Id(), stamp, layout.MergedExt)
-	var old, fresh []string
-	size := int64(0)
+	m := indexMerge{t: t, name: fmt.Sprintf("%s_%d%s", l.Id(), stamp, layout.MergedExt), merged: map[string]bool{}}
 	defer func() {
-		if err != nil { // nobody names them
-			for _, f := range fresh {
-				err = errors.Join(err, os.Remove(f))
-			}
+		for _, f := range m.fresh { // nobody names them
+			err = errors.Join(err, os.Remove(f))
 		}
 	}()
-	merged := map[string]bool{} // directories
 	for _, p := range places {
-		single, err := singleIndexes(t, ctx, p)
-		if err != nil {
+		if ok, err := m.directory(ctx, p, dry); err != nil || !ok {
 			return 0, err
 		}
-		if len(single) == 0 {
-			continue
-		}
-		var files [][]byte
-		for _, s := range single {
-			b, version, err := indexBytes(t, ctx, filepath.ToSlash(filepath.Join(p.Dir, s)))
-			if err != nil {
-				return 0, err
-			}
-			if version < 3 {
-				return 0, nil
-			}
-			files, old = append(files, b), append(old, filepath.Join(p.Dir, s))
-		}
-		if dry {
-			continue
-		}
-		b := mergedIndex(single, files)
-		if err := status.ReplaceFile(filepath.Join(p.Dir, name), b); err != nil {
-			return 0, err
-		}
-		fresh, size, merged[filepath.Clean(p.Dir)] = append(fresh, filepath.Join(p.Dir, name)), size+int64(len(b)), true
 	}
-	if len(old) == 0 || dry {
-		return len(old), nil
+	n = len(m.old)
+	if n == 0 || dry {
+		return n, nil
 	}
 	if l.Segment != "" {
-		segment, err := mergedSegmentFile(t, l, merged, name, stamp)
-		if err != nil {
-			return 0, err
-		}
-		fresh = append(fresh, filepath.Join(t.Path, "Metadata", "segments", segment))
-		old = append(old, filepath.Join(t.Path, "Metadata", "segments", l.Segment))
-		err = changeStatus(ctx, t.Path, func(s *status.StatusFile) error {
-			e := s.Find(l.Name)
-			if e == nil || !e.Counts() || e.Text("segmentFile") != l.Segment {
-				return fault.Invalidf("segment %s of %s changed while its indexes were merged", l.Name, t.Path)
-			}
-			e["segmentFile"], e["indexSize"] = segment, strconv.FormatInt(size, 10)
-			return nil
-		})
-		if err != nil {
+		if err := m.pointTo(ctx, l, stamp); err != nil {
 			return 0, err
 		}
 	}
-	fresh = nil
-	for _, f := range old {
+	m.fresh = nil
+	for _, f := range m.old {
 		err = errors.Join(err, os.Remove(f))
 	}
-	return len(old) - map[bool]int{true: 1}[l.Segment != ""], err
+	return n, err
+}
+
+// indexMerge is what merging the index files of a segment has done so far.
+type indexMerge struct {
+	t      *table.Managed
+	name   string          // of the merged index files, the same in every directory
+	merged map[string]bool // directories that have one
+	size   int64           // bytes of the merged index files
+	old    []string        // files that those written replace; they are removed at the end
+	fresh  []string        // files that were written; they are removed unless the merge ends well
+}
+
+// directory writes one merged index file beside the single ones of a directory; with dry it only reads these.
+// ok is false if one of them is of a version that cannot be merged: then the segment stays as it is.
+func (m *indexMerge) directory(ctx context.Context, p table.Place, dry bool) (ok bool, err error) {
+	single, err := singleIndexes(m.t, ctx, p)
+	if err != nil || len(single) == 0 {
+		return err == nil, err
+	}
+	var files [][]byte
+	for _, s := range single {
+		b, version, err := indexBytes(m.t, ctx, filepath.ToSlash(filepath.Join(p.Dir, s)))
+		if err != nil || version < 3 {
+			return false, err
+		}
+		files, m.old = append(files, b), append(m.old, filepath.Join(p.Dir, s))
+	}
+	if dry {
+		return true, nil
+	}
+	b, name := mergedIndex(single, files), filepath.Join(p.Dir, m.name)
+	if err := status.ReplaceFile(name, b); err != nil {
+		return false, err
+	}
+	m.fresh, m.size = append(m.fresh, name), m.size+int64(len(b))
+	m.merged[filepath.Clean(p.Dir)] = true
+	return true, nil
+}
+
+// pointTo has tablestatus name a new segment file for l, in which the merged index files stand.
+func (m *indexMerge) pointTo(ctx context.Context, l *status.Load, stamp int64) error {
+	segment, err := mergedSegmentFile(m.t, l, m.merged, m.name, stamp)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(m.t.Path, "Metadata", "segments")
+	m.fresh = append(m.fresh, filepath.Join(dir, segment))
+	m.old = append(m.old, filepath.Join(dir, l.Segment))
+	return changeStatus(ctx, m.t.Path, func(s *status.StatusFile) error {
+		e := s.Find(l.Name)
+		if e == nil || !e.Counts() || e.Text("segmentFile") != l.Segment {
+			return fault.Invalidf("segment %s of %s changed while its indexes were merged", l.Name, m.t.Path)
+		}
+		e["segmentFile"], e["indexSize"] = segment, strconv.FormatInt(m.size, 10)
+		return nil
+	})
 }
 
 // singleIndexes are the names of the .carbonindex files of a segment's directory that no merged one stands for.

@@ -189,19 +189,8 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 	if err != nil {
 		return b, err
 	}
-	var h blockletHeader
-	parse := func(t func(region.Node)) error {
-		c := f.Cursor(head[:n], b.head, name)
-		if t != nil {
-			c.Trace(t, 1)
-		}
-		if h = parseBlockletHeader(thrift.NewReader(c, thrift.Compact), "BlockletHeader"); c.Err() == nil &&
-			c.Left() > 0 {
-			c.Fail(c.Pos(), c.Left(), "", "%d bytes behind it", c.Left())
-		}
-		return c.Err()
-	}
-	if err := parse(nil); err != nil {
+	h, err := f.blockletHeader(head[:n], b.head, name, nil)
+	if err != nil {
 		return b, err
 	}
 	m := int64(int32(binary.BigEndian.Uint32(head[n:])))
@@ -218,18 +207,39 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 		return bad(b.head.Off, b.head.Len, "%d rows in %d bytes", b.Rows, b.raw)
 	}
 	if trace != nil {
-		trace(region.Node{Kind: region.Struct, Name: name, Value: fmt.Sprintf("%d rows", b.Rows), At: b.At, Inner: -1})
-		trace(region.Node{Depth: 1, Kind: region.Data, Name: "sync_marker", At: f.At.Sub(pos, markerLen), Inner: -1})
-		trace(region.Node{Depth: 1, Kind: region.Data, Name: "length", Value: fmt.Sprint(n),
-			At: f.At.Sub(pos+markerLen, 4), Inner: -1})
-		if err := parse(trace); err != nil {
-			return b, err
-		}
-		trace(region.Node{Depth: 1, Kind: region.Data, Name: "length", Value: fmt.Sprint(m),
-			At: f.At.Sub(b.head.End(), 4), Inner: -1})
-		trace(region.Node{Depth: 1, Kind: region.Data, Name: "rows", Value: f.Stream.codec, At: b.Data, Inner: -1})
+		err = f.traceBlocklet(&b, head[:n], name, trace)
 	}
-	return b, nil
+	return b, err
+}
+
+// blockletHeader parses the header of a blocklet, whose bytes are head.
+func (f *DataFile) blockletHeader(head []byte, at fault.Span, name string,
+	trace func(region.Node)) (blockletHeader, error) {
+	c := f.Cursor(head, at, name)
+	if trace != nil {
+		c.Trace(trace, 1)
+	}
+	h := parseBlockletHeader(thrift.NewReader(c, thrift.Compact), "BlockletHeader")
+	if c.Err() == nil && c.Left() > 0 {
+		c.Fail(c.Pos(), c.Left(), "", "%d bytes after it", c.Left())
+	}
+	return h, c.Err()
+}
+
+// traceBlocklet describes the parts of a blocklet in the order of the file.
+func (f *DataFile) traceBlocklet(b *streamBlocklet, head []byte, name string, trace func(region.Node)) error {
+	part := func(name, value string, at fault.Span) {
+		trace(region.Node{Depth: 1, Kind: region.Data, Name: name, Value: value, At: at, Inner: -1})
+	}
+	trace(region.Node{Kind: region.Struct, Name: name, Value: fmt.Sprintf("%d rows", b.Rows), At: b.At, Inner: -1})
+	part("sync_marker", "", b.At.Sub(0, markerLen))
+	part("length", fmt.Sprint(b.head.Len), b.At.Sub(markerLen, 4))
+	if _, err := f.blockletHeader(head, b.head, name, trace); err != nil {
+		return err
+	}
+	part("length", fmt.Sprint(b.Data.Len), f.At.Sub(b.head.End(), 4))
+	part("rows", f.Stream.codec, b.Data)
+	return nil
 }
 
 // streamFields is what a row has: dimensions, complex ones after the others, then measures.
@@ -328,61 +338,74 @@ func (c *StreamChunk) decode(raw []byte, a *vec.Arena, dst *vec.Vector) error {
 		return err
 	}
 	at := dst.Extend(n)
-	var valid []byte
-	nulls := 0
-	text := dst.Type.ID() == arrow.STRING || dst.Type.ID() == arrow.BINARY
-	var offs []int32
-	var room []byte
-	if text {
-		var size int64
-		for i := range n {
-			size += int64(spots[2*i+1] - spots[2*i])
-		}
-		offs = dst.Offsets(at)
-		if room, err = dst.Bytes(offs[0], size); err != nil {
-			return err
-		}
-	} else {
-		clear(dst.Data(at))
+	if dst.Type.ID() == arrow.STRING || dst.Type.ID() == arrow.BINARY {
+		return c.decodeTexts(raw, spots, dst, at)
 	}
+	clear(dst.Data(at))
 	scale := int32(0)
 	if d, ok := dst.Type.(*arrow.Decimal128Type); ok {
 		scale = d.Scale
 	}
-	k := 0
+	nulls := nullSetter{dst: dst}
 	for i := range n {
-		v := raw[spots[2*i]:spots[2*i+1]]
-		switch {
-		case spots[2*i] == noSpot, text && string(v) == schema.NullText &&
-			c.F.Stream.Fields[c.Index].Col.Typ != layout.TypeBinary:
-			if valid == nil {
-				valid = dst.Validity()
-			}
-			schema.ClearOne(valid, at+i)
-			nulls++
-		case text:
-			k += copy(room[k:], v)
-		default:
-			x, ok, err := c.value(v, scale)
-			if err != nil {
-				return fault.Rel(int(spots[2*i]), len(v), "", "row %d: %v", i, err)
-			}
-			if !ok {
-				if valid == nil {
-					valid = dst.Validity()
-				}
-				schema.ClearOne(valid, at+i)
-				nulls++
-				break
-			}
-			x.Put(dst, at+i)
+		if spots[2*i] == noSpot {
+			nulls.set(at + i)
+			continue
 		}
-		if text {
-			offs[i+1] = offs[0] + int32(k)
+		v := raw[spots[2*i]:spots[2*i+1]]
+		x, ok, err := c.value(v, scale)
+		if err != nil {
+			return fault.Rel(int(spots[2*i]), len(v), "", "row %d: %v", i, err)
+		}
+		if ok {
+			x.Put(dst, at+i)
+		} else {
+			nulls.set(at + i)
 		}
 	}
-	dst.AddNulls(nulls)
+	dst.AddNulls(nulls.n)
 	return nil
+}
+
+// decodeTexts sets the strings or bytes of the rows, from entry at of dst on.
+func (c *StreamChunk) decodeTexts(raw []byte, spots []uint32, dst *vec.Vector, at int) error {
+	var size int64
+	for i := 0; i < len(spots); i += 2 {
+		size += int64(spots[i+1] - spots[i])
+	}
+	offs := dst.Offsets(at)
+	room, err := dst.Bytes(offs[0], size)
+	if err != nil {
+		return err
+	}
+	nullText := c.F.Stream.Fields[c.Index].Col.Typ != layout.TypeBinary // a text that stands for null
+	nulls, k := nullSetter{dst: dst}, 0
+	for i := range len(spots) / 2 {
+		v := raw[spots[2*i]:spots[2*i+1]]
+		if spots[2*i] == noSpot || nullText && string(v) == schema.NullText {
+			nulls.set(at + i)
+		} else {
+			k += copy(room[k:], v)
+		}
+		offs[i+1] = offs[0] + int32(k)
+	}
+	dst.AddNulls(nulls.n)
+	return nil
+}
+
+// nullSetter makes entries of a vector null; its bitmap is there from the first one on.
+type nullSetter struct {
+	dst   *vec.Vector
+	valid []byte
+	n     int // nulls that were set
+}
+
+func (s *nullSetter) set(i int) {
+	if s.valid == nil {
+		s.valid = s.dst.Validity()
+	}
+	schema.ClearOne(s.valid, i)
+	s.n++
 }
 
 // noSpot is where a null begins and ends: there are no bytes of it. The first two bytes of a page are never a value's.

@@ -263,14 +263,7 @@ func byHead(rows []SortedRow) []SortedRow {
 func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]byte, error) {
 	be := binary.BigEndian
 	for _, c := range cols {
-		a, i := b.Column(c.field), i
-		for {
-			d, ok := a.(*array.Dictionary)
-			if !ok || a.IsNull(i) {
-				break
-			}
-			a, i = d.Dictionary(), d.GetValueIndex(i)
-		}
+		a, i := outOfDictionary(b.Column(c.field), i)
 		if c.as != nil && a.IsValid(i) {
 			v, err := page.Converted(c.as, a, i)
 			if err != nil {
@@ -296,40 +289,58 @@ func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]by
 			key = append(key, 0)
 			continue
 		}
-		key = append(key, 1)
-		switch a := a.(type) {
-		case *array.Boolean:
-			v := byte(0)
-			if a.Value(i) {
-				v = 1
-			}
-			key = append(key, v)
-		case *array.Int8:
-			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
-		case *array.Uint8:
-			key = be.AppendUint32(key, uint32(a.Value(i)))
-		case *array.Int16:
-			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
-		case *array.Uint16:
-			key = be.AppendUint32(key, uint32(a.Value(i)))
-		case *array.Int32:
-			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
-		case *array.Uint32:
-			key = be.AppendUint32(key, uint32(a.Value(i)))
-		case *array.Int64:
-			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
-		case *array.Date32:
-			key = be.AppendUint32(key, uint32(a.Value(i))^1<<31)
-		case *array.Date64:
-			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
-		case *array.Timestamp:
-			key = be.AppendUint64(key, uint64(a.Value(i))^1<<63)
-		default:
+		var ok bool
+		if key, ok = appendNumberKey(append(key, 1), a, i); !ok {
 			return nil, fault.Unsupportedf(fault.Span{}, b.ColumnName(c.field), "a sort column of type %s",
 				a.DataType())
 		}
 	}
 	return key, nil
+}
+
+// outOfDictionary is where the value of entry i of a stands: in the dictionary of a, if it has one and i is no null.
+func outOfDictionary(a arrow.Array, i int) (arrow.Array, int) {
+	for {
+		d, ok := a.(*array.Dictionary)
+		if !ok || a.IsNull(i) {
+			return a, i
+		}
+		a, i = d.Dictionary(), d.GetValueIndex(i)
+	}
+}
+
+// appendNumberKey appends a number in big-endian order, with the sign bit turned so that negative ones come first.
+func appendNumberKey(key []byte, a arrow.Array, i int) ([]byte, bool) {
+	be := binary.BigEndian
+	switch a := a.(type) {
+	case *array.Boolean:
+		v := byte(0)
+		if a.Value(i) {
+			v = 1
+		}
+		return append(key, v), true
+	case *array.Int8:
+		return be.AppendUint32(key, uint32(a.Value(i))^1<<31), true
+	case *array.Uint8:
+		return be.AppendUint32(key, uint32(a.Value(i))), true
+	case *array.Int16:
+		return be.AppendUint32(key, uint32(a.Value(i))^1<<31), true
+	case *array.Uint16:
+		return be.AppendUint32(key, uint32(a.Value(i))), true
+	case *array.Int32:
+		return be.AppendUint32(key, uint32(a.Value(i))^1<<31), true
+	case *array.Uint32:
+		return be.AppendUint32(key, uint32(a.Value(i))), true
+	case *array.Int64:
+		return be.AppendUint64(key, uint64(a.Value(i))^1<<63), true
+	case *array.Date32:
+		return be.AppendUint32(key, uint32(a.Value(i))^1<<31), true
+	case *array.Date64:
+		return be.AppendUint64(key, uint64(a.Value(i))^1<<63), true
+	case *array.Timestamp:
+		return be.AppendUint64(key, uint64(a.Value(i))^1<<63), true
+	}
+	return key, false
 }
 
 // appendEscaped appends a text so that no text's key is the beginning of another's.

@@ -50,38 +50,53 @@ func GatherArrays(in []arrow.Array, spans []Span) (arrow.Array, error) {
 		values, inner := gatherCodes(in, spans)
 		return GatherArrays(values, inner)
 	case *arrow.StructType:
-		arrays := make([]arrow.Array, t.NumFields())
-		for k := range arrays {
-			parts := make([]arrow.Array, len(in))
-			for i := range in {
-				parts[i] = in[i].(*array.Struct).Field(k)
-			}
-			var err error
-			if arrays[k], err = GatherArrays(parts, spans); err != nil {
-				return nil, err
-			}
+		fields, err := gatherFields(in, spans, t.NumFields())
+		if err != nil {
+			return nil, err
 		}
-		return made(t, nil, arrays...), nil
+		return made(t, nil, fields...), nil
 	case *arrow.ListType, *arrow.MapType:
 		offsets, inner, err := gatherLists(in, spans, n)
 		if err != nil {
 			return nil, err
 		}
-		parts := make([]arrow.Array, len(in))
-		for i := range in {
-			parts[i] = in[i].(array.ListLike).ListValues()
-		}
-		kid, err := GatherArrays(parts, inner)
+		items, err := GatherArrays(partsOf(in, func(a arrow.Array) arrow.Array {
+			return a.(array.ListLike).ListValues()
+		}), inner)
 		if err != nil {
 			return nil, err
 		}
-		return made(t, []*memory.Buffer{offsets}, kid), nil
+		return made(t, []*memory.Buffer{offsets}, items), nil
 	case arrow.FixedWidthDataType:
 		if b := gatherFixed(in, spans, n, t.BitWidth()); b != nil {
 			return made(t, []*memory.Buffer{b}), nil
 		}
 	}
 	return gatherSlices(in, spans)
+}
+
+// gatherFields gathers each of the n fields of structs.
+func gatherFields(in []arrow.Array, spans []Span, n int) ([]arrow.Array, error) {
+	fields := make([]arrow.Array, n)
+	for k := range fields {
+		var err error
+		fields[k], err = GatherArrays(partsOf(in, func(a arrow.Array) arrow.Array {
+			return a.(*array.Struct).Field(k)
+		}), spans)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+// partsOf is the same part of each array: a field, or the items.
+func partsOf(in []arrow.Array, part func(arrow.Array) arrow.Array) []arrow.Array {
+	out := make([]arrow.Array, len(in))
+	for i, a := range in {
+		out[i] = part(a)
+	}
+	return out
 }
 
 // gatherValid is the bitmap of what is there; nil if all is.

@@ -97,6 +97,25 @@ func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	return o, nil
 }
 
+// fits is an error if an option is given that only means something where tablestatus is: in a table.
+func (o *ReadOptions) fits(name string, k Kind) error {
+	if k == KindTable {
+		return nil
+	}
+	for _, x := range []struct {
+		given bool
+		name  string
+	}{
+		{o.Segments != nil, "segment"}, {o.allSegments, "segments"}, {o.deleted, "deleted"}, {o.positions, "positions"},
+	} {
+		if x.given {
+			return fault.Invalidf("%s is no CarbonData table, but a part of one: option %s is for whole tables", name,
+				x.name)
+		}
+	}
+	return nil
+}
+
 // Complete reads the file of properties, if one is given. What the options say wins.
 func (o *ReadOptions) Complete(ctx context.Context, tree store.Tree, l format.Limits) error {
 	if o.properties == "" {

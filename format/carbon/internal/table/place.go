@@ -156,7 +156,7 @@ func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Targ
 	case k != KindStore && tg.Table != "":
 		return tg, k, fault.Invalidf("%s is no store of tables, so it has no table #%s", tg.Name, tg.Table)
 	case k != KindStore:
-		return tg, k, nil
+		return tg, k, o.fits(tg.Name, k)
 	}
 	dir, err := inStore(ctx, tg)
 	if err != nil {

@@ -129,48 +129,23 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 	}
 	var why error // the segment file is not followed
 	if l.Segment != "" {
-		var s status.SegmentFile
-		name := t.segmentFileOf(l)
-		err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &s)
-		if err == nil && s.Locations == nil {
-			err = fault.Corruptf(fault.Span{Object: name}, "locationMap",
-				"it is missing, which says in which directories the files of segment %s are", l.Name)
+		places, named, err := t.segmentFilePlaces(ctx, l)
+		if named {
+			return places, nil
 		}
-		if err == nil && len(s.Locations) > 0 {
-			var out []Place
-			if out, err = t.Located(name, s, l.Id()); err == nil {
-				return out, nil
-			}
-		}
-		switch {
-		case errors.Is(err, fault.Corrupt) && t.saved != nil && l.Counts():
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return nil, err
-		case err != nil && l.Counts():
+		why = err
+		switch name := t.segmentFileOf(l); {
+		case errors.Is(why, fault.Corrupt) && t.saved != nil && l.Counts():
+		case why != nil && !errors.Is(why, fs.ErrNotExist):
+			return nil, why
+		case why != nil && l.Counts():
 			t.note("carbon.segment.file", fault.Span{Object: name},
 				"segment %s: its segment file is missing, its files are looked for where they should be", l.Name)
 		}
-		why = err
 	}
-	fact := path.Join(t.Path, "Fact")
-	var out []Place
-	for info, err := range t.Tree.List(ctx, fact) {
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if info.Dir && strings.HasPrefix(path.Base(info.Name), "Part") {
-			dir := path.Join(info.Name, "Segment_"+l.Id())
-			d, err := t.Tree.Stat(ctx, dir)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
-			if err == nil && d.Dir {
-				out = append(out, Place{Dir: dir})
-			}
-		}
+	out, err := t.factPlaces(ctx, l)
+	if err != nil {
+		return nil, err
 	}
 	if len(out) == 0 && t.saved != nil {
 		if out, err := t.partitionPlaces(ctx, l, why); err != nil || len(out) > 0 {
@@ -185,6 +160,45 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 	if len(out) == 0 && l.DataSize != "0" {
 		return nil, fault.Corruptf(fault.Span{Object: t.Status}, "", "segment %s (%s) has no directory", l.Name,
 			l.Status)
+	}
+	return out, nil
+}
+
+// segmentFilePlaces are the directories that count of those that the segment file of l names; named: it names some.
+func (t *Managed) segmentFilePlaces(ctx context.Context, l *status.Load) (places []Place, named bool, err error) {
+	var s status.SegmentFile
+	name := t.segmentFileOf(l)
+	if err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &s); err != nil {
+		return nil, false, err
+	}
+	if s.Locations == nil {
+		return nil, false, fault.Corruptf(fault.Span{Object: name}, "locationMap",
+			"it is missing, which says in which directories the files of segment %s are", l.Name)
+	}
+	places, err = t.Located(name, s, l.Id())
+	return places, err == nil && len(s.Locations) > 0, err
+}
+
+// factPlaces are the directories of a segment where CarbonData's rule puts them: Fact/Part*/Segment_ID.
+func (t *Managed) factPlaces(ctx context.Context, l *status.Load) (out []Place, err error) {
+	for info, err := range t.Tree.List(ctx, path.Join(t.Path, "Fact")) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !info.Dir || !strings.HasPrefix(path.Base(info.Name), "Part") {
+			continue
+		}
+		dir := path.Join(info.Name, "Segment_"+l.Id())
+		d, err := t.Tree.Stat(ctx, dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err == nil && d.Dir {
+			out = append(out, Place{Dir: dir})
+		}
 	}
 	return out, nil
 }
@@ -253,65 +267,35 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 // index those whose names say the segment. With a Corrupt error it gives what is there. h is told what was
 // found.
 func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *Contents) ([]Part, error) {
-	here := map[string]store.Info{} // data files
-	var indexes, deltas []string
-	sizes := map[string]int64{}
-	for info, err := range t.Tree.List(ctx, p.Dir) {
-		if errors.Is(err, fs.ErrNotExist) { // an empty directory is as good
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		base := path.Base(info.Name)
-		switch {
-		case info.Dir:
-		case strings.HasSuffix(base, layout.DataExt):
-			here[base] = info
-		case strings.HasSuffix(base, layout.IndexExt), strings.HasSuffix(base, layout.MergedExt):
-			indexes = append(indexes, base)
-			sizes[base] = info.Size
-		case strings.HasSuffix(base, layout.DeltaExt):
-			deltas = append(deltas, base)
-			h.Deltas = append(h.Deltas, info.Name)
-		}
+	files, err := t.listFolder(ctx, p.Dir, h)
+	if err != nil {
+		return nil, err
 	}
-	if p.Indexes != nil {
-		indexes = p.Indexes
-	} else {
-		indexes = currentIndexes(indexes)
+	indexes := p.Indexes
+	if indexes == nil {
+		indexes = currentIndexes(layout.Sorted(files.indexes))
 	}
 	for _, n := range indexes {
-		h.Indexes += sizes[n]
+		h.Indexes += files.indexes[n]
 		h.Indices = append(h.Indices, path.Join(p.Dir, n))
 	}
 	blocks, whole, err := t.indexed(ctx, p.Dir, indexes)
 	if err != nil {
 		return nil, err
 	}
-	var own map[string]bool
-	if t.saved != nil {
-		own = unindexed(indexes, blocks, here, l)
-	}
-	if len(own) > 0 {
-		t.note("carbon.index.damaged", fault.Span{Object: path.Join(p.Dir, indexes[0])},
-			"it names data files that are not there, and not %s: what is there of segment %s is read",
-			path.Join(p.Dir, layout.Sorted(own)[0]), l.Name)
-		maps.DeleteFunc(blocks, func(name string, _ *datafile.Indexed) bool { _, ok := here[name]; return !ok })
-		h.Unknown = true
-	}
-	h.Unknown, h.guessed = h.Unknown || !whole || p.guessed, h.guessed || p.guessed
+	own := t.ownUnindexed(l, p.Dir, indexes, blocks, files.data)
+	h.Unknown = h.Unknown || len(own) > 0 || !whole || p.guessed
+	h.guessed = h.guessed || p.guessed
 	if !whole && len(p.Indexes) > 0 {
 		h.missingIndex = path.Join(p.Dir, p.Indexes[0])
 	}
 	var out []Part
-	for _, name := range layout.Sorted(here) {
+	for _, name := range layout.Sorted(files.data) {
 		n := status.ParseFileName(name)
-		x0 := blocks[name]
-		mine := x0 != nil || own[name] || !whole && (n.Segment == "" || n.Segment == l.Id())
+		mine := blocks[name] != nil || own[name] || !whole && (n.Segment == "" || n.Segment == l.Id())
 		if mine {
 			h.names[name] = true
-			h.Bytes += here[name].Size
+			h.Bytes += files.data[name].Size
 		} else if n.Segment == l.Id() || path.Base(p.Dir) == "Segment_"+l.Id() {
 			t.note("carbon.file.leftover", fault.Span{Object: path.Join(p.Dir, name)},
 				"no index of segment %s names the file: it is not read", l.Name)
@@ -319,34 +303,90 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *C
 		if !mine || t.O.Bucket >= 0 && n.Bucket != t.O.Bucket {
 			continue
 		}
-		x := Part{Name: path.Join(p.Dir, name), stamp: here[name].Stamp, rows: -1, bytes: here[name].Size,
-			Segment: l.Id(), values: p.values}
-		if x0 != nil {
-			x.blocks, x.columns = x0.Blocks, x0.Columns
+		if x, ok := t.dataPart(l, p, files.data[name], blocks[name], files.deltas); ok {
+			out = append(out, x)
 		}
-		for _, b := range x.blocks {
-			x.rows = max(x.rows, 0) + b.Count()
-		}
-		u := t.changes[l.Id()+"/"+n.Block]
-		t.unnamedDeltas(u, l, p.Dir, n.Block, deltas)
-		if t.Guessed != nil {
-			u = t.Guessed.entry(u, l, n.Block, deltas)
-		}
-		if u != nil && !t.O.deleted {
-			if u.Gone() {
-				continue
-			}
-			x.Update = u
-		}
-		out = append(out, x)
 	}
 	for _, name := range layout.Sorted(blocks) {
-		if _, ok := here[name]; !ok {
+		if _, ok := files.data[name]; !ok {
 			return out, fault.Corruptf(fault.Span{Object: path.Join(p.Dir, name)}, "",
 				"segment %s: the index names this file, and it is missing", l.Name)
 		}
 	}
 	return out, nil
+}
+
+// folderFiles are the files of a segment's directory, by their names without it.
+type folderFiles struct {
+	data    map[string]store.Info
+	indexes map[string]int64 // bytes of each index file
+	deltas  []string         // delete deltas
+}
+
+// listFolder sorts the files of a directory by what they are; one that is not there is empty.
+func (t *Managed) listFolder(ctx context.Context, dir string, h *Contents) (folderFiles, error) {
+	files := folderFiles{data: map[string]store.Info{}, indexes: map[string]int64{}}
+	for info, err := range t.Tree.List(ctx, dir) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return files, err
+		}
+		base := path.Base(info.Name)
+		switch {
+		case info.Dir:
+		case strings.HasSuffix(base, layout.DataExt):
+			files.data[base] = info
+		case strings.HasSuffix(base, layout.IndexExt), strings.HasSuffix(base, layout.MergedExt):
+			files.indexes[base] = info.Size
+		case strings.HasSuffix(base, layout.DeltaExt):
+			files.deltas = append(files.deltas, base)
+			h.Deltas = append(h.Deltas, info.Name)
+		}
+	}
+	return files, nil
+}
+
+// dataPart is a data file of a load; ok is false if the update status says that all of its rows are gone.
+func (t *Managed) dataPart(l *status.Load, p Place, info store.Info, indexed *datafile.Indexed,
+	deltas []string) (x Part, ok bool) {
+	x = Part{Name: path.Join(p.Dir, path.Base(info.Name)), stamp: info.Stamp, rows: -1, bytes: info.Size,
+		Segment: l.Id(), values: p.values}
+	if indexed != nil {
+		x.blocks, x.columns = indexed.Blocks, indexed.Columns
+	}
+	for _, b := range x.blocks {
+		x.rows = max(x.rows, 0) + b.Count()
+	}
+	block := status.ParseFileName(info.Name).Block
+	u := t.changes[l.Id()+"/"+block]
+	t.unnamedDeltas(u, l, p.Dir, block, deltas)
+	if t.Guessed != nil {
+		u = t.Guessed.entry(u, l, block, deltas)
+	}
+	if u == nil || t.O.deleted {
+		return x, true
+	}
+	x.Update = u
+	return x, !u.Gone()
+}
+
+// ownUnindexed are the data files of l that its indexes should name, and do not, when recovering. What the indexes
+// name instead leaves blocks.
+func (t *Managed) ownUnindexed(l *status.Load, dir string, indexes []string, blocks map[string]*datafile.Indexed,
+	data map[string]store.Info) map[string]bool {
+	if t.saved == nil {
+		return nil
+	}
+	own := unindexed(indexes, blocks, data, l)
+	if len(own) > 0 {
+		t.note("carbon.index.damaged", fault.Span{Object: path.Join(dir, indexes[0])},
+			"it names data files that are not there, and not %s: what is there of segment %s is read",
+			path.Join(dir, layout.Sorted(own)[0]), l.Name)
+		maps.DeleteFunc(blocks, func(name string, _ *datafile.Indexed) bool { _, ok := data[name]; return !ok })
+	}
+	return own
 }
 
 // unindexed are the data files of a load that its index files should name, and do not, because what they name

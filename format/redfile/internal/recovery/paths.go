@@ -37,62 +37,84 @@ func (r *recoverer) byPaths() {
 			"chunks of %d columns, the row groups before have %d; they are given up", paths.n, len(r.groups[0].Columns))
 		return
 	}
-	var g layout.RowGroup
-	last, lastEnd := -1, int64(0)
-	begin := func() {
-		g, last = layout.RowGroup{Rows: -1, Columns: make([]layout.ColumnChunk, paths.n)}, -1
-		for i := range g.Columns {
-			g.Columns[i].Offset = -1
-		}
-	}
-	finish := func() {
-		group := len(r.groups)
-		for i := range g.Columns {
-			if g.Columns[i].Meta == nil {
-				g.Columns[i] = r.lose(group, i, r.end)
-			}
-		}
-		r.recount(&g)
-		g.Rows = rowsOfColumns(g.Columns, r.repeats)
-		r.groups = append(r.groups, g)
-	}
-	spans, round := r.spans(&paths)
-	begin()
+	b := groupBuilder{r: r, paths: paths}
+	b.spans, b.round = r.spans(&b.paths)
+	b.begin()
 	for _, c := range r.chunks {
-		i := paths.find(c.meta.Path, last+1)
-		if last >= 0 && i >= 0 && round > 0 {
-			far := c.meta.Data - lastEnd
-			for k := last + 1; k < i; k++ {
-				far -= spans[k]
-			}
-			if far > round/2 { // what is missing in between is more than the columns between them
-				r.Rows("redfile.rows.lost", r.f.At.Sub(c.meta.Data, 0), [2]int64{-1, -1}, -1, "column %q begins %d "+
-					"bytes too far after the column before, and a row group has about %d: it is another's",
-					strings.Join(c.meta.Path, "."), far, round)
-				i = -1
-			}
-		}
-		if i < 0 { // it is one that was there already: the next row group has begun
-			if i = paths.find(c.meta.Path, 0); i < 0 {
-				continue
-			}
-			finish()
-			if len(r.lost) > 1000+len(r.chunks) { // row groups of one chunk each, of very many columns
-				r.Rows("redfile.rows.lost", r.f.At.Sub(c.off, r.f.At.Len-c.off), [2]int64{-1, -1}, -1,
-					"far more chunks are missing than were found; what follows is given up")
-				return
-			}
-			begin()
-		}
-		g.Columns[i], last, lastEnd = layout.ColumnChunk{Offset: c.off, Meta: c.meta}, i, c.end
-		if last == paths.n-1 {
-			finish()
-			begin()
+		if !b.add(c) {
+			return
 		}
 	}
-	if last >= 0 {
-		r.unfinished(&g, paths.n, finish)
+	if b.last >= 0 {
+		r.unfinished(&b.g, paths.n, b.finish)
 	}
+}
+
+// groupBuilder makes row groups of chunks that come in the order of the file.
+type groupBuilder struct {
+	r       *recoverer
+	paths   pathList
+	spans   []int64 // bytes that each column usually takes
+	round   int64   // and all of them; 0: not known
+	g       layout.RowGroup
+	last    int   // the last column that g has; -1: none
+	lastEnd int64 // where its chunk ends
+}
+
+// begin begins a row group without columns.
+func (b *groupBuilder) begin() {
+	b.g, b.last = layout.RowGroup{Rows: -1, Columns: make([]layout.ColumnChunk, b.paths.n)}, -1
+	for i := range b.g.Columns {
+		b.g.Columns[i].Offset = -1
+	}
+}
+
+// finish ends a row group: what is missing is lost.
+func (b *groupBuilder) finish() {
+	r, group := b.r, len(b.r.groups)
+	for i := range b.g.Columns {
+		if b.g.Columns[i].Meta == nil {
+			b.g.Columns[i] = r.lose(group, i, r.end)
+		}
+	}
+	r.recount(&b.g)
+	b.g.Rows = rowsOfColumns(b.g.Columns, r.repeats)
+	r.groups = append(r.groups, b.g)
+}
+
+// add takes the next chunk; false: too many are missing, and what follows is given up.
+func (b *groupBuilder) add(c foundChunk) bool {
+	r, i := b.r, b.paths.find(c.meta.Path, b.last+1)
+	if b.last >= 0 && i >= 0 && b.round > 0 {
+		far := c.meta.Data - b.lastEnd
+		for k := b.last + 1; k < i; k++ {
+			far -= b.spans[k]
+		}
+		if far > b.round/2 { // what is missing in between is more than the columns between them
+			r.Rows("redfile.rows.lost", r.f.At.Sub(c.meta.Data, 0), [2]int64{-1, -1}, -1, "column %q begins %d "+
+				"bytes too far after the column before, and a row group has about %d: it is another's",
+				strings.Join(c.meta.Path, "."), far, b.round)
+			i = -1
+		}
+	}
+	if i < 0 { // it is one that was there already: the next row group has begun
+		if i = b.paths.find(c.meta.Path, 0); i < 0 {
+			return true
+		}
+		b.finish()
+		if len(r.lost) > 1000+len(r.chunks) { // row groups of one chunk each, of very many columns
+			r.Rows("redfile.rows.lost", r.f.At.Sub(c.off, r.f.At.Len-c.off), [2]int64{-1, -1}, -1,
+				"far more chunks are missing than were found; what follows is given up")
+			return false
+		}
+		b.begin()
+	}
+	b.g.Columns[i], b.last, b.lastEnd = layout.ColumnChunk{Offset: c.off, Meta: c.meta}, i, c.end
+	if b.last == b.paths.n-1 {
+		b.finish()
+		b.begin()
+	}
+	return true
 }
 
 // recount has columns of a row group have as many values as the headers of their pages say, and not their metadata,

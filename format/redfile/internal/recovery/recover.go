@@ -73,13 +73,21 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 		src.Close()
 		return nil, nil, err
 	}
-	r.Blame("redfile.footer.damaged", err, -1, -1)
+	return r.withoutMetadata(o, opts, err, opened)
+}
+
+// withoutMetadata recovers a file whose metadata at the end is not to be trusted, as why says. opened: it could be
+// read all the same.
+func (r *recoverer) withoutMetadata(o format.OpenOptions, opts layout.ReadOptions, why error,
+	opened bool) (format.Reader, []region.Finding, error) {
+	f := r.f
+	r.Blame("redfile.footer.damaged", why, -1, -1)
 	if r.undecided {
 		r.Report("redfile.part.other", f.MetaAt, "", "%s and the one part that can be read are of two tables, and "+
 			"nothing says which of them is this: the part is read", layout.MetadataFile)
 	}
-	if f.Footer.Check(f.MetaAt) == nil && f.MetaAt.Len > 0 && f.Learn(ctx) == nil &&
-		strings.HasPrefix(PathOf(err), "magic") {
+	if f.Footer.Check(f.MetaAt) == nil && f.MetaAt.Len > 0 && f.Learn(r.ctx) == nil &&
+		strings.HasPrefix(PathOf(why), "magic") {
 		if f.OwnGroups() != "" {
 			if out, err := r.among(o, opts); err != nil || out != nil {
 				return r.finish(out, err)
@@ -87,21 +95,21 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 		}
 		return f, r.findings, nil // only the beginning is damaged
 	}
-	if path.Base(tg.Name) == layout.MetadataFile { // it has no pages, but the parts are whole files
+	if path.Base(f.At.Object) == layout.MetadataFile { // it has no pages, but the parts are whole files
 		if parts, err := r.gather(o, opts); err != nil || parts != nil {
 			return r.finish(parts, err)
 		}
 	}
-	out, rerr := r.run(o, opts)
-	if opened && (rerr != nil || out == nil || len(out.Footer.Groups) == 0) { // it was damage after all
+	out, err := r.run(o, opts)
+	if opened && (err != nil || out == nil || len(out.Footer.Groups) == 0) { // it was damage after all
 		r.findings = nil
 		r.schema(f)
 		return f, r.findings, nil
 	}
-	if rerr == nil && out == nil {
-		rerr = err
+	if err == nil && out == nil {
+		err = why
 	}
-	return r.finish(out, rerr)
+	return r.finish(out, err)
 }
 
 // finish is what recovery ends with: a file that was found, or why there is none.

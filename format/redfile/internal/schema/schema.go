@@ -243,13 +243,6 @@ func nodeOf(f arrow.Field, path string) (*Node, error) {
 	if f.Nullable {
 		n.Repetition = layout.Optional
 	}
-	group := func(c *Node, rep layout.Repetition, name string) *Node {
-		c.Repetition = rep
-		if name != "" {
-			c.Name = name
-		}
-		return c
-	}
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
 		for _, c := range t.Fields() {
@@ -265,35 +258,12 @@ func nodeOf(f arrow.Field, path string) (*Node, error) {
 		}
 		return n, nil
 	case *arrow.MapType:
-		key, err := nodeOf(arrow.Field{Name: "key", Type: t.KeyType()}, path+".key")
-		if err != nil {
-			return nil, err
-		}
-		item, err := nodeOf(arrow.Field{Name: "value", Type: t.ItemType(), Nullable: t.ItemField().Nullable},
-			path+".value")
-		if err != nil {
-			return nil, err
-		}
-		n.Converted = layout.ConvMap
-		n.Children = []*Node{{Name: "map", Repetition: layout.Repeated, Type: -1, Converted: layout.ConvMapKeyValue,
-			Children: []*Node{key, item}}}
-		return n, nil
+		return mapNode(n, t, path)
 	case arrow.ListLikeType:
 		if !plainList(f.Type) {
 			return nil, fault.Unsupportedf(fault.Span{}, "", "column %s: type %s", path, f.Type)
 		}
-		item, err := nodeOf(t.ElemField(), path+"."+t.ElemField().Name)
-		if err != nil {
-			return nil, err
-		}
-		// a repeated field is just that
-		if !f.Nullable && !t.ElemField().Nullable && item.Converted < 0 && item.Repetition != layout.Repeated {
-			return group(item, layout.Repeated, f.Name), nil
-		}
-		n.Converted = layout.ConvList
-		n.Children = []*Node{{Name: "list", Repetition: layout.Repeated, Type: -1, Converted: layout.ConvNone,
-			Children: []*Node{item}}}
-		return n, nil
+		return listNode(n, f, t.ElemField(), path)
 	}
 	v, ok := valueOf(f.Type)
 	if !ok {
@@ -304,6 +274,41 @@ func nodeOf(f arrow.Field, path string) (*Node, error) {
 	if f.Type.ID() == arrow.STRING || f.Type.ID() == arrow.LARGE_STRING {
 		n.Converted = layout.ConvUTF8
 	}
+	return n, nil
+}
+
+// mapNode makes n the map of keys and values that Parquet's rules for maps lay down.
+func mapNode(n *Node, t *arrow.MapType, path string) (*Node, error) {
+	key, err := nodeOf(arrow.Field{Name: "key", Type: t.KeyType()}, path+".key")
+	if err != nil {
+		return nil, err
+	}
+	value, err := nodeOf(arrow.Field{Name: "value", Type: t.ItemType(), Nullable: t.ItemField().Nullable},
+		path+".value")
+	if err != nil {
+		return nil, err
+	}
+	n.Converted = layout.ConvMap
+	n.Children = []*Node{{Name: "map", Repetition: layout.Repeated, Type: -1, Converted: layout.ConvMapKeyValue,
+		Children: []*Node{key, value}}}
+	return n, nil
+}
+
+// listNode makes n the list f of elem: three levels, or just a repeated field where neither list nor items are null.
+func listNode(n *Node, f, elem arrow.Field, path string) (*Node, error) {
+	item, err := nodeOf(elem, path+"."+elem.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !f.Nullable && !elem.Nullable && item.Converted < 0 && item.Repetition != layout.Repeated {
+		if item.Repetition = layout.Repeated; f.Name != "" {
+			item.Name = f.Name
+		}
+		return item, nil
+	}
+	n.Converted = layout.ConvList
+	n.Children = []*Node{{Name: "list", Repetition: layout.Repeated, Type: -1, Converted: layout.ConvNone,
+		Children: []*Node{item}}}
 	return n, nil
 }
 
