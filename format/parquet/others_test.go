@@ -197,7 +197,7 @@ func TestMetadataCopies(t *testing.T) {
 	}{
 		"num_values":         {83 + 14, 6, 8, "parquet.copy: num_values 4, but the footer has 3"},
 		"path_in_schema":     {83 + 10, 'a', 'b', `parquet.copy: path_in_schema "b" , but the footer has "a" `},
-		"no metadata at all": {83, 0x15, 0, "parquet.layout: 50 bytes that nothing claims"},
+		"no metadata at all": {83, 0x15, 0, "parquet.layout: 50 unclaimed bytes"},
 	} {
 		b := bytes.Clone(whole)
 		if b[x.at] != x.have {

@@ -13,9 +13,9 @@ import (
 	"stoa/wire"
 )
 
-// Polars, and Arrow C++ before 17, write the metadata of a column chunk twice: in the footer, and behind the
-// chunk, where ColumnChunk.file_offset points to. Arrow C++ of 2017 has the whole ColumnChunk there. Others
-// have there where the chunk begins, or 0. Polars forgets the dictionary when it reckons where that is.
+// Polars, and Arrow C++ before 17, write the metadata of a column chunk twice: in the footer, and after the chunk,
+// where ColumnChunk.file_offset points to. Arrow C++ of 2017 has the whole ColumnChunk there. In other writers' files
+// file_offset is the start of the chunk, or 0. Polars does not count the dictionary when it computes the offset.
 
 // metaCopy is such a copy. Differs says what is not as in the footer; "" if nothing is.
 type metaCopy struct {
@@ -170,7 +170,7 @@ func (r *File) ownMetas(ctx context.Context) (out [][][]byte, err error) {
 			out = append(out, metasOf(t, c, b))
 		}
 	}
-	for len(out) < len(r.Footer.RowGroups) { // the library read another list of that number
+	for len(out) < len(r.Footer.RowGroups) { // another list with that field number was read
 		out = append(out, nil)
 	}
 	for g, rg := range r.Footer.RowGroups {

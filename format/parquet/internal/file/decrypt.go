@@ -27,7 +27,7 @@ func (r *File) decryptFooter(b []byte) ([]byte, error) {
 	at := r.FooterAt.Sub(int64(c.Pos()), int64(c.Left()))
 	if !a.Known {
 		return nil, fault.Unsupportedf(r.FooterAt, "footer/crypto_metadata",
-			"an encryption that is neither AES_GCM_V1 nor AES_GCM_CTR_V1")
+			"an encryption algorithm other than AES_GCM_V1 and AES_GCM_CTR_V1")
 	}
 	key := r.keys.FindFooter(id)
 	if key == nil {
@@ -47,7 +47,7 @@ func (r *File) decryptFooter(b []byte) ([]byte, error) {
 	}
 	if used != c.Left() {
 		return nil, fault.Corruptf(at.Sub(int64(used), at.Len-int64(used)), "footer",
-			"%d bytes behind the encrypted footer", c.Left()-used)
+			"%d bytes after the encrypted footer", c.Left()-used)
 	}
 	r.algorithm, r.footerCipher, r.EncryptedFooter = &a, s, true
 	return plain, nil
@@ -66,7 +66,7 @@ func wrongKey(at fault.Span, path, what string, id []byte) error {
 func (r *File) decryptColumns(footer []byte) error {
 	if a := r.Footer.Algorithm; a != nil { // a plain footer
 		if !a.Known {
-			return nil // the columns say so
+			return nil // reading a column reports it
 		}
 		r.algorithm = a
 		key := r.keys.FindFooter(r.Footer.Signer)

@@ -76,7 +76,7 @@ func (r *File) Start(ctx context.Context) error {
 // SetFooter parses a footer. pairs, which may be nil, replace its key/value metadata.
 func (r *File) SetFooter(b []byte, pairs []meta.KeyValue) error {
 	c := wire.NewCursor(b, r.FooterAt, "footer").Trace(r.Tracer, 1)
-	if r.EncryptedFooter { // what stands where is not known
+	if r.EncryptedFooter { // positions within it are not known
 		c = wire.NewInnerCursor(b, r.FooterAt, "footer").Trace(r.Tracer, 1)
 	}
 	c.Within(r.Limits.Memory()).Spend(int64(len(b)))
@@ -195,7 +195,7 @@ func (r *File) check() error {
 
 func (r *File) checkChunk(group, column int, path string) error {
 	c, d := r.Footer.RowGroups[group].Columns[column], r.Footer.Schema.Column(column)
-	if c.Encrypted { // what is said of it, if anything, may be cut
+	if c.Encrypted { // what is said of it, if anything, may be incomplete
 		if m := c.MetaData; m != nil && m.TotalCompressedSize > 0 {
 			c.EncryptedSpan = r.ChunkSpan(group, column)
 		}

@@ -22,7 +22,7 @@ func (r *File) Misplaced(report func(error)) {
 	for g, rg := range r.Footer.RowGroups {
 		if o := rg.Ordinal; o != nil && g <= math.MaxInt16 && int(*o) != g {
 			report(fault.Corruptf(r.FooterAt, fmt.Sprintf("row_groups[%d].ordinal", g),
-				"%d: the row group was another one", *o))
+				"%d: this is the row group of another position", *o))
 		}
 		for k := range rg.Columns {
 			if err := r.checkPath(g, k); err != nil {
@@ -34,21 +34,21 @@ func (r *File) Misplaced(report func(error)) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(a.at.Off, b.at.Off) })
-	ended := map[int]bool{} // row groups behind which another one began
+	ended := map[int]bool{} // row groups after which another one began
 	for i := 1; i < len(all); i++ {
 		x, last := all[i], all[i-1]
 		if x.at.Off < last.at.End() {
 			report(fault.Corruptf(x.at, meta.IndexPath(x.group, x.column, "data_page_offset"),
-				"the bytes are those of row_groups[%d].columns[%d], too", last.group, last.column))
+				"the bytes also belong to row_groups[%d].columns[%d]", last.group, last.column))
 		}
 		if x.group != last.group {
 			ended[last.group] = true
 		}
 		if ended[x.group] {
 			report(fault.Corruptf(x.at, meta.IndexPath(x.group, x.column, "data_page_offset"),
-				"the column chunk does not lie with the others of its row group, but behind one of row group %d",
+				"the column chunk is not with the others of its row group, but after one of row group %d",
 				last.group))
-			return // the next ones would say the same
+			return // the next ones would be the same
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (r *File) checkPath(group, column int) error {
 	if have == want {
 		return nil
 	}
-	return fault.Corruptf(r.FooterAt, meta.IndexPath(group, column, "path_in_schema"), "%q, the column there is %q",
+	return fault.Corruptf(r.FooterAt, meta.IndexPath(group, column, "path_in_schema"), "%q, but the column there is %q",
 		have, want)
 }
 

@@ -63,10 +63,10 @@ var ReadTable = option.Table[ReadOptions]{Format: "parquet", For: "reading", Opt
 	option.Text("key-file", "FILE", "the keys of an encrypted file: lines `footer KEY`, `column PATH KEY`, `key ID "+
 		"KEY`, `aad-prefix TEXT`; a key in hexadecimal digits, or after base64: or text:",
 		func(o *ReadOptions) *string { return &o.KeyFile }),
-	option.Text("schema", "FILE", "recover: the columns of a file whose footer is lost are those of this whole "+
+	option.Text("schema", "FILE", "recover: the columns of a file whose footer is lost are those of this intact "+
 		"Parquet file, by the same writer", func(o *ReadOptions) *string { return &o.Schema }),
 	option.Int("row-group-rows", "N", "recover: the row groups of a file whose footer is lost have N rows (the last "+
-		"may have fewer), where its pages do not tell", func(o *ReadOptions) *int64 { return &o.RowGroupRows },
+		"may have fewer), where its pages do not say", func(o *ReadOptions) *int64 { return &o.RowGroupRows },
 		1, math.MaxInt64),
 }}
 

@@ -73,13 +73,13 @@ func (r *File) PageHeader(ctx context.Context, at fault.Span, path string, s met
 		p.Header = at.Sub(0, int64(used))
 		if p.Size < 0 || p.Size > at.Len-p.Header.Len {
 			return p, fault.Corruptf(p.Header, path+".compressed_page_size",
-				"%d bytes, the column chunk has %d left", p.Size, at.Len-p.Header.Len)
+				"%d bytes, but the column chunk has %d left", p.Size, at.Len-p.Header.Len)
 		}
 		if p.Raw < 0 || p.Values < 0 || p.Kind < 0 {
-			return p, fault.Corruptf(p.Header, path, "no kind of page, or negative sizes")
+			return p, fault.Corruptf(p.Header, path, "no page type, or negative sizes")
 		}
 		if p.MissingField != "" {
-			return p, fault.Corruptf(p.Header, path+"."+p.MissingField, "it is required, and missing")
+			return p, fault.Corruptf(p.Header, path+"."+p.MissingField, "a required field is missing")
 		}
 		p.Body = at.Sub(p.Header.Len, p.Size)
 		return p, nil

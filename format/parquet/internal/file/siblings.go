@@ -35,7 +35,7 @@ func (r *File) MissingSiblings(ctx context.Context) (missing []error) {
 		return []error{fault.Corruptf(r.FooterAt, where, "it cannot be read: %v", err)}
 	}
 	if base != PartName(p.Number) {
-		return []error{fault.Corruptf(r.FooterAt, where, "the file is part %d of its table, and not what its name says",
+		return []error{fault.Corruptf(r.FooterAt, where, "the file is part %d of its table, but its name says another",
 			p.Number)}
 	}
 	for _, n := range []int{p.Number - 1, p.Number + 1} {
@@ -44,8 +44,8 @@ func (r *File) MissingSiblings(ctx context.Context) (missing []error) {
 		}
 		name := path.Join(path.Dir(r.Target.Name), PartName(n))
 		if _, err := r.Target.Tree.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
-			missing = append(missing, fault.Corruptf(r.FooterAt, where, "the table has a part %d, and %s is not "+
-				"there: its rows are missing", n, name))
+			missing = append(missing, fault.Corruptf(r.FooterAt, where, "the table has a part %d, but %s is "+
+				"missing, and its rows with it", n, name))
 		}
 	}
 	return missing

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Some keys of a file's metadata describe its columns by their names: of a file that lacks one of these they would be
-// untrue, and readers believe them (Spark takes its schema from there, GeoParquet's readers look for primary_column).
+// Some metadata keys describe columns by name. In a file without one of these they would be wrong, and readers trust
+// them (Spark takes its schema from there, GeoParquet readers look for primary_column).
 
 // columnKeys are these keys, each with a function that cuts its JSON down to some columns; ok is false if nothing is
 // left.
@@ -66,7 +66,7 @@ func cutGeo(doc map[string]json.RawMessage, columns []arrow.Field) (changed, ok 
 	}
 	_ = json.Unmarshal(doc["primary_column"], &primary)
 	if _, there := described[primary]; changed && !there {
-		for _, f := range columns { // the first that is left
+		for _, f := range columns { // the first remaining one
 			if _, there := described[f.Name]; there {
 				doc["primary_column"] = json.RawMessage(jsonText(f.Name))
 				break
@@ -97,7 +97,7 @@ func cutFields(list, name string, typed bool) func(map[string]json.RawMessage, [
 		}
 		left, changed := cutMembers(all, name, columns, typed)
 		if changed && typed && slices.ContainsFunc(all, func(x any) bool { return splitStruct(x, name, columns) }) {
-			return true, false // a schema without a column that is there: who believes it does not see that
+			return true, false // a schema without a column that is there would hide it
 		}
 		if changed {
 			doc[list] = json.RawMessage(jsonText(left))

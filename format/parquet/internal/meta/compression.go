@@ -30,7 +30,7 @@ func (c Compression) Supported() bool { return c >= CodecNone && c <= CodecLZ4Ra
 // 258 for two bits, Zstandard has blocks of 128 KiB of one byte in four. Brotli has no useful bound: 64 MiB are allowed
 // for. A page's claim is checked against this before memory is allocated.
 func (c Compression) maxRaw(n int64) int64 {
-	const slack = 64 << 10 // headers, and what is shorter than its own frame
+	const slack = 64 << 10 // headers, and data shorter than their own frame
 	switch c {
 	case CodecNone:
 		return n
@@ -54,7 +54,7 @@ func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []
 			"%d bytes are more than a page may have (%d, --max-page or --memory)", raw, limit)
 	}
 	if largest := c.maxRaw(int64(len(src))); raw > largest {
-		return nil, fault.Rel(0, len(src), "uncompressed_page_size", "%d, but %d bytes cannot become more than %d",
+		return nil, fault.Rel(0, len(src), "uncompressed_page_size", "%d, but %d compressed bytes cannot become more than %d",
 			raw, len(src), largest)
 	}
 	switch c {
@@ -68,7 +68,7 @@ func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []
 		return dst, decompressBlock("lz4", dst, src)
 	case codecLZ4:
 		dst = alloc(int(raw))
-		if !decompressHadoop(dst, src) { // Arrow's libraries wrote bare blocks by this name, too
+		if !decompressHadoop(dst, src) { // Arrow's libraries also wrote plain blocks under this name
 			return dst, decompressBlock("lz4", dst, src)
 		}
 		return dst, nil
@@ -141,7 +141,7 @@ func (c Compression) DeclaredSize(b []byte) (n int64, ok bool) {
 	switch c {
 	case CodecNone:
 		return int64(len(b)), true
-	case CodecSnappy: // a ULEB128 in front
+	case CodecSnappy: // a ULEB128 comes first
 		v, k := binary.Uvarint(b)
 		return int64(v), k > 0 && v < 1<<32
 	case CodecGzip:

@@ -12,15 +12,14 @@ import (
 	"stoa/internal/thrift"
 )
 
-// Modular encryption (parquet-format, Encryption.md). What is encrypted are modules: each header of a page,
-// each body, each index, the metadata of a chunk, the footer.
+// Modular encryption (parquet-format, Encryption.md). Each page header, each page body, each index, the metadata of a
+// chunk and the footer are encrypted as a module:
 //
 //	AES-GCM      u32 of the length of what follows, nonce (12 bytes), ciphertext, tag (16 bytes)
-//	AES-GCM-CTR  of the bodies of pages: the same without a tag, and no more authentic than bytes without a checksum
-//	             are
+//	AES-GCM-CTR  of page bodies: the same without a tag, so not authenticated
 //
-// With each module its place in the file is authenticated, so that modules cannot change places: AAD prefix, a
-// number of the file, kind of module, ordinals (i16) of row group, column and data page.
+// The position of each module in the file is authenticated with it, so that modules cannot be swapped: AAD prefix, a
+// random id of the file, module type, ordinals (i16) of row group, column and data page.
 
 // Module is the type of an encrypted module.
 type Module byte
@@ -123,8 +122,8 @@ func NewCipher(key []byte, a *Algorithm, keys *Keyring) (*Cipher, error) {
 	switch {
 	case a.supply && keys.prefix == nil:
 		return nil, fault.Invalidf(
-			"the file was encrypted with an AAD prefix that it does not hold: a line aad-prefix of the key file " +
-				"gives it")
+			"the file was encrypted with an AAD prefix that it does not contain: add a line aad-prefix to the key " +
+				"file")
 	case a.supply || keys.prefix != nil:
 		s.aad = append(s.aad, keys.prefix...)
 	default:
@@ -133,7 +132,7 @@ func NewCipher(key []byte, a *Algorithm, keys *Keyring) (*Cipher, error) {
 	s.aad = append(s.aad, a.unique...)
 	var err error
 	if s.block, err = aes.NewCipher(key); err != nil {
-		return nil, fault.Invalidf("a key of %d bytes: those of AES have 16, 24 or 32", len(key))
+		return nil, fault.Invalidf("a key of %d bytes: AES keys have 16, 24 or 32", len(key))
 	}
 	s.aead, err = cipher.NewGCM(s.block)
 	return s, err
@@ -182,7 +181,7 @@ func (s *Cipher) Decrypt(b []byte, m Module, data int, alloc func(int) []byte) (
 		overhead = nonceSize
 	}
 	if used = ModuleSize(b, overhead); used == 0 {
-		return nil, 0, fault.Rel(0, min(4, len(b)), "module.length", "it does not fit the %d bytes that are there",
+		return nil, 0, fault.Rel(0, min(4, len(b)), "module.length", "it does not fit into the %d bytes that are there",
 			len(b))
 	}
 	nonce, text := b[4:4+nonceSize], b[4+nonceSize:used]
@@ -196,7 +195,7 @@ func (s *Cipher) Decrypt(b []byte, m Module, data int, alloc func(int) []byte) (
 	}
 	if _, err = s.aead.Open(plain[:0], nonce, text, s.aadOf(m, data)); err != nil {
 		return nil, 0, fault.Rel(0, used, "module",
-			"it is not authentic: its bytes are others than those that were encrypted, or stand in another place")
+			"it is not authentic: its bytes were changed or moved after they were encrypted")
 	}
 	return plain, used, nil
 }

@@ -21,7 +21,7 @@ const uniqueSize = 8
 // have to supply it.
 func NewAlgorithm(ctr bool, prefix []byte, stored bool) *Algorithm {
 	a := &Algorithm{ctr: ctr, Known: true, unique: make([]byte, uniqueSize)}
-	_, _ = rand.Read(a.unique) // it never fails
+	_, _ = rand.Read(a.unique) // never fails
 	if stored {
 		a.prefix = prefix
 	} else {

@@ -126,7 +126,7 @@ func IndexCursor(b []byte, at fault.Span, path string, s *Cipher, m Module) (*wi
 	}
 	plain, used, err := s.Decrypt(b, m, 0, Alloc)
 	if err == nil && used != len(b) {
-		err = fault.Rel(used, len(b)-used, "", "%d bytes behind the encrypted index", len(b)-used)
+		err = fault.Rel(used, len(b)-used, "", "%d bytes after the encrypted index", len(b)-used)
 	}
 	if err != nil {
 		return nil, fault.Locate(err, at, true, path)
@@ -142,11 +142,11 @@ func (x *OffsetIndex) Check(chunk fault.Span, base, rows int64, path string) err
 		path := fmt.Sprintf("%s.page_locations[%d]", path, i)
 		if size := int64(x.Sizes[i]); off < end-base || size < 0 || size > chunk.End()-base-off {
 			return fault.Corruptf(x.At, path,
-				"%d bytes at %d do not lie in the column chunk behind the page before", size, off)
+				"%d bytes at %d are not in the column chunk after the previous page", size, off)
 		}
 		end = base + off + int64(x.Sizes[i])
 		if f := x.FirstRow[i]; i == 0 && f != 0 || f < last || f >= max(rows, 1) {
-			return fault.Corruptf(x.At, path+".first_row_index", "%d behind %d in a row group of %d rows", f, last,
+			return fault.Corruptf(x.At, path+".first_row_index", "%d after %d in a row group of %d rows", f, last,
 				rows)
 		}
 		last = x.FirstRow[i]

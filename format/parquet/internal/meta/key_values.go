@@ -20,17 +20,17 @@ func ParseKeyValueChanges(set, drop []string) (c KeyValueChanges, err error) {
 	for _, item := range set {
 		key, value, ok := strings.Cut(item, "=")
 		if !ok || key == "" {
-			return c, fault.Invalidf("metadata=%s: it is not KEY=VALUE", item)
+			return c, fault.Invalidf("metadata=%s: not of the form KEY=VALUE", item)
 		}
 		if slices.ContainsFunc(c.set, func(p KeyValue) bool { return p.Key == key }) {
-			return c, fault.Invalidf("metadata=%s: key %s is there twice", item, key)
+			return c, fault.Invalidf("metadata=%s: key %s is given twice", item, key)
 		}
 		c.set = append(c.set, KeyValue{key, &value})
 	}
 	c.drop = drop
 	for _, key := range c.keys() {
 		if key == StoredSchema || key == SealKey || key == PartKey {
-			return c, fault.Invalidf("key %s is not the user's: it says what the file is made of", key)
+			return c, fault.Invalidf("key %s is reserved: it describes the file itself", key)
 		}
 	}
 	for _, key := range c.drop {

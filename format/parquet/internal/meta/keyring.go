@@ -49,7 +49,7 @@ func ReadKeyring(name string) (*Keyring, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if what := k.parseLine(line); what != "" { // the line itself is a secret
+		if what := k.parseLine(line); what != "" { // the line itself is secret
 			return nil, fault.Invalidf("%s, line %d: %s", name, n, what)
 		}
 	}
@@ -73,19 +73,19 @@ func (k *Keyring) parseLine(line string) string {
 			name = quoted
 		}
 	default:
-		return "it begins with none of footer, column, key, aad-prefix"
+		return "it does not begin with footer, column, key or aad-prefix"
 	}
 	b, ok := secretBytes(secret)
 	switch n := len(b); {
 	case !ok && kind == "aad-prefix":
 		return "the prefix is neither hexadecimal digits nor base64:… nor text:…"
 	case !ok:
-		return "what should be the key is neither hexadecimal digits nor base64:… nor text:…"
+		return "the key is neither hexadecimal digits nor base64:… nor text:…"
 	case kind != "aad-prefix" && n != 16 && n != 24 && n != 32:
-		return "a key of " + strconv.Itoa(n) + " bytes: those of AES have 16, 24 or 32"
+		return "a key of " + strconv.Itoa(n) + " bytes: AES keys have 16, 24 or 32"
 	}
 	if !k.set(kind, name, b) {
-		return "another line gives another " + strings.TrimSpace(kind+" "+name)
+		return "another line gives a different " + strings.TrimSpace(kind+" "+name)
 	}
 	return ""
 }

@@ -6,8 +6,8 @@ import (
 	"hash/crc32"
 )
 
-// Checksums of pages say nothing of the footer: a bit of it makes bytes of a text, or a struct of a list. Our writer
-// keeps a checksum of the whole footer in the last of its pairs, which other readers pass over.
+// Page checksums do not cover the footer, in which one flipped bit can turn a list into a struct. Our writer keeps a
+// checksum of the whole footer in its last key/value pair, which other readers ignore.
 
 // SealKey is the pair with the CRC-32 of the footer as eight hexadecimal digits, which count as zeros in the sum.
 const SealKey = "stoa.footer"
@@ -51,7 +51,7 @@ func BrokenSeal(footer []byte) string {
 	if right == digits {
 		return ""
 	}
-	signed := len(rest) - SignatureSize // a signature is of what the checksum is in, and not under it
+	signed := len(rest) - SignatureSize // a signature covers the checksum, not the reverse
 	if signed < 0 || fmt.Sprintf("%08x", crc32.Update(sum, crc32.IEEETable, rest[:signed])) != digits {
 		return fmt.Sprintf("its checksum, %s, is %q, computed %q", SealKey, digits, right)
 	}

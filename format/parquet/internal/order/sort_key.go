@@ -74,6 +74,31 @@ func compareValues(a arrow.Array, i int, b arrow.Array, j int) (c int, known boo
 		return compareBy(x, i, b, j, cmp.Compare)
 	case valuesOf[[]byte]:
 		return compareBy(x, i, b, j, bytes.Compare)
+	case valuesOf[decimal.Decimal32]:
+		return compareBy(x, i, b, j, decimal.Decimal32.Cmp)
+	case valuesOf[decimal.Decimal64]:
+		return compareBy(x, i, b, j, decimal.Decimal64.Cmp)
+	case valuesOf[decimal128.Num]:
+		return compareBy(x, i, b, j, decimal128.Num.Cmp)
+	case valuesOf[decimal256.Num]:
+		return compareBy(x, i, b, j, decimal256.Num.Cmp)
+	case valuesOf[float16.Num]:
+		y, ok := b.(valuesOf[float16.Num])
+		return compareFloats(float64(half.Float(x.Value(i).Uint16())),
+			func() float64 { return float64(half.Float(y.Value(j).Uint16())) }, ok)
+	case valuesOf[float32]:
+		y, ok := b.(valuesOf[float32])
+		return compareFloats(float64(x.Value(i)), func() float64 { return float64(y.Value(j)) }, ok)
+	case valuesOf[float64]:
+		y, ok := b.(valuesOf[float64])
+		return compareFloats(x.Value(i), func() float64 { return y.Value(j) }, ok)
+	}
+	return compareIntegers(a, i, b, j)
+}
+
+// compareIntegers compares two integers, dates or times.
+func compareIntegers(a arrow.Array, i int, b arrow.Array, j int) (c int, known bool) {
+	switch x := a.(type) {
 	case valuesOf[int8]:
 		return compareBy(x, i, b, j, cmp.Compare)
 	case valuesOf[int16]:
@@ -102,24 +127,6 @@ func compareValues(a arrow.Array, i int, b arrow.Array, j int) (c int, known boo
 		return compareBy(x, i, b, j, cmp.Compare)
 	case valuesOf[arrow.Duration]:
 		return compareBy(x, i, b, j, cmp.Compare)
-	case valuesOf[decimal.Decimal32]:
-		return compareBy(x, i, b, j, decimal.Decimal32.Cmp)
-	case valuesOf[decimal.Decimal64]:
-		return compareBy(x, i, b, j, decimal.Decimal64.Cmp)
-	case valuesOf[decimal128.Num]:
-		return compareBy(x, i, b, j, decimal128.Num.Cmp)
-	case valuesOf[decimal256.Num]:
-		return compareBy(x, i, b, j, decimal256.Num.Cmp)
-	case valuesOf[float16.Num]:
-		y, ok := b.(valuesOf[float16.Num])
-		return compareFloats(float64(half.Float(x.Value(i).Uint16())),
-			func() float64 { return float64(half.Float(y.Value(j).Uint16())) }, ok)
-	case valuesOf[float32]:
-		y, ok := b.(valuesOf[float32])
-		return compareFloats(float64(x.Value(i)), func() float64 { return float64(y.Value(j)) }, ok)
-	case valuesOf[float64]:
-		y, ok := b.(valuesOf[float64])
-		return compareFloats(x.Value(i), func() float64 { return y.Value(j) }, ok)
 	}
 	return 0, false
 }

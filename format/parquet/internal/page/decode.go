@@ -33,7 +33,7 @@ type PageTask struct {
 	At    fault.Span // of the bytes being decoded, for errors
 	Exact bool       // these bytes are the file's own, neither compressed nor encrypted
 	Raw   int64
-	// The levels as they are stored; their lengths and encodings stand in the header, or before them.
+	// The levels as they are stored; their lengths and encodings are in the header, or before them.
 	def, rep []byte
 }
 
@@ -75,13 +75,13 @@ func (d *PageTask) Open(b []byte, dict bool) (data []byte, err error) {
 	h.Header, h.Body = d.Ref.At.Sub(0, int64(used)), d.Ref.At.Sub(int64(used), int64(len(body)))
 	switch {
 	case h.MissingField != "":
-		return nil, fault.Corruptf(h.Header, h.MissingField, "it is required, and missing")
+		return nil, fault.Corruptf(h.Header, h.MissingField, "a required field is missing")
 	case dict != (h.Kind == meta.DictionaryPage) || !dict && !h.IsData():
 		return nil, fault.Corruptf(h.Header, "", "a page of type %s", meta.EnumName(meta.PageTypes, h.Kind))
 	case h.Size != int64(len(body)):
-		return nil, fault.Corruptf(h.Header, "compressed_page_size", "%d bytes, the page has %d", h.Size, len(body))
+		return nil, fault.Corruptf(h.Header, "compressed_page_size", "%d bytes, but the page has %d", h.Size, len(body))
 	case h.Values < 0 || h.Raw < 0 || d.Ref.Values >= 0 && h.Values != d.Ref.Values:
-		return nil, fault.Corruptf(h.Header, "num_values", "%d values, there should be %d", h.Values, d.Ref.Values)
+		return nil, fault.Corruptf(h.Header, "num_values", "%d values, expected %d", h.Values, d.Ref.Values)
 	}
 	if d.Ref.Count > 0 {
 		h.Values = d.Ref.Count
@@ -109,7 +109,7 @@ func (d *PageTask) decrypt(body []byte, dict bool) ([]byte, error) {
 	}
 	plain, used, err := d.Module.Decrypt(body, kind, d.Module.Ordinal, d.Arena.Bytes)
 	if err == nil && used != len(body) {
-		err = fault.Rel(used, len(body)-used, "", "%d bytes behind the encrypted body", len(body)-used)
+		err = fault.Rel(used, len(body)-used, "", "%d bytes after the encrypted body", len(body)-used)
 	}
 	return plain, fault.Locate(err, d.h.Body, true, "")
 }
@@ -123,8 +123,8 @@ func (d *PageTask) decompress(body []byte) (data []byte, err error) {
 			return nil, fault.Corruptf(h.Header, "levels",
 				"%d and %d bytes of levels in a page of %d bytes, %d raw", def, rep, len(body), raw)
 		}
-		if def > 0 && d.Column.MaxDef == 0 || rep > 0 && d.Column.MaxRep == 0 { // what follows would be other values
-			return nil, fault.Corruptf(h.Header, "levels", "%d and %d bytes of levels, the deepest are %d and %d",
+		if def > 0 && d.Column.MaxDef == 0 || rep > 0 && d.Column.MaxRep == 0 { // the values would be misread
+			return nil, fault.Corruptf(h.Header, "levels", "%d and %d bytes of levels, but the maximum levels are %d and %d",
 				def, rep, d.Column.MaxDef, d.Column.MaxRep)
 		}
 		d.rep, d.def = body[:rep], body[rep:rep+def]
@@ -324,7 +324,7 @@ func (d *PageTask) checkRows(rep []byte) error {
 	}
 	if d.Ref.Starts && len(rep) > 0 && rep[0] != 0 {
 		return fault.Corruptf(d.h.Header, "",
-			"the page begins within a row, which it may not with an offset index, or of version 2")
+			"the page begins within a row, which is not allowed with an offset index or in version 2")
 	}
 	if d.Ref.Rows < 0 {
 		return nil

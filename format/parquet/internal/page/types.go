@@ -7,7 +7,7 @@ import (
 	"stoa/format/parquet/internal/meta"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	_ "github.com/apache/arrow-go/v18/arrow/extensions" // arrow.uuid and the others are known by their names
+	_ "github.com/apache/arrow-go/v18/arrow/extensions" // registers arrow.uuid and others
 )
 
 // fieldBuilder derives Arrow fields from a Parquet schema alone. Legacy list structures follow the rules of

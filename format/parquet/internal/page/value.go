@@ -192,7 +192,7 @@ func (v *valueForm) bits(dst *vec.Vector, data []byte, enc int32, e dremel.Entri
 
 // codes appends entries that are codes of the chunk's dictionary.
 func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *PageTask) error {
-	if e.K == 0 { // whatever stands there
+	if e.K == 0 { // data is ignored
 		dst.ExtendNulls(e.N)
 		return nil
 	}
@@ -224,7 +224,7 @@ func (v *valueForm) codes(dst *vec.Vector, data []byte, e dremel.Entries, t *Pag
 	if passed := t.pass(codes, e); passed > 0 || e.K == 0 {
 		gather(out, t.Dict, codes, v.width)
 	} else {
-		clear(out[:e.K*v.width]) // nobody looks at them
+		clear(out[:e.K*v.width]) // they are never read
 	}
 	if e.K < e.N {
 		plain.ExpandFixed(out, v.width, e.N, e.Valid, 0)

@@ -181,7 +181,7 @@ func (t *pageTable) open(ctx context.Context) error {
 	}
 	h, err := t.r.PageHeader(ctx, t.at, t.path(0), meta.PageModule{Cipher: t.cipher(), First: true}, nil)
 	switch {
-	case errors.Is(err, fault.Corrupt): // told with the pages that need it
+	case errors.Is(err, fault.Corrupt): // reported with the pages that need it
 		t.opened = true
 		return nil
 	case err != nil:
@@ -220,7 +220,7 @@ func (t *pageTable) get(ctx context.Context, i int) (pages.PageRef, error) {
 	for t.err == nil {
 		if err := t.walk(ctx); err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
-				return pages.PageRef{}, err // others, as of the store, may pass
+				return pages.PageRef{}, err // others, such as the store's, may be transient
 			}
 			t.err = err
 		}
@@ -339,7 +339,7 @@ func (t *pageTable) find(row int64) int {
 		return 0
 	}
 	i := sort.Search(len(t.pages), func(i int) bool { return t.pages[i].First > row })
-	// Pages without rows may begin with the same one; the last of these has it.
+	// Several pages may begin with the same row; the last of them has it.
 	return max(0, i-1)
 }
 

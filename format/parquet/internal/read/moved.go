@@ -50,8 +50,8 @@ func (t *pageTable) checkNotMoved(ctx context.Context) error {
 		return nil
 	}
 	t.pages = nil
-	return fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, ""), "no index behind it is where the footer says, "+
-		"and its pages have no checksums: nobody knows which of its values are right")
+	return fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, ""), "none of the indexes after it is where the footer says, "+
+		"and its pages have no checksums: its values cannot be trusted")
 }
 
 var errInPlace = errors.New("in place")

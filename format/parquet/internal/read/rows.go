@@ -173,7 +173,7 @@ func (l *rowLeaf) rows() int {
 	}
 	n := nest.CountRows(l.vec.Rep())
 	if !l.ended && n > 0 {
-		n-- // it may go on in the next page
+		n-- // it may continue in the next page
 	}
 	return n
 }

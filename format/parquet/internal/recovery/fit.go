@@ -72,7 +72,7 @@ func (w *pageWalk) tryFit(p *meta.Page, k *leafKind) (f fit, err error) {
 	if err := format.ReadFull(w.s.ctx, w.s.r.Src, p.Body, "page", b); err != nil {
 		return f, err
 	}
-	if badSum(p, b) { // what is damaged is not looked into: reading will lose its rows
+	if badSum(p, b) { // a damaged page is not examined: reading will lose its rows
 		return fit{ok: k.maxRep == 0 || p.Rows >= 0 ||
 			!p.IsData(), rows: max(p.Rows, p.Values*int64(b2i(p.IsData()))), codec: -1}, nil
 	}
@@ -121,9 +121,9 @@ func tryCodec(p *meta.Page, k *leafKind, code meta.Compression, b []byte) (f fit
 		levels[1], levels[0], b, raw = b[:rep], b[rep:rep+def], b[rep+def:], raw-rep-def
 	}
 	switch {
-	case p.Uncompressed || len(b) == 0 && raw == 0: // nothing is compressed, whatever the codec
+	case p.Uncompressed || len(b) == 0 && raw == 0: // not compressed, whatever the codec
 		f.codec = -1
-	case code == meta.CodecBrotli && raw > 32768*int64(len(b)): // likelier something else
+	case code == meta.CodecBrotli && raw > 32768*int64(len(b)): // more likely another codec
 		return f, false
 	case code != meta.CodecNone:
 		var err error

@@ -56,7 +56,7 @@ func footerParts(b []byte) (f footerLeft) {
 		}
 	}
 	f.end, f.whole = c.Pos(), c.Err() == nil && !broken
-	// behind a whole schema bytes that are no footer's may have been written over its end
+	// after a complete schema, the rest may have been overwritten
 	f.wrong = f.prefix == 0 && (broken || c.Err() != nil && !r.Short()) || f.whole && f.rows < 0
 	return f
 }

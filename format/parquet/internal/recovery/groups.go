@@ -14,10 +14,9 @@ import (
 	"stoa/wire"
 )
 
-// Pages do not say which column they are of, nor where a chunk ends. Chunks follow one another in the order of
-// the schema, row group by row group, a dictionary page begins one, and all columns of a row group have as many
-// rows. What a page holds must fit the type of its column. Where more than one division into chunks is
-// possible, none is taken: which is right, nobody can say.
+// Pages do not say which column they belong to, nor where a chunk ends. Chunks follow one another in schema order, row
+// group by row group; a dictionary page begins one; and all columns of a row group have the same number of rows. The
+// contents of a page must fit the type of its column. If more than one division into chunks is possible, none is used.
 
 // pageWalk is the consecutive pages of a file and the row groups made of them.
 type pageWalk struct {
@@ -138,14 +137,14 @@ func (w *pageWalk) divide(rows int64) error {
 		return w.make(&found[0])
 	}
 	return fault.Corruptf(r.Span(w.pages[0].Header.Off-r.Base, 0), "pages",
-		"they can be row groups of %d rows, or of %d, and nothing tells which: option row-group-rows=N says it",
+		"they can be row groups of %d rows or of %d: option row-group-rows=N decides",
 		found[0].rows[0], found[1].rows[0])
 }
 
 // divisions are all ways to divide the pages into row groups of equal numbers of rows, except for the last; if there
 // are none, the only way to divide them into unequal ones.
 func (w *pageWalk) divisions(rows int64) (out []division, err error) {
-	if len(w.cols) == 1 { // however its rows are grouped, they are the same
+	if len(w.cols) == 1 { // the rows are the same however they are grouped
 		return w.singleColumn()
 	}
 	counts, err := w.counts(0)
@@ -200,7 +199,7 @@ func (w *pageWalk) counts(i int) (out []int64, err error) {
 		if !f.ok {
 			break
 		}
-		// row groups of no rows would take no pages, for ever
+		// row groups of no rows would never end
 		if n += f.rows; n > 0 && (len(out) == 0 || out[len(out)-1] != n) {
 			out = append(out, n)
 		}
@@ -291,7 +290,7 @@ func (w *pageWalk) last(d division, n int64) (division, bool, error) {
 	case 1:
 		return out[0], true, nil
 	}
-	return d, true, nil // what is before is sure
+	return d, true, nil // what precedes it is certain
 }
 
 // uneven divides the pages into row groups each of which can have only one number of rows.
@@ -314,7 +313,7 @@ func (w *pageWalk) uneven() (d division, ok bool, err error) {
 				rows, starts, next, last = n, s, to, !whole
 			}
 		}
-		if ways != 1 { // what is before is sure
+		if ways != 1 { // what precedes it is certain
 			return d, len(d.rows) > 0, nil
 		}
 		d.rows, d.starts, d.next = append(d.rows, rows), append(d.starts, starts), next
@@ -423,12 +422,12 @@ func (w *pageWalk) reportLeftover(next int) {
 	if next < len(w.pages) && len(w.lost) == 0 {
 		at := w.pages[next].Header.Off
 		w.s.Rows("parquet.rows.lost", r.Span(at-r.Base, w.end-(at-r.Base)), [2]int64{-1, -1}, -1,
-			"%d pages behind the last whole row group: they are given up", len(w.pages)-next)
+			"%d pages after the last whole row group: they are given up", len(w.pages)-next)
 		return
 	}
 	if w.cut && len(w.lost) == 0 {
 		w.s.Rows("parquet.rows.lost", r.Span(w.end, r.Size-w.end), [2]int64{-1, -1}, -1,
-			"a row group behind is cut within its first column")
+			"the next row group is cut within its first column")
 	}
 }
 

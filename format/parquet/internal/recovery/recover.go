@@ -30,7 +30,7 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Rea
 	s := &recoverer{ctx: ctx, r: r}
 	s.Reporter = verify.Collect(t.Name, &s.findings).Reporter
 	if err = r.Start(ctx); err == nil {
-		if err := r.CheckRows(); err != nil { // the row groups are believed, each by itself
+		if err := r.CheckRows(); err != nil { // each row group is taken at its word
 			s.Blame("parquet.rows", err, -1, -1)
 			r.Footer.NumRows = 0
 			for _, g := range r.Footer.RowGroups {
@@ -82,23 +82,23 @@ func (s *recoverer) run(o format.OpenOptions, cause error) error {
 		if pairs, err = s.sameColumns(o, name, left); err != nil {
 			return err
 		}
-		what := "Arrow's own schema, behind them, is not"
+		what := "Arrow's own schema, which comes after them, is not"
 		switch {
 		case pairs != nil:
-			what += ": that of " + name + " is taken"
+			what += ": that of " + name + " is used"
 		case name != "":
-			what += ", and " + name + " has other columns: it is not taken"
+			what += ", and " + name + " has different columns: it is not used"
 		}
 		s.Rows("parquet.footer.cut", s.r.Span(left.at, s.r.Size-left.at), [2]int64{-1, -1}, 0,
-			"the footer is cut: the schema is there, and %d whole row groups; %s", len(left.groups), what)
+			"the footer is truncated: the schema is there, and %d complete row groups; %s", len(left.groups), what)
 	case name != "":
 		if left, pairs, err = s.schemaOf(o, name); err != nil {
 			return err
 		}
 	default:
 		return fault.Corruptf(errorSpan(cause), "footer", "it is lost, and with it the names and types of the "+
-			"columns: option schema=FILE names a whole Parquet file with the same columns, by the same writer, "+
-			"to take them from")
+			"columns: option schema=FILE takes them from an intact Parquet file with the same columns by the same "+
+			"writer")
 	}
 	return s.rebuild(left, pairs)
 }
@@ -129,7 +129,7 @@ func (s *recoverer) schemaOf(o format.OpenOptions, name string) (*footerLeft, []
 	o.Opts, o.Tracer = nil, nil
 	other, err := file.Open(s.ctx, format.Target{Tree: s.r.Target.Tree, Name: name}, o)
 	if err != nil {
-		return nil, nil, fault.Invalidf("schema=%s: not a whole Parquet file: %v", name, err)
+		return nil, nil, fault.Invalidf("schema=%s: not an intact Parquet file: %v", name, err)
 	}
 	defer other.Close()
 	b := make([]byte, other.FooterAt.Len)
@@ -231,7 +231,7 @@ func (s *recoverer) footerAt(pos int64) (*footerLeft, error) {
 		case left.wrong || left.prefix == 0 && left.whole:
 			return nil, nil
 		case !left.whole && n < min(s.r.Size-pos, s.r.Limits.Metadata):
-			continue // perhaps it is only longer
+			continue // it may just be longer
 		case left.prefix == 0:
 			return nil, nil
 		}

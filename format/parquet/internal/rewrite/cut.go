@@ -82,7 +82,7 @@ func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why
 			p.rows.To = at[next]
 		}
 		if p.rows.To == from {
-			return nil, fmt.Sprintf("row group %d is larger than row-group-rows or row-group-size say, and behind its "+
+			return nil, fmt.Sprintf("row group %d is larger than row-group-rows or row-group-size say, and after its "+
 				"row %d there is no row near enough at which a page of every column begins", g, from), nil
 		}
 		for i := range all {

@@ -130,7 +130,7 @@ func (s *source) place(out *counted, c, m node) (node, error) {
 	c.fields = slices.Clone(c.fields)
 	c.drop(4, 5, 6, 7)
 	c.set(2, i64(0))
-	if strings.HasPrefix(s.r.Footer.CreatedBy, "stoa version") { // by these copies recovery knows where a chunk ends
+	if strings.HasPrefix(s.r.Footer.CreatedBy, "stoa version") { // from these copies recovery knows where a chunk ends
 		c.set(2, i64(out.off))
 		if _, err := out.Write(m.append(nil)); err != nil {
 			return c, err

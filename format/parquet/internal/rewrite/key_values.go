@@ -12,7 +12,7 @@ import (
 // with the options' changes and with descriptions of dropped columns cut out, as when rows are written anew. The Arrow
 // schema, which holds them as well, is that of the kept columns.
 func (j *Job) keyValues() error {
-	var own, embedded []meta.KeyValue // of the footers, and in Arrow's schemas
+	var own, embedded []meta.KeyValue // of the footers, and in the Arrow schemas
 	stored := -1                      // the file whose Arrow schema is taken
 	for i, s := range j.files {
 		for _, p := range s.r.Footer.KeyValues {
@@ -37,7 +37,7 @@ func (j *Job) keyValues() error {
 	kept := slices.DeleteFunc(slices.Clone(own), func(p meta.KeyValue) bool {
 		return p.Value != nil && !slices.ContainsFunc(shown, func(x meta.KeyValue) bool { return x.Key == p.Key })
 	})
-	for i, p := range kept { // those of the schema may be others
+	for i, p := range kept { // the schema's may differ
 		if p.Value != nil {
 			value, _ := meta.CutToColumns(p.Key, *p.Value, columns)
 			kept[i].Value = &value

@@ -54,7 +54,7 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 	if j.o, other, err = write.ParseCopyOptions(o.Opts); err != nil {
 		return nil, "", err
 	}
-	if other != "" { // also a compression that the pages have: who asks for it may want other encodings
+	if other != "" { // even the codec that the pages have: other encodings may be wanted with it
 		return nil, "option " + other + " changes pages", nil
 	}
 	for _, r := range files {
@@ -71,14 +71,14 @@ func Plan(ctx context.Context, files []*read.Reader, o format.CopyOptions) (j *J
 		}
 		var n int
 		if s.footer, n, err = decode(b); err != nil || n != len(b) {
-			return nil, "its footer has something that is not understood", nil
+			return nil, "its footer cannot be copied", nil
 		}
 		j.files = append(j.files, s)
 		j.rows += r.Footer.NumRows
 		if why := j.files[0].differs(s); why != "" {
 			return nil, why, nil
 		}
-		if why, err = j.cut(ctx, s); err != nil { // damage is to be told
+		if why, err = j.cut(ctx, s); err != nil { // damage has to be reported
 			return nil, cmp.Or(j.findDamage(ctx, o), err.Error()), ctx.Err()
 		}
 		if why != "" {
@@ -101,12 +101,12 @@ func (s *source) plain() string {
 		return "it is encrypted"
 	}
 	if len(r.Lost) > 0 || r.MissingParts != nil {
-		return "it is not whole"
+		return "it is incomplete"
 	}
 	for _, g := range r.Footer.RowGroups {
 		for _, c := range g.Columns {
 			if c.Crypto != nil || c.FilePath != "" {
-				return "a column is encrypted, or elsewhere"
+				return "a column is encrypted, or in another file"
 			}
 		}
 	}
@@ -126,16 +126,16 @@ func (s *source) choose(columns []string) string {
 		for k, f := range fields {
 			if f.Name == name {
 				if i >= 0 {
-					return "two columns have one name"
+					return "two columns have the same name"
 				}
 				i = k
 			}
 		}
 		if i < 0 {
-			return "a part of a column is chosen"
+			return "only a part of a column is selected"
 		}
 		if n := len(s.fields); n > 0 && i <= s.fields[n-1] {
-			return "columns are in another order"
+			return "the columns are reordered"
 		}
 		s.fields = append(s.fields, i)
 	}
@@ -143,7 +143,7 @@ func (s *source) choose(columns []string) string {
 		s.leaves = append(s.leaves, s.r.FieldLeaves[f]...)
 	}
 	if len(s.leaves) == 0 || !slices.IsSorted(s.leaves) {
-		return "there are no columns"
+		return "no columns are selected"
 	}
 	return ""
 }
@@ -159,11 +159,11 @@ func (s *source) differs(o *source) string {
 	}) {
 		return "the files have different schemas"
 	}
-	if s.r.Footer.CreatedBy != o.r.Footer.CreatedBy { // readers believe statistics by who wrote them
+	if s.r.Footer.CreatedBy != o.r.Footer.CreatedBy { // readers trust statistics depending on their writer
 		return "the files are by different writers"
 	}
 	if x, y := s.orders(), o.orders(); !bytes.Equal(x.append(nil), y.append(nil)) {
-		return "the files say different orders of columns"
+		return "the files have different column orders"
 	}
 	return ""
 }
@@ -294,7 +294,7 @@ func (j *Job) Write(ctx context.Context, w io.Writer) error {
 			}
 		}
 	}
-	for _, f := range slices.Concat(after[:]...) { // they set what chunks say of them
+	for _, f := range slices.Concat(after[:]...) { // they set fields of the chunks
 		if err := f(out); err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ const (
 	longList, maxDepth = 15, 64
 )
 
-var errThrift = errors.New("the footer was read, and is no Thrift that can be copied")
+var errThrift = errors.New("the footer can be read, but not copied as Thrift")
 
 // decoder parses Thrift that internal/thrift has parsed before.
 type decoder struct {

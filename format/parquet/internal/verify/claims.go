@@ -40,9 +40,9 @@ type claim struct {
 	outside   *pred.Expr  // true for values outside the bounds; nil: there are no bounds
 	low, high []byte      // the same bounds as bytes, where values compare as bytes
 	min, max  *pred.Value // the same bounds as values; nil: there is none
-	implied   bool        // by the bounds of all pages, which lie within these: only those are checked
+	implied   bool        // by the bounds of all pages, which are within these: only those are checked
 	within    *claim      // the claim that this one and others imply
-	// whether such a value is outside by any order that a writer may have had; nil: by the only one
+	// whether such a value is outside in every order that a writer may have used; nil: there is only one
 	decisive func(a arrow.Array, i int) bool
 	exact    []*exactBound // bounds that are said to be values
 	nulls    int64         // -1: not given
@@ -51,7 +51,7 @@ type claim struct {
 	allNull  *bool
 
 	values, nullsSeen, nansSeen int64
-	// distinct values; nil: nobody asks, or they are too many to be counted
+	// distinct values; nil: not wanted, or too many to count
 	seen     map[string]struct{}
 	reported bool
 }
@@ -121,7 +121,7 @@ func (v *verifier) bound(l order.LeafField, c claim, name string, b []byte) *pre
 	}
 	x := v.r.StatsValue(l, b)
 	if x != nil && x.Kind == pred.KindFloat && math.IsNaN(x.Float) {
-		return nil // some writers leave it there; nobody believes it
+		return nil // some writers leave it there; readers ignore it
 	}
 	return x
 }
@@ -279,18 +279,18 @@ func (c *claim) checkBounds(view *order.View, at int64) error {
 		return err
 	}
 	c.reported = true
-	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is not within them (%s)",
+	return fault.Corruptf(c.at, c.path, "the value in row %d of the row group is outside (%s)",
 		at+view.Row(k), c.outside)
 }
 
-// implyBy leaves the bounds of a chunk to those of its pages if every page has bounds that lie within them: a value
-// outside the chunk's is outside its page's, too.
+// implyBy marks the bounds of a chunk as implied by those of its pages if every page has bounds within them: a value
+// outside the chunk's bounds is then outside its page's as well.
 func (c *claim) implyBy(pages []*claim) {
 	if c == nil || c.outside == nil || len(pages) == 0 {
 		return
 	}
 	for _, p := range pages {
-		// A page of nulls has no bounds, and might hold a value all the same.
+		// A page of nulls has no bounds, and might contain a value all the same.
 		if p.decisive != nil || p.outside == nil || !atLeast(p.min, c.min) || !atLeast(c.max, p.max) {
 			return
 		}
@@ -356,7 +356,7 @@ func (v *verifier) finish(c *claim) {
 	for _, x := range c.exact {
 		if !x.found && !c.reported {
 			v.find(c.code, fault.Corruptf(c.at, c.path+"."+x.name,
-				"said to be exact, but no row has this value: %s (%s)", x.test, where))
+				"marked as exact, but no row has this value: %s (%s)", x.test, where))
 		}
 	}
 }
@@ -390,7 +390,7 @@ func (v *verifier) boundaryOrder(l order.LeafField, x *meta.ColumnIndex, path st
 				if k, ok := pred.Compare(*last, *now); ok && (ascending && k > 0 || !ascending && k < 0) {
 					v.find("parquet.index.bounds",
 						fault.Corruptf(x.At, path+".column_index.boundary_order",
-							"%s, but the %s of page %d are not behind those before",
+							"%s, but the %s of page %d do not follow those before",
 							meta.EnumName(meta.BoundaryOrders, x.Order), name, i))
 					return
 				}

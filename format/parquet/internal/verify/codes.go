@@ -7,80 +7,82 @@ import (
 
 // Codes are the kinds of findings of Verify.
 var Codes = check.Codes{
-	{Code: "parquet.bloom", Severity: region.Error, Help: "A Bloom filter does not have a value that its column " +
-		"chunk has, or cannot be read. Whoever asks it for the value misses rows; stoa does not ask it when it reads."},
+	{Code: "parquet.bloom", Severity: region.Error, Help: "A Bloom filter lacks a value that is in its column " +
+		"chunk, or cannot be read. A reader that uses it misses rows with that value; stoa does not use it."},
 	{Code: "parquet.column", Severity: region.Error,
-		Help: "A column of a row group cannot be read; the rows of the group are lost in that column."},
+		Help: "A column of a row group cannot be read; the cells of its rows in that column are lost."},
 	{Code: "parquet.copy", Severity: region.Warning, Help: "The copy of a column chunk's metadata that some " +
-		"writers put after the chunk (file_offset points to it) is not what the footer says of the chunk: one " +
-		"of the two is damaged. Readers believe the footer."},
+		"writers put after the chunk (file_offset points to it) differs from the footer: one of the two is " +
+		"damaged. Readers use the footer."},
 	{Code: "parquet.dictionary", Severity: region.Error, Help: "The dictionary of a column chunk does not have " +
-		"as many entries as its header says. Rows whose entries are there are read here; other readers refuse " +
+		"as many entries as its header says. stoa reads the rows whose entries are there; other readers refuse " +
 		"the chunk."},
-	{Code: "parquet.encodings", Severity: region.Warning, Help: "The footer does not name an encoding that a " +
-		"page of a column chunk has, or counts other pages in encoding_stats than there are. Whoever reads only " +
-		"what it names, or skips chunks by whether all of their pages have a dictionary, may miss rows; stoa " +
-		"goes by the pages."},
-	{Code: "parquet.footer", Severity: region.Error, Help: "The footer cannot be read, so nothing of the file can."},
-	{Code: "parquet.footer.cut", Severity: region.Warning, Help: "Recover found the beginning of a footer that " +
-		"is cut: names and Parquet's own types of the columns are known, but what follows the row groups " +
-		"is lost, as the Arrow schema and all other key/value metadata. Types that Parquet has no word for come " +
-		"as those that stand for them."},
+	{Code: "parquet.encodings", Severity: region.Warning, Help: "The footer does not list an encoding that a " +
+		"page of a column chunk uses, or its encoding_stats do not match the pages. A reader that trusts the " +
+		"list, for example to skip chunks that are dictionary-encoded throughout, may miss rows; stoa goes by " +
+		"the pages."},
+	{Code: "parquet.footer", Severity: region.Error,
+		Help: "The footer cannot be read, and without it nothing else can."},
+	{Code: "parquet.footer.cut", Severity: region.Warning, Help: "Recover found the beginning of a truncated " +
+		"footer: the names and Parquet types of the columns are known, but everything after the row groups is " +
+		"lost, including the Arrow schema and other key/value metadata. Types that Parquet cannot express are " +
+		"read as the types they are stored as."},
 	{Code: "parquet.index", Severity: region.Error, Help: "An offset or column index cannot be read, or does " +
-		"not point to the pages. Reading everything does not need it; seeking and filtering do."},
-	{Code: "parquet.index.bounds", Severity: region.Error, Help: "A page has a value outside of its bounds in " +
-		"the column index or its header, or another number of nulls, or the bounds are not in the order that " +
-		"the index says. Whoever skips pages by them misses rows."},
+		"not match the pages. A full scan does not need it; seeks and filters do."},
+	{Code: "parquet.index.bounds", Severity: region.Error, Help: "A page has a value outside its bounds in the " +
+		"column index or the page header, or a different number of nulls, or the bounds are not in the order " +
+		"that the index states. A reader that skips pages by them misses rows."},
 	{Code: "parquet.layout", Severity: region.Note,
-		Help: "Bytes that nothing in the file points to. Some writers leave such bytes; no rows are lost by them."},
-	{Code: "parquet.levels", Severity: region.Warning, Help: "Size statistics, of a column chunk or of pages, " +
-		"do not count the levels that are there, or the bytes of the strings. Whoever plans memory by them, or " +
-		"takes the numbers of nulls and of empty lists from them, is wrong; rows are read without them."},
+		Help: "Bytes that nothing in the file refers to. Some writers leave such bytes; no rows are lost."},
+	{Code: "parquet.levels", Severity: region.Warning, Help: "Size statistics of a column chunk or of pages do " +
+		"not match the levels, or the bytes of the strings. A reader that plans memory by them, or takes numbers " +
+		"of nulls and empty lists from them, is wrong; rows are read without them."},
 	{Code: "parquet.magic", Severity: region.Error, Help: "The file does not begin with PAR1: its first bytes " +
-		"were overwritten. No reader needs them if the footer is whole, but what follows them may be damaged, " +
+		"were overwritten. No reader needs them if the footer is intact, but what follows them may be damaged " +
 		"too."},
-	{Code: "parquet.misplaced", Severity: region.Error, Help: "The footer has a column chunk in the place of " +
-		"another: its metadata names another column, its bytes are another chunk's, too, or lie among those of " +
-		"another row group; or a row group says that it is another one. Every page may be sound, and cells are " +
-		"those of other rows or columns."},
-	{Code: "parquet.order", Severity: region.Error, Help: "The rows of a row group are not in the order that " +
-		"its sorting_columns say, or these name no column. Whoever searches for a row by halves, or merges row " +
-		"groups, misses rows. Writers write there what they are told; no row is lost."},
-	{Code: "parquet.page", Severity: region.Error, Help: "A page, or its header, cannot be read."},
-	{Code: "parquet.page.checksum", Severity: region.Error, Help: "The checksum of a page does not fit its bytes."},
-	{Code: "parquet.part", Severity: region.Error, Help: "The file is one of several of a table, as stoa writes them " +
-		"for Kudu's restore job, and says so: one before or after it is not there, or has another's name. Rows are " +
-		"missing, or come twice."},
+	{Code: "parquet.misplaced", Severity: region.Error, Help: "The footer has one column chunk in the place of " +
+		"another: its metadata name another column, its bytes also belong to another chunk or lie among those of " +
+		"another row group, or a row group has another's ordinal. Every page may be intact, but cells belong to " +
+		"other rows or columns."},
+	{Code: "parquet.order", Severity: region.Error, Help: "The rows of a row group are not in the order of its " +
+		"sorting_columns, or these name no column. A reader that searches by bisection, or merges row groups, " +
+		"misses rows. Many writers record the order without checking it; no row is lost."},
+	{Code: "parquet.page", Severity: region.Error, Help: "A page or its header cannot be read."},
+	{Code: "parquet.page.checksum", Severity: region.Error, Help: "The checksum of a page does not match its bytes."},
+	{Code: "parquet.part", Severity: region.Error, Help: "The file is one of several files of a table, as stoa " +
+		"writes them for Kudu's restore job, and records which one: the one before or after it is missing, or it " +
+		"has the name of another. Rows are missing, or occur twice."},
 	{Code: "parquet.recovered", Severity: region.Note,
-		Help: "Recover put row groups together without the footer at the end of the file."},
-	{Code: "parquet.rows", Severity: region.Error, Help: "The footer's number of rows is not that of the row groups."},
-	{Code: "parquet.rows.lost", Severity: region.Error, Help: "Recover found pages that make no whole row " +
-		"group, as where the file is cut within one. Columns of it that are whole can be read: by themselves, " +
-		"or with null in place of the others' cells."},
-	{Code: "parquet.sizes", Severity: region.Warning, Help: "The footer's raw size of a column chunk is not " +
-		"that of its pages, a size of a row group not that of its chunks, or its first page, or the first data " +
-		"page of a chunk, is not where the footer says. Rows are read all the same here; a reader that plans by " +
-		"them, or begins there, may not."},
-	{Code: "parquet.statistics", Severity: region.Error, Help: "A row group has a value outside of its " +
-		"statistics, or another number of nulls. Whoever skips row groups by them misses rows. The old min and " +
-		"max, whose order was never written down, are compared with what any order has in common: signed " +
-		"numbers; unsigned ones without their highest bit; strings and bytes up to the first byte that differs, " +
-		"if it is ASCII in both."},
-	{Code: "parquet.statistics.distinct", Severity: region.Warning, Help: "A row group or a page does not have " +
-		"as many distinct values as its statistics say. Whoever answers a count of distinct values by them is " +
-		"wrong; some writers only estimate it."},
-	{Code: "parquet.summary", Severity: region.Error, Help: "A summary (_metadata) names a file that does not " +
-		"lie beside it, or that is shorter than the summary says: a file of the table is missing or cut, or the " +
-		"summary is older than the table. Whoever reads the table by its summary fails; stoa reads the files " +
+		Help: "Recover rebuilt row groups without the footer at the end of the file."},
+	{Code: "parquet.rows", Severity: region.Error,
+		Help: "The footer's number of rows is not the sum over its row groups."},
+	{Code: "parquet.rows.lost", Severity: region.Error, Help: "Recover found pages that do not make a complete " +
+		"row group, for example because the file ends in the middle of one. Its complete columns can be read: " +
+		"on their own, or with null for the cells of the other columns."},
+	{Code: "parquet.sizes", Severity: region.Warning, Help: "The footer's uncompressed size of a column chunk is " +
+		"not that of its pages, the size of a row group is not that of its chunks, or the first page, or first " +
+		"data page, of a chunk is not where the footer says. stoa reads the rows all the same; a reader that " +
+		"relies on these may not."},
+	{Code: "parquet.statistics", Severity: region.Error, Help: "A row group has a value outside its statistics, " +
+		"or a different number of nulls. A reader that skips row groups by them misses rows. The deprecated min " +
+		"and max, whose order was never specified, are only checked where every order agrees: signed numbers; " +
+		"unsigned ones without their highest bit; strings and bytes up to the first byte that differs, if it is " +
+		"ASCII in both."},
+	{Code: "parquet.statistics.distinct", Severity: region.Warning, Help: "A row group or page does not have as " +
+		"many distinct values as its statistics say. A reader that answers COUNT(DISTINCT) from them is wrong; " +
+		"some writers only estimate the number."},
+	{Code: "parquet.summary", Severity: region.Error, Help: "A summary (_metadata) names a file that is not in " +
+		"its directory, or that is shorter than the summary says: a file of the table is missing or truncated, " +
+		"or the summary is older than the table. Readers that use the summary fail; stoa reads the files " +
 		"themselves."},
-	{Code: "parquet.types", Severity: region.Warning, Help: "The Arrow schema that the writer put into the " +
-		"footer (ARROW:schema) has a type that Arrow's library does not know, as integers of 128 bits. All " +
-		"columns are read as Parquet's own types then, as with arrow-schema=ignore: values are those that are " +
-		"stored, but what Parquet has no word for comes as what stands for it."},
+	{Code: "parquet.types", Severity: region.Warning, Help: "The Arrow schema in the footer (ARROW:schema) has a " +
+		"type that Arrow's library does not know, such as a 128-bit integer. All columns are then read as " +
+		"Parquet types, as with arrow-schema=ignore: values are as they are stored, but types that Parquet " +
+		"cannot express are lost."},
 	{Code: "parquet.unreadable", Severity: region.Error,
-		Help: "Bytes could not be read from where the file is kept; the message says why."},
-	{Code: "parquet.unsupported", Severity: region.Error, Help: "The file may be sound, but needs something " +
-		"that is not known here, as a codec; the message names it. That part of it was not verified."},
+		Help: "Bytes could not be read from the storage; the message says why."},
+	{Code: "parquet.unsupported", Severity: region.Error, Help: "The file may be intact, but uses something that " +
+		"is not supported, such as a codec; the message names it. That part of it was not verified."},
 	{Code: "parquet.values", Severity: region.Error,
 		Help: "The footer's number of values of a column chunk is not that of its pages."},
 }

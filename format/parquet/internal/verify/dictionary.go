@@ -19,13 +19,13 @@ import (
 func (v *verifier) dictionary(w *chunkWalk) {
 	if w.dict == nil || v.badPages[w.dict.Body] || v.Stopped() ||
 		v.r.Footer.Schema.Column(w.leaf).PhysicalType() == meta.TypeBoolean {
-		return // of bits the bytes do not tell how many they are
+		return // bytes do not show the number of bits
 	}
 	b, err := openDictionary(v.r, v.ctx, w)
 	var own *fault.Error
 	switch {
 	case errors.As(err, &own) && (own.Class == fault.Corrupt || own.Class == fault.Unsupported):
-		return // told likewise
+		return // reported elsewhere
 	case err != nil:
 		v.find("parquet.dictionary", err)
 		return
@@ -37,7 +37,7 @@ func (v *verifier) dictionary(w *chunkWalk) {
 		v.find("parquet.dictionary", fault.Corruptf(w.dict.Header, path+".num_values",
 			"%d, but its bytes hold %d entries", w.dict.Values, entries))
 	case left > 0:
-		v.find("parquet.dictionary", fault.Corruptf(w.dict.Body, path, "%d bytes behind its last entry", left))
+		v.find("parquet.dictionary", fault.Corruptf(w.dict.Body, path, "%d bytes after its last entry", left))
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 	"stoa/vec"
 )
 
-// A summary (_metadata) is a footer by itself: the row groups of all files of a table, each column chunk with
-// the name of its file.
+// A summary (_metadata) is a footer on its own: the row groups of all files of a table, each column chunk with the
+// name of its file.
 
 // summary checks a summary, and that the files it names exist and are long enough. Their contents are verified where
 // they are.
 func (v *verifier) summary(t format.Target) {
-	ends := map[string]int64{} // behind the last byte that is said to be in a file
+	ends := map[string]int64{} // end of the last chunk in each file
 	var names []string
 	for g, rg := range v.r.Footer.RowGroups {
 		v.find("parquet.sizes", groupSizes(v.r, g))
@@ -32,10 +32,10 @@ func (v *verifier) summary(t format.Target) {
 	v.find("parquet.rows", v.r.CheckRows())
 	if gap := v.r.FooterAt.Off - v.r.Base - int64(len(meta.Magic)); gap > 0 {
 		v.find("parquet.layout", fault.Corruptf(v.r.Span(int64(len(meta.Magic)), gap), "",
-			"%d bytes that nothing claims", gap))
+			"%d unclaimed bytes", gap))
 	}
 	for _, name := range names {
-		if v.Stopped() || t.At != (vec.Range{}) { // within another file it lies beside nothing
+		if v.Stopped() || t.At != (vec.Range{}) { // embedded in another file it has no directory
 			return
 		}
 		v.find("parquet.summary", v.checkNamed(t, name, ends[name]))
@@ -46,12 +46,12 @@ func (v *verifier) summary(t format.Target) {
 func (v *verifier) checkNamed(t format.Target, name string, end int64) error {
 	at := v.r.FooterAt
 	if !fs.ValidPath(path.Clean(name)) {
-		return fault.Corruptf(at, "file_path", "%q does not lie beside the summary", name)
+		return fault.Corruptf(at, "file_path", "%q is not in the directory of the summary", name)
 	}
 	info, err := t.Tree.Stat(v.ctx, path.Join(path.Dir(t.Name), name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.Corruptf(at, "file_path", "%q is not there", name)
+		return fault.Corruptf(at, "file_path", "%q is missing", name)
 	case err != nil:
 		return err
 	case info.Dir:

@@ -101,9 +101,9 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 			for _, leaf := range v.r.FieldLeaves[f] {
 				pages = append(pages, v.chunk(g, leaf))
 			}
-			// footer, indexes and headers of pages have no checksum: only reading tells whether they fit the pages
+			// Footer, indexes and page headers have no checksum: only reading shows whether they match the pages.
 			if v.depth != format.Quick {
-				if !v.values(g, f, pages) { // nothing more that takes as much is decoded
+				if !v.values(g, f, pages) { // decoding the rest would take as much memory
 					continue
 				}
 				for i, leaf := range v.r.FieldLeaves[f] {
@@ -127,7 +127,7 @@ func (v *verifier) file(t format.Target, o format.OpenOptions) {
 	for n, err := range describe.File(v.ctx, t, format.DescribeOptions{OpenOptions: o}) {
 		v.findUnlessDamage("parquet.layout", err)
 		if err == nil && n.Kind == region.Gap && n.Depth == 1 {
-			v.find("parquet.layout", fault.Corruptf(n.At, "", "%d bytes that nothing claims", n.At.Len))
+			v.find("parquet.layout", fault.Corruptf(n.At, "", "%d unclaimed bytes", n.At.Len))
 		}
 		if v.Stopped() {
 			return
@@ -185,7 +185,7 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 	if indexErr == nil && x != nil {
 		if indexErr = w.compare(v.r.Base); indexErr == nil && x.Trailing.Len > 0 {
 			indexErr = fault.Corruptf(x.Trailing, meta.IndexPath(group, leaf, "offset_index"),
-				"%d bytes behind its end", x.Trailing.Len)
+				"%d bytes after its end", x.Trailing.Len)
 		}
 	}
 	if v.find("parquet.index", indexErr); indexErr != nil {
@@ -193,7 +193,7 @@ func (v *verifier) chunk(group, leaf int) chunkWalk {
 	}
 	c, err := v.r.ColumnIndex(v.ctx, group, leaf, len(w.data))
 	if err == nil && c != nil && c.Trailing.Len > 0 {
-		err = fault.Corruptf(c.Trailing, meta.IndexPath(group, leaf, "column_index"), "%d bytes behind its end",
+		err = fault.Corruptf(c.Trailing, meta.IndexPath(group, leaf, "column_index"), "%d bytes after its end",
 			c.Trailing.Len)
 	}
 	v.find("parquet.index", err)
@@ -224,7 +224,7 @@ func groupSizes(r *read.Reader, g int) error {
 	var raw, stored int64
 	first := int64(math.MaxInt64)
 	for k, c := range rg.Columns {
-		if c.Encrypted { // what it says of itself cannot be read
+		if c.Encrypted { // its sizes cannot be read
 			return nil
 		}
 		raw += c.MetaData.TotalUncompressedSize
@@ -268,7 +268,7 @@ func (v *verifier) page(w *chunkWalk, p *meta.Page) {
 		return
 	}
 	code := v.r.Footer.RowGroups[w.group].Columns[w.leaf].MetaData.Codec
-	// what is encrypted is held against its size when it is decoded
+	// the size of what is encrypted is checked when it is decoded
 	if v.r.Footer.RowGroups[w.group].Columns[w.leaf].Cipher == nil {
 		v.find("parquet.page", checkRawSize(p, code, v.buf[:p.Body.Len]))
 	}
@@ -293,7 +293,7 @@ func checkRawSize(p *meta.Page, code meta.Compression, b []byte) error {
 		code = meta.CodecNone
 	}
 	if !code.Supported() {
-		return nil // told when the column is read
+		return nil // reported when the column is read
 	}
 	if n, ok := code.DeclaredSize(b); ok && n == raw {
 		return nil
@@ -368,7 +368,7 @@ func (v *verifier) claims(group, f int, pages []chunkWalk) (out []*claim) {
 		}
 		x, err := v.r.ColumnIndex(v.ctx, group, l.Column, len(w.data))
 		if v.findUnlessDamage("parquet.index", err); err != nil || x == nil {
-			continue // damage was told by chunk
+			continue // damage was reported by chunk
 		}
 		v.boundaryOrder(l, x, path)
 		var each []*claim

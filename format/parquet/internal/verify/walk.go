@@ -123,7 +123,7 @@ func (w *chunkWalk) pageRows() []vec.Range {
 		row += n
 	}
 	if row != w.rows {
-		return nil // told by other names
+		return nil // reported elsewhere
 	}
 	return out
 }

@@ -109,7 +109,7 @@ func (c *ChunkWriter) tryEncodings() (best float64, err error) {
 		case c.phys == meta.TypeFloat || c.phys == meta.TypeDouble:
 			candidates = append(candidates, meta.ByteStreamSplit)
 		case c.phys == meta.TypeBytes && c.Leaf.Type.ID() != arrow.DICTIONARY:
-			// pyarrow makes dictionaries of no other encodings
+			// pyarrow cannot read other encodings as dictionaries
 			candidates = append(candidates, meta.DeltaLengths, meta.DeltaByteArray)
 		}
 	}
@@ -135,7 +135,7 @@ func (c *ChunkWriter) tryEncodings() (best float64, err error) {
 func (c *ChunkWriter) sample() dense {
 	n := c.page.n
 	if c.phys == meta.TypeFloat || c.phys == meta.TypeDouble {
-		return c.pageValues(0, n) // what streams of bytes save shows when each has the length of a compressor's block
+		return c.pageValues(0, n) // byte streams only save something if each fills a compressor's block
 	}
 	if w := c.width(); w > 0 {
 		n = min(n, max(1, sampleBytes/w))

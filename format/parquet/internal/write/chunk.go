@@ -111,7 +111,7 @@ func (c *ChunkWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 		}
 		c.entries, c.rows = c.entries+e2-e, c.rows+rows
 		e, v = e2, v2
-		if c.full() { // a row ends here, and at the end of every slice
+		if c.full() { // a row ends here, as at the end of every slice
 			if err := c.endPage(); err != nil {
 				return err
 			}
@@ -277,18 +277,18 @@ func (c *ChunkWriter) keepBounds(p *pageInfo) {
 	p.bounds.Min, p.bounds.Max = slices.Clone(b.Min), slices.Clone(b.Max)
 }
 
-// encode puts the values of the page to vals.
+// encode encodes the values of the page into vals.
 func (c *ChunkWriter) encode(note *pageInfo) error {
 	c.vals = c.vals[:0]
 	if c.phys == meta.TypeBoolean {
 		if c.o.v2 && c.o.auto {
-			note.encoding, c.vals = meta.RleLevels, dremel.AppendBools(c.vals, c.page.fixed)
+			note.encoding, c.vals = meta.RleValues, dremel.AppendBools(c.vals, c.page.fixed)
 		} else {
 			note.encoding, c.vals = meta.PlainValues, dremel.AppendBits(c.vals, c.page.fixed)
 		}
 		return nil
 	}
-	// it pays for whoever made one; pyarrow cannot join pages with and without
+	// A dictionary in Arrow stays one: its maker knew why, and pyarrow cannot join pages with and without codes.
 	if c.dictState == dictUndecided && c.o.dict && c.Leaf.Type.ID() == arrow.DICTIONARY {
 		c.dictState = dictActive
 		c.dict = c.dictionary(c.dict, c.width())
@@ -297,38 +297,11 @@ func (c *ChunkWriter) encode(note *pageInfo) error {
 		note.encoding = meta.PlainValues
 		return nil
 	}
-	switch c.dictState {
-	case dictUndecided:
-		if err := c.choose(); err != nil {
-			return err
-		}
-	case dictRetired:
-		if err := c.chooseEncoding(); err != nil {
-			return err
-		}
-		c.dictState = dictFull
-	case dictActive:
-		had := c.dict.n
-		var ok bool
-		if c.codes, ok = c.dict.codes(c.codes[:0], c.page, false); !ok {
-			c.dict.truncate(had)
-			c.dictState = dictFull
-			if err := c.chooseEncoding(); err != nil {
-				return err
-			}
-		}
+	if err := c.advance(); err != nil {
+		return err
 	}
 	if c.dictState == dictActive {
-		note.encoding = meta.RleDictionary
-		if c.o.version == 1 {
-			note.encoding = meta.PlainDictionary
-		}
-		largest := uint32(0)
-		for _, x := range c.codes {
-			largest = max(largest, x)
-		}
-		c.spare = dremel.AppendCodes(c.spare[:0], c.codes, largest)
-		c.vals = c.spare
+		c.encodeCodes(note)
 		return nil
 	}
 	note.encoding = c.encoding
@@ -339,6 +312,41 @@ func (c *ChunkWriter) encode(note *pageInfo) error {
 	c.spare = c.encoded(c.spare[:0], c.encoding, c.page)
 	c.vals = c.spare
 	return nil
+}
+
+// advance adds the page's values to the dictionary, if there is one, and moves on from its state: a dictionary is
+// chosen by the first page, and ends with the page that it is too small for.
+func (c *ChunkWriter) advance() error {
+	switch c.dictState {
+	case dictUndecided:
+		return c.choose()
+	case dictRetired:
+		c.dictState = dictFull
+		return c.chooseEncoding()
+	case dictActive:
+		before := c.dict.n
+		var ok bool
+		if c.codes, ok = c.dict.codes(c.codes[:0], c.page, false); !ok {
+			c.dict.truncate(before)
+			c.dictState = dictFull
+			return c.chooseEncoding()
+		}
+	}
+	return nil
+}
+
+// encodeCodes encodes the page as codes of the dictionary.
+func (c *ChunkWriter) encodeCodes(note *pageInfo) {
+	note.encoding = meta.RleDictionary
+	if c.o.version == 1 {
+		note.encoding = meta.PlainDictionary
+	}
+	largest := uint32(0)
+	for _, x := range c.codes {
+		largest = max(largest, x)
+	}
+	c.spare = dremel.AppendCodes(c.spare[:0], c.codes, largest)
+	c.vals = c.spare
 }
 
 // encoded appends v in an encoding other than a dictionary's.
@@ -370,7 +378,7 @@ func (c *ChunkWriter) finish(note *pageInfo) error {
 		return fault.Limitf(fault.Span{}, c.Leaf.Name, "a page of %d bytes: one row is too large", raw)
 	}
 	packed := false
-	stored, more := c.body, c.vals // one behind the other
+	stored, more := c.body, c.vals // one after the other
 	var err error
 	switch {
 	case c.o.compress == nil:

@@ -126,7 +126,7 @@ func (w *Writer) writeChunk(c *ChunkWriter) (*chunkInfo, error) {
 	}
 	n.copyAt = w.off
 	w.head.Reset()
-	n.writeColumnMeta(w.head, thrift.Item, false) // a copy behind the pages tells recovery where a chunk ends
+	n.writeColumnMeta(w.head, thrift.Item, false) // from the copy recovery knows where a chunk ends
 	return n, w.write(w.head.Encoded())
 }
 
@@ -212,7 +212,7 @@ func (w *Writer) writeIndexes() error {
 				w.head.Reset()
 				if kind == 0 {
 					if !n.known && n.nulls < n.values {
-						continue // a page of which nothing is known has no place in it
+						continue // a page without bounds cannot be in it
 					}
 					n.writeColumnIndex(w.head)
 				} else {
@@ -345,7 +345,7 @@ func (w *Writer) writeFooter() error {
 	t.List(7, thrift.Struct, len(w.cols))
 	for range w.cols {
 		t.Struct(thrift.Item)
-		t.Struct(1) // by their types
+		t.Struct(1) // TypeDefinedOrder
 		t.End()
 		t.End()
 	}

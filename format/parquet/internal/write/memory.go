@@ -5,7 +5,7 @@ import "slices"
 // held is how much memory the current row group takes, including buffers kept for the next.
 func (w *Writer) held() int64 {
 	n := int64(0)
-	if w.filterSpill.open != nil { // else they stay, whatever is done
+	if w.filterSpill.open != nil { // else they cannot be spilled
 		n = w.filterBytes
 	}
 	for _, c := range w.cols {

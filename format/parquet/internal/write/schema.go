@@ -175,80 +175,33 @@ func fieldID(f arrow.Field) int {
 
 // leaf sets the physical and the logical type of a field without children.
 func (e *element) leaf(f arrow.Field) error {
-	is := func(phys int32, length int, o ordering, m annotation) error {
-		e.phys, e.length, e.order, e.annotation = phys, length, o, m
+	if e.number(f.Type) || e.time(f.Type) {
 		return nil
-	}
-	integer := func(phys int32, bits int8, signed bool, converted int32) error {
-		o := orderUnsigned
-		if signed {
-			o = orderSigned
-		}
-		return is(phys, 0, o, annotation{logical: 10, converted: converted, bits: bits, signed: signed})
 	}
 	switch t := f.Type.(type) {
 	case *arrow.NullType:
 		if !f.Nullable {
 			return fault.Unsupportedf(fault.Span{}, f.Name, "a column of type null that cannot be null")
 		}
-		return is(meta.TypeInt32, 0, orderNone, annotation{logical: 11, converted: -1})
+		e.set(meta.TypeInt32, 0, orderNone, annotation{logical: 11, converted: -1})
 	case *arrow.BooleanType:
-		return is(meta.TypeBoolean, 0, orderBool, noAnnotation)
-	case *arrow.Int8Type:
-		return integer(meta.TypeInt32, 8, true, 15)
-	case *arrow.Int16Type:
-		return integer(meta.TypeInt32, 16, true, 16)
-	case *arrow.Int32Type:
-		return is(meta.TypeInt32, 0, orderSigned, noAnnotation)
-	case *arrow.MonthIntervalType: // no reader compares intervals
-		return is(meta.TypeInt32, 0, orderNone, noAnnotation)
-	case *arrow.Int64Type, *arrow.DurationType:
-		return is(meta.TypeInt64, 0, orderSigned, noAnnotation)
-	case *arrow.Uint8Type:
-		return integer(meta.TypeInt32, 8, false, 11)
-	case *arrow.Uint16Type:
-		return integer(meta.TypeInt32, 16, false, 12)
-	case *arrow.Uint32Type:
-		return integer(meta.TypeInt32, 32, false, 13)
-	case *arrow.Uint64Type:
-		return integer(meta.TypeInt64, 64, false, 14)
-	case *arrow.Float16Type:
-		return is(meta.TypeFixed, 2, orderHalf, annotation{logical: 15, converted: -1})
-	case *arrow.Float32Type:
-		return is(meta.TypeFloat, 0, orderFloat, noAnnotation)
-	case *arrow.Float64Type:
-		return is(meta.TypeDouble, 0, orderFloat, noAnnotation)
+		e.set(meta.TypeBoolean, 0, orderBool, noAnnotation)
 	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
-		return is(meta.TypeBytes, 0, orderBytes, annotation{logical: 1, converted: 0})
+		e.set(meta.TypeBytes, 0, orderBytes, annotation{logical: 1, converted: 0})
 	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
-		return is(meta.TypeBytes, 0, orderBytes, noAnnotation)
+		e.set(meta.TypeBytes, 0, orderBytes, noAnnotation)
 	case *arrow.FixedSizeBinaryType:
 		if t.ByteWidth < 1 {
 			return fault.Unsupportedf(fault.Span{}, f.Name, "values of no bytes")
 		}
-		return is(meta.TypeFixed, t.ByteWidth, orderBytes, noAnnotation)
-	case *arrow.DayTimeIntervalType:
-		return is(meta.TypeFixed, 8, orderNone, noAnnotation)
-	case *arrow.MonthDayNanoIntervalType:
-		return is(meta.TypeFixed, 16, orderNone, noAnnotation)
-	case *arrow.Date32Type, *arrow.Date64Type:
-		return is(meta.TypeInt32, 0, orderSigned, annotation{logical: 6, converted: 6})
-	case *arrow.Time32Type:
-		return is(meta.TypeInt32, 0, orderSigned, annotation{logical: 7, converted: -1, unit: 1})
-	case *arrow.Time64Type:
-		return is(meta.TypeInt64, 0, orderSigned, annotation{logical: 7, converted: -1, unit: int16(t.Unit)})
-	case *arrow.TimestampType:
-		unit := max(1, int16(t.Unit))                  // seconds become milliseconds
-		converted := []int32{1: 9, 2: 10, 3: -1}[unit] // what older readers know them by, with and without a zone
-		m := annotation{logical: 8, converted: converted, unit: unit, utc: t.TimeZone != ""}
-		return is(meta.TypeInt64, 0, orderSigned, m)
+		e.set(meta.TypeFixed, t.ByteWidth, orderBytes, noAnnotation)
 	case arrow.DecimalType:
-		m := annotation{logical: 5, converted: 5, precision: t.GetPrecision(), scale: t.GetScale()}
-		if m.precision < 1 || m.scale < 0 || m.scale > m.precision {
+		a := annotation{logical: 5, converted: 5, precision: t.GetPrecision(), scale: t.GetScale()}
+		if a.precision < 1 || a.scale < 0 || a.scale > a.precision {
 			return fault.Unsupportedf(fault.Span{}, f.Name,
 				"type %s: a scale is from 0 to the precision in Parquet", f.Type)
 		}
-		return is(meta.TypeFixed, decimalBytes(m.precision), orderDecimal, m)
+		e.set(meta.TypeFixed, decimalBytes(a.precision), orderDecimal, a)
 	case *arrow.DictionaryType:
 		f.Type = t.ValueType
 		return e.leaf(f)
@@ -263,9 +216,81 @@ func (e *element) leaf(f arrow.Field) error {
 		case name == "arrow.json" && e.phys == meta.TypeBytes:
 			e.annotation = annotation{logical: 12, converted: 19}
 		}
-		return nil
+	default:
+		return fault.Unsupportedf(fault.Span{}, f.Name, "type %s cannot be written as Parquet", f.Type)
 	}
-	return fault.Unsupportedf(fault.Span{}, f.Name, "type %s cannot be written as Parquet", f.Type)
+	return nil
+}
+
+// set sets the types of a leaf and returns true.
+func (e *element) set(phys int32, length int, o ordering, a annotation) bool {
+	e.phys, e.length, e.order, e.annotation = phys, length, o, a
+	return true
+}
+
+// integer sets the types of an integer that has a logical type.
+func (e *element) integer(phys int32, bits int8, signed bool, converted int32) bool {
+	o := orderUnsigned
+	if signed {
+		o = orderSigned
+	}
+	return e.set(phys, 0, o, annotation{logical: 10, converted: converted, bits: bits, signed: signed})
+}
+
+// number sets the types of integers and floats; false: t is neither.
+func (e *element) number(t arrow.DataType) bool {
+	switch t.(type) {
+	case *arrow.Int8Type:
+		return e.integer(meta.TypeInt32, 8, true, 15)
+	case *arrow.Int16Type:
+		return e.integer(meta.TypeInt32, 16, true, 16)
+	case *arrow.Int32Type:
+		return e.set(meta.TypeInt32, 0, orderSigned, noAnnotation)
+	case *arrow.Int64Type:
+		return e.set(meta.TypeInt64, 0, orderSigned, noAnnotation)
+	case *arrow.Uint8Type:
+		return e.integer(meta.TypeInt32, 8, false, 11)
+	case *arrow.Uint16Type:
+		return e.integer(meta.TypeInt32, 16, false, 12)
+	case *arrow.Uint32Type:
+		return e.integer(meta.TypeInt32, 32, false, 13)
+	case *arrow.Uint64Type:
+		return e.integer(meta.TypeInt64, 64, false, 14)
+	case *arrow.Float16Type:
+		return e.set(meta.TypeFixed, 2, orderHalf, annotation{logical: 15, converted: -1})
+	case *arrow.Float32Type:
+		return e.set(meta.TypeFloat, 0, orderFloat, noAnnotation)
+	case *arrow.Float64Type:
+		return e.set(meta.TypeDouble, 0, orderFloat, noAnnotation)
+	}
+	return false
+}
+
+// time sets the types of dates, times, timestamps, durations and intervals; false: t is none of them. No reader
+// compares intervals.
+func (e *element) time(t arrow.DataType) bool {
+	switch t := t.(type) {
+	case *arrow.Date32Type, *arrow.Date64Type:
+		return e.set(meta.TypeInt32, 0, orderSigned, annotation{logical: 6, converted: 6})
+	case *arrow.Time32Type:
+		return e.set(meta.TypeInt32, 0, orderSigned, annotation{logical: 7, converted: -1, unit: 1})
+	case *arrow.Time64Type:
+		return e.set(meta.TypeInt64, 0, orderSigned, annotation{logical: 7, converted: -1, unit: int16(t.Unit)})
+	case *arrow.TimestampType:
+		unit := max(1, int16(t.Unit))                  // seconds become milliseconds
+		converted := []int32{1: 9, 2: 10, 3: -1}[unit] // for older readers, with and without a zone
+		a := annotation{logical: 8, converted: converted, unit: unit, utc: t.TimeZone != ""}
+		return e.set(meta.TypeInt64, 0, orderSigned, a)
+	case *arrow.DurationType:
+		return e.set(meta.TypeInt64, 0, orderSigned, noAnnotation)
+	case *arrow.MonthIntervalType:
+		return e.set(meta.TypeInt32, 0, orderNone, noAnnotation)
+	case *arrow.DayTimeIntervalType:
+		return e.set(meta.TypeFixed, 8, orderNone, noAnnotation)
+	case *arrow.MonthDayNanoIntervalType:
+		return e.set(meta.TypeFixed, 16, orderNone, noAnnotation)
+	}
+	return false
 }
 
 // write writes a SchemaElement.

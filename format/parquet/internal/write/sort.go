@@ -68,7 +68,7 @@ func (w *Writer) checkOrder(b arrow.RecordBatch) error {
 		}
 	}
 	w.dropLast()
-	for _, k := range w.o.sort { // the last row is copied: the caller may do with its batch what it likes
+	for _, k := range w.o.sort { // copied: the batch is the caller's
 		row := array.NewSlice(b.Column(k.Leaf.Path[0]), b.NumRows()-1, b.NumRows())
 		one, err := array.Concatenate([]arrow.Array{row}, w.mem)
 		row.Release()
