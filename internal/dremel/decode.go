@@ -1,19 +1,19 @@
-// Package dremel has the levels and values of pages as Parquet stores them, as plain functions between slices
-// of bytes and vectors.
+// Package dremel decodes and encodes the levels and values of pages as Parquet stores them, as plain functions between
+// byte slices and vectors.
 //
-// A data page of a column is, one after the other, the repetition levels of its entries, their definition
-// levels, and the values of the entries that have one. What stands in front of these (headers, lengths,
-// checksums, compression) is the format's.
+// A data page of a column is, one after another, the repetition levels of its entries, their definition levels, and the
+// values of the entries that have one. What precedes these (headers, lengths, checksums, compression) is up to the
+// format.
 //
-//	levels      hybrid of runs and packed groups, or BIT_PACKED, which nobody writes any more
-//	PLAIN       values as they are, strings with a u32 of their length in front
+//	levels      hybrid of runs and bit-packed groups, or BIT_PACKED, which is no longer written
+//	PLAIN       values as they are, strings after a u32 of their length
 //	dictionary  a byte, the width of the codes in bits; then codes, hybrid
 //	RLE         of booleans: u32 of the length; then hybrid, of width 1
 //	DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, BYTE_STREAM_SPLIT: see the functions
 //
-// Decoders take memory only for what the bytes at hand can stand for, or what the caller allows, and say damage
-// with an offset in these bytes. What is appended to a vector is a whole page, or after an error whatever its
-// caller cuts off: a decoder never changes the entries before.
+// Decoders allocate no more than the input can describe, or than the caller allows, and return errors with offsets into
+// the input. They append a whole page to a vector, or return an error, after which the caller truncates the vector:
+// entries that were there before are never changed.
 //
 // Source: apache/parquet-format, Encodings.md.
 package dremel
@@ -28,7 +28,8 @@ import (
 	"stoa/vec"
 )
 
-// DecodeLevels fills dst with levels of at most max, which are in the hybrid encoding. With max 0 nothing is stored.
+// DecodeLevels fills dst with levels from 0 to max in the hybrid encoding. If max is 0, src is empty and all levels are
+// 0.
 func DecodeLevels(dst, src []byte, max uint8) error {
 	width := bits.Len8(max)
 	if width == 0 {
@@ -45,20 +46,20 @@ func checkLevels(levels, src []byte, max uint8) error {
 	if max == 1<<bits.Len8(max)-1 {
 		return nil // no other fits
 	}
-	var most byte
+	var highest byte
 	for _, v := range levels {
-		if v > most {
-			most = v
+		if v > highest {
+			highest = v
 		}
 	}
-	if most > max {
-		return fault.Rel(0, len(src), "", "a level %d, the max is %d", most, max)
+	if highest > max {
+		return fault.Rel(0, len(src), "", "a level %d, the max is %d", highest, max)
 	}
 	return nil
 }
 
-// DecodePackedLevels fills dst with levels in BIT_PACKED: as many bits each as max has, the most significant
-// first, bytes filled from the top. It says how many bytes they take.
+// DecodePackedLevels fills dst with levels in BIT_PACKED, most significant bits first: as many bits each as max has. It
+// returns how many bytes of src they take.
 func DecodePackedLevels(dst, src []byte, max uint8) (used int, err error) {
 	width := bits.Len8(max)
 	need := (int64(len(dst))*int64(width) + 7) / 8
@@ -97,17 +98,17 @@ func DecodeCodes(dst []uint32, src []byte, size int) error {
 			return fault.Locate(err, fault.Span{Off: 1, Len: int64(len(src) - 1)}, true, "codes")
 		}
 	}
-	var most uint32
+	var largest uint32
 	for _, c := range dst {
-		most = max(most, c)
+		largest = max(largest, c)
 	}
-	if int64(most) >= int64(size) {
-		return fault.Rel(0, len(src), "codes", "code %d, the dictionary has %d entries", most, size)
+	if int64(largest) >= int64(size) {
+		return fault.Rel(0, len(src), "codes", "code %d, the dictionary has %d entries", largest, size)
 	}
 	return nil
 }
 
-// DecodeBools writes n booleans in RLE to the bits [at, at+n) of dst: u32 of the length, then hybrid.
+// DecodeBools decodes n booleans in RLE to the bits [at, at+n) of dst: u32 of the length, then hybrid.
 func DecodeBools(dst []byte, at int, src []byte, n int) error {
 	if n == 0 {
 		return nil
@@ -123,7 +124,7 @@ func DecodeBools(dst []byte, at int, src []byte, n int) error {
 	return fault.Locate(err, fault.Span{Off: 4, Len: size}, true, "")
 }
 
-// Present is the bitmap of the entries whose level is max: those that have a value.
+// Present returns a bitmap of the entries whose level is max: those with a value.
 func Present(def []byte, max uint8, a *vec.Arena) []byte {
 	const ones = 0x0101010101010101
 	b := a.Bytes((len(def) + 7) / 8)
@@ -145,7 +146,8 @@ func Present(def []byte, max uint8, a *vec.Arena) []byte {
 	return b
 }
 
-// PlaceBits puts booleans, the bits of src after the first skip, to the bits of the entries from at on that have one.
+// PlaceBits copies booleans, the bits of src after the first skip, to the bits of the entries from at on that have a
+// value.
 func PlaceBits(dst []byte, at int, src []byte, skip int, e Entries) {
 	if e.Valid == nil || e.K == e.N {
 		plain.CopyBits(dst, at, src, skip, e.N)

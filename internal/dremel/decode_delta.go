@@ -18,7 +18,7 @@ import (
 // 2^32 or 2^64, so a delta of 32-bit values may have up to 64 bits, of which the lowest count (DuckDB writes
 // such).
 
-// DecodeDeltas fills dst with all the values of src, and says how many bytes they take.
+// DecodeDeltas fills dst with all values of src and returns how many bytes of src they take.
 func DecodeDeltas[T ~int32 | ~int64](dst []T, src []byte) (used int, err error) {
 	h, err := deltaHeader(src, len(dst))
 	if err != nil || len(dst) == 0 {
@@ -58,13 +58,13 @@ func DecodeDeltas[T ~int32 | ~int64](dst []T, src []byte) (used int, err error) 
 }
 
 type deltaBlocks struct {
-	pos   int // after the header
-	minis int // of a block
-	per   int // values of a miniblock
+	pos   int // after the header, in bytes
+	minis int // miniblocks in a block
+	per   int // values in a miniblock
 	first int64
 }
 
-// deltaHeader reads the header of n values.
+// deltaHeader parses the header of n values.
 func deltaHeader(src []byte, n int) (h deltaBlocks, err error) {
 	var v [3]uint64
 	for i := range v {
@@ -89,13 +89,13 @@ func deltaHeader(src []byte, n int) (h deltaBlocks, err error) {
 	return h, nil
 }
 
-// HasDeltas reports whether src begins as n values do.
+// HasDeltas reports whether src begins with a header of n values.
 func HasDeltas(src []byte, n int) bool {
 	_, err := deltaHeader(src, n)
 	return err == nil
 }
 
-// unpackDeltas reads deltas of width bits, of which the lowest that T has count.
+// unpackDeltas unpacks deltas of width bits and truncates them to T.
 func unpackDeltas[T ~int32 | ~int64](dst []T, src []byte, width int) error {
 	if unsafe.Sizeof(dst[0]) == 8 {
 		return rle.Unpack(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)), src, width)
@@ -117,7 +117,7 @@ func unpackDeltas[T ~int32 | ~int64](dst []T, src []byte, width int) error {
 	return nil
 }
 
-// sums makes values of deltas, and gives the last one.
+// sums turns deltas into values and returns the last one.
 func sums[T ~int32 | ~int64](d []T, value, low T) T {
 	for i, x := range d {
 		value += x + low

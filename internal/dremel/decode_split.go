@@ -7,8 +7,8 @@ import (
 	"stoa/fault"
 )
 
-// DecodeSplit decodes BYTE_STREAM_SPLIT: of n values of width bytes first all first bytes, then all second
-// ones, and so on. dst has n·width bytes, and so has src; they must not overlap.
+// DecodeSplit decodes BYTE_STREAM_SPLIT: the first bytes of all n values of width bytes, then all second bytes, and so
+// on. dst and src have n·width bytes and must not overlap.
 func DecodeSplit(dst, src []byte, width int) error {
 	if len(src) != len(dst) || width <= 0 || len(dst)%width != 0 {
 		return fault.Rel(0, len(src), "values", "%d bytes where values of %d bytes have %d", len(src), width, len(dst))
@@ -39,7 +39,7 @@ func split4(dst []uint32, src []byte) {
 	}
 }
 
-// split8 does eight values at a time, as a square of bytes that is turned over.
+// split8 decodes eight values at a time, as a matrix of bytes that is transposed.
 func split8(dst []uint64, src []byte) {
 	n := len(dst)
 	i := 0
@@ -48,7 +48,7 @@ func split8(dst []uint64, src []byte) {
 		for j := range w {
 			w[j] = binary.LittleEndian.Uint64(src[j*n+i:])
 		}
-		turn(&w)
+		transpose(&w)
 		copy(dst[i:i+8], w[:])
 	}
 	for ; i < n; i++ {
@@ -60,8 +60,8 @@ func split8(dst []uint64, src []byte) {
 	}
 }
 
-// turn turns a square of 8 times 8 bytes over: byte j of word i becomes byte i of word j.
-func turn(w *[8]uint64) {
+// transpose transposes a matrix of 8 by 8 bytes: byte j of word i becomes byte i of word j.
+func transpose(w *[8]uint64) {
 	swap := func(a, b *uint64, shift uint, mask uint64) {
 		t := (*a>>shift ^ *b) & mask
 		*a ^= t << shift
@@ -78,7 +78,7 @@ func turn(w *[8]uint64) {
 	}
 }
 
-// cast is the first n values of T in b.
+// cast views the first n values of b as T.
 func cast[T any](b []byte, n int) []T {
 	if n == 0 {
 		return nil

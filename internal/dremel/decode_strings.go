@@ -8,20 +8,20 @@ import (
 	"stoa/vec"
 )
 
-// Entries says which entries of a page have a value: all N, or those whose bit in Valid is 1, K of them.
+// Entries says which entries of a page have a value: all N, or the K whose bit in Valid is 1.
 type Entries struct {
 	N, K  int
 	Valid []byte // nil: all
 }
 
-// extend makes room for the entries.
+// extend makes room for the entries in dst.
 func (e *Entries) extend(dst *vec.Vector) (at int) {
 	at = dst.Extend(e.N)
 	e.Mark(dst, at)
 	return at
 }
 
-// Mark notes which entries are null. Their bits are set already.
+// Mark marks in dst, from position at on, which entries are null; their validity bits must be set.
 func (e *Entries) Mark(dst *vec.Vector, at int) {
 	if e.Valid == nil || e.K == e.N {
 		return
@@ -30,7 +30,7 @@ func (e *Entries) Mark(dst *vec.Vector, at int) {
 	dst.AddNulls(e.N - e.K)
 }
 
-// DecodeStrings appends strings in PLAIN: u32 length, bytes. All of src is theirs.
+// DecodeStrings appends strings in PLAIN, u32 length and bytes, which take all of src.
 func DecodeStrings(dst *vec.Vector, src []byte, e Entries) error {
 	if int64(len(src)) < 4*int64(e.K) {
 		return fault.Rel(0, len(src), "values", "%d strings in %d bytes", e.K, len(src))
@@ -38,7 +38,8 @@ func DecodeStrings(dst *vec.Vector, src []byte, e Entries) error {
 	return DecodeSomeStrings(dst, src, 0, e.K, e)
 }
 
-// DecodeSomeStrings appends those of total strings in PLAIN, of which all of src is, that follow the first skip.
+// DecodeSomeStrings appends the e.K strings that follow the first skip of total strings in PLAIN, which take all of
+// src.
 func DecodeSomeStrings(dst *vec.Vector, src []byte, skip, total int, e Entries) error {
 	pos, err := skipStrings(src, 0, skip, 0)
 	if err != nil {
@@ -66,7 +67,7 @@ func DecodeSomeStrings(dst *vec.Vector, src []byte, skip, total int, e Entries) 
 	return nil
 }
 
-// skipStrings passes over k strings from pos on; the first of them is number first.
+// skipStrings skips k strings from pos on; first is the number of the first of them, for errors.
 func skipStrings(src []byte, pos, k, first int) (int, error) {
 	for i := range k {
 		if pos+4 > len(src) {
@@ -87,8 +88,8 @@ func spreadOffsets(offs []int32, e Entries) {
 	}
 }
 
-// copyStrings moves the strings of src from pos on, one fewer than offs has places, to out, which has room for them
-// and vec.Slack more. The first is number first of its page.
+// copyStrings copies strings of src from pos on, one fewer than len(offs), to out, which has room for them and
+// vec.Slack more bytes. first is the number of the first of them in its page.
 func copyStrings(offs []int32, out, src []byte, pos, first int) error {
 	base, to := offs[0], 0
 	ends := offs[1:]
@@ -122,8 +123,8 @@ func stringEnds(src []byte, pos, i int) error {
 	return fault.Rel(pos, len(src)-pos, "values", "value %d reaches past the end", i)
 }
 
-// DecodeLengthStrings appends strings in DELTA_LENGTH_BYTE_ARRAY: their lengths in DELTA_BINARY_PACKED, then
-// their bytes. All of src is theirs.
+// DecodeLengthStrings appends strings in DELTA_LENGTH_BYTE_ARRAY: their lengths in DELTA_BINARY_PACKED, then their
+// bytes, which take all of src.
 func DecodeLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
 	at := e.extend(dst)
 	offs := dst.Offsets(at)
@@ -153,9 +154,9 @@ func DecodeLengthStrings(dst *vec.Vector, src []byte, e Entries) error {
 	return nil
 }
 
-// DecodeDeltaStrings appends strings in DELTA_BYTE_ARRAY: how much each has in common with the beginning of the
-// one before, in DELTA_BINARY_PACKED, then the rests in DELTA_LENGTH_BYTE_ARRAY. More than limit bytes of
-// strings are a Limit error.
+// DecodeDeltaStrings appends strings in DELTA_BYTE_ARRAY: the length of the prefix that each shares with the previous
+// one, in DELTA_BINARY_PACKED, then the suffixes in DELTA_LENGTH_BYTE_ARRAY. More than limit bytes of strings are an
+// error of class Limit.
 func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *vec.Arena) error {
 	shared, rests, bytes, err := prefixes(src, e.K, a)
 	if err != nil {
@@ -202,7 +203,7 @@ func DecodeDeltaStrings(dst *vec.Vector, src []byte, e Entries, limit int64, a *
 	return nil
 }
 
-// DecodeDeltaFixed is DecodeDeltaStrings of values that all have width bytes, which go to dst, k of them.
+// DecodeDeltaFixed is DecodeDeltaStrings for k values of width bytes each, which go to dst.
 func DecodeDeltaFixed(dst, src []byte, width, k int, a *vec.Arena) error {
 	shared, rests, bytes, err := prefixes(src, k, a)
 	if err != nil {
@@ -224,7 +225,7 @@ func DecodeDeltaFixed(dst, src []byte, width, k int, a *vec.Arena) error {
 	return nil
 }
 
-// prefixes reads the two lists of lengths, and checks that bytes are just those of the rests.
+// prefixes decodes the two lists of lengths, and checks that bytes are exactly the suffixes.
 func prefixes(src []byte, k int, a *vec.Arena) (shared, rests []int32, bytes []byte, err error) {
 	shared, rests = int32s(a, k), int32s(a, k)
 	at, err := DecodeDeltas(shared, src)

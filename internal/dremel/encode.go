@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// AppendLevels puts levels of at most max in the hybrid encoding. With max 0 nothing is stored.
+// AppendLevels appends levels from 0 to max in the hybrid encoding; nothing if max is 0.
 func AppendLevels(dst, levels []byte, max uint8) []byte {
 	if max == 0 {
 		return dst
@@ -13,10 +13,10 @@ func AppendLevels(dst, levels []byte, max uint8) []byte {
 	return appendHybrid(dst, levels, bits.Len8(max))
 }
 
-// AppendCodes puts codes of a dictionary: a byte, the width of the greatest in bits, and the codes in the
-// hybrid encoding. most is the greatest of them.
-func AppendCodes(dst []byte, codes []uint32, most uint32) []byte {
-	width := bits.Len32(most)
+// AppendCodes appends codes of a dictionary: a byte, the width of the largest in bits, and the codes in the hybrid
+// encoding. largest is the largest of them.
+func AppendCodes(dst []byte, codes []uint32, largest uint32) []byte {
+	width := bits.Len32(largest)
 	dst = append(dst, byte(width))
 	if width == 0 { // a reader wants to know how many there are all the same
 		if len(codes) > 0 {
@@ -27,7 +27,7 @@ func AppendCodes(dst []byte, codes []uint32, most uint32) []byte {
 	return appendHybrid(dst, codes, width)
 }
 
-// AppendBools puts booleans, a byte each, in RLE: u32 of the length, then hybrid of width 1.
+// AppendBools appends booleans, given as one byte each, in RLE: u32 of the length, then hybrid of width 1.
 func AppendBools(dst, bools []byte) []byte {
 	at := len(dst)
 	dst = appendHybrid(append(dst, 0, 0, 0, 0), bools, 1)
@@ -35,7 +35,7 @@ func AppendBools(dst, bools []byte) []byte {
 	return dst
 }
 
-// AppendBits puts booleans, a byte each, as bits, the first in the lowest of a byte.
+// AppendBits appends booleans, given as one byte each, as bits, least significant first.
 func AppendBits(dst, bools []byte) []byte {
 	for ; len(bools) >= 8; bools = bools[8:] {
 		dst = append(dst, byte(binary.LittleEndian.Uint64(bools)*0x0102040810204080>>56))
@@ -50,12 +50,13 @@ func AppendBits(dst, bools []byte) []byte {
 	return dst
 }
 
-// appendHybrid puts values of width bits as runs and packed groups. A run must be worth the headers that it costs.
+// appendHybrid appends values of width bits as runs and bit-packed groups. A run must save more than the headers it
+// costs.
 func appendHybrid[T byte | uint32](dst []byte, v []T, width int) []byte {
 	worth := max(8, (8*(3+(width+7)/8)/width+7)&^7)
 	from, i := 0, 0 // what is not written yet begins at from
 	for i < len(v) {
-		j := i + sameAs(v[i:])
+		j := i + runLength(v[i:])
 		if j-i < worth {
 			i = j
 			continue
@@ -73,7 +74,7 @@ func appendHybrid[T byte | uint32](dst []byte, v []T, width int) []byte {
 		i = j
 	}
 	if rest := v[from:]; len(rest) > 0 {
-		if sameAs(rest) == len(rest) {
+		if runLength(rest) == len(rest) {
 			return appendRun(dst, rest[0], len(rest), width)
 		}
 		dst = appendPacked(dst, rest, width)
@@ -81,8 +82,8 @@ func appendHybrid[T byte | uint32](dst []byte, v []T, width int) []byte {
 	return dst
 }
 
-// sameAs is how many values from the first on are equal.
-func sameAs[T byte | uint32](v []T) int {
+// runLength is how many values at the start of v are equal.
+func runLength[T byte | uint32](v []T) int {
 	x := v[0]
 	n := 1
 	for ; n+8 <= len(v); n += 8 {
@@ -99,6 +100,7 @@ func sameAs[T byte | uint32](v []T) int {
 
 // maxRun and maxGroups keep the header of a run in 32 bits.
 const (
+	// maxRun and maxGroups keep the header of a run within 32 bits.
 	maxRun    = 1<<30 - 1
 	maxGroups = 1 << 20
 )
@@ -113,7 +115,7 @@ func appendRun[T byte | uint32](dst []byte, x T, n, width int) []byte {
 	return dst
 }
 
-// appendPacked puts groups of 8 values; the last one is filled up with zeros.
+// appendPacked appends groups of 8 values, the last one padded with zeros.
 func appendPacked[T byte | uint32](dst []byte, v []T, width int) []byte {
 	for len(v) > 0 {
 		part := v[:min(len(v), 8*maxGroups)]
@@ -128,7 +130,7 @@ func appendPacked[T byte | uint32](dst []byte, v []T, width int) []byte {
 	return dst
 }
 
-// extend makes dst n bytes longer, whose content is unset.
+// extend makes dst n bytes longer; the new bytes are not set.
 func extend(dst []byte, n int) []byte {
 	if cap(dst)-len(dst) < n {
 		grown := make([]byte, len(dst), 2*cap(dst)+n)
@@ -138,7 +140,8 @@ func extend(dst []byte, n int) []byte {
 	return dst[:len(dst)+n]
 }
 
-// packGroups packs values of at most 32 bits, lowest bits first, into dst, which has 8 bytes more than they take.
+// packGroups packs values of at most 32 bits, least significant bits first, into dst, which has 8 bytes more than they
+// take.
 func packGroups[T byte | uint32](dst []byte, v []T, width int) {
 	at, have := 0, 0
 	var acc uint64

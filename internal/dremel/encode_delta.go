@@ -12,7 +12,7 @@ const (
 	deltaMini  = deltaBlock / deltaMinis
 )
 
-// AppendDeltas puts numbers in DELTA_BINARY_PACKED. Differences are reckoned modulo 2^32 or 2^64, as wide as T is.
+// AppendDeltas appends integers in DELTA_BINARY_PACKED. Differences wrap around at the width of T.
 func AppendDeltas[T int32 | int64](dst []byte, v []T) []byte {
 	dst = binary.AppendUvarint(dst, deltaBlock)
 	dst = binary.AppendUvarint(dst, deltaMinis)
@@ -25,18 +25,18 @@ func AppendDeltas[T int32 | int64](dst []byte, v []T) []byte {
 	last := v[0]
 	for v = v[1:]; len(v) > 0; v = v[min(len(v), deltaBlock):] {
 		d := deltas[:min(len(v), deltaBlock)]
-		least := v[0] - last
+		minDelta := v[0] - last
 		for i, x := range v[:len(d)] {
 			d[i] = x - last
-			least, last = min(least, d[i]), x
+			minDelta, last = min(minDelta, d[i]), x
 		}
-		dst = appendDeltaBlock(dst, d, least)
+		dst = appendDeltaBlock(dst, d, minDelta)
 	}
 	return dst
 }
 
-func appendDeltaBlock[T int32 | int64](dst []byte, d []T, least T) []byte {
-	dst = binary.AppendVarint(dst, int64(least))
+func appendDeltaBlock[T int32 | int64](dst []byte, d []T, minDelta T) []byte {
+	dst = binary.AppendVarint(dst, int64(minDelta))
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0) // widths of the miniblocks
 	var words [deltaMini]uint64
@@ -45,7 +45,7 @@ func appendDeltaBlock[T int32 | int64](dst []byte, d []T, least T) []byte {
 		d = d[len(part):]
 		var all uint64
 		for i, x := range part {
-			words[i] = narrow(x - least)
+			words[i] = unsigned(x - minDelta)
 			all |= words[i]
 		}
 		clear(words[len(part):])
@@ -59,15 +59,15 @@ func appendDeltaBlock[T int32 | int64](dst []byte, d []T, least T) []byte {
 	return dst
 }
 
-// narrow is x without a sign, as wide as T.
-func narrow[T int32 | int64](x T) uint64 {
+// unsigned is x as an unsigned integer of T's width.
+func unsigned[T int32 | int64](x T) uint64 {
 	if u := uint64(x); T(1)<<31<<1 != 0 {
 		return u
 	}
 	return uint64(uint32(x))
 }
 
-// packWords packs words of width bits, lowest bits first, into dst, which has 16 bytes more than they take.
+// packWords packs words of width bits, least significant bits first, into dst, which has 16 bytes more than they take.
 func packWords(dst []byte, v *[deltaMini]uint64, width int) {
 	if width == 0 {
 		return
@@ -85,7 +85,7 @@ func packWords(dst []byte, v *[deltaMini]uint64, width int) {
 	binary.LittleEndian.PutUint64(dst[at:], acc)
 }
 
-// AppendDeltaLengths puts strings in DELTA_LENGTH_BYTE_ARRAY: string i is data[offs[i]:offs[i+1]].
+// AppendDeltaLengths appends strings in DELTA_LENGTH_BYTE_ARRAY: string i is data[offs[i]:offs[i+1]].
 func AppendDeltaLengths(dst []byte, offs []int32, data []byte) []byte {
 	lengths := make([]int32, len(offs)-1)
 	for i := range lengths {
@@ -94,24 +94,25 @@ func AppendDeltaLengths(dst []byte, offs []int32, data []byte) []byte {
 	return append(AppendDeltas(dst, lengths), data[offs[0]:offs[len(offs)-1]]...)
 }
 
-// AppendDeltaStrings puts strings in DELTA_BYTE_ARRAY: how much each has in common with the one before, and the rest.
+// AppendDeltaStrings appends strings in DELTA_BYTE_ARRAY: the length of the prefix shared with the previous one, and
+// the suffix. Strings are given as in AppendDeltaLengths.
 func AppendDeltaStrings(dst []byte, offs []int32, data []byte) []byte {
 	n := len(offs) - 1
 	shared, rest := make([]int32, n), make([]int32, n+1)
-	var tails []byte
+	var suffixes []byte
 	var last []byte
 	for i := range n {
 		s := data[offs[i]:offs[i+1]]
-		k := common(last, s)
+		k := commonPrefix(last, s)
 		shared[i] = int32(k)
-		tails = append(tails, s[k:]...)
-		rest[i+1], last = int32(len(tails)), s
+		suffixes = append(suffixes, s[k:]...)
+		rest[i+1], last = int32(len(suffixes)), s
 	}
-	return AppendDeltaLengths(AppendDeltas(dst, shared), rest, tails)
+	return AppendDeltaLengths(AppendDeltas(dst, shared), rest, suffixes)
 }
 
-// common is the length of the longest common prefix.
-func common(a, b []byte) int {
+// commonPrefix is the length of the longest common prefix.
+func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
 	for ; i+8 <= n; i += 8 {
@@ -125,7 +126,8 @@ func common(a, b []byte) int {
 	return i
 }
 
-// AppendPlainStrings puts strings in PLAIN: a u32 of the length before each.
+// AppendPlainStrings appends strings in PLAIN: each after its length as u32. Strings are given as in
+// AppendDeltaLengths.
 func AppendPlainStrings(dst []byte, offs []int32, data []byte) []byte {
 	n := len(offs) - 1
 	at := len(dst)
@@ -138,8 +140,8 @@ func AppendPlainStrings(dst []byte, offs []int32, data []byte) []byte {
 	return dst
 }
 
-// AppendSplit puts values of width bytes in BYTE_STREAM_SPLIT: the first bytes of all of them, then the second,
-// and so on.
+// AppendSplit appends values of width bytes in BYTE_STREAM_SPLIT: the first bytes of all of them, then the second, and
+// so on.
 func AppendSplit(dst, src []byte, width int) []byte {
 	n := len(src) / width
 	at := len(dst)

@@ -12,12 +12,12 @@ import (
 	"stoa/format"
 )
 
-// Assembler builds the arrays of one top-level field from its physical columns. It is not changed by its use: any
-// number of goroutines may share one.
+// Assembler builds the arrays of one top-level field from its physical columns. It is immutable: any number of
+// goroutines may share one.
 type Assembler struct {
 	root   *node
-	cols   []format.Column // those that are given, in their order
-	use    []int           // their numbers
+	cols   []format.Column // the given columns, in order
+	use    []int           // their numbers in the reader
 	leaves []*node         // by levels: of the same columns
 	needs  []*[256]byte
 	joins  []join
@@ -30,9 +30,9 @@ type Input struct {
 	Def, Rep []byte // of a column with levels, one an entry; may be nil where the maximum is 0
 }
 
-// NewAssembler plans the assembly of f from the columns use (numbers in all, which is a reader's Columns); want
-// is as for Pruned, but its paths must begin with the field's own index. Columns that do not fit the type are a
-// Bug: the format's.
+// NewAssembler plans the assembly of f from the columns use (indices into all, a reader's Columns); want is as for
+// Pruned, but its paths must begin with the field's own index. Columns that do not fit the type are an error of class
+// Bug: the format is wrong.
 func NewAssembler(f arrow.Field, all []format.Column, use []int, want [][]int) (*Assembler, error) {
 	root, err := newTree(f, want)
 	if err != nil {
@@ -68,10 +68,10 @@ func NewAssembler(f arrow.Field, all []format.Column, use []int, want [][]int) (
 	return a, nil
 }
 
-// Field is the field that Assemble gives: pruned as Pruned says.
+// Field is the field that Assemble returns, pruned as by Pruned.
 func (a *Assembler) Field() arrow.Field { return a.root.field }
 
-// place gives column i to its node.
+// place assigns column i to its node.
 func (a *Assembler) place(i int, use []int) error {
 	c := &a.cols[i]
 	if len(c.Path) == 0 {
@@ -108,7 +108,7 @@ func (a *Assembler) place(i int, use []int) error {
 	return nil
 }
 
-// checkType holds the type of a leaf's column against the field's.
+// checkType compares the type of a leaf's column with the field's.
 func (a *Assembler) checkType(n *node, c *format.Column) error {
 	if !arrow.TypeEqual(c.Type, n.field.Type) {
 		return fault.Bugf("column %s is of type %s, %s of type %s", c.Name, c.Type, n.name, n.field.Type)
@@ -116,7 +116,7 @@ func (a *Assembler) checkType(n *node, c *format.Column) error {
 	return nil
 }
 
-// checkLevels looks whether every leaf has its column, and finds the first one below each node.
+// checkLevels checks that every leaf has its column, and finds the first leaf below each node.
 func (a *Assembler) checkLevels(n *node) error {
 	switch n.shape {
 	case shapeLeaf:
@@ -141,8 +141,8 @@ func (a *Assembler) checkLevels(n *node) error {
 	return nil
 }
 
-// checkLengths looks whether n's columns and those below fit. parent is the number of the column whose lengths count
-// n's entries.
+// checkLengths checks that the columns of n and of the nodes below fit. parent is the number of the column whose
+// lengths count n's entries.
 func (a *Assembler) checkLengths(n *node, parent int, use []int) error {
 	is := func(i int, has format.Has) bool { return i >= 0 && a.cols[i].Has == has }
 	if i := n.own; n.presence < 0 && is(i, format.Lengths) && (n.shape == shapeStruct || n.shape == shapeUnion) {
@@ -195,7 +195,7 @@ func (a *Assembler) checkLengths(n *node, parent int, use []int) error {
 	return nil
 }
 
-// checkListValues is for a list whose items are in the stream of its lengths.
+// checkListValues checks a list whose items are in the same column as its lengths.
 func (a *Assembler) checkListValues(n *node) error {
 	c, ok := a.cols[n.own].Type.(arrow.ListLikeType)
 	item := n.children[0]
@@ -210,17 +210,16 @@ func (a *Assembler) checkListValues(n *node) error {
 	return nil
 }
 
-// hasColumn reports whether n or a node below has one.
+// hasColumn reports whether n or a node below has a column.
 func (n *node) hasColumn() bool {
 	return n.own >= 0 || n.presence >= 0 || slices.ContainsFunc(n.children, (*node).hasColumn)
 }
 
-// Assemble makes the field's array of so many rows. in is parallel to the columns that NewAssembler was given
-// and holds exactly these rows; its arrays are borrowed. The caller releases the result.
+// Assemble makes the field's array of that many rows. in is parallel to the columns that NewAssembler was given and
+// holds exactly these rows; its arrays are borrowed. The caller releases the result.
 //
-// What columns say against themselves or each other is Corrupt, with the names of the columns for a path:
-// levels that no tree has, leaves of one list that are not equally long, lengths that do not add up to what
-// there is.
+// Columns that contradict themselves or each other are an error of class Corrupt, whose path is the names of the
+// columns: levels that no tree has, leaves of one list with different numbers of items, lengths that do not add up.
 func (a *Assembler) Assemble(in []Input, rows int, mem memory.Allocator) (arrow.Array, error) {
 	if len(in) != len(a.cols) {
 		return nil, fault.Bugf("field %s: %d inputs for %d columns", a.root.name, len(in), len(a.cols))
@@ -261,10 +260,10 @@ type build struct {
 
 func (b *build) name(i int) string { return b.a.cols[i].Name }
 
-// made is an array of n's type out of buffers and children, all of which it takes over.
-func (n *node) made(length int, bufs []*memory.Buffer, kids []arrow.Array, nulls int) arrow.Array {
-	data := make([]arrow.ArrayData, len(kids))
-	for i, k := range kids {
+// newArray makes an array of n's type from buffers and children, all of which it takes over.
+func (n *node) newArray(length int, bufs []*memory.Buffer, children []arrow.Array, nulls int) arrow.Array {
+	data := make([]arrow.ArrayData, len(children))
+	for i, k := range children {
 		data[i] = k.Data()
 	}
 	d := array.NewData(n.field.Type, length, bufs, data, nulls, 0)
@@ -275,13 +274,13 @@ func (n *node) made(length int, bufs []*memory.Buffer, kids []arrow.Array, nulls
 			x.Release()
 		}
 	}
-	for _, k := range kids {
+	for _, k := range children {
 		k.Release()
 	}
 	return out
 }
 
-// retyped is x with the type that n's field has: names and nullability of what is below may differ.
+// retyped is x with the type of n's field: names and nullability below it may differ.
 func (n *node) retyped(x arrow.Array) arrow.Array {
 	d := x.Data()
 	if dict, ok := d.Dictionary().(*array.Data); ok && dict != nil {

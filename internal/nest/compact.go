@@ -9,27 +9,27 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Levels are looked at eight at a time: they are bytes, and no level is above 127 (a type may not be that deep).
+// Levels are compared eight at a time: they are bytes, and at most 127 (types are not nested deeper).
 const (
 	eachOne = 0x0101010101010101
 	eachTop = 0x8080808080808080
 	gather8 = 0x0102040810204080 // times eight lowest bits of bytes: they come together in the top byte
 )
 
-// levelReaches has the top bit of each byte of x that is y or more; both are below 128.
+// levelReaches sets the top bit of each byte of x that is at least y; both are below 128.
 func levelReaches(x, y uint64) uint64 { return ((x | eachTop) - y) & eachTop }
 
-// reached is the bitmap of the levels that are at or above least, in words of 64, and how many they are.
-func reached(levels []byte, least byte) (words []uint64, n int) {
+// atLeastMap is the bitmap of the levels that are at least min, in words of 64, and their number.
+func atLeastMap(levels []byte, min byte) (words []uint64, n int) {
 	words = make([]uint64, (len(levels)+63)/64)
-	y := eachOne * uint64(least)
+	y := eachOne * uint64(min)
 	i := 0
 	for ; i+8 <= len(levels); i += 8 {
 		x := levelReaches(binary.LittleEndian.Uint64(levels[i:]), y) >> 7
 		words[i>>6] |= x * gather8 >> 56 << (i & 63)
 	}
 	for ; i < len(levels); i++ {
-		if levels[i] >= least {
+		if levels[i] >= min {
 			words[i>>6] |= 1 << (i & 63)
 		}
 	}
@@ -39,11 +39,11 @@ func reached(levels []byte, least byte) (words []uint64, n int) {
 	return words, n
 }
 
-// deepest is the largest type whose levels the words above can compare.
-const deepest = 127
+// maxPackedLevel is the largest level that can be compared eight at a time.
+const maxPackedLevel = 127
 
-// compacted is a with the entries whose bits are set in keep, n of them, all of which have a value; nil if a is not
-// of whole bytes of a fixed number. The caller releases it.
+// compacted is a with the n entries whose bits are set in keep, all of which have a value; nil if a's values have no
+// fixed number of whole bytes. The caller releases it.
 func compacted(a arrow.Array, keep []uint64, n int, mem memory.Allocator) arrow.Array {
 	f, ok := a.DataType().(arrow.FixedWidthDataType)
 	d := a.Data()
@@ -61,19 +61,19 @@ func compacted(a arrow.Array, keep []uint64, n int, mem memory.Allocator) arrow.
 	out := buf.Bytes()
 	switch w {
 	case 4:
-		squeeze(cast[uint32](out), cast[uint32](src), keep)
+		gatherKept(cast[uint32](out), cast[uint32](src), keep)
 	case 8:
-		squeeze(cast[uint64](out), cast[uint64](src), keep)
+		gatherKept(cast[uint64](out), cast[uint64](src), keep)
 	default:
-		squeezeBytes(out, src, w, keep)
+		gatherKeptBytes(out, src, w, keep)
 	}
 	data := array.NewData(a.DataType(), n, []*memory.Buffer{nil, buf}, nil, 0, 0)
 	defer data.Release()
 	return array.MakeFromData(data)
 }
 
-// squeeze copies the values of src whose bits are set to the front of dst, which has room for them.
-func squeeze[T any](dst, src []T, keep []uint64) {
+// gatherKept copies the values of src whose bits are set to the start of dst, which has room for them.
+func gatherKept[T any](dst, src []T, keep []uint64) {
 	k := 0
 	for i, w := range keep {
 		at := 64 * i
@@ -90,8 +90,8 @@ func squeeze[T any](dst, src []T, keep []uint64) {
 	}
 }
 
-// squeezeBytes is squeeze for values of w bytes.
-func squeezeBytes(dst, src []byte, w int, keep []uint64) {
+// gatherKeptBytes is gatherKept for values of w bytes.
+func gatherKeptBytes(dst, src []byte, w int, keep []uint64) {
 	k := 0
 	for i, word := range keep {
 		for word != 0 {
@@ -104,12 +104,12 @@ func squeezeBytes(dst, src []byte, w int, keep []uint64) {
 	}
 }
 
-// soundLevels reports whether the levels of a leaf with one list above it can be there: none is too large, and
-// where a list goes on (level 1), the entries before and at it have items, their level is at least item.
-// false: a slower look tells where.
-func soundLevels(def, rep []byte, maxDef, item byte) bool {
+// validLevels reports whether the levels of a leaf below one list are possible: none is too large, and where a list
+// continues (level 1), the entries before and at it are items: their level is at least item. If not, badLevel finds
+// where.
+func validLevels(def, rep []byte, maxDef, item byte) bool {
 	var bad uint64
-	most, least := eachOne*uint64(maxDef)+eachOne, eachOne*uint64(item)
+	over, items := eachOne*uint64(maxDef)+eachOne, eachOne*uint64(item)
 	last := uint64(0)
 	i := 0
 	for ; i+8 <= len(def); i += 8 {
@@ -119,7 +119,7 @@ func soundLevels(def, rep []byte, maxDef, item byte) bool {
 		bad |= r &^ eachOne
 		on := r & eachOne << 7
 		d, before = d&^eachTop, before&^eachTop
-		bad |= levelReaches(d, most) | on&^(levelReaches(d, least)&levelReaches(before, least))
+		bad |= levelReaches(d, over) | on&^(levelReaches(d, items)&levelReaches(before, items))
 		last = d >> 56
 	}
 	if bad != 0 {

@@ -27,7 +27,7 @@ func TestReached(t *testing.T) {
 				count++
 			}
 		}
-		got, n := reached(levels, least)
+		got, n := atLeastMap(levels, least)
 		if n != count {
 			t.Fatalf("%v, at least %d: %d, want %d", levels, least, n, count)
 		}
@@ -64,7 +64,7 @@ func TestSoundLevels(t *testing.T) {
 		}
 		need[0], need[1] = 0, item
 		want := badLevel(def, rep, maxDef, need) < 0
-		if got := soundLevels(def, rep, maxDef, item); got != want {
+		if got := validLevels(def, rep, maxDef, item); got != want {
 			t.Fatalf("%v %v, at most %d, items from %d: %v", def, rep, maxDef, item, got)
 		}
 		if want {
@@ -107,7 +107,7 @@ func TestCompacted(t *testing.T) {
 					idx = append(idx, int32(i))
 				}
 			}
-			keep, k := reached(levels, 1)
+			keep, k := atLeastMap(levels, 1)
 			got := compacted(a, keep, k, memory.DefaultAllocator)
 			if typ.ID() == arrow.BOOL || typ.ID() == arrow.STRING {
 				if got != nil {
@@ -129,7 +129,7 @@ func TestCompacted(t *testing.T) {
 // TestCountsOfBits: words of nothing but ones are runs, too.
 func TestCountsOfBits(t *testing.T) {
 	levels := bytes.Repeat([]byte{9}, 256)
-	keep, n := reached(levels, 9)
+	keep, n := atLeastMap(levels, 9)
 	if n != 256 || bits.OnesCount64(keep[3]) != 64 {
 		t.Fatalf("%d, %x", n, keep)
 	}
@@ -137,7 +137,7 @@ func TestCountsOfBits(t *testing.T) {
 	for i := range src {
 		src[i] = byte(i)
 	}
-	if squeezeBytes(dst, src, 3, keep); !bytes.Equal(dst, src) {
+	if gatherKeptBytes(dst, src, 3, keep); !bytes.Equal(dst, src) {
 		t.Error("not the same bytes")
 	}
 }

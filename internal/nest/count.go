@@ -10,7 +10,7 @@ import (
 // CountRows is how many rows begin in rep: entries whose repetition level is 0.
 func CountRows(rep []byte) int { return bytes.Count(rep, []byte{0}) }
 
-// RowStart is the position of the entry with which the row'th row (from 0) begins; len(rep) if there are not so many.
+// RowStart is the position of the entry that row number row, from 0, begins with; len(rep) if there are not that many.
 func RowStart(rep []byte, row int) int {
 	at := 0
 	for at < len(rep) {
@@ -33,7 +33,7 @@ func RowStart(rep []byte, row int) int {
 	return len(rep)
 }
 
-// SumLengths is how many entries children of a column of lengths have for these. A negative length is Corrupt, at its
+// SumLengths is how many entries the children of a column with these lengths have. A negative length is Corrupt, at its
 // position.
 func SumLengths(lengths []int32) (int64, error) {
 	var sum int64
@@ -55,7 +55,7 @@ func SumLengths(lengths []int32) (int64, error) {
 
 var scratch sync.Pool
 
-// borrow gives n positions with unset content; they go back with giveBack.
+// borrow returns n int32 with arbitrary contents; giveBack returns them.
 func borrow(n int) *[]int32 {
 	if p, ok := scratch.Get().(*[]int32); ok && cap(*p) >= n {
 		*p = (*p)[:n]

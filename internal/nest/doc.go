@@ -29,7 +29,7 @@ import (
 // maxDepth is how deep types may be nested: levels are bytes, and recursion must end.
 const maxDepth = 64
 
-// Leaf is a column of values that a field has when it is kept by levels.
+// Leaf is a column of values of a field that is stored by levels.
 type Leaf struct {
 	Path           []int          // child indices below the field; empty if the field is the leaf
 	Name           string         // the names on the way, from the field's own on, joined with dots
@@ -45,7 +45,7 @@ func Leaves(f arrow.Field) ([]Leaf, error) {
 	return out, err
 }
 
-// leaves appends the leaves at and below f, of which at says where it is and how many levels there are above.
+// leaves appends the leaves at and below f; at is its position and the levels above it.
 func leaves(f arrow.Field, at Leaf, out *[]Leaf) error {
 	if len(at.Path) > maxDepth {
 		return fault.Unsupportedf(fault.Span{}, at.Name, "types nested deeper than %d", maxDepth)
@@ -79,7 +79,7 @@ func leaves(f arrow.Field, at Leaf, out *[]Leaf) error {
 	return nil
 }
 
-// shape is what a type is to this package.
+// shape is the kind of a type for this package.
 type shape uint8
 
 const (
@@ -118,8 +118,8 @@ func shapeOf(t arrow.DataType) shape {
 	return shapeLeaf
 }
 
-// children are the fields below a nested type in Arrow's order. A map has one, its entries, of which neither they nor
-// their keys can be null, whatever the type says.
+// children are the fields below a nested type in Arrow's order. A map has one, its entries; these and their keys cannot
+// be null, whatever the type says.
 func children(t arrow.DataType) []arrow.Field {
 	switch t := t.(type) {
 	case *arrow.MapType:

@@ -2,7 +2,7 @@ package nest
 
 import "slices"
 
-// Kind is what a step of a path is in Dremel's data model.
+// Kind is the repetition of a step of a path in Dremel's data model.
 type Kind uint8
 
 const (
@@ -23,7 +23,7 @@ func (k Kind) levels() (def, rep int) {
 	return 0, 0
 }
 
-// Path is a column of which only its path and its greatest levels are known, and perhaps what its entries have.
+// Path is a column of which only the path and the maximum levels are known, and perhaps what its entries show.
 type Path struct {
 	Steps          []string
 	MaxDef, MaxRep int
@@ -43,39 +43,39 @@ type Step struct {
 	answers map[[2]int]answer // by the levels used above
 }
 
-// answer is the first kind that fits, and how many do, up to 2; noKind: none.
+// answer is the first kind that fits, and how many do, counted up to 2; noKind: none does.
 type answer struct {
 	kind Kind
 	many int
 }
 
-// search counts the steps of looking for an answer: they are limited, because names and levels are a stranger's.
+// search limits the steps of the search for an answer: names and levels come from the file.
 type search struct {
-	left  int
-	lists func(s *Step, depth int) bool
-	blind bool // the entries are left out of account
+	left       int
+	lists      func(s *Step, depth int) bool
+	ignoreSeen bool // the entries are left out of account
 }
 
-const mostSteps = 1 << 22 // a second's work; ten thousand columns of ten steps take a tenth of it
+const maxSteps = 1 << 22 // a second's work; ten thousand columns of ten steps take a tenth of it
 
-// Infer makes the schema of which the columns' paths are those of leaves. Their greatest levels say how many
-// steps of a path are optional or repeated, not which; columns of one group help each other, and so do entries:
-// a list goes on only where it has items, and columns below one step have the same places above it (entries
-// that allow no answer at all are damaged, and left out of account). Where several answers are left, steps are
-// required if they can be, and repeated as far down as they can be; but those that lists says are named as
-// lists are repeated if they can be. ok is false if there is no answer, or it takes too long to find one.
+// Infer derives a schema from the columns' paths. Their maximum levels say how many steps of a path are optional or
+// repeated, but not which. Columns of one group help, and so do entries: a list continues only where it has items, and
+// columns below one step agree on what is above it. Entries that allow no answer at all are damaged, and are ignored.
+// If several answers remain, steps are required if possible, and repeated as far down as possible; but those that lists
+// says are named like lists are repeated if possible. ok is false if there is no answer, or if finding one takes too
+// long.
 func Infer(cols []Path, lists func(s *Step, depth int) bool) (roots []*Step, ok bool) {
 	root := &Step{Column: -1}
 	for i := range cols {
 		root.grow(i, &cols[i])
 	}
-	s := &search{left: mostSteps, lists: lists}
+	s := &search{left: maxSteps, lists: lists}
 	for _, r := range root.Children {
 		if r.solve(s, 0, 0, 0).kind == noKind && s.left >= 0 {
-			blind := &search{left: s.left, lists: lists, blind: true}
-			r.forget()
-			r.solve(blind, 0, 0, 0)
-			s.left = blind.left
+			again := &search{left: s.left, lists: lists, ignoreSeen: true}
+			r.clearAnswers()
+			r.solve(again, 0, 0, 0)
+			s.left = again.left
 		}
 		if s.left < 0 || r.answers[[2]int{}].kind == noKind {
 			return nil, false
@@ -85,7 +85,7 @@ func Infer(cols []Path, lists func(s *Step, depth int) bool) (roots []*Step, ok 
 	return root.Children, true
 }
 
-// grow puts column i below the root.
+// grow adds column i below the root.
 func (s *Step) grow(i int, p *Path) {
 	for k, name := range p.Steps {
 		last := k == len(p.Steps)-1
@@ -102,7 +102,7 @@ func (s *Step) grow(i int, p *Path) {
 	}
 }
 
-// Columns appends the columns at and below s.
+// Columns appends the columns at and below s to to.
 func (s *Step) Columns(to []int) []int {
 	if s.Column >= 0 {
 		return append(to, s.Column)
@@ -113,15 +113,15 @@ func (s *Step) Columns(to []int) []int {
 	return to
 }
 
-// forget drops the answers that were found.
-func (s *Step) forget() {
+// clearAnswers drops the answers that were found.
+func (s *Step) clearAnswers() {
 	s.answers = nil
 	for _, c := range s.Children {
-		c.forget()
+		c.clearAnswers()
 	}
 }
 
-// solve finds the kinds of s with which the levels of everything below come out, given how many are used above.
+// solve finds the kinds of s that are consistent with the levels of everything below, given the levels used above.
 func (s *Step) solve(in *search, def, rep, depth int) answer {
 	if a, ok := s.answers[[2]int{def, rep}]; ok {
 		return a
@@ -146,7 +146,7 @@ func (s *Step) solve(in *search, def, rep, depth int) answer {
 	return a
 }
 
-// choose takes the answers that were found, and reports whether there are others.
+// choose applies the answers that were found, and reports whether there are others.
 func (s *Step) choose(def, rep int) (open bool) {
 	a := s.answers[[2]int{def, rep}]
 	s.Kind, open = a.kind, a.many > 1
@@ -159,12 +159,12 @@ func (s *Step) choose(def, rep int) (open bool) {
 	return open
 }
 
-// fits reports whether everything below s can be solved when s is a k and def and rep levels are used up to it.
+// fits reports whether everything below s can be solved when s is a k, with def and rep levels used down to it.
 func (s *Step) fits(in *search, k Kind, def, rep, depth int) bool {
 	if in.left--; in.left < 0 || depth > maxDepth {
 		return false
 	}
-	if !in.blind && !s.allowed(in, k, def, rep) {
+	if !in.ignoreSeen && !s.allowed(in, k, def, rep) {
 		return false
 	}
 	if s.Column >= 0 {
@@ -178,7 +178,7 @@ func (s *Step) fits(in *search, k Kind, def, rep, depth int) bool {
 	return true
 }
 
-// allowed reports whether the entries that were seen below s can be those of a k.
+// allowed reports whether the entries seen below s are possible if s is a k.
 func (s *Step) allowed(in *search, k Kind, def, rep int) bool {
 	var first *uint64
 	in.left -= len(s.leaves) / 16
@@ -188,7 +188,7 @@ func (s *Step) allowed(in *search, k Kind, def, rep int) bool {
 			return false
 		case l.Seen == nil:
 			continue
-		case k == Repeated && int(l.Seen.least[rep]) < def:
+		case k == Repeated && int(l.Seen.minDef[rep]) < def:
 			return false
 		}
 		places := l.Seen.places(def, rep)
@@ -202,34 +202,34 @@ func (s *Step) allowed(in *search, k Kind, def, rep int) bool {
 	return true
 }
 
-// Seen is what the entries of a column say about the kinds of the steps of its path, in little room.
+// Seen summarizes what the entries of a column say about the kinds of the steps of its path.
 type Seen struct {
 	maxDef, maxRep int
 	last           byte
-	least          []byte // by repetition level: the least definition level before or at an entry with it
+	minDef         []byte // by repetition level: the lowest definition level before or at an entry with it
 	// by repetition and definition level, of the places down to there; nil: not wanted, or entries are not known
 	sums []uint64
 }
 
-// NewSeen begins. With sums, columns are held against each other.
+// NewSeen returns an empty summary. With sums, columns can be compared with each other.
 func NewSeen(maxDef, maxRep int, sums bool) *Seen {
-	s := &Seen{maxDef: maxDef, maxRep: maxRep, least: slices.Repeat([]byte{255}, maxRep+1)}
+	s := &Seen{maxDef: maxDef, maxRep: maxRep, minDef: slices.Repeat([]byte{255}, maxRep+1)}
 	if sums {
 		s.sums = make([]uint64, (maxRep+1)*(maxDef+1))
 	}
 	return s
 }
 
-// Work is about how many steps an entry takes.
+// Work is about how many steps adding an entry takes.
 func (s *Seen) Work() int64 { return 1 + int64(len(s.sums)) }
 
-// Add looks at the next entries. Their levels are not above the greatest.
+// Add adds the next entries. Their levels must not exceed the maximum.
 func (s *Seen) Add(def, rep []byte) {
 	const prime = 1099511628211
 	wide := s.maxDef + 1
 	for i, d := range def {
 		r := rep[i]
-		s.least[r] = min(s.least[r], s.last, d)
+		s.minDef[r] = min(s.minDef[r], s.last, d)
 		s.last = d
 		for p := int(r); p <= s.maxRep && s.sums != nil; p++ {
 			row := s.sums[p*wide : (p+1)*wide]
@@ -240,10 +240,10 @@ func (s *Seen) Add(def, rep []byte) {
 	}
 }
 
-// Skip says that entries come that are not known.
+// Skip says that unknown entries follow.
 func (s *Seen) Skip() { s.last, s.sums = 255, nil }
 
-// places is the sum of the places down to def and rep.
+// places is the sum over the levels down to def and rep.
 func (s *Seen) places(def, rep int) *uint64 {
 	if s.sums == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"stoa/fault"
 )
 
-// byLengths makes n's array of so many places, which the lengths above n counted.
+// byLengths makes n's array with that many entries, which the lengths above n counted.
 func (b *build) byLengths(n *node, places int) (arrow.Array, error) {
 	if n.presence < 0 {
 		return b.content(n, places)
@@ -31,7 +31,7 @@ func (b *build) byLengths(n *node, places int) (arrow.Array, error) {
 	return out, b.locate(err, n.presence)
 }
 
-// locate gives an error the name of a column; where in the file that is, is not known here.
+// locate adds the name of a column to an error; where in the file it is, is not known here.
 func (b *build) locate(err error, col int) error {
 	var e *fault.Error
 	if !errors.As(err, &e) {
@@ -42,7 +42,7 @@ func (b *build) locate(err error, col int) error {
 	return &out
 }
 
-// entries looks whether column i has as many entries as there are places.
+// entries checks that column i has as many entries as there are places.
 func (b *build) entries(i, places int) error {
 	if got := b.in[i].Array.Len(); got != places {
 		if p := b.parent(i); p >= 0 {
@@ -54,7 +54,7 @@ func (b *build) entries(i, places int) error {
 	return nil
 }
 
-// parent is the position of column i's parent; -1 if rows count its entries.
+// parent is the index of column i's parent; -1 if rows count its entries.
 func (b *build) parent(i int) int {
 	for p, number := range b.a.use {
 		if number == b.a.cols[i].Parent {
@@ -64,7 +64,7 @@ func (b *build) parent(i int) int {
 	return -1
 }
 
-// lengths are those of column i, nulls included.
+// lengths returns those of column i, nulls included, and their sum.
 func (b *build) lengths(i int) ([]int32, int64, error) {
 	l := b.in[i].Array.(*array.Int32).Int32Values()
 	sum, err := SumLengths(l)
@@ -74,8 +74,8 @@ func (b *build) lengths(i int) ([]int32, int64, error) {
 	return l, sum, b.locate(err, i)
 }
 
-// present fills idx with the item of each of n's places; -1 is none, or one that stands for null. items is how
-// many there are; whole says that idx only counts up.
+// present fills idx with the item of each of n's places; -1 if there is none, or it stands for null. items is how many
+// there are; whole: idx just counts up.
 func (b *build) present(n *node, idx []int32) (items int, whole bool, err error) {
 	if err := b.entries(n.presence, len(idx)); err != nil {
 		return 0, false, err
@@ -100,7 +100,7 @@ func (b *build) present(n *node, idx []int32) (items int, whole bool, err error)
 	return int(sum), int(sum) == len(idx) && col.NullN() == 0, nil
 }
 
-// content makes n's array of so many places, all of which are there, or at least have entries.
+// content makes n's array of that many places, all of which have entries.
 func (b *build) content(n *node, places int) (arrow.Array, error) {
 	switch n.shape {
 	case shapeNull:
@@ -113,11 +113,11 @@ func (b *build) content(n *node, places int) (arrow.Array, error) {
 		a.Retain()
 		return a, nil
 	case shapeStruct:
-		kids, err := b.childrenByLengths(n, places)
+		children, err := b.childrenByLengths(n, places)
 		if err != nil {
 			return nil, err
 		}
-		return n.made(places, []*memory.Buffer{nil}, kids, 0), nil
+		return n.newArray(places, []*memory.Buffer{nil}, children, 0), nil
 	case shapeUnion:
 		return b.union(n, places)
 	}
@@ -130,19 +130,19 @@ func (b *build) content(n *node, places int) (arrow.Array, error) {
 	return b.listByLengths(n, places)
 }
 
-func (b *build) childrenByLengths(n *node, places int) (kids []arrow.Array, err error) {
+func (b *build) childrenByLengths(n *node, places int) (children []arrow.Array, err error) {
 	for _, c := range n.children {
 		k, err := b.byLengths(c, places)
 		if err != nil {
-			releaseAll(kids)
+			releaseAll(children)
 			return nil, err
 		}
-		kids = append(kids, k)
+		children = append(children, k)
 	}
-	return kids, nil
+	return children, nil
 }
 
-// listValues is a list array that is decoded as such.
+// listValues returns a list array that was decoded as such.
 func (b *build) listValues(n *node, l *array.List) (arrow.Array, error) {
 	if !hidesItems(l) {
 		return n.retyped(l), nil
@@ -165,14 +165,14 @@ func (b *build) listByLengths(n *node, places int) (arrow.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum > mostPadding && !n.children[0].hasColumn() { // nothing but these lengths says that there is so much
+	if sum > maxPadding && !n.children[0].hasColumn() { // nothing but these lengths says that there is so much
 		return nil, fault.Limitf(fault.Span{}, b.name(n.own), "%d items without values do not fit one batch", sum)
 	}
-	kids, err := b.childrenByLengths(n, int(sum))
+	children, err := b.childrenByLengths(n, int(sum))
 	if err != nil {
 		return nil, err
 	}
-	off, there := borrow(places+1), make([]byte, places)
+	off, present := borrow(places+1), make([]byte, places)
 	defer giveBack(off)
 	isNull := nullness(b.in[n.own].Array)
 	o := *off
@@ -180,16 +180,16 @@ func (b *build) listByLengths(n *node, places int) (arrow.Array, error) {
 	for i, x := range l {
 		if o[i+1] = o[i]; !isNull(i) {
 			o[i+1] += x
-			there[i] = 1
+			present[i] = 1
 		}
 	}
 	if int64(o[places]) != sum { // nulls have items, which stand for nothing
-		if kids[0], err = b.without(kids[0], l, isNull, int(o[places])); err != nil {
+		if children[0], err = b.without(children[0], l, isNull, int(o[places])); err != nil {
 			return nil, b.locate(err, n.own)
 		}
 	}
-	valid, nulls := bitmap(there, b.mem)
-	return b.list(n, o, there, valid, nulls, kids)
+	valid, nulls := bitmap(present, b.mem)
+	return b.list(n, o, present, valid, nulls, children)
 }
 
 // without drops the items of null lists; it takes items over.
@@ -213,7 +213,7 @@ func (b *build) without(items arrow.Array, lengths []int32, isNull func(int) boo
 	return Take(items, *idx, b.mem)
 }
 
-// union makes a dense union: every place belongs to the one branch that has something there.
+// union makes a dense union: every place belongs to the one branch that has a value there.
 func (b *build) union(n *node, places int) (arrow.Array, error) {
 	t := n.field.Type.(*arrow.DenseUnionType)
 	types, off := newBuffer(places, b.mem), newBuffer(4*places, b.mem)
@@ -227,28 +227,28 @@ func (b *build) union(n *node, places int) (arrow.Array, error) {
 		if err := u.branch(c, int8(t.TypeCodes()[i])); err != nil {
 			types.Release()
 			off.Release()
-			releaseAll(u.kids)
+			releaseAll(u.children)
 			return nil, err
 		}
 	}
 	if err := u.rest(t); err != nil {
 		types.Release()
 		off.Release()
-		releaseAll(u.kids)
+		releaseAll(u.children)
 		return nil, err
 	}
-	return n.made(places, []*memory.Buffer{nil, types, off}, u.kids, 0), nil
+	return n.newArray(places, []*memory.Buffer{nil, types, off}, u.children, 0), nil
 }
 
 type unionBuild struct {
 	*build
-	n     *node
-	claim []int8 // type codes; -1 is nobody's so far
-	off   []int32
-	kids  []arrow.Array
+	n        *node
+	claim    []int8 // type codes; -1 is nobody's so far
+	off      []int32
+	children []arrow.Array
 }
 
-// branch lets branch c, of type code code, take the places where it has something, and makes its array of these.
+// branch assigns to branch c, with type code code, the places where it has a value, and makes its array.
 func (u *unionBuild) branch(c *node, code int8) error {
 	var all arrow.Array
 	idx := borrow(len(u.claim))
@@ -263,7 +263,7 @@ func (u *unionBuild) branch(c *node, code int8) error {
 			return err
 		}
 	case c.shape == shapeNull:
-		u.kids = append(u.kids, array.NewNull(0))
+		u.children = append(u.children, array.NewNull(0))
 		return nil
 	default:
 		var err error
@@ -290,15 +290,15 @@ func (u *unionBuild) branch(c *node, code int8) error {
 		(*idx)[k] = p
 		k++
 	}
-	kid, err := Take(all, (*idx)[:k], u.mem)
+	child, err := Take(all, (*idx)[:k], u.mem)
 	if err != nil {
 		return err
 	}
-	u.kids = append(u.kids, kid)
+	u.children = append(u.children, child)
 	return nil
 }
 
-// rest gives the places that no branch took to the branch that can be null.
+// rest assigns the places that no branch took to the branch that can be null.
 func (u *unionBuild) rest(t *arrow.DenseUnionType) error {
 	free, first := 0, 0
 	for i, c := range u.claim {
@@ -318,7 +318,7 @@ func (u *unionBuild) rest(t *arrow.DenseUnionType) error {
 			first)
 	}
 	code := int8(t.TypeCodes()[b])
-	have := u.kids[b].Len()
+	have := u.children[b].Len()
 	// A union's offsets ascend within a branch, so the nulls of a branch with values stand between these.
 	idx := make([]int32, 0, have+free)
 	k := int32(0)
@@ -333,39 +333,39 @@ func (u *unionBuild) rest(t *arrow.DenseUnionType) error {
 			k++
 		}
 	}
-	was := u.kids[b]
-	made, err := Take(was, idx, u.mem)
+	old := u.children[b]
+	made, err := Take(old, idx, u.mem)
 	if err != nil {
 		return err
 	}
-	was.Release()
-	u.kids[b] = made
+	old.Release()
+	u.children[b] = made
 	return nil
 }
 
-// checkNulls looks for nulls below n where the type has none. What is below a null does not count.
+// checkNulls looks for nulls below n where the type has none. What is below a null is ignored.
 func (n *node) checkNulls(a arrow.Array) error {
 	for i, c := range n.children {
-		var kid arrow.Array
+		var child arrow.Array
 		missing := func(int) bool { return false }
 		switch x := a.(type) {
 		case *array.Struct:
-			kid, missing = x.Field(i), nullness(x)
-			kid.Retain()
+			child, missing = x.Field(i), nullness(x)
+			child.Retain()
 		case *array.FixedSizeList:
 			size := max(1, int(x.DataType().(*arrow.FixedSizeListType).Len()))
 			from, to := span(x)
 			isNull := nullness(x)
-			kid, missing = array.NewSlice(x.ListValues(), from, to), func(i int) bool { return isNull(i / size) }
+			child, missing = array.NewSlice(x.ListValues(), from, to), func(i int) bool { return isNull(i / size) }
 		case array.ListLike:
 			from, to := span(x)
-			kid = array.NewSlice(x.ListValues(), from, to)
+			child = array.NewSlice(x.ListValues(), from, to)
 		case array.Union:
-			kid = x.Field(i)
-			kid.Retain()
+			child = x.Field(i)
+			child.Retain()
 		}
-		err := c.checkNullsIn(kid, missing)
-		kid.Release()
+		err := c.checkNullsIn(child, missing)
+		child.Release()
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 	"stoa/fault"
 )
 
-// join is a struct with two leaves beside each other below it, between which there is none. Leaves that agree in all
-// joins agree everywhere: what they have in common above is in common with their neighbours, too.
+// join is a struct and two neighbouring leaves below it, with none in between. Leaves that agree in all joins agree
+// everywhere, since what they share above is shared with their neighbours too.
 type join struct {
 	left, right int // columns
 	def, rep    uint8
@@ -43,8 +43,8 @@ func (n *node) lastLeaf() int {
 	return n.own
 }
 
-// check holds the levels of every leaf against the type and the number of rows, and those of the leaves against
-// each other.
+// check compares the levels of every leaf with the type and the number of rows, and the levels of leaves with each
+// other.
 func (b *build) check(rows int) error {
 	for i, n := range b.a.leaves {
 		if err := b.checkLeaf(i, n, rows); err != nil {
@@ -74,7 +74,7 @@ func (b *build) checkLeaf(i int, n *node, rows int) error {
 			len(in.Def), len(in.Rep))
 	}
 	at := -1
-	if n.rep != 1 || n.def >= deepest || !soundLevels(in.Def, in.Rep, n.def, b.a.needs[i][1]) {
+	if n.rep != 1 || n.def >= maxPackedLevel || !validLevels(in.Def, in.Rep, n.def, b.a.needs[i][1]) {
 		at = badLevel(in.Def, in.Rep, n.def, b.a.needs[i])
 	}
 	if at >= 0 {
@@ -85,15 +85,15 @@ func (b *build) checkLeaf(i int, n *node, rows int) error {
 	if got := CountRows(in.Rep); got != rows {
 		return fault.Corruptf(fault.Span{}, b.name(i), "%d rows begin among its entries, not %d", got, rows)
 	}
-	there := bytes.Count(in.Def, []byte{n.def})
-	if n.shape != shapeNull && entries-in.Array.NullN() != there {
-		return fault.Bugf("column %s: %d values, its levels say %d", b.name(i), entries-in.Array.NullN(), there)
+	present := bytes.Count(in.Def, []byte{n.def})
+	if n.shape != shapeNull && entries-in.Array.NullN() != present {
+		return fault.Bugf("column %s: %d values, its levels say %d", b.name(i), entries-in.Array.NullN(), present)
 	}
 	return nil
 }
 
-// needs is, for every repetition level of leaf, which definition level the entries before and at it must reach: a list
-// goes on only where it has items. A level that leaf does not have needs more than there is.
+// needs is, for every repetition level of leaf, the definition level that the entries before and at it must have: a
+// list continues only where it has items. A level that leaf does not have needs more than there is.
 func (n *node) needs(leaf *node) *[256]byte {
 	need := new([256]byte)
 	for i := range need {
@@ -104,16 +104,16 @@ func (n *node) needs(leaf *node) *[256]byte {
 		if up.isList() {
 			need[up.rep+1] = up.def + 1
 		}
-		up = up.children[slices.IndexFunc(up.children, func(c *node) bool { return c.leads(leaf) })]
+		up = up.children[slices.IndexFunc(up.children, func(c *node) bool { return c.contains(leaf) })]
 	}
 	return need
 }
 
-func (n *node) leads(leaf *node) bool {
-	return n == leaf || slices.ContainsFunc(n.children, func(c *node) bool { return c.leads(leaf) })
+func (n *node) contains(leaf *node) bool {
+	return n == leaf || slices.ContainsFunc(n.children, func(c *node) bool { return c.contains(leaf) })
 }
 
-// badLevel is the first entry whose levels cannot be there; -1 if there is none.
+// badLevel is the first entry whose levels are impossible; -1 if there is none.
 func badLevel(def, rep []byte, maxDef byte, need *[256]byte) int {
 	last := byte(0) // before the first entry, no list is open
 	for i, d := range def {
@@ -125,7 +125,7 @@ func badLevel(def, rep []byte, maxDef byte, need *[256]byte) int {
 	return -1
 }
 
-// agree reports whether two leaves have the same places down to a struct that is there from def on and repeats at rep.
+// agree reports whether two leaves agree down to a struct that is present from def on and repeats at rep.
 func agree(l, r *Input, def, rep, lRep, rRep uint8) bool {
 	i, j := 0, 0
 	if lRep == rep && rRep == rep {
@@ -156,7 +156,8 @@ func agree(l, r *Input, def, rep, lRep, rRep uint8) bool {
 	}
 }
 
-// byLevels makes n's array of so many places. The levels are checked: every leaf below n has exactly these places.
+// byLevels makes n's array of that many places. The levels have been checked: every leaf below n has exactly these
+// places.
 func (b *build) byLevels(n *node, places int) (arrow.Array, error) {
 	switch n.shape {
 	case shapeNull:
@@ -165,38 +166,38 @@ func (b *build) byLevels(n *node, places int) (arrow.Array, error) {
 		return b.leafByLevels(n, places)
 	case shapeStruct:
 		valid, nulls := b.validity(n, places)
-		kids, err := b.childrenByLevels(n, places)
+		children, err := b.childrenByLevels(n, places)
 		if err != nil {
 			release(valid)
 			return nil, err
 		}
-		return n.made(places, []*memory.Buffer{valid}, kids, nulls), nil
+		return n.newArray(places, []*memory.Buffer{valid}, children, nulls), nil
 	}
 	return b.listByLevels(n, places)
 }
 
-func (b *build) childrenByLevels(n *node, places int) (kids []arrow.Array, err error) {
+func (b *build) childrenByLevels(n *node, places int) (children []arrow.Array, err error) {
 	for _, c := range n.children {
 		k, err := b.byLevels(c, places)
 		if err != nil {
-			releaseAll(kids)
+			releaseAll(children)
 			return nil, err
 		}
-		kids = append(kids, k)
+		children = append(children, k)
 	}
-	return kids, nil
+	return children, nil
 }
 
-// leafByLevels leaves out the entries that stand for lists without items.
+// leafByLevels drops the entries that stand for lists without items.
 func (b *build) leafByLevels(n *node, places int) (arrow.Array, error) {
 	in := &b.in[n.own]
 	if in.Array.Len() == places {
 		in.Array.Retain()
 		return in.Array, nil
 	}
-	if n.def < deepest {
+	if n.def < maxPackedLevel {
 		// without nulls among the items, what has a value is what there is
-		if keep, k := reached(in.Def, n.above); k == in.Array.Len()-in.Array.NullN() {
+		if keep, k := atLeastMap(in.Def, n.above); k == in.Array.Len()-in.Array.NullN() {
 			if out := compacted(in.Array, keep, k, b.mem); out != nil {
 				return out, nil
 			}
@@ -215,40 +216,40 @@ func (b *build) leafByLevels(n *node, places int) (arrow.Array, error) {
 // atLeast is 1 if x >= y, without a branch.
 func atLeast(x, y byte) int { return int((uint32(x)-uint32(y))>>31 ^ 1) }
 
-// validity is the bitmap of n, which may be null; nil if it is not.
+// validity is the validity bitmap of n, and its number of nulls; nil if there are none.
 func (b *build) validity(n *node, places int) (*memory.Buffer, int) {
 	if !n.field.Nullable {
 		return nil, 0
 	}
 	in := &b.in[n.leaf]
-	there := make([]byte, places+1)
+	present := make([]byte, places+1)
 	k := 0
 	for i, d := range in.Def {
-		there[k] = byte(atLeast(d, n.def))
+		present[k] = byte(atLeast(d, n.def))
 		k += atLeast(n.rep, in.Rep[i]) & atLeast(d, n.above)
 	}
-	return bitmap(there[:places], b.mem)
+	return bitmap(present[:places], b.mem)
 }
 
-// bitmap packs bytes that are 0 or 1; nil if all are 1.
-func bitmap(there []byte, mem memory.Allocator) (*memory.Buffer, int) {
+// bitmap packs bytes that are 0 or 1; nil if all are 1. It returns the number of zeros.
+func bitmap(flags []byte, mem memory.Allocator) (*memory.Buffer, int) {
 	ones := 0
-	for _, x := range there {
+	for _, x := range flags {
 		ones += int(x)
 	}
-	if ones == len(there) {
+	if ones == len(flags) {
 		return nil, 0
 	}
-	b := newBuffer((len(there)+7)/8, mem)
+	b := newBuffer((len(flags)+7)/8, mem)
 	out := b.Bytes()
 	for i := range out {
 		var x byte
-		for j, v := range there[8*i : min(8*i+8, len(there))] {
+		for j, v := range flags[8*i : min(8*i+8, len(flags))] {
 			x |= v << j
 		}
 		out[i] = x
 	}
-	return b, len(there) - ones
+	return b, len(flags) - ones
 }
 
 // listByLevels finds where the lists of n begin.
@@ -256,79 +257,79 @@ func (b *build) listByLevels(n *node, places int) (arrow.Array, error) {
 	in := &b.in[n.leaf]
 	off := borrow(places + 1)
 	defer giveBack(off)
-	there := make([]byte, places+1)
+	present := make([]byte, places+1)
 	// Whatever an entry is, what would begin with it is written; it is overwritten by the next if nothing does.
 	k, items := 0, 0
 	o, rep := *off, in.Rep[:len(in.Def)]
 	for i, d := range in.Def {
 		r := rep[i]
-		o[k], there[k] = int32(items), byte(atLeast(d, n.def))
+		o[k], present[k] = int32(items), byte(atLeast(d, n.def))
 		k += atLeast(n.rep, r) & atLeast(d, n.above)
 		items += atLeast(n.rep+1, r) & atLeast(d, n.def+1)
 	}
 	o[places] = int32(items)
-	kids, err := b.childrenByLevels(n, items)
+	children, err := b.childrenByLevels(n, items)
 	if err != nil {
 		return nil, err
 	}
 	var valid *memory.Buffer
 	nulls := 0
 	if n.field.Nullable {
-		valid, nulls = bitmap(there[:places], b.mem)
+		valid, nulls = bitmap(present[:places], b.mem)
 	}
-	return b.list(n, o, there[:places], valid, nulls, kids)
+	return b.list(n, o, present[:places], valid, nulls, children)
 }
 
-// list makes a list array of any kind; it takes valid and kids over. there is 0 for a list that is null, or of
-// something that is: only that need not have the size of a fixed-size list.
-func (b *build) list(n *node, off []int32, there []byte, valid *memory.Buffer, nulls int,
-	kids []arrow.Array) (arrow.Array, error) {
+// list makes a list array of any kind; it takes valid and children over. present is 0 for a list that is null or below
+// a null: only that one need not have the size of a fixed-size list.
+func (b *build) list(n *node, off []int32, present []byte, valid *memory.Buffer, nulls int,
+	children []arrow.Array) (arrow.Array, error) {
 	places := len(off) - 1
 	switch n.field.Type.ID() {
 	case arrow.MAP: // arrow-go wants it before the array is made
-		if k := kids[0].(*array.Struct).Field(0).NullN(); k > 0 {
+		if k := children[0].(*array.Struct).Field(0).NullN(); k > 0 {
 			release(valid)
-			releaseAll(kids)
+			releaseAll(children)
 			return nil, fault.Corruptf(fault.Span{}, n.name, "%d of the keys are null", k)
 		}
 	case arrow.FIXED_SIZE_LIST:
-		if err := b.pad(n, off, there, kids); err != nil {
+		if err := b.pad(n, off, present, children); err != nil {
 			release(valid)
-			releaseAll(kids)
+			releaseAll(children)
 			return nil, err
 		}
-		return n.made(places, []*memory.Buffer{valid}, kids, nulls), nil
+		return n.newArray(places, []*memory.Buffer{valid}, children, nulls), nil
 	case arrow.LARGE_LIST:
 		buf := newBuffer(8*(places+1), b.mem)
 		wide := cast[int64](buf.Bytes())
 		for i := range wide {
 			wide[i] = int64(off[i])
 		}
-		return n.made(places, []*memory.Buffer{valid, buf}, kids, nulls), nil
+		return n.newArray(places, []*memory.Buffer{valid, buf}, children, nulls), nil
 	}
 	buf := newBuffer(4*(places+1), b.mem)
 	copy(cast[int32](buf.Bytes()), off)
-	return n.made(places, []*memory.Buffer{valid, buf}, kids, nulls), nil
+	return n.newArray(places, []*memory.Buffer{valid, buf}, children, nulls), nil
 }
 
-// pad makes room in the items of lists of a fixed size for those of the lists that are not there.
-func (b *build) pad(n *node, off []int32, there []byte, kids []arrow.Array) error {
-	size, places := int(n.field.Type.(*arrow.FixedSizeListType).Len()), len(there)
-	for i, t := range there {
+// pad inserts items into fixed-size lists for those lists that are absent.
+func (b *build) pad(n *node, off []int32, present []byte, children []arrow.Array) error {
+	size, places := int(n.field.Type.(*arrow.FixedSizeListType).Len()), len(present)
+	for i, t := range present {
 		if got := int(off[i+1] - off[i]); got != size && t != 0 {
 			return fault.Corruptf(fault.Span{}, n.name, "list %d has %d items, its type says %d", i, got, size)
 		}
 	}
-	if kids[0].Len() == places*size {
+	if children[0].Len() == places*size {
 		return nil
 	}
-	if places > mostPadding/size {
+	if places > maxPadding/size {
 		return fault.Limitf(fault.Span{}, n.name, "%d lists of %d items do not fit one batch", places, size)
 	}
 	idx := borrow(places * size)
 	defer giveBack(idx)
 	k := 0
-	for i, t := range there {
+	for i, t := range present {
 		for j := range int32(size) {
 			if (*idx)[k] = off[i] + j; t == 0 {
 				(*idx)[k] = -1
@@ -336,12 +337,12 @@ func (b *build) pad(n *node, off []int32, there []byte, kids []arrow.Array) erro
 			k++
 		}
 	}
-	padded, err := Take(kids[0], *idx, b.mem)
+	padded, err := Take(children[0], *idx, b.mem)
 	if err != nil {
 		return err
 	}
-	kids[0].Release()
-	kids[0] = padded
+	children[0].Release()
+	children[0] = padded
 	return nil
 }
 
@@ -351,8 +352,8 @@ func release(b *memory.Buffer) {
 	}
 }
 
-func releaseAll(kids []arrow.Array) {
-	for _, k := range kids {
+func releaseAll(arrays []arrow.Array) {
+	for _, k := range arrays {
 		k.Release()
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"stoa/format"
 )
 
-// Pruned is f with only those children of structs that want asks for. The paths of want begin with the field's index
-// in the schema, which is not looked at; nil is everything. Paths may go through lists. Maps and unions are kept whole
-// if any part of them is wanted. A path that f does not have is Invalid.
+// Pruned is f with only those children of structs that want asks for. The paths of want begin with the field's index in
+// the schema, which is ignored; nil means everything. Paths may go through lists. Maps and unions are kept whole if any
+// part of them is wanted. A path that f does not have is an error of class Invalid.
 func Pruned(f arrow.Field, want [][]int) (arrow.Field, error) {
 	n, err := newTree(f, want)
 	if err != nil {
@@ -20,7 +20,8 @@ func Pruned(f arrow.Field, want [][]int) (arrow.Field, error) {
 	return n.field, nil
 }
 
-// Needed lists the physical columns of top-level field root that want needs, their parents included, ascending.
+// Needed lists the physical columns of top-level field root that want needs, including their parents, in ascending
+// order.
 func Needed(f arrow.Field, want [][]int, all []format.Column, root int) ([]int, error) {
 	n, err := newTree(f, want)
 	if err != nil {
@@ -91,7 +92,7 @@ func reaches(t arrow.DataType, path []int) bool {
 	return true
 }
 
-// newNode makes the node of f below up. One of want at least is not below it, or goes through it.
+// newNode makes the node of f below up. At least one path of want leads to it or through it.
 func newNode(f arrow.Field, up *node, want [][]int, depth int) (*node, error) {
 	n := &node{field: f, name: f.Name, shape: shapeOf(f.Type), presence: -1, own: -1, leaf: -1}
 	if up.name != "" {
@@ -107,7 +108,7 @@ func newNode(f arrow.Field, up *node, want [][]int, depth int) (*node, error) {
 	if f.Nullable {
 		n.def++
 	}
-	kids := children(f.Type)
+	fields := children(f.Type)
 	if n.shape == shapeOther {
 		return nil, fault.Unsupportedf(fault.Span{}, n.name, "type %s is not assembled from columns", f.Type)
 	}
@@ -116,7 +117,7 @@ func newNode(f arrow.Field, up *node, want [][]int, depth int) (*node, error) {
 	}
 	whole := n.shape == shapeMap || n.shape == shapeUnion ||
 		slices.ContainsFunc(want, func(w []int) bool { return len(w) == 0 })
-	for i, c := range kids {
+	for i, c := range fields {
 		sub := through(want, i)
 		if whole {
 			sub = [][]int{{}}
@@ -134,7 +135,7 @@ func newNode(f arrow.Field, up *node, want [][]int, depth int) (*node, error) {
 	if m, ok := f.Type.(*arrow.MapType); ok {
 		n.children[0].field.Type = m.Elem()
 	}
-	n.field.Type = n.prunedType(len(kids))
+	n.field.Type = n.prunedType(len(fields))
 	return n, nil
 }
 
@@ -142,7 +143,7 @@ func (n *node) isList() bool {
 	return n.shape == shapeList || n.shape == shapeFixedList || n.shape == shapeMap
 }
 
-// through is what is left of the paths that go through child i.
+// through is what remains of the paths that go through child i.
 func through(want [][]int, i int) (out [][]int) {
 	for _, w := range want {
 		if len(w) > 0 && w[0] == i {

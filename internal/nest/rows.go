@@ -13,20 +13,20 @@ import (
 	"stoa/vec"
 )
 
-// RowField is a field that is kept row by row: a struct, each leaf of which is a column with an entry a row, and each
-// nullable struct of which has a column of validity. What lies in a null struct is null in its own column, too, so a
-// leaf is read, tested and pruned by its column alone. It is not changed by its use.
+// RowField is a field that is stored row by row: a struct, each leaf of which is a column with an entry for each row,
+// and each nullable struct of which has a validity column. What is in a null struct is also null in its own column, so
+// a leaf is read, filtered and pruned by its column alone. It is immutable.
 type RowField struct {
-	Field  arrow.Field
-	Name   string // the names from the root field on, joined with dots
-	Column int    // of a leaf: its values; of a struct: its validity, -1 if it cannot be null
-	null   int    // which column says that a struct is null: its own, or that of a struct around it; -1 none
-	leaf   bool
-	must   bool // it cannot be null, as the file has it
-	kids   []*RowField
+	Field    arrow.Field
+	Name     string // the names from the root field on, joined with dots
+	Column   int    // of a leaf: its values; of a struct: its validity, -1 if it cannot be null
+	null     int    // the column that says whether a struct is null: its own, or that of a struct around it; -1: none
+	leaf     bool
+	required bool // it cannot be null in the file
+	children []*RowField
 }
 
-// ByRows is the top-level struct f of index top; nil if it is kept in another way. all are a reader's Columns.
+// ByRows is the top-level struct f with index top; nil if it is stored in another way. all are a reader's Columns.
 func ByRows(f arrow.Field, top int, all []format.Column) *RowField {
 	if f.Type.ID() != arrow.STRUCT {
 		return nil
@@ -52,7 +52,7 @@ func ByRows(f arrow.Field, top int, all []format.Column) *RowField {
 }
 
 func rowField(f arrow.Field, up *RowField, path []int, all []format.Column, have map[string]int) *RowField {
-	r := &RowField{Field: f, Name: f.Name, Column: -1, null: up.null, must: !f.Nullable}
+	r := &RowField{Field: f, Name: f.Name, Column: -1, null: up.null, required: !f.Nullable}
 	if up.Name != "" {
 		r.Name = up.Name + "." + f.Name
 	}
@@ -76,15 +76,15 @@ func rowField(f arrow.Field, up *RowField, path []int, all []format.Column, have
 		if k == nil {
 			return nil
 		}
-		r.kids = append(r.kids, k)
+		r.children = append(r.children, k)
 	}
 	return r
 }
 
-// At is the field that the child indices lead to, which must be there.
+// At is the field at a path of child indices, which must exist.
 func (r *RowField) At(path []int) *RowField {
 	for _, i := range path {
-		r = r.kids[i]
+		r = r.children[i]
 	}
 	return r
 }
@@ -92,7 +92,7 @@ func (r *RowField) At(path []int) *RowField {
 // Leaf reports whether r is a column's values.
 func (r *RowField) Leaf() bool { return r.leaf }
 
-// Columns are the physical columns that r is made of, ascending.
+// Columns are the physical columns that r consists of, in ascending order.
 func (r *RowField) Columns() []int {
 	out := r.columns(nil)
 	slices.Sort(out)
@@ -106,13 +106,13 @@ func (r *RowField) columns(out []int) []int {
 	if r.null >= 0 {
 		out = append(out, r.null)
 	}
-	for _, k := range r.kids {
+	for _, k := range r.children {
 		out = k.columns(out)
 	}
 	return out
 }
 
-// Tested is the physical column that a filter on r looks at; -1: r is a struct that is never null.
+// Tested is the physical column that a filter on r reads; -1: r is a struct that is never null.
 func (r *RowField) Tested() int {
 	if r.leaf {
 		return r.Column
@@ -120,60 +120,60 @@ func (r *RowField) Tested() int {
 	return r.null
 }
 
-// Test is what a filter looks at: the values of a leaf; of a struct an array without fields that is null where the
-// struct is. column is that of Tested, n the number of its rows. The caller releases the result.
+// Test returns what a filter on r is evaluated on: the values of a leaf; for a struct an array without fields that is
+// null where the struct is. column is that of Tested, n its number of rows. The caller releases the result.
 func (r *RowField) Test(column arrow.Array, n int) arrow.Array {
 	if r.leaf {
 		column.Retain()
 		return column
 	}
-	bare := &RowField{Field: arrow.Field{Type: arrow.StructOf()}, Column: r.Column, null: r.null}
-	return bare.Assemble(n, func(int) arrow.Array { return column })
+	empty := &RowField{Field: arrow.Field{Type: arrow.StructOf()}, Column: r.Column, null: r.null}
+	return empty.Assemble(n, func(int) arrow.Array { return column })
 }
 
-// Loosened is r with everything below it nullable, as it is where cells are lost.
-func (r *RowField) Loosened() *RowField {
+// AllNullable is r with everything below it nullable, as it is where cells are lost.
+func (r *RowField) AllNullable() *RowField {
 	out := *r
-	out.Field.Type = Loosened(r.Field.Type)
+	out.Field.Type = AllNullable(r.Field.Type)
 	out.Field.Nullable = true
-	out.kids = nil
-	for _, k := range r.kids {
-		out.kids = append(out.kids, k.Loosened())
+	out.children = nil
+	for _, k := range r.children {
+		out.children = append(out.children, k.AllNullable())
 	}
 	return &out
 }
 
-// Loosened is a type in which all fields of structs are nullable, as they are where cells are lost.
-func Loosened(t arrow.DataType) arrow.DataType {
+// AllNullable is a type in which all fields of structs are nullable, as they are where cells are lost.
+func AllNullable(t arrow.DataType) arrow.DataType {
 	st, ok := t.(*arrow.StructType)
 	if !ok {
 		return t
 	}
 	fields := st.Fields()
 	for i := range fields {
-		fields[i].Type, fields[i].Nullable = Loosened(fields[i].Type), true
+		fields[i].Type, fields[i].Nullable = AllNullable(fields[i].Type), true
 	}
 	return arrow.StructOf(fields...)
 }
 
-// Assemble makes r's array of n rows. column gives that of a physical column, which is borrowed; a null of a column of
-// validity is one that is lost: then the struct is there if any of its fields is. The caller releases the result.
+// Assemble makes r's array of n rows. column returns the array of a physical column, which is borrowed. A null in a
+// validity column is a lost one: then the struct is present if any of its fields is. The caller releases the result.
 func (r *RowField) Assemble(n int, column func(int) arrow.Array) arrow.Array {
 	if r.leaf {
 		a := column(r.Column)
 		a.Retain()
 		return a
 	}
-	data, kids := make([]arrow.ArrayData, len(r.kids)), make([]arrow.Array, len(r.kids))
-	for i, k := range r.kids {
-		kids[i] = k.Assemble(n, column)
-		defer kids[i].Release()
-		data[i] = kids[i].Data()
+	data, children := make([]arrow.ArrayData, len(r.children)), make([]arrow.Array, len(r.children))
+	for i, k := range r.children {
+		children[i] = k.Assemble(n, column)
+		defer children[i].Release()
+		data[i] = children[i].Data()
 	}
 	var valid *memory.Buffer
 	nulls := 0
 	if r.null >= 0 {
-		b := there(column(r.null), kids, n)
+		b := presence(column(r.null), children, n)
 		if nulls = n - ones(b, n); nulls > 0 {
 			valid = memory.NewBufferBytes(b)
 		}
@@ -183,8 +183,8 @@ func (r *RowField) Assemble(n int, column func(int) arrow.Array) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-// there is the bitmap of a column of validity.
-func there(column arrow.Array, kids []arrow.Array, n int) []byte {
+// presence is the bitmap of a validity column.
+func presence(column arrow.Array, children []arrow.Array, n int) []byte {
 	out := rowBits(column.Data().Buffers()[1], column.Data().Offset(), n)
 	if column.NullN() == 0 {
 		return out
@@ -193,7 +193,7 @@ func there(column arrow.Array, kids []arrow.Array, n int) []byte {
 		if column.IsValid(i) {
 			continue
 		}
-		if out[i>>3] &^= 1 << (i & 7); slices.ContainsFunc(kids, func(k arrow.Array) bool { return k.IsValid(i) }) {
+		if out[i>>3] &^= 1 << (i & 7); slices.ContainsFunc(children, func(k arrow.Array) bool { return k.IsValid(i) }) {
 			out[i>>3] |= 1 << (i & 7)
 		}
 	}
@@ -227,45 +227,45 @@ func ones(b []byte, n int) (k int) {
 	return min(k, n)
 }
 
-// Contradiction is rows of which columns of a RowField say different things.
+// Contradiction is rows in which columns of a RowField contradict each other.
 type Contradiction struct {
 	Rows   []int32 // ascending
-	Column int     // of the validity of the struct that is meant; -1 if it has none
+	Column int     // the validity column of the struct in question; -1 if it has none
 	Why    string
 }
 
-// Contradicts looks among the rows that sel selects for the first thing that columns contradict each other in: a struct
-// is null and something in it is not, or it is there and a field of it that cannot be null is.
+// Contradicts returns the first contradiction between columns in the rows that sel selects: a struct is null and
+// something in it is not, or it is present and a required field is not; nil if there is none.
 func (r *RowField) Contradicts(sel *vec.Sel, column func(int) arrow.Array) *Contradiction {
 	if r.leaf {
 		return nil
 	}
-	var here []byte // of the struct; nil: it is there in all rows
+	var outer []byte // of the struct; nil: it is there in all rows
 	if r.null >= 0 {
 		c := column(r.null)
-		here = rowBits(c.Data().Buffers()[1], c.Data().Offset(), sel.N)
+		outer = rowBits(c.Data().Buffers()[1], c.Data().Offset(), sel.N)
 	}
-	for _, k := range r.kids {
+	for _, k := range r.children {
 		if k.Column < 0 {
 			continue
 		}
 		c := column(k.Column)
-		var has []byte // nil: it is there in all rows
+		var inner []byte // nil: it is there in all rows
 		switch {
 		case !k.leaf:
-			has = rowBits(c.Data().Buffers()[1], c.Data().Offset(), sel.N)
+			inner = rowBits(c.Data().Buffers()[1], c.Data().Offset(), sel.N)
 		case c.NullN() > 0:
-			has = rowBits(c.Data().Buffers()[0], c.Data().Offset(), sel.N)
+			inner = rowBits(c.Data().Buffers()[0], c.Data().Offset(), sel.N)
 		}
-		if rows := differ(here, has, !k.must, sel); rows != nil {
+		if rows := differ(outer, inner, !k.required, sel); rows != nil {
 			why := fmt.Sprintf("%s is null, and %s in it is not", r.Name, k.Name)
-			if bit := rows[0]; here == nil || here[bit>>3]>>(bit&7)&1 != 0 {
+			if bit := rows[0]; outer == nil || outer[bit>>3]>>(bit&7)&1 != 0 {
 				why = fmt.Sprintf("%s is null, which it cannot be where %s is not", k.Name, r.Name)
 			}
 			return &Contradiction{rows, r.null, why}
 		}
 	}
-	for _, k := range r.kids {
+	for _, k := range r.children {
 		if c := k.Contradicts(sel, column); c != nil {
 			return c
 		}
@@ -273,10 +273,10 @@ func (r *RowField) Contradicts(sel *vec.Sel, column func(int) arrow.Array) *Cont
 	return nil
 }
 
-// differ is the rows of sel in which something is there and the struct around it is not, or, if it cannot be null, the
-// other way round.
-func differ(here, has []byte, nullable bool, sel *vec.Sel) (rows []int32) {
-	if has == nil && here == nil || here == nil && nullable {
+// differ returns the rows of sel in which something is present and the struct around it is not, or, if it is required,
+// the reverse.
+func differ(outer, inner []byte, nullable bool, sel *vec.Sel) (rows []int32) {
+	if inner == nil && outer == nil || outer == nil && nullable {
 		return nil
 	}
 	at := func(b []byte, i int) byte {
@@ -286,7 +286,7 @@ func differ(here, has []byte, nullable bool, sel *vec.Sel) (rows []int32) {
 		return b[i]
 	}
 	for i := range (sel.N + 7) / 8 {
-		h, k := at(here, i), at(has, i)
+		h, k := at(outer, i), at(inner, i)
 		x := ^h & k
 		if !nullable {
 			x |= h &^ k

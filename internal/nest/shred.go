@@ -12,8 +12,8 @@ import (
 // Shredded is one leaf of an array: its levels, and where its values are.
 type Shredded struct {
 	Leaf
-	Entries  int    // pairs of levels: values, nulls and empty lists; as many as rows if MaxRep is 0
-	Def, Rep []byte // one an entry; nil if the maximum is 0; leaves may share them
+	Entries  int    // pairs of levels: values, nulls and empty lists; equal to rows if MaxRep is 0
+	Def, Rep []byte // by entry; nil if the maximum is 0; leaves may share them
 
 	// Values belongs to the array that was shredded and lives as long.
 	Values arrow.Array
@@ -22,7 +22,7 @@ type Shredded struct {
 	Present []int32
 }
 
-// Count is how many values are there.
+// Count is the number of values.
 func (s *Shredded) Count() int {
 	if s.Present == nil {
 		return s.Values.Len()
@@ -30,7 +30,7 @@ func (s *Shredded) Count() int {
 	return len(s.Present)
 }
 
-// Dense is the values that are there, one after the other, without nulls. The caller releases it.
+// Dense returns the values one after another, without nulls. The caller releases it.
 func (s *Shredded) Dense(mem memory.Allocator) (arrow.Array, error) {
 	if s.Present == nil {
 		if s.Values.NullN() == 0 {
@@ -42,8 +42,8 @@ func (s *Shredded) Dense(mem memory.Allocator) (arrow.Array, error) {
 	return Take(s.Values, s.Present, mem)
 }
 
-// Shred gives the leaves of an array of f's type, in the order of Leaves. Values under nulls do not matter. A
-// null where f has none is Invalid.
+// Shred returns the leaves of an array of f's type, in the order of Leaves. Values under nulls are ignored. A null
+// where f has none is an error of class Invalid.
 func Shred(f arrow.Field, a arrow.Array) ([]Shredded, error) {
 	ls, err := Leaves(f)
 	if err != nil {
@@ -59,7 +59,7 @@ func Shred(f arrow.Field, a arrow.Array) ([]Shredded, error) {
 	return s.out, nil
 }
 
-// slots are the places that a field has: its values, and where lists or structs above end before it.
+// slots are the places of a field: its values, and where lists or structs above it end.
 type slots struct {
 	n        int
 	def, rep []byte  // so far; nil = all 0
@@ -71,7 +71,7 @@ type shredder struct {
 	out    []Shredded
 }
 
-// field shreds what is at and below f. def and rep are the levels above it.
+// field shreds f and what is below it. def and rep are the levels above it.
 func (s *shredder) field(f arrow.Field, a arrow.Array, at slots, def, rep uint8) error {
 	var err error
 	if f.Nullable {
@@ -117,7 +117,7 @@ func (s *shredder) leaf(a arrow.Array, at slots) {
 	s.out = append(s.out, out)
 }
 
-// nulls takes the nulls of a out; what stays has a definition level more than def.
+// nulls removes the nulls of a; what remains has definition level def+1.
 func (at slots) nulls(a arrow.Array, def uint8) slots {
 	out := slots{n: at.n, rep: at.rep, pos: at.pos, def: make([]byte, at.n)}
 	if at.pos == nil && a.NullN() == 0 && a.DataType().ID() != arrow.NULL {
@@ -152,7 +152,7 @@ func (at *slots) level(i int) byte {
 	return at.def[i]
 }
 
-// noNulls looks for a null in a place that is there.
+// noNulls returns an error for a null in a place that is present.
 func (at slots) noNulls(a arrow.Array) error {
 	if a.NullN() == 0 && a.DataType().ID() != arrow.NULL {
 		return nil
@@ -170,7 +170,7 @@ func (at slots) noNulls(a arrow.Array) error {
 	return nil
 }
 
-// nullness is a.IsNull without the interface: every value of a Null array is null, too.
+// nullness is a.IsNull without the interface; every value of a Null array is null.
 func nullness(a arrow.Array) func(i int) bool {
 	if a.DataType().ID() == arrow.NULL {
 		return func(int) bool { return true }
@@ -182,8 +182,8 @@ func nullness(a arrow.Array) func(i int) bool {
 	return func(i int) bool { return !bitutil.BitIsSet(b, off+i) }
 }
 
-// items opens the lists of l: every item is a place at definition level def+1, of which those after the first of their
-// list repeat at level rep. A list that is empty or missing stays one place.
+// items opens the lists of l: every item is a place at definition level def+1, and items after the first of their list
+// repeat at level rep. An empty or missing list remains one place.
 func (at slots) items(l array.ListLike, def, rep uint8) slots {
 	n := 0
 	at.lists(l, func(_ int, from, to int64) { n += int(max(1, to-from)) })

@@ -12,15 +12,15 @@ import (
 	"stoa/fault"
 )
 
-// Take makes the array of a's entries at idx, in that order; -1 makes a null, whatever it is a null of. Lists that are
-// null come out empty. The caller releases the result.
+// Take returns an array of a's entries at idx, in that order; -1 makes a null. Null lists come out empty. The caller
+// releases the result.
 func Take(a arrow.Array, idx []int32, mem memory.Allocator) (arrow.Array, error) {
-	if from, ok := run(idx); ok && mayBeSliced(a) {
+	if from, ok := isRun(idx); ok && mayBeSliced(a) {
 		out := array.NewSlice(a, int64(from), int64(from+len(idx)))
 		out.NullN() // a map wants to know it of its keys, without counting
 		return out, nil
 	}
-	d, err := taken(a, idx, mem)
+	d, err := takeData(a, idx, mem)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func Take(a arrow.Array, idx []int32, mem memory.Allocator) (arrow.Array, error)
 	return array.MakeFromData(d), nil
 }
 
-// Decoded makes the array that a dictionary array stands for. The caller releases the result.
+// Decoded decodes a dictionary array. The caller releases the result.
 func Decoded(d *array.Dictionary, mem memory.Allocator) (arrow.Array, error) {
 	idx := make([]int32, d.Len())
 	for i := range idx {
@@ -40,7 +40,7 @@ func Decoded(d *array.Dictionary, mem memory.Allocator) (arrow.Array, error) {
 }
 
 // run reports whether idx counts up by one.
-func run(idx []int32) (from int, ok bool) {
+func isRun(idx []int32) (from int, ok bool) {
 	if len(idx) == 0 {
 		return 0, true
 	}
@@ -54,8 +54,8 @@ func run(idx []int32) (from int, ok bool) {
 	return int(idx[0]), off == 0
 }
 
-// mayBeSliced is false for what must be made anew: lists with items under nulls, and structs, of which arrow-go forgets
-// the offset if they are the entries of a map.
+// mayBeSliced is false for what has to be rebuilt: lists with items under nulls, and structs, whose offset arrow-go
+// ignores in the entries of a map.
 func mayBeSliced(a arrow.Array) bool {
 	l, isList := a.(array.ListLike)
 	return a.DataType().ID() != arrow.STRUCT && !(isList && hidesItems(l))
@@ -74,7 +74,7 @@ func hidesItems(l array.ListLike) bool {
 	return false
 }
 
-func taken(a arrow.Array, idx []int32, mem memory.Allocator) (*array.Data, error) {
+func takeData(a arrow.Array, idx []int32, mem memory.Allocator) (*array.Data, error) {
 	if u, ok := a.(*array.DenseUnion); ok {
 		return takeUnion(u, idx, mem)
 	}
@@ -104,7 +104,7 @@ type taker struct {
 	nulls    int
 }
 
-// release gives up what the array's data hold themselves by now.
+// release drops what the array's data now hold themselves.
 func (t *taker) release() {
 	for _, b := range t.bufs {
 		if b != nil {
@@ -157,7 +157,7 @@ func (t *taker) validity(a arrow.Array) {
 	t.nulls = len(t.idx) - bitutil.CountSetBits(out, 0, len(t.idx))
 }
 
-// gatherBits sets bit i of dst to bit off+idx[i] of src; no src is all ones. -1 is 0.
+// gatherBits sets bit i of dst to bit off+idx[i] of src; without src all bits are ones. -1 is 0.
 func gatherBits(dst, src []byte, off int, idx []int32) {
 	for k := range dst {
 		var x byte
@@ -286,7 +286,7 @@ func gather[T any](dst, src []T, idx []int32) {
 
 type offset interface{ int32 | int64 }
 
-// offsets is the offsets of an array from its first entry on, one more than it has entries.
+// offsets are the offsets of an array, one more than it has entries.
 func offsets[T offset](a arrow.ArrayData) []T {
 	if a.Len() == 0 || a.Buffers()[1] == nil {
 		return make([]T, a.Len()+1)
@@ -373,13 +373,13 @@ func lists[T offset](t *taker, l array.ListLike) error {
 	return t.child(l.ListValues(), *items)
 }
 
-// mostPadding is how many items without bytes in any file we make: those of null lists of a fixed size have room, and
-// structs without fields are counted.
-const mostPadding = 1 << 28
+// maxPadding is how many items that take no bytes in any file are made: null fixed-size lists have room for theirs, and
+// structs without fields are only counted.
+const maxPadding = 1 << 28
 
 func (t *taker) fixedLists(l *array.FixedSizeList) error {
 	n := int64(l.DataType().(*arrow.FixedSizeListType).Len())
-	if n > 0 && int64(len(t.idx)) > mostPadding/n {
+	if n > 0 && int64(len(t.idx)) > maxPadding/n {
 		return fault.Limitf(fault.Span{}, "", "%d lists of %d items do not fit one batch", len(t.idx), n)
 	}
 	items := borrow(len(t.idx) * int(n))
@@ -434,26 +434,26 @@ func takeUnion(u *array.DenseUnion, idx []int32, mem memory.Allocator) (*array.D
 	return array.NewData(u.DataType(), len(idx), append([]*memory.Buffer{nil}, t.bufs...), t.children, 0, 0), nil
 }
 
-// addNull appends a null to child b, and gives its position.
+// addNull appends a null to child b and returns its position.
 func (t *taker) addNull(b int) (at int, err error) {
-	was := array.MakeFromData(t.children[b])
-	defer was.Release()
-	idx := make([]int32, was.Len()+1)
+	old := array.MakeFromData(t.children[b])
+	defer old.Release()
+	idx := make([]int32, old.Len()+1)
 	for i := range idx {
 		idx[i] = int32(i)
 	}
-	idx[was.Len()] = -1
-	d, err := taken(was, idx, t.mem)
+	idx[old.Len()] = -1
+	d, err := takeData(old, idx, t.mem)
 	if err != nil {
 		return 0, err
 	}
 	t.children[b].Release()
 	t.children[b] = d
-	return was.Len(), nil
+	return old.Len(), nil
 }
 
-// nullBranch is the branch of a union that takes entries which are null: the one of type Null, else the first that may
-// be null; -1 if there is none.
+// nullBranch is the branch of a union that takes null entries: the one of type Null, else the first nullable one; -1 if
+// there is none.
 func nullBranch(t *arrow.DenseUnionType) int {
 	may := -1
 	for i, f := range t.Fields() {

@@ -86,7 +86,7 @@ func New(r format.Reader, spec Spec) (*Plan, error) {
 		for i := range fields {
 			fields[i].Nullable = true
 			if p.Shown != nil && p.Shown[i].Rows != nil {
-				fields[i].Type = nest.Loosened(fields[i].Type)
+				fields[i].Type = nest.AllNullable(fields[i].Type)
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func (p *Plan) add(o Output) {
 		}
 	}
 	if one.output, one.of = -1, map[int]int{}; p.Spec.Damaged == NullCells {
-		one.Rows = one.Rows.Loosened()
+		one.Rows = one.Rows.AllNullable()
 	}
 	for _, c := range one.Rows.Columns() {
 		one.of[c] = len(p.Outputs)
