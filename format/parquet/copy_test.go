@@ -221,7 +221,7 @@ func TestNotCopied(t *testing.T) {
 		{format.CopyOptions{Opts: map[string]string{"row-group-rows": "7"}}, [][]byte{a}, "row-group-rows"},
 		{format.CopyOptions{Opts: map[string]string{"row-group-size": "1GiB"}}, [][]byte{a}, ""},
 		{format.CopyOptions{Opts: map[string]string{"row-group-size": "10"}}, [][]byte{a}, "row-group-size"},
-		{format.CopyOptions{Columns: []string{"s", "i64"}}, [][]byte{a}, "another order"},
+		{format.CopyOptions{Columns: []string{"s", "i64"}}, [][]byte{a}, "reordered"},
 		{format.CopyOptions{Columns: []string{"ls.a"}}, [][]byte{a}, "part of a column"},
 		{format.CopyOptions{}, [][]byte{a, b}, "different schemas"},
 		{format.CopyOptions{}, [][]byte{sealed}, "encrypted"},

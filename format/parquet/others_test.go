@@ -110,12 +110,12 @@ func TestSummaries(t *testing.T) {
 			t.Errorf("a file that is cut: %s", got)
 		}
 		delete(other, "t/"+part)
-		if got := verify(other, "t/_metadata", format.Deep); got != `parquet.summary: "`+part+`" is not there` {
+		if got := verify(other, "t/_metadata", format.Deep); got != `parquet.summary: "`+part+`" is missing` {
 			t.Errorf("a file that is missing: %s", got)
 		}
 		other["t/_metadata"] = bytes.ReplaceAll(files["t/_metadata"], []byte(part), []byte("../"+part[3:]))
 		if got := verify(other, "t/_metadata", format.Deep); !strings.Contains(got,
-			`"../`+part[3:]+`" does not lie beside`) {
+			`"../`+part[3:]+`" is not in the directory of the summary`) {
 			t.Errorf("a file elsewhere: %s", got)
 		}
 		if _, _, err := readAll(store.NewMemory(map[string][]byte{"t": files["t/_metadata"]}), nil,

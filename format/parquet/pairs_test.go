@@ -153,9 +153,9 @@ func TestPairsAreRefused(t *testing.T) {
 	}
 	defer table.Close()
 	for _, c := range []struct{ key, value, want string }{
-		{"metadata", "m", "is not KEY=VALUE"}, {"metadata", "=1", "is not KEY=VALUE"},
-		{"metadata", "a=1,a=2", "twice"}, {"metadata", "ARROW:schema=x", "not the user's"},
-		{"drop-metadata", "stoa.footer", "not the user's"}, {"drop-metadata", "M", "no such key"},
+		{"metadata", "m", "not of the form KEY=VALUE"}, {"metadata", "=1", "not of the form KEY=VALUE"},
+		{"metadata", "a=1,a=2", "twice"}, {"metadata", "ARROW:schema=x", "is reserved"},
+		{"drop-metadata", "stoa.footer", "is reserved"}, {"drop-metadata", "M", "no such key"},
 		{"row-group-rows", "0", "a number from 1 on"},
 	} {
 		o := stoa.CreateOptions{To: "parquet", Opts: map[string]string{c.key: c.value}, Sink: tree.Sink("out")}
