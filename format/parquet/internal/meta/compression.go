@@ -54,7 +54,8 @@ func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []
 			"%d bytes are more than a page may have (%d, --max-page or --memory)", raw, limit)
 	}
 	if largest := c.maxRaw(int64(len(src))); raw > largest {
-		return nil, fault.Rel(0, len(src), "uncompressed_page_size", "%d, but %d compressed bytes cannot become more than %d",
+		return nil, fault.Rel(0, len(src), "uncompressed_page_size",
+			"%d, but %d compressed bytes cannot become more than %d",
 			raw, len(src), largest)
 	}
 	switch c {

@@ -124,7 +124,8 @@ func (d *PageTask) decompress(body []byte) (data []byte, err error) {
 				"%d and %d bytes of levels in a page of %d bytes, %d raw", def, rep, len(body), raw)
 		}
 		if def > 0 && d.Column.MaxDef == 0 || rep > 0 && d.Column.MaxRep == 0 { // the values would be misread
-			return nil, fault.Corruptf(h.Header, "levels", "%d and %d bytes of levels, but the maximum levels are %d and %d",
+			return nil, fault.Corruptf(h.Header, "levels",
+				"%d and %d bytes of levels, but the maximum levels are %d and %d",
 				def, rep, d.Column.MaxDef, d.Column.MaxRep)
 		}
 		d.rep, d.def = body[:rep], body[rep:rep+def]

@@ -50,8 +50,9 @@ func (t *pageTable) checkNotMoved(ctx context.Context) error {
 		return nil
 	}
 	t.pages = nil
-	return fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, ""), "none of the indexes after it is where the footer says, "+
-		"and its pages have no checksums: its values cannot be trusted")
+	return fault.Corruptf(t.at, meta.IndexPath(t.group, t.leaf, ""),
+		"none of the indexes after it is where the footer says, "+
+			"and its pages have no checksums: its values cannot be trusted")
 }
 
 var errInPlace = errors.New("in place")
