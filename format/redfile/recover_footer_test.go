@@ -689,6 +689,39 @@ func TestRecoverKeepsRowGroupsApart(t *testing.T) {
 	}
 }
 
+// TestRecoverLostBeginning: without metadata at the end, and with all columns of the first row group lost but the last,
+// that one is not put together with columns of the next row group; not either where the bytes that are left of the others
+// have a copy of their metadata, which has no pages before it.
+func TestRecoverLostBeginning(t *testing.T) {
+	for _, n := range []int{35, 65, 150} { // the last row group of some is much smaller than the others
+		whole := writeKill(t, n, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
+		nodes, err := describeAll(target(whole))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var metas []fault.Span
+		for _, n := range nodes {
+			if n.Name == "column_metadata" {
+				metas = append(metas, n.At)
+			}
+		}
+		k := len(metas) / ((n + 29) / 30)
+		for _, copied := range []bool{false, true} {
+			data := slices.Clone(whole)
+			clear(data[4:metas[k-2].End()])
+			clear(data[metas[len(metas)-1].End():])
+			if m := metas[0]; copied {
+				copy(data[34:], whole[m.Off:m.End()])
+			}
+			for policy, want := range map[stoa.Damaged]int{stoa.SkipRows: n - 30, stoa.NullCells: n} {
+				if rows, _ := recoveredRows(t, data, policy); rows != want {
+					t.Errorf("%d rows, copied %v: %d came out under policy %v, want %d", n, copied, rows, policy, want)
+				}
+			}
+		}
+	}
+}
+
 // TestRecoverColumnsOfLostRowGroup: of a row group in the middle only some columns are left, and where only the list
 // is, nothing says how many rows there were but the list itself. Whatever is left, the row groups around it are read,
 // and under NullCells what is left of it.
@@ -732,7 +765,13 @@ func TestRecoverColumnsOfLostRowGroup(t *testing.T) {
 // lists that are there are what they were.
 func recoveredRows(t *testing.T, data []byte, policy stoa.Damaged) (rows, listed int) {
 	t.Helper()
-	tab, err := stoa.Open(t.Context(), "f.red", stoa.OpenOptions{Tree: target(data).Tree, Recover: true})
+	return rowsLeft(t, data, policy, true)
+}
+
+// rowsLeft is recoveredRows, or, without recover, the same of the file as it is.
+func rowsLeft(t *testing.T, data []byte, policy stoa.Damaged, recover bool) (rows, listed int) {
+	t.Helper()
+	tab, err := stoa.Open(t.Context(), "f.red", stoa.OpenOptions{Tree: target(data).Tree, Recover: recover})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -354,34 +354,61 @@ func (f *File) FirstPage(ctx context.Context, group, col int, m *layout.ColumnMe
 // StructureAfter is where the next structure that the metadata mentions begins after off, in the object of a
 // chunk: metadata of a column, an index page, pages of another chunk, or the end of all.
 func (f *File) StructureAfter(at fault.Span, off int64, group, col int) int64 {
-	name := f.Footer.Groups[group].Columns[col].File
-	f.mu.Lock()
-	starts, ok := f.starts[name]
-	f.mu.Unlock()
-	if !ok {
-		for g := range f.Footer.Groups {
-			for k := range f.Footer.Groups[g].Columns {
-				c := &f.Footer.Groups[g].Columns[k]
-				if c.File != name {
-					continue
-				}
-				starts = append(starts, c.Offset)
-				if c.Meta != nil {
-					starts = append(starts, c.Meta.Data, c.Meta.Index)
-				}
-			}
-		}
-		slices.Sort(starts)
-		starts = slices.Compact(starts)
-		f.mu.Lock()
-		f.starts[name] = starts
-		f.mu.Unlock()
-	}
+	starts := f.structures(group, col)
 	i, _ := slices.BinarySearchFunc(starts, off+1, cmp.Compare[int64])
 	if i < len(starts) && starts[i] < at.Len {
 		return starts[i]
 	}
 	return at.Len
+}
+
+// StructureBefore is where the last structure that the metadata mentions begins before off, in the object of a chunk,
+// or the magic ends.
+func (f *File) StructureBefore(off int64, group, col int) int64 {
+	starts := f.structures(group, col)
+	if i, _ := slices.BinarySearch(starts, off); i > 0 {
+		return max(layout.MagicLen, starts[i-1])
+	}
+	return layout.MagicLen
+}
+
+// structures is where structures begin in the object of a chunk, as the metadata has them, ascending.
+func (f *File) structures(group, col int) []int64 {
+	name := f.Footer.Groups[group].Columns[col].File
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if starts, ok := f.starts[name]; ok {
+		return starts
+	}
+	var starts []int64
+	for g := range f.Footer.Groups {
+		for k := range f.Footer.Groups[g].Columns {
+			c := &f.Footer.Groups[g].Columns[k]
+			if c.File != name {
+				continue
+			}
+			starts = append(starts, c.Offset)
+			if c.Meta != nil {
+				starts = append(starts, c.Meta.Data, c.Meta.Index)
+			}
+		}
+	}
+	slices.Sort(starts)
+	f.starts[name] = slices.Compact(starts)
+	return f.starts[name]
+}
+
+// ValuesAt is how many values the chunk has whose pages begin at off, in the object of another one; 0: there is none.
+func (f *File) ValuesAt(off int64, group, col int) int64 {
+	name := f.Footer.Groups[group].Columns[col].File
+	for g := range f.Footer.Groups {
+		for k := range f.Footer.Groups[g].Columns {
+			if c := &f.Footer.Groups[g].Columns[k]; c.File == name && c.Meta != nil && c.Meta.Data == off {
+				return c.Meta.Values
+			}
+		}
+	}
+	return 0
 }
 
 // KnownMeta is the metadata of a chunk, if it stands in that of the file or was read; else nil.

@@ -40,7 +40,13 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		return odd // of the store: it may pass
 	case odd != nil && t.values < t.Meta.Values:
 		t.err = odd // what follows is lost
-		if n := len(t.Pages); n > 0 && t.bare && !t.File.NoVerify {
+		if begins, err := t.begins(ctx, begin); err != nil {
+			return err
+		} else if !begins && len(t.Pages) > 0 {
+			t.Pages, t.values, t.err = nil, 0, fault.Corruptf(t.At.Sub(begin, 0), layout.ChunkPath(t.Group, t.Col),
+				"nothing ends here, where the chunk should begin, and %d of its %d values were found: nobody knows "+
+					"which rows they are of", t.values, t.Meta.Values)
+		} else if n := len(t.Pages); n > 0 && t.bare && !t.File.NoVerify {
 			p := &t.Pages[n-1]
 			p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
 				"no page begins where it ends: without checksums nobody knows whether its values are right")
@@ -70,6 +76,39 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		t.place(&t.Pages[i])
 	}
 	return nil
+}
+
+// begins reports whether a structure ends where the first page of the chunk is: the magic, the metadata of a column, a
+// sync block, or all pages of another chunk. If not, bytes were put in or taken out before it, and the page there may
+// be any of the chunk's.
+func (t *Table) begins(ctx context.Context, at int64) (bool, error) {
+	if t.File.NoVerify {
+		return true, nil
+	}
+	from := t.File.StructureBefore(at, t.Group, t.Col)
+	values, off := int64(0), from
+	for off < at {
+		h, size, err := layout.PageAt(ctx, t.Src, t.At.Sub(off, t.At.Len-off), "")
+		if size += int64(h.Stored); err == nil && h.Kind == layout.DataPage {
+			values += int64(h.Values)
+		}
+		if isDamage(err) {
+			_, size, err = container.ReadColumnMeta(ctx, t.Src, t.At.Sub(off, t.At.Len-off), t.File.Limits.Metadata, "")
+		}
+		if err != nil {
+			if isDamage(err) {
+				err = nil
+			}
+			return false, err
+		}
+		off += size
+	}
+	return off == at && (values == 0 || values == t.File.ValuesAt(from, t.Group, t.Col)), nil
+}
+
+// isDamage reports whether err says that a structure is not where it should be, and not that it could not be read.
+func isDamage(err error) bool {
+	return errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)
 }
 
 // ends gives up a chunk that has pages without checksums if they do not end where the next structure begins, or none

@@ -76,8 +76,11 @@ func (r *recoverer) page(pos, end int64) (layout.PageHeader, int64, error) {
 // can be one of this file. If it begins where the one before ends, what was not understood lies in it, and only
 // what can be read is compared with it. If not, the metadata of the chunk before was lost, and all its pages
 // must be there, up to its metadata: the offsets of a file within a file may by chance be those of some
-// structure, too.
+// structure, too. Where its pages have no room before it, it is a copy: the metadata of the file has them as well.
 func (r *recoverer) follows(m *layout.ColumnMeta, pos int64) bool {
+	if m.Stored > pos-m.Data {
+		return false
+	}
 	w := r.pages(m, pos)
 	if m.Data != r.start {
 		return w.whole && w.end == pos

@@ -216,7 +216,56 @@ func (r *recoverer) paths() (out pathList, sure bool) {
 			return known, true
 		}
 	}
-	return r.foundPaths(), false
+	return r.turned(r.foundPaths()), false
+}
+
+// turned begins the paths with another one where bytes at the file's beginning were not understood: the first chunk
+// that was found is then not the first of its row group, but comes after as many columns as those bytes may be, and
+// what follows it would be put together with columns of the row group after.
+func (r *recoverer) turned(paths pathList) pathList {
+	lost := r.chunks[0].meta.Data - layout.MagicLen
+	if lost <= 0 || !r.again || paths.find(r.chunks[0].meta.Path, 0) != 0 {
+		return paths
+	}
+	sizes, round := r.sizes(&paths)
+	if round <= 0 {
+		return paths
+	}
+	lost %= round
+	before, best, sum := 0, min(lost, round-lost), int64(0)
+	for k := 1; k < paths.n; k++ {
+		sum += sizes[paths.n-k]
+		if far := max(sum-lost, lost-sum); far < best {
+			before, best = k, far
+		}
+	}
+	var out pathList
+	for i := range paths.n {
+		out.add(paths.path((i + paths.n - before) % paths.n))
+	}
+	return out
+}
+
+// sizes are how many bytes the columns take, about, in the row group of the first chunk that was found, and all
+// together: by the largest chunk of each, since the last row group may have fewer rows, and by how many values that
+// first chunk has, and others of its column.
+func (r *recoverer) sizes(paths *pathList) (sizes []int64, all int64) {
+	first, others := r.chunks[0].meta, int64(1)
+	for _, c := range r.chunks[1:] {
+		if slices.Equal(c.meta.Path, first.Path) {
+			others = max(others, c.meta.Values)
+		}
+	}
+	times := min(max(1, first.Values/others), 1<<20)
+	sizes = make([]int64, paths.n)
+	for _, c := range r.chunks[1:] {
+		i, size := paths.find(c.meta.Path, 0), c.end-c.meta.Data
+		sizes[i] = max(sizes[i], size+(times-1)*min(max(0, c.meta.Stored), size))
+	}
+	for _, n := range sizes {
+		all += n
+	}
+	return sizes, all
 }
 
 // arrowPaths are the paths of the Arrow schema that the writer kept.

@@ -152,6 +152,16 @@ func (r *recoverer) foundPaths() (out pathList) {
 	return out
 }
 
+// path is the path at place i.
+func (l *pathList) path(i int) []string {
+	for key, places := range l.at {
+		if slices.Contains(places, i) {
+			return strings.Split(key, "\x00")
+		}
+	}
+	return nil
+}
+
 // find is the first place of p from there on, -1 if there is none.
 func (l *pathList) find(p []string, from int) int {
 	places := l.at[pathKey(p)]
