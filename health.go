@@ -104,8 +104,9 @@ var Codes = []region.CodeDoc{
 		"be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot " +
 		"be there. Reading these rows is an error."},
 	{Code: "file.unchecked", Severity: region.Note, Help: "The file, or some of its columns, has no checksums: " +
-		"its format knows none, or its writer left them out. Its structure was looked at and its values were " +
-		"decoded, but a value that was changed and still decodes cannot be noticed by anybody."},
+		"its format knows none, or its writer left them out; or they are over its data and not over its header. Its " +
+		"structure was looked at and its values were decoded, but what was changed and still decodes cannot be " +
+		"noticed by anybody. stoa seal keeps what would tell."},
 	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its " +
 		"format has no closer word for why. The place and the message say what was met."},
 	{Code: "output.names.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, was not " +
@@ -357,7 +358,7 @@ func (v *dirVerifier) unchecked(tg found) {
 	what, err := tg.format.Unchecked(v.ctx, tg.Target, v.o.internal())
 	if err == nil && what != "" { // verifying told of errors
 		v.report("file.unchecked", region.Note, tg.Name,
-			"%s: a value that was changed and still decodes is not noticed", what)
+			"%s: what was changed there and still decodes is not noticed", what)
 	}
 }
 

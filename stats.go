@@ -35,7 +35,8 @@ type ColumnStats struct {
 	// Encodings counts the blocks of each encoding; nil = not known.
 	Encodings []format.EncodedPages
 
-	lo, hi extremes.Value
+	lo, hi  extremes.Value
+	counted map[fault.Span]bool // bytes of the row group that were counted of another column, too; nil: none can be
 }
 
 // Stats reads every page and says what the columns look like. Under the policies other than Fail what can be read is
@@ -154,6 +155,7 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 			return nil, err
 		}
 		for _, g := range groups {
+			counted := map[fault.Span]bool{}
 			for i := range cols {
 				tell := func(l region.Loss) error {
 					if damaged == Fail {
@@ -168,6 +170,10 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 					return nil
 				}
 				if !knows {
+					out[i].counted = nil
+					if inOne(cols, i) {
+						out[i].counted = counted
+					}
 					if err := chunkStats(ctx, s, g, i, &out[i], tell); err != nil {
 						return nil, err
 					}
@@ -203,6 +209,23 @@ func (c *ColumnStats) physical(ctx context.Context, s *source, r format.Physical
 	return nil
 }
 
+// inOne reports whether a column is stored as one with its parent, which counts its entries, or with a child.
+func inOne(cols []format.Column, i int) bool {
+	return slices.ContainsFunc(cols, func(c format.Column) bool {
+		return c.Parent >= 0 && cols[c.Parent].Name == c.Name && c.Name == cols[i].Name
+	})
+}
+
+// before reports whether a page's bytes were counted already, of another column that is stored in them.
+func (c *ColumnStats) before(p format.Page) bool {
+	if c.counted == nil || len(p.Spans) == 0 {
+		return false
+	}
+	was := c.counted[p.Spans[0]]
+	c.counted[p.Spans[0]] = true
+	return was
+}
+
 func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats,
 	tell func(region.Loss) error) error {
 	lo, hi := st.lo, st.hi // of the row groups before
@@ -214,7 +237,7 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 			st.Raw += p.Raw
 			return nil
 		}
-		if !p.Same {
+		if !p.Same && !st.before(p.Page) {
 			st.Blocks++
 			st.Stored += p.Stored
 			st.Raw += p.Raw

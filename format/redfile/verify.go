@@ -60,6 +60,9 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 			}
 		}
 	}
+	if len(withoutSums) == 0 && f.NamedOnce() {
+		return "no checksum is over the metadata of the columns, which alone has their names", ctx.Err()
+	}
 	return format.WithoutSums(len(f.Leaves), withoutSums), ctx.Err()
 }
 

@@ -147,7 +147,8 @@ func openKept(ctx context.Context, tg format.Target, o format.OpenOptions, kept 
 	return t, nil
 }
 
-// unchecked is format.Format.Unchecked: columns say whether their blocks have checksums.
+// unchecked is format.Format.Unchecked: columns say whether their blocks have checksums. The format has none over its
+// header; our writer keeps one there.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	f, err := container.OpenTarget(ctx, tg, o)
 	if err != nil {
@@ -162,6 +163,9 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 		if c := &f.Header.Columns[i]; !c.Summed {
 			withoutSums = append(withoutSums, c.Name)
 		}
+	}
+	if len(withoutSums) == 0 && !f.Header.Sealed {
+		return "no checksum is over the header, which has the names of the columns", ctx.Err()
 	}
 	return format.WithoutSums(len(f.Header.Columns), withoutSums), ctx.Err()
 }

@@ -388,10 +388,18 @@ func (r *recoverer) rows() error {
 }
 
 // counts reports whether column i can be trusted to have the rows that its descriptors say: their own checksum is
-// right, or a block proves them; or they have none, and what a single block is said to have fits its bytes.
+// right, or a block proves them; or they have none, all blocks lie in the file, and what a single one is said to have
+// fits its bytes.
 func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 	c := &r.f.Header.Columns[i]
-	if _, summed := layout.Get(c.Meta, layout.DescKey); cb.Odd == nil && (summed || len(cb.Blocks) != 1) {
+	_, summed := layout.Get(c.Meta, layout.DescKey)
+	if cb.Odd == nil && (summed || len(cb.Blocks) == 0) {
+		return true
+	}
+	if lost := func(b container.Block) bool { return b.Lost != nil }; !summed && slices.ContainsFunc(cb.Blocks, lost) {
+		return false // of bytes that are no descriptors most point behind the file
+	}
+	if cb.Odd == nil && len(cb.Blocks) > 1 {
 		return true
 	}
 	return slices.ContainsFunc(cb.Blocks, func(b container.Block) bool {

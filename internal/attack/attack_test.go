@@ -75,7 +75,7 @@ func (a *attack) try(f *fixture, harms []harm, seed uint64, all bool) (*trial, e
 	c := &trial{a: a, f: f, dir: dir, touched: touched}
 	c.moved = slices.ContainsFunc(harms, func(h harm) bool { return slices.Contains(special[:4], h.op) })
 	c.shifted = len(harms) == 1 && slices.Contains([]string{"insert", "drop", "double"}, harms[0].op) && f.bounded() &&
-		!f.padded(dir)
+		!f.padded(dir) && !f.likeCut(harms[0])
 	c.judge(rand.New(rand.NewPCG(seed, 3)), all)
 	return c, nil
 }

@@ -94,16 +94,19 @@ type fixture struct {
 	place   string   // within dir, "" = dir itself; with #TABLE
 	reading []string // flags for every reading verb
 	text    bool
-	files   []string        // within dir, sorted
-	ref     []string        // the rows, as JSON
-	checked bool            // verify says nothing of what has no checksums
-	wide    bool            // a page has all columns
-	able    map[string]bool // verbs that end with 0 on the whole place: others are not asked
-	changed bool            // losses may be of rows that changes had taken away
-	pages   []page
-	origin  string   // of what a real system wrote: where it is in the corpus
-	stale   *fixture // an older state: the first two thirds of the rows
-	other   *fixture // another table by the same writer
+	files   []string // within dir, sorted
+	ref     []string // the rows, as JSON
+	checked bool     // verify says nothing of what has no checksums, but of its header at most
+	// verify says that the header has no checksum, and names of columns with it
+	nameless bool
+	names    []storedName
+	wide     bool            // a page has all columns
+	able     map[string]bool // verbs that end with 0 on the whole place: others are not asked
+	changed  bool            // losses may be of rows that changes had taken away
+	pages    []page
+	origin   string   // of what a real system wrote: where it is in the corpus
+	stale    *fixture // an older state: the first two thirds of the rows
+	other    *fixture // another table by the same writer
 }
 
 // page is bytes that belong together, and how many rows they concern.
@@ -254,6 +257,8 @@ func (a *attack) learn(f *fixture) error {
 		return fmt.Errorf("%s, seed %d: whole, yet verify ends with %d: %s%s", f.name, f.seed, got.Status,
 			got.Stdout, got.Stderr)
 	}
+	f.nameless = slices.ContainsFunc(v.Findings, ofNames)
+	v.Findings = slices.DeleteFunc(v.Findings, ofNames)
 	f.checked = !v.says("file.unchecked") && !v.says("trevni.checksum.zero") // Avro's own writer left some out
 	got = a.verb(f, f.dir, "cat", "-f", "jsonl")
 	if got.Status != fine {
@@ -289,13 +294,17 @@ var (
 func (f *fixture) learnPages(a *attack) {
 	for _, name := range f.files {
 		got := a.stoa.run(append([]string{"describe", filepath.Join(f.dir, name), "-f", "jsonl"}, f.reading...)...)
-		last := -1
+		last, names := -1, nameNodes{}
 		for _, l := range linesOf(got.Stdout) {
 			var n struct {
 				Name, Value    string
 				Offset, Length int64
 			}
-			if json.Unmarshal([]byte(l), &n) != nil || !isPage.MatchString(n.Name) || n.Length == 0 {
+			if json.Unmarshal([]byte(l), &n) != nil {
+				continue
+			}
+			f.learnName(&names, name, n.Name, n.Value, n.Offset, n.Length)
+			if !isPage.MatchString(n.Name) || n.Length == 0 {
 				continue
 			}
 			p := page{name, n.Offset, n.Offset + n.Length, len(f.ref)}

@@ -308,3 +308,25 @@ func (f *fixture) padded(dir string) bool {
 		return len(is) > len(was) && len(bytes.Trim(is[len(was):], "\x00")) == 0
 	})
 }
+
+// likeCut reports whether a harm takes bytes out of the blocks of a Trevni file's last column. The descriptors before
+// them say how long they are, and nothing follows, so what is left is just what it would be if other values had been
+// written and the file were cut at its end: that it is shorter is told, and which of its blocks are others is not.
+func (f *fixture) likeCut(h harm) bool {
+	if f.format() != "trevni" || h.op != "drop" {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(f.dir, f.files[h.file]))
+	if err != nil {
+		return false
+	}
+	end := h.n[0]
+	for { // block follows block to the end: before another column there are descriptors
+		i := slices.IndexFunc(f.pages,
+			func(p page) bool { return p.file == f.files[h.file] && p.from <= end && end < p.to })
+		if i < 0 {
+			return end == info.Size() && end > h.n[0]
+		}
+		end = f.pages[i].to
+	}
+}

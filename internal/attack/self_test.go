@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -195,6 +196,51 @@ func TestWindowsByName(t *testing.T) {
 	} {
 		if n, names := c.windows(x.out); n != x.n || names != x.names {
 			t.Errorf("%v: %d, %v", x.out, n, names)
+		}
+	}
+}
+
+// TestRenamedOnly: another name is excused where its bytes are others and verify said that nothing is over names; a value
+// that is another, or a name whose bytes are as they were, is not.
+func TestRenamedOnly(t *testing.T) {
+	row := []string{`{"id":1,"N":[{"L":[{"C":"x","D":null}]}]}`}
+	for _, x := range []struct {
+		out               string
+		checked, nameless bool
+		want              bool
+	}{
+		{`{"id":1,"N":[{"L":[{"C":"x","E":null}]}]}`, true, true, true},
+		{`{"id":1,"N":[{"L":{"C":["x"]},"M":[{"D":null}]}]}`, true, true, true}, // by names, columns are put together
+		{`{"id":1,"N":[{"L":[{"C":"x","E":null}]}]}`, true, false, false},
+		{`{"id":1,"N":[{"L":[{"C":"y","E":null}]}]}`, true, true, false},
+		{`{"id":2,"N":[{"L":[{"C":"x","E":null}]}]}`, true, true, false},
+		{`{"ID":1,"N":[{"L":[{"C":"x","D":null}]}]}`, true, true, false},
+		{`{"N":[{"L":[{"C":"x","D":null}]}],"id":1}`, true, true, false},
+		{`{"id":1,"N":[{"L":[{"C":"x","E":null}]}]}`, false, false, true},
+	} {
+		c := &trial{f: &fixture{name: "trevni/x", ref: row, checked: x.checked, nameless: x.nameless,
+			names: []storedName{{"f", 10, 12, "id"}, {"f", 20, 27, "N.L.C"}, {"f", 30, 37, "N.L.D"}}},
+			touched: []touch{{"f", 33, 34}}}
+		if got := c.renamed(row, []string{x.out}); got != x.want {
+			t.Errorf("%s, checked %v, nameless %v: %v", x.out, x.checked, x.nameless, got)
+		}
+	}
+}
+
+// TestLikeCut: only what is taken out of the blocks of a last column is like a cut.
+func TestLikeCut(t *testing.T) {
+	f := &fixture{name: "trevni/x", dir: t.TempDir(), files: []string{"f"}, pages: []page{{"f", 20, 40, 1},
+		{"f", 56, 70, 1}, {"f", 70, 100, 1}}}
+	if err := os.WriteFile(filepath.Join(f.dir, "f"), make([]byte, 100), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[int64]bool{10: false, 20: false, 39: false, 45: false, 55: false, 56: true, 69: true,
+		99: true} {
+		if got := f.likeCut(harm{op: "drop", n: [3]int64{at, 1}}); got != want {
+			t.Errorf("drop at %d: %v", at, got)
+		}
+		if f.likeCut(harm{op: "insert", n: [3]int64{at, 1}}) {
+			t.Errorf("an insert at %d is like a cut", at)
 		}
 	}
 }

@@ -40,13 +40,16 @@ func (t *Table) resolvePages(ctx context.Context) error {
 		return odd // of the store: it may pass
 	case odd != nil && t.values < t.Meta.Values:
 		t.err = odd // what follows is lost
+		if len(t.Pages) == 0 {
+			return nil
+		}
 		if begins, err := t.begins(ctx, begin); err != nil {
 			return err
-		} else if !begins && len(t.Pages) > 0 {
+		} else if !begins {
 			t.Pages, t.values, t.err = nil, 0, fault.Corruptf(t.At.Sub(begin, 0), layout.ChunkPath(t.Group, t.Col),
 				"nothing ends here, where the chunk should begin, and %d of its %d values were found: nobody knows "+
 					"which rows they are of", t.values, t.Meta.Values)
-		} else if n := len(t.Pages); n > 0 && t.bare && !t.File.NoVerify {
+		} else if n := len(t.Pages); t.bare && !t.File.NoVerify {
 			p := &t.Pages[n-1]
 			p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
 				"no page begins where it ends: without checksums nobody knows whether its values are right")

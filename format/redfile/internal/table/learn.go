@@ -60,7 +60,7 @@ func (f *File) Learn(ctx context.Context) error {
 			func(kv layout.KeyValue) bool { return kv.Key == schema.SchemaKey || kv.Key == schema.SumKey })
 		taken, err, f.SchemaDamage = f.takeCopy(ctx, stored), nil, err
 	}
-	if err == nil && !taken && f.tree0 == nil {
+	if f.kept = taken; err == nil && !taken && f.tree0 == nil {
 		err = f.infer(ctx, stored)
 	} else if err == nil && !taken {
 		err = f.makeArrow(stored)
@@ -69,6 +69,12 @@ func (f *File) Learn(ctx context.Context) error {
 		return err
 	}
 	return f.Limits.Fit(f.Schema(), f.MetaAt, "file_metadata.schema")
+}
+
+// NamedOnce reports whether nothing but the metadata of the columns has their names, of one row group: the first
+// generations have no schema.
+func (f *File) NamedOnce() bool {
+	return f.Footer.Gen < layout.GenC && !f.kept && len(f.Footer.Groups) == 1
 }
 
 // affordable refuses a schema that is more than the limits allow before it is made.

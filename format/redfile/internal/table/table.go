@@ -22,6 +22,7 @@ type File struct {
 	Stamp string
 
 	tree0        *schema.Node // the schema as the file has it
+	kept         bool         // the Arrow schema that the writer kept is taken
 	Shown        *arrow.Schema
 	Leaves       []schema.Leaf
 	Recovering   bool  // an Arrow schema that is damaged is done without

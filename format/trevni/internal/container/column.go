@@ -243,8 +243,12 @@ func (cb *ColumnBlocks) place(f *File, col *layout.Column) {
 		b.At = f.At.Sub(off, b.Stored+sum)
 		off += b.At.Len
 		if off > f.At.Len {
+			unsure := ""
+			if !col.Summed && i > 0 {
+				unsure = "; if it was not cut at its end, the blocks before have other values: they have no checksums"
+			}
 			b.Lost = fault.Corruptf(b.Desc, fmt.Sprintf("descriptor[%d]", i),
-				"the block would lie at %d to %d, the file has %d bytes", b.At.Off, b.At.End(), f.At.Len)
+				"the block would lie at %d to %d, the file has %d bytes%s", b.At.Off, b.At.End(), f.At.Len, unsure)
 		}
 	}
 	cb.End = off

@@ -406,7 +406,7 @@ var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevn
 	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
 	"avro.schema", SchemaKey, SealKey, DescKey, SortedKey, PartKey}
 
-// Nearly is the key that key would be but for one or two bytes; "" if it is one, or none is near.
+// Nearly is the key that key would be but for a third of its bytes at most; "" if it is one, or none is nearest.
 func Nearly(key string) string {
 	if slices.Contains(longKeys, key) {
 		return ""
@@ -415,6 +415,7 @@ func Nearly(key string) string {
 		"checksum"}, word) { // spelled otherwise
 		return ""
 	}
+	nearest, least := "", len(key)/3+1
 	for _, k := range longKeys {
 		if len(k) != len(key) {
 			continue
@@ -425,11 +426,14 @@ func Nearly(key string) string {
 				differ++
 			}
 		}
-		if differ <= 2 {
-			return k
+		switch {
+		case differ < least:
+			nearest, least = k, differ
+		case differ == least:
+			nearest = ""
 		}
 	}
-	return ""
+	return nearest
 }
 
 // mendKeys takes keys for those that they nearly are, if there is no such key: contradictions report it.

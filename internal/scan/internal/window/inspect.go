@@ -99,7 +99,7 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 	}
 	defer fd.Close()
 	l := fd.leaves[len(fd.leaves)-1]
-	for {
+	for last := (format.Page{}); ; {
 		pb, err := l.pager.Peek(ctx)
 		if err == io.EOF {
 			return nil
@@ -115,10 +115,11 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 			all.Rows[0] = l.end
 			return report(lost, all, of.blame(err))
 		}
-		if err := f(PageInfo{Page: pb.Page, Stored: plan.Stored(pb.Page), Raw: pb.Page.Raw,
-			Vector: l.vec}); err != nil {
+		if err := f(PageInfo{Page: pb.Page, Same: sameBytes(last, pb.Page), Stored: plan.Stored(pb.Page),
+			Raw: pb.Page.Raw, Vector: l.vec}); err != nil {
 			return err
 		}
+		last = pb.Page
 		l.restart(l.end + pb.Page.Rows)
 		l.pager.Drop()
 		for p := l.parent; p != nil; p = p.parent {
@@ -167,9 +168,14 @@ func (w *pageWalk) decode(ctx context.Context, p format.Page) (PageInfo, error) 
 	if err := fetch.Decode(w.chunk, &t, w.vec); err != nil {
 		return PageInfo{}, err
 	}
-	same := len(w.last.Spans) > 0 && len(p.Spans) > 0 && w.last.Spans[0] == p.Spans[0]
+	same := sameBytes(w.last, p)
 	w.last = p
 	return PageInfo{Page: p, Same: same, Stored: plan.Stored(p), Raw: max(t.Raw, p.Raw), Vector: w.vec}, nil
+}
+
+// sameBytes reports whether two pages lie in the same bytes.
+func sameBytes(a, b format.Page) bool {
+	return len(a.Spans) > 0 && len(b.Spans) > 0 && a.Spans[0] == b.Spans[0]
 }
 
 // passed reports a page that cannot be decoded and gives the row after it; -1 if what follows cannot be placed.

@@ -1,0 +1,168 @@
+package attack
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// storedName is where a file has the name of a column, and no checksum is over it.
+type storedName struct {
+	file     string
+	from, to int64
+	text     string
+}
+
+// nameNodes finds the names of columns among the nodes of describe. In Trevni they are values of a key of the header; in
+// RedFile the parts of a path in the metadata of a column.
+type nameNodes struct {
+	before string // the value of the node before
+	path   bool   // a path is being read
+}
+
+func (f *fixture) learnName(n *nameNodes, file, node, value string, from, length int64) {
+	n.path = node == "path_in_schema" || n.path && (node == "head" || strings.HasPrefix(node, "["))
+	is := f.format() == "trevni" && (n.before == `"trevni.name"` || n.before == `"Name"`) ||
+		f.format() == "redfile" && n.path && strings.HasPrefix(node, "[")
+	n.before = value
+	var text string
+	if is && json.Unmarshal([]byte(value), &text) == nil {
+		f.names = append(f.names, storedName{file, from, from + length, text})
+	}
+}
+
+// partsOf are those of a name that says how columns are nested: Links/Links#Backward[], Name.Language.Country.
+func partsOf(name string) []string {
+	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(".#/>[]", r) })
+}
+
+// named reports whether bytes of a stored name are others that has the parts of a word, one after the other.
+func (c *trial) named(word string) bool {
+	want := partsOf(word)
+	return slices.ContainsFunc(c.f.names, func(n storedName) bool {
+		has := partsOf(n.text)
+		at := slices.IndexFunc(has, func(p string) bool { return len(want) > 0 && p == want[0] })
+		return at >= 0 && len(has) >= at+len(want) && slices.Equal(has[at:at+len(want)], want) &&
+			slices.ContainsFunc(c.touched,
+				func(t touch) bool { return t.file == n.file && t.from < n.to && n.from < t.to })
+	})
+}
+
+// renamed reports whether out is want but for names of columns, each of which has other bytes now where the file has
+// the name, or but for the order of its columns: what keeps no checksum and says a name, or a column's place, once
+// cannot betray that. (CarbonData numbers columns; numbers that are missing are those of columns that were dropped.)
+// Blocks and pages may have checksums where what has the names has none: verify says so of the whole file.
+func (c *trial) renamed(want, out []string) bool {
+	if c.f.checked && !c.f.nameless || len(want) != len(out) {
+		return false
+	}
+	for i := range want {
+		if !c.sameButNames(want[i], out[i]) && (c.f.checked || !sameInAnyOrder(want[i], out[i])) &&
+			!c.regrouped(want[i], out[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// regrouped reports whether rows have the same values in each column but those of which the names are others. In the
+// wiki's Trevni nothing but the names of columns says which are of one struct.
+func (c *trial) regrouped(want, out string) bool {
+	if !slices.ContainsFunc(c.f.names, func(n storedName) bool { return c.named(n.text) }) {
+		return false
+	}
+	if !slices.Equal(topsIn(want, out), topsIn(out, want)) {
+		return false
+	}
+	was, is := map[string][]string{}, map[string][]string{}
+	columnsIn(was, "", want)
+	columnsIn(is, "", out)
+	var gone, come []string
+	for path, values := range was {
+		if !slices.Equal(values, is[path]) {
+			if !c.named(path) {
+				return false
+			}
+			gone = append(gone, strings.Join(values, ","))
+			continue
+		}
+		delete(is, path)
+	}
+	for values := range maps.Values(is) {
+		come = append(come, strings.Join(values, ","))
+	}
+	slices.Sort(gone)
+	slices.Sort(come)
+	return slices.Equal(gone, come)
+}
+
+// topsIn are the names of a row's cells that another row has, too.
+func topsIn(row, other string) (names []string) {
+	for _, x := range cellsOf(row) {
+		if slices.ContainsFunc(cellsOf(other), func(y cell) bool { return x.name == y.name }) {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
+// columnsIn gathers the values in a row that are not null by the names around them, as the wiki's names of columns are.
+func columnsIn(to map[string][]string, path, value string) {
+	switch kindOf(cell{value: value}) {
+	case '{':
+		for _, x := range cellsOf(value) {
+			columnsIn(to, strings.TrimPrefix(path+"."+x.name, "."), x.value)
+		}
+	case '[':
+		var items []json.RawMessage
+		json.Unmarshal([]byte(value), &items)
+		for _, x := range items {
+			columnsIn(to, path, string(x))
+		}
+	default:
+		if value != "null" {
+			to[path] = append(to[path], value)
+		}
+	}
+}
+
+// sameButNames compares two values of JSON, within structs and lists, too.
+func (c *trial) sameButNames(want, out string) bool {
+	if want == out {
+		return true
+	}
+	was, is := cellsOf(want), cellsOf(out)
+	if len(was) == 0 {
+		var a, b []json.RawMessage
+		return json.Unmarshal([]byte(want), &a) == nil && json.Unmarshal([]byte(out), &b) == nil &&
+			slices.EqualFunc(a, b, func(x, y json.RawMessage) bool { return c.sameButNames(string(x), string(y)) })
+	}
+	return slices.EqualFunc(was, is, func(x, y cell) bool {
+		return (x.name == y.name || c.touches(x.name)) && c.sameButNames(x.value, y.value)
+	})
+}
+
+// sameInAnyOrder reports whether two rows have the same cells.
+func sameInAnyOrder(want, out string) bool {
+	was, is := cellsOf(want), cellsOf(out)
+	for _, l := range [][]cell{was, is} {
+		slices.SortFunc(l, func(a, b cell) int { return strings.Compare(a.name, b.name) })
+	}
+	return slices.Equal(was, is)
+}
+
+// touches reports whether bytes of a word are others: of the name of a column, where all else has checksums.
+func (c *trial) touches(word string) bool {
+	if c.named(word) || c.f.checked {
+		return c.named(word)
+	}
+	return slices.ContainsFunc(c.touched, func(t touch) bool {
+		b, _ := os.ReadFile(filepath.Join(c.f.dir, t.file))
+		from, to := max(0, t.from-int64(len(word))+1), min(int64(len(b)), t.to+int64(len(word))-1)
+		return from < to && bytes.Contains(b[from:to], []byte(word))
+	})
+}
