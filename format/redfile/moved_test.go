@@ -64,9 +64,9 @@ func movedBytes(data []byte, at, n int) []byte {
 	return nil
 }
 
-// TestPagesOfAnotherPlace: where as many bytes are taken out before a chunk as one of its pages has, a page begins where
-// the chunk should, its checksum is right, and it is another: no cell comes out that was in another row. Nor where so
-// many are that chunks would begin behind the end.
+// TestPagesOfAnotherPlace: where as many bytes are taken out before a chunk as one of its pages has, a page begins
+// where the chunk should, its checksum is right, and it is another: no cell comes out that was in another row. Nor
+// where so many are that chunks would begin behind the end.
 func TestPagesOfAnotherPlace(t *testing.T) {
 	for name, opts := range map[string]map[string]string{
 		"index": {"page-size": "300"},

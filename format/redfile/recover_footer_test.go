@@ -689,9 +689,9 @@ func TestRecoverKeepsRowGroupsApart(t *testing.T) {
 	}
 }
 
-// TestRecoverLostBeginning: without metadata at the end, and with all columns of the first row group lost but the last,
-// that one is not put together with columns of the next row group; not either where the bytes that are left of the others
-// have a copy of their metadata, which has no pages before it.
+// TestRecoverLostBeginning: without metadata at the end, and with all columns of the first row group lost but the
+// last, that one is not put together with columns of the next row group; not either where the bytes that are left of
+// the others have a copy of their metadata, which has no pages before it.
 func TestRecoverLostBeginning(t *testing.T) {
 	for _, n := range []int{35, 65, 150} { // the last row group of some is much smaller than the others
 		whole := writeKill(t, n, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})

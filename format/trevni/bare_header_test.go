@@ -57,8 +57,8 @@ func TestKeysWithOtherBytes(t *testing.T) {
 	}
 }
 
-// TestRowsOfNoBlock: where no column agrees with the header, descriptors whose blocks are not in the file do not say how
-// many rows there were.
+// TestRowsOfNoBlock: where no column agrees with the header, descriptors whose blocks are not in the file do not say
+// how many rows there were.
 func TestRowsOfNoBlock(t *testing.T) {
 	data := corpusFile(t, "v1.12.2/avro_dremel.trv")[:1480]
 	bad := append(append(bytes.Clone(data[:1390]), 0x4e, 0x2c, 0xd4, 0x27, 0x39, 0xf0), data[1390:]...)
@@ -75,7 +75,8 @@ func TestRowsOfNoBlock(t *testing.T) {
 // blocks count once, so columns take no more than the file.
 func TestStatsOfSharedBlocks(t *testing.T) {
 	data := corpusFile(t, "v1.12.2/array_of_array.trv")
-	tab, err := stoa.Open(t.Context(), "f.trv", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f.trv": data})})
+	tree := store.NewMemory(map[string][]byte{"f.trv": data})
+	tab, err := stoa.Open(t.Context(), "f.trv", stoa.OpenOptions{Tree: tree})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ type storedName struct {
 	text     string
 }
 
-// nameNodes finds the names of columns among the nodes of describe. In Trevni they are values of a key of the header; in
-// RedFile the parts of a path in the metadata of a column.
+// nameNodes finds the names of columns among the nodes of describe. In Trevni they are values of a key of the header;
+// in RedFile the parts of a path in the metadata of a column.
 type nameNodes struct {
 	before string // the value of the node before
 	path   bool   // a path is being read

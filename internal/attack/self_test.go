@@ -200,8 +200,8 @@ func TestWindowsByName(t *testing.T) {
 	}
 }
 
-// TestRenamedOnly: another name is excused where its bytes are others and verify said that nothing is over names; a value
-// that is another, or a name whose bytes are as they were, is not.
+// TestRenamedOnly: another name is excused where its bytes are others and verify said that nothing is over names; a
+// value that is another, or a name whose bytes are as they were, is not.
 func TestRenamedOnly(t *testing.T) {
 	row := []string{`{"id":1,"N":[{"L":[{"C":"x","D":null}]}]}`}
 	for _, x := range []struct {
