@@ -51,7 +51,7 @@ var Codes = check.Codes{
 		"Recover reads on, and what it gives may have wrong names."},
 	{Code: "trevni.header.contradiction", Severity: region.Error, Help: "Two places of the header, or the " +
 		"header and the file, contradict each other, and nobody knows which is right: no columns, but rows and " +
-		"bytes that belong to columns; a key that has most bytes of one of Trevni's; or a schema of just " +
+		"bytes that belong to columns; a key that is a few bytes away from one of Trevni's; or a schema of just " +
 		"these columns under another key."},
 	{Code: "trevni.lengths.runs", Severity: region.Warning, Help: "A file of version 0 or 1 has runs of " +
 		"lengths, which are version 2's. They are read as such; Avro before 1.7.5 misreads them."},

@@ -406,7 +406,8 @@ var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevn
 	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
 	"avro.schema", SchemaKey, SealKey, DescKey, SortedKey, PartKey}
 
-// Nearly is the key that key would be but for a third of its bytes at most; "" if it is one, or none is nearest.
+// Nearly is the key that key would be but for one or two bytes, or, of those that begin as no other may, a third of
+// them; "" if it is one, or none is nearest.
 func Nearly(key string) string {
 	if slices.Contains(longKeys, key) {
 		return ""
@@ -415,18 +416,22 @@ func Nearly(key string) string {
 		"checksum"}, word) { // spelled otherwise
 		return ""
 	}
-	nearest, least := "", len(key)/3+1
+	nearest, least := "", len(key)
 	for _, k := range longKeys {
 		if len(k) != len(key) {
 			continue
 		}
-		differ := 0
+		differ, most := 0, 2
+		if strings.HasPrefix(k, "trevni.") {
+			most = len(k) / 3
+		}
 		for i := range len(k) {
 			if k[i] != key[i] {
 				differ++
 			}
 		}
 		switch {
+		case differ > most:
 		case differ < least:
 			nearest, least = k, differ
 		case differ == least:
