@@ -1,6 +1,6 @@
 # Compare tables with what pyarrow, polars and DuckDB read.    usage: fuzz.py LIST
 # LIST has a line "KIND FILE FILE.json LIAR" for each, KIND parquet, file or stream (Arrow IPC); the JSON is a list of columns, each a list
-# of cells as formattest.Plain prints them. Prints "WRONG file reader column …" for what differs, and at the end for each kind and reader
+# of cells as formattest.Plain prints them, or null for one that the file does not have. Prints "WRONG file reader column …" for what differs, and at the end for each kind and reader
 # "READ kind reader tables cells others": others are columns of which polars or DuckDB make something else, and just the same where
 # pyarrow wrote them (types that they lack). LIAR is a reader of which one cell is changed, or "-". What pyarrow reads must be right in any case.
 import json, os, sys
@@ -118,7 +118,7 @@ def main():
         kind, name, expected, liar = line.split()
         with open(expected) as f:
             want = json.load(f)
-        columns, right = [f"c{i}" for i in range(len(want))], []
+        columns, right = [f"c{i}" for i, w in enumerate(want) if w is not None], []
         for reader in READERS:
             mine = columns if reader == "pyarrow" else [c for c, t in right if asked(reader, kind, t)]
             if not mine:
