@@ -157,13 +157,22 @@ func common(all []chunkPages) (rows []int64) {
 	return slices.DeleteFunc(rows, func(row int64) bool { return row <= 0 || row >= end })
 }
 
-// span is the range of pages with the rows [from, to), at both of which pages begin.
+// span is the range of pages with the rows [from, to), at both of which pages begin. Pages without rows, as pyarrow
+// writes some, go with the rows before them: pyarrow reads nothing of a chunk that begins with one.
 func (c *chunkPages) span(from, to int64) (i, k int) {
-	i, _ = slices.BinarySearch(c.first, from)
-	if k, _ = slices.BinarySearch(c.first, to); to == c.first[len(c.data)] { // pages without rows at the end, too
-		k = len(c.data)
+	return c.page(from), c.page(to)
+}
+
+// page is the number of the page that has a row with which one begins, or of pages if there is none.
+func (c *chunkPages) page(row int64) int {
+	switch pages := len(c.data); row {
+	case 0:
+		return 0
+	case c.first[pages]:
+		return pages
 	}
-	return i, k
+	behind, _ := slices.BinarySearch(c.first, row+1)
+	return behind - 1
 }
 
 // stored is an upper bound of the bytes of the pages with some rows: all may need the dictionary.
