@@ -393,6 +393,7 @@ type Page struct {
 	Starts  bool
 	Entries int64        // values + nulls + empty lists; -1: the parent's lengths say, or only decoding does
 	Spans   []fault.Span // with page header; none = needs no bytes (constant, rows from the WAL)
+	Lent    int          // how many of Spans, the last ones, are pages of other columns, which this one looks into
 	Raw     int64        // decoded size if declared somewhere, for the budget; 0 unknown
 	Coded   bool         // certainly all codes of the chunk's dictionary
 	Bounds  *pred.Bounds // of the values as stored, before any overlay

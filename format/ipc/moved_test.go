@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	arrowipc "github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
 	"stoa/format/ipc"
@@ -34,7 +36,7 @@ func TestMovedBytes(t *testing.T) {
 			}
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}
 			if r, err := ipc.Format.Open(context.Background(), tg, format.OpenOptions{}); err == nil {
-				got := batchesOf(t, r, at, n)
+				got := batchesOf(t, "file", r, at, n)
 				given += len(got)
 				for k := range ends { // a prefix that is not there does not say whose end is gone
 					if ends[k]+8 <= at && !slices.Contains(got, k) {
@@ -43,7 +45,7 @@ func TestMovedBytes(t *testing.T) {
 				}
 			}
 			if r, _, err := ipc.Format.Recover(context.Background(), tg, format.OpenOptions{}); err == nil {
-				given += len(batchesOf(t, r, at, n))
+				given += len(batchesOf(t, "file", r, at, n))
 			}
 		}
 	}
@@ -53,7 +55,7 @@ func TestMovedBytes(t *testing.T) {
 }
 
 // batchesOf is which of the batches a reader gives: they must be as they were.
-func batchesOf(t *testing.T, r format.Reader, at, n int) (out []int) {
+func batchesOf(t *testing.T, what string, r format.Reader, at, n int) (out []int) {
 	t.Helper()
 	defer r.Close()
 	if f := r.Schema().Fields(); len(f) != 1 || f[0].Type.ID() != arrow.INT64 {
@@ -71,10 +73,67 @@ func batchesOf(t *testing.T, r format.Reader, at, n int) (out []int) {
 			got := b.Column(0).(*array.Int64).Int64Values()
 			k := int(got[0] / 100)
 			if k < 0 || k > 2 || !slices.Equal(got, hundred(int64(k))) {
-				t.Fatalf("%d bytes at %d: values that were not there: %v", n, at, got)
+				t.Fatalf("%s, %d bytes at %d: values that were not there: %v", what, n, at, got)
 			}
 			out = append(out, k)
 		}
+	}
+	return out
+}
+
+// TestMovedStream: likewise of streams, of stoa's writer and of another, compressed and not.
+func TestMovedStream(t *testing.T) {
+	given := 0
+	for name, stream := range threeStreams(t) {
+		for at := 8; at < len(stream)-10; at += 3 {
+			for _, n := range []int{-640, -137, -69, -13, -8, -4, -1, 1, 4, 8, 64, 69} {
+				mark := len(stream) - 8
+				if n == -8 && at < mark && at+8 > mark {
+					continue // as long as the end mark, which a stream may lack, and it is what is left of that
+				}
+				b := bytes.Clone(stream)
+				if n > 0 {
+					b = slices.Insert(b, at, bytes.Repeat([]byte{1}, n)...)
+				} else {
+					b = slices.Delete(b, at, min(at-n, len(b)))
+				}
+				tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": b}), Name: "f"}
+				if r, err := ipc.Format.Open(t.Context(), tg, format.OpenOptions{}); err == nil {
+					given += len(batchesOf(t, name, r, at, n))
+				}
+			}
+		}
+	}
+	if given < 1000 {
+		t.Errorf("%d batches were given: nothing was tried", given)
+	}
+}
+
+// threeStreams are streams of three batches of a hundred numbers.
+func threeStreams(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for codec, opt := range map[string]arrowipc.Option{"none": nil, "lz4": arrowipc.WithLZ4(),
+		"zstd": arrowipc.WithZstd()} {
+		out["arrow-go, "+codec], _ = streamOf(t, 3, opt)
+		sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+		mem := store.NewMemory(nil)
+		w, err := ipc.Format.Create(t.Context(), mem.Sink("f"), sc, format.WriteOptions{Rows: -1,
+			Opts: map[string]string{"stream": "true", "compression": codec}})
+		for k := range 3 {
+			rb := array.NewRecordBuilder(memory.DefaultAllocator, sc)
+			rb.Field(0).(*array.Int64Builder).AppendValues(hundred(int64(k)), nil)
+			if err == nil {
+				err = w.Write(t.Context(), rb.NewRecordBatch())
+			}
+		}
+		if err == nil {
+			_, err = w.Close(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["stoa, "+codec] = mem.Bytes("f")
 	}
 	return out
 }

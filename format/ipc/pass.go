@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
@@ -44,6 +45,10 @@ func (w *walk) pass(unread bool) bool {
 
 // belongs says what is wrong about a message in this place.
 func (w *walk) belongs(m *message) error {
+	marked := func(m *message) bool { return m.off-m.at.Off == int64(len(endMark)) }
+	if marked(w.r.first) && !marked(m) { // all messages have one, or none has
+		return fault.Corruptf(m.at, "message.length", "no mark in front of it, as the schema has")
+	}
 	if m.Kind == flat.RecordBatch {
 		return w.misplaced(m)
 	}
@@ -68,27 +73,77 @@ func (w *walk) misplaced(m *message) error {
 	}
 	k := min(n, len(mark))
 	if string(next[:k]) == mark[:k] && (k > 0 || m.at.End() == w.r.base+w.r.size()) {
-		return nil
+		if n > 0 || m.Body == 0 || w.r.lost {
+			return nil
+		}
+		if err := w.r.must(w.ctx, next[:], m.at.End()-int64(len(next)), "body"); err != nil || string(next[:]) != endMark {
+			return err
+		}
+		w.bad, w.at = m, m.at.End()
+		return fault.Corruptf(m.at, "message.length", "the stream ends with its body, and that with the end mark")
 	}
 	const minMessage = 64 // bytes of a message
-	if rest := w.r.base + w.r.size() - m.at.End(); w.r.lost || 0 < rest && rest < minMessage && !isEnd(next[:n], rest) {
-		if n == 0 { // the end of what is there is in its body
-			return nil
+	rest, at := w.r.base+w.r.size()-m.at.End(), int64(-1)
+	if rest < 0 || rest >= minMessage {
+		at = w.search(m.at.Off)
+	}
+	switch {
+	case at < 0 && n == 0: // what is there ends in its body
+		return nil
+	case at < 0, at >= m.at.End()+minMessage && !w.succeeds(m, at):
+		if in, err := w.follows(m, rest); in || err != nil {
+			return err
 		}
 		w.bad, w.at = m, m.at.End()
 		return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, and no end mark")
-	}
-	at := w.search(m.at.Off)
-	if at < 0 || at >= m.at.End()+minMessage && !w.succeeds(m, at) {
-		return nil
 	}
 	w.found = at
 	return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, but at %d one begins", at)
 }
 
-// isEnd reports whether the last bytes are an end mark of which the first word is damaged.
-func isEnd(b []byte, rest int64) bool {
-	return rest == int64(len(b)) && len(b) == len(endMark) && string(b[len(mark):]) == endMark[len(mark):]
+// follows reports whether what stands where m ends, and has no mark, is in its place all the same, and so no byte was
+// put in before it or taken out. It is metadata, behind a prefix of which either word is damaged, or both; or what is
+// left of metadata, as those of the batches of a stream are alike; or the end mark, with such a prefix, or as it was
+// before 0.15 in front of another stream; or it was overwritten with more zeros than stand in a row in metadata.
+func (w *walk) follows(m *message, rest int64) (bool, error) {
+	const zeros = 200
+	off := m.at.End()
+	var b [zeros]byte
+	n, err := w.r.fill(w.ctx, b[:], off)
+	if err != nil && err != errEnd {
+		return false, err
+	}
+	if w.r.lost || n < len(endMark) {
+		return false, nil
+	}
+	switch first, second := string(b[:len(mark)]), string(b[len(mark):len(endMark)]); {
+	case rest == int64(len(endMark)):
+		return second == endMark[len(mark):], nil
+	case first == endMark[len(mark):] && second == mark:
+		return string(b[len(endMark):][:len(mark)]) != endMark[len(mark):], nil
+	case b == [zeros]byte{} && n == zeros:
+		return true, nil
+	}
+	const most = 64 << 10 // of metadata
+	meta := make([]byte, min(rest-int64(len(endMark)), most))
+	if err := w.r.must(w.ctx, meta, off+int64(len(endMark)), "message"); err != nil {
+		return false, err
+	}
+	_, err = flat.ParseHeader(meta)
+	return err == nil || alike(m.meta, meta), nil
+}
+
+// alike reports whether most words of a batch's metadata that are not 0 stand in b, too, each in its place.
+func alike(meta, b []byte) bool {
+	words, same := 0, 0
+	for i := 0; i+4 <= len(meta); i += 4 {
+		if x := binary.LittleEndian.Uint32(meta[i:]); x != 0 {
+			if words++; i+4 <= len(b) && x == binary.LittleEndian.Uint32(b[i:]) {
+				same++
+			}
+		}
+	}
+	return 2*same > words
 }
 
 // succeeds reports whether the message at a place says that it is the batch after m.

@@ -57,16 +57,21 @@ func (c *trial) named(word string) bool {
 // cannot betray that. (CarbonData numbers columns; numbers that are missing are those of columns that were dropped.)
 // Blocks and pages may have checksums where what has the names has none: verify says so of the whole file.
 func (c *trial) renamed(want, out []string) bool {
-	if c.f.checked && !c.f.nameless || len(want) != len(out) {
+	return len(want) == len(out) && c.renamedSome(want, out)
+}
+
+// renamedSome is renamed where rows are lost: the others are in the order that they had.
+func (c *trial) renamedSome(want, out []string) bool {
+	if c.f.checked && !c.f.nameless {
 		return false
 	}
-	for i := range want {
-		if !c.sameButNames(want[i], out[i]) && (c.f.checked || !sameInAnyOrder(want[i], out[i])) &&
-			!c.regrouped(want[i], out[i]) {
-			return false
+	for _, w := range want {
+		if len(out) > 0 && (c.sameButNames(w, out[0]) || !c.f.checked && sameInAnyOrder(w, out[0]) ||
+			c.regrouped(w, out[0])) {
+			out = out[1:]
 		}
 	}
-	return true
+	return len(out) == 0
 }
 
 // regrouped reports whether rows have the same values in each column but those of which the names are others. In the

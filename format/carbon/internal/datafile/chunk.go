@@ -111,7 +111,7 @@ func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 		return p, fault.Limitf(c.Tree.At, c.Tree.Path, "page %d has %d rows, a page has at most %d", i, p.Entries,
 			page.MaxPageRows)
 	}
-	p.Own = &own
+	p.Own, p.Lent = &own, len(p.Spans)-own.Spans
 	p.Coded = own.Coded || own.Global && c.known(&own)
 	if p.Bounds, _ = c.bounds(ctx, &own); p.Bounds != nil {
 		p.Bounds.Rows = p.Rows

@@ -184,7 +184,7 @@ func (t *Trace) Walked(g format.RowGroup, col int, p format.Page, why string, l 
 		}
 		return
 	}
-	t.pages[k] = &pageNote{column: t.column(col, l), bytes: Stored(p), why: why}
+	t.pages[k] = &pageNote{column: t.column(col, l), bytes: stored(p), why: why}
 }
 
 // Note is called by a run: the page is decoded (why is ""), or passed over.
@@ -208,7 +208,7 @@ func (t *Trace) noteAs(g format.RowGroup, col int, p format.Page, why string, l 
 	k := t.key(g, col, p, l)
 	n := t.pages[k]
 	if n == nil {
-		n = &pageNote{column: t.column(col, l), bytes: Stored(p)}
+		n = &pageNote{column: t.column(col, l), bytes: stored(p)}
 		t.pages[k] = n
 	}
 	if !n.seen || why == "" {
@@ -324,7 +324,7 @@ func (p *Plan) WhyGroup(g format.RowGroup, o format.Overlay) string {
 	return by
 }
 
-func Stored(p format.Page) int64 {
+func stored(p format.Page) int64 {
 	var n int64
 	for _, s := range p.Spans {
 		n += s.Len

@@ -45,7 +45,7 @@ func Pages(ctx context.Context, src fetch.Source, g format.RowGroup, col int, f 
 	}
 	if dict != nil {
 		page, _ := chunk.Dict()
-		if err := f(PageInfo{Page: page, Dict: true, Stored: plan.Stored(page), Raw: page.Raw,
+		if err := f(PageInfo{Page: page, Dict: true, Stored: ownBytes(page), Raw: page.Raw,
 			Vector: dict}); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 			all.Rows[0] = l.end
 			return report(lost, all, of.blame(err))
 		}
-		if err := f(PageInfo{Page: pb.Page, Same: sameBytes(last, pb.Page), Stored: plan.Stored(pb.Page),
+		if err := f(PageInfo{Page: pb.Page, Same: sameBytes(last, pb.Page), Stored: ownBytes(pb.Page),
 			Raw: pb.Page.Raw, Vector: l.vec}); err != nil {
 			return err
 		}
@@ -131,6 +131,14 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 			p.pass(l.row)
 		}
 	}
+}
+
+// ownBytes are those of a page that no other column's page takes.
+func ownBytes(p format.Page) (n int64) {
+	for _, s := range p.Spans[:len(p.Spans)-p.Lent] {
+		n += s.Len
+	}
+	return n
 }
 
 // report gives damage, and what needs something unknown, to lost; other errors end the walk.
@@ -170,7 +178,7 @@ func (w *pageWalk) decode(ctx context.Context, p format.Page) (PageInfo, error) 
 	}
 	same := sameBytes(w.last, p)
 	w.last = p
-	return PageInfo{Page: p, Same: same, Stored: plan.Stored(p), Raw: max(t.Raw, p.Raw), Vector: w.vec}, nil
+	return PageInfo{Page: p, Same: same, Stored: ownBytes(p), Raw: max(t.Raw, p.Raw), Vector: w.vec}, nil
 }
 
 // sameBytes reports whether two pages lie in the same bytes.
