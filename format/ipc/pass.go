@@ -76,7 +76,8 @@ func (w *walk) misplaced(m *message) error {
 		if n > 0 || m.Body == 0 || w.r.lost {
 			return nil
 		}
-		if err := w.r.must(w.ctx, next[:], m.at.End()-int64(len(next)), "body"); err != nil || string(next[:]) != endMark {
+		err := w.r.must(w.ctx, next[:], m.at.End()-int64(len(next)), "body")
+		if err != nil || string(next[:]) != endMark {
 			return err
 		}
 		w.bad, w.at = m, m.at.End()
