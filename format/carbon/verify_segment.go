@@ -97,41 +97,31 @@ func (v *verifier) leftovers(t *table.Managed) {
 	v.unnamed(t)
 }
 
-// unnamed reports segments that were written to their end and that no status knows.
+// unnamed reports segments with files that no status knows.
 func (v *verifier) unnamed(t *table.Managed) {
-	var past []status.Load
-	_ = status.ReadJSON(v.ctx, t.Tree, t.Status+".history", v.o.Limits.WithDefaults(), &past) // most tables have none
-	known := map[string]bool{}
-	for _, l := range slices.Concat(t.Loads, past) {
-		known[l.Name], known[l.Id()] = true, true
+	gone, left, err := t.Unnamed(v.ctx)
+	if err != nil {
+		v.Blame("carbon.read", err, -1, -1)
 	}
-	for info, err := range t.Tree.List(v.ctx, path.Join(t.Path, "Metadata", "segments")) {
-		if err != nil || v.Stopped() {
-			return // there are none
-		}
-		of, _ := status.SegmentOf(path.Base(info.Name))
-		if info.Dir || of == "" || known[of] {
+	if t.O.Segments != nil { // which are read options say
+		gone = nil
+	}
+	for i := range gone {
+		v.Blame("carbon.segment.vanished", t.Lack(v.ctx, &gone[i]), -1, -1)
+	}
+	for i := range left {
+		l := &left[i]
+		places, err := t.Folders(v.ctx, l)
+		if err != nil || len(places) == 0 {
 			continue
 		}
-		var s status.SegmentFile
-		if status.ReadJSON(v.ctx, t.Tree, info.Name, v.o.Limits.WithDefaults(), &s) != nil {
-			continue
+		at := places[0].Dir
+		if l.Segment != "" {
+			at = path.Join(t.Path, "Metadata", "segments", l.Segment)
 		}
-		known[of] = true // it may have several segment files
-		places, _ := t.Located(info.Name, s, of)
-		if i := slices.IndexFunc(places, v.holds); i >= 0 {
-			v.Report("carbon.segment.unnamed", fault.Span{Object: info.Name}, "",
-				"tablestatus does not name segment %s, whose files are in %s: its rows are not read", of, places[i].Dir)
-		}
+		v.Report("carbon.segment.unnamed", fault.Span{Object: at}, "",
+			"tablestatus does not name segment %s, whose files are in %s: its rows are not read", l.Name, places[0].Dir)
 	}
-}
-
-// holds reports whether one of the index files of a place is there.
-func (v *verifier) holds(p table.Place) bool {
-	return slices.ContainsFunc(p.Indexes, func(n string) bool {
-		_, err := v.tree.Stat(v.ctx, path.Join(p.Dir, n))
-		return err == nil
-	})
 }
 
 // holdsFiles reports whether there is anything in a directory.

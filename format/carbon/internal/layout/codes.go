@@ -77,10 +77,14 @@ var tableCodes = []region.CodeDoc{
 	{Code: "carbon.segment.size", Severity: region.Warning, Help: "The data files or the index files of a " +
 		"segment are not as many bytes as tablestatus says: files were exchanged or added behind its back, the " +
 		"status is of another time, or a program changed files without noting it."},
-	{Code: "carbon.segment.unnamed", Severity: region.Warning, Help: "A segment has a segment file, which its " +
-		"load wrote last, and its files are there, but neither tablestatus nor its history knows it: its rows " +
-		"are not read. Either tablestatus is one of an earlier time, put back by somebody, or a compaction " +
-		"ended just before it could name its segment."},
+	{Code: "carbon.segment.unnamed", Severity: region.Warning, Help: "A segment has data files, but neither " +
+		"tablestatus nor its history knows it: its rows are not read. A compaction ended before it could name " +
+		"its segment, or a load of a release before 1.3 did; or tablestatus is one of an earlier time, put back " +
+		"by somebody. --segment N reads it."},
+	{Code: "carbon.segment.vanished", Severity: region.Error, Help: "A segment has data files, and tablestatus, " +
+		"which must have had an entry for it, has none: a number up to the highest one was given to a load, which " +
+		"has its entry before its first file. So bytes between two entries were lost, or tablestatus is of an " +
+		"earlier time. Whether its rows count nobody knows: they are not read (--segment N reads them)."},
 	{Code: "carbon.status.damaged", Severity: region.Error, Help: "tablestatus, or the update status that it " +
 		"names, cannot be read, or has a state or member that it cannot have: nobody knows which segments and " +
 		"rows count."},

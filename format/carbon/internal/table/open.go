@@ -72,6 +72,9 @@ func OpenManaged(ctx context.Context, tree store.Tree, dir string, op format.Ope
 			return nil, err
 		}
 	}
+	if err := t.askedFor(ctx); err != nil {
+		return nil, err
+	}
 	if noSchema != nil {
 		if err := t.guessSchema(ctx, noSchema); err != nil {
 			return nil, err

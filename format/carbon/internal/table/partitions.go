@@ -316,6 +316,26 @@ func FilesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (ou
 // guessLoads are the segments that have a directory below Fact or, as those of partitioned tables, a segment
 // file (N_TIME.segment; the latest one holds) or data files in the directories of partitions.
 func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
+	out, err := t.segmentsThere(ctx)
+	known := map[string]bool{}
+	for i := range out {
+		known[out[i].Name] = true
+	}
+	err = errors.Join(err, partitionFiles(ctx, t.Tree, t.Path, func(_ string, _, files []string) bool {
+		for _, f := range files {
+			if of, _ := status.SegmentOf(f); of != "" && strings.HasSuffix(f, layout.DataExt) && !known[of] {
+				known[of] = true
+				out = append(out, status.Load{Name: of, Status: status.StatusSuccess})
+			}
+		}
+		return true
+	}))
+	slices.SortFunc(out, func(a, b status.Load) int { return strings.Compare(a.Name, b.Name) })
+	return out, err
+}
+
+// segmentsThere are the segments that have a directory below Fact, or a segment file.
+func (t *Managed) segmentsThere(ctx context.Context) ([]status.Load, error) {
 	found := map[string]*status.Load{}
 	add := func(name string) *status.Load {
 		if found[name] == nil {
@@ -351,14 +371,6 @@ func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
 				l.Segment = base
 			}
 		}
-	}))
-	err = errors.Join(err, partitionFiles(ctx, t.Tree, t.Path, func(_ string, _, files []string) bool {
-		for _, f := range files {
-			if of, _ := status.SegmentOf(f); of != "" && strings.HasSuffix(f, layout.DataExt) {
-				add(of)
-			}
-		}
-		return true
 	}))
 	var out []status.Load
 	for _, name := range slices.Sorted(maps.Keys(found)) {

@@ -110,11 +110,32 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	if err := t.Untied(ctx, list); err != nil {
 		return nil, err
 	}
+	if err := t.vanished(ctx, unreadable); err != nil {
+		return nil, err
+	}
 	if t.saved != nil { // it was reported
 		unreadable = nil
 	}
 	t.found, t.list, t.unreadable = found, list, unreadable
 	return list, nil
+}
+
+// vanished notes the segments of which tablestatus lost the entry, unless options say which are read. Recovery says it.
+func (t *Managed) vanished(ctx context.Context, unreadable map[string]error) error {
+	if t.O.allSegments || t.O.Segments != nil {
+		return nil
+	}
+	gone, _, err := t.Unnamed(ctx)
+	for i := range gone {
+		lack := t.Lack(ctx, &gone[i])
+		if !errors.Is(lack, fault.Corrupt) {
+			return lack
+		}
+		if unreadable["segment "+gone[i].Name] = lack; t.saved != nil {
+			t.saved.Emit(layout.Findingf("carbon.segment.vanished", fault.Span{Object: t.Status}, t.Path, "%v", lack))
+		}
+	}
+	return err
 }
 
 // others is the error of a segment without index files whose data files are not its own; see tied. Recovery
