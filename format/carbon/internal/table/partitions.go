@@ -356,7 +356,11 @@ func (t *Managed) segmentsThere(ctx context.Context) ([]status.Load, error) {
 		return nil
 	}
 	var parts []string
-	err := list(path.Join(t.Path, "Fact"), func(info store.Info) { parts = append(parts, info.Name) })
+	err := list(path.Join(t.Path, "Fact"), func(info store.Info) {
+		if info.Dir && strings.HasPrefix(path.Base(info.Name), "Part") {
+			parts = append(parts, info.Name)
+		}
+	})
 	for _, p := range parts {
 		err = errors.Join(err, list(p, func(info store.Info) {
 			if name, ok := strings.CutPrefix(path.Base(info.Name), "Segment_"); ok && info.Dir {

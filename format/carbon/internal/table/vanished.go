@@ -64,7 +64,7 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 	return vanished, left, nil
 }
 
-// hasData reports whether a segment that nothing names has data files.
+// hasData reports whether a segment that nothing names has data files, of which none says that it is another's.
 func (t *Managed) hasData(ctx context.Context, l *status.Load) (bool, error) {
 	parts, err := t.segmentParts(ctx, l)
 	if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,8 @@ func (t *Managed) hasData(ctx context.Context, l *status.Load) (bool, error) {
 	}
 	return slices.ContainsFunc(parts, func(p Part) bool {
 		_, err := t.Tree.Stat(ctx, p.Name)
-		return err == nil
+		of := status.ParseFileName(p.Name).Segment
+		return err == nil && (of == "" || of == l.Name)
 	}), nil
 }
 
