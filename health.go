@@ -556,7 +556,7 @@ func findingOf(err error) (region.Finding, bool) {
 // foreign verifies what is no part of a table: it is verified as it would be elsewhere. within: it lies in one,
 // and that is told of what otherwise would pass in silence.
 func (v *dirVerifier) foreign(info store.Info, mine format.Claim, within bool, depth int) error {
-	if mine == format.Told {
+	if mine == format.Reported {
 		return v.entry(info, depth)
 	}
 	known := info.Dir

@@ -136,7 +136,7 @@ func (p *places) beside(tg found, seen *opened, depth int) error {
 			return nil
 		}
 		// where the format opened nothing, nothing says what else is its own
-		within = within || mine == format.Told || len(seen.files) == 0
+		within = within || mine == format.Reported || len(seen.files) == 0
 		return p.entry(seen.Tree, info, tg.format, within, depth)
 	}
 	b.stopped = func() bool { return p.stopped }
@@ -172,7 +172,7 @@ func (b *beside) whose(name string, dir bool) (format.Claim, error) {
 	}
 	mine, err := b.claims(path.Clean(name), dir)
 	if err != nil {
-		return format.Told, b.failed(name, err)
+		return format.Reported, b.failed(name, err)
 	}
 	return mine, nil
 }
@@ -215,7 +215,7 @@ func (b *beside) child(info store.Info, within bool, depth int) error {
 	}
 	own := mine == format.OfTable || mine == format.AboveTable
 	switch {
-	case info.Dir && (own || mine != format.Told && b.seen.below[child]):
+	case info.Dir && (own || mine != format.Reported && b.seen.below[child]):
 		return b.walk(info.Name, mine == format.OfTable, depth+1)
 	case own || b.seen.files[child]:
 		return nil

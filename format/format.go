@@ -233,7 +233,7 @@ const (
 	Foreign    Claim = iota // not the system's
 	AboveTable              // a directory above tables
 	OfTable                 // of a table, or of what is about tables
-	Told                    // not the system's, and Verify has a finding about it
+	Reported                // not the system's, and Verify has a finding about it
 	// by its name the system's, and of no table unless something refers to it; no table of its own
 	Loose
 )

@@ -26,13 +26,13 @@ type Skip struct {
 type skipKey struct{}
 
 // WithSkips has readers that are called with the context say say what they skip, from any goroutine.
-func WithSkips(ctx context.Context, tell func(Skip)) context.Context {
-	return context.WithValue(ctx, skipKey{}, tell)
+func WithSkips(ctx context.Context, report func(Skip)) context.Context {
+	return context.WithValue(ctx, skipKey{}, report)
 }
 
 // Skipped reports who listens, if anybody does. It costs next to nothing if nobody does.
 func Skipped(ctx context.Context, s Skip) {
-	if tell, ok := ctx.Value(skipKey{}).(func(Skip)); ok {
-		tell(s)
+	if report, ok := ctx.Value(skipKey{}).(func(Skip)); ok {
+		report(s)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"stoa/wire"
 )
 
-// describe streams the anatomy of a data file, index file, dictionary or schema; of a directory, those of all
+// anatomy streams the structures of a data file, index file, dictionary or schema; of a directory, those of all
 // its files.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
@@ -78,10 +78,10 @@ func (d *describer) directory(dir string) error {
 		case info.Dir:
 			err = d.directory(info.Name)
 		case base == "schema" && path.Base(dir) == "Metadata":
-			err = d.whole(info.Name, "schema",
+			err = d.thriftFile(info.Name, "schema",
 				func(c *wire.Cursor) { layout.ParseTableInfo(thrift.NewReader(c, thrift.Compact), "TableInfo") })
 		case table.ByName(base) != table.KindNone:
-			err = d.counting(info.Name, table.ByName(base))
+			err = d.directoryFile(info.Name, table.ByName(base))
 		case strings.HasPrefix(base, "tablestatus"), strings.HasPrefix(base, "tableupdatestatus"),
 			strings.HasSuffix(base, ".segment"), strings.HasSuffix(base, ".deletedelta"):
 			d.Node(0, region.Data, base, "JSON", fault.Span{Object: info.Name, Len: info.Size})
@@ -93,9 +93,9 @@ func (d *describer) directory(dir string) error {
 	return first
 }
 
-// counting describes a file of a directory. What is wrong with one that no reader opens, or can do without, is reported
-// in a node, and is no error.
-func (d *describer) counting(name string, k table.Kind) error {
+// directoryFile describes a file of a directory. Damage of one that no reader needs is shown in a node, and is no
+// error.
+func (d *describer) directoryFile(name string, k table.Kind) error {
 	err := d.object(name, k)
 	spare := d.read != nil && !d.read[name]
 	switch k {
@@ -115,7 +115,7 @@ func (d *describer) counting(name string, k table.Kind) error {
 func (d *describer) object(name string, k table.Kind) error {
 	switch k {
 	case table.KindIndex, table.KindMerged:
-		return d.whole(name, map[table.Kind]string{table.KindIndex: "carbonindex",
+		return d.thriftFile(name, map[table.Kind]string{table.KindIndex: "carbonindex",
 			table.KindMerged: "carbonindexmerge"}[k], nil)
 	case table.KindDict, table.KindDictMeta, table.KindSort:
 		return table.DescribeDictionary(d.Ctx, format.Target{Tree: d.tree, Name: name}, d.o, d.Emit)
@@ -123,8 +123,8 @@ func (d *describer) object(name string, k table.Kind) error {
 	return d.dataFile(name)
 }
 
-// whole describes a file that is Thrift from its beginning to its end. parse is nil for index files.
-func (d *describer) whole(name, title string, parse func(c *wire.Cursor)) error {
+// thriftFile describes a file that is Thrift from its beginning to its end. parse is nil for index files.
+func (d *describer) thriftFile(name, title string, parse func(c *wire.Cursor)) error {
 	o, err := layout.OpenObject(d.Ctx, d.tree, name, d.o.Limits)
 	if err != nil {
 		return err

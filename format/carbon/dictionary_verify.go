@@ -27,13 +27,13 @@ type dictChecker struct {
 	limits format.Limits
 }
 
-// found reports what was found about a file. It loses no rows: the columns with its codes do.
-func (v *dictChecker) found(code string, at fault.Span, format string, args ...any) {
+// reportFile reports what was found about a file. It loses no rows: the columns with its codes do.
+func (v *dictChecker) reportFile(code string, at fault.Span, format string, args ...any) {
 	v.Rows(code, at, [2]int64{-1, -1}, 0, format, args...)
 }
 
-// met reports an error about a file; what is not damage is given back.
-func (v *dictChecker) met(code string, err error) error {
+// reportError reports an error about a file; what is not damage is given back.
+func (v *dictChecker) reportError(code string, err error) error {
 	var e *fault.Error
 	if !errors.Is(err, fault.Corrupt) || !errors.As(err, &e) {
 		return err
@@ -42,7 +42,7 @@ func (v *dictChecker) met(code string, err error) error {
 	if e.Path != "" {
 		msg = e.Path + ": " + msg
 	}
-	v.found(code, e.At, "%s", msg)
+	v.reportFile(code, e.At, "%s", msg)
 	return nil
 }
 
@@ -72,14 +72,14 @@ func verifyDictionary(ctx context.Context, tg format.Target, o format.OpenOption
 		return v.dictionary(tg.Name, nil)
 	case table.KindDictMeta:
 		_, err := dict.ReadLoads(ctx, tg.Tree, tg.Name, v.limits)
-		return v.met("carbon.dictmeta.damaged", err)
+		return v.reportError("carbon.dictmeta.damaged", err)
 	}
 	obj, err := layout.OpenObject(ctx, tg.Tree, tg.Name, v.limits)
 	if err != nil {
 		return err
 	}
 	_, err = v.sortIndex(obj)
-	return v.met("carbon.sortindex.damaged", err)
+	return v.reportError("carbon.sortindex.damaged", err)
 }
 
 func (v *dictChecker) sortIndex(obj layout.Object) (dict.SortInfo, error) {
@@ -94,7 +94,7 @@ func (v *dictChecker) sortIndex(obj layout.Object) (dict.SortInfo, error) {
 func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	obj, err := layout.OpenObject(v.ctx, v.tree, name, v.limits)
 	if errors.Is(err, fs.ErrNotExist) {
-		v.found("carbon.dict.missing", fault.Span{Object: name}, "it is not there")
+		v.reportFile("carbon.dict.missing", fault.Span{Object: name}, "it is not there")
 		return nil
 	}
 	if err != nil {
@@ -103,9 +103,9 @@ func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	metaName := strings.TrimSuffix(name, dict.DictExt) + dict.DictMetaExt
 	loads, err := dict.ReadLoads(v.ctx, v.tree, metaName, v.limits)
 	if err == nil && loads == nil {
-		v.found("carbon.dictmeta.missing", fault.Span{Object: metaName}, "it is not there")
+		v.reportFile("carbon.dictmeta.missing", fault.Span{Object: metaName}, "it is not there")
 	}
-	if err := v.met("carbon.dictmeta.damaged", err); err != nil {
+	if err := v.reportError("carbon.dictmeta.damaged", err); err != nil {
 		return err
 	}
 	b, err := obj.Read(v.ctx, 0, obj.At.Len, "")
@@ -118,7 +118,7 @@ func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	if n, err := d.Whole(loads); err != nil {
 		d.Values = d.Values[:n]
 		if int64(obj.At.Len) >= end && c.Err() == nil {
-			if err := v.met("carbon.dict.counts", fault.Locate(err, obj.At, true, "")); err != nil {
+			if err := v.reportError("carbon.dict.counts", fault.Locate(err, obj.At, true, "")); err != nil {
 				return err
 			}
 		}
@@ -135,12 +135,12 @@ func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Curso
 	}
 	switch {
 	case at.Len < end:
-		v.found("carbon.dict.cut", at, "%d bytes, the loads wrote %d", at.Len, end)
+		v.reportFile("carbon.dict.cut", at, "%d bytes, the loads wrote %d", at.Len, end)
 	case c.Err() != nil && int64(c.Pos()) < end || c.Err() != nil && len(loads) == 0:
-		v.met("carbon.dict.damaged", c.Err())
+		v.reportError("carbon.dict.damaged", c.Err())
 	}
 	if at.Len > end {
-		v.found("carbon.dict.unfinished", at.Sub(end, at.Len-end), "%d bytes after the last finished load",
+		v.reportFile("carbon.dict.unfinished", at.Sub(end, at.Len-end), "%d bytes after the last finished load",
 			at.Len-end)
 	}
 	return end
@@ -149,12 +149,12 @@ func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Curso
 // values looks for what CarbonData never writes.
 func (v *dictChecker) values(at fault.Span, values [][]byte) {
 	if len(values) > 0 && string(values[0]) != schema.NullText {
-		v.found("carbon.dict.null", at, "the value of code 1 is %q", values[0])
+		v.reportFile("carbon.dict.null", at, "the value of code 1 is %q", values[0])
 	}
 	seen := make(map[string]int, len(values))
 	for i, x := range values {
 		if k, ok := seen[string(x)]; ok {
-			v.found("carbon.dict.twice", at, "%q is the value of code %d and of code %d", x, k, i+1)
+			v.reportFile("carbon.dict.twice", at, "%q is the value of code %d and of code %d", x, k, i+1)
 			return // one is enough to know
 		}
 		seen[string(x)] = i + 1
@@ -167,17 +167,17 @@ func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *sc
 	s, file, err := g.ReadSortIndex(v.ctx)
 	switch {
 	case err != nil:
-		return v.met("carbon.sortindex.damaged", err)
+		return v.reportError("carbon.sortindex.damaged", err)
 	case s == nil:
-		v.found("carbon.sortindex.missing", fault.Span{Object: dict.SortIndexNames(name, at.Len)[0]},
+		v.reportFile("carbon.sortindex.missing", fault.Span{Object: dict.SortIndexNames(name, at.Len)[0]},
 			"it is not there")
 	case len(s.Codes) != len(values):
-		v.found("carbon.sortindex.order", fault.Span{Object: file}, "%d codes, the dictionary has %d",
+		v.reportFile("carbon.sortindex.order", fault.Span{Object: file}, "%d codes, the dictionary has %d",
 			len(s.Codes), len(values))
 	case col != nil:
 		if o := dict.NewDictOrder(col, values); !o.Follows(col, s.Codes) &&
 			!(col.Typ == layout.TypeString && javaOrder(s.Codes, values)) {
-			v.found("carbon.sortindex.order", fault.Span{Object: file},
+			v.reportFile("carbon.sortindex.order", fault.Span{Object: file},
 				"the codes are not in the order of their values")
 		}
 	}

@@ -119,7 +119,7 @@ func (v *verifier) folder(tg format.Target) {
 	}
 	v.Part = tg.Name
 	for _, name := range d.Missing() {
-		v.Blame("carbon.segment.missing", d.Lack(tg.Name, name), -1, -1)
+		v.Blame("carbon.segment.missing", d.MissingError(tg.Name, name), -1, -1)
 	}
 	for _, name := range d.Unnamed() {
 		v.Report("carbon.index.missing", fault.Span{Object: name}, "",
@@ -181,7 +181,7 @@ func (v *verifier) table(dir string) {
 		}
 	}
 	v.Part, v.Column = dir, ""
-	if err := t.Untied(v.ctx, v.read); err != nil {
+	if err := t.NoteCopies(v.ctx, v.read); err != nil {
 		v.Blame("carbon.read", err, -1, -1)
 	}
 	for _, f := range t.Findings() {

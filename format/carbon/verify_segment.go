@@ -12,7 +12,7 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// sizes compares the bytes that tablestatus says of a segment with its files. Updates before 2.0 added files
+// sizes compares the sizes of a segment's files with those in tablestatus. Updates before 2.0 added files
 // and left the size as it was; segments of rows grow.
 func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Contents) {
 	if !l.Counts() || h.Unknown || l.Status == status.StatusStreaming || l.Status == status.StatusFinish {
@@ -23,15 +23,15 @@ func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Contents) {
 		v.Report("carbon.segment.size", at, "dataSize", "segment %s: %d bytes of data files, there are %d", l.Name,
 			want, h.Bytes)
 	}
-	if want := status.Count64(l.IndexSize); want >= 0 && want != h.Indexes && (want > h.Indexes || l.UpdateFrom == "") {
+	if want := status.Count64(l.IndexSize); want >= 0 && want != h.IndexBytes &&
+		(want > h.IndexBytes || l.UpdateFrom == "") {
 		v.Report("carbon.segment.size", at, "indexSize", "segment %s: %d bytes of index files, there are %d", l.Name,
-			want, h.Indexes)
+			want, h.IndexBytes)
 	}
 }
 
-// segmentBounds compares the smallest and largest values that the segment file keeps of each column with those of
-// its blocklets, by which Carbon skips segments. alone says that no index says whether the files are the
-// segment's.
+// segmentBounds compares the smallest and largest values of each column in the segment file, by which Carbon skips
+// segments, with those of its blocklets. alone: there is no index that says which files are the segment's.
 func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table.Part, alone bool) {
 	known, at, err := t.KeptBounds(v.ctx, l)
 	if err != nil {
@@ -45,7 +45,7 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 		}
 	}
 	if alone {
-		if err := t.Tied(v.ctx, l, parts); err != nil {
+		if err := t.CheckBounds(v.ctx, l, parts); err != nil {
 			v.Blame("carbon.segment.minmax", err, -1, -1)
 			return
 		}
@@ -65,12 +65,12 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 	v.Column = ""
 }
 
-// leftovers reports what lies in the table's directories and is not read any more.
+// leftovers reports files in the table's directories that nothing refers to any more.
 func (v *verifier) leftovers(t *table.Managed) {
 	if t.Guessed == nil {
 		v.v12Updates(t)
 	}
-	v.left("delete deltas that nothing names any more", v.replaced)
+	v.reportNames("delete deltas that nothing names any more", v.replaced)
 	for _, name := range v.replaced {
 		var d table.DeleteDelta
 		err := status.ReadJSON(v.ctx, t.Tree, name, v.o.Limits.WithDefaults(), &d)
@@ -88,17 +88,17 @@ func (v *verifier) leftovers(t *table.Managed) {
 		places, err := t.Folders(v.ctx, l)
 		t.Notes = nil
 		for _, p := range places {
-			if err == nil && path.Base(p.Dir) == "Segment_"+l.Name && v.holdsFiles(p.Dir) {
+			if err == nil && path.Base(p.Dir) == "Segment_"+l.Name && v.hasFiles(p.Dir) {
 				segments = append(segments, fmt.Sprintf("%s (%s)", p.Dir, l.Status))
 			}
 		}
 	}
-	v.left("segments that do not count, and are not verified", segments)
-	v.unnamed(t)
+	v.reportNames("segments that do not count, and are not verified", segments)
+	v.unnamedSegments(t)
 }
 
-// unnamed reports segments with files that no status knows.
-func (v *verifier) unnamed(t *table.Managed) {
+// unnamedSegments reports segments with files that no status knows.
+func (v *verifier) unnamedSegments(t *table.Managed) {
 	gone, left, err := t.Unnamed(v.ctx)
 	if err != nil {
 		v.Blame("carbon.read", err, -1, -1)
@@ -124,16 +124,16 @@ func (v *verifier) unnamed(t *table.Managed) {
 	}
 }
 
-// holdsFiles reports whether there is anything in a directory.
-func (v *verifier) holdsFiles(dir string) bool {
+// hasFiles reports whether there is anything in a directory.
+func (v *verifier) hasFiles(dir string) bool {
 	for _, err := range v.tree.List(v.ctx, dir) {
 		return err == nil
 	}
 	return false
 }
 
-// left reports names of one kind at once.
-func (v *verifier) left(what string, names []string) {
+// reportNames reports all names of one kind as one finding.
+func (v *verifier) reportNames(what string, names []string) {
 	if len(names) == 0 {
 		return
 	}
@@ -182,7 +182,7 @@ func (v *verifier) v12Updates(t *table.Managed) {
 		v.v12Damage(status.ReadJSON(v.ctx, t.Tree, info.Name, v.o.Limits.WithDefaults(), &list))
 	}
 	slices.Sort(old)
-	v.left("update statuses that later ones stand for", old)
+	v.reportNames("update statuses that later ones stand for", old)
 }
 
 func orNone(name string) string {

@@ -26,6 +26,6 @@ func TestSuite(t *testing.T) {
 		{"compression": "gzip", "local-dictionary": "false", "page-rows": "200"},
 		{"local-dictionary-threshold": "20", "page-rows": "128"},
 	}, SmallPages: map[string]string{"page-rows": "32"},
-		Bare: []map[string]string{{"page-rows": "40", "compression": "zstd"},
+		NoChecksums: []map[string]string{{"page-rows": "40", "compression": "zstd"},
 			{"page-rows": "64", "local-dictionary": "false"}}})
 }

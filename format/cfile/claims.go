@@ -26,7 +26,7 @@ func claims(ctx context.Context, tg format.Target, o format.OpenOptions) format.
 		case name == dir, known[name], err != nil && !isDir && strings.HasSuffix(name, ".cfile"):
 			return format.OfTable, nil
 		case err == nil && path.Dir(name) == dir:
-			return format.Told, nil
+			return format.Reported, nil
 		}
 		return format.Foreign, nil
 	}

@@ -123,7 +123,7 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 			ofSet(files) == 1 && len(files) == 1) {
 			return format.Likely, nil
 		}
-		if nothingElse(ctx, tg) {
+		if onlyColumns(ctx, tg) {
 			return format.Maybe, nil
 		}
 	case fault.OverBudget(err): // opening it says so
@@ -151,9 +151,9 @@ func ofSet(files []looseFile) (most int) {
 	return most
 }
 
-// nothingElse reports whether a directory without a setFile holds nothing but several columns, of as many rows or each
+// onlyColumns reports whether a directory without a setFile holds nothing but several columns, of as many rows or each
 // of a set.
-func nothingElse(ctx context.Context, tg format.Target) bool {
+func onlyColumns(ctx context.Context, tg format.Target) bool {
 	n := 0
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if n++; err != nil || info.Dir || !strings.HasSuffix(info.Name, ".cfile") {
@@ -326,7 +326,7 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 		t.bytes += f.At.Len
 		if f.Footer.NumValues != t.rows {
 			t.Close()
-			return nil, uneven(t, set, f)
+			return nil, unevenRows(t, set, f)
 		}
 		if err := set.belongs(f, i, leafAt(leaves, i)); err != nil {
 			t.Close()
@@ -416,8 +416,8 @@ func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOption
 	t.sc, t.stored = arrow.NewSchema(s.shown, meta), arrow.NewSchema(s.stored, meta)
 }
 
-// uneven says that f, the last file of t, has other rows than the table, and than the file before.
-func uneven(t *table, set fileSet, f *columnfile.File) error {
+// unevenRows says that f, the last file of t, has other rows than the table, and than the file before.
+func unevenRows(t *table, set fileSet, f *columnfile.File) error {
 	other, n := setFile, set.Rows
 	if len(t.files) > 1 {
 		before := t.files[len(t.files)-2]

@@ -177,7 +177,7 @@ func newTable(ctx context.Context, tg format.Target, f *columnfile.File, o colum
 		f.Src.Close()
 		return nil, fault.Invalidf("%s: a %s holds binary values, this file %s", tg.Name, kind, f.Footer.Type)
 	}
-	t := &side{f: f, RowSource: format.RowSource{At: f.At, Stamp: stampOf(ctx, tg), Kind: f.Kind().String(),
+	t := &auxiliary{f: f, RowSource: format.RowSource{At: f.At, Stamp: stampOf(ctx, tg), Kind: f.Kind().String(),
 		Facts: f.Facts(), Closed: f.Src.Close}}
 	var err error
 	switch {

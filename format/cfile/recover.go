@@ -68,7 +68,7 @@ func Recovered(r format.Reader) (block.Footer, block.Kind) {
 		if len(x.files) == 1 {
 			return x.files[0].File.Footer, x.files[0].File.Kind()
 		}
-	case *side:
+	case *auxiliary:
 		return x.f.Footer, x.f.Kind()
 	}
 	return block.Footer{}, block.KindUnknown

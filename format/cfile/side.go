@@ -16,15 +16,15 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 )
 
-// side is a file that is no column, shown as a table: a bloom file, a delta file, or an ad-hoc index with the
+// auxiliary is a file that is no column, shown as a table: a bloom file, a delta file, or an ad-hoc index with the
 // types of its key.
-type side struct {
+type auxiliary struct {
 	format.RowSource
 	f *columnfile.File
 }
 
 // openBloomTable shows a bloom file: one row a filter.
-func openBloomTable(s *side) error {
+func openBloomTable(s *auxiliary) error {
 	if err := s.f.WantBloom(); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func bloomRow(f *columnfile.File, ctx context.Context, w *columnfile.Walker, b *
 }
 
 // openDeltaTable shows a delta file: one row a change. blocks are those that were found of a damaged one.
-func openDeltaTable(s *side, blocks []columnfile.DataBlock) error {
+func openDeltaTable(s *auxiliary, blocks []columnfile.DataBlock) error {
 	d, err := columnfile.NewDelta(s.f)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func deltaRow(b *array.RecordBuilder, d columnfile.Delta) {
 
 // openIndexTable shows an ad-hoc index with its key taken apart: one row a row of the rowset. blocks are those that
 // were found of a damaged one.
-func openIndexTable(s *side, key []block.Type, blocks []columnfile.DataBlock) error {
+func openIndexTable(s *auxiliary, key []block.Type, blocks []columnfile.DataBlock) error {
 	if s.f.Footer.ValIdx == nil {
 		return fault.New(fault.Invalid, s.f.FootSpan(), "footer", "not an ad-hoc index: it has no value index")
 	}

@@ -33,8 +33,8 @@ func TestWriteSuite(t *testing.T) {
 		"checksums": "false"},
 		map[string]string{"block-size": "512", "version": "1"})
 	formattest.Run(t, formattest.Suite{
-		Bare:   withoutSums,
-		Format: cfile.Format,
+		NoChecksums: withoutSums,
+		Format:      cfile.Format,
 		Types: []arrow.DataType{
 			p.Int8, p.Int16, p.Int32, p.Int64, p.Uint8, p.Uint16, p.Uint32, p.Uint64, p.Float32, p.Float64,
 			arrow.FixedWidthTypes.Boolean, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, p.Date32,
@@ -96,7 +96,7 @@ func TestStructSuite(t *testing.T) {
 		Options: []map[string]string{{}, {"block-size": "512", "compression": "lz4", "checksums": "false"},
 			{"version": "1", "encoding": "plain"}, {"plain-metadata": "true", "layout": "dir"}},
 		SmallPages: map[string]string{"block-size": "512", "encoding": "plain"},
-		Bare: []map[string]string{{"block-size": "512", "checksums": "false"},
+		NoChecksums: []map[string]string{{"block-size": "512", "checksums": "false"},
 			{"block-size": "600", "version": "1", "encoding": "plain"}},
 		Fits: func(opts map[string]string, typ arrow.DataType) bool {
 			st, ok := typ.(*arrow.StructType)

@@ -32,8 +32,9 @@ type Suite struct {
 	Fits    func(opts map[string]string, t arrow.DataType) bool
 	// SmallPages are options that make many pages of few rows.
 	SmallPages map[string]string
-	// Bare are options, all with small pages, that make tables without checksums and every kind of page among them.
-	Bare []map[string]string
+	// NoChecksums are options, all with small pages, that make tables without checksums. Among them they make every
+	// kind of page.
+	NoChecksums []map[string]string
 	// Rows of each table.
 	Rows int
 }

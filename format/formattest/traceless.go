@@ -23,13 +23,13 @@ import (
 )
 
 // traceless: damage stays where it is. The bytes of one page, or of one dictionary, of every kind that the
-// format writes are damaged in many ways, in tables without checksums (Suite.Bare). Whatever a scan under both
+// format writes are damaged in many ways, in tables without checksums (Suite.NoChecksums). Whatever a scan under both
 // policies of damage, or a recovered reader, then gives: every cell outside of that page that is not reported as
 // lost is what was written, and with the rows that are reported as lost the others are all that there were. What
 // the damaged page itself gives nobody can know without a checksum.
 func (s Suite) traceless(t *testing.T) {
 	tried, failed, told := 0, 0, 0
-	for i, opts := range append([]map[string]string{s.SmallPages}, s.Bare...) {
+	for i, opts := range append([]map[string]string{s.SmallPages}, s.NoChecksums...) {
 		var types []arrow.DataType
 		for _, typ := range s.Types {
 			if s.Fits(opts, typ) {

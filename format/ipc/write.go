@@ -145,17 +145,17 @@ func (w *Writer) Tear() error {
 	return w.late.end(torn)
 }
 
-// mostDepth is how many lists, maps and structs in each other the library writes; the leaf is one more.
-const mostDepth = 63
+// maxDepth is how many lists, maps and structs in each other the library writes; the leaf is one more.
+const maxDepth = 63
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	opts, stream, err := writeOptions(sc, o)
 	if err != nil {
 		return nil, err
 	}
-	if (format.Limits{Depth: mostDepth, Fields: math.MaxInt64}).Fit(sc, fault.Span{}, "schema") != nil {
+	if (format.Limits{Depth: maxDepth, Fields: math.MaxInt64}).Fit(sc, fault.Span{}, "schema") != nil {
 		return nil, fault.Limitf(fault.Span{}, "schema", "at most %d lists, maps and structs in each other are written",
-			mostDepth)
+			maxDepth)
 	}
 	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) {
 		if stream {

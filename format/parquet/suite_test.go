@@ -13,7 +13,7 @@ func TestSuite(t *testing.T) {
 	formattest.Run(t, formattest.Suite{Format: parquet.Format, Rows: 300,
 		Options:    []map[string]string{{}, {"compression": "zstd", "dictionary": "false"}, {"row-group-rows": "50"}},
 		SmallPages: map[string]string{"page-size": "100", "dictionary": "false"},
-		Bare: []map[string]string{
+		NoChecksums: []map[string]string{
 			{"crc": "false", "page-size": "100"},
 			{"crc": "false", "page-size": "100", "page-version": "2", "compression": "zstd", "row-group-rows": "90"},
 			{"crc": "false", "page-size": "150", "dictionary": "false", "compression": "none"},

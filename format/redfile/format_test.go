@@ -32,7 +32,7 @@ func TestFormat(t *testing.T) {
 			{"page-size": "64", "index": "false"},
 		},
 		SmallPages: map[string]string{"page-size": "150"},
-		Bare: []map[string]string{
+		NoChecksums: []map[string]string{
 			{"crc": "false", "page-size": "150"},
 			{"crc": "false", "generation": "A", "page-size": "100", "compression": "none"},
 			{"crc": "false", "encoding": "group-varint", "page-size": "150"},
@@ -50,7 +50,7 @@ func TestFormatNested(t *testing.T) {
 		Options: []map[string]string{{}, {"generation": "A", "row-group-rows": "100"},
 			{"encoding": "group-varint", "index": "false", "page-size": "100"}},
 		SmallPages: map[string]string{"page-size": "150", "index": "false"},
-		Bare: []map[string]string{{"crc": "false", "page-size": "150"},
+		NoChecksums: []map[string]string{{"crc": "false", "page-size": "150"},
 			{"crc": "false", "page-size": "100", "generation": "A", "compression": "none"}},
 	})
 }

@@ -275,7 +275,7 @@ func (r *jsonlRows) row(top *node) error {
 		return e.of(r.in, r.off, int64(len(r.b)), r.line)
 	}
 	hint := ""
-	var type_ *notA
+	var type_ *valueError
 	if r.opts.schema == nil && errors.As(err, &type_) {
 		hint = "the type was inferred from the first rows; give a schema"
 	}

@@ -42,7 +42,7 @@ func textSetter(b array.Builder, t arrow.DataType) setter {
 		return func(s []byte) error {
 			v, ok := parseBool(s)
 			b.Append(v)
-			return unless(ok, s, t)
+			return checkValue(ok, s, t)
 		}
 	case *array.Decimal32Builder:
 		return decimalSetter(t, func(n *big.Int) { b.Append(decimal.Decimal32(n.Int64())) })
@@ -61,21 +61,21 @@ func textSetter(b array.Builder, t arrow.DataType) setter {
 	case *array.Decimal256Builder:
 		return decimalSetter(t, func(n *big.Int) { b.Append(decimal256.FromBigInt(n)) })
 	case *array.NullBuilder:
-		return func(s []byte) error { b.AppendNull(); return unless(len(s) == 0, s, t) }
+		return func(s []byte) error { b.AppendNull(); return checkValue(len(s) == 0, s, t) }
 	case array.DictionaryBuilder, *array.ExtensionBuilder:
 		return func(s []byte) error { return b.AppendValueFromString(string(s)) }
 	}
 	return nil
 }
 
-// notA says that a text is no value of a type.
-type notA struct {
+// valueError says that a text is no value of a type.
+type valueError struct {
 	text string
 	typ  arrow.DataType
 	why  string
 }
 
-func (e *notA) Error() string {
+func (e *valueError) Error() string {
 	s := fmt.Sprintf("%q is not a value of type %s", e.text, e.typ)
 	if e.why != "" {
 		s += ": " + e.why
@@ -83,20 +83,20 @@ func (e *notA) Error() string {
 	return s
 }
 
-func unless(ok bool, s []byte, t arrow.DataType) error {
+func checkValue(ok bool, s []byte, t arrow.DataType) error {
 	if ok {
 		return nil
 	}
-	return newNotA(s, t, "")
+	return newValueError(s, t, "")
 }
 
-func newNotA(s []byte, t arrow.DataType, why string) error {
+func newValueError(s []byte, t arrow.DataType, why string) error {
 	const show = 60
 	text := string(s[:min(len(s), show)])
 	if len(s) > show {
 		text += "…"
 	}
-	return &notA{text, t, why}
+	return &valueError{text, t, why}
 }
 
 // view is s as a string without a copy, for functions that do not keep it.
@@ -156,7 +156,7 @@ func numberSetter(b array.Builder) setter {
 		return func(s []byte) error {
 			v, err := strconv.ParseUint(view(s), 10, 64)
 			b.Append(v)
-			return unless(err == nil, s, b.Type())
+			return checkValue(err == nil, s, b.Type())
 		}
 	case *array.Float16Builder:
 		return halfSetter(b)
@@ -173,7 +173,7 @@ func intSetter[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32](add fun
 	return func(s []byte) error {
 		v, ok := parseInt(s)
 		if !ok || v < lowest || v > highest {
-			return newNotA(s, t, "")
+			return newValueError(s, t, "")
 		}
 		add(T(v))
 		return nil
@@ -184,7 +184,7 @@ func floatSetter(add func(float64), bits int, t arrow.DataType) setter {
 	return func(s []byte) error {
 		f, ok := parseFloat(s, bits)
 		if !ok {
-			return newNotA(s, t, "")
+			return newValueError(s, t, "")
 		}
 		add(f)
 		return nil
@@ -197,7 +197,7 @@ func halfSetter(b *array.Float16Builder) setter {
 		f, ok := parseFloat(s, 64)
 		bits := half.Of(f)
 		if !ok || !math.IsInf(f, 0) && math.IsInf(float64(half.Float(bits)), 0) {
-			return newNotA(s, b.Type(), "")
+			return newValueError(s, b.Type(), "")
 		}
 		b.Append(float16.FromBits(bits))
 		return nil
@@ -222,7 +222,7 @@ func decimalSetter(t arrow.DataType, add func(*big.Int)) setter {
 	return func(s []byte) error {
 		n, err := parseDecimal(s, int(d.GetScale()), int(d.GetPrecision()))
 		if err != nil {
-			return newNotA(s, t, err.Error())
+			return newValueError(s, t, err.Error())
 		}
 		add(n)
 		return nil
@@ -342,7 +342,7 @@ func bytesSetter(b array.Builder, t arrow.DataType) setter {
 func utf8Setter(add func([]byte), t arrow.DataType) setter {
 	return func(s []byte) error {
 		if !utf8.Valid(s) {
-			return newNotA(s, t, "it is not UTF-8")
+			return newValueError(s, t, "it is not UTF-8")
 		}
 		add(s)
 		return nil
@@ -354,10 +354,10 @@ func base64Setter(add func([]byte), t arrow.DataType, width int) setter {
 	return func(s []byte) error {
 		var err error
 		if buf, err = base64.StdEncoding.AppendDecode(buf[:0], s); err != nil {
-			return newNotA(s, t, "it is not base64")
+			return newValueError(s, t, "it is not base64")
 		}
 		if width >= 0 && len(buf) != width {
-			return newNotA(s, t, fmt.Sprintf("it is %d bytes long", len(buf)))
+			return newValueError(s, t, fmt.Sprintf("it is %d bytes long", len(buf)))
 		}
 		add(buf)
 		return nil
@@ -387,9 +387,9 @@ func dateSetter(t arrow.DataType, add func(int64) bool) setter {
 	return func(s []byte) error {
 		d, rest, ok := parseDate(s)
 		if !ok || len(rest) > 0 {
-			return newNotA(s, t, "")
+			return newValueError(s, t, "")
 		}
-		return unless(add(d), s, t)
+		return checkValue(add(d), s, t)
 	}
 }
 
@@ -399,7 +399,7 @@ func clockSetter(t arrow.DataType, unit arrow.TimeUnit, add func(int64)) setter 
 		sec, rest, ok := parseClock(s)
 		frac, rest, exact := parseFraction(rest, digits)
 		if !ok || !exact || len(rest) > 0 {
-			return newNotA(s, t, "")
+			return newValueError(s, t, "")
 		}
 		add(sec*per + frac)
 		return nil
@@ -419,11 +419,11 @@ func stampSetter(b *array.TimestampBuilder, t *arrow.TimestampType) setter {
 				b.Append(arrow.Timestamp(v))
 				return nil
 			}
-			return newNotA(s, t, "")
+			return newValueError(s, t, "")
 		}
 		switch {
 		case zoned && t.TimeZone == "":
-			return newNotA(s, t, "it has a time zone")
+			return newValueError(s, t, "it has a time zone")
 		case zoned:
 			sec -= offset
 		case t.TimeZone != "":
@@ -431,7 +431,7 @@ func stampSetter(b *array.TimestampBuilder, t *arrow.TimestampType) setter {
 		}
 		v := sec*per + frac
 		if (v-frac)/per != sec {
-			return newNotA(s, t, "it is out of range")
+			return newValueError(s, t, "it is out of range")
 		}
 		b.Append(arrow.Timestamp(v))
 		return nil
@@ -454,7 +454,7 @@ func durationSetter(b *array.DurationBuilder, t *arrow.DurationType) setter {
 		}
 		v, ok := parseInt(digits)
 		b.Append(arrow.Duration(v))
-		return unless(ok, s, t)
+		return checkValue(ok, s, t)
 	}
 }
 

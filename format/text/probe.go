@@ -89,7 +89,7 @@ func probeJSONL(ctx context.Context, t format.Target) (format.Match, error) {
 		return format.No, nil // by its name only
 	}
 	// others are damaged, or no text, such as a hole of zeros: the reader says where
-	if hasObject(b, whole) || !whole && hole(b) {
+	if hasObject(b, whole) || !whole && beginsWithHole(b) {
 		return format.Maybe, nil
 	}
 	return format.No, nil
@@ -129,8 +129,8 @@ func mostlyObjects(b []byte) bool {
 	return n > 0
 }
 
-// hole reports whether b is all zeros, or these and then a line that does not end.
-func hole(b []byte) bool { return len(b) > 0 && b[0] == 0 && bytes.IndexByte(b, '\n') < 0 }
+// beginsWithHole reports whether b is all zeros, or these and then a line that does not end.
+func beginsWithHole(b []byte) bool { return len(b) > 0 && b[0] == 0 && bytes.IndexByte(b, '\n') < 0 }
 
 func probeCSV(ctx context.Context, t format.Target, name string, comma byte) (format.Match, error) {
 	b, whole, err := head(ctx, t)

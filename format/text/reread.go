@@ -29,18 +29,18 @@ func rereadJSONL(f format.Format) func(*arrow.Schema, format.WriteOptions) (form
 		f.Open = func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
 			return c.open(ctx, t, o)
 		}
-		return f, sc.NumFields() > 0 && !twice(sc.Fields())
+		return f, sc.NumFields() > 0 && !duplicateNames(sc.Fields())
 	}
 }
 
-func twice(fields []arrow.Field) bool {
+func duplicateNames(fields []arrow.Field) bool {
 	seen := map[string]bool{}
 	for _, f := range fields {
 		if seen[f.Name] {
 			return true
 		}
 		seen[f.Name] = true
-		if t, ok := f.Type.(arrow.NestedType); ok && twice(t.Fields()) {
+		if t, ok := f.Type.(arrow.NestedType); ok && duplicateNames(t.Fields()) {
 			return true
 		}
 	}

@@ -296,7 +296,8 @@ func TestJSONL(t *testing.T) {
 		{"{\"a\":1}\n{\"b\":2}\n", `{"a":1,"b":null}{"a":null,"b":2}`},
 		{"{\"b\":1,\"a\":2}\n{\"a\":3,\"b\":4}\n", `{"b":1,"a":2}{"b":4,"a":3}`},
 		{`{"s":{"x":1,"y":[1,2,null]},"l":[]}`, `{"s":{"x":1,"y":[1,2,null]},"l":[]}`},
-		{`{"s":[{"x":1},{"y":"é\u00e9\ud83d\ude00"},null]}`, `{"s":[{"x":1,"y":null},{"x":null,"y":"éé😀"},null]}`},
+		{`{"s":[{"x":1},{"y":"é\u00e9\ud83d\ude00"},null]}`,
+			`{"s":[{"x":1,"y":null},{"x":null,"y":"éé😀"},null]}`},
 		{"{\"a\":1}\n{\"a\":\"x\"}\n{\"a\":[1, 2]}\n{\"a\":null}\n", `{"a":"1"}{"a":"x"}{"a":"[1, 2]"}{"a":null}`},
 		{`{"a":null,"b":{}}`, `{"a":null,"b":"{}"}`},
 		{`{"a":"2024-01-01"}`, `{"a":"2024-01-01"}`},
@@ -461,10 +462,10 @@ func TestManyStrangeRows(t *testing.T) {
 	if n := (after.Mallocs - before.Mallocs) / rows; n > 100 {
 		t.Errorf("%d allocations a row", n)
 	}
-	if len(found) != mostRows+1 || lost != rows-sampleRows {
+	if len(found) != maxReportedRows+1 || lost != rows-sampleRows {
 		t.Fatalf("%d findings, %d rows lost", len(found), lost)
 	}
-	if one, last := found[mostRows-1], found[mostRows]; one.Rows != [2]int64{1999, 2000} ||
+	if one, last := found[maxReportedRows-1], found[maxReportedRows]; one.Rows != [2]int64{1999, 2000} ||
 		last.Rows != [2]int64{2000, rows} || last.Lost != 4000 {
 		t.Errorf("%+v\n%+v", one, last)
 	}

@@ -13,8 +13,8 @@ import (
 	"stoa/vec"
 )
 
-// mostRows is of how many rows that do not fit verify reports one by one; all others are one finding.
-const mostRows = 1000
+// maxReportedRows is of how many rows that do not fit verify reports one by one; all others are one finding.
+const maxReportedRows = 1000
 
 func isCorrupt(err error) bool { return errors.Is(err, fault.Corrupt) }
 
@@ -47,7 +47,7 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 			if err == nil {
 				continue
 			}
-			if f := finding(name, t.Name, err); f.Code != rest.Code || reported < mostRows {
+			if f := finding(name, t.Name, err); f.Code != rest.Code || reported < maxReportedRows {
 				reported++
 				if !yield(f) {
 					return

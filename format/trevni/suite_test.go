@@ -35,12 +35,12 @@ var withoutSums = []map[string]string{{"checksum": "null", "block-size": "256"},
 func TestSuiteWiki(t *testing.T) {
 	formattest.Run(t, formattest.Suite{Format: trevni.Format,
 		Types: append([]arrow.DataType{arrow.PrimitiveTypes.Uint64},
-			flatTypes...), Options: suiteOptions, Bare: withoutSums,
+			flatTypes...), Options: suiteOptions, NoChecksums: withoutSums,
 		SmallPages: map[string]string{"block-size": "256"}})
 }
 
 func TestSuiteAvro(t *testing.T) {
-	formattest.Run(t, formattest.Suite{Format: trevni.AvroFormat, Types: flatTypes, Bare: withoutSums,
+	formattest.Run(t, formattest.Suite{Format: trevni.AvroFormat, Types: flatTypes, NoChecksums: withoutSums,
 		Options:    append([]map[string]string{{"version": "1", "block-size": "400"}}, suiteOptions...),
 		SmallPages: map[string]string{"block-size": "256"}})
 }

@@ -68,8 +68,8 @@ func codeOf(code string, e *fault.Error) string {
 	return code
 }
 
-// often is Report of what would be said of every block: once a column.
-func (v *verifier) often(code string, at fault.Span, path, format string, args ...any) {
+// reportOnce is Report of what would be said of every block: once a column.
+func (v *verifier) reportOnce(code string, at fault.Span, path, format string, args ...any) {
 	column, _, _ := strings.Cut(path, ".")
 	v.Once(code+" "+v.Column+" "+column, code, at, path, format, args...)
 }
@@ -166,7 +166,7 @@ func (v *verifier) descriptors(i int) {
 			}
 			v.Blame("trevni.block.cut", b.Lost, first, end)
 		case b.Rows == 0:
-			v.often("trevni.block.empty", b.Desc, path+fmt.Sprintf(".block[%d]", k),
+			v.reportOnce("trevni.block.empty", b.Desc, path+fmt.Sprintf(".block[%d]", k),
 				"a block of %d bytes has no rows", b.Stored)
 		}
 	}
@@ -315,23 +315,23 @@ func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.
 	col := &v.f.Header.Columns[ph.Stored]
 	d := v.f.Header.Dialect
 	if d == layout.Avro && col.Checksum != "" && col.Checksum != "crc32" && col.Checksum != "null" {
-		v.often("trevni.checksum.name", col.At, path+".column-metadata.checksum",
+		v.reportOnce("trevni.checksum.name", col.At, path+".column-metadata.checksum",
 			"the checksum is called %q; Avro knows crc32 and null", col.Checksum)
 	}
 	if col.Summed {
 		switch usual := container.UsualSum(d); {
 		case o.Sum.Zero:
-			v.often("trevni.checksum.zero", b.At, path+".column-checksum", "the checksums are 0")
+			v.reportOnce("trevni.checksum.zero", b.At, path+".column-checksum", "the checksums are 0")
 		case o.Sum != usual:
-			v.often("trevni.checksum.form", b.At, path+".column-checksum", "the checksums are %s; %s is usual",
+			v.reportOnce("trevni.checksum.form", b.At, path+".column-checksum", "the checksums are %s; %s is usual",
 				o.Sum, usual)
 		}
 	}
 	if o.Zlib && d == layout.Avro {
-		v.often("trevni.codec.zlib", o.At, path, "the blocks have a zlib header")
+		v.reportOnce("trevni.codec.zlib", o.At, path, "the blocks have a zlib header")
 	}
 	if o.Surplus > 0 {
-		v.often("trevni.block.padded", o.At, path, "%d bytes follow the %d raw ones", o.Surplus, b.Raw)
+		v.reportOnce("trevni.block.padded", o.At, path, "%d bytes follow the %d raw ones", o.Surplus, b.Raw)
 	}
 	if col.Kind == layout.CodecNone && b.Raw != int64(len(o.Raw)) {
 		v.Report("trevni.block.rawsize", b.Desc, path+".block-uncompressed-size", "%d, the block has %d bytes", b.Raw,
@@ -349,7 +349,7 @@ func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.
 			}
 		}
 		if a.Runs {
-			v.often("trevni.lengths.runs", o.At, path, "version %d has no runs of lengths", v.f.Header.Version)
+			v.reportOnce("trevni.lengths.runs", o.At, path, "version %d has no runs of lengths", v.f.Header.Version)
 		}
 	}
 }

@@ -386,7 +386,7 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 		size := int64(binary.LittleEndian.Uint64(body[x.Off:]))
 		most := int64(math.MaxInt64)
 		if x.Len < 1<<40 {
-			most = 64 + (x.Len-8)*mostRatio[r.Codec]
+			most = 64 + (x.Len-8)*maxRatio[r.Codec]
 		}
 		switch {
 		case size == -1: // stored as it is
@@ -411,9 +411,9 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 // usualRatio is what a batch may become of its bytes however large it is.
 const usualRatio = 16
 
-// mostRatio is an upper bound of what one compressed byte can become: LZ4 extends a match by 255 a byte;
+// maxRatio is an upper bound of what one compressed byte can become: LZ4 extends a match by 255 a byte;
 // a run-length block of zstd makes 128 KiB from 4 bytes.
-var mostRatio = map[int]int64{LZ4: 255, Zstd: 128 << 10 / 4}
+var maxRatio = map[int]int64{LZ4: 255, Zstd: 128 << 10 / 4}
 
 // Footer is the table Footer of a file.
 type Footer struct {

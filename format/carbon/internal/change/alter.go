@@ -80,16 +80,16 @@ func merged(a arrow.Array, i int) bool {
 	}
 	if list, ok := a.(array.ListLike); ok {
 		from, to := list.ValueOffsets(i)
-		return to-from == 1 && nullish(list.ListValues(), int(from))
+		return to-from == 1 && readsAsNull(list.ListValues(), int(from))
 	}
 	_, ok := a.(*array.Struct)
-	return ok && nullish(a, i)
+	return ok && readsAsNull(a, i)
 }
 
-// nullish reports whether what is within a list or struct is taken for null.
-func nullish(a arrow.Array, i int) bool {
+// readsAsNull reports whether what is within a list or struct is taken for null.
+func readsAsNull(a arrow.Array, i int) bool {
 	if st, ok := a.(*array.Struct); ok && a.IsValid(i) {
-		return !format.AnyChild(st, i, func(kid arrow.Array, k int) bool { return !nullish(kid, k) })
+		return !format.AnyChild(st, i, func(kid arrow.Array, k int) bool { return !readsAsNull(kid, k) })
 	}
 	return a.IsNull(i) || noBytes(a, i)
 }

@@ -72,15 +72,15 @@ func addColumn(ctx context.Context, dir string, f arrow.Field, def *string, dry 
 			}
 			t.Properties["default.value."+f.Name] = *def
 		}
-		t.Columns = arranged(append(t.Columns, list...))
+		t.Columns = inCarbonOrder(append(t.Columns, list...))
 		t.History = append(t.History, layout.Evolution{Stamp: status.Now(), Added: slices.Clone(list)})
 		return nil
 	})
 }
 
-// arranged brings columns into the order that CarbonData has them in: sort columns, other dimensions, long
+// inCarbonOrder brings columns into the order that CarbonData has them in: sort columns, other dimensions, long
 // strings, nested ones, measures. Its loads fail for a table that has them in another.
-func arranged(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
+func inCarbonOrder(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
 	var lists [5][]layout.ColumnSchema
 	for i := 0; i < len(columns); {
 		c, kind := &columns[i], schema.ListDimension

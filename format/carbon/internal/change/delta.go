@@ -40,7 +40,7 @@ func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stam
 		}
 	}
 	before := gone.Count()
-	if err := placed(t, ctx, f, d.Rows, gone); err != nil {
+	if err := locateRows(t, ctx, f, d.Rows, gone); err != nil {
 		return nil, "", err
 	}
 	name := status.ParseFileName(d.File)
@@ -89,8 +89,8 @@ func verifyDelta(t *table.Managed, ctx context.Context, u *status.Update, delta 
 	return nil
 }
 
-// placed finds blocklet and page of rows of a file.
-func placed(t *table.Managed, ctx context.Context, f *datafile.DataFile, rows []int64, gone table.Deletes) error {
+// locateRows finds blocklet and page of rows of a file.
+func locateRows(t *table.Managed, ctx context.Context, f *datafile.DataFile, rows []int64, gone table.Deletes) error {
 	base, k := int64(0), 0
 	for g := range f.Footer.Blocklet {
 		starts, err := f.PageStarts(ctx, g)

@@ -200,7 +200,7 @@ func indexBytes(t *table.Managed, ctx context.Context, name string) (b []byte, v
 	}
 	files, err := o.ReadIndex(ctx, false, nil)
 	if err == nil {
-		err = t.Odd(files)
+		err = t.CheckIndexes(files)
 	}
 	if err != nil {
 		return nil, 0, err

@@ -40,9 +40,9 @@ func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 	return &m.TableSchema, nil
 }
 
-// sound refuses to change a table that reading refuses, in the same words; see table.Managed.Sound. What is wrong with
-// the segments except, which are to go, is no matter.
-func sound(ctx context.Context, dir string, except ...string) error {
+// checkReadable refuses to change a table that cannot be read, with the reader's error; see
+// table.Managed.CheckReadable. Damage of the segments except, which are to be removed, does not count.
+func checkReadable(ctx context.Context, dir string, except ...string) error {
 	o := table.ReadOptions{Bucket: -1, Zone: time.UTC}
 	open := func() (*table.Managed, error) {
 		return table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{}, o, nil)
@@ -62,7 +62,7 @@ func sound(ctx context.Context, dir string, except ...string) error {
 	if err != nil {
 		return err
 	}
-	return t.Sound(ctx)
+	return t.CheckReadable(ctx)
 }
 
 // LockUpdate keeps other deletes, updates and compactions from the table until unlock is called.

@@ -69,7 +69,7 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 	if err := f.layout(); err != nil {
 		return f, err
 	}
-	return f, f.seamless()
+	return f, f.checkSeams()
 }
 
 // readHeader reads what stands at the beginning: a FileHeader, or the text of format 2, or nothing in format 1.
@@ -277,41 +277,41 @@ func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path st
 	return nil
 }
 
-// seamless compares the column chunks with each other: between header and footer nothing lies that is of none, and
+// checkSeams compares the column chunks with each other: between header and footer nothing lies that is of none, and
 // nothing that is of two. No writer leaves room, and a file without checksums has little else that mentions a length
 // that is another, or of a field that is gone. Within formats 2 and 3 each chunk's own metadata says where its pages
 // end: see check and follows.
-func (f *DataFile) seamless() error {
+func (f *DataFile) checkSeams() error {
 	at := f.HeadLen
 	for i := range f.Footer.Blocklet {
 		b := &f.Footer.Blocklet[i]
 		if f.Version == 1 {
-			return f.seamless1()
+			return f.checkSeams1()
 		}
 		if len(b.Offsets) == 0 {
 			continue
 		}
 		if b.Offsets[0] != at && (f.Version == 3 || i == 0) {
-			return f.seam(at, b.Offsets[0], fmt.Sprintf("footer.blocklet[%d]", i))
+			return f.seamError(at, b.Offsets[0], fmt.Sprintf("footer.blocklet[%d]", i))
 		}
 		at = max(b.End, b.Dims)
 	}
 	if f.Version == 3 && at != f.FootAt {
-		return f.seam(at, f.FootAt, "footer")
+		return f.seamError(at, f.FootAt, "footer")
 	}
 	return nil
 }
 
-// seam is the error of what ends at a place and is followed by what begins at another.
-func (f *DataFile) seam(end, begin int64, path string) error {
+// seamError is the error of what ends at a place and is followed by what begins at another.
+func (f *DataFile) seamError(end, begin int64, path string) error {
 	if end < begin {
 		return fault.Corruptf(f.FootSpan(), path, "no column chunk has the %d bytes at %d", begin-end, end)
 	}
 	return fault.Corruptf(f.FootSpan(), path, "two column chunks have the %d bytes at %d", end-begin, begin)
 }
 
-// seamless1 is seamless for format 1, whose footer has the places of all pages.
-func (f *DataFile) seamless1() error {
+// checkSeams1 is checkSeams for format 1, whose footer has the places of all pages.
+func (f *DataFile) checkSeams1() error {
 	var all [][2]int64
 	add := func(off int64, n int32) {
 		if n > 0 {
@@ -330,7 +330,7 @@ func (f *DataFile) seamless1() error {
 	end := f.HeadLen
 	for _, x := range append(all, [2]int64{f.FootAt, f.FootAt}) {
 		if x[0] != end {
-			return f.seam(end, x[0], "footer.blocklet_info_list")
+			return f.seamError(end, x[0], "footer.blocklet_info_list")
 		}
 		end = x[1]
 	}

@@ -19,7 +19,7 @@ func TestSeamless1(t *testing.T) {
 			{Chunks: []layout.DataChunk{{DataAt: 20, DataLen: 10, RleAt: 50, RleLen: 10}, {DataAt: 30, DataLen: 20}}}}
 		return f
 	}
-	if err := whole().seamless(); err != nil {
+	if err := whole().checkSeams(); err != nil {
 		t.Fatal(err)
 	}
 	for what, harm := range map[string]func(*DataFile, []layout.DataChunk){
@@ -35,7 +35,7 @@ func TestSeamless1(t *testing.T) {
 	} {
 		f := whole()
 		harm(f, f.Footer.Blocklet[0].Chunks)
-		if err := f.seamless(); !errors.Is(err, fault.Corrupt) {
+		if err := f.checkSeams(); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

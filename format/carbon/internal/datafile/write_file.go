@@ -166,7 +166,7 @@ func (t *TaskWriter) Add(ctx context.Context, b arrow.RecordBatch, fields []int,
 		if err := t.added(ctx, n); err != nil {
 			return err
 		}
-		if t.rows > 0 && t.crowded() {
+		if t.rows > 0 && t.pageFull() {
 			if err := t.endPage(ctx); err != nil {
 				return err
 			}
@@ -215,8 +215,8 @@ func (t *TaskWriter) added(ctx context.Context, n int) error {
 	return nil
 }
 
-// crowded reports whether the page that is filled has as many bytes as a page may have.
-func (t *TaskWriter) crowded() bool {
+// pageFull reports whether the page that is filled has as many bytes as a page may have.
+func (t *TaskWriter) pageFull() bool {
 	n := 0
 	for _, x := range t.current() {
 		n += x.Size()

@@ -16,8 +16,8 @@ import (
 // Numbers and dates are not searched: they are decoded at once, and comparing them takes less time than looking
 // whether they are sorted.
 
-// mostSought is for how many values a page is searched one by one; for more, all are compared.
-const mostSought = 64
+// maxSought is for how many values a page is searched one by one; for more, all are compared.
+const maxSought = 64
 
 // filterTexts finds the rows that can pass the filter. starts is where each row's value begins and ends in raw.
 func (c *Content) filterTexts(starts []uint32) {
@@ -37,7 +37,7 @@ func (c *Content) filterTexts(starts []uint32) {
 		})
 	}
 	path := c.T.Filter.Columns()[0]
-	if vs, ok := c.T.Filter.Equals(path); ok && len(vs) <= mostSought {
+	if vs, ok := c.T.Filter.Equals(path); ok && len(vs) <= maxSought {
 		c.pass(func(run func(i, j int)) {
 			for _, v := range vs {
 				run(from(v.Text, false), from(v.Text, true))
@@ -65,7 +65,7 @@ func (c *Content) filterTexts(starts []uint32) {
 // big-endian.
 func (c *Content) filterCodes(w int) {
 	hits := c.T.Hits
-	if c.T.Filter == nil || hits == nil || hits.Count > mostSought || len(c.rowids) != c.N || w < 1 || w > 4 ||
+	if c.T.Filter == nil || hits == nil || hits.Count > maxSought || len(c.rowids) != c.N || w < 1 || w > 4 ||
 		len(c.Raw) != c.N*w {
 		return
 	}

@@ -368,13 +368,13 @@ func (x *Cells) Check(c *schema.Column) error {
 	for i := range x.N {
 		switch c.Typ {
 		case layout.TypeArray, layout.TypeMap:
-			if x.Ints[i] == 1 && !x.Null(i) && x.Children[0].nullish(c.Children[0], child) {
+			if x.Ints[i] == 1 && !x.Null(i) && x.Children[0].readsAsNull(c.Children[0], child) {
 				return fault.Invalidf("column %s: a %s of one item that is null would be read as a null %s "+
 					"(--opt nulls=merge writes it nevertheless)", c.Name, c.Typ, c.Typ)
 			}
 			child += int(x.Ints[i])
 		case layout.TypeStruct:
-			if !x.Null(i) && x.nullish(c, i) {
+			if !x.Null(i) && x.readsAsNull(c, i) {
 				return fault.Invalidf("column %s: a struct of nulls would be read as a null struct (--opt "+
 					"nulls=merge writes it nevertheless)", c.Name)
 			}
@@ -383,13 +383,13 @@ func (x *Cells) Check(c *schema.Column) error {
 	return nil
 }
 
-// nullish reports whether a reader takes entry i for null. check has been here before: below, only what is null
-// is nullish.
-func (x *Cells) nullish(c *schema.Column, i int) bool {
+// readsAsNull reports whether a reader takes entry i for null. check has been here before: below, only what is null
+// reads as null.
+func (x *Cells) readsAsNull(c *schema.Column, i int) bool {
 	switch c.Typ {
 	case layout.TypeStruct:
 		for k, kid := range x.Children {
-			if !kid.nullish(c.Children[k], i) {
+			if !kid.readsAsNull(c.Children[k], i) {
 				return false
 			}
 		}

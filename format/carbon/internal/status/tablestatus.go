@@ -133,15 +133,15 @@ func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits
 		}
 		return fault.Corruptf(o.At.Sub(min(off, o.At.Len), 0), path.Base(name), "%v", err)
 	}
-	if member, off := twice(b); member != "" {
+	if member, off := duplicateMember(b); member != "" {
 		return fault.Corruptf(o.At.Sub(off, 0), path.Base(name), "%q is twice in one object: it was two", member)
 	}
 	return nil
 }
 
-// twice names a member that an object of a JSON has twice, and where: where bytes between two objects are lost, what is
-// left of them is one, and still JSON. "" if there is none.
-func twice(b []byte) (member string, at int64) {
+// duplicateMember is the first member that an object in JSON has twice, and its offset; "" if there is none. Where the
+// bytes between two objects were lost, what is left of both is one object, and still valid JSON.
+func duplicateMember(b []byte) (member string, at int64) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	var open []map[string]bool // of the objects around; nil for an array
 	name := false              // the next text is a member's name

@@ -80,7 +80,7 @@ func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) 
 func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string) (Deletes, error) {
 	list, err := t.DeltaNames(ctx, u, dir)
 	if err != nil || len(list) == 0 && (status.Count64(u.Deleted) == 0 || u.Guessed) {
-		return nil, t.getOver(path.Join(dir, u.Block), err)
+		return nil, t.tolerate(path.Join(dir, u.Block), err)
 	}
 	out, unreadable := Deletes{}, map[string]error{}
 	for _, name := range list {
@@ -117,7 +117,7 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 	if !u.Guessed && len(unreadable) == 0 && n != distinct && (n != named || len(list) == 1) {
 		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock",
 			"%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
-		return out, t.getOver(path.Join(dir, u.Block), err)
+		return out, t.tolerate(path.Join(dir, u.Block), err)
 	}
 	return out, nil
 }

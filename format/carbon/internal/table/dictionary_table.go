@@ -28,7 +28,7 @@ import (
 //	.sortindex  position (from 1), sort_index (the code at that place of the order), sort_index_inverted (the place of
 //	            that code)
 func OpenDictionary(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
-	s, c, err := openSide(ctx, tg, op.Limits, "")
+	s, c, err := openAuxiliary(ctx, tg, op.Limits, "")
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func int32s(names ...string) *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-func (s *side) dictTable(ctx context.Context, tg format.Target, c *wire.Cursor) error {
+func (s *auxiliary) dictTable(ctx context.Context, tg format.Target, c *wire.Cursor) error {
 	s.Kind = "dictionary"
 	d := dict.ParseDictValues(c)
 	loads, metaErr := dict.ReadLoads(ctx, tg.Tree, strings.TrimSuffix(tg.Name, dict.DictExt)+dict.DictMetaExt, s.Limits)
@@ -114,7 +114,7 @@ func loadOf(loads []dict.DictLoad, code, at int) int {
 	return at
 }
 
-func (s *side) loadTable(c *wire.Cursor) {
+func (s *auxiliary) loadTable(c *wire.Cursor) {
 	s.Kind = "dictionary's metadata"
 	loads := dict.ParseDictLoads(c)
 	s.Fields = arrow.NewSchema([]arrow.Field{{Name: "load", Type: arrow.PrimitiveTypes.Int32},
@@ -133,7 +133,7 @@ func (s *side) loadTable(c *wire.Cursor) {
 	s.fact("loads", len(loads))
 }
 
-func (s *side) sortTable(c *wire.Cursor) {
+func (s *auxiliary) sortTable(c *wire.Cursor) {
 	s.Kind = "sort index"
 	x, err := dict.WholeSortInfo(c)
 	rows := len(x.Codes)

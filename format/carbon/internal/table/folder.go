@@ -137,8 +137,8 @@ func (d *Folder) Unnamed() (out []string) {
 	return out
 }
 
-// Lack is the error of a data file that is missing.
-func (d *Folder) Lack(dir, name string) error {
+// MissingError is the error of a data file that is missing.
+func (d *Folder) MissingError(dir, name string) error {
 	return fault.Corruptf(fault.Span{Object: path.Join(dir, name)}, "", "the index names this file, and it is missing")
 }
 
@@ -156,7 +156,7 @@ func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o 
 	t.gone = map[string]lost{}
 	unnamed := d.Unnamed()
 	for _, name := range d.Missing() {
-		x := lost{rows: d.Named[name].Rows(), err: d.Lack(tg.Name, name)}
+		x := lost{rows: d.Named[name].Rows(), err: d.MissingError(tg.Name, name)}
 		if len(unnamed) > 0 { // one of them may be this one
 			x.rows = -1
 		}

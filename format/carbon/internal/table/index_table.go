@@ -28,7 +28,7 @@ type indexRow struct {
 //	index_file, file_name, blocklet (null in old files: the entry is of the whole file), num_rows, offset (of the
 //	footer), file_size, min_NAME and max_NAME (texts) for each column that is not within a list or struct
 func openIndex(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
-	s, c, err := openSide(ctx, tg, op.Limits, "index file")
+	s, c, err := openAuxiliary(ctx, tg, op.Limits, "index file")
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func openIndex(ctx context.Context, tg format.Target, op format.OpenOptions) (fo
 	return s, s.indexTable(files, c.Err())
 }
 
-func (s *side) indexTable(files []layout.IndexFile, damage error) error {
+func (s *auxiliary) indexTable(files []layout.IndexFile, damage error) error {
 	var rows []indexRow
 	var names []string
 	seen := map[string]int32{}

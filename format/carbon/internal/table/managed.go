@@ -90,9 +90,9 @@ func (t *Managed) reportOnce(name string, f region.Finding) {
 	}
 }
 
-// getOver says, when recovering, of a delete delta that cannot be used, once for each name, and lets the rows
+// tolerate says, when recovering, of a delete delta that cannot be used, once for each name, and lets the rows
 // come back. Else the error stays.
-func (t *Managed) getOver(name string, err error) error {
+func (t *Managed) tolerate(name string, err error) error {
 	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {
 		return err
 	}

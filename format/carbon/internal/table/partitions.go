@@ -186,7 +186,7 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error)
 	column, own, strange := "", false, false
 	for info, err := range tree.List(ctx, dir) {
 		if err != nil {
-			return false, failing(err)
+			return false, storeFailure(err)
 		}
 		base := path.Base(info.Name)
 		name, _, _ := strings.Cut(base, "=")
@@ -222,11 +222,11 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error)
 		looked++
 		return !strays && looked < maxLooked
 	})
-	return err == nil && data > 0 && !strays, failing(err)
+	return err == nil && data > 0 && !strays, storeFailure(err)
 }
 
-// failing is an error if it is that of a store that could not say what is there.
-func failing(err error) error {
+// storeFailure is an error if it is that of a store that could not say what is there.
+func storeFailure(err error) error {
 	if store.Failing(err) {
 		return err
 	}
@@ -259,7 +259,7 @@ func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bo
 		holds = slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, layout.DataExt) })
 		return !holds
 	})
-	return holds && err == nil, failing(err)
+	return holds && err == nil, storeFailure(err)
 }
 
 // currentIndexes leaves out single index files where a merged one is: the merged one stands for them.

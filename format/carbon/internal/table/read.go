@@ -17,10 +17,10 @@ import (
 	"stoa/vec"
 )
 
-// Sound is the error with which reading the table would end, as far as that shows without its pages: schema,
+// CheckReadable is the error with which reading the table would end, as far as that shows without its pages: schema,
 // tablestatus, update status, delete deltas, segment files, indexes and, of each segment, a data file. What a change
 // would build on is seen with the eyes of who reads.
-func (t *Managed) Sound(ctx context.Context) error {
+func (t *Managed) CheckReadable(ctx context.Context) error {
 	seen := map[string]bool{}
 	look := func(p format.Part) error {
 		_, err := t.RowGroups(ctx, p, format.Query{})
@@ -107,7 +107,7 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 			}
 		}
 	}
-	if err := t.Untied(ctx, list); err != nil {
+	if err := t.NoteCopies(ctx, list); err != nil {
 		return nil, err
 	}
 	if err := t.vanished(ctx, unreadable); err != nil {
@@ -141,7 +141,7 @@ func (t *Managed) vanished(ctx context.Context, unreadable map[string]error) err
 // others is the error of a segment without index files whose data files are not its own; see tied. Recovery
 // says it, and reads them.
 func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) error {
-	err := t.Tied(ctx, l, parts)
+	err := t.CheckBounds(ctx, l, parts)
 	switch {
 	case err == nil:
 		return nil
@@ -222,7 +222,7 @@ func (t *Managed) RowGroups(ctx context.Context, p format.Part, q format.Query) 
 	if err != nil {
 		return nil, err
 	}
-	if f := mine.hollow(); q.Filter != nil && f != nil {
+	if f := mine.fileFromIndex(); q.Filter != nil && f != nil {
 		return t.groups(ctx, f, mine, q)
 	}
 	f, err := t.File(ctx, p.Ref)

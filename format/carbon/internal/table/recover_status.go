@@ -137,7 +137,7 @@ func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 			continue
 		}
 		g.after = ms
-		t.take(list)
+		t.setUpdates(list)
 		for i := range t.Loads {
 			l := &t.Loads[i]
 			g.unlisted[l.Id()] = l.UpdateFrom != "" &&

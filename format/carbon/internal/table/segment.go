@@ -17,13 +17,14 @@ import (
 	"stoa/store"
 )
 
-// segmentParts finds the data files of a load.
+// segmentParts are the data files of a load.
 func (t *Managed) segmentParts(ctx context.Context, l *status.Load) ([]Part, error) {
 	out, _, err := t.SegmentContents(ctx, l)
 	return out, err
 }
 
-// SegmentContents finds the data files of a load, and says what else was found.
+// SegmentContents finds the data files of a load, and what else belongs to it. With an error it returns what was found
+// nevertheless.
 func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, *Contents, error) {
 	h := &Contents{names: map[string]bool{}}
 	if l.Foreign() {
@@ -45,15 +46,15 @@ func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, 
 			out = append(out, some...)
 		}
 	}
-	h.fail(t.whole(l, h))
+	h.fail(t.checkSize(l, h))
 	if err := t.matchUpdates(l, h.names); err != nil {
 		return out, h, &unmatchedError{cmp.Or(h.err, err)}
 	}
 	return out, h, h.err
 }
 
-// unmatchedError is an error about a segment of which the update status has entries that no data file fits, so that
-// which rows are deleted is not known, or whose data files are not those that were loaded.
+// unmatchedError is an error about a segment whose deleted rows are not known, because the update status has entries
+// without a data file, or whose data files are not those that were loaded.
 type unmatchedError struct{ error }
 
 func (m *unmatchedError) Unwrap() error { return m.error }
@@ -62,9 +63,9 @@ func (m *unmatchedError) Unwrap() error { return m.error }
 type Contents struct {
 	names        map[string]bool // of data files, also of those of other buckets than the wanted one
 	Bytes        int64           // of them
-	Indexes      int64           // bytes of its index files
+	IndexBytes   int64           // bytes of its index files
 	Deltas       []string        // its delete deltas
-	Indices      []string        // its index files
+	IndexFiles   []string        // its index files
 	Unknown      bool            // an index file is missing or damaged: there may have been more data files
 	guessed      bool            // its directories were looked for: there may have been more
 	missingIndex string          // an index file that the segment file names, and that is not there
@@ -77,9 +78,9 @@ func (h *Contents) fail(err error) {
 	}
 }
 
-// whole checks whether all data files of the segment are there if no index says: by the size that tablestatus
-// has of them. There may be more of them: updates before 2.0 added files and left the size as it was.
-func (t *Managed) whole(l *status.Load, h *Contents) error {
+// checkSize checks that all data files of a segment are there where no index can say: by their size in tablestatus.
+// They may be larger: updates before 2.0 added files and left the size as it was.
+func (t *Managed) checkSize(l *status.Load, h *Contents) error {
 	want := status.Count64(l.DataSize)
 	switch {
 	case !l.Counts() || !h.Unknown && len(h.names) > 0:
@@ -97,7 +98,7 @@ func (t *Managed) whole(l *status.Load, h *Contents) error {
 	return nil
 }
 
-// matchUpdates checks whether each entry of the update status has its data file in the segment.
+// matchUpdates checks that each entry of the update status has its data file in the segment.
 func (t *Managed) matchUpdates(l *status.Load, files map[string]bool) error {
 	blocks := map[string]bool{}
 	for f := range files {
@@ -122,7 +123,7 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 		return []Place{{Dir: l.Path}}, nil
 	}
 	if l.Segment == "" && !l.Counts() { // it may be there before tablestatus names it
-		if name := t.coming(ctx, l); name != "" {
+		if name := t.pendingSegmentFile(ctx, l); name != "" {
 			named := *l
 			named.Segment, l = name, &named
 		}
@@ -203,9 +204,9 @@ func (t *Managed) factPlaces(ctx context.Context, l *status.Load) (out []Place, 
 	return out, nil
 }
 
-// coming is the segment file of a load that continues, by the name that tablestatus is going to have; "": there is
-// none.
-func (t *Managed) coming(ctx context.Context, l *status.Load) string {
+// pendingSegmentFile is the segment file of a load in progress, by the name that tablestatus is going to have for it;
+// "" if there is none.
+func (t *Managed) pendingSegmentFile(ctx context.Context, l *status.Load) string {
 	named := status.Load{Segment: l.Name + "_" + l.Start + ".segment"}
 	if strings.ContainsAny(named.Segment, "/\\\x00") {
 		return ""
@@ -263,9 +264,9 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 	return out, nil
 }
 
-// folderParts are the data files of a load in a directory: those that its index files name. Without a readable
-// index those whose names say the segment. With a Corrupt error it gives what is there. h is told what was
-// found.
+// folderParts are the data files of a load in a directory: those that its index files name, or, without a readable
+// index, those with the segment in their names. With a Corrupt error it returns what is there. What was found is added
+// to h.
 func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *Contents) ([]Part, error) {
 	files, err := t.listFolder(ctx, p.Dir, h)
 	if err != nil {
@@ -276,8 +277,8 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *C
 		indexes = currentIndexes(layout.Sorted(files.indexes))
 	}
 	for _, n := range indexes {
-		h.Indexes += files.indexes[n]
-		h.Indices = append(h.Indices, path.Join(p.Dir, n))
+		h.IndexBytes += files.indexes[n]
+		h.IndexFiles = append(h.IndexFiles, path.Join(p.Dir, n))
 	}
 	blocks, whole, err := t.indexed(ctx, p.Dir, indexes)
 	if err != nil {
@@ -389,10 +390,9 @@ func (t *Managed) ownUnindexed(l *status.Load, dir string, indexes []string, blo
 	return own
 }
 
-// unindexed are the data files of a load that its index files should name, and do not, because what they name
-// is not there: the indexes, or names in them, are others than they were. That the files are the load's own,
-// and no leftovers, shows where all that is named is of other segments, or where the time in a file's name is
-// that in an index's, which one load gives to both.
+// unindexed are the data files of a load that its damaged index files fail to name: these name files that are not
+// there. A file is the load's own, and no leftover, if the indexes name files of other segments only, or if the time in
+// its name is that of an index file, since one load gives both the same.
 func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[string]store.Info,
 	l *status.Load) (own map[string]bool) {
 	lost, others := false, true
@@ -446,8 +446,8 @@ func (t *Managed) unnamedDeltas(u *status.Update, l *status.Load, dir, block str
 	}
 }
 
-// indexed reads index files. whole is false if one is missing or damaged, or if there is none: the footers know
-// all that they know, and the finding is kept for who asks.
+// indexed reads index files. whole is false if one is missing or damaged, or if there is none: that is a finding and no
+// error, because the footers of the data files hold all that the indexes do.
 func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*datafile.Indexed,
 	whole bool, err error) {
 	out, whole = map[string]*datafile.Indexed{}, len(names) > 0
@@ -465,7 +465,7 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 		}
 		files, err := o.ReadIndex(ctx, strings.HasSuffix(n, layout.MergedExt), nil)
 		if err == nil {
-			err = t.Odd(files)
+			err = t.CheckIndexes(files)
 		}
 		if fault.OverBudget(err) {
 			return nil, false, err
@@ -480,10 +480,9 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 	return out, whole, nil
 }
 
-// Odd is an error if index files parse, and yet say what none of this table can: then nothing of them is
-// trusted. A column that the table never had would be taken for one that was added later, and its rows for
-// nulls.
-func (t *Managed) Odd(files []layout.IndexFile) error {
+// CheckIndexes is an error if index files parse, but contradict the table's schema: then nothing in them is trusted.
+// A column that the table never had would be taken for one that was added later, and be null in all rows.
+func (t *Managed) CheckIndexes(files []layout.IndexFile) error {
 	for i := range files {
 		f := &files[i]
 		if len(f.Blocks) == 0 {

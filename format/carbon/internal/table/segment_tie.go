@@ -18,14 +18,14 @@ import (
 	"stoa/wire"
 )
 
-// The index files of a segment say which data files are its own. Where they are lost only the files' names
-// say, and a file that was copied over another one keeps that one's name; the time in its header is that of
-// the schema, which is the same in all segments. What is left are the smallest and the largest values that the
-// segment file keeps, and that no writer makes two files of the same bytes but of the same rows.
+// The index files of a segment say which data files are its own. Where they are lost, only the names of the files say
+// so, and a file that was copied over another one has that one's name; the time in its header is that of the schema,
+// which is the same in all segments. What remains to compare are the smallest and largest values in the segment file,
+// and that two files with the same bytes hold the same rows.
 
-// Tied compares the data files of a segment without its index files with the smallest and largest values that its
-// segment file keeps: they are those of all its files.
-func (t *Managed) Tied(ctx context.Context, l *status.Load, parts []Part) error {
+// CheckBounds compares the data files of a segment that lost its index files with the smallest and largest values in
+// its segment file, which are those of all its files.
+func (t *Managed) CheckBounds(ctx context.Context, l *status.Load, parts []Part) error {
 	known, at, err := t.KeptBounds(ctx, l)
 	if err != nil || len(known) == 0 {
 		return nil // verify reports
@@ -63,7 +63,7 @@ func (t *Managed) Tied(ctx context.Context, l *status.Load, parts []Part) error 
 	return nil
 }
 
-// widen makes the bounds of a column those of one blocklet more.
+// widen extends the bounds of a column by those of one more blocklet.
 func widen(union map[string]*pred.Bounds, id string, some *pred.Bounds) {
 	u, ok := union[id]
 	switch {
@@ -81,18 +81,18 @@ func widen(union map[string]*pred.Bounds, id string, some *pred.Bounds) {
 	}
 }
 
-// Untied notes of each data file of which no index knows that another one has the same bytes.
-func (t *Managed) Untied(ctx context.Context, list []*Part) error {
-	return t.twins(ctx, list, func(p, other *Part) {
+// NoteCopies adds a finding for each data file that no index names and that has the same bytes as another one.
+func (t *Managed) NoteCopies(ctx context.Context, list []*Part) error {
+	return t.copies(ctx, list, func(p, other *Part) {
 		t.note("carbon.file.twice", fault.Span{Object: p.Name, Len: p.bytes}, "it has the same bytes as %s, and "+
 			"no index file says that it belongs here: rows were loaded twice, or one file was copied over "+
 			"another, whose rows are lost", other.Name)
 	})
 }
 
-// twins calls say with each data file of which no index knows, and with another one that has the same bytes.
-// Only files of one size are read.
-func (t *Managed) twins(ctx context.Context, list []*Part, report func(p, other *Part)) error {
+// copies calls report with each data file that no index names and another one with the same bytes. Only files of the
+// same size are read.
+func (t *Managed) copies(ctx context.Context, list []*Part, report func(p, other *Part)) error {
 	bySize, loose := map[int64][]*Part{}, map[int64]bool{}
 	for _, p := range list {
 		bySize[p.bytes] = append(bySize[p.bytes], p)
@@ -148,8 +148,8 @@ func (t *Managed) sum(ctx context.Context, name string) (out [sha256.Size]byte, 
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// KeptBounds are the smallest and largest values that the segment file of a load keeps, by the ids of columns;
-// none of partitioned tables and of old ones.
+// KeptBounds are the smallest and largest values in the segment file of a load, by the ids of columns. Partitioned
+// tables and old ones have none.
 func (t *Managed) KeptBounds(ctx context.Context, l *status.Load) (map[string]*layout.MinMax, fault.Span, error) {
 	at := fault.Span{Object: t.segmentFileOf(l)}
 	var s status.SegmentFile
@@ -174,8 +174,8 @@ func KeptColumnsOf(f *datafile.DataFile, known map[string]*layout.MinMax) (out [
 	return out
 }
 
-// WithinSegment compares the bounds of a column in the blocklets of a file with those of the segment. seen, if
-// there is one, is told those of each blocklet.
+// WithinSegment compares the bounds of a column in the blocklets of a file with those of the segment. seen, if it is
+// not nil, is called with those of each blocklet.
 func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schema.Column, b *layout.MinMax,
 	seen func(some *pred.Bounds)) error {
 	path := "segmentMetaDataInfo." + c.Id
@@ -206,8 +206,8 @@ func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schem
 	return nil
 }
 
-// parseSegmentBounds reads segmentMetaDataInfo: a serialized Java object, compressed, in base64. It gives
-// bounds by the ids of columns.
+// parseSegmentBounds parses segmentMetaDataInfo, a serialized Java object, compressed, in base64: bounds by the ids of
+// columns.
 func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string]*layout.MinMax, error) {
 	unreadable := func(format string, args ...any) (map[string]*layout.MinMax, error) {
 		return nil, fault.Corruptf(at, "segmentMetaDataInfo", format, args...)

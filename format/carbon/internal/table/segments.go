@@ -106,7 +106,7 @@ func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOption
 		for k := range parts {
 			out[parts[k].Name] = true
 		}
-		for _, name := range h.Indices {
+		for _, name := range h.IndexFiles {
 			out[name] = true
 		}
 	}

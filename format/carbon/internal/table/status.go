@@ -32,12 +32,12 @@ func (t *Managed) readStatus(ctx context.Context) error {
 		}
 		return err
 	}
-	t.take(list)
+	t.setUpdates(list)
 	return t.checkUpdates(ctx, list)
 }
 
-// take makes the entries of an update status those that hold.
-func (t *Managed) take(list []status.Update) {
+// setUpdates makes the entries of an update status those that hold.
+func (t *Managed) setUpdates(list []status.Update) {
 	t.changes = map[string]*status.Update{}
 	for i := range list {
 		u := &list[i]
@@ -74,15 +74,15 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 			}
 		}
 	}
-	if err := t.twice(loads); err != nil && t.saved == nil { // recovery looks at each entry by itself
+	if err := t.checkSegmentFiles(loads); err != nil && t.saved == nil { // recovery looks at each entry by itself
 		return nil, err
 	}
 	return loads, nil
 }
 
-// twice is an error if two entries that count name the same segment file: one is not what was written, and
+// checkSegmentFiles is an error if two entries that count name the same segment file: one is not what was written, and
 // however many there are, their files are not looked for again and again.
-func (t *Managed) twice(loads []status.Load) error {
+func (t *Managed) checkSegmentFiles(loads []status.Load) error {
 	by := map[string]int{}
 	for i := range loads {
 		l := &loads[i]

@@ -277,9 +277,9 @@ func checkRows(f *datafile.DataFile, p *Part) error {
 	return nil
 }
 
-// hollow is the file as its index file knows it: enough to say what a filter needs of it without opening it.
+// fileFromIndex is the file as its index file knows it: enough to say what a filter needs of it without opening it.
 // nil if the index does not know the blocklets, as in old tables. Who then opens the file compares.
-func (p *Part) hollow() *datafile.DataFile {
+func (p *Part) fileFromIndex() *datafile.DataFile {
 	f := &datafile.DataFile{Version: 3}
 	f.At.Object = p.Name
 	for i := range p.blocks {

@@ -179,8 +179,8 @@ func validityOf(st arrow.Array) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-// unviewed is arr, which it takes over, or for views of strings an array of strings.
-func unviewed(arr arrow.Array) arrow.Array {
+// withoutViews is arr, which it takes over, or for views of strings an array of strings.
+func withoutViews(arr arrow.Array) arrow.Array {
 	switch x := arr.(type) {
 	case *array.StringView:
 		defer arr.Release()

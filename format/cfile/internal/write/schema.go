@@ -218,9 +218,9 @@ func plainArray(arr arrow.Array) (arrow.Array, error) {
 		if err != nil {
 			return nil, err
 		}
-		return unviewed(whole), nil
+		return withoutViews(whole), nil
 	}
-	return unviewed(arr), nil
+	return withoutViews(arr), nil
 }
 
 // typeFor says which type holds an Arrow type without loss. What Arrow says finer than Kudu (units, sizes,

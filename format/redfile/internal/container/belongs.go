@@ -16,7 +16,7 @@ import (
 
 // header reads the header of the page at pos.
 func (f *File) header(ctx context.Context, pos int64) (layout.PageHeader, int64, error) {
-	b := make([]byte, max(0, min(layout.MostFound, f.At.Len-pos)))
+	b := make([]byte, max(0, min(layout.MaxFoundHeader, f.At.Len-pos)))
 	if err := format.ReadFull(ctx, f.Src, f.At.Sub(pos, int64(len(b))), "", b); err != nil {
 		return layout.PageHeader{}, 0, err
 	}

@@ -138,8 +138,8 @@ func (h *PageHeader) Write(w *thrift.Writer) {
 	w.End()
 }
 
-// mostHeader is more than any header is long.
-const mostHeader = 64 << 10
+// maxHeader is more than any header is long.
+const maxHeader = 64 << 10
 
 // ReadStruct reads a structure that begins at off and may reach up to end, of which nobody knows the length:
 // some bytes first, more if they were too few. parse is given a cursor and says whether the bytes ended; it is
@@ -162,7 +162,7 @@ func ReadStruct(ctx context.Context, src store.Source, at fault.Span, first, mos
 
 // PageAt reads the header of the page at at.Off; at.Len is how far it may reach with its body.
 func PageAt(ctx context.Context, src store.Source, at fault.Span, path string) (h PageHeader, head int64, err error) {
-	head, err = ReadStruct(ctx, src, at, 96, mostHeader, path+".header", func(c *wire.Cursor) bool {
+	head, err = ReadStruct(ctx, src, at, 96, maxHeader, path+".header", func(c *wire.Cursor) bool {
 		r := thrift.NewReader(c, ProtocolOf(c.Rest()))
 		h = ParsePageHeader(r, "")
 		return r.Short()
@@ -189,9 +189,9 @@ func PagePath(group, col, page int) string {
 	return ChunkPath(group, col) + ".page[" + strconv.Itoa(page) + "]"
 }
 
-// MostFound is how long a page header may be that is met without knowing that one is there. They have some
+// MaxFoundHeader is how long a page header may be that is met without knowing that one is there. They have some
 // 20 bytes.
-const MostFound = 1 << 10
+const MaxFoundHeader = 1 << 10
 
 // HeaderIn reads the header of a page that b begins with, or nothing; at is how far it may reach with its body.
 func HeaderIn(b []byte, at fault.Span) (PageHeader, int64, error) {

@@ -50,12 +50,12 @@ type Table struct {
 	At         fault.Span // where pages may lie: all of the object before its metadata
 	Indexed    bool       // pages come from the index page
 
-	mu     sync.Mutex
-	Pages  []Page
-	next   int64 // where the next header is
-	values int64 // of the pages so far
-	err    error // why there are no more pages: io.EOF, or damage
-	bare   bool  // one of the pages has no checksum
+	mu         sync.Mutex
+	Pages      []Page
+	next       int64 // where the next header is
+	values     int64 // of the pages so far
+	err        error // why there are no more pages: io.EOF, or damage
+	noChecksum bool  // one of the pages has no checksum
 }
 
 // NewTable finds the pages of a chunk of a row group of so many rows, as far as that is done before the first is
@@ -146,7 +146,7 @@ func (t *Table) header(ctx context.Context) error {
 	if h.Kind != layout.DataPage {
 		return nil
 	}
-	t.bare = t.bare || !h.HasCRC
+	t.noChecksum = t.noChecksum || !h.HasCRC
 	p := Page{Off: off, Size: head + int64(h.Stored), Values: int64(h.Values), raw: int64(h.Raw)}
 	t.place(&p)
 	t.Pages = append(t.Pages, p)

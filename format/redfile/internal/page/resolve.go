@@ -49,7 +49,7 @@ func (t *Table) resolvePages(ctx context.Context) error {
 			t.Pages, t.values, t.err = nil, 0, fault.Corruptf(t.At.Sub(begin, 0), layout.ChunkPath(t.Group, t.Col),
 				"nothing ends here, where the chunk should begin, and %d of its %d values were found: nobody knows "+
 					"which rows they are of", t.values, t.Meta.Values)
-		} else if n := len(t.Pages); t.bare && !t.File.NoVerify {
+		} else if n := len(t.Pages); t.noChecksum && !t.File.NoVerify {
 			p := &t.Pages[n-1]
 			p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
 				"no page begins where it ends: without checksums nobody knows whether its values are right")
@@ -119,7 +119,7 @@ func isDamage(err error) bool {
 // others.
 func (t *Table) ends(ctx context.Context, end int64) error {
 	f, next := t.File, t.next
-	if !t.bare || f.NoVerify || f.Gathered || f.Lost != nil {
+	if !t.noChecksum || f.NoVerify || f.Gathered || f.Lost != nil {
 		return nil
 	}
 	for next < end { // blocks that let a reader find its way lie between chunks

@@ -65,7 +65,7 @@ func (r *recoverer) spend(c *wire.Cursor, few int64) {
 
 // page reads the header of a page at pos that ends at or before end.
 func (r *recoverer) page(pos, end int64) (layout.PageHeader, int64, error) {
-	b, err := r.bytes(pos, int(min(layout.MostFound, end-pos)))
+	b, err := r.bytes(pos, int(min(layout.MaxFoundHeader, end-pos)))
 	if err != nil {
 		return layout.PageHeader{}, 0, err
 	}

@@ -16,14 +16,14 @@ import (
 
 // What is looked at of a file to infer its schema: opening it is to stay quick.
 const (
-	mostSeen = 64 << 20  // stored bytes
-	mostWork = 256 << 20 // steps of nest.Seen
+	maxSeen = 64 << 20  // stored bytes
+	maxWork = 256 << 20 // steps of nest.Seen
 )
 
 // infer makes the schema of a file of generation A or B, which says of it the paths of the leaves and their
 // maximum levels. Where these leave a choice in what repeats, the entries are looked at.
 func (f *File) infer(ctx context.Context, stored []schema.Leaf) error {
-	l := &looker{f: f, left: mostSeen, work: mostWork, seen: make([]*nest.Seen, len(stored))}
+	l := &looker{f: f, left: maxSeen, work: maxWork, seen: make([]*nest.Seen, len(stored))}
 	open, err := f.guess(stored, l.seen)
 	if err != nil {
 		return err

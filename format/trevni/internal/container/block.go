@@ -141,7 +141,7 @@ func wrongSum(at fault.Span, d layout.Dialect, sum, raw []byte) error {
 // unpack compares the sizes with each other and the limits, and decompresses.
 func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (u layout.Unpacked, err error) {
 	// else it is damaged, or needed by nobody
-	if b.Raw > f.Limits.Page && col.Kind != layout.CodecNone && b.Raw <= col.Kind.MostRaw(int64(len(data))) {
+	if b.Raw > f.Limits.Page && col.Kind != layout.CodecNone && b.Raw <= col.Kind.MaxRaw(int64(len(data))) {
 		return u, fault.Limitf(b.Desc, "block-uncompressed-size",
 			"%d bytes are more than a page may have (%d, --max-page or --memory)",
 			b.Raw, f.Limits.Page)

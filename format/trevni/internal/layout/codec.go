@@ -41,8 +41,8 @@ func CodecByName(name string) (Codec, bool) {
 	return 0, false
 }
 
-// MostRaw is the most raw bytes that n stored ones can stand for.
-func (k Codec) MostRaw(n int64) int64 {
+// MaxRaw is the most raw bytes that n stored ones can stand for.
+func (k Codec) MaxRaw(n int64) int64 {
 	switch k {
 	case CodecDeflate, codecGzip:
 		return 1032*n + 64
@@ -65,7 +65,7 @@ type Unpacked struct {
 // fewer or more than that, it is damage, except for what Avro before 1.10 wrote as bzip2: there the rest of the
 // writer's buffer follows, and is cut off.
 func (k Codec) Decompress(stored []byte, raw int64, a *vec.Arena) (u Unpacked, err error) {
-	if raw > k.MostRaw(int64(len(stored))) {
+	if raw > k.MaxRaw(int64(len(stored))) {
 		return u, fault.Rel(0, len(stored), "uncompressed-size", "%d bytes cannot come from %d", raw, len(stored))
 	}
 	if k == CodecNone {

@@ -406,9 +406,9 @@ var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevn
 	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
 	"avro.schema", SchemaKey, SealKey, DescKey, SortedKey, PartKey}
 
-// Nearly is the key that key would be but for one or two bytes, or, of those that begin as no other may, a third of
+// NearestKey is the key that key would be but for one or two bytes, or, of those that begin as no other may, a third of
 // them; "" if it is one, or none is nearest.
-func Nearly(key string) string {
+func NearestKey(key string) string {
 	if slices.Contains(longKeys, key) {
 		return ""
 	}
@@ -448,7 +448,7 @@ func mendKeys(meta []Pair) {
 		known[p.Key] = true
 	}
 	for i := range meta {
-		if word := Nearly(meta[i].Key); word != "" && !known[word] {
+		if word := NearestKey(meta[i].Key); word != "" && !known[word] {
 			meta[i].Was, meta[i].Key, known[word] = meta[i].Key, word, true
 		}
 	}

@@ -37,7 +37,7 @@ func (t *Table) contradictions() (out []region.Finding) {
 	look := func(meta []layout.Pair, path string) {
 		for _, p := range meta {
 			key := cmp.Or(p.Was, p.Key)
-			if word := layout.Nearly(key); word != "" && !reported[key] {
+			if word := layout.NearestKey(key); word != "" && !reported[key] {
 				reported[key] = true
 				r.Report("trevni.header.contradiction", p.At, path,
 					"a key %q, which is no key of Trevni's, and nearly %q", key, word)
@@ -58,7 +58,7 @@ func (t *Table) unnamed() (key string, at fault.Span, ok bool) {
 		return "", at, false
 	}
 	for _, p := range h.Meta {
-		if layout.Nearly(p.Key) != "" || len(p.Value) == 0 || p.Value[0] != '{' && p.Value[0] != '[' {
+		if layout.NearestKey(p.Key) != "" || len(p.Value) == 0 || p.Value[0] != '{' && p.Value[0] != '[' {
 			continue
 		}
 		if _, err := schema.PlanAvro(h, p.Value); err == nil {

@@ -18,8 +18,8 @@ import (
 
 // What is looked at of a file to infer its schema: opening it is to stay quick.
 const (
-	mostSeen = 64 << 20  // stored bytes
-	mostWork = 256 << 20 // steps of nest.Seen
+	maxSeen = 64 << 20  // stored bytes
+	maxWork = 256 << 20 // steps of nest.Seen
 )
 
 // plan chooses how the file is shown.
@@ -60,7 +60,7 @@ func (t *Table) infer(ctx context.Context) error {
 	if t.Plan = schema.PlanOf(h, nil); t.Plan == nil || len(t.Plan.Open) == 0 {
 		return nil
 	}
-	l := &looker{f: t.File, left: mostSeen, work: mostWork, seen: make([]*nest.Seen, len(h.Columns))}
+	l := &looker{f: t.File, left: maxSeen, work: maxWork, seen: make([]*nest.Seen, len(h.Columns))}
 	for _, field := range t.Plan.Open {
 		for _, i := range field {
 			if h.Columns[i].MaxRep == 0 {
