@@ -132,15 +132,60 @@ func halfSpan(v []uint16) (b LeafBounds) {
 func (o ordering) byteSpan(v dense, width int) (b LeafBounds) {
 	lo := v.at(0, width)
 	hi := lo
-	for i := 1; i < v.n; i++ {
-		if x := v.at(i, width); o.compare(x, lo, width) < 0 {
-			lo = x
-		} else if o.compare(x, hi, width) > 0 {
-			hi = x
+	if o != orderBytes && o != orderDecimal {
+		for i := 1; i < v.n; i++ {
+			if x := v.at(i, width); o.compare(x, lo, width) < 0 {
+				lo = x
+			} else if o.compare(x, hi, width) > 0 {
+				hi = x
+			}
 		}
+	} else {
+		lo, hi = o.prefixSpan(v, width)
 	}
 	b.Min, b.Max = append([]byte{}, lo...), append([]byte{}, hi...)
 	return b
+}
+
+// prefixSpan is byteSpan for values that compare by their bytes. Most are between the bounds by their first eight.
+func (o ordering) prefixSpan(v dense, width int) (lo, hi []byte) {
+	sign := uint64(0)
+	if o == orderDecimal {
+		sign = 1 << 63
+	}
+	lo = v.at(0, width)
+	hi = lo
+	least := prefix(lo) ^ sign
+	most := least
+	for i := 1; i < v.n; i++ {
+		x := v.at(i, width)
+		p := prefix(x) ^ sign
+		if p > least && p < most {
+			continue
+		}
+		if p < least || p == least && o.compare(x, lo, width) < 0 {
+			lo, least = x, p
+		}
+		if p > most || p == most && o.compare(x, hi, width) > 0 {
+			hi, most = x, p
+		}
+	}
+	return lo, hi
+}
+
+// prefix is the first eight bytes as a number in their order; a value with fewer is followed by zeros.
+func prefix(x []byte) uint64 {
+	if len(x) >= 8 {
+		return binary.BigEndian.Uint64(x)
+	}
+	if cap(x) >= 8 { // what follows in the buffer is masked
+		return binary.BigEndian.Uint64(x[:8]) &^ (math.MaxUint64 >> (8 * len(x)))
+	}
+	n := uint64(0)
+	for i, c := range x {
+		n |= uint64(c) << (56 - 8*i)
+	}
+	return n
 }
 
 // compare compares two PLAIN values of width bytes.
