@@ -1,0 +1,65 @@
+package option
+
+import "strings"
+
+// Split takes a list apart. A name that begins with a quotation mark ends with one, and in it two stand for one: so
+// names with commas can be said. wanted: what would be a list.
+func Split(v string) (names []string, wanted string) {
+	for {
+		name, rest, ok := Unquote(v, ",")
+		if !ok {
+			return nil, `names with commas between them, as a,b or "a,b",c,`
+		}
+		names = append(names, name)
+		rest, more := strings.CutPrefix(rest, ",")
+		if !more {
+			return names, ""
+		}
+		v = rest
+	}
+}
+
+// Unquote reads the name at the beginning of v, to the first of the characters ends, which is that of rest, or as it
+// stands in quotation marks. Blanks around it are none of it.
+func Unquote(v, ends string) (name, rest string, ok bool) {
+	v = strings.TrimLeft(v, " ")
+	if !strings.HasPrefix(v, `"`) {
+		i := strings.IndexAny(v, ends)
+		if i < 0 {
+			i = len(v)
+		}
+		return strings.TrimSpace(v[:i]), v[i:], true
+	}
+	var b strings.Builder
+	for i := 1; i < len(v); i++ {
+		if v[i] != '"' {
+			b.WriteByte(v[i])
+			continue
+		}
+		if i+1 < len(v) && v[i+1] == '"' {
+			b.WriteByte('"')
+			i++
+			continue
+		}
+		rest := strings.TrimLeft(v[i+1:], " ")
+		return b.String(), rest, rest == "" || strings.IndexByte(ends, rest[0]) >= 0
+	}
+	return "", "", false
+}
+
+// Join is what Split takes apart.
+func Join(names []string) string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = Quote(name)
+	}
+	return strings.Join(out, ",")
+}
+
+// Quote is a name as a list has it, in which others of special may not stand as they are.
+func Quote(name string, special ...string) string {
+	if name != "" && strings.TrimSpace(name) == name && !strings.ContainsAny(name, `",`+strings.Join(special, "")) {
+		return name
+	}
+	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+}
