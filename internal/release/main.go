@@ -64,7 +64,9 @@ func build(platform, out string) ([]string, error) {
 	if goos == "windows" {
 		bin += ".exe"
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", bin, "./cmd/stoa")
+	// Arrow makes JSON of a few nested values only; with Go's package for it the binary is 1.35 MB lighter.
+	cmd := exec.Command("go", "build", "-trimpath", "-tags=arrow_json_stdlib", "-ldflags=-s -w -buildid=", "-o", bin,
+		"./cmd/stoa")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1",
 		"GOARM64=v8.0")
 	cmd.Stderr = os.Stderr
