@@ -37,7 +37,7 @@ type AppendOptions struct {
 // MarshalJSON gives the options with Typed as strings, which say the same.
 func (o AppendOptions) MarshalJSON() ([]byte, error) {
 	type plain AppendOptions
-	o.Opts = together(o.Opts, o.Typed)
+	o.Opts = mergeOptions(o.Opts, o.Typed)
 	return json.Marshal(plain(o))
 }
 
@@ -61,11 +61,11 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	if err := c.can(c.change.Append != nil, "append rows"); err != nil {
 		return out, err
 	}
-	if err := belong(o.Typed, c.format, c.name); err != nil {
+	if err := checkOptionFormats(o.Typed, c.format, c.name); err != nil {
 		return out, err
 	}
 	sc, rows = settle.Rows(sc, rows, c.Alloc)
-	lo := format.LoadOptions{Opts: together(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
+	lo := format.LoadOptions{Opts: mergeOptions(o.Opts, o.Typed), Tasks: o.Tasks, Dictionary: o.Dictionary}
 	lo.Again = func() iter.Seq2[arrow.RecordBatch, error] { return rows }
 	if o.DryRun {
 		if c.change.CheckAppend != nil {
@@ -82,7 +82,7 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	}
 	var p *loadProof
 	if out.Unchecked = "as the options say"; !o.NoCheck {
-		if p, out.Unchecked, err = c.proven(ctx, sc, &lo, altered); err != nil {
+		if p, out.Unchecked, err = c.proveLoad(ctx, sc, &lo, altered); err != nil {
 			return out, err
 		}
 	}
@@ -103,7 +103,7 @@ func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[a
 	})
 	out.Checked, out.Altered = err == nil && out.Unchecked == "", altered.columns()
 	if out.Checked {
-		out.UncheckedColumns = p.apart()
+		out.UncheckedColumns = p.unverified()
 	}
 	return out, err
 }
@@ -160,14 +160,14 @@ func (p *loadProof) add(b arrow.RecordBatch) {
 }
 
 // apart are the columns of which nothing is known.
-func (p *loadProof) apart() []string {
+func (p *loadProof) unverified() []string {
 	_, names := p.altered.unknown()
-	return append(names, p.plan.Apart()...)
+	return append(names, p.plan.Incomparable()...)
 }
 
 // proven has a load ask, before its segment counts, whether that holds what was written, but for the columns unread.
 // unchecked is why not, if that cannot be done.
-func (c *Changer) proven(ctx context.Context, sc *arrow.Schema, o *format.LoadOptions,
+func (c *Changer) proveLoad(ctx context.Context, sc *arrow.Schema, o *format.LoadOptions,
 	altered *alterations, unread ...string) (p *loadProof, unchecked string, err error) {
 	if c.change.Only == nil {
 		return nil, "a single segment cannot be read", nil
@@ -363,7 +363,7 @@ func (c *Changer) update(ctx context.Context, own, sc *arrow.Schema, o UpdateOpt
 	var p *loadProof
 	if !o.NoCheck {
 		var err error
-		if p, _, err = c.proven(ctx, own, &lo, nil, c.unread(own, o.Set)...); err != nil {
+		if p, _, err = c.proveLoad(ctx, own, &lo, nil, c.incomparable(own, o.Set)...); err != nil {
 			return 0, err
 		}
 	}
@@ -460,7 +460,7 @@ func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
 
 // unread are the columns that get a value that a builder of their type does not read as the table does: what comes
 // back cannot be compared with it.
-func (c *Changer) unread(sc *arrow.Schema, values map[string]*string) (names []string) {
+func (c *Changer) incomparable(sc *arrow.Schema, values map[string]*string) (names []string) {
 	for name, v := range values {
 		if v == nil {
 			continue

@@ -28,9 +28,9 @@ type Accounts struct {
 	// Exact: all that was reported as lost is counted in Lost. Else there is more, and nobody knows how much.
 	Exact bool
 
-	table string
-	told  int64 // rows that findings of opening tell as lost; some may be in Lost, too
-	may   int64 // rows besides Lost of which a cell is lost that may have no null
+	table    string
+	reported int64 // rows that findings of opening tell as lost; some may be in Lost, too
+	may      int64 // rows besides Lost of which a cell is lost that may have no null
 }
 
 // Account is the account of a scan of all rows of a table that was opened with OpenOptions.Recover: out came, and
@@ -42,7 +42,7 @@ func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses 
 		all := a.Lost
 		a.Lost, a.Exact = region.LostRows(slices.DeleteFunc(slices.Clone(losses),
 			func(l region.Loss) bool { return l.Column != "" }))
-		if slices.ContainsFunc(t.schema.Fields(), unkept) {
+		if slices.ContainsFunc(t.schema.Fields(), alwaysDropped) {
 			a.may = all - a.Lost
 		}
 	}
@@ -52,7 +52,7 @@ func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses 
 		case f.Lost < 0:
 			a.Exact = false
 		default:
-			a.told += f.Lost
+			a.reported += f.Lost
 		}
 	}
 	n, err := t.Rows(ctx)
@@ -120,7 +120,7 @@ func (a *Accounts) MarshalJSON() ([]byte, error) {
 
 // unkept reports whether rows with a lost cell of a column do not come under NullCells either: a union has no null,
 // and that of a list of a fixed size may be larger than any page.
-func unkept(f arrow.Field) bool {
+func alwaysDropped(f arrow.Field) bool {
 	return f.Type.ID() == arrow.DENSE_UNION || f.Type.ID() == arrow.FIXED_SIZE_LIST
 }
 
@@ -130,9 +130,9 @@ func (t *Table) name() string {
 	for _, s := range t.sources {
 		names = append(names, s.name)
 	}
-	const most = 3
-	if n := len(names); n > most {
-		names = append(names[:most], fmt.Sprintf("%d more", n-most))
+	const limit = 3
+	if n := len(names); n > limit {
+		names = append(names[:limit], fmt.Sprintf("%d more", n-limit))
 	}
 	return strings.Join(names, ", ")
 }
@@ -160,12 +160,12 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 
 // Sound reports whether the sum holds, as far as it can be known.
 func (a *Accounts) Sound() bool {
-	balanced := func(whole, told int64) bool {
+	balanced := func(whole, reported int64) bool {
 		missing := whole - a.Out
-		return whole < 0 || missing >= a.Lost && (!a.Exact || missing <= a.Lost+a.may+told)
+		return whole < 0 || missing >= a.Lost && (!a.Exact || missing <= a.Lost+a.may+reported)
 	}
 	// what findings tell as lost is what opening could not find
-	return balanced(a.Found, 0) && balanced(a.Declared, a.told)
+	return balanced(a.Found, 0) && balanced(a.Declared, a.reported)
 }
 
 // Finding is what contradicts the law, an error; nil if nothing does.

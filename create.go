@@ -79,9 +79,9 @@ func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) 
 	given, named := sc, (*arrow.Schema)(nil)
 	dicts := settle.New(sc, f.Dictionaries, o.Alloc)
 	sc = dicts.Schema(sc)
-	if len(misspelled(sc.Fields())) > 0 {
+	if len(invalidNames(sc.Fields())) > 0 {
 		meta := sc.Metadata()
-		named = arrow.NewSchema(spelled(sc.Fields()), &meta)
+		named = arrow.NewSchema(validNames(sc.Fields()), &meta)
 		sc = named
 	}
 	if err := (format.Limits{}).Fit(sc, fault.Span{Object: uri}, "schema"); err != nil { // it would not be read
@@ -123,7 +123,7 @@ func (o CreateOptions) gzip(f *format.Format, uri string) map[string]string {
 }
 
 func (o CreateOptions) opts() map[string]string {
-	return together(o.Opts, o.Typed)
+	return mergeOptions(o.Opts, o.Typed)
 }
 
 // owned reports whether a directory is a table that stoa wrote, of any format.
@@ -142,11 +142,11 @@ func (o CreateOptions) formats() []format.Format {
 // ByExtension is the format whose files' names end as a name does; nil if there is none. Of several the longest
 // extension counts.
 func ByExtension(formats []format.Format, name string) (best *format.Format) {
-	base, most := strings.ToLower(path.Base(filepath.ToSlash(name))), 0
+	base, longest := strings.ToLower(path.Base(filepath.ToSlash(name))), 0
 	for i := range formats {
 		for _, e := range formats[i].Extensions {
-			if len(e) > most && strings.HasSuffix(base, e) {
-				best, most = &formats[i], len(e)
+			if len(e) > longest && strings.HasSuffix(base, e) {
+				best, longest = &formats[i], len(e)
 			}
 		}
 	}
@@ -159,13 +159,13 @@ func (o CreateOptions) target(uri string) (*format.Format, error) {
 	if o.To != "" {
 		for i := range formats {
 			if formats[i].Name == o.To {
-				return &formats[i], belong(o.Typed, &formats[i], uri)
+				return &formats[i], checkOptionFormats(o.Typed, &formats[i], uri)
 			}
 		}
 		return nil, fault.Invalidf("there is no format %q to write", o.To)
 	}
 	if f := ByExtension(formats, uri); f != nil {
-		return f, belong(o.Typed, f, uri)
+		return f, checkOptionFormats(o.Typed, f, uri)
 	}
 	ext := path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/"))
 	return nil, fault.Invalidf("%s: the extension %q does not say which format to write, and none is named", uri, ext)
@@ -199,7 +199,7 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 		}
 	}
 	if w.named != nil {
-		b = respelled(b, w.named)
+		b = renameFields(b, w.named)
 		defer b.Release()
 	}
 	if w.fit != nil {
@@ -210,7 +210,7 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if w.proof == nil {
 		w.failed = w.w.Write(ctx, b)
 	} else {
-		w.failed = w.proof.alongside(b, func() error { return w.w.Write(ctx, b) })
+		w.failed = w.proof.addDuring(b, func() error { return w.w.Write(ctx, b) })
 	}
 	return w.failed
 }
@@ -232,7 +232,7 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 		s.Altered = w.fit.findings()
 	}
 	if w.named != nil {
-		s.Altered = append(s.Altered, replaced(w.schema, w.uri)...)
+		s.Altered = append(s.Altered, replacedNames(w.schema, w.uri)...)
 	}
 	s.ByOption = w.altered.columns()
 	if w.proof != nil {
@@ -270,11 +270,11 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 	}
 	defer w.Abort(ctx)
 	var losses []region.Loss
-	if tell := spec.Lost; src.opened.Recover {
+	if report := spec.Lost; src.opened.Recover {
 		spec.Lost = func(l region.Loss) {
 			losses = region.Keep(losses, l)
-			if tell != nil {
-				tell(l)
+			if report != nil {
+				report(l)
 			}
 		}
 	}
@@ -335,7 +335,7 @@ func Copy(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOp
 	err = errors.Join(c.Write(ctx, w), obj.Close())
 	for _, x := range src.sources {
 		if err == nil {
-			err = x.unchanged(ctx)
+			err = x.checkUnchanged(ctx)
 		}
 	}
 	if err == nil {

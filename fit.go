@@ -21,10 +21,10 @@ import (
 type fitter struct {
 	format, uri string
 	rows        int64 // before the batch
-	odd         []oddColumn
+	odd         []invalidColumn
 }
 
-type oddColumn struct {
+type invalidColumn struct {
 	field int
 	name  string
 	cells int64
@@ -37,13 +37,13 @@ func (f *fitter) batch(b arrow.RecordBatch) arrow.RecordBatch {
 	defer func() { f.rows += b.NumRows() }()
 	var cols []arrow.Array
 	for i, c := range b.Columns() {
-		if !hasStrings(c.DataType()) || !odd(c) || !f.note(b.ColumnName(i), i, c) {
+		if !hasStrings(c.DataType()) || !invalidUTF8(c) || !f.note(b.ColumnName(i), i, c) {
 			continue
 		}
 		if cols == nil {
 			cols = append(cols, b.Columns()...)
 		}
-		d := fitted(c.Data())
+		d := replaceInvalid(c.Data())
 		cols[i] = array.MakeFromData(d)
 		d.Release()
 		defer cols[i].Release()
@@ -57,23 +57,23 @@ func (f *fitter) batch(b arrow.RecordBatch) arrow.RecordBatch {
 
 // note keeps in which rows of column c strings are odd. false: in none, but in what null values hide.
 func (f *fitter) note(name string, field int, c arrow.Array) (some bool) {
-	const most = 10
+	const maxRows = 10
 	k := 0
 	for k < len(f.odd) && f.odd[k].field != field {
 		k++
 	}
 	for i := range c.Len() {
-		if !oddRow(c, i) {
+		if !rowInvalidUTF8(c, i) {
 			continue
 		}
 		if k == len(f.odd) {
-			f.odd = append(f.odd, oddColumn{field: field, name: name, span: [2]int64{f.rows + int64(i), 0}})
+			f.odd = append(f.odd, invalidColumn{field: field, name: name, span: [2]int64{f.rows + int64(i), 0}})
 		}
 		o := &f.odd[k]
 		some = true
 		o.cells++
 		o.span[1] = f.rows + int64(i) + 1
-		if len(o.first) < most {
+		if len(o.first) < maxRows {
 			o.first = append(o.first, f.rows+int64(i))
 		}
 	}
@@ -117,7 +117,7 @@ func hasStrings(t arrow.DataType) bool {
 }
 
 // odd reports whether a string within a is not UTF-8. What null lists and structs hide counts, too.
-func odd(a arrow.Array) bool {
+func invalidUTF8(a arrow.Array) bool {
 	switch a := a.(type) {
 	case array.StringLike:
 		for i := range a.Len() {
@@ -126,22 +126,22 @@ func odd(a arrow.Array) bool {
 			}
 		}
 	case array.ExtensionArray:
-		return odd(a.Storage())
+		return invalidUTF8(a.Storage())
 	case *array.Dictionary:
-		return odd(a.Dictionary())
+		return invalidUTF8(a.Dictionary())
 	case array.ListLike:
-		return odd(a.ListValues())
+		return invalidUTF8(a.ListValues())
 	case *array.RunEndEncoded:
-		return odd(a.Values())
+		return invalidUTF8(a.Values())
 	case *array.Struct:
 		for i := range a.NumField() {
-			if odd(a.Field(i)) {
+			if invalidUTF8(a.Field(i)) {
 				return true
 			}
 		}
 	case array.Union:
 		for i := range a.NumFields() {
-			if odd(a.Field(i)) {
+			if invalidUTF8(a.Field(i)) {
 				return true
 			}
 		}
@@ -150,7 +150,7 @@ func odd(a arrow.Array) bool {
 }
 
 // oddRow reports whether a string within value i of a is not UTF-8.
-func oddRow(a arrow.Array, i int) bool {
+func rowInvalidUTF8(a arrow.Array, i int) bool {
 	if a.IsNull(i) {
 		return false
 	}
@@ -158,52 +158,52 @@ func oddRow(a arrow.Array, i int) bool {
 	case array.StringLike:
 		return !utf8.ValidString(a.Value(i))
 	case array.ExtensionArray:
-		return oddRow(a.Storage(), i)
+		return rowInvalidUTF8(a.Storage(), i)
 	case *array.Dictionary:
-		return oddRow(a.Dictionary(), a.GetValueIndex(i))
+		return rowInvalidUTF8(a.Dictionary(), a.GetValueIndex(i))
 	case array.ListLike:
 		from, to := a.ValueOffsets(i)
 		for k := from; k < to; k++ {
-			if oddRow(a.ListValues(), int(k)) {
+			if rowInvalidUTF8(a.ListValues(), int(k)) {
 				return true
 			}
 		}
 	case *array.RunEndEncoded:
-		return oddRow(a.Values(), a.GetPhysicalIndex(i))
+		return rowInvalidUTF8(a.Values(), a.GetPhysicalIndex(i))
 	case *array.Struct:
 		for k := range a.NumField() {
-			if oddRow(a.Field(k), i) {
+			if rowInvalidUTF8(a.Field(k), i) {
 				return true
 			}
 		}
 	case *array.SparseUnion:
-		return oddRow(a.Field(a.ChildID(i)), i)
+		return rowInvalidUTF8(a.Field(a.ChildID(i)), i)
 	case *array.DenseUnion:
-		return oddRow(a.Field(a.ChildID(i)), int(a.ValueOffset(i)))
+		return rowInvalidUTF8(a.Field(a.ChildID(i)), int(a.ValueOffset(i)))
 	}
 	return false
 }
 
 // fitted is d with U+FFFD for every byte of a string that is not UTF-8. The caller releases it.
-func fitted(d arrow.ArrayData) arrow.ArrayData {
+func replaceInvalid(d arrow.ArrayData) arrow.ArrayData {
 	t := coerce.Storage(d.DataType())
 	if !hasStrings(t) {
 		d.Retain()
 		return d
 	}
 	if t.ID() == arrow.DICTIONARY {
-		v := fitted(d.Dictionary()).(*array.Data)
+		v := replaceInvalid(d.Dictionary()).(*array.Data)
 		defer v.Release()
 		return array.NewDataWithDictionary(d.DataType(), d.Len(), d.Buffers(), d.NullN(), d.Offset(), v)
 	}
 	if _, ok := t.(arrow.NestedType); ok {
-		var kids []arrow.ArrayData
+		var children []arrow.ArrayData
 		for _, k := range d.Children() {
-			x := fitted(k)
+			x := replaceInvalid(k)
 			defer x.Release()
-			kids = append(kids, x)
+			children = append(children, x)
 		}
-		return array.NewData(d.DataType(), d.Len(), d.Buffers(), kids, d.NullN(), d.Offset())
+		return array.NewData(d.DataType(), d.Len(), d.Buffers(), children, d.NullN(), d.Offset())
 	}
 	b := array.NewBuilder(memory.DefaultAllocator, t).(array.StringLikeBuilder)
 	defer b.Release()

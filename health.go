@@ -131,7 +131,7 @@ var Codes = []region.CodeDoc{
 // are findings. So is what lies beside the tables of a directory that is one.
 func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
-		if strange, err := strangeDir(ctx, uri, o); err != nil || strange {
+		if strange, err := plainDir(ctx, uri, o); err != nil || strange {
 			if strange {
 				v := dirVerifier{ctx: ctx, o: o, yield: yield}
 				failed := v.dir(uri, 0)
@@ -222,7 +222,7 @@ func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions
 }
 
 // strangeDir reports whether uri is a directory that is no format's own. With an error it may be one: nobody knows.
-func strangeDir(ctx context.Context, uri string, o OpenOptions) (bool, error) {
+func plainDir(ctx context.Context, uri string, o OpenOptions) (bool, error) {
 	info, err := o.tree().Stat(ctx, uri)
 	if err != nil || !info.Dir || o.From != "" {
 		return false, nil // a glob, a table of a place, or nothing: resolving it says so
@@ -245,8 +245,8 @@ type dirVerifier struct {
 }
 
 func (v *dirVerifier) dir(name string, depth int) error {
-	if depth > deepest {
-		v.report("dir.too.deep", region.Warning, name, "more than %d directories deep", deepest)
+	if depth > maxDepth {
+		v.report("dir.too.deep", region.Warning, name, "more than %d directories deep", maxDepth)
 		return nil
 	}
 	if err := v.odd(name, nil); err != nil || v.stopped {
@@ -266,7 +266,7 @@ func (v *dirVerifier) dir(name string, depth int) error {
 		}
 	}
 	for _, l := range missingParts(v.ctx, v.o.tree(), names, v.o) {
-		if v.give(l.finding()); v.stopped {
+		if v.emit(l.finding()); v.stopped {
 			return nil
 		}
 	}
@@ -305,7 +305,7 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 		return v.dir(info.Name, depth+1)
 	case errors.Is(err, fault.Unsupported):
 		if f := misnamed(v.ctx, info.Name, v.o, err); f != nil {
-			v.give(*f)
+			v.emit(*f)
 			return nil
 		}
 		v.report("dir.file.unknown", region.Note, info.Name, "%s", reasonOf(err))
@@ -313,7 +313,7 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 	}
 	if f, ok := findingOf(err); ok {
 		f.Part = info.Name
-		v.give(f)
+		v.emit(f)
 		return nil
 	}
 	return err
@@ -330,7 +330,7 @@ func (v *dirVerifier) target(tg found, depth int) error {
 		if f.Part == "" {
 			f.Part = tg.Name
 		}
-		if v.give(f); v.stopped {
+		if v.emit(f); v.stopped {
 			return nil
 		}
 	}
@@ -343,7 +343,7 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	if info, err := v.o.tree().Stat(v.ctx, tg.Name); err != nil || !info.Dir {
 		return v.ctx.Err()
 	}
-	b := newBeside(v.ctx, tg, all, v.o)
+	b := newSiblings(v.ctx, tg, all, v.o)
 	b.failed, b.foreign = v.refused, v.foreign
 	b.odd = func(dir string) error { return v.odd(dir, b) }
 	b.stopped = func() bool { return v.stopped }
@@ -362,17 +362,17 @@ func (v *dirVerifier) unchecked(tg found) {
 	}
 }
 
-func (v *dirVerifier) give(f region.Finding) { v.stopped = v.stopped || !v.yield(f, nil) }
+func (v *dirVerifier) emit(f region.Finding) { v.stopped = v.stopped || !v.yield(f, nil) }
 
 func (v *dirVerifier) report(code string, s region.Severity, name, message string, args ...any) {
-	v.give(region.Finding{Code: code, Severity: s, At: fault.Span{Object: name}, Part: name,
+	v.emit(region.Finding{Code: code, Severity: s, At: fault.Span{Object: name}, Part: name,
 		Message: fmt.Sprintf(message, args...), Rows: [2]int64{-1, -1}})
 }
 
 func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		if tg.format.Verify != nil {
-			sound := true
+			healthy := true
 			var limit error // the first budget that was exceeded
 			for f := range tg.format.Verify(ctx, tg.Target, o.internal()) {
 				switch f.Class {
@@ -383,7 +383,7 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 					yield(region.Finding{}, fault.Invalidf("%s", f.Message))
 					return
 				}
-				sound = sound && f.Severity < region.Error
+				healthy = healthy && f.Severity < region.Error
 				if !yield(f, nil) {
 					return
 				}
@@ -392,7 +392,7 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 				yield(region.Finding{}, err)
 				return
 			}
-			if sound { // else reading would meet, and report, what has been reported
+			if healthy { // else reading would meet, and report, what has been reported
 				assembled(ctx, tg, o, yield)
 			}
 			return
@@ -413,7 +413,7 @@ func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.F
 	s, found, err := openOne(ctx, tg, o)
 	if errors.Is(err, fault.Invalid) {
 		o.Opts, o.Typed = nil, nil
-		if s, _, bare := openOne(ctx, tg, o); bare == nil { // what was asked for is not there
+		if s, _, openErr := openOne(ctx, tg, o); openErr == nil { // what was asked for is not there
 			reportError(errors.Join(err, s.close()), yield)
 		}
 		return // or a place of several tables, as Kudu's: a field of theirs is one column
@@ -518,7 +518,7 @@ func verifyPages(ctx context.Context, tg found, o OpenOptions, yield func(region
 		return err
 	}
 	r := check.New(ctx, tg.Name, nil, func(f region.Finding) bool { return yield(f, nil) })
-	err = errors.Join(health.Verify(ctx, s.scan, o.Depth, r), s.unchanged(ctx), s.close())
+	err = errors.Join(health.Verify(ctx, s.scan, o.Depth, r), s.checkUnchanged(ctx), s.close())
 	if err == nil && r.Errors() == 0 && !r.Stopped() {
 		assembled(ctx, tg, o, yield)
 	}
@@ -555,8 +555,8 @@ func findingOf(err error) (region.Finding, bool) {
 
 // foreign verifies what is no part of a table: it is verified as it would be elsewhere. within: it lies in one,
 // and that is told of what otherwise would pass in silence.
-func (v *dirVerifier) foreign(info store.Info, mine format.Claim, within bool, depth int) error {
-	if mine == format.Reported {
+func (v *dirVerifier) foreign(info store.Info, claim format.Claim, within bool, depth int) error {
+	if claim == format.Reported {
 		return v.entry(info, depth)
 	}
 	known := info.Dir

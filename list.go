@@ -21,9 +21,9 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 		p := places{ctx: ctx, o: o, left: l.leave}
 		p.table = func(tg found) *opened { return l.list(ctx, tg, o) }
 		var err error
-		if looksInto(ctx, uri, o) {
-			if err = p.dir(o.tree(), straight(o.tree(), uri), 0); err == nil && !l.any && !l.done {
-				err = nothingIn(uri, l.left)
+		if walksInto(ctx, uri, o) {
+			if err = p.dir(o.tree(), resolveDotDot(o.tree(), uri), 0); err == nil && !l.any && !l.done {
+				err = nothingReadable(uri, l.left)
 			}
 		} else {
 			err = l.targets(&p, uri)
@@ -55,11 +55,11 @@ func Named(e format.Entry, o OpenOptions) (uri string, _ OpenOptions) {
 
 // looksInto reports whether a name is that of a directory that is no format's own. What of it fails is reported when
 // it is resolved.
-func looksInto(ctx context.Context, uri string, o OpenOptions) bool {
+func walksInto(ctx context.Context, uri string, o OpenOptions) bool {
 	if info, err := o.tree().Stat(ctx, uri); err != nil || !info.Dir || o.From != "" {
 		return false
 	}
-	_, err := Probe(ctx, format.Target{Tree: o.tree(), Name: straight(o.tree(), uri)}, o)
+	_, err := Probe(ctx, format.Target{Tree: o.tree(), Name: resolveDotDot(o.tree(), uri)}, o)
 	return err != nil && ctx.Err() == nil && (!store.Failing(err) || denied(err))
 }
 
@@ -210,7 +210,7 @@ func nameOf(e format.Entry) string {
 
 // alone is an error if a directory that a format took for its own, and of which it opened a table, or found
 // that it has several, holds other tables, too. seen saw what it opened.
-func alone(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
+func checkOnlyTable(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
 	more := []found{tg}
 	// what cannot be looked at is none of this table
 	p := places{ctx: ctx, o: o, left: func(leftOut) bool { return true }}
@@ -218,7 +218,7 @@ func alone(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
 		more = append(more, x)
 		return nil
 	}
-	if err := p.beside(tg, seen, 0); err != nil || len(more) == 1 {
+	if err := p.siblings(tg, seen, 0); err != nil || len(more) == 1 {
 		return err
 	}
 	more[0].Tree = o.tree()
@@ -226,7 +226,7 @@ func alone(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
 }
 
 // mayHold reports whether the target is a directory of which nobody said which table, or format, is meant.
-func mayHold(ctx context.Context, tg found, o OpenOptions) (bool, error) {
+func mayHoldSeveral(ctx context.Context, tg found, o OpenOptions) (bool, error) {
 	if tg.Table != "" || o.From != "" {
 		return false, nil
 	}

@@ -19,13 +19,13 @@ import (
 // another in its place.
 
 // misspelled are the paths of fields whose names are not UTF-8, as textOf has them.
-func misspelled(fields []arrow.Field) (paths []string) {
+func invalidNames(fields []arrow.Field) (paths []string) {
 	for _, f := range fields {
 		if !utf8.ValidString(f.Name) {
 			paths = append(paths, textOf(f.Name))
 		}
 		if t, ok := f.Type.(arrow.NestedType); ok {
-			for _, p := range misspelled(t.Fields()) {
+			for _, p := range invalidNames(t.Fields()) {
 				paths = append(paths, textOf(f.Name)+"."+p)
 			}
 		}
@@ -34,12 +34,12 @@ func misspelled(fields []arrow.Field) (paths []string) {
 }
 
 // strangeNames are findings of the names in a table's schema; nil if all are text.
-func strangeNames(sc *arrow.Schema, place string) (out []region.Finding) {
-	const most = 10
-	paths := misspelled(sc.Fields())
-	for _, p := range paths[:min(len(paths), most)] {
+func nameFindings(sc *arrow.Schema, place string) (out []region.Finding) {
+	const maxNamed = 10
+	paths := invalidNames(sc.Fields())
+	for _, p := range paths[:min(len(paths), maxNamed)] {
 		say := fmt.Sprintf("the name of column %s is not UTF-8", p)
-		if n := len(paths) - most; n > 0 && len(out) == most-1 {
+		if n := len(paths) - maxNamed; n > 0 && len(out) == maxNamed-1 {
 			say += fmt.Sprintf(", nor are those of %d more", n)
 		}
 		out = append(out, region.Finding{Code: "file.name.utf8", Severity: region.Error, Message: say, Part: place,
@@ -49,8 +49,8 @@ func strangeNames(sc *arrow.Schema, place string) (out []region.Finding) {
 }
 
 // replaced are findings of what became of the names of a table that is written to uri.
-func replaced(sc *arrow.Schema, uri string) (out []region.Finding) {
-	for _, f := range strangeNames(sc, uri) {
+func replacedNames(sc *arrow.Schema, uri string) (out []region.Finding) {
+	for _, f := range nameFindings(sc, uri) {
 		f.Code, f.Message = "output.names.utf8",
 			f.Message+`, and was written with \x and two digits for each byte that is none`
 		out = append(out, f)
@@ -77,7 +77,7 @@ func textOf(name string) string {
 }
 
 // spelled are fields whose names are text, each another than those beside it if it was replaced.
-func spelled(fields []arrow.Field) []arrow.Field {
+func validNames(fields []arrow.Field) []arrow.Field {
 	out := slices.Clone(fields)
 	for i := range out {
 		if f := &out[i]; !utf8.ValidString(f.Name) {
@@ -98,14 +98,14 @@ func spelled(fields []arrow.Field) []arrow.Field {
 // spelledType is spelled of a type. Lists, maps and dictionaries have fields of their own names.
 func spelledType(t arrow.DataType) arrow.DataType {
 	n, ok := t.(arrow.NestedType)
-	if !ok || len(misspelled(n.Fields())) == 0 {
+	if !ok || len(invalidNames(n.Fields())) == 0 {
 		return t
 	}
-	return settle.WithFields(n, spelled(n.Fields()))
+	return settle.WithFields(n, validNames(n.Fields()))
 }
 
 // respelled is b with the fields of sc, which differ from its own in names only. The caller releases it.
-func respelled(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
+func renameFields(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
 	cols := make([]arrow.Array, b.NumCols())
 	for i, c := range b.Columns() {
 		d := retyped(c.Data(), sc.Field(i).Type)
@@ -119,7 +119,7 @@ func respelled(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
 // retyped is d with a type that differs from its own in names only. The caller releases it.
 func retyped(d arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
 	n, ok := t.(arrow.NestedType)
-	if was, nested := d.DataType().(arrow.NestedType); !ok || !nested || len(misspelled(was.Fields())) == 0 {
+	if was, nested := d.DataType().(arrow.NestedType); !ok || !nested || len(invalidNames(was.Fields())) == 0 {
 		d.Retain()
 		return d
 	}
@@ -127,11 +127,11 @@ func retyped(d arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
 	if m, ok := t.(*arrow.MapType); ok {
 		below = []arrow.Field{m.ElemField()}
 	}
-	var kids []arrow.ArrayData
+	var children []arrow.ArrayData
 	for i, k := range d.Children() {
 		x := retyped(k, below[i].Type)
 		defer x.Release()
-		kids = append(kids, x)
+		children = append(children, x)
 	}
-	return array.NewData(t, d.Len(), d.Buffers(), kids, d.NullN(), d.Offset())
+	return array.NewData(t, d.Len(), d.Buffers(), children, d.NullN(), d.Offset())
 }

@@ -108,10 +108,10 @@ func TestDamagedNamesAreTold(t *testing.T) {
 			o := OpenOptions{Tree: store.NewMemory(files), From: f.Name}
 			r, err := Open(t.Context(), name, o)
 			if err == nil {
-				if len(misspelled(r.Schema().Fields())) == 0 != !slices.ContainsFunc(r.Findings(), isError) {
+				if len(invalidNames(r.Schema().Fields())) == 0 != !slices.ContainsFunc(r.Findings(), isError) {
 					t.Errorf("%s, %s: schema %s, told %v", f.Name, word, r.Schema(), r.Findings())
 				}
-				if len(misspelled(r.Schema().Fields())) == 0 {
+				if len(invalidNames(r.Schema().Fields())) == 0 {
 					r.Close()
 					continue // the name is kept elsewhere, too
 				}
@@ -145,7 +145,7 @@ func TestDamagedNamesAreTold(t *testing.T) {
 			} else if !slices.ContainsFunc(append(told, s.Altered...), isError) {
 				t.Errorf("%s, %s: recovered without a word", f.Name, word)
 			} else if r, err = Open(t.Context(), "o.arrow", OpenOptions{Tree: out}); err != nil ||
-				len(misspelled(r.Schema().Fields())) > 0 {
+				len(invalidNames(r.Schema().Fields())) > 0 {
 				t.Errorf("%s, %s: what was recovered: %v", f.Name, word, err)
 			}
 		}

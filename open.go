@@ -54,7 +54,7 @@ func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) 
 	t := &Table{opened: o}
 	pages := pagesOf(o)
 	for _, tg := range targets {
-		s, findings, err := openAlone(ctx, tg, o)
+		s, findings, err := openOnly(ctx, tg, o)
 		if err != nil {
 			t.Close()
 			return nil, err
@@ -97,11 +97,11 @@ func (t *Table) join(s *source) error {
 }
 
 // openAlone opens a target. That of a directory there is no other table than the one that is opened is part of it.
-func openAlone(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
-	switch holds, err := mayHold(ctx, tg, o); {
+func openOnly(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
+	switch several, err := mayHoldSeveral(ctx, tg, o); {
 	case err != nil:
 		return nil, nil, err
-	case !holds:
+	case !several:
 		return openOne(ctx, tg, o)
 	}
 	seen := newOpened(tg.Tree)
@@ -110,11 +110,11 @@ func openAlone(ctx context.Context, tg found, o OpenOptions) (*source, []region.
 	if !unnamed(err) {
 		return nil, nil, err
 	}
-	if several := alone(ctx, tg, seen, o); several != nil {
+	if only := checkOnlyTable(ctx, tg, seen, o); only != nil {
 		if s != nil {
-			several = errors.Join(several, s.close())
+			only = errors.Join(only, s.close())
 		}
-		return nil, nil, several
+		return nil, nil, only
 	}
 	return s, findings, err
 }
@@ -129,7 +129,7 @@ func (e *Unrecovered) Error() string { return e.Err.Error() }
 func (e *Unrecovered) Unwrap() error { return e.Err }
 
 func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
-	if err := belong(o.Typed, tg.format, tg.Name); err != nil {
+	if err := checkOptionFormats(o.Typed, tg.format, tg.Name); err != nil {
 		return nil, nil, err
 	}
 	data := store.NewOpenLimiter(tg.Tree, openFiles)
@@ -162,7 +162,7 @@ func openOne(ctx context.Context, tg found, o OpenOptions) (*source, []region.Fi
 	if tg.Table != "" {
 		name += "#" + tg.Table
 	}
-	findings = append(findings, strangeNames(r.Schema(), tg.Name)...)
+	findings = append(findings, nameFindings(r.Schema(), tg.Name)...)
 	return &source{name: name, file: tg.Name, stamp: stamp, format: tg.format, declared: tg.declared(o),
 		reader: r, meta: meta, data: data,
 		scan: scan.Source{Reader: r, Objects: scan.NewObjects(data), Dicts: scan.NewDicts(),

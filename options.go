@@ -24,10 +24,10 @@ func (o OpenOptions) tree() store.Tree {
 	return store.Roots(o.Tree)
 }
 
-func (o OpenOptions) opts() map[string]string { return together(o.Opts, o.Typed) }
+func (o OpenOptions) opts() map[string]string { return mergeOptions(o.Opts, o.Typed) }
 
 // together are options of both kinds; strings win.
-func together(opts map[string]string, typed format.Options) map[string]string {
+func mergeOptions(opts map[string]string, typed format.Options) map[string]string {
 	if typed == nil {
 		return opts
 	}
@@ -40,7 +40,7 @@ func together(opts map[string]string, typed format.Options) map[string]string {
 }
 
 // belong is an error if typed options are those of other formats.
-func belong(typed format.Options, f *format.Format, place string) error {
+func checkOptionFormats(typed format.Options, f *format.Format, place string) error {
 	if typed == nil || slices.Contains(typed.Formats(), f.Name) {
 		return nil
 	}

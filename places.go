@@ -29,11 +29,11 @@ func (p *places) target(tg found, depth int) error {
 	if seen == nil {
 		return p.ctx.Err()
 	}
-	holds, err := mayHold(p.ctx, tg, p.o)
-	if err != nil || !holds {
+	several, err := mayHoldSeveral(p.ctx, tg, p.o)
+	if err != nil || !several {
 		return err
 	}
-	return p.beside(tg, seen, depth)
+	return p.siblings(tg, seen, depth)
 }
 
 func (p *places) leave(name string, err error) {
@@ -42,8 +42,8 @@ func (p *places) leave(name string, err error) {
 
 // dir takes all that lies in a directory which is no format's own.
 func (p *places) dir(tree store.Tree, name string, depth int) error {
-	if depth > deepest {
-		p.leave(name, fault.Unsupportedf(fault.Span{Object: name}, "", "more than %d directories deep", deepest))
+	if depth > maxDepth {
+		p.leave(name, fault.Unsupportedf(fault.Span{Object: name}, "", "more than %d directories deep", maxDepth))
 		return nil
 	}
 	var names []string
@@ -96,12 +96,12 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 	}
 	switch known := err == nil; {
 	case known && within && f.System() == owner.System(): // what its system left there
-	case known && passedOver(info.Name):
+	case known && ignored(info.Name):
 		p.leave(info.Name, fault.Unsupportedf(fault.Span{Object: info.Name}, "",
 			"what begins with _ in a directory of tables is none of them"))
 	case known:
 		return p.target(found{Target: tg, format: f}, depth+1)
-	case passedOver(info.Name):
+	case ignored(info.Name):
 	case info.Dir && (!store.Failing(err) || denied(err)):
 		return p.dir(tree, info.Name, depth+1)
 	default:
@@ -117,9 +117,9 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 }
 
 // beside takes what lies in the directory of a table, and is not its own. seen saw what its format opened.
-func (p *places) beside(tg found, seen *opened, depth int) error {
+func (p *places) siblings(tg found, seen *opened, depth int) error {
 	tg.Tree = seen.Tree
-	b := newBeside(p.ctx, tg, seen, p.o)
+	b := newSiblings(p.ctx, tg, seen, p.o)
 	b.odd = func(dir string) error {
 		p.odd(seen.Tree, dir)
 		return nil
@@ -131,12 +131,12 @@ func (p *places) beside(tg found, seen *opened, depth int) error {
 		p.leave(name, err)
 		return p.ctx.Err()
 	}
-	b.foreign = func(info store.Info, mine format.Claim, within bool, depth int) error {
-		if mine == format.Loose || path.Base(info.Name)[0] == '.' {
+	b.foreign = func(info store.Info, claim format.Claim, within bool, depth int) error {
+		if claim == format.Loose || path.Base(info.Name)[0] == '.' {
 			return nil
 		}
 		// where the format opened nothing, nothing says what else is its own
-		within = within || mine == format.Reported || len(seen.files) == 0
+		within = within || claim == format.Reported || len(seen.files) == 0
 		return p.entry(seen.Tree, info, tg.format, within, depth)
 	}
 	b.stopped = func() bool { return p.stopped }
@@ -146,19 +146,19 @@ func (p *places) beside(tg found, seen *opened, depth int) error {
 // beside goes through a directory that a format took for its own, for what is not the format's: what it opened,
 // and what it claims (see format.Format.Claims), is its own. Without claims a directory in which the format
 // opened a file is the format's with all that is in it.
-type beside struct {
+type siblings struct {
 	ctx     context.Context
 	tree    store.Tree
 	seen    *opened
 	claims  format.Claimer // nil: the format has none
 	odd     func(dir string) error
 	failed  func(name string, err error) error // what an error of listing name means
-	foreign func(info store.Info, mine format.Claim, within bool, depth int) error
+	foreign func(info store.Info, claim format.Claim, within bool, depth int) error
 	stopped func() bool
 }
 
-func newBeside(ctx context.Context, tg found, seen *opened, o OpenOptions) *beside {
-	b := &beside{ctx: ctx, tree: seen.Tree, seen: seen}
+func newSiblings(ctx context.Context, tg found, seen *opened, o OpenOptions) *siblings {
+	b := &siblings{ctx: ctx, tree: seen.Tree, seen: seen}
 	if tg.format.Claims != nil {
 		b.claims = tg.format.Claims(ctx, tg.Target, o.internal())
 	}
@@ -166,28 +166,28 @@ func newBeside(ctx context.Context, tg found, seen *opened, o OpenOptions) *besi
 }
 
 // whose is what the claims say. That the store does not answer is reported, and the object looked at by itself.
-func (b *beside) whose(name string, dir bool) (format.Claim, error) {
+func (b *siblings) claimOf(name string, dir bool) (format.Claim, error) {
 	if b.claims == nil {
 		return format.Foreign, nil
 	}
-	mine, err := b.claims(path.Clean(name), dir)
+	claim, err := b.claims(path.Clean(name), dir)
 	if err != nil {
 		return format.Reported, b.failed(name, err)
 	}
-	return mine, nil
+	return claim, nil
 }
 
 // all goes through the directory of the table.
-func (b *beside) all(name string, depth int) error {
-	mine, err := b.whose(name, true)
+func (b *siblings) all(name string, depth int) error {
+	claim, err := b.claimOf(name, true)
 	if err != nil || b.stopped() {
 		return err
 	}
-	return b.walk(name, mine == format.OfTable, depth)
+	return b.walk(name, claim == format.OfTable, depth)
 }
 
-func (b *beside) walk(name string, within bool, depth int) error {
-	if within = within || b.seen.direct[path.Clean(name)]; within && b.claims == nil || depth > deepest {
+func (b *siblings) walk(name string, within bool, depth int) error {
+	if within = within || b.seen.direct[path.Clean(name)]; within && b.claims == nil || depth > maxDepth {
 		return nil
 	}
 	if err := b.odd(name); err != nil || b.stopped() {
@@ -207,20 +207,20 @@ func (b *beside) walk(name string, within bool, depth int) error {
 	return b.ctx.Err()
 }
 
-func (b *beside) child(info store.Info, within bool, depth int) error {
+func (b *siblings) child(info store.Info, within bool, depth int) error {
 	child := path.Clean(info.Name)
-	mine, err := b.whose(info.Name, info.Dir)
+	claim, err := b.claimOf(info.Name, info.Dir)
 	if err != nil || b.stopped() {
 		return err
 	}
-	own := mine == format.OfTable || mine == format.AboveTable
+	own := claim == format.OfTable || claim == format.AboveTable
 	switch {
-	case info.Dir && (own || mine != format.Reported && b.seen.below[child]):
-		return b.walk(info.Name, mine == format.OfTable, depth+1)
+	case info.Dir && (own || claim != format.Reported && b.seen.below[child]):
+		return b.walk(info.Name, claim == format.OfTable, depth+1)
 	case own || b.seen.files[child]:
 		return nil
 	}
-	return b.foreign(info, mine, within, depth)
+	return b.foreign(info, claim, within, depth)
 }
 
 // opened is a tree that remembers in which directories something was opened.
@@ -255,22 +255,22 @@ func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 }
 
 // odd says what of a directory is no file. What has the name of a file of a table's is one that is lost.
-func (v *dirVerifier) odd(dir string, b *beside) error {
+func (v *dirVerifier) odd(dir string, b *siblings) error {
 	for odd := range store.OddOf(v.ctx, v.o.tree(), dir) {
 		f := oddFinding(odd, v.o)
-		mine := format.Foreign
+		claim := format.Foreign
 		if b != nil {
 			var err error
-			if mine, err = b.whose(odd.Name, false); err != nil {
+			if claim, err = b.claimOf(odd.Name, false); err != nil {
 				return err
 			}
 		}
-		if mine == format.OfTable && f.Severity < region.Error {
+		if claim == format.OfTable && f.Severity < region.Error {
 			f.Code, f.Severity, f.Lost, f.Message = "file.unreadable", region.Error, -1,
 				"by its name it is a file of the table, but: "+odd.What
 		}
 		if v.files++; !v.stopped {
-			v.give(*f)
+			v.emit(*f)
 		}
 	}
 	return nil

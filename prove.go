@@ -69,7 +69,7 @@ func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schem
 	p.plan = content.Between(sc, p.expects)
 	p.altered = altered
 	altered.round(p.plan)
-	p.apart = p.plan.Apart()
+	p.apart = p.plan.Incomparable()
 	p.in = p.plan.Summer(0)
 	return p
 }
@@ -145,9 +145,9 @@ func (p *proof) files(ctx context.Context, tree store.Tree, dir string) (names [
 func (p *proof) add(b arrow.RecordBatch) { p.in.Add(b) }
 
 // alongside sums b up while f works.
-func (p *proof) alongside(b arrow.RecordBatch, f func() error) error {
-	const few = 1024 // rows that are summed up sooner than another goroutine begins
-	if b.NumRows() < few {
+func (p *proof) addDuring(b arrow.RecordBatch, f func() error) error {
+	const smallBatch = 1024 // rows that are summed up sooner than another goroutine begins
+	if b.NumRows() < smallBatch {
 		p.add(b)
 		return f()
 	}
@@ -218,7 +218,7 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 	if !t.Schema().Equal(p.expects) {
 		plan = plan.Reading(p.schema, t.Schema())
 		p.altered.round(plan)
-		p.apart = plan.Apart()
+		p.apart = plan.Incomparable()
 	}
 	out := plan.Summer(1)
 	spec := ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: p.o.Parallel, Memory: p.memory()}

@@ -109,7 +109,7 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	if err != nil {
 		return nil, err
 	}
-	name = straight(tree, name)
+	name = resolveDotDot(tree, name)
 	tg := format.Target{Tree: tree, Name: name, Table: table}
 	f, err := Probe(ctx, tg, o)
 	if err == nil {
@@ -123,9 +123,9 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 }
 
 // straight is name as the system means it, where .. follows a symbolic link.
-func straight(tree store.Tree, name string) string {
-	if local, ok := tree.(interface{ Straight(string) string }); ok {
-		return local.Straight(name)
+func resolveDotDot(tree store.Tree, name string) string {
+	if local, ok := tree.(interface{ ResolveDotDot(string) string }); ok {
+		return local.ResolveDotDot(name)
 	}
 	return name
 }
@@ -166,7 +166,7 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 		return nil, fault.Invalidf("%s: .. does not go behind a pattern", pattern)
 	}
 	if dir != "" {
-		dir = strings.TrimSuffix(straight(tree, dir), "/") + "/"
+		dir = strings.TrimSuffix(resolveDotDot(tree, dir), "/") + "/"
 	}
 	var walk func(dir string, parts []string) error
 	walk = func(dir string, parts []string) error {
@@ -214,7 +214,7 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 		if err != nil && info.Name == "" {
 			return nil, err
 		}
-		if passedOver(info.Name) {
+		if ignored(info.Name) {
 			continue
 		}
 		if err != nil {
@@ -244,25 +244,25 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 		out = append(out, found{Target: in, format: f, set: tg.Name, dir: info.Dir})
 	}
 	for odd := range store.OddOf(ctx, tg.Tree, tg.Name) {
-		if !passedOver(odd.Name) {
+		if !ignored(odd.Name) {
 			left = append(left, leftOut{odd.Name, OddError(odd, o), oddFinding(odd, o)})
 		}
 	}
 	if len(out) == 0 {
-		return nil, nothingIn(tg.Name, left)
+		return nil, nothingReadable(tg.Name, left)
 	}
 	out[0].below, out[0].left = below, append(left, missingParts(ctx, tg.Tree, names, o)...)
 	return out, nil
 }
 
 // passedOver reports whether what has the name is no part of a directory of files.
-func passedOver(name string) bool {
+func ignored(name string) bool {
 	base := path.Base(name)
 	return base[0] == '.' || base[0] == '_'
 }
 
 // nothingIn is the error of a directory of which nothing can be read: why its first file cannot, if there is one.
-func nothingIn(name string, left []leftOut) error {
+func nothingReadable(name string, left []leftOut) error {
 	for _, l := range left {
 		if !errors.Is(l.err, fault.Unsupported) {
 			return l.err
@@ -282,7 +282,7 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 		if base[0] == '.' || base[0] == '_' {
 			continue
 		}
-		if !info.Dir || depth > deepest || holdsFile(ctx, tree, info.Name, depth+1) {
+		if !info.Dir || depth > maxDepth || holdsFile(ctx, tree, info.Name, depth+1) {
 			return true
 		}
 	}
@@ -290,7 +290,7 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 }
 
 // deepest is how far directories are followed.
-const deepest = 40
+const maxDepth = 40
 
 // oddFinding says what is no file. A link that leads nowhere, and by its name led to a file of a format, is a
 // file that is lost.
@@ -377,7 +377,7 @@ func missingParts(ctx context.Context, tree store.Tree, names []string, o OpenOp
 		var gap []leftOut
 		for i := n - 1; i >= -1; i-- {
 			name := path.Join(key[0], partName(i, key[1]))
-			if i < 0 || !lacks(ctx, tree, name) {
+			if i < 0 || !isMissing(ctx, tree, name) {
 				out, gap = append(out, gap...), nil
 				continue
 			}
@@ -409,7 +409,7 @@ func numbered(base string, formats []format.Format) (yes bool) {
 	return yes
 }
 
-func lacks(ctx context.Context, tree store.Tree, name string) bool {
+func isMissing(ctx context.Context, tree store.Tree, name string) bool {
 	_, err := tree.Stat(ctx, name)
 	return errors.Is(err, fs.ErrNotExist)
 }
@@ -489,8 +489,8 @@ func (d *sparkDir) missing(ctx context.Context, tree store.Tree) (out map[string
 
 // listed are the files that _SUCCESS lists; none if it is empty, as most are, or does not list all.
 func (d *sparkDir) listed(ctx context.Context, tree store.Tree) []string {
-	const most, committers = 1 << 20, 100 // which list no more
-	if d.success.Name == "" || d.success.Size == 0 || d.success.Size > most {
+	const maxSize, committers = 1 << 20, 100 // which list no more
+	if d.success.Name == "" || d.success.Size == 0 || d.success.Size > maxSize {
 		return nil
 	}
 	src, err := tree.Open(ctx, d.success.Name)

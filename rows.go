@@ -61,7 +61,7 @@ func structsOf[T any](seq iter.Seq2[arrow.RecordBatch, error], fields []rowField
 		}
 		if err == nil {
 			if rows, err = arreflect.RecordToSlice[T](b); err != nil {
-				err = &fault.Error{Class: fault.Invalid, Cause: misfit{err}}
+				err = &fault.Error{Class: fault.Invalid, Cause: fieldError{err}}
 			}
 		}
 		if err != nil {
@@ -77,11 +77,11 @@ func structsOf[T any](seq iter.Seq2[arrow.RecordBatch, error], fields []rowField
 }
 
 // misfit is what arreflect says of a column and a field, without the words that are about its own calls.
-type misfit struct{ error }
+type fieldError struct{ error }
 
-func (e misfit) Unwrap() error { return e.error }
+func (e fieldError) Unwrap() error { return e.error }
 
-func (e misfit) Error() string {
+func (e fieldError) Error() string {
 	text := strings.TrimSuffix(e.error.Error(), ": "+arreflect.ErrTypeMismatch.Error())
 	if _, after, ok := strings.Cut(text, "arreflect: "); ok {
 		return after

@@ -19,13 +19,13 @@ import (
 // file that changed is not its fault.
 func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
-		if err := s.unspelled(spec); err != nil {
+		if err := s.checkNames(spec); err != nil {
 			yield(nil, err)
 			return
 		}
 		for b, err := range scan.Run(ctx, s.scan, spec, passed) {
 			if errors.Is(err, fault.Corrupt) {
-				if changed := s.unchanged(ctx); changed != nil {
+				if changed := s.checkUnchanged(ctx); changed != nil {
 					err = changed
 				}
 			}
@@ -33,7 +33,7 @@ func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Se
 				return
 			}
 		}
-		if err := s.unchanged(ctx); err != nil {
+		if err := s.checkUnchanged(ctx); err != nil {
 			yield(nil, err)
 		}
 	}
@@ -41,7 +41,7 @@ func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Se
 
 // unspelled is an error if a name of what is read is not UTF-8, and the scan is to end at the first damage: no row
 // comes then that the undamaged table would not have given.
-func (s *source) unspelled(spec scan.Spec) error {
+func (s *source) checkNames(spec scan.Spec) error {
 	if spec.Damaged != scan.Fail {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (s *source) unspelled(spec scan.Spec) error {
 	if err != nil {
 		return nil // running it says so
 	}
-	for _, f := range strangeNames(sc, s.file) {
+	for _, f := range nameFindings(sc, s.file) {
 		return fault.Corruptf(f.At, "", "%s (%s)", f.Message, f.Code)
 	}
 	return nil
@@ -59,7 +59,7 @@ func (s *source) unspelled(spec scan.Spec) error {
 // was opened. Who looks up rows one by one should not wait for that each time: it is good for a moment, as file
 // systems do not tell times more closely, and where there are very many files for long enough that looking
 // costs little.
-func (s *source) unchanged(ctx context.Context) error {
+func (s *source) checkUnchanged(ctx context.Context) error {
 	if shared, ok := s.reader.(format.Shared); ok && shared.Shared() {
 		return nil
 	}

@@ -67,7 +67,7 @@ func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2
 			yield(Split{}, err)
 			return
 		}
-		c := cutter{blank: t.blank(spec), target: target, yield: yield}
+		c := cutter{blank: t.emptySplit(spec), target: target, yield: yield}
 		for _, s := range t.sources {
 			for p, err := range scan.Cut(ctx, s.scan, spec.internal(), target) {
 				if err != nil {
@@ -84,10 +84,10 @@ func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2
 }
 
 // PlanName is the Plan of all splits that Plan(spec) gives, also if it gives none.
-func (t *Table) PlanName(spec ScanSpec) string { return t.blank(spec).Plan }
+func (t *Table) PlanName(spec ScanSpec) string { return t.emptySplit(spec).Plan }
 
 // blank is a split without pieces.
-func (t *Table) blank(spec ScanSpec) Split {
+func (t *Table) emptySplit(spec ScanSpec) Split {
 	b := Split{Version: SplitVersion, Opts: t.opened.opts(), NoVerify: t.opened.NoVerify, Columns: spec.Columns,
 		Unordered: spec.Unordered}
 	if spec.Filter != nil {

@@ -52,7 +52,7 @@ func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Los
 			some, err = batchStats(ctx, s, damaged, lost)
 		} else {
 			if some, err = pageStats(ctx, s, damaged, lost); err == nil {
-				err = s.unchanged(ctx)
+				err = s.checkUnchanged(ctx)
 			}
 		}
 		if err != nil {
@@ -157,7 +157,7 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 		for _, g := range groups {
 			counted := map[fault.Span]bool{}
 			for i := range cols {
-				tell := func(l region.Loss) error {
+				report := func(l region.Loss) error {
 					if damaged == Fail {
 						return l.Err
 					}
@@ -174,10 +174,10 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 					if inOne(cols, i) {
 						out[i].counted = counted
 					}
-					if err := chunkStats(ctx, s, g, i, &out[i], tell); err != nil {
+					if err := chunkStats(ctx, s, g, i, &out[i], report); err != nil {
 						return nil, err
 					}
-				} else if err := out[i].physical(ctx, s, physical, g, i, tell); err != nil {
+				} else if err := out[i].physical(ctx, s, physical, g, i, report); err != nil {
 					return nil, err
 				}
 			}
@@ -189,11 +189,11 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 // physical takes in a chunk of which the reader knows more than its pages tell: a dictionary that no page needs, and
 // headers, are among the bytes of a whole chunk. Of one that is damaged what can be read counts.
 func (c *ColumnStats) physical(ctx context.Context, s *source, r format.Physical, g format.RowGroup, col int,
-	tell func(region.Loss) error) error {
+	report func(region.Loss) error) error {
 	whole, stored, raw := true, c.Stored, c.Raw
 	err := chunkStats(ctx, s, g, col, c, func(l region.Loss) error {
 		whole = false
-		return tell(l)
+		return report(l)
 	})
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (c *ColumnStats) before(p format.Page) bool {
 }
 
 func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *ColumnStats,
-	tell func(region.Loss) error) error {
+	report func(region.Loss) error) error {
 	lo, hi := st.lo, st.hi // of the row groups before
 	err := scan.Pages(ctx, s.scan, g, col, func(p scan.PageInfo) error {
 		if p.Dict {
@@ -245,7 +245,7 @@ func chunkStats(ctx context.Context, s *source, g format.RowGroup, col int, st *
 		st.Rows += int64(p.Vector.Len())
 		st.Nulls += int64(p.Vector.Nulls())
 		return extremes.OfVector(p.Vector, &lo, &hi)
-	}, tell)
+	}, report)
 	if err == io.EOF {
 		err = nil
 	}

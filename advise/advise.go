@@ -111,20 +111,20 @@ func (a *Advice) keep(ctx context.Context, t *stoa.Table, f *format.Format) {
 	about := [][]string{{"bloom"}, {"sorting-columns", "row-group-rows"},
 		{"key-file", "encryption", "plain-footer", "plain-columns", "store-aad-prefix"}}
 	for _, keys := range about {
-		some, sound := map[string]string{}, f.Name == t.Sources()[0].Format
+		some, available := map[string]string{}, f.Name == t.Sources()[0].Format
 		for _, k := range keys {
 			if v, ok := kept[k]; ok {
 				some[k] = v
-				sound = sound && v != ""
+				available = available && v != ""
 			}
 		}
 		if keys[0] == "sorting-columns" { // of several files' rows nobody knows whether they are in order
-			sound = sound && len(t.Sources()) == 1
-		} else if sound && len(some) > 0 {
+			available = available && len(t.Sources()) == 1
+		} else if available && len(some) > 0 {
 			part := &Advice{Rows: a.Rows, Sampled: 1, Kept: some}
-			sound = try(ctx, t, f, part, vec.Ranges{{To: 1}}, []map[string]string{{}}) == nil
+			available = try(ctx, t, f, part, vec.Ranges{{To: 1}}, []map[string]string{{}}) == nil
 		}
-		if sound {
+		if available {
 			maps.Copy(a.Kept, some)
 		} else {
 			maps.Copy(a.Lost, some)
@@ -190,18 +190,18 @@ func choices(f *format.Format, key string, of []string) (out []string) {
 
 // sampled are the rows that are measured: all, or four runs with equal gaps.
 func sampled(rows, raw int64, o Options) vec.Ranges {
-	most := cmp.Or(o.Rows, 1<<20)
+	rowLimit := cmp.Or(o.Rows, 1<<20)
 	if each := raw / rows; each > 0 {
-		most = min(most, max(cmp.Or(o.Bytes, 64<<20)/each, 1024))
+		rowLimit = min(rowLimit, max(cmp.Or(o.Bytes, 64<<20)/each, 1024))
 	}
-	if rows <= most {
+	if rows <= rowLimit {
 		return vec.Ranges{{From: 0, To: rows}}
 	}
 	const places = 4
 	var out vec.Ranges
 	for i := range int64(places) {
-		from := i * (rows - most/places) / (places - 1)
-		out = append(out, vec.Range{From: from, To: from + most/places})
+		from := i * (rows - rowLimit/places) / (places - 1)
+		out = append(out, vec.Range{From: from, To: from + rowLimit/places})
 	}
 	return out
 }

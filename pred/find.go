@@ -39,8 +39,8 @@ func (b *binder) resolve(path string) (*Expr, error) {
 // Invalid, with the reason.
 func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error) {
 	names := SplitPath(path)
-	at, several := indices(fields, names)
-	if several {
+	at, ambiguous := indices(fields, names)
+	if ambiguous {
 		return nil, f, fault.Invalidf("column %s: there are several of this name", path)
 	}
 	if at == nil {
@@ -57,7 +57,7 @@ func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error
 
 // indices finds names, each by itself if that is possible, else some of them joined with points; nil if there
 // is nothing. several says that two fields have the name of one on the way.
-func indices(fields []arrow.Field, names []string) (at []int, several bool) {
+func indices(fields []arrow.Field, names []string) (at []int, ambiguous bool) {
 	for used := 1; used <= len(names); used++ {
 		name := strings.Join(names[:used], ".")
 		k := slices.IndexFunc(fields, func(f arrow.Field) bool { return f.Name == name })
@@ -67,11 +67,11 @@ func indices(fields []arrow.Field, names []string) (at []int, several bool) {
 		var rest []int
 		if used < len(names) {
 			below, _ := children(fields[k].Type)
-			if rest, several = indices(below, names[used:]); rest == nil && !several {
+			if rest, ambiguous = indices(below, names[used:]); rest == nil && !ambiguous {
 				continue
 			}
 		}
-		if several || slices.IndexFunc(fields[k+1:], func(f arrow.Field) bool { return f.Name == name }) >= 0 {
+		if ambiguous || slices.IndexFunc(fields[k+1:], func(f arrow.Field) bool { return f.Name == name }) >= 0 {
 			return nil, true
 		}
 		return append([]int{k}, rest...), false

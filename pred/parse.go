@@ -122,7 +122,7 @@ func (p *parser) not(depth int) (*Expr, error) {
 // test reads a comparison, a constant, or another test of a column.
 func (p *parser) test() (*Expr, error) {
 	if p.atLiteral() {
-		return p.turned()
+		return p.reversed()
 	}
 	col, err := p.column()
 	if err != nil {
@@ -155,7 +155,7 @@ func (p *parser) test() (*Expr, error) {
 	case negated:
 		return nil, p.expected(`"in", "between" or "like"`)
 	default:
-		return p.bare(col)
+		return p.booleanColumn(col)
 	}
 	if err == nil && negated {
 		e.Op = ops[e.Op].not
@@ -164,7 +164,7 @@ func (p *parser) test() (*Expr, error) {
 }
 
 // bare is a column without a test: a boolean one.
-func (p *parser) bare(col string) (*Expr, error) {
+func (p *parser) booleanColumn(col string) (*Expr, error) {
 	if t := p.peek(); t.kind == tokEnd || t.is("and") || t.is("or") || t.is(")") {
 		p.src.op = p.src.column
 		return Test(col, OpEq, Bool(true)), nil
@@ -173,7 +173,7 @@ func (p *parser) bare(col string) (*Expr, error) {
 }
 
 // turned reads a test that begins with a literal.
-func (p *parser) turned() (*Expr, error) {
+func (p *parser) reversed() (*Expr, error) {
 	word := strings.ToLower(p.peek().text)
 	isWord := p.peek().kind == tokWord
 	v, err := p.literal()

@@ -75,7 +75,7 @@ var keywords = map[string]bool{
 func printPath(path string) string {
 	names := SplitPath(path)
 	for i, n := range names {
-		if !isBare(n) || i == 0 && keywords[strings.ToLower(n)] {
+		if !isPlainName(n) || i == 0 && keywords[strings.ToLower(n)] {
 			names[i] = quoteName(n)
 		}
 	}
@@ -83,7 +83,7 @@ func printPath(path string) string {
 }
 
 // isBare reports whether n is a name that needs no quotation marks.
-func isBare(n string) bool {
+func isPlainName(n string) bool {
 	for i, r := range n {
 		if !isNameRune(r, i == 0) {
 			return false

@@ -37,8 +37,8 @@ func LostRows(losses []Loss) (n int64, exact bool) {
 // How many losses Keep keeps: with the place and reason of each, and at all. A file can be made of rows that are
 // lost one by one.
 const (
-	mostReasons = 1 << 14
-	mostLosses  = 1 << 18
+	maxReasons = 1 << 14
+	maxLosses  = 1 << 18
 )
 
 // Keep appends a loss. Of very many, those that follow each other become one, which has the place and reason of
@@ -46,16 +46,16 @@ const (
 // lost, and which is not exact.
 func Keep(losses []Loss, l Loss) []Loss {
 	n := len(losses)
-	if n < mostReasons {
+	if n < maxReasons {
 		return append(losses, l)
 	}
 	last := &losses[n-1]
-	like := last.Part == l.Part && last.Group == l.Group && last.Column == l.Column && last.Stored == l.Stored
+	same := last.Part == l.Part && last.Group == l.Group && last.Column == l.Column && last.Stored == l.Stored
 	switch {
-	case like && last.Exact && l.Exact && last.Rows[1] == l.Rows[0]:
+	case same && last.Exact && l.Exact && last.Rows[1] == l.Rows[0]:
 		last.Rows[1] = l.Rows[1]
 		return losses
-	case n >= mostLosses && like:
+	case n >= maxLosses && same:
 		last.Exact = false
 		last.Rows[1] = l.Rows[1]
 		return losses

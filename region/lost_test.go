@@ -14,7 +14,7 @@ func TestLoseMany(t *testing.T) {
 		kept  int
 		rows  int64
 		exact bool
-	}{1: {mostReasons, 3_000_000, true}, 2: {mostLosses, mostLosses - 1, false}} {
+	}{1: {maxReasons, 3_000_000, true}, 2: {maxLosses, maxLosses - 1, false}} {
 		var losses []Loss
 		for at := int64(0); at < 3_000_000*step; at += step {
 			losses = Keep(losses, Loss{Part: "p", Rows: [2]int64{at, at + 1}, Exact: true,

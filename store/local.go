@@ -185,7 +185,7 @@ func (s *localSink) begin(tmp string) {
 	}
 	s.tmp = tmp
 	atWork.sinks[s] = true
-	s.hold()
+	s.acquire()
 }
 
 // end says that what is temporary is now the place's, or gone.
@@ -200,7 +200,7 @@ func (s *localSink) end() {
 const oldSuffix = ".stoa-old"
 
 // hold locks tmp for as long as this sink is at work.
-func (s *localSink) hold() {
+func (s *localSink) acquire() {
 	if f, err := os.Open(s.tmp); err == nil {
 		if s.lock = f; !tryLock(f) {
 			s.release()

@@ -91,7 +91,7 @@ func (f *OpenLimiter) close() error {
 		s := e.Value.(*limitedSource)
 		e = e.Prev()
 		if s.users == 0 {
-			err = errors.Join(err, s.shut())
+			err = errors.Join(err, s.closeFile())
 		}
 	}
 	return err
@@ -113,7 +113,7 @@ func (s *limitedSource) open(src Source) {
 	s.at = s.limiter.order.PushFront(s)
 }
 
-func (s *limitedSource) shut() error {
+func (s *limitedSource) closeFile() error {
 	src := s.src
 	s.limiter.order.Remove(s.at)
 	s.src, s.at = nil, nil
@@ -159,7 +159,7 @@ func (s *limitedSource) done() {
 	s.limiter.mu.Lock()
 	defer s.limiter.mu.Unlock()
 	if s.users--; s.users == 0 && s.closed && s.src != nil {
-		_ = s.shut() // closed while it was read; nothing was written
+		_ = s.closeFile() // closed while it was read; nothing was written
 	}
 }
 
@@ -174,5 +174,5 @@ func (s *limitedSource) Close() error {
 	if s.src == nil || s.users > 0 {
 		return nil
 	}
-	return s.shut()
+	return s.closeFile()
 }

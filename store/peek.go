@@ -84,7 +84,7 @@ func (m moved) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 }
 
 // Straight does not look at the file system: names below from are not there yet.
-func (m moved) Straight(name string) string { return name }
+func (m moved) ResolveDotDot(name string) string { return name }
 
 // Peek is what was created so far.
 func (s *memSink) Peek() (Tree, string) {

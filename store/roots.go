@@ -305,10 +305,10 @@ func (in inRoots) show(name string) string {
 }
 
 // Straight is that of the tree below, for names that are its own.
-func (r *roots) Straight(name string) string {
-	local, ok := r.Tree.(interface{ Straight(string) string })
+func (r *roots) ResolveDotDot(name string) string {
+	local, ok := r.Tree.(interface{ ResolveDotDot(string) string })
 	if !ok || strings.HasPrefix(name, RootsMark) {
 		return name
 	}
-	return local.Straight(name)
+	return local.ResolveDotDot(name)
 }

@@ -225,9 +225,9 @@ func (c *Cache) keep(key blockKey, b []byte) {
 	c.held += int64(cap(b))
 	for c.held > c.limit && c.order.Len() > 1 {
 		e := c.order.Back()
-		old := c.order.Remove(e).(*cachedBlock)
-		delete(c.blocks, old.key)
-		c.held -= int64(cap(old.b))
+		oldest := c.order.Remove(e).(*cachedBlock)
+		delete(c.blocks, oldest.key)
+		c.held -= int64(cap(oldest.b))
 	}
 }
 

@@ -202,26 +202,26 @@ func (v *Vector) Reserve(n int, size int64) {
 	}
 	switch v.kind {
 	case fixed:
-		v.hold(&v.data, n*v.width)
+		v.ensure(&v.data, n*v.width)
 	case boolean:
-		v.hold(&v.data, (n+7)/8)
+		v.ensure(&v.data, (n+7)/8)
 	case strs, list:
 		if v.offs == nil {
-			v.hold(&v.offs, 4*(n+1))
+			v.ensure(&v.offs, 4*(n+1))
 			words[int32](v.offs, 1)[0] = 0
 		}
-		v.hold(&v.offs, 4*(n+1))
+		v.ensure(&v.offs, 4*(n+1))
 	}
 	if v.kind == strs {
-		v.hold(&v.data, int(min(size, math.MaxInt32)))
+		v.ensure(&v.data, int(min(size, math.MaxInt32)))
 	}
 	if v.valid != nil {
-		v.hold(&v.valid, (n+7)/8)
+		v.ensure(&v.valid, (n+7)/8)
 	}
 }
 
 // hold makes room for size bytes in *b, plus Slack.
-func (v *Vector) hold(b **memory.Buffer, size int) {
+func (v *Vector) ensure(b **memory.Buffer, size int) {
 	if *b == nil {
 		*b = memory.NewResizableBuffer(v.mem)
 	}

@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the process at once
 		if outer.Err() == nil {
-			give(ended, stderr)
+			forceExit(ended, stderr)
 		}
 	})
 	return runArgs(cli.NewApp(stdin, stdout, stderr), ctx, args)
@@ -50,7 +50,7 @@ const grace = time.Second
 
 // give ends the process when a verb has not ended in time: where a library is at work for long, nobody looks at
 // the context.
-func give(ended <-chan struct{}, stderr io.Writer) {
+func forceExit(ended <-chan struct{}, stderr io.Writer) {
 	select {
 	case <-ended:
 	case <-time.After(grace):

@@ -414,8 +414,8 @@ func TestLastOf(t *testing.T) {
 		{vec.Range{}, 2, 3, vec.Range{From: 0, To: 2}},
 		{vec.Range{From: 4, To: 6}, 10, 3, vec.Range{From: 4, To: 6}},
 		{vec.Range{From: 4, To: 1 << 62}, 10, 3, vec.Range{From: 7, To: 10}},
-		{vec.Range{From: 20, To: 30}, 10, 3, source.Nothing},
-		{vec.Range{}, 0, 3, source.Nothing},
+		{vec.Range{From: 20, To: 30}, 10, 3, source.NoRows},
+		{vec.Range{}, 0, 3, source.NoRows},
 	} {
 		if got := look.LastOf(c.want, c.rows, c.n); got != c.got {
 			t.Errorf("the last %d of %v in %d rows: %v", c.n, c.want, c.rows, got)

@@ -157,14 +157,14 @@ func nearFlag(cmd *cobra.Command, err string) string {
 	if len(word) < 2 {
 		return ""
 	}
-	best, least := "", 3 // letters that may differ
+	best, bestDistance := "", 3 // letters that may differ
 	consider := func(f *pflag.Flag) {
 		n := distance(word, f.Name)
 		if strings.HasPrefix(f.Name, word) {
 			n = min(n, 1)
 		}
-		if n < least && !f.Hidden {
-			best, least = f.Name, n
+		if n < bestDistance && !f.Hidden {
+			best, bestDistance = f.Name, n
 		}
 	}
 	cmd.LocalFlags().VisitAll(consider)

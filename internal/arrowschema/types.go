@@ -25,9 +25,9 @@ func checkType(t arrow.DataType) error {
 	switch t := t.(type) {
 	case arrow.DecimalType:
 		// a scale may be more than the precision, but the library has no powers of ten beyond the type's digits
-		most := digits[t.ID()]
+		maxDigits := digits[t.ID()]
 		p, s := t.GetPrecision(), t.GetScale()
-		bad = p < 1 || p > most || s > most || s < -most
+		bad = p < 1 || p > maxDigits || s > maxDigits || s < -maxDigits
 	case *arrow.FixedSizeBinaryType:
 		bad = t.ByteWidth < 0
 	case *arrow.FixedSizeListType:

@@ -13,12 +13,12 @@ import (
 // Memory is the bytes that opening one file, or one place whose files are kept open together, may take, and those
 // that were taken. It is safe for concurrent use. A nil one has no end.
 type Memory struct {
-	most  int64
+	limit int64
 	taken atomic.Int64
 }
 
 // Of is a budget of so many bytes.
-func Of(most int64) *Memory { return &Memory{most: most} }
+func Of(limit int64) *Memory { return &Memory{limit: limit} }
 
 // Take counts n bytes for field path of the bytes at. An error, of class Limit, names the option and what it must
 // be at least.
@@ -39,10 +39,10 @@ func (m *Memory) Over(n int64) string {
 		m.taken.Store(math.MaxInt64)
 		taken = math.MaxInt64
 	}
-	if taken <= m.most {
+	if taken <= m.limit {
 		return ""
 	}
-	return fmt.Sprintf("opening takes %d bytes of memory or more, and may take %d (--memory)", taken, m.most)
+	return fmt.Sprintf("opening takes %d bytes of memory or more, and may take %d (--memory)", taken, m.limit)
 }
 
 // Return gives back what was taken for something that is no longer held.

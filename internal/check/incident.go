@@ -38,7 +38,7 @@ const maxPage = 1 << 20
 const maxNames = 16
 
 // maxAlike is how many findings of one code about one part stand by themselves; what is more is one incident.
-const maxAlike = 3
+const maxRepeated = 3
 
 // Fold makes incidents of findings, in the order of their first ones. Findings are of one incident if they are errors
 // or warnings that lie in one run of bytes of an object, or if more than three have one code and one part or object
@@ -137,16 +137,16 @@ func within(runs []run, at fault.Span) []run {
 // byCode joins what is said over and over of one part, or of one object.
 func byCode(findings []region.Finding, group []int) {
 	type key struct{ code, part, object string }
-	alike := map[key][]int{}
+	groups := map[key][]int{}
 	for i, f := range findings {
 		for _, k := range []key{{f.Code, f.Part, ""}, {f.Code, "", f.At.Object}} {
 			if k.part != "" || k.object != "" {
-				alike[k] = append(alike[k], i)
+				groups[k] = append(groups[k], i)
 			}
 		}
 	}
-	for _, all := range alike {
-		if len(all) > maxAlike {
+	for _, all := range groups {
+		if len(all) > maxRepeated {
 			for _, i := range all[1:] {
 				join(group, all[0], i)
 			}
@@ -173,8 +173,8 @@ func (in *Incident) finish(findings []region.Finding) {
 		} else {
 			in.Lost += f.Lost
 		}
-		in.Parts = named(in.Parts, f.Part)
-		in.Columns = named(in.Columns, f.Column)
+		in.Parts = addName(in.Parts, f.Part)
+		in.Columns = addName(in.Columns, f.Column)
 		if f.At.Object == in.At.Object && in.At.Len > 0 && f.At.Len > 0 {
 			end := max(in.At.End(), f.At.End())
 			in.At.Off = min(in.At.Off, f.At.Off)
@@ -188,7 +188,7 @@ func (in *Incident) finish(findings []region.Finding) {
 	}
 }
 
-func named(names []string, name string) []string {
+func addName(names []string, name string) []string {
 	if name == "" || len(names) == maxNames || slices.Contains(names, name) {
 		return names
 	}

@@ -32,10 +32,10 @@ type Codec struct {
 // the format's.
 var codecs = [...]Codec{
 	{"none", copyBlock, func(dst, src []byte) []byte { return append(dst, src...) }},
-	{"lz4", unLZ4, toLZ4},
-	{"snappy", unSnappy, toSnappy},
-	{"zlib", unZlib, toZlib},
-	{"deflate", unDeflate, toDeflate},
+	{"lz4", decompressLZ4, compressLZ4},
+	{"snappy", decompressSnappy, compressSnappy},
+	{"zlib", decompressZlib, compressZlib},
+	{"deflate", decompressDeflate, compressDeflate},
 }
 
 // ByName finds a method: "none", "lz4" (a bare LZ4 block, no frame), "snappy" (a bare Snappy block, no framing),
@@ -57,7 +57,7 @@ func copyBlock(dst, src []byte) error {
 	return nil
 }
 
-func unLZ4(dst, src []byte) error {
+func decompressLZ4(dst, src []byte) error {
 	if len(src) == 0 {
 		return fault.Rel(0, 0, "lz4", "no bytes: even an empty block has one")
 	}
@@ -71,7 +71,7 @@ func unLZ4(dst, src []byte) error {
 	return nil
 }
 
-func toLZ4(dst, src []byte) []byte {
+func compressLZ4(dst, src []byte) []byte {
 	at := len(dst)
 	if len(src) == 0 {
 		return append(dst, 0) // an empty block is a token for no literals
@@ -84,7 +84,7 @@ func toLZ4(dst, src []byte) []byte {
 	return dst[:at+n]
 }
 
-func unSnappy(dst, src []byte) error {
+func decompressSnappy(dst, src []byte) error {
 	// The size in the block is looked at first, because the library would make room for it.
 	n, err := s2.DecodedLen(src)
 	if err != nil {
@@ -99,7 +99,7 @@ func unSnappy(dst, src []byte) error {
 	return nil
 }
 
-func toSnappy(dst, src []byte) []byte {
+func compressSnappy(dst, src []byte) []byte {
 	at := len(dst)
 	dst = grow(dst, s2.MaxEncodedLen(len(src)))
 	return dst[:at+len(s2.EncodeSnappy(dst[at:], src))]
@@ -112,7 +112,7 @@ type inflater struct {
 
 var inflaters = sync.Pool{New: func() any { return new(inflater) }}
 
-func unZlib(dst, src []byte) error {
+func decompressZlib(dst, src []byte) error {
 	f := inflaters.Get().(*inflater)
 	defer func() {
 		f.in.Reset(nil)
@@ -153,15 +153,15 @@ func atEnd(name string, f *inflater, dst, src []byte) error {
 
 var rawInflaters = sync.Pool{New: func() any { return &inflater{z: flate.NewReader(nil)} }}
 
-func unDeflate(dst, src []byte) error {
+func decompressDeflate(dst, src []byte) error {
 	if inflate(dst, src) {
 		return nil
 	}
-	return unDeflateSlow(dst, src)
+	return decompressDeflateSlow(dst, src)
 }
 
 // unDeflateSlow says what is wrong, if something is.
-func unDeflateSlow(dst, src []byte) error {
+func decompressDeflateSlow(dst, src []byte) error {
 	f := rawInflaters.Get().(*inflater)
 	defer func() {
 		f.in.Reset(nil)
@@ -186,7 +186,7 @@ var rawDeflaters = sync.Pool{New: func() any {
 	return w
 }}
 
-func toDeflate(dst, src []byte) []byte {
+func compressDeflate(dst, src []byte) []byte {
 	w := rawDeflaters.Get().(*flate.Writer)
 	s := &sink{dst}
 	w.Reset(s)
@@ -204,7 +204,7 @@ type sink struct{ b []byte }
 
 func (s *sink) Write(p []byte) (int, error) { s.b = append(s.b, p...); return len(p), nil }
 
-func toZlib(dst, src []byte) []byte {
+func compressZlib(dst, src []byte) []byte {
 	w := deflaters.Get().(*zlib.Writer)
 	s := &sink{dst}
 	w.Reset(s)

@@ -33,7 +33,7 @@ func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]by
 	case "gzip":
 		return expandGzip(src, limit, room)
 	case "lz4-frame":
-		return drain("lz4", lz4.NewReader(bytes.NewReader(src)), src, firstRoom(src, 0, limit), limit, room)
+		return drain("lz4", lz4.NewReader(bytes.NewReader(src)), src, firstAlloc(src, 0, limit), limit, room)
 	}
 	return nil, fault.Unsupportedf(fault.Span{}, "", "compression %q", name)
 }
@@ -62,7 +62,7 @@ func expandSnappy(src []byte, limit int64, room func(n int) []byte) ([]byte, err
 	return out, nil
 }
 
-var unzstd = sync.Pool{New: func() any {
+var newZstdDecoder = sync.Pool{New: func() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		panic(err) // the options are right
@@ -72,10 +72,10 @@ var unzstd = sync.Pool{New: func() any {
 
 // firstRoom is how much is taken at once for bytes that do not say their raw size, or say one that is much
 // larger than they are.
-func firstRoom(src []byte, said uint64, limit int64) int {
+func firstAlloc(src []byte, declared uint64, limit int64) int {
 	n := uint64(16*len(src) + 4096)
-	if said > 0 {
-		n = min(n, said)
+	if declared > 0 {
+		n = min(n, declared)
 	}
 	return int(min(n, uint64(limit)))
 }
@@ -85,21 +85,21 @@ func expandZstd(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 	if err := h.Decode(src); err != nil {
 		return nil, fault.Rel(0, len(src), "zstd", "no frame: %v", err)
 	}
-	said := uint64(0)
+	declared := uint64(0)
 	if h.HasFCS {
-		if said = h.FrameContentSize; said > uint64(limit) {
-			return nil, tooMuch("zstd", said, limit)
+		if declared = h.FrameContentSize; declared > uint64(limit) {
+			return nil, tooMuch("zstd", declared, limit)
 		}
 	}
-	d := unzstd.Get().(*zstd.Decoder)
+	d := newZstdDecoder.Get().(*zstd.Decoder)
 	defer func() {
 		d.Reset(nil)
-		unzstd.Put(d)
+		newZstdDecoder.Put(d)
 	}()
-	if h.HasFCS && said <= uint64(firstRoom(src, said, limit)) {
-		out, err := d.DecodeAll(src, room(int(said))[:0])
-		if err == nil && uint64(len(out)) != said {
-			return nil, fault.Rel(0, len(src), "zstd", "the frame holds %d raw bytes and says %d", len(out), said)
+	if h.HasFCS && declared <= uint64(firstAlloc(src, declared, limit)) {
+		out, err := d.DecodeAll(src, room(int(declared))[:0])
+		if err == nil && uint64(len(out)) != declared {
+			return nil, fault.Rel(0, len(src), "zstd", "the frame holds %d raw bytes and says %d", len(out), declared)
 		}
 		if err != nil {
 			return nil, fault.Rel(0, len(src), "zstd", "damaged: %v", err)
@@ -109,7 +109,7 @@ func expandZstd(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 	if err := d.Reset(narrowed(src, &h, limit)); err != nil {
 		return nil, fault.Rel(0, len(src), "zstd", "damaged: %v", err)
 	}
-	return drain("zstd", d, src, firstRoom(src, said, limit), limit, room)
+	return drain("zstd", d, src, firstAlloc(src, declared, limit), limit, room)
 }
 
 // narrowed is a frame with a window no larger than what is wanted of it: a writer that streams, as parquet-mr does,
@@ -169,11 +169,11 @@ func expandGzip(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 	if err := z.Reset(bytes.NewReader(src)); err != nil {
 		return nil, fault.Rel(0, len(src), "gzip", "no member: %v", err)
 	}
-	said := uint64(0)
+	declared := uint64(0)
 	if len(src) > gzipTail {
-		said = uint64(binary.LittleEndian.Uint32(src[len(src)-4:])) + 1
+		declared = uint64(binary.LittleEndian.Uint32(src[len(src)-4:])) + 1
 	}
-	return drain("gzip", z, src, firstRoom(src, said, limit), limit, room)
+	return drain("gzip", z, src, firstAlloc(src, declared, limit), limit, room)
 }
 
 // cutErrors keeps a cut stream from looking like its end.

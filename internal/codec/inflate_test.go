@@ -136,7 +136,7 @@ func BenchmarkInflate(b *testing.B) {
 	b.Run("library", func(b *testing.B) {
 		b.SetBytes(int64(len(raw)))
 		for b.Loop() {
-			if err := unDeflateSlow(dst, src); err != nil {
+			if err := decompressDeflateSlow(dst, src); err != nil {
 				b.Fatal(err)
 			}
 		}

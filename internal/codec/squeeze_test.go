@@ -12,7 +12,7 @@ func TestSqueeze(t *testing.T) {
 			for i := range raw {
 				raw[i] = byte(i * i >> 7)
 			}
-			b, ok := Squeeze(name, []byte("head"), raw)
+			b, ok := CompressFramed(name, []byte("head"), raw)
 			if !ok || !bytes.HasPrefix(b, []byte("head")) {
 				t.Fatalf("%s of %d bytes: %v, % x", name, n, ok, b[:min(len(b), 8)])
 			}
@@ -22,7 +22,7 @@ func TestSqueeze(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := Squeeze("lzma", nil, nil); ok {
+	if _, ok := CompressFramed("lzma", nil, nil); ok {
 		t.Error("a method that is not there")
 	}
 }

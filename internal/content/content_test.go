@@ -434,7 +434,7 @@ func TestStoredOtherwise(t *testing.T) {
 				c.a, c.b, c.as, c.bs = c.b, c.a, c.bs, c.as
 			}
 			p := Between(one(c.a), one(c.b))
-			if len(p.Apart()) > 0 {
+			if len(p.Incomparable()) > 0 {
 				t.Errorf("%s and %s are apart", c.a, c.b)
 				continue
 			}
@@ -483,8 +483,8 @@ func TestPartners(t *testing.T) {
 		for _, x := range p.columns {
 			at = append(at, fmt.Sprintf("%d%d", x.at[0], x.at[1]))
 		}
-		if got := strings.Join(at, " "); got != c.at || strings.Join(p.Apart(), " ") != c.apart {
-			t.Errorf("%v and %v: %s, apart %v", c.in, c.out, got, p.Apart())
+		if got := strings.Join(at, " "); got != c.at || strings.Join(p.Incomparable(), " ") != c.apart {
+			t.Errorf("%v and %v: %s, apart %v", c.in, c.out, got, p.Incomparable())
 		}
 	}
 }
@@ -503,8 +503,8 @@ func TestFlattened(t *testing.T) {
 	want := sumOf(r, p, 0, in, [][]value{{int64(1), []value{int64(2), []value{"x"}}}, {int64(2), nil},
 		{int64(3), []value{nil, nil}}})
 	same := [][]value{{int64(1), int64(2), "x"}, {int64(2), nil, nil}, {int64(3), nil, nil}}
-	if d := want.Difference(sumOf(r, p, 1, out, same)); d != "" || len(p.Apart()) > 0 {
-		t.Errorf("%s, apart %v", d, p.Apart())
+	if d := want.Difference(sumOf(r, p, 1, out, same)); d != "" || len(p.Incomparable()) > 0 {
+		t.Errorf("%s, apart %v", d, p.Incomparable())
 	}
 	same[1][2] = "z"
 	if d := want.Difference(sumOf(r, p, 1, out, same)); !strings.Contains(d, "s.in.y") {

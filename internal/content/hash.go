@@ -48,7 +48,7 @@ func fold(h, next uint64) uint64 {
 type kept struct {
 	dict  arrow.ArrayData // whose values are hashed in words
 	words []uint64
-	kid   []uint64
+	child []uint64
 	bytes []byte
 }
 
@@ -324,12 +324,12 @@ func (n *node) list(out []uint64, a array.ListLike, from, side int) {
 	first, _ := a.ValueOffsets(from)
 	_, last := a.ValueOffsets(from + len(out) - 1)
 	m := &n.kept[side]
-	m.kid = sized(m.kid, int(last-first))
-	n.kids[0].hash(m.kid, a.ListValues(), int(first), side)
+	m.child = sized(m.child, int(last-first))
+	n.children[0].hash(m.child, a.ListValues(), int(first), side)
 	for i := range out {
 		p, q := a.ValueOffsets(from + i)
 		h := uint64(q-p) ^ listSeed
-		for _, k := range m.kid[p-first : q-first] {
+		for _, k := range m.child[p-first : q-first] {
 			h = fold(h, k)
 		}
 		out[i] = scramble(h)
@@ -338,13 +338,13 @@ func (n *node) list(out []uint64, a array.ListLike, from, side int) {
 
 func (n *node) record(out []uint64, a *array.Struct, from, side int) {
 	m := &n.kept[side]
-	m.kid = sized(m.kid, len(out))
+	m.child = sized(m.child, len(out))
 	for i := range out {
 		out[i] = recordSeed
 	}
-	for k, kid := range n.kids {
-		kid.hash(m.kid, a.Field(n.at[side][k]), from, side)
-		for i, h := range m.kid {
+	for k, child := range n.children {
+		child.hash(m.child, a.Field(n.at[side][k]), from, side)
+		for i, h := range m.child {
 			out[i] = fold(out[i], h)
 		}
 	}

@@ -68,23 +68,23 @@ func flattened(f arrow.Field, i int, path []int, out *arrow.Schema) (all []colum
 	if !ok {
 		return nil
 	}
-	for k, kid := range t.Fields() {
-		kid.Name = f.Name + "." + kid.Name
+	for k, child := range t.Fields() {
+		child.Name = f.Name + "." + child.Name
 		here := append(slices.Clone(path), k)
-		j := out.FieldIndices(kid.Name)
+		j := out.FieldIndices(child.Name)
 		if len(j) != 1 {
-			some := flattened(kid, i, here, out)
+			some := flattened(child, i, here, out)
 			if some == nil {
 				return nil
 			}
 			all = append(all, some...)
 			continue
 		}
-		n := nodeOf(kid.Type, out.Field(j[0]).Type)
+		n := nodeOf(child.Type, out.Field(j[0]).Type)
 		if n == nil {
 			return nil
 		}
-		all = append(all, column{name: kid.Name, at: [2]int{i, j[0]}, path: here, node: n})
+		all = append(all, column{name: child.Name, at: [2]int{i, j[0]}, path: here, node: n})
 	}
 	return all
 }
@@ -167,7 +167,7 @@ func (p *Plan) Round(field int, unit time.Duration, nearest bool) {
 
 func (n *node) round(r rounding) {
 	n.rounding = r
-	for _, k := range n.kids {
+	for _, k := range n.children {
 		k.round(r)
 	}
 }
@@ -184,7 +184,7 @@ func (p *Plan) Without(s Sum, fields []int) Sum {
 }
 
 func (n *node) spelled() bool {
-	return n.way == diff.AsText || slices.ContainsFunc(n.kids, (*node).spelled)
+	return n.way == diff.AsText || slices.ContainsFunc(n.children, (*node).spelled)
 }
 
 // Reading is the plan for what came out if its schema is another than was expected when side 0 was summed up.
@@ -197,7 +197,7 @@ func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 		c := &r.columns[i]
 		k := slices.IndexFunc(q.columns,
 			func(x column) bool { return x.at[0] == c.at[0] && slices.Equal(x.path, c.path) })
-		if k < 0 || !q.columns[k].node.like(c.node) {
+		if k < 0 || !q.columns[k].node.sameHashes(c.node) {
 			c.node = nil
 			r.apart = append(r.apart, c.name)
 			continue
@@ -208,19 +208,19 @@ func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 }
 
 // like reports whether cells of side 0 have the same hashes.
-func (n *node) like(o *node) bool {
+func (n *node) sameHashes(o *node) bool {
 	if n.way == diff.AsText && o.way == diff.AsText {
 		return arrow.TypeEqual(n.types[0], o.types[0]) && arrow.TypeEqual(n.types[1], o.types[1])
 	}
-	if n.way != o.way || len(n.kids) != len(o.kids) || n.way == diff.Struct && !slices.Equal(n.at[0], o.at[0]) {
+	if n.way != o.way || len(n.children) != len(o.children) || n.way == diff.Struct && !slices.Equal(n.at[0], o.at[0]) {
 		return false
 	}
-	return slices.EqualFunc(n.kids, o.kids, (*node).like)
+	return slices.EqualFunc(n.children, o.children, (*node).sameHashes)
 }
 
 // Apart names the columns of side 0 that have no partner, or one whose values have nothing in common with
 // theirs: nothing is known of these.
-func (p *Plan) Apart() []string { return p.apart }
+func (p *Plan) Incomparable() []string { return p.apart }
 
 // Summer sums up one side (0: what went in; 1: what came out).
 func (p *Plan) Summer(side int) *Summer {
@@ -234,11 +234,11 @@ func (p *Plan) Summer(side int) *Summer {
 
 // node is how cells of two types are hashed.
 type node struct {
-	way   diff.Kind
-	types [2]arrow.DataType // of AsText
-	kids  []*node
-	at    [2][]int // of a struct, for each kid, which child of either side it is
-	cells diff.Cells
+	way      diff.Kind
+	types    [2]arrow.DataType // of AsText
+	children []*node
+	at       [2][]int // of a struct, for each kid, which child of either side it is
+	cells    diff.Cells
 	rounding
 	// what hashing keeps, of each side
 	kept [2]kept
@@ -274,17 +274,17 @@ func nodeOf(a, b arrow.DataType) *node {
 
 func listNode(n *node, a, b arrow.DataType) *node {
 	x, y := a.(arrow.ListLikeType).Elem(), b.(arrow.ListLikeType).Elem()
-	var kid *node
+	var child *node
 	p, ok := x.(*arrow.StructType)
 	q, also := y.(*arrow.StructType)
 	// whatever their names are
 	if ok && also && (a.ID() == arrow.MAP || b.ID() == arrow.MAP) && p.NumFields() == 2 && q.NumFields() == 2 {
-		kid = kidsOf(&node{way: diff.Struct, at: [2][]int{{0, 1}, {0, 1}}}, p, q)
+		child = childrenOf(&node{way: diff.Struct, at: [2][]int{{0, 1}, {0, 1}}}, p, q)
 	} else {
-		kid = nodeOf(x, y)
+		child = nodeOf(x, y)
 	}
-	if kid != nil {
-		n.way, n.kids = diff.List, []*node{kid}
+	if child != nil {
+		n.way, n.children = diff.List, []*node{child}
 	}
 	return n
 }
@@ -299,19 +299,19 @@ func recordNode(n *node, a, b *arrow.StructType) *node {
 		}
 		m.at[0], m.at[1] = append(m.at[0], i), append(m.at[1], js)
 	}
-	if kidsOf(m, a, b) == nil {
+	if childrenOf(m, a, b) == nil {
 		return n
 	}
 	return m
 }
 
-func kidsOf(m *node, a, b *arrow.StructType) *node {
+func childrenOf(m *node, a, b *arrow.StructType) *node {
 	for k := range m.at[0] {
-		kid := nodeOf(a.Field(m.at[0][k]).Type, b.Field(m.at[1][k]).Type)
-		if kid == nil {
+		child := nodeOf(a.Field(m.at[0][k]).Type, b.Field(m.at[1][k]).Type)
+		if child == nil {
 			return nil
 		}
-		m.kids = append(m.kids, kid)
+		m.children = append(m.children, child)
 	}
 	return m
 }

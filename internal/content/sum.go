@@ -54,13 +54,13 @@ func (s Sum) Difference(o Sum) string {
 		return ""
 	}
 	text := fmt.Sprintf("%d rows went in, %d came back", s.Rows, o.Rows)
-	const most = 5
+	const maxNamed = 5
 	switch names := s.Differing(o); {
 	case len(names) == 0:
 		return text + "; every column has the same values, but not in the same rows"
-	case len(names) > most:
-		return text + fmt.Sprintf("; other values in the columns %s and %d more", strings.Join(names[:most], ", "),
-			len(names)-most)
+	case len(names) > maxNamed:
+		return text + fmt.Sprintf("; other values in the columns %s and %d more", strings.Join(names[:maxNamed], ", "),
+			len(names)-maxNamed)
 	case len(names) > 1:
 		return text + "; other values in the columns " + strings.Join(names, ", ")
 	default:

@@ -75,18 +75,18 @@ func (q *queue) rows() (out []*row) {
 
 // alike are the rows of one key: of a those that no row of b was equal to so far, of b those that wait. The
 // rows of a are in queues by a hash of their cells if they are many; else all in one.
-type alike struct {
+type keyRows struct {
 	a    queue
 	many map[uint64]*queue
 	b    queue
 }
 
 // severalAlike is how many rows of one key are looked through one by one.
-const severalAlike = 16
+const maxLinear = 16
 
 // take removes a row of a with these cells, if there is one. Its key's rows were all kept before.
-func (k *alike) take(seed maphash.Seed, cells []byte) bool {
-	if k.many == nil && k.a.n > severalAlike {
+func (k *keyRows) take(seed maphash.Seed, cells []byte) bool {
+	if k.many == nil && k.a.n > maxLinear {
 		k.many = map[uint64]*queue{}
 		for _, r := range k.a.rows() {
 			r.next = nil
@@ -106,15 +106,15 @@ func (k *alike) take(seed maphash.Seed, cells []byte) bool {
 }
 
 // cost is that of the n-th row of a.
-func (k *alike) cost(r *row, n int) int64 {
-	if n > severalAlike {
+func (k *keyRows) cost(r *row, n int) int64 {
+	if n > maxLinear {
 		return int64(len(r.cells)) + rowCost + queueCost
 	}
 	return int64(len(r.cells)) + rowCost
 }
 
 // left are the rows of a, in their order.
-func (k *alike) left() []*row {
+func (k *keyRows) left() []*row {
 	out := k.a.rows()
 	for _, q := range k.many {
 		out = append(out, q.rows()...)
@@ -128,7 +128,7 @@ func (k *alike) left() []*row {
 const keyCost, rowCost, queueCost = 128, 64, 64
 
 // mostParts bounds how often the tables are read: keys that do not differ cannot be divided.
-const mostParts = 1 << 12
+const maxParts = 1 << 12
 
 // errFull says that a part does not fit into memory.
 var errFull = errors.New("full")
@@ -138,7 +138,7 @@ type keyed struct {
 	*run
 	part
 	seed  maphash.Seed
-	table map[string]*alike
+	table map[string]*keyRows
 	used  int64
 	key   []byte
 	cells []byte
@@ -151,7 +151,7 @@ func (r *run) byKey(ctx context.Context) error {
 	todo := []part{{1, 0}}
 	counted := false // the rows of both tables
 	for n := 1; len(todo) > 0; n++ {
-		k := &keyed{run: r, part: todo[len(todo)-1], seed: seed, table: map[string]*alike{}}
+		k := &keyed{run: r, part: todo[len(todo)-1], seed: seed, table: map[string]*keyRows{}}
 		todo = todo[:len(todo)-1]
 		r.res.Parts = n
 		before := *r.res
@@ -189,9 +189,9 @@ func (k *keyed) take(before *Result) {
 
 // halve puts half of the part off.
 func (k *keyed) halve(more *[]part) error {
-	if k.modulus >= mostParts {
+	if k.modulus >= maxParts {
 		return &fault.Error{Class: fault.Limit, Reason: fmt.Sprintf("even divided into %d parts the rows of one "+
-			"do not fit into %d bytes: too many have the same key", mostParts, k.o.Memory)}
+			"do not fit into %d bytes: too many have the same key", maxParts, k.o.Memory)}
 	}
 	*more = append(*more, part{k.modulus * 2, k.residue + k.modulus})
 	k.modulus *= 2
@@ -236,7 +236,7 @@ func (k *keyed) keep(ctx context.Context) (more []part, err error) {
 	err = k.scan(ctx, 0, func(_ arrow.RecordBatch, _ int, at int64) error {
 		same := k.table[string(k.key)]
 		if same == nil {
-			same = &alike{}
+			same = &keyRows{}
 			k.table[string(k.key)] = same
 			k.used += int64(len(k.key)) + keyCost
 		}
@@ -269,12 +269,12 @@ func (k *keyed) dropOthers() {
 
 // probe looks for the rows of b. Those that are equal to none wait, and are paired at the end.
 func (k *keyed) probe(ctx context.Context) error {
-	told := len(k.res.Examples)
+	shown := len(k.res.Examples)
 	err := k.scan(ctx, 1, func(b arrow.RecordBatch, i int, at int64) error {
 		same := k.table[string(k.key)]
 		if same == nil {
 			k.res.Only[1]++
-			k.alone(1, b, i, at)
+			k.onlyIn(1, b, i, at)
 			return nil
 		}
 		if same.take(k.seed, k.cells) {
@@ -288,7 +288,7 @@ func (k *keyed) probe(ctx context.Context) error {
 		return nil
 	})
 	if err == nil {
-		k.rests(told)
+		k.pairRest(shown)
 	}
 	return err
 }
@@ -301,7 +301,7 @@ type pairing struct {
 
 // rests pairs what is left. The part's examples, of which those from told on are there, are in the order of b;
 // then come the rows that only a has.
-func (k *keyed) rests(told int) {
+func (k *keyed) pairRest(shown int) {
 	var both, onlyA []pairing // both: with a row of b
 	for key, same := range k.table {
 		a, b := k.near(same.left(), same.b.rows())
@@ -318,8 +318,8 @@ func (k *keyed) rests(told int) {
 	}
 	slices.SortFunc(both, func(x, y pairing) int { return cmp.Compare(x.b.at, y.b.at) })
 	slices.SortFunc(onlyA, func(x, y pairing) int { return cmp.Compare(x.a.at, y.a.at) })
-	alone := slices.Clone(k.res.Examples[told:])
-	k.res.Examples = k.res.Examples[:told]
+	alone := slices.Clone(k.res.Examples[shown:])
+	k.res.Examples = k.res.Examples[:shown]
 	for _, p := range both {
 		for len(alone) > 0 && alone[0].At[1] < p.b.at {
 			k.example(alone[0])
@@ -406,11 +406,11 @@ func (k *keyed) showKey(key []byte, at [2]int64) (out []Cell) {
 // mostNear is how many pairs of rows of one key are looked at to find as many that are equal within the
 // tolerance as there can be. Of more, up to mostTried, each row of a gets the first that fits, and of still
 // more the one that comes when it does.
-const mostNear, mostTried = 1 << 14, 1 << 24
+const maxPairs, maxTried = 1 << 14, 1 << 24
 
 // near counts the pairs of rows of a and of b that are equal within the tolerance, and gives the others.
 func (k *keyed) near(a, b []*row) (restA, restB []*row) {
-	if len(a) == 0 || len(b) == 0 || !slices.ContainsFunc(k.rest, func(c column) bool { return c.loose(k.tol) }) {
+	if len(a) == 0 || len(b) == 0 || !slices.ContainsFunc(k.rest, func(c column) bool { return c.inexact(k.tol) }) {
 		return a, b
 	}
 	pairs := int64(len(a)) * int64(len(b))
@@ -420,13 +420,13 @@ func (k *keyed) near(a, b []*row) (restA, restB []*row) {
 	}
 	used := make([]bool, len(a))
 	for i := range a {
-		if pairs > mostTried {
+		if pairs > maxTried {
 			if used[i] = i < len(b) && k.sameRow(a[i].cells, b[i].cells); used[i] {
 				of[i] = i
 			}
 			continue
 		}
-		used[i] = k.pairUp(a, b, i, of, make([]bool, len(b)), pairs <= mostNear)
+		used[i] = k.pairUp(a, b, i, of, make([]bool, len(b)), pairs <= maxPairs)
 	}
 	for i, r := range a {
 		if !used[i] {

@@ -48,10 +48,10 @@ type shape struct {
 	kind Kind
 	as   Kind // with AsText: what they are on the side that is no text; Bytes: nothing is known
 	clock
-	kids  []*shape // of a list the items', of a record the fields'
-	names []string // of a record's fields
-	at    [2][]int // for each kid, which child of either side it is
-	reals bool     // there are floating-point numbers in it
+	children []*shape // of a list the items', of a record the fields'
+	names    []string // of a record's fields
+	at       [2][]int // for each kid, which child of either side it is
+	reals    bool     // there are floating-point numbers in it
 	// of Bytes: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these;
 	// 0: neither
 	text  int
@@ -80,8 +80,8 @@ func pair(a, b arrow.DataType) *shape {
 	ka, kb := KindOf(a), KindOf(b)
 	switch {
 	case ka == List && kb == List:
-		kid := pairItems(a, b)
-		return &shape{kind: orNone(List, kid), kids: []*shape{kid}, reals: kid.reals, codes: kid.codes}
+		item := pairItems(a, b)
+		return &shape{kind: orNone(List, item), children: []*shape{item}, reals: item.reals, codes: item.codes}
 	case ka == Struct && kb == Struct:
 		return pairRecords(a.(*arrow.StructType), b.(*arrow.StructType))
 	case ka == List || kb == List || ka == Struct || kb == Struct:
@@ -124,8 +124,8 @@ func commonNumber(a, b Kind) Kind {
 	return Decimal
 }
 
-func orNone(k Kind, kids ...*shape) Kind {
-	for _, s := range kids {
+func orNone(k Kind, children ...*shape) Kind {
+	for _, s := range children {
 		if s.kind == None {
 			return None
 		}
@@ -143,7 +143,7 @@ func pairItems(a, b arrow.DataType) *shape {
 		return pair(x, y)
 	}
 	key, value := pair(p.Field(0).Type, q.Field(0).Type), pair(p.Field(1).Type, q.Field(1).Type)
-	return &shape{kind: orNone(Struct, key, value), kids: []*shape{key, value}, names: []string{"key", "value"},
+	return &shape{kind: orNone(Struct, key, value), children: []*shape{key, value}, names: []string{"key", "value"},
 		at: [2][]int{{0, 1}, {0, 1}}, reals: key.reals || value.reals, codes: key.codes || value.codes}
 }
 
@@ -161,11 +161,11 @@ func pairRecords(a, b *arrow.StructType) *shape {
 				return &shape{kind: None}
 			}
 		}
-		kid := pair(f.Type, b.Field(j).Type)
-		s.kind = orNone(s.kind, kid)
-		s.kids, s.names = append(s.kids, kid), append(s.names, f.Name)
+		child := pair(f.Type, b.Field(j).Type)
+		s.kind = orNone(s.kind, child)
+		s.children, s.names = append(s.children, child), append(s.names, f.Name)
 		s.at[0], s.at[1] = append(s.at[0], i), append(s.at[1], j)
-		s.reals, s.codes = s.reals || kid.reals, s.codes || kid.codes
+		s.reals, s.codes = s.reals || child.reals, s.codes || child.codes
 	}
 	return s
 }
@@ -265,12 +265,12 @@ func (s *shape) size(b []byte) int {
 		count, k := binary.Uvarint(b[n:])
 		n += k
 		for range count {
-			n += s.kids[0].size(b[n:])
+			n += s.children[0].size(b[n:])
 		}
 		return n
 	case Struct:
-		for _, kid := range s.kids {
-			n += kid.size(b[n:])
+		for _, child := range s.children {
+			n += child.size(b[n:])
 		}
 		return n
 	case Decimal:
@@ -287,20 +287,20 @@ const uncoded = 2
 // read has all text that may be base64 read as that, or as it is.
 func (s *shape) read(coded bool) {
 	s.coded = coded && s.text != 0
-	for _, kid := range s.kids {
-		kid.read(coded)
+	for _, child := range s.children {
+		child.read(coded)
 	}
 }
 
 // loose reports whether cells may be equal whose bytes are not.
-func (s *shape) loose(tol tolerance) bool { return s.reals && tol != (tolerance{}) }
+func (s *shape) inexact(tol tolerance) bool { return s.reals && tol != (tolerance{}) }
 
 // equal compares two cells, floating-point numbers within the tolerance.
 func (s *shape) equal(a, b []byte, tol tolerance) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	if !s.loose(tol) || a[0] != b[0] {
+	if !s.inexact(tol) || a[0] != b[0] {
 		return false
 	}
 	switch s.kind {
@@ -316,20 +316,20 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 		a, b = a[1+ka:], b[1+kb:]
 		for range na {
 			var x, y []byte
-			x, a = s.kids[0].cut(a)
-			y, b = s.kids[0].cut(b)
-			if !s.kids[0].equal(x, y, tol) {
+			x, a = s.children[0].cut(a)
+			y, b = s.children[0].cut(b)
+			if !s.children[0].equal(x, y, tol) {
 				return false
 			}
 		}
 		return true
 	case Struct:
 		a, b = a[1:], b[1:]
-		for _, kid := range s.kids {
+		for _, child := range s.children {
 			var x, y []byte
-			x, a = kid.cut(a)
-			y, b = kid.cut(b)
-			if !kid.equal(x, y, tol) {
+			x, a = child.cut(a)
+			y, b = child.cut(b)
+			if !child.equal(x, y, tol) {
 				return false
 			}
 		}

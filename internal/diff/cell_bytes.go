@@ -75,13 +75,13 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		from, to := l.ValueOffsets(i)
 		dst = binary.AppendUvarint(dst, uint64(to-from))
 		for k := from; k < to; k++ {
-			dst = s.kids[0].append(dst, l.ListValues(), int(k), side)
+			dst = s.children[0].append(dst, l.ListValues(), int(k), side)
 		}
 		return dst
 	case Struct:
 		st := arr.(*array.Struct)
-		for k, kid := range s.kids {
-			dst = kid.append(dst, st.Field(s.at[side][k]), i, side)
+		for k, child := range s.children {
+			dst = child.append(dst, st.Field(s.at[side][k]), i, side)
 		}
 		return dst
 	case AsText:

@@ -55,20 +55,20 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 				w.WriteString(", ")
 			}
 			var c []byte
-			c, b = s.kids[0].cut(b)
-			s.kids[0].print(w, c, side)
+			c, b = s.children[0].cut(b)
+			s.children[0].print(w, c, side)
 		}
 		w.WriteByte(']')
 	case Struct:
 		w.WriteByte('{')
-		for i, kid := range s.kids {
+		for i, child := range s.children {
 			if i > 0 {
 				w.WriteString(", ")
 			}
 			var c []byte
-			c, b = kid.cut(b)
+			c, b = child.cut(b)
 			w.WriteString(s.names[i] + ": ")
-			kid.print(w, c, side)
+			child.print(w, c, side)
 		}
 		w.WriteByte('}')
 	default:

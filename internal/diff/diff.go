@@ -304,7 +304,7 @@ func (r *run) tail(a, b *cursor) error {
 				break
 			}
 			for i := 0; i < n && len(r.res.Examples) < r.o.Examples; i++ {
-				r.alone(side, c.batch, c.at+i, c.row+int64(i))
+				r.onlyIn(side, c.batch, c.at+i, c.row+int64(i))
 			}
 			r.res.Only[side] += int64(n)
 			r.res.Rows[side] += int64(n)
@@ -315,7 +315,7 @@ func (r *run) tail(a, b *cursor) error {
 }
 
 // alone keeps a row that is on one side only as an example.
-func (r *run) alone(side int, b arrow.RecordBatch, i int, at int64) {
+func (r *run) onlyIn(side int, b arrow.RecordBatch, i int, at int64) {
 	if len(r.res.Examples) >= r.o.Examples {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // mostDigits is how long a number in words is read exactly, and how large its exponent may be.
-const mostDigits = 500
+const maxDigits = 500
 
 // normal is one of the ways to write a value: a number, date or time that is text on one side, as in JSON
 // lines, is the same in all of them (1.50, 1.5 and 15e-1; 10:00:00Z and 10:00:00.000Z). What is no such value
@@ -40,10 +40,10 @@ func (s *shape) normal(b []byte) []byte {
 // exactly reads a decimal number, perhaps with an exponent; nil if it is none.
 func exactly(word string) *big.Rat {
 	digits, exponent, _ := strings.Cut(strings.ToLower(word), "e")
-	if len(word) > mostDigits || strings.Trim(digits, "+-.0123456789") != "" {
+	if len(word) > maxDigits || strings.Trim(digits, "+-.0123456789") != "" {
 		return nil
 	}
-	if n, err := strconv.Atoi(exponent); exponent != "" && (err != nil || n > mostDigits || n < -mostDigits) {
+	if n, err := strconv.Atoi(exponent); exponent != "" && (err != nil || n > maxDigits || n < -maxDigits) {
 		return nil
 	}
 	r, ok := new(big.Rat).SetString(word)

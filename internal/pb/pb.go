@@ -252,9 +252,9 @@ func (r *Reader) Unknown() { r.done("field "+strconv.Itoa(r.field), "not known")
 
 // quote shows the beginning of b.
 func quote(b []byte) string {
-	const most = 48
-	if len(b) > most {
-		return strconv.Quote(string(b[:most])) + "…"
+	const maxQuoted = 48
+	if len(b) > maxQuoted {
+		return strconv.Quote(string(b[:maxQuoted])) + "…"
 	}
 	return strconv.Quote(string(b))
 }

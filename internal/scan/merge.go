@@ -442,17 +442,17 @@ func (c *cursor) drop() {
 func chunks(ctx context.Context, src fetch.Source, p *plan.Plan, g format.RowGroup) iter.Seq2[*emit.Chunk, error] {
 	return func(yield func(*emit.Chunk, error) bool) {
 		var losses []region.Loss
-		mine := *p
-		mine.Spec.Lost = func(l region.Loss) { losses = append(losses, l) }
-		r := &run{Shared: window.Shared{Plan: &mine, Src: src, Out: emit.New(&mine, nil)}}
-		give := func(c *emit.Chunk) error {
+		own := *p
+		own.Spec.Lost = func(l region.Loss) { losses = append(losses, l) }
+		r := &run{Shared: window.Shared{Plan: &own, Src: src, Out: emit.New(&own, nil)}}
+		send := func(c *emit.Chunk) error {
 			c.Losses, losses = losses, nil
 			if !yield(c, nil) {
 				return emit.ErrLeft
 			}
 			return nil
 		}
-		r.Out.Take = give
+		r.Out.Take = send
 		err := r.read(ctx, &task{groups: []format.RowGroup{g}})
 		if err == nil {
 			err = r.Out.Flush()

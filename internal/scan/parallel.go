@@ -118,7 +118,7 @@ func (r *run) worker(ctx context.Context, t *task) {
 		}
 	}()
 	var losses []region.Loss
-	mine := *r.Plan
+	workerPlan := *r.Plan
 	send := func(b arrow.RecordBatch, err error) bool {
 		if b != nil {
 			b.Retain()
@@ -134,7 +134,7 @@ func (r *run) worker(ctx context.Context, t *task) {
 			return false
 		}
 	}
-	mine.Spec.Lost = func(l region.Loss) {
+	workerPlan.Spec.Lost = func(l region.Loss) {
 		if t.clip(&l) {
 			losses = append(losses, l)
 		}
@@ -142,7 +142,7 @@ func (r *run) worker(ctx context.Context, t *task) {
 			send(nil, nil) // if nobody takes them any more, the next batch says so
 		}
 	}
-	w := &run{Shared: window.Shared{Plan: &mine, Src: r.Src, Out: emit.New(&mine, send)}}
+	w := &run{Shared: window.Shared{Plan: &workerPlan, Src: r.Src, Out: emit.New(&workerPlan, send)}}
 	err := w.read(ctx, t)
 	if err == nil || errors.Is(err, emit.ErrStop) {
 		err = w.Out.Flush()
@@ -179,7 +179,7 @@ func (r *run) collect(t *task) error {
 		if x.batch == nil {
 			continue
 		}
-		err := r.pass(x.batch)
+		err := r.emit(x.batch)
 		x.batch.Release()
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ func (r *run) collect(t *task) error {
 }
 
 // pass gives out a batch, or what the limit leaves of it.
-func (r *run) pass(b arrow.RecordBatch) error {
+func (r *run) emit(b arrow.RecordBatch) error {
 	c := r.Out
 	n := b.NumRows()
 	if limit := r.Plan.Spec.Limit; limit > 0 && c.Given+n > limit {

@@ -26,7 +26,7 @@ type task struct {
 // tasks cuts the scan.
 func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 	return func(yield func(*task, error) bool) {
-		give := func(t *task) error {
+		yieldTask := func(t *task) error {
 			for _, one := range r.cut(t) {
 				if !yield(one, nil) {
 					return emit.ErrLeft
@@ -38,14 +38,14 @@ func (r *run) tasks(ctx context.Context) iter.Seq2[*task, error] {
 		if r.Plan.Spec.Pieces != nil {
 			all = r.pieces
 		}
-		if err := all(ctx, give); err != nil && err != emit.ErrLeft {
+		if err := all(ctx, yieldTask); err != nil && err != emit.ErrLeft {
 			yield(&task{}, err)
 		}
 	}
 }
 
 // parts gives the row groups of all parts as tasks: one by one, or those together that must be merged.
-func (r *run) parts(ctx context.Context, give func(*task) error) error {
+func (r *run) parts(ctx context.Context, yield func(*task) error) error {
 	for part, err := range r.Src.Reader.Parts(ctx, r.Plan.Query) {
 		if err != nil {
 			return err
@@ -55,12 +55,12 @@ func (r *run) parts(ctx context.Context, give func(*task) error) error {
 			return err
 		}
 		if lost != nil {
-			if err := give(&task{lost: lost}); err != nil {
+			if err := yield(&task{lost: lost}); err != nil {
 				return err
 			}
 		}
 		for _, c := range r.Plan.Clusters(groups, r.Src.Reader.Order()) {
-			if err := give(&task{groups: c}); err != nil {
+			if err := yield(&task{groups: c}); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func (r *run) groups(ctx context.Context, part format.Part) ([]format.RowGroup, 
 }
 
 // pieces gives the pieces that the spec names as tasks, in order.
-func (r *run) pieces(ctx context.Context, give func(*task) error) error {
+func (r *run) pieces(ctx context.Context, yield func(*task) error) error {
 	left := r.Plan.Spec.Pieces
 	for part, err := range r.Src.Reader.Parts(ctx, r.Plan.Query) {
 		if err != nil {
@@ -127,7 +127,7 @@ func (r *run) pieces(ctx context.Context, give func(*task) error) error {
 			return err
 		}
 		if lost != nil {
-			if err := give(&task{lost: lost}); err != nil {
+			if err := yield(&task{lost: lost}); err != nil {
 				return err
 			}
 			left = left[1:]
@@ -137,7 +137,7 @@ func (r *run) pieces(ctx context.Context, give func(*task) error) error {
 			continue
 		}
 		for len(left) > 0 && left[0].Part == part.Ref {
-			if err := r.piece(part, groups, left[0], give); err != nil {
+			if err := r.piece(part, groups, left[0], yield); err != nil {
 				return err
 			}
 			left = left[1:]
@@ -151,7 +151,7 @@ func (r *run) pieces(ctx context.Context, give func(*task) error) error {
 	return nil
 }
 
-func (r *run) piece(part format.Part, groups []format.RowGroup, p plan.Piece, give func(*task) error) error {
+func (r *run) piece(part format.Part, groups []format.RowGroup, p plan.Piece, yield func(*task) error) error {
 	if err := p.Check("piece"); err != nil {
 		return err
 	}
@@ -160,22 +160,22 @@ func (r *run) piece(part format.Part, groups []format.RowGroup, p plan.Piece, gi
 			Cause: fmt.Errorf("it %w since the split was planned: it was %s, now it is %s", store.ErrChanged,
 				p.Stamp, part.Stamp)}
 	}
-	var mine []format.RowGroup
+	var chosen []format.RowGroup
 	for _, i := range p.Groups {
 		k := slices.IndexFunc(groups, func(g format.RowGroup) bool { return g.Index == i })
 		if k < 0 {
 			return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "",
 				"the split names row group %d, which is not there", i)
 		}
-		mine = append(mine, groups[k])
+		chosen = append(chosen, groups[k])
 	}
 	if p.Rows == (vec.Range{}) {
-		return give(&task{groups: mine})
+		return yield(&task{groups: chosen})
 	}
-	g := mine[0]
+	g := chosen[0]
 	if g.Rows >= 0 && p.Rows.To > g.Rows {
 		return fault.New(fault.Invalid, fault.Span{Object: part.Ref}, "",
 			"the split names rows %d to %d, the row group has %d", p.Rows.From, p.Rows.To, g.Rows)
 	}
-	return give(&task{groups: mine, rows: p.Rows})
+	return yield(&task{groups: chosen, rows: p.Rows})
 }

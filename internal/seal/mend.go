@@ -113,7 +113,7 @@ func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
 			return err
 		}
 		size := src.Size()
-		d, err := s.look(ctx, f, io.NewSectionReader(store.ReaderAt(ctx, src), 0, size), size)
+		d, err := s.compare(ctx, f, io.NewSectionReader(store.ReaderAt(ctx, src), 0, size), size)
 		src.Close()
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func (x *mender) write(ctx context.Context, sink store.Sink, f *File, m *Mended)
 				return err
 			}
 			if block == nil {
-				x.lose(f, b)
+				x.markLost(f, b)
 				continue
 			}
 			m.Blocks++
@@ -226,7 +226,7 @@ func (x *mender) write(ctx context.Context, sink store.Sink, f *File, m *Mended)
 	return out.Close()
 }
 
-func (x *mender) lose(f *File, b int64) {
+func (x *mender) markLost(f *File, b int64) {
 	name, off, n := f.label(x.roots), b*Block, min(Block, f.Size-b*Block)
 	if k := len(x.lost) - 1; k >= 0 && x.lost[k].File == name && x.lost[k].Off+x.lost[k].Len == off {
 		x.lost[k].Len += n

@@ -58,7 +58,7 @@ func Open(src io.ReaderAt, size int64) (*Seal, error) {
 	if err := s.scan(size); err != nil {
 		return nil, err
 	}
-	return s, s.settle()
+	return s, s.checkRecords()
 }
 
 func (s *Seal) problem(off, n int64, format string, args ...any) {
@@ -211,7 +211,7 @@ func (s *Seal) takeFile(f *File, found map[int]*File) error {
 	if err := f.check(len(s.head.Roots)); err != nil || f.Index < 0 || f.Index >= s.head.Files {
 		return fmt.Errorf("file %d of %d: %v", f.Index, s.head.Files, err)
 	}
-	if old := s.byName[fileKey{f.Root, f.Name}]; old != nil && *old != *f || found[f.Index] != nil &&
+	if known := s.byName[fileKey{f.Root, f.Name}]; known != nil && *known != *f || found[f.Index] != nil &&
 		*found[f.Index] != *f {
 		return fmt.Errorf("%s is there twice", f.Name)
 	}
@@ -237,7 +237,7 @@ func (s *Seal) takeSums(b []byte, at span) error {
 
 // settle holds the records against each other: afterwards every file that is known has a checksum for each of
 // its blocks, or none.
-func (s *Seal) settle() error {
+func (s *Seal) checkRecords() error {
 	if s.head.Version == 0 {
 		return fmt.Errorf("no seal: nothing of it says what was sealed")
 	}

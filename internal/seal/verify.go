@@ -116,7 +116,7 @@ func (d *damage) bad(block int64) {
 }
 
 // look reads a file that has size bytes now, and compares what it has in common with f.
-func (s *Seal) look(ctx context.Context, f *File, in io.Reader, size int64) (damage, error) {
+func (s *Seal) compare(ctx context.Context, f *File, in io.Reader, size int64) (damage, error) {
 	var d damage
 	known := &sums{seal: s, file: f}
 	all, block := xxh3.New(), int64(0)
@@ -156,8 +156,8 @@ func (v *verifier) content(ctx context.Context, f, now *File) error {
 	if err == nil {
 		defer in.Close()
 		var d damage
-		if d, err = v.s.look(ctx, f, in, now.Size); err == nil {
-			v.judge(f, now, d)
+		if d, err = v.s.compare(ctx, f, in, now.Size); err == nil {
+			v.classify(f, now, d)
 			return nil
 		}
 	}
@@ -172,8 +172,8 @@ func (v *verifier) content(ctx context.Context, f, now *File) error {
 	return nil
 }
 
-// judge says what has become of a file.
-func (v *verifier) judge(f, now *File, d damage) {
+// classify reports what has become of a file.
+func (v *verifier) classify(f, now *File, d damage) {
 	base := Difference{File: f.label(v.roots), Size: f.Size, Len: f.Size}
 	if d.unknown > 0 {
 		e := base
@@ -224,7 +224,7 @@ func (v *verifier) added(ctx context.Context, f *File) error {
 			return err
 		}
 		if in, err := os.Open(name); err == nil {
-			got, err := v.s.look(ctx, &File{Index: -1}, in, f.Size)
+			got, err := v.s.compare(ctx, &File{Index: -1}, in, f.Size)
 			in.Close()
 			if ctx.Err() != nil {
 				return ctx.Err()

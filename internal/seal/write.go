@@ -61,7 +61,7 @@ func Write(ctx context.Context, out io.Writer, roots []string, files []File, o O
 	if err := w.endWindow(); err != nil {
 		return Summary{}, err
 	}
-	if err := w.again(); err != nil {
+	if err := w.writeSecondCopy(); err != nil {
 		return Summary{}, err
 	}
 	s := Summary{Files: len(files), Bytes: h.Bytes}
@@ -121,7 +121,7 @@ func (w *writer) keep(kind string, payload []byte) error {
 }
 
 // again writes the index and the checksums a second time, so that damage of the seal in one place does not take them.
-func (w *writer) again() error {
+func (w *writer) writeSecondCopy() error {
 	if err := w.index(); err != nil || w.bytes > secondCopy {
 		return err
 	}

@@ -154,16 +154,16 @@ func (d *Dictionaries) settled(x arrow.ArrayData, t arrow.DataType) (arrow.Array
 		return d.dictionary(x, t)
 	}
 	below := coerce.Storage(t).(arrow.NestedType).Fields()
-	var kids []arrow.ArrayData
+	var children []arrow.ArrayData
 	for i, k := range x.Children() {
-		kid, err := d.settled(k, below[i].Type)
+		child, err := d.settled(k, below[i].Type)
 		if err != nil {
 			return nil, err
 		}
-		defer kid.Release()
-		kids = append(kids, kid)
+		defer child.Release()
+		children = append(children, child)
 	}
-	return array.NewData(t, x.Len(), x.Buffers(), kids, x.NullN(), x.Offset()), nil
+	return array.NewData(t, x.Len(), x.Buffers(), children, x.NullN(), x.Offset()), nil
 }
 
 // dictionary is settled of a dictionary array.

@@ -123,7 +123,7 @@ func (r *Reader) Fail(n int, name, format string, args ...any) {
 }
 
 // failAt reports trouble found head bytes after the cursor's place.
-func (r *Reader) failAt(head int, bad *trouble, name string) {
+func (r *Reader) failAt(head int, bad *parseError, name string) {
 	off := r.c.Pos() + head + bad.off
 	r.short = bad.short
 	r.fail(off, min(1, r.c.Pos()+r.c.Left()-off), name, "%s", bad.reason)
@@ -166,12 +166,12 @@ func (r *Reader) open(name string, head int, f frame) {
 }
 
 // shut ends what was opened last.
-func (r *Reader) shut() {
+func (r *Reader) close() {
 	r.stack = r.stack[:len(r.stack)-1]
 	if r.c.Tracing() {
 		r.c.Indent(-1)
 	}
-	r.settle()
+	r.valueRead()
 }
 
 // Struct begins the struct that is due, or the outermost one.
@@ -206,7 +206,7 @@ func (r *Reader) Next() bool {
 	if t == Stop {
 		r.c.Node(region.Data, r.c.Pos(), n, "stop", "")
 		r.c.Skip("stop", n)
-		r.shut()
+		r.close()
 		return false
 	}
 	r.id, r.typ, r.truth, r.head, r.due = id, t, truth, n, true
@@ -223,7 +223,7 @@ func (r *Reader) List(name string, elem Type) iter.Seq[int] {
 		}
 		t, count, n, bad := r.p.listHead(r.c.Rest()[r.head:])
 		if bad == nil && count > 0 && t != elem {
-			bad = wrong(0, "elements of type %s, not %s", t, elem)
+			bad = malformed(0, "elements of type %s, not %s", t, elem)
 		}
 		if bad != nil {
 			r.failAt(r.head, bad, name)
@@ -242,7 +242,7 @@ func (r *Reader) Map(name string, key, value Type) iter.Seq[int] {
 		}
 		k, v, count, n, bad := r.p.mapHead(r.c.Rest()[r.head:])
 		if bad == nil && count > 0 && (k != key || v != value) {
-			bad = wrong(0, "a map from %s to %s, not from %s to %s", k, v, key, value)
+			bad = malformed(0, "a map from %s to %s, not from %s to %s", k, v, key, value)
 		}
 		if bad != nil {
 			r.failAt(r.head, bad, name)
@@ -273,12 +273,12 @@ func (r *Reader) items(count int, elem, value Type, yield func(int) bool) {
 		}
 	}
 	if r.c.Err() == nil {
-		r.shut()
+		r.close()
 	}
 }
 
 // settle notes that the value that was due is read. Behind the key of a map's entry its value is due.
-func (r *Reader) settle() {
+func (r *Reader) valueRead() {
 	r.due, r.head = false, 0
 	if len(r.stack) == 0 {
 		return
@@ -311,7 +311,7 @@ func (r *Reader) take(name string, t Type) (b []byte, ok bool) {
 func (r *Reader) done(name, text string, size int) {
 	r.c.Node(region.Data, r.c.Pos(), r.head+size, r.label(name), text)
 	r.c.Skip(name, r.head+size)
-	r.settle()
+	r.valueRead()
 }
 
 // Bool takes a bool.
@@ -426,7 +426,7 @@ func (r *Reader) Unknown() {
 		name, text = r.unknownName(), "not known: "+r.typ.String()
 	}
 	if r.typ != Bool || r.p != Compact || r.head == 0 {
-		var bad *trouble
+		var bad *parseError
 		if n, bad = r.p.extent(r.c.Rest()[r.head:], r.typ, len(r.stack)); bad != nil {
 			r.failAt(r.head, bad, r.unknownName())
 			return
@@ -451,9 +451,9 @@ func (r *Reader) unknownName() string {
 
 // quote shows the beginning of b.
 func quote(b []byte) string {
-	const most = 48
-	if len(b) > most {
-		return strconv.Quote(string(b[:most])) + "…"
+	const maxQuoted = 48
+	if len(b) > maxQuoted {
+		return strconv.Quote(string(b[:maxQuoted])) + "…"
 	}
 	return strconv.Quote(string(b))
 }

@@ -90,7 +90,7 @@ func (p Protocol) typeOf(n byte) (t Type, ok bool) {
 }
 
 // least is the fewest bytes that a value of type t takes as an element of a list.
-func (p Protocol) least(t Type) int {
+func (p Protocol) minSize(t Type) int {
 	switch t {
 	case Double:
 		return 8
@@ -117,25 +117,25 @@ func (p Protocol) least(t Type) int {
 }
 
 // trouble is what is wrong at offset off of the bytes.
-type trouble struct {
+type parseError struct {
 	off    int
 	reason string
 	short  bool // with more bytes it might be none
 }
 
-func wrong(off int, format string, args ...any) *trouble {
-	return &trouble{off: off, reason: fmt.Sprintf(format, args...)}
+func malformed(off int, format string, args ...any) *parseError {
+	return &parseError{off: off, reason: fmt.Sprintf(format, args...)}
 }
 
-func short(off int, format string, args ...any) *trouble {
-	return &trouble{off, fmt.Sprintf(format, args...), true}
+func truncated(off int, format string, args ...any) *parseError {
+	return &parseError{off, fmt.Sprintf(format, args...), true}
 }
 
 // fieldHead reads the head of a field. last is the id of the field before it. n is the size of the head in bytes;
 // truth is the value of a compact bool, which has no other bytes.
-func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool, n int, bad *trouble) {
+func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool, n int, bad *parseError) {
 	if len(b) == 0 {
-		return 0, 0, false, 0, short(0, "the bytes end where a field or the end of the struct should be")
+		return 0, 0, false, 0, truncated(0, "the bytes end where a field or the end of the struct should be")
 	}
 	if b[0] == 0 {
 		return 0, Stop, false, 1, nil
@@ -143,16 +143,16 @@ func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool,
 	if p == Binary {
 		t, ok := p.typeOf(b[0])
 		if !ok {
-			return 0, 0, false, 1, wrong(0, "a field of type %d, which does not exist", b[0])
+			return 0, 0, false, 1, malformed(0, "a field of type %d, which does not exist", b[0])
 		}
 		if len(b) < 3 {
-			return 0, 0, false, 1, short(0, "the bytes end within the head of a field")
+			return 0, 0, false, 1, truncated(0, "the bytes end within the head of a field")
 		}
 		return int16(binary.BigEndian.Uint16(b[1:])), t, false, 3, nil
 	}
 	t, ok := p.typeOf(b[0] & 15)
 	if !ok || t == Stop {
-		return 0, 0, false, 1, wrong(0, "a field of type %d, which does not exist", b[0]&15)
+		return 0, 0, false, 1, malformed(0, "a field of type %d, which does not exist", b[0]&15)
 	}
 	truth = b[0]&15 == 1
 	if d := int16(b[0] >> 4); d != 0 {
@@ -160,15 +160,15 @@ func (p Protocol) fieldHead(b []byte, last int16) (id int16, t Type, truth bool,
 	}
 	v, k := binary.Uvarint(b[1:])
 	if k <= 0 || v > 1<<16-1 {
-		return 0, 0, false, 1, &trouble{1, "the number of a field is not a varint of 16 bits", k == 0}
+		return 0, 0, false, 1, &parseError{1, "the number of a field is not a varint of 16 bits", k == 0}
 	}
 	return int16(v>>1) ^ -int16(v&1), t, truth, 1 + k, nil
 }
 
 // listHead reads the head of a list or set: what its elements are, how many, and the head's size.
-func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *trouble) {
+func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *parseError) {
 	if len(b) == 0 || p == Binary && len(b) < 5 {
-		return 0, 0, 0, short(0, "the bytes end within the head of a list")
+		return 0, 0, 0, truncated(0, "the bytes end within the head of a list")
 	}
 	var many uint64
 	number := b[0]
@@ -179,7 +179,7 @@ func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *trouble) {
 		if many, n = uint64(b[0]>>4), 1; many == 15 {
 			v, k := binary.Uvarint(b[1:])
 			if k <= 0 {
-				return 0, 0, 1, &trouble{1, "the length of a list is not a varint", k == 0}
+				return 0, 0, 1, &parseError{1, "the length of a list is not a varint", k == 0}
 			}
 			many, n = v, 1+k
 		}
@@ -189,31 +189,31 @@ func (p Protocol) listHead(b []byte) (elem Type, count, n int, bad *trouble) {
 		return elem, 0, n, nil // the type of nothing does not matter, and some writers give 0
 	}
 	if !ok || elem == Stop {
-		return 0, 0, n, wrong(0, "elements of type %d, which does not exist", number)
+		return 0, 0, n, malformed(0, "elements of type %d, which does not exist", number)
 	}
-	if most := uint64(len(b)-n) / uint64(p.least(elem)); many > most {
-		return 0, 0, n, short(0, "%d elements, but the %d bytes left hold at most %d", many, len(b)-n, most)
+	if limit := uint64(len(b)-n) / uint64(p.minSize(elem)); many > limit {
+		return 0, 0, n, truncated(0, "%d elements, but the %d bytes left hold at most %d", many, len(b)-n, limit)
 	}
 	return elem, int(many), n, nil
 }
 
 // mapHead reads the head of a map.
-func (p Protocol) mapHead(b []byte) (key, value Type, count, n int, bad *trouble) {
+func (p Protocol) mapHead(b []byte) (key, value Type, count, n int, bad *parseError) {
 	var many uint64
 	var kn, vn byte
 	if p == Binary {
 		if len(b) < 6 {
-			return 0, 0, 0, 0, short(0, "the bytes end within the head of a map")
+			return 0, 0, 0, 0, truncated(0, "the bytes end within the head of a map")
 		}
 		kn, vn, many, n = b[0], b[1], uint64(binary.BigEndian.Uint32(b[2:])), 6
 	} else {
 		v, k := binary.Uvarint(b)
 		if k <= 0 {
-			return 0, 0, 0, 0, &trouble{0, "the length of a map is not a varint", k == 0}
+			return 0, 0, 0, 0, &parseError{0, "the length of a map is not a varint", k == 0}
 		}
 		if many, n = v, k; many > 0 {
 			if len(b) == k {
-				return 0, 0, 0, n, short(0, "the bytes end within the head of a map")
+				return 0, 0, 0, n, truncated(0, "the bytes end within the head of a map")
 			}
 			kn, vn, n = b[k]>>4, b[k]&15, k+1
 		}
@@ -224,16 +224,16 @@ func (p Protocol) mapHead(b []byte) (key, value Type, count, n int, bad *trouble
 	key, kok := p.typeOf(kn)
 	value, vok := p.typeOf(vn)
 	if !kok || !vok || key == Stop || value == Stop {
-		return 0, 0, 0, n, wrong(0, "keys of type %d and values of type %d: no such type", kn, vn)
+		return 0, 0, 0, n, malformed(0, "keys of type %d and values of type %d: no such type", kn, vn)
 	}
-	if most := uint64(len(b)-n) / uint64(p.least(key)+p.least(value)); many > most {
-		return 0, 0, 0, n, short(0, "%d entries, but the %d bytes left hold at most %d", many, len(b)-n, most)
+	if limit := uint64(len(b)-n) / uint64(p.minSize(key)+p.minSize(value)); many > limit {
+		return 0, 0, 0, n, truncated(0, "%d entries, but the %d bytes left hold at most %d", many, len(b)-n, limit)
 	}
 	return key, value, int(many), n, nil
 }
 
 // scalar is the size of a value without parts, of which head bytes are a length in front.
-func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *trouble) {
+func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *parseError) {
 	switch t {
 	case Bool, I8:
 		size = 1
@@ -247,7 +247,7 @@ func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *trouble) {
 			break
 		}
 		if _, size = binary.Uvarint(b); size <= 0 {
-			return 0, 0, &trouble{0, "not a varint of at most 64 bits", size == 0}
+			return 0, 0, &parseError{0, "not a varint of at most 64 bits", size == 0}
 		}
 	case Bytes:
 		many := uint64(0)
@@ -256,24 +256,24 @@ func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *trouble) {
 				many = uint64(binary.BigEndian.Uint32(b))
 			}
 		} else if many, head = binary.Uvarint(b); head <= 0 {
-			return 0, 0, &trouble{0, "the length is not a varint", head == 0}
+			return 0, 0, &parseError{0, "the length is not a varint", head == 0}
 		}
 		if head > len(b) || many > uint64(len(b)-head) {
-			return 0, 0, short(0, "%d bytes are declared, %d are left", many, max(0, len(b)-head))
+			return 0, 0, truncated(0, "%d bytes are declared, %d are left", many, max(0, len(b)-head))
 		}
 		return head, head + int(many), nil
 	}
 	if size > len(b) {
-		return 0, 0, short(0, "%d bytes are needed, %d are left", size, len(b))
+		return 0, 0, truncated(0, "%d bytes are needed, %d are left", size, len(b))
 	}
 	return 0, size, nil
 }
 
 // extent walks a value of type t as an element of a list has it (a bool takes a byte) and tells its size. With trouble,
 // n is how far it came.
-func (p Protocol) extent(b []byte, t Type, depth int) (n int, bad *trouble) {
+func (p Protocol) extent(b []byte, t Type, depth int) (n int, bad *parseError) {
 	if depth >= MaxDepth && (t == Struct || t == List || t == Set || t == Map) {
-		return 0, wrong(0, "nested deeper than %d", MaxDepth)
+		return 0, malformed(0, "nested deeper than %d", MaxDepth)
 	}
 	switch t {
 	case Struct:
@@ -298,7 +298,7 @@ func (p Protocol) extent(b []byte, t Type, depth int) (n int, bad *trouble) {
 }
 
 // more walks a value at offset n, which is part of one at depth.
-func (p Protocol) more(b []byte, n int, t Type, depth int) (int, *trouble) {
+func (p Protocol) more(b []byte, n int, t Type, depth int) (int, *parseError) {
 	k, bad := p.extent(b[n:], t, depth+1)
 	if bad != nil {
 		bad.off += n
@@ -306,7 +306,7 @@ func (p Protocol) more(b []byte, n int, t Type, depth int) (int, *trouble) {
 	return n + k, bad
 }
 
-func (p Protocol) structExtent(b []byte, depth int) (n int, bad *trouble) {
+func (p Protocol) structExtent(b []byte, depth int) (n int, bad *parseError) {
 	for last := int16(0); ; {
 		id, t, _, head, bad := p.fieldHead(b[n:], last)
 		if bad != nil {

@@ -63,28 +63,28 @@ func typeOf(f *format.SchemaField, depth int) (arrow.DataType, error) {
 		}
 		return t, nil
 	}
-	kids, err := fieldsOf(f.Children, depth+1)
+	children, err := fieldsOf(f.Children, depth+1)
 	if err != nil {
 		return nil, err
 	}
 	switch word {
 	case "struct":
-		return arrow.StructOf(kids...), nil
+		return arrow.StructOf(children...), nil
 	case "list":
-		return arrow.ListOfField(kids[0]), nil
+		return arrow.ListOfField(children[0]), nil
 	case "large_list":
-		return arrow.LargeListOfField(kids[0]), nil
+		return arrow.LargeListOfField(children[0]), nil
 	case "fixed_size_list":
-		return arrow.FixedSizeListOfField(int32(n), kids[0]), nil
+		return arrow.FixedSizeListOfField(int32(n), children[0]), nil
 	}
 	if word == "dictionary" {
-		_, nested := kids[1].Type.(arrow.NestedType)
-		if nested || kids[1].Type.ID() == arrow.DICTIONARY || !arrow.IsInteger(kids[0].Type.ID()) {
+		_, nested := children[1].Type.(arrow.NestedType)
+		if nested || children[1].Type.ID() == arrow.DICTIONARY || !arrow.IsInteger(children[0].Type.ID()) {
 			return wrong()
 		}
-		return &arrow.DictionaryType{IndexType: kids[0].Type, ValueType: kids[1].Type}, nil
+		return &arrow.DictionaryType{IndexType: children[0].Type, ValueType: children[1].Type}, nil
 	}
-	m := arrow.MapOf(kids[0].Type, kids[1].Type)
-	m.SetItemNullable(kids[1].Nullable)
+	m := arrow.MapOf(children[0].Type, children[1].Type)
+	m.SetItemNullable(children[1].Nullable)
 	return m, nil
 }

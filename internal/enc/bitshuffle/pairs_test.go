@@ -14,7 +14,7 @@ func checkPairs(t testing.TB, data []byte) {
 	for i := range pairs {
 		p := &pairs[i]
 		n := len(data) / p.elem &^ 7
-		if n < p.least {
+		if n < p.minElems {
 			continue
 		}
 		src := data[:n*p.elem]
@@ -66,7 +66,7 @@ func BenchmarkPairs(b *testing.B) {
 	for i := range pairs {
 		p := &pairs[i]
 		for way, f := range []func(dst, src *byte, n int, tmp *[8192]byte){p.un, p.to} {
-			b.Run(fmt.Sprintf("%s%d/%d", []string{"un", "to"}[way], p.elem, p.least), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s%d/%d", []string{"un", "to"}[way], p.elem, p.minElems), func(b *testing.B) {
 				b.SetBytes(8192)
 				for b.Loop() {
 					f(unsafe.SliceData(dst), unsafe.SliceData(src), 8192/p.elem, tmp)

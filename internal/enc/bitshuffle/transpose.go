@@ -84,8 +84,8 @@ func (s *scratch) transpose(dst, src []byte, elem int) {
 
 // pair is a kernel in assembly, both ways, for elements of elem bytes and least of them or more: see gen/main.go.
 type pair struct {
-	elem, least int
-	un, to      func(dst, src *byte, n int, tmp *[8192]byte)
+	elem, minElems int
+	un, to         func(dst, src *byte, n int, tmp *[8192]byte)
 }
 
 // pairs are those that this machine can do, the best first.
@@ -94,7 +94,7 @@ var pairs []pair
 // assembly finds the kernel for n elements; nil if there is none.
 func assembly(elem, n int) *pair {
 	for i := range pairs {
-		if p := &pairs[i]; p.elem == elem && n >= p.least {
+		if p := &pairs[i]; p.elem == elem && n >= p.minElems {
 			return p
 		}
 	}
@@ -105,7 +105,7 @@ func assembly(elem, n int) *pair {
 func untranspose(dst, src []byte, elem, n int) {
 	k := kernelFor(elem)
 	if k != nil && elem >= 4 && n >= 2*block && littleEndian { // for 2 bytes it gains nothing
-		if low, top := calm(src, n/8, elem); low != nil {
+		if low, top := narrowKernel(src, n/8, elem); low != nil {
 			untransposeCalm(low, &top, dst, src, elem, n)
 			return
 		}

@@ -249,7 +249,7 @@ func (w *bitWriter) put(v uint64, k int) {
 // PackDef appends definition levels with their length in front.
 func PackDef(dst []byte, levels []byte, max uint8) []byte {
 	width := bits.Len8(max)
-	least := (width + 9) / (width + 1)
+	minRun := (width + 9) / (width + 1)
 	at := len(dst)
 	w := bitWriter{dst: append(dst, 0, 0, 0, 0)}
 	for i := 0; i < len(levels); {
@@ -259,7 +259,7 @@ func PackDef(dst []byte, levels []byte, max uint8) []byte {
 		}
 		n := j - i
 		i = j
-		if n < least {
+		if n < minRun {
 			for range n {
 				w.put(uint64(v)<<1, 1+width)
 			}

@@ -79,7 +79,7 @@ func load(src []byte, at, size int) (v uint64) {
 func unpack[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, width int) {
 	mask := uint64(1)<<width - 1
 	i := 0
-	if len(dst) >= few {
+	if len(dst) >= minFast {
 		i = unpackFast(dst, src, bit, width)
 		bit += i * width
 	}

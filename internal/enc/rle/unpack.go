@@ -73,7 +73,7 @@ func newTable(bit, width, lane int, quarters bool) *table {
 }
 
 // few is with how many values a kernel does not pay.
-const few = 32
+const minFast = 32
 
 // unpackFast does the first n values of unpack, as far as a kernel can.
 func unpackFast[T ~uint8 | ~uint16 | ~uint32 | ~uint64](dst []T, src []byte, bit, width int) (n int) {
@@ -90,7 +90,7 @@ func unpackWith[T ~uint8 | ~uint16 | ~uint32 | ~uint64](k *kernels, dst []T, src
 	if width > narrowest || f == nil {
 		lane, f = 8, k.broad[size]
 	}
-	if f == nil || len(dst) < few || width > broadest || width == 0 {
+	if f == nil || len(dst) < minFast || width > broadest || width == 0 {
 		return 0
 	}
 	src = src[bit>>3:]

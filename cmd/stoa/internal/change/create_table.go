@@ -93,7 +93,7 @@ func listed(s string) []string {
 
 // columnsOf reads the columns that a file says, in Spark's words or as schema -f json prints them, or has.
 func columnsOf(a *cli.App, cmd *cobra.Command, name string) (*arrow.Schema, error) {
-	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() <= source.MostSchema {
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() <= source.MaxSchema {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err

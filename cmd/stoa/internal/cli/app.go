@@ -70,12 +70,12 @@ func (a *App) Colour() bool {
 // Note reports something on standard error, unless -q.
 func (a *App) Note(format string, args ...any) {
 	if !a.Quiet {
-		a.Alarm(format, args...)
+		a.Warn(format, args...)
 	}
 }
 
 // Alarm reports an error on standard error, that of which the command goes on.
-func (a *App) Alarm(format string, args ...any) {
+func (a *App) Warn(format string, args ...any) {
 	fmt.Fprintln(a.Stderr, display.Hanging(display.Printable(InFlags(fmt.Sprintf(format, args...))), a.ErrWidth))
 }
 

@@ -82,7 +82,7 @@ func (a *App) Sink(path string) (store.Sink, string, error) {
 	if path == Dash {
 		return &StreamSink{open: func() (io.WriteCloser, error) { return stdoutObject{a}, nil }}, path, nil
 	}
-	if err := Spare(path, PlacesOf(a.read)); err != nil {
+	if err := CheckOutput(path, PlacesOf(a.read)); err != nil {
 		return nil, path, err
 	}
 	real, err := filepath.EvalSymlinks(path)
@@ -147,10 +147,10 @@ func (o stdoutObject) Close() error                { return o.a.Stdout.Flush() }
 
 // SpareAll refuses to write to a place from which is being read, and to write two things to one place. outs may
 // be empty.
-func (a *App) SpareAll(sources []stoa.SourceInfo, outs ...string) error {
+func (a *App) CheckOutputs(sources []stoa.SourceInfo, outs ...string) error {
 	sources = append(PlacesOf(a.read), sources...)
 	for i, out := range outs {
-		if err := Spare(out, sources); err != nil {
+		if err := CheckOutput(out, sources); err != nil {
 			return err
 		}
 		for _, other := range outs[:i] {
@@ -179,7 +179,7 @@ func onePlace(a, b string) bool {
 }
 
 // Spare refuses to write to a place from which is being read, or into it.
-func Spare(out string, sources []stoa.SourceInfo) error {
+func CheckOutput(out string, sources []stoa.SourceInfo) error {
 	if out == "" || out == Dash {
 		return nil
 	}

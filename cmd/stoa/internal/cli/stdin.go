@@ -127,7 +127,7 @@ func (a *App) stream(ctx context.Context, name string) (*stream, error) {
 	s := &stream{known: -1, a: a}
 	r := a.In
 	if name != Dash {
-		r = &late{name: name}
+		r = &lazyFile{name: name}
 	} else if f, ok := a.In.(*os.File); ok {
 		if a.errTTY && isTerminal(f) {
 			a.Note("stoa: reading from the terminal; Ctrl-D ends")
@@ -140,7 +140,7 @@ func (a *App) stream(ctx context.Context, name string) (*stream, error) {
 		return nil, &fs.PathError{Op: "open", Path: Dash, Err: fs.ErrClosed}
 	}
 	if s.Source == nil {
-		s.spool = store.Spool(&patient{ctx: ctx, r: r}, spoolMemory, newScratch)
+		s.spool = store.Spool(&ctxReader{ctx: ctx, r: r}, spoolMemory, newScratch)
 		s.Source = s.spool
 	}
 	if a.streams == nil {
@@ -151,12 +151,12 @@ func (a *App) stream(ctx context.Context, name string) (*stream, error) {
 }
 
 // late opens a file when it is first read: opening a pipe waits for its other end.
-type late struct {
+type lazyFile struct {
 	name string
 	f    *os.File
 }
 
-func (l *late) Read(b []byte) (int, error) {
+func (l *lazyFile) Read(b []byte) (int, error) {
 	if l.f == nil {
 		var err error
 		if l.f, err = os.Open(filepath.FromSlash(l.name)); err != nil {
@@ -199,13 +199,13 @@ func (s fileSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error
 
 // patient reads a stream, but no longer than ctx lasts: a read that waits for a pipe cannot be called back,
 // so it is left behind.
-type patient struct {
+type ctxReader struct {
 	ctx context.Context
 	r   io.Reader
 	buf []byte
 }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (p *ctxReader) Read(b []byte) (int, error) {
 	if len(p.buf) < len(b) {
 		p.buf = make([]byte, len(b))
 	}

@@ -234,18 +234,18 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 		}
 	}
 	oo.Recover = salvage
-	if err := a.SpareAll(nil, c.out, c.Manifest); err != nil { // whatever opening has to say
+	if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil { // whatever opening has to say
 		return err
 	}
 	t, err := source.OpenAll(a, ctx, paths, oo)
 	if salvage && errors.Is(err, fault.Corrupt) {
-		return c.nothing(ctx, a, paths, err)
+		return c.noRows(ctx, a, paths, err)
 	}
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if err := a.SpareAll(t.Sources(), c.out, c.Manifest); err != nil {
+	if err := a.CheckOutputs(t.Sources(), c.out, c.Manifest); err != nil {
 		return err
 	}
 	err = c.write(ctx, a, t, spec, wo)
@@ -254,13 +254,13 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	}
 	c.noticed = slices.Concat(t.Findings(), c.altered)
 	if err = c.DamageFlags.Report(ctx, a, paths, c.noticed, err); err == nil && salvage {
-		err = unsound(a, ctx, paths, oo)
+		err = verifySources(a, ctx, paths, oo)
 	}
 	return err
 }
 
 // nothing says that recovery found no row, and why: of the source that could not be opened everything is lost.
-func (c *conversion) nothing(ctx context.Context, a *cli.App, paths []string, err error) error {
+func (c *conversion) noRows(ctx context.Context, a *cli.App, paths []string, err error) error {
 	var gaveUp *stoa.Unrecovered
 	if errors.As(err, &gaveUp) {
 		c.noticed = gaveUp.Findings
@@ -269,7 +269,7 @@ func (c *conversion) nothing(ctx context.Context, a *cli.App, paths []string, er
 		reading.ReportFindings(a, c.noticed)
 		return err
 	}
-	if err := a.SpareAll(nil, c.out, c.Manifest); err != nil {
+	if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil {
 		return err
 	}
 	lost := region.Loss{Part: paths[0], Rows: [2]int64{-1, -1}, Err: err}
@@ -283,7 +283,7 @@ func (c *conversion) nothing(ctx context.Context, a *cli.App, paths []string, er
 
 // unsound says what verify finds in sources that recovery had nothing to tell of: a value that was changed may
 // show only in bounds that no reader needs. It returns cli.ErrDamage if there is something.
-func unsound(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
+func verifySources(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
 	o.Recover, o.Depth = false, format.Sums
 	for _, p := range paths {
 		var found []region.Finding
@@ -310,7 +310,7 @@ func mayLack(fs []region.Finding) bool {
 func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec,
 	wo stoa.CreateOptions) error {
 	began := time.Now()
-	c.tellConflicts(a, t, wo)
+	c.reportConflicts(a, t, wo)
 	if done, err := c.copyPages(ctx, a, t, spec, wo, began); done || err != nil {
 		return err
 	}
@@ -349,7 +349,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
 		Losses: len(c.Losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked,
 		Altered: s.ByOption}
-	tellUnchecked(a, c.out, s)
+	reportUnchecked(a, c.out, s)
 	output.ReportAltered(a, c.out, s.ByOption)
 	if n := len(s.Retyped); n > 0 {
 		a.Note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out,
@@ -396,7 +396,7 @@ func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, s
 
 // tellConflicts says which key/value metadata of the sources are left out since others have their keys, if the output
 // has such metadata at all, and options do not say what they are.
-func (c *conversion) tellConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOptions) {
+func (c *conversion) reportConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOptions) {
 	const set, drop = "metadata", "drop-metadata"
 	to := a.Format(c.to)
 	if c.to == "" {
@@ -424,7 +424,7 @@ func (c *conversion) tellConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOpti
 }
 
 // tellUnchecked names the columns of an output of which it is not known whether they are what went in.
-func tellUnchecked(a *cli.App, out string, s format.Summary) {
+func reportUnchecked(a *cli.App, out string, s format.Summary) {
 	if n := len(s.Unchecked); n > 0 {
 		a.Note("%s: %s could not be compared with what went in: %s", out, display.Count(int64(n), "column"),
 			output.FirstNames(s.Unchecked))

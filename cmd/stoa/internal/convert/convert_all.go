@@ -62,7 +62,7 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 		return cli.WrongUse("--all writes a directory, not standard output")
 	}
 	dir := strings.TrimRight(c.out, "/")
-	if err := cli.Spare(dir, cli.PlacesOf(paths)); err != nil {
+	if err := cli.CheckOutput(dir, cli.PlacesOf(paths)); err != nil {
 		return err
 	}
 	oo, err := c.SourceFlags.Options(ctx, a, paths)
@@ -246,30 +246,31 @@ type allRun struct {
 // doneBefore reports whether an earlier run has finished the table, and its output is as that run left it. Else it
 // removes what that run wrote.
 func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err error) {
-	old := r.state.find(t)
-	if old == nil {
+	previous := r.state.find(t)
+	if previous == nil {
 		return false, nil
 	}
-	back := readBack(r.a, ctx, r.dir, *old)
+	back := readBack(r.a, ctx, r.dir, *previous)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
 	again := map[string]string{verdictDiffers: "what an earlier run wrote differs",
 		verdictMissing: "what an earlier run wrote is gone"}[back.Verdict]
-	if old.Stamp != t.stamp {
+	if previous.Stamp != t.stamp {
 		again = "its files are not those that an earlier run has read"
 	}
-	if old.Damaged {
+	if previous.Damaged {
 		again = "an earlier run could not read all of it"
 	}
 	if again == "" {
 		r.a.Detail("%s: done before", t.source)
 		r.before++
-		return true, r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, old.Output), Rows: old.Rows,
+		return true, r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, previous.Output),
+			Rows:  previous.Rows,
 			Files: back.files, Bytes: back.bytes, Readback: &back.readback})
 	}
 	r.a.Note("%s: %s: it is converted again", t.source, again)
-	if err := r.c.discard(old.Output); err != nil {
+	if err := r.c.discard(previous.Output); err != nil {
 		return false, err
 	}
 	r.state.forget(t)

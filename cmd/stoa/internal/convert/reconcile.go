@@ -145,7 +145,7 @@ func sumOf(a *cli.App, ctx context.Context, name string, d doneTable) (sum conte
 		}
 		s.Add(b)
 	}
-	return s.Sum(), len(plan.Apart()) == 0, nil
+	return s.Sum(), len(plan.Incomparable()) == 0, nil
 }
 
 // sizes counts the files of a place, and their bytes.

@@ -67,19 +67,20 @@ func openState(dir string, resume bool, settings []string) (*allState, error) {
 		return nil, &cli.UseError{Message: dir + " holds what an earlier run has converted",
 			Hint: "--resume goes on with it; another directory begins anew"}
 	}
-	var old allState
+	var previous allState
 	leads := func(d doneTable) bool { return !filepath.IsLocal(d.Output) } // out of the directory
-	if err := json.Unmarshal(b, &old); err != nil || old.Stoa != st.Stoa || slices.ContainsFunc(old.Done, leads) {
+	if err := json.Unmarshal(b, &previous); err != nil || previous.Stoa != st.Stoa ||
+		slices.ContainsFunc(previous.Done, leads) {
 		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
 			Hint: "choose another directory"}
 	}
-	if !slices.Equal(old.Settings, settings) {
+	if !slices.Equal(previous.Settings, settings) {
 		return nil, &cli.UseError{Message: "the earlier run had other flags: " +
-			strings.Join(differing(old.Settings, settings),
+			strings.Join(differing(previous.Settings, settings),
 				", "), Hint: "--resume needs the same flags"}
 	}
-	old.kept = true
-	return &old, nil
+	previous.kept = true
+	return &previous, nil
 }
 
 // differing are the settings that are only in one of two lists.
@@ -127,16 +128,16 @@ func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
 
 // keepNames gives tables that are done the output that they have, and no other table that name.
 func (st *allState) keepNames(tables []oneTable) {
-	bare := func(name string) string { return strings.ToLower(strings.TrimSuffix(name, filepath.Ext(name))) }
+	withoutExt := func(name string) string { return strings.ToLower(strings.TrimSuffix(name, filepath.Ext(name))) }
 	taken := map[string]bool{}
 	for i := range tables {
-		if old := st.find(tables[i]); old != nil {
+		if previous := st.find(tables[i]); previous != nil {
 			ext := filepath.Ext(tables[i].output)
-			tables[i].output = strings.TrimSuffix(old.Output, ext) + ext
+			tables[i].output = strings.TrimSuffix(previous.Output, ext) + ext
 		}
 	}
 	for _, d := range st.Done {
-		taken[bare(d.Output)] = true
+		taken[withoutExt(d.Output)] = true
 	}
 	for i, t := range tables {
 		if st.find(t) != nil {
@@ -176,8 +177,8 @@ func (s *stamper) stamp(ctx context.Context, places []string) string {
 }
 
 func (s *stamper) below(ctx context.Context, w io.Writer, dir string, depth int) {
-	const deepest = 64
-	if depth > deepest {
+	const maxDepth = 64
+	if depth > maxDepth {
 		return
 	}
 	for info, err := range s.tree.List(ctx, dir) {

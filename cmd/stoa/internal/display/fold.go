@@ -14,13 +14,13 @@ const FoldRoom = 18
 
 // Folded cuts text into lines of at most width cells, after blanks and marks where it can. What is more than
 // most lines is left out, and … says so (0: any number). A width of 0 folds nothing.
-func Folded(s string, width, most int) []string {
+func Folded(s string, width, maxLines int) []string {
 	if width <= 0 || DisplayWidth(s) <= width {
 		return []string{s}
 	}
 	var out []string
 	for len(s) > 0 {
-		if len(out) == most-1 {
+		if len(out) == maxLines-1 {
 			return append(out, runewidth.Truncate(s, width, "…"))
 		}
 		n := lineEnd(s, width)
@@ -42,13 +42,13 @@ func Hanging(s string, width int) string {
 	}
 	for i, l := range lines {
 		if width > 0 && DisplayWidth(l) > width {
-			lines[i] = hung(l, width)
+			lines[i] = hang(l, width)
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-func hung(l string, width int) string {
+func hang(l string, width int) string {
 	lead := l[:len(l)-len(strings.TrimLeft(l, " "))]
 	var b strings.Builder
 	b.WriteString(lead)
@@ -95,14 +95,14 @@ func lineEnd(s string, width int) int {
 
 // upright is how rows, or the rows of a report, are shown that are too wide for the terminal: a block a row, a
 // line a column.
-type upright struct {
+type vertical struct {
 	names []string
 	width int // of the terminal; 0 folds nothing
 	label int // cells of the names
 }
 
-func NewUpright(names []string, width int) *upright {
-	u := &upright{names: names, width: width}
+func NewVertical(names []string, width int) *vertical {
+	u := &vertical{names: names, width: width}
 	for _, n := range names {
 		u.label = max(u.label, DisplayWidth(n))
 	}
@@ -113,13 +113,13 @@ func NewUpright(names []string, width int) *upright {
 }
 
 // Append shows one column of a row in at most most lines. dim shows a name or null less bright.
-func (u *upright) Append(b []byte, k int, value string, most int, dim func(string) string) []byte {
+func (u *vertical) Append(b []byte, k int, value string, maxLines int, dim func(string) string) []byte {
 	name := runewidth.Truncate(u.names[k], u.label, "…")
 	room := 0
 	if u.width > 0 {
 		room = max(Narrowest, u.width-u.label-len(Gutter))
 	}
-	for i, l := range Folded(value, room, most) {
+	for i, l := range Folded(value, room, maxLines) {
 		if i == 0 {
 			b = append(b, dim(name)...)
 			b = Pad(b, u.label-DisplayWidth(name)+len(Gutter))

@@ -46,10 +46,10 @@ type Table struct {
 	types   []string
 	right   []bool
 	nested  []bool
-	pending [][]cell // until the widths are known
-	widths  []int    // of the columns that are shown
-	blocks  *upright // instead of lines
-	shown   int64    // blocks
+	pending [][]cell  // until the widths are known
+	widths  []int     // of the columns that are shown
+	blocks  *vertical // instead of lines
+	shown   int64     // blocks
 	rows    int64
 	line    []byte
 }
@@ -138,7 +138,7 @@ func (t *Table) Flush() error {
 	}
 	natural := t.natural()
 	if t.Style.Layout == UpAlong || t.Style.Layout == AsFits && !t.readable(natural) {
-		t.widths, t.blocks = natural, NewUpright(t.names, t.Style.Width)
+		t.widths, t.blocks = natural, NewVertical(t.names, t.Style.Width)
 		return t.flushPending()
 	}
 	t.widths = t.fit(natural)
@@ -172,17 +172,17 @@ func (t *Table) readable(natural []int) bool {
 	if t.Style.Width <= 0 {
 		return true
 	}
-	least := make([]int, len(natural))
+	minimal := make([]int, len(natural))
 	for k, n := range natural {
-		least[k] = min(n, readable)
+		minimal[k] = min(n, readable)
 		if t.right[k] {
-			least[k] = min(n, readableNum)
+			minimal[k] = min(n, readableNum)
 		}
 		if t.nested[k] { // half of a structure is none
-			least[k] = n
+			minimal[k] = n
 		}
 	}
-	return total(least) <= t.Style.Width
+	return total(minimal) <= t.Style.Width
 }
 
 // natural is how wide the columns would like to be.
@@ -204,9 +204,9 @@ func (t *Table) fit(w []int) []int {
 	if t.Style.Width <= 0 {
 		return w
 	}
-	most := max(1, (t.Style.Width+len(Gutter))/(Narrowest+len(Gutter)))
-	if total(w) > t.Style.Width && len(w) > most {
-		w = w[:leastSum(w, t.Style.Width)]
+	maxColumns := max(1, (t.Style.Width+len(Gutter))/(Narrowest+len(Gutter)))
+	if total(w) > t.Style.Width && len(w) > maxColumns {
+		w = w[:minSum(w, t.Style.Width)]
 	}
 	for total(w) > t.Style.Width {
 		wide := 0
@@ -228,7 +228,7 @@ func (t *Table) fit(w []int) []int {
 }
 
 // leastSum is how many columns fit when each is squeezed as far as it goes.
-func leastSum(w []int, width int) int {
+func minSum(w []int, width int) int {
 	sum := -len(Gutter)
 	for k, x := range w {
 		if sum += min(x, Narrowest) + len(Gutter); sum > width {

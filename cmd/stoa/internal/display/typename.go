@@ -20,12 +20,12 @@ func TypeName(t arrow.DataType) string {
 	if e, ok := t.(arrow.ExtensionType); ok {
 		return word + "<" + TypeName(e.StorageType()) + ">"
 	}
-	kids := ChildFields(t)
-	if len(kids) == 0 {
+	children := ChildFields(t)
+	if len(children) == 0 {
 		return word
 	}
 	var parts []string
-	for _, f := range kids {
+	for _, f := range children {
 		s := TypeName(f.Type)
 		if t.ID() == arrow.STRUCT || arrow.IsUnion(t.ID()) {
 			s = plainName(f.Name) + ": " + s

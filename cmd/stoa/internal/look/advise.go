@@ -79,7 +79,7 @@ column (text, Arrow IPC), and those that have no compressions to choose from, ar
 				return err
 			}
 			defer t.Close()
-			if err := cli.Spare(out.File, t.Sources()); err != nil {
+			if err := cli.CheckOutput(out.File, t.Sources()); err != nil {
 				return err
 			}
 			err = showAdvice(ctx, a, t, slices.Concat(args, src.Line()), o, &out)

@@ -43,7 +43,7 @@ has, no data is read. -f json prints {"rows": N}.`,
 				return err
 			}
 			defer t.Close()
-			if err := a.SpareAll(t.Sources(), out.File, dmg.Manifest); err != nil {
+			if err := a.CheckOutputs(t.Sources(), out.File, dmg.Manifest); err != nil {
 				return err
 			}
 			n, err := t.Count(ctx, spec)

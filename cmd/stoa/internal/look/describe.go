@@ -68,7 +68,7 @@ the text, children after their parent with depth + 1; -f json prints an array of
 func describePaths(a *cli.App, ctx context.Context, args []string, o stoa.DescribeOptions,
 	out *output.OutputFlags) error {
 	for _, p := range args {
-		if err := cli.Spare(out.File, []stoa.SourceInfo{{Name: p}}); err != nil {
+		if err := cli.CheckOutput(out.File, []stoa.SourceInfo{{Name: p}}); err != nil {
 			return err
 		}
 	}

@@ -177,7 +177,7 @@ func (d *diffing) run(ctx context.Context, a *cli.App, args []string) error {
 			return err
 		}
 		defer tables[i].Close()
-		if err := a.SpareAll(tables[i].Sources(), d.File, d.Manifest); err != nil {
+		if err := a.CheckOutputs(tables[i].Sources(), d.File, d.Manifest); err != nil {
 			return err
 		}
 	}
@@ -305,9 +305,9 @@ func (c diffColumnDoc) text() string {
 func (r *diffRowDoc) print(b *strings.Builder) {
 	side := func(c diffCellDoc) string {
 		if c.A != nil {
-			return brief(*c.A)
+			return shorten(*c.A)
 		}
-		return brief(*c.B)
+		return shorten(*c.B)
 	}
 	var key []string
 	for _, k := range r.Key {
@@ -320,8 +320,8 @@ func (r *diffRowDoc) print(b *strings.Builder) {
 			name = fmt.Sprintf("row %d", *r.RowA)
 		}
 		for _, c := range r.Cells {
-			b.WriteString(display.OneLine(fmt.Sprintf("%s: %s is %s in A, %s in B", name, c.Column, brief(*c.A),
-				brief(*c.B))) + "\n")
+			b.WriteString(display.OneLine(fmt.Sprintf("%s: %s is %s in A, %s in B", name, c.Column, shorten(*c.A),
+				shorten(*c.B))) + "\n")
 		}
 		return
 	case r.RowA != nil:

@@ -129,7 +129,7 @@ func (e *explaining) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer t.Close()
-	if err := cli.Spare(e.out.File, t.Sources()); err != nil {
+	if err := cli.CheckOutput(e.out.File, t.Sources()); err != nil {
 		return err
 	}
 	opened := len(counter.Reads())
@@ -236,9 +236,9 @@ func writeExplanation(w io.Writer, d explainDoc, style display.TableStyle) error
 		if l.Filter {
 			column += " (filter)"
 		}
-		cells := []string{l.Level, column, orNothing(l.Considered, display.Thousands),
-			orNothing(l.Read, display.Thousands),
-			orNothing(l.Bytes, display.BytesText), orNothing(l.Total, display.BytesText), reasonsText(l.Skipped)}
+		cells := []string{l.Level, column, orEmpty(l.Considered, display.Thousands),
+			orEmpty(l.Read, display.Thousands),
+			orEmpty(l.Bytes, display.BytesText), orEmpty(l.Total, display.BytesText), reasonsText(l.Skipped)}
 		if used {
 			cells = append(cells, reasonsText(l.Used))
 		}
@@ -288,7 +288,7 @@ func reasonsText(all []stoa.Reason) string {
 	return strings.Join(out, "; ")
 }
 
-func orNothing(n *int64, text func(int64) string) string {
+func orEmpty(n *int64, text func(int64) string) string {
 	if n == nil {
 		return ""
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // mostHeld is how many findings are held until incidents are made of them.
-const mostHeld = 1 << 16
+const maxHeld = 1 << 16
 
 // incidentDoc is an incident in verify -f json.
 type incidentDoc struct {
@@ -142,9 +142,9 @@ func (d *VerifyDoc) incidentLine(in check.Incident) string {
 
 // names joins names; of many the first.
 func names(all []string) string {
-	const most = 6
-	if len(all) > most {
-		return fmt.Sprintf("%s and more", strings.Join(all[:most], ", "))
+	const maxNames = 6
+	if len(all) > maxNames {
+		return fmt.Sprintf("%s and more", strings.Join(all[:maxNames], ", "))
 	}
 	return strings.Join(all, ", ")
 }

@@ -52,7 +52,7 @@ header and footer, in the format's own words. -f json prints an array with an ob
 			docs := []metaDoc{}
 			var noticed []region.Finding
 			failed := src.Each(ctx, a, cmd, args, func(path string, t *stoa.Table) error {
-				if err := cli.Spare(out.File, t.Sources()); err != nil {
+				if err := cli.CheckOutput(out.File, t.Sources()); err != nil {
 					return err
 				}
 				some, err := metaOf(a, ctx, t)
@@ -100,7 +100,7 @@ func metaOf(a *cli.App, ctx context.Context, t *stoa.Table) (out []metaDoc, dama
 }
 
 // says reports whether the format itself reports a fact.
-func (d *metaDoc) says(key string) bool {
+func (d *metaDoc) has(key string) bool {
 	return slices.ContainsFunc(d.Facts, func(f [2]string) bool { return f[0] == key })
 }
 
@@ -118,10 +118,10 @@ func writeMeta(w io.Writer, form string, docs []metaDoc, style display.TableStyl
 		fmt.Fprintln(w, display.OneLine(d.Name))
 		r := output.Report{Cols: []output.ReportColumn{{}, {}}}
 		r.Add(nil, "read as", d.Format)
-		if d.Rows != nil && !d.says("rows") {
+		if d.Rows != nil && !d.has("rows") {
 			r.Add(nil, "rows", display.Thousands(*d.Rows))
 		}
-		if !d.says("columns") {
+		if !d.has("columns") {
 			r.Add(nil, "columns", strconv.Itoa(d.Columns))
 		}
 		if d.Bytes != nil {

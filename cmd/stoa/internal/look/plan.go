@@ -55,7 +55,7 @@ table is known not to be.`,
 			if err != nil {
 				return err
 			}
-			if args, err = lasting(args); err != nil {
+			if args, err = absolute(args); err != nil {
 				return err
 			}
 			t, err := src.Open(ctx, a, args)
@@ -63,7 +63,7 @@ table is known not to be.`,
 				return cli.Whole(err)
 			}
 			defer t.Close()
-			if err := cli.Spare(out.File, t.Sources()); err != nil {
+			if err := cli.CheckOutput(out.File, t.Sources()); err != nil {
 				return err
 			}
 			err = output.PutWhole(a, ctx, &out, func(w io.Writer) error {
@@ -95,7 +95,7 @@ table is known not to be.`,
 
 // lasting makes the paths mean the same in every directory: a split may be read in another one, and by another
 // process, for which standard input and pipes are not there.
-func lasting(args []string) ([]string, error) {
+func absolute(args []string) ([]string, error) {
 	out := slices.Clone(args)
 	for i, arg := range args {
 		place := cli.WithoutTable(arg)

@@ -56,7 +56,7 @@ Arrow IPC message (for pyarrow.ipc.read_schema).`,
 				return err
 			}
 			defer t.Close()
-			if err := cli.Spare(out.File, t.Sources()); err != nil {
+			if err := cli.CheckOutput(out.File, t.Sources()); err != nil {
 				return err
 			}
 			b, err := SchemaBytes(out.Form, t.Schema(), tableName(args[0]), t.Sources()[0].Layout,
@@ -149,17 +149,17 @@ func addFields(r *output.Report, fields []arrow.Field, depth int) {
 		if !f.Nullable {
 			null = "not null"
 		}
-		kids := display.ChildFields(f.Type)
-		if f.Type.ID() == arrow.DICTIONARY || f.Type.ID() == arrow.EXTENSION || flat(kids) &&
+		children := display.ChildFields(f.Type)
+		if f.Type.ID() == arrow.DICTIONARY || f.Type.ID() == arrow.EXTENSION || flat(children) &&
 			f.Type.ID() != arrow.STRUCT {
-			kids = nil
+			children = nil
 		}
 		name := display.TypeName(f.Type)
-		if len(kids) > 0 {
+		if len(children) > 0 {
 			name = display.TypeWord(f.Type)
 		}
 		r.Add(nil, display.Indent(depth)+f.Name, name, null, facts(f.Metadata))
-		addFields(r, kids, depth+1)
+		addFields(r, children, depth+1)
 	}
 }
 

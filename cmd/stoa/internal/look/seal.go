@@ -81,7 +81,7 @@ func sealPaths(a *cli.App, ctx context.Context, paths []string, out string, pari
 	o stoa.OpenOptions) error {
 	began := time.Now()
 	a.Reads(paths...)
-	if err := a.SpareAll(nil, out); err != nil {
+	if err := a.CheckOutputs(nil, out); err != nil {
 		return err
 	}
 	files, err := seal.Walk(paths)
@@ -312,7 +312,7 @@ func MendBySeal(a *cli.App, ctx context.Context, name string, paths []string, ou
 			Hint: "with --seal it is a directory, or a file if one file was sealed"}
 	}
 	a.Reads(append([]string{name}, paths...)...)
-	if err := a.SpareAll(nil, out); err != nil {
+	if err := a.CheckOutputs(nil, out); err != nil {
 		return err
 	}
 	s, f, err := openSeal(name)

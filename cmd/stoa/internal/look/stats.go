@@ -74,7 +74,7 @@ read. -f json prints an array with an object per column. --sum adds a line with 
 				return err
 			}
 			defer t.Close()
-			if err := a.SpareAll(t.Sources(), out.File, dmg.Manifest); err != nil {
+			if err := a.CheckOutputs(t.Sources(), out.File, dmg.Manifest); err != nil {
 				return err
 			}
 			r, err := statsOf(a, ctx, t, spec, sum)
@@ -140,7 +140,7 @@ func statsReport(stats []stoa.ColumnStats, docs []statsDoc) *output.Report {
 		if bloom {
 			cells = append(cells, nonZeroBytes(s.Bloom))
 		}
-		r.Add(d, append(cells, brief(shownValue(s.Type, s.Min)), brief(shownValue(s.Type, s.Max)))...)
+		r.Add(d, append(cells, shorten(shownValue(s.Type, s.Min)), shorten(shownValue(s.Type, s.Max)))...)
 	}
 	return r
 }
@@ -208,11 +208,11 @@ func shownValue(t arrow.DataType, s string) string {
 }
 
 // brief cuts a value that is too long for a report.
-func brief(s string) string {
-	const most = 40
+func shorten(s string) string {
+	const maxLen = 40
 	r := []rune(display.OneLine(s))
-	if len(r) <= most {
+	if len(r) <= maxLen {
 		return string(r)
 	}
-	return string(r[:most-1]) + "…"
+	return string(r[:maxLen-1]) + "…"
 }

@@ -58,7 +58,7 @@ func LastOf(want vec.Range, rows, n int64) vec.Range {
 	want.To = min(want.To, rows)
 	want.From = max(want.From, want.To-n)
 	if want.Len() == 0 {
-		return source.Nothing
+		return source.NoRows
 	}
 	return want
 }

@@ -103,7 +103,7 @@ func verifyPaths(a *cli.App, cmd *cobra.Command, args []string, o stoa.OpenOptio
 	all bool) error {
 	ctx := cmd.Context()
 	a.Reads(args...)
-	if err := a.SpareAll(nil, out.File); err != nil {
+	if err := a.CheckOutputs(nil, out.File); err != nil {
 		return err
 	}
 	doc := VerifyDoc{Sources: args, Depth: o.Depth.String(), Findings: []reading.FindingDoc{}, allFindings: all,
@@ -210,7 +210,7 @@ func (d *VerifyDoc) add(f region.Finding, form string, w io.Writer) error {
 		return output.WriteLines(w, []reading.FindingDoc{reading.DocOfFinding(f)})
 	}
 	d.held = append(d.held, f)
-	if len(d.held) < mostHeld {
+	if len(d.held) < maxHeld {
 		return nil
 	}
 	return d.writeIncidents(form, w)
@@ -230,7 +230,7 @@ func (d *VerifyDoc) finish(a *cli.App, form string, w io.Writer, failed error) e
 	case form == "jsonl" || a.Quiet || failed != nil && d.total() == 0:
 		return nil
 	case d.total() == d.unchecked:
-		looked := looked[d.Depth]
+		looked := depthText[d.Depth]
 		if d.unchecked > 0 {
 			looked = " as far as can be told (structure, and values that decode; there are no checksums, or not " +
 				"everywhere)"
@@ -250,7 +250,7 @@ func (d *VerifyDoc) finish(a *cli.App, form string, w io.Writer, failed error) e
 }
 
 // looked is what healthy means.
-var looked = map[string]string{
+var depthText = map[string]string{
 	format.Quick.String(): " (structure; no data was read)",
 	format.Sums.String():  " (structure and checksums; --deep decodes every value)",
 	format.Deep.String():  "",

@@ -202,14 +202,14 @@ func listPlace(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) ([
 		return out, failed
 	}
 	_, err = stoa.Probe(ctx, format.Target{Tree: tr, Name: p}, o)
-	if out = withDirectories(ctx, tr, p, err != nil, out); err != nil && told(out, failed) {
+	if out = withDirectories(ctx, tr, p, err != nil, out); err != nil && alreadyReported(out, failed) {
 		failed = nil
 	}
 	return out, failed
 }
 
 // told reports whether the error of a directory in which nothing can be read says what its entries do.
-func told(docs []entryDoc, err error) bool {
+func alreadyReported(docs []entryDoc, err error) bool {
 	return errors.Is(err, fault.Invalid) ||
 		slices.ContainsFunc(docs, func(d entryDoc) bool { return errors.Is(err, d.why) })
 }

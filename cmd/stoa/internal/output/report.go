@@ -251,7 +251,7 @@ func (r *Report) writeBlocks(w io.Writer, shown []int, style display.TableStyle)
 	for k, c := range r.Cols {
 		names[k] = c.Name
 	}
-	u := display.NewUpright(names, style.Width)
+	u := display.NewVertical(names, style.Width)
 	dim := (&display.Table{Style: style}).Dim
 	var b []byte
 	for i, row := range r.Rows {
@@ -323,10 +323,10 @@ func ReportAltered(a *cli.App, out string, list []format.Altered) {
 
 // FirstNames are some names, and how many more there are.
 func FirstNames(all []string) string {
-	const most = 5
-	names := strings.Join(all[:min(len(all), most)], ", ")
-	if n := len(all); n > most {
-		names += fmt.Sprintf(" and %d more", n-most)
+	const maxColumns = 5
+	names := strings.Join(all[:min(len(all), maxColumns)], ", ")
+	if n := len(all); n > maxColumns {
+		names += fmt.Sprintf(" and %d more", n-maxColumns)
 	}
 	return names
 }

@@ -94,7 +94,7 @@ func (f *DamageFlags) Report(ctx context.Context, a *cli.App, sources []string, 
 	}
 	if read(err) && len(f.Losses) > 0 {
 		if f.Manifest != "" {
-			a.Alarm("stoa: %s; see %s", f.summary(), f.Manifest)
+			a.Warn("stoa: %s; see %s", f.summary(), f.Manifest)
 		}
 		if f.leftCells() {
 			a.Note("  --damaged null-cells keeps these rows, with null for the cells that are lost")
@@ -143,7 +143,7 @@ func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
 // ReportFindings reports findings on standard error, once each: those that are more than notes, with -v all, with
 // -q errors. Of very many some.
 func ReportFindings(a *cli.App, findings []region.Finding) {
-	const most = 20
+	const maxLines = 20
 	n := 0
 	for _, f := range findings {
 		if f.Severity == region.Note && !a.Verbose || f.Severity < region.Error && a.Quiet || a.Reported[f] {
@@ -153,12 +153,12 @@ func ReportFindings(a *cli.App, findings []region.Finding) {
 			a.Reported = map[region.Finding]bool{}
 		}
 		a.Reported[f] = true
-		if n++; n <= most || a.Verbose {
-			a.Alarm("%s", FindingLine(f))
+		if n++; n <= maxLines || a.Verbose {
+			a.Warn("%s", FindingLine(f))
 		}
 	}
-	if n > most && !a.Verbose {
-		a.Alarm("  … and %d more; stoa verify lists all that is wrong", n-most)
+	if n > maxLines && !a.Verbose {
+		a.Warn("  … and %d more; stoa verify lists all that is wrong", n-maxLines)
 	}
 }
 
@@ -198,18 +198,18 @@ func WriteManifest(a *cli.App, ctx context.Context, file string, m manifest, los
 
 // print reports the losses on standard error: not all of them when there are very many.
 func (f *DamageFlags) print(a *cli.App) {
-	const most = 20
+	const maxLines = 20
 	if len(f.Losses) == 0 {
 		return
 	}
 	for i, l := range f.Losses {
-		if i == most && !a.Verbose {
-			a.Note("  … and %d more; --manifest FILE writes them all", len(f.Losses)-most)
+		if i == maxLines && !a.Verbose {
+			a.Note("  … and %d more; --manifest FILE writes them all", len(f.Losses)-maxLines)
 			break
 		}
 		a.Note("lost: %s", lossLine(l))
 	}
-	a.Alarm("stoa: %s", f.summary())
+	a.Warn("stoa: %s", f.summary())
 }
 
 // lossLine is rows, column and reason. The part is named unless the reason names it anyway.

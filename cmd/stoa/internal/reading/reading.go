@@ -62,7 +62,7 @@ func (r *Reading) Run(ctx context.Context, a *cli.App, paths []string,
 		return err
 	}
 	defer t.Close()
-	if err := a.SpareAll(t.Sources(), r.File, r.Manifest); err != nil {
+	if err := a.CheckOutputs(t.Sources(), r.File, r.Manifest); err != nil {
 		return err
 	}
 	err = r.write(ctx, a, form, t, spec, rows)
@@ -124,7 +124,7 @@ func WriteRows(a *cli.App, ctx context.Context, out *output.OutputFlags, form st
 		return errors.Join(cerr, w.Abort(ctx))
 	}
 	for _, x := range s.Altered { // the table is whole all the same, and was shown
-		a.Alarm("stoa: %s", x.Message)
+		a.Warn("stoa: %s", x.Message)
 	}
 	return err
 }

@@ -77,7 +77,7 @@ func (f *SelectFlags) RegisterLimit(cmd *cobra.Command, preset int64, usage stri
 }
 
 // mostWorkers is what a scan takes.
-const mostWorkers = 1024
+const maxWorkers = 1024
 
 // Spec is what the flags mean to a scan.
 func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
@@ -85,8 +85,8 @@ func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 	switch {
 	case f.Parallel < 0:
 		return s, cli.WrongUse("--parallel %d: a number of workers is not negative", f.Parallel)
-	case f.Parallel > mostWorkers:
-		return s, cli.WrongUse("--parallel %d: %d workers at most", f.Parallel, mostWorkers)
+	case f.Parallel > maxWorkers:
+		return s, cli.WrongUse("--parallel %d: %d workers at most", f.Parallel, maxWorkers)
 	case f.Parallel == 0 && (f.Limit == 0 || f.Limit > 1<<20): // for a few rows the others would read in vain
 		s.Parallel = runtime.NumCPU()
 	}
@@ -112,7 +112,7 @@ func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 		case f.Limit < 0:
 			return s, cli.WrongUse("-n %d: a number of rows is not negative", f.Limit)
 		case f.Limit == 0:
-			s.Rows = Nothing
+			s.Rows = NoRows
 		}
 	}
 	switch {
@@ -125,7 +125,7 @@ func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 }
 
 // Nothing are positions that no row has: an empty range that is not the zero one, which means all.
-var Nothing = vec.Range{From: 1, To: 1}
+var NoRows = vec.Range{From: 1, To: 1}
 
 // parseRows reads FROM:TO.
 func parseRows(s string) (vec.Range, error) {
@@ -148,7 +148,7 @@ func parseRows(s string) (vec.Range, error) {
 	case r.From > r.To:
 		return r, cli.WrongUse("--rows %s ends before it begins", s)
 	case r.Len() == 0:
-		return Nothing, nil
+		return NoRows, nil
 	}
 	return r, nil
 }

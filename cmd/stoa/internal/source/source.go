@@ -85,7 +85,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	}
 	o := stoa.OpenOptions{Formats: a.Formats, From: f.From, NoVerify: f.NoVerify,
 		Tree: store.Roots(cli.Tree{A: a})}
-	straighten(paths)
+	resolveDotDots(paths)
 	if err := f.inStore(ctx, a.Formats, paths, o.Tree); err != nil {
 		return o, err
 	}
@@ -150,15 +150,15 @@ func (f *SourceFlags) Line() (args []string) {
 }
 
 // straighten replaces, in place, paths with .. after a symbolic link.
-func straighten(paths []string) {
+func resolveDotDots(paths []string) {
 	for i, p := range paths {
 		name := cli.WithoutTable(p)
-		paths[i] = store.Local{}.Straight(name) + p[len(name):]
+		paths[i] = store.Local{}.ResolveDotDot(name) + p[len(name):]
 	}
 }
 
 // MostSchema is how long a schema in a file may be.
-const MostSchema = 16 << 20
+const MaxSchema = 16 << 20
 
 // schemaOf is what --schema means to the format of the sources: of texts, which have a schema as an option's
 // value, what is in the file, or the value itself if no file has that name; else the file's name.
@@ -174,7 +174,7 @@ func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOpti
 			return given, nil
 		case err != nil:
 			return "", fmt.Errorf("--schema: %w", err)
-		case st.Size() > MostSchema:
+		case st.Size() > MaxSchema:
 			return "", cli.WrongUse("--schema %s: %d bytes are no schema", given, st.Size())
 		}
 		b, err := os.ReadFile(given)

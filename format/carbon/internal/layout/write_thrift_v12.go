@@ -145,6 +145,6 @@ type V12Page struct {
 
 // Squeezed is compressed by the method of formats 1 and 2, which have one only.
 func Squeezed(raw []byte) []byte {
-	b, _ := codec.Squeeze("snappy", nil, raw)
+	b, _ := codec.CompressFramed("snappy", nil, raw)
 	return b
 }

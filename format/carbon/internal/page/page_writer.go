@@ -51,7 +51,7 @@ var storeTypes = map[layout.DataType]layout.StoreType{layout.TypeBoolean: layout
 
 // compress compresses raw with the column's method. The method was checked when the options were read.
 func (w *PageWriter) compress(raw []byte) []byte {
-	b, _ := codec.Squeeze(w.Codec, nil, raw)
+	b, _ := codec.CompressFramed(w.Codec, nil, raw)
 	return b
 }
 

@@ -88,12 +88,12 @@ func (r *Batching) batches(ctx context.Context, rows vec.Range) (int64, error) {
 
 // counted is how many rows there are in a row group that does not know it, most at most. A row that does not
 // fit is one, too.
-func (r *Batching) counted(ctx context.Context, most int64) (n int64, err error) {
+func (r *Batching) counted(ctx context.Context, limit int64) (n int64, err error) {
 	var cols []int
 	if len(r.Plan.Columns) > 0 {
 		cols = []int{0}
 	}
-	for rec, err := range r.of(ctx, cols, vec.Range{To: most}) {
+	for rec, err := range r.of(ctx, cols, vec.Range{To: limit}) {
 		var exact rowsError
 		switch {
 		case err == nil:

@@ -273,7 +273,7 @@ func (p *Plan) nested(i int) bool {
 }
 
 // Tells reports whether a column is read that has pages.
-func (p *Plan) Tells() bool {
+func (p *Plan) HasPages() bool {
 	if len(p.Filters)+len(p.Others) > 0 {
 		return true
 	}

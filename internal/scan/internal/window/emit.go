@@ -173,7 +173,7 @@ func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err er
 	if w.group.Rows < 0 || w.At >= min(rg.To, w.group.Rows) || len(lanes) == 0 {
 		return false, nil
 	}
-	err = lanes[0].blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
+	err = lanes[0].withColumn(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
 		"the column ends after %d of %d rows", w.At, w.group.Rows))
 	if !w.run.Excused(err) {
 		return false, err
@@ -191,7 +191,7 @@ func (w *Windows) checkRest(ctx context.Context) error {
 		if l.rest(ctx, w.At, w.group.Rows) <= 0 {
 			continue
 		}
-		err := l.blame(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
+		err := l.withColumn(fault.Corruptf(fault.Span{Object: w.group.Part}, "",
 			"the column goes on after the %d rows that are declared", w.group.Rows))
 		if !w.run.Excused(err) {
 			return err

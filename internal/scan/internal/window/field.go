@@ -54,9 +54,9 @@ func (r *Shared) openField(ctx context.Context, g format.RowGroup, p *plan.Field
 		if err := l.open(ctx, rows, ahead); err != nil {
 			if !r.Excused(err) {
 				f.Close()
-				return nil, l.blame(err)
+				return nil, l.withColumn(err)
 			}
-			f.dead = l.blame(err)
+			f.dead = l.withColumn(err)
 			break
 		}
 	}
@@ -129,12 +129,12 @@ func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, er
 		for l := f.due(ctx, at, stop); l != nil; l = f.due(ctx, at, stop) {
 			l.expect(ctx, stop)
 			if err := l.page(ctx); err != nil {
-				return 0, f.blame(l.blame(err))
+				return 0, f.withColumn(l.withColumn(err))
 			}
 		}
 		var err error
 		if end, err = f.assemble(at, stop); err != nil {
-			return 0, f.blame(err)
+			return 0, f.withColumn(err)
 		}
 		if f.arr != nil {
 			parts, f.arr = append(parts, f.arr), nil
@@ -151,7 +151,7 @@ func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, er
 	if len(parts) > 0 {
 		var err error
 		if f.arr, err = arrays.Concat(parts, f.run.Plan.Alloc()); err != nil {
-			return 0, f.blame(err)
+			return 0, f.withColumn(err)
 		}
 	}
 	if end == to {
@@ -264,33 +264,33 @@ func (f *field) assemble(from, to int64) (end int64, err error) {
 
 // affordable is how many of the rows [from, end), with which all vectors begin, may be assembled together.
 func (f *field) affordable(from, end int64) (int64, error) {
-	most, all := f.run.maxRow(), int64(0)
+	limit, all := f.run.maxRow(), int64(0)
 	for _, l := range f.leaves {
-		all += l.weight(l.vec.Len(), most)
+		all += l.weight(l.vec.Len(), limit)
 	}
-	for ; all > most && end > from; end = from + (end-from)/2 {
+	for ; all > limit && end > from; end = from + (end-from)/2 {
 		n := int64(0)
 		for _, l := range f.leaves {
 			k, err := l.entries(end)
 			if err != nil {
 				return end, nil // build tells
 			}
-			n += l.weight(k, most)
+			n += l.weight(k, limit)
 		}
-		if n <= most {
+		if n <= limit {
 			break
 		}
 		if end == from+1 {
-			return 0, f.tooLarge(from, most)
+			return 0, f.tooLarge(from, limit)
 		}
 	}
 	return end, nil
 }
 
 // tooLarge refuses a row that is too large to be assembled.
-func (f *field) tooLarge(row, most int64) error {
+func (f *field) tooLarge(row, limit int64) error {
 	return fault.Limitf(fault.Span{Object: f.group.Part}, "",
-		"what is nested in row %d takes more than %d bytes, an eighth of what may be taken (--memory)", row, most)
+		"what is nested in row %d takes more than %d bytes, an eighth of what may be taken (--memory)", row, limit)
 }
 
 // build makes arr of the rows [from, end), with which all vectors begin. Rows of which a part is lost are null.
@@ -304,7 +304,7 @@ func (f *field) build(from, end int64) error {
 		if lost {
 			err = f.skip(to)
 		} else if arr, err = f.assembleRows(at, to); err != nil && f.run.Excused(err) {
-			f.lose(vec.Range{From: at, To: to}, "", f.blame(err))
+			f.lose(vec.Range{From: at, To: to}, "", f.withColumn(err))
 			err = f.skip(to)
 		}
 		if err != nil {
@@ -347,7 +347,7 @@ func (f *field) skip(to int64) error {
 	for _, l := range slices.Backward(f.leaves) {
 		n, err := l.entries(to)
 		if err != nil {
-			return l.blame(err)
+			return l.withColumn(err)
 		}
 		l.vec.Skip(n)
 		l.pass(max(to, l.row))
@@ -360,18 +360,18 @@ func (f *field) align(from, to int64) (int64, error) {
 	end := to
 	for _, l := range f.leaves {
 		if end = min(end, l.end); l.dead != nil && l.end <= from {
-			return 0, l.blame(l.dead)
+			return 0, l.withColumn(l.dead)
 		}
 	}
 	for _, l := range slices.Backward(f.leaves) {
 		if l.row > from && end > from {
-			return 0, l.blame(fault.Corruptf(fault.Span{Object: f.group.Part}, "",
+			return 0, l.withColumn(fault.Corruptf(fault.Span{Object: f.group.Part}, "",
 				"the column has no page for row %d", from))
 		}
 		if l.row < from && l.end >= from {
 			n, err := l.entries(from)
 			if err != nil {
-				return 0, l.blame(err)
+				return 0, l.withColumn(err)
 			}
 			l.vec.Skip(n)
 			l.pass(from)
@@ -380,11 +380,11 @@ func (f *field) align(from, to int64) (int64, error) {
 	if end < from { // pages before the wanted rows were passed over, so this is not where the column ends
 		return end, nil
 	}
-	return end, f.endTogether(end, to)
+	return end, f.checkEnds(end, to)
 }
 
 // endTogether: where one column ends, the others must, too.
-func (f *field) endTogether(end, to int64) error {
+func (f *field) checkEnds(end, to int64) error {
 	if end >= to {
 		return nil
 	}
@@ -405,7 +405,7 @@ func (f *field) assembleRows(from, end int64) (arrow.Array, error) {
 	for i, l := range f.leaves {
 		n, err := l.entries(end)
 		if err != nil {
-			return nil, l.blame(err)
+			return nil, l.withColumn(err)
 		}
 		counts[i] = n
 	}
@@ -424,7 +424,7 @@ func (f *field) assembleRows(from, end int64) (arrow.Array, error) {
 		}
 		var err error
 		if in[i].Array, err = l.vec.Emit(n); err != nil {
-			return nil, l.blame(err)
+			return nil, l.withColumn(err)
 		}
 		l.pass(end)
 	}
@@ -482,7 +482,7 @@ func (f *field) readEnd() int64 {
 	return f.end()
 }
 
-func (f *field) abandon(err error) { f.dead = f.blame(err) }
+func (f *field) abandon(err error) { f.dead = f.withColumn(err) }
 
 func (f *field) padTo(a, to int64) {
 	f.drop()
@@ -532,8 +532,8 @@ func (f *field) rest(ctx context.Context, _, rows int64) int64 {
 // dropsLostRows: the rows that are lost cannot be shown as null.
 func (f *field) dropsLostRows() bool { return f.plan.Asm.Field().Type.ID() == arrow.DENSE_UNION }
 
-// blame adds the field to an error that does not name it, and the row group's part to one without a place.
-func (f *field) blame(err error) error {
+// withColumn adds the field to an error that does not name it, and the row group's part to one without a place.
+func (f *field) withColumn(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) {
 		return err

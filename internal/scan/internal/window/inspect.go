@@ -113,7 +113,7 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 		}
 		if err != nil {
 			all.Rows[0] = l.end
-			return report(lost, all, of.blame(err))
+			return report(lost, all, of.withColumn(err))
 		}
 		if err := f(PageInfo{Page: pb.Page, Same: sameBytes(last, pb.Page), Stored: ownBytes(pb.Page),
 			Raw: pb.Page.Raw, Vector: l.vec}); err != nil {
@@ -125,7 +125,7 @@ func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col in
 		for p := l.parent; p != nil; p = p.parent {
 			n, err := p.entries(l.row)
 			if err != nil {
-				return report(lost, all, p.blame(err))
+				return report(lost, all, p.withColumn(err))
 			}
 			p.vec.Skip(n)
 			p.pass(l.row)

@@ -181,8 +181,8 @@ func (l *leaf) page(ctx context.Context) error {
 func (l *leaf) grow(complete, size int64) error {
 	if l.growing += l.size() - size; l.end > complete {
 		l.growing = 0
-	} else if most := l.field.run.maxRow(); l.growing > most {
-		return l.field.tooLarge(complete, most)
+	} else if limit := l.field.run.maxRow(); l.growing > limit {
+		return l.field.tooLarge(complete, limit)
 	}
 	return nil
 }
@@ -214,13 +214,13 @@ func (l *leaf) size() int64 {
 
 // weight is about how many bytes the first n entries take when they are spelled out; more than most: that is all that
 // is known.
-func (l *leaf) weight(n int, most int64) int64 {
+func (l *leaf) weight(n int, limit int64) int64 {
 	all := int64(l.vec.Len())
 	if n == 0 || all == 0 {
 		return 0
 	}
-	if l.vec.Fit(n, most) < n {
-		return most + 1
+	if l.vec.Fit(n, limit) < n {
+		return limit + 1
 	}
 	return int64(float64(l.size()) * float64(n) / float64(all))
 }
@@ -474,12 +474,12 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 		l.end = rows.To
 	}
 	l.lost = append(l.lost, rows)
-	l.field.lose(rows, l.col.Name, l.blame(err))
+	l.field.lose(rows, l.col.Name, l.withColumn(err))
 	return nil
 }
 
 // blame adds the column to an error.
-func (l *leaf) blame(err error) error {
+func (l *leaf) withColumn(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) || l.col.Name == "" {
 		return err

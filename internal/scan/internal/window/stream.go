@@ -35,7 +35,7 @@ type stream struct {
 	counted  int64 // rows of all pages passed, for pages that do not say where they begin
 	ended    bool  // there is nothing after vec
 	lost     vec.Ranges
-	doubted  []vec.Range // rows whose cells may be old, as their changes are lost
+	suspect  []vec.Range // rows whose cells may be old, as their changes are lost
 	pruned   []vec.Range // rows of pages that were passed over because of their bounds
 	filter   *pred.Expr  // what of the scan's filter is about this column alone; nil = nothing, or it must not be used
 	hits     *vec.Sel    // the entries of dict that pass it; nil without a dictionary
@@ -91,7 +91,7 @@ func (s *stream) seek(a int64) {
 	k := min(a-s.row, int64(s.vec.Len()))
 	s.vec.Skip(int(k))
 	s.row = a
-	s.doubted = slices.DeleteFunc(s.doubted, func(r vec.Range) bool { return r.To <= a })
+	s.suspect = slices.DeleteFunc(s.suspect, func(r vec.Range) bool { return r.To <= a })
 }
 
 // cover decodes until vec holds the rows [a, b), or less at the chunk's end and when vec gets too large.
@@ -117,7 +117,7 @@ func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, e
 		}
 		if err != nil {
 			if !s.run.Excused(err) {
-				return 0, s.blame(err)
+				return 0, s.withColumn(err)
 			}
 			s.dead = err
 		}
@@ -255,7 +255,7 @@ func (s *stream) readEnd() int64 {
 	return s.end()
 }
 
-func (s *stream) abandon(err error) { s.dead, s.ended = s.blame(err), false }
+func (s *stream) abandon(err error) { s.dead, s.ended = s.withColumn(err), false }
 
 func (s *stream) padTo(_, to int64) {
 	if s.end() < to {
@@ -299,7 +299,7 @@ func (s *stream) nullify(rows vec.Range) error {
 }
 
 // blame adds the column to an error that does not name it.
-func (s *stream) blame(err error) error {
+func (s *stream) withColumn(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) || s.col.Name == "" || len(s.run.Plan.Columns) < 2 {
 		return err
@@ -311,7 +311,7 @@ func (s *stream) blame(err error) error {
 
 // dropLost takes rows of [a, b) that this column lost out of sel.
 func (s *stream) dropLost(sel *vec.Sel, a, b int64) *vec.Sel {
-	return withoutRanges(s.doubted, withoutRanges(s.lost, sel, a, b), a, b)
+	return withoutRanges(s.suspect, withoutRanges(s.lost, sel, a, b), a, b)
 }
 
 // dropsLostRows: a row without the key by which row groups are merged has no place.

@@ -61,7 +61,7 @@ type lane interface {
 	padTo(a, to int64) // of one that is gone, where only the others say how many rows there are: placeholders
 	name() string
 	loss() region.Loss
-	blame(err error) error
+	withColumn(err error) error
 	Close()
 }
 
@@ -72,7 +72,7 @@ func Open(ctx context.Context, r *Shared, before int64, g format.RowGroup, rows 
 		arena: arenas.Get().(*vec.Arena)}
 	p := r.Plan
 	others, otherFields := p.Others, p.OtherFields
-	if g.Rows < 0 && !p.Tells() { // only reading a column says how many rows there are
+	if g.Rows < 0 && !p.HasPages() { // only reading a column says how many rows there are
 		cols, fields, err := p.Counting(p.StoredSchema(r.Src.Reader))
 		if err != nil {
 			return nil, err
@@ -238,7 +238,7 @@ func (w *Windows) fit(to int64) (err error) {
 	if err := w.apply(w.others, w.patch, n); err != nil {
 		return err
 	}
-	w.sel, err = w.agree(w.withoutLost(w.sel, w.At, to), w.At, to)
+	w.sel, err = w.checkStructs(w.withoutLost(w.sel, w.At, to), w.At, to)
 	return err
 }
 
@@ -371,7 +371,7 @@ func (w *Windows) suspect(p *vec.Patch, live *vec.Sel) (*vec.Sel, error) {
 		l := region.Loss{Part: w.group.Part, Group: w.group.Index, Name: w.group.Name}
 		if s := w.byCol[x.Col]; s != nil {
 			l = s.loss()
-			s.doubted = append(s.doubted, x.Rows)
+			s.suspect = append(s.suspect, x.Rows)
 		} else {
 			live = withoutRanges([]vec.Range{x.Rows}, live, rows.From, rows.To)
 		}
@@ -494,7 +494,7 @@ func (w *Windows) view(path []int, a int64, n int) (arrow.Array, error) {
 
 // agree looks in the rows [a, b) that sel selects whether the columns of structs contradict each other: such rows are
 // damaged, and nobody knows in which column. It gives the rows that may be shown.
-func (w *Windows) agree(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
+func (w *Windows) checkStructs(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
 	for _, s := range w.run.Plan.Shown {
 		if s.Rows == nil {
 			continue

@@ -11,12 +11,12 @@ import (
 // Squeeze appends src to dst, compressed by a method whose form says where it ends and how much it holds:
 // "none", "snappy" (a bare block), "zstd" (a frame with its size), "gzip". It is what Expand undoes. ok is
 // false if there is no such method.
-func Squeeze(name string, dst, src []byte) (out []byte, ok bool) {
+func CompressFramed(name string, dst, src []byte) (out []byte, ok bool) {
 	switch name {
 	case "none":
 		return append(dst, src...), true
 	case "snappy":
-		return toSnappy(dst, src), true
+		return compressSnappy(dst, src), true
 	case "zstd":
 		z := zstders.Get().(*zstd.Encoder)
 		defer zstders.Put(z)

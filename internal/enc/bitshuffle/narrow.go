@@ -20,7 +20,7 @@ func (u *upper) words() (lo, hi uint64) {
 
 // calm looks for a kernel for narrower elements that does for these: rows of width bytes of elements of elem bytes.
 // It is nil if there is none.
-func calm(src []byte, width, elem int) (k *kernel, top upper) {
+func narrowKernel(src []byte, width, elem int) (k *kernel, top upper) {
 	j := elem // bytes from j on are the same everywhere
 	for ; j > 1; j-- {
 		v, ok := constant(src[8*(j-1)*width:][:8*width], width)
