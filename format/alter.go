@@ -7,33 +7,32 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Alteration is a column of which an option has a writer change values.
+// Alteration is a column whose values a writer changes because an option asks for it.
 type Alteration struct {
 	Column string // a field of the schema
-	Option string // that asks for it, as it is given: "timestamps=truncate"
-	// Changed reports whether value i of an array of the column, which is not null, is written as another.
+	Option string // the option, as the user gives it: "timestamps=truncate"
+	// Changed reports whether value i of an array of the column, which is not null, is written as another value.
 	Changed func(a arrow.Array, i int) bool
-	// Unit is what all timestamps of the column, also those in lists and structs, are written as whole multiples of:
-	// the largest that is not above, or with Nearest the nearest one (of two the one above). 0: something else is
-	// changed.
+	// Unit: all timestamps of the column, also those in lists and structs, become whole multiples of it: the largest
+	// one that is not above, or with Nearest the nearest one (of two the later). 0: something else is changed.
 	Unit    time.Duration
 	Nearest bool
 }
 
-// Altered is how many values of a column were changed because an option asks for it: rows, of nested columns, too.
+// Altered is how many values of a column an option changed. Of a nested column the rows are counted.
 type Altered struct {
 	Column string `json:"column"`
 	Option string `json:"option"`
 	Values int64  `json:"values"`
 }
 
-// Rounding is the alteration of a column whose timestamps become whole multiples of unit.
+// Rounding is the alteration of a column whose timestamps become whole multiples of unit; see Alteration.Unit.
 func Rounding(column, option string, unit time.Duration, nearest bool) Alteration {
 	return Alteration{Column: column, Option: option, Unit: unit, Nearest: nearest,
 		Changed: func(a arrow.Array, i int) bool { return finer(a, i, unit) }}
 }
 
-// Finer reports whether type t has timestamps of a unit that is shorter than a unit, also in lists and structs.
+// Finer reports whether type t has timestamps with a unit shorter than unit, also in lists and structs.
 func Finer(t arrow.DataType, unit time.Duration) bool {
 	switch t := t.(type) {
 	case *arrow.TimestampType:
@@ -52,7 +51,7 @@ func Finer(t arrow.DataType, unit time.Duration) bool {
 	return false
 }
 
-// finer reports whether a timestamp of value i of a is no whole multiple of unit.
+// finer reports whether a timestamp in value i of a is no whole multiple of unit.
 func finer(a arrow.Array, i int, unit time.Duration) bool {
 	if a.IsNull(i) {
 		return false
@@ -69,7 +68,8 @@ func finer(a arrow.Array, i int, unit time.Duration) bool {
 	return AnyChild(a, i, func(kid arrow.Array, k int) bool { return finer(kid, k, unit) })
 }
 
-// AnyChild reports whether is holds for an item of value i of a list or map, or for a field of that of a struct.
+// AnyChild reports whether is holds for an item of value i, if a is of lists or maps, or for a field of it, if a is of
+// structs.
 func AnyChild(a arrow.Array, i int, is func(kid arrow.Array, k int) bool) bool {
 	switch a := a.(type) {
 	case array.ListLike:

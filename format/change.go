@@ -10,71 +10,71 @@ import (
 	"stoa/store"
 )
 
-// Changer is how the tables of a format are changed in place. A nil function means "this format does not do
-// that": the front then says so, by the format's name. Every change is one step for who reads the table: it is
-// there as a whole or not at all. With dry nothing is written, not even a lock; what would be done is checked
-// as far as that goes, and reported.
+// Changer changes the tables of a format in place. A nil function means that the format cannot do that; the front says
+// so, with the format's name. To a reader of the table each change happens as a whole or not at all. With dry nothing
+// is written, not even a lock: what would be done is checked as far as possible, and returned.
 //
-// What needs rows found (by a predicate, by segment) is found by the front, with Open and the options that
-// Positions and Only give.
+// Rows to be changed (by a predicate, by segment) are found by the front, with Open and the options in Positions and
+// Only.
 type Changer struct {
-	// Locate finds the table that a name means. A name that can mean none is Invalid; a table that is not there is an
-	// error unless fresh says that it is to be made.
+	// Locate finds the table that a name means. A name that cannot be a table's is Invalid; a table that does not exist
+	// is an error unless fresh says that it will be created.
 	Locate func(ctx context.Context, tree store.Tree, name string, fresh bool) (TablePlace, error)
-	// Create makes an empty table with the columns of sc.
+	// Create creates an empty table with the columns of sc.
 	Create func(ctx context.Context, p TablePlace, sc *arrow.Schema, s TableSpec, dry bool) error
 	// Drop removes a table with all its files.
 	Drop func(ctx context.Context, p TablePlace, dry bool) (Dropped, error)
-	// Lock keeps other deletes, updates and compactions from the table until unlock is called.
+	// Lock keeps out other deletes, updates and compactions of the table until unlock is called.
 	Lock func(ctx context.Context, p TablePlace) (unlock func(), err error)
 	// Append begins a load of rows with schema sc, whose fields are found by name.
 	Append func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) (Load, error)
-	// CheckAppend is an error if Append would refuse such rows or options before it has seen a row.
+	// CheckAppend returns the error with which Append would refuse rows of this schema, or these options, whatever the
+	// rows.
 	CheckAppend func(ctx context.Context, p TablePlace, sc *arrow.Schema, o LoadOptions) error
 	// Alters are the columns whose values Append changes because options ask for it; nil: none.
 	Alters func(p TablePlace, sc *arrow.Schema, o LoadOptions) ([]Alteration, error)
-	// CheckText is an error if a text is no value of a column; Append reads texts in the same way.
+	// CheckText is an error if a text is no value of a column. Append reads texts by the same rules.
 	CheckText func(p TablePlace, column, text string) error
-	// Delete deletes rows and, in the same change, adds those that were written to l, which Append began; nil:
-	// none. The lock is held.
+	// Delete deletes rows and, in the same change, adds those written to l, which Append began, unless it is nil. The
+	// lock must be held.
 	Delete func(ctx context.Context, p TablePlace, rows []RowsOfFile, l Load) (int64, error)
-	// DeleteSegments takes whole segments out of the table.
+	// DeleteSegments removes whole segments from the table.
 	DeleteSegments func(ctx context.Context, p TablePlace, names []string, dry bool) error
-	// PlanCompaction says which segments become one; none: nothing is to be done. The lock is held.
+	// PlanCompaction says which segments would become one; none: there is nothing to do. The lock must be held.
 	PlanCompaction func(p TablePlace, o CompactOptions) ([]Compaction, error)
-	// Compact begins to make one segment of several; the caller gives it the rows of these. The lock is held.
+	// Compact begins to make one segment of several; the caller writes their rows to it. The lock must be held.
 	Compact func(ctx context.Context, p TablePlace, sc *arrow.Schema, c Compaction, major bool) (Load, error)
-	// MergeIndexes makes one index file of several of the segments that are named, or of all.
+	// MergeIndexes makes one index file a directory out of several, in the segments that are named, or in all.
 	MergeIndexes func(ctx context.Context, p TablePlace, segments []string, dry bool) (IndexMerge, error)
-	// AddColumn adds a column; rows that are there have the default, a text, or null if there is none.
+	// AddColumn adds a column. Existing rows get the default, given as text, or null if there is none.
 	AddColumn func(ctx context.Context, p TablePlace, f arrow.Field, def *string, dry bool) error
-	// DropColumn takes a column out of the table.
+	// DropColumn removes a column from the table.
 	DropColumn func(ctx context.Context, p TablePlace, name string, dry bool) error
-	// Clean removes what is no part of the table any more.
+	// Clean removes files that no longer belong to the table.
 	Clean func(ctx context.Context, p TablePlace, dry bool) (Cleaned, error)
-	// Segments lists the segments of a table, in the order of their making. Options are those of Open.
+	// Segments lists the segments of a table in the order in which they were made. Options are those of Open.
 	Segments func(ctx context.Context, t Target, o OpenOptions) ([]Segment, error)
 
-	// Positions are the reading options with which two columns follow those of the table: the name of a row's file
-	// (utf8), and its number in that (int64), as RowsOfFile has them.
+	// Positions are reading options with which two more columns follow those of the table: the name of each row's file
+	// (utf8), and the row's number in it (int64), as RowsOfFile has them.
 	Positions map[string]string
-	// PositionColumns are the names of these two.
+	// PositionColumns are the names of these two columns.
 	PositionColumns [2]string
-	// Only are the reading options with which only these segments are read, also such as do not count yet.
+	// Only returns the reading options that read these segments alone, also those that do not count yet.
 	Only func(segments []string) map[string]string
 }
 
 // TablePlace is where a table is, or is to be: a directory of the local file system.
 type TablePlace struct {
 	Dir   string `json:"dir"`
-	Store string `json:"store,omitempty"` // the directory of the databases; "": it is not known
+	Store string `json:"store,omitempty"` // the directory of the databases; "": not known
 }
 
-// TableSpec says what a new table is, besides its columns. Names are those of columns.
+// TableSpec is what a new table has besides its columns. Names are those of columns.
 type TableSpec struct {
 	SortColumns []string `json:"sort_columns,omitempty"`
 	Inverted    []string `json:"inverted,omitempty"` // sort columns with an inverted index
-	// strings that may be longer than the format's usual ones
+	// strings that may be longer than the format usually allows
 	LongStrings []string          `json:"long_strings,omitempty"`
 	Partition   []string          `json:"partition,omitempty"` // a directory for each value
 	BucketBy    []string          `json:"bucket_by,omitempty"`
@@ -82,33 +82,33 @@ type TableSpec struct {
 	Properties  map[string]string `json:"properties,omitempty"`
 }
 
-// MetaType is the key of a field's metadata that says which of a format's types a column has, where several are
-// the same in Arrow: CarbonData's "varchar".
+// MetaType is the metadata key of a field that says which type of the format a column has, where several correspond to
+// one Arrow type: CarbonData's "varchar".
 const MetaType = "stoa.type"
 
 // LoadOptions are those of a load.
 type LoadOptions struct {
-	Opts       map[string]string // as Create's; the table's properties hold where they say nothing
-	Tasks      int               // data files that are written side by side; 0: one
+	Opts       map[string]string // as Create's; what is not given comes from the table's properties
+	Tasks      int               // data files that are written in parallel; 0: one
 	Dictionary string            // how columns with a global dictionary get their codes; "": the format's usual way
 
-	// Again are the rows of the load once more, for ways that read all of them before they are loaded; nil:
-	// there are none.
+	// Again returns the rows of the load once more, for dictionary modes that read all of them before loading; nil:
+	// that is not possible.
 	Again func() iter.Seq2[arrow.RecordBatch, error]
-	// Check is asked about the segment when all of it is written, before it counts; nil: nobody is. After an error the
-	// load has failed.
+	// Check is called with the segment when all of it is written, before it counts; nil: nothing is checked. If it
+	// returns an error, the load fails.
 	Check func(ctx context.Context, segment string) error
 }
 
-// Load is rows that are being added to a table. They are not seen before Close returned nil; after an error the caller
-// calls Abort, which does nothing after that Close.
+// Load adds rows to a table. They become visible when Close returns nil; after an error the caller calls Abort, which
+// after such a Close does nothing.
 type Load interface {
 	Write(ctx context.Context, b arrow.RecordBatch) error
 	Close(ctx context.Context) (LoadSummary, error)
 	Abort(ctx context.Context) error
 }
 
-// LoadSummary reports what a load wrote.
+// LoadSummary is what a load wrote.
 type LoadSummary struct {
 	Segment    string   `json:"segment"`
 	Rows       int64    `json:"rows"`
@@ -117,55 +117,55 @@ type LoadSummary struct {
 	Files      []string `json:"files"` // data files, below the table's directory
 }
 
-// RowsOfFile are rows of a data file: their numbers in it, ascending, deleted ones counted.
+// RowsOfFile are rows of a data file by their numbers in it, ascending; deleted rows count in the numbering.
 type RowsOfFile struct {
 	File string  `json:"file"` // as the column of Changer.Positions gives it
 	Rows []int64 `json:"rows"`
 }
 
-// CompactOptions say which segments become one. The zero value is a minor compaction: a few loads each, as the
-// format's own rules say.
+// CompactOptions say which segments become one. The zero value is a minor compaction, which joins a few loads at a time
+// by the format's own rules.
 type CompactOptions struct {
 	Major    bool     `json:"major,omitempty"`    // all of them
 	Segments []string `json:"segments,omitempty"` // these
 }
 
-// Compaction is segments that become one.
+// Compaction names segments that become one.
 type Compaction struct {
 	From []string `json:"from"` // oldest first
 	To   string   `json:"to"`
 }
 
-// IndexMerge is what MergeIndexes did, or would do.
+// IndexMerge is what MergeIndexes did, or with dry would do.
 type IndexMerge struct {
-	Segments []string `json:"segments"` // that had single index files
-	Files    int      `json:"files"`    // index files that became one a directory
+	Segments []string `json:"segments"` // whose index files were merged
+	Files    int      `json:"files"`    // index files that were merged
 }
 
-// Cleaned is what Clean removed, or would remove.
+// Cleaned is what Clean removed, or with dry would remove.
 type Cleaned struct {
-	Segments []string `json:"segments"` // that are no entries of the table any more
+	Segments []string `json:"segments"` // whose entries were removed from the table
 	Files    []string `json:"files"`    // below the table's directory
 	Bytes    int64    `json:"bytes"`
 }
 
-// Dropped is what Drop removed, or would remove.
+// Dropped is what Drop removed, or with dry would remove.
 type Dropped struct {
 	Dir   string `json:"dir"`
 	Files int64  `json:"files"`
 	Bytes int64  `json:"bytes"`
 }
 
-// Segment is what one load added to a table, or what several loads were compacted into.
+// Segment is the rows that one load added to a table, or that a compaction made of several loads.
 type Segment struct {
 	Name       string
 	Status     string    // as the table has it: Success, Compacted, Marked for Delete, …
-	Read       bool      // it counts: a reader without options reads it
-	Began      time.Time // of the load; zero if it is not said
+	Read       bool      // it is read without options
+	Began      time.Time // when the load began; zero if not known
 	Ended      time.Time
-	Changed    time.Time // when it was last merged, deleted or updated; zero if it never was
+	Changed    time.Time // when it was last merged, deleted or updated; zero: never
 	Files      int       // data files that are there; -1 not known
-	Rows       int64     // in them, deleted ones too; -1 not known: only reading reports
+	Rows       int64     // in them, deleted ones included; -1: known only by reading
 	Deleted    int64     // rows of them that are deleted
 	Data       int64     // bytes of data files; -1 not known
 	Index      int64     // bytes of index files; -1 not known

@@ -8,13 +8,13 @@ import (
 	"stoa/store"
 )
 
-// CopyOptions say what is copied.
+// CopyOptions are the options of Format.Copy.
 type CopyOptions struct {
 	Columns  []string          // top-level ones; nil = all
 	Opts     map[string]string // of Create
-	NoCheck  bool              // values are not read where checksums say that they are whole
+	NoCheck  bool              // values are not decoded where checksums cover them
 	Parallel int
-	// Found gets each finding for which pages are not copied: who copies looks at more than who reads. nil: nobody
+	// Found is called with each finding because of which pages are not copied: copying looks at more than reading. nil:
 	Found func(region.Finding)
 }
 

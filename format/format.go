@@ -3,8 +3,8 @@
 // A format says where the pages are and how to decode one; everything else (fetching, read-ahead, filtering,
 // damage policy, batches) is shared and lives in internal/scan.
 //
-// The numbers of rows and entries have exact meanings, see Page; a number that is not known is -1, and nothing
-// may fail because of that.
+// Numbers of rows and entries have exact meanings, see Page. A number that is not known is -1, and nothing may fail
+// because of that.
 package format
 
 import (
@@ -40,12 +40,13 @@ type Format struct {
 	Extensions []string // with the dot, the first is the usual one; for convert without --to
 	Family     string   // whose files it reads, where a system has several formats; "": its own name
 
-	// Magics are how files of the format, and files of its system that stoa does not read, begin: what Probe refuses is
-	// reported as what it is.
+	// Magics are how files of the format begin, and files of its system that stoa does not read: where Probe refuses
+	// such a file, errors name what it is.
 	Magics []Magic
-	// Marker is a directory in each table's directory that makes all in that directory the table's; "": there is none.
+	// Marker is a directory whose presence makes everything in its parent directory part of one table; "": there is
+	// none.
 	Marker string
-	// Owns reports whether a directory of the local file system is a table that stoa wrote and holds nothing else, so
+	// Owns reports whether a directory of the local file system holds a table that stoa wrote, and nothing else, so
 	// that it may be replaced. nil: the format writes no directories.
 	Owns func(dir string) bool
 
@@ -56,69 +57,69 @@ type Format struct {
 	Describe func(ctx context.Context, t Target, o DescribeOptions) iter.Seq2[region.Node, error]
 	Verify   func(ctx context.Context, t Target, o OpenOptions) iter.Seq[region.Finding]
 	Recover  func(ctx context.Context, t Target, o OpenOptions) (Reader, []region.Finding, error)
-	// Unchecked says what of a target no checksum is over, as a sentence; "": everything has one. Values that
-	// were changed there, and still decode, nobody can notice. nil: everything of the format has checksums.
+	// Unchecked returns a sentence that names the parts of a target without checksums; "": everything has one. Values
+	// there may have changed unnoticed, as long as they still decode. nil: everything in the format has checksums.
 	Unchecked func(ctx context.Context, t Target, o OpenOptions) (string, error)
 
-	// Claims makes a function that says of objects below the target's directory whether its system keeps such
-	// there by that name, even if nothing refers to it (dir: it is a directory, whose content is asked for
-	// apart). What neither Verify opened nor this claims is no part of the table. nil: what lies beside is the
-	// format's own business, or it has no directories.
+	// Claims returns a function that says of objects below the target's directory whether the format's system keeps
+	// files by that name there, even if nothing refers to them (dir: it is a directory; its content is asked about
+	// separately). What neither Verify opened nor this function claims is no part of the table. nil: the format has no
+	// directories, or looks after its neighbours itself.
 	Claims func(ctx context.Context, t Target, o OpenOptions) Claimer
 
-	// Parted: the files of a table that Create divides, part-00000 and so on, say themselves what is missing beside
-	// them. Those of other formats must have all numbers.
+	// Parted: the files of a table that Create divides (part-00000 and so on) say themselves which others are missing.
+	// Of other formats all numbers must be present.
 	Parted bool
 
-	// Copy makes one file of several without decoding their pages into it; nil: the format cannot. why: these it
-	// cannot, or must not, because something about them is wrong; they are read and written again then. What it gives
-	// is asked to write, and to check what was written, before that is visible.
+	// Copy joins files into one without decoding their pages; nil: the format cannot. why: these files cannot be
+	// copied, or must not be, because something about them is wrong; they are decoded and written instead. The Copier
+	// writes, and checks what was written before it becomes visible.
 	Copy func(ctx context.Context, from []Reader, o CopyOptions) (c Copier, why string, err error)
 
-	// Change is how tables of the format are changed in place; nil: not at all.
+	// Change changes tables of the format in place; nil: the format cannot.
 	Change *Changer
-	// Home is the place of the tables that names beginning with # mean, as reading options say; nil: there is none.
+	// Home is the place of tables whose names begin with #, given the reading options; nil: there is none.
 	Home func(ctx context.Context, tree store.Tree, opts map[string]string) (string, error)
-	// InUse is an error, of class Invalid, if a server runs on the target, and its options do not say that this
-	// is known. All that is not about that is no error here. nil: no server does.
+	// InUse is an error of class Invalid if a server runs on the target and the options do not say that this is known.
+	// Any other trouble is no error here. nil: no server ever runs.
 	InUse func(ctx context.Context, t Target) error
-	// Listings are lists of what places of the format are made of, in the format's own words.
+	// Listings list what a place is made of, in the format's own terms.
 	Listings []Listing
-	// Levels is how many directories below the place that was asked for Create makes what it writes, beside
-	// that of other tables, if the format keeps several so; 0: the place itself is what it writes.
+	// Levels is how many directories below the given place Create writes to, beside other tables, if the format keeps
+	// several in one place; 0: to the place itself.
 	Levels int
 
-	// Reread is the format as which it is read what Create wrote with schema sc and options o, so that values
-	// come back in their types: nil is the format itself. Another format stands for all files with its
-	// extensions, or, if it has none, for the place. false: it cannot be read back as what it was.
+	// Reread is the format that reads the output of Create, with schema sc and options o, so that values come back with
+	// their types: nil is the format itself. Another format stands for all files with its extensions or, if it has
+	// none, for the place. false: the output cannot be read back as what it was.
 	Reread func(sc *arrow.Schema, o WriteOptions) (Format, bool)
-	// Retypes, of what Reread gave: without it, options have the output come back in other types than went in;
-	// whoever writes is told which columns.
+	// Retypes, of the format that Reread returned: options may have the output come back with other types than went in;
+	// the user is told which columns.
 	Retypes bool
-	// UTF8: what Create writes cannot hold a string that is not UTF-8, or cannot be read then. The front gives it none.
+	// UTF8: strings that are not UTF-8 cannot be written, or not be read again. The front replaces them.
 	UTF8 bool
-	// Dictionaries reports whether Create knows dictionaries of values of a type; nil: of strings and bytes of any
-	// layout. The front gives other values plainly, and codes that stand for a null as nulls.
+	// Dictionaries reports whether Create takes dictionaries of values of a type; nil: of strings and bytes of any
+	// layout. The front passes other dictionaries as plain values, and codes that stand for a null as nulls.
 	Dictionaries func(values arrow.DataType) bool
-	// Alters are the columns whose values Create changes because options ask for it; nil: none. The front counts
-	// the values, and says whose output it is.
+	// Alters are the columns whose values Create changes because options ask for it; nil: none. The front counts the
+	// values and reports them.
 	Alters func(sc *arrow.Schema, o WriteOptions) []Alteration
 
-	// WriteKeys are the options that Create understands (--opt k=v), with a line of explanation each.
+	// WriteKeys are the options that Create understands (--opt k=v), each with a line of explanation.
 	WriteKeys []OptionKey
-	// ReadKeys are those of Open.
+	// ReadKeys are the options of Open.
 	ReadKeys []OptionKey
-	// Codes are the kinds of findings that Verify, Recover and a Finder may say.
+	// Codes are the kinds of findings that Verify, Recover and a Finder may report.
 	Codes []region.CodeDoc
 }
 
-// ByPages reports whether the format is verified, described and listed by its parts, row groups, columns and pages
-// alone, and recovered by reading it under a damage policy: it has a reader, and none of these functions.
+// ByPages reports whether the format has a reader, but none of Verify, Describe and Recover: then it is verified,
+// described and listed by its parts, row groups, columns and pages, and recovered by reading it under a damage policy.
 func (f *Format) ByPages() bool {
 	return f.Open != nil && f.Verify == nil && f.Describe == nil && f.Recover == nil
 }
 
-// Magic is what a kind of file has at an offset, and what such a file is called, with its article.
+// Magic is the bytes at an offset that identify a kind of file, and what such a file is called, with its article.
 type Magic struct {
 	Off         int
 	Bytes, Name string
@@ -129,34 +130,34 @@ func (m Magic) Of(head []byte) bool {
 	return len(head) >= m.Off+len(m.Bytes) && string(head[m.Off:m.Off+len(m.Bytes)]) == m.Bytes
 }
 
-// System is whose files the format reads: formats of one system have one name here.
+// System is the system whose files the format reads; the formats of one system return the same name.
 func (f *Format) System() string { return cmp.Or(f.Family, f.Name) }
 
 // Listing is a list of what a place is made of, such as the blocks of a server's directories.
 type Listing struct {
 	Name    string // one word
 	Columns []string
-	// List returns the lines, a value a column each, as text. A line of what cannot be read says so in its
-	// values, or in the findings.
+	// List returns the lines, one text for each column. Where something cannot be read, the line or the findings say
+	// so.
 	List func(ctx context.Context, t Target, o OpenOptions, add func(values []string)) ([]region.Finding, error)
 }
 
-// ErrElsewhere is the cause of errors about tables of which a place knows, and of which nothing is there: other
-// places must be given, too.
+// ErrElsewhere is the cause of errors about tables that a place knows of but holds nothing of: other places must be
+// given as well.
 var ErrElsewhere = errors.New("elsewhere")
 
 // OptionKey documents one --opt; a format has them from its option.Table.
 type OptionKey struct{ Name, Values, Help string }
 
-// Options are options of a format as a struct of its package, such as parquet.WriteOptions and cfile.ReadOptions.
+// Options are the options of a format as a struct of its package, such as parquet.WriteOptions and cfile.ReadOptions.
 type Options interface {
-	// Strings are those that are not the default, as --opt KEY=VALUE has them.
+	// Strings are the options that are not the default, as --opt KEY=VALUE has them.
 	Strings() map[string]string
 	// Formats are the names of the formats that have these options.
 	Formats() []string
 }
 
-// Match is how sure Probe is. The highest wins.
+// Match is how sure Probe is that a place is of its format. The highest wins.
 type Match uint8
 
 const (
@@ -187,14 +188,14 @@ type Entry struct {
 	Bytes int64
 	Meta  []KeyValue
 	Parts []Entry // what it is made of, if that has names of its own: tablets, segments; their Table is that name
-	// What is wrong with it, or with the place it lies in, as far as that shows without reading data. Part is
-	// the Table of the entry, or of one of its parts, if the finding is about that.
+	// Findings are about the entry, or the place it lies in, as far as that shows without reading data. Part is the
+	// Table of the entry, or of the part of it that the finding is about.
 	Findings []region.Finding
 
 	Place, Format string // filled in by the front
 }
 
-// KeyValue is one fact, in the order of telling.
+// KeyValue is a fact. Facts are shown in the order in which they are listed.
 type KeyValue struct{ Key, Value string }
 
 // OpenOptions are common to all formats.
@@ -206,7 +207,7 @@ type OpenOptions struct {
 	Opts     map[string]string // --opt k=v; a key that the format does not know is Invalid
 }
 
-// WithoutSums is what Unchecked says of a file of so many columns, of which some, by their names, have no checksums.
+// WithoutSums is the sentence for Unchecked about a file with so many columns, of which those named have no checksums.
 func WithoutSums(columns int, bare []string) string {
 	const most = 5
 	switch n := len(bare); {
@@ -222,24 +223,24 @@ func WithoutSums(columns int, bare []string) string {
 	return "columns " + strings.Join(bare, ", ") + " have no checksums"
 }
 
-// Claimer says whose an object is. An error is that the store did not answer, or that a budget was exceeded, so that
-// nobody knows: it is no claim, and reported.
+// Claimer says whom an object belongs to. An error means that the store did not answer, or that a budget was exceeded,
+// so that nothing is known: it is reported, and counts as no claim.
 type Claimer func(name string, dir bool) (Claim, error)
 
-// Claim says whose an object in a directory is.
+// Claim says whom an object in a directory belongs to.
 type Claim uint8
 
 const (
 	Foreign    Claim = iota // not the system's
 	AboveTable              // a directory above tables
-	OfTable                 // of a table, or of what is about tables
+	OfTable                 // a table's, or a file that the system keeps about tables
 	Reported                // not the system's, and Verify has a finding about it
-	// by its name the system's, and of no table unless something refers to it; no table of its own
+	// a file of the system by its name, but of a table only if something refers to it; no table of its own
 	Loose
 )
 
-// Depth is how much Verify looks at. What a format has no checksums for is decoded with Sums, too: there is no
-// other way to notice that it is damaged.
+// Depth is how much Verify looks at. Parts without checksums are decoded at depth Sums, too: damage cannot be noticed
+// otherwise.
 type Depth uint8
 
 const (
@@ -270,17 +271,17 @@ type Reader interface {
 	Close() error
 }
 
-// Query says what a scan wants. Filter may be used to skip, never has to be.
+// Query says what a scan wants. A reader may skip rows by Filter, but need not.
 type Query struct {
 	Cols   []int // physical columns wanted, parents included
 	Filter *pred.Expr
-	// Want is for Batchers: the index paths from the schema's root that are looked at. They may give structs with only
-	// these children. nil = all of Cols.
+	// Want is for Batchers: the paths of child indices, from the schema's root, that are looked at. Structs may be
+	// returned with these children only. nil = all of Cols.
 	Want [][]int
-	// Strict: the scan ends at the first damage. Rows that may be old, because changes of them are lost, must
-	// not come then: RowGroups gives the damage instead.
+	// Strict: the scan ends at the first damage. Rows that may be outdated, because changes of them are lost, must not
+	// be returned then: RowGroups returns the damage instead.
 	Strict bool
-	// Batch is for Batchers: about how many bytes a batch should have at most. 0 = as the reader likes.
+	// Batch is for Batchers: the number of bytes a batch should have at most, roughly. 0 = as the reader likes.
 	Batch int64
 }
 
@@ -290,20 +291,20 @@ type Key struct {
 	Descending bool
 }
 
-// Part is what can be named without opening it, and the scope of a merge by key.
+// Part is what a reader can name without opening it: a file, a tablet. Row groups are merged by key within a part.
 type Part struct {
 	Ref   string // reopens it in another process: a path, a tablet id
 	Stamp string // what it was planned with; a change is an error, not another answer
 	Rows  int64  // -1: not known without opening
-	Bytes int64  // stored size of the query's columns, or of everything if that is all one knows
+	Bytes int64  // stored size of the query's columns, or of everything if no more is known
 }
 
-// RowGroup is a run of rows of a part whose columns can be read side by side.
+// RowGroup is a run of rows of a part whose columns can be read in parallel, row by row.
 type RowGroup struct {
 	Part  string
 	Index int
 	Name  string // as the format calls it, for people: "rowset 3"; "" = by its index
-	Rows  int64  // physical rows; -1: only reading reports
+	Rows  int64  // physical rows; -1: known only by reading
 	Bytes int64
 	// First and last key, encoded so that bytes.Compare is the order; nil = unknown. Row groups of one part whose
 	// keys do not overlap need not be merged.
@@ -318,12 +319,14 @@ const (
 	Values  Has = 1 << iota
 	Lengths     // of lists: one per entry; items follow in the same stream if Values is set, too
 	Levels      // Dremel definition and repetition levels
-	// Validity: bools, an entry a row, which say whether the struct at the column's path is there or null. Nothing
-	// of the struct counts by it: its leaves have an entry a row, too, and are null where it is.
+	// Validity: bools, one for each row, that say whether the struct at the column's path is there or null. They do not
+	// affect the numbers of entries: the leaves of the struct have an entry for each row as well, null where the struct
+	// is.
 	Validity
 )
 
-// Column is what has bytes. ("Leaf" is a word of the Arrow schema: some columns are none.)
+// Column is a physical column, which has bytes of its own. Not every leaf of the Arrow schema has one, nor is each a
+// leaf.
 type Column struct {
 	Name           string // the format's own
 	Path           []int  // child indices from the schema's root
@@ -349,9 +352,9 @@ type ChunkFacts struct {
 	Bloom     int64          // bytes of the Bloom filter with its header; 0: there is none
 }
 
-// Kept is an optional interface of a Reader that knows with which options of its format's writer a file has again what
-// this one has besides rows, encodings and compression: an order, filters, encryption. An empty value: no option gives
-// it again.
+// Kept is an optional interface of a Reader that knows which options of its format's writer preserve properties of the
+// file besides rows, encodings and compression: an order, filters, encryption. A key with an empty value is a property
+// that no option preserves.
 type Kept interface {
 	KeptBy() map[string]string
 }
@@ -362,17 +365,17 @@ type EncodedPages struct {
 	Pages    int64  `json:"pages"`
 }
 
-// Physical is an optional interface of a Reader that knows more of a chunk than Column.Facts and its pages say.
+// Physical is an optional interface of a Reader that knows more about a chunk than Column.Facts and its pages say.
 type Physical interface {
-	// ChunkFacts reads metadata and headers of pages only.
+	// ChunkFacts reads only metadata and the headers of pages.
 	ChunkFacts(ctx context.Context, g RowGroup, col int) (ChunkFacts, error)
 }
 
 // Chunk is one column of one row group. Decode is safe for concurrent use, Next is called by one goroutine.
 type Chunk interface {
-	// Next gives the pages in the order of rows; io.EOF after the last one that rows needs.
+	// Next returns the pages in the order of rows, and io.EOF after the last one that rows needs.
 	Next(ctx context.Context) (Page, error)
-	// Dict is the dictionary, which is a page, too.
+	// Dict returns the dictionary, if there is one, as a page.
 	Dict() (Page, bool)
 	// Decode appends the page's entries to dst, exactly t.N if that is not -1.
 	// Checksums are verified before anything else.
@@ -381,8 +384,8 @@ type Chunk interface {
 
 // Page is the unit of fetching and decoding.
 //
-// A row belongs to the page in which its first entry lies. A page may begin with entries that continue the last
-// row of the page before. Flat columns: Entries == Rows. First is known iff every earlier Rows is.
+// A row belongs to the page in which its first entry lies. A page may begin with entries that continue the last row of
+// the page before. In flat columns Entries equals Rows. First is known if and only if Rows of all earlier pages is.
 type Page struct {
 	Ordinal int // number in the chunk: key into the format's own immutable metadata
 	// for formats that cut a block of very many rows into several pages: first entry within the block
@@ -409,8 +412,8 @@ type Task struct {
 	Dict    *vec.Vector // decoded once, read-only; nil if Dict() gave none
 	Want    *vec.Sel    // entries that will be looked at; nil = all. A hint: exactly N entries are appended in any case
 	Scratch *vec.Arena  // this worker's; reset after the call
-	// Of a column that the scan's filter tests: the terms of its outer "and" that are about this column alone,
-	// bound; nil = there are none. Hits are the entries of Dict for which they are TRUE; nil if there is no
+	// Filter has, for a column that the scan's filter tests, the terms of its outermost "and" that are about this
+	// column alone, bound; nil = none. Hits are the entries of Dict for which they are TRUE; nil if there is no
 	// dictionary.
 	Filter   *pred.Expr
 	Hits     *vec.Sel
@@ -419,86 +422,86 @@ type Task struct {
 
 	// Set by Decode, for statistics: bytes of the page after decompression; 0 if the format cannot say.
 	Raw int64
-	// Set by Decode if it knows without testing each value: the entries outside of Passed certainly fail
-	// Filter, and Decode need not have given them their values. nil = not known. By is the means, in a word or
-	// two.
+	// Set by Decode if it knows without testing each value: the entries outside of Passed certainly fail Filter, and
+	// their values in dst are undefined. nil = not known. By names the means in a word or two.
 	Passed *vec.Sel
 	By     string
 }
 
-// Narrower is an optional interface of a Reader: rows of g outside the result certainly fail e; inside, the filter
-// decides. It serves --where and get alike.
+// Narrower is an optional interface of a Reader. Rows of g outside of the result certainly fail e; those within it the
+// filter decides. Both --where and get use it.
 type Narrower interface {
 	Narrow(ctx context.Context, g RowGroup, e *pred.Expr) (vec.Ranges, error)
 }
 
-// Overlayer is an optional interface of a Reader whose row groups have changes apart: deleted rows, newer cells.
+// Overlayer is an optional interface of a Reader whose row groups have changes stored separately: deleted rows, newer
+// cells.
 type Overlayer interface {
-	// Overlay is the changes of g that concern the given columns; nil if rows are final as decoded.
+	// Overlay returns the changes of g that concern the given columns; nil if rows are final as decoded.
 	Overlay(ctx context.Context, g RowGroup, cols []int) (Overlay, error)
 }
 
-// Overlay is the changes of one row group. It is used by one goroutine, with ranges whose beginnings ascend (they may
-// overlap), so it may keep its last decoded block. A format must not narrow by a column that an overlay touches.
+// Overlay is the changes of one row group. One goroutine uses it, with ranges that begin in ascending order and may
+// overlap, so it may cache the block that it decoded last. A format must not narrow by a column that an overlay
+// touches.
 type Overlay interface {
 	Drops() bool          // may remove rows: RowGroup.Rows is then not a count; min and max stay safe for skipping
 	Touches(col int) bool // may change values: bounds and narrowing by col are void
-	// Spans is what Patch needs for rows. If they cannot be read, the whole of rows is suspect.
+	// Spans is what Patch needs for rows. If they cannot be read, all of rows are suspect.
 	Spans(rows vec.Range) []fault.Span
-	// Patch is what changes in rows. bytes are those of Spans, one each. Damage that concerns only some of the
-	// rows, or of the columns, is in the patch; a Corrupt error makes the whole of rows suspect. What is
-	// suspect is never shown.
+	// Patch returns the changes in rows; bytes are the contents of Spans, in the same order. Damage that concerns only
+	// some of the rows or columns is in the patch; a Corrupt error makes all of rows suspect. Suspect rows and cells
+	// are never shown.
 	Patch(ctx context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error)
 }
 
-// Declarer is an optional interface of a Reader that Recover gives: what cannot be opened plainly, as a file of it is
-// missing, may have a structure that is whole and says how many rows there were.
+// Declarer is an optional interface of a Reader that Recover returned. A place that cannot be opened, because one of
+// its files is missing, may still have metadata that says how many rows there were.
 type Declarer interface {
-	// Declared is how many; -1: nothing says it that could be trusted.
+	// Declared is the number of rows; -1: nothing says it that can be trusted.
 	Declared() int64
 }
 
-// Finder is an optional interface of a Reader that notices what is wrong or odd besides what cannot be read:
-// tablets that are missing, a log that ends in the middle. More may come while rows are read.
+// Finder is an optional interface of a Reader that notices damage and oddities besides those that end reading: tablets
+// that are missing, a log that ends in the middle. More may be found while rows are read.
 type Finder interface {
-	// Findings is what was found so far, each once.
+	// Findings returns what was found so far, each finding once.
 	Findings() []region.Finding
 }
 
-// Shared is an optional interface of a Reader whose system may be writing while it is read.
+// Shared is an optional interface of a Reader whose system may be writing while stoa reads.
 type Shared interface {
-	// Shared reports whether it is known to: files grow then, and what was read of them stays as it was.
+	// Shared reports whether it is known to write: files may grow then, but what was read of them does not change.
 	Shared() bool
 }
 
-// Layout is how a table's rows are laid out by their values, in names of columns.
+// Layout is how the values of a table's columns determine where its rows lie. Columns are given by name.
 type Layout struct {
-	Partitions []string // a directory a value
+	Partitions []string // there is a directory for each value
 	Sorted     []string // rows of a row group (or of more) are in this order
 	Buckets    int      // 0: none
-	BucketBy   []string // whose hash says the bucket
+	BucketBy   []string // whose hash determines the bucket
 }
 
 // Layouter is an optional interface of a Reader that knows its table's layout.
 type Layouter interface{ Layout() Layout }
 
-// Presenter is an optional interface of a Reader that gives some types other than its columns are decoded as:
+// Presenter is an optional interface of a Reader that returns some types other than those its columns are decoded as:
 // dictionaries, views, large strings, extensions.
 type Presenter interface {
-	// Stored is Schema with the types that Columns make, field by field and child by child; filters look at these.
+	// Stored is Schema with the types of Columns, field by field and child by child; filters are bound to these.
 	Stored() *arrow.Schema
-	// Present makes an array, of the type that Stored has of a field or of a child of it, one of type to, which
-	// Schema has in its place. The caller releases both.
+	// Present converts an array from the type in Stored, of a field or of a child of one, to the corresponding type in
+	// Schema. The caller releases both.
 	Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error)
 }
 
-// Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text and
-// Arrow IPC. Such a reader gives finished batches and no Chunk (Chunk returns Unsupported). After a Corrupt
-// error it may continue with the next batch if the loop does: the rows between are lost. An error that knows which
-// these are has a method LostRows() (from, to int64), half-open, of the row group.
+// Batcher is an optional interface of a Reader whose bytes are not pages that stoa decodes itself: text and Arrow IPC.
+// Such a reader returns finished batches and no Chunk (Chunk returns Unsupported). After a Corrupt error it may
+// continue with the next batch if the caller goes on; the rows in between are lost. If the error knows which rows of
+// the row group these are, it has a method LostRows() (from, to int64), half-open.
 type Batcher interface {
-	// Batches returns rows of g, all of q.Cols (top-level fields of the schema), in order. mem is where they are
-	// allocated.
+	// Batches returns rows of g with all of q.Cols (top-level fields of the schema), in order, allocated from mem.
 	Batches(ctx context.Context, g RowGroup, q Query, rows vec.Range,
 		mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error]
 }
@@ -509,39 +512,39 @@ type WriteOptions struct {
 	Opts map[string]string // --opt k=v; a key that the format does not know is Invalid
 	Mem  memory.Allocator  // nil = Go's
 	Dir  bool              // the user asked for a directory (the place's name ended in /)
-	Name string            // the last part of the place's name, for what nothing but its name says; "" = not known
+	Name string            // the last part of the place's name, which some formats keep; "" = not known
 }
 
-// Writer takes record batches of the schema that Create was given. It does not keep a batch after Write returns.
-// What was written is visible only when Close returned nil; after an error the caller calls Abort.
+// Writer takes record batches of the schema that Create was given. It does not retain a batch after Write returns. The
+// output becomes visible when Close returns nil; after an error the caller calls Abort.
 type Writer interface {
 	Write(ctx context.Context, b arrow.RecordBatch) error
 	Close(ctx context.Context) (Summary, error)
 	Abort(ctx context.Context) error
 }
 
-// Summary reports what was written.
+// Summary is what was written.
 type Summary struct {
 	Rows  int64
 	Bytes int64
 	Files []string
 
-	// Retyped are the columns that come back as another type, because the format, or an option, has the output not
-	// say which it was; in parentheses there may be which type as which.
+	// Retyped are the columns that are read back as another type, because the format, or an option, leaves the output
+	// without their original one; the two types may follow in parentheses.
 	Retyped []string
-	// Filled in by the front, which reads an output before it is visible: whether that was done and gave what
-	// went in, and the columns that could not be compared. It adds to Retyped.
+	// Set by the front, which reads an output before it becomes visible: whether that was done and found what went in,
+	// and the columns that could not be compared. It adds to Retyped.
 	Checked   bool
 	Unchecked []string
-	// What went in and the output does not hold as it was, a finding a column: strings that are not UTF-8, of a text.
-	// Of recovery also rows that neither came out nor were reported as lost.
+	// What the output does not hold as it went in, a finding for each column, such as strings in a text that are not
+	// UTF-8. After recovery also rows that were neither written nor reported as lost.
 	Altered []region.Finding
-	// ByOption are the columns of which options had the writer change values, where there were some that they change.
+	// ByOption are the columns with values that the writer changed because an option asked for it.
 	ByOption []Altered
 }
 
-// Open is what formats use to get at a target's bytes: the object, cut to t.At if that is set.
-// Offsets given to ReadAt and spans are those of the object in both cases; base is where t begins.
+// Open opens a target's bytes for a format: the object, limited to t.At if that is set. Offsets given to ReadAt, and
+// those in spans, count from the beginning of the object in both cases; base is where t begins.
 func (t Target) Open(ctx context.Context) (src store.Source, base, size int64, err error) {
 	src, err = t.Tree.Open(ctx, t.Name)
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 	"stoa/internal/budget"
 )
 
-// Limits protect against files that ask for too much. Zero values mean the defaults.
+// Limits protect against files that demand too much. Zero values mean the defaults.
 type Limits struct {
 	Page     int64 // bytes of one decoded page; default 1 GiB, or Opening if that is less
 	Metadata int64 // bytes of one metadata structure; default 256 MiB
-	// fields, nested ones counted, that a table, or a row of a text without a schema, may have; default 65,536
+	// number of fields, nested ones included, of a table, or of a row of a text without a schema; default 65,536
 	Fields int64
-	// how many lists, maps and structs may stand in each other; default 64, as levels cannot tell more
+	// how deep lists, maps and structs may be nested; default 64, as levels do not allow more
 	Depth int64
-	// bytes of memory that opening one file, or one place whose files are kept open together, may take, or
-	// recovering its metadata; default 1 GiB
+	// bytes of memory for opening one file, or one place whose files are kept open together, or for recovering its
+	// metadata; default 1 GiB
 	Opening int64
 
 	together *budget.Memory // of the place whose files are opened; nil: each file has its own
 }
 
-// leastPage is what pages may have, however little memory there is, if nobody says otherwise.
+// leastPage is the minimum of the default for Page, however small Opening is.
 const leastPage = 16 << 20
 
 // WithDefaults fills the zero fields.
@@ -50,15 +50,14 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// maxMaps is how many maps may stand in each other: the library makes what is below a map twice, for its keys and
-// values and for its entries, so that the time of an array doubles with each.
+// maxMaps is how deep maps may be nested. arrow-go makes the children of a map twice, as keys and values and as
+// entries, so that the time for an array doubles with each level.
 const maxMaps = 12
 
-// Groups is how many groups of a schema by levels, as Dremel has them, may stand in each other: a list or a map
-// takes two. A level is a byte.
+// Groups is how deep groups may be nested in a Dremel schema, where a list or a map takes two. A level is one byte.
 func (l Limits) Groups() int { return int(min(2*l.WithDefaults().Depth, 250)) }
 
-// FitGroups refuses a column that is in more groups than Groups, at the place that declares it.
+// FitGroups is an error at the place that declares a column nested in n groups, if that is more than Groups.
 func (l Limits) FitGroups(n int, at fault.Span, path string) error {
 	if n <= l.Groups() {
 		return nil
@@ -67,10 +66,10 @@ func (l Limits) FitGroups(n int, at fault.Span, path string) error {
 		"maps and structs (--max-depth)", n, l.Groups(), l.WithDefaults().Depth)
 }
 
-// Row is how many bytes what is nested in one row may have.
+// Row is the limit, in bytes, for the nested values of one row.
 func (l Limits) Row() int64 { return l.WithDefaults().Opening / 8 }
 
-// Memory is what one opening may take: that of the place for whose files Together made the limits, else a fresh one.
+// Memory is the budget of one opening: the shared one if l comes from Together, else a fresh one.
 func (l Limits) Memory() *budget.Memory {
 	if l.together != nil {
 		return l.together
@@ -78,22 +77,22 @@ func (l Limits) Memory() *budget.Memory {
 	return budget.Of(l.WithDefaults().Opening)
 }
 
-// Together are limits of which all that is opened with them takes from one budget: for a place that keeps what it
-// opened. Those that have one keep it.
+// Together returns limits with one budget for everything that is opened with them: for a place that keeps its files
+// open. Limits that share a budget already keep it.
 func (l Limits) Together() Limits {
 	l.together = l.Memory()
 	return l
 }
 
-// Apart are limits with a budget for each file: for files of a place that are opened when their rows are wanted,
-// and closed.
+// Apart returns limits with a budget for each file: for a place whose files are opened when their rows are wanted, and
+// closed again.
 func (l Limits) Apart() Limits {
 	l.together = nil
 	return l
 }
 
-// Fit refuses a schema that has more fields, or is nested deeper, than is allowed, at the place that declares it; and
-// one with values of no bytes, which are no damage, but of which bytes do not say how many there are.
+// Fit is an error, at the place that declares the schema, if it has too many fields or is nested too deep. It also
+// refuses values without bytes: they are no damage, but no number of bytes limits how many there are.
 func (l Limits) Fit(sc *arrow.Schema, at fault.Span, path string) error {
 	fields, depth := sizeOf(sc)
 	for _, f := range sc.Fields() {
@@ -117,7 +116,7 @@ func withoutWidth(t arrow.DataType) bool {
 	return slices.ContainsFunc(below(t), func(f arrow.Field) bool { return withoutWidth(f.Type) })
 }
 
-// mapsIn is how many maps are in each other in a type.
+// mapsIn is how deep maps are nested in a type.
 func mapsIn(t arrow.DataType) (n int) {
 	for _, f := range below(t) {
 		n = max(n, mapsIn(f.Type))
@@ -128,7 +127,7 @@ func mapsIn(t arrow.DataType) (n int) {
 	return n
 }
 
-// below are the fields in a type; of a map those of its entries.
+// below are the child fields of a type; of a map those of its entries.
 func below(t arrow.DataType) []arrow.Field {
 	switch x := t.(type) {
 	case *arrow.DictionaryType:
@@ -145,7 +144,7 @@ func below(t arrow.DataType) []arrow.Field {
 	return nil
 }
 
-// Afford is Fit, and counts the memory of the schema's fields.
+// Afford is Fit, and takes the memory of the schema's fields from the budget.
 func (l Limits) Afford(sc *arrow.Schema, at fault.Span, path string) error {
 	const perField = 1 << 10
 	if err := l.Fit(sc, at, path); err != nil {
@@ -155,7 +154,7 @@ func (l Limits) Afford(sc *arrow.Schema, at fault.Span, path string) error {
 	return l.Memory().Take(perField*fields, at, path)
 }
 
-// FitSize is Fit for so many fields, nested ones counted, and so many lists, maps and structs in each other.
+// FitSize is Fit for a number of fields, nested ones included, and a depth of lists, maps and structs.
 func (l Limits) FitSize(fields, depth int64, at fault.Span, path string) error {
 	l = l.WithDefaults()
 	switch {
@@ -167,7 +166,7 @@ func (l Limits) FitSize(fields, depth int64, at fault.Span, path string) error {
 	return nil
 }
 
-// extent is how many fields a type has below it, and how many lists, maps and structs are in each other in it.
+// extent is how many fields a type has below it, and how deep lists, maps and structs are nested in it.
 func extent(t arrow.DataType) (fields, depth int64) {
 	switch x := t.(type) {
 	case *arrow.DictionaryType:
@@ -188,7 +187,7 @@ func extent(t arrow.DataType) (fields, depth int64) {
 	return fields, depth + 1
 }
 
-// sizeOf is how many fields a schema has, nested ones counted, and how deep they are.
+// sizeOf is how many fields a schema has, nested ones included, and how deep they are.
 func sizeOf(sc *arrow.Schema) (fields, depth int64) {
 	for _, f := range sc.Fields() {
 		n, d := extent(f.Type)

@@ -10,19 +10,19 @@ import (
 	"stoa/store"
 )
 
-// Encoder makes the bytes of one object out of batches.
+// Encoder encodes batches into the bytes of one object.
 type Encoder interface {
 	Write(b arrow.RecordBatch) error
 	Close() error // writes what is left; the object stays open
 	Rows() int64  // written so far
 }
 
-// Tearer is an Encoder whose output looks whole wherever it stops, to readers for whom the end of the bytes is
-// the end. Tear ends it so that they notice: where it goes to a pipe, nothing can be taken back.
+// Tearer is an Encoder whose output looks complete wherever it stops. Tear ends it in a way that readers notice: what
+// went to a pipe cannot be taken back.
 type Tearer interface{ Tear() error }
 
-// CreateObject is Create for formats whose tables are one object, written from its beginning to its end by what
-// open gives.
+// CreateObject implements Create for formats whose tables are one object, written from beginning to end by the Encoder
+// that open returns.
 func CreateObject(ctx context.Context, s store.Sink, open func(io.Writer) (Encoder, error)) (Writer, error) {
 	obj, err := s.Create(ctx, "")
 	if err != nil {

@@ -14,20 +14,21 @@ import (
 	"stoa/vec"
 )
 
-// RowSource is a Reader of what is no column and has no pages, shown as a table: indexes, dictionaries, deltas, bloom
-// filters. Its rows are made one by one. It is a Batcher, and all of it is one part with one row group.
+// RowSource is a Reader of a structure that has neither columns nor pages, shown as a table: an index, a dictionary,
+// deltas, a Bloom filter. Its rows are made one by one. It is a Batcher with one part and one row group.
 type RowSource struct {
 	At     fault.Span // the bytes
 	Stamp  string     // of them: see Part
 	Kind   string     // what it is, for people: "bloom file"
 	Fields *arrow.Schema
-	Rows   int64 // -1: only reading reports
+	Rows   int64 // -1: known only by reading
 	Sorted []Key
 	Facts  []KeyValue
 	Closed func() error // Close; nil: there is nothing to do
 
-	// Begin gives a function that appends the next row to the builder, or only skips it (nil); io.EOF is after
-	// the last. After damage it continues with what comes then. An error of which the rows are known has LostRows.
+	// Begin returns a function that appends the next row to the builder, or skips it if that is nil, and returns io.EOF
+	// after the last. After damage it continues with the row after that. An error has a method LostRows if the lost
+	// rows are known.
 	Begin func(ctx context.Context) (func(b *array.RecordBuilder) error, error)
 }
 
@@ -67,7 +68,7 @@ func (s *RowSource) Chunk(context.Context, RowGroup, int, vec.Range) (Chunk, err
 	return nil, fault.Unsupportedf(s.At, "", "a %s has no pages: it gives batches", s.Kind)
 }
 
-// Batches makes the rows from the first on. After damage it continues with the next row if the loop does.
+// Batches returns the rows in the range. After damage it continues with the next row if the caller goes on.
 func (s *RowSource) Batches(ctx context.Context, _ RowGroup, q Query, rows vec.Range,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
@@ -133,7 +134,7 @@ func (s *RowSource) give(b *array.RecordBuilder, n int64, cols []int, yield func
 	return yield(rec, nil)
 }
 
-// MakeRows has s give so many rows, made by their numbers, and then damage, if there is some.
+// MakeRows makes s return n rows, each made by its number, and then the error damage, if it is not nil.
 func (s *RowSource) MakeRows(n int, damage error, row func(b *array.RecordBuilder, i int)) {
 	if s.Rows = int64(n); damage != nil {
 		s.Rows = -1

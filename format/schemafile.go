@@ -10,8 +10,8 @@ import (
 	"stoa/store"
 )
 
-// SchemaField is a column, or what is in a nested one, of a schema as `stoa schema -f json` prints it: Type is
-// a word with its parameters, and Children are a list's element, a map's key and value, a struct's fields.
+// SchemaField is a column of a schema as `stoa schema -f json` prints it, or a part of a nested one. Type is a word
+// with its parameters; Children are a list's element, a map's key and value, a struct's fields.
 type SchemaField struct {
 	Name     string
 	Type     string
@@ -20,7 +20,7 @@ type SchemaField struct {
 	Metadata Texts
 }
 
-// Texts are the texts of a JSON object. What is no text, such as bytes as {"base64": …}, is skipped.
+// Texts are the members of a JSON object that are texts. Others, such as bytes as {"base64": …}, are skipped.
 type Texts map[string]string
 
 // UnmarshalJSON reads an object.
@@ -38,11 +38,11 @@ func (t *Texts) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// maxSchemaFile is how long a schema's file may be.
+// maxSchemaFile is how many bytes a schema file may have.
 const maxSchemaFile = 16 << 20
 
-// ReadSchemaFile reads the fields of a schema from a file, of at most 16 MiB, that holds what `stoa schema -f
-// json` prints. There is at least one.
+// ReadSchemaFile reads the fields of a schema, one at least, from a file of at most 16 MiB with what `stoa schema -f
+// json` prints.
 func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) ([]SchemaField, error) {
 	src, err := tree.Open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) { // the caller's mistake, and nothing that is wrong with what is read
@@ -63,7 +63,7 @@ func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) ([]Schema
 	return ParseSchema(name, b)
 }
 
-// ParseSchema is ReadSchemaFile for the text itself; name is what errors call it.
+// ParseSchema is ReadSchemaFile for the text itself; name is how errors call it.
 func ParseSchema(name string, b []byte) ([]SchemaField, error) {
 	var doc struct{ Fields []SchemaField }
 	if err := json.Unmarshal(b, &doc); err != nil {

@@ -6,11 +6,11 @@ import (
 	"stoa/fault"
 )
 
-// severalShown is how many names an error says.
+// severalShown is how many names the error lists.
 const severalShown = 12
 
-// Several is the error, of class Invalid, about a place of which one table was wanted and that holds several:
-// tables are their names, as they are given to open one.
+// Several is the error, of class Invalid, for a place that holds several tables where one was wanted. tables are the
+// names with which each can be opened.
 func Several(place string, tables []string) error {
 	names := strings.Join(tables[:min(len(tables), severalShown)], ", ")
 	if len(tables) > severalShown {

@@ -2,10 +2,10 @@ package format
 
 import "context"
 
-// Level is a depth at which a scan can pass something over.
+// Level is a depth at which a scan can skip something.
 type Level string
 
-// The levels, from the outside inwards.
+// The levels, from the outside in.
 const (
 	LevelPart  Level = "parts"      // tablets, files, segments
 	LevelGroup Level = "row groups" // DiskRowSets, blocklets, row groups
@@ -14,9 +14,8 @@ const (
 	LevelPage  Level = "pages"      // of a column
 )
 
-// Skip is what a reader skipped because no row of it can pass the query's filter. The engine knows by
-// itself what it skips; readers mention what they leave out of Parts and RowGroups, and why Narrow left
-// out rows.
+// Skip is what a reader skipped because no row of it can pass the query's filter. The engine counts what it skips
+// itself; readers report what they leave out of Parts and RowGroups, and why Narrow left out rows.
 type Skip struct {
 	Level Level
 	Why   string // the means by which it is known, in a word or two: "key range", "bloom filter", "page index"
@@ -25,12 +24,13 @@ type Skip struct {
 
 type skipKey struct{}
 
-// WithSkips has readers that are called with the context say say what they skip, from any goroutine.
+// WithSkips returns a context with which readers call report, from any goroutine, for each Skip.
 func WithSkips(ctx context.Context, report func(Skip)) context.Context {
 	return context.WithValue(ctx, skipKey{}, report)
 }
 
-// Skipped reports who listens, if anybody does. It costs next to nothing if nobody does.
+// Skipped reports a Skip to the function given to WithSkips, if there is one. It costs next to nothing if there is
+// none.
 func Skipped(ctx context.Context, s Skip) {
 	if report, ok := ctx.Value(skipKey{}).(func(Skip)); ok {
 		report(s)

@@ -1,8 +1,7 @@
-// Package option makes the options of a format one table: from it come what is parsed of --opt KEY=VALUE, the keys
-// that help and docs list, the error for a key that there is not, and the strings that a struct of options stands for.
+// Package option keeps the options of a format in one table. From it come the parser of --opt KEY=VALUE, the keys in
+// help and docs, the error for an unknown key, and the strings that a struct of options stands for.
 //
-// A format has a struct, the zero value of which is the default of each option, and a Table of it with one Option a
-// field:
+// A format has a struct whose zero value is the default of each option, and a Table with one Option for each field:
 //
 //	type WriteOptions struct {
 //		Codec Codec // "" is Null
@@ -24,19 +23,19 @@ import (
 	"stoa/format"
 )
 
-// Table is the options of a format for one purpose, of which S is the struct.
+// Table is the options of a format for one purpose. S is their struct.
 type Table[S any] struct {
 	Format  string // whose they are, for errors
 	For     string // "reading" or "writing"
 	Options []Option[S]
-	// Check refuses what does not go together; nil: everything does.
+	// Check refuses combinations that make no sense; nil: all are allowed.
 	Check func(o *S) error
 }
 
 // Option is one option of S. All but its adapters to S and the type of the field is common to all structs.
 type Option[S any] struct{ core }
 
-// Field points to the field of o that the option is about; of options of columns, to that for all columns.
+// Field points to the field of o that the option sets; of an option for columns, to the value for all columns.
 func (x *Option[S]) Field(o *S) any { return x.field(o) }
 
 func (t *Table[S]) table() *table {
@@ -47,10 +46,10 @@ func (t *Table[S]) table() *table {
 	return &table{t.Format, t.For, cores}
 }
 
-// Keys are the options for help and docs, as format.Format.ReadKeys and WriteKeys have them.
+// Keys are the options for help and docs: format.Format.ReadKeys and WriteKeys.
 func (t *Table[S]) Keys() []format.OptionKey { return t.table().keys() }
 
-// Parse is the struct that strings stand for. A key that there is not, and a value that is none, are Invalid.
+// Parse makes a struct of strings. An unknown key and a bad value are Invalid.
 func (t *Table[S]) Parse(opts map[string]string) (o S, err error) {
 	if err := t.table().parse(&o, opts); err != nil {
 		return o, err
@@ -61,13 +60,13 @@ func (t *Table[S]) Parse(opts map[string]string) (o S, err error) {
 	return o, err
 }
 
-// Strings are the options of o that are not the default, such that Parse makes o of them; nil: there are none.
+// Strings are the options of o that are not the default, such that Parse returns o; nil: there are none.
 func (t *Table[S]) Strings(o *S) map[string]string { return t.table().strings(o) }
 
 // point is at for a struct of any type.
 func point[S, F any](at func(*S) *F) func(o any) any { return func(o any) any { return at(o.(*S)) } }
 
-// Custom is an option with a form of its own. set says what would be a value if v is none; get gives false for the
+// Custom is an option with a form of its own. set returns what is expected if v is no value; get returns false for the
 // default.
 func Custom[S, F any](key format.OptionKey, at func(*S) *F, set func(f *F, v string) (wanted string),
 	get func(f *F) (v string, given bool)) Option[S] {
@@ -75,22 +74,22 @@ func Custom[S, F any](key format.OptionKey, at func(*S) *F, set func(f *F, v str
 		func(f any) (string, bool) { return get(f.(*F)) })}
 }
 
-// Bool is an option that is false unless it is given.
+// Bool is an option that is false by default.
 func Bool[S any](name, help string, at func(*S) *bool) Option[S] {
 	return Option[S]{flag(name, help, point(at), false)}
 }
 
-// Not is an option that is true unless it is given: its field is the opposite.
+// Not is an option that is true by default: its field holds the opposite.
 func Not[S any](name, help string, at func(*S) *bool) Option[S] {
 	return Option[S]{flag(name, help, point(at), true)}
 }
 
-// Tri is an option that is true, false or, nil, neither.
+// Tri is an option that is true, false or, with nil, not set.
 func Tri[S any](name, help string, at func(*S) **bool) Option[S] {
 	return Option[S]{tri(name, help, point(at))}
 }
 
-// Pick is one of some words, in upper or lower case; "" is the default.
+// Pick is one of several words, in upper or lower case; "" is the default.
 func Pick[S any, E ~string](name, help string, at func(*S) *E, words ...E) Option[S] {
 	all := make([]string, len(words))
 	for i, w := range words {
@@ -124,34 +123,36 @@ func accessNumber[N whole](f any, n int64, set bool) int64 {
 	return int64(*p)
 }
 
-// Int is a number from min to max; 0 is the default. Where min is 0, that is less than 0 in the struct.
+// Int is a number from min to max; 0 in the struct is the default. Where min is 0, the value 0 is negative in the
+// struct.
 func Int[S any, N whole](name, values, help string, at func(*S) *N, min, max int64) Option[S] {
 	return Option[S]{integer(format.OptionKey{Name: name, Values: values, Help: help}, point(at), accessNumber[N],
 		min, max)}
 }
 
-// Size is a number of bytes, perhaps with a unit; 0 is the default. Where min is 0, that is less than 0 in the struct.
+// Size is a number of bytes, perhaps with a unit; 0 in the struct is the default. Where min is 0, the value 0 is
+// negative in the struct.
 func Size[S any, N whole](name, help string, at func(*S) *N, min, max int64) Option[S] {
 	return Option[S]{size(format.OptionKey{Name: name, Values: "BYTES", Help: help}, point(at), accessNumber[N],
 		min, max)}
 }
 
-// Or is n, or def if n is 0, which is the default, and 0 if n is less than that; see Int.
+// Or is n; def if n is 0, the default; and 0 if n is negative (see Int).
 func Or[N whole](n, def N) N {
 	return max(cmp.Or(n, def), 0)
 }
 
-// IntAt is a number from min to max, of which 0 may be one; nil is the default.
+// IntAt is a number from min to max, which may include 0; nil is the default.
 func IntAt[S any](name, values, help string, at func(*S) **int, min, max int) Option[S] {
 	return Option[S]{intAt(format.OptionKey{Name: name, Values: values, Help: help}, point(at), min, max)}
 }
 
-// List is names with commas between them, see Split; no text is no name.
+// List is names separated by commas, see Split; an empty text has no names.
 func List[S any](name, values, help string, at func(*S) *[]string) Option[S] {
 	return Option[S]{list(format.OptionKey{Name: name, Values: values, Help: help}, point(at))}
 }
 
-// Within are options of a struct that is part of another.
+// Within makes options of C options of S, a struct that contains it.
 func Within[S, C any](options []Option[C], at func(*S) *C) []Option[S] {
 	out, in := make([]Option[S], len(options)), point(at)
 	for i, x := range options {
@@ -160,7 +161,7 @@ func Within[S, C any](options []Option[C], at func(*S) *C) []Option[S] {
 	return out
 }
 
-// OfColumns are options that are for all columns, as NAME, and for one, as NAME.COLUMN: those of the struct C.
+// OfColumns makes of the options of struct C options for all columns, as NAME, and for one, as NAME.COLUMN.
 func OfColumns[S, C any](options []Option[C], all func(*S) *C, columns func(*S) *map[string]C) []Option[S] {
 	p := perColumn{all: point(all),
 		names: func(o any) []string { return slices.Sorted(maps.Keys(*columns(o.(*S)))) },
