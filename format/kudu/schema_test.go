@@ -1,6 +1,7 @@
 package kudu
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"math"
@@ -43,7 +44,9 @@ func TestValueText(t *testing.T) {
 			"value 2932897 out of range for DATE type", 0},
 		{cfile.UnixtimeMicros, le(-1, 8), "1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z", 0},
 		{cfile.String, []byte("a\"'\\\n\té\x00z\x7f"), `"a\"\'\\\n\té\000z\177"`, "a\"'\\\n\té\x00z\x7f", 0},
-		{cfile.String, []byte("\xff"), "\"\xff\"", "ff", 0},
+		{cfile.String, []byte("\xff"), "\"\xff\"", `\xff`, 0},
+		{cfile.String, []byte("ff"), `"ff"`, "ff", 0},
+		{cfile.Varchar, []byte(`\xff`), `"\\xff"`, `\x5c786666`, 0},
 		{cfile.Binary, []byte("\xffab\x00g1"), `"\xff\x61\x62\x00g1"`, "ff6162006731", 0},
 		{cfile.Int32, []byte{1}, "<01>", "01", 0},
 		{18, []byte{1}, "<01>", "01", 0},
@@ -54,6 +57,9 @@ func TestValueText(t *testing.T) {
 		c := meta.Column{Type: x.typ, Scale: x.scale}
 		if got := c.PlainText(x.raw); got != x.plain {
 			t.Errorf("%s %x: plainly %s, want %s", x.typ, x.raw, got, x.plain)
+		}
+		if back, err := c.Value(x.plain); x.typ.IsBinary() && (err != nil || !bytes.Equal(back, x.raw)) {
+			t.Errorf("%s %x comes back as %x, %v", x.typ, x.raw, back, err)
 		}
 	}
 }

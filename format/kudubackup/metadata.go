@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -191,6 +192,16 @@ func typeOf(f arrow.Field) (string, *typeAttributes, error) {
 // value turns the text of a value, as field metadata has it, into the one that the restore job reads.
 func (c *column) value(text string) (string, error) {
 	switch c.Type {
+	case "STRING", "VARCHAR":
+		digits, ok := strings.CutPrefix(text, kudu.HexText)
+		if !ok {
+			return text, nil
+		}
+		b, err := hex.DecodeString(digits)
+		if err == nil && !utf8.Valid(b) {
+			err = fault.Unsupportedf(fault.Span{}, "", "a backup's metadata is JSON, and the bytes %s are not UTF-8", digits)
+		}
+		return string(b), err
 	case "BINARY":
 		b, err := hex.DecodeString(text)
 		return base64.StdEncoding.EncodeToString(b), err

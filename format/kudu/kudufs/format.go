@@ -134,8 +134,7 @@ func (w *writer) write(ctx context.Context, b arrow.RecordBatch) error {
 	columns := make([]arrow.Array, len(w.from))
 	for i, f := range w.from {
 		if columns[i] = b.Column(f); !s.Columns[i].Nullable && columns[i].NullN() > 0 {
-			return fault.Invalidf("column %q has no nulls, and %d of its values are", s.Columns[i].Name,
-				columns[i].NullN())
+			return w.nulls(&s.Columns[i], columns[i])
 		}
 	}
 	cells := keyCells{schema: s, columns: columns[:s.NumKeys]}
@@ -165,6 +164,20 @@ func (w *writer) write(ctx context.Context, b arrow.RecordBatch) error {
 	}
 	w.rows += b.NumRows()
 	return nil
+}
+
+// nulls is the error of a column that has none in Kudu, and some in what is written.
+func (w *writer) nulls(c *meta.Column, values arrow.Array) error {
+	first := 0
+	for !values.IsNull(first) {
+		first++
+	}
+	why := "column %q has no nulls"
+	if c.Key {
+		why = "column %q is in the primary key, which has no nulls"
+	}
+	return fault.Invalidf(why+"; row %d, counted from 0, has one, and so have %d rows of the %d from row %d on", c.Name,
+		w.rows+int64(first), values.NullN(), values.Len(), w.rows)
 }
 
 // gather gives a tablet rows of a batch, and writes a rowset when there are enough.

@@ -109,6 +109,9 @@ func (c *Column) value(text string) ([]byte, error) {
 	case cfile.Binary:
 		return hex.DecodeString(text)
 	case cfile.String, cfile.Varchar:
+		if digits, ok := strings.CutPrefix(text, HexText); ok {
+			return hex.DecodeString(digits)
+		}
 		return []byte(text), nil
 	case cfile.Bool:
 		b, err := strconv.ParseBool(text)

@@ -109,12 +109,18 @@ func fillStrings(v *vec.Vector, values [][]byte, total int64) error {
 	return nil
 }
 
+// HexText begins the text of a string that stands in hexadecimal after it.
+const HexText = `\x`
+
 // PlainText is a value as field metadata has it: numbers, dates and times in their usual form, decimals with
-// their point, strings as they are, binary in hexadecimal. An array is given by its bytes.
+// their point, strings as they are, binary in hexadecimal. A string that is not UTF-8, or that begins as such a text
+// would, is written as HexText and hexadecimal. An array is given by its bytes.
 func (c *Column) PlainText(v []byte) string {
 	switch {
-	case c.Array, c.Type == cfile.Binary, c.Type.IsBinary() && !utf8.Valid(v):
+	case c.Array, c.Type == cfile.Binary:
 		return hex.EncodeToString(v)
+	case c.Type.IsBinary() && (!utf8.Valid(v) || strings.HasPrefix(string(v), HexText)):
+		return HexText + hex.EncodeToString(v)
 	case c.Type.IsBinary():
 		return string(v)
 	case len(v) != StoredWidth(c.Type):
