@@ -32,6 +32,11 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 	return OpenAll(ctx, []string{uri}, o)
 }
 
+// Session is a context in which a place is opened once for all its tables, where its format keeps many in one place
+// (Kudu): for those who open one after the other, as List names them. What is opened in it must not change meanwhile; a
+// table whose own metadata did is opened anew.
+func Session(ctx context.Context) context.Context { return format.WithSession(ctx) }
+
 // OpenAll opens several sources with the same schema as one table, their rows one after the other.
 func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) {
 	var targets []found

@@ -32,6 +32,43 @@ func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format
 	if tg.Limits == (format.Limits{}) {
 		tg.Limits = o.Limits
 	}
+	key, known := probedKey(ctx, tg, formats)
+	if known {
+		if f, ok := format.SessionOf(ctx).Load(key); ok {
+			return f.(*format.Format), nil
+		}
+	}
+	f, err := probe(ctx, tg, formats)
+	if known && err == nil && f.Create == nil { // what stoa writes it may replace
+		format.SessionOf(ctx).Store(key, f)
+	}
+	return f, err
+}
+
+// probed is a directory whose format a session knows: each format looks at much of what lies in one.
+type probed struct {
+	tree        any
+	name, stamp string
+	limits      format.Limits
+	formats     *format.Format // the first
+	n           int
+}
+
+// probedKey is the key of a directory; known: it can be kept in the session of ctx.
+func probedKey(ctx context.Context, tg format.Target, formats []format.Format) (key probed, known bool) {
+	if format.SessionOf(ctx) == nil || len(formats) == 0 {
+		return key, false
+	}
+	_, same := store.Lasting(tg.Tree)
+	info, err := tg.Tree.Stat(ctx, tg.Name)
+	if same == nil || err != nil || !info.Dir {
+		return key, false
+	}
+	return probed{same, tg.Name, info.Stamp, tg.Limits, &formats[0], len(formats)}, true
+}
+
+// probe asks all formats.
+func probe(ctx context.Context, tg format.Target, formats []format.Format) (*format.Format, error) {
 	best, sure := -1, format.No
 	var failed error // one format's trouble is no reason not to ask the others
 	plain := tg

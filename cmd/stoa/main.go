@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"stoa"
+
 	"github.com/spf13/cobra"
 
 	"stoa/cmd/stoa/internal/cli"
@@ -42,7 +44,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			forceExit(ended, stderr)
 		}
 	})
-	return runArgs(cli.NewApp(stdin, stdout, stderr), ctx, args)
+	return runArgs(cli.NewApp(stdin, stdout, stderr), stoa.Session(ctx), args)
 }
 
 // grace is how long a verb has, after a signal, to end in order.

@@ -88,8 +88,8 @@ const (
 	MetaTable         = table.MetaTable
 )
 
-// HexText begins the text that metadata has of a string, a default or a bound, in hexadecimal: one that is not UTF-8, or
-// that begins so itself.
+// HexText begins the text that metadata has of a string, a default or a bound, in hexadecimal: one that is not
+// UTF-8, or that begins so itself.
 const HexText = meta.HexText
 
 // What is asked of directories.

@@ -199,7 +199,8 @@ func (c *column) value(text string) (string, error) {
 		}
 		b, err := hex.DecodeString(digits)
 		if err == nil && !utf8.Valid(b) {
-			err = fault.Unsupportedf(fault.Span{}, "", "a backup's metadata is JSON, and the bytes %s are not UTF-8", digits)
+			err = fault.Unsupportedf(fault.Span{}, "", "a backup's metadata is JSON, and the bytes %s are not UTF-8",
+				digits)
 		}
 		return string(b), err
 	case "BINARY":

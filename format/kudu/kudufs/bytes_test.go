@@ -69,8 +69,9 @@ func TestDefaultsAndBoundsOfBytes(t *testing.T) {
 // TestNullsInKeys: the row is told in which a column of the key is null.
 func TestNullsInKeys(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
-	w, err := stoa.Create(t.Context(), filepath.Join(t.TempDir(), "out"), sc, stoa.CreateOptions{
-		Formats: []format.Format{kudufs.Format}, To: "kudu-fs", Typed: kudufs.WriteOptions{Table: "t", Key: []string{"k"}}})
+	o := kudufs.WriteOptions{Table: "t", Key: []string{"k"}}
+	w, err := stoa.Create(t.Context(), filepath.Join(t.TempDir(), "out"), sc,
+		stoa.CreateOptions{Formats: []format.Format{kudufs.Format}, To: "kudu-fs", Typed: o})
 	if err != nil {
 		t.Fatal(err)
 	}

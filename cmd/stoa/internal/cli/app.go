@@ -36,6 +36,7 @@ type App struct {
 	Tallies                    tallies
 	Reported                   map[region.Finding]bool
 	read                       []string         // places from which is read
+	places                     map[string]bool  // of read, without the names of tables
 	Verbs                      []*cobra.Command // in the order of the overview
 }
 

@@ -56,7 +56,17 @@ func (p *Place) Abort(ctx context.Context) error {
 }
 
 // Reads notes places from which is read: nothing is written into them.
-func (a *App) Reads(paths ...string) { a.read = append(a.read, paths...) }
+func (a *App) Reads(paths ...string) {
+	for _, p := range paths {
+		if place := WithoutTable(p); !a.places[place] {
+			if a.places == nil {
+				a.places = map[string]bool{}
+			}
+			a.places[place] = true
+			a.read = append(a.read, p)
+		}
+	}
+}
 
 // PlacesOf are sources as far as their paths say, before they are opened or because they cannot be: of a
 // pattern, what it means to a shell.

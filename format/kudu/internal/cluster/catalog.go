@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,9 @@ const (
 
 // catalog is what a master's directory says.
 type catalog struct {
-	tables  map[string]catalogEntry // by table id
-	tablets map[string]catalogEntry // by tablet id
+	tables  map[string]catalogEntry   // by table id
+	tablets map[string]catalogEntry   // by tablet id
+	parts   map[string][]catalogEntry // tablets, by table id
 }
 
 // catalogEntry is an entry of a table or a tablet.
@@ -95,7 +97,8 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 	}
 	ro.At, ro.Partial, ro.NoWAL = table.Latest, true, false // most of it is never flushed
 	o.Opts, o.Tracer = nil, nil
-	c := &catalog{tables: map[string]catalogEntry{}, tablets: map[string]catalogEntry{}}
+	c := &catalog{tables: map[string]catalogEntry{}, tablets: map[string]catalogEntry{},
+		parts: map[string][]catalogEntry{}}
 	bad := func(err error) error {
 		if !errors.As(err, new(*fault.Error)) {
 			return err
@@ -134,6 +137,9 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 	if err != nil {
 		return bad(err)
 	}
+	for _, e := range c.tablets {
+		c.parts[e.table] = append(c.parts[e.table], e)
+	}
 	s.catalog = c
 	if !gone {
 		s.unknown(tb)
@@ -170,12 +176,14 @@ func (c *catalog) absent(tableID string, here []*table.Tablet) (out []catalogEnt
 	if c == nil || c.tables[tableID].gone {
 		return nil
 	}
-	for _, e := range c.tablets {
-		if e.table == tableID && !e.gone &&
+	for _, e := range c.parts[tableID] {
+		if !e.gone &&
 			!slices.ContainsFunc(here, func(tb *table.Tablet) bool { return tb.ID == e.id && tb.HasData() }) {
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b catalogEntry) int { return slices.Compare(a.partition.Start, b.partition.Start) })
+	slices.SortFunc(out, func(a, b catalogEntry) int {
+		return cmp.Or(slices.Compare(a.partition.Start, b.partition.Start), cmp.Compare(a.id, b.id))
+	})
 	return out
 }

@@ -148,6 +148,12 @@ func (s *Servers) Means(what string, ts []*table.Tablet) bool {
 		slices.ContainsFunc(ts, func(tb *table.Tablet) bool { return tb.ID == what })
 }
 
+// holds reports whether a tablet of the table is here.
+func (s *Servers) holds(tableID string) bool {
+	s.Tables()
+	return slices.ContainsFunc(s.index[tableID], func(i int) bool { return s.tables[i][0].TableID == tableID })
+}
+
 // Elsewhere gives the tables that the master knows, and of which nothing is here; false if yield wants no more.
 func (s *Servers) Elsewhere(what string, yield func(format.Entry, error) bool) bool {
 	if s.catalog == nil {
@@ -155,7 +161,7 @@ func (s *Servers) Elsewhere(what string, yield func(format.Entry, error) bool) b
 	}
 	var out []format.Entry
 	for id, e := range s.catalog.tables {
-		if e.gone || slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.TableID == id }) ||
+		if e.gone || s.holds(id) ||
 			what != "" && what != e.name && what != id {
 			continue
 		}

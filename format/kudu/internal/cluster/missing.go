@@ -67,12 +67,13 @@ func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 	for _, b := range s.broken {
 		foreign[b.ID] = whole || !b.MayBeOf(top)
 	}
-	for _, tb := range s.Tablets {
-		foreign[tb.ID] = tb.TableID != top.TableID
-	}
-	foreign[meta.SystemCatalogID] = false
 	for _, x := range s.Findings {
-		if !foreign[x.Part] {
+		tb := s.byID[x.Part]
+		other := foreign[x.Part]
+		if tb != nil {
+			other = tb.TableID != top.TableID
+		}
+		if !other || x.Part == meta.SystemCatalogID {
 			out = append(out, x)
 		}
 	}

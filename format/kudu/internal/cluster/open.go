@@ -28,12 +28,8 @@ func (elsewhere) Is(target error) bool { return target == format.ErrElsewhere }
 func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*table.Tablet, error) {
 	what := tg.Table
 	var found [][]*table.Tablet
-	var names []string
-	for _, ts := range s.Tables() {
+	for _, ts := range s.called(what) {
 		name := s.NameOf(ts)
-		if ts[0].TableID != meta.SystemCatalogID && !(name == meta.SystemCatalog && ts[0].ID == meta.SystemCatalogID) {
-			names = append(names, name)
-		}
 		if what == "" && name != meta.SystemCatalog || what == name || what == ts[0].TableID {
 			found = append(found, ts)
 			continue
@@ -73,30 +69,45 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 			}
 		}
 		return nil, fault.Invalidf("table %s has no tablet %s here", s.NameOf(found[0]), only)
+	}
+	return nil, s.unpicked(tg, found)
+}
+
+// unpicked is why a target names no one table; found are those that it may mean.
+func (s *Servers) unpicked(tg format.Target, found [][]*table.Tablet) error {
+	what := tg.Table
+	var names []string
+	for _, ts := range s.Tables() {
+		name := s.NameOf(ts)
+		if ts[0].TableID != meta.SystemCatalogID && !(name == meta.SystemCatalog && ts[0].ID == meta.SystemCatalogID) {
+			names = append(names, name)
+		}
+	}
+	switch {
 	case len(found) == 0 && len(s.broken) > 0:
 		if what != "" {
 			what = fmt.Sprintf(" %q", what)
 		}
-		return nil, fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock",
+		return fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock",
 			"no table or tablet%s is here whose superblocks can be read; there are %s, and %d tablets whose "+
 				"superblocks cannot be read; with a table's schema their rows are put together from the blocks: "+
 				"--schema FILE (what stoa schema -f json prints)",
 			what, cmp.Or(strings.Join(names, ", "), "no others"), len(s.broken))
 	case len(found) == 0 && len(names) == 0:
-		return nil, fault.Invalidf("no tablet is here, so no table")
+		return fault.Invalidf("no tablet is here, so no table")
 	case len(found) == 0:
-		return nil, fault.Invalidf("there is no table or tablet %q; there are %s", what, strings.Join(names, ", "))
+		return fault.Invalidf("there is no table or tablet %q; there are %s", what, strings.Join(names, ", "))
 	case what == "":
 		for i, n := range names {
 			names[i] = tg.Name + "#" + n
 		}
-		return nil, format.Several(tg.Name, names)
+		return format.Several(tg.Name, names)
 	}
 	var ids []string
 	for _, ts := range found {
 		ids = append(ids, ts[0].TableID)
 	}
-	return nil, fault.Invalidf("%d tables are named %q: name one by its id: %s", len(found), what,
+	return fault.Invalidf("%d tables are named %q: name one by its id: %s", len(found), what,
 		strings.Join(ids, ", "))
 }
 
@@ -104,14 +115,11 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 	if ro.Schema != "" {
 		return openCarved(ctx, tg, o, ro)
 	}
-	s, err := Open(ctx, tg, o, ro)
+	s, ts, done, err := opened(ctx, tg, o, ro)
 	if err != nil {
 		return nil, err
 	}
-	ts, err := s.Pick(ctx, tg, ro.Tablet)
-	if err != nil {
-		return nil, err
-	}
+	defer done()
 	for _, tb := range ts {
 		if err := tb.Choose(ctx, true, ro); err != nil {
 			return nil, err

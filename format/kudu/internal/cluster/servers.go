@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"stoa/fault"
 	"stoa/format"
@@ -27,6 +28,13 @@ type Servers struct {
 	catalog  *catalog       // what a master says; nil: none is here
 	broken   []*meta.Tablet // superblocks that cannot be read, with what could be understood
 	noWAL    bool
+
+	mu   *sync.Mutex // of who opens a table
+	kept bool        // it is of a session
+
+	byID   map[string]*table.Tablet
+	tables [][]*table.Tablet // see Tables; nil: they were not asked for
+	index  map[string][]int  // of tables, by name, id and the ids of tablets
 }
 
 // Open opens all that is in the target.
@@ -39,7 +47,7 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 	if len(layouts) == 0 {
 		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "no directory of a Kudu server is there")
 	}
-	s := &Servers{noWAL: ro.NoWAL}
+	s := &Servers{noWAL: ro.NoWAL, byID: map[string]*table.Tablet{}, mu: new(sync.Mutex)}
 	var first error
 	for _, l := range layouts {
 		err := s.add(ctx, tg.Tree, l, fo, ro)
@@ -121,13 +129,13 @@ func CheckUnused(ctx context.Context, tree store.Tree, name string, opts map[str
 
 // replica takes in one server's replica of a tablet.
 func (s *Servers) replica(r table.Replica) {
-	for _, tb := range s.Tablets {
-		if tb.ID == r.ID {
-			tb.Others = append(tb.Others, r)
-			return
-		}
+	if tb := s.byID[r.ID]; tb != nil {
+		tb.Others = append(tb.Others, r)
+		return
 	}
-	s.Tablets = append(s.Tablets, &table.Tablet{Replica: r})
+	tb := &table.Tablet{Replica: r}
+	s.byID[r.ID] = tb
+	s.Tablets = append(s.Tablets, tb)
 }
 
 // orphans looks for tablets that have a log, or consensus metadata, and no superblock that can be read.
@@ -168,8 +176,35 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 	return ctx.Err()
 }
 
-// Tables groups tablets by table: by id, in the order of names.
+// Tables groups tablets by table: by id, in the order of names. After the first call no tablet is added.
 func (s *Servers) Tables() [][]*table.Tablet {
+	if s.tables != nil {
+		return s.tables
+	}
+	s.tables, s.index = s.group(), map[string][]int{}
+	for i, ts := range s.tables {
+		s.index[s.NameOf(ts)] = append(s.index[s.NameOf(ts)], i)
+		s.index[ts[0].TableID] = append(s.index[ts[0].TableID], i)
+		for _, tb := range ts {
+			s.index[tb.ID] = append(s.index[tb.ID], i)
+		}
+	}
+	return s.tables
+}
+
+// called are the tables that what may name: by their name, their id, or the id of a tablet.
+func (s *Servers) called(what string) (out [][]*table.Tablet) {
+	all := s.Tables()
+	if what == "" {
+		return all
+	}
+	for _, i := range slices.Compact(slices.Sorted(slices.Values(s.index[what]))) {
+		out = append(out, all[i])
+	}
+	return out
+}
+
+func (s *Servers) group() [][]*table.Tablet {
 	at := map[string]int{}
 	var out [][]*table.Tablet
 	for _, tb := range s.Tablets {

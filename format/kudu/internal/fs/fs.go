@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"slices"
 
@@ -27,6 +28,7 @@ type FS struct {
 	Containers   []*Container
 	Users        []User // servers that run on these directories
 	Findings     []region.Finding
+	Stamps       map[string]string // of the superblocks that Tablets read, by tablet id
 
 	Tree     store.Tree
 	Options  FSOptions
@@ -40,6 +42,15 @@ type Placed struct {
 	Off, Len  int64
 	Container int32
 	lost      bool
+}
+
+// Bound is f, read through another tree. What is found from now on either has for itself.
+func (f *FS) Bound(tree store.Tree) *FS {
+	out := *f
+	out.Tree = OrLocal(tree)
+	out.Findings = slices.Clip(f.Findings)
+	out.reported = maps.Clone(f.reported)
+	return &out
 }
 
 // kept is how containers are read whose records are kept.
@@ -131,6 +142,7 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 		return nil, nil
 	}
 	var out []*meta.Tablet
+	f.Stamps = map[string]string{}
 	for info, err := range f.Tree.List(ctx, path.Join(f.MetaDir, TabletMetaDir)) {
 		if Gone(err) {
 			f.Note("kudu.layout.missing", fault.Span{Object: path.Join(f.MetaDir, TabletMetaDir)}, "",
@@ -152,6 +164,7 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 			f.fault("kudu.superblock.damaged", err, id)
 			continue
 		}
+		f.Stamps[id] = info.Stamp
 		out = append(out, t)
 	}
 	slices.SortStableFunc(out, func(a, b *meta.Tablet) int {

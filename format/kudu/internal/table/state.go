@@ -52,6 +52,9 @@ type Tablet struct {
 	Findings []region.Finding
 }
 
+// Replicas are all of a tablet: that which is read is the first.
+func (tb *Tablet) Replicas() []Replica { return append([]Replica{tb.Replica}, tb.Others...) }
+
 // Replica is a tablet as one server has it.
 type Replica struct {
 	FS *fs.FS
