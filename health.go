@@ -93,6 +93,11 @@ var Codes = []region.CodeDoc{
 		"given other names. Of files that Spark wrote, as part-00000-…-c000.EXT, one is missing if a later " +
 		"one of the same task is there, if the checksums of Hadoop's local file system (.NAME.crc) lie beside " +
 		"it, or if _SUCCESS lists it."},
+	{Code: "dir.part.other", Severity: region.Error, Help: "A file lies among those of a backup by Kudu's job, or is " +
+		"read with them, and is of another job or another backup: its rows are not the backup's, or come twice. " +
+		"Read one backup, that is one directory beside whose files .kudu-metadata.json lies."},
+	{Code: "dir.part.twice", Severity: region.Error, Help: "Two files of a backup by Kudu's job have the same bytes. " +
+		"No key is in two files of a backup, so one is a copy, and its rows come twice."},
 	{Code: "dir.part.unknown", Severity: region.Note, Help: "A directory has files as Spark calls them, as many " +
 		"backup jobs do, and nothing in it says how many there must be: tasks without rows write none. If one was " +
 		"removed with all traces, the last or any other, nobody can tell; count the rows where they came from."},

@@ -187,6 +187,7 @@ func (b *siblings) all(name string, depth int) error {
 }
 
 func (b *siblings) walk(name string, within bool, depth int) error {
+	claimed := within
 	if within = within || b.seen.direct[path.Clean(name)]; within && b.claims == nil || depth > maxDepth {
 		return nil
 	}
@@ -195,7 +196,8 @@ func (b *siblings) walk(name string, within bool, depth int) error {
 	}
 	for info, err := range b.tree.List(b.ctx, name) {
 		if err == nil {
-			err = b.child(info, within, depth)
+			// of a directory who has claims says whether it is the table's: it may be another beside the files of one
+			err = b.child(info, within && (claimed || !info.Dir), depth)
 		}
 		if err != nil {
 			err = b.failed(info.Name, err)

@@ -273,7 +273,7 @@ func (w *writer) begin(ctx context.Context) (err error) {
 	wo.Opts, wo.Dir = w.o.parquet, false
 	number := w.parts
 	name := path.Join(w.dir, parquet.PartName(number))
-	which := func() parquet.Part { return parquet.Part{Number: number, Last: w.last} }
+	which := func() parquet.Part { return parquet.Part{Number: number, Last: w.last, Of: w.dir} }
 	if w.part, err = parquet.CreatePart(ctx, partSink{w.sink, name}, w.sc, wo, which); err != nil {
 		return err
 	}

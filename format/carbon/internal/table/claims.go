@@ -33,7 +33,7 @@ var (
 
 // Claims is format.Format.Claims.
 func Claims(ctx context.Context, tg format.Target, o format.OpenOptions) format.Claimer {
-	c := &claimer{ctx: ctx, tree: tg.Tree, o: o, segments: map[string]map[string]bool{}}
+	c := &claimer{ctx: ctx, tree: tg.Tree, o: o, root: path.Clean(tg.Name), segments: map[string]map[string]bool{}}
 	return c.claim
 }
 
@@ -42,6 +42,7 @@ type claimer struct {
 	ctx      context.Context
 	tree     store.Tree
 	o        format.OpenOptions
+	root     string
 	segments map[string]map[string]bool // by table; nil: not known
 }
 
@@ -77,8 +78,16 @@ func (c *claimer) claim(name string, dir bool) (format.Claim, error) {
 	return format.Foreign, nil
 }
 
-// above claims a directory that is a table, or holds some.
+// above claims a directory that is a table, or holds some. A store has tables, and databases with tables: what lies
+// deeper, or below a directory of data files, is not the store's (see StoreTables), and looked at by itself.
 func (c *claimer) above(name string) (format.Claim, error) {
+	if name != c.root {
+		k, _, err := Look(c.ctx, format.Target{Tree: c.tree, Name: c.root})
+		rel := strings.TrimPrefix(strings.TrimPrefix(name, c.root), "/")
+		if err != nil || k != KindStore || c.root != "." && strings.Count(rel, "/") > 1 {
+			return format.Foreign, err
+		}
+	}
 	if is, err := isTable(c.ctx, c.tree, name); is || err != nil {
 		return format.OfTable, err
 	}

@@ -155,6 +155,8 @@ func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Targ
 			"neither a CarbonData file nor a table or store")
 	case k != KindStore && tg.Table != "":
 		return tg, k, fault.Invalidf("%s is no store of tables, so it has no table #%s", tg.Name, tg.Table)
+	case k == KindFiles:
+		return throughTable(ctx, tg, o)
 	case k != KindStore:
 		return tg, k, o.fits(tg.Name, k)
 	}
@@ -163,6 +165,38 @@ func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Targ
 		return tg, k, err
 	}
 	tg.Name, tg.Table = dir, ""
+	return tg, KindTable, nil
+}
+
+// throughTable resolves a directory of data files: if it is a segment, to that segment of its table, whose tablestatus,
+// deletes and schema hold; a partition has files of many segments, and is refused.
+func throughTable(ctx context.Context, tg format.Target, o *ReadOptions) (format.Target, Kind, error) {
+	table, segment := path.Clean(tg.Name), ""
+	for hiveDir.MatchString(path.Base(table)) {
+		table = path.Dir(table)
+	}
+	if table == path.Clean(tg.Name) {
+		part := path.Dir(table)
+		id, ok := strings.CutPrefix(path.Base(table), "Segment_")
+		if !ok || !strings.HasPrefix(path.Base(part), "Part") || path.Base(path.Dir(part)) != "Fact" {
+			return tg, KindFiles, nil
+		}
+		table, segment = path.Dir(path.Dir(part)), id
+	}
+	info, err := tg.Tree.Stat(ctx, path.Join(table, "Metadata"))
+	switch {
+	case store.Failing(err):
+		return tg, KindFiles, err
+	case err != nil || !info.Dir: // nothing says more of its files
+		return tg, KindFiles, nil
+	case segment == "":
+		return tg, KindNone, fault.Invalidf("%s is a partition of the CarbonData table %s: which of its files "+
+			"count only the table says; try: stoa cat %[2]s --where …", tg.Name, table)
+	case o.Segments != nil || o.allSegments:
+		return tg, KindNone, fault.Invalidf("%s is a segment of the CarbonData table %s: with --segment name the table",
+			tg.Name, table)
+	}
+	o.Segments, tg.Name = []string{segment}, table
 	return tg, KindTable, nil
 }
 

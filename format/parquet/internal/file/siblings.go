@@ -20,6 +20,9 @@ func PartName(n int) string { return fmt.Sprintf("part-%05d.parquet", n) }
 
 var anyPart = regexp.MustCompile(`^part-\d{5,}\.parquet$`)
 
+// anyBackup is the directory of a backup of Kudu, with that of its table.
+var anyBackup = regexp.MustCompile(`^[0-9a-f]{32}-[^/]+/\d+$`)
+
 // MissingSiblings returns an error for each neighbouring part of the table that is missing. A file that was renamed is
 // read on its own.
 func (r *File) MissingSiblings(ctx context.Context) (missing []error) {
@@ -37,6 +40,12 @@ func (r *File) MissingSiblings(ctx context.Context) (missing []error) {
 	if base != PartName(p.Number) {
 		return []error{fault.Corruptf(r.FooterAt, where, "the file is part %d of its table, but its name says another",
 			p.Number)}
+	}
+	dir := path.Dir(r.Target.Name)
+	in := path.Join(path.Base(path.Dir(dir)), path.Base(dir))
+	if p.Of != "" && in != p.Of && anyBackup.MatchString(in) {
+		missing = append(missing, fault.Corruptf(r.FooterAt, where, "the file is of the backup %s, and lies among "+
+			"those of %s", p.Of, in))
 	}
 	for _, n := range []int{p.Number - 1, p.Number + 1} {
 		if n < 0 || n > p.Number && p.Last {

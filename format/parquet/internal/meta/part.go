@@ -7,4 +7,6 @@ const PartKey = "stoa.part"
 type Part struct {
 	Number int  `json:"number"` // from 0 on
 	Last   bool `json:"last"`
+	// the directory of a backup, with the one above it: its table and its time; "": it is of none
+	Of string `json:"of,omitempty"`
 }

@@ -1,0 +1,142 @@
+package stoa
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/region"
+	"stoa/store"
+)
+
+// backupMetadata is what Kudu's backup job puts beside the files of a backup: those in its directory are of one
+// backup of one table, written by one job, and no key is in two of them.
+const backupMetadata = ".kudu-metadata.json"
+
+// backup is a directory of a backup, with the files of it that are read.
+type backup struct {
+	dir   string
+	files []string
+	tree  store.Tree
+}
+
+// doubledParts are the files of Kudu's backups whose rows would come twice, or are not the backup's: a copy under
+// another name, the file of another job, those of another backup.
+func doubledParts(ctx context.Context, tree store.Tree, names []string) (out []leftOut) {
+	dirs := backupsOf(ctx, tree, names)
+	for i, b := range dirs {
+		if i > 0 {
+			out = append(out, notOnce("dir.part.other", b.files[0], "it is of another backup than %s: "+
+				"rows that both have come twice, and those that only the earlier one has come though they are gone",
+				dirs[0].files[0]))
+		}
+		out = append(out, b.copies(ctx)...)
+		out = append(out, b.otherJobs()...)
+	}
+	return out
+}
+
+func notOnce(code, name, words string, args ...any) leftOut {
+	f := region.Finding{Code: code, Severity: region.Error, At: fault.Span{Object: name}, Part: name,
+		Rows: [2]int64{-1, -1}, Message: fmt.Sprintf(words, args...)}
+	return leftOut{name, fault.Corruptf(f.At, "", "%s", f.Message), &f}
+}
+
+// backupsOf are the directories of backups in which names lie, in their order.
+func backupsOf(ctx context.Context, tree store.Tree, names []string) (out []*backup) {
+	seen := map[string]*backup{}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		dir := path.Dir(name)
+		b, known := seen[dir]
+		if !known {
+			if _, err := tree.Stat(ctx, path.Join(dir, backupMetadata)); err == nil {
+				b = &backup{dir: dir, tree: tree}
+				out = append(out, b)
+			}
+			seen[dir] = b
+		}
+		if b != nil && strings.HasSuffix(name, ".parquet") {
+			b.files = append(b.files, name)
+		}
+	}
+	return slices.DeleteFunc(out, func(b *backup) bool { return len(b.files) == 0 })
+}
+
+// copies are files with the same bytes as another.
+func (b *backup) copies(ctx context.Context) (out []leftOut) {
+	bySize := map[int64][]string{}
+	for _, name := range b.files {
+		info, err := b.tree.Stat(ctx, name)
+		if err != nil || info.Dir || info.Size == 0 {
+			continue
+		}
+		for _, first := range bySize[info.Size] {
+			if same(ctx, b.tree, first, name, info.Size) {
+				out = append(out, notOnce("dir.part.twice", name, "it has the bytes of %s: its rows come twice", first))
+				break
+			}
+		}
+		bySize[info.Size] = append(bySize[info.Size], name)
+	}
+	return out
+}
+
+// same reports whether two files have the same bytes. What cannot be read whoever reads it meets.
+func same(ctx context.Context, tree store.Tree, a, b string, size int64) bool {
+	x, err := tree.Open(ctx, a)
+	if err != nil {
+		return false
+	}
+	defer x.Close()
+	y, err := tree.Open(ctx, b)
+	if err != nil {
+		return false
+	}
+	defer y.Close()
+	const window = 64 << 10
+	var p, q [window]byte
+	for at := size; at > 0; { // from the end, where files of Parquet say what is in them
+		n := min(at, window)
+		at -= n
+		read := func(src store.Source, b []byte) bool {
+			k, err := src.ReadAt(ctx, b, at)
+			return k == len(b) && (err == nil || errors.Is(err, io.EOF))
+		}
+		if !read(x, p[:n]) || !read(y, q[:n]) || !bytes.Equal(p[:n], q[:n]) {
+			return false
+		}
+	}
+	return true
+}
+
+// otherJobs are files of other jobs of Spark than the one that wrote most of the others, or the first.
+func (b *backup) otherJobs() (out []leftOut) {
+	jobOf := func(name string) string {
+		if m := sparkPart.FindStringSubmatch(path.Base(name)); m != nil {
+			return strings.SplitN(path.Base(name), "-", 3)[2][:len("00000000-0000-0000-0000-000000000000")]
+		}
+		return ""
+	}
+	jobs := map[string]int{}
+	first := ""
+	for _, name := range b.files {
+		if j := jobOf(name); j != "" {
+			if jobs[j]++; first == "" || jobs[j] > jobs[first] {
+				first = j
+			}
+		}
+	}
+	for _, name := range b.files {
+		if j := jobOf(name); j != "" && j != first {
+			out = append(out, notOnce("dir.part.other", name, "by its name another job wrote it than the other "+
+				"files of the backup (%s)", first))
+		}
+	}
+	return out
+}
