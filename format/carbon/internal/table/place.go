@@ -156,7 +156,10 @@ func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Targ
 	case k != KindStore && tg.Table != "":
 		return tg, k, fault.Invalidf("%s is no store of tables, so it has no table #%s", tg.Name, tg.Table)
 	case k == KindFiles:
-		return throughTable(ctx, tg, o)
+		if tg, k, err = throughTable(ctx, tg, o); err == nil && k == KindFiles {
+			err = o.fits(tg.Name, k)
+		}
+		return tg, k, err
 	case k != KindStore:
 		return tg, k, o.fits(tg.Name, k)
 	}
