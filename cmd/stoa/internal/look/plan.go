@@ -46,42 +46,7 @@ table is known not to be.`,
   stoa plan kudu#d_major --columns id,b -o splits.jsonl`,
 		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			spec, err := sel.Spec()
-			if err != nil {
-				return err
-			}
-			target, err := cli.ParseSize("--target-size", size)
-			if err != nil {
-				return err
-			}
-			if args, err = absolute(args); err != nil {
-				return err
-			}
-			t, err := src.Open(ctx, a, args)
-			if err != nil {
-				return cli.Whole(err)
-			}
-			defer t.Close()
-			if err := cli.CheckOutput(out.File, t.Sources()); err != nil {
-				return err
-			}
-			err = output.PutWhole(a, ctx, &out, func(w io.Writer) error {
-				enc := json.NewEncoder(w)
-				end := planEnd{End: true, Plan: t.PlanName(spec)}
-				for s, err := range t.Plan(ctx, spec, target) {
-					if err != nil {
-						return err
-					}
-					end.Splits++
-					end.Bytes += s.Bytes
-					if err := enc.Encode(s); err != nil {
-						return err
-					}
-				}
-				return enc.Encode(end)
-			})
-			return cli.Whole(reading.NoticedIn(a, t.Findings(), cli.AllRead(err)))
+			return runPlan(cmd, a, args, &src, &sel, &out, size)
 		},
 	}
 	sel.RegisterColumns(a, cmd, &src)
@@ -91,6 +56,47 @@ table is known not to be.`,
 		"write to `FILE`, which appears only when it is complete (- is standard output)")
 	src.Register(a, cmd)
 	return cli.First(cmd, "target-size", "columns", "where")
+}
+
+// runPlan writes the splits of a table.
+func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFlags, sel *source.SelectFlags,
+	out *output.OutputFlags, size string) error {
+	ctx := cmd.Context()
+	spec, err := sel.Spec()
+	if err != nil {
+		return err
+	}
+	target, err := cli.ParseSize("--target-size", size)
+	if err != nil {
+		return err
+	}
+	if args, err = absolute(args); err != nil {
+		return err
+	}
+	t, err := src.Open(ctx, a, args)
+	if err != nil {
+		return cli.Whole(err)
+	}
+	defer t.Close()
+	if err := cli.CheckOutput(out.File, t.Sources()); err != nil {
+		return err
+	}
+	err = output.PutWhole(a, ctx, out, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		end := planEnd{End: true, Plan: t.PlanName(spec)}
+		for s, err := range t.Plan(ctx, spec, target) {
+			if err != nil {
+				return err
+			}
+			end.Splits++
+			end.Bytes += s.Bytes
+			if err := enc.Encode(s); err != nil {
+				return err
+			}
+		}
+		return enc.Encode(end)
+	})
+	return cli.Whole(reading.NoticedIn(a, t.Findings(), cli.AllRead(err)))
 }
 
 // lasting makes the paths mean the same in every directory: a split may be read in another one, and by another
@@ -144,33 +150,7 @@ read; 2 for what is no split, or not one of this version, and other wrong use.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			if r.Form == "" && !r.ToFile() {
-				r.Form = "arrow"
-			}
-			form, err := r.RowForm(a)
-			if err != nil {
-				return err
-			}
-			spec, err := r.Spec()
-			if err != nil {
-				return err
-			}
-			s, err := readSplit(a, split)
-			if err != nil {
-				return err
-			}
-			t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})})
-			if err != nil {
-				return cli.Whole(&cli.OpenError{Err: err})
-			}
-			defer t.Close()
-			sc, err := t.Schema()
-			if err != nil {
-				return cli.Whole(err)
-			}
-			err = reading.WriteRows(a, ctx, &r.OutputFlags, form, sc, t.Scan(ctx, spec))
-			return cli.Whole(r.DamageFlags.Report(ctx, a, []string{"the split"}, t.Findings(), cli.AllRead(err)))
+			return runScan(cmd, a, &r, split)
 		},
 	}
 	cmd.Flags().StringVar(&split, "split", "", "the `SPLIT`: JSON, a file, or - (needed)")
@@ -180,6 +160,37 @@ read; 2 for what is no split, or not one of this version, and other wrong use.`,
 	r.OutputFlags.Register(cmd, output.RowForms, "default: what the extension of -o says, else arrow")
 	r.DamageFlags.Register(cmd, "fail")
 	return cli.First(cmd, "split", "output", "format")
+}
+
+// runScan writes the rows of a split.
+func runScan(cmd *cobra.Command, a *cli.App, r *reading.Reading, split string) error {
+	ctx := cmd.Context()
+	if r.Form == "" && !r.ToFile() {
+		r.Form = "arrow"
+	}
+	form, err := r.RowForm(a)
+	if err != nil {
+		return err
+	}
+	spec, err := r.Spec()
+	if err != nil {
+		return err
+	}
+	s, err := readSplit(a, split)
+	if err != nil {
+		return err
+	}
+	t, err := stoa.OpenSplit(ctx, s, stoa.OpenOptions{Formats: a.Formats, Tree: store.Roots(cli.Tree{A: a})})
+	if err != nil {
+		return cli.Whole(&cli.OpenError{Err: err})
+	}
+	defer t.Close()
+	sc, err := t.Schema()
+	if err != nil {
+		return cli.Whole(err)
+	}
+	err = reading.WriteRows(a, ctx, &r.OutputFlags, form, sc, t.Scan(ctx, spec))
+	return cli.Whole(r.DamageFlags.Report(ctx, a, []string{"the split"}, t.Findings(), cli.AllRead(err)))
 }
 
 // readSplit finds the split's text and parses it.

@@ -38,43 +38,7 @@ Arrow IPC message (for pyarrow.ipc.read_schema).`,
 			"ddl --dialect iceberg store#sales.orders",
 		Args: a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.Check(schemaForms); err != nil {
-				return err
-			}
-			if schemafmt.Dialects[words] == nil {
-				return &cli.UseError{Message: "--dialect: there is no dialect \"" + words + "\"",
-					Hint: "the dialects are " + strings.Join(schemafmt.DialectNames, ", ")}
-			}
-			if cmd.Flags().Changed("dialect") && out.Form != "ddl" {
-				return cli.WrongUse("--dialect goes with -f ddl")
-			}
-			if a.Tty && !out.ToFile() && out.Form == "arrow" {
-				return &cli.UseError{Message: "arrow is not for a terminal", Hint: "use -o FILE or a pipe"}
-			}
-			t, err := src.Open(cmd.Context(), a, args)
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			if err := cli.CheckOutput(out.File, t.Sources()); err != nil {
-				return err
-			}
-			b, err := SchemaBytes(out.Form, t.Schema(), tableName(args[0]), t.Sources()[0].Layout,
-				schemafmt.Dialects[words])
-			if err != nil {
-				return err
-			}
-			if out.Form == "" || out.Form == "text" {
-				b = schemaText(t.Schema(), output.StyleOf(a, &out))
-			}
-			err = output.PutDoc(a, cmd.Context(), &out, func(w io.Writer) error {
-				_, err := w.Write(b)
-				return err
-			})
-			if err == nil { // the schema is shown whether or not the files that a table names are there
-				_, err = t.Rows(cmd.Context())
-			}
-			return reading.NoticedIn(a, t.Findings(), err)
+			return runSchema(cmd, a, args, &src, &out, words)
 		},
 	}
 	src.Register(a, cmd)
@@ -82,6 +46,48 @@ Arrow IPC message (for pyarrow.ipc.read_schema).`,
 	cmd.Flags().StringVar(&words, "dialect", "duckdb", "with -f ddl: the `DIALECT` of SQL, duckdb, spark or iceberg")
 	cli.Complete(cmd, "dialect", func() []string { return schemafmt.DialectNames })
 	return cli.First(cmd, "format", "dialect", "output")
+}
+
+// runSchema writes the schema of a table.
+func runSchema(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFlags, out *output.OutputFlags,
+	dialect string) error {
+	if err := out.Check(schemaForms); err != nil {
+		return err
+	}
+	if schemafmt.Dialects[dialect] == nil {
+		return &cli.UseError{Message: "--dialect: there is no dialect \"" + dialect + "\"",
+			Hint: "the dialects are " + strings.Join(schemafmt.DialectNames, ", ")}
+	}
+	if cmd.Flags().Changed("dialect") && out.Form != "ddl" {
+		return cli.WrongUse("--dialect goes with -f ddl")
+	}
+	if a.Tty && !out.ToFile() && out.Form == "arrow" {
+		return &cli.UseError{Message: "arrow is not for a terminal", Hint: "use -o FILE or a pipe"}
+	}
+	t, err := src.Open(cmd.Context(), a, args)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := cli.CheckOutput(out.File, t.Sources()); err != nil {
+		return err
+	}
+	b, err := SchemaBytes(out.Form, t.Schema(), tableName(args[0]), t.Sources()[0].Layout,
+		schemafmt.Dialects[dialect])
+	if err != nil {
+		return err
+	}
+	if out.Form == "" || out.Form == "text" {
+		b = schemaText(t.Schema(), output.StyleOf(a, out))
+	}
+	err = output.PutDoc(a, cmd.Context(), out, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	if err == nil { // the schema is shown whether or not the files that a table names are there
+		_, err = t.Rows(cmd.Context())
+	}
+	return reading.NoticedIn(a, t.Findings(), err)
 }
 
 // SchemaBytes is a schema in one of the forms; l and d are for ddl.
