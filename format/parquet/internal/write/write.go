@@ -214,7 +214,8 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 
 func (w *Writer) batch(b arrow.RecordBatch) error {
 	for from := int64(0); from < b.NumRows(); {
-		to := sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.o.groupRows-w.filled), w.o.memory/8)
+		to := sliceEnd(b, from, min(b.NumRows(), from+sliceRows, from+w.o.groupRows-w.filled),
+			min(w.o.memory, w.o.groupSize)/8) // a row group is not much larger than it may be
 		part := b.NewSlice(from, to)
 		err := w.checkOrder(part)
 		if err == nil {
