@@ -244,7 +244,7 @@ func (d *PageTask) splitLevels(data []byte) (n int, err error) {
 		name     string
 	}{{d.Column.MaxRep, d.h.Levels[1], &d.rep, "repetition_levels"},
 		{d.Column.MaxDef, d.h.Levels[0], &d.def, "definition_levels"}} {
-		if x.max == 0 {
+		if x.max == 0 || d.h.Values == 0 && len(data) == 0 {
 			continue
 		}
 		left := int64(len(data) - n)

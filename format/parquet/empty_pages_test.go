@@ -1,0 +1,110 @@
+package parquet
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	lib "github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+
+	"stoa/format"
+	"stoa/internal/scan"
+	"stoa/internal/thrift"
+	"stoa/store"
+)
+
+// emptyPage is a data page without values, whose body is nothing, or Snappy's or another codec's nothing.
+func emptyPage(version int, body []byte) []byte {
+	w := thrift.NewWriter(thrift.Compact)
+	w.Struct(thrift.Item)
+	w.I32(1, map[int]int32{1: 0, 2: 3}[version])
+	w.I32(2, 0)
+	w.I32(3, int32(len(body)))
+	if version == 1 {
+		w.Struct(5)
+		for id, n := range []int32{0, 0, 3, 3} { // no values, PLAIN, levels in RLE
+			w.I32(int16(id+1), n)
+		}
+	} else {
+		w.Struct(8)
+		for id := range int16(6) { // no values, nulls, rows; PLAIN; no levels
+			w.I32(id+1, 0)
+		}
+	}
+	w.End()
+	w.End()
+	return append(w.Encoded(), body...)
+}
+
+// TestPagesWithoutValues: pages without values, before others, between them and behind, as Arrow C++ and Spark write
+// some, change no row, and nothing is wrong about them; without an offset index, and in lists, too.
+func TestPagesWithoutValues(t *testing.T) {
+	whole := claimed(t, lib.WithPageIndexEnabled(false), lib.WithBloomFilterEnabled(false),
+		lib.WithCompression(compress.Codecs.Snappy))
+	r := readerOf(t, whole)
+	defer r.Close()
+	want := &harmed{starts: []int64{0}}
+	for version := 1; version <= 2; version++ {
+		for _, body := range [][]byte{nil, {0}} { // {0} is Snappy of nothing
+			empty := emptyPage(version, body)
+			for leaf := range r.Leaves {
+				var chunk []byte
+				pages, dict := 0, 0
+				for p, err := range r.Pages(t.Context(), 0, leaf) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if p.IsData() {
+						chunk = append(chunk, empty...)
+						pages++
+					} else {
+						dict = len(p.String())
+					}
+					chunk = append(chunk, whole[p.Header.Off:p.Body.End()]...)
+				}
+				if chunk = append(chunk, empty...); pages < 3 {
+					t.Fatal(pages)
+				}
+				more := int64(len(empty) * (pages + 1))
+				b := refooter(t, whole, chunk, func(m *metadata.FileMetaData, at int64) {
+					g := m.RowGroups[0]
+					c := g.Columns[leaf].MetaData
+					first := c.DataPageOffset
+					if dict > 0 {
+						c.DataPageOffset += at - *c.DictionaryPageOffset
+						*c.DictionaryPageOffset = at
+					} else {
+						c.DataPageOffset += at - first
+					}
+					c.TotalCompressedSize += more
+					c.TotalUncompressedSize += more - int64(len(body)*(pages+1))
+					c.EncodingStats = nil
+					g.TotalByteSize += more - int64(len(body)*(pages+1))
+					g.TotalCompressedSize, g.FileOffset = nil, nil
+				})
+				what := fmt.Sprintf("version %d, body %v, column %d", version, body, leaf)
+				got, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}),
+					Name: "t"}, format.OpenOptions{})
+				if err != nil {
+					t.Fatal(what, err)
+				}
+				was, _, _, err := want.read(r, leaf, scan.Fail)
+				now, lost, _, err2 := want.read(got, leaf, scan.SkipRows)
+				if err != nil || err2 != nil || len(lost) > 0 || fmt.Sprint(was) != fmt.Sprint(now) {
+					t.Errorf("%s: %v, %v, lost %v, %d rows of %d", what, err, err2, lost, len(now), len(was))
+				}
+				got.Close()
+				for _, f := range findings(b) {
+					if f.Code != "parquet.layout" && f.Code != "parquet.copy" && f.Code != "parquet.encodings" {
+						t.Errorf("%s: %+v", what, f)
+					}
+				}
+			}
+		}
+	}
+	if bytes.Equal(emptyPage(1, nil), emptyPage(2, nil)) {
+		t.Error("one page for both versions")
+	}
+}
