@@ -13,7 +13,7 @@ import (
 	"stoa/vec"
 )
 
-// groupBounds are those of a blocklet, by physical column.
+// groupBounds are the bounds of a blocklet's columns, by physical column.
 func (t *Table) groupBounds(ctx context.Context, f *datafile.DataFile, p *Part, g int,
 	q format.Query) map[int]pred.Bounds {
 	asked := q.Filter.Columns()
@@ -67,7 +67,7 @@ func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Par
 	return datafile.MinMaxOf(c, f.Footer.Index[g].MinMax, c.Chunk)
 }
 
-// Narrow leaves out the pages that cannot hold a row of which e is true. It is format.Narrower.
+// Narrow leaves out the pages without a row for which e can be true. It implements format.Narrower.
 func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: max(g.Rows, 0)}}
 	if g.Rows < 0 {
@@ -75,7 +75,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	}
 	f, err := t.File(ctx, g.Part)
 	if err != nil || f.Version < 3 || f.Stream != nil || g.Index < 0 || g.Index >= len(f.Footer.Blocklet) {
-		return all, nil // what is wrong reading will say
+		return all, nil // reading reports what is wrong
 	}
 	starts, err := f.PageStarts(ctx, g.Index)
 	if err != nil || len(starts) < 3 {
@@ -118,9 +118,8 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return out, nil
 }
 
-// bounds12 are the bounds that the footer of formats 1 and 2 gives column c of blocklet g: those of dimensions,
-// in the order of the bytes in the pages. Codes of a dictionary are turned into the smallest and the largest of
-// the values that they stand for.
+// bounds12 are the bounds of column c in blocklet g in the footer of formats 1 and 2: those of dimensions, in the order
+// of the bytes in the pages. Codes of a dictionary become the smallest and largest of the values that they stand for.
 func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *schema.Physical,
 	c *schema.Column) *pred.Bounds {
 	lo, hi, ok := f.Footer.Index[g].MinMax.At(c.Chunk)
@@ -133,8 +132,8 @@ func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *s
 	case c.Encoders.Has(layout.EncDirectDictionary):
 		return datafile.SurrogateBounds(c, t.Dates, lo, hi)
 	case c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar:
-		// nulls count with their text, and the writer takes the first and the last value of the page for the
-		// smallest and the largest
+		// nulls take part with their text, and the writer took the first and the last value of the page for the
+		// smallest and largest
 		a, z := pred.String(string(lo)), pred.String(string(hi))
 		if string(lo) > string(hi) {
 			return nil
@@ -144,7 +143,7 @@ func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *s
 	return nil
 }
 
-// codeBounds are the bounds of codes of a column's dictionary. Whatever is wrong with it is told where it is read.
+// codeBounds are the bounds of codes of a column's dictionary. Damage of the dictionary is reported where it is read.
 func (t *Table) codeBounds(ctx context.Context, c *schema.Column, lo, hi []byte) *pred.Bounds {
 	g, err := t.Dicts.Global(ctx, c)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// NewChunk stands before the page that holds rows.From.
+// NewChunk returns a column of blocklet g, from the page that holds rows.From on.
 func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys *schema.Physical,
 	col *schema.Column, rows vec.Range) (*datafile.Chunk, error) {
 	c := &datafile.Chunk{F: f, Phys: phys, Col: col, Rows: rows, Dates: t.Dates}
@@ -46,7 +46,7 @@ func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys 
 	return c, nil
 }
 
-// addPositions adds the two columns after the table's own.
+// addPositions adds the columns stoa_file and stoa_row after the table's own.
 func (t *Table) addPositions() {
 	fields := append(t.sc.Fields(), arrow.Field{Name: datafile.FileColumn, Type: arrow.BinaryTypes.String},
 		arrow.Field{Name: datafile.RowColumn, Type: arrow.PrimitiveTypes.Int64})
@@ -74,7 +74,7 @@ func (t *Table) newStreamChunk(f *datafile.DataFile, g int, col *schema.Column) 
 	return c, nil
 }
 
-// DecodeRows decodes a column of blocklet g, whose stored bytes are given, for the sake of the error.
+// DecodeRows decodes a column of blocklet g from its stored bytes, only to see whether that is an error.
 func (t *Table) DecodeRows(f *datafile.DataFile, g int, p *schema.Physical, stored []byte, a *vec.Arena) error {
 	c, err := t.newStreamChunk(f, g, p.Col)
 	if err != nil {

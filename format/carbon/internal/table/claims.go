@@ -14,11 +14,11 @@ import (
 	"stoa/store"
 )
 
-// CarbonData leaves files beside a table that nothing refers to any more: earlier update statuses, indexes that
-// were merged, files of segments that were compacted or deleted, locks. They are told from foreign ones by
-// their names and places.
+// CarbonData leaves files beside a table that nothing refers to any more: earlier update statuses, indexes that were
+// merged, files of segments that were compacted or deleted, locks. Their names and places distinguish them from files
+// that are not CarbonData's.
 
-// carbonLocks is where CarbonData's writers leave empty files beside a table; they say nothing of it.
+// carbonLocks is where CarbonData's writers leave empty files beside a table.
 const carbonLocks = "LockFiles"
 
 var (
@@ -31,7 +31,7 @@ var (
 	ownAnywhere = regexp.MustCompile(`(^|/)([._][^/]*|[^/]*\.(crc|lock|mdt))$`) // CarbonData's, or Hadoop's beside it
 )
 
-// Claims is format.Format.Claims.
+// Claims implements format.Format.Claims.
 func Claims(ctx context.Context, tg format.Target, o format.OpenOptions) format.Claimer {
 	c := &claimer{ctx: ctx, tree: tg.Tree, o: o, root: path.Clean(tg.Name), segments: map[string]map[string]bool{}}
 	return c.claim
@@ -106,7 +106,7 @@ func ownDir(rel string) bool {
 		partDir.MatchString(rel) || hiveDir.MatchString(rel)
 }
 
-// split cuts a name after the directory of the table that it lies in; rel is "." if it lies in none, or is one.
+// split splits a name after the directory of the table that it lies in; rel is "." if it lies in none, or is one.
 func (c *claimer) split(name string) (table, rel string, err error) {
 	for at := 0; ; {
 		i := strings.IndexByte(name[at:], '/')
@@ -126,7 +126,7 @@ func (c *claimer) split(name string) (table, rel string, err error) {
 	}
 }
 
-// knownSegments are those of which the status of a table, or its history, says; nil: it is damaged, or not there.
+// knownSegments are those in the status of a table or in its history; nil if it is damaged or missing.
 func (c *claimer) knownSegments(table string) (map[string]bool, error) {
 	var loads, past []status.Load
 	name := path.Join(table, "Metadata", "tablestatus")
@@ -138,7 +138,7 @@ func (c *claimer) knownSegments(table string) (map[string]bool, error) {
 	} else if err != nil {
 		return nil, nil
 	}
-	// most tables have none
+	// most tables have no history
 	if err := status.ReadJSON(c.ctx, c.tree, name+".history", c.o.Limits.WithDefaults(), &past); !unknown(err) {
 		return nil, err
 	}

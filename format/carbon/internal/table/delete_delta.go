@@ -28,10 +28,10 @@ type DeleteDelta struct {
 // PageKey is a page of a data file.
 type PageKey struct{ Blocklet, Page int64 }
 
-// Deletes is the deleted rows of a data file, by page, ascending.
+// Deletes are the deleted rows of a data file by page, ascending.
 type Deletes map[PageKey][]int64
 
-// DeltaNames are the delete deltas of a block, of which the update status says.
+// DeltaNames are the names of the delete deltas of a block that the update status implies.
 func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) ([]string, error) {
 	name := func(stamp string) string { return path.Join(dir, u.Block+"-"+stamp+layout.DeltaExt) }
 	switch {
@@ -73,10 +73,10 @@ func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) 
 	return out, nil
 }
 
-// ReadDeletes reads the delete deltas of a data file. Whatever is not there, or not as the update status has
-// it, is an error: rows would come back. When recovering, all other deltas of the block are taken that are not
-// younger (what was deleted once stays so, and a delta that stands for others has all their rows), and it is told how
-// many rows come back all the same.
+// ReadDeletes reads the delete deltas of a data file. One that is missing, or is not as the update status says, is an
+// error: its rows would come back. When recovering, all other deltas of the block that are not newer are taken (what
+// was deleted once stays deleted, and a delta that replaces others has all their rows), and the number of rows that
+// come back all the same is reported.
 func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string) (Deletes, error) {
 	list, err := t.DeltaNames(ctx, u, dir)
 	if err != nil || len(list) == 0 && (status.Count64(u.Deleted) == 0 || u.Guessed) {
@@ -113,7 +113,7 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 		t.reportOnce(name, layout.Findingf("carbon.delete.damaged", placeOf(unreadable[name], name), t.Path,
 			"%v: the block's other delete deltas hold, and %s", unreadable[name], back))
 	}
-	// two deltas may name the same row, one has each once
+	// two deltas may name the same row, each delta names it once
 	if !u.Guessed && len(unreadable) == 0 && n != distinct && (n != named || len(list) == 1) {
 		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock",
 			"%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
@@ -122,8 +122,8 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 	return out, nil
 }
 
-// olderDeltas adds to out what the delete deltas of a block say that lie in its directory, are not read yet, and not
-// younger than those that hold. What is damaged of them nothing names any more.
+// olderDeltas adds to out the delete deltas in a block's directory that were not read yet and are not newer than the
+// current ones. Damaged ones are skipped: nothing names them any more.
 func (t *Managed) olderDeltas(ctx context.Context, u *status.Update, dir string, read []string, out Deletes) error {
 	until := int64(-1)
 	for _, s := range append([]string{u.To}, u.Stamps...) {
@@ -147,7 +147,7 @@ func (t *Managed) olderDeltas(ctx context.Context, u *status.Update, dir string,
 	return nil
 }
 
-// readDelta adds the rows of one delete delta to out, if it is whole.
+// readDelta adds the rows of a delete delta to out, if it is intact.
 func (t *Managed) readDelta(ctx context.Context, u *status.Update, name string, out Deletes) error {
 	var d DeleteDelta
 	if err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &d); err != nil {

@@ -103,7 +103,7 @@ func (s *auxiliary) dictTable(ctx context.Context, tg format.Target, c *wire.Cur
 	return nil
 }
 
-// loadOf is the load that wrote a code; at is a guess.
+// loadOf is the index of the load that wrote a code; at is a guess.
 func loadOf(loads []dict.DictLoad, code, at int) int {
 	if at >= len(loads) || int64(code) < loads[at].Min {
 		at = 0
@@ -149,7 +149,7 @@ func (s *auxiliary) sortTable(c *wire.Cursor) {
 	s.fact("codes", len(x.Codes))
 }
 
-// DescribeDictionary reports a .dict, a .dictmeta or a .sortindex.
+// DescribeDictionary describes a .dict, a .dictmeta or a .sortindex.
 func DescribeDictionary(ctx context.Context, tg format.Target, o format.OpenOptions, trace func(region.Node)) error {
 	obj, err := layout.OpenObject(ctx, tg.Tree, tg.Name, o.Limits)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"stoa/internal/check"
 )
 
-// OpenFiles opens data files as one table: the schema is the first one's.
+// OpenFiles opens data files as one table with the schema of the first.
 func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, names []string,
 	saved *check.Reporter) (*Table, error) {
 	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
@@ -62,7 +62,7 @@ func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	return t, nil
 }
 
-// Folder is a directory of data files, without a table around it, and what its index files say.
+// Folder is a directory of data files that is no table, and the contents of its index files.
 type Folder struct {
 	Data       []string // data files, by name
 	Indexes    []string // index files
@@ -71,7 +71,7 @@ type Folder struct {
 	here       map[string]bool
 }
 
-// ReadFolder lists a directory, and reads its index files.
+// ReadFolder lists a directory and reads its index files.
 func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder, error) {
 	d := &Folder{Named: map[string]*datafile.Indexed{}, Unreadable: map[string]error{}, here: map[string]bool{}}
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
@@ -117,7 +117,7 @@ func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder
 	return d, nil
 }
 
-// Missing are the data files that an index names, and that are not there.
+// Missing are the data files that an index names and that do not exist.
 func (d *Folder) Missing() (out []string) {
 	for _, name := range layout.Sorted(d.Named) {
 		if !d.here[name] {
@@ -127,7 +127,7 @@ func (d *Folder) Missing() (out []string) {
 	return out
 }
 
-// Unnamed are the data files that no index names, where there is one.
+// Unnamed are the data files that no index names, if there is an index.
 func (d *Folder) Unnamed() (out []string) {
 	for _, name := range d.Data {
 		if len(d.Indexes) > 0 && d.Named[path.Base(name)] == nil {
@@ -142,7 +142,7 @@ func (d *Folder) MissingError(dir, name string) error {
 	return fault.Corruptf(fault.Span{Object: path.Join(dir, name)}, "", "the index names this file, and it is missing")
 }
 
-// openFolder opens a directory of data files as one table. What an index names is there, or is lost.
+// openFolder opens a directory of data files as one table. Files that an index names are there, or are lost.
 func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions,
 	saved *check.Reporter) (*Table, error) {
 	d, err := ReadFolder(ctx, tg, op.Limits)
@@ -173,7 +173,7 @@ func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o 
 	return t, nil
 }
 
-// openNamed opens the data files of a directory; if there is none, with the columns that an index says.
+// openNamed opens the data files of a directory; if there are none, with the columns that an index has.
 func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, d *Folder,
 	saved *check.Reporter) (*Table, error) {
 	if len(d.Data) > 0 {
@@ -213,8 +213,8 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	return t, err
 }
 
-// reportFolder says, when recovering, what the index files of a directory do not agree with. What they name and is not
-// there is a loss of whoever reads.
+// reportFolder reports, when recovering, how the index files of a directory contradict each other or the data files.
+// Missing data files are reported as losses where they are read.
 func (t *Table) reportFolder(d *Folder, unnamed []string) {
 	for _, name := range layout.Sorted(d.Unreadable) {
 		t.saved.Emit(layout.Findingf("carbon.index.damaged", fault.Span{Object: name}, t.Name,

@@ -108,7 +108,7 @@ func widens(a, b layout.DataType) bool {
 	return false
 }
 
-// partOf is a part by its name, with what an index says of it.
+// partOf is the part with a name, and what an index has about it.
 func (t *Table) partOf(name string) *Part {
 	if i := slices.IndexFunc(t.parts, func(p Part) bool { return p.Name == name }); i >= 0 {
 		return &t.parts[i]
@@ -116,7 +116,7 @@ func (t *Table) partOf(name string) *Part {
 	return &Part{Name: name}
 }
 
-// checkParts looks at every data file of a directory, so that recovery reports now what is lost.
+// checkParts opens every data file of a directory, so that recovery reports losses now.
 func (t *Table) checkParts(ctx context.Context) error {
 	for i := range t.parts {
 		if err := t.checkPart(ctx, &t.parts[i]); err != nil {
@@ -126,7 +126,8 @@ func (t *Table) checkParts(ctx context.Context) error {
 	return nil
 }
 
-// checkPart says, when recovering, where a data file is not as its index says; damage of it its reader meets.
+// checkPart reports, when recovering, where a data file contradicts its index. Damage within it is reported by its
+// reader.
 func (t *Table) checkPart(ctx context.Context, p *Part) error {
 	f, err := t.File(ctx, p.Name)
 	if err != nil && !errors.Is(err, fault.Corrupt) {

@@ -123,7 +123,7 @@ func (r *indexRow) fill(b *array.RecordBuilder, names []string) {
 	}
 }
 
-// boundText is a bound for people: as a value where its bytes can be understood alone (format 3), else in hexadecimal.
+// boundText is a bound for display: as a value where its bytes alone suffice (format 3), else in hexadecimal.
 func boundText(b *array.StringBuilder, c *schema.Column, v []byte, ok, own bool) {
 	if !ok {
 		b.AppendNull()

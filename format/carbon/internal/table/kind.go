@@ -25,7 +25,7 @@ const (
 	KindStore         // a directory of databases and tables
 )
 
-// ByName is what a file's name says.
+// ByName is the kind that a file's name implies.
 func ByName(name string) Kind {
 	for ext, k := range map[string]Kind{layout.DataExt: kindFile, layout.IndexExt: KindIndex,
 		layout.MergedExt: KindMerged, ".dict": KindDict, ".dictmeta": KindDictMeta, ".sortindex": KindSort} {
@@ -36,8 +36,8 @@ func ByName(name string) Kind {
 	return KindNone
 }
 
-// isTable reports whether a directory is that of a table: it has a schema, or, where that was lost, segments. An
-// error is that of a store that could not say.
+// isTable reports whether a directory is a table: it has a schema or, where that was lost, segments. An error means
+// that the store could not answer.
 func isTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	for _, name := range []string{"Metadata/schema", "Fact/Part0", "Metadata/segments"} {
 		info, err := tree.Stat(ctx, path.Join(dir, name))
@@ -51,7 +51,7 @@ func isTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	return false, nil
 }
 
-// holdsTable reports whether a directory of a table is right below.
+// holdsTable reports whether a table lies directly below a directory.
 func holdsTable(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	for child, err := range tree.List(ctx, dir) {
 		if err != nil {

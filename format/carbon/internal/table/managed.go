@@ -14,7 +14,7 @@ import (
 	"stoa/region"
 )
 
-// Managed is a table with a directory of its own: schema, status, segments.
+// Managed is a table that has a directory of its own, with a schema, a status and segments.
 type Managed struct {
 	*Table
 	Path        string
@@ -29,13 +29,13 @@ type Managed struct {
 	Notes  []region.Finding
 
 	once       sync.Mutex
-	found      map[string]*Part // by name; nil: not looked yet
+	found      map[string]*Part // by name; nil: not listed yet
 	list       []*Part
-	unreadable map[string]error // segments of which something is gone, by what stands for them among the parts
+	unreadable map[string]error // segments with missing files, by the name that stands for them among the parts
 
 	Guessed *guessedDeletes // recovering: the update status is not the one that tablestatus names
 
-	partitions map[string][]Place // recovering: directories of partitions by segment; nil: not looked yet
+	partitions map[string][]Place // recovering: directories of partitions by segment; nil: not listed yet
 }
 
 // facts are what `stoa meta` prints of the table.
@@ -52,13 +52,13 @@ func (t *Managed) facts() {
 	}
 }
 
-// Layout is how the schema has the rows laid out.
+// Layout is the layout of rows that the schema declares.
 func (t *Managed) Layout() format.Layout {
 	l := format.Layout{Buckets: int(t.TableSchema.Buckets), Sorted: t.Table.Layout().Sorted}
 	for i := range t.TableSchema.BucketBy {
 		l.BucketBy = append(l.BucketBy, t.TableSchema.BucketBy[i].Name)
 	}
-	// of the other kinds no directory says the value
+	// the other kinds of partitions have no directories
 	if p := t.TableSchema.Partition; p != nil && p.Kind == layout.NativeHive {
 		for i := range p.Columns {
 			l.Partitions = append(l.Partitions, p.Columns[i].Name)
@@ -67,31 +67,31 @@ func (t *Managed) Layout() format.Layout {
 	return l
 }
 
-// note keeps a finding.
+// note adds a finding.
 func (t *Managed) note(code string, at fault.Span, format string, args ...any) {
 	t.noting.Lock()
 	defer t.noting.Unlock()
 	f := layout.Codes.Finding(code, at, t.Path, fmt.Sprintf(format, args...))
-	f.Lost = 0 // the rows of what is not read are shown by whoever reads
+	f.Lost = 0 // lost rows are counted where reading meets them
 	t.Notes = append(t.Notes, f)
 }
 
-// Findings is what was odd about the indexes of the segments that were looked into.
+// Findings is what was odd about the indexes of the segments read so far.
 func (t *Managed) Findings() []region.Finding {
 	t.noting.Lock()
 	defer t.noting.Unlock()
 	return slices.Clone(t.Notes)
 }
 
-// reportOnce says, when recovering, what was done about the file name, which may be asked for again.
+// reportOnce reports a finding about the file name when recovering, the first time it is called for that name.
 func (t *Managed) reportOnce(name string, f region.Finding) {
 	if t.saved.First(name) {
 		t.saved.Emit(f)
 	}
 }
 
-// tolerate says, when recovering, of a delete delta that cannot be used, once for each name, and lets the rows
-// come back. Else the error stays.
+// tolerate reports, when recovering, once for each name, that a delete delta cannot be used and that its rows come
+// back. Otherwise it returns err.
 func (t *Managed) tolerate(name string, err error) error {
 	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {
 		return err
@@ -108,7 +108,7 @@ func (t *Managed) segmentFileOf(l *status.Load) string {
 	return path.Join(t.Path, "Metadata", "segments", l.Segment)
 }
 
-// placeOf is where an error says that the file name is damaged.
+// placeOf is where err locates the damage of the file name; the whole file, if err is about another.
 func placeOf(err error, name string) fault.Span {
 	if e := (*fault.Error)(nil); errors.As(err, &e) && e.At.Object == name {
 		return e.At
@@ -119,14 +119,14 @@ func placeOf(err error, name string) fault.Span {
 // Place is a directory with files of a segment.
 type Place struct {
 	Dir     string
-	Indexes []string // names of its index files, as the segment file says; nil: look
+	Indexes []string // names of its index files in the segment file; nil: not listed there
 	values  []string // of the partition columns, name=value each
 	guessed bool     // recovering: nothing says that these are all directories of the segment
 	dropped bool     // recovering: the damaged segment file still says that this partition was dropped
 }
 
-// guessedDeletes is by which rule delete deltas hold that no update status names: those that are younger than
-// the one that is there.
+// guessedDeletes says which delete deltas hold although no update status names them: those newer than the update status
+// that was found.
 type guessedDeletes struct {
 	after, until int64           // times of deltas
 	unlisted     map[string]bool // segments that have deletes, and no entry in the update status

@@ -23,7 +23,7 @@ import (
 // Granularity is the step of direct dictionary timestamps.
 type Granularity string
 
-// Options are those of Open; package carbon has them with their meaning.
+// Options are the options of Open; package carbon documents them.
 type Options struct {
 	Segment         []string
 	Segments        []string
@@ -60,7 +60,7 @@ var ReadTable = option.Table[Options]{Format: "carbon", For: "reading", Options:
 		func(o *Options) *bool { return &o.Deleted }),
 }}
 
-// ReadOptions are the options of Open, understood.
+// ReadOptions are the options of Open, parsed.
 type ReadOptions struct {
 	Segments    []string // nil: those that count
 	allSegments bool
@@ -97,7 +97,7 @@ func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	return o, nil
 }
 
-// fits is an error if an option is given that only means something where tablestatus is: in a table.
+// fits is an error if an option is given that only makes sense for a table with a tablestatus.
 func (o *ReadOptions) fits(name string, k Kind) error {
 	if k == KindTable {
 		return nil
@@ -116,7 +116,7 @@ func (o *ReadOptions) fits(name string, k Kind) error {
 	return nil
 }
 
-// Complete reads the file of properties, if one is given. What the options say wins.
+// Complete reads the file of properties, if one is given. Options take precedence over it.
 func (o *ReadOptions) Complete(ctx context.Context, tree store.Tree, l format.Limits) error {
 	if o.properties == "" {
 		return nil
@@ -145,12 +145,12 @@ func (o *ReadOptions) Complete(ctx context.Context, tree store.Tree, l format.Li
 	return nil
 }
 
-// DefaultStoreLocation is where a store lies if no carbon.properties says it: carbon.storelocation's default,
-// from the working directory.
+// DefaultStoreLocation is the place of a store if no carbon.properties gives one: the default of carbon.storelocation,
+// relative to the working directory.
 const DefaultStoreLocation = "../carbon.store"
 
-// StoreLocation is the store that a carbon.properties names. A relative one counts from the working directory,
-// as CarbonData does it; of URIs only file: is a place that can be read here.
+// StoreLocation is the store that a carbon.properties file names. A relative place counts from the working directory,
+// as in CarbonData; of URIs only file: can be read.
 func StoreLocation(ctx context.Context, tree store.Tree, file string) (string, error) {
 	o := ReadOptions{properties: file}
 	if err := o.Complete(ctx, tree, format.Limits{}); err != nil {
@@ -167,7 +167,7 @@ func StoreLocation(ctx context.Context, tree store.Tree, file string) (string, e
 	return place, nil
 }
 
-// properties reads a Java properties file: key = value, # and ! begin a comment.
+// properties parses a Java properties file: lines key = value; # and ! begin a comment.
 func properties(b []byte) map[string]string {
 	out := map[string]string{}
 	sc := bufio.NewScanner(bytes.NewReader(b))
@@ -187,7 +187,7 @@ func properties(b []byte) map[string]string {
 // units are the steps of direct dictionary timestamps, in milliseconds.
 var units = map[string]int64{"": 1000, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 
-// Rule is how direct dictionary timestamps are understood. The writer took the cut-off for a time of its own zone.
+// Rule is how direct dictionary timestamps are decoded. The writer read the cut-off as a time in its own zone.
 func (o *ReadOptions) Rule() (page.DateRule, error) {
 	u, ok := units[strings.ToUpper(o.granularity)]
 	if !ok {

@@ -20,15 +20,14 @@ import (
 	"stoa/store"
 )
 
-// The segments of a partitioned table have no directories of their own: their files lie in those of the
-// partitions, NAME=VALUE below each other, and only the segment files say in which. Without these the names of
-// the files say the segment.
+// The segments of a partitioned table have no directories of their own: their files lie in those of the partitions,
+// NAME=VALUE nested, and only the segment files list these. Without them the names of the files say the segment.
 
-// maxPartitions is how deep directories of partitions are looked into.
+// maxPartitions is how deep nested directories of partitions are read.
 const maxPartitions = 16
 
-// partitionFiles calls give with each directory of partitions below the table's, with the values that its path
-// says, and with the names of the files in it, until that says no.
+// partitionFiles calls give with each directory of partitions below the table's, the values in its path, and the names
+// of the files in it, until give returns false.
 func partitionFiles(ctx context.Context, tree store.Tree, table string,
 	yield func(dir string, values, files []string) bool) error {
 	enough := false
@@ -62,10 +61,10 @@ func partitionFiles(ctx context.Context, tree store.Tree, table string,
 	return below(table, nil)
 }
 
-// partitionPlaces are the directories of a segment whose segment file is not followed, because of why (nil:
-// tablestatus names none), and says that. Which partitions were dropped only that file says: their files stay
-// until the table is cleaned, and the sizes in tablestatus stay as they were. So those are left out that it
-// still calls dropped, and no more can be known.
+// partitionPlaces are the directories of a segment whose segment file cannot be used, because of why (nil: tablestatus
+// names none); this is reported. Only the segment file says which partitions were dropped: their files stay until the
+// table is cleaned, and the sizes in tablestatus do not change. So those are left out that the damaged file still calls
+// dropped; more cannot be known.
 func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error) ([]Place, error) {
 	found, err := t.partitionsOf(ctx, l.Id())
 	if err != nil || len(found) == 0 {
@@ -108,12 +107,12 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 	return out, nil
 }
 
-// aLocation is an entry of locationMap, wherever it lies in a segment file that is damaged elsewhere: neither
-// has braces in it.
+// aLocation matches an entry of locationMap, wherever it lies in a segment file that is damaged elsewhere: neither key
+// nor value contains braces.
 var aLocation = regexp.MustCompile(`("(?:[^"\\]|\\.)*")\s*:\s*(\{[^{}]*\})`)
 
-// droppedPlaces are the directories that a damaged segment file still says to be of partitions that were
-// dropped. Only an entry is trusted that is whole, and fits its directory.
+// droppedPlaces are the directories of dropped partitions according to a damaged segment file. Only intact entries that
+// fit their directory are trusted.
 func (t *Managed) droppedPlaces(ctx context.Context, name, segment string) (map[string]bool, error) {
 	o, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
 	if err != nil {
@@ -140,8 +139,7 @@ func (t *Managed) droppedPlaces(ctx context.Context, name, segment string) (map[
 	return out, nil
 }
 
-// partitionsOf are the directories of partitions that have files of a segment. They are looked for once, for
-// all segments.
+// partitionsOf are the directories of partitions with files of a segment. All segments share one search.
 func (t *Managed) partitionsOf(ctx context.Context, segment string) ([]Place, error) {
 	if t.partitions != nil {
 		return t.partitions[segment], nil
@@ -175,13 +173,13 @@ func (t *Managed) partitionsOf(ctx context.Context, segment string) ([]Place, er
 	return found[segment], nil
 }
 
-// maxLooked is how many directories of partitions are looked into before a place counts as a partitioned table.
+// maxLooked is how many directories of partitions are read to decide whether a place is a partitioned table.
 const maxLooked = 64
 
-// partitioned reports whether a directory is that of a partitioned table which lost the files that say so: it
-// is no partition itself, nothing else lies there, or CarbonData's own directories do, and the names of the
-// data files say the segments of which they are. Tables of the SDK, which have none, are each one of its own,
-// and so is whatever lies beside files of other systems. An error is that of a store that could not say.
+// partitioned reports whether a directory is a partitioned table that lost the files that say so: it is no partition
+// itself, it holds nothing else but CarbonData's own directories, and the names of the data files contain segments.
+// Tables of the SDK have no segments, so each of these directories is a table of its own, and so are data files beside
+// those of other systems. An error means that the store could not answer.
 func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	column, own, strange := "", false, false
 	for info, err := range tree.List(ctx, dir) {
@@ -213,7 +211,7 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error)
 			switch {
 			case strings.HasSuffix(f, layout.DataExt):
 				data++
-				// some old names do not say it
+				// some old names contain no segment
 				strays = strays || !segmentNumber.MatchString(of) && (of != "" || !own)
 			case !ownData.MatchString(f) && !ownAnywhere.MatchString(f):
 				strays = strays || !own
@@ -225,7 +223,7 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error)
 	return err == nil && data > 0 && !strays, storeFailure(err)
 }
 
-// storeFailure is an error if it is that of a store that could not say what is there.
+// storeFailure is err if the store could not answer, and nil if it is only that something does not exist.
 func storeFailure(err error) error {
 	if store.Failing(err) {
 		return err
@@ -233,8 +231,8 @@ func storeFailure(err error) error {
 	return nil
 }
 
-// isPartition reports whether a directory is a partition, and not a table: by its name, or, of the working
-// directory, by what lies above.
+// isPartition reports whether a directory is a partition and not a table: by its name or, for the working directory, by
+// the names above it.
 func isPartition(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	dir = path.Clean(dir)
 	if base := path.Base(dir); base != "." && base != ".." {
@@ -249,11 +247,11 @@ func isPartition(ctx context.Context, tree store.Tree, dir string) (bool, error)
 	return false, nil
 }
 
-// segmentNumber is the name of a segment: a number, and after a dot how often it was merged.
+// segmentNumber matches the name of a segment: a number and, after a point, how often it was compacted.
 var segmentNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
-// holdsPartitions reports whether a data file lies in a directory NAME=VALUE of a place, which may but need not
-// be a partitioned table.
+// holdsPartitions reports whether a data file lies in a directory NAME=VALUE of a place, which may be a partitioned
+// table, but need not.
 func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bool, err error) {
 	err = partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
 		holds = slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, layout.DataExt) })
@@ -262,7 +260,7 @@ func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bo
 	return holds && err == nil, storeFailure(err)
 }
 
-// currentIndexes leaves out single index files where a merged one is: the merged one stands for them.
+// currentIndexes leaves out single index files where there is a merged one, which replaces them.
 func currentIndexes(names []string) []string {
 	var merged []string
 	for _, n := range names {
@@ -276,9 +274,8 @@ func currentIndexes(names []string) []string {
 	return names
 }
 
-// otherPartition is the first of the values NAME=VALUE of a partition that the path of its directory
-// contradicts: there the column has another one. A directory without NAME= may be of any partition, if its user
-// said so.
+// otherPartition is the first of the values NAME=VALUE of a partition that contradicts the path of its directory. A
+// directory without NAME= may belong to any partition, if the user chose it.
 func otherPartition(dir string, values []string) string {
 	for _, v := range values {
 		name, value, _ := strings.Cut(v, "=")

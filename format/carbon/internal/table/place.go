@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// Look finds out what a place is and how sure that is.
+// Look determines what a place is, and how sure that is.
 func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil {
@@ -61,7 +61,7 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	return KindNone, format.No, nil
 }
 
-// lookFile reports a data file by its structure: format 2 begins with a text; all end with the offset of a
+// lookFile recognizes a data file by its structure: format 2 begins with a text; all formats end with the offset of a
 // footer, which begins with its first field.
 func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	k := ByName(tg.Name)
@@ -91,8 +91,8 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 	if k == kindFile {
 		return k, m, nil
 	}
-	// Without the name only what is hardly chance is trusted: a FileHeader of version 3, and a FileFooter3
-	// where the end points.
+	// Without the extension only what can hardly be chance is accepted: a FileHeader of version 3, and a FileFooter3
+	// where the end of the file points.
 	if src.Size() < 64 || head[0] != 0x15 || head[1] != 0x06 || head[2] != 0x19 {
 		return KindNone, format.No, nil
 	}
@@ -111,11 +111,11 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 	return kindFile, format.Certain, nil
 }
 
-// lookStream reports a data file by its beginning, as its end is not known yet: a file of version 1, which begins with
-// data, is not reported.
+// lookStream recognizes a data file by its beginning, because the end of a stream is not known yet. A file of version
+// 1, which begins with data, is not recognized.
 func lookStream(ctx context.Context, src store.Source, k Kind, m format.Match) (Kind, format.Match) {
 	var head [len(layout.MagicV2)]byte
-	n, _ := src.ReadAt(ctx, head[:], 0) // what is shorter is none
+	n, _ := src.ReadAt(ctx, head[:], 0) // a shorter file is none
 	switch {
 	case string(head[:n]) == layout.MagicV2:
 		return kindFile, format.Certain
@@ -140,7 +140,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// Resolve finds the table that a target means.
+// Resolve finds what a target is; in a store, the table that it names. Options that do not fit it are Invalid.
 func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Target, Kind, error) {
 	k, _, err := Look(ctx, tg)
 	if err == nil && k == KindNone {
@@ -203,8 +203,8 @@ func throughTable(ctx context.Context, tg format.Target, o *ReadOptions) (format
 	return tg, KindTable, nil
 }
 
-// unknown takes a file that nothing in its name or beginning says to be one, as those of version 1 begin with data: it
-// was asked for by the format's name. It is one if its end points into it; of a stream that is seen later.
+// unknown accepts a file that neither its name nor its beginning identifies, as files of version 1 begin with data: the
+// user named the format. It is a data file if its end points into it; of a stream that is checked later.
 func unknown(ctx context.Context, tg format.Target) (Kind, error) {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
@@ -258,7 +258,7 @@ func inStore(ctx context.Context, tg format.Target) (string, error) {
 // storeTable is a table of a store.
 type storeTable struct{ name, Dir string }
 
-// StoreTables are the tables of a store: database/table, and tables right in it.
+// StoreTables are the tables of a store: database/table, and tables directly below the store.
 func StoreTables(ctx context.Context, tree store.Tree, dir string) (out []storeTable, err error) {
 	for db, err := range tree.List(ctx, dir) {
 		if err != nil {

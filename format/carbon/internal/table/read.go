@@ -17,9 +17,9 @@ import (
 	"stoa/vec"
 )
 
-// CheckReadable is the error with which reading the table would end, as far as that shows without its pages: schema,
-// tablestatus, update status, delete deltas, segment files, indexes and, of each segment, a data file. What a change
-// would build on is seen with the eyes of who reads.
+// CheckReadable returns the error with which reading the table would end, as far as that shows without its pages:
+// schema, tablestatus, update status, delete deltas, segment files, indexes and one data file of each segment. A change
+// must not build on what a reader would refuse.
 func (t *Managed) CheckReadable(ctx context.Context) error {
 	seen := map[string]bool{}
 	look := func(p format.Part) error {
@@ -49,7 +49,7 @@ func (t *Managed) CheckReadable(ctx context.Context) error {
 		if f.Severity < region.Error {
 			continue
 		}
-		for p, err := range t.Parts(ctx, format.Query{}) { // a data file may say it in the reader's words
+		for p, err := range t.Parts(ctx, format.Query{}) { // a data file may give the reader's error
 			if err == nil {
 				err = look(p)
 			}
@@ -62,7 +62,7 @@ func (t *Managed) CheckReadable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// all finds the data files of all wanted segments, once.
+// all finds the data files of all wanted segments; later calls return the same.
 func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	t.once.Lock()
 	defer t.once.Unlock()
@@ -90,7 +90,7 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 				return nil, err
 			}
 			unreadable["segment "+l.Name] = err
-			// rows that were deleted could come back
+			// deleted rows could come back
 			if m := (*unmatchedError)(nil); t.saved == nil && errors.As(err, &m) {
 				continue
 			}
@@ -120,7 +120,8 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 	return list, nil
 }
 
-// vanished notes the segments of which tablestatus lost the entry, unless options say which are read. Recovery says it.
+// vanished notes the segments that lost their entry in tablestatus, unless options select segments. Recovery reports
+// them.
 func (t *Managed) vanished(ctx context.Context, unreadable map[string]error) error {
 	if t.O.allSegments || t.O.Segments != nil {
 		return nil
@@ -138,8 +139,8 @@ func (t *Managed) vanished(ctx context.Context, unreadable map[string]error) err
 	return err
 }
 
-// others is the error of a segment without index files whose data files are not its own; see tied. Recovery
-// says it, and reads them.
+// others is the error of a segment without index files whose data files belong to another segment; see CheckBounds.
+// Recovery reports it, and reads them.
 func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) error {
 	err := t.CheckBounds(ctx, l, parts)
 	switch {
@@ -155,7 +156,7 @@ func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) erro
 	return nil
 }
 
-// CheckWanted refuses segments that are not there.
+// CheckWanted is an error if a segment that the options name does not exist.
 func (t *Managed) CheckWanted() error {
 	for _, s := range t.O.Segments {
 		ok := false
@@ -169,8 +170,8 @@ func (t *Managed) CheckWanted() error {
 	return nil
 }
 
-// Parts are the data files, and something for each segment of which files are missing or nobody knows which
-// they are: its row groups are the error, so that a scan ends there, or skips what is lost and says it.
+// Parts are the data files, and a part for each segment whose files are missing or not known. The row groups of such a
+// part are the error, so that a scan ends there, or skips and reports the loss.
 func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		list, err := t.all(ctx)
@@ -191,10 +192,10 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 	}
 }
 
-// missing is why there is no such file, but something that stands for it among the parts.
+// missing is the error of a part that stands for missing files.
 func (t *Managed) missing(ref string) error { return t.unreadable[ref] }
 
-// stampText is what a part was planned with: its file's stamp, and the deletes that hold.
+// stampText is the state that a part was planned with: its file's stamp, and the deletes that hold.
 func (p *Part) stampText(t *Managed) string {
 	s := p.stamp
 	if p.Update != nil {
@@ -203,7 +204,7 @@ func (p *Part) stampText(t *Managed) string {
 	return s
 }
 
-// Part finds a part by its name.
+// Part finds a part by name.
 func (t *Managed) Part(ctx context.Context, name string) (*Part, error) {
 	if _, err := t.all(ctx); err != nil {
 		return nil, err
@@ -253,7 +254,7 @@ func (t *Managed) Chunk(ctx context.Context, g format.RowGroup, col int, rows ve
 	return t.chunk(ctx, g, mine, col, rows)
 }
 
-// reader is t as a format.Reader; with deletes it has overlays.
+// reader is t as a format.Reader, which is an Overlayer if rows are deleted.
 func (t *Managed) reader() format.Reader {
 	if (len(t.changes) > 0 || t.Guessed != nil) && !t.O.deleted {
 		return withDeletes{t}
@@ -261,7 +262,7 @@ func (t *Managed) reader() format.Reader {
 	return t
 }
 
-// withDeletes is a table some of whose rows are deleted. It is a format.Overlayer.
+// withDeletes is a table with deleted rows. It is a format.Overlayer.
 type withDeletes struct{ *Managed }
 
 func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {

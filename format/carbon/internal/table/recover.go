@@ -13,20 +13,20 @@ import (
 	"stoa/store"
 )
 
-// Recovering finds the blocklets of a data file of format 3 whose header or footer is damaged: as an index file
-// beside it knows them, or one column chunk after the other from the header on (each says how long its pages
-// are). Of a table it also gets over a status that cannot be read (every segment that has a directory is
-// taken), an update status (the newest one that is whole is taken, with the delete deltas that are newer), a
-// delete delta (the older ones of its block hold, and what they lack comes back), and a schema (the data files say
-// their columns). Formats 1 and 2 have everything in the footer: without it nothing is found.
+// Recovery finds the blocklets of a data file of format 3 whose header or footer is damaged: with the index file beside
+// it, or one column chunk after the other from the header on, as each says how long its pages are. In a table it also
+// copes with a damaged tablestatus (every segment with a directory is taken), a damaged update status (the newest
+// intact one is taken, with the delete deltas that are newer), a damaged delete delta (the older ones of its block
+// hold, and the rows it deleted come back), and a damaged schema (the data files contain their columns). In formats 1
+// and 2 everything is in the footer: without it nothing is found.
 
-// RecoverTable opens what a target is as well as it goes.
+// RecoverTable opens as much as can be read of a target.
 func RecoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding,
 	error) {
 	var all []region.Finding
 	opened := false
 	r, err := reopen(ctx, tg, op, check.New(ctx, tg.Name, layout.Codes, func(f region.Finding) bool {
-		if !opened { // what reading meets later its damage policy says
+		if !opened { // the damage policy covers what reading meets later
 			all = append(all, f)
 		}
 		return !opened
@@ -46,7 +46,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 	}
 	at := tg
 	tg, k, err := Resolve(ctx, at, &o)
-	// who says that it is a table is trusted
+	// a user who says that it is a table is trusted
 	if err != nil && k == KindNone && at.Table == "" && !store.Failing(err) {
 		if is, failed := holdsPartitions(ctx, at.Tree, at.Name); failed != nil || is {
 			k, err = KindTable, failed
@@ -70,7 +70,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 			return withoutSchema(ctx, tg, op, o, saved, err)
 		}
 		if list, err := t.all(ctx); err == nil {
-			for _, p := range list { // so that what is lost is reported now, and not while rows are read
+			for _, p := range list { // so that losses are reported now, and not while rows are read
 				if err := t.checkPart(ctx, p); err != nil {
 					return nil, err
 				}

@@ -16,8 +16,8 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// entry is what holds for a block: u is what the update status says of it, nil if nothing, deltas are the names
-// of the delete deltas beside it.
+// entry is the effective entry of a block: u is its entry in the update status, nil if it has none; deltas are the
+// names of the delete deltas beside it.
 func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, deltas []string) *status.Update {
 	if u != nil && u.Gone() {
 		return u
@@ -48,7 +48,7 @@ func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, d
 	return out
 }
 
-// span64 are the times of the first and the last delta of an entry; none, if it has none.
+// span64 are the times of the first and the last delta of an entry; 0 if it has none.
 func span64(u *status.Update) (from, to int64) {
 	from, ok1 := status.Millis(u.From)
 	to, ok2 := status.Millis(u.To)
@@ -58,11 +58,11 @@ func span64(u *status.Update) (from, to int64) {
 	return from, to
 }
 
-// updatesPrefix is with what the names of update statuses begin; their time follows.
+// updatesPrefix begins the names of update statuses; a time follows.
 const updatesPrefix = "tableupdatestatus-"
 
-// guessStatus gets over a tablestatus, or an update status, that cannot be read. Without tablestatus every
-// segment counts that has a directory or a segment file.
+// guessStatus replaces a tablestatus or update status that cannot be read. Without tablestatus every segment counts
+// that has a directory or a segment file.
 func (t *Managed) guessStatus(ctx context.Context, why error) error {
 	var e *fault.Error
 	errors.As(why, &e)
@@ -105,8 +105,8 @@ func compactions(loads []status.Load) string {
 		strings.Join(all, ", "), all[0], first)
 }
 
-// guessDeletes takes the newest update status that is whole for the one that holds, and lets deltas that are
-// newer hold, too: they have their block and their time in their names. It says what it did.
+// guessDeletes takes the newest intact update status for the current one, and applies the delete deltas that are newer,
+// too, whose names say their block and time. It returns what it did, for the finding.
 func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 	g := &guessedDeletes{after: -1, until: math.MaxInt64, unlisted: map[string]bool{}}
 	t.Guessed, t.changes, t.Updates = g, map[string]*status.Update{}, ""
@@ -150,7 +150,7 @@ func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 	return "rows are deleted as all delete deltas say that lie beside their blocks", nil
 }
 
-// updateStatuses are the names of the update statuses, the newest first.
+// updateStatuses are the names of the update statuses, newest first.
 func (t *Managed) updateStatuses(ctx context.Context) (out []string, err error) {
 	for info, err := range t.Tree.List(ctx, path.Join(t.Path, "Metadata")) {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -15,9 +15,9 @@ import (
 	"stoa/internal/thrift"
 )
 
-// adoptIDs checks whether the schema is that of the data files: they name their columns by ids, and one that the
-// schema never had is damage of either. If no file fits, it is the schema's: it takes the files' ids for its
-// columns of the same name and type.
+// adoptIDs checks that the schema is that of the data files: these name their columns by ids, and an id that the schema
+// never had is damage of one of the two. If no file fits, the schema is damaged, and gets the files' ids for columns of
+// the same name and type.
 func (t *Managed) adoptIDs(ctx context.Context) error {
 	names, err := FilesBelow(ctx, t.Tree, t.Path, maxPartitions)
 	if err != nil {
@@ -57,10 +57,10 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 	return nil
 }
 
-// drifted is an error if the columns are not those that the history of the schema makes of them: a column whose id
-// was damaged would be taken for one that no file has, and its default for its values. Recovery says it, and takes
-// the id of the history where the files have that one, and not the other. Of two defaults it takes none: the cells of
-// the files without the column are lost.
+// drifted is an error if the columns are not those that the schema's history leads to: a column with a damaged id would
+// be missing from all files, and its default taken for its values. Recovery reports it, and takes the id of the history
+// if the files have that one and not the other. Of two different defaults it takes neither: the cells of files without
+// the column are lost.
 func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	drifts := t.TableSchema.Drifts()
 	if len(drifts) == 0 {
@@ -78,7 +78,7 @@ func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	}
 	for _, d := range drifts {
 		t.saved.Emit(layout.Findingf("carbon.schema.damaged", at, t.Path, "%v", why(d)))
-		if d.Default { // nobody knows which of the two: what has it is lost
+		if d.Default { // which of the two is right is not known: the cells with it are lost
 			if t.doubted == nil {
 				t.doubted = map[string]error{}
 			}
@@ -167,8 +167,8 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	return t.AllColumns(roots, obj.At, "schema.table_columns")
 }
 
-// guessSchema takes the columns of the newest data file that can be opened; the ids are those of all files, so
-// that columns that came later are null in older ones. Partition columns of the directories are in no file.
+// guessSchema takes the columns of the newest data file that can be opened. The ids are those of all files, so that
+// columns added later are null in older files. Partition columns, which only directories have, are lost.
 func (t *Managed) guessSchema(ctx context.Context, why error) error {
 	list, err := t.all(ctx)
 	if err != nil {

@@ -48,7 +48,7 @@ func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]S
 	return out, nil
 }
 
-// segment reports a load, and looks its files up. Only errors that are nobody's damage end it.
+// segment is a load with what its files say. Damage is part of the result; other errors are returned.
 func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) {
 	s := Segment{Name: l.Name, Status: l.Status, Read: t.O.Wants(l), MergedInto: l.Merged, Format: l.FileFormat,
 		Path: l.Path, Files: -1, Rows: -1,
@@ -87,8 +87,8 @@ func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) 
 	return s, nil
 }
 
-// Read are the data files and index files of a table that reading it opens: others below its directory do not count.
-// nil: nobody knows, as its status or schema cannot be read, or a segment cannot be found.
+// Read are the data files and index files that reading a table opens; others below its directory do not count. nil: not
+// known, because its status or schema cannot be read, or a segment cannot be found.
 func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions) map[string]bool {
 	t, err := OpenManaged(ctx, tree, dir, op, o, nil)
 	if err != nil {
@@ -113,7 +113,7 @@ func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOption
 	return out
 }
 
-// List reports what a place holds.
+// List lists what a place holds.
 func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		k, _, err := Look(ctx, tg)
@@ -137,7 +137,7 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 				yield(e, err)
 				return
 			}
-			if err != nil { // one broken table does not hide the others
+			if err != nil { // a damaged table does not hide the others
 				e = format.Entry{Table: t.name, Kind: "table", Rows: -1, Bytes: -1,
 					Meta: []format.KeyValue{{Key: "error", Value: err.Error()}}}
 				if errors.Is(err, fault.Corrupt) {
@@ -151,7 +151,7 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 	}
 }
 
-// damageOf is a finding of an error about the table in dir, which is called name.
+// damageOf makes an error about the table in dir, which is called name, a finding.
 func damageOf(code string, err error, dir, name string) region.Finding {
 	at := fault.Span{Object: dir}
 	if e := (*fault.Error)(nil); errors.As(err, &e) {
@@ -160,7 +160,7 @@ func damageOf(code string, err error, dir, name string) region.Finding {
 	return layout.Findingf(code, at, name, "%v", err)
 }
 
-// entry reports one table or file.
+// entry describes one table or file.
 func entry(ctx context.Context, tg format.Target, name string) (format.Entry, error) {
 	e := format.Entry{Table: name, Kind: "table", Rows: 0}
 	r, err := Open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
@@ -190,7 +190,7 @@ func entry(ctx context.Context, tg format.Target, name string) (format.Entry, er
 		}
 	}
 	if _, ok := r.(withDeletes); ok {
-		e.Rows = -1 // only reading the deletes says
+		e.Rows = -1 // known only by reading the deletes
 	}
 	return e, nil
 }

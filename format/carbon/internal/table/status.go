@@ -12,8 +12,8 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// readStatus reads tablestatus and what it names. A table without one is empty, unless it has segments: then
-// nobody knows which of them count, and an empty answer would be a silent loss.
+// readStatus reads tablestatus and the update status that it names. A table without tablestatus is empty, unless it has
+// segments: which of them count is unknown then, and an empty result would be a silent loss.
 func (t *Managed) readStatus(ctx context.Context) error {
 	loads, err := t.readLoads(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	return t.checkUpdates(ctx, list)
 }
 
-// setUpdates makes the entries of an update status those that hold.
+// setUpdates makes list the update status of the table.
 func (t *Managed) setUpdates(list []status.Update) {
 	t.changes = map[string]*status.Update{}
 	for i := range list {
@@ -80,8 +80,8 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 	return loads, nil
 }
 
-// checkSegmentFiles is an error if two entries that count name the same segment file: one is not what was written, and
-// however many there are, their files are not looked for again and again.
+// checkSegmentFiles is an error if two entries that count name the same segment file: one of them is damaged, and
+// however many there are, the files are not searched again for each.
 func (t *Managed) checkSegmentFiles(loads []status.Load) error {
 	by := map[string]int{}
 	for i := range loads {
@@ -98,8 +98,8 @@ func (t *Managed) checkSegmentFiles(loads []status.Load) error {
 	return nil
 }
 
-// checkUpdates compares the update status with tablestatus: see checkEntries; a segment with deletes that has
-// no entry would let rows come back, too. Which files the entries are of is found out with the files; see fit.
+// checkUpdates compares the update status with tablestatus, see checkEntries. A segment with deletes but without an
+// entry would let rows come back, too. That the entries fit data files is checked with the files, see matchUpdates.
 func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error {
 	if err := t.checkEntries(ctx, list); err != nil {
 		return err
@@ -117,8 +117,8 @@ func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error 
 	return nil
 }
 
-// checkEntries looks at each entry of an update status: one without its members (the real writer always writes
-// them), or of a segment that never was, would let deleted rows come back.
+// checkEntries checks each entry of an update status: one that lacks members (the real writer writes all), or is about
+// a segment that never existed, would let deleted rows come back.
 func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error {
 	known := map[string]bool{}
 	for i := range t.Loads {
@@ -132,7 +132,7 @@ func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error 
 		if known[u.Segment] {
 			continue
 		}
-		var past []status.Load // what was cleaned away
+		var past []status.Load // segments that were cleaned away
 		if err := status.ReadJSON(ctx, t.Tree, t.Status+".history", t.Opts.Limits, &past); err != nil &&
 			!errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -148,7 +148,7 @@ func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error 
 	return nil
 }
 
-// checkUpdate checks whether the entry has what it needs.
+// checkUpdate checks that an entry has all it needs.
 func (t *Managed) checkUpdate(u *status.Update, i int) error {
 	unreadable := func(member, value string) error {
 		return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].%s", i, member),

@@ -42,20 +42,20 @@ type Table struct {
 	meta  []format.KeyValue
 	Dates page.DateRule
 	Zone  *time.Location // of texts without one
-	// of the columns that the table has or had; nil: there is no schema, the first file's is taken
+	// ids of the columns that the table has or had; nil: without a schema, that of the first file is taken
 	Ids map[string]bool
-	// Formats 1 and 2: carbon.blocklet.size of the writer (0: to be found out), and the dictionaries of the
-	// table (nil: none known).
+	// Formats 1 and 2: carbon.blocklet.size of the writer (0: to be found out), and the dictionaries of the table (nil:
+	// none are known).
 	Blocklet int64
 	Dicts    *dict.Dictionaries
 
-	saved *check.Reporter // reported what recovering found; nil: damage is not repaired
+	saved *check.Reporter // gets the findings of recovery; nil: damage is an error
 
-	gone    map[string]lost  // what an index names, and what of it cannot be read
-	doubted map[string]error // recovering: columns, by id, of whose default the schema says two things
+	gone    map[string]lost  // files that an index names and that cannot be read
+	doubted map[string]error // recovering: columns, by id, for which the schema has two different defaults
 
 	mu    sync.Mutex
-	Files map[string]*datafile.DataFile // opened lately
+	Files map[string]*datafile.DataFile // opened recently
 	order []string
 }
 
@@ -66,11 +66,11 @@ type Part struct {
 	rows    int64 // -1: not known without opening it
 	bytes   int64
 	Segment string
-	blocks  []layout.BlockIndex // what an index file says of it, and of which columns
+	blocks  []layout.BlockIndex // its blocklets in an index file, and the columns of that
 	columns []layout.ColumnSchema
 	values  []string       // of the partition columns: name=value
 	Update  *status.Update // deleted rows
-	agreed  int32          // 1: the file is the one that the index mentions
+	agreed  int32          // 1: the file was compared with its entry in the index
 }
 
 func (t *Table) Schema() *arrow.Schema   { return t.sc }
@@ -101,10 +101,10 @@ func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 	}
 }
 
-// missing is why a part cannot be read, as far as that is known without opening it.
+// missing is why a part cannot be read, as far as known without opening it.
 func (t *Table) missing(ref string) error { return t.gone[ref].err }
 
-// Layout is how the columns say that rows are sorted.
+// Layout is the sort order that the columns declare.
 func (t *Table) Layout() (l format.Layout) {
 	for _, c := range schema.SortColumns(t.Roots) {
 		l.Sorted = append(l.Sorted, c.Name)
@@ -112,10 +112,10 @@ func (t *Table) Layout() (l format.Layout) {
 	return l
 }
 
-// maxOpen is how many files' footers are kept.
+// maxOpen is how many data files are kept, with their footers.
 const maxOpen = 64
 
-// File opens a data file, or gives it as it was opened lately.
+// File opens a data file, unless it was opened recently and is still kept.
 func (t *Table) File(ctx context.Context, name string) (*datafile.DataFile, error) {
 	t.mu.Lock()
 	f := t.Files[name]
@@ -156,7 +156,7 @@ func (t *Table) open(ctx context.Context, name string) (*datafile.DataFile, erro
 	return found, nil
 }
 
-// Keep remembers an open file.
+// Keep keeps an open file for File.
 func (t *Table) Keep(f *datafile.DataFile) {
 	name := f.At.Object
 	if t.Files[name] != nil {
@@ -170,8 +170,8 @@ func (t *Table) Keep(f *datafile.DataFile) {
 	t.order = append(t.order, name)
 }
 
-// Match finds the file's column for a column of the table: by the ids of the top-level columns (by name if
-// there is no table, only files), below them by place.
+// Match finds the column of a file that corresponds to a column of the table: top-level columns by id (by name if there
+// are only files and no table), those below by place.
 func (t *Table) Match(f *datafile.DataFile, root, col *schema.Column) *schema.Column {
 	for _, r := range f.Roots {
 		if t.Ids != nil && r.Id == root.Id || t.Ids == nil && strings.EqualFold(r.Name, root.Name) {
@@ -181,8 +181,8 @@ func (t *Table) Match(f *datafile.DataFile, root, col *schema.Column) *schema.Co
 	return nil
 }
 
-// Belongs checks that a file has no column that the table never had: dropped ones stay in the schema. So a
-// damaged id does not look like a column that was added later.
+// Belongs checks that a file has no column that the table never had; dropped columns stay in the schema. So a damaged
+// id is not taken for a column that was added later.
 func (t *Table) Belongs(f *datafile.DataFile) error {
 	for _, r := range f.Roots {
 		if t.Ids != nil && !t.Ids[r.Id] {
@@ -193,7 +193,7 @@ func (t *Table) Belongs(f *datafile.DataFile) error {
 	return nil
 }
 
-// descend walks down want's tree to col and have's along.
+// descend returns the column below have at the place that col has below want.
 func descend(want, have, col *schema.Column) *schema.Column {
 	if want == col {
 		return have
@@ -208,8 +208,8 @@ func descend(want, have, col *schema.Column) *schema.Column {
 	return nil
 }
 
-// AllColumns gives the table its schema, of columns that stand at a place. When recovering, what is strange about
-// them is reported, and got over.
+// AllColumns sets the table's schema from columns, which are declared at a place. When recovering, contradictions in
+// them are reported, and do not end it.
 func (t *Table) AllColumns(roots []*schema.Column, at fault.Span, path string) (err error) {
 	if err := schema.Strange(roots); err != nil {
 		if err = fault.Locate(err, at, true, path); t.saved == nil {
@@ -230,7 +230,7 @@ func (t *Table) AllColumns(roots []*schema.Column, at fault.Span, path string) (
 	return fault.Locate(err, fault.Span{Object: t.Name}, true, "columns")
 }
 
-// Indexed is what the index says of a part; nil if there is none.
+// Indexed is the entry of a part in an index file; nil if there is none.
 func (p *Part) Indexed() *datafile.Indexed {
 	if p.blocks == nil {
 		return nil
@@ -238,13 +238,13 @@ func (p *Part) Indexed() *datafile.Indexed {
 	return &datafile.Indexed{Blocks: p.blocks, Columns: p.columns}
 }
 
-// lost is a part of which nothing is there.
+// lost is a part whose file is missing or cannot be read.
 type lost struct {
-	rows int64 // -1: nobody knows
+	rows int64 // -1: not known
 	err  error
 }
 
-// partition is the text of a partition column's value in a part; ok is false if the column is none.
+// partition is the text of a partition column's value in a part; ok is false if the column is no partition column.
 func (p *Part) partition(name string) (text string, ok bool) {
 	for _, v := range p.values {
 		if k, x, found := strings.Cut(v, "="); found && schema.Unescape(k) == name {
@@ -254,8 +254,8 @@ func (p *Part) partition(name string) (text string, ok bool) {
 	return "", false
 }
 
-// checkRows compares the rows of a file with what its index file says: with another number the file is not the
-// one that was loaded, or one of the two is damaged. Files of rows may have grown since.
+// checkRows compares the rows of a file with its index file: if the numbers differ, the file is not the one that was
+// loaded, or one of the two is damaged. Files of rows may have grown since.
 func checkRows(f *datafile.DataFile, p *Part) error {
 	if f.Stream != nil || len(p.blocks) == 0 {
 		return nil
@@ -284,8 +284,8 @@ func checkRows(f *datafile.DataFile, p *Part) error {
 	return nil
 }
 
-// fileFromIndex is the file as its index file knows it: enough to say what a filter needs of it without opening it.
-// nil if the index does not know the blocklets, as in old tables. Who then opens the file compares.
+// fileFromIndex is a file as its index file describes it, enough to evaluate a filter without opening it; nil if the
+// index has no blocklets, as in old tables. It is compared with the file when that is opened.
 func (p *Part) fileFromIndex() *datafile.DataFile {
 	f := &datafile.DataFile{Version: 3}
 	f.At.Object = p.Name
