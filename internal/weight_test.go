@@ -87,8 +87,8 @@ func main() {
 }
 `
 
-// TestWeight: how many bytes the stripped programs have at most, the command with the release's tags, too. What is over the aim of 20 MB is reported in
-// docs/decisions/0003-parquet.md.
+// TestWeight: how many bytes the stripped programs have at most, the command with the release's tags, too. What is over
+// the aim of 20 MB is reported in docs/decisions/0003-parquet.md.
 func TestWeight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links two programs")
