@@ -12,11 +12,11 @@ import (
 	"stoa/format"
 )
 
-// Changer changes one table in place, as far as its format can: what it cannot is an error of class fault.Unsupported
-// that names the format and the change. Each change is one step for who reads the table meanwhile. Changes of one table
-// at a time are kept apart by the format's own locks, also those of other programs.
+// Changer changes one table in place, as far as its format can: anything else is an error of class fault.Unsupported
+// that names the format and the change. Concurrent readers see each change as one step. Concurrent changes of a table,
+// also by other programs, are serialized by the format's own locks.
 //
-// Every change has a dry run: it says what would be done, checks that as far as it goes without writing, and leaves the
+// Every change has a dry run: it says what would be done, checks it as far as possible without writing, and leaves the
 // table as it is. Options are plain structs that marshal to JSON.
 type Changer struct {
 	Alloc memory.Allocator // of the batches that changes read; nil = Go's
@@ -28,16 +28,16 @@ type Changer struct {
 	o      OpenOptions
 }
 
-// OpenError is why a table could not be opened that a change has to read first.
+// OpenError says why a table that a change has to read first could not be opened.
 type OpenError struct{ Err error }
 
 func (e *OpenError) Error() string { return e.Err.Error() }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// OpenChanger finds a table that is to be changed: PATH, or PATH#TABLE, as its format names tables. Of o,
-// Formats, From, Tree and Limits count. A table that takes more than Limits allow is not changed.
+// OpenChanger finds a table to change: PATH, or PATH#TABLE, as its format names tables. Of o it uses Formats, From,
+// Tree, Opts and Limits. A table that takes more than Limits allow is not changed.
 func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, error) {
 	var first error
 	for i := range o.formats() {
@@ -100,7 +100,7 @@ func (c *Changer) Format() string { return c.format.Name }
 // Place is where the table is.
 func (c *Changer) Place() format.TablePlace { return c.place }
 
-// Open opens the table as it is now. Formats, From, Tree and Limits are the Changer's, whatever o says.
+// Open opens the table in its current state. Formats, From, Tree and Limits are the Changer's, whatever o says.
 func (c *Changer) Open(ctx context.Context, o OpenOptions) (*Table, error) {
 	o.From, o.Formats, o.Tree, o.Limits = c.format.Name, c.o.Formats, c.o.Tree, c.o.Limits
 	t, err := OpenAll(ctx, []string{c.place.Dir}, o)
@@ -129,14 +129,14 @@ func cannot(name string, f *format.Format, what string) error {
 	return fault.Unsupportedf(fault.Span{Object: name}, "", "format %s cannot %s", f.Name, what)
 }
 
-// CreateTableOptions are those of CreateTable.
+// CreateTableOptions are the options of CreateTable.
 type CreateTableOptions struct {
 	format.TableSpec
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// CreateTable makes an empty table with the columns of sc that can be changed from then on: in the format that o.From
-// names, or in the first of o.Formats that makes such tables. (Create writes a whole table at once, of any format.)
+// CreateTable makes an empty table with the columns of sc that can be changed afterwards: in the format that o.From
+// names, or in the first of o.Formats that has such tables. (Create writes a whole table at once, in any format.)
 func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTableOptions, o OpenOptions) error {
 	formats := o.formats()
 	for i := range formats {
@@ -161,7 +161,7 @@ func CreateTable(ctx context.Context, name string, sc *arrow.Schema, c CreateTab
 		"no format of these creates tables that are changed in place")
 }
 
-// DropOptions are those of Drop.
+// DropOptions are the options of Drop.
 type DropOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -174,13 +174,13 @@ func (c *Changer) Drop(ctx context.Context, o DropOptions) (format.Dropped, erro
 	return c.change.Drop(ctx, c.place, o.DryRun)
 }
 
-// AddColumnOptions are those of AddColumn.
+// AddColumnOptions are the options of AddColumn.
 type AddColumnOptions struct {
-	Default *string `json:"default,omitempty"` // in rows that are there, as text; nil: they have null
+	Default *string `json:"default,omitempty"` // value of existing rows, as text; nil: null
 	DryRun  bool    `json:"dry_run,omitempty"`
 }
 
-// AddColumn gives the table another column.
+// AddColumn adds a column to the table.
 func (c *Changer) AddColumn(ctx context.Context, f arrow.Field, o AddColumnOptions) error {
 	if err := c.can(c.change.AddColumn != nil, "add columns"); err != nil {
 		return err
@@ -188,13 +188,13 @@ func (c *Changer) AddColumn(ctx context.Context, f arrow.Field, o AddColumnOptio
 	return c.change.AddColumn(ctx, c.place, f, o.Default, o.DryRun)
 }
 
-// DropColumnOptions are those of DropColumn.
+// DropColumnOptions are the options of DropColumn.
 type DropColumnOptions struct {
 	Column string `json:"column"`
 	DryRun bool   `json:"dry_run,omitempty"`
 }
 
-// DropColumn takes a column out of the table.
+// DropColumn removes a column from the table.
 func (c *Changer) DropColumn(ctx context.Context, o DropColumnOptions) error {
 	if err := c.can(c.change.DropColumn != nil, "drop columns"); err != nil {
 		return err
@@ -202,13 +202,13 @@ func (c *Changer) DropColumn(ctx context.Context, o DropColumnOptions) error {
 	return c.change.DropColumn(ctx, c.place, o.Column, o.DryRun)
 }
 
-// DeleteSegmentsOptions are those of DeleteSegments.
+// DeleteSegmentsOptions are the options of DeleteSegments.
 type DeleteSegmentsOptions struct {
 	Segments []string `json:"segments"`
 	DryRun   bool     `json:"dry_run,omitempty"`
 }
 
-// DeleteSegments takes whole segments out of the table; Clean removes their files.
+// DeleteSegments removes whole segments from the table; Clean removes their files.
 func (c *Changer) DeleteSegments(ctx context.Context, o DeleteSegmentsOptions) error {
 	if err := c.can(c.change.DeleteSegments != nil, "delete segments"); err != nil {
 		return err
@@ -216,13 +216,13 @@ func (c *Changer) DeleteSegments(ctx context.Context, o DeleteSegmentsOptions) e
 	return c.change.DeleteSegments(ctx, c.place, o.Segments, o.DryRun)
 }
 
-// MergeIndexesOptions are those of MergeIndexes.
+// MergeIndexesOptions are the options of MergeIndexes.
 type MergeIndexesOptions struct {
-	Segments []string `json:"segments,omitempty"` // nil: all that count
+	Segments []string `json:"segments,omitempty"` // nil: all valid ones
 	DryRun   bool     `json:"dry_run,omitempty"`
 }
 
-// MergeIndexes makes one index file of several of each segment. No row changes.
+// MergeIndexes merges the index files of each segment into one. No row changes.
 func (c *Changer) MergeIndexes(ctx context.Context, o MergeIndexesOptions) (format.IndexMerge, error) {
 	if err := c.can(c.change.MergeIndexes != nil, "merge indexes"); err != nil {
 		return format.IndexMerge{}, err
@@ -230,13 +230,13 @@ func (c *Changer) MergeIndexes(ctx context.Context, o MergeIndexesOptions) (form
 	return c.change.MergeIndexes(ctx, c.place, o.Segments, o.DryRun)
 }
 
-// CleanOptions are those of Clean.
+// CleanOptions are the options of Clean.
 type CleanOptions struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Clean removes what is no part of the table any more: segments that were deleted or compacted, what cut-off
-// changes left. After an error the result has what was removed before it.
+// Clean removes what is no longer part of the table: segments that were deleted or compacted, and what interrupted
+// changes left. After an error the result says what was removed before it.
 func (c *Changer) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, error) {
 	if err := c.can(c.change.Clean != nil, "clean tables"); err != nil {
 		return format.Cleaned{}, err
@@ -244,16 +244,16 @@ func (c *Changer) Clean(ctx context.Context, o CleanOptions) (format.Cleaned, er
 	return c.change.Clean(ctx, c.place, o.DryRun)
 }
 
-// CompactOptions are those of Compact.
+// CompactOptions are the options of Compact.
 type CompactOptions struct {
 	format.CompactOptions
 	DryRun bool `json:"dry_run,omitempty"`
 
-	Done func(format.Compaction) `json:"-"` // told of each compaction as soon as it counts; may be nil
+	Done func(format.Compaction) `json:"-"` // called for each compaction as soon as it counts; may be nil
 }
 
-// Compact makes one segment of several, without the rows that are deleted: the compactions that were made, also those
-// before an error. A minor one goes on until there is nothing left to do; its dry run says the first round.
+// Compact merges several segments into one, without deleted rows. It returns the compactions that were made, also those
+// before an error. A minor compaction continues until nothing is left to do; its dry run returns the first round.
 func (c *Changer) Compact(ctx context.Context, o CompactOptions) (done []format.Compaction, err error) {
 	if err := c.can(c.change.PlanCompaction != nil && c.change.Compact != nil, "compact segments"); err != nil {
 		return nil, err
@@ -299,8 +299,8 @@ func (c *Changer) compact(ctx context.Context, x format.Compaction, major bool) 
 	return err
 }
 
-// Segments lists the segments of a table, PATH or PATH#TABLE, in the order of their making. A format without
-// segments is Unsupported.
+// Segments lists the segments of a table, PATH or PATH#TABLE, in the order in which they were made. For a format
+// without segments it is an error of class Unsupported.
 func Segments(ctx context.Context, name string, o OpenOptions) ([]format.Segment, error) {
 	place := placeOf(ctx, name, o)
 	f, err := Probe(ctx, format.Target{Tree: o.tree(), Name: place}, o)
@@ -314,7 +314,7 @@ func Segments(ctx context.Context, name string, o OpenOptions) ([]format.Segment
 	return f.Change.Segments(ctx, t, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.opts()})
 }
 
-// Home is the place of the tables that names beginning with # mean, as the reading options o.Opts say.
+// Home is the place of the tables that names beginning with # refer to, according to the reading options o.Opts.
 func Home(ctx context.Context, o OpenOptions) (string, error) {
 	for _, f := range o.formats() {
 		if f.Home != nil && (o.From == "" || o.From == f.Name) {
@@ -325,8 +325,8 @@ func Home(ctx context.Context, o OpenOptions) (string, error) {
 		"no format of these has settings that name a place of tables")
 }
 
-// InUse is an error, of class Invalid, if a server runs on the place, and o.Opts do not say that this is known. What it
-// does meanwhile would show as damage.
+// InUse returns an error of class Invalid if a server is running on the place, unless o.Opts say that this is known:
+// what the server writes meanwhile would look like damage.
 func InUse(ctx context.Context, name string, o OpenOptions) error {
 	for _, f := range o.formats() {
 		if f.InUse == nil {
@@ -339,7 +339,7 @@ func InUse(ctx context.Context, name string, o OpenOptions) error {
 	return nil
 }
 
-// Listing is the list of a name (format.Format.Listings) that one of the formats of o makes of its places.
+// Listing returns the listing called name (format.Format.Listings) that one of the formats of o makes of its places.
 func Listing(name string, o OpenOptions) (format.Listing, error) {
 	for _, f := range o.formats() {
 		for _, l := range f.Listings {

@@ -20,21 +20,21 @@ import (
 	"stoa/pred"
 )
 
-// AppendOptions are those of Append.
+// AppendOptions are the options of Append.
 type AppendOptions struct {
 	// of the writer; the table's properties hold where they say nothing
 	Opts map[string]string `json:"opts,omitempty"`
 	// Typed are the same as a struct, such as carbon.WriteOptions; what Opts say wins. nil: there are none. JSON has
 	// them among Opts.
 	Typed format.Options `json:"-"`
-	Tasks int            `json:"tasks,omitempty"` // data files that are written side by side; 0: one
+	Tasks int            `json:"tasks,omitempty"` // data files that are written in parallel; 0: one
 	// how values of columns with a global dictionary get their codes
 	Dictionary string `json:"dictionary,omitempty"`
-	NoCheck    bool   `json:"no_check,omitempty"` // what was written is not read back before it counts
-	DryRun     bool   `json:"dry_run,omitempty"`  // the columns are checked, and the rows counted
+	NoCheck    bool   `json:"no_check,omitempty"` // do not read back what was written before it counts
+	DryRun     bool   `json:"dry_run,omitempty"`  // only check the columns and count the rows
 }
 
-// MarshalJSON gives the options with Typed as strings, which say the same.
+// MarshalJSON encodes the options with Typed as strings, which mean the same.
 func (o AppendOptions) MarshalJSON() ([]byte, error) {
 	type plain AppendOptions
 	o.Opts = mergeOptions(o.Opts, o.Typed)
@@ -52,10 +52,10 @@ type AppendResult struct {
 	Altered          []format.Altered `json:"altered,omitempty"` // because options ask for it
 }
 
-// Append adds rows with schema sc, whose fields are found by name, as one load: all of them, or after an error
-// none. rows is ranged over once, and with some ways to dictionaries once before. What was written is read back
-// before it counts: as many rows, and the same values, but for columns that the options change and those read
-// from text; else the error is an UnprovenError.
+// Append adds rows with schema sc, whose fields are matched by name, as one load: all of them, or none after an error.
+// rows is ranged over once, and once more before that for some kinds of dictionaries. What was written is read back
+// before it counts: the same number of rows with the same values, except in columns that options alter and those read
+// from text; otherwise the error is an UnprovenError.
 func (c *Changer) Append(ctx context.Context, sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error],
 	o AppendOptions) (out AppendResult, err error) {
 	if err := c.can(c.change.Append != nil, "append rows"); err != nil {
@@ -224,13 +224,13 @@ func (c *Changer) sums(ctx context.Context, s *content.Summer, segment string) (
 	return s.Sum(), nil
 }
 
-// DeleteOptions are those of Delete.
+// DeleteOptions are the options of Delete.
 type DeleteOptions struct {
 	Where  string `json:"where"` // a predicate (package pred); "true": all rows
 	DryRun bool   `json:"dry_run,omitempty"`
 }
 
-// Delete deletes the rows for which a predicate is true, and gives their number.
+// Delete deletes the rows for which a predicate is true, and returns their number.
 func (c *Changer) Delete(ctx context.Context, o DeleteOptions) (int64, error) {
 	if err := c.can(c.change.Delete != nil, "delete rows"); err != nil {
 		return 0, err
@@ -298,20 +298,20 @@ func countOf(list []format.RowsOfFile) (n int64) {
 	return n
 }
 
-// UpdateOptions are those of Update.
+// UpdateOptions are the options of Update.
 type UpdateOptions struct {
 	Where string `json:"where"` // a predicate (package pred); "true": all rows
-	// Set are the new values by column, as text that must be a value of the column exactly; nil: null. Columns
-	// of lists, maps, structs and bytes can be set to null only.
+	// Set are the new values by column, as text that must be a value of the column exactly; nil: null. Columns of
+	// lists, maps, structs and bytes can only be set to null.
 	Set     map[string]*string `json:"set"`
 	NoCheck bool               `json:"no_check,omitempty"` // the new rows are not read back before they count
 	DryRun  bool               `json:"dry_run,omitempty"`
 }
 
-// SetError is a new value that a column cannot have. It is of class fault.Invalid.
+// SetError is a new value that a column cannot have. Its class is fault.Invalid.
 type SetError struct {
 	Column string
-	Value  *string // nil: it is not about a value
+	Value  *string // nil: the error is not about a value
 	Reason string
 }
 
@@ -325,9 +325,9 @@ func (e *SetError) Error() string {
 // Is reports whether target is fault.Invalid.
 func (e *SetError) Is(target error) bool { return target == fault.Invalid }
 
-// Update gives columns of the rows for which a predicate is true new values, and says how many rows these are.
-// The rows are deleted, and added again with the new values, in one change. What was added is read back before that
-// counts, as by Append; after an error, an UnprovenError if it is not what was meant, the table is as it was.
+// Update sets columns to new values in the rows for which a predicate is true, and returns the number of these rows.
+// The rows are deleted, and added again with the new values, in one change. What was added is read back before it
+// counts, as by Append; after an error, such as an UnprovenError, the table is as it was.
 func (c *Changer) Update(ctx context.Context, o UpdateOptions) (int64, error) {
 	if err := c.can(c.change.Delete != nil && c.change.Append != nil &&
 		c.change.CheckText != nil, "update rows"); err != nil {

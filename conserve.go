@@ -15,16 +15,16 @@ import (
 	"stoa/region"
 )
 
-// Accounts holds what recovery gave against what the place declares. By the law of conservation the rows that
-// came out and those that were reported as lost are the rows declared.
+// Accounts compares what recovery returned with what the place declares. By the law of conservation, the rows that came
+// out and those reported as lost are the declared rows.
 type Accounts struct {
 	// rows that the place's own structures declare, opened without recovery; -1: that is lost, see Why, or only
 	// reading tells
 	Declared int64
-	Why      error // the damage because of which nobody knows; nil: there is none
+	Why      error // the damage that makes the number unknown; nil: there is none
 	Found    int64 // rows of the row groups that recovery found; -1: only reading shows
 	Out      int64 // rows that came out
-	Lost     int64 // different rows that were reported as lost
+	Lost     int64 // distinct rows that were reported as lost
 	// Exact: all that was reported as lost is counted in Lost. Else there is more, and nobody knows how much.
 	Exact bool
 
@@ -33,8 +33,8 @@ type Accounts struct {
 	may      int64 // rows besides Lost of which a cell is lost that may have no null
 }
 
-// Account is the account of a scan of all rows of a table that was opened with OpenOptions.Recover: out came, and
-// losses were reported. Under NullCells rows of which cells are lost are among those that came.
+// Account returns the accounts of a scan of all rows of a table that was opened with OpenOptions.Recover: out rows came
+// out, and losses were reported. Under NullCells, rows that lost cells are among those that came out.
 func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses []region.Loss) (Accounts, error) {
 	a := Accounts{Found: -1, Out: out, table: t.name()}
 	a.Lost, a.Exact = region.LostRows(losses)
@@ -69,9 +69,9 @@ func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses 
 	return a, err
 }
 
-// Undeclared says that nobody knows how many rows the sources of a table have that was opened with
-// OpenOptions.Recover, because what says it is damaged: what came out and what was reported as lost may not be all. It
-// is nil if that is known, or if only reading shows.
+// Undeclared returns a finding if it is not known how many rows a table that was opened with OpenOptions.Recover should
+// have, because what says so is damaged: the rows that came out and those reported as lost may not be all. It is nil if
+// the number is known, or if only reading shows it.
 func (t *Table) Undeclared(ctx context.Context) (*region.Finding, error) {
 	if !t.opened.Recover {
 		return nil, nil
@@ -83,7 +83,7 @@ func (t *Table) Undeclared(ctx context.Context) (*region.Finding, error) {
 	return undeclared(t.name(), err), nil
 }
 
-// Undeclared is the finding that Declared is lost; nil if it is not.
+// Undeclared returns the finding that Declared is lost; nil if it is not.
 func (a *Accounts) Undeclared() *region.Finding {
 	if a.Why == nil {
 		return nil
@@ -103,8 +103,8 @@ func undeclared(table string, why error) *region.Finding {
 	return f
 }
 
-// MarshalJSON gives declared (null: that is lost, or only reading shows), out, lost, and exact (lost is all that was
-// reported as lost).
+// MarshalJSON has the members declared (null: lost, or only reading shows), out, lost, and exact (lost counts
+// everything that was reported as lost).
 func (a *Accounts) MarshalJSON() ([]byte, error) {
 	doc := struct {
 		Declared *int64 `json:"declared"`
@@ -158,7 +158,7 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 	return sum, nil
 }
 
-// Sound reports whether the sum holds, as far as it can be known.
+// Sound reports whether the sum is right, as far as that can be known.
 func (a *Accounts) Sound() bool {
 	balanced := func(whole, reported int64) bool {
 		missing := whole - a.Out
@@ -168,7 +168,7 @@ func (a *Accounts) Sound() bool {
 	return balanced(a.Found, 0) && balanced(a.Declared, a.reported)
 }
 
-// Finding is what contradicts the law, an error; nil if nothing does.
+// Finding returns a violation of the law; nil if there is none.
 func (a *Accounts) Finding() *region.Finding {
 	if a.Sound() {
 		return nil

@@ -31,19 +31,19 @@ type CreateOptions struct {
 	Rows  int64            // a hint; 0 or -1 = unknown
 	Alloc memory.Allocator // nil = Go's
 	Sink  store.Sink       // nil = the local file system
-	// NoCheck leaves out that the output proves itself: without it what was written is read back before it
-	// becomes visible, and compared with what went in, by the number of rows and by checksums that do not
-	// depend on their order. Close then fails with an UnprovenError, and nothing is left. A Sink that is no
-	// store.Peeker, and a format that is only written, cannot be checked: see format.Summary.Checked.
+	// NoCheck skips the proof of the output. Without it, what was written is read back before it becomes visible, and
+	// compared with what went in by the number of rows and by checksums that do not depend on their order. Close then
+	// fails with an UnprovenError, and nothing is left. A Sink that is no store.Peeker, and a format that can only be
+	// written, cannot be checked: see format.Summary.Checked.
 	NoCheck  bool
-	Parallel int // workers that read back; 0 or 1: one
-	// Found gets what Copy finds wrong about pages, which it does not copy then: it looks at more than a reader
-	// does, at statistics for one. nil: nobody.
+	Parallel int // workers that read the output back; 0 or 1: one
+	// Found is called with what Copy finds wrong with pages, which it then does not copy: it looks at more than a
+	// reader does, such as statistics. nil: not called.
 	Found func(region.Finding)
 }
 
-// Writer writes a table. Nothing is visible before Close returned nil, and nothing is left of a writer that was
-// aborted, or of a process that ended before.
+// Writer writes a table. Nothing is visible before Close has returned nil, and nothing remains of a writer that was
+// aborted, or of a process that died before.
 type Writer struct {
 	w       format.Writer
 	schema  *arrow.Schema
@@ -57,8 +57,8 @@ type Writer struct {
 	done    bool
 }
 
-// Create begins a table at uri. A uri that ends in / is a directory; some formats make one anyway when the schema
-// has several columns (CFile).
+// Create begins a table at uri. A uri that ends in / is a directory; CFile makes a directory anyway when the schema has
+// several columns.
 func Create(ctx context.Context, uri string, sc *arrow.Schema, o CreateOptions) (*Writer, error) {
 	f, err := o.target(uri)
 	if err != nil {
@@ -139,8 +139,7 @@ func (o CreateOptions) formats() []format.Format {
 	return o.Formats
 }
 
-// ByExtension is the format whose files' names end as a name does; nil if there is none. Of several the longest
-// extension counts.
+// ByExtension returns the format whose file extension a name has, or nil. The longest matching extension wins.
 func ByExtension(formats []format.Format, name string) (best *format.Format) {
 	base, longest := strings.ToLower(path.Base(filepath.ToSlash(name))), 0
 	for i := range formats {
@@ -171,7 +170,7 @@ func (o CreateOptions) target(uri string) (*format.Format, error) {
 	return nil, fault.Invalidf("%s: the extension %q does not say which format to write, and none is named", uri, ext)
 }
 
-// Write appends a batch, whose schema must be that of Create. The batch stays the caller's.
+// Write appends a batch, whose schema must be that of Create. The caller keeps the batch.
 func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if w.failed != nil {
 		return w.failed
@@ -215,7 +214,7 @@ func (w *Writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return w.failed
 }
 
-// Close finishes the table and makes it visible. After an error nothing of it is left.
+// Close finishes the table and makes it visible. After an error nothing remains of it.
 func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	if w.done {
 		return format.Summary{}, fault.Invalidf("the writer is closed")
@@ -256,9 +255,9 @@ func (w *Writer) Abort(ctx context.Context) error {
 	return w.w.Abort(context.WithoutCancel(ctx))
 }
 
-// Convert writes the rows of src that spec selects to uri. Of a table that was opened with OpenOptions.Recover it
-// holds the rows that come out and those that are reported as lost against those declared, see Table.Account, before
-// the output is visible: what contradicts is in Summary.Altered.
+// Convert writes the rows of src that spec selects to uri. If src was opened with OpenOptions.Recover, the rows that
+// come out and those reported as lost are compared with the declared number, see Table.Account, before the output
+// becomes visible; a discrepancy is in Summary.Altered.
 func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOptions) (format.Summary, error) {
 	sc, err := src.ScanSchema(spec)
 	if err != nil {
@@ -303,9 +302,10 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 	return s, err
 }
 
-// Copy does what Convert does without decoding pages into the output, if src is of the format that is written, all rows
-// of whole columns are wanted, and no option changes pages: what the pages hold, and all that is said of them, is
-// verified first, and what was written is held against them byte by byte. why: it cannot be done; nothing was written.
+// Copy does what Convert does, but copies pages without decoding and encoding them. It can if src has the format that
+// is written, all rows of whole columns are wanted, and no option changes pages. The pages, and everything the file
+// says about them, are verified first, and the output is compared with them byte by byte. why says why pages cannot be
+// copied; then nothing was written.
 func Copy(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOptions) (s format.Summary, why string,
 	err error) {
 	c, why, err := src.copier(ctx, spec, uri, o)
@@ -389,7 +389,7 @@ func (t *Table) copier(ctx context.Context, spec ScanSpec, uri string, o CreateO
 		Parallel: o.Parallel, Found: o.Found})
 }
 
-// Copies says whether Copy would copy pages: why: not, and what keeps it from that.
+// Copies says whether Copy would copy pages: why is empty, or says why not.
 func (t *Table) Copies(ctx context.Context, spec ScanSpec, uri string, o CreateOptions) (why string, err error) {
 	_, why, err = t.copier(ctx, spec, uri, o)
 	return why, err
@@ -398,8 +398,9 @@ func (t *Table) Copies(ctx context.Context, spec ScanSpec, uri string, o CreateO
 // whole reports whether all rows are wanted.
 func (s *ScanSpec) whole() bool { return s.Filter == nil && s.Rows == (vec.Range{}) && s.Limit == 0 }
 
-// KeptBy are options of the writer of the table's own format with which an output has what its sources have besides
-// rows, encodings and compression. Where these differ, or no option gives it again, the value is empty.
+// KeptBy returns options for the writer of the table's own format that give an output the properties of its sources
+// other than rows, encodings and compression. The value is empty where sources differ, or where no option can reproduce
+// the property.
 func (t *Table) KeptBy() map[string]string {
 	opts := map[string]string{}
 	for i, s := range t.sources {

@@ -9,21 +9,21 @@ import (
 	"stoa/internal/diff"
 )
 
-// DiffOptions say what Diff compares. The zero value compares all rows and columns by position, and exactly.
+// DiffOptions say what Diff compares. The zero value compares all rows and columns by position, exactly.
 type DiffOptions struct {
 	// Scan is applied to both tables: columns, filter, rows, damage policy. Its Columns may be missing in one of them.
 	Scan ScanSpec
-	// On are the columns that say which rows belong together. Of rows with the same key those that are equal
-	// belong together first, whatever their order, then those that are equal within the tolerance, then the
-	// others as they come. nil: rows belong together by position.
+	// On are the columns by which rows are matched. Among rows with the same key, those that are equal are matched
+	// first, in any order, then those that are equal within the tolerance, then the rest in order. nil: rows are
+	// matched by position.
 	On []string
-	// Absolute and Relative are how far floating-point numbers may be apart: by so much, or by this part of the
-	// greater.
+	// Absolute and Relative are the tolerance for floating-point numbers: an absolute difference, or a fraction of the
+	// larger magnitude.
 	Absolute, Relative float64
 	// Examples is how many differing rows are kept; 0 = 10, -1 = none.
 	Examples int
-	// Memory is how many bytes of rows On may keep; 0 = 1 GiB. Tables that need more are read several times,
-	// divided by key; rows with one and the same key must fit.
+	// Memory is how many bytes of rows On may hold; 0: 1 GiB. Larger tables are read several times, divided by key; the
+	// rows of a single key must fit.
 	Memory int64
 }
 
@@ -37,11 +37,11 @@ type (
 	DiffCell   = diff.Cell
 )
 
-// Diff compares two tables, whatever their formats, by what their cells mean: integers of any width, strings
-// and dictionaries of them, decimals of any scale, dates and timestamps of any unit are compared by their
-// values. All NaN are one value, -0 is 0, and null equals null. A number, date or time equals the text that
-// says it. The schemas' differences are told apart from those of the rows. A column whose types have nothing in
-// common is reported and not compared.
+// Diff compares two tables of any formats by the meaning of their cells: integers of any width, strings and
+// dictionaries of strings, decimals of any scale, dates and timestamps of any unit are compared by value. All NaN are
+// equal, -0 is 0, and null equals null. A number, date or time equals the text that spells it. Differences between the
+// schemas are reported apart from those between rows. A column whose types have nothing in common is reported and not
+// compared.
 func Diff(ctx context.Context, a, b *Table, o DiffOptions) (*DiffResult, error) {
 	var in [2]diff.Input
 	for i, t := range []*Table{a, b} {

@@ -11,12 +11,12 @@ import (
 	"stoa/vec"
 )
 
-// Explanation says what a scan considers at each level, what it passes over, and why.
+// Explanation says what a scan considers at each level, what it skips, and why.
 type Explanation struct {
 	Filter string // as it is understood; "" = none
-	// Levels are the parts, the row groups and the rows of all sources, and then the dictionaries and the pages
-	// of each physical column that is read, those of the filter first. A level counts what the level before
-	// left; what was considered and not read is reported by reason.
+	// Levels are the parts, the row groups and the rows of all sources, and then the dictionaries and the pages of each
+	// physical column that is read, those of the filter first. A level counts what the previous one left; what was
+	// considered and not read is counted by reason.
 	Levels []ExplainLevel
 	// What the scan really did; nil if it was only planned.
 	Ran *Ran
@@ -25,20 +25,20 @@ type Explanation struct {
 // ExplainLevel is one level of a scan.
 type ExplainLevel = scan.Tally
 
-// Reason is why so many things of a level were passed over.
+// Reason is why things of a level were skipped, and how many.
 type Reason = scan.Reason
 
 // Ran is what a scan did.
 type Ran struct {
 	Rows    int64         // that came out
-	Reads   int64         // of pages; neighbours are read together; -1 where a format's own reader fetches them
+	Reads   int64         // of pages; adjacent ones are read at once; -1 where a format's own reader fetches them
 	Bytes   int64         // of these reads; the same
-	Elapsed time.Duration // with opening nothing, but with what metadata was not read before
+	Elapsed time.Duration // without opening, but with metadata that was not read before
 }
 
-// Explain says what Scan(spec) is going to read, from metadata; with analyze it also runs the scan and tells
-// what was read. Pages that only the rows themselves show to be of no use are then counted as passed over, too.
-// Rows and Limit cannot be explained.
+// Explain says, from metadata, what Scan(spec) would read; with analyze it also runs the scan and says what was read.
+// Pages that turn out to be useless only when rows are filtered are then counted as skipped as well. Rows and Limit
+// cannot be explained.
 func (t *Table) Explain(ctx context.Context, spec ScanSpec, analyze bool) (*Explanation, error) {
 	if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
 		return nil, fault.Invalidf("an explanation has no rows by position and no limit")

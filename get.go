@@ -15,13 +15,13 @@ import (
 	"stoa/vec"
 )
 
-// Row reads the row at position n (of the unfiltered scan).
+// Row reads the row at position n, from 0, of the unfiltered scan.
 func (t *Table) Row(ctx context.Context, n int64, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	spec.Rows = vec.Range{From: n, To: n + 1}
 	return t.Scan(ctx, spec)
 }
 
-// Keys are the columns that Seek looks at: the promised order of the table, or else its first column.
+// Keys are the columns that Seek compares: the table's promised order, or else its first column.
 func (t *Table) Keys() []string {
 	var out []string
 	for _, k := range t.keyColumns() {
@@ -67,11 +67,10 @@ func (t *Table) keyColumns() (out []keyColumn) {
 // Keyed reports whether the table promises an order. If not, Seek compares every value of the first column.
 func (t *Table) Keyed() bool { return len(t.sources[0].reader.Order()) > 0 }
 
-// Seek reads the rows whose key columns (see Keys; the first of them are enough) equal the values of key. Where
-// the format has an index, only the pages needed are read. A value is what a column of its type holds, and
-// nothing of it is parsed: a bool, an int…, uint… or float…, a string or []byte (a string also for dates and
-// times, as '2020-01-02 03:04:05'), a time.Time, or a pred.Value. Of another type it is Invalid. ParseKey makes
-// values of what people type.
+// Seek reads the rows whose key columns (see Keys; a prefix of them is enough) equal the values of key. Where the
+// format has an index, only the necessary pages are read. Values have the types of their columns and are not parsed: a
+// bool, an int…, uint… or float…, a string or []byte (a string also for dates and times, such as '2020-01-02
+// 03:04:05'), a time.Time, or a pred.Value. Other types are an error of class Invalid. ParseKey converts text.
 func (t *Table) Seek(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		e, err := t.keyFilter(key)
@@ -92,8 +91,8 @@ func (t *Table) Seek(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[ar
 }
 
 // SeekFrom reads the rows from a key on: those whose key columns are at or after the values of key in the table's
-// order, to its end. Of a table that promises no order (see Keyed) it is an error of class Invalid. Values are as for
-// Seek; the first of the key columns are enough.
+// order. If the table promises no order (see Keyed) it is an error of class Invalid. Values are as for Seek; a prefix
+// of the key columns is enough.
 func (t *Table) SeekFrom(ctx context.Context, key []any, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		e, err := t.fromFilter(key)
@@ -184,9 +183,8 @@ func keyValue(x any) (v pred.Value, ok bool) {
 	return v, false
 }
 
-// ParseKey makes values for Seek of what people type. Of columns of text, bytes, dates and times each text is
-// the value, every character of it: quotes are quotes. Of others it is a literal as in a predicate: 12, -1.5,
-// true.
+// ParseKey converts text typed by people to values for Seek. For columns of text, bytes, dates and times the text is
+// the value, character by character: quotes are quotes. For others it is a literal as in a predicate: 12, -1.5, true.
 func (t *Table) ParseKey(texts []string) ([]any, error) {
 	keys := t.keyColumns()
 	var out []any

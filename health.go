@@ -21,14 +21,14 @@ import (
 	"stoa/store"
 )
 
-// DescribeOptions say what Describe tells.
+// DescribeOptions say what Describe shows.
 type DescribeOptions struct {
 	OpenOptions
-	Pages bool // inside the data pages, too
+	Pages bool // also the contents of data pages
 }
 
-// Describe streams the anatomy of a file: every byte has an owner. Nodes come in pre-order, children with Depth+1.
-// When the file is damaged, the nodes that could be read come first and the error last.
+// Describe streams the structure of a file, in which every byte has an owner. Nodes come in pre-order, children with
+// Depth+1. If the file is damaged, the nodes that can be read come first and the error last.
 func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		targets, err := resolveAll(ctx, []string{uri}, o.OpenOptions)
@@ -130,10 +130,10 @@ var Codes = []region.CodeDoc{
 		"holds them."},
 }
 
-// Verify reads everything and streams what is wrong or odd: checksums, structure, cross-checks, and bytes that
-// no structure claims; o.Depth says whether it looks at less. It ends with an error only if it could not do its
-// work. Of a directory that is no format's own every file is verified, and those below; files that nobody knows
-// are findings. So is what lies beside the tables of a directory that is one.
+// Verify reads everything and streams what is wrong or unusual: checksums, structure, contradictions, and bytes that no
+// structure claims; o.Depth limits how much is looked at. It ends with an error only if it could not do its work. In a
+// directory that is no format's own, every file is verified, including those in subdirectories; files of unknown
+// formats are findings, and so are files that do not belong to a table in whose directory they are.
 func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		if strange, err := plainDir(ctx, uri, o); err != nil || strange {

@@ -12,9 +12,9 @@ import (
 	"stoa/store"
 )
 
-// List gives what a place holds, at any depth: tables, or the file itself. An error with an entry that has a Place
-// is about that file or directory alone, which is left out, and the listing goes on. What Verify calls a table is
-// one here, or is left out by name.
+// List lists what a place holds, at any depth: tables, or the file itself. An error with an entry that has a Place is
+// about that file or directory only, which is skipped while the listing goes on. Whatever Verify calls a table is
+// listed, or named as skipped.
 func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		l := lister{yield: yield}
@@ -34,8 +34,8 @@ func List(ctx context.Context, uri string, o OpenOptions) iter.Seq2[format.Entry
 	}
 }
 
-// Named is the name by which an entry of List is opened, and how: by itself, whatever lies beside it, and with
-// those of the options that its format knows, or none does.
+// Named returns the name and the options with which to open an entry of List: on its own, whatever else is in its
+// directory, and with those options that its format, or no format, knows.
 func Named(e format.Entry, o OpenOptions) (uri string, _ OpenOptions) {
 	if o.From == "" && e.Table == "" {
 		o.From = e.Format

@@ -25,9 +25,10 @@ const pageCache = 256 << 20
 // openFiles is how many files a source holds open at a time; a process may often have 1024.
 const openFiles = 256
 
-// Open opens one source: PATH, or PATH#TABLE where one place holds several tables.
-// PATH may be a file, a glob, or a directory: of a format's own, or of files that together are one table. @FILE is
-// several directories as one place, whose names stand in FILE: see store.Roots.
+// Open opens one source: PATH, or PATH#TABLE where a place holds several tables. PATH may be a file, a glob, or a
+// directory: one of a format's own, or one of files that together are a table. @FILE names several directories that are
+// one place, listed in FILE: see store.Roots. Errors about the content are *fault.Error; a name that does not exist is
+// fs.ErrNotExist.
 func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 	return OpenAll(ctx, []string{uri}, o)
 }
@@ -37,7 +38,7 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 // table whose own metadata did is opened anew.
 func Session(ctx context.Context) context.Context { return format.WithSession(ctx) }
 
-// OpenAll opens several sources with the same schema as one table, their rows one after the other.
+// OpenAll opens several sources with the same schema as one table, with their rows one source after another.
 func OpenAll(ctx context.Context, uris []string, o OpenOptions) (*Table, error) {
 	var targets []found
 	for _, uri := range uris {
@@ -124,7 +125,7 @@ func openOnly(ctx context.Context, tg found, o OpenOptions) (*source, []region.F
 	return s, findings, err
 }
 
-// Unrecovered is why recovery gave up, with what it had found by then.
+// Unrecovered says why recovery gave up, and what it had found by then.
 type Unrecovered struct {
 	Findings []region.Finding
 	Err      error

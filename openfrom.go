@@ -9,15 +9,15 @@ import (
 )
 
 // OpenFS is Open for a name in an fs.FS: an embed.FS, a zip archive, os.DirFS, or any other (see store.FS, also for
-// what is read into memory). o.Tree is not looked at.
+// what is read into memory). o.Tree is ignored.
 func OpenFS(ctx context.Context, fsys fs.FS, name string, o OpenOptions) (*Table, error) {
 	o.Tree = store.FS(fsys)
 	return Open(ctx, name, o)
 }
 
-// OpenReaderAt opens the file that r gives, of size bytes. name is what errors call it; where neither o.From nor the
-// bytes say of which format it is (CSV, for one), the extension of name does. r stays the caller's, has to be safe
-// for concurrent use, and must not change before Close. o.Tree is not looked at.
+// OpenReaderAt opens the file that r reads, of size bytes. name appears in errors; if neither o.From nor the contents
+// identify the format (as with CSV), the extension of name does. r remains the caller's: it must be safe for concurrent
+// use, and must not change or be closed before Close. o.Tree is ignored.
 func OpenReaderAt(ctx context.Context, r io.ReaderAt, size int64, name string, o OpenOptions) (*Table, error) {
 	o.Tree = store.One(name, r, size)
 	return Open(ctx, name, o)

@@ -62,10 +62,10 @@ type OpenOptions struct {
 	Typed    format.Options
 	NoVerify bool         // do not compare checksums
 	Depth    format.Depth // of Verify: all (Deep, the default), structure and checksums (Sums), structure (Quick)
-	Recover  bool         // find again what a damaged footer or index does not tell; see Table.Findings
+	Recover  bool         // search for what a damaged footer or index does not say; see Table.Findings
 	Limits   format.Limits
 	Tree     store.Tree // nil = the local file system
-	// KeepPages is how many bytes of decoded pages an open table keeps for look-ups: pages of which a scan
-	// wanted only a few rows. 0 = 256 MiB, less than 0 = none.
+	// KeepPages is how many bytes of decoded pages an open table caches for look-ups: pages of which a scan wanted only
+	// a few rows. 0: 256 MiB, negative: none.
 	KeepPages int64
 }

@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// Probe finds the format of a target: o.From if that is set, else the one that is surest.
-// Something that no format claims is named if its kind is known.
+// Probe finds the format of a target: o.From if that is set, else the one that is most certain. The error for something
+// that no format recognizes names its kind, if that is known.
 func Probe(ctx context.Context, tg format.Target, o OpenOptions) (*format.Format, error) {
 	formats := o.formats()
 	if o.From != "" {

@@ -15,12 +15,11 @@ import (
 	"stoa/store"
 )
 
-// UnprovenError says that what can be read of an output is not what went in. The output is not there: it never
-// got its name.
+// UnprovenError says that an output does not contain what went in. The output does not exist: it never got its name.
 type UnprovenError struct {
 	Output  string
-	Rows    [2]int64 // that went in, that came back
-	Columns []string // whose values differ; none: they are the same, but not in the same rows
+	Rows    [2]int64 // that went in, and that came back
+	Columns []string // whose values differ; none: values are the same, but not in the same rows
 	Reason  string   // in a sentence
 	// Err is why the output could not be read, if it could not.
 	Err error
@@ -242,7 +241,7 @@ func (p *proof) memory() int64 {
 	return usual
 }
 
-// IsUnproven reports whether err says that an output was not what went in.
+// IsUnproven reports whether err says that an output does not have what went in.
 func IsUnproven(err error) bool {
 	var e *UnprovenError
 	return errors.As(err, &e)

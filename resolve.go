@@ -304,7 +304,8 @@ func oddFinding(odd store.Odd, o OpenOptions) *region.Finding {
 	return f
 }
 
-// OddError is why an entry of a directory is passed over: Corrupt if it is the place of a file that is lost.
+// OddError says why an entry of a directory is skipped: an error of class Corrupt if a file of the table should be
+// there.
 func OddError(odd store.Odd, o OpenOptions) error {
 	if f := oddFinding(odd, o); f.Severity == region.Error {
 		return fault.Corruptf(f.At, "", "%s", f.Message)

@@ -19,8 +19,8 @@ import (
 // ErrNotFound is what Get returns when no row has the key.
 var ErrNotFound = errors.New("no row has this key")
 
-// RowsOf scans rows into values of T, a struct, for programs that work row by row. Its fields name columns by tags,
-// or have their names:
+// RowsOf scans rows into values of T, a struct, for programs that work row by row. Its fields name columns by tags, or
+// have their names:
 //
 //	type Point struct {
 //		Host  string    `arrow:"host"`
@@ -30,9 +30,9 @@ var ErrNotFound = errors.New("no row has this key")
 //	for p, err := range stoa.RowsOf[Point](ctx, t, stoa.ScanSpec{}) { … }
 //
 // Only the columns of T are read (spec.Columns must be nil). A field without a column, a value that does not fit its
-// field, and a null of a column whose field cannot be nil (no pointer, slice or map) are errors of class Invalid,
-// never another value. Which Go types fit which columns is said in package arreflect of arrow-go. At most one error
-// comes, last, with the zero T. Values stay good for ever.
+// field, and a null in a column whose field cannot be nil (not a pointer, slice or map) are errors of class Invalid.
+// Package arreflect of arrow-go documents which Go types fit which columns. At most one error is yielded, last, with
+// the zero T. Values do not share memory with the table.
 func RowsOf[T any](ctx context.Context, t *Table, spec ScanSpec) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
@@ -89,9 +89,9 @@ func (e fieldError) Error() string {
 	return text
 }
 
-// Get is the row with the key (see Table.Keys), as a value of T, as RowsOf gives them. ErrNotFound if there is none;
-// if there are several, as where the table promises no order or not the whole key was given, it is an error of class
-// Invalid: Seek reads them all.
+// Get returns the row with the key (see Table.Keys) as a value of T, converted as by RowsOf. The error is ErrNotFound
+// if there is none. If there are several, because the table promises no order or the key was not complete, it is an
+// error of class Invalid: Seek reads them all.
 func Get[T any](ctx context.Context, t *Table, key ...any) (row T, err error) {
 	e, err := t.keyFilter(key)
 	if err != nil {

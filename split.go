@@ -20,14 +20,14 @@ import (
 	"stoa/vec"
 )
 
-// SplitVersion is the form of Split. A program reads only the one that it knows.
+// SplitVersion is the version of Split's encoding. A program reads only the version it knows.
 const SplitVersion = 1
 
-// Split is a part of a scan that another process can do: it holds everything that is needed but the data. The splits
-// of a scan, one after the other, give the rows of the scan, in its order.
+// Split is a part of a scan that another process can do: it has everything that is needed except the data. The splits
+// of a scan, one after another, return the rows of the scan in its order.
 //
-// A split is plain data and survives JSON. What it was planned with is stamped: reading a file that was changed since
-// is an error, not another answer.
+// A split is plain data and survives JSON. It is stamped with what it was planned for: reading a file that has changed
+// since is an error.
 type Split struct {
 	Version  int               `json:"stoa_split"`
 	Plan     string            `json:"plan"` // the same for all splits of one scan, and different for others
@@ -51,8 +51,9 @@ type SplitSource struct {
 	Pieces []scan.Piece `json:"pieces"`
 }
 
-// Plan cuts Scan(spec) into splits of about target stored bytes. Only metadata is read; row groups whose keys overlap
-// and those whose number of rows is not known stay whole, however large. Rows and Limit cannot be planned.
+// Plan cuts Scan(spec) into splits of about target compressed bytes. Only metadata is read. Row groups whose keys
+// overlap, and those with an unknown number of rows, are not cut, however large they are. Rows and Limit cannot be
+// planned.
 func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2[Split, error] {
 	return func(yield func(Split, error) bool) {
 		if spec.Rows != (vec.Range{}) || spec.Limit != 0 {
@@ -83,7 +84,7 @@ func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2
 	}
 }
 
-// PlanName is the Plan of all splits that Plan(spec) gives, also if it gives none.
+// PlanName is the Plan of all splits that Plan(spec) yields, even if it yields none.
 func (t *Table) PlanName(spec ScanSpec) string { return t.emptySplit(spec).Plan }
 
 // blank is a split without pieces.
@@ -155,8 +156,8 @@ func (c *cutter) flush() bool {
 	return c.yield(s, nil)
 }
 
-// OpenSplit opens what a split reads. o.Formats, o.Limits and o.Tree are looked at; the rest is the split's own.
-// What it reads of the table (columns, filter, rows) is what it was planned with: see SplitTable.Scan.
+// OpenSplit opens what a split reads. It uses o.Formats, o.Limits and o.Tree; everything else is in the split. Columns,
+// filter and rows are those it was planned with: see SplitTable.Scan.
 func OpenSplit(ctx context.Context, s Split, o OpenOptions) (*SplitTable, error) {
 	if s.Version != SplitVersion {
 		return nil, fault.Invalidf("the split is of version %d, this program reads version %d", s.Version, SplitVersion)
@@ -221,7 +222,7 @@ type SplitTable struct {
 	tables []*Table
 }
 
-// Schema is that of the batches.
+// Schema is the schema of the batches.
 func (s *SplitTable) Schema() (*arrow.Schema, error) {
 	all := &Table{}
 	for _, t := range s.tables {
@@ -230,7 +231,7 @@ func (s *SplitTable) Schema() (*arrow.Schema, error) {
 	return all.ScanSchema(s.spec)
 }
 
-// Findings is what was noticed of the split's tables, as Table.Findings tells it; more may come while rows are read.
+// Findings are what was noticed about the split's tables, as in Table.Findings; more may be added while rows are read.
 func (s *SplitTable) Findings() (out []region.Finding) {
 	for _, t := range s.tables {
 		out = append(out, t.Findings()...)
@@ -238,8 +239,7 @@ func (s *SplitTable) Findings() (out []region.Finding) {
 	return out
 }
 
-// Scan reads the split's rows. Of spec, everything but Columns, Filter, Unordered, Rows and Limit holds: these
-// are the split's.
+// Scan reads the split's rows. Columns, Filter, Unordered, Rows and Limit are the split's; the rest of spec applies.
 func (s *SplitTable) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		sc, err := s.Schema()

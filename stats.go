@@ -16,17 +16,17 @@ import (
 	"stoa/region"
 )
 
-// ColumnStats is what is known of one physical column. -1 = not known.
+// ColumnStats is what is known of one physical column. Numbers that are not known are -1.
 type ColumnStats struct {
 	Name     string
 	Type     arrow.DataType
-	Encoding string // of several, all of them
+	Encoding string // all of them if there are several
 	Codec    string
-	Blocks   int64  // pages, the dictionary not counted
+	Blocks   int64  // pages without the dictionary
 	Rows     int64  //
 	Nulls    int64  //
 	Raw      int64  // bytes of the blocks after decompression; with Stored's headers, where the format knows them
-	Stored   int64  // bytes of the blocks as stored, with the dictionary and the headers of pages
+	Stored   int64  // bytes of the blocks as stored, with the dictionary and page headers
 	Dict     int64  // entries of the dictionary
 	DictSize int64  // bytes of the dictionary as stored
 	Bloom    int64  // bytes of Bloom filters; -1 also where a format has none
@@ -39,8 +39,8 @@ type ColumnStats struct {
 	counted map[fault.Span]bool // bytes of the row group that were counted of another column, too; nil: none can be
 }
 
-// Stats reads every page and says what the columns look like. Under the policies other than Fail what can be read is
-// counted, and lost is told of the rest; the sums are then those of what is whole.
+// Stats reads every page and returns statistics of the columns. Under a policy other than Fail it counts what can be
+// read, and calls lost with the rest.
 func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Loss)) ([]ColumnStats, error) {
 	var out []ColumnStats
 	for _, s := range t.sources {
@@ -69,7 +69,7 @@ func (t *Table) Stats(ctx context.Context, damaged Damaged, lost func(region.Los
 	return out, nil
 }
 
-// SumStats are the sums of columns: their pages, entries, nulls and bytes; -1 if one of them is not known.
+// SumStats adds up columns: their pages, entries, nulls and bytes; -1 if one of them is not known.
 func SumStats(all []ColumnStats) (sum ColumnStats) {
 	if len(all) == 0 {
 		return sum
@@ -277,15 +277,15 @@ func batchStats(ctx context.Context, s *source, damaged Damaged, lost func(regio
 	return out, nil
 }
 
-// ColumnSize is what the pages of a top-level column take, with their headers.
+// ColumnSize is the size of the pages of a top-level column, with their headers, in bytes.
 type ColumnSize struct {
 	Name            string
 	Encoding, Codec string
 	Stored          int64
 }
 
-// ColumnSizes are those of the top-level columns as they are stored, and the bytes of all after decompression. Where a
-// format can tell by metadata, no page is read.
+// ColumnSizes returns the sizes of the top-level columns as they are stored, and the size of all together after
+// decompression. Where the format's metadata suffice, no page is read.
 func (t *Table) ColumnSizes(ctx context.Context) (out []ColumnSize, raw int64, err error) {
 	for _, f := range t.schema.Fields() {
 		out = append(out, ColumnSize{Name: f.Name})

@@ -5,15 +5,15 @@
 //
 // A file is a table; a table of many files is a table. In memory everything is Apache Arrow.
 //
-// # Who owns a batch
+// # Ownership of batches
 //
-// A batch that a scan yields is valid until the next step of the loop. Who needs it longer calls Retain inside the
-// loop and Release when done. With the default allocator strings and slices taken from a batch stay good for ever;
-// with a pool (see NewPool) they do not outlive the batch.
+// A batch that a scan yields is valid until the next step of the loop. To keep it longer, call Retain inside the loop
+// and Release when done. With the default allocator, strings and slices taken from a batch remain valid for ever; with
+// a pool (see NewPool) they do not outlive the batch.
 //
 // # Errors
 //
-// Errors about the content of a file are *fault.Error: classed (errors.Is(err, fault.Corrupt)) and placed.
+// Errors about the content of a file are *fault.Error, with a class (errors.Is(err, fault.Corrupt)) and the position.
 package stoa
 
 import (
@@ -36,7 +36,7 @@ import (
 // Damaged says what happens to rows that cannot be read.
 type Damaged = scan.Damaged
 
-// The damage policies. Only errors of class fault.Corrupt are excused; others always end a scan.
+// The damage policies. They tolerate errors of class fault.Corrupt only; other errors always end a scan.
 const (
 	Fail      = scan.Fail
 	SkipRows  = scan.SkipRows
@@ -48,32 +48,31 @@ type ScanSpec struct {
 	Columns []string          // dotted paths; nil = all, empty = none (rows are still counted)
 	Filter  *pred.Expr        // nil = all rows; applied exactly, see package pred
 	Rows    vec.Range         // positions of the unfiltered scan, half-open; zero = all
-	Limit   int64             // rows that come out at most; 0 = no limit
-	Batch   int               // rows of a batch at most; 0 = 65,536
+	Limit   int64             // largest number of rows returned; 0: no limit
+	Batch   int               // largest number of rows in a batch; 0: 65,536
 	Damaged Damaged           // default Fail
-	Lost    func(region.Loss) // told of every loss, from the goroutine that ranges; may be nil
+	Lost    func(region.Loss) // called for every loss, on the goroutine that ranges; may be nil
 	Alloc   memory.Allocator  // of the batches; nil = Go's
 	Ahead   int64             // bytes read ahead per column; 0 = 256 KiB, -1 = none
 	// Unordered gives up the order that the table promises (see Table.Keys): row groups whose keys overlap are
 	// not merged, which is faster. Positions then count in that other order.
 	Unordered bool
-	// Parallel is how many workers read, 1,024 at most; 0 or 1: only the goroutine that ranges. Batches come in
-	// the same order, though not cut in the same places. Alloc must then be safe for concurrent use, as Go's
-	// allocator and NewPool's are. A scan that wants Rows by position is not divided.
+	// Parallel is how many workers read, at most 1,024; 0 or 1: only the goroutine that ranges. Batches come in the
+	// same order, though not necessarily cut at the same rows. Alloc must then be safe for concurrent use, as Go's
+	// allocator and NewPool's are. A scan with Rows is not divided.
 	Parallel int
-	// Memory is about how many bytes the scan may hold at a time, all workers together: windows end earlier,
-	// less is read ahead, and if that is not enough fewer workers read. 0 = no limit but Batch rows and 256 MiB
-	// a column. Pages are decoded whole; formats that give finished batches (Parquet, Arrow, text) do as they
-	// do.
+	// Memory is about how many bytes the scan may hold at a time, over all workers: windows end earlier, less is read
+	// ahead, and if that is not enough fewer workers read. 0: no limit but Batch rows and 256 MiB per column. Pages are
+	// always decoded whole, and formats that return finished batches (Arrow, text) ignore it.
 	Memory int64
 }
 
-// NewPool makes an allocator that reuses the buffers of released batches and keeps at most 256 MiB of them.
-// Reused buffers are several times faster to fill than fresh ones.
+// NewPool makes an allocator that reuses the buffers of released batches and keeps up to 256 MiB of them. Reused
+// buffers are several times faster to fill than fresh ones. It is safe for concurrent use.
 func NewPool() memory.Allocator { return vec.NewPool(256 << 20) }
 
-// Table is an open source: a file, several files with the same schema, or a directory that a format understands.
-// It is safe for concurrent scans. Footers and indexes are read once.
+// Table is an open source: a file, several files with the same schema, or a directory that a format understands. It is
+// safe for concurrent scans. Footers and indexes are read once.
 type Table struct {
 	schema   *arrow.Schema
 	sources  []*source
@@ -84,8 +83,8 @@ type Table struct {
 // Schema is the table's schema.
 func (t *Table) Schema() *arrow.Schema { return t.schema }
 
-// Findings is what was found wrong so far and did not end anything: by opening with OpenOptions.Recover, and by readers
-// that look at more than the rows that are wanted (a log, a list of replicas). A scan may add to it.
+// Findings are the problems found so far that ended nothing: by opening with OpenOptions.Recover, and by readers that
+// look at more than the wanted rows (a log, a list of replicas). A scan may add to them.
 func (t *Table) Findings() []region.Finding {
 	out := slices.Clone(t.findings)
 	for _, s := range t.sources {
@@ -96,7 +95,7 @@ func (t *Table) Findings() []region.Finding {
 	return out
 }
 
-// Sources names the table's files (or places) in the order of their rows, each with its format.
+// Sources are the table's files (or places) in the order of their rows, each with its format.
 func (t *Table) Sources() []SourceInfo {
 	var out []SourceInfo
 	for _, s := range t.sources {
@@ -115,10 +114,10 @@ type SourceInfo struct {
 	Format  string
 	Meta    []format.KeyValue
 	Columns []format.Column
-	Layout  format.Layout // zero if there is none, or it is not known
+	Layout  format.Layout // zero if there is none, or if it is not known
 }
 
-// ScanSchema is the schema of the batches that Scan(spec) gives. A column is nullable if it is in one of the sources.
+// ScanSchema is the schema of the batches that Scan(spec) yields. A column is nullable if it is in any of the sources.
 func (t *Table) ScanSchema(spec ScanSpec) (*arrow.Schema, error) {
 	sc, err := scan.Schema(t.sources[0].reader, spec.internal())
 	if err != nil || len(t.sources) == 1 {
@@ -144,9 +143,9 @@ func (s ScanSpec) internal() scan.Spec {
 		Alloc: s.Alloc, Ahead: s.Ahead, Unordered: s.Unordered, Parallel: s.Parallel, Memory: s.Memory}
 }
 
-// Scan reads the rows that spec selects, in order. At most one error comes, last, with a nil batch. One is that
-// a file changed while it was read (store.ErrChanged): then what came before may be of both. Ranging again
-// scans again.
+// Scan reads the rows that spec selects, in order. At most one error is yielded, last, with a nil batch. If it is
+// store.ErrChanged, a file changed while it was read: earlier batches may come from both versions. Ranging again scans
+// again.
 func (t *Table) Scan(ctx context.Context, spec ScanSpec) iter.Seq2[arrow.RecordBatch, error] {
 	if len(t.sources) == 1 { // nothing has to be fitted together
 		return t.sources[0].run(ctx, spec.internal(), nil)
@@ -204,8 +203,8 @@ func (s ScanSpec) after(passed, given int64) (ScanSpec, bool) {
 	return s, true
 }
 
-// Count is how many rows Scan(spec) gives. Where the metadata tells, no data is read; under SkipRows all of it
-// is, because rows may be lost in any column.
+// Count returns how many rows Scan(spec) yields. Where metadata suffice, no data is read; under SkipRows everything is,
+// because rows may be lost in any column.
 func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 	if spec.Damaged != SkipRows {
 		spec.Columns = []string{}
@@ -220,7 +219,7 @@ func (t *Table) Count(ctx context.Context, spec ScanSpec) (int64, error) {
 	return n, nil
 }
 
-// Rows is how many rows the table has, before any filter; -1 if only reading shows. No data is read.
+// Rows is how many rows the table has before any filter; -1 if only reading shows. No data is read.
 func (t *Table) Rows(ctx context.Context) (int64, error) {
 	var sum int64
 	for i := range t.sources {
@@ -233,7 +232,7 @@ func (t *Table) Rows(ctx context.Context) (int64, error) {
 	return sum, nil
 }
 
-// SourceRows is Rows of one of the sources; i is its place in Sources.
+// SourceRows is Rows of the i-th of Sources.
 func (t *Table) SourceRows(ctx context.Context, i int) (int64, error) {
 	r := t.sources[i].reader
 	var sum int64
@@ -265,7 +264,7 @@ func dropsRows(ctx context.Context, r format.Reader, g format.RowGroup) (bool, e
 	return overlay != nil && overlay.Drops(), err
 }
 
-// Close releases what the table holds. Batches stay good.
+// Close releases what the table holds. Batches remain valid.
 func (t *Table) Close() error {
 	var first error
 	for _, s := range t.sources {
