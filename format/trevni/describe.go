@@ -21,7 +21,7 @@ import (
 	"stoa/wire"
 )
 
-// anatomy streams the anatomy of a file: header, then the columns in the order in which they lie, then what
+// anatomy streams the structures of a file: the header, the columns in the order in which they lie, and bytes that
 // nothing claims.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
@@ -35,7 +35,7 @@ type describer struct {
 	arena vec.Arena
 }
 
-// object describes the file at tg. The error is the first that kept it from telling something.
+// object describes the file at tg. It returns the first error that kept it from describing something.
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	if _, err := table.ParseOptions(o.Opts); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	name, value := "trevni", ""
 	var head []region.Node
-	o.NoVerify = true // what a wrong checksum covers is described all the same
+	o.NoVerify = true // blocks are described whether their checksums match or not
 	o.Tracer = func(n region.Node) { n.Depth++; head = append(head, n) }
 	f, err := container.OpenFile(d.Ctx, src, at, o)
 	if d.f = f; err == nil {
@@ -116,7 +116,7 @@ func (d *describer) column(i int) error {
 	return err
 }
 
-// descriptors reads them again, with the parser that reads them, and says.
+// descriptors parses the descriptors again, with the reader's parser, and describes them.
 func (d *describer) descriptors(cb *container.ColumnBlocks, col *layout.Column, name string) error {
 	buf := make([]byte, cb.Desc.Len)
 	if err := format.ReadFull(d.Ctx, d.f.Src, cb.Desc, name, buf); err != nil {
@@ -127,7 +127,7 @@ func (d *describer) descriptors(cb *container.ColumnBlocks, col *layout.Column, 
 	return c.Err()
 }
 
-// block describes a block: data and checksum, and if pages are wanted what is in the data.
+// block describes a block: its data and checksum and, if pages are wanted, what the data contains.
 func (d *describer) block(i int, b *container.Block, k int) error {
 	col := &d.f.Header.Columns[i]
 	if b.Lost != nil {
@@ -164,7 +164,7 @@ func (d *describer) block(i int, b *container.Block, k int) error {
 	return err
 }
 
-// inside reports the parts of a block's raw bytes.
+// inside describes the parts of a block's raw bytes.
 func (d *describer) inside(i int, b *container.Block, name string) error {
 	col := &d.f.Header.Columns[i]
 	o, _, err := d.f.ReadBlock(d.Ctx, i, b, name, &d.arena, true)

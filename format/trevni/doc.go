@@ -36,11 +36,11 @@
 //	impala  [values, definition levels, repetition levels]
 //	wiki    [CRC-32, little-endian] [definition levels, repetition levels, values]
 //
-// What is in brackets is compressed together; sizes in descriptors are without the checksum. The CRC-32 (IEEE)
-// is of the raw bytes. Others than these are accepted, and verify reports: before or after the data, little- or
-// big-endian, of the raw or the stored bytes; and 0 in Avro's dialect with the null codec, because every
-// version of Avro writes that. Levels are packed least significant bit first, with as many bits as the largest
-// needs. The number of rows of a repeated column of the wiki is that of its entries.
+// What is in brackets is compressed together; sizes in descriptors do not include the checksum. The CRC-32 (IEEE) is of
+// the raw bytes. Other forms are accepted, and reported by verify: before or after the data, little- or big-endian, of
+// the raw or the stored bytes; and 0 in Avro's dialect with the null codec, because every version of Avro writes that.
+// Levels are packed least significant bit first, with as many bits as the largest needs. The number of rows of a
+// repeated column in the wiki's dialect is that of its entries.
 //
 // # Values
 //
@@ -48,22 +48,22 @@
 //	boolean        a bit, least significant first; again after every array length
 //	int, long      zig-zag varint of at most 5 or 10 bytes
 //	fixed32, fixed64, float, double   little-endian
-//	string, bytes  zig-zag varint length, then so many bytes; strings are UTF-8
+//	string, bytes  zig-zag varint length, then as many bytes; strings are UTF-8
 //
-// An array column has for each entry a length (zig-zag int) and then so many values. In version 2 a negative
-// length stands for a run of n ≥ 2 lengths v, 0 or 1: (3 − v) − 2n.
+// An array column has for each entry a length (zig-zag int), followed by as many values. In version 2 a negative length
+// stands for a run of n ≥ 2 lengths v, 0 or 1: (3 − v) − 2n.
 //
 // # What is settled here
 //
-//   - Bytes after the last value of a block are damage: that is how a wrong row count shows (TestNegative). Avro does
-//     not look.
+//   - Bytes after the last value of a block are damage: that is how a wrong row count shows (TestNegative). Avro
+//     ignores them.
 //   - A raw size that is wrong is damage, but not with the null codec, where the stored size says the same
 //     (wrong_raw_size), nor where bzip2 gives more: Avro before 1.10 compressed its whole buffer. What is too much is
-//     cut off before the checksum is looked at.
+//     cut off before the checksum is compared.
 //   - A block without rows is skipped (two_blocks_empty).
-//   - The header's row count must be that of one column at least; nothing else guards it.
-//   - First values do not say that a column is sorted, so nothing is skipped by them unless our writer saw that it is,
-//     or the user says so.
+//   - The header's row count must be that of at least one column; nothing else protects it.
+//   - First values do not mean that a column is sorted, so nothing is skipped by them unless our writer noted that it
+//     is, or the user says so.
 //   - deflate is raw (RFC 1951) when written; a zlib header is accepted.
 //
 // # Use

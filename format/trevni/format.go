@@ -18,7 +18,7 @@ import (
 	"stoa/wire"
 )
 
-// Format is Trevni as the front of stoa sees it. It reads all three dialects and writes the wiki's.
+// Format is Trevni as package stoa sees it. It reads all three dialects and writes the wiki's.
 var Format = format.Format{
 	Magics:     []format.Magic{{Off: 0, Bytes: "Trv", Name: "a Trevni file"}},
 	Name:       "trevni",
@@ -40,7 +40,7 @@ var Format = format.Format{
 	WriteKeys:  write.Table.Keys(),
 }
 
-// AvroFormat writes Apache Avro's dialect. What it reads is told from the file; Format is asked first.
+// AvroFormat writes Apache Avro's dialect. It reads all dialects, as Format does, which is asked first.
 var AvroFormat = format.Format{
 	Family:     "trevni",
 	Name:       "trevni-avro",
@@ -62,7 +62,7 @@ var AvroFormat = format.Format{
 	WriteKeys:  write.AvroTable.Keys(),
 }
 
-// probe looks at the magic, and whether a header of a known dialect follows.
+// probe checks the magic, and whether a header of a known dialect follows.
 func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
 		return format.No, nil
@@ -98,10 +98,10 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.Certain, nil
 }
 
-// probeAvro never wins: both formats read the same files, and the first that is asked is trevni.
+// probeAvro never wins: both formats read the same files, and trevni is the first that is asked.
 func probeAvro(context.Context, format.Target) (format.Match, error) { return format.No, nil }
 
-// list reports what the file is.
+// list lists the file.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		r, err := open(ctx, tg, format.OpenOptions{Limits: tg.Limits})
@@ -120,7 +120,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	return openKept(ctx, tg, o, nil)
 }
 
-// openKept opens a file; kept, if it is not nil, is taken for the schema that it keeps.
+// openKept opens a file. kept, if it is not nil, replaces the Arrow schema in the file's metadata.
 func openKept(ctx context.Context, tg format.Target, o format.OpenOptions, kept []byte) (format.Reader, error) {
 	opts, err := table.ParseOptions(o.Opts)
 	if err != nil {
@@ -147,8 +147,8 @@ func openKept(ctx context.Context, tg format.Target, o format.OpenOptions, kept 
 	return t, nil
 }
 
-// unchecked is format.Format.Unchecked: columns say whether their blocks have checksums. The format has none over its
-// header; our writer keeps one there.
+// unchecked implements format.Format.Unchecked. Columns say whether their blocks have checksums. The format has none
+// for its header; our writer adds one.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	f, err := container.OpenTarget(ctx, tg, o)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	ChecksumNull  Checksum = "null"
 )
 
-// WriteOptions are the options of writing the wiki's dialect, for stoa.CreateOptions.Typed. The zero value of each is
+// WriteOptions are the options for writing the wiki's dialect, for stoa.CreateOptions.Typed. The zero value of each is
 // the default.
 type WriteOptions struct {
 	Codec         Codec    // compression of blocks
@@ -32,7 +32,7 @@ type WriteOptions struct {
 	NoArrowSchema bool     // the Arrow schema is not kept in the file's metadata
 }
 
-// AvroWriteOptions are those of writing Avro's dialect.
+// AvroWriteOptions are the options for writing Avro's dialect.
 type AvroWriteOptions struct {
 	WriteOptions
 	Version int // of the format: 2 codes runs of equal array lengths, Avro before 1.7.5 reads only 1; 0: 2
@@ -55,12 +55,12 @@ func (WriteOptions) Formats() []string { return []string{Format.Name} }
 // Formats are those that have the options.
 func (AvroWriteOptions) Formats() []string { return []string{AvroFormat.Name} }
 
-// ReadOptions are the options of reading all dialects, for stoa.OpenOptions.Typed. The zero value of each is the
+// ReadOptions are the options for reading, in all dialects, for stoa.OpenOptions.Typed. The zero value of each is the
 // default.
 type ReadOptions struct {
 	Sorted []string // columns that are known to be sorted: those with first values are searched by them
-	// Schema is a file: of the wiki's and Impala's dialects the columns are those of its schema, which is as stoa
-	// schema -f json prints it.
+	// Schema is the name of a file. In the wiki's and Impala's dialects the columns are those of the schema in it,
+	// which is as stoa schema -f json prints it.
 	Schema string
 }
 

@@ -24,16 +24,16 @@ import (
 	"stoa/vec"
 )
 
-// File is an open Trevni file of any dialect, for programs that want its columns and blocks, or its rows without more
-// than this format: filters, damage policies and tables of many files are what package stoa's Open gives. Its methods
-// are safe for concurrent use; a ColumnReader is for one goroutine.
+// File is an open Trevni file of any dialect, for programs that want its columns and blocks, or its rows without
+// anything beyond this format; filters, damage policies and tables of many files are in package stoa. Its methods are
+// safe for concurrent use; a ColumnReader is for one goroutine.
 type File struct {
 	t    *table.Table
 	rows *rows.Rows
 	name string
 }
 
-// Reader is a File by the name that native readers have in all formats.
+// Reader is File under the name that native readers have in all formats.
 type Reader = File
 
 // NewReader opens a Trevni file of size bytes.
@@ -60,37 +60,37 @@ func (f *File) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.Re
 	return f.rows.Row(ctx, n, mem)
 }
 
-// RowsFrom returns the rows from row n on. A batch is valid until the next step of the loop.
+// RowsFrom returns the rows from row n on. A batch is valid until the next iteration.
 func (f *File) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return f.rows.From(ctx, n, mem)
 }
 
-// RowsFromKey gives the rows from the first one on whose key is not below key. The key is the first column whose
-// values are known to rise, see ColumnReader.SeekValue; without one it is an error of class Invalid.
+// RowsFromKey returns the rows from the first one on whose key is not less than key. The key is the first column known
+// to be sorted, see ColumnReader.SeekValue; without one, the error is of class Invalid.
 func (f *File) RowsFromKey(ctx context.Context, key pred.Value,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return f.rows.FromKey(ctx, key, mem)
 }
 
-// Header is what the file says of itself and its columns. It must not be changed.
+// Header is what the file says about itself and its columns. It must not be changed.
 func (f *File) Header() *layout.Header { return &f.t.File.Header }
 
-// Schema is how the file's rows are shown.
+// Schema is the Arrow schema of the file's rows.
 func (f *File) Schema() *arrow.Schema { return f.t.Shown }
 
-// Close closes the file; its ColumnReaders cannot be used then.
+// Close closes the file. Its ColumnReaders cannot be used afterwards.
 func (f *File) Close() error { return errors.Join(f.rows.Close(), f.t.Close()) }
 
 // BlockInfo is what a block's descriptor says.
 type BlockInfo struct {
-	Row, Rows   int64       // the first row, and how many
+	Row, Rows   int64       // number of the first row, and number of rows
 	Raw, Stored int64       // bytes; without the checksum
 	First       *pred.Value // the first value, if the column has them
 	At          fault.Span  // stored bytes and checksum
 }
 
-// ColumnReader reads the values of one column, block by block, from any row on. A block is read when a row of
-// it is wanted.
+// ColumnReader reads the values of one column, block by block, from any row on. A block is read when one of its rows is
+// wanted.
 type ColumnReader struct {
 	f     *container.File
 	p     *page.Physical
@@ -103,9 +103,8 @@ type ColumnReader struct {
 	arena vec.Arena
 }
 
-// Column opens a column by the name that the file has for it. It must be one whose entries are rows: values,
-// values that may be missing, or an array of values without children. The columns of deeper fields, which other
-// columns count, are Unsupported here.
+// Column opens a column by its name in the file. Its entries must be rows: values, optional values, or an array of
+// values without children. Columns of more deeply nested fields, which other columns count, are Unsupported here.
 func (f *File) Column(ctx context.Context, name string) (*ColumnReader, error) {
 	h := &f.t.File.Header
 	i := slices.IndexFunc(h.Columns, func(c layout.Column) bool { return c.Name == name })
@@ -129,14 +128,14 @@ func (f *File) Column(ctx context.Context, name string) (*ColumnReader, error) {
 	return &ColumnReader{f: f.t.File, p: f.t.Plan.Phys[k], cb: cb, rises: f.t.IsSorted(i)}, nil
 }
 
-// Type is the type of the arrays that Next gives.
+// Type is the type of the arrays that Next returns.
 func (c *ColumnReader) Type() arrow.DataType { return c.p.Type }
 
-// Rows is how many rows the column's blocks have; Row is the next one.
+// Rows is how many rows the column's blocks have. Row is the number of the next one.
 func (c *ColumnReader) Rows() int64 { return c.cb.Rows }
 func (c *ColumnReader) Row() int64  { return c.row }
 
-// Blocks is what the descriptors say.
+// Blocks are the contents of the descriptors.
 func (c *ColumnReader) Blocks() []BlockInfo {
 	out := make([]BlockInfo, len(c.cb.Blocks))
 	for i, b := range c.cb.Blocks {
@@ -145,7 +144,7 @@ func (c *ColumnReader) Blocks() []BlockInfo {
 	return out
 }
 
-// SeekRow goes to a row, which may be the one after the last. Nothing is read.
+// SeekRow goes to a row; the number after the last is allowed. Nothing is read.
 func (c *ColumnReader) SeekRow(row int64) error {
 	if row < 0 || row > c.cb.Rows {
 		return fault.Invalidf("row %d of %d", row, c.cb.Rows)
@@ -154,8 +153,8 @@ func (c *ColumnReader) SeekRow(row int64) error {
 	return nil
 }
 
-// Next returns the next values: n at most, and none after the end of a block. After the last row there is
-// io.EOF. The array belongs to the caller, who releases it.
+// Next returns the next values, at most n, and never beyond the end of a block; io.EOF after the last row. The caller
+// releases the array.
 func (c *ColumnReader) Next(ctx context.Context, n int64) (arrow.Array, error) {
 	if c.row >= c.cb.Rows {
 		return nil, io.EOF
@@ -169,7 +168,7 @@ func (c *ColumnReader) Next(ctx context.Context, n int64) (arrow.Array, error) {
 	return array.NewSlice(c.have, from, to), nil
 }
 
-// Close releases what was decoded last.
+// Close releases the block that was decoded last.
 func (c *ColumnReader) Close() {
 	if c.have != nil {
 		c.have.Release()
@@ -219,10 +218,10 @@ func (c *ColumnReader) load(ctx context.Context, row int64) error {
 	return nil
 }
 
-// SeekValue goes to the first row whose value is not below v, and reports whether there is one; else it goes
-// after the last row. The column must have first values and be known to rise: our writer notes it, of other
-// files the option "sorted" says it. Descriptors find the place, and because they have no checksum, the two
-// blocks around it are looked at, no others.
+// SeekValue goes to the first row whose value is not less than v, and reports whether there is one; else it goes after
+// the last row. The column must have first values and be known to be sorted: our writer notes that; for other files the
+// option "sorted" says so. Descriptors find the place. Because they have no checksum, the two blocks around it are
+// checked, and no others.
 func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool, err error) {
 	if !c.rises {
 		return false, fault.Invalidf("column %q is not known to rise, or has no first values: see the option sorted",
@@ -274,7 +273,7 @@ func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool,
 	return found, nil
 }
 
-// search is how many values of a block come before the first that is not below v.
+// search is how many values of a block come before the first that is not less than v.
 func (c *ColumnReader) search(ctx context.Context, b *container.Block, v pred.Value) (k int64, err error) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "v", Type: c.p.Type}}, nil)
 	e, err := pred.Bind(pred.Test("v", pred.OpGe, v), sc)

@@ -20,10 +20,10 @@ import (
 	"stoa/vec"
 )
 
-// recoverFile reads what is whole of a file. Nothing in a Trevni file is written twice but this: columns lie
-// one after the other, so that a start that is wrong can be found again, after a column that is lost by
-// looking for what all the others follow; and every column counts the rows. What a scan can lose without help
-// (blocks that are damaged or cut off) the ordinary reader loses as well.
+// recoverFile reads what is intact in a file. Little in a Trevni file is stored twice: columns lie one after the other,
+// so that a wrong start can be found again, and after a lost column by searching for the place from which all others
+// follow; and every column counts the rows. Blocks that are damaged or cut off are lost to the ordinary reader in the
+// same way.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	opts, err := table.ParseOptions(o.Opts)
 	if err != nil {
@@ -65,14 +65,14 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	return t, r.found, nil
 }
 
-// recoverer is what recoverFile finds out.
+// recoverer is the state of recoverFile.
 type recoverer struct {
 	*check.Reporter
 	ctx   context.Context
 	f     *container.File
 	found []region.Finding
 
-	stated int64 // rows, by what is trusted of the header
+	stated int64 // number of rows that the header states, as far as it is trusted
 	looked int64 // bytes that were read in search of columns
 	arena  vec.Arena
 
@@ -82,7 +82,7 @@ type recoverer struct {
 // of reports about a column.
 func (r *recoverer) of(column string) *check.Reporter { return r.For(r.Part, column) }
 
-// magic tries again with the usual magics where the file's own is none. failed is what was wrong.
+// magic tries again with the usual magics if the file's own is damaged. failed is the error with it.
 func (r *recoverer) magic(tg format.Target, o format.OpenOptions, failed error) (*container.File, error) {
 	for _, version := range []byte{2, 1} {
 		src, base, size, err := tg.Open(r.ctx)
@@ -102,11 +102,11 @@ func (r *recoverer) magic(tg format.Target, o format.OpenOptions, failed error) 
 	return nil, failed
 }
 
-// starts looks for columns whose start is not where the column before ends, and has no descriptors that could be read.
+// starts searches for columns that do not begin where the column before ends, and without readable descriptors there.
 func (r *recoverer) starts() {
 	f := r.f
 	end := f.Header.Size
-	f.Budget += f.At.Len // for what lies where a wrong start points to
+	f.Budget += f.At.Len // for reading what a wrong start points to
 	for i := range f.Header.Columns {
 		c := &f.Header.Columns[i]
 		if cb := r.readAt(i, c.Start); cb != nil {
@@ -130,8 +130,8 @@ func (r *recoverer) starts() {
 	}
 }
 
-// sums takes columns for such as have checksums where the header says that they have none, and where by their
-// descriptors that is how they end just where the next one begins, or the file, all of them.
+// sums treats columns as having checksums although the header says that they have none, if by their descriptors all of
+// them then end exactly where the next one begins, or the file.
 func (r *recoverer) sums() {
 	f := r.f
 	borders := map[int64]bool{f.At.Len: true}
@@ -158,11 +158,11 @@ func (r *recoverer) sums() {
 	}
 }
 
-// dropUnproven gives up blocks that nothing proves where a column was found in another place than the header says:
-// bytes were put in or taken out, and of those that have no checksum only a column whose blocks end where the
-// next one begins, or the file, is known not to have them in its midst; nor has one in front of a column that is
-// where the header says, whatever became of those between them. After the last such column nothing says: that the
-// next one has no descriptors where the header says may be its own damage, or what was put in before it.
+// dropUnproven gives up blocks that nothing proves, if a column was found in another place than the header says. Bytes
+// were inserted or removed then. Of the columns without checksums only those are known not to contain the place whose
+// blocks end where the next column, or the file, begins or ends; nor does one before a column that is where the header
+// says, whatever happened to those between them. After the last such column nothing is known: that the next one has no
+// descriptors where the header says may be its own damage, or due to bytes inserted before it.
 func (r *recoverer) dropUnproven() {
 	f := r.f
 	moved, last, still := len(r.restarted) > 0, int64(0), int64(0)
@@ -207,22 +207,21 @@ func (r *recoverer) dropUnproven() {
 	}
 }
 
-// readAt reads the descriptors that column i has if it starts at start; nil if it cannot start there.
+// readAt reads the descriptors of column i, if it can begin at start; else it returns nil.
 func (r *recoverer) readAt(i int, start int64) *container.ColumnBlocks {
 	f := r.f
 	cb, read, err := f.BlocksAt(r.ctx, i, start)
 	r.looked += read + container.FirstBlocks
 	flat := f.Header.Columns[i].MaxRep == 0
-	// a row has an entry at least
+	// a row has at least one entry
 	if err != nil || flat && cb.Rows != f.Header.Rows || !flat && cb.Rows < f.Header.Rows {
 		return nil
 	}
 	return cb
 }
 
-// search looks after from for where column i starts. Descriptors have no mark, and those of the next column
-// look alike: what is taken for column i must be followed by all columns that follow it, the last of which
-// ends with the file.
+// search searches, from a place on, for the start of column i. Descriptors have no mark, and those of the next column
+// look alike, so column i must be followed by all columns after it, the last of which ends with the file.
 func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 	const window = 64 << 10
 	f := r.f
@@ -248,7 +247,7 @@ func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 			switch ok, few := r.chain(i, cb); {
 			case ok:
 				return start, cb
-			case few: // it is one of those after column i, and so are all that follow
+			case few: // this and all further places are those of later columns
 				return 0, nil
 			}
 		}
@@ -256,17 +255,16 @@ func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 	return 0, nil
 }
 
-// overBudget reports whether so much was read in search of columns that bytes must have been made to have it read:
-// it grows with the file, and with its columns, each of which is looked at once if all is well.
+// overBudget reports whether the search for columns has read so much that the file must have been made for that. The
+// budget grows with the file and the number of columns, each of which is read once in an intact file.
 func (r *recoverer) overBudget() bool {
 	return r.looked > 16*r.f.At.Len+4*container.FirstBlocks*int64(len(r.f.Header.Columns))+1<<20
 }
 
-// minColumn is how many bytes a column with one block has at least: its count and a descriptor.
+// minColumn is the minimum size, in bytes, of a column with one block: its count and a descriptor.
 const minColumn = 16
 
-// begins reports whether the first bytes of a column can be those at the beginning of b, left of which there
-// are in the file.
+// begins reports whether b can be the beginning of a column, with left bytes of the file from there on.
 func (r *recoverer) begins(i int, b []byte, left int64) bool {
 	count, rows, stored := int64(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:])),
 		int64(binary.LittleEndian.Uint32(b[12:]))
@@ -275,8 +273,8 @@ func (r *recoverer) begins(i int, b []byte, left int64) bool {
 		(!flat || rows <= r.f.Header.Rows && (count > 1 || rows == r.f.Header.Rows))
 }
 
-// chain reports whether cb can be the blocks of column i: they are whole as far as that shows, and column
-// follows column to the end of the file. few: the file ends just so, but before the last column has come.
+// chain reports whether cb can be the blocks of column i: they fit in the file, and column follows column to its end.
+// few: the file ends exactly so, but before the last column.
 func (r *recoverer) chain(i int, cb *container.ColumnBlocks) (ok, few bool) {
 	for {
 		if r.overBudget() || len(cb.Blocks) == 0 || cb.End > r.f.At.Len || !r.opens(i, &cb.Blocks[0]) {
@@ -291,7 +289,7 @@ func (r *recoverer) chain(i int, cb *container.ColumnBlocks) (ok, few bool) {
 	}
 }
 
-// opens reports whether a block's checksum is right, and its bytes are as many as they should be.
+// opens reports whether a block's checksum matches and it expands to the stated number of bytes.
 func (r *recoverer) opens(i int, b *container.Block) bool {
 	f := r.f
 	col := &f.Header.Columns[i]
@@ -303,9 +301,9 @@ func (r *recoverer) opens(i int, b *container.Block) bool {
 	return err == nil && (col.Kind != layout.CodecNone || int64(len(o.Raw)) == b.Raw)
 }
 
-// recount mends the rows that a block's descriptor says where a column has others than the header: no block's checksum
-// is over them. The rest is those of one block that cannot be read as it is described. Where there are several, nobody
-// knows which rows the blocks after have.
+// recount corrects the row count in a block's descriptor if a column has another number of rows than the header: no
+// checksum covers it. The difference belongs to the one block that cannot be read as its descriptor says. If there are
+// several such blocks, the rows of the blocks after the first are not known.
 func (r *recoverer) recount() {
 	f, p := r.f, schema.PlanOf(&r.f.Header, nil)
 	v := &verifier{ctx: r.ctx, f: f, depth: format.Deep}
@@ -341,9 +339,9 @@ func (r *recoverer) recount() {
 	}
 }
 
-// rows trusts the columns where none agrees with the header: the largest number that one has. Where columns
-// cannot be read, or contradict each other, it is they that are damaged, and the rows that the header has more
-// are lost.
+// rows trusts the columns if none agrees with the header, and takes the largest number of rows that one has. If columns
+// cannot be read, or contradict each other, they are taken to be damaged, and the rows that the header has beyond
+// theirs are lost.
 func (r *recoverer) rows() error {
 	f := r.f
 	r.stated = f.Header.Rows
@@ -363,7 +361,7 @@ func (r *recoverer) rows() error {
 			rows = max(rows, cb.Rows)
 		}
 	}
-	// of a file without columns the header's number is all there is
+	// in a file without columns there is only the header's number
 	if failed == nil && (flat || len(f.Header.Columns) == 0) {
 		return nil
 	}
@@ -387,9 +385,9 @@ func (r *recoverer) rows() error {
 	return nil
 }
 
-// counts reports whether column i can be trusted to have the rows that its descriptors say: their own checksum is
-// right, or a block proves them; or they have none, all blocks lie in the file, and what a single one is said to have
-// fits its bytes.
+// counts reports whether the number of rows in the descriptors of column i can be trusted: their own checksum matches,
+// or a block proves it; or they have no checksum, all blocks lie in the file, and the number of rows of a single block
+// fits its size.
 func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 	c := &r.f.Header.Columns[i]
 	_, summed := layout.Get(c.Meta, layout.DescKey)
@@ -397,7 +395,7 @@ func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 		return true
 	}
 	if lost := func(b container.Block) bool { return b.Lost != nil }; !summed && slices.ContainsFunc(cb.Blocks, lost) {
-		return false // of bytes that are no descriptors most point behind the file
+		return false // bytes that are no descriptors mostly point beyond the end of the file
 	}
 	if cb.Odd == nil && len(cb.Blocks) > 1 {
 		return true
@@ -408,9 +406,8 @@ func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 	})
 }
 
-// repeated is how many rows begin in the repeated columns, the most that one has; all: each could be read to
-// its end, and has as many. Of one that is damaged nobody knows, and the header is trusted if its entries
-// allow it.
+// repeated is how many rows begin in the repeated columns, the largest number of all; all: each could be read to its
+// end, and has as many. The number of a damaged one is not known, and the header is trusted if its entries allow it.
 func (r *recoverer) repeated() (rows int64, all bool) {
 	f := r.f
 	p := schema.PlanOf(&f.Header, nil) // any will do: it is about levels, not about what they mean
@@ -434,7 +431,7 @@ func (r *recoverer) repeated() (rows int64, all bool) {
 	return rows, all
 }
 
-// lost reports what is known to be lost before anything is read.
+// lost reports what is known to be lost before rows are read.
 func (r *recoverer) lost(t *table.Table) {
 	f := r.f
 	for i := range f.Header.Columns {
@@ -462,7 +459,7 @@ func (r *recoverer) lost(t *table.Table) {
 	}
 }
 
-// withMagic is a file as if it had the magic of a version.
+// withMagic is a file whose magic is replaced by that of a version.
 type withMagic struct {
 	store.Source
 	base    int64

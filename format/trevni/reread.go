@@ -12,9 +12,9 @@ import (
 	"stoa/format/trevni/internal/write"
 )
 
-// rereadWiki and rereadAvro are format.Format.Reread: what was written without the Arrow schema that is usually
-// kept comes back in the types that are stored, and nested as far as levels say. To see that the values are
-// those that went in, it is read as if the schema were kept.
+// rereadWiki and rereadAvro implement format.Format.Reread. Without the Arrow schema, which is usually stored, values
+// come back in the stored types, and nested as far as levels say. To check that they are the values that went in, the
+// output is read as if the schema were stored in it.
 func rereadWiki(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	return reread("trevni", layout.Wiki, sc, o)
 }

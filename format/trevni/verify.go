@@ -24,7 +24,7 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less) and says what is wrong or odd: header, descriptors,
+// verify reads everything (less at lower values of format.Depth) and reports what is wrong or odd: header, descriptors,
 // checksums, every value, first values, and bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
@@ -38,7 +38,7 @@ type verifier struct {
 	*check.Reporter
 	ctx   context.Context
 	depth format.Depth
-	bad   map[string]bool // blocks, by their paths, that were reported
+	bad   map[string]bool // paths of blocks that were reported
 
 	t     *table.Table
 	f     *container.File
@@ -57,7 +57,7 @@ func reporter(ctx context.Context, part string, yield func(region.Finding) bool)
 	return r
 }
 
-// codeOf is the code of an error that was met where code says.
+// codeOf is the code for an error that occurred where code would be reported.
 func codeOf(code string, e *fault.Error) string {
 	switch {
 	case e.Class == fault.Unsupported:
@@ -68,7 +68,7 @@ func codeOf(code string, e *fault.Error) string {
 	return code
 }
 
-// reportOnce is Report of what would be said of every block: once a column.
+// reportOnce is Report for what would be reported of every block: it reports it once for each column.
 func (v *verifier) reportOnce(code string, at fault.Span, path, format string, args ...any) {
 	column, _, _ := strings.Cut(path, ".")
 	v.Once(code+" "+v.Column+" "+column, code, at, path, format, args...)
@@ -126,14 +126,14 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	v.coverage(tg, o)
 }
 
-// of has f verified, nil if it cannot be.
+// of returns the file to verify, or nil if it cannot be opened.
 func (v *verifier) of(f *container.File) {
 	if v.f = f; f != nil {
 		v.Whole = f.At
 	}
 }
 
-// descriptors verifies what a column begins with. What keeps its values from being read is reported there.
+// descriptors verifies the descriptors of a column, and reports what keeps its values from being read.
 func (v *verifier) descriptors(i int) {
 	col := &v.f.Header.Columns[i]
 	path := v.f.PathOf(i)
@@ -243,22 +243,21 @@ func (v *verifier) countRows(ph *page.Physical) (rows int64, ok bool) {
 	return rows, true
 }
 
-// reads reports whether a block can be read as its descriptor has it.
+// reads reports whether a block can be read as its descriptor says.
 func (v *verifier) reads(ph *page.Physical, b *container.Block, k int, vals *vec.Vector) bool {
 	_, stored, err := v.open(ph.Stored, b, "")
 	return err == nil && v.decode(ph, b, k, b.Rows, stored, vals) == nil
 }
 
-// skips reports whether the values of a column are not decoded, as checksums are enough: those of its blocks
-// say that they are what was written, and that of the header, which says of what type they are and who counts
-// them.
+// skips reports whether the values of a column need not be decoded, because checksums suffice: that of its blocks, and
+// that of the header, which determines its type and the columns that count it.
 func (v *verifier) skips(ph *page.Physical) bool {
 	return v.depth == format.Sums && v.f.Header.Sealed && v.f.Header.Columns[ph.Stored].Summed
 }
 
-// block verifies one block: sum and codec, and, if it is known how many entries it has, the values; ok: there
-// is nothing wrong. Checksums are over the values, not over how many entries there are, so that a repeated
-// column, which nothing else counts, is decoded in any case.
+// block verifies one block: its checksum and codec and, if the number of its entries is known, the values; ok: nothing
+// is wrong. Checksums cover the values but not the number of entries, so a repeated column, which nothing else counts,
+// is always decoded.
 func (v *verifier) block(ph *page.Physical, b *container.Block, k int, n int64, known bool, vals *vec.Vector,
 	last *[]byte) (ok bool) {
 	path := fmt.Sprintf("%s.block[%d]", v.f.PathOf(ph.Stored), k)
@@ -287,12 +286,12 @@ func (v *verifier) block(ph *page.Physical, b *container.Block, k int, n int64, 
 	return true
 }
 
-// open reads and opens a block. stored is good until the next.
+// open reads and opens a block. stored is valid until the next call.
 func (v *verifier) open(column int, b *container.Block, path string) (o container.Opened, stored []byte, err error) {
 	return v.f.ReadBlock(v.ctx, column, b, path, &v.arena, false)
 }
 
-// guesses reports once that the shape in which levels are shown is a guess, by the first column that leaves a choice.
+// guesses reports once, at the first column that leaves a choice, that the nesting made of its levels is a guess.
 func (v *verifier) guesses() {
 	h, p := &v.f.Header, v.t.Plan
 	i := -1
@@ -310,7 +309,7 @@ func (v *verifier) guesses() {
 	}
 }
 
-// oddities reports what is right, but not as it should be.
+// oddities reports what is valid but unusual.
 func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.Opened, stored []byte, path string) {
 	col := &v.f.Header.Columns[ph.Stored]
 	d := v.f.Header.Dialect
@@ -354,15 +353,15 @@ func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.
 	}
 }
 
-// decode decodes the n entries of a block, in parts, as a scan would.
+// decode decodes the n entries of a block in parts, as a scan would.
 func (v *verifier) decode(ph *page.Physical, b *container.Block, k int, n int64, stored []byte,
 	vals *vec.Vector) error {
 	return page.DecodeBlock(v.ctx, v.f, ph, b, format.Task{Page: format.Page{Ordinal: k}, N: n, Bytes: [][]byte{stored},
 		Scratch: &v.spare, Limits: v.f.Limits}, vals)
 }
 
-// firstValue compares the descriptor's first value with the block's, and against the block before if the column
-// is sorted.
+// firstValue compares the first value in the descriptor with the block's and, if the column is sorted, with the block
+// before.
 func (v *verifier) firstValue(ph *page.Physical, b *container.Block, o *container.Opened, path string, last *[]byte) {
 	got, want := ph.First(o), b.First
 	if layout.Types[ph.StoredType].Form == layout.FormBits && len(want) == 1 && len(got) == 1 && want[0]&1 == got[0]&1 {
@@ -382,7 +381,7 @@ func (v *verifier) firstValue(ph *page.Physical, b *container.Block, o *containe
 	}
 }
 
-// coverage looks for bytes that nothing claims, and that several do.
+// coverage finds bytes that nothing claims, or several structures.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return
@@ -396,8 +395,8 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	v.Unclaimed("trevni.coverage", gaps, overlaps)
 }
 
-// counter counts the entries that a column's lengths make, row by row, by reading its blocks once more, and its
-// parents'.
+// counter counts the entries that a column's lengths add up to, row by row, by reading its blocks and its parents' once
+// more.
 type counter struct {
 	v    *verifier
 	ph   *page.Physical
@@ -419,7 +418,7 @@ func (v *verifier) counter(phys int) *counter {
 	return c
 }
 
-// entries is how many the next n rows have; known is false if that cannot be known.
+// entries is how many entries the next n rows have; known is false if that cannot be determined.
 func (c *counter) entries(n int64) (sum int64, known bool) {
 	known = true
 	for _, x := range c.take(n) {
@@ -430,10 +429,10 @@ func (c *counter) entries(n int64) (sum int64, known bool) {
 	return sum, known && n <= c.most()
 }
 
-// most is how many rows may be looked at together: what is kept of them must fit the limits.
+// most is how many rows may be processed at once: what is kept of them must fit the limits.
 func (c *counter) most() int64 { return c.v.f.Limits.Page / 8 }
 
-// take gives the values of each of the next n rows.
+// take returns the number of values of each of the next n rows.
 func (c *counter) take(n int64) []int64 {
 	if n > c.most() {
 		return nil
@@ -477,7 +476,7 @@ func (c *counter) block(b *container.Block) {
 	}
 }
 
-// lengths are those of a block; per is how many each row has, nil = one. lengths is nil if they cannot be known.
+// lengths are those in a block; per is how many each row has, nil = one. lengths is nil if they cannot be determined.
 func (c *counter) lengths(b *container.Block) (lengths []int32, per []int64) {
 	n := b.Rows
 	if c.up != nil {

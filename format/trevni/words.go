@@ -5,7 +5,7 @@ import (
 	"stoa/format/trevni/internal/schema"
 )
 
-// The words of the format: their room is below internal, and so are their documents.
+// Terms of the format, defined and documented in the packages below internal.
 type (
 	Column  = layout.Column
 	Dialect = layout.Dialect

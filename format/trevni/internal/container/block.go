@@ -12,24 +12,24 @@ import (
 	"stoa/vec"
 )
 
-// Opened is a block whose checksum is right and that is decompressed.
+// Opened is a block that was checked and decompressed.
 type Opened struct {
 	Raw   []byte
 	At    fault.Span // of the stored bytes
-	Exact bool       // raw is them
+	Exact bool       // Raw is the stored bytes themselves
 	Sum   sumForm
 	layout.Unpacked
 }
 
-// sumForm is in which of the ways that were ever written a block's CRC-32 is right.
+// sumForm is the form in which a block's CRC-32 matches; all were written by some program.
 type sumForm struct {
-	Front  bool // before the data, as the wiki has it
+	Front  bool // before the data, as the wiki defines it
 	big    bool // big-endian, as Avro's code writes it
 	stored bool // of the stored bytes, not of the raw ones
 	Zero   bool // it is 0 and says nothing: a bug of every version of Avro with the null codec
 }
 
-// UsualSum is what the dialect's definition (the wiki) or only writer (Avro) has.
+// UsualSum is the form that the dialect's definition (the wiki), or its only writer (Avro), has.
 func UsualSum(d layout.Dialect) sumForm {
 	if d == layout.Wiki {
 		return sumForm{Front: true}
@@ -55,8 +55,8 @@ func (s sumForm) String() string {
 	return fmt.Sprintf("%s, %s, of the %s bytes", words[0], words[1], of)
 }
 
-// ReadBlock reads a block of column i and opens it, see OpenBlock. stored are its bytes, as good as those of o: until a
-// is taken for something else.
+// ReadBlock reads a block of column i and opens it, see OpenBlock. stored are its bytes, which, like those of o, are
+// valid until a is reset.
 func (f *File) ReadBlock(ctx context.Context, i int, b *Block, path string, a *vec.Arena,
 	noVerify bool) (o Opened, stored []byte, err error) {
 	a.Reset()
@@ -69,9 +69,9 @@ func (f *File) ReadBlock(ctx context.Context, i int, b *Block, path string, a *v
 	return o, stored, err
 }
 
-// OpenBlock checks and decompresses the bytes of a block, stored with its checksum. Errors are relative to
-// them, or, if exact is false, to what was decompressed. With noVerify sums are compared with the bytes all the
-// same: they say before or after which bytes they stand.
+// OpenBlock checks and decompresses a block, stored with its checksum. Errors are relative to these bytes or, if exact
+// is false, to the decompressed ones. With noVerify checksums are compared all the same, because that shows where in
+// the block they lie, but a mismatch is no error.
 func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Arena,
 	noVerify bool) (o Opened, err error) {
 	if col.Problem != nil {
@@ -87,7 +87,7 @@ func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Are
 	}
 	usual := UsualSum(d).Front
 	var first error
-	var whole *Opened // what is taken though no sum is right
+	var whole *Opened // the result if no checksum matches
 	zero := false
 	for _, front := range [2]bool{usual, !usual} {
 		data, sum := stored[:len(stored)-4], stored[len(stored)-4:]
@@ -119,7 +119,7 @@ func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Are
 	}
 	switch {
 	case zero:
-		// only where Avro has it, and only if no sum is right in another place: data may well begin or end with zeros
+		// only where Avro writes it, and only if no checksum matches elsewhere: data may well begin or end with zeros
 		whole.Sum = sumForm{Zero: true}
 		return *whole, nil
 	case whole != nil && noVerify:
@@ -128,7 +128,7 @@ func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Are
 	return o, first
 }
 
-// wrongSum says what a sum is, and what the usual one would be.
+// wrongSum reports the stored checksum and the computed one in the usual form.
 func wrongSum(at fault.Span, d layout.Dialect, sum, raw []byte) error {
 	want := crc32.ChecksumIEEE(raw)
 	if UsualSum(d).big {
@@ -138,7 +138,7 @@ func wrongSum(at fault.Span, d layout.Dialect, sum, raw []byte) error {
 		want)
 }
 
-// unpack compares the sizes with each other and the limits, and decompresses.
+// unpack checks the sizes against each other and the limits, and decompresses.
 func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (u layout.Unpacked, err error) {
 	// else it is damaged, or needed by nobody
 	if b.Raw > f.Limits.Page && col.Kind != layout.CodecNone && b.Raw <= col.Kind.MaxRaw(int64(len(data))) {
@@ -149,7 +149,7 @@ func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (
 	return col.Kind.Decompress(data, b.Raw, a)
 }
 
-// rightSum looks for the way in which sum is right. Each is as improbable by chance as any other.
+// rightSum finds the form in which a checksum matches. Each is equally improbable by chance.
 func rightSum(sum, raw, stored []byte, k layout.Codec, d layout.Dialect) (form sumForm, ok bool) {
 	big, little := binary.BigEndian.Uint32(sum), binary.LittleEndian.Uint32(sum)
 	usual := UsualSum(d)

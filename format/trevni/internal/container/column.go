@@ -11,7 +11,7 @@ import (
 	"stoa/format/trevni/internal/layout"
 )
 
-// Block is a block as its descriptor has it.
+// Block is a block as its descriptor declares it.
 type Block struct {
 	Rows        int64 // of the wiki's repeated columns: entries
 	Raw, Stored int64 // bytes; without the checksum
@@ -28,10 +28,10 @@ type ColumnBlocks struct {
 	Rows   int64      // of all blocks
 	Desc   fault.Span // count and descriptors
 	End    int64      // offset after the last block
-	Odd    error      // of what is trusted all the same: the checksum of the descriptors is wrong
+	Odd    error      // the checksum of the descriptors does not match, but they are trusted
 }
 
-// columnSpan is everything from where a column starts to the file's end.
+// columnSpan is the span from where a column starts to the end of the file.
 func (f *File) columnSpan(i int) (fault.Span, error) {
 	start := f.Header.Columns[i].Start
 	if start < f.Header.Size || start > f.At.Len-4 {
@@ -41,15 +41,15 @@ func (f *File) columnSpan(i int) (fault.Span, error) {
 	return f.At.Sub(start, f.At.Len-start), nil
 }
 
-// descriptorsOf is what became of reading a column's descriptors.
+// descriptorsOf is the result of reading a column's descriptors.
 type descriptorsOf struct {
 	cb    *ColumnBlocks
-	err   error // what is wrong in the file
-	moved error // bytes were put into the column or taken out of it, see ends
+	err   error // damage of the file
+	moved error // bytes were inserted into the column or removed from it, see ends
 	ended bool  // moved is known
 }
 
-// Blocks reads the descriptors of column i, once, and holds them against where the next column begins.
+// Blocks reads the descriptors of column i, once, and compares their end with where the next column begins.
 func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,12 +72,12 @@ func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
 	return cb, nil
 }
 
-// ends is an error if a column without checksums cannot be what was written: its blocks do not end where the next
-// column begins, or the file, or no column behind it begins where the header says. Bytes were put in or taken out then,
-// in this column perhaps, and nothing else would tell that its values are others.
+// ends is an error if a column without checksums is certainly not as it was written: its blocks do not end where the
+// next column begins, or the file, or no column after it begins where the header says. Then bytes were inserted or
+// removed, perhaps in this column, and nothing else would show that its values have changed.
 func (f *File) ends(ctx context.Context, i int, cb *ColumnBlocks) error {
 	col := &f.Header.Columns[i]
-	if col.Summed || len(cb.Blocks) == 0 || cb.End > f.At.Len { // of a file that is cut, what is there is right
+	if col.Summed || len(cb.Blocks) == 0 || cb.End > f.At.Len { // in a truncated file, what is there is intact
 		return nil
 	}
 	var after []int
@@ -114,8 +114,8 @@ func (f *File) ends(ctx context.Context, i int, cb *ColumnBlocks) error {
 		"nobody knows which of its values are right")
 }
 
-// Zeros reports whether a place has nothing but zeros, and not very many: programs that write by sectors leave such
-// behind a file's end.
+// Zeros reports whether a place contains nothing but zeros, and not very many: programs that write whole sectors leave
+// some after the end of a file.
 func (f *File) Zeros(ctx context.Context, at fault.Span) (bool, error) {
 	if at.Len > FirstBlocks {
 		return false, nil
@@ -127,8 +127,8 @@ func (f *File) Zeros(ctx context.Context, at fault.Span) (bool, error) {
 	return !slices.ContainsFunc(b, func(x byte) bool { return x != 0 }), nil
 }
 
-// descriptors reads the descriptors of column i, once. Columns own their bytes: those that share them, so that a
-// small file stands for very many blocks, are refused when all that was read together is more than the file.
+// descriptors reads the descriptors of column i, once. Columns that overlap, with which a small file could have very
+// many blocks, are refused when more bytes were read for all of them than the file has.
 func (f *File) descriptors(ctx context.Context, i int) (*ColumnBlocks, error) {
 	if k := &f.columns[i]; k.cb != nil || k.err != nil {
 		return k.cb, k.err
@@ -164,13 +164,13 @@ func (f *File) descriptors(ctx context.Context, i int) (*ColumnBlocks, error) {
 	return cb, nil
 }
 
-// Restart has column i begin elsewhere.
+// Restart makes column i begin at another offset.
 func (f *File) Restart(i int, start int64) {
 	f.Header.Columns[i].Start, f.columns[i] = start, descriptorsOf{}
 }
 
-// BlocksAt reads the descriptors that column i has if it begins at start. If that is elsewhere than it does, nothing is
-// kept of that, and read says how many bytes they took.
+// BlocksAt reads the descriptors that column i has if it begins at start. If it begins elsewhere, the result is not
+// kept; read is how many bytes the descriptors take.
 func (f *File) BlocksAt(ctx context.Context, i int, start int64) (cb *ColumnBlocks, read int64, err error) {
 	was, had, budget := f.Header.Columns[i].Start, f.columns[i], f.Budget
 	f.Restart(i, start)
@@ -182,10 +182,10 @@ func (f *File) BlocksAt(ctx context.Context, i int, start int64) (cb *ColumnBloc
 	return cb, read, err
 }
 
-// MarkUnreadable has column i be one whose descriptors cannot be read.
+// MarkUnreadable marks column i as one whose descriptors cannot be read.
 func (f *File) MarkUnreadable(i int, why error) { f.columns[i] = descriptorsOf{err: why} }
 
-// FirstBlocks is how much of a column is read to find its descriptors: enough for 200 blocks, which are some 13 MB.
+// FirstBlocks is how many bytes of a column are read for its descriptors at first: enough for 200 blocks, about 13 MB.
 const FirstBlocks = 4 << 10
 
 // ParseDescriptors reads what a column begins with:
@@ -231,7 +231,7 @@ func ParseDescriptors(c *layout.Cursor, col *layout.Column, d layout.Dialect, bu
 	return cb
 }
 
-// place finds where the blocks lie: one after the other, after the descriptors.
+// place computes where the blocks lie: one after the other, after the descriptors.
 func (cb *ColumnBlocks) place(f *File, col *layout.Column) {
 	off := cb.Desc.End() - f.At.Off
 	sum := int64(0)

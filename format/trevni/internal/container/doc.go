@@ -1,4 +1,4 @@
-// Package container is an open Trevni file: its header, the descriptors of its columns, and blocks, compared with
-// their checksums and decompressed. It knows nothing of what is in a block. Descriptors have no checksum of the
-// format's own; our writer keeps one in metadata, which other readers skip.
+// Package container opens Trevni files: it reads the header, the descriptors of the columns, and blocks, which it
+// checks and decompresses. It knows nothing about the contents of blocks. The format has no checksum for descriptors;
+// our writer keeps one in metadata, which other readers ignore.
 package container

@@ -14,7 +14,7 @@ import (
 	"stoa/wire"
 )
 
-// File is an open Trevni file: its header, and how to get at its blocks.
+// File is an open Trevni file: its header, and access to its blocks.
 type File struct {
 	Src      store.Source
 	At       fault.Span // the whole file; column starts are counted from its beginning
@@ -23,15 +23,15 @@ type File struct {
 	NoVerify bool
 
 	mu      sync.Mutex
-	columns []descriptorsOf // as they were needed
+	columns []descriptorsOf // read when needed
 	Budget  int64           // bytes of descriptors that may still be read
-	Lenient bool            // recovery: descriptors whose checksum is wrong are trusted if blocks have checksums
+	Lenient bool            // recovery: descriptors with a wrong checksum are trusted if the blocks have checksums
 }
 
 // firstRead is how much of a structure is read at once when its length is not known.
 const firstRead = 64 << 10
 
-// OpenFile reads the header. What it understood is in f also when it fails.
+// OpenFile reads the header. f has what could be parsed even if that fails.
 func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*File, error) {
 	f := &File{Src: src, At: at, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}
 	var head []byte
@@ -57,7 +57,7 @@ func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 	return f, f.Header.Resolve(at.Sub(0, f.Header.Size))
 }
 
-// grow has parse read a structure that begins at at, with more and more bytes until it is whole.
+// grow calls parse for a structure that begins at at, with more and more bytes until it is complete.
 func (f *File) grow(ctx context.Context, at fault.Span, guess int64, path string, parse func(c *layout.Cursor)) error {
 	for n := guess; ; n *= 4 {
 		n = min(n, at.Len, f.Limits.Metadata)
@@ -77,7 +77,7 @@ func (f *File) grow(ctx context.Context, at fault.Span, guess int64, path string
 	}
 }
 
-// traceHeader reports the parts of the header, as far as it could be understood.
+// traceHeader emits the parts of the header that could be parsed.
 func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
 	c := func() *layout.Cursor {
 		return &layout.Cursor{Cursor: wire.NewCursor(head, at.Sub(0, int64(len(head))), "header")}
@@ -91,7 +91,7 @@ func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
 	layout.ParseHeader(second)
 }
 
-// OpenBroken opens the file at tg whose header has a checksum that is wrong, which broken says.
+// OpenBroken opens the file at tg although the checksum of its header is wrong, as broken says.
 func OpenBroken(ctx context.Context, tg format.Target, o format.OpenOptions, broken error) (*File, error) {
 	o.NoVerify = true
 	f, err := OpenTarget(ctx, tg, o)
@@ -115,9 +115,9 @@ func OpenTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*F
 	return f, err
 }
 
-// CheckRows trusts the header's number of rows if one column has as many: nothing else guards it, and it says
-// how long a scan takes. Usually the first column is looked at. Of repeated columns, which are asked if there are no
-// others, only reading reports how many rows they have; it is not more than they have entries.
+// CheckRows checks the header's number of rows, which no checksum covers and which determines how long a scan takes:
+// one column must have as many. Usually the first column suffices. Repeated columns, which are asked if there are no
+// others, have at least as many entries as rows; their rows are known only by reading.
 func (f *File) CheckRows(ctx context.Context) (odd error) {
 	for _, repeated := range [2]bool{false, true} {
 		for i := range f.Header.Columns {
@@ -150,5 +150,5 @@ func (f *File) CheckRows(ctx context.Context) (odd error) {
 	return odd
 }
 
-// PathOf names a column in errors.
+// PathOf is how errors name a column.
 func (f *File) PathOf(column int) string { return "column[" + strconv.Itoa(column) + "]" }

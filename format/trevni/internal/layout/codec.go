@@ -24,7 +24,7 @@ const (
 	codecGzip // Impala's
 )
 
-// CodecByName knows the names of all dialects; case does not matter.
+// CodecByName finds a codec by its name in any dialect, in upper or lower case.
 func CodecByName(name string) (Codec, bool) {
 	switch strings.ToLower(name) {
 	case "", "null", "none":
@@ -41,7 +41,7 @@ func CodecByName(name string) (Codec, bool) {
 	return 0, false
 }
 
-// MaxRaw is the most raw bytes that n stored ones can stand for.
+// MaxRaw is the maximum number of raw bytes that n stored bytes can expand to.
 func (k Codec) MaxRaw(n int64) int64 {
 	switch k {
 	case CodecDeflate, codecGzip:
@@ -54,16 +54,15 @@ func (k Codec) MaxRaw(n int64) int64 {
 	return 1<<31 - 1
 }
 
-// Unpacked is what became of a block's stored bytes.
+// Unpacked is the result of decompressing a block.
 type Unpacked struct {
 	Raw     []byte
 	Zlib    bool // deflate with a zlib header around it
 	Surplus int  // bytes after the declared raw size that were cut off (bzip2 of Avro before 1.10)
 }
 
-// Decompress makes the raw bytes of a block from the stored ones. raw is how many are declared; where they are
-// fewer or more than that, it is damage, except for what Avro before 1.10 wrote as bzip2: there the rest of the
-// writer's buffer follows, and is cut off.
+// Decompress decompresses a block. raw is the declared number of bytes. Any other number is damage, except in bzip2
+// blocks by Avro before 1.10, where the rest of the writer's buffer follows: that is cut off.
 func (k Codec) Decompress(stored []byte, raw int64, a *vec.Arena) (u Unpacked, err error) {
 	if raw > k.MaxRaw(int64(len(stored))) {
 		return u, fault.Rel(0, len(stored), "uncompressed-size", "%d bytes cannot come from %d", raw, len(stored))
@@ -94,12 +93,13 @@ func (k Codec) Decompress(stored []byte, raw int64, a *vec.Arena) (u Unpacked, e
 	return u, err
 }
 
-// zlibHeader reports whether b begins as RFC 1950 says. A raw deflate stream may, too; so it is tried first.
+// zlibHeader reports whether b begins with a header of RFC 1950. A raw deflate stream may do so, too, and is tried
+// first.
 func zlibHeader(b []byte) bool {
 	return len(b) > 2 && b[0]&0x0f == 8 && b[0]>>4 <= 7 && (int(b[0])<<8|int(b[1]))%31 == 0
 }
 
-// inflate fills dst, and finds the stream's end there, and that of src.
+// inflate fills dst, and checks that the stream ends there, and with src.
 func inflate(dst, src []byte, name string, open func(io.Reader) (io.Reader, error)) error {
 	in := bytes.NewReader(src)
 	z, err := open(in)
@@ -121,7 +121,7 @@ func inflate(dst, src []byte, name string, open func(io.Reader) (io.Reader, erro
 	return nil
 }
 
-// unBzip2 decodes a whole bzip2 stream. Memory grows with what comes out, because a few bytes can stand for very many.
+// unBzip2 decodes a whole bzip2 stream. The buffer grows with the output, because a few bytes can stand for very many.
 func unBzip2(src []byte, raw int64) (u Unpacked, err error) {
 	z := bzip2.NewReader(bytes.NewReader(src))
 	var out bytes.Buffer

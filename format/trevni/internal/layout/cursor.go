@@ -11,10 +11,9 @@ import (
 	"stoa/wire"
 )
 
-// Cursor reads structures of which it is not known beforehand how long they are: header and descriptors. Its
-// bytes are the beginning of what lies there; more bytes of the file follow. short says that the structure goes
-// on after the bytes at hand, so that it must be read again with more of them; every other error is one of the
-// file.
+// Cursor reads structures whose length is not known beforehand: header and descriptors. Its bytes are the beginning of
+// such a structure; more bytes of the file follow. Short means that the structure continues after these bytes and must
+// be read again with more of them; any other error is an error in the file.
 type Cursor struct {
 	*wire.Cursor
 	More  int64
@@ -23,7 +22,7 @@ type Cursor struct {
 	Limits *format.Limits // nil: none
 }
 
-// Need reports whether field name has n bytes. Otherwise it is short, or the file is too short for it.
+// Need reports whether the field name has n bytes. If not, either Short is set, or the file is too short for it.
 func (c *Cursor) Need(name string, n int64) bool {
 	if c.Err() != nil {
 		return false
@@ -96,7 +95,7 @@ func Varint(b []byte) (v int64, n int) {
 // AppendLong appends a zig-zag varint.
 func AppendLong(b []byte, v int64) []byte { return binary.AppendUvarint(b, uint64(v)<<1^uint64(v>>63)) }
 
-// AppendText appends a length and so many bytes, as String and Bytes are stored.
+// AppendText appends a length and the bytes, as String and Bytes are stored.
 func AppendText[T ~string | ~[]byte](b []byte, v T) []byte {
 	if len(v) < 64 {
 		b = append(b, byte(len(v)<<1))
@@ -106,7 +105,7 @@ func AppendText[T ~string | ~[]byte](b []byte, v T) []byte {
 	return append(b, v...)
 }
 
-// text reads a length and so many bytes, as String and Bytes are stored, and says them as one field.
+// text reads a length and as many bytes, as String and Bytes are stored, and describes them as one field.
 func (c *Cursor) text(name string) []byte {
 	start := c.Pos()
 	b := c.Rest()
@@ -134,7 +133,7 @@ func (c *Cursor) text(name string) []byte {
 	return out
 }
 
-// printable is b for people: quoted if it is text, hexadecimal if not, and cut if it is long.
+// printable is b for display: quoted if it is text, else hexadecimal, and shortened if it is long.
 func printable(b []byte) string {
 	const most = 60
 	cut := ""

@@ -10,10 +10,10 @@ import (
 	"stoa/region"
 )
 
-// Dialect is who defined the bytes of a file.
+// Dialect is whose definition a file follows.
 type Dialect uint8
 
-// The dialects; they share the container, and not even the magic tells them apart.
+// The dialects. They share the container; even their magics are the same.
 const (
 	Avro   Dialect = iota // Apache Avro's: lengths of arrays, parents
 	Impala                // Impala's of 2012: definition levels after the values
@@ -24,12 +24,12 @@ func (d Dialect) String() string { return [...]string{"avro", "impala", "wiki"}[
 
 const Magic = "Trv" // and a byte for the version
 
-// Pair is one pair of a metadata.
+// Pair is a key and a value in metadata.
 type Pair struct {
 	Key   string
 	Value []byte
 	At    fault.Span
-	Was   string // the key as it stands there, where it is nearly Key
+	Was   string // the key in the file, if it was a misspelling of Key
 }
 
 // Header is the beginning of a file: everything but the columns' blocks.
@@ -41,14 +41,14 @@ type Header struct {
 	Columns []Column
 
 	Size   int64 // bytes
-	Sealed bool  // there is a checksum over it, and over the descriptors, and it is right
+	Sealed bool  // header and descriptors have checksums, which match
 }
 
-// Column is what the header says of one column.
+// Column is a column as the header declares it.
 type Column struct {
 	Name        string
 	Type        Type
-	Array       bool // Avro: every entry is a length and so many values
+	Array       bool // Avro: every entry is a length and as many values
 	Parent      int  // Avro: number of the column whose lengths count this one's entries; -1: rows do
 	FirstValues bool // the descriptors of blocks hold the first value
 	MaxDef      int  // Dremel levels (wiki, Impala)
@@ -62,11 +62,11 @@ type Column struct {
 	At       fault.Span // its metadata
 	Kind     Codec
 	Summed   bool  // blocks have a CRC-32
-	Problem  error // why its blocks cannot be read though the header is sound
+	Problem  error // why its blocks cannot be read although the header is intact
 	parentAs string
 }
 
-// Get finds the value of a key; the last of several counts.
+// Get finds the value of a key; of several the last one counts.
 func Get(meta []Pair, key string) (value []byte, ok bool) {
 	for _, p := range meta {
 		if p.Key == key {
@@ -141,14 +141,14 @@ func ParseHeader(c *Cursor) (h Header) {
 	return h
 }
 
-// Memory that a column, and a pair of metadata, is taken to need.
+// Estimates of the memory that a column, and a pair of metadata, takes.
 const (
 	perColumn = 1 << 10
 	perPair   = 128
 )
 
-// named reports whether there is a key that is a name in one of the dialects. Nothing that has none is kept: it
-// could be there by the million.
+// named reports whether one of the keys is that of a name in one of the dialects. Columns without one are not kept:
+// there could be millions of them.
 func named(meta []Pair) bool {
 	for _, p := range meta {
 		if word, _ := Wiki.Normal(p.Key); word == "name" {
@@ -187,7 +187,7 @@ func parseMetadata(c *Cursor, name string) (pairs []Pair, at fault.Span) {
 	return pairs, c.SpanOf(start, size)
 }
 
-// metadataLen is how long the metadata at the beginning of b is: a node is reported before its parts.
+// metadataLen is the length of the metadata at the beginning of b: a node is emitted before its parts.
 func metadataLen(b []byte) int {
 	pos := 0
 	step := func() (int64, bool) {
@@ -208,12 +208,12 @@ func metadataLen(b []byte) int {
 		}
 	}
 	if !ok {
-		return len(b) // whoever reads it will see where it goes wrong
+		return len(b) // the parser will find the error
 	}
 	return pos
 }
 
-// Resolve tells the dialects apart and understands the columns' metadata. path and at are of the whole header.
+// Resolve determines the dialect and parses the columns' metadata. path and at are those of the whole header.
 func (h *Header) Resolve(at fault.Span) error {
 	mendKeys(h.Meta)
 	for i := range h.Columns {
@@ -247,7 +247,7 @@ func (h *Header) Resolve(at fault.Span) error {
 	return nil
 }
 
-// dialect goes by the version and by how the keys of the columns are spelled, see the package comment.
+// dialect decides by the version and by the spelling of the columns' keys, see the package comment of trevni.
 func (h *Header) dialect(at fault.Span) (Dialect, error) {
 	if h.Version == 0 || h.Version == 2 || len(h.Columns) == 0 {
 		return Avro, nil
@@ -274,14 +274,14 @@ func (h *Header) dialect(at fault.Span) (Dialect, error) {
 	return 0, fault.Corruptf(at, "column-metadata", "no column has a name and a type that any dialect of Trevni knows")
 }
 
-// synonyms are the wiki's words in lower case and without blanks, and what stands for them in Avro's and Impala's.
+// synonyms maps the wiki's words, in lower case and without blanks, to those of Avro and Impala.
 var synonyms = map[string]string{
 	"hasinitialvalue": "values", "maxrepetition": "repetition", "maxdefinition": "definition", "arraywidth": "width",
 	"compressioncodec": "codec", "checksumalgorithm": "checksum", "defaultcompressioncodec": "codec",
 	"defaultchecksumalgorithm": "checksum",
 }
 
-// Normal is the word for a key that the dialect knows, without prefix; others are as they are.
+// Normal is the key without prefix, in Avro's spelling if the dialect defines it; other keys stay as they are.
 func (d Dialect) Normal(key string) (string, bool) {
 	short, prefixed := strings.CutPrefix(key, "trevni.")
 	if d != Wiki {
@@ -306,7 +306,7 @@ func find(d Dialect, meta []Pair, word string) (value string, ok bool) {
 
 func (c *Column) find(d Dialect, word string) (string, bool) { return find(d, c.Meta, word) }
 
-// flag is a boolean. In Avro's and Impala's files its presence counts, whatever its value.
+// flag is a boolean. In Avro's and Impala's files it is true if it is present, whatever its value.
 func (c *Column) flag(d Dialect, word string) bool {
 	v, ok := c.find(d, word)
 	if d == Wiki && ok {
@@ -315,7 +315,7 @@ func (c *Column) flag(d Dialect, word string) bool {
 	return ok
 }
 
-// understand fills c from its metadata and the file's.
+// understand sets c from its metadata and the file's.
 func (c *Column) understand(h *Header, path string) error {
 	d := h.Dialect
 	var ok bool
@@ -359,7 +359,7 @@ func (c *Column) inherit(h *Header, word string, to *string) {
 	}
 }
 
-// number reads a decimal number; atoi's leniency is not taken over.
+// number parses a decimal number, without the leniency of C's atoi.
 func (c *Column) number(d Dialect, word string, to *int, path string) error {
 	v, ok := c.find(d, word)
 	if !ok {
@@ -376,7 +376,7 @@ func (c *Column) number(d Dialect, word string, to *int, path string) error {
 	return nil
 }
 
-// resolve looks up codec and checksum. One that is not known concerns this column only.
+// resolve looks up codec and checksum. An unknown one affects this column only.
 func (c *Column) resolve() {
 	var ok bool
 	if c.Kind, ok = CodecByName(c.Codec); !ok {
@@ -391,7 +391,7 @@ func (c *Column) resolve() {
 	}
 }
 
-// Metadata of our writer, which other readers skip.
+// Metadata of our writer, which other readers ignore.
 const (
 	SchemaKey = "stoa.schema"      // of the file: the Arrow schema as it was written, see storedField
 	SealKey   = "stoa.header"      // of the file: CRC-32 of the header, as eight hexadecimal digits, here zeros
@@ -400,14 +400,14 @@ const (
 	SortedKey = "stoa.sorted"      // of a column: values never fall
 )
 
-// longKeys are the keys that are long enough to be known by all their bytes but two.
+// longKeys are the keys long enough to be recognized with two wrong bytes.
 var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevni.type", "trevni.values",
 	"trevni.array", "trevni.parent", "trevni.repetition", "trevni.definition",
 	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
 	"avro.schema", SchemaKey, SealKey, DescKey, SortedKey, PartKey}
 
-// NearestKey is the key that key would be but for one or two bytes, or, of those that begin as no other may, a third of
-// them; "" if it is one, or none is nearest.
+// NearestKey is the known key of the same length that differs from key in the fewest bytes: at most two, or a third
+// where it begins with "trevni.". "" if key itself is known, or there is no such key, or several.
 func NearestKey(key string) string {
 	if slices.Contains(longKeys, key) {
 		return ""
@@ -441,7 +441,7 @@ func NearestKey(key string) string {
 	return nearest
 }
 
-// mendKeys takes keys for those that they nearly are, if there is no such key: contradictions report it.
+// mendKeys replaces misspelled keys if there is no such key otherwise. Contradictions are reported elsewhere.
 func mendKeys(meta []Pair) {
 	known := map[string]bool{}
 	for _, p := range meta {

@@ -8,17 +8,18 @@ import (
 	"stoa/fault"
 )
 
-// Nothing in the documents guards a header or descriptors. Our writer does, in metadata that other readers skip.
+// The format has no checksum for headers and descriptors. Our writer keeps some in metadata, which other readers
+// ignore.
 
 const NoSeal = "00000000"
 
 func SealText(b []byte) []byte { return fmt.Appendf(nil, "%08x", crc32.ChecksumIEEE(b)) }
 
-// Seal writes the checksum of the header b over its place, at at.
+// Seal writes the checksum of the header b into its place, at at.
 func Seal(b []byte, at int) { copy(b[at:], SealText(b)) }
 
-// CheckSeal compares the header, which b begins with and which lies at at, with the checksum that our writer
-// keeps in it, and notes whether there is one that is right.
+// CheckSeal compares the header, which b begins with and which lies at at, with the checksum that our writer keeps in
+// it, and sets Sealed if there is one and it matches.
 func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	stored, ok := Get(h.Meta, SealKey)
 	if !ok {
@@ -44,7 +45,7 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	return nil
 }
 
-// brokenSeal is a header whose checksum is wrong: it can be understood all the same.
+// brokenSeal is the error of a header whose checksum does not match although it can be parsed.
 type brokenSeal struct{ why *fault.Error }
 
 func (b *brokenSeal) Error() string { return b.why.Error() }

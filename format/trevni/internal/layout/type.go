@@ -37,8 +37,7 @@ const (
 	FormString             // zig-zag varint length, then so many bytes
 )
 
-// Types has for each type its name in Avro's and Impala's files, in the wiki's words, how it is stored, and how
-// it is shown.
+// Types has for each type its name in Avro's and Impala's files and in the wiki, how it is stored, and its Arrow type.
 var Types = [...]struct {
 	name, Wiki string
 	Form       form
@@ -63,7 +62,7 @@ var Types = [...]struct {
 // String is the type's name as Avro's files have it.
 func (t Type) String() string { return Types[t].name }
 
-// TypeByName finds a type. Avro's reader takes any case, and so do we.
+// TypeByName finds a type by its name, in upper or lower case, as Avro's reader does.
 func TypeByName(name string) (Type, bool) {
 	for t, info := range Types {
 		if strings.EqualFold(info.name, name) {
@@ -73,7 +72,7 @@ func TypeByName(name string) (Type, bool) {
 	return 0, false
 }
 
-// MinBytes is the fewest bytes of n values of t; the lengths of strings take one each.
+// MinBytes is the minimum size of n values of t; the length of a string takes at least one byte.
 func (t Type) MinBytes(n int64) int64 {
 	switch info := &Types[t]; info.Form {
 	case FormNone:
@@ -86,7 +85,7 @@ func (t Type) MinBytes(n int64) int64 {
 	return n
 }
 
-// Value reads one value of type t and gives its bytes as stored, without the length of a string.
+// Value reads one value of type t and returns its stored bytes, without the length of a string.
 func (c *Cursor) Value(name string, t Type) []byte {
 	var out []byte
 	switch info := &Types[t]; info.Form {

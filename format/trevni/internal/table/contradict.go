@@ -12,8 +12,8 @@ import (
 	"stoa/region"
 )
 
-// contradictions is what a header says that another part of the file denies: each is damage, though all can be
-// read. Of two names, or a schema and columns, one is wrong, and nobody knows which.
+// contradictions are statements of the header that another part of the file denies: each is damage, although everything
+// can be read. Of two names, or a schema and columns, one is wrong, and it is not known which.
 func (t *Table) contradictions() (out []region.Finding) {
 	h := &t.File.Header
 	all := t.File.At.Sub(0, h.Size)
@@ -51,7 +51,7 @@ func (t *Table) contradictions() (out []region.Finding) {
 	return out
 }
 
-// unnamed finds an Avro schema that goes with the columns under a key that is not the one of schemas.
+// unnamed finds an Avro schema that fits the columns under a key that is not the one for schemas.
 func (t *Table) unnamed() (key string, at fault.Span, ok bool) {
 	h := &t.File.Header
 	if _, named := layout.Get(h.Meta, "avro.schema"); named || h.Dialect != layout.Avro || len(h.Columns) == 0 {

@@ -1,3 +1,3 @@
-// Package table is a file as rows, a format.Reader: its schema, first values for look-ups, the parts beside it, and
-// what it says against itself.
+// Package table reads a Trevni file as rows: it is a format.Reader, with the file's schema, look-ups by first values,
+// the other parts of a table, and contradictions within the file.
 package table

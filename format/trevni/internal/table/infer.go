@@ -16,13 +16,13 @@ import (
 	"stoa/vec"
 )
 
-// What is looked at of a file to infer its schema: opening it is to stay quick.
+// Limits for the data read to infer a schema, so that opening stays quick.
 const (
 	maxSeen = 64 << 20  // stored bytes
 	maxWork = 256 << 20 // steps of nest.Seen
 )
 
-// plan chooses how the file is shown.
+// plan determines the Arrow schema of a file, and how its columns are read.
 func (t *Table) plan(ctx context.Context, tree store.Tree, o readOptions) error {
 	if o.schema == "" {
 		return t.infer(ctx)
@@ -53,8 +53,7 @@ func (t *Table) plan(ctx context.Context, tree store.Tree, o readOptions) error 
 	return nil
 }
 
-// infer plans how the file is shown by what it says itself. Where names and maximum levels leave a choice in
-// what repeats, the entries are looked at.
+// infer plans by what the file itself says. Where names and maximum levels leave open what repeats, entries are read.
 func (t *Table) infer(ctx context.Context) error {
 	h := &t.File.Header
 	if t.Plan = schema.PlanOf(h, nil); t.Plan == nil || len(t.Plan.Open) == 0 {
@@ -78,16 +77,16 @@ func (t *Table) infer(ctx context.Context) error {
 	return nil
 }
 
-// looker looks at the levels of columns.
+// looker reads the levels of columns.
 type looker struct {
 	f          *container.File
 	left, work int64
-	cut        bool // there is more than may be looked at
+	cut        bool // there is more than the limits allow
 	seen       []*nest.Seen
 	arena      vec.Arena
 }
 
-// column looks at column i. What cannot be read is skipped: whoever reads it says.
+// column reads the levels of column i. Blocks that cannot be read are skipped; the scan reports them.
 func (l *looker) column(ctx context.Context, i int, joint bool) error {
 	c := &l.f.Header.Columns[i]
 	cb, err := l.f.Blocks(ctx, i)
@@ -120,7 +119,7 @@ func (l *looker) column(ctx context.Context, i int, joint bool) error {
 	return nil
 }
 
-// block gives the levels of a block, until the next one.
+// block returns the levels of a block, valid until the next call.
 func (l *looker) block(ctx context.Context, i int, b *container.Block) (def, rep []byte, err error) {
 	if b.Lost != nil {
 		return nil, nil, b.Lost

@@ -2,7 +2,7 @@ package table
 
 import "stoa/format/option"
 
-// ReadOptions are those of Open; package trevni has them with their meaning.
+// ReadOptions are the options of Open; package trevni documents them.
 type ReadOptions struct {
 	Sorted []string
 	Schema string
