@@ -6,7 +6,7 @@ import (
 	"stoa/format"
 )
 
-// claims is format.Format.Claims: of the directory of a split table _metadata.red names every part.
+// claims implements format.Format.Claims: in the directory of a split table _metadata.red names every part.
 func claims(_ context.Context, tg format.Target, _ format.OpenOptions) format.Claimer {
 	return func(string, bool) (format.Claim, error) { return format.Foreign, nil }
 }

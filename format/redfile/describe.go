@@ -22,7 +22,8 @@ import (
 	"stoa/wire"
 )
 
-// anatomy shows magic, column chunks with their pages, index pages, sync blocks, metadata in between, and the footer.
+// anatomy streams the structures of a file: magic, column chunks with their pages, index pages, sync blocks, metadata
+// in between, and the footer.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		return (&describer{Outline: out}).object(tg, o.OpenOptions)
@@ -32,11 +33,11 @@ func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) it
 type describer struct {
 	*describe.Outline
 	f   *table.File
-	at  int64 // what lies before is described
+	at  int64 // everything before it is described
 	odd func(code string, at fault.Span, path, format string, args ...any)
 }
 
-// extent is a chunk to describe: from its first page to after its metadata.
+// extent is a chunk to describe, from its first page to the end of its metadata.
 type extent struct {
 	group, col int
 	from       int64
@@ -90,7 +91,7 @@ func (d *describer) node(depth int, kind region.Kind, name, value string, off, n
 	d.Emit(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: d.f.At.Sub(off, n), Inner: -1})
 }
 
-// extents are the chunks of this file, by their place.
+// extents are the chunks of this file in the order in which they lie.
 func (d *describer) extents() []extent {
 	var out []extent
 	for g := range d.f.Footer.Groups {
@@ -119,7 +120,7 @@ func (d *describer) extents() []extent {
 	return out
 }
 
-// describes reports whether a copy of m stands at off: after a chunk without pages it is where these would begin.
+// describes reports whether a copy of m stands at off. After a chunk without pages it is where these would begin.
 func (d *describer) describes(off int64, m *layout.ColumnMeta) bool {
 	f := d.f
 	end := f.MetaAt.Off - f.At.Off
@@ -138,7 +139,7 @@ func (d *describer) chunk(x extent) {
 	if x.metaOff >= from && x.metaOff < end {
 		end = x.metaOff
 	}
-	// The pages first, so that the node can tell the size of the chunk.
+	// The pages come first, so that the node of the chunk has its size.
 	type found struct {
 		off, head int64
 		h         layout.PageHeader
@@ -185,7 +186,7 @@ func (d *describer) chunk(x extent) {
 	d.at = max(d.at, x.from+size)
 }
 
-// trace reads n bytes at off with the parser that decodes them and shows the parts.
+// trace reads n bytes at off and emits their parts, with the parser that decodes them.
 func (d *describer) trace(off, n int64, depth int, name string, parse func(*thrift.Reader)) {
 	at := d.f.At.Sub(off, n)
 	b := make([]byte, n)
@@ -218,7 +219,7 @@ func (d *describer) page(x extent, name string, off, head int64, h *layout.PageH
 	}
 }
 
-// body shows what is in a page: where levels and values are, or the entries of an index.
+// body describes the body of a page: where levels and values are, or the entries of an index.
 func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
 	at := d.f.At.Sub(off, int64(h.Stored))
 	b, err := format.ReadPage(d.Ctx, d.f.Src, at, d.f.Limits, "body", page.Fresh)
@@ -275,7 +276,7 @@ func (d *describer) between(end int64) {
 	}
 }
 
-// known describes a structure at d.at that ends at or before end, and gives its size; 0: there is none.
+// known describes a structure at d.at that ends at or before end, and returns its size; 0: there is none.
 func (d *describer) known(end int64) int64 {
 	f := d.f
 	at := f.At.Sub(d.at, end-d.at)

@@ -13,7 +13,7 @@ import (
 	"stoa/format/redfile/internal/write"
 )
 
-// Format is RedFile as the front of stoa sees it.
+// Format is RedFile as package stoa sees it.
 var Format = format.Format{
 	Magics:     []format.Magic{{Off: 0, Bytes: "RED1", Name: "a RedFile"}},
 	Name:       "redfile",
@@ -35,7 +35,7 @@ var Format = format.Format{
 	Codes:      layout.Codes,
 }
 
-// list reports what the file is.
+// list lists the file.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		f, err := table.OpenTarget(ctx, tg, format.OpenOptions{Limits: tg.Limits})

@@ -35,7 +35,7 @@ type Reader struct {
 	pool   sync.Pool // of *vec.Arena
 }
 
-// fieldReader is what is needed to make one top-level field.
+// fieldReader is what assembling one top-level field needs.
 type fieldReader struct {
 	cols []int
 	asm  *nest.Assembler // nil: the field is its one column
@@ -51,8 +51,8 @@ func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error)
 	return OpenReader(ctx, tree, src, "redfile", o)
 }
 
-// OpenReader opens a RedFile. The name stands in errors, and chunks in other files are looked for beside it in
-// tree, which may be nil if there are none.
+// OpenReader opens a RedFile. The name is used in errors. Chunks in other files are looked up beside it in tree, which
+// may be nil if there are none.
 func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name string, o format.OpenOptions) (*Reader,
 	error) {
 	opts, err := layout.ParseOptions(o.Opts)
@@ -111,19 +111,19 @@ func (r *Reader) NumRows() int64 { return r.starts[len(r.starts)-1] }
 // Close closes the file.
 func (r *Reader) Close() error { return errors.Join(r.rows.Close(), r.f.Close()) }
 
-// RowsFrom returns the rows from row n on. A batch is valid until the next step of the loop.
+// RowsFrom returns the rows from row n on. A batch is valid until the next iteration.
 func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.rows.From(ctx, n, mem)
 }
 
-// RowsFromKey is an error of class Invalid: a RedFile promises no order of its rows.
+// RowsFromKey is an error of class Invalid: a RedFile does not promise an order of its rows.
 func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.rows.FromKey(ctx, key, mem)
 }
 
-// Row returns row n of all columns: of each one page is read, and all before it of those that repeat and have no
-// index page. The caller releases the batch.
+// Row returns row n of all columns. It reads one page of each column; of columns that repeat and have no index page,
+// all pages before it as well. The caller releases the batch.
 func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if n < 0 || n >= r.NumRows() {
 		return nil, fault.Invalidf("there is no row %d: the file has %d", n, r.NumRows())
@@ -175,7 +175,7 @@ func (r *Reader) field(ctx context.Context, fr *fieldReader, g int, row int64, a
 	return fr.asm.Assemble(in, 1, mem)
 }
 
-// entries are those of one row of a column.
+// entries are the entries of one row of a column.
 func (r *Reader) entries(ctx context.Context, g, col int, row int64, a *vec.Arena,
 	mem memory.Allocator) (in nest.Input, err error) {
 	t, err := r.f.Table(ctx, g, col)

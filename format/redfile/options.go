@@ -33,14 +33,14 @@ const (
 	SplitMetadata Split = "metadata"  // one data file, and the metadata
 )
 
-// WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
+// WriteOptions are the options for writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
 type WriteOptions struct {
 	Generation    Form              // of the metadata
 	Compression   Compress          // of pages
 	Encoding      Encode            // of INT32 and INT64
 	Encodings     map[string]Encode // of single columns, by their names, where it is another
 	RowGroupSize  int64             // stored bytes of a row group; 0: 512 MiB
-	RowGroupRows  int64             // most rows of a row group; 0: no limit
+	RowGroupRows  int64             // maximum number of rows of a row group; 0: no limit
 	PageSize      int               // raw bytes of a page; 0: 8 KiB
 	Memory        int64             // bytes of a row group kept in memory; 0: 256 MiB, less than 0: none
 	NoCRC         bool              // no checksums of pages and of the metadata
@@ -60,13 +60,13 @@ func (o WriteOptions) Strings() map[string]string {
 // Formats are those that have the options.
 func (WriteOptions) Formats() []string { return []string{Format.Name} }
 
-// ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
+// ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
 type ReadOptions struct {
 	UTF8    bool // BYTE_ARRAY columns are text if the file does not say what they are
 	Outside bool // a file_path that leads out of the directory of the file is followed
 	NoIndex bool // index pages are not used
-	// Schema is a file: the columns of a file of generation A or B, or, for recovery, of one that has lost its
-	// metadata, are those of this whole RedFile, or those that it says, as stoa schema -f json prints them.
+	// Schema is the name of a file. A file of generation A or B or, in recovery, one that lost its metadata, gets the
+	// columns of that file, if it is an intact RedFile, or those that it lists, as stoa schema -f json prints them.
 	Schema string
 }
 

@@ -12,9 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// reread is format.Format.Reread: what was written without the Arrow schema that is usually kept comes back in
-// the types that are stored. To see that the values are those that went in, it is read as if the schema were
-// kept.
+// reread implements format.Format.Reread. Without the Arrow schema, which is usually stored, values come back in the
+// stored types. To check that they are the values that went in, the output is read as if the schema were stored in it.
 func reread(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	f := format.Format{Name: "redfile", Extensions: []string{".red"}, Probe: container.Probe, List: list, Open: open,
 		ReadKeys: layout.ReadTable.Keys()}

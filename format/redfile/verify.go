@@ -25,7 +25,7 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less) and says what is wrong: checksums, structure, every
+// verify reads everything (less at lower values of format.Depth) and reports what is wrong: checksums, structure, every
 // value, levels, counts of values and rows, index pages against the pages, bytes that nothing claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
@@ -34,8 +34,8 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 	}
 }
 
-// unchecked is format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
-// ones say.
+// unchecked implements format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
+// ones suffice.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	f, err := table.OpenTarget(ctx, tg, o)
 	if err != nil {
@@ -116,9 +116,9 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	v.parts(tg, o)
 }
 
-// parts looks at what a split table's metadata does without: that each part is, as it was written, a whole file
-// with an end of its own, which reads it alone and from which the table is put together again if its metadata
-// is lost.
+// parts verifies what reading a split table does not need: that each part is, as it was written, a complete file with a
+// footer of its own, with which it can be read alone, and from which the table can be recovered if its metadata is
+// lost.
 func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 	seen := map[string]bool{"": true}
 	for g := range v.f.Footer.Groups {
@@ -133,8 +133,8 @@ func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 	}
 }
 
-// partEnd reports the end of a part. One that is missing, or not begun as a RedFile is, has been reported with its
-// chunks.
+// partEnd verifies the end of a part. A part that is missing, or does not begin as a RedFile does, was reported with
+// its chunks.
 func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	head := make([]byte, layout.MagicLen)
 	src, base, size, err := tg.Open(v.ctx)
@@ -182,8 +182,7 @@ func (v *verifier) open(err error) {
 	v.Blame(code, err, -1, -1)
 }
 
-// group verifies a row group whose first row is the file's row first; it gives the number of rows, -1 if that
-// is not known.
+// group verifies a row group whose first row is row first of the file, and returns its number of rows, -1 if not known.
 func (v *verifier) group(group int, first int64) int64 {
 	f := v.f
 	rows, err := f.RowsOf(v.ctx, group)
@@ -221,7 +220,7 @@ func (v *verifier) group(group int, first int64) int64 {
 	return counted
 }
 
-// copy compares the metadata after the pages with that in the file's metadata, if there are both.
+// copy compares the metadata after the pages with that in the file's metadata, where both exist.
 func (v *verifier) copy(t *page.Table) {
 	c := &v.f.Footer.Groups[t.Group].Columns[t.Col]
 	if c.Meta == nil || c.Offset <= c.Meta.Data || c.Offset >= t.At.Len {
@@ -277,7 +276,7 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 	return c.n.rows, false
 }
 
-// chunkCheck verifies the pages of a chunk, one after the other.
+// chunkCheck verifies the pages of a chunk one after the other.
 type chunkCheck struct {
 	v      *verifier
 	t      *page.Table
@@ -303,7 +302,7 @@ func (c *chunkCheck) badHeader(err error, i int) (ok bool) {
 	return false
 }
 
-// page verifies page i as deep as is wanted, and counts its rows.
+// page verifies page i at the wanted depth, and counts its rows.
 func (c *chunkCheck) page(p *page.Page, i int) {
 	indexed := i < len(c.index) && c.begin+c.index[i].Offset == p.Off
 	known := int64(-1) // rows that begin in the page, if anything says
@@ -338,14 +337,14 @@ func (c *chunkCheck) page(p *page.Page, i int) {
 	c.n.bad(code, err, known)
 }
 
-// rowCount counts the rows of a chunk page by page, and says which of them a damaged page has. Where a column
-// repeats and there is no index page, nobody says how many begin in that page: if it is the only one, they are
-// what the row group has, less the rows of the others; else all from there on are in doubt. The row before it
-// may continue in it.
+// rowCount counts the rows of a chunk page by page, and determines which of them a damaged page has. If a column
+// repeats and there is no index page, the number of rows that begin in the page is not known: if it is the only such
+// page, they are those of the row group that the other pages do not have; else all rows from the first such page on are
+// in doubt. The row before it may continue in it.
 type rowCount struct {
 	flat       bool
 	first, end int64 // of the row group, in the file; -1: not known
-	rows       int64 // so far, without those of pages that do not say
+	rows       int64 // counted so far, without pages whose rows are not known
 	whole      bool  // all pages were seen
 	found      []damagedPage
 }
@@ -361,7 +360,7 @@ func (n *rowCount) add(rows int64) { n.rows += rows }
 
 func (n *rowCount) ok() bool { return len(n.found) == 0 }
 
-// bad notes a damaged page of so many rows, -1 for not known.
+// bad notes a damaged page with a number of rows, -1 if not known.
 func (n *rowCount) bad(code string, err error, rows int64) {
 	d := damagedPage{code, err, n.rows, rows}
 	if n.doubt() {
@@ -371,12 +370,12 @@ func (n *rowCount) bad(code string, err error, rows int64) {
 	n.rows += max(0, rows)
 }
 
-// doubt reports whether there was a page of which the rows are not known.
+// doubt reports whether the rows of some page are not known.
 func (n *rowCount) doubt() bool {
 	return slices.ContainsFunc(n.found, func(d damagedPage) bool { return d.rows < 0 })
 }
 
-// report reports what was found.
+// report reports the damaged pages.
 func (n *rowCount) report(v *verifier) {
 	unknown := 0
 	for _, d := range n.found {
@@ -409,7 +408,7 @@ func (n *rowCount) report(v *verifier) {
 	}
 }
 
-// page decodes a page and looks at its values; it gives the number of rows that begin in it.
+// page decodes a page, checks its values, and returns the number of rows that begin in it.
 func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.IndexEntry) (int64, error) {
 	at := t.At.Sub(p.Off, p.Size)
 	path := layout.PagePath(t.Group, t.Col, i)
@@ -469,7 +468,7 @@ func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.Index
 	return rows, nil
 }
 
-// coverage looks for bytes that nothing claims, and that several do.
+// coverage finds bytes that nothing claims, or several structures.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return
@@ -478,7 +477,7 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 		return (&describer{Outline: out, odd: v.Report}).object(tg, o)
 	})
 	if err != nil {
-		gaps = nil // what cannot be read is none
+		gaps = nil // what cannot be read is no gap
 	}
 	e := new(fault.Error)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"stoa/vec"
 )
 
-// index reads the index page of a chunk, nil if there is none that can be used.
+// index reads the index page of a chunk; nil if there is none that can be used.
 func (v *verifier) index(t *page.Table) []layout.IndexEntry {
 	if t.Meta.Index < 0 {
 		return nil
@@ -28,7 +28,7 @@ func (v *verifier) index(t *page.Table) []layout.IndexEntry {
 	return entries
 }
 
-// takeBounds works out the bounds of decoded values as the writer does: it stores them again.
+// takeBounds computes the bounds of decoded values as the writer does, by encoding them again.
 func takeBounds(e *layout.IndexEntry, l *schema.Leaf, dst *vec.Vector) {
 	if l.MaxRep > 0 || dst.Len() == 0 {
 		return
@@ -51,7 +51,7 @@ func takeBounds(e *layout.IndexEntry, l *schema.Leaf, dst *vec.Vector) {
 	write.BoundsOf(e, l, dense)
 }
 
-// placed compares the entry of the index page with the header of its page, as reading does.
+// placed compares an entry of the index page with the header of its page, as the reader does.
 func (v *verifier) placed(index []layout.IndexEntry, t *page.Table, p *page.Page, i int) bool {
 	if i >= len(index) {
 		return true

@@ -2,7 +2,7 @@ package redfile
 
 import "stoa/format/redfile/internal/layout"
 
-// The words of the format: their room is below internal, and so are their documents.
+// Terms of the format, defined and documented in the packages below internal.
 type (
 	Compression = layout.Compression
 	Encoding    = layout.Encoding

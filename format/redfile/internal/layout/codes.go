@@ -7,8 +7,7 @@ import (
 	"stoa/region"
 )
 
-// Codes are all kinds of findings, by name. A checksum that is wrong is reported once; what it covers is then not
-// looked into.
+// Codes are all kinds of findings by name. A wrong checksum is reported once; what it covers is not examined then.
 var Codes = check.Codes{
 	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover met bytes that are no structure of a " +
 		"RedFile. What they were is shown by the rows that are missing."},

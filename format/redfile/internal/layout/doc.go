@@ -1,3 +1,3 @@
-// Package layout is what the bytes of a RedFile are called, both ways: metadata of the five generations, headers of
-// pages, index pages, sync blocks; names, options, and the kinds of findings.
+// Package layout parses and formats the metadata of RedFiles in its five generations, headers of pages, index pages and
+// sync blocks. It also has names of files, options, and the kinds of findings.
 package layout

@@ -32,7 +32,7 @@ const indexLayout = 1
 // LongestBound is how many bytes of a string a bound keeps.
 const LongestBound = 64
 
-// IndexEntry is what the index says of a page.
+// IndexEntry is the entry of a page in the index.
 type IndexEntry struct {
 	Offset, First      int64
 	Size, Values, Rows int32

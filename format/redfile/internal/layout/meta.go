@@ -11,7 +11,7 @@ import (
 	"stoa/wire"
 )
 
-// Generation is one of the five forms that the metadata had under the magic RED1.
+// Generation is one of the five forms of metadata that files with the magic RED1 have.
 type Generation uint8
 
 const (
@@ -89,7 +89,7 @@ func (r Repetition) String() string {
 	return nameOf([]string{"REQUIRED", "OPTIONAL", "REPEATED"}, int32(r), "repetition ")
 }
 
-// Converted types say what a field was before it was made of RedFile's own types; -1 is none.
+// Converted types say what a field was before it was stored in RedFile's own types; -1 is none.
 type Converted int32
 
 const (
@@ -104,7 +104,7 @@ func (c Converted) String() string {
 	return nameOf([]string{"UTF8", "MAP", "MAP_KEY_VALUE", "LIST"}, int32(c), "converted type ")
 }
 
-// KeyValue is a pair of metadata.
+// KeyValue is a pair in the metadata.
 type KeyValue struct{ Key, Value string }
 
 func parsePair(r *thrift.Reader) (kv KeyValue) {
@@ -178,7 +178,8 @@ type ColumnMeta struct {
 	Pairs       []KeyValue
 }
 
-// ParseColumnMeta reads the description of a chunk. Fields 6 and 7 were levels first, then sizes: their types say.
+// ParseColumnMeta parses the metadata of a chunk. Fields 6 and 7 were levels at first, then sizes: their types say
+// which.
 func ParseColumnMeta(r *thrift.Reader, name string) (m ColumnMeta) {
 	m.Type, m.Raw, m.Stored, m.Data, m.Index, m.Values = -1, -1, -1, -1, -1, -1
 	for r.Struct(name); r.Next(); {
@@ -250,7 +251,7 @@ func (m *ColumnMeta) Write(w *thrift.Writer, id int16, g Generation) {
 	w.End()
 }
 
-// writePairs writes the list also when it is empty: what was generated for C++ in 2013 did.
+// writePairs writes the list even if it is empty, as the C++ code generated in 2013 did.
 func writePairs(w *thrift.Writer, id int16, pairs []KeyValue) {
 	w.List(id, thrift.Struct, len(pairs))
 	for _, kv := range pairs {
@@ -328,7 +329,7 @@ type FileMeta struct {
 // VersionField is the id of the version in the metadata of a file.
 const VersionField = 1
 
-// ParseFileMeta reads the metadata of a file. The types of its fields 2 and 3 say the generation:
+// ParseFileMeta parses the metadata of a file. The types of its fields 2 and 3 determine the generation:
 //
 //	     A, B            C               D, E
 //	2    i64 num_rows    i64 num_rows    list schema

@@ -17,7 +17,7 @@ var ReadTable = option.Table[ReadOptions]{Format: "trevni", For: "reading", Opti
 		func(o *ReadOptions) *string { return &o.Schema }),
 }}
 
-// readOptions are the options of Open, understood.
+// readOptions are the options of Open, parsed.
 type readOptions struct {
 	sorted []string
 	schema string

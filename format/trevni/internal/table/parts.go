@@ -15,20 +15,20 @@ import (
 	"stoa/internal/check"
 )
 
-// A table that our writer divides is part-00000.trv, part-00001.trv and so on, and each says in its metadata which
-// it is, which header the one before it has, and whether it is the last: so one that is gone, or stands in the place
-// of another, is missed by those beside it.
+// A table that our writer divides is part-00000.trv, part-00001.trv and so on. Each part says in its metadata which one
+// it is, which header the one before it has, and whether it is the last, so that a part that is missing, or replaced by
+// another, is noticed by its neighbours.
 
 func PartName(n int) string { return fmt.Sprintf("part-%05d.trv", n) }
 
-// PartOf is what a part says of itself.
+// PartOf is what a part says about itself.
 type PartOf struct {
 	Number int
 	After  string // the checksum of the header of the one before; "" = it is the first
 	Last   bool
 }
 
-// Text is what the metadata has: "0", "3 after 9f2c11aa", "4 after 00c1ffee, last".
+// Text is the form in the metadata: "0", "3 after 9f2c11aa", "4 after 00c1ffee, last".
 func (p PartOf) Text() []byte {
 	s := fmt.Sprint(p.Number)
 	if p.After != "" {
@@ -40,8 +40,7 @@ func (p PartOf) Text() []byte {
 	return []byte(s)
 }
 
-// partIn is what a file says of being one of several; ok is false if it says nothing, or nothing that can be
-// understood.
+// partIn is what a file says about itself as a part; ok is false if it says nothing that can be parsed.
 func partIn(h *layout.Header) (p PartOf, ok bool) {
 	text, ok := layout.Get(h.Meta, layout.PartKey)
 	if !ok {
@@ -56,8 +55,8 @@ func partIn(h *layout.Header) (p PartOf, ok bool) {
 	return p, string(p.Text()) == string(text)
 }
 
-// lookAround notes which of the files beside a part are missing, or are not those that were written with it. A file
-// of another name is somebody's copy: alone it is read, but beside the part that it is its rows would come twice.
+// lookAround notes which of the files beside a part are missing, or were not written with it. A file with another name
+// is a copy made by a user: it can be read alone, but beside the original part its rows would be there twice.
 func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 	h := &t.File.Header
 	dir, name := path.Split(tg.Name)
@@ -108,8 +107,8 @@ func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 	}
 }
 
-// sibling is what another file says of being a part, and the checksum of its header. ok is false if it cannot be
-// opened: whoever reads that one says.
+// sibling is what another file says about itself as a part, and the checksum of its header. ok is false if it cannot be
+// opened, which is reported when it is read.
 func (t *Table) sibling(ctx context.Context, tg format.Target, name string) (p PartOf, seal string, ok bool) {
 	f, err := container.OpenTarget(ctx, format.Target{Tree: tg.Tree, Name: name},
 		format.OpenOptions{Limits: t.File.Limits})
@@ -127,7 +126,7 @@ func gone(ctx context.Context, tg format.Target, name string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Dir
 }
 
-// keyAt is where the file's metadata has a key.
+// keyAt is the span of a key in the file's metadata.
 func (t *Table) keyAt(key string) (at fault.Span, ok bool) {
 	for _, p := range t.File.Header.Meta {
 		if p.Key == key {

@@ -18,14 +18,14 @@ import (
 	"stoa/vec"
 )
 
-// Columns with first values can be searched if their values rise. That they rise no dialect can say: our writer
-// looks, and keeps what it saw in the column's metadata; of other files the user must say it (option sorted).
-// So nothing is skipped on a guess.
+// Columns with first values can be searched if their values ascend. No dialect can declare that: our writer checks it
+// and notes it in the column's metadata; for other files the user must declare it (option sorted). So nothing is
+// skipped on a guess.
 
-// IsSorted reports whether the values of stored column i are known to rise.
+// IsSorted reports whether the values of stored column i are known to ascend.
 func (t *Table) IsSorted(i int) bool { return slices.Contains(t.sorted, i) }
 
-// findSorted fills sorted and the promised order.
+// findSorted sets sorted, and the promised order.
 func (t *Table) findSorted(o readOptions) error {
 	h := &t.File.Header
 	for _, name := range o.sorted {
@@ -50,7 +50,7 @@ func (t *Table) findSorted(o readOptions) error {
 	return nil
 }
 
-// Narrow finds the blocks of sorted columns that e may be true in. It reads descriptors only.
+// Narrow finds the blocks of sorted columns in which e may be true. It reads only descriptors.
 func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: t.File.Header.Rows}}
 	for _, ph := range t.Plan.Phys {
@@ -80,7 +80,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return all, nil
 }
 
-// keep reports the blocks that e may be true in. A value of a block is not below its first one, and not above
+// keep reports in which blocks e may be true. A value of a block is not less than its first one, and not greater than
 // that of the next block.
 func keep(name string, ph *page.Physical, cb *container.ColumnBlocks, e *pred.Expr) []bool {
 	firsts := make([]*pred.Value, len(cb.Blocks)+1)
@@ -100,9 +100,8 @@ func keep(name string, ph *page.Physical, cb *container.ColumnBlocks, e *pred.Ex
 	return in
 }
 
-// borders reports whether the first values are right where it matters: descriptors have no checksum, so at each
-// border between blocks that are read and blocks that are skipped, the block's own first value is looked
-// at.
+// borders reports whether the first values are right where it matters: descriptors have no checksum, so at each border
+// between blocks that are read and blocks that are skipped, the first value in the block itself is compared.
 func borders(ctx context.Context, f *container.File, ph *page.Physical, cb *container.ColumnBlocks,
 	in []bool) (ok bool, err error) {
 	var a vec.Arena
@@ -130,7 +129,7 @@ func borders(ctx context.Context, f *container.File, ph *page.Physical, cb *cont
 	return true, nil
 }
 
-// rangesOf are the rows of the blocks that are in.
+// rangesOf are the rows of the blocks that are read.
 func rangesOf(cb *container.ColumnBlocks, in []bool) (out vec.Ranges) {
 	for i := range cb.Blocks {
 		if b := &cb.Blocks[i]; in[i] {

@@ -19,7 +19,7 @@ import (
 	"stoa/vec"
 )
 
-// Table is a file as rows. It is a format.Reader.
+// Table is a Trevni file as rows. It is a format.Reader.
 type Table struct {
 	name   string
 	stamp  string
@@ -28,10 +28,10 @@ type Table struct {
 	Shown  *arrow.Schema
 	cols   []format.Column
 	order  []format.Key
-	sorted []int // stored columns whose values rise
+	sorted []int // stored columns whose values ascend
 	Odd    []region.Finding
-	Apart  []region.Finding // of the files beside it
-	Partly string           // of a schema that entries were looked at for: that not all were
+	Apart  []region.Finding // about the files beside it
+	Partly string           // why a schema was inferred from some of the entries only; "" if it was not
 }
 
 func New(ctx context.Context, tg format.Target, f *container.File, o readOptions) (*Table, error) {
@@ -92,10 +92,10 @@ func (t *Table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.
 	return page.NewChunk(ctx, t.File, t.Plan.Phys[col], rows)
 }
 
-// Findings reports readers, too, that names, or all of the schema, may be wrong, and that files beside it are gone.
+// Findings reports, to readers too, that names or the whole schema may be wrong, and that files beside it are missing.
 func (t *Table) Findings() []region.Finding { return slices.Concat(t.Odd, t.Apart) }
 
-// Meta is the facts of the file, and then its own metadata.
+// Meta is facts about the file, followed by its own metadata.
 func (t *Table) Meta() []format.KeyValue {
 	var out []format.KeyValue
 	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
@@ -118,7 +118,7 @@ func (t *Table) Meta() []format.KeyValue {
 	return out
 }
 
-// metaKey is a key for people: the empty one is allowed.
+// metaKey is a key for display; the empty key is allowed.
 func metaKey(k string) string {
 	if k == "" {
 		return `""`
