@@ -10,8 +10,8 @@ import (
 	"stoa/store"
 )
 
-// claims is format.Format.Claims: of the directory of a table setFile names every file. Of what it does not
-// name verify reports, unless there is no setFile.
+// claims implements format.Format.Claims: in the directory of a table setFile names every file. Files that it does not
+// name are reported by verify, unless there is no setFile.
 func claims(ctx context.Context, tg format.Target, o format.OpenOptions) format.Claimer {
 	dir := path.Clean(tg.Name)
 	known := map[string]bool{path.Join(dir, setFile): true}

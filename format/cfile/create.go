@@ -21,8 +21,8 @@ import (
 	"stoa/store"
 )
 
-// create is format.Format.Create. A schema of one column that is no struct gives one file, unless a directory
-// is asked for; everything else a directory: one file a leaf and a nullable struct, and setFile.
+// create implements format.Format.Create. A schema of one column that is no struct gives one file, unless a directory
+// is asked for; anything else a directory with setFile and one file for each leaf and each nullable struct.
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	leaves, structs, err := write.Planned(sc, o.Opts)
 	if err != nil {
@@ -51,13 +51,13 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	return w, nil
 }
 
-// tableWriter is the format.Writer.
+// tableWriter implements format.Writer.
 type tableWriter struct {
 	sink    store.Sink
 	schema  *arrow.Schema
 	opts    write.CreateOptions
 	single  bool
-	structs bool     // stay structs
+	structs bool     // structs are kept as such
 	retyped []string // columns that come back as another type
 	columns []*columnWriter
 	rows    int64
@@ -66,7 +66,7 @@ type tableWriter struct {
 	done    bool
 }
 
-// columnWriter is one file of it.
+// columnWriter writes one of its files.
 type columnWriter struct {
 	write.Leaf
 	file string
@@ -80,7 +80,7 @@ type columnWriter struct {
 	w       *write.Writer
 }
 
-// summed passes on what is written, and knows how much that was, and its SHA-256.
+// summed passes on what is written, and computes its length and SHA-256.
 type summed struct {
 	to io.Writer
 	n  int64
@@ -129,7 +129,7 @@ func (t *tableWriter) open(ctx context.Context, l write.Leaf, name string, sever
 	return err
 }
 
-// Write appends a batch, several columns at a time if it is worth it.
+// Write appends a batch, with several columns in parallel if it is large enough.
 func (t *tableWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if t.failed != nil {
 		return t.failed
@@ -154,7 +154,7 @@ func (t *tableWriter) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return t.failed
 }
 
-// parallel calls f(0) to f(n-1) from several goroutines and gives the error of the lowest number.
+// parallel calls f(0) to f(n-1) from several goroutines and returns the error of the lowest number.
 func parallel(workers, n int, f func(i int) error) error {
 	errs := make([]error, n)
 	if workers <= 1 {
@@ -187,7 +187,7 @@ func parallel(workers, n int, f func(i int) error) error {
 	return nil
 }
 
-// Close ends the files, writes setFile and makes everything visible.
+// Close completes the files, writes setFile and makes everything visible.
 func (t *tableWriter) Close(ctx context.Context) (format.Summary, error) {
 	sum := format.Summary{Rows: t.rows, Retyped: t.retyped}
 	if t.failed == nil && t.done {
@@ -244,7 +244,7 @@ func (t *tableWriter) close(ctx context.Context, sum *format.Summary) error {
 	return nil
 }
 
-// identify gives the set and its files their id: a digest of what all the files hold, so that the same rows and
+// identify gives the set and its files their id: a digest of the contents of all files, so that the same rows and
 // options make the same bytes.
 func (t *tableWriter) identify() error {
 	h := sha256.New()
@@ -296,7 +296,7 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 	return int64(n), errors.Join(err, obj.Close())
 }
 
-// Abort removes everything that was written. After a Close that went well it does nothing.
+// Abort removes everything that was written. After a successful Close it does nothing.
 func (t *tableWriter) Abort(ctx context.Context) error {
 	if t.done {
 		return nil

@@ -17,9 +17,8 @@ import (
 	"stoa/wire"
 )
 
-// describe streams the anatomy of a CFile: header, dictionary, the positional tree with its data blocks after
-// each leaf, the value tree (with the data blocks, if there is no positional one), footer, and what nothing
-// claims.
+// anatomy streams the structures of a CFile: header, dictionary, the positional tree with its data blocks after each
+// leaf, the value tree (with the data blocks, if there is no positional one), footer, and bytes that nothing claims.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
@@ -34,12 +33,12 @@ type describer struct {
 	*describe.Outline
 	f      *columnfile.File
 	kind   block.Kind
-	blocks int   // data blocks reported
+	blocks int   // data blocks described
 	data   int64 // where the last of them ended
 	arena  vec.Arena
 }
 
-// object describes the CFile at tg. The error is the first that kept it from telling something.
+// object describes the CFile at tg. It returns the first error that kept it from describing something.
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
@@ -50,7 +49,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 		return err
 	}
 	defer src.Close()
-	o.NoVerify, o.Tracer = true, nil // what a wrong checksum covers is described all the same
+	o.NoVerify, o.Tracer = true, nil // blocks are described whether their checksums match or not
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f, err := columnfile.OpenFile(d.Ctx, src, at, o)
 	if d.f, d.kind = f, opts.Kind; d.kind == block.KindUnknown || f.WhyNot(d.kind) != "" {
@@ -112,10 +111,10 @@ func (d *describer) dictionary(p block.BlockPtr) error {
 	return d.block(p, "dictionary", "", d.Pages, func(c *wire.Cursor) { block.ParsePlainBinary(c) })
 }
 
-// tree describes an index tree; data says whether the data blocks, too.
+// tree describes an index tree; data: with the data blocks.
 func (d *describer) tree(w *columnfile.Walker, data bool) error { return d.node(w, w.Root, data) }
 
-// node describes an index block and what lies below.
+// node describes an index block and everything below it.
 func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) error {
 	if d.Left() {
 		return d.Ctx.Err()
@@ -164,7 +163,7 @@ func first(err error) error {
 	return err
 }
 
-// leafBlock describes the data block of a leaf entry. Blocks that were reported before are skipped.
+// leafBlock describes the data block of a leaf entry, unless it was described before.
 func (d *describer) leafBlock(w *columnfile.Walker, e block.IndexEntry) error {
 	if e.Ptr.Offset+e.Ptr.Size <= d.data {
 		return nil
@@ -219,7 +218,7 @@ func (d *describer) block(p block.BlockPtr, name, value string, inside bool, par
 	return err
 }
 
-// inside describes what is in a block. data is stored without its checksum.
+// inside describes the contents of a block. data is the stored block without its checksum.
 func (d *describer) inside(data, stored []byte, at fault.Span, name string, parse func(c *wire.Cursor)) error {
 	depth := 2
 	if d.f.Codec != nil {

@@ -21,13 +21,13 @@ import (
 	"stoa/store"
 )
 
-// A table of several columns is a directory: one CFile a column, and setFile, which says what belongs together.
-// Since version 2 it has structs, too; the fields of older ones are shown side by side under their dotted paths.
+// A table of several columns is a directory with a CFile for each column, and setFile, which lists them. Since version
+// 2 it has structs; the fields of older ones are shown as columns under their dotted paths.
 
-// maxSetFile is how long a setFile may be.
+// maxSetFile is how many bytes a setFile may have.
 const maxSetFile = 64 << 20
 
-// perSetByte is the memory that a byte of a setFile is taken to need: an empty column has three.
+// perSetByte is the memory that each byte of a setFile is estimated to need: an empty column has three.
 const perSetByte = 48
 
 func inDir(tg format.Target, name string) string {
@@ -37,8 +37,8 @@ func inDir(tg format.Target, name string) string {
 	return strings.TrimSuffix(tg.Name, "/") + "/" + name
 }
 
-// readSet reads the setFile of a directory. That what has its name is no file, or is someone else's though
-// files beside it say that they are of a set, is damage of the set.
+// readSet reads the setFile of a directory. If it is no file, or another program's although files beside it say that
+// they are of a set, that is damage of the set.
 func readSet(ctx context.Context, tg format.Target, l format.Limits) (fileSet, error) {
 	t, err := parseSet(ctx, tg, l)
 	var p *fs.PathError
@@ -55,7 +55,7 @@ func readSet(ctx context.Context, tg format.Target, l format.Limits) (fileSet, e
 	return t, err
 }
 
-// parseSet reads what has the setFile's name.
+// parseSet parses a file with the setFile's name.
 func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet, err error) {
 	name := inDir(tg, setFile)
 	t.limits, t.name = l, name
@@ -87,7 +87,7 @@ func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet
 	return t, t.checkSum(b, at)
 }
 
-// check looks at what was read. A setFile of someone else's is Invalid.
+// check checks what was read. A setFile of another program is Invalid.
 func (t *fileSet) check(at fault.Span) error {
 	known := t.Version == 1 || t.Version == withStructs
 	if t.Stoa != setKind && known && len(t.Schema) > 0 && len(t.Columns) > 0 && t.Columns[0].File != "" {
@@ -110,8 +110,8 @@ func (t *fileSet) check(at fault.Span) error {
 	return nil
 }
 
-// probeDir looks for a setFile of ours; where that is damaged or lost, for files as our writer calls those of a
-// table's columns.
+// probeDir looks for a setFile of ours or, where that is damaged or lost, for files with the names that our writer
+// gives those of a table's columns.
 func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	t, err := readSet(ctx, tg, tg.Limits)
 	switch {
@@ -139,7 +139,7 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.No, ctx.Err()
 }
 
-// ofSet is how many of the files say that they are of the same set.
+// ofSet is how many of the files say that they belong to the same set.
 func ofSet(files []looseFile) (most int) {
 	n := map[string]int{}
 	for _, f := range files {
@@ -180,9 +180,8 @@ func onlyColumns(ctx context.Context, tg format.Target) bool {
 	return err == nil && rows >= 0
 }
 
-// leaves are the columns as the schema that was written says them, one for each of Columns, in their order.
-// None and no error: the set has no schema. A schema that cannot be read, or is not that of the columns, is an
-// error.
+// leaves are the columns according to the schema that was written, one for each of Columns, in their order; none, and
+// no error, if the set has no schema. A schema that cannot be parsed, or does not fit the columns, is an error.
 func (t *fileSet) leaves() ([]write.Leaf, error) {
 	if len(t.Schema) == 0 {
 		return nil, nil
@@ -215,9 +214,9 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 	return all, nil
 }
 
-// belongs compares what the file of column i says of itself with what the set says of the column: the type of
-// the values, and, of files of our writer, the column's name, digits and scale. l is nil if the set has no
-// schema. The number of rows is looked at elsewhere.
+// belongs compares the file of column i with what the set says about the column: the type of the values and, in files
+// by our writer, the column's name, digits and scale. l is nil if the set has no schema. The number of rows is compared
+// elsewhere.
 func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 	at, path := f.FootSpan(), t.Columns[i].Path
 	s, known := f.Footer.Stored()
@@ -247,8 +246,8 @@ func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
 	return nil
 }
 
-// sameSet compares the id in the file of column i with the set's. A file that has none is one of another set's
-// if the set has one.
+// sameSet compares the id in the file of column i with the set's. If the set has an id, a file without one belongs to
+// another set.
 func (t *fileSet) sameSet(f *columnfile.File, i int) error {
 	b, known := f.Footer.Get(block.SetKey)
 	id, at, path := string(b), f.FootSpan(), "footer.metadata["+block.SetKey+"]"
@@ -291,7 +290,7 @@ func leafAt(leaves []write.Leaf, i int) *write.Leaf {
 	return &leaves[i]
 }
 
-// arrowSchema is the schema that was written. One that cannot be read is none: the files say their types, too.
+// arrowSchema is the schema that was written; nil if it cannot be parsed, as the files have their types, too.
 func (t *fileSet) arrowSchema() *arrow.Schema {
 	sc, err := arrowschema.DecodeWithin(t.Schema, t.limits, fault.Span{Object: t.name}, "schema")
 	if err != nil {
@@ -300,7 +299,7 @@ func (t *fileSet) arrowSchema() *arrow.Schema {
 	return sc
 }
 
-// openDir opens a directory as one table, its files side by side.
+// openDir opens a directory as one table, whose columns are its files.
 func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	opts columnfile.ReadOptions) (format.Reader, error) {
 	o.Limits = o.Limits.Together()
@@ -341,8 +340,8 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	return t, nil
 }
 
-// stamp is that of the setFile, and a digest of the names, sizes and stamps of the columns' files; none if the
-// tree gives none.
+// stamp is the stamp of the setFile, and a digest of the names, sizes and stamps of the columns' files; none if the
+// tree has none.
 func (t *fileSet) stamp(ctx context.Context, tg format.Target) string {
 	own := stampOf(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, setFile)})
 	if own == "" {
@@ -356,12 +355,12 @@ func (t *fileSet) stamp(ctx context.Context, tg format.Target) string {
 	return fmt.Sprintf("%s-%x", own, h.Sum(nil)[:16])
 }
 
-// setDamage places what is wrong in the setFile of a directory.
+// setDamage is the error of damage in the setFile of a directory.
 func setDamage(tg format.Target, err error) error {
 	return fault.Locate(err, fault.Span{Object: inDir(tg, setFile)}, true, "")
 }
 
-// openColumnFile opens the file of a column of a set. That it is not there is damage of the set.
+// openColumnFile opens the file of a column of a set. If it does not exist, that is damage of the set.
 func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format.OpenOptions) (*columnfile.File,
 	error) {
 	name := inDir(tg, c.File)
@@ -372,19 +371,19 @@ func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format
 	return f, err
 }
 
-// noSet says that a directory has no setFile.
+// noSet is the error of a directory without a setFile.
 func noSet(tg format.Target) error {
 	return fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "",
 		"it is not there: nothing says which files are the table's, in which order, and of how many rows")
 }
 
-// missing says that the file of column c is not there.
+// missing is the error of a missing file of column c.
 func missing(name string, c setColumn) error {
 	return fault.Corruptf(fault.Span{Object: name}, "", "the file of column %q is not there, but %s names it",
 		c.Path, setFile)
 }
 
-// Finish makes schema and facts of the open files of a set. leaves are their columns; nil: that is not known.
+// Finish makes the schema and facts of the open files of a set. leaves are their columns; nil: not known.
 func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOptions) {
 	sc := set.arrowSchema()
 	var meta *arrow.Metadata
@@ -416,7 +415,8 @@ func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOption
 	t.sc, t.stored = arrow.NewSchema(s.shown, meta), arrow.NewSchema(s.stored, meta)
 }
 
-// unevenRows says that f, the last file of t, has other rows than the table, and than the file before.
+// unevenRows is the error that f, the last file of t, has another number of rows than the table, and than the file
+// before it.
 func unevenRows(t *table, set fileSet, f *columnfile.File) error {
 	other, n := setFile, set.Rows
 	if len(t.files) > 1 {

@@ -14,8 +14,8 @@ import (
 	"stoa/vec"
 )
 
-// What follows is for formats that keep CFiles inside their own files (package kudu): a CFile is then a part of
-// an object, and places in errors, and the spans of pages, are those of the object.
+// What follows is for formats that keep CFiles inside their own files (package kudu): a CFile is then part of an
+// object, and places in errors and spans of pages are those of the object.
 
 // OpenAt opens the column file that is the part at of src.
 func OpenAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*Reader, error) {
@@ -26,14 +26,14 @@ func OpenAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenO
 	return &Reader{f: f, field: f.Field(columnfile.ReadOptions{Scale: -1, Typ: -1})}, nil
 }
 
-// At is where the file lies.
+// At is the span of the file.
 func (r *Reader) At() fault.Span { return r.f.At }
 
-// FooterAt is where its footer lies: what is wrong with num_values, type or metadata is placed there.
+// FooterAt is the span of its footer, in which wrong counts, types and metadata are reported.
 func (r *Reader) FooterAt() fault.Span { return r.f.FootSpan() }
 
-// Chunk is the file's pages, from the one that holds rows.From on. Its vectors have the file's Arrow type; of
-// decimals any precision and scale will do.
+// Chunk returns the file's pages, from the one that holds rows.From on. Its vectors have the file's Arrow type;
+// decimals may have any precision and scale.
 func (r *Reader) Chunk(ctx context.Context, rows vec.Range) (format.Chunk, error) {
 	c, err := r.f.NewChunk(ctx, rows)
 	if err != nil {
@@ -42,8 +42,8 @@ func (r *Reader) Chunk(ctx context.Context, rows vec.Range) (format.Chunk, error
 	return c, nil
 }
 
-// Find is the ordinal of the first value whose encoded key (see AppendKey) is not below key (after: that is
-// above it), Len if there is none; exact says that it equals key. Only files with a value index can do that.
+// Find is the ordinal of the first value whose encoded key (see AppendKey) is not less than key (with after: greater),
+// Len if there is none; exact reports whether it equals key. The file must have a value index.
 func (r *Reader) Find(ctx context.Context, key []byte, after bool) (n int64, exact bool, err error) {
 	if !r.f.Sorted() {
 		return 0, false, fault.Unsupportedf(r.f.FootSpan(), "footer.validx_info",

@@ -45,16 +45,16 @@ const (
 	FileIndex  FileKind = "index"
 )
 
-// WriteOptions are the options of writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
+// WriteOptions are the options for writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
 type WriteOptions struct {
 	All           ColumnOptions            // of all columns
 	Columns       map[string]ColumnOptions // of single ones, by their dotted paths: what is set there wins
 	PlainMetadata bool                     // the metadata that keeps names and Arrow types is left out
 	Layout        Layout                   // whether there is a directory
-	NullStructs   NullStructs              // what becomes of structs
+	NullStructs   NullStructs              // how structs are written
 }
 
-// ColumnOptions are the options of writing a column. The zero value of each is the default.
+// ColumnOptions are the options for writing a column. The zero value of each is the default.
 type ColumnOptions struct {
 	Version         int      // of the file format; 0: 2
 	Checksums       *bool    // blocks carry checksums, which version 1 does not have; nil: true
@@ -63,7 +63,7 @@ type ColumnOptions struct {
 	BlockSize       int      // bytes of data blocks and of a dictionary; 0: 256 KiB
 	IndexBlockSize  int      // bytes of index blocks; 0: 32 KiB
 	RestartInterval int      // values from one restart point of prefix encoding to the next; 0: 16
-	ValueIndex      *bool    // an index by value: the values must rise, and none be null; nil: false
+	ValueIndex      *bool    // an index by value: the values must be sorted, and none null; nil: false
 	PositionalIndex *bool    // an index by row number; nil: true
 	Coerce          Coerce   // what is done with timestamps finer than a microsecond
 }
@@ -81,13 +81,13 @@ func (o WriteOptions) Strings() map[string]string {
 // Formats are those that have the options.
 func (WriteOptions) Formats() []string { return []string{"cfile"} }
 
-// ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default. Those from
-// Schema on are for recovery without a footer.
+// ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value of each is the default. Those
+// from Schema on are for recovery without a footer.
 type ReadOptions struct {
 	Name        string   // of the column, whatever the file says
 	Precision   int      // of a decimal column, if the file does not say
 	Scale       *int     // likewise
-	Kind        FileKind // what the file is, if it cannot be told from the footer
+	Kind        FileKind // what the file is, if the footer does not show it
 	Key         []string // types of the key's columns: an ad-hoc index shows these
 	Schema      string   // a file, as stoa schema -f json prints it: says the following by the column's name
 	Type        string   // of the values, as Kudu calls it

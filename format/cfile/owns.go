@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// owns reports whether a directory is a table that stoa wrote and holds nothing else, so that it may be replaced:
-// a table.json of the right kind, and beside it only files that it names.
+// owns reports whether a directory is a table that stoa wrote and holds nothing else, so that it may be replaced: a
+// table.json of the right kind, and only files that it names.
 func owns(dir string) bool {
 	b, err := os.ReadFile(filepath.Join(dir, setFile))
 	if err != nil {

@@ -18,18 +18,18 @@ import (
 	"stoa/vec"
 )
 
-// Reader is one open CFile that holds a column, for programs that want just that. Its methods may be called
+// Reader is an open CFile that holds a column, for programs that want no more than that. Its methods may be called
 // concurrently.
 type Reader struct {
 	f     *columnfile.File
 	field arrow.Field
 	table format.Reader // of the file alone; nil: it is part of something, whose rows are read
-	// rows opens the rows when they are first asked for. A bloom or delta file says only when it is read how many it
-	// has: it has none by number.
+	// rows opens the rows on first use. Bloom and delta files have no rows by number: how many there are is known only
+	// by reading.
 	rows func() (*rows.Reader, error)
 }
 
-// readerSource is an io.ReaderAt as a Source.
+// readerSource is an io.ReaderAt as a store.Source.
 type readerSource struct {
 	io.ReaderAt
 	size int64
@@ -50,7 +50,7 @@ func (r *Reader) Header() block.Header { return r.f.Header }
 // Footer is the file's footer.
 func (r *Reader) Footer() block.Footer { return r.f.Footer }
 
-// Kind is what the file is in Kudu, as far as it can be known.
+// Kind is what the file is in Kudu, as far as that can be determined.
 func (r *Reader) Kind() block.Kind { return r.f.Kind() }
 
 // Field is the Arrow field of the values.
@@ -59,10 +59,10 @@ func (r *Reader) Field() arrow.Field { return r.field }
 // Len is the number of values, nulls included.
 func (r *Reader) Len() int64 { return r.f.Footer.NumValues }
 
-// Schema is the Arrow schema of the rows: of a column its Field alone.
+// Schema is the Arrow schema of the rows; of a column it is its Field alone.
 func (r *Reader) Schema() *arrow.Schema { return r.table.Schema() }
 
-// NumRows is the number of rows, or, of bloom and delta files, of the footer's values.
+// NumRows is the number of rows; of bloom and delta files the number of values in the footer.
 func (r *Reader) NumRows() int64 {
 	if rs, err := r.rows(); err == nil {
 		return rs.NumRows()
@@ -70,7 +70,7 @@ func (r *Reader) NumRows() int64 {
 	return r.Len()
 }
 
-// Row gives row n as a batch of one, which the caller releases.
+// Row returns row n as a batch of one, which the caller releases.
 func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	rs, err := r.rows()
 	if err != nil {
@@ -79,13 +79,13 @@ func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.
 	return rs.Row(ctx, n, mem)
 }
 
-// RowsFrom gives the rows from row n on. A batch is valid until the next step of the loop.
+// RowsFrom returns the rows from row n on. A batch is valid until the next iteration.
 func (r *Reader) RowsFrom(ctx context.Context, n int64, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.from(func(rs *rows.Reader) iter.Seq2[arrow.RecordBatch, error] { return rs.RowsFrom(ctx, n, mem) })
 }
 
-// RowsFromKey gives the rows whose value is not below key. Of a file without a value index it is an error of class
-// Invalid.
+// RowsFromKey returns the rows from the first one on whose value is not less than key. Without a value index the error
+// is of class Invalid.
 func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return r.from(func(rs *rows.Reader) iter.Seq2[arrow.RecordBatch, error] { return rs.RowsFromKey(ctx, key, mem) })
@@ -103,7 +103,7 @@ func (r *Reader) from(f func(*rows.Reader) iter.Seq2[arrow.RecordBatch, error]) 
 // Close closes the file.
 func (r *Reader) Close() error { return r.table.Close() }
 
-// SeekToOrdinal stands before value n. After the last value is the end.
+// SeekToOrdinal returns an iterator that begins at value n, or at the end if n is the number of values.
 func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) {
 	if n < 0 || n > r.Len() {
 		return nil, fault.Invalidf("there is no value %d: the file has %d", n, r.Len())
@@ -115,8 +115,8 @@ func (r *Reader) SeekToOrdinal(ctx context.Context, n int64) (*Iterator, error) 
 	return &Iterator{r: r, c: c, next: n}, nil
 }
 
-// SeekAtOrAfter stands before the first value whose encoded key (see AppendKey) is not below key; exact says
-// that it equals key. Only files with a value index can do that.
+// SeekAtOrAfter returns an iterator that begins at the first value whose encoded key (see AppendKey) is not less than
+// key; exact reports whether it equals key. The file must have a value index.
 func (r *Reader) SeekAtOrAfter(ctx context.Context, key []byte) (it *Iterator, exact bool, err error) {
 	if !r.f.Sorted() {
 		return nil, false, fault.Unsupportedf(r.f.FootSpan(), "footer.validx_info",
@@ -132,7 +132,7 @@ func (r *Reader) SeekAtOrAfter(ctx context.Context, key []byte) (it *Iterator, e
 	return it, exact, err
 }
 
-// Iterator reads values in order from where a seek has put it. It is used by one goroutine.
+// Iterator reads values in order from the position of a seek. It is for one goroutine.
 type Iterator struct {
 	r    *Reader
 	c    *columnfile.Chunk
@@ -144,10 +144,10 @@ type Iterator struct {
 	at    int64 // ordinal after the last page read; 0 before the first
 }
 
-// Ordinal is that of the value that Next gives next.
+// Ordinal is the ordinal of the next value.
 func (it *Iterator) Ordinal() int64 { return it.next }
 
-// Next gives up to n values, at least one; io.EOF at the end. The array is the caller's, who releases it.
+// Next returns up to n values, at least one; io.EOF at the end. The caller releases the array.
 func (it *Iterator) Next(ctx context.Context, n int) (arrow.Array, error) {
 	for it.page == nil || it.next >= it.first+int64(it.page.Len()) {
 		if err := it.load(ctx); err != nil {
@@ -200,7 +200,7 @@ func (it *Iterator) load(ctx context.Context) error {
 	return err
 }
 
-// Close lets go of the values in hand. The iterator can be used on.
+// Close releases the values that were decoded. The iterator can still be used.
 func (it *Iterator) Close() {
 	if it.page != nil {
 		it.page.Release()

@@ -20,26 +20,26 @@ import (
 	"stoa/wire"
 )
 
-// recovery finds the data blocks of a damaged CFile again. A file whose indexes are sound is left to them.
-// Otherwise blocks are taken from what is left of both indexes, and the bytes between them are searched: a
-// block is recognized by its own structure, the rows it says it has, and its checksum.
+// recovery finds the data blocks of a damaged CFile. If its indexes are intact, they are used. Otherwise blocks are
+// taken from what is left of both indexes, and the bytes in between are searched: a block is recognized by its
+// structure, the rows it says it has, and its checksum.
 type recovery struct {
 	*check.Reporter
 	ctx     context.Context
 	f       *columnfile.File
 	found   []region.Finding
 	known   []columnfile.DataBlock // by place
-	work    int64                  // bytes that may still be tried
+	work    int64                  // bytes that may still be searched
 	data    []byte                 // the whole file, if it is searched
 	guessed bool                   // blocks were found by guess
-	doubted bool                   // no checksum says that the footer is whole
-	rows    int64                  // what else says how many rows there are; -1: nothing
-	limit   error                  // what would have taken more than it may: no damage
+	doubted bool                   // no checksum proves that the footer is intact
+	rows    int64                  // number of rows according to other sources; -1: not known
+	limit   error                  // a budget was exceeded: no damage
 	vals    *vec.Vector
 	spare   vec.Arena
 }
 
-// recoverTable is Format.Recover.
+// recoverTable implements format.Format.Recover.
 func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding,
 	error) {
 	opts, err := columnfile.ParseOptions(o.Opts)
@@ -134,7 +134,7 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.R
 	return r.guess(f, opts)
 }
 
-// headless takes f without its header, if that is all that err is about.
+// headless uses f without its header, if err is about nothing but that.
 func (r *recovery) headless(f *columnfile.File, err error) bool {
 	var e *fault.Error
 	if !errors.As(err, &e) || !strings.HasPrefix(e.Path, "header") || f.Resolve() != nil {
@@ -146,8 +146,8 @@ func (r *recovery) headless(f *columnfile.File, err error) bool {
 	return true
 }
 
-// longer looks for a footer before the end of the file, after which others have written. Its indexes must end
-// just before it, and the one of positions be whole: it is not that of a file in a cell.
+// longer searches for a footer before the end of the file, after which other data was appended. Its indexes must end
+// right before it, and the positional one be intact, so that it is not the footer of a file within a cell.
 func (r *recovery) longer(at fault.Span, o format.OpenOptions) bool {
 	const most = 1 << 20
 	n := min(at.Len, most)
@@ -179,7 +179,7 @@ func (r *recovery) longer(at fault.Span, o format.OpenOptions) bool {
 	return false
 }
 
-// assume fills the footer from the options.
+// assume sets the footer from the options.
 func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error {
 	t := block.Footer{Version: max(f.Header.Version, 1), Type: opts.Typ, Encoding: opts.Encoding,
 		Compression: opts.Compression, Nullable: opts.Nullable, NumValues: -1}
@@ -206,8 +206,8 @@ func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error
 	return nil
 }
 
-// blocks finds the data blocks; nil if the indexes are sound. If they are not, and the footer has no word of
-// checksums, that may be what is damaged.
+// blocks finds the data blocks; nil if the indexes are intact. If they are not, and the footer declares no checksums,
+// that declaration may be what is damaged.
 func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]columnfile.DataBlock, error) {
 	t := &r.f.Footer
 	if t.NumValues >= 0 && r.f.Kind() == block.KindBloom {
@@ -257,13 +257,13 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 	return r.complete(), nil
 }
 
-// bearsOut reports whether the last block that was found ends where n rows do: then so many it is.
+// bearsOut reports whether the last block that was found ends after exactly n rows, which proves that number.
 func (r *recovery) bearsOut(n int64) bool {
 	k := len(r.known) - 1
 	return k >= 0 && r.known[k].First+r.known[k].Rows == n
 }
 
-// walk takes the blocks from what can be read of an index tree, and says whether that was all.
+// walk takes the blocks from the readable part of an index tree, and reports whether that was all.
 func (r *recovery) walk(w *columnfile.Walker) bool {
 	sound := true
 	v := &verifier{ctx: r.ctx, f: r.f}
@@ -382,7 +382,7 @@ func (r *recovery) between(all []columnfile.DataBlock, at, end, row, until int64
 	return all, row
 }
 
-// trusted says whether a block after a hole in the rows is one: its checksum says so, or the block after it fits.
+// trusted reports whether a block after a gap in the rows is one: its checksum proves it, or the block after it fits.
 func (r *recovery) trusted(b columnfile.DataBlock, end, until int64) bool {
 	if r.f.Footer.Checksums() || b.First+b.Rows == until {
 		return true
@@ -391,7 +391,7 @@ func (r *recovery) trusted(b columnfile.DataBlock, end, until int64) bool {
 	return n > 0 && next.First == b.First+b.Rows
 }
 
-// block recognizes a data block at offset at, which ends before end; n is its size, -1 if there is none.
+// block recognizes a data block at offset at, which ends before end; n is its size, -1 if not known.
 func (r *recovery) block(at, end int64) (b columnfile.DataBlock, n int64) {
 	stored, raw, ok := r.open(r.data[at:end])
 	if !ok {
@@ -410,7 +410,7 @@ func (r *recovery) block(at, end int64) (b columnfile.DataBlock, n int64) {
 	return b, int64(len(stored))
 }
 
-// isIndex reports whether a block is an index block: a short one may look like plain values.
+// isIndex reports whether a block is an index block; a short one may look like plain values.
 func isIndex(raw []byte) bool {
 	b := block.Block{Data: raw}
 	c := b.Cursor("")
@@ -512,7 +512,7 @@ func (r *recovery) decodes(b columnfile.DataBlock, stored []byte) bool {
 	return err == nil || lay.Values.Form == block.FormCodes
 }
 
-// dictionary looks for the dictionary, which follows the data blocks.
+// dictionary searches for the dictionary, which follows the data blocks.
 func (r *recovery) dictionary(at, end int64) {
 	for ; at < end && r.work > 0; at++ {
 		stored, raw, ok := r.measure(r.data[at:end], block.PlainBinaryExtent)
@@ -530,7 +530,7 @@ func (r *recovery) dictionary(at, end int64) {
 	}
 }
 
-// complete fills the holes between the blocks with lost pages, and says them.
+// complete fills the gaps between the blocks with lost pages, and reports them.
 func (r *recovery) complete() []columnfile.DataBlock {
 	f := r.f
 	out := []columnfile.DataBlock{}

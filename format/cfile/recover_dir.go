@@ -17,8 +17,8 @@ import (
 	"stoa/region"
 )
 
-// setRecovery recovers the table of a directory: what cannot be read of a column, and a column whose file is
-// not the table's, is lost cells; the other columns are read.
+// setRecovery recovers the table in a directory. Unreadable parts of a column, and columns whose file belongs to
+// another table, are lost cells; the other columns are read.
 type setRecovery struct {
 	ctx    context.Context
 	tg     format.Target
@@ -65,8 +65,7 @@ func (r *setRecovery) damaged(err error, column string, rows [2]int64, lost int6
 	r.found = append(r.found, f)
 }
 
-// readSet reads the setFile, or makes do without: what is damaged in it is taken from its schema, else from the
-// files themselves.
+// readSet reads the setFile. What is damaged in it is taken from its schema, else from the files themselves.
 func (r *setRecovery) readSet() error {
 	set, err := readSet(r.ctx, r.tg, r.o.Limits)
 	if err == nil || set.doubted {
@@ -89,7 +88,7 @@ func (r *setRecovery) readSet() error {
 	} else if !columnfile.IsDamage(err) && !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Unsupported) {
 		return err
 	}
-	// The schema and the list of columns contradict each other: that is right whose files are there.
+	// The schema and the list of columns contradict each other: the one whose files exist is right.
 	var named []setColumn
 	for i, name := range fileNames(r.leaves) {
 		one := setColumn{Path: r.leaves[i].Path, File: name}
@@ -121,7 +120,7 @@ func (r *setRecovery) readSet() error {
 
 var setID = regexp.MustCompile(`"id":\s*"([0-9a-f]{32})"`)
 
-// tornID is the id of a set whose JSON is damaged elsewhere, as it stands near its beginning; "" if that is lost, too.
+// tornID is the id near the beginning of a setFile whose JSON is damaged further on; "" if it is lost, too.
 func tornID(ctx context.Context, tg format.Target) string {
 	src, err := tg.Tree.Open(ctx, inDir(tg, setFile))
 	if err != nil {
@@ -139,7 +138,7 @@ func tornID(ctx context.Context, tg format.Target) string {
 	return ""
 }
 
-// otherVersion reports whether the schema is that of the columns if the set is of the other version, and takes it so.
+// otherVersion reports whether the schema fits the columns if the set is of the other version, and sets that version.
 func (r *setRecovery) otherVersion() bool {
 	other := r.set
 	other.Version = 1 + withStructs - other.Version
@@ -183,7 +182,7 @@ func (r *setRecovery) there(columns []setColumn) bool {
 	return len(columns) > 0
 }
 
-// column recovers column i. Only what is no damage is an error.
+// column recovers column i. It returns only errors that are no damage.
 func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts columnfile.ReadOptions) (err error) {
 	c, l := r.set.Columns[i], leafAt(r.leaves, i)
 	if f, ok := fields[c.Path]; ok {
@@ -225,8 +224,8 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	return r.ctx.Err()
 }
 
-// countRows is how many rows the table has: what most of setFile and the files say, and if it is one against
-// one, what a file says, which has checksums.
+// countRows is the number of rows of the table: the one that most of setFile and the files have; of one against one,
+// that of the file, which has checksums.
 func (r *setRecovery) countRows() int64 {
 	votes, best := map[int64]int{}, r.set.Rows
 	for i, f := range r.t.files {
@@ -254,8 +253,8 @@ func (r *setRecovery) countRows() int64 {
 	return best
 }
 
-// oneSet leaves out the files of other sets: the table's is the one that most files were written with, of two
-// with as many the setFile's, which is heard, too, where a column's file does not say its set.
+// oneSet leaves out files of other sets. The table's set is the one to which most files belong; if two have equally
+// many, the setFile's. It also counts where a column's file does not name its set.
 func (r *setRecovery) oneSet() {
 	votes, most, best := map[string]int{}, 0, r.set.ID
 	for i, f := range r.t.files {
@@ -346,7 +345,7 @@ func (r *setRecovery) ownBlocks(i int, otherSet bool) error {
 	return nil
 }
 
-// doubt takes a block for lost that may be another table's.
+// doubt treats a block as lost because it may belong to another table.
 func (r *setRecovery) doubt(f *tableFile, b *columnfile.DataBlock) {
 	b.Lost = fault.Corruptf(f.Span(b.Ptr), "", "the file's end, which says whose it is, is lost, and these bytes are "+
 		"not as %s has them: they are damaged, or another table's", setFile)
@@ -355,7 +354,7 @@ func (r *setRecovery) doubt(f *tableFile, b *columnfile.DataBlock) {
 	r.found = append(r.found, x)
 }
 
-// Finish makes a table of the columns: all of as many rows.
+// Finish makes a table of the columns, all with the same number of rows.
 func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	r.oneSet()
 	r.t.rows = r.countRows()
@@ -400,7 +399,7 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	return nil
 }
 
-// short says that a column whose footer is lost ends before the table does.
+// short reports that a column whose footer is lost ends before the table does.
 func (r *setRecovery) short(f *tableFile, n int64) {
 	at := f.At.Sub(f.At.Len, 0)
 	err := fault.Corruptf(at, "", "the blocks of rows %d to %d were not found", n, r.t.rows)
@@ -412,8 +411,8 @@ func (r *setRecovery) short(f *tableFile, n int64) {
 	f.Footer.NumValues = r.t.rows
 }
 
-// lose puts a column of lost cells in the place of one that cannot be read. Without a schema its type is not
-// known: it is left out.
+// lose replaces a column that cannot be read by one of lost cells. Without a schema its type is not known, and it is
+// left out.
 func (r *setRecovery) lose(i int) {
 	f := r.t.files[i]
 	if f.File != nil && f.Src != nil {
@@ -437,7 +436,7 @@ func (r *setRecovery) lose(i int) {
 	}
 }
 
-// keep leaves out the columns of which nothing is known.
+// keep leaves out columns of which nothing is known.
 func (r *setRecovery) keep() {
 	var files []*tableFile
 	var columns []setColumn

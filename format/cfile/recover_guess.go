@@ -9,11 +9,10 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 )
 
-// guess fills the footer from the options. What they leave open is tried: the encodings of the type, the
-// compressions, and blocks with and without null bitmaps. A block must have the structure that is tried, and
-// its checksum after it, so what is not right finds nothing, as a rule. What covers the most bytes is taken;
-// if two do, they must be told apart by whoever knows. Without checksums nothing is guessed: too much looks
-// like a block.
+// guess sets the footer from the options, and tries what they leave open: the encodings of the type, the compressions,
+// and blocks with and without null bitmaps. A block must have the structure that is tried, followed by its checksum, so
+// that wrong guesses usually find nothing. The guess that covers the most bytes is taken; if two cover equally many,
+// the user must decide. Without checksums nothing is guessed: too much looks like a block.
 func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error {
 	all := opts.Candidates()
 	if len(all) > 1 && opts.NoChecksums {

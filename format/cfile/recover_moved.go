@@ -10,10 +10,10 @@ import (
 	"stoa/wire"
 )
 
-// Bytes that were put into a file without checksums, or taken out of it, move what follows them. A block in
-// which that happened may still decode, to other values. But the footer is found from the file's end, and says where
-// the indexes lie, which are the last before it: by how much they lie elsewhere, so much was put in or taken out. Of
-// such a file those blocks alone are given that end where the next structure begins.
+// Bytes inserted into a file without checksums, or removed from it, move what follows them. A block in which that
+// happened may still decode, to other values. But the footer is found from the end of the file, and says where the
+// indexes lie, which are the last structures before it: the distance by which they lie elsewhere is how many bytes were
+// inserted or removed. Of such a file only those blocks are returned that end where the next structure begins.
 
 // find finds the blocks of a file whose indexes do not lead to them.
 func (r *recovery) find() error {
@@ -41,7 +41,7 @@ func (r *recovery) find() error {
 	return nil
 }
 
-// shift is by how many bytes what the footer names lies after (negative: before) the place that it says.
+// shift is how many bytes after the stated place (negative: before it) the structures lie that the footer names.
 func (r *recovery) shift() int64 {
 	t, end := &r.f.Footer, int64(0)
 	for _, p := range []*block.BlockPtr{t.PosIdx, t.ValIdx, t.Dict} {
@@ -55,7 +55,7 @@ func (r *recovery) shift() int64 {
 	return r.f.At.Len - int64(len(r.f.Foot)) - end
 }
 
-// part is a structure of a file as it was written, and by how much it lies elsewhere now.
+// part is a structure of a file at its original place, and by how much it has moved.
 type part struct {
 	columnfile.DataBlock // First is -1 of what is no data block
 	shift                int64
