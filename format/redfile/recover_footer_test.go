@@ -722,6 +722,30 @@ func TestRecoverLostBeginning(t *testing.T) {
 	}
 }
 
+// TestRecoverOnceEach: of two row groups all chunks are lost but the first columns of the one and the last column of the
+// other. Each path is there once, and they are no row group: what lies between them is as much as one.
+func TestRecoverOnceEach(t *testing.T) {
+	data := writeKill(t, 60, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
+	nodes, err := describeAll(target(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metas []fault.Span
+	for _, n := range nodes {
+		if n.Name == "column_metadata" {
+			metas = append(metas, n.At)
+		}
+	}
+	k := len(metas) / 2
+	clear(data[metas[k-2].End():metas[2*k-2].End()])
+	clear(data[metas[2*k-1].End():])
+	for policy, want := range map[stoa.Damaged]int{stoa.SkipRows: 0, stoa.NullCells: 60} {
+		if rows, _ := recoveredRows(t, data, policy); rows != want {
+			t.Errorf("%d rows came out under policy %v, want %d", rows, policy, want)
+		}
+	}
+}
+
 // TestRecoverColumnsOfLostRowGroup: of a row group in the middle only some columns are left, and where only the list
 // is, nothing says how many rows there were but the list itself. Whatever is left, the row groups around it are read,
 // and under NullCells what is left of it.

@@ -38,7 +38,7 @@ func (r *recoverer) byPaths() {
 		return
 	}
 	b := groupBuilder{r: r, paths: paths}
-	b.spans, b.round = r.spans(&b.paths)
+	b.spans, b.round, b.once = r.spans(&b.paths)
 	b.begin()
 	for _, c := range r.chunks {
 		if !b.add(c) {
@@ -56,6 +56,7 @@ type groupBuilder struct {
 	paths   pathList
 	spans   []int64 // bytes that each column usually takes
 	round   int64   // and all of them; 0: not known
+	once    bool    // of some by one chunk only
 	g       layout.RowGroup
 	last    int   // the last column that g has; -1: none
 	lastEnd int64 // where its chunk ends
@@ -90,10 +91,8 @@ func (b *groupBuilder) add(c foundChunk) bool {
 		for k := b.last + 1; k < i; k++ {
 			far -= b.spans[k]
 		}
-		if far > b.round/2 { // what is missing in between is more than the columns between them
-			r.Rows("redfile.rows.lost", r.f.At.Sub(c.meta.Data, 0), [2]int64{-1, -1}, -1, "column %q begins %d "+
-				"bytes too far after the column before, and a row group has about %d: it is another's",
-				strings.Join(c.meta.Path, "."), far, b.round)
+		if far > b.round*3/4 || far > b.round/2 && !b.once { // more is missing than the columns between them
+			b.apart(c, far)
 			i = -1
 		}
 	}
@@ -115,6 +114,21 @@ func (b *groupBuilder) add(c foundChunk) bool {
 		b.begin()
 	}
 	return true
+}
+
+// apart reports that a chunk, so many bytes too far after the one before, is of another row group. Where columns were
+// found once there may as well have been a large column in between, and no such rows.
+func (b *groupBuilder) apart(c foundChunk, far int64) {
+	r, rows := b.r, [2]int64{-1, -1}
+	if b.once && !r.repeats(c.meta) {
+		first := max(0, rowsOfColumns(b.g.Columns, r.repeats))
+		for i := range r.groups {
+			first += max(0, r.groups[i].Rows)
+		}
+		rows = [2]int64{first, first + c.meta.Values}
+	}
+	r.Rows("redfile.rows.lost", r.f.At.Sub(c.meta.Data, 0), rows, -1, "column %q begins %d bytes too far after the "+
+		"column before, and a row group has about %d: it is another's", strings.Join(c.meta.Path, "."), far, b.round)
 }
 
 // recount has columns of a row group have as many values as the headers of their pages say, and not their metadata,
@@ -142,9 +156,9 @@ func (r *recoverer) recount(g *layout.RowGroup) {
 	}
 }
 
-// spans are how many bytes the columns take in a row group, about, by what was found of each, and all together; of
-// fewer than two row groups, or where a column was not found, nobody knows.
-func (r *recoverer) spans(paths *pathList) (spans []int64, round int64) {
+// spans are how many bytes the columns take in a row group, about, by what was found of each, and all together; once:
+// of some by one chunk only. Where one of a column was not found nobody knows.
+func (r *recoverer) spans(paths *pathList) (spans []int64, round int64, once bool) {
 	found := make([][]int64, paths.n)
 	for _, c := range r.chunks {
 		if i := paths.find(c.meta.Path, 0); i >= 0 && c.end > c.meta.Data {
@@ -152,14 +166,15 @@ func (r *recoverer) spans(paths *pathList) (spans []int64, round int64) {
 		}
 	}
 	for _, f := range found {
-		if len(f) < 2 {
-			return nil, 0
+		if len(f) == 0 {
+			return nil, 0, false
 		}
+		once = once || len(f) == 1
 		slices.Sort(f)
 		spans = append(spans, f[(len(f)-1)/2])
 		round += f[(len(f)-1)/2]
 	}
-	return spans, round
+	return spans, round, once
 }
 
 // unfinished reports the last row group, of which columns are missing. It is kept if one of those that are
