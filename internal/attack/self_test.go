@@ -227,17 +227,22 @@ func TestRenamedOnly(t *testing.T) {
 	}
 }
 
-// TestLikeCut: only what is taken out of the blocks of a last column is like a cut.
+// TestLikeCut: only what is taken out of the blocks of a column to its end and beyond, as far as the file then has any,
+// is like a cut.
 func TestLikeCut(t *testing.T) {
 	f := &fixture{name: "trevni/x", dir: t.TempDir(), files: []string{"f"}, pages: []page{{"f", 20, 40, 1},
 		{"f", 56, 70, 1}, {"f", 70, 100, 1}}}
 	if err := os.WriteFile(filepath.Join(f.dir, "f"), make([]byte, 100), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[int64]bool{10: false, 20: false, 39: false, 45: false, 55: false, 56: true, 69: true,
-		99: true} {
-		if got := f.likeCut(harm{op: "drop", n: [3]int64{at, 1}}); got != want {
-			t.Errorf("drop at %d: %v", at, got)
+	for _, x := range []struct {
+		at, n int64
+		want  bool
+	}{{10, 1, false}, {20, 1, false}, {39, 1, false}, {45, 1, false}, {55, 1, false}, {56, 1, true}, {69, 1, true},
+		{99, 1, true}, {20, 60, false}, {20, 61, true}, {45, 55, false}} {
+		at := x.at
+		if got := f.likeCut(harm{op: "drop", n: [3]int64{at, x.n}}); got != x.want {
+			t.Errorf("drop of %d at %d: %v", x.n, at, got)
 		}
 		if f.likeCut(harm{op: "insert", n: [3]int64{at, 1}}) {
 			t.Errorf("an insert at %d is like a cut", at)
