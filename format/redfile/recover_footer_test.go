@@ -722,8 +722,8 @@ func TestRecoverLostBeginning(t *testing.T) {
 	}
 }
 
-// TestRecoverOnceEach: of two row groups all chunks are lost but the first columns of the one and the last column of the
-// other. Each path is there once, and they are no row group: what lies between them is as much as one.
+// TestRecoverOnceEach: of two row groups all chunks are lost but the first columns of the one and the last column of
+// the other. Each path is there once, and they are no row group: what lies between them is as much as one.
 func TestRecoverOnceEach(t *testing.T) {
 	data := writeKill(t, 60, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
 	nodes, err := describeAll(target(data))

@@ -309,10 +309,10 @@ func (f *fixture) padded(dir string) bool {
 	})
 }
 
-// likeCut reports whether a harm takes so many bytes out of the blocks of a column of a Trevni file, the last one or all
-// to the last, that the file ends before they should. The descriptors before them say how long they are, and nothing
-// follows, so what is left is just what it would be if other values had been written and the file were cut at its end:
-// that it is shorter is told, and which of its blocks are others is not.
+// likeCut reports whether a harm takes so many bytes out of the blocks of a column of a Trevni file, the last one or
+// all to the last, that the file ends before they should. The descriptors before them say how long they are, and
+// nothing follows, so what is left is just what it would be if other values had been written and the file were cut at
+// its end: that it is shorter is told, and which of its blocks are others is not.
 func (f *fixture) likeCut(h harm) bool {
 	if f.format() != "trevni" || h.op != "drop" {
 		return false

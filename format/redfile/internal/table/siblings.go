@@ -28,7 +28,36 @@ func (f *File) LookAround(ctx context.Context) {
 			"one of those between row groups; whatever was after it is missing", len(f.Footer.Groups))
 	}
 	f.standsIn()
+	f.unnamed(ctx)
 	f.checkSiblings(ctx)
+}
+
+// unnamed reports a part that lies beside the metadata of a split table and is not named by it, where one is missing
+// that is: then it is of an older state than the parts, or another table's.
+func (f *File) unnamed(ctx context.Context) {
+	dir, called, missing := path.Dir(f.At.Object), map[string]bool{"": true}, ""
+	if f.NoVerify || path.Base(f.At.Object) != layout.MetadataFile {
+		return
+	}
+	here := func(name string) bool {
+		info, err := f.Tree.Stat(ctx, path.Join(dir, name))
+		return err == nil && !info.Dir
+	}
+	for _, g := range f.Footer.Groups {
+		for _, c := range g.Columns {
+			if !called[c.File] && !here(c.File) {
+				missing = c.File
+			}
+			called[c.File] = true
+		}
+	}
+	for i := 0; i < maxGap && missing != ""; i++ {
+		if name := layout.PartName(i); !called[name] && here(name) {
+			f.miss("redfile.part.other", f.MetaAt, "file_metadata.row_groups", "%s, which it names, is missing, and "+
+				"%s lies there, which it does not: it is older than the parts, or another table's", missing, name)
+			return
+		}
+	}
 }
 
 // Contradicts reports a column whose chunks are not, by the metadata of the file, what its schema says: one of the
