@@ -693,7 +693,7 @@ func TestRecoverKeepsRowGroupsApart(t *testing.T) {
 // last, that one is not put together with columns of the next row group; not either where the bytes that are left of
 // the others have a copy of their metadata, which has no pages before it.
 func TestRecoverLostBeginning(t *testing.T) {
-	for _, n := range []int{35, 65, 150} { // the last row group of some is much smaller than the others
+	for _, n := range []int{35, 45, 65, 150} { // the last row group of some is much smaller than the others
 		whole := writeKill(t, n, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
 		nodes, err := describeAll(target(whole))
 		if err != nil {

@@ -56,6 +56,7 @@ type Table struct {
 	values     int64 // of the pages so far
 	err        error // why there are no more pages: io.EOF, or damage
 	noChecksum bool  // one of the pages has no checksum
+	begun      bool  // a page was asked for, see rowsBegin
 }
 
 // NewTable finds the pages of a chunk of a row group of so many rows, as far as that is done before the first is
@@ -97,6 +98,12 @@ func (t *Table) Again(ctx context.Context) (out *Table, begin int64, err error) 
 func (t *Table) Get(ctx context.Context, i int) (*Page, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !t.begun {
+		if err := t.rowsBegin(ctx); err != nil {
+			return nil, err
+		}
+		t.begun = true
+	}
 	for i >= len(t.Pages) && t.err == nil {
 		err := t.walk(ctx)
 		if err != nil && (errors.Is(err, io.EOF) || errors.Is(err, fault.Corrupt) ||

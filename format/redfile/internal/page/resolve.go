@@ -11,6 +11,7 @@ import (
 	"stoa/format"
 	"stoa/format/redfile/internal/container"
 	"stoa/format/redfile/internal/layout"
+	"stoa/internal/nest"
 	"stoa/vec"
 )
 
@@ -77,6 +78,39 @@ func (t *Table) resolvePages(ctx context.Context) error {
 	t.values = 0
 	for i := range t.Pages {
 		t.place(&t.Pages[i])
+	}
+	return nil
+}
+
+// rowsBegin gives up a chunk that repeats and has pages without checksums if not as many rows begin in it as the row
+// group has: a level is another, in whichever page, and all rows after it would have another's values. What cannot be
+// read is met, and counted, where it is read.
+func (t *Table) rowsBegin(ctx context.Context) error {
+	if !t.noChecksum || t.Indexed || t.Leaf.MaxRep == 0 || t.rows < 0 || t.err != io.EOF || t.File.NoVerify {
+		return nil
+	}
+	var arena vec.Arena
+	rows := int64(0)
+	for i := range t.Pages {
+		p := &t.Pages[i]
+		if p.Lost != nil || p.Size > t.File.Limits.Page {
+			return nil
+		}
+		arena.Reset()
+		b := arena.Bytes(int(p.Size))
+		if err := format.ReadFull(ctx, t.Src, t.At.Sub(p.Off, p.Size), "page", b); err != nil {
+			return err
+		}
+		_, rep, err := t.Levels(p, b, &arena)
+		if err != nil {
+			return nil
+		}
+		rows += int64(nest.CountRows(rep))
+	}
+	if rows != t.rows {
+		t.Pages, t.err = nil, fault.Corruptf(t.File.ChunkSpan(t.Group, t.Col), layout.ChunkPath(t.Group, t.Col),
+			"%d rows begin in the chunk, the row group has %d: without checksums nobody knows in which of its pages",
+			rows, t.rows)
 	}
 	return nil
 }

@@ -242,6 +242,9 @@ func (r *recoverer) turned(paths pathList) pathList {
 	if lost <= 0 || !r.again || paths.find(r.chunks[0].meta.Path, 0) != 0 {
 		return paths
 	}
+	if i := r.firstByRows(&paths); i >= 0 {
+		return paths.from(i)
+	}
 	sizes, round := r.sizes(&paths)
 	if round <= 0 {
 		return paths
@@ -254,11 +257,26 @@ func (r *recoverer) turned(paths pathList) pathList {
 			before, best = k, far
 		}
 	}
-	var out pathList
-	for i := range paths.n {
-		out.add(paths.path((i + paths.n - before) % paths.n))
+	return paths.from((paths.n - before) % paths.n)
+}
+
+// firstByRows is the place of the path with which row groups begin, where chunks that follow each other have other
+// numbers of rows; -1: there are none, or they contradict each other.
+func (r *recoverer) firstByRows(paths *pathList) int {
+	first := -1
+	for k, c := range r.chunks[1:] {
+		before := r.chunks[k]
+		if c.meta.Data != before.end || c.meta.Values == before.meta.Values || r.repeats(c.meta) ||
+			r.repeats(before.meta) {
+			continue
+		}
+		i := paths.find(c.meta.Path, 0)
+		if first >= 0 && i != first {
+			return -1
+		}
+		first = i
 	}
-	return out
+	return first
 }
 
 // sizes are how many bytes the columns take, about, in the row group of the first chunk that was found, and all

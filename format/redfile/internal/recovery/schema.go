@@ -152,14 +152,18 @@ func (r *recoverer) foundPaths() (out pathList) {
 	return out
 }
 
-// path is the path at place i.
-func (l *pathList) path(i int) []string {
+// from are the paths beginning with the one at place i, those before it at the end.
+func (l *pathList) from(i int) (out pathList) {
+	keys := make([]string, l.n)
 	for key, places := range l.at {
-		if slices.Contains(places, i) {
-			return strings.Split(key, "\x00")
+		for _, k := range places {
+			keys[(k-i+l.n)%l.n] = key
 		}
 	}
-	return nil
+	for _, key := range keys {
+		out.add(strings.Split(key, "\x00"))
+	}
+	return out
 }
 
 // find is the first place of p from there on, -1 if there is none.
