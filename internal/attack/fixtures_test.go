@@ -308,6 +308,9 @@ func (f *fixture) learnPages(a *attack) {
 				continue
 			}
 			p := page{name, n.Offset, n.Offset + n.Length, len(f.ref)}
+			if f.format() == "trevni" && n.Name == "data" { // of the block, which says how many rows it has
+				continue
+			}
 			if m := rowsIn.FindStringSubmatch(n.Value); m != nil && !strings.Contains(n.Value, "DICTIONARY") {
 				p.rows, _ = strconv.Atoi(m[1])
 			}
@@ -315,7 +318,7 @@ func (f *fixture) learnPages(a *attack) {
 				k, _ := strconv.Atoi(m[1])
 				p.rows = min(k+1, len(f.ref))
 			}
-			if m := fromRow.FindStringSubmatch(n.Value); m != nil {
+			if m := fromRow.FindStringSubmatch(n.Value); m != nil && f.format() != "trevni" { // which says how many
 				from, _ := strconv.Atoi(m[1])
 				if p.rows = len(f.ref) - from; last >= 0 && f.pages[last].file == name {
 					f.pages[last].rows -= p.rows // which began before
