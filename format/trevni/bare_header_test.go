@@ -97,3 +97,16 @@ func TestStatsOfSharedBlocks(t *testing.T) {
 		t.Errorf("column v is shown %d times", twice["v"])
 	}
 }
+
+// TestSchemaIsText: a schema that is no UTF-8 any more is an error, whatever else can be read of it.
+func TestSchemaIsText(t *testing.T) {
+	data := corpusFile(t, "v1.12.2/avro_array_of_enum_fixed.trv")
+	at := bytes.Index(data, []byte(`"B"`))
+	if at < 0 || errorsOf(t, data) > 0 {
+		t.Fatal("not the file that it was")
+	}
+	data[at+1] |= 0x80
+	if _, reported, _ := salvaged(t, data); errorsOf(t, data) == 0 || !reported {
+		t.Error("a symbol that is no UTF-8 is no error")
+	}
+}

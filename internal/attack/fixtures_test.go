@@ -100,6 +100,7 @@ type fixture struct {
 	// verify says that the header has no checksum, and names of columns with it
 	nameless bool
 	names    []storedName
+	schemas  []storedName    // Avro schemas that no checksum is over
 	wide     bool            // a page has all columns
 	able     map[string]bool // verbs that end with 0 on the whole place: others are not asked
 	changed  bool            // losses may be of rows that changes had taken away

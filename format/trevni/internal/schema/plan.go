@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -75,6 +76,9 @@ func PlanOf(h *layout.Header, seen []*nest.Seen) *Plan {
 		p := planColumns(h, err.Error())
 		p.Strange = errors.As(err, new(notShown))
 		return p
+	}
+	if !utf8.Valid(text) { // as JSON is: what stands for the byte may be a symbol that is a value
+		p.Odd = "avro.schema is not UTF-8: a byte of it is another"
 	}
 	if _, kept := layout.Get(h.Meta, layout.SchemaKey); kept && !p.refine(storedSchema(h)) {
 		p.Odd = layout.SchemaKey + ", the schema that was kept, is not that of the columns, or cannot be read"
