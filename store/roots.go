@@ -29,6 +29,21 @@ func Roots(t Tree) Tree {
 	return &roots{Tree: t, sets: map[string]*rootSet{}}
 }
 
+// Joined is a Tree in which several directories are one place, as if their names stood in a file, and the place's name.
+// One alone is itself.
+func Joined(t Tree, names []string) (Tree, string, error) {
+	if len(names) == 1 {
+		return Roots(t), names[0], nil
+	}
+	set := &rootSet{}
+	for _, name := range names {
+		if err := set.add(path.Clean(name)); err != nil {
+			return nil, "", err
+		}
+	}
+	return &roots{Tree: t, sets: map[string]*rootSet{RootsMark: set}}, RootsMark, nil
+}
+
 type roots struct {
 	Tree
 	mu   sync.Mutex
@@ -115,7 +130,14 @@ func (r *roots) find(ctx context.Context, name string) (in inRoots, err error) {
 
 // setOf is the set whose name a name is, or begins with. The caller holds mu.
 func (r *roots) setOf(ctx context.Context, name string) (set *rootSet, before string, err error) {
-	for end := len(RootsMark); end < len(name); {
+	for end := 0; end < len(name); {
+		if set := r.sets[RootsMark]; end == 0 && set != nil && (name == RootsMark || name[len(RootsMark)] == '/') {
+			return set, RootsMark, nil
+		}
+		end = max(end, len(RootsMark))
+		if end >= len(name) {
+			break
+		}
 		if k := strings.IndexByte(name[end+1:], '/'); k >= 0 {
 			end += 1 + k
 		} else {

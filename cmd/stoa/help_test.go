@@ -23,6 +23,7 @@ import (
 const exampleFiles = `set -e
 stoa demo data --damage > /dev/null
 mv data/kudu kudu
+printf 'kudu/wal\nkudu/data\n' > roots.txt
 mv data/key.cfile block.cfile
 mv data/damaged/key.cfile broken.cfile
 mv data/damaged/cut.cfile cut.cfile

@@ -20,6 +20,7 @@ var listings = []format.Listing{
 	{Name: "blocks", Columns: ListFields[:], List: blocksBy(listNamed)},
 	{Name: "unnamed", Columns: []string{"block-id", "object", "offset", "size", "kind", "type", "rows", "problem"},
 		List: blocksBy(listUnnamed)},
+	{Name: "census", Columns: CensusFields, List: census},
 }
 
 // inUse is CheckUnused for the front.

@@ -74,6 +74,9 @@ var tableCodes = check.Codes{
 		"operation of its table, or after the last that the directories know of, and was read nevertheless " +
 		"(partial=true, --partial): it has no rows, or those of the latest state, which may not be those of " +
 		"that moment."},
+	{Code: "kudu.table.incomplete", Severity: region.Error, Help: "What is here of a table, or of a tablet that is " +
+		"not known to be one's, is not all: a part that must be somewhere is not, or no replica of a part is whole. " +
+		"stoa census says of each what its replicas are."},
 	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "The partition schema says that there must be a " +
 		"tablet which none of the given directories holds: its rows are not read."},
 	{Code: "kudu.tablet.tombstone", Severity: region.Note,

@@ -39,7 +39,7 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 			continue
 		}
 		y := &all[len(all)-1]
-		last, holes, err := r.lastTime(ctx, !ro.NoWAL)
+		last, holes, err := r.LastTime(ctx, !ro.NoWAL)
 		if err != nil {
 			return err
 		}
@@ -81,9 +81,9 @@ func (r Replica) missing(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// lastTime is the hybrid time of the latest change that a replica knows of; 0 if nothing says. holes is 1 if
+// LastTime is the hybrid time of the latest change that a replica knows of; 0 if nothing says. holes is 1 if
 // there is no log, 2 if operations before that one are lost.
-func (r Replica) lastTime(ctx context.Context, deep bool) (last uint64, holes int, err error) {
+func (r Replica) LastTime(ctx context.Context, deep bool) (last uint64, holes int, err error) {
 	if !r.HasData() {
 		return 0, 0, nil
 	}

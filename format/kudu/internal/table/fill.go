@@ -140,14 +140,14 @@ func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback,
 	}
 	if !x.known {
 		var err error
-		if x.last, x.holes, err = tb.lastTime(ctx, true); err != nil {
+		if x.last, x.holes, err = tb.LastTime(ctx, true); err != nil {
 			return nil, err
 		}
 		x.known, x.open = true, map[*fs.FS]*fallback{}
 	}
 	f, ok := x.open[r.FS]
 	if !ok {
-		last, holes, err := r.lastTime(ctx, true)
+		last, holes, err := r.LastTime(ctx, true)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,189 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/store"
+
+	"github.com/spf13/cobra"
+)
+
+// The forms of a census.
+var censusForms = []string{"text", "json"}
+
+// censusTable is a table of the document of -f json.
+type censusTable struct {
+	Table    string          `json:"table"` // "": not known
+	ID       string          `json:"table_id,omitempty"`
+	Complete bool            `json:"complete"`
+	Tablets  []*censusTablet `json:"tablets"`
+}
+
+type censusTablet struct {
+	ID        string          `json:"tablet,omitempty"` // "": not known
+	Partition string          `json:"partition,omitempty"`
+	Replicas  []censusReplica `json:"replicas"`
+}
+
+type censusReplica struct {
+	State  string `json:"state"`
+	Server string `json:"server,omitempty"`
+	Place  string `json:"place,omitempty"`
+	Last   string `json:"last_operation,omitempty"`
+	Why    string `json:"why,omitempty"`
+}
+
+func CensusCmd(a *cli.App) *cobra.Command {
+	var src source.SourceFlags
+	var out output.OutputFlags
+	cmd := &cobra.Command{
+		Use:   "census ROOT...",
+		Short: "Say what is left of a cluster, table by table",
+		Long: `Say what the directories of a Kudu cluster hold and what they should: each table, its
+tablets, and their replicas on all servers and disks. The ROOTs are one place: servers and masters are
+found below each, at any depth, and directories joined to their server wherever they lie.
+
+A replica is whole, behind (another one saw later operations), damaged (as far as that shows without
+reading rows; stoa verify reads them), copying (its copy or deletion was not finished), a tombstone, or a
+stranger (its server is no peer of the tablet). A part of a table that must be somewhere is missing; a
+range that nobody holds, and that the table may have been made without, is uncovered. Lost are tablets
+of which only a log, consensus metadata or a damaged superblock is left, and unclaimed are blocks with
+rows that no superblock names. With a master among the ROOTs its catalogue says which tables there must be.
+
+A table is complete if each of its parts has a replica that is whole. The status is 3 if something is not.`,
+		Example: "  stoa census kudu/wal kudu/data\n  stoa census @roots.txt -f json",
+		Args:    a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if err := out.Check(censusForms); err != nil {
+				return err
+			}
+			o, err := src.Options(ctx, a, args)
+			if err != nil {
+				return err
+			}
+			if err := a.CheckOutputs(nil, out.File); err != nil {
+				return err
+			}
+			tables, damaged, err := censusOf(ctx, a, args, o)
+			if err != nil {
+				return err
+			}
+			err = output.PutDoc(a, ctx, &out, func(w io.Writer) error {
+				if out.Form == "json" {
+					return output.WriteArray(w, tables)
+				}
+				return writeCensus(w, tables)
+			})
+			if err == nil && damaged {
+				err = cli.ErrDamage
+			}
+			return err
+		},
+	}
+	out.Register(cmd, censusForms, "default text")
+	src.Register(a, cmd)
+	return cli.First(cmd, "format", "output")
+}
+
+// censusOf is the census of the places, taken together.
+func censusOf(ctx context.Context, a *cli.App, places []string, o stoa.OpenOptions) (tables []*censusTable,
+	damaged bool, err error) {
+	how, err := stoa.Listing("census", o)
+	if err != nil {
+		return nil, false, err
+	}
+	tree, name, err := store.Joined(o.Tree, places)
+	if err != nil {
+		return nil, false, fault.Invalidf("%v", err)
+	}
+	tg := format.Target{Tree: tree, Name: name, Opts: o.Opts, Limits: o.Limits}
+	if place := cli.WithoutTable(name); place != name {
+		tg.Name, tg.Table = place, name[len(place)+1:]
+	}
+	findings, err := how.List(ctx, tg, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.Opts},
+		func(v []string) { tables = addToCensus(tables, v) })
+	if err != nil {
+		return nil, false, err
+	}
+	reading.ReportFindings(a, findings)
+	return tables, reading.Damaged(findings), nil
+}
+
+// addToCensus adds a line, whose values are by kudu.CensusFields.
+func addToCensus(tables []*censusTable, v []string) []*censusTable {
+	n := len(tables)
+	if n == 0 || tables[n-1].Table != v[0] || tables[n-1].ID != v[1] || v[1] == "" {
+		tables = append(tables, &censusTable{Table: v[0], ID: v[1], Complete: v[2] == "true"})
+		n++
+	}
+	t := tables[n-1]
+	k := len(t.Tablets)
+	if k == 0 || t.Tablets[k-1].ID != v[3] || v[3] == "" {
+		t.Tablets = append(t.Tablets, &censusTablet{ID: v[3], Partition: v[4]})
+		k++
+	}
+	x := t.Tablets[k-1]
+	x.Replicas = append(x.Replicas, censusReplica{State: v[7], Server: v[5], Place: v[6], Last: v[8], Why: v[9]})
+	return tables
+}
+
+// censusWidth is how wide the text is at most.
+const censusWidth = 80
+
+// writeCensus writes a table after the other: a line a tablet, and one a replica, with why it is not whole below it.
+func writeCensus(w io.Writer, tables []*censusTable) error {
+	var b strings.Builder
+	line := func(indent int, text string) {
+		b.WriteString(strings.Repeat(" ", indent) + cutTo(display.OneLine(text), censusWidth-indent) + "\n")
+	}
+	whole := 0
+	for _, t := range tables {
+		what := "INCOMPLETE"
+		if t.Complete {
+			what = "complete"
+			whole++
+		}
+		line(0, cmp.Or(t.Table, "?")+"  "+what+"  "+display.Count(int64(len(t.Tablets)), "tablet"))
+		for _, x := range t.Tablets {
+			line(2, cmp.Or(x.ID, "?")+"  "+x.Partition)
+			for _, r := range x.Replicas {
+				line(4, fmt.Sprintf("%-9s  %-8s  %s", r.State, cutID(r.Server), r.Place))
+				if r.Why != "" {
+					line(15, r.Why)
+				}
+			}
+		}
+	}
+	line(0, fmt.Sprintf("%s, %d complete, as far as that shows without reading rows",
+		display.Count(int64(len(tables)), "table"), whole))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// cutID is the beginning of a UUID, by which people tell servers apart.
+func cutID(id string) string { return id[:min(len(id), 8)] }
+
+// cutTo cuts a text that is wider.
+func cutTo(s string, width int) string {
+	r := []rune(s)
+	if display.DisplayWidth(s) <= width {
+		return s
+	}
+	for len(r) > 0 && display.DisplayWidth(string(r)) > width-1 {
+		r = r[:len(r)-1]
+	}
+	return string(r) + "…"
+}

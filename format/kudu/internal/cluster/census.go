@@ -1,0 +1,212 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+	"stoa/region"
+)
+
+// The states that a census gives replicas, and parts of tables that no replica is of.
+const (
+	StateWhole     = "whole"
+	StateBehind    = "behind"    // another replica saw later operations
+	StateDamaged   = "damaged"   // as far as that shows without reading rows
+	StateCopying   = "copying"   // its copy was never finished, or its deletion
+	StateTombstone = "tombstone" // it was deleted from the server
+	StateStranger  = "stranger"  // the replica that is read does not know its server as a peer
+	StateMissing   = "missing"   // a part of the table that must be somewhere, and is not here
+	StateUncovered = "uncovered" // a range that no tablet here holds; the table may have been made so
+	StateLost      = "lost"      // signs of a tablet without a superblock that can be read
+	StateUnclaimed = "unclaimed" // blocks with rows that no superblock claims
+)
+
+// CensusLine is a replica of a tablet, or what is known of one that is not here.
+type CensusLine struct {
+	Table, TableID    string
+	Tablet, Partition string // "": not known
+	Server, Place     string // where the replica is
+	State, Why        string
+	Last              uint64 // hybrid time of the last operation that the replica saw; 0: not known
+	Complete          bool   // each part of the table is held by a replica that is whole
+}
+
+// ok reports whether the state of a line costs nothing, as long as another replica is whole.
+func (l *CensusLine) needed() bool {
+	return l.State == StateMissing || l.State == StateLost || l.State == StateUnclaimed
+}
+
+// Census goes through all tables that any sign points to: those of the superblocks, of the master's catalogue, of logs
+// and consensus metadata, and of blocks that nothing claims.
+func (s *Servers) Census(ctx context.Context, tg format.Target) (out []CensusLine, err error) {
+	for _, ts := range s.called(tg.Table) {
+		if ts[0].ID == meta.SystemCatalogID {
+			continue
+		}
+		lines, err := s.censusOf(ctx, ts)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, lines...)
+	}
+	if tg.Table != "" {
+		return out, nil
+	}
+	out = append(out, s.absentTables()...)
+	for _, b := range s.lost() {
+		out = append(out, CensusLine{Table: b.Table, TableID: b.TableID, Tablet: b.ID, Place: b.Object,
+			State: StateLost, Why: "a log, consensus metadata or a damaged superblock is all that is left"})
+	}
+	loose, err := s.Unclaimed(ctx)
+	for _, x := range loose {
+		out = append(out, CensusLine{Place: x.At.Object, Server: x.Part, State: StateUnclaimed, Why: x.Message})
+	}
+	return out, err
+}
+
+// censusOf is the census of a table of which something is here.
+func (s *Servers) censusOf(ctx context.Context, ts []*table.Tablet) (out []CensusLine, err error) {
+	top := table.Newest(ts)
+	base := CensusLine{Table: s.NameOf(ts), TableID: top.TableID}
+	complete := true
+	for _, tb := range ts {
+		lines, whole, err := s.replicas(ctx, base, tb)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, lines...)
+		complete = complete && whole
+	}
+	missing, uncovered, more := s.Missing(ts)
+	for _, g := range missing {
+		l := base
+		l.Tablet, l.Partition, l.State, l.Why = g.id, g.what, StateMissing, "no server here holds it"
+		out = append(out, l)
+	}
+	if more > 0 {
+		l := base
+		l.State, l.Why = StateMissing, fmt.Sprintf("%d more parts", more)
+		out = append(out, l)
+	}
+	for _, g := range uncovered {
+		l := base
+		l.Partition, l.State = g, StateUncovered
+		l.Why = "no tablet here holds the range; the table may have been made so"
+		out = append(out, l)
+	}
+	complete = complete && len(missing) == 0 && more == 0
+	for i := range out {
+		out[i].Complete = complete
+		if s.catalog != nil && s.catalog.tables[top.TableID].id == "" && out[i].Why == "" {
+			out[i].Why = "the master's catalogue does not know the table"
+		}
+	}
+	return out, nil
+}
+
+// replicas are the lines of a tablet; whole: one of its replicas is.
+func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Tablet) (out []CensusLine, whole bool,
+	err error) {
+	base.Tablet = tb.ID
+	base.Partition = cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")
+	newest := uint64(0)
+	for _, r := range tb.Replicas() {
+		l := base
+		l.Server, l.Place = r.FS.UUID, r.FS.MetaDir
+		if err := s.judge(ctx, &l, tb, r); err != nil {
+			return nil, false, err
+		}
+		newest = max(newest, l.Last)
+		out = append(out, l)
+	}
+	for i := range out {
+		l := &out[i]
+		if l.State == StateWhole && l.Last < newest {
+			l.State = StateBehind
+			l.Why = "its last operation is at " + table.TimeText(l.Last)
+		}
+		whole = whole || l.State == StateWhole
+	}
+	return out, whole, nil
+}
+
+// judge says of a replica what its own files say, and whether it is one of the quorum.
+func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r table.Replica) error {
+	switch {
+	case !r.HasData():
+		l.State, l.Why = StateTombstone, "it was deleted from this server"
+		return nil
+	case r.State != meta.TabletReady:
+		l.State, l.Why = StateCopying, "its state is "+r.State.String()
+		return nil
+	}
+	last, _, err := r.LastTime(ctx, !s.noWAL)
+	if err != nil && !table.Damaged(err) {
+		return err
+	}
+	l.Last = last
+	found, err := s.quickHealthOf(ctx, &table.Tablet{Replica: r})
+	if err != nil && !errors.As(err, new(*fault.Error)) {
+		return err
+	}
+	bad := slices.IndexFunc(found, func(x region.Finding) bool { return x.Severity >= region.Error })
+	switch {
+	case err != nil:
+		l.State, l.Why = StateDamaged, err.Error()
+	case bad >= 0:
+		l.State, l.Why = StateDamaged, found[bad].Message
+	case stranger(tb, r):
+		l.State, l.Why = StateStranger, "the peers of the tablet do not include its server"
+	default:
+		l.State = StateWhole
+	}
+	return nil
+}
+
+// stranger reports whether the newest configuration that a replica of the tablet knows has no peer with r's server.
+func stranger(tb *table.Tablet, r table.Replica) bool {
+	var newest *meta.Consensus
+	for _, x := range tb.Replicas() {
+		if c := x.Consensus; c != nil && x.HasData() && (newest == nil || c.Index > newest.Index) {
+			newest = c
+		}
+	}
+	return newest != nil && r.FS.UUID != "" &&
+		!slices.ContainsFunc(newest.Peers, func(p meta.Peer) bool { return p.UUID == r.FS.UUID })
+}
+
+// absentTables are the tables that only the master's catalogue knows.
+func (s *Servers) absentTables() (out []CensusLine) {
+	if s.catalog == nil {
+		return nil
+	}
+	for id, e := range s.catalog.tables {
+		if e.gone || s.holds(id) {
+			continue
+		}
+		l := CensusLine{Table: e.name, TableID: id, State: StateMissing,
+			Why: "the master's catalogue knows it, and no server here holds it"}
+		for _, tb := range s.catalog.absent(id, nil) {
+			l.Tablet = tb.id
+			out = append(out, l)
+		}
+		if l.Tablet == "" {
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b CensusLine) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.TableID, b.TableID), cmp.Compare(a.Tablet, b.Tablet))
+	})
+	return out
+}
+
+// Broken reports whether a line means that rows are missing from what is here: a part that must be somewhere is not, or
+// no replica of its table's parts is whole.
+func (l *CensusLine) Broken() bool { return l.needed() || !l.Complete && l.State != StateUncovered }
