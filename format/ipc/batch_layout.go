@@ -13,8 +13,8 @@ import (
 	"stoa/internal/codec"
 )
 
-// needs is what a record batch of a schema lists at least. The library takes the n-th node and the n-th buffer
-// without asking how many there are: what follows the list would be taken for one.
+// needs is the minimum that a record batch of a schema must list. The library takes the n-th node and the n-th buffer
+// without asking how many there are, and would read beyond the list.
 type needs struct {
 	nodes, buffers, views int
 	valid                 [][2]int // arrays that may have nulls, and the buffers of the bits that say which
@@ -31,14 +31,14 @@ func (n *needs) add(t arrow.DataType, version int) {
 		return
 	}
 	n.own(t, version)
-	if x, ok := t.(arrow.NestedType); ok { // parents are before their children
+	if x, ok := t.(arrow.NestedType); ok { // parents come before their children
 		for _, f := range x.Fields() {
 			n.add(f.Type, version)
 		}
 	}
 }
 
-// own counts an array without its children.
+// own adds the nodes and buffers of an array without its children.
 func (n *needs) own(t arrow.DataType, version int) {
 	switch t.ID() {
 	case arrow.NULL, arrow.RUN_END_ENCODED, arrow.SPARSE_UNION, arrow.DENSE_UNION:
@@ -68,7 +68,7 @@ func (n *needs) own(t arrow.DataType, version int) {
 	}
 }
 
-// enough compares a record batch with the schema; of a buffer at most limit bytes are decompressed.
+// enough compares a record batch with the schema. At most limit bytes of a buffer are decompressed.
 func enough(sc *arrow.Schema, m *message, limit int64) error {
 	if m.Kind != flat.RecordBatch {
 		return nil
@@ -80,7 +80,7 @@ func enough(sc *arrow.Schema, m *message, limit int64) error {
 		tops = append(tops, n.nodes)
 		n.add(f.Type, m.Version)
 	}
-	// older writers gave some types a buffer more, never an array
+	// older writers gave some types one more buffer, but never one more array
 	if len(b.Nodes) != n.nodes || len(b.Buffers) < n.buffers || b.Views < n.views {
 		return fault.Corruptf(m.at, "message.buffers",
 			"%d arrays, %d buffers and %d numbers of views, the schema needs %d, %d and %d",
@@ -103,8 +103,8 @@ func enough(sc *arrow.Schema, m *message, limit int64) error {
 	return nil
 }
 
-// noNulls compares an array that says that it has no nulls with its bits, which are not looked at any more then:
-// whatever lies under a null would be a value. Where there are nulls, their number is compared with the bits later.
+// noNulls compares an array that declares no nulls with its validity bits, which are ignored afterwards: whatever lies
+// under a null would become a value. Where nulls are declared, their number is compared with the bits later.
 func (m *message) noNulls(node, buffer int, limit int64) error {
 	x, at := m.Batch.Nodes[node], m.Batch.Buffers[buffer]
 	if x.Nulls > 0 || x.Rows == 0 || at.Len == 0 || m.body == nil {
@@ -124,7 +124,7 @@ func (m *message) noNulls(node, buffer int, limit int64) error {
 	return nil
 }
 
-// expand is the bytes of a buffer, decompressed.
+// expand returns the decompressed bytes of a buffer.
 func (m *message) expand(b []byte, limit int64) ([]byte, error) {
 	stored := int64(-1) // as they are
 	if m.Batch.Codec != flat.None && len(b) >= 8 {
@@ -137,8 +137,8 @@ func (m *message) expand(b []byte, limit int64) ([]byte, error) {
 		func(n int) []byte { return make([]byte, n) })
 }
 
-// capped is memory for the library: no piece is larger than all that the messages hold that it was lent,
-// decompressed. What the library misreads is then an error (decoder.next) and not the end of the process.
+// capped is an allocator for the library. No allocation may exceed all that the messages lent to it contain,
+// decompressed, so that a mistake of the library in reading is an error (decoder.next) and not the end of the process.
 type capped struct {
 	memory.Allocator
 	room *int64 // bytes of what it was lent

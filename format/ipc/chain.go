@@ -11,12 +11,12 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// endMark is what ends the messages of a file, just before its footer.
+// endMark ends the messages of a file, right before its footer.
 const endMark = mark + "\x00\x00\x00\x00"
 
-// moved is an error if bytes were put into the message b of a file, or taken out of it: it begins where the footer
-// says, and of all that follows nothing does. One structure that is in its place shows that what is wrong between is
-// damage of another kind.
+// moved is an error if bytes were inserted into message b of a file, or removed from it: it begins where the footer
+// says, and none of the structures after it does. If one of them is in its place, the damage in between is of another
+// kind.
 func (r *reader) moved(ctx context.Context, b flat.Block) error {
 	i, _ := slices.BinarySearchFunc(r.named, b.Off+1,
 		func(x flat.Block, off int64) int { return cmp.Compare(x.Off, off) })
@@ -35,7 +35,7 @@ func (r *reader) moved(ctx context.Context, b flat.Block) error {
 		"none of what follows is where the footer says (%d messages, end mark)", len(later))
 }
 
-// inPlace reports whether a message begins where the footer says. Of the two words in front of it one may be damaged.
+// inPlace reports whether a message begins where the footer says. One of the two words of its prefix may be damaged.
 func (r *reader) inPlace(ctx context.Context, b flat.Block) (bool, error) {
 	var p [8]byte
 	if n, err := r.fill(ctx, p[:], r.base+b.Off); n < len(p) {
@@ -48,8 +48,8 @@ func (r *reader) inPlace(ctx context.Context, b flat.Block) (bool, error) {
 	return string(p[:4]) == mark || second == uint32(b.Meta-8) || first == uint32(b.Meta-4), nil
 }
 
-// endMoved reports whether the end mark, which stands just before the footer, does not stand where the last message
-// ends. A file without a mark there proves nothing.
+// endMoved reports whether the end mark right before the footer is not where the last message ends. A file without a
+// mark there proves nothing.
 func (r *reader) endMoved(ctx context.Context, last flat.Block) (bool, error) {
 	foot, _, err := r.footerAt(ctx)
 	if err != nil || r.base+last.End() == foot-int64(len(endMark)) {
@@ -60,8 +60,8 @@ func (r *reader) endMoved(ctx context.Context, last flat.Block) (bool, error) {
 	return err == nil && string(p[:]) == endMark, err
 }
 
-// chain is where the record batches of a file begin, one message after the other up to the end; none if one of
-// them is damaged. All have a mark in front of their length, or none has: what is 4 bytes off is no message.
+// chain is where the record batches of a file begin, message after message to the end; empty if one of the messages is
+// damaged. Either all lengths have a mark before them, or none: anything else is no message.
 func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
 	prefix := int64(0)
 	for off := r.after; ; {
@@ -115,8 +115,8 @@ func (r *reader) unnamed(ctx context.Context, foot int64) error {
 		"%d are named, %d follow each other", len(named), len(batches))
 }
 
-// misled is an error if the footer leads to something that is no batch though the messages themselves, one after
-// the other, are whole. That it leads to all of them was seen in opening the file.
+// misled is an error if the footer points to something that is no batch although the sequence of messages itself is
+// intact. That it points to all batches was checked when the file was opened.
 func (r *reader) misled(ctx context.Context) error {
 	if !r.file {
 		return nil
@@ -134,7 +134,7 @@ func (r *reader) misled(ctx context.Context) error {
 	}
 	batches, err := r.chain(ctx)
 	if len(batches) != len(r.foot.Batches) {
-		return err // then the message is damaged, or both
+		return err // the message is damaged, or both are
 	}
 	return cmp.Or(err, first)
 }

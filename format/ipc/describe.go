@@ -12,7 +12,7 @@ import (
 	"stoa/region"
 )
 
-// outline streams nodes.
+// outline emits nodes.
 type outline struct {
 	*describe.Outline
 	s *source
@@ -22,7 +22,7 @@ func (o *outline) node(depth int, kind region.Kind, name, value string, off, n i
 	o.Node(depth, kind, name, value, o.s.span(off, n))
 }
 
-// anatomy walks the messages from the start; a file's footer is found from its end.
+// anatomy streams the messages from the start; a file's footer is found from its end.
 func anatomy(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, d.Pages, func(out *describe.Outline) error {
 		s, err := openSource(ctx, t, d.Limits)
@@ -80,7 +80,7 @@ func (o *outline) fileMessages(ctx context.Context, first int64) (int64, error) 
 	return o.messages(ctx, 1, first)
 }
 
-// rest is what no message claims.
+// rest emits bytes that no message claims.
 func (o *outline) rest(at, end int64) {
 	if at < end {
 		o.node(1, region.Gap, "unclaimed", "", at, end-at)

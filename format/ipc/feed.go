@@ -15,7 +15,7 @@ import (
 	"stoa/vec"
 )
 
-// feed hands checked messages to the library: it is its ipc.MessageReader.
+// feed passes checked messages to the library. It implements ipc.MessageReader.
 type feed struct {
 	queue []*message               // first these
 	more  func() (*message, error) // then these; io.EOF at the end
@@ -68,7 +68,7 @@ func (f *feed) Message() (*ipc.Message, error) {
 	return f.cur, nil
 }
 
-// fault makes an error of what the library said about the last message.
+// fault makes an error of what the library reported about the last message.
 func (f *feed) fault(err error) error {
 	if f.err != nil {
 		return f.err
@@ -83,7 +83,7 @@ func (f *feed) fault(err error) error {
 	return &fault.Error{Class: class, At: f.last, Path: "message", Cause: flat.Reason(err)}
 }
 
-// decoder turns the messages of a feed into record batches. No panic leaves it.
+// decoder decodes the messages of a feed into record batches. Panics of the library become errors.
 type decoder struct {
 	feed *feed
 	lib  *ipc.Reader
@@ -130,7 +130,7 @@ func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 	return b, nil
 }
 
-// digitsFit says whether a decimal has more digits than its type, which the library does not look at.
+// digitsFit checks that no decimal has more digits than its type, which the library does not check.
 func digitsFit(d arrow.ArrayData) error {
 	for _, c := range d.Children() {
 		if err := digitsFit(c); err != nil {
@@ -151,7 +151,7 @@ func digitsFit(d arrow.ArrayData) error {
 	return nil
 }
 
-// validate is the library's ValidateFull, which refuses null arrays in the form in which the library reads them.
+// validate is the library's ValidateFull, which rejects null arrays in the form in which the library reads them.
 func validate(a arrow.Array) error {
 	if err := digitsFit(a.Data()); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 // tail is the length of what follows the footer.
 const tail = 4 + int64(len(fileMagic))
 
-// readFooter also gives the bytes of the footer.
+// readFooter reads the footer, and returns its bytes as well.
 func (s *source) readFooter(ctx context.Context) (f flat.Footer, raw []byte, at fault.Span, err error) {
 	off, n, err := s.footerAt(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *source) footerAt(ctx context.Context) (at, n int64, err error) {
 	return end - n, n, nil
 }
 
-// byPlace are the messages that a footer names, as they lie in the file.
+// byPlace are the messages that a footer names in the order in which they lie.
 func byPlace(f flat.Footer) []flat.Block {
 	out := slices.Concat(f.Dictionaries, f.Batches)
 	slices.SortFunc(out, func(a, b flat.Block) int { return cmp.Compare(a.Off, b.Off) })

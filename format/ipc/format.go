@@ -34,7 +34,7 @@ var Format = format.Format{
 	Codes:     codes,
 }
 
-// probe looks at the magic, or at the first message. It never asks for the size.
+// probe checks the magic, or the first message. It never asks for the size.
 func probe(ctx context.Context, t format.Target) (format.Match, error) {
 	s, err := openSource(ctx, t, t.Limits)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // frame puts the messages of the library's stream writer into a file: magic, messages, footer. The library's own file
-// writer cannot lengthen a dictionary, which a file allows.
+// writer cannot extend a dictionary, which files allow.
 type frame struct {
 	w       io.Writer
 	pos     int64

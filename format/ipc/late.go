@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// late writes a stream of messages, and keeps back the last bytes of each until the next comes. To most readers
-// a stream that ends after a message has ended, with an end mark or without: one whose writer was killed
-// between two batches must not end there.
+// late writes a stream of messages, and holds back the last bytes of each until the next comes. To most readers a
+// stream that stops after a message is complete, with or without an end mark. A stream whose writer was killed between
+// two batches must not look like that.
 type late struct {
 	w    *bufio.Writer
 	kept [8]byte
@@ -38,7 +38,7 @@ func (l *late) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end writes what is kept, and after it rest.
+// end writes what was held back, followed by rest.
 func (l *late) end(rest []byte) error {
 	if _, err := l.w.Write(l.kept[:l.n]); err != nil {
 		return err

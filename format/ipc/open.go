@@ -34,7 +34,7 @@ func openReader(ctx context.Context, t format.Target, o format.OpenOptions) (*re
 	return r, nil
 }
 
-// start finds out what it is, and reads the schema and the footer.
+// start determines whether it is a file or a stream, and reads the schema and the footer.
 func (r *reader) start(ctx context.Context) error {
 	var magic [8]byte
 	n, err := r.fill(ctx, magic[:], r.base)
@@ -61,13 +61,13 @@ func (r *reader) start(ctx context.Context) error {
 	return err
 }
 
-// endsAsFile reports whether the end is a file's, whatever the beginning is.
+// endsAsFile reports whether the end is that of a file, whatever the beginning is.
 func (r *reader) endsAsFile(ctx context.Context) bool {
 	_, _, err := r.footerAt(ctx)
 	return err == nil
 }
 
-// streamStart reports whether a stream may begin so.
+// streamStart reports whether a stream may begin with these bytes.
 func streamStart(b []byte) bool {
 	n := int32(binary.LittleEndian.Uint32(b))
 	if n == -1 {

@@ -9,11 +9,11 @@ import (
 	"stoa/vec"
 )
 
-// maxRows is how many rows a batch that we give has at most; longer ones are sliced.
+// maxRows is the maximum number of rows of a batch that is returned; longer ones are sliced.
 const maxRows = 64 << 10
 
-// lostBatch is damage of a record batch of a file. Of several columns some may be whole, as bytes are looked at
-// only of those that are wanted.
+// lostBatch is the error of a damaged record batch of a file. Some of its columns may be intact, because only those
+// that are wanted are checked.
 type lostBatch struct {
 	error
 	rows vec.Range
@@ -21,7 +21,7 @@ type lostBatch struct {
 
 func (e *lostBatch) Unwrap() error { return e.error }
 
-// LostRows is the batch's rows that were wanted.
+// LostRows are the rows of the batch that were wanted.
 func (e *lostBatch) LostRows() (from, to int64) { return e.rows.From, e.rows.To }
 
 // projected is the schema with only the fields cols.
@@ -34,10 +34,10 @@ func projected(sc *arrow.Schema, cols []int) *arrow.Schema {
 	return arrow.NewSchema(fields, &meta)
 }
 
-// errStop ends the reading without an error: the loop was left, or no more rows are wanted.
+// errStop ends reading without an error: the caller stopped, or has all wanted rows.
 var errStop = errors.New("stop")
 
-// output cuts batches to the wanted rows and columns and gives them away.
+// output cuts batches down to the wanted rows and columns and yields them.
 type output struct {
 	cols   []int
 	schema *arrow.Schema

@@ -43,7 +43,7 @@ func (w *walk) pass(unread bool) bool {
 	return true
 }
 
-// belongs says what is wrong about a message in this place.
+// belongs is an error if a message cannot stand in this place.
 func (w *walk) belongs(m *message) error {
 	marked := func(m *message) bool { return m.off-m.at.Off == int64(len(endMark)) }
 	if marked(w.r.first) && !marked(m) { // all messages have one, or none has
@@ -134,7 +134,7 @@ func (w *walk) follows(m *message, rest int64) (bool, error) {
 	return err == nil || alike(m.meta, meta), nil
 }
 
-// alike reports whether most words of a batch's metadata that are not 0 stand in b, too, each in its place.
+// alike reports whether most non-zero words of a batch's metadata are in b, too, each in its place.
 func alike(meta, b []byte) bool {
 	words, same := 0, 0
 	for i := 0; i+4 <= len(meta); i += 4 {
@@ -153,7 +153,7 @@ func (w *walk) succeeds(m *message, at int64) bool {
 	return err == nil && next != nil && m.Place.Known && next.Place.Known && next.Place.Batch == m.Place.Batch+1
 }
 
-// zeroed says whether what ends the stream, a length of nothing, is no end: batches come after it.
+// zeroed is an error if what ends the stream, a length of zero, is no end, because batches follow.
 func (w *walk) zeroed(end int64) error {
 	if end == w.at || end == w.r.base+w.r.size() {
 		return nil
@@ -175,7 +175,7 @@ func (w *walk) search(off int64) int64 {
 		return -1
 	}
 	const window = 64 << 10
-	work := int64(64 << 20) // bytes that may be looked at on suspicion
+	work := int64(64 << 20) // bytes that may be searched
 	buf := make([]byte, window)
 	for at := off + 8; w.ctx.Err() == nil; at += window - 7 {
 		n, err := w.r.fill(w.ctx, buf, at)
@@ -223,7 +223,7 @@ func (w *walk) leads(off int64, work *int64) (kind int) {
 	return -1
 }
 
-// walk goes through the messages of a stream.
+// walk reads the messages of a stream one after the other.
 type walk struct {
 	r        *reader
 	ctx      context.Context
@@ -325,7 +325,7 @@ func (w *walk) ended(end int64) {
 	}
 }
 
-// keep remembers a dictionary, in case reading must begin again after a damaged batch.
+// keep remembers a dictionary, in case reading must start again after a damaged batch.
 func (w *walk) keep(m *message) {
 	if !m.Delta {
 		w.dicts = slices.DeleteFunc(w.dicts, func(d *message) bool {
@@ -373,7 +373,7 @@ func (w *walk) inPlace(m *message, end int64) error {
 		p.Batch, p.Row, w.seq-1, at)
 }
 
-// short says whether a stream whose batches say their places ends without the last one.
+// short is an error if a stream whose batches state their places ends without the last one.
 func (w *walk) short() error {
 	if !w.numbered || w.last {
 		return nil

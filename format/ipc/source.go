@@ -50,10 +50,10 @@ func (s *source) size() int64 {
 
 func (s *source) span(off, n int64) fault.Span { return fault.Span{Object: s.name, Off: off, Len: n} }
 
-// errEnd says that the bytes end before the ones that were asked for.
+// errEnd means that the bytes end before those that were asked for.
 var errEnd = errors.New("the bytes end")
 
-// bodyBytes is how long what is no metadata is at least.
+// bodyBytes is the minimum length of data that is no metadata.
 const bodyBytes = 64 << 10
 
 // fill reads len(p) bytes at off, or says errEnd and how many there are.
@@ -76,7 +76,7 @@ func (s *source) fill(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// must is fill for bytes that a structure promises.
+// must is fill for bytes that a structure declares.
 func (s *source) must(ctx context.Context, p []byte, off int64, path string) error {
 	n, err := s.fill(ctx, p, off)
 	if err == errEnd {
@@ -85,7 +85,7 @@ func (s *source) must(ctx context.Context, p []byte, off int64, path string) err
 	return err
 }
 
-// there makes sure that n bytes at off exist before memory is made for them.
+// there checks that n bytes at off exist before memory is allocated for them.
 func (s *source) there(ctx context.Context, off, n int64, path string) error {
 	const free = 64 << 10
 	if n <= free {
@@ -175,7 +175,7 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	return m, m.at.End(), nil
 }
 
-// affords refuses a schema that is more than the limits allow, in so many bytes of metadata.
+// affords is an error if a schema, with so many bytes of metadata, exceeds the limits.
 func (s *source) affords(e flat.Extent, size int64, at fault.Span, path string) error {
 	if err := s.limits.FitSize(e.Fields, e.Depth, at, path+".schema"); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (s *source) affords(e flat.Extent, size int64, at fault.Span, path string) 
 	return s.limits.Memory().Take(size+e.Memory, at, path)
 }
 
-// keep is load for a body that stays, decompressed, too.
+// keep is load for a body that is kept, decompressed, too.
 func (s *source) keep(ctx context.Context, m *message, kept *budget.Memory) error {
 	if err := kept.Take(m.at.Len, m.at, "body"); err != nil {
 		return err

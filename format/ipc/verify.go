@@ -51,7 +51,7 @@ func codeOf(code string, e *fault.Error) string {
 	return code
 }
 
-// layout looks at the anatomy of the file: what no message claims, and how a stream ends.
+// layout checks the structure of the file: bytes that no message claims, and how a stream ends.
 func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
 	whole, end := r.file, r.base // where the last message ends
 	for n, err := range anatomy {
@@ -87,7 +87,7 @@ func blamed(err error) *fault.Error {
 
 const unusedSchema = "the schema at the beginning cannot be read, but the file is read by its footer's: "
 
-// unclaimed says what a gap is.
+// unclaimed is the finding about a gap.
 func unclaimed(n region.Node) string {
 	if n.Value == "" {
 		return fmt.Sprintf("%d bytes that no message claims", n.At.Len)

@@ -88,7 +88,7 @@ func (w *Writer) place(b arrow.RecordBatch, end bool) error {
 	return w.lib.Write(b)
 }
 
-// finish writes the batch without rows after the last one, from which a reader knows that none is gone. A stream
+// finish writes the batch without rows after the last one, which proves to readers that none is missing. A stream
 // without batches has none.
 func (w *Writer) finish() error {
 	if !w.stream || w.batches == 0 {
@@ -115,7 +115,7 @@ func (w *Writer) drop() {
 // Flush does nothing: batches are written as they come.
 func (w *Writer) Flush() error { return nil }
 
-// Rows is how many were written.
+// Rows is the number of rows written.
 func (w *Writer) Rows() int64 { return w.rows }
 
 // Close ends the stream or file.
@@ -133,10 +133,10 @@ func (w *Writer) Close() error {
 	return w.late.end(nil)
 }
 
-// torn is the beginning of a message of which most is missing: 64 bytes of metadata are reported, and 8 are there.
+// torn is the beginning of an incomplete message: it declares 64 bytes of metadata, and 8 are there.
 var torn = []byte{0xFF, 0xFF, 0xFF, 0xFF, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-// Tear ends a stream within a message. Batches that were written stay whole.
+// Tear ends a stream within a message, so that readers notice. Batches written before stay readable.
 func (w *Writer) Tear() error {
 	w.drop()
 	if w.late == nil {
@@ -145,7 +145,7 @@ func (w *Writer) Tear() error {
 	return w.late.end(torn)
 }
 
-// maxDepth is how many lists, maps and structs in each other the library writes; the leaf is one more.
+// maxDepth is how deep the library can write nested lists, maps and structs; the leaf is one more.
 const maxDepth = 63
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {

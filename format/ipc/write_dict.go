@@ -12,8 +12,8 @@ import (
 	"stoa/vec"
 )
 
-// grower keeps one dictionary for a column of a file. A file may have one dictionary a column only, which later batches
-// may lengthen but not replace; the batches that come may each have a dictionary of their own.
+// grower keeps one dictionary for a column of a file. A file can have only one dictionary a column, which later batches
+// may extend but not replace; the batches to be written may each have a different one.
 type grower struct {
 	name string
 	typ  *arrow.DictionaryType
@@ -63,7 +63,7 @@ func growerOf(name string, t arrow.DataType, mem memory.Allocator) *grown {
 	return nil
 }
 
-// translate gives an array the file's own dictionaries. The caller releases the result.
+// translate returns an array with the file's own dictionaries. The caller releases it.
 func (g *grown) translate(d *array.Data) (*array.Data, error) {
 	switch {
 	case g == nil:
@@ -96,7 +96,7 @@ func (g *grown) release() {
 	}
 }
 
-// translate returns d the column's own dictionary. The caller releases the result.
+// translate returns d with the column's own dictionary. The caller releases it.
 func (g *grower) translate(d *array.Data) (*array.Data, error) {
 	values := array.MakeFromData(d.Dictionary())
 	defer values.Release()
@@ -205,7 +205,7 @@ func sameValues(a, b arrow.Array) bool {
 	return true
 }
 
-// keyOf gives the bytes of a's values, those of null apart; nil: their type has none.
+// keyOf returns the bytes of a's values, nulls marked separately; nil: their type has none.
 func keyOf(a arrow.Array) func(i int) string {
 	value := bytesOf(a)
 	if value == nil {

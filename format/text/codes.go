@@ -2,7 +2,7 @@ package text
 
 import "stoa/region"
 
-// codesOf are the kinds of findings of a format, by name.
+// codesOf are the kinds of findings of a format by name.
 func codesOf(name string) []region.CodeDoc {
 	rowMismatch := "it has another number of fields, a value is not of its column's type or no UTF-8, or a quote is " +
 		"not closed or followed by something else than a separator"

@@ -18,14 +18,14 @@ import (
 	"stoa/internal/typewords"
 )
 
-// csvOptions is what the options of a source say.
+// csvOptions are the reading options of CSV and TSV, parsed.
 type csvOptions struct {
 	comma  byte
 	header bool
 	null   string
 	infer  bool
 	schema *arrow.Schema // nil: infer
-	placed bool          // columns are known by their place, whatever the header says
+	placed bool          // columns are identified by position, whatever the header says
 }
 
 func parseCSVOptions(name string, comma byte, opts map[string]string) (c csvOptions, err error) {
@@ -63,7 +63,7 @@ func (c *csvOptions) open(ctx context.Context, t format.Target, o format.OpenOpt
 	return r, nil
 }
 
-// begin finds the schema.
+// begin determines the schema.
 func (c *csvOptions) begin(ctx context.Context, r *reader) error {
 	in, err := r.input(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func sameNames(names []string, sc *arrow.Schema) bool {
 	return true
 }
 
-// sample reads the header and some rows. Damage after the header is left for the reading of the rows.
+// sample reads the header and some rows. Damage after the header is reported when the rows are read.
 func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int, err error) {
 	err = s.next(false)
 	if err == io.EOF {
@@ -160,9 +160,9 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	return names, seen, n, nil
 }
 
-// hasLoneCR reports whether a CR is in the record, not in quotes, that no LF follows. Where such a record is the
-// whole text, or that has no LF, its lines end in CR alone: all of them would be one record, the names of
-// columns without rows. Else a CR is a character as any other.
+// hasLoneCR reports whether the record contains a CR outside of quotes that no LF follows. If such a record is the
+// whole text, or contains no LF, the lines of the text end in CR alone: all of them would be one record, the names of
+// columns without rows. Otherwise a CR is an ordinary character.
 func (s *csvScanner) hasLoneCR() bool {
 	return slices.ContainsFunc(s.fields, func(f csvField) bool { return !f.quoted && bytes.IndexByte(f.b, '\r') >= 0 })
 }
@@ -196,7 +196,7 @@ func (c *csvOptions) look(s *csvScanner, seen []class) {
 	}
 }
 
-// csvRows reads the rows of a text.
+// csvRows reads the rows of a CSV text.
 type csvRows struct {
 	*csvScanner
 	opts *csvOptions
@@ -234,7 +234,7 @@ func (r *csvRows) into(cols []array.Builder, _ *int) func() error {
 	return func() error { return r.row(to) }
 }
 
-// setter appends cells; text says that an empty one is a value.
+// setter returns the function that appends cells; text: an empty cell is a value.
 func (r *csvRows) setter(b array.Builder, t arrow.DataType) (set setter, text bool) {
 	of := t
 	if d, ok := t.(*arrow.DictionaryType); ok {
@@ -251,7 +251,7 @@ func (r *csvRows) setter(b array.Builder, t arrow.DataType) (set setter, text bo
 	return r.jsonCell(b, t), false
 }
 
-// jsonCell reads nested values, which are written as JSON.
+// jsonCell reads a nested value, which is written as JSON.
 func (r *csvRows) jsonCell(b array.Builder, t arrow.DataType) setter {
 	n := newNode(b, t)
 	return func(s []byte) error {
@@ -308,7 +308,7 @@ func (r *csvRows) cell(to *csvColumn, f csvField) error {
 	return nil
 }
 
-// blame places an error of a cell. An inferred type is reported, and what to do.
+// blame adds the place to the error of a cell and, if the type was inferred, says so and what to do.
 func (r *csvRows) blame(i int, f csvField, err error) error {
 	if e, ok := asRoom(err); ok {
 		return e.of(r.in, r.off, r.size, r.line)

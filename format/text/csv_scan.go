@@ -8,15 +8,14 @@ import (
 	"stoa/fault"
 )
 
-// csvField is one field of a record. Its bytes are good until the next record.
+// csvField is a field of a record. Its bytes are valid until the next record.
 type csvField struct {
 	b      []byte
 	quoted bool
 }
 
-// csvScanner cuts a text into records as RFC 4180 has it. Lines may end in CR LF or LF; a quote within a field
-// that does not begin with one is an ordinary character; a quoted field must be followed by a separator or the
-// end of the line.
+// csvScanner splits a text into records by RFC 4180. Lines may end in CR LF or LF; a quote within a field that does not
+// begin with one is an ordinary character; a quoted field must be followed by a separator or the end of the line.
 type csvScanner struct {
 	in      *input
 	comma   byte
@@ -30,13 +29,14 @@ type csvScanner struct {
 	columns int    // of the table; 0: not known yet
 }
 
-// maxRescan bounds what may be gone through once more, and maxQuoteScan how far after a wrong quote the one is
-// looked for that ends its field.
+// maxRescan limits the bytes that are scanned again after wrong quotes, and maxQuoteScan the search for the quote that
+// ends a field with a wrong one.
 const maxRescan, maxQuoteScan = 1 << 30, 1 << 20
 
 func newCSVScanner(in *input, comma byte) *csvScanner { return &csvScanner{in: in, comma: comma} }
 
-// next finds the next record; io.EOF after the last. With blank, an empty line is a record of one empty field;
+// next returns the next record; io.EOF after the last. With blank, an empty line is a record of one empty field;
+// otherwise it is skipped.
 // otherwise it is skipped.
 func (s *csvScanner) next(blank bool) error {
 	for {
@@ -55,7 +55,7 @@ func (s *csvScanner) next(blank bool) error {
 	}
 }
 
-// record parses the record at the start of the buffer, reading more until it is there as a whole.
+// record parses the record at the start of the buffer, reading more until it is complete.
 func (s *csvScanner) record() (n, lines int, err error) {
 	for {
 		n, lines, err := s.parse(s.in.rest(), s.in.err == io.EOF)
@@ -71,7 +71,7 @@ func (s *csvScanner) record() (n, lines int, err error) {
 	}
 }
 
-// errMore says that the record does not end in the buffer.
+// errMore means that the record does not end in the buffer.
 var errMore = fault.Bugf("more bytes are needed")
 
 // parse cuts one record at the start of b. end says that nothing comes after b. A record with a wrong quote is
@@ -133,7 +133,7 @@ func bool2int(b bool) int {
 	return 0
 }
 
-// add notes a field. The last one of a line that ends in CR LF has the CR in it if it is not quoted.
+// add adds a field. The last field of a line that ends in CR LF contains the CR if it is not quoted.
 func (s *csvScanner) add(f csvField, last bool) {
 	if last && !f.quoted {
 		f.b = trimCR(f.b)
@@ -151,7 +151,7 @@ func (s *csvScanner) unquotedLen(b []byte) int {
 	return len(b)
 }
 
-// quoted cuts the field that begins with the quote at b[at]; stop is after its last quote.
+// quoted parses the field that begins with the quote at b[at]; stop is after its closing quote.
 func (s *csvScanner) quoted(b []byte, at int, end bool) (f csvField, stop, lines int, err error) {
 	from, start := at+1, len(s.scratch)
 	for i := from; ; {
@@ -182,7 +182,7 @@ func (s *csvScanner) quoted(b []byte, at int, end bool) (f csvField, stop, lines
 	}
 }
 
-// follows looks at what follows a closing quote.
+// follows checks what follows a closing quote.
 func (s *csvScanner) follows(b []byte, at, i int, end bool) error {
 	ends, err := s.ends(b, i, end)
 	if err == nil && !ends {
@@ -236,7 +236,7 @@ func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err e
 	return stop, bytes.Count(b[at:stop], []byte{'\n'}), nil
 }
 
-// begins reports whether the quote at b[k] is where a field can begin.
+// begins reports whether a field can begin with the quote at b[k].
 func (s *csvScanner) begins(b []byte, k int) bool { return b[k-1] == s.comma || b[k-1] == '\n' }
 
 // whole reports whether a record can end before b[i] if the quote at b[at] is no opening one: with as many
@@ -275,7 +275,7 @@ type quoteError struct {
 
 func (e *quoteError) Error() string { return e.reason }
 
-// quoteOf is what a wrong quote gave; nil if err is something else.
+// quoteOf is the quoteError in err; nil if there is none.
 func quoteOf(err error) *quoteError {
 	e, ok := err.(*fault.Error)
 	if !ok {
@@ -293,7 +293,7 @@ func within(wrong error, size, lines int) error {
 	return wrong
 }
 
-// fail places an error in the record that is being parsed, at bytes from its start.
+// fail is an error at bytes of the record that is being parsed, counted from its start.
 func (s *csvScanner) fail(at, n int, format string, args ...any) error {
 	line := s.below + 1 + int64(bytes.Count(s.in.rest()[:at], []byte{'\n'}))
 	return &fault.Error{Class: fault.Corrupt, At: s.in.span(s.off+int64(at), int64(n)), Path: linePath(line, ""),

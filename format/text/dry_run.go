@@ -8,14 +8,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// What a rehearsal gathers before it is thrown away.
+// Limits for what a dry run keeps before it is discarded.
 const (
 	dryRunRows = 1024
 	dryRunText = 4 << 20
 )
 
-// dryRun appends rows to builders whose arrays nobody reads, to find out whether they fit: what a row that does not
-// has left in the builders of a batch could not be taken out again.
+// dryRun appends rows to builders whose arrays are never used, to find out whether the rows fit: what a row that does
+// not fit leaves in the builders of a batch could not be removed.
 type dryRun struct {
 	mem   memory.Allocator
 	cols  []array.Builder // by field, as those of the batch
