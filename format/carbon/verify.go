@@ -332,7 +332,7 @@ func (v *verifier) compare(f *datafile.DataFile, known *datafile.Indexed) {
 			bad(b, "the file has %d rows, num_rows in the index says %d", f.Footer.Rows, b.Rows)
 		}
 		if !layout.SameBounds(b.Index.MinMax, f.Footer.Index[i].MinMax) {
-			bad(b, "the least and greatest values of blocklet %d are others than those of the footer", i)
+			bad(b, "the min and max values of blocklet %d are not those of the footer", i)
 		}
 	}
 	if rows != f.Footer.Rows && len(known.Blocks) > 0 {

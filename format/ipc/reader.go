@@ -57,7 +57,7 @@ func (r *reader) Findings() (out []region.Finding) {
 
 // afterEnd is the finding that a stream has its end mark before these bytes.
 func afterEnd(at fault.Span) region.Finding {
-	return codes.Finding("arrow.stream.rest", at, at.Object, fmt.Sprintf("%d bytes lie behind the end mark, and are "+
+	return codes.Finding("arrow.stream.rest", at, at.Object, fmt.Sprintf("%d bytes lie after the end mark, and are "+
 		"not read: zeros in the place of a message may have been taken for the mark, or another stream follows",
 		at.Len))
 }

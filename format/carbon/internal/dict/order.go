@@ -88,7 +88,7 @@ func (g *GlobalDictionary) ReadSortIndex(ctx context.Context) (*SortInfo, string
 func WholeSortInfo(c *wire.Cursor) (SortInfo, error) {
 	s := parseSortInfo(thrift.NewReader(c, thrift.Compact), "ColumnSortInfo")
 	if c.Err() == nil && c.Left() > 0 {
-		c.Fail(c.Pos(), c.Left(), "", "%d bytes behind it", c.Left())
+		c.Fail(c.Pos(), c.Left(), "", "%d bytes after it", c.Left())
 	}
 	if c.Err() != nil {
 		return s, c.Err()

@@ -73,7 +73,7 @@ const (
 	decimals                       // i32 length, scale, big-endian digits
 )
 
-var formNames = [...]string{"as they are", "delta from the greatest", "times a power of ten",
+var formNames = [...]string{"as they are", "delta from the max", "times a power of ten",
 	"delta times a power of ten", "decimals"}
 
 // formOf finds how the numbers were stored.

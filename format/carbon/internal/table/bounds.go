@@ -111,7 +111,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 			}
 		}
 		if left.Len() < starts[len(starts)-1] {
-			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "least and greatest values of pages"})
+			format.Skipped(ctx, format.Skip{Level: format.LevelRows, Why: "min and max values of pages"})
 		}
 		out = out.Intersect(left)
 	}

@@ -275,7 +275,7 @@ func checkRows(f *datafile.DataFile, p *Part) error {
 		}
 		if i < len(f.Footer.Index) && !layout.SameBounds(b.Index.MinMax, f.Footer.Index[i].MinMax) {
 			return fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet_index_list[%d]", i),
-				"the least and greatest values are others than in the index file: one is damaged, or of another file")
+				"the min and max values are not those in the index file: one is damaged, or of another file")
 		}
 	}
 	if f.Footer.Rows != p.rows {

@@ -84,7 +84,7 @@ func parseChangeList(c *wire.Cursor, changes []DeltaChange) (op DeltaOp, _ []Del
 	case op < DeltaUpdate || op > DeltaReinsert:
 		c.Fail(c.Pos()-1, 1, "op", "%d is neither update (1) nor delete (2) nor reinsert (3)", op)
 	case op == DeltaDelete && c.Left() > 0:
-		c.Fail(c.Pos(), c.Left(), "changes", "%d bytes behind a delete", c.Left())
+		c.Fail(c.Pos(), c.Left(), "changes", "%d bytes after a delete", c.Left())
 	}
 	changes = changes[:0]
 	for c.Err() == nil && c.Left() > 0 {

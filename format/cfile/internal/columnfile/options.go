@@ -35,7 +35,7 @@ var ReadTable = option.Table[Options]{Format: "cfile", For: "reading", Options: 
 		func(o *Options) *string { return &o.Name }),
 	option.Int("precision", "1…38", "digits of a decimal column, if the file does not say",
 		func(o *Options) *int { return &o.Precision }, 1, 38),
-	option.IntAt("scale", "0…38", "digits behind the point of a decimal column, if the file does not say",
+	option.IntAt("scale", "0…38", "digits after the point of a decimal column, if the file does not say",
 		func(o *Options) **int { return &o.Scale }, 0, 38),
 	option.Pick("kind", "what the file is, if it cannot be told from the footer",
 		func(o *Options) *Kind { return &o.Kind }, "column", "bloom", "delta", "index"),

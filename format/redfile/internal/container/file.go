@@ -275,7 +275,7 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 		return fault.Limitf(at, path+".path_in_schema", "%d names and %d levels, and at most %d are read", len(m.Path),
 			m.MaxDef, math.MaxUint8)
 	case m.HasLevels && (m.MaxDef < 0 || m.MaxRep < 0 || m.MaxRep > m.MaxDef):
-		return fault.Corruptf(at, path, "greatest levels %d and %d", m.MaxDef, m.MaxRep)
+		return fault.Corruptf(at, path, "max levels %d and %d", m.MaxDef, m.MaxRep)
 	}
 	for _, e := range m.Encodings {
 		if e < 0 || e > layout.GroupVarInt {
@@ -294,7 +294,7 @@ func (f *File) CheckMeta(m *layout.ColumnMeta, l *schema.Leaf, group, col int) e
 	case len(l.Path) > 0 && !slices.Equal(m.Path, l.Path):
 		return fault.Corruptf(f.ChunkSpan(group, col), p+".path_in_schema", "%q, the column is %q", m.Path, l.Path)
 	case m.HasLevels && (m.MaxDef != int32(l.MaxDef) || m.MaxRep != int32(l.MaxRep)):
-		return fault.Corruptf(f.ChunkSpan(group, col), p, "greatest levels %d and %d, the column's are %d and %d",
+		return fault.Corruptf(f.ChunkSpan(group, col), p, "max levels %d and %d, the column's are %d and %d",
 			m.MaxDef, m.MaxRep, l.MaxDef, l.MaxRep)
 	}
 	return nil

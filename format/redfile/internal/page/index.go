@@ -74,7 +74,7 @@ func (t *Table) checkIndex(entries []layout.IndexEntry) string {
 		case e.Size <= 0 || e.Values < 0 || e.Rows < 0 || e.Nulls < 0 || e.Nulls > e.Values || e.Rows > e.Values:
 			return "an entry with impossible numbers"
 		case e.Offset < end || e.Offset+int64(e.Size) > t.At.Len-t.next:
-			return "pages that overlap or lie behind the end"
+			return "pages that overlap or lie after the end"
 		case e.First != rows:
 			return "rows that do not follow each other"
 		case flat && e.Rows != e.Values:

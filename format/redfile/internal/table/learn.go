@@ -245,7 +245,7 @@ func (f *File) readSchemaOption(ctx context.Context, stored []schema.Leaf) error
 	}
 	if len(stored) > 0 && !slices.EqualFunc(leaves, stored, same) {
 		return fault.Invalidf("schema=%s: the columns of %s are not of this schema: their number, names, types "+
-			"or greatest levels are others", name, f.At.Object)
+			"or max levels are others", name, f.At.Object)
 	}
 	f.Footer.Pairs = append(slices.DeleteFunc(slices.Clone(f.Footer.Pairs),
 		func(kv layout.KeyValue) bool { return kv.Key == schema.SchemaKey || kv.Key == schema.SumKey }), m.Pairs...)

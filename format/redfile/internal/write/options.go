@@ -57,7 +57,7 @@ var Table = option.Table[Options]{Format: "redfile", For: "writing", Options: sl
 		"(default 256MiB)", func(o *Options) *int64 { return &o.Memory }, 0, 1<<40),
 	option.Not("crc", "checksums of pages and of the metadata (default true)",
 		func(o *Options) *bool { return &o.NoCRC }),
-	option.Not("index", "an index page a chunk: where its pages are, their rows, least and greatest values "+
+	option.Not("index", "an index page a chunk: where its pages are, their rows, min and max values "+
 		"(default true)", func(o *Options) *bool { return &o.NoIndex }),
 	option.Int("sync", "N", "a sync block after every row group and the metadata so far after every N-th, for "+
 		"recovery (default 16; 0: neither)", func(o *Options) *int { return &o.Sync }, 0, 1<<30),

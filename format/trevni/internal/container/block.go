@@ -41,7 +41,7 @@ func (s sumForm) String() string {
 	if s.Zero {
 		return "zero"
 	}
-	words := [2]string{"behind the data", "little-endian"}
+	words := [2]string{"after the data", "little-endian"}
 	if s.Front {
 		words[0] = "before the data"
 	}

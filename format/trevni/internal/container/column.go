@@ -110,7 +110,7 @@ func (f *File) ends(ctx context.Context, i int, cb *ColumnBlocks) error {
 	if len(after) == 0 {
 		return nil
 	}
-	return fault.Corruptf(cb.Desc, f.PathOf(i), "no column behind it begins where the header says: without checksums "+
+	return fault.Corruptf(cb.Desc, f.PathOf(i), "no column after it begins where the header says: without checksums "+
 		"nobody knows which of its values are right")
 }
 

@@ -51,7 +51,7 @@ func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 		return f, err
 	}
 	if n := f.Header.Size; len(f.Header.Columns) == 0 && n < at.Len && !o.NoVerify {
-		return f, fault.Corruptf(at.Sub(n, at.Len-n), "header.column-count", "0, and %d bytes are behind the header",
+		return f, fault.Corruptf(at.Sub(n, at.Len-n), "header.column-count", "0, and %d bytes are after the header",
 			at.Len-n)
 	}
 	return f, f.Header.Resolve(at.Sub(0, f.Header.Size))

@@ -132,7 +132,7 @@ func unBzip2(src []byte, raw int64) (u Unpacked, err error) {
 	u.Raw = out.Bytes()
 	rest, err := io.Copy(io.Discard, io.LimitReader(z, 64<<20)) // to the end: there is the stream's own checksum
 	if err != nil {
-		return u, fault.Rel(0, len(src), "bzip2", "behind the %d raw bytes: %v", raw, err)
+		return u, fault.Rel(0, len(src), "bzip2", "after the %d raw bytes: %v", raw, err)
 	}
 	u.Surplus = int(rest)
 	return u, nil

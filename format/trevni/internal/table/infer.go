@@ -41,7 +41,7 @@ func (t *Table) plan(ctx context.Context, tree store.Tree, o readOptions) error 
 	}
 	if t.Plan = schema.PlanLeaves(h, sc.Fields()); t.Plan == nil {
 		return fault.Invalidf("schema=%s: the columns of %s are not of this schema: their number, types or "+
-			"greatest levels are others", o.schema, t.name)
+			"max levels are others", o.schema, t.name)
 	}
 	t.Plan.How = "schema=" + o.schema
 	for _, ph := range t.Plan.Phys {
