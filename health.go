@@ -66,68 +66,61 @@ func Describe(ctx context.Context, uri string, o DescribeOptions) iter.Seq2[regi
 // Codes are the kinds of findings that belong to no format.
 var Codes = []region.CodeDoc{
 	{Code: "dir.below", Severity: region.Warning, Help: "A directory of files was read as one table, and a " +
-		"directory in it, which holds files, too, was not. If these are of the table, name them, or read them " +
-		"with a pattern as DIR/*/*.csv."},
-	{Code: "dir.file.unknown", Severity: region.Note, Help: "A file in a verified directory is of no format " +
-		"that stoa knows. It may belong to something else, or be one of ours whose beginning and end are both " +
-		"gone; stoa verify --from FORMAT says what is wrong with it then."},
-	{Code: "dir.foreign", Severity: region.Note, Help: "A file or directory lies within a table, and is no part " +
-		"of it: nothing of the table refers to it, and it does not have the name of what its system leaves " +
-		"there. A copy may have gone to the wrong place, or what refers to it is lost; it was verified by itself."},
-	{Code: "dir.left.out", Severity: region.Warning, Help: "A directory of files was read as one table, and a " +
-		"file in it is of no format that stoa knows: it was left out. If it is of the table, it is damaged " +
-		"beyond recognition; stoa verify --from FORMAT says what is wrong with it then."},
-	{Code: "dir.leftover", Severity: region.Note, Help: "What an interrupted run of stoa has left: it was not " +
-		"finished, and nothing refers to it. It can be removed when no stoa is running; the next run that " +
-		"writes to the same name removes it."},
-	{Code: "dir.odd", Severity: region.Warning, Help: "An entry of a directory is no file: a named pipe, a " +
-		"socket, a device, a link that leads nowhere or back to itself, or one to a directory above. It is not " +
-		"opened, as reading it might never end. If a link led to a file of the table, that is not here; a pipe " +
-		"is read where it is named itself."},
+		"subdirectory that also has files was not. If they belong to the table, name them, or read them with a " +
+		"pattern such as DIR/*/*.csv."},
+	{Code: "dir.file.unknown", Severity: region.Note, Help: "A file in a verified directory is in no format that " +
+		"stoa knows. It may belong to something else, or have lost both its beginning and its end; stoa verify " +
+		"--from FORMAT then says what is wrong with it."},
+	{Code: "dir.foreign", Severity: region.Note, Help: "A file or directory inside a table does not belong to it: " +
+		"nothing in the table refers to it, and it has no name that the table's system uses. It may have been " +
+		"copied to the wrong place, or what referred to it is lost; it was verified on its own."},
+	{Code: "dir.left.out", Severity: region.Warning, Help: "A directory of files was read as one table, and a file " +
+		"in it that is in no known format was left out. If it belongs to the table, it is damaged beyond " +
+		"recognition; stoa verify --from FORMAT then says what is wrong with it."},
+	{Code: "dir.leftover", Severity: region.Note, Help: "An interrupted run of stoa left an unfinished file or " +
+		"directory, to which nothing refers. It can be removed when no stoa is running; the next run that writes " +
+		"to the same name removes it."},
+	{Code: "dir.odd", Severity: region.Warning, Help: "An entry of a directory is not a file: a named pipe, a " +
+		"socket, a device, a dangling or circular link, or a link to a parent directory. It is not opened, as " +
+		"reading it might never end. If a link led to a file of the table, that file is missing; a pipe is read " +
+		"if it is named explicitly."},
 	{Code: "dir.too.deep", Severity: region.Warning,
-		Help: "Directories are nested so deeply that what lies below was not looked at."},
-	{Code: "dir.part.missing", Severity: region.Error, Help: "Files that are called part-00000, part-00001 and so " +
-		"on, as stoa calls those of a table that it divides, have a gap in their numbers: the rows of the file that " +
-		"is missing are not here. What comes after the last one cannot be missed. Files that are no such table can " +
-		"be " +
-		"given other names. Of files that Spark wrote, as part-00000-…-c000.EXT, one is missing if a later " +
-		"one of the same task is there, if the checksums of Hadoop's local file system (.NAME.crc) lie beside " +
-		"it, or if _SUCCESS lists it."},
-	{Code: "dir.part.other", Severity: region.Error, Help: "A file lies among those of a backup by Kudu's job, or is " +
-		"read with them, and is of another job or another backup: its rows are not the backup's, or come twice. " +
-		"Read one backup, that is one directory beside whose files .kudu-metadata.json lies."},
-	{Code: "dir.part.twice", Severity: region.Error, Help: "Two files of a backup by Kudu's job have the same bytes. " +
-		"No key is in two files of a backup, so one is a copy, and its rows come twice."},
-	{Code: "dir.part.unknown", Severity: region.Note, Help: "A directory has files as Spark calls them, as many " +
-		"backup jobs do, and nothing in it says how many there must be: tasks without rows write none. If one was " +
-		"removed with all traces, the last or any other, nobody can tell; count the rows where they came from."},
-	{Code: "file.name.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, is not UTF-8, " +
-		"as names are in every format: it was damaged, and which one it was nobody knows. Under --damaged skip-rows, " +
-		"and by stoa recover, the rows are read; what is written from them has \\x and two digits in the name " +
-		"for each byte that is not UTF-8."},
-	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each " +
-		"be decoded, but do not make rows together: their levels or lengths are of different lists, or cannot " +
-		"be there. Reading these rows is an error."},
-	{Code: "file.unchecked", Severity: region.Note, Help: "The file, or some of its columns, has no checksums: " +
-		"its format knows none, or its writer left them out; or they are over its data and not over its header. Its " +
-		"structure was looked at and its values were decoded, but what was changed and still decodes cannot be " +
-		"noticed by anybody. stoa seal keeps what would tell."},
-	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its " +
-		"format has no closer word for why. The place and the message say what was met."},
+		Help: "Directories are nested so deeply that the innermost were not looked at."},
+	{Code: "dir.part.missing", Severity: region.Error, Help: "Files named part-00000, part-00001 and so on, as " +
+		"stoa names those of a table that it divides, have a gap in their numbers: the rows of the missing file " +
+		"are not here. Files missing after the last one cannot be noticed. If the files are no such table, rename " +
+		"them. Among files that Spark wrote, named part-00000-…-c000.EXT, one is missing if a later one of the " +
+		"same task exists, if there is a checksum file of Hadoop's local file system for it (.NAME.crc), or if " +
+		"_SUCCESS lists it."},
+	{Code: "dir.part.unknown", Severity: region.Note, Help: "A directory has files named as Spark and many backup " +
+		"jobs name them, and nothing in it says how many there should be: tasks without rows write none. If one " +
+		"was removed without a trace, that cannot be noticed; compare the number of rows with the source."},
+	{Code: "file.name.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, is not " +
+		"UTF-8, as names are in every format: it was damaged, and the original is not known. With --damaged " +
+		"skip-rows, and with stoa recover, the rows are read; in what is written from them each byte of the name " +
+		"that is not UTF-8 is \\x and two hexadecimal digits."},
+	{Code: "file.nested", Severity: region.Error, Help: "The columns in which a nested field is stored can each be " +
+		"decoded, but do not fit together: their levels or lengths belong to different lists, or are impossible. " +
+		"Reading these rows is an error."},
+	{Code: "file.unchecked", Severity: region.Note, Help: "The file, or some of its columns, has no checksums: its " +
+		"format has none, its writer left them out, or they do not cover the headers. The structure was checked " +
+		"and the values were decoded, but a change that still decodes cannot be noticed. stoa seal keeps checksums " +
+		"that can notice it."},
+	{Code: "file.unreadable", Severity: region.Error, Help: "The file could not be read to its end, and its format " +
+		"has no more specific code. The position and the message say what happened."},
 	{Code: "output.names.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, was not " +
-		"UTF-8, and no other name is written: \\x and two digits stand for each byte that is none."},
-	{Code: "output.rows.sum", Severity: region.Error, Help: "By recovery, rows that came out and rows that were " +
-		"reported as lost are not together the rows that the table declares, or that recovery found: some are " +
-		"missing and nothing was told of them, or there are more than there were. Counts in the file may " +
-		"contradict its data; if nothing else was reported, that is a mistake of stoa's. The output has what came " +
-		"out."},
-	{Code: "output.rows.undeclared", Severity: region.Error, Help: "A file was read, or recovered, although what " +
-		"says how many rows it has is damaged or cut off. The rows that came out and those that were reported as " +
-		"lost may not be all: how many lay in what is gone, nobody knows."},
-	{Code: "output.values.utf8", Severity: region.Error, Help: "Strings that are not UTF-8 were written to a " +
-		"text (JSON lines, CSV, TSV), which cannot hold them: U+FFFD stands for each byte that is none. The " +
-		"column and the first rows of the output are named. A format with binary columns " +
-		"holds them."},
+		"UTF-8, and other names are never written: each byte that is not UTF-8 became \\x and two hexadecimal " +
+		"digits."},
+	{Code: "output.rows.sum", Severity: region.Error, Help: "After recovery, the rows that came out and those that " +
+		"were reported as lost do not add up to the rows that the table declares, or that recovery found: rows are " +
+		"missing without a report, or there are too many. Counts in the file may contradict its data; if nothing " +
+		"else was reported, this is a bug in stoa. The output has the rows that came out."},
+	{Code: "output.rows.undeclared", Severity: region.Error, Help: "A file was read or recovered although the part " +
+		"of it that says how many rows it has is damaged or cut off. The rows that came out and those that were " +
+		"reported as lost may not be all: how many rows are gone is not known."},
+	{Code: "output.values.utf8", Severity: region.Error, Help: "Strings that are not UTF-8 were written to a text " +
+		"format (JSON lines, CSV, TSV), which cannot hold them: U+FFFD replaces each invalid byte. The column and " +
+		"the first rows of the output are named. A format with binary columns can hold them."},
 }
 
 // Verify reads everything and streams what is wrong or unusual: checksums, structure, contradictions, and bytes that no

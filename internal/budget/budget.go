@@ -1,5 +1,5 @@
-// Package budget counts what opening a file takes of the memory that it may take. What a file declares costs it
-// few bytes and may cost the reader very many, so structures are counted before they are made.
+// Package budget counts the memory that opening a file takes. A few bytes in a file can declare structures that would
+// take the reader very much, so these are counted before they are made.
 package budget
 
 import (
@@ -10,18 +10,18 @@ import (
 	"stoa/fault"
 )
 
-// Memory is the bytes that opening one file, or one place whose files are kept open together, may take, and those
-// that were taken. It is safe for concurrent use. A nil one has no end.
+// Memory is how many bytes opening one file, or one place whose files stay open, may take, and how many it has taken.
+// It is safe for concurrent use. A nil Memory is unlimited.
 type Memory struct {
 	limit int64
 	taken atomic.Int64
 }
 
-// Of is a budget of so many bytes.
+// Of returns a budget of limit bytes.
 func Of(limit int64) *Memory { return &Memory{limit: limit} }
 
-// Take counts n bytes for field path of the bytes at. An error, of class Limit, names the option and what it must
-// be at least.
+// Take counts n bytes for field path at at. The error, of class Limit, names the option and the least value that would
+// do.
 func (m *Memory) Take(n int64, at fault.Span, path string) error {
 	if over := m.Over(n); over != "" {
 		return fault.Limitf(at, path, "%s", over)
@@ -29,7 +29,7 @@ func (m *Memory) Take(n int64, at fault.Span, path string) error {
 	return nil
 }
 
-// Over counts n bytes and says what is wrong if they are more than is left; "" if nothing is.
+// Over counts n bytes and returns an error message if they exceed what is left, or "".
 func (m *Memory) Over(n int64) string {
 	if m == nil || n <= 0 {
 		return ""
@@ -45,14 +45,14 @@ func (m *Memory) Over(n int64) string {
 	return fmt.Sprintf("opening takes %d bytes of memory or more, and may take %d (--memory)", taken, m.limit)
 }
 
-// Return gives back what was taken for something that is no longer held.
+// Return returns what was taken for something that is no longer held.
 func (m *Memory) Return(n int64) {
 	if m != nil && n > 0 {
 		m.taken.Add(-n)
 	}
 }
 
-// Taken is how many bytes were taken.
+// Taken is how many bytes have been taken.
 func (m *Memory) Taken() int64 {
 	if m == nil {
 		return 0
@@ -60,13 +60,13 @@ func (m *Memory) Taken() int64 {
 	return m.taken.Load()
 }
 
-// Memory that an object, and any other value, of a JSON text is taken to need.
+// Memory that an object, and any other value, of a JSON text is assumed to need.
 const (
 	perObject = 512
 	perValue  = 32
 )
 
-// JSON is the memory that a JSON text, and what is made of it, is taken to need.
+// JSON is the memory that a JSON text, and what is made of it, is assumed to need.
 func JSON(text []byte) int64 {
 	n := 2 * int64(len(text))
 	for _, c := range text {

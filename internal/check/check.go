@@ -1,5 +1,5 @@
-// Package check is what all verifiers share: findings are reported with the severity of their code and in the scope
-// of a part and a column, errors become findings, and findings of one cause make one incident. A format gives rules
+// Package check is what all verifiers share: findings are reported with the severity of their code and in the scope of
+// a part and a column, errors become findings, and findings with one cause make one incident. A format supplies rules
 // (what contradicts what), not loops.
 package check
 
@@ -18,7 +18,7 @@ import (
 // Codes are the kinds of findings of a format.
 type Codes []region.CodeDoc
 
-// Severity is that of a code; Error if the code is not known.
+// Severity is the severity of a code; Error if the code is not known.
 func (c Codes) Severity(code string) region.Severity {
 	if k := slices.IndexFunc(c, func(d region.CodeDoc) bool { return d.Code == code }); k >= 0 {
 		return c[k].Severity
@@ -26,7 +26,7 @@ func (c Codes) Severity(code string) region.Severity {
 	return region.Error
 }
 
-// Finding is a finding of a code. Which rows it is about is not known; what is no error loses none.
+// Finding makes a finding of a code about unknown rows; unless it is an error, it loses none.
 func (c Codes) Finding(code string, at fault.Span, part, message string) region.Finding {
 	f := region.Finding{Code: code, Severity: c.Severity(code), At: at, Part: part, Message: message, Rows: unknown,
 		Lost: -1}
@@ -36,7 +36,7 @@ func (c Codes) Finding(code string, at fault.Span, part, message string) region.
 	return f
 }
 
-// Of is an error as a finding of a code, at the place that the error names. What is no damage has a class
+// Of makes a finding of an error, at the position that the error names. An error that is not damage has a class
 // (fault.NotDamage).
 func (c Codes) Of(code string, err error, part string) region.Finding {
 	var e *fault.Error
@@ -48,15 +48,15 @@ func (c Codes) Of(code string, err error, part string) region.Finding {
 	return f
 }
 
-// Reporter gives the findings of a verifier, or of recovery, on, until nobody wants more. Its scope (Part, Column,
-// Whole) is that of one goroutine; what several reporters share is safe for all.
+// Reporter passes on the findings of a verifier, or of recovery, until the consumer stops. Its scope (Part, Column,
+// Whole) belongs to one goroutine; what several reporters share is safe for concurrent use.
 type Reporter struct {
-	Part, Column string     // of the findings that come next
-	Whole        fault.Span // the file: places are cut to it, and errors without a place get it; zero = not known
+	Part, Column string     // of the findings that follow
+	Whole        fault.Span // the file: positions are clipped to it, and errors without one get it; zero: not known
 
-	// Read is the code of errors that are about no byte of the file, Unsupported that of what is not known here.
+	// Read is the code of errors about no byte of the file, Unsupported that of features that are not supported.
 	Read, Unsupported string
-	// CodeOf is the code of an error of the file, by what the caller said and what it is; nil: what the caller said.
+	// CodeOf maps an error of the file and the caller's code to a code; nil: the caller's code.
 	CodeOf func(code string, e *fault.Error) string
 
 	*sink
@@ -70,16 +70,16 @@ type sink struct {
 	mu      sync.Mutex
 	yield   func(region.Finding) bool
 	seen    map[string]bool // keys: see First
-	errors  int             // that were emitted
+	errors  int             // number of errors emitted
 	stopped bool
 }
 
-// New makes a Reporter for a part whose findings have the given codes.
+// New makes a Reporter for a part whose findings have the given codes. yield returns false to stop.
 func New(ctx context.Context, part string, codes Codes, yield func(region.Finding) bool) *Reporter {
 	return &Reporter{Part: part, sink: &sink{ctx: ctx, codes: codes, yield: yield, seen: map[string]bool{}}}
 }
 
-// For is a reporter for another part, and the column that it holds; what stops one stops both.
+// For returns a reporter for another part and column; what stops one stops both.
 func (r *Reporter) For(part, column string) *Reporter {
 	out := *r
 	out.Part, out.Column, out.Whole = part, column, fault.Span{}
@@ -91,7 +91,7 @@ func Collect(ctx context.Context, part string, codes Codes, findings *[]region.F
 	return New(ctx, part, codes, func(f region.Finding) bool { *findings = append(*findings, f); return true })
 }
 
-// Stopped reports that nobody wants more, or the context ended: loops end.
+// Stopped reports whether the consumer stopped, or the context ended: loops end then.
 func (r *Reporter) Stopped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,14 +100,14 @@ func (r *Reporter) Stopped() bool {
 
 func (s *sink) ended() bool { return s.stopped || s.ctx.Err() != nil }
 
-// Errors is how many errors were emitted by r and those that share its sink.
+// Errors is the number of errors emitted by r and by those that share its sink.
 func (r *Reporter) Errors() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.errors
 }
 
-// Emit gives a finding on. What is no error loses nothing.
+// Emit passes on a finding. Unless it is an error, it loses nothing.
 func (r *Reporter) Emit(f region.Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +121,7 @@ func (r *Reporter) Emit(f region.Finding) {
 	}
 }
 
-// First reports whether a key comes for the first time, to any of the reporters that share a sink.
+// First reports whether a key is seen for the first time by any of the reporters that share a sink.
 func (r *Reporter) First(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +132,7 @@ func (r *Reporter) First(key string) bool {
 	return true
 }
 
-// Scoped is Emit with the severity of the finding's code, and the part and column of r.
+// Scoped is Emit with the severity of the finding's code, and with r's part and column.
 func (r *Reporter) Scoped(f region.Finding) {
 	f.Severity, f.Part, f.Column = r.codes.Severity(f.Code), r.Part, r.Column
 	r.Emit(f)
@@ -140,13 +140,13 @@ func (r *Reporter) Scoped(f region.Finding) {
 
 var unknown = [2]int64{-1, -1}
 
-// Report reports what no error says; rows are not known.
+// Report reports a finding that is not an error value; its rows are not known.
 func (r *Reporter) Report(code string, at fault.Span, path, format string, args ...any) {
 	r.Scoped(region.Finding{Code: code, At: at, Path: path, Message: fmt.Sprintf(format, args...), Rows: unknown,
 		Lost: -1})
 }
 
-// Rows is Report of rows, half-open, of which lost are lost; -1 = not known.
+// Rows is Report for rows, half-open, of which lost are lost; -1: not known.
 func (r *Reporter) Rows(code string, at fault.Span, rows [2]int64, lost int64, format string, args ...any) {
 	r.Scoped(region.Finding{Code: code, At: at, Message: fmt.Sprintf(format, args...), Rows: rows, Lost: lost})
 }
@@ -162,14 +162,14 @@ func (r *Reporter) Unclaimed(family string, gaps, overlaps []fault.Span) {
 	}
 }
 
-// Once is Report of what would be said of every page: the first time for a key.
+// Once is Report for what would be said of every page: only the first time for a key.
 func (r *Reporter) Once(key, code string, at fault.Span, path, format string, args ...any) {
 	if r.First(key) {
 		r.Report(code, at, path, format, args...)
 	}
 }
 
-// Blame reports an error about the rows [first, end); -1 = not known.
+// Blame reports an error about the rows [first, end); -1: not known.
 func (r *Reporter) Blame(code string, err error, first, end int64) {
 	f := region.Finding{Part: r.Part, Column: r.Column, Rows: [2]int64{first, end}, Lost: -1}
 	if first >= 0 && end >= first {
@@ -178,8 +178,8 @@ func (r *Reporter) Blame(code string, err error, first, end int64) {
 	r.About(f, code, err)
 }
 
-// About reports an error about the part, column and rows that f has. An error that is none of the file's is about
-// reading it. What is no damage has a class (fault.NotDamage).
+// About reports an error with the part, column and rows of f. An error that is not about the file is about reading it.
+// An error that is not damage has a class (fault.NotDamage).
 func (r *Reporter) About(f region.Finding, code string, err error) {
 	if err == nil || r.Stopped() {
 		return
@@ -198,7 +198,7 @@ func (r *Reporter) About(f region.Finding, code string, err error) {
 	r.Emit(f)
 }
 
-// place cuts a span to the file, and is the file where there is no span.
+// place clips a span to the file; without a span it is the file.
 func (r *Reporter) place(at fault.Span) fault.Span {
 	if at.Object == "" {
 		at = r.Whole
@@ -213,7 +213,7 @@ func (r *Reporter) place(at fault.Span) fault.Span {
 	return fault.Span{Object: at.Object, Off: from, Len: min(max(at.End(), from), r.Whole.End()) - from}
 }
 
-// Reason is what an error says is wrong, in a line: a finding has its place by itself.
+// Reason is what an error says is wrong, in one line, without its position: a finding has its own.
 func Reason(err error) string {
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -222,7 +222,7 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// Message is an error's reason with its cause, in a line.
+// Message is an error's reason with its cause, in one line.
 func Message(e *fault.Error) string {
 	m := e.Reason
 	if e.Cause != nil {

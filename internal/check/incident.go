@@ -9,17 +9,17 @@ import (
 	"stoa/region"
 )
 
-// Incident is findings that follow from one cause: a run of bytes of one object that is damaged, or one thing that is
-// missing and without which much else cannot be read.
+// Incident is findings with one cause: a damaged run of bytes of one object, or one missing thing without which much
+// else cannot be read.
 type Incident struct {
-	First   region.Finding // the gravest of them, and of these the first: what people are shown
-	At      fault.Span     // the run of bytes that the findings lie in; that of First if it is not about bytes
-	N       int            // findings, First among them
-	Codes   []CodeCount    // the most frequent first
-	Parts   []string       // tables, tablets, segments or files; at most maxNames, the others only count
+	First   region.Finding // the first of the most severe ones: what people are shown
+	At      fault.Span     // the run of bytes that contains the findings; that of First if it is not about bytes
+	N       int            // findings, including First
+	Codes   []CodeCount    // most frequent first
+	Parts   []string       // tables, tablets, segments or files; at most maxNames, the others are only counted
 	Columns []string       // the same
-	Lost    int64          // rows (or cells, in columns) that they report as lost, added up; -1: some cannot be counted
-	Listed  []int          // which findings, by their order
+	Lost    int64          // rows (or cells, in columns) reported as lost, added up; -1: some cannot be counted
+	Listed  []int          // indices of the findings
 }
 
 // CodeCount is how many findings of an incident have a code.
@@ -28,21 +28,22 @@ type CodeCount struct {
 	N    int    `json:"n"`
 }
 
-// Findings that lie so many bytes apart are still of one run: what is found is often only the end of a damaged block.
+// nearby is how many bytes apart findings may be and still belong to one run: what is found is often only the end of a
+// damaged block.
 const nearby = 64 << 10
 
-// What is larger is no page, but a file, a column, an index.
+// maxPage is the size above which a span is not a page, but a file, a column or an index.
 const maxPage = 1 << 20
 
-// Names that an incident keeps.
+// maxNames is how many names an incident keeps.
 const maxNames = 16
 
-// maxAlike is how many findings of one code about one part stand by themselves; what is more is one incident.
+// maxRepeated is how many findings of one code about one part are shown individually; more are one incident.
 const maxRepeated = 3
 
-// Fold makes incidents of findings, in the order of their first ones. Findings are of one incident if they are errors
-// or warnings that lie in one run of bytes of an object, or if more than three have one code and one part or object
-// (a container, say, of which each block is missed by itself).
+// Fold groups findings into incidents, in the order of their first findings. Findings belong to one incident if they
+// are errors or warnings in one run of bytes of an object, or if more than three have the same code and the same part
+// or object (such as a container each block of which is missing).
 func Fold(findings []region.Finding) []Incident {
 	group := make([]int, len(findings)) // the finding that stands for the incident
 	for i := range group {
@@ -81,8 +82,8 @@ func join(group []int, i, j int) {
 	group[max(i, j)] = min(i, j)
 }
 
-// byBytes joins what lies in one run of bytes. What is about a large part of an object is of the one run that lies in
-// it; if several do, each has a cause of its own, and it stands by itself.
+// byBytes joins findings in one run of bytes. A finding about a large part of an object belongs to the single run in
+// it; if there are several runs, each has its own cause, and the finding stays alone.
 func byBytes(findings []region.Finding, group []int) {
 	var small, large []int
 	for i, f := range findings {
@@ -122,7 +123,7 @@ type run struct {
 	first    int
 }
 
-// within is the runs, of those sorted by object and place, that touch at; no more than two.
+// within returns the runs, sorted by object and offset, that touch at; at most two.
 func within(runs []run, at fault.Span) []run {
 	k, _ := slices.BinarySearchFunc(runs, at, func(r run, at fault.Span) int {
 		return cmp.Or(cmp.Compare(r.object, at.Object), cmp.Compare(r.end, at.Off))
@@ -134,7 +135,7 @@ func within(runs []run, at fault.Span) []run {
 	return runs[k:n]
 }
 
-// byCode joins what is said over and over of one part, or of one object.
+// byCode joins repeated findings about one part, or one object.
 func byCode(findings []region.Finding, group []int) {
 	type key struct{ code, part, object string }
 	groups := map[key][]int{}

@@ -1,5 +1,5 @@
-// Package coerce is what formats make of Arrow's values where they store them as something else, and back: extensions
-// as what they are stored as, decimals as big-endian numbers.
+// Package coerce converts Arrow values to the forms that formats store them in, and back: extensions as their storage,
+// decimals as big-endian integers.
 package coerce
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// Storage is t, or what an extension stores.
+// Storage is t, or the storage type of an extension.
 func Storage(t arrow.DataType) arrow.DataType {
 	for {
 		e, ok := t.(arrow.ExtensionType)
@@ -22,7 +22,7 @@ func Storage(t arrow.DataType) arrow.DataType {
 	}
 }
 
-// Stored is a, or the array that an extension array stores.
+// Stored is a, or the storage array of an extension array.
 func Stored(a arrow.Array) arrow.Array {
 	for {
 		e, ok := a.(array.ExtensionArray)
@@ -33,7 +33,7 @@ func Stored(a arrow.Array) arrow.Array {
 	}
 }
 
-// BigEndian is v in two's complement, the highest byte first, in as few bytes as it takes, as Avro and Java have it.
+// BigEndian is v in two's complement, most significant byte first, in as few bytes as possible, as in Avro and Java.
 func BigEndian(v decimal128.Num) []byte {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], uint64(v.HighBits()))
@@ -45,7 +45,7 @@ func BigEndian(v decimal128.Num) []byte {
 	return b[k:]
 }
 
-// OfBigEndian is a number of any length; false: it does not fit 128 bits.
+// OfBigEndian is the inverse for any number of bytes; false if the value exceeds 128 bits.
 func OfBigEndian(b []byte) (decimal128.Num, bool) {
 	var hi, lo uint64
 	if len(b) > 0 && b[0] >= 0x80 {

@@ -1,5 +1,5 @@
-// Package describe is the shell of a describer: the anatomy of a file goes out node by node until nobody wants more,
-// and what its structures claim of the file is noted, so that verifiers ask the describer for the rest.
+// Package describe is the framework of a describer: it passes on the structure of a file node by node until the
+// consumer stops, and records which bytes structures claim, so that verifiers can ask for the rest.
 package describe
 
 import (
@@ -10,10 +10,10 @@ import (
 	"stoa/region"
 )
 
-// Outline gives nodes on. It is used by one goroutine.
+// Outline passes on nodes. It is used by one goroutine.
 type Outline struct {
 	Ctx   context.Context
-	Pages bool // what is in pages is wanted, too
+	Pages bool // the contents of pages are wanted, too
 
 	yield   func(region.Node, error) bool
 	stopped bool
@@ -22,7 +22,7 @@ type Outline struct {
 	first   error
 }
 
-// Stream gives the nodes that show emits, and then the error that kept it from showing more.
+// Stream yields the nodes that show emits, and then the error that kept it from showing more.
 func Stream(ctx context.Context, pages bool, show func(*Outline) error) iter.Seq2[region.Node, error] {
 	return func(yield func(region.Node, error) bool) {
 		o := &Outline{Ctx: ctx, Pages: pages, yield: yield}
@@ -32,7 +32,7 @@ func Stream(ctx context.Context, pages bool, show func(*Outline) error) iter.Seq
 	}
 }
 
-// Claims is what the structures that show emits leave of whole, and what two of them have; the error is that of show.
+// Claims returns the parts of whole that no emitted structure claims, and those that two claim; the error is show's.
 func Claims(ctx context.Context, whole fault.Span, show func(*Outline) error) (gaps, overlaps []fault.Span, err error) {
 	o := &Outline{Ctx: ctx, yield: func(region.Node, error) bool { return true }}
 	err = o.run(show)
@@ -40,7 +40,7 @@ func Claims(ctx context.Context, whole fault.Span, show func(*Outline) error) (g
 	return gaps, overlaps, err
 }
 
-// run is show, with an error if the context ended: what is cut there never looks like all.
+// run calls show; an ended context is an error, so that a truncated outline never looks complete.
 func (o *Outline) run(show func(*Outline) error) error {
 	if err := show(o); err != nil {
 		return err
@@ -48,10 +48,10 @@ func (o *Outline) run(show func(*Outline) error) error {
 	return o.Ctx.Err()
 }
 
-// Left reports that nobody wants more, or the context ended: loops end.
+// Left reports whether the consumer stopped, or the context ended: loops end then.
 func (o *Outline) Left() bool { return o.stopped || o.Ctx.Err() != nil }
 
-// Emit gives a node on.
+// Emit passes on a node.
 func (o *Outline) Emit(n region.Node) {
 	if o.Left() {
 		return
@@ -63,12 +63,12 @@ func (o *Outline) Emit(n region.Node) {
 	o.stopped = !o.yield(n, nil)
 }
 
-// Node emits a node whose place is in the file.
+// Node emits a node with a position in the file.
 func (o *Outline) Node(depth int, kind region.Kind, name, value string, at fault.Span) {
 	o.Emit(region.Node{Depth: depth, Kind: kind, Name: name, Value: value, At: at, Inner: -1})
 }
 
-// Gaps emits what no node has claimed of whole.
+// Gaps emits the parts of whole that no node has claimed.
 func (o *Outline) Gaps(depth int, whole fault.Span) {
 	gaps, _ := o.cover.Check(whole)
 	for _, g := range gaps {
@@ -76,14 +76,14 @@ func (o *Outline) Gaps(depth int, whole fault.Span) {
 	}
 }
 
-// Keep keeps the first error that is not reported at once: what comes after it may be whole.
+// Keep keeps the first error that is not reported at once: what follows it may be intact.
 func (o *Outline) Keep(err error) {
 	if o.first == nil {
 		o.first = err
 	}
 }
 
-// First is the error that was kept; that of the context goes before it.
+// First is the error that was kept; the context's error takes precedence.
 func (o *Outline) First() error {
 	if err := o.Ctx.Err(); err != nil {
 		return err

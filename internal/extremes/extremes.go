@@ -23,21 +23,21 @@ type Value struct {
 	Text string
 }
 
-// Lower takes o's value in if it is lower.
+// Lower replaces v by o if o is lower, or if v is not set.
 func (v *Value) Lower(o Value) {
 	if o.Set && (!v.Set || o.less(v)) {
 		*v = o
 	}
 }
 
-// Higher takes o's value in if it is higher.
+// Higher replaces v by o if o is higher, or if v is not set.
 func (v *Value) Higher(o Value) {
 	if o.Set && (!v.Set || v.less(&o)) {
 		*v = o
 	}
 }
 
-// OfVector takes the values of a vector in.
+// OfVector updates lo and hi with the values of a vector.
 func OfVector(v *vec.Vector, lo, hi *Value) error {
 	if v.Len() == 0 || v.Items != nil {
 		return nil
@@ -59,7 +59,7 @@ func OfVector(v *vec.Vector, lo, hi *Value) error {
 	return nil
 }
 
-// OfArray takes the values of an array in.
+// OfArray updates lo and hi with the values of an array.
 func OfArray(a arrow.Array, lo, hi *Value) {
 	for i := range a.Len() {
 		if a.IsValid(i) {
@@ -68,7 +68,7 @@ func OfArray(a arrow.Array, lo, hi *Value) {
 	}
 }
 
-// at takes one value in. Types without an order here stay unknown; NaN is no value.
+// at updates lo and hi with one value. Types without an order are ignored, and so is NaN.
 func at(a arrow.Array, i int, lo, hi *Value) {
 	var x Value
 	switch a := a.(type) {

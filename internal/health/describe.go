@@ -16,8 +16,8 @@ import (
 	"stoa/region"
 )
 
-// Describe gives parts, row groups, columns and pages as the reader knows them. What is none of their bytes is
-// metadata, of which only the format knows more.
+// Describe shows parts, row groups, columns and pages as the reader knows them. All other bytes are metadata, of which
+// only the format knows more.
 func Describe(ctx context.Context, tg format.Target, title string, src scan.Source) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, false, func(out *describe.Outline) error {
 		return (&outline{out, src.Reader, map[string][]fault.Span{}}).all(tg, title)
@@ -59,7 +59,7 @@ func (o *outline) all(tg format.Target, title string) error {
 	return o.First()
 }
 
-// keepDamage keeps damage for the end, as what is after it may be whole, and gives other errors back.
+// keepDamage keeps damage for the end, since what follows it may be intact, and returns other errors.
 func (o *outline) keepDamage(err error) error {
 	if errors.Is(err, fault.Corrupt) {
 		o.Keep(err)
@@ -116,7 +116,7 @@ func (o *outline) column(g format.RowGroup, col int) error {
 	})
 }
 
-// claim notes the bytes of a page; those that a page has already, cut from one block, are given once.
+// claim records the bytes of a page; bytes that several pages share, cut from one block, are shown once.
 func (o *outline) claim(at fault.Span) fault.Span {
 	known := o.claimed[at.Object]
 	if k := len(known); k > 0 && known[k-1] == at {
@@ -126,7 +126,7 @@ func (o *outline) claim(at fault.Span) fault.Span {
 	return at
 }
 
-// between gives what no page has.
+// between shows the bytes that belong to no page.
 func (o *outline) between(whole fault.Span) {
 	pages := slices.Clone(o.claimed[whole.Object])
 	slices.SortFunc(pages, func(a, b fault.Span) int { return cmp.Compare(a.Off, b.Off) })

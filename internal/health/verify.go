@@ -1,6 +1,5 @@
-// Package health verifies and describes what has a reader and nothing else: a format that gives parsers and a page
-// decoder has both from here. Recovery needs nothing more: it reads under a damage policy, and what is lost is
-// reported.
+// Package health verifies and describes formats that have only a reader: a format that supplies parsers and a page
+// decoder gets both from here. Recovery needs nothing more: it reads under a damage policy, which reports losses.
 package health
 
 import (
@@ -17,11 +16,11 @@ import (
 	"stoa/vec"
 )
 
-// Damaged is the code of what is found: there is no closer word for it than a format's own.
+// Damaged is the code of all findings: more specific ones are up to a format.
 const Damaged = "file.unreadable"
 
 // Verify walks every part, row group, column and page, and reports what cannot be read, with the rows that are lost,
-// and numbers that contradict each other. With format.Quick no page is decoded. An error is no damage: the walk could
+// and numbers that contradict each other. With format.Quick no page is decoded. An error is not damage: the walk could
 // not be done.
 func Verify(ctx context.Context, src scan.Source, depth format.Depth, r *check.Reporter) error {
 	v := &verifier{Reporter: r, ctx: ctx, src: src, depth: depth, columns: src.Reader.Columns()}
@@ -53,7 +52,7 @@ type verifier struct {
 	first   int64 // row of the part with which the row group begins; -1: not known
 }
 
-// reportDamage reports damage of rows of the row group, and gives other errors back.
+// reportDamage reports damage in rows of the row group, and returns other errors.
 func (v *verifier) reportDamage(err error, rows [2]int64) error {
 	if !errors.Is(err, fault.Corrupt) {
 		return err
@@ -128,7 +127,7 @@ func (v *verifier) batches(b format.Batcher, g format.RowGroup) error {
 	return nil
 }
 
-// decode decodes the pages of a column, and counts their rows; -1: that is not known, or damage was met.
+// decode decodes the pages of a column and returns the number of their rows; -1: not known, or there was damage.
 func (v *verifier) decode(g format.RowGroup, col int) (rows int64, err error) {
 	counted := v.columns[col].Parent < 0 // a child's entries are counted by its parent
 	err = scan.Pages(v.ctx, v.src, g, col, func(p scan.PageInfo) error {
@@ -150,7 +149,7 @@ func (v *verifier) decode(g format.RowGroup, col int) (rows int64, err error) {
 	return rows, err
 }
 
-// walk goes through the pages of a column, as far as that says without reading their values.
+// walk goes through the pages of a column without reading their values.
 func (v *verifier) walk(g format.RowGroup, col int) (rows int64, err error) {
 	err = pagesOf(v.ctx, v.src.Reader, g, col, func(p format.Page, dict bool) bool {
 		switch {
@@ -168,7 +167,7 @@ func (v *verifier) walk(g format.RowGroup, col int) (rows int64, err error) {
 	return rows, nil
 }
 
-// pagesOf calls f with the dictionary and the pages of a column, until that says no.
+// pagesOf calls f with the dictionary and the pages of a column until it returns false.
 func pagesOf(ctx context.Context, r format.Reader, g format.RowGroup, col int,
 	f func(p format.Page, dict bool) bool) error {
 	c, err := r.Chunk(ctx, g, col, vec.Range{To: math.MaxInt64})

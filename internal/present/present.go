@@ -1,5 +1,5 @@
-// Package present gives arrays the types that they were made of, where a file stores them as others: dictionaries,
-// views, large strings, extensions, shorter floats, decimals of other widths. It knows no format.
+// Package present converts arrays to the types they were written from, where a file stores them as other types:
+// dictionaries, views, large strings, extensions, shorter floats, decimals of other widths. It knows no format.
 package present
 
 import (
@@ -17,7 +17,7 @@ import (
 	"stoa/vec"
 )
 
-// Can reports whether As has arrays of type to for those of type from.
+// Can reports whether As can convert arrays of type from to type to.
 func Can(from, to arrow.DataType) bool {
 	if arrow.TypeEqual(from, to) {
 		return true
@@ -48,8 +48,9 @@ func Can(from, to arrow.DataType) bool {
 	return false
 }
 
-// As gives an array the type that it was made of: one that Can knows, a dictionary of strings, or a nested type with
-// such children. A value that the type does not have is Corrupt: nobody stored it. The caller releases the result.
+// As converts an array to the type it was written from: one that Can knows, a dictionary of strings, or a nested type
+// with such children. A value that the type does not have cannot have been written, and is an error of class Corrupt.
+// The caller releases the result.
 func As(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	from := a.DataType()
 	if arrow.TypeEqual(from, to, arrow.CheckMetadata()) {
@@ -101,7 +102,7 @@ func children(a arrow.Array, to arrow.DataType, fields []arrow.Field, mem memory
 	return retype(a, to, children), nil
 }
 
-// largeOf makes strings with offsets of 64 bits.
+// largeOf converts strings to 64-bit offsets.
 func largeOf(a arrow.Array, to arrow.DataType, mem memory.Allocator) arrow.Array {
 	d := a.Data()
 	buf := memory.NewResizableBuffer(mem)
@@ -124,7 +125,7 @@ func largeOf(a arrow.Array, to arrow.DataType, mem memory.Allocator) arrow.Array
 	return array.MakeFromData(out)
 }
 
-// viewsOf makes views of strings. What a view does not need of its 16 bytes has to be 0, and the builder leaves it.
+// viewsOf converts strings to views. Bytes of a view that are not used must be 0, and the builder does not clear them.
 func viewsOf(a arrow.Array, to arrow.DataType, mem memory.Allocator) arrow.Array {
 	mem = vec.Zeroed{Allocator: mem}
 	if to.ID() == arrow.STRING_VIEW {
@@ -163,7 +164,7 @@ func retype(a arrow.Array, to arrow.DataType, children []arrow.ArrayData) arrow.
 	return array.MakeFromData(data)
 }
 
-// shifted is the bitmap of a's rows.
+// shifted is the validity bitmap of a's rows, without offset.
 func shifted(a arrow.Array, mem memory.Allocator) *memory.Buffer {
 	b := memory.NewResizableBuffer(mem)
 	b.Resize((a.Len() + 7) / 8)
@@ -177,7 +178,7 @@ func shifted(a arrow.Array, mem memory.Allocator) *memory.Buffer {
 	return b
 }
 
-// dictionaryOf makes a dictionary array of strings: each once, in the order in which they come.
+// dictionaryOf makes a dictionary array of strings, each once, in order of appearance.
 func dictionaryOf(a arrow.Array, to *arrow.DictionaryType, mem memory.Allocator) (arrow.Array, error) {
 	b := array.NewDictionaryBuilder(vec.Zeroed{Allocator: mem}, to)
 	defer b.Release()
@@ -212,7 +213,7 @@ func dictionaryOf(a arrow.Array, to *arrow.DictionaryType, mem memory.Allocator)
 	return b.NewArray(), nil
 }
 
-// widthOf is the bytes of a value of the types that fixedOf makes; -1: it is none.
+// widthOf is the size in bytes of a value of the types that fixedOf makes; -1 for others.
 func widthOf(t arrow.DataType) int {
 	switch t := t.(type) {
 	case *arrow.FixedSizeBinaryType:
@@ -249,7 +250,8 @@ func fixedOf(a arrow.Array, to arrow.DataType, width int, mem memory.Allocator) 
 	return array.MakeFromData(d), nil
 }
 
-// converter puts value i of a as one of type to; false: the type has no such value, and why says which it has not.
+// converter returns a function that stores value i of a as type to, and returns false if the type has no such value;
+// why completes the error message.
 func converter(a arrow.Array, to arrow.DataType) (put func(dst []byte, i int) bool, why string) {
 	le := binary.LittleEndian
 	switch x := a.(type) {
@@ -287,7 +289,7 @@ func converter(a arrow.Array, to arrow.DataType) (put func(dst []byte, i int) bo
 	return nil, ""
 }
 
-// halfOf is the float16 that was widened to f; false: none was.
+// halfOf is the float16 that was widened to f; false if there is none.
 func halfOf(f float32) (uint16, bool) {
 	b := math.Float32bits(f)
 	if f != f { // the payload stays
@@ -297,7 +299,7 @@ func halfOf(f float32) (uint16, bool) {
 	return h, math.Float32bits(half.Float(h)) == b
 }
 
-// largeListOf makes lists with offsets of 64 bits.
+// largeListOf converts lists to 64-bit offsets.
 func largeListOf(a arrow.Array, to *arrow.LargeListType, mem memory.Allocator) (arrow.Array, error) {
 	l, ok := a.(*array.List)
 	if !ok {

@@ -1,4 +1,4 @@
-// Package settle makes what is written such as every writer understands.
+// Package settle rewrites what is about to be written so that every writer understands it.
 package settle
 
 import (
@@ -15,17 +15,18 @@ import (
 	"stoa/internal/nest"
 )
 
-// Dictionaries makes the dictionary arrays of what is written such as every writer understands, wherever they are
-// nested: no code stands for a null, as codes are all that most writers look at for nulls, and those of values of which
-// the format knows no dictionaries become plain arrays. nil: there are no dictionaries.
+// Dictionaries rewrites dictionary arrays, at any depth, so that every writer understands them: no code refers to a
+// null, since most writers look for nulls among codes only, and dictionaries of value types for which the format has
+// none become plain arrays. nil: there are no dictionaries.
 type Dictionaries struct {
-	schema *arrow.Schema // of what Batch gives
-	plain  []string      // columns of which it has another type
+	schema *arrow.Schema // of what Batch returns
+	plain  []string      // columns whose type changes
 	mem    memory.Allocator
 	kept   func(values arrow.DataType) bool
 }
 
-// New is that of a format, which says of which values it keeps dictionaries; see format.Format.
+// New makes a Dictionaries for schema sc. kept says for which value types the format has dictionaries, see
+// format.Format; nil: for strings and binaries. It returns nil if the schema has no dictionaries.
 func New(sc *arrow.Schema, kept func(values arrow.DataType) bool, mem memory.Allocator) *Dictionaries {
 	if !slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool { return HasDictionaries(f.Type) }) {
 		return nil
@@ -50,7 +51,7 @@ func New(sc *arrow.Schema, kept func(values arrow.DataType) bool, mem memory.All
 	return d
 }
 
-// Rows are rows of schema sc, and their schema, with dictionaries as every writer understands them.
+// Rows returns rows of schema sc, and their schema, with dictionaries that every writer understands.
 func Rows(sc *arrow.Schema, rows iter.Seq2[arrow.RecordBatch, error], mem memory.Allocator) (*arrow.Schema,
 	iter.Seq2[arrow.RecordBatch, error]) {
 	d := New(sc, nil, mem)
@@ -81,7 +82,7 @@ func HasDictionaries(t arrow.DataType) bool {
 		ok && slices.ContainsFunc(n.Fields(), func(f arrow.Field) bool { return HasDictionaries(f.Type) })
 }
 
-// isText reports whether t is one of strings or bytes, of any layout.
+// isText reports whether t is a string or binary type of any layout.
 func isText(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.STRING_VIEW, arrow.BINARY_VIEW:
@@ -90,7 +91,7 @@ func isText(t arrow.DataType) bool {
 	return false
 }
 
-// typeOf is t with the types of the values in the place of dictionaries that are not kept.
+// typeOf is t with value types in place of dictionaries that are not kept.
 func (d *Dictionaries) typeOf(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
@@ -109,7 +110,7 @@ func (d *Dictionaries) typeOf(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// Schema is the schema of what Batch gives for batches of schema sc.
+// Schema is the schema of what Batch returns for batches of schema sc.
 func (d *Dictionaries) Schema(sc *arrow.Schema) *arrow.Schema {
 	if d == nil {
 		return sc
@@ -117,7 +118,7 @@ func (d *Dictionaries) Schema(sc *arrow.Schema) *arrow.Schema {
 	return d.schema
 }
 
-// Columns are the columns that come out as another type.
+// Columns are the columns whose type changes.
 func (d *Dictionaries) Columns() []string {
 	if d == nil {
 		return nil
@@ -125,7 +126,7 @@ func (d *Dictionaries) Columns() []string {
 	return d.plain
 }
 
-// Batch is b, retained, or one in its place.
+// Batch returns b, retained, or a batch that replaces it. The caller releases it.
 func (d *Dictionaries) Batch(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	if d == nil {
 		b.Retain()
@@ -144,7 +145,7 @@ func (d *Dictionaries) Batch(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(d.schema, cols, b.NumRows()), nil
 }
 
-// settled is x as t, which is its type, or typeOf that. The caller releases it.
+// settled is x as t, which is its type or typeOf that. The caller releases it.
 func (d *Dictionaries) settled(x arrow.ArrayData, t arrow.DataType) (arrow.ArrayData, error) {
 	if !HasDictionaries(x.DataType()) {
 		x.Retain()
@@ -166,7 +167,7 @@ func (d *Dictionaries) settled(x arrow.ArrayData, t arrow.DataType) (arrow.Array
 	return array.NewData(t, x.Len(), x.Buffers(), children, x.NullN(), x.Offset()), nil
 }
 
-// dictionary is settled of a dictionary array.
+// dictionary is settled for a dictionary array.
 func (d *Dictionaries) dictionary(x arrow.ArrayData, t arrow.DataType) (arrow.ArrayData, error) {
 	codes := array.NewDictionaryData(storedAs(x, coerce.Storage(x.DataType())))
 	defer codes.Release()
@@ -197,14 +198,14 @@ func (d *Dictionaries) dictionary(x arrow.ArrayData, t arrow.DataType) (arrow.Ar
 	return d.settled(plain.Data(), t)
 }
 
-// storedAs is the data of an extension array as that of its storage.
+// storedAs is the data of an extension array as that of its storage type.
 func storedAs(x arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
 	dict, _ := x.Dictionary().(*array.Data)
 	return array.NewDataWithDictionary(t, x.Len(), x.Buffers(), x.NullN(), x.Offset(), dict)
 }
 
-// validCodes is a bitmap, from the first entry of the buffers on, of the codes that stand for values which are no
-// nulls; nil if the dictionary has no null. The caller releases it.
+// validCodes is a bitmap, from the first entry of the buffers on, of the codes of values that are not null; nil if the
+// dictionary has no null. The caller releases it.
 func (d *Dictionaries) validCodes(a *array.Dictionary) *memory.Buffer {
 	values := a.Dictionary()
 	if values.NullN() == 0 && values.DataType().ID() != arrow.NULL {

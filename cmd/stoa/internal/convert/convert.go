@@ -165,7 +165,7 @@ func ConvertCmd(a *cli.App) *cobra.Command {
 		Short: "Write the rows as another format",
 		Long: `Write the rows of a table, or those that are selected, in another format. The extension of
 OUT decides which, or --to. OUT appears only when it is complete and was read back: the same rows and
-values as went in, or the status is 1. A source is never written over.
+values as went in, or the status is 1. Sources are never overwritten.
 
 The order of the rows does not count in that. --no-check leaves it out, and so does standard output, which
 cannot be read again.

@@ -105,7 +105,7 @@ differ are shown.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), a, args) },
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&d.on, "on", nil, "rows belong together that are equal in these columns: `a,b`")
+	fl.StringArrayVar(&d.on, "on", nil, "match rows by these columns: `a,b`")
 	fl.Float64Var(&d.tolerance, "tolerance", 0, "floating-point numbers may be apart by `DISTANCE`")
 	fl.Float64Var(&d.relative, "relative", 0,
 		"floating-point numbers may be apart by this `PART` of the greater, such as 1e-12")
@@ -113,7 +113,7 @@ differ are shown.`,
 		fl.StringVar(&d.sides[i], "from-"+side, "", "read "+strings.ToUpper(side)+" as `FORMAT`; --from is for both")
 		cli.Complete(cmd, "from-"+side, a.FormatNames)
 	}
-	fl.BoolVar(&d.valuesOnly, "values", false, "types that differ are no difference if all values are the same")
+	fl.BoolVar(&d.valuesOnly, "values", false, "ignore types that differ if all values are the same")
 	fl.StringVar(&d.memory, "memory", "1GiB", "with --on: keep rows of so many bytes at a time, `SIZE`")
 	cli.CompleteWith(cmd, "on", source.CompleteColumns(a, &d.SourceFlags))
 	d.SelectFlags.Register(a, cmd, &d.SourceFlags)

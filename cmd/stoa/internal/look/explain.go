@@ -103,7 +103,7 @@ The status is 3 if the table is known to be incomplete.`,
 	}
 	cmd.Flags().BoolVar(&e.convert, "convert", false,
 		"say whether convert to a file of the same format copies pages")
-	cmd.Flags().BoolVar(&e.analyze, "analyze", false, "run the scan and tell what it did")
+	cmd.Flags().BoolVar(&e.analyze, "analyze", false, "run the scan and report what it did")
 	e.out.Register(cmd, explainForms, "default text")
 	e.src.Register(a, cmd)
 	return cli.First(cmd, "where", "columns", "analyze")

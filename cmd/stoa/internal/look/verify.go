@@ -88,7 +88,7 @@ incidents, -f jsonl a line per finding.`,
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "look at the structure only, and read no data")
 	cmd.Flags().BoolVar(&deep, "deep", false,
-		"decode every value, and hold indexes, bounds, filters and counts against them")
+		"decode every value, and compare indexes, bounds, filters and counts with them")
 	cmd.Flags().StringVar(&sealed, "seal", "",
 		"compare with what was sealed in `FILE` by stoa seal, byte for byte; with --deep, the rows as well")
 	cmd.Flags().BoolVar(&all, "all-findings", false,

@@ -47,7 +47,7 @@ func LsCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [PATH...]",
 		Short: "List what a place holds",
-		Long: `List the tables in a place, at any depth, and the files beside them: name, format, kind,
+		Long: `List the tables in a place, at any depth, and the other files there: name, format, kind,
 rows, size, number of columns, and what is wrong with those that cannot be read; for tables with named
 parts, also these. Without a path: the working directory.
 
