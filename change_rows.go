@@ -128,7 +128,7 @@ func rowsOf(rows iter.Seq2[arrow.RecordBatch, error]) (n int64, err error) {
 	return n, nil
 }
 
-// fill gives a load the rows of a scan and closes it; after an error nothing of it is left.
+// fill appends the rows of a scan to a load and closes it; after an error nothing of it remains.
 func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, error]) (format.LoadSummary, error) {
 	for b, err := range rows {
 		if err == nil {
@@ -159,14 +159,14 @@ func (p *loadProof) add(b arrow.RecordBatch) {
 	}
 }
 
-// apart are the columns of which nothing is known.
+// unverified are the columns that could not be compared.
 func (p *loadProof) unverified() []string {
 	_, names := p.altered.unknown()
 	return append(names, p.plan.Incomparable()...)
 }
 
-// proven has a load ask, before its segment counts, whether that holds what was written, but for the columns unread.
-// unchecked is why not, if that cannot be done.
+// proveLoad makes a load check, before its segment counts, that it holds what was written, except for the columns
+// unread. unchecked says why, if that cannot be done.
 func (c *Changer) proveLoad(ctx context.Context, sc *arrow.Schema, o *format.LoadOptions,
 	altered *alterations, unread ...string) (p *loadProof, unchecked string, err error) {
 	if c.change.Only == nil {
@@ -249,7 +249,7 @@ func (c *Changer) Delete(ctx context.Context, o DeleteOptions) (int64, error) {
 	return c.change.Delete(ctx, c.place, rows, nil)
 }
 
-// matching finds the rows of the table that pass a filter: where they are, and for keep also what they hold.
+// matching finds the rows of the table that pass a filter: their positions, and for keep also their values.
 func (c *Changer) matching(ctx context.Context, where string,
 	keep func(b arrow.RecordBatch) error) (out []format.RowsOfFile, err error) {
 	if strings.TrimSpace(where) == "" {
@@ -458,8 +458,8 @@ func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
 	return b.NewArray()
 }
 
-// unread are the columns that get a value that a builder of their type does not read as the table does: what comes
-// back cannot be compared with it.
+// incomparable are the columns that get a value which a builder of their type does not parse as the table does: what is
+// read back cannot be compared with it.
 func (c *Changer) incomparable(sc *arrow.Schema, values map[string]*string) (names []string) {
 	for name, v := range values {
 		if v == nil {

@@ -118,8 +118,8 @@ func (a *Accounts) MarshalJSON() ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// unkept reports whether rows with a lost cell of a column do not come under NullCells either: a union has no null,
-// and that of a list of a fixed size may be larger than any page.
+// alwaysDropped reports whether rows with a lost cell of a column are dropped under NullCells, too: a union has no
+// null, and a null fixed-size list may be larger than any page.
 func alwaysDropped(f arrow.Field) bool {
 	return f.Type.ID() == arrow.DENSE_UNION || f.Type.ID() == arrow.FIXED_SIZE_LIST
 }

@@ -11,11 +11,11 @@ import (
 	"stoa/store"
 )
 
-// denied reports whether the system does not let it be looked at.
+// denied reports whether the operating system refuses access.
 func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
-// watched is a tree that remembers what failed, for those who ask whether something is theirs: "no" is worth
-// nothing then.
+// watched is a tree that records failures, for callers that ask whether something is theirs: a "no" means nothing after
+// a failure.
 type watched struct {
 	store.Tree
 	name string

@@ -16,8 +16,8 @@ import (
 	"stoa/region"
 )
 
-// fitter makes what is written to a text fit it: strings that are not UTF-8 (Arrow does not look, and files may
-// hold anything). U+FFFD stands for what is not, and each column in which that happened is reported.
+// fitter makes what is written to a text format valid UTF-8 (Arrow does not check strings, and files may hold
+// anything). U+FFFD replaces invalid bytes, and each column in which that happened is reported.
 type fitter struct {
 	format, uri string
 	rows        int64 // before the batch
@@ -116,7 +116,7 @@ func hasStrings(t arrow.DataType) bool {
 	return false
 }
 
-// odd reports whether a string within a is not UTF-8. What null lists and structs hide counts, too.
+// invalidUTF8 reports whether a string within a is not UTF-8, including strings below null lists and structs.
 func invalidUTF8(a arrow.Array) bool {
 	switch a := a.(type) {
 	case array.StringLike:
@@ -149,7 +149,7 @@ func invalidUTF8(a arrow.Array) bool {
 	return false
 }
 
-// oddRow reports whether a string within value i of a is not UTF-8.
+// rowInvalidUTF8 reports whether a string within value i of a is not UTF-8.
 func rowInvalidUTF8(a arrow.Array, i int) bool {
 	if a.IsNull(i) {
 		return false
@@ -184,7 +184,7 @@ func rowInvalidUTF8(a arrow.Array, i int) bool {
 	return false
 }
 
-// fitted is d with U+FFFD for every byte of a string that is not UTF-8. The caller releases it.
+// replaceInvalid is d with U+FFFD for every byte of a string that is not UTF-8. The caller releases it.
 func replaceInvalid(d arrow.ArrayData) arrow.ArrayData {
 	t := coerce.Storage(d.DataType())
 	if !hasStrings(t) {

@@ -175,7 +175,7 @@ func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Fin
 	}
 }
 
-// matched is what uri matches if it is a pattern, and no name.
+// matched are the names that uri matches if it is a pattern and not a name.
 func matched(ctx context.Context, uri string, o OpenOptions) (names []string, err error) {
 	name, table := uri, ""
 	if i := strings.LastIndexByte(uri, '#'); i >= 0 {
@@ -195,8 +195,8 @@ func matched(ctx context.Context, uri string, o OpenOptions) (names []string, er
 	return names, nil
 }
 
-// verifyMatched verifies one after the other, as each is by itself: one that no format knows keeps nobody from
-// hearing of the others.
+// verifyMatched verifies one name after another, independently: one in no known format does not keep the others from
+// being verified.
 func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
 		for _, l := range missingParts(ctx, o.tree(), names, o) {
@@ -219,7 +219,7 @@ func verifyMatched(ctx context.Context, names []string, err error, o OpenOptions
 	}
 }
 
-// strangeDir reports whether uri is a directory that is no format's own. With an error it may be one: nobody knows.
+// plainDir reports whether uri is a directory that is no format's own. With an error it may or may not be one.
 func plainDir(ctx context.Context, uri string, o OpenOptions) (bool, error) {
 	info, err := o.tree().Stat(ctx, uri)
 	if err != nil || !info.Dir || o.From != "" {
@@ -272,7 +272,8 @@ func (v *dirVerifier) dir(name string, depth int) error {
 	return v.ctx.Err()
 }
 
-// refused says what the system does not let be opened or read, and lets the rest be verified; other errors stay.
+// refused reports what the operating system does not let be opened or read, and continues with the rest; other errors
+// are returned.
 func (v *dirVerifier) refused(name string, err error) error {
 	if fault.OverBudget(err) {
 		if v.limits != nil {
@@ -401,9 +402,9 @@ func verifyOne(ctx context.Context, tg found, o OpenOptions) iter.Seq2[region.Fi
 	}
 }
 
-// assembled opens what a format found nothing wrong with, as reading does, and says what that notices: names. Then it
-// reads the nested fields, unless data is not looked at: formats verify column by column, and columns that are sound
-// by themselves may contradict each other. Readers that give batches have assembled them already.
+// assembled opens what a format found nothing wrong with, as a reader does, and reports what that notices, such as
+// names. Then it reads the nested fields, unless data is not looked at: formats verify column by column, and columns
+// that are intact on their own may contradict each other. Readers that return batches have assembled them already.
 func assembled(ctx context.Context, tg found, o OpenOptions, yield func(region.Finding, error) bool) {
 	if tg.format.Open == nil {
 		return
@@ -526,7 +527,7 @@ func verifyPages(ctx context.Context, tg found, o OpenOptions, yield func(region
 	return err
 }
 
-// describePages is the anatomy of a format that gives none of its own; false: nobody wants more.
+// describePages is the structure of a format that has no describer of its own; false: the consumer stopped.
 func describePages(ctx context.Context, tg found, o OpenOptions, yield func(region.Node, error) bool) bool {
 	s, _, err := openOne(ctx, tg, o)
 	if err != nil {
@@ -551,8 +552,8 @@ func findingOf(err error) (region.Finding, bool) {
 		Rows: [2]int64{-1, -1}, Lost: -1}, true
 }
 
-// foreign verifies what is no part of a table: it is verified as it would be elsewhere. within: it lies in one,
-// and that is told of what otherwise would pass in silence.
+// foreign verifies what is not part of a table, as it would be verified elsewhere. within: it is inside a table, which
+// is reported unless something else is.
 func (v *dirVerifier) foreign(info store.Info, claim format.Claim, within bool, depth int) error {
 	if claim == format.Reported {
 		return v.entry(info, depth)

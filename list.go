@@ -53,8 +53,8 @@ func Named(e format.Entry, o OpenOptions) (uri string, _ OpenOptions) {
 	return nameOf(e), o
 }
 
-// looksInto reports whether a name is that of a directory that is no format's own. What of it fails is reported when
-// it is resolved.
+// walksInto reports whether a name is that of a directory that is no format's own. Failures in it are reported when it
+// is resolved.
 func walksInto(ctx context.Context, uri string, o OpenOptions) bool {
 	if info, err := o.tree().Stat(ctx, uri); err != nil || !info.Dir || o.From != "" {
 		return false
@@ -208,8 +208,8 @@ func nameOf(e format.Entry) string {
 	return e.Place + "#" + e.Table
 }
 
-// alone is an error if a directory that a format took for its own, and of which it opened a table, or found
-// that it has several, holds other tables, too. seen saw what it opened.
+// checkOnlyTable returns an error if a directory that a format took for its own, and of which it opened a table, or
+// found that it has several, has other tables as well. seen recorded what the format opened.
 func checkOnlyTable(ctx context.Context, tg found, seen *opened, o OpenOptions) error {
 	more := []found{tg}
 	// what cannot be looked at is none of this table
@@ -225,7 +225,7 @@ func checkOnlyTable(ctx context.Context, tg found, seen *opened, o OpenOptions) 
 	return severalTables(ctx, tg.Name, more, o)
 }
 
-// mayHold reports whether the target is a directory of which nobody said which table, or format, is meant.
+// mayHoldSeveral reports whether the target is a directory without a table or a format being named.
 func mayHoldSeveral(ctx context.Context, tg found, o OpenOptions) (bool, error) {
 	if tg.Table != "" || o.From != "" {
 		return false, nil

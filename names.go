@@ -18,7 +18,7 @@ import (
 // which it was nobody knows: reading a table ends there, or tells, as verifying does, and what is written from it has
 // another in its place.
 
-// misspelled are the paths of fields whose names are not UTF-8, as textOf has them.
+// invalidNames are the paths of fields whose names are not UTF-8, as textOf writes them.
 func invalidNames(fields []arrow.Field) (paths []string) {
 	for _, f := range fields {
 		if !utf8.ValidString(f.Name) {
@@ -33,7 +33,7 @@ func invalidNames(fields []arrow.Field) (paths []string) {
 	return paths
 }
 
-// strangeNames are findings of the names in a table's schema; nil if all are text.
+// nameFindings are findings about the names in a table's schema; nil if all are UTF-8.
 func nameFindings(sc *arrow.Schema, place string) (out []region.Finding) {
 	const maxNamed = 10
 	paths := invalidNames(sc.Fields())
@@ -48,7 +48,7 @@ func nameFindings(sc *arrow.Schema, place string) (out []region.Finding) {
 	return out
 }
 
-// replaced are findings of what became of the names of a table that is written to uri.
+// replacedNames are findings about names that were replaced in a table written to uri.
 func replacedNames(sc *arrow.Schema, uri string) (out []region.Finding) {
 	for _, f := range nameFindings(sc, uri) {
 		f.Code, f.Message = "output.names.utf8",
@@ -76,7 +76,7 @@ func textOf(name string) string {
 	return b.String()
 }
 
-// spelled are fields whose names are text, each another than those beside it if it was replaced.
+// validNames are fields whose names are UTF-8; replaced ones differ from the other names at their level.
 func validNames(fields []arrow.Field) []arrow.Field {
 	out := slices.Clone(fields)
 	for i := range out {
@@ -104,7 +104,7 @@ func spelledType(t arrow.DataType) arrow.DataType {
 	return settle.WithFields(n, validNames(n.Fields()))
 }
 
-// respelled is b with the fields of sc, which differ from its own in names only. The caller releases it.
+// renameFields is b with the fields of sc, which differ from its own only in names. The caller releases it.
 func renameFields(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
 	cols := make([]arrow.Array, b.NumCols())
 	for i, c := range b.Columns() {
@@ -116,7 +116,7 @@ func renameFields(b arrow.RecordBatch, sc *arrow.Schema) arrow.RecordBatch {
 	return array.NewRecordBatch(sc, cols, b.NumRows())
 }
 
-// retyped is d with a type that differs from its own in names only. The caller releases it.
+// retyped is d with a type that differs from its own only in names. The caller releases it.
 func retyped(d arrow.ArrayData, t arrow.DataType) arrow.ArrayData {
 	n, ok := t.(arrow.NestedType)
 	if was, nested := d.DataType().(arrow.NestedType); !ok || !nested || len(invalidNames(was.Fields())) == 0 {

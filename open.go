@@ -102,7 +102,7 @@ func (t *Table) join(s *source) error {
 	return nil
 }
 
-// openAlone opens a target. That of a directory there is no other table than the one that is opened is part of it.
+// openOnly opens a target. If it is a directory, an error is returned if it has other tables than the one opened.
 func openOnly(ctx context.Context, tg found, o OpenOptions) (*source, []region.Finding, error) {
 	switch several, err := mayHoldSeveral(ctx, tg, o); {
 	case err != nil:

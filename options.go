@@ -26,7 +26,7 @@ func (o OpenOptions) tree() store.Tree {
 
 func (o OpenOptions) opts() map[string]string { return mergeOptions(o.Opts, o.Typed) }
 
-// together are options of both kinds; strings win.
+// mergeOptions merges options of both kinds; strings take precedence.
 func mergeOptions(opts map[string]string, typed format.Options) map[string]string {
 	if typed == nil {
 		return opts
@@ -39,7 +39,7 @@ func mergeOptions(opts map[string]string, typed format.Options) map[string]strin
 	return both
 }
 
-// belong is an error if typed options are those of other formats.
+// checkOptionFormats returns an error if typed options belong to other formats.
 func checkOptionFormats(typed format.Options, f *format.Format, place string) error {
 	if typed == nil || slices.Contains(typed.Formats(), f.Name) {
 		return nil

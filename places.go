@@ -11,8 +11,8 @@ import (
 	"stoa/store"
 )
 
-// places looks for tables in directories: below those that are no format's own, and beside the tables of those
-// that are. Both go as far as Verify does, so that what one verb calls a table is one to all.
+// places looks for tables in directories: below those that are no format's own, and next to the tables in those that
+// are. It goes as far as Verify does, so that all verbs agree on what is a table.
 type places struct {
 	ctx context.Context
 	o   OpenOptions
@@ -77,7 +77,7 @@ func (p *places) dir(tree store.Tree, name string, depth int) error {
 	return p.ctx.Err()
 }
 
-// odd says what of a directory is no file.
+// odd reports an entry of a directory that is not a file.
 func (p *places) odd(tree store.Tree, dir string) {
 	for odd := range store.OddOf(p.ctx, tree, dir) {
 		if path.Base(odd.Name)[0] != '.' {
@@ -116,7 +116,7 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 	return nil
 }
 
-// beside takes what lies in the directory of a table, and is not its own. seen saw what its format opened.
+// siblings visits what is in the directory of a table and does not belong to it. seen recorded what the format opened.
 func (p *places) siblings(tg found, seen *opened, depth int) error {
 	tg.Tree = seen.Tree
 	b := newSiblings(p.ctx, tg, seen, p.o)
@@ -143,9 +143,9 @@ func (p *places) siblings(tg found, seen *opened, depth int) error {
 	return b.all(tg.Name, depth)
 }
 
-// beside goes through a directory that a format took for its own, for what is not the format's: what it opened,
-// and what it claims (see format.Format.Claims), is its own. Without claims a directory in which the format
-// opened a file is the format's with all that is in it.
+// siblings walks a directory that a format took for its own, looking for what does not belong to the format: what it
+// opened, and what it claims (see format.Format.Claims), does. Without claims a directory in which the format opened a
+// file belongs to it with everything in it.
 type siblings struct {
 	ctx     context.Context
 	tree    store.Tree
@@ -165,7 +165,8 @@ func newSiblings(ctx context.Context, tg found, seen *opened, o OpenOptions) *si
 	return b
 }
 
-// whose is what the claims say. That the store does not answer is reported, and the object looked at by itself.
+// claimOf is what the format claims about a name. If the store fails, that is reported, and the object is visited on
+// its own.
 func (b *siblings) claimOf(name string, dir bool) (format.Claim, error) {
 	if b.claims == nil {
 		return format.Foreign, nil
@@ -256,7 +257,7 @@ func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 	return s, err
 }
 
-// odd says what of a directory is no file. What has the name of a file of a table's is one that is lost.
+// odd reports an entry of a directory that is not a file. If it is named like a file of a table, that file is lost.
 func (v *dirVerifier) odd(dir string, b *siblings) error {
 	for odd := range store.OddOf(v.ctx, v.o.tree(), dir) {
 		f := oddFinding(odd, v.o)

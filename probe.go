@@ -130,7 +130,7 @@ func byName(tg format.Target, formats []format.Format) *format.Format {
 	return nil
 }
 
-// foreign says what a file is that we do not read; strange: it is there, and not of a kind that is known.
+// foreign names the kind of a file in a format that is not supported; strange: it exists, and its kind is not known.
 func foreign(ctx context.Context, tg format.Target, formats []format.Format) (err error, strange bool) {
 	at := fault.Span{Object: tg.Name}
 	src, err := tg.Tree.Open(ctx, tg.Name)
@@ -173,8 +173,8 @@ func foreign(ctx context.Context, tg format.Target, formats []format.Format) (er
 		only, preview(head)), true
 }
 
-// noObjects reports whether head, of a file whose name says that it holds JSON lines, begins with a line that
-// is another JSON value than an object.
+// noObjects reports whether head, of a file whose name says that it holds JSON lines, begins with a line that is JSON
+// but not an object.
 func noObjects(name string, head []byte) bool {
 	if ext := strings.ToLower(path.Ext(filepath.ToSlash(name))); ext != ".jsonl" && ext != ".ndjson" {
 		return false

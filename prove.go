@@ -143,7 +143,7 @@ func (p *proof) files(ctx context.Context, tree store.Tree, dir string) (names [
 // add sums up a batch that is written.
 func (p *proof) add(b arrow.RecordBatch) { p.in.Add(b) }
 
-// alongside sums b up while f works.
+// addDuring adds b to the sums while f runs.
 func (p *proof) addDuring(b arrow.RecordBatch, f func() error) error {
 	const smallBatch = 1024 // rows that are summed up sooner than another goroutine begins
 	if b.NumRows() < smallBatch {

@@ -30,7 +30,7 @@ type found struct {
 	left   []leftOut // files beside it that are none of the table; of the first of a set
 }
 
-// leftOut is what a directory of files holds besides them, and why it is not read.
+// leftOut is an entry of a directory of files that is not read, and why.
 type leftOut struct {
 	name  string
 	err   error
@@ -122,7 +122,7 @@ func resolveURI(ctx context.Context, uri string, o OpenOptions) ([]found, error)
 	return nil, err
 }
 
-// straight is name as the system means it, where .. follows a symbolic link.
+// resolveDotDot is name as the operating system resolves it, where .. follows a symbolic link.
 func resolveDotDot(tree store.Tree, name string) string {
 	if local, ok := tree.(interface{ ResolveDotDot(string) string }); ok {
 		return local.ResolveDotDot(name)
@@ -255,13 +255,14 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 	return out, nil
 }
 
-// passedOver reports whether what has the name is no part of a directory of files.
+// ignored reports whether an entry with this name is no part of a directory of files.
 func ignored(name string) bool {
 	base := path.Base(name)
 	return base[0] == '.' || base[0] == '_'
 }
 
-// nothingIn is the error of a directory of which nothing can be read: why its first file cannot, if there is one.
+// nothingReadable is the error for a directory in which nothing can be read: why the first file cannot be read, if
+// there is one.
 func nothingReadable(name string, left []leftOut) error {
 	for _, l := range left {
 		if !errors.Is(l.err, fault.Unsupported) {
@@ -271,8 +272,8 @@ func nothingReadable(name string, left []leftOut) error {
 	return fault.New(fault.Invalid, fault.Span{Object: name}, "", "the directory holds no files that stoa knows")
 }
 
-// holdsFile reports whether a file lies in or below a directory, but for those that begin with . or _. What
-// cannot be listed counts as one.
+// holdsFile reports whether there is a file in or below a directory, except those that begin with . or _. A directory
+// that cannot be listed counts as a file.
 func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) bool {
 	for info, err := range tree.List(ctx, name) {
 		if err != nil {
@@ -289,11 +290,10 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 	return false
 }
 
-// deepest is how far directories are followed.
+// maxDepth is how far directories are followed.
 const maxDepth = 40
 
-// oddFinding says what is no file. A link that leads nowhere, and by its name led to a file of a format, is a
-// file that is lost.
+// oddFinding reports an entry that is not a file. A dangling link that is named like a file of a format is a lost file.
 func oddFinding(odd store.Odd, o OpenOptions) *region.Finding {
 	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: odd.Name},
 		Part: odd.Name, Rows: [2]int64{-1, -1}, Message: odd.What}
@@ -313,8 +313,8 @@ func OddError(odd store.Odd, o OpenOptions) error {
 	return &odd
 }
 
-// misnamed is a finding about a file that no format claims, and whose name ends as a format's files do: a disk
-// that came back with nothing, or with zeros, must not pass for something unknown. nil: the name says nothing.
+// misnamed is a finding about a file that no format recognizes although its name has a format's extension: a disk that
+// returned nothing, or zeros, must not pass for an unknown file. nil: the name says nothing.
 func misnamed(ctx context.Context, name string, o OpenOptions, err error) *region.Finding {
 	if o.From != "" || !errors.Is(err, fault.Unsupported) {
 		return nil
@@ -399,7 +399,7 @@ func missingParts(ctx context.Context, tree store.Tree, names []string, o OpenOp
 
 func partName(n int, ext string) string { return fmt.Sprintf("part-%05d%s", n, ext) }
 
-// numbered reports whether a file is, by its name, of a format that does not tell itself what is missing beside it.
+// numbered reports whether a file, by its name, is in a format that does not itself record which files are missing.
 func numbered(base string, formats []format.Format) (yes bool) {
 	for _, f := range formats {
 		if slices.ContainsFunc(f.Extensions, func(ext string) bool { return strings.HasSuffix(base, ext) }) {
@@ -411,6 +411,7 @@ func numbered(base string, formats []format.Format) (yes bool) {
 	return yes
 }
 
+// isMissing reports whether a file does not exist.
 func isMissing(ctx context.Context, tree store.Tree, name string) bool {
 	_, err := tree.Stat(ctx, name)
 	return errors.Is(err, fs.ErrNotExist)

@@ -76,7 +76,7 @@ func structsOf[T any](seq iter.Seq2[arrow.RecordBatch, error], fields []rowField
 	}
 }
 
-// misfit is what arreflect says of a column and a field, without the words that are about its own calls.
+// fieldError is arreflect's error about a column and a field, without the text about its own calls.
 type fieldError struct{ error }
 
 func (e fieldError) Unwrap() error { return e.error }

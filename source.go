@@ -39,8 +39,8 @@ func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Se
 	}
 }
 
-// unspelled is an error if a name of what is read is not UTF-8, and the scan is to end at the first damage: no row
-// comes then that the undamaged table would not have given.
+// checkNames returns an error if a name in the schema is not UTF-8 and the scan ends at the first damage: then no row
+// is yielded that the undamaged table would not have.
 func (s *source) checkNames(spec scan.Spec) error {
 	if spec.Damaged != scan.Fail {
 		return nil
@@ -55,10 +55,9 @@ func (s *source) checkNames(spec scan.Spec) error {
 	return nil
 }
 
-// unchanged is an error if the source's own file, or one in which its pages lie, is not what it was before it
-// was opened. Who looks up rows one by one should not wait for that each time: it is good for a moment, as file
-// systems do not tell times more closely, and where there are very many files for long enough that looking
-// costs little.
+// checkUnchanged returns an error if the source's own file, or one in which its pages are, is not what it was before it
+// was opened. Single-row look-ups should not wait for this each time: the result is reused for a moment, which is also
+// the resolution of file times, and with very many files for long enough that checking costs little.
 func (s *source) checkUnchanged(ctx context.Context) error {
 	if shared, ok := s.reader.(format.Shared); ok && shared.Shared() {
 		return nil

@@ -87,7 +87,7 @@ func (t *Table) Plan(ctx context.Context, spec ScanSpec, target int64) iter.Seq2
 // PlanName is the Plan of all splits that Plan(spec) yields, even if it yields none.
 func (t *Table) PlanName(spec ScanSpec) string { return t.emptySplit(spec).Plan }
 
-// blank is a split without pieces.
+// emptySplit is a split without pieces.
 func (t *Table) emptySplit(spec ScanSpec) Split {
 	b := Split{Version: SplitVersion, Opts: t.opened.opts(), NoVerify: t.opened.NoVerify, Columns: spec.Columns,
 		Unordered: spec.Unordered}

@@ -163,7 +163,7 @@ func (p *parser) test() (*Expr, error) {
 	return e, err
 }
 
-// bare is a column without a test: a boolean one.
+// booleanColumn is a column without a test: a boolean one.
 func (p *parser) booleanColumn(col string) (*Expr, error) {
 	if t := p.peek(); t.kind == tokEnd || t.is("and") || t.is("or") || t.is(")") {
 		p.src.op = p.src.column
@@ -172,7 +172,7 @@ func (p *parser) booleanColumn(col string) (*Expr, error) {
 	return nil, p.expected(`a comparison, "is", "in", "between" or "like"`)
 }
 
-// turned reads a test that begins with a literal.
+// reversed reads a test that begins with a literal.
 func (p *parser) reversed() (*Expr, error) {
 	word := strings.ToLower(p.peek().text)
 	isWord := p.peek().kind == tokWord

@@ -82,7 +82,7 @@ func printPath(path string) string {
 	return strings.Join(names, ".")
 }
 
-// isBare reports whether n is a name that needs no quotation marks.
+// isPlainName reports whether n is a name that needs no quotation marks.
 func isPlainName(n string) bool {
 	for i, r := range n {
 		if !isNameRune(r, i == 0) {

@@ -8,8 +8,8 @@ import (
 	"stoa/fault"
 )
 
-// Failing reports whether an error is that of a store: it could not say what is there. An *fault.Error is about
-// what was read, and what is not there, or no object, is known to be that.
+// Failing reports whether an error is a store's failure to say what is there. An *fault.Error is about contents that
+// were read, and a missing object, or one that is not a file, is no failure.
 func Failing(err error) bool {
 	var known *fault.Error
 	var odd *Odd

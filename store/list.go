@@ -29,7 +29,7 @@ func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	}
 }
 
-// Odd is an entry of a directory that is no object of a Tree, though it has a name there.
+// Odd is an entry of a directory that is not an object of a Tree, although it has a name there.
 type Odd struct {
 	Name string // full, as in Info
 	What string // "a named pipe"
@@ -38,8 +38,8 @@ type Odd struct {
 
 func (o *Odd) Error() string { return o.Name + ": " + o.What }
 
-// Odd gives the direct children of a directory that List leaves out, sorted by name. What is wrong with the
-// directory List tells.
+// Odd yields the direct children of a directory that List leaves out, sorted by name. Errors of the directory itself
+// are List's.
 func (Local) Odd(ctx context.Context, dir string) iter.Seq[Odd] {
 	return func(yield func(Odd) bool) {
 		for _, err := range children(ctx, dir) {
@@ -50,7 +50,7 @@ func (Local) Odd(ctx context.Context, dir string) iter.Seq[Odd] {
 	}
 }
 
-// OddOf is what the tree below all that wraps it tells by Odd; of a tree that has no such entries, nothing.
+// OddOf yields what the innermost tree yields by Odd; nothing if it has no such entries.
 func OddOf(ctx context.Context, t Tree, dir string) iter.Seq[Odd] {
 	for {
 		switch x := t.(type) {
@@ -113,8 +113,8 @@ func child(name string, e fs.DirEntry) (Info, error) {
 	return localInfo(name, st), nil
 }
 
-// leadsUp reports whether the link at name leads to a directory that was passed on the way to it, or to one
-// above: who followed it would see the same again and again.
+// leadsUp reports whether the link at name leads to a directory that was passed on the way to it, or to one above:
+// following it would never end.
 func leadsUp(name string) bool {
 	to, err := filepath.EvalSymlinks(filepath.FromSlash(name))
 	if err == nil {

@@ -199,7 +199,7 @@ func (s *localSink) end() {
 // oldSuffix ends the name of a directory that steps aside for a new one.
 const oldSuffix = ".stoa-old"
 
-// hold locks tmp for as long as this sink is at work.
+// acquire locks tmp for as long as this sink is at work.
 func (s *localSink) acquire() {
 	if f, err := os.Open(s.tmp); err == nil {
 		if s.lock = f; !tryLock(f) {
@@ -215,9 +215,8 @@ func (s *localSink) release() {
 	}
 }
 
-// sweep removes what runs that were killed have left of the same place, and gives a directory back its name
-// that had stepped aside when its successor was not yet there. What a run that goes on still holds is locked,
-// and stays.
+// sweep removes what killed runs have left for the same place, and gives a directory its name back that was moved aside
+// before its successor was in place. What a running process still uses is locked, and stays.
 func (s *localSink) sweep() {
 	parent, base := filepath.Dir(s.path), filepath.Base(s.path)
 	entries, err := os.ReadDir(parent)

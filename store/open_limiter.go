@@ -66,8 +66,8 @@ func (f *OpenLimiter) Stamp(ctx context.Context, name string) string {
 	return f.stamps[name]
 }
 
-// Unchanged is an error, ErrChanged, if the object's stamp is another than Stamp told. What is gone was read as
-// it was; without a stamp nothing is known.
+// Unchanged returns ErrChanged if the object's stamp is not what Stamp returned. An object that is gone was read
+// unchanged; without a stamp, changes cannot be noticed.
 func (f *OpenLimiter) Unchanged(ctx context.Context, name string) error {
 	was := f.Stamp(ctx, name)
 	if was == "" {
@@ -113,6 +113,7 @@ func (s *limitedSource) open(src Source) {
 	s.at = s.limiter.order.PushFront(s)
 }
 
+// closeFile closes the file, which is opened again when it is needed.
 func (s *limitedSource) closeFile() error {
 	src := s.src
 	s.limiter.order.Remove(s.at)

@@ -15,8 +15,8 @@ type Peeker interface {
 	Peek() (Tree, string)
 }
 
-// Before is s with a check before the commit, if s is a Peeker: it is given what Peek gives. After an error of
-// check nothing is committed.
+// Before is s with a check before the commit, if s is a Peeker: check is called with what Peek returns. If it fails,
+// nothing is committed.
 func Before(s Sink, check func(ctx context.Context, t Tree, name string) error) Sink {
 	return &checkedSink{s, check}
 }
@@ -83,7 +83,7 @@ func (m moved) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	}
 }
 
-// Straight does not look at the file system: names below from are not there yet.
+// ResolveDotDot does not look at the file system: names below from do not exist yet.
 func (m moved) ResolveDotDot(name string) string { return name }
 
 // Peek is what was created so far.

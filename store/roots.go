@@ -326,7 +326,7 @@ func (in inRoots) show(name string) string {
 	return path.Join(in.shown, strings.TrimPrefix(path.Clean(name), path.Clean(in.original)))
 }
 
-// Straight is that of the tree below, for names that are its own.
+// ResolveDotDot is that of the tree below, for names that are the tree's.
 func (r *roots) ResolveDotDot(name string) string {
 	local, ok := r.Tree.(interface{ ResolveDotDot(string) string })
 	if !ok || strings.HasPrefix(name, RootsMark) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Straight is name without .. after a symbolic link, if it has that: names below it are joined by their words,
-// as if the link were the directory that it leads to, and that may be another place.
+// ResolveDotDot is name without .. after a symbolic link, if it has any. Names below it are joined as text, as if the
+// link were the directory that it leads to, and that may be another place.
 func (Local) ResolveDotDot(name string) string {
 	if !slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "..") {
 		return name

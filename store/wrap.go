@@ -156,7 +156,7 @@ func (c *Cache) Close() error {
 	return first
 }
 
-// Past gives src without the cache that it may be read through: for data, which would only push the metadata out.
+// Past returns src without the cache that it may be read through: for data, which would only evict metadata.
 func Past(src Source) Source {
 	if s, ok := src.(*cachedSource); ok {
 		return s.src
@@ -245,7 +245,7 @@ func Unsized(s Source) bool {
 	return ok && u.Unsized()
 }
 
-// Spooled is what Spool makes.
+// Spooled is what Spool returns.
 type Spooled struct {
 	r       io.Reader
 	max     int64

@@ -220,7 +220,7 @@ func (v *Vector) Reserve(n int, size int64) {
 	}
 }
 
-// hold makes room for size bytes in *b, plus Slack.
+// ensure makes room for size bytes in *b, plus Slack.
 func (v *Vector) ensure(b **memory.Buffer, size int) {
 	if *b == nil {
 		*b = memory.NewResizableBuffer(v.mem)

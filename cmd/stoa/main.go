@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // grace is how long a verb has, after a signal, to end in order.
 const grace = time.Second
 
-// give ends the process when a verb has not ended in time: where a library is at work for long, nobody looks at
+// forceExit ends the process when a verb has not ended in time: where a library is at work for long, nobody looks at
 // the context.
 func forceExit(ended <-chan struct{}, stderr io.Writer) {
 	select {

@@ -38,8 +38,8 @@ var codecs = [...]Codec{
 	{"deflate", decompressDeflate, compressDeflate},
 }
 
-// ByName finds a method: "none", "lz4" (a bare LZ4 block, no frame), "snappy" (a bare Snappy block, no framing),
-// "zlib" (RFC 1950), "deflate" (RFC 1951, no header and no checksum).
+// ByName returns a codec: "none", "lz4" (an LZ4 block, no frame), "snappy" (a Snappy block, no framing), "zlib" (RFC
+// 1950), "deflate" (RFC 1951, no header and no checksum).
 func ByName(name string) (*Codec, bool) {
 	for i := range codecs {
 		if codecs[i].Name == name {
@@ -160,7 +160,7 @@ func decompressDeflate(dst, src []byte) error {
 	return decompressDeflateSlow(dst, src)
 }
 
-// unDeflateSlow says what is wrong, if something is.
+// decompressDeflateSlow says what is wrong, if something is.
 func decompressDeflateSlow(dst, src []byte) error {
 	f := rawInflaters.Get().(*inflater)
 	defer func() {

@@ -42,7 +42,7 @@ func tooMuch(name string, n uint64, limit int64) error {
 	return fault.Limitf(fault.Span{}, name, "%d raw bytes are more than the %d allowed", n, limit)
 }
 
-// snappyRatio is more than what a bare Snappy block can grow by: a copy of 64 bytes takes three.
+// snappyRatio bounds how much a Snappy block can expand: a copy of 64 bytes takes three.
 const snappyRatio = 22
 
 func expandSnappy(src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
@@ -70,7 +70,7 @@ var newZstdDecoder = sync.Pool{New: func() any {
 	return d
 }}
 
-// firstRoom is how much is taken at once for bytes that do not say their raw size, or say one that is much
+// firstAlloc is how much is taken at once for bytes that do not say their raw size, or say one that is much
 // larger than they are.
 func firstAlloc(src []byte, declared uint64, limit int64) int {
 	n := uint64(16*len(src) + 4096)

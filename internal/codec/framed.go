@@ -8,9 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Squeeze appends src to dst, compressed by a method whose form says where it ends and how much it holds:
-// "none", "snappy" (a bare block), "zstd" (a frame with its size), "gzip". It is what Expand undoes. ok is
-// false if there is no such method.
+// CompressFramed appends src to dst, compressed in a form that records its own end and raw size: "none", "snappy" (a
+// block), "zstd" (a frame with its size), "gzip". Expand is the inverse. ok is false if there is no such method.
 func CompressFramed(name string, dst, src []byte) (out []byte, ok bool) {
 	switch name {
 	case "none":

@@ -207,7 +207,7 @@ func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 	return r
 }
 
-// like reports whether cells of side 0 have the same hashes.
+// sameHashes reports whether cells of side 0 have the same hashes.
 func (n *node) sameHashes(o *node) bool {
 	if n.way == diff.AsText && o.way == diff.AsText {
 		return arrow.TypeEqual(n.types[0], o.types[0]) && arrow.TypeEqual(n.types[1], o.types[1])
@@ -218,7 +218,7 @@ func (n *node) sameHashes(o *node) bool {
 	return slices.EqualFunc(n.children, o.children, (*node).sameHashes)
 }
 
-// Apart names the columns of side 0 that have no partner, or one whose values have nothing in common with
+// Incomparable names the columns of side 0 that have no partner, or one whose values have nothing in common with
 // theirs: nothing is known of these.
 func (p *Plan) Incomparable() []string { return p.apart }
 

@@ -73,7 +73,7 @@ func (q *queue) rows() (out []*row) {
 	return out
 }
 
-// alike are the rows of one key: of a those that no row of b was equal to so far, of b those that wait. The
+// keyRows are the rows of one key: of a those that no row of b was equal to so far, of b those that wait. The
 // rows of a are in queues by a hash of their cells if they are many; else all in one.
 type keyRows struct {
 	a    queue
@@ -81,7 +81,7 @@ type keyRows struct {
 	b    queue
 }
 
-// severalAlike is how many rows of one key are looked through one by one.
+// maxLinear is how many rows of one key are looked through one by one.
 const maxLinear = 16
 
 // take removes a row of a with these cells, if there is one. Its key's rows were all kept before.
@@ -127,7 +127,7 @@ func (k *keyRows) left() []*row {
 // the same key costs more, for its queue.
 const keyCost, rowCost, queueCost = 128, 64, 64
 
-// mostParts bounds how often the tables are read: keys that do not differ cannot be divided.
+// maxParts bounds how often the tables are read: keys that do not differ cannot be divided.
 const maxParts = 1 << 12
 
 // errFull says that a part does not fit into memory.
@@ -299,7 +299,7 @@ type pairing struct {
 	a, b *row
 }
 
-// rests pairs what is left. The part's examples, of which those from told on are there, are in the order of b;
+// pairRest pairs what is left. The part's examples, of which those from told on are there, are in the order of b;
 // then come the rows that only a has.
 func (k *keyed) pairRest(shown int) {
 	var both, onlyA []pairing // both: with a row of b
@@ -403,7 +403,7 @@ func (k *keyed) showKey(key []byte, at [2]int64) (out []Cell) {
 	return out
 }
 
-// mostNear is how many pairs of rows of one key are looked at to find as many that are equal within the
+// maxPairs is how many pairs of rows of one key are looked at to find as many that are equal within the
 // tolerance as there can be. Of more, up to mostTried, each row of a gets the first that fits, and of still
 // more the one that comes when it does.
 const maxPairs, maxTried = 1 << 14, 1 << 24

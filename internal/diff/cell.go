@@ -292,7 +292,7 @@ func (s *shape) read(coded bool) {
 	}
 }
 
-// loose reports whether cells may be equal whose bytes are not.
+// inexact reports whether cells may be equal whose bytes are not.
 func (s *shape) inexact(tol tolerance) bool { return s.reals && tol != (tolerance{}) }
 
 // equal compares two cells, floating-point numbers within the tolerance.

@@ -314,7 +314,7 @@ func (r *run) tail(a, b *cursor) error {
 	return nil
 }
 
-// alone keeps a row that is on one side only as an example.
+// onlyIn keeps a row that is on one side only as an example.
 func (r *run) onlyIn(side int, b arrow.RecordBatch, i int, at int64) {
 	if len(r.res.Examples) >= r.o.Examples {
 		return

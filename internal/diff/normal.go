@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// mostDigits is how long a number in words is read exactly, and how large its exponent may be.
+// maxDigits is how long a number in words is read exactly, and how large its exponent may be.
 const maxDigits = 500
 
 // normal is one of the ways to write a value: a number, date or time that is text on one side, as in JSON

@@ -39,7 +39,7 @@ func Decoded(d *array.Dictionary, mem memory.Allocator) (arrow.Array, error) {
 	return Take(d.Dictionary(), idx, mem)
 }
 
-// run reports whether idx counts up by one.
+// isRun reports whether idx counts up by one.
 func isRun(idx []int32) (from int, ok bool) {
 	if len(idx) == 0 {
 		return 0, true

@@ -188,7 +188,7 @@ func (r *run) collect(t *task) error {
 	return nil
 }
 
-// pass gives out a batch, or what the limit leaves of it.
+// emit gives out a batch, or what the limit leaves of it.
 func (r *run) emit(b arrow.RecordBatch) error {
 	c := r.Out
 	n := b.NumRows()

@@ -157,7 +157,7 @@ func (s *Seal) next(off, size int64) (int64, error) {
 	return size, nil
 }
 
-// take notes what a record says. The second copy of a record says nothing new.
+// take stores what a record says. The second copy of a record says nothing new.
 func (s *Seal) take(kind string, b []byte, at span, found map[int]*File) error {
 	switch kind {
 	case kindHead:
@@ -235,8 +235,8 @@ func (s *Seal) takeSums(b []byte, at span) error {
 	return nil
 }
 
-// settle holds the records against each other: afterwards every file that is known has a checksum for each of
-// its blocks, or none.
+// checkRecords compares the records with each other: afterwards every known file has a checksum for each of its blocks,
+// or none.
 func (s *Seal) checkRecords() error {
 	if s.head.Version == 0 {
 		return fmt.Errorf("no seal: nothing of it says what was sealed")

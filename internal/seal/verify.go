@@ -115,7 +115,7 @@ func (d *damage) bad(block int64) {
 	d.runs = append(d.runs, [2]int64{block, block + 1})
 }
 
-// look reads a file that has size bytes now, and compares what it has in common with f.
+// compare reads a file that has size bytes now, and compares what it has in common with f.
 func (s *Seal) compare(ctx context.Context, f *File, in io.Reader, size int64) (damage, error) {
 	var d damage
 	known := &sums{seal: s, file: f}
@@ -172,7 +172,7 @@ func (v *verifier) content(ctx context.Context, f, now *File) error {
 	return nil
 }
 
-// classify reports what has become of a file.
+// classify reports what has happened to a file.
 func (v *verifier) classify(f, now *File, d damage) {
 	base := Difference{File: f.label(v.roots), Size: f.Size, Len: f.Size}
 	if d.unknown > 0 {
@@ -215,7 +215,7 @@ func (v *verifier) classify(f, now *File, d damage) {
 	}
 }
 
-// added reports a file that was not sealed; if it holds what another one held, it says so.
+// added reports a file that was not sealed; if it has the contents of another file, it says so.
 func (v *verifier) added(ctx context.Context, f *File) error {
 	d := Difference{What: Added, File: f.label(v.roots), Len: f.Size, Size: f.Size}
 	if f.Kind == Regular && f.Size > 0 {

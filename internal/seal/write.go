@@ -120,7 +120,8 @@ func (w *writer) keep(kind string, payload []byte) error {
 	return w.rec.put(kind, payload)
 }
 
-// again writes the index and the checksums a second time, so that damage of the seal in one place does not take them.
+// writeSecondCopy writes the index and the checksums again, so that damage in one place of the seal does not destroy
+// them.
 func (w *writer) writeSecondCopy() error {
 	if err := w.index(); err != nil || w.bytes > secondCopy {
 		return err

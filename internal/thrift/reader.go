@@ -165,7 +165,7 @@ func (r *Reader) open(name string, head int, f frame) {
 	r.due, r.head = false, 0
 }
 
-// shut ends what was opened last.
+// close ends what was opened last.
 func (r *Reader) close() {
 	r.stack = r.stack[:len(r.stack)-1]
 	if r.c.Tracing() {
@@ -277,7 +277,7 @@ func (r *Reader) items(count int, elem, value Type, yield func(int) bool) {
 	}
 }
 
-// settle notes that the value that was due is read. Behind the key of a map's entry its value is due.
+// valueRead notes that the value that was due is read. Behind the key of a map's entry its value is due.
 func (r *Reader) valueRead() {
 	r.due, r.head = false, 0
 	if len(r.stack) == 0 {
@@ -374,7 +374,7 @@ func (r *Reader) I32(name string) int32 { return int32(r.int(name, I32, nil)) }
 // I64 takes an i64.
 func (r *Reader) I64(name string) int64 { return r.int(name, I64, nil) }
 
-// Enum takes an i32, told by the name that text gives the value.
+// Enum takes an i32; text names the value for traces.
 func (r *Reader) Enum(name string, text func(int32) string) int32 {
 	return int32(r.int(name, I32, func(v int64) string { return text(int32(v)) }))
 }
@@ -435,7 +435,7 @@ func (r *Reader) Unknown() {
 	r.done(name, text, n)
 }
 
-// Stranger says that the field that Next found is damage: the structure is one to which nobody adds any more.
+// Stranger reports the field that Next found as damage: no fields are ever added to this structure.
 func (r *Reader) Stranger() {
 	if r.due && r.c.Err() == nil {
 		r.fail(r.c.Pos(), max(r.head, 1), r.unknownName(), "the structure has no such field")

@@ -1,12 +1,12 @@
-// Package thrift reads and writes structs of Apache Thrift, field by field and without generated code, in the
-// compact and in the binary protocol.
+// Package thrift reads and writes structs of Apache Thrift, field by field and without generated code, in the compact
+// and the binary protocol.
 //
-// A struct is read over a wire.Cursor, so that the parser that decodes it also describes it and says where it
-// is broken. Thrift structs have no length: they end with a stop byte. Fields may come in any order; a field
-// that nobody takes is passed over, and Describe still shows it.
+// A struct is read over a wire.Cursor, so that the parser that decodes it also describes it and says where it is
+// broken. Thrift structs have no length: they end with a stop byte. Fields may come in any order; a field that is not
+// taken is skipped, and Describe still shows it.
 //
-// Every length and count is held against the bytes that are left, and the nesting against MaxDepth, before
-// anything is believed. Source: thrift-compact-protocol.md and thrift-binary-protocol.md of the Thrift project.
+// Every length and count is checked against the bytes that are left, and the nesting against MaxDepth, before memory is
+// allocated. Source: thrift-compact-protocol.md and thrift-binary-protocol.md of the Thrift project.
 package thrift
 
 import (
@@ -58,7 +58,7 @@ func (t Type) String() string {
 	return "type " + strconv.Itoa(int(t))
 }
 
-// MaxDepth is how deep structs, lists and maps may stand in each other.
+// MaxDepth is how deep structs, lists and maps may be nested.
 const MaxDepth = 32
 
 // The numbers of the types on the wire. In the compact protocol 1 and 2 are true and false.
@@ -89,7 +89,7 @@ func (p Protocol) typeOf(n byte) (t Type, ok bool) {
 	return compactTypes[n], true
 }
 
-// least is the fewest bytes that a value of type t takes as an element of a list.
+// minSize is the smallest size in bytes of a value of type t as an element of a list.
 func (p Protocol) minSize(t Type) int {
 	switch t {
 	case Double:
@@ -116,11 +116,11 @@ func (p Protocol) minSize(t Type) int {
 	return 1
 }
 
-// trouble is what is wrong at offset off of the bytes.
+// parseError is what is wrong at offset off.
 type parseError struct {
 	off    int
 	reason string
-	short  bool // with more bytes it might be none
+	short  bool // more bytes might help
 }
 
 func malformed(off int, format string, args ...any) *parseError {

@@ -18,8 +18,8 @@ func (u *upper) words() (lo, hi uint64) {
 	return binary.LittleEndian.Uint64(u[:]), binary.LittleEndian.Uint64(u[8:])
 }
 
-// calm looks for a kernel for narrower elements that does for these: rows of width bytes of elements of elem bytes.
-// It is nil if there is none.
+// narrowKernel looks for a kernel for narrower elements that also works for these: rows of width bytes of elements of
+// elem bytes. It is nil if there is none.
 func narrowKernel(src []byte, width, elem int) (k *kernel, top upper) {
 	j := elem // bytes from j on are the same everywhere
 	for ; j > 1; j-- {

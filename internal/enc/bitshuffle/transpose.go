@@ -82,13 +82,13 @@ func (s *scratch) transpose(dst, src []byte, elem int) {
 	transpose(dst, src, elem, n)
 }
 
-// pair is a kernel in assembly, both ways, for elements of elem bytes and least of them or more: see gen/main.go.
+// pair is a kernel in assembly, in both directions, for minElems or more elements of elem bytes: see gen/main.go.
 type pair struct {
 	elem, minElems int
 	un, to         func(dst, src *byte, n int, tmp *[8192]byte)
 }
 
-// pairs are those that this machine can do, the best first.
+// pairs are the kernels that this machine supports, fastest first.
 var pairs []pair
 
 // assembly finds the kernel for n elements; nil if there is none.

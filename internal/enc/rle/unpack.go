@@ -72,7 +72,7 @@ func newTable(bit, width, lane int, quarters bool) *table {
 	return t
 }
 
-// few is with how many values a kernel does not pay.
+// minFast is with how many values a kernel does not pay.
 const minFast = 32
 
 // unpackFast does the first n values of unpack, as far as a kernel can.

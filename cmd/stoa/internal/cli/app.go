@@ -75,7 +75,7 @@ func (a *App) Note(format string, args ...any) {
 	}
 }
 
-// Alarm reports an error on standard error, that of which the command goes on.
+// Warn reports an error on standard error, that of which the command goes on.
 func (a *App) Warn(format string, args ...any) {
 	fmt.Fprintln(a.Stderr, display.Hanging(display.Printable(InFlags(fmt.Sprintf(format, args...))), a.ErrWidth))
 }

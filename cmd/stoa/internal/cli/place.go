@@ -155,7 +155,7 @@ type stdoutObject struct{ a *App }
 func (o stdoutObject) Write(b []byte) (int, error) { return o.a.Stdout.Write(b) }
 func (o stdoutObject) Close() error                { return o.a.Stdout.Flush() }
 
-// SpareAll refuses to write to a place from which is being read, and to write two things to one place. outs may
+// CheckOutputs refuses to write to a place from which is being read, and to write two things to one place. outs may
 // be empty.
 func (a *App) CheckOutputs(sources []stoa.SourceInfo, outs ...string) error {
 	sources = append(PlacesOf(a.read), sources...)
@@ -188,7 +188,7 @@ func onePlace(a, b string) bool {
 	return err == nil && err2 == nil && a == b
 }
 
-// Spare refuses to write to a place from which is being read, or into it.
+// CheckOutput refuses to write to a place from which is being read, or into it.
 func CheckOutput(out string, sources []stoa.SourceInfo) error {
 	if out == "" || out == Dash {
 		return nil

@@ -150,7 +150,7 @@ func (a *App) stream(ctx context.Context, name string) (*stream, error) {
 	return s, nil
 }
 
-// late opens a file when it is first read: opening a pipe waits for its other end.
+// lazyFile opens a file when it is first read: opening a pipe waits for its other end.
 type lazyFile struct {
 	name string
 	f    *os.File
@@ -197,7 +197,7 @@ func (s fileSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error
 	return s.f.ReadAt(p, off)
 }
 
-// patient reads a stream, but no longer than ctx lasts: a read that waits for a pipe cannot be called back,
+// ctxReader reads a stream, but no longer than ctx lasts: a read that waits for a pipe cannot be called back,
 // so it is left behind.
 type ctxReader struct {
 	ctx context.Context

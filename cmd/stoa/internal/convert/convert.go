@@ -259,7 +259,7 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	return err
 }
 
-// nothing says that recovery found no row, and why: of the source that could not be opened everything is lost.
+// noRows says that recovery found no row, and why: of the source that could not be opened everything is lost.
 func (c *conversion) noRows(ctx context.Context, a *cli.App, paths []string, err error) error {
 	var gaveUp *stoa.Unrecovered
 	if errors.As(err, &gaveUp) {
@@ -281,7 +281,7 @@ func (c *conversion) noRows(ctx context.Context, a *cli.App, paths []string, err
 	return c.DamageFlags.Report(ctx, a, paths, c.noticed, err)
 }
 
-// unsound says what verify finds in sources that recovery had nothing to tell of: a value that was changed may
+// verifySources says what verify finds in sources that recovery had nothing to tell of: a value that was changed may
 // show only in bounds that no reader needs. It returns cli.ErrDamage if there is something.
 func verifySources(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
 	o.Recover, o.Depth = false, format.Sums
@@ -394,7 +394,7 @@ func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, s
 	return true, nil
 }
 
-// tellConflicts says which key/value metadata of the sources are left out since others have their keys, if the output
+// reportConflicts says which key/value metadata of the sources are left out since others have their keys, if the output
 // has such metadata at all, and options do not say what they are.
 func (c *conversion) reportConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOptions) {
 	const set, drop = "metadata", "drop-metadata"
@@ -423,7 +423,7 @@ func (c *conversion) reportConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOp
 	}
 }
 
-// tellUnchecked names the columns of an output of which it is not known whether they are what went in.
+// reportUnchecked names the columns of an output of which it is not known whether they are what went in.
 func reportUnchecked(a *cli.App, out string, s format.Summary) {
 	if n := len(s.Unchecked); n > 0 {
 		a.Note("%s: %s could not be compared with what went in: %s", out, display.Count(int64(n), "column"),

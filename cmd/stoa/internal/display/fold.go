@@ -93,7 +93,7 @@ func lineEnd(s string, width int) int {
 	return len(s)
 }
 
-// upright is how rows, or the rows of a report, are shown that are too wide for the terminal: a block a row, a
+// vertical is how rows, or the rows of a report, are shown that are too wide for the terminal: a block a row, a
 // line a column.
 type vertical struct {
 	names []string

@@ -227,7 +227,7 @@ func (t *Table) fit(w []int) []int {
 	return w
 }
 
-// leastSum is how many columns fit when each is squeezed as far as it goes.
+// minSum is how many columns fit when each is squeezed as far as it goes.
 func minSum(w []int, width int) int {
 	sum := -len(Gutter)
 	for k, x := range w {

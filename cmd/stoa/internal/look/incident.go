@@ -13,7 +13,7 @@ import (
 	"stoa/region"
 )
 
-// mostHeld is how many findings are held until incidents are made of them.
+// maxHeld is how many findings are held until incidents are made of them.
 const maxHeld = 1 << 16
 
 // incidentDoc is an incident in verify -f json.

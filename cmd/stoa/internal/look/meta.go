@@ -99,7 +99,7 @@ func metaOf(a *cli.App, ctx context.Context, t *stoa.Table) (out []metaDoc, dama
 	return out, damage
 }
 
-// says reports whether the format itself reports a fact.
+// has reports whether the format itself reports a fact.
 func (d *metaDoc) has(key string) bool {
 	return slices.ContainsFunc(d.Facts, func(f [2]string) bool { return f[0] == key })
 }

@@ -99,7 +99,7 @@ func runPlan(cmd *cobra.Command, a *cli.App, args []string, src *source.SourceFl
 	return cli.Whole(reading.NoticedIn(a, t.Findings(), cli.AllRead(err)))
 }
 
-// lasting makes the paths mean the same in every directory: a split may be read in another one, and by another
+// absolute makes the paths mean the same in every directory: a split may be read in another one, and by another
 // process, for which standard input and pipes are not there.
 func absolute(args []string) ([]string, error) {
 	out := slices.Clone(args)

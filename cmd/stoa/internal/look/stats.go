@@ -207,7 +207,7 @@ func shownValue(t arrow.DataType, s string) string {
 	return fmt.Sprintf("0x%x", b)
 }
 
-// brief cuts a value that is too long for a report.
+// shorten cuts a value that is too long for a report.
 func shorten(s string) string {
 	const maxLen = 40
 	r := []rune(display.OneLine(s))

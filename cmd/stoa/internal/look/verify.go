@@ -249,7 +249,7 @@ func (d *VerifyDoc) finish(a *cli.App, form string, w io.Writer, failed error) e
 	return err
 }
 
-// looked is what healthy means.
+// depthText is what healthy means.
 var depthText = map[string]string{
 	format.Quick.String(): " (structure; no data was read)",
 	format.Sums.String():  " (structure and checksums; --deep decodes every value)",

@@ -208,7 +208,7 @@ func listPlace(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) ([
 	return out, failed
 }
 
-// told reports whether the error of a directory in which nothing can be read says what its entries do.
+// alreadyReported reports whether the error of a directory in which nothing can be read says what its entries do.
 func alreadyReported(docs []entryDoc, err error) bool {
 	return errors.Is(err, fault.Invalid) ||
 		slices.ContainsFunc(docs, func(d entryDoc) bool { return errors.Is(err, d.why) })

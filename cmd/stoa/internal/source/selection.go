@@ -76,7 +76,7 @@ func (f *SelectFlags) RegisterLimit(cmd *cobra.Command, preset int64, usage stri
 	f.Limited = func() bool { return preset > 0 || cmd.Flags().Changed("limit") }
 }
 
-// mostWorkers is what a scan takes.
+// maxWorkers is what a scan takes.
 const maxWorkers = 1024
 
 // Spec is what the flags mean to a scan.
@@ -124,7 +124,7 @@ func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 	return s, err
 }
 
-// Nothing are positions that no row has: an empty range that is not the zero one, which means all.
+// NoRows are positions that no row has: an empty range that is not the zero one, which means all.
 var NoRows = vec.Range{From: 1, To: 1}
 
 // parseRows reads FROM:TO.

@@ -149,7 +149,7 @@ func (f *SourceFlags) Line() (args []string) {
 	return args
 }
 
-// straighten replaces, in place, paths with .. after a symbolic link.
+// resolveDotDots replaces, in place, paths with .. after a symbolic link.
 func resolveDotDots(paths []string) {
 	for i, p := range paths {
 		name := cli.WithoutTable(p)
@@ -157,7 +157,7 @@ func resolveDotDots(paths []string) {
 	}
 }
 
-// MostSchema is how long a schema in a file may be.
+// MaxSchema is how long a schema in a file may be.
 const MaxSchema = 16 << 20
 
 // schemaOf is what --schema means to the format of the sources: of texts, which have a schema as an option's

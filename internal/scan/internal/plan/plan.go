@@ -272,7 +272,7 @@ func (p *Plan) nested(i int) bool {
 	return in.n > 1 || len(c.Path) > 1 || c.MaxRep > 0 || c.Has == format.Lengths
 }
 
-// Tells reports whether a column is read that has pages.
+// HasPages reports whether a column is read that has pages.
 func (p *Plan) HasPages() bool {
 	if len(p.Filters)+len(p.Others) > 0 {
 		return true

@@ -81,7 +81,7 @@ func (w *Windows) fits(n int) int {
 	return n
 }
 
-// emitPieces is emit for a window of codes that stand for very long strings: a batch for each part that fits one.
+// emitPieces is emit for a window of codes of very long strings: a batch for each part that fits one.
 func (w *Windows) emitPieces(sel *vec.Sel, a int64, n int) error {
 	if err := w.run.Out.Flush(); err != nil {
 		return err
@@ -144,9 +144,9 @@ func (w *Windows) handOver(a int64, n int) error {
 	return w.run.Out.EmitColumns(cols, n)
 }
 
-// checkEnd is called when no column gave another row: all must have ended together, and where the row group says. Under
-// a damage policy the rest of a column that ends before the others is lost, and more is true; where all end, that the
-// row group has more rows is its word alone: they are reported, and not given.
+// checkEnd is called when no column yielded another row: all must have ended at the same row, and where the row group
+// says. Under a damage policy the rest of a column that ends early is lost, and more is true. If all end before the row
+// group does, only its count says that there are more rows: they are reported, and not returned.
 func (w *Windows) checkEnd(ctx context.Context, rg vec.Range) (more bool, err error) {
 	if w.At >= rg.To && rg.To == w.group.Rows {
 		return false, w.checkRest(ctx)

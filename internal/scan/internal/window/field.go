@@ -107,9 +107,9 @@ func (f *field) seek(a int64) {
 	f.arr, f.row = rest, a
 }
 
-// cover assembles the rows of [a, b) from the first one that want selects to the last; less at the chunk's end and
-// when vectors get too large. Nulls stand for long runs of those that nobody wants, so that their pages are not read.
-// It returns the row up to which that goes, b at most.
+// cover assembles the rows of [a, b) from the first to the last that want selects; fewer at the chunk's end and when
+// vectors get too large. Nulls replace long runs of unselected rows, so that their pages are not read. It returns the
+// row up to which rows were assembled, at most b.
 func (f *field) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
 	f.seek(a)
 	if f.arr != nil { // the window before was cut short by another column
@@ -175,7 +175,7 @@ func hullOf(want *vec.Sel, a, b int64) (from, to int64) {
 	return a + int64(i), a + int64(j)
 }
 
-// minGap is how many rows in a row that nobody wants are worth passing over.
+// minGap is how many consecutive unselected rows are worth skipping.
 const minGap = 64
 
 // wanted is how far the rows from at on, which is wanted, go without a gap, and the first that is wanted after
@@ -262,7 +262,7 @@ func (f *field) assemble(from, to int64) (end int64, err error) {
 	return end, nil
 }
 
-// affordable is how many of the rows [from, end), with which all vectors begin, may be assembled together.
+// affordable is how many of the rows [from, end), with which all vectors begin, may be assembled at once.
 func (f *field) affordable(from, end int64) (int64, error) {
 	limit, all := f.run.maxRow(), int64(0)
 	for _, l := range f.leaves {
@@ -383,7 +383,7 @@ func (f *field) align(from, to int64) (int64, error) {
 	return end, f.checkEnds(end, to)
 }
 
-// endTogether: where one column ends, the others must, too.
+// checkEnds: where one column ends, the others must, too.
 func (f *field) checkEnds(end, to int64) error {
 	if end >= to {
 		return nil
@@ -441,8 +441,8 @@ func (f *field) lose(rows vec.Range, stored string, err error) {
 	f.run.Lose(l)
 }
 
-// loseRest is for a field of which a column goes on at an unknown place: its rows are lost as far as the row
-// group goes.
+// loseRest is for a field of which a column continues at an unknown row: its rows are lost as far as the row group
+// goes.
 func (f *field) loseRest(from, to int64) int64 {
 	if f.group.Rows < 0 {
 		if !f.reported {

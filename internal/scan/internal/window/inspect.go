@@ -81,8 +81,8 @@ func Pages(ctx context.Context, src fetch.Source, g format.RowGroup, col int, f 
 	}
 }
 
-// childPages is Pages for a column whose entries its parent counts: the parents' lengths are read beside it. Damage in
-// them ends the walk.
+// childPages is Pages for a column whose entries its parent counts: the parents' lengths are read in parallel. Damage
+// in them ends the walk.
 func childPages(ctx context.Context, src fetch.Source, g format.RowGroup, col int, f func(PageInfo) error,
 	lost func(region.Loss) error) error {
 	cols := src.Reader.Columns()

@@ -187,8 +187,8 @@ func (l *leaf) grow(complete, size int64) error {
 	return nil
 }
 
-// expect tells the vector how many entries the rows before to have: as the next page says, or as the rows before had.
-// The last page goes on behind the rows.
+// expect sizes the vector for the rows before to: by the next page, or else by the rows before. The last page extends
+// past these rows.
 func (l *leaf) expect(ctx context.Context, to int64) {
 	pb, err := l.pager.Peek(ctx)
 	if err != nil {
@@ -478,7 +478,7 @@ func (l *leaf) losePage(p format.Page, at int64, err error) error {
 	return nil
 }
 
-// blame adds the column to an error.
+// withColumn adds the column to an error.
 func (l *leaf) withColumn(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) || l.col.Name == "" {

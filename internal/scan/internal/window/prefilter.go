@@ -21,8 +21,8 @@ type verdict struct {
 	sel   *vec.Sel
 }
 
-// ownFilter tells the stream what of the filter is its own, tests its dictionary, and says which of its pages are
-// passed over. Of what an overlay may change nothing is known before it is patched.
+// ownFilter sets the stream's own part of the filter, tests its dictionary, and says which of its pages are skipped.
+// What an overlay may change is not known before it is patched.
 func (w *Windows) ownFilter(ctx context.Context, s *stream) error {
 	p := w.run.Plan
 	if w.overlay != nil && w.overlay.Touches(s.column) {

@@ -20,8 +20,8 @@ type Shared struct {
 	Out  *emit.Collector
 }
 
-// Excused reports whether the damage policy reads on after err. An encoding or codec that nobody knows is
-// excused, too: one flipped bit of its number in a page header makes it so, and the other pages are whole.
+// Excused reports whether the damage policy continues after err. An unsupported encoding or codec is excused, too: a
+// flipped bit in a page header can make it so, and the other pages are intact.
 func (r *Shared) Excused(err error) bool {
 	return r.Plan.Spec.Damaged != plan.Fail && (damaged(err) || errors.Is(err, fault.Unsupported))
 }
@@ -37,7 +37,7 @@ func (r *Shared) maxRow() int64 {
 	return r.Src.Limits.Row()
 }
 
-// Lose reports a loss to whoever asked.
+// Lose reports a loss to ScanSpec.Lost.
 func (r *Shared) Lose(l region.Loss) {
 	if r.Plan.Spec.Lost != nil {
 		r.Plan.Spec.Lost(l)

@@ -94,9 +94,9 @@ func (s *stream) seek(a int64) {
 	s.suspect = slices.DeleteFunc(s.suspect, func(r vec.Range) bool { return r.To <= a })
 }
 
-// cover decodes until vec holds the rows [a, b), or less at the chunk's end and when vec gets too large.
-// want selects the rows that will be looked at, counted from a (nil = all): pages without one are passed over.
-// It returns the row up to which vec goes, b at most.
+// cover decodes until vec holds the rows [a, b), or fewer at the chunk's end and when vec gets too large. want selects
+// the rows that are needed, counted from a (nil: all): pages without one are skipped. It returns the row up to which
+// vec goes, at most b.
 func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, error) {
 	s.seek(a)
 	if want.IsAll() && s.run.Plan.Spec.Memory <= 0 { // with a budget a window may end long before b
@@ -125,7 +125,7 @@ func (s *stream) cover(ctx context.Context, a, b int64, want *vec.Sel) (int64, e
 	return min(s.row+int64(s.vec.Fit(s.vec.Len(), s.run.Plan.Strings())), b), nil
 }
 
-// fits reports whether the codes of long strings in vec can still be spelled out together with one more page.
+// fits reports whether the codes of long strings in vec can still be expanded after one more page.
 func (s *stream) fits() bool { return s.vec.Fit(s.vec.Len(), s.run.Plan.Strings()) == s.vec.Len() }
 
 // page takes the next page, or passes over it. An error means that the rest of the chunk cannot be placed.
@@ -298,7 +298,7 @@ func (s *stream) nullify(rows vec.Range) error {
 	return s.vec.Overwrite(at, nulls)
 }
 
-// blame adds the column to an error that does not name it.
+// withColumn adds the column to an error that does not name it.
 func (s *stream) withColumn(err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) || s.col.Name == "" || len(s.run.Plan.Columns) < 2 {

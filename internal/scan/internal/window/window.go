@@ -492,8 +492,8 @@ func (w *Windows) view(path []int, a int64, n int) (arrow.Array, error) {
 	return w.run.Plan.Test(path, n, func(col int) (arrow.Array, error) { return w.byCol[col].vec.View(n) })
 }
 
-// agree looks in the rows [a, b) that sel selects whether the columns of structs contradict each other: such rows are
-// damaged, and nobody knows in which column. It gives the rows that may be shown.
+// checkStructs checks in the rows [a, b) that sel selects whether the columns of structs contradict each other: such
+// rows are damaged, and it is not known in which column. It returns the rows that may be shown.
 func (w *Windows) checkStructs(sel *vec.Sel, a, b int64) (*vec.Sel, error) {
 	for _, s := range w.run.Plan.Shown {
 		if s.Rows == nil {
