@@ -22,13 +22,9 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 	if t.Opts.At == table.Latest {
 		return nil, nil
 	}
-	first, last := uint64(table.Latest), uint64(0)
-	for _, tb := range t.Tablets {
-		from, to, err := t.Moments(ctx, tb)
-		if err != nil {
-			return nil, err
-		}
-		first, last = min(first, from), max(last, to)
+	first, last, err := ends(ctx, t)
+	if err != nil {
+		return nil, err
 	}
 	why := ""
 	switch {
@@ -58,6 +54,34 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 	x := t.Tablets[0].Note("kudu.snapshot.outside", at, why)
 	x.Part = t.Name()
 	return &x, nil
+}
+
+// ends are the hybrid times of the first and the last operation on a table: Latest, or 0, if they are not known.
+func ends(ctx context.Context, t *table.Table) (first, last uint64, err error) {
+	first = table.Latest
+	for _, tb := range t.Tablets {
+		from, to, err := t.Moments(ctx, tb)
+		if err != nil {
+			return 0, 0, err
+		}
+		first, last = min(first, from), max(last, to)
+	}
+	return first, last, nil
+}
+
+// endOf is the snapshot right after a table's first or last operation.
+func endOf(ctx context.Context, t *table.Table, end table.Moment) (uint64, error) {
+	first, last, err := ends(ctx, t)
+	switch {
+	case err != nil:
+		return 0, err
+	case end == table.Last && last > 0:
+		return last + 1, nil
+	case end == table.First && first != table.Latest:
+		return first + 1, nil
+	}
+	return 0, fault.New(fault.Unsupported, fault.Span{Object: t.Tablets[0].Object}, "",
+		"the %s operation on table %s is not known", end, t.Name())
 }
 
 // newest is the hybrid time of the last operation of any tablet in the directories; logs that are large are

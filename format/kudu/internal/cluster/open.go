@@ -141,6 +141,11 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 			"of table %s there are only tombstones here: tablets that were deleted from this server", tg.Table)
 	}
 	t, err := table.New(tg.Tree, ts, o, ro)
+	if err == nil && ro.End != "" {
+		if ro.At, err = endOf(ctx, t, ro.End); err == nil {
+			t, err = table.New(tg.Tree, ts, o, ro)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

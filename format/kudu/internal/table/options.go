@@ -30,7 +30,9 @@ type ReadOptions struct {
 // ReadTable are the options of Open.
 var ReadTable = option.Table[ReadOptions]{Format: "kudu", For: "reading", Options: []option.Option[ReadOptions]{
 	option.Text("at", "TIME", "the table as it was then: operations before TIME are seen. An integer is a hybrid "+
-		"time, everything else RFC 3339; default: the latest state", func(o *ReadOptions) *Moment { return &o.At }),
+		"time, else it is RFC 3339, a day such as 2026-11-20 (its beginning, UTC), or first or last: as the table "+
+		"was after its first, or last, operation; default: the latest state",
+		func(o *ReadOptions) *Moment { return &o.At }),
 	option.Not("wal", "whether rows and changes that are only in the write-ahead log are read (default true)",
 		func(o *ReadOptions) *bool { return &o.NoWAL }),
 	option.Text("tablet", "ID", "only this tablet", func(o *ReadOptions) *string { return &o.Tablet }),
@@ -55,6 +57,7 @@ var ReadTable = option.Table[ReadOptions]{Format: "kudu", For: "reading", Option
 // Options are the options of Open, understood.
 type Options struct {
 	At      uint64 // hybrid time; operations before it are seen
+	End     Moment // First or Last: At is to be found out
 	NoWAL   bool
 	Tablet  string
 	Partial bool // history that is gone is read over
@@ -64,6 +67,9 @@ type Options struct {
 	Schema  string // file; "": what superblocks name is read
 	Layout  fs.Layout
 }
+
+// The ends of a table's life: after its first operation, and after its last.
+const First, Last Moment = "first", "last"
 
 // Latest is a snapshot that sees every operation.
 const Latest = math.MaxUint64
@@ -76,7 +82,9 @@ func ParseOptions(opts map[string]string) (Options, error) {
 	r, err := ReadTable.Parse(opts)
 	o := Options{At: Latest, NoWAL: r.NoWAL, Tablet: r.Tablet, Partial: r.Partial, Gaps: r.Partial, Blocks: r.Unclaimed,
 		Live: r.Live, Schema: r.Schema, Layout: fs.Layout{WALDir: r.WALDir, DataDirs: r.DataDirs, MetaDir: r.MetaDir}}
-	if err == nil && r.At != "" {
+	if r.At == First || r.At == Last {
+		o.End = r.At
+	} else if err == nil && r.At != "" {
 		o.At, err = parseTime(string(r.At))
 	}
 	return o, err
@@ -89,8 +97,11 @@ func parseTime(v string) (uint64, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, v)
 	if err != nil {
+		t, err = time.Parse(time.DateOnly, v)
+	}
+	if err != nil {
 		return 0, fault.Invalidf("kudu: option at=%s: neither a hybrid time (an integer) nor a time as "+
-			"2006-01-02T15:04:05Z", v)
+			"2006-01-02T15:04:05Z, a day as 2006-01-02, first or last", v)
 	}
 	us := t.UnixMicro()
 	if t.Nanosecond()%1000 != 0 {

@@ -1,0 +1,64 @@
+package kudu_test
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"stoa"
+	"stoa/store"
+)
+
+// The ends of a table's life: last is what the client read in the end, first what there was right after the first
+// operation, of which the refusal of an earlier moment tells. A day is its beginning.
+func TestCorpusEnds(t *testing.T) {
+	dir := corpus(t)
+	files, _, _ := archive(t, "fs_file")
+	tree := store.NewMemory(files)
+	read := func(at string) ([]string, error) {
+		got, err := scan(t, tree, "#d_wal", map[string]string{"at": at}, stoa.ScanSpec{})
+		if err != nil {
+			return nil, err
+		}
+		return got.lines(), nil
+	}
+	last, err := read("last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, last, expected(t, dir, "d_wal", "final"))
+
+	_, err = read("1")
+	if err == nil {
+		t.Fatal("a moment before all operations was read")
+	}
+	m := regexp.MustCompile(`from (\d+) \((\d{4}-\d\d-\d\d)T`).FindStringSubmatch(err.Error())
+	if m == nil {
+		t.Fatal(err)
+	}
+	begun, err := strconv.ParseUint(m[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := read("first")
+	if err != nil || len(first) == 0 || len(first) >= len(last) {
+		t.Fatalf("%d rows after the first operation, %d in the end, %v", len(first), len(last), err)
+	}
+	same, err := read(fmt.Sprint(begun + 1))
+	if err != nil || strings.Join(same, "\n") != strings.Join(first, "\n") {
+		t.Errorf("at %d: %d rows, not %d, %v", begun+1, len(same), len(first), err)
+	}
+	day, err := time.Parse(time.DateOnly, m[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []int{0, 7} { // before the first operation, and after the last
+		if _, err := read(day.AddDate(0, 0, d).Format(time.DateOnly)); err == nil ||
+			!strings.Contains(err.Error(), "has operations from "+m[1]) {
+			t.Errorf("%d days later: %v", d, err)
+		}
+	}
+}
