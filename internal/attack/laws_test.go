@@ -29,6 +29,7 @@ type trial struct {
 	told    bool
 	ordered bool // what cat gave with 0 is what there was, but for the order of the columns
 	status  map[string]int
+	words   map[[2]string]bool // whether a word of a fixture has other bytes, see touches
 	// cat told that the name of a column is no UTF-8
 	misspelled bool
 	altered    map[string]bool // verbs that told that the output cannot hold a string that is no UTF-8

@@ -175,8 +175,21 @@ func sameInAnyOrder(want, out string) bool {
 	return slices.Equal(was, is)
 }
 
-// touches reports whether bytes of a word are others: of the name of a column, where all else has checksums.
+// touches reports whether bytes of a word are others: of the name of a column, where all else has checksums. It is
+// asked of each cell of each row.
 func (c *trial) touches(word string) bool {
+	key := [2]string{c.f.dir, word}
+	yes, known := c.words[key]
+	if !known {
+		if yes = c.looks(word); c.words == nil {
+			c.words = map[[2]string]bool{}
+		}
+		c.words[key] = yes
+	}
+	return yes
+}
+
+func (c *trial) looks(word string) bool {
 	if c.named(word) || c.f.checked {
 		return c.named(word)
 	}
