@@ -114,19 +114,7 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 	if kind < 0 || id < 0 || metadata < 0 {
 		return bad(fault.Corruptf(tb.At, "schema", "not the schema of a catalogue"))
 	}
-	err = t.Each(ctx, tb, func(cells [][]byte) error {
-		cur := wire.NewInnerCursor(cells[metadata], fault.Span{Object: tb.Object}, "catalog entry "+string(cells[id]))
-		switch {
-		case len(cells[kind]) != 1:
-		case cells[kind][0] == catalogTable:
-			e := ParseCatalogTable(cur, string(cells[id]))
-			c.tables[e.id] = e
-		case cells[kind][0] == catalogTablet:
-			e := ParseCatalogTablet(cur, string(cells[id]))
-			c.tablets[e.id] = e
-		}
-		return cur.Err()
-	})
+	err = c.read(ctx, t, tb, [3]int{kind, id, metadata})
 	gone := false
 	for _, x := range t.Findings() {
 		gone = gone || x.Code == "kudu.wal.missing" || x.Code == "kudu.wal.deleted"
@@ -136,9 +124,6 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 	}
 	if err != nil {
 		return bad(err)
-	}
-	for _, e := range c.tablets {
-		c.parts[e.table] = append(c.parts[e.table], e)
 	}
 	s.catalog = c
 	if !gone {
@@ -150,6 +135,24 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 		}
 	}
 	return nil
+}
+
+// read takes the entries of a master's table, whose kind, id and metadata are in these columns.
+func (c *catalog) read(ctx context.Context, t *table.Table, tb *table.Tablet, columns [3]int) error {
+	return t.Each(ctx, tb, func(cells [][]byte) error {
+		kind, id, metadata := cells[columns[0]], string(cells[columns[1]]), cells[columns[2]]
+		cur := wire.NewInnerCursor(metadata, fault.Span{Object: tb.Object}, "catalog entry "+id)
+		switch {
+		case len(kind) != 1:
+		case kind[0] == catalogTable:
+			c.tables[id] = ParseCatalogTable(cur, id)
+		case kind[0] == catalogTablet:
+			e := ParseCatalogTablet(cur, id)
+			c.tablets[id] = e
+			c.parts[e.table] = append(c.parts[e.table], e)
+		}
+		return cur.Err()
+	})
 }
 
 // unknown reports a table of which tablets are here and that the catalogue, which is kept in tb, does not know.
