@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"stoa/format"
+	"stoa/store"
+
 	"stoa"
 )
 
@@ -46,6 +49,38 @@ func (s *server) killOne(name string) {
 	}
 	syscall.Kill(pid, syscall.SIGKILL)
 	os.Remove(filepath.Join(s.dir, name+".pid"))
+}
+
+// census holds what stoa says of the three servers' directories against what was done to them: each tablet has three
+// replicas, of which only those of t3, which died early, may be behind, and some are; all tables are complete.
+func census(t *testing.T, place string) {
+	t.Helper()
+	how, err := stoa.Listing("census", stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replicas, behind := map[string]int{}, 0
+	found, err := how.List(t.Context(), format.Target{Tree: store.Local{}, Name: place}, format.OpenOptions{},
+		func(v []string) {
+			complete, tablet, at, state := v[2], v[3], v[6], v[7]
+			replicas[tablet]++
+			early := strings.Contains(at, "/t3/")
+			if complete != "true" || state != "whole" && !(early && state == "behind") {
+				t.Errorf("census: %q", v)
+			}
+			if state == "behind" {
+				behind++
+			}
+		})
+	if err != nil || behind == 0 {
+		t.Errorf("census: %d behind, %v, %v", behind, found, err)
+	}
+	for id, n := range replicas {
+		if n != 3 {
+			t.Errorf("census: %d replicas of %s", n, id)
+		}
+	}
+	t.Logf("COUNT %s: tablets in the census %d, replicas behind %d", t.Name(), len(replicas), behind)
 }
 
 // TestDirThreeServers: tables with three replicas, as three servers have them: each flushed at its own times,
@@ -107,6 +142,7 @@ func TestDirThreeServers(t *testing.T) {
 	for _, n := range []string{"tserver", "t2", "t3", "master"} {
 		copyDir(t, filepath.Join(s.dir, n), filepath.Join(place, n))
 	}
+	census(t, place)
 	rows := 0
 	for _, x := range tables {
 		rows += check(t, place+"#"+x.name, x.name+", three servers", nil, want[x.name])
