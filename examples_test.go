@@ -262,6 +262,19 @@ func ExampleList() {
 	// 2
 }
 
+// Session makes a context in which a place with many tables is opened once.
+func ExampleSession() {
+	ctx := stoa.Session(context.Background())
+	for e, err := range stoa.List(ctx, redFile, stoa.OpenOptions{}) {
+		uri, o := stoa.Named(must(e, err), stoa.OpenOptions{})
+		t := must(stoa.Open(ctx, uri, o))
+		fmt.Println(must(t.Rows(ctx)))
+		t.Close()
+	}
+	// Output:
+	// 2
+}
+
 // Segments are the loads of a table.
 func ExampleSegments() {
 	all := must(stoa.Segments(context.Background(), carbonTable, stoa.OpenOptions{}))

@@ -33,9 +33,9 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Table, error) {
 	return OpenAll(ctx, []string{uri}, o)
 }
 
-// Session is a context in which a place is opened once for all its tables, where its format keeps many in one place
-// (Kudu): for those who open one after the other, as List names them. What is opened in it must not change meanwhile; a
-// table whose own metadata did is opened anew.
+// Session returns a context in which a place is opened once for all its tables, where a format keeps many tables in one
+// place (Kudu): for callers that open them one after another, as List names them. The place must not change meanwhile,
+// except that a table whose own metadata changed is opened again.
 func Session(ctx context.Context) context.Context { return format.WithSession(ctx) }
 
 // OpenAll opens several sources with the same schema as one table, with their rows one source after another.
