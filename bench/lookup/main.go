@@ -50,17 +50,9 @@ func run(file, keys string) error {
 	if err != nil {
 		return err
 	}
-	var groups []group
-	for _, g := range pf.RowGroups() {
-		c := g.ColumnChunks()[0]
-		x := group{key: c, rows: g.Rows(), pages: c.Pages()}
-		if x.index, err = c.ColumnIndex(); err != nil {
-			return err
-		}
-		if x.at, err = c.OffsetIndex(); err != nil {
-			return err
-		}
-		groups = append(groups, x)
+	groups, err := openGroups(pf)
+	if err != nil {
+		return err
 	}
 	text, err := os.ReadFile(keys)
 	if err != nil {
@@ -79,17 +71,9 @@ func run(file, keys string) error {
 		}
 		return nil
 	}
-	var best, first float64
-	for i := range 5 {
-		begin := processor()
-		if err := all(nil); err != nil {
-			return err
-		}
-		took := (processor() - begin).Seconds() / float64(len(lines))
-		if i == 0 {
-			best, first = took, took
-		}
-		best = min(best, took)
+	best, first, err := timed(len(lines), func() error { return all(nil) })
+	if err != nil {
+		return err
 	}
 	sums := make([]sum, len(pf.Schema().Columns()))
 	if err := all(func(row parquet.Row) {
@@ -104,6 +88,38 @@ func run(file, keys string) error {
 		byName[path[0]] = sums[i]
 	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]any{"Seconds": best, "First": first, "Sums": byName})
+}
+
+// openGroups opens the row groups of a file, and the indexes of their first columns.
+func openGroups(pf *parquet.File) (groups []group, err error) {
+	for _, g := range pf.RowGroups() {
+		c := g.ColumnChunks()[0]
+		x := group{key: c, rows: g.Rows(), pages: c.Pages()}
+		if x.index, err = c.ColumnIndex(); err != nil {
+			return nil, err
+		}
+		if x.at, err = c.OffsetIndex(); err != nil {
+			return nil, err
+		}
+		groups = append(groups, x)
+	}
+	return groups, nil
+}
+
+// timed runs do five times, which looks up n keys each time: the processor's seconds a key, at best and the first time.
+func timed(n int, do func() error) (best, first float64, err error) {
+	for i := range 5 {
+		begin := processor()
+		if err := do(); err != nil {
+			return 0, 0, err
+		}
+		took := (processor() - begin).Seconds() / float64(n)
+		if i == 0 {
+			best, first = took, took
+		}
+		best = min(best, took)
+	}
+	return best, first, nil
 }
 
 // sum is the checksum of ../sum.go.

@@ -1,5 +1,5 @@
 // Command gen writes the assembly of the bit transposition: go run . in this folder (see go:generate in
-// kernel_amd64.go).
+// pairs_amd64.go).
 //
 // A kernel takes 8·V elements at once, V being the bytes of a register: V bytes of each row. Its one tool is the pass:
 // the bytes of the register pairs (i, i+half) are interleaved, the lower halves of the lanes to register 2i, the upper
@@ -185,8 +185,8 @@ func log2(n int) (k int) {
 	return k
 }
 
-// header begins a function and loads its arguments: dst, src, the number of elements (8·V at least), and 16·8·V bytes
-// of scratch.
+// header begins a function and loads its arguments: dst, src, the number of elements (8·V at least), and
+// 16·8·V bytes of scratch.
 func (v variant) header(name string, elem int) (dst, src, width, tmp reg.Register) {
 	full := fmt.Sprintf("%s%d%s", name, elem, v.name)
 	TEXT(full, NOSPLIT, "func(dst, src *byte, n int, tmp *[8192]byte)")

@@ -60,6 +60,26 @@ func number(x uint64) reg.VecVirtual {
 	return z
 }
 
+// decoder is the function that is being written. Registers that its parts share have fields.
+type decoder struct {
+	name  string // before all of its labels
+	width int    // bytes of a value
+
+	dst, src, groups, last      reg.Register
+	places, copies, steps       reg.VecVirtual // see consts
+	sevens, words, dwords       reg.VecVirtual
+	one, long, whole, low, high reg.VecVirtual
+	minus, greatest, zero       reg.VecVirtual
+
+	pos, done       reg.GPVirtual  // bytes of src, and groups, that are decoded
+	left, taken     reg.GPVirtual  // groups of these 64 bytes that are left, and bytes of those that are decoded
+	next            reg.GPVirtual  // where the last varint of the group ends
+	b, at           reg.VecVirtual // the 64 bytes, and where varints end in them, from this group on
+	before, ends    reg.VecVirtual // where the varints end: of the group before, and of this
+	begins, size, x reg.VecVirtual // where those of this group begin, how long they are less one, and what they are
+	k, bad          reg.OpmaskVirtual
+}
+
 // decode is for values of width bytes, whose varints have at most most bytes.
 func decode(name string, width, most int, c consts) {
 	TEXT(name, NOSPLIT, "func(dst, src *byte, groups, last int) (done, used int)")
@@ -67,101 +87,128 @@ func decode(name string, width, most int, c consts) {
 	Doc(name+" decodes at most so many groups of eight values, as long as one begins at last or before: it may read "+
 		"64 bytes from there.",
 		"It stops before a group that has a varint of more bytes, or a value of more bits, than is usual.")
-	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-	groups, last := Load(Param("groups"), GP64()), Load(Param("last"), GP64())
-	places, copies, steps := load(c.places), load(c.copies), load(c.steps)
-	sevens, words, dwords := load(c.sevens), load(c.words), load(c.dwords)
-	one, long, whole, low, high := number(1), number(uint64(most-1)), number(56), number(1<<28-1), number((1<<28-1)<<28)
-	minus, greatest, zero := number(1<<64-1), number(1<<32-1), ZMM()
-	VPXORQ(zero, zero, zero)
-	pos, done := GP64(), GP64()
-	XORQ(pos, pos)
-	XORQ(done, done)
+	d := begin(name, width, most, c)
 	Label(name + "loop")
-	CMPQ(done, groups)
+	CMPQ(d.done, d.groups)
 	JGE(LabelRef(name + "end"))
-	CMPQ(pos, last)
+	CMPQ(d.pos, d.last)
 	JG(LabelRef(name + "end"))
-
-	// Where the varints of 64 bytes end, and how many groups that is.
-	b, k, at, before := ZMM(), K(), ZMM(), ZMM()
-	VMOVDQU64(Mem{Base: src, Index: pos, Scale: 1}, b)
-	VPMOVB2M(b, k)
-	KNOTQ(k, k)
-	VPCOMPRESSB_Z(places, k, at)
-	left, taken := GP64(), GP64()
-	KMOVQ(k, left)
-	POPCNTQ(left, left)
-	SHRQ(Imm(3), left)
-	JZ(LabelRef(name + "end"))
-	XORQ(taken, taken)
-	VMOVDQA64(minus, before)
-
-	// The next group: where its varints end, and begin.
+	d.find()
 	Label(name + "group")
-	next := GP64()
-	VMOVQ(at.AsX(), next)
-	SHRQ(Imm(56), next)
-	ends, begins, size := ZMM(), ZMM(), ZMM()
-	VPMOVZXBQ(at.AsX(), ends)
-	VALIGNQ(Imm(7), before, ends, begins)
-	VPADDQ(one, begins, begins)
-	VPSUBQ(begins, ends, size) // less one
-	bad := K()
-	VPCMPUQ(Imm(6), long, size, bad) // greater
-	KTESTB(bad, bad)
-	JNZ(LabelRef(name + "odd"))
-
-	// The bytes of each to its lane, without what is after it and their highest bits.
-	x, keep := ZMM(), ZMM()
-	VPSHUFB(copies, begins, x)
-	VPADDB(steps, x, x)
-	VPERMB(b, x, x)
-	VPSLLQ(Imm(3), size, size)
-	VPSUBQ(size, whole, size)
-	VPSRLVQ(size, sevens, keep)
-	VPANDQ(keep, x, x)
-	VPMADDUBSW(x, words, x)
-	VPMADDWD(dwords, x, x)
-	upper := ZMM()
-	VPSRLQ(Imm(4), x, upper)
-	VPANDQ(high, upper, upper)
-	VPANDQ(low, x, x)
-	VPORQ(upper, x, x)
-	if width == 4 {
-		VPCMPUQ(Imm(6), greatest, x, bad)
-		KTESTB(bad, bad)
-		JNZ(LabelRef(name + "odd"))
-	}
-
-	// Zig-zag.
-	sign := ZMM()
-	VPANDQ(one, x, sign)
-	VPSUBQ(sign, zero, sign)
-	VPSRLQ(Imm(1), x, x)
-	VPXORQ(sign, x, x)
-	if width == 4 {
-		VPMOVQD(x, Mem{Base: dst})
-	} else {
-		VMOVDQU64(x, Mem{Base: dst})
-	}
-	ADDQ(Imm(uint64(8*width)), dst)
-	LEAQ(Mem{Base: next, Disp: 1}, taken)
-	INCQ(done)
-	VMOVDQA64(ends, before)
-	VALIGNQ(Imm(1), at, at, at)
-	DECQ(left)
-	JZ(LabelRef(name + "next"))
-	CMPQ(done, groups)
-	JL(LabelRef(name + "group"))
-	Label(name + "next")
-	ADDQ(taken, pos)
-	JMP(LabelRef(name + "loop"))
+	d.bounds()
+	d.join()
+	d.unzigzag()
+	d.advance()
 	Label(name + "odd")
-	ADDQ(taken, pos)
+	ADDQ(d.taken, d.pos)
 	Label(name + "end")
-	Store(done, ReturnIndex(0))
-	Store(pos, ReturnIndex(1))
+	Store(d.done, ReturnIndex(0))
+	Store(d.pos, ReturnIndex(1))
 	VZEROUPPER()
 	RET()
+}
+
+// begin loads the arguments and the constants.
+func begin(name string, width, most int, c consts) *decoder {
+	d := &decoder{name: name, width: width}
+	d.dst, d.src = Load(Param("dst"), GP64()), Load(Param("src"), GP64())
+	d.groups, d.last = Load(Param("groups"), GP64()), Load(Param("last"), GP64())
+	d.places, d.copies, d.steps = load(c.places), load(c.copies), load(c.steps)
+	d.sevens, d.words, d.dwords = load(c.sevens), load(c.words), load(c.dwords)
+	d.one, d.long, d.whole = number(1), number(uint64(most-1)), number(56)
+	d.low, d.high = number(1<<28-1), number((1<<28-1)<<28)
+	d.minus, d.greatest, d.zero = number(1<<64-1), number(1<<32-1), ZMM()
+	VPXORQ(d.zero, d.zero, d.zero)
+	d.pos, d.done = GP64(), GP64()
+	XORQ(d.pos, d.pos)
+	XORQ(d.done, d.done)
+	return d
+}
+
+// find finds where the varints of 64 bytes end, and how many groups that is.
+func (d *decoder) find() {
+	d.b, d.k, d.at, d.before = ZMM(), K(), ZMM(), ZMM()
+	VMOVDQU64(Mem{Base: d.src, Index: d.pos, Scale: 1}, d.b)
+	VPMOVB2M(d.b, d.k)
+	KNOTQ(d.k, d.k)
+	VPCOMPRESSB_Z(d.places, d.k, d.at)
+	d.left, d.taken = GP64(), GP64()
+	KMOVQ(d.k, d.left)
+	POPCNTQ(d.left, d.left)
+	SHRQ(Imm(3), d.left)
+	JZ(LabelRef(d.name + "end"))
+	XORQ(d.taken, d.taken)
+	VMOVDQA64(d.minus, d.before)
+}
+
+// bounds finds where the varints of the next group begin and end; none may be too long.
+func (d *decoder) bounds() {
+	d.next = GP64()
+	VMOVQ(d.at.AsX(), d.next)
+	SHRQ(Imm(56), d.next)
+	d.ends, d.begins, d.size = ZMM(), ZMM(), ZMM()
+	VPMOVZXBQ(d.at.AsX(), d.ends)
+	VALIGNQ(Imm(7), d.before, d.ends, d.begins)
+	VPADDQ(d.one, d.begins, d.begins)
+	VPSUBQ(d.begins, d.ends, d.size) // less one
+	d.bad = K()
+	VPCMPUQ(Imm(6), d.long, d.size, d.bad) // greater
+	KTESTB(d.bad, d.bad)
+	JNZ(LabelRef(d.name + "odd"))
+}
+
+// join brings the bytes of each varint to its lane, without what is after it and their highest bits, and puts these
+// together; none may be too large.
+func (d *decoder) join() {
+	x, keep := ZMM(), ZMM()
+	VPSHUFB(d.copies, d.begins, x)
+	VPADDB(d.steps, x, x)
+	VPERMB(d.b, x, x)
+	VPSLLQ(Imm(3), d.size, d.size)
+	VPSUBQ(d.size, d.whole, d.size)
+	VPSRLVQ(d.size, d.sevens, keep)
+	VPANDQ(keep, x, x)
+	VPMADDUBSW(x, d.words, x)
+	VPMADDWD(d.dwords, x, x)
+	upper := ZMM()
+	VPSRLQ(Imm(4), x, upper)
+	VPANDQ(d.high, upper, upper)
+	VPANDQ(d.low, x, x)
+	VPORQ(upper, x, x)
+	if d.width == 4 {
+		VPCMPUQ(Imm(6), d.greatest, x, d.bad)
+		KTESTB(d.bad, d.bad)
+		JNZ(LabelRef(d.name + "odd"))
+	}
+	d.x = x
+}
+
+// unzigzag turns the group into signed values, and stores them.
+func (d *decoder) unzigzag() {
+	sign := ZMM()
+	VPANDQ(d.one, d.x, sign)
+	VPSUBQ(sign, d.zero, sign)
+	VPSRLQ(Imm(1), d.x, d.x)
+	VPXORQ(sign, d.x, d.x)
+	if d.width == 4 {
+		VPMOVQD(d.x, Mem{Base: d.dst})
+	} else {
+		VMOVDQU64(d.x, Mem{Base: d.dst})
+	}
+	ADDQ(Imm(uint64(8*d.width)), d.dst)
+}
+
+// advance goes on to the next group, of these 64 bytes or of the next.
+func (d *decoder) advance() {
+	LEAQ(Mem{Base: d.next, Disp: 1}, d.taken)
+	INCQ(d.done)
+	VMOVDQA64(d.ends, d.before)
+	VALIGNQ(Imm(1), d.at, d.at, d.at)
+	DECQ(d.left)
+	JZ(LabelRef(d.name + "next"))
+	CMPQ(d.done, d.groups)
+	JL(LabelRef(d.name + "group"))
+	Label(d.name + "next")
+	ADDQ(d.taken, d.pos)
+	JMP(LabelRef(d.name + "loop"))
 }
