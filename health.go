@@ -92,6 +92,11 @@ var Codes = []region.CodeDoc{
 		"them. Among files that Spark wrote, named part-00000-…-c000.EXT, one is missing if a later one of the " +
 		"same task exists, if there is a checksum file of Hadoop's local file system for it (.NAME.crc), or if " +
 		"_SUCCESS lists it."},
+	{Code: "dir.part.other", Severity: region.Error, Help: "A file lies among those of a backup, or is read with " +
+		"them, and is of another job or another backup: its rows are not the backup's, or come twice. Read one " +
+		"backup, which is one directory with a backup's metadata."},
+	{Code: "dir.part.twice", Severity: region.Error, Help: "Two files of a backup have the same bytes. No key is in " +
+		"two files of a backup, so one is a copy, and its rows come twice."},
 	{Code: "dir.part.unknown", Severity: region.Note, Help: "A directory has files named as Spark and many backup " +
 		"jobs name them, and nothing in it says how many there should be: tasks without rows write none. If one " +
 		"was removed without a trace, that cannot be noticed; compare the number of rows with the source."},

@@ -15,21 +15,18 @@ import (
 	"stoa/store"
 )
 
-// backupMetadata is what Kudu's backup job puts beside the files of a backup: those in its directory are of one
-// backup of one table, written by one job, and no key is in two of them.
-const backupMetadata = ".kudu-metadata.json"
-
-// backup is a directory of a backup, with the files of it that are read.
+// backup is a directory with the metadata of a backup, and the files there that are read: they are of one backup of one
+// table, written by one job, and no key is in two of them.
 type backup struct {
 	dir   string
 	files []string
 	tree  store.Tree
 }
 
-// doubledParts are the files of Kudu's backups whose rows would come twice, or are not the backup's: a copy under
-// another name, the file of another job, those of another backup.
-func doubledParts(ctx context.Context, tree store.Tree, names []string) (out []leftOut) {
-	dirs := backupsOf(ctx, tree, names)
+// doubledParts are the files of backups whose rows would come twice, or are not the backup's: a copy under another
+// name, the file of another job, those of another backup.
+func doubledParts(ctx context.Context, tree store.Tree, names []string, o OpenOptions) (out []leftOut) {
+	dirs := backupsOf(ctx, tree, names, o)
 	for i, b := range dirs {
 		if i > 0 {
 			out = append(out, notOnce("dir.part.other", b.files[0], "it is of another backup than %s: "+
@@ -49,19 +46,31 @@ func notOnce(code, name, words string, args ...any) leftOut {
 }
 
 // backupsOf are the directories of backups in which names lie, in their order.
-func backupsOf(ctx context.Context, tree store.Tree, names []string) (out []*backup) {
+func backupsOf(ctx context.Context, tree store.Tree, names []string, o OpenOptions) (out []*backup) {
+	var metadata []string
+	for _, f := range o.formats() {
+		if f.BackupMetadata != "" {
+			metadata = append(metadata, f.BackupMetadata)
+		}
+	}
+	isBackup := func(dir string) bool {
+		return slices.ContainsFunc(metadata, func(m string) bool {
+			_, err := tree.Stat(ctx, path.Join(dir, m))
+			return err == nil
+		})
+	}
 	seen := map[string]*backup{}
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		dir := path.Dir(name)
 		b, known := seen[dir]
 		if !known {
-			if _, err := tree.Stat(ctx, path.Join(dir, backupMetadata)); err == nil {
+			if isBackup(dir) {
 				b = &backup{dir: dir, tree: tree}
 				out = append(out, b)
 			}
 			seen[dir] = b
 		}
-		if b != nil && strings.HasSuffix(name, ".parquet") {
+		if b != nil {
 			b.files = append(b.files, name)
 		}
 	}
@@ -101,7 +110,7 @@ func same(ctx context.Context, tree store.Tree, a, b string, size int64) bool {
 	defer y.Close()
 	const window = 64 << 10
 	var p, q [window]byte
-	for at := size; at > 0; { // from the end, where files of Parquet say what is in them
+	for at := size; at > 0; { // from the end, where files with a footer say what is in them
 		n := min(at, window)
 		at -= n
 		read := func(src store.Source, b []byte) bool {

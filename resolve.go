@@ -392,7 +392,7 @@ func missingParts(ctx context.Context, tree store.Tree, names []string, o OpenOp
 		}
 	}
 	out = append(out, missingSpark(ctx, tree, names)...)
-	out = append(out, doubledParts(ctx, tree, names)...)
+	out = append(out, doubledParts(ctx, tree, names, o)...)
 	slices.SortFunc(out, func(a, b leftOut) int { return cmp.Compare(a.name, b.name) })
 	return out
 }

@@ -70,6 +70,9 @@ type Format struct {
 	// Parted: the files of a table that Create divides (part-00000 and so on) say themselves which others are missing.
 	// Of other formats all numbers must be present.
 	Parted bool
+	// BackupMetadata is the name of the file that says that those beside it, of this format, are a backup: files of one
+	// table that one job wrote, with no key in two of them. "": no job writes backups in the format.
+	BackupMetadata string
 
 	// Copy joins files into one without decoding their pages; nil: the format cannot. why: these files cannot be
 	// copied, or must not be, because something about them is wrong; they are decoded and written instead. The Copier

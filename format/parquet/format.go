@@ -40,6 +40,8 @@ var Format = format.Format{
 	WriteKeys:  write.WriteTable.Keys(),
 	ReadKeys:   file.ReadTable.Keys(),
 	Codes:      verify.Codes,
+
+	BackupMetadata: ".kudu-metadata.json", // Kudu's backup job writes Parquet
 }
 
 // probe looks for the magic at the start and at the end of the file.
