@@ -16,6 +16,7 @@ import (
 	"stoa/format"
 	"stoa/internal/check"
 	"stoa/internal/health"
+	"stoa/internal/parts"
 	"stoa/pred"
 	"stoa/region"
 	"stoa/store"
@@ -273,7 +274,17 @@ func (v *dirVerifier) dir(name string, depth int) error {
 			return nil
 		}
 	}
-	v.unknownParts(names)
+	for _, u := range parts.Unknown(v.ctx, v.o.tree(), names) {
+		if v.stopped {
+			break
+		}
+		last := "none is there"
+		if u.Last != "" {
+			last = u.Last + " is the last that is there"
+		}
+		v.report("dir.part.unknown", region.Note, u.Dir, "the files are numbered by the tasks of a Spark job, and "+
+			"%s: nothing says how many there must be, so one that is gone without a trace is not missed", last)
+	}
 	return v.ctx.Err()
 }
 

@@ -1,21 +1,17 @@
 package stoa
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"stoa/fault"
 	"stoa/format"
+	"stoa/internal/parts"
 	"stoa/region"
 	"stoa/store"
 )
@@ -354,192 +350,10 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// longestGap is how many files in a row may be missing: files with a longer gap are numbered in some other way.
-const longestGap = 64
-
-// missingParts are the gaps in the numbers of files that are called part-00000.EXT, part-00001.EXT and so on, as stoa
-// calls those of a table that it divides. Other systems put more into the names, since they may leave numbers out.
-// Only numbers below one that is there can be missed: a format whose files know more tells it itself.
+// missingParts are the files that internal/parts says are missing, or come twice.
 func missingParts(ctx context.Context, tree store.Tree, names []string, o OpenOptions) (out []leftOut) {
-	last := map[[2]string]int{} // by directory and ending
-	for _, name := range names {
-		base, n, ext := path.Base(name), 0, ""
-		if _, err := fmt.Sscanf(base, "part-%05d%s", &n, &ext); err != nil || partName(n, ext) != base ||
-			ext[0] != '.' || n > 99_999 {
-			continue
-		}
-		if !numbered(strings.TrimSuffix(base, ".gz"), o.formats()) {
-			continue
-		}
-		key := [2]string{path.Dir(name), ext}
-		last[key] = max(last[key], n)
-	}
-	for key, n := range last {
-		var gap []leftOut
-		for i := n - 1; i >= -1; i-- {
-			name := path.Join(key[0], partName(i, key[1]))
-			if i < 0 || !isMissing(ctx, tree, name) {
-				out, gap = append(out, gap...), nil
-				continue
-			}
-			f := region.Finding{Code: "dir.part.missing", Severity: region.Error, At: fault.Span{Object: name},
-				Part: name, Rows: [2]int64{-1, -1}, Lost: -1,
-				Message: fmt.Sprintf("it is not there, but %s is: the files of a table are numbered without gaps",
-					partName(n, key[1]))}
-			if gap = append(gap, leftOut{name, fault.Corruptf(f.At, "", "%s", f.Message), &f}); len(gap) > longestGap {
-				break
-			}
-		}
-	}
-	out = append(out, missingSpark(ctx, tree, names)...)
-	out = append(out, doubledParts(ctx, tree, names, o)...)
-	slices.SortFunc(out, func(a, b leftOut) int { return cmp.Compare(a.name, b.name) })
-	return out
-}
-
-func partName(n int, ext string) string { return fmt.Sprintf("part-%05d%s", n, ext) }
-
-// numbered reports whether a file, by its name, is in a format that does not itself record which files are missing.
-func numbered(base string, formats []format.Format) (yes bool) {
-	for _, f := range formats {
-		if slices.ContainsFunc(f.Extensions, func(ext string) bool { return strings.HasSuffix(base, ext) }) {
-			if yes = true; f.Parted {
-				return false
-			}
-		}
-	}
-	return yes
-}
-
-// isMissing reports whether a file does not exist.
-func isMissing(ctx context.Context, tree store.Tree, name string) bool {
-	_, err := tree.Stat(ctx, name)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// Spark's jobs, such as Kudu's own backup, call the files of a table
-//
-//	part-TASK-JOB-cFILE.EXT
-//
-// TASK is the number of the task that wrote it. Tasks without rows write no file, so that a number that is not there
-// says nothing, and neither does anything else say how many files there must be, but for three signs: the numbers of
-// the files of one task have no gaps; Hadoop's local file system writes .NAME.crc beside NAME; and _SUCCESS lists the
-// files if the job had one of Hadoop's newer committers.
-var sparkPart = regexp.MustCompile(
-	`^part-\d{5,}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:_\d+)?[.-]c(\d{3,})(\.[^/]+)$`)
-
-// sparkDir is what lies in a directory of such files.
-type sparkDir struct {
-	name    string
-	here    map[string]bool
-	parts   []string // names of files of a job
-	success store.Info
-}
-
-// sparkDirs are the directories of names in which such files lie.
-func sparkDirs(ctx context.Context, tree store.Tree, names []string) (out []*sparkDir) {
-	seen := map[string]bool{}
-	for _, name := range names {
-		dir := path.Dir(name)
-		if !sparkPart.MatchString(strings.TrimSuffix(strings.TrimPrefix(path.Base(name), "."), ".crc")) || seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		d := &sparkDir{name: dir, here: map[string]bool{}}
-		for info, err := range tree.List(ctx, dir) {
-			if err != nil { // who lists it meets the error
-				continue
-			}
-			base := path.Base(info.Name)
-			if d.here[base] = true; sparkPart.MatchString(base) {
-				d.parts = append(d.parts, base)
-			} else if base == "_SUCCESS" {
-				d.success = info
-			}
-		}
-		out = append(out, d)
+	for _, f := range parts.Wrong(ctx, tree, names, o.formats()) {
+		out = append(out, leftOut{f.Part, fault.Corruptf(f.At, "", "%s", f.Message), &f})
 	}
 	return out
-}
-
-// missing are the files that were there, each with the reason why that is known, and whether all are known.
-func (d *sparkDir) missing(ctx context.Context, tree store.Tree) (out map[string]string, all bool) {
-	out = map[string]string{}
-	for base := range d.here {
-		name := strings.TrimSuffix(strings.TrimPrefix(base, "."), ".crc")
-		if "."+name+".crc" == base && sparkPart.MatchString(name) && !d.here[name] {
-			out[name] = base + " lies beside it"
-		}
-	}
-	for _, base := range d.parts {
-		m := sparkPart.FindStringSubmatchIndex(base)
-		n, err := strconv.Atoi(base[m[2]:m[3]])
-		for k := max(0, n-longestGap); err == nil && k < n; k++ {
-			before := fmt.Sprintf("%s%03d%s", base[:m[2]], k, base[m[3]:])
-			if !d.here[before] {
-				out[before] = base + " is there: the files of a task are numbered without gaps"
-			}
-		}
-	}
-	listed := d.listed(ctx, tree)
-	for _, name := range listed {
-		if base := path.Base(name); !d.here[base] && sparkPart.MatchString(base) {
-			out[base] = "_SUCCESS lists it"
-		}
-	}
-	return out, len(listed) > 0
-}
-
-// listed are the files that _SUCCESS lists; none if it is empty, as most are, or does not list all.
-func (d *sparkDir) listed(ctx context.Context, tree store.Tree) []string {
-	const maxSize, committers = 1 << 20, 100 // which list no more
-	if d.success.Name == "" || d.success.Size == 0 || d.success.Size > maxSize {
-		return nil
-	}
-	src, err := tree.Open(ctx, d.success.Name)
-	if err != nil {
-		return nil
-	}
-	defer src.Close()
-	b := make([]byte, d.success.Size)
-	if n, err := src.ReadAt(ctx, b, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(b)) {
-		return nil
-	}
-	var doc struct {
-		Filenames []string `json:"filenames"`
-	}
-	if json.Unmarshal(b, &doc) != nil || len(doc.Filenames) >= committers {
-		return nil
-	}
-	return doc.Filenames
-}
-
-// missingSpark are the files that are known to be missing in the directories of names.
-func missingSpark(ctx context.Context, tree store.Tree, names []string) (out []leftOut) {
-	for _, d := range sparkDirs(ctx, tree, names) {
-		gone, _ := d.missing(ctx, tree)
-		for base, why := range gone {
-			name := path.Join(d.name, base)
-			f := region.Finding{Code: "dir.part.missing", Severity: region.Error, At: fault.Span{Object: name},
-				Part: name, Rows: [2]int64{-1, -1}, Lost: -1, Message: "it is not there, but " + why}
-			out = append(out, leftOut{name, fault.Corruptf(f.At, "", "%s", f.Message), &f})
-		}
-	}
-	return out
-}
-
-// unknownParts reports directories in which a file may be missing without anybody knowing.
-func (v *dirVerifier) unknownParts(names []string) {
-	for _, d := range sparkDirs(v.ctx, v.o.tree(), names) {
-		if _, all := d.missing(v.ctx, v.o.tree()); all || v.stopped {
-			continue
-		}
-		slices.Sort(d.parts)
-		last := "none is there"
-		if len(d.parts) > 0 {
-			last = d.parts[len(d.parts)-1] + " is the last that is there"
-		}
-		v.report("dir.part.unknown", region.Note, d.name, "the files are numbered by the tasks of a Spark job, and "+
-			"%s: nothing says how many there must be, so one that is gone without a trace is not missed", last)
-	}
 }

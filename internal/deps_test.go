@@ -63,6 +63,7 @@ stoa/internal/check     : std fault region
 stoa/internal/describe  : std fault region
 stoa/internal/health    : std fault format region vec internal/check internal/describe internal/scan
 stoa/internal/laws      : std
+stoa/internal/parts     : std fault format region store
 stoa/internal/seal      : std region store github.com/zeebo/xxh3 github.com/klauspost/reedsolomon
 stoa/internal/coerce      : std arrow
 stoa/internal/settle      : std arrow internal/coerce internal/nest
@@ -109,6 +110,7 @@ stoa/format/redfile/internal/schema: std arrow fault format vec internal/arrowsc
 stoa/format/redfile/internal/container: std fault format region store wire internal/thrift
   format/redfile/internal/layout format/redfile/internal/schema
 stoa/format/redfile/internal/page: std arrow fault format pred store vec wire internal/codec internal/dremel
+  internal/nest
   internal/enc/... internal/thrift format/redfile/internal/unpack format/redfile/internal/layout
   format/redfile/internal/schema format/redfile/internal/container
 stoa/format/redfile/internal/write: std arrow fault format format/option store internal/codec internal/enc/...
@@ -227,7 +229,7 @@ stoa/format/kudubackup    : std arrow fault format format/option store format/cf
 stoa                      : std internal/coerce arrow github.com/apache/arrow-go/v18/arrow/array/arreflect fault
   format pred region
   store vec internal/arrowschema internal/extremes
-  internal/check internal/health internal/scan internal/content internal/settle internal/diff
+  internal/check internal/health internal/scan internal/content internal/parts internal/settle internal/diff
   format/cfile format/kudu format/trevni
   format/redfile
   format/carbon format/ipc format/text format/parquet

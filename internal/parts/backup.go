@@ -1,35 +1,34 @@
-package stoa
+package parts
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"slices"
 	"strings"
 
-	"stoa/fault"
+	"stoa/format"
 	"stoa/region"
 	"stoa/store"
 )
 
-// backup is a directory with the metadata of a backup, and the files there that are read: they are of one backup of one
-// table, written by one job, and no key is in two of them.
+// backup is a directory with the metadata of a backup, and the files there that are read: they are of one backup of
+// one table, written by one job, and no key is in two of them.
 type backup struct {
 	dir   string
 	files []string
 	tree  store.Tree
 }
 
-// doubledParts are the files of backups whose rows would come twice, or are not the backup's: a copy under another
+// doubled are the files of backups whose rows would come twice, or are not the backup's: a copy under another
 // name, the file of another job, those of another backup.
-func doubledParts(ctx context.Context, tree store.Tree, names []string, o OpenOptions) (out []leftOut) {
-	dirs := backupsOf(ctx, tree, names, o)
+func doubled(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
+	dirs := backupsOf(ctx, tree, names, formats)
 	for i, b := range dirs {
 		if i > 0 {
-			out = append(out, notOnce("dir.part.other", b.files[0], "it is of another backup than %s: "+
+			out = append(out, finding("dir.part.other", b.files[0], "it is of another backup than %s: "+
 				"rows that both have come twice, and those that only the earlier one has come though they are gone",
 				dirs[0].files[0]))
 		}
@@ -39,16 +38,10 @@ func doubledParts(ctx context.Context, tree store.Tree, names []string, o OpenOp
 	return out
 }
 
-func notOnce(code, name, words string, args ...any) leftOut {
-	f := region.Finding{Code: code, Severity: region.Error, At: fault.Span{Object: name}, Part: name,
-		Rows: [2]int64{-1, -1}, Message: fmt.Sprintf(words, args...)}
-	return leftOut{name, fault.Corruptf(f.At, "", "%s", f.Message), &f}
-}
-
 // backupsOf are the directories of backups in which names lie, in their order.
-func backupsOf(ctx context.Context, tree store.Tree, names []string, o OpenOptions) (out []*backup) {
+func backupsOf(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []*backup) {
 	var metadata []string
-	for _, f := range o.formats() {
+	for _, f := range formats {
 		if f.BackupMetadata != "" {
 			metadata = append(metadata, f.BackupMetadata)
 		}
@@ -78,7 +71,7 @@ func backupsOf(ctx context.Context, tree store.Tree, names []string, o OpenOptio
 }
 
 // copies are files with the same bytes as another.
-func (b *backup) copies(ctx context.Context) (out []leftOut) {
+func (b *backup) copies(ctx context.Context) (out []region.Finding) {
 	bySize := map[int64][]string{}
 	for _, name := range b.files {
 		info, err := b.tree.Stat(ctx, name)
@@ -87,7 +80,7 @@ func (b *backup) copies(ctx context.Context) (out []leftOut) {
 		}
 		for _, first := range bySize[info.Size] {
 			if same(ctx, b.tree, first, name, info.Size) {
-				out = append(out, notOnce("dir.part.twice", name, "it has the bytes of %s: its rows come twice", first))
+				out = append(out, finding("dir.part.twice", name, "it has the bytes of %s: its rows come twice", first))
 				break
 			}
 		}
@@ -125,7 +118,7 @@ func same(ctx context.Context, tree store.Tree, a, b string, size int64) bool {
 }
 
 // otherJobs are files of other jobs of Spark than the one that wrote most of the others, or the first.
-func (b *backup) otherJobs() (out []leftOut) {
+func (b *backup) otherJobs() (out []region.Finding) {
 	jobOf := func(name string) string {
 		if m := sparkPart.FindStringSubmatch(path.Base(name)); m != nil {
 			return strings.SplitN(path.Base(name), "-", 3)[2][:len("00000000-0000-0000-0000-000000000000")]
@@ -143,7 +136,7 @@ func (b *backup) otherJobs() (out []leftOut) {
 	}
 	for _, name := range b.files {
 		if j := jobOf(name); j != "" && j != first {
-			out = append(out, notOnce("dir.part.other", name, "by its name another job wrote it than the other "+
+			out = append(out, finding("dir.part.other", name, "by its name another job wrote it than the other "+
 				"files of the backup (%s)", first))
 		}
 	}

@@ -1,0 +1,100 @@
+// Package parts looks at the names of the files of one table: which are missing, since numbers have gaps or something
+// else says that they were there, and which are of a backup and would come twice. It opens no table.
+package parts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+)
+
+// Wrong returns findings of the files names of a table, sorted by their names: dir.part.missing of those that were
+// there, dir.part.twice and dir.part.other of those of backups whose rows would come twice, or are not the backup's.
+func Wrong(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
+	out = append(out, missingOurs(ctx, tree, names, formats)...)
+	out = append(out, missingSpark(ctx, tree, names)...)
+	out = append(out, doubled(ctx, tree, names, formats)...)
+	slices.SortFunc(out, func(a, b region.Finding) int { return cmp.Compare(a.Part, b.Part) })
+	return out
+}
+
+func finding(code, name, words string, args ...any) region.Finding {
+	return region.Finding{Code: code, Severity: region.Error, At: fault.Span{Object: name}, Part: name,
+		Rows: [2]int64{-1, -1}, Message: fmt.Sprintf(words, args...)}
+}
+
+func missing(name, words string, args ...any) region.Finding {
+	f := finding("dir.part.missing", name, words, args...)
+	f.Lost = -1
+	return f
+}
+
+// longestGap is how many files in a row may be missing: files with a longer gap are numbered in some other way.
+const longestGap = 64
+
+// missingOurs are the gaps in the numbers of files that are called part-00000.EXT, part-00001.EXT and so on, as stoa
+// calls those of a table that it divides. Other systems put more into the names, since they may leave numbers out.
+// Only numbers below one that is there can be missed: a format whose files know more tells it itself.
+func missingOurs(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (
+	out []region.Finding) {
+
+	last := map[[2]string]int{} // by directory and ending
+	for _, name := range names {
+		base, n, ext := path.Base(name), 0, ""
+		if _, err := fmt.Sscanf(base, "part-%05d%s", &n, &ext); err != nil || partName(n, ext) != base ||
+			ext[0] != '.' || n > 99_999 {
+			continue
+		}
+		if !numbered(strings.TrimSuffix(base, ".gz"), formats) {
+			continue
+		}
+		key := [2]string{path.Dir(name), ext}
+		last[key] = max(last[key], n)
+	}
+	for key, n := range last {
+		var gap []region.Finding
+		for i := n - 1; i >= -1; i-- {
+			name := path.Join(key[0], partName(i, key[1]))
+			if i < 0 || !isMissing(ctx, tree, name) {
+				out, gap = append(out, gap...), nil
+				continue
+			}
+			gap = append(gap, missing(name,
+				"it is not there, but %s is: the files of a table are numbered without gaps", partName(n, key[1])))
+			if len(gap) > longestGap {
+				break
+			}
+		}
+	}
+	return out
+}
+
+func partName(n int, ext string) string { return fmt.Sprintf("part-%05d%s", n, ext) }
+
+// numbered reports whether a file, by its name, is in a format that does not itself record which files are missing.
+func numbered(base string, formats []format.Format) (yes bool) {
+	for _, f := range formats {
+		if slices.ContainsFunc(f.Extensions, func(ext string) bool { return strings.HasSuffix(base, ext) }) {
+			if yes = true; f.Parted {
+				return false
+			}
+		}
+	}
+	return yes
+}
+
+// isMissing reports whether a file does not exist.
+func isMissing(ctx context.Context, tree store.Tree, name string) bool {
+	_, err := tree.Stat(ctx, name)
+	return errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,145 @@
+package parts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"stoa/region"
+	"stoa/store"
+	"strconv"
+	"strings"
+)
+
+// Spark's jobs, such as Kudu's own backup, call the files of a table
+//
+//	part-TASK-JOB-cFILE.EXT
+//
+// TASK is the number of the task that wrote it. Tasks without rows write no file, so that a number that is not there
+// says nothing, and neither does anything else say how many files there must be, but for three signs: the numbers of
+// the files of one task have no gaps; Hadoop's local file system writes .NAME.crc beside NAME; and _SUCCESS lists the
+// files if the job had one of Hadoop's newer committers.
+var sparkPart = regexp.MustCompile(
+	`^part-\d{5,}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:_\d+)?[.-]c(\d{3,})(\.[^/]+)$`)
+
+// sparkDir is what lies in a directory of such files.
+type sparkDir struct {
+	name    string
+	here    map[string]bool
+	parts   []string // names of files of a job
+	success store.Info
+}
+
+// sparkDirs are the directories of names in which such files lie.
+func sparkDirs(ctx context.Context, tree store.Tree, names []string) (out []*sparkDir) {
+	seen := map[string]bool{}
+	for _, name := range names {
+		dir := path.Dir(name)
+		if !sparkPart.MatchString(strings.TrimSuffix(strings.TrimPrefix(path.Base(name), "."), ".crc")) || seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		d := &sparkDir{name: dir, here: map[string]bool{}}
+		for info, err := range tree.List(ctx, dir) {
+			if err != nil { // who lists it meets the error
+				continue
+			}
+			base := path.Base(info.Name)
+			if d.here[base] = true; sparkPart.MatchString(base) {
+				d.parts = append(d.parts, base)
+			} else if base == "_SUCCESS" {
+				d.success = info
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// missing are the files that were there, each with the reason why that is known, and whether all are known.
+func (d *sparkDir) missing(ctx context.Context, tree store.Tree) (out map[string]string, all bool) {
+	out = map[string]string{}
+	for base := range d.here {
+		name := strings.TrimSuffix(strings.TrimPrefix(base, "."), ".crc")
+		if "."+name+".crc" == base && sparkPart.MatchString(name) && !d.here[name] {
+			out[name] = base + " lies beside it"
+		}
+	}
+	for _, base := range d.parts {
+		m := sparkPart.FindStringSubmatchIndex(base)
+		n, err := strconv.Atoi(base[m[2]:m[3]])
+		for k := max(0, n-longestGap); err == nil && k < n; k++ {
+			before := fmt.Sprintf("%s%03d%s", base[:m[2]], k, base[m[3]:])
+			if !d.here[before] {
+				out[before] = base + " is there: the files of a task are numbered without gaps"
+			}
+		}
+	}
+	listed := d.listed(ctx, tree)
+	for _, name := range listed {
+		if base := path.Base(name); !d.here[base] && sparkPart.MatchString(base) {
+			out[base] = "_SUCCESS lists it"
+		}
+	}
+	return out, len(listed) > 0
+}
+
+// listed are the files that _SUCCESS lists; none if it is empty, as most are, or does not list all.
+func (d *sparkDir) listed(ctx context.Context, tree store.Tree) []string {
+	const maxSize, committers = 1 << 20, 100 // which list no more
+	if d.success.Name == "" || d.success.Size == 0 || d.success.Size > maxSize {
+		return nil
+	}
+	src, err := tree.Open(ctx, d.success.Name)
+	if err != nil {
+		return nil
+	}
+	defer src.Close()
+	b := make([]byte, d.success.Size)
+	if n, err := src.ReadAt(ctx, b, 0); err != nil && !(errors.Is(err, io.EOF) && n == len(b)) {
+		return nil
+	}
+	var doc struct {
+		Filenames []string `json:"filenames"`
+	}
+	if json.Unmarshal(b, &doc) != nil || len(doc.Filenames) >= committers {
+		return nil
+	}
+	return doc.Filenames
+}
+
+// missingSpark are the files that are known to be missing in the directories of names.
+func missingSpark(ctx context.Context, tree store.Tree, names []string) (out []region.Finding) {
+	for _, d := range sparkDirs(ctx, tree, names) {
+		gone, _ := d.missing(ctx, tree)
+		for base, why := range gone {
+			out = append(out, missing(path.Join(d.name, base), "it is not there, but %s", why))
+		}
+	}
+	return out
+}
+
+// Uncertain is a directory in which a file may be missing without anybody knowing.
+type Uncertain struct {
+	Dir  string
+	Last string // the last of its files; "": there is none
+}
+
+// Unknown returns the directories of names in which a file may be missing without anybody knowing.
+func Unknown(ctx context.Context, tree store.Tree, names []string) (out []Uncertain) {
+	for _, d := range sparkDirs(ctx, tree, names) {
+		if _, all := d.missing(ctx, tree); all {
+			continue
+		}
+		u := Uncertain{Dir: d.name}
+		if len(d.parts) > 0 {
+			u.Last = slices.Max(d.parts)
+		}
+		out = append(out, u)
+	}
+	return out
+}
