@@ -1,6 +1,6 @@
 //go:build ignore
 
-// Choose copies a subset of the whole corpus of CFiles to kudu/1.18.1:
+// Command choose copies a subset of the whole corpus of CFiles to kudu/1.18.1:
 //
 //	go run corpus/choose.go WHOLE/kudu DUMPS corpus/kudu/1.18.1
 //
@@ -65,75 +65,108 @@ func main() {
 	check(json.Unmarshal(b, &all))
 	sort.Slice(all, func(i, j int) bool { return all[i].BlockID < all[j].BlockID })
 	check(os.RemoveAll(out))
-	write := func(name string, b []byte) {
-		name = filepath.Join(out, name)
-		check(os.MkdirAll(filepath.Dir(name), 0o755))
-		check(os.WriteFile(name, b, 0o644))
-	}
-	numbers := map[string]int{}
-	missing := map[string]string{} // dumps that the whole corpus lacks
-	total := int64(0)
+	c := copier{whole: whole, dumps: dumps, out: out, numbers: map[string]int{}, missing: map[string]string{}}
 	for _, e := range all {
-		e.Source = e.File
-		ck := strings.TrimPrefix(e.Run, "file_")
-		what := e.Column
-		switch {
-		case e.Kind == "column" && what == "":
-			what = "dropped-column"
-		case e.Kind == "undo" || e.Kind == "redo":
-			key := fmt.Sprint(e.Run, e.Table, e.Partition, e.Rowset, e.Kind)
-			numbers[key]++
-			what = fmt.Sprint(e.Kind, "-", numbers[key])
-		case e.Kind != "column":
-			what = e.Kind
+		if e, ok := c.block(e); ok {
+			chosen = append(chosen, e)
 		}
-		if m := regexp.MustCompile(`HASH \(id\) PARTITION (\d), RANGE \(day\) PARTITION (\d+) ` +
-			`<=`).FindStringSubmatch(e.Partition); m != nil {
-			what = "hash" + m[1] + "-day" + m[2] + "." + what
-		}
-		if strings.HasPrefix(e.Table, "d_") {
-			what = fmt.Sprintf("rs%d.%s", e.Rowset, what)
-		}
-		name := e.Table + "/" + what + "." + ck + ".cfile"
-		var text []byte
-		if e.Kind == "undo" || e.Kind == "redo" {
-			if e.Dump != "" {
-				f, err := os.Open(filepath.Join(whole, e.Dump))
-				check(err)
-				z, err := gzip.NewReader(f)
-				check(err)
-				text, err = io.ReadAll(z)
-				check(err)
-			} else {
-				text, err = os.ReadFile(filepath.Join(dumps, filepath.Base(e.File)+".txt"))
-				check(err)
-			}
-		}
-		dump := ""
-		if take := choose(e); take || text != nil && ck == "nock" {
-			if text != nil {
-				dump = strings.TrimSuffix(name, ".cfile") + ".dump.txt.gz"
-				write(dump, zip(text))
-				if ck == "nock" {
-					missing[e.Source] = dump
-				}
-			}
-			if !take {
-				continue
-			}
-		} else {
-			continue
-		}
-		e.File, e.Dump = name, dump
-		if string(e.Schema) == "null" {
-			e.Schema = nil
-		}
-		b, err := os.ReadFile(filepath.Join(whole, e.Source))
-		check(err)
-		write(name, b)
-		total += int64(len(b))
-		chosen = append(chosen, e)
 	}
+	c.manifest(chosen)
+	b, err = json.MarshalIndent(c.missing, "", " ")
+	check(err)
+	c.write("DUMPS.json", append(b, '\n'))
+	c.synthetic()
+	c.expected()
+	fmt.Println(len(chosen), "blocks,", c.total, "bytes")
+}
+
+// copier copies from the whole corpus to out.
+type copier struct {
+	whole, dumps, out string
+	numbers           map[string]int    // delta files so far of a rowset
+	missing           map[string]string // dumps that the whole corpus lacks, by the block
+	total             int64             // bytes of blocks
+}
+
+func (c *copier) write(name string, b []byte) {
+	name = filepath.Join(c.out, name)
+	check(os.MkdirAll(filepath.Dir(name), 0o755))
+	check(os.WriteFile(name, b, 0o644))
+}
+
+// block copies a block, or only its dump, or nothing; ok: the block.
+func (c *copier) block(e entry) (_ entry, ok bool) {
+	e.Source = e.File
+	name, text, dump := c.name(e), c.dump(e), ""
+	unchecked := e.Run == "file_nock"
+	take := choose(e)
+	if text != nil && (take || unchecked) {
+		dump = strings.TrimSuffix(name, ".cfile") + ".dump.txt.gz"
+		c.write(dump, zip(text))
+		if unchecked {
+			c.missing[e.Source] = dump
+		}
+	}
+	if !take {
+		return e, false
+	}
+	e.File, e.Dump = name, dump
+	if string(e.Schema) == "null" {
+		e.Schema = nil
+	}
+	b, err := os.ReadFile(filepath.Join(c.whole, e.Source))
+	check(err)
+	c.write(name, b)
+	c.total += int64(len(b))
+	return e, true
+}
+
+var hashAndDay = regexp.MustCompile(`HASH \(id\) PARTITION (\d), RANGE \(day\) PARTITION (\d+) <=`)
+
+// name is what a block is called in the subset: by its table, partition and column.
+func (c *copier) name(e entry) string {
+	what := e.Column
+	switch {
+	case e.Kind == "column" && what == "":
+		what = "dropped-column"
+	case e.Kind == "undo" || e.Kind == "redo":
+		key := fmt.Sprint(e.Run, e.Table, e.Partition, e.Rowset, e.Kind)
+		c.numbers[key]++
+		what = fmt.Sprint(e.Kind, "-", c.numbers[key])
+	case e.Kind != "column":
+		what = e.Kind
+	}
+	if m := hashAndDay.FindStringSubmatch(e.Partition); m != nil {
+		what = "hash" + m[1] + "-day" + m[2] + "." + what
+	}
+	if strings.HasPrefix(e.Table, "d_") {
+		what = fmt.Sprintf("rs%d.%s", e.Rowset, what)
+	}
+	return e.Table + "/" + what + "." + strings.TrimPrefix(e.Run, "file_") + ".cfile"
+}
+
+// dump is what Kudu printed of a delta file; nil for others.
+func (c *copier) dump(e entry) []byte {
+	if e.Kind != "undo" && e.Kind != "redo" {
+		return nil
+	}
+	if e.Dump == "" {
+		text, err := os.ReadFile(filepath.Join(c.dumps, filepath.Base(e.File)+".txt"))
+		check(err)
+		return text
+	}
+	f, err := os.Open(filepath.Join(c.whole, e.Dump))
+	check(err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	check(err)
+	text, err := io.ReadAll(z)
+	check(err)
+	return text
+}
+
+// manifest writes the manifest, an entry a line.
+func (c *copier) manifest(chosen []entry) {
 	sort.Slice(chosen, func(i, j int) bool { return chosen[i].File < chosen[j].File })
 	var man bytes.Buffer
 	man.WriteString("[\n")
@@ -147,25 +180,29 @@ func main() {
 		man.WriteByte('\n')
 	}
 	man.WriteString("]\n")
-	write("MANIFEST.json", man.Bytes())
-	b, err = json.MarshalIndent(missing, "", " ")
-	check(err)
-	write("DUMPS.json", append(b, '\n'))
+	c.write("MANIFEST.json", man.Bytes())
+}
 
-	files, err := filepath.Glob(filepath.Join(whole, "synthetic/*"))
+// synthetic copies the files that no server wrote.
+func (c *copier) synthetic() {
+	files, err := filepath.Glob(filepath.Join(c.whole, "synthetic/*"))
 	check(err)
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		check(err)
 		name := "synthetic/" + filepath.Base(f)
 		if strings.HasSuffix(f, ".kudu_dump.txt") {
-			write(name+".gz", zip(b))
+			c.write(name+".gz", zip(b))
 		} else {
-			write(name, b)
+			c.write(name, b)
 		}
 	}
-	// Rows as the generator wrote them down and the Java client read them back, for the tests of internal/kudugen.
-	files, err = filepath.Glob(filepath.Join(whole, "expected/*.jsonl.gz"))
+}
+
+// expected copies rows as the generator wrote them down and the Java client read them back, for the tests of
+// internal/kudugen.
+func (c *copier) expected() {
+	files, err := filepath.Glob(filepath.Join(c.whole, "expected/*.jsonl.gz"))
 	check(err)
 	for _, f := range files {
 		table, phase, _ := strings.Cut(filepath.Base(f), ".")
@@ -173,10 +210,9 @@ func main() {
 			table == "d_major" && strings.HasPrefix(phase, "p4") {
 			b, err := os.ReadFile(f)
 			check(err)
-			write("expected/"+filepath.Base(f), b)
+			c.write("expected/"+filepath.Base(f), b)
 		}
 	}
-	fmt.Println(len(chosen), "blocks,", total, "bytes")
 }
 
 // choose: with checksums everything once. Without: every type and encoding with two of the eight kinds of compression
