@@ -472,16 +472,3 @@ func ExampleOpen_kudu() {
 	// Output:
 	// autoinc 300
 }
-
-// A place with many tables is opened once for all of them.
-func ExampleSession() {
-	ctx := stoa.Session(context.Background())
-	for e, err := range stoa.List(ctx, "format/kudu/testdata/file", stoa.OpenOptions{}) {
-		name, o := stoa.Named(must(e, err), stoa.OpenOptions{})
-		t := must(stoa.Open(ctx, name, o))
-		fmt.Println(t.Schema().Field(0).Name)
-		t.Close()
-	}
-	// Output:
-	// k
-}
