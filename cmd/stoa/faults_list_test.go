@@ -59,9 +59,10 @@ func TestFaultyLists(t *testing.T) {
 			}
 			step := max(1, healthy.Count()/(8*mostFaults()))
 			for _, mode := range []faulty.Mode{faulty.Fail, faulty.Short} {
-				told := 0
+				reported, cut := 0, 0
 				for at := int64(0); at < healthy.Count(); at += step {
-					got, err := listing(t.Context(), place, &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at})
+					harmed := &faulty.Tree{Tree: store.Local{}, Mode: mode, At: at}
+					got, err := listing(t.Context(), place, harmed)
 					switch {
 					case err == nil && !slices.Equal(got, want):
 						t.Errorf("operation %d: %s: %q is listed instead of %q, and no error", at, mode, got, want)
@@ -69,11 +70,16 @@ func TestFaultyLists(t *testing.T) {
 						t.Errorf("operation %d: %s is called damage: %v", at, mode, err)
 					}
 					if err != nil {
-						told++
+						reported++
+					}
+					if harmed.Cut.Load() {
+						cut++
 					}
 				}
-				if t.Logf("%s: %d operations, %d told", mode, healthy.Count(), told); told == 0 {
-					t.Errorf("%s: nothing was reported", mode)
+				t.Logf("%s: %d operations, %d reported, %d reads cut", mode, healthy.Count(), reported, cut)
+				// A listing may do without the read that was cut; then it is the same, as was seen above.
+				if mode == faulty.Fail && reported == 0 || mode == faulty.Short && cut == 0 {
+					t.Errorf("%s: nothing was reported, or no read was cut", mode)
 				}
 			}
 		})

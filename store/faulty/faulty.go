@@ -37,6 +37,7 @@ type Tree struct {
 
 	n   atomic.Int64
 	Hit atomic.Bool // the operation came
+	Cut atomic.Bool // it was a read, and gave half of its bytes
 }
 
 // Count is how many operations there were.
@@ -110,6 +111,7 @@ func (s source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 		<-ctx.Done()
 		return 0, ctx.Err()
 	case Short:
+		s.t.Cut.Store(true)
 		n, err := s.Source.ReadAt(ctx, p[:len(p)/2], off)
 		return n, errors.Join(err, io.EOF)
 	}

@@ -15,6 +15,7 @@ import (
 	"stoa"
 	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
+	"stoa/fault"
 	"stoa/format"
 	"stoa/internal/cells"
 )
@@ -151,7 +152,7 @@ func sinkOf(a *cli.App, uri string, o *stoa.CreateOptions) (real string, err err
 		}
 	}
 	if err == nil && o.To == "" && uri != cli.Dash && stoa.ByExtension(a.Formats, real) == nil {
-		err = cli.WrongUse("%s: the extension %q does not say which format to write; use --to", uri,
+		err = fault.Invalidf("%s: the extension %q does not say which format to write; use --to", uri,
 			path.Ext(strings.TrimSuffix(filepath.ToSlash(uri), "/")))
 	}
 	return real, err
