@@ -30,7 +30,10 @@ func writtenByLib(t *testing.T, root schema.FieldList, columns []storedColumn) [
 	}
 	var out bytes.Buffer
 	w := file.NewParquetWriter(&out, node)
-	g := w.AppendRowGroup()
+	g, err := w.AppendRowGroupChecked()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range columns {
 		cw, err := g.NextColumn()
 		if err != nil {
