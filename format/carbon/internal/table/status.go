@@ -65,6 +65,9 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 		case !status.KnownStatus(l.Status):
 			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadStatus", i),
 				"segment %s: load status %q is unknown", l.Name, l.Status)
+		case l.Segment != "" && !ownSegmentFile(l):
+			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].segmentFile", i),
+				"segment %s: %q is not the name of one of its segment files", l.Name, l.Segment)
 		}
 		for _, x := range [][2]string{{"loadName", loads[i].Name}, {"segmentFile", loads[i].Segment},
 			{"updateStatusFileName", loads[i].Updates}} {
@@ -175,4 +178,10 @@ func (t *Managed) checkUpdate(u *status.Update, i int) error {
 		return unreadable("deleteDeltaEndTimestamp", u.To)
 	}
 	return nil
+}
+
+// ownSegmentFile reports whether the name of a load's segment file is SEGMENT_TIME.segment, as every writer calls it.
+func ownSegmentFile(l *status.Load) bool {
+	of, stamp := status.SegmentOf(l.Segment)
+	return stamp >= 0 && (of == l.Name || of == l.Id()) && strings.HasSuffix(l.Segment, ".segment")
 }
