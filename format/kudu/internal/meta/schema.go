@@ -212,11 +212,9 @@ func parseColumn(c *wire.Cursor) (col Column, problem string) {
 		case 7:
 			col.WriteDefault = Present(r.Bytes("write_default_value"))
 		case 8:
-			col.Encoding = cfile.Encoding(r.Enum("encoding",
-				func(v int32) string { return cfile.Encoding(v).String() }))
+			col.Encoding = cfile.Encoding(r.Enum("encoding", encodingWord))
 		case 9:
-			col.Compression = cfile.Compression(r.Enum("compression",
-				func(v int32) string { return cfile.Compression(v).String() }))
+			col.Compression = cfile.Compression(r.Enum("compression", compressionWord))
 		case 10:
 			col.BlockSize = r.Int32("cfile_block_size")
 		case 11:
@@ -249,7 +247,9 @@ func parseColumn(c *wire.Cursor) (col Column, problem string) {
 	return col, problem
 }
 
-func typeWord(v int32) string { return TypeName(cfile.Type(v)) }
+func typeWord(v int32) string        { return TypeName(cfile.Type(v)) }
+func encodingWord(v int32) string    { return cfile.Encoding(v).String() }
+func compressionWord(v int32) string { return cfile.Compression(v).String() }
 
 // typeAttributes parses what a type says besides its name.
 func (c *Column) typeAttributes(m *wire.Cursor) {
