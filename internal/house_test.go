@@ -116,7 +116,6 @@ var longFuncs = map[string]int{
 	"format/kudu/internal/meta/partition_gaps.go Missing": 80,
 	"format/kudu/internal/meta/superblock.go Parse":       106,
 	"format/kudu/internal/pbc/pbc.go Open":                83,
-	"format/kudu/internal/wal/describe.go Describe":       64,
 	"format/kudu/verify.go keys":                          92,
 }
 

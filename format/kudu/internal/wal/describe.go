@@ -20,15 +20,6 @@ func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) 
 		return err
 	}
 	defer src.Close()
-	gap := func(at fault.Span, kind region.Kind, name string, err error) {
-		n := region.Node{Depth: o.Depth, Kind: kind, Name: name, At: at, Inner: -1}
-		if err != nil {
-			n.Value = err.Error()
-		}
-		if at.Len > 0 {
-			o.Trace(n)
-		}
-	}
 	var head []region.Node
 	quiet := o
 	quiet.Trace = func(n region.Node) { head = append(head, n) }
@@ -37,11 +28,11 @@ func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) 
 		return err
 	}
 	if r == nil {
-		gap(fault.Span{Object: name, Len: src.Size()}, region.Gap, "damaged", err)
+		traceUnread(o, fault.Span{Object: name, Len: src.Size()}, region.Gap, "damaged", err)
 		return err
 	}
 	if err != nil {
-		gap(r.span(0, r.Start), region.Gap, "damaged", err)
+		traceUnread(o, r.span(0, r.Start), region.Gap, "damaged", err)
 		head = nil
 	}
 	for _, n := range head {
@@ -65,18 +56,29 @@ func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) 
 		case !errors.As(err, &e) || e.Class != fault.Corrupt:
 			return err
 		case pbc.IsTorn(err):
-			gap(e.At, region.Dead, "torn", err)
+			traceUnread(o, e.At, region.Dead, "torn", err)
 			end, err = e.At.End(), nil
 		default:
-			gap(e.At, region.Gap, "damaged", err)
+			traceUnread(o, e.At, region.Gap, "damaged", err)
 			end = e.At.End()
 		}
 		first = cmpErr(first, err)
 	}
 	if end < r.end {
-		gap(r.span(end, r.end-end), region.Pad, "unused", nil)
+		traceUnread(o, r.span(end, r.end-end), region.Pad, "unused", nil)
 	}
 	return cmpErr(first, r.describeFooter(ctx))
+}
+
+// traceUnread reports a part that is not read as a record: err says why, if something is wrong with it.
+func traceUnread(o pbc.Options, at fault.Span, kind region.Kind, name string, err error) {
+	n := region.Node{Depth: o.Depth, Kind: kind, Name: name, At: at, Inner: -1}
+	if err != nil {
+		n.Value = err.Error()
+	}
+	if at.Len > 0 {
+		o.Trace(n)
+	}
 }
 
 func (r *walReader) describeFooter(ctx context.Context) error {
