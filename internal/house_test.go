@@ -114,7 +114,6 @@ var longFuncs = map[string]int{
 	"format/kudu/internal/cluster/carve.go openCarved":    71,
 	"format/kudu/internal/fs/container.go read":           96,
 	"format/kudu/internal/meta/partition_gaps.go Missing": 80,
-	"format/kudu/internal/meta/superblock.go Parse":       106,
 	"format/kudu/internal/pbc/pbc.go Open":                83,
 	"format/kudu/verify.go keys":                          92,
 }

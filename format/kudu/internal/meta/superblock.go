@@ -201,22 +201,12 @@ func (t *Tablet) Parse(c *wire.Cursor) {
 		case 5:
 			r.Bytes("end_key")
 		case 6:
-			name := "rowsets[" + strconv.Itoa(len(t.RowSets)) + "]"
-			off := c.Pos()
-			m := r.Message(name)
-			rs, problem := parseRowSet(m)
-			r.Join(m)
-			if problem != "" {
-				c.Fail(off, c.Pos()-off, name, "%s", problem)
-			}
-			t.RowSets = append(t.RowSets, rs)
+			t.addRowSet(c, r)
 		case 7:
 			t.Table = r.String("table_name")
 			need.Has(7)
 		case 8:
-			m := r.Message("schema")
-			t.Schema = ParseSchema(m)
-			r.Join(m)
+			t.Schema = message(r, "schema", ParseSchema)
 			need.Has(8)
 		case 9:
 			t.SchemaVersion = r.Uint32("schema_version")
@@ -225,67 +215,104 @@ func (t *Tablet) Parse(c *wire.Cursor) {
 		case 11:
 			t.Orphaned = append(t.Orphaned, parseBlockRef(c, r, "orphaned_blocks["+strconv.Itoa(len(t.Orphaned))+"]"))
 		case 12:
-			m := r.Message("tombstone_last_logged_opid")
-			id := ParseOpID(m)
-			r.Join(m)
+			id := message(r, "tombstone_last_logged_opid", ParseOpID)
 			t.TombstonedAt = &id
 		case 13:
-			m := r.Message("partition")
-			t.Partition = ParsePartition(m)
-			r.Join(m)
+			t.Partition = message(r, "partition", ParsePartition)
 		case 14:
-			m := r.Message("partition_schema")
-			t.Partitioning = ParsePartitionSchema(m)
-			r.Join(m)
+			t.Partitioning = message(r, "partition_schema", ParsePartitionSchema)
 		case 15:
-			m := r.Message("data_dir_group")
-			for r := pb.NewReader(m); r.Next(); {
-				if r.Field() == 1 {
-					t.DataDirs = append(t.DataDirs, r.String("uuids["+strconv.Itoa(len(t.DataDirs))+"]"))
-				} else {
-					r.Unknown()
-				}
-			}
-			r.Join(m)
+			t.addDataDirs(r)
 		case 16:
 			t.CountsLive = r.Bool("supports_live_row_count")
 		case 17:
-			m := r.Message("extra_config")
-			for r := pb.NewReader(m); r.Next(); {
-				switch r.Field() {
-				case 1:
-					t.Extra.HistoryMaxAge = r.Int32("history_max_age_sec")
-				case 2:
-					t.Extra.Priority, t.Extra.PrioritySet = r.Int32("maintenance_priority"), true
-				case 3:
-					t.Extra.DisableCompaction = r.Bool("disable_compaction")
-				default:
-					r.Unknown()
-				}
-			}
-			r.Join(m)
+			t.Extra.parse(r)
 		case 18:
 			t.Dimension = r.String("dimension_label")
 		case 19:
 			t.TxnTable = r.Int32("table_type") == 1
 		case 20:
-			m := r.Message("txn_metadata[" + strconv.Itoa(len(t.Txns)) + "]")
-			id, x := parseTxn(m)
-			r.Join(m)
-			if t.Txns == nil {
-				t.Txns = map[int64]Txn{}
-			}
-			t.Txns[id] = x
+			t.addTxn(r)
 		default:
 			r.Unknown()
 		}
 	}
 	need.Check(c, "table_id", 1, "tablet_id", 2, "table_name", 7, "schema", 8)
-	if c.Err() == nil {
-		if why := t.Partitioning.resolve(&t.Schema); why != "" {
-			c.Fail(0, c.Pos(), "partition_schema", "%s", why)
+	t.resolvePartitioning(c)
+}
+
+// resolvePartitioning finds the columns that the partition schema names. It waits until all fields are read: the
+// schema may come after it.
+func (t *Tablet) resolvePartitioning(c *wire.Cursor) {
+	if c.Err() != nil {
+		return
+	}
+	if why := t.Partitioning.resolve(&t.Schema); why != "" {
+		c.Fail(0, c.Pos(), "partition_schema", "%s", why)
+	}
+}
+
+// message reads a field that is a message.
+func message[T any](r *pb.Reader, name string, parse func(*wire.Cursor) T) T {
+	m := r.Message(name)
+	x := parse(m)
+	r.Join(m)
+	return x
+}
+
+// addRowSet reads an entry of rowsets.
+func (t *Tablet) addRowSet(c *wire.Cursor, r *pb.Reader) {
+	name := "rowsets[" + strconv.Itoa(len(t.RowSets)) + "]"
+	off := c.Pos()
+	m := r.Message(name)
+	rs, problem := parseRowSet(m)
+	r.Join(m)
+	if problem != "" {
+		c.Fail(off, c.Pos()-off, name, "%s", problem)
+	}
+	t.RowSets = append(t.RowSets, rs)
+}
+
+// addDataDirs reads data_dir_group, a DataDirGroupPB.
+func (t *Tablet) addDataDirs(r *pb.Reader) {
+	m := r.Message("data_dir_group")
+	for r := pb.NewReader(m); r.Next(); {
+		if r.Field() == 1 {
+			t.DataDirs = append(t.DataDirs, r.String("uuids["+strconv.Itoa(len(t.DataDirs))+"]"))
+		} else {
+			r.Unknown()
 		}
 	}
+	r.Join(m)
+}
+
+// parse reads extra_config, a TableExtraConfigPB. What that does not set stays.
+func (x *ExtraConfig) parse(r *pb.Reader) {
+	m := r.Message("extra_config")
+	for r := pb.NewReader(m); r.Next(); {
+		switch r.Field() {
+		case 1:
+			x.HistoryMaxAge = r.Int32("history_max_age_sec")
+		case 2:
+			x.Priority, x.PrioritySet = r.Int32("maintenance_priority"), true
+		case 3:
+			x.DisableCompaction = r.Bool("disable_compaction")
+		default:
+			r.Unknown()
+		}
+	}
+	r.Join(m)
+}
+
+// addTxn reads an entry of txn_metadata.
+func (t *Tablet) addTxn(r *pb.Reader) {
+	m := r.Message("txn_metadata[" + strconv.Itoa(len(t.Txns)) + "]")
+	id, x := parseTxn(m)
+	r.Join(m)
+	if t.Txns == nil {
+		t.Txns = map[int64]Txn{}
+	}
+	t.Txns[id] = x
 }
 
 // Required notes which required fields were there.
