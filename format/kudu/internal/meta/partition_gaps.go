@@ -24,49 +24,12 @@ const MaxGaps = 10_000
 // Missing lists what the partition schema implies and none of the given partitions holds: buckets of ranges,
 // and ranges between the given ones. more is how many buckets were not listed because there are too many.
 func (s *PartitionSchema) Missing(sc *Schema, given []Partition) (gaps []Gap, more int64) {
-	type span struct{ lower, upper string }
-	have := map[span]map[string]bool{}
-	for i := range given {
-		p := &given[i]
-		k := span{string(p.Lower()), string(p.Upper())}
-		if have[k] == nil {
-			have[k] = map[string]bool{}
-		}
-		have[k][bucketKey(p.Buckets)] = true
-	}
-	ranges := make([]span, 0, len(have))
-	for k := range have {
-		ranges = append(ranges, k)
-	}
-	for _, c := range s.Custom {
-		if k := (span{string(c.Lower), string(c.Upper)}); have[k] == nil {
-			ranges = append(ranges, k)
-		}
-	}
-	if len(ranges) == 0 {
-		ranges = append(ranges, span{})
-	}
-	slices.SortFunc(ranges, func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.lower, b.lower),
-			cmp.Compare(a.upper, b.upper))
-	})
-	add := func(p Partition, sure bool) {
-		if len(gaps) == MaxGaps {
-			more++
-			return
-		}
-		text := ""
-		if len(p.Buckets) > 0 {
-			text = s.Text(sc, &p)
-		} else {
-			text = fmt.Sprintf("RANGE (%s) PARTITION %s", sc.names(s.Range), s.RangeText(sc, p.Start, p.End))
-		}
-		gaps = append(gaps, Gap{p, text, sure})
-	}
+	have := bucketsOf(given)
+	l := gapList{s: s, sc: sc}
 	end, first, infinite := "", true, false // how far the ranges before reach
-	for _, k := range ranges {
+	for _, k := range s.ranges(have) {
 		if len(s.Range) > 0 && (first && k.lower != "" || !first && !infinite && k.lower > end) {
-			add(Partition{Start: []byte(end), End: []byte(k.lower)}, false)
+			l.add(Partition{Start: []byte(end), End: []byte(k.lower)}, false)
 		}
 		if k.upper == "" {
 			infinite = true
@@ -74,34 +37,107 @@ func (s *PartitionSchema) Missing(sc *Schema, given []Partition) (gaps []Gap, mo
 			end = max(end, k.upper)
 		}
 		first = false
-		hash, total := s.HashOf([]byte(k.lower)), int64(1)
-		for _, d := range hash {
-			if total > maxBuckets/int64(d.Buckets) {
-				total = maxBuckets
-				break
-			}
-			total *= int64(d.Buckets)
-		}
-		sure := len(have[k]) > 0 || len(s.Range) == 0
-		look := min(total, int64(MaxGaps+len(have[k])+1))
-		buckets := make([]int32, len(hash))
-		for range look {
-			if !have[k][bucketKey(buckets)] {
-				add(s.BucketOf(buckets, k.lower, k.upper), sure)
-			}
-			for i := len(buckets) - 1; i >= 0; i-- {
-				if buckets[i]++; buckets[i] < hash[i].Buckets {
-					break
-				}
-				buckets[i] = 0
-			}
-		}
-		more += total - look
+		l.addBuckets(k, have[k])
 	}
 	if len(s.Range) > 0 && !infinite {
-		add(Partition{Start: []byte(end)}, false)
+		l.add(Partition{Start: []byte(end)}, false)
 	}
-	return gaps, more
+	return l.gaps, l.more
+}
+
+// keyRange is a range of encoded range keys; an empty bound is none.
+type keyRange struct{ lower, upper string }
+
+// bucketsOf are the buckets of partitions, as bucketKey has them, by their ranges.
+func bucketsOf(given []Partition) map[keyRange]map[string]bool {
+	have := map[keyRange]map[string]bool{}
+	for i := range given {
+		p := &given[i]
+		k := keyRange{string(p.Lower()), string(p.Upper())}
+		if have[k] == nil {
+			have[k] = map[string]bool{}
+		}
+		have[k][bucketKey(p.Buckets)] = true
+	}
+	return have
+}
+
+// ranges are those of which there are tablets, and those that have hash buckets of their own, from the lowest to the
+// highest. If there are none, it is the one range without bounds.
+func (s *PartitionSchema) ranges(have map[keyRange]map[string]bool) []keyRange {
+	ranges := make([]keyRange, 0, len(have))
+	for k := range have {
+		ranges = append(ranges, k)
+	}
+	for _, c := range s.Custom {
+		if k := (keyRange{string(c.Lower), string(c.Upper)}); have[k] == nil {
+			ranges = append(ranges, k)
+		}
+	}
+	if len(ranges) == 0 {
+		ranges = append(ranges, keyRange{})
+	}
+	slices.SortFunc(ranges, func(a, b keyRange) int {
+		return cmp.Or(cmp.Compare(a.lower, b.lower),
+			cmp.Compare(a.upper, b.upper))
+	})
+	return ranges
+}
+
+// gapList collects gaps, and counts those beyond MaxGaps.
+type gapList struct {
+	s    *PartitionSchema
+	sc   *Schema
+	gaps []Gap
+	more int64
+}
+
+func (l *gapList) add(p Partition, sure bool) {
+	if len(l.gaps) == MaxGaps {
+		l.more++
+		return
+	}
+	text := ""
+	if len(p.Buckets) > 0 {
+		text = l.s.Text(l.sc, &p)
+	} else {
+		text = fmt.Sprintf("RANGE (%s) PARTITION %s", l.sc.names(l.s.Range), l.s.RangeText(l.sc, p.Start, p.End))
+	}
+	l.gaps = append(l.gaps, Gap{p, text, sure})
+}
+
+// addBuckets adds the buckets of a range that are not in have. It looks at no more of them than can be listed; the
+// rest is only counted.
+func (l *gapList) addBuckets(k keyRange, have map[string]bool) {
+	hash := l.s.HashOf([]byte(k.lower))
+	total := countBuckets(hash)
+	sure := len(have) > 0 || len(l.s.Range) == 0
+	look := min(total, int64(MaxGaps+len(have)+1))
+	buckets := make([]int32, len(hash))
+	for range look {
+		if !have[bucketKey(buckets)] {
+			l.add(l.s.BucketOf(buckets, k.lower, k.upper), sure)
+		}
+		for i := len(buckets) - 1; i >= 0; i-- {
+			if buckets[i]++; buckets[i] < hash[i].Buckets {
+				break
+			}
+			buckets[i] = 0
+		}
+	}
+	l.more += total - look
+}
+
+// countBuckets is how many buckets the dimensions make together, maxBuckets at most.
+func countBuckets(hash []HashDimension) int64 {
+	total := int64(1)
+	for _, d := range hash {
+		if total > maxBuckets/int64(d.Buckets) {
+			return maxBuckets
+		}
+		total *= int64(d.Buckets)
+	}
+	return total
 }
 
 // maxBuckets is where the counting of buckets ends.
