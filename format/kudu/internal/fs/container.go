@@ -220,18 +220,7 @@ const perBlock = 160
 
 // read goes through the records.
 func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
-	live := map[uint64]Extent{}
-	var order []uint64
-	bad := 0
-	blame := func(err error) {
-		if bad++; bad <= codes.MaxAlike {
-			f.fault("kudu.container.record", err, c.Name)
-		}
-		if c.Err == nil {
-			c.Err = err
-		}
-		c.Unknown = true
-	}
+	l := recordLog{c: c, f: f, live: map[uint64]Extent{}}
 	for {
 		rec, err := r.Next(ctx)
 		if err == io.EOF {
@@ -244,7 +233,7 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 				f.Note("kudu.container.torn", pbc.SpanOf(err), "",
 					"the metadata of the container ends in a record that was not written to its end")
 			case errors.Is(err, fault.Corrupt):
-				blame(err)
+				l.blame(err)
 			default:
 				return err
 			}
@@ -254,45 +243,88 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 		cur := r.Cursor(rec, fmt.Sprintf("record[%d]", rec.Index))
 		b := ParseBlockRecord(cur)
 		if cur.Err() != nil {
-			blame(cur.Err())
+			l.blame(cur.Err())
 			continue
 		}
 		switch b.op {
 		case RecordCreate:
-			if _, ok := live[b.id]; ok {
-				blame(fault.Corruptf(rec.Body, fmt.Sprintf("record[%d].block_id", rec.Index),
-					"block %d is made a second time", b.id))
-				continue
-			}
-			if err := f.taken.Take(perBlock, rec.At, "container"); err != nil {
+			if err := l.create(b, rec.Index, rec.At, rec.Body); err != nil {
 				return err
 			}
-			live[b.id] = Extent{b.id, b.off, b.len}
-			order = append(order, b.id)
 		case RecordDelete:
-			x, ok := live[b.id]
-			if !ok {
-				if !c.Unknown { // otherwise its CREATE is among what was lost
-					blame(fault.Corruptf(rec.Body, fmt.Sprintf("record[%d].block_id", rec.Index),
-						"block %d is deleted, and was not made", b.id))
-				}
-				continue
-			}
-			delete(live, b.id)
-			c.Dead = append(c.Dead, x)
+			l.delete(b, rec.Index, rec.Body)
 		}
 	}
-	again := false
-	for _, id := range order {
-		x, ok := live[id]
+	l.place(ctx)
+	c.blameTruncated(f)
+	byPlace := func(a, b Extent) int { return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.ID, b.ID)) }
+	slices.SortFunc(c.Live, byPlace)
+	slices.SortFunc(c.Dead, byPlace)
+	return nil
+}
+
+// recordLog is what the records of a container say, one after the other.
+type recordLog struct {
+	c     *Container
+	f     *FS
+	live  map[uint64]Extent
+	order []uint64 // in which blocks were made
+	bad   int      // records that are damaged, or cannot be
+}
+
+// blame reports a record that is damaged, or cannot be.
+func (l *recordLog) blame(err error) {
+	if l.bad++; l.bad <= codes.MaxAlike {
+		l.f.fault("kudu.container.record", err, l.c.Name)
+	}
+	if l.c.Err == nil {
+		l.c.Err = err
+	}
+	l.c.Unknown = true
+}
+
+// create takes a record that a block was made. It fails only for want of memory.
+func (l *recordLog) create(b blockRecord, index int, at, body fault.Span) error {
+	if _, ok := l.live[b.id]; ok {
+		l.blame(fault.Corruptf(body, fmt.Sprintf("record[%d].block_id", index),
+			"block %d is made a second time", b.id))
+		return nil
+	}
+	if err := l.f.taken.Take(perBlock, at, "container"); err != nil {
+		return err
+	}
+	l.live[b.id] = Extent{b.id, b.off, b.len}
+	l.order = append(l.order, b.id)
+	return nil
+}
+
+// delete takes a record that a block was deleted.
+func (l *recordLog) delete(b blockRecord, index int, body fault.Span) {
+	x, ok := l.live[b.id]
+	if !ok {
+		if !l.c.Unknown { // otherwise its CREATE is among what was lost
+			l.blame(fault.Corruptf(body, fmt.Sprintf("record[%d].block_id", index),
+				"block %d is deleted, and was not made", b.id))
+		}
+		return
+	}
+	delete(l.live, b.id)
+	l.c.Dead = append(l.c.Dead, x)
+}
+
+// place divides the blocks that were not deleted into those that are in the data file, and those that are not.
+func (l *recordLog) place(ctx context.Context) {
+	c, again := l.c, false
+	for _, id := range l.order {
+		x, ok := l.live[id]
 		if !ok {
 			continue
 		}
-		delete(live, id) // an id that was made, deleted and made again stands twice in order
+		delete(l.live, id) // an id that was made, deleted and made again stands twice in order
 		if x.Len > 0 && x.Off+x.Len > c.Size && !again && c.Data != "" {
 			// A running server may have appended since the directory was listed.
 			again = true
-			if info, err := f.Tree.Stat(ctx, c.Data); err == nil {
+			if info, err := l.f.Tree.Stat(ctx, c.Data); err == nil {
 				c.Size = info.Size
 			}
 		}
@@ -302,18 +334,20 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 		}
 		c.Live = append(c.Live, x)
 	}
-	if len(c.Lost) > 0 && c.Data != "" {
-		x := c.Lost[0]
-		err := fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container",
-			"block %d reaches past the end of the data file (%d); %d blocks do", x.ID, c.Size, len(c.Lost))
-		f.fault("kudu.container.truncated", err, c.Name)
-		if c.Err == nil {
-			c.Err = err
-		}
+}
+
+// blameTruncated reports blocks that reach past the end of the data file.
+func (c *Container) blameTruncated(f *FS) {
+	if len(c.Lost) == 0 || c.Data == "" {
+		return
 	}
-	slices.SortFunc(c.Live, func(a, b Extent) int { return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.ID, b.ID)) })
-	slices.SortFunc(c.Dead, func(a, b Extent) int { return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.ID, b.ID)) })
-	return nil
+	x := c.Lost[0]
+	err := fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container",
+		"block %d reaches past the end of the data file (%d); %d blocks do", x.ID, c.Size, len(c.Lost))
+	f.fault("kudu.container.truncated", err, c.Name)
+	if c.Err == nil {
+		c.Err = err
+	}
 }
 
 // addContainer takes the blocks of c into the block map.
