@@ -15,6 +15,7 @@ import (
 	"stoa/format/kudu/internal/fs"
 	"stoa/format/kudu/internal/meta"
 	"stoa/format/kudu/internal/table"
+	"stoa/region"
 	"stoa/store"
 )
 
@@ -54,61 +55,86 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if err != nil {
 		return nil, err
 	}
-	dirs := &fs.FS{BlockManager: "log", Tree: tg.Tree,
-		Options: fs.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}, DataDirs: make([]fs.DataDir, 1),
-		Blocks: map[uint64]fs.Placed{}}
-	tb := &meta.Tablet{ID: carvedID, Table: carvedID, TableID: carvedID, Object: name, State: meta.TabletReady,
-		Schema: *sc}
-	findings := s.Findings
-	note := func(code string, at fault.Span, layout string, args ...any) {
-		findings = append(findings, codes.Codes.Finding(code, at, carvedID, fmt.Sprintf(layout, args...)))
-	}
-	deltas := 0
+	c := newCarving(tg, o, sc, name)
+	c.findings = s.Findings
 	for _, f := range s.All {
 		found, err := s.Loose(ctx, f)
 		if err != nil {
 			return nil, err
 		}
 		for _, set := range group(found, sc) {
-			rs := meta.RowSet{ID: uint64(len(tb.RowSets)), LiveRows: -1}
-			for i, x := range set {
-				id := uint64(len(dirs.Containers) + 1)
-				dirs.Blocks[id] = fs.Placed{Off: x.At.Off, Len: x.At.Len, Container: int32(len(dirs.Containers))}
-				dirs.Containers = append(dirs.Containers, &fs.Container{Data: x.At.Object})
-				rs.Columns = append(rs.Columns,
-					meta.ColumnBlock{Column: sc.Columns[i].ID, BlockRef: meta.BlockRef{ID: id}})
-			}
-			tb.RowSets = append(tb.RowSets, rs)
+			c.add(set)
 		}
-		for _, x := range found {
-			switch {
-			case x.Kind == cfile.KindDelta:
-				deltas++
-			case x.Kind == cfile.KindColumn && !x.taken:
-				note("kudu.carve.left", x.At, "%d values of type %s: it is not certain to which rowset they belong",
-					x.Rows, meta.TypeName(x.Typ))
-			}
-		}
+		c.noteLeft(found)
 	}
-	if len(tb.RowSets) == 0 {
+	if len(c.tablet.RowSets) == 0 {
 		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "",
 			"no blocks that no superblock names fit the schema in %s", name)
 	}
 	if ids := s.lostLike(sc); len(ids) > 1 {
-		note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of %d tablets whose "+
+		c.note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of %d tablets whose "+
 			"superblocks are lost, of several tables or replicas, and are read as one table: %s", len(ids),
 			strings.Join(ids, ", "))
 	}
-	if deltas > 0 {
-		note("kudu.carve.deltas", fault.Span{Object: tg.Name},
-			"%d files of changes are not applied: nothing says of which rowset they are", deltas)
+	if c.deltas > 0 {
+		c.note("kudu.carve.deltas", fault.Span{Object: tg.Name},
+			"%d files of changes are not applied: nothing says of which rowset they are", c.deltas)
 	}
-	t, err := table.New(tg.Tree, []*table.Tablet{{Replica: table.Replica{FS: dirs, Tablet: tb}}}, o, ro)
+	t, err := table.New(tg.Tree, []*table.Tablet{{Replica: table.Replica{FS: c.dirs, Tablet: c.tablet}}}, o, ro)
 	if err != nil {
 		return nil, err
 	}
-	t.Noticed = findings
+	t.Noticed = c.findings
 	return t, nil
+}
+
+// carving is a tablet that is made up of the blocks that no superblock names.
+type carving struct {
+	dirs     *fs.FS // in which each block is a container of its own
+	tablet   *meta.Tablet
+	findings []region.Finding
+	deltas   int // files of changes, which are not applied
+}
+
+// newCarving is a tablet without rows, of the schema in the file of that name.
+func newCarving(tg format.Target, o format.OpenOptions, sc *meta.Schema, name string) *carving {
+	return &carving{
+		dirs: &fs.FS{BlockManager: "log", Tree: tg.Tree,
+			Options: fs.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}, DataDirs: make([]fs.DataDir, 1),
+			Blocks: map[uint64]fs.Placed{}},
+		tablet: &meta.Tablet{ID: carvedID, Table: carvedID, TableID: carvedID, Object: name,
+			State: meta.TabletReady, Schema: *sc},
+	}
+}
+
+func (c *carving) note(code string, at fault.Span, layout string, args ...any) {
+	c.findings = append(c.findings, codes.Codes.Finding(code, at, carvedID, fmt.Sprintf(layout, args...)))
+}
+
+// add adds a rowset: its blocks, in the order of the columns.
+func (c *carving) add(set []*loose) {
+	rs := meta.RowSet{ID: uint64(len(c.tablet.RowSets)), LiveRows: -1}
+	for i, x := range set {
+		id := uint64(len(c.dirs.Containers) + 1)
+		c.dirs.Blocks[id] = fs.Placed{Off: x.At.Off, Len: x.At.Len, Container: int32(len(c.dirs.Containers))}
+		c.dirs.Containers = append(c.dirs.Containers, &fs.Container{Data: x.At.Object})
+		rs.Columns = append(rs.Columns,
+			meta.ColumnBlock{Column: c.tablet.Schema.Columns[i].ID, BlockRef: meta.BlockRef{ID: id}})
+	}
+	c.tablet.RowSets = append(c.tablet.RowSets, rs)
+}
+
+// noteLeft reports the column blocks that no rowset took, and counts the files of changes.
+func (c *carving) noteLeft(found []*loose) {
+	for _, x := range found {
+		switch {
+		case x.Kind == cfile.KindDelta:
+			c.deltas++
+		case x.Kind == cfile.KindColumn && !x.taken:
+			c.note("kudu.carve.left", x.At, "%d values of type %s: it is not certain to which rowset they belong",
+				x.Rows, meta.TypeName(x.Typ))
+		}
+	}
 }
 
 // lostLike are the tablets whose superblocks are lost and that may have a schema: the keys in their logs'
