@@ -110,9 +110,8 @@ const maxFuncLines = 60
 // longFuncs are the functions that are still longer, by their files, with their number of lines. The numbers only ever
 // fall; a line goes when its function is short. What is a table, and not a course of action, stays, with a word why.
 var longFuncs = map[string]int{
-	"format/kudu/format.go list":           80,
-	"format/kudu/internal/pbc/pbc.go Open": 83,
-	"format/kudu/verify.go keys":           92,
+	"format/kudu/format.go list": 80,
+	"format/kudu/verify.go keys": 92,
 }
 
 // TestFunctionsFitAScreen counts the lines of every function that is no test, from func to the closing brace, in all

@@ -94,61 +94,15 @@ func Open(ctx context.Context, src store.Source, name string, o Options) (r *Rea
 	if err := o.Limits.Memory().Take(perContainer, r.Span(0, r.Size), "header"); err != nil {
 		return nil, err
 	}
-	n := min(r.Size, int64(HeadV2))
-	head, err := r.bytes(ctx, 0, n)
+	head, err := r.bytes(ctx, 0, min(r.Size, int64(HeadV2)))
 	if err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(head, []byte(EncMagic)) {
-		return nil, fault.Unsupportedf(r.Span(0, int64(len(EncMagic))), "magic",
-			"the file is encrypted at rest (%s), and its key is not in the directory", EncMagic)
+	broken, err := r.parseHead(head)
+	if err != nil {
+		return nil, err
 	}
-	if len(head) < HeadV1 {
-		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container")
-	}
-	c := wire.NewCursor(head, r.Span(0, n), "header")
-	version := binary.LittleEndian.Uint32(head[len(Magic):])
-	stored := uint32(0)
-	if len(head) == HeadV2 {
-		stored = binary.LittleEndian.Uint32(head[HeadV1:])
-	}
-	magicOK := string(head[:len(Magic)]) == Magic
-	var broken *fault.Error
-	switch {
-	case stored == pbcSumV2 && magicOK && version == 2:
-	case stored == pbcSumV2: // only version 2 has this checksum
-		broken = fault.Corruptf(r.Span(0, int64(HeadV1)), "header",
-			"magic %q, version %d: the checksum is that of %q, version 2", head[:len(Magic)], version, Magic)
-		version = 2
-	case !magicOK:
-		return nil, fault.Corruptf(r.Span(0, int64(len(Magic))), "header.magic", "not a protobuf container: %q",
-			head[:len(Magic)])
-	case version == 2 && len(head) < HeadV2:
-		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container of version 2")
-	case version == 2 && !o.NoVerify:
-		broken = fault.Corruptf(r.Span(int64(HeadV1), 4), "header.checksum", "%#08x is stored, %#08x is right",
-			stored, pbcSumV2)
-	case version == 1, version == 2:
-	case stored == sum.CRC32C(head[:HeadV1]):
-		return nil, fault.Unsupportedf(r.Span(int64(len(Magic)), 4), "header.version",
-			"protobuf container of version %d", version)
-	default:
-		return nil, fault.Corruptf(r.Span(int64(len(Magic)), 4), "header.version", "%d is neither 1 nor 2", version)
-	}
-	r.Version, r.pos = int(version), int64(HeadV1)
-	if version == 2 {
-		r.pos = int64(HeadV2)
-	}
-	if o.Trace != nil {
-		o.Trace(region.Node{Depth: o.Depth, Kind: region.Struct, Name: "header",
-			Value: fmt.Sprintf("protobuf container v%d", version), At: r.Span(0, r.pos), Inner: -1})
-		c.Trace(o.Trace, o.Depth+1)
-		c.Bytes("magic", len(Magic))
-		c.U32("version")
-		if version == 2 {
-			c.U32("checksum")
-		}
-	}
+	r.traceHead(head)
 	r.index = -1
 	rec, err := r.Next(ctx)
 	switch {
@@ -170,6 +124,65 @@ func Open(ctx context.Context, src store.Source, name string, o Options) (r *Rea
 		return r, broken
 	}
 	return r, nil
+}
+
+// parseHead takes the version from the header, and moves past it. broken is damage after which the file can be read
+// nevertheless; with err it cannot.
+func (r *Reader) parseHead(head []byte) (broken *fault.Error, err error) {
+	if bytes.HasPrefix(head, []byte(EncMagic)) {
+		return nil, fault.Unsupportedf(r.Span(0, int64(len(EncMagic))), "magic",
+			"the file is encrypted at rest (%s), and its key is not in the directory", EncMagic)
+	}
+	if len(head) < HeadV1 {
+		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container")
+	}
+	version := binary.LittleEndian.Uint32(head[len(Magic):])
+	stored := uint32(0)
+	if len(head) == HeadV2 {
+		stored = binary.LittleEndian.Uint32(head[HeadV1:])
+	}
+	magicOK := string(head[:len(Magic)]) == Magic
+	switch {
+	case stored == pbcSumV2 && magicOK && version == 2:
+	case stored == pbcSumV2: // only version 2 has this checksum
+		broken = fault.Corruptf(r.Span(0, int64(HeadV1)), "header",
+			"magic %q, version %d: the checksum is that of %q, version 2", head[:len(Magic)], version, Magic)
+		version = 2
+	case !magicOK:
+		return nil, fault.Corruptf(r.Span(0, int64(len(Magic))), "header.magic", "not a protobuf container: %q",
+			head[:len(Magic)])
+	case version == 2 && len(head) < HeadV2:
+		return nil, r.cutHead(head, "%d bytes are too few for a protobuf container of version 2")
+	case version == 2 && !r.o.NoVerify:
+		broken = fault.Corruptf(r.Span(int64(HeadV1), 4), "header.checksum", "%#08x is stored, %#08x is right",
+			stored, pbcSumV2)
+	case version == 1, version == 2:
+	case stored == sum.CRC32C(head[:HeadV1]):
+		return nil, fault.Unsupportedf(r.Span(int64(len(Magic)), 4), "header.version",
+			"protobuf container of version %d", version)
+	default:
+		return nil, fault.Corruptf(r.Span(int64(len(Magic)), 4), "header.version", "%d is neither 1 nor 2", version)
+	}
+	r.Version, r.pos = int(version), int64(HeadV1)
+	if version == 2 {
+		r.pos = int64(HeadV2)
+	}
+	return broken, nil
+}
+
+// traceHead reports the parts of the header.
+func (r *Reader) traceHead(head []byte) {
+	if r.o.Trace == nil {
+		return
+	}
+	r.o.Trace(region.Node{Depth: r.o.Depth, Kind: region.Struct, Name: "header",
+		Value: fmt.Sprintf("protobuf container v%d", r.Version), At: r.Span(0, r.pos), Inner: -1})
+	c := wire.NewCursor(head, r.Span(0, int64(len(head))), "header").Trace(r.o.Trace, r.o.Depth+1)
+	c.Bytes("magic", len(Magic))
+	c.U32("version")
+	if r.Version == 2 {
+		c.U32("checksum")
+	}
 }
 
 // cutHead is the error of a file that ends within the header. It is torn if it was one of ours.
