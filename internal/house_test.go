@@ -110,7 +110,6 @@ const maxFuncLines = 60
 // longFuncs are the functions that are still longer, by their files, with their number of lines. The numbers only ever
 // fall; a line goes when its function is short. What is a table, and not a course of action, stays, with a word why.
 var longFuncs = map[string]int{
-	"format/kudu/format.go list": 80,
 	"format/kudu/verify.go keys": 92,
 }
 

@@ -74,81 +74,111 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 // list returns the tables of all servers, and their tablets.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
-		if tg.Opts["schema"] != "" {
-			yield(format.Entry{}, fault.Invalidf("a list has no use for option schema=FILE: the blocks that it "+
-				"reads have no table (ls --unnamed lists them)"))
-			return
-		}
-		opts := map[string]string{}
-		for _, k := range []string{"wal", "partial", "unclaimed", "wal-dir", "data-dirs", "meta-dir"} {
-			if v, ok := tg.Opts[k]; ok {
-				opts[k] = v
-			}
-		}
-		ro, err := table.ParseOptions(opts)
+		l, err := openLister(ctx, tg)
 		if err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
-		ro.Live = true // the server is named when the tables are opened
-		s, err := cluster.Open(ctx, tg, format.OpenOptions{Limits: tg.Limits}, ro)
-		if err != nil {
-			yield(format.Entry{}, err)
+		named, more := l.tables(ctx, yield)
+		if !more {
 			return
-		}
-		var loose []region.Finding
-		if tg.Table == "" && !ro.Blocks || tg.Table == cluster.UnclaimedName {
-			if loose, err = s.Unclaimed(ctx); err != nil {
-				yield(format.Entry{}, err)
-				return
-			}
-			s.Findings = append(s.Findings, loose...)
-		}
-		named := tg.Table == ""
-		for _, ts := range s.Tables() {
-			if !s.Means(tg.Table, ts) || tg.Table == "" && ts[0].ID == meta.SystemCatalogID {
-				continue // a master's own can be read by its name
-			}
-			named = true
-			e, err := s.Entry(ctx, ts)
-			if err == nil && !ro.Gaps && tg.Table != ts[0].ID {
-				e.Findings = append(s.Gaps(ts), e.Findings...)
-			}
-			about := s.Findings
-			if tg.Table != "" {
-				about = s.About(ts)
-			}
-			if e.Findings = append(cluster.ToList(about), e.Findings...); !yield(e, err) || err != nil {
-				return
-			}
 		}
 		if !named {
-			if _, err := s.Pick(ctx, tg, ""); errors.Is(err, fault.Invalid) {
+			if _, err := l.s.Pick(ctx, tg, ""); errors.Is(err, fault.Invalid) {
 				yield(format.Entry{}, err)
 				return
 			}
 		}
-		if !s.Elsewhere(tg.Table, yield) {
+		if !l.s.Elsewhere(tg.Table, yield) {
 			return
 		}
-		lost := s.LostEntries(tg.Table, loose)
+		lost := l.s.LostEntries(tg.Table, l.loose)
 		for _, e := range lost {
 			if !yield(e, nil) {
 				return
 			}
 		}
-		if err := s.Halves(ctx, tg); err != nil {
+		if err := l.s.Halves(ctx, tg); err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
-		if s.AnyTable() || len(lost) > 0 {
+		if l.s.AnyTable() || len(lost) > 0 {
 			return
 		}
-		for _, x := range s.Findings { // why there is none
-			if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning {
-				yield(format.Entry{}, fault.Corruptf(x.At, x.Path, "%s", x.Message))
-				return
-			}
+		if err := whyNone(l.s.Findings); err != nil {
+			yield(format.Entry{}, err)
 		}
 	}
+}
+
+// lister lists what is in the directories of servers.
+type lister struct {
+	tg    format.Target
+	ro    table.Options
+	s     *cluster.Servers
+	loose []region.Finding // of blocks that no superblock names
+}
+
+// openLister opens the servers with those of the options that a list has a use for.
+func openLister(ctx context.Context, tg format.Target) (l *lister, err error) {
+	if tg.Opts["schema"] != "" {
+		return nil, fault.Invalidf("a list has no use for option schema=FILE: the blocks that it " +
+			"reads have no table (ls --unnamed lists them)")
+	}
+	opts := map[string]string{}
+	for _, k := range []string{"wal", "partial", "unclaimed", "wal-dir", "data-dirs", "meta-dir"} {
+		if v, ok := tg.Opts[k]; ok {
+			opts[k] = v
+		}
+	}
+	l = &lister{tg: tg}
+	if l.ro, err = table.ParseOptions(opts); err != nil {
+		return nil, err
+	}
+	l.ro.Live = true // the server is named when the tables are opened
+	if l.s, err = cluster.Open(ctx, tg, format.OpenOptions{Limits: tg.Limits}, l.ro); err != nil {
+		return nil, err
+	}
+	if tg.Table == "" && !l.ro.Blocks || tg.Table == cluster.UnclaimedName {
+		if l.loose, err = l.s.Unclaimed(ctx); err != nil {
+			return nil, err
+		}
+		l.s.Findings = append(l.s.Findings, l.loose...)
+	}
+	return l, nil
+}
+
+// tables yields the tables that the target means. named reports whether there was one, or none was named; more, whether
+// the list goes on.
+func (l *lister) tables(ctx context.Context, yield func(format.Entry, error) bool) (named, more bool) {
+	what := l.tg.Table
+	named = what == ""
+	for _, ts := range l.s.Tables() {
+		if !l.s.Means(what, ts) || what == "" && ts[0].ID == meta.SystemCatalogID {
+			continue // a master's own can be read by its name
+		}
+		named = true
+		e, err := l.s.Entry(ctx, ts)
+		if err == nil && !l.ro.Gaps && what != ts[0].ID {
+			e.Findings = append(l.s.Gaps(ts), e.Findings...)
+		}
+		about := l.s.Findings
+		if what != "" {
+			about = l.s.About(ts)
+		}
+		if e.Findings = append(cluster.ToList(about), e.Findings...); !yield(e, err) || err != nil {
+			return named, false
+		}
+	}
+	return named, true
+}
+
+// whyNone is the first damage that explains that there is no table.
+func whyNone(findings []region.Finding) error {
+	for _, x := range findings {
+		if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning {
+			return fault.Corruptf(x.At, x.Path, "%s", x.Message)
+		}
+	}
+	return nil
 }
