@@ -109,9 +109,7 @@ const maxFuncLines = 60
 
 // longFuncs are the functions that are still longer, by their files, with their number of lines. The numbers only ever
 // fall; a line goes when its function is short. What is a table, and not a course of action, stays, with a word why.
-var longFuncs = map[string]int{
-	"format/kudu/verify.go keys": 92,
-}
+var longFuncs = map[string]int{}
 
 // TestFunctionsFitAScreen counts the lines of every function that is no test, from func to the closing brace, in all
 // modules below the root.

@@ -1,7 +1,6 @@
 package kudu
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -404,100 +403,6 @@ func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
 		}
 	}
 	return len(found) > 0, err
-}
-
-// keys compares the keys that the columns have with the ad-hoc index and the bloom file, and checks whether they rise.
-func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
-	var columns []*table.Values
-	for i := range t.Stored.Keys() {
-		b, ok := s.Block(t.Stored.Columns[i].ID)
-		if !ok {
-			return fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.columns",
-				"rowset %d has no block for column %q of the primary key", s.ID, t.Stored.Columns[i].Name)
-		}
-		x, err := t.Values(v.ctx, s, b)
-		if err != nil {
-			return err
-		}
-		defer x.It.Close()
-		columns = append(columns, x)
-	}
-	var index *table.Values
-	var filter *cfile.Bloom
-	var err error
-	if !s.Adhoc.IsNull() {
-		if index, err = t.Values(v.ctx, s, s.Adhoc); err != nil {
-			return err
-		}
-		defer index.It.Close()
-	}
-	if !s.Bloom.IsNull() {
-		if filter, err = t.Bloom(v.ctx, s); err != nil {
-			return err
-		}
-	}
-	at := fault.Span{Object: s.Tablet.Object}
-	var key, last []byte
-	absent, strays := 0, int64(0)
-	partitions := meta.NewPartitionFilter(s.Tablet.Tablet)
-	cells := make([][]byte, len(columns))
-	for row := int64(0); row < s.Rows; row++ {
-		key = key[:0]
-		for i, x := range columns {
-			cell, err := x.Next(v.ctx)
-			if err == nil {
-				key, err = cfile.AppendKey(key, t.Stored.Columns[i].Type, cell, i == len(columns)-1)
-			}
-			if err != nil {
-				return err
-			}
-			cells[i] = cell
-		}
-		if why := partitions.Outside(cells); why != "" {
-			if strays++; strays == 1 {
-				defer func(row int64) {
-					v.Report("kudu.keys.partition", columns[0].At, "", "rowset %d: row %d, and %d more, %s",
-						s.ID, row, strays-1, why)
-				}(row)
-			}
-		}
-		if row > 0 && bytes.Compare(last, key) >= 0 {
-			v.Report("kudu.keys.order", columns[0].At, "",
-				"rowset %d: the key of row %d is not greater than the one before", s.ID, row)
-			return nil
-		}
-		last = append(last[:0], key...)
-		if index != nil {
-			indexed, err := index.Next(v.ctx)
-			if err != nil {
-				return err
-			}
-			if !bytes.Equal(indexed, key) {
-				v.Report("kudu.index.disagrees", index.At, "",
-					"rowset %d: the ad-hoc index has another key for row %d than the columns", s.ID, row)
-				return nil
-			}
-		}
-		if filter != nil {
-			may, err := filter.MayContain(v.ctx, key)
-			if err != nil {
-				return err
-			}
-			if !may {
-				absent++
-			}
-		}
-		if row == 0 && s.Low != nil && !bytes.Equal(s.Low, key) || row == s.Rows-1 && s.High != nil &&
-			!bytes.Equal(s.High, key) {
-			v.Report("kudu.keys.range", at, "",
-				"rowset %d: its first or last key is another one than its metadata says", s.ID)
-		}
-	}
-	if absent > 0 {
-		v.Report("kudu.bloom.disagrees", at, "",
-			"rowset %d: the bloom file says of %d keys that they are not there", s.ID, absent)
-	}
-	return nil
 }
 
 // direction checks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file:

@@ -7,8 +7,8 @@ import (
 	"stoa/format/cfile"
 )
 
-// partitionFilter reports keys whether they belong to a tablet.
-type partitionFilter struct {
+// PartitionFilter reports keys whether they belong to a tablet.
+type PartitionFilter struct {
 	schema  *Schema
 	part    *Partition
 	ranged  []int   // positions of the range columns in the key
@@ -18,9 +18,9 @@ type partitionFilter struct {
 }
 
 // NewPartitionFilter is nil if that cannot be known.
-func NewPartitionFilter(tb *Tablet) *partitionFilter {
+func NewPartitionFilter(tb *Tablet) *PartitionFilter {
 	s := &tb.Partitioning
-	p := &partitionFilter{schema: &tb.Schema, part: &tb.Partition, dims: s.HashOf(tb.Partition.Lower())}
+	p := &PartitionFilter{schema: &tb.Schema, part: &tb.Partition, dims: s.HashOf(tb.Partition.Lower())}
 	var ok bool
 	if p.ranged, ok = keyPositions(&tb.Schema, s.Range); !ok || !s.Stored || len(p.dims) != len(p.part.Buckets) {
 		return nil
@@ -47,7 +47,7 @@ func keyPositions(sc *Schema, ids []int32) ([]int, bool) {
 }
 
 // Outside says why the row with these key cells belongs to another tablet; "" if it does not.
-func (p *partitionFilter) Outside(cells [][]byte) string {
+func (p *PartitionFilter) Outside(cells [][]byte) string {
 	if p == nil {
 		return ""
 	}
@@ -70,7 +70,7 @@ func (p *partitionFilter) Outside(cells [][]byte) string {
 }
 
 // encode makes the key of some columns; false if a cell is none of its type, which is reported elsewhere.
-func (p *partitionFilter) encode(cells [][]byte, columns []int) bool {
+func (p *PartitionFilter) encode(cells [][]byte, columns []int) bool {
 	p.encoded = p.encoded[:0]
 	for k, i := range columns {
 		var err error

@@ -1,0 +1,165 @@
+package kudu
+
+import (
+	"bytes"
+
+	"stoa/fault"
+	"stoa/format/cfile"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+)
+
+// keys compares the keys that the columns have with the ad-hoc index and the bloom file, and checks whether they rise.
+func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
+	k := &keyCheck{verifier: v, t: t, s: s}
+	defer k.close()
+	if err := k.open(); err != nil {
+		return err
+	}
+	defer k.reportStrays()
+	for row := int64(0); row < s.Rows; row++ {
+		if err := k.next(); err != nil {
+			return err
+		}
+		k.countStray(row)
+		if fits, err := k.compare(row); err != nil || !fits {
+			return err
+		}
+	}
+	if k.absent > 0 {
+		v.Report("kudu.bloom.disagrees", fault.Span{Object: s.Tablet.Object}, "",
+			"rowset %d: the bloom file says of %d keys that they are not there", s.ID, k.absent)
+	}
+	return nil
+}
+
+// keyCheck goes through the keys of a rowset.
+type keyCheck struct {
+	*verifier
+	t *table.Table
+	s *table.RowSet
+
+	columns    []*table.Values // of the primary key
+	index      *table.Values   // the ad-hoc index; nil: there is none
+	filter     *cfile.Bloom    // nil: there is none
+	partitions *meta.PartitionFilter
+
+	cells     [][]byte // of the row, as the columns have them
+	key, last []byte   // the key that they make, and that of the row before
+	absent    int      // keys that the bloom file does not have
+
+	strays   int64 // keys that the tablet's partition does not have
+	strayRow int64 // the first one
+	strayWhy string
+}
+
+// open opens the files that have to do with keys. What was opened when it fails must be closed, too.
+func (k *keyCheck) open() (err error) {
+	for i := range k.t.Stored.Keys() {
+		b, ok := k.s.Block(k.t.Stored.Columns[i].ID)
+		if !ok {
+			return fault.Corruptf(fault.Span{Object: k.s.Tablet.Object}, "rowsets.columns",
+				"rowset %d has no block for column %q of the primary key", k.s.ID, k.t.Stored.Columns[i].Name)
+		}
+		x, err := k.t.Values(k.ctx, k.s, b)
+		if err != nil {
+			return err
+		}
+		k.columns = append(k.columns, x)
+	}
+	if !k.s.Adhoc.IsNull() {
+		if k.index, err = k.t.Values(k.ctx, k.s, k.s.Adhoc); err != nil {
+			return err
+		}
+	}
+	if !k.s.Bloom.IsNull() {
+		if k.filter, err = k.t.Bloom(k.ctx, k.s); err != nil {
+			return err
+		}
+	}
+	k.partitions = meta.NewPartitionFilter(k.s.Tablet.Tablet)
+	k.cells = make([][]byte, len(k.columns))
+	return nil
+}
+
+func (k *keyCheck) close() {
+	if k.index != nil {
+		k.index.It.Close()
+	}
+	for _, x := range k.columns {
+		x.It.Close()
+	}
+}
+
+// next makes the key of the next row from its columns.
+func (k *keyCheck) next() error {
+	k.last, k.key = k.key, k.last[:0]
+	for i, x := range k.columns {
+		cell, err := x.Next(k.ctx)
+		if err == nil {
+			k.key, err = cfile.AppendKey(k.key, k.t.Stored.Columns[i].Type, cell, i == len(k.columns)-1)
+		}
+		if err != nil {
+			return err
+		}
+		k.cells[i] = cell
+	}
+	return nil
+}
+
+// countStray counts the row if its key is none of the tablet's partition.
+func (k *keyCheck) countStray(row int64) {
+	why := k.partitions.Outside(k.cells)
+	if why == "" {
+		return
+	}
+	if k.strays++; k.strays == 1 {
+		k.strayRow, k.strayWhy = row, why
+	}
+}
+
+// reportStrays reports the rows that were counted, also if not all rows could be read.
+func (k *keyCheck) reportStrays() {
+	if k.strays > 0 {
+		k.Report("kudu.keys.partition", k.columns[0].At, "", "rowset %d: row %d, and %d more, %s",
+			k.s.ID, k.strayRow, k.strays-1, k.strayWhy)
+	}
+}
+
+// compare compares the key of the row with the one before, the index, the bloom file and the bounds of the rowset.
+// It says whether those of later rows can be compared: after a key that is not greater, or is another one in the
+// index, each of them could be wrong for the same cause.
+func (k *keyCheck) compare(row int64) (fits bool, err error) {
+	s := k.s
+	if row > 0 && bytes.Compare(k.last, k.key) >= 0 {
+		k.Report("kudu.keys.order", k.columns[0].At, "",
+			"rowset %d: the key of row %d is not greater than the one before", s.ID, row)
+		return false, nil
+	}
+	if k.index != nil {
+		indexed, err := k.index.Next(k.ctx)
+		if err != nil {
+			return false, err
+		}
+		if !bytes.Equal(indexed, k.key) {
+			k.Report("kudu.index.disagrees", k.index.At, "",
+				"rowset %d: the ad-hoc index has another key for row %d than the columns", s.ID, row)
+			return false, nil
+		}
+	}
+	if k.filter != nil {
+		may, err := k.filter.MayContain(k.ctx, k.key)
+		if err != nil {
+			return false, err
+		}
+		if !may {
+			k.absent++
+		}
+	}
+	if row == 0 && s.Low != nil && !bytes.Equal(s.Low, k.key) || row == s.Rows-1 && s.High != nil &&
+		!bytes.Equal(s.High, k.key) {
+		k.Report("kudu.keys.range", fault.Span{Object: s.Tablet.Object}, "",
+			"rowset %d: its first or last key is another one than its metadata says", s.ID)
+	}
+	return true, nil
+}
