@@ -196,6 +196,7 @@ func fileName(name string) string {
 func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.App, dir string, tables []oneTable,
 	left []leftTable, st *allState) error {
 	st.Failed = nil
+	defer st.journal.close()
 	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
 	failed, err := r.leave(left)
 	if err != nil {
@@ -208,7 +209,8 @@ func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.
 		}
 	}
 	// A run that has nothing to go on from leaves nothing behind.
-	if finished := r.worst == nil; st.kept && (len(st.Failed) > 0 || finished != st.Finished) {
+	finished := r.worst == nil
+	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
 		st.Finished = finished
 		if err := st.save(ctx, a, dir); err != nil {
 			return err
@@ -319,8 +321,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	}
 	r.rows += one.rows
 	r.done++
-	r.state.Done = append(r.state.Done, done)
-	return r.state.save(ctx, r.a, r.dir)
+	return r.state.record(ctx, r.a, r.dir, done)
 }
 
 // leave says what of directories is not converted. It counts what may have been a table.

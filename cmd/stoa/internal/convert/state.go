@@ -19,7 +19,8 @@ import (
 	"stoa/store"
 )
 
-// stateFile says, in the directory of the output, which tables are done. It is written anew after each of them.
+// stateFile says, in the directory of the output, which tables are done. It is written whole after the first table of
+// a run and at its end; between these a line per table goes to the journal.
 const stateFile = ".stoa-convert.json"
 
 // allState is the content of the state file.
@@ -30,7 +31,9 @@ type allState struct {
 	Failed   []failedTable `json:"failed,omitempty"` // of the last run
 	Finished bool          `json:"finished"`         // all tables are done
 
-	kept bool // there is a state file, of this run or of an earlier one
+	kept    bool           // there is a state file, of this run or of an earlier one
+	at      map[string]int // where a source is in Done; of several entries of one, the last
+	journal journal
 }
 
 type doneTable struct {
@@ -52,7 +55,7 @@ type failedTable struct {
 
 // openState reads the state of an earlier run, or begins one.
 func openState(dir string, resume bool, settings []string) (*allState, error) {
-	st := &allState{Stoa: "convert-all", Settings: settings}
+	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}}
 	name := filepath.Join(dir, stateFile)
 	b, err := os.ReadFile(name)
 	switch {
@@ -69,8 +72,13 @@ func openState(dir string, resume bool, settings []string) (*allState, error) {
 	}
 	var previous allState
 	leads := func(d doneTable) bool { return !filepath.IsLocal(d.Output) } // out of the directory
-	if err := json.Unmarshal(b, &previous); err != nil || previous.Stoa != st.Stoa ||
-		slices.ContainsFunc(previous.Done, leads) {
+	unread := json.Unmarshal(b, &previous)
+	if unread == nil {
+		if err := previous.replay(dir, b); err != nil {
+			return nil, err
+		}
+	}
+	if unread != nil || previous.Stoa != st.Stoa || slices.ContainsFunc(previous.Done, leads) {
 		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
 			Hint: "choose another directory"}
 	}
@@ -100,7 +108,7 @@ func differing(a, b []string) (out []string) {
 
 // find is what an earlier run has done of a table.
 func (st *allState) find(t oneTable) *doneTable {
-	if i := slices.IndexFunc(st.Done, func(d doneTable) bool { return d.Source == t.source }); i >= 0 {
+	if i, ok := st.at[t.source]; ok {
 		return &st.Done[i]
 	}
 	return nil
@@ -108,22 +116,57 @@ func (st *allState) find(t oneTable) *doneTable {
 
 // forget takes a table back.
 func (st *allState) forget(t oneTable) {
-	st.Done = slices.DeleteFunc(st.Done, func(d doneTable) bool { return d.Source == t.source })
+	delete(st.at, t.source)
 	st.Finished = false
 }
 
-// save writes the state file.
+// add puts a table among those that are done, in the place of what was known of it.
+func (st *allState) add(d doneTable) {
+	st.at[d.Source] = len(st.Done)
+	st.Done = append(st.Done, d)
+}
+
+// compact drops the entries that were taken back or replaced.
+func (st *allState) compact() {
+	var current []doneTable
+	for i, d := range st.Done {
+		if at, ok := st.at[d.Source]; ok && at == i {
+			st.at[d.Source] = len(current)
+			current = append(current, d)
+		}
+	}
+	st.Done = current
+}
+
+// record keeps a table that is done: the first of a run in a state file written whole, so that what the run took back
+// is gone from it, the others in the journal.
+func (st *allState) record(ctx context.Context, a *cli.App, dir string, d doneTable) error {
+	st.add(d)
+	st.Finished = false // until the run ends
+	if st.journal.of == "" {
+		return st.save(ctx, a, dir)
+	}
+	return st.journal.append(dir, st.Failed, d)
+}
+
+// save writes the state file whole, which makes the journal void, and removes that.
 func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
+	st.compact()
 	b, err := json.MarshalIndent(st, "", "  ")
 	if err != nil {
 		return err
 	}
+	b = append(b, '\n')
 	err = output.PutDoc(a, ctx, &output.OutputFlags{File: filepath.Join(dir, stateFile)}, func(w io.Writer) error {
-		_, err := w.Write(append(b, '\n'))
+		_, err := w.Write(b)
 		return err
 	})
-	st.kept = st.kept || err == nil
-	return err
+	if err != nil {
+		return err
+	}
+	st.kept = true
+	st.journal.begin(dir, b, len(st.Failed))
+	return nil
 }
 
 // keepNames gives tables that are done the output that they have, and no other table that name.

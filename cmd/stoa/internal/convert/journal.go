@@ -1,0 +1,152 @@
+package convert
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"stoa/cmd/stoa/internal/output"
+)
+
+// journalFile has what a run did since it wrote the state file, a JSON document per line: to write all of that file
+// after each of n tables would be n²/2 entries. Its first line says to which state file it belongs. Beside any other
+// it is void, so that a run that is killed between writing the one and removing the other leaves no contradiction.
+const journalFile = ".stoa-convert.journal"
+
+// journalHead is the first line.
+type journalHead struct {
+	Stoa string `json:"stoa"` // "convert-all-journal"
+	Of   string `json:"of"`   // SHA-256 of the state file
+}
+
+const journalKind = "convert-all-journal"
+
+// journalLine is any other line: one of the two.
+type journalLine struct {
+	Done   *doneTable   `json:"done,omitempty"`
+	Failed *failedTable `json:"failed,omitempty"`
+}
+
+// journal is that of a run. It is a file from the second table on.
+type journal struct {
+	of     string // of which state file; "": this run has written none yet
+	file   *os.File
+	failed int  // so many failures are in the state file or here
+	old    bool // an earlier run has left one
+}
+
+func sumOfState(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// begin makes it that of a state file just written. What may not be removable is void all the same.
+func (j *journal) begin(dir string, state []byte, failed int) {
+	j.close()
+	_ = os.Remove(filepath.Join(dir, journalFile))
+	*j = journal{of: sumOfState(state), failed: failed}
+}
+
+// append adds a table, and the failures since the last; both are on stable storage when it returns.
+func (j *journal) append(dir string, failed []failedTable, d doneTable) error {
+	var lines []any
+	if j.file == nil {
+		lines = append(lines, journalHead{journalKind, j.of})
+	}
+	for i := range failed[j.failed:] {
+		lines = append(lines, journalLine{Failed: &failed[j.failed+i]})
+	}
+	var text []byte
+	for _, l := range append(lines, journalLine{Done: &d}) {
+		b, err := output.JsonLine(l)
+		if err != nil {
+			return err
+		}
+		text = append(text, b...)
+	}
+	if err := j.open(dir); err != nil {
+		return err
+	}
+	if _, err := j.file.Write(text); err != nil {
+		return err
+	}
+	j.failed = len(failed)
+	return j.file.Sync()
+}
+
+// open creates the file. It takes none that is there, in which another run may be writing.
+func (j *journal) open(dir string) (err error) {
+	if j.file != nil {
+		return nil
+	}
+	name := filepath.Join(dir, journalFile)
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if j.file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err != nil {
+		j.file = nil
+		return err
+	}
+	// Some file systems cannot sync a directory. Should the name be lost in a crash, its tables are done again.
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+	return nil
+}
+
+// pending reports whether there is a journal, of this run or of an earlier one, that the state file can take in.
+func (j *journal) pending() bool { return j.file != nil || j.old }
+
+func (j *journal) close() {
+	if j.file != nil {
+		j.file.Close() // every line was synced
+		j.file = nil
+	}
+}
+
+// replay adds to the state, which was read from a file of such content, what its journal says. What a killed run has
+// written of a last line does not count: that table is done again.
+func (st *allState) replay(dir string, state []byte) error {
+	st.at = map[string]int{}
+	for i, d := range st.Done {
+		st.at[d.Source] = i
+	}
+	b, err := os.ReadFile(filepath.Join(dir, journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	st.journal.old = true
+	first, rest, whole := bytes.Cut(b, []byte("\n"))
+	var head journalHead
+	if !whole || json.Unmarshal(first, &head) != nil || head.Stoa != journalKind || head.Of != sumOfState(state) {
+		return nil
+	}
+	st.Finished = false
+	for {
+		var text []byte
+		if text, rest, whole = bytes.Cut(rest, []byte("\n")); !whole {
+			break
+		}
+		var line journalLine
+		if json.Unmarshal(text, &line) != nil {
+			break
+		}
+		if line.Done != nil {
+			st.add(*line.Done)
+		}
+		if line.Failed != nil {
+			st.Failed = append(st.Failed, *line.Failed)
+		}
+	}
+	st.compact()
+	return nil
+}
