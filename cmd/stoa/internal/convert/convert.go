@@ -182,8 +182,9 @@ directory OUT, as Parquet unless --to says otherwise; a table with Hive partitio
 directory with the same partitions, NAME=VALUE. A table that cannot be converted does not stop the others.
 What is done, and what failed and why, is written to OUT/.stoa-convert.json, and while it runs a line per
 table to .stoa-convert.journal beside it; --resume skips what is done, unless the output is gone or changed,
-or a file of the source has another size or time. At the end there is a line per table with its rows and a checksum over the values that went in and came back, in any order,
-or with the reason why there is no output.`,
+or a file of the source has another size or time. At the end there is a line per table with its rows and a
+checksum over the values that went in and came back, in any order, or with the reason why there is no
+output.`,
 		Example: `  stoa convert block.cfile -o block.parquet
   stoa convert 'logs/*.csv' --source-opt header=true --where "status >= 500" -o errors.parquet --opt compression=zstd
   stoa convert --all kudu -o out/`,

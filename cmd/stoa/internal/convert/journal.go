@@ -32,6 +32,23 @@ type journalLine struct {
 	Failed *failedTable `json:"failed,omitempty"`
 }
 
+type doneTable struct {
+	Source     string   `json:"source"`
+	Output     string   `json:"output"` // in the directory
+	Stamp      string   `json:"stamp"`  // of the source's files, before they were read
+	Rows       int64    `json:"rows"`
+	Damaged    bool     `json:"damaged,omitempty"` // not all of the table could be read: the next run tries again
+	Checksum   string   `json:"checksum"`
+	Partitions []string `json:"partitions,omitempty"` // the columns that are directories
+	Arrow      []byte   `json:"schema,omitempty"`     // of the rows, as a message of Arrow IPC
+}
+
+// failedTable is a table that could not be converted, or what may be one, and why.
+type failedTable struct {
+	Source string `json:"source"`
+	Failed string `json:"failed"`
+}
+
 // journal is that of a run. It is a file from the second table on.
 type journal struct {
 	of     string // of which state file; "": this run has written none yet
@@ -110,43 +127,28 @@ func (j *journal) close() {
 	}
 }
 
-// replay adds to the state, which was read from a file of such content, what its journal says. What a killed run has
-// written of a last line does not count: that table is done again.
-func (st *allState) replay(dir string, state []byte) error {
-	st.at = map[string]int{}
-	for i, d := range st.Done {
-		st.at[d.Source] = i
-	}
+// readJournal gives the lines of the journal of a state file of such content; found reports whether there is any
+// journal. What a killed run has written of a last line does not count: that table is done again.
+func readJournal(dir string, state []byte) (lines []journalLine, found bool, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, journalFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return err
+		return nil, false, err
 	}
-	st.journal.old = true
 	first, rest, whole := bytes.Cut(b, []byte("\n"))
 	var head journalHead
 	if !whole || json.Unmarshal(first, &head) != nil || head.Stoa != journalKind || head.Of != sumOfState(state) {
-		return nil
+		return nil, true, nil
 	}
-	st.Finished = false
 	for {
 		var text []byte
-		if text, rest, whole = bytes.Cut(rest, []byte("\n")); !whole {
-			break
-		}
 		var line journalLine
-		if json.Unmarshal(text, &line) != nil {
-			break
+		text, rest, whole = bytes.Cut(rest, []byte("\n"))
+		if !whole || json.Unmarshal(text, &line) != nil {
+			return lines, true, nil
 		}
-		if line.Done != nil {
-			st.add(*line.Done)
-		}
-		if line.Failed != nil {
-			st.Failed = append(st.Failed, *line.Failed)
-		}
+		lines = append(lines, line)
 	}
-	st.compact()
-	return nil
 }

@@ -103,7 +103,8 @@ func TestJournalIsCut(t *testing.T) {
 		if err := os.WriteFile(journal, whole[:cut], 0o666); err != nil {
 			t.Fatal(err)
 		}
-		want := 1 + max(0, bytes.Count(whole[:cut], []byte("\n"))-1) // that of the state file, and the lines but the head
+		// that of the state file, and the lines but the head
+		want := 1 + max(0, bytes.Count(whole[:cut], []byte("\n"))-1)
 		got := sources(t, dir)
 		if len(got) != want || got[want-1] != fmt.Sprintf("place#%06d", want-1) {
 			t.Fatalf("cut at %d of %d: %q, want %d tables", cut, len(whole), got, want)

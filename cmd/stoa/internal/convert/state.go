@@ -36,23 +36,6 @@ type allState struct {
 	journal journal
 }
 
-type doneTable struct {
-	Source     string   `json:"source"`
-	Output     string   `json:"output"` // in the directory
-	Stamp      string   `json:"stamp"`  // of the source's files, before they were read
-	Rows       int64    `json:"rows"`
-	Damaged    bool     `json:"damaged,omitempty"` // not all of the table could be read: the next run tries again
-	Checksum   string   `json:"checksum"`
-	Partitions []string `json:"partitions,omitempty"` // the columns that are directories
-	Arrow      []byte   `json:"schema,omitempty"`     // of the rows, as a message of Arrow IPC
-}
-
-// failedTable is a table that could not be converted, or what may be one, and why.
-type failedTable struct {
-	Source string `json:"source"`
-	Failed string `json:"failed"`
-}
-
 // openState reads the state of an earlier run, or begins one.
 func openState(dir string, resume bool, settings []string) (*allState, error) {
 	st := &allState{Stoa: "convert-all", Settings: settings, at: map[string]int{}}
@@ -166,6 +149,30 @@ func (st *allState) save(ctx context.Context, a *cli.App, dir string) error {
 	}
 	st.kept = true
 	st.journal.begin(dir, b, len(st.Failed))
+	return nil
+}
+
+// replay adds to the state, which was read from a file of such content, what its journal says.
+func (st *allState) replay(dir string, state []byte) error {
+	st.at = map[string]int{}
+	for i, d := range st.Done {
+		st.at[d.Source] = i
+	}
+	lines, found, err := readJournal(dir, state)
+	if err != nil {
+		return err
+	}
+	st.journal.old = found
+	for _, l := range lines {
+		st.Finished = false
+		if l.Done != nil {
+			st.add(*l.Done)
+		}
+		if l.Failed != nil {
+			st.Failed = append(st.Failed, *l.Failed)
+		}
+	}
+	st.compact()
 	return nil
 }
 
