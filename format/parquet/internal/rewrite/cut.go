@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"stoa/format/parquet/internal/meta"
+	"stoa/internal/nest"
 	"stoa/vec"
 )
 
-// part is rows of a row group that become a row group of the output: all of them, or those between two rows at which a
-// page of every column begins, so that no page has to be decoded.
+// part is rows of a row group that become a row group of the output: all of them, or those between two rows. Pages that
+// have rows of two parts are cut, all others are copied.
 type part struct {
 	group  int
 	rows   vec.Range
@@ -21,15 +22,22 @@ type part struct {
 type chunkPart struct {
 	dict     *meta.Page // nil: no page of the part uses it
 	pages    []meta.Page
-	from, of int // number of the first page among the chunk's data pages, and how many these are
+	from, of int            // number of the first page among the chunk's data pages, and how many these are
+	cut      map[int]*slice // by number in pages: those of which the part has a slice
+	at       []written      // where pages were written
 }
 
-// chunkPages are the pages of a column chunk, and the first row of each data page; the last entry of first is the end.
+// written is where a page is in the output.
+type written struct{ at, size int64 }
+
+// chunkPages are the pages of a column chunk, and the first row that begins in each data page, or after it; the last
+// entry of first is the end.
 type chunkPages struct {
-	leaf  int
-	dict  *meta.Page
-	data  []meta.Page
-	first []int64
+	leaf   int
+	dict   *meta.Page
+	data   []meta.Page
+	first  []int64
+	inside []bool // by page: it begins inside a row; nil: none does
 }
 
 // cut divides the row groups of a file into those of the output so that none has more rows or bytes than the options
@@ -57,7 +65,8 @@ func (j *Job) fits(rows, stored int64) bool {
 	return (j.o.GroupRows <= 0 || rows <= j.o.GroupRows) && (j.o.GroupSize <= 0 || stored <= j.o.GroupSize)
 }
 
-// cutGroup cuts a row group, each time at the last row that keeps a part small enough.
+// cutGroup cuts a row group, each time at the last row that keeps a part small enough and with which a page of every
+// column begins; where there is none, at a row that cuts the fewest bytes of pages.
 func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why string, err error) {
 	var all []chunkPages
 	rows := s.r.Footer.RowGroups[g].NumRows
@@ -68,35 +77,77 @@ func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why
 		}
 		all = append(all, c)
 	}
-	at := append(common(all), rows)
-	for from, next := int64(0), 0; from < rows; {
-		p := part{group: g, rows: vec.Range{From: from, To: from}}
-		for ; next < len(at); next++ {
-			stored := int64(0)
-			for i := range all {
-				stored += all[i].stored(from, at[next])
-			}
-			if !j.fits(at[next]-from, stored) {
-				break
-			}
-			p.rows.To = at[next]
+	at := begins(all)
+	for from := int64(0); from < rows; {
+		to := j.cutAt(all, at, from, rows)
+		if to == from {
+			return nil, fmt.Sprintf("row group %d is larger than row-group-size says, and after its row %d already "+
+				"the next page is", g, from), nil
 		}
-		if p.rows.To == from {
-			return nil, fmt.Sprintf("row group %d is larger than row-group-rows or row-group-size say, and after its "+
-				"row %d there is no row near enough at which a page of every column begins", g, from), nil
-		}
+		p := part{group: g, rows: vec.Range{From: from, To: to}}
 		for i := range all {
-			p.chunks = append(p.chunks, all[i].part(from, p.rows.To))
+			x := all[i].part(from, to)
+			if why := s.uncuttable(g, all[i].leaf, &x); why != "" {
+				return nil, why, nil
+			}
+			for _, cut := range x.cut {
+				j.cutPages += int64(one(cut.from < 0)) // a page begins in one part
+			}
+			p.chunks = append(p.chunks, x)
 		}
-		parts, from = append(parts, p), p.rows.To
-	}
-	for i := range all {
-		if ok, err := s.begins(ctx, g, &all[i], parts); err != nil || !ok {
-			return nil, fmt.Sprintf("the pages of row group %d, %s, do not begin with rows", g,
-				s.r.Footer.Schema.Column(all[i].leaf).Path()), err
-		}
+		parts, from = append(parts, p), to
 	}
 	return parts, "", nil
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// begins are the rows with which pages begin, and the end, ascending.
+func begins(all []chunkPages) (at []int64) {
+	for i := range all {
+		at = append(at, all[i].first...)
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+// cutAt is the row at which a part ends that begins with from; from if nothing fits. at are the rows to choose from
+// first.
+func (j *Job) cutAt(all []chunkPages, at []int64, from, rows int64) int64 {
+	fits := func(to int64) bool {
+		stored := int64(0)
+		for i := range all {
+			stored += all[i].stored(from, to)
+		}
+		return j.fits(to-from, stored)
+	}
+	var can []int64
+	for next, _ := slices.BinarySearch(at, from+1); next < len(at) && fits(at[next]); next++ {
+		can = append(can, at[next])
+	}
+	if to := from + j.o.GroupRows; j.o.GroupRows > 0 && to < rows && fits(to) && !slices.Contains(can, to) {
+		can = append(can, to)
+	}
+	best, least := from, int64(-1)
+	for _, to := range slices.Backward(can) {
+		cost := int64(0)
+		for i := range all {
+			cost += all[i].cost(to)
+		}
+		late := to-from > (can[len(can)-1]-from)/2 // parts do not become small so that less is cut
+		if cost == 0 {
+			return to
+		}
+		if late && (least < 0 || cost < least) {
+			best, least = to, cost
+		}
+	}
+	return best
 }
 
 // pages finds the pages of a column chunk, and the rows they begin with.
@@ -115,24 +166,18 @@ func (s *source) pages(ctx context.Context, g, leaf int) (c chunkPages, why stri
 			return c, fmt.Sprintf("row group %d, %s: it has pages of other kinds", g, d.Path()), nil
 		}
 	}
-	x, err := s.r.OffsetIndex(ctx, g, leaf)
-	if err != nil {
-		return c, "", err
+	each := make([]int64, len(c.data)) // rows that begin in a page
+	for i, p := range c.data {
+		each[i] = p.Values
+	}
+	if d.MaxRepetitionLevel() > 0 {
+		if err := s.countRows(ctx, g, &c, each); err != nil {
+			return c, "", err
+		}
 	}
 	row := int64(0)
-	for i, p := range c.data {
-		c.first = append(c.first, row)
-		switch {
-		case d.MaxRepetitionLevel() == 0:
-			row += p.Values
-		case x != nil && len(x.FirstRow) == len(c.data):
-			row = x.RowsOf(i, rows).To
-		case p.Rows >= 0:
-			row += p.Rows
-		default:
-			return c, fmt.Sprintf("row group %d is larger than row-group-rows or row-group-size say, and it is not "+
-				"known with which rows the pages of %s begin", g, d.Path()), nil
-		}
+	for _, n := range each {
+		c.first, row = append(c.first, row), row+n
 	}
 	if c.first = append(c.first, row); row != rows {
 		return c, fmt.Sprintf("row group %d, %s: its pages have %d rows instead of %d", g, d.Path(), row, rows), nil
@@ -140,39 +185,47 @@ func (s *source) pages(ctx context.Context, g, leaf int) (c chunkPages, why stri
 	return c, "", nil
 }
 
-// common are the rows, except the first, at which a page of every column begins.
-func common(all []chunkPages) (rows []int64) {
-	for i, c := range all {
-		begin := slices.Compact(slices.Clone(c.first[:len(c.first)-1]))
-		if i == 0 {
-			rows = begin
-			continue
+// countRows counts the rows that begin in each page of a list's leaf: in files without an offset index nobody says how
+// many these are, and a page may begin inside a row.
+func (s *source) countRows(ctx context.Context, g int, c *chunkPages, each []int64) error {
+	i := 0
+	return s.r.EachStored(ctx, g, c.leaf, func(v *vec.Vector) error {
+		if rep := v.Rep(); i < len(each) {
+			each[i] = int64(nest.CountRows(rep))
+			c.inside = append(c.inside, len(rep) > 0 && rep[0] > 0)
 		}
-		rows = slices.DeleteFunc(rows, func(row int64) bool {
-			_, ok := slices.BinarySearch(begin, row)
-			return !ok
-		})
-	}
-	end := all[0].first[len(all[0].first)-1]
-	return slices.DeleteFunc(rows, func(row int64) bool { return row <= 0 || row >= end })
+		i++
+		return nil
+	})
 }
 
-// span is the range of pages with the rows [from, to), at both of which pages begin. Pages without rows, as pyarrow
-// writes some, go with the rows before them: pyarrow reads nothing of a chunk that begins with one.
+// span is the range of pages with the rows [from, to). Pages without rows, as pyarrow writes some, go with the rows
+// before them: pyarrow reads nothing of a chunk that begins with one.
 func (c *chunkPages) span(from, to int64) (i, k int) {
-	return c.page(from), c.page(to)
+	i, _ = c.page(from)
+	k, inside := c.page(to)
+	return i, k + one(inside)
 }
 
-// page is the number of the page that has a row with which one begins, or of pages if there is none.
-func (c *chunkPages) page(row int64) int {
+// page is the number of the page in which a row begins, or of pages if there is none; inside: not with its first entry.
+func (c *chunkPages) page(row int64) (i int, inside bool) {
 	switch pages := len(c.data); row {
 	case 0:
-		return 0
+		return 0, false
 	case c.first[pages]:
-		return pages
+		return pages, false
 	}
 	behind, _ := slices.BinarySearch(c.first, row+1)
-	return behind - 1
+	i = behind - 1
+	return i, c.first[i] < row || c.inside != nil && c.inside[i]
+}
+
+// cost is how many bytes of pages are decoded and encoded if the chunk is cut at a row.
+func (c *chunkPages) cost(row int64) int64 {
+	if i, inside := c.page(row); inside {
+		return c.data[i].Whole().Len
+	}
+	return 0
 }
 
 // stored is an upper bound of the bytes of the pages with some rows: all may need the dictionary.
@@ -184,41 +237,25 @@ func (c *chunkPages) stored(from, to int64) (n int64) {
 	return n + c.data[k-1].Body.End() - c.data[i].Header.Off
 }
 
-// part is the pages with the rows [from, to), at both of which pages begin.
+// part is the pages with the rows [from, to), and slices of those that have other rows, too.
 func (c *chunkPages) part(from, to int64) chunkPart {
 	i, k := c.span(from, to)
 	p := chunkPart{pages: c.data[i:k], from: i, of: len(c.data)}
 	if slices.ContainsFunc(p.pages, func(p meta.Page) bool { return meta.IsDictionary(p.Encoding) }) {
 		p.dict = c.dict
 	}
+	cut := func(row int64, set func(x *slice, at int64)) {
+		if page, inside := c.page(row); inside {
+			if p.cut == nil {
+				p.cut = map[int]*slice{}
+			}
+			if p.cut[page-i] == nil {
+				p.cut[page-i] = &slice{from: -1, to: -1}
+			}
+			set(p.cut[page-i], row-c.first[page])
+		}
+	}
+	cut(from, func(x *slice, at int64) { x.from = at })
+	cut(to, func(x *slice, at int64) { x.to = at })
 	return p
-}
-
-// begins reports whether the pages that parts begin with begin with the first entry of the right row: the index of a
-// column in lists may be wrong, and old writers split rows across pages.
-func (s *source) begins(ctx context.Context, g int, c *chunkPages, parts []part) (bool, error) {
-	if s.r.Footer.Schema.Column(c.leaf).MaxRepetitionLevel() == 0 {
-		return true, nil
-	}
-	due := map[int64]int64{} // entry → row
-	entry, row := int64(0), int64(0)
-	for _, x := range parts {
-		due[entry] = x.rows.From
-		for _, p := range x.chunks[slices.Index(s.leaves, c.leaf)].pages {
-			entry += p.Values
-		}
-	}
-	entry = 0
-	err := s.r.EachStored(ctx, g, c.leaf, func(v *vec.Vector) error {
-		for _, rep := range v.Rep() {
-			if want, ok := due[entry]; ok && rep == 0 && row == want {
-				delete(due, entry)
-			}
-			if entry++; rep == 0 {
-				row++
-			}
-		}
-		return nil
-	})
-	return len(due) == 0, err
 }

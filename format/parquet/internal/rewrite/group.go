@@ -56,7 +56,7 @@ func (j *Job) group(ctx context.Context, out *counted, s *source, p *part, numbe
 		if p.chunks != nil {
 			cut = &p.chunks[i]
 		}
-		s.addTrailers(ctx, g, leaf, cut, &chunks.items[i], &after)
+		s.addTrailers(ctx, g, leaf, cut, p.rows.From, &chunks.items[i], &after)
 	}
 	x.set(1, chunks)
 	if p.chunks != nil {
@@ -141,8 +141,8 @@ func (s *source) place(out *counted, c, m node) (node, error) {
 }
 
 // addTrailers adds functions that copy the Bloom filter, the column index and the offset index of a chunk, or of a part
-// of it. A part keeps the chunk's filter, which is right, though it may contain more values.
-func (s *source) addTrailers(ctx context.Context, g, leaf int, cut *chunkPart, c *node, l *trailers) {
+// of it, whose first row is row. A part keeps the chunk's filter, which is right, though it may contain more values.
+func (s *source) addTrailers(ctx context.Context, g, leaf int, cut *chunkPart, row int64, c *node, l *trailers) {
 	r, was := s.r, s.r.Footer.RowGroups[g].Columns[leaf]
 	if was.MetaData.BloomFilterOffset != nil {
 		l.add(0, func(out *counted) error {
@@ -170,7 +170,7 @@ func (s *source) addTrailers(ctx context.Context, g, leaf int, cut *chunkPart, c
 		l.add(1, func(out *counted) error {
 			c.set(6, i64(out.off))
 			if cut != nil {
-				length, err := s.indexPart(ctx, out, r.Span(*off, int64(*n)), cut)
+				length, err := s.indexPart(ctx, out, r.Span(*off, int64(*n)), leaf, cut)
 				c.set(7, i32(length))
 				return err
 			}
@@ -180,7 +180,7 @@ func (s *source) addTrailers(ctx context.Context, g, leaf int, cut *chunkPart, c
 		})
 	}
 	if off, n := was.OffsetIndexOffset, was.OffsetIndexLength; off != nil && n != nil {
-		l.add(2, func(out *counted) error { return s.offsetIndex(ctx, out, g, leaf, cut, c) })
+		l.add(2, func(out *counted) error { return s.offsetIndex(ctx, out, g, leaf, cut, row, c) })
 	}
 }
 
@@ -194,32 +194,21 @@ func (s *source) index(ctx context.Context, at fault.Span, path string) (node, e
 	return x, err
 }
 
-// offsetIndex writes an offset index with the new positions of the pages, and their rows.
-func (s *source) offsetIndex(ctx context.Context, out *counted, g, leaf int, cut *chunkPart, c *node) error {
+// offsetIndex writes an offset index with the new positions of the pages, and their rows, of which the first is row.
+func (s *source) offsetIndex(ctx context.Context, out *counted, g, leaf int, cut *chunkPart, row int64, c *node) error {
 	was := s.r.Footer.RowGroups[g].Columns[leaf]
 	x, err := s.index(ctx, s.r.Span(*was.OffsetIndexOffset, int64(*was.OffsetIndexLength)), "offset_index")
 	if err != nil {
 		return err
 	}
-	moved, row := chunkStart(c.at(3))-s.r.ChunkStart(g, leaf), int64(0)
 	if cut != nil {
 		cut.narrow(&x)
-		moved = chunkStart(c.at(3)) - (cut.pages[0].Header.Off - s.r.Base)
-		if cut.dict != nil {
-			moved += cut.dict.Whole().Len
-		}
-	}
-	if pages := x.at(1); pages != nil {
+		cut.relocate(&x, row)
+	} else if pages := x.at(1); pages != nil {
+		moved := chunkStart(c.at(3)) - s.r.ChunkStart(g, leaf)
 		for i := range pages.items {
-			p := pages.items[i].at(1)
-			if p != nil {
+			if p := pages.items[i].at(1); p != nil {
 				p.n += moved
-			}
-			if r := pages.items[i].at(3); r != nil && cut != nil {
-				if i == 0 {
-					row = r.n
-				}
-				r.n -= row
 			}
 		}
 	}
@@ -277,3 +266,6 @@ func (j *Job) Check(ctx context.Context, tree store.Tree, name string) error {
 
 // Rows is how many rows there are.
 func (j *Job) Rows() int64 { return j.rows }
+
+// Cut is how many pages are cut, and so decoded and encoded: they have rows of two row groups.
+func (j *Job) Cut() int64 { return j.cutPages }

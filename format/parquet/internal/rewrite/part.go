@@ -12,7 +12,11 @@ import (
 
 // chunkPart copies pages of a column chunk, with the dictionary if they use it, and returns their ColumnChunk.
 func (j *Job) chunkPart(ctx context.Context, out *counted, s *source, p *part, leaf int, c node) (node, error) {
-	x, start, sum := &p.chunks[slices.Index(s.leaves, leaf)], out.off, uint32(0)
+	k := slices.Index(s.leaves, leaf)
+	x, start, sum := &p.chunks[k], out.off, uint32(0)
+	if err := s.makeSlices(ctx, p.group, leaf, x); err != nil {
+		return c, err
+	}
 	var err error
 	raw, values := int64(0), int64(0)
 	if x.dict != nil {
@@ -21,16 +25,18 @@ func (j *Job) chunkPart(ctx context.Context, out *counted, s *source, p *part, l
 		}
 		raw = x.dict.Header.Len + x.dict.Raw
 	}
-	first, last := out.off, x.pages[len(x.pages)-1]
-	at := x.pages[0].Header
-	at.Len = last.Body.End() - at.Off
-	if sum, err = copySpan(ctx, out, s.r.File, at, sum); err != nil {
+	first := out.off
+	if sum, err = x.write(ctx, out, s.r.File, sum); err != nil {
 		return c, err
 	}
-	for _, page := range x.pages {
-		raw, values = raw+page.Header.Len+page.Raw, values+page.Values
+	for i, page := range x.pages {
+		if cut := x.cut[i]; cut != nil {
+			raw, values = raw+cut.raw, values+cut.values
+		} else {
+			raw, values = raw+page.Header.Len+page.Raw, values+page.Values
+		}
 	}
-	j.made = append(j.made, madeChunk{leaf: slices.Index(s.leaves, leaf), at: start, size: out.off - start, sum: sum})
+	j.made = append(j.made, madeChunk{leaf: k, at: start, size: out.off - start, sum: sum})
 	m := *c.at(3)
 	m.fields = slices.Clone(m.fields)
 	m.set(5, i64(values))
@@ -75,12 +81,12 @@ func (s *source) restate(ctx context.Context, g, leaf int, x *chunkPart, m *node
 	}
 	now := node{typ: isStruct}
 	if offsets != nil && offsets.Bytes != nil && sizes.at(1) != nil {
-		now.set(1, i64(sumOf(offsets.Bytes, x, 1)[0]))
+		now.set(1, i64(sumOf(offsets.Bytes, x, 1, func(cut *slice) []int64 { return []int64{cut.strings} })[0]))
 	}
 	if index != nil {
 		for id, of := range map[int16][]int64{2: index.RepLevels, 3: index.DefLevels} {
 			if l := sizes.at(id); l != nil && len(l.items) > 0 && len(of) == x.of*len(l.items) {
-				now.set(id, longs(sumOf(of, x, len(l.items))))
+				now.set(id, longs(sumOf(of, x, len(l.items), func(cut *slice) []int64 { return cut.levels[id-2] })))
 			}
 		}
 	}
@@ -90,11 +96,17 @@ func (s *source) restate(ctx context.Context, g, leaf int, x *chunkPart, m *node
 	return nil
 }
 
-// sumOf adds up what an index says of the pages of a part: width numbers for each page.
-func sumOf(of []int64, x *chunkPart, width int) []int64 {
+// sumOf adds up what an index says of the pages of a part: width numbers for each page. own has those of a slice.
+func sumOf(of []int64, x *chunkPart, width int, own func(*slice) []int64) []int64 {
 	out := make([]int64, width)
-	for i, n := range of[x.from*width : (x.from+len(x.pages))*width] {
-		out[i%width] += n
+	for i := range x.pages {
+		numbers := of[(x.from+i)*width:][:width]
+		if cut := x.cut[i]; cut != nil {
+			numbers = own(cut)
+		}
+		for k := range out {
+			out[k] += numbers[k]
+		}
 	}
 	return out
 }
@@ -170,10 +182,12 @@ func (s *source) statistics(whole *node, index *meta.ColumnIndex, leaf int, x *c
 // nulls counts the nulls of a part; ok is false if their number is not known.
 func (x *chunkPart) nulls(index *meta.ColumnIndex) (n int64, ok bool) {
 	if index != nil && index.Nulls != nil {
-		return sumOf(index.Nulls, x, 1)[0], true
+		return sumOf(index.Nulls, x, 1, func(cut *slice) []int64 { return []int64{cut.nulls} })[0], true
 	}
-	for _, p := range x.pages {
+	for i, p := range x.pages {
 		switch {
+		case x.cut[i] != nil:
+			n += x.cut[i].nulls
 		case p.Nulls >= 0:
 			n += p.Nulls
 		case p.Stats != nil && p.Stats.Nulls != nil:
@@ -221,6 +235,9 @@ func (s *source) bounds(index *meta.ColumnIndex, leaf int, x *chunkPart) (low, h
 
 // said is what the column index, or the page header, says of page i of a part; empty: it has only nulls.
 func (x *chunkPart) said(index *meta.ColumnIndex, i int) (said *meta.Stats, empty bool) {
+	if cut := x.cut[i]; cut != nil {
+		return cut.bounds, cut.nulls == cut.values
+	}
 	if index != nil {
 		return index.PageStats(x.from + i), index.NullPages[x.from+i]
 	}
@@ -229,12 +246,16 @@ func (x *chunkPart) said(index *meta.ColumnIndex, i int) (said *meta.Stats, empt
 }
 
 // indexPart writes the column index for the pages of a part.
-func (s *source) indexPart(ctx context.Context, out *counted, at fault.Span, x *chunkPart) (n int64, err error) {
+func (s *source) indexPart(ctx context.Context, out *counted, at fault.Span, leaf int, x *chunkPart) (n int64,
+	err error) {
 	index, err := s.index(ctx, at, "column_index")
 	if err != nil {
 		return 0, err
 	}
 	x.narrow(&index)
+	if len(x.cut) > 0 {
+		x.restateIndex(&index, s.comparer(leaf))
+	}
 	b := index.append(nil)
 	_, err = out.Write(b)
 	return int64(len(b)), err
@@ -247,6 +268,89 @@ func (x *chunkPart) narrow(index *node) {
 		if l.typ == isList && len(l.items) > 0 && len(l.items)%x.of == 0 {
 			width := len(l.items) / x.of
 			l.items = l.items[x.from*width : (x.from+len(x.pages))*width]
+		}
+	}
+}
+
+// relocate sets where the pages of a part are in an offset index, and their rows, counted from the part's first one.
+func (x *chunkPart) relocate(index *node, row int64) {
+	if pages := index.at(1); pages != nil {
+		for i := range min(len(pages.items), len(x.at)) {
+			p := &pages.items[i]
+			p.set(1, i64(x.at[i].at))
+			p.set(2, i32(x.at[i].size))
+			if r := p.at(3); r != nil {
+				r.n = max(0, r.n-row)
+			}
+		}
+	}
+	if l := index.at(2); l != nil {
+		for i, cut := range x.cut {
+			if i < len(l.items) {
+				l.items[i] = i64(cut.strings)
+			}
+		}
+	}
+}
+
+// restateIndex puts slices of pages into a column index.
+func (x *chunkPart) restateIndex(index *node, compare func(a, b []byte) (int, bool)) {
+	for i, cut := range x.cut {
+		for _, f := range index.fields {
+			l := f.v.items
+			if width := len(l) / len(x.pages); f.v.typ == isList && len(l) == width*len(x.pages) && width > 0 {
+				x.restateItem(f.id, l[i*width:][:width], cut)
+			}
+		}
+	}
+	x.checkOrder(index, compare)
+}
+
+// restateItem puts what is said of a slice into a list of a column index.
+func (x *chunkPart) restateItem(id int16, items []node, cut *slice) {
+	low, high := []byte{}, []byte{}
+	if cut.bounds != nil && cut.nulls < cut.values {
+		low, high = cut.bounds.Min, cut.bounds.Max
+	}
+	switch id {
+	case 1:
+		if items[0].typ = isFalse; cut.nulls == cut.values {
+			items[0].typ = isTrue
+		}
+	case 2:
+		items[0].b = low
+	case 3:
+		items[0].b = high
+	case 5:
+		items[0].n = cut.nulls
+	case 6, 7:
+		for k := range items {
+			items[k].n = cut.levels[id-6][k]
+		}
+	}
+}
+
+// checkOrder leaves the promise of an order of pages' bounds only if it still holds: bounds of a slice are exact,
+// those of other pages may be truncated.
+func (x *chunkPart) checkOrder(index *node, compare func(a, b []byte) (int, bool)) {
+	order, null := index.at(4), index.at(1)
+	if order == nil || order.n == 0 || null == nil {
+		return
+	}
+	for _, id := range []int16{2, 3} {
+		var last *node
+		for i, l := 0, index.at(id).items; i < len(l); i++ {
+			if null.items[i].typ == isTrue {
+				continue
+			}
+			if last != nil {
+				n, ok := compare(last.b, l[i].b)
+				if !ok || order.n == 1 && n > 0 || order.n == 2 && n < 0 {
+					order.n = 0
+					return
+				}
+			}
+			last = &l[i]
 		}
 	}
 }

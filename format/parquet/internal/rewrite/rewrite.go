@@ -29,6 +29,8 @@ type Job struct {
 	pairs []meta.KeyValue // of the output
 	rows  int64
 	made  []madeChunk
+
+	cutPages int64 // pages that are cut
 }
 
 // source is a file with its footer as it is stored.

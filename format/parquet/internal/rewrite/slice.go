@@ -1,0 +1,319 @@
+package rewrite
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/parquet/internal/file"
+	"stoa/format/parquet/internal/meta"
+	"stoa/format/parquet/internal/read"
+	"stoa/format/parquet/internal/write"
+	"stoa/internal/nest"
+	"stoa/pred"
+)
+
+// slice is some rows of a data page that has rows of other parts, too: the page is decoded, and they are encoded as
+// they were.
+type slice struct {
+	from, to int64 // rows that begin in the page; -1: it is cut at one end only
+
+	whole         []byte // the page with its header
+	raw           int64  // its size before compression, with the header
+	values, nulls int64
+	strings       int64      // bytes of strings, without lengths
+	levels        [2][]int64 // repetition and definition levels: how many of each
+	bounds        *meta.Stats
+}
+
+// uncuttable returns why pages of a part cannot be cut, or "".
+func (s *source) uncuttable(g, leaf int, x *chunkPart) string {
+	if len(x.cut) == 0 {
+		return ""
+	}
+	d, codec := s.r.Footer.Schema.Column(leaf), s.r.Footer.RowGroups[g].Columns[leaf].MetaData.Codec
+	why := ""
+	if _, ok := write.CompressorOf(codec); !ok {
+		why = fmt.Sprintf("codec %s", codec)
+	}
+	for i := range x.cut {
+		p := &x.pages[i]
+		if p.Kind == meta.DataPage && (d.MaxDefinitionLevel() > 0 && p.Levels[0] != meta.RleLevels ||
+			d.MaxRepetitionLevel() > 0 && p.Levels[1] != meta.RleLevels) {
+			why = "levels in BIT_PACKED"
+		}
+	}
+	if why != "" {
+		why = fmt.Sprintf("row group %d, %s: a page would have to be cut, and is not written with %s", g, d.Path(), why)
+	}
+	return why
+}
+
+// makeSlices makes the slices of a part.
+func (s *source) makeSlices(ctx context.Context, g, leaf int, x *chunkPart) error {
+	if len(x.cut) == 0 {
+		return nil
+	}
+	pages, err := s.r.StoredPages(ctx, g, leaf)
+	if err != nil {
+		return err
+	}
+	d := s.r.Footer.Schema.Column(leaf)
+	c := slicer{pages: pages, s: s, leaf: leaf, how: write.Stored{MaxDef: uint8(d.MaxDefinitionLevel()),
+		MaxRep: uint8(d.MaxRepetitionLevel()), Boolean: d.PhysicalType() == meta.TypeBoolean,
+		Text: d.PhysicalType() == meta.TypeBytes}}
+	c.compress, _ = write.CompressorOf(s.r.Footer.RowGroups[g].Columns[leaf].MetaData.Codec)
+	if dict := pages.Dict(); dict != nil && x.dict != nil {
+		c.how.Codes = c.how.DictionaryCodes(dict)
+	}
+	index, err := s.r.ColumnIndex(ctx, g, leaf, x.of)
+	if err != nil {
+		return err
+	}
+	for _, i := range slices.Sorted(maps.Keys(x.cut)) {
+		said := x.pages[i].Stats
+		if index != nil {
+			said = index.PageStats(x.from + i)
+		}
+		if err := c.make(ctx, x.from+i, &x.pages[i], said, x.cut[i]); err != nil {
+			return fault.Locate(err, x.pages[i].Whole(), false, d.Path())
+		}
+	}
+	return nil
+}
+
+// slicer cuts pages of a column chunk.
+type slicer struct {
+	pages    *read.StoredPages
+	s        *source
+	leaf     int
+	how      write.Stored
+	compress func(dst, src []byte) ([]byte, error)
+}
+
+// make makes a slice of data page number i, of which said is known.
+func (c *slicer) make(ctx context.Context, i int, p *meta.Page, said *meta.Stats, x *slice) error {
+	v, err := c.pages.Vector()
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	if err := c.pages.Page(ctx, i, v); err != nil {
+		return err
+	}
+	from, to := 0, v.Len()
+	if x.from >= 0 {
+		from = nest.RowStart(v.Rep(), int(x.from))
+	}
+	if x.to >= 0 {
+		to = nest.RowStart(v.Rep(), int(x.to))
+	}
+	how := c.how
+	how.Encoding = p.Encoding
+	some := write.StoredOf(v, from, to, how)
+	x.values, x.nulls = int64(to-from), int64(to-from-len(some.Values))
+	for _, b := range some.Values {
+		x.strings += int64(len(b))
+	}
+	x.levels = [2][]int64{counts(some.Rep, some.MaxRep), counts(some.Def, some.MaxDef)}
+	x.bounds = c.bounds(&some, said)
+	if err := c.encode(ctx, p, &some, x); err != nil {
+		return err
+	}
+	return c.prove(&some, x)
+}
+
+func counts(levels []byte, most uint8) []int64 {
+	out := make([]int64, int(most)+1)
+	for _, l := range levels {
+		out[l]++
+	}
+	return out
+}
+
+// bounds are those of a slice; nil where the whole page has none. Where there is no order, or they are long, they are
+// those of the whole page, which are right, if wider than they would have to be.
+func (c *slicer) bounds(some *write.Stored, said *meta.Stats) *meta.Stats {
+	if said == nil || said.Min == nil || said.Max == nil || len(some.Values) == 0 {
+		return said
+	}
+	out := &meta.Stats{Min: said.Min, Max: said.Max}
+	if !c.s.r.Ordered(c.leaf) {
+		return out
+	}
+	compare := c.s.comparer(c.leaf)
+	var low, high []byte
+	for _, b := range some.Values {
+		if _, ok := compare(b, b); !ok { // NaN
+			continue
+		}
+		if n, _ := compare(b, low); low == nil || n < 0 {
+			low = b
+		}
+		if n, _ := compare(b, high); high == nil || n > 0 {
+			high = b
+		}
+	}
+	if low != nil && len(low) <= max(write.MaxBound, len(said.Min)) {
+		out.Min = c.signed(low, 0x80)
+	}
+	if high != nil && len(high) <= max(write.MaxBound, len(said.Max)) {
+		out.Max = c.signed(high, 0)
+	}
+	return out
+}
+
+// signed is a bound whose sign is this one if it is a zero of floating point, of which there are two.
+func (c *slicer) signed(b []byte, sign byte) []byte {
+	b = bytes.Clone(b)
+	t := c.s.r.Footer.Schema.Column(c.leaf).PhysicalType()
+	if t != meta.TypeFloat && t != meta.TypeDouble && c.s.r.LeafOf(c.leaf).Typ.ID() != arrow.FLOAT16 {
+		return b
+	}
+	last := len(b) - 1
+	if b[last]&0x7f == 0 && len(bytes.Trim(b[:last], "\x00")) == 0 {
+		b[last] = sign
+	}
+	return b
+}
+
+// comparer compares values of a column as they stand in statistics; false: they have no order.
+func (s *source) comparer(leaf int) func(a, b []byte) (int, bool) {
+	l := s.r.LeafOf(leaf)
+	return func(a, b []byte) (int, bool) {
+		x, y := s.r.StatsValue(l, a), s.r.StatsValue(l, b)
+		if x == nil || y == nil {
+			return 0, false
+		}
+		return pred.Compare(*x, *y)
+	}
+}
+
+// encode makes the page of a slice.
+func (c *slicer) encode(ctx context.Context, p *meta.Page, some *write.Stored, x *slice) error {
+	b := make([]byte, p.Header.Len)
+	if err := format.ReadFull(ctx, c.s.r.Src, p.Header, "page header", b); err != nil {
+		return err
+	}
+	head, _, err := decode(b)
+	if err != nil {
+		return err
+	}
+	v2 := p.Kind == meta.DataPageV2
+	levels, rep, def := some.Levels(nil, !v2)
+	values, err := some.Encode(nil)
+	if err != nil {
+		return err
+	}
+	raw, body, packed := len(levels)+len(values), append(levels[:len(levels):len(levels)], values...), false
+	switch {
+	case c.compress == nil:
+	case v2: // as our writer does it: levels are not compressed, and values only if it pays
+		var z []byte
+		if z, err = c.compress(nil, values); err == nil && len(z) < len(values) {
+			packed, body = true, append(levels, z...)
+		}
+	default:
+		body, err = c.compress(nil, body)
+	}
+	if err != nil {
+		return err
+	}
+	id, stats := int16(5), int16(5)
+	if v2 {
+		id, stats = 8, 8
+	}
+	h := head.at(id)
+	h.set(1, i32(x.values))
+	if v2 {
+		h.set(2, i32(x.nulls))
+		h.set(3, i32(int64(nest.CountRows(some.Rep))))
+		h.set(5, i32(int64(def)))
+		h.set(6, i32(int64(rep)))
+		if h.set(7, node{typ: isFalse}); packed {
+			h.set(7, node{typ: isTrue})
+		}
+	}
+	x.restateHeader(h, stats)
+	head.set(2, i32(int64(raw)))
+	head.set(3, i32(int64(len(body))))
+	if head.at(4) != nil {
+		head.set(4, i32(int64(int32(crc32.ChecksumIEEE(body)))))
+	}
+	x.whole = head.append(nil)
+	x.raw = int64(len(x.whole) + raw)
+	x.whole = append(x.whole, body...)
+	return nil
+}
+
+// restateHeader replaces the statistics in the header of a page.
+func (x *slice) restateHeader(h *node, id int16) {
+	was := h.at(id)
+	if was == nil {
+		return
+	}
+	now := node{typ: isStruct}
+	if was.at(3) != nil {
+		now.set(3, i64(x.nulls))
+	}
+	if was.at(5) != nil && was.at(6) != nil && x.bounds != nil && x.nulls < x.values {
+		now.set(5, node{typ: isBytes, b: x.bounds.Max})
+		now.set(6, node{typ: isBytes, b: x.bounds.Min})
+	}
+	if h.drop(id); len(now.fields) > 0 {
+		h.set(id, now)
+	}
+}
+
+// prove decodes a slice, and holds it against what it was made from.
+func (c *slicer) prove(some *write.Stored, x *slice) error {
+	v, err := c.pages.Vector()
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	if err := c.pages.Parse(x.whole, x.values, v); err != nil {
+		return err
+	}
+	got := write.StoredOf(v, 0, v.Len(), c.how)
+	if !bytes.Equal(got.Def, some.Def) || !bytes.Equal(got.Rep, some.Rep) ||
+		!slices.EqualFunc(got.Values, some.Values, bytes.Equal) {
+		return fault.Bugf("parquet: a page that was cut has other entries")
+	}
+	return nil
+}
+
+// write copies the pages of a part, those that lie together at once, and writes its slices.
+func (x *chunkPart) write(ctx context.Context, out *counted, r *file.File, sum uint32) (uint32, error) {
+	var err error
+	x.at = nil
+	for i := 0; i < len(x.pages); {
+		if cut := x.cut[i]; cut != nil {
+			x.at = append(x.at, written{out.off, int64(len(cut.whole))})
+			sum = crc32.Update(sum, crc32.IEEETable, cut.whole)
+			if _, err = out.Write(cut.whole); err != nil {
+				return 0, err
+			}
+			cut.whole = nil // what is said of it waits for the indexes, after all pages
+			i++
+			continue
+		}
+		at := fault.Span{Object: x.pages[i].Header.Object, Off: x.pages[i].Header.Off}
+		for ; i < len(x.pages) && x.cut[i] == nil; i++ {
+			p := x.pages[i].Whole()
+			x.at = append(x.at, written{out.off + p.Off - at.Off, p.Len})
+			at.Len = p.End() - at.Off
+		}
+		if sum, err = copySpan(ctx, out, r, at, sum); err != nil {
+			return 0, err
+		}
+	}
+	return sum, nil
+}
