@@ -302,7 +302,8 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 	return s, err
 }
 
-// Copy does what Convert does, but copies pages without decoding and encoding them. It can if src has the format that
+// Copy does what Convert does, but copies pages without decoding and encoding them, except for those that have rows of
+// two row groups where these are to become smaller. It can if src has the format that
 // is written, all rows of whole columns are wanted, and no option changes pages. The pages, and everything the file
 // says about them, are verified first, and the output is compared with them byte by byte. why says why pages cannot be
 // copied; then nothing was written.
@@ -344,7 +345,7 @@ func Copy(ctx context.Context, src *Table, spec ScanSpec, uri string, o CreateOp
 	if err != nil {
 		return s, "", errors.Join(err, sink.Abort(context.WithoutCancel(ctx)))
 	}
-	s.Rows, s.Files = c.Rows(), []string{""}
+	s.Rows, s.Files, s.PagesCut = c.Rows(), []string{""}, c.Cut()
 	return s, "", nil
 }
 

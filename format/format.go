@@ -532,6 +532,8 @@ type Summary struct {
 	Bytes int64
 	Files []string
 
+	PagesCut int64 // of a copy of pages: how many had to be cut, and were decoded and encoded again; see Copier
+
 	// Retyped are the columns that are read back as another type, because the format, or an option, leaves the output
 	// without their original one; the two types may follow in parentheses.
 	Retyped []string

@@ -65,6 +65,7 @@ type summaryDoc struct {
 	Accounts *stoa.Accounts `json:"accounts,omitempty"`
 	Checked  bool           `json:"checked"` // it was read back, and all columns but those below are what went in
 	Copied   bool           `json:"pages_copied,omitempty"`
+	PagesCut int64          `json:"pages_cut,omitempty"`
 
 	Unchecked []string         `json:"unchecked_columns,omitempty"`
 	Altered   []format.Altered `json:"altered,omitempty"` // because options ask for it
@@ -387,11 +388,15 @@ func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, s
 	}
 	c.rows = s.Rows
 	c.summary = summaryDoc{Output: c.out, Rows: s.Rows, Bytes: s.Bytes, Files: max(1, len(s.Files)),
-		Seconds: time.Since(began).Seconds(), Checked: s.Checked, Copied: true}
+		Seconds: time.Since(began).Seconds(), Checked: s.Checked, Copied: true, PagesCut: s.PagesCut}
 	if c.form == "json" {
 		return true, output.WriteSummary(a, c.summary)
 	}
-	a.Note("%s, pages copied", c.done(s, s.Rows, time.Since(began)))
+	cut := ""
+	if s.PagesCut > 0 {
+		cut = fmt.Sprintf(", %s cut", display.Count(s.PagesCut, "page"))
+	}
+	a.Note("%s, pages copied%s", c.done(s, s.Rows, time.Since(began)), cut)
 	return true, nil
 }
 
