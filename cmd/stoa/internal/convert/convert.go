@@ -173,7 +173,12 @@ cannot be read again.
 
 From Parquet to Parquet pages are copied as they are, with their codec, if all rows and whole columns are
 wanted and no --opt changes pages: several files are appended to each other, columns are left out,
-key/value metadata changed (--opt metadata=KEY=VALUE, --opt drop-metadata=KEY), and the footer
+key/value metadata changed (--opt metadata=KEY=VALUE, --opt drop-metadata=KEY), row groups made smaller
+(--opt row-group-rows=N, --opt row-group-size=BYTES), and the footer is written anew. Where no page of every
+column begins near enough, the pages that have rows of two row groups are cut: they alone are decoded, and
+encoded again as they were; the summary says how many. What the pages hold is verified first (--no-check: only
+where they have no checksums), and anything wrong about it has them decoded and written anew, as for other
+formats. -v says why pages are not copied.
 
 A CFile holds one column: a table of several columns becomes a directory, one file
 per column.
