@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"stoa/fault"
+	"stoa/internal/cells"
 	"stoa/internal/settle"
 	"stoa/region"
 )
@@ -46,6 +47,26 @@ func nameFindings(sc *arrow.Schema, place string) (out []region.Finding) {
 			At: fault.Span{Object: place}, Column: p, Rows: [2]int64{-1, -1}})
 	}
 	return out
+}
+
+// repeatedNames is a finding about names that several columns, or several fields of a struct, have; nil if there are
+// none.
+func repeatedNames(sc *arrow.Schema, place string) *region.Finding {
+	const maxNamed = 10
+	paths := cells.Repeated(sc.Fields())
+	if len(paths) == 0 {
+		return nil
+	}
+	var say []string
+	for _, p := range paths[:min(len(paths), maxNamed)] {
+		say = append(say, fmt.Sprintf("%q", p))
+	}
+	if n := len(paths) - maxNamed; n > 0 {
+		say = append(say, fmt.Sprintf("and %d more", n))
+	}
+	return &region.Finding{Code: "file.name.duplicate", Severity: region.Warning, Part: place, Column: paths[0],
+		Message: "two columns, or two fields of a struct, have the name " + strings.Join(say, ", "),
+		At:      fault.Span{Object: place}, Rows: [2]int64{-1, -1}}
 }
 
 // replacedNames are findings about names that were replaced in a table written to uri.

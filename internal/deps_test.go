@@ -230,6 +230,7 @@ stoa                      : std internal/coerce arrow github.com/apache/arrow-go
   format pred region
   store vec internal/arrowschema internal/extremes
   internal/check internal/health internal/scan internal/content internal/parts internal/settle internal/diff
+  internal/cells
   format/cfile format/kudu format/trevni
   format/redfile
   format/carbon format/ipc format/text format/parquet

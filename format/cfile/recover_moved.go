@@ -26,10 +26,11 @@ func (r *recovery) find() error {
 		}
 	}
 	known, tail := r.known, r.tail()
-	if err := r.search(false); err != nil {
+	// blocks with checksums need no end to be known by, and one that is wrong must not leave out those after it
+	if err := r.search(r.f.Endless && t.Checksums()); err != nil {
 		return err
 	}
-	if r.f.Endless = r.f.Endless && !r.bearsOut(t.NumValues); r.f.Endless {
+	if r.f.Endless = r.f.Endless && !r.bearsOut(t.NumValues); r.f.Endless && !t.Checksums() {
 		r.known = known
 		if err := r.search(true); err != nil {
 			return err

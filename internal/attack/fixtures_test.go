@@ -101,6 +101,7 @@ type fixture struct {
 	nameless bool
 	names    []storedName
 	schemas  []storedName    // Avro schemas that no checksum is over
+	heads    []storedName    // where Arrow has its schema
 	wide     bool            // a page has all columns
 	able     map[string]bool // verbs that end with 0 on the whole place: others are not asked
 	changed  bool            // losses may be of rows that changes had taken away

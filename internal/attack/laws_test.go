@@ -33,6 +33,8 @@ type trial struct {
 	// cat told that the name of a column is no UTF-8
 	misspelled bool
 	altered    map[string]bool // verbs that told that the output cannot hold a string that is no UTF-8
+	doubled    bool            // verify told that columns have the same name
+	refused    map[string]bool // verbs that refused a table for that, see refusesDoubled
 }
 
 func (c *trial) find(law, format string, args ...any) {
@@ -47,6 +49,7 @@ func (c *trial) verb(name, verb string, args ...string) answer {
 	c.told = c.told || got.Status != fine
 	c.misspelled = c.misspelled || name == "cat" && bytes.Contains(got.Stderr, []byte("file.name.utf8"))
 	c.altered[name] = bytes.Contains(got.Stderr, []byte("output.values.utf8"))
+	c.refused[name] = c.refusesDoubled(got)
 	said := bytes.TrimSpace(append(bytes.Clone(got.Stderr), got.Stdout...))
 	switch {
 	case got.Status == died:
@@ -79,9 +82,10 @@ func short(b []byte) string {
 
 // judge asks every verb, or, if all is false, those that matter most and some.
 func (c *trial) judge(r *rand.Rand, all bool) {
-	c.status, c.altered = map[string]int{}, map[string]bool{}
+	c.status, c.altered, c.refused = map[string]int{}, map[string]bool{}, map[string]bool{}
 	some := func() bool { x := r.IntN(3) == 0; return all || x } // r goes on in the same way
 	v := c.verify("verify")
+	c.doubled = v.says("file.name.duplicate")
 	c.cat(v)
 	c.lossy("recover", true, "recover", "-o", filepath.Join(c.dir, "..", "out.jsonl"))
 	if some() {

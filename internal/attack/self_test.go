@@ -249,3 +249,72 @@ func TestLikeCut(t *testing.T) {
 		}
 	}
 }
+
+// TestDoubledIsAnAnswer: a refusal because of names that are the same is an answer where bytes of names, or of the
+// schema that says where they are, are others, no checksum is over them, and verify told of it; and for nothing else.
+func TestDoubledIsAnAnswer(t *testing.T) {
+	refusal := answer{Status: cannot, Stderr: []byte(
+		"stoa: unsupported: two columns, or two fields of a struct, have this name: an object cannot have a key twice")}
+	other := answer{Status: cannot, Stderr: []byte("stoa: unsupported: a type")}
+	damaged := answer{Status: damage, Stderr: refusal.Stderr}
+	head := touch{"f", 50, 51}
+	for i, x := range []struct {
+		got     answer
+		touched touch
+		doubled bool
+		checked bool
+		want    bool
+	}{
+		{refusal, head, true, false, true},
+		{refusal, touch{"f", 30, 33}, true, false, true},
+		{other, head, true, false, false},
+		{damaged, head, true, false, false},
+		{refusal, head, false, false, false},
+		{refusal, head, true, true, false},
+		{refusal, touch{"f", 100, 400}, true, false, false},
+		{refusal, touch{"f", 32, 40}, true, false, false},
+		{refusal, touch{"g", 50, 51}, true, false, false},
+	} {
+		c := &trial{f: &fixture{name: "arrow/x", checked: x.checked, heads: []storedName{{"f", 40, 100, ""}},
+			names: []storedName{{"f", 30, 32, "id"}}}, touched: []touch{x.touched}, doubled: x.doubled}
+		if got := c.refusesDoubled(x.got); got != x.want {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+}
+
+// TestSymbolOnly: another text is excused only where bytes of it are others in an Avro schema, and only as a text.
+func TestSymbolOnly(t *testing.T) {
+	f := &fixture{name: "trevni/x", dir: t.TempDir()}
+	//                0         10        20        30        40
+	content := []byte(`0123456789{"symbols":["north","south"]} "east" north`)
+	if err := os.WriteFile(filepath.Join(f.dir, "f"), content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f.schemas = []storedName{{"f", 10, 40, ""}}
+	north := int64(bytes.Index(content, []byte("north")))
+	for _, x := range []struct {
+		touched touch
+		was, is string
+		want    bool
+	}{
+		{touch{"f", north + 1, north + 2}, `"north"`, `"nxrth"`, true},
+		{touch{"f", north + 1, north + 2}, `["a","north"]`, `["a","nxrth"]`, true},
+		{touch{"f", north + 1, north + 2}, `"south"`, `"sxuth"`, false},             // another symbol's bytes
+		{touch{"f", north + 1, north + 2}, `"west"`, `"wxst"`, false},               // no symbol
+		{touch{"f", north + 1, north + 2}, `"north"`, `7`, false},                   // no text any more
+		{touch{"f", north + 1, north + 2}, `"north"`, `null`, false},                // null is no symbol
+		{touch{"f", north + 1, north + 2}, `["a","north"]`, `["b","nxrth"]`, false}, // one cell more
+		{touch{"f", 0, 3}, `"north"`, `"nxrth"`, false},                             // not the schema
+		{touch{"g", north + 1, north + 2}, `"north"`, `"nxrth"`, false},             // another file
+		{touch{"f", 41, 42}, `"east"`, `"exst"`, false},                             // a text, but not in the schema
+		{touch{"f", north + 5, north + 6}, `"north"`, `"nxrth"`, true},              // its quote
+		{touch{"f", north + 6, north + 7}, `"north"`, `"nxrth"`, false},             // the comma after it
+	} {
+		c := &trial{f: f, touched: []touch{x.touched}}
+		f.checked = true
+		if got := c.sameButNames(x.was, x.is); got != x.want {
+			t.Errorf("%v: %s becomes %s: %v", x.touched, x.was, x.is, got)
+		}
+	}
+}

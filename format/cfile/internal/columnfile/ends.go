@@ -3,10 +3,12 @@ package columnfile
 import (
 	"bytes"
 	"context"
+	"math/bits"
 
 	"stoa/fault"
 	"stoa/format/cfile/internal/block"
 	"stoa/vec"
+	"stoa/wire"
 )
 
 // CheckRows compares the footer's number of values with the last block, where no checksum is over the footer: what
@@ -100,12 +102,13 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 // MendRows takes the number of values from the last block where the footer, which may be damaged, says another, and
 // says what was wrong, and about which rows: none if a checksum says that the block is whole (checked). Without one,
 // a block whose number of rows alone may be damaged, because as many bytes would hold the other number, proves
-// nothing: the less is taken. Where the last block is damaged, too, nobody knows the number: see Endless.
+// nothing: the less is taken. Where the last block is damaged, too, and the footer's checksum does not prove what it
+// says, nobody knows the number: see Endless.
 func (f *File) MendRows(ctx context.Context, checked bool) (doubt vec.Range, err error) {
 	b, err := f.EndByBlocks(ctx)
 	end, n := b.First+b.Rows, f.Footer.NumValues
 	switch {
-	case IsDamage(err) && !checked:
+	case IsDamage(err) && !f.footProven():
 		f.Endless = true
 		return doubt, err
 	case err != nil || end == n:
@@ -118,4 +121,15 @@ func (f *File) MendRows(ctx context.Context, checked bool) (doubt vec.Range, err
 		f.Footer.NumValues = end
 	}
 	return doubt, err
+}
+
+// footProven reports whether the footer has a checksum that fits, whatever opening the file made of it; or one that is
+// a single bit off: then that bit is what is damaged. Two footers that differ in up to two bits have CRC-32C that
+// differ in two at least.
+func (f *File) footProven() bool {
+	if !f.Footer.Checksums() || len(f.Foot) == 0 {
+		return false
+	}
+	_, fr := block.ParseFooter(wire.NewCursor(f.Foot, f.FootSpan(), "footer"), true)
+	return bits.OnesCount32(fr.Crc^fr.Want) <= 1
 }

@@ -1,0 +1,97 @@
+package attack
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNulledOnly: what nulled excuses is a null that is reported, by the name that the column has now, where bytes of
+// its name are others; and lines of a text, no more of them than were touched.
+func TestNulledOnly(t *testing.T) {
+	ref := []string{`{"a":1,"b":"x"}`, `{"a":2,"b":"y"}`, `{"a":3,"b":"z"}`, `{"a":4,"b":"w"}`}
+	row := func(k int, is string) []string {
+		out := append([]string{}, ref...)
+		out[k] = is
+		return out
+	}
+	loss := func(column string) string {
+		return `{"losses":[{"column":"` + column + `","from":1,"to":2,"exact":true}]}`
+	}
+	renamed := make([]string, len(ref))
+	for i, l := range ref {
+		renamed[i] = strings.Replace(l, `"b"`, `"c"`, 1)
+	}
+	renamed[1] = `{"a":2,"c":null}`
+	name, elsewhere := touch{"f", 12, 13}, touch{"f", 40, 41}
+	for what, x := range map[string]struct {
+		out      []string
+		manifest string
+		touched  touch
+		find     bool
+	}{
+		"a null that is reported":                {row(1, `{"a":2,"b":null}`), loss("b"), elsewhere, false},
+		"a null that is reported of all columns": {row(1, `{"a":2,"b":null}`), loss(""), elsewhere, false},
+		"a null of another column":               {row(1, `{"a":2,"b":null}`), loss("a"), elsewhere, true},
+		"a null in another row":                  {row(2, `{"a":3,"b":null}`), loss("b"), elsewhere, true},
+		"a null of which nothing is said":        {row(1, `{"a":2,"b":null}`), `{}`, elsewhere, true},
+		"another value where a null is reported": {row(1, `{"a":2,"b":"q"}`), loss("b"), elsewhere, true},
+		"a null by the name that is there":       {renamed, loss("c"), name, false},
+		"a null by another name, none touched":   {renamed, loss("c"), elsewhere, true},
+		"a null by the name that was":            {renamed, loss("b"), name, true},
+		"another value in a renamed column": {append(append([]string{}, renamed[:2]...), `{"a":3,"c":"q"}`,
+			renamed[3]), loss("c"), name, true},
+		"a column less":   {row(1, `{"a":2}`), loss("b"), name, true},
+		"a row too few":   {ref[:3], `{}`, elsewhere, true},
+		"nothing changed": {ref, `{}`, elsewhere, false},
+	} {
+		c := &trial{f: &fixture{name: "trevni/x", ref: ref, files: []string{"f"}, checked: true,
+			names: []storedName{{"f", 4, 5, "a"}, {"f", 12, 13, "b"}}}, touched: []touch{x.touched}}
+		if got := c.nulls(t, x.out, x.manifest); got != x.find {
+			t.Errorf("%s: %v", what, c.finds)
+		}
+	}
+}
+
+// nulls has nulled judge, and reports whether it found anything.
+func (c *trial) nulls(t *testing.T, out []string, manifest string) bool {
+	t.Helper()
+	m := &lost{}
+	if err := json.Unmarshal([]byte(manifest), m); err != nil {
+		t.Fatal(err)
+	}
+	c.nulled("x", out, m)
+	return len(c.finds) > 0
+}
+
+// TestNulledLines: of a text as many lines may be others as are touched, and those beside them, and no more; of what is
+// no text none.
+func TestNulledLines(t *testing.T) {
+	f := &fixture{name: "jsonl", text: true, dir: t.TempDir(), files: []string{"f"}}
+	for i := range 20 {
+		f.ref = append(f.ref, `{"a":`+string(rune('a'+i))+`}`)
+	}
+	content := []byte(strings.Join(f.ref, "\n") + "\n")
+	copied := t.TempDir()
+	for _, dir := range []string{f.dir, copied} {
+		if err := os.WriteFile(filepath.Join(dir, "f"), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 8 {
+		for _, text := range []bool{true, false} {
+			g := *f
+			g.text, g.checked = text, !text
+			c := &trial{f: &g, dir: copied, touched: []touch{{"f", 2, 4}}} // within a line
+			out := append([]string{}, f.ref...)
+			for i := range n {
+				out[i] = `{"a":0}`
+			}
+			if got, want := c.nulls(t, out, `{}`), n > 3 || !text && n > 0; got != want {
+				t.Errorf("%d lines are others, text %v: %v", n, text, c.finds)
+			}
+		}
+	}
+}
