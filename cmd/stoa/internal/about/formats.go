@@ -97,7 +97,7 @@ func docsOfOptions(keys []format.OptionKey) []optionDoc {
 	return out
 }
 
-// Matrix is a line a format. It says exactly which of the format's functions there are.
+// Matrix has a line per format, with exactly those functions that the format has.
 func Matrix(formats []format.Format) *output.Report {
 	r := &output.Report{Cols: []output.ReportColumn{{Name: "format"}, {Name: "read"}, {Name: "write"}, {Name: "list"},
 		{Name: "describe"}, {Name: "verify"},
@@ -110,7 +110,7 @@ func Matrix(formats []format.Format) *output.Report {
 	return r
 }
 
-// writeMatrix writes the matrix for people: first what can be done, then what it is, both narrow.
+// writeMatrix writes the matrix for people, as two narrow tables: what stoa can do with each format, and what it is.
 func writeMatrix(w io.Writer, formats []format.Format, style display.TableStyle) error {
 	all := Matrix(formats)
 	last := len(all.Cols) - 2 // extensions and what it is

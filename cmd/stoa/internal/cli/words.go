@@ -23,7 +23,7 @@ func FirstFlags(cmd *cobra.Command) []string { return strings.Fields(cmd.Annotat
 
 // WordFlag is a flag of its own for a reading option that is often wanted: --at TIME is --source-opt at=TIME.
 type WordFlag struct {
-	Flag, Key, Value string // value: what the flag without one means
+	Flag, Key, Value string // Value: what a flag without an argument sets
 	Usage            string
 	Given            string
 }

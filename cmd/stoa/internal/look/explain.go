@@ -49,7 +49,7 @@ type explainRow struct {
 }
 
 // ExplainRan counts reads of files and their bytes (what is read twice counts twice): of pages (null where a
-// format's own reader fetches them), all of the explanation and the scan, and those before, which told the
+// format's own reader fetches them), all of the explanation and the scan, and those before, which detected the
 // format and opened the table. Distinct counts every byte once.
 type ExplainRan struct {
 	Rows      int64   `json:"rows"`

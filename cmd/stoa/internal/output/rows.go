@@ -195,7 +195,7 @@ func (t *textRows) Close(ctx context.Context) (format.Summary, error) {
 	return format.Summary{Rows: t.n}, t.place.Commit(ctx)
 }
 
-// Abort shows what a table has, where it can be seen at all.
+// Abort shows the rows that a table still holds back, where those before are already seen.
 func (t *textRows) Abort(ctx context.Context) error {
 	if t.done {
 		return nil

@@ -59,7 +59,7 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 	}
 	f.Changed = fl.Changed
 	for _, w := range cli.NewWordFlags() {
-		if fl.Lookup(w.Flag) != nil { // the verb has another use for the word
+		if fl.Lookup(w.Flag) != nil { // the verb uses the name for something else
 			continue
 		}
 		f.Words = append(f.Words, w)
@@ -103,7 +103,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		if _, ok := opts[w.Key]; ok {
 			return o, cli.WrongUse("--%s and --source-opt %s=… say the same thing", w.Flag, w.Key)
 		}
-		if err := wordKnown(w, ctx, a, paths, o); err != nil {
+		if err := checkKnown(w, ctx, a, paths, o); err != nil {
 			return o, err
 		}
 		opts[w.Key] = cmp.Or(w.Value, w.Given)
@@ -175,7 +175,7 @@ func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOpti
 		case err != nil:
 			return "", fmt.Errorf("--schema: %w", err)
 		case st.Size() > MaxSchema:
-			return "", cli.WrongUse("--schema %s: %d bytes are no schema", given, st.Size())
+			return "", cli.WrongUse("--schema %s: %d bytes are too many for a schema", given, st.Size())
 		}
 		b, err := os.ReadFile(given)
 		return strings.TrimSpace(string(b)), err
@@ -225,7 +225,7 @@ func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
 	case l.Fields < 0:
 		return l, cli.WrongUse("--max-fields is a number of fields")
 	case l.Depth < 0:
-		return l, cli.WrongUse("--max-depth is a number of lists and structs in each other")
+		return l, cli.WrongUse("--max-depth is a number of levels of nesting")
 	}
 	if f.MaxPage != "" {
 		if l.Page, err = cli.ParseSize("--max-page", f.MaxPage); err != nil {
@@ -246,9 +246,9 @@ func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
 	return l, err
 }
 
-// wordKnown refuses the flag if the format of a source has no such option. What cannot be told now is reported when it
-// is opened.
-func wordKnown(w *cli.WordFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions) error {
+// checkKnown refuses the flag if the format of a source has no such option. A source whose format cannot be detected is
+// reported when it is opened.
+func checkKnown(w *cli.WordFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions) error {
 	for _, p := range paths {
 		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
 		if err != nil || HasKey(f, w.Key) {
@@ -308,8 +308,8 @@ func NamedBy(a *cli.App, opts map[string]string) (paths []string) {
 	return paths
 }
 
-// Each opens every path on its own and shows it to do. A path that cannot be opened does not keep the others from
-// being shown, if there are others.
+// Each opens every path on its own and calls do with it. A path that cannot be opened does not keep the others from
+// being shown.
 func (f *SourceFlags) Each(ctx context.Context, a *cli.App, cmd *cobra.Command, paths []string,
 	do func(path string, t *stoa.Table) error) error {
 	o, err := f.Options(ctx, a, paths)
