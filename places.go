@@ -16,14 +16,14 @@ import (
 type places struct {
 	ctx context.Context
 	o   OpenOptions
-	// table takes a table, and returns what its format opened of it, for what lies beside; nil: that is not asked.
+	// table takes a table, and returns what its format opened; nil: what lies next to the table is not looked at.
 	table func(tg found) *opened
-	// left takes what may have been a table, or is none, and cannot be read. false: no more is wanted.
+	// left takes what cannot be read: it may have been a table, or is none. false: no more is wanted.
 	left    func(l leftOut) bool
 	stopped bool
 }
 
-// target takes a table and what lies beside it.
+// target takes a table and what lies next to it.
 func (p *places) target(tg found, depth int) error {
 	seen := p.table(tg)
 	if seen == nil {
@@ -197,7 +197,7 @@ func (b *siblings) walk(name string, within bool, depth int) error {
 	}
 	for info, err := range b.tree.List(b.ctx, name) {
 		if err == nil {
-			// of a directory who has claims says whether it is the table's: it may be another beside the files of one
+			// a format with claims says of a directory whether it is the table's: it may be another one next to its files
 			err = b.child(info, within && (claimed || !info.Dir), depth)
 		}
 		if err != nil {

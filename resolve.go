@@ -22,8 +22,8 @@ type found struct {
 	format *format.Format
 	set    string    // the directory that is no format's own and in which it was found
 	dir    bool      // it is a directory in that
-	below  []string  // directories of files beside it, which are not read; of the first of a set
-	left   []leftOut // files beside it that are none of the table; of the first of a set
+	below  []string  // directories of files next to it, which are not read; of the first of a set
+	left   []leftOut // files next to it that are not part of the table; of the first of a set
 }
 
 // leftOut is an entry of a directory of files that is not read, and why.
@@ -33,7 +33,7 @@ type leftOut struct {
 	known *region.Finding // of what is no file, or should be one of a format by its name; else nil
 }
 
-// finding is how verify and the reading verbs tell it. What cannot be opened, or led to what is gone, may have
+// finding is how verify and the reading verbs report it. What cannot be opened, or led to what is gone, may have
 // been part of the table.
 func (l *leftOut) finding() region.Finding {
 	if l.known != nil {
@@ -60,8 +60,7 @@ func (f *found) passed() (out []region.Finding) {
 	return out
 }
 
-// cut is an error if a file of a directory could not be read so far that anybody knows whether it is one of the
-// table's.
+// cut is an error if reading a file of a directory failed before it was known whether the file is one of the table's.
 func cut(targets []found) error {
 	for _, tg := range targets {
 		for _, l := range tg.left {
@@ -157,9 +156,9 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 	first := strings.IndexAny(pattern, "*?[")
 	k := strings.LastIndexByte(pattern[:first], '/') + 1
 	dir, rest := pattern[:k], pattern[k:]
-	// of which directory it is the one above differs from match to match
+	// the directory above differs from match to match
 	if slices.Contains(strings.Split(rest, "/"), "..") {
-		return nil, fault.Invalidf("%s: .. does not go behind a pattern", pattern)
+		return nil, fault.Invalidf("%s: .. cannot follow a pattern", pattern)
 	}
 	if dir != "" {
 		dir = strings.TrimSuffix(resolveDotDot(tree, dir), "/") + "/"

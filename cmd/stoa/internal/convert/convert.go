@@ -251,7 +251,7 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	}
 	err = c.write(ctx, a, t, spec, wo)
 	if err == nil && salvage && mayLack(t.Findings()) && len(c.Losses) == 0 {
-		a.Note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
+		a.Note("stoa: what is left of the file does not show whether more rows are missing")
 	}
 	c.noticed = slices.Concat(t.Findings(), c.altered)
 	if err = c.DamageFlags.Report(ctx, a, paths, c.noticed, err); err == nil && salvage {

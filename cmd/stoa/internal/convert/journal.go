@@ -15,7 +15,8 @@ import (
 
 // journalFile has what a run did since it wrote the state file, a JSON document per line: rewriting that file after
 // each of n tables would write n²/2 entries. Its first line says to which state file it belongs. With any other it is
-// void, so that a run that is killed after writing a state file and before removing its journal leaves no contradiction.
+// void, so that a run that is killed after writing a state file and before removing the journal leaves no
+// contradiction.
 const journalFile = ".stoa-convert.journal"
 
 // journalHead is the first line.
@@ -51,9 +52,9 @@ type failedTable struct {
 
 // journal is the journal of a run. The file is created for the run's second table.
 type journal struct {
-	of     string // of which state file; "": this run has written none yet
-	file   *os.File
-	failed int  // so many failures are in the state file or here
+	of      string // of which state file; "": this run has written none yet
+	file    *os.File
+	failed  int  // so many failures are in the state file or here
 	earlier bool // an earlier run has left one
 }
 

@@ -122,7 +122,7 @@ func censusOf(ctx context.Context, a *cli.App, places []string, o stoa.OpenOptio
 	return tables, reading.Damaged(findings), nil
 }
 
-// addToCensus adds a line, whose values are by kudu.CensusFields.
+// addToCensus adds a line. Its values are in the order of kudu.CensusFields.
 func addToCensus(tables []*censusTable, v []string) []*censusTable {
 	n := len(tables)
 	if n == 0 || tables[n-1].Table != v[0] || tables[n-1].ID != v[1] || v[1] == "" {

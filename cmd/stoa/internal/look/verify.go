@@ -62,8 +62,8 @@ no table is verified file by file, with everything below it; so is what lies wit
 and is no part of it.
 
 Findings with one cause (one run of damaged bytes, or one code over and over in one part) are one
-incident, of which the gravest is printed, and a line that sums up the others. -f json prints one object with all findings and
-incidents, -f jsonl a line per finding.`,
+incident, of which the gravest is printed, and a line that sums up the others. -f json prints one object
+with all findings and incidents, -f jsonl a line per finding.`,
 		Example: `  stoa verify block.cfile
   stoa verify kudu data/ --deep -f json -o health.json`,
 		Args: a.Paths,
