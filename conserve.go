@@ -159,7 +159,7 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 }
 
 // Sound reports whether the sum is right, as far as that can be known.
-func (a *Accounts) Sound() bool {
+func (a *Accounts) Balanced() bool {
 	balanced := func(whole, reported int64) bool {
 		missing := whole - a.Out
 		return whole < 0 || missing >= a.Lost && (!a.Exact || missing <= a.Lost+a.dropped+reported)
@@ -170,7 +170,7 @@ func (a *Accounts) Sound() bool {
 
 // Finding returns a violation of the law; nil if there is none.
 func (a *Accounts) Finding() *region.Finding {
-	if a.Sound() {
+	if a.Balanced() {
 		return nil
 	}
 	whole, what := a.Declared, "declared"

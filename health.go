@@ -253,7 +253,7 @@ func (v *dirVerifier) dir(name string, depth int) error {
 		v.report("dir.too.deep", region.Warning, name, "more than %d directories deep", maxDepth)
 		return nil
 	}
-	if err := v.odd(name, nil); err != nil || v.stopped {
+	if err := v.irregular(name, nil); err != nil || v.stopped {
 		return err
 	}
 	var names []string
@@ -360,7 +360,7 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	}
 	b := newSiblings(v.ctx, tg, all, v.o)
 	b.failed, b.foreign = v.refused, v.foreign
-	b.odd = func(dir string) error { return v.odd(dir, b) }
+	b.irregular = func(dir string) error { return v.irregular(dir, b) }
 	b.stopped = func() bool { return v.stopped }
 	return b.all(tg.Name, depth)
 }

@@ -238,9 +238,9 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 		}
 		out = append(out, found{Target: in, format: f, set: tg.Name, dir: info.Dir})
 	}
-	for odd := range store.OddOf(ctx, tg.Tree, tg.Name) {
-		if !ignored(odd.Name) {
-			left = append(left, leftOut{odd.Name, OddError(odd, o), oddFinding(odd, o)})
+	for irregular := range store.IrregularIn(ctx, tg.Tree, tg.Name) {
+		if !ignored(irregular.Name) {
+			left = append(left, leftOut{irregular.Name, IrregularError(irregular, o), irregularFinding(irregular, o)})
 		}
 	}
 	if len(out) == 0 {
@@ -288,24 +288,24 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 // maxDepth is how far directories are followed.
 const maxDepth = 40
 
-// oddFinding reports an entry that is not a file. A dangling link that is named like a file of a format is a lost file.
-func oddFinding(odd store.Odd, o OpenOptions) *region.Finding {
-	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: odd.Name},
-		Part: odd.Name, Rows: [2]int64{-1, -1}, Message: odd.What}
-	if by := byName(format.Target{Name: odd.Name}, o.formats()); odd.Link && by != nil {
+// irregularFinding reports an entry that is not a file. A dangling link that is named like a file of a format is a lost file.
+func irregularFinding(irregular store.Irregular, o OpenOptions) *region.Finding {
+	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: irregular.Name},
+		Part: irregular.Name, Rows: [2]int64{-1, -1}, Message: irregular.What}
+	if by := byName(format.Target{Name: irregular.Name}, o.formats()); irregular.Link && by != nil {
 		f.Code, f.Severity, f.Lost = "file.unreadable", region.Error, -1
-		f.Message = fmt.Sprintf("by its name it is %s, but: %s", by.Name, odd.What)
+		f.Message = fmt.Sprintf("by its name it is %s, but: %s", by.Name, irregular.What)
 	}
 	return f
 }
 
-// OddError says why an entry of a directory is skipped: an error of class Corrupt if a file of the table should be
+// IrregularError says why an entry of a directory is skipped: an error of class Corrupt if a file of the table should be
 // there.
-func OddError(odd store.Odd, o OpenOptions) error {
-	if f := oddFinding(odd, o); f.Severity == region.Error {
+func IrregularError(irregular store.Irregular, o OpenOptions) error {
+	if f := irregularFinding(irregular, o); f.Severity == region.Error {
 		return fault.Corruptf(f.At, "", "%s", f.Message)
 	}
-	return &odd
+	return &irregular
 }
 
 // misnamed is a finding about a file that no format recognizes although its name has a format's extension: a disk that

@@ -41,22 +41,22 @@ func TestOverlong(t *testing.T) {
 				if new(big.Int).Abs(x).Cmp(limit) >= 0 {
 					want = 1
 				}
-				if got := v.Overlong(0); got != want {
+				if got := v.TooManyDigits(0); got != want {
 					t.Fatalf("%s: of 0 and %s entry %d is too long, and it is %d", typ, x, got, want)
 				}
-				if got := v.Overlong(2); got != -1 {
+				if got := v.TooManyDigits(2); got != -1 {
 					t.Fatalf("%s: behind the end entry %d is too long", typ, got)
 				}
 				a, err := v.View(2)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := OverlongIn(a); got != want {
+				if got := TooManyDigitsIn(a); got != want {
 					t.Fatalf("%s: of an array of 0 and %s entry %d is too long, and it is %d", typ, x, got, want)
 				}
 				a.Release()
 				SetBits(v.Validity(), 1, 2, false)
-				if got := v.Overlong(0); got != -1 {
+				if got := v.TooManyDigits(0); got != -1 {
 					t.Fatalf("%s: a null is too long", typ)
 				}
 				v.Release()

@@ -113,7 +113,7 @@ func flagGroups(a *cli.App, cmd *cobra.Command) (first []*pflag.Flag, groups []f
 
 // wordsOf names the flags for reading options that only one format has.
 func wordsOf(formats []format.Format, of format.Format) (names []string) {
-	for _, w := range cli.NewWordFlags() {
+	for _, w := range cli.NewOptionFlags() {
 		has := func(f format.Format) bool {
 			return slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == w.Key })
 		}

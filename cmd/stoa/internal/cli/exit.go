@@ -145,7 +145,7 @@ func Line(err error) string {
 // InFlags replaces reading options in a message of the library by the flags that set them: " live=true" by
 // " --live".
 func InFlags(s string) string {
-	for _, w := range NewWordFlags() {
+	for _, w := range NewOptionFlags() {
 		if w.Value != "" {
 			s = strings.ReplaceAll(s, " "+w.Key+"="+w.Value, " --"+w.Flag)
 		}

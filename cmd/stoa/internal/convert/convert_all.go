@@ -97,7 +97,7 @@ func (c *conversion) settings() []string {
 	out := []string{"to=" + c.to, "columns=" + strings.Join(c.Columns, ","), "where=" + c.Where,
 		"rows=" + c.SelectFlags.Rows, fmt.Sprintf("limit=%d", c.Limit), "damaged=" + c.Damaged}
 	opts := append(slices.Clone(c.writeFlags.opts), c.SourceFlags.Opts...)
-	for _, w := range c.Words {
+	for _, w := range c.OptionFlags {
 		if c.Changed(w.Flag) && w.Flag != "partial" && w.Flag != "live" {
 			opts = append(opts, w.Flag+"="+w.Given)
 		}
@@ -326,7 +326,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 // reportLeft reports the files of directories that are not converted. It counts those that may be tables.
 func (r *allRun) reportLeft(left []leftTable) (failed int, err error) {
 	for _, l := range left {
-		if odd := new(store.Odd); errors.As(l.err, &odd) || l.format == "" && errors.Is(l.err, fault.Unsupported) {
+		if irregular := new(store.Irregular); errors.As(l.err, &irregular) || l.format == "" && errors.Is(l.err, fault.Unsupported) {
 			r.a.Note("left out: %s", cli.Line(l.err))
 			continue
 		}

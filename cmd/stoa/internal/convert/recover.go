@@ -52,7 +52,7 @@ func (c *conversion) account(ctx context.Context, a *cli.App, t *stoa.Table, spe
 	if err != nil {
 		return err
 	}
-	if c.accounts = &sum; !sum.Sound() {
+	if c.accounts = &sum; !sum.Balanced() {
 		c.altered = append(c.altered, *sum.Finding())
 	}
 	if f := sum.Undeclared(); f != nil {

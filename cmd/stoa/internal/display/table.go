@@ -32,9 +32,9 @@ type TableStyle struct {
 type Layout int
 
 const (
-	Across  Layout = iota // a line a row
-	UpAlong               // a block a row, a line a column
-	AsFits                // across if every column has room for something readable, else UpAlong
+	Horizontal Layout = iota // a line a row
+	Vertical                 // a block a row, a line a column
+	AsFits                   // Horizontal if every column has room for something readable, else Vertical
 )
 
 // Table shows rows in columns. The first rows decide the widths; what is wider later is cut on a terminal and sticks
@@ -137,7 +137,7 @@ func (t *Table) Flush() error {
 		return nil
 	}
 	natural := t.natural()
-	if t.Style.Layout == UpAlong || t.Style.Layout == AsFits && !t.readable(natural) {
+	if t.Style.Layout == Vertical || t.Style.Layout == AsFits && !t.readable(natural) {
 		t.widths, t.blocks = natural, NewVertical(t.names, t.Style.Width)
 		return t.flushPending()
 	}

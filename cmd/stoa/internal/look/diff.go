@@ -213,13 +213,13 @@ func (d *diffing) sourceOptions(ctx context.Context, a *cli.App, args []string, 
 	}
 	has := func(i int, key string) bool { return knows[i] == nil || source.HasKey(knows[i], key) }
 	f := source.SourceFlags{From: cmp.Or(d.sides[side], d.From), NoVerify: d.NoVerify, MaxPage: d.MaxPage,
-		MaxMeta: d.MaxMeta, Limits: d.Limits, Own: d.Own, Words: d.Words}
+		MaxMeta: d.MaxMeta, Limits: d.Limits, Own: d.Own, OptionFlags: d.OptionFlags}
 	f.Changed = func(flag string) bool {
 		if flag == "memory" {
 			return d.Changed(flag)
 		}
-		i := slices.IndexFunc(d.Words, func(w *cli.WordFlag) bool { return w.Flag == flag })
-		return d.Changed(flag) && (has(side, d.Words[i].Key) || !has(1-side, d.Words[i].Key))
+		i := slices.IndexFunc(d.OptionFlags, func(w *cli.OptionFlag) bool { return w.Flag == flag })
+		return d.Changed(flag) && (has(side, d.OptionFlags[i].Key) || !has(1-side, d.OptionFlags[i].Key))
 	}
 	for _, kv := range d.Opts {
 		if key, _, _ := strings.Cut(kv, "="); has(side, key) || !has(1-side, key) {

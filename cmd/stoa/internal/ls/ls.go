@@ -64,7 +64,7 @@ what. With --carbon-properties and without a path, the store that the file names
 		Example: "  stoa ls data/\n  stoa ls --segments store#sales.orders",
 		Args:    func(_ *cobra.Command, args []string) error { return cli.OnceDash(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && src.Word("carbon-properties") != "" {
+			if len(args) == 0 && src.OptionValue("carbon-properties") != "" {
 				args = []string{source.StorePath}
 			}
 			if len(args) == 0 {
@@ -73,10 +73,10 @@ what. With --carbon-properties and without a path, the store that the file names
 			switch {
 			case blocks && unnamed, segments && (blocks || unnamed):
 				return cli.WrongUse("--blocks, --unnamed and --segments do not go together")
-			case src.Word("at") != "":
+			case src.OptionValue("at") != "":
 				return cli.WrongUse("ls says what is stored, not what a table held at a time: --at is for reading " +
 					"it (stoa count --at TIME)")
-			case unnamed && src.Word("tablet") != "":
+			case unnamed && src.OptionValue("tablet") != "":
 				return cli.WrongUse("--unnamed and --tablet do not go together: nothing says to which tablet these " +
 					"blocks belong")
 			case segments:
@@ -218,8 +218,8 @@ func alreadyReported(docs []entryDoc, err error) bool {
 // leftDoc is an entry of what cannot be read.
 func leftDoc(a *cli.App, ctx context.Context, name string, err error) entryDoc {
 	d := entryDoc{Name: name, Problem: Problem(err), why: err}
-	if odd := new(store.Odd); errors.As(err, &odd) {
-		d.Problem = odd.What
+	if irregular := new(store.Irregular); errors.As(err, &irregular) {
+		d.Problem = irregular.What
 	} else if info, err := store.Roots(cli.Tree{A: a}).Stat(ctx, name); err == nil && !info.Dir {
 		d.Bytes = reading.Known(info.Size)
 	}

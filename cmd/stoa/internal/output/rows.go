@@ -120,7 +120,7 @@ func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string,
 			return &textRows{place: p, rows: newJSONArray(p, sc)}, nil
 		}
 		style := StyleOf(a, f)
-		style.Layout = map[string]display.Layout{"table": display.Across, "vertical": display.UpAlong,
+		style.Layout = map[string]display.Layout{"table": display.Horizontal, "vertical": display.Vertical,
 			asTable: display.AsFits}[form]
 		return &textRows{place: p, rows: display.NewTable(p, sc, style)}, nil
 	}

@@ -29,9 +29,9 @@ type SourceFlags struct {
 	Memory   string // --memory, where the verb has no such flag of its own
 	Limits   format.Limits
 
-	Words   []*cli.WordFlag
-	Changed func(flag string) bool
-	Own     pflag.Value // of a --memory that the verb has for rows; nil: it has none
+	OptionFlags []*cli.OptionFlag
+	Changed     func(flag string) bool
+	Own         pflag.Value // of a --memory that the verb has for rows; nil: it has none
 
 	Verifies bool // the verb is there to compare checksums
 }
@@ -58,11 +58,11 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 			"refuse a source that takes more than `SIZE` of memory to open or recover (default 1GiB)")
 	}
 	f.Changed = fl.Changed
-	for _, w := range cli.NewWordFlags() {
+	for _, w := range cli.NewOptionFlags() {
 		if fl.Lookup(w.Flag) != nil { // the verb uses the name for something else
 			continue
 		}
-		f.Words = append(f.Words, w)
+		f.OptionFlags = append(f.OptionFlags, w)
 		if w.Value != "" {
 			fl.Bool(w.Flag, false, w.Usage)
 		} else {
@@ -93,7 +93,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	if o.Limits, err = f.AllLimits(); err != nil {
 		return o, err
 	}
-	for _, w := range f.Words {
+	for _, w := range f.OptionFlags {
 		if !f.Changed(w.Flag) {
 			continue
 		}
@@ -129,7 +129,7 @@ func (f *SourceFlags) Line() (args []string) {
 	for _, o := range f.Opts {
 		args = append(args, "--source-opt", o)
 	}
-	for _, w := range f.Words {
+	for _, w := range f.OptionFlags {
 		switch {
 		case !f.Changed(w.Flag):
 		case w.Value != "":
@@ -196,7 +196,7 @@ func (f *SourceFlags) inStore(ctx context.Context, formats []format.Format, path
 			continue
 		}
 		place, err := stoa.Home(ctx, stoa.OpenOptions{Formats: formats, Tree: tr,
-			Opts: map[string]string{"properties": f.Word("carbon-properties")}})
+			Opts: map[string]string{"properties": f.OptionValue("carbon-properties")}})
 		if err != nil {
 			return err
 		}
@@ -209,8 +209,8 @@ func (f *SourceFlags) inStore(ctx context.Context, formats []format.Format, path
 }
 
 // Word is what was given with a flag for a reading option.
-func (f *SourceFlags) Word(flag string) string {
-	for _, w := range f.Words {
+func (f *SourceFlags) OptionValue(flag string) string {
+	for _, w := range f.OptionFlags {
 		if w.Flag == flag {
 			return w.Given
 		}
@@ -248,7 +248,7 @@ func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
 
 // checkKnown refuses the flag if the format of a source has no such option. A source whose format cannot be detected is
 // reported when it is opened.
-func checkKnown(w *cli.WordFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions) error {
+func checkKnown(w *cli.OptionFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions) error {
 	for _, p := range paths {
 		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
 		if err != nil || HasKey(f, w.Key) {
