@@ -257,7 +257,8 @@ func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 	return s, err
 }
 
-// irregular reports an entry of a directory that is not a file. If it is named like a file of a table, that file is lost.
+// irregular reports the entries of a directory that are not files. One that is named like a file of a table stands for
+// a lost file.
 func (v *dirVerifier) irregular(dir string, b *siblings) error {
 	for irregular := range store.IrregularIn(v.ctx, v.o.tree(), dir) {
 		f := irregularFinding(irregular, v.o)

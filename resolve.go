@@ -288,7 +288,8 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 // maxDepth is how far directories are followed.
 const maxDepth = 40
 
-// irregularFinding reports an entry that is not a file. A dangling link that is named like a file of a format is a lost file.
+// irregularFinding reports an entry that is not a file. A dangling link that is named like a file of a format stands
+// for a lost file.
 func irregularFinding(irregular store.Irregular, o OpenOptions) *region.Finding {
 	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: irregular.Name},
 		Part: irregular.Name, Rows: [2]int64{-1, -1}, Message: irregular.What}
@@ -299,8 +300,8 @@ func irregularFinding(irregular store.Irregular, o OpenOptions) *region.Finding 
 	return f
 }
 
-// IrregularError says why an entry of a directory is skipped: an error of class Corrupt if a file of the table should be
-// there.
+// IrregularError says why an entry of a directory is skipped: an error of class Corrupt if a file of the table should
+// be there.
 func IrregularError(irregular store.Irregular, o OpenOptions) error {
 	if f := irregularFinding(irregular, o); f.Severity == region.Error {
 		return fault.Corruptf(f.At, "", "%s", f.Message)

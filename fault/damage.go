@@ -9,8 +9,8 @@ import "errors"
 // stop at this.
 func OverBudget(err error) bool { return errors.Is(err, Limit) }
 
-// NotDamage is the class of an error that does not say whether the bytes are damaged: what was asked for takes more than
-// a budget allows (Limit), or cannot be (Invalid). 0: everything else.
+// NotDamage is the class of an error that does not say whether the bytes are damaged: what was asked for takes more
+// than a budget allows (Limit), or cannot be (Invalid). 0: everything else.
 func NotDamage(err error) Class {
 	var e *Error
 	if errors.As(err, &e) && (e.Class == Limit || e.Class == Invalid) {

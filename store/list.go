@@ -38,8 +38,8 @@ type Irregular struct {
 
 func (o *Irregular) Error() string { return o.Name + ": " + o.What }
 
-// Irregular yields the direct children of a directory that List leaves out, sorted by name. Errors of the directory itself
-// are List's.
+// Irregular yields the direct children of a directory that List leaves out, sorted by name. Errors of the directory
+// itself are List's.
 func (Local) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
 	return func(yield func(Irregular) bool) {
 		for _, err := range children(ctx, dir) {

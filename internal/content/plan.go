@@ -154,8 +154,8 @@ func (p *Plan) LeaveWords() {
 	}
 }
 
-// Round makes the timestamps of a field of side 0 count as whole multiples of unit: rounded down, or with nearest to the
-// nearest multiple, halves up.
+// Round makes the timestamps of a field of side 0 count as whole multiples of unit: rounded down, or with nearest to
+// the nearest multiple, halves up.
 func (p *Plan) Round(field int, unit time.Duration, nearest bool) {
 	for i := range p.columns {
 		if c := &p.columns[i]; c.at[0] == field && c.node != nil {

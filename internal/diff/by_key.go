@@ -16,8 +16,8 @@ import (
 )
 
 // With On, the rows of a are kept in memory by their key, and each row of b looks for its partner there. Among rows
-// with the same key, those that are equal are paired first, then those that are equal within the tolerance, and then the
-// rest in the order in which they come. So a row of b to which none is equal has to wait for the end.
+// with the same key, those that are equal are paired first, then those that are equal within the tolerance, and then
+// the rest in the order in which they come. So a row of b to which none is equal has to wait for the end.
 
 // part is the rows whose key's hash is residue modulo modulus.
 type part struct{ modulus, residue uint64 }
@@ -298,8 +298,8 @@ type pairing struct {
 	a, b *row
 }
 
-// pairRest pairs what is left. The part's examples, which begin at shown, are in the order of b; then come the rows that
-// only a has.
+// pairRest pairs what is left. The part's examples, which begin at shown, are in the order of b; then come the rows
+// that only a has.
 func (k *keyed) pairRest(shown int) {
 	var both, onlyA []pairing // both: with a row of b
 	for key, same := range k.table {
@@ -402,9 +402,9 @@ func (k *keyed) showKey(key []byte, at [2]int64) (out []Cell) {
 	return out
 }
 
-// maxPairs is how many pairs of rows of one key are looked at to match as many rows within the tolerance as possible. Of
-// more, up to maxTried, each row of a gets the first that fits, and of still more only rows at the same position are
-// compared.
+// maxPairs is how many pairs of rows of one key are looked at to match as many rows within the tolerance as possible.
+// Of more, up to maxTried, each row of a gets the first that fits, and of still more only rows at the same position
+// are compared.
 const maxPairs, maxTried = 1 << 14, 1 << 24
 
 // near counts the pairs of rows of a and of b that are equal within the tolerance, and returns the others.

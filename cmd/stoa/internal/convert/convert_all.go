@@ -326,7 +326,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 // reportLeft reports the files of directories that are not converted. It counts those that may be tables.
 func (r *allRun) reportLeft(left []leftTable) (failed int, err error) {
 	for _, l := range left {
-		if irregular := new(store.Irregular); errors.As(l.err, &irregular) || l.format == "" && errors.Is(l.err, fault.Unsupported) {
+		if errors.As(l.err, new(*store.Irregular)) || l.format == "" && errors.Is(l.err, fault.Unsupported) {
 			r.a.Note("left out: %s", cli.Line(l.err))
 			continue
 		}
