@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestOverlong holds Overlong against big integers, for every decimal type and precision, around its limits.
-func TestOverlong(t *testing.T) {
+// TestTooManyDigits holds TooManyDigits against big integers, for every decimal type and precision, around its limits.
+func TestTooManyDigits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for width, most := range map[int]int32{4: 9, 8: 18, 16: 38, 32: 76} {
 		for precision := int32(1); precision <= most; precision++ {
