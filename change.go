@@ -68,8 +68,8 @@ func OpenChanger(ctx context.Context, name string, o OpenOptions) (*Changer, err
 	return nil, fault.Unsupportedf(fault.Span{Object: name}, "", "%s tables are not changed in place", f.Name)
 }
 
-// within is c, unless opening its table takes more than the limits that were given allow. What else is wrong with the
-// table, changes say that need it whole.
+// within is c, unless opening its table takes more than the limits that were given allow. Whatever else is wrong with
+// the table is reported by the changes that it prevents.
 func (c *Changer) within(ctx context.Context) (*Changer, error) {
 	if c.o.Limits == (format.Limits{}) { // changes read the table within those that hold by default
 		return c, nil
@@ -117,7 +117,7 @@ func (c *Changer) open(ctx context.Context, opts map[string]string) (*Table, err
 	return c.Open(ctx, o)
 }
 
-// can is an error if the format cannot do something, which is said as what one does with a table.
+// can is an error if the format cannot do what, such as "drop tables".
 func (c *Changer) can(does bool, what string) error {
 	if does {
 		return nil

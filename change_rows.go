@@ -145,8 +145,8 @@ func fill(ctx context.Context, l format.Load, rows iter.Seq2[arrow.RecordBatch, 
 	return s, err
 }
 
-// loadProof is how a segment proves itself: its rows are summed up as they are written, and again as they are read
-// from it before it counts. nil: it does not.
+// loadProof proves a segment: its rows are summed up as they are written, and again as they are read from it before it
+// counts. nil: nothing is proved.
 type loadProof struct {
 	plan    *content.Plan
 	in      *content.Summer
@@ -458,7 +458,7 @@ func (c *Changer) constant(t arrow.DataType, v *string, n int) arrow.Array {
 	return b.NewArray()
 }
 
-// incomparable are the columns that get a value which a builder of their type does not parse as the table does: what is
+// incomparable are the columns that get a value that a builder of their type does not parse as the table does: what is
 // read back cannot be compared with it.
 func (c *Changer) incomparable(sc *arrow.Schema, values map[string]*string) (names []string) {
 	for name, v := range values {
@@ -475,7 +475,7 @@ func (c *Changer) incomparable(sc *arrow.Schema, values map[string]*string) (nam
 	return names
 }
 
-// rounds reports whether floats of one type become shorter ones in another: 0.1 is another number then, as is meant.
+// rounds reports whether floats of one type become shorter ones in another: 0.1 then is another number, as it must be.
 func rounds(from, to arrow.DataType) bool {
 	if arrow.IsFloating(from.ID()) && arrow.IsFloating(to.ID()) {
 		return from.(arrow.FixedWidthDataType).BitWidth() > to.(arrow.FixedWidthDataType).BitWidth()

@@ -19,7 +19,7 @@ import (
 // out and those reported as lost are the declared rows.
 type Accounts struct {
 	// rows that the place's own structures declare, opened without recovery; -1: that is lost, see Why, or only
-	// reading tells
+	// reading shows
 	Declared int64
 	Why      error // the damage that makes the number unknown; nil: there is none
 	Found    int64 // rows of the row groups that recovery found; -1: only reading shows
@@ -29,8 +29,8 @@ type Accounts struct {
 	Exact bool
 
 	table    string
-	reported int64 // rows that findings of opening tell as lost; some may be in Lost, too
-	may      int64 // rows besides Lost of which a cell is lost that may have no null
+	reported int64 // rows that findings of opening report as lost; some may be in Lost, too
+	dropped  int64 // rows besides Lost that may have been dropped, as a lost cell of theirs can have no null
 }
 
 // Account returns the accounts of a scan of all rows of a table that was opened with OpenOptions.Recover: out rows came
@@ -43,7 +43,7 @@ func (t *Table) Account(ctx context.Context, damaged Damaged, out int64, losses 
 		a.Lost, a.Exact = region.LostRows(slices.DeleteFunc(slices.Clone(losses),
 			func(l region.Loss) bool { return l.Column != "" }))
 		if slices.ContainsFunc(t.schema.Fields(), alwaysDropped) {
-			a.may = all - a.Lost
+			a.dropped = all - a.Lost
 		}
 	}
 	for _, f := range t.Findings() {
@@ -159,18 +159,18 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 }
 
 // Sound reports whether the sum is right, as far as that can be known.
-func (a *Accounts) Sound() bool {
+func (a *Accounts) Balanced() bool {
 	balanced := func(whole, reported int64) bool {
 		missing := whole - a.Out
-		return whole < 0 || missing >= a.Lost && (!a.Exact || missing <= a.Lost+a.may+reported)
+		return whole < 0 || missing >= a.Lost && (!a.Exact || missing <= a.Lost+a.dropped+reported)
 	}
-	// what findings tell as lost is what opening could not find
+	// what findings report as lost is what opening could not find
 	return balanced(a.Found, 0) && balanced(a.Declared, a.reported)
 }
 
 // Finding returns a violation of the law; nil if there is none.
 func (a *Accounts) Finding() *region.Finding {
-	if a.Sound() {
+	if a.Balanced() {
 		return nil
 	}
 	whole, what := a.Declared, "declared"

@@ -126,7 +126,7 @@ func (o CreateOptions) opts() map[string]string {
 	return mergeOptions(o.Opts, o.Typed)
 }
 
-// owned reports whether a directory is a table that stoa wrote, of any format.
+// owned reports whether a directory is a table, of any format, that stoa wrote.
 func (o CreateOptions) owned(dir string) bool {
 	return slices.ContainsFunc(o.formats(), func(f format.Format) bool { return f.Owns != nil && f.Owns(dir) })
 }
@@ -235,7 +235,7 @@ func (w *Writer) Close(ctx context.Context) (format.Summary, error) {
 	}
 	s.ByOption = w.altered.columns()
 	if w.proof != nil {
-		s.Checked, s.Unchecked = w.proof.done, w.proof.apart
+		s.Checked, s.Unchecked = w.proof.done, w.proof.unchecked
 		s.Retyped = append(s.Retyped, w.proof.retyped...)
 	}
 	for _, name := range w.dicts.Columns() {
@@ -361,7 +361,7 @@ func (c *copied) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// copier is who copies the table's pages; why: nobody can.
+// copier copies the table's pages; why says why nothing can.
 func (t *Table) copier(ctx context.Context, spec ScanSpec, uri string, o CreateOptions) (c format.Copier, why string,
 	err error) {
 	f, err := o.target(uri)

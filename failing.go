@@ -23,7 +23,7 @@ type watched struct {
 	mu     sync.Mutex
 	failed error // the first failure
 	own    error // the first of opening or reading name
-	around error // the first of what is asked to see what lies there, but for what the system does not let be looked at
+	around error // the first of anything else, except where access was denied
 }
 
 // Unwrap is the tree below.

@@ -21,7 +21,7 @@ import (
 type fitter struct {
 	format, uri string
 	rows        int64 // before the batch
-	odd         []invalidColumn
+	invalid     []invalidColumn
 }
 
 type invalidColumn struct {
@@ -55,21 +55,21 @@ func (f *fitter) batch(b arrow.RecordBatch) arrow.RecordBatch {
 	return array.NewRecordBatch(b.Schema(), cols, b.NumRows())
 }
 
-// note keeps in which rows of column c strings are odd. false: in none, but in what null values hide.
+// note records in which rows of column c strings are invalid. It reports false if only nulls hide such strings.
 func (f *fitter) note(name string, field int, c arrow.Array) (some bool) {
 	const maxRows = 10
 	k := 0
-	for k < len(f.odd) && f.odd[k].field != field {
+	for k < len(f.invalid) && f.invalid[k].field != field {
 		k++
 	}
 	for i := range c.Len() {
 		if !rowInvalidUTF8(c, i) {
 			continue
 		}
-		if k == len(f.odd) {
-			f.odd = append(f.odd, invalidColumn{field: field, name: name, span: [2]int64{f.rows + int64(i), 0}})
+		if k == len(f.invalid) {
+			f.invalid = append(f.invalid, invalidColumn{field: field, name: name, span: [2]int64{f.rows + int64(i), 0}})
 		}
-		o := &f.odd[k]
+		o := &f.invalid[k]
 		some = true
 		o.cells++
 		o.span[1] = f.rows + int64(i) + 1
@@ -80,9 +80,9 @@ func (f *fitter) note(name string, field int, c arrow.Array) (some bool) {
 	return some
 }
 
-// findings say what of the rows the output does not hold as it was.
+// findings report what the output does not hold as it was.
 func (f *fitter) findings() (out []region.Finding) {
-	for _, o := range f.odd {
+	for _, o := range f.invalid {
 		rows := strings.Trim(strings.ReplaceAll(fmt.Sprint(o.first), " ", ", "), "[]")
 		if int64(len(o.first)) < o.cells {
 			rows += " and more"
@@ -288,7 +288,7 @@ func (a *alterations) round(p *content.Plan) {
 	}
 }
 
-// unknown are the fields, and their names, of which something was changed, and nobody knows what is read instead.
+// unknown are the fields, and their names, of which values were changed to others that cannot be predicted.
 func (a *alterations) unknown() (fields []int, names []string) {
 	if a == nil {
 		return nil, nil

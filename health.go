@@ -139,8 +139,8 @@ var Codes = []region.CodeDoc{
 // formats are findings, and so are files that do not belong to a table in whose directory they are.
 func Verify(ctx context.Context, uri string, o OpenOptions) iter.Seq2[region.Finding, error] {
 	return func(yield func(region.Finding, error) bool) {
-		if strange, err := plainDir(ctx, uri, o); err != nil || strange {
-			if strange {
+		if plain, err := plainDir(ctx, uri, o); err != nil || plain {
+			if plain {
 				v := dirVerifier{ctx: ctx, o: o, yield: yield}
 				failed := v.dir(uri, 0)
 				if failed == nil && v.files == 0 && !v.stopped {
@@ -249,7 +249,7 @@ type dirVerifier struct {
 	o       OpenOptions
 	yield   func(region.Finding, error) bool
 	stopped bool
-	limits  error // budgets that were exceeded: told when all else is
+	limits  error // limits that were exceeded: reported after everything else
 }
 
 func (v *dirVerifier) dir(name string, depth int) error {
@@ -257,7 +257,7 @@ func (v *dirVerifier) dir(name string, depth int) error {
 		v.report("dir.too.deep", region.Warning, name, "more than %d directories deep", maxDepth)
 		return nil
 	}
-	if err := v.odd(name, nil); err != nil || v.stopped {
+	if err := v.irregular(name, nil); err != nil || v.stopped {
 		return err
 	}
 	var names []string
@@ -338,7 +338,7 @@ func (v *dirVerifier) entry(info store.Info, depth int) error {
 	return err
 }
 
-// target verifies what a format knows, and of a directory also what the format passes over.
+// target verifies what a format knows, and in a directory also what the format passes over.
 func (v *dirVerifier) target(tg found, depth int) error {
 	all := newOpened(tg.Tree)
 	tg.Tree = all
@@ -364,18 +364,18 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	}
 	b := newSiblings(v.ctx, tg, all, v.o)
 	b.failed, b.foreign = v.refused, v.foreign
-	b.odd = func(dir string) error { return v.odd(dir, b) }
+	b.irregular = func(dir string) error { return v.irregular(dir, b) }
 	b.stopped = func() bool { return v.stopped }
 	return b.all(tg.Name, depth)
 }
 
-// unchecked says what of a file no checksum is over, if its data was looked at.
+// unchecked reports what of a file no checksum covers, if its data was looked at.
 func (v *dirVerifier) unchecked(tg found) {
 	if tg.format.Unchecked == nil || v.o.Depth == format.Quick {
 		return
 	}
 	what, err := tg.format.Unchecked(v.ctx, tg.Target, v.o.internal())
-	if err == nil && what != "" { // verifying told of errors
+	if err == nil && what != "" { // verifying has reported errors
 		v.report("file.unchecked", region.Note, tg.Name,
 			"%s: what was changed there and still decodes is not noticed", what)
 	}
@@ -495,7 +495,7 @@ func nestedFields(sc *arrow.Schema) (names []string) {
 	return names
 }
 
-// notAssembled is a finding of rows that were lost in spite of sound columns.
+// notAssembled is a finding about rows that were lost although their columns are intact.
 func notAssembled(ctx context.Context, r format.Reader, l region.Loss) region.Finding {
 	f, ok := findingOf(l.Err)
 	if !ok {
@@ -532,8 +532,8 @@ func firstRow(ctx context.Context, r format.Reader, l region.Loss) (first int64)
 	return -1
 }
 
-// verifyPages is the verification of a format that has none of its own. Pages that are sound may not make nested rows:
-// these are read, too.
+// verifyPages is the verification of a format that has none of its own. Intact pages need not make nested rows: these
+// are read, too.
 func verifyPages(ctx context.Context, tg found, o OpenOptions, yield func(region.Finding, error) bool) error {
 	s, _, err := openOne(ctx, tg, o)
 	if err != nil {

@@ -63,7 +63,7 @@ func walksInto(ctx context.Context, uri string, o OpenOptions) bool {
 	return err != nil && ctx.Err() == nil && (!store.Failing(err) || denied(err))
 }
 
-// lister gives the entries of tables, and what is left out.
+// lister yields the entries of tables, and what is left out.
 type lister struct {
 	yield func(format.Entry, error) bool
 	root  string    // the target that was asked for: an error of it is one of the place
@@ -108,7 +108,7 @@ func (l *lister) leave(x leftOut) bool {
 	return !l.done
 }
 
-// list gives the entries of one target. It returns what its format opened; nil: the listing ends.
+// list yields the entries of one target. It returns what its format opened; nil: the listing ends.
 func (l *lister) list(ctx context.Context, tg found, o OpenOptions) *opened {
 	seen := newOpened(tg.Tree)
 	plain := tg.Tree
@@ -170,7 +170,7 @@ func entryOf(ctx context.Context, tg found, o OpenOptions) (format.Entry, error)
 }
 
 // single is an error if what was found in a directory that is no format's own is certainly not one table: files
-// of several formats, or a directory that is a table, or several, beside files.
+// of several formats, or a directory that is a table, or several, next to files.
 func single(ctx context.Context, targets []found, o OpenOptions) error {
 	for _, tg := range targets {
 		var same []found

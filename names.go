@@ -15,9 +15,9 @@ import (
 	"stoa/region"
 )
 
-// Names of columns, and of what is nested in them, are UTF-8 in every format. One that is not has been damaged, and
-// which it was nobody knows: reading a table ends there, or tells, as verifying does, and what is written from it has
-// another in its place.
+// Names of columns, and of what is nested in them, are UTF-8 in every format. One that is not has been damaged, and the
+// original is not known: reading a table fails, or reports it, as verifying does, and what is written from the table
+// has another name in its place.
 
 // invalidNames are the paths of fields whose names are not UTF-8, as textOf writes them.
 func invalidNames(fields []arrow.Field) (paths []string) {
@@ -111,13 +111,13 @@ func validNames(fields []arrow.Field) []arrow.Field {
 			}
 			f.Name = name
 		}
-		out[i].Type = spelledType(out[i].Type)
+		out[i].Type = validType(out[i].Type)
 	}
 	return out
 }
 
-// spelledType is spelled of a type. Lists, maps and dictionaries have fields of their own names.
-func spelledType(t arrow.DataType) arrow.DataType {
+// validType is a type with validNames for the names of its fields.
+func validType(t arrow.DataType) arrow.DataType {
 	n, ok := t.(arrow.NestedType)
 	if !ok || len(invalidNames(n.Fields())) == 0 {
 		return t

@@ -16,14 +16,14 @@ import (
 type places struct {
 	ctx context.Context
 	o   OpenOptions
-	// table takes a table, and returns what its format opened of it, for what lies beside; nil: that is not asked.
+	// table takes a table, and returns what its format opened; nil: what lies next to the table is not looked at.
 	table func(tg found) *opened
-	// left takes what may have been a table, or is none, and cannot be read. false: no more is wanted.
+	// left takes what cannot be read: it may have been a table, or is none. false: no more is wanted.
 	left    func(l leftOut) bool
 	stopped bool
 }
 
-// target takes a table and what lies beside it.
+// target takes a table and what lies next to it.
 func (p *places) target(tg found, depth int) error {
 	seen := p.table(tg)
 	if seen == nil {
@@ -70,18 +70,18 @@ func (p *places) dir(tree store.Tree, name string, depth int) error {
 			return nil
 		}
 	}
-	p.odd(tree, name)
+	p.irregular(tree, name)
 	for _, l := range missingParts(p.ctx, tree, names, p.o) {
 		p.leave(l.name, l.err)
 	}
 	return p.ctx.Err()
 }
 
-// odd reports an entry of a directory that is not a file.
-func (p *places) odd(tree store.Tree, dir string) {
-	for odd := range store.OddOf(p.ctx, tree, dir) {
-		if path.Base(odd.Name)[0] != '.' {
-			p.leave(odd.Name, OddError(odd, p.o))
+// irregular reports an entry of a directory that is not a file.
+func (p *places) irregular(tree store.Tree, dir string) {
+	for irregular := range store.IrregularIn(p.ctx, tree, dir) {
+		if path.Base(irregular.Name)[0] != '.' {
+			p.leave(irregular.Name, IrregularError(irregular, p.o))
 		}
 	}
 }
@@ -120,8 +120,8 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 func (p *places) siblings(tg found, seen *opened, depth int) error {
 	tg.Tree = seen.Tree
 	b := newSiblings(p.ctx, tg, seen, p.o)
-	b.odd = func(dir string) error {
-		p.odd(seen.Tree, dir)
+	b.irregular = func(dir string) error {
+		p.irregular(seen.Tree, dir)
 		return nil
 	}
 	b.failed = func(name string, err error) error {
@@ -147,14 +147,14 @@ func (p *places) siblings(tg found, seen *opened, depth int) error {
 // opened, and what it claims (see format.Format.Claims), does. Without claims a directory in which the format opened a
 // file belongs to it with everything in it.
 type siblings struct {
-	ctx     context.Context
-	tree    store.Tree
-	seen    *opened
-	claims  format.Claimer // nil: the format has none
-	odd     func(dir string) error
-	failed  func(name string, err error) error // what an error of listing name means
-	foreign func(info store.Info, claim format.Claim, within bool, depth int) error
-	stopped func() bool
+	ctx       context.Context
+	tree      store.Tree
+	seen      *opened
+	claims    format.Claimer // nil: the format has none
+	irregular func(dir string) error
+	failed    func(name string, err error) error // what an error of listing name means
+	foreign   func(info store.Info, claim format.Claim, within bool, depth int) error
+	stopped   func() bool
 }
 
 func newSiblings(ctx context.Context, tg found, seen *opened, o OpenOptions) *siblings {
@@ -192,12 +192,12 @@ func (b *siblings) walk(name string, within bool, depth int) error {
 	if within = within || b.seen.direct[path.Clean(name)]; within && b.claims == nil || depth > maxDepth {
 		return nil
 	}
-	if err := b.odd(name); err != nil || b.stopped() {
+	if err := b.irregular(name); err != nil || b.stopped() {
 		return err
 	}
 	for info, err := range b.tree.List(b.ctx, name) {
 		if err == nil {
-			// of a directory who has claims says whether it is the table's: it may be another beside the files of one
+			// a format with claims says of a directory whether it is the table's: it may be another one next to its files
 			err = b.child(info, within && (claimed || !info.Dir), depth)
 		}
 		if err != nil {
@@ -257,20 +257,21 @@ func (o *opened) Open(ctx context.Context, name string) (store.Source, error) {
 	return s, err
 }
 
-// odd reports an entry of a directory that is not a file. If it is named like a file of a table, that file is lost.
-func (v *dirVerifier) odd(dir string, b *siblings) error {
-	for odd := range store.OddOf(v.ctx, v.o.tree(), dir) {
-		f := oddFinding(odd, v.o)
+// irregular reports the entries of a directory that are not files. One that is named like a file of a table stands for
+// a lost file.
+func (v *dirVerifier) irregular(dir string, b *siblings) error {
+	for irregular := range store.IrregularIn(v.ctx, v.o.tree(), dir) {
+		f := irregularFinding(irregular, v.o)
 		claim := format.Foreign
 		if b != nil {
 			var err error
-			if claim, err = b.claimOf(odd.Name, false); err != nil {
+			if claim, err = b.claimOf(irregular.Name, false); err != nil {
 				return err
 			}
 		}
 		if claim == format.OfTable && f.Severity < region.Error {
 			f.Code, f.Severity, f.Lost, f.Message = "file.unreadable", region.Error, -1,
-				"by its name it is a file of the table, but: "+odd.What
+				"by its name it is a file of the table, but: "+irregular.What
 		}
 		if v.files++; !v.stopped {
 			v.emit(*f)

@@ -103,8 +103,8 @@ func probe(ctx context.Context, tg format.Target, formats []format.Format) (*for
 			return f, nil
 		}
 	case best < 0:
-		err, strange := foreign(ctx, plain, formats)
-		if strange {
+		err, unknown := foreign(ctx, plain, formats)
+		if unknown {
 			if f := byName(tg, formats); f != nil {
 				return f, nil
 			}
@@ -130,8 +130,8 @@ func byName(tg format.Target, formats []format.Format) *format.Format {
 	return nil
 }
 
-// foreign names the kind of a file in a format that is not supported; strange: it exists, and its kind is not known.
-func foreign(ctx context.Context, tg format.Target, formats []format.Format) (err error, strange bool) {
+// foreign names the kind of a file in a format that is not supported; unknown: it exists, and its kind is not known.
+func foreign(ctx context.Context, tg format.Target, formats []format.Format) (err error, unknown bool) {
 	at := fault.Span{Object: tg.Name}
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if info, serr := tg.Tree.Stat(ctx, tg.Name); err != nil && (serr != nil || !info.Dir) {
@@ -193,7 +193,7 @@ func preview(b []byte) string {
 	return fmt.Sprintf("%q", b)
 }
 
-// foreignKinds are files of no format of ours that people confuse with ours, by their magic.
+// foreignKinds are kinds of files, by their magic, that people take for one of our formats.
 var foreignKinds = []format.Magic{
 	{Off: 0, Bytes: "ORC", Name: "an ORC file"},
 	{Off: 0, Bytes: "Obj\x01", Name: "an Avro data file"},

@@ -30,21 +30,21 @@ func (e *UnprovenError) Error() string {
 		e.Reason)
 }
 
-// proof is how an output proves itself: its rows are summed up as they are written, and again as they are read
-// from it before it is visible.
+// proof proves an output: its rows are summed up as they are written, and again as they are read from it before it is
+// visible.
 type proof struct {
-	uri     string
-	format  format.Format // as which it is read
-	own     bool          // that is the format of the output
-	plan    *content.Plan
-	in      *content.Summer
-	apart   []string
-	altered *alterations
-	schema  *arrow.Schema // of what went in
-	expects *arrow.Schema // of what comes back
-	o       CreateOptions
-	wo      format.WriteOptions
-	done    bool // it was read, and is what went in
+	uri       string
+	format    format.Format // as which it is read
+	own       bool          // that is the format of the output
+	plan      *content.Plan
+	in        *content.Summer
+	unchecked []string // columns that cannot be compared
+	altered   *alterations
+	schema    *arrow.Schema // of what went in
+	expects   *arrow.Schema // of what comes back
+	o         CreateOptions
+	wo        format.WriteOptions
+	done      bool // it was read, and is what went in
 
 	plainly format.Format // the format itself
 	retyped []string      // columns that it gives in another type
@@ -68,7 +68,7 @@ func newProof(ctx context.Context, f *format.Format, uri string, sc *arrow.Schem
 	p.plan = content.Between(sc, p.expects)
 	p.altered = altered
 	altered.round(p.plan)
-	p.apart = p.plan.Incomparable()
+	p.unchecked = p.plan.Incomparable()
 	p.in = p.plan.Summer(0)
 	return p
 }
@@ -114,7 +114,7 @@ func (p *proof) open(ctx context.Context, tree store.Tree, name string) (*Table,
 	return OpenAll(ctx, names, o)
 }
 
-// plain reports whether a directory is none of the format's own.
+// plain reports whether a directory is not one of the format's own.
 func (p *proof) plain(ctx context.Context, tree store.Tree, name string) bool {
 	m, err := p.format.Probe(ctx, format.Target{Tree: tree, Name: name})
 	return err == nil && m == format.No
@@ -211,13 +211,13 @@ func (p *proof) compareTypes(ctx context.Context, tree store.Tree, name string) 
 }
 
 // sums are those of what went in and of what t has. If its schema is another than was expected, columns that
-// cannot be compared any more are apart.
+// cannot be compared any more are unchecked.
 func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err error) {
 	plan := p.plan
 	if !t.Schema().Equal(p.expects) {
 		plan = plan.Reading(p.schema, t.Schema())
 		p.altered.round(plan)
-		p.apart = plan.Incomparable()
+		p.unchecked = plan.Incomparable()
 	}
 	out := plan.Summer(1)
 	spec := ScanSpec{Alloc: p.o.Alloc, Unordered: true, Parallel: p.o.Parallel, Memory: p.memory()}
@@ -228,7 +228,7 @@ func (p *proof) sums(ctx context.Context, t *Table) (want, got content.Sum, err 
 		out.Add(b)
 	}
 	unknown, names := p.altered.unknown()
-	p.apart = append(p.apart, names...)
+	p.unchecked = append(p.unchecked, names...)
 	return plan.Without(p.in.Sum(), unknown), out.Sum(), nil
 }
 

@@ -22,8 +22,8 @@ type found struct {
 	format *format.Format
 	set    string    // the directory that is no format's own and in which it was found
 	dir    bool      // it is a directory in that
-	below  []string  // directories of files beside it, which are not read; of the first of a set
-	left   []leftOut // files beside it that are none of the table; of the first of a set
+	below  []string  // directories of files next to it, which are not read; of the first of a set
+	left   []leftOut // files next to it that are not part of the table; of the first of a set
 }
 
 // leftOut is an entry of a directory of files that is not read, and why.
@@ -33,7 +33,7 @@ type leftOut struct {
 	known *region.Finding // of what is no file, or should be one of a format by its name; else nil
 }
 
-// finding is how verify and the reading verbs tell it. What cannot be opened, or led to what is gone, may have
+// finding is how verify and the reading verbs report it. What cannot be opened, or led to what is gone, may have
 // been part of the table.
 func (l *leftOut) finding() region.Finding {
 	if l.known != nil {
@@ -60,8 +60,7 @@ func (f *found) passed() (out []region.Finding) {
 	return out
 }
 
-// cut is an error if a file of a directory could not be read so far that anybody knows whether it is one of the
-// table's.
+// cut is an error if reading a file of a directory failed before it was known whether the file is one of the table's.
 func cut(targets []found) error {
 	for _, tg := range targets {
 		for _, l := range tg.left {
@@ -157,9 +156,9 @@ func glob(ctx context.Context, pattern string, tree store.Tree) (names []string,
 	first := strings.IndexAny(pattern, "*?[")
 	k := strings.LastIndexByte(pattern[:first], '/') + 1
 	dir, rest := pattern[:k], pattern[k:]
-	// of which directory it is the one above differs from match to match
+	// the directory above differs from match to match
 	if slices.Contains(strings.Split(rest, "/"), "..") {
-		return nil, fault.Invalidf("%s: .. does not go behind a pattern", pattern)
+		return nil, fault.Invalidf("%s: .. cannot follow a pattern", pattern)
 	}
 	if dir != "" {
 		dir = strings.TrimSuffix(resolveDotDot(tree, dir), "/") + "/"
@@ -239,9 +238,9 @@ func resolveDir(ctx context.Context, tg format.Target, o OpenOptions) ([]found, 
 		}
 		out = append(out, found{Target: in, format: f, set: tg.Name, dir: info.Dir})
 	}
-	for odd := range store.OddOf(ctx, tg.Tree, tg.Name) {
-		if !ignored(odd.Name) {
-			left = append(left, leftOut{odd.Name, OddError(odd, o), oddFinding(odd, o)})
+	for irregular := range store.IrregularIn(ctx, tg.Tree, tg.Name) {
+		if !ignored(irregular.Name) {
+			left = append(left, leftOut{irregular.Name, IrregularError(irregular, o), irregularFinding(irregular, o)})
 		}
 	}
 	if len(out) == 0 {
@@ -289,24 +288,25 @@ func holdsFile(ctx context.Context, tree store.Tree, name string, depth int) boo
 // maxDepth is how far directories are followed.
 const maxDepth = 40
 
-// oddFinding reports an entry that is not a file. A dangling link that is named like a file of a format is a lost file.
-func oddFinding(odd store.Odd, o OpenOptions) *region.Finding {
-	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: odd.Name},
-		Part: odd.Name, Rows: [2]int64{-1, -1}, Message: odd.What}
-	if by := byName(format.Target{Name: odd.Name}, o.formats()); odd.Link && by != nil {
+// irregularFinding reports an entry that is not a file. A dangling link that is named like a file of a format stands
+// for a lost file.
+func irregularFinding(irregular store.Irregular, o OpenOptions) *region.Finding {
+	f := &region.Finding{Code: "dir.odd", Severity: region.Warning, At: fault.Span{Object: irregular.Name},
+		Part: irregular.Name, Rows: [2]int64{-1, -1}, Message: irregular.What}
+	if by := byName(format.Target{Name: irregular.Name}, o.formats()); irregular.Link && by != nil {
 		f.Code, f.Severity, f.Lost = "file.unreadable", region.Error, -1
-		f.Message = fmt.Sprintf("by its name it is %s, but: %s", by.Name, odd.What)
+		f.Message = fmt.Sprintf("by its name it is %s, but: %s", by.Name, irregular.What)
 	}
 	return f
 }
 
-// OddError says why an entry of a directory is skipped: an error of class Corrupt if a file of the table should be
-// there.
-func OddError(odd store.Odd, o OpenOptions) error {
-	if f := oddFinding(odd, o); f.Severity == region.Error {
+// IrregularError says why an entry of a directory is skipped: an error of class Corrupt if a file of the table should
+// be there.
+func IrregularError(irregular store.Irregular, o OpenOptions) error {
+	if f := irregularFinding(irregular, o); f.Severity == region.Error {
 		return fault.Corruptf(f.At, "", "%s", f.Message)
 	}
-	return &odd
+	return &irregular
 }
 
 // misnamed is a finding about a file that no format recognizes although its name has a format's extension: a disk that

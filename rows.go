@@ -51,7 +51,7 @@ func RowsOf[T any](ctx context.Context, t *Table, spec ScanSpec) iter.Seq2[T, er
 	}
 }
 
-// structsOf gives the rows of batches as values of T.
+// structsOf yields the rows of batches as values of T.
 func structsOf[T any](seq iter.Seq2[arrow.RecordBatch, error], fields []rowField, yield func(T, error) bool) {
 	var zero T
 	for b, err := range seq {

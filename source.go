@@ -15,8 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// run is scan.Run of the source, which must be the same at the end as when it was opened. What is damaged in a
-// file that changed is not its fault.
+// run is scan.Run of the source, which must be the same at the end as when it was opened. Damage in a file that has
+// changed is reported as the change.
 func (s *source) run(ctx context.Context, spec scan.Spec, passed *int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		if err := s.checkNames(spec); err != nil {

@@ -186,8 +186,8 @@ func pageStats(ctx context.Context, s *source, damaged Damaged, lost func(region
 	return out, nil
 }
 
-// physical takes in a chunk of which the reader knows more than its pages tell: a dictionary that no page needs, and
-// headers, are among the bytes of a whole chunk. Of one that is damaged what can be read counts.
+// physical takes in a chunk of which the reader knows more than its pages show: a dictionary that no page needs, and
+// headers, are among the bytes of a whole chunk. Of a damaged one, what can be read counts.
 func (c *ColumnStats) physical(ctx context.Context, s *source, r format.Physical, g format.RowGroup, col int,
 	report func(region.Loss) error) error {
 	whole, stored, raw := true, c.Stored, c.Raw

@@ -5,11 +5,11 @@ import "errors"
 // What is damage and what is not is decided here, and asked for everywhere: what a budget refuses may be whole, so no
 // verb calls it damaged, no policy leaves it out, and no repair is tried on it (docs/architecture.md, law 3).
 
-// OverBudget reports whether err says that something takes more than a budget allows. Who reads on after damage does
-// not after this.
+// OverBudget reports whether err says that something takes more than a budget allows. Readers that go on after damage
+// stop at this.
 func OverBudget(err error) bool { return errors.Is(err, Limit) }
 
-// NotDamage is the class of an error that tells nothing of whether the bytes are damaged: what was asked for takes more
+// NotDamage is the class of an error that does not say whether the bytes are damaged: what was asked for takes more
 // than a budget allows (Limit), or cannot be (Invalid). 0: everything else.
 func NotDamage(err error) Class {
 	var e *Error

@@ -342,7 +342,7 @@ func (e *Expr) bindIn() error {
 	l.kind = leafSet
 	var keys []num
 	var texts []string
-	var odd []Value // cannot be written as a Value of the type
+	var inexact []Value // values of the domain that no Value of its type can be
 	null := false
 	for i, v := range e.Values {
 		switch {
@@ -361,7 +361,7 @@ func (e *Expr) bindIn() error {
 			if p.exact && p.side == 0 {
 				keys = append(keys, p.at)
 				if _, ok := l.dom.value(p.at); !ok {
-					odd = append(odd, v)
+					inexact = append(inexact, v)
 				}
 			}
 		}
@@ -370,7 +370,7 @@ func (e *Expr) bindIn() error {
 	keys = slices.Compact(keys)
 	slices.Sort(texts)
 	texts = slices.Compact(texts)
-	e.Values = odd
+	e.Values = inexact
 	for _, k := range keys {
 		if v, ok := l.dom.value(k); ok {
 			e.Values = append(e.Values, v)
@@ -400,7 +400,7 @@ func (e *Expr) bindLike() (*Expr, error) {
 		return nil, e.src.blame(atOp, fault.Invalidf("column %s is of type %s; like is for strings and binary",
 			e.Column, e.Type))
 	case l.dom.means == meansString && !utf8.ValidString(v.Text):
-		return nil, e.src.blame(0, fault.Invalidf("column %s is of type %s; the pattern %s is no UTF-8", e.Column,
+		return nil, e.src.blame(0, fault.Invalidf("column %s is of type %s; the pattern %s is not UTF-8", e.Column,
 			e.Type, v))
 	}
 	p, err := parsePattern(v, e.Escape, l.dom.means == meansBinary)

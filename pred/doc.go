@@ -83,7 +83,7 @@
 // # Like
 //
 // % stands for any run of characters, also the empty one; _ for exactly one character (in binary columns: one
-// byte; in strings a byte that is no UTF-8 counts as one). The escape character takes the meaning from the
+// byte; in strings a byte that is not UTF-8 counts as one). The escape character takes the meaning from the
 // character after it; it is the backslash, or the one given by escape; an empty text there means that there is
 // none. A pattern must match the whole value. Letters are compared exactly.
 //

@@ -49,7 +49,7 @@ const NoEscape = "none"
 //	  {"op":">","column":"item.price","values":[{"decimal":"3.5"}]},
 //	  {"op":"not like","column":"name","values":["50!%%"],"escape":"!"}]}
 //
-// Which fields an operator uses is reported beside it; the others are empty.
+// The comment on each operator says which fields it uses; the others are empty.
 // An Expr is not changed after it was made; it may be shared and used by several goroutines.
 type Expr struct {
 	Op     Op      `json:"op"`

@@ -56,7 +56,7 @@ func Find(fields []arrow.Field, path string) (at []int, f arrow.Field, err error
 }
 
 // indices finds names, each by itself if that is possible, else some of them joined with points; nil if there
-// is nothing. several says that two fields have the name of one on the way.
+// is nothing. It is ambiguous if two fields on the way have the same name.
 func indices(fields []arrow.Field, names []string) (at []int, ambiguous bool) {
 	for used := 1; used <= len(names); used++ {
 		name := strings.Join(names[:used], ".")

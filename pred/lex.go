@@ -10,7 +10,7 @@ type tokenKind uint8
 
 const (
 	tokEnd    tokenKind = iota
-	tokWord             // a bare name or a keyword
+	tokWord             // an unquoted name or a keyword
 	tokName             // a name in quotation marks; text is without them
 	tokString           // text is without quotation marks
 	tokHex              // text is the bytes
@@ -50,7 +50,7 @@ var marks = []string{"<=", ">=", "<>", "!=", "==", "<", ">", "=", "(", ")", ",",
 // lex cuts s into tokens; the last one is tokEnd.
 func lex(s string) ([]token, error) {
 	if i := invalidUTF8(s); i >= 0 {
-		return nil, placed(s, i, "this byte is no UTF-8")
+		return nil, placed(s, i, "this byte is not UTF-8")
 	}
 	var out []token
 	for i := 0; ; {
@@ -118,7 +118,7 @@ func lexOne(s string, i int) (token, error) {
 	if n := numberLen(s[i+sign:]); n > 0 {
 		n += i + sign
 		if nameLen(s[n:]) > 0 {
-			return token{}, placed(s, n, "expected an operator behind the number %s, found %q", s[i:n],
+			return token{}, placed(s, n, "expected an operator after the number %s, found %q", s[i:n],
 				s[n:n+nameLen(s[n:])])
 		}
 		return token{tokNumber, s[i:n], i, n}, nil

@@ -117,7 +117,8 @@ func writesZero(s string) bool {
 	return !strings.ContainsAny(s, "123456789")
 }
 
-// formatDecimal writes unscaled × 10^-scale, with scale digits after the point, or with an exponent if that is silly.
+// formatDecimal writes unscaled × 10^-scale, with scale digits after the point, or with an exponent if those would be
+// too many.
 func formatDecimal(unscaled decimal128.Num, scale int32) string {
 	s := unscaled.BigInt().String()
 	if scale == 0 {

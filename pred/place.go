@@ -85,8 +85,8 @@ func show(s string, i int) string {
 		strings.Repeat(" ", runewidth.StringWidth(shown)))
 }
 
-// visible shows control characters and what is no UTF-8 as one blank or mark each, so that a terminal shows the
-// line as it is.
+// visible shows control characters, and bytes that are not UTF-8, as one blank or mark each, so that the caret stands
+// under its character.
 func visible(rs []rune) string {
 	out := make([]rune, len(rs))
 	for i, r := range rs {

@@ -2,7 +2,7 @@ package pred
 
 import "sort"
 
-// Verdict is what bounds tell about the rows that they are about.
+// Verdict is what bounds say about the rows that they are about.
 type Verdict uint8
 
 // The verdicts.
@@ -29,9 +29,9 @@ func (v Verdict) String() string {
 // Min and Max need not be values that occur: no value is less than Min, and none is greater than Max, except
 // that:
 //
-//   - MinCut: Min is a beginning of the least value. As a beginning is never greater, this changes nothing;
-//   - MaxCut: Max is a beginning of the greatest value: values that begin with Max may occur, none greater than all of
-//     these. (A bound that was cut and then made greater, so that it is above all values, is no cut one.)
+//   - MinCut: Min is a prefix of the smallest value. As a prefix is never greater, this changes nothing;
+//   - MaxCut: Max is a prefix of the largest value: values that begin with Max may occur, and none greater than all of
+//     these. (A bound that was cut and then incremented, so that it is above all values, does not count as cut.)
 //
 // Cut bounds are for strings and binary; on other types they are not believed.
 //
@@ -50,8 +50,8 @@ type Bounds struct {
 	By  string // what Ask goes by, for people; "" = bounds
 }
 
-// Prune tells from the bounds of columns, by path (nil: nothing is known of that column), what Eval would say
-// about all rows. e must be bound; of one that is not nothing is known.
+// Prune infers from the bounds of columns, by path (nil: nothing is known of that column), what Eval would say
+// about all rows. e must be bound; otherwise the verdict is Some.
 func (e *Expr) Prune(bounds func(path string) *Bounds) Verdict {
 	if e == nil || !e.bound {
 		return Some

@@ -54,7 +54,7 @@ func (k Kind) String() string {
 //	{"int":"-9007199254740993"}  {"uint":"18446744073709551615"}  {"float":"NaN"}  {"decimal":"12.50"}
 //	{"bytes":"00ff"}  {"date":"2020-01-02"}  {"time":"03:04:05.5"}  {"timestamp":"2020-01-02T03:04:05.123456Z"}
 //
-// {"string":"61ff"} is the string of these bytes, for strings that are no UTF-8. A plain JSON number is read as
+// {"string":"61ff"} is the string of these bytes, for strings that are not UTF-8. A plain JSON number is read as
 // Parse reads it.
 type Value struct {
 	Kind  Kind
@@ -343,7 +343,7 @@ func (v Value) plain() string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// MarshalJSON writes v in the form told at Value.
+// MarshalJSON writes v in the form that is described at Value.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if err := v.check(); err != nil {
 		return nil, err
@@ -360,7 +360,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]string{v.Kind.String(): v.plain()})
 }
 
-// UnmarshalJSON reads the form told at Value.
+// UnmarshalJSON reads the form that is described at Value.
 func (v *Value) UnmarshalJSON(b []byte) error {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {

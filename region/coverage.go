@@ -66,7 +66,7 @@ func (c *Coverage) sort() {
 }
 
 // Check says which bytes of part, usually a whole object, no leaf owns (gaps), and which more than one does
-// (overlaps). Both are sorted and do not touch themselves. Leaves that reach out of part are cut to it.
+// (overlaps). Both are sorted, and their spans do not touch. Leaves that reach out of part are cut to it.
 func (c *Coverage) Check(part fault.Span) (gaps, overlaps []fault.Span) {
 	c.sort()
 	k := int32(slices.Index(c.objects, part.Object))

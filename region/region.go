@@ -35,7 +35,7 @@ type Node struct {
 type Severity uint8
 
 const (
-	Note    Severity = iota // odd, but allowed
+	Note    Severity = iota // unusual, but allowed
 	Warning                 // against the format, nothing lost
 	Error                   // something is lost or may be
 )
@@ -56,7 +56,7 @@ type Finding struct {
 	Rows     [2]int64   // rows touched, half-open, of the part; both -1 = not known
 	Lost     int64      // rows (or cells, if Column is set) lost; -1 = not known
 	// fault.Limit: what the finding is about was not looked at, as it asks for more than a budget allows. That
-	// is no damage: stoa.Verify gives it as an error, when all else was looked at. fault.Invalid: what was asked
+	// is no damage: stoa.Verify yields it as an error, when all else was looked at. fault.Invalid: what was asked
 	// for cannot be, and nothing was looked at: stoa.Verify ends with the error. 0: the code says it all.
 	// It is fault.NotDamage of the error.
 	Class fault.Class

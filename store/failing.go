@@ -12,7 +12,7 @@ import (
 // were read, and a missing object, or one that is not a file, is no failure.
 func Failing(err error) bool {
 	var known *fault.Error
-	var odd *Odd
-	return err != nil && !errors.As(err, &known) && !errors.As(err, &odd) && !NoFile(err) &&
+	var irregular *Irregular
+	return err != nil && !errors.As(err, &known) && !errors.As(err, &irregular) && !NoFile(err) &&
 		!errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }

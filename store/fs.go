@@ -75,11 +75,11 @@ func (t fsTree) Stat(_ context.Context, name string) (Info, error) {
 	return localInfo(name, st), nil
 }
 
-// List leaves out what is no object: links that lead nowhere, pipes, devices. Odd reports them.
+// List leaves out what is no object: links that lead nowhere, pipes, devices. Irregular reports them.
 func (t fsTree) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for info, err := range t.children(ctx, dir) {
-			if odd := new(Odd); errors.As(err, &odd) {
+			if irregular := new(Irregular); errors.As(err, &irregular) {
 				continue
 			}
 			if !yield(info, err) {
@@ -89,18 +89,18 @@ func (t fsTree) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	}
 }
 
-// Odd gives the direct children of a directory that List leaves out.
-func (t fsTree) Odd(ctx context.Context, dir string) iter.Seq[Odd] {
-	return func(yield func(Odd) bool) {
+// Irregular gives the direct children of a directory that List leaves out.
+func (t fsTree) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
+	return func(yield func(Irregular) bool) {
 		for _, err := range t.children(ctx, dir) {
-			if odd := new(Odd); errors.As(err, &odd) && !yield(*odd) {
+			if irregular := new(Irregular); errors.As(err, &irregular) && !yield(*irregular) {
 				return
 			}
 		}
 	}
 }
 
-// children are the entries of a directory; one that is no object comes as an Odd.
+// children are the entries of a directory; one that is no object comes as an Irregular.
 func (t fsTree) children(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		entries, err := fs.ReadDir(t.fsys, fsName(dir))
@@ -120,11 +120,11 @@ func (t fsTree) child(name string, e fs.DirEntry) (Info, error) {
 	st, err := fs.Stat(t.fsys, fsName(name)) // a link counts as what it leads to
 	switch {
 	case err != nil && e.Type()&fs.ModeSymlink != 0:
-		return Info{}, &Odd{Name: name, What: "a link that leads nowhere", Link: true}
+		return Info{}, &Irregular{Name: name, What: "a link that leads nowhere", Link: true}
 	case err != nil:
 		return Info{Name: name}, err
 	case !st.IsDir() && !st.Mode().IsRegular():
-		return Info{}, &Odd{Name: name, What: kindOf(st.Mode())}
+		return Info{}, &Irregular{Name: name, What: kindOf(st.Mode())}
 	}
 	return localInfo(name, st), nil
 }

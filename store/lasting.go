@@ -2,8 +2,8 @@ package store
 
 import "reflect"
 
-// Lasting is the tree below caches and limiters, which end with the table that they were made for. By same two of these
-// can be told to be one tree; nil: they cannot.
+// Lasting is the tree below caches and limiters, which end with the table that they were made for. same is equal for
+// two of these that are one tree; nil: that cannot be known.
 func Lasting(t Tree) (below Tree, same any) {
 	for {
 		switch x := t.(type) {

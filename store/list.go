@@ -15,11 +15,11 @@ import (
 )
 
 // List follows links, as Open does, but not to a directory above: that would be listed for ever. Nor does it
-// list links that lead nowhere, pipes, sockets and devices, which are no objects: Odd reports them.
+// list links that lead nowhere, pipes, sockets and devices, which are no objects: Irregular reports them.
 func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for info, err := range children(ctx, dir) {
-			if odd := new(Odd); errors.As(err, &odd) {
+			if irregular := new(Irregular); errors.As(err, &irregular) {
 				continue
 			}
 			if !yield(info, err) {
@@ -29,44 +29,44 @@ func (Local) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	}
 }
 
-// Odd is an entry of a directory that is not an object of a Tree, although it has a name there.
-type Odd struct {
+// Irregular is an entry of a directory that is not an object of a Tree, although it has a name there.
+type Irregular struct {
 	Name string // full, as in Info
 	What string // "a named pipe"
 	Link bool   // a link that leads nowhere: what it led to may have been an object
 }
 
-func (o *Odd) Error() string { return o.Name + ": " + o.What }
+func (o *Irregular) Error() string { return o.Name + ": " + o.What }
 
-// Odd yields the direct children of a directory that List leaves out, sorted by name. Errors of the directory itself
-// are List's.
-func (Local) Odd(ctx context.Context, dir string) iter.Seq[Odd] {
-	return func(yield func(Odd) bool) {
+// Irregular yields the direct children of a directory that List leaves out, sorted by name. Errors of the directory
+// itself are List's.
+func (Local) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
+	return func(yield func(Irregular) bool) {
 		for _, err := range children(ctx, dir) {
-			if odd := new(Odd); errors.As(err, &odd) && !yield(*odd) {
+			if irregular := new(Irregular); errors.As(err, &irregular) && !yield(*irregular) {
 				return
 			}
 		}
 	}
 }
 
-// OddOf yields what the innermost tree yields by Odd; nothing if it has no such entries.
-func OddOf(ctx context.Context, t Tree, dir string) iter.Seq[Odd] {
+// IrregularIn yields what the innermost tree yields by its method Irregular; nothing if it has no such entries.
+func IrregularIn(ctx context.Context, t Tree, dir string) iter.Seq[Irregular] {
 	for {
 		switch x := t.(type) {
 		case interface {
-			Odd(context.Context, string) iter.Seq[Odd]
+			Irregular(context.Context, string) iter.Seq[Irregular]
 		}:
-			return x.Odd(ctx, dir)
+			return x.Irregular(ctx, dir)
 		case interface{ Unwrap() Tree }:
 			t = x.Unwrap()
 		default:
-			return func(func(Odd) bool) {}
+			return func(func(Irregular) bool) {}
 		}
 	}
 }
 
-// children are the entries of a directory; an odd one comes as an error, *Odd.
+// children are the entries of a directory; an irregular one comes as an error, an *Irregular.
 func children(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		at := dir
@@ -100,15 +100,15 @@ func child(name string, e fs.DirEntry) (Info, error) {
 		if _, err := os.Lstat(filepath.FromSlash(name)); err != nil {
 			return Info{}, err
 		}
-		return Info{}, &Odd{name, "a link to what is not there", true}
+		return Info{}, &Irregular{name, "a link to what is not there", true}
 	case link && errors.Is(err, syscall.ELOOP):
-		return Info{}, &Odd{name, "a link that leads back to itself", true}
+		return Info{}, &Irregular{name, "a link that leads back to itself", true}
 	case err != nil:
 		return Info{Name: name}, err
 	case link && st.IsDir() && leadsUp(name):
-		return Info{}, &Odd{name, "a link to a directory above", false}
+		return Info{}, &Irregular{name, "a link to a directory above", false}
 	case !st.IsDir() && !st.Mode().IsRegular():
-		return Info{}, &Odd{name, kindOf(st.Mode()), false}
+		return Info{}, &Irregular{name, kindOf(st.Mode()), false}
 	}
 	return localInfo(name, st), nil
 }

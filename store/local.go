@@ -16,8 +16,8 @@ import (
 // Objects are opened read-only and read with pread: a mapped file would turn a truncation into a crash.
 type Local struct{}
 
-// What is no regular file is refused, before it is opened: to open a pipe waits for its other end, and a device
-// may do anything then.
+// Open refuses what is not a regular file, and does not open it: opening a pipe waits for its other end, and a device
+// may do anything when it is opened.
 func (Local) Open(_ context.Context, name string) (Source, error) {
 	st, err := os.Stat(filepath.FromSlash(name))
 	if err == nil {
@@ -70,7 +70,7 @@ func kindOf(m fs.FileMode) string {
 	case m&fs.ModeDevice != 0:
 		return "a device"
 	}
-	return "something odd"
+	return "something else"
 }
 
 type localSource struct {
@@ -135,7 +135,7 @@ type localSink struct {
 	lock    *os.File // held on tmp, so that other runs see that it is not left over; nil if that cannot be had
 	dir     bool
 
-	mu   sync.Mutex // held, behind naming, while names change
+	mu   sync.Mutex // held, after naming, while names change
 	done bool
 }
 
@@ -196,7 +196,7 @@ func (s *localSink) end() {
 	delete(atWork.sinks, s)
 }
 
-// oldSuffix ends the name of a directory that steps aside for a new one.
+// oldSuffix ends the name of a directory that is moved aside for a new one.
 const oldSuffix = ".stoa-old"
 
 // acquire locks tmp for as long as this sink is at work.
@@ -469,8 +469,8 @@ func (s *localSink) unfinished() (string, error) {
 	return s.tmp, nil
 }
 
-// replaceDir puts the new directory in the place of the old one: at once where the system can exchange two
-// names, else the old one steps aside first, as a directory cannot be renamed over one that holds something.
+// replaceDir puts the new directory in the place of the old one: at once where the system can exchange two names, else
+// the old one is moved aside first, as a directory cannot be renamed over one that is not empty.
 func (s *localSink) replaceDir() error {
 	old := s.tmp
 	if exchange(s.tmp, s.path) != nil {

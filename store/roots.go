@@ -299,9 +299,9 @@ func (r *roots) List(ctx context.Context, dir string) iter.Seq2[Info, error] {
 	}
 }
 
-// Odd is that of the tree below.
-func (r *roots) Odd(ctx context.Context, dir string) iter.Seq[Odd] {
-	return func(yield func(Odd) bool) {
+// Irregular is that of the tree below.
+func (r *roots) Irregular(ctx context.Context, dir string) iter.Seq[Irregular] {
+	return func(yield func(Irregular) bool) {
 		in, err := r.find(ctx, dir)
 		if err != nil || in.top {
 			return
@@ -310,11 +310,11 @@ func (r *roots) Odd(ctx context.Context, dir string) iter.Seq[Odd] {
 		if in.set != nil {
 			below = in.name
 		}
-		for odd := range OddOf(ctx, r.Tree, below) {
+		for irregular := range IrregularIn(ctx, r.Tree, below) {
 			if in.set != nil {
-				odd.Name = in.show(odd.Name)
+				irregular.Name = in.show(irregular.Name)
 			}
-			if !yield(odd) {
+			if !yield(irregular) {
 				return
 			}
 		}

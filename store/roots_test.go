@@ -123,7 +123,7 @@ func TestRootsLocal(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	n := 0
-	for odd := range store.OddOf(context.Background(), tree, at+"/one") {
+	for odd := range store.IrregularIn(context.Background(), tree, at+"/one") {
 		if n++; odd.Name != at+"/one/link" {
 			t.Error(odd)
 		}

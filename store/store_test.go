@@ -207,7 +207,7 @@ func TestTreesListInOrder(t *testing.T) {
 	os.Symlink("loop", filepath.Join(dir, "loop"))
 	os.Symlink(os.DevNull, filepath.Join(dir, "null"))
 	var odd []string
-	for o := range store.OddOf(ctx, store.NewCounter(store.Local{}), dir) {
+	for o := range store.IrregularIn(ctx, store.NewCounter(store.Local{}), dir) {
 		odd = append(odd, fmt.Sprintf("%s %v", filepath.Base(o.Name), o.Link))
 	}
 	if want := []string{"dangling true", "loop true", "null false", "up false"}; !slices.Equal(odd, want) {
@@ -303,14 +303,14 @@ func TestPastTheCache(t *testing.T) {
 	s, _ := store.NewCache(counter, 1<<20).Open(ctx, "f")
 	b := make([]byte, 3)
 	for range 2 {
-		if _, err := store.Past(s).ReadAt(ctx, b, 4); err != nil || string(b) != "456" {
+		if _, err := store.Uncached(s).ReadAt(ctx, b, 4); err != nil || string(b) != "456" {
 			t.Fatal(string(b), err)
 		}
 	}
 	if reads := counter.Reads(); len(reads) != 2 || reads[0].Off != 4 || reads[0].Len != 3 {
 		t.Errorf("%v", reads)
 	}
-	if plain, _ := counter.Open(ctx, "f"); store.Past(plain) != plain {
+	if plain, _ := counter.Open(ctx, "f"); store.Uncached(plain) != plain {
 		t.Error("a source that is not cached is another one")
 	}
 }

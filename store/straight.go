@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ResolveDotDot is name without .. after a symbolic link, if it has any. Names below it are joined as text, as if the
-// link were the directory that it leads to, and that may be another place.
+// ResolveDotDot is name without .. after a symbolic link, if it has any. Names below it are joined as text, which would
+// take .. to lead to the directory of the link, and not to that above what the link leads to.
 func (Local) ResolveDotDot(name string) string {
 	if !slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "..") {
 		return name

@@ -156,8 +156,8 @@ func (c *Cache) Close() error {
 	return first
 }
 
-// Past returns src without the cache that it may be read through: for data, which would only evict metadata.
-func Past(src Source) Source {
+// Uncached returns src without the cache that it may be read through: for data, which would only evict metadata.
+func Uncached(src Source) Source {
 	if s, ok := src.(*cachedSource); ok {
 		return s.src
 	}
@@ -237,9 +237,8 @@ func Spool(r io.Reader, maxMemory int64, scratch func() (Scratch, error)) *Spool
 	return &Spooled{r: r, max: maxMemory, scratch: scratch}
 }
 
-// Unsized reports whether asking for the size of s means reading all of it, as with a stream: who only wants to look at
-// the beginning then should not.
-// A Source says so by a method Unsized() bool.
+// Unsized reports whether asking for the size of s means reading all of it, as with a stream: code that needs only the
+// beginning should not ask. A Source says so by a method Unsized() bool.
 func Unsized(s Source) bool {
 	u, ok := s.(interface{ Unsized() bool })
 	return ok && u.Unsized()

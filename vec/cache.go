@@ -2,9 +2,9 @@ package vec
 
 import "sync"
 
-// Cache keeps decoded pages for who comes again, up to a number of bytes: those go first that nobody has asked
-// for since the hand of the clock passed last. What it gives is shared and must not be changed, nor released.
-// It is safe for concurrent use; a nil Cache keeps nothing.
+// Cache keeps decoded pages for later readers, up to a number of bytes, and evicts by the clock algorithm: first those
+// that nobody has asked for since the hand passed last. What it returns is shared and must not be changed, nor
+// released. It is safe for concurrent use; a nil Cache keeps nothing.
 type Cache struct {
 	mu    sync.Mutex
 	limit int64

@@ -8,28 +8,28 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Overlong is the first valid entry of a vector of decimals, from at on, that has more digits than its type says
+// TooManyDigits is the first valid entry of a vector of decimals, from at on, that has more digits than its type says
 // decimals have: the value, or the type, is not what was written. -1: there is none, or v has no decimals.
 // Codes are not looked at: their dictionary is.
-func (v *Vector) Overlong(at int) int {
+func (v *Vector) TooManyDigits(at int) int {
 	if t, ok := v.Type.(arrow.DecimalType); ok && at < v.coded {
-		return overlong(t, v.Data(0), at, v.coded, v.Valid)
+		return tooManyDigits(t, v.Data(0), at, v.coded, v.Valid)
 	}
 	return -1
 }
 
-// OverlongIn is what Overlong is, of an array.
-func OverlongIn(a arrow.Array) int {
+// TooManyDigitsIn is TooManyDigits of an array.
+func TooManyDigitsIn(a arrow.Array) int {
 	t, ok := a.DataType().(arrow.DecimalType)
 	if d := a.Data(); ok && a.Len() > a.NullN() && d.Buffers()[1] != nil {
 		w := t.BitWidth() / 8
-		return overlong(t, d.Buffers()[1].Bytes()[d.Offset()*w:], 0, a.Len(), a.IsValid)
+		return tooManyDigits(t, d.Buffers()[1].Bytes()[d.Offset()*w:], 0, a.Len(), a.IsValid)
 	}
 	return -1
 }
 
-// overlong looks at the entries [from, to) of data, which are little-endian and in two's complement.
-func overlong(t arrow.DecimalType, data []byte, from, to int, valid func(int) bool) int {
+// tooManyDigits looks at the entries [from, to) of data, which are little-endian and in two's complement.
+func tooManyDigits(t arrow.DecimalType, data []byte, from, to int, valid func(int) bool) int {
 	var limit [4]uint64 // 10 to the power of the precision
 	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.GetPrecision())), nil)
 	for i, w := range power.FillBytes(make([]byte, 32)) {

@@ -9,8 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestOverlong holds Overlong against big integers, for every decimal type and precision, around its limits.
-func TestOverlong(t *testing.T) {
+// TestTooManyDigits holds TooManyDigits against big integers, for every decimal type and precision, around its limits.
+func TestTooManyDigits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for width, most := range map[int]int32{4: 9, 8: 18, 16: 38, 32: 76} {
 		for precision := int32(1); precision <= most; precision++ {
@@ -41,22 +41,22 @@ func TestOverlong(t *testing.T) {
 				if new(big.Int).Abs(x).Cmp(limit) >= 0 {
 					want = 1
 				}
-				if got := v.Overlong(0); got != want {
+				if got := v.TooManyDigits(0); got != want {
 					t.Fatalf("%s: of 0 and %s entry %d is too long, and it is %d", typ, x, got, want)
 				}
-				if got := v.Overlong(2); got != -1 {
+				if got := v.TooManyDigits(2); got != -1 {
 					t.Fatalf("%s: behind the end entry %d is too long", typ, got)
 				}
 				a, err := v.View(2)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := OverlongIn(a); got != want {
+				if got := TooManyDigitsIn(a); got != want {
 					t.Fatalf("%s: of an array of 0 and %s entry %d is too long, and it is %d", typ, x, got, want)
 				}
 				a.Release()
 				SetBits(v.Validity(), 1, 2, false)
-				if got := v.Overlong(0); got != -1 {
+				if got := v.TooManyDigits(0); got != -1 {
 					t.Fatalf("%s: a null is too long", typ)
 				}
 				v.Release()

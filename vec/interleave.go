@@ -34,7 +34,7 @@ func (v *Vector) Interleave(srcs []*Vector, from []uint16, at []int32) error {
 		return nil
 	}
 	start := v.Extend(len(at))
-	if nulls && v.kind != nothing {
+	if nulls && v.kind != null {
 		b := v.Validity()
 		for i, k := range at {
 			if !srcs[from[i]].Valid(int(k)) {

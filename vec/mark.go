@@ -45,11 +45,11 @@ func (v *Vector) lastCoded() int32 {
 }
 
 // Rollback makes v what it was at m, after which entries were only appended, by a decoder that may have stopped
-// anywhere: a page that fails leaves nothing behind in what the page before it shares with it, which is the
+// anywhere: a page that fails leaves no trace in what the page before it shares with it, which is the
 // offset where one ends and the other begins, the bytes of bitmaps that hold bits of both, and the number of
 // nulls. Codes that had to be spelled out for the page stay spelled out.
 func (v *Vector) Rollback(m Mark) {
-	if m.n > v.n { // entries were taken away: nobody can bring them back
+	if m.n > v.n { // entries were taken away, and cannot be brought back
 		return
 	}
 	v.n, v.nulls, v.coded = m.n, m.nulls, min(v.coded, m.n)

@@ -72,7 +72,7 @@ func All(n int) *Sel { return &Sel{N: n, Count: n} }
 // None selects no entry of n.
 func None(n int) *Sel { return &Sel{Bits: make([]byte, (n+7)/8), N: n} }
 
-// NewSel takes a bitmap of n entries. It clears the bits behind n and counts.
+// NewSel takes a bitmap of n entries. It clears the bits after the n-th and counts.
 func NewSel(b []byte, n int) *Sel {
 	b = b[:(n+7)/8]
 	if n%8 != 0 {

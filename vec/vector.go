@@ -25,7 +25,7 @@ const (
 	boolean             // a bit a value
 	strs                // offsets and bytes
 	list                // offsets and items
-	nothing             // of type null: only their number
+	null                // of type null: only their number
 )
 
 // Vector is a column's entries while they are being decoded. Its shape follows Type:
@@ -67,7 +67,7 @@ type Vector struct {
 	short   []shortWord // of a dictionary, see AsDict
 	longest int64       // bytes of its longest string; 0: not known
 
-	failed error // codes that could not become bytes when they had to; told by the next call that can
+	failed error // codes could not become bytes when they had to; the next call that can return an error does
 }
 
 // New makes an empty vector whose buffers come from mem. Types that have no vector are Unsupported.
@@ -77,7 +77,7 @@ func New(t arrow.DataType, mem memory.Allocator) (*Vector, error) {
 	case *arrow.BooleanType:
 		v.kind = boolean
 	case *arrow.NullType:
-		v.kind = nothing
+		v.kind = null
 	case *arrow.StringType, *arrow.BinaryType:
 		v.kind = strs
 	case *arrow.ListType:
@@ -166,7 +166,7 @@ func (v *Vector) Extend(n int) (at int) {
 	v.n += n
 	v.coded = v.n
 	switch v.kind {
-	case nothing:
+	case null:
 		v.nulls = v.n
 	case fixed:
 		v.grow(&v.data, v.n*v.width)
@@ -238,7 +238,7 @@ func Fixed[T any](v *Vector, at int) []T { return words[T](v.data, v.n)[at:] }
 func (v *Vector) Bits() []byte { return v.data.Buf()[:(v.n+7)/8] }
 
 // Validity is the whole validity bitmap; entry i is bit i. It is made (all ones) if there is none yet.
-// Who clears bits must tell AddNulls.
+// Code that clears bits must call AddNulls.
 func (v *Vector) Validity() []byte {
 	if v.valid == nil {
 		v.grow(&v.valid, (v.n+7)/8)
@@ -255,7 +255,7 @@ func (v *Vector) AddNulls(k int) { v.nulls += k }
 
 // Valid reports whether entry i is valid.
 func (v *Vector) Valid(i int) bool {
-	return v.kind != nothing && (v.valid == nil || bitutil.BitIsSet(v.valid.Buf(), i))
+	return v.kind != null && (v.valid == nil || bitutil.BitIsSet(v.valid.Buf(), i))
 }
 
 // ExtendLevels makes room for the definition and repetition levels of the last n entries, which were just appended, and
@@ -282,7 +282,7 @@ func lengthen(b []byte, n, room int) []byte {
 // already; it is where the values of entry at begin.
 func (v *Vector) Offsets(at int) []int32 { return words[int32](v.offs, v.n+1)[at:] }
 
-// Bytes makes room for n more bytes of strings behind off (the end of the entries before) and gives that room,
+// Bytes makes room for n more bytes of strings after off (the end of the entries before) and gives that room,
 // with Slack more after it. More than 2³¹−1 bytes in one vector is a Limit error.
 func (v *Vector) Bytes(off int32, n int64) ([]byte, error) {
 	if n > math.MaxInt32-int64(off) {
@@ -320,7 +320,7 @@ func (v *Vector) Size() int64 {
 
 // ExtendNulls appends n null entries.
 func (v *Vector) ExtendNulls(n int) {
-	if v.kind == nothing {
+	if v.kind == null {
 		v.Extend(n)
 		return
 	}

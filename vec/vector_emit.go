@@ -73,7 +73,7 @@ func (v *Vector) arrayData(n int) *array.Data {
 		valid = nil
 	}
 	switch v.kind {
-	case nothing:
+	case null:
 		return array.NewData(v.Type, n, []*memory.Buffer{nil}, nil, n, 0)
 	case fixed, boolean:
 		bufs = []*memory.Buffer{valid, v.data}

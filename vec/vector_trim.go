@@ -13,7 +13,7 @@ func (v *Vector) Truncate(n int) {
 	if v.def != nil {
 		v.def, v.rep = v.def[:min(n, len(v.def))], v.rep[:min(n, len(v.rep))]
 	}
-	if v.kind == nothing {
+	if v.kind == null {
 		v.nulls = n
 	}
 	if v.kind == list && v.offs != nil {
@@ -30,7 +30,7 @@ func (v *Vector) Skip(n int) {
 	if v.def != nil {
 		v.def, v.rep = append(v.def[:0], v.def[n:]...), append(v.rep[:0], v.rep[n:]...)
 	}
-	if v.kind == nothing {
+	if v.kind == null {
 		v.n, v.nulls, v.coded = rest, rest, rest
 		return
 	}

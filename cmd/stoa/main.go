@@ -1,4 +1,4 @@
-// Command stoa opens, converts, checks and recovers columnar files. `stoa` alone says more.
+// Command stoa opens, converts, checks and recovers columnar files. `stoa` alone lists its verbs.
 //
 // Data goes to standard output, everything else to standard error. The exit status is
 //
@@ -50,8 +50,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // grace is how long a verb has, after a signal, to end in order.
 const grace = time.Second
 
-// forceExit ends the process when a verb has not ended in time: where a library is at work for long, nobody looks at
-// the context.
+// forceExit ends the process when a verb has not ended in time: a library that works for long may not look at the
+// context.
 func forceExit(ended <-chan struct{}, stderr io.Writer) {
 	select {
 	case <-ended:

@@ -119,7 +119,7 @@ stoa help VERB explains a verb, stoa help VERB -v all of its flags.
 	return err
 }
 
-// noVerb says what was meant when the first word is no verb.
+// noVerb is the error about a first word that is no verb, with what may have been meant.
 func noVerb(a *cli.App, cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -133,8 +133,8 @@ func noVerb(a *cli.App, cmd *cobra.Command, args []string) error {
 	return e
 }
 
-// offerCompletions makes the completions of flags known to cobra. It keeps them, and with them all that a
-// command line has, for as long as the process lives: so it is told of them only when a shell asks.
+// offerCompletions registers the completions of flags with cobra, which keeps them, and with them everything that a
+// command line has, for as long as the process lives: so this is done only when a shell asks.
 func offerCompletions(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if c, ok := f.Value.(*cli.Completed); ok {

@@ -145,7 +145,7 @@ func digitsFit(d arrow.ArrayData) error {
 	}
 	a := array.MakeFromData(d)
 	defer a.Release()
-	if i := vec.OverlongIn(a); i >= 0 {
+	if i := vec.TooManyDigitsIn(a); i >= 0 {
 		return fmt.Errorf("entry %d has more digits than %s", i, d.DataType())
 	}
 	return nil

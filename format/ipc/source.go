@@ -64,7 +64,7 @@ func (s *source) fill(ctx context.Context, p []byte, off int64) (int, error) {
 	}
 	src := s.src
 	if len(most) >= bodyBytes {
-		src = store.Past(src) // the body of a message
+		src = store.Uncached(src) // the body of a message
 	}
 	n, err := src.ReadAt(ctx, most, off)
 	switch {

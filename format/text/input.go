@@ -92,7 +92,7 @@ func (s *sequential) Read(p []byte) (int, error) {
 		}
 		p = p[:min(int64(len(p)), s.end-s.off)]
 	}
-	n, err := store.Past(s.src).ReadAt(s.ctx, p, s.off)
+	n, err := store.Uncached(s.src).ReadAt(s.ctx, p, s.off)
 	s.off += int64(n)
 	if err != nil && err != io.EOF {
 		err = &readError{err}

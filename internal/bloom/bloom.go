@@ -1,9 +1,9 @@
 // Package bloom is the bloom filter of Kudu's BloomFile.
 //
 // A filter is an array of bits, least significant bit of a byte first, of 8·len bits in all (4 096 bytes unless
-// a tablet server was told otherwise). A key is hashed once (Hash); with a the low and b the high 32 bits of
+// a tablet server is configured otherwise). A key is hashed once (Hash); with a the low and b the high 32 bits of
 // the hash, its i-th bit, i from 0, is (a + i·b mod 2³²) mod the number of bits. The number of probes stands in
-// the header of each block. Source: Kudu's util/bloom_filter.h as told in the notes on BloomFile, section 5.
+// the header of each block. Source: Kudu's util/bloom_filter.h, as the notes on BloomFile describe it in section 5.
 package bloom
 
 import "math"
@@ -14,14 +14,13 @@ type Filter struct {
 	Hashes int // probes a key; the reader of a file bounds it, as a call takes time in proportion to it
 }
 
-// Capacity is the number of keys that Kudu puts in a filter of nbytes bytes so that about rate of the keys that
-// are not in it seem to be (0 < rate < 1; 0.0001 unless a tablet server was told otherwise): ⌈−bits · 0.69314²
-// / ln rate⌉.
+// Capacity is the number of keys that Kudu puts in a filter of nbytes bytes for a false-positive rate (0 < rate < 1;
+// 0.0001 unless a tablet server is configured otherwise): ⌈−bits · 0.69314² / ln rate⌉.
 func Capacity(nbytes int, rate float64) int {
 	return int(math.Ceil(-float64(8*nbytes) * ln2 * ln2 / math.Log(rate)))
 }
 
-// ln2 is Kudu's: with the true logarithm numbers would come out that are not Kudu's.
+// ln2 is Kudu's value: the exact logarithm would give other capacities than Kudu's.
 const ln2 = 0.69314
 
 // New is an empty filter of nbytes bytes with as many probes as Kudu chooses for expected keys:

@@ -69,9 +69,9 @@ func jsonValue(a arrow.Array) appender {
 	return jsonAny(a)
 }
 
-// stored is what an extension's values are stored as: that is loaded into a column of any table to which they were
-// converted, which a form of their own (that of a UUID) is not. Nil if a is of no extension, or of VARIANT, whose two
-// columns of bytes nobody reads.
+// stored is what an extension's values are stored as: that can be loaded into a column of any table to which they were
+// converted, which a form of their own (that of a UUID) cannot. Nil if a is of no extension, or of VARIANT, whose two
+// columns of bytes nobody could read.
 func stored(a arrow.Array) arrow.Array {
 	x, ok := a.(array.ExtensionArray)
 	if !ok || x.ExtensionType().ExtensionName() == "parquet.variant" {
@@ -80,8 +80,8 @@ func stored(a arrow.Array) arrow.Array {
 	return x.Storage()
 }
 
-// jsonAny is the slow road: arrow-go's own value, through encoding/json. Extension types with a form of their
-// own go it.
+// jsonAny is the slow path: arrow-go's own value, through encoding/json. Extension types with a form of their
+// own take it.
 func jsonAny(a arrow.Array) appender {
 	return func(dst []byte, i int) []byte {
 		b, err := json.Marshal(a.GetOneForMarshal(i))

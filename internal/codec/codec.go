@@ -146,7 +146,7 @@ func atEnd(name string, f *inflater, dst, src []byte) error {
 		return fault.Rel(len(src)-f.in.Len(), 0, name, "at the end: %v", err)
 	}
 	if f.in.Len() != 0 {
-		return fault.Rel(len(src)-f.in.Len(), f.in.Len(), name, "%d bytes behind the end of the stream", f.in.Len())
+		return fault.Rel(len(src)-f.in.Len(), f.in.Len(), name, "%d bytes after the end of the stream", f.in.Len())
 	}
 	return nil
 }

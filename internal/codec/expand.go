@@ -16,10 +16,10 @@ import (
 	"stoa/fault"
 )
 
-// Expand decompresses all of src, whose raw size no format declares: "none", "snappy" (a bare block), "zstd",
-// "gzip", "lz4-frame". room gives n bytes of memory with unset content. A raw size above limit is a Limit error; what
-// the bytes say of themselves is held against what their method can reach at most before memory is taken. Errors
-// are relative to src.
+// Expand decompresses all of src, whose raw size no format declares: "none", "snappy" (a block without framing),
+// "zstd", "gzip", "lz4-frame". room allocates n bytes with unset content. A raw size above limit is a Limit error; a
+// size that the bytes state is checked against the largest that their method can reach before memory is allocated.
+// Errors are relative to src.
 func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
 	switch name {
 	case "none":
@@ -70,7 +70,7 @@ var newZstdDecoder = sync.Pool{New: func() any {
 	return d
 }}
 
-// firstAlloc is how much is taken at once for bytes that do not say their raw size, or say one that is much
+// firstAlloc is how much is allocated at first for bytes that do not state their raw size, or state one that is much
 // larger than they are.
 func firstAlloc(src []byte, declared uint64, limit int64) int {
 	n := uint64(16*len(src) + 4096)
@@ -112,16 +112,16 @@ func expandZstd(src []byte, limit int64, room func(n int) []byte) ([]byte, error
 	return drain("zstd", d, src, firstAlloc(src, declared, limit), limit, room)
 }
 
-// narrowed is a frame with a window no larger than what is wanted of it: a writer that streams, as parquet-mr does,
-// asks for one of 2 MiB and more for a few bytes, and the decoder takes that memory. Nothing reaches back further
-// than the content is long.
+// narrowed is a frame with a window no larger than its content may be: a writer that streams, as parquet-mr does,
+// asks for one of 2 MiB and more for a few bytes, and the decoder allocates it. No match reaches back further than the
+// content is long.
 func narrowed(src []byte, h *zstd.Header, limit int64) io.Reader {
 	const block, lowest = 128 << 10, 10 // bytes of the largest block; the smallest window is 2^10
 	log := max(bits.Len64(uint64(max(limit, block)-1)), lowest)
 	if h.Skippable || h.SingleSegment || log-lowest > 31 || h.WindowSize <= 1<<log {
 		return bytes.NewReader(src)
 	}
-	const windowAt = 5 // behind the magic number and the frame's descriptor: RFC 8878, 3.1.1
+	const windowAt = 5 // after the magic number and the frame's descriptor: RFC 8878, 3.1.1
 	head := append([]byte(nil), src[:windowAt+1]...)
 	head[windowAt] = byte(log-lowest) << 3
 	return io.MultiReader(bytes.NewReader(head), bytes.NewReader(src[windowAt+1:]))

@@ -8,7 +8,7 @@ import (
 )
 
 // A deflate decoder for streams of which all of the input and the size of the output are at hand: pages of
-// files. It knows no errors: what it does not like, damage most of all, is left to the library's reader, which
+// files. It returns no errors: what it cannot decode, damage most of all, is left to the library's reader, which
 // says what is wrong.
 
 // A table entry says what the bits at the front of the stream mean:
@@ -17,7 +17,7 @@ import (
 //	bits 8–13   number of extra bits of a length or distance, or of the bits that index a second table
 //	bit 14      a second table: its beginning is in the value
 //	bit 15      the end of the block, or no code at all
-//	bits 16–30  literal, least length or distance, or where the second table begins
+//	bits 16–30  literal, smallest length or distance, or where the second table begins
 //	bit 31      a literal
 type entry uint32
 
@@ -146,7 +146,7 @@ type stream struct {
 	out  int
 }
 
-// fill makes sure of 56 bits, or of all that are left, and zeros behind.
+// fill makes sure of 56 bits, or of all that are left, with zeros after them.
 func (s *stream) fill() {
 	if s.in+8 <= len(s.src) {
 		s.buf |= binary.LittleEndian.Uint64(s.src[s.in:]) << s.have
@@ -175,7 +175,7 @@ func (s *stream) take(n uint) (v uint64, ok bool) {
 	return v, true
 }
 
-// inflate decodes src, a raw deflate stream, and reports whether it was sound, ended with src and filled dst exactly.
+// inflate decodes src, a raw deflate stream, and reports whether it was intact, ended with src and filled dst exactly.
 func inflate(dst, src []byte) bool {
 	t := tablePool.Get().(*tables)
 	defer tablePool.Put(t)

@@ -21,7 +21,7 @@ import (
 const (
 	nullHash    = 0x6a09e667f3bcc908
 	wholeSeed   = 0xbb67ae8584caa73b
-	largeSeed   = 0x3c6ef372fe94f82b // whole numbers above the greatest int64
+	largeSeed   = 0x3c6ef372fe94f82b // whole numbers above the largest int64
 	realSeed    = 0xa54ff53a5f1d36f1
 	truthSeed   = 0x510e527fade682d1
 	instantSeed = 0x9b05688c2b3e6c1f

@@ -21,8 +21,8 @@ import (
 
 // Plan says which columns of two schemas belong together, and how their cells are made comparable.
 type Plan struct {
-	columns []column
-	apart   []string // names of columns that cannot be compared
+	columns      []column
+	incomparable []string // names of columns that cannot be compared
 }
 
 // column is a pair of columns.
@@ -30,7 +30,7 @@ type column struct {
 	name string
 	at   [2]int
 	path []int // of a field of a struct of side 0 that is a column of side 1: which child of it, and of that, …
-	node *node // nil: it is apart
+	node *node // nil: it cannot be compared
 }
 
 // Same is the plan of a table that is compared with another reading of itself.
@@ -47,13 +47,13 @@ func Between(in, out *arrow.Schema) *Plan {
 			if flat := flattened(f, i, nil, out); flat != nil {
 				p.columns = append(p.columns, flat...)
 			} else {
-				p.apart = append(p.apart, f.Name)
+				p.incomparable = append(p.incomparable, f.Name)
 			}
 			continue
 		}
 		n := nodeOf(f.Type, out.Field(j).Type)
 		if n == nil {
-			p.apart = append(p.apart, f.Name)
+			p.incomparable = append(p.incomparable, f.Name)
 			continue
 		}
 		p.columns = append(p.columns, column{name: f.Name, at: [2]int{i, j}, node: n})
@@ -133,20 +133,19 @@ func sameNames(in, out *arrow.Schema) bool {
 	return true
 }
 
-// Leave gives a column up: nothing is known of it.
+// Leave drops a column from the comparison: nothing is known of it.
 func (p *Plan) Leave(name string) {
-	if slices.Contains(p.apart, name) {
+	if slices.Contains(p.incomparable, name) {
 		return
 	}
 	n := len(p.columns)
 	p.columns = slices.DeleteFunc(p.columns, func(c column) bool { return c.name == name })
 	if len(p.columns) < n {
-		p.apart = append(p.apart, name)
+		p.incomparable = append(p.incomparable, name)
 	}
 }
 
-// LeaveWords gives the columns up whose cells are compared as words: values that came out are then those of
-// another type.
+// LeaveWords drops the columns whose cells are compared as text: values that came out are then those of another type.
 func (p *Plan) LeaveWords() {
 	for _, c := range slices.Clone(p.columns) {
 		if c.node.spelled() {
@@ -155,8 +154,8 @@ func (p *Plan) LeaveWords() {
 	}
 }
 
-// Round has the timestamps of a field of side 0 count as whole multiples of unit: the greatest that is not above, or
-// with nearest the nearest one, of two the one above.
+// Round makes the timestamps of a field of side 0 count as whole multiples of unit: rounded down, or with nearest to
+// the nearest multiple, halves up.
 func (p *Plan) Round(field int, unit time.Duration, nearest bool) {
 	for i := range p.columns {
 		if c := &p.columns[i]; c.at[0] == field && c.node != nil {
@@ -177,7 +176,7 @@ func (p *Plan) Without(s Sum, fields []int) Sum {
 	s.Columns = slices.Clone(s.Columns)
 	for i, c := range p.columns {
 		if slices.Contains(fields, c.at[0]) {
-			s.Columns[i].Apart, s.apart = true, true
+			s.Columns[i].Unknown, s.partial = true, true
 		}
 	}
 	return s
@@ -188,18 +187,18 @@ func (n *node) spelled() bool {
 }
 
 // Reading is the plan for what came out if its schema is another than was expected when side 0 was summed up.
-// Columns that are summed up in another way than they were then are apart, and with them the sum over whole
+// Columns that are summed up in another way than they were then cannot be compared, and neither can the sum over whole
 // rows.
 func (p *Plan) Reading(in, out *arrow.Schema) *Plan {
 	q := Between(in, out)
-	r := &Plan{apart: slices.Clone(p.apart), columns: slices.Clone(p.columns)}
+	r := &Plan{incomparable: slices.Clone(p.incomparable), columns: slices.Clone(p.columns)}
 	for i := range r.columns {
 		c := &r.columns[i]
 		k := slices.IndexFunc(q.columns,
 			func(x column) bool { return x.at[0] == c.at[0] && slices.Equal(x.path, c.path) })
 		if k < 0 || !q.columns[k].node.sameHashes(c.node) {
 			c.node = nil
-			r.apart = append(r.apart, c.name)
+			r.incomparable = append(r.incomparable, c.name)
 			continue
 		}
 		c.at, c.node = q.columns[k].at, q.columns[k].node
@@ -219,15 +218,15 @@ func (n *node) sameHashes(o *node) bool {
 }
 
 // Incomparable names the columns of side 0 that have no partner, or one whose values have nothing in common with
-// theirs: nothing is known of these.
-func (p *Plan) Incomparable() []string { return p.apart }
+// theirs.
+func (p *Plan) Incomparable() []string { return p.incomparable }
 
 // Summer sums up one side (0: what went in; 1: what came out).
 func (p *Plan) Summer(side int) *Summer {
 	s := &Summer{plan: p, side: side, sum: Sum{Columns: make([]Column, len(p.columns))}}
 	for i, c := range p.columns {
-		s.sum.Columns[i].Name, s.sum.Columns[i].Apart = c.name, c.node == nil
-		s.sum.apart = s.sum.apart || c.node == nil
+		s.sum.Columns[i].Name, s.sum.Columns[i].Unknown = c.name, c.node == nil
+		s.sum.partial = s.sum.partial || c.node == nil
 	}
 	return s
 }
@@ -237,7 +236,7 @@ type node struct {
 	way      diff.Kind
 	types    [2]arrow.DataType // of AsText
 	children []*node
-	at       [2][]int // of a struct, for each kid, which child of either side it is
+	at       [2][]int // of a struct, for each child, which child of either side it is
 	cells    diff.Cells
 	rounding
 	// what hashing keeps, of each side

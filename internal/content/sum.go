@@ -14,24 +14,24 @@ type Sum struct {
 	Rows    int64
 	Row     [2]uint64 // over whole rows: two sums of different hashes
 	Columns []Column  // in the order of side 0
-	apart   bool      // so Row says nothing
+	partial bool      // a column is not compared, so Row says nothing
 }
 
 // Column is the sum over one column, modulo 2^64.
 type Column struct {
-	Name  string
-	Nulls int64
-	Hash  uint64
-	Apart bool // nothing is known
+	Name    string
+	Nulls   int64
+	Hash    uint64
+	Unknown bool // nothing is known
 }
 
 func (c Column) equal(o Column) bool {
-	return c.Apart || o.Apart || c.Hash == o.Hash && c.Nulls == o.Nulls
+	return c.Unknown || o.Unknown || c.Hash == o.Hash && c.Nulls == o.Nulls
 }
 
 // Equal reports whether rows and all checksums are the same.
 func (s Sum) Equal(o Sum) bool {
-	return s.Rows == o.Rows && (s.Row == o.Row || s.apart || o.apart) &&
+	return s.Rows == o.Rows && (s.Row == o.Row || s.partial || o.partial) &&
 		slices.EqualFunc(s.Columns, o.Columns, Column.equal)
 }
 

@@ -15,10 +15,9 @@ import (
 	"stoa/fault"
 )
 
-// With On, the rows of a are kept in memory by their key, and each row of b asks for its own. Rows with the
-// same key are two heaps: those that are equal belong together first, then those that are equal within the
-// tolerance, and what is left in the order in which it comes. So a row of b to which none is equal has to wait
-// for the end.
+// With On, the rows of a are kept in memory by their key, and each row of b looks for its partner there. Among rows
+// with the same key, those that are equal are paired first, then those that are equal within the tolerance, and then
+// the rest in the order in which they come. So a row of b to which none is equal has to wait for the end.
 
 // part is the rows whose key's hash is residue modulo modulus.
 type part struct{ modulus, residue uint64 }
@@ -46,7 +45,7 @@ func (q *queue) add(r *row) {
 	q.n++
 }
 
-// take removes the row whose cells are these, if there is one, and reports whether.
+// take removes a row with these cells, and reports whether there was one.
 func (q *queue) take(cells []byte) bool {
 	for before, r := (*row)(nil), q.first; r != nil; before, r = r, r.next {
 		if !bytes.Equal(r.cells, cells) {
@@ -180,14 +179,14 @@ func (r *run) byKey(ctx context.Context) error {
 	return nil
 }
 
-// take has the result be what it was.
+// take resets the result to what it was before.
 func (k *keyed) take(before *Result) {
 	examples := k.res.Examples[:len(before.Examples)]
 	*k.res = *before
 	k.res.Examples = examples
 }
 
-// halve puts half of the part off.
+// halve postpones half of the part.
 func (k *keyed) halve(more *[]part) error {
 	if k.modulus >= maxParts {
 		return &fault.Error{Class: fault.Limit, Reason: fmt.Sprintf("even divided into %d parts the rows of one "+
@@ -230,8 +229,8 @@ func (k *keyed) scan(ctx context.Context, side int, each func(b arrow.RecordBatc
 	return nil
 }
 
-// keep takes the part's rows of a into memory. When that is short it halves the part, as often as needed; more
-// is what was put off.
+// keep takes the part's rows of a into memory. Where that does not suffice it halves the part, as often as needed; more
+// is what was postponed.
 func (k *keyed) keep(ctx context.Context) (more []part, err error) {
 	err = k.scan(ctx, 0, func(_ arrow.RecordBatch, _ int, at int64) error {
 		same := k.table[string(k.key)]
@@ -299,8 +298,8 @@ type pairing struct {
 	a, b *row
 }
 
-// pairRest pairs what is left. The part's examples, of which those from told on are there, are in the order of b;
-// then come the rows that only a has.
+// pairRest pairs what is left. The part's examples, which begin at shown, are in the order of b; then come the rows
+// that only a has.
 func (k *keyed) pairRest(shown int) {
 	var both, onlyA []pairing // both: with a row of b
 	for key, same := range k.table {
@@ -403,12 +402,12 @@ func (k *keyed) showKey(key []byte, at [2]int64) (out []Cell) {
 	return out
 }
 
-// maxPairs is how many pairs of rows of one key are looked at to find as many that are equal within the
-// tolerance as there can be. Of more, up to mostTried, each row of a gets the first that fits, and of still
-// more the one that comes when it does.
+// maxPairs is how many pairs of rows of one key are looked at to match as many rows within the tolerance as possible.
+// Of more, up to maxTried, each row of a gets the first that fits, and of still more only rows at the same position
+// are compared.
 const maxPairs, maxTried = 1 << 14, 1 << 24
 
-// near counts the pairs of rows of a and of b that are equal within the tolerance, and gives the others.
+// near counts the pairs of rows of a and of b that are equal within the tolerance, and returns the others.
 func (k *keyed) near(a, b []*row) (restA, restB []*row) {
 	if len(a) == 0 || len(b) == 0 || !slices.ContainsFunc(k.rest, func(c column) bool { return c.inexact(k.tol) }) {
 		return a, b

@@ -50,7 +50,7 @@ type shape struct {
 	clock
 	children []*shape // of a list the items', of a record the fields'
 	names    []string // of a record's fields
-	at       [2][]int // for each kid, which child of either side it is
+	at       [2][]int // for each child, which child of either side it is
 	reals    bool     // there are floating-point numbers in it
 	// of Bytes: the side (1 or 2) whose text may be the other's bytes in base64, as CSV and JSON have these;
 	// 0: neither
@@ -133,8 +133,8 @@ func orNone(k Kind, children ...*shape) Kind {
 	return k
 }
 
-// pairItems pairs what lists hold. The fields of a map's entries are not known by their names, which are
-// anybody's choice.
+// pairItems pairs what lists hold. The fields of a map's entries are paired by position, as their names differ between
+// writers.
 func pairItems(a, b arrow.DataType) *shape {
 	x, y := a.(arrow.ListLikeType).Elem(), b.(arrow.ListLikeType).Elem()
 	p, ok := x.(*arrow.StructType)
@@ -284,7 +284,7 @@ func (s *shape) size(b []byte) int {
 // uncoded is the first byte of a text that is no base64 in a column that is read as such: it equals no bytes.
 const uncoded = 2
 
-// read has all text that may be base64 read as that, or as it is.
+// read sets whether text that may be base64 is read as such, or as it is.
 func (s *shape) read(coded bool) {
 	s.coded = coded && s.text != 0
 	for _, child := range s.children {
@@ -338,7 +338,7 @@ func (s *shape) equal(a, b []byte, tol tolerance) bool {
 	return false
 }
 
-// tolerance is how far floating-point numbers may be apart: by so much, or by this part of the greater one.
+// tolerance is how much floating-point numbers may differ: by so much, or by this part of the larger one.
 type tolerance struct{ absolute, relative float64 }
 
 func (t tolerance) near(x, y float64) bool {

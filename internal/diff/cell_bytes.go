@@ -59,7 +59,7 @@ func (s *shape) value(dst []byte, arr arrow.Array, i, side int) []byte {
 		b := content(arr, i)
 		if s.coded && s.text == side+1 {
 			raw, err := base64.StdEncoding.AppendDecode(nil, b)
-			// decoding passes over line ends, and bits after the last
+			// decoding ignores line ends, and bits after the last
 			if err == nil && bytes.Equal(base64.StdEncoding.AppendEncode(nil, raw), b) {
 				b = raw
 			} else {
@@ -188,8 +188,8 @@ func appendDecimal(dst []byte, arr arrow.Array, i int) []byte {
 	return appendBytes(binary.AppendVarint(append(dst, sign), exp), v.Bytes())
 }
 
-// appendMixed appends a number of any kind. That of a decimal with digits after its point is the nearest real;
-// a whole number is itself, also where reals are further apart than 1.
+// appendMixed appends a number of any kind. A decimal with digits after its point counts as the nearest float; a whole
+// number is kept exactly, also where floats are more than 1 apart.
 func appendMixed(dst []byte, arr arrow.Array, i int) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(float(arr, i)))
 	if arrow.IsFloating(arr.DataType().ID()) {
@@ -202,7 +202,7 @@ func appendMixed(dst []byte, arr arrow.Array, i int) []byte {
 	if exp >= 0 {
 		m.Mul(m, new(big.Int).Exp(big.NewInt(10), big.NewInt(exp), nil))
 	}
-	const digits = 53 // of a real
+	const digits = 53 // of a float, in bits
 	if exp < 0 || m.BitLen()-int(m.TrailingZeroBits()) <= digits {
 		return append(dst, 0)
 	}

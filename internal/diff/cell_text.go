@@ -76,7 +76,7 @@ func (s *shape) print(w *strings.Builder, b []byte, side int) {
 	}
 }
 
-// printBytes prints text, and bytes: in base64 if the text beside them was, as text if they are some, else in hex.
+// printBytes prints text, and bytes: in base64 if they were read from that, as text if they are UTF-8, else in hex.
 func (s *shape) printBytes(w *strings.Builder, b []byte, coded bool) {
 	_, k := binary.Uvarint(b)
 	switch b = b[k:]; {

@@ -21,8 +21,8 @@ type Input struct {
 // Options say what is compared, and how.
 type Options struct {
 	On       []string // columns that say which rows belong together; nil: their positions
-	Absolute float64  // floating-point numbers that are so far apart are the same
-	Relative float64  // or by this part of the greater of both
+	Absolute float64  // floating-point numbers that differ by no more are equal
+	Relative float64  // or by this part of the larger of both
 	Examples int      // differing rows that are kept
 	Memory   int64    // bytes of rows that On may keep at a time
 }
@@ -101,9 +101,9 @@ func Run(ctx context.Context, a, b Input, o Options) (*Result, error) {
 	return r.res, r.bothReadings(ctx)
 }
 
-// bothReadings compares with all text as it is. If cells of columns differ in which bytes are on one side, and
-// on the other text, it compares once more with that as the bytes which it stands for in base64, and keeps this
-// reading of those columns that have fewer such cells then: the same one for all of a column.
+// bothReadings compares with all text as it is. If cells differ in columns that hold bytes on one side and text on the
+// other, it compares once more with the text decoded from base64, and keeps that reading for the columns in which fewer
+// cells differ then: a column is read in one way as a whole.
 func (r *run) bothReadings(ctx context.Context) error {
 	schema := r.res.Schema
 	if err := r.compare(ctx); err != nil {
@@ -143,8 +143,8 @@ func (r *run) compare(ctx context.Context) error {
 	return r.byPosition(ctx)
 }
 
-// pairColumns pairs columns by name, and says how the schemas differ. Of a name that comes twice the first
-// belongs to the first.
+// pairColumns pairs columns by name, and notes how the schemas differ. Where a name occurs twice, the first is paired
+// with the first.
 func (r *run) pairColumns() (out []column) {
 	a, b := r.in[0].Schema, r.in[1].Schema
 	used := make([]bool, b.NumFields())

@@ -10,9 +10,8 @@ import (
 // maxDigits is how long a number in words is read exactly, and how large its exponent may be.
 const maxDigits = 500
 
-// normal is one of the ways to write a value: a number, date or time that is text on one side, as in JSON
-// lines, is the same in all of them (1.50, 1.5 and 15e-1; 10:00:00Z and 10:00:00.000Z). What is no such value
-// stays as it is.
+// normal is the normal form of a value: a number, date or time that is text on one side, as in JSON lines, may be
+// written in several ways (1.50, 1.5 and 15e-1; 10:00:00Z and 10:00:00.000Z). What is no such value stays as it is.
 func (s *shape) normal(b []byte) []byte {
 	word := string(b)
 	switch s.as {

@@ -1,8 +1,8 @@
 // Package pb reads and writes the wire form of Protocol Buffers, field by field and without descriptors.
 //
 // A message is read over a wire.Cursor, so that the parser that decodes it also describes it and says where it is
-// broken. Fields may come in any order; of a field that may stand once, the last counts; fields nobody asks for are
-// kept over, as the format wants it.
+// broken. Fields may come in any order; of a field that may occur once, the last counts; unknown fields are skipped, as
+// the format demands.
 package pb
 
 import (
@@ -244,7 +244,7 @@ func (r *Reader) Message(name string) *wire.Cursor {
 	return s
 }
 
-// Join tells the message's cursor the error of a message in it.
+// Join passes the error of a message on to the cursor of the message that it is in.
 func (r *Reader) Join(message *wire.Cursor) { r.c.Join(message) }
 
 // Unknown moves over a field that has no meaning here.

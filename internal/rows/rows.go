@@ -111,7 +111,7 @@ func (t with) Open(ctx context.Context, name string) (store.Source, error) {
 	return t.Tree.Open(ctx, name)
 }
 
-// kept is not closed by who reads it.
+// kept is not closed by its readers.
 type kept struct{ store.Source }
 
 func (kept) Close() error { return nil }

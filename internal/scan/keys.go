@@ -19,8 +19,8 @@ type keyColumn struct {
 	nullable   bool // nulls come first
 }
 
-// keys are the keys of some rows, encoded so that bytes.Compare is the order. The first eight bytes are kept apart:
-// they mostly decide.
+// keys are the keys of some rows, encoded so that bytes.Compare is the order. The first eight bytes are also kept as
+// numbers: they mostly decide.
 type keys struct {
 	head  []uint64
 	bytes []byte
@@ -119,8 +119,8 @@ func fixedKeyWidth(t arrow.DataType) int {
 	return 0
 }
 
-// appendKey appends entry i of v so that encodings sort as values do: integers big-endian with the sign turned, strings
-// with their zero bytes marked and an end that is below everything.
+// appendKey appends entry i of v so that encodings sort as values do: integers big-endian with the sign bit flipped,
+// strings with their zero bytes escaped and a terminator that is below everything.
 func appendKey(b []byte, c keyColumn, v *vec.Vector, i int) ([]byte, error) {
 	null := !v.Valid(i)
 	if c.nullable {
@@ -158,7 +158,7 @@ func appendKey(b []byte, c keyColumn, v *vec.Vector, i int) ([]byte, error) {
 	return b, nil
 }
 
-// appendFloatKey: negative numbers turned over as a whole, positive ones by the sign.
+// appendFloatKey flips all bits of a negative number, and the sign bit of a positive one.
 func appendFloatKey(b []byte, v *vec.Vector, i int) []byte {
 	if v.Width() == 4 {
 		x := vec.Fixed[uint32](v, i)[0]

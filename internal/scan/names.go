@@ -12,7 +12,7 @@ import (
 	"stoa/store"
 )
 
-// The names of the rooms below that others need.
+// Names of the packages below that others need.
 type (
 	Damaged  = plan.Damaged
 	Spec     = plan.Spec

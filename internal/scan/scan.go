@@ -2,8 +2,8 @@
 //
 // The loop: Run goes over tasks (a row group, mostly), run.read over the windows of one, Windows.Filter and Fill
 // have each column cover the rows of a window (stream.cover, field.cover), page by page (stream.page, leaf.page), and
-// fetch.Decode calls the format's decoder. Its rooms, from the lowest: arrays, plan, fetch, emit, window, batches; here
-// are tasks, the order of row groups (merge), workers (parallel), and the pieces of a scan (Cut).
+// fetch.Decode calls the format's decoder. The packages below, from the lowest: arrays, plan, fetch, emit, window,
+// batches; here are tasks, the order of row groups (merge), workers (parallel), and the pieces of a scan (Cut).
 package scan
 
 import (
@@ -83,7 +83,7 @@ func Run(ctx context.Context, src fetch.Source, spec plan.Spec, passed *int64) i
 	}
 }
 
-// refusal notes whether anything was read besides what needs something that is not known here.
+// refusal notes whether a scan met nothing but what is not supported. Such a scan is refused: that is no damage.
 type refusal struct {
 	lost    func(region.Loss) // who else receives losses; may be nil
 	yield   func(arrow.RecordBatch, error) bool
@@ -110,7 +110,7 @@ func (s *refusal) emit(b arrow.RecordBatch, err error) bool {
 	return s.yield(b, err)
 }
 
-// err is why nothing at all could be read, if that is no damage.
+// err is why nothing at all could be read, if that is not due to damage.
 func (s *refusal) err() error {
 	if s.rows > 0 || s.damaged {
 		return nil

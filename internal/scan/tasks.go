@@ -68,8 +68,8 @@ func (r *run) parts(ctx context.Context, yield func(*task) error) error {
 	return nil
 }
 
-// maxTasks is into how many tasks a row group is cut: one that says that it has more rows is read by one worker, as
-// that number may be anything.
+// maxTasks is into how many tasks a row group is cut at most: one that says that it has more rows is read by one
+// worker, as that number may be anything.
 const maxTasks = 1 << 16
 
 // workers reports whether several workers read. Positions are counted one by one.

@@ -5,7 +5,7 @@ import "stoa/region"
 // Codes are the findings about a seal and what it is of. Those of files are "seal." and the Difference's What.
 var Codes = []region.CodeDoc{
 	{Code: "seal.changed", Severity: region.Error, Help: "Bytes of a file are not what was sealed: the place is " +
-		"exact to 64 KiB. Where the seal has parity, recover --seal makes them again."},
+		"exact to 64 KiB. Where the seal has parity, recover --seal restores them."},
 	{Code: "seal.missing", Severity: region.Error, Help: "A file that was sealed is not there."},
 	{Code: "seal.added", Severity: region.Warning, Help: "A file is there that was not sealed."},
 	{Code: "seal.cut", Severity: region.Error, Help: "A file is shorter than it was when it was sealed."},

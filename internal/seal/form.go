@@ -1,6 +1,6 @@
 // Package seal writes a sidecar of checksums, and if wanted of parity, for files that may have none of their
-// own: what they held can be proved by it, every change is placed to 64 KiB, and as many blocks as there is
-// parity for can be made again. The form is that of docs/formats/seal.md.
+// own: it proves what they held, locates every change to 64 KiB, and can restore as many blocks as it has parity
+// for. The form is that of docs/formats/seal.md.
 package seal
 
 import (
@@ -89,7 +89,7 @@ type done struct {
 // Table is what a table held.
 type Table struct {
 	Root    int           `json:"root"`
-	Table   string        `json:"table"` // behind #; "" where the place is the table
+	Table   string        `json:"table"` // after #; "" where the place is the table
 	Format  string        `json:"format"`
 	Rows    int64         `json:"rows"`
 	Sum     string        `json:"sum"` // over whole rows
@@ -170,8 +170,8 @@ type layout struct {
 
 const (
 	stripeBlocks = 100 // of data in a stripe, at most
-	stripesMost  = 16  // in a window
-	windowBlocks = stripeBlocks * stripesMost
+	maxStripes   = 16  // in a window
+	windowBlocks = stripeBlocks * maxStripes
 )
 
 // window is the geometry of a window: how many blocks it has, in how many stripes of data and parity blocks.

@@ -24,7 +24,7 @@ type Mended struct {
 	Left         []string // links and pipes, which are not written
 }
 
-// UnmendableError says what there is too little parity for. Nothing was written.
+// UnmendableError says which blocks there is too little parity for. Nothing was written.
 type UnmendableError struct{ Places []Difference }
 
 func (e *UnmendableError) Error() string {
@@ -39,9 +39,9 @@ func (e *UnmendableError) Error() string {
 	return text
 }
 
-// Mend writes all files as they were sealed into sink: what is not as it was is made again from parity. Every
-// block is held against the seal before it is written, and all that was written once more before it becomes
-// visible. roots are where the files are now.
+// Mend writes all files as they were sealed into sink: what has changed is restored from parity. Every block is
+// compared with the seal before it is written, and all that was written once more before it becomes visible. roots are
+// where the files are now.
 func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Mended, err error) {
 	if len(roots) != len(s.head.Roots) {
 		return m, fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))
@@ -126,7 +126,7 @@ func (s *Seal) prove(ctx context.Context, sink store.Sink) error {
 	return nil
 }
 
-// mender makes blocks again, window by window.
+// mender restores blocks, window by window.
 type mender struct {
 	s     *Seal
 	roots []string
@@ -174,7 +174,7 @@ func (x *mender) read(f *File, known *sums, b int64) ([]byte, bool, error) {
 		return nil, false, err
 	}
 	buf := make([]byte, min(Block, f.Size-b*Block))
-	if n, _ := in.ReadAt(buf, b*Block); n < len(buf) { // what cannot be read is made again
+	if n, _ := in.ReadAt(buf, b*Block); n < len(buf) { // what cannot be read is restored
 		return nil, false, nil
 	}
 	return buf, sumOf(buf) == want, nil
@@ -235,7 +235,7 @@ func (x *mender) markLost(f *File, b int64) {
 	x.lost = append(x.lost, Difference{What: Changed, File: name, Off: off, Len: n, Size: f.Size, Message: x.why})
 }
 
-// make is a block made again; nil if that cannot be.
+// make is a restored block; nil if it cannot be restored.
 func (x *mender) make(f *File, b int64) ([]byte, error) {
 	if x.s.layout.parity <= 0 {
 		x.why = "the seal has no parity"
@@ -250,7 +250,7 @@ func (x *mender) make(f *File, b int64) ([]byte, error) {
 	return x.made[no], nil
 }
 
-// fileOf is the file and the block of it that a block of all is.
+// fileOf is the file, and the block in it, of a block that is numbered among those of all files.
 func (s *Seal) fileOf(no int64) (*File, int64) {
 	i := sort.Search(len(s.first), func(i int) bool { return s.first[i] > no }) - 1
 	for s.files[i].blocks() == 0 {
@@ -259,7 +259,7 @@ func (s *Seal) fileOf(no int64) (*File, int64) {
 	return s.files[i], no - s.first[i]
 }
 
-// window makes all blocks of a window again for which there is parity.
+// window restores all blocks of a window for which there is parity.
 func (x *mender) window(w int64) error {
 	x.at, x.made, x.why = w, map[int64][]byte{}, ""
 	blocks, count, data, parity := x.s.layout.window(w)
@@ -293,7 +293,7 @@ type stripes struct {
 	known        map[int]*sums
 }
 
-// stripe makes the lost blocks of a stripe anew, if its parity suffices.
+// stripe restores the lost blocks of a stripe, if its parity suffices.
 func (x *mender) stripe(t *stripes, st int) error {
 	shards, bad, err := x.shards(t, st)
 	if err != nil || len(bad) == 0 {

@@ -51,7 +51,7 @@ type span struct {
 	len int
 }
 
-// Open reads a seal. What is damaged of it is in Problems; an error is only that nothing of it can be used.
+// Open reads a seal. What is damaged of it is in Problems; it is an error only if nothing of it can be used.
 func Open(src io.ReaderAt, size int64) (*Seal, error) {
 	s := &Seal{src: src, byName: map[fileKey]*File{}, digests: map[int]string{}, hashed: map[int]map[int64]span{},
 		parity: map[shardKey]span{}}
@@ -65,7 +65,7 @@ func (s *Seal) problem(off, n int64, format string, args ...any) {
 	s.Problems = append(s.Problems, Problem{off, n, fmt.Sprintf(format, args...)})
 }
 
-// scan reads all records. Behind damage it goes on with the next marker.
+// scan reads all records. After damage it goes on at the next marker.
 func (s *Seal) scan(size int64) error {
 	b := make([]byte, len(magic))
 	if _, err := s.src.ReadAt(b, 0); err != nil || string(b) != magic {
@@ -225,7 +225,7 @@ func (s *Seal) takeSums(b []byte, at span) error {
 		return fmt.Errorf("%d bytes of checksums", len(b))
 	}
 	file, first := int(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint64(b[4:]))
-	if first < 0 || first%hashesMost != 0 {
+	if first < 0 || first%maxHashes != 0 {
 		return fmt.Errorf("checksums from block %d on", first)
 	}
 	if s.hashed[file] == nil {
@@ -263,7 +263,7 @@ func (s *Seal) checkRecords() error {
 		have := int64(0)
 		for first, at := range s.hashed[f.Index] {
 			n := int64(at.len-hashHead) / sumLen
-			if want := min(hashesMost, f.blocks()-first); n != want {
+			if want := min(maxHashes, f.blocks()-first); n != want {
 				s.problem(at.off, int64(at.len), "%s: %d checksums from block %d on, %d wanted", f.Name, n, first, want)
 				delete(s.hashed[f.Index], first)
 				continue
@@ -287,7 +287,7 @@ func (s *Seal) Files() []*File { return s.files }
 // Tables are those that were sealed.
 func (s *Seal) Tables() []Table { return s.tables }
 
-// Parity is how many blocks in hundred can be made again.
+// Parity is how many blocks in a hundred can be restored.
 func (s *Seal) Parity() float64 { return s.head.Parity }
 
 // sums reads checksums of a file, record by record.
@@ -300,7 +300,7 @@ type sums struct {
 
 // of is the checksum of a block; false if it is lost.
 func (x *sums) of(block int64) (sum Sum, ok bool, err error) {
-	from := block / hashesMost * hashesMost
+	from := block / maxHashes * maxHashes
 	if x.buf == nil || x.first != from {
 		at, ok := x.seal.hashed[x.file.Index][from]
 		if !ok {

@@ -62,7 +62,7 @@ func (s *Seal) Verify(ctx context.Context, roots []string, report func(Differenc
 		}
 	}
 	if !s.whole {
-		return nil // what the seal does not know any more is not told from what was added
+		return nil // files that were added cannot be distinguished from those that the seal has lost
 	}
 	for i := range there {
 		if f := &there[i]; known[fileKey{f.Root, f.Name}] != nil {

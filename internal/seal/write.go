@@ -15,7 +15,7 @@ import (
 
 // Options say what a seal holds.
 type Options struct {
-	Parity float64 // blocks in hundred that can be made again; 0: none, at most 100
+	Parity float64 // blocks in a hundred that can be restored; 0: none, at most 100
 	Tables []Table
 }
 
@@ -178,7 +178,7 @@ func (w *writer) file(ctx context.Context, f *File) error {
 	return h.end()
 }
 
-// eachBlock reads size bytes and gives them block by block; io.ErrUnexpectedEOF if there are fewer.
+// eachBlock reads size bytes and calls f with each block; io.ErrUnexpectedEOF if there are fewer.
 func eachBlock(ctx context.Context, in io.Reader, size int64, f func(b []byte) error) error {
 	buf := make([]byte, min(16*Block, max(1, size)))
 	for left := size; left > 0; {
@@ -213,7 +213,7 @@ type hashes struct {
 	all   *xxh3.Hasher
 }
 
-const hashHead, hashesMost = 12, 4096 // bytes before the checksums in a record, and how many it has
+const hashHead, maxHashes = 12, 4096 // bytes before the checksums in a record, and how many it has
 
 func newHashes(f *File, keep func(string, []byte) error) *hashes {
 	return &hashes{file: f, keep: keep, all: xxh3.New()}
@@ -227,7 +227,7 @@ func (h *hashes) add(s Sum) error {
 	}
 	h.buf = append(h.buf, s[:]...)
 	h.first++
-	if len(h.buf) == hashHead+hashesMost*sumLen {
+	if len(h.buf) == hashHead+maxHashes*sumLen {
 		return h.flush()
 	}
 	return nil

@@ -122,7 +122,7 @@ func (r *Reader) Fail(n int, name, format string, args ...any) {
 	r.fail(r.c.Pos()-n, n, name, format, args...)
 }
 
-// failAt reports trouble found head bytes after the cursor's place.
+// failAt reports an error found head bytes after the cursor's place.
 func (r *Reader) failAt(head int, bad *parseError, name string) {
 	off := r.c.Pos() + head + bad.off
 	r.short = bad.short
@@ -277,7 +277,7 @@ func (r *Reader) items(count int, elem, value Type, yield func(int) bool) {
 	}
 }
 
-// valueRead notes that the value that was due is read. Behind the key of a map's entry its value is due.
+// valueRead notes that the value that was due is read. After the key of a map's entry its value is due.
 func (r *Reader) valueRead() {
 	r.due, r.head = false, 0
 	if len(r.stack) == 0 {
@@ -435,8 +435,8 @@ func (r *Reader) Unknown() {
 	r.done(name, text, n)
 }
 
-// Stranger reports the field that Next found as damage: no fields are ever added to this structure.
-func (r *Reader) Stranger() {
+// UnexpectedField reports the field that Next found as damage: no fields are ever added to this structure.
+func (r *Reader) UnexpectedField() {
 	if r.due && r.c.Err() == nil {
 		r.fail(r.c.Pos(), max(r.head, 1), r.unknownName(), "the structure has no such field")
 	}

@@ -269,8 +269,8 @@ func (p Protocol) scalar(b []byte, t Type) (head, size int, bad *parseError) {
 	return 0, size, nil
 }
 
-// extent walks a value of type t as an element of a list has it (a bool takes a byte) and tells its size. With trouble,
-// n is how far it came.
+// extent walks a value of type t as an element of a list has it (a bool takes a byte) and returns its size. With an
+// error, n is how far it came.
 func (p Protocol) extent(b []byte, t Type, depth int) (n int, bad *parseError) {
 	if depth >= MaxDepth && (t == Struct || t == List || t == Set || t == Map) {
 		return 0, malformed(0, "nested deeper than %d", MaxDepth)

@@ -23,7 +23,7 @@ const (
 	Fail  Mode = iota // it fails with Err
 	Short             // a read gives half of its bytes and io.EOF, as of a file that was cut meanwhile
 	Slow              // it takes until its context is done
-	Wrong             // a read gives bytes of which one bit in the middle is turned
+	Wrong             // one bit in the middle of the bytes that a read gives is flipped
 )
 
 func (m Mode) String() string { return [...]string{"fail", "short", "slow", "wrong"}[m] }

@@ -10,19 +10,19 @@ type Cause struct {
 	Next  string // the next command, and what it does
 }
 
-// damaged is what codes have that are of no other kind, too.
+// damaged is also the cause of codes that match no other.
 var damaged = Cause{regexp.MustCompile(`([^r]|[^e]r)\.damaged$|header\.damaged$|\.(bad|header|record|struct)$`),
 	"structures that do not decode",
-	"Bytes changed after they were written, or the program that wrote has a bug.",
+	"Bytes changed after they were written, or the program that wrote them has a bug.",
 	"stoa recover PATH -o OUT writes every row that can be read"}
 
-// causes are looked through in this order.
+// causes are tried in this order.
 var causes = []Cause{
 	{regexp.MustCompile(`^seal\.`), "changed after sealing",
 		"Files were changed, added, renamed or removed after stoa seal had read them, or the seal itself was.",
-		"stoa recover --seal FILE.seal PATH -o OUT restores what the parity of the seal reaches"},
+		"stoa recover --seal FILE.seal PATH -o OUT restores what the seal's parity covers"},
 	{regexp.MustCompile(`^output\.`), "what comes out is not what was declared",
-		"The source declares other rows than it has, or holds text that is no UTF-8.",
+		"The source declares other rows than it has, or holds text that is not UTF-8.",
 		"stoa verify PATH --deep shows which part of the source says so"},
 	{regexp.MustCompile(`^(csv|tsv|jsonl)\.`), "text that does not parse",
 		"A line was edited or cut off, or the text has another dialect than the options say.",
@@ -52,17 +52,17 @@ var causes = []Cause{
 		"stoa describe PATH shows what lies there"},
 	{regexp.MustCompile(`utf8|literal|int128|null$|version|\.form$|\.name$|boolean|zlib|` +
 		`duplicate|runs|live|block\.empty`),
-		"odd, or open to misreading",
-		"The program that wrote follows the format loosely.",
+		"unusual, or easily misread",
+		"The program that wrote the file follows the format loosely.",
 		"stoa convert PATH -o OUT writes a file that every reader takes"},
 	{regexp.MustCompile(`cut|torn|short|trunc|unfinished|\.end$|empty|incomplete|magic|footer|open|\.rest$|` +
 		`uncommitted|txn`), "an end that is missing",
-		"The program that wrote was stopped, or a copy was cut off before its end.",
+		"The program that wrote the file was stopped, or a copy was cut off before its end.",
 		"stoa recover PATH -o OUT writes the rows that were complete"},
 	{regexp.MustCompile(`order|minmax|bounds|bloom|index|disagrees|levels|statistics|stats|sizes|encodings|copy|` +
 		`count|keys|range|numvalues|firstvalue|size$|rawsize|ordinal|restarts|summary|types|rows$|uneven|misplaced`),
 		"two places that contradict each other",
-		"The program that wrote has a bug, or one of two places that say the same is damaged.",
+		"The program that wrote the file has a bug, or one of two places that say the same is damaged.",
 		"stoa convert PATH -o OUT reads every row and writes indexes, bounds and counts anew"},
 }
 

@@ -10,7 +10,7 @@ import (
 	"stoa/region"
 )
 
-// CodeDocs are all codes of findings, sorted: those of the formats, and those of no format.
+// CodeDocs are the codes of all findings, sorted: those of the formats, and those that belong to no format.
 func CodeDocs(a *cli.App) []CodeDoc {
 	var out []CodeDoc
 	add := func(codes []region.CodeDoc) {

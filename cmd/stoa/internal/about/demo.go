@@ -41,15 +41,15 @@ var DemoZip []byte
 // harm is damage that --damage does to a copy of a sample.
 type harm struct {
 	To, from string
-	off      int // the byte of which a bit is turned; of a cut, where
+	off      int // the byte in which a bit is flipped, or where the file is cut
 	cut      bool
 	what     string
 }
 
 var Harms = []harm{
-	{"damaged/key.cfile", "key.cfile", 700, false, "a bit of a data block is turned"},
+	{"damaged/key.cfile", "key.cfile", 700, false, "one bit of a data block is flipped"},
 	{"damaged/cut.cfile", "key.cfile", 1500, true, "the file ends in the middle: its footer and indexes are gone"},
-	{"damaged/primitives.trv", "primitives.trv", 2000, false, "a bit of a column is turned"},
+	{"damaged/primitives.trv", "primitives.trv", 2000, false, "one bit of a column is flipped"},
 }
 
 // Trial is a command to try, and what it does; status is what it ends with.
@@ -109,7 +109,7 @@ With --damage damaged copies, too, and five more commands.`,
 	return cmd
 }
 
-// writeDemo writes the samples. Nothing that is there is touched.
+// writeDemo writes the samples. It touches no file that is there.
 func writeDemo(dir string, damage bool) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return &cli.UseError{Message: dir + " is not empty", Hint: "stoa demo writes to a directory of its own"}

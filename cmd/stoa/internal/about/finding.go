@@ -26,7 +26,7 @@ func FindingCmd(a *cli.App) *cobra.Command {
 		Short: "Explain a code of verify",
 		Long: `Explain a code that verify printed: what happened, what it costs, the likely cause and the next
 command. Or list a group of codes (cfile.block), or all.
--f json is an array with an object a code.`,
+-f json prints an array with one object per code.`,
 		Example: "  stoa finding cfile.block.checksum\n  stoa finding cfile.block -f json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -74,7 +74,7 @@ func (c CodeDoc) text() string {
 		wrapped("Next: "+why.Next+".")
 }
 
-// findCodes are the codes that equal args or begin with it; all without args.
+// findCodes are the code, or the codes of the group, that args names; without args all codes.
 func findCodes(a *cli.App, args []string) ([]CodeDoc, error) {
 	all := CodeDocs(a)
 	if len(args) == 0 {

@@ -38,9 +38,8 @@ func FormatsCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "formats [NAME...]",
 		Short: "List the formats, what stoa can do with each, and their options",
-		Long: `List the formats and what stoa can do with each. With a NAME, or -v, their options follow:
-those of reading are set by --source-opt, those of writing by --opt. verify without a word of the format's own
-reads everything.`,
+		Long: `List the formats and what stoa can do with each. With a NAME, or -v, list their options: --source-opt
+sets those of reading, --opt those of writing.`,
 		Example: "  stoa formats parquet\n  stoa formats -f json",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return a.FormatNames(), cobra.ShellCompDirectiveNoFileComp
@@ -97,7 +96,7 @@ func docsOfOptions(keys []format.OptionKey) []optionDoc {
 	return out
 }
 
-// Matrix is a line a format. It says exactly which of the format's functions there are.
+// Matrix has a line per format, with exactly those functions that the format has.
 func Matrix(formats []format.Format) *output.Report {
 	r := &output.Report{Cols: []output.ReportColumn{{Name: "format"}, {Name: "read"}, {Name: "write"}, {Name: "list"},
 		{Name: "describe"}, {Name: "verify"},
@@ -110,7 +109,7 @@ func Matrix(formats []format.Format) *output.Report {
 	return r
 }
 
-// writeMatrix writes the matrix for people: first what can be done, then what it is, both narrow.
+// writeMatrix writes the matrix for people, as two narrow tables: what stoa can do with each format, and what it is.
 func writeMatrix(w io.Writer, formats []format.Format, style display.TableStyle) error {
 	all := Matrix(formats)
 	last := len(all.Cols) - 2 // extensions and what it is

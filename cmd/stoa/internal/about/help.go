@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// HelpWidth is how many cells a line of help has at most: what a terminal has that nobody made wider.
+// HelpWidth is how many cells a line of help has at most: the width of a terminal that nobody made wider.
 const HelpWidth = 80
 
-// WriteHelp is what a verb says of itself: on one screen, with the flags that are wanted most and the names of the
-// others; with --verbose everything.
+// WriteHelp writes the help of a verb: on one screen, with the most important flags and the names of the others; with
+// --verbose all of it.
 func WriteHelp(a *cli.App, cmd *cobra.Command) error {
 	var b strings.Builder
 	long := cmd.Long
@@ -47,13 +47,13 @@ func WriteHelp(a *cli.App, cmd *cobra.Command) error {
 	return err
 }
 
-// flagGroup is flags that are about the same.
+// flagGroup is flags of one topic.
 type flagGroup struct {
 	title string
 	flags []*pflag.Flag
 }
 
-// shared are the flags that many verbs have, by what they are about. The flags of formats are not among them.
+// shared are the flags that many verbs have, by topic. The flags of formats are not among them.
 var shared = []struct {
 	title string
 	names []string
@@ -113,7 +113,7 @@ func flagGroups(a *cli.App, cmd *cobra.Command) (first []*pflag.Flag, groups []f
 
 // wordsOf names the flags for reading options that only one format has.
 func wordsOf(formats []format.Format, of format.Format) (names []string) {
-	for _, w := range cli.NewWordFlags() {
+	for _, w := range cli.NewOptionFlags() {
 		has := func(f format.Format) bool {
 			return slices.ContainsFunc(f.ReadKeys, func(k format.OptionKey) bool { return k.Name == w.Key })
 		}
@@ -141,7 +141,7 @@ func flagName(f *pflag.Flag) (name, usage string) {
 	return name, usage
 }
 
-// namesOfFlags lists flags without what they do.
+// namesOfFlags lists only the names of flags.
 func namesOfFlags(b *strings.Builder, verb string, groups []flagGroup) {
 	const at = 14 // where names begin
 	fmt.Fprintf(b, "\nMore flags (stoa help %s -v explains them):\n", verb)
@@ -164,7 +164,7 @@ func namesOfFlags(b *strings.Builder, verb string, groups []flagGroup) {
 	}
 }
 
-// helpFlags lists flags with their usage: beside short ones, below long ones.
+// helpFlags lists flags with their usage: on the same line if the name is short, else below it.
 func helpFlags(b *strings.Builder, title string, flags []*pflag.Flag) {
 	if len(flags) == 0 {
 		return

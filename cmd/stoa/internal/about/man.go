@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ManWidth is what an indented line has that is not filled, on a terminal of 80 cells.
+// ManWidth is how many cells man leaves for an indented line that it does not fill, on a terminal of 80.
 const ManWidth = HelpWidth - 7 - 1
 
 func ManCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
-		Long: "Write a manual page for stoa and one for each of its verbs to DIR, which is made if it is not " +
+		Long: "Write a manual page for stoa and one for each of its verbs to DIR, which is created if it is not " +
 			"there, in the form that man reads. Pages of that name are replaced.",
 		Example: "  stoa man ~/.local/share/man/man1\n  stoa man . && man ./stoa-verify.1",
 		Args: func(_ *cobra.Command, args []string) error {

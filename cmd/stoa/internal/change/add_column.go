@@ -41,7 +41,7 @@ not touched: their rows have the default in it, or null.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&def, "default", "", "the `VALUE` in rows that are there")
+	cmd.Flags().StringVar(&def, "default", "", "the `VALUE` in existing rows")
 	dry = dryRun(cmd)
 	limitFlags(cmd)
 	return cli.First(cmd, "default", "dry-run")

@@ -27,7 +27,7 @@ func openChanger(a *cli.App, cmd *cobra.Command, name string) (*stoa.Changer, er
 	return c, nil
 }
 
-// ofName is an error about a name that can mean no table as wrong use.
+// ofName turns an error about a name that cannot be a table's into wrong use.
 func ofName(err error) error {
 	var e *fault.Error
 	if errors.As(err, &e) && e.Class == fault.Invalid && strings.Contains(e.Reason, " names no table") {
@@ -41,7 +41,7 @@ func dryRun(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("dry-run", false, "check, and say what would be done; change nothing")
 }
 
-// would is the beginning of an answer: whether something was done, or only would be.
+// would says what was done, or in a dry run what would be.
 func would(dry bool, done string) string {
 	if dry {
 		return "would be " + done
@@ -49,7 +49,7 @@ func would(dry bool, done string) string {
 	return done
 }
 
-// wantsWhere refuses a predicate that is missing, which might be meant as all rows.
+// wantsWhere refuses a missing predicate: all rows must be asked for in so many words.
 func wantsWhere(where string) error {
 	if strings.TrimSpace(where) == "" {
 		return &cli.UseError{Message: "--where says which rows; it is missing", Hint: `--where true means all of them`}

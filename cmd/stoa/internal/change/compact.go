@@ -16,7 +16,7 @@ func CompactCmd(a *cli.App) *cobra.Command {
 	var dry *bool
 	cmd := &cobra.Command{
 		Use:   "compact STORE#DATABASE.TABLE (--minor | --major | --segments N,N)",
-		Short: "Make one segment of several of a CarbonData table",
+		Short: "Merge segments of a CarbonData table into one",
 		Long: `Write the rows of several segments, without the deleted ones, as one new segment that
 takes their place. --minor takes four loads each, then three results each, as CarbonData does by default;
 --major takes all. stoa clean removes what was compacted.`,

@@ -56,7 +56,7 @@ binary, date, timestamp, array<T>, map<K,V> and struct<name:T,...>. Names become
 			if f.bucket != "" {
 				n, by, ok := strings.Cut(f.bucket, ":")
 				if spec.Buckets, err = strconv.Atoi(n); err != nil || !ok || spec.Buckets < 1 {
-					return cli.WrongUse("--bucket %s: N:COLUMN,... is wanted", f.bucket)
+					return cli.WrongUse("--bucket %s: write it as N:COLUMN,...", f.bucket)
 				}
 				spec.BucketBy = listed(by)
 			}
@@ -91,7 +91,8 @@ func listed(s string) []string {
 	return names
 }
 
-// columnsOf reads the columns that a file says, in Spark's words or as schema -f json prints them, or has.
+// columnsOf reads columns from a file that lists them, in Spark's words or as schema -f json prints them, or from a
+// table.
 func columnsOf(a *cli.App, cmd *cobra.Command, name string) (*arrow.Schema, error) {
 	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() <= source.MaxSchema {
 		b, err := os.ReadFile(name)

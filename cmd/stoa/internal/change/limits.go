@@ -7,7 +7,8 @@ import (
 	"stoa/format"
 )
 
-// limitFlags gives a verb the flags that say what opening the table may take, where sources have not given them.
+// limitFlags gives a verb the flags that limit what opening the table may take, unless the flags of its sources are
+// there already.
 func limitFlags(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	if fl.Lookup("max-fields") == nil {
@@ -30,7 +31,7 @@ func limitsOf(cmd *cobra.Command) (l format.Limits, err error) {
 		return l, err
 	}
 	if l.Fields < 0 || l.Depth < 0 {
-		return l, cli.WrongUse("--max-fields is a number of fields, --max-depth one of lists and structs in each other")
+		return l, cli.WrongUse("--max-fields is a number of fields, --max-depth one of levels of nesting")
 	}
 	if m := fl.Lookup("memory"); m.Changed {
 		l.Opening, err = cli.ParseSize("--memory", m.Value.String())

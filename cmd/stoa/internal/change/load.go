@@ -166,7 +166,7 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 		return t, err
 	}
 	target, err := c.Open(ctx, stoa.OpenOptions{})
-	if err != nil { // what is wrong with it is reported by who loads
+	if err != nil { // loading reports what is wrong with it
 		return t, nil
 	}
 	defer target.Close()
@@ -202,8 +202,8 @@ func openFor(a *cli.App, ctx context.Context, c *stoa.Changer, paths []string, o
 // isText reports whether a format's types are guessed.
 func isText(format string) bool { return format == "csv" || format == "tsv" || format == "jsonl" }
 
-// readsAs reports whether what looks like the type guess in a text is read as t, rather than converted: numbers
-// beside NaN look like text.
+// readsAs reports whether a column of a text that looks like the type guess is parsed as t, rather than converted:
+// numbers among which is NaN look like text.
 func readsAs(t, guess arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.FLOAT32, arrow.FLOAT64:

@@ -17,7 +17,7 @@ func MergeIndexCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "merge-index STORE#DATABASE.TABLE [--segments N,N]",
 		Aliases: []string{"carbonindexmerge"},
-		Short:   "Make one index file of several of a CarbonData table's segments",
+		Short:   "Merge the index files of a CarbonData table's segments",
 		Long: `Merge the .carbonindex files of each directory of a segment into one .carbonindexmerge, as
 newer releases of CarbonData (and stoa load) do at once: a reader opens one file instead of one per task.
 No row changes.`,
@@ -41,7 +41,7 @@ No row changes.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&segments, "segments", "", "only these segments, `N,N`; all that count otherwise")
+	cmd.Flags().StringVar(&segments, "segments", "", "only these segments, `N,N` (default: all that count)")
 	dry = dryRun(cmd)
 	limitFlags(cmd)
 	return cli.First(cmd, "segments", "dry-run")

@@ -24,8 +24,8 @@ func UpdateCmd(a *cli.App) *cobra.Command {
 added again in a new segment, in one change. A VALUE is text as in CSV, or 'quoted' as in a PREDICATE, and
 must be a value of the column exactly; null without quotes is null.
 
-Columns of lists, maps, structs and bytes can only be set to null. Before they count the new rows are read
-back: as many, and the same values, or the status is 1 and the table is as it was.`,
+Columns of lists, maps, structs and bytes can only be set to null. The new rows are read back before they
+count: if they are not as many, with the same values, the status is 1 and the table is as it was.`,
 		Example: `  stoa update store#sales.orders --set status=paid --set "note=by hand" --where "id = 4711"
   stoa update store#sales.orders --set note=null --where "day < date '2020-01-01'"`,
 		Args: cli.Wants(cobra.ExactArgs(1)),
@@ -62,7 +62,7 @@ back: as many, and the same values, or the status is 1 and the table is as it wa
 	return cli.First(cmd, "where", "set", "dry-run")
 }
 
-// ofSet is an error about a new value as one about the flag that gave it.
+// ofSet turns an error about a new value into one about the flag that gave it.
 func ofSet(err error) error {
 	var e *stoa.SetError
 	switch {

@@ -35,7 +35,7 @@ type App struct {
 	Quiet, Verbose, NoProgress bool
 	Tallies                    tallies
 	Reported                   map[region.Finding]bool
-	read                       []string         // places from which is read
+	read                       []string         // places that are read
 	places                     map[string]bool  // of read, without the names of tables
 	Verbs                      []*cobra.Command // in the order of the overview
 }
@@ -63,7 +63,7 @@ func terminal(w io.Writer) (bool, int) {
 	return true, width
 }
 
-// Colour reports whether standard output may be coloured. NO_COLOR is a common wish: https://no-color.org
+// Colour reports whether standard output may be coloured. NO_COLOR is a convention: https://no-color.org
 func (a *App) Colour() bool {
 	return a.Tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -75,7 +75,7 @@ func (a *App) Note(format string, args ...any) {
 	}
 }
 
-// Warn reports an error on standard error, that of which the command goes on.
+// Warn reports on standard error, also with -q, an error in spite of which the command goes on.
 func (a *App) Warn(format string, args ...any) {
 	fmt.Fprintln(a.Stderr, display.Hanging(display.Printable(InFlags(fmt.Sprintf(format, args...))), a.ErrWidth))
 }
@@ -107,10 +107,10 @@ func newOutStream(w io.Writer) *outStream {
 // ErrEnough says that whoever reads our output has enough, as `head` does. It ends the command, and is no failure.
 var ErrEnough = errors.New("nobody reads the output any more")
 
-// AllRead is for verbs of which everything must be read: a reader that went away is a failure then.
+// AllRead is for verbs whose output must be read to its end: for these, a reader that went away is a failure.
 func AllRead(err error) error {
 	if errors.Is(err, ErrEnough) {
-		return errors.New("who reads the output went away before its end")
+		return errors.New("the reader of the output went away before its end")
 	}
 	return err
 }

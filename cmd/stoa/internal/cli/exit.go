@@ -37,18 +37,18 @@ var ErrUse = errors.New("use")
 // ErrFailed ends a verb with status 1 when everything has been said already.
 var ErrFailed = errors.New("failed")
 
-// UseError is wrong use of the command line. hint may be empty.
+// UseError is wrong use of the command line. Hint may be empty.
 type UseError struct{ Message, Hint string }
 
 func (e *UseError) Error() string { return e.Message }
 
-// cutError ends a verb whose output is not whole with status 1. Damage is no exception: of what plan and scan
-// write, status 3 says that it is whole, and the table is not.
+// cutError ends a verb whose output is not whole with status 1, even if damage was the reason: of plan and scan,
+// status 3 means that the output is whole and the table is not.
 type cutError struct{ error }
 
 func (e *cutError) Unwrap() error { return e.error }
 
-// Whole is err of a verb that has to write all or say that it did not.
+// Whole is err for a verb that must write everything: damage that stopped it means that its output was cut off.
 func Whole(err error) error {
 	if errors.Is(err, fault.Corrupt) && !errors.Is(err, ErrDamage) {
 		return &cutError{err}
@@ -68,7 +68,7 @@ func Status(err error) int {
 	switch {
 	case err == nil:
 		return StatusFine
-	case errors.As(err, &cut), errors.Is(err, store.ErrChanged): // whoever asks again asks for something else
+	case errors.As(err, &cut), errors.Is(err, store.ErrChanged): // the same question would now have another answer
 		return StatusCannot
 	case errors.Is(err, ErrDamage), errors.Is(err, fault.Corrupt):
 		return StatusDamage
@@ -127,7 +127,7 @@ func Line(err error) string {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var parts []string
 		for _, e := range joined.Unwrap() {
-			if l := Line(e); !slices.Contains(parts, l) { // who gives up an output meets again what made it fail
+			if l := Line(e); !slices.Contains(parts, l) { // giving up an output often meets the error that made it fail
 				parts = append(parts, l)
 			}
 		}
@@ -142,10 +142,10 @@ func Line(err error) string {
 	return err.Error()
 }
 
-// InFlags is a message with reading options, as the library names them, as the flags that set them: " --live"
-// for " live=true".
+// InFlags replaces reading options in a message of the library by the flags that set them: " live=true" by
+// " --live".
 func InFlags(s string) string {
-	for _, w := range NewWordFlags() {
+	for _, w := range NewOptionFlags() {
 		if w.Value != "" {
 			s = strings.ReplaceAll(s, " "+w.Key+"="+w.Value, " --"+w.Flag)
 		}
@@ -204,7 +204,7 @@ func missingHint(err error) string {
 		return ""
 	}
 	if strings.Contains(p.Path, "://") {
-		return "stoa reads local files; of what lies elsewhere a copy is needed, or a pipe: curl URL | stoa VERB -"
+		return "stoa reads local files; copy what lies elsewhere, or pipe it: curl URL | stoa VERB -"
 	}
 	if _, err := strconv.Atoi(p.Path); err == nil && p.Op != "create" {
 		return "for so many rows: -n " + p.Path

@@ -55,7 +55,7 @@ func (p *Place) Abort(ctx context.Context) error {
 	return errors.Join(err, p.Sink.Abort(context.WithoutCancel(ctx)))
 }
 
-// Reads notes places from which is read: nothing is written into them.
+// Reads notes places that are read: nothing may be written into them.
 func (a *App) Reads(paths ...string) {
 	for _, p := range paths {
 		if place := WithoutTable(p); !a.places[place] {
@@ -121,7 +121,7 @@ type StreamSink struct {
 	used bool
 }
 
-// Create opens the stream. A pipe that nobody reads blocks that, which must not outlive ctx.
+// Create opens the stream. Opening a pipe blocks until somebody reads it, which must not outlive ctx.
 func (s *StreamSink) Create(ctx context.Context, name string) (store.Object, error) {
 	if name != "" || s.used {
 		return nil, &UseError{Message: "several files cannot be written to one stream",
@@ -155,8 +155,8 @@ type stdoutObject struct{ a *App }
 func (o stdoutObject) Write(b []byte) (int, error) { return o.a.Stdout.Write(b) }
 func (o stdoutObject) Close() error                { return o.a.Stdout.Flush() }
 
-// CheckOutputs refuses to write to a place from which is being read, and to write two things to one place. outs may
-// be empty.
+// CheckOutputs refuses to write to a place that is being read, and to write two things to one place. outs may be
+// empty.
 func (a *App) CheckOutputs(sources []stoa.SourceInfo, outs ...string) error {
 	sources = append(PlacesOf(a.read), sources...)
 	for i, out := range outs {
@@ -188,7 +188,7 @@ func onePlace(a, b string) bool {
 	return err == nil && err2 == nil && a == b
 }
 
-// CheckOutput refuses to write to a place from which is being read, or into it.
+// CheckOutput refuses to write to a place that is being read, or into it.
 func CheckOutput(out string, sources []stoa.SourceInfo) error {
 	if out == "" || out == Dash {
 		return nil

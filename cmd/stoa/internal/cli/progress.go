@@ -139,5 +139,5 @@ func short(f float64) string {
 	return fmt.Sprintf("%.3gT", f)
 }
 
-// Batches is what a scan gives.
+// Batches is what a scan yields.
 type Batches = iter.Seq2[arrow.RecordBatch, error]

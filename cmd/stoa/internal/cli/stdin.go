@@ -54,14 +54,14 @@ func (t Tree) Stat(ctx context.Context, name string) (store.Info, error) {
 	return store.Info{Name: name, Size: s.known}, nil
 }
 
-// streams reports whether the file can be read only once and in order, and is to be: the user named it. A pipe
-// that lies where a file should be is none, and nobody may ever write into it.
+// streams reports whether the user named a file that can be read only once and in order. A pipe that lies where a file
+// of a table should be is not read: nobody may ever write into it.
 func (t Tree) streams(name string) bool {
 	return name == Dash || slices.Contains(t.A.read, name) && IsPipe(name)
 }
 
-// IsPipe reports whether the file can be read only once and in order, and ends: a device may go on for ever,
-// but for a terminal.
+// IsPipe reports whether the file can be read only once and in order, and ends. A device may go on for ever, except a
+// terminal and the null device.
 func IsPipe(name string) bool {
 	st, err := os.Stat(filepath.FromSlash(name))
 	switch {
@@ -112,7 +112,7 @@ func (s *stream) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// remove gives back what was kept of it.
+// remove discards what was kept of it.
 func (s *stream) remove() {
 	if s.spool != nil {
 		s.spool.Close()
@@ -197,8 +197,8 @@ func (s fileSource) ReadAt(ctx context.Context, p []byte, off int64) (int, error
 	return s.f.ReadAt(p, off)
 }
 
-// ctxReader reads a stream, but no longer than ctx lasts: a read that waits for a pipe cannot be called back,
-// so it is left behind.
+// ctxReader reads a stream, but no longer than ctx lasts: a read that waits for a pipe cannot be interrupted, so it is
+// abandoned.
 type ctxReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -223,7 +223,7 @@ func (p *ctxReader) Read(b []byte) (int, error) {
 	case r := <-done:
 		return copy(b, buf[:r.n]), r.err
 	case <-p.ctx.Done():
-		p.buf = nil // it belongs to the read that was left behind
+		p.buf = nil // it belongs to the read that was abandoned
 		return 0, p.ctx.Err()
 	}
 }

@@ -21,16 +21,16 @@ func First(cmd *cobra.Command, names ...string) *cobra.Command {
 // FirstFlags are those that First named.
 func FirstFlags(cmd *cobra.Command) []string { return strings.Fields(cmd.Annotations[firstFlags]) }
 
-// WordFlag is a flag of its own for a reading option that is often wanted: --at TIME is --source-opt at=TIME.
-type WordFlag struct {
-	Flag, Key, Value string // value: what the flag without one means
+// OptionFlag is a flag for a reading option that is often wanted: --at TIME is --source-opt at=TIME.
+type OptionFlag struct {
+	Flag, Key, Value string // Value: what a flag without an argument sets
 	Usage            string
 	Given            string
 }
 
-// NewWordFlags are the flags for reading options. Which formats have the option is found out when a source is opened.
-func NewWordFlags() []*WordFlag {
-	return []*WordFlag{
+// NewOptionFlags are the flags for reading options. Which formats have the option is found out when a source is opened.
+func NewOptionFlags() []*OptionFlag {
+	return []*OptionFlag{
 		{Flag: "at", Key: "at",
 			Usage: "read the table as it was at `TIME`, such as 2024-02-29T12:00:00Z, or a hybrid time (an integer)"},
 		{Flag: "no-wal", Key: "wal", Value: "false", Usage: "leave out what is only in the write-ahead log"},

@@ -144,7 +144,7 @@ type conversion struct {
 	rows     int64          // that were written
 	noticed  []region.Finding
 	altered  []region.Finding // what the output does not hold as it was
-	unread   []region.Finding // what is wrong about what no reader needs, and is not copied
+	unread   []region.Finding // errors in what no reader needs, such as bounds, and what is not copied
 
 	// With --all: the table, what stands before its progress, and what is learned for the reconciliation.
 	source, label string
@@ -241,7 +241,7 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 		}
 	}
 	oo.Recover = salvage
-	if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil { // whatever opening has to say
+	if err := a.CheckOutputs(nil, c.out, c.Manifest); err != nil { // also where opening would fail
 		return err
 	}
 	t, err := source.OpenAll(a, ctx, paths, oo)
@@ -257,7 +257,7 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	}
 	err = c.write(ctx, a, t, spec, wo)
 	if err == nil && salvage && mayLack(t.Findings()) && len(c.Losses) == 0 {
-		a.Note("stoa: whether rows are missing that left no trace cannot be told from what is left of the file")
+		a.Note("stoa: what is left of the file does not show whether more rows are missing")
 	}
 	c.noticed = slices.Concat(t.Findings(), c.altered)
 	if err = c.DamageFlags.Report(ctx, a, paths, c.noticed, err); err == nil && salvage {
@@ -288,8 +288,8 @@ func (c *conversion) noRows(ctx context.Context, a *cli.App, paths []string, err
 	return c.DamageFlags.Report(ctx, a, paths, c.noticed, err)
 }
 
-// verifySources says what verify finds in sources that recovery had nothing to tell of: a value that was changed may
-// show only in bounds that no reader needs. It returns cli.ErrDamage if there is something.
+// verifySources reports the errors that verify finds in sources in which recovery found none: a value that was changed
+// may show only in bounds that no reader needs. It returns cli.ErrDamage if there are any.
 func verifySources(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
 	o.Recover, o.Depth = false, format.Sums
 	for _, p := range paths {
@@ -363,7 +363,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 			display.Count(int64(n), "column"), output.FirstNames(s.Retyped))
 	}
 	if c.form == "json" && c.all {
-		return nil // told when it was read back
+		return nil // reported when it has been read back
 	}
 	if c.form == "json" {
 		return output.WriteSummary(a, c.summary)
@@ -378,7 +378,7 @@ func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, s
 	if c.all || c.salvage {
 		return false, nil
 	}
-	// what is wrong about bounds, which no reader needs, is lost with them when rows are written anew: it is told
+	// writing rows anew replaces bounds, which no reader needs, and with them what was wrong about them: it is reported
 	wo.Found = func(f region.Finding) {
 		if f.Severity == region.Error {
 			c.unread = append(c.unread, f)
@@ -405,8 +405,8 @@ func (c *conversion) copyPages(ctx context.Context, a *cli.App, t *stoa.Table, s
 	return true, nil
 }
 
-// reportConflicts says which key/value metadata of the sources are left out since others have their keys, if the output
-// has such metadata at all, and options do not say what they are.
+// reportConflicts names the key/value metadata for which sources have different values, of which the first is written,
+// if the output has such metadata at all, and no option sets it.
 func (c *conversion) reportConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOptions) {
 	const set, drop = "metadata", "drop-metadata"
 	to := a.Format(c.to)
@@ -434,7 +434,7 @@ func (c *conversion) reportConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOp
 	}
 }
 
-// reportUnchecked names the columns of an output of which it is not known whether they are what went in.
+// reportUnchecked names the columns of an output that could not be compared with what went in.
 func reportUnchecked(a *cli.App, out string, s format.Summary) {
 	if n := len(s.Unchecked); n > 0 {
 		a.Note("%s: %s could not be compared with what went in: %s", out, display.Count(int64(n), "column"),
@@ -442,7 +442,7 @@ func reportUnchecked(a *cli.App, out string, s format.Summary) {
 	}
 }
 
-// summed adds up what passes.
+// summed adds the rows that pass to the checksum.
 func (c *conversion) summed(seq cli.Batches) cli.Batches {
 	if c.sum == nil {
 		return seq

@@ -92,13 +92,12 @@ func (c *conversion) runAll(cmd *cobra.Command, a *cli.App, paths []string, f al
 	return c.convertAll(ctx, cmd, a, dir, tables, left, st)
 }
 
-// settings are the flags on which the content of a table that could be converted depends: a run can be resumed
-// only with the same.
+// settings are the flags that decide what the outputs hold: a run can be resumed only with the same.
 func (c *conversion) settings() []string {
 	out := []string{"to=" + c.to, "columns=" + strings.Join(c.Columns, ","), "where=" + c.Where,
 		"rows=" + c.SelectFlags.Rows, fmt.Sprintf("limit=%d", c.Limit), "damaged=" + c.Damaged}
 	opts := append(slices.Clone(c.writeFlags.opts), c.SourceFlags.Opts...)
-	for _, w := range c.Words {
+	for _, w := range c.OptionFlags {
 		if c.Changed(w.Flag) && w.Flag != "partial" && w.Flag != "live" {
 			opts = append(opts, w.Flag+"="+w.Given)
 		}
@@ -107,8 +106,8 @@ func (c *conversion) settings() []string {
 	return append(out, opts...)
 }
 
-// tablesOf lists the tables of the places, and names their outputs. left is why files of directories are not
-// among them.
+// tablesOf lists the tables of the places, and names their outputs. left are the files of directories that are not
+// among them, and why.
 func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions, to *format.Format,
 	stamps *stamper) (out []oneTable, left []leftTable, err error) {
 	ext := ""
@@ -192,13 +191,13 @@ func fileName(name string) string {
 }
 
 // convertAll converts the tables that are not done yet, and reads all of them back. A table that fails does not
-// keep the others from being converted. left is why files beside them are none.
+// keep the others from being converted. left are the files that are not converted, and why.
 func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.App, dir string, tables []oneTable,
 	left []leftTable, st *allState) error {
 	st.Failed = nil
 	defer st.journal.close()
 	r := &allRun{c: c, a: a, cmd: cmd, dir: dir, state: st, began: time.Now()}
-	failed, err := r.leave(left)
+	failed, err := r.reportLeft(left)
 	if err != nil {
 		return err
 	}
@@ -208,7 +207,7 @@ func (c *conversion) convertAll(ctx context.Context, cmd *cobra.Command, a *cli.
 			return err
 		}
 	}
-	// A run that has nothing to go on from leaves nothing behind.
+	// A run that has done nothing that a later one could use leaves no state file.
 	finished := r.worst == nil
 	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
 		st.Finished = finished
@@ -324,10 +323,10 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	return r.state.record(ctx, r.a, r.dir, done)
 }
 
-// leave says what of directories is not converted. It counts what may have been a table.
-func (r *allRun) leave(left []leftTable) (failed int, err error) {
+// reportLeft reports the files of directories that are not converted. It counts those that may be tables.
+func (r *allRun) reportLeft(left []leftTable) (failed int, err error) {
 	for _, l := range left {
-		if odd := new(store.Odd); errors.As(l.err, &odd) || l.format == "" && errors.Is(l.err, fault.Unsupported) {
+		if errors.As(l.err, new(*store.Irregular)) || l.format == "" && errors.Is(l.err, fault.Unsupported) {
 			r.a.Note("left out: %s", cli.Line(l.err))
 			continue
 		}

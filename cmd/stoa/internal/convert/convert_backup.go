@@ -11,8 +11,8 @@ import (
 // table of convert --all to a place of its own, so that it appears when it is complete; then it moves to the
 // common root.
 
-// shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir. It notes
-// where the backup is then.
+// shareRoot moves the backup that was written at dir/NAME, as a root of its own, to the root dir, and notes its new
+// place.
 func (c *conversion) shareRoot(dir string) error {
 	if c.levels == 0 {
 		return nil
@@ -42,8 +42,8 @@ func (c *conversion) shareRoot(dir string) error {
 	return nil
 }
 
-// discard removes what an earlier run wrote and something has changed since: the restore job would find it
-// beside the new one.
+// discard removes a backup that an earlier run wrote and that has changed since: the restore job would find it next to
+// the new one.
 func (c *conversion) discard(output string) error {
 	if c.levels == 0 || !filepath.IsLocal(output) {
 		return nil

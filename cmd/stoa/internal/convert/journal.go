@@ -13,9 +13,10 @@ import (
 	"stoa/cmd/stoa/internal/output"
 )
 
-// journalFile has what a run did since it wrote the state file, a JSON document per line: to write all of that file
-// after each of n tables would be n²/2 entries. Its first line says to which state file it belongs. Beside any other
-// it is void, so that a run that is killed between writing the one and removing the other leaves no contradiction.
+// journalFile has what a run did since it wrote the state file, a JSON document per line: rewriting that file after
+// each of n tables would write n²/2 entries. Its first line says to which state file it belongs. With any other it is
+// void, so that a run that is killed after writing a state file and before removing the journal leaves no
+// contradiction.
 const journalFile = ".stoa-convert.journal"
 
 // journalHead is the first line.
@@ -49,12 +50,12 @@ type failedTable struct {
 	Failed string `json:"failed"`
 }
 
-// journal is that of a run. It is a file from the second table on.
+// journal is the journal of a run. The file is created for the run's second table.
 type journal struct {
-	of     string // of which state file; "": this run has written none yet
-	file   *os.File
-	failed int  // so many failures are in the state file or here
-	old    bool // an earlier run has left one
+	of      string // of which state file; "": this run has written none yet
+	file    *os.File
+	failed  int  // so many failures are in the state file or here
+	earlier bool // an earlier run has left one
 }
 
 func sumOfState(b []byte) string {
@@ -62,7 +63,7 @@ func sumOfState(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// begin makes it that of a state file just written. What may not be removable is void all the same.
+// begin starts the journal of a state file just written. An earlier one that cannot be removed is void all the same.
 func (j *journal) begin(dir string, state []byte, failed int) {
 	j.close()
 	_ = os.Remove(filepath.Join(dir, journalFile))
@@ -96,7 +97,7 @@ func (j *journal) append(dir string, failed []failedTable, d doneTable) error {
 	return j.file.Sync()
 }
 
-// open creates the file. It takes none that is there, in which another run may be writing.
+// open creates the file. It never appends to one that is there, which another run may be writing.
 func (j *journal) open(dir string) (err error) {
 	if j.file != nil {
 		return nil
@@ -118,7 +119,7 @@ func (j *journal) open(dir string) (err error) {
 }
 
 // pending reports whether there is a journal, of this run or of an earlier one, that the state file can take in.
-func (j *journal) pending() bool { return j.file != nil || j.old }
+func (j *journal) pending() bool { return j.file != nil || j.earlier }
 
 func (j *journal) close() {
 	if j.file != nil {

@@ -83,7 +83,7 @@ func holdsPartitions(dir string) bool {
 	})
 }
 
-// inSink is one object of a sink as a sink of its own: it appears with the whole.
+// inSink is one object of a sink as a sink of its own: it appears when the whole is committed.
 type inSink struct {
 	store.Sink
 	name string
@@ -153,7 +153,7 @@ func (w *partitioned) run(ctx context.Context, dir string, b arrow.RecordBatch, 
 		}
 		name := dir + fmt.Sprintf("/part-%05d%s", w.files[dir], w.ext)
 		wo := w.wo
-		wo.Sink = inSink{w.sink, name} // which cannot be read back; all files are, when they are there
+		wo.Sink = inSink{w.sink, name} // a file in it cannot be read back; all are, once the directory is there
 		var err error
 		if p, err = stoa.Create(ctx, filepath.Join(w.out, name), w.sc, wo); err != nil {
 			return err
@@ -208,7 +208,7 @@ func (w *partitioned) Close(ctx context.Context) (format.Summary, error) {
 	return w.summary, w.sink.Commit(ctx)
 }
 
-// Abort leaves nothing behind.
+// Abort removes what was written.
 func (w *partitioned) Abort(ctx context.Context) error {
 	var errs []error
 	for _, p := range w.open {
@@ -220,8 +220,8 @@ func (w *partitioned) Abort(ctx context.Context) error {
 // instantLayout is how Spark writes timestamps in names; a fraction follows if there is one.
 const instantLayout = "2006-01-02 15:04:05.999999999"
 
-// partitionText is a value as the name of a directory has it. A text without characters has no name of its own:
-// Hive and Spark take it for null.
+// partitionText is a value as the name of a directory has it. An empty text has no name of its own: Hive and Spark take
+// it for null.
 func partitionText(a arrow.Array, i int) (string, error) {
 	if a.IsNull(i) {
 		return defaultPartition, nil

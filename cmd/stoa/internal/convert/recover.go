@@ -36,7 +36,7 @@ leaves its file beside its output, as .stoa-tmp-…-NAME, until the next run to 
 			return c.run(cmd.Context(), a, args, true)
 		},
 	}
-	cmd.Flags().StringVar(&sealed, "seal", "", "make the files of PATH... as they were by the parity of this "+
+	cmd.Flags().StringVar(&sealed, "seal", "", "restore the files of PATH... from the parity in this "+
 		"`FILE`, which stoa seal wrote; OUT is a directory, or a file")
 	c.writeFlags.register(a, cmd)
 	c.RegisterColumns(a, cmd, &c.SourceFlags)
@@ -45,14 +45,14 @@ leaves its file beside its output, as .stoa-tmp-…-NAME, until the next run to 
 	return cli.First(cmd, "output", "manifest", "damaged")
 }
 
-// account holds the rows that came out and those that were reported as lost against those declared, before the output
+// account compares the rows that came out and those that were reported as lost with those declared, before the output
 // is visible.
 func (c *conversion) account(ctx context.Context, a *cli.App, t *stoa.Table, spec stoa.ScanSpec, out int64) error {
 	sum, err := t.Account(ctx, spec.Damaged, out, c.Losses)
 	if err != nil {
 		return err
 	}
-	if c.accounts = &sum; !sum.Sound() {
+	if c.accounts = &sum; !sum.Balanced() {
 		c.altered = append(c.altered, *sum.Finding())
 	}
 	if f := sum.Undeclared(); f != nil {

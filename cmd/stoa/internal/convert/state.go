@@ -54,14 +54,14 @@ func openState(dir string, resume bool, settings []string) (*allState, error) {
 			Hint: "--resume goes on with it; another directory begins anew"}
 	}
 	var previous allState
-	leads := func(d doneTable) bool { return !filepath.IsLocal(d.Output) } // out of the directory
+	outside := func(d doneTable) bool { return !filepath.IsLocal(d.Output) }
 	unread := json.Unmarshal(b, &previous)
 	if unread == nil {
 		if err := previous.replay(dir, b); err != nil {
 			return nil, err
 		}
 	}
-	if unread != nil || previous.Stoa != st.Stoa || slices.ContainsFunc(previous.Done, leads) {
+	if unread != nil || previous.Stoa != st.Stoa || slices.ContainsFunc(previous.Done, outside) {
 		return nil, &cli.UseError{Message: name + " is not what an earlier run has left",
 			Hint: "choose another directory"}
 	}
@@ -97,7 +97,7 @@ func (st *allState) find(t oneTable) *doneTable {
 	return nil
 }
 
-// forget takes a table back.
+// forget takes a table from those that are done.
 func (st *allState) forget(t oneTable) {
 	delete(st.at, t.source)
 	st.Finished = false
@@ -109,7 +109,7 @@ func (st *allState) add(d doneTable) {
 	st.Done = append(st.Done, d)
 }
 
-// compact drops the entries that were taken back or replaced.
+// compact drops the entries that were forgotten or replaced.
 func (st *allState) compact() {
 	var current []doneTable
 	for i, d := range st.Done {
@@ -121,8 +121,8 @@ func (st *allState) compact() {
 	st.Done = current
 }
 
-// record keeps a table that is done: the first of a run in a state file written whole, so that what the run took back
-// is gone from it, the others in the journal.
+// record keeps a table that is done: the first of a run in a state file written whole, which no longer has what the run
+// forgot, the others in the journal.
 func (st *allState) record(ctx context.Context, a *cli.App, dir string, d doneTable) error {
 	st.add(d)
 	st.Finished = false // until the run ends
@@ -162,7 +162,7 @@ func (st *allState) replay(dir string, state []byte) error {
 	if err != nil {
 		return err
 	}
-	st.journal.old = found
+	st.journal.earlier = found
 	for _, l := range lines {
 		st.Finished = false
 		if l.Done != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// foldMost is how many lines of a terminal one value of a row may take.
-const foldMost = 8
+// maxFolded is how many lines of a terminal one value of a row may take.
+const maxFolded = 8
 
 // FoldRoom is how many cells a column must have for a text to be folded in it.
 const FoldRoom = 18
 
-// Folded cuts text into lines of at most width cells, after blanks and marks where it can. What is more than
-// most lines is left out, and … says so (0: any number). A width of 0 folds nothing.
+// Folded cuts text into lines of at most width cells, after blanks and punctuation where it can. What does not fit into
+// maxLines lines is left out, and … says so (0: any number). A width of 0 folds nothing.
 func Folded(s string, width, maxLines int) []string {
 	if width <= 0 || DisplayWidth(s) <= width {
 		return []string{s}
@@ -31,8 +31,8 @@ func Folded(s string, width, maxLines int) []string {
 }
 
 // Hanging breaks the lines of a message that are too long for the terminal between words, which stay whole so
-// that they can be copied; what goes on is indented. A width of 0 breaks nothing. Nor is a message broken that
-// marks a place in the line above.
+// that they can be copied; continuation lines are indented. A width of 0 breaks nothing, and neither is a message
+// broken that marks a place in the line above with ^.
 func Hanging(s string, width int) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
@@ -69,8 +69,8 @@ func hang(l string, width int) string {
 	return b.String()
 }
 
-// lineEnd is how many bytes of s fit in width cells: up to after the last mark of the line's second half, or
-// all that fits.
+// lineEnd is how many bytes of s fit in width cells: up to and with the last punctuation in the line's second half, or
+// all that fit.
 func lineEnd(s string, width int) int {
 	at, end, mark := 0, 0, 0
 	for i, r := range s {
@@ -112,7 +112,7 @@ func NewVertical(names []string, width int) *vertical {
 	return u
 }
 
-// Append shows one column of a row in at most most lines. dim shows a name or null less bright.
+// Append shows one column of a row in at most maxLines lines. dim shows a name or null less bright.
 func (u *vertical) Append(b []byte, k int, value string, maxLines int, dim func(string) string) []byte {
 	name := runewidth.Truncate(u.names[k], u.label, "…")
 	room := 0

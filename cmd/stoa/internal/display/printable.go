@@ -8,7 +8,7 @@ import (
 )
 
 // Printable makes text that came out of a file fit for a terminal: control characters, which could move its
-// cursor or worse, and bytes that are no UTF-8 are shown as escapes. Line ends stay.
+// cursor or worse, and bytes that are not UTF-8 are shown as escapes. Line ends stay.
 func Printable(s string) string { return escape(s, true) }
 
 // OneLine is printable without line ends.

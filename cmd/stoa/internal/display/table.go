@@ -14,7 +14,7 @@ import (
 
 const (
 	TableSample = 1000 // rows that decide the widths of the columns
-	cellMost    = 4096 // bytes of a cell that are looked at
+	maxCell     = 4096 // bytes of a cell that are looked at
 	Narrowest   = 5    // cells to which a column can be squeezed
 	readable    = 10   // cells of a text that still say something
 	readableNum = 24   // of a number, which is worth nothing when it is cut
@@ -32,13 +32,13 @@ type TableStyle struct {
 type Layout int
 
 const (
-	Across  Layout = iota // a line a row
-	UpAlong               // a block a row, a line a column
-	AsFits                // across if every column has room for something readable, else UpAlong
+	Horizontal Layout = iota // a line a row
+	Vertical                 // a block a row, a line a column
+	AsFits                   // Horizontal if every column has room for something readable, else Vertical
 )
 
-// Table shows rows in columns. The first rows decide the widths; what is wider later is cut on a terminal and
-// stands out elsewhere. A table that is too wide, or is asked to, shows a block of lines for each row.
+// Table shows rows in columns. The first rows decide the widths; what is wider later is cut on a terminal and sticks
+// out elsewhere. A table that is too wide shows a block of lines for each row, and so does one that is asked to.
 type Table struct {
 	w       io.Writer
 	Style   TableStyle
@@ -107,10 +107,10 @@ func (t *Table) Write(b arrow.RecordBatch) error {
 
 // cellText is a value on one line. Of a very long one only the beginning is shown.
 func cellText(b []byte) string {
-	if len(b) <= cellMost {
+	if len(b) <= maxCell {
 		return OneLine(string(b))
 	}
-	n := cellMost
+	n := maxCell
 	for n > 0 && !utf8.RuneStart(b[n]) {
 		n--
 	}
@@ -137,7 +137,7 @@ func (t *Table) Flush() error {
 		return nil
 	}
 	natural := t.natural()
-	if t.Style.Layout == UpAlong || t.Style.Layout == AsFits && !t.readable(natural) {
+	if t.Style.Layout == Vertical || t.Style.Layout == AsFits && !t.readable(natural) {
 		t.widths, t.blocks = natural, NewVertical(t.names, t.Style.Width)
 		return t.flushPending()
 	}
@@ -178,7 +178,7 @@ func (t *Table) readable(natural []int) bool {
 		if t.right[k] {
 			minimal[k] = min(n, readableNum)
 		}
-		if t.nested[k] { // half of a structure is none
+		if t.nested[k] { // half of a nested value says nothing
 			minimal[k] = n
 		}
 	}
@@ -255,14 +255,14 @@ func (t *Table) printBlock(row []cell) error {
 		if c.null {
 			c.text = t.Dim(c.text)
 		}
-		b = t.blocks.Append(b, k, c.text, foldMost, t.Dim)
+		b = t.blocks.Append(b, k, c.text, maxFolded, t.Dim)
 	}
 	t.line = b
 	_, err := t.w.Write(b)
 	return err
 }
 
-// print shows one row; of the heading, too.
+// print shows one row, or a line of the heading.
 func (t *Table) print(row []cell) error {
 	if t.blocks != nil {
 		return t.printBlock(row)

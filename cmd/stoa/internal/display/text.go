@@ -30,7 +30,7 @@ func Thousands(n int64) string {
 	return sign + s
 }
 
-// Maybe is thousands, or nothing when the number is not known.
+// Maybe is Thousands, or nothing when the number is not known.
 func Maybe(n int64) string {
 	if n < 0 {
 		return ""
@@ -84,7 +84,7 @@ func DisplayWidth(s string) int {
 	return len(s)
 }
 
-// ShellWord is s as a shell takes it for one word.
+// ShellWord is s, quoted where a shell would not take it as one word.
 func ShellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@,") == "" {
 		return s

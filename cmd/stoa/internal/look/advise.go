@@ -19,8 +19,8 @@ import (
 	"stoa/cmd/stoa/internal/source"
 )
 
-// adviceDoc is what -f json has: what the columns take, and what they would take written otherwise, that with the
-// fewest bytes first.
+// adviceDoc is what -f json has: the bytes that the columns take, and those that they would take with other options,
+// the fewest first.
 type adviceDoc struct {
 	Format  string     `json:"format"`
 	Rows    int64      `json:"rows"`
@@ -46,7 +46,7 @@ type trialDoc struct {
 	Columns []sizeDoc         `json:"columns"`
 }
 
-// worthwhile is the share that writing anew must save to be advised.
+// worthwhile is the share of the bytes that other options must save to be advised.
 const worthwhile = 0.01
 
 func AdviseCmd(a *cli.App) *cobra.Command {
@@ -56,14 +56,14 @@ func AdviseCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise PATH...",
 		Short: "Show what other encodings and compressions would save",
-		Long: `Write a sample of the rows with each compression, and with the encodings and dictionaries that the
-writer of the format chooses then, and compare what the pages of each column take: as they are stored, and
-written in the best way. At the end stands the line that writes the table so: with the options of
-reading that were given, and, in the table's own format, those that keep Bloom filters, sorting columns and
-encryption. What cannot be kept is named. Up to --rows rows are
-measured (and up to 64 MiB of them), all in one piece if the table has no more, else in four places; what they
-take counts for all rows then. Nothing is written but in memory. Formats whose pages stoa does not measure by
-column (text, Arrow IPC), and those that have no compressions to choose from, are refused.`,
+		Long: `Write a sample of the rows, in memory only, with each compression and the encodings and dictionaries
+that the format's writer chooses with it, and compare what the pages of each column take: as they are stored,
+and written in the best way. The last line is the command that writes the table so. It has the reading options
+that were given and, in the table's own format, those that keep Bloom filters, sorting columns and encryption;
+what cannot be kept is named.
+At most --rows rows, and 64 MiB of them, are measured: the whole table if it has no more, else rows from four
+places, whose sizes are scaled to all rows. Formats whose pages stoa does not measure by column (text, Arrow
+IPC), and those that have no compressions to choose from, are refused.`,
 		Example: "  stoa advise sales.parquet\n  stoa advise sales.parquet --rows 200000 -f json",
 		Args:    a.Paths,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +72,7 @@ column (text, Arrow IPC), and those that have no compressions to choose from, ar
 				return err
 			}
 			if o.Rows < 1 {
-				return cli.WrongUse("--rows is at least 1")
+				return cli.WrongUse("--rows must be at least 1")
 			}
 			t, err := src.Open(ctx, a, args)
 			if err != nil {

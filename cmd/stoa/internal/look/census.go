@@ -51,7 +51,7 @@ func CensusCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "census ROOT...",
 		Short: "Say what is left of a cluster, table by table",
-		Long: `Say what the directories of a Kudu cluster hold and what they should: each table, its
+		Long: `Say what the directories of a Kudu cluster hold and what they should hold: each table, its
 tablets, and their replicas on all servers and disks. The ROOTs are one place: servers and masters are
 found below each, at any depth, and directories joined to their server wherever they lie.
 
@@ -122,7 +122,7 @@ func censusOf(ctx context.Context, a *cli.App, places []string, o stoa.OpenOptio
 	return tables, reading.Damaged(findings), nil
 }
 
-// addToCensus adds a line, whose values are by kudu.CensusFields.
+// addToCensus adds a line. Its values are in the order of kudu.CensusFields.
 func addToCensus(tables []*censusTable, v []string) []*censusTable {
 	n := len(tables)
 	if n == 0 || tables[n-1].Table != v[0] || tables[n-1].ID != v[1] || v[1] == "" {
@@ -173,7 +173,7 @@ func writeCensus(w io.Writer, tables []*censusTable) error {
 	return err
 }
 
-// cutID is the beginning of a UUID, by which people tell servers apart.
+// cutID is the beginning of a UUID, by which people recognize a server.
 func cutID(id string) string { return id[:min(len(id), 8)] }
 
 // cutTo cuts a text that is wider.

@@ -165,7 +165,7 @@ func nodeLine(x region.Node) string {
 // coverage says how much of each object is described.
 type coverage struct {
 	region.Coverage
-	objects []string // in the order of their coming
+	objects []string // in the order in which they came
 }
 
 func (c *coverage) add(x region.Node) {
@@ -175,7 +175,7 @@ func (c *coverage) add(x region.Node) {
 	}
 }
 
-// lines has a line an object. Bytes that two structures claim are reported, too: there should be none.
+// lines has a line per object. Bytes that two structures claim are reported, too: there should be none.
 func (c *coverage) lines(size func(object string) int64) []string {
 	var out []string
 	for _, name := range c.objects {

@@ -106,15 +106,15 @@ differ are shown.`,
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&d.on, "on", nil, "match rows by these columns: `a,b`")
-	fl.Float64Var(&d.tolerance, "tolerance", 0, "floating-point numbers may be apart by `DISTANCE`")
+	fl.Float64Var(&d.tolerance, "tolerance", 0, "floating-point numbers may differ by `DISTANCE`")
 	fl.Float64Var(&d.relative, "relative", 0,
-		"floating-point numbers may be apart by this `PART` of the greater, such as 1e-12")
+		"floating-point numbers may differ by this `PART` of the larger one, such as 1e-12")
 	for i, side := range []string{"a", "b"} {
 		fl.StringVar(&d.sides[i], "from-"+side, "", "read "+strings.ToUpper(side)+" as `FORMAT`; --from is for both")
 		cli.Complete(cmd, "from-"+side, a.FormatNames)
 	}
 	fl.BoolVar(&d.valuesOnly, "values", false, "ignore types that differ if all values are the same")
-	fl.StringVar(&d.memory, "memory", "1GiB", "with --on: keep rows of so many bytes at a time, `SIZE`")
+	fl.StringVar(&d.memory, "memory", "1GiB", "with --on: keep rows of about `SIZE` in memory at a time")
 	cli.CompleteWith(cmd, "on", source.CompleteColumns(a, &d.SourceFlags))
 	d.SelectFlags.Register(a, cmd, &d.SourceFlags)
 	d.SelectFlags.RegisterLimit(cmd, 10, "show `N` rows that differ at most")
@@ -145,7 +145,7 @@ func (d *diffing) options() (stoa.DiffOptions, error) {
 	if o.Memory, err = cli.ParseSize("--memory", d.memory); err != nil {
 		return o, err
 	}
-	d.Limit, d.Limited = 0, nil // it is none of the scan
+	d.Limit, d.Limited = 0, nil // it limits the examples, not the scan
 	if o.Scan, err = d.SelectFlags.Spec(); err != nil {
 		return o, err
 	}
@@ -198,7 +198,8 @@ func (d *diffing) run(ctx context.Context, a *cli.App, args []string) error {
 	return err
 }
 
-// sourceOptions are what the flags mean to one of both sides: a reading option counts where the side's format has it.
+// sourceOptions are what the flags mean for one of the two sides: a reading option counts where the side's format has
+// it, or where neither has.
 func (d *diffing) sourceOptions(ctx context.Context, a *cli.App, args []string, side int) (stoa.OpenOptions, error) {
 	var knows [2]*format.Format
 	for i, p := range args {
@@ -207,18 +208,18 @@ func (d *diffing) sourceOptions(ctx context.Context, a *cli.App, args []string, 
 		if err != nil {
 			return o, err
 		}
-		// why not is reported when it is opened
+		// if the format cannot be detected, opening reports why
 		knows[i], _ = stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
 	}
 	has := func(i int, key string) bool { return knows[i] == nil || source.HasKey(knows[i], key) }
 	f := source.SourceFlags{From: cmp.Or(d.sides[side], d.From), NoVerify: d.NoVerify, MaxPage: d.MaxPage,
-		MaxMeta: d.MaxMeta, Limits: d.Limits, Own: d.Own, Words: d.Words}
+		MaxMeta: d.MaxMeta, Limits: d.Limits, Own: d.Own, OptionFlags: d.OptionFlags}
 	f.Changed = func(flag string) bool {
 		if flag == "memory" {
 			return d.Changed(flag)
 		}
-		i := slices.IndexFunc(d.Words, func(w *cli.WordFlag) bool { return w.Flag == flag })
-		return d.Changed(flag) && (has(side, d.Words[i].Key) || !has(1-side, d.Words[i].Key))
+		i := slices.IndexFunc(d.OptionFlags, func(w *cli.OptionFlag) bool { return w.Flag == flag })
+		return d.Changed(flag) && (has(side, d.OptionFlags[i].Key) || !has(1-side, d.OptionFlags[i].Key))
 	}
 	for _, kv := range d.Opts {
 		if key, _, _ := strings.Cut(kv, "="); has(side, key) || !has(1-side, key) {

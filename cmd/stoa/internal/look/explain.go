@@ -49,7 +49,7 @@ type explainRow struct {
 }
 
 // ExplainRan counts reads of files and their bytes (what is read twice counts twice): of pages (null where a
-// format's own reader fetches them), all of the explanation and the scan, and those before, which told the
+// format's own reader fetches them), all of the explanation and the scan, and those before, which detected the
 // format and opened the table. Distinct counts every byte once.
 type ExplainRan struct {
 	Rows      int64   `json:"rows"`
@@ -269,7 +269,7 @@ func (x *ExplainRan) write(w io.Writer) error {
 		fmt.Fprintf(&b, "%s of pages in %s, with dictionaries and metadata ", display.BytesText(*x.PageBytes),
 			display.Count(*x.PageReads, "read"))
 	}
-	fmt.Fprintf(&b, "%s in %s; before, telling the format and opening took %s in %s; ", display.BytesText(x.ScanBytes),
+	fmt.Fprintf(&b, "%s in %s; before, detecting the format and opening took %s in %s; ", display.BytesText(x.ScanBytes),
 		display.Count(x.ScanReads, "read"), display.BytesText(x.OpenBytes), display.Count(x.OpenReads, "read"))
 	fmt.Fprintf(&b, "%s was read at least once", display.BytesText(x.Distinct))
 	if x.FileBytes != nil {

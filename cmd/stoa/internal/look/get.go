@@ -141,7 +141,7 @@ func SplitKey(key string, columns int) (values []string, err error) {
 			v, rest = v+`"`, rest[1:]
 		}
 		if more = strings.HasPrefix(rest, ","); !more && rest != "" {
-			return nil, cli.WrongUse("--key %s: behind a value in double quotes comes a comma", key)
+			return nil, cli.WrongUse("--key %s: a value in double quotes is followed by a comma", key)
 		}
 		values, rest = append(values, v), strings.TrimPrefix(rest, ",")
 	}

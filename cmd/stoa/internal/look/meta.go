@@ -76,7 +76,7 @@ header and footer, in the format's own words. -f json prints an array with an ob
 	return cli.First(cmd, "format", "output", "from")
 }
 
-// metaOf are the documents of a table's sources. An error is about damage that their rows cannot be counted for.
+// metaOf are the documents of a table's sources. damage is why the rows of one could not be counted.
 func metaOf(a *cli.App, ctx context.Context, t *stoa.Table) (out []metaDoc, damage error) {
 	for i, s := range t.Sources() {
 		bytes := int64(-1) // of a table in a place that may hold others
@@ -137,7 +137,7 @@ func writeMeta(w io.Writer, form string, docs []metaDoc, style display.TableStyl
 	return nil
 }
 
-// exactly is the exact number of bytes where bytesText rounds.
+// exactly is the exact number of bytes where BytesText rounds.
 func exactly(n int64) string {
 	if n < 1000 {
 		return ""

@@ -32,8 +32,8 @@ func SealCmd(a *cli.App) *cobra.Command {
 	var noRows bool
 	cmd := &cobra.Command{
 		Use:   "seal PATH... -o FILE.seal",
-		Short: "Keep checksums, and parity, of files beside them",
-		Long: `Write a sidecar by which every change of files can be found and placed, whatever their
+		Short: "Write checksums, and parity, of files to a sidecar",
+		Long: `Write a sidecar with which every later change of files can be found and located, whatever their
 format: a checksum of every 64 KiB of every file, and for every table its schema, its rows and checksums
 over them. stoa verify --seal FILE.seal PATH... compares.
 
@@ -61,7 +61,7 @@ pipes are named, and neither followed nor read. The same files give the same sea
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&out, "output", "o", "", "write the seal to `FILE` (needed)")
-	fl.StringVar(&parity, "parity", "0", "add parity: as many blocks in hundred as can be made again, `N%` (0 to 100)")
+	fl.StringVar(&parity, "parity", "0", "add parity, with which `N%` of the blocks can be restored (0 to 100)")
 	fl.BoolVar(&noRows, "no-rows", false, "seal the files only, and read no tables")
 	src.Register(a, cmd)
 	return cli.First(cmd, "output", "parity", "no-rows")
@@ -70,7 +70,7 @@ pipes are named, and neither followed nor read. The same files give the same sea
 func parsePercent(s string) (float64, error) {
 	n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(s), "%"), 64)
 	if err != nil || !(n >= 0 && n <= 100) {
-		return 0, &cli.UseError{Message: "--parity " + s + ": a number from 0 to 100 is wanted",
+		return 0, &cli.UseError{Message: "--parity " + s + " is not a number from 0 to 100",
 			Hint: "for example --parity 5%"}
 	}
 	return n, nil
@@ -214,7 +214,7 @@ func openSeal(name string) (*seal.Seal, *os.File, error) {
 	return s, f, nil
 }
 
-// verifySeal adds what differs from a seal to a report.
+// verifySeal adds to a report what differs from a seal.
 func verifySeal(a *cli.App, ctx context.Context, name string, paths []string, o stoa.OpenOptions, form string,
 	w io.Writer, doc *VerifyDoc) error {
 	s, f, err := openSeal(name)

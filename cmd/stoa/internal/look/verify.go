@@ -51,7 +51,7 @@ func VerifyCmd(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify PATH...",
 		Short: "Find damage, and say where it is and which rows it touches",
-		Long: `Find what is wrong or odd: the structure (headers, footers, indexes, counts, bytes that
+		Long: `Find what is wrong or unusual: the structure (headers, footers, indexes, counts, bytes that
 belong to nothing) and every checksum; what has no checksums is decoded, as there is no other way to
 notice damage. A line per finding: severity, code, place, message; stoa finding CODE explains a code. The
 status is 3 if a finding is an error.
@@ -61,9 +61,9 @@ each other: indexes, min and max values, bloom filters, dictionaries, deltas, co
 no table is verified file by file, with everything below it; so is what lies within a table's directory
 and is no part of it.
 
-Findings of one cause (one run of damaged bytes, or one code over and over in one part) are one incident:
-the gravest is printed, and a line sums up the others. -f json prints one object with all findings and
-incidents, -f jsonl a line per finding.`,
+Findings with one cause (one run of damaged bytes, or one code over and over in one part) are one
+incident, of which the gravest is printed, and a line that sums up the others. -f json prints one object
+with all findings and incidents, -f jsonl a line per finding.`,
 		Example: `  stoa verify block.cfile
   stoa verify kudu data/ --deep -f json -o health.json`,
 		Args: a.Paths,
@@ -163,7 +163,7 @@ func verifyPath(ctx context.Context, path string, o stoa.OpenOptions, form strin
 	return nil
 }
 
-// inUse is an error if a server runs on the directory at path: what it does meanwhile would show as damage.
+// inUse is an error if a server runs on the directory at path: what the server writes meanwhile would look like damage.
 func inUse(ctx context.Context, path string, o stoa.OpenOptions) error {
 	place := cli.WithoutTable(path)
 	f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: place}, o)

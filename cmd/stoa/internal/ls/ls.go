@@ -64,7 +64,7 @@ what. With --carbon-properties and without a path, the store that the file names
 		Example: "  stoa ls data/\n  stoa ls --segments store#sales.orders",
 		Args:    func(_ *cobra.Command, args []string) error { return cli.OnceDash(args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && src.Word("carbon-properties") != "" {
+			if len(args) == 0 && src.OptionValue("carbon-properties") != "" {
 				args = []string{source.StorePath}
 			}
 			if len(args) == 0 {
@@ -73,10 +73,10 @@ what. With --carbon-properties and without a path, the store that the file names
 			switch {
 			case blocks && unnamed, segments && (blocks || unnamed):
 				return cli.WrongUse("--blocks, --unnamed and --segments do not go together")
-			case src.Word("at") != "":
+			case src.OptionValue("at") != "":
 				return cli.WrongUse("ls says what is stored, not what a table held at a time: --at is for reading " +
 					"it (stoa count --at TIME)")
-			case unnamed && src.Word("tablet") != "":
+			case unnamed && src.OptionValue("tablet") != "":
 				return cli.WrongUse("--unnamed and --tablet do not go together: nothing says to which tablet these " +
 					"blocks belong")
 			case segments:
@@ -150,8 +150,8 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 	return failed
 }
 
-// reportedIn is the error that the problems of entries, which were reported, mean for the status: what cannot be read
-// at all is only listed.
+// reportedIn is the error that sets the status for the problems of entries, which have been reported. What stoa does
+// not support is only listed.
 func reportedIn(docs []entryDoc) error {
 	for _, d := range docs {
 		if errors.Is(d.why, fault.Corrupt) {
@@ -171,7 +171,7 @@ func reportedIn(docs []entryDoc) error {
 	return nil
 }
 
-// Number is the inverse of known.
+// Number is the inverse of reading.Known.
 func Number(p *int64) int64 {
 	if p == nil {
 		return -1
@@ -179,8 +179,8 @@ func Number(p *int64) int64 {
 	return *p
 }
 
-// listPlace is the entries of one path: those that stoa.List gives, at whatever depth, what is left out, and the
-// directories right in it that are no table's.
+// listPlace is the entries of one path: those that stoa.List yields, at whatever depth, what it leaves out, and the
+// directories directly in it that are no table's.
 func listPlace(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) ([]entryDoc, error) {
 	var failed error
 	out := []entryDoc{}
@@ -208,7 +208,8 @@ func listPlace(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) ([
 	return out, failed
 }
 
-// alreadyReported reports whether the error of a directory in which nothing can be read says what its entries do.
+// alreadyReported reports whether the error of a directory in which nothing can be read only repeats those of its
+// entries.
 func alreadyReported(docs []entryDoc, err error) bool {
 	return errors.Is(err, fault.Invalid) ||
 		slices.ContainsFunc(docs, func(d entryDoc) bool { return errors.Is(err, d.why) })
@@ -217,16 +218,16 @@ func alreadyReported(docs []entryDoc, err error) bool {
 // leftDoc is an entry of what cannot be read.
 func leftDoc(a *cli.App, ctx context.Context, name string, err error) entryDoc {
 	d := entryDoc{Name: name, Problem: Problem(err), why: err}
-	if odd := new(store.Odd); errors.As(err, &odd) {
-		d.Problem = odd.What
+	if irregular := new(store.Irregular); errors.As(err, &irregular) {
+		d.Problem = irregular.What
 	} else if info, err := store.Roots(cli.Tree{A: a}).Stat(ctx, name); err == nil && !info.Dir {
 		d.Bytes = reading.Known(info.Size)
 	}
 	return d
 }
 
-// withDirectories puts the directories right in dir before what lies in them. all: those, too, in which there is
-// no table, unless the directory is one.
+// withDirectories puts the directories directly in dir before what lies in them, with all those, too, in which there is
+// no table.
 func withDirectories(ctx context.Context, tr store.Tree, dir string, all bool, docs []entryDoc) []entryDoc {
 	for info, err := range tr.List(ctx, dir) {
 		if err != nil || !info.Dir || path.Base(info.Name)[0] == '.' {
@@ -246,7 +247,7 @@ func withDirectories(ctx context.Context, tr store.Tree, dir string, all bool, d
 	return docs
 }
 
-// Problem is an error without its place, which stands beside it.
+// Problem is an error without its place, which the entry names.
 func Problem(err error) string {
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -260,7 +261,7 @@ func Problem(err error) string {
 	return cli.InFlags(cli.Line(err))
 }
 
-// entryOf makes what the format did not say known by opening the table.
+// entryOf opens a table to find out what its listing did not say.
 func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions) entryDoc {
 	name, o := stoa.Named(e, o)
 	if e.Bytes < 0 && e.Table == "" {
@@ -314,9 +315,9 @@ func entryOf(a *cli.App, ctx context.Context, e format.Entry, o stoa.OpenOptions
 	return d
 }
 
-// damagesOf says what was noticed of damage. What is about the entry, whose part has this name, or a part of it, is
-// its problem.
-func damagesOf(a *cli.App, d *entryDoc, its string, e format.Entry) {
+// damagesOf reports what was noticed of damage. The first error about the part of this name, or about a part of it, is
+// the problem of the entry.
+func damagesOf(a *cli.App, d *entryDoc, part string, e format.Entry) {
 	for _, f := range e.Findings {
 		if f.Severity < region.Error {
 			continue
@@ -324,8 +325,8 @@ func damagesOf(a *cli.App, d *entryDoc, its string, e format.Entry) {
 		if d.why == nil {
 			d.why = fault.Corrupt
 		}
-		its := f.Part == its || slices.ContainsFunc(e.Parts, func(p format.Entry) bool { return p.Table == f.Part })
-		if d.Problem == "" && its {
+		own := f.Part == part || slices.ContainsFunc(e.Parts, func(p format.Entry) bool { return p.Table == f.Part })
+		if d.Problem == "" && own {
 			d.Problem = cli.InFlags(f.Message)
 		}
 	}

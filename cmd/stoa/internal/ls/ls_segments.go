@@ -105,13 +105,13 @@ func segmented(a *cli.App, ctx context.Context, p string, o stoa.OpenOptions) (o
 		return []string{p}, nil
 	}
 	for e, err := range stoa.List(ctx, p, o) {
-		if err != nil && e.Place != "" { // lies beside
+		if err != nil && e.Place != "" { // another file there
 			continue
 		}
 		if err != nil {
 			return out, err
 		}
-		if e.Format != f.Name { // lies beside
+		if e.Format != f.Name { // another format's
 			continue
 		}
 		name := e.Place

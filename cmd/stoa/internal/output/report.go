@@ -18,7 +18,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// ReportForms are the forms of the verbs that tell about files rather than print their rows. A report is text
+// ReportForms are the forms of the verbs that report on files rather than print their rows. A report is text
 // wherever it goes; programs ask for -f json.
 var ReportForms = []string{"text", "json", "jsonl", "csv", "tsv"}
 
@@ -75,7 +75,7 @@ func PutDoc(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.Wri
 	return err
 }
 
-// PutWhole is Put for what must be read to its end: a reader that goes away is cli.ErrEnough.
+// PutWhole is PutDoc for what must be read to its end: a reader that goes away is cli.ErrEnough.
 func PutWhole(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.Writer) error) error {
 	p, err := a.Create(ctx, out.Path())
 	if err != nil {
@@ -88,8 +88,8 @@ func PutWhole(a *cli.App, ctx context.Context, out *OutputFlags, write func(io.W
 	return p.Commit(ctx)
 }
 
-// asLongAsRead writes for a reader that may go away. What is written goes on then: the status is that of what
-// is found, not of what was looked at.
+// asLongAsRead writes for a reader that may go away. The writer goes on then: the status is that of everything that
+// is found, not only of what was read of it.
 type asLongAsRead struct {
 	w    io.Writer
 	gone bool
@@ -137,7 +137,7 @@ func WriteArray[T any](w io.Writer, docs []T) error {
 	return j.End()
 }
 
-// writeCSV writes the names in lower case, without blanks, and the cells of the documents where there are any.
+// writeCSV writes the names, with underscores for blanks, and the rows.
 func (r *Report) writeCSV(w io.Writer, form string) error {
 	c := csv.NewWriter(w)
 	if form == "tsv" {

@@ -120,7 +120,7 @@ func OpenRowWriter(a *cli.App, ctx context.Context, f *OutputFlags, form string,
 			return &textRows{place: p, rows: newJSONArray(p, sc)}, nil
 		}
 		style := StyleOf(a, f)
-		style.Layout = map[string]display.Layout{"table": display.Across, "vertical": display.UpAlong,
+		style.Layout = map[string]display.Layout{"table": display.Horizontal, "vertical": display.Vertical,
 			asTable: display.AsFits}[form]
 		return &textRows{place: p, rows: display.NewTable(p, sc, style)}, nil
 	}
@@ -195,7 +195,7 @@ func (t *textRows) Close(ctx context.Context) (format.Summary, error) {
 	return format.Summary{Rows: t.n}, t.place.Commit(ctx)
 }
 
-// Abort shows what a table has, where it can be seen at all.
+// Abort shows the rows that a table still holds back, where those before are already seen.
 func (t *textRows) Abort(ctx context.Context) error {
 	if t.done {
 		return nil

@@ -37,7 +37,7 @@ func (f *DamageFlags) Register(cmd *cobra.Command, preset string) {
 	cli.Complete(cmd, "damaged", func() []string { return policies })
 }
 
-// Apply sets the policy of a scan, which then tells f of its losses.
+// Apply sets the policy of a scan, which then reports its losses to f.
 func (f *DamageFlags) Apply(s *stoa.ScanSpec) error {
 	i := slices.Index(policies, f.Damaged)
 	if i < 0 {
@@ -117,7 +117,7 @@ func (f *DamageFlags) leftCells() bool {
 		slices.ContainsFunc(f.Losses, func(l region.Loss) bool { return l.Column != "" })
 }
 
-// Document is the manifest of a scan that ended with err, but for the losses.
+// Document is the manifest of a scan that ended with err, without the losses.
 func (f *DamageFlags) Document(sources []string, findings []region.Finding, err error) manifest {
 	m := manifest{Sources: sources, Policy: f.Damaged, Finished: err == nil, Findings: []FindingDoc{},
 		Losses: []manifestLoss{}}
@@ -130,7 +130,7 @@ func (f *DamageFlags) Document(sources []string, findings []region.Finding, err 
 	return m
 }
 
-// NoticedIn says what was noticed of a table of which no row was printed. It returns err, or cli.ErrDamage if the
+// NoticedIn reports what was noticed of a table of which no row was printed. It returns err, or cli.ErrDamage if the
 // table is not whole.
 func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
 	ReportFindings(a, findings)
@@ -140,8 +140,8 @@ func NoticedIn(a *cli.App, findings []region.Finding, err error) error {
 	return err
 }
 
-// ReportFindings reports findings on standard error, once each: those that are more than notes, with -v all, with
-// -q errors. Of very many some.
+// ReportFindings reports findings on standard error, each once: those that are more than notes, with -v all, with
+// -q only errors. Of very many only the first are shown.
 func ReportFindings(a *cli.App, findings []region.Finding) {
 	const maxLines = 20
 	n := 0

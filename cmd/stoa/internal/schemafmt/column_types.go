@@ -11,8 +11,7 @@ import (
 	"stoa/format"
 )
 
-// ParseColumns reads columns: NAME TYPE, at the ends of lines or with commas between. What stands after -- is
-// not read.
+// ParseColumns reads columns: NAME TYPE, one a line or with commas between. What follows -- is a comment.
 func ParseColumns(text string) (fields []arrow.Field, err error) {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "--")
@@ -38,7 +37,7 @@ func ParseColumns(text string) (fields []arrow.Field, err error) {
 func ParseColumn(text string) (arrow.Field, error) {
 	fields, err := ParseColumns(text)
 	if err == nil && len(fields) != 1 {
-		err = cli.WrongUse("%q: one column, NAME TYPE, is wanted", text)
+		err = cli.WrongUse("%q is not one column: write it as NAME TYPE", text)
 	}
 	if err != nil {
 		return arrow.Field{}, err
@@ -81,20 +80,20 @@ func (p *typeParser) word() (string, error) {
 		i = len(p.rest)
 	}
 	if i == 0 {
-		return "", cli.WrongUse("a name is wanted at %q", p.rest)
+		return "", cli.WrongUse("expected a name at %q", p.rest)
 	}
 	w := p.rest[:i]
 	p.rest = p.rest[i:]
 	return w, nil
 }
 
-// field is a name, what stands between, and a type.
+// field is a name, the separator, and a type.
 func (p *typeParser) field(between string) (f arrow.Field, err error) {
 	if f.Name, err = p.word(); err != nil {
 		return f, err
 	}
 	if between != " " && !p.take(between) {
-		return f, cli.WrongUse("%q is wanted behind %s", between, f.Name)
+		return f, cli.WrongUse("expected %q after %s", between, f.Name)
 	}
 	var varchar bool
 	f.Type, varchar, err = p.dataType()
@@ -152,7 +151,7 @@ func (p *typeParser) dataType() (t arrow.DataType, varchar bool, err error) {
 	if w == "char" || w == "varchar" { // a length is not kept
 		if p.take("(") {
 			if _, err := p.number(); err != nil || !p.take(")") {
-				return nil, false, cli.WrongUse("%s(LENGTH) is wanted", w)
+				return nil, false, cli.WrongUse("expected %s(LENGTH)", w)
 			}
 			return t, false, nil
 		}
@@ -179,7 +178,7 @@ func (p *typeParser) decimal() (arrow.DataType, error) {
 		t.Scale, err = p.number()
 	}
 	if err != nil || !p.take(")") || t.Precision < 1 || t.Precision > 38 || t.Scale > t.Precision {
-		return nil, cli.WrongUse("decimal(DIGITS, BEHIND THE POINT) is wanted, of at most 38 digits")
+		return nil, cli.WrongUse("expected decimal(PRECISION, SCALE), with a precision of at most 38")
 	}
 	return t, nil
 }
@@ -189,7 +188,7 @@ func (p *typeParser) inside(n int) (out []arrow.DataType, err error) {
 	open := "<"
 	for range n {
 		if !p.take(open) {
-			return nil, cli.WrongUse("%q is wanted at %q", open, p.rest)
+			return nil, cli.WrongUse("expected %q at %q", open, p.rest)
 		}
 		t, _, err := p.dataType()
 		if err != nil {
@@ -198,7 +197,7 @@ func (p *typeParser) inside(n int) (out []arrow.DataType, err error) {
 		out, open = append(out, t), ","
 	}
 	if !p.take(">") {
-		return nil, cli.WrongUse("\">\" is wanted at %q", p.rest)
+		return nil, cli.WrongUse("expected \">\" at %q", p.rest)
 	}
 	return out, nil
 }
@@ -214,7 +213,7 @@ func (p *typeParser) structType() (arrow.DataType, error) {
 		fields = append(fields, f)
 	}
 	if len(fields) == 0 || !p.take(">") {
-		return nil, cli.WrongUse("struct<NAME:TYPE,...> is wanted")
+		return nil, cli.WrongUse("expected struct<NAME:TYPE,...>")
 	}
 	return arrow.StructOf(fields...), nil
 }

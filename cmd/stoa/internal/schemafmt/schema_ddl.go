@@ -11,7 +11,7 @@ import (
 	"stoa/format"
 )
 
-// Dialect is how an SQL says types and names.
+// Dialect is how a dialect of SQL writes types and names.
 type Dialect struct {
 	name   func(string) string
 	types  map[arrow.Type]string
@@ -217,7 +217,7 @@ func (d *Dialect) sqlType(t arrow.DataType) string {
 	return d.bytes
 }
 
-// sqlDecimal gives a decimal that is too wide for SQL as a DOUBLE with the truth beside it.
+// sqlDecimal writes a decimal that is too wide for SQL as a DOUBLE, with its type in a comment.
 func sqlDecimal(t arrow.DecimalType) string {
 	p, s := t.GetPrecision(), t.GetScale()
 	if s < 0 {

@@ -90,7 +90,7 @@ func (p Pairs) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// textJSON is a text as JSON, without the detours that text in HTML would need.
+// textJSON is a text as JSON, without the escapes that text in HTML would need.
 func textJSON(s string) ([]byte, error) {
 	b, err := output.JsonLine(s)
 	return bytes.TrimSuffix(b, []byte("\n")), err

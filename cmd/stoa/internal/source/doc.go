@@ -1,2 +1,2 @@
-// Package source is the flags that say what is read, and how: --from, --opt, budgets, columns, rows, filters.
+// Package source is the flags that say what is read, and how: --from, --source-opt, limits, columns, rows, filters.
 package source

@@ -76,7 +76,7 @@ func (f *SelectFlags) RegisterLimit(cmd *cobra.Command, preset int64, usage stri
 	f.Limited = func() bool { return preset > 0 || cmd.Flags().Changed("limit") }
 }
 
-// maxWorkers is what a scan takes.
+// maxWorkers is how many a scan takes at most.
 const maxWorkers = 1024
 
 // Spec is what the flags mean to a scan.
@@ -87,7 +87,7 @@ func (f *SelectFlags) Spec() (stoa.ScanSpec, error) {
 		return s, cli.WrongUse("--parallel %d: a number of workers is not negative", f.Parallel)
 	case f.Parallel > maxWorkers:
 		return s, cli.WrongUse("--parallel %d: %d workers at most", f.Parallel, maxWorkers)
-	case f.Parallel == 0 && (f.Limit == 0 || f.Limit > 1<<20): // for a few rows the others would read in vain
+	case f.Parallel == 0 && (f.Limit == 0 || f.Limit > 1<<20): // for a few rows more workers would read in vain
 		s.Parallel = runtime.NumCPU()
 	}
 	if f.memory != "" {

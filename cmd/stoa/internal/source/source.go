@@ -29,9 +29,9 @@ type SourceFlags struct {
 	Memory   string // --memory, where the verb has no such flag of its own
 	Limits   format.Limits
 
-	Words   []*cli.WordFlag
-	Changed func(flag string) bool
-	Own     pflag.Value // of a --memory that the verb has for rows; nil: it has none
+	OptionFlags []*cli.OptionFlag
+	Changed     func(flag string) bool
+	Own         pflag.Value // of a --memory that the verb has for rows; nil: it has none
 
 	Verifies bool // the verb is there to compare checksums
 }
@@ -58,11 +58,11 @@ func (f *SourceFlags) Register(a *cli.App, cmd *cobra.Command) {
 			"refuse a source that takes more than `SIZE` of memory to open or recover (default 1GiB)")
 	}
 	f.Changed = fl.Changed
-	for _, w := range cli.NewWordFlags() {
-		if fl.Lookup(w.Flag) != nil { // the verb has another use for the word
+	for _, w := range cli.NewOptionFlags() {
+		if fl.Lookup(w.Flag) != nil { // the verb uses the name for something else
 			continue
 		}
-		f.Words = append(f.Words, w)
+		f.OptionFlags = append(f.OptionFlags, w)
 		if w.Value != "" {
 			fl.Bool(w.Flag, false, w.Usage)
 		} else {
@@ -93,7 +93,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 	if o.Limits, err = f.AllLimits(); err != nil {
 		return o, err
 	}
-	for _, w := range f.Words {
+	for _, w := range f.OptionFlags {
 		if !f.Changed(w.Flag) {
 			continue
 		}
@@ -103,7 +103,7 @@ func (f *SourceFlags) Options(ctx context.Context, a *cli.App, paths []string) (
 		if _, ok := opts[w.Key]; ok {
 			return o, cli.WrongUse("--%s and --source-opt %s=… say the same thing", w.Flag, w.Key)
 		}
-		if err := wordKnown(w, ctx, a, paths, o); err != nil {
+		if err := checkKnown(w, ctx, a, paths, o); err != nil {
 			return o, err
 		}
 		opts[w.Key] = cmp.Or(w.Value, w.Given)
@@ -129,7 +129,7 @@ func (f *SourceFlags) Line() (args []string) {
 	for _, o := range f.Opts {
 		args = append(args, "--source-opt", o)
 	}
-	for _, w := range f.Words {
+	for _, w := range f.OptionFlags {
 		switch {
 		case !f.Changed(w.Flag):
 		case w.Value != "":
@@ -175,7 +175,7 @@ func schemaOf(ctx context.Context, given string, paths []string, o stoa.OpenOpti
 		case err != nil:
 			return "", fmt.Errorf("--schema: %w", err)
 		case st.Size() > MaxSchema:
-			return "", cli.WrongUse("--schema %s: %d bytes are no schema", given, st.Size())
+			return "", cli.WrongUse("--schema %s: %d bytes are too many for a schema", given, st.Size())
 		}
 		b, err := os.ReadFile(given)
 		return strings.TrimSpace(string(b)), err
@@ -196,7 +196,7 @@ func (f *SourceFlags) inStore(ctx context.Context, formats []format.Format, path
 			continue
 		}
 		place, err := stoa.Home(ctx, stoa.OpenOptions{Formats: formats, Tree: tr,
-			Opts: map[string]string{"properties": f.Word("carbon-properties")}})
+			Opts: map[string]string{"properties": f.OptionValue("carbon-properties")}})
 		if err != nil {
 			return err
 		}
@@ -209,8 +209,8 @@ func (f *SourceFlags) inStore(ctx context.Context, formats []format.Format, path
 }
 
 // Word is what was given with a flag for a reading option.
-func (f *SourceFlags) Word(flag string) string {
-	for _, w := range f.Words {
+func (f *SourceFlags) OptionValue(flag string) string {
+	for _, w := range f.OptionFlags {
 		if w.Flag == flag {
 			return w.Given
 		}
@@ -225,7 +225,7 @@ func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
 	case l.Fields < 0:
 		return l, cli.WrongUse("--max-fields is a number of fields")
 	case l.Depth < 0:
-		return l, cli.WrongUse("--max-depth is a number of lists and structs in each other")
+		return l, cli.WrongUse("--max-depth is a number of levels of nesting")
 	}
 	if f.MaxPage != "" {
 		if l.Page, err = cli.ParseSize("--max-page", f.MaxPage); err != nil {
@@ -246,9 +246,9 @@ func (f *SourceFlags) AllLimits() (l format.Limits, err error) {
 	return l, err
 }
 
-// wordKnown refuses the flag if the format of a source has no such option. What cannot be told now is reported when it
-// is opened.
-func wordKnown(w *cli.WordFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions) error {
+// checkKnown refuses the flag if the format of a source has no such option. A source whose format cannot be detected is
+// reported when it is opened.
+func checkKnown(w *cli.OptionFlag, ctx context.Context, a *cli.App, paths []string, o stoa.OpenOptions) error {
 	for _, p := range paths {
 		f, err := stoa.Probe(ctx, format.Target{Tree: o.Tree, Name: cli.WithoutTable(p)}, o)
 		if err != nil || HasKey(f, w.Key) {
@@ -308,8 +308,8 @@ func NamedBy(a *cli.App, opts map[string]string) (paths []string) {
 	return paths
 }
 
-// Each opens every path on its own and shows it to do. A path that cannot be opened does not keep the others from
-// being shown, if there are others.
+// Each opens every path on its own and calls do with it. A path that cannot be opened does not keep the others from
+// being shown.
 func (f *SourceFlags) Each(ctx context.Context, a *cli.App, cmd *cobra.Command, paths []string,
 	do func(path string, t *stoa.Table) error) error {
 	o, err := f.Options(ctx, a, paths)

@@ -141,7 +141,7 @@ func (c *Chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	if err := c.decode(t, dst); err != nil {
 		return err
 	}
-	if i := dst.Overlong(before); i >= 0 {
+	if i := dst.TooManyDigits(before); i >= 0 {
 		return fault.Corruptf(t.Page.Spans[0], fmt.Sprintf("%s.page[%d]", c.Tree.Path, t.Page.Ordinal),
 			"entry %d has more digits than %s", i-before, dst.Type)
 	}

@@ -40,7 +40,7 @@ func parsePresence(r *thrift.Reader, name string) *Presence {
 		case 2:
 			p.Bits = r.Bytes("present_bit_stream")
 		default: // nothing was added to it in three formats; without its bits nulls would be values
-			r.Stranger()
+			r.UnexpectedField()
 		}
 	}
 	return p
@@ -106,7 +106,7 @@ func parseDataChunk1(r *thrift.Reader, name string) (d DataChunk) {
 		case 13:
 			d.Meta = parseBinaries(r, "encoder_meta")
 		default:
-			r.Stranger()
+			r.UnexpectedField()
 		}
 	}
 	return d

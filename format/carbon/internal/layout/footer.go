@@ -86,7 +86,7 @@ func ParseFooter12(r *thrift.Reader, name string) (f Footer) {
 		case 8:
 			ParseDictionaryChunk(r, "dictionary")
 		default:
-			r.Stranger()
+			r.UnexpectedField()
 		}
 	}
 	return f
@@ -102,7 +102,7 @@ func ParseBlockletInfo1(r *thrift.Reader, name string) (b BlockletInfo) {
 				b.Chunks = append(b.Chunks, parseDataChunk1(r, ""))
 			}
 		default:
-			r.Stranger()
+			r.UnexpectedField()
 		}
 	}
 	return b
@@ -120,7 +120,7 @@ func parseBlockletInfo2(r *thrift.Reader, name string) (b BlockletInfo) {
 				b.Lengths = append(b.Lengths, int32(r.I16("")))
 			}
 		default:
-			r.Stranger()
+			r.UnexpectedField()
 		}
 	}
 	return b

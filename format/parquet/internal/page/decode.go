@@ -49,7 +49,7 @@ func (d *PageTask) Decode(b []byte, dst *vec.Vector, dict bool) error {
 	default:
 		err = d.entries(dst, data)
 	}
-	if i := dst.Overlong(before); err == nil && i >= 0 {
+	if i := dst.TooManyDigits(before); err == nil && i >= 0 {
 		err = fault.Rel(0, len(data), "values", "entry %d has more digits than %s", i-before, dst.Type)
 	}
 	return err

@@ -474,7 +474,7 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	if err := l.Value.Decode(dst, data, d.h.Encoding, d.before, present, d.all, n, valid, d.t.Scratch); err != nil {
 		return place(err)
 	}
-	if i := dst.Overlong(dst.Len() - n); i >= 0 {
+	if i := dst.TooManyDigits(dst.Len() - n); i >= 0 {
 		return place(fault.Rel(0, len(data), "values", "entry %d has more digits than %s", skip+i-(dst.Len()-n),
 			dst.Type))
 	}

@@ -101,7 +101,7 @@ func decimals(_ *Physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos
 			return pos, fault.Rel(pos-len(v), len(v), "value["+strconv.Itoa(i)+"]", "a decimal of more than 128 bits")
 		}
 	}
-	if i := dst.Overlong(at); i >= 0 {
+	if i := dst.TooManyDigits(at); i >= 0 {
 		return pos, fault.Rel(0, pos, "value["+strconv.Itoa(i-at)+"]", "it has more digits than %s", dst.Type)
 	}
 	return pos, nil

@@ -24,7 +24,7 @@ type Batching struct {
 	Group  format.RowGroup
 }
 
-// Ranges reads ranges of rows. It returns how many rows it went through, counted from row 0.
+// Ranges reads ranges of rows. It returns the row up to which it went.
 func (r *Batching) Ranges(ctx context.Context, ranges vec.Ranges) (at int64, err error) {
 	for _, rows := range ranges {
 		if at, err = r.batches(ctx, rows); err != nil {
@@ -41,7 +41,7 @@ func (r *Batching) of(ctx context.Context, cols []int, rows vec.Range) iter.Seq2
 	return safely(r.Reader.Batches(ctx, r.Group, q, rows, vec.Zeroed{Allocator: r.Plan.Alloc()}))
 }
 
-// batches reads rows. It returns how many it went through, counted from row 0.
+// batches reads rows. It returns the row up to which it went.
 func (r *Batching) batches(ctx context.Context, rows vec.Range) (int64, error) {
 	cols, g := r.Plan.Query.Cols, r.Group
 	if cols == nil && len(r.Plan.Columns) > 0 && g.Rows < 0 {
@@ -86,8 +86,8 @@ func (r *Batching) batches(ctx context.Context, rows vec.Range) (int64, error) {
 	return at, nil
 }
 
-// counted is how many rows there are in a row group that does not know it, most at most. A row that does not
-// fit is one, too.
+// counted is how many rows there are in a row group that does not know it, limit at most. A row that cannot be read
+// counts, too.
 func (r *Batching) counted(ctx context.Context, limit int64) (n int64, err error) {
 	var cols []int
 	if len(r.Plan.Columns) > 0 {

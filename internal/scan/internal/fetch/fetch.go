@@ -44,7 +44,7 @@ type request struct {
 
 var bufPool = sync.Pool{New: func() any { return new([]byte) }}
 
-// The gap between two spans that is rather read than skipped.
+// mergeGap is the largest gap between two spans that is read with them rather than skipped.
 const mergeGap = 16 << 10
 
 // Peek is the next page; its bytes may still be under way. io.EOF after the last one.

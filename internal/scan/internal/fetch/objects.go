@@ -142,9 +142,9 @@ func (d *Dicts) Get(ctx context.Context, src Source, col format.Column, c format
 	return v, nil
 }
 
-// Decode calls the format's decoder and holds it to its word: exactly N entries, nothing left after by an
-// error (see vec.Vector.Rollback: not even in what the page before shares with this one), and no panic. A panic
-// is our bug, and is reported as one with its place.
+// Decode calls the format's decoder and holds it to its word: exactly N entries, after an error no trace of the page
+// (see vec.Vector.Rollback: not even in what the page before shares with this one), and no panic. A panic is our bug,
+// and is reported as one with its place.
 func Decode(c format.Chunk, t *format.Task, dst *vec.Vector) (err error) {
 	before, mark := dst.Len(), dst.Mark()
 	defer func() {
@@ -177,7 +177,7 @@ func ReadSpan(ctx context.Context, o *Objects, at fault.Span) (b []byte, err err
 	return b, err
 }
 
-// Source is an open reader and what a scan needs beside it.
+// Source is an open reader and what else a scan needs.
 type Source struct {
 	Reader   format.Reader
 	Objects  *Objects   // opens data objects

@@ -191,7 +191,7 @@ func (p *Plan) split(sc *arrow.Schema) error {
 	return nil
 }
 
-// slots finds out where a Batcher's batches have which column, and tells it which children are looked at.
+// slots finds out where a Batcher's batches have which column, and which children it has to read.
 func (p *Plan) slots(sc *arrow.Schema) error {
 	p.Slots = make(map[int]int, len(p.Query.Cols))
 	for i, k := range p.Query.Cols {
@@ -202,7 +202,7 @@ func (p *Plan) slots(sc *arrow.Schema) error {
 	return p.want(sc)
 }
 
-// want tells a Batcher which children are looked at.
+// want lists the children that a Batcher has to read.
 func (p *Plan) want(sc *arrow.Schema) error {
 	for _, o := range p.Outputs {
 		p.Query.Want = append(p.Query.Want, o.at)
@@ -480,7 +480,7 @@ const maxStrings = 64 << 20
 // Strings is the same within the budget of memory.
 func (p *Plan) Strings() int64 { return min(maxStrings, p.Largest) }
 
-// LossIn is a loss of something of a physical column: of which rows, and why, is to be filled in.
+// LossIn is a loss of something of a physical column. The caller adds which rows, and why.
 func (p *Plan) LossIn(g format.RowGroup, col int) region.Loss {
 	c := p.Columns[col]
 	l := region.Loss{Part: g.Part, Group: g.Index, Name: g.Name, Column: p.Fields[c.Path[0]].Name}

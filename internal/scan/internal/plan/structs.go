@@ -72,8 +72,8 @@ func (p *Plan) tested(path []int) int {
 	return p.physical(path[0])
 }
 
-// Test is what a filter on a flat path looks at: n rows, of which column gives those of a physical column. The caller
-// releases it.
+// Test is what a filter on a flat path looks at: n rows; column gives those of a physical column. The caller releases
+// it.
 func (p *Plan) Test(path []int, n int, column func(col int) (arrow.Array, error)) (a arrow.Array, err error) {
 	k, rows := p.tested(path), p.tops[path[0]].rows
 	if k >= 0 {

@@ -273,7 +273,7 @@ func (f *field) affordable(from, end int64) (int64, error) {
 		for _, l := range f.leaves {
 			k, err := l.entries(end)
 			if err != nil {
-				return end, nil // build tells
+				return end, nil // build reports it
 			}
 			n += l.weight(k, limit)
 		}

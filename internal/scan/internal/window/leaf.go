@@ -192,7 +192,7 @@ func (l *leaf) grow(complete, size int64) error {
 func (l *leaf) expect(ctx context.Context, to int64) {
 	pb, err := l.pager.Peek(ctx)
 	if err != nil {
-		return // who decodes it tells
+		return // decoding the page reports it
 	}
 	p, perRow := pb.Page, l.perRow
 	if p.Rows > 0 {
@@ -212,8 +212,8 @@ func (l *leaf) size() int64 {
 	return n
 }
 
-// weight is about how many bytes the first n entries take when they are spelled out; more than most: that is all that
-// is known.
+// weight is about how many bytes the first n entries take when they are spelled out. Where that is more than limit, it
+// may be any number above it.
 func (l *leaf) weight(n int, limit int64) int64 {
 	all := int64(l.vec.Len())
 	if n == 0 || all == 0 {

@@ -337,8 +337,8 @@ func withoutRanges(lost []vec.Range, sel *vec.Sel, a, b int64) *vec.Sel {
 	return sel
 }
 
-// rest is how many rows the column has after the declared ones. Only pages that do not tell their rows can bring
-// such a surprise; the others were counted by the format.
+// rest is how many rows the column has after the declared ones. Only pages that do not state their rows can have such;
+// the format counted those of the others.
 func (s *stream) rest(ctx context.Context, at, rows int64) int64 {
 	more := s.end() - rows
 	for more <= 0 && s.dead == nil && !s.ended {
@@ -392,7 +392,7 @@ func (s *stream) appendKept(ctx context.Context, p format.Page, first, from, to 
 	return nil
 }
 
-// maxExpected is for how many rows memory is taken by a page's word alone.
+// maxExpected is for how many rows memory is allocated on nothing but a page's word.
 const maxExpected = 1 << 20
 
 // wholePage is the whole page, decoded now or before.
