@@ -199,7 +199,7 @@ stoa/format/parquet/internal/meta: std arrow fault format format/option vec wire
 stoa/format/parquet/internal/page: std arrow fault format pred vec internal/dremel internal/enc/...
   internal/nest internal/thrift format/parquet/internal/meta
 stoa/format/parquet/internal/order: std arrow pred vec internal/enc/half
-stoa/format/parquet/internal/write: std arrow fault format format/option store internal/codec internal/dremel
+stoa/format/parquet/internal/write: std arrow fault format format/option store vec internal/codec internal/dremel
   internal/nest
   internal/thrift github.com/andybalholm/brotli github.com/klauspost/compress/... github.com/cespare/xxhash/...
   format/parquet/internal/meta format/parquet/internal/order
