@@ -170,7 +170,8 @@ func TestPagesAreCut(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d files cut, %d pages, %d refused", done, sliced, refused); done < 30 || sliced < 500 || refused > done/5 {
+	t.Logf("%d files cut, %d pages, %d refused", done, sliced, refused)
+	if done < 30 || sliced < 500 || refused > done/5 {
 		t.Errorf("%d files cut, %d pages, %d refused", done, sliced, refused)
 	}
 }
