@@ -221,7 +221,7 @@ stoa/format/parquet/internal/recovery: std fault format region wire internal/che
   format/parquet/internal/verify
 stoa/format/parquet/internal/rewrite: std arrow fault format pred region store vec format/parquet/internal/meta
   format/parquet/internal/file format/parquet/internal/read format/parquet/internal/verify
-  format/parquet/internal/write
+  format/parquet/internal/write internal/nest
 stoa/format/parquet       : std internal/rows arrow format format/option region store format/parquet/...
 stoa/format/kudu/kudufs   : std arrow fault format format/option store internal/nest internal/pb format/cfile
   format/kudu/...

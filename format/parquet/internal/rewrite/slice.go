@@ -71,7 +71,7 @@ func (s *source) makeSlices(ctx context.Context, g, leaf int, x *chunkPart) erro
 		Text: d.PhysicalType() == meta.TypeBytes}}
 	c.compress, _ = write.CompressorOf(s.r.Footer.RowGroups[g].Columns[leaf].MetaData.Codec)
 	if dict := pages.Dict(); dict != nil && x.dict != nil {
-		c.how.Codes = c.how.DictionaryCodes(dict)
+		c.how.Codes = codesOf(dict, &c.how)
 	}
 	index, err := s.r.ColumnIndex(ctx, g, leaf, x.of)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *slicer) make(ctx context.Context, i int, p *meta.Page, said *meta.Stats
 	}
 	how := c.how
 	how.Encoding = p.Encoding
-	some := write.StoredOf(v, from, to, how)
+	some := storedOf(v, from, to, how)
 	x.values, x.nulls = int64(to-from), int64(to-from-len(some.Values))
 	for _, b := range some.Values {
 		x.strings += int64(len(b))
@@ -282,7 +282,7 @@ func (c *slicer) prove(some *write.Stored, x *slice) error {
 	if err := c.pages.Parse(x.whole, x.values, v); err != nil {
 		return err
 	}
-	got := write.StoredOf(v, 0, v.Len(), c.how)
+	got := storedOf(v, 0, v.Len(), c.how)
 	if !bytes.Equal(got.Def, some.Def) || !bytes.Equal(got.Rep, some.Rep) ||
 		!slices.EqualFunc(got.Values, some.Values, bytes.Equal) {
 		return fault.Bugf("parquet: a page that was cut has other entries")

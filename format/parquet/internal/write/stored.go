@@ -7,7 +7,6 @@ import (
 	"stoa/fault"
 	"stoa/format/parquet/internal/meta"
 	"stoa/internal/dremel"
-	"stoa/vec"
 )
 
 // Stored are entries of a data page with their values as they are stored, in the encoding that they are to have.
@@ -19,44 +18,6 @@ type Stored struct {
 	Boolean, Text  bool     // the physical type is BOOLEAN, BYTE_ARRAY
 	Width          int      // of other types
 	Codes          func(value []byte) (uint32, bool)
-}
-
-// StoredOf takes the entries [from, to) of a vector that was decoded as it is stored; it shares their memory, which is
-// valid as long as the vector.
-func StoredOf(v *vec.Vector, from, to int, s Stored) Stored {
-	s.Def, s.Rep, s.Width = v.Def()[from:to], v.Rep()[from:to], v.Width()
-	for i, def := range s.Def {
-		if def == s.MaxDef {
-			s.Values = append(s.Values, s.value(v, from+i))
-		}
-	}
-	return s
-}
-
-// Value is a value of a vector with values as they are stored.
-func (s *Stored) value(v *vec.Vector, i int) []byte {
-	switch {
-	case s.Boolean:
-		return []byte{v.Bits()[i/8] >> (i % 8) & 1}
-	case s.Text:
-		o := v.Offsets(i)
-		return v.StringBytes()[o[0]:o[1]]
-	}
-	return v.Data(i)[:v.Width()]
-}
-
-// DictionaryCodes gives the code of each value of a dictionary.
-func (s *Stored) DictionaryCodes(dict *vec.Vector) func(value []byte) (uint32, bool) {
-	codes := make(map[string]uint32, dict.Len())
-	for i := range dict.Len() {
-		if x := string(s.value(dict, i)); codes[x] == 0 {
-			codes[x] = uint32(i) + 1
-		}
-	}
-	return func(value []byte) (uint32, bool) {
-		n := codes[string(value)]
-		return n - 1, n > 0
-	}
 }
 
 // Levels appends repetition levels and definition levels, and returns how many bytes each has; sized: with their
