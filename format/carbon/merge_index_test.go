@@ -1,7 +1,9 @@
 package carbon_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/format/carbon"
 )
 
@@ -97,6 +100,66 @@ func TestMergeIndexes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefusedMergeLeavesNothing: whichever index file is damaged, of whichever directory, a merge is refused, and every
+// file is as it was: what was merged of the directories before it is gone.
+func TestRefusedMergeLeavesNothing(t *testing.T) {
+	whole := "testdata/single_index/parts"
+	victims, err := filepath.Glob(filepath.Join(whole, "day=*/*.carbonindex"))
+	if err != nil || len(victims) != 12 {
+		t.Fatal(victims, err)
+	}
+	for _, v := range victims {
+		name, err := filepath.Rel(whole, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "t")
+		if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b[:len(b)/2], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		before := bytesBelow(t, dir)
+		if m, err := carbon.MergeIndexes(t.Context(), dir, nil); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s is damaged, and was merged: %v, %v", name, m, err)
+		}
+		after := bytesBelow(t, dir)
+		for n := range after {
+			if _, ok := before[n]; !ok {
+				t.Errorf("%s is damaged: the refused merge left %s", name, n)
+			}
+		}
+		for n, b := range before {
+			if after[n] != b {
+				t.Errorf("%s is damaged: the refused merge changed %s", name, n)
+			}
+		}
+	}
+}
+
+// bytesBelow are the files below dir, but for locks, which stay.
+func bytesBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, ".lock") {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		out[name] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestMergeOldIndexes leaves segments of formats 1 and 2 as they are.
