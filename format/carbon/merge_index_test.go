@@ -102,12 +102,19 @@ func TestMergeIndexes(t *testing.T) {
 	}
 }
 
-// TestRefusedMergeLeavesNothing: whichever index file is damaged, of whichever directory, a merge is refused, and every
-// file is as it was: what was merged of the directories before it is gone.
+// TestRefusedMergeLeavesNothing: whichever index file is damaged, of whichever directory and segment, a merge is
+// refused, and every file is as it was.
 func TestRefusedMergeLeavesNothing(t *testing.T) {
-	whole := "testdata/single_index/parts"
-	victims, err := filepath.Glob(filepath.Join(whole, "day=*/*.carbonindex"))
-	if err != nil || len(victims) != 12 {
+	for table, n := range map[string]int{"parts": 12, "plain": 6} {
+		t.Run(table, func(t *testing.T) { refusedMerges(t, table, n) })
+	}
+}
+
+// refusedMerges damages one of n index files of a table after the other.
+func refusedMerges(t *testing.T, table string, n int) {
+	whole := "testdata/single_index/" + table
+	victims, err := indexesOf(whole)
+	if err != nil || len(victims) != n {
 		t.Fatal(victims, err)
 	}
 	for _, v := range victims {
@@ -174,4 +181,16 @@ func TestMergeOldIndexes(t *testing.T) {
 	if l, err := filepath.Glob(filepath.Join(dir, "Fact/Part0/*/*.carbonindexmerge")); err != nil || len(l) > 0 {
 		t.Error(l, err)
 	}
+}
+
+// indexesOf are the single index files of a table, wherever they are.
+func indexesOf(dir string) (out []string, err error) {
+	for _, at := range []string{"day=*", "Fact/Part0/*"} {
+		l, err := filepath.Glob(filepath.Join(dir, at, "*.carbonindex"))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, l...)
+	}
+	return out, nil
 }
