@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,6 +149,39 @@ func refusedMerges(t *testing.T, table string, n int) {
 				t.Errorf("%s is damaged: the refused merge changed %s", name, n)
 			}
 		}
+	}
+}
+
+// TestMergeGivenUpLeavesNothing: an index file of an older version, which is not merged, in one of a segment's
+// directories has the segment stay as it is, the directories before it, too.
+func TestMergeGivenUpLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "t")
+	if err := os.CopyFS(dir, os.DirFS("testdata/single_index/parts")); err != nil {
+		t.Fatal(err)
+	}
+	l, err := indexesOf(dir)
+	if err != nil || len(l) != 12 {
+		t.Fatal(l, err)
+	}
+	last := l[len(l)-1]
+	b, err := os.ReadFile(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the header's first field is the version, in Thrift's compact protocol
+	if b[0] != 0x15 || b[1] != 2*3 {
+		t.Fatalf("no version 3: %x", b[:2])
+	}
+	b[1] = 2 * 2
+	if err := os.WriteFile(last, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	before := bytesBelow(t, dir)
+	if m, err := carbon.MergeIndexes(t.Context(), dir, nil); err != nil || m.Files != 0 {
+		t.Error(m, err)
+	}
+	if after := bytesBelow(t, dir); !maps.Equal(before, after) {
+		t.Errorf("files are others: %v, were %v", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
 	}
 }
 
