@@ -1,7 +1,10 @@
 package carbon_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"stoa"
+	"stoa/fault"
 	"stoa/format/carbon"
 )
 
@@ -99,6 +103,106 @@ func TestMergeIndexes(t *testing.T) {
 	}
 }
 
+// TestRefusedMergeLeavesNothing: whichever index file is damaged, of whichever directory and segment, a merge is
+// refused, and every file is as it was.
+func TestRefusedMergeLeavesNothing(t *testing.T) {
+	for table, n := range map[string]int{"parts": 12, "plain": 6} {
+		t.Run(table, func(t *testing.T) { refusedMerges(t, table, n) })
+	}
+}
+
+// refusedMerges damages one of n index files of a table after the other.
+func refusedMerges(t *testing.T, table string, n int) {
+	whole := "testdata/single_index/" + table
+	victims, err := indexesOf(whole)
+	if err != nil || len(victims) != n {
+		t.Fatal(victims, err)
+	}
+	for _, v := range victims {
+		name, err := filepath.Rel(whole, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "t")
+		if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b[:len(b)/2], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		before := bytesBelow(t, dir)
+		if m, err := carbon.MergeIndexes(t.Context(), dir, nil); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s is damaged, and was merged: %v, %v", name, m, err)
+		}
+		after := bytesBelow(t, dir)
+		for n := range after {
+			if _, ok := before[n]; !ok {
+				t.Errorf("%s is damaged: the refused merge left %s", name, n)
+			}
+		}
+		for n, b := range before {
+			if after[n] != b {
+				t.Errorf("%s is damaged: the refused merge changed %s", name, n)
+			}
+		}
+	}
+}
+
+// TestMergeGivenUpLeavesNothing: an index file of an older version, which is not merged, in one of a segment's
+// directories has the segment stay as it is, the directories before it, too.
+func TestMergeGivenUpLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "t")
+	if err := os.CopyFS(dir, os.DirFS("testdata/single_index/parts")); err != nil {
+		t.Fatal(err)
+	}
+	l, err := indexesOf(dir)
+	if err != nil || len(l) != 12 {
+		t.Fatal(l, err)
+	}
+	last := l[len(l)-1]
+	b, err := os.ReadFile(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the header's first field is the version, in Thrift's compact protocol
+	if b[0] != 0x15 || b[1] != 2*3 {
+		t.Fatalf("no version 3: %x", b[:2])
+	}
+	b[1] = 2 * 2
+	if err := os.WriteFile(last, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	before := bytesBelow(t, dir)
+	if m, err := carbon.MergeIndexes(t.Context(), dir, nil); err != nil || m.Files != 0 {
+		t.Error(m, err)
+	}
+	if after := bytesBelow(t, dir); !maps.Equal(before, after) {
+		t.Errorf("files are others: %v, were %v", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
+	}
+}
+
+// bytesBelow are the files below dir, but for locks, which stay.
+func bytesBelow(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(name, ".lock") {
+			return err
+		}
+		b, err := os.ReadFile(name)
+		out[name] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // TestMergeOldIndexes leaves segments of formats 1 and 2 as they are.
 func TestMergeOldIndexes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
@@ -111,4 +215,16 @@ func TestMergeOldIndexes(t *testing.T) {
 	if l, err := filepath.Glob(filepath.Join(dir, "Fact/Part0/*/*.carbonindexmerge")); err != nil || len(l) > 0 {
 		t.Error(l, err)
 	}
+}
+
+// indexesOf are the single index files of a table, wherever they are.
+func indexesOf(dir string) (out []string, err error) {
+	for _, at := range []string{"day=*", "Fact/Part0/*"} {
+		l, err := filepath.Glob(filepath.Join(dir, at, "*.carbonindex"))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, l...)
+	}
+	return out, nil
 }

@@ -246,8 +246,23 @@ func (c *trial) loose() bool {
 // hasPages reports whether the copy has all files in which there are pages.
 func (c *trial) hasPages() bool {
 	return len(c.f.pages) > 0 && !slices.ContainsFunc(c.f.pages, func(p page) bool {
-		_, err := os.Stat(filepath.Join(c.dir, p.file))
-		return err != nil
+		b, err := os.ReadFile(filepath.Join(c.dir, p.file))
+		return err != nil || c.displaced(p.file, b)
+	})
+}
+
+// displaced reports whether the file of that name has the bytes of another of the table's, and one of the two has pages
+// and the other none, as a directory's table.json: by its name it cannot be read, it is as good as gone.
+func (c *trial) displaced(name string, is []byte) bool {
+	paged := func(name string) bool {
+		return slices.ContainsFunc(c.f.pages, func(p page) bool { return p.file == name })
+	}
+	return slices.ContainsFunc(c.f.files, func(other string) bool {
+		if other == name || paged(other) == paged(name) {
+			return false
+		}
+		was, err := os.ReadFile(filepath.Join(c.f.dir, other))
+		return err == nil && bytes.Equal(is, was)
 	})
 }
 
@@ -270,7 +285,7 @@ func (c *trial) isOf(f *fixture) bool {
 	n := 0
 	for _, name := range c.f.files {
 		is, err := os.ReadFile(filepath.Join(c.dir, name))
-		if err != nil {
+		if err != nil || c.displaced(name, is) {
 			continue
 		}
 		own, _ := os.ReadFile(filepath.Join(c.f.dir, name))

@@ -95,3 +95,50 @@ func TestNulledLines(t *testing.T) {
 		}
 	}
 }
+
+// TestDisplaced: what is left is another table's only if nothing is left of the table's own; a file under the name of
+// another that is of another kind is not left, and one under the name of its like is.
+func TestDisplaced(t *testing.T) {
+	own, other := &fixture{name: "cfile/dir", maker: &maker{}, dir: t.TempDir()},
+		&fixture{name: "cfile/dir", dir: t.TempDir()}
+	write := func(dir string, content ...string) {
+		for i, name := range []string{"a.cfile", "b.cfile", "table.json"} {
+			if content[i] == "" {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content[i]), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	own.ref = []string{`{"a":1}`} // it has columns
+	for _, f := range []*fixture{own, other} {
+		f.files = []string{"a.cfile", "b.cfile", "table.json"}
+		f.pages = []page{{"a.cfile", 0, 1, 1}, {"b.cfile", 0, 1, 1}}
+	}
+	write(own.dir, "A", "B", "{own}")
+	write(other.dir, "OA", "OB", "{other}")
+	own.other = other
+	for _, x := range []struct {
+		copied [3]string
+		want   bool
+	}{
+		{[3]string{"{own}", "OB", "A"}, true}, // a column changed places with table.json
+		{[3]string{"{own}", "OB", ""}, true},  // and is gone
+		{[3]string{"{own}", "B", "A"}, false}, // a column is left
+		{[3]string{"B", "OB", ""}, false},     // a column under another's name can be read
+		{[3]string{"{own}", "OB", "{own}"}, false},
+		{[3]string{"{own}", "", "A"}, false}, // nothing is left
+		{[3]string{"{x}", "OB", "A"}, false}, // harmed otherwise
+		{[3]string{"", "OB", ""}, true},
+	} {
+		c := &trial{f: own, dir: t.TempDir(), moved: true}
+		write(c.dir, x.copied[:]...)
+		if got := c.remains() == other; got != x.want {
+			t.Errorf("%q: %v", x.copied, got)
+		}
+		if c.loose() {
+			t.Errorf("%q: nothing is judged", x.copied)
+		}
+	}
+}

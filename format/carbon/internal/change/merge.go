@@ -50,6 +50,10 @@ func MergeIndexes(ctx context.Context, dir string, segments []string) (out Index
 		return out, err
 	}
 	defer unlock()
+	// all are read before the first is changed: a later segment may have the damaged one
+	if _, err := mergeIndexes(ctx, dir, segments, true); err != nil {
+		return out, err
+	}
 	return mergeIndexes(ctx, dir, segments, false)
 }
 

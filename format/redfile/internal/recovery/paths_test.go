@@ -1,0 +1,66 @@
+package recovery
+
+import (
+	"strings"
+	"testing"
+
+	"stoa/format/redfile/internal/layout"
+)
+
+// chunk is one of a column that was found: its name, its rows, how many bytes it has, and how many before it were not
+// understood.
+type chunk struct {
+	name             string
+	values, size, at int64
+	lists            bool
+}
+
+// TestRowGroupsBeginWhereRowsChange: the first chunk of a file is lost, and its size, which is not that of the column
+// in other row groups, says nothing. Where the number of rows changes from one chunk to the next, a row group begins;
+// but not across bytes that were not understood, nor where a column has lists, nor if two places contradict each other.
+func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
+	for what, x := range map[string]struct {
+		chunks []chunk
+		want   string
+	}{
+		"the last row group is shorter": {[]chunk{{"b", 50, 100, 300, false}, {"c", 50, 100, 0, false},
+			{"a", 50, 100, 0, false}, {"b", 50, 100, 0, false}, {"c", 50, 100, 0, false},
+			{"a", 19, 100, 0, false}, {"b", 19, 100, 0, false}, {"c", 19, 100, 0, false}}, "a b c"},
+		"each row group has other rows": {[]chunk{{"c", 50, 100, 300, false}, {"a", 40, 100, 0, false},
+			{"b", 40, 100, 0, false}, {"c", 40, 100, 0, false}, {"a", 30, 100, 0, false},
+			{"b", 30, 100, 0, false}}, "a b c"},
+		"all have the same": {[]chunk{{"b", 50, 100, 300, false}, {"c", 50, 100, 0, false},
+			{"a", 50, 100, 0, false}, {"b", 50, 100, 0, false}}, "b c a"},
+		"other rows behind a gap": {[]chunk{{"b", 50, 100, 300, false}, {"c", 50, 100, 0, false},
+			{"a", 19, 100, 7, false}, {"b", 19, 100, 0, false}}, "b c a"},
+		"other rows of a list": {[]chunk{{"b", 50, 100, 300, false}, {"c", 50, 100, 0, false},
+			{"a", 70, 100, 0, true}, {"b", 50, 100, 0, false}}, "b c a"},
+		"two places": {[]chunk{{"b", 50, 100, 300, false}, {"c", 50, 100, 0, false},
+			{"a", 19, 100, 0, false}, {"b", 18, 100, 0, false}}, "b c a"},
+		"nothing is lost": {[]chunk{{"b", 50, 100, 0, false}, {"c", 50, 100, 0, false},
+			{"a", 19, 100, 0, false}, {"b", 19, 100, 0, false}}, "b c a"},
+	} {
+		r, end := &recoverer{again: true}, int64(layout.MagicLen)
+		for _, c := range x.chunks {
+			m := &layout.ColumnMeta{Path: []string{c.name}, Values: c.values, HasLevels: true, Raw: -1, Stored: -1,
+				Data: end + c.at}
+			if c.lists {
+				m.MaxRep = 1
+			}
+			end = m.Data + c.size
+			r.chunks = append(r.chunks, foundChunk{off: m.Data, end: end, meta: m})
+		}
+		var found pathList
+		for _, n := range []string{x.chunks[0].name, x.chunks[1].name, x.chunks[2].name} {
+			found.add([]string{n})
+		}
+		got := r.turned(found)
+		place := map[int]string{}
+		for _, n := range []string{"a", "b", "c"} {
+			place[got.find([]string{n}, 0)] = n
+		}
+		if s := strings.Join([]string{place[0], place[1], place[2]}, " "); s != x.want {
+			t.Errorf("%s: row groups have the columns %s, want %s", what, s, x.want)
+		}
+	}
+}
