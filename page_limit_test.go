@@ -56,8 +56,8 @@ func TestPageLimitIsNamed(t *testing.T) {
 			src.Close()
 		}
 		if refused[f.Name] = errors.Is(err, fault.Limit); refused[f.Name] &&
-			!strings.Contains(err.Error(), "--max-page") {
-			t.Errorf("%s: %v: names no option", f.Name, err)
+			!strings.Contains(err.Error(), "page limit") {
+			t.Errorf("%s: %v: names no limit", f.Name, err)
 		}
 	}
 	for _, name := range []string{"parquet", "redfile", "trevni", "trevni-avro", "cfile", "jsonl"} {

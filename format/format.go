@@ -571,7 +571,7 @@ func ReadPage(ctx context.Context, src store.Source, at fault.Span, l Limits, pa
 	room func(n int) []byte) ([]byte, error) {
 	if at.Len > l.Page {
 		return nil, fault.Limitf(at, path,
-			"%d bytes are more than a page may have (%d, --max-page or --memory)", at.Len, l.Page)
+			"%d bytes are more than a page may have (%d, page limit or memory limit)", at.Len, l.Page)
 	}
 	b := room(int(max(at.Len, 0)))
 	return b, ReadFull(ctx, src, at, path, b)

@@ -63,7 +63,7 @@ func (l Limits) FitGroups(n int, at fault.Span, path string) error {
 		return nil
 	}
 	return fault.Limitf(at, path, "nested in %d groups or more, and at most %d are read, two for each of %d lists, "+
-		"maps and structs (--max-depth)", n, l.Groups(), l.WithDefaults().Depth)
+		"maps and structs (depth limit)", n, l.Groups(), l.WithDefaults().Depth)
 }
 
 // Row is the limit, in bytes, for the nested values of one row.
@@ -159,9 +159,9 @@ func (l Limits) FitSize(fields, depth int64, at fault.Span, path string) error {
 	l = l.WithDefaults()
 	switch {
 	case fields > l.Fields:
-		return fault.Limitf(at, path, "%d fields, and at most %d are read (--max-fields)", fields, l.Fields)
+		return fault.Limitf(at, path, "%d fields, and at most %d are read (field limit)", fields, l.Fields)
 	case depth > l.Depth:
-		return fault.Limitf(at, path, "nested %d deep, and at most %d is read (--max-depth)", depth, l.Depth)
+		return fault.Limitf(at, path, "nested %d deep, and at most %d is read (depth limit)", depth, l.Depth)
 	}
 	return nil
 }

@@ -460,7 +460,7 @@ func (d *pageDecoder) task(p format.Page, n int64) (*format.Task, error) {
 	for _, at := range p.Spans {
 		if at.Len > d.object.Limits.Page {
 			return nil, fault.Limitf(at, "",
-				"%d bytes are more than a page may have (--max-page or --memory)", at.Len)
+				"%d bytes are more than a page may have (page limit or memory limit)", at.Len)
 		}
 		src, err := d.object.Tree.Open(d.v.ctx, at.Object)
 		if err != nil {

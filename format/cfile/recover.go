@@ -301,7 +301,7 @@ func (r *recovery) walk(w *columnfile.Walker) bool {
 func (r *recovery) load() error {
 	f := r.f
 	if f.At.Len > f.Limits.Page {
-		return fault.Limitf(f.At, "", "%d bytes, at most %d are searched (--max-page)", f.At.Len, f.Limits.Page)
+		return fault.Limitf(f.At, "", "%d bytes, at most %d are searched (page limit)", f.At.Len, f.Limits.Page)
 	}
 	r.data = make([]byte, f.At.Len)
 	r.work = 64*f.At.Len + 1<<20

@@ -52,7 +52,7 @@ func (s *source) footerAt(ctx context.Context) (at, n int64, err error) {
 	}
 	if n > s.limits.Metadata {
 		return 0, 0, fault.Limitf(s.span(end, 4), "footer.length", "%d bytes, and at most %d are read "+
-			"(--max-metadata)", n, s.limits.Metadata)
+			"(metadata limit)", n, s.limits.Metadata)
 	}
 	return end - n, n, nil
 }

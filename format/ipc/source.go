@@ -141,7 +141,7 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	}
 	if size > s.limits.Metadata {
 		return nil, off, fault.Limitf(s.span(off, 8), "message.length", "%d bytes of metadata, and at most %d are "+
-			"read (--max-metadata)",
+			"read (metadata limit)",
 			size, s.limits.Metadata)
 	}
 	if declared != 0 && skip+size != int64(declared) {

@@ -44,7 +44,7 @@ func TestCodes(t *testing.T) {
 		{CSV, "", "", `csv.empty t "" [-1 -1] -1: the file is empty: it has not even a header`},
 		{TSV, "", "", `tsv.empty t "" [-1 -1] -1: the file is empty: it has not even a header`},
 		{CSV, "a,b\n" + big + big, "", `csv.unreadable t[4+262140] "record" [-1 -1] -1: the record that begins at ` +
-			`byte 4 of the text is longer than 16384 bytes, an eighth of --max-page; a quote may be missing`},
+			`byte 4 of the text is longer than 16384 bytes, an eighth of the page limit; a quote may be missing`},
 		{TSV, "a\rb\r", "", `tsv.unreadable t[0+4] "line 1" [-1 -1] -1: a line ends in CR alone; only LF and CR LF ` +
 			`end lines here (tr '\r' '\n' makes them of it)`},
 		{JSONL, "1,2\n{\"a\":1,}\n", "",

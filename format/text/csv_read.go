@@ -127,7 +127,7 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	}
 	if n := len(s.fields); int64(n) > s.in.most {
 		return nil, nil, 0, fault.Limitf(s.in.span(s.off, s.size), linePath(s.line, ""),
-			"the line has %d fields, and at most %d are read (--max-fields)", n, s.in.most)
+			"the line has %d fields, and at most %d are read (field limit)", n, s.in.most)
 	}
 	loneCR, ended := s.hasLoneCR(), s.in.buf[s.in.at-1] == '\n'
 	names = c.names(s)

@@ -114,7 +114,7 @@ func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 		if b[stop] == s.comma {
 			if s.in.most > 0 && int64(len(s.fields)) >= s.in.most {
 				return 0, 0, fault.Limitf(s.in.span(s.off+int64(at), int64(stop-at)), linePath(s.below+1, ""),
-					"more than %d fields (--max-fields)", s.in.most)
+					"more than %d fields (field limit)", s.in.most)
 			}
 			s.add(f, false)
 			at = stop + 1

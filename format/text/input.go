@@ -24,7 +24,7 @@ type input struct {
 	off   int64  // of buf[0] in the text
 	limit int64  // bytes of one record
 	most  int64  // fields of a record; 0: any number
-	small string // the option that says how long a record may be
+	small string // the limit that says how long a record may be, as messages name it
 
 	deepest int64 // arrays and objects in each other in a record
 	gzip    bool
@@ -48,10 +48,10 @@ func newInput(ctx context.Context, src store.Source, t format.Target, limits for
 // newInputOf reads chunk bytes at once.
 func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk int) (*input, error) {
 	limits = limits.WithDefaults()
-	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.Page / recordPart, small: "--max-page",
+	in := &input{name: t.Name, r: seq, off: t.At.From, limit: limits.Page / recordPart, small: "the page limit",
 		most: limits.Fields, deepest: limits.Depth, chunk: chunk}
 	if limits.Opening < limits.Page {
-		in.limit, in.small = limits.Opening/recordPart, "--memory"
+		in.limit, in.small = limits.Opening/recordPart, "the memory limit"
 	}
 	if err := in.fill(); err != nil && err != io.EOF {
 		return nil, err

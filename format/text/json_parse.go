@@ -81,7 +81,7 @@ func (p *jsonParser) enter() error {
 		most = format.Limits{}.WithDefaults().Depth
 	}
 	if p.depth++; int64(p.depth) > most+1 { // the row itself is an object
-		return roomError(fmt.Sprintf("more than %d arrays and objects in each other (--max-depth)", most))
+		return roomError(fmt.Sprintf("more than %d arrays and objects in each other (depth limit)", most))
 	}
 	p.at++
 	return nil

@@ -118,7 +118,7 @@ func sampleJSON(in *input) (*shape, int, error) {
 		err = p.look(top)
 		if errors.Is(err, errWide) {
 			return nil, 0, fault.Limitf(in.span(off, int64(len(b))), linePath(line, ""),
-				"up to this line there are more than %d fields, and no more are read (--max-fields)", in.most)
+				"up to this line there are more than %d fields, and no more are read (field limit)", in.most)
 		}
 		if err != nil {
 			return nil, 0, err

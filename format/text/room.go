@@ -14,7 +14,7 @@ const bytesOfMissing = 8
 type roomError string
 
 const errRoom roomError = "the members that are missing in it take more memory than a record may have, an " +
-	"eighth of --max-page and of --memory"
+	"eighth of the page limit and of the memory limit"
 
 func (e roomError) Error() string { return string(e) }
 

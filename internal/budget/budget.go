@@ -42,7 +42,7 @@ func (m *Memory) Over(n int64) string {
 	if taken <= m.limit {
 		return ""
 	}
-	return fmt.Sprintf("opening takes %d bytes of memory or more, and may take %d (--memory)", taken, m.limit)
+	return fmt.Sprintf("opening takes %d bytes of memory or more, and may take %d (memory limit)", taken, m.limit)
 }
 
 // Return returns what was taken for something that is no longer held.

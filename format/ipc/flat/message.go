@@ -394,7 +394,7 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 			return fault.Corruptf(span, path, "%d bytes cannot come from %d bytes of %s", size, x.Len-8,
 				CodecNames[r.Codec])
 		case size > limit:
-			return fault.Limitf(span, path, "%d bytes uncompressed, and at most %d are read (--max-page)", size,
+			return fault.Limitf(span, path, "%d bytes uncompressed, and at most %d are read (page limit)", size,
 				limit)
 		default:
 			r.Size += size
@@ -402,7 +402,7 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 	}
 	// several buffers may be the same bytes, and bytes that say the same over and over become very many
 	if most := max(limit, usualRatio*int64(len(body))); r.Size > most {
-		return fault.Limitf(at, "", "a batch of %d bytes uncompressed, and at most %d are read (--max-page)", r.Size,
+		return fault.Limitf(at, "", "a batch of %d bytes uncompressed, and at most %d are read (page limit)", r.Size,
 			most)
 	}
 	return nil

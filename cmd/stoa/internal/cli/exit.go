@@ -142,9 +142,19 @@ func Line(err error) string {
 	return err.Error()
 }
 
-// InFlags replaces reading options in a message of the library by the flags that set them: " live=true" by
-// " --live".
+// limitFlags replaces the names of limits in messages of the library by the flags that set them.
+var limitFlags = strings.NewReplacer(
+	"the page limit", "--max-page", "page limit", "--max-page",
+	"the metadata limit", "--max-metadata", "metadata limit", "--max-metadata",
+	"the field limit", "--max-fields", "field limit", "--max-fields",
+	"the depth limit", "--max-depth", "depth limit", "--max-depth",
+	"the memory limit", "--memory", "memory limit", "--memory",
+)
+
+// InFlags replaces limits and reading options in a message of the library by the flags that set them: "(page limit)"
+// by "(--max-page)", " live=true" by " --live".
 func InFlags(s string) string {
+	s = limitFlags.Replace(s)
 	for _, w := range NewOptionFlags() {
 		if w.Value != "" {
 			s = strings.ReplaceAll(s, " "+w.Key+"="+w.Value, " --"+w.Flag)

@@ -270,8 +270,8 @@ func (x *ExplainRan) write(w io.Writer) error {
 			display.Count(*x.PageReads, "read"))
 	}
 	fmt.Fprintf(&b, "%s in %s; before, detecting the format and opening took %s in %s; ",
-		display.BytesText(x.ScanBytes),
-		display.Count(x.ScanReads, "read"), display.BytesText(x.OpenBytes), display.Count(x.OpenReads, "read"))
+		display.BytesText(x.ScanBytes), display.Count(x.ScanReads, "read"),
+		display.BytesText(x.OpenBytes), display.Count(x.OpenReads, "read"))
 	fmt.Fprintf(&b, "%s was read at least once", display.BytesText(x.Distinct))
 	if x.FileBytes != nil {
 		fmt.Fprintf(&b, ", of %s", display.BytesText(*x.FileBytes))

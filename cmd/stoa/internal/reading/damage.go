@@ -122,7 +122,7 @@ func (f *DamageFlags) Document(sources []string, findings []region.Finding, err 
 	m := manifest{Sources: sources, Policy: f.Damaged, Finished: err == nil, Findings: []FindingDoc{},
 		Losses: []manifestLoss{}}
 	if err != nil {
-		m.Error = cli.Line(err)
+		m.Error = cli.InFlags(cli.Line(err))
 	}
 	for _, x := range findings {
 		m.Findings = append(m.Findings, DocOfFinding(x))

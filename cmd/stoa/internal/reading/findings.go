@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"stoa/cmd/stoa/internal/cli"
 	"stoa/cmd/stoa/internal/display"
 	"stoa/fault"
 	"stoa/region"
@@ -36,7 +37,7 @@ type FindingDoc struct {
 func DocOfFinding(f region.Finding) FindingDoc {
 	return FindingDoc{Code: f.Code, Severity: f.Severity.String(), Object: f.At.Object, Offset: f.At.Off,
 		Length: f.At.Len, Path: f.Path,
-		Message: f.Message, Part: f.Part, Column: f.Column, From: Known(f.Rows[0]), To: Known(f.Rows[1]),
+		Message: cli.InFlags(f.Message), Part: f.Part, Column: f.Column, From: Known(f.Rows[0]), To: Known(f.Rows[1]),
 		Lost: Known(f.Lost)}
 }
 
@@ -50,7 +51,7 @@ func FindingLine(f region.Finding) string {
 	if f.Path != "" {
 		s += " " + f.Path
 	}
-	s += ": " + f.Message
+	s += ": " + cli.InFlags(f.Message)
 	var of []string
 	if f.Column != "" {
 		of = append(of, "column "+f.Column)

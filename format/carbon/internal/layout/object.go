@@ -44,7 +44,7 @@ func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, e
 		return nil, fault.Corruptf(at, path, "reaches past the end of the file (%d)", o.At.Len)
 	}
 	if n > o.Limits.Metadata {
-		return nil, fault.Limitf(at, path, "%d bytes, and at most %d are read (--max-metadata)", n, o.Limits.Metadata)
+		return nil, fault.Limitf(at, path, "%d bytes, and at most %d are read (metadata limit)", n, o.Limits.Metadata)
 	}
 	src, err := o.Tree.Open(ctx, o.At.Object)
 	if err != nil {

@@ -220,7 +220,7 @@ func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string
 	if err != nil {
 		var e *fault.Error
 		if errors.As(err, &e) && e.Class == fault.Limit {
-			return nil, fault.Limitf(at, "segmentMetaDataInfo", "%s (--max-metadata)", e.Reason)
+			return nil, fault.Limitf(at, "segmentMetaDataInfo", "%s (metadata limit)", e.Reason)
 		}
 		return unreadable("%v", err)
 	}

@@ -165,7 +165,7 @@ func Relative(err error, off int, name string) error {
 func roomFor(dst *vec.Vector, at int32, n, limit int64) ([]byte, error) {
 	if n > limit {
 		return nil, fault.Limitf(fault.Span{}, "",
-			"%d bytes of strings are more than a page may have (%d, --max-page or --memory)", n, limit)
+			"%d bytes of strings are more than a page may have (%d, page limit or memory limit)", n, limit)
 	}
 	return dst.Bytes(at, n)
 }

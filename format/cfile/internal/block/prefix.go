@@ -80,7 +80,7 @@ func (v *values) prefixed(dst *vec.Vector, at, skip, n int, a *vec.Arena, limit 
 	}
 	if total > limit {
 		return fault.Limitf(fault.Span{}, "",
-			"%d bytes of strings are more than a page may have (%d, --max-page or --memory)", total, limit)
+			"%d bytes of strings are more than a page may have (%d, page limit or memory limit)", total, limit)
 	}
 	return v.somePrefixed(dst, offs, skip, n, int(total), a)
 }

@@ -15,25 +15,25 @@ import (
 func (f *File) readBlock(ctx context.Context, p block.BlockPtr, path string) (block.Block, error) {
 	at := f.Span(p)
 	if p.Size > f.Limits.Metadata {
-		return block.Block{}, fault.Limitf(at, path, "%d bytes are more than metadata may have (%d, --max-metadata)",
+		return block.Block{}, fault.Limitf(at, path, "%d bytes are more than metadata may have (%d, metadata limit)",
 			p.Size, f.Limits.Metadata)
 	}
 	stored := make([]byte, p.Size)
 	if err := format.ReadFull(ctx, f.Src, at, path, stored); err != nil {
 		return block.Block{}, err
 	}
-	b, err := f.openBlock(stored, at, nil, f.NoVerify, f.Limits.Metadata, "--max-metadata")
+	b, err := f.openBlock(stored, at, nil, f.NoVerify, f.Limits.Metadata, "metadata limit")
 	return b, fault.Locate(err, at, true, path)
 }
 
 // OpenBlock verifies the checksum and decompresses. The result is part of stored, or lies in a (nil: in fresh memory).
 func (f *File) OpenBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bool) (block.Block, error) {
-	return f.openBlock(stored, at, a, noVerify, f.Limits.Page, "--max-page")
+	return f.openBlock(stored, at, a, noVerify, f.Limits.Page, "page limit")
 }
 
-// openBlock is OpenBlock for one of at most so many bytes, which an option says.
+// openBlock is OpenBlock for one of at most so many bytes; limit names that limit in messages.
 func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bool, most int64,
-	option string) (block.Block, error) {
+	limit string) (block.Block, error) {
 	if f.Footer.Checksums() {
 		if !noVerify { // it is a large part of what reading costs
 			if _, fr := block.SplitChecksum(stored); fr.Crc != fr.Want {
@@ -57,7 +57,7 @@ func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bo
 	}
 	if int64(h.Raw) > most {
 		return block.Block{}, fault.Limitf(at, "uncompressed_size", "%d bytes, and at most %d are read (%s)", h.Raw,
-			most, option)
+			most, limit)
 	}
 	var raw []byte
 	if a != nil {

@@ -57,7 +57,7 @@ func (d *decoding) checkMemory(dst *vec.Vector, n int) error {
 	width := int64(max(dst.Width(), 4))
 	if need := int64(n) * width; need > d.t.Limits.Page {
 		return fault.Limitf(fault.Span{}, "",
-			"%d values take %d bytes, more than a page may have (%d, --max-page or --memory)", n, need,
+			"%d values take %d bytes, more than a page may have (%d, page limit or memory limit)", n, need,
 			d.t.Limits.Page)
 	}
 	return nil

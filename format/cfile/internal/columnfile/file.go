@@ -125,7 +125,7 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 // affords counts the bytes of a header or footer before they are read.
 func (f *File) affords(size int64, path string) error {
 	if size > f.Limits.Metadata {
-		return fault.Limitf(f.At, path, "%d bytes, and at most %d are read (--max-metadata)", size, f.Limits.Metadata)
+		return fault.Limitf(f.At, path, "%d bytes, and at most %d are read (metadata limit)", size, f.Limits.Metadata)
 	}
 	return f.taken.Take(size, f.At, path)
 }
@@ -219,7 +219,7 @@ func (f *File) Problem(p block.BlockPtr) string {
 func (f *File) CheckSize(at fault.Span, path string) error {
 	if at.Len > f.Limits.Page {
 		return fault.Limitf(at, path,
-			"%d bytes are more than a page may have (%d, --max-page or --memory)", at.Len,
+			"%d bytes are more than a page may have (%d, page limit or memory limit)", at.Len,
 			f.Limits.Page)
 	}
 	return nil

@@ -67,7 +67,7 @@ func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, e
 	}
 	if held > w.f.Limits.Opening {
 		return block.IndexNode{}, fault.Limitf(w.f.Span(p), path, "the blocks above it take %d bytes, and may take "+
-			"%d (--memory)", held, w.f.Limits.Opening)
+			"%d (memory limit)", held, w.f.Limits.Opening)
 	}
 	x, err := w.f.readIndexBlock(ctx, p, path)
 	if err == nil && x.N == 0 && (len(w.Stack) > 0 || !x.Leaf) {

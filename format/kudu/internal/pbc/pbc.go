@@ -314,7 +314,7 @@ func (r *Reader) record(ctx context.Context, off int64) (pbcRecord, error) {
 	if n > min(r.o.Limits.Metadata, math.MaxInt32) {
 		r.ended = true
 		return pbcRecord{}, fault.Limitf(r.Span(off, head+n+4), r.path(),
-			"a body of %d bytes, and at most %d are read (--max-metadata)", n, r.o.Limits.Metadata)
+			"a body of %d bytes, and at most %d are read (metadata limit)", n, r.o.Limits.Metadata)
 	}
 	all, err := r.bytes(ctx, off, head+n+4)
 	if err != nil {

@@ -245,7 +245,7 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 			}
 			if most := f.Options.Limits.WithDefaults().Opening; x.bytes.kept > most {
 				return fault.Limitf(b.At, "batch", "what was not flushed takes %d bytes of memory or more, and may "+
-					"take %d (--memory)", x.bytes.kept, most)
+					"take %d (memory limit)", x.bytes.kept, most)
 			}
 		case pbc.IsTorn(err) && last:
 			x.Fault("kudu.wal.torn", err)

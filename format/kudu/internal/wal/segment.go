@@ -422,7 +422,7 @@ func (r *walReader) batch(ctx context.Context, off int64) (walBatch, error) {
 			"%d bytes, %d are left", h.stored, r.end-off-n)
 	case h.raw > r.o.Limits.Page:
 		return walBatch{}, fault.Limitf(r.span(off, n), "batch.header.length",
-			"a batch of %d bytes, and at most %d are read (--max-page)", h.raw, r.o.Limits.Page)
+			"a batch of %d bytes, and at most %d are read (page limit)", h.raw, r.o.Limits.Page)
 	}
 	head = bytes.Clone(head)
 	stored, err := r.bytes(ctx, off+n, h.stored)

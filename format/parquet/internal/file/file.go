@@ -143,7 +143,7 @@ func (r *File) readFooter(ctx context.Context) ([]byte, error) {
 	case n == 0 || n > r.Size-12:
 		return nil, fault.Corruptf(at.Sub(0, 4), "footer.length", "%d bytes in a file of %d", n, r.Size)
 	case n > r.Limits.Metadata:
-		return nil, fault.Limitf(at.Sub(0, 4), "footer.length", "%d bytes, and at most %d are read (--max-metadata)", n,
+		return nil, fault.Limitf(at.Sub(0, 4), "footer.length", "%d bytes, and at most %d are read (metadata limit)", n,
 			r.Limits.Metadata)
 	}
 	r.FooterAt = r.Span(r.Size-8-n, n)

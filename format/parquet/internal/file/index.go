@@ -23,7 +23,7 @@ func (r *File) indexCursor(ctx context.Context, off *int64, length *int32, path 
 		return nil, fault.Corruptf(r.FooterAt, path, "%d bytes at %d do not lie in the file (%d)", n, *off, r.Size)
 	}
 	if n > r.Limits.Metadata {
-		return nil, fault.Limitf(r.FooterAt, path, "%d bytes, and at most %d are read (--max-metadata)", n,
+		return nil, fault.Limitf(r.FooterAt, path, "%d bytes, and at most %d are read (metadata limit)", n,
 			r.Limits.Metadata)
 	}
 	b := make([]byte, n)

@@ -51,7 +51,7 @@ func (c Compression) maxRaw(n int64) int64 {
 func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []byte) (dst []byte, err error) {
 	if raw > limit {
 		return nil, fault.New(fault.Limit, fault.Span{Len: int64(len(src))}, "uncompressed_page_size",
-			"%d bytes are more than a page may have (%d, --max-page or --memory)", raw, limit)
+			"%d bytes are more than a page may have (%d, page limit or memory limit)", raw, limit)
 	}
 	if largest := c.maxRaw(int64(len(src))); raw > largest {
 		return nil, fault.Rel(0, len(src), "uncompressed_page_size",

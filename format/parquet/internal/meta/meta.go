@@ -163,7 +163,7 @@ func ParseFileMeta(r *thrift.Reader, c *wire.Cursor, limits format.Limits) *File
 // "" otherwise. Apart from the root, at least half of the elements are fields: a list or map is two groups.
 func tooMany(limits format.Limits, elements int) string {
 	if n, limit := int64(elements-1), limits.WithDefaults().Fields; n > 2*limit {
-		return fmt.Sprintf("%d elements or more, and at most %d fields are read (--max-fields)", n, limit)
+		return fmt.Sprintf("%d elements or more, and at most %d fields are read (field limit)", n, limit)
 	}
 	return ""
 }

@@ -192,7 +192,7 @@ func (d *PageTask) entries(dst *vec.Vector, data []byte) (err error) {
 	n := d.h.Values
 	if width := int64(max(c.Form.width, 4)); n > d.Limit/width || n > 1<<31-1 {
 		return fault.Limitf(d.h.Header, "num_values",
-			"%d values of %d bytes are more than a page may have (%d, --max-page or --memory)", n, width, d.Limit)
+			"%d values of %d bytes are more than a page may have (%d, page limit or memory limit)", n, width, d.Limit)
 	}
 	levels := 0
 	if d.h.Kind == meta.DataPage {

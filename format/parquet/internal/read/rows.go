@@ -247,7 +247,7 @@ func (f *rowField) size(n int) (all int64) {
 // tooLarge is the error for a row that is too large to be assembled.
 func (x *rowReader) tooLarge(l *rowLeaf) error {
 	return fault.Limitf(l.pages.c.t.at, l.col.Path(),
-		"what is nested in a row takes more than %d bytes, an eighth of what may be taken (--memory)", x.r.Limits.Row())
+		"what is nested in a row takes more than %d bytes, an eighth of the memory limit", x.r.Limits.Row())
 }
 
 // locate adds the chunk to an error about the levels of several columns.

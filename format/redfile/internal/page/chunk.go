@@ -370,7 +370,7 @@ func Inflate(stored []byte, raw int64, c layout.Compression, limit int64, room f
 	most := int64(1100) // what Deflate can reach; Snappy reaches 22
 	if raw > limit {
 		return nil, false, fault.New(fault.Limit, fault.Span{Len: int64(len(stored))}, "uncompressed_page_size",
-			"%d bytes are more than a page may have (%d, --max-page or --memory)", raw, limit)
+			"%d bytes are more than a page may have (%d, page limit or memory limit)", raw, limit)
 	}
 	if raw > most*int64(len(stored)) {
 		return nil, false, fault.Rel(0, len(stored), "uncompressed_page_size", "%d bytes cannot come of %d", raw,

@@ -144,7 +144,7 @@ func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (
 	// else it is damaged, or needed by nobody
 	if b.Raw > f.Limits.Page && col.Kind != layout.CodecNone && b.Raw <= col.Kind.MaxRaw(int64(len(data))) {
 		return u, fault.Limitf(b.Desc, "block-uncompressed-size",
-			"%d bytes are more than a page may have (%d, --max-page or --memory)",
+			"%d bytes are more than a page may have (%d, page limit or memory limit)",
 			b.Raw, f.Limits.Page)
 	}
 	return col.Kind.Decompress(data, b.Raw, a)

@@ -40,7 +40,7 @@ func Enums(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used i
 	}
 	if total > d.limit {
 		return used, fault.Limitf(fault.Span{}, "",
-			"%d bytes of symbols are more than a page may have (--max-page or --memory)", total)
+			"%d bytes of symbols are more than a page may have (page limit or memory limit)", total)
 	}
 	offs := dst.Offsets(dst.Extend(n))
 	out, err := dst.Bytes(offs[0], total)

@@ -299,7 +299,7 @@ func (d *decoding) entries(dst *vec.Vector) error {
 				len(d.o.Raw))
 		}
 		return fault.Limitf(fault.Span{}, "",
-			"%d entries are more than a page may have (--max-page or --memory)", n)
+			"%d entries are more than a page may have (page limit or memory limit)", n)
 	}
 	switch d.p.Shape {
 	case ShapeFlat:
@@ -368,7 +368,7 @@ func moved(err error, off int) error {
 func (d *decoding) array(dst *vec.Vector, n int) error {
 	if int64(n)*4 > d.limit {
 		return fault.Limitf(fault.Span{}, "",
-			"%d lengths are more than a page may have (--max-page or --memory)", n)
+			"%d lengths are more than a page may have (page limit or memory limit)", n)
 	}
 	if d.p.Shape == ShapeOptional && d.optionalAtOnce(dst, n) {
 		return nil
@@ -462,7 +462,7 @@ func (d *decoding) list(dst *vec.Vector, lengths []int32, s split) error {
 	items := dst.Items
 	if s.count > 1<<31-64-int64(items.Len()) || s.count*int64(max(items.Width(), 1)) > d.limit {
 		return fault.Limitf(fault.Span{}, "",
-			"%d values are more than a page may have (--max-page or --memory)", s.count)
+			"%d values are more than a page may have (page limit or memory limit)", s.count)
 	}
 	offs := dst.Offsets(dst.Extend(len(lengths)))
 	end := offs[0]
@@ -497,7 +497,7 @@ func (d *decoding) matrix(dst *vec.Vector, n int) error {
 	w := int64(d.p.Width)
 	if int64(n)*w > d.limit {
 		return fault.Limitf(fault.Span{}, "",
-			"%d rows of %d values are more than a page may have (--max-page or --memory)", n, w)
+			"%d rows of %d values are more than a page may have (page limit or memory limit)", n, w)
 	}
 	skip := 0
 	if sub := d.task.Page.Sub; sub > 0 {

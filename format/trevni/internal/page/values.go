@@ -24,7 +24,7 @@ func (p *Physical) dense(dst *vec.Vector, src []byte, n int, t *decoding) (used 
 	if info.Form == layout.FormNone {
 		if w := int64(max(dst.Width(), 1)); int64(n)*w > t.limit {
 			return 0, fault.Limitf(fault.Span{}, "",
-				"%d null values are more than a page may have (--max-page or --memory)", n)
+				"%d null values are more than a page may have (page limit or memory limit)", n)
 		}
 		dst.ExtendNulls(n)
 		return 0, nil

@@ -303,7 +303,7 @@ func Affordable(f *container.File) error {
 	}
 	if most := f.Limits.Page / perRow; len(h.Columns) == 0 && h.Rows > most {
 		return fault.Limitf(f.At.Sub(4, 8), "header.row-count", "%d rows without a column, of which nothing but this "+
-			"number is stored; at most %d are read (--max-page)", h.Rows, most)
+			"number is stored; at most %d are read (page limit)", h.Rows, most)
 	}
 	if spent > f.Limits.Opening {
 		return fault.Limitf(f.At.Sub(0, h.Size), "header",

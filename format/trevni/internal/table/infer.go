@@ -125,7 +125,7 @@ func (l *looker) block(ctx context.Context, i int, b *container.Block) (def, rep
 		return nil, nil, b.Lost
 	}
 	if b.Rows > l.f.Limits.Page {
-		return nil, nil, fault.Limitf(b.At, "", "more than a page may have (--max-page or --memory)")
+		return nil, nil, fault.Limitf(b.At, "", "more than a page may have (page limit or memory limit)")
 	}
 	c := &l.f.Header.Columns[i]
 	o, _, err := l.f.ReadBlock(ctx, i, b, "block", &l.arena, false)

@@ -255,7 +255,7 @@ func (p *Pager) alone(ctx context.Context, pb *PageBytes) ([][]byte, error) {
 	for i, s := range pb.Page.Spans {
 		if s.Len > p.Src.Limits.Page {
 			return nil, fault.Limitf(s, "",
-				"%d bytes are more than a page may have (%d, --max-page or --memory)", s.Len, p.Src.Limits.Page)
+				"%d bytes are more than a page may have (%d, page limit or memory limit)", s.Len, p.Src.Limits.Page)
 		}
 		p.Trace.NoteRead(s.Len)
 		if err := p.Src.Objects.readInto(ctx, &out[i], s); err != nil {

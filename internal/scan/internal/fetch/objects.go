@@ -124,7 +124,7 @@ func (d *Dicts) Get(ctx context.Context, src Source, col format.Column, c format
 	for _, s := range page.Spans {
 		if s.Len > src.Limits.Page {
 			return nil, fault.Limitf(s, "dictionary",
-				"%d bytes are more than a page may have (%d, --max-page or --memory)", s.Len,
+				"%d bytes are more than a page may have (%d, page limit or memory limit)", s.Len,
 				src.Limits.Page)
 		}
 		b, err := ReadSpan(ctx, src.Objects, s)

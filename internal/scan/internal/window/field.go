@@ -290,7 +290,7 @@ func (f *field) affordable(from, end int64) (int64, error) {
 // tooLarge refuses a row that is too large to be assembled.
 func (f *field) tooLarge(row, limit int64) error {
 	return fault.Limitf(fault.Span{Object: f.group.Part}, "",
-		"what is nested in row %d takes more than %d bytes, an eighth of what may be taken (--memory)", row, limit)
+		"what is nested in row %d takes more than %d bytes, an eighth of the memory limit", row, limit)
 }
 
 // build makes arr of the rows [from, end), with which all vectors begin. Rows of which a part is lost are null.
