@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -29,7 +30,8 @@ func cuttable(t *testing.T, rows, items int, opts map[string]string) []byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range rows {
 		b.Field(0).(*array.Int64Builder).Append(int64(i))
-		if b.Field(1).(*array.Float64Builder).Append(rng.NormFloat64()); i%9 == 0 {
+		f := []float64{rng.NormFloat64(), math.NaN(), 0, math.Copysign(0, -1)}[max(0, rng.IntN(8)-4)]
+		if b.Field(1).(*array.Float64Builder).Append(f); i%9 == 0 {
 			b.Field(2).AppendNull()
 		} else {
 			b.Field(2).(*array.StringBuilder).Append(fmt.Sprintf("%d %s", i%50, strings.Repeat("x", 80)))
