@@ -103,7 +103,7 @@ var Codes = []region.CodeDoc{
 		"was removed without a trace, that cannot be noticed; compare the number of rows with the source."},
 	{Code: "file.name.duplicate", Severity: region.Warning, Help: "Two columns, or two fields of a struct, have the " +
 		"same name. The format allows that, but a column cannot be chosen by such a name, and formats whose rows or " +
-		"columns are known by names (JSON lines, Trevni) refuse the table. Where no checksum is over the names, one " +
+		"columns are known by names (JSON lines is one) refuse the table. Where no checksum is over the names, one " +
 		"may have been damaged."},
 	{Code: "file.name.utf8", Severity: region.Error, Help: "The name of a column, or of a field in it, is not " +
 		"UTF-8, as names are in every format: it was damaged, and the original is not known. With --damaged " +
