@@ -62,6 +62,8 @@ var trueFindings = []struct {
 	{"trevni.schema.inferred", `trevni/dialects/wiki_dremel`, 0, 0, "its entries allow one schema only"},
 	{"redfile.schema.guessed", `redfile/red1a/`, 4, 4, "the first generation has no schema"},
 
+	{"file.name.duplicate", `^trevni/negative/dup\.trv$`, 1, 1, "two of its columns have one name"},
+
 	// What the real writer leaves until a table is cleaned.
 	{"carbon.leftover", `carbon/managed/managed_(del|compact)/`, 3, 3,
 		"earlier update statuses, the delete deltas of these, and compacted segments"},
