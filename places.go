@@ -197,8 +197,8 @@ func (b *siblings) walk(name string, within bool, depth int) error {
 	}
 	for info, err := range b.tree.List(b.ctx, name) {
 		if err == nil {
-			// a format with claims says of a directory whether it is the table's: it may be another table's, next to the
-			// files of this one
+			// a format with claims says of a directory whether it is the table's: it may be another table's, next
+			// to the files of this one
 			err = b.child(info, within && (claimed || !info.Dir), depth)
 		}
 		if err != nil {
