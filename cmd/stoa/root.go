@@ -77,8 +77,8 @@ func addVerbs(a *cli.App, root *cobra.Command) {
 			a.Verbs = append(a.Verbs, c)
 		}
 	}
-	add(about.GroupLook, ls.LsCmd(a), look.CensusCmd(a), look.SchemaCmd(a), look.MetaCmd(a), look.StatsCmd(a),
-		look.AdviseCmd(a), look.DescribeCmd(a))
+	add(about.GroupLook, ls.LsCmd(a), look.CensusCmd(a), look.HistoryCmd(a), look.SchemaCmd(a), look.MetaCmd(a),
+		look.StatsCmd(a), look.AdviseCmd(a), look.DescribeCmd(a))
 	add(about.GroupRows, look.CatCmd(a), look.HeadCmd(a), look.TailCmd(a), look.CountCmd(a), look.GetCmd(a),
 		look.ExplainCmd(a), look.PlanCmd(a),
 		look.ScanCmd(a))

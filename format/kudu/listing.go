@@ -21,6 +21,7 @@ var listings = []format.Listing{
 	{Name: "unnamed", Columns: []string{"block-id", "object", "offset", "size", "kind", "type", "rows", "problem"},
 		List: blocksBy(listUnnamed)},
 	{Name: "census", Columns: CensusFields, List: census},
+	{Name: "history", Columns: HistoryFields, List: history},
 }
 
 // inUse is CheckUnused for the front.

@@ -9,7 +9,32 @@ import (
 	"time"
 
 	"stoa"
+	"stoa/format"
+	"stoa/store"
 )
+
+// exactFrom is from when on snapshots of the tables are exact, as the list "history" says.
+func exactFrom(t *testing.T, place string) map[string]uint64 {
+	t.Helper()
+	how, err := stoa.Listing("history", stoa.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := map[string]uint64{}
+	if _, err = how.List(t.Context(), format.Target{Tree: store.Local{}, Name: place}, format.OpenOptions{},
+		func(v []string) {
+			if name, event := v[0], v[5]; event == "exact" {
+				at, err := strconv.ParseUint(v[6], 10, 64)
+				if err != nil {
+					t.Errorf("%q: %v", v, err)
+				}
+				exact[name] = max(exact[name], at)
+			}
+		}); err != nil {
+		t.Fatal(err)
+	}
+	return exact
+}
 
 // TestDirForgets: a server that keeps its history for fifteen seconds merges row sets, and so removes the older
 // part of their history. Where Kudu's client is then refused, stoa must refuse, too, or read what the client
@@ -99,10 +124,14 @@ func TestDirForgets(t *testing.T) {
 	s.stop()
 	place := copyDir(t, s.dir+"/tserver", s.dir+"/copies/tserver")
 	rows, told := 0, 0
+	exact := exactFrom(t, place)
 	for _, n := range kept {
 		rows += check(t, place+"#"+n, n, nil, truths[n])
 		for i, at := range moments {
 			opts := map[string]string{"at": strconv.FormatUint(at, 10)}
+			if want, ok := was[n+strconv.Itoa(i)]; ok && at >= exact[n] {
+				rows += check(t, place+"#"+n, n+" at moment "+strconv.Itoa(i)+", which is exact", opts, want)
+			}
 			if want, ok := truths[n+strconv.Itoa(i)]; ok {
 				rows += check(t, place+"#"+n, n+" at moment "+strconv.Itoa(i), opts, want)
 				continue

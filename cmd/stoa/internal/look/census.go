@@ -13,9 +13,6 @@ import (
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
-	"stoa/fault"
-	"stoa/format"
-	"stoa/store"
 
 	"github.com/spf13/cobra"
 )
@@ -101,19 +98,7 @@ A table is complete if each of its parts has a replica that is whole. The status
 // censusOf is the census of the places, taken together.
 func censusOf(ctx context.Context, a *cli.App, places []string, o stoa.OpenOptions) (tables []*censusTable,
 	damaged bool, err error) {
-	how, err := stoa.Listing("census", o)
-	if err != nil {
-		return nil, false, err
-	}
-	tree, name, err := store.Joined(o.Tree, places)
-	if err != nil {
-		return nil, false, fault.Invalidf("%v", err)
-	}
-	tg := format.Target{Tree: tree, Name: name, Opts: o.Opts, Limits: o.Limits}
-	if place := cli.WithoutTable(name); place != name {
-		tg.Name, tg.Table = place, name[len(place)+1:]
-	}
-	findings, err := how.List(ctx, tg, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.Opts},
+	findings, err := listJoined(ctx, "census", places, o,
 		func(v []string) { tables = addToCensus(tables, v) })
 	if err != nil {
 		return nil, false, err

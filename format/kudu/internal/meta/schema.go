@@ -105,6 +105,38 @@ func (s *Schema) Differs(o *Schema) string {
 	return ""
 }
 
+// Changes are what a later schema of the same table has otherwise, in words: columns are known by their ids.
+func (s *Schema) Changes(o *Schema) (out []string) {
+	say := func(layout string, args ...any) { out = append(out, fmt.Sprintf(layout, args...)) }
+	for i := range s.Columns {
+		a := &s.Columns[i]
+		k := o.Find(a.ID)
+		if k < 0 {
+			say("column %s dropped", a.Name)
+			continue
+		}
+		b := &o.Columns[k]
+		if a.Name != b.Name {
+			say("column %s renamed to %s", a.Name, b.Name)
+		}
+		if !bytes.Equal(a.WriteDefault, b.WriteDefault) || (a.WriteDefault == nil) != (b.WriteDefault == nil) {
+			say("column %s: another default", b.Name)
+		}
+		if a.Encoding != b.Encoding || a.Compression != b.Compression || a.BlockSize != b.BlockSize {
+			say("column %s: stored otherwise", b.Name)
+		}
+		if a.Comment != b.Comment || a.Immutable != b.Immutable {
+			say("column %s: another comment or rule", b.Name)
+		}
+	}
+	for i := range o.Columns {
+		if s.Find(o.Columns[i].ID) < 0 {
+			say("column %s %s added", o.Columns[i].Name, TypeName(o.Columns[i].Type))
+		}
+	}
+	return out
+}
+
 // Conflicts says in what a schema of the same table at another time cannot be that; "" if in nothing. Keys and
 // types never change.
 func (s *Schema) Conflicts(o *Schema) string {

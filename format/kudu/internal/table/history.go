@@ -53,18 +53,24 @@ const MaxAge = 7 * 24 * 3600
 // history: rows that were deleted before may be gone without a trace, and a row that was deleted and came back
 // may have lost what it was before.
 func (tb *Tablet) TooOld(at, newest uint64) *region.Finding {
-	age := uint64(MaxAge)
-	if tb.Extra.HistoryMaxAge >= 0 {
-		age = uint64(tb.Extra.HistoryMaxAge)
-	}
-	age = age * 1e6 << 12 // hybrid times are microseconds and 12 bits of a counter
-	if at == Latest || newest < age || at >= newest-age {
+	mark := tb.mark(newest)
+	if at == Latest || at >= mark {
 		return nil
 	}
 	x := tb.Note("kudu.history.old", fault.Span{Object: tb.Object}, fmt.Sprintf("the snapshot at %s is older "+
 		"than the history that is kept, which begins at %s: rows that were deleted before may be missing",
-		TimeText(at), TimeText(newest-age)))
+		TimeText(at), TimeText(mark)))
 	return &x
+}
+
+// mark is up to when Kudu may have removed history by the time of a tablet's newest operation.
+func (tb *Tablet) mark(newest uint64) uint64 {
+	age := uint64(MaxAge)
+	if tb.Extra.HistoryMaxAge >= 0 {
+		age = uint64(tb.Extra.HistoryMaxAge)
+	}
+	age = age * 1e6 << hybridShift
+	return newest - min(newest, age)
 }
 
 // history says whether the whole history of a rowset is there, and if not, from when on; latest: none of it.

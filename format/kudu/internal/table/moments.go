@@ -7,10 +7,25 @@ import (
 	"stoa/format/kudu/internal/wal"
 )
 
+// Life is what is known of a tablet's history.
+type Life struct {
+	// hybrid times of the first and the last operation that changed rows: Latest, or 0, if they are not known
+	First, Last uint64
+	// snapshots from here on are exact; 0: all are. Before, history was removed, or may have been.
+	Exact uint64
+	Log   *wal.Logged // nil: it is not read
+}
+
 // Moments are the hybrid times of the first and the last operation that changed a tablet's rows: latest, or 0,
 // if they are not known.
 func (t *Table) Moments(ctx context.Context, tb *Tablet) (first, last uint64, err error) {
-	first = Latest
+	l, err := t.Life(ctx, tb)
+	return l.First, l.Last, err
+}
+
+// moments are the first and the last operation that anything left tells of.
+func (t *Table) moments(ctx context.Context, tb *Tablet) (l Life, err error) {
+	l.First = Latest
 	unsure := false
 	for i := range tb.RowSets {
 		s := &RowSet{RowSet: &tb.RowSets[i], Tablet: tb}
@@ -18,27 +33,65 @@ func (t *Table) Moments(ctx context.Context, tb *Tablet) (first, last uint64, er
 			for _, b := range list {
 				stats, ok, err := t.deltaStats(ctx, s, b)
 				if err != nil {
-					return 0, 0, err
+					return l, err
 				}
 				if unsure = unsure || !ok; ok {
-					first, last = min(first, stats.MinTimestamp), max(last, stats.MaxTimestamp)
+					l.First, l.Last = min(l.First, stats.MinTimestamp), max(l.Last, stats.MaxTimestamp)
 				}
 			}
 		}
 	}
 	if !t.Opts.NoWAL {
-		log, err := wal.Replay(ctx, tb.FS, tb.Tablet, wal.Nowhere)
-		if err != nil {
-			return 0, 0, err
+		if l.Log, err = wal.Replay(ctx, tb.FS, tb.Tablet, wal.Nowhere); err != nil {
+			return l, err
 		}
-		for i := range log.Rows {
-			first = min(first, log.Rows[i].Time)
+		for i := range l.Log.Rows {
+			l.First = min(l.First, l.Log.Rows[i].Time)
 		}
-		unsure = unsure || log.Lost
-		last = max(last, log.LastWrite)
+		unsure = unsure || l.Log.Lost
+		l.Last = max(l.Last, l.Log.LastWrite)
 	}
 	if unsure {
-		first = Latest
+		l.First = Latest
 	}
-	return first, last, nil
+	return l, nil
+}
+
+// Life is the history of a tablet. That of rowsets of which nothing can be read is taken to be whole: who reads them is
+// told of the damage.
+func (t *Table) Life(ctx context.Context, tb *Tablet) (Life, error) {
+	l, err := t.moments(ctx, tb)
+	if err != nil {
+		return l, err
+	}
+	newest := l.Last
+	if l.Log != nil {
+		newest = max(newest, l.Log.LastTime)
+	}
+	if mark := tb.mark(newest); mark > l.First || l.First == Latest {
+		l.Exact = mark
+	}
+	for i := range tb.RowSets {
+		s := &RowSet{RowSet: &tb.RowSets[i], Tablet: tb, index: i, Rows: -1}
+		if err := t.findTwins(ctx, s); err != nil {
+			return l, err
+		}
+		if err := t.measure(ctx, s); err != nil {
+			return l, err
+		}
+		if s.Rows < 0 {
+			continue
+		}
+		whole, begins, err := t.history(ctx, s)
+		switch {
+		case err != nil:
+			return l, err
+		case whole:
+			continue
+		case begins == Latest:
+			begins = newest + 1
+		}
+		l.First, l.Exact = Latest, max(l.Exact, begins) // what came first was removed
+	}
+	return l, nil
 }

@@ -116,5 +116,8 @@ func parseTime(v string) (uint64, error) {
 // TimeText is a hybrid time for people.
 func TimeText(t uint64) string {
 	return strconv.FormatUint(t, 10) + " (" +
-		time.UnixMicro(int64(t>>hybridShift)).UTC().Format("2006-01-02T15:04:05.000000Z") + ")"
+		Calendar(t).Format("2006-01-02T15:04:05.000000Z") + ")"
 }
+
+// Calendar is the microsecond of a hybrid time.
+func Calendar(t uint64) time.Time { return time.UnixMicro(int64(t >> hybridShift)).UTC() }

@@ -57,7 +57,10 @@ func (x *Replayer) apply(p *pendingOp) {
 		why = x.write(p)
 	case p.op == OpAlterSchema:
 		a := ParseAlter(p.body)
-		if why = errorText(p.body.Err()); why == "" && a.version > x.version {
+		if why = errorText(p.body.Err()); why == "" {
+			x.keepAlter(p.time, &a)
+		}
+		if why == "" && a.version > x.version {
 			x.schema, x.version = &a.schema, a.version
 			x.newest(p.at)
 		}
@@ -73,6 +76,23 @@ func (x *Replayer) apply(p *pendingOp) {
 	if why != "" {
 		x.note("kudu.wal.op.bad", p.at, "replicate", fmt.Sprintf("operation %s (%s): %s", p.id, opName(p.op), why))
 	}
+}
+
+// keepAlter keeps a change of the schema, with what it changed if the version before is known.
+func (x *Replayer) keepAlter(time uint64, a *alterSchema) {
+	out := Altered{Time: time, Version: a.version}
+	if a.name != cmp.Or(x.name, x.T.Table) { // each has the name; what it was before the first is not known
+		out.Name = a.name
+	}
+	x.name = cmp.Or(a.name, x.name)
+	before := x.known[a.version-1]
+	if x.version == a.version-1 {
+		before = x.schema
+	}
+	if out.Known = before != nil; out.Known {
+		out.Changes = before.Changes(&a.schema)
+	}
+	x.Out.Alters = append(x.Out.Alters, out)
 }
 
 // errorText is the text of an error; "" if there is none.
@@ -164,6 +184,7 @@ func (x *Replayer) write(p *pendingOp) (why string) {
 				fmt.Sprintf("row operation %d of %s: %s", i, p.id, op.failed))
 			continue
 		}
+		x.Out.Ops++
 		if why := x.row(p, &w, &op, s); why != "" {
 			x.note("kudu.wal.change.lost", p.at, "write_request",
 				fmt.Sprintf("row operation %d of %s: %s", i, p.id, why))

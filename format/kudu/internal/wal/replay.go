@@ -37,6 +37,9 @@ type Logged struct {
 	LastTime  uint64    // its hybrid time
 	LastWrite uint64    // hybrid time of the last that changed rows or the schema; 0: there is none
 
+	Alters []Altered // the changes of the schema that the log still has, in their order
+	Ops    int64     // row operations that were not flushed: they are applied from here
+
 	Missing bool // there is no log
 	Empty   bool // there is one, and no operation in it
 	// Lost says that operations before Last are missing in the log: what it gives need not be the latest.
@@ -68,6 +71,15 @@ type UnplacedChange struct {
 	Changes []LoggedChange // in the order in which they were applied
 	Rows    vec.Range      // any of these rows of the rowset may be an old one
 	Err     error          // why: class Corrupt
+}
+
+// Altered is a change of a tablet's schema.
+type Altered struct {
+	Time    uint64 // hybrid time of the operation
+	Version uint32 // of the schema from then on
+	Name    string // of the table from then on; "": it is the one it had, as far as the log tells
+	Changes []string
+	Known   bool // Changes are all there are: the version before is known
 }
 
 // KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not. An error of class
@@ -182,6 +194,7 @@ type Replayer struct {
 	known    map[uint32]*meta.Schema // by version; those of headers, too, which no checksum guards
 	unsure   map[uint32]fault.Span   // versions that only a header says, with its place
 	wentBack bool                    // an ALTER_SCHEMA was to an older version than the log began with
+	name     string                  // that the last ALTER_SCHEMA gave the table; "": there was none
 	counter  int64                   // of the auto-incrementing column
 
 	last      meta.OpID // last operation that was received

@@ -1,0 +1,249 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/cmd/stoa/internal/source"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/region"
+	"stoa/store"
+
+	"github.com/spf13/cobra"
+)
+
+// Moment is a point of a table's history. A hybrid time has more digits than a number of JSON keeps.
+type Moment struct {
+	Hybrid string `json:"hybrid"`
+	Time   string `json:"time"` // RFC 3339
+}
+
+// TableHistory is a table of the document of -f json. Moments that are not known are null.
+type TableHistory struct {
+	Table   string           `json:"table"`
+	ID      string           `json:"table_id"`
+	First   *Moment          `json:"first"`
+	Exact   *Moment          `json:"exact_from"` // from then on snapshots are exact
+	Last    *Moment          `json:"last"`
+	Logged  int64            `json:"logged_operations"` // row operations that only the log has
+	Schema  []historyEvent   `json:"schema_changes"`
+	Tablets []*tabletHistory `json:"tablets"`
+
+	blind bool // a tablet's first operation is not known
+}
+
+type tabletHistory struct {
+	ID        string         `json:"tablet"`
+	Partition string         `json:"partition"`
+	Server    string         `json:"server,omitempty"`
+	Events    []historyEvent `json:"events"`
+}
+
+type historyEvent struct {
+	Event      string  `json:"event"`
+	At         *Moment `json:"at"`
+	What       string  `json:"what,omitempty"`
+	Operations *int64  `json:"operations,omitempty"`
+}
+
+func HistoryCmd(a *cli.App) *cobra.Command {
+	var src source.SourceFlags
+	var out output.OutputFlags
+	cmd := &cobra.Command{
+		Use:   "history TABLE",
+		Short: "Say which moments of a table's past are known",
+		Long: `Say what of a table's past is known, for the whole table and per tablet: its first and its
+last operation, from when on a snapshot (--at) is exact, which changes of the schema the write-ahead log
+still has, and how many row operations only the log has. TABLE is DIR#TABLE; without #TABLE it is all
+tables of the place. Several places are one, as for stoa census.
+
+Times are those of Kudu's operations: a hybrid time, which --at takes as it stands, and the microsecond of
+the calendar that it holds (RFC 3339). Before the moment from which snapshots are exact, history was
+removed, or may have been: Kudu keeps a week of it, unless the table or the server says otherwise, and
+only the table's word is in its directories.
+
+--at outside of these moments is refused; --partial reads it all the same, and reports that.`,
+		Example: "  stoa history kudu#d_major\n  stoa history kudu -f json",
+		Args:    a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if err := out.Check(censusForms); err != nil {
+				return err
+			}
+			if src.OptionValue("at") != "" {
+				return cli.WrongUse("history says which moments there are: --at is for reading one of them (stoa " +
+					"count --at TIME)")
+			}
+			o, err := src.Options(ctx, a, args)
+			if err != nil {
+				return err
+			}
+			if err := a.CheckOutputs(nil, out.File); err != nil {
+				return err
+			}
+			tables, findings, err := HistoryOf(ctx, args, o)
+			if err != nil {
+				return err
+			}
+			reading.ReportFindings(a, findings)
+			err = output.PutDoc(a, ctx, &out, func(w io.Writer) error {
+				if out.Form == "json" {
+					return output.WriteArray(w, tables)
+				}
+				return writeHistory(w, tables)
+			})
+			if err == nil && reading.Damaged(findings) {
+				err = cli.ErrDamage
+			}
+			return err
+		},
+	}
+	out.Register(cmd, censusForms, "default text")
+	src.Register(a, cmd)
+	if f := cmd.Flags().Lookup("at"); f != nil { // it is known so that it is refused with a reason
+		f.Hidden = true
+	}
+	return cli.First(cmd, "format", "output")
+}
+
+// listJoined makes a list of the places, taken together.
+func listJoined(ctx context.Context, list string, places []string, o stoa.OpenOptions, add func([]string)) (
+	[]region.Finding, error) {
+	how, err := stoa.Listing(list, o)
+	if err != nil {
+		return nil, err
+	}
+	tree, name, err := store.Joined(o.Tree, places)
+	if err != nil {
+		return nil, fault.Invalidf("%v", err)
+	}
+	tg := format.Target{Tree: tree, Name: name, Opts: o.Opts, Limits: o.Limits}
+	if place := cli.WithoutTable(name); place != name {
+		tg.Name, tg.Table = place, name[len(place)+1:]
+	}
+	return how.List(ctx, tg, format.OpenOptions{Limits: o.Limits, NoVerify: o.NoVerify, Opts: o.Opts}, add)
+}
+
+// HistoryOf is the history of the tables of the places, taken together.
+func HistoryOf(ctx context.Context, places []string, o stoa.OpenOptions) (tables []*TableHistory,
+	findings []region.Finding, err error) {
+	findings, err = listJoined(ctx, "history", places, o, func(v []string) { tables = addToHistory(tables, v) })
+	return tables, findings, err
+}
+
+// addToHistory adds an event of a tablet, in the order of kudu.HistoryFields.
+func addToHistory(tables []*TableHistory, v []string) []*TableHistory {
+	n := len(tables)
+	if n == 0 || tables[n-1].ID != v[1] || tables[n-1].Table != v[0] {
+		tables = append(tables, &TableHistory{Table: v[0], ID: v[1], Schema: []historyEvent{}})
+		n++
+	}
+	t := tables[n-1]
+	k := len(t.Tablets)
+	if k == 0 || t.Tablets[k-1].ID != v[2] {
+		t.Tablets = append(t.Tablets, &tabletHistory{ID: v[2], Partition: v[3], Server: v[4]})
+		k++
+	}
+	e := historyEvent{Event: v[5], What: v[8]}
+	if v[6] != "" {
+		e.At = &Moment{v[6], v[7]}
+	}
+	if ops, err := strconv.ParseInt(v[9], 10, 64); err == nil {
+		e.Operations = &ops
+		t.Logged += ops
+	}
+	t.Tablets[k-1].Events = append(t.Tablets[k-1].Events, e)
+	t.take(e)
+	return tables
+}
+
+// take makes of an event of a tablet what it means for the table.
+func (t *TableHistory) take(e historyEvent) {
+	later := func(a, b *Moment) *Moment {
+		if a == nil || b != nil && cmp.Or(cmp.Compare(len(b.Hybrid), len(a.Hybrid)),
+			cmp.Compare(b.Hybrid, a.Hybrid)) > 0 {
+			return b
+		}
+		return a
+	}
+	switch e.Event {
+	case "first":
+		switch {
+		case e.At == nil && strings.HasPrefix(e.What, "not known"):
+			t.blind, t.First = true, nil
+		case e.At != nil && !t.blind && (t.First == nil || later(t.First, e.At) == t.First):
+			t.First = e.At
+		}
+	case "exact":
+		t.Exact = later(t.Exact, e.At)
+	case "last":
+		t.Last = later(t.Last, e.At)
+	case "schema":
+		for _, x := range t.Schema {
+			if x.What == e.What {
+				return
+			}
+		}
+		t.Schema = append(t.Schema, e)
+	}
+}
+
+// writeHistory writes a table after the other: its moments, and below them those of its tablets.
+func writeHistory(w io.Writer, tables []*TableHistory) error {
+	var b strings.Builder
+	line := func(indent int, text string) {
+		b.WriteString(strings.Repeat(" ", indent) + cutTo(display.OneLine(text), censusWidth-indent) + "\n")
+	}
+	event := func(indent int, label string, at *Moment, what string) {
+		text := fmt.Sprintf("%-15s", label)
+		if at != nil {
+			text += "  " + at.Hybrid + "  " + at.Time
+		} else if what != "" {
+			text, what = text+"  "+what, ""
+		}
+		line(indent, text)
+		if what != "" {
+			line(indent+17, what)
+		}
+	}
+	for _, t := range tables {
+		line(0, t.Table+"  "+display.Count(int64(len(t.Tablets)), "tablet"))
+		for _, x := range []struct {
+			label string
+			at    *Moment
+		}{{"first operation", t.First}, {"exact from", t.Exact}, {"last operation", t.Last}} {
+			if x.at == nil {
+				event(2, x.label, nil, "not known")
+				continue
+			}
+			event(2, x.label, x.at, "")
+		}
+		for _, e := range t.Schema {
+			event(2, "schema", e.At, e.What)
+		}
+		if t.Logged > 0 {
+			event(2, "only in the log", nil, display.Count(t.Logged, "row operation"))
+		}
+		for _, x := range t.Tablets {
+			line(2, x.ID+"  "+x.Partition)
+			for _, e := range x.Events {
+				if e.Operations != nil {
+					e.What = display.Thousands(*e.Operations) + " " + e.What
+				}
+				event(4, e.Event, e.At, e.What)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

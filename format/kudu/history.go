@@ -1,0 +1,53 @@
+package kudu
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"stoa/format"
+	"stoa/format/kudu/internal/cluster"
+	"stoa/format/kudu/internal/table"
+	"stoa/region"
+)
+
+// HistoryFields are the columns of the list "history": a line an event of a tablet.
+var HistoryFields = []string{"table", "table-id", "tablet", "partition", "server", "event", "hybrid", "time", "what",
+	"operations"}
+
+// history lists what can be known of the past of tables, tablet by tablet.
+func history(ctx context.Context, t format.Target, o format.OpenOptions, add func([]string)) ([]region.Finding,
+	error) {
+	ro, err := table.ParseOptions(o.Opts)
+	if err != nil {
+		return nil, err
+	}
+	ro.At, ro.End = table.Latest, ""
+	o.Opts = nil
+	s, err := cluster.Open(ctx, t, o, ro)
+	if err != nil {
+		return nil, err
+	}
+	if t.Table != "" {
+		if _, err := s.Pick(ctx, t, ""); err != nil {
+			return nil, err
+		}
+	}
+	lines, err := s.History(ctx, t, o, ro)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lines {
+		hybrid, when, ops := "", "", ""
+		if l.Time > 0 {
+			hybrid = strconv.FormatUint(l.Time, 10)
+			when = table.Calendar(l.Time).Format(time.RFC3339Nano)
+		}
+		if l.Event == cluster.EventLog && l.Ops >= 0 {
+			ops = strconv.FormatInt(l.Ops, 10)
+		}
+		add([]string{l.Table, l.TableID, l.Tablet, l.Partition, l.Server, l.Event, hybrid, when, l.What, ops})
+	}
+	return slices.Clone(s.Findings), nil
+}

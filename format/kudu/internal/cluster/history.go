@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"stoa/format"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+)
+
+// The events of a history.
+const (
+	EventFirst  = "first"  // the first operation
+	EventExact  = "exact"  // from then on snapshots are what the table was
+	EventSchema = "schema" // the schema was changed
+	EventLast   = "last"   // the last operation
+	EventLog    = "log"    // what only the write-ahead log has; it has no time
+)
+
+// HistoryLine is an event of a tablet.
+type HistoryLine struct {
+	Table, TableID            string
+	Tablet, Partition, Server string
+	Event, What               string
+	Time                      uint64 // hybrid; 0: not known
+	Ops                       int64  // of EventLog: row operations; -1: not known
+}
+
+// History is what can be known of the pasts of the tables that a target names. Of each tablet it is that of the replica
+// which is read.
+func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (
+	out []HistoryLine, err error) {
+	for _, ts := range s.called(tg.Table) {
+		if ts[0].ID == meta.SystemCatalogID && tg.Table == "" {
+			continue
+		}
+		for _, tb := range ts {
+			if tg.Table != "" && tg.Table != tb.ID && tg.Table != s.NameOf(ts) && tg.Table != tb.TableID ||
+				ro.Tablet != "" && ro.Tablet != tb.ID {
+				continue
+			}
+			if err := tb.Choose(ctx, true, ro); err != nil {
+				return nil, err
+			}
+			if !tb.HasData() {
+				continue
+			}
+			t, err := table.New(tg.Tree, []*table.Tablet{tb}, o, ro)
+			if err != nil {
+				return nil, err
+			}
+			life, err := t.Life(ctx, tb)
+			if err != nil {
+				return nil, err
+			}
+			base := HistoryLine{Table: s.NameOf(ts), TableID: tb.TableID, Tablet: tb.ID, Server: tb.FS.UUID,
+				Partition: cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")}
+			out = append(out, eventsOf(base, tb, life)...)
+		}
+	}
+	return out, ctx.Err()
+}
+
+// eventsOf are the lines of a tablet.
+func eventsOf(base HistoryLine, tb *table.Tablet, life table.Life) (out []HistoryLine) {
+	add := func(event string, time uint64, what string) *HistoryLine {
+		l := base
+		l.Event, l.Time, l.What = event, time, what
+		out = append(out, l)
+		return &out[len(out)-1]
+	}
+	switch {
+	case life.First != table.Latest:
+		add(EventFirst, life.First, "")
+	case life.Last == 0:
+		add(EventFirst, 0, "no operation on rows is known")
+	default:
+		add(EventFirst, 0, "not known: what would say so is removed or damaged")
+	}
+	switch {
+	case life.Exact > 0:
+		add(EventExact, life.Exact, "history before was removed, or may have been")
+	case life.First != table.Latest:
+		add(EventExact, life.First, "the whole history is here")
+	}
+	told := uint32(0)
+	if life.Log != nil {
+		for _, a := range life.Log.Alters {
+			add(EventSchema, a.Time, alterText(a.Version, a.Name, a.Changes, a.Known))
+			told++
+		}
+	}
+	if more := tb.SchemaVersion - min(tb.SchemaVersion, told); more > 0 {
+		add(EventSchema, 0, fmt.Sprintf("version %d: %d older, when is not known", tb.SchemaVersion, more))
+	}
+	switch {
+	case life.Last > 0 && life.Log != nil && life.Log.Missing:
+		add(EventLast, life.Last, "the log is not here: there may be later ones")
+	case life.Last > 0:
+		add(EventLast, life.Last, "")
+	}
+	switch {
+	case life.Log == nil:
+	case life.Log.Missing:
+		add(EventLog, 0, "not here: what was not flushed is not, either").Ops = -1
+	default:
+		add(EventLog, 0, "row operations that were never flushed").Ops = life.Log.Ops
+	}
+	return out
+}
+
+func alterText(version uint32, name string, changes []string, known bool) string {
+	if name != "" {
+		changes = append([]string{"table named " + name}, changes...)
+	}
+	text := strings.Join(changes, "; ")
+	if text == "" && known {
+		text = "no column; the table's name or properties"
+	} else if text == "" {
+		text = "the version before is not known"
+	}
+	return fmt.Sprintf("version %d: %s", version, text)
+}
