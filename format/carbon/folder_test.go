@@ -3,6 +3,7 @@ package carbon_test
 import (
 	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,6 +47,62 @@ func TestFolders(t *testing.T) {
 			}
 		}
 		checkFolder(t, mask, store.NewMemory(files), data, index)
+	}
+}
+
+// TestFolderOfOneLoad: a load that is larger than a data file may be gives several with one index. Every row comes out,
+// verify has nothing against them, and where one is gone exactly its rows are lost, which only the index still knows.
+func TestFolderOfOneLoad(t *testing.T) {
+	const n = 100_000
+	at := filepath.Join(t.TempDir(), "t") + "/"
+	rec := benchRows(0, n)
+	w, err := stoa.Create(t.Context(), at, rec.Schema(), stoa.CreateOptions{To: "carbon",
+		Opts: map[string]string{"block-size": "1", "blocklet-size": "1", "sort-columns": "id"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(at + "*.carbondata")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%d data files, %v", len(files), err)
+	}
+	tree := loaded(t, filepath.Dir(at))
+	_, rows, err := read(t, "t", stoa.OpenOptions{Tree: tree}, stoa.ScanSpec{})
+	if err != nil || len(rows) != n {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, r := range rows {
+		if r["id"] != strconv.Itoa(i) {
+			t.Fatalf("row %d has the key %v", i, r["id"])
+		}
+	}
+	for _, f := range verdict(t, tree) {
+		if f.Severity >= region.Error {
+			t.Error(f)
+		}
+	}
+	for _, f := range files {
+		_, own, err := read(t, f, stoa.OpenOptions{}, stoa.ScanSpec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		less := map[string][]byte{}
+		for _, name := range tree.Names() {
+			if filepath.Base(name) != filepath.Base(f) {
+				less[name] = tree.Bytes(name)
+			}
+		}
+		var lost int64
+		_, rest, err := read(t, "t", stoa.OpenOptions{Tree: store.NewMemory(less)},
+			stoa.ScanSpec{Damaged: stoa.SkipRows, Lost: func(l region.Loss) { lost += l.Rows[1] - l.Rows[0] }})
+		if err != nil || len(rest)+len(own) != n || lost != int64(len(own)) {
+			t.Errorf("without %s: %d rows and %d lost of %d, %v", filepath.Base(f), len(rest), lost, n, err)
+		}
 	}
 }
 

@@ -59,8 +59,17 @@ func fresh(t *testing.T, place string, want []map[string]any) int {
 			}
 		}
 	}
-	if d := differ(all, wanted(sc, want), false); d != "" {
+	expected := wanted(sc, want)
+	if d := differ(all, expected, false); d != "" {
 		t.Error(strings.TrimSpace(d))
+	}
+	// The directory is a place of its own: its files are read through their indexes, as programs of the SDK do.
+	_, all, err = read(t, place, stoa.OpenOptions{}, stoa.ScanSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := differ(all, expected, false); d != "" {
+		t.Errorf("as a directory of %d files: %s", len(files), strings.TrimSpace(d))
 	}
 	return len(all)
 }

@@ -187,7 +187,11 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 			if x == nil {
 				continue
 			}
-			if p.blocks, p.columns = x.Blocks, x.Columns; p.rows != x.Rows() { // one of them is of another file
+			p.blocks, p.columns = x.Blocks, x.Columns
+			switch {
+			case p.rows < 0: // the file was not opened
+				p.rows = x.Rows()
+			case p.rows != x.Rows(): // the file, or the entry, is another's
 				p.rows = -1
 			}
 		}

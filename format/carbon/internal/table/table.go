@@ -278,8 +278,8 @@ func checkRows(f *datafile.DataFile, p *Part) error {
 				"the min and max values are not those in the index file: one is damaged, or of another file")
 		}
 	}
-	if f.Footer.Rows != p.rows {
-		return fault.Corruptf(f.FootSpan(), "footer.num_rows", "%d, the index file says %d", f.Footer.Rows, p.rows)
+	if n := p.Indexed().Rows(); f.Footer.Rows != n {
+		return fault.Corruptf(f.FootSpan(), "footer.num_rows", "%d, the index file says %d", f.Footer.Rows, n)
 	}
 	return nil
 }
