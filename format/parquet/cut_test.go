@@ -135,7 +135,7 @@ func TestPagesAreCut(t *testing.T) {
 		opts["page-rows"] = fmt.Sprint(64 + i)
 		files[fmt.Sprint(opts)] = cuttable(t, 2000, i%4, opts)
 	}
-	done, sliced, refused := 0, 0, 0
+	done, sliced := 0, 0
 	for name, b := range files {
 		r := readerOf(t, b)
 		rows, leaves := int64(0), len(r.Leaves)
@@ -151,10 +151,7 @@ func TestPagesAreCut(t *testing.T) {
 			most := max(1, rows/50) + rng.Int64N(rows-max(1, rows/50))
 			out, why := copyOf(t, format.CopyOptions{Opts: map[string]string{"row-group-rows": fmt.Sprint(most)}}, b)
 			if why != "" {
-				refused++
-				if !strings.Contains(why, "LZ4") && !strings.Contains(why, "BIT_PACKED") {
-					t.Errorf("%s: %s", name, why)
-				}
+				t.Errorf("%s: %s", name, why)
 				continue
 			}
 			done++
@@ -172,9 +169,9 @@ func TestPagesAreCut(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d files cut, %d pages, %d refused", done, sliced, refused)
-	if done < 30 || sliced < 500 || refused > done/5 {
-		t.Errorf("%d files cut, %d pages, %d refused", done, sliced, refused)
+	t.Logf("%d files cut, %d pages", done, sliced)
+	if done < 30 || sliced < 500 {
+		t.Errorf("%d files cut, %d pages", done, sliced)
 	}
 }
 

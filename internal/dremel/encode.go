@@ -13,6 +13,22 @@ func AppendLevels(dst, levels []byte, max uint8) []byte {
 	return appendHybrid(dst, levels, bits.Len8(max))
 }
 
+// AppendPackedLevels appends levels from 0 to max in BIT_PACKED; nothing if max is 0.
+func AppendPackedLevels(dst, levels []byte, max uint8) []byte {
+	width := bits.Len8(max)
+	acc, have := uint32(0), 0
+	for _, l := range levels {
+		if acc, have = acc<<width|uint32(l), have+width; have >= 8 {
+			have -= 8
+			dst = append(dst, byte(acc>>have))
+		}
+	}
+	if have > 0 {
+		dst = append(dst, byte(acc<<(8-have)))
+	}
+	return dst
+}
+
 // AppendCodes appends codes of a dictionary: a byte, the width of the largest in bits, and the codes in the hybrid
 // encoding. largest is the largest of them.
 func AppendCodes(dst []byte, codes []uint32, largest uint32) []byte {

@@ -118,3 +118,23 @@ func TestDeltaStringsByHand(t *testing.T) {
 		t.Errorf("%q", plain)
 	}
 }
+
+// TestAppendPackedLevels: the example of Encodings.md, and levels of every width come back.
+func TestAppendPackedLevels(t *testing.T) {
+	if got := AppendPackedLevels(nil, []byte{0, 1, 2, 3, 4, 5, 6, 7}, 7); !bytes.Equal(got, []byte{0x05, 0x39, 0x77}) {
+		t.Errorf("%x", got)
+	}
+	rng := rand.New(rand.NewPCG(4, 9))
+	for most := range uint8(128) {
+		levels := make([]byte, rng.IntN(40))
+		for i := range levels {
+			levels[i] = byte(rng.IntN(int(most) + 1))
+		}
+		b := AppendPackedLevels([]byte("xy"), levels, most)
+		got := make([]byte, len(levels))
+		used, err := DecodePackedLevels(got, b[2:], most)
+		if err != nil || used != len(b)-2 || !bytes.Equal(got, levels) {
+			t.Errorf("up to %d: %v from %d of %x, %v; want %v", most, got, used, b, err, levels)
+		}
+	}
+}

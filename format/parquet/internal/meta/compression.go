@@ -18,7 +18,7 @@ const (
 	CodecGzip   Compression = 2
 	codecLZO    Compression = 3
 	CodecBrotli Compression = 4
-	codecLZ4    Compression = 5
+	CodecLZ4    Compression = 5
 	CodecZstd   Compression = 6
 	CodecLZ4Raw Compression = 7
 )
@@ -36,7 +36,7 @@ func (c Compression) maxRaw(n int64) int64 {
 		return n
 	case CodecSnappy:
 		return 22*n + slack
-	case codecLZ4, CodecLZ4Raw:
+	case CodecLZ4, CodecLZ4Raw:
 		return 255*n + slack
 	case CodecGzip:
 		return 1032*n + slack
@@ -67,7 +67,7 @@ func (c Compression) Decompress(src []byte, raw, limit int64, alloc func(int) []
 	case CodecLZ4Raw:
 		dst = alloc(int(raw))
 		return dst, decompressBlock("lz4", dst, src)
-	case codecLZ4:
+	case CodecLZ4:
 		dst = alloc(int(raw))
 		if !decompressHadoop(dst, src) { // Arrow's libraries also wrote plain blocks under this name
 			return dst, decompressBlock("lz4", dst, src)
@@ -104,6 +104,9 @@ func decompressBlock(name string, dst, src []byte) error {
 	z, _ := codec.ByName(name)
 	return z.Decompress(dst, src)
 }
+
+// Framed reports whether raw bytes of a page in the old LZ4 were compressed in Hadoop's framing to src.
+func Framed(src []byte, raw int64) bool { return decompressHadoop(make([]byte, raw), src) }
 
 // decompressHadoop decompresses LZ4 in Hadoop's framing: blocks, each after its raw and its compressed size as
 // big-endian u32. ok is false if src is not framed like that.

@@ -30,21 +30,21 @@ func TestOldLZ4(t *testing.T) {
 	all := len(raw)
 	for name, b := range map[string][]byte{"one block": framed(all), "three": framed(5000, 1, all-5001),
 		"bare": z.Compress(nil, raw)} {
-		got, err := codecLZ4.Decompress(b, int64(all), 1<<20, Alloc)
+		got, err := CodecLZ4.Decompress(b, int64(all), 1<<20, Alloc)
 		if err != nil || !bytes.Equal(got, raw) {
 			t.Errorf("%s: %v, %d bytes of %d", name, err, len(got), all)
 		}
 		for _, n := range []int64{int64(all) - 1, int64(all) + 1} {
-			if _, err := codecLZ4.Decompress(b, n, 1<<20, Alloc); err == nil {
+			if _, err := CodecLZ4.Decompress(b, n, 1<<20, Alloc); err == nil {
 				t.Errorf("%s: it is read as %d bytes", name, n)
 			}
 		}
 		for _, cut := range []int{1, 7, 100, len(b) / 2} {
-			if _, err := codecLZ4.Decompress(b[:len(b)-cut], int64(all), 1<<20, Alloc); err == nil {
+			if _, err := CodecLZ4.Decompress(b[:len(b)-cut], int64(all), 1<<20, Alloc); err == nil {
 				t.Errorf("%s: %d bytes are cut, and it is read", name, cut)
 			}
 		}
-		if _, err := codecLZ4.Decompress(append(bytes.Clone(b), 0), int64(all), 1<<20, Alloc); err == nil {
+		if _, err := CodecLZ4.Decompress(append(bytes.Clone(b), 0), int64(all), 1<<20, Alloc); err == nil {
 			t.Errorf("%s: a byte behind its end is taken for nothing", name)
 		}
 	}

@@ -87,9 +87,6 @@ func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why
 		p := part{group: g, rows: vec.Range{From: from, To: to}}
 		for i := range all {
 			x := all[i].part(from, to)
-			if why := s.uncuttable(g, all[i].leaf, &x); why != "" {
-				return nil, why, nil
-			}
 			for _, cut := range x.cut {
 				j.cutPages += int64(one(cut.from < 0)) // a page begins in one part
 			}

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"hash/crc32"
 	"maps"
 	"slices"
@@ -33,29 +32,6 @@ type slice struct {
 	bounds        *meta.Stats
 }
 
-// uncuttable returns why pages of a part cannot be cut, or "".
-func (s *source) uncuttable(g, leaf int, x *chunkPart) string {
-	if len(x.cut) == 0 {
-		return ""
-	}
-	d, codec := s.r.Footer.Schema.Column(leaf), s.r.Footer.RowGroups[g].Columns[leaf].MetaData.Codec
-	why := ""
-	if _, ok := write.CompressorOf(codec); !ok {
-		why = fmt.Sprintf("codec %s", codec)
-	}
-	for i := range x.cut {
-		p := &x.pages[i]
-		if p.Kind == meta.DataPage && (d.MaxDefinitionLevel() > 0 && p.Levels[0] != meta.RleLevels ||
-			d.MaxRepetitionLevel() > 0 && p.Levels[1] != meta.RleLevels) {
-			why = "levels in BIT_PACKED"
-		}
-	}
-	if why != "" {
-		why = fmt.Sprintf("row group %d, %s: a page would have to be cut, and is not written with %s", g, d.Path(), why)
-	}
-	return why
-}
-
 // makeSlices makes the slices of a part.
 func (s *source) makeSlices(ctx context.Context, g, leaf int, x *chunkPart) error {
 	if len(x.cut) == 0 {
@@ -66,10 +42,9 @@ func (s *source) makeSlices(ctx context.Context, g, leaf int, x *chunkPart) erro
 		return err
 	}
 	d := s.r.Footer.Schema.Column(leaf)
-	c := slicer{pages: pages, s: s, leaf: leaf, how: write.Stored{MaxDef: uint8(d.MaxDefinitionLevel()),
+	c := slicer{pages: pages, s: s, leaf: leaf, codec: s.r.Footer.RowGroups[g].Columns[leaf].MetaData.Codec, how: write.Stored{MaxDef: uint8(d.MaxDefinitionLevel()),
 		MaxRep: uint8(d.MaxRepetitionLevel()), Boolean: d.PhysicalType() == meta.TypeBoolean,
 		Text: d.PhysicalType() == meta.TypeBytes}}
-	c.compress, _ = write.CompressorOf(s.r.Footer.RowGroups[g].Columns[leaf].MetaData.Codec)
 	if dict := pages.Dict(); dict != nil && x.dict != nil {
 		c.how.Codes = codesOf(dict, &c.how)
 	}
@@ -91,11 +66,11 @@ func (s *source) makeSlices(ctx context.Context, g, leaf int, x *chunkPart) erro
 
 // slicer cuts pages of a column chunk.
 type slicer struct {
-	pages    *read.StoredPages
-	s        *source
-	leaf     int
-	how      write.Stored
-	compress func(dst, src []byte) ([]byte, error)
+	pages *read.StoredPages
+	s     *source
+	leaf  int
+	how   write.Stored
+	codec meta.Compression
 }
 
 // make makes a slice of data page number i, of which said is known.
@@ -117,6 +92,9 @@ func (c *slicer) make(ctx context.Context, i int, p *meta.Page, said *meta.Stats
 	}
 	how := c.how
 	how.Encoding = p.Encoding
+	for k, encoding := range []int32{p.Levels[1], p.Levels[0]} {
+		how.Packed[k] = p.Kind == meta.DataPage && encoding == meta.BitPacked
+	}
 	some := storedOf(v, from, to, how)
 	x.values, x.nulls = int64(to-from), int64(to-from-len(some.Values))
 	for _, b := range some.Values {
@@ -196,6 +174,27 @@ func (s *source) comparer(leaf int) func(a, b []byte) (int, bool) {
 	}
 }
 
+// compressor is that of the page's codec, in the framing that the page has.
+func (c *slicer) compressor(ctx context.Context, p *meta.Page) (func(dst, src []byte) ([]byte, error), error) {
+	framed := false
+	if c.codec == meta.CodecLZ4 && !p.Uncompressed {
+		levels := int64(0) // that are not compressed
+		if p.Kind == meta.DataPageV2 {
+			levels = int64(p.Levels[0]) + int64(p.Levels[1])
+		}
+		b := make([]byte, p.Body.Len-levels)
+		if err := format.ReadFull(ctx, c.s.r.Src, p.Body.Sub(levels, p.Body.Len-levels), "page", b); err != nil {
+			return nil, err
+		}
+		framed = meta.Framed(b, p.Raw-levels)
+	}
+	compress, ok := write.CompressorOf(c.codec, framed)
+	if !ok {
+		return nil, fault.Unsupportedf(p.Whole(), "", "codec %s", c.codec)
+	}
+	return compress, nil
+}
+
 // encode makes the page of a slice.
 func (c *slicer) encode(ctx context.Context, p *meta.Page, some *write.Stored, x *slice) error {
 	b := make([]byte, p.Header.Len)
@@ -212,16 +211,20 @@ func (c *slicer) encode(ctx context.Context, p *meta.Page, some *write.Stored, x
 	if err != nil {
 		return err
 	}
+	compress, err := c.compressor(ctx, p)
+	if err != nil {
+		return err
+	}
 	raw, body, packed := len(levels)+len(values), append(levels[:len(levels):len(levels)], values...), false
 	switch {
-	case c.compress == nil:
+	case compress == nil:
 	case v2: // as our writer does it: levels are not compressed, and values only if it pays
 		var z []byte
-		if z, err = c.compress(nil, values); err == nil && len(z) < len(values) {
+		if z, err = compress(nil, values); err == nil && len(z) < len(values) {
 			packed, body = true, append(levels, z...)
 		}
 	default:
-		body, err = c.compress(nil, body)
+		body, err = compress(nil, body)
 	}
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@ package write
 
 import (
 	"bytes"
+	"encoding/binary"
+	"slices"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -38,6 +40,17 @@ func compressor(name string, level int) (number meta.Compression, compress func(
 func block(name string) func(dst, src []byte) ([]byte, error) {
 	z, _ := codec.ByName(name)
 	return func(dst, src []byte) ([]byte, error) { return z.Compress(dst, src), nil }
+}
+
+// hadoopLZ4 compresses in Hadoop's framing. Hadoop's own reader has room for 256 KiB.
+func hadoopLZ4(dst, src []byte) ([]byte, error) {
+	z, _ := codec.ByName("lz4")
+	for part := range slices.Chunk(src, 128<<10) {
+		at := len(dst)
+		dst = z.Compress(binary.BigEndian.AppendUint64(dst, uint64(len(part))<<32), part)
+		binary.BigEndian.PutUint32(dst[at+4:], uint32(len(dst)-at-8))
+	}
+	return dst, nil
 }
 
 func gzips(level int) func(dst, src []byte) ([]byte, error) {

@@ -18,10 +18,11 @@ type Stored struct {
 	Boolean, Text  bool     // the physical type is BOOLEAN, BYTE_ARRAY
 	Width          int      // of other types
 	Codes          func(value []byte) (uint32, bool)
+	Packed         [2]bool // repetition and definition levels are in BIT_PACKED
 }
 
 // Levels appends repetition levels and definition levels, and returns how many bytes each has; sized: with their
-// lengths before them.
+// lengths before them, which those in BIT_PACKED never have.
 func (s *Stored) Levels(dst []byte, sized bool) (out []byte, rep, def int) {
 	var size [2]int
 	for k, levels := range [][]byte{s.Rep, s.Def} {
@@ -30,6 +31,11 @@ func (s *Stored) Levels(dst []byte, sized bool) (out []byte, rep, def int) {
 			continue
 		}
 		at := len(dst)
+		if s.Packed[k] {
+			dst = dremel.AppendPackedLevels(dst, levels, most)
+			size[k] = len(dst) - at
+			continue
+		}
 		if sized {
 			dst = append(dst, 0, 0, 0, 0)
 		}
@@ -88,8 +94,14 @@ func (s *Stored) encodeCodes(dst []byte) ([]byte, error) {
 }
 
 // CompressorOf returns the function that appends the compressed form of src to dst, nil if pages are not compressed; ok
-// is false for codecs that nobody should write any more.
-func CompressorOf(c meta.Compression) (compress func(dst, src []byte) ([]byte, error), ok bool) {
+// is false for codecs that we do not know. Pages in the old LZ4 are written in Hadoop's framing, or as bare blocks.
+func CompressorOf(c meta.Compression, framed bool) (compress func(dst, src []byte) ([]byte, error), ok bool) {
+	if c == meta.CodecLZ4 && framed {
+		return hadoopLZ4, true
+	}
+	if c == meta.CodecLZ4 {
+		c = meta.CodecLZ4Raw
+	}
 	for _, name := range []string{"none", "snappy", "lz4", "gzip", "zstd", "brotli"} {
 		if number, compress, _ := compressor(name, 0); number == c {
 			return compress, true

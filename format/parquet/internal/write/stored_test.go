@@ -1,17 +1,39 @@
 package write
 
 import (
+	"bytes"
 	"testing"
 
 	"stoa/format/parquet/internal/meta"
 )
 
-// TestCodecsOfCutPages: a page that is cut has its codec again; of LZO and the old LZ4, which are 3 and 5, none is
-// written.
+// TestCodecsOfCutPages: a page that is cut has its codec again, the old LZ4 in its framing; of LZO, which is 3, none is
+// read or written.
 func TestCodecsOfCutPages(t *testing.T) {
+	src := make([]byte, 300_000)
+	for i := range src {
+		src[i] = byte(i >> 7 * i)
+	}
 	for c := meta.CodecNone; c <= meta.CodecLZ4Raw; c++ {
-		if _, ok := CompressorOf(c); ok != (c != 3 && c != 5) {
-			t.Errorf("%s: %v", c, ok)
+		for _, framed := range []bool{false, true} {
+			compress, ok := CompressorOf(c, framed)
+			if ok != (c != 3) {
+				t.Errorf("%s: %v", c, ok)
+			}
+			if compress == nil {
+				continue
+			}
+			b, err := compress(nil, src)
+			if err != nil {
+				t.Fatal(c, err)
+			}
+			raw, err := c.Decompress(b, int64(len(src)), 1<<20, func(n int) []byte { return make([]byte, n) })
+			if err != nil || !bytes.Equal(raw, src) {
+				t.Errorf("%s, framed %t: other bytes, %v", c, framed, err)
+			}
+			if c == meta.CodecLZ4 && meta.Framed(b, int64(len(src))) != framed {
+				t.Errorf("%s: framed is not %t", c, framed)
+			}
 		}
 	}
 }
