@@ -537,6 +537,8 @@ type Summary struct {
 	// Retyped are the columns that are read back as another type, because the format, or an option, leaves the output
 	// without their original one; the two types may follow in parentheses.
 	Retyped []string
+	// Notes are what is to be known of the output, a sentence each: that other readers see more than went in, say.
+	Notes []string
 	// Set by the front, which reads an output before it becomes visible: whether that was done and found what went in,
 	// and the columns that could not be compared. It adds to Retyped.
 	Checked   bool

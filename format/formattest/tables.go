@@ -40,6 +40,7 @@ type TableOptions struct {
 	Gaps                 []int            // percent of nulls, one of which is drawn for a column; without, 25
 	Plain                bool             // of nested types structs and lists only
 	Structs              bool             // of nested types structs only, also without fields
+	Bare                 bool             // structs may have no fields
 	Micros               bool             // timestamps are whole microseconds, and no more than fit 64 bits
 	Fields               []arrow.Field    // instead of those that would be drawn
 	// lists of fixed size can always be null: pyarrow, and arrow-go, cannot read others below a null
@@ -131,7 +132,7 @@ func (g *tables) field(name string, depth int) arrow.Field {
 	case 0, 1, 2:
 		var kids []arrow.Field
 		least := 1
-		if g.o.Structs && g.one(6) {
+		if (g.o.Structs || g.o.Bare) && g.one(6) {
 			least = 0
 		}
 		for i := range least + g.r.IntN(3) {

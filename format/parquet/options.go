@@ -14,6 +14,8 @@ type (
 	Cipher      = write.Cipher
 	SortColumn  = write.SortColumn // a column by its dotted path, Descending, NullsFirst
 	ArrowSchema = file.ArrowSchema
+
+	EmptyStructs = write.EmptyStructs
 )
 
 const (
@@ -36,6 +38,9 @@ const (
 
 	CipherGCM    Cipher = "gcm"     // the default
 	CipherGCMCTR Cipher = "gcm-ctr" // AES-CTR for page bodies, which does not authenticate them
+
+	EmptyStructsKeep   EmptyStructs = "keep"   // with a field that other readers see; the default
+	EmptyStructsRefuse EmptyStructs = "refuse" // with an error
 
 	ArrowSchemaUse    ArrowSchema = "use" // the default
 	ArrowSchemaIgnore ArrowSchema = "ignore"
@@ -66,6 +71,7 @@ type WriteOptions struct {
 	SortingColumns   []SortColumn // the order that rows must come in; rows that break it are refused
 	Metadata         []string     // KEY=VALUE: key/value metadata to add or replace
 	DropMetadata     []string     // keys of key/value metadata to leave out
+	EmptyStructs     EmptyStructs // whether structs without fields are written
 }
 
 // Strings returns the options in the form that --opt takes.

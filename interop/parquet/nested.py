@@ -46,6 +46,8 @@ def plain(a):
         return [items[(at + i) * n : (at + i + 1) * n] if ok else None for i, ok in enumerate(a.is_valid().to_pylist())]
     if pa.types.is_list(t) or pa.types.is_large_list(t):
         return lists(a, plain(a.values))
+    if pa.types.is_struct(t) and [f.name for f in t] == ["stoa_no_fields"]:
+        return [[] if ok else None for ok in a.is_valid().to_pylist()]
     if pa.types.is_struct(t):
         kids = [plain(k) for k in a.flatten()]
         return [[k[i] for k in kids] if ok else None for i, ok in enumerate(a.is_valid().to_pylist())]

@@ -69,6 +69,7 @@ type summaryDoc struct {
 
 	Unchecked []string         `json:"unchecked_columns,omitempty"`
 	Altered   []format.Altered `json:"altered,omitempty"` // because options ask for it
+	Notes     []string         `json:"notes,omitempty"`
 
 	Readback *readback `json:"read_back,omitempty"` // with --all
 }
@@ -355,9 +356,12 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	c.summary = summaryDoc{Source: c.source, Output: c.out, Rows: p.Rows.Load(), Bytes: s.Bytes,
 		Files: max(1, len(s.Files)), Seconds: time.Since(began).Seconds(),
 		Losses: len(c.Losses), Accounts: c.accounts, Checked: s.Checked, Unchecked: s.Unchecked,
-		Altered: s.ByOption}
+		Altered: s.ByOption, Notes: s.Notes}
 	reportUnchecked(a, c.out, s)
 	output.ReportAltered(a, c.out, s.ByOption)
+	for _, note := range s.Notes {
+		a.Note("%s: %s", c.out, note)
+	}
 	if n := len(s.Retyped); n > 0 {
 		a.Note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out,
 			display.Count(int64(n), "column"), output.FirstNames(s.Retyped))

@@ -83,6 +83,7 @@ func (r *File) buildSchema() error {
 			fields[i] = page.Original(f, orig.Field(i))
 		}
 		stored[i] = page.StoredField(fields[i])
+		fields[i], _ = meta.Emptied(fields[i])
 	}
 	pairs := r.schemaMetadata(orig)
 	r.Shown, r.Decoded = arrow.NewSchema(fields, &pairs), arrow.NewSchema(stored, &pairs)

@@ -307,26 +307,7 @@ func VectorType(t arrow.DataType) arrow.DataType {
 
 // StoredField is a field with the types that its columns are decoded as.
 func StoredField(f arrow.Field) arrow.Field {
-	switch t := f.Type.(type) {
-	case *arrow.ListType:
-		f.Type = arrow.ListOfField(StoredField(t.ElemField()))
-	case *arrow.LargeListType:
-		f.Type = arrow.LargeListOfField(StoredField(t.ElemField()))
-	case *arrow.FixedSizeListType:
-		f.Type = arrow.FixedSizeListOfField(t.Len(), StoredField(t.ElemField()))
-	case *arrow.MapType:
-		m := arrow.MapOfFields(StoredField(t.KeyField()), StoredField(t.ItemField()))
-		m.KeysSorted = t.KeysSorted
-		f.Type = m
-	case *arrow.StructType:
-		fields := t.Fields()
-		for i := range fields {
-			fields[i] = StoredField(fields[i])
-		}
-		f.Type = arrow.StructOf(fields...)
-	default:
-		f.Type = VectorType(t)
-	}
+	f, _ = meta.MapTypes(f, func(t arrow.DataType) (arrow.DataType, bool) { return VectorType(t), true })
 	return f
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/format/parquet/internal/meta"
-	"stoa/format/parquet/internal/page"
 )
 
 // keyValues works out the key/value metadata of the output: those of all files, the first one where several have a key,
@@ -67,7 +66,7 @@ func added(all []meta.KeyValue, p meta.KeyValue) []meta.KeyValue {
 // columns are the kept columns as the file has them.
 func (s *source) columns() (fields []arrow.Field) {
 	for _, f := range s.fields {
-		field, _ := page.Filled(s.r.Shown.Field(f))
+		field, _ := meta.Filled(s.r.Shown.Field(f))
 		fields = append(fields, field)
 	}
 	return fields

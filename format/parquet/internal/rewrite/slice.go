@@ -42,9 +42,9 @@ func (s *source) makeSlices(ctx context.Context, g, leaf int, x *chunkPart) erro
 		return err
 	}
 	d := s.r.Footer.Schema.Column(leaf)
-	c := slicer{pages: pages, s: s, leaf: leaf, codec: s.r.Footer.RowGroups[g].Columns[leaf].MetaData.Codec, how: write.Stored{MaxDef: uint8(d.MaxDefinitionLevel()),
-		MaxRep: uint8(d.MaxRepetitionLevel()), Boolean: d.PhysicalType() == meta.TypeBoolean,
-		Text: d.PhysicalType() == meta.TypeBytes}}
+	c := slicer{pages: pages, s: s, leaf: leaf, codec: s.r.Footer.RowGroups[g].Columns[leaf].MetaData.Codec,
+		how: write.Stored{MaxDef: uint8(d.MaxDefinitionLevel()), MaxRep: uint8(d.MaxRepetitionLevel()),
+			Boolean: d.PhysicalType() == meta.TypeBoolean, Text: d.PhysicalType() == meta.TypeBytes}}
 	if dict := pages.Dict(); dict != nil && x.dict != nil {
 		c.how.Codes = codesOf(dict, &c.how)
 	}

@@ -29,6 +29,8 @@ type (
 	Version     string
 	PageVersion string
 	Cipher      string
+
+	EmptyStructs string
 )
 
 // SortColumn is a column by which rows are sorted.
@@ -62,6 +64,7 @@ type Options struct {
 	SortingColumns   []SortColumn
 	Metadata         []string
 	DropMetadata     []string
+	EmptyStructs     EmptyStructs
 }
 
 // WriteTable is the table of these options.
@@ -112,6 +115,9 @@ var WriteTable = option.Table[Options]{Format: "parquet", For: "writing", Option
 		"with a comma stands in double quotes)", func(o *Options) *[]string { return &o.Metadata }),
 	option.List("drop-metadata", "KEY[,KEY…]", "key/value metadata that are left out (default none)",
 		func(o *Options) *[]string { return &o.DropMetadata }),
+	option.Pick("empty-structs", "structs without fields, which Parquet lacks: kept with a field "+meta.NoFields+
+		" that is always null, which other readers see, or refused (default keep)",
+		func(o *Options) *EmptyStructs { return &o.EmptyStructs }, "keep", "refuse"),
 }}
 
 // writeOptions are the parsed options of a writer.
@@ -134,6 +140,8 @@ type writeOptions struct {
 	sort      []order.SortKey
 	keyValues meta.KeyValueChanges
 	crypt     *encryption // nil: nothing is encrypted
+
+	refuseEmpty bool // structs without fields
 }
 
 func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
@@ -144,7 +152,8 @@ func parseWriteOptions(opts map[string]string) (o writeOptions, err error) {
 	o = writeOptions{groupRows: cmp.Or(s.RowGroupRows, defaultGroupRows),
 		groupSize: cmp.Or(s.RowGroupSize, defaultGroupSize), memory: cmp.Or(s.Memory, defaultMemory),
 		pageSize: cmp.Or(s.PageSize, defaultPageSize), pageRows: int(min(cmp.Or(s.PageRows, defaultPageRows), 1<<24)),
-		dict: !s.NoDictionary, index: !s.NoPageIndex, crc: !s.NoCRC, version: 2, v2: s.PageVersion == "2"}
+		dict: !s.NoDictionary, index: !s.NoPageIndex, crc: !s.NoCRC, version: 2, v2: s.PageVersion == "2",
+		refuseEmpty: s.EmptyStructs == "refuse"}
 	if s.Version == "1.0" {
 		o.version = 1
 	}

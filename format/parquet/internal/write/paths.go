@@ -1,10 +1,18 @@
 package write
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"stoa/format/parquet/internal/meta"
+)
 
 // Paths returns the dotted paths of the columns of a schema in a file, as options name them.
 func Paths(sc *arrow.Schema) ([]string, error) {
-	tree, err := treeOf(sc)
+	fields := sc.Fields()
+	for i, f := range fields {
+		fields[i], _ = meta.Filled(f)
+	}
+	tree, err := treeOf(arrow.NewSchema(fields, nil))
 	if err != nil {
 		return nil, err
 	}

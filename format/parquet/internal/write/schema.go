@@ -69,10 +69,6 @@ func elementsOf(f arrow.Field, name string, rep int32, out []element) ([]element
 	var err error
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
-		if t.NumFields() == 0 {
-			return nil, fault.Unsupportedf(fault.Span{}, f.Name,
-				"a struct without fields cannot be written as Parquet, which keeps groups by what is in them")
-		}
 		e.children = t.NumFields()
 		if m, ok := annotationOf(f); ok && m.logical == logicalVariant {
 			e.annotation = m

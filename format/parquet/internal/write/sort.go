@@ -14,7 +14,7 @@ func (w *Writer) planSort() error {
 	for k := range w.o.sort {
 		key := &w.o.sort[k]
 		found := false
-		for i, f := range w.sc.Fields() {
+		for i, f := range w.stored.Fields() {
 			for at := w.first[i]; at < len(w.cols) && (i+1 == len(w.first) || at < w.first[i+1]); at++ {
 				c := w.cols[at]
 				if c.dotted() != key.Name {

@@ -26,7 +26,9 @@ type Writer struct {
 	out         io.Writer
 	off         int64
 	o           writeOptions
-	sc          *arrow.Schema
+	sc          *arrow.Schema // of the batches
+	stored      *arrow.Schema // of the file: structs without fields have meta.NoFields
+	empty       []string      // columns with such structs
 	mem         memory.Allocator
 	tree        []element
 	cols        []*ChunkWriter
@@ -62,6 +64,9 @@ func NewWriterIn(w io.Writer, sc *arrow.Schema, opts map[string]string, mem memo
 		mem = memory.NewGoAllocator()
 	}
 	out := &Writer{out: w, o: o, sc: sc, mem: mem, head: thrift.NewWriter(thrift.Compact), ws: &workspace{}}
+	if err := out.planEmpty(); err != nil {
+		return nil, err
+	}
 	if err := out.plan(); err != nil {
 		return nil, err
 	}
@@ -81,7 +86,7 @@ func (w *Writer) planKeyValues() error {
 		pairs = append(pairs, meta.KeyValue{Key: k, Value: &w.sc.Metadata().Values()[i]})
 	}
 	var keys, values []string
-	pairs, err := w.o.keyValues.Apply(pairs, w.sc.Fields())
+	pairs, err := w.o.keyValues.Apply(pairs, w.stored.Fields())
 	if err != nil {
 		return err
 	}
@@ -90,14 +95,14 @@ func (w *Writer) planKeyValues() error {
 		keys, values = append(keys, p.Key), append(values, *p.Value)
 	}
 	md := arrow.NewMetadata(keys, values)
-	text, err := meta.EncodeSchema(arrow.NewSchema(w.sc.Fields(), &md))
+	text, err := meta.EncodeSchema(arrow.NewSchema(w.stored.Fields(), &md))
 	w.keyValues = append(w.keyValues, [2]string{meta.StoredSchema, text})
 	return err
 }
 
 // plan finds the leaves of the schema. A column that Parquet cannot hold is refused by name.
 func (w *Writer) plan() error {
-	for _, f := range w.sc.Fields() {
+	for _, f := range w.stored.Fields() {
 		if !w.o.nanos && hasNanoseconds(f.Type) {
 			return fault.New(fault.Unsupported, fault.Span{}, "",
 				"column %q of type %s cannot be written as Parquet before 2.6, which has no nanoseconds", f.Name,
@@ -121,7 +126,7 @@ func (w *Writer) plan() error {
 	}
 	w.ws.piece = int(max(4<<10, min(pieceSize, w.o.memory/int64(4*max(1, len(w.cols))))))
 	var err error
-	if w.tree, err = treeOf(w.sc); err != nil {
+	if w.tree, err = treeOf(w.stored); err != nil {
 		return err
 	}
 	found := treeLeaves(w.tree)
@@ -206,6 +211,8 @@ func (o output) Write(b []byte) (int, error) {
 func (w *Writer) Write(b arrow.RecordBatch) error {
 	if w.failed == nil {
 		if w.failed = meta.CheckBatch(b, w.sc); w.failed == nil {
+			b = w.asStored(b)
+			defer b.Release()
 			w.failed = w.batch(b)
 		}
 	}
@@ -247,7 +254,7 @@ func (w *Writer) batch(b arrow.RecordBatch) error {
 
 // slice adds a few rows to all columns.
 func (w *Writer) slice(b arrow.RecordBatch) error {
-	for i, f := range w.sc.Fields() {
+	for i, f := range w.stored.Fields() {
 		parts, err := nest.Shred(f, b.Column(i))
 		if err != nil {
 			return err
@@ -305,6 +312,15 @@ func (w *Writer) close() error {
 type fileWriter struct {
 	format.Writer
 	w *Writer
+}
+
+// Close adds what the user has to know.
+func (c fileWriter) Close(ctx context.Context) (format.Summary, error) {
+	s, err := c.Writer.Close(ctx)
+	if note := c.w.note(); note != "" {
+		s.Notes = append(s.Notes, note)
+	}
+	return s, err
 }
 
 func (c fileWriter) Abort(ctx context.Context) error {
