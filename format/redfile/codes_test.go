@@ -29,7 +29,7 @@ func anatomyOf(t *testing.T, opts map[string]string) *anatomy {
 	for k, v := range opts {
 		all[k] = v
 	}
-	a := &anatomy{t: t, bytes: writeKill(t, 40, all)}
+	a := &anatomy{t: t, bytes: writeSample(t, 40, all)}
 	var err error
 	if a.nodes, err = describeAll(target(a.bytes)); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestCodes(t *testing.T) {
 			return f.Code == c.code && f.At.Off == want.Off && f.At.End() <= want.End() && f.Column == c.column &&
 				f.Rows == c.rows
 		}) {
-			t.Errorf("%s of %q, rows %v, at %s is not told, but %+v", c.code, c.column, c.rows, want, found)
+			t.Errorf("%s of %q, rows %v, at %s is not reported, but %+v", c.code, c.column, c.rows, want, found)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestRecoveryCodes(t *testing.T) {
 			return f.Code == code && f.At.Off == off &&
 				f.Rows == rows
 		}) {
-			t.Errorf("%s: %s at %d, rows %v, is not told, but %+v", what, code, off, rows, found)
+			t.Errorf("%s: %s at %d, rows %v, is not reported, but %+v", what, code, off, rows, found)
 		}
 	}
 	check("cut", recovered(cut), "redfile.recovered", 0, [2]int64{0, 40})
@@ -207,7 +207,7 @@ func TestRecoveryCodes(t *testing.T) {
 
 // TestReadCode: a store that fails is not damage: verify reports it by a code of its own.
 func TestReadCode(t *testing.T) {
-	data := writeKill(t, 40, nil)
+	data := writeSample(t, 40, nil)
 	reported := 0
 	for k := int64(0); ; k++ {
 		tree := &faulty.Tree{Tree: store.NewMemory(map[string][]byte{"f.red": data}), At: k, Mode: faulty.Fail}
@@ -225,7 +225,7 @@ func TestReadCode(t *testing.T) {
 		}
 	}
 	if reported == 0 {
-		t.Error("nothing was told")
+		t.Error("nothing was reported")
 	}
 }
 

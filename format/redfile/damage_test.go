@@ -159,18 +159,19 @@ func TestHealthyFiles(t *testing.T) {
 	}
 }
 
-// writeKill writes n rows of the table of the killed writers.
-func writeKill(t testing.TB, n int, opts map[string]string) []byte {
+// writeTable writes a batch, or more of them, as a file.
+func writeTable(t testing.TB, opts map[string]string, batches ...arrow.RecordBatch) []byte {
 	t.Helper()
 	mem := store.NewMemory(nil)
-	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), killSchema, format.WriteOptions{Rows: -1, Opts: opts})
+	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), batches[0].Schema(),
+		format.WriteOptions{Rows: -1, Opts: opts})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := killBatch(0, n)
-	defer b.Release()
-	if err := w.Write(ctx, b); err != nil {
-		t.Fatal(err)
+	for _, b := range batches {
+		if err := w.Write(ctx, b); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := w.Close(ctx); err != nil {
 		t.Fatal(err)
@@ -178,9 +179,17 @@ func writeKill(t testing.TB, n int, opts map[string]string) []byte {
 	return mem.Bytes("f.red")
 }
 
+// writeSample writes the first n rows of the sample table.
+func writeSample(t testing.TB, n int, opts map[string]string) []byte {
+	t.Helper()
+	b := sampleBatch(0, n)
+	defer b.Release()
+	return writeTable(t, opts, b)
+}
+
 // TestStatsOfRowGroups: the smallest and the largest value are those of all row groups.
 func TestStatsOfRowGroups(t *testing.T) {
-	tg := target(writeKill(t, 300, map[string]string{"row-group-rows": "60"}))
+	tg := target(writeSample(t, 300, map[string]string{"row-group-rows": "60"}))
 	tab, err := stoa.Open(ctx, tg.Name, stoa.OpenOptions{Tree: tg.Tree})
 	if err != nil {
 		t.Fatal(err)
@@ -208,19 +217,7 @@ func TestChangedBytesNeverPanic(t *testing.T) {
 	}
 	batch := b.NewRecordBatch()
 	defer batch.Release()
-	mem := store.NewMemory(nil)
-	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc,
-		format.WriteOptions{Rows: -1, Opts: map[string]string{"crc": "false", "compression": "none", "sync": "0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write(ctx, batch); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
-	whole := mem.Bytes("f.red")
+	whole := writeTable(t, map[string]string{"crc": "false", "compression": "none", "sync": "0"}, batch)
 	for at := 4; at < len(whole)-8; at++ {
 		for _, flip := range []byte{2, 0xff} {
 			changed := bytes.Clone(whole)
@@ -238,7 +235,7 @@ func TestOwnFilesAreHealthy(t *testing.T) {
 		{"sync": "2", "row-group-rows": "30", "generation": "A", "protocol": "binary"},
 		{"sync": "0", "index": "false", "compression": "gzip"}, {"crc": "false", "generation": "A"},
 	} {
-		b := writeKill(t, 100, opts)
+		b := writeSample(t, 100, opts)
 		for f := range redfile.Format.Verify(ctx, target(b), format.OpenOptions{}) {
 			t.Errorf("%v: %+v", opts, f)
 		}
@@ -251,11 +248,11 @@ func TestOwnFilesAreHealthy(t *testing.T) {
 }
 
 // TestFlippedBits flips every bit of small files: no panic, every error classed and placed, and no changed answer about
-// which verify is silent, where there are checksums.
+// which verify reports nothing, where there are checksums.
 func TestFlippedBits(t *testing.T) {
 	files := map[string][]byte{
-		"E": writeKill(t, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "2"}),
-		"A": writeKill(t, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "0",
+		"E": writeSample(t, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "2"}),
+		"A": writeSample(t, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "0",
 			"generation": "A", "compression": "none"}),
 	}
 	for _, name := range []string{"red1/dremel.red", "red1a/a_plain.red"} {
@@ -290,7 +287,7 @@ func TestFlippedBits(t *testing.T) {
 				changed++
 				if len(findings(target(b))) == 0 {
 					if silent++; checked {
-						t.Errorf("%s: bit %d of byte %d: another answer, and verify is silent\n%s", name, bit%8,
+						t.Errorf("%s: bit %d of byte %d: another answer, and verify reports nothing\n%s", name, bit%8,
 							bit/8, firstDifference(got, want))
 					}
 				}
@@ -340,7 +337,7 @@ func TestErrorRecovery(t *testing.T) {
 	for _, gen := range []string{"A", "E"} {
 		opts := map[string]string{"generation": gen, "row-group-rows": "40", "page-size": "100", "sync": "0",
 			"index": "false", "compression": "none"}
-		whole := writeKill(t, 80, opts)
+		whole := writeSample(t, 80, opts)
 		nodes, err := describeAll(target(whole))
 		if err != nil {
 			t.Fatal(err)
@@ -383,7 +380,7 @@ func TestErrorRecovery(t *testing.T) {
 			}
 			defer r.Close()
 			if len(findings(target(b))) == 0 {
-				t.Error("verify is silent")
+				t.Error("verify reports nothing")
 			}
 			out := map[string][]string{}
 			groups, err := r.RowGroups(ctx, format.Part{}, format.Query{})
@@ -453,7 +450,7 @@ func TestErrorRecovery(t *testing.T) {
 
 // TestIndexSavesPages: with an index page a damaged header costs its own page only.
 func TestIndexSavesPages(t *testing.T) {
-	whole := writeKill(t, 80, map[string]string{"page-size": "100", "compression": "none"})
+	whole := writeSample(t, 80, map[string]string{"page-size": "100", "compression": "none"})
 	nodes, err := describeAll(target(whole))
 	if err != nil {
 		t.Fatal(err)
@@ -489,7 +486,7 @@ func TestIndexSavesPages(t *testing.T) {
 func TestRecoverColumn(t *testing.T) {
 	for _, opts := range []map[string]string{{"generation": "A", "sync": "0"}, {"sync": "100"}} {
 		opts["row-group-rows"], opts["page-size"] = "40", "100"
-		whole := writeKill(t, 120, opts)
+		whole := writeSample(t, 120, opts)
 		nodes, err := describeAll(target(whole))
 		if err != nil {
 			t.Fatal(err)
@@ -529,7 +526,7 @@ func TestRecoverColumn(t *testing.T) {
 			}
 		}
 		if len(found) == 0 {
-			t.Error("recover says nothing")
+			t.Error("recover reports nothing")
 		}
 		r.Close()
 	}
@@ -542,8 +539,8 @@ func FuzzFile(f *testing.F) {
 			f.Add(b)
 		}
 	}
-	f.Add(writeKill(f, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "1"}))
-	f.Add(writeKill(f, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "1",
+	f.Add(writeSample(f, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "1"}))
+	f.Add(writeSample(f, 12, map[string]string{"row-group-rows": "6", "page-size": "40", "sync": "1",
 		"generation": "A", "protocol": "binary", "compression": "gzip"}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer formattest.Bound(t, 640<<20)()

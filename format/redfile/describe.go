@@ -32,9 +32,10 @@ func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) it
 
 type describer struct {
 	*describe.Outline
-	f   *table.File
-	at  int64 // everything before it is described
-	odd func(code string, at fault.Span, path, format string, args ...any)
+	f  *table.File
+	at int64 // everything before it is described
+	// report takes what only verify reports; nil while describing.
+	report func(code string, at fault.Span, path, format string, args ...any)
 }
 
 // extent is a chunk to describe, from its first page to the end of its metadata.
@@ -47,8 +48,8 @@ type extent struct {
 
 // object describes a file.
 func (d *describer) object(tg format.Target, o format.OpenOptions) error {
-	var late []region.Node
-	o.Tracer = func(n region.Node) { late = append(late, n) }
+	var footer []region.Node
+	o.Tracer = func(n region.Node) { footer = append(footer, n) }
 	f, err := table.OpenTarget(d.Ctx, tg, o)
 	if f == nil {
 		return err
@@ -56,7 +57,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	d.f = f
 	defer f.Close()
 	if err != nil {
-		for _, n := range late {
+		for _, n := range footer {
 			d.Emit(n)
 		}
 		return err
@@ -71,7 +72,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 		d.chunk(x)
 	}
 	d.between(f.MetaAt.Off - f.At.Off)
-	for _, n := range late {
+	for _, n := range footer {
 		d.Emit(n)
 	}
 	tail := f.At.Len - layout.TailLen
@@ -120,7 +121,7 @@ func (d *describer) extents() []extent {
 	return out
 }
 
-// describes reports whether a copy of m stands at off. After a chunk without pages it is where these would begin.
+// describes reports whether a copy of m is at off, as it is in a chunk without pages, where the first page would begin.
 func (d *describer) describes(off int64, m *layout.ColumnMeta) bool {
 	f := d.f
 	end := f.MetaAt.Off - f.At.Off
@@ -139,7 +140,7 @@ func (d *describer) chunk(x extent) {
 	if x.metaOff >= from && x.metaOff < end {
 		end = x.metaOff
 	}
-	// The pages come first, so that the node of the chunk has its size.
+	// Pages are read before the node of the chunk is emitted: its size is not known before.
 	type found struct {
 		off, head int64
 		h         layout.PageHeader
@@ -204,8 +205,8 @@ func (d *describer) page(x extent, name string, off, head int64, h *layout.PageH
 		value = fmt.Sprintf("%s, %d values, %s", value, h.Values, h.Encoding)
 	}
 	d.node(1, region.Struct, name, value, off, head+int64(h.Stored))
-	if d.odd != nil && h.Kind != layout.DataPage && (h.Kind != layout.IndexPage || h.Entries < 0) {
-		d.odd("redfile.page.unknown", d.f.At.Sub(off, head), layout.ChunkPath(x.group, x.col)+"."+name,
+	if d.report != nil && h.Kind != layout.DataPage && (h.Kind != layout.IndexPage || h.Entries < 0) {
+		d.report("redfile.page.unknown", d.f.At.Sub(off, head), layout.ChunkPath(x.group, x.col)+"."+name,
 			"%s, or an index page of another layout", layout.PageKind(h.Kind))
 	}
 	if !d.Pages {
@@ -222,14 +223,14 @@ func (d *describer) page(x extent, name string, off, head int64, h *layout.PageH
 // body describes the body of a page: where levels and values are, or the entries of an index.
 func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
 	at := d.f.At.Sub(off, int64(h.Stored))
-	b, err := format.ReadPage(d.Ctx, d.f.Src, at, d.f.Limits, "body", page.Fresh)
+	b, err := format.ReadPage(d.Ctx, d.f.Src, at, d.f.Limits, "body", page.Alloc)
 	if err != nil {
 		return err
 	}
 	if h.Kind != layout.DataPage && h.Kind != layout.IndexPage {
 		return nil
 	}
-	raw, exact, err := page.Inflate(b, int64(h.Raw), x.meta.Codec, d.f.Limits.Page, page.Fresh)
+	raw, exact, err := page.Inflate(b, int64(h.Raw), x.meta.Codec, d.f.Limits.Page, page.Alloc)
 	if err != nil {
 		return fault.Locate(err, at, true, layout.PagePath(x.group, x.col, 0))
 	}
@@ -266,7 +267,7 @@ func (d *describer) body(x extent, off int64, h *layout.PageHeader) error {
 // between describes what lies between chunks, up to end: sync blocks, metadata so far, or bytes that nothing claims.
 func (d *describer) between(end int64) {
 	for d.at < end && !d.Left() {
-		n := d.known(end)
+		n := d.structure(end)
 		if n <= 0 {
 			d.node(0, region.Gap, "gap", "", d.at, end-d.at)
 			d.at = end
@@ -276,13 +277,13 @@ func (d *describer) between(end int64) {
 	}
 }
 
-// known describes a structure at d.at that ends at or before end, and returns its size; 0: there is none.
-func (d *describer) known(end int64) int64 {
+// structure describes the structure at d.at, which ends at or before end, and returns its size; 0: there is none.
+func (d *describer) structure(end int64) int64 {
 	f := d.f
 	at := f.At.Sub(d.at, end-d.at)
 	h, head, err := layout.PageAt(d.Ctx, f.Src, at, "")
 	if err != nil && !errors.Is(err, fault.Corrupt) {
-		d.Keep(err) // it may be a structure
+		d.Keep(err) // the store failed: a structure may be here
 	}
 	if err == nil && h.Kind == layout.SyncPage {
 		d.node(0, region.Struct, "sync", "", d.at, head+int64(h.Stored))
@@ -295,8 +296,8 @@ func (d *describer) known(end int64) int64 {
 			d.Keep(err)
 			return head + int64(h.Stored)
 		}
-		if d.odd != nil && layout.CRC(b) != h.CRC {
-			d.odd("redfile.sync.damaged", body, "sync", "expected %#08x, computed %#08x", h.CRC, layout.CRC(b))
+		if d.report != nil && layout.CRC(b) != h.CRC {
+			d.report("redfile.sync.damaged", body, "sync", "expected %#08x, computed %#08x", h.CRC, layout.CRC(b))
 		}
 		c := wire.NewCursor(b, body, "sync").Trace(d.Emit, 2)
 		layout.ParseSync(thrift.NewReader(c, layout.ProtocolOfSync(b)), "")

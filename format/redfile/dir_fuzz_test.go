@@ -19,9 +19,9 @@ func FuzzDirectory(f *testing.F) {
 		{"split": "row-group", "sync": "0", "crc": "false", "index": "false"}} {
 		opts["row-group-rows"] = "4"
 		m := store.NewMemory(nil)
-		w, err := redfile.Format.Create(ctx, m.Sink("t"), killSchema, format.WriteOptions{Rows: -1, Opts: opts})
+		w, err := redfile.Format.Create(ctx, m.Sink("t"), sampleSchema, format.WriteOptions{Rows: -1, Opts: opts})
 		if err == nil {
-			err = w.Write(ctx, killBatch(0, 8))
+			err = w.Write(ctx, sampleBatch(0, 8))
 		}
 		if err == nil {
 			_, err = w.Close(ctx)

@@ -18,29 +18,30 @@
 //
 //	                          A, B                  C              D                 E
 //	schema                    none: paths, levels   text           elements, lists   elements, depth first
-//	rows of a row group       not said              said           said              said
+//	rows of a row group       absent                present        present           present
 //	ColumnMetaData 6 and 7    maximum levels       sizes          sizes             sizes
 //	metadata of columns       after the pages; from B on a copy may stand in the file's
 //
-// What the documents leave open, and how it is settled here (the tests that hold it in brackets):
+// What the documents leave open, and how it is settled here (the tests of it in brackets):
 //
 //   - The number at the end is a length, as every program wrote it; if that does not fit, it is read as the document
 //     words it, as an offset from the end [TestGenerations].
-//   - Compact protocol; the binary one is read, too, structure by structure [TestGenerations].
-//   - Levels are in the bytes of redelm, in all generations [TestRealLevels]: see internal/enc/redlevels.
+//   - Metadata is in Thrift's compact protocol; the binary one is recognized by the first byte of each structure
+//     [TestGenerations].
+//   - Levels are encoded as redelm did, in all generations [TestRealLevels]: see internal/enc/redlevels.
 //   - num_values counts nulls and empty lists. Sizes are without the header.
 //   - crc is the CRC-32 of gzip over the stored body; 0 means none. meta_data_crc is the same over the metadata without
-//     that field, and is written in generation E, too, whose readers pass an unknown field over [TestChecksums].
-//   - Snappy is bare or in Hadoop's frames [TestHadoopSnappy]. The framing of LZO was never documented: it is
-//     refused.
+//     that field, and is written in generation E, too, whose readers skip unknown fields [TestChecksums].
+//   - Snappy is one raw block, or in Hadoop's framing [TestHadoopSnappy]. The framing of LZO was never documented: it
+//     is refused.
 //   - INT96 is twelve bytes, opaque.
 //   - A repeated field is a list that cannot be null, of items that cannot be. Lists and maps that can are groups
 //     marked LIST and MAP, with a repeated group "list" or "map" in them.
-//   - In generation A the schema is guessed from paths and levels, unless the Arrow schema is kept under "ARROW:schema"
-//     [TestRow].
+//   - In generations A and B the schema is inferred from paths and levels [TestInferred], unless the metadata has the
+//     Arrow schema under "ARROW:schema" [TestRow].
 //
-// Ours are: index pages, and sync blocks with the metadata so far between row groups (both in internal/layout),
-// which readers of 2013 skip; they make the document's "potential extension" true [TestKilledWriter,
+// Our extensions, which readers of 2013 skip, are index pages and, between row groups, sync blocks and the metadata so
+// far (both in internal/layout). They are what the document calls a "potential extension" [TestKilledWriter,
 // TestFailingSink, TestCutAnywhere].
 //
 // Sources: the seed document; parquet-format at e52693d, 1c3c4b8, 2975dd3, 684acaa and e1438f1; parquet-mr

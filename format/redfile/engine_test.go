@@ -25,11 +25,11 @@ import (
 // index page says that pages begin with rows; without one, also the row before it, which may continue in it.
 func TestDamagedListPages(t *testing.T) {
 	const rows = 120
-	want := killBatch(0, rows)
+	want := sampleBatch(0, rows)
 	defer want.Release()
 	pool := stoa.NewPool() // whose buffers are used before, so not zeros
 	for _, index := range []string{"true", "false"} {
-		whole := writeKill(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0",
+		whole := writeSample(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0",
 			"index": index, "compression": "none"})
 		pages := listPages(t, whole, "row_groups[1].columns[2]")
 		first := int64(60)
@@ -82,8 +82,8 @@ func listPages(t *testing.T, file []byte, name string) (pages []region.Node) {
 	return pages
 }
 
-// scanDamaged scans a file of the table want and compares all rows that come with it; it gives what was told to
-// be lost.
+// scanDamaged scans a file of the table want and compares all rows that come with it; it returns what was reported
+// as lost.
 func scanDamaged(t *testing.T, file []byte, policy stoa.Damaged, pool memory.Allocator,
 	want arrow.RecordBatch) (lost [][2]int64) {
 	t.Helper()
@@ -169,19 +169,7 @@ func TestPartsOfPages(t *testing.T) {
 	batch := rb.NewRecordBatch()
 	defer batch.Release()
 	for _, codec := range []string{"none", "gzip"} {
-		mem := store.NewMemory(nil)
-		w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc,
-			format.WriteOptions{Rows: -1, Opts: map[string]string{"page-size": "100000000", "compression": codec}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Write(ctx, batch); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Close(ctx); err != nil {
-			t.Fatal(err)
-		}
-		tg := target(mem.Bytes("f.red"))
+		tg := target(writeTable(t, map[string]string{"page-size": "100000000", "compression": codec}, batch))
 		for f := range redfile.Format.Verify(ctx, tg, format.OpenOptions{}) {
 			t.Errorf("%+v", f)
 		}

@@ -48,11 +48,11 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 			yield(format.Entry{}, err)
 			return
 		}
-		f.LookAround(ctx)
-		f.PartsBelong(ctx)
-		f.Contradicts()
+		f.CheckTable(ctx)
+		f.CheckParts(ctx)
+		f.CheckChunks()
 		yield(format.Entry{Kind: "RedFile", Rows: f.Footer.Rows, Bytes: f.At.Len, Meta: f.Meta(),
-			Findings: f.Missing}, nil)
+			Findings: f.Reported}, nil)
 	}
 }
 
@@ -79,8 +79,8 @@ func openWith(ctx context.Context, tg format.Target, o format.OpenOptions,
 		return nil, fault.Invalidf("schema=%s: %s says its schema itself, being of generation %s: only recover takes "+
 			"another, where that is lost", opts.Schema, tg.Name, f.Footer.Gen)
 	}
-	f.LookAround(ctx)
-	f.PartsBelong(ctx)
-	f.Contradicts()
+	f.CheckTable(ctx)
+	f.CheckParts(ctx)
+	f.CheckChunks()
 	return f, nil
 }

@@ -365,8 +365,8 @@ func TestGroupVarInt64(t *testing.T) {
 	}
 }
 
-// FuzzUsualHeader: what is read fast is what is read by the parser.
-func FuzzUsualHeader(f *testing.F) {
+// FuzzParseFast: what is read fast is what is read by the parser.
+func FuzzParseFast(f *testing.F) {
 	for _, h := range []layout.PageHeader{{Raw: 8000, Stored: 77, CRC: 0xfedcba98, HasCRC: true, HasData: true,
 		Values: 1000, Encoding: layout.GroupVarInt, Entries: -1}, {Raw: 1, HasData: true, Entries: -1},
 		{Kind: layout.IndexPage, Entries: 3}} {
@@ -374,14 +374,14 @@ func FuzzUsualHeader(f *testing.F) {
 		h.Write(w)
 		b := append(slices.Clone(w.Encoded()), 1, 2, 3)
 		var got layout.PageHeader
-		if n, ok := got.Usual(b); ok != (h.Kind == layout.DataPage) || ok && (got != h || n != len(b)-3) {
+		if n, ok := got.ParseFast(b); ok != (h.Kind == layout.DataPage) || ok && (got != h || n != len(b)-3) {
 			f.Errorf("%+v became %+v, %v", h, got, ok)
 		}
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var fast layout.PageHeader
-		n, ok := fast.Usual(b)
+		n, ok := fast.ParseFast(b)
 		if !ok {
 			return
 		}
@@ -488,7 +488,7 @@ func TestRealLevels(t *testing.T) {
 						t.Fatal(err)
 					}
 					body, _, err := page.Inflate(raw[p.Off+head:p.Off+p.Size], int64(h.Raw), tab.Meta.Codec, 1<<30,
-						page.Fresh)
+						page.Alloc)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -541,7 +541,7 @@ func TestLiteralIsSound(t *testing.T) {
 			for _, before := range []string{"\x0a\x16\x32\x16\xf0\x80\x02\x00",
 				"\x15\x02\x15\x02\x15\x02\x15\x02", "\x15\x02\x19\x0c\x16\x00\x19\x0c",
 				"\x08\x00\x01\x00\x00\x00\x01\x0a"} {
-				files[fmt.Sprintf("behind %x", before)] = slices.Concat(whole[:len(whole)-n], []byte(before),
+				files[fmt.Sprintf("before %x", before)] = slices.Concat(whole[:len(whole)-n], []byte(before),
 					whole[len(whole)-n:])
 			}
 			for name, b := range files {

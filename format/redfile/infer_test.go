@@ -25,18 +25,7 @@ func withoutSchema(t testing.TB, b arrow.RecordBatch, opts ...string) *store.Mem
 	for i := 0; i < len(opts); i += 2 {
 		o[opts[i]] = opts[i+1]
 	}
-	mem := store.NewMemory(nil)
-	w, err := redfile.Format.Create(t.Context(), mem.Sink("f.red"), b.Schema(), format.WriteOptions{Rows: -1, Opts: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return mem
+	return store.NewMemory(map[string][]byte{"f.red": writeTable(t, o, b)})
 }
 
 // entriesOf is the levels of every leaf of a field, and how many values there are.
@@ -90,8 +79,8 @@ func TestInferred(t *testing.T) {
 	}
 }
 
-// TestToldSchema: a schema that is given is taken if the columns allow it, and refused if they do not.
-func TestToldSchema(t *testing.T) {
+// TestSchemaOption: a schema that is given is taken if the columns allow it, and refused if they do not.
+func TestSchemaOption(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a",
 		Type: arrow.StructOf(arrow.Field{Name: "b", Type: arrow.FixedWidthTypes.Date32}), Nullable: true}}, nil)
 	bld := array.NewRecordBuilder(memory.DefaultAllocator, sc)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -32,8 +33,8 @@ import (
 	"stoa/vec"
 )
 
-// The table that the killed writers write: row i by formula.
-var killSchema = arrow.NewSchema([]arrow.Field{
+// The sample table of these tests, which the killed writers write, too: row i by formula.
+var sampleSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "id", Type: arrow.PrimitiveTypes.Int64},
 	{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
 	{Name: "list", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
@@ -44,8 +45,8 @@ const (
 	killGroups = 200
 )
 
-func killBatch(from, n int) arrow.RecordBatch {
-	b := array.NewRecordBuilder(memory.DefaultAllocator, killSchema)
+func sampleBatch(from, n int) arrow.RecordBatch {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, sampleSchema)
 	defer b.Release()
 	for i := from; i < from+n; i++ {
 		b.Field(0).(*array.Int64Builder).Append(int64(i)*1000003 - 7)
@@ -94,7 +95,7 @@ func wholeGroups(t *testing.T, r format.Reader) (groups []format.RowGroup, lacks
 func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map[int]bool, found []region.Finding) {
 	t.Helper()
 	if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.rows.lost" && f.Lost > 0 }) {
-		t.Fatalf("columns %v are missing, and nobody says so: %+v", lacks, found)
+		t.Fatalf("columns %v are missing, and that is not reported: %+v", lacks, found)
 	}
 	objects, dicts := scan.NewObjects(tree), scan.NewDicts()
 	defer objects.Close()
@@ -109,7 +110,7 @@ func checkCut(t *testing.T, r format.Reader, tree store.Tree, row int, lacks map
 		if at++; at <= row {
 			continue
 		}
-		want := killBatch(at-1, 1)
+		want := sampleBatch(at-1, 1)
 		for i, c := range b.Columns() {
 			lost := slices.ContainsFunc(slices.Collect(maps.Keys(lacks)),
 				func(col int) bool { return r.Columns()[col].Path[0] == i })
@@ -137,11 +138,11 @@ func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 	defer r.Close()
 	fields := r.Schema().Fields()
 	reported := slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "redfile.columns.unknown" })
-	if len(fields) > len(killSchema.Fields()) || len(fields) < len(killSchema.Fields()) && !reported {
-		t.Fatalf("recover: the schema is %v, and nothing is said of it: %+v", r.Schema(), found)
+	if len(fields) > len(sampleSchema.Fields()) || len(fields) < len(sampleSchema.Fields()) && !reported {
+		t.Fatalf("recover: the schema is %v, and that is not reported: %+v", r.Schema(), found)
 	}
 	for i, f := range fields {
-		if f.Name != killSchema.Field(i).Name || f.Type.ID() != killSchema.Field(i).Type.ID() {
+		if f.Name != sampleSchema.Field(i).Name || f.Type.ID() != sampleSchema.Field(i).Type.ID() {
 			t.Fatalf("recover: field %d is %v", i, f)
 		}
 	}
@@ -149,7 +150,7 @@ func checkRecovered(t *testing.T, tree store.Tree, name string) int {
 	rows := 0
 	for _, fields := range arraysOf(t, r, tree, groups) {
 		n := fields[0].Len()
-		want := killBatch(rows, n)
+		want := sampleBatch(rows, n)
 		for c := range fields {
 			if array.Equal(fields[c], want.Column(c)) {
 				continue
@@ -195,10 +196,10 @@ func killedWriter(path string) {
 	}
 	sink := store.Local{}.Sink(path, nil)
 	fmt.Println("begin")
-	w, err := redfile.Format.Create(ctx, sink, killSchema, format.WriteOptions{Rows: -1, Opts: opts})
+	w, err := redfile.Format.Create(ctx, sink, sampleSchema, format.WriteOptions{Rows: -1, Opts: opts})
 	fail(err)
 	for g := range killGroups {
-		b := killBatch(g*killRows, killRows)
+		b := sampleBatch(g*killRows, killRows)
 		fail(w.Write(ctx, b))
 		b.Release()
 		fmt.Println(g + 1)
@@ -305,27 +306,13 @@ func TestKilledWriter(t *testing.T) {
 		os.RemoveAll(sub)
 	}
 	t.Logf("%d writers killed, %d of them between the first and the last write; %d recoveries, %d of them of "+
-		"one row group more than was told", kills, inside, recovered, more)
-	for _, k := range sortedKeys(histogram) {
+		"one row group more than was reported", kills, inside, recovered, more)
+	for _, k := range slices.Sorted(maps.Keys(histogram)) {
 		t.Logf("%4d  %s", histogram[k], k)
 	}
 	if kills == 200 && inside < 150 {
 		t.Errorf("only %d of 200 kills came between the first and the last write", inside)
 	}
-}
-
-func sortedKeys(m map[string]int) (out []string) {
-	for k := range m {
-		out = append(out, k)
-	}
-	for i := range out {
-		for j := i + 1; j < len(out); j++ {
-			if out[j] < out[i] {
-				out[i], out[j] = out[j], out[i]
-			}
-		}
-	}
-	return out
 }
 
 // TestFailingSink fails each write of a file in turn, also within a row group of several writes and within the
@@ -346,13 +333,13 @@ func TestFailingSink(t *testing.T) {
 		c.opts["row-group-rows"], c.opts["page-size"] = strconv.Itoa(c.rows), strconv.Itoa(5*c.rows)
 		batches := make([]arrow.RecordBatch, c.groups)
 		for g := range batches {
-			batches[g] = killBatch(g*c.rows, c.rows)
+			batches[g] = sampleBatch(g*c.rows, c.rows)
 			defer batches[g].Release()
 		}
 		tries, within, rows := 0, 0, 0
 		for k := 0; ; k++ {
 			keep := &keeper{left: k}
-			w, err := redfile.Format.Create(ctx, keep, killSchema, format.WriteOptions{Rows: -1, Opts: c.opts})
+			w, err := redfile.Format.Create(ctx, keep, sampleSchema, format.WriteOptions{Rows: -1, Opts: c.opts})
 			whole := 0
 			for g := 0; g < c.groups && err == nil; g++ {
 				if err = w.Write(ctx, batches[g]); err == nil {
@@ -528,19 +515,7 @@ func TestCutAnywhere(t *testing.T) {
 	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"},
 		{"sync": "1", "generation": "A", "protocol": "binary"}, {"sync": "0", "generation": "A", "index": "false"}} {
 		opts["row-group-rows"], opts["page-size"] = "20", "200"
-		mem := store.NewMemory(nil)
-		w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), killSchema, format.WriteOptions{Rows: -1, Opts: opts})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := killBatch(0, 100)
-		if err := w.Write(ctx, b); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Close(ctx); err != nil {
-			t.Fatal(err)
-		}
-		whole := mem.Bytes("f.red")
+		whole := writeSample(t, 100, opts)
 		last := 0
 		for cut := 5; cut <= len(whole); cut++ {
 			if testing.Short() && cut%4 != 0 && cut < len(whole) {
@@ -551,9 +526,9 @@ func TestCutAnywhere(t *testing.T) {
 			if cut < len(whole) {
 				if r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{}); err == nil {
 					if r.Close(); !unfinished(tg) { // it was cut just after metadata
-						t.Fatalf("cut at %d: it opens, and nobody says that it is not finished", cut)
+						t.Fatalf("cut at %d: it opens, and that is not reported as unfinished", cut)
 					}
-				} else if e := new(fault.Error); !asFault(err, &e) || e.Class != fault.Corrupt {
+				} else if e := new(fault.Error); !errors.As(err, &e) || e.Class != fault.Corrupt {
 					t.Fatalf("cut at %d: %v", cut, err)
 				}
 			}
@@ -583,7 +558,7 @@ func TestCutWithinRowGroup(t *testing.T) {
 	for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "0"},
 		{"sync": "1", "generation": "A", "protocol": "binary"}, {"sync": "0", "generation": "A", "index": "false"}} {
 		opts["row-group-rows"], opts["page-size"] = "20", "200"
-		whole := writeKill(t, 60, opts)
+		whole := writeSample(t, 60, opts)
 		nodes, err := describeAll(target(whole))
 		if err != nil {
 			t.Fatal(err)
@@ -607,7 +582,7 @@ func TestCutWithinRowGroup(t *testing.T) {
 			groups, lacks := wholeGroups(t, r)
 			r.Close()
 			if len(groups) != group || len(lacks) != 2-col {
-				t.Errorf("%v: cut behind %s: %d row groups are whole, of the last one columns %v are missing", opts,
+				t.Errorf("%v: cut after %s: %d row groups are whole, of the last one columns %v are missing", opts,
 					n.Name, len(groups), lacks)
 			}
 			if n := checkRecovered(t, tree, "f.red"); n != 20*group {
@@ -647,7 +622,7 @@ func TestUnfinished(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "1"},
 		{"generation": "A", "sync": "1", "protocol": "binary"}} {
 		opts["row-group-rows"] = "4"
-		whole := writeKill(t, 160, opts)
+		whole := writeSample(t, 160, opts)
 		reported := 0
 		for cut := 0; ; {
 			i := bytes.Index(whole[cut+4:], []byte("RED1"))
@@ -663,7 +638,7 @@ func TestUnfinished(t *testing.T) {
 				break
 			}
 			if reported++; !unfinished(tg) {
-				t.Fatalf("%v: cut at %d: nobody says that it is not finished", opts, cut+4)
+				t.Fatalf("%v: cut at %d: it is not reported as unfinished", opts, cut+4)
 			}
 			back, _, err := redfile.Format.Recover(ctx, target(whole[:cut+5]), format.OpenOptions{})
 			if err != nil {

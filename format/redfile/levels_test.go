@@ -8,40 +8,20 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa"
-	"stoa/fault"
-	"stoa/format"
-	"stoa/format/redfile"
-	"stoa/store"
 )
 
-// TestLevelsOfOthers: where the pages of a column that repeats have no checksums, a level that is another would give
-// the rows after it another's values: no list comes out that was in another row, but in the page that is damaged.
-func TestLevelsOfOthers(t *testing.T) {
-	data := writeKill(t, 150, map[string]string{"crc": "false", "page-size": "100", "index": "false",
+// TestDamagedLevels: in a repeated column without checksums, a wrong level would shift the rows after it: no list comes
+// out that was in another row, except in the damaged page.
+func TestDamagedLevels(t *testing.T) {
+	data := writeSample(t, 150, map[string]string{"crc": "false", "page-size": "100", "index": "false",
 		"compression": "none"})
-	nodes, err := describeAll(target(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pages []fault.Span // of the lists, the third column
-	chunk := 0
-	for _, n := range nodes {
-		if n.Name == "page[0]" {
-			chunk++
-		}
-		if chunk == 3 && len(n.Name) > 5 && n.Name[:5] == "page[" {
-			pages = append(pages, n.At)
-		}
-	}
-	if len(pages) < 6 {
-		t.Fatalf("%d pages", len(pages))
-	}
-	most := 100/4 + 2 // rows in a page, and the one before
+	pages := listPages(t, data, "row_groups[0].columns[2]")
+	maxRows := 100/4 + 2 // of a page, and the row before
 	for _, page := range pages[:len(pages)-1] {
-		for at := page.Off + 8; at < page.Off+40; at++ {
+		for at := page.At.Off + 8; at < page.At.Off+40; at++ {
 			for bit := range 8 {
 				data[at] ^= 1 << bit
-				if n := strangeLists(t, data); n > most {
+				if n := foreignLists(t, data); n > maxRows {
 					t.Errorf("byte %d, bit %d: %d rows have another list", at, bit, n)
 				}
 				data[at] ^= 1 << bit
@@ -50,8 +30,8 @@ func TestLevelsOfOthers(t *testing.T) {
 	}
 }
 
-// strangeLists is how many rows have lists that were in another row.
-func strangeLists(t *testing.T, data []byte) (n int) {
+// foreignLists is how many rows have lists that were in another row.
+func foreignLists(t *testing.T, data []byte) (n int) {
 	tab, err := stoa.Open(t.Context(), "f.red", stoa.OpenOptions{Tree: target(data).Tree})
 	if err != nil {
 		return 0
@@ -79,12 +59,6 @@ func TestRecoverFirstColumnsLost(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "b", Type: arrow.PrimitiveTypes.Int64}, {Name: "c", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "d", Type: arrow.PrimitiveTypes.Int64}}, nil)
-	mem := store.NewMemory(nil)
-	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc, format.WriteOptions{Rows: -1,
-		Opts: map[string]string{"row-group-rows": "50", "sync": "0", "index": "false", "arrow-schema": "false"}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer b.Release()
 	for row := range int64(63) {
@@ -94,23 +68,9 @@ func TestRecoverFirstColumnsLost(t *testing.T) {
 	}
 	rec := b.NewRecordBatch()
 	defer rec.Release()
-	if err := w.Write(ctx, rec); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
-	data := mem.Bytes("f.red")
-	nodes, err := describeAll(target(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var metas []fault.Span
-	for _, n := range nodes {
-		if n.Name == "column_metadata" {
-			metas = append(metas, n.At)
-		}
-	}
+	data := writeTable(t, map[string]string{"row-group-rows": "50", "sync": "0", "index": "false",
+		"arrow-schema": "false"}, rec)
+	metas := columnMetadata(t, data)
 	clear(data[4:metas[2].End()])
 	clear(data[metas[7].End():])
 	for policy, want := range map[stoa.Damaged]int64{stoa.SkipRows: 13, stoa.NullCells: 63} {

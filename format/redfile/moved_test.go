@@ -18,12 +18,12 @@ func TestMovedBytes(t *testing.T) {
 		"bare":  {"crc": "false", "page-size": "300", "compression": "none", "index": "false", "sync": "0"},
 		"A":     {"crc": "false", "page-size": "300", "compression": "none", "generation": "A"},
 	} {
-		data := writeKill(t, 20, opts)
+		data := writeSample(t, 20, opts)
 		right, errs := content(target(data))
 		if len(errs) > 0 {
 			t.Fatal(name, errs)
 		}
-		told, step := 0, 1
+		reported, step := 0, 1
 		if testing.Short() {
 			step = 7
 		}
@@ -41,14 +41,14 @@ func TestMovedBytes(t *testing.T) {
 				if len(errs) == 0 {
 					continue
 				}
-				if told++; !slices.ContainsFunc(findings(target(bad)),
+				if reported++; !slices.ContainsFunc(findings(target(bad)),
 					func(f region.Finding) bool { return f.Severity == region.Error }) {
 					t.Errorf("%s: %d bytes at %d: verify has no error, reading has: %v", name, n, at, errs[0])
 				}
 			}
 		}
-		if told < len(data)/step {
-			t.Errorf("%s: only %d changes of %d bytes were told", name, told, len(data))
+		if reported < len(data)/step {
+			t.Errorf("%s: only %d changes of %d bytes were reported", name, reported, len(data))
 		}
 	}
 }
@@ -66,13 +66,13 @@ func movedBytes(data []byte, at, n int) []byte {
 
 // TestPagesOfAnotherPlace: where as many bytes are taken out before a chunk as one of its pages has, a page begins
 // where the chunk should, its checksum is right, and it is another: no cell comes out that was in another row. Nor
-// where so many are that chunks would begin behind the end.
+// where so many are that chunks would begin after the end.
 func TestPagesOfAnotherPlace(t *testing.T) {
 	for name, opts := range map[string]map[string]string{
 		"index": {"page-size": "300"},
 		"bare":  {"page-size": "300", "index": "false", "sync": "0"},
 	} {
-		data := writeKill(t, 150, opts)
+		data := writeSample(t, 150, opts)
 		nodes, err := describeAll(target(data))
 		if err != nil {
 			t.Fatal(err)

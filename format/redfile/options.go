@@ -5,7 +5,7 @@ import (
 	"stoa/format/redfile/internal/write"
 )
 
-// Words of WriteOptions.
+// Values of WriteOptions, spelled as the command's --opt has them.
 type (
 	Form     = write.Form
 	Compress = write.Compress
@@ -33,7 +33,7 @@ const (
 	SplitMetadata Split = "metadata"  // one data file, and the metadata
 )
 
-// WriteOptions are the options for writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
+// WriteOptions are the options for writing, for stoa.CreateOptions.Typed. The zero value is the default of each.
 type WriteOptions struct {
 	Generation    Form              // of the metadata
 	Compression   Compress          // of pages
@@ -42,10 +42,10 @@ type WriteOptions struct {
 	RowGroupSize  int64             // stored bytes of a row group; 0: 512 MiB
 	RowGroupRows  int64             // maximum number of rows of a row group; 0: no limit
 	PageSize      int               // raw bytes of a page; 0: 8 KiB
-	Memory        int64             // bytes of a row group kept in memory; 0: 256 MiB, less than 0: none
+	Memory        int64             // bytes of a row group kept in memory; 0: 256 MiB, negative: none
 	NoCRC         bool              // no checksums of pages and of the metadata
 	NoIndex       bool              // no index pages
-	Sync          int               // metadata so far after every N-th row group; 0: 16, less than 0: no sync blocks
+	Sync          int               // metadata so far after every N-th row group; 0: 16, negative: no sync blocks
 	Protocol      Protocol          // Thrift's, of the metadata
 	NoArrowSchema bool              // the Arrow schema is not kept in the metadata
 	Split         Split             // whether there are several files
@@ -60,13 +60,13 @@ func (o WriteOptions) Strings() map[string]string {
 // Formats are those that have the options.
 func (WriteOptions) Formats() []string { return []string{Format.Name} }
 
-// ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
+// ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value is the default of each.
 type ReadOptions struct {
-	UTF8    bool // BYTE_ARRAY columns are text if the file does not say what they are
+	UTF8    bool // BYTE_ARRAY columns without an annotation are text
 	Outside bool // a file_path that leads out of the directory of the file is followed
 	NoIndex bool // index pages are not used
-	// Schema is the name of a file. A file of generation A or B or, in recovery, one that lost its metadata, gets the
-	// columns of that file, if it is an intact RedFile, or those that it lists, as stoa schema -f json prints them.
+	// Schema names a file that has the schema of one of generation A or B or, in recovery, of one that lost its
+	// metadata: an intact RedFile, or JSON as stoa schema -f json prints it.
 	Schema string
 }
 

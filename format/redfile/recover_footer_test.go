@@ -3,6 +3,7 @@ package redfile_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -28,7 +29,7 @@ import (
 	"stoa/store"
 )
 
-// writeBlobs writes a table of 40 attachments of size bytes, but four are inner.
+// writeBlobs writes a table of 40 attachments of size bytes, of which four are inner.
 func writeBlobs(t *testing.T, size int, inner []byte, opts map[string]string) []byte {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{
@@ -45,31 +46,21 @@ func writeBlobs(t *testing.T, size int, inner []byte, opts map[string]string) []
 		}
 		b.Field(1).(*array.BinaryBuilder).Append(blob)
 	}
-	mem := store.NewMemory(nil)
-	w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc, format.WriteOptions{Rows: -1, Opts: opts})
-	if err != nil {
-		t.Fatal(err)
-	}
 	batch := b.NewRecordBatch()
 	defer batch.Release()
-	if err := w.Write(ctx, batch); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
-	formattest.Sound(t, &redfile.Format, mem, "f.red")
-	return mem.Bytes("f.red")
+	file := writeTable(t, opts, batch)
+	formattest.Sound(t, &redfile.Format, target(file).Tree, "f.red")
+	return file
 }
 
 // TestFileWithinFile: RedFiles that lie in the pages of a RedFile have metadata and magic of their own.
 // Wherever the outer file is cut, recovery finds its row groups and never takes theirs.
 func TestFileWithinFile(t *testing.T) {
 	inners := map[string][]byte{
-		"E with sync blocks":    writeKill(t, 5, map[string]string{"sync": "1", "row-group-rows": "2"}),
-		"E without sync blocks": writeKill(t, 5, map[string]string{"sync": "0", "compression": "none"}),
-		"A":                     writeKill(t, 5, map[string]string{"sync": "0", "generation": "A"}),
-		"empty":                 writeKill(t, 0, map[string]string{"sync": "0"}),
+		"E with sync blocks":    writeSample(t, 5, map[string]string{"sync": "1", "row-group-rows": "2"}),
+		"E without sync blocks": writeSample(t, 5, map[string]string{"sync": "0", "compression": "none"}),
+		"A":                     writeSample(t, 5, map[string]string{"sync": "0", "generation": "A"}),
+		"empty":                 writeSample(t, 0, map[string]string{"sync": "0"}),
 	}
 	for name, inner := range inners {
 		for _, opts := range []map[string]string{{"sync": "2"}, {"sync": "1", "generation": "A"}, {"sync": "0"},
@@ -92,14 +83,14 @@ func TestFileWithinFile(t *testing.T) {
 	}
 }
 
-// TestOffsetsWithin: the offsets of a file within a file are by chance those of structures of the outer file,
+// TestOffsetsOfInnerFile: the offsets of a file within a file are by chance those of structures of the outer file,
 // or of its own, wherever it lies. The checksums, whose sizes as numbers differ, and the sizes of the other
 // attachments move everything.
-func TestOffsetsWithin(t *testing.T) {
+func TestOffsetsOfInnerFile(t *testing.T) {
 	defer redfile.SetRandom(rand.NewChaCha8([32]byte{7}))()
 	cuts := 0
 	for k := range 120 {
-		inner := writeKill(t, 5, map[string]string{"sync": strconv.Itoa(k % 3), "row-group-rows": "2"})
+		inner := writeSample(t, 5, map[string]string{"sync": strconv.Itoa(k % 3), "row-group-rows": "2"})
 		opts := map[string]string{"sync": "0", "compression": "none", "row-group-rows": "5",
 			"generation": "AE"[k%2:][:1]}
 		whole := writeBlobs(t, 1+k*3, inner, opts)
@@ -227,7 +218,7 @@ func TestHostileRecover(t *testing.T) {
 		if strings.HasPrefix(name, "footers") && !slices.ContainsFunc(found, func(f region.Finding) bool {
 			return f.Code == "redfile.recover.limit" && f.Severity == region.Warning && f.At.Len == int64(len(b))
 		}) {
-			t.Errorf("%s: that recovery reads no more on suspicion is not told: %+v", name, found)
+			t.Errorf("%s: that recovery reads no more on suspicion is not reported: %+v", name, found)
 		}
 	}
 }
@@ -247,11 +238,11 @@ func splitTableFrom(t *testing.T, from int, split string, opts map[string]string
 	t.Helper()
 	opts["split"], opts["row-group-rows"] = split, "10"
 	mem := store.NewMemory(nil)
-	w, err := redfile.Format.Create(ctx, mem.Sink("out"), killSchema, format.WriteOptions{Rows: -1, Opts: opts})
+	w, err := redfile.Format.Create(ctx, mem.Sink("out"), sampleSchema, format.WriteOptions{Rows: -1, Opts: opts})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := killBatch(from, 40)
+	b := sampleBatch(from, 40)
 	defer b.Release()
 	if err := w.Write(ctx, b); err != nil {
 		t.Fatal(err)
@@ -300,7 +291,7 @@ func TestSwappedPart(t *testing.T) {
 				}
 			}
 			if reported != 3 {
-				t.Errorf("generation %s, %s: verify tells it of %d chunks of 3", gen, what, reported)
+				t.Errorf("generation %s, %s: verify reports it for %d chunks of 3", gen, what, reported)
 			}
 		}
 	}
@@ -383,8 +374,8 @@ func TestLostMetadataOfOneFile(t *testing.T) {
 	}
 }
 
-// TestStrangeMetadata: the parts beside the metadata of another table are recovered without it.
-func TestStrangeMetadata(t *testing.T) {
+// TestMetadataOfAnotherTable: the parts beside the metadata of another table are recovered without it.
+func TestMetadataOfAnotherTable(t *testing.T) {
 	for _, split := range []string{"row-group", "metadata"} {
 		for _, opts := range []map[string]string{{"generation": "A"}, {}, {"generation": "A", "sync": "0"},
 			{"sync": "0"}, {"sync": "0", "crc": "false", "index": "false"}} {
@@ -398,7 +389,7 @@ func TestStrangeMetadata(t *testing.T) {
 			}
 			if _, found, err := redfile.Format.Recover(ctx, tg, format.OpenOptions{}); err != nil ||
 				len(found) == 0 || found[0].Code != "redfile.footer.damaged" {
-				t.Errorf("%s, %v: it tells %+v, %v", split, opts, found, err)
+				t.Errorf("%s, %v: reported %+v, %v", split, opts, found, err)
 			}
 		}
 	}
@@ -429,7 +420,8 @@ func TestGapBetweenParts(t *testing.T) {
 				verified := slices.ContainsFunc(findings(tg),
 					func(f region.Finding) bool { return f.Code == "redfile.part.missing" })
 				if reported != (name == want) || verified != reported {
-					t.Errorf("generation %s without %q: %s tells %v, verify %v", gen, missing, name, reported, verified)
+					t.Errorf("generation %s without %q: %s reports %v, verify %v", gen, missing, name, reported,
+						verified)
 				}
 			}
 		}
@@ -460,7 +452,7 @@ func TestRepeatedPart(t *testing.T) {
 							f.Severity == region.Error
 					})
 				if reported != (name == copied) {
-					t.Errorf("generation %s, copy at %s: %s tells %v", gen, copied, name, reported)
+					t.Errorf("generation %s, copy at %s: %s reports %v", gen, copied, name, reported)
 				}
 			}
 			objects["out/_metadata.red"] = meta[:len(meta)-9]
@@ -509,11 +501,11 @@ func TestPartOfAnotherTable(t *testing.T) {
 			return names
 		}
 		if names := reported(); names != nil {
-			t.Errorf("generation %s: of the parts of one table %v are told", gen, names)
+			t.Errorf("generation %s: of the parts of one table %v are reported", gen, names)
 		}
 		objects["out/part-00001.red"] = other["out/part-00001.red"]
 		if names := reported(); !slices.Equal(names, []string{"out/part-00001.red", "out/part-00002.red"}) {
-			t.Errorf("generation %s: %v are told", gen, names)
+			t.Errorf("generation %s: %v are reported", gen, names)
 		}
 	}
 }
@@ -521,33 +513,8 @@ func TestPartOfAnotherTable(t *testing.T) {
 // TestMissingPart: a file that chunks of a split RedFile are in is missing. That is damage of these chunks.
 func TestMissingPart(t *testing.T) {
 	for _, gen := range []string{"E", "A"} {
-		mem := store.NewMemory(nil)
-		w, err := redfile.Format.Create(ctx, mem.Sink("out"), killSchema,
-			format.WriteOptions{Rows: -1,
-				Opts: map[string]string{"generation": gen, "split": "row-group", "row-group-rows": "10"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := killBatch(0, 40)
-		defer b.Release()
-		if err := w.Write(ctx, b); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Close(ctx); err != nil {
-			t.Fatal(err)
-		}
-		objects := map[string][]byte{}
-		missing := ""
-		for i, name := range mem.Names() {
-			if missing == "" && strings.Contains(name, "part-") && i > 1 {
-				missing = name
-				continue
-			}
-			objects[name] = mem.Bytes(name)
-		}
-		if missing == "" || len(objects) != 4 {
-			t.Fatalf("the files are %v", mem.Names())
-		}
+		objects := splitTable(t, map[string]string{"generation": gen})
+		delete(objects, "out/part-00001.red")
 		tg := format.Target{Tree: store.NewMemory(objects), Name: "out"}
 		for _, open := range []func() (format.Reader, error){
 			func() (format.Reader, error) { return redfile.Format.Open(ctx, tg, format.OpenOptions{}) },
@@ -572,7 +539,7 @@ func TestMissingPart(t *testing.T) {
 						continue
 					}
 					bad++
-					if e := new(fault.Error); !asFault(err, &e) || e.Class != fault.Corrupt || e.At.Len == 0 ||
+					if e := new(fault.Error); !errors.As(err, &e) || e.Class != fault.Corrupt || e.At.Len == 0 ||
 						!strings.HasSuffix(e.Path, ".file_path") {
 						t.Errorf("generation %s: row group %d: %v", gen, g.Index, err)
 					}
@@ -594,7 +561,7 @@ func TestMissingPart(t *testing.T) {
 			}
 		}
 		if n != 3 {
-			t.Errorf("generation %s: verify tells %d things, 3 chunks are missing", gen, n)
+			t.Errorf("generation %s: verify reports %d errors, 3 chunks are missing", gen, n)
 		}
 	}
 }
@@ -641,21 +608,27 @@ func TestTrailing(t *testing.T) {
 	t.Logf("%d files", n)
 }
 
-// TestRecoverKeepsRowGroupsApart: without sync blocks only their paths say which chunks are a row group. The
-// metadata of a row group's columns but the first is gone, and that of the next one's first: what is left of both
-// has each path once, and is no row group.
-func TestRecoverKeepsRowGroupsApart(t *testing.T) {
-	data := writeKill(t, 150, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
-	nodes, err := describeAll(target(data))
+// columnMetadata are the places of the column metadata after the pages, in the order of the file.
+func columnMetadata(t *testing.T, file []byte) (metas []fault.Span) {
+	t.Helper()
+	nodes, err := describeAll(target(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var metas []fault.Span
 	for _, n := range nodes {
 		if n.Name == "column_metadata" {
 			metas = append(metas, n.At)
 		}
 	}
+	return metas
+}
+
+// TestRecoverSeparatesRowGroups: without sync blocks only their paths say which chunks are a row group. The
+// metadata of a row group's columns but the first is gone, and that of the next one's first: what is left of both
+// has each path once, and is no row group.
+func TestRecoverSeparatesRowGroups(t *testing.T) {
+	data := writeSample(t, 150, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
+	metas := columnMetadata(t, data)
 	k := len(metas) / 5 // columns
 	if k < 3 || len(metas)%5 != 0 {
 		t.Fatalf("%d columns", len(metas))
@@ -694,17 +667,8 @@ func TestRecoverKeepsRowGroupsApart(t *testing.T) {
 // the others have a copy of their metadata, which has no pages before it.
 func TestRecoverLostBeginning(t *testing.T) {
 	for _, n := range []int{35, 45, 65, 150} { // the last row group of some is much smaller than the others
-		whole := writeKill(t, n, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
-		nodes, err := describeAll(target(whole))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var metas []fault.Span
-		for _, n := range nodes {
-			if n.Name == "column_metadata" {
-				metas = append(metas, n.At)
-			}
-		}
+		whole := writeSample(t, n, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
+		metas := columnMetadata(t, whole)
 		k := len(metas) / ((n + 29) / 30)
 		for _, copied := range []bool{false, true} {
 			data := slices.Clone(whole)
@@ -722,20 +686,11 @@ func TestRecoverLostBeginning(t *testing.T) {
 	}
 }
 
-// TestRecoverOnceEach: of two row groups all chunks are lost but the first columns of the one and the last column of
-// the other. Each path is there once, and they are no row group: what lies between them is as much as one.
-func TestRecoverOnceEach(t *testing.T) {
-	data := writeKill(t, 60, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
-	nodes, err := describeAll(target(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var metas []fault.Span
-	for _, n := range nodes {
-		if n.Name == "column_metadata" {
-			metas = append(metas, n.At)
-		}
-	}
+// TestRecoverSingleChunks: of two row groups all chunks are lost but the first columns of the one and the last column
+// of the other. Each path is there once, and they are no row group: what lies between them is as much as one.
+func TestRecoverSingleChunks(t *testing.T) {
+	data := writeSample(t, 60, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
+	metas := columnMetadata(t, data)
 	k := len(metas) / 2
 	clear(data[metas[k-2].End():metas[2*k-2].End()])
 	clear(data[metas[2*k-1].End():])
@@ -750,17 +705,8 @@ func TestRecoverOnceEach(t *testing.T) {
 // is, nothing says how many rows there were but the list itself. Whatever is left, the row groups around it are read,
 // and under NullCells what is left of it.
 func TestRecoverColumnsOfLostRowGroup(t *testing.T) {
-	whole := writeKill(t, 90, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
-	nodes, err := describeAll(target(whole))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var metas []fault.Span
-	for _, n := range nodes {
-		if n.Name == "column_metadata" {
-			metas = append(metas, n.At)
-		}
-	}
+	whole := writeSample(t, 90, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
+	metas := columnMetadata(t, whole)
 	k := len(metas) / 3
 	if k < 3 || len(metas)%3 != 0 {
 		t.Fatalf("%d columns", len(metas))

@@ -18,8 +18,8 @@ import (
 	"stoa/store"
 )
 
-// killSchemaJSON is the table of the killed writers as `stoa schema -f json` has it.
-const killSchemaJSON = `{"fields": [
+// sampleSchemaJSON is the table of the killed writers as `stoa schema -f json` has it.
+const sampleSchemaJSON = `{"fields": [
 	{"name": "id", "type": "int64", "nullable": false},
 	{"name": "name", "type": "utf8", "nullable": true},
 	{"name": "list", "type": "list", "nullable": true, "children": [{"name": "item", "type": "int32",
@@ -32,11 +32,11 @@ func TestRecoverWithSchema(t *testing.T) {
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"arrow-schema": "false"},
 		{"generation": "A", "arrow-schema": "false", "protocol": "binary", "index": "false"}} {
 		opts["sync"], opts["row-group-rows"], opts["page-size"] = "0", "20", "200"
-		whole := writeKill(t, 60, opts)
-		tree := store.NewMemory(map[string][]byte{"whole.red": whole, "schema.json": []byte(killSchemaJSON),
-			"wrong.json": []byte(strings.Replace(killSchemaJSON, "int64", "int32", 1)),
-			"other.json": []byte(strings.Replace(killSchemaJSON, "\"id\"", "\"no\"", 1)),
-			"null.json":  []byte(strings.Replace(killSchemaJSON, "\"nullable\": false", "\"nullable\": true", 1))})
+		whole := writeSample(t, 60, opts)
+		tree := store.NewMemory(map[string][]byte{"whole.red": whole, "schema.json": []byte(sampleSchemaJSON),
+			"wrong.json": []byte(strings.Replace(sampleSchemaJSON, "int64", "int32", 1)),
+			"other.json": []byte(strings.Replace(sampleSchemaJSON, "\"id\"", "\"no\"", 1)),
+			"null.json":  []byte(strings.Replace(sampleSchemaJSON, "\"nullable\": false", "\"nullable\": true", 1))})
 		nodes, err := describeAll(target(whole))
 		if err != nil {
 			t.Fatal(err)
@@ -58,14 +58,14 @@ func TestRecoverWithSchema(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v, %s: %v", opts, from, err)
 				}
-				for i, f := range killSchema.Fields() {
+				for i, f := range sampleSchema.Fields() {
 					if got := r.Schema().Field(i); got.Name != f.Name || got.Type.ID() != f.Type.ID() {
 						t.Errorf("%v, %s: field %d is %v", opts, from, i, got)
 					}
 				}
 				groups, lacks := wholeGroups(t, r)
 				if want := group + (col+1)/3; len(groups) != want || len(lacks) != 2-col {
-					t.Errorf("%v, %s: cut behind %s: %d whole row groups, of the last one columns %v are missing",
+					t.Errorf("%v, %s: cut after %s: %d whole row groups, of the last one columns %v are missing",
 						opts, from, n.Name, len(groups), lacks)
 				}
 				if len(lacks) > 0 {
@@ -95,7 +95,7 @@ func TestRecoverPagesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := store.NewMemory(map[string][]byte{"f.red": b[:len(b)*3/4], "schema.json": []byte(killSchemaJSON)})
+	tree := store.NewMemory(map[string][]byte{"f.red": b[:len(b)*3/4], "schema.json": []byte(sampleSchemaJSON)})
 	for _, opts := range []map[string]string{nil, {"schema": "schema.json"}} {
 		_, _, err = redfile.Format.Recover(context.Background(), format.Target{Tree: tree, Name: "f.red"},
 			format.OpenOptions{Opts: opts})
@@ -112,7 +112,7 @@ func TestRecoverRenamedColumn(t *testing.T) {
 	for _, opts := range []map[string]string{{"crc": "false"},
 		{"crc": "false", "sync": "0", "arrow-schema": "false"}, {"crc": "false", "protocol": "binary"}} {
 		opts["row-group-rows"] = "10"
-		whole := writeKill(t, 40, opts)
+		whole := writeSample(t, 40, opts)
 		a := &anatomy{t: t, bytes: slices.Clone(whole)}
 		var err error
 		if a.nodes, err = describeAll(target(whole)); err != nil {
@@ -134,7 +134,7 @@ func TestRecoverRenamedColumn(t *testing.T) {
 		}
 		if len(found) != 1 || found[0].Code != "redfile.footer.damaged" || found[0].Lost != -1 ||
 			found[0].At != a.at("file_metadata") || !strings.Contains(found[0].Message, `["hd"]`) {
-			t.Errorf("%v: it tells %+v", opts, found)
+			t.Errorf("%v: reported %+v", opts, found)
 		}
 	}
 }

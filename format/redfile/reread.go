@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// reread implements format.Format.Reread. Without the Arrow schema, which is usually stored, values come back in the
-// stored types. To check that they are the values that went in, the output is read as if the schema were stored in it.
+// reread implements format.Format.Reread. Without the Arrow schema in the metadata, values come back in RedFile's own
+// types; to compare them with the input, the output is read as if the schema were stored in it.
 func reread(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	f := format.Format{Name: "redfile", Extensions: []string{".red"}, Probe: container.Probe, List: list, Open: open,
 		ReadKeys: layout.ReadTable.Keys()}
@@ -31,7 +31,7 @@ func reread(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 		if err != nil {
 			return nil, err
 		}
-		opts.Kept = kept
+		opts.ArrowSchema = kept
 		return openWith(ctx, tg, o, opts)
 	}
 	return f, true

@@ -32,18 +32,18 @@ func counts(t *testing.T, file []byte) (at []int64) {
 	return at
 }
 
-// TestMiscounted: no checksum is over a page's header, and where there is no index page headers alone say where
+// TestDamagedValueCounts: no checksum is over a page's header, and where there is no index page headers alone say where
 // rows are. Whatever bit of a page's number of values changes, in columns of every kind, all rows outside of
 // what is reported as lost are what they were, and verify reports of it at any depth.
-func TestMiscounted(t *testing.T) {
+func TestDamagedValueCounts(t *testing.T) {
 	const rows = 120
-	want := killBatch(0, rows)
+	want := sampleBatch(0, rows)
 	defer want.Release()
 	pool := stoa.NewPool()
 	for _, opts := range []map[string]string{{"crc": "false"}, {"crc": "false", "generation": "A"},
 		{"crc": "true", "encoding": "group-varint"}, {"crc": "false", "sync": "0", "compression": "none"}} {
 		opts["row-group-rows"], opts["page-size"], opts["index"] = "60", "40", "false"
-		whole := writeKill(t, rows, opts)
+		whole := writeSample(t, rows, opts)
 		places, few := counts(t, whole), 0
 		if len(places) < 20 {
 			t.Fatalf("%v: %d pages", opts, len(places))
@@ -55,7 +55,7 @@ func TestMiscounted(t *testing.T) {
 				for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
 					lost := scanDamaged(t, b, policy, pool, want)
 					if len(lost) == 0 {
-						t.Errorf("%v, bit %d at %d: nothing is told", opts, bit, at)
+						t.Errorf("%v, bit %d at %d: nothing is reported", opts, bit, at)
 					} else if lost[0][1]-lost[0][0] < 60 {
 						few++
 					}
@@ -66,7 +66,7 @@ func TestMiscounted(t *testing.T) {
 						reported = reported || f.Severity == region.Error
 					}
 					if !reported {
-						t.Errorf("%v, bit %d at %d: verify says nothing at depth %s", opts, bit, at, depth)
+						t.Errorf("%v, bit %d at %d: verify reports nothing at depth %s", opts, bit, at, depth)
 					}
 				}
 				if t.Failed() {

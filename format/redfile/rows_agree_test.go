@@ -65,7 +65,7 @@ func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
 	tg := format.Target{Tree: tree, Name: "f.red"}
 	reported := slices.ContainsFunc(findings(tg), func(f region.Finding) bool { return f.Severity == region.Error })
 	if !reported {
-		t.Error("verify tells nothing")
+		t.Error("verify reports nothing")
 	}
 	if _, errs := content(tg); !slices.ContainsFunc(errs,
 		func(err error) bool { return errors.Is(err, fault.Corrupt) }) {
@@ -79,17 +79,17 @@ func checkDisagrees(t *testing.T, b []byte, want []string, dense bool) {
 	if !slices.ContainsFunc(found, func(f region.Finding) bool {
 		return (f.Code == "redfile.rows" || f.Code == "redfile.footer.damaged") && f.Severity == region.Error
 	}) {
-		t.Errorf("recovery tells %+v", found)
+		t.Errorf("recovery reports %+v", found)
 	}
 	if got := rowsOf(t, r, tree, dense); !slices.Equal(got, want) {
 		t.Errorf("%d rows are recovered, %d were written", len(got), len(want))
 	}
 }
 
-// TestRowGroupBoasts: a bit of a row group's number of rows makes it 2⁵⁷ and more. All its columns have as many as
+// TestRowGroupOvercounts: a bit of a row group's number of rows makes it 2⁵⁷ and more. All its columns have as many as
 // make the file's number: recovery gives every row.
-func TestRowGroupBoasts(t *testing.T) {
-	b := writeKill(t, 150, map[string]string{"row-group-rows": "50", "protocol": "binary", "crc": "false"})
+func TestRowGroupOvercounts(t *testing.T) {
+	b := writeSample(t, 150, map[string]string{"row-group-rows": "50", "protocol": "binary", "crc": "false"})
 	tg := target(b)
 	r, err := redfile.Format.Open(ctx, tg, format.OpenOptions{})
 	if err != nil {

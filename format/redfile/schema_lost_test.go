@@ -12,14 +12,14 @@ import (
 	"stoa/store"
 )
 
-// TestLostSchemaIsTold: whenever recovery gives other columns than the whole file has, by name or type, an error says
-// that the schema is lost, and names each; when it says so, a schema that is named puts it right.
-func TestLostSchemaIsTold(t *testing.T) {
+// TestLostSchemaIsReported: whenever recovery gives other columns than the whole file has, by name or type, an error
+// says that the schema is lost, and names each; when it says so, a schema that is named puts it right.
+func TestLostSchemaIsReported(t *testing.T) {
 	lost := 0
 	for _, opts := range []map[string]string{{}, {"generation": "A"}, {"sync": "0"},
 		{"crc": "false", "protocol": "binary"}} {
 		opts["row-group-rows"], opts["page-size"] = "20", "200"
-		whole := writeKill(t, 60, opts)
+		whole := writeSample(t, 60, opts)
 		tree := store.NewMemory(map[string][]byte{"whole.red": whole})
 		for _, front := range []int{0, 40, 400} { // bytes that are overwritten, where the first sync block is
 			for _, end := range []int{0, 8, 60, 700} {
@@ -34,16 +34,16 @@ func TestLostSchemaIsTold(t *testing.T) {
 				}
 				k := slices.IndexFunc(found, func(f region.Finding) bool { return f.Code == "redfile.schema.lost" })
 				sc := r.Schema()
-				same := sc.Equal(killSchema) || fmt.Sprint(sc.Fields()) == fmt.Sprint(killSchema.Fields())
+				same := sc.Equal(sampleSchema) || fmt.Sprint(sc.Fields()) == fmt.Sprint(sampleSchema.Fields())
 				if r.Close(); !same && k < 0 {
-					t.Errorf("%v, %d and %d bytes: the columns are %v, and that is not told: %+v", opts, front, end,
+					t.Errorf("%v, %d and %d bytes: the columns are %v, and that is not reported: %+v", opts, front, end,
 						sc, found)
 				}
 				if k < 0 {
 					continue
 				}
 				lost++
-				for _, f := range killSchema.Fields() {
+				for _, f := range sampleSchema.Fields() {
 					if !strings.Contains(found[k].Message, f.Name) {
 						t.Errorf("%v: the message does not name %s: %s", opts, f.Name, found[k].Message)
 					}
@@ -55,7 +55,7 @@ func TestLostSchemaIsTold(t *testing.T) {
 				}
 				if r.Close(); slices.ContainsFunc(found,
 					func(f region.Finding) bool { return f.Code == "redfile.schema.lost" }) {
-					t.Errorf("%v: the schema is named, and told as lost: %+v", opts, found)
+					t.Errorf("%v: the schema is named, and reported as lost: %+v", opts, found)
 				}
 			}
 		}

@@ -25,8 +25,8 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (less at lower values of format.Depth) and reports what is wrong: checksums, structure, every
-// value, levels, counts of values and rows, index pages against the pages, bytes that nothing claims.
+// verify checks checksums, structure, every value, levels, counts of values and rows, index pages against the pages,
+// and that every byte belongs to one structure; less of it at lower values of format.Depth.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{Reporter: layout.Reporter(ctx, tg.Name, yield), ctx: ctx, depth: o.Depth}
@@ -35,7 +35,7 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 }
 
 // unchecked implements format.Format.Unchecked. Writers give checksums to all pages of a chunk or to none, so the first
-// ones suffice.
+// page of each chunk tells.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	f, err := table.OpenTarget(ctx, tg, o)
 	if err != nil {
@@ -47,7 +47,7 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 		for g := range f.Footer.Groups {
 			t, err := f.Table(ctx, g, col)
 			if err != nil || t.Meta.Values == 0 {
-				continue // verify reports
+				continue // verify reports it
 			}
 			off, err := f.FirstPage(ctx, g, col, t.Meta)
 			if err != nil || off < layout.MagicLen || off >= t.At.Len {
@@ -80,13 +80,13 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	o.Tracer = nil
 	f, err := table.OpenTarget(v.ctx, tg, o)
 	if err != nil {
-		v.open(err)
+		v.openFailed(err)
 		return
 	}
 	v.f = f
 	defer f.Close()
-	f.LookAround(v.ctx)
-	for _, m := range f.Missing {
+	f.CheckTable(v.ctx)
+	for _, m := range f.Reported {
 		v.Scoped(m)
 	}
 	if f.Literal {
@@ -96,18 +96,18 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	if f.Guessed != "" {
 		v.Report("redfile.schema.guessed", f.MetaAt, "file_metadata", "the file does not say its schema: %s", f.Guessed)
 	}
-	first, sure := int64(0), true
+	first, counted := int64(0), true
 	for g := range f.Footer.Groups {
 		if v.Stopped() {
 			return
 		}
 		n := v.group(g, first)
 		if n < 0 {
-			sure, n = false, 0
+			counted, n = false, 0
 		}
 		first += n
 	}
-	if sure {
+	if counted {
 		if err := f.Footer.Agree(first, f.MetaAt); err != nil {
 			v.Blame("redfile.rows", err, -1, -1)
 		}
@@ -123,7 +123,7 @@ func (v *verifier) parts(tg format.Target, o format.OpenOptions) {
 	seen := map[string]bool{"": true}
 	for g := range v.f.Footer.Groups {
 		for _, c := range v.f.Footer.Groups[g].Columns {
-			name, err := v.f.Inside(c.File)
+			name, err := v.f.ObjectOf(c.File)
 			if seen[c.File] || err != nil || v.Stopped() {
 				continue
 			}
@@ -162,8 +162,8 @@ func (v *verifier) partEnd(tg format.Target, o format.OpenOptions) {
 	v.f = whole
 }
 
-// open reports why the file cannot be opened.
-func (v *verifier) open(err error) {
+// openFailed reports why the file cannot be opened.
+func (v *verifier) openFailed(err error) {
 	code := "redfile.footer.damaged"
 	switch p := recovery.PathOf(err); {
 	case strings.HasSuffix(p, "meta_data_crc"):
@@ -205,7 +205,7 @@ func (v *verifier) group(group int, first int64) int64 {
 			v.Blame("redfile.column.damaged", err, first, end)
 			continue
 		}
-		v.copy(t)
+		v.checkCopy(t)
 		n, ok := v.chunk(t, first, end)
 		switch {
 		case !ok:
@@ -220,8 +220,8 @@ func (v *verifier) group(group int, first int64) int64 {
 	return counted
 }
 
-// copy compares the metadata after the pages with that in the file's metadata, where both exist.
-func (v *verifier) copy(t *page.Table) {
+// checkCopy compares the metadata after the pages with that in the file's metadata, where both exist.
+func (v *verifier) checkCopy(t *page.Table) {
 	c := &v.f.Footer.Groups[t.Group].Columns[t.Col]
 	if c.Meta == nil || c.Offset <= c.Meta.Data || c.Offset >= t.At.Len {
 		return // redelm wrote none
@@ -235,20 +235,21 @@ func (v *verifier) copy(t *page.Table) {
 	}
 	if m.Type != c.Meta.Type || m.Codec != c.Meta.Codec || m.Values != c.Meta.Values || m.Data != c.Meta.Data ||
 		!slices.Equal(m.Path, c.Meta.Path) {
-		v.Report("redfile.column.copy", t.At.Sub(c.Offset, n), path, "it differs from the metadata in the file's")
+		v.Report("redfile.column.copy", t.At.Sub(c.Offset, n), path, "it differs from the copy in the file's metadata")
 	}
 }
 
-// chunk verifies the pages of a chunk, found by their headers; ok: all of them could be read, and rows begin in them.
+// chunk verifies the pages of a chunk, found by their headers, and counts the rows that begin in them; ok is false if a
+// page could not be read.
 func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) {
-	walked, begin, err := t.Again(v.ctx)
+	walked, begin, err := t.Unindexed(v.ctx)
 	if err != nil {
 		v.Blame("redfile.column.damaged", err, first, end)
 		return 0, false
 	}
 	index := v.index(walked)
 	if index == nil && !t.Indexed {
-		walked = t // its headers were read, and compared with each other
+		walked = t // NewTable has read its headers already
 	}
 	c := chunkCheck{v: v, t: t, walked: walked, begin: begin, index: index,
 		n: rowCount{flat: t.Leaf.MaxRep == 0, first: first, end: end}}
@@ -261,11 +262,11 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 					layout.ChunkPath(t.Group, t.Col)+".index_page", "%d pages, the chunk has %d", len(index), i)
 			}
 			c.n.whole = true
-			return c.n.rows, c.n.ok() && !c.quiet
+			return c.n.rows, c.n.ok() && !c.uncounted
 		}
-		if err == nil && i < len(index) && p.Off > begin+index[i].Offset { // it was taken for a page of another kind
+		if err == nil && i < len(index) && p.Off > begin+index[i].Offset { // the walk skipped it as another kind
 			err = fault.Corruptf(t.At.Sub(begin+index[i].Offset, int64(index[i].Size)),
-				layout.PagePath(t.Group, t.Col, i)+".header", "no data page, where the index says that one is")
+				layout.PagePath(t.Group, t.Col, i)+".header", "no data page, but the index has one here")
 		}
 		if err == nil {
 			c.page(p, i)
@@ -276,21 +277,21 @@ func (v *verifier) chunk(t *page.Table, first, end int64) (rows int64, ok bool) 
 	return c.n.rows, false
 }
 
-// chunkCheck verifies the pages of a chunk one after the other.
+// chunkCheck verifies the pages of a chunk in order.
 type chunkCheck struct {
-	v      *verifier
-	t      *page.Table
-	walked *page.Table // where the pages are found by their headers
-	begin  int64       // offset of the first page, from which the index counts
-	index  []layout.IndexEntry
-	n      rowCount
-	quiet  bool // pages were skipped of which nothing says how many rows begin in them
+	v         *verifier
+	t         *page.Table
+	walked    *page.Table // where the pages are found by their headers
+	begin     int64       // offset of the first page, from which the index counts
+	index     []layout.IndexEntry
+	n         rowCount
+	uncounted bool // at depth Quick a page was skipped that does not say how many rows begin in it
 }
 
-// badHeader notes a page whose header cannot be read; ok: the index says where the next one begins.
+// badHeader records a page whose header cannot be read; ok: the index says where the next one begins.
 func (c *chunkCheck) badHeader(err error, i int) (ok bool) {
 	if i < len(c.index) {
-		c.n.bad("redfile.page.header", err, int64(c.index[i].Rows))
+		c.n.damaged("redfile.page.header", err, int64(c.index[i].Rows))
 		c.walked.Resume(c.index, i, c.begin)
 		return true
 	}
@@ -298,27 +299,27 @@ func (c *chunkCheck) badHeader(err error, i int) (ok bool) {
 	if recovery.PathOf(err) == layout.ChunkPath(c.t.Group, c.t.Col)+".num_values" {
 		code = "redfile.column.count"
 	}
-	c.n.bad(code, err, -1)
+	c.n.damaged(code, err, -1)
 	return false
 }
 
 // page verifies page i at the wanted depth, and counts its rows.
 func (c *chunkCheck) page(p *page.Page, i int) {
 	indexed := i < len(c.index) && c.begin+c.index[i].Offset == p.Off
-	known := int64(-1) // rows that begin in the page, if anything says
+	known := int64(-1) // rows that begin in the page by its header or the index; -1: neither says
 	if c.n.flat {
 		known = p.Values
 	} else if indexed && int64(c.index[i].Values) == p.Values {
 		known = int64(c.index[i].Rows)
 	}
 	if p.Lost != nil {
-		c.n.bad("redfile.page.header", p.Lost, known)
+		c.n.damaged("redfile.page.header", p.Lost, known)
 		return
 	}
 	if c.v.depth == format.Quick {
-		c.v.placed(c.index, c.t, p, i)
+		c.v.checkPlacement(c.index, c.t, p, i)
 		c.n.add(max(0, known))
-		c.quiet = c.quiet || known < 0
+		c.uncounted = c.uncounted || known < 0
 		return
 	}
 	rows, err := c.v.page(c.t, p, i, c.index)
@@ -330,52 +331,53 @@ func (c *chunkCheck) page(p *page.Page, i int) {
 	if strings.HasSuffix(recovery.PathOf(err), "header.crc") {
 		code = "redfile.page.crc"
 	}
-	if known < 0 && indexed { // what differs is its header
+	if known < 0 && indexed { // its header and the index disagree on num_values: trust the index
 		known = int64(c.index[i].Rows)
 		c.walked.Resume(c.index, i, c.begin)
 	}
-	c.n.bad(code, err, known)
+	c.n.damaged(code, err, known)
 }
 
-// rowCount counts the rows of a chunk page by page, and determines which of them a damaged page has. If a column
-// repeats and there is no index page, the number of rows that begin in the page is not known: if it is the only such
-// page, they are those of the row group that the other pages do not have; else all rows from the first such page on are
-// in doubt. The row before it may continue in it.
+// rowCount counts the rows of a chunk page by page, and determines the rows of damaged pages. How many rows begin in a
+// damaged page of a repeated column without an index page is not known: if there is one such page, they are the rows of
+// the row group that the other pages do not have; else all rows from the first such page on are in doubt, and the row
+// before, which may continue in that page.
 type rowCount struct {
 	flat       bool
 	first, end int64 // of the row group, in the file; -1: not known
-	rows       int64 // counted so far, without pages whose rows are not known
-	whole      bool  // all pages were seen
+	rows       int64 // so far, without pages whose number of rows is not known
+	whole      bool  // the last page was reached
 	found      []damagedPage
 }
 
+// damagedPage is a page to report, and its rows, which count from the beginning of the row group.
 type damagedPage struct {
 	code string
 	err  error
 	from int64 // rows before it; -1: not known
-	rows int64 // that begin in it; -1: not known
+	rows int64 // rows that begin in it; -1: not known
 }
 
 func (n *rowCount) add(rows int64) { n.rows += rows }
 
 func (n *rowCount) ok() bool { return len(n.found) == 0 }
 
-// bad notes a damaged page with a number of rows, -1 if not known.
-func (n *rowCount) bad(code string, err error, rows int64) {
+// damaged records a damaged page in which rows rows begin, -1 if that is not known.
+func (n *rowCount) damaged(code string, err error, rows int64) {
 	d := damagedPage{code, err, n.rows, rows}
-	if n.doubt() {
+	if n.hasUnknown() {
 		d.from = -1
 	}
 	n.found = append(n.found, d)
 	n.rows += max(0, rows)
 }
 
-// doubt reports whether the rows of some page are not known.
-func (n *rowCount) doubt() bool {
+// hasUnknown reports whether the number of rows of some damaged page is not known.
+func (n *rowCount) hasUnknown() bool {
 	return slices.ContainsFunc(n.found, func(d damagedPage) bool { return d.rows < 0 })
 }
 
-// report reports the damaged pages.
+// report reports the damaged pages with the rows that they cost.
 func (n *rowCount) report(v *verifier) {
 	unknown := 0
 	for _, d := range n.found {
@@ -423,7 +425,7 @@ func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.Index
 		v.arena.Reset()
 		summed, err := t.Sum(p, v.stored, &v.arena)
 		if err == nil && summed {
-			v.placed(index, t, p, i)
+			v.checkPlacement(index, t, p, i)
 		}
 		if err != nil || summed {
 			return p.Values, fault.Locate(err, at, true, path)
@@ -463,27 +465,27 @@ func (v *verifier) page(t *page.Table, p *page.Page, i int, index []layout.Index
 		v.Report("redfile.index.damaged", at, path, "the page does not begin with a row, as pages with an index do")
 	}
 	if i < len(index) {
-		v.compare(index, t, p, i, rows, nulls, &e)
+		v.checkEntry(index, t, p, i, rows, nulls, &e)
 	}
 	return rows, nil
 }
 
-// coverage finds bytes that nothing claims, or several structures.
+// coverage reports bytes that no structure claims, or more than one.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return
 	}
 	gaps, overlaps, err := describe.Claims(v.ctx, v.f.At, func(out *describe.Outline) error {
-		return (&describer{Outline: out, odd: v.Report}).object(tg, o)
+		return (&describer{Outline: out, report: v.Report}).object(tg, o)
 	})
 	if err != nil {
-		gaps = nil // what cannot be read is no gap
+		gaps = nil // describing ended early: what follows would look like a gap
 	}
 	e := new(fault.Error)
 	switch {
 	case err != nil && !errors.As(err, &e):
 		v.Blame("redfile.read", err, -1, -1)
-	case err != nil && v.Errors() == 0: // else the damage has been reported
+	case err != nil && v.Errors() == 0: // otherwise it has been reported with its page or chunk
 		v.Blame("redfile.page.header", err, -1, -1)
 	}
 	v.Unclaimed("redfile.coverage", gaps, overlaps)

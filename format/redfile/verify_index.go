@@ -51,8 +51,8 @@ func takeBounds(e *layout.IndexEntry, l *schema.Leaf, dst *vec.Vector) {
 	write.BoundsOf(e, l, dense)
 }
 
-// placed compares an entry of the index page with the header of its page, as the reader does.
-func (v *verifier) placed(index []layout.IndexEntry, t *page.Table, p *page.Page, i int) bool {
+// checkPlacement compares offset, size and number of values of an index entry with its page, and reports a difference.
+func (v *verifier) checkPlacement(index []layout.IndexEntry, t *page.Table, p *page.Page, i int) bool {
 	if i >= len(index) {
 		return true
 	}
@@ -62,8 +62,8 @@ func (v *verifier) placed(index []layout.IndexEntry, t *page.Table, p *page.Page
 		return err == nil
 	}
 	v.Report("redfile.index.damaged", t.At.Sub(p.Off, p.Size), indexPath(t, i),
-		"a page of %d bytes at %d with %d values; the page has %d bytes at %d, %d values", e.Size, first+e.Offset,
-		e.Values, p.Size, p.Off, p.Values)
+		"expected a page of %d bytes at %d with %d values, found %d bytes at %d with %d values", e.Size,
+		first+e.Offset, e.Values, p.Size, p.Off, p.Values)
 	return false
 }
 
@@ -71,17 +71,17 @@ func indexPath(t *page.Table, i int) string {
 	return fmt.Sprintf("%s.index_page.pages[%d]", layout.ChunkPath(t.Group, t.Col), i)
 }
 
-// compare compares an entry of the index page with the values of its page.
-func (v *verifier) compare(index []layout.IndexEntry, t *page.Table, p *page.Page, i int, rows, nulls int64,
+// checkEntry compares an entry of the index page with the values of its page.
+func (v *verifier) checkEntry(index []layout.IndexEntry, t *page.Table, p *page.Page, i int, rows, nulls int64,
 	real *layout.IndexEntry) {
-	if !v.placed(index, t, p, i) {
+	if !v.checkPlacement(index, t, p, i) {
 		return
 	}
 	e := &index[i]
 	path, at := indexPath(t, i), t.At.Sub(p.Off, p.Size)
 	if int64(e.Rows) != rows || int64(e.Nulls) != nulls {
-		v.Report("redfile.index.damaged", at, path, "%d values, %d of them null, and %d rows; the page has %d values, "+
-			"%d null, %d rows", e.Values, e.Nulls, e.Rows, p.Values, nulls, rows)
+		v.Report("redfile.index.damaged", at, path, "expected %d nulls and %d rows, counted %d and %d among %d values",
+			e.Nulls, e.Rows, nulls, rows, p.Values)
 		return
 	}
 	if !e.HasMin || !e.HasMax || !real.HasMin {
@@ -89,7 +89,7 @@ func (v *verifier) compare(index []layout.IndexEntry, t *page.Table, p *page.Pag
 	}
 	if !bytes.Equal(e.Min, real.Min) || !bytes.Equal(e.Max, real.Max) || e.MinCut != real.MinCut ||
 		e.MaxCut != real.MaxCut || e.NoNaN && !real.NoNaN {
-		v.Report("redfile.index.bounds", at, path, "the values lie from %x to %x, the index says from %x to %x",
-			real.Min, real.Max, e.Min, e.Max)
+		v.Report("redfile.index.bounds", at, path, "expected min %x and max %x, computed %x and %x", e.Min, e.Max,
+			real.Min, real.Max)
 	}
 }

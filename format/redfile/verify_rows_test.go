@@ -20,25 +20,9 @@ import (
 // first has.
 func TestRowsOfListPage(t *testing.T) {
 	for _, index := range []string{"true", "false"} {
-		whole := writeKill(t, 120, map[string]string{"generation": "A", "row-group-rows": "60", "page-size": "40",
+		whole := writeSample(t, 120, map[string]string{"generation": "A", "row-group-rows": "60", "page-size": "40",
 			"sync": "0", "index": index, "compression": "none"})
-		nodes, err := describeAll(target(whole))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var pages []region.Node // of the list in the second row group
-		chunk := ""
-		for _, n := range nodes {
-			if n.Depth == 0 {
-				chunk = n.Name
-			}
-			if chunk == "row_groups[1].columns[2]" && n.Depth == 1 && strings.HasPrefix(n.Value, "DATA") {
-				pages = append(pages, n)
-			}
-		}
-		if len(pages) < 4 {
-			t.Fatalf("%d pages", len(pages))
-		}
+		pages := listPages(t, whole, "row_groups[1].columns[2]")
 		rows := func(damaged ...int) (out [][2]int64) {
 			b := append([]byte(nil), whole...)
 			for _, i := range damaged {
@@ -80,7 +64,7 @@ func TestRowsOfListPage(t *testing.T) {
 // when it reads checksums only, too.
 func TestSizesOfPage(t *testing.T) {
 	for _, codec := range []string{"none", "snappy", "gzip"} {
-		whole := writeKill(t, 60, map[string]string{"compression": codec, "index": "false"})
+		whole := writeSample(t, 60, map[string]string{"compression": codec, "index": "false"})
 		nodes, err := describeAll(target(whole))
 		if err != nil {
 			t.Fatal(err)
@@ -106,18 +90,18 @@ func TestSizesOfPage(t *testing.T) {
 			}
 		}
 		if reported != 1 {
-			t.Errorf("%s: told %d times", codec, reported)
+			t.Errorf("%s: reported %d times", codec, reported)
 		}
 	}
 }
 
-// TestVerifyGoesOn: after a page whose header is damaged, verify continues where the index says, as reading
+// TestVerifyContinues: after a page whose header is damaged, verify continues where the index says, as reading
 // does, and both name the same rows.
-func TestVerifyGoesOn(t *testing.T) {
+func TestVerifyContinues(t *testing.T) {
 	const rows = 120
-	want := killBatch(0, rows)
+	want := sampleBatch(0, rows)
 	defer want.Release()
-	whole := writeKill(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0",
+	whole := writeSample(t, rows, map[string]string{"row-group-rows": "60", "page-size": "40", "sync": "0",
 		"compression": "none"})
 	for _, chunk := range []string{"row_groups[1].columns[0]", "row_groups[1].columns[2]"} {
 		pages := listPages(t, whole, chunk)
@@ -133,7 +117,7 @@ func TestVerifyGoesOn(t *testing.T) {
 					}
 				}
 				if lost := scanDamaged(t, b, stoa.NullCells, nil, want); !slices.Equal(reported, lost) {
-					t.Errorf("%s: byte %d of page %d: verify tells rows %v, reading loses %v", chunk, k, i, reported,
+					t.Errorf("%s: byte %d of page %d: verify reports rows %v, reading loses %v", chunk, k, i, reported,
 						lost)
 				}
 			}
@@ -192,7 +176,7 @@ func TestRecoverMetadataIsAPart(t *testing.T) {
 			_, found, err := redfile.Format.Recover(ctx, format.Target{Tree: tree, Name: "out"}, format.OpenOptions{})
 			if err != nil || !slices.ContainsFunc(found,
 				func(f region.Finding) bool { return f.Code == "redfile.metadata.other" && f.At.Object == meta }) {
-				t.Errorf("%v, %s: told %+v, %v", opts, how, found, err)
+				t.Errorf("%v, %s: reported %+v, %v", opts, how, found, err)
 			}
 		}
 	}
@@ -214,9 +198,9 @@ func TestRecoverDamagedStandIn(t *testing.T) {
 	}
 }
 
-// TestBytesPutIn: bytes that were put into a page without checksum move what follows them, and reading goes
+// TestInsertedBytes: bytes that were put into a page without checksum move what follows them, and reading goes
 // on without a word: verify warns of those that nothing claims.
-func TestBytesPutIn(t *testing.T) {
+func TestInsertedBytes(t *testing.T) {
 	for _, cf := range corpusFiles(t, golden) {
 		whole, err := os.ReadFile(filepath.Join(golden, cf.File))
 		if err != nil {
@@ -234,7 +218,7 @@ func TestBytesPutIn(t *testing.T) {
 		last := pages[len(pages)-1].At // what follows it is found from the end, or is metadata that nobody needs
 		b := slices.Insert(slices.Clone(whole), int(last.End())-1, make([]byte, 49)...)
 		if found := findings(target(b)); len(found) == 0 {
-			t.Errorf("%s: nothing is told of 49 bytes put in before %d", cf.File, last.End()-1)
+			t.Errorf("%s: nothing is reported of 49 bytes put in before %d", cf.File, last.End()-1)
 		}
 	}
 }
@@ -248,7 +232,7 @@ func TestPagesInOtherOrder(t *testing.T) {
 		{"generation": "E", "compression": "none", "page-size": "40", "crc": "false"},
 		{"generation": "E", "compression": "none", "page-size": "40"},
 	} {
-		whole := writeKill(t, 60, o)
+		whole := writeSample(t, 60, o)
 		nodes, err := describeAll(target(whole))
 		if err != nil {
 			t.Fatal(err)
@@ -278,7 +262,7 @@ func TestPagesInOtherOrder(t *testing.T) {
 						reported = reported || f.Severity == region.Error
 					}
 					if !reported {
-						t.Errorf("%v, %s from page %d on, depth %v: not read, and verify says nothing", o, name, i,
+						t.Errorf("%v, %s from page %d on, depth %v: not read, and verify reports nothing", o, name, i,
 							depth)
 					}
 				}
@@ -295,7 +279,7 @@ func TestPagesInOtherOrder(t *testing.T) {
 func TestDescribeAndVerify(t *testing.T) {
 	met := 0
 	for _, generation := range []string{"A", "E"} {
-		whole := writeKill(t, 20, map[string]string{"generation": generation, "compression": "none"})
+		whole := writeSample(t, 20, map[string]string{"generation": generation, "compression": "none"})
 		nodes, err := describeAll(target(whole))
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,7 @@ package redfile
 
 import "stoa/format/redfile/internal/layout"
 
-// Terms of the format, defined and documented in the packages below internal.
+// Types of the metadata, as Compression and Encoding of a column chunk; see internal/layout.
 type (
 	Compression = layout.Compression
 	Encoding    = layout.Encoding
@@ -10,10 +10,10 @@ type (
 	Physical    = layout.Physical
 )
 
-// Codes are all kinds of findings of Verify and Recover, by name.
+// Codes lists the codes of the findings of Verify and Recover, in order, with their severities and help.
 var Codes = layout.Codes
 
-// The generations of the metadata.
+// The generations of the metadata; see the package comment.
 const (
 	GenA = layout.GenA
 	GenB = layout.GenB

@@ -1,3 +1,3 @@
-// Package container is an open file below its schema: its metadata, where chunks and their metadata are, and whether
-// the files that it names are those that were written with it.
+// Package container opens a file without its schema: it reads the metadata, finds chunks and their metadata, and checks
+// that the other files that the metadata names are those that were written with it.
 package container

@@ -30,32 +30,35 @@ type File struct {
 	At       fault.Span // all of it; offsets in the metadata count from its beginning
 	Opts     layout.ReadOptions
 	Limits   format.Limits
-	NoVerify bool
+	NoVerify bool // checksums are not compared, nor parts with the metadata
 
 	Footer  layout.FileMeta
 	MetaAt  fault.Span
 	Literal bool // the number at the end is the offset from the end, as the document has it, and not the length
 
-	Gathered bool               // row groups were put together from parts, without the metadata that says where each is
-	Lost     map[ChunkKey]error // of a recovered file: chunks whose metadata was not found
+	FromParts bool               // recovery collected the row groups from parts, without the table's metadata
+	Lost      map[ChunkKey]error // of a recovered file: chunks whose metadata was not found
 
-	mu      sync.Mutex
-	metas   map[ChunkKey]*layout.ColumnMeta
-	objects map[string]store.Source // of chunks in other files
-	inFile  map[string][]int        // row groups by the files that their chunks are in, see groupsIn
-	starts  map[string][]int64      // by such files: where structures begin, see StructureAfter
-	strange map[string]error        // such files that are not what the metadata takes them for
+	mu           sync.Mutex
+	metas        map[ChunkKey]*layout.ColumnMeta
+	objects      map[string]store.Source // of chunks in other files
+	groupsByFile map[string][]int        // row groups by the file_path of their chunks, see groupsIn
+	starts       map[string][]int64      // by file_path: where structures begin, see StructureAfter
+	mismatched   map[string]error        // objects that are not the parts that the metadata names
 }
 
+// ChunkKey names a column chunk by the indices of its row group and column.
 type ChunkKey struct{ Group, Col int }
 
+// New returns a File that Open has not read yet; at is all of the RedFile within src.
 func New(tree store.Tree, src store.Source, at fault.Span, o format.OpenOptions, opts layout.ReadOptions) *File {
 	return &File{Tree: tree, Src: src, At: at, Opts: opts, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify,
-		metas: map[ChunkKey]*layout.ColumnMeta{}, objects: map[string]store.Source{}, strange: map[string]error{},
+		metas: map[ChunkKey]*layout.ColumnMeta{}, objects: map[string]store.Source{}, mismatched: map[string]error{},
 		starts: map[string][]int64{}}
 }
 
-// Open reads the metadata of the file.
+// Open reads the metadata of the file, and checks the magic at the beginning. trace, if not nil, takes the parts of the
+// metadata as nodes. What was read of the metadata is in Footer also after an error.
 func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 	if f.At.Len < layout.MinFile {
 		return fault.Corruptf(f.At, "", "%d bytes are too few for a RedFile", f.At.Len)
@@ -71,13 +74,12 @@ func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 		return fault.Corruptf(f.At.Sub(0, layout.MagicLen), "magic", "%q at the beginning, not %q",
 			head[:layout.MagicLen], layout.Magic)
 	}
-	return f.otherFile(ctx, head[layout.MagicLen:])
+	return f.checkMarker(ctx, head[layout.MagicLen:])
 }
 
-// readMeta finds and reads the metadata at the end: N bytes, N as u32 little-endian, magic. The document calls
-// the number an "offset from end of file"; every program wrote the length. What fits is taken, the length
-// first, unless the metadata does not begin with its version then: what stands before an offset's metadata may look
-// like fields of it that nobody knows.
+// readMeta finds and reads the metadata at the end: N bytes, N as u32 little-endian, magic. The document calls the
+// number an "offset from end of file"; every program wrote the length. The length is tried first. Metadata that does
+// not begin with the version is taken for that of an offset, since the bytes before it may look like unknown fields.
 func (f *File) readMeta(ctx context.Context, trace func(region.Node)) error {
 	var end [layout.TailLen]byte
 	tail := f.At.Sub(f.At.Len-layout.TailLen, layout.TailLen)
@@ -98,7 +100,7 @@ func (f *File) readMeta(ctx context.Context, trace func(region.Node)) error {
 			f.Footer, f.MetaAt = m, at
 		}
 	}
-	switch { // once more to say its parts, of that which is taken only: they have their bytes for themselves
+	switch { // read again for the trace: only the reading that was chosen owns the bytes
 	case trace == nil:
 		return first
 	case f.Literal:
@@ -131,7 +133,7 @@ func (f *File) tryMeta(ctx context.Context, off, n int64, trace func(region.Node
 		err = fault.Corruptf(at.Sub(int64(c.Pos()), int64(c.Left())), "file_metadata", "%d bytes after its end",
 			c.Left())
 	case m.HasCRC && m.CRC != m.Want && !f.NoVerify:
-		err = fault.Corruptf(at, "file_metadata.meta_data_crc", "%#08x is stored, %#08x is right", m.CRC, m.Want)
+		err = fault.Corruptf(at, "file_metadata.meta_data_crc", "expected %#08x, computed %#08x", m.CRC, m.Want)
 	default:
 		err = m.Check(at)
 	}
@@ -147,14 +149,16 @@ func traceMeta(trace func(region.Node), at fault.Span, b []byte, m *layout.FileM
 	layout.ParseFileMeta(wire.NewCursor(b, at, "file_metadata").Trace(trace, 1))
 }
 
-// Place is where the bytes of a chunk are: its object, from base on.
+// Place returns the object that has the bytes of a chunk, and the span in which they can be: of this file all before
+// its metadata. An object that is missing or is not the part that the metadata names is an error of class Corrupt; a
+// file_path that leads out of the directory, of class Invalid.
 func (f *File) Place(ctx context.Context, group, col int) (store.Source, fault.Span, error) {
 	c := &f.Footer.Groups[group].Columns[col]
 	if c.File == "" {
 		end := f.MetaAt.Off - f.At.Off
 		return f.Src, f.At.Sub(0, end), nil
 	}
-	name, err := f.Inside(c.File)
+	name, err := f.ObjectOf(c.File)
 	if err != nil {
 		return nil, fault.Span{}, fault.New(fault.Invalid, f.MetaAt, layout.ChunkPath(group, col)+".file_path", "%v",
 			err)
@@ -162,7 +166,7 @@ func (f *File) Place(ctx context.Context, group, col int) (store.Source, fault.S
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	src, ok := f.objects[name]
-	if err := f.strange[name]; err != nil {
+	if err := f.mismatched[name]; err != nil {
 		return nil, fault.Span{}, err
 	}
 	if !ok {
@@ -174,10 +178,10 @@ func (f *File) Place(ctx context.Context, group, col int) (store.Source, fault.S
 		if err != nil {
 			return nil, fault.Span{}, err
 		}
-		if err := f.belongs(ctx, src, name, group, col); err != nil {
+		if err := f.checkPart(ctx, src, name, group, col); err != nil {
 			src.Close()
 			if errors.Is(err, fault.Corrupt) {
-				f.strange[name] = err
+				f.mismatched[name] = err
 			}
 			return nil, fault.Span{}, err
 		}
@@ -186,8 +190,9 @@ func (f *File) Place(ctx context.Context, group, col int) (store.Source, fault.S
 	return src, fault.Span{Object: name, Len: src.Size()}, nil
 }
 
-// Inside is the name of the object that file_path means, which must lie in the directory of the file, or below it.
-func (f *File) Inside(p string) (string, error) {
+// ObjectOf returns the name of the object that file_path means. It must be in the directory of the file or below it,
+// unless option outside is set.
+func (f *File) ObjectOf(p string) (string, error) {
 	name := path.Join(path.Dir(f.At.Object), p)
 	if f.Opts.Outside {
 		if path.IsAbs(p) {
@@ -203,7 +208,7 @@ func (f *File) Inside(p string) (string, error) {
 	return name, nil
 }
 
-// ColumnMeta is the metadata of a chunk: its copy in the metadata of the file, or what stands at file_offset.
+// ColumnMeta returns the metadata of a chunk: its copy in the metadata of the file, or what is at file_offset.
 func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMeta, error) {
 	c := &f.Footer.Groups[group].Columns[col]
 	path := layout.ChunkPath(group, col) + ".column_metadata"
@@ -238,11 +243,12 @@ func (f *File) ColumnMeta(ctx context.Context, group, col int) (*layout.ColumnMe
 	return m, nil
 }
 
-// ReadColumnMeta reads the column metadata at at.Off; n is its size.
-func ReadColumnMeta(ctx context.Context, src store.Source, at fault.Span, most int64, path string) (*layout.ColumnMeta,
-	int64, error) {
+// ReadColumnMeta reads the column metadata at at.Off, which may have at.Len and limit bytes at most, and returns its
+// size in bytes.
+func ReadColumnMeta(ctx context.Context, src store.Source, at fault.Span, limit int64,
+	path string) (*layout.ColumnMeta, int64, error) {
 	var m layout.ColumnMeta
-	n, err := layout.ReadStruct(ctx, src, at, 512, most, path, func(c *wire.Cursor) bool {
+	n, err := layout.ReadStruct(ctx, src, at, 512, limit, path, func(c *wire.Cursor) bool {
 		r := thrift.NewReader(c, layout.ProtocolOf(c.Rest()))
 		m = layout.ParseColumnMeta(r, "")
 		return r.Short()
@@ -253,7 +259,8 @@ func ReadColumnMeta(ctx context.Context, src store.Source, at fault.Span, most i
 	return &m, n, CheckColumn(&m, at.Sub(0, n), path)
 }
 
-// CheckColumn compares the metadata of a chunk with what the format has.
+// CheckColumn is an error of class Corrupt if the metadata of a chunk is impossible, Unsupported if it has a type,
+// codec or encoding that is not known, and Limit if its levels do not fit in a byte.
 func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	switch {
 	case m.Type < 0:
@@ -285,7 +292,8 @@ func CheckColumn(m *layout.ColumnMeta, at fault.Span, path string) error {
 	return nil
 }
 
-// CheckMeta compares the metadata of a chunk with the schema.
+// CheckMeta is an error of class Corrupt if the metadata of a chunk has another type, path or maximum levels than its
+// leaf in the schema.
 func (f *File) CheckMeta(m *layout.ColumnMeta, l *schema.Leaf, group, col int) error {
 	p := layout.ChunkPath(group, col) + ".column_metadata"
 	switch {
@@ -300,7 +308,8 @@ func (f *File) CheckMeta(m *layout.ColumnMeta, l *schema.Leaf, group, col int) e
 	return nil
 }
 
-// ChunkSpan is where a chunk's metadata says to be: for errors.
+// ChunkSpan is the place that errors about a chunk name: one byte at its metadata, or the metadata of the file if that
+// is where the chunk is described.
 func (f *File) ChunkSpan(group, col int) fault.Span {
 	c := &f.Footer.Groups[group].Columns[col]
 	if c.File != "" || c.Meta != nil || c.Offset < 0 || c.Offset > f.At.Len {
@@ -320,8 +329,8 @@ func (f *File) Close() error {
 	return f.Src.Close()
 }
 
-// FirstPage is where the first page of a chunk is. Generation A may leave it out: the chunk then begins after
-// the metadata of the one before, or after the magic.
+// FirstPage returns the offset of the first page of a chunk in its object. Generation A may omit it: the chunk then
+// begins after the metadata of the previous one, or after the magic.
 func (f *File) FirstPage(ctx context.Context, group, col int, m *layout.ColumnMeta) (int64, error) {
 	if m.Data >= 0 {
 		return m.Data, nil
@@ -351,8 +360,8 @@ func (f *File) FirstPage(ctx context.Context, group, col int, m *layout.ColumnMe
 	return c.Offset + n, err
 }
 
-// StructureAfter is where the next structure that the metadata mentions begins after off, in the object of a
-// chunk: metadata of a column, an index page, pages of another chunk, or the end of all.
+// StructureAfter returns the offset of the next structure after off that the metadata names in the object of a chunk:
+// metadata of a column, an index page, or the first page of another chunk; or at.Len if there is none.
 func (f *File) StructureAfter(at fault.Span, off int64, group, col int) int64 {
 	starts := f.structures(group, col)
 	i, _ := slices.BinarySearchFunc(starts, off+1, cmp.Compare[int64])
@@ -362,8 +371,8 @@ func (f *File) StructureAfter(at fault.Span, off int64, group, col int) int64 {
 	return at.Len
 }
 
-// StructureBefore is where the last structure that the metadata mentions begins before off, in the object of a chunk,
-// or the magic ends.
+// StructureBefore returns the offset of the last structure before off that the metadata names in the object of a chunk,
+// or that of the first byte after the magic.
 func (f *File) StructureBefore(off int64, group, col int) int64 {
 	starts := f.structures(group, col)
 	if i, _ := slices.BinarySearch(starts, off); i > 0 {
@@ -372,7 +381,7 @@ func (f *File) StructureBefore(off int64, group, col int) int64 {
 	return layout.MagicLen
 }
 
-// structures is where structures begin in the object of a chunk, as the metadata has them, ascending.
+// structures returns the offsets that the metadata has in the object of a chunk, ascending. Absent ones are -1.
 func (f *File) structures(group, col int) []int64 {
 	name := f.Footer.Groups[group].Columns[col].File
 	f.mu.Lock()
@@ -398,7 +407,8 @@ func (f *File) structures(group, col int) []int64 {
 	return f.starts[name]
 }
 
-// ValuesAt is how many values the chunk has whose pages begin at off, in the object of another one; 0: there is none.
+// ValuesAt returns the number of values of the chunk whose pages begin at off, in the object of the given chunk; 0 if
+// there is none.
 func (f *File) ValuesAt(off int64, group, col int) int64 {
 	name := f.Footer.Groups[group].Columns[col].File
 	for g := range f.Footer.Groups {
@@ -411,7 +421,7 @@ func (f *File) ValuesAt(off int64, group, col int) int64 {
 	return 0
 }
 
-// KnownMeta is the metadata of a chunk, if it stands in that of the file or was read; else nil.
+// KnownMeta returns the metadata of a chunk without reading: nil if it is not in the file's metadata and was not read.
 func (f *File) KnownMeta(group, col int) *layout.ColumnMeta {
 	if m := f.Footer.Groups[group].Columns[col].Meta; m != nil {
 		return m

@@ -12,7 +12,8 @@ import (
 	"stoa/store"
 )
 
-// Probe looks at the magics at both ends.
+// Probe recognizes a RedFile by the magic at either end or by its name, and the directory of a split table by its
+// metadata file.
 func Probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	if info, err := tg.Tree.Stat(ctx, tg.Name); err == nil && info.Dir {
 		if in := InDir(ctx, tg); in.Name != tg.Name {
@@ -47,7 +48,7 @@ func Probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.No, nil
 }
 
-// InDir is the file of metadata of a split RedFile, if tg is the directory of one; else tg.
+// InDir returns the metadata file of a split table if tg is its directory, and tg otherwise.
 func InDir(ctx context.Context, tg format.Target) format.Target {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil || !info.Dir {
@@ -60,7 +61,7 @@ func InDir(ctx context.Context, tg format.Target) format.Target {
 	return tg
 }
 
-// openProbe does not ask a stream for its size.
+// openProbe opens tg without asking a stream for its size, for which it would have to be read to the end.
 func openProbe(ctx context.Context, tg format.Target) (src store.Source, base, size int64, err error) {
 	if src, err = tg.Tree.Open(ctx, tg.Name); err != nil {
 		return nil, 0, 0, err
@@ -72,7 +73,7 @@ func openProbe(ctx context.Context, tg format.Target) (src store.Source, base, s
 	return tg.Open(ctx)
 }
 
-// readSome reads all of p; a file that ends early is not an error here.
+// readSome fills p, or less of it if the file ends before.
 func readSome(ctx context.Context, src store.Source, p []byte, off int64) error {
 	n, err := src.ReadAt(ctx, p, off)
 	if n == len(p) || errors.Is(err, io.EOF) {

@@ -7,7 +7,7 @@ import (
 	"stoa/region"
 )
 
-// Codes are all kinds of findings by name. A wrong checksum is reported once; what it covers is not examined then.
+// Codes lists the codes of findings, in order. What a failed checksum covers is not examined further.
 var Codes = check.Codes{
 	{Code: "redfile.bytes.lost", Severity: region.Error, Help: "Recover met bytes that are no structure of a " +
 		"RedFile. What they were is shown by the rows that are missing."},
@@ -102,7 +102,7 @@ var Codes = check.Codes{
 		Help: "The file may be sound, but needs something that is not known here; the message names it."},
 }
 
-// Reporter reports findings about a RedFile.
+// Reporter returns a reporter of findings about the object part, which go to yield.
 func Reporter(ctx context.Context, part string, yield func(region.Finding) bool) *check.Reporter {
 	r := check.New(ctx, part, Codes, yield)
 	r.Read, r.Unsupported = "redfile.read", "redfile.unsupported"

@@ -1,3 +1,3 @@
-// Package layout parses and formats the metadata of RedFiles in its five generations, headers of pages, index pages and
-// sync blocks. It also has names of files, options, and the kinds of findings.
+// Package layout parses and writes the metadata of RedFiles in its five generations, page headers, index pages and sync
+// blocks. It also has the names of files, the options for reading, and the codes of findings.
 package layout

@@ -20,30 +20,32 @@ import (
 //	     4 first_row   i64   rows of the row group that begin before the page
 //	     5 num_rows    i32   rows that begin in it
 //	     6 nulls       i32   entries without a value
-//	     7 min binary, 8 max binary   as PLAIN stores a value, without a length; absent: unknown. Of floats, not of
-//	     NaN
-//	     9 min_cut bool, 10 max_cut bool   the bound is only a beginning of the smallest, of the largest value
+//	     7 min binary, 8 max binary   as PLAIN stores a value, without a length; absent: unknown. NaN is ignored
+//	     9 min_cut bool, 10 max_cut bool   the bound is a prefix of the smallest, of the largest value
 //	    11 no_nan bool
 //	}>
 //
-// One index page stands after the data pages of a chunk, where readers that count values never come.
+// One index page follows the data pages of a chunk, where readers that count values never come.
 const indexLayout = 1
 
-// LongestBound is how many bytes of a string a bound keeps.
+// LongestBound is the maximum length of a string's bound, in bytes.
 const LongestBound = 64
 
-// IndexEntry is the entry of a page in the index.
+// IndexEntry is the entry of a data page in the index page of its chunk.
 type IndexEntry struct {
-	Offset, First      int64
-	Size, Values, Rows int32
-	Nulls              int32
-	Min, Max           []byte
-	HasMin, HasMax     bool
-	MinCut, MaxCut     bool
-	NoNaN              bool
+	Offset         int64 // of the page's header, in bytes from the first data page
+	First          int64 // rows of the row group that begin before the page
+	Size           int32 // bytes of the page with its header
+	Values         int32 // entries, nulls and empty lists included
+	Rows           int32 // rows that begin in the page
+	Nulls          int32 // entries without a value
+	Min, Max       []byte
+	HasMin, HasMax bool
+	MinCut, MaxCut bool // the bound is a prefix of the value
+	NoNaN          bool
 }
 
-// parseIndexHeader returns the number of pages, -1 if the layout is another.
+// parseIndexHeader returns the number of pages, -1 if the layout is not indexLayout.
 func parseIndexHeader(r *thrift.Reader) (n int32) {
 	layout := int32(0)
 	for r.Struct("index_page"); r.Next(); {
@@ -71,6 +73,7 @@ func writeIndexHeader(w *thrift.Writer, n int32) {
 	w.End()
 }
 
+// ParseIndex parses the body of an index page. Errors are those of r.
 func ParseIndex(r *thrift.Reader, name string) (out []IndexEntry) {
 	for r.Struct(name); r.Next(); {
 		if r.Field() != 1 {
@@ -113,6 +116,7 @@ func parseIndexEntry(r *thrift.Reader) (e IndexEntry) {
 	return e
 }
 
+// WriteIndex writes the body of an index page.
 func WriteIndex(w *thrift.Writer, entries []IndexEntry) {
 	w.Struct(thrift.Item)
 	w.List(1, thrift.Struct, len(entries))
@@ -145,5 +149,7 @@ func WriteIndex(w *thrift.Writer, entries []IndexEntry) {
 	w.End()
 }
 
-// Set sets the bounds.
-func (e *IndexEntry) Set(min, max []byte) { e.Min, e.Max, e.HasMin, e.HasMax = min, max, true, true }
+// SetBounds sets both bounds.
+func (e *IndexEntry) SetBounds(min, max []byte) {
+	e.Min, e.Max, e.HasMin, e.HasMax = min, max, true, true
+}

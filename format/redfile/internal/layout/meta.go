@@ -39,7 +39,7 @@ const (
 
 var physicalNames = [...]string{"BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY"}
 
-// Encoding is how the values of a page are encoded.
+// Encoding is the encoding of the values of a page.
 type Encoding int32
 
 const (
@@ -49,7 +49,7 @@ const (
 
 var encodingNames = [...]string{"PLAIN", "GROUP_VAR_INT"}
 
-// Compression is how pages are compressed.
+// Compression is the codec of the pages of a chunk.
 type Compression int32
 
 const (
@@ -126,13 +126,13 @@ func parsePairs(r *thrift.Reader) (out []KeyValue) {
 	return out
 }
 
-// Element is a SchemaElement of the generations D and E.
+// Element is SchemaElement of generations D and E.
 type Element struct {
 	Type       Physical // -1: a group
 	Repetition Repetition
 	Name       string
-	Children   int     // of E
-	Indices    []int32 // of D
+	Children   int     // generation E: number of children, which follow depth first
+	Indices    []int32 // generation D: indices of the children among all elements
 	Converted  Converted
 }
 
@@ -162,7 +162,7 @@ func parseElement(r *thrift.Reader, g *Generation) (e Element) {
 	return e
 }
 
-// ColumnMeta is ColumnMetaData.
+// ColumnMeta is ColumnMetaData of every generation.
 type ColumnMeta struct {
 	Type      Physical
 	Encodings []Encoding
@@ -170,11 +170,11 @@ type ColumnMeta struct {
 	Codec     Compression
 	Values    int64 // nulls and empty lists included
 
-	HasLevels      bool // A and B
+	HasLevels      bool // A and B: MaxDef and MaxRep are set
 	MaxDef, MaxRep int32
 	Raw, Stored    int64 // C, D and E: bytes of the pages without their headers; -1 in A and B
 
-	Data, Index int64 // offsets of the first data page and of the index page; -1: not said
+	Data, Index int64 // offsets of the first data page and of the index page in the object; -1: absent
 	Pairs       []KeyValue
 }
 
@@ -222,7 +222,7 @@ func ParseColumnMeta(r *thrift.Reader, name string) (m ColumnMeta) {
 	return m
 }
 
-// Write writes m as generation g has it.
+// Write writes m as field id of a struct, or as an item of a list, in the form of generation g, A or another.
 func (m *ColumnMeta) Write(w *thrift.Writer, id int16, g Generation) {
 	w.Struct(id)
 	w.I32(1, int32(m.Type))
@@ -264,9 +264,9 @@ func writePairs(w *thrift.Writer, id int16, pairs []KeyValue) {
 
 // ColumnChunk is ColumnStart (A) and ColumnChunk (B to E).
 type ColumnChunk struct {
-	File   string // "": the file of the metadata
-	Offset int64
-	Meta   *ColumnMeta // nil: only at offset
+	File   string      // object that has the chunk, relative to the metadata's; "": the same
+	Offset int64       // of the column metadata after the pages; -1: absent
+	Meta   *ColumnMeta // copy of the column metadata; nil: it is at Offset only
 }
 
 func parseChunk(r *thrift.Reader) (c ColumnChunk) {
@@ -285,11 +285,11 @@ func parseChunk(r *thrift.Reader) (c ColumnChunk) {
 	return c
 }
 
-// RowGroup is RowGroup.
+// RowGroup is RowGroup of every generation.
 type RowGroup struct {
 	Columns []ColumnChunk
-	Bytes   int64
-	Rows    int64 // -1: not said (A and B)
+	Bytes   int64 // total_byte_size: raw bytes of the pages, without headers
+	Rows    int64 // -1: absent (A and B)
 }
 
 func parseRowGroup(r *thrift.Reader) (g RowGroup) {
@@ -315,15 +315,15 @@ type FileMeta struct {
 	Protocol thrift.Protocol
 	Version  int32
 	Rows     int64
-	NumCols  int32  // A and B; -1: not said
+	NumCols  int32  // A and B; -1: absent
 	Text     string // C: the schema
 	Schema   []Element
 	Groups   []RowGroup
 	Pairs    []KeyValue
 
-	First     int // id of the first field, which is the version's in all that was ever written
+	First     int // id of the first field, VersionField in all known files; -1: no field
 	HasCRC    bool
-	CRC, Want uint32 // as stored; as computed
+	CRC, Want uint32 // stored, and computed
 }
 
 // VersionField is the id of the version in the metadata of a file.
@@ -335,7 +335,7 @@ const VersionField = 1
 //	2    i64 num_rows    i64 num_rows    list schema
 //	3    i32 num_cols    string schema   i64 num_rows
 //
-// short says that the bytes ended.
+// short reports whether the input ended within the struct.
 func ParseFileMeta(c *wire.Cursor) (m FileMeta, short bool) {
 	m.Gen, m.Rows, m.NumCols, m.Version, m.First = GenA, -1, -1, -1, -1
 	m.Protocol = ProtocolOf(c.Rest())
@@ -391,7 +391,7 @@ func ParseFileMeta(c *wire.Cursor) (m FileMeta, short bool) {
 	return m, r.Short()
 }
 
-// inline reports whether any chunk has its metadata with it.
+// inline reports whether any chunk has a copy of its metadata in the file's.
 func (m *FileMeta) inline() bool {
 	for _, g := range m.Groups {
 		for _, c := range g.Columns {
@@ -403,7 +403,8 @@ func (m *FileMeta) inline() bool {
 	return false
 }
 
-// Check looks for what parsing alone does not see. c is where the metadata was read, of size bytes.
+// Check is an error of class Corrupt if a required field is missing or row groups differ in their number of columns,
+// and Unsupported if the version is not 1. The metadata is at at.
 func (m *FileMeta) Check(at fault.Span) error {
 	switch {
 	case m.Version < 0:
@@ -428,7 +429,7 @@ func (m *FileMeta) Check(at fault.Span) error {
 	return nil
 }
 
-// Agree compares the number of rows with that which the row groups have together.
+// Agree is an error of class Corrupt if num_rows is not total, the sum over the row groups. The metadata is at at.
 func (m *FileMeta) Agree(total int64, at fault.Span) error {
 	if total == m.Rows {
 		return nil
@@ -436,8 +437,7 @@ func (m *FileMeta) Agree(total int64, at fault.Span) error {
 	return fault.Corruptf(at, "file_metadata.num_rows", "%d, but the row groups have %d", m.Rows, total)
 }
 
-// CountsAgree reports whether the row groups have as many rows as the file is said to have, as far as they say it
-// themselves.
+// CountsAgree reports whether the rows of the row groups add up to num_rows, or a row group does not have its number.
 func (m *FileMeta) CountsAgree() bool {
 	total := int64(0)
 	for _, g := range m.Groups {
@@ -449,13 +449,16 @@ func (m *FileMeta) CountsAgree() bool {
 	return total == m.Rows
 }
 
+// RowGroupPath is the path of row group i in errors and nodes.
 func RowGroupPath(i int) string { return "row_groups[" + strconv.Itoa(i) + "]" }
 
+// ChunkPath is the path of the chunk of column col of a row group in errors and nodes.
 func ChunkPath(group, col int) string {
 	return RowGroupPath(group) + ".columns[" + strconv.Itoa(col) + "]"
 }
 
-// ProtocolOf reports the protocol of a structure whose first field is number 1, an i32, as all of RedFile's begin.
+// ProtocolOf returns the protocol of a struct that begins with b. The first field of RedFile's structs is number 1, an
+// i32, whose header begins with type 8 in the binary protocol and with 0x15 in the compact one.
 func ProtocolOf(b []byte) thrift.Protocol {
 	if len(b) > 0 && b[0] == 8 {
 		return thrift.Binary
@@ -463,7 +466,8 @@ func ProtocolOf(b []byte) thrift.Protocol {
 	return thrift.Compact
 }
 
-// Encode gives the bytes of the metadata. With a checksum, which stands last, it is over the bytes without it.
+// Encode returns the bytes of the metadata, in the form of generation A or E. The checksum, the last field, is over the
+// bytes without that field.
 func (m *FileMeta) Encode() []byte {
 	w := thrift.NewWriter(m.Protocol)
 	w.Struct(thrift.Item)
@@ -523,11 +527,11 @@ func (g *RowGroup) write(w *thrift.Writer, gen Generation) {
 		w.End()
 	}
 	w.I64(2, g.Bytes)
-	w.I64(3, g.Rows) // A has no such field: readers of it pass it over
+	w.I64(3, g.Rows) // A has no such field: its readers skip it
 	w.End()
 }
 
-// Pair is the value of a key; ok is false if there is none.
+// Pair returns the value of a key of the key/value metadata; ok is false if there is none.
 func (m *FileMeta) Pair(key string) (value string, ok bool) {
 	i := slices.IndexFunc(m.Pairs, func(kv KeyValue) bool { return kv.Key == key })
 	if i < 0 {
@@ -536,9 +540,9 @@ func (m *FileMeta) Pair(key string) (value string, ok bool) {
 	return m.Pairs[i].Value, true
 }
 
-// Differs counts the structures of which another description of a row group says something else, and gives the
-// first of it in words. One wrong bit is in one of them, whatever it makes of that. Files that chunks lie in
-// are not looked at: a part does not name itself.
+// Differs counts the fields of g and the chunks of g that differ from another description of the same row group, and
+// describes the first difference. One wrong bit changes the count by one. The file_path of chunks is not compared: a
+// part does not name itself.
 func (g *RowGroup) Differs(o *RowGroup) (n int, first string) {
 	compare := func(what string, a, b int64) bool {
 		if a != b && first == "" {
@@ -572,7 +576,7 @@ func (g *RowGroup) Differs(o *RowGroup) (n int, first string) {
 	return n, first
 }
 
-// CRC is the CRC-32 of pages and metadata: that of gzip.
+// CRC is the checksum of pages and metadata over the concatenation of parts: CRC-32 (IEEE), as gzip has it.
 func CRC(parts ...[]byte) uint32 {
 	var c uint32
 	for _, p := range parts {
@@ -581,7 +585,7 @@ func CRC(parts ...[]byte) uint32 {
 	return c
 }
 
-// Size is the bytes of a stored value in PLAIN encoding; for BYTE_ARRAY the smallest.
+// Size is the number of bytes of a value in PLAIN encoding: for BYTE_ARRAY that of an empty one, for BOOLEAN 0.
 func (p Physical) Size() int {
 	switch p {
 	case Int32, Float, ByteArray:

@@ -2,6 +2,7 @@ package layout
 
 import "fmt"
 
+// The magic at both ends of a file, and sizes in bytes.
 const (
 	Magic    = "RED1"
 	MagicLen = 4
@@ -18,5 +19,5 @@ const DataFile = "data.red"
 // PartName is the file of a split table that begins with row group n.
 func PartName(n int) string { return fmt.Sprintf("part-%05d.red", n) }
 
-// minColumn is less than any metadata of a column is long.
+// minColumn is a lower bound of the size of column metadata, in bytes.
 const minColumn = 4

@@ -2,7 +2,7 @@ package layout
 
 import "stoa/format/option"
 
-// Options are those of Open; package redfile has them with their meaning.
+// Options are the options of Open as redfile.ReadOptions documents them.
 type Options struct {
 	UTF8    bool
 	Outside bool
@@ -22,12 +22,13 @@ var ReadTable = option.Table[Options]{Format: "redfile", For: "reading", Options
 		func(o *Options) *string { return &o.Schema }),
 }}
 
-// ReadOptions are the options of Open, understood.
+// ReadOptions are the parsed options of Open, and what has no option.
 type ReadOptions struct {
 	Options
-	Kept string // taken for the Arrow schema that the file keeps; see reread
+	ArrowSchema string // taken for the Arrow schema in the metadata, as schema.SchemaText has it; see reread
 }
 
+// ParseOptions parses the options of Open. An unknown key or value is an error of class Invalid.
 func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	o.Options, err = ReadTable.Parse(opts)
 	return o, err

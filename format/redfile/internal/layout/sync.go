@@ -7,38 +7,34 @@ import (
 	"stoa/internal/thrift"
 )
 
-// The document's "potential extension", built. A writer puts, where option sync=N says so,
+// What the document calls a "potential extension". With option sync=N a writer puts
 //
-//   - a sync block at the beginning of the file and after every row group: a page of a type that nobody knows, so that
-//     whoever reads pages skips it, and whoever goes by offsets never comes there;
+//   - a sync block at the beginning of the file and after every row group: a page of a type of its own, which readers
+//     of pages skip, and which is at no offset of the metadata;
 //   - after every N-th row group the metadata of all row groups so far, with its length and the magic: a file that is
-//     cut there is a whole RedFile for older readers. That it is not the last metadata is said by a pair of its
-//     key/value metadata, moreKey, so that we mention rows that are missing.
+//     cut there is a whole RedFile to other readers. The pair moreKey in its key/value metadata marks it as not the
+//     last, so that verify reports missing rows.
 //
 // The body of a sync block is not compressed. It is a struct in the protocol of the file:
 //
 //	1 marker     binary, 16 bytes that are the same in all blocks of the file, and in its key/value metadata
-//	2 offset     i64   of the block's header: a block that is found elsewhere was copied there with something else
-//	3 groups     i32   row groups before the block, those of the files before it included if each has its own
+//	2 offset     i64   of the block's header: a block at another offset was copied there
+//	3 groups     i32   row groups of the table before the block, those of the parts before included
 //	4 rows       i64   rows before the block, likewise
 //	5 metadata   binary, of the first block: FileMetaData without row groups
 //	6 columns    list<i64>: offsets of the column metadata of the row group before the block
 //	7 group_rows i64   its rows
 const SyncPage = 0x53594e43 // "SYNC"
 
-// SyncKey is the key of the marker in the key/value metadata, in hexadecimal; LevelsKey is that of the largest
-// definition and repetition level in the metadata of a column, which generation E has no fields for; TextKey,
-// with the value UTF8, says there that BYTE_ARRAYs are text, which generation A has no words for. moreKey, with
-// the value true, is in the metadata so far: the writer meant to write more after it, the last metadata at
-// smallest.
+// Keys of key/value metadata.
 const (
-	SyncKey   = "stoa.sync"
-	moreKey   = "stoa.more"
-	LevelsKey = "stoa.levels"
-	TextKey   = "stoa.converted_type"
+	SyncKey   = "stoa.sync"           // of a file: the marker of its sync blocks, in hexadecimal
+	moreKey   = "stoa.more"           // of a file, with value true: metadata so far, which is not the last
+	LevelsKey = "stoa.levels"         // of a column: "MAX_DEF,MAX_REP", for which generation E has no fields
+	TextKey   = "stoa.converted_type" // of a column, with value UTF8: text, for which generation A has no annotation
 )
 
-// Converted is what the pairs of a column say of its type.
+// Converted returns the converted type that the pairs of a column have, ConvUTF8 or ConvNone.
 func (m *ColumnMeta) Converted() Converted {
 	if m.Type == ByteArray && slices.Contains(m.Pairs, KeyValue{TextKey, "UTF8"}) {
 		return ConvUTF8
@@ -46,19 +42,19 @@ func (m *ColumnMeta) Converted() Converted {
 	return ConvNone
 }
 
-// More is the pair that says that m is not the last metadata of its file.
+// More returns the index of the pair that marks m as metadata so far, -1 if m is the last of its file.
 func (m *FileMeta) More() int {
 	return slices.IndexFunc(m.Pairs, func(kv KeyValue) bool { return kv.Key == moreKey })
 }
 
-// SoFar is m as it is written between row groups.
+// SoFar returns m as it is written between row groups.
 func (m *FileMeta) SoFar() *FileMeta {
 	out := *m
 	out.Pairs = append(slices.Clone(m.Pairs), KeyValue{moreKey, "true"})
 	return &out
 }
 
-// Finished is m as metadata of a file that was put together again.
+// Finished returns m without the pair of More, as metadata of a recovered file.
 func (m *FileMeta) Finished() FileMeta {
 	out := *m
 	if i := m.More(); i >= 0 {
@@ -67,16 +63,18 @@ func (m *FileMeta) Finished() FileMeta {
 	return out
 }
 
+// SyncBlock is the body of a sync block, see SyncPage.
 type SyncBlock struct {
-	Marker   []byte
-	Offset   int64
-	Groups   int32
-	Rows     int64
-	Metadata []byte
-	Columns  []int64
-	Group    int64
+	Marker    []byte
+	Offset    int64
+	Groups    int32
+	Rows      int64
+	Metadata  []byte // nil but in the first block of a file
+	Columns   []int64
+	GroupRows int64
 }
 
+// ParseSync parses the body of a sync block. Errors are those of r.
 func ParseSync(r *thrift.Reader, name string) (s SyncBlock) {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
@@ -95,12 +93,13 @@ func ParseSync(r *thrift.Reader, name string) (s SyncBlock) {
 				s.Columns = append(s.Columns, r.I64(""))
 			}
 		case 7:
-			s.Group = r.I64("group_rows")
+			s.GroupRows = r.I64("group_rows")
 		}
 	}
 	return s
 }
 
+// Write writes the body of a sync block.
 func (s *SyncBlock) Write(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.Bytes(1, s.Marker)
@@ -114,11 +113,11 @@ func (s *SyncBlock) Write(w *thrift.Writer) {
 	for _, c := range s.Columns {
 		w.I64(thrift.Item, c)
 	}
-	w.I64(7, s.Group)
+	w.I64(7, s.GroupRows)
 	w.End()
 }
 
-// Marker is that of the sync blocks; nil if there are none.
+// Marker returns the 16 bytes of the marker of the file's sync blocks; nil if it has none.
 func (m *FileMeta) Marker() []byte {
 	for _, kv := range m.Pairs {
 		if kv.Key == SyncKey && len(kv.Value) == 32 {
@@ -131,19 +130,19 @@ func (m *FileMeta) Marker() []byte {
 	return nil
 }
 
-// Ascends reports whether the metadata of the columns follow each other in front of the block.
-func (s *SyncBlock) Ascends() bool {
-	before := int64(0)
+// Ascending reports whether the offsets of the column metadata ascend and are before the block.
+func (s *SyncBlock) Ascending() bool {
+	last := int64(0)
 	for _, off := range s.Columns {
-		if off < before+minColumn {
+		if off < last+minColumn {
 			return false
 		}
-		before = off
+		last = off
 	}
-	return before < s.Offset
+	return last < s.Offset
 }
 
-// ProtocolOfSync: a sync block begins with a string, not with a number.
+// ProtocolOfSync is ProtocolOf for the body of a sync block, whose first field is binary and not an i32.
 func ProtocolOfSync(b []byte) thrift.Protocol {
 	if len(b) > 0 && b[0] == 11 {
 		return thrift.Binary

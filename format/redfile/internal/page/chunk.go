@@ -24,22 +24,22 @@ import (
 	"stoa/wire"
 )
 
-// MaxSub is how many entries of a page are given at a time: one that has more is given as several, so that a
-// few bytes of runs never become very much memory.
+// MaxSub is the maximum number of entries that are decoded at a time. A page that has more is returned in parts, so
+// that a few bytes of runs do not take unbounded memory.
 const MaxSub = 128 << 10
 
-// Page is a data page as walking the headers, or the index page, has found it.
+// Page is a data page that was found by its header or in the index page.
 type Page struct {
-	Off, Size int64 // with its header
-	Values    int64 // levels or values
+	Off, Size int64 // bytes, with its header
+	Values    int64 // entries, nulls and empty lists included
 	First     int64 // rows that begin before it; -1: not known
 	Rows      int64 // rows that begin in it; -1: not known
 	raw       int64 // bytes after decompression; 0: not known
 	Bounds    *pred.Bounds
-	Lost      error // why it cannot be read, if that is known
+	Lost      error // why it cannot be read; nil: nothing is known against it
 }
 
-// Table is the data pages of a chunk, as far as they are known. It is shared by all who read the chunk.
+// Table holds the data pages of a chunk that were found so far. All readers of the chunk share it.
 type Table struct {
 	File       *container.File
 	Leaf       *schema.Leaf
@@ -47,8 +47,8 @@ type Table struct {
 	Meta       *layout.ColumnMeta
 	rows       int64 // of the row group; -1: not known
 	Src        store.Source
-	At         fault.Span // where pages may lie: all of the object before its metadata
-	Indexed    bool       // pages come from the index page
+	At         fault.Span // where pages can be: all of the object before its metadata
+	Indexed    bool       // Pages come from the index page
 
 	mu         sync.Mutex
 	Pages      []Page
@@ -56,7 +56,7 @@ type Table struct {
 	values     int64 // of the pages so far
 	err        error // why there are no more pages: io.EOF, or damage
 	noChecksum bool  // one of the pages has no checksum
-	begun      bool  // a page was asked for, see rowsBegin
+	begun      bool  // checkRows was called
 }
 
 // NewTable finds the pages of a chunk of a row group of so many rows, as far as that is done before the first is
@@ -86,30 +86,30 @@ func NewTable(ctx context.Context, f *container.File, l *schema.Leaf, group, col
 	return t, nil
 }
 
-// Again is t without any pages, to be found by their headers, the first of them at begin.
-func (t *Table) Again(ctx context.Context) (out *Table, begin int64, err error) {
+// Unindexed returns a Table of the same chunk without any pages, which are then found by their headers, the first of
+// them at begin.
+func (t *Table) Unindexed(ctx context.Context) (out *Table, begin int64, err error) {
 	out = &Table{File: t.File, Leaf: t.Leaf, Group: t.Group, Col: t.Col, Meta: t.Meta, rows: t.rows, Src: t.Src,
 		At: t.At}
 	out.next, err = t.File.FirstPage(ctx, t.Group, t.Col, t.Meta)
 	return out, out.next, err
 }
 
-// Get is page i; io.EOF after the last one.
+// Get returns page i, io.EOF after the last one, and why no further page can be found, which is damage.
 func (t *Table) Get(ctx context.Context, i int) (*Page, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.begun {
-		if err := t.rowsBegin(ctx); err != nil {
+		if err := t.checkRows(ctx); err != nil {
 			return nil, err
 		}
 		t.begun = true
 	}
 	for i >= len(t.Pages) && t.err == nil {
 		err := t.walk(ctx)
-		if err != nil && (errors.Is(err, io.EOF) || errors.Is(err, fault.Corrupt) ||
-			errors.Is(err, fault.Unsupported)) {
-			t.err = err // others, as of the store, may pass
-		} else if err != nil {
+		if errors.Is(err, io.EOF) || isDamage(err) {
+			t.err = err
+		} else if err != nil { // of the store: it may pass
 			return nil, err
 		}
 	}
@@ -120,7 +120,7 @@ func (t *Table) Get(ctx context.Context, i int) (*Page, error) {
 	return nil, t.err
 }
 
-// walk reads the next header, of which the chunk has values left, and notes its page if it is one of data.
+// walk reads the next header and adds its page if it is a data page; io.EOF if the chunk has no values left.
 func (t *Table) walk(ctx context.Context) error {
 	if t.values >= t.Meta.Values {
 		return io.EOF
@@ -137,12 +137,12 @@ func (t *Table) walk(ctx context.Context) error {
 		"%d values, but the chunk has %d and %d came before", p.Values, t.Meta.Values, t.values)
 }
 
-// header reads the next header and notes its page if it is one of data.
+// header reads the next header and adds its page if it is a data page.
 func (t *Table) header(ctx context.Context) error {
 	path := layout.PagePath(t.Group, t.Col, len(t.Pages))
 	if t.next < layout.MagicLen || t.next >= t.At.Len {
 		return fault.Corruptf(t.File.ChunkSpan(t.Group, t.Col), path,
-			"it would begin at %d, where no page can be: %d of %d values are found", t.next, t.values, t.Meta.Values)
+			"it would begin at %d, where no page can be: found %d of %d values", t.next, t.values, t.Meta.Values)
 	}
 	h, head, err := layout.PageAt(ctx, t.Src, t.At.Sub(t.next, t.At.Len-t.next), path)
 	if err != nil {
@@ -155,13 +155,13 @@ func (t *Table) header(ctx context.Context) error {
 	}
 	t.noChecksum = t.noChecksum || !h.HasCRC
 	p := Page{Off: off, Size: head + int64(h.Stored), Values: int64(h.Values), raw: int64(h.Raw)}
-	t.place(&p)
+	t.number(&p)
 	t.Pages = append(t.Pages, p)
 	return nil
 }
 
-// place puts a page after those before it.
-func (t *Table) place(p *Page) {
+// number sets the rows of a page from those before it, and counts its values.
+func (t *Table) number(p *Page) {
 	p.First, p.Rows = -1, -1
 	if t.Leaf.MaxRep == 0 {
 		p.First, p.Rows = t.values, p.Values
@@ -169,7 +169,7 @@ func (t *Table) place(p *Page) {
 	t.values += p.Values
 }
 
-// find is the number of the page to begin with for a row, as far as it is known.
+// find returns the index of the page to begin with to read row, as far as pages are known.
 func (t *Table) find(row int64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,39 +180,39 @@ func (t *Table) find(row int64) int {
 	return max(0, i-1)
 }
 
-// chunk gives the pages of a table. It is a format.Chunk.
+// chunk iterates over the pages of a Table. It is a format.Chunk.
 type chunk struct {
 	t    *Table
 	rows vec.Range
 	i    int   // number of the next page
-	sub  int64 // entries of it that were given
+	sub  int64 // entries of it that were returned
 
 	mu   sync.Mutex
-	open *opened // a page that is given in several parts, between two of them
+	open *opened // a page of several parts, between two of them
 }
 
-// opened is a page whose checksum was compared and whose body is decompressed, read up to some entry.
+// opened is a page whose checksum was verified and whose body is decompressed, decoded up to some entry.
 type opened struct {
 	page  int
 	entry int
 	h     layout.PageHeader
 	body  []byte
-	at    fault.Span // where it lies, or where it was decompressed from
-	exact bool
+	at    fault.Span // of the stored body
+	exact bool       // body is not compressed: its offsets are those of at
 
 	defs   redlevels.DefReader
 	levels int // bytes of all levels
 	before int // values of the entries before entry
-	all    int // of the page
+	all    int // values of the page
 }
 
-// NewChunk returns the pages of t, from the one that holds rows.From on where that is known.
+// NewChunk returns the pages of t, from the one that has row rows.From if that is known, up to row rows.To.
 func NewChunk(t *Table, rows vec.Range) *chunk {
 	return &chunk{t: t, rows: rows, i: t.find(rows.From)}
 }
 
-// take returns the page if it was left open at the entry.
-func (c *chunk) take(page, entry int) *opened {
+// resume returns the page if it was suspended at the entry, nil otherwise.
+func (c *chunk) resume(page, entry int) *opened {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := c.open
@@ -223,8 +223,8 @@ func (c *chunk) take(page, entry int) *opened {
 	return o
 }
 
-// leave keeps a page that continues behind the entry. own says that its body is not the task's.
-func (c *chunk) leave(o *opened, own bool) {
+// suspend keeps a page to be continued at its entry. own: its body is not in the task's memory.
+func (c *chunk) suspend(o *opened, own bool) {
 	if !own {
 		o.body = append(make([]byte, 0, len(o.body)+vec.Slack), o.body...)
 		o.defs.Move(o.body[:o.levels])
@@ -234,7 +234,7 @@ func (c *chunk) leave(o *opened, own bool) {
 	c.open = o
 }
 
-// Next returns the next page, or a part of one with very many entries.
+// Next returns the next page, or the next MaxSub entries of one that has more.
 func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 	p, err := c.t.Get(ctx, c.i)
 	if err != nil {
@@ -264,7 +264,7 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 // Dict: RedFile has no dictionaries.
 func (c *chunk) Dict() (format.Page, bool) { return format.Page{}, false }
 
-// Decode appends a page to dst.
+// Decode appends the entries of a page to dst.
 func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	p, ok := t.Page.Own.(*Page)
 	if !ok || len(t.Bytes) != 1 {
@@ -275,7 +275,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		!c.t.File.NoVerify}
 	d.opened = opened{page: t.Page.Ordinal, at: at, exact: true}
 	var err error
-	kept := c.take(t.Page.Ordinal, int(t.Page.Sub))
+	kept := c.resume(t.Page.Ordinal, int(t.Page.Sub))
 	if kept != nil {
 		d.opened = *kept
 	} else {
@@ -289,7 +289,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Locate(err, d.at, d.exact, layout.PagePath(c.t.Group, c.t.Col, t.Page.Ordinal))
 	}
 	if d.entry < int(d.h.Values) && p.Values > MaxSub { // and not a look-up of one row
-		c.leave(&d.opened, kept != nil)
+		c.suspend(&d.opened, kept != nil)
 	}
 	return nil
 }
@@ -307,7 +307,7 @@ type decoding struct {
 
 // open reads the header, verifies the checksum and decompresses.
 func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
-	n, ok := d.h.Usual(b)
+	n, ok := d.h.ParseFast(b)
 	if !ok {
 		c := wire.NewCursor(b, at, "")
 		d.h = layout.ParsePageHeader(thrift.NewReader(c, layout.ProtocolOf(b)), "header")
@@ -325,12 +325,12 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 	}
 	if h.Kind != layout.DataPage || int64(h.Stored) != int64(len(stored)) || int64(h.Values) != p.Values {
 		return fault.Corruptf(head, "header",
-			"a %s of %d values and %d bytes, where a data page of %d values and %d bytes should be",
-			layout.PageKind(h.Kind), h.Values, h.Stored, p.Values, len(stored))
+			"expected a data page of %d values and %d bytes, found a %s of %d values and %d bytes", p.Values,
+			len(stored), layout.PageKind(h.Kind), h.Values, h.Stored)
 	}
 	if d.verify && h.HasCRC {
 		if crc := layout.CRC(stored); crc != h.CRC {
-			return fault.Corruptf(at, "header.crc", "%#08x is stored, %#08x is right", h.CRC, crc)
+			return fault.Corruptf(at, "header.crc", "expected %#08x, computed %#08x", h.CRC, crc)
 		}
 	}
 	if d.sumOnly && d.codec != layout.Uncompressed && rawSizeAgrees(d.codec, stored, h.Raw) {
@@ -344,8 +344,8 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 	return nil
 }
 
-// rawSizeAgrees reports whether compressed bytes say themselves that they are so many raw: a bare Snappy block in
-// front, a GZIP member, of which there is one, at the end. Others must be decompressed to know.
+// rawSizeAgrees reports whether the compressed bytes end or begin with a raw size that is raw: a single Snappy block
+// has one in front, a GZIP member at the end. Other streams would have to be decompressed to know.
 func rawSizeAgrees(c layout.Compression, b []byte, raw int32) bool {
 	switch c {
 	case layout.Snappy:
@@ -356,9 +356,9 @@ func rawSizeAgrees(c layout.Compression, b []byte, raw int32) bool {
 	return false
 }
 
-// Inflate gives the raw bytes of a page's body, in memory that room gives. Nothing is taken on the word of the
-// header that the method cannot reach.
-func Inflate(stored []byte, raw int64, c layout.Compression, limit int64, room func(n int) []byte) (body []byte,
+// Inflate decompresses the body of a page to raw bytes, at most limit, in memory from alloc. A raw size beyond what the
+// codec can reach is an error before anything is allocated. exact: body is stored itself, which is not compressed.
+func Inflate(stored []byte, raw int64, c layout.Compression, limit int64, alloc func(n int) []byte) (body []byte,
 	exact bool, err error) {
 	if c == layout.Uncompressed {
 		if raw != int64(len(stored)) {
@@ -367,58 +367,57 @@ func Inflate(stored []byte, raw int64, c layout.Compression, limit int64, room f
 		}
 		return stored, true, nil
 	}
-	most := int64(1100) // what Deflate can reach; Snappy reaches 22
+	const maxRatio = 1100 // of Deflate; Snappy reaches 22
 	if raw > limit {
 		return nil, false, fault.New(fault.Limit, fault.Span{Len: int64(len(stored))}, "uncompressed_page_size",
 			"%d bytes are more than a page may have (%d, page limit or memory limit)", raw, limit)
 	}
-	if raw > most*int64(len(stored)) {
+	if raw > maxRatio*int64(len(stored)) {
 		return nil, false, fault.Rel(0, len(stored), "uncompressed_page_size", "%d bytes cannot come of %d", raw,
 			len(stored))
 	}
-	body = room(int(raw))
+	body = alloc(int(raw))
 	switch c {
 	case layout.Snappy:
 		return body, false, unSnappy(body, stored)
 	case layout.Gzip:
-		return body, false, unpack.UnGzip(body, stored)
+		return body, false, unpack.Gunzip(body, stored)
 	}
 	return nil, false, fault.New(fault.Unsupported, fault.Span{Len: int64(len(stored))}, "codec", "%s", c)
 }
 
-// Fresh returns memory of its own.
-func Fresh(n int) []byte { return make([]byte, n) }
+// Alloc allocates n bytes, for Inflate.
+func Alloc(n int) []byte { return make([]byte, n) }
 
-// unSnappy takes a bare Snappy block, or Hadoop's framing: u32 big-endian raw size, then for each block u32 big-endian
-// stored size and the block, until the raw size is reached.
+// unSnappy decompresses one Snappy block, or Hadoop's framing: u32 big-endian raw size, then for each block u32
+// big-endian stored size and the block, until the raw size is reached.
 func unSnappy(dst, src []byte) error {
 	z, _ := codec.ByName("snappy")
 	err := z.Decompress(dst, src)
-	if err == nil {
+	if err != nil && hadoopFrames(z, dst, src) {
 		return nil
 	}
-	if !framed(z, dst, src) {
-		return err
-	}
-	return nil
+	return err
 }
 
-func framed(z *codec.Codec, dst, src []byte) bool {
+// hadoopFrames decompresses src in Hadoop's framing, and reports whether it is that and fills dst.
+func hadoopFrames(z *codec.Codec, dst, src []byte) bool {
 	for len(dst) > 0 {
 		if len(src) < 4 {
 			return false
 		}
-		raw := int64(unpack.Be32(src))
+		raw := int64(binary.BigEndian.Uint32(src))
 		src = src[4:]
 		if raw > int64(len(dst)) || raw == 0 {
 			return false
 		}
 		for out := dst[:raw]; len(out) > 0; {
-			if len(src) < 4 || int64(unpack.Be32(src)) > int64(len(src)-4) {
+			if len(src) < 4 || int64(binary.BigEndian.Uint32(src)) > int64(len(src)-4) {
 				return false
 			}
-			block := src[4 : 4+unpack.Be32(src)]
-			src = src[4+unpack.Be32(src):]
+			end := 4 + binary.BigEndian.Uint32(src)
+			block := src[4:end]
+			src = src[end:]
 			n := unpack.SnappySize(block)
 			if n <= 0 || n > len(out) || z.Decompress(out[:n], block) != nil {
 				return false
@@ -430,7 +429,7 @@ func framed(z *codec.Codec, dst, src []byte) bool {
 	return len(src) == 0
 }
 
-// decode appends the entries [sub, sub+n) of the page.
+// decode appends the entries of the task, which begin at Page.Sub.
 func (d *decoding) decode(dst *vec.Vector) error {
 	l := d.l
 	total, skip := int(d.h.Values), int(d.t.Page.Sub)
@@ -464,7 +463,7 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	place := func(err error) error {
 		return fault.Locate(err, fault.Span{Off: int64(d.levels), Len: int64(len(data))}, true, "")
 	}
-	if err := l.Value.Counts(data, d.h.Encoding, d.all); err != nil {
+	if err := l.Value.CheckSize(data, d.h.Encoding, d.all); err != nil {
 		return place(err)
 	}
 	var valid []byte
@@ -487,8 +486,8 @@ func (d *decoding) decode(dst *vec.Vector) error {
 	return nil
 }
 
-// definitions reads the levels of len(def) entries after skip ones, of total in all, from body[used:] on, and
-// counts those with a value.
+// definitions reads the definition levels of len(def) entries after skip ones, of total in the page, which begin at
+// body[used], and returns how many of them have a value.
 func (d *decoding) definitions(def []byte, used, skip, total int) (present int, err error) {
 	begun := d.entry > 0
 	if !begun {
@@ -513,7 +512,7 @@ func (d *decoding) definitions(def []byte, used, skip, total int) (present int, 
 	return present, err
 }
 
-// Levels reads the levels of a page, of which b are the bytes, into memory of a.
+// Levels decodes the levels of a page whose bytes are b, in memory of a.
 func (t *Table) Levels(p *Page, b []byte, a *vec.Arena) (def, rep []byte, err error) {
 	at := t.At.Sub(p.Off, p.Size)
 	d := decoding{l: t.Leaf, t: &format.Task{Scratch: a}, codec: t.Meta.Codec, limits: t.File.Limits,
@@ -533,8 +532,8 @@ func (t *Table) Levels(p *Page, b []byte, a *vec.Arena) (def, rep []byte, err er
 	return def, rep, err
 }
 
-// Sum compares a page, of which b are the bytes, with its checksum, and its header against the page; the values are not
-// looked at. summed: there is a checksum.
+// Sum compares the bytes b of a page with its checksum, and its header with p, without decoding values. summed reports
+// whether there is a checksum.
 func (t *Table) Sum(p *Page, b []byte, a *vec.Arena) (summed bool, err error) {
 	d := decoding{l: t.Leaf, t: &format.Task{Scratch: a}, codec: t.Meta.Codec, limits: t.File.Limits, verify: true,
 		sumOnly: true}
@@ -545,7 +544,8 @@ func (t *Table) Sum(p *Page, b []byte, a *vec.Arena) (summed bool, err error) {
 	return d.h.HasCRC, err
 }
 
-// PageOfRow is the page in which a row begins.
+// PageOfRow returns the page in which a row of the row group begins, and its index. It is an error of class Unsupported
+// if the column is repeated and has no index page.
 func (t *Table) PageOfRow(ctx context.Context, row int64) (int, *Page, error) {
 	for i := t.find(row); ; i++ {
 		p, err := t.Get(ctx, i)

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,7 +17,8 @@ import (
 	"stoa/wire"
 )
 
-// ReadIndex reads the index page of a chunk. nil without an error: it has another layout.
+// ReadIndex reads the index page of a chunk, which Meta.Index locates, and returns where it is. Entries are nil without
+// an error if it has another layout. Damage, and entries that contradict each other or the chunk, are Corrupt.
 func (t *Table) ReadIndex(ctx context.Context) ([]layout.IndexEntry, fault.Span, error) {
 	path := layout.ChunkPath(t.Group, t.Col) + ".index_page"
 	off := t.Meta.Index
@@ -46,7 +48,7 @@ func (t *Table) ReadIndex(ctx context.Context) ([]layout.IndexEntry, fault.Span,
 	if crc := layout.CRC(stored); h.HasCRC && !t.File.NoVerify && crc != h.CRC {
 		return nil, at, fault.Corruptf(at, path+".header.crc", "expected %#08x, computed %#08x", h.CRC, crc)
 	}
-	body, exact, err := Inflate(stored, int64(h.Raw), t.Meta.Codec, t.File.Limits.Metadata, Fresh)
+	body, exact, err := Inflate(stored, int64(h.Raw), t.Meta.Codec, t.File.Limits.Metadata, Alloc)
 	if err != nil {
 		return nil, at, fault.Locate(err, at.Sub(head, int64(h.Stored)), true, path)
 	}
@@ -64,7 +66,7 @@ func (t *Table) ReadIndex(ctx context.Context) ([]layout.IndexEntry, fault.Span,
 	return entries, at, nil
 }
 
-// checkIndex compares the entries with each other and the chunk; "" if they fit.
+// checkIndex compares the entries with each other and the chunk, and returns the first contradiction, "" if none.
 func (t *Table) checkIndex(entries []layout.IndexEntry) string {
 	var values, rows, end int64
 	for i := range entries {
@@ -85,12 +87,13 @@ func (t *Table) checkIndex(entries []layout.IndexEntry) string {
 		rows += int64(e.Rows)
 	}
 	if values != t.Meta.Values || t.rows >= 0 && rows != t.rows {
-		return "its pages do not have all values and rows of the chunk"
+		return fmt.Sprintf("expected %d values and %d rows, its pages have %d and %d", t.Meta.Values, t.rows, values,
+			rows)
 	}
 	return ""
 }
 
-// useIndex takes the pages from the index page; if it cannot be read, they are found by their headers.
+// useIndex takes the pages from the index page if that can be read, and sets Indexed.
 func (t *Table) useIndex(ctx context.Context) {
 	entries, _, err := t.ReadIndex(ctx)
 	if err != nil || entries == nil {
@@ -105,7 +108,7 @@ func (t *Table) useIndex(ctx context.Context) {
 	t.values, t.Indexed = t.Meta.Values, true
 }
 
-// statedBounds is what an entry says of its page's values, nil if nothing that could be used.
+// statedBounds returns the bounds in an index entry; nil if the column is repeated.
 func statedBounds(e *layout.IndexEntry, l *schema.Leaf) *pred.Bounds {
 	if l.MaxRep > 0 {
 		return nil
@@ -121,7 +124,7 @@ func statedBounds(e *layout.IndexEntry, l *schema.Leaf) *pred.Bounds {
 	return b
 }
 
-// boundOf is a stored bound as a value of type t.
+// boundOf returns a stored bound as a value of type t; ok is false if its length or type does not fit.
 func boundOf(b []byte, t arrow.DataType) (pred.Value, bool) {
 	switch t.ID() {
 	case arrow.STRING:
@@ -160,7 +163,7 @@ func boundOf(b []byte, t arrow.DataType) (pred.Value, bool) {
 	return x, x.Kind != pred.KindNull
 }
 
-// Resume continues after page i, which is damaged, where the index says, as reading does.
+// Resume makes t go on after the damaged page i, at the offset in the index, which counts from begin.
 func (t *Table) Resume(index []layout.IndexEntry, i int, begin int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,53 +15,39 @@ import (
 	"stoa/vec"
 )
 
-// No checksum is over a page's header. Where there is no index page, headers alone say how many values pages
-// have, and so where the rows of a page are: one wrong number would shift all rows after it. So the headers of
-// a chunk are read before its first page is given, and their numbers compared with the chunk's.
+// No checksum is over a page header. Without an index page, headers alone give the numbers of values of pages, and thus
+// their rows: one wrong number would shift all rows after it. So the headers of a chunk are read before its first page
+// is returned, and their numbers compared with the chunk's.
 
-// resolvePages finds the pages of a chunk that has no index page. If their numbers of values are not together those
-// of the chunk, and one page alone does not hold what its header says, that is the damaged one, and has what
-// the others leave; else nobody knows where rows are, and the chunk is lost.
+// resolvePages finds the pages of a chunk that has no index page. If their numbers of values do not add up to the
+// chunk's, and one page alone contradicts its header, that page is the damaged one, and has the values that the others
+// leave; otherwise the rows of every page are in doubt, and the chunk is lost.
 func (t *Table) resolvePages(ctx context.Context) error {
-	if t.Meta.Values == 0 && t.Meta.Stored == 0 && t.rows == 0 { // where it would begin, another chunk may
+	if t.Meta.Values == 0 && t.Meta.Stored == 0 && t.rows == 0 { // no pages: its offset may be another chunk's
 		t.err = io.EOF
 		return nil
 	}
 	end := t.File.StructureAfter(t.At, t.next, t.Group, t.Col)
 	begin, odd := t.next, error(nil)
 	for odd == nil && t.next != end {
-		if t.values == t.Meta.Values && !t.pageNext(ctx, end) {
+		if t.values == t.Meta.Values && !t.dataPageNext(ctx, end) {
 			break
 		}
 		odd = t.header(ctx)
 	}
 	t.err = io.EOF
 	switch {
-	case odd != nil && !errors.Is(odd, fault.Corrupt) && !errors.Is(odd, fault.Unsupported):
+	case odd != nil && !isDamage(odd):
 		return odd // of the store: it may pass
 	case odd != nil && t.values < t.Meta.Values:
-		t.err = odd // what follows is lost
-		if len(t.Pages) == 0 {
-			return nil
-		}
-		if begins, err := t.begins(ctx, begin); err != nil {
-			return err
-		} else if !begins {
-			t.Pages, t.values, t.err = nil, 0, fault.Corruptf(t.At.Sub(begin, 0), layout.ChunkPath(t.Group, t.Col),
-				"nothing ends here, where the chunk should begin, and %d of its %d values were found: nobody knows "+
-					"which rows they are of", t.values, t.Meta.Values)
-		} else if n := len(t.Pages); t.noChecksum && !t.File.NoVerify {
-			p := &t.Pages[n-1]
-			p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
-				"no page begins where it ends: without checksums nobody knows whether its values are right")
-		}
-		return nil
+		t.err = odd // the rest of the chunk is lost
+		return t.doubtPages(ctx, begin)
 	case t.values == t.Meta.Values:
-		return t.ends(ctx, end)
+		return t.checkEnd(ctx, end)
 	}
 	odd = fault.Corruptf(t.At.Sub(begin, min(max(t.next-begin, 0), t.At.Len-begin)),
-		layout.ChunkPath(t.Group, t.Col)+".num_values", "its pages have %d values by their headers, the chunk has %d",
-		t.values, t.Meta.Values)
+		layout.ChunkPath(t.Group, t.Col)+".num_values", "expected %d values, the page headers have %d", t.Meta.Values,
+		t.values)
 	wrong, err := t.contradictory(ctx)
 	if err != nil {
 		return err
@@ -73,19 +59,42 @@ func (t *Table) resolvePages(ctx context.Context) error {
 	t.Pages[wrong].Values += t.Meta.Values - t.values
 	t.Pages[wrong].Lost = fault.Corruptf(t.At.Sub(t.Pages[wrong].Off, t.Pages[wrong].Size),
 		layout.PagePath(t.Group, t.Col, wrong)+".header.data_page.num_values",
-		"the page does not hold as many values as its header says; with those of the other pages the chunk has "+
-			"%d too many", t.values-t.Meta.Values)
+		"the body does not have the number of values in the header, and the headers of the chunk have %d too many",
+		t.values-t.Meta.Values)
 	t.values = 0
 	for i := range t.Pages {
-		t.place(&t.Pages[i])
+		t.number(&t.Pages[i])
 	}
 	return nil
 }
 
-// rowsBegin gives up a chunk that repeats and has pages without checksums if not as many rows begin in it as the row
-// group has: a level is another, in whichever page, and all rows after it would have another's values. What cannot be
-// read is met, and counted, where it is read.
-func (t *Table) rowsBegin(ctx context.Context) error {
+// doubtPages decides what the pages found from begin on are worth if those after them cannot be found: nothing if the
+// chunk does not begin where a structure ends, and not the last page without checksums.
+func (t *Table) doubtPages(ctx context.Context, begin int64) error {
+	n := len(t.Pages)
+	if n == 0 {
+		return nil
+	}
+	follows, err := t.followsStructure(ctx, begin)
+	switch {
+	case err != nil:
+		return err
+	case !follows:
+		t.Pages, t.values, t.err = nil, 0, fault.Corruptf(t.At.Sub(begin, 0), layout.ChunkPath(t.Group, t.Col),
+			"no structure ends here, where the chunk should begin, and its pages have %d of %d values: their rows are "+
+				"not known", t.values, t.Meta.Values)
+	case t.noChecksum && !t.File.NoVerify:
+		p := &t.Pages[n-1]
+		p.Lost = fault.Corruptf(t.At.Sub(p.Off, p.Size), layout.PagePath(t.Group, t.Col, n-1),
+			"no page begins where it ends, and it has no checksum: its values are in doubt")
+	}
+	return nil
+}
+
+// checkRows gives up a repeated column's chunk with pages without checksums if the rows that begin in it are not as
+// many as the row group's: a level is wrong, in whichever page, and would shift all rows after it. Pages that cannot be
+// read are reported when they are.
+func (t *Table) checkRows(ctx context.Context) error {
 	if !t.noChecksum || t.Indexed || t.Leaf.MaxRep == 0 || t.rows < 0 || t.err != io.EOF || t.File.NoVerify {
 		return nil
 	}
@@ -109,16 +118,15 @@ func (t *Table) rowsBegin(ctx context.Context) error {
 	}
 	if rows != t.rows {
 		t.Pages, t.err = nil, fault.Corruptf(t.File.ChunkSpan(t.Group, t.Col), layout.ChunkPath(t.Group, t.Col),
-			"%d rows begin in the chunk, the row group has %d: without checksums nobody knows in which of its pages",
-			rows, t.rows)
+			"expected %d rows, %d begin in the chunk: without checksums any of its pages may be wrong", t.rows, rows)
 	}
 	return nil
 }
 
-// begins reports whether a structure ends where the first page of the chunk is: the magic, the metadata of a column, a
-// sync block, or all pages of another chunk. If not, bytes were put in or taken out before it, and the page there may
-// be any of the chunk's.
-func (t *Table) begins(ctx context.Context, at int64) (bool, error) {
+// followsStructure reports whether a structure ends at at, the offset of the first page of the chunk: the magic, the
+// metadata of a column, a sync block, or all pages of another chunk. If not, bytes were inserted or removed before it,
+// and the page there may be any of the chunk's.
+func (t *Table) followsStructure(ctx context.Context, at int64) (bool, error) {
 	if t.File.NoVerify {
 		return true, nil
 	}
@@ -143,22 +151,21 @@ func (t *Table) begins(ctx context.Context, at int64) (bool, error) {
 	return off == at && (values == 0 || values == t.File.ValuesAt(from, t.Group, t.Col)), nil
 }
 
-// isDamage reports whether err says that a structure is not where it should be, and not that it could not be read.
+// isDamage reports whether err is about what the file has, and not about the store or a limit.
 func isDamage(err error) bool {
 	return errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)
 }
 
-// ends gives up a chunk that has pages without checksums if they do not end where the next structure begins, or none
-// begins there: bytes were put in or taken out, perhaps in one of them, and nothing else would tell that its values are
-// others.
-func (t *Table) ends(ctx context.Context, end int64) error {
+// checkEnd gives up a chunk with pages without checksums if they do not end where the next structure begins, or none
+// begins there: bytes were inserted or removed, perhaps in one of the pages, which nothing else would detect.
+func (t *Table) checkEnd(ctx context.Context, end int64) error {
 	f, next := t.File, t.next
-	if !t.noChecksum || f.NoVerify || f.Gathered || f.Lost != nil {
+	if !t.noChecksum || f.NoVerify || f.FromParts || f.Lost != nil {
 		return nil
 	}
-	for next < end { // blocks that let a reader find its way lie between chunks
+	for next < end { // skip sync blocks
 		h, head, err := layout.PageAt(ctx, t.Src, t.At.Sub(next, end-next), "")
-		if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
+		if err != nil && !isDamage(err) {
 			return err
 		}
 		if err != nil || h.Kind == layout.DataPage {
@@ -168,35 +175,34 @@ func (t *Table) ends(ctx context.Context, end int64) error {
 	}
 	begins, err := next == end, error(nil)
 	if begins && end < t.At.Len {
-		begins, err = t.structure(ctx, end)
+		begins, err = t.structureAt(ctx, end)
 	}
 	if err == nil && !begins {
 		t.Pages, t.err = nil, fault.Corruptf(t.At.Sub(t.next, 0), layout.ChunkPath(t.Group, t.Col),
-			"its pages end here, the next structure should begin at %d, and is not there: without checksums nobody "+
-				"knows which of its values are right", end)
+			"its pages end here, and no structure begins at %d, where the next one should: without checksums all its "+
+				"values are in doubt", end)
 	}
 	return err
 }
 
-// structure reports whether a page begins at off, or a column's metadata, or whether that of this chunk is where it
-// should be, behind it.
-func (t *Table) structure(ctx context.Context, off int64) (bool, error) {
+// structureAt reports whether a page or a column's metadata begins at off, or this chunk's metadata is where it should
+// be, after off.
+func (t *Table) structureAt(ctx context.Context, off int64) (bool, error) {
 	c := &t.File.Footer.Groups[t.Group].Columns[t.Col]
 	_, _, err := layout.PageAt(ctx, t.Src, t.At.Sub(off, t.At.Len-off), "")
 	for _, at := range []int64{off, c.Offset} {
-		damaged := errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported)
-		if damaged && at >= off && at < t.At.Len {
+		if isDamage(err) && at >= off && at < t.At.Len {
 			_, _, err = container.ReadColumnMeta(ctx, t.Src, t.At.Sub(at, t.At.Len-at), t.File.Limits.Metadata, "")
 		}
 	}
-	if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
-		return false, err
+	if isDamage(err) {
+		return false, nil
 	}
-	return err == nil, nil
+	return err == nil, err
 }
 
-// pageNext reports whether a page of data begins where the next header would be.
-func (t *Table) pageNext(ctx context.Context, end int64) bool {
+// dataPageNext reports whether a data page that ends by end begins where the next header would be.
+func (t *Table) dataPageNext(ctx context.Context, end int64) bool {
 	if t.next < layout.MagicLen || t.next >= end {
 		return false
 	}
@@ -204,7 +210,8 @@ func (t *Table) pageNext(ctx context.Context, end int64) bool {
 	return err == nil && h.Kind == layout.DataPage && t.next+head+int64(h.Stored) <= end
 }
 
-// contradictory is the only page that does not hold what its header says; -1: there is none, or several.
+// contradictory returns the index of the only page that cannot be decoded as its header has it; -1 if there is none, or
+// more than one.
 func (t *Table) contradictory(ctx context.Context) (found int, err error) {
 	found = -1
 	c := chunk{t: t}

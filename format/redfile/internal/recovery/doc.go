@@ -1,4 +1,4 @@
-// Package recovery puts a reader together from what is left of a RedFile, or of a table's parts: metadata so far that
-// was written between row groups (FooterAt), chunks found by their pages' headers, row groups made of them by their
-// columns' paths. Nothing is taken that only looks right: a file may contain another RedFile in a page.
+// Package recovery makes a reader of what is left of a RedFile, or of the parts of a table: of the metadata so far that
+// was written between row groups, of chunks found by their page headers, and of row groups made of these by their
+// paths. A structure is used only if nothing contradicts it: a page may contain another RedFile.
 package recovery

@@ -16,54 +16,51 @@ import (
 
 // What recovery takes for metadata of the file, and how much it reads to find out.
 //
-// A RedFile may lie in another one: in a table of attachments, whose pages are not compressed, their footers
-// stand with magic and all. So metadata is this file's own only if it has the marker of the sync block at the
-// file's beginning, or, where there is none, if its last chunk is where it says, and if from there structure
-// follows structure just to it, as in every file. The offsets of a file within a file are too small; that they
-// are by chance those of other structures happens, that these are chunks with the same number of values does
-// not.
+// A RedFile may be in a page of another one: in a table of attachments, whose pages are not compressed, with magic and
+// metadata. So metadata is this file's own only if it has the marker of the sync block at the beginning, or, without
+// one, if its last chunk is where it has it, and structure follows structure from there to the metadata. The offsets of
+// an inner file are too small. They may happen to be those of other structures, but hardly those of chunks with the
+// same number of values.
 
-const (
-	// elsewhere is what reading a few bytes apart from others costs, in bytes read in a row.
-	elsewhere = 4 << 10
-)
+// seekCost is what a read of a few bytes elsewhere costs, in bytes of sequential reading.
+const seekCost = 4 << 10
 
-// budget is how many bytes may still be read on suspicion. What begins like metadata or a page is known to be
-// one only when it has been read whole, and bytes made for that purpose could have everything read again and
-// again: together they may be a few times the size of the file.
-func (r *recoverer) budget() int64 { return 8*r.f.At.Len + 1<<20 - r.looked }
+// budget is the number of bytes that may still be read speculatively. What begins like metadata or a page is known to
+// be one only when it has been read whole, and crafted bytes could have everything read again and again: speculative
+// reads together are limited to a few times the size of the file.
+func (r *recoverer) budget() int64 { return 8*r.f.At.Len + 1<<20 - r.speculative }
 
-// afford spends n bytes of the budget.
+// afford takes n bytes off the budget, and reports the first time that it has too few.
 func (r *recoverer) afford(n int64) bool {
 	if n <= r.budget() {
-		r.looked += n
+		r.speculative += n
 		return true
 	}
 	if !r.overBudget {
 		r.overBudget = true
 		r.Rows("redfile.recover.limit", r.f.At, [2]int64{-1, -1}, 0,
-			"%d bytes were read of what looked like pages or metadata and was none: no more is tried that is long",
-			r.looked)
+			"%d bytes were read of what looked like pages or metadata and was not: from now on only short structures "+
+				"are tried", r.speculative)
 	}
 	return false
 }
 
-// grow lets a structure be read up to most bytes if the budget has them, else only its first few.
-func (r *recoverer) grow(few, most int64) int64 {
-	if most <= few || !r.afford(0) {
-		return min(few, most)
+// grow returns how many bytes a structure may have: up to limit if the budget has them, otherwise first at most.
+func (r *recoverer) grow(first, limit int64) int64 {
+	if limit <= first || !r.afford(0) {
+		return min(first, limit)
 	}
-	return max(few, min(most, r.budget()))
+	return max(first, min(limit, r.budget()))
 }
 
-// spend counts what is read of a structure that continues after its first few bytes.
-func (r *recoverer) spend(c *wire.Cursor, few int64) {
-	if n := int64(c.Left()); n > few {
-		r.looked += n
+// spend takes off the budget what is read of a structure beyond its first bytes.
+func (r *recoverer) spend(c *wire.Cursor, first int64) {
+	if n := int64(c.Left()); n > first {
+		r.speculative += n
 	}
 }
 
-// page reads the header of a page at pos that ends at or before end.
+// page reads the header of a page at pos that ends by end.
 func (r *recoverer) page(pos, end int64) (layout.PageHeader, int64, error) {
 	b, err := r.bytes(pos, int(min(layout.MaxFoundHeader, end-pos)))
 	if err != nil {
@@ -72,12 +69,12 @@ func (r *recoverer) page(pos, end int64) (layout.PageHeader, int64, error) {
 	return layout.HeaderIn(b, r.f.At.Sub(pos, end-pos))
 }
 
-// follows reports whether a chunk whose metadata was found at pos, somewhere in what could not be understood,
-// can be one of this file. If it begins where the one before ends, what was not understood lies in it, and only
-// what can be read is compared with it. If not, the metadata of the chunk before was lost, and all its pages
-// must be there, up to its metadata: the offsets of a file within a file may by chance be those of some
-// structure, too. Where its pages have no room before it, it is a copy: the metadata of the file has them as well.
-func (r *recoverer) follows(m *layout.ColumnMeta, pos int64) bool {
+// acceptsChunk reports whether a chunk whose metadata was found at pos, among bytes that could not be parsed, can be
+// one of this file. If it begins where the previous chunk ends, those bytes are in it, and only what can be parsed is
+// compared. If not, the metadata of the previous chunk was lost, and all pages of this one must be there, up to its
+// metadata: offsets of a file within a page may happen to be those of a structure. If there is no room for its pages,
+// the metadata is a copy, as the metadata of the file has them, too.
+func (r *recoverer) acceptsChunk(m *layout.ColumnMeta, pos int64) bool {
 	if m.Stored > pos-m.Data {
 		return false
 	}
@@ -85,32 +82,32 @@ func (r *recoverer) follows(m *layout.ColumnMeta, pos int64) bool {
 	if m.Data != r.start {
 		return w.whole && w.end == pos
 	}
-	return !w.against && (!w.whole || w.end == pos) && r.familiar(m)
+	return !w.contradicts && (!w.whole || w.end == pos) && r.matchesSeen(m)
 }
 
-// walked is what was seen of the pages of a chunk.
-type walked struct {
-	whole   bool  // all values were met, in data pages that together are as long as the metadata says
-	against bool  // there is something that is in no chunk
-	end     int64 // after the last page
-	values  int64 // of all data pages
+// pageWalk is what a walk over the pages of a chunk found.
+type pageWalk struct {
+	whole       bool  // the data pages have all values, and the sizes in the metadata
+	contradicts bool  // there is a structure that cannot be in the chunk
+	end         int64 // after the last page
+	values      int64 // of all data pages
 }
 
-// pages walks the pages of a chunk, which end at or before end.
-func (r *recoverer) pages(m *layout.ColumnMeta, end int64) (w walked) {
+// pages walks the pages of a chunk, which end by end.
+func (r *recoverer) pages(m *layout.ColumnMeta, end int64) (w pageWalk) {
 	var values, raw, stored int64
 	for w.end = m.Data; w.end < end; {
-		if !r.afford(elsewhere / 16) {
-			return walked{against: true, end: w.end}
+		if !r.afford(seekCost / 16) {
+			return pageWalk{contradicts: true, end: w.end}
 		}
 		h, head, err := r.page(w.end, end)
 		if field, _ := h.Problem(); err != nil && head > 0 && field == "" || h.Kind == layout.SyncPage && err == nil {
-			w.against = true // its metadata lies in a page, or in another row group
+			w.contradicts = true // the chunk's metadata is in a page, or in another row group
 			return w
 		}
-		if err != nil { // what is damaged may be this header, if it is not the metadata of another chunk
+		if err != nil { // a damaged page header, unless it is the metadata of another chunk
 			_, _, err := r.columnMeta(w.end, end, 4<<10)
-			w.against = err == nil
+			w.contradicts = err == nil
 			break
 		}
 		if h.Kind == layout.DataPage {
@@ -122,39 +119,39 @@ func (r *recoverer) pages(m *layout.ColumnMeta, end int64) (w walked) {
 		w.end += head + int64(h.Stored)
 	}
 	w.whole = values == m.Values && (m.Raw < 0 || m.Raw == raw && m.Stored == stored)
-	w.against, w.values = w.against || values > m.Values, values
+	w.contradicts, w.values = w.contradicts || values > m.Values, values
 	return w
 }
 
-// familiar reports whether a column as m says was met before, if the first row group was met as a whole: then a
-// path came twice.
-func (r *recoverer) familiar(m *layout.ColumnMeta) bool {
+// matchesSeen reports whether m has type and levels of the column of that path. A path that was not met before can be
+// one only in the first row group, before any path is repeated.
+func (r *recoverer) matchesSeen(m *layout.ColumnMeta) bool {
 	if c := r.seen[pathKey(m.Path)]; c != nil {
 		return c.Type == m.Type && c.MaxDef == m.MaxDef && c.MaxRep == m.MaxRep
 	}
-	return !r.again
+	return !r.repeated
 }
 
-// columnMeta reads metadata of a column at pos that ends at or before end.
-func (r *recoverer) columnMeta(pos, end, most int64) (*layout.ColumnMeta, int64, error) {
-	const few = 512
+// columnMeta reads metadata of a column at pos that ends by end and has limit bytes at most.
+func (r *recoverer) columnMeta(pos, end, limit int64) (*layout.ColumnMeta, int64, error) {
+	const first = 512
 	at := r.f.At.Sub(pos, end-pos)
 	var m layout.ColumnMeta
 	parse := func(c *wire.Cursor) bool {
-		r.spend(c, few)
+		r.spend(c, first)
 		t := thrift.NewReader(c, layout.ProtocolOf(c.Rest()))
 		m = layout.ParseColumnMeta(t, "")
 		return t.Short()
 	}
-	b, err := r.bytes(pos, int(min(few, at.Len)))
+	b, err := r.bytes(pos, int(min(first, at.Len)))
 	if err != nil {
 		return nil, 0, err
 	}
 	c := wire.NewCursor(b, at.Sub(0, int64(len(b))), "")
 	short := parse(c)
 	n, err := int64(c.Pos()), c.Err()
-	if most = r.grow(few, most); short && err != nil && most > few && at.Len > few {
-		n, err = layout.ReadStruct(r.ctx, r.f.Src, at, min(4<<10, most), most, "", parse)
+	if limit = r.grow(first, limit); short && err != nil && limit > first && at.Len > first {
+		n, err = layout.ReadStruct(r.ctx, r.f.Src, at, min(4<<10, limit), limit, "", parse)
 	}
 	if err == nil {
 		err = container.CheckColumn(&m, at.Sub(0, n), "")
@@ -162,14 +159,14 @@ func (r *recoverer) columnMeta(pos, end, most int64) (*layout.ColumnMeta, int64,
 	return &m, n, err
 }
 
-// fileMeta reads metadata of a file at pos that ends at or before end.
+// fileMeta reads metadata of a file at pos that ends by end. It must have its required fields and checksum.
 func (r *recoverer) fileMeta(pos, end int64) (*layout.FileMeta, int64, bool) {
-	const few = 1 << 10
+	const first = 1 << 10
 	at := r.f.At.Sub(pos, end-pos)
 	var m layout.FileMeta
-	n, err := layout.ReadStruct(r.ctx, r.f.Src, at, few, r.grow(few, r.f.Limits.Metadata), "",
+	n, err := layout.ReadStruct(r.ctx, r.f.Src, at, first, r.grow(first, r.f.Limits.Metadata), "",
 		func(c *wire.Cursor) (short bool) {
-			r.spend(c, few)
+			r.spend(c, first)
 			m, short = layout.ParseFileMeta(c.Within(r.f.Limits.Memory()))
 			return short
 		})
@@ -179,7 +176,7 @@ func (r *recoverer) fileMeta(pos, end int64) (*layout.FileMeta, int64, bool) {
 	return &m, n, true
 }
 
-// footer reads metadata of a file at pos, with its length and the magic after it.
+// footer reads metadata of a file at pos, followed by its length and the magic, and returns the size of all three.
 func (r *recoverer) footer(pos int64) (*layout.FileMeta, int64, bool) {
 	end := r.f.At.Len - layout.TailLen
 	var b [layout.TailLen]byte
@@ -194,12 +191,12 @@ func (r *recoverer) footer(pos int64) (*layout.FileMeta, int64, bool) {
 	return m, n + layout.TailLen, true
 }
 
-// beginsMeta reports whether b begins as metadata of a file does: with field 1, an i32, of 1.
+// beginsMeta reports whether b begins as metadata of a file does: with field 1, an i32, of value 1.
 func beginsMeta(b []byte) bool {
 	return bytes.HasPrefix(b, []byte{0x15, 2}) || bytes.HasPrefix(b, []byte{8, 0, 1, 0, 0, 0, 1})
 }
 
-// firstSync takes the marker of the sync block at the beginning of the file, if there is one.
+// firstSync sets the marker to that of the sync block at the beginning of the file, if there is one.
 func (r *recoverer) firstSync() error {
 	h, head, err := r.page(layout.MagicLen, r.f.At.Len)
 	if err != nil || h.Kind != layout.SyncPage || int64(h.Stored) > r.f.Limits.Metadata {
@@ -212,10 +209,11 @@ func (r *recoverer) firstSync() error {
 	return err
 }
 
-// lastFooter looks backwards for metadata of this file with its length and the magic after it, and sets pos after it.
+// lastFooter searches backwards for metadata of this file with its length and the magic, takes its row groups, and sets
+// pos to the byte after it.
 func (r *recoverer) lastFooter(pos *int64) error {
 	const step = 256 << 10
-	r.window = elsewhere
+	r.window = seekCost
 	for end := r.f.At.Len; end > layout.MinFile; end -= step {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -231,7 +229,7 @@ func (r *recoverer) lastFooter(pos *int64) error {
 				return b[off-from:][:n]
 			}
 			p := make([]byte, n)
-			if !r.afford(elsewhere) || format.ReadFull(r.ctx, r.f.Src, r.f.At.Sub(off, n), "", p) != nil {
+			if !r.afford(seekCost) || format.ReadFull(r.ctx, r.f.Src, r.f.At.Sub(off, n), "", p) != nil {
 				return nil
 			}
 			return p
@@ -267,13 +265,13 @@ func (r *recoverer) footerBefore(pos int64, peek func(off, n int64) []byte) *lay
 		return nil
 	}
 	m, size, ok := r.fileMeta(start, pos-4)
-	if !ok || size != n || !r.trusts(m, start) || !r.plausible(m, start) || !r.own(m, start) {
+	if !ok || size != n || !r.trusts(m, start) || !r.plausible(m, start) || !r.isOwn(m, start) {
 		return nil
 	}
 	return m
 }
 
-// plausible reports whether all that m points to lies before end.
+// plausible reports whether all offsets in m are before end.
 func (r *recoverer) plausible(m *layout.FileMeta, end int64) bool {
 	for _, g := range m.Groups {
 		for _, c := range g.Columns {
@@ -285,8 +283,8 @@ func (r *recoverer) plausible(m *layout.FileMeta, end int64) bool {
 	return true
 }
 
-// own reports whether m, which begins at start and is plausible, is metadata of this file, and not of one within it.
-func (r *recoverer) own(m *layout.FileMeta, start int64) bool {
+// isOwn reports whether m, which begins at start and is plausible, is metadata of this file and not of one in a page.
+func (r *recoverer) isOwn(m *layout.FileMeta, start int64) bool {
 	if r.marker != nil {
 		return bytes.Equal(m.Marker(), r.marker)
 	}
@@ -305,7 +303,7 @@ func (r *recoverer) own(m *layout.FileMeta, start int64) bool {
 		return false
 	}
 	for pos < start {
-		n := r.step(pos, start)
+		n := r.structureSize(pos, start)
 		if n <= 0 {
 			return false
 		}
@@ -314,8 +312,8 @@ func (r *recoverer) own(m *layout.FileMeta, start int64) bool {
 	return pos == start
 }
 
-// confirms reports whether the chunk is where the metadata of the file says: its pages, one by one, and its
-// metadata after them, which some writers have in the metadata of the file only.
+// confirms reports whether the chunk is where the metadata of the file has it: its pages, one by one, and its metadata
+// after them, which some writers put in the metadata of the file only.
 func (r *recoverer) confirms(c *layout.ColumnChunk, start int64) bool {
 	m, _, err := r.columnMeta(c.Offset, start, 1<<20)
 	if c.Meta == nil {
@@ -330,16 +328,16 @@ func (r *recoverer) confirms(c *layout.ColumnChunk, start int64) bool {
 		return m.Data == c.Meta.Data && m.Raw == c.Meta.Raw && slices.Equal(m.Path, c.Meta.Path) && w.whole &&
 			w.end == c.Offset
 	}
-	// and always after the pages
+	// A writer that stores levels in pairs also writes the metadata after the pages.
 	ours := slices.ContainsFunc(c.Meta.Pairs, func(kv layout.KeyValue) bool { return kv.Key == layout.LevelsKey })
 	return !ours && r.pages(c.Meta, start).whole
 }
 
-// foreign reports whether the metadata at the end is that of a file within the file, where no sync block says:
-// less than half of the chunks, of the first few, are where it says. One may be by chance, as where both tables
-// begin with the same column.
-func (r *recoverer) foreign() bool {
-	const few = 64
+// ofInnerFile reports whether the metadata at the end is that of a file in a page, if there are no sync blocks: fewer
+// than half of the first chunks are where it has them. One may be by chance, as where both tables begin with the same
+// column.
+func (r *recoverer) ofInnerFile() bool {
+	const maxTries = 64
 	m, tries, matched := &r.f.Footer, 0, 0
 	if r.firstSync() != nil || r.marker != nil {
 		return false
@@ -351,7 +349,7 @@ func (r *recoverer) foreign() bool {
 			if c.File != "" || c.Offset < layout.MagicLen {
 				return false
 			}
-			if tries == few {
+			if tries == maxTries {
 				return 2*matched < tries
 			}
 			if tries++; r.confirms(c, start) {
@@ -359,15 +357,15 @@ func (r *recoverer) foreign() bool {
 			}
 		}
 	}
-	if tries == 0 { // an empty file has nothing in front of its metadata
-		return !r.own(m, start)
+	if tries == 0 { // no row groups: nothing may be before the metadata
+		return !r.isOwn(m, start)
 	}
 	return 2*matched < tries
 }
 
-// step is the size of the structure at pos, which ends at or before end; 0: there is none.
-func (r *recoverer) step(pos, end int64) int64 {
-	if !r.afford(elsewhere / 16) {
+// structureSize is the size of the structure at pos that ends by end; 0: there is none.
+func (r *recoverer) structureSize(pos, end int64) int64 {
+	if !r.afford(seekCost / 16) {
 		return 0
 	}
 	if h, head, err := r.page(pos, end); err == nil {
@@ -382,7 +380,8 @@ func (r *recoverer) step(pos, end int64) int64 {
 	return 0
 }
 
-// FooterAt reads metadata of a file at pos of f, with its length and the magic after it, if that is what is there.
+// FooterAt reads metadata of a file at pos of f, followed by its length and the magic, and returns the size of all
+// three; ok is false if there is none.
 func FooterAt(ctx context.Context, f *table.File, pos int64) (*layout.FileMeta, int64, bool) {
 	return newRecoverer(ctx, f, f.At.Object).footer(pos)
 }

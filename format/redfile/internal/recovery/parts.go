@@ -15,17 +15,17 @@ import (
 	"stoa/format/redfile/internal/table"
 )
 
-// gather makes a reader of the parts that lie beside the metadata of a split table, where that is lost: each is
-// a whole file with one row group, or with all, and their names are in order. nil if there are none.
-func (r *recoverer) gather(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
+// fromParts makes a reader of the parts in the directory of a split table whose metadata is lost. Each part is a
+// RedFile by itself, with one row group or all of them, and their names are in order. nil: there are none.
+func (r *recoverer) fromParts(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
 	names, err := r.parts(o)
 	if err != nil {
 		return nil, err
 	}
 	out := table.New(r.f.Tree, r.f.Src, r.f.At, o, opts)
-	out.Stamp, out.Gathered, out.Recovering = r.f.Stamp, true, true
+	out.Stamp, out.FromParts, out.Recovering = r.f.Stamp, true, true
 	marker, sure := r.tableMarker(names)
-	begun := map[string]string{} // parts by what their sync block says
+	begun := map[string]string{} // names of parts by the marker and first row group of their sync blocks
 	for _, name := range names {
 		tg := r.sibling(name)
 		p, err := table.OpenTarget(r.ctx, tg, o)
@@ -39,19 +39,19 @@ func (r *recoverer) gather(o format.OpenOptions, opts layout.ReadOptions) (*tabl
 			if p = r.recoverPart(tg.Name, o); p == nil {
 				size, _ := r.f.Tree.Stat(r.ctx, tg.Name)
 				r.Rows("redfile.rows.lost", fault.Span{Object: tg.Name, Len: size.Size}, [2]int64{-1, -1}, -1,
-					"nothing whole was found in the part %s: it is left out", name)
+					"no row group was found in the part %s: it is left out", name)
 				continue
 			}
 		}
 		s, at := p.FirstBlock(r.ctx)
 		p.Close()
-		if namesOthers(p, name) {
+		if isTableMetadata(p, name) {
 			r.Rows("redfile.rows.lost", p.At, [2]int64{-1, -1}, -1,
-				"%s is no part, but names others as a table's metadata does: it is left out", name)
+				"%s is no part, but names other files as a table's metadata does: it is left out", name)
 			continue
 		}
 		if own := p.Footer.Marker(); marker != nil && own != nil && !bytes.Equal(own, marker) {
-			r.leaveOut(p, name, sure)
+			r.leaveOutPart(p, name, sure)
 			continue
 		}
 		if s != nil {
@@ -70,26 +70,26 @@ func (r *recoverer) gather(o format.OpenOptions, opts layout.ReadOptions) (*tabl
 	}
 	out.MetaAt = r.f.At.Sub(r.f.At.Len, 0)
 	out.Footer.HasCRC = false
-	if err := out.Learn(r.ctx); err != nil {
+	if err := out.ResolveSchema(r.ctx); err != nil {
 		return nil, err
 	}
 	return out, r.count(out)
 }
 
-// tableMarker is the marker of the table that the parts are to be put together to: the one that still stands in what
-// is left of the metadata, else the one that most parts have. sure: these do not have several as often. nil: none has
-// any. What stands in the place of the metadata is asked only where there is nothing else.
+// tableMarker returns the marker of the table that is to be recovered: one that is still in what is left of the
+// metadata, otherwise the one that most parts have; nil if none has any. sure: no other is in as many parts. The file
+// in the place of the metadata does not count if it may be a part itself.
 func (r *recoverer) tableMarker(names []string) (marker []byte, sure bool) {
 	var rest []byte
-	if !r.astray && r.f.At.Len <= r.f.Limits.Metadata {
+	if !r.standsIn && r.f.At.Len <= r.f.Limits.Metadata {
 		rest = make([]byte, r.f.At.Len)
 		if format.ReadFull(r.ctx, r.f.Src, r.f.At, "", rest) != nil {
 			rest = nil
 		}
 	}
-	votes, most := map[string]int{}, 0
+	votes, maxVotes := map[string]int{}, 0
 	for _, name := range names {
-		m := r.f.MarkerOf(r.ctx, r.sibling(name).Name)
+		m := r.f.MarkerOfObject(r.ctx, r.sibling(name).Name)
 		if m == nil || name == layout.MetadataFile {
 			continue
 		}
@@ -98,17 +98,17 @@ func (r *recoverer) tableMarker(names []string) (marker []byte, sure bool) {
 		}
 		votes[string(m)]++
 		switch n := votes[string(m)]; {
-		case n > most:
-			marker, most, sure = m, n, true
-		case n == most:
+		case n > maxVotes:
+			marker, maxVotes, sure = m, n, true
+		case n == maxVotes:
 			sure = false
 		}
 	}
 	return marker, sure
 }
 
-// leaveOut reports a part that is of another table; or, if that is not sure, may be the one that is of this.
-func (r *recoverer) leaveOut(p *table.File, name string, sure bool) {
+// leaveOutPart reports a part that has another marker than the table; if sure is false, it may be the one that belongs.
+func (r *recoverer) leaveOutPart(p *table.File, name string, sure bool) {
 	if !sure {
 		r.Report("redfile.part.other", p.At, "", "%s is of another table than the parts beside it, and nothing says "+
 			"which of them are of this: it is left out", name)
@@ -117,14 +117,14 @@ func (r *recoverer) leaveOut(p *table.File, name string, sure bool) {
 	r.Rows("redfile.rows.lost", p.At, [2]int64{-1, -1}, -1, "%s is of another table: it is left out", name)
 }
 
-// sibling is what is called name in the directory of the table.
+// sibling is the object of that name in the directory of the table.
 func (r *recoverer) sibling(name string) format.Target {
 	return format.Target{Tree: r.f.Tree, Name: path.Join(path.Dir(r.f.At.Object), name)}
 }
 
-// parts are the names of the parts, in order. A part that stands in the place of the metadata is where that
-// stands as a part, or where a part is missing; after the last only its sync block can say that it is one. It
-// is none of them if it is a copy of one.
+// parts returns the names of the parts, in order. A part that stands in the place of the metadata comes where the
+// metadata stands as a part, or where a part is missing; after the last only if its sync block shows that it is a part.
+// It is left out if it is a copy of a part.
 func (r *recoverer) parts(o format.OpenOptions) (names []string, err error) {
 	for info, err := range r.f.Tree.List(r.ctx, path.Dir(r.f.At.Object)) {
 		if err != nil {
@@ -136,13 +136,13 @@ func (r *recoverer) parts(o format.OpenOptions) (names []string, err error) {
 			names = append(names, name)
 		}
 	}
-	if !r.astray {
+	if !r.standsIn {
 		return names, nil
 	}
 	gap := len(names)
 	for i, name := range slices.Backward(names) {
 		if p, err := table.OpenTarget(r.ctx, r.sibling(name), o); err == nil {
-			others := namesOthers(p, name)
+			others := isTableMetadata(p, name)
 			p.Close()
 			if others {
 				names[i] = layout.MetadataFile
@@ -158,13 +158,13 @@ func (r *recoverer) parts(o format.OpenOptions) (names []string, err error) {
 	}
 	if gap == len(names) {
 		if s, _ := r.f.FirstBlock(r.ctx); s == nil {
-			return names, nil // a part that none of the others is missing: it may be a copy that has changed
+			return names, nil // no part is missing: it may be a copy of a part that was damaged
 		}
 	}
 	return slices.Insert(names, gap, layout.MetadataFile), nil
 }
 
-// isCopy reports whether the file called name has the bytes of the one that is recovered.
+// isCopy reports whether a part has the same bytes as the file that is recovered.
 func (r *recoverer) isCopy(name string) (bool, error) {
 	src, err := r.f.Tree.Open(r.ctx, r.sibling(name).Name)
 	if err != nil {
@@ -191,19 +191,19 @@ func (r *recoverer) isCopy(name string) (bool, error) {
 	return true, nil
 }
 
-// among makes a reader of the parts of a table and of the one that stands in the place of its metadata; nil if
-// there are no others.
-func (r *recoverer) among(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
-	at, before := r.f.OwnGroups(), len(r.findings)
-	r.astray = true
-	out, err := r.gather(o, opts)
-	r.astray = false
+// withStandIn makes a reader of the parts of a table and of the file that stands in the place of its metadata; nil if
+// there are no other parts.
+func (r *recoverer) withStandIn(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
+	at, before := r.f.OwnGroupPath(), len(r.findings)
+	r.standsIn = true
+	out, err := r.fromParts(o, opts)
+	r.standsIn = false
 	if err != nil && !errors.Is(err, fault.Corrupt) {
 		return nil, err
 	}
-	strange := err == nil && out != nil && out.Footer.Marker() != nil &&
+	otherTable := err == nil && out != nil && out.Footer.Marker() != nil &&
 		!bytes.Equal(out.Footer.Marker(), r.f.Footer.Marker())
-	if err != nil || out == nil || len(out.Footer.Groups) <= len(r.f.Footer.Groups) && !strange {
+	if err != nil || out == nil || len(out.Footer.Groups) <= len(r.f.Footer.Groups) && !otherTable {
 		r.findings = r.findings[:before]
 		return nil, nil
 	}
@@ -213,26 +213,26 @@ func (r *recoverer) among(o format.OpenOptions, opts layout.ReadOptions) (*table
 			how = "it is read as a part, among the others"
 		}
 	}
-	r.Report("redfile.metadata.other", r.f.MetaAt, at, "%s has the row groups in itself that it should name: %s",
+	r.Report("redfile.metadata.other", r.f.MetaAt, at, "%s has row groups of its own instead of naming the parts: %s",
 		layout.MetadataFile, how)
 	return out, nil
 }
 
-// namesOthers reports whether a file called so has no row group of its own, but names those of other files.
-func namesOthers(f *table.File, called string) bool {
+// isTableMetadata reports whether a file of that name has no chunk of its own and names those of other files.
+func isTableMetadata(f *table.File, filePath string) bool {
 	others := false
 	for _, g := range f.Footer.Groups {
 		for _, c := range g.Columns {
 			if c.File == "" {
 				return false
 			}
-			others = others || path.Base(c.File) != called
+			others = others || path.Base(c.File) != filePath
 		}
 	}
 	return others
 }
 
-// recoverPart recovers a part whose own metadata is damaged; nil if it has no row group that is whole.
+// recoverPart recovers a part whose own metadata is damaged; nil if no row group is left.
 func (r *recoverer) recoverPart(name string, o format.OpenOptions) *table.File {
 	back, found, err := Recover(r.ctx, format.Target{Tree: r.f.Tree, Name: name}, o)
 	r.findings = append(r.findings, found...)
@@ -247,7 +247,7 @@ func (r *recoverer) recoverPart(name string, o format.OpenOptions) *table.File {
 	return p
 }
 
-// add adds the row groups of a part, if it is one of the same table as the first.
+// add appends the row groups of a part to out, if it has the schema and marker of the parts before it.
 func (r *recoverer) add(out, p *table.File, name string) {
 	if len(out.Footer.Groups) > 0 && (!p.Shown.Equal(out.Shown) ||
 		string(p.Footer.Marker()) != string(out.Footer.Marker())) {
@@ -275,9 +275,9 @@ func (r *recoverer) add(out, p *table.File, name string) {
 	out.Footer.Groups = groups
 }
 
-// strange is an error if none of the parts that the metadata of a split table names is what it takes it for,
-// and some are others': it is that of another table.
-func (r *recoverer) strange(o format.OpenOptions) error {
+// checkParts is an error if none of the parts that the metadata of a split table names is the one it describes, and at
+// least one is another's: then it is the metadata of another table.
+func (r *recoverer) checkParts(o format.OpenOptions) error {
 	var other error
 	seen, marker := map[string]bool{}, r.f.Footer.Marker()
 	for _, g := range r.f.Footer.Groups {
@@ -288,12 +288,12 @@ func (r *recoverer) strange(o format.OpenOptions) error {
 			seen[c.File] = true
 			p, err := table.OpenTarget(r.ctx, r.sibling(c.File), o)
 			if err != nil {
-				if r.mentions(c.File, marker) {
+				if r.containsMarker(c.File, marker) {
 					return nil
 				}
 				continue
 			}
-			known, err := r.takenFor(p, c.File)
+			known, err := r.matchPart(p, c.File)
 			p.Close()
 			if known && err == nil {
 				return nil
@@ -306,14 +306,14 @@ func (r *recoverer) strange(o format.OpenOptions) error {
 	if other == nil {
 		return r.ctx.Err()
 	}
-	r.undecided = marker != nil && !r.several(seen)
+	r.undecided = marker != nil && !r.severalMarkers(seen)
 	return fault.Corruptf(r.f.MetaAt, "file_metadata.row_groups",
 		"this is the metadata of another table than the parts: %v", other)
 }
 
-// mentions reports whether what is left of a part begins with the marker, though nothing proves that it is one.
-func (r *recoverer) mentions(name string, marker []byte) bool {
-	const most = 256
+// containsMarker reports whether the first bytes of a part that cannot be opened have the marker of the table.
+func (r *recoverer) containsMarker(name string, marker []byte) bool {
+	const headLen = 256 // a sync block at the beginning has its marker there
 	if marker == nil {
 		return false
 	}
@@ -322,32 +322,32 @@ func (r *recoverer) mentions(name string, marker []byte) bool {
 		return false
 	}
 	defer src.Close()
-	head := make([]byte, min(most, src.Size()))
+	head := make([]byte, min(headLen, src.Size()))
 	return format.ReadFull(r.ctx, src, fault.Span{Object: name, Len: int64(len(head))}, "", head) == nil &&
 		bytes.Contains(head, marker)
 }
 
-// several reports whether more than one of the parts says of which table it is.
-func (r *recoverer) several(names map[string]bool) bool {
+// severalMarkers reports whether more than one of the parts has a marker.
+func (r *recoverer) severalMarkers(names map[string]bool) bool {
 	n := 0
 	for name := range names {
-		if r.f.MarkerOf(r.ctx, r.sibling(name).Name) != nil {
+		if r.f.MarkerOfObject(r.ctx, r.sibling(name).Name) != nil {
 			n++
 		}
 	}
 	return n > 1
 }
 
-// takenFor compares a part, called so, with the metadata of the table: by its marker, or, without any, by its
-// own metadata. known: it says what it is.
-func (r *recoverer) takenFor(p *table.File, called string) (known bool, err error) {
+// matchPart compares a part with the metadata of the table that names it as filePath: by its marker or, without any, by
+// its own metadata. known: the part has what to compare.
+func (r *recoverer) matchPart(p *table.File, filePath string) (known bool, err error) {
 	marker := r.f.Footer.Marker()
 	if marker == nil {
-		return true, r.f.Agrees(r.ctx, p.File, called, "file_metadata")
+		return true, r.f.CheckPartChunks(r.ctx, p.File, filePath, "file_metadata")
 	}
-	own := r.f.MarkerOf(r.ctx, p.At.Object)
+	own := r.f.MarkerOfObject(r.ctx, p.At.Object)
 	if own != nil && !bytes.Equal(own, marker) {
-		return true, fault.Corruptf(p.At, "sync.marker", "%q has the marker %x", called, own)
+		return true, fault.Corruptf(p.At, "sync.marker", "%q has the marker %x", filePath, own)
 	}
 	return own != nil, nil
 }

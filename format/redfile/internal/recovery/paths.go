@@ -11,8 +11,8 @@ import (
 	"stoa/format/redfile/internal/schema"
 )
 
-// lose notes that a chunk cannot be read.
-func (r *recoverer) lose(group, col int, off int64) layout.ColumnChunk {
+// lostChunk records that the metadata of a chunk was not found, and returns a chunk without it.
+func (r *recoverer) lostChunk(group, col int, off int64) layout.ColumnChunk {
 	at := r.f.At.Sub(min(max(off, 0), r.f.At.Len), 0)
 	r.lost[container.ChunkKey{Group: group, Col: col}] = fault.Corruptf(at,
 		layout.ChunkPath(group, col)+".column_metadata",
@@ -20,16 +20,16 @@ func (r *recoverer) lose(group, col int, off int64) layout.ColumnChunk {
 	return layout.ColumnChunk{Offset: off}
 }
 
-// byPaths makes row groups of the chunks that no sync block mentions.
+// byPaths makes row groups of the chunks that no sync block names.
 func (r *recoverer) byPaths() {
 	if len(r.chunks) == 0 {
 		return
 	}
 	paths, sure := r.paths()
-	if !sure && !r.again { // one set of chunks: are these all columns of the first row group?
+	if !sure && !r.repeated { // each path was found once: columns of the first row group may be missing
 		r.Rows("redfile.columns.unknown", r.f.At.Sub(r.end, r.f.At.Len-r.end), [2]int64{-1, -1}, -1,
-			"chunks of %d columns, each once, and nothing that says how many the table has: what was after %q "+
-				"is missing, if the file is cut within its first row group; option schema=FILE says it", paths.n,
+			"chunks of %d columns were found, each once, and not how many the table has: columns after %q are "+
+				"missing if the file is cut within its first row group; option schema=FILE names the schema", paths.n,
 			strings.Join(r.chunks[len(r.chunks)-1].meta.Path, "."))
 	}
 	if len(r.groups) > 0 && paths.n != len(r.groups[0].Columns) {
@@ -38,7 +38,7 @@ func (r *recoverer) byPaths() {
 		return
 	}
 	b := groupBuilder{r: r, paths: paths}
-	b.spans, b.round, b.once = r.spans(&b.paths)
+	b.spans, b.groupSpan, b.single = r.columnSpans(&b.paths)
 	b.begin()
 	for _, c := range r.chunks {
 		if !b.add(c) {
@@ -50,16 +50,16 @@ func (r *recoverer) byPaths() {
 	}
 }
 
-// groupBuilder makes row groups of chunks that come in the order of the file.
+// groupBuilder makes row groups of chunks in the order of the file.
 type groupBuilder struct {
-	r       *recoverer
-	paths   pathList
-	spans   []int64 // bytes that each column usually takes
-	round   int64   // and all of them; 0: not known
-	once    bool    // of some by one chunk only
-	g       layout.RowGroup
-	last    int   // the last column that g has; -1: none
-	lastEnd int64 // where its chunk ends
+	r         *recoverer
+	paths     pathList
+	spans     []int64 // estimated bytes of each column in a row group
+	groupSpan int64   // their sum; 0: not known
+	single    bool    // some column has one chunk only
+	g         layout.RowGroup
+	last      int   // the last column that g has; -1: none
+	lastEnd   int64 // where its chunk ends
 }
 
 // begin begins a row group without columns.
@@ -70,12 +70,12 @@ func (b *groupBuilder) begin() {
 	}
 }
 
-// finish ends a row group: what is missing is lost.
+// finish adds the row group. Chunks that are missing are lost.
 func (b *groupBuilder) finish() {
 	r, group := b.r, len(b.r.groups)
 	for i := range b.g.Columns {
 		if b.g.Columns[i].Meta == nil {
-			b.g.Columns[i] = r.lose(group, i, r.end)
+			b.g.Columns[i] = r.lostChunk(group, i, r.end)
 		}
 	}
 	r.recount(&b.g)
@@ -83,25 +83,25 @@ func (b *groupBuilder) finish() {
 	r.groups = append(r.groups, b.g)
 }
 
-// add takes the next chunk; false: too many are missing, and what follows is given up.
+// add takes the next chunk; false: too many chunks are missing, and what follows is given up.
 func (b *groupBuilder) add(c foundChunk) bool {
 	r, i := b.r, b.paths.find(c.meta.Path, b.last+1)
-	if b.last >= 0 && i >= 0 && b.round > 0 {
-		far := c.meta.Data - b.lastEnd
+	if b.last >= 0 && i >= 0 && b.groupSpan > 0 {
+		excess := c.meta.Data - b.lastEnd // bytes beyond the columns between the two
 		for k := b.last + 1; k < i; k++ {
-			far -= b.spans[k]
+			excess -= b.spans[k]
 		}
-		if far > b.round*3/4 || far > b.round/2 && !b.once { // more is missing than the columns between them
-			b.apart(c, far)
+		if excess > b.groupSpan*3/4 || excess > b.groupSpan/2 && !b.single {
+			b.reportGap(c, excess)
 			i = -1
 		}
 	}
-	if i < 0 { // it is one that was there already: the next row group has begun
+	if i < 0 { // the column is not after the last one: the next row group has begun
 		if i = b.paths.find(c.meta.Path, 0); i < 0 {
 			return true
 		}
 		b.finish()
-		if len(r.lost) > 1000+len(r.chunks) { // row groups of one chunk each, of very many columns
+		if len(r.lost) > 1000+len(r.chunks) { // crafted: each row group has one chunk of very many columns
 			r.Rows("redfile.rows.lost", r.f.At.Sub(c.off, r.f.At.Len-c.off), [2]int64{-1, -1}, -1,
 				"far more chunks are missing than were found; what follows is given up")
 			return false
@@ -116,11 +116,11 @@ func (b *groupBuilder) add(c foundChunk) bool {
 	return true
 }
 
-// apart reports that a chunk, so many bytes too far after the one before, is of another row group. Where columns were
-// found once there may as well have been a large column in between, and no such rows.
-func (b *groupBuilder) apart(c foundChunk, far int64) {
+// reportGap reports that a chunk, excess bytes too far after the previous one, is of another row group. If columns were
+// found once only, a large column may as well have been between them, and there are no such rows.
+func (b *groupBuilder) reportGap(c foundChunk, excess int64) {
 	r, rows := b.r, [2]int64{-1, -1}
-	if b.once && !r.repeats(c.meta) {
+	if b.single && !r.repeats(c.meta) {
 		first := max(0, rowsOfColumns(b.g.Columns, r.repeats))
 		for i := range r.groups {
 			first += max(0, r.groups[i].Rows)
@@ -128,12 +128,12 @@ func (b *groupBuilder) apart(c foundChunk, far int64) {
 		rows = [2]int64{first, first + c.meta.Values}
 	}
 	r.Rows("redfile.rows.lost", r.f.At.Sub(c.meta.Data, 0), rows, -1, "column %q begins %d bytes too far after the "+
-		"column before, and a row group has about %d: it is another's", strings.Join(c.meta.Path, "."), far, b.round)
+		"previous column, and a row group has about %d: it is of another row group", strings.Join(c.meta.Path, "."),
+		excess, b.groupSpan)
 }
 
-// recount has columns of a row group have as many values as the headers of their pages say, and not their metadata,
-// where the other columns agree with those, or there are none: how many there are is what gives a row group its rows,
-// and no checksum is over it.
+// recount replaces num_values of columns by the sum over the headers of their pages if the other columns agree with
+// that, or there are none: it determines the rows of a row group, and no checksum is over it.
 func (r *recoverer) recount(g *layout.RowGroup) {
 	votes := map[int64]int{}
 	for _, c := range g.Columns {
@@ -141,24 +141,24 @@ func (r *recoverer) recount(g *layout.RowGroup) {
 			continue
 		}
 		votes[c.Meta.Values]++
-		if n, ok := r.paged[c.Meta]; ok {
+		if n, ok := r.headerValues[c.Meta]; ok {
 			votes[n]++
 		}
 	}
 	for _, c := range g.Columns {
-		n, ok := r.paged[c.Meta]
+		n, ok := r.headerValues[c.Meta]
 		if c.Meta == nil || !ok || r.repeats(c.Meta) || votes[n] < votes[c.Meta.Values] {
 			continue
 		}
 		r.For(r.Part, strings.Join(c.Meta.Path, ".")).Report("redfile.column.damaged", r.f.At.Sub(c.Offset, 0), "",
-			"num_values: %d, the pages before it have %d by their headers", c.Meta.Values, n)
+			"num_values: expected %d, the page headers have %d", c.Meta.Values, n)
 		c.Meta.Values = n
 	}
 }
 
-// spans are how many bytes the columns take in a row group, about, by what was found of each, and all together; once:
-// of some by one chunk only. Where one of a column was not found nobody knows.
-func (r *recoverer) spans(paths *pathList) (spans []int64, round int64, once bool) {
+// columnSpans estimates the bytes of each column in a row group, as the median of its chunks that were found, and their
+// sum; single: some column has one chunk only. The sum is 0 if a column has none.
+func (r *recoverer) columnSpans(paths *pathList) (spans []int64, sum int64, single bool) {
 	found := make([][]int64, paths.n)
 	for _, c := range r.chunks {
 		if i := paths.find(c.meta.Path, 0); i >= 0 && c.end > c.meta.Data {
@@ -169,24 +169,24 @@ func (r *recoverer) spans(paths *pathList) (spans []int64, round int64, once boo
 		if len(f) == 0 {
 			return nil, 0, false
 		}
-		once = once || len(f) == 1
+		single = single || len(f) == 1
 		slices.Sort(f)
 		spans = append(spans, f[(len(f)-1)/2])
-		round += f[(len(f)-1)/2]
+		sum += f[(len(f)-1)/2]
 	}
-	return spans, round, once
+	return spans, sum, single
 }
 
-// unfinished reports the last row group, of which columns are missing. It is kept if one of those that are
-// there says how many rows it has.
+// unfinished reports the last row group, of which columns are missing, and finishes it if the columns found determine
+// its number of rows.
 func (r *recoverer) unfinished(g *layout.RowGroup, columns int, finish func()) {
 	at, found, rows := r.f.At.Sub(r.end, r.f.At.Len-r.end), count(g.Columns), rowsOfColumns(g.Columns, r.repeats)
 	if rows < 0 {
-		r.Rows("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is not whole: %d of %d "+
-			"columns were found, and none that says how many rows it has; it is given up", found, columns)
+		r.Rows("redfile.rows.lost", at, [2]int64{-1, -1}, -1, "the last row group is incomplete: %d of %d "+
+			"columns were found, none of which determines its number of rows; it is given up", found, columns)
 		return
 	}
-	// what was found may also be a copy of a chunk that another row group has: whether there are such rows is in doubt
+	// The chunk found may be a copy of one of another row group: whether there are such rows is in doubt.
 	first := int64(0)
 	for i := range r.groups {
 		first += max(0, r.groups[i].Rows)
@@ -206,7 +206,7 @@ func count(cols []layout.ColumnChunk) (n int) {
 	return n
 }
 
-// paths are those of the columns in their order: as the schema says, or, which is not sure, as they come.
+// paths returns the paths of the columns in order: from the schema, or, which is not sure, in the order of the chunks.
 func (r *recoverer) paths() (out pathList, sure bool) {
 	if r.known != nil && len(r.known.Schema) > 0 {
 		if t, err := schema.TreeOfElements(r.known.Schema, r.known.Gen, r.f.Limits, r.f.At); err == nil {
@@ -231,37 +231,37 @@ func (r *recoverer) paths() (out pathList, sure bool) {
 			return known, true
 		}
 	}
-	return r.turned(r.foundPaths()), false
+	return r.rotated(r.foundPaths()), false
 }
 
-// turned begins the paths with another one where bytes at the file's beginning were not understood: the first chunk
-// that was found is then not the first of its row group, but comes after as many columns as those bytes may be, and
-// what follows it would be put together with columns of the row group after.
-func (r *recoverer) turned(paths pathList) pathList {
+// rotated returns the paths beginning with another one if bytes at the beginning of the file could not be parsed: the
+// first chunk that was found is then not the first of its row group, but comes after as many columns as those bytes can
+// be, and would be combined with columns of the next row group.
+func (r *recoverer) rotated(paths pathList) pathList {
 	lost := r.chunks[0].meta.Data - layout.MagicLen
-	if lost <= 0 || !r.again || paths.find(r.chunks[0].meta.Path, 0) != 0 {
+	if lost <= 0 || !r.repeated || paths.find(r.chunks[0].meta.Path, 0) != 0 {
 		return paths
 	}
 	if i := r.firstByRows(&paths); i >= 0 {
 		return paths.from(i)
 	}
-	sizes, round := r.sizes(&paths)
-	if round <= 0 {
+	sizes, groupSize := r.sizes(&paths)
+	if groupSize <= 0 {
 		return paths
 	}
-	lost %= round
-	before, best, sum := 0, min(lost, round-lost), int64(0)
+	lost %= groupSize
+	before, best, sum := 0, min(lost, groupSize-lost), int64(0) // columns before the first chunk found
 	for k := 1; k < paths.n; k++ {
 		sum += sizes[paths.n-k]
-		if far := max(sum-lost, lost-sum); far < best {
-			before, best = k, far
+		if diff := max(sum-lost, lost-sum); diff < best {
+			before, best = k, diff
 		}
 	}
 	return paths.from((paths.n - before) % paths.n)
 }
 
-// firstByRows is the place of the path with which row groups begin, where chunks that follow each other have other
-// numbers of rows; -1: there are none, or they contradict each other.
+// firstByRows returns the index of the path with which row groups begin: that of adjacent chunks with different numbers
+// of rows. -1: there are none, or they contradict each other.
 func (r *recoverer) firstByRows(paths *pathList) int {
 	first := -1
 	for k, c := range r.chunks[1:] {
@@ -279,9 +279,9 @@ func (r *recoverer) firstByRows(paths *pathList) int {
 	return first
 }
 
-// sizes are how many bytes the columns take, about, in the row group of the first chunk that was found, and all
-// together: by the largest chunk of each, since the last row group may have fewer rows, and by how many values that
-// first chunk has, and others of its column.
+// sizes estimates the bytes of each column in the row group of the first chunk that was found, and their sum: by the
+// largest chunk of each column, since the last row group may have fewer rows, scaled by the ratio of the values of that
+// first chunk to other chunks of its column.
 func (r *recoverer) sizes(paths *pathList) (sizes []int64, all int64) {
 	first, others := r.chunks[0].meta, int64(1)
 	for _, c := range r.chunks[1:] {
@@ -301,7 +301,7 @@ func (r *recoverer) sizes(paths *pathList) (sizes []int64, all int64) {
 	return sizes, all
 }
 
-// arrowPaths are the paths of the Arrow schema that the writer kept.
+// arrowPaths returns the paths of the Arrow schema in the metadata.
 func (r *recoverer) arrowPaths() (out pathList, ok bool) {
 	t := schema.ArrowTree(r.known, r.f.Limits)
 	if t == nil {
@@ -329,7 +329,7 @@ func (r *recoverer) repeats(m *layout.ColumnMeta) bool {
 	return !r.flat[pathKey(m.Path)]
 }
 
-// takeLevels takes the levels that our writer of generation E puts in the metadata of a column.
+// takeLevels sets the maximum levels from the pair LevelsKey, which our writer puts in column metadata of generation E.
 func takeLevels(m *layout.ColumnMeta) {
 	for _, kv := range m.Pairs {
 		var d, p int32
@@ -340,7 +340,7 @@ func takeLevels(m *layout.ColumnMeta) {
 	}
 }
 
-// rowsOfColumns is the number of values of a column that does not repeat; -1 if there is none.
+// rowsOfColumns is the number of values of the first flat column that is there; -1 if there is none.
 func rowsOfColumns(cols []layout.ColumnChunk, repeats func(*layout.ColumnMeta) bool) int64 {
 	for _, c := range cols {
 		if c.Meta != nil && !repeats(c.Meta) {

@@ -31,7 +31,7 @@ func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 			{"b", 30, 100, 0, false}}, "a b c"},
 		"all have the same": {[]chunk{{"b", 50, 100, 300, false}, {"c", 50, 100, 0, false},
 			{"a", 50, 100, 0, false}, {"b", 50, 100, 0, false}}, "b c a"},
-		"other rows behind a gap": {[]chunk{{"b", 50, 100, 300, false}, {"c", 50, 100, 0, false},
+		"other rows after a gap": {[]chunk{{"b", 50, 100, 300, false}, {"c", 50, 100, 0, false},
 			{"a", 19, 100, 7, false}, {"b", 19, 100, 0, false}}, "b c a"},
 		"other rows of a list": {[]chunk{{"b", 50, 100, 300, false}, {"c", 50, 100, 0, false},
 			{"a", 70, 100, 0, true}, {"b", 50, 100, 0, false}}, "b c a"},
@@ -40,7 +40,7 @@ func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 		"nothing is lost": {[]chunk{{"b", 50, 100, 0, false}, {"c", 50, 100, 0, false},
 			{"a", 19, 100, 0, false}, {"b", 19, 100, 0, false}}, "b c a"},
 	} {
-		r, end := &recoverer{again: true}, int64(layout.MagicLen)
+		r, end := &recoverer{repeated: true}, int64(layout.MagicLen)
 		for _, c := range x.chunks {
 			m := &layout.ColumnMeta{Path: []string{c.name}, Values: c.values, HasLevels: true, Raw: -1, Stored: -1,
 				Data: end + c.at}
@@ -54,7 +54,7 @@ func TestRowGroupsBeginWhereRowsChange(t *testing.T) {
 		for _, n := range []string{x.chunks[0].name, x.chunks[1].name, x.chunks[2].name} {
 			found.add([]string{n})
 		}
-		got := r.turned(found)
+		got := r.rotated(found)
 		place := map[int]string{}
 		for _, n := range []string{"a", "b", "c"} {
 			place[got.find([]string{n}, 0)] = n

@@ -20,16 +20,17 @@ import (
 	"stoa/wire"
 )
 
-// Recover opens what is left of a file. Where the metadata at the end can be read, that is an ordinary
-// open: what is damaged before it is met while reading. Otherwise
+// Recover opens what is left of a file, and returns findings about what is lost. If the metadata at the end can be
+// read, it opens the file as usual, and damage before it shows when chunks are read. Otherwise
 //
-//  1. the last metadata in the file is looked for: a writer of ours writes it after every N-th row group, and it
-//     mentions all row groups before it;
-//  2. from there on (or from the beginning) the file is walked forwards, structure by structure: pages, the metadata of
-//     columns, which says where the pages of its chunk begin, and sync blocks, which say which columns are a row group.
-//     Where nothing can be parsed, the next metadata of a column or sync block is looked for byte by byte;
-//  3. chunks become row groups: as the sync blocks say, else by their paths, which come again with every row group. Of
-//     the last one columns may be missing: those are lost.
+//  1. it searches for the last metadata in the file: our writer puts it after every N-th row group, and it names all
+//     row groups before it;
+//  2. from there on, or from the beginning, it walks the file structure by structure: pages, the metadata of columns,
+//     which has the offset of its first page, and sync blocks, which name the columns of a row group. Where nothing can
+//     be parsed, it searches for the next of these byte by byte;
+//  3. it makes row groups of chunks by the sync blocks, or by the paths of the columns, which repeat in every row
+//     group.
+//     Columns that are missing in the last one are lost.
 func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
 	opts, err := layout.ParseOptions(o.Opts)
 	if err != nil {
@@ -46,18 +47,18 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 	r := newRecoverer(ctx, f, tg.Name)
 	err = f.Open(ctx, nil)
 	opened := err == nil
-	r.schema(f)
-	if opened && r.foreign() {
+	r.reportSchema(f)
+	if opened && r.ofInnerFile() {
 		err = fault.Corruptf(f.MetaAt, "file_metadata.row_groups",
-			"most chunks are not where it says: this is the metadata of a file within the file, after which it is cut")
+			"most chunks are not at its offsets: it is the metadata of a file in a page, after which this one is cut")
 	}
-	if opened && err == nil && f.OwnGroups() != "" {
-		if out, err := r.among(o, opts); err != nil || out != nil {
+	if opened && err == nil && f.OwnGroupPath() != "" {
+		if out, err := r.withStandIn(o, opts); err != nil || out != nil {
 			return r.finish(out, err)
 		}
 	}
 	if opened && err == nil && path.Base(tg.Name) == layout.MetadataFile {
-		err = r.strange(o)
+		err = r.checkParts(o)
 	}
 	if opened && err == nil {
 		if odd := f.RowsAgree(ctx); odd != nil {
@@ -65,8 +66,8 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 		}
 	}
 	if err == nil {
-		r.renamed()
-		f.LookAround(ctx)
+		r.renameColumns()
+		f.CheckTable(ctx)
 		return f, r.findings, nil
 	}
 	if !errors.Is(err, fault.Corrupt) {
@@ -76,34 +77,33 @@ func Recover(ctx context.Context, tg format.Target, o format.OpenOptions) (forma
 	return r.withoutMetadata(o, opts, err, opened)
 }
 
-// withoutMetadata recovers a file whose metadata at the end is not to be trusted, as why says. opened: it could be
-// read all the same.
+// withoutMetadata recovers a file whose metadata at the end cannot be used, because of why. opened: it could be parsed.
 func (r *recoverer) withoutMetadata(o format.OpenOptions, opts layout.ReadOptions, why error,
 	opened bool) (format.Reader, []region.Finding, error) {
 	f := r.f
 	r.Blame("redfile.footer.damaged", why, -1, -1)
 	if r.undecided {
-		r.Report("redfile.part.other", f.MetaAt, "", "%s and the one part that can be read are of two tables, and "+
-			"nothing says which of them is this: the part is read", layout.MetadataFile)
+		r.Report("redfile.part.other", f.MetaAt, "", "%s and the one part that can be read are of two tables, and it "+
+			"is not known which is lost: the part is read", layout.MetadataFile)
 	}
-	if f.Footer.Check(f.MetaAt) == nil && f.MetaAt.Len > 0 && f.Learn(r.ctx) == nil &&
+	if f.Footer.Check(f.MetaAt) == nil && f.MetaAt.Len > 0 && f.ResolveSchema(r.ctx) == nil &&
 		strings.HasPrefix(PathOf(why), "magic") {
-		if f.OwnGroups() != "" {
-			if out, err := r.among(o, opts); err != nil || out != nil {
+		if f.OwnGroupPath() != "" {
+			if out, err := r.withStandIn(o, opts); err != nil || out != nil {
 				return r.finish(out, err)
 			}
 		}
 		return f, r.findings, nil // only the beginning is damaged
 	}
-	if path.Base(f.At.Object) == layout.MetadataFile { // it has no pages, but the parts are whole files
-		if parts, err := r.gather(o, opts); err != nil || parts != nil {
+	if path.Base(f.At.Object) == layout.MetadataFile { // it has no pages; each part has metadata of its own
+		if parts, err := r.fromParts(o, opts); err != nil || parts != nil {
 			return r.finish(parts, err)
 		}
 	}
 	out, err := r.run(o, opts)
-	if opened && (err != nil || out == nil || len(out.Footer.Groups) == 0) { // it was damage after all
+	if opened && (err != nil || out == nil || len(out.Footer.Groups) == 0) { // the metadata is the best there is
 		r.findings = nil
-		r.schema(f)
+		r.reportSchema(f)
 		return f, r.findings, nil
 	}
 	if err == nil && out == nil {
@@ -112,7 +112,7 @@ func (r *recoverer) withoutMetadata(o format.OpenOptions, opts layout.ReadOption
 	return r.finish(out, err)
 }
 
-// finish is what recovery ends with: a file that was found, or why there is none.
+// finish returns what was recovered, or closes the file if that is nothing.
 func (r *recoverer) finish(out *table.File, err error) (format.Reader, []region.Finding, error) {
 	if err != nil {
 		r.f.Src.Close()
@@ -121,9 +121,9 @@ func (r *recoverer) finish(out *table.File, err error) (format.Reader, []region.
 	return out, r.findings, nil
 }
 
-// disagree recovers a file whose number of rows is not that of its row groups, as odd says: one of them is
-// damaged. The file is walked as if it had no metadata but the schema; what the metadata says of is taken
-// where that gives no fewer rows.
+// disagree recovers a file whose num_rows is not the sum over its row groups, as odd has it: one of them is damaged.
+// The file is walked with no more than the schema of the metadata, whose row groups are used if the walk finds no more
+// rows.
 func (r *recoverer) disagree(o format.OpenOptions, opts layout.ReadOptions,
 	odd error) (format.Reader, []region.Finding, error) {
 	f := r.f
@@ -133,13 +133,13 @@ func (r *recoverer) disagree(o format.OpenOptions, opts layout.ReadOptions,
 	}
 	known := f.Footer
 	known.Groups = nil
-	r.known, r.doubted = &known, f.MetaAt.Off-f.At.Off
+	r.known, r.distrusted = &known, f.MetaAt.Off-f.At.Off
 	var out *table.File
 	var err error
 	switch {
 	case f.Recount(r.ctx):
 	case path.Base(f.At.Object) == layout.MetadataFile: // it has no pages, but the parts are whole files
-		out, err = r.gather(o, opts)
+		out, err = r.fromParts(o, opts)
 	default:
 		out, err = r.run(o, opts)
 	}
@@ -150,14 +150,14 @@ func (r *recoverer) disagree(o format.OpenOptions, opts layout.ReadOptions,
 	f.Footer.Rows = -1 // its row groups are trusted, each by itself
 	if have := knownRows(r.ctx, f); err != nil || out == nil || knownRows(r.ctx, out) <= have {
 		out, r.findings = f, nil
-		r.schema(f)
-		f.LookAround(r.ctx)
+		r.reportSchema(f)
+		f.CheckTable(r.ctx)
 	}
 	r.Blame("redfile.rows", odd, -1, -1)
 	return out, r.findings, nil
 }
 
-// knownRows is how many rows the row groups have that say so.
+// knownRows is the number of rows of all row groups whose number is known.
 func knownRows(ctx context.Context, f *table.File) (total int64) {
 	for i := range f.Footer.Groups {
 		if n, err := f.RowsOf(ctx, i); err == nil {
@@ -167,6 +167,7 @@ func knownRows(ctx context.Context, f *table.File) (total int64) {
 	return total
 }
 
+// PathOf returns the path of a fault.Error; "" if err is none.
 func PathOf(err error) string {
 	var e *fault.Error
 	if errors.As(err, &e) {
@@ -178,34 +179,33 @@ func PathOf(err error) string {
 // recoverer looks for what is left of a file.
 type recoverer struct {
 	*check.Reporter
-	ctx      context.Context
-	f        *table.File
-	findings []region.Finding
-	// the metadata of a split table is another's than the one part that can be read
-	undecided bool
-	astray    bool // the file stands in the place of a split table's metadata, and may be one of its parts
+	ctx       context.Context
+	f         *table.File
+	findings  []region.Finding
+	undecided bool // the metadata and the one part that can be read are of different tables
+	standsIn  bool // the file stands in the place of a split table's metadata, and may be one of its parts
 
 	known  *layout.FileMeta // schema and key/value metadata, if any was found
 	groups []layout.RowGroup
 	lost   map[container.ChunkKey]error
 	marker []byte
-	// doubted is where metadata is that is not trusted, 0: none is.
-	doubted int64
+	// distrusted is the offset of metadata that is not to be used; 0: none.
+	distrusted int64
 
-	chunks     []foundChunk                  // not yet in a row group, by their offsets
-	seen       map[string]*layout.ColumnMeta // the first one of each path
-	again      bool                          // some path came twice: each has come
-	paged      map[*layout.ColumnMeta]int64  // values of a chunk by the headers of its pages, where those are others
-	flat       map[string]bool               // columns that the schema says do not repeat
-	start      int64                         // where the chunk that is being walked began
-	end        int64                         // after the last structure that was understood
-	win        []byte                        // a window of the file, for looking byte by byte
-	winAt      int64
-	window     int64 // how much of the file it has
-	walked     int   // data pages
-	unsure     bool  // what is walked was found byte by byte: it may be that of a file in a page
-	looked     int64 // bytes that were read on suspicion, see afford
-	overBudget bool  // they are too many
+	chunks       []foundChunk                  // not yet in a row group, by offset
+	seen         map[string]*layout.ColumnMeta // the first one of each path
+	repeated     bool                          // some path was found twice: each was found
+	headerValues map[*layout.ColumnMeta]int64  // sum over the page headers, of chunks whose num_values differs
+	flat         map[string]bool               // by pathKey: the column is not repeated
+	start        int64                         // where the chunk that is being walked begins
+	end          int64                         // after the last structure that was parsed
+	win          []byte                        // a window of the file
+	winAt        int64
+	window       int64 // bytes that are read into win at a time
+	walked       int   // data pages
+	unsure       bool  // found by search, and not after another structure: it may be in a page of this file
+	speculative  int64 // bytes that were read to find out, see afford
+	overBudget   bool  // no budget is left, which was reported
 }
 
 // foundChunk is the metadata of a column, found from off to end.
@@ -223,7 +223,7 @@ func newRecoverer(ctx context.Context, f *table.File, part string) *recoverer {
 	return r
 }
 
-// run makes a reader of what it finds; nil if that is nothing.
+// run walks the file and makes a reader of the row groups found; nil if there are none and no schema.
 func (r *recoverer) run(o format.OpenOptions, opts layout.ReadOptions) (*table.File, error) {
 	r.lost, r.seen = map[container.ChunkKey]error{}, map[string]*layout.ColumnMeta{}
 	pos := int64(layout.MagicLen)
@@ -259,18 +259,18 @@ func (r *recoverer) run(o format.OpenOptions, opts layout.ReadOptions) (*table.F
 	f.Footer.Groups, f.Footer.HasCRC, f.Footer.NumCols = r.groups, false, -1
 	f.MetaAt = r.f.At.Sub(r.f.At.Len, 0)
 	f.Lost = r.lost
-	if err := f.Learn(r.ctx); err != nil {
+	if err := f.ResolveSchema(r.ctx); err != nil {
 		return f, err
 	}
-	r.schema(f)
+	r.reportSchema(f)
 	if err := r.count(f); err != nil || r.known != nil {
 		return f, err
 	}
-	r.untyped(f)
+	r.reportUntyped(f)
 	return f, nil
 }
 
-// count reports how many rows there are, which in generation A often only the metadata of the columns says.
+// count reports the number of rows recovered, which in generation A often only column metadata has.
 func (r *recoverer) count(f *table.File) error {
 	rows, more := int64(0), ""
 	for i := range f.Footer.Groups {
@@ -290,7 +290,7 @@ func (r *recoverer) count(f *table.File) error {
 	return nil
 }
 
-// bytes gives up to n bytes at pos, out of a window.
+// bytes returns up to n bytes at pos, fewer at the end of the file, from a window that the next call may overwrite.
 func (r *recoverer) bytes(pos int64, n int) ([]byte, error) {
 	n = int(min(int64(n), r.f.At.Len-pos))
 	if n <= 0 {
@@ -311,19 +311,19 @@ func (r *recoverer) bytes(pos int64, n int) ([]byte, error) {
 	return r.win[pos-r.winAt:][:n], nil
 }
 
-// walk goes from structure to structure to the end of the file.
+// walk parses structure after structure from pos to the end of the file, and reports the bytes between them.
 func (r *recoverer) walk(pos int64) error {
 	for pos < r.f.At.Len {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		next, err := r.structure(pos)
+		next, err := r.parseAt(pos)
 		if err != nil {
 			return err
 		}
 		if next < 0 {
 			r.unsure = true
-			if next, err = r.look(pos + 1); err != nil {
+			if next, err = r.search(pos + 1); err != nil {
 				return err
 			}
 			r.Rows("redfile.bytes.lost", r.f.At.Sub(pos, next-pos), [2]int64{-1, -1}, 0,
@@ -334,8 +334,8 @@ func (r *recoverer) walk(pos int64) error {
 	return nil
 }
 
-// structure understands what is at pos, and gives where the next one begins; -1: it is nothing.
-func (r *recoverer) structure(pos int64) (int64, error) {
+// parseAt parses the structure at pos and returns the offset of the byte after it; -1: there is none.
+func (r *recoverer) parseAt(pos int64) (int64, error) {
 	h, head, err := r.page(pos, r.f.At.Len)
 	if err == nil {
 		switch h.Kind {
@@ -352,16 +352,16 @@ func (r *recoverer) structure(pos int64) (int64, error) {
 		return -1, err
 	}
 	if m, n, ok := r.column(pos, min(1<<20, r.f.Limits.Metadata)); ok {
-		return r.found(pos, m, n), nil
+		return r.addChunk(pos, m, n), nil
 	}
 	m, n, ok := r.footer(pos)
-	if !ok || r.unsure && !r.own(m, pos) || r.marker != nil && !bytes.Equal(m.Marker(), r.marker) {
+	if !ok || r.unsure && !r.isOwn(m, pos) || r.marker != nil && !bytes.Equal(m.Marker(), r.marker) {
 		return -1, nil
 	}
 	if !r.trusts(m, pos) {
 		return pos + n, nil
 	}
-	if len(m.Groups) >= len(r.groups) { // what it says is surer than what was put together
+	if len(m.Groups) >= len(r.groups) { // surer than row groups made of chunks
 		r.groups, r.known, r.chunks = m.Groups, m, nil
 		clear(r.lost)
 	}
@@ -369,36 +369,35 @@ func (r *recoverer) structure(pos int64) (int64, error) {
 	return pos + n, nil
 }
 
-// trusts reports whether metadata at pos may say which row groups there are: one that contradicts its own
-// number of rows does not.
+// trusts reports whether the row groups of metadata at pos may be used: not if it contradicts its own num_rows.
 func (r *recoverer) trusts(m *layout.FileMeta, pos int64) bool {
-	return m.CountsAgree() && (r.doubted == 0 || pos != r.doubted)
+	return m.CountsAgree() && (r.distrusted == 0 || pos != r.distrusted)
 }
 
-// found notes a chunk whose metadata is at pos, of n bytes.
-func (r *recoverer) found(pos int64, m *layout.ColumnMeta, n int64) int64 {
+// addChunk adds the chunk whose metadata is at pos, of n bytes, and returns the offset after it.
+func (r *recoverer) addChunk(pos int64, m *layout.ColumnMeta, n int64) int64 {
 	if !m.HasLevels {
 		takeLevels(m)
 	}
 	if w := r.pages(m, pos); w.end == pos && w.values > 0 && w.values != m.Values {
-		if r.paged == nil {
-			r.paged = map[*layout.ColumnMeta]int64{}
+		if r.headerValues == nil {
+			r.headerValues = map[*layout.ColumnMeta]int64{}
 		}
-		r.paged[m] = w.values
+		r.headerValues[m] = w.values
 	}
 	r.chunks = append(r.chunks, foundChunk{pos, pos + n, m})
 	if k := pathKey(m.Path); r.seen[k] == nil {
 		r.seen[k] = m
 	} else {
-		r.again = true
+		r.repeated = true
 	}
 	r.start, r.end, r.unsure = pos+n, pos+n, false
 	return pos + n
 }
 
-// column reads the metadata of a column at pos, if that is what is there, and if its pages lie in front of it.
-func (r *recoverer) column(pos, most int64) (*layout.ColumnMeta, int64, bool) {
-	m, n, err := r.columnMeta(pos, r.f.At.Len, most)
+// column parses the metadata of a column at pos, of limit bytes at most; ok: it is that, and its pages are before it.
+func (r *recoverer) column(pos, limit int64) (*layout.ColumnMeta, int64, bool) {
+	m, n, err := r.columnMeta(pos, r.f.At.Len, limit)
 	if err != nil || m.Data < r.start && m.Data >= 0 || m.Data >= pos && m.Values > 0 || len(m.Encodings) == 0 {
 		return nil, 0, false
 	}
@@ -408,16 +407,15 @@ func (r *recoverer) column(pos, most int64) (*layout.ColumnMeta, int64, bool) {
 		}
 	}
 	if m.Data < 0 {
-		// what was found byte by byte and does not say where its pages are may be what is left of a copy
-		if r.unsure {
+		if r.unsure { // without an offset it may be the rest of a copy
 			return nil, 0, false
 		}
 		m.Data = r.start
 	}
-	return m, n, !r.unsure || r.follows(m, pos)
+	return m, n, !r.unsure || r.acceptsChunk(m, pos)
 }
 
-// sync takes what a sync block says, if it is sound.
+// sync uses the sync block at pos if it is intact and this file's.
 func (r *recoverer) sync(pos int64, h *layout.PageHeader, head int64) error {
 	if int64(h.Stored) > min(64<<20, r.f.Limits.Metadata) {
 		return nil
@@ -428,7 +426,7 @@ func (r *recoverer) sync(pos int64, h *layout.PageHeader, head int64) error {
 	}
 	if s == nil || r.marker != nil && !bytes.Equal(s.Marker, r.marker) {
 		r.Rows("redfile.sync.damaged", r.f.At.Sub(pos, head+int64(h.Stored)), [2]int64{-1, -1}, 0,
-			"a sync block that is damaged, or of another file")
+			"a sync block with a wrong checksum or offset, or of another file")
 		return nil
 	}
 	r.marker = s.Marker
@@ -446,8 +444,9 @@ func (r *recoverer) sync(pos int64, h *layout.PageHeader, head int64) error {
 	return nil
 }
 
-// look continues byte by byte after what cannot be understood, to the next metadata of a column or sync block.
-func (r *recoverer) look(pos int64) (int64, error) {
+// search returns the offset, from pos on, of the next column metadata, sync block or page with a checksum that matches;
+// the length of the file if there is none.
+func (r *recoverer) search(pos int64) (int64, error) {
 	for ; pos < r.f.At.Len; pos++ {
 		b, err := r.bytes(pos, 3)
 		if err != nil {
@@ -465,7 +464,7 @@ func (r *recoverer) look(pos int64) (int64, error) {
 		}
 		h, head, err := r.page(pos, r.f.At.Len)
 		if err == nil && (h.Kind == layout.SyncPage || h.Kind == layout.DataPage && h.HasCRC) &&
-			r.sound(pos, &h, head) {
+			r.checksumMatches(pos, &h, head) {
 			return pos, nil
 		}
 		if err := r.ctx.Err(); err != nil {
@@ -475,8 +474,8 @@ func (r *recoverer) look(pos int64) (int64, error) {
 	return r.f.At.Len, nil
 }
 
-// sound reports whether the checksum of a page is right: then it is one, wherever it was found.
-func (r *recoverer) sound(pos int64, h *layout.PageHeader, head int64) bool {
+// checksumMatches reports whether the body of a page at pos has the checksum in its header.
+func (r *recoverer) checksumMatches(pos int64, h *layout.PageHeader, head int64) bool {
 	n := int64(h.Stored)
 	if n > 16<<20 || !r.afford(n) {
 		return false
@@ -485,20 +484,20 @@ func (r *recoverer) sound(pos int64, h *layout.PageHeader, head int64) bool {
 	return err == nil && int64(len(b)) == n && layout.CRC(b) == h.CRC
 }
 
-// bySync makes the row group that a sync block closes. A column whose metadata cannot be read is lost.
+// bySync makes the row group that ends at a sync block. A column whose metadata was not found is lost.
 func (r *recoverer) bySync(s *layout.SyncBlock) {
-	if int(s.Groups) <= len(r.groups) { // the metadata that was found mentions it
+	if int(s.Groups) <= len(r.groups) { // the metadata so far has it
 		r.chunks = nil
 		return
 	}
-	if len(r.groups) > 0 && len(s.Columns) != len(r.groups[0].Columns) || s.Group < 0 || !s.Ascends() {
+	if len(r.groups) > 0 && len(s.Columns) != len(r.groups[0].Columns) || s.GroupRows < 0 || !s.Ascending() {
 		r.Rows("redfile.sync.damaged", r.f.At.Sub(s.Offset, 1), [2]int64{-1, -1}, 0,
-			"a sync block mentions %d columns and %d rows, which does not fit the row groups before",
-			len(s.Columns), s.Group)
+			"a sync block of %d columns and %d rows, which contradicts the row groups before it",
+			len(s.Columns), s.GroupRows)
 		return
 	}
 	group := len(r.groups)
-	g := layout.RowGroup{Rows: s.Group}
+	g := layout.RowGroup{Rows: s.GroupRows}
 	for i, off := range s.Columns {
 		k, ok := slices.BinarySearchFunc(r.chunks, off,
 			func(c foundChunk, off int64) int { return cmp.Compare(c.off, off) })
@@ -506,7 +505,7 @@ func (r *recoverer) bySync(s *layout.SyncBlock) {
 			g.Columns = append(g.Columns, layout.ColumnChunk{Offset: off, Meta: r.chunks[k].meta})
 			continue
 		}
-		g.Columns = append(g.Columns, r.lose(group, i, off))
+		g.Columns = append(g.Columns, r.lostChunk(group, i, off))
 	}
 	r.groups = append(r.groups, g)
 	r.chunks = nil

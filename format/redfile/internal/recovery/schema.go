@@ -14,13 +14,13 @@ import (
 	"stoa/region"
 )
 
-// useSchemaOption takes the schema that option schema names, if the file has lost its own, and holds the chunks that
-// were found against it.
+// useSchemaOption loads the schema of option schema if the file has lost its own. A chunk that contradicts it is an
+// error of class Invalid.
 func (r *recoverer) useSchemaOption(o format.OpenOptions, opts layout.ReadOptions) error {
 	if opts.Schema == "" || r.known != nil {
 		return nil
 	}
-	m, err := r.f.SchemaFrom(r.ctx, opts.Schema, o)
+	m, err := r.f.LoadSchema(r.ctx, opts.Schema, o)
 	if err != nil {
 		return err
 	}
@@ -48,39 +48,38 @@ func (r *recoverer) useSchemaOption(o format.OpenOptions, opts layout.ReadOption
 	return nil
 }
 
-// schemaLost is why nothing can be recovered of a file that has pages; nil if there are none.
+// schemaLost is the error of a file of which only pages are left; nil if there are no pages either.
 func (r *recoverer) schemaLost() error {
 	if r.walked == 0 {
 		return nil
 	}
-	return fault.Corruptf(r.f.At.Sub(r.f.At.Len, 0), "file_metadata", "%d pages were found, but no metadata of "+
-		"a column after them, as some programs of 2013 kept it in the metadata at the end only: pages do not "+
-		"say which column they are of, and with that lost nothing can be recovered, whatever the schema", r.walked)
+	return fault.Corruptf(r.f.At.Sub(r.f.At.Len, 0), "file_metadata", "%d pages were found, but no column metadata "+
+		"after them, which some programs of 2013 put in the metadata at the end only: pages do not "+
+		"say which column they are of, so nothing can be recovered, whatever the schema", r.walked)
 }
 
-// renamed takes columns for what all their chunks are called where the schema has another name, which no chunk
-// has: it is the schema that is damaged, and what lies in the chunks is as good as ever. The column keeps the
-// name of the schema.
-func (r *recoverer) renamed() {
+// renameColumns gives a leaf the path that all its chunks have if no other leaf has it: then the name in the schema is
+// damaged, and the chunks can be read. The column keeps the name in the schema.
+func (r *recoverer) renameColumns() {
 	f := r.f
 	if f.Footer.Gen < layout.GenC {
 		return // the schema is what the chunks say
 	}
 	for col := range f.Leaves {
 		l := &f.Leaves[col]
-		path, ok := calledByChunks(r.ctx, f, col)
+		path, ok := pathOfChunks(r.ctx, f, col)
 		if !ok || len(l.Path) == 0 || slices.Equal(path, l.Path) ||
 			slices.ContainsFunc(f.Leaves, func(o schema.Leaf) bool { return slices.Equal(o.Path, path) }) {
 			continue
 		}
 		r.Rows("redfile.footer.damaged", f.MetaAt, [2]int64{-1, -1}, -1,
-			"the schema calls a column %q, and all its chunks are called %q: they are read", l.Path, path)
+			"a column is %q in the schema and %q in all its chunks, which are read", l.Path, path)
 		l.Path = path
 	}
 }
 
-// calledByChunks is the path that all chunks of a column have of which the metadata can be read.
-func calledByChunks(ctx context.Context, f *table.File, col int) (path []string, ok bool) {
+// pathOfChunks returns the path that all chunks of a column have, of those whose metadata can be read.
+func pathOfChunks(ctx context.Context, f *table.File, col int) (path []string, ok bool) {
 	for g := range f.Footer.Groups {
 		m, err := f.ColumnMeta(ctx, g, col)
 		if err != nil {
@@ -94,23 +93,23 @@ func calledByChunks(ctx context.Context, f *table.File, col int) (path []string,
 	return path, path != nil
 }
 
-// schema reports that the Arrow schema of a file that was opened is damaged.
-func (r *recoverer) schema(f *table.File) {
-	useSchemaOption := func(g region.Finding) bool { return g.Code == "redfile.schema.damaged" }
-	if f.SchemaDamage != nil && !slices.ContainsFunc(r.findings, useSchemaOption) {
+// reportSchema reports, once, that the Arrow schema of f is damaged.
+func (r *recoverer) reportSchema(f *table.File) {
+	isSchemaDamage := func(g region.Finding) bool { return g.Code == "redfile.schema.damaged" }
+	if f.SchemaDamage != nil && !slices.ContainsFunc(r.findings, isSchemaDamage) {
 		r.Blame("redfile.schema.damaged", f.SchemaDamage, -1, -1)
 	}
 }
 
-// untyped reports that nothing of the file's schema was found: columns are shown as what they are stored as, and
-// every row counts as changed.
-func (r *recoverer) untyped(f *table.File) {
+// reportUntyped reports that no schema was found: columns have the stored types, and the values of every row may
+// differ.
+func (r *recoverer) reportUntyped(f *table.File) {
 	var cols []string
 	for _, l := range f.Leaves {
 		cols = append(cols, fmt.Sprintf("%s as %s", strings.Join(l.Path, "."), l.Type))
 	}
-	r.Rows("redfile.schema.lost", f.MetaAt, [2]int64{0, f.Footer.Rows}, -1, "what says the types of the columns is "+
-		"lost: they are shown as they are stored, and all rows may be others: %s", strings.Join(cols, ", "))
+	r.Rows("redfile.schema.lost", f.MetaAt, [2]int64{0, f.Footer.Rows}, -1, "the types of the columns are lost: "+
+		"they are shown as they are stored, and the values of all rows may differ: %s", strings.Join(cols, ", "))
 }
 
 // pathList is the paths of columns in order. Several may have the same one.
@@ -119,6 +118,7 @@ type pathList struct {
 	at map[string][]int // places of each path, ascending
 }
 
+// pathKey is a path as a key of maps.
 func pathKey(p []string) string { return strings.Join(p, "\x00") }
 
 func (l *pathList) add(p []string) {
@@ -129,8 +129,8 @@ func (l *pathList) add(p []string) {
 	l.n++
 }
 
-// foundPaths are the paths of the chunks that were found, in their order. A chunk of the first row group may be
-// missing, so the order is that of a row group of which all were found, if there is one.
+// foundPaths returns the paths of the chunks found, in order: that of a row group of which all chunks were found, if
+// there is one, since chunks of the first may be missing.
 func (r *recoverer) foundPaths() (out pathList) {
 	for _, c := range r.chunks {
 		if out.find(c.meta.Path, 0) < 0 {
@@ -152,7 +152,7 @@ func (r *recoverer) foundPaths() (out pathList) {
 	return out
 }
 
-// from are the paths beginning with the one at place i, those before it at the end.
+// from returns the paths beginning with the one at index i, with those before it at the end.
 func (l *pathList) from(i int) (out pathList) {
 	keys := make([]string, l.n)
 	for key, places := range l.at {
@@ -166,7 +166,7 @@ func (l *pathList) from(i int) (out pathList) {
 	return out
 }
 
-// find is the first place of p from there on, -1 if there is none.
+// find returns the first index of p at or after from; -1 if there is none.
 func (l *pathList) find(p []string, from int) int {
 	places := l.at[pathKey(p)]
 	if i, _ := slices.BinarySearch(places, from); i < len(places) {

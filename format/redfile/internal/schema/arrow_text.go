@@ -11,14 +11,16 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The Arrow schema that our writer keeps says what no other part of the file says: what the numbers of a
-// decimal, or of a time, mean. One wrong bit in it would give other values in every row, so it has a checksum
-// of its own beside it, also where pages and metadata have none.
+// SumKey is the metadata key of the checksum of the Arrow schema that our writer stores. Only that schema has scales of
+// decimals and units of times: one wrong bit in it would change the values of every row, so it has a checksum even if
+// pages and metadata have none.
 const SumKey = "stoa.schema.crc"
 
+// SumOf is the checksum of the text of an Arrow schema, a CRC-32 in hexadecimal.
 func SumOf(text string) string { return fmt.Sprintf("%08x", layout.CRC([]byte(text))) }
 
-// ArrowOf is the Arrow schema that the writer kept in the metadata at a place; nil if there is none.
+// ArrowOf returns the Arrow schema in the metadata of a file, which is at at; nil if there is none. A checksum that
+// does not match, and text that cannot be decoded, is an error.
 func ArrowOf(m *layout.FileMeta, l format.Limits, at fault.Span) (*arrow.Schema, error) {
 	text, ok := m.Pair(SchemaKey)
 	sum, summed := m.Pair(SumKey)
@@ -28,13 +30,12 @@ func ArrowOf(m *layout.FileMeta, l format.Limits, at fault.Span) (*arrow.Schema,
 	case !ok:
 		return nil, nil
 	case summed && sum != SumOf(text):
-		return nil, fmt.Errorf("its checksum is %s, and %s is stored", SumOf(text), sum)
+		return nil, fmt.Errorf("checksum: expected %s, computed %s", sum, SumOf(text))
 	}
 	return schemaOfText(text, l, at)
 }
 
-// ArrowTree is the schema, in RedFile's words, that the writer kept in Arrow's; nil if there is none, or it
-// is more than the limits allow.
+// ArrowTree returns the tree of the Arrow schema in the metadata; nil if there is none or it cannot be used.
 func ArrowTree(m *layout.FileMeta, l format.Limits) *Node {
 	sc, err := ArrowOf(m, l, fault.Span{})
 	if sc == nil || err != nil {
@@ -47,7 +48,7 @@ func ArrowTree(m *layout.FileMeta, l format.Limits) *Node {
 	return t
 }
 
-// SameNames compares the names in an Arrow schema without checksum with those of the leaves.
+// SameNames is an error if the names in an Arrow schema without a checksum are not those of the leaves.
 func SameNames(sc *arrow.Schema, stored []Leaf) error {
 	t, err := TreeOf(sc)
 	if err != nil {
@@ -55,7 +56,7 @@ func SameNames(sc *arrow.Schema, stored []Leaf) error {
 	}
 	for i, l := range LeavesOf(t) {
 		if i < len(stored) && !slices.Equal(l.Path, stored[i].Path) {
-			return fmt.Errorf("it calls column %d %q, which is %q", i, l.Path, stored[i].Path)
+			return fmt.Errorf("column %d: expected %q, it has %q", i, stored[i].Path, l.Path)
 		}
 	}
 	return nil

@@ -1,3 +1,3 @@
-// Package schema is the columns of a RedFile: trees of its own elements, Arrow schemas and their leaves, the texts in
-// which the two are kept, and how the values of a leaf are decoded.
+// Package schema has the schemas of RedFiles: trees of their own elements, Arrow schemas and their leaves, the texts in
+// which they are stored, and how the values of a leaf are decoded.
 package schema

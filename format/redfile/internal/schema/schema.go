@@ -24,17 +24,17 @@ type Node struct {
 	Children   []*Node
 }
 
-// Leaf is a column: a leaf of the schema and what its chunks must agree with.
+// Leaf is a column: a leaf of the schema, with what is compared with its chunks.
 type Leaf struct {
 	Path           []string
 	Type           layout.Physical
 	MaxDef, MaxRep uint8
-	Converted      layout.Converted // of a guessed schema
-	Value          value            // how its values become Arrow's
+	Converted      layout.Converted // of an inferred schema
+	Value          value            // how its values are stored
 	Column         format.Column
 }
 
-// LeavesOf lists the leaves of a schema in order, below a root without a name.
+// LeavesOf returns the leaves of a tree in order, with paths and maximum levels. The root has no name in paths.
 func LeavesOf(root *Node) []Leaf {
 	var out []Leaf
 	var walk func(n *Node, at Leaf)
@@ -60,7 +60,8 @@ func LeavesOf(root *Node) []Leaf {
 	return out
 }
 
-// TreeOfElements makes the tree of the elements of generation D or E.
+// TreeOfElements returns the tree of the elements of generation D or E, which are at at. Elements that are no tree are
+// an error of class Corrupt; unknown types, Unsupported; too deep ones, Limit.
 func TreeOfElements(els []layout.Element, g layout.Generation, l format.Limits, at fault.Span) (*Node,
 	error) {
 	t := elementTree{els: els, gen: g, limits: l, at: at, seen: make([]bool, len(els))}
@@ -129,7 +130,7 @@ func (t *elementTree) node(i, depth int) (*Node, error) {
 	return n, nil
 }
 
-// Elements is the tree in depth-first order.
+// Elements appends the tree, depth first.
 func (n *Node) Elements(to []layout.Element) []layout.Element {
 	to = append(to, layout.Element{Type: n.Type, Repetition: n.Repetition, Name: n.Name, Children: len(n.Children),
 		Converted: n.Converted})
@@ -139,7 +140,7 @@ func (n *Node) Elements(to []layout.Element) []layout.Element {
 	return to
 }
 
-// Field is the Arrow field of a node. Repeated is a list that cannot be null, of items that cannot be.
+// Field returns the Arrow field of a node. A repeated node is a list that cannot be null, of items that cannot be.
 func (n *Node) Field(o *layout.ReadOptions) (arrow.Field, error) {
 	f := arrow.Field{Name: n.Name, Nullable: n.Repetition == layout.Optional}
 	var err error
@@ -156,7 +157,7 @@ func (n *Node) arrowType(o *layout.ReadOptions) (arrow.DataType, error) {
 	if n.Type >= 0 {
 		return leafType(n.Type, n.Converted, o), nil
 	}
-	if c := n.only(); c != nil && c.Repetition == layout.Repeated {
+	if c := n.onlyChild(); c != nil && c.Repetition == layout.Repeated {
 		switch {
 		case n.Converted == layout.ConvMap && c.isPair():
 			key, err := c.Children[0].Field(o)
@@ -170,9 +171,9 @@ func (n *Node) arrowType(o *layout.ReadOptions) (arrow.DataType, error) {
 			m := arrow.MapOf(key.Type, item.Type)
 			m.SetItemNullable(item.Nullable)
 			return m, nil
-		case n.Converted == layout.ConvList && c.Name == "list" && c.only() != nil &&
-			c.only().Repetition != layout.Repeated:
-			item, err := c.only().Field(o)
+		case n.Converted == layout.ConvList && c.Name == "list" && c.onlyChild() != nil &&
+			c.onlyChild().Repetition != layout.Repeated:
+			item, err := c.onlyChild().Field(o)
 			return arrow.ListOfField(item), err
 		case n.Converted == layout.ConvList:
 			item, err := c.arrowType(o)
@@ -190,15 +191,15 @@ func (n *Node) arrowType(o *layout.ReadOptions) (arrow.DataType, error) {
 	return arrow.StructOf(fields...), nil
 }
 
-// only is the one child of a group that has no other.
-func (n *Node) only() *Node {
+// onlyChild returns the child of a group that has one; nil if it has another number.
+func (n *Node) onlyChild() *Node {
 	if len(n.Children) == 1 {
 		return n.Children[0]
 	}
 	return nil
 }
 
-// isPair reports whether n is the group of a map's key and value.
+// isPair reports whether n can be the repeated group of a map: a required key and a value.
 func (n *Node) isPair() bool {
 	return len(n.Children) == 2 && n.Children[0].Repetition == layout.Required &&
 		n.Children[1].Repetition != layout.Repeated && n.Type < 0
@@ -225,7 +226,8 @@ func leafType(p layout.Physical, c layout.Converted, o *layout.ReadOptions) arro
 	return arrow.BinaryTypes.Binary
 }
 
-// TreeOf is the RedFile schema of an Arrow schema; its leaves are those of nest.Leaves, in the same order.
+// TreeOf returns the RedFile schema of an Arrow schema. Its leaves are those of nest.Leaves, in the same order. A type
+// that RedFile cannot store is an error of class Unsupported.
 func TreeOf(sc *arrow.Schema) (*Node, error) {
 	root := &Node{Name: "schema", Type: -1, Converted: layout.ConvNone}
 	for _, f := range sc.Fields() {
@@ -277,7 +279,7 @@ func nodeOf(f arrow.Field, path string) (*Node, error) {
 	return n, nil
 }
 
-// mapNode makes n the map of keys and values that Parquet's rules for maps lay down.
+// mapNode makes n a map of keys and values by Parquet's rules.
 func mapNode(n *Node, t *arrow.MapType, path string) (*Node, error) {
 	key, err := nodeOf(arrow.Field{Name: "key", Type: t.KeyType()}, path+".key")
 	if err != nil {
@@ -294,7 +296,7 @@ func mapNode(n *Node, t *arrow.MapType, path string) (*Node, error) {
 	return n, nil
 }
 
-// listNode makes n the list f of elem: three levels, or just a repeated field where neither list nor items are null.
+// listNode makes n the list f of elem: of three levels, or a repeated field if neither list nor items can be null.
 func listNode(n *Node, f, elem arrow.Field, path string) (*Node, error) {
 	item, err := nodeOf(elem, path+"."+elem.Name)
 	if err != nil {
@@ -320,10 +322,10 @@ func plainList(t arrow.DataType) bool {
 	return false
 }
 
-// SchemaKey is the metadata key under which the Arrow schema stands, as in Parquet: an encapsulated IPC message
-// in base64.
+// SchemaKey is the metadata key of the Arrow schema, as in Parquet: an encapsulated IPC message in base64.
 const SchemaKey = "ARROW:schema"
 
+// SchemaText encodes an Arrow schema as the value of SchemaKey.
 func SchemaText(sc *arrow.Schema) (string, error) {
 	b, err := arrowschema.Encode(sc)
 	if err != nil {
@@ -332,7 +334,7 @@ func SchemaText(sc *arrow.Schema) (string, error) {
 	return base64.StdEncoding.EncodeToString(b), nil
 }
 
-// schemaOfText is the inverse of schemaText.
+// schemaOfText is the inverse of SchemaText.
 func schemaOfText(text string, l format.Limits, at fault.Span) (*arrow.Schema, error) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -341,7 +343,8 @@ func schemaOfText(text string, l format.Limits, at fault.Span) (*arrow.Schema, e
 	return arrowschema.DecodeWithin(b, l, at, "file_metadata.key_value_metadata["+SchemaKey+"]")
 }
 
-// ArrowLeaves gives the leaves of an Arrow schema with how their values are stored.
+// ArrowLeaves returns the leaves of an Arrow schema, without paths, and how their values are stored. A type that
+// RedFile cannot store is an error of class Unsupported.
 func ArrowLeaves(sc *arrow.Schema) ([]Leaf, error) {
 	var out []Leaf
 	for i, f := range sc.Fields() {
@@ -366,7 +369,7 @@ func ArrowLeaves(sc *arrow.Schema) ([]Leaf, error) {
 	return out, nil
 }
 
-// canonical is the type as which t is read back: RedFile has no dictionaries, and the vectors have no large strings.
+// canonical is the type that t is read back as: RedFile has no dictionaries, and vectors have no large strings.
 func canonical(t arrow.DataType) arrow.DataType {
 	field := func(f arrow.Field) arrow.Field { f.Type = canonical(f.Type); return f }
 	switch t := t.(type) {
@@ -397,6 +400,7 @@ func canonical(t arrow.DataType) arrow.DataType {
 	return t
 }
 
+// CanonicalSchema is the schema that a table of schema sc is read back with.
 func CanonicalSchema(sc *arrow.Schema) *arrow.Schema {
 	fields := slices.Clone(sc.Fields())
 	for i := range fields {
@@ -406,11 +410,12 @@ func CanonicalSchema(sc *arrow.Schema) *arrow.Schema {
 	return arrow.NewSchema(fields, &meta)
 }
 
-// Annotate marks a group whose one child is repeated and has the name of a list or map.
+// Annotate marks a group as a list or map if its only child is repeated and named "list" or "map".
 func (n *Node) Annotate() {
-	if k := n.only(); k != nil && k.Repetition == layout.Repeated && k.Type < 0 && n.Repetition != layout.Repeated {
+	k := n.onlyChild()
+	if k != nil && k.Repetition == layout.Repeated && k.Type < 0 && n.Repetition != layout.Repeated {
 		switch {
-		case k.Name == "list" && k.only() != nil:
+		case k.Name == "list" && k.onlyChild() != nil:
 			n.Converted = layout.ConvList
 		case k.Name == "map" && k.isPair():
 			n.Converted = layout.ConvMap
@@ -418,7 +423,7 @@ func (n *Node) Annotate() {
 	}
 }
 
-// ParseText reads the schema of generation C: redelm's notation,
+// ParseText parses the schema of generation C, which is at at, in redelm's notation:
 //
 //	message NAME { required int32 NAME; optional group NAME (LIST) { … } }
 func ParseText(text string, l format.Limits, at fault.Span) (*Node, error) {

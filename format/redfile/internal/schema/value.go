@@ -16,13 +16,13 @@ import (
 	"stoa/vec"
 )
 
-// form is how a stored value and one of Arrow hang together.
+// form is how a stored value maps to one of Arrow.
 type form uint8
 
 const (
 	formBits    form = iota // BOOLEAN: a bit
 	FormSame                // the same bytes, width of them
-	FormNarrow              // INT32 that holds a whole number of width bytes
+	FormNarrow              // INT32 that holds an integer of width bytes
 	formStrings             // BYTE_ARRAY
 	FormFixed               // BYTE_ARRAY of width bytes each
 )
@@ -35,7 +35,7 @@ type value struct {
 	Signed bool
 }
 
-// valueOf is how values of t are stored; ok is false if they cannot be.
+// valueOf returns how values of t are stored; ok is false if they cannot be.
 func valueOf(t arrow.DataType) (v value, ok bool) {
 	switch t.ID() {
 	case arrow.BOOL:
@@ -71,8 +71,8 @@ func valueOf(t arrow.DataType) (v value, ok bool) {
 	return v, false
 }
 
-// Counts checks that data can hold k values before room is made for them.
-func (v *value) Counts(data []byte, enc layout.Encoding, k int) error {
+// CheckSize checks that data can have k values, before memory is allocated for them.
+func (v *value) CheckSize(data []byte, enc layout.Encoding, k int) error {
 	switch {
 	case enc > layout.GroupVarInt:
 		return fault.New(fault.Unsupported, fault.Span{Len: int64(len(data))}, "values", "%s", enc)
@@ -88,13 +88,14 @@ func (v *value) Counts(data []byte, enc layout.Encoding, k int) error {
 		want = int64(k) * int64(v.typ.Size())
 	}
 	if int64(len(data)) != want {
-		return fault.Rel(0, len(data), "values", "%d bytes where %d values of %s have %d", len(data), k, v.typ, want)
+		return fault.Rel(0, len(data), "values", "expected %d bytes for %d values of %s, there are %d", want, k, v.typ,
+			len(data))
 	}
 	return nil
 }
 
-// Decode appends n entries, of which valid (nil: all) says which are there: they are k values, after the first
-// skip of the total that data holds. counts was asked before.
+// Decode appends n entries to dst, of which valid (nil: all) has those with a value: k values, which follow the first
+// skip of total in data. CheckSize was called for them.
 func (v *value) Decode(dst *vec.Vector, data []byte, enc layout.Encoding, skip, k, total, n int, valid []byte,
 	a *vec.Arena) error {
 	e := dremel.Entries{N: n, K: k, Valid: valid}
@@ -149,7 +150,7 @@ func (v *value) dense(out, data []byte, enc layout.Encoding, skip, k, total int,
 	return nil
 }
 
-// narrow cuts numbers that were widened to INT32; one that does not fit is damage.
+// narrow truncates integers that are stored as INT32; one out of range is damage.
 func (v *value) narrow(out, data []byte, k int) error {
 	for i := range k {
 		x := int32(binary.LittleEndian.Uint32(data[4*i:]))
@@ -180,8 +181,8 @@ func (v *value) narrow(out, data []byte, k int) error {
 func (v *value) fixed(out, data []byte, skip, k, total int) error {
 	step := 4 + v.Width
 	if len(data) != total*step {
-		return fault.Rel(0, len(data), "values", "%d bytes where %d values of %d bytes have %d", len(data), total,
-			v.Width, total*step)
+		return fault.Rel(0, len(data), "values", "expected %d bytes for %d values of %d bytes, there are %d",
+			total*step, total, v.Width, len(data))
 	}
 	if v.Width == 16 {
 		return fixed16(out, data[skip*step:], k)
@@ -189,14 +190,14 @@ func (v *value) fixed(out, data []byte, skip, k, total int) error {
 	for i := range k {
 		p := data[(skip+i)*step:]
 		if n := binary.LittleEndian.Uint32(p); int64(n) != int64(v.Width) {
-			return fault.Rel((skip+i)*step, 4, "values", "a value of %d bytes, all have %d", n, v.Width)
+			return fault.Rel((skip+i)*step, 4, "values", "expected a value of %d bytes, it has %d", v.Width, n)
 		}
 		copy(out[i*v.Width:(i+1)*v.Width], p[4:])
 	}
 	return nil
 }
 
-// fixed16 is fixed for decimals.
+// fixed16 is fixed for 16 bytes, the width of Decimal128.
 func fixed16(out, data []byte, k int) error {
 	other := uint32(0)
 	out = out[:16*k]
@@ -206,14 +207,13 @@ func fixed16(out, data []byte, k int) error {
 		out, data = out[16:], data[20:]
 	}
 	if other != 0 {
-		return fault.Rel(0, 0, "values", "a value that has not 16 bytes, as all have")
+		return fault.Rel(0, 0, "values", "a value does not have 16 bytes")
 	}
 	return nil
 }
 
-// decodeGroups decodes the first k of total whole numbers of type t in GROUP_VAR_INT encoding. The document
-// does not say whether a last group that is not full is filled up: where the numbers that are missing have the
-// shortest length, their bytes may be missing, too.
+// decodeGroups decodes the first k of total integers of type t in GROUP_VAR_INT. The document leaves open whether the
+// last group is padded: if the missing integers have the shortest length, their bytes may be missing, too.
 func decodeGroups(out, data []byte, t layout.Physical, k, total int) error {
 	decode, size := func(b []byte) (int, error) { return groupvarint.Decode(As[uint32](out, k), b) }, 4
 	if t != layout.Int32 {
@@ -235,7 +235,7 @@ func decodeGroups(out, data []byte, t layout.Physical, k, total int) error {
 	return nil
 }
 
-// As is the first n values of T in b.
+// As returns the first n values of T in b without copying.
 func As[T any](b []byte, n int) []T {
 	if n == 0 {
 		return nil

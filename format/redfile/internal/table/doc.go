@@ -1,3 +1,3 @@
-// Package table is a RedFile as rows, a format.Reader: its Arrow schema, row groups and their rows, and what says that
-// more of the table should be there.
+// Package table reads a RedFile as a format.Reader: its Arrow schema, row groups and their numbers of rows, and whether
+// other parts of the table are there.
 package table

@@ -14,16 +14,16 @@ import (
 	"stoa/vec"
 )
 
-// What is looked at of a file to infer its schema: opening it is to stay quick.
+// Limits of what is read to infer a schema, so that opening a file stays fast.
 const (
 	maxSeen = 64 << 20  // stored bytes
 	maxWork = 256 << 20 // steps of nest.Seen
 )
 
-// infer makes the schema of a file of generation A or B, which says of it the paths of the leaves and their
-// maximum levels. Where these leave a choice in what repeats, the entries are looked at.
+// infer makes the schema of a file of generation A or B from the paths and maximum levels of its leaves. Where these
+// leave open which groups repeat, levels of the entries are read.
 func (f *File) infer(ctx context.Context, stored []schema.Leaf) error {
-	l := &looker{f: f, left: maxSeen, work: maxWork, seen: make([]*nest.Seen, len(stored))}
+	l := &levelSampler{f: f, left: maxSeen, work: maxWork, seen: make([]*nest.Seen, len(stored))}
 	open, err := f.guess(stored, l.seen)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (f *File) infer(ctx context.Context, stored []schema.Leaf) error {
 	for _, field := range open {
 		for _, col := range field {
 			if stored[col].MaxRep == 0 {
-				continue // which may be null never contradicts the plainest
+				continue // levels of flat columns never contradict the simplest schema
 			}
 			l.seen[col] = nest.NewSeen(int(stored[col].MaxDef), int(stored[col].MaxRep), len(field) > 1)
 			if err := l.column(ctx, col); err != nil {
@@ -46,17 +46,17 @@ func (f *File) infer(ctx context.Context, stored []schema.Leaf) error {
 	}
 	switch {
 	case len(open) == 0:
-		f.Guessed = "no other has these levels"
-	case l.cut:
-		f.Guessed = "others may have these levels, too, and not all entries were looked at"
+		f.Guessed = "no other schema has these levels"
+	case l.truncated:
+		f.Guessed = "other schemas may have these levels, too, and not all entries were read"
 	default:
-		f.Guessed = "others would have these levels, too, and the plainest was taken"
+		f.Guessed = "other schemas would have these levels, too, and the simplest was chosen"
 	}
 	return nil
 }
 
-// guess takes the plainest schema that the paths and levels of the leaves allow, and gives the columns of the
-// fields of which there are others.
+// guess makes the simplest schema that paths, levels and seen entries allow, and returns the columns of each field for
+// which they allow others.
 func (f *File) guess(stored []schema.Leaf, seen []*nest.Seen) (open [][]int, err error) {
 	paths := make([]nest.Path, len(stored))
 	for i, l := range stored {
@@ -69,14 +69,14 @@ func (f *File) guess(stored []schema.Leaf, seen []*nest.Seen) (open [][]int, err
 		return nil, fault.Unsupportedf(f.MetaAt, "file_metadata",
 			"the levels of the columns fit no schema of their paths")
 	}
-	f.tree0 = &schema.Node{Name: "schema", Type: -1, Converted: layout.ConvNone}
+	f.schemaTree = &schema.Node{Name: "schema", Type: -1, Converted: layout.ConvNone}
 	for _, s := range steps {
-		f.tree0.Children = append(f.tree0.Children, nodeOfStep(s, stored))
+		f.schemaTree.Children = append(f.schemaTree.Children, nodeOfStep(s, stored))
 		if s.Open {
 			open = append(open, s.Columns(nil))
 		}
 	}
-	clear(f.tables) // of columns as they were taken for before
+	clear(f.tables) // of the leaves of an earlier guess
 	return open, f.makeArrow(stored)
 }
 
@@ -94,17 +94,17 @@ func nodeOfStep(s *nest.Step, stored []schema.Leaf) *schema.Node {
 	return n
 }
 
-// looker looks at the levels of columns.
-type looker struct {
+// levelSampler reads the levels of columns, up to the limits above.
+type levelSampler struct {
 	f          *File
-	left, work int64
-	cut        bool // there is more than may be looked at
-	seen       []*nest.Seen
+	left, work int64        // of maxSeen and maxWork
+	truncated  bool         // left or work was used up
+	seen       []*nest.Seen // by column
 	arena      vec.Arena
 }
 
-// column looks at a column. What cannot be read is skipped: whoever reads it says.
-func (l *looker) column(ctx context.Context, col int) error {
+// column reads the levels of a column. Chunks that cannot be read are skipped: reading reports them.
+func (l *levelSampler) column(ctx context.Context, col int) error {
 	for g := range l.f.Footer.Groups {
 		t, err := l.f.Table(ctx, g, col)
 		for i := 0; err == nil; i++ {
@@ -115,7 +115,7 @@ func (l *looker) column(ctx context.Context, col int) error {
 			return ctx.Err()
 		case l.left < 0 || l.work < 0:
 			l.seen[col].Skip()
-			l.cut = true
+			l.truncated = true
 			return nil
 		case !errors.Is(err, io.EOF):
 			l.seen[col].Skip()
@@ -124,8 +124,8 @@ func (l *looker) column(ctx context.Context, col int) error {
 	return nil
 }
 
-// page looks at page i of a chunk; io.EOF after the last one.
-func (l *looker) page(ctx context.Context, t *page.Table, col, i int) error {
+// page reads the levels of page i of a chunk; io.EOF after the last one.
+func (l *levelSampler) page(ctx context.Context, t *page.Table, col, i int) error {
 	p, err := t.Get(ctx, i)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (l *looker) page(ctx context.Context, t *page.Table, col, i int) error {
 	l.work -= p.Values * l.seen[col].Work()
 	at := t.At.Sub(p.Off, p.Size)
 	if l.left < 0 || l.work < 0 {
-		return fault.Limitf(at, "", "more than is looked at")
+		return fault.Limitf(at, "", "more than is read to infer a schema")
 	}
 	l.arena.Reset()
 	b, err := format.ReadPage(ctx, t.Src, at, l.f.Limits, "page", l.arena.Bytes)

@@ -17,28 +17,28 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Learn works out the leaves and the Arrow schema.
-func (f *File) Learn(ctx context.Context) error {
-	if f.Opts.Kept != "" {
-		f.Footer.Pairs = append(f.Footer.Pairs, layout.KeyValue{Key: schema.SchemaKey, Value: f.Opts.Kept})
+// ResolveSchema determines the leaves and the Arrow schema from the metadata.
+func (f *File) ResolveSchema(ctx context.Context) error {
+	if f.Opts.ArrowSchema != "" {
+		f.Footer.Pairs = append(f.Footer.Pairs, layout.KeyValue{Key: schema.SchemaKey, Value: f.Opts.ArrowSchema})
 	}
-	err := f.affordable()
+	err := f.checkSchemaSize()
 	if err != nil {
 		return err
 	}
 	switch f.Footer.Gen {
 	case layout.GenD, layout.GenE:
-		if f.tree0, err = schema.TreeOfElements(f.Footer.Schema, f.Footer.Gen, f.Limits, f.MetaAt); err != nil {
+		if f.schemaTree, err = schema.TreeOfElements(f.Footer.Schema, f.Footer.Gen, f.Limits, f.MetaAt); err != nil {
 			return err
 		}
 	case layout.GenC:
-		if f.tree0, err = schema.ParseText(f.Footer.Text, f.Limits, f.MetaAt); err != nil {
+		if f.schemaTree, err = schema.ParseText(f.Footer.Text, f.Limits, f.MetaAt); err != nil {
 			return err
 		}
 	}
 	var stored []schema.Leaf
-	if f.tree0 != nil {
-		stored = schema.LeavesOf(f.tree0)
+	if f.schemaTree != nil {
+		stored = schema.LeavesOf(f.schemaTree)
 	} else if stored, err = f.leavesOfChunks(ctx); err != nil {
 		return err
 	}
@@ -51,16 +51,16 @@ func (f *File) Learn(ctx context.Context) error {
 		return fault.Corruptf(f.MetaAt, layout.RowGroupPath(0)+".columns", "%d column chunks, the schema has %d leaves",
 			len(f.Footer.Groups[0].Columns), len(stored))
 	}
-	if f.tree0 == nil && f.Opts.Schema != "" {
+	if f.schemaTree == nil && f.Opts.Schema != "" {
 		return f.readSchemaOption(ctx, stored)
 	}
-	taken, err := f.takeArrow(stored)
+	taken, err := f.useArrow(stored)
 	if err != nil && f.Recovering {
 		f.Footer.Pairs = slices.DeleteFunc(slices.Clone(f.Footer.Pairs),
 			func(kv layout.KeyValue) bool { return kv.Key == schema.SchemaKey || kv.Key == schema.SumKey })
-		taken, err, f.SchemaDamage = f.takeCopy(ctx, stored), nil, err
+		taken, err, f.SchemaDamage = f.useSyncCopy(ctx, stored), nil, err
 	}
-	if f.kept = taken; err == nil && !taken && f.tree0 == nil {
+	if f.arrowUsed = taken; err == nil && !taken && f.schemaTree == nil {
 		err = f.infer(ctx, stored)
 	} else if err == nil && !taken {
 		err = f.makeArrow(stored)
@@ -71,14 +71,14 @@ func (f *File) Learn(ctx context.Context) error {
 	return f.Limits.Fit(f.Schema(), f.MetaAt, "file_metadata.schema")
 }
 
-// NamedOnce reports whether nothing but the metadata of the columns has their names, of one row group: the first
-// generations have no schema.
+// NamedOnce reports whether the names of columns are only in the column metadata of one row group, as in a file of
+// generation A or B without an Arrow schema.
 func (f *File) NamedOnce() bool {
-	return f.Footer.Gen < layout.GenC && !f.kept && len(f.Footer.Groups) == 1
+	return f.Footer.Gen < layout.GenC && !f.arrowUsed && len(f.Footer.Groups) == 1
 }
 
-// affordable refuses a schema that is more than the limits allow before it is made.
-func (f *File) affordable() error {
+// checkSchemaSize is an error of class Limit if the schema is larger than the limits allow, before it is made.
+func (f *File) checkSchemaSize() error {
 	fields, text := len(f.Footer.Schema), int64(len(f.Footer.Text))
 	if f.Footer.Gen < layout.GenC && len(f.Footer.Groups) > 0 {
 		fields = len(f.Footer.Groups[0].Columns)
@@ -95,10 +95,10 @@ func (f *File) affordable() error {
 	return f.Limits.Memory().Take(perByte*text, f.MetaAt, "file_metadata.schema")
 }
 
-// makeArrow makes an Arrow schema of RedFile's own.
+// makeArrow makes the Arrow schema of the file's own schema.
 func (f *File) makeArrow(stored []schema.Leaf) error {
 	var fields []arrow.Field
-	for _, c := range f.tree0.Children {
+	for _, c := range f.schemaTree.Children {
 		fd, err := c.Field(&f.Opts)
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (f *File) makeArrow(stored []schema.Leaf) error {
 	return nil
 }
 
-// leavesOfChunks takes the leaves from the metadata of the chunks, of the first row group in which it can be read.
+// leavesOfChunks takes each leaf from the first of its column's chunks whose metadata can be read.
 func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
 	if len(f.Footer.Groups) == 0 {
 		return nil, nil
@@ -159,7 +159,7 @@ func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
 		}
 		if !m.HasLevels {
 			return nil, fault.Corruptf(f.MetaAt, layout.ChunkPath(0, col),
-				"its metadata has no levels, and the file no schema")
+				"its metadata has no levels, and the file has no schema")
 		}
 		out[col] = schema.Leaf{Path: m.Path, Type: m.Type, MaxDef: uint8(m.MaxDef), MaxRep: uint8(m.MaxRep),
 			Converted: m.Converted()}
@@ -167,9 +167,9 @@ func (f *File) leavesOfChunks(ctx context.Context) ([]schema.Leaf, error) {
 	return out, nil
 }
 
-// takeArrow takes the Arrow schema that the writer kept, if there is one. It is an error if that is damaged: no
-// writer but ours has one.
-func (f *File) takeArrow(stored []schema.Leaf) (taken bool, err error) {
+// useArrow uses the Arrow schema in the metadata, if there is one. Only our writer stores one, so one that cannot be
+// used is damage.
+func (f *File) useArrow(stored []schema.Leaf) (taken bool, err error) {
 	sc, err := schema.ArrowOf(&f.Footer, f.Limits, f.MetaAt)
 	if fault.OverBudget(err) {
 		return false, err
@@ -187,14 +187,14 @@ func (f *File) takeArrow(stored []schema.Leaf) (taken bool, err error) {
 	return sc != nil, nil
 }
 
-// setArrowSchema takes an Arrow schema that has these leaves.
+// setArrowSchema sets the Arrow schema to sc if it has the stored leaves.
 func (f *File) setArrowSchema(sc *arrow.Schema, stored []schema.Leaf) error {
 	ls, err := schema.ArrowLeaves(sc)
 	if err != nil {
 		return err
 	}
 	if len(ls) != len(stored) && len(stored) > 0 {
-		return fmt.Errorf("it has %d columns, and the file %d", len(ls), len(stored))
+		return fmt.Errorf("expected %d columns, it has %d", len(stored), len(ls))
 	}
 	for i := range stored {
 		if ls[i].Type != stored[i].Type || ls[i].MaxDef != stored[i].MaxDef || ls[i].MaxRep != stored[i].MaxRep {
@@ -208,8 +208,8 @@ func (f *File) setArrowSchema(sc *arrow.Schema, stored []schema.Leaf) error {
 	return nil
 }
 
-// takeCopy takes the Arrow schema of the sync block at the file's beginning, if there is one that is whole.
-func (f *File) takeCopy(ctx context.Context, stored []schema.Leaf) bool {
+// useSyncCopy uses the Arrow schema in the sync block at the beginning of the file, if that is intact.
+func (f *File) useSyncCopy(ctx context.Context, stored []schema.Leaf) bool {
 	s, at := f.FirstBlock(ctx)
 	if s == nil || s.Metadata == nil {
 		return false
@@ -227,10 +227,10 @@ func (f *File) takeCopy(ctx context.Context, stored []schema.Leaf) bool {
 	return true
 }
 
-// readSchemaOption takes the schema that the option says.
+// readSchemaOption uses the schema of option schema.
 func (f *File) readSchemaOption(ctx context.Context, stored []schema.Leaf) error {
 	name := f.Opts.Schema
-	m, err := f.SchemaFrom(ctx, name, format.OpenOptions{Limits: f.Limits})
+	m, err := f.LoadSchema(ctx, name, format.OpenOptions{Limits: f.Limits})
 	if err != nil {
 		return err
 	}
@@ -249,15 +249,16 @@ func (f *File) readSchemaOption(ctx context.Context, stored []schema.Leaf) error
 	}
 	f.Footer.Pairs = append(slices.DeleteFunc(slices.Clone(f.Footer.Pairs),
 		func(kv layout.KeyValue) bool { return kv.Key == schema.SchemaKey || kv.Key == schema.SumKey }), m.Pairs...)
-	if taken, err := f.takeArrow(stored); taken || err != nil {
+	if taken, err := f.useArrow(stored); taken || err != nil {
 		return err
 	}
-	f.tree0 = tree
+	f.schemaTree = tree
 	return f.makeArrow(stored)
 }
 
-// SchemaFrom is metadata, without row groups, with the schema of a whole RedFile, or that a text says.
-func (f *File) SchemaFrom(ctx context.Context, name string, o format.OpenOptions) (*layout.FileMeta, error) {
+// LoadSchema returns metadata of generation E, without row groups, with the schema in the object name: a RedFile, or
+// JSON as stoa schema -f json prints it. A RedFile that cannot be opened is an error of class Invalid.
+func (f *File) LoadSchema(ctx context.Context, name string, o format.OpenOptions) (*layout.FileMeta, error) {
 	tg := format.Target{Tree: f.Tree, Name: name}
 	var sc *arrow.Schema
 	if match, err := container.Probe(ctx, tg); err == nil && match > format.No {

@@ -11,7 +11,8 @@ import (
 	"stoa/vec"
 )
 
-// Narrow leaves out the pages that cannot hold a row of which e is true. It is format.Narrower.
+// Narrow returns the rows of a row group without those of pages that cannot have a row for which e is true, by the
+// index pages. It implements format.Narrower.
 func (f *File) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	rows, err := f.RowsOf(ctx, g.Index)
 	if err != nil || rows < 0 {
@@ -29,7 +30,7 @@ func (f *File) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec
 		}
 		t, err := f.Table(ctx, g.Index, col)
 		if err != nil || !t.Indexed {
-			continue // if it is damage, reading will say
+			continue // damage is reported when the column is read
 		}
 		var left vec.Ranges
 		for i := range t.Pages {

@@ -31,7 +31,7 @@ func (f *File) Columns() []format.Column {
 	return out
 }
 
-// facts are those of the first row group, if its metadata was read.
+// facts returns encodings and codec of the column's chunk in the first row group, if its metadata was read.
 func (f *File) facts(col int) (out format.ColumnFacts) {
 	if len(f.Footer.Groups) == 0 {
 		return out
@@ -50,19 +50,19 @@ func (f *File) facts(col int) (out format.ColumnFacts) {
 	return out
 }
 
-// Parts is the file.
+// Parts returns the file as the only part.
 func (f *File) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		yield(format.Part{Ref: f.At.Object, Stamp: f.stampOfAll(ctx), Rows: f.Footer.Rows, Bytes: f.At.Len}, nil)
 	}
 }
 
-// stampOfAll is of the file and of those in which its chunks lie.
+// stampOfAll changes if the file does, or one that has its chunks.
 func (f *File) stampOfAll(ctx context.Context) string {
 	seen, sum := map[string]bool{}, sha256.New()
 	for _, g := range f.Footer.Groups {
 		for _, c := range g.Columns {
-			name, err := f.Inside(c.File)
+			name, err := f.ObjectOf(c.File)
 			if c.File == "" || err != nil || seen[name] {
 				continue
 			}
@@ -76,8 +76,7 @@ func (f *File) stampOfAll(ctx context.Context) string {
 	return f.Stamp + " parts " + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// RowGroups lists the row groups. In generation A they do not say how many rows they have: a column that does
-// not repeat does.
+// RowGroups returns the row groups. An error of class Corrupt means that their rows do not add up to num_rows.
 func (f *File) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	if err := f.RowsAgree(ctx); err != nil {
 		return nil, err
@@ -93,9 +92,8 @@ func (f *File) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]
 	return out, nil
 }
 
-// RowsAgree compares the file's number of rows with its row groups: where they differ one is damaged, and if it
-// is the list of row groups, rows would be missing without a word. What does not say its rows is not held
-// against anything.
+// RowsAgree is an error if num_rows is not the sum over the row groups: one of the two is damaged, and if that is the
+// list of row groups, rows would be missing without an error. Row groups of unknown size are not compared.
 func (f *File) RowsAgree(ctx context.Context) error {
 	if f.Footer.Rows < 0 {
 		return nil // put together again: nothing gave a number
@@ -118,8 +116,8 @@ func (f *File) RowsAgree(ctx context.Context) error {
 	return err
 }
 
-// rowsOfColumn is how many rows a row group has by the metadata of its first column that does not repeat, and
-// that can be read; -1: there is none.
+// rowsOfColumn is the number of rows of a row group by the metadata of its first flat column that can be read; -1:
+// there is none.
 func (f *File) rowsOfColumn(ctx context.Context, group int) int64 {
 	f.mu.Lock()
 	rows, ok := f.voted[group]
@@ -140,8 +138,8 @@ func (f *File) rowsOfColumn(ctx context.Context, group int) int64 {
 	return -1
 }
 
-// outvoted reports whether columns of a row group that does not say its rows itself contradict each other. The
-// row groups have the rows then that most of their columns have, or those with which all have as many as the file.
+// outvoted reports whether columns contradict each other in a row group that does not have its number of rows. Such row
+// groups get the rows that most of their columns have, or those with which the sum is num_rows.
 func (f *File) outvoted(ctx context.Context) (differ bool) {
 	votes := make([]map[int64]int, len(f.Footer.Groups))
 	most, total := make([]int64, len(votes)), int64(0)
@@ -175,8 +173,8 @@ func (f *File) outvoted(ctx context.Context) (differ bool) {
 	return differ
 }
 
-// Recount returns row groups the rows that their columns have, if these add up to as many as the file has: then it is a
-// row group's own number that is damaged. It reports whether that was so.
+// Recount sets the rows of the row groups to those of their columns if these add up to num_rows, and reports whether
+// they do: then the number in a row group is the damaged one.
 func (f *File) Recount(ctx context.Context) bool {
 	stated := slices.Clone(f.Footer.Groups)
 	for i := range f.Footer.Groups {
@@ -191,8 +189,8 @@ func (f *File) Recount(ctx context.Context) bool {
 	return false
 }
 
-// stored is the size of the columns' pages in a row group, without their headers; 0 if it is not known, as only
-// the metadata at the chunks says it. The row group's own total_byte_size counts raw bytes.
+// stored is the size of the columns' pages in a row group in bytes, without headers; 0 if that is only in the metadata
+// after the pages. total_byte_size counts raw bytes.
 func (f *File) stored(group int, cols []int) (sum int64) {
 	for _, c := range cols {
 		m := f.Footer.Groups[group].Columns[c].Meta
@@ -204,7 +202,7 @@ func (f *File) stored(group int, cols []int) (sum int64) {
 	return sum
 }
 
-// RowsOf is how many rows a row group has; -1 if only its levels say.
+// RowsOf is the number of rows of a row group; -1 if only the levels of its columns would tell.
 func (f *File) RowsOf(ctx context.Context, group int) (int64, error) {
 	switch g := &f.Footer.Groups[group]; {
 	case g.Rows >= 0:
@@ -216,7 +214,7 @@ func (f *File) RowsOf(ctx context.Context, group int) (int64, error) {
 	return rows, ctx.Err()
 }
 
-// Meta is the facts of the file.
+// Meta returns the metadata of the file as keys and values.
 func (f *File) Meta() []format.KeyValue {
 	m := &f.Footer
 	out := []format.KeyValue{
@@ -257,7 +255,7 @@ func (f *File) Meta() []format.KeyValue {
 	return out
 }
 
-// Chunk gives the pages of a chunk, from the one that holds rows.From on where that is known.
+// Chunk returns the pages of a chunk, from the one that has row rows.From if that is known.
 func (f *File) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	if g.Index < 0 || g.Index >= len(f.Footer.Groups) || col < 0 || col >= len(f.Leaves) {
 		return nil, fault.Bugf("redfile: there is no column %d of row group %d", col, g.Index)

@@ -19,25 +19,26 @@ import (
 // File is an open RedFile with its schema. It is a format.Reader.
 type File struct {
 	*container.File
-	Stamp string
+	Stamp string // of the object, as store.Info has it; "" if it has none
 
-	tree0        *schema.Node // the schema as the file has it
-	kept         bool         // the Arrow schema that the writer kept is taken
+	schemaTree   *schema.Node // of the file's own schema; nil: generation A or B
+	arrowUsed    bool         // the Arrow schema in the metadata is used
 	Shown        *arrow.Schema
 	Leaves       []schema.Leaf
-	Recovering   bool  // an Arrow schema that is damaged is done without
+	Recovering   bool  // a damaged Arrow schema is no error
 	SchemaDamage error // recovering: what is wrong with the Arrow schema
 
-	Guessed string // generation A or B without an Arrow schema: how sure its schema is, in a sentence
+	Guessed string // of an inferred schema: how certain it is, for people; "" if the file has its schema
 
-	Missing []region.Finding // shown by lookAround
+	Reported []region.Finding // gathered by CheckTable, CheckParts and CheckChunks
 
 	mu     sync.Mutex
 	voted  map[int]int64 // rows of row groups of which the columns say different numbers, see outvoted
 	tables map[container.ChunkKey]*page.Table
 }
 
-// OpenTarget opens the file at tg. What it understood is in f also when it fails.
+// OpenTarget opens the file at tg with the options in o.Opts. The file is not nil if its metadata could not be read:
+// then it is closed, and has what was read.
 func OpenTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*File, error) {
 	opts, err := layout.ParseOptions(o.Opts)
 	if err != nil {
@@ -46,6 +47,7 @@ func OpenTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*F
 	return OpenTargetWith(ctx, tg, o, opts)
 }
 
+// OpenTargetWith is OpenTarget with parsed options.
 func OpenTargetWith(ctx context.Context, tg format.Target, o format.OpenOptions,
 	opts layout.ReadOptions) (*File, error) {
 	tg = container.InDir(ctx, tg)
@@ -57,7 +59,7 @@ func OpenTargetWith(ctx context.Context, tg format.Target, o format.OpenOptions,
 	f.Stamp = StampOf(ctx, tg)
 	err = f.Open(ctx, o.Tracer)
 	if err == nil {
-		err = f.strayed(ctx)
+		err = f.checkStandIn(ctx)
 	}
 	if err != nil {
 		f.Close()
@@ -66,10 +68,12 @@ func OpenTargetWith(ctx context.Context, tg format.Target, o format.OpenOptions,
 	return f, nil
 }
 
+// New returns a File that Open has not read yet; at is all of the RedFile within src.
 func New(tree store.Tree, src store.Source, at fault.Span, o format.OpenOptions, opts layout.ReadOptions) *File {
 	return &File{File: container.New(tree, src, at, o, opts), tables: map[container.ChunkKey]*page.Table{}}
 }
 
+// StampOf returns the stamp of the object at tg, "" if there is none.
 func StampOf(ctx context.Context, tg format.Target) string {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil {
@@ -78,15 +82,15 @@ func StampOf(ctx context.Context, tg format.Target) string {
 	return info.Stamp
 }
 
-// Open reads the metadata of the file and works out the schema.
+// Open reads the metadata of the file and determines the schema.
 func (f *File) Open(ctx context.Context, trace func(region.Node)) error {
 	if err := f.File.Open(ctx, trace); err != nil {
 		return err
 	}
-	return f.Learn(ctx)
+	return f.ResolveSchema(ctx)
 }
 
-// Table is the pages of a chunk.
+// Table returns the pages of a chunk. All calls for a chunk return the same Table.
 func (f *File) Table(ctx context.Context, group, col int) (*page.Table, error) {
 	key := container.ChunkKey{Group: group, Col: col}
 	f.mu.Lock()

@@ -1,3 +1,3 @@
-// Package unpack is what RedFile's values are packed with beside the encodings of internal/enc: GROUP_VAR_INT of INT64,
-// gzip, and the sizes that bare Snappy blocks say.
+// Package unpack has what RedFile needs beside internal/enc and internal/codec: GROUP_VAR_INT of INT64, gzip, and the
+// raw size of a Snappy block.
 package unpack

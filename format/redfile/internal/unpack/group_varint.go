@@ -7,14 +7,14 @@ import (
 	"stoa/fault"
 )
 
-// GROUP_VAR_INT of INT64: five numbers make a group. Two bytes, big-endian, say their lengths: bit 15 is
-// unused, bits 14 to 12 are the length of the first less one, bits 2 to 0 that of the fifth; then the numbers,
-// each as its 1 to 8 low bytes, little-endian. A last group that is not full is filled up with zeros, or ends
-// with its last number (decodeGroups). Negative numbers take 8 bytes. No program ever wrote this. Source:
-// Encodings.txt of January 10, 2013; the order of the bytes and bits is a decision that follows the document's
-// example for INT32.
+// GROUP_VAR_INT of INT64: five numbers make a group. It begins with two bytes, big-endian, of lengths: bit 15 is
+// unused, bits 14 to 12 are the length of the first number minus one, bits 2 to 0 that of the fifth. The numbers
+// follow, each as its 1 to 8 low bytes, little-endian; negative ones take 8. The last group is padded with zeros, or
+// ends with its last number (schema.decodeGroups). No program of 2013 is known to have written it. Source:
+// Encodings.txt of January 10, 2013; the order of bytes and bits follows its example for INT32.
 
-// DecodeGroups64 decodes len(dst) numbers; used is the size of their groups.
+// DecodeGroups64 decodes len(dst) numbers; used is the number of bytes of their groups. Input that ends within a group
+// is an error of class Corrupt.
 func DecodeGroups64(dst []uint64, src []byte) (used int, err error) {
 	at := 0
 	for i := 0; i < len(dst); i += 5 {

@@ -10,9 +10,7 @@ import (
 	"stoa/fault"
 )
 
-func Be32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
-
-// SnappySize is the raw size that a bare Snappy block says it has; -1 if it says none.
+// SnappySize is the raw size in the header of a Snappy block, in bytes; -1 if that is malformed.
 func SnappySize(b []byte) int {
 	v, n := binary.Uvarint(b)
 	if n <= 0 || v > 1<<31-1 {
@@ -28,8 +26,8 @@ type gunzipper struct {
 
 var gunzippers = sync.Pool{New: func() any { return new(gunzipper) }}
 
-// UnGzip fills dst from a gzip stream (RFC 1952), as Hadoop's GzipCodec writes it.
-func UnGzip(dst, src []byte) error {
+// Gunzip fills dst from a gzip stream (RFC 1952), as Hadoop's GzipCodec writes it.
+func Gunzip(dst, src []byte) error {
 	g := gunzippers.Get().(*gunzipper)
 	defer gunzippers.Put(g)
 	g.in.Reset(src)
@@ -47,10 +45,10 @@ func UnGzip(dst, src []byte) error {
 	if n, err := io.ReadFull(g.z, dst); err != nil {
 		return fault.Rel(0, len(src), "gzip", "after %d of %d raw bytes: %v", n, len(dst), err)
 	}
-	var one [1]byte // the end is read, too: there the checksum is looked at
+	var one [1]byte // gzip compares the checksum when it reads the end
 	if n, err := g.z.Read(one[:]); n != 0 || err != io.EOF {
 		if n != 0 {
-			return fault.Rel(0, len(src), "gzip", "more than the %d raw bytes that are declared", len(dst))
+			return fault.Rel(0, len(src), "gzip", "more than the %d raw bytes in the page header", len(dst))
 		}
 		return fault.Rel(0, len(src), "gzip", "at the end: %v", err)
 	}
@@ -62,16 +60,13 @@ func UnGzip(dst, src []byte) error {
 
 var gzippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-type appender struct{ b []byte }
-
-func (a *appender) Write(p []byte) (int, error) { a.b = append(a.b, p...); return len(p), nil }
-
-func ToGzip(dst, src []byte) []byte {
+// Gzip appends src to dst as a gzip stream.
+func Gzip(dst, src []byte) []byte {
 	w := gzippers.Get().(*gzip.Writer)
-	a := &appender{dst}
-	w.Reset(a)
-	w.Write(src) // an appender does not fail
+	out := bytes.NewBuffer(dst)
+	w.Reset(out)
+	w.Write(src) // a bytes.Buffer does not fail
 	w.Close()
 	gzippers.Put(w)
-	return a.b
+	return out.Bytes()
 }

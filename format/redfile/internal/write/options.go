@@ -9,7 +9,7 @@ import (
 	"stoa/format/redfile/internal/layout"
 )
 
-// Words that options have.
+// Values of options, spelled as the command has them.
 type (
 	Form     string
 	Compress string
@@ -18,7 +18,7 @@ type (
 	Split    string
 )
 
-// Options are those of Create; package redfile has them with their meaning.
+// Options are the options of Create as redfile.WriteOptions documents them.
 type Options struct {
 	Generation    Form
 	Compression   Compress
@@ -70,7 +70,7 @@ var Table = option.Table[Options]{Format: "redfile", For: "writing", Options: sl
 		func(o *Options) *Split { return &o.Split }, "none", "row-group", "metadata"),
 })}
 
-// createOptions are the options of Create, understood.
+// createOptions are the parsed options of Create, with defaults.
 type createOptions struct {
 	gen       layout.Generation
 	codec     layout.Compression
@@ -91,6 +91,7 @@ type createOptions struct {
 var encodings = map[Encode]layout.Encoding{"": layout.Plain, "plain": layout.Plain,
 	"group-varint": layout.GroupVarInt}
 
+// ParseOptions parses the options of Create. An unknown key or value is an error of class Invalid.
 func ParseOptions(opts map[string]string) (o createOptions, err error) {
 	s, err := Table.Parse(opts)
 	if err != nil {

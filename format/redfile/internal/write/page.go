@@ -32,19 +32,19 @@ type columnWriter struct {
 	// The page that is being filled. A bool takes a byte in vals, everything else stands there in PLAIN encoding.
 	vals     []byte
 	def, rep []byte
-	entries  int
-	present  int
-	rows     int
+	entries  int // nulls and empty lists included
+	present  int // values
+	rows     int // that begin in the page
 
 	// The row group.
-	pages         []byte // finished pages that are still in memory
-	spilled       []segment
-	body, squeeze []byte // scratch
-	index         []layout.IndexEntry
-	end           int64 // bytes of all finished pages
-	values        int64
-	groupRows     int64
-	raw, stored   int64 // of the bodies
+	pages            []byte // finished pages that are still in memory
+	spilled          []segment
+	body, compressed []byte // scratch
+	index            []layout.IndexEntry
+	end              int64 // bytes of all finished pages
+	values           int64
+	groupRows        int64
+	raw, stored      int64 // of the bodies
 }
 
 // segment is a run of finished pages in the temporary file.
@@ -68,12 +68,12 @@ func (c *columnWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 		return fault.Unsupportedf(fault.Span{}, c.l.Column.Name, "a dictionary with a null among its values")
 	}
 	if n := s.Count(); dense.Len() != n {
-		return fault.Bugf("redfile: column %s: %d values, %d are there", c.l.Column.Name, dense.Len(), n)
+		return fault.Bugf("redfile: column %s: expected %d values, there are %d", c.l.Column.Name, n, dense.Len())
 	}
 	sizes := c.sizes(dense)
 	for e, v := 0, 0; e < s.Entries; {
-		e2, v2, rows := c.room(s, e, v, sizes)
-		if err := c.values1(dense, v, v2); err != nil {
+		e2, v2, rows := c.fit(s, e, v, sizes)
+		if err := c.appendValues(dense, v, v2); err != nil {
 			return err
 		}
 		if c.l.MaxDef > 0 {
@@ -93,7 +93,7 @@ func (c *columnWriter) add(s *nest.Shredded, mem memory.Allocator) error {
 	return nil
 }
 
-// full reports whether the page that is being filled is long enough.
+// full reports whether the page that is being filled has reached the page size.
 func (c *columnWriter) full() bool {
 	n := len(c.vals)
 	if c.l.Type == layout.Boolean {
@@ -102,7 +102,7 @@ func (c *columnWriter) full() bool {
 	return n >= c.o.pageSize || c.entries >= 8*c.o.pageSize || len(c.def) > 0 && (n+c.entries/8 >= c.o.pageSize)
 }
 
-// sizes returns the ends of strings, nil for everything else.
+// sizes returns a function of the stored size of string i, nil if a is none of strings.
 func (c *columnWriter) sizes(a arrow.Array) func(i int) int {
 	switch a := a.(type) {
 	case *array.String:
@@ -117,9 +117,9 @@ func (c *columnWriter) sizes(a arrow.Array) func(i int) int {
 	return nil
 }
 
-// room reports how many entries from e on, whose values begin at v, still belong to the page: e2 and v2 are after them.
-// It ends between rows.
-func (c *columnWriter) room(s *nest.Shredded, e, v int, sizes func(int) int) (e2, v2, rows int) {
+// fit returns how far the entries from e on, whose values begin at v, belong to the page, e2 and v2, and how many rows
+// begin in them. It ends between rows.
+func (c *columnWriter) fit(s *nest.Shredded, e, v int, sizes func(int) int) (e2, v2, rows int) {
 	width := c.l.Type.Size()
 	switch {
 	case c.l.Type == layout.Boolean:
@@ -136,7 +136,7 @@ func (c *columnWriter) room(s *nest.Shredded, e, v int, sizes func(int) int) (e2
 		n := min(s.Entries-e, max(1, (left+width-1)/width))
 		return e + n, v + n, n
 	}
-	most := max(1, 8*c.o.pageSize-c.entries)
+	maxEntries := max(1, 8*c.o.pageSize-c.entries)
 	for e2, v2 = e, v; e2 < s.Entries; {
 		if s.Def == nil || s.Def[e2] == c.l.MaxDef {
 			if sizes != nil {
@@ -149,15 +149,15 @@ func (c *columnWriter) room(s *nest.Shredded, e, v int, sizes func(int) int) (e2
 			rows++
 		}
 		e2++
-		if (left <= 0 || e2-e >= most) && (e2 == s.Entries || s.Rep == nil || s.Rep[e2] == 0) {
+		if (left <= 0 || e2-e >= maxEntries) && (e2 == s.Entries || s.Rep == nil || s.Rep[e2] == 0) {
 			break
 		}
 	}
 	return e2, v2, rows
 }
 
-// values1 appends the values [from, to) of a, which has no nulls.
-func (c *columnWriter) values1(a arrow.Array, from, to int) error {
+// appendValues appends the values [from, to) of a, which has no nulls.
+func (c *columnWriter) appendValues(a arrow.Array, from, to int) error {
 	if from == to {
 		return nil
 	}
@@ -209,6 +209,7 @@ func (c *columnWriter) values1(a arrow.Array, from, to int) error {
 	return nil
 }
 
+// widen appends n integers of one or two bytes as INT32.
 func (c *columnWriter) widen(data []byte, n int) {
 	for i := range n {
 		var x int32
@@ -272,7 +273,7 @@ func (c *columnWriter) cut() error {
 	}
 	h := layout.PageHeader{Kind: layout.DataPage, Values: int32(c.entries), Encoding: c.enc}
 	at := len(c.pages)
-	c.pages = c.seal(c.pages, h, c.body)
+	c.pages = c.appendPage(c.pages, h, c.body)
 	e := layout.IndexEntry{Offset: c.end, First: c.groupRows, Size: int32(len(c.pages) - at), Values: int32(c.entries),
 		Rows: int32(c.rows), Nulls: int32(c.entries - c.present)}
 	if !c.o.noIndex && c.l.MaxRep == 0 {
@@ -286,23 +287,23 @@ func (c *columnWriter) cut() error {
 	return nil
 }
 
-// wordsOfBytes is values of T whose bytes are b: they came from memory of that order.
+// wordsOfBytes returns b as values of T, of the byte order of this machine.
 func wordsOfBytes[T any](b []byte) []T {
 	var t T
 	return schema.As[T](b, len(b)/int(unsafe.Sizeof(t)))
 }
 
-// seal appends a page: header and body, compressed.
-func (c *columnWriter) seal(dst []byte, h layout.PageHeader, body []byte) []byte {
+// appendPage appends the header and the compressed body of a page.
+func (c *columnWriter) appendPage(dst []byte, h layout.PageHeader, body []byte) []byte {
 	h.Raw = int32(len(body))
 	switch c.o.codec {
 	case layout.Snappy:
 		z, _ := codec.ByName("snappy")
-		c.squeeze = z.Compress(c.squeeze[:0], body)
-		body = c.squeeze
+		c.compressed = z.Compress(c.compressed[:0], body)
+		body = c.compressed
 	case layout.Gzip:
-		c.squeeze = unpack.ToGzip(c.squeeze[:0], body)
-		body = c.squeeze
+		c.compressed = unpack.Gzip(c.compressed[:0], body)
+		body = c.compressed
 	}
 	h.Stored = int32(len(body))
 	if !c.o.noCRC {
@@ -317,7 +318,7 @@ func (c *columnWriter) seal(dst []byte, h layout.PageHeader, body []byte) []byte
 	return append(append(dst, c.head.Encoded()...), body...)
 }
 
-// pending is about how many bytes the column holds that are not in a file yet.
+// pending is the approximate number of bytes of the column in memory.
 func (c *columnWriter) pending() int64 { return int64(len(c.pages) + len(c.vals)) }
 
 // reset begins the next row group.
@@ -326,37 +327,36 @@ func (c *columnWriter) reset() {
 	c.end, c.values, c.groupRows, c.raw, c.stored = 0, 0, 0, 0, 0
 }
 
-// fillBounds works out the bounds of a page's values, which stand in PLAIN encoding in vals.
+// fillBounds sets the bounds of a page whose values are in PLAIN encoding in vals.
 func fillBounds(e *layout.IndexEntry, t arrow.DataType, p layout.Physical, vals []byte) {
 	if len(vals) == 0 {
 		return
 	}
+	le := binary.LittleEndian
 	switch t.ID() {
 	case arrow.BOOL:
-		e.Set([]byte{slices.Min(vals)}, []byte{slices.Max(vals)})
+		e.SetBounds([]byte{slices.Min(vals)}, []byte{slices.Max(vals)})
 	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.UINT8, arrow.UINT16, arrow.DATE32, arrow.TIME32:
 		lo, hi := minMax(wordsOfBytes[int32](vals))
-		e.Set(binary.LittleEndian.AppendUint32(nil, uint32(lo)), binary.LittleEndian.AppendUint32(nil, uint32(hi)))
+		e.SetBounds(le.AppendUint32(nil, uint32(lo)), le.AppendUint32(nil, uint32(hi)))
 	case arrow.UINT32:
 		lo, hi := minMax(wordsOfBytes[uint32](vals))
-		e.Set(binary.LittleEndian.AppendUint32(nil, lo), binary.LittleEndian.AppendUint32(nil, hi))
+		e.SetBounds(le.AppendUint32(nil, lo), le.AppendUint32(nil, hi))
 	case arrow.INT64, arrow.DATE64, arrow.TIME64, arrow.TIMESTAMP:
 		lo, hi := minMax(wordsOfBytes[int64](vals))
-		e.Set(binary.LittleEndian.AppendUint64(nil, uint64(lo)), binary.LittleEndian.AppendUint64(nil, uint64(hi)))
+		e.SetBounds(le.AppendUint64(nil, uint64(lo)), le.AppendUint64(nil, uint64(hi)))
 	case arrow.UINT64:
 		lo, hi := minMax(wordsOfBytes[uint64](vals))
-		e.Set(binary.LittleEndian.AppendUint64(nil, lo), binary.LittleEndian.AppendUint64(nil, hi))
+		e.SetBounds(le.AppendUint64(nil, lo), le.AppendUint64(nil, hi))
 	case arrow.FLOAT32:
-		if lo, hi, n, all := minMaxFloat(wordsOfBytes[float32](vals)); all {
-			e.NoNaN = n == 0
-			e.Set(binary.LittleEndian.AppendUint32(nil, math.Float32bits(lo)),
-				binary.LittleEndian.AppendUint32(nil, math.Float32bits(hi)))
+		if lo, hi, nans, ok := minMaxFloat(wordsOfBytes[float32](vals)); ok {
+			e.NoNaN = nans == 0
+			e.SetBounds(le.AppendUint32(nil, math.Float32bits(lo)), le.AppendUint32(nil, math.Float32bits(hi)))
 		}
 	case arrow.FLOAT64:
-		if lo, hi, n, all := minMaxFloat(wordsOfBytes[float64](vals)); all {
-			e.NoNaN = n == 0
-			e.Set(binary.LittleEndian.AppendUint64(nil, math.Float64bits(lo)),
-				binary.LittleEndian.AppendUint64(nil, math.Float64bits(hi)))
+		if lo, hi, nans, ok := minMaxFloat(wordsOfBytes[float64](vals)); ok {
+			e.NoNaN = nans == 0
+			e.SetBounds(le.AppendUint64(nil, math.Float64bits(lo)), le.AppendUint64(nil, math.Float64bits(hi)))
 		}
 	case arrow.STRING, arrow.BINARY:
 		fillStrings(e, vals)
@@ -371,7 +371,7 @@ func minMax[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	return lo, hi
 }
 
-// minMaxFloat skips NaN, of which there are nans; all is false if there is nothing else.
+// minMaxFloat ignores NaN, and counts it; ok is false if there is nothing else.
 func minMaxFloat[T float32 | float64](v []T) (lo, hi T, nans int, ok bool) {
 	for _, x := range v {
 		switch {
@@ -400,18 +400,19 @@ func fillStrings(e *layout.IndexEntry, vals []byte) {
 		}
 	}
 	e.MinCut, e.MaxCut = len(lo) > layout.LongestBound, len(hi) > layout.LongestBound
-	e.Set(slices.Clone(lo[:min(len(lo), layout.LongestBound)]), slices.Clone(hi[:min(len(hi), layout.LongestBound)]))
+	e.SetBounds(slices.Clone(lo[:min(len(lo), layout.LongestBound)]),
+		slices.Clone(hi[:min(len(hi), layout.LongestBound)]))
 }
 
-// sliceBytes is about how much is taken at a time: between slices it is looked at whether the row group or the
-// memory is full.
+// sliceBytes is the approximate size of the slices of a batch; after each slice the size of the row group and the
+// memory are checked.
 const sliceBytes = 1 << 20
 
-// sliceEnd is how far a slice of b reaches from row from on, to at most: one row at least, and if possible no
-// more than some bytes.
-func (w *writer) sliceEnd(b arrow.RecordBatch, from, most int64) int64 {
+// sliceEnd returns the end of the slice of b from row from on, at most maxEnd: of at least one row, and of at most
+// sliceBytes, an eighth of the row group and an eighth of the memory, if rows are small enough.
+func (w *writer) sliceEnd(b arrow.RecordBatch, from, maxEnd int64) int64 {
 	limit := min(sliceBytes, max(w.opts.groupSize/8, 1), max(w.opts.memory/8, 64<<10))
-	to := most
+	to := maxEnd
 	for to-from > 1 {
 		size := int64(0)
 		for _, a := range b.Columns() {
@@ -425,10 +426,10 @@ func (w *writer) sliceEnd(b arrow.RecordBatch, from, most int64) int64 {
 	return to
 }
 
-// BoundsOf works out the bounds of all values of a, as for a page that the writer makes of them.
+// BoundsOf sets the bounds of the values of a, as the writer does for a page of them.
 func BoundsOf(e *layout.IndexEntry, l *schema.Leaf, a arrow.Array) {
 	w := columnWriter{l: *l, o: &createOptions{}}
-	if w.values1(a, 0, a.Len()) == nil {
+	if w.appendValues(a, 0, a.Len()) == nil {
 		fillBounds(e, l.Column.Type, l.Type, w.vals)
 	}
 }

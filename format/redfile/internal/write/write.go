@@ -23,13 +23,13 @@ import (
 	"stoa/store"
 )
 
-// Random returns the markers of sync blocks.
+// Random is the source of the markers of sync blocks; tests replace it.
 var Random = rand.Reader
 
-// sliceRows is how many rows are taken at a time at most, see sliceEnd.
+// sliceRows is the maximum number of rows of a slice, see sliceEnd.
 const sliceRows = 4096
 
-// Create is format.Format.Create.
+// Create implements format.Format.Create.
 func Create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
 	opts, err := ParseOptions(o.Opts)
 	if err != nil {
@@ -65,14 +65,14 @@ type writer struct {
 	meta   layout.FileMeta
 	marker [16]byte
 
-	obj   store.Object // the data file that is being written
-	name  string
-	out   *bufio.Writer
-	off   int64
-	files []string
-	bytes int64
-	spill store.Scratch
-	spent int64 // bytes in spill
+	obj       store.Object // the data file that is being written
+	name      string
+	out       *bufio.Writer
+	off       int64
+	files     []string
+	bytes     int64
+	spill     store.Scratch
+	spillSize int64 // bytes in spill
 
 	rows      int64 // of the row group that is being filled
 	groupFrom int64
@@ -80,7 +80,7 @@ type writer struct {
 	done      bool
 }
 
-// plan works out columns and metadata from the schema.
+// plan derives columns and metadata from the schema.
 func (w *writer) plan() error {
 	w.fields = w.schema.Fields()
 	sc := schema.CanonicalSchema(w.schema)
@@ -93,7 +93,7 @@ func (w *writer) plan() error {
 		return err
 	}
 	if len(leaves) == 0 {
-		return fault.Unsupportedf(fault.Span{}, "", "a RedFile has a column at least")
+		return fault.Unsupportedf(fault.Span{}, "", "a RedFile has at least one column")
 	}
 	own := schema.LeavesOf(tree)
 	if len(own) != len(leaves) {
@@ -254,7 +254,7 @@ func (w *writer) slice(b arrow.RecordBatch) error {
 	return nil
 }
 
-// full ends the row group if it is long enough, and moves pages out of memory if they are too many.
+// full ends the row group if it is large enough, and spills pages if they take too much memory.
 func (w *writer) full(ctx context.Context) error {
 	size, held := int64(0), int64(0)
 	for _, c := range w.cols {
@@ -285,14 +285,14 @@ func (w *writer) spillPages(ctx context.Context) error {
 		if _, err := w.spill.Write(c.pages); err != nil {
 			return err
 		}
-		c.spilled = append(c.spilled, segment{w.spent, int64(len(c.pages))})
-		w.spent += int64(len(c.pages))
+		c.spilled = append(c.spilled, segment{w.spillSize, int64(len(c.pages))})
+		w.spillSize += int64(len(c.pages))
 		c.pages = c.pages[:0]
 	}
 	return nil
 }
 
-// group writes the row group that was filled: chunk by chunk its pages, the index page, the metadata of the column.
+// group writes the row group: of each chunk the pages, the index page and the column metadata.
 func (w *writer) group(ctx context.Context) error {
 	if w.rows == 0 {
 		return nil
@@ -315,9 +315,9 @@ func (w *writer) group(ctx context.Context) error {
 	}
 	w.meta.Groups = append(w.meta.Groups, g)
 	w.rows = 0
-	if w.spill != nil { // a row group is a file: what was read need not be kept
+	if w.spill != nil { // each row group spills to a file of its own
 		w.spill.Close()
-		w.spill, w.spent = nil, 0
+		w.spill, w.spillSize = nil, 0
 	}
 	if w.opts.split == "row-group" {
 		return w.endPart()
@@ -332,7 +332,7 @@ func (w *writer) group(ctx context.Context) error {
 			}
 		}
 	}
-	return w.out.Flush() // what is whole is not held back
+	return w.out.Flush() // so that a complete row group survives the writer
 }
 
 // chunk writes a column chunk.
@@ -345,7 +345,7 @@ func (w *writer) chunk(c *columnWriter) (layout.ColumnChunk, error) {
 		HasLevels: w.opts.gen == layout.GenA,
 		MaxDef:    int32(c.l.MaxDef), MaxRep: int32(c.l.MaxRep), Raw: c.raw, Stored: c.stored, Data: w.off, Index: -1}
 	m.Encodings = []layout.Encoding{c.enc}
-	if w.opts.gen != layout.GenA { // whose metadata has no levels, but recovery needs them
+	if w.opts.gen != layout.GenA { // generation E has no levels, which recovery needs
 		m.Pairs = []layout.KeyValue{{Key: layout.LevelsKey, Value: fmt.Sprintf("%d,%d", c.l.MaxDef, c.l.MaxRep)}}
 	}
 	if c.l.Converted == layout.ConvUTF8 {
@@ -363,7 +363,7 @@ func (w *writer) chunk(c *columnWriter) (layout.ColumnChunk, error) {
 		m.Index = w.off
 		tw := thrift.NewWriter(w.protocol())
 		layout.WriteIndex(tw, c.index)
-		page := c.seal(nil, layout.PageHeader{Kind: layout.IndexPage, Entries: int32(len(c.index))}, tw.Encoded())
+		page := c.appendPage(nil, layout.PageHeader{Kind: layout.IndexPage, Entries: int32(len(c.index))}, tw.Encoded())
 		if err := w.write(page); err != nil {
 			return out, err
 		}
@@ -397,7 +397,7 @@ func (w *writer) footer(m *layout.FileMeta) error {
 	return w.write(append(b, layout.Magic...))
 }
 
-// endPart ends a data file of a split one. It is a whole file by itself.
+// endPart ends a part of a split table with metadata of its own, which makes it a RedFile by itself.
 func (w *writer) endPart() error {
 	one := w.meta
 	g := w.meta.Groups[len(w.meta.Groups)-1]
@@ -423,7 +423,7 @@ func (w *writer) closeObject() error {
 	return obj.Close()
 }
 
-// Close writes the last row group and the metadata, and makes everything visible.
+// Close writes the last row group and the metadata, and commits the sink.
 func (w *writer) Close(ctx context.Context) (format.Summary, error) {
 	sum := format.Summary{Rows: w.meta.Rows}
 	if w.failed == nil && w.done {
@@ -443,7 +443,7 @@ func (w *writer) close(ctx context.Context) error {
 	if err := w.group(ctx); err != nil {
 		return err
 	}
-	if w.opts.split == "metadata" { // the data file is whole by itself, too
+	if w.opts.split == "metadata" { // the data file is a RedFile by itself, too
 		own := w.meta
 		own.Groups = slices.Clone(own.Groups)
 		for i := range own.Groups {
@@ -478,7 +478,7 @@ func (w *writer) close(ctx context.Context) error {
 	return nil
 }
 
-// Abort removes everything that was written. After a Close that went well it does nothing.
+// Abort removes everything that was written. After a successful Close it does nothing.
 func (w *writer) Abort(ctx context.Context) error {
 	if w.done {
 		return nil
@@ -492,13 +492,13 @@ func (w *writer) Abort(ctx context.Context) error {
 		w.spill = nil
 	}
 	if w.obj != nil {
-		w.obj.Close() // what it says does not matter any more
+		w.obj.Close() // the object is removed: its error does not matter
 		w.obj = nil
 	}
 	return w.sink.Abort(ctx)
 }
 
-// sync writes a sync block; the first one of a file says what the metadata will say, without row groups.
+// sync writes a sync block. The first one of a file has a copy of the metadata without row groups.
 func (w *writer) sync(first bool) error {
 	s := layout.SyncBlock{Marker: w.marker[:], Offset: w.off, Groups: int32(len(w.meta.Groups)), Rows: w.meta.Rows}
 	if first {
@@ -514,7 +514,7 @@ func (w *writer) sync(first bool) error {
 		for _, c := range g.Columns {
 			s.Columns = append(s.Columns, c.Offset)
 		}
-		s.Group = g.Rows
+		s.GroupRows = g.Rows
 	}
 	tw := thrift.NewWriter(w.protocol())
 	s.Write(tw)

@@ -23,7 +23,7 @@ func (f *File) header(ctx context.Context, pos int64) (layout.PageHeader, int64,
 	return layout.HeaderIn(b, f.At.Sub(pos, f.At.Len-pos))
 }
 
-// FirstBlock is the sync block at the beginning of the file; nil if there is none that is whole.
+// FirstBlock returns the sync block at the beginning of the file and where its body is; nil if there is none intact.
 func (f *File) FirstBlock(ctx context.Context) (*layout.SyncBlock, fault.Span) {
 	h, head, err := f.header(ctx, layout.MagicLen)
 	if err != nil || h.Kind != layout.SyncPage || int64(h.Stored) > f.Limits.Metadata {
@@ -36,7 +36,8 @@ func (f *File) FirstBlock(ctx context.Context) (*layout.SyncBlock, fault.Span) {
 	return s, at
 }
 
-// ReadSync reads the sync block at pos; nil if it is damaged, or was copied from elsewhere.
+// ReadSync reads the sync block whose header h, of head bytes, is at pos, and returns where its body is. The block is
+// nil without an error if its checksum fails or it was written for another offset. Errors are those of the store.
 func (f *File) ReadSync(ctx context.Context, pos int64, h *layout.PageHeader,
 	head int64) (*layout.SyncBlock, fault.Span, error) {
 	at := f.At.Sub(pos+head, int64(h.Stored))
@@ -52,17 +53,16 @@ func (f *File) ReadSync(ctx context.Context, pos int64, h *layout.PageHeader,
 	return &s, at, nil
 }
 
-// otherFile checks whether the metadata at the end is that of another file: one that lies in a page, after
-// which this file was cut. The marker of the sync block at the beginning says, where there is one; b are the
-// first bytes after the magic.
-func (f *File) otherFile(ctx context.Context, b []byte) error {
+// checkMarker is an error if the metadata at the end has another marker than the sync block at the beginning: it is
+// that of a file within a page, after which this file was cut. b has the first bytes after the magic.
+func (f *File) checkMarker(ctx context.Context, b []byte) error {
 	c := wire.NewCursor(b, f.At.Sub(layout.MagicLen, int64(len(b))), "")
 	h := layout.ParsePageHeader(thrift.NewReader(c, layout.ProtocolOf(b)), "")
 	if field, _ := h.Problem(); c.Err() != nil || h.Kind != layout.SyncPage || field != "" {
 		return nil
 	}
 	head := int64(c.Pos())
-	// which may end after b, but begins with the marker
+	// The block may reach beyond b, but its first field is the marker.
 	s := layout.ParseSync(thrift.NewReader(c, layout.ProtocolOfSync(c.Rest())), "")
 	if bytes.Equal(s.Marker, f.Footer.Marker()) || int64(h.Stored) > f.Limits.Metadata {
 		return nil
@@ -76,41 +76,41 @@ func (f *File) otherFile(ctx context.Context, b []byte) error {
 		whole.Marker)
 }
 
-// belongs compares a part with the metadata: another part in its place would often be read without a word. The
-// sync block at its beginning has the marker of the table, and says how many row groups come before it; without
-// that the part's own metadata mentions other chunks.
-func (f *File) belongs(ctx context.Context, src store.Source, name string, group, col int) error {
-	if f.NoVerify || f.Gathered {
+// checkPart compares a part with the metadata: another part in its place would often be read without an error. The sync
+// block at its beginning has the marker of the table and the number of row groups before it; without one, the chunks in
+// the part's own metadata are compared.
+func (f *File) checkPart(ctx context.Context, src store.Source, name string, group, col int) error {
+	if f.NoVerify || f.FromParts {
 		return nil
 	}
 	part := New(f.Tree, src, fault.Span{Object: name, Len: src.Size()}, format.OpenOptions{Limits: f.Limits},
 		f.Opts)
 	path := layout.ChunkPath(group, col) + ".file_path"
-	called := f.Footer.Groups[group].Columns[col].File
+	filePath := f.Footer.Groups[group].Columns[col].File
 	marker := f.Footer.Marker()
 	s, at := part.FirstBlock(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if marker == nil || s == nil {
-		return f.sameChunks(ctx, part, called, path)
+		return f.sameChunks(ctx, part, filePath, path)
 	}
 	if !bytes.Equal(s.Marker, marker) {
-		return fault.Corruptf(at, path, "%q is a part of another table: its marker is %x, this one's is %x", called,
+		return fault.Corruptf(at, path, "%q is a part of another table: its marker is %x, this one's is %x", filePath,
 			s.Marker, marker)
 	}
-	first := f.groupsIn(called)[0]
+	first := f.groupsIn(filePath)[0]
 	if int(s.Groups) != first {
 		return fault.Corruptf(at, path, "%q is another part of the table: it begins with row group %d, and not %d",
-			called, s.Groups, first)
+			filePath, s.Groups, first)
 	}
 	return nil
 }
 
-// sameChunks is an error if the row groups that the metadata has in a part, called so, are none of those that
-// the part has by its own metadata. One structure that differs may be damage of the part's metadata, which
-// nobody needs here, unless a checksum says that it is sound.
-func (f *File) sameChunks(ctx context.Context, part *File, called, path string) error {
+// sameChunks is an error if a row group that the metadata places in a part is not in the part's own metadata. One
+// structure that differs may be damage of the part's metadata, which reading does not need, unless its checksum
+// matches.
+func (f *File) sameChunks(ctx context.Context, part *File, filePath, path string) error {
 	if err := part.readMeta(ctx, nil); err != nil {
 		if errors.Is(err, fault.Corrupt) || errors.Is(err, fault.Unsupported) || fault.OverBudget(err) {
 			return ctx.Err()
@@ -120,7 +120,7 @@ func (f *File) sameChunks(ctx context.Context, part *File, called, path string) 
 	if own, table := part.Footer.Marker(), f.Footer.Marker(); own != nil && table != nil && part.Footer.HasCRC &&
 		!bytes.Equal(own, table) {
 		return fault.Corruptf(part.MetaAt, path, "%q is a part of another table: by its own metadata its marker is "+
-			"%x, this one's is %x", called, own, table)
+			"%x, this one's is %x", filePath, own, table)
 	}
 	own := part.Footer.Groups
 	if !part.Footer.CountsAgree() || slices.ContainsFunc(own, func(g layout.RowGroup) bool { return g.Rows < 0 }) {
@@ -132,9 +132,9 @@ func (f *File) sameChunks(ctx context.Context, part *File, called, path string) 
 			begin[own[i].Columns[0].Offset] = &own[i]
 		}
 	}
-	for n, i := range f.groupsIn(called) {
+	for n, i := range f.groupsIn(filePath) {
 		g := &f.Footer.Groups[i]
-		if slices.ContainsFunc(g.Columns, func(c layout.ColumnChunk) bool { return c.File != called }) {
+		if slices.ContainsFunc(g.Columns, func(c layout.ColumnChunk) bool { return c.File != filePath }) {
 			return nil // other programs may lay columns out in files as they like
 		}
 		o := begin[g.Columns[0].Offset]
@@ -143,34 +143,35 @@ func (f *File) sameChunks(ctx context.Context, part *File, called, path string) 
 		}
 		if o == nil {
 			return fault.Corruptf(part.MetaAt, path, "%q is another part, or of another table: by its own "+
-				"metadata it has %d row groups, and none of %d rows", called, len(own), g.Rows)
+				"metadata it has %d row groups, and none of %d rows", filePath, len(own), g.Rows)
 		}
 		if odd, what := g.Differs(o); odd > 1 || odd > 0 && part.Footer.HasCRC {
 			return fault.Corruptf(part.MetaAt, path,
-				"%q is another part, or of another table: by its own metadata it has %s", called, what)
+				"%q is another part, or of another table: by its own metadata it has %s", filePath, what)
 		}
 	}
 	return nil
 }
 
-// Agrees is sameChunks.
-func (f *File) Agrees(ctx context.Context, part *File, called, path string) error {
+// CheckPartChunks compares the row groups that the metadata places in a part, under filePath, with those of the part's
+// own metadata. A difference is an error of class Corrupt, with path.
+func (f *File) CheckPartChunks(ctx context.Context, part *File, filePath, path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.sameChunks(ctx, part, called, path)
+	return f.sameChunks(ctx, part, filePath, path)
 }
 
-// groupsIn are the row groups that have chunks in a file, called so. The caller holds mu.
-func (f *File) groupsIn(called string) []int {
-	if f.inFile == nil {
-		f.inFile = map[string][]int{}
+// groupsIn returns the indices of the row groups that have chunks in the file at filePath. The caller holds mu.
+func (f *File) groupsIn(filePath string) []int {
+	if f.groupsByFile == nil {
+		f.groupsByFile = map[string][]int{}
 		for i := range f.Footer.Groups {
 			for _, c := range f.Footer.Groups[i].Columns {
-				if l := f.inFile[c.File]; len(l) == 0 || l[len(l)-1] != i {
-					f.inFile[c.File] = append(l, i)
+				if l := f.groupsByFile[c.File]; len(l) == 0 || l[len(l)-1] != i {
+					f.groupsByFile[c.File] = append(l, i)
 				}
 			}
 		}
 	}
-	return f.inFile[called]
+	return f.groupsByFile[filePath]
 }

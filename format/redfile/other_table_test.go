@@ -13,9 +13,10 @@ import (
 	"stoa/store"
 )
 
-// TestStrangers: files of another table that lie among the parts are not read for parts, whichever of the two places
-// that say whose they are is damaged; and where most of the table is left, recovery gives that, and no row of theirs.
-func TestStrangers(t *testing.T) {
+// TestPartsOfAnotherTable: files of another table that lie among the parts are not read for parts, whichever of the two
+// places that say whose they are is damaged; and where most of the table is left, recovery gives that, and no row of
+// theirs.
+func TestPartsOfAnotherTable(t *testing.T) {
 	const meta, part = "out/_metadata.red", "out/part-00002.red"
 	damaged := func(b []byte, at int) []byte {
 		b = slices.Clone(b)
@@ -42,7 +43,7 @@ func TestStrangers(t *testing.T) {
 		tree := store.NewMemory(whole)
 		if !slices.ContainsFunc(findings(format.Target{Tree: tree, Name: "out"}),
 			func(f region.Finding) bool { return f.Severity == region.Error }) {
-			t.Errorf("%s: verify does not tell", what)
+			t.Errorf("%s: verify reports no error", what)
 		}
 		for _, back := range []bool{false, true} {
 			rows, strange := rowsOfTwo(t, tree, back)
@@ -78,7 +79,7 @@ func rowsOfTwo(t *testing.T, tree store.Tree, back bool) (rows, strange int) {
 // is found whole.
 func TestRecoverUnevenRowGroups(t *testing.T) {
 	for _, rows := range []int{33, 41, 63, 95} {
-		data := writeKill(t, rows, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
+		data := writeSample(t, rows, map[string]string{"row-group-rows": "30", "sync": "0", "index": "false"})
 		nodes, err := describeAll(target(data))
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +99,7 @@ func TestRecoverUnevenRowGroups(t *testing.T) {
 // TestRecoverCountOfValues: without metadata, the number of values that the metadata of a column says is held against
 // its pages, and these against the other columns: no row is made that was never there, and none is lost.
 func TestRecoverCountOfValues(t *testing.T) {
-	whole := writeKill(t, 40, map[string]string{"generation": "A", "sync": "0", "index": "false"})
+	whole := writeSample(t, 40, map[string]string{"generation": "A", "sync": "0", "index": "false"})
 	nodes, err := describeAll(target(whole))
 	if err != nil {
 		t.Fatal(err)

@@ -15,13 +15,12 @@ import (
 	"stoa/format/formattest"
 	"stoa/format/redfile"
 	"stoa/region"
-	"stoa/store"
 )
 
-// TestKeptSchemaIsHeld flips every bit of the Arrow schema that a file without any other checksum keeps, of its
+// TestFlippedArrowSchema flips every bit of the Arrow schema that a file without any other checksum keeps, of its
 // key, and of what stands beside it: either the schema is the same, or the file is damaged, for whoever reads it
 // and for verify. Recovery has the schema from the first sync block, if there is one, and else types of its own.
-func TestKeptSchemaIsHeld(t *testing.T) {
+func TestFlippedArrowSchema(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{
 		{Name: "cost", Type: &arrow.Decimal128Type{Precision: 10, Scale: 2}, Nullable: true},
 		{Name: "at", Type: arrow.FixedWidthTypes.Timestamp_ms},
@@ -30,23 +29,12 @@ func TestKeptSchemaIsHeld(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, opts := range []map[string]string{{"sync": "0"}, {"sync": "1"}, {"generation": "A", "sync": "0"}} {
 		opts["crc"], opts["compression"] = "false", "none"
-		mem := store.NewMemory(nil)
-		w, err := redfile.Format.Create(ctx, mem.Sink("f.red"), sc, format.WriteOptions{Rows: -1, Opts: opts})
-		if err != nil {
-			t.Fatal(err)
-		}
 		cols := make([]arrow.Array, sc.NumFields())
 		for i, f := range sc.Fields() {
 			cols[i] = formattest.Random(r, f.Type, 5, 0)
 		}
 		batch := array.NewRecordBatch(sc, cols, 5)
-		if err := w.Write(ctx, batch); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Close(ctx); err != nil {
-			t.Fatal(err)
-		}
-		whole := mem.Bytes("f.red")
+		whole := writeTable(t, opts, batch)
 		want, errs := content(target(whole))
 		if len(errs) > 0 {
 			t.Fatal(errs)
@@ -69,7 +57,7 @@ func TestKeptSchemaIsHeld(t *testing.T) {
 				t.Errorf("%v: byte %d: %v", opts, i, errs[0])
 			}
 			if f := findings(target(b)); len(f) == 0 || f[0].Severity != region.Error {
-				t.Errorf("%v: byte %d: cannot be opened, and verify says %+v", opts, i, f)
+				t.Errorf("%v: byte %d: cannot be opened, and verify reports %+v", opts, i, f)
 			}
 			back, found, err := redfile.Format.Recover(ctx, target(b), format.OpenOptions{})
 			if err != nil {
@@ -77,7 +65,7 @@ func TestKeptSchemaIsHeld(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Severity == region.Error }) {
-				t.Errorf("%v: byte %d: recovered, and nothing is told: %+v", opts, i, found)
+				t.Errorf("%v: byte %d: recovered, and nothing is reported: %+v", opts, i, found)
 			}
 			if got, errs := readerContent(back, target(b)); got == want && len(errs) == 0 {
 				copied++

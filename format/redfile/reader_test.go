@@ -16,7 +16,7 @@ import (
 func TestRow(t *testing.T) {
 	for _, opts := range []map[string]string{{"page-size": "300", "row-group-rows": "150"},
 		{"generation": "A", "page-size": "100"}} {
-		b := writeKill(t, 500, opts)
+		b := writeSample(t, 500, opts)
 		r, err := redfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -24,7 +24,7 @@ func TestRow(t *testing.T) {
 		if r.NumRows() != 500 {
 			t.Fatal(r.NumRows())
 		}
-		want := killBatch(0, 500)
+		want := sampleBatch(0, 500)
 		rnd := rand.New(rand.NewPCG(9, 9))
 		for range 1000 {
 			n := rnd.IntN(500)
@@ -54,12 +54,12 @@ func TestRow(t *testing.T) {
 func TestNative(t *testing.T) {
 	for _, opts := range []map[string]string{{"page-size": "300", "row-group-rows": "150"},
 		{"generation": "A", "page-size": "100"}, {"index": "false", "page-size": "200"}} {
-		b := writeKill(t, 500, opts)
+		b := writeSample(t, 500, opts)
 		r, err := redfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		formattest.Native(t, r, killBatch(0, 500))
+		formattest.Native(t, r, sampleBatch(0, 500))
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}

@@ -51,7 +51,7 @@ func TestSwappedPartWithoutSync(t *testing.T) {
 			}
 		}
 		if want := map[[2]int64]int{{10, 20}: 3, {20, 30}: 3}; !maps.Equal(reported, want) {
-			t.Errorf("%v: verify tells %v, want %v", opts, reported, want)
+			t.Errorf("%v: verify reports %v, want %v", opts, reported, want)
 		}
 	}
 

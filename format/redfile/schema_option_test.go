@@ -13,8 +13,8 @@ import (
 // TestSchemaIsNotIgnored: a file that says its schema itself is not read by one that the user names, and that is
 // said; recovery, which may need it, takes the option.
 func TestSchemaIsNotIgnored(t *testing.T) {
-	whole := writeKill(t, 20, map[string]string{})
-	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.red": whole, "s.json": []byte(killSchemaJSON)}),
+	whole := writeSample(t, 20, map[string]string{})
+	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.red": whole, "s.json": []byte(sampleSchemaJSON)}),
 		Name: "f.red"}
 	o := format.OpenOptions{Opts: map[string]string{"schema": "s.json"}}
 	if _, err := redfile.Format.Open(ctx, tg, o); !errors.Is(err, fault.Invalid) {

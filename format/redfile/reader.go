@@ -41,7 +41,7 @@ type fieldReader struct {
 	asm  *nest.Assembler // nil: the field is its one column
 }
 
-// NewReader opens a RedFile of size bytes.
+// NewReader opens a RedFile of size bytes that names no other files. Errors are those of OpenReader.
 func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
 	ctx, tree := context.Background(), store.One("redfile", r, size)
 	src, err := tree.Open(ctx, "redfile")
@@ -51,8 +51,9 @@ func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error)
 	return OpenReader(ctx, tree, src, "redfile", o)
 }
 
-// OpenReader opens a RedFile. The name is used in errors. Chunks in other files are looked up beside it in tree, which
-// may be nil if there are none.
+// OpenReader opens a RedFile. The name is used in errors. Chunks in other files are opened by their paths relative to
+// it in tree, which may be nil if there are none. A file in which row groups do not have their number of rows, as in
+// generation A without a flat column, is an error of class Unsupported.
 func OpenReader(ctx context.Context, tree store.Tree, src store.Source, name string, o format.OpenOptions) (*Reader,
 	error) {
 	opts, err := layout.ParseOptions(o.Opts)
@@ -105,7 +106,7 @@ func (r *Reader) plan() error {
 // Schema is the Arrow schema of the rows.
 func (r *Reader) Schema() *arrow.Schema { return r.f.Shown }
 
-// NumRows is the number of rows.
+// NumRows is the number of rows of all row groups.
 func (r *Reader) NumRows() int64 { return r.starts[len(r.starts)-1] }
 
 // Close closes the file.
@@ -122,8 +123,8 @@ func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
 	return r.rows.FromKey(ctx, key, mem)
 }
 
-// Row returns row n of all columns. It reads one page of each column; of columns that repeat and have no index page,
-// all pages before it as well. The caller releases the batch.
+// Row returns row n of all columns, 0 ≤ n < NumRows, as a batch of one row, which the caller releases. It reads one
+// page of each column; if a repeated column has no index page, it scans from the beginning of the row group.
 func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	if n < 0 || n >= r.NumRows() {
 		return nil, fault.Invalidf("there is no row %d: the file has %d", n, r.NumRows())
