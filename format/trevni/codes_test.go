@@ -64,7 +64,7 @@ func TestOrder(t *testing.T) {
 	file := handFile(2, 4, handMeta(), [][]byte{handMeta("trevni.name", "x", "trevni.type", "long", "trevni.values",
 		"")}, column)
 	if found := verified(t, file, nil); len(found) > 0 {
-		t.Errorf("of a column of which nobody says that it is sorted: %+v", found)
+		t.Errorf("a column that is not declared as sorted: %+v", found)
 	}
 	second := int64(len(file)-len(column)) + 4 + 13
 	if found := verified(t, file, map[string]string{"sorted": "x"}); len(found) != 1 ||
@@ -100,7 +100,7 @@ func TestReadCode(t *testing.T) {
 			}
 		}
 		if reported == 0 {
-			t.Errorf("%s: nothing was told", name)
+			t.Errorf("%s: nothing was reported", name)
 		}
 	}
 }

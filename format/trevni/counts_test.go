@@ -12,9 +12,9 @@ import (
 	"stoa/store"
 )
 
-// TestRowsAreVouchedFor: descriptors whose own checksum is wrong, and whose blocks prove nothing, do not say how many
+// TestUnprovenRowCounts: descriptors whose own checksum is wrong, and whose blocks prove nothing, do not say how many
 // rows there were: recovery reports no other number than the header's as lost.
-func TestRowsAreVouchedFor(t *testing.T) {
+func TestUnprovenRowCounts(t *testing.T) {
 	for name, data := range samples(t) {
 		rows := int64(binary.LittleEndian.Uint64(data[4:]))
 		for at := 16; at < int(startsOf(t, data)[0])+200; at += 3 {
@@ -27,7 +27,7 @@ func TestRowsAreVouchedFor(t *testing.T) {
 			}
 			for _, f := range found {
 				if f.Lost > rows {
-					t.Errorf("%s, byte %d twice: %d rows are told as lost of %d: %s", name, at, f.Lost, rows, f.Message)
+					t.Errorf("%s, byte %d twice: %d rows reported as lost of %d: %s", name, at, f.Lost, rows, f.Message)
 				}
 			}
 		}

@@ -160,7 +160,7 @@ func TestCuts(t *testing.T) {
 			}
 			placed(t, name, err)
 			if codes, _ := findings(t, data[:n]); len(codes) == 0 {
-				t.Errorf("%s cut at %d: verify is silent", name, n)
+				t.Errorf("%s cut at %d: verify reports nothing", name, n)
 			}
 		}
 		// Cut in the last block: all rows are there, what is lost is null or left out.

@@ -52,7 +52,7 @@ func (d *describer) object(tg format.Target, o format.OpenOptions) error {
 	o.Tracer = func(n region.Node) { n.Depth++; head = append(head, n) }
 	f, err := container.OpenFile(d.Ctx, src, at, o)
 	if d.f = f; err == nil {
-		err = schema.Affordable(f)
+		err = schema.CheckLimits(f)
 	}
 	if value = "damaged"; err == nil {
 		h := &f.Header
@@ -156,7 +156,7 @@ func (d *describer) block(i int, b *container.Block, k int) error {
 	}
 	var err error
 	if d.Pages && !d.Left() {
-		err = d.inside(i, b, name)
+		err = d.blockParts(i, b, name)
 	}
 	if col.Summed && sum.Off > data.Off {
 		d.Node(3, region.Data, "column-checksum", "", sum)
@@ -164,8 +164,8 @@ func (d *describer) block(i int, b *container.Block, k int) error {
 	return err
 }
 
-// inside describes the parts of a block's raw bytes.
-func (d *describer) inside(i int, b *container.Block, name string) error {
+// blockParts describes the parts of a block's raw bytes: levels and values, or lengths and values.
+func (d *describer) blockParts(i int, b *container.Block, name string) error {
 	col := &d.f.Header.Columns[i]
 	o, _, err := d.f.ReadBlock(d.Ctx, i, b, name, &d.arena, true)
 	if err != nil {
@@ -177,7 +177,7 @@ func (d *describer) inside(i int, b *container.Block, name string) error {
 		}
 	}
 	if col.MaxDef > 0 {
-		l, err := page.Lay(d.f.Header.Dialect, o.Raw, b.Rows, col.MaxDef, col.MaxRep)
+		l, err := page.SplitLevels(d.f.Header.Dialect, o.Raw, b.Rows, col.MaxDef, col.MaxRep)
 		if err != nil {
 			return fault.Locate(err, o.At, o.Exact, name)
 		}
@@ -204,7 +204,7 @@ func (d *describer) inside(i int, b *container.Block, name string) error {
 		emit("length", value, from, a.Pos-from)
 		begin := a.Pos
 		for n := int64(0); ; n++ {
-			if _, _, _, err := a.Over(l); err != nil {
+			if _, _, _, err := a.Values(l); err != nil {
 				return fault.Locate(err, o.At, o.Exact, name)
 			}
 			if a.Run == 0 || l == 0 || layout.Types[a.Type].Form == layout.FormNone {

@@ -62,8 +62,8 @@
 //     cut off before the checksum is compared.
 //   - A block without rows is skipped (two_blocks_empty).
 //   - The header's row count must be that of at least one column; nothing else protects it.
-//   - First values do not mean that a column is sorted, so nothing is skipped by them unless our writer noted that it
-//     is, or the user says so.
+//   - First values do not mean that a column is sorted, so nothing is skipped by them unless our writer's metadata or
+//     the user declares that it is.
 //   - deflate is raw (RFC 1951) when written; a zlib header is accepted.
 //
 // # Use

@@ -98,7 +98,7 @@ func probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.Certain, nil
 }
 
-// probeAvro never wins: both formats read the same files, and trevni is the first that is asked.
+// probeAvro claims no file: both formats read the same ones, and Format is asked first.
 func probeAvro(context.Context, format.Target) (format.Match, error) { return format.No, nil }
 
 // list lists the file.
@@ -117,11 +117,12 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 }
 
 func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
-	return openKept(ctx, tg, o, nil)
+	return openWithSchema(ctx, tg, o, nil)
 }
 
-// openKept opens a file. kept, if it is not nil, replaces the Arrow schema in the file's metadata.
-func openKept(ctx context.Context, tg format.Target, o format.OpenOptions, kept []byte) (format.Reader, error) {
+// openWithSchema opens a file. arrowSchema, if it is not nil, replaces the Arrow schema in the file's metadata.
+func openWithSchema(ctx context.Context, tg format.Target, o format.OpenOptions,
+	arrowSchema []byte) (format.Reader, error) {
 	opts, err := table.ParseOptions(o.Opts)
 	if err != nil {
 		return nil, err
@@ -133,8 +134,8 @@ func openKept(ctx context.Context, tg format.Target, o format.OpenOptions, kept 
 	if err != nil {
 		return nil, err
 	}
-	if kept != nil {
-		f.Header.Meta = append(f.Header.Meta, layout.Pair{Key: layout.SchemaKey, Value: kept})
+	if arrowSchema != nil {
+		f.Header.Meta = append(f.Header.Meta, layout.Pair{Key: layout.SchemaKey, Value: arrowSchema})
 	}
 	t, err := table.New(ctx, tg, f, opts)
 	if err == nil {

@@ -85,9 +85,9 @@ func summedFile(typ string, rows int, data []byte, front, zero bool) []byte {
 		handColumn(handBlock{rows, len(data), len(data), stored}))
 }
 
-// TestZerosAreNoSum: a damaged block that begins with four zero bytes is not one whose sum before the data is
+// TestZerosAreNoChecksum: a damaged block that begins with four zero bytes is not one whose sum before the data is
 // Avro's zero; nor is one that ends with them and has the right sum before the data one with a zero after it.
-func TestZerosAreNoSum(t *testing.T) {
+func TestZerosAreNoChecksum(t *testing.T) {
 	var data []byte
 	for i := range 5 {
 		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(float64(i)))
@@ -96,7 +96,7 @@ func TestZerosAreNoSum(t *testing.T) {
 		name        string
 		front, zero bool
 		want        string
-	}{{"behind", false, false, "[0,1,2,3,4]"}, {"zero", false, true, "[0,1,2,3,4]"},
+	}{{"after", false, false, "[0,1,2,3,4]"}, {"zero", false, true, "[0,1,2,3,4]"},
 		{"before", true, false, "[0,1,2,3,4]"}} {
 		file := summedFile("double", 5, data, c.front, c.zero)
 		for _, o := range []format.OpenOptions{{}, {NoVerify: true}} {
@@ -120,8 +120,9 @@ func TestZerosAreNoSum(t *testing.T) {
 	}
 }
 
-// TestNoVerifyKeepsThePlace: where a checksum stands is not taken on trust when it is not to be compared with the data.
-func TestNoVerifyKeepsThePlace(t *testing.T) {
+// TestNoVerifyLocatesChecksums: where a checksum stands is not taken on trust when it is not to be compared with the
+// data.
+func TestNoVerifyLocatesChecksums(t *testing.T) {
 	data := []byte{7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0}
 	if got, err := scanHand(t, summedFile("fixed32", 3, data, true, false),
 		format.OpenOptions{NoVerify: true}); got != "[7,8,9]" || err != nil {
@@ -174,12 +175,12 @@ func TestSharedDescriptors(t *testing.T) {
 	_, err := scanHand(t, file, format.OpenOptions{})
 	placed(t, "cat", err)
 	if d := time.Since(before); d > 20*time.Second {
-		t.Errorf("it took %s", d)
+		t.Errorf("took %s", d)
 	}
 }
 
 // TestRunsOfNothing: 2^25 rows of empty arrays are five bytes. Neither are they gone through from the first for
-// each part of the block, nor does verify continue when it is told to stop.
+// each part of the block, nor does verify continue when it is reported to stop.
 func TestRunsOfNothing(t *testing.T) {
 	run := zigzag(3 - 2<<24)
 	file := func(typ string, runs int) []byte {
@@ -208,10 +209,10 @@ func TestRunsOfNothing(t *testing.T) {
 	}
 }
 
-// TestNamesThatTakeLong: one path of the wiki's dialect that all columns' paths begin, with levels that let the
+// TestAmbiguousNames: one path of the wiki's dialect that all columns' paths begin, with levels that let the
 // search for optional and repeated steps go to and fro: an answer for the steps below is found again and again,
 // and only one for all.
-func TestNamesThatTakeLong(t *testing.T) {
+func TestAmbiguousNames(t *testing.T) {
 	const depth = 58
 	var metas, columns [][]byte
 	levels := make([][2]int, depth)
@@ -226,7 +227,7 @@ func TestNamesThatTakeLong(t *testing.T) {
 	before := time.Now()
 	codes, _ := findings(t, handFile(1, 0, handMeta(), metas, columns...))
 	if d := time.Since(before); d > 10*time.Second || len(codes) > 0 {
-		t.Errorf("it took %s: %v", d, codes)
+		t.Errorf("took %s: %v", d, codes)
 	}
 }
 

@@ -77,7 +77,7 @@ func TestInferred(t *testing.T) {
 		}
 	}
 	if reported == 0 || reported == 200 {
-		t.Errorf("of 200 files %d are told to be ambiguous", reported)
+		t.Errorf("of 200 files %d are reported as ambiguous", reported)
 	}
 }
 

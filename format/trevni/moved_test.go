@@ -25,7 +25,7 @@ func TestMovedBytes(t *testing.T) {
 		if err != nil || errorsOf(t, data) > 0 {
 			t.Fatal(name, err)
 		}
-		told := 0
+		reported := 0
 		for at := range data {
 			for _, n := range []int{-9, -8, -1, 1, 4, 8} {
 				bad := movedBytes(data, at, n)
@@ -38,14 +38,14 @@ func TestMovedBytes(t *testing.T) {
 					t.Errorf("%s: %d bytes at %d: other values and no error", name, n, at)
 				}
 				if err != nil {
-					if told++; errorsOf(t, bad) == 0 {
+					if reported++; errorsOf(t, bad) == 0 {
 						t.Errorf("%s: %d bytes at %d: verify has no error, reading has: %v", name, n, at, err)
 					}
 				}
 			}
 		}
-		if told < len(data)/2 {
-			t.Errorf("%s: only %d of the changes of %d bytes were told", name, told, len(data))
+		if reported < len(data)/2 {
+			t.Errorf("%s: only %d of the changes of %d bytes were reported", name, reported, len(data))
 		}
 	}
 }

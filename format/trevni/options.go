@@ -5,7 +5,7 @@ import (
 	"stoa/format/trevni/internal/write"
 )
 
-// Words of WriteOptions.
+// Values of WriteOptions, spelled as the command's --opt has them.
 type (
 	Codec    = write.Codec
 	Checksum = write.Checksum
@@ -28,8 +28,8 @@ type WriteOptions struct {
 	Checksum      Checksum // of blocks
 	BlockSize     int      // raw bytes after which a block ends at the next row; 0: 64 KiB
 	FileSize      int64    // stored bytes after which a new file begins, in a directory; 0: 1 GiB
-	FirstValues   []string // columns whose blocks keep their first value; "all" alone: all of them
-	NoArrowSchema bool     // the Arrow schema is not kept in the file's metadata
+	FirstValues   []string // columns whose descriptors have first values; "all" alone: all of them
+	NoArrowSchema bool     // the Arrow schema is not stored in the file's metadata
 }
 
 // AvroWriteOptions are the options for writing Avro's dialect.

@@ -90,7 +90,7 @@ func reported(t *testing.T, f format.Format, what string, files map[string][]byt
 	}
 	for verb, is := range stated {
 		if is != want {
-			t.Errorf("%s, %s: %s tells %t, want %t", f.Name, what, verb, is, want)
+			t.Errorf("%s, %s: %s reports %t, want %t", f.Name, what, verb, is, want)
 		}
 	}
 }

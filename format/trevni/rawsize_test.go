@@ -17,7 +17,7 @@ import (
 )
 
 // TestImpossibleRawSize: a raw size beyond what a page may have is damage where the stored bytes cannot have
-// it, so that recovery continues with the other blocks; without a codec nobody needs it.
+// it, so that recovery continues with the other blocks; without a codec it is not needed.
 func TestImpossibleRawSize(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	for _, codec := range []string{"null", "deflate", "snappy", "bzip2"} {

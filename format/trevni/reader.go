@@ -92,19 +92,20 @@ type BlockInfo struct {
 // ColumnReader reads the values of one column, block by block, from any row on. A block is read when one of its rows is
 // wanted.
 type ColumnReader struct {
-	f     *container.File
-	p     *page.Physical
-	cb    *container.ColumnBlocks
-	rises bool
+	f      *container.File
+	p      *page.Physical
+	cb     *container.ColumnBlocks
+	sorted bool
 
-	row   int64       // the next
-	first int64       // row of have's first value
-	have  arrow.Array // the decoded block, or part of a very large one
-	arena vec.Arena
+	row     int64       // the next
+	first   int64       // row of have's first value
+	decoded arrow.Array // a block, or part of a very large one
+	arena   vec.Arena
 }
 
 // Column opens a column by its name in the file. Its entries must be rows: values, optional values, or an array of
-// values without children. Columns of more deeply nested fields, which other columns count, are Unsupported here.
+// values without children. Columns of more deeply nested fields, which other columns count, are an error of class
+// Unsupported, and an unknown name is one of class Invalid.
 func (f *File) Column(ctx context.Context, name string) (*ColumnReader, error) {
 	h := &f.t.File.Header
 	i := slices.IndexFunc(h.Columns, func(c layout.Column) bool { return c.Name == name })
@@ -125,13 +126,13 @@ func (f *File) Column(ctx context.Context, name string) (*ColumnReader, error) {
 		return nil, fault.Corruptf(cb.Desc, f.t.File.PathOf(i), "the blocks have %d rows, the header says %d", cb.Rows,
 			h.Rows)
 	}
-	return &ColumnReader{f: f.t.File, p: f.t.Plan.Phys[k], cb: cb, rises: f.t.IsSorted(i)}, nil
+	return &ColumnReader{f: f.t.File, p: f.t.Plan.Phys[k], cb: cb, sorted: f.t.IsSorted(i)}, nil
 }
 
 // Type is the type of the arrays that Next returns.
 func (c *ColumnReader) Type() arrow.DataType { return c.p.Type }
 
-// Rows is how many rows the column's blocks have. Row is the number of the next one.
+// Rows is the number of rows of the column's blocks.
 func (c *ColumnReader) Rows() int64 { return c.cb.Rows }
 func (c *ColumnReader) Row() int64  { return c.row }
 
@@ -163,22 +164,22 @@ func (c *ColumnReader) Next(ctx context.Context, n int64) (arrow.Array, error) {
 		return nil, err
 	}
 	from := c.row - c.first
-	to := min(from+max(n, 0), int64(c.have.Len()))
+	to := min(from+max(n, 0), int64(c.decoded.Len()))
 	c.row += to - from
-	return array.NewSlice(c.have, from, to), nil
+	return array.NewSlice(c.decoded, from, to), nil
 }
 
 // Close releases the block that was decoded last.
 func (c *ColumnReader) Close() {
-	if c.have != nil {
-		c.have.Release()
-		c.have = nil
+	if c.decoded != nil {
+		c.decoded.Release()
+		c.decoded = nil
 	}
 }
 
 // load decodes the block that holds row.
 func (c *ColumnReader) load(ctx context.Context, row int64) error {
-	if c.have != nil && row >= c.first && row < c.first+int64(c.have.Len()) {
+	if c.decoded != nil && row >= c.first && row < c.first+int64(c.decoded.Len()) {
 		return nil
 	}
 	ch, err := page.NewChunk(ctx, c.f, c.p, vec.Range{From: row, To: row + 1})
@@ -214,16 +215,16 @@ func (c *ColumnReader) load(ctx context.Context, row int64) error {
 		return err
 	}
 	c.Close()
-	c.have, c.first = a, page.First
+	c.decoded, c.first = a, page.First
 	return nil
 }
 
-// SeekValue goes to the first row whose value is not less than v, and reports whether there is one; else it goes after
-// the last row. The column must have first values and be known to be sorted: our writer notes that; for other files the
-// option "sorted" says so. Descriptors find the place. Because they have no checksum, the two blocks around it are
-// checked, and no others.
+// SeekValue goes to the first row whose value is not less than v, and reports whether there is one; otherwise it goes
+// past the last row. The column must have first values and be known to be sorted, by our writer's mark or option
+// "sorted"; if not, the error is of class Invalid. The block is found by the descriptors. They have no checksum, so the
+// blocks on both sides of the border, and no others, are read and compared with their first values.
 func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool, err error) {
-	if !c.rises {
+	if !c.sorted {
 		return false, fault.Invalidf("column %q is not known to rise, or has no first values: see the option sorted",
 			c.p.Name)
 	}
@@ -273,7 +274,7 @@ func (c *ColumnReader) SeekValue(ctx context.Context, v pred.Value) (found bool,
 	return found, nil
 }
 
-// search is how many values of a block come before the first that is not less than v.
+// search returns how many values of a block precede the first that is not less than v.
 func (c *ColumnReader) search(ctx context.Context, b *container.Block, v pred.Value) (k int64, err error) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "v", Type: c.p.Type}}, nil)
 	e, err := pred.Bind(pred.Test("v", pred.OpGe, v), sc)
@@ -284,8 +285,8 @@ func (c *ColumnReader) search(ctx context.Context, b *container.Block, v pred.Va
 		if err := c.load(ctx, b.Row+k); err != nil {
 			return 0, err
 		}
-		n := c.have.Len()
-		sel, err := e.Eval(n, func(string) arrow.Array { return c.have }, vec.All(n))
+		n := c.decoded.Len()
+		sel, err := e.Eval(n, func(string) arrow.Array { return c.decoded }, vec.All(n))
 		if err != nil {
 			return 0, err
 		}

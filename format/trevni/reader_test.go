@@ -100,12 +100,12 @@ func TestColumnReader(t *testing.T) {
 		if _, err := s.SeekValue(ctx, pred.Int(3)); err == nil {
 			t.Error("a number is looked for among strings")
 		}
-		testOthers(t, file, f)
+		testUnsearched(t, file, f)
 	}
 }
 
-// testOthers reads columns that are not searched, in small steps.
-func testOthers(t *testing.T, file *trevni.File, f format.Format) {
+// testUnsearched reads columns that are not searched, in small steps.
+func testUnsearched(t *testing.T, file *trevni.File, f format.Format) {
 	name := file.Header().Columns[2].Name
 	n := openColumn(t, file, name)
 	if _, err := n.SeekValue(t.Context(), pred.Int(3)); err == nil {

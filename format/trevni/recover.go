@@ -32,23 +32,23 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 	r := &recoverer{ctx: ctx}
 	r.Reporter = check.Collect(ctx, tg.Name, layout.Codes, &r.found)
 	f, err := container.OpenTarget(ctx, tg, o)
-	if layout.IsBroken(err) {
+	if layout.IsSealError(err) {
 		r.Report("trevni.header.checksum", fault.Span{Object: tg.Name}, "", "%s", check.Reason(err))
-		f, err = container.OpenBroken(ctx, tg, o, err)
+		f, err = container.OpenIgnoringSeal(ctx, tg, o, err)
 	}
 	if err != nil {
-		if f, err = r.magic(tg, o, err); err != nil {
+		if f, err = r.replaceMagic(tg, o, err); err != nil {
 			return nil, r.found, err
 		}
 	}
-	if err := schema.Affordable(f); err != nil {
+	if err := schema.CheckLimits(f); err != nil {
 		f.Src.Close()
 		return nil, r.found, err
 	}
 	r.f = f
 	f.Lenient = true
-	r.starts()
-	r.sums()
+	r.findStarts()
+	r.restoreChecksums()
 	r.dropUnproven()
 	r.recount()
 	if err := r.rows(); err != nil {
@@ -60,8 +60,8 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions) (f
 		f.Src.Close()
 		return nil, r.found, err
 	}
-	r.lost(t)
-	r.found, t.Odd, t.Apart = append(r.found, t.Findings()...), nil, nil
+	r.reportLost(t)
+	r.found, t.Contradictions, t.PartFindings = append(r.found, t.Findings()...), nil, nil
 	return t, r.found, nil
 }
 
@@ -72,18 +72,18 @@ type recoverer struct {
 	f     *container.File
 	found []region.Finding
 
-	stated int64 // number of rows that the header states, as far as it is trusted
-	looked int64 // bytes that were read in search of columns
-	arena  vec.Arena
+	stated   int64 // number of rows that the header states, as far as it is trusted
+	searched int64 // bytes that were read in search of columns
+	arena    vec.Arena
 
 	restarted []int // columns that do not begin where the header says
 }
 
-// of reports about a column.
+// of returns a reporter about a column.
 func (r *recoverer) of(column string) *check.Reporter { return r.For(r.Part, column) }
 
 // magic tries again with the usual magics if the file's own is damaged. failed is the error with it.
-func (r *recoverer) magic(tg format.Target, o format.OpenOptions, failed error) (*container.File, error) {
+func (r *recoverer) replaceMagic(tg format.Target, o format.OpenOptions, failed error) (*container.File, error) {
 	for _, version := range []byte{2, 1} {
 		src, base, size, err := tg.Open(r.ctx)
 		if err != nil {
@@ -103,7 +103,7 @@ func (r *recoverer) magic(tg format.Target, o format.OpenOptions, failed error) 
 }
 
 // starts searches for columns that do not begin where the column before ends, and without readable descriptors there.
-func (r *recoverer) starts() {
+func (r *recoverer) findStarts() {
 	f := r.f
 	end := f.Header.Size
 	f.Budget += f.At.Len // for reading what a wrong start points to
@@ -130,15 +130,15 @@ func (r *recoverer) starts() {
 	}
 }
 
-// sums treats columns as having checksums although the header says that they have none, if by their descriptors all of
-// them then end exactly where the next one begins, or the file.
-func (r *recoverer) sums() {
+// restoreChecksums treats columns as having checksums although the header has none for them, if by their descriptors
+// all of them then end exactly where the next one begins, or the file.
+func (r *recoverer) restoreChecksums() {
 	f := r.f
 	borders := map[int64]bool{f.At.Len: true}
 	for i := range f.Header.Columns {
 		borders[f.Header.Columns[i].Start] = true
 	}
-	var bare []int
+	var unsummed []int
 	for i := range f.Header.Columns {
 		cb, err := f.Blocks(r.ctx, i)
 		if c := &f.Header.Columns[i]; err != nil || c.Summed || len(cb.Blocks) == 0 {
@@ -147,9 +147,9 @@ func (r *recoverer) sums() {
 		if borders[cb.End] || !borders[cb.End+4*int64(len(cb.Blocks))] {
 			return
 		}
-		bare = append(bare, i)
+		unsummed = append(unsummed, i)
 	}
-	for _, i := range bare {
+	for _, i := range unsummed {
 		c := &f.Header.Columns[i]
 		c.Checksum, c.Summed = "crc32", true
 		f.Restart(i, c.Start)
@@ -158,14 +158,14 @@ func (r *recoverer) sums() {
 	}
 }
 
-// dropUnproven gives up blocks that nothing proves, if a column was found in another place than the header says. Bytes
-// were inserted or removed then. Of the columns without checksums only those are known not to contain the place whose
-// blocks end where the next column, or the file, begins or ends; nor does one before a column that is where the header
-// says, whatever happened to those between them. After the last such column nothing is known: that the next one has no
-// descriptors where the header says may be its own damage, or due to bytes inserted before it.
+// dropUnproven gives up blocks without checksums that may have been changed, if a column was found at another offset
+// than the header has: then bytes were inserted or removed somewhere. A column without checksums is known not to
+// contain that place only if its blocks end where another column begins, or the file ends, or if it is before a column
+// that is still where the header has it. After the last such column nothing is known: that the next one has no
+// descriptors there may be its own damage, or due to bytes inserted before it.
 func (r *recoverer) dropUnproven() {
 	f := r.f
-	moved, last, still := len(r.restarted) > 0, int64(0), int64(0)
+	moved, last, fixed := len(r.restarted) > 0, int64(0), int64(0)
 	borders := map[int64]bool{f.At.Len: true}
 	for i := range f.Header.Columns {
 		start := f.Header.Columns[i].Start
@@ -179,7 +179,7 @@ func (r *recoverer) dropUnproven() {
 			moved = true
 		}
 		if err == nil && !slices.Contains(r.restarted, i) && start < f.At.Len {
-			still = max(still, start)
+			fixed = max(fixed, start)
 		}
 	}
 	for i := range f.Header.Columns {
@@ -189,7 +189,7 @@ func (r *recoverer) dropUnproven() {
 			continue
 		case cb.End > f.At.Len && c.Start == last: // the file is cut
 			continue
-		case cb.End <= still && c.Start < still && moved:
+		case cb.End <= fixed && c.Start < fixed && moved:
 			continue
 		}
 		if zeros, err := f.Zeros(r.ctx, f.At.Sub(cb.End, max(0, f.At.Len-cb.End))); !moved && zeros && err == nil {
@@ -200,18 +200,18 @@ func (r *recoverer) dropUnproven() {
 		for k := range cb.Blocks {
 			if b := &cb.Blocks[k]; b.Lost == nil {
 				b.Lost = fault.Corruptf(b.At, fmt.Sprintf("%s.block[%d]", f.PathOf(i), k),
-					"the column ends at %d, where nothing begins: without checksums nobody knows which of "+
-						"its values are right", cb.End)
+					"the column ends at %d, where nothing begins: without checksums all its values are in doubt",
+					cb.End)
 			}
 		}
 	}
 }
 
-// readAt reads the descriptors of column i, if it can begin at start; else it returns nil.
+// readAt reads the descriptors of column i if it can begin at start; nil if not.
 func (r *recoverer) readAt(i int, start int64) *container.ColumnBlocks {
 	f := r.f
 	cb, read, err := f.BlocksAt(r.ctx, i, start)
-	r.looked += read + container.FirstBlocks
+	r.searched += read + container.FirstBlocks
 	flat := f.Header.Columns[i].MaxRep == 0
 	// a row has at least one entry
 	if err != nil || flat && cb.Rows != f.Header.Rows || !flat && cb.Rows < f.Header.Rows {
@@ -220,8 +220,8 @@ func (r *recoverer) readAt(i int, start int64) *container.ColumnBlocks {
 	return cb
 }
 
-// search searches, from a place on, for the start of column i. Descriptors have no mark, and those of the next column
-// look alike, so column i must be followed by all columns after it, the last of which ends with the file.
+// search returns the first offset from from on at which column i can begin. Descriptors have no mark, and those of the
+// next column look alike, so column i must be followed by all columns after it, the last of which ends with the file.
 func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 	const window = 64 << 10
 	f := r.f
@@ -231,23 +231,23 @@ func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 	}
 	for at := from; at <= last && !r.overBudget(); at += window {
 		buf := make([]byte, min(window+minColumn-1, f.At.Len-at))
-		r.looked += int64(len(buf))
+		r.searched += int64(len(buf))
 		if format.ReadFull(r.ctx, f.Src, f.At.Sub(at, int64(len(buf))), "", buf) != nil {
 			return 0, nil
 		}
 		for k := range len(buf) - minColumn + 1 {
 			start := at + int64(k)
-			if !r.begins(i, buf[k:], f.At.Len-start) || r.overBudget() {
+			if !r.canBegin(i, buf[k:], f.At.Len-start) || r.overBudget() {
 				continue
 			}
 			cb := r.readAt(i, start)
 			if cb == nil {
 				continue
 			}
-			switch ok, few := r.chain(i, cb); {
+			switch ok, fewer := r.chain(i, cb); {
 			case ok:
 				return start, cb
-			case few: // this and all further places are those of later columns
+			case fewer: // here and farther on there are later columns
 				return 0, nil
 			}
 		}
@@ -255,17 +255,17 @@ func (r *recoverer) search(i int, from int64) (int64, *container.ColumnBlocks) {
 	return 0, nil
 }
 
-// overBudget reports whether the search for columns has read so much that the file must have been made for that. The
+// overBudget reports whether the search for columns has read more than any file needs that was not crafted for it. The
 // budget grows with the file and the number of columns, each of which is read once in an intact file.
 func (r *recoverer) overBudget() bool {
-	return r.looked > 16*r.f.At.Len+4*container.FirstBlocks*int64(len(r.f.Header.Columns))+1<<20
+	return r.searched > 16*r.f.At.Len+4*container.FirstBlocks*int64(len(r.f.Header.Columns))+1<<20
 }
 
 // minColumn is the minimum size, in bytes, of a column with one block: its count and a descriptor.
 const minColumn = 16
 
 // begins reports whether b can be the beginning of a column, with left bytes of the file from there on.
-func (r *recoverer) begins(i int, b []byte, left int64) bool {
+func (r *recoverer) canBegin(i int, b []byte, left int64) bool {
 	count, rows, stored := int64(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:])),
 		int64(binary.LittleEndian.Uint32(b[12:]))
 	flat := r.f.Header.Columns[i].MaxRep == 0
@@ -274,10 +274,10 @@ func (r *recoverer) begins(i int, b []byte, left int64) bool {
 }
 
 // chain reports whether cb can be the blocks of column i: they fit in the file, and column follows column to its end.
-// few: the file ends exactly so, but before the last column.
-func (r *recoverer) chain(i int, cb *container.ColumnBlocks) (ok, few bool) {
+// fewer: the file ends with a column before the last one.
+func (r *recoverer) chain(i int, cb *container.ColumnBlocks) (ok, fewer bool) {
 	for {
-		if r.overBudget() || len(cb.Blocks) == 0 || cb.End > r.f.At.Len || !r.opens(i, &cb.Blocks[0]) {
+		if r.overBudget() || len(cb.Blocks) == 0 || cb.End > r.f.At.Len || !r.verifies(i, &cb.Blocks[0]) {
 			return false, false
 		}
 		if i++; i == len(r.f.Header.Columns) || cb.End == r.f.At.Len {
@@ -289,20 +289,20 @@ func (r *recoverer) chain(i int, cb *container.ColumnBlocks) (ok, few bool) {
 	}
 }
 
-// opens reports whether a block's checksum matches and it expands to the stated number of bytes.
-func (r *recoverer) opens(i int, b *container.Block) bool {
+// verifies reports whether a block's checksum matches and it expands to the raw size in its descriptor.
+func (r *recoverer) verifies(i int, b *container.Block) bool {
 	f := r.f
 	col := &f.Header.Columns[i]
 	if b.At.Len > f.Limits.Page || col.Problem != nil {
 		return false
 	}
-	r.looked += b.At.Len
+	r.searched += b.At.Len
 	o, _, err := f.ReadBlock(r.ctx, i, b, "", &r.arena, false)
 	return err == nil && (col.Kind != layout.CodecNone || int64(len(o.Raw)) == b.Raw)
 }
 
-// recount corrects the row count in a block's descriptor if a column has another number of rows than the header: no
-// checksum covers it. The difference belongs to the one block that cannot be read as its descriptor says. If there are
+// recount corrects the row count of a block descriptor, which no checksum covers, if a column has another number of
+// rows than the header. The difference belongs to the one block that cannot be decoded with its count. If there are
 // several such blocks, the rows of the blocks after the first are not known.
 func (r *recoverer) recount() {
 	f, p := r.f, schema.PlanOf(&r.f.Header, nil)
@@ -339,9 +339,8 @@ func (r *recoverer) recount() {
 	}
 }
 
-// rows trusts the columns if none agrees with the header, and takes the largest number of rows that one has. If columns
-// cannot be read, or contradict each other, they are taken to be damaged, and the rows that the header has beyond
-// theirs are lost.
+// rows sets the header's number of rows to the largest of any column if no column has the header's. If columns cannot
+// be read, or contradict each other, they are damaged, and the rows that the header has beyond theirs are lost.
 func (r *recoverer) rows() error {
 	f := r.f
 	r.stated = f.Header.Rows
@@ -376,18 +375,18 @@ func (r *recoverer) rows() error {
 	}
 	if f.Header.Rows = rows; rows < r.stated && (!agreed || rows == 0) {
 		r.Rows("trevni.column.rows", f.At.Sub(4, 8), [2]int64{rows, r.stated}, r.stated-rows,
-			"the header says %d rows, the most that a column has is %d: the others are lost", r.stated, rows)
+			"the header has %d rows, the columns at most %d: the others are lost", r.stated, rows)
 		return nil
 	}
 	r.Report("trevni.recovered", f.At.Sub(4, 8), "",
-		"no column has the %d rows that the header says; the most is %d", r.stated, rows)
+		"no column has the %d rows of the header; the maximum is %d", r.stated, rows)
 	r.stated = rows
 	return nil
 }
 
-// counts reports whether the number of rows in the descriptors of column i can be trusted: their own checksum matches,
-// or a block proves it; or they have no checksum, all blocks lie in the file, and the number of rows of a single block
-// fits its size.
+// counts reports whether the number of rows in the descriptors of column i can be trusted: the checksum over them
+// matches, or a block proves it; or there is no such checksum, all blocks are in the file, and the number of rows of a
+// single block fits its size.
 func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 	c := &r.f.Header.Columns[i]
 	_, summed := layout.Get(c.Meta, layout.DescKey)
@@ -402,15 +401,15 @@ func (r *recoverer) counts(i int, cb *container.ColumnBlocks) bool {
 	}
 	return slices.ContainsFunc(cb.Blocks, func(b container.Block) bool {
 		enough := cb.Odd != nil || c.Array || c.MaxDef > 0 || c.Type.MinBytes(b.Rows) <= b.Raw
-		return b.Lost == nil && enough && r.opens(i, &b)
+		return b.Lost == nil && enough && r.verifies(i, &b)
 	})
 }
 
-// repeated is how many rows begin in the repeated columns, the largest number of all; all: each could be read to its
-// end, and has as many. The number of a damaged one is not known, and the header is trusted if its entries allow it.
+// repeated returns the largest number of rows that begin in a repeated column; all: each could be read to its end, and
+// has as many. That of a damaged column is not known: then it is the header's, if the column has enough entries.
 func (r *recoverer) repeated() (rows int64, all bool) {
 	f := r.f
-	p := schema.PlanOf(&f.Header, nil) // any will do: it is about levels, not about what they mean
+	p := schema.PlanOf(&f.Header, nil) // any plan of these levels will do
 	if p == nil {
 		return -1, false
 	}
@@ -432,7 +431,7 @@ func (r *recoverer) repeated() (rows int64, all bool) {
 }
 
 // lost reports what is known to be lost before rows are read.
-func (r *recoverer) lost(t *table.Table) {
+func (r *recoverer) reportLost(t *table.Table) {
 	f := r.f
 	for i := range f.Header.Columns {
 		c := &f.Header.Columns[i]

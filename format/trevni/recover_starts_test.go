@@ -46,7 +46,7 @@ func TestRecoverZeroedStarts(t *testing.T) {
 
 // TestRecoverWithoutDescriptors: zeros over the descriptors of a column without checksums cost that column, and no
 // other: one that follows it, where the header says, proves that nothing was put in or taken out. Of the last
-// column nothing proves it, and what nobody can tell from other values is not given.
+// column nothing proves it, so its values are not returned.
 func TestRecoverWithoutDescriptors(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -81,9 +81,9 @@ func TestRecoverWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// TestRecoverForgottenSums: where the word that says that blocks have checksums is damaged, they are known by the room
-// that they take, and are compared: all values come back, and of a block that is damaged as well none does.
-func TestRecoverForgottenSums(t *testing.T) {
+// TestRecoverUnnamedChecksums: where the word that says that blocks have checksums is damaged, they are known by the
+// room that they take, and are compared: all values come back, and of a block that is damaged as well none does.
+func TestRecoverUnnamedChecksums(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "d", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	for key, f := range map[string]format.Format{"ChecksumAlgorithm": trevni.Format,
@@ -153,7 +153,7 @@ func TestRecoverNothing(t *testing.T) {
 			return f.Code == "trevni.column.rows" && f.Severity == region.Error && f.At.Off == 4 &&
 				f.Rows == [2]int64{0, 16} && f.Lost == 16
 		}) {
-			t.Errorf("%s: it tells %+v", name, found)
+			t.Errorf("%s: reported %+v", name, found)
 		}
 		var lost []string
 		for _, f := range found {
@@ -250,8 +250,8 @@ func TestRecoverRecounts(t *testing.T) {
 			if got != right || err != nil {
 				t.Errorf("byte %d, bit %d: %q, %v; want %q", c.at, bit, got, err, right)
 			}
-			if _, reported, _ := salvaged(t, bad); !reported {
-				t.Errorf("byte %d, bit %d: that is not told", c.at, bit)
+			if _, reported, _ := recovered(t, bad); !reported {
+				t.Errorf("byte %d, bit %d: that is not reported", c.at, bit)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func TestRecoverRepeated(t *testing.T) {
 			t.Errorf("recovering %t: %v: %s", recovering, err, got)
 		}
 		if len(lost) != 1 || lost[0].Column != "l" || lost[0].Rows != [2]int64{0, 60} {
-			t.Errorf("recovering %t: it tells %+v", recovering, lost)
+			t.Errorf("recovering %t: reported %+v", recovering, lost)
 		}
 	}
 	for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {

@@ -12,9 +12,9 @@ import (
 	"stoa/format/trevni/internal/write"
 )
 
-// rereadWiki and rereadAvro implement format.Format.Reread. Without the Arrow schema, which is usually stored, values
-// come back in the stored types, and nested as far as levels say. To check that they are the values that went in, the
-// output is read as if the schema were stored in it.
+// rereadWiki and rereadAvro implement format.Format.Reread. Without the Arrow schema in the metadata, values come back
+// in the stored types, and nested as far as levels show; to compare them with the input, the output is read as if the
+// schema were stored in it.
 func rereadWiki(sc *arrow.Schema, o format.WriteOptions) (format.Format, bool) {
 	return reread("trevni", layout.Wiki, sc, o)
 }
@@ -34,13 +34,13 @@ func reread(name string, d layout.Dialect, sc *arrow.Schema, o format.WriteOptio
 	for i, field := range sc.Fields() {
 		fields[i] = write.PlainField(field)
 	}
-	kept, err := schema.EncodeSchema(fields)
+	arrowSchema, err := schema.EncodeSchema(fields)
 	if err != nil {
 		return f, false
 	}
 	f.Retypes = true
 	f.Open = func(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, error) {
-		return openKept(ctx, tg, o, kept)
+		return openWithSchema(ctx, tg, o, arrowSchema)
 	}
 	return f, true
 }

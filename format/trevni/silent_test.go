@@ -29,9 +29,9 @@ func errorsOf(t *testing.T, data []byte) (n int) {
 	return n
 }
 
-// salvaged is what recovery gives of a file, with null in the place of lost cells; reported: it said of something
+// recovered is what recovery gives of a file, with null in the place of lost cells; reported: it said of something
 // that it is an error, or lost something.
-func salvaged(t *testing.T, data []byte) (rows string, reported bool, err error) {
+func recovered(t *testing.T, data []byte) (rows string, reported bool, err error) {
 	t.Helper()
 	tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
 	r, found, err := trevni.Format.Recover(t.Context(), tg, format.OpenOptions{})
@@ -47,9 +47,9 @@ func salvaged(t *testing.T, data []byte) (rows string, reported bool, err error)
 	return rows, reported, err
 }
 
-// TestSealed: of a file that our writer made, no bit can change without a word: verify has an error, and
+// TestFlipsInSealedFiles: of a file that our writer made, no bit can change unreported: verify has an error, and
 // recovery reports, or all rows are as they were.
-func TestSealed(t *testing.T) {
+func TestFlipsInSealedFiles(t *testing.T) {
 	for name, data := range samples(t) {
 		right, err := scanAll(t.Context(), data, scan.Spec{}, false)
 		if err != nil {
@@ -70,8 +70,8 @@ func TestSealed(t *testing.T) {
 					t.Errorf("%s byte %d: verify finds nothing: %v", name, at, err)
 				}
 			}
-			if got, reported, err := salvaged(t, bad); err == nil && !reported && got != right {
-				t.Errorf("%s byte %d: recovery gives other rows without a word", name, at)
+			if got, reported, err := recovered(t, bad); err == nil && !reported && got != right {
+				t.Errorf("%s byte %d: recovery gives other rows and reports nothing", name, at)
 			}
 		}
 	}
@@ -115,9 +115,9 @@ func TestRecoverInserted(t *testing.T) {
 			if at >= after {
 				continue
 			}
-			if _, reported, _ := salvaged(t, bad); !reported {
-				t.Errorf("%s, seed %d: %d bytes at %d of %d, and no word", f.Name, seed, len(bad)-len(data), at,
-					len(data))
+			if _, reported, _ := recovered(t, bad); !reported {
+				t.Errorf("%s, seed %d: %d bytes at %d of %d, and nothing is reported", f.Name, seed,
+					len(bad)-len(data), at, len(data))
 			}
 			got := cells(t, bad, true)
 			for c := range got {
@@ -199,7 +199,7 @@ func contradicted(t *testing.T, what string, data []byte) {
 	}
 	if r, err := trevni.Format.Open(t.Context(), tg, format.OpenOptions{}); err == nil {
 		if !anyError(r.(format.Finder).Findings()) {
-			t.Errorf("%s: reading tells nothing", what)
+			t.Errorf("%s: reading reports nothing", what)
 		}
 		r.Close()
 	}
@@ -208,11 +208,11 @@ func contradicted(t *testing.T, what string, data []byte) {
 	}
 	for e, err := range trevni.Format.List(t.Context(), tg) {
 		if err == nil && !anyError(e.Findings) {
-			t.Errorf("%s: listing tells nothing", what)
+			t.Errorf("%s: listing reports nothing", what)
 		}
 	}
-	if _, reported, err := salvaged(t, data); err == nil && !reported {
-		t.Errorf("%s: recovery tells nothing", what)
+	if _, reported, err := recovered(t, data); err == nil && !reported {
+		t.Errorf("%s: recovery reports nothing", what)
 	}
 }
 

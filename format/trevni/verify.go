@@ -24,8 +24,8 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (less at lower values of format.Depth) and reports what is wrong or odd: header, descriptors,
-// checksums, every value, first values, and bytes that nothing claims.
+// verify checks header, descriptors, checksums, every value and first values, and that every byte belongs to one
+// structure; less of it at lower values of format.Depth.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := newVerifier(ctx, tg.Name, yield)
@@ -68,7 +68,7 @@ func codeOf(code string, e *fault.Error) string {
 	return code
 }
 
-// reportOnce is Report for what would be reported of every block: it reports it once for each column.
+// reportOnce is Report for findings that apply to every block of a column: only the first is reported.
 func (v *verifier) reportOnce(code string, at fault.Span, path, format string, args ...any) {
 	column, _, _ := strings.Cut(path, ".")
 	v.Once(code+" "+v.Column+" "+column, code, at, path, format, args...)
@@ -83,9 +83,9 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	o.Tracer, o.NoVerify = nil, false
 	f, err := container.OpenTarget(v.ctx, tg, o)
 	v.of(f)
-	if layout.IsBroken(err) {
+	if layout.IsSealError(err) {
 		v.Blame("trevni.header.checksum", err, -1, -1)
-		again, failed := container.OpenBroken(v.ctx, tg, o, err)
+		again, failed := container.OpenIgnoringSeal(v.ctx, tg, o, err)
 		if failed != nil {
 			return
 		}
@@ -104,7 +104,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	for _, odd := range v.t.Findings() {
 		v.Scoped(odd)
 	}
-	v.guesses()
+	v.reportInferred()
 	names := map[string]bool{}
 	for i := range f.Header.Columns {
 		c := &f.Header.Columns[i]
@@ -126,7 +126,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	v.coverage(tg, o)
 }
 
-// of returns the file to verify, or nil if it cannot be opened.
+// of sets the file to verify.
 func (v *verifier) of(f *container.File) {
 	if v.f = f; f != nil {
 		v.Whole = f.At
@@ -180,7 +180,7 @@ func (v *verifier) values(i int) {
 		return // shown by descriptors
 	}
 	var up *counter
-	if ph.Parent >= 0 && !v.skips(ph) {
+	if ph.Parent >= 0 && !v.sumSuffices(ph) {
 		up = v.counter(ph.Parent)
 	}
 	vals, err := vec.New(ph.Type, memory.DefaultAllocator)
@@ -219,7 +219,7 @@ func (v *verifier) values(i int) {
 	}
 }
 
-// countRows is how many rows begin in a repeated column; ok: all of it could be read.
+// countRows returns the number of rows that begin in a repeated column; ok: all of it could be read.
 func (v *verifier) countRows(ph *page.Physical) (rows int64, ok bool) {
 	cb, err := v.f.Blocks(v.ctx, ph.Stored)
 	if err != nil {
@@ -249,9 +249,9 @@ func (v *verifier) reads(ph *page.Physical, b *container.Block, k int, vals *vec
 	return err == nil && v.decode(ph, b, k, b.Rows, stored, vals) == nil
 }
 
-// skips reports whether the values of a column need not be decoded, because checksums suffice: that of its blocks, and
-// that of the header, which determines its type and the columns that count it.
-func (v *verifier) skips(ph *page.Physical) bool {
+// sumSuffices reports whether the values of a column need not be decoded: checksums are enough at this depth, and there
+// is one over its blocks, and one over the header, which has its type and the columns that count it.
+func (v *verifier) sumSuffices(ph *page.Physical) bool {
 	return v.depth == format.Sums && v.f.Header.Sealed && v.f.Header.Columns[ph.Stored].Summed
 }
 
@@ -271,7 +271,7 @@ func (v *verifier) block(ph *page.Physical, b *container.Block, k int, n int64, 
 	o, stored, err := v.open(ph.Stored, b, path)
 	if err == nil {
 		v.oddities(ph, b, &o, stored, path)
-		if known && (!v.skips(ph) || o.Sum.Zero || !ph.Counted()) {
+		if known && (!v.sumSuffices(ph) || o.Sum.Zero || !ph.Counted()) {
 			err = v.decode(ph, b, k, n, stored, vals)
 		}
 	}
@@ -291,8 +291,8 @@ func (v *verifier) open(column int, b *container.Block, path string) (o containe
 	return v.f.ReadBlock(v.ctx, column, b, path, &v.arena, false)
 }
 
-// guesses reports once, at the first column that leaves a choice, that the nesting made of its levels is a guess.
-func (v *verifier) guesses() {
+// reportInferred reports once, at the first column whose levels allow several schemas, that its nesting was inferred.
+func (v *verifier) reportInferred() {
 	h, p := &v.f.Header, v.t.Plan
 	i := -1
 	switch {
@@ -305,7 +305,7 @@ func (v *verifier) guesses() {
 		c := &h.Columns[i]
 		v.Report("trevni.schema.inferred", c.At, fmt.Sprintf("column-metadata[%d]", i),
 			"%q has definition %d and repetition %d, which may be of several schemas%s: shown by %s", c.Name,
-			c.MaxDef, c.MaxRep, v.t.Partly, p.How)
+			c.MaxDef, c.MaxRep, v.t.Sampled, p.How)
 	}
 }
 
@@ -343,7 +343,7 @@ func (v *verifier) oddities(ph *page.Physical, b *container.Block, o *container.
 			if err != nil {
 				break
 			}
-			if _, _, _, err := a.Over(l); err != nil {
+			if _, _, _, err := a.Values(l); err != nil {
 				break
 			}
 		}
@@ -381,7 +381,7 @@ func (v *verifier) firstValue(ph *page.Physical, b *container.Block, o *containe
 	}
 }
 
-// coverage finds bytes that nothing claims, or several structures.
+// coverage reports bytes that no structure claims, or more than one.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return
@@ -395,8 +395,8 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	v.Unclaimed("trevni.coverage", gaps, overlaps)
 }
 
-// counter counts the entries that a column's lengths add up to, row by row, by reading its blocks and its parents' once
-// more.
+// counter returns the number of child entries for each row of an array column, in order, by reading its blocks and
+// those of its parents once more.
 type counter struct {
 	v    *verifier
 	ph   *page.Physical
@@ -418,7 +418,7 @@ func (v *verifier) counter(phys int) *counter {
 	return c
 }
 
-// entries is how many entries the next n rows have; known is false if that cannot be determined.
+// entries returns the number of child entries of the next n rows; known is false if that cannot be determined.
 func (c *counter) entries(n int64) (sum int64, known bool) {
 	known = true
 	for _, x := range c.take(n) {
@@ -476,7 +476,8 @@ func (c *counter) block(b *container.Block) {
 	}
 }
 
-// lengths are those in a block; per is how many each row has, nil = one. lengths is nil if they cannot be determined.
+// lengths returns the lengths in a block, and in per how many of them each row has, nil: one. lengths is nil if they
+// cannot be determined.
 func (c *counter) lengths(b *container.Block) (lengths []int32, per []int64) {
 	n := b.Rows
 	if c.up != nil {

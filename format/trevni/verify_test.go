@@ -112,7 +112,7 @@ func TestDescribeDialects(t *testing.T) {
 	}
 }
 
-// TestVerifyNegative: what is reported for files that contradict the format.
+// TestVerifyNegative: what is reported of files that contradict the format.
 func TestVerifyNegative(t *testing.T) {
 	for name, want := range map[string]string{
 		"right_little_endian": "trevni.checksum.form", "crc_before_data": "trevni.checksum.form",
@@ -213,7 +213,7 @@ func TestVerifyNames(t *testing.T) {
 			}
 			if reported := r.(format.Finder).Findings(); len(reported) != 1 ||
 				reported[0].Code != "trevni.schema.mismatch" {
-				t.Errorf("byte %d bit %#x: the reader tells %+v", at, bit, reported)
+				t.Errorf("byte %d bit %#x: the reader reports %+v", at, bit, reported)
 			}
 			r.Close()
 		}

@@ -5,7 +5,7 @@ import (
 	"stoa/format/trevni/internal/schema"
 )
 
-// Terms of the format, defined and documented in the packages below internal.
+// Types of the header; see internal/layout.
 type (
 	Column  = layout.Column
 	Dialect = layout.Dialect
@@ -14,7 +14,7 @@ type (
 	Type    = layout.Type
 )
 
-// Codes are all kinds of findings of Verify and Recover, by name.
+// Codes lists the codes of the findings of Verify and Recover, in order, with their severities and help.
 var Codes = layout.Codes
 
 // The dialects.
@@ -41,7 +41,7 @@ const (
 	Timestamp = layout.Timestamp
 )
 
-// Names of field metadata.
+// Keys of field metadata, see package internal/schema.
 const (
 	MetaType    = schema.MetaType
 	MetaValues  = schema.MetaValues

@@ -25,7 +25,7 @@ func TestBzip2(t *testing.T) {
 		long[i] = byte(r.IntN(256))
 	}
 	for i, in := range append(inputs, long) {
-		out := ToBzip2(nil, in)
+		out := Append(nil, in)
 		got, err := io.ReadAll(reader.NewReader(bytes.NewReader(out)))
 		if err != nil || !bytes.Equal(got, in) {
 			t.Errorf("input %d of %d bytes: %v, %d bytes back", i, len(in), err, len(got))

@@ -1,2 +1,2 @@
-// Package bzip2 makes bzip2 streams, which Trevni files may be compressed with; it is not the fastest, and right.
+// Package bzip2 compresses with bzip2, one of the codecs of Trevni. It is simple rather than fast.
 package bzip2

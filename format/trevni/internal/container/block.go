@@ -29,7 +29,7 @@ type sumForm struct {
 	Zero   bool // it is 0 and says nothing: a bug of every version of Avro with the null codec
 }
 
-// UsualSum is the form that the dialect's definition (the wiki), or its only writer (Avro), has.
+// UsualSum is the form of checksums by the dialect's definition (the wiki), or by its only writer (Avro).
 func UsualSum(d layout.Dialect) sumForm {
 	if d == layout.Wiki {
 		return sumForm{Front: true}
@@ -99,7 +99,7 @@ func (f *File) OpenBlock(col *layout.Column, b *Block, stored []byte, a *vec.Are
 		o.Unpacked, err = f.unpack(col, b, data, a)
 		o.Raw = o.Unpacked.Raw
 		if err == nil {
-			if form, ok := rightSum(sum, o.Raw, data, col.Kind, d); ok {
+			if form, ok := matchingForm(sum, o.Raw, data, col.Kind, d); ok {
 				form.Front = front
 				o.Sum = form
 				return o, nil
@@ -150,8 +150,8 @@ func (f *File) unpack(col *layout.Column, b *Block, data []byte, a *vec.Arena) (
 	return col.Kind.Decompress(data, b.Raw, a)
 }
 
-// rightSum finds the form in which a checksum matches. Each is equally improbable by chance.
-func rightSum(sum, raw, stored []byte, k layout.Codec, d layout.Dialect) (form sumForm, ok bool) {
+// matchingForm returns the form in which a checksum matches. All forms are equally unlikely to match by chance.
+func matchingForm(sum, raw, stored []byte, k layout.Codec, d layout.Dialect) (form sumForm, ok bool) {
 	big, little := binary.BigEndian.Uint32(sum), binary.LittleEndian.Uint32(sum)
 	usual := UsualSum(d)
 	for _, of := range [2]bool{false, true} {

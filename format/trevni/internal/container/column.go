@@ -43,10 +43,10 @@ func (f *File) columnSpan(i int) (fault.Span, error) {
 
 // descriptorsOf is the result of reading a column's descriptors.
 type descriptorsOf struct {
-	cb    *ColumnBlocks
-	err   error // damage of the file
-	moved error // bytes were inserted into the column or removed from it, see ends
-	ended bool  // moved is known
+	cb         *ColumnBlocks
+	err        error // damage of the file
+	shifted    error // bytes were inserted into the column or removed from it, see checkEnd
+	endChecked bool  // shifted is known
 }
 
 // Blocks reads the descriptors of column i, once, and compares their end with where the next column begins.
@@ -57,25 +57,25 @@ func (f *File) Blocks(ctx context.Context, i int) (*ColumnBlocks, error) {
 	if err != nil || f.Lenient || f.NoVerify {
 		return cb, err
 	}
-	if f.columns[i].moved != nil {
-		return nil, f.columns[i].moved
+	if f.columns[i].shifted != nil {
+		return nil, f.columns[i].shifted
 	}
-	if f.columns[i].ended {
+	if f.columns[i].endChecked {
 		return cb, nil
 	}
-	if err := f.ends(ctx, i, cb); err != nil && !IsFault(err) {
+	if err := f.checkEnd(ctx, i, cb); err != nil && !IsFault(err) {
 		return nil, err
-	} else if f.columns[i].ended = true; err != nil {
-		f.columns[i].moved = err
+	} else if f.columns[i].endChecked = true; err != nil {
+		f.columns[i].shifted = err
 		return nil, err
 	}
 	return cb, nil
 }
 
-// ends is an error if a column without checksums is certainly not as it was written: its blocks do not end where the
-// next column begins, or the file, or no column after it begins where the header says. Then bytes were inserted or
-// removed, perhaps in this column, and nothing else would show that its values have changed.
-func (f *File) ends(ctx context.Context, i int, cb *ColumnBlocks) error {
+// checkEnd is an error if a column without checksums is certainly not as it was written: its blocks do not end where
+// the next column begins, or the file, or no column after it begins where the header has it. Then bytes were inserted
+// or removed, perhaps in this column, and nothing else would show that its values have changed.
+func (f *File) checkEnd(ctx context.Context, i int, cb *ColumnBlocks) error {
 	col := &f.Header.Columns[i]
 	if col.Summed || len(cb.Blocks) == 0 || cb.End > f.At.Len { // in a truncated file, what is there is intact
 		return nil
@@ -96,7 +96,7 @@ func (f *File) ends(ctx context.Context, i int, cb *ColumnBlocks) error {
 	}
 	if cb.End != next && !padded {
 		return fault.Corruptf(cb.Desc, f.PathOf(i), "its blocks end at %d, and what follows begins at %d: without "+
-			"checksums nobody knows which of its values are right", cb.End, next)
+			"checksums all its values are in doubt", cb.End, next)
 	}
 	for _, k := range after {
 		found, err := f.descriptors(ctx, k)
@@ -111,10 +111,10 @@ func (f *File) ends(ctx context.Context, i int, cb *ColumnBlocks) error {
 		return nil
 	}
 	return fault.Corruptf(cb.Desc, f.PathOf(i), "no column after it begins where the header says: without checksums "+
-		"nobody knows which of its values are right")
+		"all its values are in doubt")
 }
 
-// Zeros reports whether a place contains nothing but zeros, and not very many: programs that write whole sectors leave
+// Zeros reports whether a span has zeros only, and at most FirstBlocks of them: programs that write whole sectors leave
 // some after the end of a file.
 func (f *File) Zeros(ctx context.Context, at fault.Span) (bool, error) {
 	if at.Len > FirstBlocks {
@@ -140,7 +140,7 @@ func (f *File) descriptors(ctx context.Context, i int) (*ColumnBlocks, error) {
 	col := &f.Header.Columns[i]
 	cb, used := &ColumnBlocks{}, int64(0)
 	var sum error
-	err = f.grow(ctx, at, FirstBlocks, fmt.Sprintf("column[%d]", i), func(c *layout.Cursor) {
+	err = f.readGrowing(ctx, at, FirstBlocks, fmt.Sprintf("column[%d]", i), func(c *layout.Cursor) {
 		b := c.Rest()
 		*cb = ParseDescriptors(c, col, f.Header.Dialect, f.Budget)
 		used = int64(c.Pos())
@@ -158,7 +158,7 @@ func (f *File) descriptors(ctx context.Context, i int) (*ColumnBlocks, error) {
 		}
 		return nil, err
 	}
-	cb.place(f, col)
+	cb.locate(f, col)
 	cb.Odd = sum
 	f.columns[i].cb = cb
 	return cb, nil
@@ -231,8 +231,8 @@ func ParseDescriptors(c *layout.Cursor, col *layout.Column, d layout.Dialect, bu
 	return cb
 }
 
-// place computes where the blocks lie: one after the other, after the descriptors.
-func (cb *ColumnBlocks) place(f *File, col *layout.Column) {
+// locate computes the spans of the blocks, which follow each other and the descriptors.
+func (cb *ColumnBlocks) locate(f *File, col *layout.Column) {
 	off := cb.Desc.End() - f.At.Off
 	sum := int64(0)
 	if col.Summed {
@@ -243,12 +243,13 @@ func (cb *ColumnBlocks) place(f *File, col *layout.Column) {
 		b.At = f.At.Sub(off, b.Stored+sum)
 		off += b.At.Len
 		if off > f.At.Len {
-			unsure := ""
+			doubt := ""
 			if !col.Summed && i > 0 {
-				unsure = "; if it was not cut at its end, the blocks before have other values: they have no checksums"
+				doubt = "; if it was not cut at its end, the values of the blocks before are in doubt: " +
+					"they have no checksums"
 			}
 			b.Lost = fault.Corruptf(b.Desc, fmt.Sprintf("descriptor[%d]", i),
-				"the block would lie at %d to %d, the file has %d bytes%s", b.At.Off, b.At.End(), f.At.Len, unsure)
+				"the block would lie at %d to %d, the file has %d bytes%s", b.At.Off, b.At.End(), f.At.Len, doubt)
 		}
 	}
 	cb.End = off

@@ -35,7 +35,7 @@ const firstRead = 64 << 10
 func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*File, error) {
 	f := &File{Src: src, At: at, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}
 	var head []byte
-	err := f.grow(ctx, at, firstRead, "header", func(c *layout.Cursor) {
+	err := f.readGrowing(ctx, at, firstRead, "header", func(c *layout.Cursor) {
 		head = c.Rest()
 		f.Header = layout.ParseHeader(c)
 	})
@@ -57,8 +57,9 @@ func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 	return f, f.Header.Resolve(at.Sub(0, f.Header.Size))
 }
 
-// grow calls parse for a structure that begins at at, with more and more bytes until it is complete.
-func (f *File) grow(ctx context.Context, at fault.Span, guess int64, path string, parse func(c *layout.Cursor)) error {
+// readGrowing calls parse for a structure at at with more and more bytes, guess at first, until it is complete.
+func (f *File) readGrowing(ctx context.Context, at fault.Span, guess int64, path string,
+	parse func(c *layout.Cursor)) error {
 	for n := guess; ; n *= 4 {
 		n = min(n, at.Len, f.Limits.Metadata)
 		buf := make([]byte, n)
@@ -91,8 +92,9 @@ func traceHeader(head []byte, at fault.Span, trace func(region.Node)) {
 	layout.ParseHeader(second)
 }
 
-// OpenBroken opens the file at tg although the checksum of its header is wrong, as broken says.
-func OpenBroken(ctx context.Context, tg format.Target, o format.OpenOptions, broken error) (*File, error) {
+// OpenIgnoringSeal opens the file at tg although the checksum of its header does not match, which is sealErr. That is
+// returned if the file cannot be opened.
+func OpenIgnoringSeal(ctx context.Context, tg format.Target, o format.OpenOptions, broken error) (*File, error) {
 	o.NoVerify = true
 	f, err := OpenTarget(ctx, tg, o)
 	if err != nil {
@@ -150,5 +152,5 @@ func (f *File) CheckRows(ctx context.Context) (odd error) {
 	return odd
 }
 
-// PathOf is how errors name a column.
+// PathOf is the path of a column in errors.
 func (f *File) PathOf(column int) string { return "column[" + strconv.Itoa(column) + "]" }

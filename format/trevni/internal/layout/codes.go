@@ -5,7 +5,7 @@ import (
 	"stoa/region"
 )
 
-// Codes are all kinds of findings of Verify and Recover, by name.
+// Codes lists the codes of the findings of Verify and Recover, with their severities and help.
 var Codes = check.Codes{
 	{Code: "trevni.block.checksum", Severity: region.Error, Help: "The CRC-32 of a block does not fit its bytes " +
 		"in any of the ways in which one was ever written. Its rows are lost in that column."},

@@ -135,11 +135,11 @@ func (c *Cursor) text(name string) []byte {
 
 // printable is b for display: quoted if it is text, else hexadecimal, and shortened if it is long.
 func printable(b []byte) string {
-	const most = 60
+	const maxLen = 60
 	cut := ""
-	if len(b) > most {
-		b, cut = b[:most], "…"
-		for len(b) > most-utf8.UTFMax && !utf8.Valid(b) {
+	if len(b) > maxLen {
+		b, cut = b[:maxLen], "…"
+		for len(b) > maxLen-utf8.UTFMax && !utf8.Valid(b) {
 			b = b[:len(b)-1]
 		}
 	}

@@ -1,3 +1,3 @@
-// Package layout parses and formats the bytes of a Trevni file outside of its blocks' values: the header and metadata
-// of the three dialects, types, codecs, the checksum of the header, and the kinds of findings.
+// Package layout parses and writes the bytes of a Trevni file outside of blocks: the header and metadata of the three
+// dialects, types, codecs and the checksum of the header. It also has the codes of findings.
 package layout

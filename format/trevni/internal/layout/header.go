@@ -26,10 +26,10 @@ const Magic = "Trv" // and a byte for the version
 
 // Pair is a key and a value in metadata.
 type Pair struct {
-	Key   string
-	Value []byte
-	At    fault.Span
-	Was   string // the key in the file, if it was a misspelling of Key
+	Key    string
+	Value  []byte
+	At     fault.Span
+	Stored string // the key in the file if it was a misspelling of Key; "" otherwise
 }
 
 // Header is the beginning of a file: everything but the columns' blocks.
@@ -59,14 +59,14 @@ type Column struct {
 	Start       int64  // offset of the column
 	Meta        []Pair
 
-	At       fault.Span // its metadata
-	Kind     Codec
-	Summed   bool  // blocks have a CRC-32
-	Problem  error // why its blocks cannot be read although the header is intact
-	parentAs string
+	At         fault.Span // its metadata
+	Kind       Codec
+	Summed     bool  // blocks have a CRC-32
+	Problem    error // why its blocks cannot be read although the header is intact
+	parentName string
 }
 
-// Get finds the value of a key; of several the last one counts.
+// Get returns the value of a key, the last one if there are several.
 func Get(meta []Pair, key string) (value []byte, ok bool) {
 	for _, p := range meta {
 		if p.Key == key {
@@ -215,9 +215,9 @@ func metadataLen(b []byte) int {
 
 // Resolve determines the dialect and parses the columns' metadata. path and at are those of the whole header.
 func (h *Header) Resolve(at fault.Span) error {
-	mendKeys(h.Meta)
+	fixKeys(h.Meta)
 	for i := range h.Columns {
-		mendKeys(h.Columns[i].Meta)
+		fixKeys(h.Columns[i].Meta)
 	}
 	var err error
 	if h.Dialect, err = h.dialect(at); err != nil {
@@ -226,19 +226,19 @@ func (h *Header) Resolve(at fault.Span) error {
 	byName := map[string]int{}
 	for i := range h.Columns {
 		c := &h.Columns[i]
-		if err := c.understand(h, fmt.Sprintf("column-metadata[%d]", i)); err != nil {
+		if err := c.parse(h, fmt.Sprintf("column-metadata[%d]", i)); err != nil {
 			return err
 		}
 		c.Parent = -1
-		if h.Dialect == Avro && c.parentAs != "" {
-			p, ok := byName[c.parentAs]
+		if h.Dialect == Avro && c.parentName != "" {
+			p, ok := byName[c.parentName]
 			if !ok {
 				return fault.Corruptf(c.At, fmt.Sprintf("column-metadata[%d].parent", i),
-					"no column before is named %q", c.parentAs)
+					"no column before is named %q", c.parentName)
 			}
 			if !h.Columns[p].Array {
 				return fault.Corruptf(c.At, fmt.Sprintf("column-metadata[%d].parent", i), "column %q is no array",
-					c.parentAs)
+					c.parentName)
 			}
 			c.Parent = p
 		}
@@ -281,7 +281,8 @@ var synonyms = map[string]string{
 	"defaultchecksumalgorithm": "checksum",
 }
 
-// Normal is the key without prefix, in Avro's spelling if the dialect defines it; other keys stay as they are.
+// Normal returns a key without its prefix, in Avro's spelling, and whether the dialect defines it; other keys are
+// returned as they are.
 func (d Dialect) Normal(key string) (string, bool) {
 	short, prefixed := strings.CutPrefix(key, "trevni.")
 	if d != Wiki {
@@ -315,8 +316,8 @@ func (c *Column) flag(d Dialect, word string) bool {
 	return ok
 }
 
-// understand sets c from its metadata and the file's.
-func (c *Column) understand(h *Header, path string) error {
+// parse sets c from its metadata and the file's.
+func (c *Column) parse(h *Header, path string) error {
 	d := h.Dialect
 	var ok bool
 	if c.Name, ok = c.find(d, "name"); !ok {
@@ -332,14 +333,14 @@ func (c *Column) understand(h *Header, path string) error {
 	c.FirstValues = c.flag(d, "values")
 	if d == Avro {
 		c.Array = c.flag(d, "array")
-		c.parentAs, _ = c.find(d, "parent")
+		c.parentName, _ = c.find(d, "parent")
 	} else {
 		for word, to := range map[string]*int{"definition": &c.MaxDef, "repetition": &c.MaxRep, "width": &c.Width} {
 			if err := c.number(d, word, to, path); err != nil {
 				return err
 			}
 		}
-		c.parentAs, _ = c.find(d, "parent")
+		c.parentName, _ = c.find(d, "parent")
 		if c.MaxRep > c.MaxDef || c.MaxDef > 255 || c.Width > 0 && c.MaxDef > 0 {
 			return fault.Corruptf(c.At, path,
 				"column %q has definition %d, repetition %d and width %d, which do not go together", c.Name,
@@ -406,8 +407,8 @@ var longKeys = []string{"trevni.codec", "trevni.checksum", "trevni.name", "trevn
 	"HasInitialValue", "MaxRepetition", "MaxDefinition", "ArrayWidth", "CompressionCodec", "ChecksumAlgorithm",
 	"avro.schema", SchemaKey, SealKey, DescKey, SortedKey, PartKey}
 
-// NearestKey is the known key of the same length that differs from key in the fewest bytes: at most two, or a third
-// where it begins with "trevni.". "" if key itself is known, or there is no such key, or several.
+// NearestKey returns the known key of the same length that differs from key in the fewest bytes: at most two, or a
+// third of them if it begins with "trevni."; "" if key is known, or there is no such key, or several.
 func NearestKey(key string) string {
 	if slices.Contains(longKeys, key) {
 		return ""
@@ -441,15 +442,15 @@ func NearestKey(key string) string {
 	return nearest
 }
 
-// mendKeys replaces misspelled keys if there is no such key otherwise. Contradictions are reported elsewhere.
-func mendKeys(meta []Pair) {
+// fixKeys replaces misspelled keys by those of NearestKey that are not present themselves.
+func fixKeys(meta []Pair) {
 	known := map[string]bool{}
 	for _, p := range meta {
 		known[p.Key] = true
 	}
 	for i := range meta {
 		if word := NearestKey(meta[i].Key); word != "" && !known[word] {
-			meta[i].Was, meta[i].Key, known[word] = meta[i].Key, word, true
+			meta[i].Stored, meta[i].Key, known[word] = meta[i].Key, word, true
 		}
 	}
 }

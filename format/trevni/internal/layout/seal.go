@@ -11,11 +11,13 @@ import (
 // The format has no checksum for headers and descriptors. Our writer keeps some in metadata, which other readers
 // ignore.
 
+// NoSeal stands in the place of a header's checksum while it is computed.
 const NoSeal = "00000000"
 
+// SealText is a checksum as metadata has it: the CRC-32 of b in hexadecimal.
 func SealText(b []byte) []byte { return fmt.Appendf(nil, "%08x", crc32.ChecksumIEEE(b)) }
 
-// Seal writes the checksum of the header b into its place, at at.
+// Seal puts the checksum of the header b at offset at of it, which has NoSeal.
 func Seal(b []byte, at int) { copy(b[at:], SealText(b)) }
 
 // CheckSeal compares the header, which b begins with and which lies at at, with the checksum that our writer keeps in
@@ -32,9 +34,9 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 			copy(own[from:], NoSeal)
 		}
 	}
-	if right := SealText(own); string(right) != string(stored) {
-		return &brokenSeal{fault.Corruptf(at.Sub(0, h.Size), "header", "its checksum, %s, is %q, computed %q",
-			SealKey, stored, right)}
+	if computed := SealText(own); string(computed) != string(stored) {
+		return &sealError{fault.Corruptf(at.Sub(0, h.Size), "header", "checksum %s: expected %q, computed %q",
+			SealKey, stored, computed)}
 	}
 	h.Sealed = true
 	for i := range h.Columns {
@@ -45,19 +47,21 @@ func (h *Header) CheckSeal(b []byte, at fault.Span) error {
 	return nil
 }
 
-// brokenSeal is the error of a header whose checksum does not match although it can be parsed.
-type brokenSeal struct{ why *fault.Error }
+// sealError is the error of a header whose checksum does not match although it can be parsed.
+type sealError struct{ why *fault.Error }
 
-func (b *brokenSeal) Error() string { return b.why.Error() }
-func (b *brokenSeal) Unwrap() error { return b.why }
+func (b *sealError) Error() string { return b.why.Error() }
+func (b *sealError) Unwrap() error { return b.why }
 
-func IsBroken(err error) bool { return errors.As(err, new(*brokenSeal)) }
+// IsSealError reports whether err is the error of CheckSeal.
+func IsSealError(err error) bool { return errors.As(err, new(*sealError)) }
 
-// CheckDescriptors compares the descriptors b of a column with the checksum that our writer keeps.
+// CheckDescriptors compares the descriptors b of a column with the checksum in its metadata, if there is one.
 func (c *Column) CheckDescriptors(b []byte, at fault.Span, path string) error {
 	stored, ok := Get(c.Meta, DescKey)
-	if right := SealText(b); ok && string(right) != string(stored) {
-		return fault.Corruptf(at, path+".descriptors", "their checksum, %s, is %q, computed %q", DescKey, stored, right)
+	if computed := SealText(b); ok && string(computed) != string(stored) {
+		return fault.Corruptf(at, path+".descriptors", "checksum %s: expected %q, computed %q", DescKey, stored,
+			computed)
 	}
 	return nil
 }

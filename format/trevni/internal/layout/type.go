@@ -72,7 +72,7 @@ func TypeByName(name string) (Type, bool) {
 	return 0, false
 }
 
-// MinBytes is the minimum size of n values of t; the length of a string takes at least one byte.
+// MinBytes is the minimum size in bytes of n values of t.
 func (t Type) MinBytes(n int64) int64 {
 	switch info := &Types[t]; info.Form {
 	case FormNone:
@@ -85,7 +85,7 @@ func (t Type) MinBytes(n int64) int64 {
 	return n
 }
 
-// Value reads one value of type t and returns its stored bytes, without the length of a string.
+// Value reads a value of type t and returns its stored bytes; of a string without the length.
 func (c *Cursor) Value(name string, t Type) []byte {
 	var out []byte
 	switch info := &Types[t]; info.Form {

@@ -14,9 +14,10 @@ import (
 	"stoa/vec"
 )
 
-// convert decodes n values of p from src to the end of dst, where they are not stored as Arrow has them.
+// convert appends n values of p, decoded from src, to dst, for values that are not stored as Arrow has them.
 type convert func(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error)
 
+// as returns the first n values of T in b without copying.
 func as[T any](b []byte, n int) []T {
 	if n == 0 {
 		return nil
@@ -24,7 +25,7 @@ func as[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
-// Enums turns ordinals into symbols.
+// Enums decodes ordinals to their symbols.
 func Enums(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error) {
 	ordinals := as[int32](d.scratch.Bytes(4*n), n)
 	if used, err = decodeInts(ordinals, src); err != nil {
@@ -55,7 +56,7 @@ func Enums(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used i
 	return used, nil
 }
 
-// fixeds decodes values that are stored as bytes, with a length that is always the same.
+// fixeds decodes binary values of a fixed size, which are stored with their length.
 func fixeds(p *Physical, dst *vec.Vector, src []byte, n int, d *decoding) (used int, err error) {
 	if int64(n)*int64(p.Size+1) > int64(len(src)) {
 		return 0, fault.Rel(0, len(src), "", "%d values of %d bytes do not fit %d bytes", n, p.Size, len(src))
@@ -79,7 +80,7 @@ func eachFixed(size int, src []byte, n int, f func(i int, v []byte)) (pos int, e
 	return pos, nil
 }
 
-// decimals decodes decimals: their unscaled values as bytes, big-endian, two's complement, up to 16 of them.
+// decimals decodes decimals, which are stored as their unscaled values: up to 16 bytes, big-endian, two's complement.
 func decimals(_ *Physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos int, err error) {
 	at := dst.Extend(n)
 	out := vec.Fixed[decimal128.Num](dst, at)
@@ -107,17 +108,17 @@ func decimals(_ *Physical, dst *vec.Vector, src []byte, n int, _ *decoding) (pos
 	return pos, nil
 }
 
-// shortDecimals decodes decimals of one to eight bytes, and stops before the first that is another, or too near
-// to the end of src. It says how many there were, and how many bytes they took.
+// shortDecimals decodes decimals of one to eight bytes, up to the first of another length or too near to the end of
+// src. It returns their number and how many bytes they took.
 func shortDecimals(out []decimal128.Num, src []byte) (n, used int) {
-	was, step, shift := byte(0), 0, 0
+	prev, step, shift := byte(0), 0, 0
 	for n < len(out) && used+9 <= len(src) {
 		l := src[used]
-		if l != was { // mostly it is as long as the one before: the processor continues as if
+		if l != prev { // rare: the processor predicts the same length
 			if l&1 != 0 || l == 0 || l > 16 {
 				return n, used
 			}
-			was, step, shift = l, int(l>>1)+1, 64-8*int(l>>1)
+			prev, step, shift = l, int(l>>1)+1, 64-8*int(l>>1)
 		}
 		v := int64(binary.BigEndian.Uint64(src[used+1:])) >> (shift & 63)
 		out[n] = decimal128.New(v>>63, uint64(v))
@@ -126,7 +127,7 @@ func shortDecimals(out []decimal128.Num, src []byte) (n, used int) {
 	return n, used
 }
 
-// narrow decodes ints or longs to a type of fewer values.
+// narrow decodes ints or longs to a type of fewer bits.
 func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *Physical, dst *vec.Vector, src []byte, n int,
 	d *decoding) (used int, err error) {
 	wide := as[int64](d.scratch.Bytes(8*n), n)
@@ -151,7 +152,8 @@ func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *Physical, dst 
 	return used, nil
 }
 
-// ConvertTo says how values of a stored type become those of an Arrow type; ok is false if they do not.
+// ConvertTo returns how values of a stored type become those of an Arrow type, nil if they are stored as such, and the
+// size of fixed ones in bytes; ok is false if they cannot be converted.
 func ConvertTo(s layout.Type, t arrow.DataType) (c convert, size int, ok bool) {
 	if arrow.TypeEqual(layout.Types[s].Arrow, t) {
 		return nil, 0, true
@@ -170,7 +172,7 @@ func ConvertTo(s layout.Type, t arrow.DataType) (c convert, size int, ok bool) {
 	return nil, 0, false
 }
 
-// convertInt is ConvertTo for integers: types of the same bits, and, of varints, narrower ones.
+// convertInt is ConvertTo for integers: to types of the same bits and, from varints, to narrower ones.
 func convertInt(s layout.Type, t arrow.DataType) (c convert, size int, ok bool) {
 	f, isFixed := t.(arrow.FixedWidthDataType)
 	if !isFixed {

@@ -14,7 +14,7 @@ import (
 	"stoa/format/trevni/internal/layout"
 )
 
-// naive decodes a zig-zag varint as Avro's specification says it.
+// naive decodes a zig-zag varint by Avro's specification.
 func naive(b []byte) (v int64, n int) {
 	u, n := binary.Uvarint(b)
 	if n <= 0 {

@@ -17,7 +17,7 @@ import (
 // Runs are version 2's. The writer makes one of ones only where values take no bytes; booleans begin a new byte
 // after every length.
 
-// Arrays reads lengths. What a run has left is kept for the next step.
+// Arrays reads the entries of an array column: lengths, each followed by its values.
 type Arrays struct {
 	Type   layout.Type
 	Bytes  []byte
@@ -29,7 +29,7 @@ type Arrays struct {
 	values int64 // so far
 }
 
-// Next reads the next length. It does not go over its values.
+// Next returns the next length. It does not skip its values.
 func (a *Arrays) Next() (int32, error) {
 	if a.Run > 0 {
 		a.Run--
@@ -53,8 +53,8 @@ func (a *Arrays) Next() (int32, error) {
 	return a.of, nil
 }
 
-// Over goes over n values and says where they lie in src: bytes, or, of booleans, bits from bit on.
-func (a *Arrays) Over(n int32) (from, to, bit int, err error) {
+// Values skips n values and returns where they are: Bytes[from:to]; booleans begin at bit bit of the first byte.
+func (a *Arrays) Values(n int32) (from, to, bit int, err error) {
 	a.values += int64(n)
 	if n == 0 {
 		return a.Pos, a.Pos, 0, nil
@@ -89,7 +89,7 @@ func (a *Arrays) tooLong(n int32) error {
 		len(a.Bytes)-a.Pos)
 }
 
-// skipEntries goes over n entries with their values.
+// skipEntries skips n entries with their values.
 func (a *Arrays) skipEntries(n int64) error {
 	for n > 0 {
 		l, err := a.Next()
@@ -103,7 +103,7 @@ func (a *Arrays) skipEntries(n int64) error {
 			n -= k
 			a.values += k * int64(l)
 		}
-		if _, _, _, err := a.Over(l); err != nil {
+		if _, _, _, err := a.Values(l); err != nil {
 			return err
 		}
 		n--
@@ -111,14 +111,14 @@ func (a *Arrays) skipEntries(n int64) error {
 	return nil
 }
 
-// split is what became of an array column's entries.
+// split is what Split returns of an array column's entries.
 type split struct {
 	values []byte // of all entries, one after the other
 	count  int64  // how many
 }
 
-// Split reads n entries: lengths go to lengths, and their values together.
-// scratch has room for what is left of the source.
+// Split reads len(lengths) entries: their lengths, and their values together in scratch, which must have room for the
+// rest of Bytes.
 func (a *Arrays) Split(lengths []int32, scratch []byte) (s split, err error) {
 	end, bits := 0, 0
 	first := a.values
@@ -137,7 +137,7 @@ func (a *Arrays) Split(lengths []int32, scratch []byte) (s split, err error) {
 			a.values += int64(k) * int64(l)
 			i += k
 		}
-		from, to, bit, err := a.Over(l)
+		from, to, bit, err := a.Values(l)
 		if err != nil {
 			return s, at(err, "entry["+strconv.Itoa(i)+"]")
 		}
@@ -153,7 +153,7 @@ func (a *Arrays) Split(lengths []int32, scratch []byte) (s split, err error) {
 	return s, nil
 }
 
-// at puts a path in front of a relative error's.
+// at prefixes the path of a relative error.
 func at(err error, path string) error {
 	e, ok := err.(*fault.Error)
 	if !ok {

@@ -13,10 +13,10 @@ import (
 // An IntegerArray is what Impala's class of that name makes: n numbers of so many bits as the largest possible
 // one needs, least significant bit first, without a length; the last byte is filled up with zeros.
 
-// arraySize is the bytes of an IntegerArray of n levels up to most.
-func arraySize(n int64, most int) int64 { return (n*int64(bits.Len(uint(most))) + 7) / 8 }
+// arraySize is the number of bytes of an IntegerArray of n levels up to maxLevel.
+func arraySize(n int64, maxLevel int) int64 { return (n*int64(bits.Len(uint(maxLevel))) + 7) / 8 }
 
-// UnpackLevels decodes len(dst) levels of w bits, up to 32. src holds them.
+// UnpackLevels decodes len(dst) levels of w bits each, w ≤ 32, from src.
 func UnpackLevels[T uint8 | uint32](dst []T, src []byte, w int) {
 	mask := uint64(1)<<w - 1
 	acc, have, pos := uint64(0), 0, 0
@@ -50,15 +50,15 @@ func PackLevels[T uint8 | uint32](dst []byte, levels []T, w int) []byte {
 	return dst
 }
 
-// laid is where the parts of a block with levels lie in its raw bytes.
-type laid struct {
+// levelParts are the parts of the raw bytes of a block with levels, and their offsets.
+type levelParts struct {
 	Def, Rep, Values     []byte
 	DefAt, RepAt, ValsAt int
 }
 
-// Lay cuts the raw bytes of a block of n entries: the wiki has definition levels, repetition levels, values; Impala
-// values, definition levels, repetition levels. Repetition levels are there only if there can be any.
-func Lay(d layout.Dialect, raw []byte, n int64, maxDef, maxRep int) (l laid, err error) {
+// SplitLevels splits the raw bytes of a block of n entries. The wiki has definition levels, repetition levels, values;
+// Impala has values, definition levels, repetition levels. Repetition levels are present only if maxRep > 0.
+func SplitLevels(d layout.Dialect, raw []byte, n int64, maxDef, maxRep int) (l levelParts, err error) {
 	defs, reps := arraySize(n, maxDef), arraySize(n, maxRep)
 	if defs+reps > int64(len(raw)) {
 		return l, fault.Rel(0, len(raw), "definition-array",
@@ -82,7 +82,7 @@ func (d *decoding) levels(dst *vec.Vector, n int) error {
 	if d.p.Shape == ShapeNullable {
 		maxDef, maxRep = 1, 0
 	}
-	l, err := Lay(d.d, d.o.Raw, d.b.Rows, maxDef, maxRep)
+	l, err := SplitLevels(d.d, d.o.Raw, d.b.Rows, maxDef, maxRep)
 	if err != nil {
 		return err
 	}
@@ -93,12 +93,12 @@ func (d *decoding) levels(dst *vec.Vector, n int) error {
 		return fault.Bugf("trevni: %d of %d entries are wanted", n, d.b.Rows)
 	}
 	def, rep := d.scratch.Bytes(n), d.scratch.Bytes(n)
-	if err := LevelsOf(def, l.Def, int(d.p.MaxDef), "definition-array", l.DefAt); err != nil {
+	if err := UnpackLevelsUpTo(def, l.Def, int(d.p.MaxDef), "definition-array", l.DefAt); err != nil {
 		return err
 	}
 	clear(rep)
 	if d.p.MaxRep > 0 {
-		if err := LevelsOf(rep, l.Rep, int(d.p.MaxRep), "repetition-array", l.RepAt); err != nil {
+		if err := UnpackLevelsUpTo(rep, l.Rep, int(d.p.MaxRep), "repetition-array", l.RepAt); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (d *decoding) levels(dst *vec.Vector, n int) error {
 	first := dst.Len()
 	used, err := d.p.dense(dst, l.Values, k, d)
 	if err != nil {
-		return moved(err, l.ValsAt)
+		return shifted(err, l.ValsAt)
 	}
 	if left := len(l.Values) - used; left != 0 {
 		return fault.Rel(l.ValsAt+used, left, "", "%d bytes are after the last value", left)
@@ -131,23 +131,24 @@ func (d *decoding) levels(dst *vec.Vector, n int) error {
 	return nil
 }
 
-// LevelsOf unpacks levels, which must not be greater than most.
-func LevelsOf(dst, src []byte, most int, name string, off int) error {
-	w := bits.Len(uint(most))
+// UnpackLevelsUpTo unpacks levels that begin at offset off of the raw bytes. A level above maxLevel is an error of
+// class Corrupt, with the path name.
+func UnpackLevelsUpTo(dst, src []byte, maxLevel int, name string, off int) error {
+	w := bits.Len(uint(maxLevel))
 	UnpackLevels(dst, src, w)
-	if most == 1<<w-1 {
+	if maxLevel == 1<<w-1 {
 		return nil
 	}
 	for i, x := range dst {
-		if int(x) > most {
-			return fault.Rel(off+i*w/8, 1, name+"["+strconv.Itoa(i)+"]", "level %d, the column has %d at most", x, most)
+		if int(x) > maxLevel {
+			return fault.Rel(off+i*w/8, 1, name+"["+strconv.Itoa(i)+"]", "level %d, the maximum is %d", x, maxLevel)
 		}
 	}
 	return nil
 }
 
-// nullable decodes entries whose definition level is 0 or 1: its bits are Arrow's validity.
-func (d *decoding) nullable(dst *vec.Vector, l laid, n int) error {
+// nullable decodes entries whose definition level is 0 or 1: the levels are Arrow's validity bitmap.
+func (d *decoding) nullable(dst *vec.Vector, l levelParts, n int) error {
 	sub := int(d.task.Page.Sub)
 	before, k := plain.CountBits(l.Def, 0, sub), plain.CountBits(l.Def, sub, n)
 	skip := skipValues(d.p.StoredType, l.Values, before)
@@ -156,21 +157,21 @@ func (d *decoding) nullable(dst *vec.Vector, l laid, n int) error {
 		skip, from = before/8, before%8
 	}
 	if skip < 0 || skip > len(l.Values) {
-		return ends(d.o.Raw, before, n)
+		return truncated(d.o.Raw, before, n)
 	}
 	src := l.Values[skip:]
 	if from > 0 {
 		if (from+k+7)/8 > len(src) {
-			return ends(d.o.Raw, before+k, n)
+			return truncated(d.o.Raw, before+k, n)
 		}
-		moved := d.scratch.Bytes((k + 7) / 8)
-		plain.CopyBits(moved, 0, src, from, k)
-		src = moved
+		packed := d.scratch.Bytes((k + 7) / 8)
+		plain.CopyBits(packed, 0, src, from, k)
+		src = packed
 	}
 	first := dst.Len()
 	used, err := d.p.dense(dst, src, k, d)
 	if err != nil {
-		return moved(err, l.ValsAt+skip)
+		return shifted(err, l.ValsAt+skip)
 	}
 	if left := len(src) - used; left != 0 && d.whole(n) {
 		return fault.Rel(l.ValsAt+skip+used, left, "", "%d bytes are after the last value", left)

@@ -15,8 +15,8 @@ import (
 //	null    0x00, or a run of n ≥ 2 of them: the varint 3 − 2n, whose lowest bit is set
 //	value   0x02, then the value
 //
-// optionals decodes that in one pass, each value to where it belongs. Whatever else there is (over-long forms
-// of 0 and 1, longer lengths, runs of ones, damage), it leaves to the general way, which says what is wrong.
+// optionals decodes that in one pass, each value to its place. Everything else (over-long forms of 0 and 1, longer
+// lengths, runs of ones, damage) it leaves to arrayStepwise, which also reports errors.
 type optionals struct {
 	src   []byte
 	pos   int
@@ -26,7 +26,7 @@ type optionals struct {
 	nulls int
 }
 
-// null takes one null or a run of them, of which entry i is the first, and says how many; 0 if it is something else.
+// null decodes a null or a run of them, which begins at entry i, and returns how many; 0 if it is something else.
 func (o *optionals) null(i int) int {
 	k := 1
 	if o.src[o.pos] == 0 {
@@ -45,9 +45,9 @@ func (o *optionals) null(i int) int {
 	return k
 }
 
-// optionalAtOnce appends the block's n entries to dst. ok is false, and dst as it was, if this is one for the
-// general way.
-func (d *decoding) optionalAtOnce(dst *vec.Vector, n int) (ok bool) {
+// optionalFast appends the block's n entries to dst. If ok is false, dst is unchanged, and arrayStepwise must decode
+// them.
+func (d *decoding) optionalFast(dst *vec.Vector, n int) (ok bool) {
 	form := layout.Types[d.p.StoredType].Form
 	if d.p.Conv != nil || d.task.Page.Sub > 0 || form == layout.FormNone || len(d.o.Raw) == 0 ||
 		int64(n)*int64(max(dst.Width(), 4)) > d.limit {
@@ -135,9 +135,9 @@ func (o *optionals) bools(out []byte, first int) bool {
 	return true
 }
 
-// optionalVarints decodes ints or longs. As with strings, that the next one is as long as this one is a guess.
-func optionalVarints[T int32 | int64](o *optionals, out []T, ends, most uint64) bool {
-	was, step := uint64(0), 0
+// optionalVarints decodes ints or longs. As in shortStrings, the length of the next one is predicted.
+func optionalVarints[T int32 | int64](o *optionals, out []T, truncated, most uint64) bool {
+	prev, step := uint64(0), 0
 	for i := 0; i < len(out); {
 		if o.pos+9 > len(o.src) || o.src[o.pos] != 2 {
 			k := oneOptional(o, i, out, most)
@@ -148,8 +148,8 @@ func optionalVarints[T int32 | int64](o *optionals, out []T, ends, most uint64) 
 			continue
 		}
 		w := binary.LittleEndian.Uint64(o.src[o.pos+1:])
-		end := ^w & ends
-		x := squeeze(w & (end ^ (end - 1)))
+		end := ^w & truncated
+		x := gather7(w & (end ^ (end - 1)))
 		if end == 0 || x > most {
 			k := oneOptional(o, i, out, most)
 			if k == 0 {
@@ -158,8 +158,8 @@ func optionalVarints[T int32 | int64](o *optionals, out []T, ends, most uint64) 
 			i += k
 			continue
 		}
-		if end &= -end; end != was {
-			was, step = end, 1+(bits.TrailingZeros64(end)+1)>>3
+		if end &= -end; end != prev {
+			prev, step = end, 1+(bits.TrailingZeros64(end)+1)>>3
 		}
 		out[i] = T(x>>1) ^ -T(x&1)
 		o.pos += step
@@ -168,8 +168,8 @@ func optionalVarints[T int32 | int64](o *optionals, out []T, ends, most uint64) 
 	return true
 }
 
-// oneOptional takes nulls, or one value in the plain way, and says how many entries these are; 0 if it is
-// something else.
+// oneOptional decodes nulls, or one value without a kernel, and returns the number of entries; 0 if it is something
+// else.
 func oneOptional[T int32 | int64](o *optionals, i int, out []T, most uint64) int {
 	if o.pos >= len(o.src) {
 		return 0
@@ -187,7 +187,7 @@ func oneOptional[T int32 | int64](o *optionals, i int, out []T, most uint64) int
 	return 1
 }
 
-// strings decodes strings; those of at most 48 bytes as shortStrings does.
+// strings decodes strings; those of at most 48 bytes with copyShort, as shortStrings does.
 func (o *optionals) strings(dst *vec.Vector, first int, text bool) bool {
 	offs := dst.Offsets(first)
 	base := offs[0]
@@ -196,7 +196,7 @@ func (o *optionals) strings(dst *vec.Vector, first int, text bool) bool {
 		return false
 	}
 	end := 0
-	was, step := byte(0), 0
+	prev, step := byte(0), 0
 	for i := 0; i < o.n; {
 		if o.pos >= len(o.src) {
 			return false
@@ -222,10 +222,10 @@ func (o *optionals) strings(dst *vec.Vector, first int, text bool) bool {
 			end += copy(out[end:], o.src[from:o.pos])
 		} else {
 			l := o.src[o.pos+1]
-			if l != was {
-				was, step = l, int(l>>1)
+			if l != prev {
+				prev, step = l, int(l>>1)
 			}
-			short(unsafe.Pointer(&out[end]), unsafe.Pointer(&o.src[o.pos+2]), l)
+			copyShort(unsafe.Pointer(&out[end]), unsafe.Pointer(&o.src[o.pos+2]), l)
 			o.pos += 2 + step
 			end += step
 		}
@@ -235,9 +235,9 @@ func (o *optionals) strings(dst *vec.Vector, first int, text bool) bool {
 	return !text || InvalidUTF8(out[:end], offs) < 0
 }
 
-// short copies a string of at most 48 bytes, whose length is stored as l, together with some bytes after it.
-// It goes by 16 bytes: of more at once the compiler makes a call.
-func short(to, from unsafe.Pointer, l byte) {
+// copyShort copies a string of at most 48 bytes, whose length is stored as l, together with some bytes after it, 16 at
+// a time: for more the compiler makes a call.
+func copyShort(to, from unsafe.Pointer, l byte) {
 	*(*[16]byte)(to) = *(*[16]byte)(from)
 	if l > 32 {
 		*(*[16]byte)(unsafe.Add(to, 16)) = *(*[16]byte)(unsafe.Add(from, 16))

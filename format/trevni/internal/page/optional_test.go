@@ -28,7 +28,7 @@ func decodeOptional(t testing.TB, typ layout.Type, raw []byte, n int, more bool,
 		d.b.Rows++
 	}
 	if atOnce {
-		if !d.optionalAtOnce(v, n) {
+		if !d.optionalFast(v, n) {
 			if v.Len() != 1 {
 				t.Fatalf("%d entries are left", v.Len())
 			}

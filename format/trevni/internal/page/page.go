@@ -20,12 +20,11 @@ import (
 	"stoa/vec"
 )
 
-// maxSub is how many rows a page has at most: blocks of more are given as several pages, so that a few bytes of
-// nulls or runs never become a window's whole memory. It is a multiple of 8, so that booleans are cut between
-// bytes.
+// maxSub is the maximum number of rows of a page: blocks of more are returned as several, so that a few bytes of nulls
+// or runs do not take unbounded memory. It is a multiple of 8, so that booleans are split between bytes.
 const maxSub = 128 << 10
 
-// Shape is what a physical column takes from its blocks.
+// Shape is what of a stored column's blocks is a physical column.
 type Shape uint8
 
 const (
@@ -40,7 +39,8 @@ const (
 	ShapeMatrix                // wiki: rows of equally many values, as lists
 )
 
-// Physical is a physical column, and how it is made from the blocks of a stored one. Several may be made from one.
+// Physical is a physical column, and how it is decoded from the blocks of a stored one. A stored column may have
+// several.
 type Physical struct {
 	format.Column
 	Stored     int // stored
@@ -52,10 +52,10 @@ type Physical struct {
 	Width      int // of ShapeMatrix
 }
 
-// Counted reports whether the descriptors' block-row-count is rows. (The wiki's repeated columns count entries.)
+// Counted reports whether block-row-count counts rows; in the wiki's repeated columns it counts entries.
 func (p *Physical) Counted() bool { return p.MaxRep == 0 }
 
-// chunk gives the pages of a physical column. It is a format.Chunk.
+// chunk iterates over the pages of a physical column. It is a format.Chunk.
 type chunk struct {
 	f    *container.File
 	p    *Physical
@@ -65,21 +65,21 @@ type chunk struct {
 	i    int   // next block
 	sub  int64 // next row in it; after the last block: next row of the file
 
-	most room // what vectors have held so far
+	reserved reservation
 }
 
-// room is how much a vector is made to hold at once: as much as those before it have come to; of the first,
-// what its blocks let expect.
-type room struct{ entries, bytes atomic.Int64 }
+// reservation is how much memory to reserve in a vector: as much as earlier ones needed; for the first, an estimate
+// from the descriptors.
+type reservation struct{ entries, bytes atomic.Int64 }
 
-// A vector is not expected to hold more than this: a window of rows, and strings.
+// Limits of what is reserved for a vector: rows of a window, and bytes of strings.
 const (
-	roomRows  = 64 << 10
-	roomBytes = 16 << 20
+	reserveRows  = 64 << 10
+	reserveBytes = 16 << 20
 )
 
-// expect guesses from the descriptor of the block that holds the first wanted row.
-func (r *room) expect(cb *container.ColumnBlocks, rows vec.Range) {
+// expect estimates from the descriptor of the block that has the first wanted row.
+func (r *reservation) expect(cb *container.ColumnBlocks, rows vec.Range) {
 	i, _ := slices.BinarySearchFunc(cb.Blocks, rows.From,
 		func(b container.Block, row int64) int { return cmp.Compare(b.Row+b.Rows, row+1) })
 	if i == len(cb.Blocks) {
@@ -87,16 +87,16 @@ func (r *room) expect(cb *container.ColumnBlocks, rows vec.Range) {
 	}
 	b := &cb.Blocks[i]
 	n := min(rows.To, cb.Rows) - rows.From
-	if n = min(n, roomRows) + min(b.Rows, maxSub); n > 0 && b.Rows > 0 && b.Lost == nil {
+	if n = min(n, reserveRows) + min(b.Rows, maxSub); n > 0 && b.Rows > 0 && b.Lost == nil {
 		r.entries.Store(n)
-		r.bytes.Store(min(int64(float64(n)*float64(b.Raw)/float64(b.Rows))+b.Raw, roomBytes))
+		r.bytes.Store(min(int64(float64(n)*float64(b.Raw)/float64(b.Rows))+b.Raw, reserveBytes))
 	}
 }
 
-func (r *room) reserve(dst *vec.Vector) { dst.Reserve(int(r.entries.Load()), r.bytes.Load()) }
+func (r *reservation) reserve(dst *vec.Vector) { dst.Reserve(int(r.entries.Load()), r.bytes.Load()) }
 
-// note remembers what dst has come to; the last block of strings had raw bytes.
-func (r *room) note(dst *vec.Vector, raw int) {
+// note records the size of dst, whose last block had raw bytes.
+func (r *reservation) note(dst *vec.Vector, raw int) {
 	if n := int64(dst.Len()); n > r.entries.Load() {
 		r.entries.Store(n)
 	}
@@ -108,7 +108,7 @@ func (r *room) note(dst *vec.Vector, raw int) {
 	}
 }
 
-// NewChunk gives the pages of p with rows of the range.
+// NewChunk returns the pages of p with rows of the range. Damage of its descriptors is the Lost of its pages.
 func NewChunk(ctx context.Context, f *container.File, p *Physical, rows vec.Range) (*chunk, error) {
 	c := &chunk{f: f, p: p, rows: rows}
 	var err error
@@ -120,7 +120,7 @@ func NewChunk(ctx context.Context, f *container.File, p *Physical, rows vec.Rang
 		return c, nil
 	}
 	if p.Parent < 0 && p.Counted() {
-		c.most.expect(c.cb, rows)
+		c.reserved.expect(c.cb, rows)
 	}
 	if p.Counted() && c.cb.Rows > f.Header.Rows {
 		c.err = fault.Corruptf(c.cb.Desc, f.PathOf(p.Stored), "the blocks have %d rows, the header says %d",
@@ -159,7 +159,7 @@ func (c *chunk) Next(context.Context) (format.Page, error) {
 	return c.lost(), nil
 }
 
-// lost is a page of rows that there is no block for, from row sub on. Very many are several pages.
+// lost is a page of rows from sub on for which there is no block, at most maxSub.
 func (c *chunk) lost() format.Page {
 	c.sub = max(c.sub, c.rows.From/maxSub*maxSub)
 	p := format.Page{Ordinal: c.i, First: c.sub, Rows: min(maxSub, c.f.Header.Rows-c.sub), Entries: -1, Lost: c.err,
@@ -216,7 +216,7 @@ func (c *chunk) page(b *container.Block) format.Page {
 	return p
 }
 
-// nextLevels is Next for repeated columns: nothing says how many rows a block has.
+// nextLevels is Next for repeated columns, whose blocks do not have their number of rows.
 func (c *chunk) nextLevels() (format.Page, error) {
 	for ; c.i < len(c.cb.Blocks); c.i++ {
 		if b := &c.cb.Blocks[c.i]; b.Rows > 0 {
@@ -236,7 +236,7 @@ func (c *chunk) nextLevels() (format.Page, error) {
 	return format.Page{}, io.EOF
 }
 
-// FewEntries is the damage of a repeated column that has less than an entry a row.
+// FewEntries is the error of a repeated column that has fewer entries than rows.
 func FewEntries(f *container.File, cb *container.ColumnBlocks, path string) error {
 	return fault.Corruptf(cb.Desc, path,
 		"the blocks have %d entries, which are too few for the %d rows that the header says", cb.Rows, f.Header.Rows)
@@ -270,11 +270,11 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Locate(err, b.At, false, c.path(t))
 	}
 	t.Raw = int64(len(d.o.Raw))
-	c.most.reserve(dst)
+	c.reserved.reserve(dst)
 	if err := d.entries(dst); err != nil {
 		return fault.Locate(err, d.o.At, d.o.Exact, c.path(t))
 	}
-	c.most.note(dst, len(d.o.Raw))
+	c.reserved.note(dst, len(d.o.Raw))
 	return nil
 }
 
@@ -282,14 +282,14 @@ func (c *chunk) path(t *format.Task) string {
 	return fmt.Sprintf("%s.block[%d]", c.f.PathOf(c.p.Stored), t.Page.Ordinal)
 }
 
-// entries decodes the entries that the page stands for.
+// entries decodes the entries of the page.
 func (d *decoding) entries(dst *vec.Vector) error {
 	n := d.task.Page.Entries
 	if n < 0 {
 		n = d.task.N
 	}
 	if n < 0 {
-		return fault.Bugf("trevni: nobody knows how many entries block %d of column %s has", d.task.Page.Ordinal,
+		return fault.Bugf("trevni: the number of entries is not known of block %d of column %s", d.task.Page.Ordinal,
 			d.p.Name)
 	}
 	if n*int64(max(dst.Width(), 1)) > d.limit || n > 1<<31-64 {
@@ -312,8 +312,7 @@ func (d *decoding) entries(dst *vec.Vector) error {
 	return d.array(dst, int(n))
 }
 
-// minBytes is how many bytes n entries take at least: of lengths, which may be runs, and of values that are null
-// or not there nobody knows.
+// minBytes is the minimum size of n entries in bytes: 0 if they can be runs of lengths, or null.
 func (d *decoding) minBytes(n int64) int64 {
 	switch d.p.Shape {
 	case ShapeFlat:
@@ -331,7 +330,7 @@ func (d *decoding) minBytes(n int64) int64 {
 // whole reports whether the page ends where its block does.
 func (d *decoding) whole(n int) bool { return d.p.Parent >= 0 || d.task.Page.Sub+int64(n) == d.b.Rows }
 
-// rest refuses bytes after the last value.
+// rest is an error if bytes follow the last value of the block.
 func (d *decoding) rest(used, n int) error {
 	if left := len(d.o.Raw) - used; left != 0 && d.whole(n) {
 		return fault.Rel(used, left, "", "%d bytes are after the last value", left)
@@ -343,18 +342,18 @@ func (d *decoding) flat(dst *vec.Vector, n int) error {
 	skip := 0
 	if d.task.Page.Sub > 0 {
 		if skip = skipValues(d.p.StoredType, d.o.Raw, int(d.task.Page.Sub)); skip < 0 {
-			return ends(d.o.Raw, int(d.task.Page.Sub), n)
+			return truncated(d.o.Raw, int(d.task.Page.Sub), n)
 		}
 	}
 	used, err := d.p.dense(dst, d.o.Raw[skip:], n, d)
 	if err != nil {
-		return moved(err, skip)
+		return shifted(err, skip)
 	}
 	return d.rest(skip+used, n)
 }
 
-// moved is a relative error about bytes that begin off bytes into the block.
-func moved(err error, off int) error {
+// shifted is a relative error about bytes that begin at offset off of the block.
+func shifted(err error, off int) error {
 	e, ok := err.(*fault.Error)
 	if !ok || e.At.Object != "" {
 		return err
@@ -370,7 +369,7 @@ func (d *decoding) array(dst *vec.Vector, n int) error {
 		return fault.Limitf(fault.Span{}, "",
 			"%d lengths are more than a page may have (page limit or memory limit)", n)
 	}
-	if d.p.Shape == ShapeOptional && d.optionalAtOnce(dst, n) {
+	if d.p.Shape == ShapeOptional && d.optionalFast(dst, n) {
 		return nil
 	}
 	return d.arrayStepwise(dst, n)
@@ -405,7 +404,7 @@ func (d *decoding) arrayStepwise(dst *vec.Vector, n int) error {
 	}
 	switch d.p.Shape {
 	case ShapePresence:
-		return single(lengths)
+		return checkPresence(lengths)
 	case ShapeList:
 		return d.list(dst, lengths, s)
 	case ShapeOptional:
@@ -414,8 +413,8 @@ func (d *decoding) arrayStepwise(dst *vec.Vector, n int) error {
 	return nil
 }
 
-// single refuses lengths other than 0 and 1.
-func single(lengths []int32) error {
+// checkPresence is an error if a length is neither 0 nor 1.
+func checkPresence(lengths []int32) error {
 	for i, l := range lengths {
 		if l > 1 {
 			return fault.Rel(0, 0, "entry["+strconv.Itoa(i)+"].length", "%d, of a union's branch it is 0 or 1", l)
@@ -424,7 +423,7 @@ func single(lengths []int32) error {
 	return nil
 }
 
-// items decodes the n values of an array column, whose entries are counted by its own lengths.
+// items decodes the n values of an array column whose own lengths count them.
 func (d *decoding) items(a *Arrays, dst *vec.Vector, n int) error {
 	scratch := d.scratch.Bytes(len(a.Bytes) + 1)
 	var one [1]int32
@@ -457,7 +456,7 @@ func (d *decoding) items(a *Arrays, dst *vec.Vector, n int) error {
 	return err
 }
 
-// list makes lists of lengths and values.
+// list appends lists of lengths and values.
 func (d *decoding) list(dst *vec.Vector, lengths []int32, s split) error {
 	items := dst.Items
 	if s.count > 1<<31-64-int64(items.Len()) || s.count*int64(max(items.Width(), 1)) > d.limit {
@@ -474,9 +473,9 @@ func (d *decoding) list(dst *vec.Vector, lengths []int32, s split) error {
 	return err
 }
 
-// optional makes values, or null, of lengths that are 1 or 0.
+// optional appends a value for each length of 1, and null for 0.
 func (d *decoding) optional(dst *vec.Vector, lengths []int32, s split) error {
-	if err := single(lengths); err != nil {
+	if err := checkPresence(lengths); err != nil {
 		return err
 	}
 	first := dst.Len()
@@ -492,7 +491,7 @@ func (d *decoding) optional(dst *vec.Vector, lengths []int32, s split) error {
 	return nil
 }
 
-// matrix makes lists of equal lengths.
+// matrix appends lists of Width values.
 func (d *decoding) matrix(dst *vec.Vector, n int) error {
 	w := int64(d.p.Width)
 	if int64(n)*w > d.limit {
@@ -505,14 +504,14 @@ func (d *decoding) matrix(dst *vec.Vector, n int) error {
 			return fault.Unsupportedf(fault.Span{}, "", "a block of %d rows of %d booleans", d.b.Rows, w)
 		}
 		if sub*w > int64(len(d.o.Raw))*8 && d.p.StoredType != layout.Null {
-			return ends(d.o.Raw, int(sub), n)
+			return truncated(d.o.Raw, int(sub), n)
 		}
 		if skip = skipValues(d.p.StoredType, d.o.Raw, int(sub*w)); skip < 0 {
-			return ends(d.o.Raw, int(sub), n)
+			return truncated(d.o.Raw, int(sub), n)
 		}
 	}
 	if d.p.StoredType.MinBytes(int64(n)*w) > int64(len(d.o.Raw)-skip) {
-		return ends(d.o.Raw, 0, n)
+		return truncated(d.o.Raw, 0, n)
 	}
 	offs := dst.Offsets(dst.Extend(n))
 	for i := range n {
@@ -520,13 +519,13 @@ func (d *decoding) matrix(dst *vec.Vector, n int) error {
 	}
 	used, err := d.p.dense(dst.Items, d.o.Raw[skip:], n*int(w), d)
 	if err != nil {
-		return moved(err, skip)
+		return shifted(err, skip)
 	}
 	return d.rest(skip+used, n)
 }
 
-// DecodeBlock decodes a block by itself, number t.Page.Ordinal of its column and of t.N entries, in parts, as a scan
-// would. dst has those of the last part then.
+// DecodeBlock decodes a single block, number t.Page.Ordinal of its column and of t.N entries, in parts, as a scan does.
+// In the end dst has the entries of the last part.
 func DecodeBlock(ctx context.Context, f *container.File, p *Physical, b *container.Block, t format.Task,
 	dst *vec.Vector) error {
 	c := &chunk{f: f, p: p, rows: vec.Range{To: 1 << 62}, cb: &container.ColumnBlocks{Blocks: []container.Block{*b}}}

@@ -14,8 +14,8 @@ import (
 	"stoa/vec"
 )
 
-// dense decodes n values of p, which follow each other in src, to the end of dst. It says how many bytes they took.
-// Errors are relative to src.
+// dense appends n values of p, which are contiguous in src, to dst, and returns how many bytes they took. Errors are
+// relative to src.
 func (p *Physical) dense(dst *vec.Vector, src []byte, n int, t *decoding) (used int, err error) {
 	info := &layout.Types[p.StoredType]
 	if need := p.StoredType.MinBytes(int64(n)); need > int64(len(src)) {
@@ -50,12 +50,12 @@ func (p *Physical) dense(dst *vec.Vector, src []byte, n int, t *decoding) (used 
 	return denseStrings(dst, src, n, p.StoredType == layout.String)
 }
 
-// denseStrings decodes n strings: a length each, and so many bytes. The bytes of all are copied with one pass.
+// denseStrings appends n strings, each stored as length and bytes.
 func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err error) {
 	at := dst.Extend(n)
 	offs := dst.Offsets(at)
 	base := offs[0]
-	out, err := dst.Bytes(base, int64(len(src))) // no length takes less than a byte, so this is enough
+	out, err := dst.Bytes(base, int64(len(src))) // enough: lengths take some of src
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +69,7 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 			}
 		}
 		if pos >= len(src) {
-			return pos, ends(src, i, n)
+			return pos, truncated(src, i, n)
 		}
 		l, k := int64(src[pos]>>1), 1 // the usual length is one byte
 		if src[pos]&0x81 != 0 {
@@ -82,7 +82,7 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 		}
 		from := pos + k
 		if l <= 16 && from+16 <= len(src) {
-			*(*[16]byte)(out[end:]) = *(*[16]byte)(src[from:]) // Slack, and the next string, take what is too much
+			*(*[16]byte)(out[end:]) = *(*[16]byte)(src[from:]) // what is too much is overwritten, or in vec.Slack
 		} else {
 			copy(out[end:], src[from:from+int(l)])
 		}
@@ -97,51 +97,51 @@ func denseStrings(dst *vec.Vector, src []byte, n int, text bool) (used int, err 
 	return pos, nil
 }
 
-// shortStrings decodes strings of at most 48 bytes, and stops before the first that is longer, or too near to
-// the end of src. It says how many there were. off is the offset of the first. That the next string is as long
-// as this one is a guess which costs nothing and often holds: the processor then need not wait for one length
-// to find the next. Where it does not hold, a wrong guess costs more than waiting: after too many, none is
-// made.
-func shortStrings(ends []int32, out, src []byte, off int32) int {
-	const most, room = 48, 49
+// shortStrings decodes strings of at most 48 bytes, up to the first that is longer or too near to the end of src, and
+// returns their number. off is the offset of the first. It predicts that the next string is as long as this one, so
+// that the processor need not wait for one length to find the next. A misprediction costs more than waiting: after too
+// many, it stops predicting.
+func shortStrings(truncated []int32, out, src []byte, off int32) int {
+	const maxLen, room = 48, 49 // room: a length and the longest string
 	if len(src) < room || len(out) < len(src) {
 		return 0
 	}
 	in, to := unsafe.Pointer(unsafe.SliceData(src)), unsafe.Pointer(unsafe.SliceData(out))
 	pos, last := uintptr(0), uintptr(len(src)-room)
-	was, step, wrong, i := byte(0), uintptr(1), 0, 0
-	for ; i < len(ends) && wrong < 16+i/8; i++ {
+	prev, step, wrong, i := byte(0), uintptr(1), 0, 0
+	for ; i < len(truncated) && wrong < 16+i/8; i++ {
 		if pos > last {
 			return i
 		}
 		l := *(*byte)(unsafe.Add(in, pos))
-		if l != was {
-			if l&1 != 0 || l > 2*most {
+		if l != prev {
+			if l&1 != 0 || l > 2*maxLen {
 				return i
 			}
-			was, step = l, uintptr(l>>1)+1
+			prev, step = l, uintptr(l>>1)+1
 			wrong++
 		}
-		short(unsafe.Add(to, pos-uintptr(i)), unsafe.Add(in, pos+1), l)
+		copyShort(unsafe.Add(to, pos-uintptr(i)), unsafe.Add(in, pos+1), l)
 		pos += step
-		ends[i] = off + int32(pos) - int32(i) - 1
+		truncated[i] = off + int32(pos) - int32(i) - 1
 	}
-	for ; i < len(ends); i++ {
+	for ; i < len(truncated); i++ {
 		if pos > last {
 			return i
 		}
 		l := *(*byte)(unsafe.Add(in, pos))
-		if l&1 != 0 || l > 2*most {
+		if l&1 != 0 || l > 2*maxLen {
 			return i
 		}
-		short(unsafe.Add(to, pos-uintptr(i)), unsafe.Add(in, pos+1), l)
+		copyShort(unsafe.Add(to, pos-uintptr(i)), unsafe.Add(in, pos+1), l)
 		pos += uintptr(l>>1) + 1
-		ends[i] = off + int32(pos) - int32(i) - 1
+		truncated[i] = off + int32(pos) - int32(i) - 1
 	}
-	return len(ends)
+	return len(truncated)
 }
 
-// InvalidUTF8 is the number of the first string that is not UTF-8, -1 if there is none. b is the bytes from offs[0] on.
+// InvalidUTF8 returns the index of the first string that is not UTF-8, -1 if there is none. b has the bytes from
+// offs[0] on.
 func InvalidUTF8(b []byte, offs []int32) int {
 	if ascii(b) {
 		return -1
@@ -170,7 +170,7 @@ func ascii(b []byte) bool {
 	return true
 }
 
-// skipValues says how many bytes n values of type t take at the front of src; -1 if src ends before, or a length is
+// skipValues returns the size in bytes of n values of type t at the front of src; -1 if src ends before, or a length is
 // wrong.
 func skipValues(t layout.Type, src []byte, n int) int {
 	switch info := &layout.Types[t]; info.Form {
@@ -200,9 +200,8 @@ func skipValues(t layout.Type, src []byte, n int) int {
 	return -1
 }
 
-// spread moves the k values at entry at of dst, which were just appended, to the places of those of n entries
-// from there on that are valid. mark gets the validity bitmap and sets the bits of the n entries; exactly k of
-// them to 1.
+// spread moves k values, which were just appended to dst as entry at and following, to those of n entries from there on
+// that are valid. mark sets the bits of these n entries in the validity bitmap, exactly k of them to 1.
 func spread(dst *vec.Vector, at, k, n int, a *vec.Arena, mark func(valid []byte)) {
 	dst.Extend(n - k)
 	if k == n && !dst.HasValidity() {
@@ -221,7 +220,7 @@ func spread(dst *vec.Vector, at, k, n int, a *vec.Arena, mark func(valid []byte)
 	}
 }
 
-// spreadBits is spread for bits. spare has room for k bits.
+// spreadBits is spread for booleans. spare has room for k bits.
 func spreadBits(b []byte, at, n, k int, valid, spare []byte) {
 	plain.CopyBits(spare, 0, b, at, k)
 	vec.SetBits(b, at, at+n, false)
@@ -243,7 +242,7 @@ func spreadBits(b []byte, at, n, k int, valid, spare []byte) {
 	}
 }
 
-// First is a block's own first value as a descriptor has it; nil if there is none.
+// First returns the first value of a block as its descriptor has it; nil if there is none.
 func (p *Physical) First(o *container.Opened) []byte {
 	n := skipValues(p.StoredType, o.Raw, 1)
 	if n < 0 {

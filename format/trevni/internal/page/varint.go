@@ -13,22 +13,22 @@ import (
 
 // The kernels of zig-zag varints. Each decodes len(dst) values from the front of src and says how many bytes they took.
 
-// decodeInts decodes values of 32 bits, at most five bytes each. Over-long forms are taken, as Avro does; a
-// value that has more than 32 bits is damage.
+// decodeInts decodes len(dst) values of 32 bits, at most five bytes each, and returns how many bytes they took.
+// Over-long forms are accepted, as by Avro; a value of more than 32 bits is damage.
 func decodeInts(dst []int32, src []byte) (used int, err error) {
 	if zigzag.Quick() {
-		used, err = inEights(dst, src, zigzag.Ints, intsOneByOne)
+		used, err = withKernel(dst, src, zigzag.Ints, intsOneByOne)
 	} else {
-		used, err = inHalves(dst, src, intStops, 1<<32-1, intsOneByOne)
+		used, err = withTwoStreams(dst, src, intStops, 1<<32-1, intsOneByOne)
 	}
 	if err != nil {
-		return intsOneByOne(dst, src) // which says the value by its number
+		return intsOneByOne(dst, src) // for an error that has the index of the value
 	}
 	return used, nil
 }
 
-// inEights decodes with a kernel, and one by one what that leaves.
-func inEights[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (n, used int),
+// withKernel decodes with a kernel, and what that leaves with one.
+func withKernel[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (n, used int),
 	one func([]T, []byte) (int, error)) (used int, err error) {
 	for {
 		n, k := kernel(dst, src[used:])
@@ -36,19 +36,19 @@ func inEights[T int32 | int64](dst []T, src []byte, kernel func([]T, []byte) (n,
 		if len(dst) == 0 {
 			return used, nil
 		}
-		few := min(len(dst), 64) // most of them may be what the kernel does not know
-		k, err = one(dst[:few], src[used:])
+		m := min(len(dst), 64) // more than one: the next ones are likely not for the kernel, either
+		k, err = one(dst[:m], src[used:])
 		if err != nil {
 			return used, err
 		}
-		dst, used = dst[few:], used+k
+		dst, used = dst[m:], used+k
 	}
 }
 
-// inHalves decodes with halve, and one by one what that leaves.
-func inHalves[T int32 | int64](dst []T, src []byte, ends, most uint64,
+// withTwoStreams decodes with decodeTwo, and what that leaves with one.
+func withTwoStreams[T int32 | int64](dst []T, src []byte, truncated, most uint64,
 	one func([]T, []byte) (int, error)) (used int, err error) {
-	h, ok := halve(dst, src, ends, most)
+	h, ok := decodeTwo(dst, src, truncated, most)
 	if !ok {
 		return one(dst, src)
 	}
@@ -65,15 +65,14 @@ const (
 	intStops = 0x0000008080808080
 )
 
-// halves is how far halve came: values [0, a) and [second, b) of dst are done. The first ones end in src at
-// posA, the others, which begin at border, at posB.
-type halves struct{ a, second, b, posA, border, posB int }
+// twoStreams is how far decodeTwo came: values [0, a) and [second, b) of dst are decoded. Those of the first stream end
+// at posA of src; those of the second begin at border and end at posB.
+type twoStreams struct{ a, second, b, posA, border, posB int }
 
-// halve decodes from the beginning and from about the middle of src at once: where a varint begins is known
-// only when the one before is read, and the processor waits for that; of two such chains it does one while it
-// waits for the other. It ends at the first value that is not an ordinary one. ok is false if it is not worth
-// it. The varints have their last byte where a bit of ends is not set.
-func halve[T int32 | int64](dst []T, src []byte, ends, most uint64) (h halves, ok bool) {
+// decodeTwo decodes from the beginning and from about the middle of src at the same time: each varint must be read to
+// know where the next begins, and two such chains hide each other's latency. It ends at the first value that it does
+// not know. ok is false if src is too short. ends are the bits of a word that are clear in the last byte of a varint.
+func decodeTwo[T int32 | int64](dst []T, src []byte, truncated, most uint64) (h twoStreams, ok bool) {
 	if len(dst) < 64 || len(src) < 96 {
 		return h, false
 	}
@@ -96,11 +95,11 @@ func halve[T int32 | int64](dst []T, src []byte, ends, most uint64) (h halves, o
 			i, posA, posB = i+8, posA+8, posB+8
 			continue
 		}
-		ea, eb := ^wa&ends, ^wb&ends
+		ea, eb := ^wa&truncated, ^wb&truncated
 		if ea == 0 || eb == 0 {
 			break
 		}
-		xa, xb := squeeze(wa&(ea^(ea-1))), squeeze(wb&(eb^(eb-1)))
+		xa, xb := gather7(wa&(ea^(ea-1))), gather7(wb&(eb^(eb-1)))
 		if xa > most || xb > most {
 			break
 		}
@@ -113,7 +112,7 @@ func halve[T int32 | int64](dst []T, src []byte, ends, most uint64) (h halves, o
 	return h, true
 }
 
-// oneByte is eight values of a byte each.
+// oneByte decodes eight values of a byte each.
 func oneByte[T int32 | int64](dst *[8]T, w uint64) {
 	for k := range dst {
 		x := w & 0x7f
@@ -122,7 +121,7 @@ func oneByte[T int32 | int64](dst *[8]T, w uint64) {
 	}
 }
 
-// countVarints is how many varints end in src.
+// countVarints returns the number of varints that end in src.
 func countVarints(src []byte) (n int) {
 	for len(src) >= 8 {
 		n += bits.OnesCount64(^binary.LittleEndian.Uint64(src) & stops)
@@ -149,7 +148,7 @@ func intsOneByOne(dst []int32, src []byte) (used int, err error) {
 		if end == 0 {
 			return pos, tooWide(src, pos, i, 5)
 		}
-		x := squeeze(w & (end ^ (end - 1)))
+		x := gather7(w & (end ^ (end - 1)))
 		if x > 1<<32-1 {
 			return pos, tooWide(src, pos, i, 5)
 		}
@@ -159,7 +158,7 @@ func intsOneByOne(dst []int32, src []byte) (used int, err error) {
 	for ; i < len(dst); i++ {
 		v, n := layout.Varint(src[pos:])
 		if n == 0 {
-			return pos, ends(src, i, len(dst))
+			return pos, truncated(src, i, len(dst))
 		}
 		if n < 0 || n > 5 || v != int64(int32(v)) {
 			return pos, tooWide(src, pos, i, 5)
@@ -173,9 +172,9 @@ func intsOneByOne(dst []int32, src []byte) (used int, err error) {
 // decodeLongs decodes values of 64 bits, at most ten bytes each.
 func decodeLongs(dst []int64, src []byte) (used int, err error) {
 	if zigzag.Quick() {
-		used, err = inEights(dst, src, zigzag.Longs, longsOneByOne)
+		used, err = withKernel(dst, src, zigzag.Longs, longsOneByOne)
 	} else {
-		used, err = inHalves(dst, src, stops, math.MaxUint64, longsOneByOne)
+		used, err = withTwoStreams(dst, src, stops, math.MaxUint64, longsOneByOne)
 	}
 	if err != nil {
 		return longsOneByOne(dst, src)
@@ -197,7 +196,7 @@ func longsOneByOne(dst []int64, src []byte) (used int, err error) {
 			v, n := layout.Varint(src[pos:])
 			if n <= 0 {
 				if n == 0 {
-					return pos, ends(src, i, len(dst))
+					return pos, truncated(src, i, len(dst))
 				}
 				return pos, tooWide(src, pos, i, 10)
 			}
@@ -205,7 +204,7 @@ func longsOneByOne(dst []int64, src []byte) (used int, err error) {
 			i, pos = i+1, pos+n
 			continue
 		}
-		x := squeeze(w & (end ^ (end - 1)))
+		x := gather7(w & (end ^ (end - 1)))
 		dst[i] = int64(x>>1) ^ -int64(x&1)
 		i, pos = i+1, pos+(bits.TrailingZeros64(end)+1)>>3
 	}
@@ -213,7 +212,7 @@ func longsOneByOne(dst []int64, src []byte) (used int, err error) {
 		v, n := layout.Varint(src[pos:])
 		if n <= 0 {
 			if n == 0 {
-				return pos, ends(src, i, len(dst))
+				return pos, truncated(src, i, len(dst))
 			}
 			return pos, tooWide(src, pos, i, 10)
 		}
@@ -223,8 +222,8 @@ func longsOneByOne(dst []int64, src []byte) (used int, err error) {
 	return pos, nil
 }
 
-// squeeze takes the seven low bits of each byte of w together.
-func squeeze(w uint64) uint64 {
+// gather7 concatenates the seven low bits of each byte of w.
+func gather7(w uint64) uint64 {
 	w &= 0x7f7f7f7f7f7f7f7f
 	w -= w & 0x7f007f007f007f00 >> 1
 	w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
@@ -235,11 +234,11 @@ func tooWide(src []byte, pos, i, most int) error {
 	return fault.Rel(pos, min(most, len(src)-pos), "", "value %d is no varint of at most %d bytes that fits", i, most)
 }
 
-func ends(src []byte, i, n int) error {
+func truncated(src []byte, i, n int) error {
 	return fault.Rel(len(src), 0, "", "the block ends within value %d of %d", i, n)
 }
 
-// skipVarints says how many bytes n varints at the front of src take; -1 if src ends before.
+// skipVarints returns the size in bytes of n varints at the front of src; -1 if src ends before.
 func skipVarints(src []byte, n int) int {
 	pos := 0
 	for n >= 8 && pos+8 <= len(src) {

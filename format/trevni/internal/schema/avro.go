@@ -27,7 +27,7 @@ type AvroSchemaField struct {
 	Type *AvroType
 }
 
-// FullName is what the shredder puts in the names of columns: the name, or else the kind.
+// FullName is what Avro's shredder puts in the names of columns: the name, or the kind of a type without one.
 func (t *AvroType) FullName() string {
 	if t.Name != "" {
 		return t.Name
@@ -35,7 +35,7 @@ func (t *AvroType) FullName() string {
 	return t.Kind
 }
 
-// Simple reports whether the type has one column without children.
+// Simple reports whether the type is stored as one column without children.
 func (t *AvroType) Simple() bool {
 	switch t.Kind {
 	case "record", "array", "map", "union":
@@ -44,7 +44,7 @@ func (t *AvroType) Simple() bool {
 	return true
 }
 
-// maxSchema is how deep a schema may be. Avro's own stack would not go much farther.
+// maxSchema is the maximum depth of a schema. Avro's own stack would not reach much farther.
 const maxSchema = 400
 
 // schemaParser parses Avro's schemas.
@@ -52,7 +52,7 @@ type schemaParser struct {
 	named map[string]*AvroType
 }
 
-// parseAvroSchema parses a schema in JSON. Aliases, defaults, orders and documentation are skipped.
+// parseAvroSchema parses a schema in JSON. Aliases, defaults, orders and documentation are ignored.
 func parseAvroSchema(text []byte) (*AvroType, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -152,7 +152,7 @@ func (p *schemaParser) object(m map[string]any, space string, depth int) (t *Avr
 	return p.byName(kind, space)
 }
 
-// define fills a named type. It is known by its name from here on, also within itself.
+// define parses a named type, and registers it first: it may contain itself.
 func (p *schemaParser) define(t *AvroType, m map[string]any, space string, depth int) error {
 	name := text(m, "name")
 	if name == "" {
@@ -200,11 +200,11 @@ func (p *schemaParser) define(t *AvroType, m map[string]any, space string, depth
 	return nil
 }
 
-// Siblings gives the fields of one record names that Avro allows.
-type Siblings map[string]bool
+// AvroNames makes the names of one record's fields such as Avro allows. It has those in use.
+type AvroNames map[string]bool
 
-// Avro is a name of letters, digits and underscores that begins with no digit and that no field before has.
-func (s Siblings) Avro(name string) string {
+// Unique returns name with letters, digits and underscores only, no digit first, and a suffix if it is in use.
+func (s AvroNames) Unique(name string) string {
 	b := []byte(name)
 	for i, c := range b {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
@@ -222,7 +222,7 @@ func (s Siblings) Avro(name string) string {
 	return name
 }
 
-// JSON is the type as a schema's JSON. A named type is spelled out once.
+// JSON is the type for encoding/json. A named type is spelled out unless it is in known, to which it is added.
 func (t *AvroType) JSON(known map[string]bool) any {
 	if t.Name != "" && known[t.Name] {
 		return t.Name

@@ -13,7 +13,7 @@ func FuzzAvroSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h := layout.Header{Version: 2, Meta: []layout.Pair{{Key: "avro.schema", Value: text}},
 			Columns: []layout.Column{{Name: "a", Type: layout.Int, Parent: -1}}}
-		if p := PlanOf(&h, nil); p == nil || len(p.Fields) == 0 && len(h.Columns) > 0 && p.Odd != "" {
+		if p := PlanOf(&h, nil); p == nil || len(p.Fields) == 0 && len(h.Columns) > 0 && p.Mismatch != "" {
 			t.Errorf("%s: nothing is shown", text)
 		}
 	})

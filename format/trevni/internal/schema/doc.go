@@ -1,3 +1,3 @@
-// Package schema is how the columns of a file become an Arrow schema: by the Avro schema that it has, by the one that
-// our writer keeps, by the names and levels of its columns, or as they are. Nothing is read here.
+// Package schema makes an Arrow schema of the columns of a file: by the file's Avro schema, by the one that our writer
+// stores, by the names and levels of the columns, or of each column by itself. It reads no blocks.
 package schema

@@ -15,27 +15,27 @@ import (
 
 // Plan is how a file's columns become an Arrow schema.
 type Plan struct {
-	h      *layout.Header
-	Fields []arrow.Field
-	Phys   []*page.Physical
-	How    string // in a few words, for people
-	Odd    string // why a schema that the file has is not used
+	h        *layout.Header
+	Fields   []arrow.Field
+	Phys     []*page.Physical
+	How      string // in a few words, for people
+	Mismatch string // why a schema in the metadata is not used
 
-	Strange bool // it is one that is not shown here, not one that the columns deny
+	NotShown bool // Mismatch: the schema may be sound, but stoa does not show it
 
 	// of a schema made of names and levels: the columns of each field of which other kinds of the steps would
 	// have the same levels
 	Open [][]int
 }
 
-// Names of field metadata. What Arrow has no word for is kept there, so that it survives a conversion.
+// Keys of field metadata for what Arrow types do not have, so that a conversion preserves it.
 const (
 	MetaType    = "stoa.type"         // the stored type, where the Arrow type does not say it
 	MetaValues  = "stoa.first_values" // "true": descriptors hold the first value of a block
 	MetaLogical = "stoa.avro_logical" // an Avro logical type that Arrow has no type for
 )
 
-// add makes a physical column of stored column i.
+// add adds a physical column of stored column i.
 func (p *Plan) add(i int, s page.Shape, has format.Has, parent int, path []int, t arrow.DataType) *page.Physical {
 	c := &p.h.Columns[i]
 	ph := &page.Physical{Stored: i, StoredType: c.Type, Shape: s}
@@ -48,7 +48,7 @@ func (p *Plan) add(i int, s page.Shape, has format.Has, parent int, path []int, 
 	return ph
 }
 
-// flat makes a column of values. Nulls within other types need none.
+// flat adds a column of values. Nulls within other types need no column.
 func (p *Plan) flat(i, parent int, path []int, t arrow.DataType) *page.Physical {
 	if t.ID() == arrow.NULL && len(path) > 1 {
 		return &page.Physical{}
@@ -56,13 +56,14 @@ func (p *Plan) flat(i, parent int, path []int, t arrow.DataType) *page.Physical 
 	return p.add(i, page.ShapeFlat, format.Values, parent, path, t)
 }
 
-// lengths makes a column of lengths and returns its number.
+// lengths adds a column of lengths and returns its index.
 func (p *Plan) lengths(i int, s page.Shape, parent int, path []int) int {
 	p.add(i, s, format.Lengths, parent, path, arrow.PrimitiveTypes.Int32)
 	return len(p.Phys) - 1
 }
 
-// PlanOf chooses how a file is shown. seen is what is known of the columns' entries; nil: nothing.
+// PlanOf chooses the schema of a file. seen is what is known of the entries of its columns, nil: nothing. It is nil if
+// the columns are nested too deeply.
 func PlanOf(h *layout.Header, seen []*nest.Seen) *Plan {
 	if h.Dialect != layout.Avro {
 		return planLevels(h, seen) // nil if there is no way
@@ -74,22 +75,22 @@ func PlanOf(h *layout.Header, seen []*nest.Seen) *Plan {
 	p, err := PlanAvro(h, text)
 	if err != nil {
 		p := planColumns(h, err.Error())
-		p.Strange = errors.As(err, new(notShown))
+		p.NotShown = errors.As(err, new(notShown))
 		return p
 	}
-	if !utf8.Valid(text) { // as JSON is: what stands for the byte may be a symbol that is a value
-		p.Odd = "avro.schema is not UTF-8: a byte of it is another"
+	if !utf8.Valid(text) { // JSON is: a symbol of an enum, which is a value, may be damaged
+		p.Mismatch = "avro.schema is not UTF-8"
 	}
 	if _, kept := layout.Get(h.Meta, layout.SchemaKey); kept && !p.refine(storedSchema(h)) {
-		p.Odd = layout.SchemaKey + ", the schema that was kept, is not that of the columns, or cannot be read"
+		p.Mismatch = layout.SchemaKey + ", the stored Arrow schema, is not that of the columns, or cannot be parsed"
 	}
 	return p
 }
 
-// planColumns shows the columns as they are: top-level columns are fields; an array is a list; an array with
-// children is a list of structs, whose first field "$" is the array's own value, if it has any.
+// planColumns plans without a schema: top-level columns are fields; an array is a list; an array with children is a
+// list of structs, whose first field "$" has the array's own values, if any.
 func planColumns(h *layout.Header, odd string) *Plan {
-	p := &Plan{h: h, How: "columns", Odd: odd}
+	p := &Plan{h: h, How: "columns", Mismatch: odd}
 	children := make([][]int, len(h.Columns))
 	for i := range h.Columns {
 		if up := h.Columns[i].Parent; up >= 0 {
@@ -111,7 +112,7 @@ type notShown string
 
 func (n notShown) Error() string { return string(n) }
 
-// ownName is the field of an array's own values if it has children.
+// ownName is the name of the field of an array's own values, if the array has children.
 const ownName = "$"
 
 func (p *Plan) tree(i int, children [][]int, parent int, path []int) arrow.DataType {
@@ -143,7 +144,7 @@ func (p *Plan) tree(i int, children [][]int, parent int, path []int) arrow.DataT
 	return arrow.ListOfNonNullable(arrow.StructOf(fields...))
 }
 
-// metadataOf keeps what the Arrow type does not say.
+// metadataOf is field metadata of what the Arrow type does not have.
 func metadataOf(c *layout.Column) arrow.Metadata {
 	var keys, values []string
 	switch c.Type {
@@ -156,7 +157,8 @@ func metadataOf(c *layout.Column) arrow.Metadata {
 	return arrow.NewMetadata(keys, values)
 }
 
-// PlanAvro shows the rows as the Avro schema has them. The columns must be those that Avro's shredder makes of it.
+// PlanAvro plans by an Avro schema. The columns must be those that Avro's shredder makes of it; otherwise it is an
+// error.
 func PlanAvro(h *layout.Header, text []byte) (*Plan, error) {
 	t, err := parseAvroSchema(text)
 	if err != nil {
@@ -168,7 +170,7 @@ func PlanAvro(h *layout.Header, text []byte) (*Plan, error) {
 	}
 	p := s.Plan
 	if t.Kind == "record" {
-		s.open = map[*AvroType]bool{t: true}
+		s.within = map[*AvroType]bool{t: true}
 		for i, f := range t.Fields {
 			field, err := s.field(f.Name, f.Name, f.Type, -1, []int{i})
 			if err != nil {
@@ -177,7 +179,7 @@ func PlanAvro(h *layout.Header, text []byte) (*Plan, error) {
 			p.Fields = append(p.Fields, field)
 		}
 	} else {
-		s.open = map[*AvroType]bool{}
+		s.within = map[*AvroType]bool{}
 		field, err := s.field("value", "", t, -1, []int{0})
 		if err != nil {
 			return nil, err
@@ -194,15 +196,15 @@ func PlanAvro(h *layout.Header, text []byte) (*Plan, error) {
 //
 //	record   path#field
 //	array    path[]             of simple items: one array column;
-//	                            else an array column of nulls, and the items' columns below
-//	map      path>              an array column of nulls; path>key, path>value below
+//	                            else an array column of nulls, and the items' columns childPath
+//	map      path>              an array column of nulls; path>key, path>value childPath
 //	union    path/branch        one array column a branch that is not null, as for arrays; lengths are 0 or 1
 //
 // A name without a path is that of the type.
 type shredder struct {
 	*Plan
 	byName map[string]int
-	open   map[*AvroType]bool // types that we are in
+	within map[*AvroType]bool // types that are being shredded
 	used   int
 	steps  int
 }
@@ -210,7 +212,7 @@ type shredder struct {
 // maxSteps is how many types a schema may have when named ones are spelled out.
 const maxSteps = 1 << 16
 
-// take finds the column that must be there next.
+// take returns the column of that name, which must have the type, parent and array flag that the schema requires.
 func (s *shredder) take(name string, t *AvroType, array bool, parent int) (int, error) {
 	want := layout.Null
 	if t != nil {
@@ -232,7 +234,7 @@ func (s *shredder) take(name string, t *AvroType, array bool, parent int) (int, 
 	return i, nil
 }
 
-// Stored is the type of a simple type's values.
+// Stored is the stored type of a simple type's values.
 func (t *AvroType) Stored() layout.Type {
 	switch t.Kind {
 	case "enum":
@@ -266,7 +268,7 @@ func (t *AvroType) arrow() arrow.DataType {
 	return layout.Types[t.Stored()].Arrow
 }
 
-// decimal is the Arrow type of a decimal, or else plain.
+// decimal is the Arrow type of a decimal, or plain if Arrow has none.
 func (t *AvroType) decimal(plain arrow.DataType) arrow.DataType {
 	if t.Precision < 1 || t.Precision > 38 || t.Scale > t.Precision {
 		return plain
@@ -287,7 +289,7 @@ var logicals = map[string]arrow.DataType{
 	"long local-timestamp-nanos":  &arrow.TimestampType{Unit: arrow.Nanosecond},
 }
 
-// Join is a path with one more step; without a path it is the step alone.
+// Join appends a step to a path; to an empty path without the separator.
 func Join(path, sep, step string) string {
 	if path == "" {
 		return step
@@ -295,13 +297,13 @@ func Join(path, sep, step string) string {
 	return path + sep + step
 }
 
-// field builds what is called name in Arrow; path is its column's name as far as it is known.
+// field makes the Arrow field name of type t; path is the name of its columns so far.
 func (s *shredder) field(name, path string, t *AvroType, parent int, at []int) (arrow.Field, error) {
 	dt, nullable, err := s.build(path, t, parent, at)
 	return arrow.Field{Name: name, Type: dt, Nullable: nullable}, err
 }
 
-// build makes the columns of t, whose entries parent counts, and its Arrow type.
+// build adds the columns of t, whose entries parent counts, and returns its Arrow type.
 func (s *shredder) build(path string, t *AvroType, parent int, at []int) (dt arrow.DataType, nullable bool, err error) {
 	if s.steps++; s.steps > maxSteps || len(at) > maxSchema {
 		return nil, false, notShown(fmt.Sprintf("avro.schema has more than %d types", maxSteps))
@@ -318,11 +320,11 @@ func (s *shredder) build(path string, t *AvroType, parent int, at []int) (dt arr
 		ph := s.flat(i, parent, at, dt)
 		return dt, t.Kind == "null", s.convert(ph, t, dt)
 	}
-	if s.open[t] {
+	if s.within[t] {
 		return nil, false, notShown(fmt.Sprintf("avro.schema contains %s within itself", t.FullName()))
 	}
-	s.open[t] = true
-	defer delete(s.open, t)
+	s.within[t] = true
+	defer delete(s.within, t)
 	switch t.Kind {
 	case "record":
 		dt, err = s.record(path, t, parent, at)
@@ -336,7 +338,7 @@ func (s *shredder) build(path string, t *AvroType, parent int, at []int) (dt arr
 	return dt, false, err
 }
 
-// convert sets how values of t become those of an Arrow type.
+// convert sets how values of t become those of the Arrow type dt.
 func (s *shredder) convert(ph *page.Physical, t *AvroType, dt arrow.DataType) error {
 	if t.Kind == "null" {
 		return nil
@@ -352,14 +354,14 @@ func (s *shredder) convert(ph *page.Physical, t *AvroType, dt arrow.DataType) er
 	return nil
 }
 
-// below is a path with one more child. The old one is not changed.
-func below(at []int, child ...int) []int { return append(at[:len(at):len(at)], child...) }
+// childPath appends children to a copy of a path.
+func childPath(at []int, child ...int) []int { return append(at[:len(at):len(at)], child...) }
 
 func (s *shredder) record(path string, t *AvroType, parent int, at []int) (arrow.DataType, error) {
 	fields := make([]arrow.Field, len(t.Fields))
 	for i, f := range t.Fields {
 		var err error
-		if fields[i], err = s.field(f.Name, Join(path, "#", f.Name), f.Type, parent, below(at, i)); err != nil {
+		if fields[i], err = s.field(f.Name, Join(path, "#", f.Name), f.Type, parent, childPath(at, i)); err != nil {
 			return nil, err
 		}
 	}
@@ -375,8 +377,8 @@ func (s *shredder) mapType(path string, t *AvroType, parent int, at []int) (arro
 	if i, err = s.take(path+"key", &AvroType{Kind: "string"}, false, up); err != nil {
 		return nil, err
 	}
-	s.add(i, page.ShapeFlat, format.Values, up, below(at, 0, 0), arrow.BinaryTypes.String)
-	vt, nullable, err := s.build(path+"value", t.Items, up, below(at, 0, 1))
+	s.add(i, page.ShapeFlat, format.Values, up, childPath(at, 0, 0), arrow.BinaryTypes.String)
+	vt, nullable, err := s.build(path+"value", t.Items, up, childPath(at, 0, 1))
 	if err != nil {
 		return nil, err
 	}
@@ -403,14 +405,14 @@ func (s *shredder) array(path string, item *AvroType, parent int, at []int) (arr
 	if item.Kind == "null" {
 		return arrow.ListOf(arrow.Null), nil
 	}
-	it, nullable, err := s.build(path, item, up, below(at, 0))
+	it, nullable, err := s.build(path, item, up, childPath(at, 0))
 	if err != nil {
 		return nil, err
 	}
 	return arrow.ListOfField(arrow.Field{Name: "item", Type: it, Nullable: nullable}), nil
 }
 
-// union: of null and one other it is that one, nullable; else a dense union.
+// union makes a nullable type of null and one other; of all other unions a dense union.
 func (s *shredder) union(path string, t *AvroType, parent int, at []int) (dt arrow.DataType, nullable bool, err error) {
 	var values []*AvroType
 	for _, b := range t.Branches {
@@ -431,7 +433,7 @@ func (s *shredder) union(path string, t *AvroType, parent int, at []int) (dt arr
 		fields[i] = arrow.Field{Name: b.FullName(), Type: arrow.Null, Nullable: true}
 		codes[i] = arrow.UnionTypeCode(i)
 		if b.Kind != "null" {
-			if fields[i].Type, err = s.branch(path, b, parent, below(at, i)); err != nil {
+			if fields[i].Type, err = s.branch(path, b, parent, childPath(at, i)); err != nil {
 				return nil, false, err
 			}
 		}
@@ -439,7 +441,7 @@ func (s *shredder) union(path string, t *AvroType, parent int, at []int) (dt arr
 	return arrow.DenseUnionOf(fields, codes), false, nil
 }
 
-// branch makes the columns of a branch: values that may be missing, or lengths of 0 or 1 and what is below.
+// branch adds the columns of a branch: values that may be missing, or lengths of 0 or 1 and the columns below.
 func (s *shredder) branch(path string, b *AvroType, parent int, at []int) (arrow.DataType, error) {
 	if b.Kind != "union" {
 		path = Join(path, "/", b.FullName())

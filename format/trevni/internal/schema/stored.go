@@ -15,7 +15,7 @@ import (
 	"stoa/format/trevni/internal/page"
 )
 
-// storedField is a field of the Arrow schema as our writer keeps it in the file's metadata, as JSON.
+// storedField is a field of the Arrow schema that our writer stores in the file's metadata, as JSON.
 type storedField struct {
 	Name     string        `json:"name"`
 	Type     string        `json:"type"` // as Arrow's library prints it, without parameters that are types
@@ -24,8 +24,8 @@ type storedField struct {
 	Children []storedField `json:"children,omitempty"`
 }
 
-// storedSchema is the Arrow schema that our writer keeps; nil if there is none, or one that cannot be
-// understood. It only ever refines what the columns say themselves.
+// storedSchema returns the Arrow schema that our writer stored; nil if there is none, or it cannot be parsed. It only
+// refines what the columns have.
 func storedSchema(h *layout.Header) []arrow.Field {
 	text, ok := layout.Get(h.Meta, layout.SchemaKey)
 	if !ok {
@@ -44,7 +44,7 @@ func storedSchema(h *layout.Header) []arrow.Field {
 	return fields
 }
 
-// EncodeSchema is what storedSchema reads.
+// EncodeSchema encodes fields as the value of layout.SchemaKey.
 func EncodeSchema(fields []arrow.Field) ([]byte, error) {
 	all := make([]storedField, len(fields))
 	for i, f := range fields {
@@ -71,7 +71,7 @@ func storedOf(f arrow.Field) storedField {
 	return s
 }
 
-// field is what s stands for.
+// field returns s as an Arrow field; ok is false if its type is not known.
 func (s *storedField) field(depth int) (f arrow.Field, ok bool) {
 	f = arrow.Field{Name: s.Name, Nullable: s.Nullable}
 	var keys, values []string
@@ -112,7 +112,7 @@ func (s *storedField) nested(children []arrow.Field) (arrow.DataType, bool) {
 	return nil, false
 }
 
-// leaves are the types without parameters that our writer keeps.
+// leaves are the types without parameters that our writer stores.
 var leaves = []arrow.DataType{
 	arrow.Null, arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16,
 	arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
@@ -126,7 +126,7 @@ var leaves = []arrow.DataType{
 	arrow.FixedWidthTypes.Duration_ns,
 }
 
-// leafByText finds the type that prints as text.
+// leafByText returns the type that prints as text.
 func leafByText(text string) (arrow.DataType, bool) {
 	for _, t := range leaves {
 		if t.String() == text {
@@ -156,11 +156,10 @@ func leafByText(text string) (arrow.DataType, bool) {
 
 func scanned(_ int, err error) bool { return err == nil }
 
-// refine replaces the fields by those of the stored schema, if they are the same but for what the columns
-// cannot say: names, metadata, and types that are stored as others. It reports whether they are: what does not
-// is damaged.
-func (p *Plan) refine(was []arrow.Field) bool {
-	if was == nil || len(was) != len(p.Fields) {
+// refine replaces the fields by those of the stored schema if they differ only in what columns do not have: names,
+// metadata, and types that are stored as others. It reports whether that is so: if not, one of the two is damaged.
+func (p *Plan) refine(stored []arrow.Field) bool {
+	if stored == nil || len(stored) != len(p.Fields) {
 		return false
 	}
 	r := refiner{p, map[string]*page.Physical{}}
@@ -169,9 +168,9 @@ func (p *Plan) refine(was []arrow.Field) bool {
 			r.at[pathKey(ph.Path)] = ph
 		}
 	}
-	names := Siblings{}
+	names := AvroNames{}
 	for i, f := range p.Fields {
-		if f.Name != names.Avro(was[i].Name) || !r.same(f, was[i], []int{i}) {
+		if f.Name != names.Unique(stored[i].Name) || !r.refines(f, stored[i], []int{i}) {
 			return false
 		}
 	}
@@ -179,7 +178,7 @@ func (p *Plan) refine(was []arrow.Field) bool {
 		if ph.Has&format.Values == 0 || ph.Enum != nil {
 			continue
 		}
-		t := typeAt(was, ph.Path)
+		t := typeAt(stored, ph.Path)
 		if ph.Shape == page.ShapeList {
 			ph.Conv, ph.Size, _ = page.ConvertTo(ph.StoredType, t.(*arrow.ListType).Elem())
 		} else {
@@ -187,7 +186,7 @@ func (p *Plan) refine(was []arrow.Field) bool {
 		}
 		ph.Type = t
 	}
-	p.Fields = was
+	p.Fields = stored
 	p.How += ", " + layout.SchemaKey
 	return true
 }
@@ -205,53 +204,53 @@ func pathKey(path []int) string {
 	return string(b)
 }
 
-// same reports whether was is a finer f.
-func (r *refiner) same(f, was arrow.Field, path []int) bool {
+// refines reports whether stored can be f with what columns do not have.
+func (r *refiner) refines(f, stored arrow.Field, path []int) bool {
 	// these have nulls of their own
-	if f.Nullable != was.Nullable && f.Type.ID() != arrow.NULL && f.Type.ID() != arrow.DENSE_UNION {
+	if f.Nullable != stored.Nullable && f.Type.ID() != arrow.NULL && f.Type.ID() != arrow.DENSE_UNION {
 		return false
 	}
 	if ph := r.at[pathKey(path)]; ph != nil && ph.Shape != page.ShapeList {
 		if ph.Enum != nil || ph.StoredType == layout.Null {
-			return arrow.TypeEqual(f.Type, was.Type)
+			return arrow.TypeEqual(f.Type, stored.Type)
 		}
-		_, _, ok := page.ConvertTo(ph.StoredType, was.Type)
+		_, _, ok := page.ConvertTo(ph.StoredType, stored.Type)
 		return ok
 	}
-	if f.Type.ID() != was.Type.ID() {
+	if f.Type.ID() != stored.Type.ID() {
 		return false
 	}
 	if ph := r.at[pathKey(path)]; ph != nil { // a list in one column
-		wl, ok := was.Type.(*arrow.ListType)
+		wl, ok := stored.Type.(*arrow.ListType)
 		if !ok || wl.ElemField().Nullable {
 			return false
 		}
 		if ph.Enum != nil {
-			return arrow.TypeEqual(f.Type, was.Type)
+			return arrow.TypeEqual(f.Type, stored.Type)
 		}
 		_, _, fits := page.ConvertTo(ph.StoredType, wl.Elem())
 		return fits
 	}
 	a, okA := f.Type.(arrow.NestedType)
-	b, okB := was.Type.(arrow.NestedType)
+	b, okB := stored.Type.(arrow.NestedType)
 	if !okA || !okB {
-		return arrow.TypeEqual(f.Type, was.Type)
+		return arrow.TypeEqual(f.Type, stored.Type)
 	}
 	fa, fb := a.Fields(), b.Fields()
 	if len(fa) != len(fb) {
 		return false
 	}
-	names := Siblings{}
+	names := AvroNames{}
 	for i := range fa {
-		if record := f.Type.ID() == arrow.STRUCT; record && fa[i].Name != names.Avro(fb[i].Name) ||
-			!r.same(fa[i], fb[i], below(path, i)) {
+		if record := f.Type.ID() == arrow.STRUCT; record && fa[i].Name != names.Unique(fb[i].Name) ||
+			!r.refines(fa[i], fb[i], childPath(path, i)) {
 			return false
 		}
 	}
 	return true
 }
 
-// typeAt is the type at a path from the schema's root.
+// typeAt returns the type at a path from the root of the schema.
 func typeAt(fields []arrow.Field, path []int) arrow.DataType {
 	t := fields[path[0]].Type
 	for _, i := range path[1:] {
@@ -260,21 +259,21 @@ func typeAt(fields []arrow.Field, path []int) arrow.DataType {
 	return t
 }
 
-// Memory that a step of a column's way through the schema, and a byte of a schema's text, is taken to need.
+// Estimated bytes of memory for a step of a column's path, and for a byte of a schema's text.
 const (
 	perStep = 512
 	perByte = 64
 )
 
-// perRow is what a row takes of a page's budget that takes no bytes in the file: with the usual one, 16 million rows
-// may have no column.
+// perRow is what a row of a file without columns counts as, in bytes of the page limit: by default 16 million rows are
+// allowed.
 const perRow = 64
 
-// Affordable refuses a schema that is nested deeper, or takes more memory, than the limits allow, before it is
-// made: a few bytes of a column may stand for very many lists in each other.
-func Affordable(f *container.File) error {
+// CheckLimits is an error of class Limit if a schema is nested deeper, or takes more memory, than the limits allow. It
+// is called before the schema is made: a few bytes of a column may stand for very many nested lists.
+func CheckLimits(f *container.File) error {
 	h := &f.Header
-	if n := stepsOf(h); n > f.Limits.Fields && !keepsSchema(h) {
+	if n := stepsOf(h); n > f.Limits.Fields && !hasUsableSchema(h) {
 		return f.Limits.FitSize(n, 0, f.At.Sub(0, h.Size), "column-metadata")
 	}
 	depth := make([]int64, len(h.Columns))
@@ -284,13 +283,13 @@ func Affordable(f *container.File) error {
 		if depth[i] = int64(c.MaxRep); c.Parent >= 0 {
 			depth[i] = depth[c.Parent] + 1
 		}
-		steps, fewest := depth[i], (depth[i]+1)/2 // smallest: a list takes a step or two
+		steps, minSteps := depth[i], (depth[i]+1)/2 // a list takes a step or two
 		if h.Dialect == layout.Wiki {
 			dots := int64(strings.Count(c.Name, "."))
-			steps, fewest = max(steps, dots), max(depth[i], dots-int64(c.MaxRep))
+			steps, minSteps = max(steps, dots), max(depth[i], dots-int64(c.MaxRep))
 		}
 		path := fmt.Sprintf("column-metadata[%d]", i)
-		err := cmp.Or(f.Limits.FitSize(0, fewest, c.At, path), f.Limits.FitGroups(int(steps), c.At, path))
+		err := cmp.Or(f.Limits.FitSize(0, minSteps, c.At, path), f.Limits.FitGroups(int(steps), c.At, path))
 		if err != nil {
 			return err
 		}
@@ -301,9 +300,9 @@ func Affordable(f *container.File) error {
 			spent += perByte * int64(len(p.Value))
 		}
 	}
-	if most := f.Limits.Page / perRow; len(h.Columns) == 0 && h.Rows > most {
+	if maxRows := f.Limits.Page / perRow; len(h.Columns) == 0 && h.Rows > maxRows {
 		return fault.Limitf(f.At.Sub(4, 8), "header.row-count", "%d rows without a column, of which nothing but this "+
-			"number is stored; at most %d are read (page limit)", h.Rows, most)
+			"number is stored; at most %d are read (page limit)", h.Rows, maxRows)
 	}
 	if spent > f.Limits.Opening {
 		return fault.Limitf(f.At.Sub(0, h.Size), "header",
@@ -312,8 +311,8 @@ func Affordable(f *container.File) error {
 	return nil
 }
 
-// stepsOf is how many fields the columns' names stand for, if they are dotted paths: a step that the column before has
-// as well is the same field.
+// stepsOf returns the number of fields in the columns' names if they are dotted paths: a step that the previous column
+// has, too, is the same field.
 func stepsOf(h *layout.Header) (n int64) {
 	if h.Dialect != layout.Wiki {
 		return int64(len(h.Columns))
@@ -333,8 +332,8 @@ func stepsOf(h *layout.Header) (n int64) {
 	return n
 }
 
-// keepsSchema reports whether the file has a schema that goes with its columns, so that names are not taken apart.
-func keepsSchema(h *layout.Header) bool {
+// hasUsableSchema reports whether the file has a stored schema that fits its columns, so that names are not split.
+func hasUsableSchema(h *layout.Header) bool {
 	sc := storedSchema(h)
 	return sc != nil && PlanLeaves(h, sc) != nil
 }

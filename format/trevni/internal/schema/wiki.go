@@ -12,23 +12,23 @@ import (
 	"stoa/internal/nest"
 )
 
-// planLevels shows columns with Dremel levels: by the Arrow schema that our writer keeps; else by their names,
-// if they are the dotted paths of leaves; else each on its own.
+// planLevels plans columns with Dremel levels: by the stored Arrow schema; otherwise by their names, if these are
+// dotted paths of leaves; otherwise each as a field of its own.
 func planLevels(h *layout.Header, seen []*nest.Seen) *Plan {
 	if sc := storedSchema(h); sc != nil {
 		if p := PlanLeaves(h, sc); p != nil {
-			p.How, p.Odd = layout.SchemaKey, misnamed(h, sc)
+			p.How, p.Mismatch = layout.SchemaKey, misnamed(h, sc)
 			return p
 		}
 	}
 	p := planWithoutSchema(h, seen)
 	if _, kept := layout.Get(h.Meta, layout.SchemaKey); kept && p != nil {
-		p.Odd = layout.SchemaKey + ", the schema that was kept, is not that of the columns, or cannot be read"
+		p.Mismatch = layout.SchemaKey + ", the stored Arrow schema, is not that of the columns, or cannot be parsed"
 	}
 	return p
 }
 
-// planWithoutSchema is planLevels without a schema.
+// planWithoutSchema is planLevels without a stored schema.
 func planWithoutSchema(h *layout.Header, seen []*nest.Seen) *Plan {
 	if h.Dialect == layout.Wiki {
 		if p := planNames(h, seen); p != nil {
@@ -37,7 +37,7 @@ func planWithoutSchema(h *layout.Header, seen []*nest.Seen) *Plan {
 	}
 	var fields []arrow.Field
 	for i := range h.Columns {
-		fields = append(fields, alone(&h.Columns[i]))
+		fields = append(fields, ownField(&h.Columns[i]))
 	}
 	p := PlanLeaves(h, fields) // nil if they are nested too deep
 	if p != nil {
@@ -46,8 +46,8 @@ func planWithoutSchema(h *layout.Header, seen []*nest.Seen) *Plan {
 	return p
 }
 
-// misnamed says which column has another name than our writer gives it by the schema that it keeps: one of the
-// two was changed. The fields have as many leaves as there are columns.
+// misnamed describes the first column that has another name than our writer gives it for the stored schema; "" if there
+// is none. The fields have as many leaves as there are columns.
 func misnamed(h *layout.Header, fields []arrow.Field) string {
 	next := 0
 	for _, f := range fields {
@@ -70,7 +70,7 @@ func misnamed(h *layout.Header, fields []arrow.Field) string {
 	return ""
 }
 
-// PlanLeaves gives each leaf of the fields the column whose turn it is; nil if they do not fit.
+// PlanLeaves assigns the columns to the leaves of the fields, in order; nil if they do not fit.
 func PlanLeaves(h *layout.Header, fields []arrow.Field) *Plan {
 	p := &Plan{h: h}
 	next := 0
@@ -96,7 +96,7 @@ func PlanLeaves(h *layout.Header, fields []arrow.Field) *Plan {
 	return p
 }
 
-// leaf makes the physical column of stored column i, which is leaf l of field k.
+// leaf adds the physical column of stored column i, which is leaf l of field k.
 func (p *Plan) leaf(i, k int, l nest.Leaf, f arrow.Field) bool {
 	c := &p.h.Columns[i]
 	at := append([]int{k}, l.Path...)
@@ -130,9 +130,9 @@ func (p *Plan) leaf(i, k int, l nest.Leaf, f arrow.Field) bool {
 	return fits
 }
 
-// alone is a column as a field of its own: as many lists in each other as it has repetition levels; what is
-// left of the definition levels makes values, and then lists from within, nullable.
-func alone(c *layout.Column) arrow.Field {
+// ownField is a column as a field of its own: as many nested lists as it has repetition levels. The other definition
+// levels make values, and then lists from the inside, nullable.
+func ownField(c *layout.Column) arrow.Field {
 	f := arrow.Field{Name: c.Name, Type: layout.Types[c.Type].Arrow, Nullable: c.Type == layout.Null && c.Width > 0}
 	if c.Width > 0 {
 		f.Name = "item"
@@ -153,13 +153,13 @@ func alone(c *layout.Column) arrow.Field {
 	return f
 }
 
-// listLike reports whether a step has a name that lists of other formats have, or is the one around a lone "item".
+// listLike reports whether a step has a name that lists have in other formats, or has "item" as its only child.
 func listLike(s *nest.Step, _ int) bool {
 	return s.Name == "list" || s.Name == "entries" || len(s.Children) == 1 && s.Children[0].Name == "item"
 }
 
-// planNames shows columns whose names are the dotted paths of leaves; nil if they are not. seen is what is
-// known of the columns' entries.
+// planNames plans columns whose names are the dotted paths of leaves; nil if they are not. seen is what is known of the
+// columns' entries.
 func planNames(h *layout.Header, seen []*nest.Seen) *Plan {
 	paths := make([]nest.Path, len(h.Columns))
 	for i := range h.Columns {
@@ -193,13 +193,13 @@ func planNames(h *layout.Header, seen []*nest.Seen) *Plan {
 	return p
 }
 
-// fieldOf is a step as Arrow has it. A repeated one is a list that cannot be null, of items that cannot.
+// fieldOf is a step as an Arrow field. A repeated one is a list that cannot be null, of items that cannot.
 func fieldOf(h *layout.Header, s *nest.Step) arrow.Field {
 	f := arrow.Field{Name: s.Name, Nullable: s.Kind == nest.Optional}
 	if s.Column >= 0 {
 		c := &h.Columns[s.Column]
 		if c.Width > 0 {
-			return alone(c)
+			return ownField(c)
 		}
 		f.Type, f.Metadata = layout.Types[c.Type].Arrow, metadataOf(c)
 	} else {
@@ -215,9 +215,9 @@ func fieldOf(h *layout.Header, s *nest.Step) arrow.Field {
 	return f
 }
 
-// DremelName is the dotted path of a leaf in Dremel's data model, where a step is required, optional or
-// repeated: a list that cannot be null is one repeated step; its items, and lists that can be null, get steps
-// of their own if they need a level.
+// DremelName is the dotted path of a leaf in Dremel's data model, where a step is required, optional or repeated: a
+// list that cannot be null is one repeated step; its items, and lists that can be null, have steps of their own if they
+// need a level.
 func DremelName(f arrow.Field, path []int) string {
 	steps := []string{f.Name}
 	for _, i := range path {

@@ -12,31 +12,31 @@ import (
 	"stoa/region"
 )
 
-// contradictions are statements of the header that another part of the file denies: each is damage, although everything
-// can be read. Of two names, or a schema and columns, one is wrong, and it is not known which.
+// contradictions returns findings about fields of the header that contradict another part of the file: each is damage,
+// although everything can be read. Which of two names, or of a schema and columns, is wrong is not known.
 func (t *Table) contradictions() (out []region.Finding) {
 	h := &t.File.Header
 	all := t.File.At.Sub(0, h.Size)
 	r := check.Collect(context.Background(), t.name, layout.Codes, &out)
-	if t.Plan.Odd != "" {
+	if t.Plan.Mismatch != "" {
 		code := "trevni.schema.mismatch"
-		if t.Plan.Strange {
+		if t.Plan.NotShown {
 			code = "trevni.schema.unknown"
 		}
-		r.Report(code, all, "file-metadata", "%s", t.Plan.Odd)
+		r.Report(code, all, "file-metadata", "%s", t.Plan.Mismatch)
 	}
 	if left := t.File.At.Len - h.Size; len(h.Columns) == 0 && h.Rows > 0 && left > 0 {
 		r.Report("trevni.header.contradiction", t.File.At.Sub(12, 4), "header.column-count",
 			"no column, but %d rows, and %d bytes after the header that no column claims", h.Rows, left)
 	}
-	if key, at, ok := t.unnamed(); ok {
-		r.Report("trevni.header.contradiction", at, "file-metadata", "what the key %q has is an Avro schema, of just "+
-			"these columns: the key is damaged", key)
+	if key, at, ok := t.schemaUnderOtherKey(); ok {
+		r.Report("trevni.header.contradiction", at, "file-metadata", "the value of key %q is an Avro schema of these "+
+			"columns: the key is damaged", key)
 	}
 	reported := map[string]bool{}
-	look := func(meta []layout.Pair, path string) {
+	checkKeys := func(meta []layout.Pair, path string) {
 		for _, p := range meta {
-			key := cmp.Or(p.Was, p.Key)
+			key := cmp.Or(p.Stored, p.Key)
 			if word := layout.NearestKey(key); word != "" && !reported[key] {
 				reported[key] = true
 				r.Report("trevni.header.contradiction", p.At, path,
@@ -44,15 +44,15 @@ func (t *Table) contradictions() (out []region.Finding) {
 			}
 		}
 	}
-	look(h.Meta, "file-metadata")
+	checkKeys(h.Meta, "file-metadata")
 	for i := range h.Columns {
-		look(h.Columns[i].Meta, fmt.Sprintf("column-metadata[%d]", i))
+		checkKeys(h.Columns[i].Meta, fmt.Sprintf("column-metadata[%d]", i))
 	}
 	return out
 }
 
-// unnamed finds an Avro schema that fits the columns under a key that is not the one for schemas.
-func (t *Table) unnamed() (key string, at fault.Span, ok bool) {
+// schemaUnderOtherKey finds an Avro schema that fits the columns under a key that is not the one for schemas.
+func (t *Table) schemaUnderOtherKey() (key string, at fault.Span, ok bool) {
 	h := &t.File.Header
 	if _, named := layout.Get(h.Meta, "avro.schema"); named || h.Dialect != layout.Avro || len(h.Columns) == 0 {
 		return "", at, false

@@ -53,17 +53,17 @@ func (t *Table) plan(ctx context.Context, tree store.Tree, o readOptions) error 
 	return nil
 }
 
-// infer plans by what the file itself says. Where names and maximum levels leave open what repeats, entries are read.
+// infer plans from the file alone. If names and maximum levels leave open what is repeated, entries are read.
 func (t *Table) infer(ctx context.Context) error {
 	h := &t.File.Header
 	if t.Plan = schema.PlanOf(h, nil); t.Plan == nil || len(t.Plan.Open) == 0 {
 		return nil
 	}
-	l := &looker{f: t.File, left: maxSeen, work: maxWork, seen: make([]*nest.Seen, len(h.Columns))}
+	l := &levelSampler{f: t.File, left: maxSeen, work: maxWork, seen: make([]*nest.Seen, len(h.Columns))}
 	for _, field := range t.Plan.Open {
 		for _, i := range field {
 			if h.Columns[i].MaxRep == 0 {
-				continue // which may be null never contradicts the plainest
+				continue // levels of flat columns never contradict the simplest schema
 			}
 			if err := l.column(ctx, i, len(field) > 1); err != nil {
 				return err
@@ -72,13 +72,13 @@ func (t *Table) infer(ctx context.Context) error {
 	}
 	t.Plan = schema.PlanOf(h, l.seen)
 	if l.cut {
-		t.Partly = ", not all of whose entries were looked at"
+		t.Sampled = ", not all of whose entries were read"
 	}
 	return nil
 }
 
-// looker reads the levels of columns.
-type looker struct {
+// levelSampler reads the levels of columns, up to the limits above.
+type levelSampler struct {
 	f          *container.File
 	left, work int64
 	cut        bool // there is more than the limits allow
@@ -87,7 +87,7 @@ type looker struct {
 }
 
 // column reads the levels of column i. Blocks that cannot be read are skipped; the scan reports them.
-func (l *looker) column(ctx context.Context, i int, joint bool) error {
+func (l *levelSampler) column(ctx context.Context, i int, joint bool) error {
 	c := &l.f.Header.Columns[i]
 	cb, err := l.f.Blocks(ctx, i)
 	if err != nil {
@@ -120,7 +120,7 @@ func (l *looker) column(ctx context.Context, i int, joint bool) error {
 }
 
 // block returns the levels of a block, valid until the next call.
-func (l *looker) block(ctx context.Context, i int, b *container.Block) (def, rep []byte, err error) {
+func (l *levelSampler) block(ctx context.Context, i int, b *container.Block) (def, rep []byte, err error) {
 	if b.Lost != nil {
 		return nil, nil, b.Lost
 	}
@@ -132,13 +132,13 @@ func (l *looker) block(ctx context.Context, i int, b *container.Block) (def, rep
 	if err != nil {
 		return nil, nil, err
 	}
-	at, err := page.Lay(l.f.Header.Dialect, o.Raw, b.Rows, c.MaxDef, c.MaxRep)
+	at, err := page.SplitLevels(l.f.Header.Dialect, o.Raw, b.Rows, c.MaxDef, c.MaxRep)
 	if err != nil {
 		return nil, nil, err
 	}
 	def, rep = l.arena.Bytes(int(b.Rows)), l.arena.Bytes(int(b.Rows))
-	if err := page.LevelsOf(def, at.Def, c.MaxDef, "definition-array", 0); err != nil {
+	if err := page.UnpackLevelsUpTo(def, at.Def, c.MaxDef, "definition-array", 0); err != nil {
 		return nil, nil, err
 	}
-	return def, rep, page.LevelsOf(rep, at.Rep, c.MaxRep, "repetition-array", 0)
+	return def, rep, page.UnpackLevelsUpTo(rep, at.Rep, c.MaxRep, "repetition-array", 0)
 }

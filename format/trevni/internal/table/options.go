@@ -23,6 +23,7 @@ type readOptions struct {
 	schema string
 }
 
+// ParseOptions parses the options of Open. An unknown key or value is an error of class Invalid.
 func ParseOptions(opts map[string]string) (readOptions, error) {
 	o, err := ReadTable.Parse(opts)
 	return readOptions{o.Sorted, o.Schema}, err

@@ -15,16 +15,17 @@ import (
 	"stoa/internal/check"
 )
 
-// A table that our writer divides is part-00000.trv, part-00001.trv and so on. Each part says in its metadata which one
-// it is, which header the one before it has, and whether it is the last, so that a part that is missing, or replaced by
-// another, is noticed by its neighbours.
+// A table that our writer divides is part-00000.trv, part-00001.trv and so on. The metadata of each part has its
+// number, the checksum of the header of the previous part, and whether it is the last, so that the parts next to it
+// show that a part is missing, or was replaced by another.
 
+// PartName is the name of part n.
 func PartName(n int) string { return fmt.Sprintf("part-%05d.trv", n) }
 
-// PartOf is what a part says about itself.
+// PartOf is what the metadata of a part has about it.
 type PartOf struct {
 	Number int
-	After  string // the checksum of the header of the one before; "" = it is the first
+	After  string // checksum of the header of the previous part; "": it is the first
 	Last   bool
 }
 
@@ -40,7 +41,7 @@ func (p PartOf) Text() []byte {
 	return []byte(s)
 }
 
-// partIn is what a file says about itself as a part; ok is false if it says nothing that can be parsed.
+// partIn returns what a file has about itself as a part; ok is false if it has nothing that can be parsed.
 func partIn(h *layout.Header) (p PartOf, ok bool) {
 	text, ok := layout.Get(h.Meta, layout.PartKey)
 	if !ok {
@@ -55,12 +56,13 @@ func partIn(h *layout.Header) (p PartOf, ok bool) {
 	return p, string(p.Text()) == string(text)
 }
 
-// lookAround notes which of the files beside a part are missing, or were not written with it. A file with another name
-// is a copy made by a user: it can be read alone, but beside the original part its rows would be there twice.
-func (t *Table) lookAround(ctx context.Context, tg format.Target) {
+// checkNeighbours reports which of the parts before and after this one are missing, or were not written with it. A file
+// with another name is a copy that a user made: it can be read alone, but next to the original its rows would be there
+// twice.
+func (t *Table) checkNeighbours(ctx context.Context, tg format.Target) {
 	h := &t.File.Header
 	dir, name := path.Split(tg.Name)
-	r := check.Collect(ctx, t.name, layout.Codes, &t.Apart)
+	r := check.Collect(ctx, t.name, layout.Codes, &t.PartFindings)
 	report := func(code, format string, args ...any) {
 		at, ok := t.keyAt(layout.PartKey)
 		if !ok {
@@ -78,18 +80,18 @@ func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 	case PartName(n) != name:
 		twin := PartName(p.Number)
 		if q, other, is := t.sibling(ctx, tg, path.Join(dir, twin)); ok && is && q == p && other == string(seal) {
-			report("trevni.part.repeated", "it was written as %s, which stands beside it: its rows come twice", twin)
+			report("trevni.part.repeated", "it was written as %s, which is there, too: its rows are there twice", twin)
 		}
 		return
 	case !ok:
 		report("trevni.part.other", "%s is %q, which no writer makes", layout.PartKey, text)
 		return
 	case p.Number != n:
-		report("trevni.part.other", "it was written as %s, and stands in the place of %s", PartName(p.Number), name)
+		report("trevni.part.other", "it was written as %s, and is in the place of %s", PartName(p.Number), name)
 		return
 	}
 	if next := path.Join(dir, PartName(n+1)); p.Last {
-	} else if gone(ctx, tg, next) {
+	} else if missing(ctx, tg, next) {
 		report("trevni.part.missing", "it is not the last of its table, and %s is missing", PartName(n+1))
 	} else if q, _, ok := t.sibling(ctx, tg, next); ok && q.Number == n+1 && q.After != string(seal) {
 		report("trevni.part.other", "%s was written after a file whose header has the checksum %q, and this one has "+
@@ -99,7 +101,7 @@ func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 		return
 	}
 	before := path.Join(dir, PartName(n-1))
-	if gone(ctx, tg, before) {
+	if missing(ctx, tg, before) {
 		report("trevni.part.missing", "%s, before it, is missing", PartName(n-1))
 	} else if _, seal, ok := t.sibling(ctx, tg, before); ok && seal != p.After {
 		report("trevni.part.other", "the header of %s has the checksum %q; the file that was before it when it was "+
@@ -107,8 +109,8 @@ func (t *Table) lookAround(ctx context.Context, tg format.Target) {
 	}
 }
 
-// sibling is what another file says about itself as a part, and the checksum of its header. ok is false if it cannot be
-// opened, which is reported when it is read.
+// sibling returns what another file has about itself as a part, and the checksum of its header. ok is false if it
+// cannot be opened, which is reported when it is read.
 func (t *Table) sibling(ctx context.Context, tg format.Target, name string) (p PartOf, seal string, ok bool) {
 	f, err := container.OpenTarget(ctx, format.Target{Tree: tg.Tree, Name: name},
 		format.OpenOptions{Limits: t.File.Limits})
@@ -121,7 +123,7 @@ func (t *Table) sibling(ctx context.Context, tg format.Target, name string) (p P
 	return p, string(text), true
 }
 
-func gone(ctx context.Context, tg format.Target, name string) bool {
+func missing(ctx context.Context, tg format.Target, name string) bool {
 	info, err := tg.Tree.Stat(ctx, name)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Dir
 }

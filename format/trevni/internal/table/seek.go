@@ -19,13 +19,12 @@ import (
 )
 
 // Columns with first values can be searched if their values ascend. No dialect can declare that: our writer checks it
-// and notes it in the column's metadata; for other files the user must declare it (option sorted). So nothing is
-// skipped on a guess.
+// and stores it in the column's metadata; for other files the user must declare it (option sorted).
 
 // IsSorted reports whether the values of stored column i are known to ascend.
 func (t *Table) IsSorted(i int) bool { return slices.Contains(t.sorted, i) }
 
-// findSorted sets sorted, and the promised order.
+// findSorted sets which columns are sorted, and the promised order.
 func (t *Table) findSorted(o readOptions) error {
 	h := &t.File.Header
 	for _, name := range o.sorted {
@@ -67,8 +66,8 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 		if cb.Rows != t.File.Header.Rows {
 			continue
 		}
-		in := keep(t.Plan.Fields[ph.Path[0]].Name, ph, cb, e)
-		ok, err := borders(ctx, t.File, ph, cb, in)
+		in := mayMatch(t.Plan.Fields[ph.Path[0]].Name, ph, cb, e)
+		ok, err := checkBorders(ctx, t.File, ph, cb, in)
 		if err != nil {
 			return nil, err
 		}
@@ -80,9 +79,9 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return all, nil
 }
 
-// keep reports in which blocks e may be true. A value of a block is not less than its first one, and not greater than
-// that of the next block.
-func keep(name string, ph *page.Physical, cb *container.ColumnBlocks, e *pred.Expr) []bool {
+// mayMatch reports for each block whether e may be true in it. A value of a block is not less than its first one, and
+// not greater than that of the next block.
+func mayMatch(name string, ph *page.Physical, cb *container.ColumnBlocks, e *pred.Expr) []bool {
 	firsts := make([]*pred.Value, len(cb.Blocks)+1)
 	for i := range cb.Blocks {
 		firsts[i] = FirstOf(ph, cb.Blocks[i].First)
@@ -100,9 +99,9 @@ func keep(name string, ph *page.Physical, cb *container.ColumnBlocks, e *pred.Ex
 	return in
 }
 
-// borders reports whether the first values are right where it matters: descriptors have no checksum, so at each border
+// checkBorders reports whether first values are right where it matters: descriptors have no checksum, so at each border
 // between blocks that are read and blocks that are skipped, the first value in the block itself is compared.
-func borders(ctx context.Context, f *container.File, ph *page.Physical, cb *container.ColumnBlocks,
+func checkBorders(ctx context.Context, f *container.File, ph *page.Physical, cb *container.ColumnBlocks,
 	in []bool) (ok bool, err error) {
 	var a vec.Arena
 	for i := range cb.Blocks {
@@ -139,7 +138,7 @@ func rangesOf(cb *container.ColumnBlocks, in []bool) (out vec.Ranges) {
 	return out
 }
 
-// FirstOf is a first value; nil if it cannot be compared.
+// FirstOf returns a first value; nil if it cannot be compared.
 func FirstOf(ph *page.Physical, b []byte) *pred.Value {
 	if b == nil {
 		return nil

@@ -21,21 +21,22 @@ import (
 
 // Table is a Trevni file as rows. It is a format.Reader.
 type Table struct {
-	name   string
-	stamp  string
-	File   *container.File
-	Plan   *schema.Plan
-	Shown  *arrow.Schema
-	cols   []format.Column
-	order  []format.Key
-	sorted []int // stored columns whose values ascend
-	Odd    []region.Finding
-	Apart  []region.Finding // about the files beside it
-	Partly string           // why a schema was inferred from some of the entries only; "" if it was not
+	name           string
+	stamp          string
+	File           *container.File
+	Plan           *schema.Plan
+	Shown          *arrow.Schema
+	cols           []format.Column
+	order          []format.Key
+	sorted         []int // stored columns whose values ascend
+	Contradictions []region.Finding
+	PartFindings   []region.Finding // about the other files of the table
+	Sampled        string           // a note that a schema was inferred from some of the entries only; or ""
 }
 
+// New makes a Table of an open file. A schema that cannot be shown is an error of class Unsupported.
 func New(ctx context.Context, tg format.Target, f *container.File, o readOptions) (*Table, error) {
-	if err := schema.Affordable(f); err != nil {
+	if err := schema.CheckLimits(f); err != nil {
 		return nil, err
 	}
 	t := &Table{name: tg.Name, File: f}
@@ -50,8 +51,8 @@ func New(ctx context.Context, tg format.Target, f *container.File, o readOptions
 	if err := f.Limits.Fit(t.Shown, f.At.Sub(0, f.Header.Size), "column-metadata"); err != nil {
 		return nil, err
 	}
-	t.Odd = t.contradictions()
-	t.lookAround(ctx, tg)
+	t.Contradictions = t.contradictions()
+	t.checkNeighbours(ctx, tg)
 	for _, ph := range t.Plan.Phys {
 		t.cols = append(t.cols, ph.Column)
 	}
@@ -92,10 +93,10 @@ func (t *Table) Chunk(ctx context.Context, _ format.RowGroup, col int, rows vec.
 	return page.NewChunk(ctx, t.File, t.Plan.Phys[col], rows)
 }
 
-// Findings reports, to readers too, that names or the whole schema may be wrong, and that files beside it are missing.
-func (t *Table) Findings() []region.Finding { return slices.Concat(t.Odd, t.Apart) }
+// Findings returns contradictions within the file, and missing or wrong parts of the table.
+func (t *Table) Findings() []region.Finding { return slices.Concat(t.Contradictions, t.PartFindings) }
 
-// Meta is facts about the file, followed by its own metadata.
+// Meta returns facts about the file, followed by its own metadata.
 func (t *Table) Meta() []format.KeyValue {
 	var out []format.KeyValue
 	add := func(k, v string) { out = append(out, format.KeyValue{Key: k, Value: v}) }
@@ -104,8 +105,8 @@ func (t *Table) Meta() []format.KeyValue {
 	add("rows", strconv.FormatInt(h.Rows, 10))
 	add("columns", strconv.Itoa(len(h.Columns)))
 	add("schema", t.Plan.How)
-	if t.Plan.Odd != "" {
-		add("schema.odd", t.Plan.Odd)
+	if t.Plan.Mismatch != "" {
+		add("schema.odd", t.Plan.Mismatch)
 	}
 	for _, m := range h.Meta {
 		add(metaKey(m.Key), metaValue(m))

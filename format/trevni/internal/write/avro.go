@@ -9,8 +9,8 @@ import (
 	"stoa/internal/coerce"
 )
 
-// entries are what a column, or a group of them, has to write for some rows: positions in an array; -1 is a
-// null that the column has a length of 0 for. ends[r] is how many of them the rows up to r have.
+// entries are what a column, or a group of them, has to write for some rows: positions in an array; -1 is a null that
+// the column has a length of 0 for.
 type entries struct {
 	pos  []int32 // nil: all of the array, in order
 	ends []int32 // nil: one a row
@@ -51,7 +51,7 @@ func (e *entries) rows(start func() error, f func(pos int) error) error {
 	return nil
 }
 
-// child collects entries that are made of others: add is called for each entry with its position, and appends to pos.
+// child returns the entries below e: add is called with the position of each entry, and appends theirs to pos.
 func (e *entries) child(add func(pos []int32, at int) []int32) entries {
 	out := entries{ends: make([]int32, 0, max(e.n, len(e.ends)))}
 	out.pos = make([]int32, 0, e.n)
@@ -73,8 +73,7 @@ func (e *entries) child(add func(pos []int32, at int) []int32) entries {
 	return out
 }
 
-// lengths writes each entry's length to an array column: 0 for those that are not there, else what length says
-// of the position.
+// lengths writes the length of each entry to an array column: 0 for a null, otherwise what length returns.
 func (e *entries) lengths(c *outColumn, length func(pos int) int64) error {
 	return e.rows(c.startRow, func(pos int) error {
 		if pos < 0 {
@@ -86,8 +85,7 @@ func (e *entries) lengths(c *outColumn, length func(pos int) int64) error {
 	})
 }
 
-// node writes a type's entries to the columns at and below it. Positions of -1 are only given to nodes that
-// have lengths.
+// node writes a type's entries to its columns and those below. Only nodes that have lengths get positions of -1.
 type node interface {
 	put(a arrow.Array, e entries) error
 }
@@ -105,7 +103,7 @@ func (f *avroField) write(a arrow.Array) error {
 	return nil
 }
 
-// isNull reports nulls; everything of type null is one.
+// isNull returns a function that reports nulls; all values of type null are.
 func isNull(a arrow.Array) func(i int) bool {
 	if a.DataType().ID() == arrow.NULL {
 		return func(int) bool { return true }
@@ -116,11 +114,11 @@ func isNull(a arrow.Array) func(i int) bool {
 	return a.IsNull
 }
 
-func nullWhereNone(pos int) error {
+func unexpectedNull(pos int) error {
 	return fault.Invalidf("value %d is null, and the field says that none is", pos)
 }
 
-// flatNode writes values that are always there.
+// flatNode writes values that cannot be null.
 type flatNode struct{ c *outColumn }
 
 func (n flatNode) put(a arrow.Array, e entries) error {
@@ -148,13 +146,13 @@ func (n flatNode) put(a arrow.Array, e entries) error {
 	null := isNull(a)
 	return e.rows(n.c.startRow, func(pos int) error {
 		if pos < 0 || null(pos) {
-			return nullWhereNone(pos)
+			return unexpectedNull(pos)
 		}
 		return v.write(pos)
 	})
 }
 
-// optionalNode writes a branch of a union whose values are simple.
+// optionalNode writes a branch of a union whose type is simple.
 type optionalNode struct{ c *outColumn }
 
 func (n optionalNode) put(a arrow.Array, e entries) error {
@@ -178,7 +176,7 @@ func (n optionalNode) put(a arrow.Array, e entries) error {
 	})
 }
 
-// presenceNode writes whether a branch of a union is there, and what is below of those that are.
+// presenceNode writes lengths of 0 or 1 for a branch of a union, and the columns below for those of 1.
 type presenceNode struct {
 	c     *outColumn
 	below node
@@ -203,7 +201,7 @@ func (n presenceNode) put(a arrow.Array, e entries) error {
 	}))
 }
 
-// listOf is a list's or map's array, and refuses nulls among the entries.
+// listOf returns a as a list or map. A null among the entries is an error of class Invalid.
 func listOf(a arrow.Array, e entries) (l array.ListLike, err error) {
 	l, ok := a.(array.ListLike)
 	if !ok {
@@ -212,7 +210,7 @@ func listOf(a arrow.Array, e entries) (l array.ListLike, err error) {
 	if a.NullN() > 0 {
 		for i := range e.n {
 			if a.IsNull(e.at(i)) {
-				return nil, nullWhereNone(e.at(i))
+				return nil, unexpectedNull(e.at(i))
 			}
 		}
 	}
@@ -238,7 +236,7 @@ func (n listNode) put(a arrow.Array, e entries) error {
 		n.c.length(to - from)
 		for i := from; i < to; i++ {
 			if null(int(i)) {
-				return nullWhereNone(int(i))
+				return unexpectedNull(int(i))
 			}
 			if err := v.write(int(i)); err != nil {
 				return err
@@ -248,7 +246,7 @@ func (n listNode) put(a arrow.Array, e entries) error {
 	})
 }
 
-// groupNode writes the lengths of lists or maps, and what is below: nothing if the items are nulls.
+// groupNode writes the lengths of lists or maps, and the columns below; below is nil if the items are nulls.
 type groupNode struct {
 	c     *outColumn
 	below node
@@ -286,7 +284,7 @@ func (n structNode) put(a arrow.Array, e entries) error {
 	if a.NullN() > 0 {
 		for i := range e.n {
 			if a.IsNull(e.at(i)) {
-				return nullWhereNone(e.at(i))
+				return unexpectedNull(e.at(i))
 			}
 		}
 	}
@@ -298,7 +296,7 @@ func (n structNode) put(a arrow.Array, e entries) error {
 	return nil
 }
 
-// unionNode writes unions; the branch of type null has no node.
+// unionNode writes unions. The branch of type null has no node.
 type unionNode struct {
 	branches []node
 	null     bool
@@ -329,7 +327,7 @@ func (n unionNode) put(a arrow.Array, e entries) error {
 		if b, at := u.ChildID(pos), place(pos); !nulls[b](at) {
 			own[b].pos[i] = int32(at)
 		} else if !n.null {
-			return nullWhereNone(pos)
+			return unexpectedNull(pos)
 		}
 	}
 	for b, below := range n.branches {

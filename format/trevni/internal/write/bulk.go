@@ -14,12 +14,12 @@ import (
 	"stoa/internal/enc/plain"
 )
 
-// fill appends the values [from, to) of one array to b as they are stored, and stops after the first that
-// makes b limit bytes long or longer. It says which value is next.
+// fill appends the values [from, to) of one array to b as they are stored, up to the first that makes b limit bytes
+// long or longer, and returns the index of the next value.
 type fill func(b []byte, from, to, limit int) (out []byte, next int)
 
-// fillOf is the fill of an array whose values are stored as s; nil for arrays that only an appender knows.
-// mark is 1 if each value follows a length of 1, as in Avro's nullable columns, else 0.
+// fillOf returns the fill of an array whose values are stored as s; nil if there is only an appender for it. mark is 1
+// if each value follows a length of 1, as in Avro's nullable columns, else 0.
 func fillOf(a arrow.Array, s layout.Type, mark int) fill {
 	switch s {
 	case layout.Int, layout.Long:
@@ -32,8 +32,8 @@ func fillOf(a arrow.Array, s layout.Type, mark int) fill {
 	return nil
 }
 
-// one is a length of 1: the varint 2.
-const one = 2
+// lengthOne is a length of 1 as it is stored: the varint 2.
+const lengthOne = 2
 
 func fillVarints(a arrow.Array, mark int) fill {
 	switch a := a.(type) {
@@ -67,11 +67,11 @@ func fillVarints(a arrow.Array, mark int) fill {
 	return nil
 }
 
-// varintRoom is what a varint may write over: the longest has ten bytes, a length goes before it, and words of
-// eight are stored.
+// varintRoom is how many bytes after its beginning storing a varint may overwrite: a length, ten bytes, and the rest of
+// a word of eight.
 const varintRoom = 16
 
-func varints[T whole](vals []T, mark int) fill {
+func varints[T integer](vals []T, mark int) fill {
 	return func(b []byte, i, to, limit int) ([]byte, int) {
 		for i < to && len(b) < limit {
 			k := min(to-i, max((limit-len(b))/(10+mark), 1), 4<<10) // none of these but the last can reach the limit
@@ -83,12 +83,12 @@ func varints[T whole](vals []T, mark int) fill {
 }
 
 // appendVarints appends zig-zag varints.
-func appendVarints[T whole](b []byte, vals []T, mark int) []byte {
+func appendVarints[T integer](b []byte, vals []T, mark int) []byte {
 	pos := len(b)
 	b = slices.Grow(b, (10+mark)*len(vals)+varintRoom)
 	b = b[:cap(b)]
 	for _, v := range vals {
-		b[pos] = one // without mark, the value overwrites it
+		b[pos] = lengthOne // without mark, the value overwrites it
 		pos += mark
 		u := uint64(int64(v))<<1 ^ uint64(int64(v)>>63)
 		if u < 0x80 {
@@ -101,14 +101,14 @@ func appendVarints[T whole](b []byte, vals []T, mark int) []byte {
 			pos += binary.PutUvarint(b[pos:], u)
 			continue
 		}
-		binary.LittleEndian.PutUint64(b[pos:], stretch(u)|0x8080808080808080&(1<<(8*(n-1)&63)-1))
+		binary.LittleEndian.PutUint64(b[pos:], scatter7(u)|0x8080808080808080&(1<<(8*(n-1)&63)-1))
 		pos += n
 	}
 	return b[:pos]
 }
 
-// stretch puts the low 56 bits of x in groups of seven into the bytes of a word. squeeze undoes it.
-func stretch(x uint64) uint64 {
+// scatter7 puts the low 56 bits of x, in groups of seven, into the bytes of a word. page.gather7 is its inverse.
+func scatter7(x uint64) uint64 {
 	x = x&0x0fffffff | x&0xfffffff0000000<<4
 	x = x&0x00003fff00003fff | x&0x0fffc0000fffc000<<2
 	return x&0x007f007f007f007f | x&0x3f803f803f803f80<<1
@@ -146,7 +146,7 @@ func words[T int32 | uint32 | int64 | uint64 | float32 | float64](vals []T, mark
 	}
 }
 
-// markedWords puts a length of 1 before each.
+// markedWords puts a length of 1 before each value.
 func markedWords[T int32 | uint32 | int64 | uint64 | float32 | float64](vals []T) fill {
 	var x T
 	w := int(unsafe.Sizeof(x))
@@ -158,7 +158,7 @@ func markedWords[T int32 | uint32 | int64 | uint64 | float32 | float64](vals []T
 		pos := len(b)
 		b = slices.Grow(b, k*(1+w))[:pos+k*(1+w)]
 		for _, v := range vals[i : i+k] {
-			b[pos] = one
+			b[pos] = lengthOne
 			*(*T)(unsafe.Pointer(&b[pos+1 : pos+1+w][0])) = v
 			pos += 1 + w
 		}
@@ -189,14 +189,14 @@ func texts(offs []int32, d arrow.ArrayData, mark int) fill {
 			n := end - from
 			i++
 			if n <= 16 && pos+18 <= len(b) && from+16 <= len(data) {
-				b[pos] = one
+				b[pos] = lengthOne
 				pos += mark
 				b[pos] = byte(n << 1)
 				*(*[16]byte)(b[pos+1:]) = *(*[16]byte)(data[from:]) // what is too much, the next string overwrites
 				pos += 1 + n
 				continue
 			}
-			b = append(b[:pos], one)
+			b = append(b[:pos], lengthOne)
 			b = layout.AppendText(b[:pos+mark], data[from:end])
 			pos = len(b)
 			b = b[:cap(b)]
@@ -205,13 +205,13 @@ func texts(offs []int32, d arrow.ArrayData, mark int) fill {
 	}
 }
 
-// whole are the Go types of what is stored as a varint.
-type whole interface {
+// integer are the Go types of values that are stored as varints.
+type integer interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
 }
 
-// optional writes all values of a, one a row, that may be null: Avro's arrays of no value or one. ok is false
-// if a must be written value by value.
+// optional writes all values of a, one a row, which may be null: arrays of no value or one. ok is false if a must be
+// written value by value.
 func (c *outColumn) optional(a arrow.Array) (ok bool, err error) {
 	f := fillOf(a, c.Type, 1)
 	if b, isBool := a.(*array.Boolean); isBool && c.Type == layout.Boolean {
@@ -238,7 +238,7 @@ func (c *outColumn) optional(a arrow.Array) (ok bool, err error) {
 	return true, nil
 }
 
-// sameValidity is how many entries from i on are valid, or null, as entry i is.
+// sameValidity returns the number of entries from i on that are valid, or null, as entry i is.
 func sameValidity(a arrow.Array, i int) (k int, valid bool) {
 	n := a.Len() - i
 	if a.NullN() == 0 {
@@ -267,7 +267,7 @@ func sameValidity(a arrow.Array, i int) (k int, valid bool) {
 	return min(k, n), valid
 }
 
-// nulls writes up to k lengths of 0 and says how many.
+// nulls writes up to k lengths of 0 and returns how many.
 func (c *outColumn) nulls(k int) int {
 	if c.w.opts.version < 2 {
 		k = min(k, max(c.w.opts.blockSize-len(c.raw), 1))
@@ -286,7 +286,7 @@ func (c *outColumn) nulls(k int) int {
 	return k
 }
 
-// markedBools puts a length of 1 before each; each then takes a byte of its own.
+// markedBools puts a length of 1 before each value, which then takes a byte.
 func markedBools(a *array.Boolean) fill {
 	return func(b []byte, i, to, limit int) ([]byte, int) {
 		for ; i < to && len(b) < limit; i++ {
@@ -294,13 +294,13 @@ func markedBools(a *array.Boolean) fill {
 			if a.Value(i) {
 				v = 1
 			}
-			b = append(b, one, v)
+			b = append(b, lengthOne, v)
 		}
 		return b, i
 	}
 }
 
-// flat writes all values of a, one a row. Nothing is null. ok is false if a must be written value by value.
+// flat writes all values of a, none of them null, one a row. ok is false if a must be written value by value.
 func (c *outColumn) flat(a arrow.Array) (ok bool, err error) {
 	if c.FirstValues || c.MaxDef > 0 {
 		return false, nil

@@ -87,10 +87,10 @@ func TestOptionalBulk(t *testing.T) {
 				b.Append(string(bytes.Repeat([]byte{'x'}, r.IntN(40))))
 			}
 		}
-		whole := b.NewArray()
+		integer := b.NewArray()
 		for _, version := range []byte{1, 2} {
 			for _, size := range []int{1, 50, 1000, 1 << 20} {
-				a := array.NewSlice(whole, int64(r.IntN(20)), n)
+				a := array.NewSlice(integer, int64(r.IntN(20)), n)
 				want, got := optionalColumn(t, typ, version, size), optionalColumn(t, typ, version, size)
 				if err := (optionalNode{want}).put(a, entries{pos: positions(a.Len()), n: a.Len()}); err != nil {
 					t.Fatal(err)
@@ -115,7 +115,7 @@ func positions(n int) []int32 {
 func optionalColumn(t *testing.T, typ arrow.DataType, version byte, size int) *outColumn {
 	s, _ := storedAs(typ, layout.Avro)
 	w := &outFile{opts: writeOptions{dialect: layout.Avro, version: version, blockSize: size},
-		spool: spool{segment: 4096, limit: spoolMemory}}
+		spillStore: spillStore{segment: 4096, limit: spillMemory}}
 	return w.column(layout.Column{Name: "c", Type: s, Array: true, Parent: -1})
 }
 

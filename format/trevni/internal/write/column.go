@@ -24,7 +24,7 @@ type outColumn struct {
 	w        *outFile
 	unsigned bool // fixed values are
 
-	raw   []byte // may lie in the place where it will be kept
+	raw   []byte // may be in its place in the spill
 	rows  int64  // in the block; of repeated columns of the wiki: entries
 	bit   int    // booleans: bits used of the last byte
 	def   []byte
@@ -33,8 +33,8 @@ type outColumn struct {
 	of    int64 // and what they are, 0 or 1
 	first []byte
 
-	last       []byte // the value before, of columns with first values
-	falls      bool   // a value was below the one before, or cannot be compared
+	last       []byte // the previous value, of columns with first values
+	unsorted   bool   // a value was below the one before, or cannot be compared
 	blocks     []outBlock
 	blockSpill blockSpill
 	packed     []byte // levels, and values after them
@@ -46,7 +46,7 @@ type outBlock struct {
 	first             []byte
 }
 
-// maxRows is how many rows a block holds at most: the count has 31 bits.
+// maxRows is the maximum number of rows of a block: the count has 31 bits.
 const maxRows = 1 << 30
 
 // room ends the block if it is full.
@@ -66,7 +66,7 @@ func (c *outColumn) startRow() error {
 	return nil
 }
 
-// levelBytes is what the levels of the block will take.
+// levelBytes is the stored size of the levels of the block.
 func (c *outColumn) levelBytes() int {
 	if len(c.def) == 0 {
 		return 0
@@ -116,15 +116,14 @@ func (c *outColumn) flush() error {
 	return err
 }
 
-// Blocks up to a size are made in the place where they will be kept, except a column's first: of small tables
-// that is all. What the last value takes beyond the block's size may be longer than the room for it: the block
-// is then copied.
+// Blocks up to a size are made in place, but for the first of a column, which is all of a small table. If the last
+// value takes more than overBlock bytes beyond the block size, the block is copied.
 const (
 	madeInPlace = 256 << 10
 	overBlock   = 1 << 10
 )
 
-// front is how many bytes go before a block.
+// front is the number of bytes before the data of a block.
 func (c *outColumn) front() int {
 	if c.Summed && c.w.opts.dialect == layout.Wiki {
 		return 4
@@ -132,7 +131,7 @@ func (c *outColumn) front() int {
 	return 0
 }
 
-// compress returns the stored bytes of raw: raw itself, or others, which may lie in their place on the pile.
+// compress returns the stored bytes of raw: raw itself, or others, which may be in their place in the spill.
 func (c *outColumn) compress(raw []byte) ([]byte, error) {
 	if c.Kind == layout.CodecNone {
 		return raw, nil
@@ -152,15 +151,15 @@ func (c *outColumn) compress(raw []byte) ([]byte, error) {
 		k, _ := codec.ByName("deflate")
 		return k.Compress(to, raw), nil
 	case layout.CodecBzip2:
-		return bzip2.ToBzip2(to, raw), nil
+		return bzip2.Append(to, raw), nil
 	}
 	return nil, fault.Bugf("trevni: a codec that is not written")
 }
 
-// maxRun is how many lengths are written as one number at most: it has 32 bits.
+// maxRun is the maximum number of lengths in one varint, which has 32 bits.
 const maxRun = 1 << 29
 
-// length writes how many values the next entry of an array column has. Runs of 0 or 1 wait until they end:
+// length writes the number of values of the next entry of an array column. Runs of 0 or 1 are kept until they end:
 // version 2 writes them as one number.
 func (c *outColumn) length(n int64) {
 	if n > 1 || c.w.opts.version < 2 {
@@ -247,24 +246,24 @@ func (v *values) write(i int) error {
 		if from == 0 {
 			c.first = append([]byte(nil), c.raw...)
 		}
-		c.notice(c.raw[from:])
+		c.checkOrder(c.raw[from:])
 	}
 	return nil
 }
 
-// notice checks whether values rise.
-func (c *outColumn) notice(v []byte) {
-	if !c.falls && c.last != nil && !c.rises(c.last, v) {
-		c.falls = true
+// checkOrder compares a value with the previous one and sets unsorted.
+func (c *outColumn) checkOrder(v []byte) {
+	if !c.unsorted && c.last != nil && !c.inOrder(c.last, v) {
+		c.unsorted = true
 	}
 	if c.last == nil {
-		c.falls = !c.rises(v, v)
+		c.unsorted = !c.inOrder(v, v)
 	}
 	c.last = append(c.last[:0], v...)
 }
 
-// rises reports whether b is not below a, both as stored. NaN is below everything, itself too.
-func (c *outColumn) rises(a, b []byte) bool {
+// inOrder reports whether b is not less than a, both as stored. NaN is less than everything, itself included.
+func (c *outColumn) inOrder(a, b []byte) bool {
 	le := binary.LittleEndian
 	switch c.Type {
 	case layout.Int, layout.Long:

@@ -52,7 +52,7 @@ var (
 			"1.7.5 reads only 1", func(o *AvroOptions) *int { return &o.Version }, 1, 2))}
 )
 
-// writeOptions are the options of Create, understood.
+// writeOptions are the parsed options of Create, with defaults.
 type writeOptions struct {
 	dialect     layout.Dialect
 	version     byte
@@ -66,6 +66,7 @@ type writeOptions struct {
 	ArrowSchema bool
 }
 
+// ParseOptions parses the options of Create for a dialect. An unknown key or value is an error of class Invalid.
 func ParseOptions(d layout.Dialect, opts map[string]string) (o writeOptions, err error) {
 	s, version := AvroOptions{}, 1
 	if d == layout.Avro {
@@ -87,5 +88,5 @@ func ParseOptions(d layout.Dialect, opts map[string]string) (o writeOptions, err
 	return o, nil
 }
 
-// keeps reports whether the descriptors of column name are to hold first values.
+// keeps reports whether the descriptors of the column name have first values.
 func (o *writeOptions) keeps(name string) bool { return o.firstAll || slices.Contains(o.first, name) }

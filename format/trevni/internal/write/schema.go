@@ -11,20 +11,19 @@ import (
 	"stoa/format/trevni/internal/schema"
 )
 
-// An Arrow schema becomes an Avro schema (avroMaker), and that the columns that Avro's shredder makes of it
-// (outShredder).
+// avroMaker makes an Avro schema of an Arrow schema, and outShredder makes the columns of it, as Avro's shredder does.
 
-// planAvro makes schema, columns and nodes.
+// planAvro makes the Avro schema, the columns that Avro's shredder makes of it, and the nodes that write them.
 func (w *outFile) planAvro(fields []arrow.Field) error {
 	m := avroMaker{taken: map[string]bool{}}
 	root := &schema.AvroType{Kind: "record", Name: m.typeName("Row")}
-	names := schema.Siblings{}
+	names := schema.AvroNames{}
 	for _, f := range fields {
 		t, err := m.field(f, f.Name)
 		if err != nil {
 			return err
 		}
-		root.Fields = append(root.Fields, schema.AvroSchemaField{Name: names.Avro(f.Name), Type: t})
+		root.Fields = append(root.Fields, schema.AvroSchemaField{Name: names.Unique(f.Name), Type: t})
 	}
 	text, err := json.Marshal(root.JSON(map[string]bool{}))
 	if err != nil {
@@ -45,8 +44,8 @@ type avroMaker struct {
 	fixed map[int]*schema.AvroType
 }
 
-// typeName is a name for a record that no other has.
-func (m *avroMaker) typeName(wish string) string { return schema.Siblings(m.taken).Avro(wish) }
+// typeName returns a name for a type that no other has.
+func (m *avroMaker) typeName(wish string) string { return schema.AvroNames(m.taken).Unique(wish) }
 
 // field is the type of a field: a union with null if it can be null.
 func (m *avroMaker) field(f arrow.Field, path string) (*schema.AvroType, error) {
@@ -61,13 +60,13 @@ func (m *avroMaker) of(t arrow.DataType, path string) (*schema.AvroType, error) 
 	switch t := t.(type) {
 	case *arrow.StructType:
 		r := &schema.AvroType{Kind: "record", Name: m.typeName(path)}
-		names := schema.Siblings{}
+		names := schema.AvroNames{}
 		for _, f := range t.Fields() {
 			ft, err := m.field(f, path+"_"+f.Name)
 			if err != nil {
 				return nil, err
 			}
-			r.Fields = append(r.Fields, schema.AvroSchemaField{Name: names.Avro(f.Name), Type: ft})
+			r.Fields = append(r.Fields, schema.AvroSchemaField{Name: names.Unique(f.Name), Type: ft})
 		}
 		return r, nil
 	case *arrow.MapType:
@@ -86,7 +85,7 @@ func (m *avroMaker) of(t arrow.DataType, path string) (*schema.AvroType, error) 
 	return m.simple(t, path)
 }
 
-// union: branches of one kind that have no name cannot be told apart.
+// union makes a union. Branches of one kind that have no name cannot be told apart, and are refused.
 func (m *avroMaker) union(t *arrow.DenseUnionType, path string) (*schema.AvroType, error) {
 	u := &schema.AvroType{Kind: "union"}
 	seen := map[string]bool{}
@@ -164,7 +163,7 @@ func (m *avroMaker) simple(dt arrow.DataType, path string) (*schema.AvroType, er
 	return &k, nil
 }
 
-// outShredder makes the columns of an Avro schema by the rules that shredder has, and the nodes that write them.
+// outShredder makes the columns of an Avro schema, by the rules of schema.shredder, and the nodes that write them.
 type outShredder struct {
 	w    *outFile
 	kept *arrow.Field // the top-level field that is being shredded

@@ -12,8 +12,8 @@ import (
 	"stoa/internal/coerce"
 )
 
-// plainType is what values of t are written and read back as: dictionaries and extensions as what they stand
-// for, all strings as strings of 32-bit offsets, all lists likewise.
+// plainType is the type that values of t are written and read back as: the value type of dictionaries and the storage
+// type of extensions; strings and lists with 32-bit offsets.
 func plainType(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case arrow.ExtensionType:
@@ -52,7 +52,7 @@ func plainType(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// PlainField is f with its plain type. What is of type null can be null.
+// PlainField is f with its plain type. One of type null is nullable.
 func PlainField(f arrow.Field) arrow.Field {
 	f.Type = plainType(f.Type)
 	if f.Type.ID() == arrow.NULL {
@@ -61,8 +61,8 @@ func PlainField(f arrow.Field) arrow.Field {
 	return f
 }
 
-// storedAs is the type in which values of a plain Arrow type are stored; ok is false if there is none. Avro's
-// schemas know no fixed32 and fixed64.
+// storedAs is the stored type of a plain Arrow type; ok is false if there is none. Avro's schemas have no fixed32 and
+// fixed64.
 func storedAs(t arrow.DataType, d layout.Dialect) (s layout.Type, ok bool) {
 	switch t.ID() {
 	case arrow.NULL:
@@ -98,7 +98,7 @@ func storedAs(t arrow.DataType, d layout.Dialect) (s layout.Type, ok bool) {
 // appender appends value i of an array, which is valid, as it is stored.
 type appender func(b []byte, i int) ([]byte, error)
 
-// appenderOf gives the appender for an array whose plain type is stored as s. Booleans have none.
+// appenderOf returns the appender for an array whose plain type is stored as s; nil for booleans and nulls.
 func appenderOf(a arrow.Array, s layout.Type) (appender, error) {
 	a = coerce.Stored(a)
 	if d, ok := a.(*array.Dictionary); ok {

@@ -13,7 +13,7 @@ import (
 	"stoa/internal/nest"
 )
 
-// userKey reports whether a key may be used for metadata that the format does not define.
+// userKey reports whether a key of the schema's metadata can be written: the format and our writer do not use it.
 func userKey(k string) bool {
 	if strings.HasPrefix(k, "trevni.") || k == "avro.schema" || k == layout.SchemaKey || k == layout.SealKey {
 		return false
@@ -72,8 +72,8 @@ func (w *outFile) planWiki(fields []arrow.Field, original []arrow.Field) error {
 	return nil
 }
 
-// planMatrix makes a column with ArrayWidth of lists of a fixed size, if nothing in them can be null: it has no
-// levels, and as many values in every row. f is the field with its plain type.
+// planMatrix makes a column with ArrayWidth of a fixed-size list without nulls: it has no levels, and as many values in
+// every row. f is the field with its plain type.
 func (w *outFile) planMatrix(f, original arrow.Field) bool {
 	t, ok := original.Type.(*arrow.FixedSizeListType)
 	if !ok || f.Nullable || t.ElemField().Nullable || t.Len() < 1 {
@@ -89,7 +89,7 @@ func (w *outFile) planMatrix(f, original arrow.Field) bool {
 	return true
 }
 
-// matrixField writes rows of equally many values.
+// matrixField writes rows of Width values each.
 type matrixField struct{ c *outColumn }
 
 func (m matrixField) write(a arrow.Array) error {
@@ -111,7 +111,7 @@ func (m matrixField) write(a arrow.Array) error {
 		from, to := l.ValueOffsets(row)
 		for i := from; i < to; i++ {
 			if null(int(i)) {
-				return fault.Locate(nullWhereNone(int(i)), fault.Span{}, true, m.c.Name)
+				return fault.Locate(unexpectedNull(int(i)), fault.Span{}, true, m.c.Name)
 			}
 			if err := v.write(int(i)); err != nil {
 				return err
@@ -121,7 +121,7 @@ func (m matrixField) write(a arrow.Array) error {
 	return nil
 }
 
-// keptType is the stored type that the field's metadata asks for, if it has the same values.
+// keptType is the stored type in the field's metadata, if it has the same values as t; otherwise t.
 func keptType(f arrow.Field, t layout.Type) layout.Type {
 	v, _ := f.Metadata.GetValue(schema.MetaType)
 	switch k, ok := layout.TypeByName(v); {
@@ -137,7 +137,7 @@ func keepsFirst(f arrow.Field) bool {
 	return v == "true"
 }
 
-// wikiMeta is the metadata of a column in the wiki's words.
+// wikiMeta is the metadata of a column with the keys of the wiki.
 func wikiMeta(c *layout.Column) []layout.Pair {
 	meta := []layout.Pair{{Key: "Name", Value: []byte(c.Name)}, {Key: "Type", Value: []byte(layout.Types[c.Type].Wiki)}}
 	if c.FirstValues {

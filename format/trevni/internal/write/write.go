@@ -33,10 +33,10 @@ type outFile struct {
 	seal   string        // of the header of the file before
 	part   *table.PartOf // what the current file is; nil: all of the table
 
-	rows  int64 // of the current file
-	total int64
-	bytes int64
-	spool spool
+	rows       int64 // of the current file
+	total      int64
+	bytes      int64
+	spillStore spillStore
 }
 
 // outField writes one top-level field of a batch.
@@ -60,7 +60,7 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	if err != nil {
 		return nil, err
 	}
-	w := &outFile{sink: s, opts: opts, dir: o.Dir, spool: spool{ctx: ctx, sink: s, limit: spoolMemory}}
+	w := &outFile{sink: s, opts: opts, dir: o.Dir, spillStore: spillStore{ctx: ctx, sink: s, limit: spillMemory}}
 	fields := make([]arrow.Field, sc.NumFields())
 	for i, f := range sc.Fields() {
 		fields[i] = PlainField(f)
@@ -91,11 +91,11 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	if err := w.checkFirst(); err != nil {
 		return nil, err
 	}
-	w.spool.segment = segmentFor(len(w.cols))
+	w.spillStore.segment = segmentFor(len(w.cols))
 	return w, nil
 }
 
-// checkFirst refuses names of columns that first values are not kept of.
+// checkFirst is an error of class Invalid if option first-values names a column that cannot have any.
 func (w *outFile) checkFirst() error {
 	var can []string
 	for _, c := range w.cols {
@@ -138,12 +138,12 @@ func (w *outFile) fileMeta(md arrow.Metadata) {
 // column adds a stored column.
 func (w *outFile) column(c layout.Column) *outColumn {
 	c.Kind, c.Summed = w.opts.kind, w.opts.summed
-	o := &outColumn{Column: c, w: w, blockSpill: blockSpill{s: &w.spool}}
+	o := &outColumn{Column: c, w: w, blockSpill: blockSpill{s: &w.spillStore}}
 	w.cols = append(w.cols, o)
 	return o
 }
 
-// writeSlice is how many rows are written between two looks at the size of the file.
+// writeSlice is the number of rows that are written before the size of the file is checked again.
 const writeSlice = 8 << 10
 
 func (w *outFile) Write(ctx context.Context, b arrow.RecordBatch) error {
@@ -167,14 +167,14 @@ func (w *outFile) writeRows(ctx context.Context, b arrow.RecordBatch) error {
 			return err
 		}
 	}
-	if err := w.sideBySide(b); err != nil {
+	if err := w.writeFields(b); err != nil {
 		return err
 	}
 	w.rows += b.NumRows()
 	return nil
 }
 
-// stored is the bytes of all finished blocks.
+// stored is the number of bytes of all finished blocks.
 func (w *outFile) stored() (n int64) {
 	for _, c := range w.cols {
 		n += c.blockSpill.size
@@ -182,9 +182,8 @@ func (w *outFile) stored() (n int64) {
 	return n
 }
 
-// sideBySide writes the fields of a batch, by as many goroutines as there are processors: what they make does
-// not depend on each other.
-func (w *outFile) sideBySide(b arrow.RecordBatch) error {
+// writeFields writes the fields of a batch in parallel, with a goroutine for each processor: they are independent.
+func (w *outFile) writeFields(b arrow.RecordBatch) error {
 	errs := make([]error, len(w.fields))
 	var next atomic.Int64
 	work := func() {
@@ -206,7 +205,7 @@ func (w *outFile) sideBySide(b arrow.RecordBatch) error {
 	return nil
 }
 
-// writeField writes one field. A panic must not end the program from a goroutine, where nobody can catch it.
+// writeField writes one field. A panic becomes an error: the caller cannot recover that of a goroutine.
 func (w *outFile) writeField(i int, a arrow.Array) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -216,7 +215,7 @@ func (w *outFile) writeField(i int, a arrow.Array) (err error) {
 	return w.fields[i].write(a)
 }
 
-// nextName is the name of the file that is finished next, within a directory.
+// nextName is the name of the next file in a directory.
 func (w *outFile) nextName() string { return table.PartName(len(w.names)) }
 
 // finish writes the current file and begins the next, if it is not the last.
@@ -251,10 +250,10 @@ func (w *outFile) finish(ctx context.Context, name string, last bool) (err error
 	w.total += w.rows
 	w.rows = 0
 	for _, c := range w.cols {
-		c.blocks, c.last, c.falls, c.raw = c.blocks[:0], nil, false, nil
+		c.blocks, c.last, c.unsorted, c.raw = c.blocks[:0], nil, false, nil
 		c.blockSpill.reset()
 	}
-	return w.spool.reset()
+	return w.spillStore.reset()
 }
 
 // put writes header and columns.
@@ -278,7 +277,7 @@ func (w *outFile) put(out *bufio.Writer) error {
 	return nil
 }
 
-// descriptors appends what a column begins with.
+// descriptors appends the block count and the descriptors.
 func (c *outColumn) descriptors(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, uint32(len(c.blocks)))
@@ -291,7 +290,7 @@ func (c *outColumn) descriptors(b []byte) []byte {
 	return b
 }
 
-// header is magic, counts, metadata and the starts of the columns.
+// header returns magic, counts, metadata and the starts of the columns, sealed.
 func (w *outFile) header() []byte {
 	le := binary.LittleEndian
 	b := append([]byte(layout.Magic), w.opts.version)
@@ -306,7 +305,7 @@ func (w *outFile) header() []byte {
 	for _, c := range w.cols {
 		meta := append(c.Meta[:len(c.Meta):len(c.Meta)],
 			layout.Pair{Key: layout.DescKey, Value: layout.SealText(c.descriptors(nil))})
-		if c.last != nil && !c.falls {
+		if c.last != nil && !c.unsorted {
 			meta = append(meta[:len(meta):len(meta)], layout.Pair{Key: layout.SortedKey, Value: []byte("true")})
 		}
 		b = appendMetadata(b, meta)
@@ -349,5 +348,5 @@ func (w *outFile) Close(ctx context.Context) (format.Summary, error) {
 }
 
 func (w *outFile) Abort(ctx context.Context) error {
-	return errors.Join(w.spool.reset(), w.sink.Abort(ctx))
+	return errors.Join(w.spillStore.reset(), w.sink.Abort(ctx))
 }

@@ -10,7 +10,7 @@ import (
 // both is kept up (docs/decisions/0006-bzip2.md). It is simple rather than fast: one Huffman table, rotations
 // sorted by doubling.
 
-// maxBzip2 is how many bytes a bzip2 block holds at level 9, with the room that the format's own compressor leaves.
+// maxBzip2 is the number of bytes in a bzip2 block at level 9; the reference compressor leaves 19 free, too.
 const maxBzip2 = 900_000 - 19
 
 // bitWriter writes the most significant bit first.
@@ -49,8 +49,8 @@ var bzip2CRC = func() (t [256]uint32) {
 	return t
 }()
 
-// ToBzip2 appends src as a whole bzip2 stream.
-func ToBzip2(dst, src []byte) []byte {
+// Append appends src to dst as a bzip2 stream.
+func Append(dst, src []byte) []byte {
 	w := &bitWriter{b: append(dst, "BZh9"...)}
 	sum := uint32(0)
 	for len(src) > 0 {
@@ -68,8 +68,8 @@ func ToBzip2(dst, src []byte) []byte {
 	return w.b
 }
 
-// firstRuns writes runs of four or more equal bytes as four and how many more, up to 255 together, until a
-// block is full.
+// firstRuns encodes runs of four or more equal bytes as four of them and a count of the rest, up to 255 in all, until
+// a block is full. used is the number of bytes of src in it, and crc their checksum.
 func firstRuns(src []byte) (out []byte, used int, crc uint32) {
 	crc = ^uint32(0)
 	for used < len(src) && len(out) < maxBzip2-5 {
@@ -91,8 +91,8 @@ func firstRuns(src []byte) (out []byte, used int, crc uint32) {
 	return out, used, ^crc
 }
 
-// rotations sorts the rotations of b: by one byte, then by twice as many as before until all differ or are
-// equal for ever.
+// rotations sorts the rotations of b by their first byte, then by twice as many bytes each time, until all differ or
+// all bytes were compared.
 func rotations(b []byte) []int32 {
 	n := len(b)
 	order, rank, next, spare := make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)
@@ -144,7 +144,7 @@ func rotations(b []byte) []int32 {
 	return order
 }
 
-// block writes what follows a block's checksum.
+// block writes what follows the checksum of a block.
 func (w *bitWriter) block(b []byte) {
 	order := rotations(b)
 	last := make([]byte, len(b))
@@ -175,7 +175,7 @@ func (w *bitWriter) block(b []byte) {
 			}
 		}
 	}
-	symbols, alphabet := moved2Front(last, front)
+	symbols, alphabet := moveToFront(last, front)
 	lengths := codeLengths(symbols, alphabet)
 	w.put(3, 2) // two tables are the fewest; both are the same, and the first is always chosen
 	selectors := (len(symbols) + 49) / 50
@@ -199,9 +199,9 @@ func flag(b bool) uint64 {
 	return 0
 }
 
-// moved2Front replaces bytes by their places in a list in which each comes to the front; runs of the first
-// place are written in the digits 1 and 2 of base 2, as symbols 0 and 1. The last symbol ends the block.
-func moved2Front(b, front []byte) (symbols []uint16, alphabet int) {
+// moveToFront replaces bytes by their indices in a list, and moves each to its front. Runs of index 0 are written in
+// bijective base 2, with symbols 0 and 1 for the digits 1 and 2. The last symbol ends the block.
+func moveToFront(b, front []byte) (symbols []uint16, alphabet int) {
 	alphabet = len(front) + 2
 	run := 0
 	endRun := func() {
@@ -224,7 +224,7 @@ func moved2Front(b, front []byte) (symbols []uint16, alphabet int) {
 	return append(symbols, uint16(alphabet-1)), alphabet
 }
 
-// table writes the lengths of codes, each as steps from the one before.
+// table writes code lengths, each as steps from the previous one.
 func (w *bitWriter) table(lengths []byte) {
 	at := lengths[0]
 	w.put(5, uint64(at))
@@ -252,7 +252,7 @@ func (t *tree) Pop() any {
 	return x
 }
 
-// codeLengths are those of a Huffman code of at most 17 bits: if it is longer, with flatter weights.
+// codeLengths returns the lengths of a Huffman code of at most 17 bits: weights are flattened until it is so short.
 func codeLengths(symbols []uint16, alphabet int) []byte {
 	weight := make([]int, alphabet)
 	for _, s := range symbols {

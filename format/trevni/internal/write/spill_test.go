@@ -27,7 +27,7 @@ func TestSpill(t *testing.T) {
 		for _, opts := range []map[string]string{{"block-size": "1000"}, {"block-size": "1000", "checksum": "null"},
 			{"block-size": "3000", "codec": "snappy"}, {"block-size": "700", "codec": "deflate"},
 			{"block-size": "400000"}, {"file-size": "100000", "block-size": "5000"}} {
-			want, _ := spilled(t, d, opts, sc, b, spoolMemory, segmentSize)
+			want, _ := spilled(t, d, opts, sc, b, spillMemory, segmentSize)
 			got, disk := spilled(t, d, opts, sc, b, 5000, 4000)
 			if disk == 0 && opts["block-size"] != "400000" || len(want) == 0 { // such blocks end with the file only
 				t.Errorf("%s %v: %d bytes went to the scratch file, the output has %d files", d, opts, disk, len(want))
@@ -51,11 +51,11 @@ func spilled(t *testing.T, d layout.Dialect, opts map[string]string, sc *arrow.S
 		t.Fatal(err)
 	}
 	o := w.(*outFile)
-	o.spool.limit, o.spool.segment = limit, segment
+	o.spillStore.limit, o.spillStore.segment = limit, segment
 	if err := w.Write(ctx, b); err != nil {
 		t.Fatal(err)
 	}
-	disk = o.spool.onDisk
+	disk = o.spillStore.onDisk
 	sum, err := w.Close(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -9,14 +9,13 @@ import (
 	"stoa/store"
 )
 
-// A file has its columns one after the other, and counts in front, so finished blocks are kept until it can be
-// put together: each column's on its own pile, in memory up to a bound for all, then in a scratch file. So a
-// file is never held in memory as a whole, and its stored bytes are written twice if there are many of them.
-// What lies on a pile is written with few large writes, and blocks that are not compressed are made where they
-// are kept.
+// A file has its columns one after the other, with counts in front, so finished blocks are kept until the file ends:
+// those of each column together, in memory up to a limit for all, then in a scratch file. So a file is never in memory
+// as a whole, and the stored bytes of a large one are written twice. They are written in large segments, and blocks
+// without compression are made where they are kept.
 
-// spool is what the piles of a file share.
-type spool struct {
+// spillStore is what the columns' spills of a file share.
+type spillStore struct {
 	ctx     context.Context
 	sink    store.Sink
 	segment int   // bytes of a piece of memory
@@ -30,31 +29,31 @@ type spool struct {
 
 // spoolMemory is how much of a file is kept in memory, segmentSize in how large pieces if the columns are few.
 const (
-	spoolMemory = 128 << 20
+	spillMemory = 128 << 20
 	segmentSize = 1 << 20
 )
 
 var segments = sync.Pool{New: func() any { return new([segmentSize]byte) }}
 
-// segmentFor is how large pieces are so that those being filled do not take more than half of what may be kept.
-func segmentFor(columns int) int { return min(segmentSize, max(spoolMemory/2/max(columns, 1), 64<<10)) }
+// segmentFor is the segment size with which the segments being filled do not take more than half of the memory.
+func segmentFor(columns int) int { return min(segmentSize, max(spillMemory/2/max(columns, 1), 64<<10)) }
 
-// blockSpill is a column's finished blocks, one after the other.
+// blockSpill is a column's finished blocks, in order.
 type blockSpill struct {
-	s     *spool
+	s     *spillStore
 	parts []part
 	tail  []byte // the piece being filled
 	size  int64  // bytes in all
 }
 
-// part is a full piece: in memory, or n bytes of the scratch file.
+// part is a full segment: in memory, or n bytes of the scratch file at at.
 type part struct {
 	mem []byte
 	at  int64
 	n   int64
 }
 
-// room is where the next bytes will lie: empty, with a capacity of at least n.
+// room returns where the next bytes go: empty, with a capacity of at least n.
 func (p *blockSpill) room(n int) ([]byte, error) {
 	if cap(p.tail)-len(p.tail) < n {
 		if err := p.seal(); err != nil {
@@ -72,10 +71,10 @@ func (p *blockSpill) room(n int) ([]byte, error) {
 	return p.tail[len(p.tail):len(p.tail):cap(p.tail)], nil
 }
 
-// sumRoom is left behind what is made in place.
+// sumRoom is the room for a checksum after a block that is made in place.
 const sumRoom = 4
 
-// place is where a block may be made that front bytes go before and at most sumRoom after it: empty, with a
+// place returns where a block can be made that has front bytes before and at most sumRoom after it: empty, with a
 // capacity of at least n.
 func (p *blockSpill) place(front, n int) ([]byte, error) {
 	b, err := p.room(front + n + sumRoom)
@@ -85,7 +84,7 @@ func (p *blockSpill) place(front, n int) ([]byte, error) {
 	return b[front:front:(cap(b) - sumRoom)], nil
 }
 
-// add puts front, data and back on the pile. data may have been made in its place.
+// add appends front, data and back. data may have been made in its place.
 func (p *blockSpill) add(front, data, back []byte) error {
 	n, at := len(front)+len(data)+len(back), len(p.tail)+len(front)
 	inPlace := len(data) > 0 && at < cap(p.tail) && unsafe.SliceData(data) == unsafe.SliceData(p.tail[at:cap(p.tail)])
@@ -105,8 +104,8 @@ func (p *blockSpill) add(front, data, back []byte) error {
 	return nil
 }
 
-// seal ends the piece that is being filled. When the file has come to more than may be kept in memory, the
-// pile's pieces go to the scratch file.
+// seal ends the current segment. If the file takes more memory than the limit, the column's segments go to the scratch
+// file.
 func (p *blockSpill) seal() error {
 	if len(p.tail) > 0 {
 		p.parts = append(p.parts, part{mem: p.tail, n: int64(len(p.tail))})
@@ -148,7 +147,7 @@ func recycle(b []byte) {
 	}
 }
 
-// copy writes the pile to w. buf is for what comes from disk.
+// copy writes all blocks to w. buf is scratch for what comes from the scratch file.
 func (p *blockSpill) copy(w io.Writer, buf *[]byte) error {
 	for _, k := range p.parts {
 		if k.mem == nil {
@@ -164,7 +163,7 @@ func (p *blockSpill) copy(w io.Writer, buf *[]byte) error {
 }
 
 // copy writes a part that is in the scratch file.
-func (s *spool) copy(w io.Writer, k part, buf *[]byte) error {
+func (s *spillStore) copy(w io.Writer, k part, buf *[]byte) error {
 	for at, n := k.at, k.n; n > 0; {
 		b := min(n, segmentSize)
 		if int64(cap(*buf)) < b {
@@ -184,7 +183,7 @@ func (s *spool) copy(w io.Writer, k part, buf *[]byte) error {
 	return nil
 }
 
-// reset empties the pile.
+// reset removes all blocks.
 func (p *blockSpill) reset() {
 	for _, k := range p.parts {
 		recycle(k.mem)
@@ -193,8 +192,8 @@ func (p *blockSpill) reset() {
 	*p = blockSpill{s: p.s, parts: p.parts[:0]}
 }
 
-// reset forgets what is on disk, for the next file.
-func (s *spool) reset() error {
+// reset closes the scratch file, before the next file.
+func (s *spillStore) reset() error {
 	s.held, s.onDisk = 0, 0
 	if s.disk == nil {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"stoa/store"
 )
 
-// TestBareHeader: of files whose blocks have checksums verify says that their header has none, as nothing could tell
-// that a name is another; of our own files, whose header has one, it does not.
-func TestBareHeader(t *testing.T) {
+// TestUncheckedHeader: of files whose blocks have checksums verify says that their header has none, as nothing could
+// tell that a name is another; of our own files, whose header has one, it does not.
+func TestUncheckedHeader(t *testing.T) {
 	says := func(data []byte) bool {
 		tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f.trv": data}), Name: "f.trv"}
 		what, err := trevni.Format.Unchecked(t.Context(), tg, format.OpenOptions{})
@@ -26,7 +26,7 @@ func TestBareHeader(t *testing.T) {
 	}
 	for _, name := range []string{"dialects/wiki_dremel.trv", "v1.12.2/all_snappy_crc32.trv"} {
 		if !says(corpusFile(t, name)) {
-			t.Errorf("%s: that its header has no checksum is not said", name)
+			t.Errorf("%s: that its header has no checksum is not reported", name)
 		}
 	}
 	for name, data := range samples(t) {
@@ -47,9 +47,9 @@ func TestKeysWithOtherBytes(t *testing.T) {
 	for key, near := range map[string]bool{"xxxxxx.parent": false, "trevni.xxxxxx": false, "trxxni.pxrexx": false,
 		"trevni.pxxxxt": true, "xxxvni.parent": true} {
 		bad := bytes.Replace(data, []byte("trevni.parent"), []byte(key), 1)
-		got, _, err := salvaged(t, bad)
-		if told := errorsOf(t, bad) > 0; near && (err != nil || got != right || !told) {
-			t.Errorf("%s: told %v, %v, the rows are as they were: %v", key, told, err, got == right)
+		got, _, err := recovered(t, bad)
+		if reported := errorsOf(t, bad) > 0; near && (err != nil || got != right || !reported) {
+			t.Errorf("%s: reported %v, %v, the rows are as they were: %v", key, reported, err, got == right)
 		}
 		if _, err := scanAll(t.Context(), bad, scan.Spec{}, false); !near && err == nil {
 			t.Errorf("%s is not taken for a user's key", key)
@@ -106,7 +106,7 @@ func TestSchemaIsText(t *testing.T) {
 		t.Fatal("not the file that it was")
 	}
 	data[at+1] |= 0x80
-	if _, reported, _ := salvaged(t, data); errorsOf(t, data) == 0 || !reported {
+	if _, reported, _ := recovered(t, data); errorsOf(t, data) == 0 || !reported {
 		t.Error("a symbol that is no UTF-8 is no error")
 	}
 }
