@@ -13,15 +13,15 @@ import (
 	"stoa/internal/codec"
 )
 
-// needs is the minimum that a record batch of a schema must list. The library takes the n-th node and the n-th buffer
-// without asking how many there are, and would read beyond the list.
-type needs struct {
+// batchNeeds is the minimum that a record batch of a schema must list. The library takes the n-th node and the n-th
+// buffer without checking how many there are, and would read past the list.
+type batchNeeds struct {
 	nodes, buffers, views int
-	valid                 [][2]int // arrays that may have nulls, and the buffers of the bits that say which
+	valid                 [][2]int // node and validity buffer of each array that may have nulls
 }
 
-// add counts what a column of type t has. Version is the metadata's (V5 is 4).
-func (n *needs) add(t arrow.DataType, version int) {
+// add counts a column of type t. version is that of the metadata; V5 is 4.
+func (n *batchNeeds) add(t arrow.DataType, version int) {
 	switch x := t.(type) {
 	case arrow.ExtensionType:
 		n.add(x.StorageType(), version)
@@ -30,7 +30,7 @@ func (n *needs) add(t arrow.DataType, version int) {
 		n.add(x.IndexType, version)
 		return
 	}
-	n.own(t, version)
+	n.addOwn(t, version)
 	if x, ok := t.(arrow.NestedType); ok { // parents come before their children
 		for _, f := range x.Fields() {
 			n.add(f.Type, version)
@@ -39,7 +39,7 @@ func (n *needs) add(t arrow.DataType, version int) {
 }
 
 // own adds the nodes and buffers of an array without its children.
-func (n *needs) own(t arrow.DataType, version int) {
+func (n *batchNeeds) addOwn(t arrow.DataType, version int) {
 	switch t.ID() {
 	case arrow.NULL, arrow.RUN_END_ENCODED, arrow.SPARSE_UNION, arrow.DENSE_UNION:
 	default:
@@ -68,19 +68,19 @@ func (n *needs) own(t arrow.DataType, version int) {
 	}
 }
 
-// enough compares a record batch with the schema. At most limit bytes of a buffer are decompressed.
-func enough(sc *arrow.Schema, m *message, limit int64) error {
+// checkBatch compares a record batch with the schema. At most limit bytes of a buffer are decompressed.
+func checkBatch(sc *arrow.Schema, m *message, limit int64) error {
 	if m.Kind != flat.RecordBatch {
 		return nil
 	}
 	b := &m.Batch
-	var n needs
+	var n batchNeeds
 	var tops []int
 	for _, f := range sc.Fields() {
 		tops = append(tops, n.nodes)
 		n.add(f.Type, m.Version)
 	}
-	// older writers gave some types one more buffer, but never one more array
+	// Older writers wrote one more buffer for some types, but never one more array.
 	if len(b.Nodes) != n.nodes || len(b.Buffers) < n.buffers || b.Views < n.views {
 		return fault.Corruptf(m.at, "message.buffers",
 			"%d arrays, %d buffers and %d numbers of views, the schema needs %d, %d and %d",
@@ -92,7 +92,7 @@ func enough(sc *arrow.Schema, m *message, limit int64) error {
 				sc.Field(i).Name, b.Nodes[k].Rows, b.Rows)
 		}
 	}
-	if b.Views > 0 || len(b.Buffers) > n.buffers { // whose buffers are not where they are counted to be
+	if b.Views > 0 || len(b.Buffers) > n.buffers { // the indices of validity buffers are not known
 		return nil
 	}
 	for _, v := range n.valid {
@@ -103,8 +103,8 @@ func enough(sc *arrow.Schema, m *message, limit int64) error {
 	return nil
 }
 
-// noNulls compares an array that declares no nulls with its validity bits, which are ignored afterwards: whatever lies
-// under a null would become a value. Where nulls are declared, their number is compared with the bits later.
+// noNulls compares an array that declares no nulls with its validity bitmap, which is ignored afterwards: whatever is
+// under a null would become a value. If nulls are declared, their number is compared with the bitmap later.
 func (m *message) noNulls(node, buffer int, limit int64) error {
 	x, at := m.Batch.Nodes[node], m.Batch.Buffers[buffer]
 	if x.Nulls > 0 || x.Rows == 0 || at.Len == 0 || m.body == nil {
@@ -116,10 +116,10 @@ func (m *message) noNulls(node, buffer int, limit int64) error {
 		return fault.Locate(err, m.at, false, fmt.Sprintf("message.buffers[%d]", buffer))
 	}
 	if int64(len(bits)) < (x.Rows+7)/8 {
-		return fault.Corruptf(m.at, path, "%d bytes say which of %d values are null", len(bits), x.Rows)
+		return fault.Corruptf(m.at, path, "a validity bitmap of %d bytes for %d values", len(bits), x.Rows)
 	}
 	if k := x.Rows - int64(bitutil.CountSetBits(bits, 0, int(x.Rows))); k > 0 {
-		return fault.Corruptf(m.at, path, "no value is null, but %d are by their bits", k)
+		return fault.Corruptf(m.at, path, "expected no nulls, the validity bitmap has %d", k)
 	}
 	return nil
 }
@@ -137,26 +137,27 @@ func (m *message) expand(b []byte, limit int64) ([]byte, error) {
 		func(n int) []byte { return make([]byte, n) })
 }
 
-// capped is an allocator for the library. No allocation may exceed all that the messages lent to it contain,
-// decompressed, so that a mistake of the library in reading is an error (decoder.next) and not the end of the process.
-type capped struct {
+// limitedAllocator is an allocator for the library. An allocation that exceeds all that the messages passed to it
+// contain, decompressed, panics: so a mistake of the library in reading is an error (decoder.next) and does not end the
+// process.
+type limitedAllocator struct {
 	memory.Allocator
-	room *int64 // bytes of what it was lent
+	room *int64 // bytes of the messages, decompressed
 }
 
-func (c capped) check(n int) {
-	const slack = 64 << 10 // padding, bitmaps of what had none
+func (c limitedAllocator) check(n int) {
+	const slack = 64 << 10 // padding, and bitmaps that the message does not have
 	if int64(n) > *c.room+slack {
 		panic(fmt.Errorf("%d bytes for a buffer, the messages hold %d", n, *c.room))
 	}
 }
 
-func (c capped) Allocate(n int) []byte {
+func (c limitedAllocator) Allocate(n int) []byte {
 	c.check(n)
 	return c.Allocator.Allocate(n)
 }
 
-func (c capped) Reallocate(n int, b []byte) []byte {
+func (c limitedAllocator) Reallocate(n int, b []byte) []byte {
 	c.check(n)
 	return c.Allocator.Reallocate(n, b)
 }

@@ -11,16 +11,16 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// endMark ends the messages of a file, right before its footer.
+// endMark follows the last message of a file, right before its footer.
 const endMark = mark + "\x00\x00\x00\x00"
 
-// moved is an error if bytes were inserted into message b of a file, or removed from it: it begins where the footer
-// says, and none of the structures after it does. If one of them is in its place, the damage in between is of another
-// kind.
-func (r *reader) moved(ctx context.Context, b flat.Block) error {
-	i, _ := slices.BinarySearchFunc(r.named, b.Off+1,
+// checkMoved is an error if bytes were inserted into message b of a file, or removed from it: it begins where the
+// footer has it, and none of the structures after it does. If one of them is in its place, the damage between is of
+// another kind.
+func (r *reader) checkMoved(ctx context.Context, b flat.Block) error {
+	i, _ := slices.BinarySearchFunc(r.footerBlocks, b.Off+1,
 		func(x flat.Block, off int64) int { return cmp.Compare(x.Off, off) })
-	later, last := r.named[i:], b
+	later, last := r.footerBlocks[i:], b
 	for _, x := range later {
 		if in, err := r.inPlace(ctx, x); in || err != nil {
 			return err
@@ -31,11 +31,11 @@ func (r *reader) moved(ctx context.Context, b flat.Block) error {
 	if err != nil || !moved {
 		return err
 	}
-	return fault.Corruptf(r.span(r.base+b.Off, b.End()-b.Off), "message", "bytes were put in or taken out: "+
-		"none of what follows is where the footer says (%d messages, end mark)", len(later))
+	return fault.Corruptf(r.span(r.base+b.Off, b.End()-b.Off), "message", "bytes were inserted or removed: "+
+		"nothing after it is where the footer has it (%d messages, end mark)", len(later))
 }
 
-// inPlace reports whether a message begins where the footer says. One of the two words of its prefix may be damaged.
+// inPlace reports whether a message begins where the footer has it. One of the two words of its prefix may be damaged.
 func (r *reader) inPlace(ctx context.Context, b flat.Block) (bool, error) {
 	var p [8]byte
 	if n, err := r.fill(ctx, p[:], r.base+b.Off); n < len(p) {
@@ -56,12 +56,12 @@ func (r *reader) endMoved(ctx context.Context, last flat.Block) (bool, error) {
 		return false, err
 	}
 	var p [len(endMark)]byte
-	err = r.must(ctx, p[:], foot-int64(len(endMark)), "footer")
+	err = r.readFull(ctx, p[:], foot-int64(len(endMark)), "footer")
 	return err == nil && string(p[:]) == endMark, err
 }
 
-// chain is where the record batches of a file begin, message after message to the end; empty if one of the messages is
-// damaged. Either all lengths have a mark before them, or none: anything else is no message.
+// chain returns the offsets of a file's record batches by walking message after message to the end; nil if one of the
+// messages is damaged. Either all prefixes have a mark, or none; any other bytes are no message.
 func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
 	prefix := int64(0)
 	for off := r.after; ; {
@@ -86,12 +86,11 @@ func (r *reader) chain(ctx context.Context) (batches []int64, err error) {
 	}
 }
 
-// unnamed is an error if the footer of a file, which begins at foot, leaves out batches that stand among the
-// messages, and names no others instead. Messages are only looked at if those that are named leave room for more.
-func (r *reader) unnamed(ctx context.Context, foot int64) error {
+// checkUnnamed is an error if the footer of a file, which begins at foot, does not name all batches among the messages.
+func (r *reader) checkUnnamed(ctx context.Context, foot int64) error {
 	const minMessage = 64 // bytes of a message
 	room, at := false, r.after-r.base
-	for _, b := range append(slices.Clip(r.named), flat.Block{Off: foot - r.base}) {
+	for _, b := range append(slices.Clip(r.footerBlocks), flat.Block{Off: foot - r.base}) {
 		room = room || b.Off-at >= minMessage
 		at = max(at, b.End())
 	}
@@ -112,12 +111,11 @@ func (r *reader) unnamed(ctx context.Context, foot int64) error {
 		return err
 	}
 	return fault.Corruptf(r.span(r.base, r.size()), "footer.recordBatches",
-		"%d are named, %d follow each other", len(named), len(batches))
+		"%d are named, the file has %d", len(named), len(batches))
 }
 
-// misled is an error if the footer points to something that is no batch although the sequence of messages itself is
-// intact. That it points to all batches was checked when the file was opened.
-func (r *reader) misled(ctx context.Context) error {
+// checkFooter is an error if the footer names something that is no batch although the messages themselves are intact.
+func (r *reader) checkFooter(ctx context.Context) error {
 	if !r.file {
 		return nil
 	}

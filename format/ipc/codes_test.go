@@ -51,7 +51,7 @@ func TestVerifyCodes(t *testing.T) {
 	} {
 		got := verified(t, store.NewMemory(map[string][]byte{"t": x.damage(bytes.Clone(whole))}))
 		if len(got) == 0 {
-			t.Errorf("%s: nothing is told", name)
+			t.Errorf("%s: nothing is reported", name)
 			continue
 		}
 		f := got[0]
@@ -62,9 +62,9 @@ func TestVerifyCodes(t *testing.T) {
 	}
 }
 
-// TestUnreadable: whichever operation of the store fails, verify reports it as what it is, and recovery and
+// TestStoreErrors: whichever operation of the store fails, verify reports it as what it is, and recovery and
 // reading around damage do not take it for damage, which would cost rows without a word about the store.
-func TestUnreadable(t *testing.T) {
+func TestStoreErrors(t *testing.T) {
 	three, _ := threeBatches(t)
 	files := map[string]*store.Memory{"three batches": store.NewMemory(map[string][]byte{"t": three})}
 	for _, f := range []string{"plain.lz4.arrows", "plain.zstd.arrow", "delta.arrow", "replaced.arrows"} {
@@ -102,7 +102,7 @@ func TestUnreadable(t *testing.T) {
 			}
 			tab.Close()
 			if err == nil && n != rows {
-				t.Errorf("%s: operation %d failed: %d rows of %d, and nobody says so", name, k, n, rows)
+				t.Errorf("%s: operation %d failed: %d rows of %d, and that is not reported", name, k, n, rows)
 			}
 		}
 	}

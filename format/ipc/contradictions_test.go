@@ -20,7 +20,7 @@ import (
 // TestBatchWithoutArrays: a batch of a file whose metadata lead to a table without fields has no rows, and not one
 // array of those that the schema has: it is damaged, and not empty.
 func TestBatchWithoutArrays(t *testing.T) {
-	whole := write(t, nil, threes(true)).Bytes("t")
+	whole := write(t, nil, sampleBatch(true)).Bytes("t")
 	reported := 0
 	for i := range whole {
 		for bit := range 8 {
@@ -45,7 +45,7 @@ func TestBatchWithoutArrays(t *testing.T) {
 }
 
 // threes is a batch of three columns of three rows; the second has a null in its second row.
-func threes(nullable bool) arrow.RecordBatch {
+func sampleBatch(nullable bool) arrow.RecordBatch {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "b", Type: arrow.PrimitiveTypes.Int64, Nullable: nullable},
 		{Name: "c", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
@@ -65,9 +65,9 @@ func TestContradictions(t *testing.T) {
 	}
 	nodes := slices.Concat(node(3, 0), node(3, 1), node(3, 0))
 	for _, opts := range []map[string]string{{}, {"stream": "true"}, {"compression": "lz4"}, {"compression": "zstd"}} {
-		whole := write(t, opts, threes(true)).Bytes("t")
+		whole := write(t, opts, sampleBatch(true)).Bytes("t")
 		if bytes.Count(whole, nodes) != 1 {
-			t.Fatal("this is another file")
+			t.Fatal("not the expected file")
 		}
 		for what, other := range map[string][]byte{
 			"no nulls by the number": slices.Concat(node(3, 0), node(3, 0), node(3, 0)),
@@ -80,13 +80,13 @@ func TestContradictions(t *testing.T) {
 				t.Errorf("%v, %s: %v, %v", opts, what, got, err)
 			}
 		}
-		if _, err := readAll(write(t, opts, threes(true)), nil, vec.Range{}); err != nil {
+		if _, err := readAll(write(t, opts, sampleBatch(true)), nil, vec.Range{}); err != nil {
 			t.Errorf("%v, whole: %v", opts, err)
 		}
 	}
 	for _, nullable := range []bool{true, false} {
 		var b bytes.Buffer
-		rec := threes(nullable)
+		rec := sampleBatch(nullable)
 		w := NewStreamWriter(&b, rec.Schema())
 		if err := errors.Join(w.Write(rec), w.Close()); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func (o *outline) node(depth int, kind region.Kind, name, value string, off, n i
 	o.Node(depth, kind, name, value, o.s.span(off, n))
 }
 
-// anatomy streams the messages from the start; a file's footer is found from its end.
+// anatomy describes the messages from the start; a file's footer is found from its end.
 func anatomy(ctx context.Context, t format.Target, d format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, d.Pages, func(out *describe.Outline) error {
 		s, err := openSource(ctx, t, d.Limits)
@@ -64,16 +64,16 @@ func (o *outline) all(ctx context.Context) error {
 	return errors.Join(err, footErr)
 }
 
-// fileMessages describes the messages of a file. Where the schema at the beginning is none they continue at first,
-// where the footer says that they begin.
+// fileMessages describes the messages of a file. If the schema at the beginning is damaged they go on at first, the
+// offset of the first message by the footer.
 func (o *outline) fileMessages(ctx context.Context, first int64) (int64, error) {
 	begin := o.s.base + 8
-	m, end, err := o.s.leading(ctx)
+	m, end, err := o.s.leadingSchema(ctx)
 	switch {
 	case err == nil:
 		o.message(0, m, begin, end)
 		return o.messages(ctx, 1, end)
-	case !ofBytes(err) || first <= begin:
+	case !isContentError(err) || first <= begin:
 		return begin, err
 	}
 	o.node(1, region.Gap, "schema", err.Error(), begin, first-begin)
@@ -87,7 +87,7 @@ func (o *outline) rest(at, end int64) {
 	}
 }
 
-// messages describes messages, of which the first is the i-th, up to the end mark; it gives where what follows begins.
+// messages describes messages up to the end mark, and numbers them from i. It returns the offset after the mark.
 func (o *outline) messages(ctx context.Context, i int, at int64) (int64, error) {
 	for ; !o.Left(); i++ {
 		m, end, err := o.s.next(ctx, at, 0)
@@ -100,7 +100,7 @@ func (o *outline) messages(ctx context.Context, i int, at int64) (int64, error) 
 			}
 			return end, nil
 		}
-		if err := o.s.there(ctx, m.data, m.Body, "body"); err != nil {
+		if err := o.s.exists(ctx, m.data, m.Body, "body"); err != nil {
 			return at, err
 		}
 		o.message(i, m, at, end)

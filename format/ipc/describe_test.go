@@ -54,7 +54,7 @@ func TestVerifyDamaged(t *testing.T) {
 	}
 }
 
-// A stream that was cut between two messages is read, and told to have no end mark.
+// A stream that was cut between two messages is read, and reported to have no end mark.
 func TestCutStream(t *testing.T) {
 	tree := golden(t, "testdata/plain.lz4.arrows")
 	b := tree.Bytes("t")

@@ -68,7 +68,7 @@ func (f *feed) Message() (*ipc.Message, error) {
 	return f.cur, nil
 }
 
-// fault makes an error of what the library reported about the last message.
+// fault makes a fault.Error of an error of the library about the last message.
 func (f *feed) fault(err error) error {
 	if f.err != nil {
 		return f.err
@@ -90,14 +90,14 @@ type decoder struct {
 }
 
 func newDecoder(f *feed, mem memory.Allocator) (*decoder, error) {
-	lib, err := ipc.NewReaderFromMessageReader(f, ipc.WithAllocator(capped{mem, &f.room}))
+	lib, err := ipc.NewReaderFromMessageReader(f, ipc.WithAllocator(limitedAllocator{mem, &f.room}))
 	if err != nil {
 		return nil, f.fault(err)
 	}
 	return &decoder{f, lib}, nil
 }
 
-// next is the next batch, validated in full, or nil at the end. It is valid until the next call.
+// next returns the next batch, with columns cols validated in full, or nil at the end. It is valid until the next call.
 func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -130,7 +130,7 @@ func (d *decoder) next(cols []int) (b arrow.RecordBatch, err error) {
 	return b, nil
 }
 
-// digitsFit checks that no decimal has more digits than its type, which the library does not check.
+// digitsFit is an error if a decimal has more digits than its type, which the library does not check.
 func digitsFit(d arrow.ArrayData) error {
 	for _, c := range d.Children() {
 		if err := digitsFit(c); err != nil {
@@ -177,7 +177,7 @@ func hasNullType(t arrow.DataType) bool {
 	return t.ID() == arrow.NULL
 }
 
-// withBuffers copies the outline of d, with the one (absent) buffer that null arrays should have.
+// withBuffers copies the structure of d, with the one (absent) buffer that null arrays should have.
 func withBuffers(d arrow.ArrayData) arrow.ArrayData {
 	children := make([]arrow.ArrayData, len(d.Children()))
 	for i, c := range d.Children() {
@@ -199,7 +199,7 @@ func (d *decoder) release() {
 	d.lib.Release()
 }
 
-// schemaOf is the schema of a schema message.
+// schemaOf returns the schema in a schema message.
 func schemaOf(m *message) (*arrow.Schema, error) {
 	d, err := newDecoder(&feed{queue: []*message{m}, more: eof}, memory.NewGoAllocator())
 	if err != nil {

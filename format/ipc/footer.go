@@ -11,7 +11,7 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// tail is the length of what follows the footer.
+// tail is the number of bytes after the footer: its length and the magic.
 const tail = 4 + int64(len(fileMagic))
 
 // readFooter reads the footer, and returns its bytes as well.
@@ -21,12 +21,12 @@ func (s *source) readFooter(ctx context.Context) (f flat.Footer, raw []byte, at 
 		return f, nil, at, err
 	}
 	raw, at = make([]byte, n), s.span(off, n)
-	if err := s.must(ctx, raw, off, "footer"); err != nil {
+	if err := s.readFull(ctx, raw, off, "footer"); err != nil {
 		return f, nil, at, err
 	}
 	f, err = flat.ParseFooter(raw, off-s.base)
 	if err == nil {
-		err = s.affords(f.Schema, int64(len(raw)), at, "footer")
+		err = s.checkSchemaSize(f.Schema, int64(len(raw)), at, "footer")
 	}
 	return f, raw, at, fault.Locate(err, at, true, "footer")
 }
@@ -39,7 +39,7 @@ func (s *source) footerAt(ctx context.Context) (at, n int64, err error) {
 	}
 	var b [tail]byte
 	end := s.base + size - tail
-	if err := s.must(ctx, b[:], end, "footer"); err != nil {
+	if err := s.readFull(ctx, b[:], end, "footer"); err != nil {
 		return 0, 0, err
 	}
 	if !bytes.Equal(b[4:], []byte(fileMagic)) {
@@ -57,7 +57,7 @@ func (s *source) footerAt(ctx context.Context) (at, n int64, err error) {
 	return end - n, n, nil
 }
 
-// byPlace are the messages that a footer names in the order in which they lie.
+// byPlace returns the messages that a footer names, in the order of the file.
 func byPlace(f flat.Footer) []flat.Block {
 	out := slices.Concat(f.Dictionaries, f.Batches)
 	slices.SortFunc(out, func(a, b flat.Block) int { return cmp.Compare(a.Off, b.Off) })

@@ -34,7 +34,7 @@ var Format = format.Format{
 	Codes:     codes,
 }
 
-// probe checks the magic, or the first message. It never asks for the size.
+// probe checks the magic, or the first message. It never asks for the size, which standard input does not have.
 func probe(ctx context.Context, t format.Target) (format.Match, error) {
 	s, err := openSource(ctx, t, t.Limits)
 	if err != nil {
@@ -82,7 +82,7 @@ func list(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] {
 	}
 }
 
-// total is the number of rows of a file, -1 if a batch does not say.
+// total is the number of rows of a file, -1 if that of a batch is not known.
 func (r *reader) total(ctx context.Context) int64 {
 	rows, err := r.batchRows(ctx)
 	if err != nil {

@@ -5,18 +5,18 @@ import (
 	"io"
 )
 
-// late writes a stream of messages, and holds back the last bytes of each until the next comes. To most readers a
-// stream that stops after a message is complete, with or without an end mark. A stream whose writer was killed between
-// two batches must not look like that.
-type late struct {
+// holdback writes a stream of messages, and holds back the last bytes of each until the next is written. To most
+// readers a stream that stops after a message is complete, with or without an end mark. A stream whose writer was
+// killed between two batches must not look complete.
+type holdback struct {
 	w    *bufio.Writer
 	kept [8]byte
 	n    int // of kept
 }
 
-func newLate(w io.Writer) *late { return &late{w: bufio.NewWriterSize(w, 64<<10)} }
+func newHoldback(w io.Writer) *holdback { return &holdback{w: bufio.NewWriterSize(w, 64<<10)} }
 
-func (l *late) Write(b []byte) (int, error) {
+func (l *holdback) Write(b []byte) (int, error) {
 	if len(b) < len(l.kept) { // all of it is kept, and as much as fits of what was
 		if out := l.n + len(b) - len(l.kept); out > 0 {
 			if _, err := l.w.Write(l.kept[:out]); err != nil {
@@ -38,8 +38,8 @@ func (l *late) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end writes what was held back, followed by rest.
-func (l *late) end(rest []byte) error {
+// end writes the bytes that were held back, followed by rest.
+func (l *holdback) end(rest []byte) error {
 	if _, err := l.w.Write(l.kept[:l.n]); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestMovedBytes(t *testing.T) {
 				given += len(got)
 				for k := range ends { // a prefix that is not there does not say whose end is gone
 					if ends[k]+8 <= at && !slices.Contains(got, k) {
-						t.Fatalf("%d bytes at %d: batch %d, which ends at %d, is not given: %v", n, at, k, ends[k], got)
+						t.Fatalf("%d bytes at %d: batch %d, which ends at %d, is not read: %v", n, at, k, ends[k], got)
 					}
 				}
 			}
@@ -50,7 +50,7 @@ func TestMovedBytes(t *testing.T) {
 		}
 	}
 	if given < 1000 {
-		t.Errorf("%d batches were given: nothing was tried", given)
+		t.Errorf("%d batches were read: nothing was tested", given)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestMovedStream(t *testing.T) {
 		}
 	}
 	if given < 1000 {
-		t.Errorf("%d batches were given: nothing was tried", given)
+		t.Errorf("%d batches were read: nothing was tested", given)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestNeeds: real batches of every type list exactly what is counted for their schema; one buffer less is damage.
-func TestNeeds(t *testing.T) {
+// TestBatchNeeds: real batches of every type list exactly what is counted for their schema; one buffer less is damage.
+func TestBatchNeeds(t *testing.T) {
 	for _, name := range []string{"plain.lz4.arrows", "rare.lz4.arrows", "rare.arrow", "v4.arrow", "legacy.arrows",
 		"replaced.arrows", "delta.arrow"} {
 		o, err := openReader(t.Context(), format.Target{Tree: store.Local{}, Name: "testdata/" + name},
@@ -36,7 +36,7 @@ func TestNeeds(t *testing.T) {
 				continue
 			}
 			batches++
-			var n needs
+			var n batchNeeds
 			for _, f := range o.schema.Fields() {
 				n.add(f.Type, m.Version)
 			}
@@ -45,11 +45,11 @@ func TestNeeds(t *testing.T) {
 				t.Errorf("%s: %d nodes, %d buffers, %d views, counted %+v", name, len(m.Batch.Nodes),
 					len(m.Batch.Buffers), m.Batch.Views, n)
 			}
-			if err := o.enough(m); err != nil {
+			if err := o.checkBatch(m); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			m.Batch.Buffers = slices.Clone(m.Batch.Buffers[:n.buffers-1])
-			if err := o.enough(m); !errors.Is(err, fault.Corrupt) {
+			if err := o.checkBatch(m); !errors.Is(err, fault.Corrupt) {
 				t.Errorf("%s: one buffer less: %v", name, err)
 			}
 		}
@@ -60,15 +60,15 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestCapped: the library gets no more memory than the messages hold.
-func TestCapped(t *testing.T) {
+// TestLimitedAllocator: the library gets no more memory than the messages hold.
+func TestLimitedAllocator(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a gigabyte was given")
 		}
 	}()
 	room := int64(1000)
-	c := capped{memory.NewGoAllocator(), &room}
+	c := limitedAllocator{memory.NewGoAllocator(), &room}
 	c.Allocate(1 << 15)
 	c.Allocate(1 << 30)
 }

@@ -42,17 +42,17 @@ func (r *reader) start(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case n == len(magic) && (string(magic[:len(fileMagic)]) == fileMagic || r.lost && r.endsAsFile(ctx)):
-		if !r.lost {
+	case n == len(magic) && (string(magic[:len(fileMagic)]) == fileMagic || r.noFooter && r.endsAsFile(ctx)):
+		if !r.noFooter {
 			return r.startFile(ctx)
 		}
-		// what the footer would say stands in front of every message, too
-		r.first, r.after, err = r.leading(ctx)
+		// The footer only repeats what is in front of every message.
+		r.first, r.after, err = r.leadingSchema(ctx)
 	case n < 8 || !streamStart(magic[:]):
 		return fault.Corruptf(r.span(r.base, int64(n)), "magic",
 			"neither an Arrow file nor a stream begins with %x", magic[:n])
 	default:
-		r.lost = false // a stream has no footer that could be
+		r.noFooter = false // a stream has no footer that could be
 		r.first, r.after, err = r.schemaAt(ctx, r.base)
 	}
 	if err == nil {
@@ -77,24 +77,24 @@ func streamStart(b []byte) bool {
 	return n >= 64 && n < 1<<24 && n%4 == 0 // before 0.15: the length of a schema's metadata
 }
 
-// startFile reads a file's schema, which is that of its footer, and compares that at the beginning with it.
+// startFile reads a file's schema from its footer, and compares the one at the beginning with it.
 func (r *reader) startFile(ctx context.Context) (err error) {
 	foot, raw, at, err := r.readFooter(ctx)
 	if err != nil {
 		return err
 	}
-	r.file, r.foot, r.named = true, foot, byPlace(foot)
+	r.file, r.foot, r.footerBlocks = true, foot, byPlace(foot)
 	defer func() {
 		if err == nil {
-			err = r.unnamed(ctx, at.Off)
+			err = r.checkUnnamed(ctx, at.Off)
 		}
 	}()
 	version := foot.Version
-	lead, after, leadErr := r.leading(ctx)
+	lead, after, leadErr := r.leadingSchema(ctx)
 	switch {
 	case leadErr == nil:
 		version, r.after = lead.Version, after
-	case ofBytes(leadErr):
+	case isContentError(leadErr):
 		r.after = r.base + foot.First(at.Off-r.base)
 	default:
 		return leadErr
@@ -108,7 +108,7 @@ func (r *reader) startFile(ctx context.Context) (err error) {
 	}
 	other, otherErr := schemaOf(lead)
 	if err != nil && otherErr == nil && errors.Is(err, fault.Unsupported) {
-		return fault.Corruptf(at, "footer.schema", "the schema at the beginning is another, and can be read: %v", err)
+		return fault.Corruptf(at, "footer.schema", "the schema at the beginning differs, and can be read: %v", err)
 	}
 	if err != nil {
 		return err
@@ -117,8 +117,7 @@ func (r *reader) startFile(ctx context.Context) (err error) {
 	case otherErr != nil:
 		r.unused = otherErr
 	case !other.Equal(r.schema) || lead.Endian != r.first.Endian: // the library's schemas are of this machine's order
-		return fault.Corruptf(lead.at, "schema", "it is not that of the footer, and nobody can say which of the two "+
-			"is damaged")
+		return fault.Corruptf(lead.at, "schema", "it is not that of the footer: one of the two is damaged")
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package ipc
 
 import "stoa/format/option"
 
-// Compress is how buffers are compressed.
+// Compress is the compression of buffers.
 type Compress string
 
 const (
@@ -11,7 +11,7 @@ const (
 	CompressZstd Compress = "zstd"
 )
 
-// WriteOptions are the options for writing, for stoa.CreateOptions.Typed. The zero value of each is the default.
+// WriteOptions are the options for writing, for stoa.CreateOptions.Typed. The zero value is the default of each.
 type WriteOptions struct {
 	Stream      *bool    // a stream, or a file; nil: by the name, .arrows is a stream
 	Compression Compress // of the buffers of each batch
@@ -30,7 +30,7 @@ func (o WriteOptions) Strings() map[string]string { return writing.Strings(&o) }
 // Formats are those that have the options.
 func (WriteOptions) Formats() []string { return []string{writing.Format} }
 
-// ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
+// ReadOptions are the options for reading, for stoa.OpenOptions.Typed. The zero value is the default of each.
 type ReadOptions struct {
 	Partial bool // a stream without end mark is no error: its writer leaves that out
 }

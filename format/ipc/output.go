@@ -24,7 +24,7 @@ func (e *lostBatch) Unwrap() error { return e.error }
 // LostRows are the rows of the batch that were wanted.
 func (e *lostBatch) LostRows() (from, to int64) { return e.rows.From, e.rows.To }
 
-// projected is the schema with only the fields cols.
+// projected returns the schema with the fields cols only.
 func projected(sc *arrow.Schema, cols []int) *arrow.Schema {
 	fields := make([]arrow.Field, len(cols))
 	for k, c := range cols {

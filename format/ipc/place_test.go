@@ -104,7 +104,7 @@ func TestPlaces(t *testing.T) {
 			"in each other's place":    {[]int{0, 2, 1, 3, 4, 5}, 200, 100, true},
 			"the end is gone":          {[]int{0, 1, 2, 3, 5}, 300, 0, true},
 			"the last and the end are": {[]int{0, 1, 2, 5}, 200, 0, true},
-			"behind the end":           {[]int{0, 1, 2, 3, 4, 3, 5}, 300, 0, true},
+			"after the end":            {[]int{0, 1, 2, 3, 4, 3, 5}, 300, 0, true},
 		} {
 			var stream []byte
 			for _, k := range c.of {
@@ -112,10 +112,10 @@ func TestPlaces(t *testing.T) {
 			}
 			rows, lost, reported := outcome(t, stream, nil)
 			if rows != c.rows || lost != c.lost || reported != c.reported {
-				t.Errorf("%s (words: %v): %d rows, %d lost, told: %v", what, words, rows, lost, reported)
+				t.Errorf("%s (words: %v): %d rows, %d lost, reported: %v", what, words, rows, lost, reported)
 			}
 			if _, _, reported := outcome(t, stream, map[string]string{"partial": "true"}); reported {
-				t.Errorf("%s: told of a part of a stream", what)
+				t.Errorf("%s: reported of a part of a stream", what)
 			}
 			found := false
 			for f := range Format.Verify(t.Context(),
@@ -124,7 +124,7 @@ func TestPlaces(t *testing.T) {
 				found = found || f.Severity > 0 && f.Code == "arrow.batch"
 			}
 			if found != c.reported {
-				t.Errorf("%s: verify tells: %v", what, found)
+				t.Errorf("%s: verify reports: %v", what, found)
 			}
 		}
 		// a number that is another costs its own batch, and no other
@@ -132,7 +132,7 @@ func TestPlaces(t *testing.T) {
 		p[2] = slices.Clone(p[2])
 		p[2][at] = '7'
 		if rows, _, reported := outcome(t, slices.Concat(p...), nil); rows != 200 || !reported {
-			t.Errorf("a damaged number: %d rows, told: %v", rows, reported)
+			t.Errorf("a damaged number: %d rows, reported: %v", rows, reported)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 	if err != nil {
 		return err
 	}
-	if err := r.moved(ctx, r.foot.Batches[g.Index]); err != nil {
+	if err := r.checkMoved(ctx, r.foot.Batches[g.Index]); err != nil {
 		return err
 	}
 	if err := r.load(ctx, m, mem); err != nil {
@@ -60,7 +60,7 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 	}
 	defer m.body.Release()
 	d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, dicts, []*message{m}), more: eof,
-		check: r.enough}, mem)
+		check: r.checkBatch}, mem)
 	if err != nil {
 		return err
 	}
@@ -70,28 +70,27 @@ func (r *reader) fileBatch(ctx context.Context, g format.RowGroup, out *output, 
 		return err
 	}
 	if b == nil {
-		return fault.Corruptf(m.at, "message", "the batch has no rows that the dictionaries (%d) let be read",
-			len(dicts))
+		return fault.Corruptf(m.at, "message", "the library returned no batch, with %d dictionaries", len(dicts))
 	}
 	return out.emit(b)
 }
 
-// streamBatches reads a stream from its start. After a damaged batch it continues with the next one that can be found.
+// streamBatches reads a stream from its start. After a damaged batch it goes on with the next one that can be found.
 func (r *reader) streamBatches(ctx context.Context, out *output, mem memory.Allocator) error {
 	w := &walk{r: r, ctx: ctx, out: out, mem: mem, at: r.after}
 	defer w.release()
-	if err := w.ahead(); err != nil {
+	if err := w.loadDictionaries(); err != nil {
 		return err
 	}
 	for {
 		d, err := newDecoder(&feed{queue: slices.Concat([]*message{r.first}, w.dicts), more: w.next,
-			check: r.enough}, mem)
+			check: r.checkBatch}, mem)
 		if err != nil {
 			return err
 		}
 		err = r.drain(d, out)
 		d.release()
-		if err == nil || err == errStop || !errors.Is(err, fault.Corrupt) || !w.pass(d.feed.err != nil) {
+		if err == nil || err == errStop || !errors.Is(err, fault.Corrupt) || !w.skipDamaged(d.feed.err != nil) {
 			return err
 		}
 		if !out.yield(nil, err) {

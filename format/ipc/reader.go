@@ -27,13 +27,13 @@ type reader struct {
 	first  *message // the schema message; of a file, one made of its footer
 	after  int64    // where the messages after the schema at the beginning begin
 
-	file    bool
-	foot    flat.Footer  // of a file
-	named   []flat.Block // by the footer, as they lie in the file
-	unused  error        // of a file: why the schema at the beginning, which looks like one, is none
-	partial bool         // of a stream no end mark is expected
+	file         bool
+	foot         flat.Footer  // of a file
+	footerBlocks []flat.Block // messages by the footer, in the order of the file
+	unused       error        // of a file: why the schema at the beginning, which looks like one, is none
+	partial      bool         // of a stream no end mark is expected
 	// recovery: the footer is gone, or the magic in front; the file is read as the stream that is in it
-	lost bool
+	noFooter bool
 
 	mu    sync.Mutex
 	rows  []int64    // of a file's batches; nil before RowGroups
@@ -42,7 +42,7 @@ type reader struct {
 	rest  fault.Span // what follows a stream's end mark
 }
 
-// Findings reports a stream that was read to its end and had no end mark, or one before its end.
+// Findings reports, after a stream was read to its end, that it has no end mark, or bytes after it.
 func (r *reader) Findings() (out []region.Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,9 +55,9 @@ func (r *reader) Findings() (out []region.Finding) {
 	return out
 }
 
-// afterEnd is the finding that a stream has its end mark before these bytes.
+// afterEnd is the finding about bytes after the end mark of a stream.
 func afterEnd(at fault.Span) region.Finding {
-	return codes.Finding("arrow.stream.rest", at, at.Object, fmt.Sprintf("%d bytes lie after the end mark, and are "+
+	return codes.Finding("arrow.stream.rest", at, at.Object, fmt.Sprintf("%d bytes are after the end mark, and are "+
 		"not read: zeros in the place of a message may have been taken for the mark, or another stream follows",
 		at.Len))
 }
@@ -131,19 +131,19 @@ func (r *reader) batchRows(ctx context.Context) ([]int64, error) {
 	return rows, nil
 }
 
-// block is the message of batch i of a file. One of no rows is never read: it is compared with the schema here.
+// block returns the message of batch i of a file, compared with the schema: one without rows is not read again.
 func (r *reader) block(ctx context.Context, i int) (*message, error) {
 	m, err := r.message(ctx, r.foot.Batches[i], flat.RecordBatch, fmt.Sprintf("recordBatches[%d]", i))
 	if err != nil {
 		return nil, err
 	}
-	return m, r.enough(m)
+	return m, r.checkBatch(m)
 }
 
 // enough compares a record batch with the schema.
-func (r *reader) enough(m *message) error { return enough(r.schema, m, r.limits.Page) }
+func (r *reader) checkBatch(m *message) error { return checkBatch(r.schema, m, r.limits.Page) }
 
-// message reads the metadata of a message that the footer names.
+// message reads the metadata of a message that the footer names, which must be of that kind.
 func (r *reader) message(ctx context.Context, b flat.Block, kind int, path string) (*message, error) {
 	m, _, err := r.next(ctx, r.base+b.Off, b.Meta)
 	if errors.Is(err, fault.Unsupported) { // the schema's message was not
@@ -182,8 +182,8 @@ func (r *reader) dictionaries(ctx context.Context) ([]*message, error) {
 		m, err := r.message(ctx, b, flat.Dictionary, path)
 		if err == nil {
 			if one, again := first[m.ID]; again && !m.Delta {
-				return nil, fault.Corruptf(m.at, path, "replaces dictionary %d, at %d, and nothing says which of the "+
-					"two a batch means: in a file a dictionary may only grow", m.ID, one.Off)
+				return nil, fault.Corruptf(m.at, path, "replaces dictionary %d, at %d: a file can only extend "+
+					"a dictionary", m.ID, one.Off)
 			}
 			first[m.ID] = m.at
 			err = r.keep(ctx, m, kept)
@@ -197,17 +197,17 @@ func (r *reader) dictionaries(ctx context.Context) ([]*message, error) {
 	return out, nil
 }
 
-// Chunk does not exist here: the reader is a format.Batcher.
+// Chunk is an error of class Unsupported: the reader is a format.Batcher.
 func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
 	return nil, fault.Unsupportedf(fault.Span{Object: r.name}, "", "Arrow batches are read whole, not by column chunk")
 }
 
-// dictionaried reports whether the schema has dictionaries.
-func (r *reader) dictionaried() bool {
+// hasDictionaries reports whether the schema has dictionary types.
+func (r *reader) hasDictionaries() bool {
 	return slices.ContainsFunc(r.schema.Fields(), func(f arrow.Field) bool { return settle.HasDictionaries(f.Type) })
 }
 
-// Meta reports the facts of the file.
+// Meta returns facts about the file or stream, followed by the metadata of its schema.
 func (r *reader) Meta() []format.KeyValue {
 	kind := "stream"
 	if r.file {

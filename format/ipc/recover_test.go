@@ -96,9 +96,9 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestRecoverLies: what stands in place of the file's first bytes, or after the last whole message of a
+// TestRecoverMisleadingBytes: what stands in place of the file's first bytes, or after the last whole message of a
 // stream, costs none of the rows.
-func TestRecoverLies(t *testing.T) {
+func TestRecoverMisleadingBytes(t *testing.T) {
 	file, _ := threeBatches(t)
 	headless := append([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}, file[8:]...)
 	stream := slices.Clone(file[8:]) // the messages, their end mark, and a footer that is none
@@ -148,7 +148,7 @@ func TestStreamAroundDamage(t *testing.T) {
 					t.Fatalf("bytes %d+%d (the batch is %d to %d): %d rows", at, n, ends[0], ends[1], len(got))
 				}
 				if len(got) != 300 && !reported {
-					t.Fatalf("bytes %d+%d: %d rows, and nothing is told", at, n, len(got))
+					t.Fatalf("bytes %d+%d: %d rows, and nothing is reported", at, n, len(got))
 				}
 			}
 		}
@@ -174,7 +174,7 @@ func TestSchemaWithBody(t *testing.T) {
 		claims++
 		r, found, err := ipc.Format.Recover(t.Context(), tg, format.OpenOptions{})
 		if err != nil || len(found) != 1 || found[0].Severity != region.Error {
-			t.Errorf("bit %d: %v, told %v", bit, err, found)
+			t.Errorf("bit %d: %v, reported %v", bit, err, found)
 			continue
 		}
 		if rows, last := rowsOf(t, r); rows != 300 || last != nil {
@@ -195,21 +195,21 @@ func TestZeroedStream(t *testing.T) {
 		clear(b[at:ends[1]])
 		if got, reported := numbers(t, b); !slices.Equal(got[:100], hundred(0)) ||
 			!slices.Equal(got[len(got)-100:], hundred(2)) || !reported && len(got) != 300 {
-			t.Fatalf("zeros from %d (the batch is %d to %d): %d rows, told %t", at, ends[0], ends[1], len(got),
+			t.Fatalf("zeros from %d (the batch is %d to %d): %d rows, reported %t", at, ends[0], ends[1], len(got),
 				reported)
 		}
 	}
 }
 
-// TestStreamBehindStream: batches of another stream after a damaged one are not taken for its own.
-func TestStreamBehindStream(t *testing.T) {
+// TestStreamAfterStream: batches of another stream after a damaged one are not taken for its own.
+func TestStreamAfterStream(t *testing.T) {
 	stream, ends := streamOf(t, 3, nil)
 	other, _ := streamOf(t, 2, nil)
 	for _, n := range []int{4, 8, 200} {
 		b := bytes.Clone(stream)
 		clear(b[ends[1] : ends[1]+n])
 		if got, _ := numbers(t, append(b, other...)); !slices.Equal(got, append(hundred(0), hundred(1)...)) {
-			t.Errorf("%d zeros in the last batch, and another stream behind it: %d rows", n, len(got))
+			t.Errorf("%d zeros in the last batch, and another stream after it: %d rows", n, len(got))
 		}
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"stoa/format/ipc/flat"
 )
 
-// A file says its schema twice: in its footer, by which it is read, and in front of its messages, where a
-// reader without the footer finds it. Of the second, writers think little: arrow2's (and so Polars') leaves out
-// its length, and puts the dictionaries after the batches, where only a footer finds them in time.
+// A file has its schema twice: in its footer, by which it is read, and in front of its messages, where a reader without
+// the footer finds it. Some writers neglect the second: arrow2 (and thus Polars) omits its length, and puts
+// dictionaries after the batches, where only the footer locates them in time.
 
-// leading reads the schema at the beginning of a file, and says where the messages after it begin.
-func (s *source) leading(ctx context.Context) (*message, int64, error) {
+// leadingSchema reads the schema message at the beginning of a file, and returns the offset after it.
+func (s *source) leadingSchema(ctx context.Context) (*message, int64, error) {
 	at := s.base + 8
 	m, end, err := s.schemaAt(ctx, at)
-	if err == nil || !ofBytes(err) {
+	if err == nil || !isContentError(err) {
 		return m, end, err
 	}
 	noPrefix, end, noPrefixErr := s.schemaWithoutPrefix(ctx, at)
@@ -35,7 +35,7 @@ func (s *source) schemaAt(ctx context.Context, at int64) (*message, int64, error
 	return m, end, err
 }
 
-// schemaWithoutPrefix reads a schema message that has no prefix: its metadata end where the next message begins. It is
+// schemaWithoutPrefix reads a schema message without a prefix, whose metadata ends where the next message begins. It is
 // nil if there is none at off.
 func (s *source) schemaWithoutPrefix(ctx context.Context, off int64) (m *message, end int64, err error) {
 	var buf []byte
@@ -51,7 +51,7 @@ func (s *source) schemaWithoutPrefix(ctx context.Context, off int64) (m *message
 		}
 		buf = buf[:have+n]
 		for i := have; i+8 <= len(buf); i += 8 {
-			if !s.begins(buf[i:]) {
+			if !s.isPrefix(buf[i:]) {
 				continue
 			}
 			m := &message{at: s.span(off, int64(i)), meta: buf[:i:i], off: off, data: off + int64(i)}
@@ -67,10 +67,10 @@ func (s *source) schemaWithoutPrefix(ctx context.Context, off int64) (m *message
 }
 
 // begins reports whether b looks like the prefix of a message, or the end mark.
-func (s *source) begins(b []byte) bool {
+func (s *source) isPrefix(b []byte) bool {
 	size := int64(int32(binary.LittleEndian.Uint32(b[4:])))
 	return string(b[:4]) == mark && size >= 0 && size%8 == 0 && size <= s.limits.Metadata
 }
 
-// mark is what a message begins with.
+// mark is the first word of a message's prefix since Arrow 0.15.
 const mark = "\xFF\xFF\xFF\xFF"

@@ -56,9 +56,9 @@ func rowsOf(t *testing.T, r format.Reader) (rows int64, last error) {
 	return rows, last
 }
 
-// TestBareSchema: Polars leaves out the prefix of the schema at the beginning of a file. That is no finding,
+// TestSchemaWithoutPrefix: Polars leaves out the prefix of the schema at the beginning of a file. That is no finding,
 // every byte has an owner, and the rows are those of its footer's schema.
-func TestBareSchema(t *testing.T) {
+func TestSchemaWithoutPrefix(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*polars*.arrow")
 	if len(files) != 5 {
 		t.Fatal(files)
@@ -66,7 +66,7 @@ func TestBareSchema(t *testing.T) {
 	for _, f := range files {
 		b := polarsFile(t, filepath.Base(f))
 		if string(b[8:12]) == "\xFF\xFF\xFF\xFF" {
-			t.Errorf("%s: its schema has a prefix: it tests nothing", f)
+			t.Errorf("%s: its schema has a prefix: nothing is tested", f)
 		}
 		if got := verified(t, inMemory(b)); len(got) != 0 {
 			t.Errorf("%s: %+v", f, got)
@@ -80,8 +80,8 @@ func TestBareSchema(t *testing.T) {
 	}
 }
 
-// TestBareSchemaTorn: a file of Polars' that is cut anywhere after its schema gives the batches that are whole.
-func TestBareSchemaTorn(t *testing.T) {
+// TestSchemaWithoutPrefixCut: a file of Polars' that is cut anywhere after its schema gives the batches that are whole.
+func TestSchemaWithoutPrefixCut(t *testing.T) {
 	b := polarsFile(t, "least.polars.arrow")
 	first := bytes.Index(b, []byte{0xFF, 0xFF, 0xFF, 0xFF}) // the batch
 	const batchEnd = 576                                    // after its 8 + 200 + 192 bytes
@@ -154,7 +154,7 @@ func TestLeadingSchemaDamaged(t *testing.T) {
 				r.Close()
 				got := verified(t, inMemory(b))
 				if n > 1 && from+n >= x.to && len(got) == 0 && from < 16 {
-					t.Errorf("%s: bytes %d+%d: verify says nothing", name, from, n)
+					t.Errorf("%s: bytes %d+%d: verify reports nothing", name, from, n)
 				}
 				for _, f := range got {
 					if f.Code != "arrow.layout" || f.Severity == region.Error {
@@ -169,9 +169,9 @@ func TestLeadingSchemaDamaged(t *testing.T) {
 	}
 }
 
-// TestTwoSchemas: if the schema at the beginning is whole and another than the footer's, no row comes out, and
+// TestDifferentSchemas: if the schema at the beginning is whole and another than the footer's, no row comes out, and
 // verify says so; recovery goes by the one at the beginning.
-func TestTwoSchemas(t *testing.T) {
+func TestDifferentSchemas(t *testing.T) {
 	file, _ := threeBatches(t)
 	at := bytes.Index(file, []byte("\x01\x00\x00\x00n\x00")) + 4
 	file[at] = 'x'
@@ -185,19 +185,19 @@ func TestTwoSchemas(t *testing.T) {
 	if len(got) != 1 || got[0].Code != "arrow.open" || got[0].Severity != region.Error || got[0].At != want {
 		t.Errorf("%+v", got)
 	}
-	saved, found, err := ipc.Format.Recover(t.Context(), tg, format.OpenOptions{})
+	recovered, found, err := ipc.Format.Recover(t.Context(), tg, format.OpenOptions{})
 	if err != nil || !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "arrow.footer" }) {
 		t.Fatal(found, err)
 	}
-	defer saved.Close()
+	defer recovered.Close()
 	var rows []int64
-	groups, _ := saved.RowGroups(t.Context(), format.Part{Ref: "t"}, format.Query{})
-	for b := range saved.(format.Batcher).Batches(t.Context(), groups[0], format.Query{Cols: []int{0}}, vec.Range{},
+	groups, _ := recovered.RowGroups(t.Context(), format.Part{Ref: "t"}, format.Query{})
+	for b := range recovered.(format.Batcher).Batches(t.Context(), groups[0], format.Query{Cols: []int{0}}, vec.Range{},
 		nil) {
 		rows = append(rows, b.Column(0).(*array.Int64).Int64Values()...)
 	}
-	if len(rows) != 300 || saved.Schema().Field(0).Name != "x" {
-		t.Errorf("recovery has %d rows of column %q", len(rows), saved.Schema().Field(0).Name)
+	if len(rows) != 300 || recovered.Schema().Field(0).Name != "x" {
+		t.Errorf("recovery has %d rows of column %q", len(rows), recovered.Schema().Field(0).Name)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestStreamLaws(t *testing.T) {
 			t.Errorf("%s: verify has an error %v, reading says %v and %+v", name, bad, last, findings)
 		}
 		if silent && got != rows {
-			t.Errorf("%s: %d rows of %d, and not a word", name, got, rows)
+			t.Errorf("%s: %d rows of %d, and nothing is reported", name, got, rows)
 		}
 	}
 	reported("whole", whole, 300)
@@ -248,8 +248,8 @@ func TestStreamLaws(t *testing.T) {
 		reported(fmt.Sprintf("cut at %d", end), whole[:end], 300)
 	}
 	for n := 1; n < 70; n++ {
-		reported("zeros behind", append(bytes.Clone(whole), make([]byte, n)...), -1)
-		reported("bytes behind", append(bytes.Clone(whole), bytes.Repeat([]byte{7}, n)...), -1)
+		reported("zeros after", append(bytes.Clone(whole), make([]byte, n)...), -1)
+		reported("bytes after", append(bytes.Clone(whole), bytes.Repeat([]byte{7}, n)...), -1)
 	}
 	reported("two streams", append(bytes.Clone(whole), whole...), 600)
 	var none bytes.Buffer

@@ -17,7 +17,8 @@ import (
 
 const fileMagic = "ARROW1"
 
-// source is the bytes of a file or stream. Its size may be expensive to know (standard input), so only files ask.
+// source is the bytes of a file or stream. The size of standard input is known only after reading it, so only files ask
+// for it.
 type source struct {
 	src    store.Source
 	name   string
@@ -25,7 +26,7 @@ type source struct {
 	end    int64 // where it ends; -1 not asked
 	limits format.Limits
 	// recovery: a schema that says that it has a body has none, and the batches follow its metadata
-	bodiless bool
+	schemaBodyless bool
 }
 
 func openSource(ctx context.Context, t format.Target, limits format.Limits) (*source, error) {
@@ -50,34 +51,34 @@ func (s *source) size() int64 {
 
 func (s *source) span(off, n int64) fault.Span { return fault.Span{Object: s.name, Off: off, Len: n} }
 
-// errEnd means that the bytes end before those that were asked for.
+// errEnd means that the source ends before the requested bytes.
 var errEnd = errors.New("the bytes end")
 
-// bodyBytes is the minimum length of data that is no metadata.
+// bodyBytes is the minimum size of a read that is taken for a message body, and is not cached.
 const bodyBytes = 64 << 10
 
-// fill reads len(p) bytes at off, or says errEnd and how many there are.
+// fill reads len(p) bytes at off. At the end of the source it returns errEnd, and how many bytes there are.
 func (s *source) fill(ctx context.Context, p []byte, off int64) (int, error) {
-	most := p
+	left := p // what the source has of it
 	if s.end >= 0 && off+int64(len(p)) > s.end {
-		most = p[:max(0, s.end-off)]
+		left = p[:max(0, s.end-off)]
 	}
 	src := s.src
-	if len(most) >= bodyBytes {
+	if len(left) >= bodyBytes {
 		src = store.Uncached(src) // the body of a message
 	}
-	n, err := src.ReadAt(ctx, most, off)
+	n, err := src.ReadAt(ctx, left, off)
 	switch {
 	case n == len(p):
 		return n, nil
-	case n == len(most) || err == io.EOF || err == io.ErrUnexpectedEOF:
+	case n == len(left) || err == io.EOF || err == io.ErrUnexpectedEOF:
 		return n, errEnd
 	}
 	return n, err
 }
 
-// must is fill for bytes that a structure declares.
-func (s *source) must(ctx context.Context, p []byte, off int64, path string) error {
+// readFull is fill for bytes that a structure declares: if they are missing, the error is of class Corrupt.
+func (s *source) readFull(ctx context.Context, p []byte, off int64, path string) error {
 	n, err := s.fill(ctx, p, off)
 	if err == errEnd {
 		return fault.Corruptf(s.span(off, int64(len(p))), path, "only %d of the %d bytes are there", n, len(p))
@@ -85,8 +86,9 @@ func (s *source) must(ctx context.Context, p []byte, off int64, path string) err
 	return err
 }
 
-// there checks that n bytes at off exist before memory is allocated for them.
-func (s *source) there(ctx context.Context, off, n int64, path string) error {
+// exists is an error of class Corrupt if the source does not have n bytes at off. It is called before memory is
+// allocated for them.
+func (s *source) exists(ctx context.Context, off, n int64, path string) error {
 	const free = 64 << 10
 	if n <= free {
 		return nil
@@ -102,7 +104,7 @@ func (s *source) there(ctx context.Context, off, n int64, path string) error {
 	}
 }
 
-// message is one message, found and checked, its body not yet read.
+// message is a message whose metadata was read and checked.
 type message struct {
 	flat.Header
 	at   fault.Span // all of it
@@ -112,8 +114,8 @@ type message struct {
 	body *memory.Buffer
 }
 
-// next reads the metadata of the message at off. It is nil at the end of the stream; end is where what follows begins.
-// declared is the length of prefix and metadata according to the footer, or 0.
+// next reads the metadata of the message at off, and returns the offset after its body. m is nil at the end of the
+// stream; end is then the offset after the end mark. declared is the size of prefix and metadata by the footer, or 0.
 func (s *source) next(ctx context.Context, off int64, declared int32) (m *message, end int64, err error) {
 	var prefix [8]byte
 	n, err := s.fill(ctx, prefix[:], off)
@@ -136,7 +138,7 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	if size < 8 {
 		return nil, off, fault.Corruptf(s.span(off, 8), "message.length", "%d bytes of metadata", size)
 	}
-	if err := s.there(ctx, off+skip, size, "message"); err != nil { // what is cut is no matter of limits
+	if err := s.exists(ctx, off+skip, size, "message"); err != nil { // before the limit: a cut file is damage
 		return nil, off, err
 	}
 	if size > s.limits.Metadata {
@@ -150,7 +152,7 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	}
 	m = &message{off: off + skip, data: off + skip + size}
 	m.meta = make([]byte, size)
-	if err := s.must(ctx, m.meta, m.off, "message"); err != nil {
+	if err := s.readFull(ctx, m.meta, m.off, "message"); err != nil {
 		return nil, off, err
 	}
 	m.Header, err = flat.ParseHeader(m.meta)
@@ -158,13 +160,13 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 		return nil, off, fault.Locate(err, s.span(m.off, size), true, "message")
 	}
 	if m.Kind == flat.Schema {
-		if m.Body != 0 && !s.bodiless { // or batches would be taken for it, and not be missed
+		if m.Body != 0 && !s.schemaBodyless { // batches would be taken for it, and not be missed
 			return nil, off, fault.Corruptf(s.span(m.off, size), "message.bodyLength",
 				"%d bytes, and a schema has none",
 				m.Body)
 		}
 		m.Body = 0
-		if err := s.affords(m.Schema, size, s.span(m.off, size), "message"); err != nil {
+		if err := s.checkSchemaSize(m.Schema, size, s.span(m.off, size), "message"); err != nil {
 			return nil, off, err
 		}
 	}
@@ -175,15 +177,15 @@ func (s *source) next(ctx context.Context, off int64, declared int32) (m *messag
 	return m, m.at.End(), nil
 }
 
-// affords is an error if a schema, with so many bytes of metadata, exceeds the limits.
-func (s *source) affords(e flat.Extent, size int64, at fault.Span, path string) error {
+// checkSchemaSize is an error of class Limit if a schema, of size bytes of metadata, exceeds the limits.
+func (s *source) checkSchemaSize(e flat.Extent, size int64, at fault.Span, path string) error {
 	if err := s.limits.FitSize(e.Fields, e.Depth, at, path+".schema"); err != nil {
 		return err
 	}
 	return s.limits.Memory().Take(size+e.Memory, at, path)
 }
 
-// keep is load for a body that is kept, decompressed, too.
+// keep is load for a body that stays in memory; it takes its stored and decompressed size off kept.
 func (s *source) keep(ctx context.Context, m *message, kept *budget.Memory) error {
 	if err := kept.Take(m.at.Len, m.at, "body"); err != nil {
 		return err
@@ -196,12 +198,12 @@ func (s *source) keep(ctx context.Context, m *message, kept *budget.Memory) erro
 
 // load reads the body of m into memory of mem.
 func (s *source) load(ctx context.Context, m *message, mem memory.Allocator) error {
-	if err := s.there(ctx, m.data, m.Body, "body"); err != nil {
+	if err := s.exists(ctx, m.data, m.Body, "body"); err != nil {
 		return err
 	}
 	buf := memory.NewResizableBuffer(mem)
 	buf.Resize(int(m.Body))
-	if err := s.must(ctx, buf.Bytes(), m.data, "body"); err != nil {
+	if err := s.readFull(ctx, buf.Bytes(), m.data, "body"); err != nil {
 		buf.Release()
 		return err
 	}
@@ -213,7 +215,7 @@ func (s *source) load(ctx context.Context, m *message, mem memory.Allocator) err
 	return nil
 }
 
-// ofBytes reports whether an error is about bytes that were read, and not about reading them.
-func ofBytes(err error) bool {
+// isContentError reports whether an error is about bytes that were read, and not about reading them.
+func isContentError(err error) bool {
 	return errors.Is(err, fault.Corrupt) || fault.OverBudget(err) || errors.Is(err, fault.Unsupported)
 }

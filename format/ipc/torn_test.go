@@ -27,8 +27,8 @@ func (p *pipe) Commit(context.Context) error                         { return ni
 func (p *pipe) Abort(context.Context) error                          { return nil }
 func (p *pipe) Close() error                                         { return nil }
 
-// judged is how many rows arrow-go's own reader finds in a stream, and what it says at the end.
-func judged(b []byte) (rows int64, err error) {
+// judged is how many rows arrow-go's own reader finds in a stream, and its error at the end.
+func libraryRows(b []byte) (rows int64, err error) {
 	r, err := ipc.NewReader(bytes.NewReader(b))
 	if err != nil {
 		return 0, err
@@ -70,15 +70,15 @@ func TestTornStream(t *testing.T) {
 				if err := w.Write(ctx, b); err != nil {
 					t.Fatal(err)
 				}
-				if rows, err := judged(out.Bytes()); err == nil {
-					t.Errorf("%s: killed behind batch %d, the stream ends with %d rows as if it were whole", name,
+				if rows, err := libraryRows(out.Bytes()); err == nil {
+					t.Errorf("%s: killed after batch %d, the stream ends with %d rows as if it were whole", name,
 						i, rows)
 				}
 			}
 			if err := w.Abort(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if rows, err := judged(out.Bytes()); err == nil || rows != want {
+			if rows, err := libraryRows(out.Bytes()); err == nil || rows != want {
 				t.Errorf("%s: given up, the stream has %d of %d rows, and %v", name, rows, want, err)
 			}
 			tree := store.NewMemory(map[string][]byte{"t": out.Bytes()})
@@ -107,13 +107,13 @@ func TestTornStreamEnds(t *testing.T) {
 		if whole {
 			sum, cerr := w.Close(ctx)
 			if err = cerr; sum.Bytes != int64(out.Len()) {
-				t.Errorf("%d bytes are told, %d are there", sum.Bytes, out.Len())
+				t.Errorf("%d bytes are reported, %d are there", sum.Bytes, out.Len())
 			}
 		}
 		if aerr := w.Abort(ctx); err != nil || aerr != nil {
 			t.Fatal(err, aerr)
 		}
-		if _, err := judged(out.Bytes()); (err == nil) != whole {
+		if _, err := libraryRows(out.Bytes()); (err == nil) != whole {
 			t.Errorf("whole %v: %v", whole, err)
 		}
 		if whole && !bytes.HasSuffix(out.Bytes(), []byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0}) {
@@ -123,12 +123,12 @@ func TestTornStreamEnds(t *testing.T) {
 }
 
 // Whatever the pieces are in which a stream is written, they all come out, and never the last byte before the end.
-func TestLate(t *testing.T) {
+func TestHoldback(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 200 {
 		var out bytes.Buffer
 		var want []byte
-		l := newLate(&out)
+		l := newHoldback(&out)
 		for range r.IntN(40) {
 			b := make([]byte, r.IntN(20))
 			if r.IntN(10) == 0 {

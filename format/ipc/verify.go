@@ -13,9 +13,10 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything. Its findings are arrow.open (the schema or the footer), arrow.batch (a record
-// batch), arrow.layout (messages and footer contradict each other), arrow.stream.end (a stream has no end mark)
-// and arrow.unreadable (not the file's fault, perhaps).
+// verify reads all batches and checks the structure of the file. Its findings are arrow.open (the schema or the
+// footer), arrow.batch (a record batch), arrow.layout (messages and footer contradict each other), arrow.stream.end (a
+// stream has no end mark), arrow.stream.rest (bytes after it) and arrow.unreadable (the store, or what is not
+// supported).
 func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{check.New(ctx, t.Name, codes, yield)}
@@ -29,7 +30,7 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 		if opts.Depth != format.Quick {
 			v.batches(ctx, r)
 		}
-		v.Blame("arrow.footer", r.misled(ctx), -1, -1)
+		v.Blame("arrow.footer", r.checkFooter(ctx), -1, -1)
 		if r.unused != nil {
 			f := codes.Of("arrow.layout", r.unused, t.Name)
 			f.Message = unusedSchema + f.Message
@@ -43,7 +44,7 @@ func verify(ctx context.Context, t format.Target, opts format.OpenOptions) iter.
 
 type verifier struct{ *check.Reporter }
 
-// codeOf is code for damage.
+// codeOf returns code if the error is damage, arrow.unreadable otherwise.
 func codeOf(code string, e *fault.Error) string {
 	if e.Class != fault.Corrupt {
 		return "arrow.unreadable"
@@ -62,7 +63,7 @@ func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
 		switch {
 		case err != nil:
 			f := codes.Of(codeOf("arrow.layout", blamed(err)), err, v.Part)
-			f.Severity, f.Lost = region.Error, -1 // bytes between messages cost nothing, messages do
+			f.Severity, f.Lost = region.Error, -1 // a message is damaged, and not bytes between messages
 			v.Emit(f)
 		case n.Kind == region.Gap && !r.file:
 			v.Emit(afterEnd(n.At))
@@ -78,7 +79,7 @@ func (v *verifier) layout(r *reader, anatomy iter.Seq2[region.Node, error]) {
 	}
 }
 
-// blamed is the error about the file within err; of none, one that is not the file's fault.
+// blamed returns the fault.Error in err; if there is none, one that is no damage.
 func blamed(err error) *fault.Error {
 	e := &fault.Error{Class: fault.Bug}
 	errors.As(err, &e)
@@ -87,7 +88,7 @@ func blamed(err error) *fault.Error {
 
 const unusedSchema = "the schema at the beginning cannot be read, but the file is read by its footer's: "
 
-// unclaimed is the finding about a gap.
+// unclaimed is the message of a finding about a gap.
 func unclaimed(n region.Node) string {
 	if n.Value == "" {
 		return fmt.Sprintf("%d bytes that no message claims", n.At.Len)

@@ -14,21 +14,21 @@ import (
 	"stoa/vec"
 )
 
-// pass continues after what is damaged, and reports whether that can be done: the message itself (unread: it was
-// not even handed on), or bytes that are no message, after which the next one is searched for. A dictionary
-// must not have been among what is skipped: what comes later would be read with an older one.
-func (w *walk) pass(unread bool) bool {
+// skipDamaged prepares to continue after damage, and reports whether that is possible. The damage is in the message
+// that was passed on last, in one that was not (unread), or in bytes that are no message, after which the next message
+// is searched for. A dictionary must not be among what is skipped: later batches would be read with an older one.
+func (w *walk) skipDamaged(unread bool) bool {
 	m := w.batch
 	if unread {
 		m, w.bad = w.bad, nil
 	}
 	switch {
-	case w.stay: // it was about what is not there
-		w.stay = false
+	case w.between: // it was about what is not there
+		w.between = false
 		return true
 	case m != nil && m.Kind == flat.RecordBatch:
 		w.out.at += m.Batch.Rows
-	case m != nil || !unread || w.r.dictionaried():
+	case m != nil || !unread || w.r.hasDictionaries():
 		return false
 	case w.found > 0:
 		w.at, w.found = w.found, 0
@@ -43,26 +43,26 @@ func (w *walk) pass(unread bool) bool {
 	return true
 }
 
-// belongs is an error if a message cannot stand in this place.
-func (w *walk) belongs(m *message) error {
+// checkPlace is an error if a message cannot be at this place in the stream.
+func (w *walk) checkPlace(m *message) error {
 	marked := func(m *message) bool { return m.off-m.at.Off == int64(len(endMark)) }
 	if marked(w.r.first) && !marked(m) { // all messages have one, or none has
-		return fault.Corruptf(m.at, "message.length", "no mark in front of it, as the schema has")
+		return fault.Corruptf(m.at, "message.length", "no mark in front of it, but the schema has one")
 	}
 	if m.Kind == flat.RecordBatch {
-		return w.misplaced(m)
+		return w.checkEnd(m)
 	}
-	if m.Kind != flat.Dictionary || !w.r.dictionaried() {
+	if m.Kind != flat.Dictionary || !w.r.hasDictionaries() {
 		return fault.Corruptf(m.at, "message.header", "a %s in the place of a batch", flat.KindName(m.Kind))
 	}
 	return nil
 }
 
-// misplaced says whether the length of a batch's metadata is wrong, or bytes were put into it or taken out of it: no
-// message follows where it would end, but one does within it, or so soon after it that there is no room for a damaged
-// one between them, or one that says that it is the next batch; or the end of the stream does. Its values would be
-// those of other bytes. Where a file is read without its footer nothing else shows it.
-func (w *walk) misplaced(m *message) error {
+// checkEnd is an error if the metadata length of a batch is wrong, or bytes were inserted into it or removed from it:
+// no message follows where it ends, but one begins within it, or so soon after it that there is no room for a damaged
+// one between them, or one that is numbered as the next batch; or the stream ends with its body. Its values would be
+// those of other bytes. In a file that is read without its footer nothing else shows it.
+func (w *walk) checkEnd(m *message) error {
 	if m.off-m.at.Off != int64(len(mark)+4) { // before 0.15 there was no mark
 		return nil
 	}
@@ -73,10 +73,10 @@ func (w *walk) misplaced(m *message) error {
 	}
 	k := min(n, len(mark))
 	if string(next[:k]) == mark[:k] && (k > 0 || m.at.End() == w.r.base+w.r.size()) {
-		if n > 0 || m.Body == 0 || w.r.lost {
+		if n > 0 || m.Body == 0 || w.r.noFooter {
 			return nil
 		}
-		err := w.r.must(w.ctx, next[:], m.at.End()-int64(len(next)), "body")
+		err := w.r.readFull(w.ctx, next[:], m.at.End()-int64(len(next)), "body")
 		if err != nil || string(next[:]) != endMark {
 			return err
 		}
@@ -89,10 +89,10 @@ func (w *walk) misplaced(m *message) error {
 		at = w.search(m.at.Off)
 	}
 	switch {
-	case at < 0 && n == 0: // what is there ends in its body
+	case at < 0 && n == 0: // the stream is cut in its body
 		return nil
-	case at < 0, at >= m.at.End()+minMessage && !w.succeeds(m, at):
-		if in, err := w.follows(m, rest); in || err != nil {
+	case at < 0, at >= m.at.End()+minMessage && !w.isNextBatch(m, at):
+		if in, err := w.nextInPlace(m, rest); in || err != nil {
 			return err
 		}
 		w.bad, w.at = m, m.at.End()
@@ -102,11 +102,11 @@ func (w *walk) misplaced(m *message) error {
 	return fault.Corruptf(m.at, "message.length", "what follows these bytes is no message, but at %d one begins", at)
 }
 
-// follows reports whether what stands where m ends, and has no mark, is in its place all the same, and so no byte was
-// put in before it or taken out. It is metadata, behind a prefix of which either word is damaged, or both; or what is
-// left of metadata, as those of the batches of a stream are alike; or the end mark, with such a prefix, or as it was
-// before 0.15 in front of another stream; or it was overwritten with more zeros than stand in a row in metadata.
-func (w *walk) follows(m *message, rest int64) (bool, error) {
+// nextInPlace reports whether what follows m, without a mark, begins where it should all the same, so that no byte was
+// inserted or removed before it. It is metadata after a prefix of which one word or both are damaged; or damaged
+// metadata, as the metadata of the batches of a stream is similar; or the end mark with such a prefix, or without a
+// mark in front of another stream; or zeros, more than metadata has in a row.
+func (w *walk) nextInPlace(m *message, rest int64) (bool, error) {
 	const zeros = 200
 	off := m.at.End()
 	var b [zeros]byte
@@ -114,7 +114,7 @@ func (w *walk) follows(m *message, rest int64) (bool, error) {
 	if err != nil && err != errEnd {
 		return false, err
 	}
-	if w.r.lost || n < len(endMark) {
+	if w.r.noFooter || n < len(endMark) {
 		return false, nil
 	}
 	switch first, second := string(b[:len(mark)]), string(b[len(mark):len(endMark)]); {
@@ -125,17 +125,17 @@ func (w *walk) follows(m *message, rest int64) (bool, error) {
 	case b == [zeros]byte{} && n == zeros:
 		return true, nil
 	}
-	const most = 64 << 10 // of metadata
-	meta := make([]byte, min(rest-int64(len(endMark)), most))
-	if err := w.r.must(w.ctx, meta, off+int64(len(endMark)), "message"); err != nil {
+	const maxMeta = 64 << 10
+	meta := make([]byte, min(rest-int64(len(endMark)), maxMeta))
+	if err := w.r.readFull(w.ctx, meta, off+int64(len(endMark)), "message"); err != nil {
 		return false, err
 	}
 	_, err = flat.ParseHeader(meta)
-	return err == nil || alike(m.meta, meta), nil
+	return err == nil || similar(m.meta, meta), nil
 }
 
-// alike reports whether most non-zero words of a batch's metadata are in b, too, each in its place.
-func alike(meta, b []byte) bool {
+// similar reports whether most non-zero words of a batch's metadata are in b at the same offsets.
+func similar(meta, b []byte) bool {
 	words, same := 0, 0
 	for i := 0; i+4 <= len(meta); i += 4 {
 		if x := binary.LittleEndian.Uint32(meta[i:]); x != 0 {
@@ -147,14 +147,14 @@ func alike(meta, b []byte) bool {
 	return 2*same > words
 }
 
-// succeeds reports whether the message at a place says that it is the batch after m.
-func (w *walk) succeeds(m *message, at int64) bool {
+// isNextBatch reports whether the message at a place is numbered as the batch after m.
+func (w *walk) isNextBatch(m *message, at int64) bool {
 	next, _, err := w.r.next(w.ctx, at, 0)
 	return err == nil && next != nil && m.Place.Known && next.Place.Known && next.Place.Batch == m.Place.Batch+1
 }
 
-// zeroed is an error if what ends the stream, a length of zero, is no end, because batches follow.
-func (w *walk) zeroed(end int64) error {
+// checkZeros is an error if a length of zero, which ends the stream, is followed by batches.
+func (w *walk) checkZeros(end int64) error {
 	if end == w.at || end == w.r.base+w.r.size() {
 		return nil
 	}
@@ -166,12 +166,11 @@ func (w *walk) zeroed(end int64) error {
 	return fault.Corruptf(w.r.span(w.at, at-w.at), "message", "zeros in the place of messages")
 }
 
-// search finds the next record batch after off, where a message begins; -1: there is none. Messages begin with a
-// mark (since 0.15), and at any place if bytes were put in or taken out before it. What lies in a body may look like
-// one, as a stream within a cell does: only that counts from which messages follow each other up to the end of the
-// stream.
+// search returns the offset of the next record batch after off; -1: there is none. Messages begin with a mark (since
+// 0.15), at any offset if bytes were inserted or removed before. A body may contain what looks like one, as a stream
+// within a cell: a message counts only if messages follow each other from it to the end of the stream.
 func (w *walk) search(off int64) int64 {
-	if w.r.lost { // the end of the messages is not known
+	if w.r.noFooter { // the end of the messages is not known
 		return -1
 	}
 	const window = 64 << 10
@@ -183,10 +182,10 @@ func (w *walk) search(off int64) int64 {
 			return -1
 		}
 		for i := 0; i+8 <= n && work > 0; i++ {
-			if string(buf[i:i+4]) != mark || !w.r.begins(buf[i:]) {
+			if string(buf[i:i+4]) != mark || !w.r.isPrefix(buf[i:]) {
 				continue
 			}
-			switch w.leads(at+int64(i), &work) {
+			switch w.chainFrom(at+int64(i), &work) {
 			case flat.RecordBatch:
 				return at + int64(i)
 			case flat.Schema: // of another stream, after this one
@@ -200,8 +199,8 @@ func (w *walk) search(off int64) int64 {
 	return -1
 }
 
-// leads is the kind of the message at off if batches follow it, one after the other, up to the end; else -1.
-func (w *walk) leads(off int64, work *int64) (kind int) {
+// chainFrom returns the kind of the message at off if batches follow it, one after the other, to the end; otherwise -1.
+func (w *walk) chainFrom(off int64, work *int64) (kind int) {
 	kind = -1
 	for first := true; *work > 0; first = false {
 		m, end, err := w.r.next(w.ctx, off, 0)
@@ -212,7 +211,7 @@ func (w *walk) leads(off int64, work *int64) (kind int) {
 		case m == nil && !first && end == w.r.base+w.r.size():
 			return kind
 		case m == nil || m.Kind != flat.RecordBatch && !(first && m.Kind == flat.Schema) ||
-			w.r.there(w.ctx, m.data, m.Body, "body") != nil:
+			w.r.exists(w.ctx, m.data, m.Body, "body") != nil:
 			return -1
 		case first:
 			kind = m.Kind
@@ -223,22 +222,22 @@ func (w *walk) leads(off int64, work *int64) (kind int) {
 	return -1
 }
 
-// walk reads the messages of a stream one after the other.
+// walk reads the messages of a stream in order.
 type walk struct {
-	r        *reader
-	ctx      context.Context
-	out      *output
-	mem      memory.Allocator
-	at       int64
-	dicts    []*message // that are in force
-	batch    *message   // the last batch handed on
-	bad      *message   // one whose body could not be loaded
-	early    bool       // dictionaries were loaded before the first batch, and are skipped where they stand
-	seq      int64      // the number of the batch that is due
-	numbered bool       // batches say their numbers
-	last     bool       // and the last one was there
-	stay     bool       // what was reported lies between two batches
-	found    int64      // where the next message is, if the length of one was wrong; 0: that was not so
+	r         *reader
+	ctx       context.Context
+	out       *output
+	mem       memory.Allocator
+	at        int64
+	dicts     []*message // that are in force
+	batch     *message   // the last batch handed on
+	bad       *message   // one whose body could not be loaded
+	preloaded bool       // dictionaries were loaded before the first batch, and are skipped later
+	seq       int64      // the number of the batch that is due
+	numbered  bool       // batches say their numbers
+	last      bool       // and the last one was there
+	between   bool       // what was reported is between two batches: none is skipped
+	found     int64      // where the next message is, if the length of one was wrong; 0: that was not so
 }
 
 func (w *walk) release() {
@@ -255,7 +254,7 @@ func (w *walk) done() {
 	}
 }
 
-// next is the next message for the library. Batches before the wanted rows are skipped unread.
+// next returns the next message for the library. Batches before the wanted rows are skipped unread.
 func (w *walk) next() (*message, error) {
 	w.done()
 	for {
@@ -270,25 +269,25 @@ func (w *walk) next() (*message, error) {
 			return nil, err
 		}
 		if m == nil {
-			if err := w.zeroed(end); err != nil {
+			if err := w.checkZeros(end); err != nil {
 				return nil, err
 			}
-			w.ended(end)
-			if err := w.short(); err != nil {
+			w.noteEnd(end)
+			if err := w.checkLast(); err != nil {
 				return nil, err
 			}
 			return nil, io.EOF
 		}
-		if err := w.belongs(m); err != nil {
+		if err := w.checkPlace(m); err != nil {
 			return nil, err
 		}
 		if m.Kind == flat.RecordBatch {
-			if err := w.inPlace(m, end); err != nil {
+			if err := w.checkOrder(m, end); err != nil {
 				return nil, err
 			}
 		}
 		w.at = end
-		if m.Kind == flat.Dictionary && w.early || m.Place.End {
+		if m.Kind == flat.Dictionary && w.preloaded || m.Place.End {
 			continue
 		}
 		if m.Kind == flat.RecordBatch && w.out.at+m.Batch.Rows <= w.out.rows.From && m.Batch.Rows > 0 {
@@ -309,11 +308,11 @@ func (w *walk) next() (*message, error) {
 	}
 }
 
-// ended notes how the stream ended: the bytes after its end mark begin at end, which is where they end if there
-// is no mark. The end of the messages of a file that is read without its footer is not known.
-func (w *walk) ended(end int64) {
+// noteEnd records how the stream ended: the bytes after its end mark begin at end, which is the end of the last message
+// if there is no mark. The end of the messages of a file that is read without its footer is not known.
+func (w *walk) noteEnd(end int64) {
 	r := w.r
-	if r.lost {
+	if r.noFooter {
 		return
 	}
 	r.mu.Lock()
@@ -325,7 +324,7 @@ func (w *walk) ended(end int64) {
 	}
 }
 
-// keep remembers a dictionary, in case reading must start again after a damaged batch.
+// keep remembers a dictionary, in case decoding must start again after a damaged batch.
 func (w *walk) keep(m *message) {
 	if !m.Delta {
 		w.dicts = slices.DeleteFunc(w.dicts, func(d *message) bool {
@@ -338,10 +337,10 @@ func (w *walk) keep(m *message) {
 	w.dicts = append(w.dicts, m)
 }
 
-// inPlace compares what a batch, which ends at end, says of its place in the stream with the batches before it. Those
-// that are missing are reported with their rows, and one that was there before is skipped. What a stream does not say
-// is not asked for: only stoa writes it.
-func (w *walk) inPlace(m *message, end int64) error {
+// checkOrder compares the position in a batch, which ends at end, with the batches before it. Missing batches are
+// reported with their rows, and one that was there before is skipped. Only stoa writes positions; a batch without one
+// is not checked.
+func (w *walk) checkOrder(m *message, end int64) error {
 	p, at := m.Place, w.out.at
 	if !p.Known || w.r.partial {
 		w.seq++
@@ -351,20 +350,20 @@ func (w *walk) inPlace(m *message, end int64) error {
 	bad := func(format string, args ...any) error { return fault.Corruptf(m.at, "message", format, args...) }
 	switch {
 	case w.last:
-		w.at, w.stay = end, true
+		w.at, w.between = end, true
 		return bad("batch %d is after the last one", p.Batch)
 	case p.Batch == w.seq && p.Row == at && !(p.End && m.Batch.Rows > 0):
 		w.last = p.End
 		w.seq++
 		return nil
 	case p.Batch < w.seq && p.Row <= at:
-		w.at, w.stay = end, true
+		w.at, w.between = end, true
 		return bad("batch %d, from row %d on, after batch %d: it appears twice, or in another's place", p.Batch,
 			p.Row, w.seq-1)
 	case p.Batch > w.seq && p.Row >= at && !(p.End && m.Batch.Rows > 0):
 		missing := bad("batch %d, from row %d on, where batch %d should be, from row %d on: "+
-			"what is between them is gone", p.Batch, p.Row, w.seq, at)
-		w.seq, w.out.at, w.stay = p.Batch, p.Row, true
+			"those between them are missing", p.Batch, p.Row, w.seq, at)
+		w.seq, w.out.at, w.between = p.Batch, p.Row, true
 		return &lostBatch{missing, vec.Range{From: at, To: p.Row}.Intersect(w.out.rows)}
 	}
 	w.at, w.bad, w.last = end, m, p.End
@@ -373,8 +372,8 @@ func (w *walk) inPlace(m *message, end int64) error {
 		p.Batch, p.Row, w.seq-1, at)
 }
 
-// short is an error if a stream whose batches state their places ends without the last one.
-func (w *walk) short() error {
+// checkLast is an error if a stream whose batches have positions ends without the last one.
+func (w *walk) checkLast() error {
 	if !w.numbered || w.last {
 		return nil
 	}
@@ -383,10 +382,10 @@ func (w *walk) short() error {
 		"batch %d should be here, or the one that says that it is the last", w.seq)
 }
 
-// ahead loads the dictionaries of a file that has lost its footer if they stand after its batches. A file has
-// no two for one column, so the order does not matter.
-func (w *walk) ahead() error {
-	if !w.r.lost || !w.r.dictionaried() {
+// loadDictionaries loads the dictionaries of a file that is read without its footer if they are after its batches. A
+// file has one per column, so their order does not matter.
+func (w *walk) loadDictionaries() error {
+	if !w.r.noFooter || !w.r.hasDictionaries() {
 		return nil
 	}
 	for first, off := true, w.at; ; first = false {
@@ -398,13 +397,13 @@ func (w *walk) ahead() error {
 			err = w.r.load(w.ctx, m, w.mem)
 		}
 		switch {
-		case err != nil && !ofBytes(err):
+		case err != nil && !isContentError(err):
 			return err
 		case err != nil || m == nil: // which batches that costs shows when they are read
 			return nil
 		case m.Kind == flat.Dictionary:
 			w.keep(m)
-			w.early = true
+			w.preloaded = true
 		}
 		off = end
 	}

@@ -23,36 +23,37 @@ import (
 
 // Writer writes record batches as an Arrow file or stream.
 type Writer struct {
-	lib   *ipc.Writer
-	sc    *arrow.Schema
-	dicts []*grown // of a file; nil for a stream
-	late  *late    // of a stream that create makes
-	rows  int64
+	lib      *ipc.Writer
+	sc       *arrow.Schema
+	dicts    []*dictTree // of a file; nil for a stream
+	holdback *holdback   // of a stream that create makes
+	rows     int64
 
 	stream  bool
 	batches int64
 	empty   arrow.RecordBatch // of a stream with dictionaries: no rows of the last batch, which keep them
 }
 
-// NewStreamWriter writes a stream of batches of sc to w. Close ends the stream; it does not close w.
+// NewStreamWriter writes a stream of batches of schema sc to w. Close ends the stream; it does not close w.
 func NewStreamWriter(w io.Writer, sc *arrow.Schema) *Writer {
 	return &Writer{lib: ipc.NewWriter(w, options(sc)...), sc: sc, stream: true}
 }
 
-// NewFileWriter writes a file of batches of sc to w. Close writes the footer; it does not close w.
+// NewFileWriter writes a file of batches of schema sc to w. Close writes the footer; it does not close w.
 func NewFileWriter(w io.Writer, sc *arrow.Schema) *Writer {
 	return newFile(w, sc, options(sc), nil)
 }
 
 func newFile(w io.Writer, sc *arrow.Schema, opts []ipc.Option, mem memory.Allocator) *Writer {
-	return &Writer{lib: ipc.NewWriterWithPayloadWriter(&frame{w: w}, opts...), sc: sc, dicts: growers(sc.Fields(), mem)}
+	return &Writer{lib: ipc.NewWriterWithPayloadWriter(&frame{w: w}, opts...), sc: sc,
+		dicts: dictTreesOf(sc.Fields(), mem)}
 }
 
 func options(sc *arrow.Schema) []ipc.Option {
 	return []ipc.Option{ipc.WithSchema(sc), ipc.WithDictionaryDeltas(true)}
 }
 
-// Write appends b as one batch.
+// Write appends b, which must have the writer's columns, as one batch.
 func (w *Writer) Write(b arrow.RecordBatch) error {
 	if int(b.NumCols()) != w.sc.NumFields() {
 		return fault.Bugf("a batch of %d columns for a writer of %d", b.NumCols(), w.sc.NumFields())
@@ -75,8 +76,7 @@ func (w *Writer) Write(b arrow.RecordBatch) error {
 	return err
 }
 
-// place writes a batch that says where in the stream it belongs: one that is gone, or there twice, leaves no other
-// trace where messages lie side by side.
+// place writes a batch with its position in the stream: without it, one that is missing or repeated leaves no trace.
 func (w *Writer) place(b arrow.RecordBatch, end bool) error {
 	kv := map[string]string{flat.KeyBatch: strconv.FormatInt(w.batches, 10), flat.KeyRow: strconv.FormatInt(w.rows, 10)}
 	if end {
@@ -88,8 +88,8 @@ func (w *Writer) place(b arrow.RecordBatch, end bool) error {
 	return w.lib.Write(b)
 }
 
-// finish writes the batch without rows after the last one, which proves to readers that none is missing. A stream
-// without batches has none.
+// finish writes the batch without rows after the last one, which shows readers that none is missing. A stream without
+// batches has none.
 func (w *Writer) finish() error {
 	if !w.stream || w.batches == 0 {
 		return nil
@@ -127,25 +127,25 @@ func (w *Writer) Close() error {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	if err := w.lib.Close(); err != nil || w.late == nil {
+	if err := w.lib.Close(); err != nil || w.holdback == nil {
 		return err
 	}
-	return w.late.end(nil)
+	return w.holdback.end(nil)
 }
 
-// torn is the beginning of an incomplete message: it declares 64 bytes of metadata, and 8 are there.
+// torn is the beginning of an incomplete message: it declares 64 bytes of metadata, of which there are 8.
 var torn = []byte{0xFF, 0xFF, 0xFF, 0xFF, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-// Tear ends a stream within a message, so that readers notice. Batches written before stay readable.
+// Tear ends a stream within a message, so that readers report it as incomplete. Batches written before stay readable.
 func (w *Writer) Tear() error {
 	w.drop()
-	if w.late == nil {
+	if w.holdback == nil {
 		return nil
 	}
-	return w.late.end(torn)
+	return w.holdback.end(torn)
 }
 
-// maxDepth is how deep the library can write nested lists, maps and structs; the leaf is one more.
+// maxDepth is the maximum nesting of lists, maps and structs that the library can write, without the leaf.
 const maxDepth = 63
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteOptions) (format.Writer, error) {
@@ -159,8 +159,8 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.WriteO
 	}
 	return format.CreateObject(ctx, s, func(w io.Writer) (format.Encoder, error) {
 		if stream {
-			late := newLate(w)
-			return &Writer{lib: ipc.NewWriter(late, opts...), late: late, sc: sc, stream: true}, nil
+			held := newHoldback(w)
+			return &Writer{lib: ipc.NewWriter(held, opts...), holdback: held, sc: sc, stream: true}, nil
 		}
 		return newFile(w, sc, opts, o.Mem), nil
 	})

@@ -12,48 +12,48 @@ import (
 	"stoa/vec"
 )
 
-// grower keeps one dictionary for a column of a file. A file can have only one dictionary a column, which later batches
-// may extend but not replace; the batches to be written may each have a different one.
-type grower struct {
+// columnDictionary is the dictionary of a column of a file. A file has one dictionary a column, which later batches may
+// extend but not replace; the batches to be written may each have a different one.
+type columnDictionary struct {
 	name string
 	typ  *arrow.DictionaryType
 	mem  memory.Allocator
 	dict arrow.Array // what was written so far; nil before the first batch
 	seen arrow.Array // the dictionary that came last
-	to   []int32     // its values' places in dict; nil: the same
+	to   []int32     // indices of its values in dict; nil: the same
 
-	places map[string]int32 // of the values of dict, by keyOf; nil before a second dictionary comes
+	index map[string]int32 // of the values of dict, by keyOf; nil before a second dictionary comes
 }
 
-// grown is where in a type dictionaries are: its own, those of its children, or both are nil.
-type grown struct {
-	dict     *grower
-	children []*grown
+// dictTree is where in a type dictionaries are: its own or those of its children; the other is nil.
+type dictTree struct {
+	dict     *columnDictionary
+	children []*dictTree
 }
 
-// growers are those of the fields; nil where no dictionary is.
-func growers(fields []arrow.Field, mem memory.Allocator) []*grown {
+// dictTreesOf returns the trees of the fields; nil for a field without dictionaries.
+func dictTreesOf(fields []arrow.Field, mem memory.Allocator) []*dictTree {
 	if mem == nil {
 		mem = memory.NewGoAllocator()
 	}
 	mem = vec.Zeroed{Allocator: mem}
-	out := make([]*grown, len(fields))
+	out := make([]*dictTree, len(fields))
 	for i, f := range fields {
-		out[i] = growerOf(f.Name, f.Type, mem)
+		out[i] = dictTreeOf(f.Name, f.Type, mem)
 	}
 	return out
 }
 
-func growerOf(name string, t arrow.DataType, mem memory.Allocator) *grown {
+func dictTreeOf(name string, t arrow.DataType, mem memory.Allocator) *dictTree {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
-		return &grown{dict: &grower{name: name, typ: t, mem: mem}}
+		return &dictTree{dict: &columnDictionary{name: name, typ: t, mem: mem}}
 	case arrow.ExtensionType:
-		return growerOf(name, t.StorageType(), mem)
+		return dictTreeOf(name, t.StorageType(), mem)
 	case arrow.NestedType:
-		g, some := &grown{}, false
+		g, some := &dictTree{}, false
 		for _, f := range t.Fields() {
-			c := growerOf(name+"."+f.Name, f.Type, mem)
+			c := dictTreeOf(name+"."+f.Name, f.Type, mem)
 			g.children, some = append(g.children, c), some || c != nil
 		}
 		if some {
@@ -64,7 +64,7 @@ func growerOf(name string, t arrow.DataType, mem memory.Allocator) *grown {
 }
 
 // translate returns an array with the file's own dictionaries. The caller releases it.
-func (g *grown) translate(d *array.Data) (*array.Data, error) {
+func (g *dictTree) translate(d *array.Data) (*array.Data, error) {
 	switch {
 	case g == nil:
 		d.Retain()
@@ -84,7 +84,7 @@ func (g *grown) translate(d *array.Data) (*array.Data, error) {
 	return array.NewData(d.DataType(), d.Len(), d.Buffers(), children, d.NullN(), d.Offset()), nil
 }
 
-func (g *grown) release() {
+func (g *dictTree) release() {
 	if g == nil {
 		return
 	}
@@ -97,10 +97,10 @@ func (g *grown) release() {
 }
 
 // translate returns d with the column's own dictionary. The caller releases it.
-func (g *grower) translate(d *array.Data) (*array.Data, error) {
+func (g *columnDictionary) translate(d *array.Data) (*array.Data, error) {
 	values := array.MakeFromData(d.Dictionary())
 	defer values.Release()
-	if err := g.grow(values); err != nil {
+	if err := g.extend(values); err != nil {
 		return nil, err
 	}
 	own := g.dict.Data().(*array.Data)
@@ -130,9 +130,9 @@ func (g *grower) translate(d *array.Data) (*array.Data, error) {
 		d.Offset(), own), nil
 }
 
-// grow takes the values of d into the dictionary and notes where they are. Values are the same if their bytes are: the
-// library's unifier makes one of all that are no number.
-func (g *grower) grow(d arrow.Array) error {
+// extend adds the values of d to the dictionary, and sets to. Values are compared by their bytes: the library's unifier
+// takes all NaN for the same, and 0 and -0.
+func (g *columnDictionary) extend(d arrow.Array) error {
 	if g.seen != nil && (g.seen == d || sameValues(g.seen, d)) {
 		return nil
 	}
@@ -147,22 +147,22 @@ func (g *grower) grow(d arrow.Array) error {
 			"column %q: the dictionary changes, and values of type %s cannot be joined: write a stream (stream=true)",
 			g.name, g.typ.ValueType)
 	}
-	if g.places == nil {
-		g.places = map[string]int32{}
+	if g.index == nil {
+		g.index = map[string]int32{}
 		for i, key := 0, keyOf(g.dict); i < g.dict.Len(); i++ {
-			if _, ok := g.places[key(i)]; !ok {
-				g.places[key(i)] = int32(i)
+			if _, ok := g.index[key(i)]; !ok {
+				g.index[key(i)] = int32(i)
 			}
 		}
 	}
 	to, more := make([]int32, d.Len()), []arrow.Array{g.dict}
 	n := g.dict.Len()
 	for i, key := 0, keyOf(d); i < d.Len(); i++ {
-		at, ok := g.places[key(i)]
+		at, ok := g.index[key(i)]
 		if !ok {
 			at = int32(n)
 			n++
-			g.places[key(i)] = at
+			g.index[key(i)] = at
 			value := array.NewSlice(d, int64(i), int64(i)+1)
 			defer value.Release()
 			more = append(more, value)
@@ -188,7 +188,7 @@ func (g *grower) grow(d arrow.Array) error {
 	return nil
 }
 
-// sameValues is array.Equal, for which 0 and -0 are the same, by the values' bytes where they are known.
+// sameValues is array.Equal, but compares the bytes of values if they are known: for array.Equal 0 and -0 are the same.
 func sameValues(a, b arrow.Array) bool {
 	x, y := keyOf(a), keyOf(b)
 	if x == nil || y == nil {
@@ -205,7 +205,7 @@ func sameValues(a, b arrow.Array) bool {
 	return true
 }
 
-// keyOf returns the bytes of a's values, nulls marked separately; nil: their type has none.
+// keyOf returns a function of the bytes of a's values, nulls marked separately; nil: their type has none.
 func keyOf(a arrow.Array) func(i int) string {
 	value := bytesOf(a)
 	if value == nil {
@@ -245,7 +245,7 @@ func bytesOf(a arrow.Array) func(i int) string {
 	return nil
 }
 
-func (g *grower) release() {
+func (g *columnDictionary) release() {
 	if g.dict != nil {
 		g.dict.Release()
 		g.seen.Release()
@@ -253,9 +253,9 @@ func (g *grower) release() {
 	}
 }
 
-// translate returns every dictionary of b, nested ones too, its file's, and b the writer's schema, from which its own
-// may differ in metadata. The caller releases the result.
-func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*grown) (arrow.RecordBatch, error) {
+// translate returns b with the file's dictionaries, nested ones too, and the writer's schema, from which its own may
+// differ in metadata. The caller releases the result.
+func translate(b arrow.RecordBatch, sc *arrow.Schema, gs []*dictTree) (arrow.RecordBatch, error) {
 	cols := append([]arrow.Array{}, b.Columns()...)
 	for i, g := range gs {
 		if g == nil {

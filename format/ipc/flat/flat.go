@@ -1,6 +1,5 @@
-// Package flat parses the metadata of Arrow IPC, which are flatbuffers, without believing any of it: every
-// offset, length and count is checked against the bytes that are there. Errors are relative to those bytes
-// (fault.Rel).
+// Package flat parses the metadata of Arrow IPC, which are flatbuffers, and trusts none of it: every offset, length and
+// count is checked against the bytes that are there. Errors are relative to those bytes (fault.Rel).
 package flat
 
 import (
@@ -9,8 +8,8 @@ import (
 	"stoa/fault"
 )
 
-// table is a flatbuffers table. Every access is checked; a table that lies outside of its bytes, or a field that does,
-// gives an error relative to the bytes (fault.Rel).
+// table is a flatbuffers table. Every access is checked: a table or field outside of its bytes is an error relative to
+// the bytes (fault.Rel).
 type table struct {
 	b      []byte
 	pos    int // of the table
@@ -18,7 +17,7 @@ type table struct {
 	fields int // entries of the vtable
 }
 
-// rootTable is the table that a flatbuffer begins with.
+// rootTable returns the root table of a flatbuffer.
 func rootTable(b []byte) (table, error) {
 	off, err := u32(b, 0, "root")
 	if err != nil {
@@ -50,7 +49,7 @@ func tableAt(b []byte, at int64, path string) (table, error) {
 	return table{b, int(at), int(vt), int(size-4) / 2}, nil
 }
 
-// field is the position of field n's n bytes, 0 if it is absent.
+// field returns the offset of field n, of width bytes; 0 if it is absent.
 func (t table) field(n, width int, path string) (int, error) {
 	if n >= t.fields {
 		return 0, nil
@@ -83,7 +82,7 @@ func (t table) number(n, width int, def int64, path string) (int64, error) {
 	return int64(binary.LittleEndian.Uint64(t.b[at:])), nil
 }
 
-// table follows a field that is a table; ok is false if it is absent.
+// table returns the table that field n refers to; ok is false if it is absent.
 func (t table) table(n int, path string) (sub table, ok bool, err error) {
 	at, err := t.field(n, 4, path)
 	if err != nil || at == 0 {
@@ -93,7 +92,7 @@ func (t table) table(n int, path string) (sub table, ok bool, err error) {
 	return sub, err == nil, err
 }
 
-// vector is the bytes of a vector field of elements of width bytes, and where they begin.
+// vector returns the bytes of a vector field of elements of width bytes, and their offset.
 func (t table) vector(n, width int, path string) (elems []byte, at int, err error) {
 	pos, err := t.field(n, 4, path)
 	if err != nil || pos == 0 {
@@ -112,7 +111,7 @@ func (t table) vector(n, width int, path string) (elems []byte, at int, err erro
 	return t.b[start+4 : end], int(start) + 4, nil
 }
 
-// tables visits the tables of a vector of tables.
+// tables calls each for the tables of a vector of tables.
 func (t table) tables(n int, path string, each func(table) error) error {
 	elems, at, err := t.vector(n, 4, path)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 )
 
 // AppendFooter makes the table Footer of a file. The schema in it is that of message, the flatbuffer of the schema
-// message, which is taken in whole: offsets within it are relative, so they stay true.
+// message, which is embedded as a whole: offsets within it are relative and stay valid. A message that cannot be parsed
+// is an error of class Corrupt.
 //
 //	 0 root u32 · vtable 12 bytes
 //	16 table: vtable · schema · dictionaries · recordBatches · version
@@ -59,8 +60,7 @@ func appendBlocks(b []byte, blocks []Block) []byte {
 	return b
 }
 
-// MessageOfFooter makes a schema message of the footer of a file, which is taken in whole: the schema that is
-// in it becomes the message's.
+// MessageOfFooter makes a schema message of the schema in the footer of a file, which is embedded as a whole.
 //
 //	 0 root u32 · vtable 10 bytes · padding u16
 //	16 table: vtable · header · version i16 · header_type u8, padding

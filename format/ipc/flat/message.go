@@ -18,7 +18,7 @@ const (
 var kindNames = map[int]string{Schema: "schema", Dictionary: "dictionary", RecordBatch: "record batch", 4: "tensor",
 	5: "sparse tensor"}
 
-// KindName is a kind of messages in words.
+// KindName is the name of a kind of messages.
 func KindName(k int) string {
 	if n := kindNames[k]; n != "" {
 		return n
@@ -26,7 +26,7 @@ func KindName(k int) string {
 	return fmt.Sprintf("message of kind %d", k)
 }
 
-// Header is what the metadata of a message says.
+// Header is what the metadata of a message has.
 type Header struct {
 	Version int   // V5 is 4
 	Kind    int   // Schema, Dictionary or RecordBatch
@@ -34,19 +34,19 @@ type Header struct {
 	Batch   Batch // of a record batch, or of a dictionary's values
 	Place   Place // of a record batch
 	ID      int64 // of a dictionary
-	Delta   bool  // of a dictionary: it lengthens an earlier one
+	Delta   bool  // of a dictionary: it extends an earlier one
 	Endian  int   // of a schema: 0 little, 1 big
 	Schema  Extent
 }
 
-// Extent is what a schema asks for. Its bytes do not bound it: many fields may share those of one name.
+// Extent is the size of a schema. Its bytes do not bound it: fields may share the bytes of their names.
 type Extent struct {
 	Fields int64 // nested ones counted
-	Depth  int64 // lists, maps and structs in each other
+	Depth  int64 // nesting of lists, maps and structs
 	Memory int64 // bytes that the library takes for it
 }
 
-// Memory that a field, and a pair of metadata, takes besides its texts.
+// Estimated bytes of memory of a field, and of a pair of metadata, without their texts.
 const (
 	perField = 1 << 10
 	perPair  = 64
@@ -75,10 +75,10 @@ const (
 	Zstd = 1
 )
 
-// CodecNames are as the writer's option has them.
+// CodecNames are the codecs as the writer's option spells them.
 var CodecNames = map[int]string{None: "none", LZ4: "lz4", Zstd: "zstd"}
 
-// ParseHeader reads the table Message and checks it as far as it goes without the body. Errors are relative to b.
+// ParseHeader parses the table Message and checks it as far as possible without the body. Errors are relative to b.
 func ParseHeader(b []byte) (Header, error) {
 	h := Header{Batch: Batch{Codec: None}}
 	t, err := rootTable(b)
@@ -127,7 +127,7 @@ func ParseHeader(b []byte) (Header, error) {
 	case Dictionary:
 		return h, parseDictionary(sub, &h)
 	case RecordBatch:
-		if h.Place, err = placed(t); err != nil {
+		if h.Place, err = parsePlace(t); err != nil {
 			return h, err
 		}
 		return h, parseBatch(sub, &h.Batch, h.Body)
@@ -135,10 +135,10 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, fault.New(fault.Unsupported, fault.Span{}, "header_type", "a %s", KindName(h.Kind))
 }
 
-// maxDepth is the nesting that is walked; what is read is less, by the limits (see Extent).
+// maxDepth is the nesting at which the walk stops; format.Limits allow less (see Extent).
 const maxDepth = 1000
 
-// CheckSchema checks an encapsulated schema message, as Parquet files keep it, for what the library would believe.
+// CheckSchema checks an encapsulated schema message, as in Parquet files, before the library parses it.
 func CheckSchema(b []byte) (Extent, error) {
 	if len(b) >= 8 && binary.LittleEndian.Uint32(b) == 0xFFFFFFFF {
 		b = b[4:]
@@ -157,8 +157,8 @@ func CheckSchema(b []byte) (Extent, error) {
 	return h.Schema, err
 }
 
-// schemaCheck walks the table Schema, so that no cycle, no bottomless nesting and no endless list reaches the
-// library, and finds out what it asks for.
+// schemaCheck walks the table Schema, so that no cycle, unbounded nesting or endless list reaches the library, and
+// determines its size.
 type schemaCheck struct {
 	Extent
 	left int // how many tables the bytes can still hold
@@ -177,8 +177,8 @@ func (s *schemaCheck) schema(t table) error {
 	return s.fields(t, 1, 0, typeStruct)
 }
 
-// one counts a table, of which the bytes can hold only so many.
-func (s *schemaCheck) one(t table) error {
+// countTable counts a table against the number that the bytes can hold.
+func (s *schemaCheck) countTable(t table) error {
 	if s.left--; s.left < 0 {
 		return fault.Rel(t.pos, 4, "schema", "more fields and metadata than the bytes can hold")
 	}
@@ -188,10 +188,10 @@ func (s *schemaCheck) one(t table) error {
 // pair counts a KeyValue.
 func (s *schemaCheck) pair(t table) error {
 	s.Memory += perPair + t.textLen(0) + t.textLen(1)
-	return s.one(t)
+	return s.countTable(t)
 }
 
-// textLen is the length of a string; 0 where there is none, or none can be.
+// textLen is the length of a string field in bytes; 0 if it is absent or invalid.
 func (t table) textLen(n int) int64 {
 	b, _, err := t.vector(n, 1, "")
 	if err != nil {
@@ -209,17 +209,17 @@ const (
 	typeMap         = 17 // its child is a struct of key and value
 )
 
-// fields walks the fields in vector n of t, which are below so many lists, maps and structs, the last of a kind.
+// fields walks the fields in vector n of t, at a nesting depth, below a type of kind of.
 func (s *schemaCheck) fields(t table, n, depth int, of int64) error {
 	if depth > maxDepth {
 		return fault.New(fault.Limit, fault.Span{Off: int64(t.pos), Len: 4}, "schema",
 			"fields are nested deeper than %d", maxDepth)
 	}
 	return t.tables(n, "fields", func(f table) error {
-		if err := s.one(f); err != nil {
+		if err := s.countTable(f); err != nil {
 			return err
 		}
-		if of == typeStruct || of == typeUnion { // a list's items are no field
+		if of == typeStruct || of == typeUnion { // the items of a list do not count as a field
 			s.Fields++
 		}
 		s.Depth = max(s.Depth, int64(depth))
@@ -242,8 +242,8 @@ func (s *schemaCheck) fields(t table, n, depth int, of int64) error {
 	})
 }
 
-// checkType looks at the parameters of a type that the library trusts, or that it takes for damage: values and
-// lists of no width are valid, and it has none.
+// checkType checks the parameters of a type that the library trusts, or takes for damage: values and lists of width 0
+// are valid, but the library does not have them.
 func checkType(f table) error {
 	kind, err := f.number(2, 1, 0, "field.type_type")
 	if err != nil || kind != typeUnion && kind != typeFixedBinary && kind != typeFixedList {
@@ -283,7 +283,7 @@ func parseDictionary(t table, h *Header) (err error) {
 	return parseBatch(data, &h.Batch, h.Body)
 }
 
-// parseBatch reads a RecordBatch whose body has body bytes.
+// parseBatch parses a RecordBatch whose body has body bytes.
 func parseBatch(t table, r *Batch, body int64) (err error) {
 	if r.Rows, err = t.number(0, 8, 0, "length"); err != nil {
 		return err
@@ -351,7 +351,7 @@ func parseBuffers(t table, r *Batch, body int64) error {
 	return nil
 }
 
-// checkVariadic looks at how many buffers the view columns claim, and counts these columns.
+// checkVariadic checks the numbers of buffers of the view columns, and returns the number of these columns.
 func checkVariadic(t table, buffers int) (views int, err error) {
 	b, at, err := t.vector(4, 8, "variadicBufferCounts")
 	if err != nil {
@@ -369,7 +369,7 @@ func checkVariadic(t table, buffers int) (views int, err error) {
 }
 
 // CheckSizes compares the uncompressed sizes that the buffers of a compressed body declare with what the codec can
-// make of the bytes at best, and with the limit, and sets Size. at is the body's place.
+// expand to (Corrupt), and with limit (Limit), and sets Size. at is the place of the body.
 func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 	r.Size = int64(len(body))
 	if r.Codec == None {
@@ -384,13 +384,13 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 			return fault.Corruptf(span, path, "a compressed buffer of %d bytes", x.Len)
 		}
 		size := int64(binary.LittleEndian.Uint64(body[x.Off:]))
-		most := int64(math.MaxInt64)
+		maxSize := int64(math.MaxInt64)
 		if x.Len < 1<<40 {
-			most = 64 + (x.Len-8)*maxRatio[r.Codec]
+			maxSize = 64 + (x.Len-8)*maxRatio[r.Codec]
 		}
 		switch {
 		case size == -1: // stored as it is
-		case size < 0 || size > most:
+		case size < 0 || size > maxSize:
 			return fault.Corruptf(span, path, "%d bytes cannot come from %d bytes of %s", size, x.Len-8,
 				CodecNames[r.Codec])
 		case size > limit:
@@ -400,19 +400,19 @@ func (r *Batch) CheckSizes(body []byte, at fault.Span, limit int64) error {
 			r.Size += size
 		}
 	}
-	// several buffers may be the same bytes, and bytes that say the same over and over become very many
-	if most := max(limit, usualRatio*int64(len(body))); r.Size > most {
+	// Several buffers may share bytes, and repetitive bytes expand very much.
+	if maxSize := max(limit, usualRatio*int64(len(body))); r.Size > maxSize {
 		return fault.Limitf(at, "", "a batch of %d bytes uncompressed, and at most %d are read (page limit)", r.Size,
-			most)
+			maxSize)
 	}
 	return nil
 }
 
-// usualRatio is what a batch may become of its bytes however large it is.
+// usualRatio is the ratio of uncompressed to stored bytes up to which a batch may exceed the page limit.
 const usualRatio = 16
 
-// maxRatio is an upper bound of what one compressed byte can become: LZ4 extends a match by 255 a byte;
-// a run-length block of zstd makes 128 KiB from 4 bytes.
+// maxRatio is an upper bound of the expansion per compressed byte: LZ4 extends a match by 255 a byte; a run-length
+// block of zstd makes 128 KiB of 4 bytes.
 var maxRatio = map[int]int64{LZ4: 255, Zstd: 128 << 10 / 4}
 
 // Footer is the table Footer of a file.
@@ -430,10 +430,10 @@ type Block struct {
 	Body int64
 }
 
-// End is where the body ends.
+// End is the offset after the body.
 func (b Block) End() int64 { return b.Off + int64(b.Meta) + b.Body }
 
-// First is where the first message that f names begins, or end if it names none.
+// First is the offset of the first message that f names, or end if it names none.
 func (f Footer) First(end int64) int64 {
 	for _, list := range [][]Block{f.Dictionaries, f.Batches} {
 		for _, b := range list {
@@ -443,7 +443,7 @@ func (f Footer) First(end int64) int64 {
 	return end
 }
 
-// ParseFooter reads the table Footer; limit is where the footer itself begins, before which all blocks lie.
+// ParseFooter parses the table Footer; limit is the offset of the footer itself, before which all blocks must be.
 func ParseFooter(b []byte, limit int64) (f Footer, err error) {
 	t, err := rootTable(b)
 	if err != nil {

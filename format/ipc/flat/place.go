@@ -6,25 +6,25 @@ import (
 	"stoa/fault"
 )
 
-// Keys of a record batch's custom metadata by which a stream that stoa writes says where each batch belongs: its
-// number, and its first row. The last batch has no rows, and says that it is the last. They are metadata of the
-// message, which readers hand on by the side, or skip.
+// Keys of a record batch's custom metadata for its position in a stream that stoa writes: its number, and its first
+// row. The last batch has no rows and the key KeyEnd. Other readers return custom metadata of messages separately, or
+// skip it.
 const (
 	KeyBatch = "stoa.batch"
 	KeyRow   = "stoa.row"
 	KeyEnd   = "stoa.end"
 )
 
-// Place is what a batch says of its place in a stream.
+// Place is the position of a batch in its stream, by its custom metadata.
 type Place struct {
-	Known bool // it says something
+	Known bool // the batch has one of the keys
 	Batch int64
-	Row   int64
-	End   bool // nothing follows
+	Row   int64 // of the stream
+	End   bool  // it is the last batch
 }
 
-// placed reads a place from the pairs of a message.
-func placed(t table) (p Place, err error) {
+// parsePlace parses a Place from the custom metadata of a message.
+func parsePlace(t table) (p Place, err error) {
 	err = t.tables(4, "custom_metadata", func(kv table) error {
 		key, err := kv.text(0)
 		if err != nil {

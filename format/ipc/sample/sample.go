@@ -18,7 +18,7 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// Scalars are the types of one value, as Arrow has them.
+// Scalars returns types of one value that most formats have.
 func Scalars() []arrow.DataType {
 	return []arrow.DataType{
 		arrow.FixedWidthTypes.Boolean,
@@ -40,7 +40,7 @@ func Scalars() []arrow.DataType {
 	}
 }
 
-// Rare are further scalar types, which not every format can hold.
+// Rare returns further scalar types, which not every format has.
 func Rare() []arrow.DataType {
 	return []arrow.DataType{
 		arrow.Null, arrow.BinaryTypes.StringView, arrow.BinaryTypes.BinaryView,
@@ -63,7 +63,7 @@ func Nested() []arrow.DataType {
 	}
 }
 
-// NestedRare are the other nested types.
+// NestedRare returns further nested types.
 func NestedRare() []arrow.DataType {
 	return []arrow.DataType{
 		arrow.LargeListOf(arrow.BinaryTypes.String), arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Int16),
@@ -71,7 +71,7 @@ func NestedRare() []arrow.DataType {
 	}
 }
 
-// Schema has one nullable field a type, named by its place and type.
+// Schema has one nullable field for each type, named by its index and type.
 func Schema(types ...arrow.DataType) *arrow.Schema {
 	fields := make([]arrow.Field, len(types))
 	for i, t := range types {
@@ -98,7 +98,7 @@ type gen struct {
 	nulls float64
 }
 
-// Strings that are awkward somewhere.
+// words are strings that are awkward somewhere.
 var words = []string{"", " ", "a", "null", "NULL", "NaN", "true", "0", "a,b", "a\tb", "a\"b", "line\nbreak",
 	"cr\r\nlf", "\\N", "日本語", "é\u2028", " padded ", "{\"k\":1}", "\x01\x7f", "\ufeffbom", "-", "1e5"}
 
