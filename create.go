@@ -283,7 +283,7 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 			return format.Summary{}, err
 		}
 		if err := w.Write(ctx, b); err != nil {
-			return format.Summary{}, err
+			return format.Summary{}, fault.OfRows(err)
 		}
 		rows += b.NumRows()
 	}
@@ -299,7 +299,7 @@ func Convert(ctx context.Context, src *Table, spec ScanSpec, uri string, o Creat
 	if err == nil && wrong != nil {
 		s.Altered = append(s.Altered, *wrong)
 	}
-	return s, err
+	return s, fault.OfRows(err)
 }
 
 // Copy does what Convert does, but copies pages without decoding and encoding them, except for those that have rows of

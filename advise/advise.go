@@ -237,7 +237,7 @@ func try(ctx context.Context, t *stoa.Table, f *format.Format, a *Advice, parts 
 			}
 			for _, x := range trials {
 				if err := x.w.Write(ctx, b); err != nil {
-					return err
+					return fault.OfRows(err)
 				}
 			}
 		}
@@ -270,7 +270,7 @@ type trial struct {
 // sizes ends the sample and measures its columns.
 func (x *trial) sizes(ctx context.Context, f *format.Format) ([]stoa.ColumnSize, error) {
 	if _, err := x.w.Close(ctx); err != nil {
-		return nil, err
+		return nil, fault.OfRows(err)
 	}
 	o := stoa.OpenOptions{Formats: []format.Format{*f}, From: f.Name, Tree: x.tree, KeepPages: -1}
 	if x.keys != "" {

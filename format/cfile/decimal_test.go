@@ -22,7 +22,7 @@ import (
 
 // decimalsOf are values as an array of decimals; nulls: with a null after each; list: each in a list of its own.
 func decimalsOf(digits int, nulls, list bool, values ...*big.Int) arrow.Array {
-	typ := &arrow.Decimal128Type{Precision: int32(digits), Scale: 2}
+	typ := &arrow.Decimal128Type{Precision: int32(digits), Scale: int32(min(2, digits-1))}
 	lists := array.NewListBuilder(memory.DefaultAllocator, typ)
 	b := lists.ValueBuilder().(*array.Decimal128Builder)
 	for _, v := range values {

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"stoa"
+	"stoa/fault"
 )
 
 // loading is one run of stoa load.
@@ -131,7 +132,17 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.Append(ctx, sc, t.Scan(ctx, spec), o)
+	given := false
+	s, err := c.Append(ctx, sc, func(yield func(arrow.RecordBatch, error) bool) {
+		for b, err := range t.Scan(ctx, spec) {
+			if given = true; !yield(b, err) {
+				return
+			}
+		}
+	}, o)
+	if given {
+		err = fault.OfRows(err)
+	}
 	if s.Unchecked != "" && !l.unchecked {
 		l.app.Detail("%s: %s", c.Place().Dir, s.Unchecked)
 	}

@@ -347,6 +347,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	var s format.Summary
 	if err == nil {
 		s, err = w.Close(ctx)
+		err = fault.OfRows(err)
 	}
 	p.Stop()
 	if err != nil {

@@ -121,7 +121,7 @@ func WriteRows(a *cli.App, ctx context.Context, out *output.OutputFlags, form st
 	}
 	s, cerr := w.Close(ctx)
 	if cerr != nil {
-		return errors.Join(cerr, w.Abort(ctx))
+		return errors.Join(fault.OfRows(cerr), w.Abort(ctx))
 	}
 	for _, x := range s.Altered { // the table is whole all the same, and was shown
 		a.Warn("stoa: %s", x.Message)
@@ -132,7 +132,7 @@ func WriteRows(a *cli.App, ctx context.Context, out *output.OutputFlags, form st
 func CopyRows(ctx context.Context, seq cli.Batches, w output.RowWriter) error {
 	for b, err := range seq {
 		if err == nil {
-			err = w.Write(ctx, b)
+			err = fault.OfRows(w.Write(ctx, b))
 		}
 		if err == nil {
 			err = ctx.Err()

@@ -162,6 +162,9 @@ func (f *DataFile) layout() (err error) {
 	if f.Roots, chunks, err = schema.ColumnTree(list, at, path); err == nil {
 		err = schema.CheckLimits(f.Roots, f.Limits, at, path)
 	}
+	if err == nil && f.Version < 3 {
+		err = schema.CheckOldTypes(list, f.Version, at, path)
+	}
 	if err != nil {
 		return err
 	}

@@ -494,6 +494,8 @@ func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, 
 		switch {
 		case x == schema.NullCode:
 			return v, false, nil
+		case x < schema.NullCode: // 32 bits with a sign
+			return v, false, fmt.Errorf("a code of a date or time that is %d", x)
 		case col.Typ == layout.TypeDate:
 			v.I = x - schema.DateOffset
 		default:

@@ -377,7 +377,11 @@ func (c *Content) leaf(dst *vec.Vector, i int, v []byte) error {
 		if len(v) != 4 {
 			return bad("a date")
 		}
-		vec.Fixed[int32](dst, i)[0] = int32(binary.BigEndian.Uint32(v)^1<<31) - schema.DateOffset
+		code := int64(int32(binary.BigEndian.Uint32(v) ^ 1<<31))
+		if err := checkDirect(code, i); err != nil {
+			return err
+		}
+		vec.Fixed[int32](dst, i)[0] = int32(code - schema.DateOffset)
 	case arrow.DECIMAL128:
 		if len(v) < 2 || len(v) > 17 {
 			return bad("a decimal")
@@ -404,6 +408,15 @@ type DateRule struct {
 	Unit   int64 // milliseconds of a step
 }
 
+// checkDirect refuses a code of a direct dictionary that no date or time has: codes are Java's integers, and count from
+// 1, which is null. As 32 bits without a sign they would be days that wrap around.
+func checkDirect(code int64, i int) error {
+	if code < schema.NullCode || code > math.MaxInt32 {
+		return fault.Rel(0, 0, "", "entry %d: the code %d of a date or time is not from 1 to %d", i, code, math.MaxInt32)
+	}
+	return nil
+}
+
 // surrogates decodes codes of direct dictionaries: dates and timestamps, big-endian, four bytes each.
 func (c *Content) surrogates(dst *vec.Vector) error {
 	const w = 4
@@ -422,6 +435,9 @@ func (c *Content) surrogates(dst *vec.Vector) error {
 		var v int64
 		for _, x := range raw[i*w : (i+1)*w] {
 			v = v<<8 | int64(x)
+		}
+		if err := checkDirect(v, i); err != nil {
+			return err
 		}
 		if v == schema.NullCode {
 			if valid == nil {

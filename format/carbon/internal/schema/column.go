@@ -113,6 +113,9 @@ func CheckLimits(roots []*Column, l format.Limits, at fault.Span, path string) e
 
 // check says whether a column can be what it says.
 func (c *Column) check(at fault.Span, path string) error {
+	if c.Name == "" {
+		return fault.Corruptf(at, path, "a column of type %s has no name", c.Typ)
+	}
 	want := -1
 	switch c.Typ {
 	case layout.TypeArray, layout.TypeMap:

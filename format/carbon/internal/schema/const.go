@@ -172,7 +172,7 @@ func DefaultValue(c *Column) (Constant, error) {
 			return Constant{I: int64(binary.BigEndian.Uint64(b) ^ 1<<63)}, nil
 		}
 	case layout.TypeDate:
-		if n, err := strconv.ParseInt(string(b), 10, 32); err == nil {
+		if n, err := strconv.ParseInt(string(b), 10, 32); err == nil && n >= NullCode {
 			return Constant{I: n - DateOffset, Null: n == NullCode}, nil
 		}
 	case layout.TypeDecimal:

@@ -50,6 +50,16 @@ func (o *WriteOptions) Codes(c *Column) bool {
 		!slices.ContainsFunc(o.Uncoded, same)
 }
 
+// CheckOldTypes reports columns of types that were not there yet when format 1 or 2 was written.
+func CheckOldTypes(list []layout.ColumnSchema, version int, at fault.Span, path string) error {
+	for i := range list {
+		if c := &list[i]; !v12Types[c.Typ] {
+			return fault.Corruptf(at, path, "column %s is of type %s, which format %d does not have", c.Name, c.Typ, version)
+		}
+	}
+	return nil
+}
+
 // CheckV12 refuses columns that formats 1 and 2 cannot have.
 func CheckV12(list []layout.ColumnSchema, version int) error {
 	for i := range list {

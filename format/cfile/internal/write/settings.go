@@ -131,7 +131,7 @@ func (f *Field) check() error {
 	switch most := f.Type.Digits(); {
 	case most == 0 && (f.Precision != 0 || f.Scale != 0):
 		return fault.Invalidf("column %q: %s has no precision", f.Name, f.Type)
-	case f.Precision < 0 || f.Precision > most || f.Scale < 0 || f.Precision != 0 && f.Scale > f.Precision:
+	case !f.Type.HasDigits(f.Precision, f.Scale):
 		return fault.Invalidf("column %q: %s cannot hold decimal(%d,%d)", f.Name, f.Type, f.Precision, f.Scale)
 	case f.Length < 0:
 		return fault.Invalidf("column %q: length %d", f.Name, f.Length)

@@ -145,7 +145,7 @@ func narrow[T int8 | int16 | uint8 | uint16 | uint32 | uint64](p *Physical, dst 
 	out := vec.Fixed[T](dst, dst.Extend(n))
 	for i, v := range wide {
 		out[i] = T(v)
-		if int64(out[i]) != v {
+		if int64(out[i]) != v || v < 0 && out[i] > 0 { // of 64 bits without a sign any is equal to v
 			return used, fault.Rel(0, used, "value["+strconv.Itoa(i)+"]", "%d is no %s", v, dst.Type)
 		}
 	}
