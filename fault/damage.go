@@ -22,8 +22,8 @@ func NotDamage(err error) Class {
 	return 0
 }
 
-// OfRows is what a writer says of rows that it was given from a table, and cannot hold. Which values there are is nobody's
-// wrong use: what is Invalid to the writer's caller is Unsupported to who named the table.
+// OfRows is what a writer says of rows that it was given from a table, and cannot hold. Which values there are is
+// nobody's wrong use: what is Invalid to the writer's caller is Unsupported to who named the table.
 func OfRows(err error) error {
 	if !errors.Is(err, Invalid) {
 		return err

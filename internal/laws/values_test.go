@@ -34,7 +34,8 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 		{"parquet", map[string]string{"crc": "false", "compression": "none"}},
 		{"parquet", map[string]string{"crc": "false", "compression": "none", "dictionary": "false"}},
 		{"trevni", map[string]string{"checksum": "null"}}, {"trevni-avro", map[string]string{"checksum": "null"}},
-		{"redfile", map[string]string{"crc": "false"}}, {"redfile", map[string]string{"crc": "false", "generation": "A"}},
+		{"redfile", map[string]string{"crc": "false"}},
+		{"redfile", map[string]string{"crc": "false", "generation": "A"}},
 		{"cfile", map[string]string{"checksums": "false"}}, {"cfile", map[string]string{"version": "1"}},
 	} {
 		t.Run(fmt.Sprint(c.format, c.opts), func(t *testing.T) {
@@ -99,8 +100,8 @@ func (v *values) file(t *testing.T, typ arrow.DataType) []byte {
 func (v *values) write(t *testing.T, sc *arrow.Schema, rows ...arrow.RecordBatch) (*store.Memory, error) {
 	t.Helper()
 	tree := store.NewMemory(nil)
-	w, err := stoa.Create(t.Context(), v.name(), sc, stoa.CreateOptions{To: v.to, Opts: v.opts, Sink: tree.Sink(v.name()),
-		NoCheck: true})
+	w, err := stoa.Create(t.Context(), v.name(), sc, stoa.CreateOptions{To: v.to, Opts: v.opts,
+		Sink: tree.Sink(v.name()), NoCheck: true})
 	if err != nil {
 		return nil, err
 	}

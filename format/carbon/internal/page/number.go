@@ -412,7 +412,8 @@ type DateRule struct {
 // 1, which is null. As 32 bits without a sign they would be days that wrap around.
 func checkDirect(code int64, i int) error {
 	if code < schema.NullCode || code > math.MaxInt32 {
-		return fault.Rel(0, 0, "", "entry %d: the code %d of a date or time is not from 1 to %d", i, code, math.MaxInt32)
+		return fault.Rel(0, 0, "", "entry %d: the code %d of a date or time is not from 1 to %d", i, code,
+			math.MaxInt32)
 	}
 	return nil
 }

@@ -54,7 +54,8 @@ func (o *WriteOptions) Codes(c *Column) bool {
 func CheckOldTypes(list []layout.ColumnSchema, version int, at fault.Span, path string) error {
 	for i := range list {
 		if c := &list[i]; !v12Types[c.Typ] {
-			return fault.Corruptf(at, path, "column %s is of type %s, which format %d does not have", c.Name, c.Typ, version)
+			return fault.Corruptf(at, path, "column %s is of type %s, which format %d does not have", c.Name, c.Typ,
+				version)
 		}
 	}
 	return nil
