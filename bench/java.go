@@ -93,7 +93,7 @@ func (b *bench) trevni() error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	writes := map[string]float64{}
+	writes := map[string]written{}
 	all := batches()
 	for _, c := range codecs {
 		o := stoa.CreateOptions{To: "trevni-avro", Opts: map[string]string{"codec": c.codec, "checksum": c.sum}}
@@ -129,10 +129,10 @@ func (b *bench) trevni() error {
 		line("the same", "Avro's ColumnFileReader (columns)", fresh, columns, "", "")
 	}
 	for _, c := range codecs {
-		line("Trevni write, 10 columns, "+c.name, "Avro's AvroColumnWriter (rows)", writes[c.codec],
-			peers["write records "+c.codec].Seconds, "", "")
-		line("the same", "Avro's ColumnFileWriter (columns)", writes[c.codec],
-			peers["write columns "+c.codec].Seconds, "", "")
+		w, rows := writes[c.codec], peers["write records "+c.codec].Seconds
+		line("Trevni write, 10 columns, "+c.name, "Avro's AvroColumnWriter (rows)", w.alone, rows, "", "")
+		line("the same", "Avro's ColumnFileWriter (columns)", w.alone, peers["write columns "+c.codec].Seconds, "", "")
+		line("the same, read back and compared", "Avro's AvroColumnWriter (rows)", w.proved, rows, "", "")
 	}
 	return nil
 }
@@ -178,7 +178,8 @@ func (b *bench) carbon() error {
 		return err
 	}
 	line("Carbon V3, one key, sort column", "CarbonData's vector reader", one, peers["key"].Seconds, "", "")
-	line("Carbon V3 write, sorted, 10 columns", "CarbonData's CarbonWriter", write, peers["write"].Seconds, "", "")
+	line("Carbon V3 write, sorted, 10 columns", "CarbonData's CarbonWriter", write.alone, peers["write"].Seconds, "", "")
+	line("the same, read back and compared", "CarbonData's CarbonWriter", write.proved, peers["write"].Seconds, "", "")
 	return nil
 }
 
