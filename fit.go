@@ -120,6 +120,9 @@ func hasStrings(t arrow.DataType) bool {
 func invalidUTF8(a arrow.Array) bool {
 	switch a := a.(type) {
 	case array.StringLike:
+		if allUTF8(a) {
+			return false
+		}
 		for i := range a.Len() {
 			if a.IsValid(i) && !utf8.ValidString(a.Value(i)) {
 				return true
@@ -147,6 +150,31 @@ func invalidUTF8(a arrow.Array) bool {
 		}
 	}
 	return false
+}
+
+// allUTF8 reports whether the bytes of all strings together are UTF-8 and none of the strings begins within a
+// character, so that each is UTF-8. The bytes of nulls count, and views have no bytes together: false says nothing.
+func allUTF8(a array.StringLike) bool {
+	switch a := a.(type) {
+	case *array.String:
+		return eachUTF8(a.ValueBytes(), a.ValueOffsets())
+	case *array.LargeString:
+		return eachUTF8(a.ValueBytes(), a.ValueOffsets())
+	}
+	return false
+}
+
+// eachUTF8 is allUTF8 of the bytes from offs[0] on.
+func eachUTF8[T int32 | int64](b []byte, offs []T) bool {
+	if !utf8.Valid(b) {
+		return false
+	}
+	for _, o := range offs {
+		if at := int(o - offs[0]); at < len(b) && !utf8.RuneStart(b[at]) {
+			return false
+		}
+	}
+	return true
 }
 
 // rowInvalidUTF8 reports whether a string within value i of a is not UTF-8.
