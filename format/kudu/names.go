@@ -55,8 +55,8 @@ type (
 	LoggedChange   = wal.LoggedChange
 	LoggedRow      = wal.LoggedRow
 	UnplacedChange = wal.UnplacedChange
-	WALFooter      = wal.WALFooter
-	WALHeader      = wal.WALHeader
+	WALFooter      = wal.Footer
+	WALHeader      = wal.Header
 )
 
 // A table, as the metadata of its Arrow schema has it under MetaTable.

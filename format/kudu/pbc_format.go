@@ -66,7 +66,7 @@ func listPBC(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 			return
 		}
 		e := format.Entry{Kind: "metadata", Rows: -1, Bytes: src.Size()}
-		e.Meta = append(e.Meta, table.Format2("version", "%d", r.Version), table.Format2("type", "%s", r.Typ))
+		e.Meta = append(e.Meta, table.Fact("version", "%d", r.Version), table.Fact("type", "%s", r.Typ))
 		yield(e, nil)
 	}
 }

@@ -123,7 +123,7 @@ func TestCorpusFillByKey(t *testing.T) {
 		n := 0
 		blocks := blocksOf(t, f, tablets, table)
 		for _, column := range slices.Sorted(maps.Keys(blocks)) {
-			if i := tb.Schema.FindName(column); i < 0 || tb.Schema.Keys() == 1 && i == 0 {
+			if i := tb.Schema.FindName(column); i < 0 || tb.Schema.NumKeys == 1 && i == 0 {
 				continue
 			}
 			for k, at := range blocks[column] {
@@ -155,7 +155,7 @@ func TestCorpusFillByKey(t *testing.T) {
 		compare(t, rows, final(t, dir, table))
 		damaged, sound := 0, 0 // both were read: the damaged columns, and the same ones of the other server
 		for column, places := range blocks {
-			if i := tb.Schema.FindName(column); i < 0 || tb.Schema.Keys() == 1 && i == 0 {
+			if i := tb.Schema.FindName(column); i < 0 || tb.Schema.NumKeys == 1 && i == 0 {
 				continue
 			}
 			for _, at := range places {

@@ -55,7 +55,7 @@ type keyCheck struct {
 
 // open opens the files that have to do with keys. What was opened when it fails must be closed, too.
 func (k *keyCheck) open() (err error) {
-	for i := range k.t.Stored.Keys() {
+	for i := range k.t.Stored.NumKeys {
 		b, ok := k.s.Block(k.t.Stored.Columns[i].ID)
 		if !ok {
 			return fault.Corruptf(fault.Span{Object: k.s.Tablet.Object}, "rowsets.columns",

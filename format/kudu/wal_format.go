@@ -49,14 +49,14 @@ func listWAL(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, erro
 			return
 		}
 		e := format.Entry{Kind: "log segment", Rows: -1, Bytes: src.Size()}
-		e.Meta = append(e.Meta, table.Format2("tablet_id", "%s", r.Head.TabletID),
-			table.Format2("sequence_number", "%d", r.Head.Sequence),
-			table.Format2("schema_version", "%d", r.Head.SchemaVersion),
-			table.Format2("compression_codec", "%s", r.Codec.Name))
+		e.Meta = append(e.Meta, table.Fact("tablet_id", "%s", r.Head.TabletID),
+			table.Fact("sequence_number", "%d", r.Head.Sequence),
+			table.Fact("schema_version", "%d", r.Head.SchemaVersion),
+			table.Fact("compression_codec", "%s", r.Codec.Name))
 		if f := r.Foot; f != nil {
-			e.Meta = append(e.Meta, table.Format2("entries", "%d", f.Entries),
-				table.Format2("operations", "%d to %d", f.MinIndex, f.MaxIndex),
-				table.Format2("closed", "%s", time.UnixMicro(f.Closed).UTC().Format(time.RFC3339Nano)))
+			e.Meta = append(e.Meta, table.Fact("entries", "%d", f.Entries),
+				table.Fact("operations", "%d to %d", f.MinIndex, f.MaxIndex),
+				table.Fact("closed", "%s", time.UnixMicro(f.Closed).UTC().Format(time.RFC3339Nano)))
 		}
 		yield(e, nil)
 	}

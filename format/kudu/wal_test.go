@@ -479,7 +479,7 @@ func segment(s meta.Schema, version uint32, sequence uint64, c cfile.Compression
 
 func footer(entries, low, high int64) []byte {
 	m := pb.AppendInt(pb.AppendInt(pb.AppendInt(nil, 1, entries), 2, low), 3, high)
-	return binary.LittleEndian.AppendUint32(append(m, wal.WalEndMagic...), uint32(len(m)))
+	return binary.LittleEndian.AppendUint32(append(m, wal.EndMagic...), uint32(len(m)))
 }
 
 func opID(term, index int64) []byte { return pb.AppendInt(pb.AppendInt(nil, 1, term), 2, index) }
@@ -816,7 +816,7 @@ func TestWALSegments(t *testing.T) {
 // The header's schema stays when the bytes after it are read.
 func TestWALDefaultsStay(t *testing.T) {
 	s := logTable()
-	long := logCell(bytes.Repeat([]byte("not zero"), wal.WalWindow/4))
+	long := logCell(bytes.Repeat([]byte("not zero"), wal.Window/4))
 	b := segment(s, 0, 1, cfile.NoCompression, false,
 		received(1, wal.OpWrite, 5, new(rowsPB).add(&s, wal.RowInsert, le32(1), long).request(&s)),
 		committed(1, wal.OpWrite, inMRS(5)),

@@ -84,7 +84,7 @@ func (s *Servers) AnyTable() bool {
 func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, error) {
 	top := table.Newest(ts)
 	e := format.Entry{Table: s.NameOf(ts), Kind: "table"}
-	add := func(k, layout string, args ...any) { e.Meta = append(e.Meta, table.Format2(k, layout, args...)) }
+	add := func(k, layout string, args ...any) { e.Meta = append(e.Meta, table.Fact(k, layout, args...)) }
 	add("table_id", "%s", top.TableID)
 	add("tablets", "%d", len(ts))
 	if top.Partitioning.Stored {
@@ -105,16 +105,16 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 			e.Rows = -1
 		}
 		part := format.Entry{Table: tb.ID, Kind: "tablet", Rows: rows, Bytes: bytes}
-		part.Meta = append(part.Meta, table.Format2("partition", "%s",
+		part.Meta = append(part.Meta, table.Fact("partition", "%s",
 			cmp.Or(tb.Partitioning.Text(&tb.Schema, &tb.Partition), "all rows")),
-			table.Format2("state", "%s", tb.State),
-			table.Format2("rowsets", "%d", len(tb.RowSets)),
-			table.Format2("server", "%s", cmp.Or(tb.FS.UUID, "unknown")))
+			table.Fact("state", "%s", tb.State),
+			table.Fact("rowsets", "%d", len(tb.RowSets)),
+			table.Fact("server", "%s", cmp.Or(tb.FS.UUID, "unknown")))
 		if n := len(tb.Others); n > 0 {
-			part.Meta = append(part.Meta, table.Format2("replicas", "%d", n+1))
+			part.Meta = append(part.Meta, table.Fact("replicas", "%d", n+1))
 		}
 		if n := tb.FS.LogBytes(ctx, tb.ID); n > 0 {
-			part.Meta = append(part.Meta, table.Format2("log_bytes", "%d", n))
+			part.Meta = append(part.Meta, table.Fact("log_bytes", "%d", n))
 		}
 		e.Parts = append(e.Parts, part)
 		found, err := s.quickHealth(ctx, tb)
@@ -133,7 +133,7 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 	}
 	for _, g := range missing {
 		part := format.Entry{Table: cmp.Or(g.id, "?"), Kind: "tablet", Rows: -1, Bytes: -1}
-		part.Meta = append(part.Meta, table.Format2("partition", "%s", g.what), table.Format2("state", "MISSING"))
+		part.Meta = append(part.Meta, table.Fact("partition", "%s", g.what), table.Fact("state", "MISSING"))
 		e.Parts = append(e.Parts, part)
 	}
 	for _, g := range uncovered[:min(len(uncovered), 20)] {
@@ -167,8 +167,8 @@ func (s *Servers) Elsewhere(what string, yield func(format.Entry, error) bool) b
 		}
 		x := format.Entry{Table: e.name, Kind: "table", Rows: -1, Bytes: -1}
 		none := s.catalog.absent(id, nil)
-		x.Meta = append(x.Meta, table.Format2("table_id", "%s", id), table.Format2("tablets", "0"),
-			table.Format2("missing_tablets", "%d", len(none)))
+		x.Meta = append(x.Meta, table.Fact("table_id", "%s", id), table.Fact("tablets", "0"),
+			table.Fact("missing_tablets", "%d", len(none)))
 		for _, tb := range none {
 			x.Parts = append(x.Parts, format.Entry{Table: tb.id, Kind: "tablet", Rows: -1, Bytes: -1,
 				Meta: []format.KeyValue{{Key: "state", Value: "MISSING"}}})

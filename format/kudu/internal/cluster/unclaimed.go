@@ -123,9 +123,9 @@ func (s *Servers) LostEntries(what string, unclaimed []region.Finding) (out []fo
 		}
 		e := format.Entry{Table: b.ID, Kind: "lost tablet", Rows: -1, Bytes: -1, Findings: ToList(s.Findings)}
 		if b.Table != "" {
-			e.Meta = append(e.Meta, table.Format2("table", "%s", b.Table))
+			e.Meta = append(e.Meta, table.Fact("table", "%s", b.Table))
 		}
-		e.Meta = append(e.Meta, table.Format2("state", "LOST"))
+		e.Meta = append(e.Meta, table.Fact("state", "LOST"))
 		out = append(out, e)
 	}
 	if len(out) == 0 && len(unclaimed) > 0 && (what == "" || what == UnclaimedName) {

@@ -1,3 +1,3 @@
-// Package codes names what can be wrong with Kudu's directories, with the severity and the help of each kind of
-// finding, and makes findings of errors.
+// Package codes lists the findings about Kudu's directories, with the severity and the help of each code, and makes
+// findings of errors.
 package codes

@@ -19,11 +19,12 @@ import (
 // Place is where a block lies.
 type Place struct {
 	ID  uint64
-	At  fault.Span // the object, and the part of it
+	At  fault.Span // the file, and the part of it
 	Dir int        // data directory: index into FS.DataDirs; -1 if the block was found in none
 }
 
-// Block finds a block. The error of one that is missing or cut says what is known of its place.
+// Block finds a block by its id. If it is missing or reaches past the end of its container, the error is Corrupt, and
+// the Place holds what is known.
 func (f *FS) Block(ctx context.Context, id uint64) (Place, error) {
 	if f.BlockManager == "file" {
 		return f.blockFile(ctx, id)
@@ -52,8 +53,8 @@ func (f *FS) anyDataDir() string {
 	return f.DataDirs[0].Dir
 }
 
-// PlaceOf finds the block that a superblock names. An error is placed at the block, or at the reference if the
-// block has no place.
+// PlaceOf finds a block that a superblock names. An error has the block's span, or that of the reference in the
+// superblock if nothing is known of the block.
 func (f *FS) PlaceOf(ctx context.Context, t *meta.Tablet, b meta.BlockRef) (Place, error) {
 	p, err := f.Block(ctx, b.ID)
 	if e, ok := err.(*fault.Error); ok && p.At.Object == "" {
@@ -62,13 +63,13 @@ func (f *FS) PlaceOf(ctx context.Context, t *meta.Tablet, b meta.BlockRef) (Plac
 	return p, err
 }
 
-// blockPath is the path rule of the file block manager, below the data directory.
+// blockPath is the path of a block of the file block manager, relative to its data directory.
 func blockPath(id uint64) string {
 	return fmt.Sprintf("%02x/%02x/%02x/%016d", byte(id>>40), byte(id>>32), byte(id>>24), id)
 }
 
-// blockFile finds a block of the file block manager: in the data directory that its number says, or, where it
-// is not known which one that is, in any.
+// blockFile finds a block of the file block manager: first in the data directory that its id names, then in the others,
+// whose indexes may be unknown or wrong.
 func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 	name := blockPath(id)
 	var tried string
@@ -100,9 +101,8 @@ func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
 	return Place{ID: id, Dir: -1}, fault.Corruptf(fault.Span{Object: tried}, "", "the file of block %d is missing", id)
 }
 
-// AllBlocks goes through every live block there is, whether a superblock names it or not. In the file block
-// manager it walks through the data directories. A directory that cannot be read gives an error, and the walk
-// continues.
+// AllBlocks iterates over all live blocks, whether a superblock names them or not. With the file block manager it walks
+// the data directories; a directory that cannot be listed yields an error, and the walk continues.
 func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
 		if f.BlockManager == "file" {
@@ -116,7 +116,7 @@ func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 		for n, c := range f.Containers {
 			for _, x := range c.Live {
 				if f.Blocks[x.ID].Container != int32(n) {
-					continue // stands twice
+					continue // another container has a block with this id, and that one is used
 				}
 				if !yield(Place{x.ID, fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, c.Dir}, nil) {
 					return
@@ -126,7 +126,7 @@ func (f *FS) AllBlocks(ctx context.Context) iter.Seq2[Place, error] {
 	}
 }
 
-// walk goes through the three levels of a data directory.
+// walk yields the blocks below a directory at a depth of 0 to 3 in data directory dir. false: yield wants no more.
 func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func(Place, error) bool) bool {
 	for info, err := range f.Tree.List(ctx, at) {
 		name := path.Base(info.Name)
@@ -152,8 +152,8 @@ func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func
 	return true
 }
 
-// Unnamed are the blocks that no given tablet names, nor lists as orphaned: leftovers of a crash, or of tablets
-// whose superblock is lost. They are sorted by number.
+// Unnamed are the blocks that none of the tablets names or lists as orphaned: left over from a crash, or from tablets
+// whose superblock is lost. They are sorted by id. With an error, which is the first, the list is incomplete.
 func (f *FS) Unnamed(ctx context.Context, tablets []*meta.Tablet) ([]Place, error) {
 	named := map[uint64]bool{}
 	for _, t := range tablets {
@@ -181,7 +181,7 @@ func (f *FS) Unnamed(ctx context.Context, tablets []*meta.Tablet) ([]Place, erro
 	return out, first
 }
 
-// OpenBlock opens the object that holds a block, as a source of the block's bytes alone.
+// OpenBlock opens a block as a source: offset 0 is the block's first byte, and its size is the block's.
 func (f *FS) OpenBlock(ctx context.Context, p Place) (store.Source, error) {
 	src, err := f.Tree.Open(ctx, p.At.Object)
 	if err != nil {
@@ -194,7 +194,7 @@ func (f *FS) OpenBlock(ctx context.Context, p Place) (store.Source, error) {
 	return &section{src, p.At}, nil
 }
 
-// section is a part of an object as a source.
+// section is a store.Source over part of another.
 type section struct {
 	src store.Source
 	at  fault.Span
@@ -216,7 +216,7 @@ func (s *section) ReadAt(ctx context.Context, p []byte, off int64) (int, error) 
 	return n, err
 }
 
-// LostCode is the kind of finding of a block that cannot be found at a place.
+// LostCode is the code of the finding about a block that cannot be found, by what is known of its place.
 func LostCode(p Place) string {
 	if p.At.Object != "" {
 		return "kudu.block.truncated"
@@ -224,8 +224,8 @@ func LostCode(p Place) string {
 	return "kudu.block.missing"
 }
 
-// moved is an error about a block's bytes, counted from the block's beginning, with offsets in the object.
-func moved(err error, at fault.Span) error {
+// rebase gives an error with an offset in a block the offset in the file that holds the block at a span.
+func rebase(err error, at fault.Span) error {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.At.Object != at.Object {
 		return err
@@ -235,8 +235,9 @@ func moved(err error, at fault.Span) error {
 	return &out
 }
 
-// Stored is how many bytes a tablet's blocks have, as far as that is known without looking at files.
-func (f *FS) Stored(t *meta.Tablet) (n int64) {
+// BlockBytes is the size of a tablet's blocks; -1 if it is unknown without asking the file system, as with the file
+// block manager.
+func (f *FS) BlockBytes(t *meta.Tablet) (n int64) {
 	if f.BlockManager == "file" {
 		return -1
 	}

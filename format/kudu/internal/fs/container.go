@@ -19,32 +19,30 @@ import (
 	"stoa/wire"
 )
 
-// A log container is a pair of files in a data directory: NAME.data holds blocks one after the other, each at
-// a multiple of the file system's block size; NAME.metadata is a protobuf container of BlockRecordPBs, which
-// say which block was made where, and which was deleted. Deleting punches a hole into the data file: its length
-// stays, unless the end is cut off.
-
-// Container is a log container.
+// Container is a log container: a pair of files in a data directory. NAME.data holds blocks one after another, each at
+// a multiple of the file system's block size; NAME.metadata is a protobuf container of BlockRecordPBs, a journal of
+// which block was created where, and which was deleted. Deleting a block punches a hole into the data file, whose
+// length stays the same unless its end is truncated.
 type Container struct {
-	Dir      int    // data directory: index into FS.DataDirs
-	Name     string // without suffix
-	Data     string // data file; "" if there is none
-	Metadata string // metadata file; "" if there is none
-	Size     int64  // of the data file
-	Live     []Extent
-	Dead     []Extent // made and deleted: a hole, or old bytes
-	Lost     []Extent // made, not deleted, and not (wholly) in the data file
-	Records  int
-	Torn     bool // the metadata ends in a record that was not written to its end: nothing is lost
-	// Err is why the container cannot be read as it should be: one of its files is missing, or its metadata is
-	// damaged. What is in Live could be read nevertheless.
+	Dir      int      // data directory: index into FS.DataDirs
+	Name     string   // without suffix
+	Data     string   // data file; "" if there is none
+	Metadata string   // metadata file; "" if there is none
+	Size     int64    // of the data file, in bytes
+	Live     []Extent // sorted by offset, as Dead is
+	Dead     []Extent // created and deleted: a hole, or stale bytes
+	Lost     []Extent // created, not deleted, and not (completely) in the data file; in the order of creation
+	Records  int      // that could be read
+	Torn     bool     // the metadata ends in an incomplete record: nothing is lost
+	// Err is the first damage: one of the files is missing, a record is bad, or blocks reach past the end of the data
+	// file. Blocks in Live can be read nevertheless.
 	Err error
-	// Unknown is true if records of the metadata are lost: blocks may be in the data file that are not in the
-	// lists, and blocks in Live may have been deleted.
+	// Unknown is true if records of the metadata are lost: the data file may hold blocks that are in none of the lists,
+	// and blocks in Live may have been deleted.
 	Unknown bool
 }
 
-// Extent is a block in a container. Live extents are sorted by offset.
+// Extent is a block in a container's data file.
 type Extent struct {
 	ID       uint64
 	Off, Len int64
@@ -56,9 +54,10 @@ type blockRecord struct {
 	op        int32 // RecordCreate, RecordDelete
 	timestamp uint64
 	off, len  int64
-	placed    bool // offset and length are there
+	placed    bool // offset and length are set
 }
 
+// Values of op_type.
 const (
 	RecordCreate = 1
 	RecordDelete = 2
@@ -103,11 +102,11 @@ func ParseBlockRecord(c *wire.Cursor) (b blockRecord) {
 	switch {
 	case c.Err() != nil:
 	case !hasID:
-		c.Fail(0, c.Pos(), "block_id", "the field is required, and not there")
+		c.Fail(0, c.Pos(), "block_id", "a required field is missing")
 	case b.op != RecordCreate && b.op != RecordDelete:
 		c.Fail(0, c.Pos(), "op_type", "%d is neither CREATE nor DELETE", b.op)
 	case b.op == RecordCreate && (!b.placed || b.off < 0 || b.len < 0 || b.off > math.MaxInt64-b.len):
-		c.Fail(0, c.Pos(), "offset", "block %d is made at %d, %d bytes long", b.id, b.off, b.len)
+		c.Fail(0, c.Pos(), "offset", "block %d is created at %d with %d bytes", b.id, b.off, b.len)
 	}
 	return b
 }
@@ -125,7 +124,7 @@ func (f *FS) openContainers(ctx context.Context, dir int) error {
 	sizes := map[string]int64{}
 	for info, err := range f.Tree.List(ctx, f.DataDirs[dir].Dir) {
 		if Gone(err) {
-			f.Note("kudu.layout.missing", fault.Span{Object: f.DataDirs[dir].Dir}, "", "there is no such directory")
+			f.Note("kudu.layout.missing", fault.Span{Object: f.DataDirs[dir].Dir}, "", "the directory does not exist")
 			return nil
 		}
 		if err != nil {
@@ -157,7 +156,7 @@ func (f *FS) openContainers(ctx context.Context, dir int) error {
 	return nil
 }
 
-// readContainer reads the records of c. It fails only if something other than c's bytes is to blame.
+// readContainer reads the records of c. Damage is noted in c and as findings, and is no error.
 func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	at := fault.Span{Object: cmp.Or(c.Metadata, c.Data)}
 	if c.Metadata == "" {
@@ -178,9 +177,7 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	}
 	defer src.Close()
 	if src.Size() < int64(pbc.HeadV1) && c.Size == 0 {
-		// A server that stopped while it made the container.
-		f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: src.Size()}, "",
-			"the container was not made to its end, and holds nothing")
+		f.noteIncomplete(c, src.Size())
 		return nil
 	}
 	r, err := pbc.Open(ctx, src, c.Metadata, pbc.Options{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
@@ -189,8 +186,7 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 			return err
 		}
 		if pbc.IsTorn(err) && c.Size == 0 {
-			f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: src.Size()}, "",
-				"the container was not made to its end, and holds nothing")
+			f.noteIncomplete(c, src.Size())
 			return nil
 		}
 		c.Err, c.Unknown = err, c.Size > 0
@@ -215,10 +211,16 @@ func (f *FS) readContainer(ctx context.Context, c *Container) error {
 	return nil
 }
 
-// perBlock is the memory that a block is taken to need, in the lists of its container and of all blocks.
+// noteIncomplete notes that the server stopped while it was creating c, whose metadata has size bytes.
+func (f *FS) noteIncomplete(c *Container, size int64) {
+	f.Note("kudu.container.incomplete", fault.Span{Object: c.Metadata, Len: size}, "",
+		"the container was not completely created, and is empty")
+}
+
+// perBlock is the memory that a block is assumed to need, in bytes, in the lists of its container and in FS.Blocks.
 const perBlock = 160
 
-// read goes through the records.
+// read replays the records.
 func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 	l := recordLog{c: c, f: f, live: map[uint64]Extent{}}
 	for {
@@ -231,7 +233,7 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 			case pbc.IsTorn(err):
 				c.Torn = true
 				f.Note("kudu.container.torn", pbc.SpanOf(err), "",
-					"the metadata of the container ends in a record that was not written to its end")
+					"the metadata of the container ends in an incomplete record")
 			case errors.Is(err, fault.Corrupt):
 				l.blame(err)
 			default:
@@ -263,16 +265,16 @@ func (c *Container) read(ctx context.Context, f *FS, r *pbc.Reader) error {
 	return nil
 }
 
-// recordLog is what the records of a container say, one after the other.
+// recordLog replays the records of a container.
 type recordLog struct {
 	c     *Container
 	f     *FS
 	live  map[uint64]Extent
-	order []uint64 // in which blocks were made
-	bad   int      // records that are damaged, or cannot be
+	order []uint64 // ids in the order of creation
+	bad   int      // records that are damaged, or contradict earlier ones
 }
 
-// blame reports a record that is damaged, or cannot be.
+// blame notes a bad record.
 func (l *recordLog) blame(err error) {
 	if l.bad++; l.bad <= codes.MaxAlike {
 		l.f.fault("kudu.container.record", err, l.c.Name)
@@ -283,11 +285,11 @@ func (l *recordLog) blame(err error) {
 	l.c.Unknown = true
 }
 
-// create takes a record that a block was made. It fails only for want of memory.
+// create replays a CREATE record. It fails only if the memory budget is exceeded.
 func (l *recordLog) create(b blockRecord, index int, at, body fault.Span) error {
 	if _, ok := l.live[b.id]; ok {
 		l.blame(fault.Corruptf(body, fmt.Sprintf("record[%d].block_id", index),
-			"block %d is made a second time", b.id))
+			"block %d is created a second time", b.id))
 		return nil
 	}
 	if err := l.f.taken.Take(perBlock, at, "container"); err != nil {
@@ -298,13 +300,13 @@ func (l *recordLog) create(b blockRecord, index int, at, body fault.Span) error 
 	return nil
 }
 
-// delete takes a record that a block was deleted.
+// delete replays a DELETE record.
 func (l *recordLog) delete(b blockRecord, index int, body fault.Span) {
 	x, ok := l.live[b.id]
 	if !ok {
-		if !l.c.Unknown { // otherwise its CREATE is among what was lost
+		if !l.c.Unknown { // otherwise its CREATE is among the lost records
 			l.blame(fault.Corruptf(body, fmt.Sprintf("record[%d].block_id", index),
-				"block %d is deleted, and was not made", b.id))
+				"block %d is deleted without having been created", b.id))
 		}
 		return
 	}
@@ -312,7 +314,7 @@ func (l *recordLog) delete(b blockRecord, index int, body fault.Span) {
 	l.c.Dead = append(l.c.Dead, x)
 }
 
-// place divides the blocks that were not deleted into those that are in the data file, and those that are not.
+// place sorts the blocks that were not deleted into those that are in the data file, and those that are not.
 func (l *recordLog) place(ctx context.Context) {
 	c, again := l.c, false
 	for _, id := range l.order {
@@ -320,7 +322,7 @@ func (l *recordLog) place(ctx context.Context) {
 		if !ok {
 			continue
 		}
-		delete(l.live, id) // an id that was made, deleted and made again stands twice in order
+		delete(l.live, id) // an id that was created, deleted and created again is in order twice
 		if x.Len > 0 && x.Off+x.Len > c.Size && !again && c.Data != "" {
 			// A running server may have appended since the directory was listed.
 			again = true
@@ -336,7 +338,7 @@ func (l *recordLog) place(ctx context.Context) {
 	}
 }
 
-// blameTruncated reports blocks that reach past the end of the data file.
+// blameTruncated notes that blocks reach past the end of the data file.
 func (c *Container) blameTruncated(f *FS) {
 	if len(c.Lost) == 0 || c.Data == "" {
 		return
@@ -350,7 +352,7 @@ func (c *Container) blameTruncated(f *FS) {
 	}
 }
 
-// addContainer takes the blocks of c into the block map.
+// addContainer adds the blocks of c to f.Blocks. Of two blocks with the same id the first that is not lost is kept.
 func (f *FS) addContainer(c *Container) {
 	n := int32(len(f.Containers))
 	f.Containers = append(f.Containers, c)
@@ -359,12 +361,12 @@ func (f *FS) addContainer(c *Container) {
 		if x.Len > 0 && x.Off < end {
 			f.fault("kudu.container.overlap",
 				fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len}, "container",
-					"block %d begins before the end of the block in front of it (%d)", x.ID, end), c.Name)
+					"block %d begins before the end of the previous block (%d)", x.ID, end), c.Name)
 		}
 		end = max(end, x.Off+x.Len)
 		if was, ok := f.Blocks[x.ID]; ok {
 			f.fault("kudu.block.twice", fault.Corruptf(fault.Span{Object: c.Data, Off: x.Off, Len: x.Len},
-				"container", "block %d is in container %s, too", x.ID, f.Containers[was.Container].Name), c.Name)
+				"container", "block %d is also in container %s", x.ID, f.Containers[was.Container].Name), c.Name)
 			if !was.lost {
 				continue
 			}
@@ -380,15 +382,16 @@ func (f *FS) addContainer(c *Container) {
 
 // Section is a part of a container's data file.
 type Section struct {
-	// Struct: a live block; Dead: a deleted one; Pad: up to the next block, or preallocated; Gap: nothing claims it
+	// Struct: a live block; Dead: a deleted one; Pad: alignment before the next block, or preallocated space; Gap:
+	// bytes that no block claims.
 	Kind  region.Kind
-	Block uint64
+	Block uint64 // id; 0 for Pad and Gap
 	At    fault.Span
 }
 
-// Sections divides the data file of a log container: every byte belongs to one section. What lies between
-// blocks is padding up to the next multiple of the file system's block size; a tail after the last block is
-// padding if it was allocated in advance, which shows only in its being all zeros.
+// Sections divides the data file of a log container into sections, which cover it without gaps or overlaps. After a
+// block there is padding up to the next multiple of the file system's block size. A tail of zeros after the last block
+// is taken for preallocated space: nothing else marks it.
 func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
 	if c.Data == "" {
 		return nil, nil
@@ -414,7 +417,7 @@ func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
 			pos = end
 		}
 	}
-	fill := func(to int64) { // what no block claims
+	fill := func(to int64) { // up to the next block, or the end
 		if up := (pos + align - 1) / align * align; pos > 0 {
 			add(region.Pad, 0, min(up, to))
 		}
@@ -443,7 +446,7 @@ func (f *FS) Sections(ctx context.Context, c *Container) ([]Section, error) {
 	return out, nil
 }
 
-// isZero reports whether all bytes of a part of a file are zero.
+// isZero reports whether all bytes of a span are zero, as far as the file reaches.
 func (f *FS) isZero(ctx context.Context, at fault.Span) (bool, error) {
 	src, err := f.Tree.Open(ctx, at.Object)
 	if err != nil {

@@ -12,24 +12,25 @@ import (
 
 // Carved is a CFile that was found in a container by its magics, not by a record.
 type Carved struct {
-	At    fault.Span
+	At    fault.Span // up to the next CFile, or the next live block, if the end cannot be found
 	Type  cfile.Type
 	Kind  cfile.Kind
 	Rows  int64 // -1 if the footer cannot be read
 	Array bool
-	Err   error // why it cannot be read; At then reaches up to what follows
+	Err   error // why it cannot be read
 }
 
-// The magics that begin and end a CFile; a u32 follows the last.
+// The magics of CFiles, versions 2 and 1: at the beginning, and at the end, where a u32 follows, the footer's length.
 var cfileMagics = [2][]byte{[]byte("kuducfl2"), []byte("kuducfil")}
 
+// IsMagic reports whether b begins with the magic of a CFile.
 func IsMagic(b []byte) bool {
 	return bytes.HasPrefix(b, cfileMagics[0]) || bytes.HasPrefix(b, cfileMagics[1])
 }
 
-// Carve looks for CFiles in the parts of a container that no live block claims: all of it, if its metadata is
-// missing. Blocks begin at multiples of the file system's block size, so that is where it looks. Deleted blocks
-// are found, too, if their hole was not copied as one.
+// Carve searches the parts of a container that no live block claims for CFiles: the whole data file if the metadata is
+// missing. It looks at multiples of the file system's block size, where all blocks begin. It also finds deleted blocks
+// whose bytes are still there, as in a file system without hole punching.
 func (f *FS) Carve(ctx context.Context, c *Container) ([]Carved, error) {
 	if c.Data == "" {
 		return nil, nil
@@ -64,7 +65,8 @@ func (f *FS) Carve(ctx context.Context, c *Container) ([]Carved, error) {
 	return out, free(pos, src.Size())
 }
 
-// CarveRange finds the beginnings of CFiles in a part of an object, and where they end.
+// CarveRange finds the CFiles that begin at from plus a multiple of align and before to. Each reaches to its last magic
+// with the u32 after it, or, if that is not found, to the next one or to.
 func CarveRange(ctx context.Context, src store.Source, name string, from, to, align int64) (found []fault.Span,
 	err error) {
 	var starts []int64
@@ -98,7 +100,7 @@ func CarveRange(ctx context.Context, src store.Source, name string, from, to, al
 	return found, nil
 }
 
-// lastMagic is the offset of the last magic of a CFile in a part of an object; -1 if there is none.
+// lastMagic is the offset of the last CFile magic between two offsets; -1 if there is none.
 func lastMagic(ctx context.Context, src store.Source, name string, from, to int64) (int64, error) {
 	const window = 64 << 10
 	buf := make([]byte, window+8)
@@ -117,7 +119,7 @@ func lastMagic(ctx context.Context, src store.Source, name string, from, to int6
 	return -1, nil
 }
 
-// carved opens what was found.
+// carved reads the footer of a CFile that was found.
 func (f *FS) carved(ctx context.Context, at fault.Span) Carved {
 	x := Carved{At: at, Rows: -1}
 	src, err := f.OpenBlock(ctx, Place{At: at})
@@ -129,7 +131,7 @@ func (f *FS) carved(ctx context.Context, at fault.Span) Carved {
 	r, err := cfile.OpenReader(ctx, src, at.Object,
 		format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
 	if err != nil {
-		x.Err = moved(err, at)
+		x.Err = rebase(err, at)
 		return x
 	}
 	t := r.Footer()

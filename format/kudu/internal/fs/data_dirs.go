@@ -13,7 +13,8 @@ import (
 	"stoa/format/kudu/internal/pbc"
 )
 
-// findMeta is where the metadata is if nobody said: in the first data root if there is some, else in the WAL root.
+// findMeta is Kudu's default for the metadata root, if it has metadata: the first data root, else the WAL root; "" if
+// neither has.
 func (f *FS) findMeta(ctx context.Context) string {
 	for _, d := range append(slices.Clone(f.Layout.DataDirs[:min(len(f.Layout.DataDirs), 1)]), f.WALDir) {
 		if d == "" {
@@ -43,7 +44,7 @@ func (f *FS) readInstances(ctx context.Context) error {
 		case Gone(err):
 			if _, err := f.Tree.Stat(ctx, path.Join(dir, DirInstanceFile)); err != nil {
 				f.Note("kudu.instance.missing", fault.Span{Object: name}, "",
-					"the directory does not say to which server it belongs")
+					"the directory does not say which server it belongs to")
 			}
 			continue
 		case errors.Is(err, fault.Unsupported):
@@ -69,7 +70,7 @@ func (f *FS) readInstances(ctx context.Context) error {
 	return nil
 }
 
-// ReadDataDirs reads the data directories' instances and puts them in order.
+// ReadDataDirs reads the instances of the data directories, orders these by all_uuids, and finds out the block manager.
 func (f *FS) ReadDataDirs(ctx context.Context) error {
 	for _, dir := range f.Layout.DataDirs {
 		d, err := f.readDataDir(ctx, dir)
@@ -88,7 +89,7 @@ func (f *FS) ReadDataDirs(ctx context.Context) error {
 	return nil
 }
 
-// readDataDir reads the instance of a data directory. What is damaged is a finding.
+// readDataDir reads the instance of a data directory. Damage is a finding, and no error.
 func (f *FS) readDataDir(ctx context.Context, root string) (DataDir, error) {
 	d := DataDir{Root: root, Index: -1, BlockSize: 4096}
 	var err error
@@ -119,8 +120,8 @@ func (f *FS) readDataDir(ctx context.Context, root string) (DataDir, error) {
 	return d, nil
 }
 
-// blocksOf is where in a data root the blocks are: in data/, or in the root itself if that is a data/ that was named
-// for its own sake. A file block_manager_instance beside a data/ with blocks is none of this.
+// blocksOf is the directory with the blocks of a data root: its data/, or the root itself, if that is what was given. A
+// file block_manager_instance beside a data/ with blocks is stray.
 func (f *FS) blocksOf(ctx context.Context, root string) (string, error) {
 	inner := path.Join(root, DataSubdir)
 	instance := path.Join(root, DirInstanceFile)
@@ -139,12 +140,12 @@ func (f *FS) blocksOf(ctx context.Context, root string) (string, error) {
 
 // stray notes a file block_manager_instance that belongs to no data directory.
 func (f *FS) stray(name string) {
-	f.Note("kudu.datadir.stray", fault.Span{Object: name}, path.Dir(name), "no blocks lie beside it, and servers' "+
-		"directories, or the data directory itself, below: it belongs to nothing, and is not used")
+	f.Note("kudu.datadir.stray", fault.Span{Object: name}, path.Dir(name), "there are no blocks beside it, but "+
+		"directories of servers, or the data directory itself, below it: it belongs to none, and is ignored")
 }
 
-// orderDataDirs puts the data directories in the order of the longest list that one of them has: directories may be
-// added to a server, and those that were away then do not know.
+// orderDataDirs puts the data directories in the order of the longest all_uuids of any of them: a directory that was
+// offline when others were added to the server has a shorter one.
 func (f *FS) orderDataDirs() {
 	var all []string
 	for i := range f.DataDirs {
@@ -167,28 +168,28 @@ func (f *FS) orderDataDirs() {
 		}
 		given[d.UUID] = true
 	}
-	var away []int
+	var missing []int // indexes into all
 	for i, uuid := range all {
 		if !given[uuid] {
-			away = append(away, i)
+			missing = append(missing, i)
 		}
 	}
-	// One that cannot say who it is must be the one that is missing.
-	if unknown == 1 && len(away) == 1 {
+	// The only directory without a known UUID must be the only one that is missing.
+	if unknown == 1 && len(missing) == 1 {
 		for i := range f.DataDirs {
 			if f.DataDirs[i].Index < 0 {
-				f.DataDirs[i].Index, f.DataDirs[i].UUID, away = away[0], all[away[0]], nil
+				f.DataDirs[i].Index, f.DataDirs[i].UUID, missing = missing[0], all[missing[0]], nil
 			}
 		}
 	}
-	for _, i := range away {
+	for _, i := range missing {
 		f.Note("kudu.datadir.missing", fault.Span{Object: f.DataDirs[0].Instance}, all[i],
 			fmt.Sprintf("data directory %s, number %d of %d, was not given", all[i], i+1, len(all)))
 	}
 	slices.SortStableFunc(f.DataDirs, func(a, b DataDir) int { return cmp.Compare(uint(a.Index), uint(b.Index)) })
 }
 
-// guessManager reports the block manager by what is in the data directories.
+// guessManager infers the block manager from the content of the data directories; "" if they have no blocks.
 func (f *FS) guessManager(ctx context.Context) (string, error) {
 	for _, d := range f.DataDirs {
 		if info, err := f.Tree.Stat(ctx, path.Join(d.Dir, "rdb")); err == nil && info.Dir {

@@ -14,8 +14,8 @@ import (
 	"stoa/wire"
 )
 
-// DescribeMetadata reports the parts of a protobuf container: of every record, whatever it is of. Damage is given
-// as an error, last; parts that cannot be read are gaps.
+// DescribeMetadata traces the parts of a protobuf container, whatever the type of its records. Parts that cannot be
+// read are gaps. The first damage is returned as an error, at the end.
 func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.Options) error {
 	src, err := tree.Open(ctx, name)
 	if err != nil {
@@ -49,7 +49,7 @@ func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.O
 			if err = c.Err(); err == nil {
 				continue
 			}
-			// its frame is whole, and was reported
+			// Next has traced the record already: no gap
 		case !errors.As(err, new(*fault.Error)):
 			return err
 		default:
@@ -61,7 +61,7 @@ func DescribeMetadata(ctx context.Context, tree store.Tree, name string, o pbc.O
 	}
 }
 
-// DescribeRecord parses a record for its trace.
+// DescribeRecord parses a record of the message type typ for its trace. Fields of unknown types are traced by number.
 func DescribeRecord(typ string, c *wire.Cursor) {
 	switch typ {
 	case "kudu.InstanceMetadataPB":

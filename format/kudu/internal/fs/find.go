@@ -9,14 +9,14 @@ import (
 	"stoa/store"
 )
 
-// FindServers looks for servers' directories in dir and below it. There may be several: a master and a tablet
-// server, or copies of several machines. A nil tree is the machine's file system.
+// FindServers looks for servers' directories in dir and below it. There may be several servers: a master and a tablet
+// server, or copies from several machines. They are sorted by directory. A nil tree is the machine's file system.
 func FindServers(ctx context.Context, tree store.Tree, dir string, o FSOptions) ([]Layout, error) {
 	s := search{tree: OrLocal(tree), o: o, shallow: o.Shallow}
 	if set, err := store.RootsOf(ctx, s.tree, dir); err != nil {
 		return nil, err
 	} else if len(set) > 0 {
-		s.shallow = false // whoever lists places means all that is in them
+		s.shallow = false // a list of places names everything below them
 	}
 	if err := s.look(ctx, dir, 0); err != nil {
 		return nil, err
@@ -31,10 +31,9 @@ func FindServers(ctx context.Context, tree store.Tree, dir string, o FSOptions) 
 	return out, nil
 }
 
-// Layouts are the servers' directories in dir and below it, of which given says where some are: each directory
-// that it names stands for the one that would be found, the others are looked for. If all are given, nothing
-// is. If there are several servers, the one is meant that has one of the directories that are given; if that is
-// none, or several, the error is Invalid.
+// Layouts are the servers' directories in dir and below it. What given names replaces what would be found, and the rest
+// is searched for; if given names all, nothing is searched. If it names some and there are several servers, it selects
+// the one that has one of these directories; if none or several have, the error is Invalid.
 func Layouts(ctx context.Context, tree store.Tree, dir string, given Layout, o FSOptions) ([]Layout, error) {
 	if given.WALDir != "" && given.MetaDir != "" && len(given.DataDirs) > 0 {
 		return []Layout{given}, nil
@@ -55,8 +54,8 @@ func Layouts(ctx context.Context, tree store.Tree, dir string, given Layout, o F
 		})
 		if len(found) != 1 {
 			return nil, fault.New(fault.Invalid, fault.Span{Object: dir}, "", "the directories of %d servers "+
-				"are here: options wal-dir, meta-dir and data-dirs must all be given, or one of them name a "+
-				"directory of the server that is meant", all)
+				"are here: give all of the options wal-dir, meta-dir and data-dirs, or one that names a directory "+
+				"of the server you want", all)
 		}
 	}
 	if len(found) == 1 {

@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// FS is a server's directories. Methods that find blocks may be called concurrently; those that add to Findings
-// may not.
+// FS is one server's directories. Block, PlaceOf, OpenBlock and AllBlocks may be called concurrently; methods that add
+// to Findings may not.
 type FS struct {
 	Layout
 	UUID         string // of the server; "" if no instance file says
@@ -28,12 +28,12 @@ type FS struct {
 	Containers   []*Container
 	Users        []User // servers that run on these directories
 	Findings     []region.Finding
-	Stamps       map[string]string // of the superblocks that Tablets read, by tablet id
+	Stamps       map[string]string // modification stamps of the superblocks that Tablets read, by tablet id
 
 	Tree     store.Tree
 	Options  FSOptions
-	Blocks   map[uint64]Placed // of the log block manager
-	taken    *budget.Memory    // by what is read of the directories and kept
+	Blocks   map[uint64]Placed // of the log block manager, by id
+	taken    *budget.Memory    // charged for what is read from the directories and kept
 	reported map[region.Finding]bool
 }
 
@@ -44,7 +44,7 @@ type Placed struct {
 	lost      bool
 }
 
-// Bound is f, read through another tree. What is found from now on either has for itself.
+// Bound is a copy of f that reads through another tree. Later findings of one are not the other's.
 func (f *FS) Bound(tree store.Tree) *FS {
 	out := *f
 	out.Tree = OrLocal(tree)
@@ -53,20 +53,19 @@ func (f *FS) Bound(tree store.Tree) *FS {
 	return &out
 }
 
-// kept is how containers are read whose records are kept.
+// kept are the options for containers whose records are kept: they are charged to f.
 func (f *FS) kept() pbc.Options {
 	o := f.Options.Pbc()
 	o.Memory = f.taken
 	return o
 }
 
-// OpenFS reads the instances of a server's directories and finds its blocks. Damage does not make it fail: it
-// is in Findings, and what is not damaged can be read. It fails with class Unsupported if the directories are
-// encrypted, or their block manager is one that cannot be read; f says what it is then, too. A nil tree is the
-// machine's file system.
+// OpenFS reads the instances of a server's directories and finds its blocks. Damage is no error: it is in Findings, and
+// the rest can be read. The error is Unsupported if the directories are encrypted or their block manager is not
+// supported; f is usable as far as it was read. A nil tree is the machine's file system.
 func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS, err error) {
 	tree = OrLocal(tree)
-	l.DataDirs = once(l.DataDirs)
+	l.DataDirs = distinct(l.DataDirs)
 	f = &FS{Layout: l, Tree: tree, Options: o, Blocks: map[uint64]Placed{}, taken: o.Limits.Memory()}
 	if len(f.Layout.DataDirs) == 0 && f.WALDir != "" {
 		if info, err := tree.Stat(ctx, path.Join(f.WALDir, DataSubdir)); err == nil && info.Dir {
@@ -90,7 +89,7 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 		if in.Encrypted {
 			f.Encrypted = true
 			return f, fault.Unsupportedf(in.Key, "instance.server_key",
-				"the server's data is encrypted at rest, and the key to its key is not in the directory")
+				"the server's data is encrypted at rest, and the key that unwraps the server key is not in the directory")
 		}
 	}
 	switch f.BlockManager {
@@ -121,12 +120,12 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 	return f, nil
 }
 
-// somewhere is a directory of the server's, the first that there is.
+// somewhere is the span of one of the server's directories, for findings about what was not found.
 func (f *FS) somewhere() fault.Span {
 	return fault.Span{Object: cmp.Or(f.WALDir, f.MetaDir, FirstOf(f.Layout.DataDirs))}
 }
 
-// typeSpan is where the block manager's type is reported.
+// typeSpan is the span of the field that names the block manager; the first data directory if none does.
 func (f *FS) typeSpan() fault.Span {
 	for _, d := range f.DataDirs {
 		if d.Type != "" {
@@ -136,7 +135,7 @@ func (f *FS) typeSpan() fault.Span {
 	return fault.Span{Object: f.DataDirs[0].Dir}
 }
 
-// Tablets reads all superblocks, sorted by table, partition and id. A superblock that cannot be read is a finding.
+// Tablets reads all superblocks, and sorts them by table, partition and id. A superblock that is damaged is a finding.
 func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 	if f.MetaDir == "" {
 		return nil, nil
@@ -146,7 +145,7 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 	for info, err := range f.Tree.List(ctx, path.Join(f.MetaDir, TabletMetaDir)) {
 		if Gone(err) {
 			f.Note("kudu.layout.missing", fault.Span{Object: path.Join(f.MetaDir, TabletMetaDir)}, "",
-				"there is no such directory")
+				"the directory does not exist")
 			break
 		}
 		if err != nil {
@@ -175,7 +174,7 @@ func (f *FS) Tablets(ctx context.Context) ([]*meta.Tablet, error) {
 	return out, nil
 }
 
-// Tablet reads a tablet's superblock and consensus metadata. With an error it holds what could be understood.
+// Tablet reads a tablet's superblock and consensus metadata. With an error it holds what could be parsed.
 func (f *FS) Tablet(ctx context.Context, id string) (*meta.Tablet, error) {
 	t, err := meta.ReadSuperblock(ctx, f.Tree, path.Join(f.MetaDir, TabletMetaDir, id), f.kept())
 	if err != nil {

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// server are the roots of one server, or of copies of it.
+// server has the roots of one server and of its copies.
 type server struct {
 	uuid  string
 	roots []root
 }
 
-// group makes servers of roots: by the server's UUID, wherever they lie; those without one by the data directories
-// that name each other, or, if there is just one server that lacks what they have, by that.
+// group groups roots by server: by the server's UUID, wherever they lie; those without one as ownerOf finds.
 func group(roots []root) (out []Layout) {
 	var servers []*server
 	var orphans []root
@@ -50,8 +49,8 @@ func group(roots []root) (out []Layout) {
 	return out
 }
 
-// ownerOf is the server of a root that does not say whose it is: the one whose data directories name it; else one
-// that lacks what it has: one beside it, or the only one. -1: none is.
+// ownerOf is the index of the server of a root without a server UUID: the one whose data directories list it; else one
+// with a root beside it, or the only one, if that lacks what the root has. -1: none.
 func ownerOf(servers []*server, r root) int {
 	if i := slices.IndexFunc(servers, func(x *server) bool { return x.names(r) }); i >= 0 {
 		return i
@@ -65,25 +64,25 @@ func ownerOf(servers []*server, r root) int {
 	return i
 }
 
-// names reports whether a data directory of the server's names that of r.
+// names reports whether all_uuids of one of the server's data directories lists that of r.
 func (x *server) names(r root) bool {
 	return r.dataUUID != "" &&
 		slices.ContainsFunc(x.roots, func(y root) bool { return slices.Contains(y.all, r.dataUUID) })
 }
 
-// lacks reports whether the server has nothing of what r has.
+// lacks reports whether the server has none of the directories that r has.
 func (x *server) lacks(r root) bool {
 	return !slices.ContainsFunc(x.roots,
 		func(y root) bool { return r.wals && y.wals || r.meta && y.meta || r.dataUUID != "" && y.data })
 }
 
-// copied is a layout, and which data directories are in it.
+// copied is a layout in the making, with the UUIDs of its data directories.
 type copied struct {
 	Layout
 	seen map[string]bool
 }
 
-// takes reports whether r adds to the layout what it does not have.
+// takes reports whether r has nothing that the layout has already.
 func (l *copied) takes(r root) bool {
 	return !(r.wals && l.WALDir != "" || r.meta && l.MetaDir != "" || r.dataUUID != "" && l.seen[r.dataUUID])
 }
@@ -101,11 +100,12 @@ func (l *copied) add(r root) {
 	}
 }
 
-// layouts divides the server's roots. A copy of a directory beside the original has the same UUID, and is another
-// replica's worth of files: each superblock begins a layout, and what else there is goes to the nearest that lacks it.
+// layouts divides the server's roots into one layout a copy. A copy of a directory beside the original has the same
+// UUID, and must not be mixed with it: each metadata root begins a layout, and every other root goes to the nearest
+// layout that lacks it.
 func (x *server) layouts() (out []*Layout) {
 	roots := slices.Clone(x.roots)
-	weight := func(r root) int {
+	rank := func(r root) int {
 		switch {
 		case r.meta:
 			return 0
@@ -114,7 +114,7 @@ func (x *server) layouts() (out []*Layout) {
 		}
 		return 2
 	}
-	slices.SortStableFunc(roots, func(a, b root) int { return cmp.Compare(weight(a), weight(b)) })
+	slices.SortStableFunc(roots, func(a, b root) int { return cmp.Compare(rank(a), rank(b)) })
 	var all []*copied
 	for _, r := range roots {
 		var to *copied
@@ -137,7 +137,7 @@ func (x *server) layouts() (out []*Layout) {
 	return out
 }
 
-// distance is how many steps it is from the nearest of the layout's directories to another.
+// distance is the number of steps to dir from the nearest of the layout's directories; -1 if it has none.
 func (l Layout) distance(dir string) int {
 	out := -1
 	for _, d := range append([]string{l.WALDir, l.MetaDir}, l.DataDirs...) {
@@ -151,7 +151,7 @@ func (l Layout) distance(dir string) int {
 	return out
 }
 
-// steps is how many directories up and down lead from one to another.
+// steps is the number of steps up and down the tree from one directory to another.
 func steps(a, b string) int {
 	x, y := strings.Split(path.Clean(a), "/"), strings.Split(path.Clean(b), "/")
 	n := 0
@@ -161,7 +161,7 @@ func steps(a, b string) int {
 	return len(x) + len(y) - 2*n
 }
 
-// nearest is the layout with a directory nearest to an object; -1: there is none.
+// nearest is the index of the layout with the directory nearest to a file; -1 if there are no layouts.
 func nearest(all []Layout, name string) int {
 	best := -1
 	for i, l := range all {

@@ -11,32 +11,32 @@ import (
 	"stoa/wire"
 )
 
-// Instance is an InstanceMetadataPB.
+// Instance is an InstanceMetadataPB: it says which server a root belongs to.
 type Instance struct {
 	Object    string
 	At        fault.Span // the message
 	UUID      string
-	Stamp     string // when and where the server was made
-	Key       fault.Span
-	Encrypted bool // it has the (encrypted) key of its data
+	Stamp     string     // when and where the server's directories were formatted
+	Key       fault.Span // of the first key, if Encrypted
+	Encrypted bool       // it has the (wrapped) key of the server's data
 }
 
-// DataDir is a data directory: a DirInstanceMetadataPB.
+// DataDir is a data directory, with its DirInstanceMetadataPB.
 type DataDir struct {
 	Root      string
 	Dir       string // where the blocks are
 	Instance  string // the file block_manager_instance; "" if there is none
 	UUID      string
-	Index     int // place in all_uuids; -1 if it is not known
-	All       []string
-	Type      string
-	BlockSize int64 // of the file system
-	Err       error // why the instance could not be read
+	Index     int      // in all_uuids; -1 if it is not known
+	All       []string // all_uuids: those of all data directories of the server
+	Type      string   // the block manager: "log", "file", "logr"
+	BlockSize int64    // of the file system, in bytes
+	Err       error    // why the instance could not be read
 
 	typeAt fault.Span // of Type, in the instance
 }
 
-// readInstance reads an instance file. notes mentions damage that did not keep it from being read.
+// readInstance reads an instance file. notes are damage in spite of which it could be read.
 func readInstance(ctx context.Context, tree store.Tree, name string, o pbc.Options) (in Instance, notes []error,
 	err error) {
 	in.Object = name
@@ -79,7 +79,7 @@ func (in *Instance) Parse(c *wire.Cursor) {
 		}
 	}
 	if c.Err() == nil && in.UUID == "" {
-		c.Fail(0, c.Pos(), "uuid", "the field is required, and not there")
+		c.Fail(0, c.Pos(), "uuid", "a required field is missing")
 	}
 }
 
@@ -121,6 +121,6 @@ func (d *DataDir) Parse(c *wire.Cursor) {
 		}
 	}
 	if c.Err() == nil && (d.UUID == "" || d.Type == "") {
-		c.Fail(0, c.Pos(), "dir_set", "uuid or dir_type is required, and not there")
+		c.Fail(0, c.Pos(), "dir_set", "a required field is missing: uuid or dir_type")
 	}
 }

@@ -13,20 +13,19 @@ import (
 	"stoa/store"
 )
 
-// The directories of a server. A root is a directory that the server was given; each has a file instance, a
+// The directories of a server. A root is a directory that was configured for the server; each has a file instance, a
 // protobuf container that names the server. One directory may be several roots.
 //
 //	WAL root        wals/TABLET/wal-000000001 …
-//	metadata root   tablet-meta/TABLET (superblock), consensus-meta/TABLET; it is the WAL root or a data root, or
-//	                apart
+//	metadata root   tablet-meta/TABLET (superblock), consensus-meta/TABLET; the WAL root, a data root, or a directory of
+//	                its own
 //	data root       data/block_manager_instance, and in data/ the blocks:
-//	                file block manager   AA/BB/CC/ID, the hexadecimal bytes being bits 47–24 of the block's number
+//	                file block manager   AA/BB/CC/ID; AA, BB, CC are bits 47–24 of the block's id in hexadecimal
 //	                log block manager    pairs of files, see Container
-//	                logr block manager   the same without .metadata: the records are in a RocksDB, rdb/. It cannot be
-//	                                     read
+//	                logr block manager   the same without .metadata: the records are in a RocksDB, rdb/. Not supported
 //
-// A server has one data directory or more. Their order is the list all_uuids in every block_manager_instance;
-// the upper 16 bits of a block's number in the file block manager are its data directory's place in that list.
+// A server has at least one data directory. Their order is the list all_uuids in every block_manager_instance; the
+// upper 16 bits of a block's id in the file block manager are its data directory's index in that list.
 const (
 	InstanceFile    = "instance"
 	DirInstanceFile = "block_manager_instance"
@@ -36,7 +35,7 @@ const (
 	DataSubdir      = "data"
 )
 
-// A container's files.
+// Suffixes of a container's two files.
 const (
 	MetadataSuffix = ".metadata"
 	DataSuffix     = ".data"
@@ -55,16 +54,18 @@ type Layout struct {
 type FSOptions struct {
 	Limits   format.Limits
 	NoVerify bool
-	// Shallow: FindServers looks no more than a few levels down, and gives up where there are many directories: to
-	// learn what kind of place it is.
+	// Shallow limits FindServers to a few levels and a few thousand directories: enough to find out what kind of place
+	// it is.
 	Shallow bool
-	// Locked says whether a server holds the lock on a file; nil: LockHolder if the tree is the machine's file system.
+	// Locked reports whether a server holds the lock on a file. nil: LockHolder if the tree is the machine's file
+	// system, else no lock is looked for.
 	Locked func(name string) (pid int, held bool, err error)
 }
 
+// Pbc are the options for reading protobuf containers.
 func (o FSOptions) Pbc() pbc.Options { return pbc.Options{Limits: o.Limits, NoVerify: o.NoVerify} }
 
-// OrLocal is tree, or the machine's file system.
+// OrLocal is tree, or the machine's file system if that is nil.
 func OrLocal(tree store.Tree) store.Tree {
 	if tree == nil {
 		return store.Local{}
@@ -79,8 +80,8 @@ func (l Layout) has(dir string) bool {
 	})
 }
 
-// once is dirs without those that are named a second time.
-func once(dirs []string) (out []string) {
+// distinct is dirs without repetitions.
+func distinct(dirs []string) (out []string) {
 	for _, d := range dirs {
 		if !slices.ContainsFunc(out, func(x string) bool { return path.Clean(x) == path.Clean(d) }) {
 			out = append(out, d)
@@ -107,6 +108,7 @@ func isHexByte(s string) bool {
 	return len(s) == 2 && err == nil && strings.ToLower(s) == s
 }
 
+// FirstOf is the first string; "" if there is none.
 func FirstOf(s []string) string {
 	if len(s) == 0 {
 		return ""
@@ -114,7 +116,7 @@ func FirstOf(s []string) string {
 	return s[0]
 }
 
-// siblings reports whether two directories lie in the same one, or one in the other.
+// siblings reports whether two directories have the same parent, or one contains the other.
 func siblings(a, b string) bool {
 	return path.Dir(a) == path.Dir(b) || strings.HasPrefix(a+"/", b+"/") || strings.HasPrefix(b+"/", a+"/")
 }

@@ -15,7 +15,7 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// ListFields are the columns of `kudu fs list`, by its names and in its order.
+// ListFields are the columns of `kudu fs list`, with its names and in its order.
 var ListFields = [20]string{
 	"table", "table-id", "tablet-id", "partition", "rowset-id",
 	"block-id", "block-kind", "column", "column-id",
@@ -23,9 +23,9 @@ var ListFields = [20]string{
 	"cfile-incompatible-features", "cfile-compatible-features", "cfile-min-key", "cfile-max-key", "cfile-delta-stats",
 }
 
-// BlockLine is a line of `kudu fs list`: a block that a superblock names, and what its footer says.
+// BlockLine is a line of `kudu fs list`: a block that a superblock names, and facts from its footer.
 type BlockLine struct {
-	Values [20]string // by ListFields; those of the CFile are empty if Err is set
+	Values [20]string // by ListFields; those of the CFile are empty if Err is set or footers were not asked for
 	Tablet *meta.Tablet
 	RowSet int // index into Tablet.RowSets
 	Block  meta.KindedBlock
@@ -33,7 +33,7 @@ type BlockLine struct {
 	Err    error // why the block, or its footer, cannot be read
 }
 
-// footerFacts are what a line says of a CFile.
+// footerFacts are the parts of a CFile's footer that are listed.
 type footerFacts struct {
 	dataType, encoding, compression string
 	nullable                        bool
@@ -44,7 +44,7 @@ type footerFacts struct {
 }
 
 // readFooter reads the footer of the CFile in a block.
-var readFooter = func(ctx context.Context, f *FS, p Place) (footerFacts, error) {
+func (f *FS) readFooter(ctx context.Context, p Place) (footerFacts, error) {
 	src, err := f.OpenBlock(ctx, p)
 	if err != nil {
 		return footerFacts{}, err
@@ -53,7 +53,7 @@ var readFooter = func(ctx context.Context, f *FS, p Place) (footerFacts, error) 
 	r, err := cfile.OpenReader(ctx, src, p.At.Object,
 		format.OpenOptions{Limits: f.Options.Limits, NoVerify: f.Options.NoVerify})
 	if err != nil {
-		return footerFacts{}, moved(err, p.At)
+		return footerFacts{}, rebase(err, p.At)
 	}
 	t := r.Footer()
 	x := footerFacts{meta.TypeName(t.Type), meta.EncodingName(t.Encoding), meta.CompressionName(t.Compression),
@@ -64,9 +64,8 @@ var readFooter = func(ctx context.Context, f *FS, p Place) (footerFacts, error) 
 	return x, nil
 }
 
-// ListBlocks calls yield for each block that the tablets name, in the order in which Kudu lists them, until it
-// gives false. With footers it reads the footer of each; a block that cannot be read has its error in its line.
-// It fails if reading fails for another reason than damage.
+// ListBlocks calls yield for each block that the tablets name, in Kudu's order, until yield returns false. With footers
+// it reads the footer of each; damage to a block is in its line. Other errors end the list.
 func (f *FS) ListBlocks(ctx context.Context, tablets []*meta.Tablet, footers bool, yield func(BlockLine) bool) error {
 	for _, t := range tablets {
 		partition := t.Partitioning.Text(&t.Schema, &t.Partition)
@@ -96,9 +95,9 @@ func (f *FS) ListBlocks(ctx context.Context, tablets []*meta.Tablet, footers boo
 	return ctx.Err()
 }
 
-// footerValues fills in what the footer says.
+// footerValues fills in the values that come from the footer.
 func (f *FS) footerValues(ctx context.Context, l *BlockLine) error {
-	x, err := readFooter(ctx, f, l.Place)
+	x, err := f.readFooter(ctx, l.Place)
 	if err != nil {
 		return err
 	}
@@ -125,23 +124,24 @@ func (f *FS) footerValues(ctx context.Context, l *BlockLine) error {
 	return nil
 }
 
-// TableFacts are what `stoa ls` says of a table.
+// TableFacts are what `stoa ls` shows of a table.
 type TableFacts struct {
 	Name, ID string
 	Tablets  []*meta.Tablet
 	RowSets  int
-	Rows     int64 // live rows in the rowsets, without what is only in the WAL; -1 if not all superblocks say
+	Rows     int64 // live rows in the rowsets, without what is only in the WAL; -1 if a superblock does not say
 	Blocks   int
-	Bytes    int64      // of the blocks that there are
-	Lost     int        // blocks that are named, and missing or cut
-	Missing  []meta.Gap // parts of the table that must be somewhere, and that no tablet here holds
-	More     int64      // missing buckets that are not listed
-	// Uncovered are ranges that no tablet here holds. The table may have been made so; only its master knows.
+	Bytes    int64      // of the blocks that are here
+	Lost     int        // blocks that are named, but missing or truncated
+	Missing  []meta.Gap // parts that the table must have and no tablet here holds
+	More     int64      // missing buckets beyond those in Missing
+	// Uncovered are ranges that no tablet here holds. The table may have been created without them; only its master
+	// knows.
 	Uncovered []meta.Gap
 }
 
-// Tables gathers the tablets, as Tablets gave them, by table. Tombstoned tablets are in the list, and count for
-// nothing else.
+// Tables groups tablets by table, sorted by name and id. The name is that of the newest schema. Tombstoned tablets are
+// in the list, but no part counts as held by them.
 func (f *FS) Tables(ctx context.Context, tablets []*meta.Tablet) ([]TableFacts, error) {
 	var out []TableFacts
 	at := map[string]int{}
@@ -189,8 +189,8 @@ func (f *FS) Tables(ctx context.Context, tablets []*meta.Tablet) ([]TableFacts, 
 	return out, nil
 }
 
-// TabletFacts are the rows of a tablet (see Tablet.Rows), its blocks, their bytes, and how many of them are
-// missing or cut.
+// TabletFacts are the rows of a tablet (see meta.Tablet.Rows), the number of its blocks, the bytes of those that are
+// here, and the number of those that are missing or truncated.
 func (f *FS) TabletFacts(ctx context.Context, t *meta.Tablet) (rows, bytes int64, blocks, lost int, err error) {
 	for i := range t.RowSets {
 		for _, b := range t.RowSets[i].Blocks() {
@@ -209,7 +209,7 @@ func (f *FS) TabletFacts(ctx context.Context, t *meta.Tablet) (rows, bytes int64
 	return t.Rows(), bytes, blocks, lost, nil
 }
 
-// CheckBlocks notes a finding for each block that a tablet names and that is missing or cut.
+// CheckBlocks notes a finding for each block that a tablet names and that is missing or truncated.
 func (f *FS) CheckBlocks(ctx context.Context, tablets []*meta.Tablet) error {
 	return f.ListBlocks(ctx, tablets, false, func(l BlockLine) bool {
 		if l.Err == nil {

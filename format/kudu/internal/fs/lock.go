@@ -7,7 +7,7 @@ import (
 	"stoa/store"
 )
 
-// Unused is an error, Invalid, if a server runs on the directories.
+// Unused returns an error, Invalid, if a server runs on the directories.
 func (f *FS) Unused() error {
 	if len(f.Users) == 0 {
 		return nil
@@ -27,7 +27,7 @@ type User struct {
 	PID    int // 0: not known
 }
 
-// FindUsers looks for servers that hold the lock of a data directory.
+// FindUsers adds the servers that hold the lock of a data directory to f.Users.
 func (f *FS) FindUsers() {
 	locked := f.Options.Locked
 	if locked == nil {

@@ -11,7 +11,7 @@ import (
 	"stoa/store"
 )
 
-// LogBytes is the size of a tablet's log. Its rows and changes are not counted by List, which would have to replay it.
+// LogBytes is the size of a tablet's log, in bytes; 0 if it cannot be listed. Its rows are unknown without a replay.
 func (f *FS) LogBytes(ctx context.Context, tablet string) (n int64) {
 	segments, err := f.LogSegments(ctx, tablet)
 	if err != nil {
@@ -48,11 +48,11 @@ func (f *FS) WALSegments(ctx context.Context, tablet string) ([]store.Info, erro
 	return out, nil
 }
 
-// RecoverySuffix is of the directory to which Kudu moves a log to replay it. If it exists, the log itself is
-// only begun.
+// RecoverySuffix ends the name of the directory to which Kudu moves a log before it replays it into a new one. If that
+// directory exists, the new log is incomplete.
 const RecoverySuffix = ".recovery"
 
-// LogSegments are the files of a tablet's log, or of the one that was being replayed when the server stopped.
+// LogSegments are the files of a tablet's log, or, if the server stopped while it was replaying it, of the old log.
 func (f *FS) LogSegments(ctx context.Context, tablet string) ([]store.Info, error) {
 	if s, err := f.WALSegments(ctx, tablet+RecoverySuffix); err != nil || len(s) > 0 {
 		return s, err

@@ -6,7 +6,8 @@ import (
 	"stoa/region"
 )
 
-// keep keeps a finding, once: superblocks may be read again.
+// keep adds a finding, unless it is there already: superblocks may be read again. Damage to metadata that holds no rows
+// loses none.
 func (f *FS) keep(x region.Finding) {
 	if x.Code == "kudu.instance.damaged" || x.Code == "kudu.cmeta.damaged" {
 		x.Lost = 0
@@ -21,10 +22,10 @@ func (f *FS) keep(x region.Finding) {
 	f.Findings = append(f.Findings, x)
 }
 
-// Note keeps a finding.
+// Note adds a finding; part is the tablet, container or data directory, if any.
 func (f *FS) Note(code string, at fault.Span, part, message string) {
 	f.keep(codes.Codes.Finding(code, at, part, message))
 }
 
-// fault keeps an error as a finding.
+// fault adds an error as a finding.
 func (f *FS) fault(code string, err error, part string) { f.keep(codes.Finding(code, err, part)) }

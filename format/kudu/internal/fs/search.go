@@ -13,45 +13,46 @@ import (
 	"stoa/store"
 )
 
-// How many directories the search for roots looks into, and how deep.
+// How many directories the search for roots visits, and how deep.
 const (
-	maxDirs, maxDepth       = 1 << 20, 40
-	shallowDirs, shallowest = 4096, 4
+	maxDirs, maxDepth         = 1 << 20, 40
+	shallowDirs, shallowDepth = 4096, 4
 )
 
-// root is a directory that looks like one of Kudu's.
+// root is a directory that looks like one of Kudu's roots.
 type root struct {
 	dir              string
-	uuid             string // of the server
-	wals, meta, data bool
-	dataUUID         string
-	all              []string
-	empty            bool // nothing but an instance file: see lone
+	uuid             string   // of the server; "" if no instance file says
+	wals, meta, data bool     // which directories it has
+	dataUUID         string   // of the data directory
+	all              []string // all_uuids of the data directory
+	empty            bool     // nothing but a file block_manager_instance: see lone
 }
 
+// search is a search for roots.
 type search struct {
 	tree    store.Tree
 	o       FSOptions
 	shallow bool
 	roots   []root
 	stray   []string // files block_manager_instance without blocks
-	seen    int
-	failed  error // that was met on the way: see there
+	seen    int      // directories
+	failed  error    // the first I/O error: see there
 }
 
-// entries are what a directory has that a search looks for.
+// entries are what a search looks for in a directory.
 type entries struct {
-	isRoot, blocks, consensus bool
+	isRoot, blocks, consensus bool // files instance and block_manager_instance, directory consensus-meta
 	below                     []string
 }
 
-// look looks at dir and what is below.
+// look searches dir and what is below it.
 func (s *search) look(ctx context.Context, dir string, depth int) error {
 	if s.seen++; s.shallow && s.seen > shallowDirs {
 		return nil
 	} else if s.seen > maxDirs {
-		return fault.New(fault.Limit, fault.Span{Object: dir}, "", "more than %d directories are searched for those "+
-			"of Kudu's servers; name a place with fewer", maxDirs)
+		return fault.New(fault.Limit, fault.Span{Object: dir}, "", "there are more than %d directories to search for "+
+			"those of Kudu's servers; name a directory with fewer below it", maxDirs)
 	}
 	r := root{dir: dir}
 	e, err := s.read(ctx, &r, depth)
@@ -59,7 +60,7 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 	case err != nil && (depth == 0 || !Gone(err) && !errors.Is(err, fs.ErrPermission)):
 		return err
 	case err != nil:
-		return nil // not ours to read
+		return nil // deleted meanwhile, or we may not read it
 	}
 	switch {
 	case e.blocks && !e.isRoot && !r.wals && !r.meta && !r.data && s.holdsBlocks(ctx, dir):
@@ -77,7 +78,7 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 		return s.failed
 	}
 	found := len(s.roots)
-	if depth < maxDepth && !(s.shallow && depth >= shallowest) {
+	if depth < maxDepth && !(s.shallow && depth >= shallowDepth) {
 		for _, b := range e.below {
 			if err := s.look(ctx, b, depth+1); err != nil {
 				return err
@@ -93,8 +94,8 @@ func (s *search) look(ctx context.Context, dir string, depth int) error {
 	return ctx.Err()
 }
 
-// lone takes a file block_manager_instance in a directory without blocks: that is a data directory of a server that
-// never wrote any, unless it cannot be read, or other directories of servers are here or below.
+// lone handles a file block_manager_instance in a directory without blocks. It is the data directory of a server that
+// never wrote any; but if the file cannot be read, or other directories of servers are here or below, it is stray.
 func (s *search) lone(ctx context.Context, r root, others bool) {
 	instance := path.Join(r.dir, DirInstanceFile)
 	if d := s.dataRoot(ctx, root{dir: r.dir, data: true, empty: true}, instance); !others && d.dataUUID != "" {
@@ -104,7 +105,7 @@ func (s *search) lone(ctx context.Context, r root, others bool) {
 	s.stray = append(s.stray, instance)
 }
 
-// withoutCopies takes out the roots that are only a copy of another's instance file.
+// withoutCopies removes roots that are no more than a copy of another data directory's instance file.
 func (s *search) withoutCopies() {
 	s.roots = slices.DeleteFunc(s.roots, func(r root) bool {
 		again := r.empty && slices.ContainsFunc(s.roots,
@@ -125,7 +126,7 @@ func (s *search) read(ctx context.Context, r *root, depth int) (e entries, err e
 		}
 		name := path.Base(info.Name)
 		if path.Dir(info.Name) != path.Clean(r.dir) {
-			name = "" // a place in a list of places, whatever it is called
+			name = "" // an entry of a list of places: its own name means nothing
 		}
 		switch {
 		case !info.Dir && name == InstanceFile:
@@ -152,7 +153,7 @@ func (s *search) read(ctx context.Context, r *root, depth int) (e entries, err e
 	return e, nil
 }
 
-// instance reads a file instance into r. false: it is another program's file of the same name.
+// instance reads a file instance into r. false: it is another program's file with the same name.
 func (s *search) instance(ctx context.Context, r *root, name string, depth int) bool {
 	in, _, err := readInstance(ctx, s.tree, name, s.o.Pbc())
 	if s.there(err) {
@@ -181,8 +182,8 @@ func (s *search) isRoot(ctx context.Context, dir string) bool {
 	return s.there(err)
 }
 
-// there reports whether something is there: err is nil. What is not damage, and not that nothing is there, ends
-// the search: a disk that fails must not make a directory look empty.
+// there reports whether err is nil. Any error but damage and fs.ErrNotExist ends the search: a failing disk must not
+// make a directory look empty.
 func (s *search) there(err error) bool {
 	if err != nil && s.failed == nil && !Gone(err) && fault.NotOfFile(err) {
 		s.failed = err
@@ -190,7 +191,7 @@ func (s *search) there(err error) bool {
 	return err == nil
 }
 
-// hasBlocks reports whether a directory is one of blocks: by its instance, or by what is in it.
+// hasBlocks reports whether a directory is a data directory, by its instance or by its content.
 func (s *search) hasBlocks(ctx context.Context, dir string) bool {
 	if _, err := s.tree.Stat(ctx, path.Join(dir, DirInstanceFile)); s.there(err) {
 		return true
@@ -198,7 +199,7 @@ func (s *search) hasBlocks(ctx context.Context, dir string) bool {
 	return s.holdsBlocks(ctx, dir)
 }
 
-// holdsBlocks reports whether a directory is one of blocks by what is in it.
+// holdsBlocks reports whether a directory holds blocks, by the first 1,000 names in it.
 func (s *search) holdsBlocks(ctx context.Context, dir string) bool {
 	n := 0
 	for info, err := range s.tree.List(ctx, dir) {

@@ -11,12 +11,12 @@ import (
 	"stoa/wire"
 )
 
-// Consensus is a ConsensusMetadataPB: what a replica remembers of its peers.
+// Consensus is a ConsensusMetadataPB: a replica's Raft term, vote and last known configuration.
 type Consensus struct {
 	Object   string
 	Term     int64
 	VotedFor string
-	Index    int64 // of the operation that set the configuration; -1: it is not committed
+	Index    int64 // of the operation that set the configuration; -1: not set
 	Peers    []Peer
 }
 
@@ -27,7 +27,8 @@ type Peer struct {
 	Address string // host:port, as last known
 }
 
-// ReadConsensus reads a tablet's consensus metadata.
+// ReadConsensus reads a tablet's consensus metadata. The errors in the list are damage in spite of which it could be
+// read.
 func ReadConsensus(ctx context.Context, tree store.Tree, name string, o pbc.Options) (*Consensus, []error, error) {
 	m := &Consensus{Object: name, Index: -1}
 	notes, err := pbc.Read(ctx, tree, name, o, "consensus metadata", m.Parse)

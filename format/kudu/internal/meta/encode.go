@@ -10,7 +10,7 @@ import (
 	"stoa/internal/pb"
 )
 
-// Append appends the schema as a SchemaPB.
+// Append appends the schema to dst as a SchemaPB. So do the other methods of this name, with the message they mention.
 func (s *Schema) Append(dst []byte) []byte {
 	for i := range s.Columns {
 		dst = pb.AppendMessage(dst, 1, s.Columns[i].append(nil))
@@ -99,8 +99,8 @@ func appendHashSchema(dst []byte, field int, dims []HashDimension) []byte {
 	return dst
 }
 
-// appendBound appends a bound of a range as a row operation (see bounds): the inverse of rangeKey. A key that is none,
-// which no tablet has, is written as no bound.
+// appendBound appends a bound of a range as a row operation (see bounds): the inverse of rangeKey. A key that cannot be
+// decoded, which no tablet has, is written as an unset bound.
 func (s *PartitionSchema) appendBound(ops *rowOps, sc *Schema, kind byte, key []byte) {
 	n := (len(sc.Columns) + 7) / 8
 	set := make([]byte, n)
@@ -217,7 +217,7 @@ func (m *Consensus) AppendConfig(dst []byte) []byte {
 		}
 		peer = pb.AppendInt(peer, 2, kind)
 		if host, port, err := net.SplitHostPort(p.Address); err == nil {
-			n, _ := strconv.ParseUint(port, 10, 16) // who made the peer has looked at it
+			n, _ := strconv.ParseUint(port, 10, 16) // checked by whoever made the peer
 			peer = pb.AppendMessage(peer, 3, pb.AppendUint(pb.AppendString(nil, 1, host), 2, n))
 		}
 		dst = pb.AppendMessage(dst, 3, peer)

@@ -16,15 +16,16 @@ import (
 	"stoa/format/cfile"
 )
 
-// columnTypes are Kudu's types for Arrow types that need no more to be said.
+// columnTypes are Kudu's types for Arrow types without parameters.
 var columnTypes = map[arrow.Type]cfile.Type{
 	arrow.BOOL: cfile.Bool, arrow.INT8: cfile.Int8, arrow.INT16: cfile.Int16, arrow.INT32: cfile.Int32,
 	arrow.INT64: cfile.Int64, arrow.FLOAT32: cfile.Float, arrow.FLOAT64: cfile.Double, arrow.DATE32: cfile.Date,
 	arrow.STRING: cfile.String, arrow.BINARY: cfile.Binary,
 }
 
-// ColumnOf is the column of a table that has a field: the inverse of Column.Field. What the metadata does not say is as
-// Kudu has it by default. It is no part of the key. A type that Kudu's tables do not have is Unsupported.
+// ColumnOf is the column for a field: the inverse of Column.Field, except that it is no key column. What the field's
+// metadata does not say gets Kudu's default. A type that Kudu's tables do not have is Unsupported, a value that does
+// not fit Invalid.
 func ColumnOf(f arrow.Field) (c Column, err error) {
 	get := func(k string) string {
 		v, _ := f.Metadata.GetValue(k)
@@ -55,7 +56,7 @@ func ColumnOf(f arrow.Field) (c Column, err error) {
 	return c, err
 }
 
-// setType chooses the type. length is that of a varchar, in characters.
+// setType chooses the type for an Arrow type. length is that of a varchar, in characters.
 func (c *Column) setType(f arrow.Field, length string) error {
 	stored, _ := f.Metadata.GetValue(cfile.MetaType)
 	switch t := f.Type.(type) {
@@ -65,7 +66,7 @@ func (c *Column) setType(f arrow.Field, length string) error {
 			return nil
 		}
 		return fault.Unsupportedf(fault.Span{}, "",
-			"column %q is of %s: Kudu's only time is in microseconds, of UTC", f.Name, t)
+			"column %q has type %s: Kudu's only timestamps are in microseconds, UTC", f.Name, t)
 	case *arrow.Decimal128Type:
 		c.Precision, c.Scale, c.Type = t.Precision, t.Scale, cfile.Decimal128
 		if c.Precision <= 18 {
@@ -81,24 +82,24 @@ func (c *Column) setType(f arrow.Field, length string) error {
 		}
 		n, err := strconv.Atoi(length)
 		if err != nil || n < 1 || n > 65535 {
-			return fault.Invalidf("column %q is a varchar of length %q: 1 to 65535 is wanted", f.Name, length)
+			return fault.Invalidf("column %q is a varchar of length %q: it must be 1 to 65535", f.Name, length)
 		}
 		c.Type, c.Length = cfile.Varchar, int32(n)
 		return nil
 	}
 	var ok bool
 	if c.Type, ok = columnTypes[f.Type.ID()]; !ok {
-		return fault.Unsupportedf(fault.Span{}, "", "column %q is of %s, for which Kudu's tables have no type",
+		return fault.Unsupportedf(fault.Span{}, "", "column %q has type %s, for which Kudu's tables have no type",
 			f.Name, f.Type)
 	}
 	return nil
 }
 
-// Value is what PlainText wrote, as a block has it.
+// Value parses what PlainText wrote: the value in its stored form (see Column.ReadDefault). The error is Invalid.
 func (c *Column) Value(text string) ([]byte, error) {
 	v, err := c.value(text)
 	if err != nil {
-		return nil, fault.Invalidf("column %q: %q is no %s: %v", c.Name, text, c.TypeText(), err)
+		return nil, fault.Invalidf("column %q: %q is not a valid %s: %v", c.Name, text, c.TypeText(), err)
 	}
 	return v, nil
 }
@@ -140,10 +141,10 @@ func (c *Column) value(text string) ([]byte, error) {
 		n, err := strconv.ParseInt(text, 10, 8*StoredWidth(c.Type))
 		return fixed(n), err
 	}
-	return nil, fmt.Errorf("values of this type are not read from text")
+	return nil, fmt.Errorf("values of this type cannot be parsed from text")
 }
 
-// paddedYear makes the year of a date four digits wide.
+// paddedYear pads the year of a date to four digits: ValueText writes it without leading zeros.
 func paddedYear(s string) string {
 	if i := strings.IndexByte(s, '-'); i > 0 && i < 4 {
 		return strings.Repeat("0", 4-i) + s

@@ -6,7 +6,7 @@ import (
 	"stoa/format/cfile"
 )
 
-// EncodingName is Kudu's EncodingType by its name.
+// EncodingName is the name of an encoding in Kudu's EncodingType; the number of an unknown one.
 func EncodingName(e cfile.Encoding) string {
 	switch e {
 	case cfile.AutoEncoding:
@@ -29,7 +29,7 @@ func EncodingName(e cfile.Encoding) string {
 	return strconv.Itoa(int(e))
 }
 
-// CompressionName is Kudu's CompressionType by its name.
+// CompressionName is the name of a codec in Kudu's CompressionType; the number of an unknown one.
 func CompressionName(c cfile.Compression) string {
 	switch c {
 	case cfile.DefaultCompression:
@@ -48,7 +48,7 @@ func CompressionName(c cfile.Compression) string {
 	return strconv.Itoa(int(c))
 }
 
-// Metadata of CFiles.
+// Keys of metadata in footers of CFiles.
 const (
 	KeyMin        = "min_key"
 	KeyMax        = "max_key"

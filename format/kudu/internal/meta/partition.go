@@ -14,7 +14,7 @@ import (
 
 // PartitionSchema is a PartitionSchemaPB: how a table is divided into tablets.
 type PartitionSchema struct {
-	Hash   []HashDimension // of every range that Custom does not name
+	Hash   []HashDimension // of every range that is not in Custom
 	Range  []int32         // ids of the range columns; empty: no ranges
 	Custom []RangeHash     // ranges with hash dimensions of their own
 
@@ -41,8 +41,8 @@ type RangeHash struct {
 
 // Partition is a PartitionPB: one tablet's part of the table.
 type Partition struct {
-	Buckets    []int32
-	Start, End []byte // encoded partition keys: a big-endian u32 for each bucket, then the range key
+	Buckets    []int32 // one for each hash dimension
+	Start, End []byte  // encoded partition keys: a big-endian u32 for each bucket, then the range key
 }
 
 // columnRef names a column by its id, or by its name if id is -1.
@@ -97,7 +97,8 @@ func ParsePartition(c *wire.Cursor) (p Partition) {
 	return p
 }
 
-// ParsePartitionSchema reads a PartitionSchemaPB. Its columns are known only after resolve.
+// ParsePartitionSchema reads a PartitionSchemaPB. Its columns and the bounds of Custom are set by resolve, which needs
+// the table's schema.
 func ParsePartitionSchema(c *wire.Cursor) (s PartitionSchema) {
 	s.Stored = true
 	for r := pb.NewReader(c); r.Next(); {
@@ -198,8 +199,8 @@ func parseRangeHash(c *wire.Cursor) (x RangeHash, refs [][]columnRef, ops rowOps
 	return x, refs, ops
 }
 
-// resolve finds the columns that the partition schema names, and the bounds of its own ranges. It says what is
-// wrong, if anything is.
+// resolve finds the columns that the partition schema names, and the bounds of Custom. It returns what is wrong; "" if
+// nothing is.
 func (s *PartitionSchema) resolve(sc *Schema) string {
 	if !s.Stored {
 		return ""
@@ -211,7 +212,7 @@ func (s *PartitionSchema) resolve(sc *Schema) string {
 				i = sc.FindName(ref.name)
 			}
 			if i < 0 || sc.Columns[i].ID < 0 {
-				return nil, fmt.Sprintf("there is no column %d %q", ref.id, ref.name)
+				return nil, fmt.Sprintf("no column %d %q", ref.id, ref.name)
 			}
 			ids = append(ids, sc.Columns[i].ID)
 		}
@@ -236,7 +237,7 @@ func (s *PartitionSchema) resolve(sc *Schema) string {
 	}
 	for _, id := range s.Range {
 		if c := sc.Columns[sc.Find(id)]; c.Array || c.Type.Width() == 0 && !c.Type.IsBinary() {
-			return fmt.Sprintf("ranges of a %s", c.TypeText())
+			return fmt.Sprintf("a range column of type %s", c.TypeText())
 		}
 	}
 	for k := range s.Custom {
@@ -254,16 +255,17 @@ func (s *PartitionSchema) resolve(sc *Schema) string {
 	return ""
 }
 
-// Kinds of row operations that are bounds.
+// RowOperationsPB.Type of a range's bounds.
 const (
-	opLower = 6
-	opUpper = 7
+	opLower = 6 // RANGE_LOWER_BOUND
+	opUpper = 7 // RANGE_UPPER_BOUND
 )
 
 // bounds reads the two row operations of a range: its lower and its upper bound.
 //
-//	u8 kind, bitmap of the columns that are set, [bitmap of the nulls, if the schema has nullable columns], the
-//	values: fixed-width ones little-endian, the others as u64 offset into indirect_data and u64 length
+//	u8 type, bitmap of the columns that are set, [bitmap of nulls, if the schema has nullable columns], values of the
+//	columns that are set and not null: fixed-width ones little-endian, others as u64 offset into indirect_data and
+//	u64 length
 func (s *PartitionSchema) bounds(sc *Schema, ops rowOps) (lower, upper []byte, why string) {
 	rest := ops.rows
 	for _, want := range []byte{opLower, opUpper} {
@@ -271,7 +273,7 @@ func (s *PartitionSchema) bounds(sc *Schema, ops rowOps) (lower, upper []byte, w
 			return nil, nil, "a bound is missing"
 		}
 		if rest[0] != want {
-			return nil, nil, fmt.Sprintf("row operation %d where %d is expected", rest[0], want)
+			return nil, nil, fmt.Sprintf("row operation of type %d, expected %d", rest[0], want)
 		}
 		values, left, why := rowOperation(sc, rest[1:], ops.indirect)
 		if why != "" {
@@ -294,7 +296,7 @@ func (s *PartitionSchema) bounds(sc *Schema, ops rowOps) (lower, upper []byte, w
 	return lower, upper, ""
 }
 
-// rowOperation reads the values of a row operation, by column; nil = not set, or null.
+// rowOperation reads the values of a row operation, by column; nil: not set, or null.
 func rowOperation(sc *Schema, b, indirect []byte) (values [][]byte, rest []byte, why string) {
 	n := (len(sc.Columns) + 7) / 8
 	nullable := slices.ContainsFunc(sc.Columns, func(c Column) bool { return c.Nullable })
@@ -303,7 +305,7 @@ func rowOperation(sc *Schema, b, indirect []byte) (values [][]byte, rest []byte,
 		maps = 2 * n
 	}
 	if len(b) < maps {
-		return nil, nil, "its bitmaps are cut"
+		return nil, nil, "its bitmaps are truncated"
 	}
 	set, nulls := b[:n], b[n:maps]
 	b = b[maps:]
@@ -319,14 +321,14 @@ func rowOperation(sc *Schema, b, indirect []byte) (values [][]byte, rest []byte,
 			w = 16
 		}
 		if w == 0 || len(b) < w {
-			return nil, nil, fmt.Sprintf("the value of column %q is cut", sc.Columns[i].Name)
+			return nil, nil, fmt.Sprintf("the value of column %q is truncated", sc.Columns[i].Name)
 		}
 		v := b[:w]
 		b = b[w:]
 		if t.IsBinary() || sc.Columns[i].Array {
 			off, size := binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])
 			if off > uint64(len(indirect)) || size > uint64(len(indirect))-off {
-				return nil, nil, fmt.Sprintf("the value of column %q lies outside", sc.Columns[i].Name)
+				return nil, nil, fmt.Sprintf("the value of column %q lies outside of indirect_data", sc.Columns[i].Name)
 			}
 			v = indirect[off : off+size]
 		}
@@ -335,7 +337,8 @@ func rowOperation(sc *Schema, b, indirect []byte) (values [][]byte, rest []byte,
 	return values, b, ""
 }
 
-// rangeKey encodes the values of the range columns. Nothing set is unbounded; what is not set is the smallest value.
+// rangeKey encodes the values of the range columns. An unset column has its minimum; if none is set, the range is
+// unbounded.
 func (s *PartitionSchema) rangeKey(sc *Schema, values [][]byte) (key []byte, why string) {
 	any := false
 	for k, id := range s.Range {
@@ -372,7 +375,7 @@ func (d *HashDimension) Bucket(encoded []byte) int32 {
 	return int32(murmur2(encoded, uint64(d.Seed)) % uint64(d.Buckets))
 }
 
-// murmur2 is MurmurHash2 of 64 bits (MurmurHash64A, by Austin Appleby, in the public domain).
+// murmur2 is the 64-bit MurmurHash2 (MurmurHash64A, by Austin Appleby, in the public domain).
 func murmur2(b []byte, seed uint64) uint64 {
 	const m, r = 0xc6a4a7935bd1e995, 47
 	h := seed ^ uint64(len(b))*m

@@ -7,7 +7,7 @@ import (
 	"stoa/format/cfile"
 )
 
-// PartitionFilter reports keys whether they belong to a tablet.
+// PartitionFilter checks whether keys belong to a tablet.
 type PartitionFilter struct {
 	schema  *Schema
 	part    *Partition
@@ -17,7 +17,7 @@ type PartitionFilter struct {
 	encoded []byte
 }
 
-// NewPartitionFilter is nil if that cannot be known.
+// NewPartitionFilter is nil, which accepts all keys, if the partition schema does not say enough.
 func NewPartitionFilter(tb *Tablet) *PartitionFilter {
 	s := &tb.Partitioning
 	p := &PartitionFilter{schema: &tb.Schema, part: &tb.Partition, dims: s.HashOf(tb.Partition.Lower())}
@@ -35,7 +35,7 @@ func NewPartitionFilter(tb *Tablet) *PartitionFilter {
 	return p
 }
 
-// keyPositions are the places of columns in the key; false if one is not of it.
+// keyPositions are the positions of columns in the key; false if one is no key column.
 func keyPositions(sc *Schema, ids []int32) ([]int, bool) {
 	out := make([]int, len(ids))
 	for i, id := range ids {
@@ -46,7 +46,7 @@ func keyPositions(sc *Schema, ids []int32) ([]int, bool) {
 	return out, true
 }
 
-// Outside says why the row with these key cells belongs to another tablet; "" if it does not.
+// Outside says why the row with these key cells belongs to another tablet, to follow "its keys"; "" if it does not.
 func (p *PartitionFilter) Outside(cells [][]byte) string {
 	if p == nil {
 		return ""
@@ -69,7 +69,7 @@ func (p *PartitionFilter) Outside(cells [][]byte) string {
 	return ""
 }
 
-// encode makes the key of some columns; false if a cell is none of its type, which is reported elsewhere.
+// encode encodes the key of some columns; false if a cell does not fit its type, which is reported elsewhere.
 func (p *PartitionFilter) encode(cells [][]byte, columns []int) bool {
 	p.encoded = p.encoded[:0]
 	for k, i := range columns {

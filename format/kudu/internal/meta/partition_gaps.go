@@ -12,17 +12,16 @@ import (
 type Gap struct {
 	Partition Partition
 	Text      string
-	// Sure is true if the partition schema says that there is such a tablet: another bucket of the same range
-	// is there, or the schema has no ranges. Otherwise the table may have been made without it: Kudu allows
-	// ranges that nothing covers.
+	// Sure is true if the partition schema implies such a tablet: another bucket of the same range is there, or the
+	// schema has no ranges. Otherwise the table may have been created without it: Kudu allows uncovered ranges.
 	Sure bool
 }
 
-// MaxGaps is the most gaps that are listed: a schema can declare billions of buckets.
+// MaxGaps is the maximum number of gaps that are listed: a schema can declare billions of buckets.
 const MaxGaps = 10_000
 
 // Missing lists what the partition schema implies and none of the given partitions holds: buckets of ranges,
-// and ranges between the given ones. more is how many buckets were not listed because there are too many.
+// and ranges between the given ones. more is the number of buckets beyond MaxGaps, which are not listed.
 func (s *PartitionSchema) Missing(sc *Schema, given []Partition) (gaps []Gap, more int64) {
 	have := bucketsOf(given)
 	l := gapList{s: s, sc: sc}
@@ -45,10 +44,10 @@ func (s *PartitionSchema) Missing(sc *Schema, given []Partition) (gaps []Gap, mo
 	return l.gaps, l.more
 }
 
-// keyRange is a range of encoded range keys; an empty bound is none.
+// keyRange is a range of encoded range keys; an empty bound means unbounded.
 type keyRange struct{ lower, upper string }
 
-// bucketsOf are the buckets of partitions, as bucketKey has them, by their ranges.
+// bucketsOf are the buckets of partitions, as bucketKey encodes them, by range.
 func bucketsOf(given []Partition) map[keyRange]map[string]bool {
 	have := map[keyRange]map[string]bool{}
 	for i := range given {
@@ -62,8 +61,7 @@ func bucketsOf(given []Partition) map[keyRange]map[string]bool {
 	return have
 }
 
-// ranges are those of which there are tablets, and those that have hash buckets of their own, from the lowest to the
-// highest. If there are none, it is the one range without bounds.
+// ranges are those with tablets and those in Custom, in ascending order; if there are none, the unbounded range.
 func (s *PartitionSchema) ranges(have map[keyRange]map[string]bool) []keyRange {
 	ranges := make([]keyRange, 0, len(have))
 	for k := range have {
@@ -106,8 +104,8 @@ func (l *gapList) add(p Partition, sure bool) {
 	l.gaps = append(l.gaps, Gap{p, text, sure})
 }
 
-// addBuckets adds the buckets of a range that are not in have. It looks at no more of them than can be listed; the
-// rest is only counted.
+// addBuckets adds the buckets of a range that are not in have. It enumerates no more of them than can be listed, and
+// counts the rest.
 func (l *gapList) addBuckets(k keyRange, have map[string]bool) {
 	hash := l.s.HashOf([]byte(k.lower))
 	total := countBuckets(hash)
@@ -128,7 +126,7 @@ func (l *gapList) addBuckets(k keyRange, have map[string]bool) {
 	l.more += total - look
 }
 
-// countBuckets is how many buckets the dimensions make together, maxBuckets at most.
+// countBuckets is the product of the dimensions' buckets, but at most maxBuckets.
 func countBuckets(hash []HashDimension) int64 {
 	total := int64(1)
 	for _, d := range hash {
@@ -140,16 +138,16 @@ func countBuckets(hash []HashDimension) int64 {
 	return total
 }
 
-// maxBuckets is where the counting of buckets ends.
+// maxBuckets bounds countBuckets, against overflow.
 const maxBuckets = 1 << 40
 
 // Missing lists the parts of a table that none of its tablets holds; the tablets may be of several servers. The
-// first list is of what must be somewhere; uncovered are ranges that the table may have been made without: only
-// its master knows. more is how many missing buckets were not listed.
+// tablets in missing must exist somewhere; uncovered are ranges that the table may have been created without: only its
+// master knows. more is the number of missing buckets that are not listed.
 func Missing(tablets []*Tablet) (missing, uncovered []Gap, more int64) {
 	var newest *Tablet
 	var given []Partition
-	var custom []RangeHash // a tablet knows of the ranges that there were when it was made
+	var custom []RangeHash // of all tablets: each knows those that there were when it was created
 	for _, t := range tablets {
 		if t.HasData() {
 			given = append(given, t.Partition)
@@ -187,7 +185,7 @@ func bucketKey(buckets []int32) string {
 	return string(b)
 }
 
-// BucketOf is the partition of a bucket of a range.
+// BucketOf is the partition with the given buckets, one for each hash dimension, of a range with encoded bounds.
 func (s *PartitionSchema) BucketOf(buckets []int32, lower, upper string) Partition {
 	p := Partition{Buckets: slices.Clone(buckets)}
 	p.Start = append([]byte(bucketKey(buckets)), lower...)

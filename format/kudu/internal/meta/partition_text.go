@@ -7,7 +7,7 @@ import (
 	"stoa/format/cfile"
 )
 
-// names are the names of columns, with commas.
+// names are the names of columns, separated by commas.
 func (sc *Schema) names(ids []int32) string {
 	out := make([]string, len(ids))
 	for i, id := range ids {
@@ -72,38 +72,48 @@ func (s *PartitionSchema) RangeText(sc *Schema, lower, upper []byte) string {
 	return lo + " <= VALUES < " + up
 }
 
-// rangeKeyText writes an encoded range key. Keys of bounds may end early: what is missing is the smallest value.
-func (s *PartitionSchema) rangeKeyText(sc *Schema, key []byte) (string, error) {
-	var parts []string
-	rest := key
+// rangeValues decodes an encoded range key into the values of the range columns. Keys of bounds may end early: the
+// columns that are missing have their minimum.
+func (s *PartitionSchema) rangeValues(sc *Schema, key []byte) (values [][]byte, rest []byte, err error) {
+	rest = key
 	for k, id := range s.Range {
-		t := sc.Columns[sc.Find(id)].Type
-		last := k == len(s.Range)-1
+		i := sc.Find(id)
+		if i < 0 {
+			return nil, nil, fmt.Errorf("there is no column %d", id)
+		}
+		t := sc.Columns[i].Type
 		v := minValue(t)
 		if len(rest) > 0 {
-			n := t.Width()
+			n, types := t.Width(), []cfile.Type{t}
 			if t.IsBinary() {
-				if n = len(rest); !last {
-					n = separated(rest)
+				if n = len(rest); k < len(s.Range)-1 {
+					n, types = separated(rest), append(types, cfile.String) // the first of two columns has a separator
 				}
 			}
-			if n > len(rest) {
-				n = len(rest)
-			}
-			types := []cfile.Type{t}
-			if t.IsBinary() && !last {
-				types = append(types, cfile.String) // makes the first one not the last
-			}
-			values, err := cfile.DecodeKey(rest[:n], types)
+			n = min(n, len(rest))
+			decoded, err := cfile.DecodeKey(rest[:n], types)
 			if err != nil {
-				return "", err
+				return nil, nil, err
 			}
-			v, rest = values[0], rest[n:]
+			v, rest = decoded[0], rest[n:]
 		}
-		parts = append(parts, ValueText(t, v))
+		values = append(values, v)
+	}
+	return values, rest, nil
+}
+
+// rangeKeyText writes an encoded range key as Kudu's tools do.
+func (s *PartitionSchema) rangeKeyText(sc *Schema, key []byte) (string, error) {
+	values, rest, err := s.rangeValues(sc, key)
+	if err != nil {
+		return "", err
 	}
 	if len(rest) > 0 {
 		return "", fmt.Errorf("%d bytes are left over", len(rest))
+	}
+	var parts []string
+	for k, v := range values {
+		parts = append(parts, ValueText(sc.Columns[sc.Find(s.Range[k])].Type, v))
 	}
 	if len(parts) == 1 {
 		return parts[0], nil
@@ -111,7 +121,7 @@ func (s *PartitionSchema) rangeKeyText(sc *Schema, key []byte) (string, error) {
 	return "(" + strings.Join(parts, ", ") + ")", nil
 }
 
-// separated is the length of a string that is not the last of a key, with its end.
+// separated is the length of a string that is not the last column of a key, with the separator 00 00 after it.
 func separated(b []byte) int {
 	for i := 0; i+1 < len(b); i++ {
 		if b[i] == 0 {
@@ -124,33 +134,18 @@ func separated(b []byte) int {
 	return len(b)
 }
 
-// RangeTexts are the values of an encoded range key; none for an empty one. What is not set is the smallest value.
-func (p *PartitionSchema) RangeTexts(s *Schema, key []byte) (out []string, err error) {
+// RangeTexts are the values of an encoded range key as PlainText writes them; none for an empty key, which is
+// unbounded.
+func (s *PartitionSchema) RangeTexts(sc *Schema, key []byte) (out []string, err error) {
 	if len(key) == 0 {
 		return nil, nil
 	}
-	rest := key
-	for k, id := range p.Range {
-		i := s.Find(id)
-		if i < 0 {
-			return nil, fmt.Errorf("there is no column %d", id)
-		}
-		c := &s.Columns[i]
-		v := minValue(c.Type)
-		if len(rest) > 0 {
-			n, types := c.Type.Width(), []cfile.Type{c.Type}
-			if c.Type.IsBinary() {
-				if n = len(rest); k < len(p.Range)-1 {
-					n, types = separated(rest), append(types, cfile.String) // makes the first one not the last
-				}
-			}
-			values, err := cfile.DecodeKey(rest[:min(n, len(rest))], types)
-			if err != nil {
-				return nil, err
-			}
-			v, rest = values[0], rest[min(n, len(rest)):]
-		}
-		out = append(out, c.PlainText(v))
+	values, _, err := s.rangeValues(sc, key)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range values {
+		out = append(out, sc.Columns[sc.Find(s.Range[k])].PlainText(v))
 	}
 	return out, nil
 }

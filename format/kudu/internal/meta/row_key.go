@@ -6,7 +6,7 @@ import (
 	"stoa/format/cfile"
 )
 
-// Key appends the encoded primary key of the row.
+// Key appends the encoded primary key of a row. values are its cells by column, in stored form.
 func (s *Schema) Key(dst []byte, values [][]byte) (key []byte, err error) {
 	for i := range s.NumKeys {
 		if dst, err = cfile.AppendKey(dst, s.Columns[i].Type, values[i], i == s.NumKeys-1); err != nil {
@@ -25,7 +25,8 @@ func appendCell(dst []byte, id int32, v []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(v))+1), v...)
 }
 
-// Cells appends the cells of columns from, …, as a RowChangeList has them; set: only of those (nil: of all).
+// Cells appends the cells of the columns from index from on, as a RowChangeList has them; of those in set, or of all if
+// that is nil.
 func (s *Schema) Cells(dst []byte, values [][]byte, from int, set []bool) []byte {
 	for i := from; i < len(s.Columns); i++ {
 		if set == nil || set[i] {
@@ -35,7 +36,7 @@ func (s *Schema) Cells(dst []byte, values [][]byte, from int, set []bool) []byte
 	return dst
 }
 
-// WithoutKey is cells after those of the key, which are the first.
+// WithoutKey is cells without those of the key columns, which come first.
 func (s *Schema) WithoutKey(cells []byte) []byte {
 	for range s.NumKeys {
 		_, n := binary.Uvarint(cells)

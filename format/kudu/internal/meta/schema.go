@@ -16,23 +16,23 @@ import (
 
 // Names of field metadata, besides those of package cfile.
 const (
-	MetaKey           = "stoa.key"            // place in the primary key, from 1
+	MetaKey           = "stoa.key"            // position in the primary key, from 1
 	MetaColumnID      = "stoa.column_id"      // Kudu's id of the column
-	MetaDefault       = "stoa.default"        // what new rows get: text of the value; binary in hexadecimal
-	MetaReadDefault   = "stoa.read_default"   // what rows get that are older than the column, if it is another value
+	MetaDefault       = "stoa.default"        // value of new rows, as PlainText writes it
+	MetaReadDefault   = "stoa.read_default"   // value of rows that are older than the column, if it is another one
 	MetaAutoIncrement = "stoa.auto_increment" // "true" for the column that makes a non-unique key unique
 	MetaImmutable     = "stoa.immutable"      // "true"
 	MetaComment       = "stoa.comment"
 )
 
-// typeNested is Kudu's DataType of columns whose type is described apart; so far only arrays.
+// typeNested is Kudu's DataType NESTED: the type is in the field nested_type, which so far knows only arrays.
 const typeNested cfile.Type = 21
 
 // Schema is a SchemaPB: the columns of a table, keys first.
 type Schema struct {
 	Columns []Column
-	NumKeys int
-	ByID    map[int32]int
+	NumKeys int           // key columns; they come first
+	ByID    map[int32]int // index of the column with an id
 }
 
 // Column is a ColumnSchemaPB.
@@ -49,17 +49,14 @@ type Column struct {
 
 	Precision, Scale, Length int32 // of decimals and varchars
 
-	// Defaults: as a block has the value (little-endian, or the bytes of a string); nil = there is none. Rows
-	// that were written before the column was added have ReadDefault; without one they are null.
+	// Defaults, in stored form: little-endian, or the bytes of a string; nil: none. Rows that were written before the
+	// column was added have ReadDefault; without one they are null.
 	ReadDefault, WriteDefault []byte
 
 	Comment       string
 	Immutable     bool
 	AutoIncrement bool
 }
-
-// Keys is the number of key columns; they come first.
-func (s *Schema) Keys() int { return s.NumKeys }
 
 // Find is the index of the column with an id; -1 if there is none.
 func (s *Schema) Find(id int32) int {
@@ -88,8 +85,7 @@ func (s *Schema) FindName(name string) int {
 	return -1
 }
 
-// Differs says in what another schema means another table than this one; "" if in nothing. How values are
-// stored is left aside.
+// Differs says how o describes another table than s; "" if it describes the same. How values are stored is ignored.
 func (s *Schema) Differs(o *Schema) string {
 	if len(s.Columns) != len(o.Columns) {
 		return fmt.Sprintf("%d columns, not %d", len(o.Columns), len(s.Columns))
@@ -99,7 +95,7 @@ func (s *Schema) Differs(o *Schema) string {
 		same := func(x, y []byte) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) }
 		if a.ID != b.ID || a.Name != b.Name || a.Immutable != b.Immutable || !same(a.ReadDefault, b.ReadDefault) ||
 			!same(a.WriteDefault, b.WriteDefault) || !a.sameType(b) {
-			return fmt.Sprintf("column %d is another one than %s", i, a.Name)
+			return fmt.Sprintf("column %d differs from %s", i, a.Name)
 		}
 	}
 	return ""
@@ -137,8 +133,8 @@ func (s *Schema) Changes(o *Schema) (out []string) {
 	return out
 }
 
-// Conflicts says in what a schema of the same table at another time cannot be that; "" if in nothing. Keys and
-// types never change.
+// Conflicts says why o cannot be a schema of the same table at another time; "" if it can. Keys and types of a table
+// never change.
 func (s *Schema) Conflicts(o *Schema) string {
 	if s.NumKeys != o.NumKeys {
 		return fmt.Sprintf("%d key columns, not %d", o.NumKeys, s.NumKeys)
@@ -146,7 +142,7 @@ func (s *Schema) Conflicts(o *Schema) string {
 	for i := range o.Columns {
 		switch k := s.Find(o.Columns[i].ID); {
 		case i < s.NumKeys && k != i:
-			return fmt.Sprintf("key column %d is another one than %s", i, s.Columns[i].Name)
+			return fmt.Sprintf("key column %d differs from %s", i, s.Columns[i].Name)
 		case k >= 0 && !s.Columns[k].sameType(&o.Columns[i]):
 			return fmt.Sprintf("column %d has another type than %s", i, s.Columns[k].Name)
 		}
@@ -154,15 +150,15 @@ func (s *Schema) Conflicts(o *Schema) string {
 	return ""
 }
 
-// sameType reports whether two columns have the same values.
+// sameType reports whether two columns can have the same values.
 func (c *Column) sameType(o *Column) bool {
 	return c.Type == o.Type && c.Array == o.Array && c.Key == o.Key && c.Nullable == o.Nullable &&
 		c.Precision == o.Precision && c.Scale == o.Scale &&
 		c.Length == o.Length && c.AutoIncrement == o.AutoIncrement
 }
 
-// Unique reports whether the primary key that the user declared is unique. If it is not, an auto-incrementing
-// column is its last.
+// Unique reports whether the primary key that the user declared is unique. If it is not, Kudu appends an
+// auto-incrementing column to it.
 func (s *Schema) Unique() bool {
 	for i := range s.Columns {
 		if s.Columns[i].AutoIncrement {
@@ -202,7 +198,7 @@ func ParseSchema(c *wire.Cursor) (s Schema) {
 	return s
 }
 
-// Index finds the keys, and the columns by their ids.
+// Index sets NumKeys and ByID from Columns.
 func (s *Schema) Index() {
 	s.NumKeys, s.ByID = 0, make(map[int32]int, len(s.Columns))
 	for i := range s.Columns {
@@ -217,7 +213,7 @@ func (s *Schema) Index() {
 	}
 }
 
-// parseColumn reads a ColumnSchemaPB. reported is what is wrong with it, if anything.
+// parseColumn reads a ColumnSchemaPB. problem is what is wrong with it, if anything.
 func parseColumn(c *wire.Cursor) (col Column, problem string) {
 	c.Spend(512) // as a column of a table, and a field of its schema
 	col.ID = -1
@@ -283,7 +279,7 @@ func typeWord(v int32) string        { return TypeName(cfile.Type(v)) }
 func encodingWord(v int32) string    { return cfile.Encoding(v).String() }
 func compressionWord(v int32) string { return cfile.Compression(v).String() }
 
-// typeAttributes parses what a type says besides its name.
+// typeAttributes reads a ColumnTypeAttributesPB.
 func (c *Column) typeAttributes(m *wire.Cursor) {
 	for r := pb.NewReader(m); r.Next(); {
 		switch r.Field() {
@@ -299,7 +295,7 @@ func (c *Column) typeAttributes(m *wire.Cursor) {
 	}
 }
 
-// nestedType parses the type of an array's elements.
+// nestedType reads a NestedDataTypePB: the type of an array's elements.
 func (c *Column) nestedType(m *wire.Cursor) {
 	for r := pb.NewReader(m); r.Next(); {
 		if r.Field() != 1 {
@@ -319,7 +315,7 @@ func (c *Column) nestedType(m *wire.Cursor) {
 	}
 }
 
-// Present is b, and not nil: an empty default is one.
+// Present is b, or an empty slice if that is nil: an empty value is there, unlike nil.
 func Present(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -340,7 +336,7 @@ func TypeName(t cfile.Type) string {
 	return t.String()
 }
 
-// Check says what is wrong with the column; "" if nothing is.
+// Check says what is wrong with the column's type attributes and defaults; "" if nothing is.
 func (c *Column) Check() string {
 	if d := decimalDigits(c.Type); d > 0 &&
 		(c.Precision < 1 || c.Precision > d || c.Scale < 0 || c.Scale > c.Precision) {
@@ -354,7 +350,7 @@ func (c *Column) Check() string {
 	return ""
 }
 
-// decimalDigits is the largest precision of a decimal type; 0 for the others.
+// decimalDigits is the maximum precision of a decimal type; 0 for other types.
 func decimalDigits(t cfile.Type) int32 {
 	switch t {
 	case cfile.Decimal32:
@@ -367,7 +363,8 @@ func decimalDigits(t cfile.Type) int32 {
 	return 0
 }
 
-// StoredWidth is the size of a value outside blocks: in defaults, in row operations. 0: the value has its own length.
+// StoredWidth is the size of a value in stored form, as defaults, row operations and deltas have it, in bytes; 0 if it
+// varies.
 func StoredWidth(t cfile.Type) int {
 	if t == cfile.Bool {
 		return 1
@@ -390,7 +387,7 @@ func (c *Column) TypeText() string {
 	return s
 }
 
-// arrowType is the Arrow type of the column, the same as package cfile gives a column file's values.
+// arrowType is the Arrow type of the column, the same as that of a CFile with its values.
 func (c *Column) arrowType() (arrow.DataType, error) {
 	var t arrow.DataType
 	switch c.Type {
@@ -429,7 +426,7 @@ func (c *Column) arrowType() (arrow.DataType, error) {
 	case cfile.Decimal32, cfile.Decimal64, cfile.Decimal128:
 		t = &arrow.Decimal128Type{Precision: c.Precision, Scale: c.Scale}
 	default:
-		return nil, fault.Unsupportedf(fault.Span{}, "", "column %q is of %s", c.Name, TypeName(c.Type))
+		return nil, fault.Unsupportedf(fault.Span{}, "", "column %q has type %s", c.Name, TypeName(c.Type))
 	}
 	if c.Array {
 		t = arrow.ListOf(t)
@@ -437,7 +434,7 @@ func (c *Column) arrowType() (arrow.DataType, error) {
 	return t, nil
 }
 
-// Field is the column as an Arrow field. What Arrow has no word for is in its metadata.
+// Field is the column as an Arrow field. What Arrow cannot express is in its metadata.
 func (c *Column) Field() (arrow.Field, error) {
 	t, err := c.arrowType()
 	if err != nil {
@@ -474,7 +471,7 @@ func (c *Column) Field() (arrow.Field, error) {
 	return arrow.Field{Name: c.Name, Type: t, Nullable: c.Nullable, Metadata: arrow.NewMetadata(keys, vals)}, nil
 }
 
-// Arrow is the schema of the table.
+// Arrow is the table's Arrow schema. Key columns have their position in the key as metadata.
 func (s *Schema) Arrow() (*arrow.Schema, error) {
 	fields := make([]arrow.Field, len(s.Columns))
 	for i := range s.Columns {

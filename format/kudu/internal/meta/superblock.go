@@ -44,7 +44,7 @@ func (s TabletState) String() string {
 // Tablet is a TabletSuperBlockPB: one tablet's schema, place in the table, and blocks.
 type Tablet struct {
 	ID      string
-	Object  string     // the file it was read from
+	Object  string     // the file that it was read from
 	At      fault.Span // the message in it
 	TableID string
 	Table   string // its name
@@ -57,27 +57,27 @@ type Tablet struct {
 	State         TabletState
 	RowSets       []RowSet
 
-	LastDurableMRS int64 // MemRowSets up to this one are in the rowsets; later ones are only in the WAL
+	LastDurableMRS int64 // id; MemRowSets up to it are in the rowsets; later ones are only in the WAL
 	Orphaned       []BlockRef
 	TombstonedAt   *OpID    // last operation in the WAL before the tablet was tombstoned
 	DataDirs       []string // UUIDs of the data directories with its blocks; nil: any
-	CountsLive     bool     // RowSet.LiveRows can be trusted
+	CountsLive     bool     // supports_live_row_count: RowSet.LiveRows can be trusted
 	Extra          ExtraConfig
 	Dimension      string
 	Txns           map[int64]Txn
 
 	Consensus *Consensus // nil: there was none, or it could not be read (see Notes)
-	Notes     []error    // damage that did not keep the superblock from being read
+	Notes     []error    // damage in spite of which the superblock could be read
 }
 
-// OpID is the place of an operation in the log.
+// OpID is an OpId: the position of an operation in the log.
 type OpID struct{ Term, Index int64 }
 
 func (o OpID) String() string { return fmt.Sprintf("%d.%d", o.Term, o.Index) }
 
-// ExtraConfig is a TableExtraConfigPB; -1 where nothing is set.
+// ExtraConfig is a TableExtraConfigPB.
 type ExtraConfig struct {
-	HistoryMaxAge     int32 // seconds
+	HistoryMaxAge     int32 // seconds; -1: not set
 	Priority          int32
 	PrioritySet       bool
 	DisableCompaction bool
@@ -93,22 +93,22 @@ type Txn struct {
 // RowSet is a RowSetDataPB: the blocks of one DiskRowSet.
 type RowSet struct {
 	ID             uint64
-	LastDurableDMS int64 // DeltaMemStores up to this one are in redo blocks; later ones are only in the WAL
+	LastDurableDMS int64 // id; DeltaMemStores up to it are in REDO blocks; later ones are only in the WAL
 	Columns        []ColumnBlock
-	Redo, Undo     []BlockRef // redo from the oldest to the newest, undo from the newest to the oldest
+	Redo, Undo     []BlockRef // REDO from the oldest to the newest, UNDO from the newest to the oldest
 	Bloom, Adhoc   BlockRef
-	MinKey, MaxKey []byte // encoded; nil: not stored here, but in the key's column or ad-hoc index
+	MinKey, MaxKey []byte // encoded; nil: stored not here, but in the key column or the ad-hoc index
 	LiveRows       int64  // -1: not stored
 }
 
-// BlockRef names a block, and where it is named. The zero value names none.
+// BlockRef is a reference to a block, a BlockIdPB. The zero value refers to none.
 type BlockRef struct {
 	ID  uint64
-	Off int64 // of the reference, in the superblock's file
-	Len int32
+	Off int64 // of the reference itself, in the superblock's file
+	Len int32 // of the reference itself, in bytes
 }
 
-// IsNull reports whether no block is named. Kudu's id of no block is 0.
+// IsNull reports whether b refers to no block: Kudu's null id is 0.
 func (b BlockRef) IsNull() bool { return b.ID == 0 }
 
 // ColumnBlock is a column's block in a rowset.
@@ -127,7 +127,7 @@ func (r *RowSet) Block(column int32) (BlockRef, bool) {
 	return BlockRef{}, false
 }
 
-// KindedBlock is a block of a rowset with its part in it.
+// KindedBlock is a block of a rowset, with its role.
 type KindedBlock struct {
 	Kind   string // column, redo, undo, bloom, adhoc-index: Kudu's words
 	Column int32  // id; -1 unless Kind is column
@@ -155,7 +155,7 @@ func (r *RowSet) Blocks() []KindedBlock {
 	return out
 }
 
-// HasData reports whether the tablet is one that can be read: not a tombstone, and not being deleted.
+// HasData reports whether the tablet has rows to read: it is no tombstone, and not being deleted.
 func (t *Tablet) HasData() bool { return t.State != TabletTombstoned && t.State != TabletDeleted }
 
 // Rows is the number of live rows in the rowsets, without what is only in the WAL; -1 if the superblock does not say.
@@ -170,7 +170,7 @@ func (t *Tablet) Rows() int64 {
 	return n
 }
 
-// ReadSuperblock reads the superblock of a tablet. What it understood is in the tablet also when it fails.
+// ReadSuperblock reads the superblock of a tablet. With an error the tablet holds what could be parsed.
 func ReadSuperblock(ctx context.Context, tree store.Tree, name string, o pbc.Options) (*Tablet, error) {
 	t := &Tablet{Object: name}
 	notes, err := pbc.Read(ctx, tree, name, o, "superblock", t.Parse)
@@ -241,8 +241,8 @@ func (t *Tablet) Parse(c *wire.Cursor) {
 	t.resolvePartitioning(c)
 }
 
-// resolvePartitioning finds the columns that the partition schema names. It waits until all fields are read: the
-// schema may come after it.
+// resolvePartitioning finds the columns that the partition schema names, when all fields are read: the schema may come
+// after it.
 func (t *Tablet) resolvePartitioning(c *wire.Cursor) {
 	if c.Err() != nil {
 		return
@@ -286,7 +286,7 @@ func (t *Tablet) addDataDirs(r *pb.Reader) {
 	r.Join(m)
 }
 
-// parse reads extra_config, a TableExtraConfigPB. What that does not set stays.
+// parse reads extra_config, a TableExtraConfigPB. Fields that it does not set stay as they are.
 func (x *ExtraConfig) parse(r *pb.Reader) {
 	m := r.Message("extra_config")
 	for r := pb.NewReader(m); r.Next(); {
@@ -315,21 +315,22 @@ func (t *Tablet) addTxn(r *pb.Reader) {
 	t.Txns[id] = x
 }
 
-// Required notes which required fields were there.
+// Required is the set of a message's required fields that were seen, by number.
 type Required uint64
 
+// Has adds a field that was seen; its number is less than 64.
 func (q *Required) Has(field int) { *q |= 1 << field }
 
-// Check fails for the first that was not: pairs of a name and a number.
+// Check makes c fail for the first required field that is missing. fields are pairs of a name and a number.
 func (q *Required) Check(c *wire.Cursor, fields ...any) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		if *q>>fields[i+1].(int)&1 == 0 {
-			c.Fail(0, c.Pos(), fields[i].(string), "the field is required, and not there")
+			c.Fail(0, c.Pos(), fields[i].(string), "a required field is missing")
 		}
 	}
 }
 
-// parseRowSet reads a RowSetDataPB. reported says what is missing.
+// parseRowSet reads a RowSetDataPB. problem is the required field that is missing, if one is.
 func parseRowSet(c *wire.Cursor) (s RowSet, problem string) {
 	c.Spend(384)
 	s.LiveRows = -1
@@ -357,7 +358,7 @@ func parseRowSet(c *wire.Cursor) (s RowSet, problem string) {
 			r.Join(m)
 			if b.IsNull() {
 				c.Fail(off, c.Pos()-off, "columns["+strconv.Itoa(len(s.Columns))+"].block",
-					"the field is required, and not there")
+					"a required field is missing")
 			}
 			s.Columns = append(s.Columns, b)
 		case 4:
@@ -380,9 +381,9 @@ func parseRowSet(c *wire.Cursor) (s RowSet, problem string) {
 	}
 	switch {
 	case !hasID:
-		problem = "a rowset without an id"
+		problem = "a required field is missing: id"
 	case !hasDMS:
-		problem = "a rowset without last_durable_dms_id"
+		problem = "a required field is missing: last_durable_dms_id"
 	}
 	return s, problem
 }
@@ -400,7 +401,7 @@ func parseDeltaBlock(c *wire.Cursor, r *pb.Reader, name string) (b BlockRef) {
 	}
 	r.Join(m)
 	if b.IsNull() {
-		c.Fail(off, c.Pos()-off, name+".block", "the field is required, and not there")
+		c.Fail(off, c.Pos()-off, name+".block", "a required field is missing")
 	}
 	return b
 }
@@ -468,13 +469,14 @@ func parseTxn(c *wire.Cursor) (id int64, t Txn) {
 	return id, t
 }
 
-// SystemCatalog is the table in which a master keeps what it knows; every master has it in one tablet of this id.
+// SystemCatalog is the table in which masters keep the metadata of all tables and tablets. Each master has a replica of
+// its only tablet, whose id is the same in all clusters.
 const (
 	SystemCatalog   = "sys.catalog"
 	SystemCatalogID = "00000000000000000000000000000000"
 )
 
-// MayBeOf reports whether a tablet whose superblock is lost may be one of the table of which tb is one.
+// MayBeOf reports whether t, whose superblock is lost, may belong to the same table as tb.
 func (t *Tablet) MayBeOf(tb *Tablet) bool {
 	switch {
 	case t.TableID != "":
@@ -487,8 +489,8 @@ func (t *Tablet) MayBeOf(tb *Tablet) bool {
 	return tb.Schema.Conflicts(&t.Schema) == ""
 }
 
-// Unwrapped undoes what some old versions did to numbers beyond 31 bits: they were written as negative numbers
-// of 32 bits.
+// Unwrapped corrects terms and indexes beyond 31 bits, which some old versions of Kudu wrote as negative 32-bit
+// numbers.
 func (o OpID) Unwrapped() OpID {
 	if o.Term < 0 {
 		o.Term += 1 << 32

@@ -18,7 +18,8 @@ import (
 	"stoa/vec"
 )
 
-// CellOf is an entry of a vector of a column's values, as a block stores it; nil is NULL.
+// CellOf is entry i of a vector of a column's values, in stored form (see Column.ReadDefault); nil is NULL. It shares
+// the vector's memory, except for bools.
 func CellOf(v *vec.Vector, i int, c *Column) []byte {
 	switch {
 	case !v.Valid(i):
@@ -35,12 +36,12 @@ func CellOf(v *vec.Vector, i int, c *Column) []byte {
 	return v.Data(i)[:c.Type.Width()]
 }
 
-// Vector makes a vector of values as a delta or a default has them: little-endian, bools in one byte, or the
-// bytes of a string; nil is NULL.
+// Vector makes a vector of values in stored form, as a delta or a default has them: little-endian, bools in one byte,
+// or the bytes of a string; nil is NULL. Array columns are Unsupported.
 func (c *Column) Vector(values [][]byte) (*vec.Vector, error) {
 	if c.Array {
 		return nil, fault.New(fault.Unsupported, fault.Span{}, "",
-			"a changed cell, or a default, of the array column %q", c.Name)
+			"an updated cell, or a default, of the array column %q", c.Name)
 	}
 	typ, err := c.arrowType()
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *Column) Vector(values [][]byte) (*vec.Vector, error) {
 			return nil, fault.Rel(0, 0, "value", "%d bytes for a %s (column %q)", len(x), c.Type, c.Name)
 		}
 		if x == nil && !c.Nullable {
-			return nil, fault.Rel(0, 0, "value", "a NULL for column %q, which has none", c.Name)
+			return nil, fault.Rel(0, 0, "value", "a NULL for column %q, which is not nullable", c.Name)
 		}
 		total += int64(len(x))
 	}
@@ -109,12 +110,12 @@ func fillStrings(v *vec.Vector, values [][]byte, total int64) error {
 	return nil
 }
 
-// HexText begins the text of a string that stands in hexadecimal after it.
+// HexText begins the text of a string whose bytes follow in hexadecimal.
 const HexText = `\x`
 
-// PlainText is a value as field metadata has it: numbers, dates and times in their usual form, decimals with
-// their point, strings as they are, binary in hexadecimal. A string that is not UTF-8, or that begins as such a text
-// would, is written as HexText and hexadecimal. An array is given by its bytes.
+// PlainText writes a value, given in stored form, for field metadata: numbers, dates and times in their usual form,
+// decimals with their point, strings as they are, binary and arrays in hexadecimal. A string that is not UTF-8, or that
+// begins with HexText, is written as HexText and hexadecimal.
 func (c *Column) PlainText(v []byte) string {
 	switch {
 	case c.Array, c.Type == cfile.Binary:
@@ -150,8 +151,8 @@ func wideInt(v []byte) decimal128.Num {
 	return decimal128.New(int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b[:8]))
 }
 
-// ValueText writes a value as Kudu's tools do where they show keys and bounds of partitions: decimals as their
-// unscaled number with the width after it, strings quoted, years without zeros in front. v is as a block has it.
+// ValueText writes a value, given in stored form, as Kudu's tools do in keys and bounds of partitions: decimals
+// unscaled and followed by their width, strings quoted, years without leading zeros.
 func ValueText(t cfile.Type, v []byte) string {
 	switch t {
 	case cfile.String, cfile.Varchar:
@@ -198,10 +199,10 @@ func ValueText(t cfile.Type, v []byte) string {
 	return s
 }
 
-// The days that Kudu's DATE can hold: 0001-01-01 to 9999-12-31.
+// The range of Kudu's DATE, in days since 1970-01-01: 0001-01-01 to 9999-12-31.
 const MinDate, MaxDate = -719162, 2932896
 
-// escaped writes bytes as a C string: binary with hexadecimal escapes; text with octal ones, and UTF-8 as it is.
+// escaped writes bytes as in a C string literal: binary with hexadecimal escapes; text with octal ones, UTF-8 as it is.
 func escaped(v []byte, binary bool) string {
 	var b strings.Builder
 	hexed := false // the last thing written was \xNN: a hexadecimal digit after it must be escaped, too
@@ -234,7 +235,7 @@ func isHex(x byte) bool {
 	return x >= '0' && x <= '9' || x >= 'a' && x <= 'f' || x >= 'A' && x <= 'F'
 }
 
-// minValue is the smallest value of a type that can be a key, as a block has it.
+// minValue is the minimum of a type that can be a key, in stored form.
 func minValue(t cfile.Type) []byte {
 	v := make([]byte, t.Width())
 	switch t {
@@ -250,8 +251,8 @@ func minValue(t cfile.Type) []byte {
 	return v
 }
 
-// KeyText writes an encoded primary key as Kudu's tools do: "(1, "a")", without trailing columns that have the
-// smallest value.
+// KeyText writes an encoded primary key as Kudu's tools do: (1, "a"), cut at the first column after the first that has
+// its minimum.
 func (s *Schema) KeyText(key []byte) (string, error) {
 	values, err := cfile.DecodeKey(key, s.KeyTypes())
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package pbc is the protobuf container, the file in which Kudu keeps its metadata: a header, and records with
-// checksums. It knows where a record lies and whether it is whole, and nothing of what is in it.
+// Package pbc reads and writes protobuf containers, the files in which Kudu keeps its metadata: a header, and records
+// with checksums. It finds records and checks them; what is in a record is for its callers to parse.
 package pbc

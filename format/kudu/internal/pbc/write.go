@@ -9,12 +9,12 @@ import (
 
 // Append appends a whole container of version 2 with one record: a message of type typ.
 //
-// Kudu puts the descriptors of the type into the supplementary header, for `kudu pbc dump` alone; here there are none,
-// so that command cannot print the file. Servers read it all the same.
+// Kudu puts the descriptors of the type into the supplementary header, for `kudu pbc dump` alone. They are left out
+// here, so that command cannot print the file; servers can read it.
 func Append(dst []byte, typ string, message []byte) []byte {
 	dst = append(dst, Magic...)
 	dst = binary.LittleEndian.AppendUint32(dst, 2)
-	dst = binary.LittleEndian.AppendUint32(dst, pbcSumV2)
+	dst = binary.LittleEndian.AppendUint32(dst, headSumV2)
 	dst = appendRecord(dst, pb.AppendString(pb.AppendMessage(nil, 1, nil), 2, typ))
 	return appendRecord(dst, message)
 }

@@ -30,7 +30,7 @@ func (t *Table) mayFill(s *RowSet, col int) bool {
 		return false
 	}
 	if c.Key {
-		return t.Stored.Keys() > 1 && !s.Adhoc.IsNull()
+		return t.Stored.NumKeys > 1 && !s.Adhoc.IsNull()
 	}
 	return len(s.Tablet.Others) > 0 && !t.Opts.NoWAL // without their logs replicas have not seen the same
 }

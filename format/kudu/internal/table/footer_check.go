@@ -50,7 +50,7 @@ func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfil
 	}
 	for _, x := range s.Columns {
 		if i := t.Stored.Find(x.Column); x.ID == b.ID && i >= 0 { // of a dropped column nothing is known
-			if f, w := s.footerCheckColumn(&t.Stored.Columns[i], t.Stored.Keys(), f); w != "" {
+			if f, w := s.footerCheckColumn(&t.Stored.Columns[i], t.Stored.NumKeys, f); w != "" {
 				return f, w
 			}
 		}

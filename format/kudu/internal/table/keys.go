@@ -37,7 +37,7 @@ type keyRun struct {
 
 // indexOfKeys is the block of that file.
 func (t *Table) indexOfKeys(s *RowSet) (b meta.BlockRef) {
-	if t.Stored.Keys() > 1 {
+	if t.Stored.NumKeys > 1 {
 		return s.Adhoc
 	}
 	b, _ = s.Block(t.Stored.Columns[0].ID)
@@ -92,7 +92,7 @@ func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact boo
 	if row, exact, err = x.find(ctx, key); err == nil || !Damaged(err) || x.set.Rows < 0 {
 		return row, exact, err
 	}
-	if x.err != nil && x.t.Stored.Keys() == 1 {
+	if x.err != nil && x.t.Stored.NumKeys == 1 {
 		return 0, false, err // that of any row
 	}
 	if x.runs == nil {
@@ -204,13 +204,13 @@ func (t *Table) keysOf(ctx context.Context, s *RowSet, first, n int64) (out [][]
 	if b := t.indexOfKeys(s); b.IsNull() {
 		err = fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.adhoc_index_block",
 			"rowset %d has no index of its keys", s.ID)
-	} else if out, err = t.valuesOf(ctx, s, b, first, n); err == nil && t.Stored.Keys() == 1 {
+	} else if out, err = t.valuesOf(ctx, s, b, first, n); err == nil && t.Stored.NumKeys == 1 {
 		return t.encodeKeys([][][]byte{out})
 	}
-	if err == nil || !Damaged(err) || t.Stored.Keys() == 1 {
+	if err == nil || !Damaged(err) || t.Stored.NumKeys == 1 {
 		return out, err
 	}
-	cells := make([][][]byte, t.Stored.Keys())
+	cells := make([][][]byte, t.Stored.NumKeys)
 	for i := range cells {
 		b, ok := s.Block(t.Stored.Columns[i].ID)
 		if !ok {

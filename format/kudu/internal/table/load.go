@@ -85,7 +85,7 @@ func (t *Table) logOf(ctx context.Context, tb *Tablet) (newest uint64, err error
 func (t *Table) measure(ctx context.Context, s *RowSet) error {
 	s.Low, s.High = s.MinKey, s.MaxKey
 	refs := []meta.BlockRef{}
-	if t.Stored.Keys() > 1 && !s.Adhoc.IsNull() {
+	if t.Stored.NumKeys > 1 && !s.Adhoc.IsNull() {
 		refs = append(refs, s.Adhoc)
 	}
 	for i := range t.Stored.Columns {
@@ -178,7 +178,7 @@ func New(tree store.Tree, tablets []*Tablet, o format.OpenOptions, ro Options) (
 func (t *Table) facts(newest *Tablet) []format.KeyValue {
 	var out []format.KeyValue
 	add := func(k, format string, args ...any) {
-		out = append(out, Format2(k, format, args...))
+		out = append(out, Fact(k, format, args...))
 	}
 	add("format", "Apache Kudu table")
 	add("kind", "table")
@@ -186,7 +186,7 @@ func (t *Table) facts(newest *Tablet) []format.KeyValue {
 	add("table_id", "%s", newest.TableID)
 	add("schema_version", "%d", newest.SchemaVersion)
 	var key []string
-	for _, c := range t.Stored.Columns[:t.Stored.Keys()] {
+	for _, c := range t.Stored.Columns[:t.Stored.NumKeys] {
 		key = append(key, c.Name)
 	}
 	add("primary_key", "%s", strings.Join(key, ", "))
@@ -205,7 +205,7 @@ func (t *Table) facts(newest *Tablet) []format.KeyValue {
 	return out
 }
 
-// Format2 is one fact.
-func Format2(k, layout string, args ...any) format.KeyValue {
+// Fact is one fact.
+func Fact(k, layout string, args ...any) format.KeyValue {
 	return format.KeyValue{Key: k, Value: fmt.Sprintf(layout, args...)}
 }

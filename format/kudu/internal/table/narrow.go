@@ -115,7 +115,7 @@ func (k *keySpan) misses(low, high []byte) bool {
 // matters. Damage met there narrows nothing: the rows themselves decide.
 func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: math.MaxInt64}}
-	keys := make([]int, t.Stored.Keys())
+	keys := make([]int, t.Stored.NumKeys)
 	for i := range keys {
 		keys[i] = i
 	}

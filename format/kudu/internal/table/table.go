@@ -47,7 +47,7 @@ func (t *Table) Findings() []region.Finding {
 
 // Order is the primary key.
 func (t *Table) Order() []format.Key {
-	out := make([]format.Key, t.Stored.Keys())
+	out := make([]format.Key, t.Stored.NumKeys)
 	for i := range out {
 		out[i] = format.Key{Column: i}
 	}
@@ -62,10 +62,10 @@ func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part
 	return func(yield func(format.Part, error) bool) {
 		for _, tb := range t.Tablets {
 			if why := t.outside(tb, q.Filter); why != "" {
-				format.Skipped(ctx, format.Skip{Level: format.LevelPart, Why: why, Bytes: tb.FS.Stored(tb.Tablet)})
+				format.Skipped(ctx, format.Skip{Level: format.LevelPart, Why: why, Bytes: tb.FS.BlockBytes(tb.Tablet)})
 				continue
 			}
-			if !yield(format.Part{Ref: tb.ID, Stamp: t.stamp(ctx, tb), Rows: -1, Bytes: tb.FS.Stored(tb.Tablet)}, nil) {
+			if !yield(format.Part{Ref: tb.ID, Stamp: t.stamp(ctx, tb), Rows: -1, Bytes: tb.FS.BlockBytes(tb.Tablet)}, nil) {
 				return
 			}
 		}

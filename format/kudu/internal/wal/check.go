@@ -12,6 +12,8 @@ import (
 	"stoa/format/kudu/internal/pbc"
 )
 
+// CheckSegment checks one segment by itself: all batches and entries, and the footer's count of entries. Damage becomes
+// findings.
 func (x *Replayer) CheckSegment(ctx context.Context, tg format.Target, o pbc.Options) error {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
@@ -39,7 +41,7 @@ func (x *Replayer) CheckSegment(ctx context.Context, tg format.Target, o pbc.Opt
 		case err == io.EOF:
 			if r.Foot != nil && whole && r.Foot.Entries != entries {
 				x.note("kudu.wal.footer", r.span(r.end, r.size-r.end), "footer.num_entries",
-					fmt.Sprintf("%d entries are declared, there are %d", r.Foot.Entries, entries))
+					fmt.Sprintf("expected %d entries, found %d", r.Foot.Entries, entries))
 			}
 			return nil
 		case err == nil:

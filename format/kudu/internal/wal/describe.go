@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,7 +14,8 @@ import (
 	"stoa/wire"
 )
 
-// Describe reports the parts of a segment to o.trace. Parts that cannot be read are gaps; the first error is returned.
+// Describe reports the parts of a segment to o.Trace. Parts that cannot be read are gaps; the first damage is returned,
+// at the end.
 func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) error {
 	src, err := tree.Open(ctx, name)
 	if err != nil {
@@ -40,7 +42,7 @@ func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) 
 	}
 	r.o = o
 	r.o.Limits = o.Limits.WithDefaults()
-	first := cmpErr(err, errors.Join(notes...))
+	first := cmp.Or(err, errors.Join(notes...))
 	end := r.Start
 	for {
 		b, err := r.Next(ctx)
@@ -62,15 +64,15 @@ func Describe(ctx context.Context, tree store.Tree, name string, o pbc.Options) 
 			traceUnread(o, e.At, region.Gap, "damaged", err)
 			end = e.At.End()
 		}
-		first = cmpErr(first, err)
+		first = cmp.Or(first, err)
 	}
 	if end < r.end {
 		traceUnread(o, r.span(end, r.end-end), region.Pad, "unused", nil)
 	}
-	return cmpErr(first, r.describeFooter(ctx))
+	return cmp.Or(first, r.describeFooter(ctx))
 }
 
-// traceUnread reports a part that is not read as a record: err says why, if something is wrong with it.
+// traceUnread reports a part that cannot be parsed, for the reason err, or has nothing to parse, if that is nil.
 func traceUnread(o pbc.Options, at fault.Span, kind region.Kind, name string, err error) {
 	n := region.Node{Depth: o.Depth, Kind: kind, Name: name, At: at, Inner: -1}
 	if err != nil {
@@ -81,7 +83,7 @@ func traceUnread(o pbc.Options, at fault.Span, kind region.Kind, name string, er
 	}
 }
 
-func (r *walReader) describeFooter(ctx context.Context) error {
+func (r *Reader) describeFooter(ctx context.Context) error {
 	if r.end == r.size {
 		return nil
 	}
@@ -92,11 +94,11 @@ func (r *walReader) describeFooter(ctx context.Context) error {
 	at := r.span(r.end, r.size-r.end)
 	r.o.Trace(region.Node{Depth: r.o.Depth, Kind: region.Struct, Name: "footer", At: at, Inner: -1})
 	c := wire.NewCursor(b, at, "footer").Trace(r.o.Trace, r.o.Depth+1)
-	m := c.Section("", len(b)-len(WalEndMagic)-4)
+	m := c.Section("", len(b)-len(EndMagic)-4)
 	if r.Foot != nil {
-		ParseWALFooter(m.Trace(r.o.Trace, r.o.Depth+1))
+		ParseFooter(m.Trace(r.o.Trace, r.o.Depth+1))
 	}
-	c.Bytes("magic", len(WalEndMagic))
+	c.Bytes("magic", len(EndMagic))
 	c.U32("length")
 	return nil
 }

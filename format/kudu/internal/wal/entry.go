@@ -9,10 +9,8 @@ import (
 	"stoa/wire"
 )
 
-// The messages of a log: an operation is written when it was received (ReplicateMsg), and once more when it was
-// applied (CommitMsg).
-
-// Types of operations.
+// OperationType, in the messages of a log: an operation is logged when it is received (ReplicateMsg), and again when it
+// was applied (CommitMsg).
 const (
 	OpNone        = 1
 	OpWrite       = 3
@@ -37,7 +35,7 @@ func opName(v int32) string {
 	return fmt.Sprintf("op %d", v)
 }
 
-// Entry is a LogEntryPB: one of the two.
+// Entry is a LogEntryPB: one of the two is set.
 type Entry struct {
 	replicate *replicateMsg
 	commit    *commitMsg
@@ -48,7 +46,7 @@ type replicateMsg struct {
 	id   meta.OpID
 	time uint64
 	op   int32
-	body *wire.Cursor // the message that goes with op; nil: there was none
+	body *wire.Cursor // the request that belongs to op; nil: there is none
 }
 
 // commitMsg is a CommitMsg.
@@ -61,15 +59,15 @@ type commitMsg struct {
 // opResult is an OperationResultPB.
 type opResult struct {
 	skip, failed bool
-	stores       []memStore // where the change went; two while a flush or a compaction was going on
+	stores       []memStore // where the change went; two during a flush or a compaction
 }
 
-// memStore is a MemStoreTargetPB; -1 where nothing is set. It is a MemRowSet (mrs; of a transaction, if txn is
-// set, too), or a DeltaMemStore (rs, dms).
+// memStore is a MemStoreTargetPB, with -1 for unset fields: a MemRowSet (mrs; and txn, if it is a transaction's), or a
+// DeltaMemStore (rs, dms).
 type memStore struct{ mrs, rs, dms, txn int64 }
 
-// ParseBatch reads a LogEntryBatchPB and calls yield for each entry. deep says that the bodies of operations
-// are to be read, too, which is of use only for the trace.
+// ParseBatch reads a LogEntryBatchPB, calls yield for each entry and returns how many there are. deep: parse the
+// requests, too, for the trace or to check them.
 func ParseBatch(c *wire.Cursor, deep bool, yield func(Entry)) (entries int64) {
 	for r := pb.NewReader(c); r.Next(); {
 		if r.Field() != 1 {
@@ -115,7 +113,7 @@ func parseLogEntry(c *wire.Cursor, deep bool) (e Entry) {
 	case typ == 2 && e.commit != nil:
 		e.replicate = nil
 	default:
-		c.Fail(0, c.Pos(), "type", "an entry of type %d without what it should hold", typ)
+		c.Fail(0, c.Pos(), "type", "an entry of type %d without its message", typ)
 	}
 	return e
 }
@@ -238,7 +236,7 @@ type writeRequest struct {
 	schema         meta.Schema // as the client saw it: without ids
 	rows, indirect []byte      // see rowDecoder
 	txn            int64       // -1: none
-	counter        int64       // of the auto-incrementing column, before the first row; -1: not reported
+	counter        int64       // of the auto-incrementing column, before the first row; -1: not stored
 }
 
 // parseWrite reads a WriteRequestPB.
@@ -287,7 +285,7 @@ func parseWrite(c *wire.Cursor) (w writeRequest) {
 type alterSchema struct {
 	schema  meta.Schema
 	version uint32
-	name    string // the table's new one; "": the same
+	name    string // the table's new name; "": unchanged
 }
 
 // ParseAlter reads an AlterSchemaRequestPB.
@@ -313,7 +311,7 @@ func ParseAlter(c *wire.Cursor) (a alterSchema) {
 	return a
 }
 
-// Operations on transactions that matter here.
+// ParticipantOpPB.ParticipantOpType, of the operations that end a transaction.
 const (
 	TxnFinalize = 3
 	TxnAbort    = 4

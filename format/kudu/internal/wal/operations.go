@@ -14,8 +14,8 @@ import (
 	"stoa/region"
 )
 
-// drain applies operations that have a commit, in the order of their numbers, and gives up those without: all
-// at the end, else those before the last commit; if that is not half of them, half of them.
+// drain applies pending operations that have a commit, in the order of their indexes, and drops those without. At the
+// end of the log that is all of them; else those up to the last that has a commit, but at least half.
 func (x *Replayer) drain(end bool) {
 	keep := len(x.pending)
 	for !end && keep > len(x.pending)/2 && x.pending[keep-1].commit == nil {
@@ -38,7 +38,7 @@ func (x *Replayer) drain(end bool) {
 	x.pending = slices.Delete(x.pending, 0, keep)
 }
 
-// apply carries a committed operation out.
+// apply applies a committed operation.
 func (x *Replayer) apply(p *pendingOp) {
 	x.size -= p.size
 	if x.Out.Last.Index < p.id.Index {
@@ -52,7 +52,7 @@ func (x *Replayer) apply(p *pendingOp) {
 	case p.op == OpNone || p.op == opConfig:
 	case p.op != OpWrite && len(p.commit.ops) > 0 && p.commit.ops[0].failed:
 	case p.body == nil:
-		why = "there is no request"
+		why = "its request is missing"
 	case p.op == OpWrite:
 		why = x.write(p)
 	case p.op == OpAlterSchema:
@@ -71,7 +71,7 @@ func (x *Replayer) apply(p *pendingOp) {
 			x.endTxn(o)
 		}
 	default:
-		why = "a type that is not known"
+		why = "its type is unknown"
 	}
 	if why != "" {
 		x.note("kudu.wal.op.bad", p.at, "replicate", fmt.Sprintf("operation %s (%s): %s", p.id, opName(p.op), why))
@@ -95,7 +95,7 @@ func (x *Replayer) keepAlter(time uint64, a *alterSchema) {
 	x.Out.Alters = append(x.Out.Alters, out)
 }
 
-// errorText is the text of an error; "" if there is none.
+// errorText is the message of an error, without its place; "" for nil.
 func errorText(err error) string {
 	if err == nil {
 		return ""
@@ -103,7 +103,7 @@ func errorText(err error) string {
 	return codes.Finding("", err, "").Message
 }
 
-// active reports whether a change that went to a store was not flushed from it.
+// active reports whether changes in a memory store have not been flushed.
 func (x *Replayer) active(s memStore) bool {
 	switch {
 	case s.txn >= 0 && s.mrs >= 0:
@@ -113,14 +113,14 @@ func (x *Replayer) active(s memStore) bool {
 		return s.mrs > x.T.LastDurableMRS
 	case s.rs >= 0:
 		durable, ok := x.durable[uint64(s.rs)]
-		// A rowset that is not there was compacted away, with its changes, or was never finished: then the
-		// change went to another store, too.
+		// A rowset that is not there was compacted, with its changes, or never finished: then the change also went to
+		// another store.
 		return ok && s.dms > durable
 	}
 	return false
 }
 
-// target is the store that a change must be applied to; false if there is none.
+// target is the store that a change has to be applied to; false if it failed, was skipped or has been flushed.
 func (x *Replayer) target(o opResult) (memStore, bool) {
 	if o.failed || o.skip {
 		return memStore{}, false
@@ -161,7 +161,7 @@ func (x *Replayer) write(p *pendingOp) (why string) {
 		return why
 	}
 	if w.counter < 0 && !x.schema.Unique() {
-		return "nothing tells where its auto-incrementing column goes on"
+		return "the next value of its auto-incrementing column is unknown"
 	}
 	defer func() { x.counter = d.counter }()
 	for i := 0; ; i++ {
@@ -172,7 +172,7 @@ func (x *Replayer) write(p *pendingOp) (why string) {
 		case !ok && i == len(p.commit.ops):
 			return ""
 		case !ok || i == len(p.commit.ops):
-			return fmt.Sprintf("its commit has %d results, which are not as many as it has row operations",
+			return fmt.Sprintf("its commit has %d results, another number than it has row operations",
 				len(p.commit.ops))
 		}
 		s, ok := x.target(p.commit.ops[i])
@@ -208,7 +208,7 @@ func (x *Replayer) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (wh
 		list = append(list, ChangeDelete)
 	case RowUpsert, RowUpsertIgnore:
 		m := x.rows[string(key)]
-		// A row that is live is updated where it is: one in another MemRowSet was deleted, whatever this log says.
+		// A live row is updated where it is. One in another MemRowSet must have been deleted, even if the log lacks that.
 		if inserts = s.mrs >= 0 && (m == nil || !m.live || m.mrs != s.mrs); !inserts {
 			list = x.upsertAsUpdate(list, op)
 		}
@@ -222,7 +222,7 @@ func (x *Replayer) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (wh
 	list = x.bytes.keep(list)
 	switch {
 	case s.mrs < 0 && inserts:
-		return "an insertion into a rowset that was flushed"
+		return "it inserts into a flushed rowset"
 	case s.mrs < 0:
 		rs := uint64(s.rs)
 		if x.moved[rs] == nil {
@@ -240,7 +240,7 @@ func (x *Replayer) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (wh
 	default:
 		m := x.rows[string(key)]
 		if m == nil || !m.live {
-			return fmt.Sprintf("row %s is not there", x.keyText(key))
+			return fmt.Sprintf("row %s does not exist", x.keyText(key))
 		}
 		m.Changes = append(m.Changes, LoggedChange{Time: p.time, List: list})
 		m.live = op.typ != RowDelete && op.typ != RowDeleteIgnore
@@ -248,8 +248,8 @@ func (x *Replayer) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (wh
 	return ""
 }
 
-// upsertAsUpdate appends the change that an upsert of an existing row is: of the columns that the client set.
-// Columns that cannot be changed are left out.
+// upsertAsUpdate appends the update that an upsert of an existing row amounts to: of the columns that the client set,
+// without immutable ones.
 func (x *Replayer) upsertAsUpdate(dst []byte, op *rowOp) []byte {
 	set := slices.Clone(op.set)
 	for k := range set {
@@ -258,7 +258,7 @@ func (x *Replayer) upsertAsUpdate(dst []byte, op *rowOp) []byte {
 	return x.schema.Cells(append(dst, changeUpdate), op.values, x.schema.NumKeys, set)
 }
 
-// insert makes a row in the MemRowSets, or makes a deleted one live again.
+// insert adds a row to the MemRowSets, or reinserts a deleted one. why says that the row was live.
 func (x *Replayer) insert(r newRow, time uint64) (why string) {
 	m := x.rows[string(r.key)]
 	if m == nil {
@@ -267,8 +267,8 @@ func (x *Replayer) insert(r newRow, time uint64) (why string) {
 		return ""
 	}
 	if m.live {
-		// Its deletion was lost. The newer row is the right one from now on.
-		why = fmt.Sprintf("row %s was there already", x.keyText(r.key))
+		// Its deletion was lost. The newer row replaces it.
+		why = fmt.Sprintf("row %s exists already", x.keyText(r.key))
 		m.Changes = append(m.Changes, LoggedChange{Time: time, List: []byte{ChangeDelete}})
 	}
 	m.Changes = append(m.Changes, LoggedChange{Time: time,
@@ -277,7 +277,7 @@ func (x *Replayer) insert(r newRow, time uint64) (why string) {
 	return why
 }
 
-// endTxn commits the rows of a transaction, or forgets them.
+// endTxn inserts the rows of a transaction, or drops them.
 func (x *Replayer) endTxn(o participantOp) {
 	switch o.kind {
 	case TxnFinalize:
@@ -303,7 +303,7 @@ func (x *Replayer) keyText(key []byte) string {
 	return fmt.Sprintf("%x", key)
 }
 
-// finish settles transactions, finds the rows of flushed rowsets, and sorts.
+// finish ends transactions, finds the rows that changes of flushed rowsets belong to, and sorts the result.
 func (x *Replayer) finish(ctx context.Context) error {
 	for _, txn := range slices.Sorted(maps.Keys(x.txns)) {
 		switch t, ok := x.T.Txns[txn]; {
@@ -316,11 +316,11 @@ func (x *Replayer) finish(ctx context.Context) error {
 					len(x.txns[txn]), txn))
 		}
 	}
-	// a server that restarts begins its log with the newest schema: then the ALTER_SCHEMA to it is there, too
+	// a server that restarts begins a segment with the newest schema, but then the ALTER_SCHEMA to it follows
 	if x.wentBack {
 		for _, at := range x.unsure {
 			x.note("kudu.wal.header", at, "header.schema_version",
-				"operations that follow make older versions, and none makes this one")
+				"later operations alter the schema to older versions, and none to this one")
 		}
 	}
 	if x.dropped > 0 {
@@ -348,7 +348,7 @@ func (x *Replayer) finish(ctx context.Context) error {
 	return nil
 }
 
-// place finds the rows of a rowset's changes. Keys are looked up in their order, so that a block is read once.
+// place finds the rows of a rowset's changes. Keys are looked up in ascending order, so that each block is read once.
 func (x *Replayer) place(ctx context.Context, rs uint64) error {
 	byKey := x.moved[rs]
 	var out []LoggedChange

@@ -15,7 +15,8 @@ import (
 	"stoa/region"
 )
 
-// SchemaOfLog takes the schema of a tablet whose superblock is lost from the header of its log.
+// SchemaOfLog gives a tablet whose superblock is lost the schema in the header of its last log segment, if that is
+// intact.
 func SchemaOfLog(ctx context.Context, f *fs.FS, t *meta.Tablet) {
 	segments, err := f.LogSegments(ctx, t.ID)
 	if err != nil || len(segments) == 0 {
@@ -32,11 +33,11 @@ func SchemaOfLog(ctx context.Context, f *fs.FS, t *meta.Tablet) {
 	}
 }
 
-// QuickBytes is how large a log may be that is read as a whole.
+// QuickBytes is the size, in bytes, up to which QuickCheck reads a log completely. Tests lower it.
 var QuickBytes int64 = 1 << 20
 
-// QuickCheck looks at the ends of a tablet's segments. Of what it gives only Missing, Empty, LastTime and
-// Findings count.
+// QuickCheck reads the headers and footers of a tablet's segments, and as many batches from the end as it takes to find
+// the last committed operation. Of the result only Missing, Empty, LastTime and Findings are meaningful.
 func QuickCheck(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) {
 	x := newReplay(t, nil)
 	segments, err := f.LogSegments(ctx, t.ID)
@@ -75,11 +76,11 @@ func QuickCheck(ctx context.Context, f *fs.FS, t *meta.Tablet) (*Logged, error) 
 	return x.Out, nil
 }
 
-// Nowhere looks a key up without a look.
+// Nowhere is a KeyLookup that finds no key, for callers that do not need the rows of changes.
 func Nowhere(context.Context, uint64, []byte) (int64, bool, error) { return 0, false, nil }
 
-// lastOf is the hybrid time of the last operation in a segment that was committed there or, as committed says,
-// in later ones; 0 if there is none. Batches before it are skipped by what their headers say.
+// lastOf is the hybrid time of the last operation in a segment that was committed there or in later segments, whose
+// commits are in committed; 0 if there is none. It finds the batches by their headers.
 func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest bool,
 	committed map[meta.OpID]bool) (last uint64, err error) {
 	src, err := f.Tree.Open(ctx, name)
@@ -90,11 +91,11 @@ func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest boo
 	r, _, err := Open(ctx, src, name, f.Options.Pbc(), cmp.Or(x.codec, cfile.LZ4))
 	switch {
 	case r == nil && errors.As(err, new(*fault.Error)):
-		return 0, nil // shown by open
+		return 0, nil // open has reported it
 	case r == nil:
 		return 0, err
 	}
-	r.step = 4 << 10 // batches are large
+	r.step = 4 << 10 // only headers are read, and batches are large
 	var batches []int64
 	for {
 		off := r.pos
@@ -119,9 +120,9 @@ func (x *Replayer) lastOf(ctx context.Context, f *fs.FS, name string, newest boo
 	}
 }
 
-// skip goes after the batch at hand, if its header is as it should be.
-func (r *walReader) skip(ctx context.Context) (ok bool, err error) {
-	n := r.headLen()
+// skip moves past the next batch, if its header is intact.
+func (r *Reader) skip(ctx context.Context) (ok bool, err error) {
+	n := r.headSize()
 	if r.end-r.pos < n {
 		return false, nil
 	}
@@ -137,9 +138,8 @@ func (r *walReader) skip(ctx context.Context) (ok bool, err error) {
 	return true, nil
 }
 
-// lastIn is lastOf for the batches that begin at the given places. A commit comes after its operation, so it
-// was seen before.
-func (x *Replayer) lastIn(ctx context.Context, r *walReader, batches []int64,
+// lastIn is lastOf for the batches at the given offsets. It reads them backwards: a commit comes after its operation.
+func (x *Replayer) lastIn(ctx context.Context, r *Reader, batches []int64,
 	committed map[meta.OpID]bool) (last uint64, err error) {
 	for _, off := range slices.Backward(batches) {
 		b, err := r.batch(ctx, off)

@@ -23,26 +23,26 @@ import (
 	"stoa/vec"
 )
 
-// Logged is what a tablet's write-ahead log has and its rowsets have not.
+// Logged are the rows and changes that are in a tablet's write-ahead log and not in its rowsets.
 type Logged struct {
 	Rows []LoggedRow // rows of MemRowSets that were not flushed; ascending by Key, each key once
-	// of flushed rowsets, by RowSet.ID; ascending by Row, then in the order in which they were applied
+	// Changes of flushed rowsets, by RowSet.ID; ascending by Row, then in the order in which they were applied.
 	Changes map[uint64][]LoggedChange
 
-	// Changes whose rows cannot be known, because keys of their rowset cannot be read, by RowSet.ID. A finding
-	// kudu.wal.change.lost mentions each rowset, too.
+	// Unplaced are changes whose rows are unknown, because keys of their rowset cannot be read, by RowSet.ID. A finding
+	// kudu.wal.change.lost also names each rowset.
 	Unplaced map[uint64][]UnplacedChange
 
-	Last      meta.OpID // the last operation that is known to be committed; zero: there is none
+	Last      meta.OpID // the last committed operation; zero: there is none
 	LastTime  uint64    // its hybrid time
-	LastWrite uint64    // hybrid time of the last that changed rows or the schema; 0: there is none
+	LastWrite uint64    // hybrid time of the last one that changed rows or the schema; 0: there is none
 
 	Alters []Altered // the changes of the schema that the log still has, in their order
 	Ops    int64     // row operations that were not flushed: they are applied from here
 
 	Missing bool // there is no log
-	Empty   bool // there is one, and no operation in it
-	// Lost says that operations before Last are missing in the log: what it gives need not be the latest.
+	Empty   bool // there is a log without operations
+	// Lost is true if operations before Last are missing from the log: rows may be out of date.
 	Lost     bool
 	Findings []region.Finding
 }
@@ -52,13 +52,13 @@ type Logged struct {
 type LoggedRow struct {
 	Key  []byte // encoded primary key, as cfile.AppendKey makes it
 	Time uint64 // hybrid time of the insertion
-	// all cells, those of the key included, as a RowChangeList has them: column id, size (0 NULL, else the
-	// length and 1), bytes
+	// Cells are those of all columns, the key included, as in a RowChangeList: varint column id, varint size (0: NULL,
+	// else the length plus 1), bytes.
 	Cells   []byte
 	Changes []LoggedChange
 }
 
-// LoggedChange is a change of a row: what a value of a delta file holds.
+// LoggedChange is a change of a row, as a delta file has it.
 type LoggedChange struct {
 	Row  int64  // ordinal in the rowset; 0 for a LoggedRow
 	Time uint64 // hybrid time of the operation
@@ -69,7 +69,7 @@ type LoggedChange struct {
 type UnplacedChange struct {
 	Key     []byte         // encoded primary key
 	Changes []LoggedChange // in the order in which they were applied
-	Rows    vec.Range      // any of these rows of the rowset may be an old one
+	Rows    vec.Range      // the row is one of these: any of them may be out of date
 	Err     error          // why: class Corrupt
 }
 
@@ -82,16 +82,17 @@ type Altered struct {
 	Known   bool // Changes are all there are: the version before is known
 }
 
-// KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not. An error of class
-// Corrupt means that it cannot be known; the LostKey that it wraps says among which rows the key would be.
+// KeyLookup finds the ordinal of an encoded key in a rowset, whether the row is live or not. If keys are damaged, the
+// error is Corrupt, and wraps a LostKey with the rows that may have the key, if these can be narrowed down.
 type KeyLookup func(ctx context.Context, rowset uint64, key []byte) (row int64, found bool, err error)
 
-// maxPending is how many bytes of operations may wait for those before them to be committed, beyond which these
-// are given up.
+// maxPending is the size, in bytes, of operations that wait for earlier ones to be committed, beyond which these are
+// dropped.
 const maxPending = 256 << 20
 
-// Replay reads the log of a tablet. Damage does not make it fail: it is in Findings, and what is whole is used.
-// The whole history of the log is given, not cut at any time. What it keeps in memory is what was not flushed.
+// Replay reads the log of a tablet. Damage is no error: it is in Findings, and intact operations are used. The result
+// has all rows and changes, whatever their time, and is all that is kept in memory; the error is Limit if that is too
+// much.
 func Replay(ctx context.Context, f *fs.FS, t *meta.Tablet, lookup KeyLookup) (*Logged, error) {
 	x := newReplay(t, lookup)
 	segments, err := f.LogSegments(ctx, t.ID)
@@ -136,9 +137,9 @@ func (x *Replayer) none(ctx context.Context, f *fs.FS) {
 	}
 }
 
-// noLog says what it means that a tablet has no log; "" if nothing, as a tombstone has none. A server makes the
-// log before the superblock: where the directory of logs is there, the log was deleted. A copy may have been
-// made without it.
+// noLog is the finding about a tablet without a log; code is "" for tombstones, which have none. A server creates the
+// log before the superblock: if the directory of logs is there, the log was deleted; if not, the directories may have
+// been copied without it.
 func noLog(ctx context.Context, f *fs.FS, t *meta.Tablet) (code string, at fault.Span, why string) {
 	if !t.HasData() {
 		return "", at, ""
@@ -162,10 +163,10 @@ func noLog(ctx context.Context, f *fs.FS, t *meta.Tablet) (code string, at fault
 type memRow struct {
 	LoggedRow
 	live bool
-	mrs  int64 // where it was inserted last
+	mrs  int64 // MemRowSet of the last insertion
 }
 
-// newRow is a row that is inserted. Those of a transaction wait for its commit.
+// newRow is a row to insert. Rows of a transaction wait for its commit.
 type newRow struct {
 	key, cells []byte
 	schema     *meta.Schema // of the cells
@@ -191,17 +192,16 @@ type Replayer struct {
 
 	schema   *meta.Schema // at this point of the log
 	version  uint32
-	known    map[uint32]*meta.Schema // by version; those of headers, too, which no checksum guards
-	unsure   map[uint32]fault.Span   // versions that only a header says, with its place
-	wentBack bool                    // an ALTER_SCHEMA was to an older version than the log began with
-	name     string                  // that the last ALTER_SCHEMA gave the table; "": there was none
+	known    map[uint32]*meta.Schema // by version; also those of headers, which have no checksums
+	unsure   map[uint32]fault.Span   // versions that only a header has, with its span
+	wentBack bool                    // an ALTER_SCHEMA was to an older version than the one before
 	counter  int64                   // of the auto-incrementing column
 
 	last      meta.OpID // last operation that was received
 	sequence  uint64
 	codec     cfile.Compression
 	unclosed  fault.Span  // end of the last segment, if it was not closed
-	damaged   bool        // something of the log was lost
+	damaged   bool        // part of the log is lost
 	pending   []pendingOp // ascending by index
 	size      int64       // of pending
 	dropped   int64       // operations without a commit
@@ -216,7 +216,7 @@ type Replayer struct {
 	key, tmp []byte // scratch
 }
 
-// note keeps a finding, up to a number of each kind.
+// note adds a finding, up to codes.MaxAlike with the same code; more are only counted.
 func (x *Replayer) note(code string, at fault.Span, field, message string) {
 	if x.Counts[code]++; x.Counts[code] > codes.MaxAlike {
 		return
@@ -226,7 +226,7 @@ func (x *Replayer) note(code string, at fault.Span, field, message string) {
 	x.Out.Findings = append(x.Out.Findings, f)
 }
 
-// Fault keeps an error as a finding. A budget that was exceeded is none of damage.
+// Fault adds an error as a finding. An exceeded budget keeps its class, Limit, as it is no damage.
 func (x *Replayer) Fault(code string, err error) {
 	f := codes.Finding(code, err, "")
 	x.note(code, f.At, f.Path, f.Message)
@@ -235,7 +235,7 @@ func (x *Replayer) Fault(code string, err error) {
 	}
 }
 
-// segment replays one segment. The first one says with which schema the log begins.
+// segment replays one segment. first, last: its position in the log.
 func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first, last bool) error {
 	r, err := x.open(ctx, f, info, first, last)
 	if r == nil {
@@ -256,9 +256,9 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 				x.Fault("kudu.wal.op.bad", err)
 				x.damaged, whole = true, false
 			}
-			if most := f.Options.Limits.WithDefaults().Opening; x.bytes.kept > most {
-				return fault.Limitf(b.At, "batch", "what was not flushed takes %d bytes of memory or more, and may "+
-					"take %d (memory limit)", x.bytes.kept, most)
+			if limit := f.Options.Limits.WithDefaults().Opening; x.bytes.kept > limit {
+				return fault.Limitf(b.At, "batch", "rows and changes that were not flushed take %d bytes or more, which "+
+					"exceeds the memory limit (%d)", x.bytes.kept, limit)
 			}
 		case pbc.IsTorn(err) && last:
 			x.Fault("kudu.wal.torn", err)
@@ -275,14 +275,14 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 	}
 	if r.Foot != nil && whole && r.Foot.Entries != entries {
 		x.note("kudu.wal.footer", r.span(r.end, r.size-r.end), "footer.num_entries",
-			fmt.Sprintf("%d entries are declared, there are %d", r.Foot.Entries, entries))
+			fmt.Sprintf("expected %d entries, found %d", r.Foot.Entries, entries))
 	}
 	return nil
 }
 
-// open opens a segment, and takes over what its header says; nil if nothing can be read in it. The caller
-// closes its source.
-func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, last bool) (*walReader, error) {
+// open opens a segment, and checks and adopts its header; nil if nothing in it can be read. The caller closes its
+// source.
+func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, last bool) (*Reader, error) {
 	src, err := f.Tree.Open(ctx, info.Name)
 	if err != nil {
 		return nil, err
@@ -300,10 +300,10 @@ func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, l
 		return nil, err
 	case pbc.IsTorn(err) && last:
 		src.Close()
-		return nil, nil // a segment that was only made: nothing is in it
+		return nil, nil // preallocated, but not begun
 	default:
 		x.Fault("kudu.wal.header", err)
-		x.another()
+		x.checkClosed()
 		x.damaged = true
 		if r == nil {
 			src.Close()
@@ -317,11 +317,11 @@ func (x *Replayer) open(ctx context.Context, f *fs.FS, info store.Info, first, l
 	return r, nil
 }
 
-// another says that the last segment has no footer, though there is another one.
-func (x *Replayer) another() {
+// checkClosed notes that the previous segment has no footer, although another one follows it.
+func (x *Replayer) checkClosed() {
 	if x.unclosed.Object != "" {
 		x.note("kudu.wal.damaged", x.unclosed, "footer",
-			"the segment was not closed, or its end is missing, though another one follows")
+			"the segment was not closed, or its end is missing, although another one follows")
 		x.unclosed, x.damaged = fault.Span{}, true
 	}
 }
@@ -332,13 +332,13 @@ func sequenceOf(name string) uint64 {
 	return n
 }
 
-// begin compares the header of a segment with what came before, and takes over its schema.
-func (x *Replayer) begin(r *walReader, first bool) {
-	x.another()
+// begin compares the header of a segment with the segments before, and adopts its schema.
+func (x *Replayer) begin(r *Reader, first bool) {
+	x.checkClosed()
 	at := r.span(0, r.Start)
 	number := sequenceOf(r.name)
 	if r.Head.TabletID != x.T.ID {
-		x.note("kudu.wal.header", at, "header.tablet_id", fmt.Sprintf("the segment is of tablet %q", r.Head.TabletID))
+		x.note("kudu.wal.header", at, "header.tablet_id", fmt.Sprintf("the segment belongs to tablet %q", r.Head.TabletID))
 	}
 	if r.Head.Sequence != number {
 		x.note("kudu.wal.header", at, "header.sequence_number",
@@ -354,34 +354,34 @@ func (x *Replayer) begin(r *walReader, first bool) {
 	}
 }
 
-// headSchema is the schema with which a segment begins. No checksum guards its header: what the superblock, an
-// ALTER_SCHEMA, or an earlier header says of the same version is compared with it, and counts more.
-func (x *Replayer) headSchema(r *walReader, first bool, at fault.Span) (*meta.Schema, uint32) {
+// headSchema is the schema with which a segment begins. Its header has no checksum, so the same version in the
+// superblock, an ALTER_SCHEMA or an earlier header takes precedence, and a difference is noted.
+func (x *Replayer) headSchema(r *Reader, first bool, at fault.Span) (*meta.Schema, uint32) {
 	s, version := &r.Head.Schema, r.Head.SchemaVersion
 	known := x.known[version]
 	switch {
 	case known != nil:
 		if why := known.Differs(s); why != "" {
 			x.note("kudu.wal.header", at, "header.schema",
-				fmt.Sprintf("%s: not as version %d is reported elsewhere, which is used", why, version))
+				fmt.Sprintf("%s: version %d is another one elsewhere, which is used", why, version))
 		}
 		return known, version
-	case !first && !x.damaged: // only an ALTER_SCHEMA makes another version
+	case !first && !x.damaged: // only an ALTER_SCHEMA changes the version
 		x.note("kudu.wal.header", at, "header.schema_version",
-			fmt.Sprintf("%d, but the segment before ends with version %d, which is used", version, x.version))
+			fmt.Sprintf("%d, but the previous segment ends with version %d, which is used", version, x.version))
 		return x.schema, x.version
 	case version > x.T.SchemaVersion && x.T.Schema.Differs(s) == "":
 		return &x.T.Schema, x.T.SchemaVersion
 	}
 	if why := x.T.Schema.Conflicts(s); why != "" {
 		x.note("kudu.wal.header", at, "header.schema",
-			fmt.Sprintf("%s: not as in the superblock, and that never changes", why))
+			fmt.Sprintf("%s: the superblock differs, and this never changes", why))
 	}
 	x.known[version], x.unsure[version] = s, at
 	return s, version
 }
 
-// altered takes note of the schema of an ALTER_SCHEMA, which a checksum guards.
+// altered records the schema of an ALTER_SCHEMA, which its batch's checksum covers, and compares it with headers.
 func (x *Replayer) altered(version uint32, s *meta.Schema) {
 	if version == x.T.SchemaVersion {
 		return // the superblock's
@@ -389,7 +389,7 @@ func (x *Replayer) altered(version uint32, s *meta.Schema) {
 	if at, ok := x.unsure[version]; ok {
 		if why := s.Differs(x.known[version]); why != "" {
 			x.note("kudu.wal.header", at, "header.schema",
-				fmt.Sprintf("%s: not as the ALTER_SCHEMA to version %d has it", why, version))
+				fmt.Sprintf("%s: the ALTER_SCHEMA to version %d differs", why, version))
 		}
 		delete(x.unsure, version)
 		if x.version == version {
@@ -399,18 +399,18 @@ func (x *Replayer) altered(version uint32, s *meta.Schema) {
 	x.known[version] = s
 }
 
-// newest notes that the log continues with a newer schema than the superblock has, by which the table is read.
+// newest notes that the log continues with a newer schema than the superblock's, with which the table is read.
 func (x *Replayer) newest(at fault.Span) {
 	if x.version <= x.T.SchemaVersion {
 		return
 	}
 	if why := x.T.Schema.Differs(x.schema); why != "" {
-		x.note("kudu.wal.schema", at, "schema", fmt.Sprintf("the log goes on with version %d of the schema, the "+
+		x.note("kudu.wal.schema", at, "schema", fmt.Sprintf("the log continues with version %d of the schema, the "+
 			"superblock has version %d, which is used: %s", x.version, x.T.SchemaVersion, why))
 	}
 }
 
-// entry takes the next entry.
+// entry processes the next entry.
 func (x *Replayer) entry(e Entry, at fault.Span) {
 	if e.replicate != nil {
 		x.received(e.replicate, at)
@@ -419,11 +419,11 @@ func (x *Replayer) entry(e Entry, at fault.Span) {
 	}
 }
 
-// perColumn is the memory that a column of a schema which is kept is taken to need.
+// perColumn is the memory that a column of a kept schema is assumed to need, in bytes.
 const perColumn = 512
 
-// received takes an operation. One with the number of an earlier one replaces it and all after it: another
-// leader decided so.
+// received processes a REPLICATE. One with the index of an earlier operation replaces that and all after it, as a new
+// leader overwrites operations that were not committed.
 func (x *Replayer) received(m *replicateMsg, at fault.Span) {
 	if x.last != (meta.OpID{}) && m.id.Index > x.last.Index+1 {
 		x.note("kudu.wal.gap", at, "replicate.id", fmt.Sprintf("operation %s follows %s", m.id, x.last))
@@ -452,15 +452,15 @@ func (x *Replayer) received(m *replicateMsg, at fault.Span) {
 	}
 }
 
-// committed takes the commit of an operation, and applies what is due: operations are applied in the order of
-// their numbers, but their commits may come in another.
+// committed processes a COMMIT, and applies what has become due: operations are applied in the order of their indexes,
+// but their commits may be in another order.
 func (x *Replayer) committed(m *commitMsg, at fault.Span) {
 	i, found := slices.BinarySearchFunc(x.pending, m.id.Index,
 		func(p pendingOp, index int64) int { return cmp.Compare(p.id.Index, index) })
 	if !found || x.pending[i].id.Term != m.id.Term || x.pending[i].op != m.op {
 		if x.anyActive(m) {
 			x.note("kudu.wal.orphan", at, "commit",
-				fmt.Sprintf("operation %s was applied, and is not in the log; %d of its changes were not flushed",
+				fmt.Sprintf("operation %s was applied, but is not in the log; %d of its changes were not flushed",
 					m.id, x.countActive(m)))
 		}
 		return
@@ -473,13 +473,13 @@ func (x *Replayer) committed(m *commitMsg, at fault.Span) {
 	x.pending = slices.Delete(x.pending, 0, n)
 }
 
-// LostKey is damage because of which it is not known whether one of some rows has a key.
+// LostKey is an error of a KeyLookup: because of damage, Why, it is unknown whether one of Rows has the key.
 type LostKey struct {
 	Rows vec.Range
 	Why  error
 }
 
-// EveryRow is for changes of which not even the rows are known.
+// EveryRow is the range of changes that may be of any row.
 var EveryRow = vec.Range{To: math.MaxInt64}
 
 func (e *LostKey) Error() string { return e.Why.Error() }

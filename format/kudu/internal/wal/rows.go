@@ -8,7 +8,7 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// Types of row operations.
+// RowOperationsPB.Type.
 const (
 	RowInsert       = 1
 	RowUpdate       = 2
@@ -20,14 +20,14 @@ const (
 	RowUpsertIgnore = 13
 )
 
-// Types of changes, as a RowChangeList and a delta file have them.
+// Operations of a RowChangeList, as delta files have them.
 const (
 	changeUpdate   = byte(cfile.DeltaUpdate)
 	ChangeDelete   = byte(cfile.DeltaDelete)
 	ChangeReinsert = byte(cfile.DeltaReinsert)
 )
 
-// rowDecoder takes the rows of a RowOperationsPB apart:
+// rowDecoder decodes the rows of a RowOperationsPB:
 //
 //	type        one byte
 //	set         bitmap: the columns of the client's schema that have a value
@@ -35,7 +35,7 @@ const (
 //	values      of the columns that are set and not NULL; fixed-width types little-endian, bool as one byte, the
 //	            others as u64 offset in the indirect data and u64 length
 //
-// The client knows columns by name; what they are is decided by the tablet's schema at that moment.
+// The client's schema has no ids: columns are matched by name with the tablet's schema at that time.
 type rowDecoder struct {
 	client   *meta.Schema
 	tablet   *meta.Schema
@@ -43,7 +43,7 @@ type rowDecoder struct {
 	nullable bool  // the null bitmap is there
 	rest     []byte
 	indirect []byte
-	counter  int64 // of the auto-incrementing column: the last one given
+	counter  int64 // of the auto-incrementing column: the last value that was assigned
 
 	values [][]byte // memory of rowOp
 	set    []bool
@@ -53,11 +53,11 @@ type rowDecoder struct {
 type rowOp struct {
 	typ    byte
 	values [][]byte // by column of the tablet; see set
-	set    []bool   // by column of the tablet: the client gave a value, NULL if it is nil
-	failed string   // why the server refused it; it then is known to have failed
+	set    []bool   // by column of the tablet: the client gave a value, which is NULL if it is nil
+	failed string   // why a server must have refused it; "": nothing is wrong with it
 }
 
-// newRowDecoder finds the tablet's columns of the client's. why is not empty if the request cannot be understood.
+// newRowDecoder maps the client's columns to the tablet's. why is not empty if that is impossible.
 func newRowDecoder(w *writeRequest, tablet *meta.Schema, counter int64) (d *rowDecoder, why string) {
 	d = &rowDecoder{client: &w.schema, tablet: tablet, rest: w.rows, indirect: w.indirect, counter: counter,
 		to: make([]int, len(w.schema.Columns))}
@@ -81,8 +81,8 @@ func newRowDecoder(w *writeRequest, tablet *meta.Schema, counter int64) (d *rowD
 
 func bitOf(m []byte, i int) bool { return len(m) > 0 && m[i/8]>>(i%8)&1 == 1 }
 
-// next decodes the next row operation, which is valid until the next call; false at the end. why is not empty
-// if the bytes cannot be understood.
+// next decodes the next row operation, which is valid until the next call; false at the end. why is not empty if the
+// bytes cannot be parsed.
 func (d *rowDecoder) next() (op rowOp, ok bool, why string) {
 	if len(d.rest) == 0 {
 		return op, false, ""
@@ -94,7 +94,7 @@ func (d *rowDecoder) next() (op rowOp, ok bool, why string) {
 		maps = 2 * n
 	}
 	if len(d.rest) < 1+maps {
-		return op, false, "the bitmaps of a row are cut"
+		return op, false, "the bitmaps of a row are truncated"
 	}
 	set, null := d.rest[1:1+n], d.rest[1+n:1+maps]
 	d.rest = d.rest[1+maps:]
@@ -115,8 +115,8 @@ func (d *rowDecoder) next() (op rowOp, ok bool, why string) {
 	return op, why == "", why
 }
 
-// insert decodes the values of an insert or upsert. What the client did not set gets its default; of those,
-// op.set is false.
+// insert decodes the values of an insert or upsert. Columns that the client did not set get their default, and op.set
+// stays false.
 func (d *rowDecoder) insert(op *rowOp, set, null []byte) (why string) {
 	upsert := op.typ == RowUpsert || op.typ == RowUpsertIgnore
 	for i, k := range d.to {
@@ -129,7 +129,7 @@ func (d *rowDecoder) insert(op *rowOp, set, null []byte) (why string) {
 			op.set[k] = true
 			continue
 		case isNull:
-			op.failed = "NULL for a column that cannot be NULL"
+			op.failed = "NULL for a column that is not nullable"
 		case c.AutoIncrement && !upsert:
 			return "a value of the auto-incrementing column is given"
 		}
@@ -181,7 +181,7 @@ func (d *rowDecoder) change(op *rowOp, set, null []byte) (why string) {
 			op.set[k] = true
 			continue
 		case isNull:
-			op.failed = "NULL for a column that cannot be NULL"
+			op.failed = "NULL for a column that is not nullable"
 		}
 		v, why := d.value(c)
 		if why != "" {
@@ -201,7 +201,7 @@ func (d *rowDecoder) change(op *rowOp, set, null []byte) (why string) {
 	return ""
 }
 
-// value takes a column's value.
+// value decodes the next value, of column c.
 func (d *rowDecoder) value(c *meta.Column) (v []byte, why string) {
 	w := meta.StoredWidth(c.Type)
 	indirect := c.Type.IsBinary() || c.Array
@@ -209,7 +209,7 @@ func (d *rowDecoder) value(c *meta.Column) (v []byte, why string) {
 		w = 16
 	}
 	if w == 0 || len(d.rest) < w {
-		return nil, fmt.Sprintf("the value of column %q is cut", c.Name)
+		return nil, fmt.Sprintf("the value of column %q is truncated", c.Name)
 	}
 	v, d.rest = d.rest[:w], d.rest[w:]
 	if !indirect {
@@ -217,7 +217,7 @@ func (d *rowDecoder) value(c *meta.Column) (v []byte, why string) {
 	}
 	off, size := binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])
 	if off > uint64(len(d.indirect)) || size > uint64(len(d.indirect))-off {
-		return nil, fmt.Sprintf("the value of column %q lies outside", c.Name)
+		return nil, fmt.Sprintf("the value of column %q lies outside of indirect_data", c.Name)
 	}
 	return meta.Present(d.indirect[off : off+size : off+size]), ""
 }
@@ -225,13 +225,13 @@ func (d *rowDecoder) value(c *meta.Column) (v []byte, why string) {
 // slab keeps many small byte slices in few large ones.
 type slab struct {
 	left []byte
-	kept int64 // memory that all of it takes, with what it is a part of
+	kept int64 // memory that the slices and the structures around them need, in bytes
 }
 
-// perKept is the memory that something which is kept is taken to need besides its bytes.
+// perKept is the memory that a kept slice is assumed to need besides its bytes, in bytes.
 const perKept = 96
 
-// keep copies b.
+// keep returns a copy of b in the slab.
 func (s *slab) keep(b []byte) []byte {
 	s.kept += int64(len(b)) + perKept
 	if len(b) > len(s.left) {

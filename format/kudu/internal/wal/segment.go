@@ -30,18 +30,19 @@ import (
 //	footer   LogSegmentFooterPB, magic "closedls", u32 length; only if the segment was closed
 //
 // Kudu 1.2 and older had no compression, and no compressed length: its batch header is 12 bytes. Such a segment
-// has major_version in its header. The header and the footer have no checksums. The segment that was being
-// written when the server stopped has no footer; it ends in zeros (space taken in advance), or in a batch that
-// was not written to its end.
+// has major_version in its header. The header and the footer have no checksums. The segment that was being written when
+// the server stopped has no footer; it ends in zeros (preallocated space), or in an incomplete batch.
+//
+// Source: kudu/consensus/log_util.h and log.proto.
 const (
 	Magic        = "kudulogf"
-	WalEndMagic  = "closedls"
-	walMaxHeader = 8 << 20 // bytes of the message of a header or footer
-	WalWindow    = 256 << 10
+	EndMagic  = "closedls"
+	maxHeader = 8 << 20 // bytes of the message of a header or footer
+	Window    = 256 << 10
 )
 
-// WALHeader is a LogSegmentHeaderPB.
-type WALHeader struct {
+// Header is a LogSegmentHeaderPB.
+type Header struct {
 	TabletID      string
 	Sequence      uint64
 	Schema        meta.Schema // when the segment was begun
@@ -51,45 +52,45 @@ type WALHeader struct {
 	Features      []int32
 }
 
-// WALFooter is a LogSegmentFooterPB.
-type WALFooter struct {
+// Footer is a LogSegmentFooterPB.
+type Footer struct {
 	Entries            int64
 	MinIndex, MaxIndex int64 // of the operations in the segment; -1: there are none
-	Closed             int64 // microseconds since 1970; 0: not reported
+	Closed             int64 // microseconds since 1970; 0: not stored
 }
 
-// walReader goes through the batches of a segment.
-type walReader struct {
+// Reader reads the batches of a segment in order. It is not safe for concurrent use.
+type Reader struct {
 	src  store.Source
 	name string
 	size int64
 	o    pbc.Options
 
-	Head  WALHeader
+	Head  Header
 	Codec *codec.Codec
-	Foot  *WALFooter // nil: the segment was not closed
+	Foot  *Footer // nil: the segment was not closed
 	Start int64      // of the first batch
 	end   int64      // of the batches
 	pos   int64
 
 	win   []byte // the bytes from winAt on
 	winAt int64
-	step  int64 // bytes that a window holds
+	step  int64 // bytes per read; 0: Window
 }
 
-// walBatch is one batch. Its bytes stay valid.
-type walBatch struct {
-	At     fault.Span // with its header
+// Batch is one batch. Its bytes stay valid after the next call of Next.
+type Batch struct {
+	At     fault.Span // header included
 	cursor *wire.Cursor
 }
 
-// Open reads the header and the footer. notes are damage that does not hinder reading; with an error of class
-// Corrupt r may be usable nevertheless: it is not nil then, its header is empty, and the batches are those that
-// can be found, compressed with codec like, which is what the segment before had.
-func Open(ctx context.Context, src store.Source, name string, o pbc.Options, like cfile.Compression) (r *walReader,
+// Open reads the header and the footer. notes are damage in spite of which the segment can be read. If the error is
+// Corrupt and r is not nil, the header is lost, but batches can still be found; they are taken to be compressed with
+// like, the codec of the previous segment. The caller closes src.
+func Open(ctx context.Context, src store.Source, name string, o pbc.Options, like cfile.Compression) (r *Reader,
 	notes []error, err error) {
 	o.Limits = o.Limits.WithDefaults()
-	r = &walReader{src: src, name: name, size: src.Size(), o: o}
+	r = &Reader{src: src, name: name, size: src.Size(), o: o}
 	r.end = r.size
 	err = r.readHeader(ctx)
 	switch {
@@ -118,11 +119,11 @@ func Open(ctx context.Context, src store.Source, name string, o pbc.Options, lik
 	return r, notes, err
 }
 
-func (r *walReader) span(off, n int64) fault.Span {
+func (r *Reader) span(off, n int64) fault.Span {
 	return fault.Span{Object: r.name, Off: off, Len: n}
 }
 
-func (r *walReader) codecOf(c cfile.Compression) (*codec.Codec, error) {
+func (r *Reader) codecOf(c cfile.Compression) (*codec.Codec, error) {
 	name := ""
 	switch c {
 	case cfile.DefaultCompression, cfile.NoCompression:
@@ -140,8 +141,8 @@ func (r *walReader) codecOf(c cfile.Compression) (*codec.Codec, error) {
 	return nil, fault.Unsupportedf(r.span(0, r.Start), "header.compression_codec", "%s", meta.CompressionName(c))
 }
 
-// readHeader reads the header. A start below 0 says that the file is no segment.
-func (r *walReader) readHeader(ctx context.Context) error {
+// readHeader reads the header. r.Start is negative if no batches can follow.
+func (r *Reader) readHeader(ctx context.Context) error {
 	const fixed = len(Magic) + 4
 	b, err := r.bytes(ctx, 0, min(r.size, int64(fixed)))
 	if err != nil {
@@ -154,7 +155,7 @@ func (r *walReader) readHeader(ctx context.Context) error {
 		return fault.Unsupportedf(r.span(0, int64(len(pbc.EncMagic))), "header.magic",
 			"the file is encrypted at rest (%s), and its key is not in the directory", pbc.EncMagic)
 	case blank || len(b) < fixed && bytes.HasPrefix([]byte(Magic), b[:min(len(b), len(Magic))]):
-		e := fault.Corruptf(r.span(0, r.size), "header", "the segment was not begun: it has no header")
+		e := fault.Corruptf(r.span(0, r.size), "header", "the segment is empty: it has no header")
 		e.Cause = pbc.ErrTorn
 		return e
 	case len(b) < fixed:
@@ -167,18 +168,18 @@ func (r *walReader) readHeader(ctx context.Context) error {
 		return c.Err()
 	}
 	n := int64(binary.LittleEndian.Uint32(b[len(Magic):]))
-	if n > walMaxHeader || n > r.size-int64(fixed) {
-		if n <= walMaxHeader {
-			r.Start = -1 // a torn header: nothing is after it
+	if n > maxHeader || n > r.size-int64(fixed) {
+		if n <= maxHeader {
+			r.Start = -1 // a torn header: nothing follows it
 		}
 		c.Fail(len(Magic), 4, "length", "%d bytes, %d are left, at most %d are allowed", n, r.size-int64(fixed),
-			walMaxHeader)
+			maxHeader)
 		return c.Err()
 	}
 	if b, err = r.bytes(ctx, 0, int64(fixed)+n); err != nil {
 		return err
 	}
-	b = bytes.Clone(b) // the schema's defaults are part of it
+	b = bytes.Clone(b) // the schema's defaults refer to it
 	c = wire.NewCursor(b, r.span(0, int64(len(b))), "header").Within(r.o.Limits.Memory())
 	if r.o.Trace != nil {
 		r.o.Trace(region.Node{Depth: r.o.Depth, Kind: region.Struct, Name: "header",
@@ -191,7 +192,7 @@ func (r *walReader) readHeader(ctx context.Context) error {
 	if r.o.Trace != nil {
 		m.Trace(r.o.Trace, r.o.Depth+1)
 	}
-	h := ParseWALHeader(m)
+	h := ParseHeader(m)
 	if c.Join(m); c.Err() != nil {
 		return c.Err()
 	}
@@ -202,8 +203,8 @@ func (r *walReader) readHeader(ctx context.Context) error {
 	return nil
 }
 
-// ParseWALHeader reads a LogSegmentHeaderPB.
-func ParseWALHeader(c *wire.Cursor) (h WALHeader) {
+// ParseHeader reads a LogSegmentHeaderPB.
+func ParseHeader(c *wire.Cursor) (h Header) {
 	h.Codec = cfile.NoCompression
 	var need meta.Required
 	for r := pb.NewReader(c); r.Next(); {
@@ -239,10 +240,10 @@ func ParseWALHeader(c *wire.Cursor) (h WALHeader) {
 	return h
 }
 
-// readFooter looks for a footer, and finds where the batches end. A footer that cannot be read is an error;
-// where the batches end is known then, too, if its length is possible.
-func (r *walReader) readFooter(ctx context.Context) error {
-	const fixed = int64(len(WalEndMagic) + 4)
+// readFooter reads the footer, if there is one, and sets the end of the batches, which is known also if the footer
+// cannot be parsed.
+func (r *Reader) readFooter(ctx context.Context) error {
+	const fixed = int64(len(EndMagic) + 4)
 	if r.size-r.Start < fixed {
 		return nil
 	}
@@ -250,11 +251,11 @@ func (r *walReader) readFooter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if string(b[:len(WalEndMagic)]) != WalEndMagic {
+	if string(b[:len(EndMagic)]) != EndMagic {
 		return nil
 	}
-	n := int64(binary.LittleEndian.Uint32(b[len(WalEndMagic):]))
-	if n == 0 || n > walMaxHeader || n > r.size-fixed-r.Start {
+	n := int64(binary.LittleEndian.Uint32(b[len(EndMagic):]))
+	if n == 0 || n > maxHeader || n > r.size-fixed-r.Start {
 		r.end = r.size - fixed
 		return fault.Corruptf(r.span(r.size-4, 4), "footer.length", "%d bytes, %d are left", n, r.size-fixed-r.Start)
 	}
@@ -262,7 +263,7 @@ func (r *walReader) readFooter(ctx context.Context) error {
 	if b, err = r.bytes(ctx, r.end, n); err != nil {
 		return err
 	}
-	f, err := ParseWALFooter(wire.NewCursor(b, r.span(r.end, n), "footer"))
+	f, err := ParseFooter(wire.NewCursor(b, r.span(r.end, n), "footer"))
 	if err != nil {
 		return err
 	}
@@ -270,8 +271,8 @@ func (r *walReader) readFooter(ctx context.Context) error {
 	return nil
 }
 
-// ParseWALFooter reads a LogSegmentFooterPB.
-func ParseWALFooter(c *wire.Cursor) (f WALFooter, err error) {
+// ParseFooter reads a LogSegmentFooterPB.
+func ParseFooter(c *wire.Cursor) (f Footer, err error) {
 	f.MinIndex, f.MaxIndex = -1, -1
 	var need meta.Required
 	for r := pb.NewReader(c); r.Next(); {
@@ -293,10 +294,10 @@ func ParseWALFooter(c *wire.Cursor) (f WALFooter, err error) {
 	return f, c.Err()
 }
 
-// bytes are n bytes of the file, which the caller knows to be there. They are valid until the next call.
-func (r *walReader) bytes(ctx context.Context, off, n int64) ([]byte, error) {
+// bytes are n bytes of the file, which must not end before. They are valid until the next call.
+func (r *Reader) bytes(ctx context.Context, off, n int64) ([]byte, error) {
 	if off < r.winAt || off+n > r.winAt+int64(len(r.win)) {
-		size := min(max(n, cmp.Or(r.step, WalWindow)), r.size-off)
+		size := min(max(n, cmp.Or(r.step, Window)), r.size-off)
 		if int64(cap(r.win)) < size {
 			r.win = make([]byte, size)
 		}
@@ -309,19 +310,19 @@ func (r *walReader) bytes(ctx context.Context, off, n int64) ([]byte, error) {
 	return r.win[off-r.winAt:][:n:n], nil
 }
 
-// headLen is the size of a batch header.
-func (r *walReader) headLen() int64 {
+// headSize is the size of a batch header, in bytes.
+func (r *Reader) headSize() int64 {
 	if r.Head.ShortHeader {
 		return 12
 	}
 	return 16
 }
 
-// batchHead is what stands in front of a batch.
+// batchHead is a batch header: lengths in bytes, and the checksum of the compressed bytes.
 type batchHead struct{ stored, raw, sum int64 }
 
 // parseBatchHead reads a batch header; its own checksum is not compared.
-func (r *walReader) parseBatchHead(c *wire.Cursor) (h batchHead, headSum uint32) {
+func (r *Reader) parseBatchHead(c *wire.Cursor) (h batchHead, headSum uint32) {
 	h.stored = int64(c.U32("compressed_length"))
 	h.raw = h.stored
 	if !r.Head.ShortHeader {
@@ -331,8 +332,8 @@ func (r *walReader) parseBatchHead(c *wire.Cursor) (h batchHead, headSum uint32)
 	return h, c.U32("header_checksum")
 }
 
-// plausible reports whether a whole batch begins with the given header, which has its right checksum.
-func (r *walReader) plausible(head []byte) (batchHead, bool) {
+// plausible reports whether head is a batch header with a matching checksum.
+func (r *Reader) plausible(head []byte) (batchHead, bool) {
 	n := len(head) - 4
 	if binary.LittleEndian.Uint32(head) == 0 || sum.CRC32C(head[:n]) != binary.LittleEndian.Uint32(head[n:]) {
 		return batchHead{}, false
@@ -344,9 +345,9 @@ func (r *walReader) plausible(head []byte) (batchHead, bool) {
 // Next is the next batch; io.EOF at the end. After a Corrupt error it continues with the next batch that can be
 // found, so a loop may continue until io.EOF; what the error's span holds is lost. An error for which pbc.IsTorn holds
 // is the end that a crash leaves.
-func (r *walReader) Next(ctx context.Context) (walBatch, error) {
+func (r *Reader) Next(ctx context.Context) (Batch, error) {
 	if r.pos >= r.end {
-		return walBatch{}, io.EOF
+		return Batch{}, io.EOF
 	}
 	off := r.pos
 	b, err := r.batch(ctx, off)
@@ -355,11 +356,11 @@ func (r *walReader) Next(ctx context.Context) (walBatch, error) {
 		r.pos = b.At.End()
 		return b, nil
 	case !errors.Is(err, fault.Corrupt):
-		return walBatch{}, err
+		return Batch{}, err
 	}
 	found, ferr := r.find(ctx, off+1)
 	if ferr != nil {
-		return walBatch{}, ferr
+		return Batch{}, ferr
 	}
 	r.pos = found
 	var e *fault.Error
@@ -368,24 +369,17 @@ func (r *walReader) Next(ctx context.Context) (walBatch, error) {
 	lost.At = r.span(off, found-off)
 	if found == r.end && r.Foot == nil {
 		if z, err := r.zero(ctx, off); err != nil || z {
-			return walBatch{}, cmpErr(err, io.EOF)
+			return Batch{}, cmp.Or(err, io.EOF)
 		}
 		lost.Cause = pbc.ErrTorn
 	}
-	return walBatch{}, &lost
+	return Batch{}, &lost
 }
 
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-// zero reports whether everything from off to the end is zero.
-func (r *walReader) zero(ctx context.Context, off int64) (bool, error) {
+// zero reports whether all bytes from off to the end of the batches are zero.
+func (r *Reader) zero(ctx context.Context, off int64) (bool, error) {
 	for off < r.end {
-		b, err := r.bytes(ctx, off, min(WalWindow, r.end-off))
+		b, err := r.bytes(ctx, off, min(Window, r.end-off))
 		if err != nil {
 			return false, err
 		}
@@ -398,51 +392,51 @@ func (r *walReader) zero(ctx context.Context, off int64) (bool, error) {
 }
 
 // batch reads the batch at off.
-func (r *walReader) batch(ctx context.Context, off int64) (walBatch, error) {
-	n := r.headLen()
+func (r *Reader) batch(ctx context.Context, off int64) (Batch, error) {
+	n := r.headSize()
 	if r.end-off < n {
-		return walBatch{}, fault.Corruptf(r.span(off, r.end-off), "batch.header",
+		return Batch{}, fault.Corruptf(r.span(off, r.end-off), "batch.header",
 			"%d bytes are needed, %d are left", n, r.end-off)
 	}
 	head, err := r.bytes(ctx, off, n)
 	if err != nil {
-		return walBatch{}, err
+		return Batch{}, err
 	}
 	h, headSum := r.parseBatchHead(wire.NewCursor(head, r.span(off, n), "batch.header"))
 	at := r.span(off, n+h.stored)
 	if want := sum.CRC32C(head[:n-4]); want != headSum && !(r.o.NoVerify && h.stored > 0 && at.End() <= r.end) {
-		return walBatch{}, fault.Corruptf(r.span(off, n), "batch.header.header_checksum",
-			"%#08x is stored, %#08x is right", headSum, want)
+		return Batch{}, fault.Corruptf(r.span(off, n), "batch.header.header_checksum",
+			"expected %#08x, computed %#08x", headSum, want)
 	}
 	switch {
 	case h.stored == 0 || h.raw == 0:
-		return walBatch{}, fault.Corruptf(r.span(off, n), "batch.header", "a batch of 0 bytes")
+		return Batch{}, fault.Corruptf(r.span(off, n), "batch.header", "a batch of 0 bytes")
 	case at.End() > r.end:
-		return walBatch{}, fault.Corruptf(r.span(off, r.end-off), "batch.header.compressed_length",
+		return Batch{}, fault.Corruptf(r.span(off, r.end-off), "batch.header.compressed_length",
 			"%d bytes, %d are left", h.stored, r.end-off-n)
 	case h.raw > r.o.Limits.Page:
-		return walBatch{}, fault.Limitf(r.span(off, n), "batch.header.length",
-			"a batch of %d bytes, and at most %d are read (page limit)", h.raw, r.o.Limits.Page)
+		return Batch{}, fault.Limitf(r.span(off, n), "batch.header.length",
+			"a batch of %d bytes exceeds the page limit (%d)", h.raw, r.o.Limits.Page)
 	}
 	head = bytes.Clone(head)
 	stored, err := r.bytes(ctx, off+n, h.stored)
 	if err != nil {
-		return walBatch{}, err
+		return Batch{}, err
 	}
 	if got := sum.CRC32C(stored); int64(got) != h.sum && !r.o.NoVerify {
-		return walBatch{}, fault.Corruptf(at, "batch", "checksum %#08x is stored, %#08x is right", h.sum, got)
+		return Batch{}, fault.Corruptf(at, "batch", "checksum: expected %#08x, computed %#08x", h.sum, got)
 	}
-	b := walBatch{At: at}
+	b := Batch{At: at}
 	if r.Codec.Name == "none" {
 		if h.raw != h.stored {
-			return walBatch{}, fault.Corruptf(at, "batch",
-				"%d bytes of an uncompressed batch are declared, it has %d", h.raw, h.stored)
+			return Batch{}, fault.Corruptf(at, "batch",
+				"an uncompressed batch with a length of %d, but a compressed length of %d", h.raw, h.stored)
 		}
 		b.cursor = wire.NewCursor(bytes.Clone(stored), r.span(off+n, h.stored), "batch")
 	} else {
 		raw, err := r.unpack(stored, h.raw)
 		if err != nil {
-			return walBatch{}, fault.Corruptf(at, "batch", "not %s: %v", r.Codec.Name, err)
+			return Batch{}, fault.Corruptf(at, "batch", "not %s: %v", r.Codec.Name, err)
 		}
 		b.cursor = wire.NewInnerCursor(raw, r.span(off+n, h.stored), "batch")
 	}
@@ -456,10 +450,10 @@ func (r *walReader) batch(ctx context.Context, off int64) (walBatch, error) {
 	return b, nil
 }
 
-// maxRatio is more than any of the codecs can expand a byte to: deflate's 1032.
+// maxRatio is more than any of the codecs can expand a byte to; the most is deflate's 1032.
 const maxRatio = 1100
 
-func (r *walReader) unpack(stored []byte, raw int64) ([]byte, error) {
+func (r *Reader) unpack(stored []byte, raw int64) ([]byte, error) {
 	if raw > int64(len(stored)+64)*maxRatio {
 		return nil, fmt.Errorf("%d bytes cannot hold %d", len(stored), raw)
 	}
@@ -467,11 +461,11 @@ func (r *walReader) unpack(stored []byte, raw int64) ([]byte, error) {
 	return out, r.Codec.Decompress(out, stored)
 }
 
-// find looks for a whole batch from off on: its place, or the end of the batches.
-func (r *walReader) find(ctx context.Context, off int64) (found int64, err error) {
-	n := r.headLen()
-	for ; off+n <= r.end; off += WalWindow - n {
-		win, err := r.bytes(ctx, off, min(WalWindow, r.end-off))
+// find searches for an intact batch from off on, and returns its offset; the end of the batches if there is none.
+func (r *Reader) find(ctx context.Context, off int64) (found int64, err error) {
+	n := r.headSize()
+	for ; off+n <= r.end; off += Window - n {
+		win, err := r.bytes(ctx, off, min(Window, r.end-off))
 		if err != nil {
 			return 0, err
 		}

@@ -7,8 +7,8 @@ import (
 	"stoa/internal/pb"
 )
 
-// AppendEmpty appends a log's first segment, not closed, with no operation in it. Kudu refuses a tablet that has rows
-// and no log at all: it would not know what it last agreed to.
+// AppendEmpty appends a log's first segment, not closed, without operations. Kudu refuses a tablet that has rows but no
+// log at all: it would not know its last Raft operation.
 func AppendEmpty(dst []byte, t *meta.Tablet) []byte {
 	m := pb.AppendString(nil, 5, t.ID)
 	m = pb.AppendUint(m, 6, 1)
