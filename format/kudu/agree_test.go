@@ -92,9 +92,9 @@ func TestForeignUndo(t *testing.T) {
 	for _, x := range []struct {
 		table, undo, other, why string // other's bytes in the place of undo
 	}{
-		{"d_raw", "72791677272270", "72791677272020", "take back"},          // of ck, 6,000 rows
-		{"d_wal", "72791677272225", "72791677272205", "and the rowset has"}, // a REDO file of d_raw
-		{"d_wal", "72791677272225", "72791677272211", "and the rowset has"}, // a REDO file of its own table
+		{"d_raw", "72791677272270", "72791677272020", "undo 6000 insertions"}, // of ck, 6,000 rows
+		{"d_wal", "72791677272225", "72791677272205", "but the rowset has"},   // a REDO file of d_raw
+		{"d_wal", "72791677272225", "72791677272211", "but the rowset has"},   // a REDO file of its own table
 	} {
 		name := blockFile(t, files, x.undo)
 		tree := with(files, name, bytes.Clone(files[blockFile(t, files, x.other)]))

@@ -15,11 +15,13 @@ import (
 	"stoa/region"
 )
 
-// CensusFields are the columns of the list "census": a line a replica, or a part of a table that no replica is of.
+// CensusFields are the columns of the list "census", which has a line for each replica, and for each tablet, range or
+// block that belongs to no replica here.
 var CensusFields = []string{"table", "table-id", "complete", "tablet", "partition", "server", "place", "state",
 	"last-operation", "why"}
 
-// census lists what the directories of a cluster hold, and what they should.
+// census lists what the directories of a cluster hold, and what they must. Its findings are those of opening them, and
+// one for each table that is incomplete.
 func census(ctx context.Context, t format.Target, o format.OpenOptions, add func([]string)) ([]region.Finding,
 	error) {
 	ro, err := table.ParseOptions(o.Opts)
@@ -41,7 +43,7 @@ func census(ctx context.Context, t format.Target, o format.OpenOptions, add func
 		return nil, err
 	}
 	findings := slices.Clone(s.Findings)
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, l := range lines {
 		last := ""
 		if l.Last > 0 {
@@ -49,11 +51,11 @@ func census(ctx context.Context, t format.Target, o format.OpenOptions, add func
 		}
 		add([]string{l.Table, l.TableID, strconv.FormatBool(l.Complete), l.Tablet, l.Partition, l.Server, l.Place,
 			l.State, last, l.Why})
-		if of := cmp.Or(l.TableID, l.Tablet, l.Place); l.Broken() && !told[of] {
-			told[of] = true
+		if of := cmp.Or(l.TableID, l.Tablet, l.Place); l.Broken() && !reported[of] {
+			reported[of] = true
 			what := cmp.Or(l.Table, l.Tablet, "blocks")
 			findings = append(findings, codes.Codes.Finding("kudu.table.incomplete",
-				fault.Span{Object: cmp.Or(l.Place, t.Name)}, what, fmt.Sprintf("%s is not here as a whole", what)))
+				fault.Span{Object: cmp.Or(l.Place, t.Name)}, what, fmt.Sprintf("%s is incomplete here", what)))
 		}
 	}
 	return findings, nil

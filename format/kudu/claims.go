@@ -7,8 +7,7 @@ import (
 	"stoa/format"
 )
 
-// What a Kudu server keeps in its directories, by name. Of block files those that a superblock names are opened,
-// and others are no part of a table.
+// Names in a Kudu server's directories. Block files that a superblock names are opened; others belong to no table.
 var (
 	ownDir = regexp.MustCompile(`(^|/)(data|wals|tablet-meta|consensus-meta|[0-9a-f]{2}|wals/[0-9a-f]{32}[^/]*)$`)
 	own    = regexp.MustCompile(`(^|/)(instance|block_manager_instance|[0-9a-f]{32}\.(data|metadata)|` +

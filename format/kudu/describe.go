@@ -22,9 +22,8 @@ import (
 	"stoa/store"
 )
 
-// describe streams the anatomy of all objects of the servers' directories: every byte of each has an owner.
-// With a table (DIR#TABLE) it says the table's superblocks, consensus metadata and logs, and its blocks,
-// wherever they lie.
+// anatomy streams the structure of all files in the servers' directories; the nodes of a file cover all its bytes. With
+// a table (DIR#TABLE), it is only the table's superblocks, consensus metadata, logs and blocks.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		return (&describer{Outline: out, tree: tg.Tree, o: o.OpenOptions}).all(tg)
@@ -36,10 +35,10 @@ type describer struct {
 	*describe.Outline
 	tree   store.Tree
 	o      format.OpenOptions
-	owners map[uint64]string
+	owners map[uint64]string // what each block of the current server is
 }
 
-// met keeps damage for the end, and gives other errors back.
+// met keeps damage for the end, and returns other errors.
 func (d *describer) met(err error) error {
 	if err == nil {
 		return d.Ctx.Err()
@@ -51,6 +50,7 @@ func (d *describer) met(err error) error {
 	return nil
 }
 
+// all describes what the target names.
 func (d *describer) all(tg format.Target) error {
 	ro, err := table.ParseOptions(d.o.Opts)
 	if err != nil {
@@ -81,11 +81,11 @@ func (d *describer) all(tg format.Target) error {
 	return d.First()
 }
 
-// name notes what each block of a server is.
+// name sets d.owners for a server.
 func (d *describer) name(f *fs.FS, s *cluster.Servers) {
 	d.owners = map[uint64]string{}
 	for _, tb := range s.Tablets {
-		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+		for _, r := range tb.Replicas() {
 			if r.FS != f {
 				continue
 			}
@@ -102,7 +102,7 @@ func (d *describer) name(f *fs.FS, s *cluster.Servers) {
 	}
 }
 
-// server describes all objects of a server.
+// server describes all files of a server.
 func (d *describer) server(f *fs.FS, s *cluster.Servers) error {
 	var names []string
 	for _, in := range f.Instances {
@@ -156,10 +156,10 @@ func (d *describer) server(f *fs.FS, s *cluster.Servers) error {
 	return nil
 }
 
-// table describes what belongs to tablets.
+// table describes what a server has of tablets.
 func (d *describer) table(f *fs.FS, only []*table.Tablet) error {
 	for _, tb := range only {
-		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+		for _, r := range tb.Replicas() {
 			if r.FS != f {
 				continue
 			}
@@ -190,7 +190,7 @@ func (d *describer) table(f *fs.FS, only []*table.Tablet) error {
 	return nil
 }
 
-// object begins an object.
+// object begins a file.
 func (d *describer) object(name, kind, value string) {
 	var size int64
 	if info, err := d.tree.Stat(d.Ctx, name); err == nil {
@@ -220,7 +220,7 @@ func (d *describer) container(name string) error {
 	return d.met(fs.DescribeMetadata(d.Ctx, d.tree, name, d.pbc()))
 }
 
-// logs describes the segments of logs.
+// logs describes the segments of the logs of the tablets that want selects; nil: of all.
 func (d *describer) logs(f *fs.FS, want func(id string) bool) error {
 	if f.WALDir == "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"stoa/region"
 )
 
-// Format is Kudu's directories as the front of stoa sees them.
+// Format is format "kudu": the directories of Kudu servers, alone or several together.
 var Format = format.Format{
 	Name:     "kudu",
 	Title:    "Apache Kudu data directories: tables of whole tablets, with their history and write-ahead log",
@@ -71,7 +71,7 @@ func open(ctx context.Context, tg format.Target, o format.OpenOptions) (format.R
 	return t, nil
 }
 
-// list returns the tables of all servers, and their tablets.
+// list yields the tables of all servers, with their tablets, then lost tablets and unclaimed blocks.
 func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		l, err := openLister(ctx, tg)
@@ -89,7 +89,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 				return
 			}
 		}
-		if !l.s.Elsewhere(tg.Table, yield) {
+		if !l.s.AbsentTables(tg.Table, yield) {
 			return
 		}
 		lost := l.s.LostEntries(tg.Table, l.loose)
@@ -98,7 +98,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 				return
 			}
 		}
-		if err := l.s.Halves(ctx, tg); err != nil {
+		if err := l.s.Incomplete(ctx, tg); err != nil {
 			yield(format.Entry{}, err)
 			return
 		}
@@ -111,7 +111,7 @@ func list(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 	}
 }
 
-// lister lists what is in the directories of servers.
+// lister lists the tables in servers' directories.
 type lister struct {
 	tg    format.Target
 	ro    table.Options
@@ -119,11 +119,11 @@ type lister struct {
 	loose []region.Finding // of blocks that no superblock names
 }
 
-// openLister opens the servers with those of the options that a list has a use for.
+// openLister opens the servers, with those of the options that matter to a list.
 func openLister(ctx context.Context, tg format.Target) (l *lister, err error) {
 	if tg.Opts["schema"] != "" {
-		return nil, fault.Invalidf("a list has no use for option schema=FILE: the blocks that it " +
-			"reads have no table (ls --unnamed lists them)")
+		return nil, fault.Invalidf("option schema=FILE is not for lists: the blocks that it reads belong to no table " +
+			"(ls --unnamed lists them)")
 	}
 	opts := map[string]string{}
 	for _, k := range []string{"wal", "partial", "unclaimed", "wal-dir", "data-dirs", "meta-dir"} {
@@ -135,7 +135,7 @@ func openLister(ctx context.Context, tg format.Target) (l *lister, err error) {
 	if l.ro, err = table.ParseOptions(opts); err != nil {
 		return nil, err
 	}
-	l.ro.Live = true // the server is named when the tables are opened
+	l.ro.Live = true // a running server is reported when tables are opened
 	if l.s, err = cluster.Open(ctx, tg, format.OpenOptions{Limits: tg.Limits}, l.ro); err != nil {
 		return nil, err
 	}
@@ -148,13 +148,13 @@ func openLister(ctx context.Context, tg format.Target) (l *lister, err error) {
 	return l, nil
 }
 
-// tables yields the tables that the target means. named reports whether there was one, or none was named; more, whether
-// the list goes on.
+// tables yields the tables that the target names. named: there was one, or the target names none in particular. more:
+// the list continues.
 func (l *lister) tables(ctx context.Context, yield func(format.Entry, error) bool) (named, more bool) {
 	what := l.tg.Table
 	named = what == ""
 	for _, ts := range l.s.Tables() {
-		if !l.s.Means(what, ts) || what == "" && ts[0].ID == meta.SystemCatalogID {
+		if !l.s.Matches(what, ts) || what == "" && ts[0].ID == meta.SystemCatalogID {
 			continue // a master's own can be read by its name
 		}
 		named = true
@@ -173,7 +173,7 @@ func (l *lister) tables(ctx context.Context, yield func(format.Entry, error) boo
 	return named, true
 }
 
-// whyNone is the first damage that explains that there is no table.
+// whyNone is the first damage that explains why there are no tables; nil if there is none.
 func whyNone(findings []region.Finding) error {
 	for _, x := range findings {
 		if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning {

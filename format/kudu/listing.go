@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// listings are the lists of blocks.
+// listings are the lists besides that of tables.
 var listings = []format.Listing{
 	{Name: "blocks", Columns: ListFields[:], List: blocksBy(listNamed)},
 	{Name: "unnamed", Columns: []string{"block-id", "object", "offset", "size", "kind", "type", "rows", "problem"},
@@ -24,18 +24,18 @@ var listings = []format.Listing{
 	{Name: "history", Columns: HistoryFields, List: history},
 }
 
-// inUse is CheckUnused for the front.
+// inUse is format.Format.InUse.
 func inUse(ctx context.Context, t format.Target) error {
 	return CheckUnused(ctx, t.Tree, t.Name, t.Opts)
 }
 
-// listNamed lists the blocks that superblocks name, with the fields and in the order of `kudu fs list`. A block
-// that is missing, or whose footer cannot be read, has empty fields; why is a finding.
+// listNamed lists the blocks that superblocks name, with the fields and in the order of `kudu fs list`. A block that is
+// missing or has a damaged footer has empty fields, and is a finding.
 func listNamed(ctx context.Context, f *FS, _, wanted []*Tablet, add func([]string)) (findings []region.Finding,
 	err error) {
 	err = f.ListBlocks(ctx, wanted, true, func(l BlockLine) bool {
 		add(l.Values[:])
-		if l.Err != nil && l.Place.At.Object != "" { // the others CheckBlocks says
+		if l.Err != nil && l.Place.At.Object != "" { // CheckBlocks reports the others
 			if x, ok := unreadableBlock(l.Tablet.ID, l.Err); ok {
 				findings = append(findings, x)
 			}
@@ -48,7 +48,7 @@ func listNamed(ctx context.Context, f *FS, _, wanted []*Tablet, add func([]strin
 	return findings, err
 }
 
-// unreadableBlock is the finding about a block of a tablet that is damaged.
+// unreadableBlock is the finding about a damaged block of a tablet; false if err is not damage.
 func unreadableBlock(tablet string, err error) (region.Finding, bool) {
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Class != fault.Corrupt {
@@ -57,8 +57,8 @@ func unreadableBlock(tablet string, err error) (region.Finding, bool) {
 	return codes.Codes.Of("file.unreadable", e, tablet), true
 }
 
-// listUnnamed lists the blocks that no superblock names, and those without a number that lie in containers
-// whose records are lost.
+// listUnnamed lists the blocks that no superblock names, and CFiles without an id in containers whose metadata is
+// damaged.
 func listUnnamed(ctx context.Context, f *FS, all, _ []*Tablet, add func([]string)) ([]region.Finding, error) {
 	places, err := f.Unnamed(ctx, all)
 	if err != nil && !errors.As(err, new(*fault.Error)) {
@@ -90,7 +90,7 @@ func listUnnamed(ctx context.Context, f *FS, all, _ []*Tablet, add func([]string
 	}
 	for _, c := range f.Containers {
 		if c.Metadata != "" && !c.Unknown {
-			continue // what it holds besides its live blocks was deleted
+			continue // all but its live blocks was deleted
 		}
 		carved, err := f.Carve(ctx, c)
 		if err != nil && !errors.As(err, new(*fault.Error)) {
@@ -103,7 +103,7 @@ func listUnnamed(ctx context.Context, f *FS, all, _ []*Tablet, add func([]string
 	return nil, ctx.Err()
 }
 
-// problemOf is why a block cannot be read, without its place, which stands beside it.
+// problemOf is the reason why a block cannot be read, without its span, which has columns of its own.
 func problemOf(err error) string {
 	var e *fault.Error
 	switch {
@@ -117,7 +117,7 @@ func problemOf(err error) string {
 	return c.Error()
 }
 
-// grouped is a number with commas between its thousands; "" if it is not known.
+// grouped writes a number with commas as thousands separators; "" if it is negative, for unknown.
 func grouped(n int64) string {
 	if n < 0 {
 		return ""
@@ -129,8 +129,8 @@ func grouped(n int64) string {
 	return s
 }
 
-// blocksBy makes a list of the blocks of all servers of a place out of one of those of one server: of all its
-// tablets, and of the wanted.
+// blocksBy makes a list over all servers in a target of one over a single server, which gets all its tablets and those
+// that the target and option tablet select.
 func blocksBy(of func(ctx context.Context, f *FS, all, wanted []*Tablet, add func([]string)) ([]region.Finding,
 	error)) func(context.Context, format.Target, format.OpenOptions, func([]string)) ([]region.Finding, error) {
 	return func(ctx context.Context, t format.Target, o format.OpenOptions,
@@ -146,7 +146,7 @@ func blocksBy(of func(ctx context.Context, f *FS, all, wanted []*Tablet, add fun
 		}
 		if len(layouts) == 0 {
 			return nil, fault.Unsupportedf(fault.Span{Object: t.Name}, "",
-				"--blocks and --unnamed are for Kudu directories, and there is none here")
+				"blocks are listed of Kudu directories, and there are none here")
 		}
 		if err := CheckUnused(ctx, t.Tree, t.Name, o.Opts); err != nil {
 			return nil, err
@@ -183,7 +183,7 @@ func blocksBy(of func(ctx context.Context, f *FS, all, wanted []*Tablet, add fun
 		case read == 0:
 			return nil, first
 		case !listed && tablet != "":
-			return findings, fault.Invalidf("there is no tablet %s of what is named in %s", tablet, t.Name)
+			return findings, fault.Invalidf("there is no tablet %s in %s", tablet, t.Name)
 		case !listed && t.Table != "":
 			return findings, fault.Invalidf("there is no table or tablet %q in %s", t.Table, t.Name)
 		}

@@ -48,7 +48,7 @@ type (
 	Txn             = meta.Txn
 )
 
-// What a tablet's log has and its rowsets have not.
+// What a tablet's log has beyond its rowsets.
 type (
 	KeyLookup      = wal.KeyLookup
 	Logged         = wal.Logged
@@ -88,11 +88,11 @@ const (
 	MetaTable         = table.MetaTable
 )
 
-// HexText begins the text that metadata has of a string, a default or a bound, in hexadecimal: one that is not
-// UTF-8, or that begins so itself.
+// HexText begins the text of a string in metadata, as of a default or a bound, whose bytes follow in hexadecimal: one
+// that is not UTF-8, or that begins with HexText itself.
 const HexText = meta.HexText
 
-// What is asked of directories.
+// Functions on servers' directories.
 var (
 	CheckUnused = cluster.CheckUnused
 	FindServers = fs.FindServers
@@ -105,5 +105,5 @@ var (
 	Unreadable  = cluster.Unreadable
 )
 
-// Codes are the findings of Kudu's directories. Verify reports those of blocks, too: see package cfile.
+// Codes are the findings about Kudu's directories. Verify also reports those of blocks: see package cfile.
 var Codes = codes.Codes

@@ -37,17 +37,17 @@ func TestVerifyPartition(t *testing.T) {
 	// bucket 0, from the beginning of bucket 0 to that of 1
 	const partition = "\n\x01\x00\x12\x04\x00\x00\x00\x00\x1a\x04\x00\x00\x00\x01"
 	if strings.Count(records[0], partition) != 1 {
-		t.Fatalf("the partition is not where it is thought to be: %q", records[0])
+		t.Fatalf("the superblock does not hold the expected partition: %q", records[0])
 	}
 	found := reported(strings.Replace(records[0], partition, "\n\x01\x01"+partition[3:], 1))
 	if len(found) != 1 || found[0].Severity != region.Error || found[0].At.Len == 0 ||
-		!strings.Contains(found[0].Message, "row 0, and 137 more, hash to bucket 0, the tablet's is 1") {
+		!strings.Contains(found[0].Message, "the keys of row 0 and 137 more hash to bucket 0, the tablet's is 1") {
 		t.Errorf("%+v", found)
 	}
 }
 
-// TestParting: keys in and outside of a range, and of the columns of two hash dimensions.
-func TestParting(t *testing.T) {
+// TestPartitionFilter: keys in and outside of a range, and of the columns of two hash dimensions.
+func TestPartitionFilter(t *testing.T) {
 	le := func(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
 	sc := tableOf(cfile.Int32, cfile.Int32)
 	for i := range sc.Columns {

@@ -16,9 +16,8 @@ import (
 	"stoa/region"
 )
 
-// MetadataFormat is format "kudu-metadata": one protobuf container by itself, whatever it holds: a superblock,
-// consensus metadata, an instance, the records of a log container. It is described and checked; there are no
-// rows in it.
+// MetadataFormat is format "kudu-metadata": one protobuf container on its own: a superblock, consensus metadata, an
+// instance, or the metadata of a log container. It can be described and verified; it has no rows.
 var MetadataFormat = format.Format{
 	Family:   "kudu",
 	Magics:   []format.Magic{{Off: 0, Bytes: "kuducntr", Name: "a Kudu protobuf container (metadata, not data)"}},
@@ -35,7 +34,7 @@ func probePBC(ctx context.Context, tg format.Target) (format.Match, error) {
 	return probeMagic(ctx, tg, pbc.Magic)
 }
 
-// probeMagic is certain of an object that begins with magic.
+// probeMagic is format.Certain for a file that begins with magic.
 func probeMagic(ctx context.Context, tg format.Target, magic string) (format.Match, error) {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
@@ -81,7 +80,7 @@ func describeOnePBC(ctx context.Context, tg format.Target, o format.DescribeOpti
 	})
 }
 
-// verifyPBC reads all records, as what they say they are.
+// verifyPBC parses all records, by the type in the supplementary header.
 func verifyPBC(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		err := noOptions("kudu-metadata", o.Opts)
@@ -95,7 +94,7 @@ func verifyPBC(ctx context.Context, tg format.Target, o format.OpenOptions) iter
 	}
 }
 
-// checkPBC returns the damage that it meets to met.
+// checkPBC calls met with each damage, until met returns false. It returns other errors.
 func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(error) bool) error {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {
@@ -109,7 +108,7 @@ func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(err
 	for n := 0; ; n++ {
 		rec, err := r.Next(ctx)
 		if err == io.EOF {
-			if n == 0 && r.Typ != "kudu.BlockRecordPB" { // a log container that was just made has none
+			if n == 0 && r.Typ != "kudu.BlockRecordPB" { // that of a new log container has none
 				met(fault.Corruptf(r.Span(r.Size, 0), "", "the file ends before its record"))
 			}
 			return ctx.Err()
@@ -125,7 +124,7 @@ func checkPBC(ctx context.Context, tg format.Target, o pbc.Options, met func(err
 	}
 }
 
-// ofSystem is an error that is not about bytes; nil for the others, which were reported.
+// ofSystem is err, or nil if it is a fault.Error, which was reported.
 func ofSystem(err error) error {
 	if errors.As(err, new(*fault.Error)) {
 		return nil

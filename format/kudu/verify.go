@@ -25,11 +25,10 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (see format.Depth for less) and says what is wrong: the directories' own files; of
-// each tablet its place in the table; every block, as package cfile verifies it; and whether the blocks of a
-// rowset fit each other: as many rows in each column; in the ad-hoc index and the bloom file the keys that the
-// columns have; deltas of rows that there are, and values of the columns' types; as many live rows as the
-// superblock says; and the log.
+// verify checks everything, or less by format.Depth: the directories' own files; that no tablet is missing; every
+// block, as package cfile verifies it; that the blocks of a rowset fit together: the same number of rows in each
+// column, the columns' keys in the ad-hoc index and the bloom filter, deltas of existing rows with values of the
+// columns' types, and the number of live rows in the superblock; and the log.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{Reporter: check.New(ctx, tg.Name, codes.Codes, yield), ctx: ctx, tree: tg.Tree, o: o}
@@ -39,8 +38,8 @@ func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Se
 	}
 }
 
-// unchecked is format.Format.Unchecked: Kudu's servers can be told to write no checksums, and those of the
-// first version had none.
+// unchecked is format.Format.Unchecked: Kudu's servers can be configured to write no checksums, and those of the first
+// version had none.
 func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (string, error) {
 	ro, err := table.ParseOptions(o.Opts)
 	if err != nil {
@@ -63,10 +62,10 @@ func unchecked(ctx context.Context, tg format.Target, o format.OpenOptions) (str
 	var withoutSums, all int
 	first := ""
 	for _, tb := range slices.Concat(tables...) {
-		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+		for _, r := range tb.Replicas() {
 			t, err := table.New(tg.Tree, []*table.Tablet{{Replica: r}}, o, ro)
 			if err != nil || !r.HasData() {
-				continue // verify reports
+				continue // verify reports it
 			}
 			for i := range r.RowSets {
 				for _, b := range r.RowSets[i].Blocks() {
@@ -96,10 +95,10 @@ type verifier struct {
 	ctx      context.Context
 	tree     store.Tree
 	o        format.OpenOptions
-	reported map[region.Finding]bool // that were met while the directories were opened
+	reported map[region.Finding]bool // when the directories were opened
 }
 
-// met reports damage, and gives other errors back.
+// met reports damage, and returns other errors.
 func (v *verifier) met(code string, err error) error {
 	if err == nil {
 		return v.ctx.Err()
@@ -111,6 +110,7 @@ func (v *verifier) met(code string, err error) error {
 	return nil
 }
 
+// all verifies what the target names.
 func (v *verifier) all(tg format.Target) error {
 	ro, err := table.ParseOptions(v.o.Opts)
 	if err != nil {
@@ -151,7 +151,7 @@ func (v *verifier) all(tg format.Target) error {
 			v.missing(s, ts)
 		}
 		for _, tb := range ts {
-			for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+			for _, r := range tb.Replicas() {
 				if err := v.tablet(r, ro); err != nil || v.Stopped() {
 					return err
 				}
@@ -161,7 +161,7 @@ func (v *verifier) all(tg format.Target) error {
 	return nil
 }
 
-// only are the tables with their tablet of this ID; of none they are all.
+// only are the tables with a tablet of this id, and no others of their tablets; all tables for "".
 func only(tables [][]*table.Tablet, id string) (out [][]*table.Tablet) {
 	if id == "" {
 		return tables
@@ -174,7 +174,7 @@ func only(tables [][]*table.Tablet, id string) (out [][]*table.Tablet) {
 	return out
 }
 
-// unclaimed reports blocks that may be what is left of a tablet of the table, if it was named, as reading it does.
+// unclaimed reports blocks that may be left over from a tablet of a table that was named, as reading it does.
 func (v *verifier) unclaimed(s *cluster.Servers, ts []*table.Tablet, what string, ro table.Options) error {
 	if ro.Blocks || !cluster.Whole(ts, what, ro) {
 		return nil
@@ -186,7 +186,7 @@ func (v *verifier) unclaimed(s *cluster.Servers, ts []*table.Tablet, what string
 	return err
 }
 
-// unnamed reports blocks that no superblock names; known: those with rows were expected.
+// unnamed reports blocks that no superblock names; known: those with rows are expected.
 func (v *verifier) unnamed(s *cluster.Servers, known bool) error {
 	v.Part = ""
 	for _, f := range s.All {
@@ -220,7 +220,7 @@ func (v *verifier) missing(s *cluster.Servers, ts []*table.Tablet) {
 	gaps, _, more := s.Missing(ts)
 	at := s.WhereTablets()
 	for _, g := range gaps {
-		v.Report("kudu.tablet.missing", at, "", "table %s: no directory here holds the tablet of %s",
+		v.Report("kudu.tablet.missing", at, "", "table %s: no directory here holds the tablet for %s",
 			s.NameOf(ts), g)
 	}
 	if more > 0 {
@@ -260,7 +260,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 		if sound, err := v.columns(t, s, harmed[i]); err != nil || v.Stopped() {
 			return err
 		} else if !sound || len(harmed[i]) > 0 {
-			continue // why was reported
+			continue // the reason was reported
 		}
 		check := v.light
 		if v.o.Depth == format.Deep {
@@ -273,7 +273,7 @@ func (v *verifier) tablet(r table.Replica, ro table.Options) error {
 	return nil
 }
 
-// bloom checks whether a rowset's bloom file can be its own.
+// bloom checks whether a rowset's bloom filter can be its own.
 func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 	if s.Bloom.IsNull() {
 		return nil
@@ -285,7 +285,7 @@ func (v *verifier) bloom(t *table.Table, s *table.RowSet) error {
 	return v.met("kudu.bloom.disagrees", err)
 }
 
-// blocks verifies the files of a rowset, each by itself, and says which are not sound.
+// blocks verifies each block of a rowset on its own. harmed are the ids of those with errors.
 func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (harmed map[uint64]bool, err error) {
 	harmed = map[uint64]bool{}
 	for _, b := range s.Blocks() {
@@ -319,8 +319,8 @@ func (v *verifier) blocks(t *table.Table, tb *table.Tablet, s *meta.RowSet) (har
 	return harmed, nil
 }
 
-// columns compares the footers of a rowset's blocks with the superblock and each other, and says whether all
-// agree. Those of harmed blocks, of which it was reported, too; but what cannot be opened is not reported again.
+// columns compares the footers of a rowset's blocks with the superblock and each other. sound: all agree. Disagreement
+// of harmed blocks is not reported, as errors of theirs have been.
 func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bool) (sound bool, err error) {
 	sound = true
 	for _, b := range s.Blocks() {
@@ -332,8 +332,8 @@ func (v *verifier) columns(t *table.Table, s *table.RowSet, harmed map[uint64]bo
 			var p fs.Place
 			f, p, err = t.FooterIn(v.ctx, s.Tablet.Replica, b.BlockRef)
 			if f != nil && err == nil {
-				if _, reported := f.Get(meta.KeyDeltaStats); !reported {
-					err = fault.Corruptf(p.At, "footer.metadata", "no %s: the block is no delta file",
+				if _, ok := f.Get(meta.KeyDeltaStats); !ok {
+					err = fault.Corruptf(p.At, "footer.metadata", "no %s: the block is not a delta file",
 						meta.KeyDeltaStats)
 				}
 			}
@@ -362,7 +362,7 @@ func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
 		return err
 	}
 	if foreign, err := v.foreign(t, s); err != nil || foreign || v.Stopped() {
-		return err // why was reported
+		return err // the reason was reported
 	}
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
 		if err := v.met("kudu.delta.damaged", v.direction(t, s, b, i >= len(s.Redo))); err != nil ||
@@ -378,7 +378,7 @@ func (v *verifier) rowset(t *table.Table, s *table.RowSet) error {
 		return x.Code == "kudu.rowset.live" && strings.HasPrefix(x.Message, fmt.Sprintf("rowset %d ", s.ID))
 	})
 	if s.Tablet.CountsLive && s.LiveRows >= 0 && live != s.LiveRows && !reported {
-		v.Report("kudu.rowset.live", s.Tablet.At, "", "rowset %d has %d live rows, its superblock says %d",
+		v.Report("kudu.rowset.live", s.Tablet.At, "", "rowset %d has %d live rows, %d by its superblock",
 			s.ID, live, s.LiveRows)
 	}
 	return nil
@@ -393,7 +393,7 @@ func (v *verifier) light(t *table.Table, s *table.RowSet) error {
 	return err
 }
 
-// foreign reports delta files that are another rowset's, and says whether there are some.
+// foreign reports delta files that are another rowset's; true if there are any.
 func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
 	found, err := t.Foreigners(v.ctx, s, true, true)
 	for _, x := range found {
@@ -405,8 +405,8 @@ func (v *verifier) foreign(t *table.Table, s *table.RowSet) (bool, error) {
 	return len(found) > 0, err
 }
 
-// direction checks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file:
-// nothing in the file says which it is, and either order is sound there.
+// direction checks whether the changes of each row go forward in time in a REDO file, and back in an UNDO file. The
+// file itself does not say which it is.
 func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, undo bool) error {
 	d, places, err := t.OpenDelta(v.ctx, s, b)
 	if err != nil {
@@ -428,7 +428,7 @@ func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, u
 		if x.Row == row && x.Timestamp != ts && (x.Timestamp < ts) != undo {
 			what := map[bool]string{false: "REDO", true: "UNDO"}[undo]
 			v.Report("kudu.delta.order", places[0].At, "",
-				"rowset %d: this %s file, block %d, has a change of row %d at %s, and after it one at %s", s.ID,
+				"rowset %d: this %s file, block %d, has a change of row %d at %s, followed by one at %s", s.ID,
 				what, b.ID, row, table.TimeText(ts), table.TimeText(x.Timestamp))
 			return nil
 		}
@@ -436,7 +436,7 @@ func (v *verifier) direction(t *table.Table, s *table.RowSet, b meta.BlockRef, u
 	}
 }
 
-// deltas applies all deltas of a rowset, forwards and backwards, and counts the rows that are live at the end.
+// deltas applies all deltas of a rowset, UNDO and REDO, and counts the rows that are live in the latest state.
 func (v *verifier) deltas(t *table.Table, s *table.RowSet) (live int64, err error) {
 	cols := make([]int, len(t.Cols))
 	for i := range cols {
@@ -444,7 +444,7 @@ func (v *verifier) deltas(t *table.Table, s *table.RowSet) (live int64, err erro
 	}
 	for _, at := range []uint64{0, table.Latest} {
 		flushed := *s
-		flushed.Changes = nil // what only the log has is not in the superblock's number
+		flushed.Changes = nil // the superblock's number is without what only the log has
 		o, err := t.ChangesOf(v.ctx, &flushed, cols, at)
 		if err != nil {
 			return 0, err

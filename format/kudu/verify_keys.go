@@ -9,7 +9,7 @@ import (
 	"stoa/format/kudu/internal/table"
 )
 
-// keys compares the keys that the columns have with the ad-hoc index and the bloom file, and checks whether they rise.
+// keys compares the keys in the columns with the ad-hoc index and the bloom filter, and checks that they ascend.
 func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 	k := &keyCheck{verifier: v, t: t, s: s}
 	defer k.close()
@@ -28,12 +28,12 @@ func (v *verifier) keys(t *table.Table, s *table.RowSet) error {
 	}
 	if k.absent > 0 {
 		v.Report("kudu.bloom.disagrees", fault.Span{Object: s.Tablet.Object}, "",
-			"rowset %d: the bloom file says of %d keys that they are not there", s.ID, k.absent)
+			"rowset %d: the bloom filter denies %d keys that are there", s.ID, k.absent)
 	}
 	return nil
 }
 
-// keyCheck goes through the keys of a rowset.
+// keyCheck checks the keys of a rowset, row by row.
 type keyCheck struct {
 	*verifier
 	t *table.Table
@@ -44,16 +44,16 @@ type keyCheck struct {
 	filter     *cfile.Bloom    // nil: there is none
 	partitions *meta.PartitionFilter
 
-	cells     [][]byte // of the row, as the columns have them
-	key, last []byte   // the key that they make, and that of the row before
-	absent    int      // keys that the bloom file does not have
+	cells     [][]byte // key cells of the row, from the columns
+	key, last []byte   // the encoded key of the row, and of the row before
+	absent    int      // keys that the bloom filter denies
 
-	strays   int64 // keys that the tablet's partition does not have
-	strayRow int64 // the first one
+	strays   int64 // rows whose keys are outside of the tablet's partition
+	strayRow int64 // the first of them
 	strayWhy string
 }
 
-// open opens the files that have to do with keys. What was opened when it fails must be closed, too.
+// open opens the columns of the key, the ad-hoc index and the bloom filter. close must be called also after an error.
 func (k *keyCheck) open() (err error) {
 	for i := range k.t.Stored.NumKeys {
 		b, ok := k.s.Block(k.t.Stored.Columns[i].ID)
@@ -91,7 +91,7 @@ func (k *keyCheck) close() {
 	}
 }
 
-// next makes the key of the next row from its columns.
+// next reads the next row's cells and encodes its key.
 func (k *keyCheck) next() error {
 	k.last, k.key = k.key, k.last[:0]
 	for i, x := range k.columns {
@@ -107,7 +107,7 @@ func (k *keyCheck) next() error {
 	return nil
 }
 
-// countStray counts the row if its key is none of the tablet's partition.
+// countStray counts the row if its key is outside of the tablet's partition.
 func (k *keyCheck) countStray(row int64) {
 	why := k.partitions.Outside(k.cells)
 	if why == "" {
@@ -118,17 +118,17 @@ func (k *keyCheck) countStray(row int64) {
 	}
 }
 
-// reportStrays reports the rows that were counted, also if not all rows could be read.
+// reportStrays reports the rows that countStray counted.
 func (k *keyCheck) reportStrays() {
 	if k.strays > 0 {
-		k.Report("kudu.keys.partition", k.columns[0].At, "", "rowset %d: row %d, and %d more, %s",
+		k.Report("kudu.keys.partition", k.columns[0].At, "", "rowset %d: the keys of row %d and %d more %s",
 			k.s.ID, k.strayRow, k.strays-1, k.strayWhy)
 	}
 }
 
-// compare compares the key of the row with the one before, the index, the bloom file and the bounds of the rowset.
-// It says whether those of later rows can be compared: after a key that is not greater, or is another one in the
-// index, each of them could be wrong for the same cause.
+// compare compares the key of the row with the one before, the index, the bloom filter and the bounds of the rowset.
+// fits is false if later rows cannot be compared: after a key that is not greater, or differs from the index, all of
+// them may be wrong for the same reason.
 func (k *keyCheck) compare(row int64) (fits bool, err error) {
 	s := k.s
 	if row > 0 && bytes.Compare(k.last, k.key) >= 0 {
@@ -143,7 +143,7 @@ func (k *keyCheck) compare(row int64) (fits bool, err error) {
 		}
 		if !bytes.Equal(indexed, k.key) {
 			k.Report("kudu.index.disagrees", k.index.At, "",
-				"rowset %d: the ad-hoc index has another key for row %d than the columns", s.ID, row)
+				"rowset %d: the key of row %d in the ad-hoc index differs from the columns", s.ID, row)
 			return false, nil
 		}
 	}
@@ -159,7 +159,7 @@ func (k *keyCheck) compare(row int64) (fits bool, err error) {
 	if row == 0 && s.Low != nil && !bytes.Equal(s.Low, k.key) || row == s.Rows-1 && s.High != nil &&
 		!bytes.Equal(s.High, k.key) {
 		k.Report("kudu.keys.range", fault.Span{Object: s.Tablet.Object}, "",
-			"rowset %d: its first or last key is another one than its metadata says", s.ID)
+			"rowset %d: its first or last key differs from its metadata", s.ID)
 	}
 	return true, nil
 }

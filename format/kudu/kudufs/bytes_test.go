@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// TestDefaultsAndBoundsOfBytes: a string that is a default, or a bound of a range, is written as the bytes that it was
-// in the superblock that it comes from, also where these are not UTF-8, or look like the text of such.
+// TestDefaultsAndBoundsOfBytes: strings in defaults and bounds of ranges are written with the bytes that they had in
+// the original superblock, also if these are not UTF-8, or begin with the escape for that.
 func TestDefaultsAndBoundsOfBytes(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain": "plain", "": "", "ff": "ff", `\xff00`: "\xff\x00", `\x5c786666`: `\xff`, `\x`: "",
@@ -66,7 +66,7 @@ func TestDefaultsAndBoundsOfBytes(t *testing.T) {
 	}
 }
 
-// TestNullsInKeys: the row is told in which a column of the key is null.
+// TestNullsInKeys: the error names the first row with a null in a key column.
 func TestNullsInKeys(t *testing.T) {
 	sc := arrow.NewSchema([]arrow.Field{{Name: "k", Type: arrow.PrimitiveTypes.Int32, Nullable: true}}, nil)
 	o := kudufs.WriteOptions{Table: "t", Key: []string{"k"}}

@@ -14,15 +14,15 @@ import (
 	"stoa/internal/pb"
 )
 
-// Kinds of entries of the master's catalogue, and the state of what is in use. What else it keeps (its cluster's id,
-// its certificate, keys of tokens) a master makes when it does not find it.
+// Values of entry_type in the master's catalogue, and the state of entries that are in use. Other entries (the
+// cluster's id, certificates, token signing keys) are created by a master that does not find them.
 const (
 	entryTable   = 1 // SysTablesEntryPB
 	entryTablet  = 2 // SysTabletsEntryPB
 	entryRunning = 2
 )
 
-// catalogSchema is the schema of the catalogue: Kudu refuses another.
+// catalogSchema is the schema of the catalogue; Kudu refuses any other.
 func catalogSchema() meta.Schema {
 	s := meta.Schema{Columns: []meta.Column{
 		{ID: 0, Name: "entry_type", Type: cfile.Int8, Key: true},
@@ -40,7 +40,7 @@ type catalogEntry struct {
 	metadata []byte
 }
 
-// catalogOf is what the catalogue says of a table and its tablets. made is in seconds since 1970.
+// catalogOf are the entries of a table and its tablets. made is the time of creation, in seconds since 1970.
 func catalogOf(tablets []*tablet, made int64) (out []catalogEntry) {
 	t := tablets[0]
 	e := pb.AppendString(nil, 1, t.Table)

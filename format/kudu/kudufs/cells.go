@@ -10,7 +10,7 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// keyCells gives the cells of the key columns of rows, as a block has them; none is null.
+// keyCells extracts the cells of the key columns, in stored form, from rows of a batch without nulls.
 type keyCells struct {
 	schema  *meta.Schema
 	columns []arrow.Array
@@ -18,7 +18,7 @@ type keyCells struct {
 	buf     []byte
 }
 
-// row is the cells of a row of the batch, good until the next call.
+// row are the key cells of row i of the batch, valid until the next call.
 func (k *keyCells) row(i int) ([][]byte, error) {
 	k.cells, k.buf = k.cells[:0], k.buf[:0]
 	for n, a := range k.columns {
@@ -45,7 +45,7 @@ func (k *keyCells) row(i int) ([][]byte, error) {
 	return k.cells, nil
 }
 
-// fixedCell is a value of a fixed width, little-endian, in eight bytes.
+// fixedCell is an integer, date or timestamp, little-endian and sign-extended to eight bytes.
 func fixedCell(a arrow.Array, i int) (v [8]byte, ok bool) {
 	var n int64
 	switch a := a.(type) {

@@ -17,7 +17,7 @@ import (
 	"stoa/format/kudu/kudufs"
 )
 
-// The directories of a server with one table in four tablets, read again as Kudu's.
+// Write the directories of a server with one table in four tablets, and read them as format kudu.
 func ExampleWriteOptions() {
 	dir, err := os.MkdirTemp("", "stoa")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"stoa/store"
 )
 
-// Format is format "kudu-fs": it is written only, and read as format kudu.
+// Format is format "kudu-fs", which can only be written; it is read as format kudu.
 var Format = format.Format{
 	Family:       "kudu",
 	Name:         "kudu-fs",
@@ -46,13 +46,13 @@ type writer struct {
 	tablets []*tablet
 	server  *server
 	spool   *keySpool
-	held    int64 // bytes of what is gathered
+	held    int64 // bytes of buffered rows, of all tablets
 	rows    int64
-	failed  error
+	failed  error // of an earlier Write
 }
 
-// most is how many bytes of rows are held of all tablets together.
-const most = 512 << 20
+// maxHeld is the maximum of writer.held: beyond it the largest tablet is flushed.
+const maxHeld = 512 << 20
 
 func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
 	o, err := writing.Parse(wo.Opts)
@@ -84,11 +84,12 @@ func create(ctx context.Context, s store.Sink, sc *arrow.Schema, wo format.Write
 	return w, nil
 }
 
-// plan fills in what options leave open, and makes the table's tablets.
+// plan completes the options from was, the metadata of the Kudu table that the schema comes from, if any, and creates
+// the table's tablets.
 func (w *writer) plan(was kudu.TableMeta) (err error) {
 	o, t := &w.o, &w.table
 	if t.Table = cmp.Or(o.Table, was.Name); t.Table == "" {
-		return fault.Invalidf("a table of Kudu needs a name: option table=NAME")
+		return fault.Invalidf("a Kudu table needs a name: option table=NAME")
 	}
 	t.TableID = cmp.Or(strings.ToLower(o.TableID), was.ID, madeID("table", t.Table))
 	if w.peers, err = o.peers(); err != nil {
@@ -128,7 +129,7 @@ func (w *writer) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return w.failed
 }
 
-// write gathers the rows of a batch where they belong.
+// write adds the rows of a batch to their tablets.
 func (w *writer) write(ctx context.Context, b arrow.RecordBatch) error {
 	s := &w.table.Schema
 	columns := make([]arrow.Array, len(w.from))
@@ -166,7 +167,7 @@ func (w *writer) write(ctx context.Context, b arrow.RecordBatch) error {
 	return nil
 }
 
-// nulls is the error of a column that has none in Kudu, and some in what is written.
+// nulls is the error of a batch with nulls in a column that is not nullable in Kudu.
 func (w *writer) nulls(c *meta.Column, values arrow.Array) error {
 	first := 0
 	for !values.IsNull(first) {
@@ -180,7 +181,7 @@ func (w *writer) nulls(c *meta.Column, values arrow.Array) error {
 		w.rows+int64(first), values.NullN(), values.Len(), w.rows)
 }
 
-// gather gives a tablet rows of a batch, and writes a rowset when there are enough.
+// gather adds rows of a batch to a tablet, and writes rowsets when there is enough for one.
 func (w *writer) gather(ctx context.Context, t *tablet, columns []arrow.Array, rows []int32, keys [][]byte) error {
 	picked := make([]arrow.Array, 0, len(columns))
 	defer func() { release(picked) }()
@@ -200,7 +201,7 @@ func (w *writer) gather(ctx context.Context, t *tablet, columns []arrow.Array, r
 	if w.held += t.bytes - before; t.bytes >= w.o.rowSet() {
 		return w.flush(ctx, t)
 	}
-	for w.held > most {
+	for w.held > maxHeld {
 		largest := slices.MaxFunc(w.tablets, func(a, b *tablet) int { return cmp.Compare(a.bytes, b.bytes) })
 		if err := w.flush(ctx, largest); err != nil {
 			return err
@@ -214,7 +215,7 @@ func (w *writer) flush(ctx context.Context, t *tablet) error {
 	return t.flush(ctx, w.server, w.spool, w.mem)
 }
 
-// Close writes what is left, and the metadata: a tablet without its superblock is none.
+// Close writes the buffered rows, then the superblocks and the master's catalogue.
 func (w *writer) Close(ctx context.Context) (sum format.Summary, err error) {
 	if w.failed == nil {
 		w.failed = w.close(ctx)

@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// keySpool keeps the encoded keys of all rowsets, so that in the end those whose ranges overlap can be held against
-// each other: a key that is live in two rowsets Kudu takes for two rows in one place, and breaks.
+// keySpool is a temporary file with the encoded keys of all rowsets, so that at the end those of rowsets with
+// overlapping ranges can be compared: Kudu fails on a key that is live in two rowsets.
 type keySpool struct {
 	file store.Scratch
 	w    *bufio.Writer
@@ -24,7 +24,7 @@ func newKeySpool(f store.Scratch) *keySpool {
 	return &keySpool{file: f, w: bufio.NewWriterSize(f, 64<<10)}
 }
 
-// keyRun is where the keys of a rowset are: a varint length and the bytes of each.
+// keyRun is the part of the file with the keys of a rowset: of each, a varint length and the bytes.
 type keyRun struct {
 	off, size   int64
 	first, last []byte
@@ -47,7 +47,7 @@ func (s *keySpool) add(keys [][]byte) (r keyRun, err error) {
 	return r, nil
 }
 
-// doubled is a key that two of the rowsets have; nil if there is none.
+// doubled is a key that several of the rowsets have; nil if there is none.
 func (s *keySpool) doubled(runs []keyRun) ([]byte, error) {
 	if err := s.w.Flush(); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (s *keySpool) doubled(runs []keyRun) ([]byte, error) {
 	runs = slices.Clone(runs)
 	slices.SortFunc(runs, func(a, b keyRun) int { return bytes.Compare(a.first, b.first) })
 	for len(runs) > 0 {
-		n, end := 1, runs[0].last // of those that overlap each other
+		n, end := 1, runs[0].last // the runs that overlap, and their last key
 		for ; n < len(runs) && bytes.Compare(runs[n].first, end) <= 0; n++ {
 			if bytes.Compare(runs[n].last, end) > 0 {
 				end = runs[n].last
@@ -69,7 +69,7 @@ func (s *keySpool) doubled(runs []keyRun) ([]byte, error) {
 	return nil, nil
 }
 
-// merged goes through the keys of rowsets that overlap, in their order.
+// merged merges the keys of overlapping rowsets, and returns the first that occurs twice; nil if none does.
 func (s *keySpool) merged(runs []keyRun) ([]byte, error) {
 	if len(runs) == 1 {
 		return nil, nil
@@ -102,7 +102,7 @@ func (s *keySpool) merged(runs []keyRun) ([]byte, error) {
 	return nil, nil
 }
 
-// cursor is a place in the keys of a rowset.
+// cursor is a position in the keys of a rowset.
 type cursor struct {
 	r   *bufio.Reader
 	key []byte

@@ -19,7 +19,7 @@ import (
 	"stoa/format/kudu/kudufs"
 )
 
-// write writes rows (k, s), whose key is k and s, in batches as they come.
+// write writes batches of rows (k, s), whose key is both columns.
 func write(t *testing.T, dir string, opts kudufs.WriteOptions, batches ...[][2]any) error {
 	t.Helper()
 	sc := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
@@ -46,7 +46,7 @@ func write(t *testing.T, dir string, opts kudufs.WriteOptions, batches ...[][2]a
 	return err
 }
 
-// read gives the rows of a directory as "k s", in their order.
+// read returns the rows of a directory as "k s", in the order of the scan.
 func read(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), dir, stoa.OpenOptions{})
@@ -69,8 +69,8 @@ func read(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// TestRowsInAnyOrder: rows that come in no order are in the tablets that Kudu's hash says (verify holds keys against
-// buckets), each once, in rowsets that overlap.
+// TestRowsInAnyOrder: rows that come unsorted are written once each, to the tablet of their hash bucket (verify checks
+// that), in overlapping rowsets.
 func TestRowsInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, buckets := range []int{0, 2, 7} {
@@ -103,9 +103,9 @@ func TestRowsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestKeysThatAreThereTwice: two rows with one key are refused, whether they come together or in rowsets far apart, and
-// nothing is left.
-func TestKeysThatAreThereTwice(t *testing.T) {
+// TestDuplicateKeys: two rows with the same key are refused, in one batch or in different rowsets, and no files are
+// left.
+func TestDuplicateKeys(t *testing.T) {
 	rows := func(keys ...int) (out [][2]any) {
 		for _, k := range keys {
 			out = append(out, [2]any{k, "s"})
@@ -133,8 +133,8 @@ func TestKeysThatAreThereTwice(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefused: by name.
-func TestWhatIsRefused(t *testing.T) {
+// TestRefusedOptions: the error says what is wrong with an option.
+func TestRefusedOptions(t *testing.T) {
 	for want, o := range map[string]kudufs.WriteOptions{
 		"needs a name":       {Key: []string{"k"}},
 		"primary key":        {Table: "t"},

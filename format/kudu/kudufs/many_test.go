@@ -18,8 +18,8 @@ import (
 	"stoa/store"
 )
 
-// manyTables writes a tablet server with n tables of one tablet each, table00000 and so on: those of one table with n
-// buckets, with superblocks and logs of their own.
+// manyTables writes a tablet server with n tables, table00000 and so on, of one tablet each: it writes a table with n
+// tablets, and then replaces their superblocks and logs.
 func manyTables(t *testing.T, dir string, n int) {
 	t.Helper()
 	var rows [][2]any
@@ -63,7 +63,7 @@ func manyTables(t *testing.T, dir string, n int) {
 	}
 }
 
-// TestMakeManyTables keeps such a place in STOA_MANY_DIR, for measuring.
+// TestMakeManyTables writes the directories of STOA_MANY tables to STOA_MANY_DIR, for measurements.
 func TestMakeManyTables(t *testing.T) {
 	dir := os.Getenv("STOA_MANY_DIR")
 	if dir == "" {
@@ -76,8 +76,8 @@ func TestMakeManyTables(t *testing.T) {
 	manyTables(t, dir, n)
 }
 
-// TestManyTables: who lists a place and opens each of its tables reads each superblock a few times, however many
-// tables there are; and a table whose superblock changed meanwhile is opened as it is now.
+// TestManyTables: in a session, listing directories and opening each table reads each superblock only a few times,
+// however many tables there are; but a superblock that has changed is read again.
 func TestManyTables(t *testing.T) {
 	const n = 40
 	dir := filepath.Join(t.TempDir(), "server")

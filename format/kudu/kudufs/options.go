@@ -24,14 +24,14 @@ type WriteOptions struct {
 	Buckets    int      // of the hash of the key; 0: as the Kudu table was divided, else one tablet
 	Server     string   // UUID of the tablet server; "" is the first peer, else made of the table's id
 	Peers      []string // UUID@HOST:PORT of each replica; nil is the server alone, at 127.0.0.1:7050
-	Time       int64    // when the table was made, in milliseconds since 1970; 0 is now
-	RowSetSize int64    // bytes that are gathered into one rowset; 0 is 64 MiB
+	Time       int64    // when the table was created, in milliseconds since 1970; 0 is now
+	RowSetSize int64    // size at which a rowset is written, in bytes; 0 is 64 MiB
 }
 
 const (
 	defaultRowSet  = 64 << 20
 	defaultAddress = "127.0.0.1:7050"
-	mostBuckets    = 10_000
+	maxBuckets     = 10_000
 )
 
 var writing = option.Table[WriteOptions]{Format: "kudu-fs", For: "writing", Check: (*WriteOptions).check,
@@ -43,18 +43,18 @@ var writing = option.Table[WriteOptions]{Format: "kudu-fs", For: "writing", Chec
 		option.List("key", "COLUMN,…", "the primary key (default: that of the Kudu table)",
 			func(o *WriteOptions) *[]string { return &o.Key }),
 		option.Int("buckets", "N", "tablets by hash of the primary key (default: as the Kudu table was divided, else "+
-			"one tablet)", func(o *WriteOptions) *int { return &o.Buckets }, 2, mostBuckets),
+			"one tablet)", func(o *WriteOptions) *int { return &o.Buckets }, 2, maxBuckets),
 		option.Text("server", "UUID", "the tablet server, 32 hexadecimal digits (default: the first peer, else made "+
 			"of the table's id)", func(o *WriteOptions) *string { return &o.Server }),
-		option.List("peers", "UUID@HOST:PORT,…", "the servers that have replicas (default: the one that is written, "+
+		option.List("peers", "UUID@HOST:PORT,…", "the servers with replicas (default: the one that is written, "+
 			"at "+defaultAddress+")", func(o *WriteOptions) *[]string { return &o.Peers }),
-		option.Int("time", "MS", "when the table was made, in milliseconds since 1970 (default: now)",
+		option.Int("time", "MS", "when the table was created, in milliseconds since 1970 (default: now)",
 			func(o *WriteOptions) *int64 { return &o.Time }, 1, 1<<52),
-		option.Size("rowset-size", "how much is gathered into one rowset (default 64MiB)",
+		option.Size("rowset-size", "write a rowset when its rows take so much (default 64MiB)",
 			func(o *WriteOptions) *int64 { return &o.RowSetSize }, 1, 1<<40),
 	}}
 
-// Strings and Formats make the struct format.Options.
+// Strings and Formats implement format.Options.
 func (o WriteOptions) Strings() map[string]string { return writing.Strings(&o) }
 func (o WriteOptions) Formats() []string          { return []string{writing.Format} }
 
@@ -73,7 +73,7 @@ func (o *WriteOptions) peers() (out []meta.Peer, err error) {
 	for _, one := range o.Peers {
 		id, address, _ := strings.Cut(one, "@")
 		if _, port, err := net.SplitHostPort(address); err != nil || !isPort(port) || !isUUID(id) {
-			return nil, fault.Invalidf("peers=%s: UUID@HOST:PORT is wanted", one)
+			return nil, fault.Invalidf("peers=%s: expected UUID@HOST:PORT", one)
 		}
 		out = append(out, meta.Peer{UUID: strings.ToLower(id), Voter: true, Address: address})
 	}
@@ -84,7 +84,7 @@ func (o *WriteOptions) peers() (out []meta.Peer, err error) {
 	return out, nil
 }
 
-// moment is when the table was made.
+// moment is when the table was created.
 func (o *WriteOptions) moment() time.Time {
 	if o.Time == 0 {
 		return time.Now()
@@ -94,7 +94,7 @@ func (o *WriteOptions) moment() time.Time {
 
 func (o *WriteOptions) rowSet() int64 { return cmp.Or(o.RowSetSize, defaultRowSet) }
 
-// isUUID reports whether s is an id as Kudu writes it, but for upper case.
+// isUUID reports whether s is an id as Kudu writes it, in upper or lower case.
 func isUUID(s string) bool {
 	b, err := hex.DecodeString(s)
 	return err == nil && len(b) == 16
@@ -105,7 +105,7 @@ func isPort(s string) bool {
 	return err == nil && n > 0
 }
 
-// madeID makes an id of words, always the same.
+// madeID derives an id from words.
 func madeID(words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return hex.EncodeToString(sum[:16])

@@ -13,15 +13,15 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// divide is how the table is divided, and its tablets: as t says, else by buckets of the key, else not at all.
+// divide returns the partitioning and the tablets of a table: by hash of the key, if buckets is not 0; else as t says;
+// else one tablet.
 func divide(t kudu.TableMeta, s *meta.Schema, id string, buckets int32) (p meta.PartitionSchema,
 	tablets []kudu.TabletMeta, err error) {
 	ids := func(names []string) (out []int32, err error) {
 		for _, n := range names {
 			i := s.FindName(n)
 			if i < 0 || !s.Columns[i].Key {
-				return nil, fault.Invalidf("the table is divided by column %q, which is not in the key of what is "+
-					"written", n)
+				return nil, fault.Invalidf("the table is partitioned by column %q, which is not in its primary key", n)
 			}
 			out = append(out, s.Columns[i].ID)
 		}
@@ -75,8 +75,8 @@ func divide(t kudu.TableMeta, s *meta.Schema, id string, buckets int32) (p meta.
 	return p, t.Tablets, nil
 }
 
-// hashTablets are the tablets of a table that only has buckets. Bounds that say nothing are left out, as Kudu does: the
-// first tablet begins, and the last ends, where the table does.
+// hashTablets are the tablets of a table with hash buckets alone. As in Kudu, the first has no start key, and the last
+// no end key.
 func hashTablets(id string, buckets int32) (out []kudu.TabletMeta) {
 	for b := range buckets {
 		t := kudu.TabletMeta{ID: madeID(id, "bucket", fmt.Sprint(b)), Buckets: []int32{b}}
@@ -91,7 +91,7 @@ func hashTablets(id string, buckets int32) (out []kudu.TabletMeta) {
 	return out
 }
 
-// rangeKey is the encoded key of a bound's texts; none is unbounded.
+// rangeKey encodes a bound's texts; no texts are unbounded.
 func rangeKey(s *meta.Schema, columns []int32, texts []string) (key []byte, err error) {
 	if len(texts) > len(columns) {
 		return nil, fault.Invalidf("a bound of a partition has %d values for %d columns", len(texts), len(columns))
@@ -178,7 +178,7 @@ func (r *router) tablet(cells [][]byte) (int, error) {
 	return i, nil
 }
 
-// encode is the key of some columns, good until the next call.
+// encode encodes the key of some columns, valid until the next call.
 func (r *router) encode(ids []int32, cells [][]byte) ([]byte, error) {
 	r.buf = r.buf[:0]
 	for k, id := range ids {
@@ -191,7 +191,7 @@ func (r *router) encode(ids []int32, cells [][]byte) ([]byte, error) {
 	return r.buf, nil
 }
 
-// text is the key for people.
+// text writes a key for messages.
 func (r *router) text(cells [][]byte) string {
 	var out []string
 	for i, v := range cells {

@@ -10,8 +10,8 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// writeRowSet writes rows, sorted by key, as a rowset. columns are their values in the order of the schema, keys the
-// encoded keys of all.
+// writeRowSet writes rows, sorted by key, as a rowset. columns are their values in the order of the schema, keys their
+// encoded keys.
 func writeRowSet(ctx context.Context, v *server, s *meta.Schema, id uint64, columns []arrow.Array,
 	keys [][]byte) (r meta.RowSet, err error) {
 	r = meta.RowSet{ID: id, LastDurableDMS: -1, LiveRows: int64(len(keys)), MinKey: keys[0], MaxKey: keys[len(keys)-1]}
@@ -42,7 +42,7 @@ func writeRowSet(ctx context.Context, v *server, s *meta.Schema, id uint64, colu
 	return r, err
 }
 
-// keyFile is a file of encoded keys.
+// keyFile is a writer of encoded keys: a bloom filter or an ad-hoc index.
 type keyFile interface {
 	Add(key []byte) error
 	Close() (cfile.Summary, error)
@@ -58,7 +58,7 @@ func addKeys(f keyFile, keys [][]byte) (bytes int64, err error) {
 	return sum.Bytes, err
 }
 
-// writeColumn writes a column's block. The only column of a key has the value index.
+// writeColumn writes a column's block, with a value index if it is the whole key.
 func writeColumn(ctx context.Context, v *server, s *meta.Schema, i int, values arrow.Array) (meta.BlockRef, error) {
 	c := &s.Columns[i]
 	field := cfile.Field{Name: c.Name, Type: c.Type, Nullable: c.Nullable, Array: c.Array,

@@ -13,18 +13,18 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// tableOf is what a schema's metadata tells of the Kudu table that it comes from; the zero value if it is none.
+// tableOf is the metadata of the Kudu table that a schema comes from; the zero value if it comes from none.
 func tableOf(sc *arrow.Schema) (t kudu.TableMeta, err error) {
 	if v, ok := sc.Metadata().GetValue(kudu.MetaTable); ok {
 		if err := json.Unmarshal([]byte(v), &t); err != nil {
-			return t, fault.Invalidf("the schema's %s cannot be understood: %v", kudu.MetaTable, err)
+			return t, fault.Invalidf("the schema's metadata %s cannot be parsed: %v", kudu.MetaTable, err)
 		}
 	}
 	return t, nil
 }
 
-// schemaOf makes Kudu's schema of an Arrow schema: the columns of the key come first. from are the fields that its
-// columns come from. key names the primary key; nil: it is what the fields' metadata says.
+// schemaOf makes Kudu's schema of an Arrow schema, with the columns of the key first. from are the indexes of the
+// fields of its columns. key names the primary key; nil: by the fields' metadata.
 func schemaOf(sc *arrow.Schema, key []string) (s meta.Schema, from []int, err error) {
 	if key == nil {
 		key = keyOf(sc)
@@ -56,9 +56,9 @@ func schemaOf(sc *arrow.Schema, key []string) (s meta.Schema, from []int, err er
 			return s, nil, err
 		}
 		if c.Key = k < len(key); c.Key {
-			c.Nullable = false // Write looks for nulls
+			c.Nullable = false // Write refuses nulls
 			if c.Type == cfile.Bool || c.Type == cfile.Float || c.Type == cfile.Double {
-				return s, nil, fault.Invalidf("column %q cannot be in Kudu's primary key: it is of %s", c.Name,
+				return s, nil, fault.Invalidf("column %q cannot be in Kudu's primary key: its type is %s", c.Name,
 					c.TypeText())
 			}
 		}
@@ -69,8 +69,8 @@ func schemaOf(sc *arrow.Schema, key []string) (s meta.Schema, from []int, err er
 	return s, from, nil
 }
 
-// keyOf are the columns of the key, in its order, as the metadata of fields that come from Kudu tells. One that is
-// missing ends it.
+// keyOf are the columns of the key, in order, by the metadata of fields that come from Kudu, up to the first missing
+// one.
 func keyOf(sc *arrow.Schema) (key []string) {
 	for {
 		i := slices.IndexFunc(sc.Fields(), func(f arrow.Field) bool {
@@ -84,7 +84,7 @@ func keyOf(sc *arrow.Schema) (key []string) {
 	}
 }
 
-// number gives columns their ids: those that they had, if all had one and no two the same; else by their places.
+// number sets the ids of columns to their indexes, unless all columns have different ids already.
 func number(columns []meta.Column) {
 	seen := map[int32]bool{}
 	for _, c := range columns {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"time"
 
@@ -16,18 +15,18 @@ import (
 	"stoa/store"
 )
 
-// server is the directories of one server being written.
+// server writes the directories of one server.
 type server struct {
 	sink  store.Sink
 	root  string // its directory in the sink
 	uuid  string
-	dir   string // uuid of its data directory
-	next  uint64 // number of the next block
+	dir   string // UUID of its data directory
+	next  uint64 // id of the next block
 	bytes int64
 	files []string
 }
 
-// newServer begins the directories of a server.
+// newServer creates the directories of a server, with their instance files.
 func newServer(ctx context.Context, s store.Sink, root, uuid string, at time.Time) (*server, error) {
 	v := &server{sink: s, root: root, uuid: uuid, dir: madeID(uuid, "data"), next: 1}
 	in := pb.AppendString(nil, 1, uuid)
@@ -59,13 +58,11 @@ func (v *server) container(ctx context.Context, name, typ string, message []byte
 	return v.file(ctx, name, pbc.Append(nil, typ, message))
 }
 
-// block writes the next block: fill writes the CFile and gives its size. The block manager's path has the bits 47 to 24
-// of the number.
+// block writes the next block. fill writes the CFile and returns its size.
 func (v *server) block(ctx context.Context, fill func(*bufio.Writer) (int64, error)) (meta.BlockRef, error) {
 	id := v.next
 	v.next++
-	name := fmt.Sprintf("%02x/%02x/%02x/%016d", id>>40&0xff, id>>32&0xff, id>>24&0xff, id)
-	name = path.Join(v.root, fs.DataSubdir, name)
+	name := path.Join(v.root, fs.DataSubdir, fs.BlockPath(id))
 	o, err := v.sink.Create(ctx, name)
 	if err != nil {
 		return meta.BlockRef{}, err
@@ -83,7 +80,7 @@ func (v *server) block(ctx context.Context, fill func(*bufio.Writer) (int64, err
 	return meta.BlockRef{ID: id}, nil
 }
 
-// tablet writes what a tablet has besides its blocks.
+// tablet writes a tablet's superblock, consensus metadata and empty log.
 func (v *server) tablet(ctx context.Context, t *meta.Tablet) error {
 	err := v.container(ctx, path.Join(fs.TabletMetaDir, t.ID), "kudu.tablet.TabletSuperBlockPB", t.Append(nil))
 	if err == nil {

@@ -14,22 +14,23 @@ import (
 	"stoa/internal/nest"
 )
 
-// tablet gathers the rows of one tablet until they are a rowset.
+// tablet buffers the rows of one tablet until they make a rowset.
 type tablet struct {
 	*meta.Tablet
 	batches []arrow.RecordBatch // columns in the order of the table's schema
-	keys    []rowKey            // of the rows that are gathered, in the order in which they came
-	bytes   int64
-	written []keyRun // of the rowsets
+	keys    []rowKey            // of the buffered rows, in the order in which they came
+	bytes   int64               // of the buffered rows and keys
+	written []keyRun            // of the rowsets that were written
 }
 
-// rowKey is an encoded key, and the row of what is gathered that has it.
+// rowKey is an encoded key, and the index of the buffered row that has it.
 type rowKey struct {
 	key []byte
 	row int32
 }
 
-// add gathers rows of a batch, of which keys are the encoded keys. The batch is kept.
+// add buffers a batch, whose rows have the given encoded keys and size in bytes. It takes over the reference to the
+// batch.
 func (t *tablet) add(b arrow.RecordBatch, keys [][]byte, bytes int64) {
 	t.batches = append(t.batches, b)
 	for _, k := range keys {
@@ -39,7 +40,7 @@ func (t *tablet) add(b arrow.RecordBatch, keys [][]byte, bytes int64) {
 	t.bytes += bytes
 }
 
-// flush writes what is gathered as a rowset.
+// flush writes the buffered rows as a rowset.
 func (t *tablet) flush(ctx context.Context, v *server, spool *keySpool, mem memory.Allocator) error {
 	if len(t.keys) == 0 {
 		return nil
@@ -71,7 +72,7 @@ func (t *tablet) flush(ctx context.Context, v *server, spool *keySpool, mem memo
 	return nil
 }
 
-// columns are the gathered rows in an order, column by column.
+// columns are the buffered rows in the given order, column by column. The caller releases them.
 func (t *tablet) columns(order []int32, mem memory.Allocator) (out []arrow.Array, err error) {
 	for c := range t.Schema.Columns {
 		parts := make([]arrow.Array, len(t.batches))
@@ -100,7 +101,7 @@ func release(arrays []arrow.Array) {
 	}
 }
 
-// clear lets go of what was gathered.
+// clear releases the buffered rows.
 func (t *tablet) clear() {
 	for _, b := range t.batches {
 		b.Release()
@@ -108,7 +109,7 @@ func (t *tablet) clear() {
 	t.batches, t.keys, t.bytes = nil, nil, 0
 }
 
-// twice is the error of a key that two rows have.
+// twice is the error of two rows with the same key.
 func (t *tablet) twice(key []byte) error {
 	text, err := t.Schema.KeyText(key)
 	if err != nil {

@@ -38,9 +38,9 @@ func NewOptionFlags() []*OptionFlag {
 		{Flag: "partial", Key: "partial", Value: "true", Usage: "accept that something is missing: parts of the " +
 			"table, history before --at, the end mark of an Arrow stream (without it that is status 3)"},
 		{Flag: "live", Key: "live", Value: "true", Usage: "read a directory although a server runs on it"},
-		{Flag: "wal-dir", Key: "wal-dir", Usage: "the `DIR` that holds wals/, instead of looking for it"},
+		{Flag: "wal-dir", Key: "wal-dir", Usage: "the `DIR` that holds wals/, instead of searching for it"},
 		{Flag: "data-dirs", Key: "data-dirs", Usage: "the `DIRS` that hold data/, separated by commas"},
-		{Flag: "meta-dir", Key: "meta-dir", Usage: "the `DIR` that holds tablet-meta/, instead of looking for it"},
+		{Flag: "meta-dir", Key: "meta-dir", Usage: "the `DIR` that holds tablet-meta/, instead of searching for it"},
 		{Flag: "segment", Key: "segment",
 			Usage: "read only segment `N`, or several (N,N), even if it does not count"},
 		{Flag: "segments", Key: "segments", Usage: "read segments `N,N`; all: every one whose files exist, also " +

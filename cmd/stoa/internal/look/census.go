@@ -52,12 +52,12 @@ func CensusCmd(a *cli.App) *cobra.Command {
 tablets, and their replicas on all servers and disks. The ROOTs are one place: servers and masters are
 found below each, at any depth, and directories joined to their server wherever they lie.
 
-A replica is whole, behind (another one saw later operations), damaged (as far as that shows without
+A replica is whole, behind (another one has later operations), damaged (as far as that shows without
 reading rows; stoa verify reads them), copying (its copy or deletion was not finished), a tombstone, or a
-stranger (its server is no peer of the tablet). A part of a table that must be somewhere is missing; a
-range that nobody holds, and that the table may have been made without, is uncovered. Lost are tablets
-of which only a log, consensus metadata or a damaged superblock is left, and unclaimed are blocks with
-rows that no superblock names. With a master among the ROOTs its catalogue says which tables there must be.
+stranger (evicted: no peer of the tablet is on its server). A tablet that must exist and is not here is
+missing; a range that no tablet holds, and that the table may have been created without, is uncovered.
+Lost is a tablet of which only a log, consensus metadata or a damaged superblock is left; unclaimed are
+blocks with rows that no superblock names. If there is a master, its catalogue says which tables must exist.
 
 A table is complete if each of its parts has a replica that is whole. The status is 3 if something is not.`,
 		Example: "  stoa census kudu/wal kudu/data\n  stoa census @roots.txt -f json",

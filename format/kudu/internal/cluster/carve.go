@@ -19,31 +19,30 @@ import (
 	"stoa/store"
 )
 
-// Blocks that no superblock names can be read with a schema that is given (option schema): those whose
-// superblock is lost, and those in containers without records, which are found by their magics. They are put
-// together to rowsets again; where it is not certain which blocks belong together they are left alone, and
-// reported. Deltas and the log are not applied: nothing says to which rowset they belong. So what is shown is the
-// rows as they were flushed or compacted, deleted ones included.
+// Blocks that no superblock names can be read with a given schema (option schema): those whose superblock is lost, and
+// those in containers without metadata, which are found by their magics. They are assembled into rowsets; if it is not
+// certain which blocks belong together, they are left out, and reported. Deltas and the log are not applied: nothing
+// says which rowset they belong to. So rows are as they were flushed or compacted, and deleted ones are among them.
 
-// carvedID is the tablet of carved rowsets.
+// carvedID is the id and the name of the tablet that carved rowsets are put in.
 const carvedID = "carved"
 
-// loose is a column block that nothing names.
+// loose is a block that no superblock names.
 type loose struct {
 	fs.Place
 	Kind  cfile.Kind
 	Rows  int64
 	Typ   cfile.Type
 	foot  cfile.Footer
-	taken bool
+	taken bool  // it was put in a rowset
 	Err   error // why the file cannot be opened
 }
 
 // openCarved opens the blocks that no superblock names as a table.
 func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*table.Table, error) {
 	if tg.Table != "" || ro.Tablet != "" {
-		return nil, fault.Invalidf("option schema=FILE reads the blocks that no superblock names, so of no "+
-			"table or tablet that has a name: without #%s", cmp.Or(tg.Table, ro.Tablet))
+		return nil, fault.Invalidf("option schema=FILE reads blocks that no superblock names, so no table or tablet "+
+			"can be selected: leave out %s", cmp.Or(tg.Table, ro.Tablet))
 	}
 	sc, err := ReadSchemaFile(ctx, tg.Tree, ro.Schema)
 	if err != nil {
@@ -69,16 +68,16 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	}
 	if len(c.tablet.RowSets) == 0 {
 		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "",
-			"no blocks that no superblock names fit the schema in %s", name)
+			"no block without a superblock fits the schema in %s", name)
 	}
 	if ids := s.lostLike(sc); len(ids) > 1 {
 		c.note("kudu.carve.mixed", fault.Span{Object: tg.Name}, "the rows may be those of %d tablets whose "+
-			"superblocks are lost, of several tables or replicas, and are read as one table: %s", len(ids),
+			"superblocks are lost, of several tables or replicas, which are read as one table: %s", len(ids),
 			strings.Join(ids, ", "))
 	}
 	if c.deltas > 0 {
 		c.note("kudu.carve.deltas", fault.Span{Object: tg.Name},
-			"%d files of changes are not applied: nothing says of which rowset they are", c.deltas)
+			"%d delta files are not applied: nothing says which rowset they belong to", c.deltas)
 	}
 	t, err := table.New(tg.Tree, []*table.Tablet{{Replica: table.Replica{FS: c.dirs, Tablet: c.tablet}}}, o, ro)
 	if err != nil {
@@ -88,15 +87,15 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	return t, nil
 }
 
-// carving is a tablet that is made up of the blocks that no superblock names.
+// carving is a tablet that is assembled from blocks that no superblock names.
 type carving struct {
-	dirs     *fs.FS // in which each block is a container of its own
+	dirs     *fs.FS // synthetic: each block is a container of its own
 	tablet   *meta.Tablet
 	findings []region.Finding
-	deltas   int // files of changes, which are not applied
+	deltas   int // delta files, which are not applied
 }
 
-// newCarving is a tablet without rows, of the schema in the file of that name.
+// newCarving is a carving without rows, with the schema sc, which was read from the file name.
 func newCarving(tg format.Target, o format.OpenOptions, sc *meta.Schema, name string) *carving {
 	return &carving{
 		dirs: &fs.FS{BlockManager: "log", Tree: tg.Tree,
@@ -124,21 +123,21 @@ func (c *carving) add(set []*loose) {
 	c.tablet.RowSets = append(c.tablet.RowSets, rs)
 }
 
-// noteLeft reports the column blocks that no rowset took, and counts the files of changes.
+// noteLeft notes the column blocks that are in no rowset, and counts the delta files.
 func (c *carving) noteLeft(found []*loose) {
 	for _, x := range found {
 		switch {
 		case x.Kind == cfile.KindDelta:
 			c.deltas++
 		case x.Kind == cfile.KindColumn && !x.taken:
-			c.note("kudu.carve.left", x.At, "%d values of type %s: it is not certain to which rowset they belong",
+			c.note("kudu.carve.left", x.At, "%d values of type %s: it is not certain which rowset they belong to",
 				x.Rows, meta.TypeName(x.Typ))
 		}
 	}
 }
 
-// lostLike are the tablets whose superblocks are lost and that may have a schema: the keys in their logs'
-// headers have the same types. A tablet of which several replicas are lost is there several times.
+// lostLike are the ids of the tablets whose superblocks are lost and which may have the schema sc: their keys have the
+// same types, or are unknown. A tablet with several lost replicas is in the list several times.
 func (s *Servers) lostLike(sc *meta.Schema) (ids []string) {
 	for _, b := range s.broken {
 		like := len(b.Schema.Columns) == 0 || b.Schema.NumKeys == sc.NumKeys
@@ -152,12 +151,12 @@ func (s *Servers) lostLike(sc *meta.Schema) (ids []string) {
 	return ids
 }
 
-// Loose are a server's files that no superblock names: by the block manager's word, and by their magics where
-// its records are lost.
+// Loose are a server's CFiles that no superblock names, sorted by block id: blocks of the block manager, and, in
+// containers whose metadata is damaged, what is found by its magic, with id 0.
 func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error) {
 	var tablets []*meta.Tablet
 	for _, tb := range s.Tablets {
-		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+		for _, r := range tb.Replicas() {
 			if r.FS == f {
 				tablets = append(tablets, r.Tablet)
 			}
@@ -200,7 +199,7 @@ func (s *Servers) Loose(ctx context.Context, f *fs.FS) (out []*loose, err error)
 	return out, nil
 }
 
-// canBe reports whether a file can be that of a column.
+// canBe reports whether x can be a block of column c.
 func (x *loose) canBe(c *meta.Column) bool {
 	f := &x.foot
 	return x.Kind == cfile.KindColumn && !x.taken && f.Type == c.Type && f.Nullable == c.Nullable &&
@@ -209,10 +208,10 @@ func (x *loose) canBe(c *meta.Column) bool {
 		(c.Compression == cfile.DefaultCompression || c.Compression == f.Compression)
 }
 
-// group puts blocks, sorted by number, together to rowsets. A flush or a compaction makes the blocks of a
-// rowset one after the other, in the order of columns: a run of consecutive numbers with as many rows each,
-// that fits the schema and has no such neighbours, is one. Of the rest, blocks with as many rows are one if
-// there is exactly one for each column, and no two columns are alike.
+// group assembles blocks, sorted by id, into rowsets. A flush or a compaction creates the blocks of a rowset one after
+// another, in the order of columns: a run of consecutive ids with the same number of rows that fits the schema, and
+// that no more such blocks precede or follow, is a rowset. Of the rest, blocks with the same number of rows are one if
+// exactly one fits each column.
 func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 	n := len(sc.Columns)
 	take := func(set []*loose) {
@@ -246,15 +245,15 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 		set := make([]*loose, n)
 		sure := true
 		for _, x := range rest {
-			places := 0
+			fits := 0
 			for k := range sc.Columns {
 				if x.canBe(&sc.Columns[k]) {
-					places++
+					fits++
 					sure = sure && set[k] == nil
 					set[k] = x
 				}
 			}
-			sure = sure && places == 1
+			sure = sure && fits == 1
 		}
 		if sure {
 			take(set)
@@ -267,14 +266,14 @@ func group(all []*loose, sc *meta.Schema) (out [][]*loose) {
 	return out
 }
 
-// follows reports whether x was made right after y, for the same rows.
+// follows reports whether x may have been created right after y, for the same rows.
 func (x *loose) follows(y *loose) bool {
 	return x.ID == y.ID+1 && x.Rows == y.Rows && x.Kind == cfile.KindColumn && y.Kind == cfile.KindColumn
 }
 
-// ReadSchemaFile reads a schema as `stoa schema -f json` prints it. The metadata stoa.type, stoa.key,
-// stoa.column_id, stoa.encoding and stoa.compression say what Arrow's types do not; without stoa.type it is the
-// usual type.
+// ReadSchemaFile reads a schema as `stoa schema -f json` prints it, with the field metadata stoa.type, stoa.key,
+// stoa.column_id, stoa.encoding and stoa.compression. Without stoa.type the type is by usualType. The error is Invalid
+// if it is not a schema of a Kudu table.
 func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (*meta.Schema, error) {
 	fields, err := format.ReadSchemaFile(ctx, tree, name)
 	if err != nil {
@@ -289,7 +288,7 @@ func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (*meta.Sc
 			t, ok = cfile.Decimal128, true
 		}
 		if !ok {
-			return nil, fault.Invalidf("%s: column %q: %s is no type of Kudu's", name, f.Name, f.Type)
+			return nil, fault.Invalidf("%s: column %q: Kudu has no type %s", name, f.Name, f.Type)
 		}
 		c.Type = t
 		c.Encoding = cfile.EncodingByName(f.Metadata[cfile.MetaEncoding])
@@ -304,12 +303,12 @@ func ReadSchemaFile(ctx context.Context, tree store.Tree, name string) (*meta.Sc
 	}
 	sc.Index()
 	if len(sc.Columns) == 0 || len(sc.ByID) != len(sc.Columns) {
-		return nil, fault.Invalidf("%s: %d columns with %d ids", name, len(sc.Columns), len(sc.ByID))
+		return nil, fault.Invalidf("%s: %d columns with %d different ids", name, len(sc.Columns), len(sc.ByID))
 	}
 	return sc, nil
 }
 
-// usualType is Kudu's type of an Arrow type, by their names.
+// usualType is Kudu's type for an Arrow type, by name.
 var usualType = map[string]string{"int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",
 	"utf8": "string", "binary": "binary", "bool": "bool",
 	"float32": "float", "float64": "double", "timestamp": "unixtime_micros", "date32": "date"}

@@ -18,15 +18,15 @@ import (
 	"stoa/wire"
 )
 
-// A master keeps what it knows in a table of one tablet, sys.catalog: entry_type (int8), entry_id (string),
-// metadata, a message by the type. The tables and tablets in it say what there must be, under which name,
-// wherever it is.
+// A master keeps its metadata in sys.catalog, a table of one tablet: entry_type (int8), entry_id (string), and
+// metadata, a message whose type depends on entry_type. Its tables and tablets are all that the cluster has, under
+// their current names.
 const (
 	catalogTable  = 1 // SysTablesEntryPB; entry_id is the table's id
 	catalogTablet = 2 // SysTabletsEntryPB; entry_id is the tablet's id
 )
 
-// catalog is what a master's directory says.
+// catalog is the content of sys.catalog.
 type catalog struct {
 	tables  map[string]catalogEntry   // by table id
 	tablets map[string]catalogEntry   // by tablet id
@@ -39,11 +39,11 @@ type catalogEntry struct {
 	name      string // of a table
 	table     string // id of the tablet's table
 	partition meta.Partition
-	gone      bool // removed, deleted or replaced; or not yet made
+	gone      bool // removed, deleted or replaced; or not yet created
 }
 
-// The states of entries: of tables 0 unknown, 1 preparing, 2 running, 3 altering, 4 removed, 5 soft-deleted; of
-// tablets 0 preparing, 1 creating, 2 running, 3 replaced, 4 deleted, 999 unknown.
+// States of entries: of tables 0 unknown, 1 preparing, 2 running, 3 altering, 4 removed, 5 soft-deleted; of tablets
+// 0 preparing, 1 creating, 2 running, 3 replaced, 4 deleted, 999 unknown.
 
 // ParseCatalogTable reads a SysTablesEntryPB.
 func ParseCatalogTable(c *wire.Cursor, id string) (e catalogEntry) {
@@ -82,7 +82,7 @@ func ParseCatalogTablet(c *wire.Cursor, id string) (e catalogEntry) {
 	return e
 }
 
-// readCatalog reads the catalogue, if a master's directory is there. Damage in it is a finding.
+// readCatalog reads the catalogue, if a master's directory is here. Damage in it is a finding.
 func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) error {
 	i := slices.IndexFunc(s.Tablets, func(tb *table.Tablet) bool {
 		return tb.ID == meta.SystemCatalogID &&
@@ -95,7 +95,7 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 	if err := tb.Choose(ctx, true, table.Options{At: table.Latest}); err != nil {
 		return err
 	}
-	ro.At, ro.Partial, ro.NoWAL = table.Latest, true, false // most of it is never flushed
+	ro.At, ro.Partial, ro.NoWAL = table.Latest, true, false // with the log: most of it is never flushed
 	o.Opts, o.Tracer = nil, nil
 	c := &catalog{tables: map[string]catalogEntry{}, tablets: map[string]catalogEntry{},
 		parts: map[string][]catalogEntry{}}
@@ -137,7 +137,7 @@ func (s *Servers) readCatalog(ctx context.Context, tg format.Target, o format.Op
 	return nil
 }
 
-// read takes the entries of a master's table, whose kind, id and metadata are in these columns.
+// read reads the entries. columns are the positions of entry_type, entry_id and metadata.
 func (c *catalog) read(ctx context.Context, t *table.Table, tb *table.Tablet, columns [3]int) error {
 	return t.Each(ctx, tb, func(cells [][]byte) error {
 		kind, id, metadata := cells[columns[0]], string(cells[columns[1]]), cells[columns[2]]
@@ -155,7 +155,7 @@ func (c *catalog) read(ctx context.Context, t *table.Table, tb *table.Tablet, co
 	})
 }
 
-// unknown reports a table of which tablets are here and that the catalogue, which is kept in tb, does not know.
+// unknown notes the tables with tablets here that the catalogue, which was read from tb, does not have.
 func (s *Servers) unknown(tb *table.Tablet) {
 	var names []string
 	for _, ts := range s.Tables() {
@@ -170,11 +170,11 @@ func (s *Servers) unknown(tb *table.Tablet) {
 			names = append(names[:most], "…")
 		}
 		s.Findings = append(s.Findings, tb.Note("kudu.catalog.behind", fault.Span{Object: tb.Object},
-			fmt.Sprintf("the master does not know %d of the tables that are here: %s", n, strings.Join(names, ", "))))
+			fmt.Sprintf("the master's catalogue lacks %d of the tables here: %s", n, strings.Join(names, ", "))))
 	}
 }
 
-// absent are the tablets of a table that the catalogue has and no directory here holds.
+// absent are the tablets of a table that the catalogue has and here has not, in the order of partitions.
 func (c *catalog) absent(tableID string, here []*table.Tablet) (out []catalogEntry) {
 	if c == nil || c.tables[tableID].gone {
 		return nil

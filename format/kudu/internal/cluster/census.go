@@ -14,39 +14,39 @@ import (
 	"stoa/region"
 )
 
-// The states that a census gives replicas, and parts of tables that no replica is of.
+// States of replicas in a census, and of parts of tables without a replica.
 const (
-	StateWhole     = "whole"
-	StateBehind    = "behind"    // another replica saw later operations
+	StateWhole     = "whole"     // nothing is wrong, as far as that shows without reading rows
+	StateBehind    = "behind"    // another replica has later operations
 	StateDamaged   = "damaged"   // as far as that shows without reading rows
-	StateCopying   = "copying"   // its copy was never finished, or its deletion
+	StateCopying   = "copying"   // its copy, or its deletion, was not finished
 	StateTombstone = "tombstone" // it was deleted from the server
-	StateStranger  = "stranger"  // the replica that is read does not know its server as a peer
-	StateMissing   = "missing"   // a part of the table that must be somewhere, and is not here
-	StateUncovered = "uncovered" // a range that no tablet here holds; the table may have been made so
-	StateLost      = "lost"      // signs of a tablet without a superblock that can be read
-	StateUnclaimed = "unclaimed" // blocks with rows that no superblock claims
+	StateStranger  = "stranger"  // evicted: the tablet's newest Raft configuration does not have its server
+	StateMissing   = "missing"   // a tablet that must exist, and is not here
+	StateUncovered = "uncovered" // a range that no tablet here holds; the table may have been created without it
+	StateLost      = "lost"      // a tablet without a readable superblock
+	StateUnclaimed = "unclaimed" // blocks with rows that no superblock names
 )
 
 // CensusLine is a replica of a tablet, or what is known of one that is not here.
 type CensusLine struct {
 	Table, TableID    string
-	Tablet, Partition string // "": not known
-	Server, Place     string // where the replica is
+	Tablet, Partition string // "": unknown
+	Server, Place     string // UUID, and metadata directory
 	State, Why        string
-	Last              uint64 // hybrid time of the last operation that the replica saw; 0: not known
-	Complete          bool   // each part of the table is held by a replica that is whole
+	Last              uint64 // hybrid time of the replica's last operation; 0: unknown
+	Complete          bool   // of the table: each of its tablets has a replica in StateWhole
 }
 
-// ok reports whether the state of a line costs nothing, as long as another replica is whole.
-func (l *CensusLine) needed() bool {
+// lacks reports whether the state itself means that rows are missing, whatever other replicas there are.
+func (l *CensusLine) lacks() bool {
 	return l.State == StateMissing || l.State == StateLost || l.State == StateUnclaimed
 }
 
-// Census goes through all tables that any sign points to: those of the superblocks, of the master's catalogue, of logs
-// and consensus metadata, and of blocks that nothing claims.
+// Census lists the replicas of all tables that have left any trace: in superblocks, the master's catalogue, logs,
+// consensus metadata and unclaimed blocks. If tg names a table, it is only of that.
 func (s *Servers) Census(ctx context.Context, tg format.Target) (out []CensusLine, err error) {
-	for _, ts := range s.called(tg.Table) {
+	for _, ts := range s.tablesNamed(tg.Table) {
 		if ts[0].ID == meta.SystemCatalogID {
 			continue
 		}
@@ -62,7 +62,7 @@ func (s *Servers) Census(ctx context.Context, tg format.Target) (out []CensusLin
 	out = append(out, s.absentTables()...)
 	for _, b := range s.lost() {
 		out = append(out, CensusLine{Table: b.Table, TableID: b.TableID, Tablet: b.ID, Place: b.Object,
-			State: StateLost, Why: "a log, consensus metadata or a damaged superblock is all that is left"})
+			State: StateLost, Why: "only a log, consensus metadata or a damaged superblock is left"})
 	}
 	loose, err := s.Unclaimed(ctx)
 	for _, x := range loose {
@@ -71,7 +71,7 @@ func (s *Servers) Census(ctx context.Context, tg format.Target) (out []CensusLin
 	return out, err
 }
 
-// censusOf is the census of a table of which something is here.
+// censusOf is the census of a table with tablets here.
 func (s *Servers) censusOf(ctx context.Context, ts []*table.Tablet) (out []CensusLine, err error) {
 	top := table.Newest(ts)
 	base := CensusLine{Table: s.NameOf(ts), TableID: top.TableID}
@@ -92,26 +92,26 @@ func (s *Servers) censusOf(ctx context.Context, ts []*table.Tablet) (out []Censu
 	}
 	if more > 0 {
 		l := base
-		l.State, l.Why = StateMissing, fmt.Sprintf("%d more parts", more)
+		l.State, l.Why = StateMissing, fmt.Sprintf("%d more tablets", more)
 		out = append(out, l)
 	}
 	for _, g := range uncovered {
 		l := base
 		l.Partition, l.State = g, StateUncovered
-		l.Why = "no tablet here holds the range; the table may have been made so"
+		l.Why = "no tablet here holds the range; the table may have been created without it"
 		out = append(out, l)
 	}
 	complete = complete && len(missing) == 0 && more == 0
 	for i := range out {
 		out[i].Complete = complete
 		if s.catalog != nil && s.catalog.tables[top.TableID].id == "" && out[i].Why == "" {
-			out[i].Why = "the master's catalogue does not know the table"
+			out[i].Why = "the master's catalogue does not have the table"
 		}
 	}
 	return out, nil
 }
 
-// replicas are the lines of a tablet; whole: one of its replicas is.
+// replicas are the lines of a tablet. whole: a replica is in StateWhole.
 func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Tablet) (out []CensusLine, whole bool,
 	err error) {
 	base.Tablet = tb.ID
@@ -137,7 +137,7 @@ func (s *Servers) replicas(ctx context.Context, base CensusLine, tb *table.Table
 	return out, whole, nil
 }
 
-// judge says of a replica what its own files say, and whether it is one of the quorum.
+// judge sets the state of a replica from its own files, and from the tablet's Raft configuration.
 func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r table.Replica) error {
 	switch {
 	case !r.HasData():
@@ -163,14 +163,14 @@ func (s *Servers) judge(ctx context.Context, l *CensusLine, tb *table.Tablet, r 
 	case bad >= 0:
 		l.State, l.Why = StateDamaged, found[bad].Message
 	case stranger(tb, r):
-		l.State, l.Why = StateStranger, "the peers of the tablet do not include its server"
+		l.State, l.Why = StateStranger, "the tablet's newest Raft configuration does not have this server: evicted"
 	default:
 		l.State = StateWhole
 	}
 	return nil
 }
 
-// stranger reports whether the newest configuration that a replica of the tablet knows has no peer with r's server.
+// stranger reports whether the newest Raft configuration in any replica of the tablet lacks r's server.
 func stranger(tb *table.Tablet, r table.Replica) bool {
 	var newest *meta.Consensus
 	for _, x := range tb.Replicas() {
@@ -182,7 +182,7 @@ func stranger(tb *table.Tablet, r table.Replica) bool {
 		!slices.ContainsFunc(newest.Peers, func(p meta.Peer) bool { return p.UUID == r.FS.UUID })
 }
 
-// absentTables are the tables that only the master's catalogue knows.
+// absentTables are the lines of tables that only the master's catalogue has.
 func (s *Servers) absentTables() (out []CensusLine) {
 	if s.catalog == nil {
 		return nil
@@ -192,7 +192,7 @@ func (s *Servers) absentTables() (out []CensusLine) {
 			continue
 		}
 		l := CensusLine{Table: e.name, TableID: id, State: StateMissing,
-			Why: "the master's catalogue knows it, and no server here holds it"}
+			Why: "the master's catalogue has it, but no server here holds it"}
 		for _, tb := range s.catalog.absent(id, nil) {
 			l.Tablet = tb.id
 			out = append(out, l)
@@ -207,6 +207,6 @@ func (s *Servers) absentTables() (out []CensusLine) {
 	return out
 }
 
-// Broken reports whether a line means that rows are missing from what is here: a part that must be somewhere is not, or
-// no replica of its table's parts is whole.
-func (l *CensusLine) Broken() bool { return l.needed() || !l.Complete && l.State != StateUncovered }
+// Broken reports whether rows are missing here: of a tablet that is not here, or because a tablet of the line's table
+// has no replica in StateWhole.
+func (l *CensusLine) Broken() bool { return l.lacks() || !l.Complete && l.State != StateUncovered }

@@ -17,9 +17,9 @@ import (
 	"stoa/store"
 )
 
-// Halves is an error if servers' directories are here only in part, so that no table can be read: most often
-// those above were meant.
-func (s *Servers) Halves(ctx context.Context, tg format.Target) error {
+// Incomplete returns an error, Corrupt, if a server's directories are here only in part, so that no table can be read:
+// most often, one of them was named instead of the directory above.
+func (s *Servers) Incomplete(ctx context.Context, tg format.Target) error {
 	if slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool {
 		return tb.ID != meta.SystemCatalogID &&
 			len(tb.FS.DataDirs) > 0
@@ -30,20 +30,21 @@ func (s *Servers) Halves(ctx context.Context, tg format.Target) error {
 		at := fault.Span{Object: tg.Name}
 		switch parentHint := s.parentHint(ctx, f.Tree, tg.Name); {
 		case f.MetaDir == "" && len(f.Layout.DataDirs) > 0:
-			return fault.Corruptf(at, "", "there are blocks and no superblocks (%s/), so no tables: superblocks "+
+			return fault.Corruptf(at, "", "there are blocks but no superblocks (%s/), so no tables: superblocks "+
 				"are in the server's WAL or metadata directory%s; without them ls --unnamed lists the blocks, "+
 				"and --schema reads them",
 				fs.TabletMetaDir, parentHint)
 		case f.MetaDir != "" && len(f.DataDirs) == 0:
 			return fault.Corruptf(at, "",
-				"there are superblocks and no blocks, so no rows: blocks are in the server's data directories%s",
+				"there are superblocks but no blocks, so no rows: blocks are in the server's data directories%s",
 				parentHint)
 		}
 	}
 	return nil
 }
 
-// parentHint is what to say if the directory above dir holds more of a server than dir.
+// parentHint says where the rest of a server's directories may be, to follow a message: in the directory above dir, if
+// that has both metadata and data, else where options name it.
 func (s *Servers) parentHint(ctx context.Context, tree store.Tree, dir string) string {
 	for up := path.Dir(dir); dir != "" && up != dir && len(up) > 1; dir, up = up, path.Dir(up) {
 		ls, err := fs.FindServers(ctx, tree, up, fs.FSOptions{Shallow: true})
@@ -62,8 +63,8 @@ func (s *Servers) parentHint(ctx context.Context, tree store.Tree, dir string) s
 	return ", --meta-dir, --wal-dir and --data-dirs name them"
 }
 
-// ToList are the findings about the directories that who lists them must know: errors, and what makes the
-// catalogue, from which names and missing tablets come, doubtful.
+// ToList are the findings that matter in a list of tables: errors, and warnings about the catalogue, which supplies
+// names and missing tablets.
 func ToList(all []region.Finding) (out []region.Finding) {
 	for _, x := range all {
 		if x.Severity >= region.Error || x.Part == meta.SystemCatalogID && x.Severity == region.Warning &&
@@ -74,13 +75,13 @@ func ToList(all []region.Finding) (out []region.Finding) {
 	return out
 }
 
-// AnyTable reports whether there is a table that List gives.
+// AnyTable reports whether there is a table, here or in the catalogue.
 func (s *Servers) AnyTable() bool {
 	return s.catalog != nil && len(s.catalog.tables) > 0 ||
 		slices.ContainsFunc(s.Tablets, func(tb *table.Tablet) bool { return tb.ID != meta.SystemCatalogID })
 }
 
-// Entry is what List says of a table.
+// Entry is a table's entry in a list.
 func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, error) {
 	top := table.Newest(ts)
 	e := format.Entry{Table: s.NameOf(ts), Kind: "table"}
@@ -142,8 +143,8 @@ func (s *Servers) Entry(ctx context.Context, ts []*table.Tablet) (format.Entry, 
 	return e, nil
 }
 
-// Means reports whether what, if it is anything, names a table or one of its tablets.
-func (s *Servers) Means(what string, ts []*table.Tablet) bool {
+// Matches reports whether what is "", or the name or id of a table, or the id of one of its tablets.
+func (s *Servers) Matches(what string, ts []*table.Tablet) bool {
 	return what == "" || what == s.NameOf(ts) || what == ts[0].TableID ||
 		slices.ContainsFunc(ts, func(tb *table.Tablet) bool { return tb.ID == what })
 }
@@ -154,8 +155,9 @@ func (s *Servers) holds(tableID string) bool {
 	return slices.ContainsFunc(s.index[tableID], func(i int) bool { return s.tables[i][0].TableID == tableID })
 }
 
-// Elsewhere gives the tables that the master knows, and of which nothing is here; false if yield wants no more.
-func (s *Servers) Elsewhere(what string, yield func(format.Entry, error) bool) bool {
+// AbsentTables yields the entries of the tables that the catalogue has and of which no tablet is here, by name; if what
+// is not "", only of that name or id. It returns false if yield did.
+func (s *Servers) AbsentTables(what string, yield func(format.Entry, error) bool) bool {
 	if s.catalog == nil {
 		return true
 	}
@@ -166,10 +168,10 @@ func (s *Servers) Elsewhere(what string, yield func(format.Entry, error) bool) b
 			continue
 		}
 		x := format.Entry{Table: e.name, Kind: "table", Rows: -1, Bytes: -1}
-		none := s.catalog.absent(id, nil)
+		missing := s.catalog.absent(id, nil)
 		x.Meta = append(x.Meta, table.Fact("table_id", "%s", id), table.Fact("tablets", "0"),
-			table.Fact("missing_tablets", "%d", len(none)))
-		for _, tb := range none {
+			table.Fact("missing_tablets", "%d", len(missing)))
+		for _, tb := range missing {
 			x.Parts = append(x.Parts, format.Entry{Table: tb.id, Kind: "tablet", Rows: -1, Bytes: -1,
 				Meta: []format.KeyValue{{Key: "state", Value: "MISSING"}}})
 		}

@@ -33,7 +33,7 @@ type HistoryLine struct {
 // which is read.
 func (s *Servers) History(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (
 	out []HistoryLine, err error) {
-	for _, ts := range s.called(tg.Table) {
+	for _, ts := range s.tablesNamed(tg.Table) {
 		if ts[0].ID == meta.SystemCatalogID && tg.Table == "" {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 
 // absent is a tablet that a table must have and that is not here.
 type absent struct {
-	id   string // "" if it is not known: only a master says
+	id   string // "": unknown, as only a master has it
 	what string // its partition
 }
 
@@ -27,11 +27,12 @@ func (a absent) String() string {
 	return fmt.Sprintf("%s (tablet %s)", a.what, a.id)
 }
 
-// Missing are the tablets that a table must have and that are not here: what the partition schema says, or the master;
-// uncovered are ranges of keys without a tablet, which may be meant to have none; more is how many are not listed.
+// Missing are the tablets that a table must have, by the catalogue or else the partition schema, and that are not here.
+// uncovered are ranges of keys without a tablet, with which the table may have been created. more is the number of
+// missing tablets that are not listed.
 func (s *Servers) Missing(ts []*table.Tablet) (missing []absent, uncovered []string, more int64) {
 	top := table.Newest(ts)
-	if s.catalog != nil && s.catalog.tables[top.TableID].id != "" { // the master knows
+	if s.catalog != nil && s.catalog.tables[top.TableID].id != "" { // the catalogue has all tablets
 		for _, e := range s.catalog.absent(top.TableID, ts) {
 			missing = append(missing, absent{e.id,
 				cmp.Or(top.Partitioning.Text(&top.Schema, &e.partition), "all rows")})
@@ -52,13 +53,12 @@ func (s *Servers) Missing(ts []*table.Tablet) (missing []absent, uncovered []str
 	return missing, uncovered, more
 }
 
-// WhereTablets is where a tablet that is missing would be.
+// WhereTablets is the span of the directory with superblocks, for findings about missing tablets.
 func (s *Servers) WhereTablets() fault.Span {
 	return fault.Span{Object: path.Join(s.All[0].MetaDir, fs.TabletMetaDir)}
 }
 
-// About are the findings that matter to a table: not those about tablets of which it is certain that they are
-// other tables'.
+// About are the findings that may matter to a table: all but those about tablets that certainly belong to other tables.
 func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 	top := table.Newest(ts).Tablet
 	missing, uncovered, _ := s.Missing(ts)
@@ -80,8 +80,8 @@ func (s *Servers) About(ts []*table.Tablet) (out []region.Finding) {
 	return out
 }
 
-// Gaps reports the tablets that a table must have and that are not here. What there is is read all the same:
-// whoever reads asks for the findings, and partial=true says that no more was expected.
+// Gaps is the finding, if any, about tablets that a table must have and that are not here. The others are read
+// nevertheless; option partial suppresses the finding.
 func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 	report := func(code string, at fault.Span, layout string, args ...any) []region.Finding {
 		return []region.Finding{codes.Codes.Finding(code, at, s.NameOf(ts), fmt.Sprintf(layout, args...))}
@@ -101,7 +101,7 @@ func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 			are = "tablet is"
 		}
 		return report("kudu.tablet.missing", s.WhereTablets(),
-			"table %s: %d %s not here: %s; partial=true says that this is known", s.NameOf(ts), n, are,
+			"table %s: %d %s not here: %s; partial=true if that is expected", s.NameOf(ts), n, are,
 			strings.Join(names, "; "))
 	}
 	if len(uncovered) == 0 {
@@ -110,7 +110,7 @@ func (s *Servers) Gaps(ts []*table.Tablet) []region.Finding {
 	for _, b := range s.broken {
 		if b.MayBeOf(table.Newest(ts).Tablet) {
 			return report("kudu.tablet.missing", fault.Span{Object: b.Object}, "tablet %s, whose superblock "+
-				"cannot be read, may hold rows of table %s (%s); partial=true says that this is known",
+				"cannot be read, may hold rows of table %s (%s); partial=true if that is expected",
 				b.ID, s.NameOf(ts), cmp.Or(uncovered[0], "a range"))
 		}
 	}

@@ -10,14 +10,13 @@ import (
 	"stoa/region"
 )
 
-// A snapshot is of a moment that the directories know. Before the first operation of a table there is nothing
-// to show: no rows would look like a table that is empty. After the last one the rows are those of the latest
-// state only if the directories are of that moment or later: that is certain if any tablet in them has an
-// operation that is not before it, and unknown otherwise. Both are refused, or, with partial=true, read and
-// reported.
+// A snapshot must be within the time that the directories cover. Before the first operation of a table the result would
+// look like an empty table. After the last one the latest state is right only if the directories were copied at that
+// time or later, which is certain only if any tablet in them has an operation that late. Both are refused or, with
+// partial=true, read and reported.
 
-// moment is an error if option at is before the first operation of a table, or after the last that the
-// directories know; with partial=true it is a finding.
+// moment returns an error, Unsupported, if option at is before the first operation of a table, or after the last one in
+// the directories; with option partial, a finding.
 func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, error) {
 	if t.Opts.At == table.Latest {
 		return nil, nil
@@ -28,16 +27,16 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 	}
 	why := ""
 	switch {
-	case last == 0: // nothing was ever done to it, as far as anything says
+	case last == 0: // no operations are known
 		return nil, nil
 	case t.Opts.At <= first && first != table.Latest:
-		why = "is before all of them: no row was there"
+		why = "is before all of them: there were no rows"
 	case t.Opts.At > last+1:
 		newest, err := s.newest(ctx, t)
 		if err != nil || t.Opts.At <= newest+1 {
 			return nil, err
 		}
-		why = "is after all that is known here: what came between is not known, and the latest state would be shown"
+		why = "is after all operations here: later ones are unknown, and the latest state here would be read"
 	default:
 		return nil, nil
 	}
@@ -49,14 +48,14 @@ func (s *Servers) moment(ctx context.Context, t *table.Table) (*region.Finding, 
 		table.TimeText(t.Opts.At), why)
 	at := fault.Span{Object: t.Tablets[0].Object}
 	if !t.Opts.Partial {
-		return nil, fault.New(fault.Unsupported, at, "", "%s; partial=true reads it all the same", why)
+		return nil, fault.New(fault.Unsupported, at, "", "%s; partial=true reads it nevertheless", why)
 	}
 	x := t.Tablets[0].Note("kudu.snapshot.outside", at, why)
 	x.Part = t.Name()
 	return &x, nil
 }
 
-// ends are the hybrid times of the first and the last operation on a table: Latest, or 0, if they are not known.
+// ends are the hybrid times of the first and the last operation on a table; table.Latest and 0 if they are unknown.
 func ends(ctx context.Context, t *table.Table) (first, last uint64, err error) {
 	first = table.Latest
 	for _, tb := range t.Tablets {
@@ -81,14 +80,14 @@ func endOf(ctx context.Context, t *table.Table, end table.Moment) (uint64, error
 		return first + 1, nil
 	}
 	return 0, fault.New(fault.Unsupported, fault.Span{Object: t.Tablets[0].Object}, "",
-		"the %s operation on table %s is not known", end, t.Name())
+		"the time of the %s operation on table %s is unknown", end, t.Name())
 }
 
-// newest is the hybrid time of the last operation of any tablet in the directories; logs that are large are
-// read at their ends only.
+// newest is the hybrid time of the last operation of any tablet in the directories, or any that is not before the
+// snapshot of t. Of large logs only the ends are read.
 func (s *Servers) newest(ctx context.Context, t *table.Table) (last uint64, err error) {
 	for _, tb := range s.Tablets {
-		for _, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+		for _, r := range tb.Replicas() {
 			if !r.HasData() {
 				continue
 			}

@@ -14,21 +14,22 @@ import (
 	"stoa/region"
 )
 
-// elsewhere is the cause of errors about tables of which a master's directory knows, and nothing else is here.
+// elsewhere is the cause of errors about tables that the master's catalogue has and no directory here.
 type elsewhere struct{}
 
 func (elsewhere) Error() string {
-	return "they are in the directories of its tablet servers, which must be given, too"
+	return "they are in the directories of its tablet servers, which must be given as well"
 }
 
 func (elsewhere) Is(target error) bool { return target == format.ErrElsewhere }
 
-// Pick finds the table that the target names: by its name, its id, or the id of one of its tablets, which is
-// then the only one that is read. "" is the only table there is. Masters' own tables must be named.
+// Pick finds the tablets of the table that the target names: by its name or id, or by the id of a tablet, which is then
+// the only one. "" is the only table that there is, sys.catalog aside. If only is not "", it is the id of the one
+// tablet to return.
 func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*table.Tablet, error) {
 	what := tg.Table
 	var found [][]*table.Tablet
-	for _, ts := range s.called(what) {
+	for _, ts := range s.tablesNamed(what) {
 		name := s.NameOf(ts)
 		if what == "" && name != meta.SystemCatalog || what == name || what == ts[0].TableID {
 			found = append(found, ts)
@@ -47,10 +48,11 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 				for _, tb := range s.catalog.absent(id, nil) {
 					ids = append(ids, tb.id)
 				}
-				none := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "",
-					"the master knows table %s, and none of its tablets is here (%s)", e.name, strings.Join(ids, ", "))
-				none.Cause = elsewhere{}
-				return nil, none
+				err := fault.Corruptf(fault.Span{Object: s.All[0].MetaDir}, "",
+					"the master's catalogue has table %s, but none of its tablets is here (%s)", e.name,
+					strings.Join(ids, ", "))
+				err.Cause = elsewhere{}
+				return nil, err
 			}
 		}
 	}
@@ -73,7 +75,7 @@ func (s *Servers) Pick(ctx context.Context, tg format.Target, only string) ([]*t
 	return nil, s.unpicked(tg, found)
 }
 
-// unpicked is why a target names no one table; found are those that it may mean.
+// unpicked is the error of a target that does not name exactly one table; found are those that it may mean.
 func (s *Servers) unpicked(tg format.Target, found [][]*table.Tablet) error {
 	what := tg.Table
 	var names []string
@@ -89,14 +91,14 @@ func (s *Servers) unpicked(tg format.Target, found [][]*table.Tablet) error {
 			what = fmt.Sprintf(" %q", what)
 		}
 		return fault.Corruptf(fault.Span{Object: s.broken[0].Object}, "superblock",
-			"no table or tablet%s is here whose superblocks can be read; there are %s, and %d tablets whose "+
-				"superblocks cannot be read; with a table's schema their rows are put together from the blocks: "+
-				"--schema FILE (what stoa schema -f json prints)",
+			"no table or tablet%s with readable superblocks is here; there are %s, and %d tablets whose "+
+				"superblocks cannot be read; with the table's schema, rows can be assembled from the blocks: "+
+				"--schema FILE (as stoa schema -f json prints it)",
 			what, cmp.Or(strings.Join(names, ", "), "no others"), len(s.broken))
 	case len(found) == 0 && len(names) == 0:
-		return fault.Invalidf("no tablet is here, so no table")
+		return fault.Invalidf("there are no tablets here, so no tables")
 	case len(found) == 0:
-		return fault.Invalidf("there is no table or tablet %q; there are %s", what, strings.Join(names, ", "))
+		return fault.Invalidf("there is no table or tablet %q; tables are %s", what, strings.Join(names, ", "))
 	case what == "":
 		for i, n := range names {
 			names[i] = tg.Name + "#" + n
@@ -111,6 +113,8 @@ func (s *Servers) unpicked(tg format.Target, found [][]*table.Tablet) error {
 		strings.Join(ids, ", "))
 }
 
+// OpenTable opens the table that the target names, or the blocks that no superblock names, with option schema. What was
+// noticed on the way is in its findings.
 func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*table.Table, error) {
 	if ro.Schema != "" {
 		return openCarved(ctx, tg, o, ro)
@@ -138,7 +142,7 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 	ts = slices.DeleteFunc(slices.Clone(ts), func(tb *table.Tablet) bool { return !tb.HasData() })
 	if len(ts) == 0 {
 		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "",
-			"of table %s there are only tombstones here: tablets that were deleted from this server", tg.Table)
+			"all tablets of table %s here are tombstones: they were deleted from this server", tg.Table)
 	}
 	t, err := table.New(tg.Tree, ts, o, ro)
 	if err == nil && ro.End != "" {
@@ -159,14 +163,14 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 	return t, nil
 }
 
-// Whole reports whether who named what and gets these tablets wants a table, and not one tablet of it.
+// Whole reports whether tablets that were found by the name what and the options are read as a table, not as one tablet
+// of it.
 func Whole(ts []*table.Tablet, what string, ro table.Options) bool {
 	return len(ts) > 1 || ro.Tablet == "" && what != ts[0].ID
 }
 
-// RecoverTable opens what is left of a table: tablets that are missing are left out, and in each block the
-// pages are found again as package cfile finds them, without a sound index or footer. What the schema says
-// stands in for a footer that is gone.
+// RecoverTable opens what is left of a table: without missing tablets, and with the pages of each block as package
+// cfile recovers them, without an intact index or footer. The schema replaces a lost footer.
 func RecoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (format.Reader, []region.Finding,
 	error) {
 	ro, err := table.ParseOptions(o.Opts)

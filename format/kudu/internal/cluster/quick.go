@@ -12,16 +12,16 @@ import (
 	"stoa/region"
 )
 
-// What `stoa ls` says of a tablet's health. It reads no rows: it checks whether the blocks are there, and
-// whether the log begins and ends as it must, and reaches as far as the newest rowsets do. Damage within a
-// block, or within a log that is not small, is found by those who read it.
+// The health of a tablet in `stoa ls`. It is checked without reading rows: whether the blocks are there, and whether
+// the log begins and ends as it must, and reaches as far as the newest rowsets. Damage within a block, or in the middle
+// of a large log, is not found.
 
-// quickSets is how many rowsets, the newest, are compared with their superblock and the end of the log.
+// quickSets is the number of rowsets, the newest, that are compared with their superblock and the end of the log.
 const quickSets = 16
 
-// quickHealth are the errors that can be known of a tablet at a glance; none if one of its replicas is without.
+// quickHealth are the errors of a tablet's first replica that show without reading rows; none if any replica has none.
 func (s *Servers) quickHealth(ctx context.Context, tb *table.Tablet) (out []region.Finding, err error) {
-	for i, r := range append([]table.Replica{tb.Replica}, tb.Others...) {
+	for i, r := range tb.Replicas() {
 		if !r.HasData() {
 			continue
 		}
@@ -36,7 +36,7 @@ func (s *Servers) quickHealth(ctx context.Context, tb *table.Tablet) (out []regi
 	return out, nil
 }
 
-// quickHealthOf is glance of a replica.
+// quickHealthOf are the errors of one replica, which tb must have alone.
 func (s *Servers) quickHealthOf(ctx context.Context, tb *table.Tablet) (out []region.Finding, err error) {
 	if x, err := tb.LostBlocks(ctx); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s *Servers) quickHealthOf(ctx context.Context, tb *table.Tablet) (out []re
 	t, err := table.New(tb.FS.Tree, []*table.Tablet{tb}, format.OpenOptions{Limits: tb.FS.Options.Limits,
 		NoVerify: tb.FS.Options.NoVerify}, table.Options{At: table.Latest, Partial: true})
 	if err != nil {
-		return out, nil // which opening tells
+		return out, nil // opening reports it
 	}
 	odd, err := t.QuickAgree(ctx, tb, newest)
 	if out = append(out, odd...); err != nil || s.noWAL {

@@ -23,21 +23,22 @@ import (
 // Servers are the directories of one server or several.
 type Servers struct {
 	All      []*fs.FS
-	Tablets  []*table.Tablet // one a tablet id; of all tables; those that hold rows, and then tombstones
+	Tablets  []*table.Tablet // of all tables, one for each tablet id
 	Findings []region.Finding
-	catalog  *catalog       // what a master says; nil: none is here
-	broken   []*meta.Tablet // superblocks that cannot be read, with what could be understood
+	catalog  *catalog       // of a master; nil: none is here
+	broken   []*meta.Tablet // tablets without a readable superblock, with what could be parsed
 	noWAL    bool
 
-	mu   *sync.Mutex // of who opens a table
-	kept bool        // it is of a session
+	mu   *sync.Mutex // held while a table is opened
+	kept bool        // it belongs to a session
 
 	byID   map[string]*table.Tablet
-	tables [][]*table.Tablet // see Tables; nil: they were not asked for
-	index  map[string][]int  // of tables, by name, id and the ids of tablets
+	tables [][]*table.Tablet // see Tables; nil: not yet computed
+	index  map[string][]int  // into tables, by name, id and the ids of tablets
 }
 
-// Open opens all that is in the target.
+// Open opens all servers' directories in the target. If some cannot be read, as they are encrypted or their block
+// manager is not supported, that is a finding, if there are others.
 func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*Servers, error) {
 	fo := fs.FSOptions{Limits: o.Limits, NoVerify: o.NoVerify}
 	layouts, err := fs.Layouts(ctx, tg.Tree, tg.Name, ro.Layout, fo)
@@ -45,7 +46,8 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 		return nil, err
 	}
 	if len(layouts) == 0 {
-		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "", "no directory of a Kudu server is there")
+		return nil, fault.New(fault.Invalid, fault.Span{Object: tg.Name}, "",
+			"no directories of a Kudu server are here")
 	}
 	s := &Servers{noWAL: ro.NoWAL, byID: map[string]*table.Tablet{}, mu: new(sync.Mutex)}
 	var first error
@@ -70,9 +72,8 @@ func Open(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.
 	return s, s.readCatalog(ctx, tg, o, ro)
 }
 
-// Unreadable is the finding about one server of several whose directories cannot be read, because they are
-// encrypted, or their block manager is none that can be: which tablets it holds, and up to which operation, is
-// not known.
+// Unreadable is the finding about one of several servers whose directories are encrypted, or have a block manager that
+// is not supported: its tablets are unknown.
 func Unreadable(l fs.Layout, err error) region.Finding {
 	x := codes.Finding("kudu.unsupported", err, cmp.Or(l.MetaDir, l.WALDir, fs.FirstOf(l.DataDirs)))
 	x.Message = "the directories of this server are not read: " + x.Message
@@ -103,8 +104,8 @@ func (s *Servers) add(ctx context.Context, tree store.Tree, l fs.Layout, fo fs.F
 	return nil
 }
 
-// CheckUnused is an error, of class Invalid, if a server runs on the directories at a place, and option live is
-// not true. All that is not about that is no error here.
+// CheckUnused returns an error, Invalid, if a server runs on the directories in name and option live is not true. Other
+// errors are ignored, but for that of ctx.
 func CheckUnused(ctx context.Context, tree store.Tree, name string, opts map[string]string) error {
 	ro, err := table.ParseOptions(opts)
 	if err != nil || ro.Live {
@@ -127,7 +128,7 @@ func CheckUnused(ctx context.Context, tree store.Tree, name string, opts map[str
 	return ctx.Err()
 }
 
-// replica takes in one server's replica of a tablet.
+// replica adds a replica of a tablet.
 func (s *Servers) replica(r table.Replica) {
 	if tb := s.byID[r.ID]; tb != nil {
 		tb.Others = append(tb.Others, r)
@@ -138,7 +139,7 @@ func (s *Servers) replica(r table.Replica) {
 	s.Tablets = append(s.Tablets, tb)
 }
 
-// orphans looks for tablets that have a log, or consensus metadata, and no superblock that can be read.
+// orphans finds tablets that have a log or consensus metadata, but no readable superblock.
 func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet) error {
 	known := map[string]bool{}
 	for _, t := range tablets {
@@ -163,7 +164,7 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 		t := &meta.Tablet{ID: id, Object: path.Join(f.MetaDir, fs.TabletMetaDir, id)}
 		if _, err := f.Tree.Stat(ctx, t.Object); fs.Gone(err) {
 			f.Note("kudu.superblock.missing", fault.Span{Object: t.Object}, id,
-				"the tablet has a log or consensus metadata, and no superblock")
+				"the tablet has a log or consensus metadata, but no superblock")
 		} else if read, err := f.Tablet(ctx, id); err != nil && read != nil {
 			t = read
 			t.ID = id
@@ -176,7 +177,8 @@ func (s *Servers) orphans(ctx context.Context, f *fs.FS, tablets []*meta.Tablet)
 	return ctx.Err()
 }
 
-// Tables groups tablets by table: by id, in the order of names. After the first call no tablet is added.
+// Tables are the tablets by table, sorted by name; those of a table are in the order of partitions. No tablet may be
+// added after the first call.
 func (s *Servers) Tables() [][]*table.Tablet {
 	if s.tables != nil {
 		return s.tables
@@ -192,8 +194,8 @@ func (s *Servers) Tables() [][]*table.Tablet {
 	return s.tables
 }
 
-// called are the tables that what may name: by their name, their id, or the id of a tablet.
-func (s *Servers) called(what string) (out [][]*table.Tablet) {
+// tablesNamed are the tables with the name or id what, or with a tablet of that id; all of them for "".
+func (s *Servers) tablesNamed(what string) (out [][]*table.Tablet) {
 	all := s.Tables()
 	if what == "" {
 		return all
@@ -226,7 +228,7 @@ func (s *Servers) group() [][]*table.Tablet {
 	return out
 }
 
-// NameOf is the name of a table: the master's word, or that of the tablet with the newest schema.
+// NameOf is the name of a table: in the catalogue, if that has the table, else in the tablet with the newest schema.
 func (s *Servers) NameOf(ts []*table.Tablet) string {
 	if s.catalog != nil {
 		if e := s.catalog.tables[ts[0].TableID]; e.name != "" {

@@ -11,10 +11,10 @@ import (
 	"stoa/store"
 )
 
-// Who opens one table after the other of a place, in one session, has its directories read once: superblocks,
-// catalogue, containers. What is kept is never changed: each table gets tablets of its own.
+// In a session, tables of the same directories are opened without reading superblocks, catalogue and containers again.
+// What is kept is never changed: each table gets tablets of its own.
 
-// sharedKey is a place, and how it was opened.
+// sharedKey identifies directories, and how they were opened.
 type sharedKey struct {
 	tree     any
 	name     string
@@ -23,8 +23,8 @@ type sharedKey struct {
 	limits   format.Limits
 }
 
-// opened are the servers of a place and the tablets of the table that tg means. A table that has a name is one of those
-// that the session knows. The servers are the caller's until it calls done.
+// opened are the servers in tg, shared with the session if there is one and tg names a table, and the tablets of the
+// table that tg names. The caller has exclusive use of them until it calls done.
 func opened(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (s *Servers,
 	ts []*table.Tablet, done func(), err error) {
 	s, err = shared(ctx, tg, o, ro)
@@ -33,7 +33,7 @@ func opened(ctx context.Context, tg format.Target, o format.OpenOptions, ro tabl
 	}
 	s.mu.Lock()
 	if ts, err = s.Pick(ctx, tg, ro.Tablet); err == nil && s.kept && !s.unchanged(ctx, ts) {
-		s.mu.Unlock() // the place is another than the session knows
+		s.mu.Unlock() // the directories have changed since the session read them
 		if s, err = Open(ctx, tg, o, ro); err != nil {
 			return nil, nil, nil, err
 		}
@@ -47,7 +47,7 @@ func opened(ctx context.Context, tg format.Target, o format.OpenOptions, ro tabl
 	return s, bound(tg.Tree, ts), s.mu.Unlock, nil
 }
 
-// shared opens a place, or gives what the session has of it.
+// shared opens the servers in tg, or returns those that the session has.
 func shared(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options) (*Servers, error) {
 	session := format.SessionOf(ctx)
 	below, same := lasting(tg.Tree)
@@ -70,10 +70,10 @@ func shared(ctx context.Context, tg format.Target, o format.OpenOptions, ro tabl
 	return s.view(ro), nil
 }
 
-// lasting is store.Lasting of the machine's files, too, if nobody named a tree.
+// lasting is store.Lasting, for which a nil tree is the machine's file system.
 func lasting(t store.Tree) (store.Tree, any) { return store.Lasting(fs.OrLocal(t)) }
 
-// view is s for one more table.
+// view is a copy of s for opening one table.
 func (s *Servers) view(ro table.Options) *Servers {
 	v := *s
 	v.noWAL, v.kept = ro.NoWAL, true
@@ -81,7 +81,7 @@ func (s *Servers) view(ro table.Options) *Servers {
 	return &v
 }
 
-// unchanged reports whether the superblocks of tablets are those that were read.
+// unchanged reports whether the superblocks of tablets have not been modified since they were read.
 func (s *Servers) unchanged(ctx context.Context, ts []*table.Tablet) bool {
 	for _, tb := range ts {
 		for _, r := range tb.Replicas() {
@@ -93,7 +93,7 @@ func (s *Servers) unchanged(ctx context.Context, ts []*table.Tablet) bool {
 	return true
 }
 
-// bound are tablets of a table's own, which are read through its tree.
+// bound are copies of tablets that are read through another tree.
 func bound(tree store.Tree, ts []*table.Tablet) (out []*table.Tablet) {
 	servers := map[*fs.FS]*fs.FS{}
 	of := func(r table.Replica) table.Replica {

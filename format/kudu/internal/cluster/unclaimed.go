@@ -17,25 +17,24 @@ import (
 	"stoa/region"
 )
 
-// What a server's directories hold beside the tablets that can be read: tablets of which only a log, consensus
-// metadata or a superblock that cannot be read is left, and blocks with rows that no superblock claims. Both
-// are reported wherever tables are listed or verified.
+// Beside readable tablets, a server's directories may hold tablets of which only a log, consensus metadata or a damaged
+// superblock is left, and blocks with rows that no superblock claims. Both are reported wherever tables are listed or
+// verified.
 //
-// Kudu leaves blocks behind that are no loss: those that a superblock lists as orphaned, those whose records
-// say that they were deleted, files of deltas and bloom filters of a flush that was killed. A block that holds
-// a column and that no superblock names at all is another matter: it is what is left of a tablet whose
-// superblock, log and consensus metadata are gone, or, seldom, of a flush or compaction that ended between its
-// blocks and its superblock; nothing in the block says which.
+// Some blocks that Kudu leaves are no loss: those that a superblock lists as orphaned, those that were deleted by their
+// records, delta files and bloom filters of a flush that was killed. But a block with a column that no superblock names
+// at all is left over from a tablet whose superblock, log and consensus metadata are gone, or, rarely, from a flush or
+// compaction that ended after its blocks and before its superblock; nothing in the block says which.
 
-// UnclaimedName is the name under which List gives the blocks that no superblock claims.
+// UnclaimedName is the name, in lists, of the blocks that no superblock claims.
 const UnclaimedName = "?"
 
 // errLost is the cause of errors about tablets that are lost, and blocks that no tablet claims.
-var errLost = errors.New("with a table's schema their rows are put together from the blocks: --schema FILE " +
-	"(what stoa schema -f json prints)")
+var errLost = errors.New("with the table's schema, rows can be assembled from the blocks: --schema FILE " +
+	"(as stoa schema -f json prints it)")
 
-// Unclaimed is a finding if blocks with rows lie in a server's directories that no superblock claims; found are
-// all that none names.
+// Unclaimed is the finding, if any, about blocks with rows among found, the blocks of a server that no superblock
+// names.
 func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 	var columns []*loose
 	rows, last := int64(0), &loose{Rows: -1}
@@ -43,7 +42,7 @@ func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 		if x.Err != nil || x.Kind != cfile.KindColumn || x.Rows == 0 {
 			continue
 		}
-		// The columns of a rowset were written one after the other.
+		// The columns of a rowset were written one after another, and have the same rows.
 		if columns = append(columns, x); x.ID != last.ID+1 || x.Rows != last.Rows || x.ID == 0 {
 			rows += x.Rows
 		}
@@ -55,15 +54,15 @@ func Unclaimed(f *fs.FS, found []*loose) *region.Finding {
 	first := columns[0]
 	x := codes.Codes.Finding("kudu.block.unclaimed", first.At, cmp.Or(f.UUID, first.At.Object),
 		fmt.Sprintf("%d blocks hold columns of about %d rows, and no superblock claims them: they may be all that "+
-			"is left of tablets; unclaimed=true says that this is known", len(columns), rows))
+			"is left of tablets; unclaimed=true if that is expected", len(columns), rows))
 	return &x
 }
 
-// Unclaimed are the findings about blocks with rows that no superblock claims, a server each.
+// Unclaimed are the findings about blocks with rows that no superblock claims, at most one for each server.
 func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err error) {
 	for _, f := range s.All {
 		if f.MetaDir == "" {
-			continue // without superblocks nothing is claimed: see halves
+			continue // without superblocks nothing is claimed: see Incomplete
 		}
 		found, err := s.Loose(ctx, f)
 		if err != nil {
@@ -76,9 +75,9 @@ func (s *Servers) Unclaimed(ctx context.Context) (out []region.Finding, err erro
 	return out, nil
 }
 
-// UnclaimedOf are the findings about blocks that no superblock claims and that may be what is left of a tablet
-// of the table: if it was named, only those that fit its schema, where a range has no tablet, or a tablet is missing.
-// That a tablet is known to be elsewhere (partial=true) says nothing of what lies here.
+// UnclaimedOf are the findings about unclaimed blocks that may be left over from a tablet of the table. If the table
+// was named, it is only blocks that fit its schema, and only if a tablet is missing or a range uncovered. Option
+// partial does not matter: that a tablet is elsewhere says nothing about blocks here.
 func (s *Servers) UnclaimedOf(ctx context.Context, ts []*table.Tablet, named bool) (out []region.Finding, err error) {
 	if !named {
 		return s.Unclaimed(ctx)
@@ -99,8 +98,8 @@ func (s *Servers) UnclaimedOf(ctx context.Context, ts []*table.Tablet, named boo
 	return out, nil
 }
 
-// lost are the tablets of which there are signs, and no replica that can be read; not those of a table of which
-// there are others, which is told to miss them.
+// lost are the tablets that have left traces, but no readable replica; not those of a table with other tablets here or
+// in the catalogue, of which they are missing.
 func (s *Servers) lost() (out []*meta.Tablet) {
 	for _, b := range s.broken {
 		here := slices.ContainsFunc(s.Tablets,
@@ -114,8 +113,7 @@ func (s *Servers) lost() (out []*meta.Tablet) {
 	return out
 }
 
-// LostEntries are the entries of List for what is not in a table: tablets that are lost, and, if there are
-// none, the blocks that nothing claims.
+// LostEntries are list entries for what belongs to no table: lost tablets and, if there are none, unclaimed blocks.
 func (s *Servers) LostEntries(what string, unclaimed []region.Finding) (out []format.Entry) {
 	for _, b := range s.lost() {
 		if what != "" && what != b.ID {
@@ -135,12 +133,12 @@ func (s *Servers) LostEntries(what string, unclaimed []region.Finding) (out []fo
 	return out
 }
 
-// lostTable is the error of who opens what LostEntries gives; nil if name is none of that.
+// lostTable is the error of opening an entry of LostEntries; nil if name is none.
 func (s *Servers) lostTable(ctx context.Context, name string) error {
 	for _, b := range s.lost() {
 		if b.ID == name {
 			err := fault.Corruptf(fault.Span{Object: b.Object}, "superblock",
-				"tablet %s has no superblock that can be read", b.ID)
+				"tablet %s has no readable superblock", b.ID)
 			err.Cause = errLost
 			return err
 		}

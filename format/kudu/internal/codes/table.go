@@ -24,7 +24,7 @@ var tableCodes = check.Codes{
 		"superblock. Their deltas are not applied, as nothing says which rows they belong to: rows are as they were " +
 		"when the blocks were written, and deleted rows are among them."},
 	{Code: "kudu.carve.left", Severity: region.Warning,
-		Help: "A block that no superblock names could not be assigned to a rowset: no column fits, or other blocks do too."},
+		Help: "A block that no superblock names could not be assigned to a rowset: no column fits, or several blocks do."},
 	{Code: "kudu.carve.mixed", Severity: region.Error, Help: "Rowsets were assembled from blocks without a " +
 		"superblock, and several tablets have lost theirs: rows of several tables, or the same rows of several " +
 		"replicas, may be mixed. Give the directories of one server, and distinguish the tables by the content of " +
@@ -58,7 +58,7 @@ var tableCodes = check.Codes{
 		"tablet's metadata may be."},
 	{Code: "kudu.keys.range", Severity: region.Error, Help: "The first or the last key of a rowset differs from its " +
 		"metadata: readers that prune by it skip rowsets."},
-	{Code: "kudu.read", Severity: region.Error, Help: "A file or directory could not be read: an I/O error, not damage."},
+	{Code: "kudu.read", Severity: region.Error, Help: "Reading a file or directory failed, so it was not checked."},
 	{Code: "kudu.replica.behind", Severity: region.Error, Help: "The replica of a tablet that is read lacks " +
 		"operations that another replica has, but that one is damaged or incomplete: rows may be out of date."},
 	{Code: "kudu.rowset.damaged", Severity: region.Error, Help: "A tablet's rowsets cannot be opened for checking."},

@@ -63,15 +63,15 @@ func (f *FS) PlaceOf(ctx context.Context, t *meta.Tablet, b meta.BlockRef) (Plac
 	return p, err
 }
 
-// blockPath is the path of a block of the file block manager, relative to its data directory.
-func blockPath(id uint64) string {
+// BlockPath is the path of a block of the file block manager, relative to its data directory.
+func BlockPath(id uint64) string {
 	return fmt.Sprintf("%02x/%02x/%02x/%016d", byte(id>>40), byte(id>>32), byte(id>>24), id)
 }
 
 // blockFile finds a block of the file block manager: first in the data directory that its id names, then in the others,
 // whose indexes may be unknown or wrong.
 func (f *FS) blockFile(ctx context.Context, id uint64) (Place, error) {
-	name := blockPath(id)
+	name := BlockPath(id)
 	var tried string
 	for pass := range 2 {
 		for i := range f.DataDirs {
@@ -141,7 +141,7 @@ func (f *FS) walk(ctx context.Context, dir int, at string, depth int, yield func
 			}
 		case !info.Dir:
 			id, err := strconv.ParseUint(name, 10, 64)
-			if err != nil || id == 0 || path.Join(f.DataDirs[dir].Dir, blockPath(id)) != info.Name {
+			if err != nil || id == 0 || path.Join(f.DataDirs[dir].Dir, BlockPath(id)) != info.Name {
 				continue // a temporary file
 			}
 			if !yield(Place{id, fault.Span{Object: info.Name, Len: info.Size}, dir}, nil) {

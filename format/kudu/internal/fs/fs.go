@@ -89,7 +89,7 @@ func OpenFS(ctx context.Context, tree store.Tree, l Layout, o FSOptions) (f *FS,
 		if in.Encrypted {
 			f.Encrypted = true
 			return f, fault.Unsupportedf(in.Key, "instance.server_key",
-				"the server's data is encrypted at rest, and the key that unwraps the server key is not in the directory")
+				"the server's data is encrypted at rest, and the key that unwraps the server key is not here")
 		}
 	}
 	switch f.BlockManager {

@@ -17,8 +17,8 @@ import (
 // protobuf container that names the server. One directory may be several roots.
 //
 //	WAL root        wals/TABLET/wal-000000001 …
-//	metadata root   tablet-meta/TABLET (superblock), consensus-meta/TABLET; the WAL root, a data root, or a directory of
-//	                its own
+//	metadata root   tablet-meta/TABLET (superblock), consensus-meta/TABLET; the WAL root, a data root, or a separate
+//	                directory
 //	data root       data/block_manager_instance, and in data/ the blocks:
 //	                file block manager   AA/BB/CC/ID; AA, BB, CC are bits 47–24 of the block's id in hexadecimal
 //	                log block manager    pairs of files, see Container

@@ -46,7 +46,7 @@ func keyPositions(sc *Schema, ids []int32) ([]int, bool) {
 	return out, true
 }
 
-// Outside says why the row with these key cells belongs to another tablet, to follow "its keys"; "" if it does not.
+// Outside says why the row with these key cells belongs to another tablet, to follow "the keys"; "" if it does not.
 func (p *PartitionFilter) Outside(cells [][]byte) string {
 	if p == nil {
 		return ""

@@ -14,11 +14,11 @@ import (
 	"stoa/region"
 )
 
-// Blocks may be whole, each by itself, and not belong where a superblock names them: files that were put back
-// under another name, or a superblock of another time. What footers and indexes say of that is looked at when
-// a rowset is opened.
+// Blocks may be intact and yet not belong where a superblock names them: files were restored under another name, or the
+// superblock is from another time. When a rowset is opened, footers and indexes are checked for that.
 
-// Agree reports where a rowset's delta files contradict its superblock, or each other, by their statistics.
+// Agree reports where a rowset's delta files contradict its superblock, or each other, by their statistics. It may set
+// s.strange.
 func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err error) {
 	if len(s.Redo) == 0 && t.Opts.At == Latest && (!s.Tablet.CountsLive || s.LiveRows < 0 || s.Rows < 0) {
 		return nil, nil
@@ -34,7 +34,7 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 		if err != nil {
 			return nil, err
 		}
-		if !ok { // damage is shown by whoever reads the file
+		if !ok { // damage is reported when the file is read
 			known = false
 			continue
 		}
@@ -42,10 +42,10 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 		redo = append(redo, x)
 	}
 	if known && live != s.LiveRows {
-		why := fmt.Sprintf("rowset %d has %d live rows, its superblock says; its REDO files delete %d of %d", s.ID,
+		why := fmt.Sprintf("rowset %d has %d live rows by its superblock; its REDO files delete %d of %d", s.ID,
 			s.LiveRows, s.Rows-live, s.Rows)
 		out = append(out, s.Tablet.Note("kudu.rowset.live", s.Tablet.At, why))
-		if len(s.Redo) > 0 { // one may be another rowset's: what the right one changes, nobody knows
+		if len(s.Redo) > 0 { // one may be another rowset's: what the right one changes is unknown
 			s.strange = fault.Corruptf(s.Tablet.At, "rowsets.live_row_count", "%s", why)
 		}
 	}
@@ -57,14 +57,14 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 		}
 		if inserted += undo.Deletes - undo.Reinserts; s.Rows >= 0 && inserted > s.Rows {
 			out = append(out, s.Tablet.Note("kudu.delta.damaged", s.Tablet.At,
-				fmt.Sprintf("rowset %d: its UNDO files take back %d insertions, and it has %d rows: one is not its own",
+				fmt.Sprintf("rowset %d: its UNDO files undo %d insertions, but it has %d rows: one is not its own",
 					s.ID, inserted, s.Rows)))
 			return out, nil
 		}
 		for k := range redo {
 			if ok && redo[k].MaxTimestamp < undo.MaxTimestamp && shareColumn(&redo[k], &undo) {
 				out = append(out, s.Tablet.Note("kudu.delta.order", s.Tablet.At,
-					fmt.Sprintf("rowset %d: the changes of a REDO file end at %s, those of the same column in "+
+					fmt.Sprintf("rowset %d: the changes in a REDO file end at %s, those of the same column in "+
 						"an UNDO file at %s",
 						s.ID, TimeText(redo[k].MaxTimestamp), TimeText(undo.MaxTimestamp))))
 				return out, nil
@@ -74,8 +74,7 @@ func (t *Table) Agree(ctx context.Context, s *RowSet) (out []region.Finding, err
 	return out, nil
 }
 
-// QuickAgree compares the REDO files of some rowsets with what the superblock says of them, as far as a look at footers
-// says.
+// QuickAgree is Agree for some rowsets, of which it reads no more than footers.
 func (t *Table) QuickAgree(ctx context.Context, tb *Tablet, sets []meta.RowSet) (out []region.Finding, err error) {
 	for i := range sets {
 		s := &RowSet{RowSet: &sets[i], Tablet: tb, Rows: -1}
@@ -94,8 +93,8 @@ func (t *Table) QuickAgree(ctx context.Context, tb *Tablet, sets []meta.RowSet) 
 	return out, nil
 }
 
-// Foreigners reports a rowset's delta files that cannot be its own: REDO files by their statistics, and, with
-// redoRows, their rows; and UNDO files, if these are wanted.
+// Foreigners reports a rowset's delta files that cannot be its own: REDO files by their statistics and, with redoRows,
+// their rows; with undo also UNDO files, by both.
 func (t *Table) Foreigners(ctx context.Context, s *RowSet, undo, redoRows bool) (out []region.Finding, err error) {
 	for i, b := range slices.Concat(s.Redo, s.Undo) {
 		if i >= len(s.Redo) && !undo {
@@ -113,10 +112,10 @@ func (t *Table) Foreigners(ctx context.Context, s *RowSet, undo, redoRows bool) 
 	return out, nil
 }
 
-// foreign says why a delta file cannot be that of a rowset; "" if nothing says. It has changes of key columns,
-// which never change, or, if the table was never altered, of columns that the table does not have; or, which
-// costs reading a block and is asked only where rows says so, of rows after the rowset's last: a reader looks
-// at those of REDO files when they are applied. What is damaged is shown by whoever reads it.
+// foreign says why a delta file cannot be the rowset's; "" if it can. It changes key columns, which never change, or,
+// if the table was never altered, columns that the table does not have; or, with rows, which costs reading a block,
+// rows past the rowset's last: for REDO files that is otherwise checked when they are applied. Damage is reported when
+// the file is read.
 func (t *Table) foreign(ctx context.Context, s *RowSet, b meta.BlockRef, rows bool) (why string, at fault.Span,
 	err error) {
 	d, places, err := t.OpenDelta(ctx, s, b)
@@ -129,7 +128,7 @@ func (t *Table) foreign(ctx context.Context, s *RowSet, b meta.BlockRef, rows bo
 	return why, places[0].At, unlessDamaged(err)
 }
 
-// otherRows names a row after the rowset's last that a delta file changes; "" if there is none.
+// otherRows says which row past the rowset's last a delta file changes; "" if it changes none.
 func (s *RowSet) otherRows(ctx context.Context, d *cfile.DeltaFile) (string, error) {
 	if s.Rows < 0 {
 		return "", nil
@@ -145,10 +144,10 @@ func (s *RowSet) otherRows(ctx context.Context, d *cfile.DeltaFile) (string, err
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("it changes row %d, and the rowset has %d rows", x.Row, s.Rows), nil
+	return fmt.Sprintf("it changes row %d, but the rowset has %d rows", x.Row, s.Rows), nil
 }
 
-// otherColumn names a column that a delta file of the rowset cannot change, and d does; "" if there is none.
+// otherColumn says which column d changes that no delta file of the rowset can; "" if there is none.
 func (s *RowSet) otherColumn(d *cfile.DeltaFile) string {
 	columns := s.Tablet.Schema.Columns
 	never := s.Tablet.SchemaVersion == 0 && !slices.ContainsFunc(columns, func(c meta.Column) bool { return c.ID < 0 })
@@ -158,7 +157,7 @@ func (s *RowSet) otherColumn(d *cfile.DeltaFile) string {
 		switch {
 		case stats.Updates[id] == 0:
 		case i >= 0 && columns[i].Key:
-			return fmt.Sprintf("it changes column %d, which is of the key", id)
+			return fmt.Sprintf("it changes column %d, a key column", id)
 		case i < 0 && never:
 			return fmt.Sprintf("it changes column %d, which the table never had", id)
 		}
@@ -176,8 +175,8 @@ func shareColumn(a, b *cfile.DeltaStats) bool {
 	return false
 }
 
-// CheckBloom says why a bloom file cannot be that of its rowset: it lacks the first or the last key. By chance
-// another one has both once in a hundred million times.
+// CheckBloom returns an error if a bloom filter cannot be the rowset's, as it lacks the first or the last key. Another
+// rowset's has both by chance with a probability of 1e-8, as its false positive rate is 1e-4.
 func (t *Table) CheckBloom(ctx context.Context, s *RowSet, b *cfile.Bloom) error {
 	for _, key := range [][]byte{s.Low, s.High} {
 		if key == nil {
@@ -189,7 +188,7 @@ func (t *Table) CheckBloom(ctx context.Context, s *RowSet, b *cfile.Bloom) error
 		}
 		if !may {
 			return fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.bloom_block",
-				"rowset %d: its bloom file does not have the rowset's first or last key", s.ID)
+				"rowset %d: its bloom filter lacks the rowset's first or last key", s.ID)
 		}
 	}
 	return nil

@@ -14,7 +14,8 @@ import (
 	"stoa/vec"
 )
 
-// Each calls f with the cells of each live row of a small tablet; nil is NULL.
+// Each calls f with the cells of each live row of a small tablet, by column and in stored form; nil is NULL. They are
+// valid until f returns.
 func (t *Table) Each(ctx context.Context, tb *Tablet, f func(cells [][]byte) error) error {
 	if err := t.Load(ctx, tb); err != nil {
 		return err
@@ -40,7 +41,7 @@ func (t *Table) Each(ctx context.Context, tb *Tablet, f func(cells [][]byte) err
 	return nil
 }
 
-// eachOf is each of a rowset.
+// eachOf is Each for a rowset.
 func (t *Table) eachOf(ctx context.Context, s *RowSet, f func(cells [][]byte) error) error {
 	cols := make([]int, len(t.Cols))
 	base := make([]*Values, len(t.Cols))
@@ -66,7 +67,7 @@ func (t *Table) eachOf(ctx context.Context, s *RowSet, f func(cells [][]byte) er
 	if err != nil {
 		return err
 	}
-	next := make([]int, len(t.Cols)) // place in the patch's column
+	next := make([]int, len(t.Cols)) // index into each column of the patch
 	cells := make([][]byte, len(t.Cols))
 	for row := range s.Rows {
 		for i := range cells {
@@ -95,7 +96,7 @@ func (t *Table) eachOf(ctx context.Context, s *RowSet, f func(cells [][]byte) er
 	return nil
 }
 
-// PatchAll reads what an overlay needs for rows, and gives its patch. What is suspect is an error.
+// PatchAll reads what an overlay needs for rows, and returns its patch. Suspect rows are an error.
 func (t *Table) PatchAll(ctx context.Context, o *overlay, rows vec.Range) (*vec.Patch, error) {
 	var stored [][]byte
 	for _, at := range o.Spans(rows) {
@@ -112,7 +113,7 @@ func (t *Table) PatchAll(ctx context.Context, o *overlay, rows vec.Range) (*vec.
 	return p, err
 }
 
-// LostBlocks is a finding if blocks of a tablet are missing or cut.
+// LostBlocks returns one finding if blocks of a tablet are missing or truncated, else nil.
 func (tb *Tablet) LostBlocks(ctx context.Context) (*region.Finding, error) {
 	var first region.Finding
 	all, lost := 0, 0
@@ -134,6 +135,7 @@ func (tb *Tablet) LostBlocks(ctx context.Context) (*region.Finding, error) {
 	if lost == 0 {
 		return nil, nil
 	}
-	x := tb.Note(first.Code, first.At, fmt.Sprintf("%d of %d blocks are missing or cut: %s", lost, all, first.Message))
+	x := tb.Note(first.Code, first.At,
+		fmt.Sprintf("%d of %d blocks are missing or truncated: %s", lost, all, first.Message))
 	return &x, nil
 }

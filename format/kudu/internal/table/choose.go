@@ -12,11 +12,10 @@ import (
 	"stoa/format/kudu/internal/wal"
 )
 
-// Choose makes the replica that is read the first: one that is whole, rather than a tombstone or an unfinished
-// copy; of these the one that saw the latest operation before the snapshot, in its deltas or in its log; of
-// these one whose log is whole; of these the one with the fewest missing blocks, those of bloom files not
-// counted. All but the first are looked at only if deep: that takes reading. What is damaged in it is filled
-// from the others; what it did not see is not, so that counts more.
+// Choose makes the replica to read tb.Replica: by state, one that is ready before unfinished copies and tombstones;
+// then by the latest operation before the snapshot, in its deltas or its log; then one with a complete log; then by the
+// number of missing blocks, bloom filters aside. Without deep only the state counts, and nothing is read. Damage in a
+// replica can be filled from the others, but not operations that it lacks: so these count more.
 func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	if len(tb.Others) == 0 {
 		return nil
@@ -56,7 +55,7 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	for _, x := range all[1:] {
 		if tb.Others = append(tb.Others, x.Replica); x.last > all[0].last && len(tb.Findings) == 0 {
 			tb.Findings = append(tb.Findings, tb.Note("kudu.replica.behind", fault.Span{Object: tb.Object},
-				fmt.Sprintf("the replica of server %s, which is read, saw operations up to %s; that of server "+
+				fmt.Sprintf("the replica of server %s, which is read, has operations up to %s; that of server "+
 					"%s (%s) up to %s",
 					tb.FS.UUID, TimeText(all[0].last), x.FS.UUID, x.State, TimeText(x.last))))
 		}
@@ -64,7 +63,7 @@ func (tb *Tablet) Choose(ctx context.Context, deep bool, ro Options) error {
 	return nil
 }
 
-// missing is how many blocks that reading needs a replica lacks.
+// missing is the number of missing or truncated blocks of a replica, bloom filters aside, which reading does not need.
 func (r Replica) missing(ctx context.Context) (n int, err error) {
 	for i := range r.RowSets {
 		for _, b := range r.RowSets[i].Blocks() {
@@ -81,8 +80,8 @@ func (r Replica) missing(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// LastTime is the hybrid time of the latest change that a replica knows of; 0 if nothing says. holes is 1 if
-// there is no log, 2 if operations before that one are lost.
+// LastTime is the hybrid time of a replica's latest change, in its deltas or, with deep, its log; 0 if it is unknown.
+// holes is 1 if there is no log, 2 if the log lacks earlier operations; without deep it is 0.
 func (r Replica) LastTime(ctx context.Context, deep bool) (last uint64, holes int, err error) {
 	if !r.HasData() {
 		return 0, 0, nil

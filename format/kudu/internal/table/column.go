@@ -16,7 +16,7 @@ import (
 	"stoa/vec"
 )
 
-// pageRows is how many rows a page without stored bytes has at most.
+// pageRows is the maximum number of rows of a page without stored bytes.
 const pageRows = 128 << 10
 
 // chunk is a column of a DiskRowSet. A rowset without a block for it is older than the column: its rows have
@@ -37,8 +37,7 @@ func (t *Table) chunk(ctx context.Context, s *RowSet, col int, rows vec.Range) (
 	return nil, err
 }
 
-// columnOf opens the block b as column col of the rowset s, and compares it with what the schema and the other
-// columns say.
+// columnOf opens the block b as column col of the rowset s, and checks it against the schema and the other columns.
 func (t *Table) columnOf(ctx context.Context, s *RowSet, col int, b meta.BlockRef, rows vec.Range) (*columnChunk,
 	error) {
 	if t.Recovered != nil {
@@ -72,9 +71,9 @@ type columnChunk struct {
 	block        meta.BlockRef
 	places       []fs.Place // of the block that is read, and of its twins
 
-	pages format.Chunk // gives the pages; another than Chunk once an index was damaged
-	rest  []fs.Place   // where to look then
-	rows  vec.Range    // not given yet
+	pages format.Chunk // lists the pages; differs from Chunk once an index was damaged
+	rest  []fs.Place   // the twins whose indexes were not tried
+	rows  vec.Range    // without those of the pages that were returned
 }
 
 func (t *Table) newColumnChunk(inner format.Chunk, s *RowSet, col int, b meta.BlockRef, places []fs.Place,
@@ -102,7 +101,7 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 			x.pages, p, err = inner, q, bad
 		}
 	}
-	// what was found of the block ends before the rowset does
+	// in recovery: the pages that were found end before the rowset does
 	if err == io.EOF && x.t.Recovered != nil && x.rows.From < x.set.Rows {
 		p = format.Page{Ordinal: -1, First: x.rows.From, Rows: x.set.Rows - x.rows.From,
 			Entries: x.set.Rows - x.rows.From, Starts: true,
@@ -116,7 +115,7 @@ func (x *columnChunk) Next(ctx context.Context) (format.Page, error) {
 	return p, err
 }
 
-// Decode decodes a page, from a twin if it is damaged. A null in a column that has none is damage.
+// Decode decodes a page, from a twin if it is damaged. A NULL in a column that is not nullable is damage.
 func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	nulls, mark := dst.Nulls(), dst.Mark()
 	if err := x.Chunk.Decode(t, dst); err != nil {
@@ -130,7 +129,7 @@ func (x *columnChunk) Decode(t *format.Task, dst *vec.Vector) error {
 		}
 	}
 	if !x.column.Nullable && dst.Nulls() > nulls && t.Page.Ordinal >= 0 {
-		return fault.Corruptf(t.Page.Spans[0], "block", "a NULL in column %q, which has none", x.column.Name)
+		return fault.Corruptf(t.Page.Spans[0], "block", "a NULL in column %q, which is not nullable", x.column.Name)
 	}
 	return nil
 }
@@ -148,7 +147,7 @@ func (t *Table) constant(s *RowSet, col int, rows vec.Range) (format.Chunk, erro
 			"rowset %d has no block for column %q, which has no default", s.ID, c.Name)
 	case s.Rows < 0:
 		return nil, fault.Corruptf(at, "rowsets.columns",
-			"how many rows rowset %d has is not known: no block of it can be read", s.ID)
+			"the number of rows of rowset %d is unknown: none of its blocks can be read", s.ID)
 	}
 	x := &constChunk{rows: rows, total: s.Rows, at: max(0, rows.From)}
 	if c.ReadDefault != nil {
@@ -202,7 +201,7 @@ func (x *constChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return repeat(dst, x.value, int(t.N))
 }
 
-// repeat appends the one entry of v n times, each step with twice as many.
+// repeat appends the only entry of v n times, by doubling.
 func repeat(dst, v *vec.Vector, n int) error {
 	if n <= 8 {
 		for range n {
@@ -256,7 +255,8 @@ func (x *memoryChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return dst.Append(x.cells, int(t.Page.First), int(t.Page.First+t.N), nil)
 }
 
-// decodeElsewhere decodes a page from the twins of its block, after err.
+// decodeElsewhere decodes a page from a twin of its block. If none can be, it returns err, the error of the block
+// itself.
 func (x *columnChunk) decodeElsewhere(t *format.Task, dst *vec.Vector, err error) error {
 	base := slices.IndexFunc(x.places, func(p fs.Place) bool {
 		at := t.Page.Spans[0]

@@ -13,17 +13,17 @@ import (
 	"stoa/vec"
 )
 
-// Cells whose page is damaged, and in no twin whole, are looked for elsewhere:
+// Cells whose page is damaged, also in all twins, are searched for elsewhere:
 //
 //   - those of a compound key's columns in the ad-hoc index of the same rowset, which has the whole key of each row;
-//   - those of other columns in other replicas, by key: whatever its rowsets are, a replica has the same value for
-//     a key at the same moment, if it has seen all that the one that is read has. The row's own later changes, which
+//   - those of other columns in other replicas, by key: however its rows are stored, a replica has the same value for
+//     a key at the same time, if it has all operations of the one that is read. The row's own later changes, which
 //     are applied to what is filled in, lead to the same value.
 //
-// The keys come from the rowset itself. A row that no other replica has must be gone at the snapshot; else the
-// page stays lost.
+// The keys come from the rowset itself. A row that no other replica has must be deleted at the snapshot; else the page
+// stays lost.
 
-// mayFill reports whether there is anywhere to look for cells of a column.
+// mayFill reports whether cells of a column may be found elsewhere.
 func (t *Table) mayFill(s *RowSet, col int) bool {
 	c := &t.Stored.Columns[col]
 	if c.Array || s.Rows < 0 {
@@ -32,11 +32,11 @@ func (t *Table) mayFill(s *RowSet, col int) bool {
 	if c.Key {
 		return t.Stored.NumKeys > 1 && !s.Adhoc.IsNull()
 	}
-	return len(s.Tablet.Others) > 0 && !t.Opts.NoWAL // without their logs replicas have not seen the same
+	return len(s.Tablet.Others) > 0 && !t.Opts.NoWAL // without their logs replicas differ
 }
 
-// fill appends the cells [first, first+n) of a column, found elsewhere; or gives the error why, which is that
-// why they are wanted.
+// fill appends the cells [first, first+n) of a column, found elsewhere. If they are not, it returns why, the error that
+// makes them necessary.
 func (t *Table) fill(s *RowSet, col int, first, n int64, dst *vec.Vector, why error) error {
 	if !t.mayFill(s, col) || n < 0 || first < 0 || first+n > s.Rows {
 		return why
@@ -100,7 +100,7 @@ func (t *Table) replicaCells(ctx context.Context, s *RowSet, col int, first int6
 			switch {
 			case ok && (v != nil || c.Nullable):
 				out[i] = v
-			case gone.Has(i): // nobody looks at it
+			case gone.Has(i): // its value does not matter
 				if out[i] = make([]byte, meta.StoredWidth(c.Type)); c.Nullable {
 					out[i] = nil
 				}
@@ -115,7 +115,7 @@ func (t *Table) replicaCells(ctx context.Context, s *RowSet, col int, first int6
 	return nil, nil
 }
 
-// gone are the rows that are not there at the snapshot.
+// gone are the rows that are deleted at the snapshot.
 func (t *Table) gone(ctx context.Context, s *RowSet, rows vec.Range) (*vec.Sel, error) {
 	none := vec.None(int(rows.Len()))
 	o, err := t.ChangesOf(ctx, s, nil, t.Opts.At)
@@ -129,8 +129,8 @@ func (t *Table) gone(ctx context.Context, s *RowSet, rows vec.Range) (*vec.Sel, 
 	return p.Drop, nil
 }
 
-// fallback opens another replica; nil if it did not see all operations that this one has seen before the
-// snapshot, or its log is damaged.
+// fallback opens another replica; nil if it lacks operations before the snapshot that the one that is read has, or its
+// log is damaged.
 func (t *Table) fallback(ctx context.Context, tb *Tablet, r Replica) (*fallback, error) {
 	x := &tb.filler
 	x.mu.Lock()
@@ -180,10 +180,10 @@ func (f *fallback) cells(ctx context.Context, id string, column int32, keys [][]
 		return nil, err
 	}
 	if m := tb.logged; m != nil && m.lost {
-		return nil, fault.Invalidf("the replica did not see all changes")
+		return nil, fault.Invalidf("the replica lacks changes")
 	}
 	if tb.TooOld(t.Opts.At, f.last) != nil {
-		return nil, fault.Invalidf("the replica may not have the history")
+		return nil, fault.Invalidf("the replica may lack history")
 	}
 	span := keySpan{low: keys[0], high: append(bytes.Clone(keys[len(keys)-1]), 0)}
 	out := map[string][]byte{}
@@ -204,7 +204,7 @@ func (f *fallback) cells(ctx context.Context, id string, column int32, keys [][]
 	return out, nil
 }
 
-// setCells is cells of one rowset.
+// setCells adds the cells of one rowset to out: see cells.
 func (f *fallback) setCells(ctx context.Context, s *RowSet, col int, span keySpan, out map[string][]byte) error {
 	t := f.t
 	rows, err := t.between(ctx, s, span)
@@ -262,7 +262,7 @@ func (f *fallback) setCells(ctx context.Context, s *RowSet, col int, span keySpa
 	return nil
 }
 
-// filledChunk is a column whose block is missing or cannot be opened, of which the cells may be elsewhere.
+// filledChunk is a column whose block is missing or cannot be opened; its cells may be found elsewhere.
 type filledChunk struct {
 	t    *Table
 	set  *RowSet
@@ -271,7 +271,7 @@ type filledChunk struct {
 	rows vec.Range
 }
 
-// fillRows is how many rows a page of a filledChunk has: what is not found elsewhere is lost page by page.
+// fillRows is the number of rows of a page of a filledChunk: what is not found elsewhere is lost page by page.
 const fillRows = 256
 
 func (x *filledChunk) Next(context.Context) (format.Page, error) {

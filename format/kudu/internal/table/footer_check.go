@@ -10,12 +10,11 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// A superblock names blocks by number, and a block does not say whose it is. What its footer does say must be
-// what the superblock and the rowset say of the place in which it is named: kind, type, nullability, encoding,
-// compression, the keys of the first and last row, and how many rows there are. Two columns that are alike in
-// all of these cannot be told apart.
+// A superblock names blocks by id, and a block does not say which tablet or column it belongs to. But its footer must
+// agree with the superblock and the rowset in kind, type, nullability, encoding, compression, the keys of the first and
+// last row, and the number of rows. Blocks of columns that agree in all of these cannot be distinguished.
 
-// opener opens the block b of a rowset, and refuses it as damaged if it cannot be the one that is named there.
+// opener opens the block b of a rowset. A block that cannot be the right one is Corrupt.
 func (t *Table) opener(s *RowSet, b meta.BlockRef) func(context.Context, Source, fault.Span,
 	format.OpenOptions) (*cfile.Reader, error) {
 	return func(ctx context.Context, src Source, at fault.Span, o format.OpenOptions) (*cfile.Reader, error) {
@@ -31,8 +30,7 @@ func (t *Table) opener(s *RowSet, b meta.BlockRef) func(context.Context, Source,
 	}
 }
 
-// footerCheck says by which field of its footer, and why, a CFile cannot be the block b of a rowset; "" if nothing
-// says.
+// footerCheck says why a CFile cannot be the block b of a rowset, and by which field of its footer; "" if it can.
 func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfile.Footer) (field, why string) {
 	if s.Rows >= 0 && f.NumValues != s.Rows && kind != cfile.KindBloom && kind != cfile.KindDelta {
 		field, why = "footer.num_values", fmt.Sprintf("%d, but the rowset has %d rows", f.NumValues, s.Rows)
@@ -40,16 +38,16 @@ func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfil
 	if b.ID == s.Adhoc.ID {
 		if f.Type != cfile.Binary || f.ValIdx == nil || f.Nullable || f.Array() || kind == cfile.KindDelta ||
 			kind == cfile.KindBloom {
-			return "footer", fmt.Sprintf("the block is a %s of %s values, and no ad-hoc index of keys", kind,
+			return "footer", fmt.Sprintf("the block is a %s of %s values, not an ad-hoc index of keys", kind,
 				meta.TypeName(f.Type))
 		}
 		return field, why
 	}
 	if kind != cfile.KindColumn {
-		return "footer", fmt.Sprintf("the block is a %s, and must be a column file", kind)
+		return "footer", fmt.Sprintf("the block is a %s, not a column file", kind)
 	}
 	for _, x := range s.Columns {
-		if i := t.Stored.Find(x.Column); x.ID == b.ID && i >= 0 { // of a dropped column nothing is known
+		if i := t.Stored.Find(x.Column); x.ID == b.ID && i >= 0 { // nothing is known of dropped columns
 			if f, w := s.footerCheckColumn(&t.Stored.Columns[i], t.Stored.NumKeys, f); w != "" {
 				return f, w
 			}
@@ -58,34 +56,35 @@ func (t *Table) footerCheck(s *RowSet, b meta.BlockRef, kind cfile.Kind, f *cfil
 	return field, why
 }
 
-// footerCheckColumn is misfit for the block of a column of a table with as many key columns.
+// footerCheckColumn is footerCheck for the block of column c of a table with so many key columns.
 func (s *RowSet) footerCheckColumn(c *meta.Column, keys int, f *cfile.Footer) (field, why string) {
 	switch {
 	case f.Type != c.Type || f.Array() != c.Array:
-		return "footer.data_type", fmt.Sprintf("the block holds %s values, column %q is of %s",
+		return "footer.data_type", fmt.Sprintf("the block holds %s values, column %q has type %s",
 			meta.TypeName(f.Type), c.Name, c.TypeText())
 	case f.Nullable != c.Nullable && !c.Array:
-		return "footer.is_type_nullable", fmt.Sprintf("%t, and of column %q it is %t", f.Nullable, c.Name, c.Nullable)
+		return "footer.is_type_nullable", fmt.Sprintf("%t, for column %q it must be %t", f.Nullable, c.Name, c.Nullable)
 	}
 	low, hasLow := f.Get(meta.KeyMin)
 	high, hasHigh := f.Get(meta.KeyMax)
 	if alone := c.Key && keys == 1; !alone && (hasLow || hasHigh) {
-		return "footer.metadata", fmt.Sprintf("the block is of a whole key, and column %q is none", c.Name)
+		return "footer.metadata", fmt.Sprintf("the block holds whole keys, but column %q is not the whole key", c.Name)
 	} else if alone && (s.MinKey != nil && hasLow && string(low) != string(s.MinKey) || s.MaxKey != nil &&
 		hasHigh && string(high) != string(s.MaxKey)) {
 		return "footer.metadata", fmt.Sprintf(
 			"the block's keys go from %x to %x, those of the rowset from %x to %x", low, high, s.MinKey, s.MaxKey)
-	} else if alone && !hasLow && f.PosIdx != nil && f.NumValues > 0 { // what stands in for a lost footer has no index
-		return "footer.metadata", fmt.Sprintf("the block does not say its keys, and column %q is the key", c.Name)
+	} else if alone && !hasLow && f.PosIdx != nil && f.NumValues > 0 { // the substitute of a lost footer has no index
+		return "footer.metadata", fmt.Sprintf("no first and last key, but column %q is the key", c.Name)
 	}
-	if s.Tablet.SchemaVersion > 0 { // both may have been altered, and blocks keep what they were written with
+	if s.Tablet.SchemaVersion > 0 { // an ALTER may have changed both, but blocks keep those that they were written with
 		return "", ""
 	}
 	switch {
 	case c.Encoding != cfile.AutoEncoding && f.Encoding != c.Encoding:
-		return "footer.encoding", fmt.Sprintf("%s, and of column %q it is %s", f.Encoding, c.Name, c.Encoding)
+		return "footer.encoding", fmt.Sprintf("%s, for column %q it must be %s", f.Encoding, c.Name, c.Encoding)
 	case c.Compression != cfile.DefaultCompression && f.Compression != c.Compression:
-		return "footer.compression", fmt.Sprintf("%s, and of column %q it is %s", f.Compression, c.Name, c.Compression)
+		return "footer.compression",
+			fmt.Sprintf("%s, for column %q it must be %s", f.Compression, c.Name, c.Compression)
 	}
 	return "", ""
 }

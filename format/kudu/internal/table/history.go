@@ -12,14 +12,14 @@ import (
 	"stoa/region"
 )
 
-// Kudu removes UNDO deltas, the oldest first, when they are older than it promises to keep
-// (--tablet_history_max_age_sec, a week unless a server or a table says otherwise). What is left of a rowset's
-// history is whole from some moment on; before it, a snapshot would show rows and values that came later. Every
-// row that was ever inserted has an UNDO that deletes it; so if there are fewer of these than rows, history was
-// removed, and what is left begins with the oldest UNDO, or, without any, with the oldest REDO.
+// Kudu removes UNDO deltas, oldest first, when they are older than it guarantees to keep (--tablet_history_max_age_sec,
+// a week unless the server or the table sets another age). From some time on the rest of a rowset's history is
+// complete; at earlier snapshots, later rows and values would be shown. Every row that was ever inserted has an UNDO
+// that deletes it; so if there are fewer of these than rows, history was removed, and the rest begins with the oldest
+// UNDO or, without any, the oldest REDO.
 
-// checkHistory refuses a snapshot that is older than what is left of a rowset's history; partial=true makes
-// that a finding.
+// checkHistory returns an error, Unsupported, if the snapshot is older than the history that is left of a rowset; with
+// option partial, a finding.
 func (t *Table) checkHistory(ctx context.Context, s *RowSet) (*region.Finding, error) {
 	if t.Opts.At == Latest || s.Rows < 0 {
 		return nil, nil
@@ -32,26 +32,26 @@ func (t *Table) checkHistory(ctx context.Context, s *RowSet) (*region.Finding, e
 	if begins != Latest {
 		what += " before " + TimeText(begins)
 	}
-	what = fmt.Sprintf(what+" is gone, so what it held at %s is not known", s.ID, s.Tablet.ID, TimeText(t.Opts.At))
+	what = fmt.Sprintf(what+" was removed, so its rows at %s are unknown", s.ID, s.Tablet.ID, TimeText(t.Opts.At))
 	at := fault.Span{Object: s.Tablet.Object}
 	if !t.Opts.Partial {
-		from := "it is from then on"
+		from := "they are known from then on"
 		if begins == Latest {
-			from = "only the latest state is"
+			from = "only the latest state is known"
 		}
-		return nil, fault.New(fault.Unsupported, at, "", "%s; %s, and partial=true shows the oldest state there is",
+		return nil, fault.New(fault.Unsupported, at, "", "%s; %s, and partial=true reads the oldest known state",
 			what, from)
 	}
-	x := s.Tablet.Note("kudu.history.removed", at, what+": rows and values that came later are shown")
+	x := s.Tablet.Note("kudu.history.removed", at, what+": later rows and values are shown")
 	return &x, nil
 }
 
-// MaxAge is for how many seconds Kudu keeps history unless a server or a table says otherwise.
+// MaxAge is Kudu's default of --tablet_history_max_age_sec, in seconds.
 const MaxAge = 7 * 24 * 3600
 
-// TooOld is a finding if a snapshot is older, at a tablet's newest operation, than Kudu promises to keep
-// history: rows that were deleted before may be gone without a trace, and a row that was deleted and came back
-// may have lost what it was before.
+// TooOld returns a finding if the snapshot at is older than the history that Kudu guarantees to keep, counted back from
+// newest, the tablet's latest operation, else nil: rows that were deleted earlier may have left no trace, and rows that
+// were deleted and reinserted may have lost their earlier values. Both times are hybrid times.
 func (tb *Tablet) TooOld(at, newest uint64) *region.Finding {
 	mark := tb.mark(newest)
 	if at == Latest || at >= mark {
@@ -73,7 +73,8 @@ func (tb *Tablet) mark(newest uint64) uint64 {
 	return newest - min(newest, age)
 }
 
-// history says whether the whole history of a rowset is there, and if not, from when on; latest: none of it.
+// history reports whether the whole history of a rowset is there, and if not, the hybrid time from which it is; Latest:
+// only the latest state.
 func (t *Table) history(ctx context.Context, s *RowSet) (whole bool, begins uint64, err error) {
 	var inserts int64
 	begins = Latest
@@ -82,10 +83,10 @@ func (t *Table) history(ctx context.Context, s *RowSet) (whole bool, begins uint
 		if err != nil {
 			return false, 0, err
 		}
-		if !ok { // damage, or no statistics: reading the deltas will say
+		if !ok { // damage, which is reported when the deltas are read
 			return true, 0, nil
 		}
-		inserts += stats.Deletes - stats.Reinserts // a row that came back has two insertions
+		inserts += stats.Deletes - stats.Reinserts // a reinserted row has two insertions
 		begins = min(begins, stats.MinTimestamp)
 	}
 	if inserts >= s.Rows {
@@ -116,8 +117,8 @@ func (t *Table) deltaStats(ctx context.Context, s *RowSet, b meta.BlockRef) (cfi
 	return stats, ok, nil
 }
 
-// OpenDelta opens a delta file. places are where it lies, and its twins. A file without statistics is of
-// another kind (a bloom file's index reads like a delta file's): Kudu refuses it, too.
+// OpenDelta opens a delta file. places are where it lies, and its twins. A file without statistics is Corrupt: it is of
+// another kind (a bloom file's index looks like a delta file's), and Kudu refuses it, too.
 func (t *Table) OpenDelta(ctx context.Context, s *RowSet, b meta.BlockRef) (d *cfile.DeltaFile, places []fs.Place,
 	err error) {
 	return opened(ctx, t, s, b, func(ctx context.Context, src Source, at fault.Span,
@@ -127,7 +128,8 @@ func (t *Table) OpenDelta(ctx context.Context, s *RowSet, b meta.BlockRef) (d *c
 			return nil, err
 		}
 		if _, ok := d.Stats(); !ok {
-			return nil, fault.Corruptf(at, "footer.metadata", "no %s: the block is no delta file", meta.KeyDeltaStats)
+			return nil, fault.Corruptf(at, "footer.metadata", "no %s: the block is not a delta file",
+				meta.KeyDeltaStats)
 		}
 		return d, nil
 	})

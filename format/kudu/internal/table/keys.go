@@ -13,29 +13,29 @@ import (
 	"stoa/vec"
 )
 
-// keyIndex is the file that finds the encoded keys of a rowset: the key's column, or the ad-hoc index if there
-// are several.
+// keyIndex is the file with the encoded keys of a rowset and an index of them: the key column, or, if the key has
+// several columns, the ad-hoc index.
 type keyIndex struct {
 	t      *Table
 	set    *RowSet
 	block  meta.BlockRef
 	places []fs.Place      // of the file and its twins, in other replicas
-	open   []*cfile.Reader // the first of them, as far as they were needed
+	open   []*cfile.Reader // of the first places, opened as needed; nil: cannot be opened
 	err    error           // why there is none
 
-	runs   []keyRun // all keys, once they had to be read one after the other
-	at     int      // the run of keys; -1: none
-	inHand [][]byte
+	runs []keyRun // of all keys, if they had to be read sequentially
+	at   int      // the run whose keys are in keys; -1: none
+	keys [][]byte
 }
 
-// keyRun is some rows with the first and the last of their keys.
+// keyRun is a range of rows with the first and the last of their keys.
 type keyRun struct {
 	rows      vec.Range
 	low, high []byte
 	err       error // the keys cannot be read
 }
 
-// indexOfKeys is the block of that file.
+// indexOfKeys is the block of a rowset's keyIndex.
 func (t *Table) indexOfKeys(s *RowSet) (b meta.BlockRef) {
 	if t.Stored.NumKeys > 1 {
 		return s.Adhoc
@@ -58,7 +58,7 @@ func (t *Table) keyIndex(ctx context.Context, s *RowSet) *keyIndex {
 	return x
 }
 
-// find finds a key by the file's value index. Where the file is damaged a twin is asked.
+// find finds a key by the file's value index, or that of a twin if it is damaged: the first row whose key is not less.
 func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool, err error) {
 	if x.err != nil {
 		return 0, false, x.err
@@ -86,21 +86,21 @@ func (x *keyIndex) find(ctx context.Context, key []byte) (row int64, exact bool,
 	return 0, false, err
 }
 
-// search finds a key: by the value index or, where that is damaged, among all keys, read one after the other. A
-// LostKey in the error says among which rows the key may be.
+// search is find, but if the value index is damaged, it reads all keys sequentially. A LostKey in the error has the
+// rows that may have the key.
 func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact bool, err error) {
 	if row, exact, err = x.find(ctx, key); err == nil || !Damaged(err) || x.set.Rows < 0 {
 		return row, exact, err
 	}
 	if x.err != nil && x.t.Stored.NumKeys == 1 {
-		return 0, false, err // that of any row
+		return 0, false, err // any row may have it
 	}
 	if x.runs == nil {
 		if err := x.list(ctx); err != nil {
 			return 0, false, err
 		}
 	}
-	var lost *wal.LostKey // of the runs since the last whole one
+	var lost *wal.LostKey // of the runs since the last readable one
 	for i := range x.runs {
 		r := &x.runs[i]
 		switch {
@@ -124,16 +124,16 @@ func (x *keyIndex) search(ctx context.Context, key []byte) (row int64, exact boo
 	return row, false, nil
 }
 
-// within finds a key in a run that reaches over it.
+// within finds a key in run i, whose keys span it.
 func (x *keyIndex) within(ctx context.Context, i int, key []byte) (row int64, exact bool, err error) {
 	r := &x.runs[i]
 	if x.at != i {
-		if x.inHand, err = x.t.keysOf(ctx, x.set, r.rows.From, r.rows.Len()); err != nil {
+		if x.keys, err = x.t.keysOf(ctx, x.set, r.rows.From, r.rows.Len()); err != nil {
 			return 0, false, err
 		}
 		x.at = i
 	}
-	for k, have := range x.inHand {
+	for k, have := range x.keys {
 		if c := bytes.Compare(have, key); c >= 0 {
 			return r.rows.From + int64(k), c == 0, nil
 		}
@@ -141,7 +141,7 @@ func (x *keyIndex) within(ctx context.Context, i int, key []byte) (row int64, ex
 	return r.rows.To, false, nil
 }
 
-// list reads all keys, page by page.
+// list reads all keys, page by page, into runs.
 func (x *keyIndex) list(ctx context.Context) error {
 	var before []byte
 	for _, rows := range x.pages(ctx) {
@@ -149,7 +149,7 @@ func (x *keyIndex) list(ctx context.Context) error {
 		for _, k := range keys {
 			if err == nil && before != nil && bytes.Compare(before, k) >= 0 {
 				err = fault.Corruptf(fault.Span{Object: x.set.Tablet.Object}, "",
-					"the keys of rows %d to %d of rowset %d do not rise", rows.From, rows.To, x.set.ID)
+					"the keys of rows %d to %d of rowset %d do not ascend", rows.From, rows.To, x.set.ID)
 			}
 			if err == nil {
 				before = k
@@ -167,10 +167,10 @@ func (x *keyIndex) list(ctx context.Context) error {
 	return nil
 }
 
-// stride is how many keys are read together where no index says which are in a page.
+// stride is the number of keys that are read together if no index says which are in a page.
 const stride = 256
 
-// pages are the rows of the file's pages, as a positional index that is whole says them.
+// pages are the row ranges of the file's pages, by the first intact positional index; else ranges of stride rows.
 func (x *keyIndex) pages(ctx context.Context) (out []vec.Range) {
 	all := vec.Range{To: x.set.Rows}
 	for _, r := range x.open {
@@ -199,7 +199,7 @@ func (x *keyIndex) pages(ctx context.Context) (out []vec.Range) {
 	return out
 }
 
-// keysOf are the encoded keys of rows: as the index has them or, where that is damaged, the key's columns.
+// keysOf are the encoded keys of the rows [first, first+n), from the index or, if that is damaged, the key columns.
 func (t *Table) keysOf(ctx context.Context, s *RowSet, first, n int64) (out [][]byte, err error) {
 	if b := t.indexOfKeys(s); b.IsNull() {
 		err = fault.Corruptf(fault.Span{Object: s.Tablet.Object}, "rowsets.adhoc_index_block",
@@ -227,7 +227,7 @@ func (t *Table) keysOf(ctx context.Context, s *RowSet, first, n int64) (out [][]
 	return t.encodeKeys(cells)
 }
 
-// encodeKeys makes keys of the cells of their columns.
+// encodeKeys encodes keys from cells by column and row.
 func (t *Table) encodeKeys(cells [][][]byte) ([][]byte, error) {
 	out := make([][]byte, len(cells[0]))
 	var err error

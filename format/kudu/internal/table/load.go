@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// Load looks at a tablet's rowsets and reads its log, once.
+// Load opens a tablet's rowsets and reads its log, once. It may be called concurrently.
 func (t *Table) Load(ctx context.Context, tb *Tablet) error {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -53,7 +53,7 @@ func (t *Table) Load(ctx context.Context, tb *Tablet) error {
 	if err != nil {
 		return err
 	}
-	// the snapshot is the latest state: no history is asked for
+	// the snapshot is the latest state: it needs no history
 	if m := tb.logged; m != nil && m.last > 0 && t.Opts.At > m.last {
 		gone, notes = nil, nil
 	}
@@ -67,8 +67,8 @@ func (t *Table) Load(ctx context.Context, tb *Tablet) error {
 	return nil
 }
 
-// logOf reads the tablet's log, if it is wanted. newest is the time of the tablet's latest operation, as far as
-// a snapshot asks for it.
+// logOf reads the tablet's log, unless option wal is false. newest is the hybrid time of the tablet's latest operation;
+// 0 if it is not needed.
 func (t *Table) logOf(ctx context.Context, tb *Tablet) (newest uint64, err error) {
 	switch {
 	case !t.Opts.NoWAL:
@@ -79,9 +79,8 @@ func (t *Table) logOf(ctx context.Context, tb *Tablet) (newest uint64, err error
 	return 0, nil
 }
 
-// measure finds out how many rows a rowset has, and between which keys they lie: from the column or index that
-// holds the keys, or, if that is damaged, from what else there is. With vote most blocks say how many rows it
-// has: one may be another rowset's.
+// measure finds out a rowset's number of rows and its first and last key, from the block with the keys or, if that is
+// damaged, another one. With t.Vote the majority of the blocks decides on the number: one may be another rowset's.
 func (t *Table) measure(ctx context.Context, s *RowSet) error {
 	s.Low, s.High = s.MinKey, s.MaxKey
 	refs := []meta.BlockRef{}
@@ -93,7 +92,7 @@ func (t *Table) measure(ctx context.Context, s *RowSet) error {
 			refs = append(refs, b)
 		}
 	}
-	for _, c := range s.Columns { // of a dropped column
+	for _, c := range s.Columns { // also of dropped columns
 		refs = append(refs, c.BlockRef)
 	}
 	votes := map[int64]int{}
@@ -125,7 +124,7 @@ func (t *Table) measure(ctx context.Context, s *RowSet) error {
 	return nil
 }
 
-// set finds the rowset that g names; nil for the rows of the log.
+// set finds the rowset of a row group; nil for the rows of the log.
 func (t *Table) set(ctx context.Context, g format.RowGroup) (*Tablet, *RowSet, error) {
 	tb := t.byID[g.Part]
 	if tb == nil {
@@ -143,7 +142,7 @@ func (t *Table) set(ctx context.Context, g format.RowGroup) (*Tablet, *RowSet, e
 	return nil, nil, fault.Invalidf("tablet %s has no row group %d", g.Part, g.Index)
 }
 
-// New makes the reader of a table from its tablets.
+// New makes a Table of tablets, at least one, with the newest of their schemas. It reads nothing.
 func New(tree store.Tree, tablets []*Tablet, o format.OpenOptions, ro Options) (*Table, error) {
 	t := &Table{Tree: tree, Opts: ro, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify, Tablets: tablets,
 		byID: map[string]*Tablet{}}
@@ -174,7 +173,7 @@ func New(tree store.Tree, tablets []*Tablet, o format.OpenOptions, ro Options) (
 	return t, nil
 }
 
-// facts are what `stoa meta` prints of a table.
+// facts are what `stoa meta` prints about a table.
 func (t *Table) facts(newest *Tablet) []format.KeyValue {
 	var out []format.KeyValue
 	add := func(k, format string, args ...any) {
@@ -205,7 +204,7 @@ func (t *Table) facts(newest *Tablet) []format.KeyValue {
 	return out
 }
 
-// Fact is one fact.
+// Fact is a key with a formatted value.
 func Fact(k, layout string, args ...any) format.KeyValue {
 	return format.KeyValue{Key: k, Value: fmt.Sprintf(layout, args...)}
 }

@@ -13,16 +13,16 @@ import (
 	"stoa/region"
 )
 
-// readLog reads a tablet's log, and compares its end with what was flushed, of which the latest operation was
-// at flushed. Kudu writes operations and their commits to the log before it flushes what they did, and removes
-// only the log's beginning.
+// readLog reads a tablet's log, and compares its end with flushed, the hybrid time of the latest flushed operation.
+// Kudu writes operations and their commits to the log before it flushes them, and removes segments only from its
+// beginning.
 func (t *Table) readLog(ctx context.Context, tb *Tablet, lookup wal.KeyLookup) (log *wal.Logged, flushed uint64,
 	err error) {
 	if log, err = wal.Replay(ctx, tb.FS, tb.Tablet, lookup); err != nil {
 		return nil, 0, err
 	}
 	if log.Missing && t.Opts.At == Latest {
-		return log, 0, nil // nothing asks for it
+		return log, 0, nil // flushed is not needed
 	}
 	if flushed, err = t.Flushed(ctx, tb, tb.RowSets); err != nil {
 		return nil, 0, err
@@ -34,16 +34,16 @@ func (t *Table) readLog(ctx context.Context, tb *Tablet, lookup wal.KeyLookup) (
 	return log, flushed, nil
 }
 
-// Short is a finding if a log does not reach as far as what was flushed, or has nothing of a tablet that had a
-// leader: the first thing that one does is an operation in the log.
+// Short returns a finding if a log ends before the latest flushed operation, or is empty although the tablet had a
+// leader, whose first act is to log an operation; else nil.
 func (tb *Tablet) Short(log *wal.Logged, flushed uint64) *region.Finding {
 	why := ""
 	switch {
 	case log.Missing:
 	case log.Empty && (flushed > 0 || tb.Consensus != nil && tb.Consensus.Term > 0):
-		why = "no operation is in the log"
+		why = "the log has no operations"
 	case flushed > log.LastTime:
-		why = fmt.Sprintf("the log ends at %s, before what was flushed: that is of %s", TimeText(log.LastTime),
+		why = fmt.Sprintf("the log ends at %s, before the latest flushed operation, at %s", TimeText(log.LastTime),
 			TimeText(flushed))
 	}
 	if why == "" {
@@ -53,9 +53,8 @@ func (tb *Tablet) Short(log *wal.Logged, flushed uint64) *region.Finding {
 	return &x
 }
 
-// Flushed is the hybrid time of the latest operation in the deltas of a tablet's rowsets, as far as they can be
-// read; 0 if nothing says. UNDO deltas mention insertions. The newest ones are the first UNDO and the last
-// REDO file.
+// Flushed is the hybrid time of the latest operation in the deltas of some of a tablet's rowsets, as far as they can be
+// read; 0 if it is unknown. It is in the first UNDO file, as UNDO deltas record insertions, or the last REDO file.
 func (t *Table) Flushed(ctx context.Context, tb *Tablet, sets []meta.RowSet) (last uint64, err error) {
 	for i := range sets {
 		s := &RowSet{RowSet: &sets[i], Tablet: tb}

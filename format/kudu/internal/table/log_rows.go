@@ -10,8 +10,8 @@ import (
 	"stoa/region"
 )
 
-// replay reads a tablet's log: its changes go to the rowsets, its rows become vectors. newest is the time of
-// the tablet's latest operation.
+// replay reads a tablet's log: its changes go to the rowsets, its rows become vectors. newest is the hybrid time of the
+// tablet's latest operation.
 func (t *Table) replay(ctx context.Context, tb *Tablet) (newest uint64, err error) {
 	log, flushed, err := t.readLog(ctx, tb, t.lookup(tb))
 	if err != nil {
@@ -24,13 +24,13 @@ func (t *Table) replay(ctx context.Context, tb *Tablet) (newest uint64, err erro
 		return 0, err
 	}
 	newest = max(flushed, log.LastTime)
-	if !log.Missing && !log.Lost && log.LastTime > 0 { // what the log no longer has was before what it has
+	if !log.Missing && !log.Lost && log.LastTime > 0 { // the segments that Kudu removed are older
 		tb.logged.last = newest
 	}
 	return newest, nil
 }
 
-// lookup finds keys in the rowsets of a tablet. The files are opened once for the whole log.
+// lookup finds keys in the rowsets of a tablet. It opens each index once.
 func (t *Table) lookup(tb *Tablet) wal.KeyLookup {
 	open := map[uint64]*keyIndex{}
 	return func(ctx context.Context, rowset uint64, key []byte) (int64, bool, error) {
@@ -62,7 +62,7 @@ func (t *Table) materialize(tb *Tablet, log *wal.Logged) (*logRows, error) {
 		if r.Time >= t.Opts.At {
 			continue
 		}
-		for c := range row { // of columns that are younger than the row
+		for c := range row { // of columns that were added after the row
 			row[c] = t.Stored.Columns[c].ReadDefault
 		}
 		set := func(cells []cfile.DeltaChange) {
@@ -109,8 +109,8 @@ func (t *Table) materialize(tb *Tablet, log *wal.Logged) (*logRows, error) {
 	return out, nil
 }
 
-// stale is an error if a tablet's log lacks operations, or another replica saw more: rows may then be older
-// than the tablet's, or be deleted ones.
+// stale returns an error if a tablet's log lacks operations, or another replica has later ones: rows may be out of date
+// or deleted.
 func (tb *Tablet) stale() error {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -121,7 +121,7 @@ func (tb *Tablet) stale() error {
 	}
 	for _, x := range found {
 		if x.Severity >= region.Error {
-			return fault.Corruptf(x.At, x.Path, "tablet %s: %s: rows may be old (%s)", tb.ID, x.Message, x.Code)
+			return fault.Corruptf(x.At, x.Path, "tablet %s: %s: rows may be out of date (%s)", tb.ID, x.Message, x.Code)
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ type Life struct {
 	Log   *wal.Logged // nil: it is not read
 }
 
-// Moments are the hybrid times of the first and the last operation that changed a tablet's rows: latest, or 0,
-// if they are not known.
+// Moments are the hybrid times of the first and the last operation that changed a tablet's rows; Latest and 0 if they
+// are unknown.
 func (t *Table) Moments(ctx context.Context, tb *Tablet) (first, last uint64, err error) {
 	l, err := t.Life(ctx, tb)
 	return l.First, l.Last, err

@@ -14,17 +14,16 @@ import (
 	"stoa/vec"
 )
 
-// keySpan is a range of encoded keys, [low, high); high nil: no limit. A key is a run of bytes, and the bytes
-// of a column's value come before those of the next column, so that a predicate on the first columns is a
-// range, too.
+// keySpan is a range of encoded keys, [low, high); high nil: unbounded. Encoded keys compare as byte strings, in which
+// the columns come one after another, so that a predicate on the first columns is a range, too.
 type keySpan struct {
 	low, high []byte
-	exact     []byte // the one key that is possible, whole; nil if there may be others
+	exact     []byte // the only possible key; nil if there may be others
 	empty     bool
 }
 
-// spanOf is the range of keys of the given columns outside of which e is certainly not true: equalities of the
-// first columns, and then a range of the next one.
+// spanOf is a range of keys of the given columns outside of which e cannot be true: from equalities of the first
+// columns and a range of the next.
 func (t *Table) spanOf(e *pred.Expr, columns []int) (k keySpan) {
 	if e == nil {
 		return k
@@ -68,7 +67,8 @@ func (t *Table) spanOf(e *pred.Expr, columns []int) (k keySpan) {
 	return k
 }
 
-// encoded appends the key of a literal in column c; false if there is none.
+// encoded appends the encoded literal of column c to a clone of prefix; false if there is no literal, or it has no
+// encoding in the column's type.
 func (t *Table) encoded(prefix []byte, c int, v *pred.Value, last bool) ([]byte, bool) {
 	if v == nil {
 		return nil, false
@@ -82,8 +82,7 @@ func (t *Table) encoded(prefix []byte, c int, v *pred.Value, last bool) ([]byte,
 	return key, err == nil
 }
 
-// keyAfter is the first key after all that have the values key stands for: those are key alone, if it is whole,
-// or all that begin with it.
+// keyAfter is the first key after key, if that is whole, or else after all keys that begin with it.
 func keyAfter(key []byte, whole bool) []byte {
 	if whole {
 		return append(bytes.Clone(key), 0)
@@ -91,7 +90,7 @@ func keyAfter(key []byte, whole bool) []byte {
 	return after(key)
 }
 
-// after is the first run of bytes after all that begin with prefix; nil if there is none.
+// after is the first byte string after all that begin with prefix; nil if there is none.
 func after(prefix []byte) []byte {
 	out := bytes.Clone(prefix)
 	for len(out) > 0 {
@@ -110,9 +109,9 @@ func (k *keySpan) misses(low, high []byte) bool {
 		bytes.Compare(high, k.low) < 0
 }
 
-// Narrow looks for the keys that e allows: between a rowset's first and last key, in its bloom file if e allows
-// one key only, and then in its key's value index or ad-hoc index. Key columns never change, so no overlay
-// matters. Damage met there narrows nothing: the rows themselves decide.
+// Narrow finds the rows whose keys e allows: by a rowset's first and last key, by its bloom filter if e allows only one
+// key, and then by the value index of its keys. Key columns never change, so overlays do not matter. Damage of indexes
+// narrows nothing.
 func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: math.MaxInt64}}
 	keys := make([]int, t.Stored.NumKeys)
@@ -156,7 +155,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return nil, err
 }
 
-// mayContain asks the rowset's bloom file.
+// mayContain looks a key up in the rowset's bloom filter. If that is another rowset's, the error is Corrupt.
 func (t *Table) mayContain(ctx context.Context, s *RowSet, key []byte) (bool, error) {
 	b, err := t.Bloom(ctx, s)
 	if err != nil {
@@ -220,8 +219,8 @@ func (m *logRows) between(k keySpan) vec.Range {
 	return r
 }
 
-// outside says why e is certainly not true in a tablet: its range of keys, or a hash bucket that e's equalities
-// lead to, is another one. It is "" if e may be true.
+// outside says why e cannot be true in a tablet: its key range or hash bucket excludes the keys that e allows. "": e
+// may be true.
 func (t *Table) outside(tb *Tablet, e *pred.Expr) string {
 	s := &tb.Partitioning
 	if e == nil || !s.Stored {

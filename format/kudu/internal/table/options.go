@@ -10,10 +10,10 @@ import (
 	"stoa/format/option"
 )
 
-// Moment is a hybrid time, an integer, or a time as RFC 3339 has it.
+// Moment is the value of option at: a hybrid time (an integer), an RFC 3339 time, a day, First or Last.
 type Moment string
 
-// ReadOptions are those of Open; package kudu has them with their meaning.
+// ReadOptions are the options of Open as a struct; ReadTable documents them.
 type ReadOptions struct {
 	At        Moment
 	NoWAL     bool
@@ -29,55 +29,55 @@ type ReadOptions struct {
 
 // ReadTable are the options of Open.
 var ReadTable = option.Table[ReadOptions]{Format: "kudu", For: "reading", Options: []option.Option[ReadOptions]{
-	option.Text("at", "TIME", "the table as it was then: operations before TIME are seen. An integer is a hybrid "+
-		"time, else it is RFC 3339, a day such as 2026-11-20 (its beginning, UTC), or first or last: as the table "+
-		"was after its first, or last, operation; default: the latest state",
+	option.Text("at", "TIME", "read the table as it was at TIME: with all operations before it. TIME is a hybrid time "+
+		"(an integer), an RFC 3339 time, a day such as 2026-11-20 (its beginning, UTC), or first or last: after the "+
+		"table's first or last operation; default: the latest state",
 		func(o *ReadOptions) *Moment { return &o.At }),
-	option.Not("wal", "whether rows and changes that are only in the write-ahead log are read (default true)",
+	option.Not("wal", "read rows and changes that are only in the write-ahead log (default true)",
 		func(o *ReadOptions) *bool { return &o.NoWAL }),
 	option.Text("tablet", "ID", "only this tablet", func(o *ReadOptions) *string { return &o.Tablet }),
-	option.Bool("partial", "tablets may be missing without the error finding kudu.tablet.missing; and where history "+
-		"was removed that a snapshot asks for, the oldest state, with an error finding kudu.history.removed (default "+
-		"false)", func(o *ReadOptions) *bool { return &o.Partial }),
-	option.Bool("unclaimed", "blocks with rows that no superblock names may lie here without the error finding "+
-		"kudu.block.unclaimed: what they are is known (default false)",
+	option.Bool("partial", "missing tablets are expected: no error finding kudu.tablet.missing; and if the history "+
+		"that a snapshot needs was removed, read the oldest known state, with an error finding kudu.history.removed "+
+		"(default false)", func(o *ReadOptions) *bool { return &o.Partial }),
+	option.Bool("unclaimed", "blocks with rows that no superblock names are expected: no error finding "+
+		"kudu.block.unclaimed (default false)",
 		func(o *ReadOptions) *bool { return &o.Unclaimed }),
-	option.Bool("live", "read directories on which a server runs; what it does meanwhile may show as damage (default "+
-		"false)", func(o *ReadOptions) *bool { return &o.Live }),
+	option.Bool("live", "read directories on which a server runs; what it writes meanwhile may look like damage "+
+		"(default false)", func(o *ReadOptions) *bool { return &o.Live }),
 	option.Text("schema", "FILE", "read the blocks that no superblock names, with the schema in FILE (JSON, as stoa "+
 		"schema -f json prints it)", func(o *ReadOptions) *string { return &o.Schema }),
-	option.Text("wal-dir", "DIR", "the directory that holds wals/, instead of looking for it; those that are not "+
-		"given are looked for", func(o *ReadOptions) *string { return &o.WALDir }),
-	option.List("data-dirs", "DIR,DIR,…", "the directories that hold data/, instead of looking for them",
+	option.Text("wal-dir", "DIR", "the directory that holds wals/, instead of searching for it; directories that are "+
+		"not given are searched for", func(o *ReadOptions) *string { return &o.WALDir }),
+	option.List("data-dirs", "DIR,DIR,…", "the directories that hold data/, instead of searching for them",
 		func(o *ReadOptions) *[]string { return &o.DataDirs }),
-	option.Text("meta-dir", "DIR", "the directory that holds tablet-meta/, instead of looking for it",
+	option.Text("meta-dir", "DIR", "the directory that holds tablet-meta/, instead of searching for it",
 		func(o *ReadOptions) *string { return &o.MetaDir }),
 }}
 
-// Options are the options of Open, understood.
+// Options are the parsed options of Open.
 type Options struct {
-	At      uint64 // hybrid time; operations before it are seen
-	End     Moment // First or Last: At is to be found out
+	At      uint64 // hybrid time; operations before it are read
+	End     Moment // First or Last: At is found out when the table is opened; else ""
 	NoWAL   bool
 	Tablet  string
-	Partial bool // history that is gone is read over
-	Gaps    bool // tablets may be missing untold
-	Blocks  bool // blocks that no superblock names may lie here untold
+	Partial bool // removed history is a finding, no error
+	Gaps    bool // missing tablets are no finding
+	Blocks  bool // blocks that no superblock names are no finding
 	Live    bool
-	Schema  string // file; "": what superblocks name is read
+	Schema  string // file; "": read what superblocks name
 	Layout  fs.Layout
 }
 
-// The ends of a table's life: after its first operation, and after its last.
+// First and Last are the snapshots after a table's first and its last operation.
 const First, Last Moment = "first", "last"
 
-// Latest is a snapshot that sees every operation.
+// Latest is the hybrid time of a snapshot with every operation.
 const Latest = math.MaxUint64
 
-// hybridShift is how many bits of a hybrid time count within a microsecond.
+// hybridShift is the number of low bits of a hybrid time that are a counter; the others are microseconds since 1970.
 const hybridShift = 12
 
-// ParseOptions reads the options; one that is not known is Invalid.
+// ParseOptions parses the options of Open. Unknown ones, and bad values, are Invalid.
 func ParseOptions(opts map[string]string) (Options, error) {
 	r, err := ReadTable.Parse(opts)
 	o := Options{At: Latest, NoWAL: r.NoWAL, Tablet: r.Tablet, Partial: r.Partial, Gaps: r.Partial, Blocks: r.Unclaimed,
@@ -90,7 +90,7 @@ func ParseOptions(opts map[string]string) (Options, error) {
 	return o, err
 }
 
-// parseTime reads a hybrid time, or a time of the calendar.
+// parseTime parses a hybrid time, or a calendar time, which becomes the first hybrid time that is not before it.
 func parseTime(v string) (uint64, error) {
 	if n, err := strconv.ParseUint(v, 10, 64); err == nil {
 		return n, nil
@@ -105,15 +105,15 @@ func parseTime(v string) (uint64, error) {
 	}
 	us := t.UnixMicro()
 	if t.Nanosecond()%1000 != 0 {
-		us++ // an operation within that microsecond is not after it
+		us++ // round up
 	}
 	if us < 0 || us > math.MaxInt64>>hybridShift {
-		return 0, fault.Invalidf("kudu: option at=%s: no hybrid time is so far away", v)
+		return 0, fault.Invalidf("kudu: option at=%s: outside of the range of hybrid times", v)
 	}
 	return uint64(us) << hybridShift, nil
 }
 
-// TimeText is a hybrid time for people.
+// TimeText writes a hybrid time as a number and a UTC time.
 func TimeText(t uint64) string {
 	return strconv.FormatUint(t, 10) + " (" +
 		Calendar(t).Format("2006-01-02T15:04:05.000000Z") + ")"

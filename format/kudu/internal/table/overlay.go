@@ -16,20 +16,19 @@ import (
 	"stoa/vec"
 )
 
-// Overlay gives the changes of a rowset that make its base rows those of the snapshot T:
+// Overlay is the changes that turn a rowset's base rows into those of the snapshot T, in this order:
 //
-//	UNDO deltas of T and later, backwards: the newest file first; within a row the files have the newest delta first
-//	REDO deltas before T, forwards: the oldest file first
+//	UNDO deltas of T and later: the newest file first; within a row, files have the newest delta first
+//	REDO deltas before T: the oldest file first
 //	changes before T that only the log has
 //
-// Each is applied to what the ones before left: an update sets cells, a delete makes the row a ghost, a
-// reinsertion makes it live again and sets cells. A file may have the same row and time twice; both are
-// applied, in order. Key columns never change.
+// An update sets cells, a delete makes the row a ghost, a reinsertion makes it live again and sets cells. A file may
+// have the same row and time twice; both are applied, in order. Key columns never change.
 //
-// What is damaged makes suspect what it could change: a block the rows from its first delta to the next
-// block's, a file whose index or footer is damaged all rows, a change of the log the rows among which its key
-// may be. If there are no deletions or reinsertions, as the file's statistics or the change itself says, it is
-// only the cells of the columns that are set.
+// Damage makes suspect what it may have changed: a damaged block, the rows from its first delta to the next block's; a
+// damaged index or footer, all rows; a change of the log whose row is unknown, the rows that may have its key. If there
+// are no deletions or reinsertions, by the file's statistics or the change itself, only cells of the columns that are
+// set are suspect.
 func (t *Table) Overlay(ctx context.Context, g format.RowGroup, cols []int) (format.Overlay, error) {
 	_, s, err := t.set(ctx, g)
 	if err != nil || s == nil {
@@ -42,7 +41,7 @@ func (t *Table) Overlay(ctx context.Context, g format.RowGroup, cols []int) (for
 	return o, nil
 }
 
-// ChangesOf is the overlay of a rowset for a snapshot; nil if nothing changes.
+// ChangesOf is the overlay of a rowset for the snapshot at a hybrid time and the given columns; nil if nothing changes.
 func (t *Table) ChangesOf(ctx context.Context, s *RowSet, cols []int, at uint64) (*overlay, error) {
 	o := &overlay{t: t, set: s, at: at, cols: cols, slots: map[uint32]int{}, touched: make([]bool, len(cols))}
 	for i, c := range cols {
@@ -79,26 +78,26 @@ func (t *Table) ChangesOf(ctx context.Context, s *RowSet, cols []int, at uint64)
 	return o, nil
 }
 
-// overlay is the changes of one rowset. It is used by one goroutine.
+// overlay is the changes of one rowset. It is not safe for concurrent use.
 type overlay struct {
 	t       *Table
 	set     *RowSet
 	at      uint64
 	cols    []int          // physical columns that are read
 	slots   map[uint32]int // column id: index into cols
-	touched []bool         // by index into cols
-	drops   bool
+	touched []bool         // by index into cols: cells may change
+	drops   bool           // rows may be deleted
 	files   []*deltaFile
 	logged  []wal.LoggedChange // ascending by row
-	doubts  []doubt            // changes that are lost, known before any block is read
+	doubts  []doubt            // lost changes that are known before any block is read
 
 	state state
 }
 
-// doubt is rows of which changes are lost: any change, or only new values of some columns.
+// doubt is a range of rows whose changes are lost: all changes, or only new values of some columns.
 type doubt struct {
 	rows  vec.Range
-	slots []int // nil: rows may be gone, too
+	slots []int // indexes into overlay.cols; nil: rows may also have been deleted
 	err   error
 }
 
@@ -107,14 +106,14 @@ type deltaFile struct {
 	file   *cfile.DeltaFile
 	places []fs.Place // of the block that is read, and of its twins
 	undo   bool
-	slots  []int // columns that its deltas may set; nil: they may do anything
+	slots  []int // indexes into overlay.cols of what its deltas may set; nil: they may also delete or reinsert
 	blocks []cfile.DeltaBlock
 	dec    cfile.DeltaDecoder
 	kept   kept // the block decoded last: the next range of rows may need it, too
-	other  bool // it has rows that its rowset does not have: it is another's
+	other  bool // it has rows that its rowset does not have, so it is another's
 }
 
-// kept is a decoded block: what concerns the snapshot and the columns that are read.
+// kept is a decoded block, without what does not concern the snapshot or the columns that are read.
 type kept struct {
 	block   int // index into blocks; -1: none
 	changes []change
@@ -129,13 +128,13 @@ type change struct {
 	from, to int32
 }
 
-// deltaCell is a new value: bytes[from:to] for column slot; from < 0 is NULL.
+// deltaCell is a new value: kept.bytes[from:to], for column overlay.cols[slot]; from < 0 is NULL.
 type deltaCell struct {
 	slot     int32
 	from, to int32
 }
 
-// add takes in a delta file if it may concern the snapshot and the columns.
+// add adds a delta file if it may concern the snapshot and the columns.
 func (o *overlay) add(ctx context.Context, b meta.BlockRef, undo bool) error {
 	d, places, err := o.t.OpenDelta(ctx, o.set, b)
 	if err != nil {
@@ -166,16 +165,16 @@ func (o *overlay) add(ctx context.Context, b meta.BlockRef, undo bool) error {
 	if n := len(f.blocks); n > 0 && o.set.Rows >= 0 && f.blocks[n-1].First >= o.set.Rows {
 		last := f.blocks[n-1]
 		return o.suspect(wal.EveryRow, nil,
-			fault.Corruptf(last.At, "row", "%d, but the rowset has %d rows: the file is another's", last.First,
+			fault.Corruptf(last.At, "row", "%d, but the rowset has %d rows: the file is another rowset's", last.First,
 				o.set.Rows))
 	}
 	o.files = append(o.files, f)
 	return nil
 }
 
-// foreign says why a delta file is another rowset's. What it changes, and its statistics, say nothing then of
-// what the right one does: any row is suspect. Its last rows, which cost reading a block, are looked at before
-// any is shown only in recovery; else when their block is decoded.
+// foreign returns an error if a delta file is another rowset's: then nothing is known of the changes in the right one,
+// and all rows are suspect. Its last rows are checked here only in recovery, as that costs reading a block; else when
+// their block is decoded.
 func (o *overlay) foreign(ctx context.Context, d *cfile.DeltaFile, at fault.Span) error {
 	why := o.set.otherColumn(d)
 	if why == "" && o.t.Recovered != nil {
@@ -190,7 +189,7 @@ func (o *overlay) foreign(ctx context.Context, d *cfile.DeltaFile, at fault.Span
 	return fault.Corruptf(at, "", "the delta file is another rowset's: %s", why)
 }
 
-// touch notes that columns may change; nil is all of them.
+// touch notes that columns may change; nil: all of them.
 func (o *overlay) touch(slots []int) {
 	if slots == nil {
 		for i := range o.touched {
@@ -202,8 +201,7 @@ func (o *overlay) touch(slots []int) {
 	}
 }
 
-// list finds the file's blocks, by the index of a twin if its own is damaged. Twins have the same bytes at
-// other places.
+// list finds the file's blocks, by the index of a twin if its own is damaged: twins have the same bytes.
 func (f *deltaFile) list(ctx context.Context, t *Table) error {
 	var err error
 	if f.blocks, err = f.file.Blocks(ctx, vec.Range{To: math.MaxInt64}); err == nil || !Damaged(err) {
@@ -241,7 +239,7 @@ func (o *overlay) concerns(s *cfile.DeltaStats, undo bool) bool {
 	return false
 }
 
-// suspect notes that changes are lost. Only damage is.
+// suspect notes that changes are lost because of err. It returns errors that are not damage.
 func (o *overlay) suspect(rows vec.Range, slots []int, err error) error {
 	if !Damaged(err) {
 		return err
@@ -252,7 +250,7 @@ func (o *overlay) suspect(rows vec.Range, slots []int, err error) error {
 	return nil
 }
 
-// addUnplaced takes in changes of the log of which nobody knows the row.
+// addUnplaced adds doubts for changes of the log whose row is unknown.
 func (o *overlay) addUnplaced(unplaced []wal.UnplacedChange) error {
 	for _, u := range unplaced {
 		slots, any := []int{}, false
@@ -284,7 +282,7 @@ func (o *overlay) addUnplaced(unplaced []wal.UnplacedChange) error {
 	return nil
 }
 
-// merged is doubts of which those about the same rows are one.
+// merged merges doubts about the same range of rows.
 func merged(all []doubt) (out []doubt) {
 	for _, d := range all {
 		i := slices.IndexFunc(out, func(x doubt) bool { return x.rows == d.rows })
@@ -304,7 +302,7 @@ func merged(all []doubt) (out []doubt) {
 	return out
 }
 
-// addLogged takes in the changes of the log that the snapshot sees.
+// addLogged adds the changes of the log before the snapshot.
 func (o *overlay) addLogged(changes []wal.LoggedChange) error {
 	var cells []cfile.DeltaChange
 	for _, x := range changes {
@@ -327,8 +325,10 @@ func (o *overlay) addLogged(changes []wal.LoggedChange) error {
 	return nil
 }
 
+// Drops reports whether rows may be deleted.
 func (o *overlay) Drops() bool { return o.drops }
 
+// Touches reports whether cells of a column may change. Of a column that is not read it is unknown.
 func (o *overlay) Touches(col int) bool {
 	for i, c := range o.cols {
 		if c == col {
@@ -338,14 +338,14 @@ func (o *overlay) Touches(col int) bool {
 	return !o.t.Stored.Columns[col].Key
 }
 
-// needed are the blocks of f with deltas of rows, as indexes [from, to).
+// needed are the blocks of f that may have deltas of rows, as indexes [from, to) into f.blocks.
 func (f *deltaFile) needed(rows vec.Range) (from, to int) {
 	from = sort.Search(len(f.blocks), func(i int) bool { return f.blocks[i].Last >= rows.From })
 	to = from + sort.Search(len(f.blocks)-from, func(i int) bool { return f.blocks[from+i].First >= rows.To })
 	return from, to
 }
 
-// Spans are the blocks that Patch will decode: all that are needed, less the first one of a file if it is in hand.
+// Spans are the blocks that Patch will decode: those that are needed, but for the first of a file if it is kept.
 func (o *overlay) Spans(rows vec.Range) (out []fault.Span) {
 	for _, f := range o.files {
 		from, to := f.needed(rows)
@@ -358,7 +358,7 @@ func (o *overlay) Spans(rows vec.Range) (out []fault.Span) {
 	return out
 }
 
-// Patch works out the net change of rows.
+// Patch computes the net change of rows. bytes are those of Spans.
 func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec.Patch, error) {
 	st := &o.state
 	st.reset(rows, len(o.cols))
@@ -379,7 +379,7 @@ func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec
 					d := doubt{vec.Range{From: f.blocks[i].First, To: f.blocks[i].Last + 1}, f.slots, err}
 					if f.other {
 						d = doubt{wal.EveryRow, nil, err}
-						o.doubts = append(o.doubts, d) // of the rows to come, too
+						o.doubts = append(o.doubts, d) // for later rows, too
 					}
 					doubts = append(doubts, d)
 					continue
@@ -401,7 +401,7 @@ func (o *overlay) Patch(_ context.Context, rows vec.Range, bytes [][]byte) (*vec
 	return p, nil
 }
 
-// suspects adds what d makes suspect of rows.
+// suspects appends what d makes suspect in rows.
 func (o *overlay) suspects(out []vec.Suspect, d doubt, rows vec.Range) []vec.Suspect {
 	part := d.rows.Intersect(rows)
 	switch {
@@ -428,7 +428,7 @@ func (f *deltaFile) decodeAny(o *overlay, i int, bytes []byte) error {
 	return err
 }
 
-// decode decodes block i and keeps what concerns the snapshot and the columns.
+// decode decodes block i into f.kept.
 func (f *deltaFile) decode(o *overlay, i int, bytes []byte) error {
 	k := &f.kept
 	k.block, k.changes, k.cells, k.bytes, f.other = -1, k.changes[:0], k.cells[:0], k.bytes[:0], false
@@ -444,7 +444,7 @@ func (f *deltaFile) decode(o *overlay, i int, bytes []byte) error {
 		for _, c := range d.Changes {
 			slot, ok := o.slots[c.Column]
 			if !ok {
-				continue // not wanted, or dropped since
+				continue // not read, or dropped since
 			}
 			at := int32(len(k.bytes))
 			if c.Value == nil {
@@ -486,16 +486,16 @@ func (o *overlay) applyLogged(rows vec.Range) error {
 	return nil
 }
 
-// state is the net change of a range of rows while it is being worked out.
+// state accumulates the net change of a range of rows.
 type state struct {
 	rows vec.Range
-	dead []byte // bitmap
+	dead []byte // bitmap of deleted rows
 	any  bool   // a bit of dead was set
 	sets [][]newCell
-	held []byte // of values whose block may be decoded over
+	held []byte // copies of values: the next block is decoded into the same memory
 }
 
-// newCell is a cell's new value: hold[from:to], NULL if from < 0.
+// newCell is a cell's new value: state.held[from:to]; NULL if from < 0.
 type newCell struct {
 	row      int32 // from the range's first
 	from, to int32
@@ -514,7 +514,7 @@ func (st *state) reset(rows vec.Range, cols int) {
 	}
 }
 
-// turn makes a row dead or live as op says.
+// turn makes a row dead or live, by op.
 func (st *state) turn(row int64, op cfile.DeltaOp) {
 	i := row - st.rows.From
 	switch op {
@@ -554,7 +554,7 @@ func (st *state) applyBlock(k *kept) {
 	}
 }
 
-// patch is the result: of each cell its last value, unless its row is gone.
+// patch makes the result: the deleted rows, and the last value of each cell that was set.
 func (st *state) patch(o *overlay) (*vec.Patch, error) {
 	n := int(st.rows.Len())
 	p := &vec.Patch{First: st.rows.From, N: n}

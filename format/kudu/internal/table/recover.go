@@ -14,6 +14,7 @@ import (
 	"stoa/vec"
 )
 
+// close closes the files.
 func (x *Recovered) close() (first error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -28,8 +29,8 @@ func (x *Recovered) close() (first error) {
 	return first
 }
 
-// recoverColumn opens a block for recovery, once: in the first place where one that can be the column's is
-// found. Rows that it does not have are lost.
+// recoverColumn opens a block for recovery, once, at the first of its places where what lies there can be the column's
+// block. Rows that it does not have are lost.
 func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.BlockRef,
 	rows vec.Range) (*columnChunk, error) {
 	places, err := t.places(ctx, s, b)
@@ -62,8 +63,8 @@ func (t *Table) recoverColumn(ctx context.Context, s *RowSet, col int, b meta.Bl
 		end: min(rows.To, s.Rows)}, s, col, b, places, rows), nil
 }
 
-// recoverBlock opens a block for recovery, and compares what its footer says, as far as that is left, with what
-// it must say. A block that is another's is a finding and an error: its cells are lost.
+// recoverBlock opens a block for recovery, and checks its footer as far as that is left. A block that is another's is a
+// finding and an error: its cells are lost.
 func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.BlockRef, p fs.Place) (f RecoveredFile) {
 	c := &t.Stored.Columns[col]
 	o := t.cfileOptions()
@@ -97,7 +98,7 @@ func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.Blo
 		return f
 	}
 	f.at = p.At
-	if r == nil { // the footer is damaged; what could be parsed of it was trusted
+	if r == nil { // the footer is damaged; what could be parsed of it was used
 		foot, kind := cfile.Recovered(f.r)
 		foot.NumValues = s.Rows // blocks may be missing
 		if _, why := t.footerCheck(s, b, kind, &foot); why != "" {
@@ -109,16 +110,16 @@ func (t *Table) recoverBlock(ctx context.Context, s *RowSet, col int, b meta.Blo
 	return f
 }
 
-// Around a block that does not end with a footer whole CFiles are looked for, as far as carveReach, at
-// multiples of carveAlign from it.
+// Where a block should be that does not end with a footer, intact CFiles are searched for, up to carveReach bytes
+// before and after it, at multiples of carveAlign from its offset.
 const (
 	carveReach = 64 << 20
 	carveAlign = 512
 )
 
-// misplaced says why what lies at p, which cannot be opened, is not the block b: it does not end with a footer,
-// and a whole CFile lies there that begins or ends elsewhere, or is not the block's. So it is where a container
-// has another one's records; the pages of that CFile have their checksums, too.
+// misplaced returns an error if what lies at p, which cannot be opened, is not the block b: it does not end with a
+// footer, and an intact CFile overlaps it that begins or ends elsewhere, or is another block. So it is if a container
+// has another one's metadata; the checksums of that CFile's pages would match.
 func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.Place) error {
 	info, err := t.Tree.Stat(ctx, p.At.Object)
 	if err != nil {
@@ -140,11 +141,11 @@ func (t *Table) misplaced(ctx context.Context, s *RowSet, b meta.BlockRef, p fs.
 			continue
 		}
 		r, err := cfile.OpenAt(ctx, src, at, t.cfileOptions())
-		if err != nil || !begins(ctx, r) { // a header and a footer of two files make none
+		if err != nil || !begins(ctx, r) { // the header and the footer may be two files'
 			continue
 		}
-		if at.Off != p.At.Off || s.Tablet.FS.BlockManager == "log" { // a file of its own may have more bytes after
-			return fault.Corruptf(p.At, "", "the block is said to lie here, and a whole CFile does from %d to %d",
+		if at.Off != p.At.Off || s.Tablet.FS.BlockManager == "log" { // a file of its own may be longer
+			return fault.Corruptf(p.At, "", "the block is recorded here, but an intact CFile lies from %d to %d",
 				at.Off, at.End())
 		}
 		foot := r.Footer()
@@ -187,19 +188,19 @@ func (f *RecoveredFile) group(ctx context.Context) error {
 		}
 		groups, err := f.r.RowGroups(ctx, part, format.Query{})
 		if err != nil || len(groups) != 1 {
-			return fault.Corruptf(f.at, "", "the block is no column file: %v", err)
+			return fault.Corruptf(f.at, "", "the block is not a column file: %v", err)
 		}
 		f.g = groups[0]
 	}
 	return nil
 }
 
-// recoveredChunk is a column of a block that was opened for recovery. Where its pages end before the rowset
-// does, a lost page stands for the rest.
+// recoveredChunk is a column of a block that was opened for recovery. If its pages end before the rowset does, a lost
+// page represents the rest.
 type recoveredChunk struct {
 	format.Chunk
 	at        fault.Span // the block
-	next, end int64      // rows that no page was given of
+	next, end int64      // rows whose page was not returned yet
 }
 
 func (x *recoveredChunk) Next(ctx context.Context) (format.Page, error) {
@@ -216,7 +217,7 @@ func (x *recoveredChunk) Next(ctx context.Context) (format.Page, error) {
 	return p, err
 }
 
-// compressionOption and encodingOption are the names that package cfile has for the options of Recover.
+// compressionOption and encodingOption are values of the options compression and encoding of package cfile's Recover.
 var compressionOption = map[cfile.Compression]string{cfile.NoCompression: "none", cfile.Snappy: "snappy",
 	cfile.LZ4: "lz4", cfile.Zlib: "zlib", cfile.DefaultCompression: "none"}
 
@@ -235,7 +236,7 @@ func encodingOption(c *meta.Column) string {
 	case cfile.GroupVarint:
 		return "group-varint"
 	}
-	switch { // what Kudu takes if nobody says
+	switch { // Kudu's defaults
 	case c.Type.IsBinary():
 		return "dict"
 	case c.Type == cfile.Bool:

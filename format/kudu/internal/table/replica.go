@@ -12,14 +12,13 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// Several servers may hold replicas of a tablet; one is read. The replicas of a tablet agree on its rows, not
-// on how they are stored: each server flushes and compacts for itself. But a copy of a replica, made by Kudu
-// for another server or by hand, has the same rowsets, and the blocks of these have the same bytes, if not the
-// same numbers. A rowset of another replica is a twin if it has the same id and the same blocks, of the same
-// lengths and with the same footers. What is damaged in a block is then read from its twin: a page, an index,
-// or all of it.
+// Several servers may hold replicas of a tablet; one is read. The replicas agree on the rows, not on how they are
+// stored: each server flushes and compacts on its own. But a copy of a replica, made by Kudu for another server or by
+// hand, has the same rowsets, whose blocks have the same bytes, if not the same ids. A rowset of another replica is a
+// twin if it has the same id and blocks of the same kinds, lengths and footers. If a page, an index or all of a block
+// is damaged, its twin is read.
 
-// findTwins looks for the twins of a rowset.
+// findTwins finds the twins of a rowset.
 func (t *Table) findTwins(ctx context.Context, s *RowSet) error {
 	s.twins = nil
 	for _, r := range s.Tablet.Others {
@@ -37,10 +36,9 @@ func (t *Table) findTwins(ctx context.Context, s *RowSet) error {
 	return nil
 }
 
-// sameBlocks reports whether other has the blocks of s: of the same kinds and lengths, with the same footers,
-// as far as these can be read. The first and last keys and the times of the first and last change are in
-// footers; at least one that has such must be readable, unless the two are copies of one server and the blocks
-// have the same numbers.
+// sameBlocks reports whether other has the blocks of s: of the same kinds and lengths, with the same footers, as far as
+// these can be read. At least one readable footer must have a first and last key or delta statistics, which identify
+// it, unless the two are copies of one server and the blocks have the same ids.
 func (t *Table) sameBlocks(ctx context.Context, s *RowSet, other twin) (bool, error) {
 	if s.ID != other.set.ID {
 		return false, nil
@@ -49,10 +47,10 @@ func (t *Table) sameBlocks(ctx context.Context, s *RowSet, other twin) (bool, er
 	if len(a) != len(b) {
 		return false, nil
 	}
-	// copies of one server, whose blocks never change under their numbers
-	telling := s.Tablet.FS.UUID != "" && s.Tablet.FS.UUID == other.FS.UUID
+	// in copies of one server's directories, blocks with the same id are the same
+	identified := s.Tablet.FS.UUID != "" && s.Tablet.FS.UUID == other.FS.UUID
 	for i := range a {
-		telling = telling && a[i].ID == b[i].ID
+		identified = identified && a[i].ID == b[i].ID
 	}
 	for i := range a {
 		if a[i].Kind != b[i].Kind || a[i].Column != b[i].Column {
@@ -81,10 +79,10 @@ func (t *Table) sameBlocks(ctx context.Context, s *RowSet, other twin) (bool, er
 			if has != hasToo || !bytes.Equal(v, w) {
 				return false, nil
 			}
-			telling = telling || has
+			identified = identified || has
 		}
 	}
-	return telling, nil
+	return identified, nil
 }
 
 // FooterIn reads the footer of a block; nil if it, or the block, is damaged.
@@ -107,8 +105,8 @@ func (t *Table) FooterIn(ctx context.Context, r Replica, b meta.BlockRef) (*cfil
 	return &footer, p, nil
 }
 
-// places are where a block of a rowset lies: in the replica that is read, and then in twins. The error is why
-// it is not in the first.
+// places are where a block of a rowset lies: in the replica that is read, then in its twins. The error says why it is
+// not in the former.
 func (t *Table) places(ctx context.Context, s *RowSet, b meta.BlockRef) (out []fs.Place, err error) {
 	p, err := s.Tablet.FS.PlaceOf(ctx, s.Tablet.Tablet, b)
 	if err == nil {
@@ -140,13 +138,14 @@ func (t *Table) places(ctx context.Context, s *RowSet, b meta.BlockRef) (out []f
 	return out, err
 }
 
-// OpenBlock opens the CFile of a block: in the first place where that can be done.
+// OpenBlock opens the CFile of a block, at the first of its places where that succeeds.
 func (t *Table) OpenBlock(ctx context.Context, s *RowSet, b meta.BlockRef) (*cfile.Reader, error) {
 	r, _, err := opened(ctx, t, s, b, t.opener(s, b))
 	return r, err
 }
 
-// opened opens a block with open in the first place where that can be done. all are the places, the opened one first.
+// opened opens a block with open, at the first of its places where that succeeds. all are the places, that one first.
+// The error is the first one.
 func opened[R any](ctx context.Context, t *Table, s *RowSet, b meta.BlockRef,
 	open func(context.Context, Source, fault.Span, format.OpenOptions) (R, error)) (r R, all []fs.Place, err error) {
 	all, err = t.places(ctx, s, b)
@@ -170,7 +169,7 @@ func opened[R any](ctx context.Context, t *Table, s *RowSet, b meta.BlockRef,
 	return r, nil, first
 }
 
-// elsewhere reads the bytes of a page in a twin of the block that begins at base, which has the same bytes.
+// elsewhere reads the page at a span of the block at base from its twin at p. It returns the bytes and their span.
 func (t *Table) elsewhere(at fault.Span, base fs.Place, p fs.Place) ([]byte, fault.Span, error) {
 	there := p.At.Sub(at.Off-base.At.Off, at.Len)
 	b := make([]byte, at.Len)
@@ -178,7 +177,7 @@ func (t *Table) elsewhere(at fault.Span, base fs.Place, p fs.Place) ([]byte, fau
 	return b, there, err
 }
 
-// unlessDamaged is err if it is not about damage.
+// unlessDamaged is err, or nil if it is damage.
 func unlessDamaged(err error) error {
 	if Damaged(err) {
 		return nil
@@ -186,7 +185,8 @@ func unlessDamaged(err error) error {
 	return err
 }
 
-// named makes damage of an error that says that a file is not of the kind as which a superblock names it.
+// named turns an Invalid error, about a file of another kind than the superblock implies, into damage of the block at
+// p.
 func named(err error, p fs.Place) error {
 	var e *fault.Error
 	if errors.As(err, &e) && e.Class == fault.Invalid {

@@ -19,8 +19,8 @@ import (
 	"stoa/vec"
 )
 
-// Table is an open table. It is a format.Reader, Narrower and Overlayer: parts are tablets, row groups
-// DiskRowSets, and what only the log has is one more row group, or changes of the others.
+// Table is an open table. It is a format.Reader, Narrower and Overlayer: parts are tablets, row groups are DiskRowSets;
+// rows that only the log has are one more row group, and its changes are in the overlays of the others.
 type Table struct {
 	Tree     store.Tree
 	Opts     Options
@@ -33,18 +33,18 @@ type Table struct {
 	Tablets []*Tablet // in the order of partitions
 	byID    map[string]*Tablet
 	meta    []format.KeyValue
-	Noticed []region.Finding
+	Noticed []region.Finding // when the directories were opened
 
-	Recovered *Recovered // nil: indexes and footers must be sound
-	Vote      bool       // how many rows a rowset has is asked of all its blocks, not of the first
+	Recovered *Recovered // for recovery; nil: indexes and footers must be intact
+	Vote      bool       // all blocks of a rowset decide on its number of rows, not only the first
 }
 
-// Tablet is a tablet that is read: one replica of it.
+// Tablet is a tablet, of which one replica is read.
 type Tablet struct {
 	Replica
 	Others []Replica // of other servers
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the rest, until Loaded
 	Loaded   bool
 	Sets     []*RowSet
 	logged   *logRows // rows that only the log has; nil: none
@@ -52,7 +52,7 @@ type Tablet struct {
 	Findings []region.Finding
 }
 
-// Replicas are all of a tablet: that which is read is the first.
+// Replicas are all replicas of a tablet, the one that is read first.
 func (tb *Tablet) Replicas() []Replica { return append([]Replica{tb.Replica}, tb.Others...) }
 
 // Replica is a tablet as one server has it.
@@ -66,28 +66,28 @@ type RowSet struct {
 	*meta.RowSet
 	Tablet    *Tablet
 	index     int
-	Rows      int64 // -1: no block that can be read says
-	Low, High []byte
+	Rows      int64              // -1: unknown, as no block can be read
+	Low, High []byte             // first and last key, encoded; nil: unknown
 	Changes   []wal.LoggedChange // only in the log; ascending by row
 	unplaced  []wal.UnplacedChange
 	twins     []twin
-	strange   error // its REDO files leave another number of rows than its superblock says; nil: they do not
+	strange   error // its REDO files leave another number of live rows than its superblock has; nil: they do not
 }
 
-// filler looks for cells elsewhere. It is safe for concurrent use.
+// filler keeps the other replicas of a tablet that are searched for cells. It is safe for concurrent use.
 type filler struct {
 	mu    sync.Mutex
 	open  map[*fs.FS]*fallback // by the server that has the replica
-	last  uint64               // latest operation of the replica that is read
-	holes int
-	known bool // last and holes are known
+	last  uint64               // of the replica that is read: see LastTime
+	holes int                  // the same
+	known bool                 // last and holes are set
 }
 
 // fallback is another replica, opened.
 type fallback struct {
 	t     *Table
-	last  uint64 // latest operation that it knows of
-	holes int    // see lastTime
+	last  uint64 // see LastTime
+	holes int    // the same
 }
 
 // logRows are the rows that only a tablet's log has, as they were at the snapshot, column by column.
@@ -95,19 +95,19 @@ type logRows struct {
 	keys     [][]byte // encoded, ascending
 	cells    []*vec.Vector
 	findings []region.Finding
-	lost     bool   // it need not have all that the tablet saw
-	last     uint64 // no operation of the tablet is later; 0: not known
+	lost     bool   // operations may be missing
+	last     uint64 // hybrid time of the tablet's latest operation; 0: unknown
 }
 
-// Note is a finding about a tablet.
+// Note makes a finding about the tablet.
 func (tb *Tablet) Note(code string, at fault.Span, message string) region.Finding {
 	return codes.Codes.Finding(code, at, tb.ID, message)
 }
 
-// Damaged reports whether err says that bytes are damaged, rather than that they could not be read.
+// Damaged reports whether err is about damage: its class is Corrupt.
 func Damaged(err error) bool { return errors.Is(err, fault.Corrupt) }
 
-// keep keeps a finding, once.
+// keep adds a finding, unless it is there already.
 func (tb *Tablet) keep(x region.Finding) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -119,7 +119,7 @@ func (tb *Tablet) keep(x region.Finding) {
 // Recovered are the blocks that were opened for recovery.
 type Recovered struct {
 	mu       sync.Mutex
-	Files    map[uint64]RecoveredFile
+	Files    map[uint64]RecoveredFile // by block id
 	findings []region.Finding
 }
 
@@ -141,15 +141,15 @@ func (t *Table) cfileOptions() format.OpenOptions {
 	return format.OpenOptions{Limits: t.Limits, NoVerify: t.NoVerify}
 }
 
-// Source reads an object of a tree and keeps nothing open: a table may have more blocks, each a file, than a
-// process may have files.
+// Source reads a file of a tree without keeping it open: a table may have more blocks, each a file, than a process may
+// have open files.
 type Source struct {
 	tree store.Tree
 	name string
 	size int64
 }
 
-// NewSource is the object of a tree, as far as size bytes.
+// NewSource is the Source of a file in a tree, of which size bytes are used.
 func NewSource(tree store.Tree, name string, size int64) Source { return Source{tree, name, size} }
 
 func (s Source) Size() int64 { return s.size }
@@ -165,6 +165,7 @@ func (s Source) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return src.ReadAt(ctx, p, off)
 }
 
+// RecoveredFile is a block that was opened for recovery, or, with err, could not be.
 type RecoveredFile struct {
 	r   format.Reader
 	g   format.RowGroup

@@ -18,7 +18,7 @@ func (t *Table) Schema() *arrow.Schema    { return t.sc }
 func (t *Table) Columns() []format.Column { return t.Cols }
 func (t *Table) Meta() []format.KeyValue  { return t.meta }
 
-// Close closes nothing but what recovery opened: the tree's owner closes the rest.
+// Close closes the files that recovery opened; nothing else is kept open.
 func (t *Table) Close() error {
 	if t.Recovered != nil {
 		return t.Recovered.close()
@@ -54,10 +54,10 @@ func (t *Table) Order() []format.Key {
 	return out
 }
 
-// Shared reports whether a server may be at work: it appends to containers and logs.
+// Shared reports whether a server may be running, which appends to containers and logs.
 func (t *Table) Shared() bool { return t.Opts.Live }
 
-// Parts are the tablets. Their live rows are known only when all is read.
+// Parts are the tablets in which q.Filter may be true. The number of their rows is unknown until they are read.
 func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		for _, tb := range t.Tablets {
@@ -65,15 +65,16 @@ func (t *Table) Parts(ctx context.Context, q format.Query) iter.Seq2[format.Part
 				format.Skipped(ctx, format.Skip{Level: format.LevelPart, Why: why, Bytes: tb.FS.BlockBytes(tb.Tablet)})
 				continue
 			}
-			if !yield(format.Part{Ref: tb.ID, Stamp: t.stamp(ctx, tb), Rows: -1, Bytes: tb.FS.BlockBytes(tb.Tablet)}, nil) {
+			p := format.Part{Ref: tb.ID, Stamp: t.stamp(ctx, tb), Rows: -1, Bytes: tb.FS.BlockBytes(tb.Tablet)}
+			if !yield(p, nil) {
 				return
 			}
 		}
 	}
 }
 
-// stamp is that of the superblock, and of the log's last segment if the log is read: every change of a tablet
-// changes one of them.
+// stamp is the modification stamp of the superblock and, if the log is read, of its last segment: every change of a
+// tablet changes one of them.
 func (t *Table) stamp(ctx context.Context, tb *Tablet) (stamp string) {
 	if info, err := t.Tree.Stat(ctx, tb.Object); err == nil {
 		stamp = info.Stamp
@@ -111,7 +112,7 @@ func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	return out, nil
 }
 
-// storedIn is how many bytes the blocks of a rowset's columns have. Those that are missing count for nothing.
+// storedIn is the size of the blocks of a rowset's columns, in bytes, without those that are missing.
 func (t *Table) storedIn(ctx context.Context, s *RowSet, cols []int) (n int64) {
 	for _, c := range cols {
 		if b, ok := s.Block(t.Stored.Columns[c].ID); ok {
@@ -123,7 +124,7 @@ func (t *Table) storedIn(ctx context.Context, s *RowSet, cols []int) (n int64) {
 	return n
 }
 
-// Chunk is a column of a rowset.
+// Chunk is a column of a row group, limited to rows.
 func (t *Table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	if col < 0 || col >= len(t.Cols) {
 		return nil, fault.Invalidf("there is no column %d", col)

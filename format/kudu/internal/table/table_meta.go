@@ -10,20 +10,19 @@ import (
 	"stoa/format/kudu/internal/meta"
 )
 
-// MetaTable is the name of the schema metadata that says which table it is and how it is divided: a TableMeta as JSON.
+// MetaTable is the key of the schema metadata with a table's name, id and partitioning: a TableMeta as JSON.
 const MetaTable = "stoa.kudu.table"
 
-// TableMeta is what a schema's metadata says of a table. Values are texts as field metadata has them (see
-// MetaDefault).
+// TableMeta is the metadata of a table in an Arrow schema. Values are texts as in field metadata (see MetaDefault).
 type TableMeta struct {
 	ID       string     `json:"id,omitempty"`
 	Name     string     `json:"name"`
-	Replicas int        `json:"replicas,omitempty"` // voters of a tablet; 0: not known
+	Replicas int        `json:"replicas,omitempty"` // voters of a tablet; 0: unknown
 	Hash     []HashMeta `json:"hash,omitempty"`
 	Range    []string   `json:"range,omitempty"` // columns
-	// those of the tablets that were read, with the table's hash dimensions
+	// Ranges are those of the tablets that were read which have the table's hash dimensions.
 	Ranges  []RangeMeta  `json:"ranges,omitempty"`
-	Custom  []RangeMeta  `json:"custom,omitempty"` // those with hash dimensions of their own
+	Custom  []RangeMeta  `json:"custom,omitempty"` // ranges with hash dimensions of their own
 	Tablets []TabletMeta `json:"tablets,omitempty"`
 }
 
@@ -34,14 +33,15 @@ type HashMeta struct {
 	Seed    uint32   `json:"seed"`
 }
 
-// RangeMeta is a range of the range columns: lower inclusive, upper exclusive, a value a column; none: unbounded.
+// RangeMeta is a range of the range columns: lower inclusive, upper exclusive, a value for each column; empty:
+// unbounded.
 type RangeMeta struct {
 	Lower []string   `json:"lower,omitempty"`
 	Upper []string   `json:"upper,omitempty"`
 	Hash  []HashMeta `json:"hash,omitempty"`
 }
 
-// TabletMeta is a tablet's place: encoded partition keys, and buckets.
+// TabletMeta is a tablet's partition: encoded partition keys, and buckets.
 type TabletMeta struct {
 	ID      string  `json:"id"`
 	Start   []byte  `json:"start"`
@@ -49,8 +49,7 @@ type TabletMeta struct {
 	Buckets []int32 `json:"buckets,omitempty"`
 }
 
-// withTableMeta puts what tablets say of their table into the schema's metadata. What cannot be understood is
-// left out.
+// withTableMeta adds the MetaTable of tablets to a schema. Ranges that cannot be decoded are left out.
 func withTableMeta(sc *arrow.Schema, s *meta.Schema, tablets []*Tablet) *arrow.Schema {
 	if len(tablets) == 0 {
 		return sc
@@ -113,7 +112,7 @@ func hashMeta(s *meta.Schema, dims []meta.HashDimension) (out []HashMeta) {
 	return out
 }
 
-// Newest is the tablet whose schema is the newest.
+// Newest is the tablet with the newest schema, of those with data if there are any. ts must not be empty.
 func Newest(ts []*Tablet) *Tablet {
 	out := ts[0]
 	for _, tb := range ts {

@@ -208,7 +208,8 @@ func (x *Replayer) row(p *pendingOp, w *writeRequest, op *rowOp, s memStore) (wh
 		list = append(list, ChangeDelete)
 	case RowUpsert, RowUpsertIgnore:
 		m := x.rows[string(key)]
-		// A live row is updated where it is. One in another MemRowSet must have been deleted, even if the log lacks that.
+		// A live row is updated where it is. One in another MemRowSet must have been deleted, even if the log lacks
+		// that.
 		if inserts = s.mrs >= 0 && (m == nil || !m.live || m.mrs != s.mrs); !inserts {
 			list = x.upsertAsUpdate(list, op)
 		}

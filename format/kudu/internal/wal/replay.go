@@ -195,6 +195,7 @@ type Replayer struct {
 	known    map[uint32]*meta.Schema // by version; also those of headers, which have no checksums
 	unsure   map[uint32]fault.Span   // versions that only a header has, with its span
 	wentBack bool                    // an ALTER_SCHEMA was to an older version than the one before
+	name     string                  // the table's name by the last ALTER_SCHEMA; "": there was none
 	counter  int64                   // of the auto-incrementing column
 
 	last      meta.OpID // last operation that was received
@@ -257,8 +258,8 @@ func (x *Replayer) segment(ctx context.Context, f *fs.FS, info store.Info, first
 				x.damaged, whole = true, false
 			}
 			if limit := f.Options.Limits.WithDefaults().Opening; x.bytes.kept > limit {
-				return fault.Limitf(b.At, "batch", "rows and changes that were not flushed take %d bytes or more, which "+
-					"exceeds the memory limit (%d)", x.bytes.kept, limit)
+				return fault.Limitf(b.At, "batch", "rows and changes that were not flushed take %d bytes or more, "+
+					"which exceeds the memory limit (%d)", x.bytes.kept, limit)
 			}
 		case pbc.IsTorn(err) && last:
 			x.Fault("kudu.wal.torn", err)
@@ -338,7 +339,8 @@ func (x *Replayer) begin(r *Reader, first bool) {
 	at := r.span(0, r.Start)
 	number := sequenceOf(r.name)
 	if r.Head.TabletID != x.T.ID {
-		x.note("kudu.wal.header", at, "header.tablet_id", fmt.Sprintf("the segment belongs to tablet %q", r.Head.TabletID))
+		x.note("kudu.wal.header", at, "header.tablet_id",
+			fmt.Sprintf("the segment belongs to tablet %q", r.Head.TabletID))
 	}
 	if r.Head.Sequence != number {
 		x.note("kudu.wal.header", at, "header.sequence_number",

@@ -35,7 +35,7 @@ import (
 //
 // Source: kudu/consensus/log_util.h and log.proto.
 const (
-	Magic        = "kudulogf"
+	Magic     = "kudulogf"
 	EndMagic  = "closedls"
 	maxHeader = 8 << 20 // bytes of the message of a header or footer
 	Window    = 256 << 10
@@ -69,8 +69,8 @@ type Reader struct {
 	Head  Header
 	Codec *codec.Codec
 	Foot  *Footer // nil: the segment was not closed
-	Start int64      // of the first batch
-	end   int64      // of the batches
+	Start int64   // of the first batch
+	end   int64   // of the batches
 	pos   int64
 
 	win   []byte // the bytes from winAt on
