@@ -24,7 +24,7 @@ var tableCodes = check.Codes{
 		"superblock. Their deltas are not applied, as nothing says which rows they belong to: rows are as they were " +
 		"when the blocks were written, and deleted rows are among them."},
 	{Code: "kudu.carve.left", Severity: region.Warning,
-		Help: "A block that no superblock names could not be assigned to a rowset: no column fits, or several blocks do."},
+		Help: "A block that no superblock names could not be put in a rowset: no column fits, or several blocks do."},
 	{Code: "kudu.carve.mixed", Severity: region.Error, Help: "Rowsets were assembled from blocks without a " +
 		"superblock, and several tablets have lost theirs: rows of several tables, or the same rows of several " +
 		"replicas, may be mixed. Give the directories of one server, and distinguish the tables by the content of " +
