@@ -22,7 +22,7 @@ var mistakes = []struct {
 	{"head no/where.parquet", 1, "stoa ls . lists what is there"},
 	{"cat empty", 2, "holds no files that stoa knows"},
 	{"count try", 2, "name one: try#d_major, try/carbon#managed_del"},
-	{"cat try/kudu#nope", 2, "there are d_major"},
+	{"cat try/kudu#nope", 2, "tables are d_major"},
 	{"cat try/flat.red#x", 2, "a RedFile has no tables"},
 	{"cat k.csv -c nam", 2, "did you mean name?"},
 	{"count k.csv --where idd=3", 2, "did you mean id?"},
