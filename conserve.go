@@ -149,6 +149,11 @@ func (t *Table) declared(ctx context.Context) (sum int64, err error) {
 			if ok && errors.Is(err, fault.Corrupt) && d.Declared() >= 0 {
 				n, err = d.Declared(), nil
 			}
+			if more, ok := s.reader.(format.Adder); ok && err == nil && n >= 0 {
+				var rows int64
+				rows, err = more.Added(ctx)
+				n += rows
+			}
 		}
 		if err != nil || n < 0 {
 			return -1, err

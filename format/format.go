@@ -465,6 +465,12 @@ type Declarer interface {
 	Declared() int64
 }
 
+// Adder is an optional interface of a Reader that Recover returned, which may have found rows that the place, opened
+// plainly, knows nothing of: of parts whose metadata is gone.
+type Adder interface {
+	Added(ctx context.Context) (rows int64, err error)
+}
+
 // Finder is an optional interface of a Reader that notices damage and oddities besides those that end reading: tablets
 // that are missing, a log that ends in the middle. More may be found while rows are read.
 type Finder interface {

@@ -86,7 +86,8 @@ func addVerbs(a *cli.App, root *cobra.Command) {
 		changes.DeleteCmd(a), changes.CompactCmd(a),
 		changes.MergeIndexCmd(a), changes.CleanCmd(a), changes.AddColumnCmd(a), changes.DropColumnCmd(a),
 		changes.DropCmd(a))
-	add(about.GroupHealth, look.VerifyCmd(a), convert.RecoverCmd(a), look.SealCmd(a), look.DiffCmd(a),
+	add(about.GroupHealth, look.VerifyCmd(a), convert.RecoverCmd(a), convert.RescueCmd(a), look.SealCmd(a),
+		look.DiffCmd(a),
 		about.FindingCmd(a))
 	add(about.GroupAbout, about.DemoCmd(a), about.FormatsCmd(a), about.VersionCmd(a), about.CompletionCmd(a),
 		about.ManCmd(a))

@@ -1,12 +1,15 @@
 package seal
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 )
 
 // Walk lists the files of the places, each place by itself, sorted by name. A place that is a symbolic link is
@@ -83,6 +86,32 @@ func (f *File) label(roots []string) string {
 		return roots[f.Root]
 	}
 	return strings.TrimSuffix(roots[f.Root], "/") + "/" + f.Name
+}
+
+// Label is the root's name, and the file's below it.
+func (f *File) Label(roots []string) string { return f.label(roots) }
+
+// Digest is the checksum of a regular file, as a seal has it.
+func (f *File) Digest(ctx context.Context, roots []string) (string, error) {
+	name, err := f.path(roots)
+	if err != nil {
+		return "", err
+	}
+	in, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	all := xxh3.New()
+	err = eachBlock(ctx, in, f.Size, func(b []byte) error {
+		sum := sumOf(b)
+		_, err := all.Write(sum[:])
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f.label(roots), err)
+	}
+	return digest(all, f.Size), nil
 }
 
 // check says why a name or size that a seal has cannot be.

@@ -140,9 +140,11 @@ type conversion struct {
 	reading.DamageFlags
 	writeFlags
 
-	salvage  bool           // the sources are opened as recover does
-	accounts *stoa.Accounts // of recover
-	rows     int64          // that were written
+	salvage  bool                      // the sources are opened as recover does
+	accounts *stoa.Accounts            // of recover
+	about    func(region.Finding) bool // of rescue: whether a finding of a place is about the table; nil: all are
+	aside    []region.Finding          // that are not
+	rows     int64                     // that were written
 	noticed  []region.Finding
 	altered  []region.Finding // what the output does not hold as it was
 	unread   []region.Finding // errors in what no reader needs, such as bounds, and what is not copied
@@ -262,7 +264,7 @@ func (c *conversion) run(ctx context.Context, a *cli.App, paths []string, salvag
 	}
 	c.noticed = slices.Concat(t.Findings(), c.altered)
 	if err = c.DamageFlags.Report(ctx, a, paths, c.noticed, err); err == nil && salvage {
-		err = verifySources(a, ctx, paths, oo)
+		err = c.verifySources(a, ctx, paths, oo)
 	}
 	return err
 }
@@ -291,7 +293,7 @@ func (c *conversion) noRows(ctx context.Context, a *cli.App, paths []string, err
 
 // verifySources reports the errors that verify finds in sources in which recovery found none: a value that was changed
 // may show only in bounds that no reader needs. It returns cli.ErrDamage if there are any.
-func verifySources(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
+func (c *conversion) verifySources(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOptions) error {
 	o.Recover, o.Depth = false, format.Sums
 	for _, p := range paths {
 		var found []region.Finding
@@ -299,10 +301,15 @@ func verifySources(a *cli.App, ctx context.Context, paths []string, o stoa.OpenO
 			if err != nil {
 				return err
 			}
-			if f.Severity == region.Error {
+			switch {
+			case f.Severity != region.Error:
+			case c.about != nil && !c.about(f):
+				c.aside = append(c.aside, f)
+			default:
 				found = append(found, f)
 			}
 		}
+		c.noticed = append(c.noticed, found...)
 		if reading.ReportFindings(a, found); len(found) > 0 {
 			return cli.ErrDamage
 		}

@@ -36,8 +36,15 @@ func (f *allFlags) register(cmd *cobra.Command) {
 // oneTable is a table to be converted.
 type oneTable struct {
 	source, output string
-	stamp          string // of the files that it may lie in
+	table, id      string   // as the place names it; "": it does not
+	parts          []string // the names of what it is made of
+	stamp          string   // of the files that it may lie in
 	opening        stoa.OpenOptions
+}
+
+// about reports whether a finding of the table's place is about the table, as far as the place names its parts.
+func (t *oneTable) about(f region.Finding) bool {
+	return len(t.parts) == 0 || f.Part == "" || f.Part == t.table || f.Part == t.id || slices.Contains(t.parts, f.Part)
 }
 
 // leftTable is what may be a table, and why it is not converted.
@@ -146,7 +153,11 @@ func tablesOf(a *cli.App, ctx context.Context, paths []string, o stoa.OpenOption
 			taken[strings.ToLower(name)] = true
 			_, opening := stoa.Named(e, o)
 			stamp := stamps.stamp(ctx, append([]string{e.Place}, flags.NamedBy(a, opening.Opts)...))
-			out = append(out, oneTable{source, name + ext, stamp, opening})
+			var parts []string
+			for _, part := range e.Parts {
+				parts = append(parts, part.Table)
+			}
+			out = append(out, oneTable{source, name + ext, e.Table, idOf(e), parts, stamp, opening})
 		}
 	}
 	if len(out) == 0 {
@@ -242,6 +253,24 @@ type allRun struct {
 	losses             []region.Loss
 	report             output.Report
 	worst              error
+
+	told func(t oneTable, o *tableOutcome) // is told what became of each table; nil: nobody is
+}
+
+// tableOutcome is what became of a table.
+type tableOutcome struct {
+	summary  summaryDoc // the zero value: there is no output
+	losses   []region.Loss
+	findings []region.Finding
+	aside    []region.Finding // of its place, and about others
+	err      error            // it was not written, or not all of it could be read
+}
+
+// tell tells what became of a table.
+func (r *allRun) tell(t oneTable, o tableOutcome) {
+	if r.told != nil {
+		r.told(t, &o)
+	}
 }
 
 // doneBefore reports whether an earlier run has finished the table, and its output is as that run left it. Else it
@@ -266,9 +295,10 @@ func (r *allRun) doneBefore(ctx context.Context, t oneTable) (done bool, err err
 	if again == "" {
 		r.a.Detail("%s: done before", t.source)
 		r.before++
-		return true, r.add(summaryDoc{Source: t.source, Output: filepath.Join(r.dir, previous.Output),
-			Rows:  previous.Rows,
-			Files: back.files, Bytes: back.bytes, Readback: &back.readback})
+		d := summaryDoc{Source: t.source, Output: filepath.Join(r.dir, previous.Output), Rows: previous.Rows,
+			Files: back.files, Bytes: back.bytes, Readback: &back.readback}
+		r.tell(t, tableOutcome{summary: d})
+		return true, r.add(d)
 	}
 	r.a.Note("%s: %s: it is converted again", t.source, again)
 	if err := r.c.discard(previous.Output); err != nil {
@@ -285,9 +315,13 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	}
 	one := *r.c
 	one.out, one.source, one.label = filepath.Join(r.dir, t.output), t.source, r.label
-	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "", true
+	one.Manifest, one.Losses, one.Later, one.all = "", nil, r.c.Manifest != "" || r.told != nil, true
 	one.opening = t.opening
-	err := one.run(ctx, r.a, []string{t.source}, false)
+	if r.told != nil {
+		one.about = t.about
+	}
+	err := one.run(ctx, r.a, []string{t.source}, one.salvage)
+	out := tableOutcome{losses: one.Losses, findings: one.noticed, aside: one.aside, err: err}
 	r.losses, r.findings = append(r.losses, one.Losses...), append(r.findings, one.noticed...)
 	if ctx.Err() != nil {
 		return err
@@ -295,6 +329,7 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 	if errors.Is(err, cli.ErrDamage) {
 		r.printError(err)
 	} else if err != nil { // it was not written
+		r.tell(t, out)
 		return r.failed(t.source, err)
 	}
 	if err := one.shareRoot(r.dir); err != nil {
@@ -312,6 +347,8 @@ func (r *allRun) table(ctx context.Context, t oneTable) error {
 		return ctx.Err()
 	}
 	one.summary.Readback = &back.readback
+	out.summary = one.summary
+	r.tell(t, out)
 	if err := r.add(one.summary); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"stoa/cmd/stoa/internal/output"
 	"stoa/cmd/stoa/internal/reading"
 	"stoa/cmd/stoa/internal/source"
+	"stoa/region"
 
 	"github.com/spf13/cobra"
 )
@@ -20,21 +21,21 @@ import (
 // The forms of a census.
 var censusForms = []string{"text", "json"}
 
-// censusTable is a table of the document of -f json.
-type censusTable struct {
+// CensusTable is a table of the document of -f json, with its tablets and their replicas.
+type CensusTable struct {
 	Table    string          `json:"table"` // "": not known
 	ID       string          `json:"table_id,omitempty"`
 	Complete bool            `json:"complete"`
-	Tablets  []*censusTablet `json:"tablets"`
+	Tablets  []*CensusTablet `json:"tablets"`
 }
 
-type censusTablet struct {
+type CensusTablet struct {
 	ID        string          `json:"tablet,omitempty"` // "": not known
 	Partition string          `json:"partition,omitempty"`
-	Replicas  []censusReplica `json:"replicas"`
+	Replicas  []CensusReplica `json:"replicas"`
 }
 
-type censusReplica struct {
+type CensusReplica struct {
 	State  string `json:"state"`
 	Server string `json:"server,omitempty"`
 	Place  string `json:"place,omitempty"`
@@ -74,17 +75,18 @@ A table is complete if each of its parts has a replica that is whole. The status
 			if err := a.CheckOutputs(nil, out.File); err != nil {
 				return err
 			}
-			tables, damaged, err := censusOf(ctx, a, args, o)
+			tables, findings, err := CensusOf(ctx, args, o)
 			if err != nil {
 				return err
 			}
+			reading.ReportFindings(a, findings)
 			err = output.PutDoc(a, ctx, &out, func(w io.Writer) error {
 				if out.Form == "json" {
 					return output.WriteArray(w, tables)
 				}
 				return writeCensus(w, tables)
 			})
-			if err == nil && damaged {
+			if err == nil && reading.Damaged(findings) {
 				err = cli.ErrDamage
 			}
 			return err
@@ -95,33 +97,28 @@ A table is complete if each of its parts has a replica that is whole. The status
 	return cli.First(cmd, "format", "output")
 }
 
-// censusOf is the census of the places, taken together.
-func censusOf(ctx context.Context, a *cli.App, places []string, o stoa.OpenOptions) (tables []*censusTable,
-	damaged bool, err error) {
-	findings, err := listJoined(ctx, "census", places, o,
-		func(v []string) { tables = addToCensus(tables, v) })
-	if err != nil {
-		return nil, false, err
-	}
-	reading.ReportFindings(a, findings)
-	return tables, reading.Damaged(findings), nil
+// CensusOf is the census of the places, taken together.
+func CensusOf(ctx context.Context, places []string, o stoa.OpenOptions) (tables []*CensusTable,
+	findings []region.Finding, err error) {
+	findings, err = listJoined(ctx, "census", places, o, func(v []string) { tables = addToCensus(tables, v) })
+	return tables, findings, err
 }
 
 // addToCensus adds a line. Its values are in the order of kudu.CensusFields.
-func addToCensus(tables []*censusTable, v []string) []*censusTable {
+func addToCensus(tables []*CensusTable, v []string) []*CensusTable {
 	n := len(tables)
 	if n == 0 || tables[n-1].Table != v[0] || tables[n-1].ID != v[1] || v[1] == "" {
-		tables = append(tables, &censusTable{Table: v[0], ID: v[1], Complete: v[2] == "true"})
+		tables = append(tables, &CensusTable{Table: v[0], ID: v[1], Complete: v[2] == "true"})
 		n++
 	}
 	t := tables[n-1]
 	k := len(t.Tablets)
 	if k == 0 || t.Tablets[k-1].ID != v[3] || v[3] == "" {
-		t.Tablets = append(t.Tablets, &censusTablet{ID: v[3], Partition: v[4]})
+		t.Tablets = append(t.Tablets, &CensusTablet{ID: v[3], Partition: v[4]})
 		k++
 	}
 	x := t.Tablets[k-1]
-	x.Replicas = append(x.Replicas, censusReplica{State: v[7], Server: v[5], Place: v[6], Last: v[8], Why: v[9]})
+	x.Replicas = append(x.Replicas, CensusReplica{State: v[7], Server: v[5], Place: v[6], Last: v[8], Why: v[9]})
 	return tables
 }
 
@@ -129,7 +126,7 @@ func addToCensus(tables []*censusTable, v []string) []*censusTable {
 const censusWidth = 80
 
 // writeCensus writes a table after the other: a line a tablet, and one a replica, with why it is not whole below it.
-func writeCensus(w io.Writer, tables []*censusTable) error {
+func writeCensus(w io.Writer, tables []*CensusTable) error {
 	var b strings.Builder
 	line := func(indent int, text string) {
 		b.WriteString(strings.Repeat(" ", indent) + cutTo(display.OneLine(text), censusWidth-indent) + "\n")

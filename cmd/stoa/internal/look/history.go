@@ -39,7 +39,8 @@ type TableHistory struct {
 	Schema  []historyEvent   `json:"schema_changes"`
 	Tablets []*tabletHistory `json:"tablets"`
 
-	blind bool // a tablet's first operation is not known
+	blind bool   // a tablet's first operation is not known
+	began string // the last tablet's first
 }
 
 type tabletHistory struct {
@@ -138,6 +139,11 @@ func listJoined(ctx context.Context, list string, places []string, o stoa.OpenOp
 func HistoryOf(ctx context.Context, places []string, o stoa.OpenOptions) (tables []*TableHistory,
 	findings []region.Finding, err error) {
 	findings, err = listJoined(ctx, "history", places, o, func(v []string) { tables = addToHistory(tables, v) })
+	for _, t := range tables {
+		if t.Exact == nil {
+			t.Exact = t.First
+		}
+	}
 	return tables, findings, err
 }
 
@@ -178,6 +184,10 @@ func (t *TableHistory) take(e historyEvent) {
 	}
 	switch e.Event {
 	case "first":
+		t.began = ""
+		if e.At != nil {
+			t.began = e.At.Hybrid
+		}
 		switch {
 		case e.At == nil && strings.HasPrefix(e.What, "not known"):
 			t.blind, t.First = true, nil
@@ -185,7 +195,9 @@ func (t *TableHistory) take(e historyEvent) {
 			t.First = e.At
 		}
 	case "exact":
-		t.Exact = later(t.Exact, e.At)
+		if e.At != nil && e.At.Hybrid != t.began { // else no history of the tablet was removed
+			t.Exact = later(t.Exact, e.At)
+		}
 	case "last":
 		t.Last = later(t.Last, e.At)
 	case "schema":

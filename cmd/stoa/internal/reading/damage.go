@@ -207,13 +207,13 @@ func (f *DamageFlags) print(a *cli.App) {
 			a.Note("  … and %d more; --manifest FILE writes them all", len(f.Losses)-maxLines)
 			break
 		}
-		a.Note("lost: %s", lossLine(l))
+		a.Note("lost: %s", LossLine(l))
 	}
 	a.Warn("stoa: %s", f.summary())
 }
 
-// lossLine is rows, column and reason. The part is named unless the reason names it anyway.
-func lossLine(l region.Loss) string {
+// LossLine is rows, column and reason. The part is named unless the reason names it anyway.
+func LossLine(l region.Loss) string {
 	var parts []string
 	var e *fault.Error
 	if !errors.As(l.Err, &e) || e.At.Object != l.Part {

@@ -54,6 +54,13 @@ func openCarved(ctx context.Context, tg format.Target, o format.OpenOptions, ro 
 	if err != nil {
 		return nil, err
 	}
+	return s.carve(ctx, tg, o, ro, sc, name)
+}
+
+// carve makes a table of the blocks that no superblock names and that fit a schema, which is that of the file of such a
+// name, or of that of a tablet.
+func (s *Servers) carve(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options, sc *meta.Schema,
+	name string) (*table.Table, error) {
 	c := newCarving(tg, o, sc, name)
 	c.findings = s.Findings
 	for _, f := range s.All {

@@ -39,7 +39,8 @@ type catalogEntry struct {
 	name      string // of a table
 	table     string // id of the tablet's table
 	partition meta.Partition
-	gone      bool // removed, deleted or replaced; or not yet created
+	schema    meta.Schema // of a table
+	gone      bool        // removed, deleted or replaced; or not yet created
 }
 
 // States of entries: of tables 0 unknown, 1 preparing, 2 running, 3 altering, 4 removed, 5 soft-deleted; of tablets
@@ -52,6 +53,10 @@ func ParseCatalogTable(c *wire.Cursor, id string) (e catalogEntry) {
 		switch r.Field() {
 		case 1:
 			e.name = r.String("name")
+		case 3:
+			m := r.Message("schema")
+			e.schema = meta.ParseSchema(m)
+			r.Join(m)
 		case 6:
 			e.gone = r.Int32("state") == 4
 		default:

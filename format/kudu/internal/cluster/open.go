@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,7 +140,12 @@ func OpenTable(ctx context.Context, tg format.Target, o format.OpenOptions, ro t
 			return nil, err
 		}
 	}
-	ts = slices.DeleteFunc(slices.Clone(ts), func(tb *table.Tablet) bool { return !tb.HasData() })
+	more, found, err := s.moreFromLogs(ctx, tg, ts, ro)
+	if err != nil {
+		return nil, err
+	}
+	gaps = append(gaps, found...)
+	ts = slices.DeleteFunc(slices.Concat(ts, more), func(tb *table.Tablet) bool { return !tb.HasData() })
 	if len(ts) == 0 {
 		return nil, fault.New(fault.Unsupported, fault.Span{Object: tg.Name}, "",
 			"all tablets of table %s here are tombstones: they were deleted from this server", tg.Table)
@@ -177,8 +183,11 @@ func RecoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	if err != nil {
 		return nil, nil, err
 	}
-	ro.Partial = true
+	ro.Partial, ro.Rebuild = true, true
 	t, err := OpenTable(ctx, tg, o, ro)
+	if errors.Is(err, errLost) || errors.Is(err, format.ErrElsewhere) {
+		t, err = rebuilt(ctx, tg, o, ro, err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -77,6 +77,9 @@ var tableCodes = check.Codes{
 		"the state of each replica."},
 	{Code: "kudu.tablet.missing", Severity: region.Error, Help: "The partition schema implies a tablet that none of " +
 		"the given directories holds: its rows are not read."},
+	{Code: "kudu.tablet.rebuilt", Severity: region.Error, Help: "A tablet has no superblock that can be read. Its " +
+		"rows are those that the operations of its log make, or, if the log does not begin with the tablet's first " +
+		"operation, those of the blocks that no superblock names and that fit its schema; the message says which."},
 	{Code: "kudu.tablet.tombstone", Severity: region.Note,
 		Help: "A tablet was deleted from this server; only its votes are left. Another server has, or had, its rows."},
 	{Code: "kudu.unsupported", Severity: region.Error,

@@ -64,6 +64,7 @@ type Options struct {
 	Gaps    bool // missing tablets are no finding
 	Blocks  bool // blocks that no superblock names are no finding
 	Live    bool
+	Rebuild bool   // tablets without a superblock are made of their logs
 	Schema  string // file; "": read what superblocks name
 	Layout  fs.Layout
 }

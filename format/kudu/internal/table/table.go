@@ -112,6 +112,23 @@ func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([
 	return out, nil
 }
 
+// Added is how many rows there are of tablets that have no superblock.
+func (t *Table) Added(ctx context.Context) (rows int64, err error) {
+	for _, tb := range t.Tablets {
+		if !tb.FromLog {
+			continue
+		}
+		groups, err := t.RowGroups(ctx, format.Part{Ref: tb.ID}, format.Query{})
+		if err != nil {
+			return rows, err
+		}
+		for _, g := range groups {
+			rows += max(0, g.Rows)
+		}
+	}
+	return rows, nil
+}
+
 // storedIn is the size of the blocks of a rowset's columns, in bytes, without those that are missing.
 func (t *Table) storedIn(ctx context.Context, s *RowSet, cols []int) (n int64) {
 	for _, c := range cols {

@@ -33,12 +33,17 @@ type Logged struct {
 	// kudu.wal.change.lost also names each rowset.
 	Unplaced map[uint64][]UnplacedChange
 
+	First     meta.OpID // the first operation of the log; a tablet's first has the index 1
 	Last      meta.OpID // the last committed operation; zero: there is none
 	LastTime  uint64    // its hybrid time
 	LastWrite uint64    // hybrid time of the last one that changed rows or the schema; 0: there is none
 
 	Alters []Altered // the changes of the schema that the log still has, in their order
 	Ops    int64     // row operations that were not flushed: they are applied from here
+
+	Schema  *meta.Schema // with which the log ends, and its version
+	Version uint32
+	Table   string // the name that the last change of the schema gave the table; "": there was none
 
 	Missing bool // there is no log
 	Empty   bool // there is a log without operations
@@ -113,6 +118,7 @@ func Replay(ctx context.Context, f *fs.FS, t *meta.Tablet, lookup KeyLookup) (*L
 	if err := x.finish(ctx); err != nil {
 		return nil, err
 	}
+	x.Out.Schema, x.Out.Version, x.Out.Table = x.schema, x.version, x.name
 	return x.Out, nil
 }
 
@@ -430,6 +436,9 @@ func (x *Replayer) received(m *replicateMsg, at fault.Span) {
 	if x.last != (meta.OpID{}) && m.id.Index > x.last.Index+1 {
 		x.note("kudu.wal.gap", at, "replicate.id", fmt.Sprintf("operation %s follows %s", m.id, x.last))
 		x.damaged = true
+	}
+	if x.last == (meta.OpID{}) {
+		x.Out.First = m.id
 	}
 	x.last = m.id
 	if m.op == OpAlterSchema && m.body != nil {

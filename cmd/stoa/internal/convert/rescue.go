@@ -1,0 +1,308 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"stoa"
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/look"
+	"stoa/cmd/stoa/internal/output"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/fault"
+	"stoa/format"
+	"stoa/internal/seal"
+	"stoa/store"
+)
+
+// The names of the reports in OUT.
+const reportJSON, reportHTML, reportText = "report.json", "report.html", "report.txt"
+
+func RescueCmd(a *cli.App) *cobra.Command {
+	var c conversion
+	var resume bool
+	cmd := &cobra.Command{
+		Use:   "rescue ROOT... -o OUT",
+		Short: "Write all that can still be read of a place, and a report",
+		Long: `Write every table of the ROOTs, healthy or not, to the directory OUT, as Parquet unless
+--to says otherwise, and a report of what is there and what is not: OUT/report.html, a page that needs
+nothing else, OUT/report.json and OUT/report.txt, which is printed, too. The ROOTs are one place, as for
+stoa census: the disks of all servers of a Kudu cluster, at any depth. Replicas are one table, and what is
+damaged in one is read from another.
+
+Each table is read as stoa recover reads it, is read back, and compared. Where superblocks are gone, the
+schema is that of the log or of the master's catalogue, and the rows are those of the blocks that nothing
+claims, as they were flushed. The report has, of each table: rows written and rows lost, why and in which
+tablets; what was read back; its moments (stoa history); operations that only logs had. Then what belongs
+to no table, and every file of the ROOTs with its size and checksum (that of stoa seal).
+
+The status is 0 only if all that any sign points to (catalogue, superblock, log, consensus metadata, blocks
+that nothing claims) is in OUT, and 3 if not. --resume goes on with what a run that was killed has left:
+tables that were finished are read back, and the others done again.`,
+		Example: "  stoa rescue kudu -o out/\n  stoa rescue kudu/wal kudu/data -o tables/ --to jsonl",
+		Args:    a.Paths,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := &rescue{c: &c, a: a, cmd: cmd, roots: args, resume: resume, began: time.Now()}
+			return r.run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&resume, "resume", false, "go on with what an earlier run has left in OUT")
+	c.writeFlags.register(a, cmd)
+	cmd.Flags().Lookup("format").Usage = "print the report as `FORM`: text or json"
+	c.DamageFlags.Register(cmd, "skip-rows")
+	c.SourceFlags.Register(a, cmd)
+	return cli.First(cmd, "output", "to", "resume")
+}
+
+// rescue is a run of the verb.
+type rescue struct {
+	c      *conversion
+	a      *cli.App
+	cmd    *cobra.Command
+	roots  []string
+	dir    string
+	resume bool
+	began  time.Time
+	doc    rescueDoc
+}
+
+func (r *rescue) run(ctx context.Context) error {
+	oo, wo, err := r.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	oo.Tree, r.doc.place, err = store.Joined(oo.Tree, r.roots)
+	if err != nil {
+		return fault.Invalidf("%v", err)
+	}
+	tables, left, none := tablesOf(r.a, ctx, []string{r.doc.place}, oo, r.a.Format(wo.To),
+		&stamper{tree: oo.Tree, of: map[string]string{}})
+	if none != nil && ctx.Err() != nil {
+		return none
+	}
+	st, err := openState(r.dir, r.resume, append(r.c.settings(), "roots="+strings.Join(r.roots, "\x00")))
+	if err != nil {
+		return err
+	}
+	if r.c.levels == 0 {
+		st.keepNames(tables)
+	}
+	all := &allRun{c: r.c, a: r.a, cmd: r.cmd, dir: r.dir, state: st, began: r.began, told: r.doc.tell}
+	if err := all.rescue(ctx, tables, left); err != nil {
+		return err
+	}
+	if len(tables) == 0 {
+		r.doc.miss("no table: " + cli.Line(none))
+	}
+	if all.worst != nil {
+		r.doc.miss("not all of the tables are whole")
+	}
+	for _, l := range left {
+		r.doc.Left = append(r.doc.Left, leftDoc{l.source, cli.Line(l.err)})
+	}
+	r.signs(ctx, oo)
+	if err := r.sources(ctx); err != nil {
+		return err
+	}
+	r.doc.Seconds = time.Since(r.began).Seconds()
+	if err := r.write(ctx); err != nil {
+		return err
+	}
+	if !r.doc.Whole {
+		return cli.ErrDamage
+	}
+	return nil
+}
+
+// prepare makes of the flags how to read and to write, and refuses what cannot be done.
+func (r *rescue) prepare(ctx context.Context) (oo stoa.OpenOptions, wo stoa.CreateOptions, err error) {
+	c := r.c
+	if c.to == "" {
+		c.to = "parquet"
+	}
+	if wo, err = c.writeFlags.options(r.a); err != nil {
+		return oo, wo, err
+	}
+	c.levels, c.salvage = r.a.Format(wo.To).Levels, true
+	form := c.form
+	if c.form = "text"; c.out == cli.Dash {
+		return oo, wo, cli.WrongUse("rescue writes a directory, not standard output")
+	}
+	if c.Manifest != "" {
+		return oo, wo, cli.WrongUse("rescue has no --manifest: %s has all losses", reportJSON)
+	}
+	r.dir = strings.TrimRight(c.out, "/")
+	if err := cli.CheckOutput(r.dir, cli.PlacesOf(r.roots)); err != nil {
+		return oo, wo, err
+	}
+	for _, root := range r.roots {
+		if cli.WithoutTable(root) != root {
+			return oo, wo, cli.WrongUse("rescue takes all tables of a place: %s names one (stoa recover)", root)
+		}
+		if root == cli.Dash {
+			return oo, wo, cli.WrongUse("rescue reads directories, not standard input")
+		}
+	}
+	if oo, err = c.SourceFlags.Options(ctx, r.a, r.roots); err != nil {
+		return oo, wo, err
+	}
+	if oo.Opts["schema"] != "" {
+		return oo, wo, cli.WrongUse("rescue reads tables that have names; what --schema reads has none: recover DIR " +
+			"-o OUT --schema FILE")
+	}
+	for _, root := range r.roots {
+		if _, err := oo.Tree.Stat(ctx, root); err != nil {
+			return oo, wo, &cli.OpenError{Err: err}
+		}
+		if err := stoa.InUse(ctx, root, oo); err != nil {
+			return oo, wo, &cli.OpenError{Err: err}
+		}
+	}
+	r.doc = rescueDoc{Stoa: "rescue", Roots: r.roots, Output: r.dir, To: c.to, At: oo.Opts["at"], Damaged: c.Damaged,
+		Began: r.began.UTC().Truncate(time.Second), Whole: true, Tables: []*rescuedTable{}, Left: []leftDoc{},
+		Unnamed: []unnamedDoc{}, Sources: []sourceDoc{}, Findings: []reading.FindingDoc{}, form: form}
+	return oo, wo, nil
+}
+
+// rescue converts the tables that are not done yet. Only what ends the run is an error.
+func (r *allRun) rescue(ctx context.Context, tables []oneTable, left []leftTable) error {
+	st := r.state
+	st.Failed = nil
+	defer st.journal.close()
+	if _, err := r.reportLeft(left); err != nil {
+		return err
+	}
+	for i, t := range tables {
+		r.label = fmt.Sprintf("%d/%d %s  ", i+1, len(tables), t.source)
+		if err := r.table(ctx, t); err != nil {
+			return err
+		}
+	}
+	finished := r.worst == nil
+	if st.kept && (len(st.Failed) > 0 || finished != st.Finished || st.journal.pending()) {
+		st.Finished = finished
+		return st.save(ctx, r.a, r.dir)
+	}
+	return nil
+}
+
+// signs asks the census and the history of the place, if its format has them. What they tell of and no table was made
+// of is not rescued.
+func (r *rescue) signs(ctx context.Context, oo stoa.OpenOptions) {
+	f, err := stoa.Probe(ctx, format.Target{Tree: oo.Tree, Name: r.doc.place}, oo)
+	if err != nil || !hasList(f, "census") {
+		return
+	}
+	oo.Opts = maps.Clone(oo.Opts)
+	delete(oo.Opts, "at")
+	census, found, err := look.CensusOf(ctx, []string{r.doc.place}, oo)
+	if err != nil {
+		r.doc.miss("the census failed: " + cli.Line(err))
+	}
+	r.doc.addFindings(found)
+	r.doc.addCensus(census)
+	histories, found, err := look.HistoryOf(ctx, []string{r.doc.place}, oo)
+	if err != nil {
+		r.doc.miss("the history failed: " + cli.Line(err))
+	}
+	r.doc.addFindings(found)
+	for _, h := range histories {
+		if t := r.doc.table(h.Table, h.ID); t != nil {
+			t.First, t.From, t.Last, t.Replayed = h.First, h.Exact, h.Last, h.Logged
+		}
+	}
+}
+
+func hasList(f *format.Format, name string) bool {
+	for _, l := range f.Listings {
+		if l.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// sources lists every file of the roots, with its size and checksum. A file that cannot be read is told.
+func (r *rescue) sources(ctx context.Context) error {
+	roots := r.roots
+	if len(roots) == 1 {
+		if set, err := store.RootsOf(ctx, store.Roots(cli.Tree{A: r.a}), roots[0]); err == nil && len(set) > 0 {
+			roots = set
+		}
+	}
+	files, err := seal.Walk(roots)
+	if err != nil {
+		r.doc.miss("not all of the files can be listed: " + err.Error())
+		return nil
+	}
+	for i := range files {
+		f := &files[i]
+		d := sourceDoc{File: f.Label(roots), Kind: f.Kind, Bytes: f.Size, Link: f.Link}
+		if f.Kind == seal.Regular {
+			d.Checksum, err = f.Digest(ctx, roots)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				d.Problem = err.Error()
+				r.doc.miss("a file cannot be read: " + err.Error())
+			}
+		}
+		r.doc.Sources = append(r.doc.Sources, d)
+	}
+	return nil
+}
+
+// write writes the reports, and prints one.
+func (r *rescue) write(ctx context.Context) error {
+	r.doc.settle()
+	forms := []struct {
+		name  string
+		bytes func() ([]byte, error)
+	}{{reportJSON, r.doc.json}, {reportText, r.doc.text}, {reportHTML, r.doc.html}}
+	for _, f := range forms {
+		b, err := f.bytes()
+		if err != nil {
+			return err
+		}
+		if err := putFile(ctx, r.a, filepath.Join(r.dir, f.name), b); err != nil {
+			return err
+		}
+	}
+	shown := r.doc.text
+	if r.doc.form == "json" {
+		shown = r.doc.json
+	}
+	b, err := shown()
+	if err == nil {
+		_, err = r.a.Stdout.Write(b)
+	}
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	r.a.Note("%s/: %s, %s, %s", r.dir, display.Count(int64(len(r.doc.Tables)), "table"), r.doc.verdict(),
+		display.Seconds(time.Since(r.began)))
+	return err
+}
+
+// putFile writes a file: all of it, or nothing.
+func putFile(ctx context.Context, a *cli.App, name string, b []byte) error {
+	p, err := a.Create(ctx, (&output.OutputFlags{File: name}).Path())
+	if err != nil {
+		return err
+	}
+	defer p.Abort(ctx)
+	if _, err := p.Write(b); err != nil {
+		return err
+	}
+	return p.Commit(ctx)
+}

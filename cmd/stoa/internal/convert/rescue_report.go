@@ -1,0 +1,401 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"stoa/cmd/stoa/internal/cli"
+	"stoa/cmd/stoa/internal/display"
+	"stoa/cmd/stoa/internal/look"
+	"stoa/cmd/stoa/internal/ls"
+	"stoa/cmd/stoa/internal/reading"
+	"stoa/region"
+)
+
+// rescueDoc is the report of a rescue.
+type rescueDoc struct {
+	Stoa     string               `json:"stoa"` // "rescue"
+	Roots    []string             `json:"roots"`
+	Output   string               `json:"output"`
+	To       string               `json:"to"`
+	At       string               `json:"at,omitempty"`
+	Damaged  string               `json:"damaged"` // the policy
+	Began    time.Time            `json:"began"`
+	Seconds  float64              `json:"seconds"`
+	Whole    bool                 `json:"whole"` // all that any sign points to is in the output
+	Why      []string             `json:"why_not,omitempty"`
+	Tables   []*rescuedTable      `json:"tables"`
+	Unnamed  []unnamedDoc         `json:"unnamed"` // signs of tablets and rows that are in no table
+	Left     []leftDoc            `json:"left_out"`
+	Findings []reading.FindingDoc `json:"findings"`
+	Sources  []sourceDoc          `json:"sources"`
+
+	place, form string
+	seen        map[region.Finding]bool
+}
+
+// rescuedTable is a table of the report. Numbers that are not known are null.
+type rescuedTable struct {
+	Table    string               `json:"table"`
+	ID       string               `json:"table_id,omitempty"`
+	Output   string               `json:"output,omitempty"` // in the output; "": nothing could be written
+	Rows     *int64               `json:"rows"`             // in the output
+	Lost     *int64               `json:"rows_lost"`        // that can be counted
+	Exact    bool                 `json:"rows_lost_exact"`  // no others are lost
+	Whole    bool                 `json:"whole"`
+	Why      []string             `json:"why_not,omitempty"`
+	Bytes    int64                `json:"bytes"`
+	Files    int                  `json:"files"`
+	Readback *readback            `json:"read_back,omitempty"`
+	First    *look.Moment         `json:"first_operation,omitempty"`
+	From     *look.Moment         `json:"exact_from,omitempty"` // snapshots
+	Last     *look.Moment         `json:"last_operation,omitempty"`
+	Replayed int64                `json:"replayed_operations"` // row operations that only logs had
+	Tablets  []*look.CensusTablet `json:"tablets,omitempty"`
+	LostIn   []lostPart           `json:"lost_in,omitempty"`
+	Losses   []string             `json:"losses,omitempty"`
+}
+
+// lostPart is how many rows a tablet, or a file, has lost.
+type lostPart struct {
+	Part  string `json:"part"`
+	Rows  int64  `json:"rows"`
+	Exact bool   `json:"exact"`
+}
+
+// unnamedDoc is a sign of what is in no table.
+type unnamedDoc struct {
+	State  string `json:"state"`
+	Table  string `json:"table,omitempty"`
+	Tablet string `json:"tablet,omitempty"`
+	Server string `json:"server,omitempty"`
+	Place  string `json:"place,omitempty"`
+	Why    string `json:"why"`
+}
+
+// leftDoc is a file that is of no table.
+type leftDoc struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
+// sourceDoc is a file that was there.
+type sourceDoc struct {
+	File     string `json:"file"`
+	Kind     string `json:"kind"`
+	Bytes    int64  `json:"bytes"`
+	Checksum string `json:"checksum,omitempty"`
+	Link     string `json:"link,omitempty"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+// miss notes that something is not in the output, and why.
+func (d *rescueDoc) miss(why string) {
+	d.Whole = false
+	for _, w := range d.Why {
+		if w == why {
+			return
+		}
+	}
+	d.Why = append(d.Why, why)
+}
+
+// addFindings adds findings that are more than notes, each once. Errors say that not all is here.
+func (d *rescueDoc) addFindings(all []region.Finding) {
+	if d.seen == nil {
+		d.seen = map[region.Finding]bool{}
+	}
+	for _, f := range all {
+		if f.Severity == region.Note || d.seen[f] {
+			continue
+		}
+		d.seen[f] = true
+		d.Findings = append(d.Findings, reading.DocOfFinding(f))
+		if f.Severity >= region.Error {
+			d.miss("findings are errors")
+		}
+	}
+}
+
+// table is the table of a name and id, if it is known already.
+func (d *rescueDoc) table(name, id string) *rescuedTable {
+	for _, t := range d.Tables {
+		if t.Table == name && (t.ID == id || t.ID == "" || id == "") {
+			return t
+		}
+	}
+	return nil
+}
+
+// tell adds what became of a table.
+func (d *rescueDoc) tell(t oneTable, o *tableOutcome) {
+	x := &rescuedTable{Table: cmp.Or(t.table, t.source), ID: t.id, Whole: true, Bytes: o.summary.Bytes,
+		Files: o.summary.Files, Readback: o.summary.Readback}
+	d.Tables = append(d.Tables, x)
+	d.addFindings(o.findings)
+	d.addFindings(o.aside)
+	for _, f := range o.findings {
+		if f.Severity >= region.Error {
+			x.miss(f.Code + ": " + cli.InFlags(f.Message))
+		}
+	}
+	if o.err != nil && !errors.Is(o.err, cli.ErrDamage) {
+		x.miss(cli.InFlags(cli.Line(o.err)))
+	}
+	lost, exact := region.LostRows(o.losses)
+	if len(o.losses) > 0 {
+		x.miss(display.Count(lost, "row") + map[bool]string{true: " lost", false: " lost that can be counted, and more"}[exact])
+	}
+	x.losses(o.losses)
+	if o.summary.Output == "" {
+		d.miss("tables of which there is no output")
+		return
+	}
+	x.Output = o.summary.Output
+	if rel, err := filepath.Rel(d.Output, x.Output); err == nil {
+		x.Output = rel
+	}
+	x.Rows, x.Lost, x.Exact = reading.Known(o.summary.Rows), &lost, exact
+	for _, f := range o.findings {
+		x.Exact = x.Exact && (f.Severity < region.Error || f.Lost >= 0)
+	}
+	if b := x.Readback; b.Verdict == verdictDiffers || b.Verdict == verdictMissing {
+		x.miss("what was read back " + b.why())
+	}
+	if errors.Is(o.err, cli.ErrDamage) && x.Whole {
+		x.miss("not all of the source is sound")
+	}
+}
+
+// miss notes why a table is not whole.
+func (t *rescuedTable) miss(why string) {
+	t.Whole = false
+	for _, w := range t.Why {
+		if w == why {
+			return
+		}
+	}
+	t.Why = append(t.Why, why)
+}
+
+// maxShown is how many losses of a table the report has line by line.
+const maxShown = 1000
+
+// losses adds what was lost, and in which tablets or files.
+func (t *rescuedTable) losses(all []region.Loss) {
+	of := map[string][]region.Loss{}
+	var parts []string
+	for i, l := range all {
+		if of[l.Part] == nil {
+			parts = append(parts, l.Part)
+		}
+		of[l.Part] = append(of[l.Part], l)
+		if i < maxShown {
+			t.Losses = append(t.Losses, reading.LossLine(l))
+		} else if i == maxShown {
+			t.Losses = append(t.Losses, fmt.Sprintf("and %d more", len(all)-i))
+		}
+	}
+	for _, p := range parts {
+		rows, exact := region.LostRows(of[p])
+		t.LostIn = append(t.LostIn, lostPart{p, rows, exact})
+	}
+}
+
+// addCensus adds the tablets of tables, and what of the census is in none.
+func (d *rescueDoc) addCensus(all []*look.CensusTable) {
+	for _, c := range all {
+		t := d.table(c.Table, c.ID)
+		stray := false
+		for _, tb := range c.Tablets {
+			for _, r := range tb.Replicas {
+				if r.State == "lost" || r.State == "unclaimed" {
+					stray = true
+					d.Unnamed = append(d.Unnamed, unnamedDoc{r.State, c.Table, tb.ID, r.Server, r.Place, r.Why})
+					d.miss("tablets, or blocks with rows, that no table claims")
+				}
+			}
+		}
+		if stray {
+			continue
+		}
+		if t == nil {
+			t = &rescuedTable{Table: cmp.Or(c.Table, c.ID), ID: c.ID, Whole: true}
+			d.Tables = append(d.Tables, t)
+			t.miss("nothing of it could be read")
+			d.miss("tables of which there is no output")
+		}
+		t.Tablets = c.Tablets
+		if c.Complete {
+			continue
+		}
+		d.miss("tables that are not here as a whole")
+		for _, tb := range c.Tablets {
+			for _, r := range tb.Replicas {
+				if r.State != "whole" && r.State != "uncovered" {
+					t.miss(strings.TrimSuffix(fmt.Sprintf("tablet %s is %s: %s", cmp.Or(tb.ID, tb.Partition), r.State,
+						r.Why), ": "))
+				}
+			}
+		}
+	}
+}
+
+// settle draws the conclusions: a place of which a table is not whole is not.
+func (d *rescueDoc) settle() {
+	for _, t := range d.Tables {
+		if !t.Whole {
+			d.miss("tables that are not whole")
+		}
+	}
+}
+
+func (d *rescueDoc) json() ([]byte, error) {
+	b, err := json.MarshalIndent(d, "", "  ")
+	return append(b, '\n'), err
+}
+
+// verdict says in words whether all was rescued.
+func (d *rescueDoc) verdict() string {
+	whole := 0
+	for _, t := range d.Tables {
+		if t.Whole {
+			whole++
+		}
+	}
+	if d.Whole {
+		return "all that any sign points to was rescued"
+	}
+	return fmt.Sprintf("NOT ALL was rescued: %d of %s are whole", whole, display.Count(int64(len(d.Tables)), "table"))
+}
+
+// totals are the rows of all tables, and those that are known to be lost.
+func (d *rescueDoc) totals() (rows, lost int64) {
+	for _, t := range d.Tables {
+		rows += max(0, ls.Number(t.Rows))
+		lost += max(0, ls.Number(t.Lost))
+	}
+	return rows, lost
+}
+
+// lostText is how many rows are lost, as far as that is known.
+func (t *rescuedTable) lostText() string {
+	switch n := ls.Number(t.Lost); {
+	case n < 0:
+		return "?"
+	case !t.Exact && !t.Whole:
+		return display.Thousands(n) + " or more"
+	default:
+		return display.Thousands(n)
+	}
+}
+
+// facts are what else is known of a table, a line each.
+func (t *rescuedTable) facts() (out [][2]string) {
+	add := func(k, v string) { out = append(out, [2]string{k, v}) }
+	if t.Readback != nil {
+		add("read back", t.Readback.Verdict+"  "+t.Readback.Checksum)
+	}
+	moment := func(k string, m *look.Moment) {
+		if m != nil {
+			add(k, m.Time+"  "+m.Hybrid)
+		}
+	}
+	moment("first operation", t.First)
+	moment("exact from", t.From)
+	moment("last operation", t.Last)
+	if t.Replayed > 0 {
+		add("replayed", display.Count(t.Replayed, "row operation")+" that only logs had")
+	}
+	states := map[string]int{}
+	var order []string
+	for _, tb := range t.Tablets {
+		for _, r := range tb.Replicas {
+			if states[r.State]++; states[r.State] == 1 {
+				order = append(order, r.State)
+			}
+		}
+	}
+	for i, s := range order {
+		order[i] = fmt.Sprintf("%d %s", states[s], s)
+	}
+	if len(t.Tablets) > 0 {
+		add("tablets", fmt.Sprintf("%d; replicas: %s", len(t.Tablets), strings.Join(order, ", ")))
+	}
+	for _, p := range t.LostIn {
+		add("lost in", p.Part+": "+display.Count(p.Rows, "row")+map[bool]string{true: "", false: ", and more"}[p.Exact])
+	}
+	for _, w := range t.Why {
+		add("not whole", w)
+	}
+	return out
+}
+
+// reportWidth is how wide the text is at most, where words allow it.
+const reportWidth = 80
+
+func (d *rescueDoc) text() ([]byte, error) {
+	var b bytes.Buffer
+	line := func(indent int, head, text string) {
+		const wide = 16
+		pad := strings.Repeat(" ", indent)
+		if head != "" {
+			pad += fmt.Sprintf("%-*s", wide, head)
+		}
+		for i, l := range display.Folded(display.OneLine(text), reportWidth-len(pad), 0) {
+			if i > 0 {
+				pad = strings.Repeat(" ", len(pad))
+			}
+			b.WriteString(strings.TrimRight(pad+l, " ") + "\n")
+		}
+	}
+	rows, lost := d.totals()
+	line(0, "", d.verdict())
+	line(0, "", fmt.Sprintf("%s written to %s as %s, %s known to be lost", display.Count(rows, "row"), d.Output, d.To,
+		display.Thousands(lost)))
+	for _, w := range d.Why {
+		line(0, "why not", w)
+	}
+	for _, r := range d.Roots {
+		line(0, "root", r)
+	}
+	for _, t := range d.Tables {
+		what := "whole"
+		if !t.Whole {
+			what = "NOT WHOLE"
+		}
+		b.WriteString("\n")
+		line(0, "", t.Table+"  "+what)
+		line(2, "rows", cmp.Or(display.Maybe(ls.Number(t.Rows)), "none")+" written, "+t.lostText()+" lost")
+		line(2, "output", cmp.Or(t.Output, "none"))
+		for _, f := range t.facts() {
+			line(2, f[0], f[1])
+		}
+	}
+	if len(d.Unnamed)+len(d.Left) > 0 {
+		b.WriteString("\n")
+	}
+	for _, u := range d.Unnamed {
+		line(0, u.State, strings.TrimSpace(cmp.Or(u.Tablet, u.Place)+" "+u.Table)+": "+u.Why)
+	}
+	for _, l := range d.Left {
+		line(0, "left out", l.Why)
+	}
+	var size int64
+	for _, s := range d.Sources {
+		size += s.Bytes
+		if s.Problem != "" {
+			line(0, "unreadable", s.Problem)
+		}
+	}
+	b.WriteString("\n")
+	line(0, "", fmt.Sprintf("%s of %s were there; %s has their checksums and all losses",
+		display.Count(int64(len(d.Sources)), "file"), display.BytesText(size), reportJSON))
+	return b.Bytes(), nil
+}

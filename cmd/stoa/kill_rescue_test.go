@@ -1,0 +1,81 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"stoa/cmd/stoa/internal/cli"
+)
+
+// TestKilledRescue kills a rescue in its middle, several times: the last one goes on, and its report is that of a run
+// that nobody killed.
+func TestKilledRescue(t *testing.T) {
+	files, rows := deadCluster(t)
+	t.Chdir(t.TempDir())
+	lay(t, "in", files)
+	journal := filepath.Join("out", ".stoa-convert.journal")
+	noted := func() int {
+		b, _ := os.ReadFile(journal)
+		return bytes.Count(b, []byte("\n"))
+	}
+	kills := 0
+	for i := range 4 {
+		args := []string{"rescue", "in", "-o", "out"}
+		if i > 0 {
+			args = append(args, "--resume")
+		}
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Env = append(os.Environ(), "STOA_AS_COMMAND=1")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- cmd.Wait() }()
+		ended := false
+		for noted() < 3+4*i && !ended {
+			select {
+			case err := <-done:
+				ended = true
+				t.Logf("run %d ended: %v", i, err)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		if !ended {
+			cmd.Process.Kill()
+			if <-done != nil {
+				kills++
+			}
+		}
+		if _, err := os.Stat("out/report.json"); err == nil && i == 0 {
+			t.Fatal("there is a report, and the run was killed")
+		}
+	}
+	if kills < 2 {
+		t.Fatalf("only %d runs were killed", kills)
+	}
+	var out, errs bytes.Buffer
+	if st := run(t.Context(), []string{"rescue", "in", "-o", "out"}, nil, &out, &errs); st != cli.StatusUse {
+		t.Errorf("without --resume the status is %d: %s", st, &errs)
+	}
+	r, status := rescueInto(t, []string{"in"}, "out", "--resume")
+	if status != cli.StatusFine || len(r.Tables) != len(rows) {
+		t.Errorf("status %d, %d tables", status, len(r.Tables))
+	}
+	for _, x := range r.Tables {
+		if x.Rows == nil || *x.Rows != rows[x.Table] || x.Back.Verdict != "equal" {
+			t.Errorf("%s: not %d rows: %+v", x.Table, rows[x.Table], x)
+		}
+	}
+	if left, _ := filepath.Glob("out/.stoa-tmp*"); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+	if outputs, _ := filepath.Glob("out/*.parquet"); len(outputs) != len(rows) {
+		t.Errorf("%d outputs of %d tables", len(outputs), len(rows))
+	}
+}

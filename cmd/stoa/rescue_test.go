@@ -1,0 +1,351 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"stoa/cmd/stoa/internal/cli"
+)
+
+// rescued is what a test looks at of OUT/report.json.
+type rescued struct {
+	Whole  bool
+	Tables []struct {
+		Table, Output string
+		Rows          *int64
+		Lost          *int64 `json:"rows_lost"`
+		Exact         bool   `json:"rows_lost_exact"`
+		Whole         bool
+		Why           []string `json:"why_not"`
+		Replayed      int64    `json:"replayed_operations"`
+		Back          struct {
+			Checksum, Verdict string
+		} `json:"read_back"`
+	}
+	Unnamed []struct{ State, Tablet string }
+	Sources []struct {
+		File, Checksum string
+		Bytes          int64
+	}
+}
+
+// deadCluster is the directories of a real master and tablet server, and how many rows the client read of each table.
+func deadCluster(t *testing.T) (files map[string][]byte, rows map[string]int64) {
+	t.Helper()
+	dir := os.Getenv("STOA_CORPUS")
+	if dir == "" {
+		t.Skip("STOA_CORPUS is not set: the script rescue.txtar has a small place")
+	}
+	dir = filepath.Join(dir, "kudu")
+	f, err := os.Open(filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	files, rows = map[string][]byte{}, map[string]int64{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		if files[filepath.Clean(h.Name)], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finals, _ := filepath.Glob(filepath.Join(dir, "expected", "*.final.jsonl.gz"))
+	for _, name := range finals {
+		table, _, _ := strings.Cut(filepath.Base(name), ".")
+		rows[table] = linesOf(t, name)
+	}
+	if len(rows) != 24 || len(files) < 100 {
+		t.Fatalf("%d tables, %d files", len(rows), len(files))
+	}
+	return files, rows
+}
+
+func linesOf(t *testing.T, name string) (n int64) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := bufio.NewScanner(z)
+	s.Buffer(nil, 1<<24)
+	for s.Scan() {
+		n++
+	}
+	return n
+}
+
+// lay writes files below a directory, and makes the directories of a server's layout that were empty.
+func lay(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
+	for name, b := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// rescueOf rescues the roots, and holds what must always be true of a report: the status is 0 exactly if it says that
+// all is whole, each output has its rows, and every file of the roots is listed, with its size.
+func rescueOf(t *testing.T, out string, roots ...string) (r rescued, status int) {
+	t.Helper()
+	return rescueInto(t, roots, out)
+}
+
+// rescueInto is rescueOf with flags.
+func rescueInto(t *testing.T, roots []string, out string, flags ...string) (r rescued, status int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = run(context.Background(), slices.Concat([]string{"rescue"}, roots, []string{"-o", out}, flags),
+		strings.NewReader(""), &stdout, &stderr)
+	b, err := os.ReadFile(filepath.Join(out, "report.json"))
+	if err != nil {
+		t.Fatalf("status %d, %v: %s", status, err, &stderr)
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Whole != (status == cli.StatusFine) || !r.Whole && status != cli.StatusDamage {
+		t.Errorf("status %d, whole %v: %s", status, r.Whole, &stdout)
+	}
+	for _, x := range r.Tables {
+		if r.Whole && !x.Whole {
+			t.Errorf("all is whole, and %s is not: %v", x.Table, x.Why)
+		}
+		if x.Output == "" {
+			if x.Whole || x.Rows != nil {
+				t.Errorf("%s has no output: %+v", x.Table, x)
+			}
+			continue
+		}
+		var count bytes.Buffer
+		run(context.Background(), []string{"count", filepath.Join(out, x.Output)}, strings.NewReader(""), &count, io.Discard)
+		if want, _ := json.Marshal(x.Rows); strings.TrimSpace(count.String()) != string(want) {
+			t.Errorf("%s: the output has %s rows, the report %s", x.Table, &count, want)
+		}
+	}
+	files := 0
+	for _, root := range roots {
+		filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				files++
+			}
+			return nil
+		})
+	}
+	if len(r.Sources) != files || files > 0 && len(r.Sources[0].Checksum) != 32 {
+		t.Errorf("%d sources, %d files", len(r.Sources), files)
+	}
+	page, err := os.ReadFile(filepath.Join(out, "report.html"))
+	if err != nil || !bytes.Contains(page, []byte("</html>")) || bytes.Contains(page, []byte("http")) {
+		t.Errorf("the page: %v, %.200s", err, page)
+	}
+	return r, status
+}
+
+// TestRescue rescues a dead cluster, and then that cluster with this or that gone: of each table the rows that are
+// written and those that are lost are all that the client had read, nothing comes out twice, and what has no output
+// keeps the status from being 0.
+func TestRescue(t *testing.T) {
+	files, rows := deadCluster(t)
+	t.Chdir(t.TempDir())
+	lay(t, "all", files)
+	whole, status := rescueOf(t, "whole", "all")
+	if status != 0 || len(whole.Tables) != len(rows) {
+		t.Fatalf("status %d, %d tables", status, len(whole.Tables))
+	}
+	sums := map[string]string{}
+	for _, x := range whole.Tables {
+		sums[x.Table] = x.Back.Checksum
+		if *x.Rows != rows[x.Table] || *x.Lost != 0 || !x.Exact || x.Back.Verdict != "equal" {
+			t.Errorf("%s: %d rows, not %d: %+v", x.Table, *x.Rows, rows[x.Table], x)
+		}
+		if want := map[bool]int64{true: 125}[x.Table == "d_wal"]; x.Replayed != want {
+			t.Errorf("%s: %d operations were replayed", x.Table, x.Replayed)
+		}
+	}
+	const wal = "18d66edd19a44014af951255f9b88f56" // the tablet of d_wal
+	part := tabletOf(t, "all#part")
+	gone := func(what ...string) func(map[string][]byte) {
+		return func(m map[string][]byte) {
+			n := len(m)
+			maps.DeleteFunc(m, func(name string, _ []byte) bool {
+				return slices.ContainsFunc(what, func(w string) bool { return strings.Contains(name, w) })
+			})
+			if len(m) == n {
+				t.Errorf("%v: nothing was taken away", what)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		harm   func(map[string][]byte)
+		tables map[string]string // outputs that are as if nothing had happened: by the name of the table
+		status int
+		sign   string // in the report
+	}{
+		{"superblock", gone("tserver/wal/tablet-meta/" + wal), map[string]string{"d_wal": "d_wal"}, 3, wal},
+		{"superblock, no master", gone("tserver/wal/tablet-meta/"+wal, "master/"), map[string]string{wal: "d_wal"}, 3, wal},
+		{"superblock of one of four", gone("tserver/wal/tablet-meta/" + part), map[string]string{"part": "part"}, 3, part},
+		{"log", gone("tserver/wal/wals/" + wal), nil, 3, "kudu.wal.deleted"},
+		{"all but blocks", gone("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal), nil, 3, "unclaimed"},
+		{"all but blocks, no master", gone("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal, "master/"),
+			nil, 3, "unclaimed"},
+		{"a vote for nobody", func(m map[string][]byte) {
+			m["tserver/wal/consensus-meta/00112233445566778899aabbccddeeff"] = m["tserver/wal/consensus-meta/"+wal]
+		}, map[string]string{"d_wal": "d_wal"}, 3, "00112233445566778899aabbccddeeff"},
+		{"the tablet server", gone("tserver/"), nil, 3, "d_major"},
+		{"twin", twin(func(map[string][]byte) {}), map[string]string{"d_wal": "d_wal", "part": "part"}, 0, ""},
+		{"blocks of a twin", twin(gone("twin/data/data/42/34/22/00727916772720")),
+			map[string]string{"d_wal": "d_wal", "part": "part", "matrix": "matrix"}, -1, ""},
+		{"log of a twin", twin(gone("twin/wal/wals/" + wal)), map[string]string{"d_wal": "d_wal"}, -1, ""},
+	} {
+		if testing.Short() && c.name != "superblock" && c.name != "twin" {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			harmed := maps.Clone(files)
+			c.harm(harmed)
+			lay(t, "in", harmed)
+			r, status := rescueOf(t, "out", "in")
+			if status != c.status && c.status >= 0 {
+				t.Errorf("status %d, want %d", status, c.status)
+			}
+			b, _ := os.ReadFile("out/report.json")
+			if !bytes.Contains(b, []byte(c.sign)) {
+				t.Errorf("the report has nothing of %s", c.sign)
+			}
+			seen := map[string]bool{}
+			for _, x := range r.Tables {
+				seen[x.Table] = x.Output != ""
+				if was := c.tables[x.Table]; was != "" && x.Back.Checksum != sums[was] {
+					t.Errorf("%s: %d rows, not what it was: %v", x.Table, *x.Rows, x.Why)
+				}
+				if n, ok := rows[x.Table]; ok && x.Whole && *x.Rows != n {
+					t.Errorf("%s: %d rows, and it is called whole; there were %d", x.Table, *x.Rows, n)
+				}
+			}
+			for name := range c.tables {
+				if !seen[name] {
+					t.Errorf("there is no output of %s", name)
+				}
+			}
+		})
+	}
+}
+
+// twin puts a copy of the tablet server beside it, and does something to the files.
+func twin(harm func(map[string][]byte)) func(map[string][]byte) {
+	return func(m map[string][]byte) {
+		for name, b := range maps.Clone(m) {
+			if rest, ok := strings.CutPrefix(name, "tserver/"); ok {
+				m["twin/"+rest] = b
+			}
+		}
+		harm(m)
+	}
+}
+
+// tabletOf is one of the tablets of a table.
+func tabletOf(t *testing.T, table string) string {
+	t.Helper()
+	var out bytes.Buffer
+	run(context.Background(), []string{"census", table, "-f", "json"}, strings.NewReader(""), &out, io.Discard)
+	var tables []struct{ Tablets []struct{ Tablet string } }
+	if err := json.Unmarshal(out.Bytes(), &tables); err != nil || len(tables) != 1 || len(tables[0].Tablets) != 4 {
+		t.Fatalf("%v: %s", err, &out)
+	}
+	return tables[0].Tablets[1].Tablet
+}
+
+// TestRescueAddsUp harms blocks of a table of one tablet, one after the other: what is written and what is lost is
+// what was there, as long as the report says that it knows.
+func TestRescueAddsUp(t *testing.T) {
+	files, rows := deadCluster(t)
+	var blocks []string
+	for name, b := range files {
+		if strings.HasPrefix(name, "tserver/data/data/") && len(b) > 900 && filepath.Base(name) > "0072791677271000" {
+			blocks = append(blocks, name)
+		}
+	}
+	slices.Sort(blocks)
+	t.Chdir(t.TempDir())
+	exact, lost := 0, int64(0)
+	for i := range 12 {
+		if testing.Short() && i > 1 {
+			break
+		}
+		name := blocks[(i*len(blocks))/12]
+		harmed := maps.Clone(files)
+		if i%3 == 2 {
+			delete(harmed, name)
+		} else {
+			b := bytes.Clone(files[name])
+			for k := range 16 {
+				b[len(b)/3+k] ^= 0x55
+			}
+			harmed[name] = b
+		}
+		in, out := "in"+name[len(name)-4:], "out"+name[len(name)-4:]
+		lay(t, in, harmed)
+		r, status := rescueOf(t, out, in)
+		if status == cli.StatusFine {
+			t.Errorf("%s is harmed, and the status is 0", name)
+		}
+		for _, x := range r.Tables {
+			if x.Rows == nil {
+				t.Errorf("%s, without %s: %v", x.Table, name, x.Why)
+				continue
+			}
+			if *x.Rows > rows[x.Table] || x.Exact && *x.Rows+*x.Lost < rows[x.Table] || x.Whole && *x.Rows != rows[x.Table] {
+				t.Errorf("%s, without %s: %d rows and %d lost of %d: %v", x.Table, name, *x.Rows, *x.Lost, rows[x.Table], x.Why)
+			}
+			if x.Exact && *x.Lost > 0 {
+				exact++
+			}
+			lost += *x.Lost
+		}
+		os.RemoveAll(in)
+		os.RemoveAll(out)
+	}
+	if exact == 0 || lost == 0 {
+		t.Errorf("%d tables have lost rows that are counted, %d in all: this test shows nothing", exact, lost)
+	}
+}

@@ -1,0 +1,169 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	"stoa/fault"
+	"stoa/format"
+	"stoa/format/kudu/internal/codes"
+	"stoa/format/kudu/internal/fs"
+	"stoa/format/kudu/internal/meta"
+	"stoa/format/kudu/internal/table"
+	"stoa/format/kudu/internal/wal"
+	"stoa/region"
+)
+
+// A tablet without a superblock is not lost for recovery. If its log begins with the tablet's first operation, the
+// operations make all of its rows, as they were at any moment. Else the blocks that no superblock names are put
+// together by its schema, which the log or the master's catalogue still has.
+
+// firstIndex is the index of a tablet's first operation.
+const firstIndex = 1
+
+// rebuilt opens a table none of whose tablets has a superblock; why is the error of who opens it as it is.
+func rebuilt(ctx context.Context, tg format.Target, o format.OpenOptions, ro table.Options, why error) (*table.Table,
+	error) {
+	s, err := Open(ctx, tg, o, ro)
+	if err != nil {
+		return nil, err
+	}
+	ids, sc, name := s.lostParts(tg.Table)
+	var ts []*table.Tablet
+	var found []region.Finding
+	gone := false
+	for _, id := range ids {
+		tb, x, err := s.fromLog(ctx, id, name)
+		if err != nil {
+			return nil, err
+		}
+		if tb == nil {
+			gone = true
+			continue
+		}
+		ts, found = append(ts, tb), append(found, x...)
+	}
+	if len(ts) > 0 && !gone && !ro.NoWAL {
+		t, err := table.New(tg.Tree, ts, o, ro)
+		if err != nil {
+			return nil, err
+		}
+		t.Noticed = slices.Concat(s.Findings, found)
+		return t, nil
+	}
+	if sc == nil || len(sc.Columns) == 0 || s.before(sc, ids) {
+		return nil, why
+	}
+	ro.NoWAL, ro.At = true, table.Latest
+	t, err := s.carve(ctx, tg, o, ro, sc, cmp.Or(name, tg.Table))
+	if errors.Is(err, fault.Unsupported) {
+		return nil, why
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.Noticed = append(t.Noticed, codes.Codes.Finding("kudu.tablet.rebuilt", fault.Span{Object: tg.Name}, tg.Table,
+		"the rows are those of blocks that no superblock names: as they were flushed, deleted ones among them"))
+	return t, nil
+}
+
+// lostParts are the tablets without superblocks that a name means: a table that only the catalogue knows, or one
+// tablet. The schema is what is known of it without the log; nil: nothing is.
+func (s *Servers) lostParts(what string) (ids []string, sc *meta.Schema, name string) {
+	if s.catalog != nil {
+		for id, e := range s.catalog.tables {
+			if !e.gone && (e.name == what || id == what) {
+				for _, tb := range s.catalog.absent(id, nil) {
+					ids = append(ids, tb.id)
+				}
+				e.schema.Index()
+				return ids, &e.schema, e.name
+			}
+		}
+	}
+	for _, b := range s.lost() {
+		if b.ID == what {
+			return []string{b.ID}, &b.Schema, b.Table
+		}
+	}
+	return nil, nil, ""
+}
+
+// fromLog is a tablet that is made of its log; nil if there is none that begins with the tablet's first operation and
+// has all operations after it. Of several servers that which has the last operation is taken.
+func (s *Servers) fromLog(ctx context.Context, id, name string) (tb *table.Tablet, found []region.Finding, err error) {
+	last := meta.OpID{}
+	for _, f := range s.All {
+		if f.WALDir == "" {
+			continue
+		}
+		t := &meta.Tablet{ID: id, TableID: id, Object: path.Join(f.WALDir, fs.WalsDir, id), State: meta.TabletReady,
+			LastDurableMRS: -1, FromLog: true}
+		t.Extra.HistoryMaxAge = -1
+		if wal.SchemaOfLog(ctx, f, t); len(t.Schema.Columns) == 0 {
+			continue
+		}
+		log, err := wal.Replay(ctx, f, t, wal.Nowhere)
+		if err != nil {
+			return nil, nil, err
+		}
+		if log.First.Index != firstIndex || log.Lost || log.Last.Index <= last.Index {
+			continue
+		}
+		last = log.Last
+		t.Schema, t.SchemaVersion, t.Table = *log.Schema, log.Version, cmp.Or(name, log.Table, id)
+		tb = &table.Tablet{Replica: table.Replica{FS: f, Tablet: t}}
+		found = []region.Finding{tb.Note("kudu.tablet.rebuilt", fault.Span{Object: t.Object}, fmt.Sprintf("the tablet "+
+			"has no superblock that can be read: its rows are those that its log makes, from the first operation to "+
+			"%s at %s", log.Last, table.TimeText(log.LastTime)))}
+	}
+	return tb, found, ctx.Err()
+}
+
+// moreFromLogs are the tablets of a table that have no superblock, and whose logs are here from the first operation on:
+// if a whole table is recovered, and the catalogue, or what is left of a superblock, says that they are its.
+func (s *Servers) moreFromLogs(ctx context.Context, tg format.Target, ts []*table.Tablet, ro table.Options) (
+	more []*table.Tablet, found []region.Finding, err error) {
+	if !ro.Rebuild || ro.NoWAL || !Whole(ts, tg.Table, ro) {
+		return nil, nil, nil
+	}
+	top := table.Newest(ts)
+	at := map[string]meta.Partition{}
+	for _, b := range s.broken {
+		if b.TableID == top.TableID {
+			at[b.ID] = b.Partition
+		}
+	}
+	for _, e := range s.catalog.absent(top.TableID, ts) {
+		at[e.id] = e.partition
+	}
+	for _, tb := range ts {
+		if tb.HasData() {
+			delete(at, tb.ID)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(at)) {
+		tb, x, err := s.fromLog(ctx, id, top.Table)
+		if err != nil {
+			return nil, nil, err
+		}
+		if tb != nil {
+			tb.TableID, tb.Partitioning, tb.Partition = top.TableID, top.Partitioning, at[id]
+			more, found = append(more, tb), append(found, x...)
+		}
+	}
+	return bound(tg.Tree, more), found, nil
+}
+
+// before reports whether blocks that fit a schema are given to another tablet that is lost, and whose schema they fit
+// as well: rows come out once.
+func (s *Servers) before(sc *meta.Schema, ids []string) bool {
+	like := s.lostLike(sc)
+	slices.Sort(like)
+	return len(like) > 0 && len(ids) > 0 && !slices.Contains(ids, like[0])
+}
