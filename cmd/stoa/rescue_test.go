@@ -155,7 +155,8 @@ func rescueInto(t *testing.T, roots []string, out string, flags ...string) (r re
 			continue
 		}
 		var count bytes.Buffer
-		run(context.Background(), []string{"count", filepath.Join(out, x.Output)}, strings.NewReader(""), &count, io.Discard)
+		run(context.Background(), []string{"count", filepath.Join(out, x.Output)}, strings.NewReader(""), &count,
+			io.Discard)
 		if want, _ := json.Marshal(x.Rows); strings.TrimSpace(count.String()) != string(want) {
 			t.Errorf("%s: the output has %s rows, the report %s", x.Table, &count, want)
 		}
@@ -221,12 +222,15 @@ func TestRescue(t *testing.T) {
 		sign   string // in the report
 	}{
 		{"superblock", gone("tserver/wal/tablet-meta/" + wal), map[string]string{"d_wal": "d_wal"}, 3, wal},
-		{"superblock, no master", gone("tserver/wal/tablet-meta/"+wal, "master/"), map[string]string{wal: "d_wal"}, 3, wal},
-		{"superblock of one of four", gone("tserver/wal/tablet-meta/" + part), map[string]string{"part": "part"}, 3, part},
+		{"superblock, no master", gone("tserver/wal/tablet-meta/"+wal, "master/"),
+			map[string]string{wal: "d_wal"}, 3, wal},
+		{"superblock of one of four", gone("tserver/wal/tablet-meta/" + part),
+			map[string]string{"part": "part"}, 3, part},
 		{"log", gone("tserver/wal/wals/" + wal), nil, 3, "kudu.wal.deleted"},
-		{"all but blocks", gone("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal), nil, 3, "unclaimed"},
-		{"all but blocks, no master", gone("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal, "master/"),
+		{"all but blocks", gone("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal),
 			nil, 3, "unclaimed"},
+		{"all but blocks, no master", gone("tserver/wal/tablet-meta/"+wal, "wals/"+wal, "consensus-meta/"+wal,
+			"master/"), nil, 3, "unclaimed"},
 		{"a vote for nobody", func(m map[string][]byte) {
 			m["tserver/wal/consensus-meta/00112233445566778899aabbccddeeff"] = m["tserver/wal/consensus-meta/"+wal]
 		}, map[string]string{"d_wal": "d_wal"}, 3, "00112233445566778899aabbccddeeff"},
@@ -334,8 +338,9 @@ func TestRescueAddsUp(t *testing.T) {
 				t.Errorf("%s, without %s: %v", x.Table, name, x.Why)
 				continue
 			}
-			if *x.Rows > rows[x.Table] || x.Exact && *x.Rows+*x.Lost < rows[x.Table] || x.Whole && *x.Rows != rows[x.Table] {
-				t.Errorf("%s, without %s: %d rows and %d lost of %d: %v", x.Table, name, *x.Rows, *x.Lost, rows[x.Table], x.Why)
+			was := rows[x.Table]
+			if *x.Rows > was || x.Exact && *x.Rows+*x.Lost < was || x.Whole && *x.Rows != was {
+				t.Errorf("%s, without %s: %d rows and %d lost of %d: %v", x.Table, name, *x.Rows, *x.Lost, was, x.Why)
 			}
 			if x.Exact && *x.Lost > 0 {
 				exact++

@@ -107,8 +107,8 @@ func (p *page) table(t *rescuedTable) {
 	}
 	for _, tb := range t.Tablets {
 		for _, r := range tb.Replicas {
-			p.put("<tr><td><code>%s</code></td><td>%s</td><td>%s</td><td><code>%s</code></td><td>%s</td><td>%s</td></tr>\n",
-				tb.ID, tb.Partition, r.State, r.Server, r.Last, r.Why)
+			p.put("<tr><td><code>%s</code></td><td>%s</td><td>%s</td><td><code>%s</code></td><td>%s</td>"+
+				"<td>%s</td></tr>\n", tb.ID, tb.Partition, r.State, r.Server, r.Last, r.Why)
 		}
 	}
 	if len(t.Tablets) > 0 {

@@ -150,7 +150,11 @@ func (d *rescueDoc) tell(t oneTable, o *tableOutcome) {
 	}
 	lost, exact := region.LostRows(o.losses)
 	if len(o.losses) > 0 {
-		x.miss(display.Count(lost, "row") + map[bool]string{true: " lost", false: " lost that can be counted, and more"}[exact])
+		more := ""
+		if !exact {
+			more = " that can be counted, and more"
+		}
+		x.miss(display.Count(lost, "row") + " lost" + more)
 	}
 	x.losses(o.losses)
 	if o.summary.Output == "" {
