@@ -22,7 +22,8 @@ func flipRows() arrow.RecordBatch {
 		{Name: "many", Type: arrow.BinaryTypes.String}, {Name: "path", Type: arrow.BinaryTypes.Binary},
 		{Name: "f", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
 		{Name: "b", Type: arrow.FixedWidthTypes.Boolean, Nullable: true},
-		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true}}, nil)
+		{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
+		{Name: "e", Type: arrow.StructOf(), Nullable: true}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), sc)
 	for i := range 400 {
 		b.Field(0).(*array.Int64Builder).Append(int64(i)*1001 + 7)
@@ -45,6 +46,7 @@ func flipRows() arrow.RecordBatch {
 				l.ValueBuilder().(*array.Int32Builder).Append(int32(i * k))
 			}
 		}
+		b.Field(7).(*array.StructBuilder).Append(i%13 != 5)
 	}
 	return b.NewRecordBatch()
 }

@@ -47,6 +47,10 @@ class Cells {
 
   static void struct(StringBuilder s, Group v) {
     s.append('[');
+    if (v.getType().getFieldCount() == 1 && v.getType().getFieldName(0).equals("stoa_no_fields")) { // it has none
+      s.append(']');
+      return;
+    }
     for (int k = 0; k < v.getType().getFieldCount(); k++) {
       if (k > 0) s.append(',');
       cell(s, v, k);
