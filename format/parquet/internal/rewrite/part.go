@@ -354,3 +354,15 @@ func (x *chunkPart) checkOrder(index *node, compare func(a, b []byte) (int, bool
 		}
 	}
 }
+
+// comparer compares values of a column as they stand in statistics; false: they have no order.
+func (s *source) comparer(leaf int) func(a, b []byte) (int, bool) {
+	l := s.r.LeafOf(leaf)
+	return func(a, b []byte) (int, bool) {
+		x, y := s.r.StatsValue(l, a), s.r.StatsValue(l, b)
+		if x == nil || y == nil {
+			return 0, false
+		}
+		return pred.Compare(*x, *y)
+	}
+}

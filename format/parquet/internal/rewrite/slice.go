@@ -1,13 +1,10 @@
 package rewrite
 
 import (
-	"bytes"
 	"context"
 	"hash/crc32"
 	"maps"
 	"slices"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
 	"stoa/format"
@@ -16,7 +13,6 @@ import (
 	"stoa/format/parquet/internal/read"
 	"stoa/format/parquet/internal/write"
 	"stoa/internal/nest"
-	"stoa/pred"
 )
 
 // slice is some rows of a data page that has rows of other parts, too: the page is decoded, and they are encoded as
@@ -44,9 +40,9 @@ func (s *source) makeSlices(ctx context.Context, g, leaf int, x *chunkPart) erro
 	d := s.r.Footer.Schema.Column(leaf)
 	c := slicer{pages: pages, s: s, leaf: leaf, codec: s.r.Footer.RowGroups[g].Columns[leaf].MetaData.Codec,
 		how: write.Stored{MaxDef: uint8(d.MaxDefinitionLevel()), MaxRep: uint8(d.MaxRepetitionLevel()),
-			Boolean: d.PhysicalType() == meta.TypeBoolean, Text: d.PhysicalType() == meta.TypeBytes}}
+			Physical: d.PhysicalType()}}
 	if dict := pages.Dict(); dict != nil && x.dict != nil {
-		c.how.Codes = codesOf(dict, &c.how)
+		c.how.Codes = codesOf(dict, c.how.Physical)
 	}
 	index, err := s.r.ColumnIndex(ctx, g, leaf, x.of)
 	if err != nil {
@@ -90,22 +86,23 @@ func (c *slicer) make(ctx context.Context, i int, p *meta.Page, said *meta.Stats
 	if x.to >= 0 {
 		to = nest.RowStart(v.Rep(), int(x.to))
 	}
+	if c.how.Width = v.Width(); c.how.Physical == meta.TypeBoolean {
+		c.how.Width = 1
+	}
 	how := c.how
 	how.Encoding = p.Encoding
 	for k, encoding := range []int32{p.Levels[1], p.Levels[0]} {
 		how.Packed[k] = p.Kind == meta.DataPage && encoding == meta.BitPacked
 	}
 	some := storedOf(v, from, to, how)
-	x.values, x.nulls = int64(to-from), int64(to-from-len(some.Values))
-	for _, b := range some.Values {
-		x.strings += int64(len(b))
-	}
+	x.values, x.nulls = int64(to-from), int64(to-from-some.Values())
+	x.strings = some.Strings()
 	x.levels = [2][]int64{counts(some.Rep, some.MaxRep), counts(some.Def, some.MaxDef)}
-	x.bounds = c.bounds(&some, said)
-	if err := c.encode(ctx, p, &some, x); err != nil {
+	x.bounds = c.bounds(some, said)
+	if err := c.encode(ctx, p, some, x); err != nil {
 		return err
 	}
-	return c.prove(&some, x)
+	return c.prove(some, x)
 }
 
 func counts(levels []byte, most uint8) []int64 {
@@ -119,59 +116,21 @@ func counts(levels []byte, most uint8) []int64 {
 // bounds are those of a slice; nil where the whole page has none. Where there is no order, or they are long, they are
 // those of the whole page, which are right, if wider than they would have to be.
 func (c *slicer) bounds(some *write.Stored, said *meta.Stats) *meta.Stats {
-	if said == nil || said.Min == nil || said.Max == nil || len(some.Values) == 0 {
+	if said == nil || said.Min == nil || said.Max == nil || some.Values() == 0 {
 		return said
 	}
 	out := &meta.Stats{Min: said.Min, Max: said.Max}
 	if !c.s.r.Ordered(c.leaf) {
 		return out
 	}
-	compare := c.s.comparer(c.leaf)
-	var low, high []byte
-	for _, b := range some.Values {
-		if _, ok := compare(b, b); !ok { // NaN
-			continue
-		}
-		if n, _ := compare(b, low); low == nil || n < 0 {
-			low = b
-		}
-		if n, _ := compare(b, high); high == nil || n > 0 {
-			high = b
-		}
-	}
+	low, high := some.Bounds(c.s.r.LeafOf(c.leaf).Typ)
 	if low != nil && len(low) <= max(write.MaxBound, len(said.Min)) {
-		out.Min = c.signed(low, 0x80)
+		out.Min = low
 	}
 	if high != nil && len(high) <= max(write.MaxBound, len(said.Max)) {
-		out.Max = c.signed(high, 0)
+		out.Max = high
 	}
 	return out
-}
-
-// signed is a bound whose sign is this one if it is a zero of floating point, of which there are two.
-func (c *slicer) signed(b []byte, sign byte) []byte {
-	b = bytes.Clone(b)
-	t := c.s.r.Footer.Schema.Column(c.leaf).PhysicalType()
-	if t != meta.TypeFloat && t != meta.TypeDouble && c.s.r.LeafOf(c.leaf).Typ.ID() != arrow.FLOAT16 {
-		return b
-	}
-	last := len(b) - 1
-	if b[last]&0x7f == 0 && len(bytes.Trim(b[:last], "\x00")) == 0 {
-		b[last] = sign
-	}
-	return b
-}
-
-// comparer compares values of a column as they stand in statistics; false: they have no order.
-func (s *source) comparer(leaf int) func(a, b []byte) (int, bool) {
-	l := s.r.LeafOf(leaf)
-	return func(a, b []byte) (int, bool) {
-		x, y := s.r.StatsValue(l, a), s.r.StatsValue(l, b)
-		if x == nil || y == nil {
-			return 0, false
-		}
-		return pred.Compare(*x, *y)
-	}
 }
 
 // compressor is that of the page's codec, in the framing that the page has.
@@ -285,9 +244,7 @@ func (c *slicer) prove(some *write.Stored, x *slice) error {
 	if err := c.pages.Parse(x.whole, x.values, v); err != nil {
 		return err
 	}
-	got := storedOf(v, 0, v.Len(), c.how)
-	if !bytes.Equal(got.Def, some.Def) || !bytes.Equal(got.Rep, some.Rep) ||
-		!slices.EqualFunc(got.Values, some.Values, bytes.Equal) {
+	if !storedOf(v, 0, v.Len(), c.how).Same(some) {
 		return fault.Bugf("parquet: a page that was cut has other entries")
 	}
 	return nil

@@ -1,39 +1,49 @@
 package rewrite
 
 import (
+	"stoa/format/parquet/internal/meta"
 	"stoa/format/parquet/internal/write"
 	"stoa/vec"
 )
 
 // storedOf takes the entries [from, to) of a vector that was decoded as it is stored, to be encoded as how says; they
-// share its memory.
-func storedOf(v *vec.Vector, from, to int, how write.Stored) write.Stored {
-	how.Def, how.Rep, how.Width = v.Def()[from:to], v.Rep()[from:to], v.Width()
-	for i, def := range how.Def {
-		if def == how.MaxDef {
-			how.Values = append(how.Values, valueOf(v, from+i, &how))
+// share the memory of its levels.
+func storedOf(v *vec.Vector, from, to int, how write.Stored) *write.Stored {
+	how.Def, how.Rep = v.Def()[from:to], v.Rep()[from:to]
+	for i := 0; i < len(how.Def); {
+		n := 0 // values that follow each other
+		for i+n < len(how.Def) && how.Def[i+n] == how.MaxDef {
+			n++
 		}
+		if n > 0 {
+			addValues(&how, v, from+i, n)
+		}
+		i += n + 1
 	}
-	return how
+	return &how
 }
 
-// valueOf is value i of a vector that was decoded as it is stored; a boolean is a byte.
-func valueOf(v *vec.Vector, i int, how *write.Stored) []byte {
-	switch {
-	case how.Boolean:
-		return []byte{v.Bits()[i/8] >> (i % 8) & 1}
-	case how.Text:
-		o := v.Offsets(i)
-		return v.StringBytes()[o[0]:o[1]]
+// addValues appends n values of a vector that was decoded as it is stored; a boolean is a byte.
+func addValues(to *write.Stored, v *vec.Vector, at, n int) {
+	switch to.Physical {
+	case meta.TypeBoolean:
+		bools := make([]byte, n)
+		for i := range bools {
+			bools[i] = v.Bits()[(at+i)/8] >> ((at + i) % 8) & 1
+		}
+		to.AddFixed(bools)
+	case meta.TypeBytes:
+		to.AddStrings(v.Offsets(at)[:n+1], v.StringBytes())
+	default:
+		to.AddFixed(v.Data(at)[:n*v.Width()])
 	}
-	return v.Data(i)[:v.Width()]
 }
 
 // codesOf gives the code of each value of a dictionary; of equal values, the first.
-func codesOf(dict *vec.Vector, how *write.Stored) func(value []byte) (uint32, bool) {
+func codesOf(dict *vec.Vector, physical meta.Physical) func(value []byte) (uint32, bool) {
 	codes := make(map[string]uint32, dict.Len())
 	for i := range dict.Len() {
-		x := string(valueOf(dict, i, how))
+		x := string(valueOf(dict, i, physical))
 		if _, ok := codes[x]; !ok {
 			codes[x] = uint32(i)
 		}
@@ -42,4 +52,16 @@ func codesOf(dict *vec.Vector, how *write.Stored) func(value []byte) (uint32, bo
 		code, ok := codes[string(value)]
 		return code, ok
 	}
+}
+
+// valueOf is value i of a dictionary.
+func valueOf(dict *vec.Vector, i int, physical meta.Physical) []byte {
+	switch physical {
+	case meta.TypeBoolean:
+		return []byte{dict.Bits()[i/8] >> (i % 8) & 1}
+	case meta.TypeBytes:
+		o := dict.Offsets(i)
+		return dict.StringBytes()[o[0]:o[1]]
+	}
+	return dict.Data(i)[:dict.Width()]
 }

@@ -1,8 +1,11 @@
 package write
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"stoa/fault"
 	"stoa/format/parquet/internal/meta"
@@ -13,12 +16,77 @@ import (
 type Stored struct {
 	Def, Rep       []byte
 	MaxDef, MaxRep uint8
-	Encoding       int32
-	Values         [][]byte // but the nulls; a boolean is a byte
-	Boolean, Text  bool     // the physical type is BOOLEAN, BYTE_ARRAY
-	Width          int      // of other types
-	Codes          func(value []byte) (uint32, bool)
 	Packed         [2]bool // repetition and definition levels are in BIT_PACKED
+	Encoding       int32
+	Physical       meta.Physical
+	Width          int // bytes of a value, 0: BYTE_ARRAY; a boolean is a byte
+	Codes          func(value []byte) (uint32, bool)
+
+	values dense
+}
+
+// Values is how many values there are: entries but the nulls.
+func (s *Stored) Values() int { return s.values.n }
+
+// AddFixed appends values of fixed size.
+func (s *Stored) AddFixed(b []byte) {
+	s.values.fixed, s.values.n = append(s.values.fixed, b...), s.values.n+len(b)/s.Width
+}
+
+// AddStrings appends values of BYTE_ARRAY: string i is data[offs[i]:offs[i+1]].
+func (s *Stored) AddStrings(offs []int32, data []byte) {
+	v := &s.values
+	if v.offs == nil {
+		v.offs = []int32{0}
+	}
+	move := int32(len(v.data)) - offs[0]
+	for _, o := range offs[1:] {
+		v.offs = append(v.offs, o+move)
+	}
+	v.data, v.n = append(v.data, data[offs[0]:offs[len(offs)-1]]...), v.n+len(offs)-1
+}
+
+// Strings is how many bytes the values of BYTE_ARRAY have, without their lengths.
+func (s *Stored) Strings() int64 { return int64(len(s.values.data)) }
+
+// Same reports whether o has the same entries.
+func (s *Stored) Same(o *Stored) bool {
+	return bytes.Equal(s.Def, o.Def) && bytes.Equal(s.Rep, o.Rep) && s.values.n == o.values.n &&
+		bytes.Equal(s.values.fixed, o.values.fixed) && slices.Equal(s.values.offs, o.values.offs) &&
+		bytes.Equal(s.values.data, o.values.data)
+}
+
+// Bounds are the least and the greatest value of a column of type t, as they stand in statistics; nil if there is none
+// or the type has no order.
+func (s *Stored) Bounds(t arrow.DataType) (low, high []byte) {
+	b := s.ordering(t).boundsOf(s.values, s.Width)
+	return b.Min, b.Max
+}
+
+// ordering is that of values of type t as they are stored.
+func (s *Stored) ordering(t arrow.DataType) ordering {
+	number := s.Physical == meta.TypeInt32 || s.Physical == meta.TypeInt64
+	switch t.(type) {
+	case *arrow.NullType:
+		return orderNone
+	case *arrow.BooleanType:
+		return orderBool
+	case *arrow.StringType, *arrow.BinaryType, *arrow.FixedSizeBinaryType:
+		return orderBytes
+	case *arrow.Float16Type:
+		return orderHalf
+	case *arrow.Float32Type, *arrow.Float64Type:
+		return orderFloat
+	case *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type:
+		return orderUnsigned
+	}
+	switch _, decimal := t.(arrow.DecimalType); {
+	case number:
+		return orderSigned
+	case decimal && s.Physical == meta.TypeFixed:
+		return orderDecimal
+	}
+	return orderNone // decimals of any length, INT96
 }
 
 // Levels appends repetition levels and definition levels, and returns how many bytes each has; sized: with their
@@ -53,38 +121,46 @@ func (s *Stored) Encode(dst []byte) ([]byte, error) {
 	if meta.IsDictionary(s.Encoding) {
 		return s.encodeCodes(dst)
 	}
-	offs, data := []int32{0}, slices.Concat(s.Values...)
-	for _, x := range s.Values {
-		offs = append(offs, offs[len(offs)-1]+int32(len(x)))
+	v := s.values
+	if v.offs == nil { // there is no value
+		v.offs = []int32{0}
 	}
+	boolean, text := s.Physical == meta.TypeBoolean, s.Physical == meta.TypeBytes
 	switch e := s.Encoding; {
-	case s.Boolean && e == meta.PlainValues:
-		return dremel.AppendBits(dst, data), nil
-	case s.Boolean && e == meta.RleValues:
-		return dremel.AppendBools(dst, data), nil
-	case s.Boolean:
-	case s.Text && e == meta.PlainValues:
-		return dremel.AppendPlainStrings(dst, offs, data), nil
+	case boolean && e == meta.PlainValues:
+		return dremel.AppendBits(dst, v.fixed), nil
+	case boolean && e == meta.RleValues:
+		return dremel.AppendBools(dst, v.fixed), nil
+	case boolean:
+	case text && e == meta.PlainValues:
+		return dremel.AppendPlainStrings(dst, v.offs, v.data), nil
 	case e == meta.PlainValues:
-		return append(dst, data...), nil
-	case s.Text && e == meta.DeltaLengths:
-		return dremel.AppendDeltaLengths(dst, offs, data), nil
+		return append(dst, v.fixed...), nil
+	case text && e == meta.DeltaLengths:
+		return dremel.AppendDeltaLengths(dst, v.offs, v.data), nil
 	case e == meta.DeltaByteArray:
+		offs, data := v.offs, v.data
+		if !text { // values of fixed size may have it, too
+			data = v.fixed
+			for i := range v.n {
+				offs = append(offs, int32((i+1)*s.Width))
+			}
+		}
 		return dremel.AppendDeltaStrings(dst, offs, data), nil
-	case e == meta.DeltaBinaryPacked && s.Width == 4:
-		return dremel.AppendDeltas(dst, wordsOf[int32](data)), nil
-	case e == meta.DeltaBinaryPacked && s.Width == 8:
-		return dremel.AppendDeltas(dst, wordsOf[int64](data)), nil
-	case e == meta.ByteStreamSplit && !s.Text:
-		return dremel.AppendSplit(dst, data, s.Width), nil
+	case e == meta.DeltaBinaryPacked && s.Physical == meta.TypeInt32:
+		return dremel.AppendDeltas(dst, wordsOf[int32](v.fixed)), nil
+	case e == meta.DeltaBinaryPacked && s.Physical == meta.TypeInt64:
+		return dremel.AppendDeltas(dst, wordsOf[int64](v.fixed)), nil
+	case e == meta.ByteStreamSplit && !text:
+		return dremel.AppendSplit(dst, v.fixed, s.Width), nil
 	}
 	return nil, fault.Bugf("parquet: values in encoding %s", meta.EnumName(meta.Encodings, s.Encoding))
 }
 
 func (s *Stored) encodeCodes(dst []byte) ([]byte, error) {
-	codes, largest := make([]uint32, 0, len(s.Values)), uint32(0)
-	for _, x := range s.Values {
-		c, ok := s.Codes(x)
+	codes, largest := make([]uint32, 0, s.values.n), uint32(0)
+	for i := range s.values.n {
+		c, ok := s.Codes(s.values.at(i, s.Width))
 		if !ok {
 			return nil, fault.Bugf("parquet: a value that is not in the dictionary")
 		}
