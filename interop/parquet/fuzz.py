@@ -96,6 +96,11 @@ def same_of_pyarrows(reader, kind, name, columns, c, got):
             by_pyarrow_written(kind, other, by_pyarrow(kind, name, [c] if options else columns), options)
         except pa.ArrowNotImplementedError:  # lists of views; so nobody can tell
             return True
+        except pa.ArrowIndexError:  # index 0 of an empty dictionary, which pyarrow made itself: see validate
+            try:
+                by_pyarrow_written(kind, other, by_pyarrow(kind, name, [c]), options)
+            except pa.ArrowIndexError:
+                return True
         again = cells(reader, kind, other, [c])[c]
         if again == got if isinstance(got, list) else isinstance(again, str) and again.split(":")[0] == got.split(":")[0]:
             return True
