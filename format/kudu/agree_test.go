@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// blockFile is the name of a block of the file block manager in files.
+// blockFile is the name of the file in files with a block of the file block manager.
 func blockFile(t testing.TB, files map[string][]byte, id string) string {
 	t.Helper()
 	for n := range files {
@@ -28,7 +28,7 @@ func blockFile(t testing.TB, files map[string][]byte, id string) string {
 	return ""
 }
 
-// reportedAt are the errors that reading a table at a time mentions.
+// reportedAt are the error findings of reading a snapshot of a table.
 func reportedAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	t.Helper()
 	tb, err := stoa.Open(context.Background(), place,
@@ -46,16 +46,16 @@ func reportedAt(t testing.TB, tree store.Tree, place, at string) (out string) {
 	return out
 }
 
-// Each delta file of d_major in the place of autoinc's only UNDO file is shown by its number of deletions, its
-// rows, or its columns; but one, which has updates of autoinc's columns and rows only: with it the insertions
-// are gone, and that is reported.
+// Each delta file of d_major, in the place of autoinc's only UNDO file, is recognized by its number of deletions, its
+// rows, or its columns; except one, which updates only columns and rows that autoinc has: with it, the insertions are
+// missing, and that is reported.
 func TestForeignDelta(t *testing.T) {
 	files, other := load(t, "testdata/file"), load(t, "testdata/history")
 	_, tablets := layout(t, store.NewMemory(files))
 	_, others := layout(t, store.NewMemory(other))
 	undo := blockFile(t, files, fmt.Sprint(tablets[0].RowSets[0].Undo[0].ID))
 	if s := reportedAt(t, store.NewMemory(files), "", "1"); s != "" {
-		t.Errorf("whole: %s", s)
+		t.Errorf("undamaged: %s", s)
 	}
 	n := 0
 	var unknown []uint64
@@ -65,7 +65,7 @@ func TestForeignDelta(t *testing.T) {
 				tree := with(files, undo, other[blockFile(t, other, fmt.Sprint(b.ID))])
 				reported := reportedAt(t, tree, "", "1")
 				if reported == "" {
-					t.Errorf("block %d: nothing is told", b.ID)
+					t.Errorf("block %d: nothing is reported", b.ID)
 				}
 				bad, _ := findings(t, tree, "", "")
 				damaged := slices.ContainsFunc(bad,
@@ -81,12 +81,12 @@ func TestForeignDelta(t *testing.T) {
 		}
 	}
 	if n < 3 || !slices.Equal(unknown, []uint64{72791677272240}) {
-		t.Errorf("%d delta files, of which %v are not known for another's", n, unknown)
+		t.Errorf("%d delta files, of which %v are not recognized as another rowset's", n, unknown)
 	}
 }
 
-// An UNDO file that is another rowset's, whole in itself, is reported when a snapshot asks for it. What nothing in
-// the file says is not here: an UNDO file that has fewer rows than its rowset, and only insertions.
+// An intact UNDO file of another rowset is reported when a snapshot needs it. Not tested is what cannot be recognized:
+// an UNDO file with only insertions, of fewer rows than the rowset has.
 func TestForeignUndo(t *testing.T) {
 	files := kudu.Unpack(t, filepath.Join(corpus(t), "fs_file", "full_with_wal.tar.zst"))
 	for _, x := range []struct {
@@ -99,7 +99,7 @@ func TestForeignUndo(t *testing.T) {
 		name := blockFile(t, files, x.undo)
 		tree := with(files, name, bytes.Clone(files[blockFile(t, files, x.other)]))
 		if s := reportedAt(t, store.NewMemory(files), "tserver#"+x.table, moments["p2"]); s != "" {
-			t.Errorf("%s, whole: %s", x.table, s)
+			t.Errorf("%s, undamaged: %s", x.table, s)
 		}
 		if s := reportedAt(t, tree, "tserver#"+x.table, moments["p2"]); !strings.Contains(s, "kudu.delta.damaged") ||
 			!strings.Contains(s, x.why) {
@@ -108,9 +108,8 @@ func TestForeignUndo(t *testing.T) {
 	}
 }
 
-// Each other block in the place of the only REDO file costs the rows of its rowset, whatever its own statistics
-// say that it changes: what the right file changes, nobody knows then. Of delta files of as many rows or less
-// only the number of live rows says that one is not the right one, and costs them, too.
+// Any other block in the place of the only REDO file costs all rows of the rowset, whatever its own statistics are:
+// what the right file changes is unknown. Some delta files are recognized only by the number of live rows.
 func TestForeignRedo(t *testing.T) {
 	files := load(t, "testdata/history")
 	want := slices.Sorted(maps.Keys(lineSet(expectedLines(t, "testdata", "d_major", "final"))))
@@ -137,16 +136,16 @@ func TestForeignRedo(t *testing.T) {
 				continue
 			}
 			others++
-			wrong, told := len(missingOf(want, got.lines())), codes(got.findings, region.Error)
-			if deltas[name] && strings.Contains(told, "kudu.rowset.live") {
+			wrong, reported := len(missingOf(want, got.lines())), codes(got.findings, region.Error)
+			if deltas[name] && strings.Contains(reported, "kudu.rowset.live") {
 				live++
 			}
 			if wrong != 0 || len(got.lost) == 0 {
-				t.Errorf("%s, recover %t: %d rows are wrong, %d losses, %q", name, again, wrong, len(got.lost), told)
+				t.Errorf("%s, recover %t: %d rows are wrong, %d losses, %q", name, again, wrong, len(got.lost), reported)
 			}
 		}
 	}
 	if others != 60 || live != 8 {
-		t.Errorf("%d attempts, of %d only the number of live rows tells", others, live)
+		t.Errorf("%d attempts, of which %d were recognized by the number of live rows", others, live)
 	}
 }

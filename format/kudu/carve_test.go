@@ -16,13 +16,13 @@ import (
 	"stoa/store"
 )
 
-// autoincSchema is what `stoa schema -f json` prints of table autoinc, as far as it matters.
+// autoincSchema is the relevant part of what `stoa schema -f json` prints for table autoinc.
 const autoincSchema = `{"fields": [
 	{"name": "k", "type": "int32", "nullable": false, "metadata": {"stoa.key": "1"}},
 	{"name": "auto_incrementing_id", "type": "int64", "nullable": false, "metadata": {"stoa.type": "int64", "stoa.key":
 	"2"}}, {"name": "v", "type": "utf8", "nullable": false}]}`
 
-// The superblock is gone: with a schema its blocks are put together again.
+// Without the superblock, its blocks are assembled into rowsets with a given schema.
 func TestCarvedBlocks(t *testing.T) {
 	files := load(t, "testdata/file")
 	_, tablets := layout(t, store.NewMemory(files))
@@ -56,7 +56,7 @@ func TestCarvedBlocks(t *testing.T) {
 	}
 }
 
-// What has no name is not read by one, and rows of several lost tablets do not go for those of one table.
+// Carved blocks cannot be selected by a table's name, and if several tablets are lost, that is an error finding.
 func TestCarveIsNoTable(t *testing.T) {
 	files := load(t, "testdata/file")
 	files["schema.json"] = []byte(autoincSchema)
@@ -88,7 +88,7 @@ func TestCarveIsNoTable(t *testing.T) {
 	}
 }
 
-// A schema that does not fit gives no rows, and never those of other columns.
+// A schema that does not fit yields an error, and never the rows of other columns.
 func TestCarvingDoesNotGuess(t *testing.T) {
 	files := load(t, "testdata/file")
 	_, tablets := layout(t, store.NewMemory(files))

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// entries are what List gives, by table.
+// entries are the entries of List, by table.
 func entries(t testing.TB, tree store.Tree, dir string) map[string]format.Entry {
 	t.Helper()
 	out := map[string]format.Entry{}
@@ -37,7 +37,7 @@ func fact(e format.Entry, key string) string {
 	return ""
 }
 
-// With a master's directory it is known which tablets there must be, also of tables that have no hash buckets.
+// With a master's directory, the tablets that there must be are known, also of tables without hash buckets.
 func TestCorpusCatalog(t *testing.T) {
 	dir := corpus(t)
 	files := kudu.Unpack(t, filepath.Join(dir, "fs_log", "full_with_wal.tar.zst"))
@@ -85,7 +85,7 @@ func TestCorpusCatalog(t *testing.T) {
 	}
 }
 
-// Tables in two data directories; data that is encrypted.
+// A table in two data directories, also when one of them is missing; and encrypted data.
 func TestCorpusSpecial(t *testing.T) {
 	dir := corpus(t)
 	md := kudu.Unpack(t, filepath.Join(dir, "special", "md.tar.zst"))
@@ -98,7 +98,7 @@ func TestCorpusSpecial(t *testing.T) {
 		if err != nil || len(rows) != 2000 || e.Rows != 2000 {
 			t.Errorf("%d rows of %d, %v", len(rows), e.Rows, err)
 		}
-		// One of the data directories is gone: its cells are lost, and what is left is read.
+		// one of the data directories is missing: its cells are lost, and the rest is read
 		less := maps.Clone(md)
 		for f := range md {
 			if strings.Contains(f, "/d2/") {
@@ -115,11 +115,11 @@ func TestCorpusSpecial(t *testing.T) {
 		}
 		for _, r := range got {
 			if !seen[r] {
-				t.Fatalf("a row that never was: %s", r)
+				t.Fatalf("a row that was never there: %s", r)
 			}
 		}
 		if n := lostRows(t, lost); int64(len(rows)-len(got)) > n || n == 0 {
-			t.Errorf("%d rows of %d, %d are told", len(got), len(rows), n)
+			t.Errorf("%d rows of %d, %d are reported as lost", len(got), len(rows), n)
 		}
 		if _, _, err := readAll(t, store.NewMemory(less), "#"+name, nil, stoa.ScanSpec{}); !errors.Is(err,
 			fault.Corrupt) {

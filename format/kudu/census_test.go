@@ -14,7 +14,8 @@ import (
 	"stoa/store"
 )
 
-// censusIn gives the states of a census, by table and by tablet, and the codes of its errors.
+// censusIn returns the states of a census, by table and by tablet, which tables are complete, and the codes of its
+// errors.
 func censusIn(t *testing.T, files map[string][]byte) (byTable, byTablet map[string][]string, complete map[string]bool,
 	errs string) {
 	t.Helper()
@@ -35,8 +36,8 @@ func censusIn(t *testing.T, files map[string][]byte) (byTable, byTablet map[stri
 	return byTable, byTablet, complete, codes(found, region.Error)
 }
 
-// A census of a real server and its master: all is there. Then what is taken away is what it says is missing, by the
-// catalogue, by the partition schema, or by what is left of it.
+// A census of a real server and its master is complete. Whatever is removed is reported as missing, by the catalogue,
+// by the partition schema, or by what is left of it.
 func TestCorpusCensus(t *testing.T) {
 	whole, f, tablets := archive(t, "fs_file")
 	byTable, _, complete, errs := censusIn(t, whole)
@@ -56,7 +57,7 @@ func TestCorpusCensus(t *testing.T) {
 				slices.ContainsFunc(what, func(w string) bool { return strings.Contains(name, w) })
 		})
 		if len(files) == len(whole) {
-			t.Fatalf("%v: nothing was taken away", what)
+			t.Fatalf("%v: nothing was removed", what)
 		}
 		return files
 	}
@@ -85,7 +86,7 @@ func TestCorpusCensus(t *testing.T) {
 	expect("block "+block, without(p.At.Object), tb.ID, "damaged", "kudu.table.incomplete")
 	expect("the log", without("wals/"+tb.ID), tb.ID, "damaged", "kudu.table.incomplete")
 
-	// a copy of the server is another replica of each tablet, and one that is whole is enough
+	// a copy of the server is another replica of each tablet, and one intact replica is enough
 	files := maps.Clone(whole)
 	for name, b := range whole {
 		if rest, ok := strings.CutPrefix(name, "tserver/"); ok {

@@ -15,7 +15,7 @@ import (
 	"stoa/store/faulty"
 )
 
-// What is damaged or odd of a directory, made by hand: the finding has its code, its severity and its place.
+// TestCodesOfDirectories damages directories by hand: the finding has the expected code, severity and file.
 func TestCodesOfDirectories(t *testing.T) {
 	const (
 		super     = "wal/tablet-meta/70fc465b9c534a739769e6e74c851895"
@@ -55,8 +55,8 @@ func TestCodesOfDirectories(t *testing.T) {
 	}
 }
 
-// A block that fits into no rowset is left, and reported with its place.
-func TestCodeOfBlocksThatAreLeft(t *testing.T) {
+// A block that fits no rowset is left out, and reported with its file.
+func TestCodeOfUnusedBlocks(t *testing.T) {
 	files := load(t, "testdata/file")
 	_, tablets := layout(t, store.NewMemory(files))
 	delete(files, tablets[0].Object)
@@ -84,8 +84,8 @@ func TestCodeOfBlocksThatAreLeft(t *testing.T) {
 	}
 }
 
-// What cannot be read from where it is kept is reported as that.
-func TestCodeOfWhatCannotBeRead(t *testing.T) {
+// I/O errors are reported with a code of their own.
+func TestCodeOfIOErrors(t *testing.T) {
 	files := load(t, "testdata/file")
 	reported := map[string]bool{}
 	for k := int64(1); k < 40; k++ {

@@ -18,10 +18,9 @@ import (
 	"stoa/store"
 )
 
-// TestConservation: tables that can be opened, and entries that say that they cannot, are as many as the
-// directories held, whatever is lost of a tablet; a list has an error finding, verify has one, and what is
-// listed as lost cannot be opened without an error. Directories of which nothing is lost have no such finding,
-// though blocks that superblocks list as orphaned lie in them.
+// TestConservation: whatever is lost of a tablet, the list has as many entries, of tables and of lost tablets, as
+// before; the list and verify have error findings, and what is listed as lost cannot be opened without an error.
+// Undamaged directories have no such finding, although they hold orphaned blocks.
 func TestConservation(t *testing.T) {
 	places := map[string]map[string][]byte{"testdata": load(t, "testdata/history")}
 	if dir := corpusOr(""); dir != "" {
@@ -39,7 +38,7 @@ func conserved(t *testing.T, files map[string][]byte) {
 	whole := entries(t, tree, "")
 	for _, e := range whole {
 		if bad := codes(e.Findings, region.Error); bad != "" {
-			t.Errorf("%s, of which nothing is lost: %s", e.Table, bad)
+			t.Errorf("%s, undamaged: %s", e.Table, bad)
 		}
 	}
 	of := map[string]int{}
@@ -48,11 +47,11 @@ func conserved(t *testing.T, files map[string][]byte) {
 	}
 	for i, tb := range tablets {
 		if of[tb.TableID] > 1 || len(tb.RowSets) == 0 || len(tablets) > 1 && i%9 != 4 {
-			continue // some; a table with other tablets is told to miss one: TestCorpusCatalog
+			continue // a sample; a table with other tablets misses one: TestCorpusCatalog
 		}
 		for _, how := range []string{"removed", "cut", "nothing but blocks"} {
 			if how == "nothing but blocks" && len(tablets) == 1 {
-				continue // no server's directory is left then, which is an error
+				continue // then no server's directory is left, which is an error
 			}
 			less := maps.Clone(files)
 			switch how {
@@ -84,7 +83,7 @@ func conserved(t *testing.T, files map[string][]byte) {
 				}
 			}
 			if len(left) != len(whole) || reported == "" {
-				t.Errorf("%s %s: %d of %d tables are told, errors %q", tb.Table, how, len(left), len(whole), reported)
+				t.Errorf("%s %s: %d of %d tables are listed, errors %q", tb.Table, how, len(left), len(whole), reported)
 			}
 			if bad, _ := findings(t, tree, "", ""); codes(bad, region.Error) == "" {
 				t.Errorf("%s %s: verify finds nothing", tb.Table, how)
@@ -93,7 +92,7 @@ func conserved(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// signsOf are the files by which a place knows of a tablet, apart from its blocks.
+// signsOf select the files that show that a tablet exists, apart from its blocks.
 func signsOf(id string) map[string]func(name string) bool {
 	in := func(dir string) func(string) bool {
 		return func(name string) bool { return strings.Contains("/"+name, "/"+dir+"/"+id) }
@@ -102,9 +101,9 @@ func signsOf(id string) map[string]func(name string) bool {
 		"log": in("wals")}
 }
 
-// TestConservationOfSigns: with superblock, consensus metadata and log removed in every combination, a table is
-// listed, read plainly and recovered as it was, or the place's list, verify, and whoever opens it say an error:
-// no row is missing without a word. What is left of a tablet of which only blocks are there is listed, too.
+// TestConservationOfSigns: with superblock, consensus metadata and log removed in every combination, a table is listed,
+// read and recovered as it was, or the list, verify and opening it report an error: no row is missing silently. A
+// tablet of which only blocks are left is listed, too.
 func TestConservationOfSigns(t *testing.T) {
 	places := map[string]map[string][]byte{"history": load(t, "testdata/history"), "file": load(t, "testdata/file")}
 	if dir := corpusOr(""); dir != "" {
@@ -134,8 +133,8 @@ func TestConservationOfSigns(t *testing.T) {
 	}
 }
 
-// withoutSigns removes signs of the only tablet of a table of so many rows, in a place of so many tables. It says
-// how often the table was gone, and how often rows of it were.
+// withoutSigns removes signs of the only tablet of a table with so many rows, in directories with so many tables. It
+// returns how often the table was gone, and how often it had fewer rows.
 func withoutSigns(t *testing.T, files map[string][]byte, table, id string, tables, rows int) (gone, missing int) {
 	signs := signsOf(id)
 	for set := 1; set < 1<<len(signs); set++ {
@@ -184,8 +183,8 @@ func withoutSigns(t *testing.T, files map[string][]byte, table, id string, table
 	return gone, missing
 }
 
-// TestMoments: a snapshot before a table's first operation, or after the last that is known, is refused with
-// the moments that there are; with partial=true it is read, and reported. Between, none is.
+// TestMoments: a snapshot before a table's first operation, or after the last one here, is refused, and the error has
+// the times of both; with partial=true it is read, and reported. Snapshots in between are read.
 func TestMoments(t *testing.T) {
 	tree := store.NewMemory(load(t, "testdata/history"))
 	read := func(at uint64, partial string) (scanned, error) {
@@ -235,15 +234,15 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestBlocksOfMissingTablets: a tablet's superblock is gone, and its blocks are here. That tablets are elsewhere
-// (partial=true) does not explain them; unclaimed=true does. Reading, verify and the list of the table agree.
+// TestBlocksOfMissingTablets: a tablet's superblock is gone, but its blocks are here. That tablets are elsewhere
+// (partial=true) does not explain these; unclaimed=true does. Reading, verify and the list agree.
 func TestBlocksOfMissingTablets(t *testing.T) {
 	files := load(t, "testdata/log")
 	tree := with(files, "wal/tablet-meta/5869a79cfc0e43cda859aab50a99b8f6", nil)
 	for _, c := range []struct {
-		tree store.Tree
-		opts map[string]string
-		told bool
+		tree     store.Tree
+		opts     map[string]string
+		reported bool
 	}{
 		{store.NewMemory(files), map[string]string{"partial": "true"}, false},
 		{tree, map[string]string{"partial": "true"}, true},
@@ -267,8 +266,8 @@ func TestBlocksOfMissingTablets(t *testing.T) {
 			}
 		}
 		for _, who := range []string{"reading", "verify", "list"} {
-			if strings.Contains(all[who], "kudu.block.unclaimed") != c.told {
-				t.Errorf("%v: %s says %q, want unclaimed blocks: %t", c.opts, who, all[who], c.told)
+			if strings.Contains(all[who], "kudu.block.unclaimed") != c.reported {
+				t.Errorf("%v: %s reports %q, want unclaimed blocks: %t", c.opts, who, all[who], c.reported)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func record(id uint64, op uint64, off, n int64) []byte {
 	return b
 }
 
-// oneContainer is a server with one container.
+// oneContainer is a server with one container; nil: without that file.
 func oneContainer(meta, data []byte) *store.Memory {
 	set := pb.AppendString(pb.AppendString(nil, 1, "u1"), 2, "u1")
 	files := map[string][]byte{
@@ -83,12 +83,12 @@ func TestContainer(t *testing.T) {
 		{"healthy", meta, data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "", false, false},
 		{"version 1", container(1, typ, healthy...), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "",
 			false, false},
-		{"made again", with(record(1, fs.RecordCreate, 0, 50)), data, "1@0+50 2@4096+4096 3@8192+0 4@8192+4096",
+		{"created again", with(record(1, fs.RecordCreate, 0, 50)), data, "1@0+50 2@4096+4096 3@8192+0 4@8192+4096",
 			"1@0+100", "", "", false, false},
 		{"torn", meta[:len(meta)-3], data, "2@4096+4096 3@8192+0", "1@0+100", "", "kudu.container.torn", true, false},
-		{"zeros behind", append(bytes.Clone(meta), make([]byte, 100)...), data, "2@4096+4096 3@8192+0 4@8192+4096",
+		{"trailing zeros", append(bytes.Clone(meta), make([]byte, 100)...), data, "2@4096+4096 3@8192+0 4@8192+4096",
 			"1@0+100", "", "kudu.container.torn", true, false},
-		{"garbage behind", append(bytes.Clone(meta), "garbage, and more of it"...), data,
+		{"trailing garbage", append(bytes.Clone(meta), "garbage, and more of it"...), data,
 			"2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
 		{"a flipped record", flipped, data, "2@4096+4096 3@8192+0", "1@0+100", "", "kudu.container.record", false,
 			true},
@@ -99,7 +99,7 @@ func TestContainer(t *testing.T) {
 		{"metadata gone", nil, data, "", "", "", "kudu.container.missing", false, true},
 		{"twice", with(record(2, fs.RecordCreate, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "",
 			"kudu.container.record", false, true},
-		{"deleted and never made", with(record(9, fs.RecordDelete, 0, 10)), data,
+		{"deleted without having been created", with(record(9, fs.RecordDelete, 0, 10)), data,
 			"2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "", "kudu.container.record", false, true},
 		{"unknown operation", with(record(9, 7, 0, 10)), data, "2@4096+4096 3@8192+0 4@8192+4096", "1@0+100", "",
 			"kudu.container.record", false, true},
@@ -124,7 +124,7 @@ func TestContainer(t *testing.T) {
 			}
 			for _, y := range f.Findings {
 				if y.At.Object == "" {
-					t.Errorf("%s has no place", y.Code)
+					t.Errorf("%s has no file", y.Code)
 				}
 			}
 			for _, y := range c.Lost {
@@ -147,7 +147,7 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// checkSections: every byte of the data file belongs to one section.
+// checkSections fails unless every byte of the data file belongs to exactly one section.
 func checkSections(t *testing.T, f *fs.FS, c *fs.Container) {
 	t.Helper()
 	sections, err := f.Sections(context.Background(), c)
@@ -196,7 +196,7 @@ func TestCorpusSections(t *testing.T) {
 	}
 }
 
-// Each flip of a bit in a container's metadata is noticed, and what is read nevertheless is right.
+// Each flipped bit in a container's metadata is noticed, and blocks that are read nevertheless are right.
 func TestContainerFlips(t *testing.T) {
 	const name = "srv/data/data/c61469032c9c4d08b0339d754d9f5944.metadata"
 	whole := openOne(t, edit(t, "log", func(map[string][]byte) {}), "srv")
@@ -220,7 +220,7 @@ func TestContainerFlips(t *testing.T) {
 				t.Fatalf("byte %d: %v", i, err)
 			}
 			if len(f.Findings) == 0 {
-				t.Fatalf("byte %d bit %d: not noticed", i, bit)
+				t.Fatalf("byte %d bit %d: not reported", i, bit)
 			}
 			for p, err := range f.AllBlocks(context.Background()) {
 				if w, ok := right[p.ID]; err != nil || ok && p != w || !ok &&
@@ -232,7 +232,7 @@ func TestContainerFlips(t *testing.T) {
 	}
 }
 
-// Without their metadata, all blocks of the containers are found again.
+// Without metadata, all blocks of the containers are found.
 func TestCarve(t *testing.T) {
 	whole := openOne(t, store.Local{}, "testdata/log")
 	want := map[string]map[fault.Span]bool{}
@@ -271,7 +271,7 @@ func TestCarve(t *testing.T) {
 	if found != n {
 		t.Errorf("%d of %d blocks are found", found, n)
 	}
-	// a cut container: the last block has no end
+	// a truncated container: the last block has no end
 	name := "srv/data/data/83c26c7a337241a2a12451ba9b9fdb1c.data"
 	tree = edit(t, "log", func(files map[string][]byte) {
 		delete(files, strings.TrimSuffix(name, fs.DataSuffix)+fs.MetadataSuffix)

@@ -20,7 +20,7 @@ import (
 	"stoa/store"
 )
 
-// load is a directory in memory, with names as they are below dir.
+// load reads the files below dir, by their names relative to it.
 func load(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -39,7 +39,7 @@ func load(t testing.TB, dir string) map[string][]byte {
 	return out
 }
 
-// with is files with one of them changed; nil removes it.
+// with is a tree of files with one of them replaced; nil removes it.
 func with(files map[string][]byte, name string, b []byte) *store.Memory {
 	out := maps.Clone(files)
 	if b == nil {
@@ -50,14 +50,14 @@ func with(files map[string][]byte, name string, b []byte) *store.Memory {
 	return store.NewMemory(out)
 }
 
-// flipped is b with one byte changed.
+// flipped is a copy of b with a bit of one byte flipped.
 func flipped(b []byte, at int64) []byte {
 	out := bytes.Clone(b)
 	out[at] ^= 0x10
 	return out
 }
 
-// layout is the one server of a tree, opened by the storage layer.
+// layout is the tablet server of a tree, with its tablets.
 func layout(t testing.TB, tree store.Tree) (*kudu.FS, []*kudu.Tablet) {
 	t.Helper()
 	ctx := context.Background()
@@ -82,7 +82,7 @@ func layout(t testing.TB, tree store.Tree) (*kudu.FS, []*kudu.Tablet) {
 	return nil, nil
 }
 
-// blocksOf are the blocks of a table's rowsets by what they are: redo, undo, bloom, adhoc-index, or the column's name.
+// blocksOf are the blocks of a table's rowsets by kind: redo, undo, bloom, adhoc-index, or the column's name.
 func blocksOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, table string) map[string][]fault.Span {
 	t.Helper()
 	out := map[string][]fault.Span{}
@@ -107,7 +107,7 @@ func blocksOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, table string) ma
 	return out
 }
 
-// readAll reads a table under a policy: its rows, and what was lost.
+// readAll reads a table: its rows, and the losses.
 func readAll(t testing.TB, tree store.Tree, uri string, opts map[string]string, spec stoa.ScanSpec) (rows []string,
 	lost []region.Loss, err error) {
 	t.Helper()
@@ -127,13 +127,13 @@ func readAll(t testing.TB, tree store.Tree, uri string, opts map[string]string, 
 	return rows, lost, nil
 }
 
-// missing are the rows of want that got has not; every row of got must be in want.
+// missing are the rows of want that are not in got; every row of got must be in want, which is sorted.
 func missing(t testing.TB, got, want []string) (out []string) {
 	t.Helper()
 	got = slices.Sorted(slices.Values(got))
 	for _, g := range got {
 		if _, ok := slices.BinarySearch(want, g); !ok {
-			t.Fatalf("a row that never was: %.300s", g)
+			t.Fatalf("a row that was never there: %.300s", g)
 		}
 	}
 	for _, w := range want {
@@ -144,12 +144,12 @@ func missing(t testing.TB, got, want []string) (out []string) {
 	return out
 }
 
-// lostRows is how many rows the losses name; every one must be exact, placed, and name its tablet.
+// lostRows is the number of rows in losses; each loss must be exact, and have a file and a tablet.
 func lostRows(t testing.TB, lost []region.Loss) (n int64) {
 	t.Helper()
 	for _, l := range lost {
 		var e *fault.Error
-		if l.Rows[1] == -1 && !l.Exact { // not one block of the rowset is left to say
+		if l.Rows[1] == -1 && !l.Exact { // unknown, as no block of the rowset is left
 			n += 1 << 40
 			continue
 		}
@@ -162,7 +162,7 @@ func lostRows(t testing.TB, lost []region.Loss) (n int64) {
 	return n
 }
 
-// One byte of one block of each kind is turned. The rest of the table is read, and the manifest names what is not.
+// One byte of a block of each kind is changed. The rest of the table is read, and the losses cover what is not.
 func TestCorpusFlippedBlocks(t *testing.T) {
 	dir := corpus(t)
 	for _, run := range []struct{ name, place string }{{"file_ck", "fs_file"}, {"log_ck", "fs_log"}} {
@@ -197,22 +197,22 @@ func TestCorpusFlippedBlocks(t *testing.T) {
 						t.Fatal(err)
 					}
 					gone, n := missing(t, rows, want), lostRows(t, lost)
-					// The second UNDO file of d_major is of the insertions, which the snapshots see. The ad-hoc
-					// index has all keys.
+					// The second UNDO file of d_major is of the insertions, which are before the snapshots. The
+					// ad-hoc index has all keys.
 					idle := x.kind == "s" || x.kind == "bloom" || x.table == "d_major" && i == 1 ||
 						x.kind == "adhoc-index" || x.kind == "undo" && x.phase == "final"
 					if idle && (len(gone) > 0 || n > 0) {
-						t.Errorf("%d rows are missing, %d lost, though the block is not needed", len(gone), n)
+						t.Errorf("%d rows are missing, %d lost, although the block is not needed", len(gone), n)
 					}
 					if int64(len(gone)) > n || !idle && len(lost) == 0 {
-						t.Errorf("%d rows are missing, %d are told: %v", len(gone), n, lost)
+						t.Errorf("%d rows are missing, %d reported as lost: %v", len(gone), n, lost)
 					}
 					if !idle && strings.HasPrefix(x.table, "key") && int64(len(gone)) != n {
-						t.Errorf("%d rows are missing, %d are told", len(gone), n)
+						t.Errorf("%d rows are missing, %d reported as lost", len(gone), n)
 					}
 					_, _, err = readAll(t, tree, "#"+x.table, opts, stoa.ScanSpec{})
 					if idle != (err == nil) || err != nil && !errors.Is(err, fault.Corrupt) {
-						t.Errorf("without a policy: %v", err)
+						t.Errorf("with policy fail: %v", err)
 					}
 					if len(lost) > 0 && !slices.Contains([]string{"redo", "undo", lost[0].Column}, x.kind) {
 						t.Errorf("column %q is blamed", lost[0].Column)
@@ -223,7 +223,7 @@ func TestCorpusFlippedBlocks(t *testing.T) {
 	}
 }
 
-// tablesOf are the tables whose blocks lie in an object.
+// tablesOf are the tables with blocks in a file.
 func tablesOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, object string) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
@@ -243,7 +243,7 @@ func tablesOf(t testing.TB, f *kudu.FS, tablets []*kudu.Tablet, object string) m
 	return out
 }
 
-// tableNames are the tables of the corpus' directories.
+// tableNames are the names of the tables of tablets, sorted.
 func tableNames(tablets []*kudu.Tablet) (out []string) {
 	for _, tb := range tablets {
 		out = append(out, tb.Table)
@@ -252,7 +252,7 @@ func tableNames(tablets []*kudu.Tablet) (out []string) {
 	return slices.Compact(out)
 }
 
-// final is a table as they are on disk: the last changes of d_wal are in the log.
+// final are the rows of a table without its log: the last changes of d_wal are only there.
 func final(t testing.TB, dir, table string) []string {
 	if table == "d_wal" {
 		return expected(t, dir, table, "p4")
@@ -260,8 +260,8 @@ func final(t testing.TB, dir, table string) []string {
 	return expected(t, dir, table, "final")
 }
 
-// The records of a container, its end, or all of its blocks are gone: tables without blocks there are whole,
-// the others are read as far as they can be, and what is lost is reported.
+// The metadata of a container, its end, or all of its blocks are gone: tables without blocks there are read completely,
+// the others as far as possible, and what is lost is reported.
 func TestCorpusDamagedContainers(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_log"))
@@ -301,7 +301,7 @@ func TestCorpusDamagedContainers(t *testing.T) {
 					}
 					gone, n := missing(t, rows, final(t, dir, table)), lostRows(t, lost)
 					if int64(len(gone)) > n || !touched[table] && n > 0 {
-						t.Errorf("%d rows are missing, %d are told", len(gone), n)
+						t.Errorf("%d rows are missing, %d reported as lost", len(gone), n)
 					}
 					if n > 0 {
 						hit++
@@ -316,9 +316,8 @@ func TestCorpusDamagedContainers(t *testing.T) {
 	}
 }
 
-// A superblock is gone, or damaged: the other tablets are read and the gap is an error finding, unless the
-// tablet is the only one: then no such table is there. partial=true reads the same and says nothing. Other
-// tables are read as ever.
+// A superblock is gone or damaged: the table's other tablets are read, and the gap is an error finding; if there are
+// none, the table cannot be opened. partial=true reads the same without the finding. Other tables are not affected.
 func TestCorpusLostSuperblocks(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_log"))
@@ -350,7 +349,7 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 				about := func(x region.Finding) bool {
 					return x.Code == code && x.Severity == region.Error && x.Part == tb.ID && x.At.Object == tb.Object
 				}
-				// all its tablets are there
+				// all tablets of this table are there
 				if found := openedIn(t, tree, "#key_int16", nil).Findings(); slices.ContainsFunc(found, about) {
 					t.Errorf("%+v", found)
 				}
@@ -367,7 +366,7 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 				if !slices.Equal(rows, some) {
 					t.Errorf("%d rows, %d without partial", len(rows), len(some))
 				}
-				// Of the tablet's key ranges: 100 rows or so a tablet, all others are there.
+				// only those of the tablet, about 100
 				if gone := missing(t, rows, expected(t, dir, "part", "final")); len(gone) == 0 || len(gone) > 150 {
 					t.Errorf("%d rows are missing", len(gone))
 				}
@@ -379,8 +378,8 @@ func TestCorpusLostSuperblocks(t *testing.T) {
 	}
 }
 
-// A change that is only in the log names its row by key. Where the key cannot be found because of damage, no
-// old cell is shown as if it were the newest: also not when the key's column itself is not read.
+// A change that is only in the log identifies its row by key. If the key cannot be found because of damage, no outdated
+// cell is returned as current, not even if the key column itself is not read.
 func TestCorpusLogAndDamagedKeys(t *testing.T) {
 	dir := corpus(t)
 	files := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
@@ -395,7 +394,7 @@ func TestCorpusLogAndDamagedKeys(t *testing.T) {
 			rows, _, err := readAll(t, tree, "#d_wal", nil, spec)
 			slices.Sort(rows)
 			if err == nil && !slices.Equal(rows, want) {
-				t.Fatalf("byte %d of a key block: %d rows instead of %d, or others, and no error", off, len(rows),
+				t.Fatalf("byte %d of a key block: %d rows instead of %d, or different ones, and no error", off, len(rows),
 					len(want))
 			}
 			if err != nil && !errors.Is(err, fault.Corrupt) {
@@ -411,7 +410,7 @@ func TestCorpusLogAndDamagedKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 			if gone := missing(t, rows, want); int64(len(gone)) > lostRows(t, lost) {
-				t.Fatalf("%d rows are missing, %d are told", len(gone), lostRows(t, lost))
+				t.Fatalf("%d rows are missing, %d reported as lost", len(gone), lostRows(t, lost))
 			}
 		}
 	}

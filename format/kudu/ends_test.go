@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// The ends of a table's life: last is what the client read in the end, first what there was right after the first
-// operation, of which the refusal of an earlier moment tells. A day is its beginning.
+// at=last is what the client read at the end, at=first the state right after the first operation, whose time is in the
+// error about an earlier snapshot. A day means its beginning.
 func TestCorpusEnds(t *testing.T) {
 	dir := corpus(t)
 	files, _, _ := archive(t, "fs_file")
@@ -33,7 +33,7 @@ func TestCorpusEnds(t *testing.T) {
 
 	_, err = read("1")
 	if err == nil {
-		t.Fatal("a moment before all operations was read")
+		t.Fatal("a snapshot before all operations was read")
 	}
 	m := regexp.MustCompile(`from (\d+) \((\d{4}-\d\d-\d\d)T`).FindStringSubmatch(err.Error())
 	if m == nil {

@@ -19,17 +19,17 @@ import (
 	"stoa/vec"
 )
 
-// AsLarge makes ls look only at the ends of logs, as it does of those that are large.
+// AsLarge makes ls treat all logs as large: it reads only their ends.
 func AsLarge(t testing.TB) {
 	wal.QuickBytes = 0
 	t.Cleanup(func() { wal.QuickBytes = 1 << 20 })
 }
 
-// Unpack is for the tests from outside.
+// Unpack exports unpack to the tests of package kudu_test.
 var Unpack = unpack
 
-// WithoutUndo is a superblock's file in which a rowset no longer names the UNDO block id: its field has a
-// number that nobody knows.
+// WithoutUndo is a superblock's file in which a rowset no longer names the UNDO block id: the field has got an unknown
+// number.
 func WithoutUndo(t testing.TB, file []byte, id uint64) []byte {
 	t.Helper()
 	out := bytes.Clone(file)
@@ -37,14 +37,14 @@ func WithoutUndo(t testing.TB, file []byte, id uint64) []byte {
 	want := binary.LittleEndian.AppendUint64([]byte{5<<3 | 2, 13 - 2, 2<<3 | 2, 9, 1<<3 | 1}, id)
 	at := bytes.LastIndex(out, want)
 	if at < 0 {
-		t.Fatal("the superblock does not name the block so")
+		t.Fatal("the superblock does not have the expected reference to the block")
 	}
 	out[at] = 15<<3 | 2
 	reseal(out)
 	return out
 }
 
-// Renamed is a superblock's file with other ids, as long as those that it has.
+// Renamed is a superblock's file in which ids are replaced by others of the same length.
 func Renamed(file []byte, ids map[string]string) []byte {
 	out := bytes.Clone(file)
 	for was, is := range ids {
@@ -54,7 +54,7 @@ func Renamed(file []byte, ids map[string]string) []byte {
 	return out
 }
 
-// reseal makes the checksum of a superblock's message right.
+// reseal updates the checksum of a superblock's message.
 func reseal(out []byte) {
 	last := binary.LittleEndian.Uint32(out[pbc.HeadV2:])
 	body := out[pbc.HeadV2+8+int(last)+4:] // after the supplementary header
@@ -69,15 +69,15 @@ func WithState(t testing.TB, file []byte, state meta.TabletState) []byte {
 	// tablet_data_state (10): READY; it follows the schema_version (9)
 	at := bytes.LastIndex(out, []byte{9 << 3, 0, 10 << 3, byte(meta.TabletReady)})
 	if at < 0 {
-		t.Fatal("the superblock does not say its state so")
+		t.Fatal("the superblock does not have the expected state")
 	}
 	out[at+3] = byte(state)
 	reseal(out)
 	return out
 }
 
-// Deltas opens a table. What it gives takes one delta file as it is in the tree by then, and makes its patch of
-// all rows for a snapshot.
+// Deltas opens a table. The function that it returns reads one delta file, as it is in the tree at that time, and
+// returns its patch of all rows for a snapshot.
 func Deltas(t testing.TB, tree store.Tree, name string, o format.OpenOptions) func(object string,
 	at uint64) (*vec.Patch, error) {
 	t.Helper()
@@ -121,7 +121,7 @@ func Deltas(t testing.TB, tree store.Tree, name string, o format.OpenOptions) fu
 	}
 }
 
-// onlyDelta is the rowset of the delta file in an object, without the others that it has.
+// onlyDelta is the rowset of a delta file, without its other delta files.
 func onlyDelta(ctx context.Context, t *table.Table, object string) (*table.RowSet, error) {
 	for _, x := range t.Tablets {
 		for _, s := range x.Sets {

@@ -19,10 +19,10 @@ import (
 	"stoa/store"
 )
 
-// lockVar reports the test's own binary to be the server that holds a lock.
+// lockVar is the environment variable with the file that TestLockHelper locks.
 const lockVar = "STOA_TEST_LOCK"
 
-// TestLockHelper is that server.
+// TestLockHelper plays a server that holds the lock, in a process of its own.
 func TestLockHelper(t *testing.T) {
 	name := os.Getenv(lockVar)
 	if name == "" {
@@ -40,7 +40,7 @@ func TestLockHelper(t *testing.T) {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// A server that runs on the directory is noticed by its lock, and is not when it has ended.
+// A server that runs on the directory is recognized by its lock, until it ends.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	for name, b := range loadTree(t, "testdata/log", dir) {

@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// A server's directories belong together by its UUID; of two copies each keeps its own.
+// A server's directories are joined by its UUID, but two copies are not mixed.
 func TestCopiesKeepTheirOwn(t *testing.T) {
 	files := map[string][]byte{}
 	for name, b := range loadTree(t, "testdata/log", "") {
@@ -34,7 +34,7 @@ func TestCopiesKeepTheirOwn(t *testing.T) {
 	}
 }
 
-// A file block_manager_instance where no blocks are hides nothing, whatever is in it.
+// A file block_manager_instance where no blocks are does not hide the data directories, whatever its content.
 func TestStrayInstance(t *testing.T) {
 	whole := loadTree(t, "testdata/log", "srv")
 	own := whole["srv/data/data/block_manager_instance"]
@@ -58,7 +58,7 @@ func TestStrayInstance(t *testing.T) {
 			}
 		}
 	}
-	// the only thing there is: a data directory without blocks, as its server made it
+	// alone: a new data directory without blocks
 	ls, err := fs.FindServers(context.Background(),
 		store.NewMemory(map[string][]byte{filepath.Join("d", "block_manager_instance"): own}), "d", fs.FSOptions{})
 	if err != nil || len(ls) != 1 || dump(ls[0].DataDirs) != dump([]string{"d"}) {

@@ -27,7 +27,7 @@ import (
 	"stoa/store"
 )
 
-// corpusDir is the corpus of real directories; the test is skipped where it is not at hand.
+// corpusDir is the corpus of real directories; without one the test is skipped.
 func corpusDir(t testing.TB) string {
 	t.Helper()
 	dir := corpusEnv()
@@ -44,7 +44,7 @@ func corpusEnv() string {
 	return ""
 }
 
-// manifestBlock is a line of the corpus' manifest.
+// manifestBlock is an entry of the corpus's manifest.
 type manifestBlock struct {
 	File, Sha256, Container, Kind, Table, Tablet, Partition, Column, Run string
 	Size                                                                 int64
@@ -119,14 +119,14 @@ func sumOf(t testing.TB, f *fs.FS, p fs.Place) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// slot names a block by its part in its table, which is the same in all runs of the generator.
+// slot identifies a block by its role in its table, which is the same in all runs of the generator.
 type slot struct {
 	Table, Partition, Kind, Column string
 	RowSet                         uint64
 	N                              int
 }
 
-// slots are all blocks that the tablets name, by part.
+// slots are all blocks that the tablets name, by role.
 func slots(t testing.TB, f *fs.FS, tablets []*meta.Tablet) map[slot]fs.Place {
 	t.Helper()
 	out := map[slot]fs.Place{}
@@ -147,7 +147,7 @@ func slots(t testing.TB, f *fs.FS, tablets []*meta.Tablet) map[slot]fs.Place {
 				s.N = n[s.Kind+s.Column]
 				n[s.Kind+s.Column]++
 				if _, twice := out[s]; twice {
-					t.Fatalf("%v stands twice", s)
+					t.Fatalf("two blocks are %v", s)
 				}
 				out[s] = p
 			}
@@ -156,7 +156,7 @@ func slots(t testing.TB, f *fs.FS, tablets []*meta.Tablet) map[slot]fs.Place {
 	return out
 }
 
-// Every block of the file block manager lies where the manifest says, with the contents that it had there.
+// Every block of the file block manager lies where the manifest says, with the content that the manifest says.
 func TestCorpusFileBlocks(t *testing.T) {
 	dir := corpusDir(t)
 	root := filepath.Join(dir, "fs_file")
@@ -194,13 +194,13 @@ func TestCorpusFileBlocks(t *testing.T) {
 	}
 	unnamed, err := f.Unnamed(context.Background(), tablets)
 	if err != nil || len(unnamed) != 0 {
-		t.Errorf("%d blocks that nothing names, %v", len(unnamed), err)
+		t.Errorf("%d unnamed blocks, %v", len(unnamed), err)
 	}
 	healthy(t, f)
 }
 
-// The log block manager's run has the same tables: its column, bloom and ad-hoc index blocks are the same
-// bytes, at another place.
+// The log block manager's run has the same tables: its column, bloom and ad-hoc index blocks have the same bytes, in
+// containers.
 func TestCorpusLogBlocks(t *testing.T) {
 	dir := corpusDir(t)
 	f := openOne(t, store.Local{}, filepath.Join(dir, "fs_log"))
@@ -239,7 +239,7 @@ func TestCorpusLogBlocks(t *testing.T) {
 	}
 	unnamed, err := f.Unnamed(context.Background(), tablets)
 	if err != nil || len(unnamed) != 0 {
-		t.Errorf("%d blocks that nothing names, %v", len(unnamed), err)
+		t.Errorf("%d unnamed blocks, %v", len(unnamed), err)
 	}
 	healthy(t, f)
 }
@@ -302,7 +302,7 @@ func unpack(t testing.TB, name string) map[string][]byte {
 	}
 }
 
-// codesIn are the kinds of findings that f has, sorted, each once.
+// codesIn are the codes of f's findings, sorted, each once.
 func codesIn(f *fs.FS) string {
 	var out []string
 	for _, x := range f.Findings {
@@ -312,7 +312,7 @@ func codesIn(f *fs.FS) string {
 	return strings.Join(slices.Compact(out), " ")
 }
 
-// The directories of testdata: what Kudu said of them, and sums of blocks.
+// The directories in testdata: compared with the output of Kudu's tools, and by checksums of blocks.
 func TestGoldenLog(t *testing.T) {
 	f := openOne(t, store.Local{}, "testdata/log")
 	if f.BlockManager != "log" || f.UUID != "bf8c3a5072f14eda900a745e7a4d880c" || len(f.Containers) != 10 ||
@@ -367,7 +367,7 @@ func TestGoldenLog(t *testing.T) {
 	if tables[0].Rows != 138 || tables[0].Lost != 0 || tables[1].Rows != 1 {
 		t.Errorf("%+v", tables)
 	}
-	// the list, as Kudu wrote it
+	// the list of blocks, as Kudu prints it
 	var judged []map[string]string
 	b, err := os.ReadFile("testdata/log/fs_list.json")
 	if err == nil {
@@ -462,12 +462,12 @@ func TestGoldenFile(t *testing.T) {
 		all++
 	}
 	if all != n {
-		t.Errorf("%d files of blocks, %d sums", all, n)
+		t.Errorf("%d block files, %d checksums", all, n)
 	}
 	healthy(t, f)
 }
 
-// Two data directories; then one of them is away.
+// Two data directories, of which one is then removed.
 func TestCorpusTwoDataDirs(t *testing.T) {
 	files := unpack(t, filepath.Join(corpusDir(t), "special", "md.tar.zst"))
 	f := openOne(t, store.NewMemory(files), "")
@@ -544,14 +544,14 @@ func firstUnder(tree *store.Memory, prefix string) string {
 	return ""
 }
 
-// edit is testdata/log (at srv/) or testdata/file after a change.
+// edit is testdata/log or testdata/file, at srv/, after a change.
 func edit(t testing.TB, which string, change func(files map[string][]byte)) *store.Memory {
 	files := loadTree(t, "testdata/"+which, "srv")
 	change(files)
 	return store.NewMemory(files)
 }
 
-// Parts of the layout are missing; everything else is found.
+// Parts of the layout are missing or damaged; everything else is found.
 func TestLayoutDamage(t *testing.T) {
 	remove := func(names ...string) func(map[string][]byte) {
 		return func(files map[string][]byte) {
@@ -568,16 +568,16 @@ func TestLayoutDamage(t *testing.T) {
 		change      func(map[string][]byte)
 		codes       string
 	}{
-		{"log", "whole", remove(), ""},
+		{"log", "undamaged", remove(), ""},
 		{"log", "no instance in wal", remove("wal/instance"), "kudu.instance.missing"},
 		{"log", "no instance in data", remove("data/instance"), "kudu.instance.missing"},
 		{"log", "no instances", remove("data/instance", "wal/instance"), "kudu.instance.missing"},
 		{"log", "no block manager instance", remove("data/data/block_manager_instance"), "kudu.datadir.damaged"},
-		{"log", "nothing says who it is",
+		{"log", "no instances and no block manager instance",
 			remove("data/data/block_manager_instance", "data/instance", "wal/instance"),
 			"kudu.datadir.damaged kudu.instance.missing"},
 		{"file", "no block manager instance", remove("data/data/block_manager_instance"), "kudu.datadir.damaged"},
-		{"file", "nothing says who it is",
+		{"file", "no instances and no block manager instance",
 			remove("data/data/block_manager_instance", "data/instance", "wal/instance"),
 			"kudu.datadir.damaged kudu.instance.missing"},
 		{"log", "damaged instance", func(f map[string][]byte) { f["srv/wal/instance"][200] ^= 1 },
@@ -611,7 +611,7 @@ func TestLayoutDamage(t *testing.T) {
 	}
 }
 
-// A directory of other things is none of ours, and several servers are told apart.
+// Directories of other programs are ignored, and several servers are distinguished.
 func TestFindServers(t *testing.T) {
 	ctx := context.Background()
 	files := loadTree(t, "testdata/log", "backup/data/a")
@@ -639,7 +639,7 @@ func TestFindServers(t *testing.T) {
 	}
 	if ls, err := fs.FindServers(ctx, store.NewMemory(files), "backup/data/photos", fs.FSOptions{}); err != nil ||
 		len(ls) > 0 {
-		// at the top the name alone is no proof either
+		// the name alone proves nothing, not even at the top
 		t.Errorf("%v, %v", ls, err)
 	}
 	// only the metadata, or only the blocks
@@ -663,7 +663,7 @@ func TestFindServers(t *testing.T) {
 	}
 }
 
-// logr and unknown block managers are named.
+// The error about block manager logr names it.
 func TestOtherBlockManagers(t *testing.T) {
 	tree := edit(t, "log", func(files map[string][]byte) {
 		b, err := os.ReadFile("testdata/logr.block_manager_instance")
@@ -681,7 +681,7 @@ func TestOtherBlockManagers(t *testing.T) {
 		pbc.SpanOf(err).Len != 6 {
 		t.Error(err)
 	}
-	// also if only the RocksDB says
+	// also if only the RocksDB directory shows it
 	tree = edit(t, "log", func(files map[string][]byte) {
 		delete(files, "srv/data/data/block_manager_instance")
 		files["srv/data/data/rdb/CURRENT"] = []byte("MANIFEST-000005\n")
@@ -747,7 +747,7 @@ func TestExplicitLayout(t *testing.T) {
 	if n != 14 {
 		t.Errorf("%d blocks are missing", n)
 	}
-	// reported once, however often it is looked at
+	// findings are added once
 	was := len(f.Findings)
 	mustTablets(t, f)
 	if err := f.CheckBlocks(ctx, mustTablets(t, f)); err != nil || len(f.Findings) != was {
@@ -755,7 +755,7 @@ func TestExplicitLayout(t *testing.T) {
 	}
 }
 
-// The archives with the WAL: two servers, the segments of each tablet.
+// The archive with logs has a master and a tablet server, and segments for each tablet.
 func TestCorpusWithWAL(t *testing.T) {
 	tree := store.NewMemory(unpack(t, filepath.Join(corpusDir(t), "fs_log", "full_with_wal.tar.zst")))
 	ls, err := fs.FindServers(context.Background(), tree, "", fs.FSOptions{})
@@ -787,8 +787,8 @@ func TestCorpusWithWAL(t *testing.T) {
 	}
 }
 
-// Each directory that is given stands for the one that would be found; the others are looked for. One that is
-// named twice is one.
+// Each given directory replaces the one that would be found; the others are searched for. A directory that is given
+// twice counts once.
 func TestLayouts(t *testing.T) {
 	ctx := context.Background()
 	files := loadTree(t, "testdata/file", "srv")
@@ -796,7 +796,7 @@ func TestLayouts(t *testing.T) {
 		files[n] = b
 	}
 	tree := store.NewMemory(files)
-	for _, dir := range []string{"srv", ""} { // one server, and two, of which one is meant
+	for _, dir := range []string{"srv", ""} { // one server; two, of which one is selected
 		for _, given := range []fs.Layout{{WALDir: "srv/wal"}, {MetaDir: "srv/wal"},
 			{DataDirs: []string{"srv/data"}}, {DataDirs: []string{"srv/data", "srv/data/"}},
 			{DataDirs: []string{"srv/data/data"}}} {
@@ -826,7 +826,7 @@ func TestLayouts(t *testing.T) {
 		dump(ls) != dump([]fs.Layout{all}) {
 		t.Error(ls, err)
 	}
-	// no tree is the machine's
+	// a nil tree is the machine's file system
 	ls, err := fs.FindServers(ctx, nil, "testdata/file", fs.FSOptions{})
 	if err != nil || len(ls) != 1 {
 		t.Fatal(ls, err)

@@ -24,8 +24,8 @@ import (
 	"stoa/vec"
 )
 
-// attempt reads a damaged directory in every way there is. What must hold: no panic, errors that are classed
-// and placed, and no other answer than before unless verify says something.
+// attempt reads a damaged directory in every way: there must be no panic, errors must have a class and a place, and the
+// answer may differ from want only if verify reports something.
 func attempt(t testing.TB, files map[string][]byte, tree *store.Memory, table, at string, want []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -51,7 +51,7 @@ func attempt(t testing.TB, files map[string][]byte, tree *store.Memory, table, a
 		}
 		return rows, nil
 	}
-	spoken := func() bool {
+	reported := func() bool {
 		for x := range kudu.Format.Verify(ctx, format.Target{Tree: tree}, format.OpenOptions{Limits: tight}) {
 			if x.Severity >= region.Warning && x.Code != "kudu.wal.missing" {
 				return true
@@ -61,14 +61,14 @@ func attempt(t testing.TB, files map[string][]byte, tree *store.Memory, table, a
 	}
 	rows, err := read(stoa.ScanSpec{}, false)
 	classed(t, err)
-	if err == nil && !slices.Equal(slices.Sorted(slices.Values(rows)), want) && !spoken() {
-		t.Errorf("another answer, and nobody speaks")
+	if err == nil && !slices.Equal(slices.Sorted(slices.Values(rows)), want) && !reported() {
+		t.Errorf("a different answer, and verify reports nothing")
 	}
 	if rows, err = read(stoa.ScanSpec{Damaged: stoa.SkipRows}, false); err == nil && len(rows) > len(want) {
 		t.Errorf("%d rows instead of %d", len(rows), len(want))
 	}
-	if err == nil && !among(rows, want) && !spoken() {
-		t.Errorf("behind damage there are other rows than before, and nobody speaks")
+	if err == nil && !among(rows, want) && !reported() {
+		t.Errorf("skipping damage yields rows that were not there before, and verify reports nothing")
 	}
 	classed(t, err)
 	_, err = read(stoa.ScanSpec{Damaged: stoa.NullCells}, true)
@@ -82,7 +82,7 @@ func attempt(t testing.TB, files map[string][]byte, tree *store.Memory, table, a
 	}
 }
 
-// among reports whether each of rows is one of all, of which each counts once.
+// among reports whether rows is a sub-multiset of all.
 func among(rows, all []string) bool {
 	left := map[string]int{}
 	for _, r := range all {
@@ -96,7 +96,7 @@ func among(rows, all []string) bool {
 	return true
 }
 
-// classed fails for an error that does not say whose fault it is, or is ours.
+// classed fails for an error that has no class, is damage without a place, or a bug of ours.
 func classed(t testing.TB, err error) {
 	t.Helper()
 	var e *fault.Error
@@ -105,7 +105,7 @@ func classed(t testing.TB, err error) {
 	}
 }
 
-// damageOf is files with a byte of one object changed, or the object cut there.
+// damageOf is files with a byte of one file changed, or, if mask is 0, with the file truncated there.
 func damageOf(files map[string][]byte, names []string, object, off uint32, mask byte) *store.Memory {
 	name := names[int(object)%len(names)]
 	b := files[name]
@@ -121,7 +121,7 @@ func damageOf(files map[string][]byte, names []string, object, off uint32, mask 
 	return with(files, name, out)
 }
 
-// Bytes of every object of the golden directories are changed, and the objects cut.
+// Every file of the golden directories is changed at some bytes, and truncated.
 func TestDamagedDirectories(t *testing.T) {
 	for _, x := range []struct{ dir, table, at, phase string }{
 		{"testdata/file", "autoinc", "", "final"}, {"testdata/history", "d_major", moments["p2"], "p2"},
@@ -150,9 +150,8 @@ func TestDamagedDirectories(t *testing.T) {
 	}
 }
 
-// FuzzDirectory damages the smaller golden directory: a patch over bytes of one of its files, or a cut. With
-// seal the checksums are made right again, so that what they guard is read with the patch in it; then another
-// answer is none to complain about.
+// FuzzDirectory damages the smaller golden directory: it overwrites bytes of one of its files, or truncates it. With
+// again the checksums are updated, so that the patched content is parsed; then a different answer is no failure.
 func FuzzDirectory(f *testing.F) {
 	files := load(f, "testdata/file")
 	delete(files, "SHA256SUMS")
@@ -195,9 +194,8 @@ func FuzzDirectory(f *testing.F) {
 	})
 }
 
-// FuzzDeltas patches a small delta file of the directory with history, and makes the checksums right again. The
-// rowset's changes are then worked out as a scan does it, but of a table that stays open: what a scan makes of
-// them has its own targets.
+// FuzzDeltas patches a small delta file of the directory with history, and updates its checksums. Then the rowset's
+// patches are computed as in a scan, but on a table that stays open: scans have targets of their own.
 func FuzzDeltas(f *testing.F) {
 	files := load(f, "testdata/history")
 	fs, tablets := layout(f, store.NewMemory(files))
@@ -229,7 +227,7 @@ func FuzzDeltas(f *testing.F) {
 		p, err := apply(name, p2)
 		q, bad := apply(name, math.MaxUint64)
 		if err != nil || bad != nil || sound(f, p)+sound(f, q) == 0 {
-			f.Fatalf("%s: before any harm nothing changes; %v, %v", name, err, bad)
+			f.Fatalf("%s: undamaged, it changes nothing; %v, %v", name, err, bad)
 		}
 	}
 	f.Fuzz(func(t *testing.T, object uint8, off uint16, patch []byte) {
@@ -249,7 +247,8 @@ func FuzzDeltas(f *testing.F) {
 	})
 }
 
-// sound compares a patch with what the engine relies on, and is how many rows it takes away and cells it sets.
+// sound checks the invariants of a patch on which the engine relies. It returns how many rows it drops and cells it
+// sets.
 func sound(t testing.TB, p *vec.Patch) (changes int) {
 	if p == nil {
 		return 0
@@ -263,7 +262,7 @@ func sound(t testing.TB, p *vec.Patch) (changes int) {
 		}
 		for i, r := range c.Rows {
 			if r < 0 || int(r) >= p.N || i > 0 && r <= c.Rows[i-1] {
-				t.Fatalf("column %d: row %d of %d behind %d", c.Col, r, p.N, c.Rows[max(0, i-1)])
+				t.Fatalf("column %d: row %d of %d after row %d", c.Col, r, p.N, c.Rows[max(0, i-1)])
 			}
 		}
 		changes += len(c.Rows)
@@ -276,12 +275,12 @@ func sound(t testing.TB, p *vec.Patch) (changes int) {
 	return changes
 }
 
-// sealed reads a directory whose checksums are right and whose content is not.
+// sealed reads a directory with damaged content whose checksums match.
 func sealed(t *testing.T, tree *store.Memory, table string, opts map[string]string) {
 	ctx, tight := context.Background(), format.Limits{Page: 4 << 20, Metadata: 4 << 20}
 	for x := range kudu.Format.Verify(ctx, format.Target{Tree: tree}, format.OpenOptions{Limits: tight}) {
 		if x.Code == "" || x.Message == "" {
-			t.Errorf("a finding without a code or words: %+v", x)
+			t.Errorf("a finding without a code or a message: %+v", x)
 		}
 	}
 	scanSealed(t, tree, table, opts)
@@ -312,7 +311,7 @@ func scanSealed(t *testing.T, tree *store.Memory, table string, opts map[string]
 	}
 }
 
-// seal is a CRC-32C in a file: that of [from, to) stands at pos.
+// seal is a CRC-32C in a file: of the bytes [from, to), stored at pos.
 type seal struct{ pos, from, to int }
 
 func (x seal) sum(b []byte) uint32 {
@@ -323,7 +322,7 @@ func (x seal) holds(b []byte) bool {
 	return x.from <= x.to && x.to <= len(b) && x.pos+4 <= len(b) && binary.LittleEndian.Uint32(b[x.pos:]) == x.sum(b)
 }
 
-// put makes the checksum right, if its bytes are there.
+// put updates the checksum, if the file is long enough.
 func (x seal) put(b []byte) {
 	if x.to <= len(b) && x.pos+4 <= len(b) {
 		binary.LittleEndian.PutUint32(b[x.pos:], x.sum(b))

@@ -7,7 +7,7 @@ import (
 	"stoa/format/kudu/internal/table"
 )
 
-// A snapshot older than the history that is kept is reported.
+// A snapshot that is older than the history that Kudu keeps is reported.
 func TestTooOld(t *testing.T) {
 	const second = 1e6 << 12
 	newest := uint64(1_700_000_000 * second)

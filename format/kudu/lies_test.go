@@ -21,8 +21,8 @@ import (
 	"stoa/store"
 )
 
-// oneRowSet is a directory with one table, of whose rowset of most rows each block has a file of its own: its
-// blocks by what they are, as blocksOf has them.
+// oneRowSet are the files of a directory with one table, and the files with the blocks of its largest rowset, by kind
+// as in blocksOf.
 func oneRowSet(t *testing.T, dir string) (files map[string][]byte, blocks map[string]string) {
 	t.Helper()
 	files = load(t, dir)
@@ -108,7 +108,7 @@ func key64(t *testing.T, v int64) []byte {
 	return k
 }
 
-// resealed changes bytes of a block and puts its checksum right.
+// resealed changes bytes of a block and updates its checksum.
 func resealed(file []byte, block fault.Span, change func(b []byte)) []byte {
 	out := bytes.Clone(file)
 	b := out[block.Off:block.End()]
@@ -117,7 +117,7 @@ func resealed(file []byte, block fault.Span, change func(b []byte)) []byte {
 	return out
 }
 
-// reportedOf is the errors that verify reports of a directory of which a file is another; each has a place.
+// reportedOf are the codes of the errors that verify reports for files after a change; each finding must have a file.
 func reportedOf(t *testing.T, files map[string][]byte, change map[string][]byte, depth format.Depth) string {
 	t.Helper()
 	all := maps.Clone(files)
@@ -129,15 +129,15 @@ func reportedOf(t *testing.T, files map[string][]byte, change map[string][]byte,
 			continue
 		}
 		if out = append(out, x); x.At.Object == "" || x.Message == "" {
-			t.Errorf("no place: %+v", x)
+			t.Errorf("no file or message: %+v", x)
 		}
 	}
 	return codes(out, region.Error)
 }
 
-// TestLiesOfSealedBlocks puts blocks in the place of a real table's that are whole, with right checksums, and
-// say something that is not so.
-func TestLiesOfSealedBlocks(t *testing.T) {
+// TestWrongContentOfBlocks replaces blocks of a real table by intact ones, with matching checksums, whose content is
+// wrong.
+func TestWrongContentOfBlocks(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	if got := reportedOf(t, files, nil, format.Deep); got != "" {
 		t.Fatal("a healthy directory:", got)
@@ -146,8 +146,8 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 	n := len(keys)
 	low, high := key64(t, keys[0]), key64(t, keys[n-1])
 	ordered := cfile.WriterOptions{ValueIndex: true, BlockSize: 4096}
-	falls := append([]int64(nil), keys...)
-	falls[100], falls[101] = falls[101], falls[100]
+	unsorted := append([]int64(nil), keys...)
+	unsorted[100], unsorted[101] = unsorted[101], unsorted[100]
 	bloomOf := func(without int) []byte {
 		var out bytes.Buffer
 		w, err := cfile.NewBloomWriter(&out, cfile.BloomOptions{})
@@ -193,24 +193,24 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 		kind  string
 		b     []byte
 		depth format.Depth
-		want  string // one of them at least is reported
+		want  string // at least one of them is reported
 	}{
 		"the same keys": {"id", id, format.Deep, ""},
-		"keys that fall": {"id",
-			write64(t, falls, cfile.WriterOptions{BlockSize: 4096, MinKey: low, MaxKey: high}), format.Deep,
+		"keys that do not ascend": {"id",
+			write64(t, unsorted, cfile.WriterOptions{BlockSize: 4096, MinKey: low, MaxKey: high}), format.Deep,
 			"kudu.keys.order"},
-		"a least key that is none": {"id",
+		"a wrong min_key": {"id",
 			write64(t, keys, cfile.WriterOptions{ValueIndex: true, MinKey: key64(t, keys[0]-1), MaxKey: high}),
 			format.Deep, "cfile.keys.range kudu.keys.range"},
-		"a greatest key that is none": {"id",
+		"a wrong max_key": {"id",
 			write64(t, keys, cfile.WriterOptions{ValueIndex: true, MinKey: low, MaxKey: key64(t, keys[n-1]+1)}),
 			format.Deep, "cfile.keys.range kudu.keys.range"},
-		"a bloom file without a key":          {"bloom", bloomOf(n / 2), format.Deep, "kudu.bloom.disagrees"},
-		"a bloom file without the first key":  {"bloom", bloomOf(0), format.Sums, "kudu.bloom.disagrees"},
-		"the same bloom file":                 {"bloom", bloomOf(-1), format.Deep, ""},
-		"changes whose times fall":            {"redo", deltas(true, 5, 5), format.Deep, "kudu.delta.order"},
-		"changes whose times rise in an UNDO": {"undo", deltas(false, 5, 5), format.Deep, "kudu.delta.order"},
-		"changes of a row that is not there":  {"redo", deltas(false, 5, uint32(n)), format.Deep, "kudu.delta.damaged"},
+		"a bloom file without a key":           {"bloom", bloomOf(n / 2), format.Deep, "kudu.bloom.disagrees"},
+		"a bloom file without the first key":   {"bloom", bloomOf(0), format.Sums, "kudu.bloom.disagrees"},
+		"the same bloom file":                  {"bloom", bloomOf(-1), format.Deep, ""},
+		"REDO changes that go back in time":    {"redo", deltas(true, 5, 5), format.Deep, "kudu.delta.order"},
+		"UNDO changes that go forward in time": {"undo", deltas(false, 5, 5), format.Deep, "kudu.delta.order"},
+		"changes of a row that does not exist": {"redo", deltas(false, 5, uint32(n)), format.Deep, "kudu.delta.damaged"},
 		"a key of the value index": {"id", resealed(id, index, func(b []byte) {
 			// the second entry: the first seven bytes of a key, which set its block apart from the one before
 			at := bytes.Index(b, []byte{7, 0x80})
@@ -230,13 +230,13 @@ func TestLiesOfSealedBlocks(t *testing.T) {
 		}
 		if c.want == "" || !slices.ContainsFunc(strings.Fields(c.want),
 			func(code string) bool { return slices.Contains(strings.Fields(got), code) }) {
-			t.Errorf("%s: told %q, want %q", what, got, c.want)
+			t.Errorf("%s: reported %q, want %q", what, got, c.want)
 		}
 	}
 }
 
-// TestLiesOfAdhocIndexes: an ad-hoc index that is whole, and has another key for a row than the columns.
-func TestLiesOfAdhocIndexes(t *testing.T) {
+// TestWrongContentOfAdhocIndexes: an intact ad-hoc index in which the key of a row differs from the columns.
+func TestWrongContentOfAdhocIndexes(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/file")
 	file := blocks["adhoc-index"]
 	r := reading(t, files[file])
@@ -264,7 +264,7 @@ func TestLiesOfAdhocIndexes(t *testing.T) {
 		}
 		for i, k := range keys {
 			if other && i == len(keys)/2 {
-				k = append(bytes.Clone(k), 0) // which still is between the others
+				k = append(bytes.Clone(k), 0) // the keys still ascend
 			}
 			if err := w.Add(k); err != nil {
 				t.Fatal(err)
@@ -275,14 +275,14 @@ func TestLiesOfAdhocIndexes(t *testing.T) {
 		}
 		want := map[bool]string{true: "kudu.index.disagrees"}[other]
 		if got := reportedOf(t, files, map[string][]byte{file: out.Bytes()}, format.Deep); got != want {
-			t.Errorf("another key: %t: told %q, want %q", other, got, want)
+			t.Errorf("another key: %t: reported %q, want %q", other, got, want)
 		}
 	}
 }
 
-// TestVerifyRestOfAHarmedRowSet: a damaged block does not keep the others of its rowset from being compared with
-// the superblock.
-func TestVerifyRestOfAHarmedRowSet(t *testing.T) {
+// TestVerifyRestOfDamagedRowSet: although a block is damaged, the others of its rowset are compared with the
+// superblock.
+func TestVerifyRestOfDamagedRowSet(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	harmed := blocks["b"]
 	// a float64 column in the place of an int32 one
@@ -298,7 +298,7 @@ func TestVerifyRestOfAHarmedRowSet(t *testing.T) {
 	}
 }
 
-// TestUncheckedBlocks: of blocks without checksums that is reported, as of single files.
+// TestUncheckedBlocks: blocks without checksums are reported, as single files without them are.
 func TestUncheckedBlocks(t *testing.T) {
 	files, blocks := oneRowSet(t, "testdata/history")
 	unchecked := func() string {

@@ -15,7 +15,7 @@ import (
 	"stoa/store"
 )
 
-// What is listed is what `kudu fs list` listed, field by field: the manifest was made of its output.
+// The list of blocks equals that of `kudu fs list`, field by field: the manifest was made from its output.
 func TestCorpusList(t *testing.T) {
 	dir := corpusDir(t)
 	f := openOne(t, store.Local{}, filepath.Join(dir, "fs_file"))
@@ -64,7 +64,7 @@ func TestCorpusList(t *testing.T) {
 	}
 }
 
-// sortedCounts puts the column counts of Kudu's text in the order of ids.
+// sortedCounts sorts the column counts in Kudu's text by id.
 func sortedCounts(text string) string {
 	head, list, ok := strings.Cut(text, "update_counts_by_col_id=[")
 	if !ok {
@@ -77,7 +77,7 @@ func sortedCounts(text string) string {
 	return head + "update_counts_by_col_id=[" + strings.Join(counts, ",") + "]"
 }
 
-// The schemas, the partitions, and the rows that are flushed.
+// Schemas, partitions, and numbers of flushed rows.
 func TestCorpusTables(t *testing.T) {
 	dir := corpusDir(t)
 	var schemas map[string][]struct {
@@ -94,7 +94,7 @@ func TestCorpusTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]int64{ // of the generator's own check; d_wal without what is only in its WAL
+	rows := map[string]int64{ // from the generator's own check; -2: not checked; d_wal without what is only in its WAL
 		"matrix": 1200, "ck": 6000, "key_int8": 208, "key_int16": 399, "key_int32": 400, "key_int64": 400,
 		"key_unixtime": 400, "key_date": 400,
 		"key_dec9": 400, "key_dec18": 400, "key_dec38": 400, "key_string": 376, "key_binary": 381,

@@ -19,7 +19,7 @@ import (
 	"stoa/store"
 )
 
-// archive is a directory of the corpus with its logs.
+// archive are the files of a directory of the corpus with logs, its tablet server, and the tablets by table.
 func archive(t testing.TB, run string) (files map[string][]byte, f *kudu.FS, tablets map[string]*kudu.Tablet) {
 	t.Helper()
 	files = kudu.Unpack(t, filepath.Join(corpus(t), run, "full_with_wal.tar.zst"))
@@ -31,7 +31,7 @@ func archive(t testing.TB, run string) (files map[string][]byte, f *kudu.FS, tab
 	return files, f, tablets
 }
 
-// scanned is what a scan gave: rows, what was lost, and what was noticed.
+// scanned is the result of a scan: rows, losses, and findings.
 type scanned struct {
 	cells    [][]string
 	lost     []region.Loss
@@ -64,7 +64,7 @@ func scan(t testing.TB, tree store.Tree, uri string, opts map[string]string, spe
 	return scanWith(t, tree, uri, stoa.OpenOptions{Opts: opts}, spec)
 }
 
-// scanWith is scan with other options of opening.
+// scanWith is scan with more options.
 func scanWith(t testing.TB, tree store.Tree, uri string, o stoa.OpenOptions, spec stoa.ScanSpec) (out scanned,
 	err error) {
 	t.Helper()
@@ -91,7 +91,7 @@ func scanWith(t testing.TB, tree store.Tree, uri string, o stoa.OpenOptions, spe
 	return out, nil
 }
 
-// nodesOf are the places of a CFile's structures, by the beginning of their names.
+// nodesOf are the structures of a CFile whose names begin with name.
 func nodesOf(t testing.TB, tree store.Tree, at fault.Span, name string) (out []region.Node) {
 	t.Helper()
 	tg := format.Target{Tree: tree, Name: at.Object}
@@ -107,9 +107,9 @@ func nodesOf(t testing.TB, tree store.Tree, at fault.Span, name string) (out []r
 	return out
 }
 
-// One byte of one page of each block of a table with a log is turned. Under null-cells every row is there,
-// every other cell is right, and the manifest names the tablet, the rowset, the column and the rows. A key's
-// page costs its rows. Verify places a finding in the block.
+// One byte of a page of each block of a table with a log is changed. With null-cells, every row is there, every other
+// cell is right, and the losses have the tablet, the rowset, the column and the rows. A page of the key costs its rows.
+// Verify has a finding in the block.
 func TestCorpusNullCells(t *testing.T) {
 	dir := corpus(t)
 	for _, run := range []string{"fs_file", "fs_log"} {
@@ -141,7 +141,7 @@ func TestCorpusNullCells(t *testing.T) {
 						for _, row := range got.cells {
 							w := want[row[0]]
 							if w == nil {
-								t.Fatalf("a row that never was: %v", row)
+								t.Fatalf("a row that was never there: %v", row)
 							}
 							for c := range row {
 								if row[c] != w[c] && row[c] != "null" {
@@ -166,22 +166,22 @@ func TestCorpusNullCells(t *testing.T) {
 						}
 						for c, n := range nulled {
 							if n > reported[c] {
-								t.Errorf("column %s: %d cells are null, %d are told", c, n, reported[c])
+								t.Errorf("column %s: %d cells are null, %d reported as lost", c, n, reported[c])
 							}
 						}
 						if missing := int64(len(want) - len(got.cells)); missing > rows || kind != "id" &&
 							missing > 0 && reported[""] == 0 {
-							t.Errorf("%d rows are missing, %d are told", missing, rows)
+							t.Errorf("%d rows are missing, %d reported as lost", missing, rows)
 						}
 						if column := tb.Schema.FindName(kind); column > 0 &&
 							(len(reported) != 1 || reported[kind] == 0) {
-							t.Errorf("column %s is damaged, and these lost: %v", kind, reported)
+							t.Errorf("column %s is damaged, but losses are in %v", kind, reported)
 						}
 						if kind == "id" && rows > 600 { // a page has 512
 							t.Errorf("a page of keys costs %d rows", rows)
 						}
 						if kind != "undo" && len(got.lost) == 0 {
-							t.Error("nothing is told")
+							t.Error("nothing is reported")
 						}
 						if bad, _ := findings(t, bad, "", table); !slices.ContainsFunc(bad,
 							func(x region.Finding) bool {
@@ -197,8 +197,7 @@ func TestCorpusNullCells(t *testing.T) {
 	}
 }
 
-// Damage of what only helps to find keys costs nothing, also not where the log must find them: they are read
-// one after the other, those of compound keys from the key's columns.
+// Damage of the value index costs nothing, even if the log's changes must find keys: all keys are read sequentially.
 func TestCorpusDamagedIndexes(t *testing.T) {
 	dir := corpus(t)
 	files, f, tablets := archive(t, "fs_file")
@@ -214,7 +213,7 @@ func TestCorpusDamagedIndexes(t *testing.T) {
 			}
 			compare(t, got.lines(), want)
 			if found, _ := findings(t, bad, "", "d_wal"); codes(found, region.Error) == "" {
-				t.Error("verify says nothing")
+				t.Error("verify reports nothing")
 			}
 			n++
 		}
@@ -224,9 +223,9 @@ func TestCorpusDamagedIndexes(t *testing.T) {
 	}
 }
 
-// Without its log, or with one whose end is torn off, everything that was flushed is read, under each policy,
-// and it is said: as a warning where nothing shows that more is lost than a crash leaves, as an error where
-// flushed changes are later than the log.
+// Without its log, or with a truncated one, everything that was flushed is read, with each policy, and that is
+// reported: as a warning if no more may be lost than a crash leaves, as an error if flushed changes are later than the
+// log.
 func TestCorpusLostLog(t *testing.T) {
 	dir := corpus(t)
 	files, _, tablets := archive(t, "fs_file")
@@ -240,7 +239,7 @@ func TestCorpusLostLog(t *testing.T) {
 		name            string
 		log             []byte
 		warnings, error string
-		rows            []string // nil: some of those that were at p4
+		rows            []string // nil: as many as at p4, not compared
 	}{
 		{"whole", log, "", "", final},
 		{"gone", nil, "", "kudu.wal.deleted", flushed},
@@ -255,7 +254,7 @@ func TestCorpusLostLog(t *testing.T) {
 	} {
 		for _, policy := range []stoa.Damaged{stoa.Fail, stoa.SkipRows, stoa.NullCells} {
 			got, err := scan(t, with(files, segment, x.log), "#d_wal", nil, stoa.ScanSpec{Damaged: policy})
-			if policy == stoa.Fail && x.error != "" { // rows may be old: none comes
+			if policy == stoa.Fail && x.error != "" { // rows may be out of date: none is returned
 				if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), x.error) || len(got.cells) > 0 {
 					t.Errorf("%s: %d rows, %v", x.name, len(got.cells), err)
 				}
@@ -281,7 +280,7 @@ func TestCorpusLostLog(t *testing.T) {
 	}
 }
 
-// Of two replicas with whole logs the one that saw more is read. If that one cannot be read as it is, it is
+// Of two replicas with complete logs, the one with later operations is read. If that one is an unfinished copy, it is
 // reported that the other is behind.
 func TestCorpusReplicaBehind(t *testing.T) {
 	dir := corpus(t)
@@ -305,7 +304,7 @@ func TestCorpusReplicaBehind(t *testing.T) {
 	two[super] = kudu.WithState(t, two[super], kudu.TabletCopying)
 	if got, err = scan(t, store.NewMemory(two), "#d_wal", nil, stoa.ScanSpec{}); !errors.Is(err, fault.Corrupt) ||
 		len(got.cells) > 0 {
-		t.Errorf("%d rows that may be old, %v", len(got.cells), err)
+		t.Errorf("%d rows that may be out of date, %v", len(got.cells), err)
 	}
 	got, err = scan(t, store.NewMemory(two), "#d_wal", nil, stoa.ScanSpec{Damaged: stoa.SkipRows})
 	if err != nil {
@@ -317,9 +316,9 @@ func TestCorpusReplicaBehind(t *testing.T) {
 	}
 }
 
-// A replica fills cells by key if its log is whole, and does not if operations in it are lost, or the history
-// that a snapshot asks for: what it has may then be of another time.
-func TestCorpusWhoFills(t *testing.T) {
+// A replica fills cells by key if its log is complete, but not if operations in it are lost, or the history that the
+// snapshot needs: its cells may then be from another time.
+func TestCorpusReplicasThatFill(t *testing.T) {
 	dir := corpus(t)
 	one, f, tablets := archive(t, "fs_file")
 	tb := tablets["d_major"]
@@ -332,7 +331,7 @@ func TestCorpusWhoFills(t *testing.T) {
 			files["a/"+rest], files["b/"+rest] = b, b
 		}
 	}
-	// Without its oldest UNDO the rowset is no twin.
+	// without its oldest UNDO the rowset is no twin
 	files[super] = kudu.WithoutUndo(t, files[super], set.Undo[len(set.Undo)-1].ID)
 	at := blocksOf(t, f, []*kudu.Tablet{tb}, "d_major")["a"][0]
 	name := "a/" + strings.TrimPrefix(at.Object, "tserver/")
@@ -360,8 +359,8 @@ func TestCorpusWhoFills(t *testing.T) {
 	}
 }
 
-// A snapshot later than all that the log mentions is the latest state, whatever is left of the history. An
-// earlier one is refused.
+// A snapshot after all operations of the log is the latest state, whatever is left of the history. An earlier one is
+// refused.
 func TestCorpusSnapshotAfterAll(t *testing.T) {
 	dir := corpus(t)
 	files, _, tablets := archive(t, "fs_file")
@@ -370,14 +369,14 @@ func TestCorpusSnapshotAfterAll(t *testing.T) {
 		t.Fatalf("%+v", tb.RowSets)
 	}
 	times := snapshots(t, dir, "file_ck")
-	bare := with(files, tb.Object, kudu.WithoutUndo(t, files[tb.Object], tb.RowSets[0].Undo[0].ID))
-	got, err := scan(t, bare, "#key_int32", map[string]string{"at": times["final"]}, stoa.ScanSpec{})
+	less := with(files, tb.Object, kudu.WithoutUndo(t, files[tb.Object], tb.RowSets[0].Undo[0].ID))
+	got, err := scan(t, less, "#key_int32", map[string]string{"at": times["final"]}, stoa.ScanSpec{})
 	if err != nil || len(got.findings) > 0 {
 		t.Fatal(err, got.findings)
 	}
 	compare(t, got.lines(), expected(t, dir, "key_int32", "final"))
 	for _, opts := range []map[string]string{{"at": "1"}, {"at": times["final"], "wal": "false"}} {
-		if _, err := scan(t, bare, "#key_int32", opts, stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) {
+		if _, err := scan(t, less, "#key_int32", opts, stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) {
 			t.Errorf("%v: %v", opts, err)
 		}
 	}

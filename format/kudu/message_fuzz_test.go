@@ -21,7 +21,7 @@ import (
 	"stoa/wire"
 )
 
-// messages are the parsers of Kudu's protobuf messages that have no target of their own.
+// messages are the parsers of Kudu's protobuf messages without a fuzz target of their own.
 var messages = map[string]func(c *wire.Cursor){
 	"consensus":        func(c *wire.Cursor) { (&meta.Consensus{}).Parse(c) },
 	"instance":         func(c *wire.Cursor) { (&fs.Instance{}).Parse(c) },
@@ -44,7 +44,7 @@ var messages = map[string]func(c *wire.Cursor){
 	},
 }
 
-// FuzzMessages parses bytes as any of the messages: errors are placed in them, and memory is in proportion.
+// FuzzMessages parses bytes as any of the messages: errors must be within them, and memory must be in proportion.
 func FuzzMessages(f *testing.F) {
 	kinds := slices.Sorted(maps.Keys(messages))
 	for i, kind := range kinds {

@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// TestNoFile: a directory in the place of a file of metadata is as a file whose bytes are lost: each verb says it
-// as damage, and gives as many tables.
+// TestNoFile: a directory in the place of a metadata file has the same effect as a file of zeros: each verb reports it
+// as damage, and there are as many tables.
 func TestNoFile(t *testing.T) {
 	meta := regexp.MustCompile(`(^|/)(instance|block_manager_instance|(tablet-meta|consensus-meta)/[0-9a-f]{32})$`)
 	for _, place := range []string{"file", "history", "log"} {
@@ -55,7 +55,8 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// verbsOf is what verbs say of a place: how many tables, and whether something is damaged, or cannot be done.
+// verbsOf summarizes what verbs report for a directory: the number of tables, and whether something is damaged or
+// fails.
 func verbsOf(t *testing.T, dir string) string {
 	class := func(err error) string {
 		switch {

@@ -55,7 +55,7 @@ func TestPartitionFilter(t *testing.T) {
 	}
 	tb := &meta.Tablet{Schema: *sc}
 	tb.Partitioning = meta.PartitionSchema{Stored: true, Range: []int32{sc.Columns[1].ID}}
-	// from 10 to 20, as keys have it: the sign is turned
+	// from 10 to 20; keys have the sign bit inverted
 	tb.Partition = meta.Partition{Start: []byte{0x80, 0, 0, 10}, End: []byte{0x80, 0, 0, 20}}
 	for v, in := range map[uint32]bool{9: false, 10: true, 19: true, 20: false, 0xffffffff: false} {
 		if why := meta.NewPartitionFilter(tb).Outside([][]byte{le(1), le(v)}); (why == "") != in {
@@ -72,6 +72,6 @@ func TestPartitionFilter(t *testing.T) {
 	}
 	tb.Partition.Buckets[0] = (own + 1) % 7
 	if why := meta.NewPartitionFilter(tb).Outside([][]byte{le(1), le(5)}); why == "" {
-		t.Error("another bucket is not told")
+		t.Error("another bucket is not noticed")
 	}
 }

@@ -106,7 +106,7 @@ func TestMissing(t *testing.T) {
 	if got := texts(gaps); !slices.Equal(got, want) || more != 0 {
 		t.Errorf("got %q, %d more", got, more)
 	}
-	// no ranges: all buckets must be there
+	// without ranges, all buckets must be there
 	p = &meta.PartitionSchema{Hash: hash[:1], Stored: true}
 	if gaps, _ := p.Missing(s, []meta.Partition{p.BucketOf([]int32{1}, "", "")}); !slices.Equal(texts(gaps),
 		[]string{"HASH (k0) PARTITION 0 sure"}) {
@@ -115,7 +115,7 @@ func TestMissing(t *testing.T) {
 	if gaps, _ := p.Missing(s, nil); len(gaps) != 2 {
 		t.Errorf("%q", texts(gaps))
 	}
-	// a range with its own hash, of which nothing is there
+	// a range with its own hash dimensions, without tablets
 	p = &meta.PartitionSchema{Hash: hash[:1], Range: []int32{11},
 		Custom: []meta.RangeHash{{Lower: []byte(k(5)), Upper: []byte(k(6)), Hash: hash[1:]}}, Stored: true}
 	gaps, _ = p.Missing(s, []meta.Partition{p.BucketOf([]int32{0}, "", k(5)), p.BucketOf([]int32{1}, "", k(5)),
@@ -129,7 +129,7 @@ func TestMissing(t *testing.T) {
 	if gaps, more := p.Missing(s, nil); len(gaps) != meta.MaxGaps || more < 1<<39 {
 		t.Errorf("%d gaps, %d more", len(gaps), more)
 	}
-	// a table that is not divided
+	// a table without partitions
 	p = &meta.PartitionSchema{Stored: true}
 	if gaps, _ := p.Missing(s, []meta.Partition{{}}); len(gaps) != 0 {
 		t.Errorf("%q", texts(gaps))

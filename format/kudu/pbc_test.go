@@ -45,7 +45,7 @@ func container(version uint32, typ string, records ...[]byte) []byte {
 	return b
 }
 
-// readAll gives the records of a container, and its errors but io.EOF.
+// readAll returns the records of a container, and its errors but io.EOF.
 func readAll(b []byte, o pbc.Options) (records []string, errs []error) {
 	ctx := context.Background()
 	src, err := store.NewMemory(map[string][]byte{"f": b}).Open(ctx, "f")
@@ -82,7 +82,7 @@ func TestPBC(t *testing.T) {
 		if got, errs := readAll(b, pbc.Options{}); !slices.Equal(got, want) || len(errs) > 0 {
 			t.Fatalf("v%d: %d records, %v", version, len(got), errs)
 		}
-		// cut at every byte of the last record and the first ones: what is before the cut is kept
+		// truncated at every byte of the last record and the first ones: the records before are read
 		cuts := []int{}
 		for i := 0; i < 80; i++ {
 			cuts = append(cuts, i)
@@ -126,7 +126,7 @@ func TestPBC(t *testing.T) {
 	}
 }
 
-// Every bit of a container of version 2 is guarded: a flip is reported, and only the record that it is in is lost.
+// Every bit of a container is covered by a checksum: a flip is reported, and in version 2 only its own record is lost.
 func TestPBCFlips(t *testing.T) {
 	in := [][]byte{[]byte("first"), []byte("second"), {}, []byte("fourth"), []byte("fifth")}
 	want := []string{"first", "second", "", "fourth", "fifth"}
@@ -138,7 +138,7 @@ func TestPBCFlips(t *testing.T) {
 				x[i] ^= 1 << bit
 				got, errs := readAll(x, pbc.Options{})
 				if len(errs) == 0 {
-					t.Fatalf("v%d byte %d bit %d: not noticed", version, i, bit)
+					t.Fatalf("v%d byte %d bit %d: not reported", version, i, bit)
 				}
 				for _, err := range errs {
 					if s := pbc.SpanOf(err); !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) ||
@@ -160,7 +160,7 @@ func TestPBCFlips(t *testing.T) {
 	}
 }
 
-func TestPBCOdd(t *testing.T) {
+func TestPBCDamage(t *testing.T) {
 	good := container(2, "t", []byte("one"), []byte("two"))
 	zeros := append(bytes.Clone(good), make([]byte, 5000)...)
 	if got, errs := readAll(zeros, pbc.Options{}); len(got) != 2 || len(errs) != 1 || !pbc.IsTorn(errs[0]) {
@@ -199,7 +199,7 @@ func TestPBCOdd(t *testing.T) {
 	}
 }
 
-// Every byte of the real metadata files has an owner when they are described.
+// The nodes of real metadata files cover all their bytes.
 func TestDescribePBC(t *testing.T) {
 	ctx := context.Background()
 	n := 0
@@ -218,7 +218,7 @@ func TestDescribePBC(t *testing.T) {
 		}
 		if gaps, overlaps := cover.Check(fault.Span{Object: name, Len: int64(len(b))}); len(gaps) > 0 ||
 			len(overlaps) > 0 {
-			t.Errorf("%s: bytes without an owner: %v; with two: %v", name, gaps, overlaps)
+			t.Errorf("%s: gaps %v, overlaps %v", name, gaps, overlaps)
 		}
 		return nil
 	})
@@ -255,7 +255,7 @@ func FuzzPBC(f *testing.F) {
 	})
 }
 
-// A container by itself is listed, described and verified; every changed byte of one with checksums is noticed.
+// A container on its own is listed, described and verified; every changed byte is reported, as checksums cover all.
 func TestMetadataFormat(t *testing.T) {
 	ctx := context.Background()
 	name := "testdata/file/wal/tablet-meta/70fc465b9c534a739769e6e74c851895"
@@ -305,7 +305,7 @@ func TestMetadataFormat(t *testing.T) {
 		bad := bytes.Clone(b)
 		bad[at] ^= 1 << (at % 8)
 		if len(verify(bad)) == 0 {
-			t.Errorf("byte %d is changed, and nothing is told", at)
+			t.Errorf("byte %d is changed, and nothing is reported", at)
 		}
 		for _, err := range MetadataFormat.Describe(ctx, target(bad), format.DescribeOptions{}) {
 			if err != nil && !errors.As(err, new(*fault.Error)) {
@@ -315,7 +315,7 @@ func TestMetadataFormat(t *testing.T) {
 	}
 	for at := 0; at < len(b); at++ {
 		if len(verify(b[:at])) == 0 {
-			t.Errorf("cut at %d, and nothing is told", at)
+			t.Errorf("truncated at %d, and nothing is reported", at)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"stoa/store"
 )
 
-// A cluster on several disks, named as one place: WAL and metadata on one, data on another, a second server deep
-// below a third. Each table is that of the servers together, and is there once, also if a disk was copied.
+// A cluster on several disks, named by a list of roots: WAL and metadata on one, data on another, the master deep below
+// a third. Each table is found once, with all its data, also if a disk was copied.
 func TestCorpusRoots(t *testing.T) {
 	dir := corpus(t)
 	server, _, tablets := archive(t, "fs_file")
@@ -39,7 +39,7 @@ func TestCorpusRoots(t *testing.T) {
 		compare(t, rows, want)
 	}
 	read("/disk1\n/disk2\n/disk3\n", files)
-	// the same table, of which one disk is not named
+	// one disk is not in the list
 	files["roots"] = []byte("/disk1\n/disk3\n")
 	if _, _, err := readAll(t, store.NewMemory(files), "@roots#d_wal", nil, stoa.ScanSpec{}); err == nil {
 		t.Error("read without its blocks")

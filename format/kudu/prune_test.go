@@ -16,8 +16,8 @@ import (
 	"stoa/store"
 )
 
-// reads is how many bytes of pages, and of metadata, of each kind of block a scan read, and the rows that it
-// gave. Metadata is read through a cache of blocks of 64 KiB.
+// reads are the bytes of pages, and of metadata, that a scan read of each kind of block, and its rows. Reads of
+// metadata are recognized by the 64 KiB blocks of their cache.
 func reads(t testing.TB, files map[string][]byte, uri, table string, columns []string, where string) (bytes,
 	meta map[string]int64, rows []string) {
 	t.Helper()
@@ -66,9 +66,8 @@ func kindsOf(m map[string]int64) string {
 	return strings.Join(out, " ")
 }
 
-// A scan reads no more blocks than it needs: those of the named columns; of those the pages that the key's
-// index names; none at all of rowsets outside the key's range, or of which the bloom file says that they do not
-// have the key.
+// A scan reads no more than it needs: blocks of the selected columns; of these, the pages that the key index selects;
+// and nothing of rowsets whose key range or bloom filter excludes the key.
 func TestCorpusReadsNoMore(t *testing.T) {
 	dir := corpus(t)
 	files := load(t, filepath.Join(dir, "fs_file"))
@@ -77,7 +76,7 @@ func TestCorpusReadsNoMore(t *testing.T) {
 		t.Errorf("all: %d rows, %v, %v", len(rows), all, meta)
 	}
 	one, meta, _ := reads(t, files, "#ck", "ck", []string{"v"}, "")
-	// the index says the rowset's rows and keys
+	// the index has the rowset's number of rows and its first and last key
 	if kindsOf(one) != "v" || one["v"] != all["v"] || kindsOf(meta) != "adhoc-index v" {
 		t.Errorf("one column: %v, %v", one, meta)
 	}
@@ -111,8 +110,7 @@ func TestCorpusReadsNoMore(t *testing.T) {
 		}
 		t.Log(x.table, whole, few)
 	}
-	// Two dimensions of partitions: equality of the hash column leads to one bucket, a range of the other
-	// column to one range.
+	// Two dimensions of partitions: equality of the hash column selects one bucket, that of the other column one range.
 	want := inOrder(t, dir, "part")
 	_, meta, rows = reads(t, files, "#part", "part", nil, "id = "+want[0][0]+" and day = "+want[0][1])
 	if len(rows) != 1 || meta["id"]+meta["day"]+meta["adhoc-index"] > 3*64<<10 {
@@ -120,13 +118,13 @@ func TestCorpusReadsNoMore(t *testing.T) {
 	}
 }
 
-// inOrder are the cells of a table's rows in the order of the generator, which is that of the keys within a tablet.
+// inOrder are the cells of a table's rows in the generator's order, which is key order within a tablet.
 func inOrder(t testing.TB, dir, table string) (out [][]string) {
 	t.Helper()
 	return append(out, expectedLines(t, dir, table, "final")...)
 }
 
-// where is a predicate with the cells of a row put in.
+// where fills in the cells of a row in a predicate.
 func where(layout string, cells []string) string {
 	for _, c := range cells {
 		if !strings.Contains(layout, "%s") {

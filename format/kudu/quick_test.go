@@ -17,9 +17,8 @@ import (
 	"stoa/store"
 )
 
-// A list reports of damage that shows without reading rows: in the entry of the table, under the tablet, and of
-// others nothing.
-func TestCorpusListTells(t *testing.T) {
+// A list reports damage that shows without reading rows: in the table's entry, with the tablet, and nowhere else.
+func TestCorpusListReports(t *testing.T) {
 	t.Run("small logs", listReports)
 	kudu.AsLarge(t)
 	t.Run("large logs", listReports)
@@ -30,7 +29,7 @@ func listReports(t *testing.T) {
 		files, f, tablets := archive(t, run)
 		for name, e := range entries(t, store.NewMemory(files), "") {
 			if len(e.Findings) > 0 {
-				t.Errorf("%s, which is sound: %+v", name, e.Findings)
+				t.Errorf("%s, undamaged: %+v", name, e.Findings)
 			}
 		}
 		tb := tablets["d_wal"]
@@ -45,7 +44,7 @@ func listReports(t *testing.T) {
 		}
 		for _, x := range []struct {
 			what, object string
-			bytes        []byte // nil: the object is gone
+			bytes        []byte // nil: the file is gone
 			code         string
 		}{
 			{"the log is gone", log, nil, "kudu.wal.deleted"},
@@ -60,12 +59,12 @@ func listReports(t *testing.T) {
 			{"a column is cut", part.At.Object, files[part.At.Object][:part.At.End()-1], "kudu.block.truncated"},
 		} {
 			if run == "fs_file" && x.code == "kudu.block.truncated" {
-				continue // a file is as long as it is
+				continue // the superblock does not have the length of a file
 			}
 			all := entries(t, with(files, x.object, x.bytes), "tserver")
 			its := func(y region.Finding) bool { return y.Part == tb.ID && y.Severity == region.Error }
 			code := x.code
-			if run == "fs_log" && code == "kudu.block.missing" { // its record is there, the container's data is not
+			if run == "fs_log" && code == "kudu.block.missing" { // the record is there, the container's data file is not
 				code = "kudu.block.truncated"
 			}
 			if code == "" { // what a crash leaves
@@ -80,14 +79,15 @@ func listReports(t *testing.T) {
 			}
 			for name, e := range all {
 				if name != "d_wal" && slices.ContainsFunc(e.Findings, its) {
-					t.Errorf("%s, %s: told of %s: %+v", run, x.what, name, e.Findings)
+					t.Errorf("%s, %s: reported for %s: %+v", run, x.what, name, e.Findings)
 				}
 			}
 		}
 	}
 }
 
-// A master whose log is lost does not know its tables: that is shown by every verb, as what it would say is missing.
+// A master whose log is lost has lost its catalogue: every verb reports that, as missing tablets are unknown without
+// it.
 func TestCorpusCatalogLost(t *testing.T) {
 	files, _, _ := archive(t, "fs_file")
 	const log = "master/wal/wals/00000000000000000000000000000000/wal-000000001"
@@ -107,18 +107,18 @@ func TestCorpusCatalogLost(t *testing.T) {
 		tree := with(files, log, x.bytes)
 		got, err := scan(t, tree, "#d_raw", nil, stoa.ScanSpec{Columns: []string{"id"}})
 		if err != nil || codes(got.findings, region.Error) != x.codes {
-			t.Errorf("%s: a scan tells %q, %v", x.what, codes(got.findings, region.Error), err)
+			t.Errorf("%s: a scan reports %q, %v", x.what, codes(got.findings, region.Error), err)
 		}
 		if reported := codes(entries(t, tree, "")["d_raw"].Findings, region.Error); reported != x.codes {
-			t.Errorf("%s: a list tells %q", x.what, reported)
+			t.Errorf("%s: a list reports %q", x.what, reported)
 		}
 		if bad, _ := findings(t, tree, "", "d_raw"); codes(bad, region.Error) != x.codes {
-			t.Errorf("%s: verify tells %q", x.what, codes(bad, region.Error))
+			t.Errorf("%s: verify reports %q", x.what, codes(bad, region.Error))
 		}
 		n := 0
 		for _, err := range kudu.Format.List(t.Context(), format.Target{Tree: tree, Name: "master"}) {
 			if n++; err == nil {
-				t.Errorf("%s: an entry of a master that knows none", x.what)
+				t.Errorf("%s: an entry, although the catalogue is lost", x.what)
 			}
 			classed(t, err)
 		}
@@ -128,7 +128,7 @@ func TestCorpusCatalogLost(t *testing.T) {
 	}
 }
 
-// A copy that was made without logs is read with a warning; one in which one log of many is missing, with an error.
+// A copy that was made without logs is read with a warning.
 func TestCorpusCopyWithoutLogs(t *testing.T) {
 	files, _, _ := archive(t, "fs_file")
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.Contains(name, "/wals/") })
@@ -139,7 +139,7 @@ func TestCorpusCopyWithoutLogs(t *testing.T) {
 	}
 }
 
-// A superblock that is lost makes only those tables doubtful whose tablet it may have been: its log says its columns.
+// A lost superblock is reported only for tables that its tablet may have belonged to: its log has its columns.
 func TestCorpusLostSuperblockOfOthers(t *testing.T) {
 	files, _, tablets := archive(t, "fs_file")
 	for lost, want := range map[string]string{"d_wal": "", "part": "kudu.superblock.missing kudu.tablet.missing"} {
@@ -150,7 +150,7 @@ func TestCorpusLostSuperblockOfOthers(t *testing.T) {
 	}
 }
 
-// A superblock whose checksum does not match is read, and reported as an error by its own table.
+// A superblock whose header's checksum does not match is read, and reported as an error for its own table only.
 func TestCorpusOddSuperblock(t *testing.T) {
 	files, _, tablets := archive(t, "fs_file")
 	object := tablets["d_wal"].Object
@@ -163,8 +163,8 @@ func TestCorpusOddSuperblock(t *testing.T) {
 	}
 }
 
-// Files that are whole, and stand in each other's place, are reported: a REDO and an UNDO file by every reading,
-// two bloom files by those that ask one, which then do not believe it.
+// Intact files that were exchanged are reported: a REDO and an UNDO file whenever they are read, two bloom filters when
+// they are used, and then they are ignored.
 func TestCorpusExchangedFiles(t *testing.T) {
 	dir := corpus(t)
 	files, f, tablets := archive(t, "fs_file")
@@ -183,7 +183,7 @@ func TestCorpusExchangedFiles(t *testing.T) {
 	deltas := exchanged(tb.RowSets[0].Redo[0], tb.RowSets[0].Undo[0])
 	_, err := scan(t, deltas, "#d_wal", nil, stoa.ScanSpec{Columns: []string{"id"}})
 	if !errors.Is(err, fault.Corrupt) ||
-		!strings.Contains(err.Error(), "live_row_count") { // what the right files change, nobody knows
+		!strings.Contains(err.Error(), "live_row_count") { // what the right files change is unknown
 		t.Errorf("REDO and UNDO: %v", err)
 	}
 	if bad, _ := findings(t, deltas, "", "d_wal"); !strings.Contains(codes(bad, region.Error), "kudu.rowset.live") {

@@ -30,8 +30,8 @@ import (
 	"stoa/vec"
 )
 
-// What is expected of a table is what the generator's model held, which Kudu's own client confirmed:
-// expected/TABLE.PHASE.jsonl.gz in the corpus. Cells are as its GENERATOR.md says.
+// The expected rows of tables are those of the generator's model, which Kudu's own client confirmed:
+// expected/TABLE.PHASE.jsonl.gz in the corpus. Its GENERATOR.md describes the form of cells.
 
 func corpus(t testing.TB) string {
 	t.Helper()
@@ -89,7 +89,7 @@ func expectedLines(t testing.TB, dir, table, phase string) (out [][]string) {
 	return out
 }
 
-// cell is a value in the corpus' spelling.
+// cell is a value in the form of the corpus.
 func cell(a arrow.Array, i int) string {
 	if a.IsNull(i) {
 		return "null"
@@ -136,7 +136,7 @@ func opened(t testing.TB, uri string, opts map[string]string) *stoa.Table {
 	return tb
 }
 
-// rowsOf are the rows that a scan gives, as they come.
+// rowsOf are the rows of a scan, in its order.
 func rowsOf(t testing.TB, tb *stoa.Table, spec stoa.ScanSpec) []string {
 	t.Helper()
 	var out []string
@@ -149,14 +149,14 @@ func rowsOf(t testing.TB, tb *stoa.Table, spec stoa.ScanSpec) []string {
 	return out
 }
 
-// compare reports the first few differences.
+// compare fails if got, sorted, differs from want, with the first few differences.
 func compare(t testing.TB, got, want []string) {
 	t.Helper()
 	got = slices.Sorted(slices.Values(got))
 	if slices.Equal(got, want) {
 		return
 	}
-	t.Errorf("%d rows, %d are expected", len(got), len(want))
+	t.Errorf("%d rows, want %d", len(got), len(want))
 	n := 0
 	for _, g := range got {
 		if _, ok := slices.BinarySearch(want, g); !ok && n < 3 {
@@ -194,8 +194,8 @@ func snapshots(t testing.TB, dir, run string) map[string]string {
 	return out
 }
 
-// Every table of the directories that have no log is read as the generator's model has it; those with a history
-// at each snapshot, too. Of d_wal the last changes are in the log only.
+// Every table of the directories without logs equals the generator's model, those with a history at each snapshot. The
+// last changes of d_wal are only in the log.
 func TestCorpusTables(t *testing.T) {
 	dir := corpus(t)
 	files, err := filepath.Glob(filepath.Join(dir, "expected", "*.jsonl.gz"))
@@ -243,8 +243,7 @@ func openedIn(t testing.TB, tree store.Tree, uri string, opts map[string]string)
 	return tb
 }
 
-// The archives with logs hold what the directories hold, and the last changes of d_wal. They are of a master
-// and a tablet server.
+// The archives with logs, of a master and a tablet server, also have the last changes of d_wal.
 func TestCorpusWithLog(t *testing.T) {
 	dir := corpus(t)
 	files, err := filepath.Glob(filepath.Join(dir, "expected", "*.jsonl.gz"))
@@ -277,7 +276,7 @@ func TestCorpusWithLog(t *testing.T) {
 	}
 }
 
-// corpusOr is where the corpus is, or else what.
+// corpusOr is the directory of the corpus; what if there is none.
 func corpusOr(what string) string {
 	if dir := os.Getenv("STOA_CORPUS"); dir != "" {
 		return dir
@@ -285,10 +284,10 @@ func corpusOr(what string) string {
 	return what
 }
 
-// moments are the hybrid times of the golden history.
+// moments are the hybrid times of the phases of the golden history.
 var moments = map[string]string{"p0": "7353330605118373889", "p2": "7353330655815053313"}
 
-// The golden tables are read as the generator's model has them, by batches of any size, and by parts.
+// The golden tables equal the generator's model, in batches of any size, and by ranges of rows and columns.
 func TestGoldenTables(t *testing.T) {
 	for _, x := range []struct{ dir, table, phase string }{
 		{"testdata/file", "autoinc", "final"}, {"testdata/history", "d_major", "p0"},
@@ -304,17 +303,17 @@ func TestGoldenTables(t *testing.T) {
 		compare(t, whole, want)
 		for _, n := range []int{1, 7, 100, 333} {
 			if got := rowsOf(t, tb, stoa.ScanSpec{Batch: n}); !slices.Equal(got, whole) {
-				t.Errorf("%s.%s: in batches of %d rows it is another table", x.table, x.phase, n)
+				t.Errorf("%s.%s: different rows in batches of %d", x.table, x.phase, n)
 			}
 		}
 		for from := int64(0); from < int64(len(whole)); from += 97 {
 			to := min(from+50, int64(len(whole)))
 			if got := rowsOf(t, tb, stoa.ScanSpec{Rows: vec.Range{From: from, To: to}}); !slices.Equal(got,
 				whole[from:to]) {
-				t.Errorf("%s.%s: rows %d to %d are others", x.table, x.phase, from, to)
+				t.Errorf("%s.%s: rows %d to %d differ", x.table, x.phase, from, to)
 			}
 		}
-		// Each column alone.
+		// each column alone
 		cells := cellsOf(t, whole)
 		for i, f := range tb.Schema().Fields() {
 			got := rowsOf(t, tb, stoa.ScanSpec{Columns: []string{pred.JoinPath(f.Name)}})
@@ -327,7 +326,7 @@ func TestGoldenTables(t *testing.T) {
 	}
 }
 
-// cellsOf takes lines apart: cells have no blanks but in quotes.
+// cellsOf splits lines into cells, which have no spaces but in quotes.
 func cellsOf(t testing.TB, rows []string) [][]string {
 	t.Helper()
 	out := make([][]string, len(rows))
@@ -351,7 +350,7 @@ func cellsOf(t testing.TB, rows []string) [][]string {
 	return out
 }
 
-// The rows of a tablet come in the order of the key.
+// The rows of a tablet come in key order.
 func TestOrder(t *testing.T) {
 	for phase, n := range map[string]int{"p0": 0, "p2": 0, "final": 0} {
 		opts := map[string]string{}
@@ -366,7 +365,7 @@ func TestOrder(t *testing.T) {
 			}
 			for _, id := range b.Column(0).(*array.Int64).Int64Values() {
 				if id <= last {
-					t.Fatalf("%s: %d behind %d", phase, id, last)
+					t.Fatalf("%s: %d after %d", phase, id, last)
 				}
 				last = id
 				n++
@@ -378,7 +377,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Options that are wrong are refused with their names.
+// Bad options are refused by name.
 func TestOptions(t *testing.T) {
 	for opts, want := range map[[2]string]string{
 		{"at", "yesterday"}: "at=yesterday", {"at", "-1"}: "at=-1", {"wal", "no"}: "wal=no",
@@ -390,7 +389,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%v: %v", opts, err)
 		}
 	}
-	// A time of the calendar is the hybrid time of its microsecond: p0 lies in it.
+	// a calendar time is a hybrid time without the counter
 	us, _ := strconv.ParseInt(moments["p2"], 10, 64)
 	at := time.UnixMicro(us >> 12).UTC().Format(time.RFC3339Nano)
 	rows := rowsOf(t, opened(t, "testdata/history#d_major", map[string]string{"at": at}), stoa.ScanSpec{})
@@ -403,7 +402,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	// The table's id, a tablet's id, and directories given one by one.
+	// the table's id, a tablet's id, and given directories
 	_, tablets := layout(t, store.NewMemory(load(t, "testdata/file")))
 	dirs := map[string]string{"data-dirs": "testdata/file/data", "meta-dir": "testdata/file/wal"}
 	for _, x := range []struct {
@@ -415,8 +414,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A snapshot from before what is left of the history is refused, by the rowset's name; partial=true shows what
-// there is.
+// A snapshot before the rest of the history is refused, and the error names the rowset; partial=true reads what there
+// is.
 func TestHistoryIsGone(t *testing.T) {
 	files := load(t, "testdata/history")
 	f, tablets := layout(t, store.NewMemory(files))
@@ -429,7 +428,7 @@ func TestHistoryIsGone(t *testing.T) {
 		}
 		undo = append(undo, p.At.Object)
 	}
-	// As if the oldest UNDO had been removed: the superblock without it is what Kudu leaves.
+	// a superblock as Kudu writes it after it removed the oldest UNDO
 	less := store.NewMemory(files)
 	rewritten := kudu.WithoutUndo(t, files[tb.Object], tb.RowSets[0].Undo[len(undo)-1].ID)
 	less.Put(tb.Object, rewritten)
@@ -446,7 +445,7 @@ func TestHistoryIsGone(t *testing.T) {
 	if err != nil || codes(got.findings, region.Error) != "kudu.history.removed" {
 		t.Error(err, got.findings)
 	}
-	// Before all that Kudu promises to keep, with the log or without.
+	// before the history that Kudu guarantees to keep, with the log and without
 	for _, wal := range []string{"true", "false"} {
 		if _, err := scan(t, store.NewMemory(files), "#d_major", map[string]string{"at": "1", "wal": wal},
 			stoa.ScanSpec{}); !errors.Is(err, fault.Unsupported) {
