@@ -167,9 +167,9 @@ func foreign(ctx context.Context, tg format.Target, formats []format.Format) (er
 	}
 	only := ""
 	if store.Unsized(src) {
-		only = " by its beginning, which is all that is looked at in a pipe"
+		only = " by its beginning, which is all that is checked in a pipe"
 	}
-	return fault.Unsupportedf(at, "", "not of a format that stoa knows%s (it begins with %s); --from FORMAT forces one",
+	return fault.Unsupportedf(at, "", "not of a known format%s (it begins with %s); the format can be forced",
 		only, preview(head)), true
 }
 

@@ -141,7 +141,7 @@ func TestForeignRedo(t *testing.T) {
 				live++
 			}
 			if wrong != 0 || len(got.lost) == 0 {
-				t.Errorf("%s, recover %t: %d rows are wrong, %d losses, %q", name, again, wrong, len(got.lost), reported)
+				t.Errorf("%s, recover %t: %d wrong rows, %d losses, %q", name, again, wrong, len(got.lost), reported)
 			}
 		}
 	}

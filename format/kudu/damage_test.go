@@ -394,7 +394,7 @@ func TestCorpusLogAndDamagedKeys(t *testing.T) {
 			rows, _, err := readAll(t, tree, "#d_wal", nil, spec)
 			slices.Sort(rows)
 			if err == nil && !slices.Equal(rows, want) {
-				t.Fatalf("byte %d of a key block: %d rows instead of %d, or different ones, and no error", off, len(rows),
+				t.Fatalf("byte %d of a key block: %d rows instead of %d, or others, and no error", off, len(rows),
 					len(want))
 			}
 			if err != nil && !errors.Is(err, fault.Corrupt) {

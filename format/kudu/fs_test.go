@@ -183,7 +183,7 @@ func TestCorpusFileBlocks(t *testing.T) {
 			t.Errorf("block %d: %s, want %s", m.BlockID, p.At, want)
 		}
 		if sum := sumOf(t, f, p); sum != m.Sha256 {
-			t.Errorf("block %d: other bytes", m.BlockID)
+			t.Errorf("block %d: wrong checksum", m.BlockID)
 		}
 		s := byID[m.BlockID]
 		if s.Table != m.Table || s.Kind != m.Kind || s.Column != m.Column || s.RowSet != m.RowSet ||

@@ -210,7 +210,8 @@ func TestWrongContentOfBlocks(t *testing.T) {
 		"the same bloom file":                  {"bloom", bloomOf(-1), format.Deep, ""},
 		"REDO changes that go back in time":    {"redo", deltas(true, 5, 5), format.Deep, "kudu.delta.order"},
 		"UNDO changes that go forward in time": {"undo", deltas(false, 5, 5), format.Deep, "kudu.delta.order"},
-		"changes of a row that does not exist": {"redo", deltas(false, 5, uint32(n)), format.Deep, "kudu.delta.damaged"},
+		"changes past the last row": {"redo", deltas(false, 5, uint32(n)), format.Deep,
+			"kudu.delta.damaged"},
 		"a key of the value index": {"id", resealed(id, index, func(b []byte) {
 			// the second entry: the first seven bytes of a key, which set its block apart from the one before
 			at := bytes.Index(b, []byte{7, 0x80})

@@ -64,7 +64,7 @@ func listReports(t *testing.T) {
 			all := entries(t, with(files, x.object, x.bytes), "tserver")
 			its := func(y region.Finding) bool { return y.Part == tb.ID && y.Severity == region.Error }
 			code := x.code
-			if run == "fs_log" && code == "kudu.block.missing" { // the record is there, the container's data file is not
+			if run == "fs_log" && code == "kudu.block.missing" { // the record is there, the data file is not
 				code = "kudu.block.truncated"
 			}
 			if code == "" { // what a crash leaves

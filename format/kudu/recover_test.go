@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// A column's footer and index are gone: reading loses the column, recovery finds its pages again.
+// A column's footer and index are lost: reading loses the column, recovery finds its pages.
 func TestRecover(t *testing.T) {
 	files := load(t, "testdata/history")
 	f, tablets := layout(t, store.NewMemory(files))
@@ -57,21 +57,21 @@ func TestRecover(t *testing.T) {
 				reported = reported || strings.HasPrefix(x.Code, "cfile.footer") && x.Column == column
 			}
 			if !reported {
-				t.Errorf("column %s: the footer is not told: %v", column, tb.Findings())
+				t.Errorf("column %s: the damaged footer is not reported: %v", column, tb.Findings())
 			}
 		}
 	}
 }
 
-// reported reports whether findings have an error with a code, and a word in its message.
+// reported reports whether there is an error finding with a code, and a word in its message.
 func reported(found []region.Finding, code, word string) bool {
 	return slices.ContainsFunc(found, func(x region.Finding) bool {
 		return x.Code == code && x.Severity == region.Error && strings.Contains(x.Message, word)
 	})
 }
 
-// A tablet of a partitioned table is not there: what there is is read and the gap reported as an error, verify
-// names it, partial=true says nothing.
+// A tablet of a partitioned table is missing: the others are read, and the gap is an error finding, of verify, too;
+// with partial=true it is none.
 func TestMissingTablet(t *testing.T) {
 	files := load(t, "testdata/log")
 	tree := store.NewMemory(files)
@@ -93,7 +93,7 @@ func TestMissingTablet(t *testing.T) {
 		}
 		bad, _ := findings(t, tree, "", x.Table)
 		if !reported(bad, "kudu.tablet.missing", "") {
-			t.Errorf("%s: verify does not tell: %v", x.Table, bad)
+			t.Errorf("%s: verify does not report it: %v", x.Table, bad)
 		}
 		rows, _, err := readAll(t, tree, "#"+x.Table, map[string]string{"partial": "true"}, stoa.ScanSpec{})
 		if err != nil || len(rows) == 0 || !slices.Equal(rows, some) {
@@ -114,9 +114,9 @@ func TestMissingTablet(t *testing.T) {
 	}
 }
 
-// The records of two log containers change places. Where a block is then said to lie, another block may, or its
-// middle, whose pages are whole, of the right type and begin with row 0: recovery must not take them for the
-// column's. All that it gives is what the whole directory gives, or null.
+// The metadata of two log containers is exchanged. Where a block is then recorded, another one may lie, or the middle
+// of one, with intact pages of the right type that begin with row 0: recovery must not take these for the column's. All
+// cells that it returns are those of the undamaged directory, or null.
 func TestCorpusExchangedRecords(t *testing.T) {
 	files := load(t, filepath.Join(corpus(t), "fs_log"))
 	whole, err := recovered(t, store.NewMemory(files), false, stoa.ScanSpec{})

@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// Three copies of a server's directory, each with other damage: every table is read whole. What is damaged in
-// all three is lost, and reported.
+// Three copies of a server's directory with different damage: every table is read completely. What is damaged in all
+// three is lost, and reported.
 func TestCorpusReplicas(t *testing.T) {
 	dir := corpus(t)
 	one := load(t, filepath.Join(dir, "fs_log"))
@@ -95,8 +95,8 @@ func TestCorpusReplicas(t *testing.T) {
 	compare(t, rows, expected(t, dir, "d_raw", "final"))
 }
 
-// Two servers that flushed for themselves: their rowsets are no twins, as their changes have other times; cells
-// are then found by key. The replicas are made of two runs of the generator, with the same rows at the end.
+// The rowsets of two servers that flushed on their own are no twins, as their changes have different times; cells are
+// then found by key. The replicas are made from two runs of the generator, with the same rows at the end.
 func TestCorpusFillByKey(t *testing.T) {
 	dir := corpus(t)
 	one, two := load(t, filepath.Join(dir, "fs_file")), load(t, filepath.Join(dir, "fs_log"))
@@ -174,8 +174,8 @@ func TestCorpusFillByKey(t *testing.T) {
 	}
 }
 
-// The replica that saw the latest operation is read, whatever blocks it lacks. A log that ends before what was
-// flushed is reported.
+// The replica with the latest operation is read, whatever blocks it lacks. A log that ends before what was flushed is
+// reported.
 func TestCorpusLatestReplica(t *testing.T) {
 	dir := corpus(t)
 	one := kudu.Unpack(t, filepath.Join(dir, "fs_file", "full_with_wal.tar.zst"))
@@ -213,8 +213,8 @@ func TestCorpusLatestReplica(t *testing.T) {
 	}
 }
 
-// Three copies of one server, of which each has other blocks, and no block two: their superblocks prove that
-// they are copies.
+// Three copies of one server, each with other blocks, and no block in two of them: their superblocks prove that they
+// are copies.
 func TestCorpusCopiesWithNothingInCommon(t *testing.T) {
 	dir := corpus(t)
 	one, f, tablets := archive(t, "fs_file")

@@ -56,10 +56,10 @@ func TestValueText(t *testing.T) {
 		}
 		c := meta.Column{Type: x.typ, Scale: x.scale}
 		if got := c.PlainText(x.raw); got != x.plain {
-			t.Errorf("%s %x: plainly %s, want %s", x.typ, x.raw, got, x.plain)
+			t.Errorf("%s %x: PlainText %s, want %s", x.typ, x.raw, got, x.plain)
 		}
 		if back, err := c.Value(x.plain); x.typ.IsBinary() && (err != nil || !bytes.Equal(back, x.raw)) {
-			t.Errorf("%s %x comes back as %x, %v", x.typ, x.raw, back, err)
+			t.Errorf("%s %x is parsed as %x, %v", x.typ, x.raw, back, err)
 		}
 	}
 }

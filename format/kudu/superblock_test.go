@@ -37,7 +37,7 @@ func parseSuper(b []byte) (*meta.Tablet, error) {
 	return meta.ReadSuperblock(context.Background(), store.NewMemory(map[string][]byte{"s": b}), "s", pbc.Options{})
 }
 
-// A flip of any bit of a superblock is noticed, and what is read nevertheless is what was there; a cut loses it.
+// Any flipped bit of a superblock is reported, and what is read nevertheless is right; a truncated superblock is lost.
 func TestSuperblockDamage(t *testing.T) {
 	for name, b := range superblocks(t) {
 		whole, err := parseSuper(b)
@@ -60,10 +60,10 @@ func TestSuperblockDamage(t *testing.T) {
 				continue
 			}
 			if len(got.Notes) == 0 {
-				t.Fatalf("%s: byte %d: not noticed", name, i)
+				t.Fatalf("%s: byte %d: not reported", name, i)
 			}
 			if got.Notes = nil; dump(got) != want {
-				t.Fatalf("%s: byte %d: another superblock", name, i)
+				t.Fatalf("%s: byte %d: a different superblock", name, i)
 			}
 		}
 		for n := 0; n < len(b); n += step {
@@ -77,8 +77,8 @@ func TestSuperblockDamage(t *testing.T) {
 	}
 }
 
-// The block that a reference names is shown by the bytes it points to.
-func TestBlockRefsPointHome(t *testing.T) {
+// The span of a block reference has the bytes of the reference.
+func TestBlockRefSpans(t *testing.T) {
 	n := 0
 	for name, b := range superblocks(t) {
 		tb, err := parseSuper(b)
@@ -123,7 +123,7 @@ func superMessage(more ...[]byte) []byte {
 	return append(b, bytes.Join(more, nil)...)
 }
 
-// What no real superblock at hand has: all fields, and some that are not known.
+// A superblock with all fields, which no real one has, and unknown ones.
 func TestSuperblockFields(t *testing.T) {
 	block := func(id uint64) []byte { return pb.AppendFixed64(nil, 1, id) }
 	txn := pb.AppendMessage(pb.AppendInt(nil, 1, 7), 2,
@@ -176,7 +176,7 @@ func TestSuperblockFields(t *testing.T) {
 	}
 }
 
-// What is required must be there, and every error is placed.
+// Required fields must be there, and every error has a place.
 func TestSuperblockRefusals(t *testing.T) {
 	for name, m := range map[string][]byte{
 		"nothing": {},
@@ -237,7 +237,7 @@ func TestConsensus(t *testing.T) {
 	if n := len(mustTablets(t, f)); n != 4 || codesIn(f) != "kudu.cmeta.damaged" {
 		t.Errorf("%d tablets, %s", n, codesIn(f))
 	}
-	// a damaged superblock costs its tablet; its blocks are then named by nobody
+	// a damaged superblock costs its tablet; no superblock names its blocks then
 	f = openOne(t, edit(t, "log", func(files map[string][]byte) {
 		b := files["srv/wal/tablet-meta/e231c66227dd49ef833943949158dbbc"]
 		b[len(b)-9] ^= 1

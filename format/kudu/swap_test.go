@@ -30,8 +30,8 @@ func blockFiles(files map[string][]byte) (out []string) {
 	return out
 }
 
-// Every block is verified and described as if it were of every kind: a delta file as a bloom file, a column of
-// numbers as a delta file. What cannot be of the kind is reported.
+// Every block is verified and described as every kind: a delta file as a bloom filter, a column of numbers as a delta
+// file. What cannot be of the kind is reported.
 func TestBlocksAsEveryKind(t *testing.T) {
 	files := load(t, "testdata/history")
 	tree := store.NewMemory(files)
@@ -69,8 +69,8 @@ func TestBlocksAsEveryKind(t *testing.T) {
 	}
 }
 
-// alike reports whether no field of two CFiles' footers tells them apart, but for where things lie; of delta
-// files nothing says to which rowset they belong.
+// alike reports whether two CFiles cannot be distinguished by their footers, offsets aside; delta files do not say
+// which rowset they belong to.
 func alike(a, b []byte) bool {
 	x, err := cfile.NewReader(bytes.NewReader(a), int64(len(a)), format.OpenOptions{})
 	y, bad := cfile.NewReader(bytes.NewReader(b), int64(len(b)), format.OpenOptions{})
@@ -92,9 +92,9 @@ func alike(a, b []byte) bool {
 		f.Compression == g.Compression && f.NumValues == g.NumValues
 }
 
-// Each two block files of a directory change places, and each is copied over the other. Reading, recovery and
-// both depths of verify neither panic nor mention a defect of their own; a row that is wrong is reported, unless
-// the footers do not tell the files apart; and verify tells what footers tell.
+// Any two block files of a directory are exchanged, and each is copied over the other. Reading, recovery and both
+// depths of verify neither panic nor report a bug of their own; wrong rows are reported, unless the footers do not
+// distinguish the files; and verify reports what the footers show.
 func TestExchangedBlocks(t *testing.T) {
 	files := load(t, "testdata/history")
 	want := slices.Sorted(maps.Keys(lineSet(expectedLines(t, "testdata", "d_major", "final"))))
@@ -135,7 +135,7 @@ func exchanged(t *testing.T, what string, tree store.Tree, want []string, same b
 	t.Helper()
 	for _, depth := range []format.Depth{format.Sums, format.Deep} {
 		if verified(t, tree, depth) == 0 && !same {
-			t.Errorf("%s: verify of depth %v tells nothing", what, depth)
+			t.Errorf("%s: verify of depth %v reports nothing", what, depth)
 		}
 	}
 	for _, recover := range []bool{false, true} {
@@ -152,7 +152,7 @@ func exchanged(t *testing.T, what string, tree store.Tree, want []string, same b
 			t.Errorf("%s: nothing was recovered: %v", what, err)
 		case err != nil || len(got.lost) > 0 || codes(got.findings, region.Error) != "" || same:
 		case !slices.Equal(got.lines(), want):
-			t.Errorf("%s: recover %t: %d rows, %d are wrong or missing, and nothing is told", what, recover,
+			t.Errorf("%s: recover %t: %d rows, %d are wrong or missing, and nothing is reported", what, recover,
 				len(got.cells), len(missingOf(got.lines(), want)))
 		}
 		if recover && err == nil && len(got.cells) < fewest {
@@ -161,7 +161,7 @@ func exchanged(t *testing.T, what string, tree store.Tree, want []string, same b
 	}
 }
 
-// recovered is scan, of a table that is opened for recovery if so wanted.
+// recovered is scan, of a table that is opened for recovery if again is true.
 func recovered(t *testing.T, tree store.Tree, recover bool, spec stoa.ScanSpec) (out scanned, err error) {
 	t.Helper()
 	tb, err := stoa.Open(t.Context(), "#d_major",
@@ -187,7 +187,7 @@ func recovered(t *testing.T, tree store.Tree, recover bool, spec stoa.ScanSpec) 
 	return out, nil
 }
 
-// verified is how many errors verify reports; none may be of stoa itself.
+// verified is the number of errors that verify reports; none may be a bug of stoa.
 func verified(t *testing.T, tree store.Tree, depth format.Depth) (n int) {
 	t.Helper()
 	for x := range kudu.Format.Verify(t.Context(), format.Target{Tree: tree}, format.OpenOptions{Depth: depth}) {
@@ -218,7 +218,8 @@ func missingOf(got, want []string) (out []string) {
 	return out
 }
 
-// A block of a column that is cut, empty, gone, or a directory costs the cells of its rows, in recovery as in reading.
+// A column's block that is truncated, empty, missing or a directory costs the cells of its rows, in recovery as in
+// reading.
 func TestRecoverWithoutABlock(t *testing.T) {
 	files := load(t, "testdata/history")
 	f, tablets := layout(t, store.NewMemory(files))
@@ -264,8 +265,8 @@ func directoryAt(files map[string][]byte, name string) *store.Memory {
 	return store.NewMemory(out)
 }
 
-// Without superblocks the error says how the blocks are read nevertheless.
-func TestWithoutSuperblocksTheSchemaIsAskedFor(t *testing.T) {
+// Without superblocks the error says how to read the blocks with a schema.
+func TestErrorWithoutSuperblocks(t *testing.T) {
 	files := load(t, "testdata/history")
 	for name := range files {
 		if strings.Contains(name, "/tablet-meta/") {

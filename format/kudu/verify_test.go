@@ -17,7 +17,7 @@ import (
 	"stoa/store"
 )
 
-// findings are what verify reports, notes apart.
+// findings are those of verify: errors and warnings, and notes.
 func findings(t testing.TB, tree store.Tree, dir, table string) (bad, notes []region.Finding) {
 	t.Helper()
 	known := map[string]bool{}
@@ -38,7 +38,7 @@ func findings(t testing.TB, tree store.Tree, dir, table string) (bad, notes []re
 	return bad, notes
 }
 
-// The real directories are sound.
+// Verify has no findings about the real directories, but for missing logs and tablets.
 func TestVerifyHealthy(t *testing.T) {
 	places := []string{"testdata/file", "testdata/log"}
 	if dir := filepath.Join(corpusOr(""), "kudu"); dir != "kudu" {
@@ -56,7 +56,7 @@ func TestVerifyHealthy(t *testing.T) {
 	}
 }
 
-// Every byte of every object has one owner.
+// The nodes of each file cover all its bytes, without overlaps.
 func TestDescribeCoversAll(t *testing.T) {
 	places := []string{"testdata/file", "testdata/log"}
 	if dir := filepath.Join(corpusOr(""), "kudu"); dir != "kudu" {
@@ -111,7 +111,7 @@ func TestDescribeCoversAll(t *testing.T) {
 	}
 }
 
-// What describes a table alone is within its own blocks.
+// The description of a single table has no more than its own blocks.
 func TestDescribeTable(t *testing.T) {
 	n := 0
 	for x, err := range kudu.Format.Describe(context.Background(),

@@ -74,7 +74,7 @@ func tserver(t testing.TB, tree store.Tree) *fs.FS {
 	return f
 }
 
-// expected are the rows of a table at a phase, as the generator's own client read them.
+// expected are the rows of a table at a phase, as the generator's client read them.
 func expected(t testing.TB, dir, table, phase string) (cols []kudugen.Column, rows [][]kudugen.Cell) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "expected", "schemas.json"))
@@ -120,7 +120,7 @@ func snapshots(t testing.TB, dir, run string) (out []struct {
 // cellMap is a row by column id. A column that is not there was added later.
 type cellMap map[uint32]kudugen.Cell
 
-// timeline is a row's history: what changes do to it.
+// timeline is a row's history.
 type timeline struct {
 	base    cellMap // nil: the row was never inserted here
 	time    uint64  // of the insertion
@@ -145,7 +145,7 @@ func cellsOf(t testing.TB, b []byte) cellMap {
 	return out
 }
 
-// at is the row as of a time; nil if it is not there then.
+// at is the row at a time; nil if it does not exist then.
 func (l *timeline) at(t testing.TB, time uint64) cellMap {
 	row := cellMap{}
 	for k, v := range l.base {
@@ -217,8 +217,8 @@ func keyOf(t testing.TB, sc *meta.Schema, row []kudugen.Cell) string {
 	return string(k)
 }
 
-// The log of a tablet that was never cut holds the whole history: replayed as if nothing had been flushed, it
-// gives the contents of every table at every snapshot.
+// A log of which nothing was removed holds the whole history: replayed as if nothing had been flushed, it yields every
+// table at every snapshot.
 func TestCorpusWALHoldsEverything(t *testing.T) {
 	dir := corpusDir(t)
 	compared := 0
@@ -275,7 +275,7 @@ func wholeLog(t testing.TB, f *fs.FS, tb *meta.Tablet, into map[string]*timeline
 		t.Fatal(err)
 	}
 	for _, x := range l.Findings {
-		// A row that was deleted from its rowset and inserted again looks like that here.
+		// so a row looks that was deleted from its rowset and inserted again
 		if x.Code != "kudu.wal.change.lost" || !strings.Contains(x.Message, "was there already") &&
 			!strings.Contains(x.Message, "more of this kind") {
 			t.Errorf("%s: %s at %s: %s", tb.Table, x.Code, x.At, x.Message)
@@ -298,8 +298,8 @@ func wholeLog(t testing.TB, f *fs.FS, tb *meta.Tablet, into map[string]*timeline
 	}
 }
 
-// Only d_wal has something in its log that was not flushed: its contents at p4, with the log, are its final
-// ones. The logs of all other tablets add nothing.
+// Only the log of d_wal has something that was not flushed: with it, the rows at p4 become the final ones. The logs of
+// all other tablets add nothing.
 func TestCorpusWALAddsWhatIsNotFlushed(t *testing.T) {
 	dir := corpusDir(t)
 	for run, manifest := range map[string]string{"fs_file": "file_ck", "fs_log": "log_ck"} {

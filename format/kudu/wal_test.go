@@ -34,7 +34,7 @@ const (
 	goldenAlter = "dd2267a0b9b24eb7ab636b24881ec9a5"
 )
 
-// logFS is a server that has only logs and superblocks.
+// logFS is a server with only logs and superblocks.
 func logFS(tree store.Tree) *fs.FS {
 	return &fs.FS{Layout: fs.Layout{WALDir: "w", MetaDir: "w"}, Tree: tree, Options: fs.FSOptions{}}
 }
@@ -50,7 +50,7 @@ func goldenTablet(t testing.TB, f *fs.FS, id string) *meta.Tablet {
 	return tb
 }
 
-// The two logs here give the contents of their tables, one of which was altered on the way.
+// The two logs in testdata yield the rows of their tables, one of which was altered in between.
 func TestWALGolden(t *testing.T) {
 	b, err := os.ReadFile("testdata/wal/schemas.json")
 	var schemas map[string][]kudugen.Column
@@ -87,7 +87,7 @@ func TestWALGolden(t *testing.T) {
 	}
 }
 
-// asIfNothingFlushed makes all changes in a log be in no rowset.
+// asIfNothingFlushed changes a tablet so that no change in its log counts as flushed.
 func asIfNothingFlushed(tb *meta.Tablet) *meta.Tablet {
 	x := *tb
 	x.LastDurableMRS, x.RowSets = -1, []meta.RowSet{{ID: 0, LastDurableDMS: -1}}
@@ -116,7 +116,7 @@ func replayTree(t testing.TB, tb *meta.Tablet, files map[string][]byte, lookup w
 	return l
 }
 
-// codesOf are the codes of the findings, each once, sorted.
+// codesOf are the codes of a log's findings, each once, sorted.
 func codesOf(l *wal.Logged) string {
 	var out []string
 	for _, x := range l.Findings {
@@ -135,7 +135,7 @@ func segmentOf(t testing.TB, id string) []byte {
 	return b
 }
 
-// subset reports whether the rows of part are among those of whole, each with a beginning of its changes.
+// subset reports whether the rows of part are rows of whole, each with a prefix of its changes.
 func subset(part, whole *wal.Logged) bool {
 	all := map[string]wal.LoggedRow{}
 	for _, r := range whole.Rows {
@@ -176,7 +176,7 @@ func batchEnds(t testing.TB, b []byte) []int64 {
 	}
 }
 
-// A log that ends anywhere gives what was written before, and says so unless it ends between two batches.
+// A truncated log yields what was written before, and that is reported unless it ends between two batches.
 func TestWALTornAnywhere(t *testing.T) {
 	f := logFS(store.NewMemory(golden(t)))
 	tb := asIfNothingFlushed(goldenTablet(t, f, goldenInt8))
@@ -211,7 +211,7 @@ func TestWALTornAnywhere(t *testing.T) {
 
 func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
-// A flipped bit after the header, which has no checksum, is noticed, placed, and changes no row that is given.
+// A flipped bit after the header, which has no checksum, is reported with its place, and no row is wrong.
 func TestWALFlips(t *testing.T) {
 	f := logFS(store.NewMemory(golden(t)))
 	for _, id := range []string{goldenInt8, goldenAlter} {
@@ -261,7 +261,7 @@ func TestWALHeaderFlips(t *testing.T) {
 		}
 	}
 	if reported < 600 {
-		t.Errorf("%d flips are told", reported)
+		t.Errorf("%d flips are reported", reported)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestWALHeaderSchema(t *testing.T) {
 	}
 }
 
-// Every byte of a segment is owned by a part of it.
+// The nodes of a segment cover all its bytes.
 func TestWALDescribe(t *testing.T) {
 	segments := map[string][]byte{}
 	for _, id := range []string{goldenInt8, goldenAlter} {
@@ -364,11 +364,11 @@ func coverage(t testing.TB, name string, b []byte, damaged bool) {
 		lost += g.Len
 	}
 	if lost != gap || len(overlaps) > 0 || n == 0 || gap > 0 != damaged {
-		t.Errorf("%s: gaps %v (%d bytes told), overlaps %v, %d nodes", name, gaps, gap, overlaps, n)
+		t.Errorf("%s: gaps %v (%d bytes), overlaps %v, %d nodes", name, gaps, gap, overlaps, n)
 	}
 }
 
-// A segment by itself is known, listed, described and checked.
+// A segment on its own is recognized, listed, described and verified.
 func TestWALFormat(t *testing.T) {
 	ctx := context.Background()
 	b := segmentOf(t, goldenInt8)
@@ -450,7 +450,7 @@ func schemaPB(s *meta.Schema, ids bool) (out []byte) {
 	return out
 }
 
-// segment makes a segment of batches.
+// segment makes a segment with the given batches.
 func segment(s meta.Schema, version uint32, sequence uint64, c cfile.Compression, old bool, batches ...[]byte) []byte {
 	m := pb.AppendString(nil, 5, "t")
 	m = pb.AppendUint(m, 6, sequence)
@@ -565,7 +565,7 @@ func (r *rowsPB) request(s *meta.Schema, more ...func([]byte) []byte) []byte {
 	return m
 }
 
-// textOf writes what a log gives: rows as key@time{cells}, then their changes.
+// textOf writes the content of a log: rows as key@time{cells}, with their changes.
 func textOf(l *wal.Logged) string {
 	var b strings.Builder
 	list := func(x []byte) {
@@ -755,7 +755,7 @@ func TestWALAutoIncrement(t *testing.T) {
 	}
 }
 
-// Segments follow each other; one that is missing, or cannot be read, is said, and the others are used.
+// A segment that is missing or damaged is reported, and the others are used.
 func TestWALSegments(t *testing.T) {
 	s := logTable()
 	write := func(i int64) [][]byte {
@@ -813,7 +813,7 @@ func TestWALSegments(t *testing.T) {
 	}
 }
 
-// The header's schema stays when the bytes after it are read.
+// The header's schema stays valid when later bytes are read.
 func TestWALDefaultsStay(t *testing.T) {
 	s := logTable()
 	long := logCell(bytes.Repeat([]byte("not zero"), wal.Window/4))
@@ -827,7 +827,7 @@ func TestWALDefaultsStay(t *testing.T) {
 	}
 }
 
-// A log that was being replayed when the server stopped is read, not the one that was begun beside it.
+// If a log was being replayed when the server stopped, that log is read, not the new one beside it.
 func TestWALRecoveryDirectory(t *testing.T) {
 	s := logTable()
 	b := segment(s, 0, 1, cfile.LZ4, false,
@@ -867,7 +867,7 @@ func TestWALLookupFails(t *testing.T) {
 	}
 }
 
-// No bytes make the parser fail, or allocate more than the file can say.
+// FuzzWAL: no bytes make the parser panic, or allocate out of proportion to the file.
 func FuzzWAL(f *testing.F) {
 	for _, id := range []string{goldenInt8} {
 		f.Add(segmentOf(f, id))

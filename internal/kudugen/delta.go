@@ -19,7 +19,7 @@ type Change struct {
 	Value  Cell
 }
 
-// DecodeDelta reads an entry as it is stored: row and time as ordered varints (SQLite 4's), the kind, then column id,
+// DecodeDelta reads a stored entry: row and time as memcmp-ordered varints (SQLite 4's), the operation, then column id,
 // length + 1 (0: NULL) and bytes of each change.
 func DecodeDelta(b []byte) (d Delta, err error) {
 	defer func() {
@@ -65,12 +65,12 @@ func DecodeDelta(b []byte) (d Delta, err error) {
 		d.Changes = append(d.Changes, c)
 	}
 	if d.Op < 1 || d.Op > 3 || d.Op == 2 && len(d.Changes) > 0 {
-		return d, fmt.Errorf("delta: kind %d with %d changes", d.Op, len(d.Changes))
+		return d, fmt.Errorf("delta: operation %d with %d changes", d.Op, len(d.Changes))
 	}
 	return d, nil
 }
 
-// Apply makes the change in a row; live is whether the row exists afterwards.
+// Apply applies the delta to a row; live: the row exists afterwards.
 func (d Delta) Apply(cols []Column, row []Cell) (live bool, err error) {
 	for _, c := range d.Changes {
 		found := false

@@ -2,6 +2,7 @@ package kudugen
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestDeltasMakeHistory: base data with all REDO entries applied are the contents at p4, and with all UNDO entries
-// applied backwards those before the first operation: nothing. The entries are those that Kudu printed.
+// TestDeltasMakeHistory: the base data with all REDO entries applied are the rows at p4, and with all UNDO entries
+// applied, the newest first, there are no rows, as before the first operation. The entries are those that Kudu printed.
 func TestDeltasMakeHistory(t *testing.T) {
 	dir := corpus(t)
 	b, err := os.ReadFile(filepath.Join(dir, "MANIFEST.json"))
@@ -63,8 +64,8 @@ func TestDeltasMakeHistory(t *testing.T) {
 		var after [][]Cell
 		for _, rs := range tab.Sets {
 			k := set{tab.Name, rs.Index}
-			slices.SortStableFunc(redo[k], func(a, b Delta) int { return compare(a.Time, b.Time) })
-			slices.SortStableFunc(undo[k], func(a, b Delta) int { return compare(b.Time, a.Time) })
+			slices.SortStableFunc(redo[k], func(a, b Delta) int { return cmp.Compare(a.Time, b.Time) })
+			slices.SortStableFunc(undo[k], func(a, b Delta) int { return cmp.Compare(b.Time, a.Time) })
 			rows, live := clone(rs.Rows)
 			for _, x := range redo[k] {
 				if live[x.Row], err = x.Apply(rs.Columns, rows[x.Row]); err != nil {
@@ -83,19 +84,19 @@ func TestDeltasMakeHistory(t *testing.T) {
 				}
 			}
 			if i := slices.Index(live, true); i >= 0 {
-				t.Errorf("%s rowset %d: row %d was there before it was inserted", tab.Name, rs.Index, i)
+				t.Errorf("%s rowset %d: row %d exists before its insertion", tab.Name, rs.Index, i)
 			}
 		}
 		SortByKey(tab.Columns, after)
 		want := tab.Rows["p4"]
 		if len(after) != len(want) {
-			t.Errorf("%s: %d rows after all deltas, %d expected", tab.Name, len(after), len(want))
+			t.Errorf("%s: %d rows after all deltas, want %d", tab.Name, len(after), len(want))
 			continue
 		}
 		for i := range want {
 			if !slices.EqualFunc(after[i], want[i],
 				func(a, b Cell) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }) {
-				t.Errorf("%s: row %d is %x after all deltas, %x expected", tab.Name, i, after[i], want[i])
+				t.Errorf("%s: row %d is %x after all deltas, want %x", tab.Name, i, after[i], want[i])
 				break
 			}
 		}
@@ -112,14 +113,4 @@ func clone(rows [][]Cell) ([][]Cell, []bool) {
 		out[i], live[i] = slices.Clone(rows[i]), true
 	}
 	return out, live
-}
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

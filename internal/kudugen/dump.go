@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Dump is the text of `kudu fs dump cfile`, taken apart.
+// Dump is the parsed output of `kudu fs dump cfile`.
 type Dump struct {
 	Footer map[string]string // fields by dotted name, as printed: "posidx_info.root_block.offset"
 	Meta   map[string][]byte // footer metadata, unescaped
-	Lines  []string          // one a value
+	Lines  []string          // one for each value
 }
 
-// ParseDump takes a dump apart. A value never holds a line break: both escapings of Kudu's write it as \n.
+// ParseDump parses a dump. A value never holds a line break: both of Kudu's escapings write it as \n.
 func ParseDump(text []byte) (Dump, error) {
 	d := Dump{Footer: map[string]string{}, Meta: map[string][]byte{}}
 	i := bytes.Index(text, []byte("\nFooter:\n"))
 	if !bytes.HasPrefix(text, []byte("Header:\n")) || i < 0 {
-		return d, fmt.Errorf("no dump of a CFile: %.60q", text)
+		return d, fmt.Errorf("not a dump of a CFile: %.60q", text)
 	}
 	foot, rest, ok := bytes.Cut(text[i+len("\nFooter:\n"):], []byte("\n\n"))
 	if !ok {
@@ -56,7 +56,7 @@ func ParseDump(text []byte) (Dump, error) {
 	}
 	if len(rest) > 0 {
 		if rest[len(rest)-1] != '\n' {
-			return d, fmt.Errorf("the dump is cut: it ends with %.60q", rest[max(0, len(rest)-60):])
+			return d, fmt.Errorf("the dump is truncated: it ends with %.60q", rest[max(0, len(rest)-60):])
 		}
 		d.Lines = strings.Split(string(rest[:len(rest)-1]), "\n")
 	}
@@ -81,7 +81,7 @@ func unescape(s string) ([]byte, error) {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' {
 			if s[i] == '"' {
-				return nil, fmt.Errorf("a bare quote at %d", i)
+				return nil, fmt.Errorf("an unescaped quote at %d", i)
 			}
 			out = append(out, s[i])
 			continue
@@ -99,7 +99,7 @@ func unescape(s string) ([]byte, error) {
 			digits, base = 2, 16
 		}
 		if i+digits > len(s) {
-			return nil, fmt.Errorf("a cut escape at %d", i)
+			return nil, fmt.Errorf("a truncated escape at %d", i)
 		}
 		v, err := strconv.ParseUint(s[i:i+digits], base, 8)
 		if err != nil {
@@ -111,8 +111,8 @@ func unescape(s string) ([]byte, error) {
 	return out, nil
 }
 
-// Value reads line i as a value of column c. exact is false where Kudu's text does not tell the value: floats
-// lose their last bit, and numbers of 128 bits lose a zero when the middle 19 digits begin with it.
+// Value parses line i as a value of column c. exact is false if Kudu's text does not determine the value: floats lose
+// their last bit, and 128-bit numbers a zero with which the middle 19 digits begin.
 func (d Dump) Value(i int, c Column) (v Cell, exact bool, err error) {
 	s := d.Lines[i]
 	if s == "NULL" {
@@ -145,7 +145,7 @@ func (d Dump) Value(i int, c Column) (v Cell, exact bool, err error) {
 		}
 		t, err := time.Parse("2006-01-02", y+"-"+rest)
 		if !ok || err != nil {
-			return nil, false, fmt.Errorf("%q is no date", s)
+			return nil, false, fmt.Errorf("%q is not a date", s)
 		}
 		return Int(4, floorDiv(t.Unix(), 86400)), true, nil
 	case "unixtime_micros":
@@ -153,7 +153,7 @@ func (d Dump) Value(i int, c Column) (v Cell, exact bool, err error) {
 	case "decimal":
 		text, suffix, ok := strings.Cut(s, "_D")
 		if !ok || suffix != fmt.Sprint(8*c.Width()) {
-			return nil, false, fmt.Errorf("%q is no decimal of %d bytes", s, c.Width())
+			return nil, false, fmt.Errorf("%q is not a decimal of %d bytes", s, c.Width())
 		}
 		v, err = parseNumber(text, c.Width())
 		return v, c.Width() < 16, err
@@ -167,7 +167,7 @@ func parseTime(s string) (Cell, bool, error) {
 	year, rest, ok := strings.Cut(strings.TrimPrefix(s, "-"), "-")
 	y, err := strconv.Atoi(year)
 	if !ok || err != nil {
-		return nil, false, fmt.Errorf("%q is no time", s)
+		return nil, false, fmt.Errorf("%q is not a time", s)
 	}
 	if strings.HasPrefix(s, "-") {
 		y = -y
@@ -188,8 +188,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// Agrees reports whether line i may be the text of v: equal where the text is exact. Where it is not, floats must be
-// the nearest but one, and numbers of 128 bits must be what the bug makes of v.
+// Agrees reports whether line i may be the text of v: the value is equal, or, if the text is not exact, a neighbouring
+// float, or the text that Kudu's bug makes of a 128-bit number.
 func (d Dump) Agrees(i int, c Column, v Cell) bool {
 	got, exact, err := d.Value(i, c)
 	if err != nil || (got == nil) != (v == nil) {
@@ -208,8 +208,8 @@ func (d Dump) Agrees(i int, c Column, v Cell) bool {
 	return strings.TrimSuffix(d.Lines[i], "_D128") == int128Text(v)
 }
 
-// int128Text prints as Kudu 1.18.1 does: head, then the 19 digits in the middle without their leading zeros,
-// then the last.
+// int128Text prints a number as Kudu 1.18.1 does: the leading digits, the middle 19 digits without leading zeros (a
+// bug), and the last digit.
 func int128Text(v Cell) string {
 	s := v.Signed().String()
 	sign := ""

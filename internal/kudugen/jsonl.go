@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// ParseRows reads a JSON lines file of the corpus: one array a row, cells in the order of cols.
+// ParseRows reads a JSON lines file of the corpus: an array for each row, with cells in the order of cols.
 func ParseRows(r io.Reader, cols []Column) ([][]Cell, error) {
 	var rows [][]Cell
 	sc := bufio.NewScanner(r)
@@ -65,7 +65,7 @@ func parseJSON(raw json.RawMessage, c Column) (Cell, error) {
 func parseNumber(s string, width int) (Cell, error) {
 	v, ok := new(big.Int).SetString(s, 10)
 	if !ok || v.BitLen() >= 8*width && v.Cmp(new(big.Int).Neg(new(big.Int).Lsh(big.NewInt(1), uint(8*width-1)))) != 0 {
-		return nil, fmt.Errorf("%q is no number of %d bytes", s, width)
+		return nil, fmt.Errorf("%q is not a number of %d bytes", s, width)
 	}
 	return Big(width, v), nil
 }

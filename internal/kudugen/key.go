@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// EncodeKey is Kudu's memcmp encoding of the key columns of a row: signed numbers big-endian with the sign bit turned
-// over; of strings that are not last each 0x00 becomes 0x00 0x01 and 0x00 0x00 ends them.
+// EncodeKey is Kudu's memcmp-ordered encoding of the key columns of a row: signed numbers big-endian with the sign bit
+// inverted; in strings that are not last, 0x00 becomes 0x00 0x01, and 0x00 0x00 follows.
 func EncodeKey(cols []Column, row []Cell) []byte {
 	keys := 0
 	for keys < len(cols) && cols[keys].Key {
@@ -36,7 +36,7 @@ func EncodeKey(cols []Column, row []Cell) []byte {
 	return out
 }
 
-// SortByKey puts rows in the order of a rowset.
+// SortByKey sorts rows by encoded key, as in a rowset.
 func SortByKey(cols []Column, rows [][]Cell) {
 	keys := make([][]byte, len(rows))
 	for i := range rows {
@@ -57,7 +57,7 @@ func (s byKey) Swap(i, j int) {
 	s.rows[i], s.rows[j] = s.rows[j], s.rows[i]
 }
 
-// murmur64 is MurmurHash2 for 64-bit platforms, which chooses the hash partition of an encoded column.
+// murmur64 is MurmurHash64A, which determines the hash bucket of an encoded column.
 func murmur64(b []byte, seed uint64) uint64 {
 	const m, r = 0xc6a4a7935bd1e995, 47
 	h := seed ^ uint64(len(b))*m

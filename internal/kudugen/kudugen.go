@@ -1,7 +1,7 @@
-// Package kudugen says what a real Kudu was told to store in the corpus of CFiles: the formula of the corpus's
-// GENERATOR.md, the tables and their history, the order of rows, keys and hash partitions. It knows how Kudu prints
-// values (see ParseDump) and where the blocks of a CFile lie (see Walk), all of it written apart from the readers of
-// stoa, so that tests can judge them by it. Nothing but tests uses it.
+// Package kudugen computes what a real Kudu stored in the corpus of CFiles, by the formula of the corpus's
+// GENERATOR.md: the tables and their history, the order of rows, keys and hash partitions. It also parses what Kudu
+// prints (ParseDump) and finds the blocks of a CFile (Walk). It shares no code with the readers of stoa, which tests
+// check against it. Only tests use it.
 package kudugen
 
 import (
@@ -17,7 +17,7 @@ import (
 // strings as they are. nil is NULL; an empty string is not nil.
 type Cell []byte
 
-// Column is a column of a table, in the words of the corpus's schemas.json.
+// Column is a column of a table, as in the corpus's schemas.json.
 type Column struct {
 	Name        string `json:"name"`
 	ID          int    `json:"id"`
@@ -32,7 +32,7 @@ type Column struct {
 	Length      int    `json:"length"` // of a varchar, in characters
 }
 
-// Width is the bytes of a value; 0 for strings.
+// Width is the size of a value, in bytes; 0 for strings and binary.
 func (c Column) Width() int {
 	switch c.Type {
 	case "bool", "int8", "uint8":
@@ -68,7 +68,7 @@ func Mix(x uint64) uint64 {
 // H is the hash of column c, row r.
 func H(c, r int64) int64 { return int64(Mix(uint64(c*1000003 + r))) }
 
-// Base is the number that a value is made of. pat 0 random, 1 runs of 37, 2 a slow ramp, 3 ten distinct values.
+// Base is the number that a value is derived from. pat: 0 random, 1 runs of 37, 2 a slow ramp, 3 ten distinct values.
 func Base(c, r int64, pat int) int64 {
 	switch pat {
 	case 0:
@@ -169,7 +169,7 @@ func str(b int64) Cell {
 
 func floorMod(a, b int64) int64 { return (a%b + b) % b }
 
-// Int is v in width bytes.
+// Int is v in width bytes, little-endian.
 func Int(width int, v int64) Cell { return binary.LittleEndian.AppendUint64(nil, uint64(v))[:width] }
 
 // Double is f.
@@ -183,7 +183,7 @@ func Bool(b bool) Cell {
 	return Cell{0}
 }
 
-// Big is v in width bytes.
+// Big is v in width bytes, little-endian, in two's complement.
 func Big(width int, v *big.Int) Cell {
 	u := new(big.Int).And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128),
 		big.NewInt(1))).FillBytes(make([]byte, 16))
@@ -193,7 +193,7 @@ func Big(width int, v *big.Int) Cell {
 	return u[:width]
 }
 
-// Signed is the number in a cell.
+// Signed is the signed number in a cell.
 func (x Cell) Signed() *big.Int {
 	u := make([]byte, len(x))
 	for i, b := range x {

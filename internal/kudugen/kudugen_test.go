@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// The formula is held against what the real generator wrote down and against what the real Kudu printed.
-// Both need the whole corpus; what follows them here does not.
+// The formula is compared with the rows that the real generator recorded, and with what the real Kudu printed. Most of
+// that needs the whole corpus.
 
 func corpus(t *testing.T) string {
 	d := os.Getenv("STOA_CORPUS")
@@ -73,8 +73,8 @@ func TestSchemasOfTheCorpus(t *testing.T) {
 	}
 }
 
-// TestExpectedRows: every cell of every table, in every phase, as the generator wrote it down and the Java
-// client read it back.
+// TestExpectedRows: every cell of every table, in every phase, is as the generator recorded it and the Java client read
+// it.
 func TestExpectedRows(t *testing.T) {
 	dir, want := "../../corpus/kudu/1.18.1", 17 // a subset
 	if d := os.Getenv("STOA_CORPUS"); d != "" {
@@ -93,7 +93,7 @@ func TestExpectedRows(t *testing.T) {
 		name, phase, _ := strings.Cut(strings.TrimSuffix(filepath.Base(f), ".jsonl.gz"), ".")
 		tab := tables[name]
 		if tab == nil || tab.Rows[phase] == nil {
-			t.Errorf("%s is not modelled", f)
+			t.Errorf("the model has no rows for %s", f)
 			continue
 		}
 		want, err := ParseRows(bytes.NewReader(gunzip(t, f)), tab.Columns)
@@ -103,13 +103,13 @@ func TestExpectedRows(t *testing.T) {
 		SortByKey(tab.Columns, want)
 		got := tab.Rows[phase]
 		if len(got) != len(want) {
-			t.Errorf("%s.%s: %d rows, %d expected", name, phase, len(got), len(want))
+			t.Errorf("%s.%s: %d rows, want %d", name, phase, len(got), len(want))
 			continue
 		}
 		for i := range want {
 			for j, w := range want[i] {
 				if cells++; !same(got[i][j], w) {
-					t.Fatalf("%s.%s row %d column %s: %x by formula, %x expected", name, phase, i,
+					t.Fatalf("%s.%s row %d column %s: %x by the formula, want %x", name, phase, i,
 						tab.Columns[j].Name, got[i][j], w)
 				}
 			}
@@ -127,7 +127,7 @@ type entry struct {
 	CFile                              map[string]string
 }
 
-// TestDumps: the base data of every rowset, deleted rows and all, as Kudu's own command printed it.
+// TestDumps: the base data of every rowset, deleted rows included, is as Kudu's own command printed it.
 func TestDumps(t *testing.T) {
 	dir := corpus(t)
 	var entries []entry
@@ -182,20 +182,20 @@ func TestDumps(t *testing.T) {
 			if c.Key && !rs.Columns[1].Key {
 				minMax(t, e.Dump, d, rs.Keys())
 			}
-			// It must be able to fail.
+			// Agrees must be able to fail.
 			i := len(want) / 3
 			if x := slices.Clone(want[i]); x == nil {
 				if d.Agrees(i, c, make(Cell, c.Width())) {
-					t.Errorf("%s: a value for NULL went unnoticed", e.Dump)
+					t.Errorf("%s: Agrees accepts a value for NULL", e.Dump)
 				}
 			} else {
 				if d.Agrees(i, c, nil) {
-					t.Errorf("%s: NULL for a value went unnoticed", e.Dump)
+					t.Errorf("%s: Agrees accepts NULL for a value", e.Dump)
 				}
 				if len(x) > 0 {
 					x[len(x)-1] ^= 1
 					if d.Agrees(i, c, x) {
-						t.Errorf("%s: %x for %x went unnoticed", e.Dump, x, want[i])
+						t.Errorf("%s: Agrees accepts %x for %x", e.Dump, x, want[i])
 					}
 				}
 			}
@@ -233,7 +233,7 @@ func minMax(t *testing.T, name string, d Dump, keys [][]byte) {
 	}
 }
 
-// escapeHex is Kudu's printing of BINARY, the inverse of unescape.
+// escapeHex writes BINARY as Kudu does: the inverse of unescape.
 func escapeHex(s []byte) string {
 	b := []byte{'"'}
 	last := false
@@ -263,13 +263,13 @@ func TestDamagedDump(t *testing.T) {
 	for _, bad := range []string{"", "Footer:\n\n", good[:len(good)-1], good[:60], "x" + good,
 		strings.Replace(good, "\"a\\001\"\"", "\"", 1)} {
 		if d, err := ParseDump([]byte(bad)); err == nil {
-			t.Errorf("%q was taken as %v", bad, d)
+			t.Errorf("%q was parsed as %v", bad, d)
 		}
 	}
 	d.Lines = []string{"-2147483649", "x", `"a`, `"a\"`, `"\x1"`, "1_D64", "2021-13-01"}
 	for i, typ := range []string{"int32", "int32", "string", "string", "binary", "decimal", "date"} {
 		if v, _, err := d.Value(i, Column{Type: typ, Precision: 9}); err == nil {
-			t.Errorf("%s was taken as %x", d.Lines[i], v)
+			t.Errorf("%s was parsed as %x", d.Lines[i], v)
 		}
 	}
 	d.Lines = []string{"-290308-12-21T19:59:05.224192Z", "294247-01-10T04:00:54.775807Z",
@@ -282,11 +282,11 @@ func TestDamagedDump(t *testing.T) {
 	d.Lines = []string{"62915188850341885751986341411960112_D128"}
 	if v, err := parseNumber("629151888503418805751986341411960112", 16); err != nil ||
 		!d.Agrees(0, Column{Type: "decimal", Precision: 38}, v) {
-		t.Error("the known misprint is not known")
+		t.Error("the number as Kudu misprints it is not accepted")
 	}
 	if v, _ := parseNumber("629151888503418805751986341411960113", 16); d.Agrees(0,
 		Column{Type: "decimal", Precision: 38}, v) {
-		t.Error("another number passed")
+		t.Error("another number is accepted")
 	}
 }
 
@@ -299,7 +299,7 @@ func TestSplitmix(t *testing.T) {
 	}
 }
 
-func TestRowsAreInTheOrderOfTheirKeys(t *testing.T) {
+func TestRowsAreInKeyOrder(t *testing.T) {
 	n := 0
 	for _, tab := range Tables() {
 		for _, rs := range tab.Sets {

@@ -15,18 +15,18 @@ type Table struct {
 	Name    string
 	Columns []Column            // at the end of the run
 	Rows    map[string][][]Cell // logical contents in the order of the key, by phase; every table has "final"
-	Sets    []Rowset            // what lies on disk
+	Sets    []Rowset            // the base data on disk
 }
 
 // Rowset is the base data of one rowset on disk, in the order of the key, deleted rows included.
 type Rowset struct {
-	Partition string // as the corpus names it; "" = there is only one
+	Partition string // as the corpus's manifest names it; "": the table has only one
 	Index     int
-	Columns   []Column // those that have a file
+	Columns   []Column // those with a file
 	Rows      [][]Cell
 }
 
-// Column gives the cells of the column with an id.
+// Column returns the column with an id and its cells; false if there is none.
 func (r Rowset) Column(id int) (Column, []Cell, bool) {
 	for i, c := range r.Columns {
 		if c.ID == id {
@@ -40,7 +40,7 @@ func (r Rowset) Column(id int) (Column, []Cell, bool) {
 	return Column{}, nil, false
 }
 
-// Keys gives the encoded keys of the rows.
+// Keys are the encoded keys of the rows.
 func (r Rowset) Keys() [][]byte {
 	out := make([][]byte, len(r.Rows))
 	for i := range out {
@@ -55,7 +55,7 @@ const (
 	dflt = "DEFAULT_COMPRESSION"
 )
 
-// col makes a column as the generator asks for it; attr is precision and scale, or length.
+// col makes a column with the generator's parameters; attr is precision and scale, or length.
 func col(name, typ string, key, nullable bool, enc, comp string, block int, attr ...int) Column {
 	c := Column{Name: name, Type: typ, Key: key, Nullable: nullable, Encoding: enc, Compression: comp, BlockSize: block}
 	switch {
@@ -85,7 +85,7 @@ func Tables() []*Table {
 	return append(out, altered(), autoIncrement())
 }
 
-// simple is a table of one rowset that was only inserted into.
+// simple is a table with one rowset and no changes.
 func simple(name string, cols []Column, rows [][]Cell) *Table {
 	numbered(cols)
 	SortByKey(cols, rows)
@@ -274,7 +274,7 @@ func historyRow(cols []Column, i, salt int64) []Cell {
 	return row
 }
 
-// model replays the generator's operations: what is live, and what the rowsets hold.
+// model replays the generator's operations.
 type model struct {
 	live map[int64][]Cell   // by i (the key is 7i)
 	set  []map[int64][]Cell // last version of each row in each rowset, also of deleted rows
@@ -320,15 +320,15 @@ func history(name string) *Table {
 	second := rowsOf(m.set[1]) // flushed
 	m.changeBoth(t)
 	switch name {
-	case "d_major": // all deltas but the deletes went into the base data
+	case "d_major": // major delta compaction moved all deltas but the deletes into the base data
 		first, second = rowsOf(m.set[0]), rowsOf(m.set[1])
-	case "d_rowset": // merged: of each key the last version
+	case "d_rowset": // rowset compaction kept the last version of each key
 		all := m.set[0]
 		for i, row := range m.set[1] {
 			all[i] = row
 		}
 		t.Sets = []Rowset{{Index: 2, Columns: cols, Rows: rowsOf(all)}}
-	case "d_wal": // what follows reached only the write-ahead log
+	case "d_wal": // the rest is only in the write-ahead log
 		for i := int64(2000); i < 2050; i++ {
 			m.insert(i, 1, historyRow(cols, i, 0))
 		}
@@ -343,7 +343,7 @@ func history(name string) *Table {
 	return t
 }
 
-// insertFirst is what comes before the first flush.
+// insertFirst applies the operations before the first flush.
 func (m *model) insertFirst(t *Table) {
 	cols := t.Columns
 	for i := range int64(1500) {
@@ -363,7 +363,7 @@ func (m *model) insertFirst(t *Table) {
 	t.Rows["p0"] = rowsOf(m.live)
 }
 
-// changeFirst changes what was flushed, and inserts what the second flush writes.
+// changeFirst updates the rows of the first flush, and inserts those of the second.
 func (m *model) changeFirst(t *Table) {
 	cols := t.Columns
 	for i := int64(0); i < 1500; i += 3 {
@@ -399,7 +399,7 @@ func (m *model) changeFirst(t *Table) {
 	t.Rows["p3"] = rowsOf(m.live)
 }
 
-// changeBoth changes what both flushes wrote.
+// changeBoth updates rows of both flushes.
 func (m *model) changeBoth(t *Table) {
 	for i := int64(4); i < 1700; i += 6 {
 		f := Int(8, i*31-9)

@@ -10,15 +10,15 @@ import (
 	"sort"
 )
 
-// Block is a run of bytes of a CFile with one purpose.
+// Block is a block of a CFile, or its header or footer.
 type Block struct {
 	Kind        string // header, data, dict, posidx, validx, footer
 	Off, Len    int64  // with checksum
 	First, Rows int64  // of a data block; -1 in a bloom file
-	Key         []byte // of a data block reached by the value index: the index key
+	Key         []byte // of a data block in the value index: its index key
 }
 
-// Layout is where everything lies in a CFile.
+// Layout is the structure of a CFile.
 type Layout struct {
 	Version                     int // by the footer's magic
 	Type, Encoding, Compression int
@@ -26,7 +26,7 @@ type Layout struct {
 	Nullable, Checksums         bool
 	Levels                      map[string]int // of posidx and validx
 	Meta                        map[string][]byte
-	Blocks                      []Block // by offset; together they are the whole file
+	Blocks                      []Block // sorted by offset; together they cover the file
 }
 
 // Owner is the block that byte off belongs to.
@@ -35,8 +35,8 @@ func (l *Layout) Owner(off int64) Block {
 	return l.Blocks[i-1]
 }
 
-// Walk finds all blocks of a healthy CFile by its indexes. It checks checksums, that the blocks are the whole file
-// without holes, and that the rows add up.
+// Walk finds all blocks of an undamaged CFile by its indexes. It checks the checksums, that the blocks cover the file
+// without gaps or overlaps, and that their rows add up.
 func Walk(file []byte) (l *Layout, err error) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -80,7 +80,7 @@ func Walk(file []byte) (l *Layout, err error) {
 	at := int64(0)
 	for _, b := range l.Blocks {
 		if b.Off != at {
-			return nil, fmt.Errorf("the bytes from %d to %d belong to nothing or twice", at, b.Off)
+			return nil, fmt.Errorf("a gap or an overlap of blocks between %d and %d", at, b.Off)
 		}
 		at += b.Len
 	}
@@ -90,7 +90,8 @@ func Walk(file []byte) (l *Layout, err error) {
 	return l, nil
 }
 
-// footer reads the footer's message. root are the pointers to the indexes' roots, dict that to the dictionary.
+// footer parses the footer's message. root are the pointers to the roots of the indexes, dict the one to the
+// dictionary.
 func (l *Layout) footer(foot []byte) (root map[string][]byte, dict []byte) {
 	root = map[string][]byte{}
 	protobuf(foot, func(field int, v uint64, b []byte) {
@@ -125,7 +126,7 @@ func (l *Layout) footer(foot []byte) (root map[string][]byte, dict []byte) {
 	return root, dict
 }
 
-// data adds the data blocks that the indexes name.
+// data adds the data blocks that the indexes point to.
 func (w *walker) data(root map[string][]byte) error {
 	data := map[int64]*Block{}
 	for _, idx := range []string{"posidx", "validx"} {
@@ -159,7 +160,7 @@ func (w *walker) data(root map[string][]byte) error {
 		if w.l.Values > 0 || w.l.Type != 12 {
 			var first int64
 			if first, b.Rows = w.l.rows(raw); first != next || b.First >= 0 && b.First != first {
-				return fmt.Errorf("block at %d begins with row %d; %d by the index, %d by those before", b.Off,
+				return fmt.Errorf("block at %d begins with row %d; %d by the index, %d by the blocks before", b.Off,
 					first, b.First, next)
 			}
 			b.First = first
@@ -174,7 +175,7 @@ func (w *walker) data(root map[string][]byte) error {
 	return nil
 }
 
-// rows reads ordinal and number of rows from a data block without checksum and compression.
+// rows reads the first ordinal and the number of rows from a decompressed data block.
 func (l *Layout) rows(raw []byte) (first, rows int64) {
 	le := binary.LittleEndian
 	rows = -1
@@ -184,7 +185,7 @@ func (l *Layout) rows(raw []byte) (first, rows int64) {
 		rows, raw = int64(n), raw[k+j+int(m):]
 	}
 	enc := l.Encoding
-	if enc == 5 { // dictionary: the mode says which block follows
+	if enc == 5 { // dictionary: the mode says which encoding follows
 		enc = map[uint32]int{1: 6, 2: 1}[le.Uint32(raw)]
 		raw = raw[4:]
 	}
@@ -223,7 +224,7 @@ func (w *walker) add(b Block) { w.l.Blocks = append(w.l.Blocks, b) }
 
 func crc(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// bytes gives a block without its checksum, which it compares.
+// bytes is a block without its checksum, which it checks.
 func (w *walker) bytes(off, size int64) []byte {
 	b := w.file[off : off+size]
 	if w.sum == 0 {
@@ -236,7 +237,7 @@ func (w *walker) bytes(off, size int64) []byte {
 	return b
 }
 
-// raw undoes the compression.
+// raw decompresses a block.
 func (w *walker) raw(b []byte) []byte {
 	if w.l.Compression <= 1 {
 		return b
@@ -249,7 +250,7 @@ func (w *walker) raw(b []byte) []byte {
 		n = binary.LittleEndian.Uint32(b[4:])
 		b = b[8:]
 	} else if b = b[4:]; int(n) == len(b) {
-		return b // stored as it is
+		return b // stored uncompressed
 	}
 	var out []byte
 	var err error
@@ -338,7 +339,7 @@ func protobuf(m []byte, f func(field int, v uint64, b []byte)) {
 	}
 }
 
-// unlz4 reads an LZ4 block; it panics at damage.
+// unlz4 decompresses an LZ4 block; it panics on damage.
 func unlz4(b []byte, n int) []byte {
 	out := make([]byte, 0, n)
 	length := func(l int) int {
@@ -369,7 +370,7 @@ func unlz4(b []byte, n int) []byte {
 	return out
 }
 
-// unsnappy reads a Snappy block; it panics at damage.
+// unsnappy decompresses a Snappy block; it panics on damage.
 func unsnappy(b []byte, n int) []byte {
 	m, k := binary.Uvarint(b)
 	if m != uint64(n) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWalk: every block of the corpus is found, the blocks are the whole file, and the facts are those that Kudu lists.
+// TestWalk: Walk finds the blocks of every CFile of the corpus, and its facts are those that Kudu lists.
 func TestWalk(t *testing.T) {
 	dir := corpus(t)
 	var entries []struct {

@@ -14,22 +14,22 @@ import (
 	"stoa/store"
 )
 
-// backup is a directory with the metadata of a backup, and the files there that are read: they are of one backup of
-// one table, written by one job, and no key is in two of them.
+// backup is a directory with the metadata of a backup, and the files in it that are read: these must be of one backup
+// of one table, written by one job, without a key that is in two of them.
 type backup struct {
 	dir   string
 	files []string
 	tree  store.Tree
 }
 
-// doubled are the files of backups whose rows would come twice, or are not the backup's: a copy under another
-// name, the file of another job, those of another backup.
+// doubled are findings about files of backups whose rows would be read twice, or are not the backup's: copies under
+// other names, files of other jobs, and those of other backups.
 func doubled(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
 	dirs := backupsOf(ctx, tree, names, formats)
 	for i, b := range dirs {
 		if i > 0 {
-			out = append(out, finding("dir.part.other", b.files[0], "it is of another backup than %s: "+
-				"rows that both have come twice, and those that only the earlier one has come though they are gone",
+			out = append(out, finding("dir.part.other", b.files[0], "it belongs to another backup than %s: "+
+				"rows that are in both are read twice, and rows that were deleted between the two are read",
 				dirs[0].files[0]))
 		}
 		out = append(out, b.copies(ctx)...)
@@ -38,7 +38,7 @@ func doubled(ctx context.Context, tree store.Tree, names []string, formats []for
 	return out
 }
 
-// backupsOf are the directories of backups in which names lie, in their order.
+// backupsOf are the backups that names lie in, sorted by directory.
 func backupsOf(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []*backup) {
 	var metadata []string
 	for _, f := range formats {
@@ -70,7 +70,7 @@ func backupsOf(ctx context.Context, tree store.Tree, names []string, formats []f
 	return slices.DeleteFunc(out, func(b *backup) bool { return len(b.files) == 0 })
 }
 
-// copies are files with the same bytes as another.
+// copies are findings about files with the same bytes as another.
 func (b *backup) copies(ctx context.Context) (out []region.Finding) {
 	bySize := map[int64][]string{}
 	for _, name := range b.files {
@@ -80,7 +80,8 @@ func (b *backup) copies(ctx context.Context) (out []region.Finding) {
 		}
 		for _, first := range bySize[info.Size] {
 			if same(ctx, b.tree, first, name, info.Size) {
-				out = append(out, finding("dir.part.twice", name, "it has the bytes of %s: its rows come twice", first))
+				out = append(out, finding("dir.part.twice", name,
+					"it has the same bytes as %s: its rows are read twice", first))
 				break
 			}
 		}
@@ -89,7 +90,7 @@ func (b *backup) copies(ctx context.Context) (out []region.Finding) {
 	return out
 }
 
-// same reports whether two files have the same bytes. What cannot be read whoever reads it meets.
+// same reports whether two files of a size have the same bytes; false if one cannot be read, which reading it reports.
 func same(ctx context.Context, tree store.Tree, a, b string, size int64) bool {
 	x, err := tree.Open(ctx, a)
 	if err != nil {
@@ -103,7 +104,7 @@ func same(ctx context.Context, tree store.Tree, a, b string, size int64) bool {
 	defer y.Close()
 	const window = 64 << 10
 	var p, q [window]byte
-	for at := size; at > 0; { // from the end, where files with a footer say what is in them
+	for at := size; at > 0; { // from the end: footers of different files differ
 		n := min(at, window)
 		at -= n
 		read := func(src store.Source, b []byte) bool {
@@ -117,7 +118,7 @@ func same(ctx context.Context, tree store.Tree, a, b string, size int64) bool {
 	return true
 }
 
-// otherJobs are files of other jobs of Spark than the one that wrote most of the others, or the first.
+// otherJobs are findings about files of other Spark jobs than the one that wrote most of the files.
 func (b *backup) otherJobs() (out []region.Finding) {
 	jobOf := func(name string) string {
 		if m := sparkPart.FindStringSubmatch(path.Base(name)); m != nil {
@@ -136,8 +137,8 @@ func (b *backup) otherJobs() (out []region.Finding) {
 	}
 	for _, name := range b.files {
 		if j := jobOf(name); j != "" && j != first {
-			out = append(out, finding("dir.part.other", name, "by its name another job wrote it than the other "+
-				"files of the backup (%s)", first))
+			out = append(out, finding("dir.part.other", name, "by its name it was written by another job than the "+
+				"other files of the backup (%s)", first))
 		}
 	}
 	return out

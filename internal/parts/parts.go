@@ -1,5 +1,5 @@
-// Package parts looks at the names of the files of one table: which are missing, since numbers have gaps or something
-// else says that they were there, and which are of a backup and would come twice. It opens no table.
+// Package parts checks the files of one table by their names: which are missing, as numbers have gaps or other files
+// show that they existed, and which files of backups would be read twice. It opens no table.
 package parts
 
 import (
@@ -18,8 +18,9 @@ import (
 	"stoa/store"
 )
 
-// Wrong returns findings of the files names of a table, sorted by their names: dir.part.missing of those that were
-// there, dir.part.twice and dir.part.other of those of backups whose rows would come twice, or are not the backup's.
+// Wrong returns findings about the files of a table, sorted by file name: dir.part.missing for files that must have
+// existed, dir.part.twice and dir.part.other for files of backups whose rows would be read twice, or are not the
+// backup's.
 func Wrong(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (out []region.Finding) {
 	out = append(out, missingOurs(ctx, tree, names, formats)...)
 	out = append(out, missingSpark(ctx, tree, names)...)
@@ -39,12 +40,12 @@ func missing(name, words string, args ...any) region.Finding {
 	return f
 }
 
-// longestGap is how many files in a row may be missing: files with a longer gap are numbered in some other way.
+// longestGap is the maximum number of consecutive missing files: with a longer gap, files are numbered in another way.
 const longestGap = 64
 
-// missingOurs are the gaps in the numbers of files that are called part-00000.EXT, part-00001.EXT and so on, as stoa
-// calls those of a table that it divides. Other systems put more into the names, since they may leave numbers out.
-// Only numbers below one that is there can be missed: a format whose files know more tells it itself.
+// missingOurs are findings about gaps in the numbers of files named part-00000.EXT, part-00001.EXT and so on, as stoa
+// names the files of a table that it divides. Other systems, which may leave out numbers, put more into the names.
+// Missing files after the last one are not noticed here: some formats record them in the files themselves.
 func missingOurs(ctx context.Context, tree store.Tree, names []string, formats []format.Format) (
 	out []region.Finding) {
 
@@ -70,7 +71,7 @@ func missingOurs(ctx context.Context, tree store.Tree, names []string, formats [
 				continue
 			}
 			gap = append(gap, missing(name,
-				"it is not there, but %s is: the files of a table are numbered without gaps", partName(n, key[1])))
+				"it is missing, but %s is here: the files of a table are numbered without gaps", partName(n, key[1])))
 			if len(gap) > longestGap {
 				break
 			}

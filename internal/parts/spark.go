@@ -15,18 +15,17 @@ import (
 	"strings"
 )
 
-// Spark's jobs, such as Kudu's own backup, call the files of a table
+// Spark's jobs, such as Kudu's own backup, name the files of a table
 //
 //	part-TASK-JOB-cFILE.EXT
 //
-// TASK is the number of the task that wrote it. Tasks without rows write no file, so that a number that is not there
-// says nothing, and neither does anything else say how many files there must be, but for three signs: the numbers of
-// the files of one task have no gaps; Hadoop's local file system writes .NAME.crc beside NAME; and _SUCCESS lists the
-// files if the job had one of Hadoop's newer committers.
+// TASK is the number of the task that wrote the file. Tasks without rows write none, so a missing number means nothing.
+// Missing files show only by three signs: the numbers FILE of a task have no gaps; Hadoop's local file system writes
+// .NAME.crc beside NAME; and _SUCCESS lists the files if the job used one of Hadoop's newer committers.
 var sparkPart = regexp.MustCompile(
 	`^part-\d{5,}-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:_\d+)?[.-]c(\d{3,})(\.[^/]+)$`)
 
-// sparkDir is what lies in a directory of such files.
+// sparkDir is the content of a directory with such files.
 type sparkDir struct {
 	name    string
 	here    map[string]bool
@@ -34,7 +33,7 @@ type sparkDir struct {
 	success store.Info
 }
 
-// sparkDirs are the directories of names in which such files lie.
+// sparkDirs are the directories of those of names that are such files, or checksum files of such.
 func sparkDirs(ctx context.Context, tree store.Tree, names []string) (out []*sparkDir) {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -45,7 +44,7 @@ func sparkDirs(ctx context.Context, tree store.Tree, names []string) (out []*spa
 		seen[dir] = true
 		d := &sparkDir{name: dir, here: map[string]bool{}}
 		for info, err := range tree.List(ctx, dir) {
-			if err != nil { // who lists it meets the error
+			if err != nil { // listing it elsewhere reports the error
 				continue
 			}
 			base := path.Base(info.Name)
@@ -60,7 +59,7 @@ func sparkDirs(ctx context.Context, tree store.Tree, names []string) (out []*spa
 	return out
 }
 
-// missing are the files that were there, each with the reason why that is known, and whether all are known.
+// missing are the files that must have existed, each with the reason. all: no others can be missing.
 func (d *sparkDir) missing(ctx context.Context, tree store.Tree) (out map[string]string, all bool) {
 	out = map[string]string{}
 	for base := range d.here {
@@ -75,7 +74,7 @@ func (d *sparkDir) missing(ctx context.Context, tree store.Tree) (out map[string
 		for k := max(0, n-longestGap); err == nil && k < n; k++ {
 			before := fmt.Sprintf("%s%03d%s", base[:m[2]], k, base[m[3]:])
 			if !d.here[before] {
-				out[before] = base + " is there: the files of a task are numbered without gaps"
+				out[before] = base + " is here: the files of a task are numbered without gaps"
 			}
 		}
 	}
@@ -90,7 +89,7 @@ func (d *sparkDir) missing(ctx context.Context, tree store.Tree) (out map[string
 
 // listed are the files that _SUCCESS lists; none if it is empty, as most are, or does not list all.
 func (d *sparkDir) listed(ctx context.Context, tree store.Tree) []string {
-	const maxSize, committers = 1 << 20, 100 // which list no more
+	const maxSize, maxListed = 1 << 20, 100 // committers list no more files than maxListed
 	if d.success.Name == "" || d.success.Size == 0 || d.success.Size > maxSize {
 		return nil
 	}
@@ -106,30 +105,30 @@ func (d *sparkDir) listed(ctx context.Context, tree store.Tree) []string {
 	var doc struct {
 		Filenames []string `json:"filenames"`
 	}
-	if json.Unmarshal(b, &doc) != nil || len(doc.Filenames) >= committers {
+	if json.Unmarshal(b, &doc) != nil || len(doc.Filenames) >= maxListed {
 		return nil
 	}
 	return doc.Filenames
 }
 
-// missingSpark are the files that are known to be missing in the directories of names.
+// missingSpark are findings about the files that are missing in the directories of names.
 func missingSpark(ctx context.Context, tree store.Tree, names []string) (out []region.Finding) {
 	for _, d := range sparkDirs(ctx, tree, names) {
 		gone, _ := d.missing(ctx, tree)
 		for base, why := range gone {
-			out = append(out, missing(path.Join(d.name, base), "it is not there, but %s", why))
+			out = append(out, missing(path.Join(d.name, base), "it is missing, but %s", why))
 		}
 	}
 	return out
 }
 
-// Uncertain is a directory in which a file may be missing without anybody knowing.
+// Uncertain is a directory in which files may be missing without a sign.
 type Uncertain struct {
 	Dir  string
-	Last string // the last of its files; "": there is none
+	Last string // the last of its files, by name; "": there is none
 }
 
-// Unknown returns the directories of names in which a file may be missing without anybody knowing.
+// Unknown returns the directories of names in which files may be missing without a sign.
 func Unknown(ctx context.Context, tree store.Tree, names []string) (out []Uncertain) {
 	for _, d := range sparkDirs(ctx, tree, names) {
 		if _, all := d.missing(ctx, tree); all {

@@ -3,8 +3,8 @@
 //	go run ./internal/release -o dist            # what make release does
 //	go run ./internal/release -o dist -only linux/amd64
 //
-// The binaries are static and do not depend on when, where or by whom they are built: the same commit and the
-// same Go give the same bytes. `make release-check` shows it.
+// The binaries are static and reproducible: the same commit and the same version of Go make the same bytes, whenever
+// and wherever they are built. `make release-check` checks that.
 package main
 
 import (
@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// build makes the binary of a platform and its bill of materials.
+// build writes the binary of a platform and its bill of materials, and returns the names of both files.
 func build(platform, out string) ([]string, error) {
 	goos, arch, _ := strings.Cut(platform, "/")
 	name := filepath.Join(out, "stoa-"+goos+"-"+arch)
@@ -64,7 +64,7 @@ func build(platform, out string) ([]string, error) {
 	if goos == "windows" {
 		bin += ".exe"
 	}
-	// Arrow makes JSON of a few nested values only; with Go's package for it the binary is 1.35 MB lighter.
+	// stoa uses Arrow's JSON only for a few nested values; with Go's own JSON package the binary is 1.35 MB smaller.
 	cmd := exec.Command("go", "build", "-trimpath", "-tags=arrow_json_stdlib", "-ldflags=-s -w -buildid=", "-o", bin,
 		"./cmd/stoa")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOFLAGS=", "GOAMD64=v1",
@@ -111,7 +111,7 @@ type (
 	}
 )
 
-// materials lists the modules that are linked into a binary, as the binary itself says, and Go's own library.
+// materials lists the modules that are linked into a binary, by its build information, and Go's standard library.
 func materials(info *buildinfo.BuildInfo) bom {
 	b := bom{Format: "CycloneDX", SpecVersion: "1.5", Version: 1,
 		Metadata: metadata{component{Type: "application", Ref: "stoa", Name: "stoa", Version: info.Main.Version}}}

@@ -1,6 +1,6 @@
-// Package seal writes a sidecar of checksums, and if wanted of parity, for files that may have none of their
-// own: it proves what they held, locates every change to 64 KiB, and can restore as many blocks as it has parity
-// for. The form is that of docs/formats/seal.md.
+// Package seal writes and checks a sidecar file of checksums, and optionally parity, for files that may have no
+// checksums of their own: it shows whether they have changed, locates changes to 64 KiB, and can restore as many blocks
+// as it has parity for. The file format is in docs/formats/seal.md.
 package seal
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Block is how many bytes a checksum is over.
+	// Block is the number of bytes that a checksum covers.
 	Block   = 64 << 10
 	version = 1
 
@@ -48,8 +48,8 @@ func (s Sum) String() string { return fmt.Sprintf("%x", s[:]) }
 type head struct {
 	Version int      `json:"version"`
 	Block   int      `json:"block"`
-	Parity  float64  `json:"parity"` // blocks in hundred
-	Roots   []string `json:"roots"`  // the last words of the paths that were sealed
+	Parity  float64  `json:"parity"` // percent of the blocks
+	Roots   []string `json:"roots"`  // the last elements of the paths that were sealed
 	Files   int      `json:"files"`
 	Bytes   int64    `json:"bytes"`
 }
@@ -61,7 +61,7 @@ const (
 	Special = "special" // a pipe, socket or device: named, and not read
 )
 
-// File is what a seal knows of a file.
+// File is a sealed file.
 type File struct {
 	Index int    `json:"index"`
 	Root  int    `json:"root"`
@@ -80,16 +80,16 @@ func (f *File) blocks() int64 {
 
 func blocksOf(size int64) int64 { return size/Block + min(1, size%Block) }
 
-// done ends a file: the checksum over its blocks' checksums.
+// done is the record that ends a file, with the checksum over its blocks' checksums.
 type done struct {
 	Index  int    `json:"index"`
 	Digest string `json:"digest"`
 }
 
-// Table is what a table held.
+// Table is the content of a table when it was sealed.
 type Table struct {
 	Root    int           `json:"root"`
-	Table   string        `json:"table"` // after #; "" where the place is the table
+	Table   string        `json:"table"` // the part after #; "" if the root is the table
 	Format  string        `json:"format"`
 	Rows    int64         `json:"rows"`
 	Sum     string        `json:"sum"` // over whole rows
@@ -161,8 +161,8 @@ func (r *recorder) end() error {
 	return r.putJSON(kindTail, tail{r.n, fmt.Sprintf("%x", r.sums.Sum128().Bytes())})
 }
 
-// layout is where parity lies: blocks of all files, one after the other, are divided into windows; within one,
-// neighbours belong to different stripes, so that damage in one piece is shared by many.
+// layout is the arrangement of parity. The blocks of all files, one after another, are divided into windows; within a
+// window, neighbouring blocks belong to different stripes, so that contiguous damage is spread over many.
 type layout struct {
 	parity float64
 	total  int64 // blocks

@@ -149,10 +149,11 @@ var limitFlags = strings.NewReplacer(
 	"the field limit", "--max-fields", "field limit", "--max-fields",
 	"the depth limit", "--max-depth", "depth limit", "--max-depth",
 	"the memory limit", "--memory", "memory limit", "--memory",
+	"an unordered scan reads", "--unordered reads", "the format can be forced", "--from FORMAT forces one",
 )
 
-// InFlags replaces limits and reading options in a message of the library by the flags that set them: "(page limit)"
-// by "(--max-page)", " live=true" by " --live".
+// InFlags replaces limits, choices and reading options in a message of the library by the flags that set them: "(page
+// limit)" by "(--max-page)", " live=true" by " --live".
 func InFlags(s string) string {
 	s = limitFlags.Replace(s)
 	for _, w := range NewOptionFlags() {
