@@ -102,6 +102,10 @@ func probe(ctx context.Context, tg format.Target, formats []format.Format) (*for
 		if f := byName(tg, formats); f != nil {
 			return f, nil
 		}
+		if marked(&formats[best]) && namesText(tg, formats) { // a few bytes are no proof against a name
+			err, _ := foreign(ctx, plain, formats)
+			return nil, err
+		}
 	case best < 0:
 		err, unknown := foreign(ctx, plain, formats)
 		if unknown {
@@ -120,7 +124,7 @@ func probe(ctx context.Context, tg format.Target, formats []format.Format) (*for
 func byName(tg format.Target, formats []format.Format) *format.Format {
 	base := strings.ToLower(path.Base(filepath.ToSlash(tg.Name)))
 	for i, f := range formats {
-		if f.Open == nil || f.Describe == nil && !f.ByPages() {
+		if f.Open == nil || !marked(&f) {
 			continue
 		}
 		if slices.ContainsFunc(f.Extensions, func(ext string) bool { return strings.HasSuffix(base, ext) }) {
@@ -128,6 +132,15 @@ func byName(tg format.Target, formats []format.Format) *format.Format {
 		}
 	}
 	return nil
+}
+
+// marked reports whether files of a format have marks by which they are known; texts have none.
+func marked(f *format.Format) bool { return f.Describe != nil || f.ByPages() }
+
+// namesText reports whether a name has the extension of a text, also of a compressed one.
+func namesText(tg format.Target, formats []format.Format) bool {
+	f := ByExtension(formats, strings.TrimSuffix(strings.ToLower(tg.Name), ".gz"))
+	return f != nil && !marked(f)
 }
 
 // foreign names the kind of a file in a format that is not supported; unknown: it exists, and its kind is not known.

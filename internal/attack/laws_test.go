@@ -378,6 +378,9 @@ func (c *trial) lines() int {
 // strangers is how many rows of out were not there.
 func (c *trial) strangers(out []string) (n int) {
 	left := c.f.counts()
+	for _, l := range c.orphans() {
+		left[l]++
+	}
 	for _, l := range out {
 		if left[l]--; left[l] < 0 {
 			n++

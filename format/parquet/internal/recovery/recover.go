@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 
 	"stoa/fault"
 	"stoa/format"
@@ -41,7 +42,9 @@ func File(ctx context.Context, t format.Target, o format.OpenOptions) (*read.Rea
 	}
 	if errors.Is(err, fault.Corrupt) {
 		s.Blame("parquet.footer", err, -1, -1)
-		err = s.run(o, err)
+		if err = s.run(o, err); err == nil {
+			s.countByColumns()
+		}
 	}
 	if err == nil {
 		r.MissingParts = r.MissingSiblings(ctx)
@@ -101,6 +104,28 @@ func (s *recoverer) run(o format.OpenOptions, cause error) error {
 			"writer")
 	}
 	return s.rebuild(left, pairs)
+}
+
+// countByColumns takes the number of rows of a row group, of which a damaged footer says what none of its columns does,
+// from those that have a value a row, if these agree.
+func (s *recoverer) countByColumns() {
+	for g, group := range s.r.Footer.RowGroups {
+		rows, agree := int64(-1), true
+		for i := range group.Columns {
+			if s.r.Footer.Schema.Column(i).MaxRepetitionLevel() > 0 || s.lost[file.ChunkKey{Group: g, Leaf: i}] != nil {
+				continue
+			}
+			n := group.Columns[i].MetaData.NumValues
+			agree = agree && (rows < 0 || n == rows)
+			rows = n
+		}
+		if agree && rows >= 0 && rows != group.NumRows {
+			s.Blame("parquet.rows", fault.Corruptf(s.r.FooterAt, fmt.Sprintf("row_groups[%d].num_rows", g),
+				"%d, and its columns have %d", group.NumRows, rows), -1, -1)
+			s.r.Footer.NumRows += rows - group.NumRows
+			group.NumRows = rows
+		}
+	}
 }
 
 func errorSpan(err error) fault.Span {

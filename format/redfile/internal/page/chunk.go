@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"sort"
 	"sync"
 
@@ -271,7 +272,7 @@ func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
 		return fault.Bugf("redfile: a page that is not of this file")
 	}
 	at := t.Page.Spans[0]
-	d := decoding{l: c.t.Leaf, t: t, codec: c.t.Meta.Codec, limits: c.t.File.Limits, verify: !t.NoVerify &&
+	d := decoding{l: c.t.Leaf, t: t, meta: c.t.Meta, limits: c.t.File.Limits, verify: !t.NoVerify &&
 		!c.t.File.NoVerify}
 	d.opened = opened{page: t.Page.Ordinal, at: at, exact: true}
 	var err error
@@ -299,7 +300,7 @@ type decoding struct {
 	opened
 	l       *schema.Leaf
 	t       *format.Task
-	codec   layout.Compression
+	meta    *layout.ColumnMeta
 	limits  format.Limits
 	verify  bool
 	sumOnly bool // open does not decompress
@@ -333,10 +334,14 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 			return fault.Corruptf(at, "header.crc", "expected %#08x, computed %#08x", h.CRC, crc)
 		}
 	}
-	if d.sumOnly && d.codec != layout.Uncompressed && rawSizeAgrees(d.codec, stored, h.Raw) {
+	// no checksum is over the header
+	if all := d.meta.Encodings; len(all) > 0 && !slices.Contains(all, h.Encoding) {
+		return fault.Corruptf(head, "header.data_page.encoding", "%s, and the metadata of the column has %s", h.Encoding, all)
+	}
+	if d.sumOnly && d.meta.Codec != layout.Uncompressed && rawSizeAgrees(d.meta.Codec, stored, h.Raw) {
 		return nil
 	}
-	body, exact, err := Inflate(stored, int64(h.Raw), d.codec, d.limits.Page, d.t.Scratch.Bytes)
+	body, exact, err := Inflate(stored, int64(h.Raw), d.meta.Codec, d.limits.Page, d.t.Scratch.Bytes)
 	if err != nil {
 		return fault.Locate(err, d.at, true, "")
 	}
@@ -515,7 +520,7 @@ func (d *decoding) definitions(def []byte, used, skip, total int) (present int, 
 // Levels decodes the levels of a page whose bytes are b, in memory of a.
 func (t *Table) Levels(p *Page, b []byte, a *vec.Arena) (def, rep []byte, err error) {
 	at := t.At.Sub(p.Off, p.Size)
-	d := decoding{l: t.Leaf, t: &format.Task{Scratch: a}, codec: t.Meta.Codec, limits: t.File.Limits,
+	d := decoding{l: t.Leaf, t: &format.Task{Scratch: a}, meta: t.Meta, limits: t.File.Limits,
 		verify: !t.File.NoVerify}
 	if err := d.open(b, at, p); err != nil {
 		return nil, nil, err
@@ -535,7 +540,7 @@ func (t *Table) Levels(p *Page, b []byte, a *vec.Arena) (def, rep []byte, err er
 // Sum compares the bytes b of a page with its checksum, and its header with p, without decoding values. summed reports
 // whether there is a checksum.
 func (t *Table) Sum(p *Page, b []byte, a *vec.Arena) (summed bool, err error) {
-	d := decoding{l: t.Leaf, t: &format.Task{Scratch: a}, codec: t.Meta.Codec, limits: t.File.Limits, verify: true,
+	d := decoding{l: t.Leaf, t: &format.Task{Scratch: a}, meta: t.Meta, limits: t.File.Limits, verify: true,
 		sumOnly: true}
 	err = d.open(b, t.At.Sub(p.Off, p.Size), p)
 	if err == nil && d.h.Encoding > layout.GroupVarInt { // no checksum is over the header

@@ -53,7 +53,11 @@ func (f *File) facts(col int) (out format.ColumnFacts) {
 // Parts returns the file as the only part.
 func (f *File) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
-		yield(format.Part{Ref: f.At.Object, Stamp: f.stampOfAll(ctx), Rows: f.Footer.Rows, Bytes: f.At.Len}, nil)
+		rows := f.Footer.Rows
+		if f.RowsAgree(ctx) != nil { // nobody knows how many are lost with the list of row groups
+			rows = -1
+		}
+		yield(format.Part{Ref: f.At.Object, Stamp: f.stampOfAll(ctx), Rows: rows, Bytes: f.At.Len}, nil)
 	}
 }
 

@@ -1,0 +1,98 @@
+package attack
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// splitMeta is the file of a split RedFile that names the parts.
+const splitMeta = "_metadata.red"
+
+// orphaned reports whether the file that names a table's parts is gone, or that of another table. Parts are complete
+// files and say of no table that it is theirs: which of those that lie there are the table's nothing tells then, if
+// their columns are the same.
+func (c *trial) orphaned() bool {
+	k := slices.IndexFunc(c.f.files, func(name string) bool { return strings.HasSuffix(name, splitMeta) })
+	if !c.moved || k < 0 {
+		return false
+	}
+	is, err := os.ReadFile(filepath.Join(c.dir, c.f.files[k]))
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc([]*fixture{c.f.stale, c.f.other}, func(f *fixture) bool {
+		if f == nil {
+			return false
+		}
+		was, err := os.ReadFile(filepath.Join(f.dir, c.f.files[k]))
+		return err == nil && bytes.Equal(is, was)
+	})
+}
+
+// orphans are the rows of other tables' parts that lie in the copy, whole, where nothing tells whose parts they are.
+func (c *trial) orphans() (rows []string) {
+	if !c.orphaned() {
+		return nil
+	}
+	for _, f := range []*fixture{c.f.stale, c.f.other} {
+		if f != nil && slices.ContainsFunc(c.f.files, func(name string) bool {
+			is, err := os.ReadFile(filepath.Join(c.dir, name))
+			was, err2 := os.ReadFile(filepath.Join(f.dir, name))
+			own, _ := os.ReadFile(filepath.Join(c.f.dir, name))
+			return !strings.HasSuffix(name, splitMeta) && err == nil && err2 == nil && bytes.Equal(is, was) &&
+				!bytes.Equal(is, own)
+		}) {
+			rows = append(rows, f.ref...)
+		}
+	}
+	return rows
+}
+
+// TestOrphansOnly: rows of another table are excused where one of its parts lies there, whole, and what names the parts
+// is gone or another's; with the table's own metadata in place, or of a part that is not there, they are not, and rows
+// of no table never are.
+func TestOrphansOnly(t *testing.T) {
+	const meta, part = "t/" + splitMeta, "t/part-00000.red"
+	table := func(meta, part, row string) *fixture {
+		f := &fixture{name: "redfile/split", dir: t.TempDir(), files: []string{"t/" + splitMeta, "t/part-00000.red"},
+			ref: []string{row}}
+		put(t, f.dir, "t/"+splitMeta, meta)
+		put(t, f.dir, "t/part-00000.red", part)
+		return f
+	}
+	f := table("own", "own part", "own row")
+	f.other = table("other", "other part", "other row")
+	for i, x := range []struct {
+		meta, part string
+		moved      bool
+		want       int
+	}{
+		{"", "other part", true, 1}, {"other", "other part", true, 1}, {"own", "other part", true, 2},
+		{"harmed", "other part", true, 2}, {"", "own part", true, 2}, {"", "harmed part", true, 2},
+		{"", "other part", false, 2},
+	} {
+		c := &trial{f: f, dir: t.TempDir(), moved: x.moved}
+		if x.meta != "" {
+			put(t, c.dir, meta, x.meta)
+		}
+		put(t, c.dir, part, x.part)
+		if got := c.strangers([]string{"own row", "other row", "no row"}); got != x.want {
+			t.Errorf("%d: %d strangers, want %d", i, got, x.want)
+		}
+	}
+}
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
