@@ -2,6 +2,7 @@ package status
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"path"
@@ -295,6 +296,36 @@ func ParseFileName(name string) fileName {
 		f.Bucket = number0(p[3])
 	}
 	return f
+}
+
+// CompareNames orders files of one directory as they were written: like strings, but for numbers, which count by their
+// value. So part-2 comes before part-10.
+func CompareNames(a, b string) int {
+	digits := func(s string) (number string) {
+		for i := range len(s) {
+			if s[i] < '0' || s[i] > '9' {
+				return s[:i]
+			}
+		}
+		return s
+	}
+	x, y := a, b
+	for x != "" && y != "" {
+		n, m := digits(x), digits(y)
+		if n == "" || m == "" {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		v, w := strings.TrimLeft(n, "0"), strings.TrimLeft(m, "0")
+		if c := cmp.Or(cmp.Compare(len(v), len(w)), strings.Compare(v, w)); c != 0 {
+			return c
+		}
+		x, y = x[len(n):], y[len(m):]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
 }
 
 func number0(s string) int {

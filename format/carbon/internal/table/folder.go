@@ -87,6 +87,7 @@ func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder
 			d.Indexes = append(d.Indexes, info.Name)
 		}
 	}
+	slices.SortFunc(d.Data, status.CompareNames)
 	slices.SortStableFunc(d.Indexes, func(a, b string) int { // a merged one stands for others: it counts before them
 		return strings.Compare(path.Ext(b), path.Ext(a))
 	})

@@ -291,7 +291,7 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *C
 		h.missingIndex = path.Join(p.Dir, p.Indexes[0])
 	}
 	var out []Part
-	for _, name := range layout.Sorted(files.data) {
+	for _, name := range slices.SortedFunc(maps.Keys(files.data), status.CompareNames) {
 		n := status.ParseFileName(name)
 		mine := blocks[name] != nil || own[name] || !whole && (n.Segment == "" || n.Segment == l.Id())
 		if mine {
