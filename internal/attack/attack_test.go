@@ -99,8 +99,8 @@ func (a *attack) one(f *fixture, seed uint64) error {
 		how = "excused"
 	case c.guessed:
 		how = "guessed"
-	case c.told:
-		how = "told"
+	case c.reported:
+		how = "reported"
 	default:
 		a.equal++
 	}
@@ -126,7 +126,7 @@ func alike(f *fixture, say string) string {
 	law, rest, _ := strings.Cut(say, ": ")
 	if law == "silent" || law == "stays" || law == "fail" || law == "conservation" { // whichever verb showed it
 		for _, w := range []string{"is called", "rows came out", "columns of", "rows that were not there",
-			"told no loss", "another order", "other rows came out"} {
+			"reported no loss", "another order", "other rows came out"} {
 			if strings.Contains(rest, w) {
 				return f.name + " " + law + ": " + w
 			}
@@ -279,8 +279,8 @@ func (a *attack) report(t *testing.T) {
 	for _, v := range slices.Sorted(maps.Keys(a.seen)) {
 		fmt.Printf("  %-22s %d\n", v, a.seen[v])
 	}
-	if told := a.cases - a.equal; a.cases == 0 || told*3 < a.cases {
-		t.Errorf("of %d cases only %d changed anything that is read: nothing was tried", a.cases, told)
+	if reported := a.cases - a.equal; a.cases == 0 || reported*3 < a.cases {
+		t.Errorf("of %d cases only %d changed anything that is read: nothing was tried", a.cases, reported)
 	}
 	for name, why := range a.refuse {
 		if a.class[name] == nil {

@@ -292,7 +292,7 @@ var (
 		`^blocklet\[\d+\]\.\S+\.(data|rowid|present)$|^present_bit_stream$`)
 )
 
-// learnPages asks describe where the pages lie. What has no rows that can be told has all.
+// learnPages finds the pages by describe. A page whose rows are unknown counts for all rows.
 func (f *fixture) learnPages(a *attack) {
 	for _, name := range f.files {
 		got := a.stoa.run(append([]string{"describe", filepath.Join(f.dir, name), "-f", "jsonl"}, f.reading...)...)

@@ -296,8 +296,8 @@ func (f *fixture) bounded() bool {
 	return slices.Contains([]string{"arrow", "cfile", "redfile", "trevni"}, f.format())
 }
 
-// padded reports whether a Trevni file has grown by zeros at its end, which are taken for padding: what was put into
-// the last column, if that ends with zeros, is told by nothing else.
+// padded reports whether a Trevni file has grown by zeros at its end, which are taken for padding: nothing else shows
+// what was inserted into the last column, if that ends with zeros.
 func (f *fixture) padded(dir string) bool {
 	if f.format() != "trevni" {
 		return false
@@ -312,7 +312,7 @@ func (f *fixture) padded(dir string) bool {
 // likeCut reports whether a harm takes so many bytes out of the blocks of a column of a Trevni file, the last one or
 // all to the last, that the file ends before they should. The descriptors before them say how long they are, and
 // nothing follows, so what is left is just what it would be if other values had been written and the file were cut at
-// its end: that it is shorter is told, and which of its blocks are others is not.
+// its end: that it is shorter is reported, but not which of its blocks differ.
 func (f *fixture) likeCut(h harm) bool {
 	if f.format() != "trevni" || h.op != "drop" {
 		return false

@@ -17,23 +17,23 @@ const mostGrown = 1 << 30
 
 // trial is one case: a harmed copy of a fixture, and what the verbs said of it.
 type trial struct {
-	a       *attack
-	f       *fixture
-	dir     string
-	touched []touch
-	finds   []string
-	moved   bool // whole files are others, or gone
-	shifted bool // bytes were put into a file, or taken out of it, and nothing else was done
-	excused bool
-	guessed bool
-	told    bool
-	ordered bool // what cat gave with 0 is what there was, but for the order of the columns
-	status  map[string]int
-	words   map[[2]string]bool // whether a word of a fixture has other bytes, see touches
-	// cat told that the name of a column is no UTF-8
+	a        *attack
+	f        *fixture
+	dir      string
+	touched  []touch
+	finds    []string
+	moved    bool // whole files are others, or gone
+	shifted  bool // bytes were put into a file, or taken out of it, and nothing else was done
+	excused  bool
+	guessed  bool
+	reported bool
+	ordered  bool // what cat gave with 0 is what there was, but for the order of the columns
+	status   map[string]int
+	words    map[[2]string]bool // whether a word of a fixture has other bytes, see touches
+	// cat reported that the name of a column is not UTF-8
 	misspelled bool
-	altered    map[string]bool // verbs that told that the output cannot hold a string that is no UTF-8
-	doubled    bool            // verify told that columns have the same name
+	altered    map[string]bool // verbs that reported that the output cannot hold a string that is not UTF-8
+	doubled    bool            // verify reported that columns have the same name
 	refused    map[string]bool // verbs that refused a table for that, see refusesDoubled
 }
 
@@ -46,7 +46,7 @@ func (c *trial) verb(name, verb string, args ...string) answer {
 	got := c.a.verb(c.f, c.dir, verb, args...)
 	c.status[name] = got.Status
 	c.a.seen[name+" "+strconv.Itoa(got.Status)]++
-	c.told = c.told || got.Status != fine
+	c.reported = c.reported || got.Status != fine
 	c.misspelled = c.misspelled || name == "cat" && bytes.Contains(got.Stderr, []byte("file.name.utf8"))
 	c.altered[name] = bytes.Contains(got.Stderr, []byte("output.values.utf8"))
 	c.refused[name] = c.refusesDoubled(got)
@@ -520,12 +520,12 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	if len(out) > len(ref) && m.says("carbon.status.damaged") { // which says that what was compacted may be there twice
 		return
 	}
-	// Which rows a delete delta deletes that cannot be read nobody knows, if no other of the block says it: they come
-	// back, that is reported, and nothing else is another.
+	// Which rows a damaged delete delta deletes is unknown, if no other delta of the block says it: they come back,
+	// that is reported, and nothing else differs.
 	if len(out) > len(ref) && m.says("carbon.delete.damaged") && c.missing(out) == 0 {
 		return
 	}
-	// of two files one is another table's, and nobody knows which: it says so, and gives the rows of both
+	// one of two files is another table's, and it is unknown which: that is reported, and the rows of both are returned
 	if c.moved && (m.says("trevni.part.other") || m.says("redfile.part.other")) {
 		return
 	}
@@ -540,7 +540,7 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 		case len(m.Losses) == 0 && len(out) < len(ref) &&
 			!slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" }):
 			c.find("conservation", "%s gave %d rows of %d and reported no loss", name, len(out), len(ref))
-		case exact && sum < int64(len(ref)) && !c.tellsLoss(m), !c.f.changed && exact &&
+		case exact && sum < int64(len(ref)) && !c.reportsLoss(m), !c.f.changed && exact &&
 			sum-int64(doubted) > int64(len(ref)):
 			c.find("conservation", "%s gave %d rows and reported %d as lost where %d were", name, len(out), n, len(ref))
 		}
@@ -594,8 +594,8 @@ func (c *trial) conserved(name string, out []string, m *lost, nulls bool) {
 	}
 }
 
-// tellsLoss reports whether a finding reports rows that are lost besides the losses: nobody knows how many.
-func (c *trial) tellsLoss(m *lost) bool {
+// reportsLoss reports whether there is an error finding: rows besides the losses may be lost, their number is unknown.
+func (c *trial) reportsLoss(m *lost) bool {
 	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Severity == "error" })
 }
 
@@ -604,8 +604,8 @@ func (c *trial) strict() bool {
 	return len(c.f.files) == 1 && (c.f.format() == "cfile" || strings.HasPrefix(c.f.format(), "trevni"))
 }
 
-// sameShape reports whether rows have the columns that they had, by name and, as far as JSON shows, by type. Which row
-// a row was nobody knows where others are lost, so the values of a column are held against all that it had.
+// sameShape reports whether rows have the columns that they had, by name and, as far as JSON shows, by type. If other
+// rows are lost, rows cannot be matched, so the values of a column are compared with all that it had.
 func (c *trial) sameShape(out []string) bool {
 	if len(out) == 0 || len(c.f.ref) == 0 {
 		return true
@@ -662,7 +662,7 @@ func (c *trial) alike(name string, out []string) {
 func (c *trial) nulled(name string, out []string, m *lost) {
 	ref := c.f.ref
 	if len(out) != len(ref) {
-		if len(m.Losses) == 0 && !c.tellsLoss(m) {
+		if len(m.Losses) == 0 && !c.reportsLoss(m) {
 			c.find("conservation", "%s gave %d rows of %d and reported no loss", name, len(out), len(ref))
 		}
 		return
@@ -673,7 +673,7 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 		c.excused = true
 		return
 	}
-	if c.moved && c.tellsLoss(m) && c.strangers(out) == 0 {
+	if c.moved && c.reportsLoss(m) && c.strangers(out) == 0 {
 		return // files changed places, and that was reported: rows come in another order
 	}
 	others := 0
@@ -719,19 +719,19 @@ func (c *trial) nulled(name string, out []string, m *lost) {
 		if c.allowed() > 0 { // a page that is another may have other nulls
 			break
 		}
-		told := int64(0)
+		reported := int64(0)
 		for _, l := range m.Losses {
 			if l.Column != "" && l.Column != col {
 				continue
 			}
 			if l.From == nil || l.To == nil || *l.To < 0 {
-				told = 1 << 40
+				reported = 1 << 40
 				continue
 			}
-			told += *l.To - *l.From
+			reported += *l.To - *l.From
 		}
-		if int64(n) > told {
-			c.find("stays", "%s: %d cells of column %s are null that were not, %d are reported", name, n, col, told)
+		if int64(n) > reported {
+			c.find("stays", "%s: %d cells of column %s are null that were not, %d are reported", name, n, col, reported)
 			return
 		}
 	}

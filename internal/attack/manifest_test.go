@@ -58,7 +58,7 @@ func (m *lost) says(code string) bool {
 	return slices.ContainsFunc(m.Findings, func(f finding) bool { return f.Code == code })
 }
 
-// rows is how many rows the losses are of. exact is false if nobody knows.
+// rows is the number of rows in the losses; exact is false if it is unknown.
 func (m *lost) rows() (n int64, exact bool) {
 	type group struct {
 		part string
@@ -98,7 +98,7 @@ func (m *lost) has(row int, column string) bool {
 	return false
 }
 
-// doubts reports whether an error names row: nobody knows whether there was one.
+// doubts reports whether an error names row: whether it existed is unknown.
 func (m *lost) doubts(row int) bool {
 	return slices.ContainsFunc(m.Findings, func(f finding) bool {
 		return f.Severity == "error" && f.From != nil && f.To != nil && *f.From <= int64(row) && int64(row) < *f.To

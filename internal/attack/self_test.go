@@ -250,8 +250,8 @@ func TestLikeCut(t *testing.T) {
 	}
 }
 
-// TestDoubledIsAnAnswer: a refusal because of names that are the same is an answer where bytes of names, or of the
-// schema that says where they are, are others, no checksum is over them, and verify told of it; and for nothing else.
+// TestDoubledIsAnAnswer: refusing a table because of equal names is allowed if bytes of names, or of the schema around
+// them, were changed, no checksum covers them, and verify reported it; and for no other reason.
 func TestDoubledIsAnAnswer(t *testing.T) {
 	refusal := answer{Status: cannot, Stderr: []byte(
 		"stoa: unsupported: two columns, or two fields of a struct, have this name: an object cannot have a key twice")}

@@ -103,7 +103,7 @@ func (c *trial) part(name string, want, out []string) {
 	c.excused = true
 }
 
-// ls tells the table, with as many rows as there were, or that something is wrong.
+// ls lists the table, with as many rows as there were, or reports that something is wrong.
 func (c *trial) ls() {
 	got := c.verb("ls", "ls", "-f", "json")
 	if c.f.text || c.loose() {

@@ -44,12 +44,12 @@ func TestBudgetIsNoDamage(t *testing.T) {
 	names = append(names, "format/kudu/testdata/file", "format/kudu/testdata/log")
 	for _, name := range names {
 		for _, depth := range []format.Depth{format.Quick, format.Sums, format.Deep} {
-			told := map[string]bool{}
+			reported := map[string]bool{}
 			for f, err := range stoa.Verify(t.Context(), name, stoa.OpenOptions{Depth: depth, Tree: store.Local{}}) {
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				told[f.Code] = true
+				reported[f.Code] = true
 			}
 			for _, l := range []format.Limits{{Page: 1}, {Page: 64}, {Page: 4096}, {Metadata: 64}, {Fields: 1}} {
 				for f, err := range stoa.Verify(t.Context(), name,
@@ -59,7 +59,7 @@ func TestBudgetIsNoDamage(t *testing.T) {
 						t.Errorf("%s, %v, %+v: %v", name, depth, l, err)
 					case err != nil:
 						limited++
-					case f.Severity == region.Error && !told[f.Code]:
+					case f.Severity == region.Error && !reported[f.Code]:
 						t.Errorf("%s, %v, %+v: %+v", name, depth, l, f)
 					}
 				}

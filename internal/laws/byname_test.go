@@ -54,7 +54,7 @@ func TestLostBeginning(t *testing.T) {
 			}
 		}
 		if len(found) == 0 || strings.HasPrefix(found[0], "file.") {
-			t.Errorf("%s: verify tells %q", name, found)
+			t.Errorf("%s: verify reports %q", name, found)
 		}
 		rec, err := stoa.Open(ctx, name, stoa.OpenOptions{Tree: tree, Recover: true})
 		if err != nil {

@@ -187,8 +187,8 @@ var changes = []struct {
 	}},
 }
 
-// TestDryRuns: a dry run says what the change then tells, and leaves the table's files as they are; the change
-// does not.
+// TestDryRuns: a dry run has the same result as the change that follows, but only the change modifies the table's
+// files.
 func TestDryRuns(t *testing.T) {
 	c := newChanger(t, stoa.OpenOptions{})
 	rows := changeRows(t, `[{"a":1,"b":"x"},{"a":2,"b":null}]`)
@@ -207,7 +207,7 @@ func TestDryRuns(t *testing.T) {
 			t.Fatalf("%s: %v", x.name, err)
 		}
 		if !reflect.DeepEqual(dry, real) {
-			t.Errorf("%s: the dry run told %+v, the change %+v", x.name, dry, real)
+			t.Errorf("%s: the dry run reported %+v, the change %+v", x.name, dry, real)
 		}
 		if _, err := os.Stat(dir); x.name == "drop tables" {
 			if !errors.Is(err, fs.ErrNotExist) {

@@ -50,8 +50,8 @@ func TestChangedWhileRead(t *testing.T) {
 		for _, touch := range []bool{false, true} {
 			for _, split := range []bool{false, true} {
 				batches, err := c.read(t, formats, touch, split)
-				told := errors.Is(err, store.ErrChanged) && errors.Is(err, fault.Invalid)
-				if batches == 0 || told != (touch && c.opts == nil) || err != nil && !told {
+				reported := errors.Is(err, store.ErrChanged) && errors.Is(err, fault.Invalid)
+				if batches == 0 || reported != (touch && c.opts == nil) || err != nil && !reported {
 					t.Errorf("%s %v, changed %v, split %v: %d batches, %v", c.place, c.opts, touch, split, batches, err)
 				}
 			}

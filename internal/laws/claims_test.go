@@ -54,9 +54,9 @@ func (s *sometimes) Stat(ctx context.Context, name string) (store.Info, error) {
 	return s.Tree.Stat(ctx, name)
 }
 
-// TestClaimsTellErrors: whenever the store does not answer what it is asked so that a format can say whose an object
-// is, verifying tells it, or finds what it finds anyway: the object does not pass for the table's, or for another's.
-func TestClaimsTellErrors(t *testing.T) {
+// TestClaimsReportErrors: if the store fails when a format asks it whether a file belongs to a table, verify reports
+// that, or has the same findings as without the error: the file is not taken for the table's, or for another's.
+func TestClaimsReportErrors(t *testing.T) {
 	for from, endings := range map[string][]string{
 		"corpus/carbon/2.3.0/managed/managed_del": {"Metadata/tablestatus", "Metadata/tablestatus.history",
 			"Metadata/schema", "Metadata/segments", "Fact/Part0"},
@@ -87,12 +87,12 @@ func TestClaimsTellErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		verify := func(tree store.Tree) (found []string, told bool) {
+		verify := func(tree store.Tree) (found []string, reported bool) {
 			for f, err := range stoa.Verify(t.Context(), dir, stoa.OpenOptions{Tree: tree, Depth: format.Quick}) {
-				told = told || err != nil || f.Severity >= region.Error
+				reported = reported || err != nil || f.Severity >= region.Error
 				found = append(found, f.Code+" "+f.Part)
 			}
-			return found, told
+			return found, reported
 		}
 		whole, wrong := verify(store.Local{})
 		if wrong || len(whole) == 0 {
@@ -102,11 +102,11 @@ func TestClaimsTellErrors(t *testing.T) {
 			n := 1
 			for ; n < 200; n++ {
 				tree := &sometimes{Tree: store.Local{}, ending: ending, n: n}
-				found, told := verify(tree)
+				found, reported := verify(tree)
 				if !tree.failed {
 					break
 				}
-				if !told && !slices.Equal(found, whole) {
+				if !reported && !slices.Equal(found, whole) {
 					t.Errorf("%s: the question %d about %s is not answered, and nothing is reported, but %v is found, "+
 						"not %v", from, n, ending, found, whole)
 				}

@@ -16,7 +16,7 @@ import (
 )
 
 // account recovers a place and holds the sum.
-func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, told int, err error) {
+func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, reported int, err error) {
 	o := h.opts
 	o.Recover = true
 	tab, err := stoa.Open(h.t.Context(), h.uri, o)
@@ -35,18 +35,19 @@ func (h *held) account(damaged stoa.Damaged) (a stoa.Accounts, told int, err err
 			return a, 0, errors.New("more rows than a test looks at")
 		}
 	}
-	told = len(losses)
+	reported = len(losses)
 	for _, f := range tab.Findings() {
 		if f.Severity == region.Error {
-			told++
+			reported++
 		}
 	}
 	a, err = tab.Account(h.t.Context(), damaged, out, losses)
-	return a, told, err
+	return a, reported, err
 }
 
-// TestRecoveryAddsUp: rows that recovery gives and rows that it tells as lost are those declared, whatever is done
-// to a place of any format, with both policies; of a whole place all come, and what was declared is known.
+// TestRecoveryAddsUp: the rows that recovery returns and those that it reports as lost add up to the declared ones,
+// however a table of any format is damaged, with both policies; of an undamaged table all rows are returned, and their
+// number is known.
 func TestRecoveryAddsUp(t *testing.T) {
 	rounds := 15
 	if testing.Short() {
@@ -55,8 +56,8 @@ func TestRecoveryAddsUp(t *testing.T) {
 	known, lost := map[string]int{}, 0
 	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
 		for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
-			a, told, err := p.held(t, p.files).account(policy)
-			if told > 0 || err != nil { // it is damaged as it is kept
+			a, reported, err := p.held(t, p.files).account(policy)
+			if reported > 0 || err != nil { // it is damaged as it is kept
 				continue
 			}
 			if f := a.Finding(); f != nil || a.Lost != 0 || a.Declared >= 0 && a.Declared != a.Out {
@@ -71,12 +72,12 @@ func TestRecoveryAddsUp(t *testing.T) {
 			files := maps.Clone(p.files)
 			files[name] = wounded(r, p.files[name])
 			for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
-				a, told, err := p.held(t, files).account(policy)
+				a, reported, err := p.held(t, files).account(policy)
 				if err != nil { // nothing came out
 					continue
 				}
 				if f := a.Finding(); f != nil {
-					t.Errorf("%s, seed %d, %v, %d things told: %s (%+v)", p.name, seed, policy, told, f.Message, a)
+					t.Errorf("%s, seed %d, %v, %d reported: %s (%+v)", p.name, seed, policy, reported, f.Message, a)
 				}
 				if a.Declared >= 0 {
 					known[format]++
@@ -97,14 +98,14 @@ func TestRecoveryAddsUp(t *testing.T) {
 	}
 }
 
-// TestCutIsCounted: of a place of which a file is cut anywhere, all rows come out or are reported as lost, or it is
-// reported that nobody knows how many there were: by its account, which recovery prints, and as what other verbs print
-// of a table that had to be recovered.
+// TestCutIsCounted: if a file of a table is truncated anywhere, all rows are returned or reported as lost, or it is
+// reported that their number is unknown: in the account of recovery, and by other verbs on a table that had to be
+// recovered.
 func TestCutIsCounted(t *testing.T) {
 	short := map[string]int{}
 	for _, p := range append(heldPlaces(t), keptPlaces(t, "")...) {
-		whole, told, err := p.held(t, p.files).account(stoa.SkipRows)
-		if err != nil || told > 0 || whole.Declared < 0 {
+		whole, reported, err := p.held(t, p.files).account(stoa.SkipRows)
+		if err != nil || reported > 0 || whole.Declared < 0 {
 			continue // a text or a stream says nowhere how long it is
 		}
 		for i, name := range slices.Sorted(maps.Keys(p.files)) {
@@ -154,9 +155,9 @@ func TestMissingColumnAddsUp(t *testing.T) {
 			files := maps.Clone(p.files)
 			delete(files, name)
 			for _, policy := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
-				a, told, err := p.held(t, files).account(policy)
-				if err != nil || told == 0 || a.Declared != 60 || a.Why != nil || a.Finding() != nil {
-					t.Errorf("%s without %s, %v: %+v, %d things told, %v", p.name, name, policy, a, told, err)
+				a, reported, err := p.held(t, files).account(policy)
+				if err != nil || reported == 0 || a.Declared != 60 || a.Why != nil || a.Finding() != nil {
+					t.Errorf("%s without %s, %v: %+v, %d reported, %v", p.name, name, policy, a, reported, err)
 				}
 			}
 		}

@@ -26,13 +26,13 @@ func TestVerifyAssembles(t *testing.T) {
 		b := slices.Clone(whole)
 		b[c.at] ^= c.bit
 		o := stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f.red": b})}
-		var told, lost [][2]int64
+		var reported, lost [][2]int64
 		for f, err := range stoa.Verify(t.Context(), "f.red", o) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if f.Severity == region.Error {
-				if told = append(told, f.Rows); f.Code != "file.nested" || f.Column != "a" ||
+				if reported = append(reported, f.Rows); f.Code != "file.nested" || f.Column != "a" ||
 					f.At.Object != "f.red" || f.Lost != f.Rows[1]-f.Rows[0] {
 					t.Errorf("byte %d: %+v", c.at, f)
 				}
@@ -51,8 +51,8 @@ func TestVerifyAssembles(t *testing.T) {
 			}
 		}
 		tab.Close()
-		if len(told) == 0 || !slices.Equal(told, lost) {
-			t.Errorf("byte %d: verify tells rows %v, reading loses %v", c.at, told, lost)
+		if len(reported) == 0 || !slices.Equal(reported, lost) {
+			t.Errorf("byte %d: verify reports rows %v, reading loses %v", c.at, reported, lost)
 		}
 	}
 }

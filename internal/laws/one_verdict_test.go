@@ -124,7 +124,7 @@ func (h *held) verify(depth format.Depth) (v verdict) {
 }
 
 func (h *held) list() (v verdict) {
-	told := func(findings []region.Finding) {
+	reported := func(findings []region.Finding) {
 		for _, f := range findings {
 			if f.Severity == region.Error {
 				v = h.said("ls", damaged, f)
@@ -135,12 +135,12 @@ func (h *held) list() (v verdict) {
 		if err != nil {
 			v = max(v, h.said("ls", verdictOf(err), err))
 		}
-		told(e.Findings)
+		reported(e.Findings)
 	}
 	tab, err := stoa.Open(h.t.Context(), h.uri, h.opts) // as the verb does
 	switch {
 	case err == nil:
-		told(tab.Findings())
+		reported(tab.Findings())
 		tab.Close()
 	case !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Unsupported):
 		v = max(v, h.said("ls", verdictOf(err), err))
@@ -148,7 +148,7 @@ func (h *held) list() (v verdict) {
 	return v
 }
 
-// open is what opening says, which schema tells.
+// open is the verdict of opening, as verb schema gives it.
 func (h *held) open() verdict {
 	tab, err := stoa.Open(h.t.Context(), h.uri, h.opts)
 	if err != nil {

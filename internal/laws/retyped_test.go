@@ -13,8 +13,8 @@ import (
 	"stoa/store"
 )
 
-// TestRetyped: an output that does not keep the Arrow schema proves itself all the same, and the columns are
-// told that will come back as another type.
+// TestRetyped: an output that does not keep the Arrow schema is checked nevertheless, and the columns that are read
+// back with another type are reported.
 func TestRetyped(t *testing.T) {
 	item := arrow.StructOf(arrow.Field{Name: "f", Type: arrow.PrimitiveTypes.Int64, Nullable: true})
 	sc := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32},

@@ -63,12 +63,12 @@ func TestSparkPartsThatAreMissing(t *testing.T) {
 		if unknown != c.unknown || !slices.Equal(missing, want) {
 			t.Errorf("%s: %v are missing, want %v; noted %v, want %v", what, missing, want, unknown, c.unknown)
 		}
-		told := false
+		reported := false
 		for e, err := range stoa.List(t.Context(), "b", o) {
-			told = told || errors.Is(err, fault.Corrupt) && strings.HasSuffix(e.Place, c.missing)
+			reported = reported || errors.Is(err, fault.Corrupt) && strings.HasSuffix(e.Place, c.missing)
 		}
-		if told != (c.missing != "") {
-			t.Errorf("%s: listing tells %v", what, told)
+		if reported != (c.missing != "") {
+			t.Errorf("%s: listing reports %v", what, reported)
 		}
 	}
 }

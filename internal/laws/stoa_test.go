@@ -324,7 +324,7 @@ func TestNullsWhereNoneMayBeAreRefused(t *testing.T) {
 	}
 }
 
-// The min and max value that stats tells are those that Kudu wrote into the footer of a key column.
+// The min and max values in stats are those that Kudu wrote to the footer of a key column.
 func TestStatsAgreeWithKudusKeys(t *testing.T) {
 	ctx := context.Background()
 	for file, want := range map[string][2]string{

@@ -12,16 +12,16 @@ import (
 	"stoa/store"
 )
 
-// verified is how verification with options ends, and how many errors it told before.
-func verified(t *testing.T, uri string, o stoa.OpenOptions) (told int, err error) {
+// verified is the error of verification with options, and the number of error findings before it.
+func verified(t *testing.T, uri string, o stoa.OpenOptions) (reported int, err error) {
 	for f, failed := range stoa.Verify(t.Context(), uri, o) {
 		if failed != nil {
 			err = failed
 		} else if f.Severity == region.Error {
-			told++
+			reported++
 		}
 	}
-	return told, err
+	return reported, err
 }
 
 // TestWrongUseIsNoDamage: what was asked for in a wrong way is wrong use for verification as it is for reading, in
@@ -38,9 +38,9 @@ func TestWrongUseIsNoDamage(t *testing.T) {
 				t.Errorf("%s, %v: opening gives %v", p.name, opts, opening)
 			}
 			for _, o.Depth = range []format.Depth{format.Quick, format.Sums, format.Deep} {
-				told, err := verified(t, p.uri(), o)
-				if told > 0 {
-					t.Errorf("%s, %v, %v: %d errors are told of a healthy place", p.name, opts, o.Depth, told)
+				reported, err := verified(t, p.uri(), o)
+				if reported > 0 {
+					t.Errorf("%s, %v, %v: %d errors are reported of a healthy place", p.name, opts, o.Depth, reported)
 				}
 				if errors.Is(opening, fault.Invalid) && o.Depth != format.Quick && !errors.Is(err, fault.Invalid) {
 					t.Errorf("%s, %v, %v: opening gives %v, verification %v", p.name, opts, o.Depth, opening, err)
@@ -54,11 +54,11 @@ func TestWrongUseIsNoDamage(t *testing.T) {
 func TestWrongSegment(t *testing.T) {
 	o := stoa.OpenOptions{Formats: []format.Format{carbon.Format}, Opts: map[string]string{"segment": "99"}}
 	uri := "corpus/carbon/2.3.0/managed/managed1"
-	if told, err := verified(t, uri, o); told > 0 || !errors.Is(err, fault.Invalid) {
-		t.Errorf("%d errors, %v", told, err)
+	if reported, err := verified(t, uri, o); reported > 0 || !errors.Is(err, fault.Invalid) {
+		t.Errorf("%d errors, %v", reported, err)
 	}
 	o.Opts["segment"] = "0"
-	if told, err := verified(t, uri, o); told > 0 || err != nil {
-		t.Errorf("of one that is there: %d errors, %v", told, err)
+	if reported, err := verified(t, uri, o); reported > 0 || err != nil {
+		t.Errorf("of one that is there: %d errors, %v", reported, err)
 	}
 }

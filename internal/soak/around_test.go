@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// around adds what damage between and after the pages may cost. What is not added has to come back. false:
-// nobody knows.
+// around adds what damage between and after the pages may cost. All other cells must come back. false: unknown.
 func (s *soak) around(w *writer, l *layout, sp span, t *touched, file string, opts map[string]string) bool {
 	if sp.from >= size(sp.file) && (w.typed && w.name != "cfile" || w.ext == ".jsonl") { // longer
 		return true
@@ -127,8 +126,8 @@ func aroundCarbonTable(dir string, sp span) bool {
 		base == "schema")
 }
 
-// behind adds what of a chunk is after p.
-func (l *layout) behind(p place, t *touched) {
+// after adds what of a chunk is after p.
+func (l *layout) after(p place, t *touched) {
 	for _, q := range l.places {
 		if q.file == p.file && q.group == p.group && q.column == p.column && q.from > p.from {
 			t.add(q.rows, q.column)

@@ -25,7 +25,7 @@ import (
 type harm struct {
 	what     string
 	spans    []span
-	stranger bool // a file of another table is in its place: there may be nothing that tells
+	stranger bool // a file of another table is in its place, which nothing may show
 }
 
 type span struct {
@@ -88,11 +88,11 @@ func (s *soak) damage(w *writer, file string, opts, read map[string]string) {
 	same := err == nil && s.wrong(got) == "" && len(got) == len(s.lines)
 	switch {
 	case err != nil && !ours:
-		s.ops["damage: told when read"]++
+		s.ops["damage: reported when read"]++
 	case same:
 		s.ops["damage: rows are the same"]++
 	case spoken:
-		s.ops["damage: told by verify"]++
+		s.ops["damage: reported by verify"]++
 	default:
 		s.ops["damage: not noticed, no checksum: "+w.name]++
 	}
@@ -166,7 +166,7 @@ func (s *soak) harm(w *writer, files []string, root string, opts map[string]stri
 			b[at+i] = byte(s.r.Uint32())
 		}
 	case 4:
-		h.what = fmt.Sprintf("longer %s by %d behind %d", base, n, size)
+		h.what = fmt.Sprintf("longer %s by %d after %d", base, n, size)
 		h.spans[0].from, h.spans[0].to = size, size+int64(n)
 		for range n {
 			b = append(b, byte(s.r.Uint32()))
@@ -217,7 +217,7 @@ func (s *soak) stranger(w *writer, name string, opts map[string]string) []byte {
 	return b
 }
 
-// touches are the cells that h may cost. nil: nobody knows.
+// touches are the cells that h may cost; nil: unknown.
 func (s *soak) touches(w *writer, l *layout, h harm, copied, file string, opts map[string]string) *touched {
 	if l == nil {
 		return nil
@@ -235,7 +235,7 @@ func (s *soak) touches(w *writer, l *layout, h harm, copied, file string, opts m
 				covered = covered || p.from <= sp.from && sp.to <= p.to
 				// after a damaged header no page of the chunk is found
 				if w.name == "redfile" && opts["index"] == "false" {
-					l.behind(p, t)
+					l.after(p, t)
 				}
 			}
 		}
@@ -252,7 +252,7 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 	p stoa.Damaged) {
 	o := s.opening(w, file, read)
 	o.Recover = true
-	got, told, err := s.cells(file, o, p)
+	got, reported, err := s.cells(file, o, p)
 	s.ops["recover"]++
 	s.ops["rows recovered"] += len(got)
 	if errors.Is(err, fault.Bug) {
@@ -260,7 +260,7 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 		return
 	}
 	if summed && err == nil {
-		if bad := s.strange(got, told); bad != "" {
+		if bad := s.strange(got, reported); bad != "" {
 			s.fail(w, opts, "%s: recovered %s", h.what, bad)
 		}
 	}
@@ -268,16 +268,16 @@ func (s *soak) recover(w *writer, file string, opts, read map[string]string, h h
 		return
 	}
 	if bad := s.missing(got, t, p); bad != "" {
-		s.fail(w, opts, "%s: recovered with policy %d %d rows of %d (%v), told %v, and of what was not touched %s",
+		s.fail(w, opts, "%s: recovered with policy %d %d rows of %d (%v), reported %v, and of what was not touched %s",
 			h.what,
-			p, len(got), len(s.lines), err, told, bad)
+			p, len(got), len(s.lines), err, reported, bad)
 		return
 	}
 	s.ops["recover: all that is whole came back"]++
 }
 
 // strange is the first cell that is not one of the table, or that is null without a word about it.
-func (s *soak) strange(got [][]string, told bool) string {
+func (s *soak) strange(got [][]string, reported bool) string {
 	seen := map[string]bool{}
 	for i, row := range got {
 		id := row[0]
@@ -296,12 +296,12 @@ func (s *soak) strange(got [][]string, told bool) string {
 			if row[c] != want[c] && row[c] != "null" && !lessOf(row[c], want[c]) {
 				return fmt.Sprintf("row %s: got %s, want %s", id, row[c], want[c])
 			}
-			if row[c] != want[c] && !told {
+			if row[c] != want[c] && !reported {
 				return fmt.Sprintf("row %s, and nothing is said: got %s, want %s", id, row[c], want[c])
 			}
 		}
 	}
-	if len(got) < len(s.lines) && !told {
+	if len(got) < len(s.lines) && !reported {
 		return fmt.Sprintf("%d rows of %d, and nothing is said", len(got), len(s.lines))
 	}
 	return ""
@@ -352,22 +352,23 @@ func (s *soak) missing(got [][]string, t *touched, p stoa.Damaged) string {
 	return ""
 }
 
-// cells reads a file: the cells of each row in the order of the table's columns, of a column that is not there
-// "null". told: something was said to be lost, or odd.
-func (s *soak) cells(file string, o stoa.OpenOptions, p stoa.Damaged) (out [][]string, told bool, err error) {
+// cells reads a file: the cells of each row in the order of the table's columns, "null" for a missing column. reported:
+// there were losses, or findings above notes.
+func (s *soak) cells(file string, o stoa.OpenOptions, p stoa.Damaged) (out [][]string, reported bool, err error) {
 	t, err := stoa.Open(s.ctx, file, o)
 	if err != nil {
 		return nil, true, err
 	}
 	defer t.Close()
-	for b, err := range t.Scan(s.ctx, stoa.ScanSpec{Damaged: p, Lost: func(region.Loss) { told = true }}) {
+	for b, err := range t.Scan(s.ctx, stoa.ScanSpec{Damaged: p, Lost: func(region.Loss) { reported = true }}) {
 		if err != nil {
 			return out, true, err
 		}
 		out = append(out, s.batchCells(b)...)
 	}
-	told = told || slices.ContainsFunc(t.Findings(), func(f region.Finding) bool { return f.Severity > region.Note })
-	return out, told, nil
+	reported = reported ||
+		slices.ContainsFunc(t.Findings(), func(f region.Finding) bool { return f.Severity > region.Note })
+	return out, reported, nil
 }
 
 func (s *soak) batchCells(b arrow.RecordBatch) [][]string {

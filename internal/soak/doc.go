@@ -1,9 +1,9 @@
-// Package soak is a test that goes on for as long as it is told to: random tables go round a ring of all
-// formats that are written, with random settings of the writers; every file is verified, compared, asked by
-// filters, in splits and by diff, then damaged (bits, runs of bytes, cuts, bytes after it, files that are
-// gone, exchanged or another table's), verified again, recovered and compared: whatever lies wholly in what was
-// not touched has to come back. Of each table a CarbonData table is made, too, which is loaded, changed in
-// place, compacted and damaged; and a backup as Kudu has them.
+// Package soak is a test of any duration: random tables are converted through all formats that can be written, with
+// random settings of the writers. Every file is verified, compared, and read with filters, in splits and by diff; then
+// damaged (flipped bits, overwritten runs of bytes, truncation, trailing bytes, missing files, exchanged files, files
+// of other tables), verified again, recovered and compared: every row that lies completely in undamaged parts must come
+// back. Each table is also made a CarbonData table, which is loaded, updated, compacted and damaged, and a backup as
+// Kudu's.
 //
 //	STOA_SOAK=20m go test ./internal/soak -v -timeout 0          # prints seed and operations
 //	STOA_SOAK=1m STOA_SEED=7 go test ./internal/soak -v          # the same tables again

@@ -36,8 +36,8 @@ type layout struct {
 	groups [][]int64
 }
 
-// layoutOf asks whoever knows: the reader of the format for the spans of its pages; Arrow's libraries for
-// Parquet and Arrow; text its lines. nil: nobody knows.
+// layoutOf finds the spans of pages: by the reader of the format; by Arrow's libraries for Parquet and Arrow; of text,
+// the lines. nil: unknown.
 func (s *soak) layoutOf(w *writer, name string, opts, read map[string]string) (*layout, error) {
 	switch {
 	case w == carbonTable:
