@@ -276,7 +276,7 @@ func wholeLog(t testing.TB, f *fs.FS, tb *meta.Tablet, into map[string]*timeline
 	}
 	for _, x := range l.Findings {
 		// so a row looks that was deleted from its rowset and inserted again
-		if x.Code != "kudu.wal.change.lost" || !strings.Contains(x.Message, "was there already") &&
+		if x.Code != "kudu.wal.change.lost" || !strings.Contains(x.Message, "exists already") &&
 			!strings.Contains(x.Message, "more of this kind") {
 			t.Errorf("%s: %s at %s: %s", tb.Table, x.Code, x.At, x.Message)
 		}
