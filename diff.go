@@ -3,6 +3,7 @@ package stoa
 import (
 	"context"
 	"iter"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -25,6 +26,31 @@ type DiffOptions struct {
 	// Memory is how many bytes of rows On may hold; 0: 1 GiB. Larger tables are read several times, divided by key; the
 	// rows of a single key must fit.
 	Memory int64
+}
+
+// keyMetadata is the metadata of a field that is part of the primary key: its position in that, from 1.
+const keyMetadata = "stoa.key"
+
+// PrimaryKey are the columns of the table's primary key, in its order, if its format knows one, or another table's was
+// kept; no two rows have the same. nil: none is known.
+func (t *Table) PrimaryKey() (key []string) {
+	at := map[int]string{}
+	for _, f := range t.schema.Fields() {
+		if v, ok := f.Metadata.GetValue(keyMetadata); ok {
+			n, err := strconv.Atoi(v)
+			if err != nil || at[n] != "" || len(t.schema.FieldIndices(f.Name)) != 1 {
+				return nil
+			}
+			at[n] = f.Name
+		}
+	}
+	for i := 1; i <= len(at); i++ {
+		if at[i] == "" {
+			return nil
+		}
+		key = append(key, at[i])
+	}
+	return key
 }
 
 // DiffResult is what differs between two tables.

@@ -34,7 +34,7 @@ func TestEighty(t *testing.T) {
 		{"cat try/dremel.trv", []string{"── 1 ──", "DocId  10",
 			"       {\"Language\":[{\"Code\":\"en-gb\",\"Country\":\"gb\"}],\"Url\":null}]"}},
 		{"cat try/primitives.trv", nil},
-		{"ls try/kudu", []string{"remarks  partition RANGE (id) PARTITION UNBOUNDED, state READY, rowsets 2,"}},
+		{"ls -v try/kudu", []string{"remarks  partition RANGE (id) PARTITION UNBOUNDED, state READY, rowsets 2,"}},
 		{"ls --segments try/carbon/managed_del",
 			[]string{"try/carbon/managed_del  1        Success  yes   2026-11-21T08:32:20.876Z"}},
 		{"ls --blocks try/kudu", nil},
@@ -107,5 +107,28 @@ func TestHanging(t *testing.T) {
 	}
 	if got := display.Hanging("stoa: a  b\n     ^", 5); got != "stoa: a  b\n     ^" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestOneLineATable: ls of a server with 24 tables is a line a table on a terminal of 80 cells, below the names of the
+// columns.
+func TestOneLineATable(t *testing.T) {
+	files, rows := deadCluster(t)
+	t.Chdir(t.TempDir())
+	lay(t, ".", files)
+	var out, errs bytes.Buffer
+	a := cli.NewApp(nil, &out, &errs)
+	a.Tty, a.Width = true, 80
+	if st := runArgs(a, context.Background(), []string{"ls", "tserver"}); st != 0 {
+		t.Fatalf("status %d: %s", st, &errs)
+	}
+	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
+	if len(lines) != len(rows)+1 {
+		t.Errorf("%d lines for %d tables:\n%s", len(lines), len(rows), &out)
+	}
+	for _, l := range lines {
+		if display.DisplayWidth(l) > 80 {
+			t.Errorf("%d cells: %s", display.DisplayWidth(l), l)
+		}
 	}
 }

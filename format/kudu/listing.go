@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 
 // listings are the lists besides that of tables.
 var listings = []format.Listing{
-	{Name: "blocks", Columns: ListFields[:], List: blocksBy(listNamed)},
+	{Name: "blocks", Columns: append(ListFields[:], "object", "offset"), List: blocksBy(listNamed)},
 	{Name: "unnamed", Columns: []string{"block-id", "object", "offset", "size", "kind", "type", "rows", "problem"},
 		List: blocksBy(listUnnamed)},
 	{Name: "census", Columns: CensusFields, List: census},
@@ -34,7 +35,11 @@ func inUse(ctx context.Context, t format.Target) error {
 func listNamed(ctx context.Context, f *FS, _, wanted []*Tablet, add func([]string)) (findings []region.Finding,
 	err error) {
 	err = f.ListBlocks(ctx, wanted, true, func(l BlockLine) bool {
-		add(l.Values[:])
+		object, offset := l.Place.At.Object, ""
+		if object != "" {
+			offset = strconv.FormatInt(l.Place.At.Off, 10)
+		}
+		add(append(slices.Clone(l.Values[:]), object, offset))
 		if l.Err != nil && l.Place.At.Object != "" { // CheckBlocks reports the others
 			if x, ok := unreadableBlock(l.Tablet.ID, l.Err); ok {
 				findings = append(findings, x)

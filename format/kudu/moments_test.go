@@ -97,3 +97,29 @@ func TestCorpusHistory(t *testing.T) {
 		}
 	}
 }
+
+// The list of blocks says of each where it lies: at that place of that file a CFile begins.
+func TestCorpusBlocksLieThere(t *testing.T) {
+	for _, run := range []string{"fs_file", "fs_log"} {
+		files, _, _ := archive(t, run)
+		how, err := stoa.Listing("blocks", stoa.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks, within := 0, 0
+		place := format.Target{Tree: store.NewMemory(files)}
+		_, err = how.List(t.Context(), place, format.OpenOptions{}, func(v []string) {
+			object, offset := v[len(v)-2], v[len(v)-1]
+			at, err := strconv.Atoi(offset)
+			if b := files[object]; err != nil || at+8 > len(b) || !strings.HasPrefix(string(b[at:at+8]), "kuducfl") {
+				t.Errorf("%s: %q has no CFile at %s", run, object, offset)
+			}
+			if blocks++; at > 0 {
+				within++
+			}
+		})
+		if err != nil || blocks < 100 || run == "fs_log" && within == 0 {
+			t.Errorf("%s: %d blocks, %d within a file, %v", run, blocks, within, err)
+		}
+	}
+}

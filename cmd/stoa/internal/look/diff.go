@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 
 	"stoa"
@@ -28,6 +29,7 @@ type diffDoc struct {
 	A        string           `json:"a"`
 	B        string           `json:"b"`
 	Equal    bool             `json:"equal"`
+	Key      []string         `json:"matched_by,omitempty"` // the columns; none: rows are matched by position
 	Schema   []diffColumnDoc  `json:"schema"`
 	RowsA    int64            `json:"rows_a"`
 	RowsB    int64            `json:"rows_b"`
@@ -73,6 +75,7 @@ type diffing struct {
 	relative   float64
 	memory     string
 	valuesOnly bool
+	byPosition bool
 }
 
 func DiffCmd(a *cli.App) *cobra.Command {
@@ -81,14 +84,15 @@ func DiffCmd(a *cli.App) *cobra.Command {
 		Use:   "diff A B",
 		Short: "Compare two tables of any formats, cell by cell",
 		Long: `Compare two tables, whatever their formats: schema, rows and cells. Rows are paired by
-position, or by the columns of --on. Cells are compared by what they mean, whatever their types. The
+the columns of --on, or by the primary key if a table has one that is known and the other has its columns,
+or else by position (--by-position, --rows). Cells are compared by what they mean, whatever their types. The
 status is 3 if there is a difference.
 
 An int8 equals the same number as int64, a dictionary's string a plain one, a time the text for it, bytes
 (not those of --on) their base64 text, all NaN are equal, and null equals null. Types that differ are a
 difference, unless --values; nullability and the order of the columns are reported, and are none.
 
-With --on, of the rows with the same key equal ones are paired first, whatever their order, and the others
+By key, of the rows with the same key equal ones are paired first, whatever their order, and the others
 as they come. The rows of A are kept in memory, and those of B that equal none; what needs more than
 --memory is divided by key, and both tables are read again for each part. -n says how many rows that
 differ are shown.`,
@@ -114,7 +118,8 @@ differ are shown.`,
 		cli.Complete(cmd, "from-"+side, a.FormatNames)
 	}
 	fl.BoolVar(&d.valuesOnly, "values", false, "ignore types that differ if all values are the same")
-	fl.StringVar(&d.memory, "memory", "1GiB", "with --on: keep rows of about `SIZE` in memory at a time")
+	fl.BoolVar(&d.byPosition, "by-position", false, "match rows by position, whatever their key")
+	fl.StringVar(&d.memory, "memory", "1GiB", "by key: keep rows of about `SIZE` in memory at a time")
 	cli.CompleteWith(cmd, "on", source.CompleteColumns(a, &d.SourceFlags))
 	d.SelectFlags.Register(a, cmd, &d.SourceFlags)
 	d.SelectFlags.RegisterLimit(cmd, 10, "show `N` rows that differ at most")
@@ -181,10 +186,16 @@ func (d *diffing) run(ctx context.Context, a *cli.App, args []string) error {
 			return err
 		}
 	}
+	if len(o.On) == 0 && !d.byPosition && d.SelectFlags.Rows == "" {
+		if o.On = knownKey(tables, o.Scan.Columns); len(o.On) > 0 {
+			a.Detail("rows are matched by key: %s", strings.Join(o.On, ", "))
+		}
+	}
 	r, err := stoa.Diff(ctx, tables[0], tables[1], o)
 	differs := false
 	if err == nil {
 		doc := d.document(args, r)
+		doc.Key = o.On
 		differs = !doc.Equal
 		if r.Parts > 1 {
 			a.Detail("both tables were read %d times: the rows did not fit into %s", r.Parts, d.memory)
@@ -196,6 +207,29 @@ func (d *diffing) run(ctx context.Context, a *cli.App, args []string) error {
 		err = cli.ErrDamage
 	}
 	return err
+}
+
+// knownKey is the primary key by which rows can be matched: one table knows it, the other has its columns, and another
+// key is not known there. Columns that are bytes must be so in both: the text of one is no key. columns are those that
+// are compared (none: all); a key that is not among them is not used.
+func knownKey(tables [2]*stoa.Table, columns []string) []string {
+	key, other := tables[0].PrimaryKey(), tables[1].PrimaryKey()
+	if len(key) == 0 {
+		key, other = other, nil
+	}
+	if len(other) > 0 && !slices.Equal(key, other) {
+		return nil
+	}
+	for _, name := range key {
+		a, _ := tables[0].Schema().FieldsByName(name)
+		b, _ := tables[1].Schema().FieldsByName(name)
+		if len(a) != 1 || len(b) != 1 || len(columns) > 0 && !slices.Contains(columns, name) ||
+			arrow.IsBaseBinary(a[0].Type.ID()) != arrow.IsBaseBinary(b[0].Type.ID()) ||
+			(a[0].Type.ID() == arrow.BINARY) != (b[0].Type.ID() == arrow.BINARY) {
+			return nil
+		}
+	}
+	return key
 }
 
 // sourceOptions are what the flags mean for one of the two sides: a reading option counts where the side's format has

@@ -48,8 +48,8 @@ func LsCmd(a *cli.App) *cobra.Command {
 		Use:   "ls [PATH...]",
 		Short: "List what a place holds",
 		Long: `List the tables in a place, at any depth, and the other files there: name, format, kind,
-rows, size, number of columns, and what is wrong with those that cannot be read; for tables with named
-parts, also these. Without a path: the working directory.
+rows, size, number of columns, and what is wrong with those that cannot be read. With -v the tablets or
+segments of a table follow it, a line each. Without a path: the working directory.
 
 It answers from metadata, as opening reads it (catalogues, superblocks, footers, schemas, the files that
 they name): the status is 3 if something of that is damaged or missing, and 0 where only indexes or pages
@@ -57,7 +57,8 @@ are damaged, which stoa verify reads. The rows of Kudu tables are those that wer
 log has, which would have to be replayed, is counted by stoa count. -f json prints an array with an object
 per entry.
 
---blocks lists the blocks of Kudu directories instead, with the 20 fields of Kudu's own "kudu fs list";
+--blocks lists the blocks of Kudu directories instead, with the 20 fields of Kudu's own "kudu fs list",
+and the file and the offset where each lies;
 --unnamed those that no superblock names, and what is found in containers whose metadata is lost.
 --segments lists the segments of CarbonData tables: status, times, sizes, rows, and what was merged into
 what. With --carbon-properties and without a path, the store that the file names is listed.`,
@@ -132,7 +133,7 @@ func listPaths(a *cli.App, cmd *cobra.Command, args []string, src *source.Source
 		}
 		r.Add(d, d.Name, d.Format, d.Kind, display.Maybe(Number(d.Rows)), display.BytesText(Number(d.Bytes)), cols,
 			d.Problem)
-		if out.Form != "" && out.Form != "text" {
+		if !a.Verbose || out.Form != "" && out.Form != "text" {
 			continue // the parts are in the document; a list is of tables
 		}
 		for _, p := range d.Parts {
