@@ -367,9 +367,6 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		Altered: s.ByOption, Notes: s.Notes}
 	reportUnchecked(a, c.out, s)
 	output.ReportAltered(a, c.out, s.ByOption)
-	for _, note := range s.Notes {
-		a.Note("%s: %s", c.out, note)
-	}
 	if n := len(s.Retyped); n > 0 {
 		a.Note("%s: %s will be read as another type, as the output does not keep which it was: %s", c.out,
 			display.Count(int64(n), "column"), output.FirstNames(s.Retyped))
@@ -446,8 +443,12 @@ func (c *conversion) reportConflicts(a *cli.App, t *stoa.Table, wo stoa.CreateOp
 	}
 }
 
-// reportUnchecked names the columns of an output that could not be compared with what went in.
+// reportUnchecked says what the writer noted, and names the columns of an output that could not be compared with what
+// went in.
 func reportUnchecked(a *cli.App, out string, s format.Summary) {
+	for _, note := range s.Notes {
+		a.Note("%s: %s", out, note)
+	}
 	if n := len(s.Unchecked); n > 0 {
 		a.Note("%s: %s could not be compared with what went in: %s", out, display.Count(int64(n), "column"),
 			output.FirstNames(s.Unchecked))
