@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// patient is a small file whose regions are known by name, from the file when it was whole.
+// patient is a small file with the places of its regions by name, as they were before it was damaged.
 type patient struct {
 	t  *testing.T
 	b  []byte
@@ -106,7 +106,7 @@ func listOf(n int, layout string) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// Each kind of damage is made by hand, with checksums made right again where it lies after them. The finding
+// Each kind of damage is made by hand, with the checksums corrected where they are not what is damaged. The finding
 // has its code, its severity, its place and, where rows are known, the rows.
 func TestCodesOfDamage(t *testing.T) {
 	none := [2]int64{-1, -1}
@@ -252,7 +252,7 @@ func TestCodesOfDamage(t *testing.T) {
 		for got := range Format.Verify(t.Context(), p.target(), format.OpenOptions{Depth: format.Deep, Opts: x.opts}) {
 			all = append(all, fmt.Sprintf("%s %s %v %s", got.Code, got.At, got.Rows, got.Message))
 			place := p.at[x.place]
-			hit = hit || got.Code == x.code && got.Severity == block.SeverityOf(x.code) && got.Rows == x.rows &&
+			hit = hit || got.Code == x.code && got.Severity == severityOf(t, x.code) && got.Rows == x.rows &&
 				got.At.Object == "f" &&
 				place.Off <= got.At.Off && got.At.Off < place.End()
 		}
@@ -265,11 +265,11 @@ func TestCodesOfDamage(t *testing.T) {
 	for got := range Format.Verify(t.Context(), format.Target{Tree: store.NewMemory(nil), Name: "f"},
 		format.OpenOptions{}) {
 		if reported++; got.Code != "cfile.read" || got.At.Object != "f" || got.Severity != region.Error {
-			t.Errorf("a file that is not there: %+v", got)
+			t.Errorf("a missing file: %+v", got)
 		}
 	}
 	if reported != 1 {
-		t.Errorf("a file that is not there: %d findings", reported)
+		t.Errorf("a missing file: %d findings, expected 1", reported)
 	}
 }
 
@@ -348,8 +348,20 @@ func TestRecoverAroundFilesInCells(t *testing.T) {
 	}
 }
 
-// The heaviest chain, against all chains there are.
-func TestHeaviest(t *testing.T) {
+// severityOf is the severity of a code in the table of codes.
+func severityOf(t *testing.T, code string) region.Severity {
+	t.Helper()
+	for _, c := range block.Codes {
+		if c.Code == code {
+			return c.Severity
+		}
+	}
+	t.Fatalf("there is no code %s", code)
+	return 0
+}
+
+// TestHeaviestChain compares it with all chains there are.
+func TestHeaviestChain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		var blocks []columnfile.DataBlock
@@ -373,7 +385,7 @@ func TestHeaviest(t *testing.T) {
 			most = max(most, weight)
 		}
 		got, row := int64(0), int64(0)
-		for _, b := range heaviest(blocks) {
+		for _, b := range heaviestChain(blocks) {
 			if b.First < row {
 				t.Fatalf("%+v: rows fall", blocks)
 			}

@@ -983,7 +983,7 @@ func runSynthetic(t *testing.T, dir string) {
 			if !strings.HasPrefix(string(rc), "rc=0") {
 				bad, ok := refusals[base]
 				if !ok {
-					t.Fatalf("Kudu says %s, and nobody has said what we should", rc)
+					t.Fatalf("Kudu returns %s, for which no class of error is expected here", rc)
 				}
 				a, err := readAll(context.Background(), target, raw, nil)
 				if err == nil {
@@ -1470,7 +1470,7 @@ func checkEngine(t *testing.T, data []byte, layout *kudugen.Layout, whole *answe
 		sameCells(t, fmt.Sprintf("a damaged block of rows %d+%d, policy %v", hit.First, hit.Rows, policy), got,
 			want, err)
 		if len(lost) != 1 || lost[0].Rows != [2]int64{hit.First, hit.First + hit.Rows} || !lost[0].Exact {
-			t.Errorf("a damaged block of rows %d+%d: told are %+v", hit.First, hit.Rows, lost)
+			t.Errorf("a damaged block of rows %d+%d: reported losses %+v", hit.First, hit.Rows, lost)
 		}
 	}
 }

@@ -58,10 +58,10 @@ type tableWriter struct {
 	opts    write.CreateOptions
 	single  bool
 	structs bool     // structs are kept as such
-	retyped []string // columns that come back as another type
+	retyped []string // columns that are read back as another type
 	columns []*columnWriter
 	rows    int64
-	id      string // of the set; "": it has none
+	id      string // of the set, 32 hexadecimal digits; "": it has none
 	failed  error
 	done    bool
 }
@@ -73,21 +73,21 @@ type columnWriter struct {
 	obj  store.Object
 
 	present bool // see setColumn
-	sums    *summed
+	hashed  *hashingWriter
 	marker  marker
 	marks   []byte // of the file without its footer; see marker
 	buf     *bufio.Writer
 	w       *write.Writer
 }
 
-// summed passes on what is written, and computes its length and SHA-256.
-type summed struct {
+// hashingWriter passes on what is written to it, and computes its length in bytes and its SHA-256.
+type hashingWriter struct {
 	to io.Writer
 	n  int64
 	h  hash.Hash
 }
 
-func (s *summed) Write(b []byte) (int, error) {
+func (s *hashingWriter) Write(b []byte) (int, error) {
 	n, err := s.to.Write(b)
 	s.n += int64(n)
 	s.h.Write(b[:n])
@@ -103,7 +103,7 @@ func (t *tableWriter) open(ctx context.Context, l write.Leaf, name string, sever
 			o.Digest = sha256.New()
 		}
 	}
-	present := o.ValueIndex && l.Col.Nullable && !l.Col.Array // a null is refused when one comes
+	present := o.ValueIndex && l.Col.Nullable && !l.Col.Array // Append refuses a null
 	if present {
 		l.Col.Nullable = false
 	}
@@ -114,10 +114,11 @@ func (t *tableWriter) open(ctx context.Context, l write.Leaf, name string, sever
 	if err != nil {
 		return err
 	}
-	c := &columnWriter{Leaf: l, file: name, present: present, obj: obj, sums: &summed{to: obj, h: sha256.New()}}
+	c := &columnWriter{Leaf: l, file: name, present: present, obj: obj,
+		hashed: &hashingWriter{to: obj, h: sha256.New()}}
 	to := io.Writer(obj)
 	if t.opts.PlainMetadata && !t.single {
-		to = c.sums
+		to = c.hashed
 	}
 	c.buf = bufio.NewWriterSize(to, 32<<10)
 	t.columns = append(t.columns, c)
@@ -274,7 +275,7 @@ func (t *tableWriter) writeSet(ctx context.Context) (int64, error) {
 	for _, c := range t.columns {
 		one := setColumn{Path: c.Path, File: c.file, Present: c.present, Marks: c.marks}
 		if t.id == "" {
-			one.Size, one.Sum = c.sums.n, fmt.Sprintf("%x", c.sums.h.Sum(nil))
+			one.Size, one.Sum = c.hashed.n, fmt.Sprintf("%x", c.hashed.h.Sum(nil))
 		}
 		if c.Validity {
 			one.Holds = block.HoldsValidity
@@ -307,7 +308,7 @@ func (t *tableWriter) Abort(ctx context.Context) error {
 	}
 	for _, c := range t.columns {
 		if c.obj != nil {
-			c.obj.Close() // what it says does not matter any more
+			c.obj.Close() // the object is removed, so its error does not matter
 			c.obj = nil
 		}
 	}

@@ -27,13 +27,13 @@ import (
 	"stoa/store"
 )
 
-// Every bit of small real files is turned, and they are cut at every byte. What must hold then:
+// Every bit of small real files is flipped, and they are cut at every byte. What must hold then:
 //
-//   - no panic, no endless work, no memory by a damaged number;
+//   - no panic, no endless loop, no allocation by a damaged number;
 //   - every error is a placed *fault.Error whose class blames the file;
-//   - with checksums: the answer is the same or there is an error, and Verify always speaks;
+//   - with checksums: the answer is the same or there is an error, and Verify always reports something;
 //   - without: the answer changes only in the rows of the block that was hit (anywhere, if that was the dictionary,
-//     which all rows share, or the footer, which says what the bytes mean).
+//     which all rows share, or the footer with the type of the values).
 //
 // Which block a byte belongs to is known from the healthy file, by kudugen.Walk.
 
@@ -134,7 +134,7 @@ func TestDamage(t *testing.T) {
 		done += b.Size / int64(step)
 		total -= b.Size - b.Size/int64(step)
 	}
-	t.Logf("%d files: %d with every bit turned, %d with some; %+v", len(list), full, thinned, sum)
+	t.Logf("%d files: %d with every bit flipped, %d with some; %+v", len(list), full, thinned, sum)
 	if sum.Flips == 0 || sum.Cuts == 0 {
 		t.Error("nothing was tried")
 	}
@@ -196,7 +196,7 @@ func try(data []byte, verify, all bool) (a attempt, problems []string) {
 			a.findings = append(a.findings, f)
 			if f.Code == "" || f.Message == "" || f.At.Object != "f" || f.At.Off < 0 || f.At.Len < 0 || f.At.End() > n {
 				problems = append(problems,
-					fmt.Sprintf("Verify: finding without code, words or a place in the %d bytes: %+v", n, f))
+					fmt.Sprintf("Verify: finding without code, message or a place in the %d bytes: %+v", n, f))
 			}
 			if len(a.findings) > 100000 {
 				problems = append(problems, "Verify: more than 100000 findings")
@@ -249,13 +249,13 @@ func allocated() uint64 {
 	return allocs[0].Value.Uint64()
 }
 
-// speaks reports whether Verify found something.
-func (a attempt) speaks() bool {
+// reported reports whether Verify found more than notes.
+func (a attempt) reported() bool {
 	return slices.ContainsFunc(a.findings, func(f region.Finding) bool { return f.Severity >= region.Warning })
 }
 
-// TestRecover: with the indexes wiped out, everything is found again where checksums say what a block is; without them
-// what is found is right, or said to be lost. The same with the footer cut off, when the options say what it said.
+// TestRecover: with the indexes overwritten, all blocks are found where they have checksums; without them what is
+// found is right, or reported as lost. Likewise with the footer cut off and its properties passed as options.
 func TestRecover(t *testing.T) {
 	t.Run("indexes", func(t *testing.T) { recoverAll(t, false) })
 	t.Run("footer", func(t *testing.T) { recoverAll(t, true) })
@@ -324,14 +324,14 @@ func recoverAll(t *testing.T, cutFooter bool) {
 		case err == nil && len(d) == 0:
 			whole++
 		case layout.Checksums:
-			t.Errorf("%s: %v %v; %d rows said to be lost", b.File, err, d, lost)
+			t.Errorf("%s: %v %v; %d rows reported as lost", b.File, err, d, lost)
 		case err == nil && lost == 0:
-			t.Errorf("%s: %v, and nothing is said to be lost; findings %+v", b.File, d, tab.Findings())
+			t.Errorf("%s: %v, but no loss is reported; findings %+v", b.File, d, tab.Findings())
 		default:
 			part++
 		}
 	}
-	t.Logf("%d files recovered whole, %d with losses that were told, %d not at all", whole, part, none)
+	t.Logf("%d files recovered whole, %d with reported losses, %d not at all", whole, part, none)
 	if whole == 0 {
 		t.Error("nothing was recovered")
 	}
@@ -368,7 +368,7 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 		t.Fatal(err)
 	}
 	healthy, problems := try(data, true, true)
-	if len(problems) > 0 || healthy.speaks() {
+	if len(problems) > 0 || healthy.reported() {
 		t.Fatalf("the healthy file: %v %v", problems, healthy.findings)
 	}
 	if healthy.err != nil {
@@ -390,8 +390,8 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 		for _, p := range problems {
 			c.add("must not happen ("+firstWords(p)+")", "%s: %s", where, p)
 		}
-		if layout.Checksums && a.verified && !a.speaks() {
-			c.add("checksums, but Verify is silent ("+owner.Kind+")", "%s", where)
+		if layout.Checksums && a.verified && !a.reported() {
+			c.add("checksums, but Verify reports nothing ("+owner.Kind+")", "%s", where)
 		}
 		if a.err != nil {
 			sum.Refused++
@@ -433,8 +433,8 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 		if a.answer != nil && a.err == nil {
 			c.add("a cut file was read", "cut to %d of %d bytes", n, len(data))
 		}
-		if a.verified && !a.speaks() {
-			c.add("a cut file, but Verify is silent", "cut to %d of %d bytes", n, len(data))
+		if a.verified && !a.reported() {
+			c.add("a cut file, but Verify reports nothing", "cut to %d of %d bytes", n, len(data))
 		}
 	}
 	wild(data, layout, &c, sum)
@@ -443,15 +443,15 @@ func damage(t *testing.T, b block, data []byte, step int, sum *damageTally) {
 		for _, p := range problems {
 			c.add("must not happen, longer ("+firstWords(p)+")", "%d bytes more: %s", len(tail), p)
 		}
-		if a.verified && !a.speaks() {
-			c.add("bytes too many, but Verify is silent", "%d bytes more", len(tail))
+		if a.verified && !a.reported() {
+			c.add("bytes too many, but Verify reports nothing", "%d bytes more", len(tail))
 		}
 	}
 	c.report(t)
 }
 
-// wild overwrites, moves and repeats runs of bytes and then makes all checksums right, so that nothing stops the reader
-// at the door. Any answer will do.
+// wild overwrites, moves and repeats runs of bytes and then corrects all checksums, so that the parsers are reached.
+// Any answer will do.
 func wild(data []byte, layout *kudugen.Layout, c *complaints, sum *damageTally) {
 	rnd := rand.New(rand.NewPCG(7, uint64(len(data))))
 	special := []uint32{0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff,

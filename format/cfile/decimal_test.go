@@ -37,19 +37,18 @@ func decimalsOf(digits int, nulls, list bool, values ...*big.Int) arrow.Array {
 	return b.NewArray()
 }
 
-// TestDecimalsKeepToTheirDigits: the largest and the smallest value of a precision come back, of every width and
-// encoding; one more is damage of its block for who reads and for verify, since the file contradicts itself:
-// nothing could be made of it but a value that its own type does not have.
-func TestDecimalsKeepToTheirDigits(t *testing.T) {
+// TestDecimalPrecision: the largest and the smallest value of a precision can be read, of every width and encoding; one
+// more is damage of its block for reading and for verify, as the type that the file declares does not have it.
+func TestDecimalPrecision(t *testing.T) {
 	one := big.NewInt(1)
 	for _, digits := range []int{1, 8, 10, 11, 17, 19, 20, 37} { // one digit more is written alike
 		past := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
-		most := new(big.Int).Sub(past, one)
+		largest := new(big.Int).Sub(past, one)
 		for _, encoding := range []string{"plain", "bitshuffle", "rle"} {
 			for _, nulls := range []bool{false, true} {
 				for _, list := range []bool{false, true} {
 					for _, over := range []*big.Int{nil, past, new(big.Int).Neg(past)} {
-						values := []*big.Int{most, new(big.Int).Neg(most), big.NewInt(0), one}
+						values := []*big.Int{largest, new(big.Int).Neg(largest), big.NewInt(0), one}
 						if over != nil {
 							values = append(values, over)
 						}
@@ -66,8 +65,8 @@ func TestDecimalsKeepToTheirDigits(t *testing.T) {
 							t.Errorf("%s: %v", name, err)
 							continue
 						}
-						fewer(t, name, tree, digits)
-						heldTo(t, name, tree, over != nil)
+						lowerPrecision(t, name, tree, digits)
+						checkDamaged(t, name, tree, over != nil)
 					}
 				}
 			}
@@ -75,19 +74,19 @@ func TestDecimalsKeepToTheirDigits(t *testing.T) {
 	}
 }
 
-// fewer makes the file's footer say that its decimals have digits digits, where it said one more.
-func fewer(t *testing.T, name string, tree *store.Memory, digits int) {
+// lowerPrecision sets the precision of the file's decimals, digits + 1, to digits.
+func lowerPrecision(t *testing.T, name string, tree *store.Memory, digits int) {
 	t.Helper()
-	was, is := fmt.Sprintf(`"precision":%d,`, digits+1), fmt.Sprintf(`"precision":%d,`, digits)
+	old, lower := fmt.Sprintf(`"precision":%d,`, digits+1), fmt.Sprintf(`"precision":%d,`, digits)
 	data := tree.Bytes("t")
-	if bytes.Count(data, []byte(was)) != 1 || len(was) != len(is) {
-		t.Fatalf("%s: the precision is not where it should be", name)
+	if bytes.Count(data, []byte(old)) != 1 || len(old) != len(lower) {
+		t.Fatalf("%s: the footer does not have the precision once", name)
 	}
-	copy(data[bytes.Index(data, []byte(was)):], is)
+	copy(data[bytes.Index(data, []byte(old)):], lower)
 }
 
-// heldTo reads the file in every way: it is damaged or whole for all of them.
-func heldTo(t *testing.T, name string, tree *store.Memory, damaged bool) {
+// checkDamaged scans and verifies the file: all report damage of the block, or nothing if damaged is false.
+func checkDamaged(t *testing.T, name string, tree *store.Memory, damaged bool) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "t", stoa.OpenOptions{Tree: tree})
 	if err != nil {

@@ -34,7 +34,7 @@ type describer struct {
 	f      *columnfile.File
 	kind   block.Kind
 	blocks int   // data blocks described
-	data   int64 // where the last of them ended
+	data   int64 // offset at which the last of them ends
 	arena  vec.Arena
 }
 
@@ -111,7 +111,7 @@ func (d *describer) dictionary(p block.BlockPtr) error {
 	return d.block(p, "dictionary", "", d.Pages, func(c *wire.Cursor) { block.ParsePlainBinary(c) })
 }
 
-// tree describes an index tree; data: with the data blocks.
+// tree describes an index tree, with its data blocks if data is true.
 func (d *describer) tree(w *columnfile.Walker, data bool) error { return d.node(w, w.Root, data) }
 
 // node describes an index block and everything below it.
@@ -126,7 +126,7 @@ func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) erro
 			err = errors.Join(err, d.block(p, name, "damaged", true,
 				func(c *wire.Cursor) { block.ParseIndexBlock(c, d.Pages) }))
 		}
-		return first(err)
+		return firstError(err)
 	}
 	defer func() { w.Stack = w.Stack[:len(w.Stack)-1] }()
 	x := w.Top().Node
@@ -155,8 +155,8 @@ func (d *describer) node(w *columnfile.Walker, p block.BlockPtr, data bool) erro
 	return bad
 }
 
-// first is the first of joined errors, which has a place of its own.
-func first(err error) error {
+// firstError is the first of joined errors, the one with a place; any other error is returned unchanged.
+func firstError(err error) error {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		return many.Unwrap()[0]
 	}
@@ -187,11 +187,11 @@ func (d *describer) leafBlock(w *columnfile.Walker, e block.IndexEntry) error {
 	})
 }
 
-// block describes a block: as one node, or inside, too, with the parser that reads it.
-func (d *describer) block(p block.BlockPtr, name, value string, inside bool, parse func(c *wire.Cursor)) error {
+// block describes a block as one node and, if contents is true, what parse reads in it.
+func (d *describer) block(p block.BlockPtr, name, value string, contents bool, parse func(c *wire.Cursor)) error {
 	at := d.f.Span(p)
 	d.Node(1, region.Struct, name, value, at)
-	if !inside || d.Left() {
+	if !contents || d.Left() {
 		return nil
 	}
 	if err := d.f.CheckSize(at, name); err != nil {
@@ -207,7 +207,7 @@ func (d *describer) block(p block.BlockPtr, name, value string, inside bool, par
 	if d.f.Footer.Checksums() {
 		data, fr = block.SplitChecksum(stored)
 	}
-	err := d.inside(data, stored, at, name, parse)
+	err := d.contents(data, stored, at, name, parse)
 	if d.f.Footer.Checksums() {
 		value := fmt.Sprintf("%#08x", fr.Crc)
 		if fr.Crc != fr.Want {
@@ -218,8 +218,8 @@ func (d *describer) block(p block.BlockPtr, name, value string, inside bool, par
 	return err
 }
 
-// inside describes the contents of a block. data is the stored block without its checksum.
-func (d *describer) inside(data, stored []byte, at fault.Span, name string, parse func(c *wire.Cursor)) error {
+// contents describes what parse reads in a block. data is the stored block without its checksum.
+func (d *describer) contents(data, stored []byte, at fault.Span, name string, parse func(c *wire.Cursor)) error {
 	depth := 2
 	if d.f.Codec != nil {
 		c := wire.NewCursor(data, at.Sub(0, int64(len(data))), name).Trace(d.Emit, depth)
@@ -240,7 +240,7 @@ func (d *describer) inside(data, stored []byte, at fault.Span, name string, pars
 	return c.Err()
 }
 
-// describeDir describes the files of a table one after the other.
+// describeDir describes the setFile of a table and the files of its columns, in the order of the columns.
 func describeDir(tg format.Target, o format.OpenOptions, out *describe.Outline) error {
 	set, err := readSet(out.Ctx, tg, o.Limits)
 	if errors.Is(err, fs.ErrNotExist) {

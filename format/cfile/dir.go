@@ -22,14 +22,16 @@ import (
 )
 
 // A table of several columns is a directory with a CFile for each column, and setFile, which lists them. Since version
-// 2 it has structs; the fields of older ones are shown as columns under their dotted paths.
+// 2 of setFile it has structs; with version 1 their fields are shown as columns under their dotted paths.
 
-// maxSetFile is how many bytes a setFile may have.
+// maxSetFile is the largest size of a setFile in bytes.
 const maxSetFile = 64 << 20
 
-// perSetByte is the memory that each byte of a setFile is estimated to need: an empty column has three.
+// perSetByte is the memory in bytes that each byte of a setFile is estimated to need: the JSON of a column may be three
+// bytes, `{},`, and takes a setColumn.
 const perSetByte = 48
 
+// inDir is the name of an object in the directory tg.
 func inDir(tg format.Target, name string) string {
 	if tg.Name == "" {
 		return name
@@ -37,25 +39,25 @@ func inDir(tg format.Target, name string) string {
 	return strings.TrimSuffix(tg.Name, "/") + "/" + name
 }
 
-// readSet reads the setFile of a directory. If it is no file, or another program's although files beside it say that
-// they are of a set, that is damage of the set.
+// readSet reads the setFile of a directory. A setFile that is no file, or another program's although files beside it
+// belong to a set, is damage of the set: Corrupt. If there is none the error is fs.ErrNotExist.
 func readSet(ctx context.Context, tg format.Target, l format.Limits) (fileSet, error) {
 	t, err := parseSet(ctx, tg, l)
 	var p *fs.PathError
 	switch at := (fault.Span{Object: inDir(tg, setFile)}); {
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 	case store.NoFile(err) && errors.As(err, &p):
-		return t, fault.Corruptf(at, "", "no file can be opened by that name (%v): nothing says which files are "+
-			"the table's, in which order, and of how many rows", p.Err)
+		return t, fault.Corruptf(at, "", "no file can be opened by that name (%v): %s", p.Err, unknownTable)
 	case errors.Is(err, fault.Invalid):
-		if files, ferr := looseFiles(ctx, tg, l); ferr == nil && ofSet(files) > 0 {
-			return t, fault.Corruptf(at, "", "it is not that of a set of CFiles, and files beside it are of one")
+		if files, ferr := looseFiles(ctx, tg, l); ferr == nil && largestSet(files) > 0 {
+			return t, fault.Corruptf(at, "", "not that of a set of CFiles, but files beside it belong to one")
 		}
 	}
 	return t, err
 }
 
-// parseSet parses a file with the setFile's name.
+// parseSet parses a file with the setFile's name. Its error is Corrupt, Unsupported (of an unknown version), Limit, or
+// Invalid for another program's file.
 func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet, err error) {
 	name := inDir(tg, setFile)
 	t.limits, t.name = l, name
@@ -66,7 +68,7 @@ func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet
 	defer src.Close()
 	at := fault.Span{Object: name, Len: src.Size()}
 	if at.Len > maxSetFile {
-		return t, fault.Limitf(at, "", "%d bytes are more than a %s may have (%d)", at.Len, setFile, maxSetFile)
+		return t, fault.Limitf(at, "", "%d bytes, at most %d are allowed for %s", at.Len, maxSetFile, setFile)
 	}
 	if err := l.Memory().Take(perSetByte*at.Len, at, ""); err != nil {
 		return t, err
@@ -87,46 +89,48 @@ func parseSet(ctx context.Context, tg format.Target, l format.Limits) (t fileSet
 	return t, t.checkSum(b, at)
 }
 
-// check checks what was read. A setFile of another program is Invalid.
+// check checks kind, version, file names and number of rows. A setFile of another program is Invalid.
 func (t *fileSet) check(at fault.Span) error {
 	known := t.Version == 1 || t.Version == withStructs
 	if t.Stoa != setKind && known && len(t.Schema) > 0 && len(t.Columns) > 0 && t.Columns[0].File != "" {
-		return fault.Corruptf(at, "stoa", "%q instead of %q, and all else is that of a set of CFiles", t.Stoa, setKind)
+		return fault.Corruptf(at, "stoa", "expected %q, found %q, and the rest is that of a set of CFiles", setKind,
+			t.Stoa)
 	}
 	if t.Stoa != setKind {
-		return fault.New(fault.Invalid, at, "stoa", "not a set of CFiles: %q instead of %q", t.Stoa, setKind)
+		return fault.New(fault.Invalid, at, "stoa", "not a set of CFiles: expected %q, found %q", setKind, t.Stoa)
 	}
 	if !known {
-		return fault.Unsupportedf(at, "version", "%d is not known", t.Version)
+		return fault.Unsupportedf(at, "version", "version %d, at most %d is known", t.Version, withStructs)
 	}
 	for i, c := range t.Columns {
 		if !fs.ValidPath(c.File) || c.File == "." || c.File == setFile {
-			return fault.Corruptf(at, fmt.Sprintf("columns[%d].file", i), "%q is no file of the directory", c.File)
+			return fault.Corruptf(at, fmt.Sprintf("columns[%d].file", i), "%q cannot be a file of the directory",
+				c.File)
 		}
 	}
 	if t.Rows < 0 {
-		return fault.Corruptf(at, "rows", "%d", t.Rows)
+		return fault.Corruptf(at, "rows", "%d, expected at least 0", t.Rows)
 	}
 	return nil
 }
 
-// probeDir looks for a setFile of ours or, where that is damaged or lost, for files with the names that our writer
-// gives those of a table's columns.
+// probeDir implements format.Format.Probe for directories: Certain with a setFile of our kind, and Likely or Maybe
+// where that is damaged or missing, if files have the names that our writer gives those of columns.
 func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	t, err := readSet(ctx, tg, tg.Limits)
 	switch {
 	case t.Stoa == setKind:
 		return format.Certain, nil
 	case errors.Is(err, fs.ErrNotExist):
-		// of one, too, if it is all there is: it is what is left of a table, and not all that the directory was
-		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && (ofSet(files) > 1 ||
-			ofSet(files) == 1 && len(files) == 1) {
+		// one file of a set suffices if there is no other: it is what is left of a table
+		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && (largestSet(files) > 1 ||
+			largestSet(files) == 1 && len(files) == 1) {
 			return format.Likely, nil
 		}
 		if onlyColumns(ctx, tg) {
 			return format.Maybe, nil
 		}
-	case fault.OverBudget(err): // opening it says so
+	case fault.OverBudget(err): // Open reports it
 		if files, err := looseFiles(ctx, tg, tg.Limits); err == nil && len(files) > 0 {
 			return format.Likely, nil
 		}
@@ -139,20 +143,20 @@ func probeDir(ctx context.Context, tg format.Target) (format.Match, error) {
 	return format.No, ctx.Err()
 }
 
-// ofSet is how many of the files say that they belong to the same set.
-func ofSet(files []looseFile) (most int) {
+// largestSet is the number of files with the id of the set that has the most of them.
+func largestSet(files []looseFile) (size int) {
 	n := map[string]int{}
 	for _, f := range files {
 		if f.set != "" {
 			n[f.set]++
-			most = max(most, n[f.set])
+			size = max(size, n[f.set])
 		}
 	}
-	return most
+	return size
 }
 
-// onlyColumns reports whether a directory without a setFile holds nothing but several columns, of as many rows or each
-// of a set.
+// onlyColumns reports whether a directory without a setFile holds nothing but at least two columns, each with the id of
+// a set, or all with the same number of rows.
 func onlyColumns(ctx context.Context, tg format.Target) bool {
 	n := 0
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
@@ -165,7 +169,7 @@ func onlyColumns(ctx context.Context, tg format.Target) bool {
 	}
 	files, err := looseFiles(ctx, tg, tg.Limits)
 	if !slices.ContainsFunc(files, func(f looseFile) bool { return f.set == "" }) {
-		return err == nil // each is of a set of its own, which had a setFile, as both had the table that was here
+		return err == nil // each belonged to a directory with a setFile
 	}
 	rows := int64(-1)
 	for _, f := range files {
@@ -195,10 +199,10 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 	}
 	all, err := write.LeavesOf(sc, t.Version >= withStructs)
 	if err != nil {
-		return nil, fault.Rel(0, 0, "schema", "no CFiles are of this schema: %v", err)
+		return nil, fault.Rel(0, 0, "schema", "not one that CFiles can have: %v", err)
 	}
 	if len(all) != len(t.Columns) {
-		return all, fault.Rel(0, 0, "columns", "%d, the schema has %d", len(t.Columns), len(all))
+		return all, fault.Rel(0, 0, "columns", "%d columns, the schema has %d", len(t.Columns), len(all))
 	}
 	for i, l := range all {
 		if l.Path != t.Columns[i].Path {
@@ -207,75 +211,77 @@ func (t *fileSet) leaves() ([]write.Leaf, error) {
 		}
 		if l.Validity != (t.Columns[i].Holds == block.HoldsValidity) {
 			return all, fault.Rel(0, 0, fmt.Sprintf("columns[%d].holds", i),
-				"%q, which is not what the schema has of %q", t.Columns[i].Holds, l.Path)
+				"%q, the schema expects something else of column %q", t.Columns[i].Holds, l.Path)
 		}
 		all[i].Col.Nullable = l.Col.Nullable && !t.Columns[i].Present
 	}
 	return all, nil
 }
 
-// belongs compares the file of column i with what the set says about the column: the type of the values and, in files
-// by our writer, the column's name, digits and scale. l is nil if the set has no schema. The number of rows is compared
-// elsewhere.
-func (t *fileSet) belongs(f *columnfile.File, i int, l *write.Leaf) error {
+// checkColumn compares the file of column i with the set: the type of the values and, in files of our writer, the
+// column's name, precision and scale. l is nil if the set has no schema. The caller compares the number of rows. Its
+// error is Corrupt.
+func (t *fileSet) checkColumn(f *columnfile.File, i int, l *write.Leaf) error {
 	at, path := f.FootSpan(), t.Columns[i].Path
 	s, known := f.Footer.Stored()
 	if known && s.Name != "" && s.Name != path {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
-			"the file is of column %q, %s has it for column %q", s.Name, setFile, path)
+			"the file is that of column %q, expected %q by %s", s.Name, path, setFile)
 	}
 	if holds := t.Columns[i].Holds; known && s.Holds != holds {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
-			"the file holds %s, %s has it for the %s of %q", holdsWords(s.Holds), setFile, holdsWords(holds), path)
+			"the file holds %s, expected the %s of %q by %s", holdsName(s.Holds), holdsName(holds), path, setFile)
 	}
 	if t.Columns[i].Holds == block.HoldsValidity && f.Footer.Nullable {
-		return fault.Corruptf(at, "footer.is_type_nullable", "the validity of %q has a place for nulls", path)
+		return fault.Corruptf(at, "footer.is_type_nullable", "the validity of %q is nullable", path)
 	}
 	if l == nil {
 		return nil
 	}
 	if f.Footer.Type != l.Col.Type || f.Footer.Array() != l.Col.Array {
-		return fault.Corruptf(at, "footer.data_type", "the file holds %s values, %s says that column %q is %s",
-			typeWords(f.Footer.Type, f.Footer.Array()), setFile, path, typeWords(l.Col.Type, l.Col.Array))
+		return fault.Corruptf(at, "footer.data_type", "the file holds %s values, expected %s of column %q by %s",
+			typeName(f.Footer.Type, f.Footer.Array()), typeName(l.Col.Type, l.Col.Array), path, setFile)
 	}
 	if known && (s.Precision != l.Col.Precision || s.Scale != l.Col.Scale) {
 		return fault.Corruptf(at, "footer.metadata["+block.FieldKey+"]",
-			"decimals of %d digits, %d after the decimal point; %s says %d and %d for column %q",
-			s.Precision, s.Scale, setFile, l.Col.Precision, l.Col.Scale, path)
+			"decimals of precision %d and scale %d, expected %d and %d of column %q by %s",
+			s.Precision, s.Scale, l.Col.Precision, l.Col.Scale, path, setFile)
 	}
 	return nil
 }
 
-// sameSet compares the id in the file of column i with the set's. If the set has an id, a file without one belongs to
-// another set.
-func (t *fileSet) sameSet(f *columnfile.File, i int) error {
+// checkID compares the id in the file of column i with the set's and, if they are the same, the file's size with the
+// one that a set without id has. If the set has an id, a file without one belongs to another set. Its error is Corrupt.
+func (t *fileSet) checkID(f *columnfile.File, i int) error {
 	b, known := f.Footer.Get(block.SetKey)
 	id, at, path := string(b), f.FootSpan(), "footer.metadata["+block.SetKey+"]"
 	switch n := t.Columns[i].Size; {
 	case id == t.ID && n > 0 && n != f.At.Len:
-		return fault.Corruptf(f.At, "", "%d bytes, %s has a file of %d for column %q: one is another table's",
-			f.At.Len, setFile, n, t.Columns[i].Path)
+		return fault.Corruptf(f.At, "", "%d bytes, expected %d of the file of column %q by %s: one of the two is "+
+			"another table's", f.At.Len, n, t.Columns[i].Path, setFile)
 	case id == t.ID:
 		return nil
 	case !known:
-		return fault.Corruptf(at, path, "it is not there: the file of column %q was written by itself, or with "+
+		return fault.Corruptf(at, path, "missing: the file of column %q was written by itself, or with "+
 			"another table, not with the set %s of %s", t.Columns[i].Path, t.ID, setFile)
 	case t.ID == "":
-		return fault.Corruptf(at, path, "the file of column %q was written with the set %q, and %s is of "+
+		return fault.Corruptf(at, path, "the file of column %q was written with the set %q, and %s is that of "+
 			"another, which has no id", t.Columns[i].Path, id, setFile)
 	}
 	return fault.Corruptf(at, path, "the file of column %q was written with the set %q, %s with %q: they are of "+
 		"different tables", t.Columns[i].Path, id, setFile, t.ID)
 }
 
-func holdsWords(holds string) string {
+// holdsName is the name in messages of what a column's file holds.
+func holdsName(holds string) string {
 	if holds == "" {
 		return "values"
 	}
 	return holds
 }
 
-func typeWords(t block.Type, array bool) string {
+// typeName is the name in messages of the type of a column.
+func typeName(t block.Type, array bool) string {
 	if array {
 		return t.String() + " array"
 	}
@@ -327,11 +333,11 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 			t.Close()
 			return nil, unevenRows(t, set, f)
 		}
-		if err := set.belongs(f, i, leafAt(leaves, i)); err != nil {
+		if err := set.checkColumn(f, i, leafAt(leaves, i)); err != nil {
 			t.Close()
 			return nil, err
 		}
-		if err := set.sameSet(f, i); err != nil {
+		if err := set.checkID(f, i); err != nil {
 			t.Close()
 			return nil, err
 		}
@@ -340,19 +346,19 @@ func openDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	return t, nil
 }
 
-// stamp is the stamp of the setFile, and a digest of the names, sizes and stamps of the columns' files; none if the
-// tree has none.
+// stamp is the stamp of the setFile, and a digest of the names, sizes and stamps of the columns' files; "" if the
+// tree has no stamps.
 func (t *fileSet) stamp(ctx context.Context, tg format.Target) string {
-	own := stampOf(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, setFile)})
-	if own == "" {
+	ofSet := stampOf(ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, setFile)})
+	if ofSet == "" {
 		return ""
 	}
 	h := sha256.New()
 	for _, c := range t.Columns {
-		info, _ := tg.Tree.Stat(ctx, inDir(tg, c.File)) // one that is not there is told where it is opened
+		info, _ := tg.Tree.Stat(ctx, inDir(tg, c.File)) // a missing file is reported where it is opened
 		fmt.Fprintf(h, "%q %d %q\n", c.File, info.Size, info.Stamp)
 	}
-	return fmt.Sprintf("%s-%x", own, h.Sum(nil)[:16])
+	return fmt.Sprintf("%s-%x", ofSet, h.Sum(nil)[:16])
 }
 
 // setDamage is the error of damage in the setFile of a directory.
@@ -371,19 +377,21 @@ func openColumnFile(ctx context.Context, tg format.Target, c setColumn, o format
 	return f, err
 }
 
+// unknownTable says what is lost without a setFile.
+const unknownTable = "the table's files, their order and its number of rows are unknown"
+
 // noSet is the error of a directory without a setFile.
 func noSet(tg format.Target) error {
-	return fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "",
-		"it is not there: nothing says which files are the table's, in which order, and of how many rows")
+	return fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "", "the file is missing: %s", unknownTable)
 }
 
 // missing is the error of a missing file of column c.
 func missing(name string, c setColumn) error {
-	return fault.Corruptf(fault.Span{Object: name}, "", "the file of column %q is not there, but %s names it",
+	return fault.Corruptf(fault.Span{Object: name}, "", "the file of column %q is missing, but %s names it",
 		c.Path, setFile)
 }
 
-// Finish makes the schema and facts of the open files of a set. leaves are their columns; nil: not known.
+// Finish sets the schema and the facts of the open files of a set. leaves are their columns; nil: not known.
 func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOptions) {
 	sc := set.arrowSchema()
 	var meta *arrow.Metadata
@@ -391,7 +399,7 @@ func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOption
 		m := sc.Metadata()
 		meta = &m
 	}
-	own := func(i int, name string) arrow.Field {
+	fieldOf := func(i int, name string) arrow.Field {
 		o.Name = name
 		return t.files[i].Field(o)
 	}
@@ -405,9 +413,9 @@ func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOption
 	}
 	var s *shape
 	if set.Version >= withStructs && sc != nil && len(leaves) == len(t.files) {
-		s = nestedShape(sc, leaves, own)
+		s = nestedShape(sc, leaves, fieldOf)
 	} else {
-		s = flatShape(sc, names, own)
+		s = flatShape(sc, names, fieldOf)
 	}
 	for i, p := range s.places {
 		t.files[i].place = p
@@ -415,8 +423,8 @@ func (t *table) Finish(set fileSet, leaves []write.Leaf, o columnfile.ReadOption
 	t.sc, t.stored = arrow.NewSchema(s.shown, meta), arrow.NewSchema(s.stored, meta)
 }
 
-// unevenRows is the error that f, the last file of t, has another number of rows than the table, and than the file
-// before it.
+// unevenRows is the error that f, the last file of t, has another number of rows than the file before it, or than the
+// set if it is the first.
 func unevenRows(t *table, set fileSet, f *columnfile.File) error {
 	other, n := setFile, set.Rows
 	if len(t.files) > 1 {

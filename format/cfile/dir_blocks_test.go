@@ -59,10 +59,9 @@ func TestColumnOfAnotherTable(t *testing.T) {
 			if opts["plain-metadata"] != "" {
 				why = "another table's" // by its length
 			}
-			want := exchanged
 			tg := format.Target{Tree: store.NewMemory(files), Name: "t"}
-			if r, err := cfile.Format.Open(t.Context(), tg, format.OpenOptions{}); (err != nil) != want || want &&
-				!strings.Contains(err.Error(), why) {
+			if r, err := cfile.Format.Open(t.Context(), tg, format.OpenOptions{}); (err != nil) != exchanged ||
+				exchanged && !strings.Contains(err.Error(), why) {
 				t.Errorf("%v, exchanged %t: open: %v", opts, exchanged, err)
 			} else if err == nil {
 				r.Close()
@@ -76,7 +75,7 @@ func TestColumnOfAnotherTable(t *testing.T) {
 						}
 					}
 				}
-				if reported != map[bool]int{true: 1}[want] {
+				if reported != map[bool]int{true: 1}[exchanged] {
 					t.Errorf("%v, exchanged %t, %v: %d errors", opts, exchanged, depth, reported)
 				}
 			}

@@ -25,7 +25,7 @@ import (
 	"stoa/store"
 )
 
-// dirRows is how many rows the directory of these tests has: several blocks a column.
+// dirRows is the number of rows of the directory of these tests: several blocks of each column.
 const dirRows = 300
 
 // dirCell is the cell of a row of the directory of these tests, as Arrow's JSON has it.
@@ -135,17 +135,17 @@ func dirRead(t *testing.T, what string, files map[string][]byte, recover bool, c
 				if got := col.ValueStr(i); col.IsValid(i) && got != strings.Trim(want, `"`) {
 					wrong++
 				} else if col.IsNull(i) && want != "null" && reported == "" {
-					t.Errorf("%s: row %d of %s is null, and nothing is told", what, int(rows)+i, f.Name)
+					t.Errorf("%s: row %d of %s is null, but no loss is reported", what, int(rows)+i, f.Name)
 				}
 			}
 		}
 		rows += b.NumRows()
 	}
 	if wrong > 0 {
-		t.Errorf("%s (recover %t): %d cells are wrong; told: %s", what, recover, wrong, reported)
+		t.Errorf("%s (recover %t): %d cells are wrong; reported: %s", what, recover, wrong, reported)
 	}
 	if (rows != dirRows || columns == nil && len(cells) != len(dirColumns)) && reported == "" {
-		t.Errorf("%s (recover %t): %d rows of %d columns, and nothing is told", what, recover, rows, len(cells))
+		t.Errorf("%s (recover %t): %d rows of %d columns, but no loss is reported", what, recover, rows, len(cells))
 	}
 	return rows, cells, reported
 }
@@ -165,23 +165,24 @@ func dirVerified(files map[string][]byte) (reported [3]string) {
 	return reported
 }
 
-// dirHarm reads and verifies a directory in which something was done to a file.
-func dirHarm(t *testing.T, what string, files map[string][]byte) {
+// checkDirDamage reads, recovers and verifies a directory with a changed file: each must report something.
+func checkDirDamage(t *testing.T, what string, files map[string][]byte) {
 	t.Helper()
 	if _, _, reported := dirRead(t, what, files, false); reported == "" {
-		t.Errorf("%s: reading tells nothing", what)
+		t.Errorf("%s: reading returns no error", what)
 	}
 	if _, _, reported := dirRead(t, what, files, true); reported == "" {
-		t.Errorf("%s: recover tells nothing", what)
+		t.Errorf("%s: recover reports nothing", what)
 	}
 	for i, reported := range dirVerified(files) {
 		if reported == "" {
-			t.Errorf("%s: verify tells nothing at depth %d", what, i)
+			t.Errorf("%s: verify reports nothing at depth %d", what, i)
 		}
 	}
 }
 
-// TestDirExchange: the file of a column in the place of another's is shown by all who read it, and never gives a row.
+// TestDirExchange: the file of a column in the place of another's is reported by every verb, and none of its rows is
+// returned.
 func TestDirExchange(t *testing.T) {
 	healthy := dirFiles(t)
 	if rows, _, reported := dirRead(t, "healthy", healthy, false); rows != dirRows || reported != "" {
@@ -200,9 +201,9 @@ func TestDirExchange(t *testing.T) {
 			}
 			files := maps.Clone(healthy)
 			files[a] = healthy[b]
-			dirHarm(t, b+" copied over "+a, files)
+			checkDirDamage(t, b+" copied over "+a, files)
 			if files[b] = healthy[a]; a < b {
-				dirHarm(t, a+" and "+b+" exchanged", files)
+				checkDirDamage(t, a+" and "+b+" exchanged", files)
 			}
 		}
 	}
@@ -215,9 +216,8 @@ func TestDirExchange(t *testing.T) {
 	}
 }
 
-// TestDirOtherTable: the file of another table of the same shape is shown by all who read it, whichever column
-// it is of, with checksums and without, and costs the cells of that column only; a table.json of another table
-// costs nothing.
+// TestDirOtherTable: the file of another table of the same shape is reported by every verb, whichever column it is of,
+// with checksums and without, and only the cells of that column are lost; with a table.json of another table none is.
 func TestDirOtherTable(t *testing.T) {
 	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
 	for _, opts := range []map[string]string{{}, {"checksums": "false"},
@@ -235,7 +235,7 @@ func TestDirOtherTable(t *testing.T) {
 			files := maps.Clone(healthy)
 			files[name] = foreign[name]
 			what := fmt.Sprint(opts, name, " of another table")
-			dirHarm(t, what, files)
+			checkDirDamage(t, what, files)
 			rows, cells, reported := dirRead(t, what, files, true)
 			for _, c := range dirColumns {
 				if lost := name == "t/"+c.Name+".cfile"; rows != dirRows || lost != (cells[c.Name] == 0) {
@@ -258,9 +258,9 @@ func TestDirLastFile(t *testing.T) {
 			continue
 		}
 		files := map[string][]byte{name: b}
-		dirHarm(t, "only "+name+" is left", files)
-		if rows, _, said := dirRead(t, name+" recovered", files, true); rows != dirRows || said == "" {
-			t.Errorf("only %s is left: %d rows recovered: %s", name, rows, said)
+		checkDirDamage(t, "only "+name+" is left", files)
+		if rows, _, reported := dirRead(t, name+" recovered", files, true); rows != dirRows || reported == "" {
+			t.Errorf("only %s is left: %d rows recovered: %s", name, rows, reported)
 		}
 	}
 }
@@ -275,16 +275,17 @@ func TestDirTornSet(t *testing.T) {
 	if cut < 0 {
 		t.Fatalf("%s", set)
 	}
-	for _, strange := range []string{"b", "v"} {
+	for _, foreignColumn := range []string{"b", "v"} {
 		files := map[string][]byte{"t/table.json": set[:cut]}
 		for _, name := range []string{"t/b.cfile", "t/v.cfile"} {
 			files[name] = healthy[name]
 		}
-		files["t/"+strange+".cfile"] = foreign["t/"+strange+".cfile"]
-		rows, cells, reported := dirRead(t, strange+" is another table's", files, true)
+		files["t/"+foreignColumn+".cfile"] = foreign["t/"+foreignColumn+".cfile"]
+		rows, cells, reported := dirRead(t, foreignColumn+" is another table's", files, true)
 		for _, c := range []string{"b", "v"} {
-			if rows != dirRows || reported == "" || (c == strange) != (cells[c] == 0) {
-				t.Errorf("%s is another table's: %d rows, %d cells of %s: %s", strange, rows, cells[c], c, reported)
+			if rows != dirRows || reported == "" || (c == foreignColumn) != (cells[c] == 0) {
+				t.Errorf("%s is another table's: %d rows, %d cells of %s: %s", foreignColumn, rows, cells[c], c,
+					reported)
 			}
 		}
 	}
@@ -309,11 +310,11 @@ func TestDirWithoutID(t *testing.T) {
 	for _, x := range [][2]map[string][]byte{{healthy, plain}, {plain, healthy}} {
 		files := maps.Clone(x[0])
 		files["t/v.cfile"] = x[1]["t/v.cfile"]
-		dirHarm(t, "a file with an id among those without, or the reverse", files)
+		checkDirDamage(t, "a file with an id among those without, or the reverse", files)
 	}
 }
 
-// TestDirStamp: a file of the directory that was replaced after a plan was made is another stamp, whichever it is.
+// TestDirStamp: the stamp changes with any file of the directory.
 func TestDirStamp(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	var names []string
@@ -354,8 +355,8 @@ func TestDirStamp(t *testing.T) {
 	}
 }
 
-// dirHarms are what befalls a file; nil: it is gone.
-var dirHarms = map[string]func(b []byte) []byte{
+// dirDamages are kinds of damage to a file; nil: it is removed.
+var dirDamages = map[string]func(b []byte) []byte{
 	"removed":           func([]byte) []byte { return nil },
 	"emptied":           func([]byte) []byte { return []byte{} },
 	"halved":            func(b []byte) []byte { return b[:len(b)/2] },
@@ -364,19 +365,19 @@ var dirHarms = map[string]func(b []byte) []byte{
 	"zeroed in the end": func(b []byte) []byte { return append(b[:len(b)-12:len(b)-12], make([]byte, 12)...) },
 }
 
-// TestDirHarm: a file that is cut, zeroed or gone is reported, and all the other columns are read.
-func TestDirHarm(t *testing.T) {
+// TestDirDamage: a file that is cut, zeroed or removed is reported, and all the other columns are read.
+func TestDirDamage(t *testing.T) {
 	healthy := dirFiles(t)
 	for name, b := range healthy {
-		for harm, f := range dirHarms {
+		for damage, f := range dirDamages {
 			files := maps.Clone(healthy)
 			if x := f(b); x != nil {
 				files[name] = x
 			} else {
 				delete(files, name)
 			}
-			what := name + " " + harm
-			dirHarm(t, what, files)
+			what := name + " " + damage
+			checkDirDamage(t, what, files)
 			rows, cells, reported := dirRead(t, what, files, true)
 			if rows != dirRows {
 				t.Errorf("%s: %d rows are recovered: %s", what, rows, reported)
@@ -385,7 +386,7 @@ func TestDirHarm(t *testing.T) {
 			for _, c := range dirColumns {
 				if name == "t/"+c.Name+".cfile" {
 					// b is one block
-					if harm == "halved" && c.Name != "b" && (cells[c.Name] == 0 || cells[c.Name] == dirRows) {
+					if damage == "halved" && c.Name != "b" && (cells[c.Name] == 0 || cells[c.Name] == dirRows) {
 						t.Errorf("%s: %d cells are recovered: %s", what, cells[c.Name], reported)
 					}
 					continue
@@ -409,8 +410,8 @@ func TestDirHarm(t *testing.T) {
 	}
 }
 
-// TestDirSetBits: no bit of table.json makes a row another one, or a column or a row go without a word, and every one
-// before its checksum is told by all who read it: the unit of a time stands nowhere else, if metadata are plain.
+// TestDirSetBits: with any bit of table.json flipped no cell is wrong, and no column or row is lost without a report;
+// and every verb reports each bit before the checksum.
 func TestDirSetBits(t *testing.T) {
 	healthy := dirFiles(t)
 	set := healthy["t/table.json"]
@@ -432,8 +433,8 @@ func TestDirSetBits(t *testing.T) {
 	}
 }
 
-// TestDirOtherSet: a table.json of another table in a set whose files do not say whose they are. That a file is of
-// another length every reading tells, that its bytes are others verify does.
+// TestDirOtherSet: a table.json of another table is reported by every verb, in a set whose files have no id, if a file
+// has another size.
 func TestDirOtherSet(t *testing.T) {
 	plain := map[string]string{"plain-metadata": "true", "encoding.v": "plain", "compression.v": "none"}
 	healthy := dirFilesOf(t, dirCell, plain)
@@ -444,13 +445,13 @@ func TestDirOtherSet(t *testing.T) {
 		}
 		files := maps.Clone(healthy)
 		files["t/table.json"] = longer["t/table.json"]
-		dirHarm(t, "table.json of another set", files)
+		checkDirDamage(t, "table.json of another set", files)
 		return
 	}
 	t.Error("no file has another length")
 }
 
-// TestDirOtherBytes: a file of another table in such a set, as long as the one that was there.
+// TestDirOtherBytes: a file of another table in such a set, of the same size, is reported by verify of its checksums.
 func TestDirOtherBytes(t *testing.T) {
 	plain := map[string]string{"plain-metadata": "true", "encoding": "plain", "compression": "none"}
 	healthy := dirFilesOf(t, dirCell, plain)
@@ -463,10 +464,10 @@ func TestDirOtherBytes(t *testing.T) {
 		tried++
 		files := maps.Clone(healthy)
 		files[name] = b
-		told := dirVerified(files)
-		if told[0] != "" || !strings.Contains(told[1], "another table's") ||
-			!strings.Contains(told[2], "another table's") {
-			t.Errorf("%s: %q", name, told)
+		reported := dirVerified(files)
+		if reported[0] != "" || !strings.Contains(reported[1], "another table's") ||
+			!strings.Contains(reported[2], "another table's") {
+			t.Errorf("%s: %q", name, reported)
 		}
 	}
 	if tried == 0 {
@@ -474,8 +475,8 @@ func TestDirOtherBytes(t *testing.T) {
 	}
 }
 
-// TestDirFrames: whichever bit of the header or the footer of a column's file is turned, or what is written
-// after it, the table's schema says enough to find all its cells again.
+// TestDirFrames: with any bit of the header or the footer of a column's file flipped, or bytes after it, all its cells
+// are recovered by the table's schema.
 func TestDirFrames(t *testing.T) {
 	healthy := dirFiles(t)
 	for _, c := range dirColumns {
@@ -510,21 +511,21 @@ func TestDirFrames(t *testing.T) {
 			check(fmt.Sprintf("%s: bit %d of byte %d of %d", name, i%8, at, len(b)), b)
 		}
 		for _, n := range []int{1, 11, 5000} {
-			check(fmt.Sprintf("%s: %d bytes behind it", name, n), append(bytes.Clone(whole), make([]byte, n)...))
+			check(fmt.Sprintf("%s: %d bytes after it", name, n), append(bytes.Clone(whole), make([]byte, n)...))
 		}
 	}
 }
 
-// TestDirSetNames: a table.json that is another's by one letter, or that calls the file of a column otherwise,
-// is reported, and costs nothing.
+// TestDirSetNames: a table.json with a wrong letter in its kind, its version or the file of a column is reported, and
+// nothing is lost.
 func TestDirSetNames(t *testing.T) {
 	healthy := dirFiles(t)
-	for _, harm := range [][2]string{{"cfile-set", "cfile-wet"}, {`"version": 1`, `"version": 9`},
+	for _, damage := range [][2]string{{"cfile-set", "cfile-wet"}, {`"version": 1`, `"version": 9`},
 		{"opt.cfile", "oqt.cfile"}, {"v.cfile", "w.cfile"}, {`"id.cfile"`, `"b.cfile"`}} {
 		files := maps.Clone(healthy)
-		files["t/table.json"] = bytes.Replace(healthy["t/table.json"], []byte(harm[0]), []byte(harm[1]), 1)
-		what := fmt.Sprint(harm)
-		dirHarm(t, what, files)
+		files["t/table.json"] = bytes.Replace(healthy["t/table.json"], []byte(damage[0]), []byte(damage[1]), 1)
+		what := fmt.Sprint(damage)
+		checkDirDamage(t, what, files)
 		rows, cells, reported := dirRead(t, what, files, true)
 		if rows != dirRows || cells["v"] != dirRows || cells["w"] != dirRows || cells["id"] != dirRows ||
 			cells["b"] != dirRows || cells["opt"] == 0 {

@@ -14,7 +14,7 @@
 //	header    magic     8   "kuducfil" (v1) or "kuducfl2" (v2)
 //	          length    4   of the message
 //	          message       CFileHeaderPB: metadata pairs (3); in v1 also major (1) and minor version (2), which
-//	                        nobody reads
+//	                        are ignored
 //	          checksum  4   CRC-32C of all before it; only with feature bit 0
 //
 //	footer    checksum  4   CRC-32C of all that follows; only with feature bit 0
@@ -24,13 +24,13 @@
 //
 //	CFileFooterPB   1 data_type, 2 encoding, 3 num_values   (required)
 //	                4 posidx_info, 5 validx_info            BTreeInfoPB: 1 root_block
-//	                6 compression                           none if it is not there
+//	                6 compression                           none if it is absent
 //	                7 metadata                              pairs: 1 key, 2 value
 //	                8 is_type_nullable
 //	                9 dict_block_ptr
 //	                10 incompatible_features                bit 0 checksums, bit 1 array blocks
 //	                11 compatible_features
-//	                12 is_type_array                        goes with bit 1
+//	                12 is_type_array                        true with bit 1
 //	BlockPointerPB  1 offset, 2 size                        size includes the checksum
 //
 // A message has at most 64 KiB. A reader must refuse a file with an incompatible feature bit that it does not
@@ -55,8 +55,8 @@
 //	lengths_size varint, lengths (RLE of width 16)
 //	array_bitmap_size varint, array_bitmap (RLE of width 1)
 //
-// Then come the encoded values that are not null. Their count is theirs; their ordinal is the number of the
-// block's first row.
+// The encoded values that are not null follow. num_values counts them alone; ordinal is the number of the block's first
+// row.
 //
 //	plain        fixed width    num_values u32, ordinal u32, values
 //	             bool           num_values u32, ordinal u32, bits, least significant first
@@ -67,7 +67,7 @@
 //	                            chunks (package bitshuffle)
 //	prefix                      group varint (num_values, ordinal, restart interval, 0), entries (package prefix),
 //	                            restart points u32 each (counted from the header), num_restarts u32
-//	dict                        mode u32; 1: words as bitshuffle uint32; 2: plain binary. The dictionary is a block of
+//	dict                        mode u32; 1: codes as bitshuffle uint32; 2: plain binary. The dictionary is a block of
 //	                            its own, plain binary
 //	group varint (v1)           group varint (num_values, smallest, ordinal, 0), group varints of value - smallest
 //
@@ -82,7 +82,7 @@
 //
 // In the positional index the key is the ordinal of the block's first row, four bytes, big-endian; in the value
 // index it is the encoded first value (see AppendKey), cut to the shortest prefix that is above the last value
-// of the block before. Delta files do not cut.
+// of the block before. In delta files it is not cut.
 //
 // # A whole file
 //
@@ -100,40 +100,40 @@
 //	                                                                      bytes; not compressed, nullable, checksums
 //	87  6b 75 64 75 63 66 6c 32  14 00 00 00                              magic, length 20
 //
-// # Side files
+// # Auxiliary files
 //
-// The files do not say what they are; see Kind for how it is reported.
+// The files do not declare their kind; see Kind for how it is determined.
 //
 //	bloom file     blocks: u32 length, BloomBlockHeaderPB (1 num_hash_functions), bits; see package bloom. Value index
 //	               only; num_values is 0.
 //	delta file     binary values: row and timestamp as ordered varints (SQLite 4's), then the change list, see Delta.
-//	               Value index only, its keys are row and timestamp; metadata deltafilestats. Redo files have the
-//	               timestamps of a row rising, undo files falling.
+//	               Value index only, its keys are row and timestamp; metadata deltafilestats. The timestamps of a row
+//	               ascend in REDO files and descend in UNDO files.
 //	ad-hoc index   binary values: the encoded compound key of each row of a rowset. Value index only; metadata min_key
 //	               and max_key.
 //
-// # What the documents leave open, or say otherwise than the files are
+// # Where the documents are silent or differ from Kudu's files
 //
 //   - The checksum is CRC-32C, and the positional key is four bytes after a length, not a varint (TestWorkedExample).
-//   - Count and ordinal of plain blocks stand in front, not after it; the offsets of plain binary blocks are group
-//     varints without a frame of reference (TestBlocksByHand).
+//   - Count and ordinal of plain blocks are before the values, not after them; the offsets of plain binary blocks are
+//     group varints without a frame of reference (TestBlocksByHand).
 //   - The null bitmap "0110" of the v1 document is run-coded, so its size there, 1, is 2 here (TestBlocksByHand).
-//   - The first entry of a prefix block is not among the restart points (TestBlocksByHand); wrong restart points do not
-//     hinder reading, and are a finding of verify.
-//   - Group varint: the document's header is num, min, ordinal, unused. No Kudu that can still be run has it, so this
-//     is held by hand-made bytes only (TestBlocksByHand).
-//   - Header and footer may have different magics: the header's decides how blocks are compressed, the footer's
-//     features whether there are checksums, as Kudu does it (TestGolden/synthetic).
-//   - A file without any index must have no values, since nothing says where they are (columnfile.CheckIndexes).
-//     With a value index alone the blocks themselves say their rows: they must follow each other, and end where
-//     num_values says (TestDamage).
-//   - Blocks of a level follow each other in the file, and a node lies after its children. Every writer does that; it
-//     is demanded, and bounds every walk (TestDamage).
+//   - The first entry of a prefix block is not among the restart points (TestBlocksByHand); blocks with wrong restart
+//     points can be read, and are a finding of verify.
+//   - Group varint: the document's header is num, min, ordinal, unused. No Kudu that can still be run has it, so it is
+//     tested with hand-made bytes only (TestBlocksByHand).
+//   - Header and footer may have different magics: as in Kudu, the header's decides how blocks are compressed, the
+//     footer's features whether there are checksums (TestGolden/synthetic).
+//   - A file without any index must have no values (columnfile.CheckIndexes). With a value index alone the blocks'
+//     ordinals are their first rows: the rows of each block must begin where those of the one before end, and the last
+//     end at num_values (TestDamage).
+//   - Blocks of a level are in ascending order in the file, and a node is after its children. Every writer does that;
+//     readers require it, which bounds every walk (TestDamage).
 //   - A separator of the value index is not above the first value of its block. A look-up begins in the last block
 //     whose separator is below the value, so that it finds the first of equal values, too, should a file have them
 //     (TestNativeSeek).
-//   - Strings that are not UTF-8 are kept byte for byte; verify notes them. Int128 is decimal128(38, 0), also for
-//     values of 39 digits, which are kept; verify notes them.
-//   - Decimals have no precision and scale in the file: 9, 18 or 38 digits, none after the decimal point, unless
-//     the metadata pair stoa.field of our writer or an option says otherwise.
+//   - Strings that are not UTF-8 are kept byte for byte; verify reports them. Int128 is decimal128(38, 0), also for
+//     values of 39 digits, which are kept; verify reports them.
+//   - Decimals have no precision and scale in Kudu's files: they are read with precision 9, 18 or 38 and scale 0,
+//     unless the metadata pair stoa.field of our writer or an option has others.
 package cfile

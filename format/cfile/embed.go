@@ -29,7 +29,7 @@ func OpenAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenO
 // At is the span of the file.
 func (r *Reader) At() fault.Span { return r.f.At }
 
-// FooterAt is the span of its footer, in which wrong counts, types and metadata are reported.
+// FooterAt is the span of the file's footer, at which wrong counts, types and metadata are reported.
 func (r *Reader) FooterAt() fault.Span { return r.f.FootSpan() }
 
 // Chunk returns the file's pages, from the one that holds rows.From on. Its vectors have the file's Arrow type;
@@ -54,8 +54,8 @@ func (r *Reader) Find(ctx context.Context, key []byte, after bool) (n int64, exa
 	return l.Bound(ctx, key, after)
 }
 
-// Stored is a literal as a block of a column of type t, whose Arrow type is at, stores it: little-endian, or
-// the bytes of a string; false if t has no such value.
+// Stored is a literal in the form that it has in a block of a column of type t with the Arrow type at: little-endian,
+// or the bytes of a string; false if t has no such value.
 func Stored(t block.Type, at arrow.DataType, v pred.Value) ([]byte, bool) {
 	if t.IsBinary() {
 		return []byte(v.Text), v.Kind == pred.KindString || v.Kind == pred.KindBytes

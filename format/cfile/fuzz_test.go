@@ -204,7 +204,7 @@ func FuzzDelta(f *testing.F) {
 	})
 }
 
-// FuzzExtents: no bytes may lead a measure astray.
+// FuzzExtents: no function measures more bytes than it is given, whatever they are.
 func FuzzExtents(f *testing.F) {
 	f.Add([]byte("\x1fabcdefghijklmnopqrst\x05\x00\x00"), uint16(40))
 	f.Fuzz(func(t *testing.T, data []byte, raw uint16) {

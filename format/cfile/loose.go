@@ -15,20 +15,19 @@ import (
 // looseFile is a CFile of a directory whose setFile is lost.
 type looseFile struct {
 	setColumn
-	named bool   // the file itself says the column's name
+	named bool   // the file's metadata have the column's name
 	rows  int64  // -1: it cannot be opened
-	set   string // the id of the set that it is of; "": it does not say
+	set   string // the id of its set; "": it has none
 }
 
-// wellNamed reports whether the file says the name of its column, and has the name that our writer gives it.
+// wellNamed reports whether the file has the name of its column in its metadata, and is named as our writer does.
 func (f looseFile) wellNamed() bool {
 	base, _, _ := strings.Cut(f.File, "~")
 	return f.named && strings.TrimSuffix(base, ".cfile") == safeName(f.Path)
 }
 
-// looseFiles are the CFiles of a directory, by the names of their columns: what the file says, else what the
-// file's name says. Each is opened within the limits by itself. Of two files of the same column the one comes first
-// whose name fits.
+// looseFiles are the CFiles of a directory, sorted by the names of their columns: the one in the metadata, else the
+// unescaped file name. Each is opened within the limits by itself. Of two files of one column a wellNamed one is first.
 func looseFiles(ctx context.Context, tg format.Target, l format.Limits) (out []looseFile, err error) {
 	for info, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {

@@ -9,18 +9,18 @@ import (
 	"stoa/fault"
 )
 
-// The end of a file says whose it is. Where that is lost, the blocks before it may be another table's, and be whole
-// with checksums and all. So the setFile has marks of each file: of each piece of it, from the first byte to its
-// footer, how long it is (uvarint), and the lower 32 bits of its XXH3-64, little-endian. A piece is header or blocks
-// that follow each other, about a 32nd of what is before them. Of a file without an end those blocks alone are given
-// that lie in pieces which are as they were written.
+// The footer of a file has the id of its set. Where the footer is lost, the blocks may be another table's although
+// their checksums match. So the setFile has marks of each file: for each piece of it, from the first byte to the
+// footer, the piece's length in bytes (uvarint) and the lower 32 bits of its XXH3-64 (little-endian). A piece is the
+// header or consecutive blocks, at least a 32nd as long as what is before it. Recovery of a file without a footer
+// returns only blocks within pieces that match their marks.
 
-// marker makes the marks of what is written to it: the header, and block by block.
+// marker computes the marks of what is written to it: the header, then one block with each call of Write.
 type marker struct {
 	sums []byte
 	h    *xxh3.Hasher
-	at   int64 // where the piece begins
-	n    int64 // bytes of it
+	at   int64 // offset at which the piece begins
+	n    int64 // bytes of it so far
 }
 
 func (m *marker) Write(b []byte) (int, error) {
@@ -42,7 +42,7 @@ func (m *marker) end() {
 	m.at, m.n = m.at+m.n, 0
 }
 
-// marks are those of all that was written so far.
+// marks ends the last piece and returns the marks of all that was written.
 func (m *marker) marks() []byte {
 	if m.n > 0 {
 		m.end()
@@ -50,8 +50,9 @@ func (m *marker) marks() []byte {
 	return bytes.Clone(m.sums)
 }
 
-// asWritten are the ranges of the bytes of a file whose pieces have the marks.
-func asWritten(data, marks []byte) (out []fault.Span) {
+// intactRanges are the ranges of a file's bytes whose pieces match the marks, with neighbors merged. Marks that are
+// cut, or reach beyond the file, end the list.
+func intactRanges(data, marks []byte) (out []fault.Span) {
 	for at := int64(0); ; {
 		size, k := binary.Uvarint(marks)
 		if k <= 0 || len(marks) < k+4 || size > uint64(int64(len(data))-at) {

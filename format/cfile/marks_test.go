@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDirOtherTableWithoutEnd: of a file of another table whose end is lost, too, so that nothing in it says whose it
-// is, no cell comes out; the blocks of one's own file do, up to where it is cut.
+// TestDirOtherTableWithoutEnd: of a file of another table whose footer with the set's id is lost no cell is returned;
+// of the table's own file the blocks before the cut are.
 func TestDirOtherTableWithoutEnd(t *testing.T) {
 	other := func(column string, row int) string { return dirCell(column, dirRows-1-row) }
 	for _, opts := range []map[string]string{{"block-size": "512"}, {"block-size": "512", "checksums": "false"},
@@ -23,14 +23,14 @@ func TestDirOtherTableWithoutEnd(t *testing.T) {
 			column := strings.TrimSuffix(strings.TrimPrefix(name, "t/"), ".cfile")
 			for k := int64(1); k < 8; k++ {
 				cut := int64(len(b)) * k / 8
-				for harm, x := range map[string][]byte{"cut": b[:cut],
+				for damage, x := range map[string][]byte{"cut": b[:cut],
 					"overwritten": append(bytes.Clone(b[:cut]), make([]byte, int64(len(b))-cut)...)} {
-					what := fmt.Sprintf("%v %s of another table, %s at %d", opts, name, harm, cut)
+					what := fmt.Sprintf("%v %s of another table, %s at %d", opts, name, damage, cut)
 					files := maps.Clone(healthy)
 					files[name] = x
-					dirHarm(t, what, files)
-					if _, cells, said := dirRead(t, what, files, true); cells[column] > 0 {
-						t.Errorf("%s: %d cells: %s", what, cells[column], said)
+					checkDirDamage(t, what, files)
+					if _, cells, reported := dirRead(t, what, files, true); cells[column] > 0 {
+						t.Errorf("%s: %d cells: %s", what, cells[column], reported)
 					}
 				}
 				files := maps.Clone(healthy)

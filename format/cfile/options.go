@@ -5,7 +5,7 @@ import (
 	"stoa/format/cfile/internal/write"
 )
 
-// Words of WriteOptions and ReadOptions.
+// Values of WriteOptions and ReadOptions.
 type (
 	Encode      = write.Encode
 	Compress    = write.Compress
@@ -88,12 +88,12 @@ type ReadOptions struct {
 	Precision   int      // of a decimal column, if the file does not say
 	Scale       *int     // likewise
 	Kind        FileKind // what the file is, if the footer does not show it
-	Key         []string // types of the key's columns: an ad-hoc index shows these
-	Schema      string   // a file, as stoa schema -f json prints it: says the following by the column's name
-	Type        string   // of the values, as Kudu calls it
+	Key         []string // types of the key's columns, into which the keys of an ad-hoc index are decoded
+	Schema      string   // a file as stoa schema -f json prints it, with the following for the column's name
+	Type        string   // of the values, by Kudu's name
 	Encoding    Encode   // "": the one with which blocks are found
 	Compression Compress // likewise
-	Nullable    *bool    // blocks have null bitmaps; nil: likewise
+	Nullable    *bool    // blocks have null bitmaps; nil: by which blocks are found
 	NoChecksums bool     // blocks have no checksums
 }
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// owns reports whether a directory is a table that stoa wrote and holds nothing else, so that it may be replaced: a
-// table.json of the right kind, and only files that it names.
+// owns reports whether a directory is a table that stoa wrote and holds nothing else, so that it may be replaced: it
+// has a setFile of our kind, and only regular files that this names.
 func owns(dir string) bool {
 	b, err := os.ReadFile(filepath.Join(dir, setFile))
 	if err != nil {
@@ -19,7 +19,7 @@ func owns(dir string) bool {
 			File string `json:"file"`
 		} `json:"columns"`
 	}
-	if json.Unmarshal(b, &set) != nil || set.Stoa != "cfile-set" {
+	if json.Unmarshal(b, &set) != nil || set.Stoa != setKind {
 		return false
 	}
 	known := map[string]bool{setFile: true}

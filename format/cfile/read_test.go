@@ -121,7 +121,7 @@ func TestBrokenBlocks(t *testing.T) {
 		footer            block.Footer
 	}{
 		{"too few values", `02000000 00000000 14000000`,
-			"f[108+4]: corrupt: values: 4 bytes where the values have 8",
+			"f[108+4]: corrupt: values: 4 bytes, but the values have 8",
 			block.Footer{Type: block.Int32, Encoding: block.Plain}},
 		{"more ones than values", `02 02 03 03  01000000 00000000 07`,
 			"f[102+2]: corrupt: bitmap: 2 bits are 1, but the block has 1 values",
@@ -129,7 +129,7 @@ func TestBrokenBlocks(t *testing.T) {
 		{"offsets fall", `00000000 02000000 0e000000  6161  00 0d 0c 00 00`,
 			"corrupt: offsets/offset[1]: 12 after 13", block.Footer{Type: block.String, Encoding: block.Plain}},
 		{"a word without a dictionary", `01000000 00000000 00000000 14000000 00000000 01000000`,
-			"corrupt: words of a dictionary, and the file has none",
+			"corrupt: codes of a dictionary, but the file has none",
 			block.Footer{Type: block.String, Encoding: block.Dict}},
 		{"an unknown mode", `03000000 00000000`, "f[100+4]: corrupt: mode: 3",
 			block.Footer{Type: block.String, Encoding: block.Dict}},

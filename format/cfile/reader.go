@@ -18,14 +18,13 @@ import (
 	"stoa/vec"
 )
 
-// Reader is an open CFile that holds a column, for programs that want no more than that. Its methods may be called
-// concurrently.
+// Reader is a single open CFile. Its methods may be called concurrently.
 type Reader struct {
 	f     *columnfile.File
 	field arrow.Field
-	table format.Reader // of the file alone; nil: it is part of something, whose rows are read
-	// rows opens the rows on first use. Bloom and delta files have no rows by number: how many there are is known only
-	// by reading.
+	table format.Reader // of the file alone; nil: the file is part of a table
+	// rows opens the rows on first use. It fails for bloom and delta files, whose number of rows is known only after
+	// reading them.
 	rows func() (*rows.Reader, error)
 }
 
@@ -50,7 +49,7 @@ func (r *Reader) Header() block.Header { return r.f.Header }
 // Footer is the file's footer.
 func (r *Reader) Footer() block.Footer { return r.f.Footer }
 
-// Kind is what the file is in Kudu, as far as that can be determined.
+// Kind is the kind of the file in Kudu, as far as that can be determined.
 func (r *Reader) Kind() block.Kind { return r.f.Kind() }
 
 // Field is the Arrow field of the values.
@@ -70,7 +69,7 @@ func (r *Reader) NumRows() int64 {
 	return r.Len()
 }
 
-// Row returns row n as a batch of one, which the caller releases.
+// Row returns row n as a batch of one row, which the caller releases.
 func (r *Reader) Row(ctx context.Context, n int64, mem memory.Allocator) (arrow.RecordBatch, error) {
 	rs, err := r.rows()
 	if err != nil {
@@ -91,7 +90,7 @@ func (r *Reader) RowsFromKey(ctx context.Context, key pred.Value,
 	return r.from(func(rs *rows.Reader) iter.Seq2[arrow.RecordBatch, error] { return rs.RowsFromKey(ctx, key, mem) })
 }
 
-// from are some of the rows, or why there are none.
+// from returns what f does, or the error of opening the rows.
 func (r *Reader) from(f func(*rows.Reader) iter.Seq2[arrow.RecordBatch, error]) iter.Seq2[arrow.RecordBatch, error] {
 	rs, err := r.rows()
 	if err != nil {
@@ -200,7 +199,7 @@ func (it *Iterator) load(ctx context.Context) error {
 	return err
 }
 
-// Close releases the values that were decoded. The iterator can still be used.
+// Close releases the values that were decoded. The iterator can be used after it.
 func (it *Iterator) Close() {
 	if it.page != nil {
 		it.page.Release()

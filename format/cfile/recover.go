@@ -1,6 +1,7 @@
 package cfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,19 +23,19 @@ import (
 
 // recovery finds the data blocks of a damaged CFile. If its indexes are intact, they are used. Otherwise blocks are
 // taken from what is left of both indexes, and the bytes in between are searched: a block is recognized by its
-// structure, the rows it says it has, and its checksum.
+// structure, its ordinal and number of rows, and its checksum.
 type recovery struct {
 	*check.Reporter
 	ctx     context.Context
 	f       *columnfile.File
 	found   []region.Finding
-	known   []columnfile.DataBlock // by place
-	work    int64                  // bytes that may still be searched
+	known   []columnfile.DataBlock // by offset
+	budget  int64                  // bytes that may still be searched
 	data    []byte                 // the whole file, if it is searched
 	guessed bool                   // blocks were found by guess
-	doubted bool                   // no checksum proves that the footer is intact
+	suspect bool                   // no checksum proves that the footer is intact
 	rows    int64                  // number of rows according to other sources; -1: not known
-	limit   error                  // a budget was exceeded: no damage
+	limit   error                  // of a limit that was exceeded: no damage
 	vals    *vec.Vector
 	spare   vec.Arena
 }
@@ -60,8 +61,8 @@ func recoverTable(ctx context.Context, tg format.Target, o format.OpenOptions) (
 	return r, findings, err
 }
 
-// Recovered is the footer of a single column file that Format.Recover gave, as far as it was left or the
-// options reported it, and what the file is in Kudu by that.
+// Recovered is the footer of the single file that Format.Recover opened as r, as far as it was left or the options
+// stated it, and the kind of the file by that; KindUnknown of any other reader.
 func Recovered(r format.Reader) (block.Footer, block.Kind) {
 	switch x := r.(type) {
 	case *table:
@@ -74,8 +75,8 @@ func Recovered(r format.Reader) (block.Footer, block.Kind) {
 	return block.Footer{}, block.KindUnknown
 }
 
-// recoverFile opens the CFile at tg as far as that goes. Without blocks the indexes of f are to be used. rows is
-// how many there are, if that is known from elsewhere, else -1.
+// recoverFile opens what is left of the CFile at tg. If the blocks it returns are nil, the indexes of the file are
+// intact. rows is the number of rows by other sources; -1: not known.
 func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, opts columnfile.ReadOptions,
 	rows int64) (*columnfile.File, []columnfile.DataBlock, []region.Finding, error) {
 	src, base, size, err := tg.Open(ctx)
@@ -86,7 +87,7 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 	r.Reporter = reporter(ctx, tg.Name, func(f region.Finding) bool { r.found = append(r.found, f); return true })
 	at := fault.Span{Object: tg.Name, Off: base, Len: size}
 	f, err := columnfile.OpenFile(ctx, src, at, o)
-	r.f, r.doubted = f, err != nil || o.NoVerify || !f.Footer.Checksums()
+	r.f, r.suspect = f, err != nil || o.NoVerify || !f.Footer.Checksums()
 	if err != nil {
 		if !columnfile.IsDamage(err) && !errors.Is(err, fault.Unsupported) {
 			src.Close()
@@ -105,27 +106,26 @@ func recoverFile(ctx context.Context, tg format.Target, o format.OpenOptions, op
 	return r.f, blocks, r.found, nil
 }
 
-// frames makes do with a header or footer that failed with err. The header says nothing that the footer does
-// not. A footer that is not the end of the file is looked for. What can be parsed of a damaged one is trusted
-// although the checksum is wrong, unless the options say what it said and blocks are found by that; where
-// nothing can be parsed the options must.
+// frames recovers a file whose header or footer failed with err. The header has nothing that the footer lacks. A footer
+// before the end of the file is searched for. A damaged one is used as far as it can be parsed although its checksum is
+// wrong, unless the options state what it did and blocks are found by that; where it cannot be parsed the options must.
 func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions, err error) error {
 	r.Whole = r.f.At
 	r.Blame("footer", err, -1, -1)
-	if r.headless(r.f, err) || r.longer(at, o) {
+	if r.withoutHeader(r.f, err) || r.findFooter(at, o) {
 		return nil
 	}
 	o.NoVerify = true
 	f, again := columnfile.OpenFile(r.ctx, r.f.Src, at, o)
 	f.NoVerify = r.f.NoVerify
-	if again == nil || r.headless(f, again) {
+	if again == nil || r.withoutHeader(f, again) {
 		return r.guessOr(f, at, o, opts)
 	}
 	if opts.Typ < 0 {
 		var e *fault.Error
 		if errors.As(again, &e) {
 			out := *e
-			out.Reason += "; if you know what the file holds, say type=, encoding=, compression=, nullable=, " +
+			out.Reason += "; if you know what the file holds, pass type=, encoding=, compression=, nullable=, " +
 				"checksums=; or schema=FILE, the schema of a file like it"
 			return &out
 		}
@@ -134,23 +134,23 @@ func (r *recovery) frames(at fault.Span, o format.OpenOptions, opts columnfile.R
 	return r.guess(f, opts)
 }
 
-// headless uses f without its header, if err is about nothing but that.
-func (r *recovery) headless(f *columnfile.File, err error) bool {
+// withoutHeader uses f without its header, if err is about the header only.
+func (r *recovery) withoutHeader(f *columnfile.File, err error) bool {
 	var e *fault.Error
 	if !errors.As(err, &e) || !strings.HasPrefix(e.Path, "header") || f.Resolve() != nil {
 		return false
 	}
 	f.Header = block.Header{Version: f.Footer.Version}
-	f.Head = f.Head[:min(len(f.Head), block.Tail)] // how long it was is not certain
+	f.Head = f.Head[:min(len(f.Head), block.Tail)] // its length is not certain
 	r.f = f
 	return true
 }
 
-// longer searches for a footer before the end of the file, after which other data was appended. Its indexes must end
-// right before it, and the positional one be intact, so that it is not the footer of a file within a cell.
-func (r *recovery) longer(at fault.Span, o format.OpenOptions) bool {
-	const most = 1 << 20
-	n := min(at.Len, most)
+// findFooter searches the last MiB for a footer after which other data was appended. Its indexes must end right before
+// it, and the positional one be intact, so that it is not the footer of a file within a cell.
+func (r *recovery) findFooter(at fault.Span, o format.OpenOptions) bool {
+	const maxSearch = 1 << 20
+	n := min(at.Len, maxSearch)
 	b := make([]byte, n)
 	if format.ReadFull(r.ctx, r.f.Src, at.Sub(at.Len-n, n), "footer", b) != nil {
 		return false
@@ -179,7 +179,7 @@ func (r *recovery) longer(at fault.Span, o format.OpenOptions) bool {
 	return false
 }
 
-// assume sets the footer from the options.
+// assume sets the footer of f from the options, and makes f the file that is recovered. The error is Unsupported.
 func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error {
 	t := block.Footer{Version: max(f.Header.Version, 1), Type: opts.Typ, Encoding: opts.Encoding,
 		Compression: opts.Compression, Nullable: opts.Nullable, NumValues: -1}
@@ -196,7 +196,7 @@ func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error
 		return err
 	}
 	f.Footer, f.Foot = t, nil
-	// how long it was is not certain
+	// the length of the header is not certain
 	if f.Head = f.Head[:min(len(f.Head), block.Tail)]; len(f.Head) < block.Tail ||
 		block.MagicVersion(f.Head[:block.MagicLen]) == 0 {
 		f.Head = nil
@@ -207,18 +207,18 @@ func (r *recovery) assume(f *columnfile.File, opts columnfile.ReadOptions) error
 }
 
 // blocks finds the data blocks; nil if the indexes are intact. If they are not, and the footer declares no checksums,
-// that declaration may be what is damaged.
+// the declaration may be damaged, and the options are tried.
 func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]columnfile.DataBlock, error) {
 	t := &r.f.Footer
 	if t.NumValues >= 0 && r.f.Kind() == block.KindBloom {
 		return nil, nil
 	}
-	if t.NumValues >= 0 && t.NumValues != r.rows && r.doubted {
-		if doubt, err := r.f.MendRows(r.ctx, t.Checksums()); err != nil {
+	if t.NumValues >= 0 && t.NumValues != r.rows && r.suspect {
+		if uncertain, err := r.f.MendRows(r.ctx, t.Checksums()); err != nil {
 			r.Whole = r.f.At
 			r.Blame("rows", err, -1, -1)
-			if reported := &r.found[len(r.found)-1]; doubt.Len() > 0 {
-				reported.Rows = [2]int64{doubt.From, doubt.To}
+			if reported := &r.found[len(r.found)-1]; uncertain.Len() > 0 {
+				reported.Rows = [2]int64{uncertain.From, uncertain.To}
 			}
 		}
 	}
@@ -243,10 +243,7 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 			r.known = nil
 		}
 	}
-	slices.SortFunc(r.known, func(a, b columnfile.DataBlock) int {
-		return int(
-			min(max(a.Ptr.Offset-b.Ptr.Offset, -1), 1))
-	})
+	slices.SortFunc(r.known, func(a, b columnfile.DataBlock) int { return cmp.Compare(a.Ptr.Offset, b.Ptr.Offset) })
 	r.known = slices.CompactFunc(r.known, func(a, b columnfile.DataBlock) bool { return a.Ptr.Offset == b.Ptr.Offset })
 	if err := r.load(); err != nil {
 		return nil, err
@@ -257,13 +254,13 @@ func (r *recovery) blocks(o format.OpenOptions, opts columnfile.ReadOptions) ([]
 	return r.complete(), nil
 }
 
-// bearsOut reports whether the last block that was found ends after exactly n rows, which proves that number.
-func (r *recovery) bearsOut(n int64) bool {
+// lastEndsAt reports whether the last block that was found ends after exactly n rows, which confirms that number.
+func (r *recovery) lastEndsAt(n int64) bool {
 	k := len(r.known) - 1
 	return k >= 0 && r.known[k].First+r.known[k].Rows == n
 }
 
-// walk takes the blocks from the readable part of an index tree, and reports whether that was all.
+// walk appends to known the blocks of the readable part of an index tree, and reports whether the tree is intact.
 func (r *recovery) walk(w *columnfile.Walker) bool {
 	sound := true
 	v := &verifier{ctx: r.ctx, f: r.f}
@@ -297,19 +294,19 @@ func (r *recovery) walk(w *columnfile.Walker) bool {
 	return sound
 }
 
-// load reads the whole file.
+// load reads the whole file, up to the page limit, and sets the budget of the search.
 func (r *recovery) load() error {
 	f := r.f
 	if f.At.Len > f.Limits.Page {
 		return fault.Limitf(f.At, "", "%d bytes, at most %d are searched (page limit)", f.At.Len, f.Limits.Page)
 	}
 	r.data = make([]byte, f.At.Len)
-	r.work = 64*f.At.Len + 1<<20
+	r.budget = 64*f.At.Len + 1<<20
 	return format.ReadFull(r.ctx, f.Src, f.At, "", r.data)
 }
 
-// search looks at the known blocks, whose rows they must say themselves if the index did not, and between them;
-// endless: the footer's number of values is not trusted.
+// search collects the known blocks, whose rows they must state themselves if the index did not, and searches between
+// them. If endless is true the footer's number of values is not trusted.
 func (r *recovery) search(endless bool) error {
 	var all []columnfile.DataBlock
 	at, row := int64(len(r.f.Head)), int64(0)
@@ -326,7 +323,7 @@ func (r *recovery) search(endless bool) error {
 			until = b.First
 		}
 		if b.First < 0 || b.First > row {
-			all, row = r.between(all, at, b.Ptr.Offset, row, until)
+			all, row = r.searchRange(all, at, b.Ptr.Offset, row, until)
 		}
 		if b.First == -2 {
 			break
@@ -350,13 +347,14 @@ func (r *recovery) search(endless bool) error {
 	return r.ctx.Err()
 }
 
-// between searches the bytes [at, end) for blocks with rows from row on, below until if that is not negative.
-// If it is, and a block is whole whose rows are after those that were found, these may be those of a CFile in
-// a cell, whose own block is damaged: what most bytes agree on is taken.
-func (r *recovery) between(all []columnfile.DataBlock, at, end, row, until int64) ([]columnfile.DataBlock, int64) {
+// searchRange searches the bytes [at, end) for blocks with rows from row on, and below until if that is not negative.
+// It appends them to all, and returns the row after them. If until is negative, checksums match and a block has rows
+// that others have, too, some may be those of a CFile in a cell whose own block is damaged: the chain with the most
+// bytes is taken.
+func (r *recovery) searchRange(all []columnfile.DataBlock, at, end, row, until int64) ([]columnfile.DataBlock, int64) {
 	from, before := len(all), row
 	contradicts := false
-	for at < end && r.work > 0 && (until < 0 || row < until) && r.ctx.Err() == nil {
+	for at < end && r.budget > 0 && (until < 0 || row < until) && r.ctx.Err() == nil {
 		b, n := r.block(at, end)
 		if n > 0 && until < 0 && r.f.Footer.Checksums() && before <= b.First && b.First < row {
 			contradicts = true
@@ -367,7 +365,7 @@ func (r *recovery) between(all []columnfile.DataBlock, at, end, row, until int64
 		if n < 0 || b.First < row || until >= 0 && b.First+b.Rows > until || b.First > row &&
 			!r.trusted(b, end, until) {
 			at++
-			r.work--
+			r.budget--
 			continue
 		}
 		all = append(all, b)
@@ -375,14 +373,15 @@ func (r *recovery) between(all []columnfile.DataBlock, at, end, row, until int64
 		row = b.First + b.Rows
 	}
 	if contradicts {
-		all = append(all[:from], heaviest(all[from:])...)
+		all = append(all[:from], heaviestChain(all[from:])...)
 		last := all[len(all)-1]
 		row = last.First + last.Rows
 	}
 	return all, row
 }
 
-// trusted reports whether a block after a gap in the rows is one: its checksum proves it, or the block after it fits.
+// trusted reports whether a block after a gap in the rows is one: its checksum proves it, or it ends at until, or the
+// next block begins where it ends.
 func (r *recovery) trusted(b columnfile.DataBlock, end, until int64) bool {
 	if r.f.Footer.Checksums() || b.First+b.Rows == until {
 		return true
@@ -391,7 +390,7 @@ func (r *recovery) trusted(b columnfile.DataBlock, end, until int64) bool {
 	return n > 0 && next.First == b.First+b.Rows
 }
 
-// block recognizes a data block at offset at, which ends before end; n is its size, -1 if not known.
+// block recognizes a data block at offset at, which ends before end. n is its size in bytes, -1 if there is none.
 func (r *recovery) block(at, end int64) (b columnfile.DataBlock, n int64) {
 	stored, raw, ok := r.open(r.data[at:end])
 	if !ok {
@@ -427,12 +426,13 @@ func isIndex(raw []byte) bool {
 	return true
 }
 
-// open measures and opens what begins with b: stored is all of it, with the checksum.
+// open measures and opens the data block that b begins with, see measure.
 func (r *recovery) open(b []byte) (stored, raw []byte, ok bool) {
 	return r.measure(b, func(raw []byte) int { return block.DataExtent(raw, &r.f.Footer) })
 }
 
-// measure opens a block that begins with b, whose decoded form extent measures.
+// measure opens the block that b begins with; extent measures its decoded form. stored is all of it with the checksum,
+// raw its decoded contents; ok: it is one.
 func (r *recovery) measure(b []byte, extent func([]byte) int) (stored, raw []byte, ok bool) {
 	n, crc := -1, 0
 	if r.f.Footer.Checksums() {
@@ -447,7 +447,7 @@ func (r *recovery) measure(b []byte, extent func([]byte) int) (stored, raw []byt
 		return nil, nil, false
 	}
 	stored = b[:n+crc]
-	r.work -= int64(n) / 16
+	r.budget -= int64(n) / 16
 	if crc > 0 && sum.CRC32C(b[:n]) != block.Le32(b[n:]) {
 		return nil, nil, false
 	}
@@ -461,11 +461,11 @@ func (r *recovery) measure(b []byte, extent func([]byte) int) (stored, raw []byt
 	if err != nil || extent(blk.Data) != len(blk.Data) {
 		return nil, nil, false
 	}
-	r.work -= int64(len(blk.Data)) / 16
+	r.budget -= int64(len(blk.Data)) / 16
 	return stored, blk.Data, true
 }
 
-// packed measures a block of a file with a codec.
+// packed is the size in bytes of the compressed block that b begins with, without its checksum; -1 if it is none.
 func (r *recovery) packed(b []byte, extent func([]byte) int) int {
 	head := 4
 	if r.f.Header.Version == 1 {
@@ -485,17 +485,17 @@ func (r *recovery) packed(b []byte, extent func([]byte) int) int {
 		return int(n) // not compressed
 	}
 	n := codec.Extent(r.f.Footer.Compression.String(), b[head:], int(raw))
-	r.work -= int64(max(n, 64))
+	r.budget -= int64(max(n, 64))
 	if n < 0 {
 		return -1
 	}
 	return head + n
 }
 
-// decodes reports whether a block can be decoded: without a checksum its structure is all there is. Words of a
-// dictionary are trusted.
+// decodes reports whether a block can be decoded, which is all that shows one without a checksum. Codes of a dictionary
+// are not decoded: the dictionary may not be found yet.
 func (r *recovery) decodes(b columnfile.DataBlock, stored []byte) bool {
-	r.work -= int64(len(stored))
+	r.budget -= int64(len(stored))
 	t := format.Task{Page: format.Page{Spans: []fault.Span{r.f.Span(b.Ptr)},
 		Own: &columnfile.DataBlock{First: -1, Rows: -1}}, N: min(b.Rows, block.MaxSub),
 		Bytes: [][]byte{stored}, Scratch: &r.spare, Limits: r.f.Limits}
@@ -512,12 +512,12 @@ func (r *recovery) decodes(b columnfile.DataBlock, stored []byte) bool {
 	return err == nil || lay.Values.Form == block.FormCodes
 }
 
-// dictionary searches for the dictionary, which follows the data blocks.
+// dictionary searches the bytes [at, end), those after the data blocks, for the dictionary.
 func (r *recovery) dictionary(at, end int64) {
-	for ; at < end && r.work > 0; at++ {
+	for ; at < end && r.budget > 0; at++ {
 		stored, raw, ok := r.measure(r.data[at:end], block.PlainBinaryExtent)
 		if !ok {
-			r.work--
+			r.budget--
 			continue
 		}
 		c := wire.NewInnerCursor(raw, fault.Span{}, "")
@@ -530,7 +530,7 @@ func (r *recovery) dictionary(at, end int64) {
 	}
 }
 
-// complete fills the gaps between the blocks with lost pages, and reports them.
+// complete returns the blocks with lost ones in the gaps between them, which it reports.
 func (r *recovery) complete() []columnfile.DataBlock {
 	f := r.f
 	out := []columnfile.DataBlock{}
@@ -554,10 +554,10 @@ func (r *recovery) complete() []columnfile.DataBlock {
 	}
 	if end := f.At.Len - int64(len(f.Foot)); !f.Endless {
 		lose(min(f.Footer.NumValues, 1<<32), end) // an ordinal has 32 bits
-	} else { // the last block is lost, and its rows are reported as soon as that is met
+	} else { // the last block is lost, with an unknown number of rows, which is reported when it is read
 		p := block.BlockPtr{Offset: at, Size: max(end-at, 0)}
 		out = append(out, columnfile.DataBlock{Ptr: p, First: row, Rows: -1,
-			Lost: fault.Corruptf(f.Span(p), "", "the last block was not found: nobody knows how many rows it had")})
+			Lost: fault.Corruptf(f.Span(p), "", "the last block was not found: its number of rows is not known")})
 	}
 	if f.Footer.NumValues < 0 {
 		f.Footer.NumValues = row

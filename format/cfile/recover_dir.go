@@ -26,11 +26,11 @@ type setRecovery struct {
 	set    fileSet
 	leaves []write.Leaf // nil: the schema is not known
 	t      *table
-	lost   []error // of each column; nil: it is there
+	lost   []error // why a column is lost; nil: it is read
 	found  []region.Finding
 }
 
-// recoverDir recovers the files of a directory.
+// recoverDir implements format.Format.Recover for directories.
 func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	opts columnfile.ReadOptions) (format.Reader, []region.Finding, error) {
 	o.Limits = o.Limits.Together()
@@ -55,7 +55,7 @@ func recoverDir(ctx context.Context, tg format.Target, o format.OpenOptions,
 	return r.t, r.found, nil
 }
 
-// damaged notes damage of the set; lost are the cells of column that are lost by it, -1 if they cannot be counted.
+// damaged reports damage of the set; lost is the number of cells of column that are lost, -1 if it is not known.
 func (r *setRecovery) damaged(err error, column string, rows [2]int64, lost int64) {
 	f := block.Codes.Of("cfile.set", err, r.tg.Name)
 	if f.At.Object == "" {
@@ -65,17 +65,18 @@ func (r *setRecovery) damaged(err error, column string, rows [2]int64, lost int6
 	r.found = append(r.found, f)
 }
 
-// readSet reads the setFile. What is damaged in it is taken from its schema, else from the files themselves.
+// readSet reads the setFile. What is damaged in it is taken from its schema, else from the files. The error is about no
+// damage, or says that nothing of the table is left.
 func (r *setRecovery) readSet() error {
 	set, err := readSet(r.ctx, r.tg, r.o.Limits)
-	if err == nil || set.doubted {
-		doubt := err
+	if err == nil || set.unproven {
+		checksum := err
 		r.set = set
 		if r.leaves, err = set.leaves(); err == nil {
-			if doubt != nil {
-				r.damaged(doubt, "", [2]int64{-1, -1}, 0)
+			if checksum != nil {
+				r.damaged(checksum, "", [2]int64{-1, -1}, 0)
 			}
-			r.rename()
+			r.fixFileNames()
 			return nil
 		}
 		err = setDamage(r.tg, err)
@@ -88,7 +89,7 @@ func (r *setRecovery) readSet() error {
 	} else if !columnfile.IsDamage(err) && !errors.Is(err, fault.Invalid) && !errors.Is(err, fault.Unsupported) {
 		return err
 	}
-	// The schema and the list of columns contradict each other: the one whose files exist is right.
+	// If the schema and the list of columns contradict each other, the one whose files exist is right.
 	var named []setColumn
 	for i, name := range fileNames(r.leaves) {
 		one := setColumn{Path: r.leaves[i].Path, File: name}
@@ -97,12 +98,12 @@ func (r *setRecovery) readSet() error {
 		}
 		named = append(named, one)
 	}
-	if r.there(named) {
+	if r.allExist(named) {
 		r.set.Columns = named
 		r.damaged(err, "", [2]int64{-1, -1}, 0)
 		return nil
 	}
-	if r.leaves = nil; r.there(r.set.Columns) {
+	if r.leaves = nil; r.allExist(r.set.Columns) {
 		r.damaged(err, "", [2]int64{-1, -1}, 0)
 		return nil
 	}
@@ -120,7 +121,7 @@ func (r *setRecovery) readSet() error {
 
 var setID = regexp.MustCompile(`"id":\s*"([0-9a-f]{32})"`)
 
-// tornID is the id near the beginning of a setFile whose JSON is damaged further on; "" if it is lost, too.
+// tornID is the id in the first 4 KiB of a setFile whose JSON is damaged after it; "" if it is lost, too.
 func tornID(ctx context.Context, tg format.Target) string {
 	src, err := tg.Tree.Open(ctx, inDir(tg, setFile))
 	if err != nil {
@@ -149,9 +150,9 @@ func (r *setRecovery) otherVersion() bool {
 	return err == nil && leaves != nil
 }
 
-// rename returns columns whose files are not there, or are another column's, too, those that our writer would
-// have called so.
-func (r *setRecovery) rename() {
+// fixFileNames replaces the file of a column, where it does not exist or is another column's, too, by the one with the
+// name that our writer would have given it, if that exists.
+func (r *setRecovery) fixFileNames() {
 	names := fileNames(r.leaves)
 	if len(names) != len(r.set.Columns) { // the set has no schema
 		return
@@ -162,18 +163,18 @@ func (r *setRecovery) rename() {
 	}
 	r.set.Columns = slices.Clone(r.set.Columns)
 	for i, c := range r.set.Columns {
-		if c.File == names[i] || used[c.File] == 1 && r.there([]setColumn{c}) || used[names[i]] > 0 ||
-			!r.there([]setColumn{{Path: c.Path, File: names[i]}}) {
+		if c.File == names[i] || used[c.File] == 1 && r.allExist([]setColumn{c}) || used[names[i]] > 0 ||
+			!r.allExist([]setColumn{{Path: c.Path, File: names[i]}}) {
 			continue
 		}
 		r.set.Columns[i].File = names[i]
 		r.damaged(fault.Corruptf(fault.Span{Object: inDir(r.tg, setFile)}, fmt.Sprintf("columns[%d].file", i),
-			"%q is not the column's file, %q is", c.File, names[i]), "", [2]int64{-1, -1}, 0)
+			"%q, but the column's file is %q", c.File, names[i]), "", [2]int64{-1, -1}, 0)
 	}
 }
 
-// there reports whether all files of columns, of which there are some, are in the directory.
-func (r *setRecovery) there(columns []setColumn) bool {
+// allExist reports whether there is at least one column, and the files of all of them exist.
+func (r *setRecovery) allExist(columns []setColumn) bool {
 	for _, c := range columns {
 		if _, err := r.tg.Tree.Stat(r.ctx, inDir(r.tg, c.File)); err != nil {
 			return false
@@ -205,12 +206,12 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	if errors.Is(err, fs.ErrNotExist) {
 		err = missing(name, c)
 	}
-	// a footer read in spite of its checksum: stored alike, one bit apart
+	// a footer read in spite of its checksum: the two types differ in one bit and are stored alike
 	if err == nil && len(found) > 0 && f.Footer.Type == block.Binary && opts.Typ == block.String {
 		f.Footer.Type = block.String
 	}
 	if err == nil {
-		err = r.set.belongs(f, i, l)
+		err = r.set.checkColumn(f, i, l)
 	}
 	if err == nil && i > 0 && r.leaves == nil && r.set.Columns[i-1].Path == c.Path {
 		err = fault.Corruptf(f.FootSpan(), "", "the file is of column %q, and so is %s", c.Path,
@@ -224,8 +225,8 @@ func (r *setRecovery) column(i int, fields map[string]format.SchemaField, opts c
 	return r.ctx.Err()
 }
 
-// countRows is the number of rows of the table: the one that most of setFile and the files have; of one against one,
-// that of the file, which has checksums.
+// countRows is the number of rows of the table: the one that most of the files have, of equally many the setFile's. If
+// no file has a number that is proven, it is the setFile's or else the highest that was found.
 func (r *setRecovery) countRows() int64 {
 	votes, best := map[int64]int{}, r.set.Rows
 	for i, f := range r.t.files {
@@ -233,16 +234,16 @@ func (r *setRecovery) countRows() int64 {
 			votes[f.Footer.NumValues]++
 		}
 	}
-	most := 0
+	maxVotes := 0
 	for i, f := range r.t.files {
 		if r.lost[i] != nil || !f.CountKnown() {
 			continue
 		}
-		if n := f.Footer.NumValues; votes[n] > most || votes[n] == most && n == r.set.Rows {
-			most, best = votes[n], n
+		if n := f.Footer.NumValues; votes[n] > maxVotes || votes[n] == maxVotes && n == r.set.Rows {
+			maxVotes, best = votes[n], n
 		}
 	}
-	if most > 0 {
+	if maxVotes > 0 {
 		return best
 	}
 	for i, f := range r.t.files { // no footer is whole
@@ -253,13 +254,13 @@ func (r *setRecovery) countRows() int64 {
 	return best
 }
 
-// oneSet leaves out files of other sets. The table's set is the one to which most files belong; if two have equally
-// many, the setFile's. It also counts where a column's file does not name its set.
+// oneSet loses the columns whose files belong to other sets. The table's set is the one to which most files belong; of
+// two with equally many, the setFile's. The setFile has a vote itself if the id of some file cannot be read.
 func (r *setRecovery) oneSet() {
-	votes, most, best := map[string]int{}, 0, r.set.ID
+	votes, maxVotes, best := map[string]int{}, 0, r.set.ID
 	for i, f := range r.t.files {
-		if most == 0 && r.set.Rows >= 0 && (r.lost[i] != nil || !f.CountKnown()) {
-			votes[best], most = 1, 1
+		if maxVotes == 0 && r.set.Rows >= 0 && (r.lost[i] != nil || !f.CountKnown()) {
+			votes[best], maxVotes = 1, 1
 		}
 	}
 	for i, f := range r.t.files {
@@ -269,8 +270,8 @@ func (r *setRecovery) oneSet() {
 		b, _ := f.Footer.Get(block.SetKey)
 		id := string(b)
 		votes[id]++
-		if n := votes[id]; n > most || n == most && id == r.set.ID {
-			most, best = n, id
+		if n := votes[id]; n > maxVotes || n == maxVotes && id == r.set.ID {
+			maxVotes, best = n, id
 		}
 	}
 	if best != r.set.ID && r.set.Rows >= 0 {
@@ -284,16 +285,16 @@ func (r *setRecovery) oneSet() {
 			continue
 		}
 		id, _ := f.Footer.Get(block.SetKey)
-		if f.CountKnown() || foreign(string(id), best) {
-			r.lost[i] = r.set.sameSet(f.File, i)
+		if f.CountKnown() || isOtherID(string(id), best) {
+			r.lost[i] = r.set.checkID(f.File, i)
 		} else if len(id) == 0 {
-			r.lost[i] = r.ownBlocks(i, otherSet)
+			r.lost[i] = r.dropForeignBlocks(i, otherSet)
 		}
 	}
 }
 
-// foreign reports whether id, of a footer that is damaged, is another than that of the set, and not only damaged.
-func foreign(id, set string) bool {
+// isOtherID reports whether id, of a damaged footer, is that of another set: more than half of its bytes differ.
+func isOtherID(id, set string) bool {
 	differ := 0
 	for i := range min(len(id), len(set)) {
 		if id[i] != set[i] {
@@ -303,58 +304,60 @@ func foreign(id, set string) bool {
 	return differ > len(set)/2
 }
 
-// ownBlocks leaves out of the file of column i, which does not say whose it is, the blocks that nothing says are the
-// table's. An error says that none is.
-func (r *setRecovery) ownBlocks(i int, otherSet bool) error {
+// dropForeignBlocks treats blocks of the file of column i, whose footer is lost, as lost unless the marks of the
+// setFile prove that they are the table's; otherSet: they are of another set than the files. It is an error, Corrupt,
+// if none is.
+func (r *setRecovery) dropForeignBlocks(i int, otherSet bool) error {
 	f, marks := r.t.files[i], r.set.Columns[i].Marks
 	if len(marks) == 0 || f.found == nil {
 		return nil
 	}
-	data := make([]byte, f.At.Len) // its blocks were searched for: so many are allowed
+	data := make([]byte, f.At.Len) // recovery.load has checked the size against the limit
 	if err := format.ReadFull(r.ctx, f.Src, f.At, "", data); err != nil {
 		return err
 	}
 	var whole []fault.Span
 	if !otherSet {
-		whole = asWritten(data, marks)
+		whole = intactRanges(data, marks)
 	}
-	is := func(p block.BlockPtr) bool {
+	isIntact := func(p block.BlockPtr) bool {
 		return slices.ContainsFunc(whole, func(s fault.Span) bool {
 			return s.Off <= p.Offset && p.Offset+p.Size <= s.End()
 		})
 	}
-	words := f.Footer.Dict == nil || is(*f.Footer.Dict)
-	var doubted []int
-	given := 0
+	dictIntact := f.Footer.Dict == nil || isIntact(*f.Footer.Dict)
+	var unproven []int
+	proven := 0
 	for k, b := range f.found {
 		switch {
 		case b.Lost != nil:
-		case words && is(b.Ptr):
-			given++
+		case dictIntact && isIntact(b.Ptr):
+			proven++
 		default:
-			doubted = append(doubted, k)
+			unproven = append(unproven, k)
 		}
 	}
-	if given == 0 && len(doubted) > 0 {
-		return fault.Corruptf(f.At, "", "its end, which says whose it is, is lost, and nothing in it is as %s has it "+
-			"of the file of column %q: it may be another table's", setFile, r.set.Columns[i].Path)
+	if proven == 0 && len(unproven) > 0 {
+		return fault.Corruptf(f.At, "", "the footer with the id of its set is lost, and no block matches the marks "+
+			"that %s has of the file of column %q: it may be another table's", setFile, r.set.Columns[i].Path)
 	}
-	for _, k := range doubted {
-		r.doubt(f, &f.found[k])
+	for _, k := range unproven {
+		r.loseDoubted(f, &f.found[k])
 	}
 	return nil
 }
 
-// doubt treats a block as lost because it may belong to another table.
-func (r *setRecovery) doubt(f *tableFile, b *columnfile.DataBlock) {
-	b.Lost = fault.Corruptf(f.Span(b.Ptr), "", "the file's end, which says whose it is, is lost, and these bytes are "+
-		"not as %s has them: they are damaged, or another table's", setFile)
+// loseDoubted treats a block as lost because it may belong to another table.
+func (r *setRecovery) loseDoubted(f *tableFile, b *columnfile.DataBlock) {
+	b.Lost = fault.Corruptf(f.Span(b.Ptr), "", "the footer with the id of the file's set is lost, and the block does "+
+		"not match the marks of %s: it is damaged, or another table's", setFile)
 	x := block.Codes.Of("cfile.rows.lost", b.Lost, f.At.Object)
 	x.Column, x.Rows, x.Lost = f.name, [2]int64{b.First, b.First + b.Rows}, b.Rows
 	r.found = append(r.found, x)
 }
 
-// Finish makes a table of the columns, all with the same number of rows.
+// Finish makes a table of the columns, all with the same number of rows. The error is that of the first column if none
+// can be read.
 func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	r.oneSet()
 	r.t.rows = r.countRows()
@@ -369,9 +372,9 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	for i, f := range r.t.files {
 		if n := int64(0); r.lost[i] == nil {
 			if n = f.Footer.NumValues; n > r.t.rows || n < r.t.rows && f.CountKnown() {
-				r.lost[i] = fault.Corruptf(f.FootSpan(), "footer.num_values", "%d, the table has %d rows", n, r.t.rows)
+				r.lost[i] = fault.Corruptf(f.FootSpan(), "footer.num_values", "%d rows, the table has %d", n, r.t.rows)
 			} else if n < r.t.rows {
-				r.short(f, n)
+				r.loseTail(f, n)
 			}
 		}
 		if r.lost[i] == nil {
@@ -380,17 +383,15 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 		}
 		first = cmp.Or(first, r.lost[i])
 		r.damaged(r.lost[i], f.name, [2]int64{0, max(r.t.rows, 0)}, max(r.t.rows, 0))
-		r.lose(i)
+		r.loseColumn(i)
 	}
 	if readable == 0 && first != nil {
 		return first
 	}
-	r.keep()
-	sch := r.set.Schema
+	r.dropUnreadable()
 	if r.leaves == nil {
-		sch = nil
+		r.set.Schema = nil
 	}
-	r.set.Schema = sch
 	r.t.bytes = 0
 	for _, f := range r.t.files {
 		r.t.bytes += f.At.Len
@@ -399,8 +400,9 @@ func (r *setRecovery) Finish(opts columnfile.ReadOptions) error {
 	return nil
 }
 
-// short reports that a column whose footer is lost ends before the table does.
-func (r *setRecovery) short(f *tableFile, n int64) {
+// loseTail reports the rows from n on of a column as lost: its footer is lost, and the blocks that were found end
+// there.
+func (r *setRecovery) loseTail(f *tableFile, n int64) {
 	at := f.At.Sub(f.At.Len, 0)
 	err := fault.Corruptf(at, "", "the blocks of rows %d to %d were not found", n, r.t.rows)
 	x := block.Codes.Of("cfile.rows.lost", err, f.At.Object)
@@ -411,9 +413,9 @@ func (r *setRecovery) short(f *tableFile, n int64) {
 	f.Footer.NumValues = r.t.rows
 }
 
-// lose replaces a column that cannot be read by one of lost cells. Without a schema its type is not known, and it is
-// left out.
-func (r *setRecovery) lose(i int) {
+// loseColumn replaces column i, which cannot be read, by one of lost cells. Without a schema its type is not known, and
+// its file is nil: see dropUnreadable.
+func (r *setRecovery) loseColumn(i int) {
 	f := r.t.files[i]
 	if f.File != nil && f.Src != nil {
 		f.Src.Close()
@@ -436,8 +438,8 @@ func (r *setRecovery) lose(i int) {
 	}
 }
 
-// keep leaves out columns of which nothing is known.
-func (r *setRecovery) keep() {
+// dropUnreadable removes the columns whose file is nil.
+func (r *setRecovery) dropUnreadable() {
 	var files []*tableFile
 	var columns []setColumn
 	for i, f := range r.t.files {

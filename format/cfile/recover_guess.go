@@ -12,11 +12,11 @@ import (
 // guess sets the footer from the options, and tries what they leave open: the encodings of the type, the compressions,
 // and blocks with and without null bitmaps. A block must have the structure that is tried, followed by its checksum, so
 // that wrong guesses usually find nothing. The guess that covers the most bytes is taken; if two cover equally many,
-// the user must decide. Without checksums nothing is guessed: too much looks like a block.
+// the user must decide: Corrupt. Without checksums nothing is guessed, as too many bytes look like a block.
 func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error {
 	all := opts.Candidates()
 	if len(all) > 1 && opts.NoChecksums {
-		return fault.Corruptf(f.At, "", "blocks without checksums are not recognized by trying: say encoding=, "+
+		return fault.Corruptf(f.At, "", "blocks without checksums are not recognized by trying: pass encoding=, "+
 			"compression= and nullable=")
 	}
 	var best columnfile.Candidate
@@ -26,7 +26,7 @@ func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error 
 			if err := r.assume(f, o); err != nil {
 				return err
 			}
-			c, err := r.try(o, window)
+			c, err := r.tryOptions(o, window)
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error 
 	case best.Bytes == 0:
 		best.Opts = all[0]
 	case len(tied) > 0:
-		return fault.Corruptf(f.At, "", "as many blocks fit %s, or %s: say which it is", best.Opts.Form(),
+		return fault.Corruptf(f.At, "", "as many blocks fit %s, or %s: pass the right options", best.Opts.Form(),
 			strings.Join(tied, ", or "))
 	}
 	if len(all) > 1 {
@@ -59,16 +59,16 @@ func (r *recovery) guess(f *columnfile.File, opts columnfile.ReadOptions) error 
 	return r.assume(f, best.Opts)
 }
 
-// try finds the blocks of the first bytes.
-func (r *recovery) try(o columnfile.ReadOptions, window int64) (c columnfile.Candidate, err error) {
+// tryOptions finds the blocks in the first window bytes of the file by what o states.
+func (r *recovery) tryOptions(o columnfile.ReadOptions, window int64) (c columnfile.Candidate, err error) {
 	if r.data == nil {
 		if err := r.load(); err != nil {
 			return c, err
 		}
 	}
-	r.work, r.vals = 16*window+1<<20, nil
-	blocks, _ := r.between(nil, int64(len(r.f.Head)), window, 0, -1)
-	if r.vals, c.Opts = nil, o; r.words(o, blocks) {
+	r.budget, r.vals = 16*window+1<<20, nil
+	blocks, _ := r.searchRange(nil, int64(len(r.f.Head)), window, 0, -1)
+	if r.vals, c.Opts = nil, o; r.isDictionary(o, blocks) {
 		return c, r.ctx.Err()
 	}
 	if o.Encoding == block.Dict && len(blocks) > 0 { // which is a block of plain values by itself
@@ -88,9 +88,9 @@ func (r *recovery) try(o columnfile.ReadOptions, window int64) (c columnfile.Can
 	return c, r.ctx.Err()
 }
 
-// words reports whether blocks of plain strings are but the dictionary of a file whose codes are damaged: it begins
-// with entry 0, as row 0 does, and lies after the data blocks. That of row 0 would lie right after the header.
-func (r *recovery) words(o columnfile.ReadOptions, blocks []columnfile.DataBlock) bool {
+// isDictionary reports whether blocks of plain strings are just the dictionary of a file whose codes are damaged: it
+// begins with entry 0, like a block with row 0, but lies after the data blocks, not right after the header.
+func (r *recovery) isDictionary(o columnfile.ReadOptions, blocks []columnfile.DataBlock) bool {
 	if o.Encoding != block.Plain || !o.Typ.IsBinary() || len(blocks) == 0 || blocks[0].First != 0 ||
 		len(r.f.Head) < block.Tail {
 		return false
@@ -102,7 +102,7 @@ func (r *recovery) words(o columnfile.ReadOptions, blocks []columnfile.DataBlock
 	return blocks[0].Ptr.Offset > begin
 }
 
-// guessOr tries what the options say before f, whose footer is damaged, is trusted.
+// guessOr tries the options' type before f, whose footer is damaged, is used.
 func (r *recovery) guessOr(f *columnfile.File, at fault.Span, o format.OpenOptions, opts columnfile.ReadOptions) error {
 	if opts.Typ >= 0 {
 		g, _ := columnfile.OpenFile(r.ctx, f.Src, at, o)

@@ -13,12 +13,12 @@ import (
 	"stoa/vec"
 )
 
-// TestMovedBytes: bytes that were put into a file without checksums, or taken out of it, wherever that was, give no
-// value that was not there: what recovery gives outside of the rows that it says as lost is as it was. And it costs
-// the block in which that happened, and those beside it, if index and footer are whole.
+// TestMovedBytes: of a file without checksums in which bytes were inserted, or from which some were removed, recovery
+// returns the right values in all rows that it does not report as lost. If index and footer are intact only the rows of
+// the block in which that happened, and of those next to it, are lost.
 func TestMovedBytes(t *testing.T) {
 	tried, spared := 0, 0
-	wounded(t, func(t *testing.T, b block, whole []byte, l *kudugen.Layout, x expected) {
+	forGoldenFiles(t, func(t *testing.T, b block, whole []byte, l *kudugen.Layout, x expected) {
 		if l.Checksums {
 			return
 		}
@@ -32,12 +32,12 @@ func TestMovedBytes(t *testing.T) {
 				if tried++; data == nil {
 					continue
 				}
-				lost := holdsOutside(t, data, x, map[string]string{"kind": "column"})
+				lost := lostOutside(t, data, x, map[string]string{"kind": "column"})
 				if lost >= 0 && at.Kind == "data" && l.Blocks[len(l.Blocks)-1].Kind == "footer" {
 					spared++
-					if most := rowsAround(l, from, max(from, from-n)); lost > most {
+					if limit := rowsAround(l, from, max(from, from-n)); lost > limit {
 						t.Errorf("%d bytes moved at %d: %d rows are lost, at most %d should be: %+v", n, from, lost,
-							most, l.Blocks)
+							limit, l.Blocks)
 					}
 				}
 			}
@@ -51,10 +51,10 @@ func TestMovedBytes(t *testing.T) {
 	}
 }
 
-// acrossEdges takes out bytes that are the last of a block and the first of what follows: another value may then be
-// read from what is left of both, and the block end where it did.
+// acrossEdges removes the last bytes of a block and the first of what follows: what is left of both may then be read as
+// another value, and the block end where it did.
 func acrossEdges(t *testing.T) (tried int) {
-	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
+	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
 		if l.Checksums {
 			return
 		}
@@ -64,7 +64,7 @@ func acrossEdges(t *testing.T) (tried int) {
 			}
 			for before := int64(1); before < 6; before++ {
 				if data := moveBytes(whole, at.Off+at.Len-before, -before-1); data != nil {
-					holdsOutside(t, data, x, map[string]string{"kind": "column"})
+					lostOutside(t, data, x, map[string]string{"kind": "column"})
 					tried++
 				}
 			}
@@ -73,7 +73,7 @@ func acrossEdges(t *testing.T) (tried int) {
 	return tried
 }
 
-// moveBytes puts n bytes in at a place, or takes -n out; nil if there are not so many.
+// moveBytes inserts n bytes at an offset, or removes -n; nil if there are not as many.
 func moveBytes(data []byte, at, n int64) []byte {
 	if n > 0 {
 		return slices.Insert(bytes.Clone(data), int(at), bytes.Repeat([]byte{0x5a}, int(n))...)
@@ -84,7 +84,7 @@ func moveBytes(data []byte, at, n int64) []byte {
 	return slices.Delete(bytes.Clone(data), int(at), int(at-n))
 }
 
-// rowsAround is how many rows the data blocks have that touch [from, to], and one before and after them.
+// rowsAround is the number of rows of the data blocks that touch [from, to], and of those next to them.
 func rowsAround(l *kudugen.Layout, from, to int64) (n int64) {
 	data := slices.DeleteFunc(slices.Clone(l.Blocks), func(b kudugen.Block) bool { return b.Kind != "data" })
 	for i := range data {
@@ -96,9 +96,9 @@ func rowsAround(l *kudugen.Layout, from, to int64) (n int64) {
 	return n
 }
 
-// holdsOutside recovers a file, and compares what comes out of rows that are not lost with what was there. It gives how
+// lostOutside recovers a file, and compares what comes out of rows that are not lost with what was there. It gives how
 // many are lost; -1 if that is all, because it cannot be opened, or something is in doubt.
-func holdsOutside(t *testing.T, data []byte, x expected, opts map[string]string) int64 {
+func lostOutside(t *testing.T, data []byte, x expected, opts map[string]string) int64 {
 	t.Helper()
 	ctx := context.Background()
 	tab, err := stoa.Open(ctx, "f", stoa.OpenOptions{From: "cfile", Opts: opts, Recover: true,
@@ -125,7 +125,7 @@ func holdsOutside(t *testing.T, data []byte, x expected, opts map[string]string)
 			c = c[:w]
 		}
 		if i >= len(x.cells) || !same(c, x.cells[i]) {
-			t.Fatalf("row %d is %v, and that is not told", i, c)
+			t.Fatalf("row %d is %v, but not reported as lost", i, c)
 		}
 	}
 	return lost

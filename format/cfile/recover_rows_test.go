@@ -18,7 +18,7 @@ import (
 	"stoa/vec"
 )
 
-// numValuesAt is where the footer of a file has its number of values, a varint of size bytes.
+// numValuesAt is the offset of the number of values in the footer, a varint of size bytes.
 func numValuesAt(t *testing.T, data []byte, l *kudugen.Layout, n int) (at, size int) {
 	t.Helper()
 	foot := l.Blocks[len(l.Blocks)-1]
@@ -30,12 +30,12 @@ func numValuesAt(t *testing.T, data []byte, l *kudugen.Layout, n int) (at, size 
 	return int(foot.Off) + at + 1, len(want) - 1
 }
 
-// TestNumberOfValues: whatever the footer says of the number of values, no file gives, counts or lists another
-// number than its blocks have without an error; and recovery, which has the blocks, gives all rows. Where a bit
-// of the block's own number may be the wrong one, it gives what both agree on, and says the rows in doubt.
+// TestNumberOfValues: whatever number of values the footer has, no other number of rows than that of the blocks is
+// read, counted or listed without an error, and recovery returns all rows. Where the number in the block may be the
+// damaged one, it returns the rows by the smaller of the two, and reports the others.
 func TestNumberOfValues(t *testing.T) {
 	ctx, files, tried, doubtful := context.Background(), 0, 0, 0
-	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
+	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
 		var last kudugen.Block
 		for _, b := range l.Blocks {
 			if b.Kind == "data" {
@@ -73,7 +73,7 @@ func TestNumberOfValues(t *testing.T) {
 				format.OpenOptions{Opts: map[string]string{"kind": "column"}})
 			k := slices.IndexFunc(found, func(f region.Finding) bool { return f.Code == "cfile.numvalues" })
 			if err != nil || k < 0 {
-				t.Fatalf("%d values instead of %d are not told: %v, %v", n, end, found, err)
+				t.Fatalf("%d values instead of %d are not reported: %v, %v", n, end, found, err)
 			}
 			if !l.Checksums && (last.Rows+7)/8 == (n-last.First+7)/8 {
 				doubtful++
@@ -88,7 +88,7 @@ func TestNumberOfValues(t *testing.T) {
 			if len(lost) > 0 || rows != end {
 				t.Fatalf("%d values instead of %d: %d rows, lost %v", n, end, rows, lost)
 			}
-			holds(t, cells, x, vec.Range{})
+			checkOutside(t, cells, x, vec.Range{})
 		}
 	})
 	if t.Logf("%d tried, %d in doubt", tried, doubtful); tried < 100 || doubtful == 0 {
@@ -96,13 +96,12 @@ func TestNumberOfValues(t *testing.T) {
 	}
 }
 
-// TestNobodyKnowsTheEnd: the last block of a file is damaged, and the footer's number of values, or, where it has no
-// checksum, maybe that number; where checksums prove blocks, maybe all indexes, too. Then nobody knows how many rows
-// there were: no number is given or listed, and recovery gives the rows of the other blocks, and says that more are
-// lost, not how many.
-func TestNobodyKnowsTheEnd(t *testing.T) {
+// TestUnknownEnd: if the last block of a file is damaged, and no checksum proves the footer's number of values, or that
+// is damaged, too, and where blocks have checksums all indexes, the number of rows is unknown: no number is returned or
+// listed, and recovery returns the rows of the other blocks, and reports a loss of unknown size.
+func TestUnknownEnd(t *testing.T) {
 	ctx, tried, checked := context.Background(), 0, 0
-	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
+	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, x expected) {
 		var last kudugen.Block
 		for _, b := range l.Blocks {
 			if b.Kind == "data" {
@@ -121,7 +120,7 @@ func TestNobodyKnowsTheEnd(t *testing.T) {
 		}
 		for i, other := range []byte{0, 1, 8, 64, 1, 8, 64} {
 			if l.Checksums && other == 0 || !l.Checksums && i > 3 {
-				continue // the footer's checksum proves the number; or nothing but the index proves blocks
+				continue // the footer's checksum proves the number; or only the index proves blocks
 			}
 			data := bytes.Clone(whole)
 			if i > 3 {
@@ -130,16 +129,16 @@ func TestNobodyKnowsTheEnd(t *testing.T) {
 			data[at] ^= other
 			clear(data[last.Off:][:last.Len])
 			if n, _ := binary.Uvarint(data[at:]); i > 3 && int64(n) == last.First {
-				continue // what is left is as if the blocks before had been all
+				continue // what is left is the same as a file of the blocks before
 			}
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
 			if _, err := cfile.Format.Open(ctx, tg, format.OpenOptions{}); !errors.Is(err, fault.Corrupt) {
-				t.Fatalf("it is opened: %v", err)
+				t.Fatalf("expected an error of opening, got: %v", err)
 			}
 			for _, damaged := range []stoa.Damaged{stoa.SkipRows, stoa.NullCells} {
 				rows, exact := endless(t, data, damaged)
 				if rows != last.First || exact {
-					t.Fatalf("%d rows came out, %d are whole; the losses are exact: %v", rows, last.First, exact)
+					t.Fatalf("%d rows, expected %d; the losses are exact: %v", rows, last.First, exact)
 				}
 			}
 			if tried++; l.Checksums {
@@ -152,7 +151,8 @@ func TestNobodyKnowsTheEnd(t *testing.T) {
 	}
 }
 
-// endless recovers a file of which nobody knows how many rows it has.
+// endless recovers a file with an unknown number of rows: the number of those that are read, and whether the losses are
+// exact.
 func endless(t *testing.T, data []byte, damaged stoa.Damaged) (rows int64, exact bool) {
 	t.Helper()
 	tab, err := stoa.Open(t.Context(), "f", stoa.OpenOptions{Tree: store.NewMemory(map[string][]byte{"f": data}),
@@ -173,7 +173,7 @@ func endless(t *testing.T, data []byte, damaged stoa.Damaged) (rows int64, exact
 	return rows, exact
 }
 
-// errorsOf is how many errors verify finds.
+// errorsOf is the number of errors that verify finds.
 func errorsOf(ctx context.Context, tg format.Target, depth format.Depth) (n int) {
 	for f := range cfile.Format.Verify(ctx, tg, format.OpenOptions{Depth: depth}) {
 		if f.Severity == region.Error {
@@ -183,12 +183,12 @@ func errorsOf(ctx context.Context, tg format.Target, depth format.Depth) (n int)
 	return n
 }
 
-// TestWordsAreNoRows: where all codes and the footer's checksum of a dictionary-encoded file are damaged, and no
-// more than the type is reported, recovery does not give the words of the dictionary, which are a sound block of plain
-// strings, as rows.
-func TestWordsAreNoRows(t *testing.T) {
+// TestDictionaryIsNoRows: where all codes and the footer's checksum of a dictionary-encoded file are damaged, and only
+// the type is passed, recovery does not return the entries of the dictionary, which is a sound block of plain strings,
+// as rows.
+func TestDictionaryIsNoRows(t *testing.T) {
 	n := 0
-	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+	forGoldenFiles(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
 		if cfile.Encoding(l.Encoding) != cfile.Dict {
 			return
 		}
@@ -215,7 +215,7 @@ func TestWordsAreNoRows(t *testing.T) {
 			rows += b.NumRows()
 		}
 		if rows > 0 || lost != int64(len(x.cells)) {
-			t.Fatalf("%d rows came out, %d are lost, of %d, whose codes are damaged", rows, lost, len(x.cells))
+			t.Fatalf("%d rows, %d lost, expected none and all %d, whose codes are damaged", rows, lost, len(x.cells))
 		}
 	})
 	if n < 5 {
@@ -223,11 +223,11 @@ func TestWordsAreNoRows(t *testing.T) {
 	}
 }
 
-// TestRecoverWithinABudget: metadata that needs more than it may have is no damage for recovery either, of whole
-// files and of those whose header is damaged: the error says which limit, and nothing is reported as found.
+// TestRecoverWithinABudget: metadata beyond their limit are no damage for recovery either, of undamaged files and of
+// those with a damaged header: the error is of class Limit, and for an undamaged file nothing is reported.
 func TestRecoverWithinABudget(t *testing.T) {
 	ctx, n := context.Background(), 0
-	wounded(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, _ expected) {
+	forGoldenFiles(t, func(t *testing.T, _ block, whole []byte, l *kudugen.Layout, _ expected) {
 		for _, at := range []int{-1, 3} {
 			data := bytes.Clone(whole)
 			if at >= 0 {
@@ -236,10 +236,10 @@ func TestRecoverWithinABudget(t *testing.T) {
 			tg := format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"}
 			r, found, err := cfile.Format.Recover(ctx, tg, format.OpenOptions{Limits: format.Limits{Metadata: 10}})
 			if !errors.Is(err, fault.Limit) || r != nil {
-				t.Fatalf("byte %d harmed: %v", at, err)
+				t.Fatalf("byte %d damaged: %v", at, err)
 			}
 			if at < 0 && len(found) > 0 {
-				t.Fatalf("the file is whole, and yet: %v", found)
+				t.Fatalf("findings in an undamaged file: %v", found)
 			}
 			n++
 		}

@@ -23,10 +23,10 @@ import (
 	"stoa/vec"
 )
 
-// What Recover must find is not what our reader finds in the healthy file, but what the corpus says is in it.
+// The cells that Recover must find are those of the corpus, not those that our reader finds in the undamaged file.
 
-// wounded calls f with every golden file of values, its layout and what it holds.
-func wounded(t *testing.T, f func(t *testing.T, b block, data []byte, l *kudugen.Layout, x expected)) {
+// forGoldenFiles calls f with every golden file of values, its layout and its cells.
+func forGoldenFiles(t *testing.T, f func(t *testing.T, b block, data []byte, l *kudugen.Layout, x expected)) {
 	n := 0
 	for _, b := range readManifest(t, golden) {
 		if b.Kind == "bloom" || b.Size > 200<<10 {
@@ -53,14 +53,14 @@ func wounded(t *testing.T, f func(t *testing.T, b block, data []byte, l *kudugen
 	t.Logf("%d files", n)
 }
 
-// hit overwrites a block with noise.
+// hit changes every byte of a block.
 func hit(data []byte, b kudugen.Block) {
 	for i := b.Off; i < b.Off+b.Len; i++ {
 		data[i] ^= byte(i*7) | 1
 	}
 }
 
-// footerOptions say what the footer said.
+// footerOptions are the options with the properties in the footer.
 func footerOptions(t *testing.T, l *kudugen.Layout) map[string]string {
 	return map[string]string{
 		"type":        cfile.Type(l.Type).String(),
@@ -134,8 +134,8 @@ func salvage(t *testing.T, data []byte, opts map[string]string) (cells map[int64
 	}
 }
 
-// holds compares what was salvaged with what is expected of the rows outside of gone.
-func holds(t *testing.T, cells map[int64]kudugen.Cell, x expected, gone vec.Range) {
+// checkOutside compares the cells that were salvaged with the expected ones, for the rows outside of gone.
+func checkOutside(t *testing.T, cells map[int64]kudugen.Cell, x expected, gone vec.Range) {
 	t.Helper()
 	for i, want := range x.cells {
 		if row := int64(i); row >= gone.From && row < gone.To {
@@ -146,27 +146,27 @@ func holds(t *testing.T, cells map[int64]kudugen.Cell, x expected, gone vec.Rang
 			got = got[:w]
 		}
 		if !ok || !same(got, want) {
-			t.Fatalf("row %d is %v (found: %v), want %v", i, got, ok, want)
+			t.Fatalf("row %d: %v (found: %v), want %v", i, got, ok, want)
 		}
 	}
 }
 
-// Without its footer a file is found again from what the options say.
+// TestRecoverWithoutFooter: without its footer all of a file is recovered by the options.
 func TestRecoverWithoutFooter(t *testing.T) {
-	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+	forGoldenFiles(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
 		foot := l.Blocks[len(l.Blocks)-1]
 		cells, lost, rows := salvage(t, data[:foot.Off], footerOptions(t, l))
 		if len(lost) > 0 || rows != int64(len(x.cells)) {
 			t.Errorf("%d rows, lost %v", rows, lost)
 		}
-		holds(t, cells, x, vec.Range{})
+		checkOutside(t, cells, x, vec.Range{})
 	})
 }
 
-// The type is enough: the rest is found out, or asked for.
+// TestRecoverByType: the type suffices: the other properties are guessed, or the error asks for them.
 func TestRecoverByType(t *testing.T) {
 	asked, n := 0, 0
-	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+	forGoldenFiles(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
 		if n++; n%6 != 0 && os.Getenv("STOA_LONG") == "" {
 			t.Skip("every sixth file; STOA_LONG=1 takes all")
 		}
@@ -178,25 +178,25 @@ func TestRecoverByType(t *testing.T) {
 		_, found, err := cfile.Format.Recover(context.Background(),
 			format.Target{Tree: store.NewMemory(map[string][]byte{"f": data}), Name: "f"},
 			format.OpenOptions{Opts: opts})
-		if err != nil && (!l.Checksums || strings.Contains(err.Error(), "say which it is")) {
+		if err != nil && (!l.Checksums || strings.Contains(err.Error(), "pass the right options")) {
 			asked++
 			return
 		}
 		if !slices.ContainsFunc(found, func(f region.Finding) bool { return f.Code == "cfile.recovered.guessed" }) {
-			t.Errorf("nothing tells what was guessed: %v, %v", found, err)
+			t.Errorf("the guess is not reported: %v, %v", found, err)
 		}
 		cells, lost, rows := salvage(t, data, opts)
 		if len(lost) > 0 || rows != int64(len(x.cells)) {
 			t.Errorf("%d rows, lost %v", rows, lost)
 		}
-		holds(t, cells, x, vec.Range{})
+		checkOutside(t, cells, x, vec.Range{})
 	})
-	t.Logf("%d had to be asked for", asked)
+	t.Logf("%d need more options", asked)
 }
 
-// With all index blocks overwritten, every row is found.
+// TestRecoverWithoutIndex: with all index blocks overwritten, every row is found.
 func TestRecoverWithoutIndex(t *testing.T) {
-	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+	forGoldenFiles(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
 		for _, b := range l.Blocks {
 			if b.Kind == "posidx" || b.Kind == "validx" {
 				hit(data, b)
@@ -206,15 +206,15 @@ func TestRecoverWithoutIndex(t *testing.T) {
 		if len(lost) > 0 {
 			t.Errorf("lost %v", lost)
 		}
-		holds(t, cells, x, vec.Range{})
+		checkOutside(t, cells, x, vec.Range{})
 	})
 }
 
-// TestRecoverAsWhatItIs: what recovery gives has the columns that the whole file has, whatever kind of file it is,
-// and all its rows; with a data block gone, too, those outside of the rows that are reported.
-func TestRecoverAsWhatItIs(t *testing.T) {
+// TestRecoverEveryKind: recovery returns the columns and all rows of the undamaged file, whatever its kind; with a data
+// block overwritten, too, those outside of the rows that are reported.
+func TestRecoverEveryKind(t *testing.T) {
 	kinds := map[string]int{}
-	wounded(t, func(t *testing.T, b block, data []byte, l *kudugen.Layout, _ expected) {
+	forGoldenFiles(t, func(t *testing.T, b block, data []byte, l *kudugen.Layout, _ expected) {
 		sc, want, _ := shown(t, data, false)
 		var blocks []kudugen.Block
 		for _, b := range l.Blocks {
@@ -274,9 +274,9 @@ func shown(t *testing.T, file []byte, recovered bool) (sc *arrow.Schema, rows []
 	return tab.Schema(), rows, lost
 }
 
-// With the indexes and one data block gone, exactly that block's rows are lost.
+// TestRecoverAroundALostBlock: with the indexes and a data block overwritten, exactly that block's rows are lost.
 func TestRecoverAroundALostBlock(t *testing.T) {
-	wounded(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
+	forGoldenFiles(t, func(t *testing.T, _ block, data []byte, l *kudugen.Layout, x expected) {
 		var blocks []kudugen.Block
 		for _, b := range l.Blocks {
 			switch b.Kind {
@@ -296,6 +296,6 @@ func TestRecoverAroundALostBlock(t *testing.T) {
 		if len(lost) != 1 || lost[0] != gone {
 			t.Errorf("lost %v, want %v", lost, gone)
 		}
-		holds(t, cells, x, gone)
+		checkOutside(t, cells, x, gone)
 	})
 }

@@ -18,25 +18,24 @@ import (
 //
 //	{"stoa":"cfile-set","version":1,"id":HEX,"schema":BASE64,"rows":N,"columns":[{"path":…,"file":…},…]}
 //
-// In version 1 the fields of structs are columns side by side. In version 2 they are structs: each that may be null
-// has a column with "holds":"validity" before those of its fields, bools without nulls which say where it is there.
-// All that lies in a null struct is null in its own column.
+// In version 1 the fields of structs are columns of the table. In version 2 they are structs: each that is nullable has
+// a column with "holds":"validity" before those of its fields, bools without nulls that are true where the struct is
+// not null. All columns within a null struct are null in that row.
 //
-// id is made of the contents of all the files, each of which has it in its footer, too, see block.SetKey; sets that
-// stoa wrote before it knew ids, and those of plain metadata, have none.
+// id is a digest of the contents of all the files, each of which has it in its footer, too, see block.SetKey; sets that
+// older versions of stoa wrote, and those of plain metadata, have none.
 //
-// crc32c, the last member, is the CRC-32C of all bytes before its name. Sets that stoa wrote before it knew it have
-// none. A set without id says of each file how long it is and what its SHA-256 is, as its files do not say whose they
-// are.
+// crc32c, the last member, is the CRC-32C of all bytes before its name. Sets that older versions of stoa wrote have
+// none. A set without id has the size and the SHA-256 of each file, as its files have no id, either.
 //
 // schema is an encapsulated Arrow IPC schema message: the schema of the table that was written.
-// The columns stand in the schema's order, depth first; path is dotted.
+// The columns are in the schema's order, depth first; path is dotted.
 const setFile = "table.json"
 
 // setKind is the value of "stoa" in setFile.
 const setKind = "cfile-set"
 
-// withStructs is the first version of a setFile whose structs are structs.
+// withStructs is the first version of a setFile with structs.
 const withStructs = 2
 
 // fileSet is the content of setFile.
@@ -49,22 +48,22 @@ type fileSet struct {
 	Columns []setColumn `json:"columns"`
 	Sum     string      `json:"crc32c,omitempty"` // eight hexadecimal digits
 
-	doubted bool          // all of it was read, and is not what Sum is of
-	limits  format.Limits // what was read of may ask for
-	name    string        // of the object it was read from
+	unproven bool          // all of it was parsed, but Sum does not match
+	limits   format.Limits // for decoding Schema
+	name     string        // of the object it was read from
 }
 
 type setColumn struct {
 	Path string `json:"path"`
 	File string `json:"file"`
-	// Present says that the file has no place for nulls, though the schema has: those of a value index.
+	// Present is true if the file's values are not nullable although the schema's field is: that of a value index.
 	Present bool   `json:"present,omitempty"`
 	Holds   string `json:"holds,omitempty"` // block.HoldsValidity, of a struct; "": values
-	// How long the file is, and its SHA-256, in a set without id. A CRC-32C would be blind: behind each block stands
-	// its own, and so that of the file is the same whatever is in the blocks.
+	// Size of the file in bytes, and its SHA-256, in a set without id. A CRC-32C would prove nothing: each block is
+	// followed by its own, so that the one of the whole file does not depend on what is in the blocks.
 	Size int64  `json:"size,omitempty"`
 	Sum  string `json:"sha256,omitempty"`
-	// Marks are of the pieces of the file, see marker. Sets that stoa wrote before it knew them have none.
+	// Marks of the pieces of the file, see marker. Sets that older versions of stoa wrote have none.
 	Marks []byte `json:"marks,omitempty"` // base64 in JSON
 }
 
@@ -80,7 +79,7 @@ func (t *fileSet) sealed() ([]byte, error) {
 	return fmt.Appendf(body, "%s: \"%08x\"\n}\n", sumMember, sum.CRC32C(body)), nil
 }
 
-// checkSum holds the bytes of a set against its checksum, if it has one.
+// checkSum compares the bytes of a set with its checksum, if it has one.
 func (t *fileSet) checkSum(b []byte, at fault.Span) error {
 	if t.Sum == "" {
 		return nil
@@ -89,12 +88,12 @@ func (t *fileSet) checkSum(b []byte, at fault.Span) error {
 	if t.Sum == computed {
 		return nil
 	}
-	t.doubted = true
+	t.unproven = true
 	return fault.Corruptf(at, "crc32c", "expected %s, computed %s", t.Sum, computed)
 }
 
-// same holds all bytes of the file of a column against what the set says of them, if it says anything.
-func (c *setColumn) same(ctx context.Context, tg format.Target) error {
+// checkBytes compares the SHA-256 of the file of a column, tg, with the set's, if it has one.
+func (c *setColumn) checkBytes(ctx context.Context, tg format.Target) error {
 	if c.Sum == "" {
 		return nil
 	}
@@ -113,14 +112,14 @@ func (c *setColumn) same(ctx context.Context, tg format.Target) error {
 		off = at.End()
 	}
 	if computed := fmt.Sprintf("%x", h.Sum(nil)); computed != c.Sum {
-		return fault.Corruptf(fault.Span{Object: tg.Name, Len: src.Size()}, "", "%s has a file of SHA-256 %s for "+
-			"column %q, computed %s: it is damaged, or another table's", setFile, c.Sum, c.Path, computed)
+		return fault.Corruptf(fault.Span{Object: tg.Name, Len: src.Size()}, "", "expected SHA-256 %s of the file of "+
+			"column %q by %s, computed %s: the file is damaged, or another table's", c.Sum, c.Path, setFile, computed)
 	}
 	return nil
 }
 
-// fileNames are the names of the columns' files: the path, with what is not safe in a file name escaped as %XX. Names
-// that differ only in upper and lower case, which some file systems take for one, and the same names get a number.
+// fileNames are the names of the columns' files: the path, with bytes that are not safe in a file name escaped as %XX.
+// Names that are equal, or differ only in upper and lower case, as some file systems ignore it, get a number.
 func fileNames(leaves []write.Leaf) []string {
 	out := make([]string, len(leaves))
 	taken := map[string]bool{setFile: true}
@@ -136,7 +135,7 @@ func fileNames(leaves []write.Leaf) []string {
 	return out
 }
 
-// safeName escapes all but letters, digits, '_', '-' and inner dots, and cuts what is too long.
+// safeName escapes all bytes but letters, digits, '_', '-' and dots after the first byte, and cuts after 180 bytes.
 func safeName(path string) string {
 	var b strings.Builder
 	for i := range len(path) {

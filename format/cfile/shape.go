@@ -10,32 +10,33 @@ import (
 	"stoa/pred"
 )
 
-// shape is the schema of a set of CFiles, and where in it each of them is.
+// shape is the schema of a set of CFiles, and the place of each file in it.
 type shape struct {
-	stored []arrow.Field // as the files' values are decoded
-	shown  []arrow.Field // as they were written
-	places []place
-	next   int // the file that comes next
-	own    func(i int, name string) arrow.Field
+	stored  []arrow.Field // as the files' values are decoded
+	shown   []arrow.Field // as they were written
+	places  []place       // of each file
+	next    int           // index of the next file
+	fieldOf func(i int, name string) arrow.Field
 }
 
 // place is what a file is in the schema.
 type place struct {
 	path     []int          // child indices from the root
 	typ      arrow.DataType // of the values that are decoded
-	validity bool           // they say whether the struct at path is there
+	validity bool           // they are the validity of the struct at path
 }
 
-// flatShape shows so many files side by side, under their names, with types, nullability and metadata from the schema
-// that was written, where that is known (nil: not) and fits what they hold. own is file i's field, of the given name.
-func flatShape(sc *arrow.Schema, names []string, own func(i int, name string) arrow.Field) *shape {
+// flatShape shows each file as a column of the table under its name, with type, nullability and metadata from sc, the
+// schema that was written (nil: not known), where they fit what the file holds. fieldOf returns the field of file i
+// under the given name.
+func flatShape(sc *arrow.Schema, names []string, fieldOf func(i int, name string) arrow.Field) *shape {
 	s := &shape{}
 	for i, name := range names {
-		stored := own(i, name)
+		stored := fieldOf(i, name)
 		shown := stored
 		if sc != nil {
-			if was, ok := fieldAt(sc.Fields(), name); ok {
-				stored, shown = restored(stored, was, true)
+			if written, ok := fieldAt(sc.Fields(), name); ok {
+				stored, shown = restored(stored, written, true)
 			}
 		}
 		s.stored, s.shown = append(s.stored, stored), append(s.shown, shown)
@@ -44,9 +45,9 @@ func flatShape(sc *arrow.Schema, names []string, own func(i int, name string) ar
 	return s
 }
 
-// nestedShape shows files as the schema that was written has them: leaves are its columns, one a file.
-func nestedShape(sc *arrow.Schema, leaves []write.Leaf, own func(i int, name string) arrow.Field) *shape {
-	s := &shape{own: own}
+// nestedShape shows files as the fields of sc, the schema that was written; leaves are its columns, one for each file.
+func nestedShape(sc *arrow.Schema, leaves []write.Leaf, fieldOf func(i int, name string) arrow.Field) *shape {
+	s := &shape{fieldOf: fieldOf}
 	for i, f := range sc.Fields() {
 		stored, shown := s.field(f, []int{i}, leaves)
 		s.stored, s.shown = append(s.stored, stored), append(s.shown, shown)
@@ -54,11 +55,11 @@ func nestedShape(sc *arrow.Schema, leaves []write.Leaf, own func(i int, name str
 	return s
 }
 
-// field returns f as it is decoded and as it is shown, and its files their places.
+// field returns f as it is decoded and as it is shown, and appends the places of its files.
 func (s *shape) field(f arrow.Field, path []int, leaves []write.Leaf) (stored, shown arrow.Field) {
 	st := write.Struct(f.Type)
 	if st == nil {
-		stored, shown = restored(s.own(s.next, f.Name), f, !leaves[s.next].Inside)
+		stored, shown = restored(s.fieldOf(s.next, f.Name), f, !leaves[s.next].Inside)
 		s.add(place{path: path, typ: stored.Type})
 		return stored, shown
 	}
@@ -67,12 +68,12 @@ func (s *shape) field(f arrow.Field, path []int, leaves []write.Leaf) (stored, s
 	}
 	stored, shown = f, f
 	var in, out []arrow.Field
-	for i, kid := range st.Fields() {
-		a, b := s.field(kid, append(path[:len(path):len(path)], i), leaves)
+	for i, child := range st.Fields() {
+		a, b := s.field(child, append(path[:len(path):len(path)], i), leaves)
 		in, out = append(in, a), append(out, b)
 	}
 	stored.Type, shown.Type = arrow.StructOf(in...), arrow.StructOf(out...)
-	if arrow.TypeEqual(shown.Type, st) && st != f.Type { // an extension, all of whose storage comes back
+	if arrow.TypeEqual(shown.Type, st) && st != f.Type { // an extension whose whole storage is restored
 		shown.Type = f.Type
 	}
 	return stored, shown
@@ -83,16 +84,16 @@ func (s *shape) add(p place) {
 	s.next++
 }
 
-// restored is the field of a column as it is decoded and as it was written: the file's, with name, type, nullability
-// and metadata of the field that was written where that fits what the file holds. nulls: that the file has a place for
-// nulls says that there may be some.
-func restored(own, was arrow.Field, nulls bool) (stored, shown arrow.Field) {
-	stored = own
-	stored.Type = block.Decoded(was.Type, own.Type)
-	stored.Nullable = was.Nullable || nulls && own.Nullable
-	stored.Metadata = joined(was.Metadata, own.Metadata)
+// restored is the field of a column as it is decoded and as it is shown: ofFile, the file's, with the type, nullability
+// and metadata of written, the schema's, where they fit what the file holds. If nulls is true, a nullable file makes
+// the field nullable.
+func restored(ofFile, written arrow.Field, nulls bool) (stored, shown arrow.Field) {
+	stored = ofFile
+	stored.Type = block.Decoded(written.Type, ofFile.Type)
+	stored.Nullable = written.Nullable || nulls && ofFile.Nullable
+	stored.Metadata = overlaid(written.Metadata, ofFile.Metadata)
 	shown = stored
-	shown.Type = block.Shown(was.Type, stored.Type)
+	shown.Type = block.Shown(written.Type, stored.Type)
 	return stored, shown
 }
 
@@ -119,8 +120,8 @@ func fieldAt(fields []arrow.Field, dotted string) (arrow.Field, bool) {
 	return arrow.Field{}, false
 }
 
-// joined is a with the pairs of b over it.
-func joined(a, b arrow.Metadata) arrow.Metadata {
+// overlaid has the pairs of a and b; of the same key, b's.
+func overlaid(a, b arrow.Metadata) arrow.Metadata {
 	m := a.ToMap()
 	for i, k := range b.Keys() {
 		m[k] = b.Values()[i]

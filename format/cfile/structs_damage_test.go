@@ -72,8 +72,8 @@ func codesOf(tree store.Tree, d format.Depth, t *testing.T) (out []string) {
 	return out
 }
 
-// opened is why a table cannot be opened.
-func opened(t *testing.T, tree store.Tree) error {
+// openError is the error of opening a table.
+func openError(t *testing.T, tree store.Tree) error {
 	r, err := cfile.Format.Open(t.Context(), format.Target{Tree: tree, Name: "t"}, format.OpenOptions{})
 	if err == nil {
 		r.Close()
@@ -91,8 +91,8 @@ func without(tree *store.Memory, name string) *store.Memory {
 	return store.NewMemory(files)
 }
 
-// TestLostFiles: a file that is gone costs its own cells. The other fields of its struct are read; of a struct whose
-// validity is gone those are there that have something in them.
+// TestLostFiles: if a file is missing only its cells are lost. The other fields of its struct are read; a struct whose
+// validity is missing is not null where a field of it is not.
 func TestLostFiles(t *testing.T) {
 	whole := personsTable(t, persons, nil)
 	for name, want := range map[string][]string{
@@ -108,9 +108,9 @@ func TestLostFiles(t *testing.T) {
 		column := strings.TrimSuffix(name, ".cfile")
 		tree := without(whole, "t/"+name)
 		if c := codesOf(tree, format.Quick, t); !slices.Contains(c, "cfile.set") {
-			t.Errorf("%s: verify tells %v", name, c)
+			t.Errorf("%s: verify reports %v", name, c)
 		}
-		if err := opened(t, tree); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), name) {
+		if err := openError(t, tree); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 		src, found := sourceOf(t, tree, true)
@@ -181,15 +181,15 @@ func TestContradictions(t *testing.T) {
 			t.Errorf("policy %d: %v, lost %v\n%s", c.policy, err, rows, strings.Join(got, "\n"))
 		}
 	}
-	// fields alone are what their own files say
+	// a field by itself is read from its own file
 	if got, lost, err := jsonOf(t, src, scan.Spec{Columns: []string{"p.age"}}); err != nil || len(lost) > 0 ||
 		!slices.Equal(got, []string{`{"p.age":1}`, `{"p.age":null}`, `{"p.age":null}`, `{"p.age":3}`}) {
 		t.Errorf("%v %v %v", got, lost, err)
 	}
 }
 
-// TestDamagedSet: a table.json that is harmed is reported, and recovery finds structs in what is left of it; without
-// any, the files themselves say, side by side.
+// TestDamagedSet: a damaged table.json is reported, and recovery restores structs from what is left of it; without
+// table.json the fields are columns by the metadata of the files.
 func TestDamagedSet(t *testing.T) {
 	whole := personsTable(t, persons, nil)
 	src, _ := sourceOf(t, whole, false)
@@ -202,14 +202,14 @@ func TestDamagedSet(t *testing.T) {
 		tree := without(whole, "")
 		b := bytes.Replace(whole.Bytes("t/table.json"), []byte(c[0]), []byte(c[1]), 1)
 		if bytes.Equal(b, whole.Bytes("t/table.json")) {
-			t.Fatalf("%s is not there: %s", c[0], b)
+			t.Fatalf("%s is not in %s", c[0], b)
 		}
 		tree.Put("t/table.json", b)
-		if err := opened(t, tree); !errors.Is(err, fault.Corrupt) {
+		if err := openError(t, tree); !errors.Is(err, fault.Corrupt) {
 			t.Errorf("%v: %v", c, err)
 		}
 		if got := codesOf(tree, format.Quick, t); !slices.Contains(got, "cfile.set") {
-			t.Errorf("%v: verify tells %v", c, got)
+			t.Errorf("%v: verify reports %v", c, got)
 		}
 		rec, found := sourceOf(t, tree, true)
 		got, _, err := jsonOf(t, rec, scan.Spec{Damaged: scan.NullCells})
@@ -232,11 +232,11 @@ func TestDamagedSet(t *testing.T) {
 	if err != nil || len(got) != 4 || got[0] != w {
 		t.Errorf("%v %v", got, err)
 	}
-	// what is written of a version that does not exist yet is refused by name
+	// an unknown version is refused
 	tree := without(whole, "")
 	tree.Put("t/table.json", bytes.Replace(whole.Bytes("t/table.json"), []byte(`"version": 2`),
 		[]byte(`"version": 3`), 1))
-	if err := opened(t, tree); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "version") {
+	if err := openError(t, tree); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "version") {
 		t.Error(err)
 	}
 }

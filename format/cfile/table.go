@@ -16,7 +16,7 @@ import (
 	"stoa/vec"
 )
 
-// table is one column file, or several that are read side by side. It is a format.Reader.
+// table implements format.Reader for one column file, or for several that are columns of a table.
 type table struct {
 	name  string
 	stamp string
@@ -24,8 +24,8 @@ type table struct {
 	sc    *arrow.Schema
 	// sc with the types that the files' values are decoded as
 	stored *arrow.Schema
-	rows   int64
-	// of a recovered set: how many its setFile says, if the files that are there say so, too; else nil
+	rows   int64 // -1: not known
+	// of a recovered set: the number of rows in its setFile, if the files confirm it; else nil
 	declared *int64
 	bytes    int64
 	meta     []format.KeyValue
@@ -36,13 +36,13 @@ type tableFile struct {
 	*columnfile.File
 	name  string
 	place place
-	found []columnfile.DataBlock // of a recovered file; nil: the index says
+	found []columnfile.DataBlock // of a recovered file; nil: all, by the index
 }
 
 func (t *table) Schema() *arrow.Schema   { return t.sc }
 func (t *table) Meta() []format.KeyValue { return t.meta }
 
-// Declared is how many rows a set has that was recovered, by its setFile; -1: it is not known.
+// Declared is the number of rows of a recovered set by its setFile; -1: not known.
 func (t *table) Declared() int64 {
 	if t.declared == nil {
 		return -1
@@ -83,7 +83,7 @@ func (t *table) Columns() []format.Column {
 	return out
 }
 
-// Order: a column with a value index is sorted by its value. Of several columns at most the first such is promised.
+// Order implements format.Reader: a table is sorted by the first column with a value index.
 func (t *table) Order() []format.Key {
 	for i, f := range t.files {
 		if f.Sorted() {
@@ -160,7 +160,7 @@ func openTarget(ctx context.Context, tg format.Target, o format.OpenOptions) (*c
 	return f, nil
 }
 
-// pathOf is a path of child indices as predicates have it.
+// pathOf is the dotted path, as predicates have it, of a path of child indices.
 func (t *table) pathOf(path []int) string {
 	var names []string
 	fields := t.stored.Fields()
@@ -173,16 +173,16 @@ func (t *table) pathOf(path []int) string {
 	return pred.JoinPath(names...)
 }
 
-// Stored is the schema of what Columns make.
+// Stored is the schema with the types that values are decoded as, see Present.
 func (t *table) Stored() *arrow.Schema { return t.stored }
 
-// Present gives an array the type that the schema has in its place.
+// Present converts an array of a Stored type to the type of the schema.
 func (t *table) Present(a arrow.Array, to arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	return present.As(a, to, mem)
 }
 
-// Narrow uses the value index of a sorted column. Damage that it meets there narrows nothing: the values
-// themselves decide.
+// Narrow restricts the rows by the value index of a sorted column. An index that is damaged restricts nothing: the
+// values are compared when they are read.
 func (t *table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (vec.Ranges, error) {
 	all := vec.Ranges{{From: 0, To: t.rows}}
 	switch {

@@ -23,7 +23,7 @@ import (
 	"stoa/store"
 )
 
-// written is what stoa.Create makes of arrays side by side: a file, or a directory.
+// written is what stoa.Create writes of columns: a file, or a directory.
 func written(sc *arrow.Schema, arrs []arrow.Array, opts map[string]string) (*store.Memory, error) {
 	ctx, tree := context.Background(), store.NewMemory(nil)
 	w, err := stoa.Create(ctx, "t", sc, stoa.CreateOptions{To: "cfile", Opts: opts, Sink: tree.Sink("t")})
@@ -76,9 +76,9 @@ func bad(t *testing.T, tree *store.Memory) (out []string) {
 	return out
 }
 
-// TestTimestampsComeBack: timestamps of every unit and zone come back as what they were, in a file and in a
-// directory, with nulls, in lists, and by a value index that finds the same rows as a look at all of them.
-func TestTimestampsComeBack(t *testing.T) {
+// TestTimestamps: timestamps of every unit and zone are read as they were written, in a file and in a directory, with
+// nulls, in lists, and by a value index.
+func TestTimestamps(t *testing.T) {
 	values := []int64{math.MinInt64 / 2_000_000_000, -86_400, -1, 0, 1, 1_600_000_000, 1_600_000_001,
 		math.MaxInt64 / 2_000_000_000}
 	for _, unit := range []arrow.TimeUnit{arrow.Second, arrow.Millisecond, arrow.Microsecond, arrow.Nanosecond} {
@@ -115,7 +115,7 @@ func TestTimestampsComeBack(t *testing.T) {
 					}
 					got, cells := readBack(t, tree, "")
 					if f := got.Field(0); !arrow.TypeEqual(f.Type, arr.DataType()) || !f.Nullable {
-						t.Errorf("%s: comes back as %s, nullable %t", name, f.Type, f.Nullable)
+						t.Errorf("%s: read as %s, nullable %t", name, f.Type, f.Nullable)
 					}
 					var want []string
 					for i := range arr.Len() {

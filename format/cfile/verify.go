@@ -24,8 +24,9 @@ import (
 	"stoa/wire"
 )
 
-// verify reads everything (see format.Depth for less) and says what is wrong: checksums, structure, every
-// value; indexes against blocks, values and each other; counts; bytes that nothing claims.
+// verify implements format.Format.Verify: it reads everything (see format.Depth for less) and reports damage in
+// checksums, structure and values; contradictions of indexes with blocks, values and each other, and of counts; bytes
+// that no structure claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, depth: o.Depth}
@@ -79,13 +80,13 @@ type verifier struct {
 	noDict bool // it cannot be read, which was reported
 	vals   *vec.Vector
 
-	blocks   []seenBlock
-	rows     int64 // of all blocks
-	noFooter bool  // nothing is known of the file
-	lostAt   bool  // some rows could not be counted
-	keys     keyOrder
-	deltas   deltaOrder
-	odd      oddValues
+	blocks    []seenBlock
+	rows      int64 // of all blocks
+	noFooter  bool  // header or footer cannot be read, or not be trusted
+	uncounted bool  // some rows could not be counted
+	keys      keyOrder
+	deltas    deltaOrder
+	unusual   unusualValues
 }
 
 // seenBlock is a data block that was verified.
@@ -102,8 +103,8 @@ func reporter(ctx context.Context, part string, yield func(region.Finding) bool)
 	return r
 }
 
-// limited reports an error that is a budget's, or wrong use, and no damage.
-func (v *verifier) limited(err error) bool {
+// reportLimit reports an error that is a limit's, or wrong use, and no damage; false: it is not one of these.
+func (v *verifier) reportLimit(err error) bool {
 	var e *fault.Error
 	if !errors.As(err, &e) || fault.NotDamage(e) == 0 {
 		return false
@@ -113,8 +114,8 @@ func (v *verifier) limited(err error) bool {
 	return true
 }
 
-// codeOf is the code of an error that was met in where: "block", "index", "dict", "header", "footer", "bloom",
-// "delta", "rows".
+// codeOf is the code of an error in a structure: "block", "index", "dict", "header", "footer", "bloom", "delta",
+// "rows".
 func codeOf(where string, e *fault.Error) string {
 	last := e.Path[strings.LastIndexAny(e.Path, "/.")+1:]
 	switch {
@@ -145,7 +146,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	v.opts = opts
 	src, base, size, err := tg.Open(v.ctx)
 	if errors.Is(err, fs.ErrNotExist) && v.Column != "" {
-		v.foreign(missing(tg.Name, setColumn{Path: v.Column}), setColumn{Path: v.Column})
+		v.reportForeign(missing(tg.Name, setColumn{Path: v.Column}), setColumn{Path: v.Column})
 		return
 	}
 	if err != nil {
@@ -153,7 +154,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 		return
 	}
 	defer src.Close()
-	o.Tracer, o.NoVerify = nil, true // the checksums of header and footer are looked at here, so that both are
+	o.Tracer, o.NoVerify = nil, true // frames checks the checksums of header and footer, so that both are reported
 	f, err := columnfile.OpenFile(v.ctx, src, fault.Span{Object: tg.Name, Off: base, Len: size}, o)
 	v.f = f
 	if f != nil {
@@ -173,7 +174,7 @@ func (v *verifier) object(tg format.Target, o format.OpenOptions) {
 	}
 	v.contents()
 	v.coverage(tg, o)
-	v.odd.checkMetadata(v)
+	v.unusual.checkMetadata(v)
 }
 
 // frames verifies header and footer. It reports whether nothing else can be.
@@ -224,7 +225,7 @@ func (v *verifier) contents() {
 			v.walk(w, v.data)
 		} else {
 			n := 0
-			v.walk(w, func(w *columnfile.Walker, e block.IndexEntry) { v.same(w, e, &n) })
+			v.walk(w, func(w *columnfile.Walker, e block.IndexEntry) { v.compareIndexes(w, e, &n) })
 			if n < len(v.blocks) {
 				v.Report("cfile.index.disagree", v.f.FootSpan(), "validx",
 					"the value index has %d blocks, the positional one %d", n, len(v.blocks))
@@ -232,7 +233,7 @@ func (v *verifier) contents() {
 		}
 	}
 	v.counts()
-	// which the index does not say; what decoding found says more
+	// at other depths than quick the blocks were counted, and their errors are more exact
 	if err := v.f.CheckRows(v.ctx); err != nil && (v.depth == format.Quick || v.Errors() == 0) {
 		v.Blame("rows", err, -1, -1)
 	}
@@ -250,10 +251,10 @@ func (v *verifier) dictionary() {
 		return
 	}
 	v.dict = d
-	v.odd.look(v, d, v.f.Span(*v.f.Footer.Dict), "dictionary", -1)
+	v.unusual.page(v, d, v.f.Span(*v.f.Footer.Dict), "dictionary", -1)
 }
 
-// walk goes over a whole index tree, past what is damaged.
+// walk walks a whole index tree, continuing after damage.
 func (v *verifier) walk(w *columnfile.Walker, leaf func(*columnfile.Walker, block.IndexEntry)) {
 	var last []byte
 	v.node(w, w.Root, &last, leaf)
@@ -265,7 +266,7 @@ func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte,
 		return
 	}
 	if err := w.Push(v.ctx, p); err != nil {
-		v.lostAt = v.lostAt || w.Name == "posidx" || v.f.Footer.PosIdx == nil
+		v.uncounted = v.uncounted || w.Name == "posidx" || v.f.Footer.PosIdx == nil
 		v.Blame("index", err, -1, -1)
 		return
 	}
@@ -274,7 +275,7 @@ func (v *verifier) node(w *columnfile.Walker, p block.BlockPtr, last *[]byte,
 		w.Top().I = i
 		e, err := w.Current()
 		if err != nil {
-			v.lostAt = v.lostAt || w.Name == "posidx" || v.f.Footer.PosIdx == nil
+			v.uncounted = v.uncounted || w.Name == "posidx" || v.f.Footer.PosIdx == nil
 			v.Blame("index", err, -1, -1)
 			continue
 		}
@@ -325,7 +326,7 @@ func (v *verifier) data(w *columnfile.Walker, e block.IndexEntry) {
 		}
 	}
 	s.ok = err == nil
-	v.lostAt = v.lostAt || err != nil && b.Rows < 0
+	v.uncounted = v.uncounted || err != nil && b.Rows < 0
 	if err != nil && b.Rows >= 0 {
 		v.rows += b.Rows
 	}
@@ -335,7 +336,7 @@ func (v *verifier) data(w *columnfile.Walker, e block.IndexEntry) {
 
 // unread takes the rows of a block that is not decoded from the index.
 func (v *verifier) unread(w *columnfile.Walker, b *columnfile.DataBlock) error {
-	v.lostAt = v.lostAt || b.Rows < 0
+	v.uncounted = v.uncounted || b.Rows < 0
 	if err := v.f.CheckSize(v.f.Span(b.Ptr), w.Path()); err != nil {
 		return err
 	}
@@ -405,11 +406,11 @@ func (v *verifier) values(w *columnfile.Walker, b *columnfile.DataBlock, sub int
 		return err
 	}
 	first := int64(lay.Values.Ordinal)
-	if sub == 0 && b.First < 0 && !v.lostAt && first != v.rows && v.kind != block.KindBloom {
+	if sub == 0 && b.First < 0 && !v.uncounted && first != v.rows && v.kind != block.KindBloom {
 		return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the one before ends at %d", first, v.rows)
 	}
 	at := v.f.Span(b.Ptr)
-	v.odd.look(v, v.vals, at, w.Path(), first+sub)
+	v.unusual.page(v, v.vals, at, w.Path(), first+sub)
 	v.keys.values(v, at, w.Path(), first+sub, s)
 	if v.kind == block.KindDelta {
 		v.deltas.values(v, at, w.Path(), first+sub, s)
@@ -427,12 +428,12 @@ func (v *verifier) layout(w *columnfile.Walker, _ *columnfile.DataBlock, lay *bl
 	return nil
 }
 
-// same compares the value index with the blocks that the positional one has.
-func (v *verifier) same(w *columnfile.Walker, e block.IndexEntry, n *int) {
+// compareIndexes compares entry n of the value index with that of the positional one, and increments n.
+func (v *verifier) compareIndexes(w *columnfile.Walker, e block.IndexEntry, n *int) {
 	i := *n
 	*n++
 	if i >= len(v.blocks) {
-		if i == len(v.blocks) && !v.lostAt {
+		if i == len(v.blocks) && !v.uncounted {
 			v.Report("cfile.index.disagree", w.Place(), w.Path(),
 				"the value index has more blocks than the positional one")
 		}
@@ -449,12 +450,12 @@ func (v *verifier) same(w *columnfile.Walker, e block.IndexEntry, n *int) {
 
 // counts compares the footer's number of values with the blocks.
 func (v *verifier) counts() {
-	if n := v.f.Footer.NumValues; v.kind != block.KindBloom && !v.lostAt && v.rows != n {
+	if n := v.f.Footer.NumValues; v.kind != block.KindBloom && !v.uncounted && v.rows != n {
 		v.Report("cfile.numvalues", v.f.FootSpan(), "footer.num_values", "%d, but the blocks have %d rows", n, v.rows)
 	}
 }
 
-// coverage looks for bytes that nothing claims, and that several do.
+// coverage reports bytes that no structure claims, and bytes that several do.
 func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 	if v.Stopped() {
 		return
@@ -463,13 +464,13 @@ func (v *verifier) coverage(tg format.Target, o format.OpenOptions) {
 		return (&describer{Outline: out}).object(tg, o)
 	})
 	if err != nil {
-		return // what it could not read has been reported, and is no gap
+		return // damage has been reported, and is no gap
 	}
 	v.Unclaimed("cfile.coverage", gaps, overlaps)
 }
 
-// foreign reports that the file of column c is not the set's.
-func (v *verifier) foreign(err error, c setColumn) {
+// reportForeign reports that the file of column c does not belong to the set; err may be nil.
+func (v *verifier) reportForeign(err error, c setColumn) {
 	var e *fault.Error
 	if errors.As(err, &e) {
 		v.Column = c.Path
@@ -477,14 +478,14 @@ func (v *verifier) foreign(err error, c setColumn) {
 	}
 }
 
-// withoutSet verifies the files of a directory whose setFile cannot be read. Where there is none, the files may
-// be columns by themselves, which happen to have as many rows each: nobody can tell these from a table.
+// withoutSet verifies the files of a directory whose setFile cannot be read. Where there is none, they may be columns
+// that were written by themselves with the same number of rows, which cannot be distinguished from a table.
 func (v *verifier) withoutSet(tg format.Target, o format.OpenOptions, err error) {
 	code := "cfile.set"
 	if errors.Is(err, fs.ErrNotExist) {
 		code, err = "cfile.set.missing",
-			fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "", "there is none: each file is a column by "+
-				"itself, or nothing says any more which were the table's, in which order, and of how many rows")
+			fault.Corruptf(fault.Span{Object: inDir(tg, setFile)}, "", "the file is missing: each CFile is a column "+
+				"by itself, or "+unknownTable)
 	}
 	var e *fault.Error
 	if !errors.As(err, &e) {
@@ -508,7 +509,7 @@ func (v *verifier) withoutSet(tg format.Target, o format.OpenOptions, err error)
 func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 	o.Limits = o.Limits.Together()
 	set, err := readSet(v.ctx, tg, o.Limits)
-	if v.limited(err) {
+	if v.reportLimit(err) {
 		return
 	}
 	if err != nil {
@@ -516,7 +517,7 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 		return
 	}
 	leaves, err := set.leaves()
-	if v.limited(err) {
+	if v.reportLimit(err) {
 		return
 	}
 	if err != nil {
@@ -528,7 +529,7 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 	}
 	for info, err := range tg.Tree.List(v.ctx, tg.Name) {
 		if err == nil && !known[path.Base(info.Name)] {
-			v.Report("cfile.set.unknown", fault.Span{Object: info.Name}, "", "%s does not name it", setFile)
+			v.Report("cfile.set.unknown", fault.Span{Object: info.Name}, "", "%s does not name the file", setFile)
 		}
 	}
 	for i, c := range set.Columns {
@@ -544,12 +545,12 @@ func (v *verifier) set(tg format.Target, o format.OpenOptions) {
 		}
 		other := false
 		if one.f != nil && one.f.Foot != nil && !one.noFooter && err == nil {
-			why := cmp.Or(set.belongs(one.f, i, leafAt(leaves, i)), set.sameSet(one.f, i))
-			v.foreign(why, c)
+			why := cmp.Or(set.checkColumn(one.f, i, leafAt(leaves, i)), set.checkID(one.f, i))
+			v.reportForeign(why, c)
 			other = why != nil
 		}
 		if o.Depth != format.Quick && !other {
-			v.foreign(c.same(v.ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}), c)
+			v.reportForeign(c.checkBytes(v.ctx, format.Target{Tree: tg.Tree, Name: inDir(tg, c.File)}), c)
 		}
 	}
 	if set.Version >= withStructs && o.Depth != format.Quick {

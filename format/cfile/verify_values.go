@@ -19,21 +19,20 @@ import (
 	"stoa/wire"
 )
 
-// keyOrder follows the encoded keys of a sorted file: values must not fall, separators must lie between blocks, and
-// the metadata must name the first and the last.
+// keyOrder checks the encoded keys of a sorted file: they must ascend, separators must lie between blocks, and the
+// metadata must have the smallest and the largest.
 type keyOrder struct {
 	min, last []byte
 	any       bool
-	bloom     []byte // first key of the filter before
-	fell      bool   // reported once a file
+	fallen    bool // a descending value was reported, which is done once a file
 }
 
-// sortedKind reports whether the values of the file under the verifier rise.
+// sortedKind reports whether the values of the file must ascend.
 func (v *verifier) sortedKind() bool {
 	return v.f.Sorted() && (v.kind == block.KindColumn || v.kind == block.KindIndex)
 }
 
-// values looks at a page of values.
+// values checks a page of values, the first of which is row first.
 func (k *keyOrder) values(v *verifier, at fault.Span, path string, first int64, s *seenBlock) {
 	if !v.sortedKind() {
 		return
@@ -41,8 +40,8 @@ func (k *keyOrder) values(v *verifier, at fault.Span, path string, first int64, 
 	l := columnfile.Lookup{F: v.f}
 	for i := range v.vals.Len() {
 		key := l.Encode(v.vals, i)
-		if k.any && bytes.Compare(key, k.last) < 0 && !k.fell {
-			k.fell = true
+		if k.any && bytes.Compare(key, k.last) < 0 && !k.fallen {
+			k.fallen = true
 			v.Report("cfile.values.order", at, path, "the value of row %d is less than the one before", first+int64(i))
 		}
 		if !k.any {
@@ -56,14 +55,13 @@ func (k *keyOrder) values(v *verifier, at fault.Span, path string, first int64, 
 	s.last = bytes.Clone(k.last)
 }
 
-// block looks at the separator of a block in a file without positional index.
+// block checks the separator of a block in a file without positional index.
 func (k *keyOrder) block(v *verifier, w *columnfile.Walker, e block.IndexEntry, s *seenBlock) {
 	if w.Name != "validx" {
 		return
 	}
 	switch v.kind {
-	case block.KindBloom:
-		k.bloom = append(k.bloom[:0], e.Key...)
+	case block.KindBloom: // a filter has no keys that could be compared
 	case block.KindDelta:
 		if s.ok && s.first != nil && !bytes.Equal(s.first, e.Key) {
 			v.Report("cfile.index.key", w.Place(), w.Path()+".key", "%x, but the block's first change has %x", e.Key,
@@ -74,22 +72,22 @@ func (k *keyOrder) block(v *verifier, w *columnfile.Walker, e block.IndexEntry, 
 		if n := len(v.blocks); n > 0 {
 			before = &v.blocks[n-1]
 		}
-		between(v, w, e, before, s)
+		checkSeparator(v, w, e, before, s)
 	}
 }
 
-// separator looks at the separator of block i in a file with both indexes.
+// separator checks the separator of block i in a file with both indexes.
 func (k *keyOrder) separator(v *verifier, w *columnfile.Walker, e block.IndexEntry, i int) {
 	var before *seenBlock
 	if i > 0 {
 		before = &v.blocks[i-1]
 	}
-	between(v, w, e, before, &v.blocks[i])
+	checkSeparator(v, w, e, before, &v.blocks[i])
 }
 
-// between checks that a separator is not above the first value of its block, and above the last one of the
-// block before. It may equal that only if equal values go over the border.
-func between(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *seenBlock) {
+// checkSeparator checks that a separator is not above the first value of its block, and above the last one of the
+// block before. It may equal that only if both blocks have that value.
+func checkSeparator(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *seenBlock) {
 	if !v.sortedKind() || !s.ok || s.first == nil {
 		return
 	}
@@ -106,9 +104,9 @@ func between(v *verifier, w *columnfile.Walker, e block.IndexEntry, before, s *s
 	}
 }
 
-// checkMetadata compares the metadata with the values.
+// checkMetadata compares the smallest and the largest key of the metadata with the values.
 func (k *keyOrder) checkMetadata(v *verifier) {
-	if !v.sortedKind() || v.lostAt || !k.any {
+	if !v.sortedKind() || v.uncounted || !k.any {
 		return
 	}
 	for _, b := range v.blocks {
@@ -121,24 +119,24 @@ func (k *keyOrder) checkMetadata(v *verifier) {
 		want []byte
 	}{{block.MinKeyKey, k.min}, {block.MaxKeyKey, k.last}} {
 		if got, ok := v.f.Footer.Get(x.name); ok && !bytes.Equal(got, x.want) {
-			v.Report("cfile.keys.range", v.f.FootSpan(), "footer.metadata."+x.name, "%x, but the values say %x", got,
-				x.want)
+			v.Report("cfile.keys.range", v.f.FootSpan(), "footer.metadata."+x.name, "expected %x, computed %x from "+
+				"the values", got, x.want)
 		}
 	}
 }
 
-// deltaOrder follows the changes of a delta file.
+// deltaOrder checks the order of the changes in a delta file, and counts them for its statistics.
 type deltaOrder struct {
 	any      bool
 	row      int64
 	ts       uint64
-	dir      int // 1: timestamps of a row rise (redo), -1: they fall (undo), 0: not known yet
+	dir      int // 1: timestamps of a row ascend (REDO), -1: they descend (UNDO), 0: not known yet
 	stats    columnfile.DeltaStats
 	damaged  bool
 	disorder bool
 }
 
-// values looks at a page of changes.
+// values checks a page of changes, the first of which is number first.
 func (d *deltaOrder) values(v *verifier, at fault.Span, path string, first int64, s *seenBlock) {
 	if d.stats.Updates == nil {
 		d.stats.Updates = map[uint32]int64{}
@@ -197,7 +195,7 @@ func (d *deltaOrder) checkMetadata(v *verifier) {
 		v.Report("cfile.delta.stats", v.f.FootSpan(), path, "they cannot be read: %v", err)
 		return
 	}
-	if !ok || d.damaged || v.lostAt || !d.any {
+	if !ok || d.damaged || v.uncounted || !d.any {
 		return
 	}
 	for _, b := range v.blocks {
@@ -223,16 +221,17 @@ func (d *deltaOrder) checkMetadata(v *verifier) {
 	}
 }
 
-// oddValues counts values that are kept as they are, but that not everyone takes. They are reported once a file.
-type oddValues struct {
+// unusualValues counts values that are kept as they are, but that other readers may refuse. They are reported once a
+// file.
+type unusualValues struct {
 	text, wide     int64 // how many
 	at             fault.Span
 	path           string
 	textAt, wideAt int64
 }
 
-// look looks at a page of values, the first of which is row first (-1: the dictionary).
-func (o *oddValues) look(v *verifier, x *vec.Vector, at fault.Span, path string, first int64) {
+// page checks a page of values, the first of which is row first (-1: the dictionary).
+func (o *unusualValues) page(v *verifier, x *vec.Vector, at fault.Span, path string, first int64) {
 	t := v.f.Footer.Type
 	if x.Items != nil {
 		x = x.Items
@@ -254,14 +253,14 @@ func (o *oddValues) look(v *verifier, x *vec.Vector, at fault.Span, path string,
 	}
 }
 
-func (o *oddValues) note(n, row *int64, at fault.Span, path string, at1 int64) {
+func (o *unusualValues) note(n, row *int64, at fault.Span, path string, at1 int64) {
 	if *n++; *n == 1 {
 		*row = at1
 		o.at, o.path = at, path
 	}
 }
 
-func (o *oddValues) checkMetadata(v *verifier) {
+func (o *unusualValues) checkMetadata(v *verifier) {
 	if o.text > 0 {
 		v.Report("cfile.utf8", o.at, o.path, "%d values are not UTF-8, the first at %d", o.text, o.textAt)
 	}
@@ -271,7 +270,7 @@ func (o *oddValues) checkMetadata(v *verifier) {
 	}
 }
 
-// structs compares the columns of structs with each other. What of them cannot be read was reported before.
+// structs compares the columns of structs with each other. Columns that cannot be read were reported before.
 func (v *verifier) structs(tg format.Target, o format.OpenOptions) {
 	opts, err := columnfile.ParseOptions(o.Opts)
 	if err != nil {
@@ -293,7 +292,7 @@ func (v *verifier) structs(tg format.Target, o format.OpenOptions) {
 // rowsAtOnce is how many rows of a struct's columns are compared with each other at a time.
 const rowsAtOnce = 1 << 16
 
-// contradictions goes through the columns of one struct side by side.
+// contradictions compares the columns of one struct row by row.
 func (v *verifier) contradictions(t *table, rows *nest.RowField) {
 	columns := rows.Columns()
 	its, held := make([]*Iterator, len(t.files)), make([]arrow.Array, len(t.files))
@@ -335,11 +334,11 @@ func (v *verifier) contradictions(t *table, rows *nest.RowField) {
 				Rows: [2]int64{first, end}, Lost: int64(len(x.Rows))})
 		}
 		for _, c := range columns {
-			was := held[c]
-			if held[c] = nil; n < was.Len() {
-				held[c] = array.NewSlice(was, int64(n), int64(was.Len()))
+			arr := held[c]
+			if held[c] = nil; n < arr.Len() {
+				held[c] = array.NewSlice(arr, int64(n), int64(arr.Len()))
 			}
-			was.Release()
+			arr.Release()
 		}
 		at += int64(n)
 	}

@@ -6,7 +6,8 @@ import (
 	"stoa/format/cfile/internal/write"
 )
 
-// The words of the format, and the files beside a column: their rooms are below internal, and so are their documents.
+// Types of the format, and readers and writers of the files that Kudu has beside columns. They are documented where
+// they are declared, in the internal packages.
 type (
 	AdhocIndexWriter = write.AdhocIndexWriter
 	Bloom            = columnfile.Bloom
@@ -84,7 +85,7 @@ const (
 	Zlib               = block.Zlib
 )
 
-// What reads and writes them.
+// Functions that read and write them.
 var (
 	AppendKey           = block.AppendKey
 	CompressionByName   = block.CompressionByName
@@ -104,5 +105,5 @@ var (
 	TypeByName          = block.TypeByName
 )
 
-// Codes are the findings of CFiles.
+// Codes are the codes of findings in CFiles.
 var Codes = block.Codes

@@ -5,7 +5,7 @@ import (
 	"stoa/wire"
 )
 
-// arrays is what stands before the values of an array data block: the cells are cut out of one sequence of elements.
+// arrays is the header of an array data block: the cells are consecutive parts of one sequence of elements.
 //
 //	num_elements         varint, nulls included
 //	num_arrays           varint, null cells included
@@ -19,9 +19,10 @@ type arrays struct {
 	Elements Bitmap
 	Cells    Bitmap
 	Lengths  []byte
-	At       int // where lengths begins in the block
+	At       int // offset of lengths in the block
 }
 
+// parseArrays reads the header of an array data block.
 func parseArrays(c *wire.Cursor) (a arrays) {
 	elements := int(c.Uvarint32("num_elements"))
 	cells := int(c.Uvarint32("num_arrays"))
@@ -33,7 +34,7 @@ func parseArrays(c *wire.Cursor) (a arrays) {
 	return a
 }
 
-// Before is how many elements the first n cells have.
+// Before is the number of elements of the first n cells; spare is scratch space of any size above 0.
 func (a *arrays) Before(n int, spare []uint16) (sum int64, err error) {
 	for from := 0; from < n; from += len(spare) {
 		s := spare[:min(len(spare), n-from)]

@@ -11,8 +11,8 @@ import (
 
 const (
 	shuffledHead = 20
-	shuffleChunk = 8192 // bytes of a chunk, when that is at least 128 elements
-	shuffleSlack = 8 * 16
+	shuffleChunk = 8192   // bytes of a chunk, if these are at least 128 elements
+	shuffleSlack = 8 * 16 // bytes for the padding of up to 7 elements
 )
 
 // parseShuffled reads a bitshuffle block of values of width bytes:
@@ -37,17 +37,17 @@ func parseShuffled(c *wire.Cursor, width int, narrow bool) (v values) {
 	case int64(size) != int64(c.Left())+shuffledHead:
 		c.Fail(start+8, 4, "size", "%d, but the block has %d bytes", size, c.Left()+shuffledHead)
 	case v.padded != (v.Count+7)&^7:
-		c.Fail(start+12, 4, "padded", "%d for %d values", v.padded, v.Count)
+		c.Fail(start+12, 4, "padded", "%d for %d values, expected %d", v.padded, v.Count, (v.Count+7)&^7)
 	case v.elem != width && !(narrow && (v.elem == 1 || v.elem == 2)):
 		c.Fail(start+16, 4, "element_size", "%d for values of %d bytes", v.elem, width)
 	case int64(v.padded)*int64(v.elem) > 255*int64(c.Left()):
-		c.Fail(start+4, 4, "num_values", "%d values in %d bytes, which LZ4 cannot do", v.Count, c.Left())
+		c.Fail(start+4, 4, "num_values", "%d values in %d bytes: LZ4 compresses by at most 255", v.Count, c.Left())
 	}
-	v.data, v.At = left(c, "chunks", int64(c.Left()))
+	v.data, v.At = takeRest(c, "chunks", int64(c.Left()))
 	return v
 }
 
-// unshuffle decodes n values, after skip, to the front of dst. dst's capacity is used for padding if it is there.
+// unshuffle decodes n values, after skip, to the front of dst, whose capacity is used for padding if it suffices.
 func (v *values) unshuffle(dst []byte, skip, n, width int, a *vec.Arena) error {
 	if v.elem != width {
 		return v.unshuffleNarrow(As[uint32](dst, n), skip, n, a)
@@ -55,7 +55,7 @@ func (v *values) unshuffle(dst []byte, skip, n, width int, a *vec.Arena) error {
 	if skip == 0 && n == v.Count && v.padded*width <= cap(dst) {
 		used, err := bitshuffle.Decode(dst[:v.padded*width], v.data, width)
 		if err == nil && used != len(v.data) {
-			err = fault.Rel(used, len(v.data)-used, "chunks", "%d bytes are left over", len(v.data)-used)
+			err = fault.Rel(used, len(v.data)-used, "chunks", "%d bytes are left", len(v.data)-used)
 		}
 		return err
 	}
@@ -98,12 +98,12 @@ func (v *values) unshuffleSome(dst []byte, skip, n int, a *vec.Arena) error {
 		}
 	}
 	if skip+n == v.Count && at != len(v.data) {
-		return fault.Rel(at, len(v.data)-at, "chunks", "%d bytes are left over", len(v.data)-at)
+		return fault.Rel(at, len(v.data)-at, "chunks", "%d bytes are left", len(v.data)-at)
 	}
 	return nil
 }
 
-// chunkSize is the size of chunk i, which begins at at.
+// chunkSize is the size in bytes of chunk i, which begins at offset at, without the four bytes of the size.
 func chunkSize(data []byte, at, i int) (int, error) {
 	if len(data)-at >= 4 {
 		d := data[at:]

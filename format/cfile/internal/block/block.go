@@ -7,11 +7,11 @@ import (
 	"stoa/wire"
 )
 
-// Block is a block without checksum and compression: what one of the block parsers reads.
+// Block is a block without checksum and compression, as the block parsers read it.
 type Block struct {
 	Data  []byte
-	At    fault.Span // where data lies, if exact; otherwise what it was made from
-	Exact bool
+	At    fault.Span // of Data if Exact, otherwise of the compressed bytes
+	Exact bool       // Data is a part of the file, so that places within it are known
 }
 
 // Cursor reads the block. path may be empty: see fault.Locate.
@@ -22,7 +22,7 @@ func (b *Block) Cursor(path string) *wire.Cursor {
 	return wire.NewInnerCursor(b.Data, b.At, path)
 }
 
-// Reader is cursor as a value, which a caller may have on its stack.
+// Reader is Cursor as a value, which is not allocated.
 func (b *Block) Reader() wire.Cursor {
 	if b.Exact {
 		return *wire.NewCursor(b.Data, b.At, "")
@@ -30,7 +30,7 @@ func (b *Block) Reader() wire.Cursor {
 	return *wire.NewInnerCursor(b.Data, b.At, "")
 }
 
-// Locate places the relative error of a decoder that was given the block's bytes from off on.
+// Locate adds the place to a relative error of a decoder that was given the block's bytes from off on.
 func (b *Block) Locate(err error, off int, path string) error {
 	if err == nil {
 		return nil
@@ -43,13 +43,13 @@ func (b *Block) Locate(err error, off int, path string) error {
 	return fault.Locate(err, b.At, b.Exact, path)
 }
 
-// SplitChecksum takes the checksum off a stored block, which has more than four bytes.
+// SplitChecksum splits a stored block, of more than four bytes, into its data and its checksum.
 func SplitChecksum(stored []byte) ([]byte, Frame) {
 	n := len(stored) - 4
 	return stored[:n], Frame{size: len(stored), Crc: Le32(stored[n:]), Want: sum.CRC32C(stored[:n])}
 }
 
-// compressed is what stands before the data of a compressed block.
+// compressed is a parsed compressed block.
 type compressed struct {
 	Raw   int // bytes when decompressed
 	Data  []byte
@@ -64,13 +64,13 @@ func ParseCompressed(c *wire.Cursor, version int) (h compressed) {
 	if version == 1 {
 		n := c.U32("compressed_size")
 		if c.Err() == nil && int64(n) != int64(c.Left())-4 {
-			c.Fail(0, 4, "compressed_size", "%d bytes, but %d are there", n, c.Left()-4)
+			c.Fail(0, 4, "compressed_size", "%d bytes, but %d are stored", n, c.Left()-4)
 		}
 	}
 	raw := c.U32("uncompressed_size")
 	switch {
 	case raw > MaxUncompressed:
-		c.Fail(c.Pos()-4, 4, "uncompressed_size", "%d bytes, more than a block of a compressed file may have (%d)",
+		c.Fail(c.Pos()-4, 4, "uncompressed_size", "%d bytes, a block of a compressed file has at most %d",
 			raw, MaxUncompressed)
 	case version == 2 && c.Err() == nil && uint64(c.Left()) > uint64(raw):
 		c.Fail(c.Pos()-4, 4, "uncompressed_size", "%d bytes, but %d are stored", raw, c.Left())
@@ -78,7 +78,7 @@ func ParseCompressed(c *wire.Cursor, version int) (h compressed) {
 	h.Raw = int(raw)
 	h.Plain = version == 2 && c.Left() == h.Raw
 	h.Data = c.Rest()
-	if !h.Plain { // otherwise they are shown by the block's own parser
+	if !h.Plain { // the parser of a plain block traces it
 		c.Node(region.Data, c.Pos(), c.Left(), "compressed", "")
 	}
 	return h

@@ -94,12 +94,3 @@ var Codes = check.Codes{
 	{Code: "cfile.version.mixed", Severity: region.Note,
 		Help: "Header and footer have the magics of different versions. Kudu reads that, and goes by the header's."},
 }
-
-func SeverityOf(code string) region.Severity {
-	for _, c := range Codes {
-		if c.Code == code {
-			return c.Severity
-		}
-	}
-	return region.Error
-}

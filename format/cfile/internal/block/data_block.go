@@ -1,10 +1,6 @@
 package block
 
-import (
-	"stoa/wire"
-
-	"github.com/apache/arrow-go/v18/arrow"
-)
+import "stoa/wire"
 
 // Layout is a parsed data block.
 type Layout struct {
@@ -32,12 +28,6 @@ func ParseDataBlock(c *wire.Cursor, f *Footer) (l Layout) {
 	return l
 }
 
-const (
-	BoolID   = arrow.BOOL
-	StringID = arrow.STRING
-	BinaryID = arrow.BINARY
-)
-
-// MaxSub is how many rows a page has at most: blocks of more are given as several pages, so that a few bytes of runs
-// never become a window's whole memory.
+// MaxSub is the largest number of rows of a page: a block of more rows is several pages, as a few bytes of runs can
+// have any number of rows, and would exceed the memory of a window.
 const MaxSub = 128 << 10

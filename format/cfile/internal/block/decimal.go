@@ -9,8 +9,8 @@ import (
 	"stoa/fault"
 )
 
-// DigitsAs is the precision to which decimals of t, shown as at, are held: no writer stores one of more digits. 0: t
-// has none. Int128 is shown as a decimal, and may have any 128 bits.
+// DigitsAs is the largest number of digits of values of t that are shown as at: no writer stores a decimal of more. 0:
+// not limited, as of Int128, which is shown as a decimal but may have any 128 bits.
 func (t Type) DigitsAs(at arrow.DataType) int {
 	if d, ok := at.(*arrow.Decimal128Type); ok && t != Int128 {
 		return int(d.Precision)
@@ -18,7 +18,8 @@ func (t Type) DigitsAs(at arrow.DataType) int {
 	return 0
 }
 
-// CheckDigits looks at n decimals of 16 bytes each, little-endian. One of more digits than that is damage.
+// CheckDigits checks n decimals of 16 bytes each, little-endian. One of more than digits digits is a relative error,
+// Corrupt.
 func CheckDigits(b []byte, n, digits int) error {
 	w := As[[2]uint64](b, n)
 	if digits > 18 {
@@ -40,7 +41,7 @@ func CheckDigits(b []byte, n, digits int) error {
 // checkLong is CheckDigits for numbers that may need more than 64 bits.
 func checkLong(w [][2]uint64, digits int) error {
 	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
-	safe := int64(new(big.Int).Rsh(limit, 64).Uint64()) // what lies below it in the upper half needs no closer look
+	safe := int64(new(big.Int).Rsh(limit, 64).Uint64()) // numbers with a smaller upper half are below limit
 	for i, x := range w {
 		if hi := int64(x[1]); hi >= -safe && hi < safe {
 			continue
@@ -61,7 +62,7 @@ func tooMany(i int, x [2]uint64, digits int) error {
 	return fault.Rel(0, 0, "", "value %d, %s, has more than the %d digits of its type", i, bigOf(x), digits)
 }
 
-// tenTo38 is the smallest number that has more digits than any decimal.
+// tenTo38 is the smallest positive number of 39 digits.
 var tenTo38 = new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil)
 
 // TooWide reports whether a number of 128 bits, little-endian, has more than 38 digits.

@@ -6,9 +6,9 @@ import (
 	"stoa/internal/enc/groupvarint"
 )
 
-// Blocks do not say how long they are; the index does. But every encoding says by its own structure where it
-// ends, and so does every compression, so that a block can be measured when nothing but its beginning is known.
-// These functions give the length of what begins with b, and -1 if nothing of the kind does.
+// The size of a block is in the index, not in the block. But where a block of any encoding or compression ends follows
+// from its structure, so that it can be measured if only its beginning is known. These functions return the size in
+// bytes of the structure that b begins with; -1: it begins with none.
 
 // DataExtent measures a data block that is not compressed.
 func DataExtent(b []byte, f *Footer) int {
@@ -36,7 +36,7 @@ func DataExtent(b []byte, f *Footer) int {
 	return head + n
 }
 
-// sizedExtent measures a varint and as many bytes as it says.
+// sizedExtent measures a varint and as many bytes as its value.
 func sizedExtent(b []byte) int {
 	v, n := binary.Uvarint(b)
 	if n <= 0 || v > uint64(len(b)-n) {
@@ -45,6 +45,7 @@ func sizedExtent(b []byte) int {
 	return n + int(v)
 }
 
+// arraysExtent measures the header of an array block.
 func arraysExtent(b []byte) int {
 	at := 0
 	for range 2 {
@@ -110,6 +111,7 @@ func ValuesExtent(b []byte, t Type, e Encoding) int {
 	return -1
 }
 
+// UpTo is n if b has as many bytes, else -1.
 func UpTo(b []byte, n int64) int {
 	if n > int64(len(b)) {
 		return -1
@@ -129,7 +131,7 @@ func PlainBinaryExtent(b []byte) int {
 	return groupRun(b, int(at), count)
 }
 
-// groupRun skips the group varints of count values.
+// groupRun is the offset after the group varints of count values that begin at at.
 func groupRun(b []byte, at int, count int64) int {
 	for i := int64(0); i < count; i += 4 {
 		_, n, err := groupvarint.Decode4(b[at:])
@@ -141,6 +143,7 @@ func groupRun(b []byte, at int, count int64) int {
 	return at
 }
 
+// groupsExtent measures a group-varint block.
 func groupsExtent(b []byte) int {
 	g, n, err := groupvarint.Decode4(b)
 	if err != nil || (int64(g[0])+3)/4*5 > int64(len(b)-n) {
@@ -149,6 +152,7 @@ func groupsExtent(b []byte) int {
 	return groupRun(b, n, int64(g[0]))
 }
 
+// prefixExtent measures a prefix block.
 func prefixExtent(b []byte) int {
 	g, at, err := groupvarint.Decode4(b)
 	if err != nil || g[0] == 0 || g[2] == 0 || uint64(g[0]) > uint64(len(b)/2) {

@@ -80,14 +80,14 @@ func parseFooterMessage(c *wire.Cursor) (f Footer) {
 func checkFooter(c *wire.Cursor, f *Footer, seen uint, array bool) {
 	for i, name := range []string{"data_type", "encoding", "num_values"} {
 		if seen>>(i+1)&1 == 0 {
-			c.Fail(0, c.Pos(), name, "required, and not there")
+			c.Fail(0, c.Pos(), name, "required, but missing")
 		}
 	}
 	switch {
 	case f.NumValues < 0:
-		c.Fail(0, c.Pos(), "num_values", "%d", f.NumValues)
+		c.Fail(0, c.Pos(), "num_values", "%d, expected at least 0", f.NumValues)
 	case f.Incompatible&^FeaturesKnown == 0 && array != f.Array():
-		c.Fail(0, c.Pos(), "is_type_array", "%t, but the feature bit for array blocks says %t", array, f.Array())
+		c.Fail(0, c.Pos(), "is_type_array", "%t, but the feature bit for array blocks is %t", array, f.Array())
 	}
 	if s, ok := f.Stored(); ok && !f.Type.HasDigits(s.Precision, s.Scale) {
 		c.Fail(0, c.Pos(), "metadata["+FieldKey+"]", "%s, and decimals of %d digits, %d after the decimal point",
@@ -107,7 +107,7 @@ func parseTreeInfo(r *pb.Reader, name string) *BlockPtr {
 		}
 	}
 	if p == nil {
-		s.Fail(0, s.Pos(), "root_block", "required, and not there")
+		s.Fail(0, s.Pos(), "root_block", "required, but missing")
 	}
 	r.Join(s)
 	return p
@@ -128,7 +128,7 @@ func parsePointer(r *pb.Reader, name string) *BlockPtr {
 		}
 	}
 	if p.Offset < 0 || p.Size < 0 {
-		s.Fail(0, s.Pos(), "", "no block: offset %d, size %d", p.Offset, p.Size)
+		s.Fail(0, s.Pos(), "", "offset %d, size %d; -1 is missing", p.Offset, p.Size)
 	}
 	r.Join(s)
 	return &p
@@ -137,6 +137,7 @@ func parsePointer(r *pb.Reader, name string) *BlockPtr {
 // featureNames are the incompatible features, by bit.
 var featureNames = [...]string{"checksums", "array blocks"}
 
+// FeatureList is the text of feature bits, for descriptions and errors.
 func FeatureList(features uint32) string {
 	var names []string
 	for ; features != 0; features &= features - 1 {
@@ -153,7 +154,8 @@ func FeatureList(features uint32) string {
 	return strings.Join(names, ", ")
 }
 
-// Support says what of a footer we do not know how to read. at is the footer.
+// Support is an error, Unsupported, if f has a feature, compression, type or encoding that cannot be read. at is the
+// footer's span.
 func Support(f *Footer, at fault.Span) error {
 	if f.Incompatible&^FeaturesKnown != 0 {
 		return fault.Unsupportedf(at, "footer.incompatible_features", "%#x: %s; known are %s",
@@ -168,13 +170,13 @@ func Support(f *Footer, at fault.Span) error {
 	return nil
 }
 
-// CodecOf is the codec of compressed blocks; nil for none.
+// CodecOf is the codec of compressed blocks; nil for NoCompression. The error is Unsupported.
 func CodecOf(c Compression) (*codec.Codec, error) {
 	if c == NoCompression {
 		return nil, nil
 	}
 	if c == DefaultCompression {
-		return nil, fault.Unsupportedf(fault.Span{}, "compression", "a file cannot say \"default\"")
+		return nil, fault.Unsupportedf(fault.Span{}, "compression", "\"default\" is not allowed in a file")
 	}
 	if k, ok := codec.ByName(c.String()); ok {
 		return k, nil
@@ -182,10 +184,10 @@ func CodecOf(c Compression) (*codec.Codec, error) {
 	return nil, fault.Unsupportedf(fault.Span{}, "compression", "method %d is not known", int32(c))
 }
 
-// CheckIndexes says whether the values of f can be found at all.
+// CheckIndexes is the reason why the indexes of f cannot lead to its values; "": there is none.
 func CheckIndexes(f *Footer) string {
 	if f.PosIdx == nil && f.ValIdx == nil && f.NumValues > 0 {
-		return fmt.Sprintf("%d values and no index: nothing says where they are", f.NumValues)
+		return fmt.Sprintf("%d values, but no index of their blocks", f.NumValues)
 	}
 	if f.PosIdx != nil && f.NumValues > math.MaxUint32+1 {
 		return fmt.Sprintf("%d values are more than a positional index can number", f.NumValues)

@@ -13,28 +13,28 @@ const (
 	formRuns     // rle of integers
 	formBitRuns  // rle of bools
 	formShuffled // bitshuffle
-	FormCodes    // words of a dictionary: bitshuffle
+	FormCodes    // codes of a dictionary: bitshuffle
 	formGroups   // group varint, v1
 )
 
 // values are the values of a block that are not null, as stored.
 type values struct {
 	Form    form
-	Count   int    // how many there are
-	Ordinal uint32 // row of the block's first value, or null
+	Count   int    // number of values
+	Ordinal uint32 // of the block's first row
 	data    []byte // after the header
-	At      int    // where data begins in the block
+	At      int    // offset of data in the block
 
 	elem     int    // bitshuffle: bytes of an element
 	padded   int    // bitshuffle: elements with padding
-	base     uint32 // group varint: what is added to each value
+	base     uint32 // group varint: added to each value
 	offsets  []byte // plain binary: group varints
-	restarts int    // prefix: how many restart points are reported
+	restarts int    // prefix: number of stored restart points
 	points   []byte // prefix: u32 each
-	start    int    // prefix: where the header begins in the block
+	start    int    // prefix: offset of the header in the block
 }
 
-// As is the first n values of T in b.
+// As is the memory of the first n values of T in b; b must have as many bytes.
 func As[T any](b []byte, n int) []T {
 	if n == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 // parseGroups reads a group-varint block, which only files of format v1 have:
 //
 //	header  group varint: number of values, smallest value, ordinal, unused
-//	groups  group varints of four values each, relative to the smallest; the last one is filled up with zeros
+//	groups  group varints of four values each, relative to the smallest; the last one is padded with zeros
 func parseGroups(c *wire.Cursor) (v values) {
 	v.Form = formGroups
 	g := parseGroup(c, "header")
@@ -20,7 +20,7 @@ func parseGroups(c *wire.Cursor) (v values) {
 	if c.Err() == nil && (int64(v.Count)+3)/4*5 > int64(c.Left()) {
 		c.Fail(0, c.Pos(), "header", "%d values in %d bytes", v.Count, c.Left())
 	}
-	v.data, v.At = left(c, "groups", int64(c.Left()))
+	v.data, v.At = takeRest(c, "groups", int64(c.Left()))
 	return v
 }
 
@@ -29,7 +29,7 @@ func (v *values) groups(dst []byte, skip, n int, a *vec.Arena) error {
 	all := a.Uint32s(v.Count)
 	used, err := groupvarint.Decode(all, v.data)
 	if err == nil && used != len(v.data) {
-		err = fault.Rel(used, len(v.data)-used, "groups", "%d bytes are left over", len(v.data)-used)
+		err = fault.Rel(used, len(v.data)-used, "groups", "%d bytes are left", len(v.data)-used)
 	}
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (v *values) groups(dst []byte, skip, n int, a *vec.Arena) error {
 	out := As[uint32](dst, n)
 	for i, x := range all[skip:][:n] {
 		if x > math.MaxUint32-v.base {
-			return fault.Rel(0, len(v.data), "groups", "%d more than %d does not fit 32 bits", x, v.base)
+			return fault.Rel(0, len(v.data), "groups", "%d + %d exceeds 32 bits", x, v.base)
 		}
 		out[i] = v.base + x
 	}

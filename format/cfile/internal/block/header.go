@@ -9,10 +9,10 @@ import (
 	"stoa/wire"
 )
 
-// MinFile is a header and a footer without messages.
+// MinFile is the size in bytes of a header and a footer without messages.
 const MinFile = 2 * (MagicLen + 4)
 
-// Part is a section of c that is reported as a structure of its own.
+// Part is a section of n bytes of c that is traced as a structure.
 func Part(c *wire.Cursor, name string, n int) *wire.Cursor {
 	if n >= 0 && n <= c.Left() && c.Err() == nil {
 		c.Node(region.Struct, c.Pos(), n, name, "")
@@ -20,10 +20,10 @@ func Part(c *wire.Cursor, name string, n int) *wire.Cursor {
 	return c.Section(name, n)
 }
 
-// Frame is what stands around the message of a header or footer.
+// Frame is the size and the checksum of a header, footer or block.
 type Frame struct {
 	size      int    // bytes of the whole structure
-	Crc, Want uint32 // as stored and as computed; both 0 without checksums
+	Crc, Want uint32 // stored and computed; both 0 without checksums
 }
 
 // MagicVersion is 1 or 2, and 0 for bytes that are no magic.
@@ -115,10 +115,12 @@ func parsePair(r *pb.Reader, name string) (m MetaPair) {
 // Tail is magic and length at the end of a footer.
 const Tail = MagicLen + 4
 
-// ParseTail looks at the last bytes of a file. It says how long the footer's message is.
+// ParseTail reads the last Tail bytes of a file: the version by the magic, and the size of the footer's message in
+// bytes.
 func ParseTail(c *wire.Cursor) (version, message int) {
 	version = ParseMagic(c)
 	return version, ParseLength(c)
 }
 
+// Le32 is the little-endian number in the first four bytes of b.
 func Le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }

@@ -12,7 +12,7 @@ import (
 // IndexNode is a node of an index tree:
 //
 //	entries         each: key_length varint, key, offset varint, size varint
-//	entry_offsets   u32 each: where the entries begin
+//	entry_offsets   u32 each: offsets of the entries
 //	trailer         IndexBlockTrailerPB: num_entries (1), type (2): 0 leaf, 1 internal
 //	trailer_length  u32
 //
@@ -25,17 +25,17 @@ type IndexNode struct {
 	body  int // bytes of the entries
 	offs  []byte
 
-	Entries []IndexEntry // all of them, if they were read already
+	Entries []IndexEntry // all of them, if they were parsed already
 }
 
-// IndexEntry is one entry.
+// IndexEntry is an entry of an IndexNode.
 type IndexEntry struct {
 	Key []byte
 	Ptr BlockPtr
 }
 
-// ParseIndexBlock reads the frame of an index block, which c holds exactly; the entries are left to entry. With
-// a tracer they are all read.
+// ParseIndexBlock reads the trailer of an index block, which c holds exactly. Entry reads the entries; if traced is
+// true they are all read for the tracer.
 func ParseIndexBlock(c *wire.Cursor, traced bool) (x IndexNode) {
 	all := c.Rest()
 	if len(all) < 4 {
@@ -77,7 +77,7 @@ func ParseIndexBlock(c *wire.Cursor, traced bool) (x IndexNode) {
 	return x
 }
 
-// parseIndexTrailer reads an IndexBlockTrailerPB. Without a number of entries it gives -1.
+// parseIndexTrailer reads an IndexBlockTrailerPB. n is -1 if it has no number of entries.
 func parseIndexTrailer(c *wire.Cursor) (n int, leaf bool) {
 	n, kind := -1, int32(-1)
 	for r := pb.NewReader(c); r.Next(); {
@@ -99,12 +99,12 @@ func parseIndexTrailer(c *wire.Cursor) (n int, leaf bool) {
 		}
 	}
 	if kind != 0 && kind != 1 {
-		c.Fail(0, c.Pos(), "type", "%d is neither leaf (0) nor internal (1)", kind)
+		c.Fail(0, c.Pos(), "type", "%d, expected leaf (0) or internal (1)", kind)
 	}
 	return n, kind == 0
 }
 
-// traceEntries reads the entries for a tracer, as far as they follow each other.
+// traceEntries reads the entries for a tracer, as far as they are consecutive.
 func (x *IndexNode) traceEntries(c *wire.Cursor) {
 	for i := 0; i < x.N; i++ {
 		from, to, reason := x.bounds(i)
@@ -117,7 +117,7 @@ func (x *IndexNode) traceEntries(c *wire.Cursor) {
 	}
 }
 
-// bounds is where entry i begins and ends, or why it is nowhere.
+// bounds is the range of entry i in the block, or the reason why it has none.
 func (x *IndexNode) bounds(i int) (from, to int, reason string) {
 	a, b := uint64(Le32(x.offs[4*i:])), uint64(x.body)
 	if i+1 < x.N {
@@ -132,7 +132,7 @@ func (x *IndexNode) bounds(i int) (from, to int, reason string) {
 	return int(a), int(b), ""
 }
 
-// Entry is entry i. Every byte of it must belong to it.
+// Entry is entry i. Bytes after its size, before the next entry, are an error.
 func (x *IndexNode) Entry(i int) (IndexEntry, error) {
 	if x.Entries != nil {
 		return x.Entries[i], nil
@@ -158,13 +158,13 @@ func parseIndexEntry(c *wire.Cursor) (e IndexEntry) {
 	case off > math.MaxInt64:
 		c.Fail(0, c.Pos(), "offset", "%d", off)
 	case c.Left() > 0:
-		c.Fail(c.Pos(), c.Left(), "", "%d bytes are left over", c.Left())
+		c.Fail(c.Pos(), c.Left(), "", "%d bytes are left", c.Left())
 	}
 	e.Ptr.Offset = int64(off)
 	return e
 }
 
-// Ordinal is the key of a positional index.
+// Ordinal is the key of an entry of a positional index; false if it has not four bytes.
 func (e *IndexEntry) Ordinal() (n int64, ok bool) {
 	if len(e.Key) != 4 {
 		return 0, false

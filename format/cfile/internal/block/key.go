@@ -25,8 +25,8 @@ func Keyable(t Type) bool {
 	return known && t != Bool && t != Float && t != Double
 }
 
-// AppendKey appends the encoded key of one value: of fixed-width types its little-endian bytes as a block has
-// them, of the others its bytes. last says that no other column of the key follows.
+// AppendKey appends the encoded key of one value, which is given as in a block: little-endian, or the bytes of a
+// string. last: no other column of the key follows. The error is Invalid.
 func AppendKey(dst []byte, t Type, value []byte, last bool) ([]byte, error) {
 	if !Keyable(t) {
 		return dst, fault.Invalidf("a %s cannot be a key", t)
@@ -51,8 +51,8 @@ func AppendKey(dst []byte, t Type, value []byte, last bool) ([]byte, error) {
 	return append(append(dst, value...), 0, 0), nil
 }
 
-// DecodeKey takes an encoded key of columns of the given types apart, into values as AppendKey takes them.
-// The errors are relative to key.
+// DecodeKey decodes a key of columns of the given types into values as AppendKey takes them. The error is Invalid if a
+// type cannot be a key, else Corrupt and relative to key.
 func DecodeKey(key []byte, columns []Type) (values [][]byte, err error) {
 	rest := key
 	for i, t := range columns {
@@ -75,12 +75,12 @@ func DecodeKey(key []byte, columns []Type) (values [][]byte, err error) {
 		values = append(values, v)
 	}
 	if len(rest) > 0 {
-		return nil, fault.Rel(len(key)-len(rest), len(rest), "key", "%d bytes are left over", len(rest))
+		return nil, fault.Rel(len(key)-len(rest), len(rest), "key", "%d bytes are left", len(rest))
 	}
 	return values, nil
 }
 
-// FixedKey is the inverse of AppendFixedKey.
+// FixedKey is the inverse of AppendFixedKey: the little-endian value.
 func FixedKey(key []byte, t Type) []byte {
 	v := make([]byte, len(key))
 	for i, b := range key {
@@ -98,7 +98,7 @@ func escaped(key []byte, at int) (value, rest []byte, err error) {
 	for {
 		i := bytes.IndexByte(key, 0)
 		if i < 0 || i+1 == len(key) {
-			return nil, nil, fault.Rel(at, len(key), "key", "a string has no end")
+			return nil, nil, fault.Rel(at, len(key), "key", "a string is not terminated")
 		}
 		value = append(value, key[:i]...)
 		mark := key[i+1]
@@ -109,7 +109,7 @@ func escaped(key []byte, at int) (value, rest []byte, err error) {
 		case 1:
 			value = append(value, 0)
 		default:
-			return nil, nil, fault.Rel(at+i, 2, "key", "00 is followed by %02x", mark)
+			return nil, nil, fault.Rel(at+i, 2, "key", "00 %02x, expected 00 or 01 after 00", mark)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func KeyOf(t Type, at arrow.DataType, v pred.Value) ([]byte, bool) {
 	return AppendFixedKey(nil, t, le[:t.Width()]), true
 }
 
-// unscaled is the number that stores v with the given scale, if one does exactly.
+// unscaled is the unscaled number of v at the given scale; false if v is not exactly one.
 func unscaled(v pred.Value, scale int32) (decimal128.Num, bool) {
 	var n decimal128.Num
 	from := int32(0)

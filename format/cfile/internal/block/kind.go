@@ -1,6 +1,6 @@
 package block
 
-// Kind is what a CFile is in Kudu. The files do not say it; it is told from what they have:
+// Kind is the use of a CFile in Kudu. The files do not declare it; it is determined from their footers:
 //
 //	delta   metadata deltafilestats
 //	bloom   binary, plain, not compressed, a value index and no positional one, num_values 0

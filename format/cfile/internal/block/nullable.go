@@ -10,15 +10,15 @@ import (
 	"stoa/wire"
 )
 
-// Bitmap is a run-coded bitmap of presence: 1 = there is a value.
+// Bitmap is a run-coded validity bitmap: 1: not null.
 type Bitmap struct {
 	name string
 	N    int // bits
 	runs []byte
-	at   int // where runs begins in the block
+	at   int // offset of runs in the block
 }
 
-// parseNulls reads what stands before the values of a nullable block:
+// parseNulls reads the header of a nullable block:
 //
 //	num_rows     varint
 //	bitmap_size  varint
@@ -46,8 +46,8 @@ func (b *Bitmap) Ones(skip, n int) (int, error) {
 	return k, nil
 }
 
-// Mark makes the n entries of dst from at on null where the n bits after skip are 0, and returns how many are not.
-// valid is nil if all are present and dst had no bitmap.
+// Mark makes the n entries of dst from at on null where the n bits after skip are 0, and returns the number of the
+// others. valid is dst's bitmap; nil if no entry is null and dst had none.
 func (b *Bitmap) Mark(dst *vec.Vector, at, skip, n int) (k int, valid []byte, err error) {
 	if !dst.HasValidity() {
 		if k, err = b.Ones(skip, n); err != nil || k == n {
@@ -91,8 +91,8 @@ func spreadBit(b []byte, i int, valid, spare []byte, next *int) {
 	}
 }
 
-// CheckOnes compares a bitmap with the number of values: what comes before and in the part that was decoded
-// must be there, and at the end of the block all must be used up.
+// CheckOnes compares a bitmap with the number of values: at least skipped+k of them, the ones before and in the part
+// that was decoded, or just as many if end is true, the part being the last of the block.
 func CheckOnes(b *Bitmap, v *values, skipped, k int, end bool) error {
 	if skipped+k > v.Count || end && skipped+k != v.Count {
 		return fault.Rel(b.at, len(b.runs), b.name, "%d bits are 1, but the block has %d values", skipped+k, v.Count)

@@ -9,16 +9,16 @@ import (
 	"stoa/wire"
 )
 
-// parseCounts reads what begins a plain block of fixed width and an RLE block: count u32, ordinal u32.
+// parseCounts reads the header of a plain block of fixed width and of an RLE block: count u32, ordinal u32.
 func parseCounts(c *wire.Cursor) (count int, ordinal uint32) {
 	count = int(c.U32("num_values"))
 	return count, c.U32("ordinal")
 }
 
-// left takes what is left, which must be n bytes.
-func left(c *wire.Cursor, name string, n int64) (data []byte, at int) {
+// takeRest reads what is left of c, which must be n bytes, and its offset.
+func takeRest(c *wire.Cursor, name string, n int64) (data []byte, at int) {
 	if c.Err() == nil && int64(c.Left()) != n {
-		c.Fail(c.Pos(), c.Left(), name, "%d bytes where the values have %d", c.Left(), n)
+		c.Fail(c.Pos(), c.Left(), name, "%d bytes, but the values have %d", c.Left(), n)
 	}
 	if c.Err() != nil {
 		return nil, c.Pos()
@@ -35,7 +35,7 @@ func left(c *wire.Cursor, name string, n int64) (data []byte, at int) {
 func parsePlainFixed(c *wire.Cursor, width int) (v values) {
 	v.Form = formFixed
 	v.Count, v.Ordinal = parseCounts(c)
-	v.data, v.At = left(c, "values", int64(v.Count)*int64(width))
+	v.data, v.At = takeRest(c, "values", int64(v.Count)*int64(width))
 	return v
 }
 
@@ -43,20 +43,20 @@ func parsePlainFixed(c *wire.Cursor, width int) (v values) {
 func parsePlainBits(c *wire.Cursor) (v values) {
 	v.Form = formBits
 	v.Count, v.Ordinal = parseCounts(c)
-	v.data, v.At = left(c, "values", (int64(v.Count)+7)/8)
+	v.data, v.At = takeRest(c, "values", (int64(v.Count)+7)/8)
 	return v
 }
 
 // plainBinaryHead is the size of the header of a plain binary block.
 const plainBinaryHead = 12
 
-// ParsePlainBinary reads a plain block of strings. It is a block of its own in a dictionary, too.
+// ParsePlainBinary reads a plain block of strings, which is a data block, the dictionary, or a part of a block.
 //
 //	ordinal      u32
 //	num_values   u32
 //	offsets_pos  u32, counted from the beginning of this header
 //	values       one after the other
-//	offsets      where each value begins, counted likewise; group varints
+//	offsets      of each value, counted likewise; group varints
 func ParsePlainBinary(c *wire.Cursor) (v values) {
 	v.Form = formStrings
 	start := c.Pos()
@@ -90,7 +90,8 @@ func (v *values) Bits(dst []byte, at, skip, n int) error {
 	return v.bitRuns(dst, at, skip, n)
 }
 
-// Strings decodes n strings, after skip, to the tail of dst that begins at entry at: offsets and bytes.
+// Strings decodes n strings, after skip, to the tail of dst that begins at entry at: offsets and bytes. More than limit
+// bytes are an error, Limit.
 func (v *values) Strings(dst *vec.Vector, at, skip, n int, a *vec.Arena, limit int64) error {
 	if v.Form == FormPrefix {
 		return v.prefixed(dst, at, skip, n, a, limit)
@@ -129,7 +130,8 @@ func (v *values) allStrings(dst *vec.Vector, offs []int32, limit int64) error {
 	return nil
 }
 
-// Starts fills offs with where the strings begin, and the last one ends, in v.data; base is added to each.
+// Starts fills offs, which has one entry more than there are strings, with the offsets at which they begin in v.data
+// and the last one ends; base is added to each.
 func (v *values) Starts(offs []int32, base int32) error {
 	n := len(offs) - 1
 	used, err := groupvarint.DecodeOffsets(offs[:n], v.offsets, base-plainBinaryHead,
@@ -138,9 +140,9 @@ func (v *values) Starts(offs []int32, base int32) error {
 	switch {
 	case err != nil:
 	case used != len(v.offsets):
-		err = fault.Rel(used, len(v.offsets)-used, "", "%d bytes are left over", len(v.offsets)-used)
+		err = fault.Rel(used, len(v.offsets)-used, "", "%d bytes are left", len(v.offsets)-used)
 	case n == 0 && end != 0 || n > 0 && offs[0] != base:
-		return fault.Rel(0, end, "values", "the first value does not begin where the values begin")
+		return fault.Rel(0, end, "values", "the first offset is not that of the first byte")
 	}
 	if err != nil {
 		return Relative(err, end, "offsets")
@@ -149,7 +151,7 @@ func (v *values) Starts(offs []int32, base int32) error {
 	return nil
 }
 
-// Relative moves a relative error by off and puts name in front of its path.
+// Relative moves a relative error by off bytes and prepends name to its path.
 func Relative(err error, off int, name string) error {
 	e, ok := err.(*fault.Error)
 	if !ok || e.Class == fault.Bug {
@@ -165,7 +167,7 @@ func Relative(err error, off int, name string) error {
 func roomFor(dst *vec.Vector, at int32, n, limit int64) ([]byte, error) {
 	if n > limit {
 		return nil, fault.Limitf(fault.Span{}, "",
-			"%d bytes of strings are more than a page may have (%d, page limit or memory limit)", n, limit)
+			"%d bytes of strings, a page has at most %d (page limit or memory limit)", n, limit)
 	}
 	return dst.Bytes(at, n)
 }

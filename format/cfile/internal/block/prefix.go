@@ -11,7 +11,7 @@ import (
 	"stoa/wire"
 )
 
-// parseGroup reads four numbers that are one group varint, by the names given.
+// parseGroup reads four numbers that are one group varint, whose bytes are traced as names.
 func parseGroup(c *wire.Cursor, names string) (g [4]uint32) {
 	g, used, err := groupvarint.Decode4(c.Rest())
 	if err != nil {
@@ -26,7 +26,7 @@ func parseGroup(c *wire.Cursor, names string) (g [4]uint32) {
 //
 //	header        group varint: number of values, ordinal, restart interval, unused
 //	entries       see package prefix
-//	restarts      u32 each: where a restart point's entry begins, counted from the header; the first is not stored
+//	restarts      u32 each: offset from the header of a restart point's entry; the first is not stored
 //	num_restarts  u32
 func parsePrefix(c *wire.Cursor) (v values) {
 	v.Form = FormPrefix
@@ -66,7 +66,7 @@ func (v *values) prefixed(dst *vec.Vector, at, skip, n int, a *vec.Arena, limit 
 		return err
 	}
 	if used != len(v.data) {
-		return fault.Rel(used, len(v.data)-used, "entries", "%d bytes are left over", len(v.data)-used)
+		return fault.Rel(used, len(v.data)-used, "entries", "%d bytes are left", len(v.data)-used)
 	}
 	offs := dst.Offsets(at)
 	if skip == 0 && n == v.Count {
@@ -80,7 +80,7 @@ func (v *values) prefixed(dst *vec.Vector, at, skip, n int, a *vec.Arena, limit 
 	}
 	if total > limit {
 		return fault.Limitf(fault.Span{}, "",
-			"%d bytes of strings are more than a page may have (%d, page limit or memory limit)", total, limit)
+			"%d bytes of strings, a page has at most %d (page limit or memory limit)", total, limit)
 	}
 	return v.somePrefixed(dst, offs, skip, n, int(total), a)
 }
@@ -105,8 +105,8 @@ func (v *values) somePrefixed(dst *vec.Vector, offs []int32, skip, n, total int,
 	return nil
 }
 
-// RestartProblem says what is wrong with the restart points of a block that was decoded: each must be where an entry
-// begins that shares nothing with the one before.
+// RestartProblem is the first error in the restart points of a block that was decoded: each must be the offset of an
+// entry that shares no bytes with the one before. "": there is none.
 func (v *values) RestartProblem() string {
 	at := 0
 	starts := map[int]bool{}
@@ -118,7 +118,7 @@ func (v *values) RestartProblem() string {
 	}
 	for i := range v.restarts {
 		if p := int(Le32(v.points[4*i:])); !starts[p] {
-			return fmt.Sprintf("restart point %d is %d, where no entry without a prefix begins", i, p)
+			return fmt.Sprintf("restart point %d is %d, which is not the offset of an entry without prefix", i, p)
 		}
 	}
 	return ""

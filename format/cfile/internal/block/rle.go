@@ -13,7 +13,7 @@ import (
 //	ordinal     u32
 //	runs        see package rle; values have the bits of the type, bools one
 //
-// Nothing says how long the runs are: what follows them is not looked at.
+// The size of the runs is not stored, so bytes after them are ignored.
 func parseRuns(c *wire.Cursor, t Type) (v values) {
 	v.Form = formRuns
 	if t == Bool {

@@ -9,7 +9,7 @@ import (
 	"stoa/internal/present"
 )
 
-// Names of field metadata. What Arrow has no word for is kept there, so that it survives a conversion.
+// Names of field metadata, which keep what Arrow has no type for when files are converted.
 const (
 	MetaType        = "stoa.type"        // Kudu's name of the type
 	MetaEncoding    = "stoa.encoding"    // of the blocks
@@ -18,16 +18,16 @@ const (
 	MetaLength      = "stoa.length"      // of varchar, in characters
 	MetaHolds       = "stoa.holds"       // HoldsValidity: no values, see StoredField
 
-	// FieldKey is the pair of the footer's metadata in which our writer keeps what a CFile has no field for.
+	// FieldKey is the key of the footer's metadata under which our writer keeps a StoredField.
 	FieldKey = "stoa.field"
-	// SetKey is the pair in which each file of a set has the set's id.
+	// SetKey is the key under which each file of a set has the set's id.
 	SetKey = "stoa.set"
 )
 
-// StoredField is the value of FieldKey, as JSON.
+// StoredField is the value of FieldKey, as JSON: properties of the Arrow field that Kudu's footer has no field for.
 type StoredField struct {
 	Name      string `json:"name,omitempty"`
-	Type      string `json:"type,omitempty"` // Arrow's, if Kudu's type does not say it
+	Type      string `json:"type,omitempty"` // Arrow's, if it does not follow from Kudu's type
 	Nullable  *bool  `json:"nullable,omitempty"`
 	Precision int    `json:"precision,omitempty"`
 	Scale     int    `json:"scale,omitempty"`
@@ -35,10 +35,10 @@ type StoredField struct {
 	Holds     string `json:"holds,omitempty"` // HoldsValidity, or "": values
 }
 
-// HoldsValidity is what a column of bools holds that says which of the structs of its name are there.
+// HoldsValidity marks a column of bools that is the validity of the struct with its name.
 const HoldsValidity = "validity"
 
-// Stored is what the footer keeps of the Arrow field; nothing if it is not there, or no JSON of ours.
+// Stored is the StoredField of the footer; false if it has none, or one that is not JSON of ours.
 func (f *Footer) Stored() (s StoredField, ok bool) {
 	b, ok := f.Get(FieldKey)
 	if ok && json.Unmarshal(b, &s) != nil {
@@ -47,11 +47,11 @@ func (f *Footer) Stored() (s StoredField, ok bool) {
 	return s, ok
 }
 
-// Arrow is the Arrow type that holds every value of t. Old files do not keep the precision and scale of decimals: 0 and
-// negative mean the most digits that t is for, and none after the decimal point.
+// Arrow is the Arrow type that holds every value of t. Kudu's files do not have the precision and scale of decimals:
+// precision 0 is the largest of t, a negative scale is 0.
 //
-// Int128 is decimal128(38, 0): its 128 bits are Arrow's, so values of 39 digits are kept and printed, too, though
-// strictly they are beyond the type; verify reports of them.
+// Int128 is decimal128(38, 0): its 128 bits are Arrow's, so values of 39 digits are kept and printed, too, although
+// they exceed the precision; verify reports them.
 func (t Type) Arrow(precision, scale int) arrow.DataType {
 	switch t {
 	case Uint8:

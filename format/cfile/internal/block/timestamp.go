@@ -8,13 +8,13 @@ import (
 	"stoa/fault"
 )
 
-// Kudu has timestamps of microseconds only. Those of other units are stored as microseconds and shown in their own:
-// whatever compares stored values, keys and statistics does so in microseconds.
+// Kudu has timestamps of microseconds only. Those of other units are stored as microseconds and shown in their units:
+// stored values, keys and statistics are compared in microseconds.
 
 // Micros is the type of a timestamp as it is stored.
 var Micros arrow.DataType = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
 
-// OtherUnit is the unit in which t shows timestamps, if it is not that in which they are stored.
+// OtherUnit is the unit of timestamps of type t; false if it is the stored one, or t is no timestamp.
 func OtherUnit(t arrow.DataType) (arrow.TimeUnit, bool) {
 	ts, ok := t.(*arrow.TimestampType)
 	if !ok || ts.Unit == arrow.Microsecond {
@@ -23,7 +23,7 @@ func OtherUnit(t arrow.DataType) (arrow.TimeUnit, bool) {
 	return ts.Unit, true
 }
 
-// perMicro is how many microseconds a unit has, or how many of it a microsecond has, if it is finer.
+// perMicro is the number of microseconds in a unit or, if it is finer, of units in a microsecond.
 func perMicro(u arrow.TimeUnit) (n int64, finer bool) {
 	switch u {
 	case arrow.Second:
@@ -34,17 +34,18 @@ func perMicro(u arrow.TimeUnit) (n int64, finer bool) {
 	return 1_000, true
 }
 
-// ShowMicros turns stored timestamps into another unit. One that this does not have is damage: none such was written.
+// ShowMicros converts stored timestamps to another unit, in place. One that this cannot represent is a relative error,
+// Corrupt, as none was written.
 func ShowMicros(v []int64, u arrow.TimeUnit) error {
 	n, finer := perMicro(u)
 	for i, x := range v {
 		switch {
 		case !finer && x%n != 0:
-			return fault.Rel(0, 0, "", "value %d, %d microseconds, is no whole number of %s", i, x, u)
+			return fault.Rel(0, 0, "", "value %d, %d microseconds, is not a whole number of %s", i, x, u)
 		case !finer:
 			v[i] = x / n
 		case x > math.MaxInt64/n || x < math.MinInt64/n:
-			return fault.Rel(0, 0, "", "value %d, %d microseconds, is beyond what a timestamp of %s holds", i, x, u)
+			return fault.Rel(0, 0, "", "value %d, %d microseconds, is out of range of a timestamp of %s", i, x, u)
 		default:
 			v[i] = x * n
 		}
@@ -52,7 +53,7 @@ func ShowMicros(v []int64, u arrow.TimeUnit) error {
 	return nil
 }
 
-// StoredMicros is the inverse of ShowMicros, of one value that it gave.
+// StoredMicros is the inverse of ShowMicros for one value that it returned.
 func StoredMicros(x int64, u arrow.TimeUnit) int64 {
 	n, finer := perMicro(u)
 	if finer {

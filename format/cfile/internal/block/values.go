@@ -48,7 +48,7 @@ func (v *values) fixed(dst []byte, skip, n, width int, a *vec.Arena) error {
 	return fault.Bugf("cfile: form %d holds no values of fixed width", v.Form)
 }
 
-// Wide decodes n values as fixed does, but stores them in slots of size bytes, filled up with their sign.
+// Wide decodes n values of width bytes, after skip, to slots of size bytes in dst, sign-extended.
 func (v *values) Wide(dst []byte, skip, n, width, size int, a *vec.Arena) error {
 	if width == size {
 		return v.fixed(dst, skip, n, width, a)

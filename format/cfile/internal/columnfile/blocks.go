@@ -10,13 +10,13 @@ import (
 	"stoa/wire"
 )
 
-// readBlock reads and opens the block at p, which bad has found good. It is for metadata: index blocks, the
-// blocks of a look-up.
+// readBlock reads and opens the block at p, in which Problem has found none, within the metadata limit: an index block,
+// a filter, or the last data block.
 func (f *File) readBlock(ctx context.Context, p block.BlockPtr, path string) (block.Block, error) {
 	at := f.Span(p)
 	if p.Size > f.Limits.Metadata {
-		return block.Block{}, fault.Limitf(at, path, "%d bytes are more than metadata may have (%d, metadata limit)",
-			p.Size, f.Limits.Metadata)
+		return block.Block{}, fault.Limitf(at, path, "%d bytes, and at most %d are read (metadata limit)", p.Size,
+			f.Limits.Metadata)
 	}
 	stored := make([]byte, p.Size)
 	if err := format.ReadFull(ctx, f.Src, at, path, stored); err != nil {
@@ -26,16 +26,17 @@ func (f *File) readBlock(ctx context.Context, p block.BlockPtr, path string) (bl
 	return b, fault.Locate(err, at, true, path)
 }
 
-// OpenBlock verifies the checksum and decompresses. The result is part of stored, or lies in a (nil: in fresh memory).
+// OpenBlock verifies the checksum of a stored block, unless noVerify is true, and decompresses it. The result is a part
+// of stored, or memory of a (nil: new memory). The error is Corrupt, or Limit beyond the page limit.
 func (f *File) OpenBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bool) (block.Block, error) {
 	return f.openBlock(stored, at, a, noVerify, f.Limits.Page, "page limit")
 }
 
-// openBlock is OpenBlock for one of at most so many bytes; limit names that limit in messages.
-func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bool, most int64,
+// openBlock is OpenBlock for a block of at most maxRaw bytes when decompressed; limit is the name of that limit.
+func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bool, maxRaw int64,
 	limit string) (block.Block, error) {
 	if f.Footer.Checksums() {
-		if !noVerify { // it is a large part of what reading costs
+		if !noVerify { // the checksum is a large part of the time of reading
 			if _, fr := block.SplitChecksum(stored); fr.Crc != fr.Want {
 				return block.Block{}, ChecksumError(at, "checksum", fr)
 			}
@@ -55,9 +56,9 @@ func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bo
 	if h.Plain {
 		return block.Block{Data: h.Data, At: at.Sub(head, int64(len(h.Data))), Exact: true}, nil
 	}
-	if int64(h.Raw) > most {
+	if int64(h.Raw) > maxRaw {
 		return block.Block{}, fault.Limitf(at, "uncompressed_size", "%d bytes, and at most %d are read (%s)", h.Raw,
-			most, limit)
+			maxRaw, limit)
 	}
 	var raw []byte
 	if a != nil {
@@ -71,6 +72,7 @@ func (f *File) openBlock(stored []byte, at fault.Span, a *vec.Arena, noVerify bo
 	return block.Block{Data: raw, At: at}, nil
 }
 
+// ChecksumError is the error of a checksum that does not match.
 func ChecksumError(at fault.Span, path string, fr block.Frame) error {
 	return fault.Corruptf(at, path, "expected %#08x, computed %#08x", fr.Crc, fr.Want)
 }

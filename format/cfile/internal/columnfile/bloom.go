@@ -14,7 +14,7 @@ import (
 	"stoa/wire"
 )
 
-// maxHashes bounds the probes of a filter: a look-up takes time in proportion. Kudu chooses 13.
+// maxHashes is the largest number of hash functions of a filter, as it bounds the time of a look-up. Kudu writes 13.
 const maxHashes = 1024
 
 // ParseBloom reads a block of a bloom file:
@@ -37,7 +37,7 @@ func ParseBloom(c *wire.Cursor) (b bloom.Filter) {
 	}
 	c.Join(h)
 	if c.Err() == nil && (b.Hashes < 1 || b.Hashes > maxHashes) {
-		c.Fail(4, int(n), "header.num_hash_functions", "%d", b.Hashes)
+		c.Fail(4, int(n), "header.num_hash_functions", "%d, expected 1 to %d", b.Hashes, maxHashes)
 	}
 	if c.Err() != nil {
 		return b
@@ -53,27 +53,32 @@ func ParseBloom(c *wire.Cursor) (b bloom.Filter) {
 // Bloom is an open bloom file.
 type Bloom struct{ f *File }
 
-// OpenBloom opens a bloom file of size bytes. The name stands in errors.
+// OpenBloom opens the bloom file that is all of src; name is the object in errors.
 func OpenBloom(ctx context.Context, src store.Source, name string, o format.OpenOptions) (*Bloom, error) {
-	f, err := OpenFile(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
+	return OpenBloomAt(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
+}
+
+// OpenBloomAt opens the bloom file that is the part at of src. The error is Invalid if it cannot be one.
+func OpenBloomAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*Bloom, error) {
+	f, err := OpenFile(ctx, src, at, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.WantBloom(); err != nil {
+	if err := f.CheckBloom(); err != nil {
 		return nil, err
 	}
 	return &Bloom{f}, nil
 }
 
-// WantBloom says why f cannot be a bloom file.
-func (f *File) WantBloom() error {
+// CheckBloom is an error, Invalid, if f cannot be a bloom file.
+func (f *File) CheckBloom() error {
 	if why := f.WhyNot(block.KindBloom); why != "" {
 		return fault.New(fault.Invalid, f.FootSpan(), "footer", "%s", why)
 	}
 	return nil
 }
 
-// MayContain reports whether an encoded key may be one of those that were put in: false is certain, true is not.
+// MayContain reports whether an encoded key may be in the filters: false is certain, true is not.
 func (b *Bloom) MayContain(ctx context.Context, key []byte) (bool, error) {
 	w := b.f.Values()
 	if err := w.seek(ctx, key, false); err != nil || w.Eof {
@@ -93,7 +98,7 @@ func (b *Bloom) MayContain(ctx context.Context, key []byte) (bool, error) {
 	return filter.Has(bloom.Hash(key)), nil
 }
 
-// ReadBloom reads and parses a filter.
+// ReadBloom reads and parses the filter in block p; path is its place in errors.
 func (f *File) ReadBloom(ctx context.Context, p block.BlockPtr, path string) (bloom.Filter, error) {
 	blk, err := f.readBlock(ctx, p, path)
 	if err != nil {
@@ -102,16 +107,4 @@ func (f *File) ReadBloom(ctx context.Context, p block.BlockPtr, path string) (bl
 	c := blk.Cursor(path)
 	filter := ParseBloom(c)
 	return filter, c.Err()
-}
-
-// OpenBloomAt opens the bloom file that is the part at of src.
-func OpenBloomAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*Bloom, error) {
-	f, err := OpenFile(ctx, src, at, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.WantBloom(); err != nil {
-		return nil, err
-	}
-	return &Bloom{f}, nil
 }

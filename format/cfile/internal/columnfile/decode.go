@@ -1,6 +1,8 @@
 package columnfile
 
 import (
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"stoa/fault"
 	"stoa/format"
 	"stoa/format/cfile/internal/block"
@@ -9,7 +11,7 @@ import (
 	"stoa/vec"
 )
 
-// list decodes n cells, after skip, to the end of dst.
+// list appends n arrays, after skip, to dst.
 func (d *decoding) list(dst *vec.Vector, skip, n int) error {
 	h := &d.lay.Arrays
 	spare := block.As[uint16](d.t.Scratch.Bytes(2*block.MaxSub), block.MaxSub)
@@ -44,7 +46,7 @@ func (d *decoding) list(dst *vec.Vector, skip, n int) error {
 	return d.flat(dst.Items, &h.Elements, int(first), int(items))
 }
 
-// decoding is one call of Decode.
+// decoding is the state of one call of Decode.
 type decoding struct {
 	f   *File
 	t   *format.Task
@@ -52,25 +54,25 @@ type decoding struct {
 	lay block.Layout
 }
 
-// checkMemory looks at the memory that n entries of the vector's width take.
+// checkMemory checks the memory of n entries of the vector's width against the page limit.
 func (d *decoding) checkMemory(dst *vec.Vector, n int) error {
 	width := int64(max(dst.Width(), 4))
 	if need := int64(n) * width; need > d.t.Limits.Page {
 		return fault.Limitf(fault.Span{}, "",
-			"%d values take %d bytes, more than a page may have (%d, page limit or memory limit)", n, need,
+			"%d values take %d bytes, a page has at most %d (page limit or memory limit)", n, need,
 			d.t.Limits.Page)
 	}
 	return nil
 }
 
-// flat decodes n entries, after skip, to the end of dst. nulls may be nil: all are present.
+// flat appends n entries, after skip, to dst. nulls is nil if none of them is null.
 func (d *decoding) flat(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error {
 	if err := d.checkMemory(dst, n); err != nil {
 		return err
 	}
 	v := &d.lay.Values
 	if v.Form == block.FormCodes {
-		return d.words(dst, nulls, skip, n)
+		return d.codes(dst, nulls, skip, n)
 	}
 	if err := dst.Plain(); err != nil {
 		return err
@@ -101,14 +103,14 @@ func (d *decoding) flat(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error
 		if k < n {
 			plain.ExpandFixed(out, size, n, valid, at)
 		}
-	case block.BoolID:
+	case arrow.BOOL:
 		if err := v.Bits(dst.Bits(), at, from, k); err != nil {
 			return d.inValues(err)
 		}
 		if k < n {
 			block.SpreadBits(dst.Bits(), at, n, k, valid, d.t.Scratch.Bytes(k/8+8))
 		}
-	case block.StringID, block.BinaryID:
+	case arrow.STRING, arrow.BINARY:
 		if err := v.Strings(dst, at, from, k, d.t.Scratch, d.t.Limits.Page); err != nil {
 			return d.inValues(err)
 		}
@@ -119,7 +121,8 @@ func (d *decoding) flat(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error
 	return nil
 }
 
-// present marks the nulls of n entries and says which of the stored values they need: k from from on.
+// present marks the nulls of n entries, after skip, and returns the range of the stored values of the others: k of them
+// from from on. valid is dst's bitmap, nil if it has none.
 func (d *decoding) present(dst *vec.Vector, at int, nulls *block.Bitmap, skip, n int) (from, k int, valid []byte,
 	err error) {
 	v := &d.lay.Values
@@ -140,14 +143,14 @@ func (d *decoding) present(dst *vec.Vector, at int, nulls *block.Bitmap, skip, n
 	return from, k, valid, block.CheckOnes(nulls, v, from, k, skip+n == nulls.N)
 }
 
-// words decodes n words of the dictionary, after skip.
-func (d *decoding) words(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error {
+// codes appends n codes of the dictionary, after skip, to dst.
+func (d *decoding) codes(dst *vec.Vector, nulls *block.Bitmap, skip, n int) error {
 	dict := d.t.Dict
 	if dict != nil && dict.Items != nil {
 		dict = dict.Items // of a list column
 	}
 	if dict == nil {
-		return fault.Rel(d.lay.Values.At, 0, "", "words of a dictionary, and the file has none")
+		return fault.Rel(d.lay.Values.At, 0, "", "codes of a dictionary, but the file has none")
 	}
 	at := dst.Len()
 	codes := dst.ExtendCodes(n, dict)

@@ -19,7 +19,7 @@ import (
 	"stoa/wire"
 )
 
-// DeltaOp is what a delta does to its row.
+// DeltaOp is the kind of a change.
 type DeltaOp uint8
 
 const (
@@ -51,7 +51,7 @@ type Delta struct {
 // DeltaChange is a cell's new value.
 type DeltaChange struct {
 	Column uint32 // id, not position
-	Value  []byte // as a block stores it: fixed-width types little-endian; nil = NULL
+	Value  []byte // as in a block: fixed-width types little-endian; nil: null
 }
 
 // ParseDelta reads a value of a delta file, which c holds exactly:
@@ -61,7 +61,7 @@ type DeltaChange struct {
 //	op         1 update, 2 delete, 3 reinsert
 //	changes    of 1 and 3, each: column id varint, size varint (0 NULL, else the length and 1), bytes
 //
-// Values are part of c's bytes. changes has its memory used again.
+// Values are parts of c's bytes. The memory of changes is reused.
 func ParseDelta(c *wire.Cursor, changes []DeltaChange) (d Delta) {
 	d.Row = int64(ParseOrderedVarint(c, "row"))
 	d.Timestamp = ParseOrderedVarint(c, "timestamp")
@@ -82,7 +82,7 @@ func parseChangeList(c *wire.Cursor, changes []DeltaChange) (op DeltaOp, _ []Del
 	switch {
 	case c.Err() != nil:
 	case op < DeltaUpdate || op > DeltaReinsert:
-		c.Fail(c.Pos()-1, 1, "op", "%d is neither update (1) nor delete (2) nor reinsert (3)", op)
+		c.Fail(c.Pos()-1, 1, "op", "%d, expected update (1), delete (2) or reinsert (3)", op)
 	case op == DeltaDelete && c.Left() > 0:
 		c.Fail(c.Pos(), c.Left(), "changes", "%d bytes after a delete", c.Left())
 	}
@@ -93,6 +93,7 @@ func parseChangeList(c *wire.Cursor, changes []DeltaChange) (op DeltaOp, _ []Del
 	return op, changes
 }
 
+// parseChange reads one cell of a change list.
 func parseChange(c *wire.Cursor) (x DeltaChange) {
 	x.Column = c.Uvarint32("column_id")
 	at := c.Pos()
@@ -110,7 +111,7 @@ func parseChange(c *wire.Cursor) (x DeltaChange) {
 	return x
 }
 
-// ParseOrderedVarint reads a number whose bytes compare as numbers do. One that is longer than it must be is refused.
+// ParseOrderedVarint is the inverse of AppendOrderedVarint.
 func ParseOrderedVarint(c *wire.Cursor, name string) uint64 {
 	at := c.Pos()
 	rest := c.Rest()
@@ -135,11 +136,11 @@ func ParseOrderedVarint(c *wire.Cursor, name string) uint64 {
 	return x
 }
 
-// DeltaStats is the metadata deltafilestats.
+// DeltaStats is the metadata pair deltafilestats: numbers of changes by kind, and min and max of their hybrid times.
 type DeltaStats struct {
 	Deletes, Reinserts         int64
 	MinTimestamp, MaxTimestamp uint64
-	Updates                    map[uint32]int64 // by column id
+	Updates                    map[uint32]int64 // number of updated cells by column id
 }
 
 // parseDeltaStats reads a DeltaStatsPB.
@@ -165,6 +166,7 @@ func parseDeltaStats(c *wire.Cursor) (s DeltaStats) {
 	return s
 }
 
+// parseColumnStats reads the number of updates of a column.
 func parseColumnStats(r *pb.Reader) (id uint32, n int64) {
 	m := r.Message("column_stats")
 	for r := pb.NewReader(m); r.Next(); {
@@ -184,19 +186,25 @@ func parseColumnStats(r *pb.Reader) (id uint32, n int64) {
 // DeltaFile is an open delta file.
 type DeltaFile struct {
 	f        *File
-	Kept     DeltaStats
-	HasStats bool // stats is there
+	stats    DeltaStats
+	hasStats bool
 }
 
-// OpenDelta opens a delta file. The name stands in errors.
+// OpenDelta opens the delta file that is all of src; name is the object in errors.
 func OpenDelta(ctx context.Context, src store.Source, name string, o format.OpenOptions) (*DeltaFile, error) {
-	f, err := OpenFile(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
+	return OpenDeltaAt(ctx, src, fault.Span{Object: name, Len: src.Size()}, o)
+}
+
+// OpenDeltaAt opens the delta file that is the part at of src. The error is Invalid if it cannot be one.
+func OpenDeltaAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*DeltaFile, error) {
+	f, err := OpenFile(ctx, src, at, o)
 	if err != nil {
 		return nil, err
 	}
 	return NewDelta(f)
 }
 
+// NewDelta is the delta file f. The error is Invalid if f cannot be one, Corrupt if its statistics are damaged.
 func NewDelta(f *File) (*DeltaFile, error) {
 	if why := f.WhyNot(block.KindDelta); why != "" {
 		return nil, fault.New(fault.Invalid, f.FootSpan(), "footer", "%s", why)
@@ -209,37 +217,37 @@ func NewDelta(f *File) (*DeltaFile, error) {
 func (d *DeltaFile) Len() int64 { return d.f.Footer.NumValues }
 
 // Stats are the file's statistics, if it has any.
-func (d *DeltaFile) Stats() (DeltaStats, bool) { return d.Kept, d.HasStats }
+func (d *DeltaFile) Stats() (DeltaStats, bool) { return d.stats, d.hasStats }
 
-// Deltas reads on from a place in a delta file. It is used by one goroutine.
+// Deltas reads deltas in the order of the file. It is used by one goroutine.
 type Deltas struct {
 	values   *BinaryValues
 	firstRow int64 // rows before it are skipped
 	cur      []DeltaChange
 }
 
-// All reads from the beginning.
+// All returns all deltas.
 func (d *DeltaFile) All(ctx context.Context) (*Deltas, error) { return d.SeekRow(ctx, 0) }
 
-// Listed reads the blocks that were found of a damaged file.
+// Listed returns the deltas of blocks, which were found in a damaged file.
 func (d *DeltaFile) Listed(blocks []DataBlock) *Deltas {
 	return &Deltas{values: &BinaryValues{F: d.f, List: blocks}}
 }
 
-// SeekRow reads from the first delta whose row is not before row.
+// SeekRow returns the deltas of rows from row on, which must fit 32 bits, else the error is Invalid.
 func (d *DeltaFile) SeekRow(ctx context.Context, row int64) (*Deltas, error) {
 	if row < 0 || row > 1<<32-1 {
-		return nil, fault.Invalidf("row %d", row)
+		return nil, fault.Invalidf("row %d does not fit 32 bits", row)
 	}
 	v := &BinaryValues{F: d.f}
-	// The first key of a block is whole here, and rows do not fall, so the row may also begin in the block before.
+	// Keys are not cut here, and a row may span blocks: it may begin in the last block whose first key is below it.
 	if err := v.Seek(ctx, AppendOrderedVarint(nil, uint64(row))); err != nil {
 		return nil, err
 	}
 	return &Deltas{values: v, firstRow: row}, nil
 }
 
-// Next is the next delta, good until the following call; io.EOF after the last.
+// Next is the next delta, valid until the following call; io.EOF after the last.
 func (d *Deltas) Next(ctx context.Context) (Delta, error) {
 	for {
 		_, c, err := d.values.Next(ctx)
@@ -257,22 +265,22 @@ func (d *Deltas) Next(ctx context.Context) (Delta, error) {
 	}
 }
 
-// BinaryValues reads the values of a file without positional index, one after the other, by its value index.
+// BinaryValues reads the values of a file without positional index in order, by its value index.
 type BinaryValues struct {
 	F     *File
 	List  []DataBlock // the blocks of a recovered file, instead of the index
 	walk  *Walker
-	count counting
+	count rowCheck
 	n     int // blocks entered
-	begun int // number of the first one: 0, or -1 if it is not the file's first
+	begun int // number of the first one: 0, or 1 if it is not the file's first
 
 	arena vec.Arena
 	vals  *vec.Vector
-	At    fault.Span
-	i     int
+	At    fault.Span // of the block of the last value
+	i     int        // index in vals of the next value
 }
 
-// Seek stands before the block in which a value not below key may come first.
+// Seek moves to the first block that may have a value not below key.
 func (v *BinaryValues) Seek(ctx context.Context, key []byte) error {
 	v.walk = v.F.Values()
 	if err := v.walk.seek(ctx, key, true); err != nil {
@@ -286,7 +294,7 @@ func (v *BinaryValues) Seek(ctx context.Context, key []byte) error {
 	return nil
 }
 
-// Next is the next value, and a cursor over it.
+// Next is the next value, and a cursor over it; io.EOF after the last.
 func (v *BinaryValues) Next(ctx context.Context) ([]byte, *wire.Cursor, error) {
 	for v.vals == nil || v.i >= v.vals.Len() {
 		if err := v.load(ctx); err != nil {
@@ -300,7 +308,7 @@ func (v *BinaryValues) Next(ctx context.Context) ([]byte, *wire.Cursor, error) {
 	return b, wire.NewInnerCursor(b, v.At, path), nil
 }
 
-// path names the block in hand.
+// path is the path of the current block.
 func (v *BinaryValues) path() string {
 	if v.List != nil {
 		return fmt.Sprintf("block(from row %d)", v.List[v.n-1].First)
@@ -308,7 +316,7 @@ func (v *BinaryValues) path() string {
 	return v.walk.Path()
 }
 
-// LostBlock is an error of a block whose rows are known.
+// LostBlock is the error of a block that cannot be read, whose rows are known.
 type LostBlock struct {
 	error
 	First, Rows int64
@@ -316,7 +324,7 @@ type LostBlock struct {
 
 func (e *LostBlock) Unwrap() error { return e.error }
 
-// LostRows are the block's.
+// LostRows are the rows [from, to) of the block.
 func (e *LostBlock) LostRows() (from, to int64) { return e.First, e.First + e.Rows }
 
 // listed decodes the next block of the list. After an error the block is skipped.
@@ -394,15 +402,15 @@ func (v *BinaryValues) decode(ctx context.Context, b *DataBlock) (err error) {
 	t := format.Task{Page: format.Page{Ordinal: v.begun + v.n - 1, Spans: []fault.Span{v.At}, Own: b}, N: -1,
 		Bytes: [][]byte{stored}, Scratch: &v.arena, Limits: v.F.Limits}
 	if _, err = v.F.Decode(&t, v.vals, &v.count); err != nil {
-		v.vals.Reset() // half a block is none: what follows the error has no values
+		v.vals.Reset() // the values of a block are returned all or none
 	}
 	return fault.Locate(err, v.At, true, v.path())
 }
 
-// Blocks are the blocks that may hold deltas of rows, in order. Only the index is read.
+// Blocks are the blocks that may have deltas of rows, in order, by the index alone.
 func (d *DeltaFile) Blocks(ctx context.Context, rows vec.Range) (out []DeltaBlock, err error) {
 	w := d.f.Values()
-	// A row may go over the border of blocks, so it may begin in the last block whose key is below it.
+	// A row may span blocks, so it may begin in the last block whose key is below it.
 	if err := w.seek(ctx, AppendOrderedVarint(nil, uint64(max(0, rows.From))), true); err != nil {
 		return nil, err
 	}
@@ -421,7 +429,7 @@ func (d *DeltaFile) Blocks(ctx context.Context, rows vec.Range) (out []DeltaBloc
 		}
 		if n := len(out); n > 0 {
 			if b.First < out[n-1].First {
-				return out, fault.Corruptf(w.Place(), w.Path()+".key", "row %d, the entry before says %d", b.First,
+				return out, fault.Corruptf(w.Place(), w.Path()+".key", "row %d, the entry before has %d", b.First,
 					out[n-1].First)
 			}
 			out[n-1].Last = b.First
@@ -441,8 +449,8 @@ func (d *DeltaFile) Blocks(ctx context.Context, rows vec.Range) (out []DeltaBloc
 	return out, nil
 }
 
-// String is the statistics as Kudu's tools write them, except that the columns are in order: Kudu lists them as
-// its hash table happens to have them.
+// String is the statistics in the form of Kudu's tools, but with the columns sorted, which Kudu lists in the order of a
+// hash table.
 func (s *DeltaStats) String() string {
 	var counts []string
 	for _, id := range slices.Sorted(maps.Keys(s.Updates)) {
@@ -475,11 +483,8 @@ func AppendOrderedVarint(dst []byte, x uint64) []byte {
 	return dst
 }
 
-// Facts are the statistics for people.
-func (s *DeltaStats) Facts(ok bool) []format.KeyValue {
-	if !ok {
-		return nil
-	}
+// Facts are the statistics as facts of a file.
+func (s *DeltaStats) Facts() []format.KeyValue {
 	out := []format.KeyValue{
 		{Key: "delta.deletes", Value: fmt.Sprint(s.Deletes)},
 		{Key: "delta.reinserts", Value: fmt.Sprint(s.Reinserts)},
@@ -499,7 +504,7 @@ const (
 	ChangeReinsert = 3
 )
 
-// OrderedVarintLen is the length of such a number by its first byte.
+// OrderedVarintLen is the size in bytes of an ordered varint by its first byte.
 func OrderedVarintLen(first byte) int {
 	switch {
 	case first <= 240:
@@ -510,9 +515,9 @@ func OrderedVarintLen(first byte) int {
 	return int(first) - 246
 }
 
-// DeltaBlock is a block of a delta file as its index knows it.
+// DeltaBlock is a block of a delta file by its index.
 type DeltaBlock struct {
-	First, Last int64 // its deltas are of these rows, both included; Last is where the next block begins
+	First, Last int64 // rows of its deltas, both included; Last is the first row of the next block
 	At          fault.Span
 }
 
@@ -523,8 +528,8 @@ type DeltaDecoder struct {
 	changes []DeltaChange
 }
 
-// Decode calls f for each delta of the block b, in order; bytes are those at b.At. What f gets is good during
-// the call, except that the bytes of values stay good until the next Decode.
+// Decode calls f for each delta of the block b, in order; bytes are those at b.At. A delta is valid during the call of
+// f, the bytes of its values until the next Decode.
 func (x *DeltaDecoder) Decode(d *DeltaFile, b DeltaBlock, bytes []byte, f func(Delta) error) error {
 	if x.vals == nil {
 		var err error
@@ -550,8 +555,7 @@ func (x *DeltaDecoder) Decode(d *DeltaFile, b DeltaBlock, bytes []byte, f func(D
 			return fault.Locate(c.Err(), b.At, false, fmt.Sprintf("%s[%d]", path, i))
 		case i == 0 && delta.Row != b.First, delta.Row < last, delta.Row > b.Last:
 			return fault.Corruptf(b.At, fmt.Sprintf("%s[%d].row", path, i),
-				"%d does not lie between row %d, which comes before, and row %d, which comes after", delta.Row,
-				max(last, b.First), b.Last)
+				"%d is not between row %d before it and row %d after it", delta.Row, max(last, b.First), b.Last)
 		}
 		last = delta.Row
 		if err := f(delta); err != nil {
@@ -561,24 +565,15 @@ func (x *DeltaDecoder) Decode(d *DeltaFile, b DeltaBlock, bytes []byte, f func(D
 	return nil
 }
 
-// OpenDeltaAt opens the delta file that is the part at of src.
-func OpenDeltaAt(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (*DeltaFile, error) {
-	f, err := OpenFile(ctx, src, at, o)
-	if err != nil {
-		return nil, err
-	}
-	return NewDelta(f)
-}
-
-// ParseChanges reads a RowChangeList: what a delta's value holds after row and timestamp. changes has its
-// memory used again; values are part of list. Errors are placed at at, which list was made from.
+// ParseChanges reads a RowChangeList, which is the rest of a delta after row and timestamp. The memory of changes is
+// reused; values are parts of list. Errors have the place at, from which list was decoded.
 func ParseChanges(list []byte, at fault.Span, path string, changes []DeltaChange) (DeltaOp, []DeltaChange, error) {
 	c := wire.NewInnerCursor(list, at, path)
 	op, changes := parseChangeList(c, changes)
 	return op, changes, c.Err()
 }
 
-// ParseCells reads cells in the form that a RowChangeList has after its first byte.
+// ParseCells reads cells as in a RowChangeList after its first byte. For changes, at and path see ParseChanges.
 func ParseCells(cells []byte, at fault.Span, path string, changes []DeltaChange) ([]DeltaChange, error) {
 	c := wire.NewInnerCursor(cells, at, path)
 	changes = changes[:0]
@@ -588,7 +583,7 @@ func ParseCells(cells []byte, at fault.Span, path string, changes []DeltaChange)
 	return changes, c.Err()
 }
 
-// ParseDeltaStats reads the metadata deltafilestats of a footer that lies at at.
+// ParseDeltaStats reads the value of the metadata pair deltafilestats of a footer with the span at.
 func ParseDeltaStats(b []byte, at fault.Span) (DeltaStats, error) {
 	c := wire.NewInnerCursor(b, at, "footer."+block.MetaDeltaStats)
 	s := parseDeltaStats(c)

@@ -1,4 +1,4 @@
-// Package columnfile is one open CFile (OpenFile): its blocks read and checked, the positional and the value index
-// walked, the pages of a column, bloom files (OpenBloom) and delta files (OpenDelta). What a lost footer would say
-// can come from options (ReadOptions).
+// Package columnfile opens a CFile (OpenFile), reads and checks its blocks, walks its positional and its value index,
+// and decodes the pages of a column, bloom files (OpenBloom) and delta files (OpenDelta). The properties in a lost
+// footer can be passed as options (ReadOptions).
 package columnfile

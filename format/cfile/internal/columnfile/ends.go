@@ -11,9 +11,9 @@ import (
 	"stoa/wire"
 )
 
-// CheckRows compares the footer's number of values with the last block, where no checksum is over the footer: what
-// is counted by it, and listed, is never more or less than what the blocks have without a word. If that block is
-// damaged nothing bears the number out, and nobody knows it.
+// CheckRows compares the footer's number of values with the last block, unless a checksum proves the footer, so that
+// rows are never counted or listed by a damaged number without an error. If that block is damaged the number cannot be
+// confirmed, and its error is returned.
 func (f *File) CheckRows(ctx context.Context) error {
 	if f.Footer.Checksums() && !f.NoVerify || f.Kind() == block.KindBloom || f.Footer.NumValues == 0 {
 		return nil
@@ -22,20 +22,20 @@ func (f *File) CheckRows(ctx context.Context) error {
 	if err == nil && e.First+e.Rows != f.Footer.NumValues {
 		err = f.otherEnd(e)
 	}
-	if ctx.Err() != nil || !IsDamage(err) { // what cannot be read for another reason who reads it says
+	if ctx.Err() != nil || !IsDamage(err) { // other errors are returned when the block is read
 		return ctx.Err()
 	}
 	return err
 }
 
-// otherEnd says that the last block ends elsewhere than the footer says.
+// otherEnd is the error that the last block does not end at the footer's number of values.
 func (f *File) otherEnd(e DataBlock) error {
 	return fault.Corruptf(f.FootSpan(), "footer.num_values", "%d, but the last block [%d+%d] ends at row %d",
 		f.Footer.NumValues, e.Ptr.Offset, e.Ptr.Size, e.First+e.Rows)
 }
 
-// EndByBlocks is the last block, with the rows that it says itself it has; or why nobody knows: it is not whole, or not
-// the one that the index means.
+// EndByBlocks is the last block, with the rows that it has itself. The error is Corrupt if it is damaged, or not the
+// one of the index.
 func (f *File) EndByBlocks(ctx context.Context) (b DataBlock, err error) {
 	var w *Walker
 	switch {
@@ -67,19 +67,19 @@ func (f *File) EndByBlocks(ctx context.Context) (b DataBlock, err error) {
 		return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "the last block, of %d bytes, has values of %d",
 			len(stored.Data), n)
 	case f.Footer.PosIdx != nil && !bytes.Equal(e.Key, block.PositionKey(first)):
-		return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "the last block says it begins at row %d, the index has %x",
-			first, e.Key)
+		return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "the last block begins at row %d, the index has %x", first,
+			e.Key)
 	}
-	if f.Footer.Nullable && !f.Footer.Array() { // the values of lists are others than those that the bitmap counts
+	if f.Footer.Nullable && !f.Footer.Array() { // the bitmap of arrays does not count their elements
 		if n, err := lay.Nulls.Ones(0, lay.Nulls.N); err != nil || n != lay.Values.Count {
-			return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "the last block has %d values, and its bitmap others",
-				lay.Values.Count)
+			return b, fault.Corruptf(f.Span(e.Ptr), w.Path(), "the last block has %d values, but its bitmap another "+
+				"number", lay.Values.Count)
 		}
 	}
 	return DataBlock{Ptr: e.Ptr, First: first, Rows: int64(lay.Rows)}, nil
 }
 
-// last goes to the last leaf entry.
+// last moves to the last leaf entry and returns it.
 func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 	p := w.Root
 	for {
@@ -87,7 +87,7 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 			return e, err
 		}
 		if w.Top().Node.N == 0 {
-			return e, fault.Corruptf(w.f.Span(p), w.Name, "it is empty, and the footer says %d rows",
+			return e, fault.Corruptf(w.f.Span(p), w.Name, "the index is empty, but the footer has %d rows",
 				w.f.Footer.NumValues)
 		}
 		w.Top().I = w.Top().Node.N - 1
@@ -99,33 +99,32 @@ func (w *Walker) last(ctx context.Context) (e block.IndexEntry, err error) {
 	}
 }
 
-// MendRows takes the number of values from the last block where the footer, which may be damaged, says another, and
-// says what was wrong, and about which rows: none if a checksum says that the block is whole (checked). Without one,
-// a block whose number of rows alone may be damaged, because as many bytes would hold the other number, proves
-// nothing: the less is taken. Where the last block is damaged, too, and the footer's checksum does not prove what it
-// says, nobody knows the number: see Endless.
-func (f *File) MendRows(ctx context.Context, checked bool) (doubt vec.Range, err error) {
+// MendRows sets the number of values from the last block if the footer, which may be damaged, has another. It returns
+// the error in the footer, and the rows that are uncertain: none if blocks have checksums (checked). Without them only
+// the number of rows in the block may be damaged, where the other number takes as many bytes of bitmap: the smaller of
+// the two is used. If the last block is damaged, too, and no checksum proves the footer, the number is unknown: see
+// Endless.
+func (f *File) MendRows(ctx context.Context, checked bool) (uncertain vec.Range, err error) {
 	b, err := f.EndByBlocks(ctx)
 	end, n := b.First+b.Rows, f.Footer.NumValues
 	switch {
 	case IsDamage(err) && !f.footProven():
 		f.Endless = true
-		return doubt, err
+		return uncertain, err
 	case err != nil || end == n:
-		return doubt, nil
+		return uncertain, nil
 	}
 	if err = f.otherEnd(b); !checked {
-		doubt = vec.Range{From: min(n, end), To: max(n, end)}
+		uncertain = vec.Range{From: min(n, end), To: max(n, end)}
 	}
 	if checked || end < n || (b.Rows+7)/8 != (n-b.First+7)/8 {
 		f.Footer.NumValues = end
 	}
-	return doubt, err
+	return uncertain, err
 }
 
-// footProven reports whether the footer has a checksum that fits, whatever opening the file made of it; or one that is
-// a single bit off: then that bit is what is damaged. Two footers that differ in up to two bits have CRC-32C that
-// differ in two at least.
+// footProven reports whether the footer has a checksum that matches or differs in a single bit, which then is the one
+// that is damaged: the CRC-32C of footers that differ in up to two bits differ in at least two.
 func (f *File) footProven() bool {
 	if !f.Footer.Checksums() || len(f.Foot) == 0 {
 		return false

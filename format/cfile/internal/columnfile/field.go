@@ -8,10 +8,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// CountKnown reports whether the file's number of values is the footer's, not that of the blocks that were found.
+// CountKnown reports whether the number of values is the footer's, not that of the blocks which recovery found.
 func (f *File) CountKnown() bool { return len(f.Foot) > 0 }
 
-// Field is the Arrow field of a column file.
+// Field is the Arrow field of a column file by the options, the StoredField, or else the footer alone.
 func (f *File) Field(o ReadOptions) arrow.Field {
 	s, _ := f.Footer.Stored()
 	name := "value"

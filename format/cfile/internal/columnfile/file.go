@@ -14,31 +14,32 @@ import (
 	"stoa/wire"
 )
 
-// File is an open CFile: its header and footer, and how to get at its blocks.
+// File is an open CFile: its header and footer, and the source of its blocks.
 type File struct {
 	Src      store.Source
-	At       fault.Span // the whole CFile; blocks are counted from its beginning
+	At       fault.Span // the whole CFile; offsets of blocks are relative to its beginning
 	Header   block.Header
 	Footer   block.Footer
-	Head     []byte // the bytes of the header, with its checksum
-	Foot     []byte // the bytes of the footer, with its checksum
-	Codec    *codec.Codec
+	Head     []byte       // the bytes of the header, with its checksum
+	Foot     []byte       // the bytes of the footer, with its checksum
+	Codec    *codec.Codec // nil: blocks are not compressed
 	Limits   format.Limits
-	NoVerify bool
-	Endless  bool // recovery: nobody knows where the last block ends
+	NoVerify bool // checksums are not verified
+	Endless  bool // recovery: the row at which the last block ends is unknown
 	nodes    nodes
 	taken    *budget.Memory // by opening it
 }
 
-// perFile is the memory that an open file is taken to need besides what its header and footer say.
+// perFile is the memory in bytes that an open file is estimated to need besides its header and footer.
 const perFile = 4 << 10
 
 const (
-	readHead = 512      // of the beginning, if the file is too large to be read whole
-	readTail = 64 << 10 // of the end, with one read; a longer footer takes another
+	readHead = 512      // bytes of the beginning that are read first, if the file is longer than readTail
+	readTail = 64 << 10 // bytes of the end that are read first; a longer footer takes a second read
 )
 
-// OpenFile reads footer and header. What it understood is in f also when it fails.
+// OpenFile reads footer and header of the CFile that is the part at of src. f is never nil: with an error it has what
+// could be parsed. The error is Corrupt, Unsupported, Limit, or that of reading.
 func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.OpenOptions) (f *File, err error) {
 	f = &File{Src: src, At: at, Limits: o.Limits.WithDefaults(), NoVerify: o.NoVerify}
 	f.taken = f.Limits.Memory()
@@ -67,7 +68,7 @@ func OpenFile(ctx context.Context, src store.Source, at fault.Span, o format.Ope
 	return f, f.Resolve()
 }
 
-// Resolve looks at what the footer says of the blocks.
+// Resolve sets the codec by the footer, and checks its indexes. The error is Unsupported or Corrupt.
 func (f *File) Resolve() (err error) {
 	if f.Codec, err = block.CodecOf(f.Footer.Compression); err != nil {
 		return err
@@ -78,7 +79,10 @@ func (f *File) Resolve() (err error) {
 	return nil
 }
 
+// HeadSpan is the span of the header.
 func (f *File) HeadSpan() fault.Span { return f.At.Sub(0, int64(len(f.Head))) }
+
+// FootSpan is the span of the footer.
 func (f *File) FootSpan() fault.Span {
 	return f.At.Sub(f.At.Len-int64(len(f.Foot)), int64(len(f.Foot)))
 }
@@ -96,7 +100,7 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 		return fault.Corruptf(f.At.Sub(f.At.Len-4, 4), "footer.length", "%d bytes do not fit in a file of %d", n,
 			f.At.Len)
 	}
-	if err := f.affords(size, "footer"); err != nil {
+	if err := f.takeMemory(size, "footer"); err != nil {
 		return err
 	}
 	if size+4 > int64(len(end)) {
@@ -122,8 +126,8 @@ func (f *File) readFooter(ctx context.Context, end []byte) error {
 	return c.Err()
 }
 
-// affords counts the bytes of a header or footer before they are read.
-func (f *File) affords(size int64, path string) error {
+// takeMemory checks the size of a header or footer against the limits before it is read.
+func (f *File) takeMemory(size int64, path string) error {
 	if size > f.Limits.Metadata {
 		return fault.Limitf(f.At, path, "%d bytes, and at most %d are read (metadata limit)", size, f.Limits.Metadata)
 	}
@@ -153,7 +157,7 @@ func (f *File) readHeader(ctx context.Context, all []byte, checksums bool) error
 		return fault.Corruptf(f.At.Sub(block.MagicLen, 4), "header.length", "%d bytes do not fit in a file of %d",
 			n, f.At.Len)
 	}
-	if err := f.affords(int64(size), "header"); err != nil {
+	if err := f.takeMemory(int64(size), "header"); err != nil {
 		return err
 	}
 	if size > len(all) {
@@ -172,8 +176,7 @@ func (f *File) readHeader(ctx context.Context, all []byte, checksums bool) error
 	return c.Err()
 }
 
-// TraceHeader and TraceFooter report the parts of what was read. They say also how far a broken one could be
-// understood.
+// TraceHeader traces the parts of the header; of a damaged one as far as it can be parsed.
 func (f *File) TraceHeader(trace func(region.Node)) {
 	if f.Head == nil {
 		return
@@ -183,6 +186,7 @@ func (f *File) TraceHeader(trace func(region.Node)) {
 	block.ParseHeader(wire.NewCursor(f.Head, f.HeadSpan(), "header").Trace(trace, 1), f.Footer.Checksums())
 }
 
+// TraceFooter traces the parts of the footer; of a damaged one as far as it can be parsed.
 func (f *File) TraceFooter(trace func(region.Node)) {
 	if f.Foot == nil {
 		return
@@ -192,10 +196,10 @@ func (f *File) TraceFooter(trace func(region.Node)) {
 	block.ParseFooter(wire.NewCursor(f.Foot, f.FootSpan(), "footer").Trace(trace, 1), f.Footer.Checksums())
 }
 
-// Span is where a block lies in the object.
+// Span is the span of a block in the object.
 func (f *File) Span(p block.BlockPtr) fault.Span { return f.At.Sub(p.Offset, p.Size) }
 
-// Problem says why p cannot be a block of f; "" if it can.
+// Problem is the reason why p cannot be a block of f; "": it can be one.
 func (f *File) Problem(p block.BlockPtr) string {
 	minSize := int64(1)
 	if f.Footer.Checksums() {
@@ -209,23 +213,22 @@ func (f *File) Problem(p block.BlockPtr) string {
 	case p.Size < minSize:
 		return fmt.Sprintf("size %d is too small for a block", p.Size)
 	case p.Size > end-p.Offset:
-		return fmt.Sprintf("offset %d and size %d: the block would reach past %d, where the footer begins",
+		return fmt.Sprintf("offset %d and size %d: the block would end after %d, where the footer begins",
 			p.Offset, p.Size, end)
 	}
 	return ""
 }
 
-// CheckSize refuses to read a block that is larger than a page may be.
+// CheckSize is an error, Limit, if a block is larger than the page limit.
 func (f *File) CheckSize(at fault.Span, path string) error {
 	if at.Len > f.Limits.Page {
-		return fault.Limitf(at, path,
-			"%d bytes are more than a page may have (%d, page limit or memory limit)", at.Len,
+		return fault.Limitf(at, path, "%d bytes, a page has at most %d (page limit or memory limit)", at.Len,
 			f.Limits.Page)
 	}
 	return nil
 }
 
-// factOf is a metadata pair for people.
+// factOf is the text of a metadata pair's value.
 func (f *File) factOf(m block.MetaPair) string {
 	if m.Key == block.FieldKey || m.Key == block.SetKey {
 		return string(m.Value)
@@ -233,6 +236,7 @@ func (f *File) factOf(m block.MetaPair) string {
 	return fmt.Sprintf("%x", m.Value)
 }
 
+// Kind is the kind of the file by its footer, see block.Kind.
 func (f *File) Kind() block.Kind {
 	t := &f.Footer
 	if _, ok := t.Get(block.MetaDeltaStats); ok && f.WhyNot(block.KindDelta) == "" {
@@ -252,7 +256,7 @@ func (f *File) Kind() block.Kind {
 	return block.KindColumn
 }
 
-// WhyNot says why a file cannot be of a kind other than a column, from what its readers rely on; "" if it can.
+// WhyNot is the reason why a file cannot be read as kind k; "": it can. A column is never refused.
 func (f *File) WhyNot(k block.Kind) string {
 	t := &f.Footer
 	switch {
@@ -266,8 +270,8 @@ func (f *File) WhyNot(k block.Kind) string {
 	return ""
 }
 
-// Sorted reports whether the values of f rise, so that its value index can be searched by value. Those of delta
-// files do not: only their keys do, and not within a row.
+// Sorted reports whether the values of f ascend, so that its value index can be searched by value. Those of delta files
+// do not: only their keys ascend, and not within a row.
 func (f *File) Sorted() bool {
 	k := f.Kind()
 	return f.Footer.ValIdx != nil && !f.Footer.Nullable && !f.Footer.Array() && block.Keyable(f.Footer.Type) &&
@@ -307,13 +311,12 @@ func (f *File) Facts() []format.KeyValue {
 	return out
 }
 
-// DeltaStats are the statistics of f's metadata.
+// DeltaStats are the statistics in f's metadata; false if there are none. The error is Corrupt.
 func (f *File) DeltaStats() (DeltaStats, bool, error) {
 	b, ok := f.Footer.Get(block.MetaDeltaStats)
 	if !ok {
 		return DeltaStats{}, false, nil
 	}
-	c := wire.NewInnerCursor(b, f.FootSpan(), "footer."+block.MetaDeltaStats)
-	s := parseDeltaStats(c)
-	return s, true, c.Err()
+	s, err := ParseDeltaStats(b, f.FootSpan())
+	return s, true, err
 }

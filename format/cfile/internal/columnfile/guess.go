@@ -7,25 +7,24 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// GuessWindow is how much of a file's beginning is searched for its encoding.
+// GuessWindow is the number of bytes at the beginning of a file that are searched for its encoding first.
 const GuessWindow = 4 << 20
 
-// Candidate is what a guess finds.
+// Candidate is a guess and the blocks that were found by it.
 type Candidate struct {
 	Opts  ReadOptions
-	Bytes int64 // of the blocks
-	Rows  int64
-	First block.BlockPtr
+	Bytes int64          // of the blocks and the dictionary
+	Rows  int64          // of the blocks
+	First block.BlockPtr // the first block
 }
 
-// Same reports whether two candidates differ in a codec only, and found the same blocks: such as are stored as
-// they are.
+// Same reports whether two candidates differ only in the codec, and found the same blocks, which are not compressed.
 func (c Candidate) Same(d Candidate) bool {
 	c.Opts.Compression = d.Opts.Compression
 	return c.Rows == d.Rows && c.First == d.First && c.Opts.Form() == d.Opts.Form()
 }
 
-// Candidates are the options with all that they leave open.
+// Candidates are the options with all combinations of what they leave open.
 func (o ReadOptions) Candidates() (out []ReadOptions) {
 	encodings, codecs, nulls := []block.Encoding{o.Encoding}, []block.Compression{o.Compression}, []bool{o.Nullable}
 	if o.Encoding == block.AutoEncoding {
@@ -47,12 +46,12 @@ func (o ReadOptions) Candidates() (out []ReadOptions) {
 	return out
 }
 
-// Form is what the options say of the blocks, as options.
+// Form is the text of the options about blocks.
 func (o ReadOptions) Form() string {
 	return fmt.Sprintf("encoding=%s compression=%s nullable=%t", o.Encoding, o.Compression, o.Nullable)
 }
 
-// FormSoFar is form with what the options leave open.
+// FormSoFar is Form with "any" for what the options leave open.
 func (o ReadOptions) FormSoFar() string {
 	s := o.Form()
 	if o.Encoding == block.AutoEncoding {

@@ -7,14 +7,14 @@ import (
 	"stoa/format/option"
 )
 
-// Words that options have.
+// Types of the values of options.
 type (
 	Kind     string
 	Encode   string
 	Compress string
 )
 
-// Options are those of Open; package cfile has them with their meaning.
+// Options are those of Open; they are documented in package cfile, as ReadOptions.
 type Options struct {
 	Name        string
 	Precision   int
@@ -56,7 +56,7 @@ var ReadTable = option.Table[Options]{Format: "cfile", For: "reading", Options: 
 		func(o *Options) *bool { return &o.NoChecksums }),
 }}
 
-// ReadOptions are the options of Open, understood.
+// ReadOptions are the parsed options of Open.
 type ReadOptions struct {
 	Name        string
 	precision   int // 0: not given
@@ -64,31 +64,25 @@ type ReadOptions struct {
 	Kind        block.Kind
 	Key         []block.Type
 	Typ         block.Type // -1: not given
-	Array       bool       // of such values; only a table's schema says so
+	Array       bool       // arrays of such values, known from the schema of a table only
 	Encoding    block.Encoding
 	Compression block.Compression
 	Nullable    bool
-	NullableSet bool // nullable is given
+	NullableSet bool // Nullable is given
 	NoChecksums bool
-	schema      string // a file
+	schema      string // name of a file
 }
 
-// What the words of options stand for.
-var (
-	kinds = map[Kind]block.Kind{"column": block.KindColumn, "bloom": block.KindBloom, "delta": block.KindDelta,
-		"index": block.KindIndex}
-	encodings = map[Encode]block.Encoding{"plain": block.Plain, "prefix": block.Prefix, "rle": block.RLE,
-		"dict": block.Dict, "bitshuffle": block.BitShuffle, "group-varint": block.GroupVarint}
-	compressions = map[Compress]block.Compression{"none": block.NoCompression, "lz4": block.LZ4,
-		"snappy": block.Snappy, "zlib": block.Zlib}
-)
+// kinds are the values of option kind.
+var kinds = map[Kind]block.Kind{"column": block.KindColumn, "bloom": block.KindBloom, "delta": block.KindDelta,
+	"index": block.KindIndex}
 
-// ParseOptions reads the options; one that is not known is Invalid.
+// ParseOptions parses the options; the error is Invalid.
 func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	s, err := ReadTable.Parse(opts)
 	o = ReadOptions{Name: s.Name, precision: s.Precision, Scale: -1, Kind: kinds[s.Kind], Typ: -1,
-		Encoding: encodings[s.Encoding], Compression: compressions[s.Compression], NoChecksums: s.NoChecksums,
-		schema: s.Schema}
+		Encoding: block.EncodingByName(string(s.Encoding)), Compression: block.CompressionByName(string(s.Compression)),
+		NoChecksums: s.NoChecksums, schema: s.Schema}
 	if err != nil {
 		return o, err
 	}

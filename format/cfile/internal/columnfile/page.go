@@ -13,38 +13,38 @@ import (
 	"stoa/vec"
 )
 
-// DataBlock is a data block as the index knows it.
+// DataBlock is a data block by the index, or as recovery found it.
 type DataBlock struct {
 	Ptr   block.BlockPtr
-	First int64 // ordinal of the first row; -1: only the block says
-	Rows  int64 // -1: likewise
-	Lost  error
+	First int64 // ordinal of the first row; -1: known only from the block
+	Rows  int64 // number of rows; -1: likewise
+	Lost  error // why the block cannot be read; nil: it can
 }
 
-// Chunk gives the pages of a column file. It is a format.Chunk.
+// Chunk implements format.Chunk for a column file.
 type Chunk struct {
 	F    *File
 	Rows vec.Range
-	Walk *Walker     // nil: there are no blocks, or they are in list
+	Walk *Walker     // nil: there are no blocks, or they are in List
 	List []DataBlock // of a recovered file
-	N    int         // blocks given
-	cur  *DataBlock  // the block that is being cut
-	sub  int64       // where the next page begins in it
+	N    int         // number of blocks read
+	cur  *DataBlock  // the block of the next page, if it has several
+	sub  int64       // row of the block at which the next page begins
 	err  error
 
-	count counting // without a positional index
+	count rowCheck // without a positional index
 }
 
-// counting checks that blocks whose rows no index says follow each other, as far as they were decoded: each says where
-// it begins and how many rows it has.
-type counting struct {
+// rowCheck checks the rows of blocks in a file without positional index, as far as they were decoded, in any order:
+// each block must begin at the row at which the one before ends.
+type rowCheck struct {
 	mu   sync.Mutex
 	have map[int][2]int64 // by number of the block: its first row, and the first one after it
-	last int              // how many blocks there are; 0: not known yet
+	last int              // number of blocks; 0: not known yet
 }
 
-// add checks block number i.
-func (k *counting) add(i int, first, end, rows int64) error {
+// add checks block number i, which has the rows [first, end); rows is the number of all, -1 if it is not known.
+func (k *rowCheck) add(i int, first, end, rows int64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.have == nil {
@@ -55,19 +55,19 @@ func (k *counting) add(i int, first, end, rows int64) error {
 	after, known := k.have[i+1]
 	switch {
 	case i == 0 && first != 0:
-		return fault.Rel(0, 0, "ordinal", "the first block begins at row %d", first)
+		return fault.Rel(0, 0, "ordinal", "the first block begins at row %d, expected 0", first)
 	case ok && before[1] != first:
 		return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the one before ends at %d", first, before[1])
 	case known && after[0] != end:
 		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the next one begins at %d", end, after[0])
 	case rows >= 0 && (end > rows || i+1 == k.last && end != rows):
-		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the footer says %d rows", end, rows)
+		return fault.Rel(0, 0, "num_values", "the block ends at row %d, the footer has %d rows", end, rows)
 	}
 	return nil
 }
 
-// end notes that block i is the last one, and checks where it ended if it was decoded.
-func (k *counting) end(i int, rows int64) (end int64, ok bool) {
+// end records that block i is the last one and, if it was decoded, checks that it ends at row rows.
+func (k *rowCheck) end(i int, rows int64) (end int64, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.last = i + 1
@@ -75,7 +75,7 @@ func (k *counting) end(i int, rows int64) (end int64, ok bool) {
 	return b[1], !decoded || rows < 0 || b[1] == rows
 }
 
-// statedRows is how many rows the footer says there are, if that is trusted; else -1.
+// statedRows is the number of rows by the footer; -1 if that is not certain.
 func (f *File) statedRows() int64 {
 	if f.Endless {
 		return -1
@@ -83,7 +83,7 @@ func (f *File) statedRows() int64 {
 	return f.Footer.NumValues
 }
 
-// NewChunk stands before the page that holds rows.From.
+// NewChunk returns the pages of rows, from the one with row rows.From on.
 func (f *File) NewChunk(ctx context.Context, rows vec.Range) (*Chunk, error) {
 	c := &Chunk{F: f, Rows: rows}
 	var err error
@@ -105,7 +105,7 @@ func (f *File) NewChunk(ctx context.Context, rows vec.Range) (*Chunk, error) {
 	return c, err
 }
 
-// Next returns the next page: a block, or a part of one that has very many rows.
+// Next returns the next page: a block, or block.MaxSub rows of a longer one; io.EOF after the last.
 func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	if c.cur == nil {
 		if c.err != nil {
@@ -140,7 +140,7 @@ func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	return p, nil
 }
 
-// block is the next data block.
+// block is the next data block; io.EOF after the last.
 func (c *Chunk) block(ctx context.Context) (*DataBlock, error) {
 	c.N++
 	if c.Walk == nil {
@@ -171,7 +171,7 @@ func (c *Chunk) block(ctx context.Context) (*DataBlock, error) {
 	return b, w.Block(e)
 }
 
-// listed is the next block of a recovered file that is wanted.
+// listed is the next block of a recovered file with some of the chunk's rows.
 func (c *Chunk) listed() (*DataBlock, error) {
 	for ; c.N <= len(c.List); c.N++ {
 		b := &c.List[c.N-1]
@@ -183,7 +183,7 @@ func (c *Chunk) listed() (*DataBlock, error) {
 	return nil, io.EOF
 }
 
-// end is reached when the index has no more blocks.
+// end is io.EOF, or an error in the number of values, after the last block.
 func (c *Chunk) end() error {
 	if n := c.F.Footer.NumValues; c.N == 1 && n > 0 {
 		return fault.Corruptf(c.F.FootSpan(), "footer.num_values", "%d, but the index is empty", n)
@@ -197,7 +197,8 @@ func (c *Chunk) end() error {
 	return io.EOF
 }
 
-// Place is the rows of the block of a positional entry: up to the next entry's, or to the end of the file.
+// Place is the range of rows of the block of a positional entry: up to the next entry's, or to the end of the file. The
+// error is Corrupt.
 func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 	w := c.Walk
 	first, ok := e.Ordinal()
@@ -206,7 +207,7 @@ func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 	}
 	if c.N == 1 && first > max(0, c.Rows.From) {
 		return 0, 0, fault.Corruptf(w.Place(), w.Path()+".key",
-			"ordinal %d, but nothing comes before and row %d is wanted", first, max(0, c.Rows.From))
+			"ordinal %d of the first block, expected at most row %d", first, max(0, c.Rows.From))
 	}
 	end := c.F.Footer.NumValues
 	key, err := w.following()
@@ -221,13 +222,13 @@ func (c *Chunk) Place(e block.IndexEntry) (first, rows int64, err error) {
 		}
 	}
 	if end <= first || end > c.F.Footer.NumValues {
-		return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the block would have the rows %d to %d of %d", first, end,
+		return 0, 0, fault.Corruptf(w.Place(), w.Path(), "the block would have rows %d to %d of %d", first, end,
 			c.F.Footer.NumValues)
 	}
 	return first, end - first, nil
 }
 
-// Dict is the dictionary of a dictionary-encoded file.
+// Dict is the page of the dictionary; false if the file is not dictionary-encoded.
 func (c *Chunk) Dict() (format.Page, bool) {
 	p := c.F.Footer.Dict
 	if p == nil || c.F.Footer.Encoding != block.Dict {
@@ -256,8 +257,7 @@ func (c *Chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-// pathOf names a page's block by its first row, as describe does; its number is known only where reading began at the
-// beginning.
+// pathOf is the path of a page's block: by its first row, or else by its number in the chunk.
 func pathOf(p format.Page) string {
 	if p.First >= 0 {
 		return fmt.Sprintf("block(from row %d)", p.First-p.Sub)
@@ -265,8 +265,9 @@ func pathOf(p format.Page) string {
 	return fmt.Sprintf("block[%d]", p.Ordinal)
 }
 
-// Decode appends the block of a page to dst. count, if it is not nil, is reported for blocks whose rows no index says.
-func (f *File) Decode(t *format.Task, dst *vec.Vector, count *counting) (block.Layout, error) {
+// Decode appends the page of t to dst. count (nil: none) checks blocks of a file without positional index. The error is
+// relative to the block, or has its place.
+func (f *File) Decode(t *format.Task, dst *vec.Vector, count *rowCheck) (block.Layout, error) {
 	d := decoding{f: f, t: t}
 	var err error
 	if d.b, err = f.OpenBlock(t.Bytes[0], t.Page.Spans[0], t.Scratch, f.NoVerify || t.NoVerify); err != nil {
@@ -296,17 +297,17 @@ func (f *File) Decode(t *format.Task, dst *vec.Vector, count *counting) (block.L
 	return d.lay, d.b.Locate(decodeRows(&d, own, dst), 0, "")
 }
 
-// decodeRows decodes the rows that the page stands for.
+// decodeRows decodes the rows of the page; own is its block, nil for the dictionary.
 func decodeRows(d *decoding, own *DataBlock, dst *vec.Vector) error {
 	l := &d.lay
 	n := int64(l.Rows)
 	if own != nil {
 		if own.Rows >= 0 && n != own.Rows {
-			return fault.Rel(0, 0, "num_rows", "the block has %d rows, the index says %d", n, own.Rows)
+			return fault.Rel(0, 0, "num_rows", "the block has %d rows, the index has %d", n, own.Rows)
 		}
 		if own.First >= 0 && int64(l.Values.Ordinal) != own.First {
-			return fault.Rel(0, 0, "ordinal", "the block says it begins at row %d, the index says %d",
-				l.Values.Ordinal, own.First)
+			return fault.Rel(0, 0, "ordinal", "the block begins at row %d, the index has %d", l.Values.Ordinal,
+				own.First)
 		}
 		n -= d.t.Page.Sub
 		if d.t.N >= 0 {

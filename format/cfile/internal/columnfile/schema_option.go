@@ -12,11 +12,11 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// What a lost footer said can be known by a schema, as `stoa schema -f json` prints it: of a column the type and
-// whether it may be null; its metadata stoa.type, stoa.encoding and stoa.compression say the rest, if it was
-// that of a CFile. What it leaves open is found by trying.
+// The properties in a lost footer can be taken from a schema, as `stoa schema -f json` prints it: a column's type and
+// nullability and, if the schema is that of a CFile, its metadata stoa.type, stoa.encoding and stoa.compression. What
+// the schema leaves open is found by trying.
 
-// SchemaColumns are those of the schema that option schema names, by their dotted paths; nil without the option.
+// SchemaColumns are the columns of the schema file in option schema, by their dotted paths; nil without the option.
 func (o *ReadOptions) SchemaColumns(ctx context.Context, tg format.Target) (map[string]format.SchemaField, error) {
 	if o.schema == "" {
 		return nil, nil
@@ -40,8 +40,8 @@ func (o *ReadOptions) SchemaColumns(ctx context.Context, tg format.Target) (map[
 	return out, nil
 }
 
-// OfFile is what the schema says of one file: of its only column, or of the one that has the name of the
-// option or of the file.
+// OfFile is o completed by the schema for the file tg: by the column with the name of option name or of the file, or by
+// the only one. The error is Invalid if there is none.
 func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions, error) {
 	fields, err := o.SchemaColumns(ctx, tg)
 	if fields == nil {
@@ -54,8 +54,8 @@ func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions,
 		}
 	}
 	if len(fields) > 1 {
-		return o, fault.Invalidf("cfile: %s has %d columns, and none is called %s: option name=NAME says which "+
-			"one the file is", o.schema, len(fields), cmp.Or(o.Name, base))
+		return o, fault.Invalidf("cfile: %s has %d columns, but none is named %s: pass option name=NAME with that of "+
+			"the file", o.schema, len(fields), cmp.Or(o.Name, base))
 	}
 	for name, f := range fields {
 		return o.With(f, cmp.Or(o.Name, name))
@@ -63,16 +63,17 @@ func (o ReadOptions) OfFile(ctx context.Context, tg format.Target) (ReadOptions,
 	return o, nil
 }
 
-// With is o with what the field f says and o leaves open.
+// With is o with what it leaves open taken from the field f of the schema; name is the column's. The error is Invalid
+// for a type that no column file has.
 func (o ReadOptions) With(f format.SchemaField, name string) (ReadOptions, error) {
 	precision, scale := 0, -1
-	word := cmp.Or(f.Metadata[block.MetaType], usualTypes[strings.SplitN(f.Type, "[", 2)[0]])
-	if _, err := fmt.Sscanf(f.Type, "decimal128(%d, %d)", &precision, &scale); err == nil && word == "" {
-		word = block.Decimal128.String()
+	typeName := cmp.Or(f.Metadata[block.MetaType], usualTypes[strings.SplitN(f.Type, "[", 2)[0]])
+	if _, err := fmt.Sscanf(f.Type, "decimal128(%d, %d)", &precision, &scale); err == nil && typeName == "" {
+		typeName = block.Decimal128.String()
 	}
-	typ, err := block.TypeOption(word)
+	typ, err := block.TypeOption(typeName)
 	if err != nil {
-		return o, fault.Invalidf("cfile: %s: column %s: %s is no type of a CFile's column that could be recovered",
+		return o, fault.Invalidf("cfile: %s: column %s: %s is not the type of a CFile that could be recovered",
 			o.schema, name, f.Type)
 	}
 	o.Name = cmp.Or(o.Name, name)
@@ -91,14 +92,14 @@ func (o ReadOptions) With(f format.SchemaField, name string) (ReadOptions, error
 	if c := block.CompressionByName(f.Metadata[block.MetaCompression]); o.Compression == block.DefaultCompression {
 		o.Compression = c
 	}
-	// else the schema may be that of a file that had no other way to say it
+	// the schema of another format may have nullable columns without nulls
 	if f.Metadata[block.MetaVersion] != "" && !o.NullableSet {
 		o.Nullable, o.NullableSet = f.Nullable, true
 	}
 	return o, nil
 }
 
-// usualTypes is the type in which a CFile has values of an Arrow type, by their names.
+// usualTypes are the names of the types as which a CFile stores Arrow types, by the names of these.
 var usualTypes = map[string]string{"uint8": "uint8", "int8": "int8", "uint16": "uint16", "int16": "int16",
 	"uint32": "uint32", "int32": "int32", "uint64": "uint64",
 	"int64": "int64", "utf8": "string", "large_utf8": "string", "binary": "binary", "large_binary": "binary",

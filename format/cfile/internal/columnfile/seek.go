@@ -18,19 +18,19 @@ import (
 	"stoa/vec"
 )
 
-// Lookup reads single blocks, for seeking. It is used by one goroutine.
+// Lookup finds values by the value index. It is used by one goroutine.
 type Lookup struct {
 	F    *File
 	dict *vec.Vector
 	key  []byte
 
-	// The block decoded last: the two ends of a range often lie in one.
+	// The block decoded last, as the two ends of a range are often in one.
 	last  block.BlockPtr
 	have  *vec.Vector
 	first int64
 }
 
-// Close gives the block decoded last back. Who looked at one before it may still do so.
+// Close releases the block decoded last. Blocks before it are still valid.
 func (l *Lookup) Close() {
 	if l.have != nil {
 		l.have.Release()
@@ -44,7 +44,7 @@ var seekPool = vec.NewPool(4 << 20)
 // Arenas are for calls that decode a single block.
 var Arenas = sync.Pool{New: func() any { return new(vec.Arena) }}
 
-// block decodes the data block at p. first is the ordinal that it gives itself.
+// block decodes the data block at p. first is its ordinal.
 func (l *Lookup) block(ctx context.Context, p block.BlockPtr, path string) (v *vec.Vector, first int64, err error) {
 	if l.F.Footer.Encoding == block.Dict && l.F.Footer.Dict != nil && l.dict == nil {
 		if l.dict, err = l.F.ReadDict(ctx); err != nil {
@@ -63,7 +63,7 @@ func (l *Lookup) block(ctx context.Context, p block.BlockPtr, path string) (v *v
 	return v, l.first, nil
 }
 
-// ReadDict decodes the dictionary.
+// ReadDict decodes the dictionary, which the footer must name.
 func (f *File) ReadDict(ctx context.Context) (*vec.Vector, error) {
 	if reason := f.Problem(*f.Footer.Dict); reason != "" {
 		return nil, fault.Corruptf(f.FootSpan(), "footer.dict_block_ptr", "%s", reason)
@@ -72,7 +72,7 @@ func (f *File) ReadDict(ctx context.Context) (*vec.Vector, error) {
 	return v, err
 }
 
-// readData decodes a block by itself: the dictionary, if path says so.
+// readData reads and decodes a data block, or the dictionary if path is "dictionary".
 func (f *File) readData(ctx context.Context, b *DataBlock, dict *vec.Vector, path string) (*vec.Vector,
 	block.Layout, error) {
 	at := f.Span(b.Ptr)
@@ -105,13 +105,12 @@ func (f *File) readData(ctx context.Context, b *DataBlock, dict *vec.Vector, pat
 	return v, lay, v.Plain()
 }
 
-// Bound is the ordinal of the first value that is not below key (after: that is above key), and whether it equals key.
-// Files with a value index only.
+// Bound is the ordinal of the first value that is not below key (after: that is above key), the number of values if
+// there is none, and whether that value equals key. The file must be Sorted.
 func (l *Lookup) Bound(ctx context.Context, key []byte, after bool) (n int64, exact bool, err error) {
 	w := l.F.Values()
-	// Separators are not above the first value of their block. Equal values may go over the border of blocks;
-	// so the first value not below key may lie in the last block whose separator is below it, and in no block
-	// before.
+	// Separators are not above the first value of their block, and equal values may span blocks: so the first value
+	// not below key may be in the last block whose separator is below it, but in none before that.
 	if err := w.seek(ctx, key, !after); err != nil {
 		return 0, false, err
 	}
@@ -128,7 +127,7 @@ func (l *Lookup) Bound(ctx context.Context, key []byte, after bool) (n int64, ex
 			return 0, false, err
 		}
 		i := l.search(v, key, after)
-		if err := l.doubt(ctx, w, e, v, i, first, key, after); err != nil {
+		if err := l.checkUnproven(ctx, w, e, v, i, first, key, after); err != nil {
 			return 0, false, err
 		}
 		if i < v.Len() {
@@ -142,47 +141,45 @@ func (l *Lookup) Bound(ctx context.Context, key []byte, after bool) (n int64, ex
 	return n, false, nil
 }
 
-// doubt looks for signs that the index led to the wrong block, or that the block's values are damaged, in files
-// that have no checksums to say: values that do not rise, and a value on the wrong side of the border to the
-// block before.
-func (l *Lookup) doubt(ctx context.Context, w *Walker, e block.IndexEntry, v *vec.Vector, i int, first int64,
+// checkUnproven checks, in files without checksums, that the index led to the right block and the block's values are
+// not damaged: they must ascend, and the adjacent value of the next block or the one before must be on the other side
+// of key.
+func (l *Lookup) checkUnproven(ctx context.Context, w *Walker, e block.IndexEntry, v *vec.Vector, i int, first int64,
 	key []byte, after bool) error {
 	if l.F.Footer.Checksums() && !l.F.NoVerify {
 		return nil
 	}
-	last, err := l.rising(v, l.F.Span(e.Ptr), w.Path())
+	last, err := l.checkAscending(v, l.F.Span(e.Ptr), w.Path())
 	if err != nil {
 		return err
 	}
 	end := first + int64(v.Len())
 	if i == v.Len() && l.F.Footer.PosIdx != nil && end < l.F.Footer.NumValues {
-		return l.border(ctx, end, last, key, false, after)
+		return l.checkAdjacent(ctx, end, last, key, false, after)
 	}
 	if i == 0 && first > 0 && l.F.Footer.PosIdx != nil {
-		return l.border(ctx, first-1, l.copyOf(v, 0), key, true, after)
+		return l.checkAdjacent(ctx, first-1, bytes.Clone(l.Encode(v, 0)), key, true, after)
 	}
 	return nil
 }
 
-// rising checks that the values of a block rise, and returns the last.
-func (l *Lookup) rising(v *vec.Vector, at fault.Span, path string) ([]byte, error) {
+// checkAscending checks that the values of a block ascend, and returns the last.
+func (l *Lookup) checkAscending(v *vec.Vector, at fault.Span, path string) ([]byte, error) {
 	var before []byte
 	for i := range v.Len() {
 		x := l.Encode(v, i)
 		if i > 0 && bytes.Compare(x, before) < 0 {
 			return nil, fault.Corruptf(at, fmt.Sprintf("%s/value[%d]", path, i),
-				"is less than the value before, in a file that is sorted")
+				"less than the value before, in a sorted file")
 		}
 		before = append(before[:0], x...)
 	}
 	return before, nil
 }
 
-func (l *Lookup) copyOf(v *vec.Vector, i int) []byte { return bytes.Clone(l.Encode(v, i)) }
-
-// border checks, by the positional index, the value of row n, which lies in the next block (or the one before)
-// of the one that the value index led to. near is the value on this side of the border.
-func (l *Lookup) border(ctx context.Context, n int64, near, key []byte, below, after bool) error {
+// checkAdjacent checks, by the positional index, the value of row n, which is in the block after the one that the value
+// index led to or, if below is true, before it. near is the adjacent value of that block.
+func (l *Lookup) checkAdjacent(ctx context.Context, n int64, near, key []byte, below, after bool) error {
 	w := l.F.Positions()
 	if err := w.seek(ctx, block.PositionKey(n), false); err != nil {
 		return err
@@ -197,9 +194,10 @@ func (l *Lookup) border(ctx context.Context, n int64, near, key []byte, below, a
 	}
 	at := l.F.Span(e.Ptr)
 	if n < first || n >= first+int64(v.Len()) {
-		return fault.Corruptf(at, w.Path(), "does not hold row %d", n)
+		return fault.Corruptf(at, w.Path(), "rows %d to %d, expected row %d by the index", first,
+			first+int64(v.Len()), n)
 	}
-	if _, err := l.rising(v, at, w.Path()); err != nil {
+	if _, err := l.checkAscending(v, at, w.Path()); err != nil {
 		return err
 	}
 	x := l.Encode(v, int(n-first))
@@ -209,12 +207,12 @@ func (l *Lookup) border(ctx context.Context, n int64, near, key []byte, below, a
 	}
 	side := bytes.Compare(x, key)
 	if order < 0 || below && (side > 0 || side == 0 && !after) {
-		return fault.Corruptf(at, w.Path(), "row %d is not where the value index says", n)
+		return fault.Corruptf(at, w.Path(), "the value of row %d contradicts the value index", n)
 	}
 	return nil
 }
 
-// search finds the first entry of v that is not below key (after: that is above key).
+// search is the index of the first entry of v that is not below key (after: that is above key).
 func (l *Lookup) search(v *vec.Vector, key []byte, after bool) int {
 	return sort.Search(v.Len(), func(i int) bool {
 		d := bytes.Compare(l.Encode(v, i), key)
@@ -222,7 +220,7 @@ func (l *Lookup) search(v *vec.Vector, key []byte, after bool) int {
 	})
 }
 
-// Encode is the key of entry i.
+// Encode is the encoded key of entry i, valid until the next call.
 func (l *Lookup) Encode(v *vec.Vector, i int) []byte {
 	t := l.F.Footer.Type
 	if t.IsBinary() {
@@ -239,7 +237,8 @@ func (l *Lookup) Encode(v *vec.Vector, i int) []byte {
 	return l.key
 }
 
-// RowsBetween are the rows whose value lies between two limits, each of which may be nil.
+// RowsBetween are the rows whose value is between two limits (nil: none) of the Arrow type at; lowIn and highIn: the
+// limit is included. A limit that the type has no value for does not restrict them.
 func (f *File) RowsBetween(ctx context.Context, at arrow.DataType, low, high *pred.Value, lowIn,
 	highIn bool) (vec.Range, error) {
 	r := vec.Range{From: 0, To: f.Footer.NumValues}
@@ -271,5 +270,5 @@ func (f *File) RowsBetween(ctx context.Context, at arrow.DataType, low, high *pr
 	return vec.Range{From: min(r.From, r.To), To: min(r.To, f.Footer.NumValues)}, nil
 }
 
-// IsDamage reports whether err says that the file is damaged.
+// IsDamage reports whether err is of class Corrupt.
 func IsDamage(err error) bool { return errors.Is(err, fault.Corrupt) }

@@ -11,19 +11,19 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// MaxDepth is how many levels an index tree may have. A tree of three holds more blocks than a file can have rows.
+// MaxDepth is the largest number of levels of an index tree. Three of the default size suffice for a block of each row.
 const MaxDepth = 32
 
-// Walker stands on a leaf entry of an index tree. Trees are written in post-order, so a node lies after its
-// children, and the blocks of each level follow each other: that is demanded here, and with it every walk ends.
+// Walker is a position in an index tree. Trees are written in post-order: a node is after its children, and the blocks
+// of each level are in ascending order. Walker requires that, so that every walk ends.
 type Walker struct {
 	f     *File
 	Name  string // "posidx" or "validx"
 	Root  block.BlockPtr
 	Stack []level
-	Ends  [MaxDepth]int64 // where the last node seen at each depth ended
-	Data  int64           // where the last data block ended
-	Eof   bool
+	Ends  [MaxDepth]int64 // offset at which the last node of each level ends
+	Data  int64           // offset at which the last data block ends
+	Eof   bool            // after the last leaf entry
 }
 
 // level is a node on the way from the root, and the entry that was taken.
@@ -33,10 +33,13 @@ type level struct {
 	I    int
 }
 
+// Positions walks the positional index, which f must have.
 func (f *File) Positions() *Walker { return &Walker{f: f, Name: "posidx", Root: *f.Footer.PosIdx} }
-func (f *File) Values() *Walker    { return &Walker{f: f, Name: "validx", Root: *f.Footer.ValIdx} }
 
-// Path names the current entry: posidx/entry[2]/entry[12].
+// Values walks the value index, which f must have.
+func (f *File) Values() *Walker { return &Walker{f: f, Name: "validx", Root: *f.Footer.ValIdx} }
+
+// Path is the path of the current entry, as posidx/entry[2]/entry[12].
 func (w *Walker) Path() string {
 	var b strings.Builder
 	b.WriteString(w.Name)
@@ -55,7 +58,8 @@ func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, e
 		return block.IndexNode{}, fault.Corruptf(w.f.Span(p), w.Path(), "the tree has more than %d levels", MaxDepth)
 	} else if n > 0 && p.Offset+p.Size > w.Stack[n-1].ptr.Offset {
 		return block.IndexNode{}, fault.Corruptf(w.Place(), w.Path(),
-			"offset %d: an index block lies before the one that points to it (%d)", p.Offset, w.Stack[n-1].ptr.Offset)
+			"offset %d: an index block must be before the one that points to it (%d)", p.Offset,
+			w.Stack[n-1].ptr.Offset)
 	}
 	if x, ok := w.f.nodes.get(p); ok {
 		return x, nil
@@ -66,8 +70,8 @@ func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, e
 		held += int64(len(l.Node.Block.Data))
 	}
 	if held > w.f.Limits.Opening {
-		return block.IndexNode{}, fault.Limitf(w.f.Span(p), path, "the blocks above it take %d bytes, and may take "+
-			"%d (memory limit)", held, w.f.Limits.Opening)
+		return block.IndexNode{}, fault.Limitf(w.f.Span(p), path, "the index blocks above have %d bytes, at most %d "+
+			"are held (memory limit)", held, w.f.Limits.Opening)
 	}
 	x, err := w.f.readIndexBlock(ctx, p, path)
 	if err == nil && x.N == 0 && (len(w.Stack) > 0 || !x.Leaf) {
@@ -79,15 +83,15 @@ func (w *Walker) load(ctx context.Context, p block.BlockPtr) (block.IndexNode, e
 	return x, err
 }
 
-// nodes keeps index blocks of an open file, taken apart: look-ups go through the same ones again and again. The
-// zero value is ready, and safe for concurrent use.
+// nodes caches parsed index blocks of an open file for look-ups. The zero value is empty. It is safe for concurrent
+// use.
 type nodes struct {
 	mu   sync.RWMutex
 	have map[block.BlockPtr]block.IndexNode
 	size int
 }
 
-// maxNodes is how many bytes of a file's index blocks are kept, about.
+// maxNodes is the approximate size in bytes of the index blocks that are cached for a file.
 const maxNodes = 1 << 20
 
 func (k *nodes) get(p block.BlockPtr) (block.IndexNode, bool) {
@@ -97,7 +101,7 @@ func (k *nodes) get(p block.BlockPtr) (block.IndexNode, bool) {
 	return x, ok
 }
 
-// put keeps a node whose entries are all whole. Others say what is wrong each time.
+// put caches a node. One with a damaged entry is not cached, so that the error is found each time.
 func (k *nodes) put(p block.BlockPtr, x *block.IndexNode) {
 	size := len(x.Block.Data) + 48*x.N
 	k.mu.Lock()
@@ -132,7 +136,7 @@ func (f *File) readIndexBlock(ctx context.Context, p block.BlockPtr, path string
 	return x, c.Err()
 }
 
-// Place is the block that holds the current entry: what errors about the entry point at.
+// Place is the span of the block with the current entry, or of the footer at the root: the place of errors in it.
 func (w *Walker) Place() fault.Span {
 	if n := len(w.Stack); n > 0 {
 		return w.f.Span(w.Stack[n-1].ptr)
@@ -140,7 +144,7 @@ func (w *Walker) Place() fault.Span {
 	return w.f.FootSpan()
 }
 
-// Push enters the node at p.
+// Push enters the node at p. The error is Corrupt if it is not after the last node of its level.
 func (w *Walker) Push(ctx context.Context, p block.BlockPtr) error {
 	x, err := w.load(ctx, p)
 	if err != nil {
@@ -155,9 +159,10 @@ func (w *Walker) Push(ctx context.Context, p block.BlockPtr) error {
 	return nil
 }
 
+// Top is the node that was entered last.
 func (w *Walker) Top() *level { return &w.Stack[len(w.Stack)-1] }
 
-// Current is the entry that w stands on.
+// Current is the current entry of Top.
 func (w *Walker) Current() (block.IndexEntry, error) {
 	l := w.Top()
 	e, err := l.Node.Entry(l.I)
@@ -173,10 +178,10 @@ func (w *Walker) parentPath() string {
 	return p[:strings.LastIndexByte(p, '/')]
 }
 
-// First goes to the first leaf entry.
+// First moves to the first leaf entry.
 func (w *Walker) First(ctx context.Context) error { return w.seek(ctx, nil, false) }
 
-// seek goes to the last leaf entry whose key is not above key (strict: that is below it), or else to the first one.
+// seek moves to the last leaf entry whose key is not above key (strict: is below it), or else to the first one.
 func (w *Walker) seek(ctx context.Context, key []byte, strict bool) error {
 	w.Stack, w.Eof, w.Ends, w.Data = w.Stack[:0], false, [MaxDepth]int64{}, 0
 	p, first := w.Root, []byte(nil)
@@ -210,7 +215,7 @@ func (w *Walker) seek(ctx context.Context, key []byte, strict bool) error {
 
 // search finds the entry of a node where seek continues.
 func (w *Walker) search(l *level, key []byte, strict bool) error {
-	lo, hi := 0, l.Node.N-1 // the entry wanted is in [lo, hi]
+	lo, hi := 0, l.Node.N-1 // the entry is in [lo, hi]
 	for lo < hi {
 		l.I = (lo + hi + 1) / 2
 		e, err := w.Current()
@@ -227,7 +232,7 @@ func (w *Walker) search(l *level, key []byte, strict bool) error {
 	return nil
 }
 
-// Next goes to the next leaf entry; eof is set after the last.
+// Next moves to the next leaf entry; after the last it sets Eof.
 func (w *Walker) Next(ctx context.Context) error {
 	for len(w.Stack) > 0 {
 		l := w.Top()
@@ -262,13 +267,13 @@ func (w *Walker) descend(ctx context.Context) error {
 func (w *Walker) sameKey(key []byte) error {
 	e, err := w.Current()
 	if err == nil && !bytes.Equal(e.Key, key) {
-		err = fault.Corruptf(w.Place(), w.Path()+".key", "%x, but the block above says %x", e.Key, key)
+		err = fault.Corruptf(w.Place(), w.Path()+".key", "%x, but the block above has %x", e.Key, key)
 	}
 	return err
 }
 
-// following is the key of the leaf entry after the current one, which the levels above know without reading its leaf;
-// nil at the end.
+// following is the key of the leaf entry after the current one, from a level above if that is in another leaf; nil at
+// the end.
 func (w *Walker) following() ([]byte, error) {
 	for d := len(w.Stack) - 1; d >= 0; d-- {
 		l := &w.Stack[d]
@@ -285,7 +290,7 @@ func (w *Walker) following() ([]byte, error) {
 	return nil, nil
 }
 
-// Block checks the data block of the current entry: it lies in the file, after the one before.
+// Block checks the data block of the entry e: it must be within the file, and after the last one. The error is Corrupt.
 func (w *Walker) Block(e block.IndexEntry) error {
 	if reason := w.f.Problem(e.Ptr); reason != "" {
 		return fault.Corruptf(w.Place(), w.Path(), "%s", reason)

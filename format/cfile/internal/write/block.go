@@ -2,6 +2,7 @@ package write
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 
 	"stoa/internal/enc/bitshuffle"
@@ -29,8 +30,8 @@ type plainFixed struct {
 
 func (b *plainFixed) add(v *dense, from, to int, all bool) (int, fullness) {
 	k := to - from
-	if most := (b.limit-8)/b.width + 1 - len(b.buf)/b.width; !all && k >= most {
-		k = max(most, 0)
+	if room := (b.limit-8)/b.width + 1 - len(b.buf)/b.width; !all && k >= room {
+		k = max(room, 0)
 	}
 	b.buf = append(b.buf, v.fixed[from*b.width:(from+k)*b.width]...)
 	if len(b.buf)+8 > b.limit {
@@ -55,8 +56,8 @@ type plainBools struct {
 
 func (b *plainBools) add(v *dense, from, to int, all bool) (int, fullness) {
 	k := to - from
-	if most := (b.limit-8)*8 + 1 - b.n; !all && k >= most {
-		k = max(most, 0)
+	if room := (b.limit-8)*8 + 1 - b.n; !all && k >= room {
+		k = max(room, 0)
 	}
 	for need := (b.n + k + 7) / 8; len(b.buf) < need; {
 		b.buf = append(b.buf, make([]byte, need-len(b.buf))...)
@@ -122,20 +123,20 @@ type rleInts struct {
 }
 
 func (b *rleInts) add(v *dense, from, to int, all bool) (int, fullness) {
-	most := b.limit - 8
+	limit := b.limit - 8
 	if all {
-		most = int(^uint(0) >> 1)
+		limit = math.MaxInt
 	}
 	k := 0
 	switch b.width {
 	case 1:
-		k = rlePut(b.enc, view[uint8](v.fixed)[from:to], most)
+		k = rlePut(b.enc, view[uint8](v.fixed)[from:to], limit)
 	case 2:
-		k = rlePut(b.enc, view[uint16](v.fixed)[from:to], most)
+		k = rlePut(b.enc, view[uint16](v.fixed)[from:to], limit)
 	case 4:
-		k = rlePut(b.enc, view[uint32](v.fixed)[from:to], most)
+		k = rlePut(b.enc, view[uint32](v.fixed)[from:to], limit)
 	default:
-		k = rlePut(b.enc, view[uint64](v.fixed)[from:to], most)
+		k = rlePut(b.enc, view[uint64](v.fixed)[from:to], limit)
 	}
 	b.n += k
 	if b.enc.Written()+8 > b.limit {
@@ -144,23 +145,23 @@ func (b *rleInts) add(v *dense, from, to int, all bool) (int, fullness) {
 	return k, roomy
 }
 
-// rlePut puts values until more than most bytes are written. Runs of a value go at once, but not so near to the
-// end that it could be overshot: no run makes the encoder write as much as 128 bytes.
-func rlePut[T uint8 | uint16 | uint32 | uint64](e *rle.Encoder, vals []T, most int) int {
+// rlePut puts values until more than limit bytes are written, and returns their number. Runs of a value are put at
+// once, except within 128 bytes of the limit, which are more than a run makes the encoder write.
+func rlePut[T uint8 | uint16 | uint32 | uint64](e *rle.Encoder, vals []T, limit int) int {
 	for i := 0; i < len(vals); {
 		x := vals[i]
 		j := i + 1
 		for j < len(vals) && vals[j] == x {
 			j++
 		}
-		if j-i < 16 || e.Written() > most-128 {
+		if j-i < 16 || e.Written() > limit-128 {
 			j = i + 1
 			e.Put(uint64(x))
 		} else {
 			e.PutRun(uint64(x), j-i)
 		}
 		i = j
-		if e.Written() > most {
+		if e.Written() > limit {
 			return i
 		}
 	}
@@ -179,13 +180,13 @@ func (b *rleInts) reset() { b.enc.Reset(); b.n = 0 }
 // size), chunks. u32 values, and so the codes of a dictionary, are stored in as few bytes as the largest of the
 // block needs.
 type shuffled struct {
-	width, most int
-	shrink      bool
-	buf, small  []byte
+	width, max int // bytes of a value, and values of a block
+	shrink     bool
+	buf, small []byte
 }
 
 func newShuffled(limit, width int, shrink bool) *shuffled {
-	return &shuffled{width: width, most: limit / width, shrink: shrink}
+	return &shuffled{width: width, max: limit / width, shrink: shrink}
 }
 
 func (b *shuffled) n() int { return len(b.buf) / b.width }
@@ -193,10 +194,10 @@ func (b *shuffled) n() int { return len(b.buf) / b.width }
 func (b *shuffled) add(v *dense, from, to int, all bool) (int, fullness) {
 	k := to - from
 	if !all {
-		k = min(k, max(b.most-b.n(), 0))
+		k = min(k, max(b.max-b.n(), 0))
 	}
 	b.buf = append(b.buf, v.fixed[from*b.width:(from+k)*b.width]...)
-	if b.n() >= b.most {
+	if b.n() >= b.max {
 		return k, fullNow
 	}
 	return k, roomy
@@ -219,7 +220,7 @@ func (b *shuffled) Finish(dst []byte, ordinal uint32) []byte {
 		binary.LittleEndian.PutUint32(dst[at+4*i:], uint32(x))
 	}
 	if !b.shrink || elem == b.width {
-		b.buf = src // perhaps grown
+		b.buf = src // which may have been reallocated
 	}
 	return dst
 }

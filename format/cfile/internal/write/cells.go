@@ -11,7 +11,7 @@ import (
 	"stoa/internal/enc/rle"
 )
 
-// maxCell is how many elements a cell has at most: the counts are 16 bits wide.
+// maxCell is the largest number of elements of a cell, whose counts are 16 bits wide.
 const maxCell = 1<<16 - 1
 
 // cellHeads is what an array block says of its cells, besides the bitmap of the elements (Writer.present).
@@ -29,7 +29,7 @@ func (s *cellHeads) reset() {
 	s.valid.reset()
 }
 
-// appendHead appends what stands before the encoded elements:
+// appendHead appends the header of an array block, before the encoded elements:
 //
 //	varint elements (with nulls), varint cells
 //	varint length, bitmap of the elements

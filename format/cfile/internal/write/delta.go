@@ -105,8 +105,8 @@ func NewDeltaWriter(w io.Writer, undo bool, o WriterOptions) (*DeltaWriter, erro
 	return &DeltaWriter{f: f, undo: undo, stats: deltaStats{minTS: math.MaxUint64, updates: map[uint32]int64{}}}, err
 }
 
-// Add appends a change of a row at a hybrid timestamp. Rows must not fall; within a row timestamps must not fall (redo)
-// or rise (undo).
+// Add appends a change of a row at a hybrid timestamp. Rows must ascend; within a row timestamps must ascend (REDO) or
+// descend (UNDO). The error is Invalid.
 func (d *DeltaWriter) Add(row uint32, ts uint64, l *ChangeList) error {
 	if err := l.check(); err != nil {
 		return err

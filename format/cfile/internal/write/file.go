@@ -14,11 +14,11 @@ import (
 	"stoa/internal/sum"
 )
 
-// rawRatio: in a v2 file a block whose compressed form is longer than this part of it is stored as it is
-// (Kudu's min_compression_ratio).
+// rawRatio is the largest ratio of compressed to plain size: a block of a v2 file that compresses to more is stored
+// plain (Kudu's min_compression_ratio).
 const rawRatio = 0.9
 
-// outFile is the bytes of a CFile under construction: header, blocks, footer. It knows no types.
+// outFile writes the header, blocks and footer of a CFile, whatever its type.
 //
 // Source: cfile.md, "File Format", with the errata in the package comment (CRC-32C, index blocks are compressed, too).
 type outFile struct {
@@ -28,7 +28,7 @@ type outFile struct {
 	comp      block.Compression
 	codec     *codec.Codec // nil: blocks are stored as they are
 	off       int64
-	digest    hash.Hash // of the sizes and checksums of the blocks; nil: nobody asks
+	digest    hash.Hash // of the sizes and checksums of the blocks; nil: not needed
 	packed    []byte    // the compressed block; its memory is kept
 }
 
@@ -127,7 +127,7 @@ func (o *outFile) compress(b []byte) ([]byte, error) {
 	return out, nil
 }
 
-// footer writes the CFileFooterPB, which stands before its magic and length.
+// footer writes the CFileFooterPB, and magic and length after it.
 func (o *outFile) footer(f *block.Footer) error {
 	m := appendFooter(nil, f, o.version)
 	if len(m) > block.MaxProtobuf {

@@ -9,21 +9,21 @@ import (
 	"stoa/format/cfile/internal/block"
 )
 
-// keyTrail follows the encoded keys of a column with a value index.
-type keyTrail struct {
+// keyTracker tracks the encoded keys of a column with a value index.
+type keyTracker struct {
 	any  bool
-	min  []byte // of the file
-	last []byte // of the file so far
+	min  []byte // first key of the file
+	last []byte // last key of the file so far
 	open bool   // the open block has a first key
-	head []byte // the first key of the open block
-	prev []byte // the last key of the block before
+	head []byte // first key of the open block
+	prev []byte // last key of the block before
 
-	seen    []byte // the last value that rising has seen, encoded
+	seen    []byte // the last value that checkAscending was given, encoded
 	hasSeen bool
 }
 
-// note reports that values [from, to) went into the open block.
-func (k *keyTrail) note(c *Writer, v *dense, from, to int) {
+// note records that values [from, to) are in the open block.
+func (k *keyTracker) note(c *Writer, v *dense, from, to int) {
 	if c.val == nil || from == to {
 		return
 	}
@@ -36,9 +36,9 @@ func (k *keyTrail) note(c *Writer, v *dense, from, to int) {
 	k.last = c.appendKey(k.last[:0], v, to-1)
 }
 
-// next is the index key of the open block, which is now closed: its first key, cut to what is needed to be above the
-// last key of the block before (and so the very first one to at most a byte). The result is good until the next note.
-func (k *keyTrail) next(whole bool) []byte {
+// next is the index key of the open block, which it closes: the block's first key, whole or cut to the shortest prefix
+// above the last key of the block before (for the first block: of at most a byte). It is valid until the next note.
+func (k *keyTracker) next(whole bool) []byte {
 	key := k.head
 	if !whole {
 		key = key[:Separating(k.prev, key)]
@@ -70,9 +70,9 @@ func (c *Writer) appendKey(dst []byte, v *dense, i int) []byte {
 	return block.AppendFixedKey(dst, c.f.Type, v.fixed[i*w:(i+1)*w])
 }
 
-// rising checks that the values rise strictly, from chunk to chunk, too. A column with a value index has no nulls, so
-// value i is row i of the chunk.
-func (k *keyTrail) rising(c *Writer, v *dense) error {
+// checkAscending checks that the values ascend strictly, across chunks, too. A column with a value index has no nulls,
+// so value i is row i of the chunk. The error is Invalid.
+func (k *keyTracker) checkAscending(c *Writer, v *dense) error {
 	if v.n == 0 || c.O.unsorted {
 		return nil
 	}
@@ -81,18 +81,18 @@ func (k *keyTrail) rising(c *Writer, v *dense) error {
 	if k.hasSeen && bytes.Compare(k.seen, first) >= 0 {
 		bad = 0
 	} else {
-		bad = firstFall(c.f.Type, v)
+		bad = firstNotAbove(c.f.Type, v)
 	}
 	if bad >= 0 {
 		return fault.Invalidf("column %q, row %d: the value is not above the one before; a value index needs "+
-			"rising values", c.f.Name, c.rows+int64(bad))
+			"ascending values", c.f.Name, c.rows+int64(bad))
 	}
 	k.seen, k.hasSeen = c.appendKey(k.seen[:0], v, v.n-1), true
 	return nil
 }
 
-// firstFall is the first value that is not above the one before it, or -1.
-func firstFall(t block.Type, v *dense) int {
+// firstNotAbove is the index of the first value that is not above the one before it; -1: there is none.
+func firstNotAbove(t block.Type, v *dense) int {
 	if t.IsBinary() {
 		for i := 1; i < v.n; i++ {
 			a, b := v.strs[i-1], v.strs[i]
@@ -103,31 +103,31 @@ func firstFall(t block.Type, v *dense) int {
 		return -1
 	}
 	if t.Width() == 16 {
-		return firstFall128(v.fixed)
+		return firstNotAbove128(v.fixed)
 	}
 	if !block.Types[t].Signed {
 		switch t.Width() {
 		case 1:
-			return firstFallOf(view[uint8](v.fixed))
+			return firstNotAboveOf(view[uint8](v.fixed))
 		case 2:
-			return firstFallOf(view[uint16](v.fixed))
+			return firstNotAboveOf(view[uint16](v.fixed))
 		case 4:
-			return firstFallOf(view[uint32](v.fixed))
+			return firstNotAboveOf(view[uint32](v.fixed))
 		}
-		return firstFallOf(view[uint64](v.fixed))
+		return firstNotAboveOf(view[uint64](v.fixed))
 	}
 	switch t.Width() {
 	case 1:
-		return firstFallOf(view[int8](v.fixed))
+		return firstNotAboveOf(view[int8](v.fixed))
 	case 2:
-		return firstFallOf(view[int16](v.fixed))
+		return firstNotAboveOf(view[int16](v.fixed))
 	case 4:
-		return firstFallOf(view[int32](v.fixed))
+		return firstNotAboveOf(view[int32](v.fixed))
 	}
-	return firstFallOf(view[int64](v.fixed))
+	return firstNotAboveOf(view[int64](v.fixed))
 }
 
-func firstFallOf[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](vals []T) int {
+func firstNotAboveOf[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](vals []T) int {
 	for i := 1; i < len(vals); i++ {
 		if vals[i-1] >= vals[i] {
 			return i
@@ -136,7 +136,7 @@ func firstFallOf[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint
 	return -1
 }
 
-func firstFall128(b []byte) int {
+func firstNotAbove128(b []byte) int {
 	for i := 16; i < len(b); i += 16 {
 		ah, bh := int64(binary.LittleEndian.Uint64(b[i-8:])), int64(binary.LittleEndian.Uint64(b[i+8:]))
 		al, bl := binary.LittleEndian.Uint64(b[i-16:]), binary.LittleEndian.Uint64(b[i:])

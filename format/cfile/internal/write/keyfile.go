@@ -53,7 +53,7 @@ func (f *stringFile) flush() error {
 		return c.err
 	}
 	p := &portion{values: dense{n: n, strs: f.strs, data: f.data}, rows: n}
-	if c.err = c.keys.rising(c, &p.values); c.err == nil {
+	if c.err = c.keys.checkAscending(c, &p.values); c.err == nil {
 		c.err = c.take(p)
 	}
 	f.data, f.strs = f.data[:0], f.strs[:0]
@@ -107,8 +107,8 @@ type BloomOptions struct {
 type BloomWriter struct {
 	c      *Writer
 	filter *bloom.Filter
-	most   int // keys of a filter
-	n      int // in the open one
+	max    int // largest number of keys of a filter
+	n      int // number of keys in the open one
 	keys   int64
 	block  []byte
 }
@@ -119,10 +119,10 @@ func NewBloomWriter(w io.Writer, o BloomOptions) (*BloomWriter, error) {
 	if o.FPRate == 0 {
 		o.FPRate = 0.0001
 	}
-	// As Kudu reckons, with its own value of the logarithm of 2.
+	// Kudu's formula, with its value of the natural logarithm of 2.
 	const ln2 = 0.69314
-	most := math.Ceil(-float64(8*o.BlockBytes) * ln2 * ln2 / math.Log(o.FPRate))
-	if o.BlockBytes < 1 || !(o.FPRate > 0 && o.FPRate < 1) || most < 1 || most > math.MaxInt32 {
+	maxKeys := math.Ceil(-float64(8*o.BlockBytes) * ln2 * ln2 / math.Log(o.FPRate))
+	if o.BlockBytes < 1 || !(o.FPRate > 0 && o.FPRate < 1) || maxKeys < 1 || maxKeys > math.MaxInt32 {
 		return nil, fault.Invalidf("a bloom filter of %d bytes with a rate of %v", o.BlockBytes, o.FPRate)
 	}
 	c, err := NewWriter(w, Field{Name: "bloom file", Type: block.Binary}, WriterOptions{
@@ -132,7 +132,7 @@ func NewBloomWriter(w io.Writer, o BloomOptions) (*BloomWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &BloomWriter{c: c, filter: bloom.New(o.BlockBytes, int(most)), most: int(most)}, nil
+	return &BloomWriter{c: c, filter: bloom.New(o.BlockBytes, int(maxKeys)), max: int(maxKeys)}, nil
 }
 
 // Add puts an encoded key into the file; keys must rise.
@@ -155,7 +155,7 @@ func (b *BloomWriter) Add(key []byte) error {
 	b.filter.Add(bloom.Hash(key))
 	b.n++
 	b.keys++
-	if b.n == b.most {
+	if b.n == b.max {
 		c.err = b.flush()
 	}
 	return c.err

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,7 +17,7 @@ import (
 	"stoa/format/option"
 )
 
-// Words that options have.
+// Types of the values of options.
 type (
 	Encode      = columnfile.Encode
 	Compress    = columnfile.Compress
@@ -87,7 +88,7 @@ var Table = option.Table[Options]{Format: "cfile", For: "writing", Options: appe
 		func(o *Options) *NullStructs { return &o.NullStructs }, "keep", "flatten", "refuse"),
 )}
 
-// CreateOptions are the options of Create, understood.
+// CreateOptions are the parsed options of Create.
 type CreateOptions struct {
 	PlainMetadata, Dir bool
 	Strict             bool                     // a null struct is an error
@@ -137,23 +138,18 @@ func (c *ColumnOptions) apply(w *WriterOptions) {
 		w.NoPositionalIndex = !*c.PositionalIndex
 	}
 	if c.Encoding != "" {
-		w.Encoding = encodingsByName[string(c.Encoding)]
+		w.Encoding = block.EncodingByName(string(c.Encoding))
 	}
 	if c.Compression != "" {
-		w.Compression = compressionsByName[string(c.Compression)]
+		w.Compression = block.CompressionByName(string(c.Compression))
 	}
 	if c.Coerce != "" {
 		w.Coerce = map[Coerce]Coercion{"refuse": Refuse, "us": ToNearest, "floor": ToFloor}[c.Coerce]
 	}
 }
 
-var encodingsByName = map[string]block.Encoding{"plain": block.Plain, "prefix": block.Prefix, "rle": block.RLE,
-	"dict": block.Dict, "bitshuffle": block.BitShuffle, "group-varint": block.GroupVarint}
-var compressionsByName = map[string]block.Compression{"none": block.NoCompression, "lz4": block.LZ4,
-	"snappy": block.Snappy, "zlib": block.Zlib}
-
-// ForLeaf is the options of one column: those for all columns, its own, and for what they leave open its
-// field's metadata, where that makes sense for the type. Of several columns only those take an encoding for all
+// ForLeaf are the options of one column: its own, those for all columns where it has none, and the metadata of its
+// field where both leave something open and it fits the type. Of several columns an encoding for all is used by those
 // for whose type it is defined.
 func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 	var w WriterOptions
@@ -161,7 +157,7 @@ func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 	if (several || l.Validity) && w.Encoding != block.AutoEncoding && block.Allowed(l.Col.Type, w.Encoding) != nil {
 		w.Encoding = block.AutoEncoding
 	}
-	if l.Validity { // which is no key, and is read by row
+	if l.Validity { // it cannot be a key, and is read by row
 		w.ValueIndex, w.NoPositionalIndex = false, false
 	}
 	c := o.column[l.Path]
@@ -170,21 +166,21 @@ func (o *CreateOptions) ForLeaf(l *Leaf, several bool) WriterOptions {
 	return w
 }
 
-// suggest fills in what the field's metadata says (see MetaEncoding). It may come from elsewhere and mean
-// something else, so what does not fit is skipped.
+// suggest sets options that are open from the field's metadata (see block.MetaEncoding). The metadata may be those of
+// another format, so values that do not fit are ignored.
 func (l *Leaf) suggest(w *WriterOptions) {
 	m := l.field.Metadata
 	if s, _ := m.GetValue(block.MetaEncoding); w.Encoding == block.AutoEncoding {
-		e, ok := encodingsByName[s]
-		if ok && block.Allowed(l.Col.Type, e) == nil && (e != block.GroupVarint || w.Version == 1) {
+		e := block.EncodingByName(s)
+		if block.Allowed(l.Col.Type, e) == nil && (e != block.GroupVarint || w.Version == 1) {
 			w.Encoding = e
 		}
 	}
 	if s, _ := m.GetValue(block.MetaCompression); w.Compression == block.DefaultCompression {
-		w.Compression = compressionsByName[s]
+		w.Compression = block.CompressionByName(s)
 	}
 	if s, ok := m.GetValue(MetaBlockSize); ok && w.BlockSize == 0 {
-		if n, err := block.Number(MetaBlockSize, s, 1, 1<<30); err == nil {
+		if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= 1<<30 {
 			w.BlockSize = n
 		}
 	}

@@ -120,8 +120,8 @@ func storage(t arrow.DataType) arrow.DataType {
 	}
 }
 
-// Array finds the leaf's array in a batch. What lies in a null struct is null; strict: a null struct is refused. row is
-// the number of the batch's first row.
+// Array is the leaf's array in a batch, which the caller releases. Values in a null struct are null; strict: a null
+// struct is an error. row is the number of the batch's first row. The error is Invalid.
 func (l *Leaf) Array(b arrow.RecordBatch, strict bool, row int64) (arrow.Array, error) {
 	arr := coerce.Stored(b.Column(l.Steps[0]))
 	arr.Retain()
@@ -129,7 +129,7 @@ func (l *Leaf) Array(b arrow.RecordBatch, strict bool, row int64) (arrow.Array, 
 		st, ok := arr.(*array.Struct)
 		if !ok {
 			arr.Release()
-			return nil, fault.Invalidf("column %q: a struct array is wanted, %s came", l.Path, arr.DataType())
+			return nil, fault.Invalidf("column %q: expected a struct array, found %s", l.Path, arr.DataType())
 		}
 		child, err := l.child(st, i, strict, row)
 		st.Release()
@@ -197,8 +197,8 @@ func fieldFor(f arrow.Field) (Field, error) {
 	return col, nil
 }
 
-// madePlain reports whether arrays of a type are made such of a plainer one before they are written: those that source
-// knows nothing of, which are none of a list's items.
+// madePlain reports whether arrays of a type are converted by plainArray before they are written, as source has no case
+// for them. It is not for the items of a list.
 func madePlain(t arrow.DataType) bool {
 	if d, ok := extended(t).(*arrow.DictionaryType); ok {
 		switch storage(d.ValueType).ID() {
@@ -210,7 +210,8 @@ func madePlain(t arrow.DataType) bool {
 	return id == arrow.STRING_VIEW || id == arrow.BINARY_VIEW
 }
 
-// plainArray is arr, which it takes over, or an array of a plainer type for one that madePlain says so of.
+// plainArray is arr, or the values of a dictionary and strings without views if madePlain is true for its type. It
+// releases arr if it returns another array.
 func plainArray(arr arrow.Array) (arrow.Array, error) {
 	if d, ok := arr.(*array.Dictionary); ok && madePlain(d.DataType()) {
 		defer arr.Release()
@@ -279,9 +280,9 @@ func (l *Leaf) Stored() Pair {
 	return Pair{block.FieldKey, b}
 }
 
-// comesBack is the type in which values of the leaf's type are read. alone: of a file without a set, which is bare if
-// it has no metadata.
-func (l *Leaf) comesBack(alone, noMeta bool) arrow.DataType {
+// readAs is the type as which the leaf's values will be read. alone: the file is not in a set; noMeta: it has no
+// metadata with the Arrow type.
+func (l *Leaf) readAs(alone, noMeta bool) arrow.DataType {
 	plain, was := l.Col.Type.Arrow(l.Col.Precision, l.Col.Scale), l.field.Type
 	if alone && noMeta {
 		plain = l.Col.Type.Arrow(0, 0)
@@ -298,11 +299,11 @@ func (l *Leaf) comesBack(alone, noMeta bool) arrow.DataType {
 	return block.RestoredFrom(was.String(), plain)
 }
 
-// Retyped says which columns come back as which types, where that is another than was written; see comesBack.
+// Retyped are the columns that will be read as another type than was written, with both types; see readAs.
 func Retyped(leaves []Leaf, alone, noMeta bool) (out []string) {
 	for i := range leaves {
 		l := &leaves[i]
-		if t := l.comesBack(alone, noMeta); t.ID() != l.field.Type.ID() || t.String() != l.field.Type.String() {
+		if t := l.readAs(alone, noMeta); t.ID() != l.field.Type.ID() || t.String() != l.field.Type.String() {
 			out = append(out, fmt.Sprintf("%s (%s as %s)", l.Path, l.field.Type, t))
 		}
 	}

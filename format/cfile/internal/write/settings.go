@@ -54,10 +54,10 @@ type WriterOptions struct {
 
 	// cuts the key out of a value (delta files), and turns off the cutting of separating keys
 	indexKey func([]byte) []byte
-	unsorted bool      // the values need not rise (delta files)
+	unsorted bool      // the values need not ascend (delta files)
 	noKeys   bool      // no min_key and max_key (delta files)
 	batch    int       // rows of a run of values, see fullAtRunEnd
-	Digest   hash.Hash // gets what tells the blocks from others
+	Digest   hash.Hash // is given the sizes and checksums of the blocks; nil: not needed
 }
 
 // WithDefaults fills in what is zero and checks everything against the type.
@@ -126,10 +126,10 @@ type Summary struct {
 	DictEntries int64
 }
 
-// check looks at what the field says of its type.
+// check checks precision, scale and length of the field against its type. The error is Invalid.
 func (f *Field) check() error {
-	switch most := f.Type.Digits(); {
-	case most == 0 && (f.Precision != 0 || f.Scale != 0):
+	switch digits := f.Type.Digits(); {
+	case digits == 0 && (f.Precision != 0 || f.Scale != 0):
 		return fault.Invalidf("column %q: %s has no precision", f.Name, f.Type)
 	case !f.Type.HasDigits(f.Precision, f.Scale):
 		return fault.Invalidf("column %q: %s cannot hold decimal(%d,%d)", f.Name, f.Type, f.Precision, f.Scale)
@@ -149,7 +149,7 @@ const (
 	defaultRestarts       = 16
 	minBlockSize          = 512
 
-	// Kudu writes what lies in a leaf of its row store's tree in one go. Rows inserted in the order of their keys
-	// leave seven in each (but the last).
+	// Kudu writes the rows of a leaf of its row store's tree at once. Rows inserted in the order of their keys leave
+	// seven in each leaf but the last.
 	defaultBatch = 7
 )

@@ -126,9 +126,9 @@ func (b *prefixStrings) Finish(dst []byte, ordinal uint32) []byte {
 
 func (b *prefixStrings) reset() { b.enc.Reset() }
 
-// dictStrings: u32 mode, then codes or plain strings. The dictionary is one plain block, common to the whole
-// file. When its size is above the block size, the block ends with the run of values in which that happened, or
-// before the next new string; all blocks after it are plain.
+// dictStrings is u32 mode, then codes or plain strings. The dictionary of the file is one plain block. When it exceeds
+// the block size, the data block ends with the run of values in which that happened, or before the next new string; all
+// blocks after it are plain.
 type dictStrings struct {
 	mode  uint32
 	dict  *plainStrings
@@ -152,7 +152,7 @@ func (b *dictStrings) add(v *dense, from, to int, all bool) (int, fullness) {
 	if b.mode == block.DictPlain {
 		return b.plain.add(v, from, to, all)
 	}
-	room := b.codes.most - b.codes.n()
+	room := b.codes.max - b.codes.n()
 	if all {
 		room = to - from
 	}
@@ -170,7 +170,7 @@ func (b *dictStrings) add(v *dense, from, to int, all bool) (int, fullness) {
 		b.buf = append(b.buf, code)
 	}
 	b.codes.buf = append(b.codes.buf, RawBytes(b.buf)...)
-	if b.codes.n() >= b.codes.most || b.dict.full() {
+	if b.codes.n() >= b.codes.max || b.dict.full() {
 		return len(b.buf), fullAtRunEnd
 	}
 	return len(b.buf), roomy
@@ -196,7 +196,7 @@ func (b *dictStrings) rest(v *dense, from, to int) int {
 			}
 			code = b.insert(str)
 		}
-		if b.codes.n() >= b.codes.most {
+		if b.codes.n() >= b.codes.max {
 			return i - from
 		}
 		b.codes.buf = binary.LittleEndian.AppendUint32(b.codes.buf, code)

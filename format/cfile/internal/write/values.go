@@ -20,7 +20,7 @@ import (
 //	bool                   bool
 //	string, varchar        utf8, large_utf8
 //	binary                 binary, large_binary, fixed_size_binary
-//	unixtime_micros        timestamp of any unit; what is no whole number of microseconds is refused, or coerced
+//	unixtime_micros        timestamp of any unit; one of a fraction of a microsecond is refused, or coerced
 //	date                   date32; date64 if it is whole days
 //	decimal32, 64, 128     decimals of any width, of the field's scale; a value with more digits is refused
 //	int128                 fixed_size_binary(16), little-endian two's complement; decimal128 of scale 0
@@ -45,8 +45,8 @@ type source struct {
 	// dense values of width bytes to those of the type; index of one that does not fit, or -1
 	conv   func(dst, src []byte) int
 	target int    // their width
-	reason string // why one does not fit; "": that it does not is all there is to say
-	most   int    // characters of a varchar, 0: any
+	reason string // why one does not fit; "": no more than that it does not
+	chars  int    // largest number of characters of a varchar; 0: any
 }
 
 // writeScratch is memory that chunks share.
@@ -129,7 +129,7 @@ func (c *source) accepts(f *Field, t arrow.DataType, o Coercion) bool {
 	for _, id := range plainIDs[f.Type] {
 		if id == t.ID() {
 			if f.Type == block.Varchar {
-				c.most = f.Length
+				c.chars = f.Length
 			}
 			return true
 		}
@@ -162,14 +162,14 @@ func (c *source) accepts(f *Field, t arrow.DataType, o Coercion) bool {
 		if f.Type == block.Int128 {
 			return t.ID() == arrow.DECIMAL128 && t.GetScale() == 0
 		}
-		most := f.Type.Digits()
-		if most == 0 || int(t.GetScale()) != f.Scale {
+		digits := f.Type.Digits()
+		if digits == 0 || int(t.GetScale()) != f.Scale {
 			return false
 		}
 		if f.Precision != 0 {
-			most = f.Precision
+			digits = f.Precision
 		}
-		c.width, c.conv = t.BitWidth()/8, decimalConv(t.BitWidth()/8, c.target, most)
+		c.width, c.conv = t.BitWidth()/8, decimalConv(t.BitWidth()/8, c.target, digits)
 		return true
 	}
 	return false
@@ -229,12 +229,12 @@ func (c *source) gatherBits(ch *portion, a int, s *writeScratch) {
 func (c *source) gatherFixed(ch *portion, a, b int, s *writeScratch, at rowOf) error {
 	dense := c.fixed[a*c.width : b*c.width]
 	if ch.valid != nil {
-		s.dense = grown(s.dense, (b-a)*c.width)
+		s.dense = resized(s.dense, (b-a)*c.width)
 		compact(s.dense, dense, c.width, ch.valid, ch.at, ch.rows)
 		dense = s.dense[:ch.values.n*c.width]
 	}
 	if c.conv != nil {
-		s.conv = grown(s.conv, ch.values.n*c.target)
+		s.conv = resized(s.conv, ch.values.n*c.target)
 		if bad := c.conv(s.conv, dense); bad >= 0 {
 			why := c.reason
 			if why == "" {
@@ -249,14 +249,15 @@ func (c *source) gatherFixed(ch *portion, a, b int, s *writeScratch, at rowOf) e
 	return nil
 }
 
-func grown(b []byte, n int) []byte {
+// resized is b with n bytes, or new memory if its capacity is smaller.
+func resized(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)
 	}
 	return b[:n]
 }
 
-// gatherStrings notes where the strings lie. More than 4 GiB in a chunk of rows is no block.
+// gatherStrings collects the spans of the strings. More than 4 GiB in a chunk of rows are an error.
 func (c *source) gatherStrings(ch *portion, a, b int, s *writeScratch, at rowOf) error {
 	s.strs = s.strs[:0]
 	switch {
@@ -283,7 +284,7 @@ func (c *source) gatherStrings(ch *portion, a, b int, s *writeScratch, at rowOf)
 		}
 	}
 	ch.values.strs = s.strs
-	if c.most > 0 {
+	if c.chars > 0 {
 		return c.checkLengths(ch, at)
 	}
 	return nil
@@ -312,9 +313,9 @@ func gatherSpans[T int32 | int64](dst []strSpan, offs []T, ch *portion) []strSpa
 // checkLengths counts the characters of a varchar.
 func (c *source) checkLengths(ch *portion, at rowOf) error {
 	for i, s := range ch.values.strs {
-		if int(s.hi-s.lo) > c.most && utf8.RuneCount(ch.values.data[s.lo:s.hi]) > c.most {
+		if int(s.hi-s.lo) > c.chars && utf8.RuneCount(ch.values.data[s.lo:s.hi]) > c.chars {
 			return fault.Invalidf("column %q, row %d: more than %d characters", c.name, at(ch.rowAfter(0, i+1)-1),
-				c.most)
+				c.chars)
 		}
 	}
 	return nil

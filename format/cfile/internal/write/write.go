@@ -22,9 +22,9 @@ type Writer struct {
 	b    blockBuilder
 	pos  *indexTree
 	val  *indexTree
-	keys keyTrail
+	keys keyTracker
 
-	most      int   // rows of a chunk, a multiple of the batch
+	chunk     int   // rows of a chunk, a multiple of the batch
 	rows      int64 // in the file, the open block included
 	blockRows int   // in the open block
 	pending   bool  // the open block ends with the present run (see fullAtRunEnd)
@@ -53,7 +53,7 @@ func NewWriter(w io.Writer, f Field, o WriterOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Writer{f: f, O: o, out: out, b: newBlockBuilder(f.Type, &o), most: max(1, chunkRows/o.batch) * o.batch}
+	c := &Writer{f: f, O: o, out: out, b: newBlockBuilder(f.Type, &o), chunk: max(1, chunkRows/o.batch) * o.batch}
 	if !o.NoPositionalIndex {
 		c.pos = newIndexTree(out, o.IndexBlockSize)
 	}
@@ -91,7 +91,7 @@ func (c *Writer) append(arr arrow.Array) error {
 		return err
 	}
 	for a := 0; a < col.n; {
-		b := min(col.n, a+c.most-int(c.rows%int64(c.O.batch)))
+		b := min(col.n, a+c.chunk-int(c.rows%int64(c.O.batch)))
 		if err := c.appendChunk(col, a, b); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (c *Writer) appendChunk(col *source, a, b int) error {
 		return fault.Invalidf("column %q, row %d: null in %s", c.f.Name, c.rows+int64(ch.firstNull()), what)
 	}
 	if c.val != nil {
-		if err := c.keys.rising(c, &ch.values); err != nil {
+		if err := c.keys.checkAscending(c, &ch.values); err != nil {
 			return err
 		}
 	}
@@ -283,7 +283,7 @@ func (c *Writer) Seal() error {
 	return c.err
 }
 
-// Finish writes what stands between the data blocks and the footer, in Kudu's order.
+// Finish writes the structures after the data blocks and the footer, in Kudu's order.
 func (c *Writer) Finish(values int64) error {
 	foot := &block.Footer{Type: c.f.Type, Encoding: c.O.Encoding, Compression: c.O.Compression, NumValues: values,
 		Nullable: c.f.Nullable}

@@ -6,17 +6,17 @@ import (
 	"stoa/fault"
 )
 
-// The two magics. They stand at the beginning of the header and, again, near the end of the footer.
+// Magics and limits. The magic is at the beginning of the header and, again, near the end of the footer.
 const (
 	MagicV1  = "kuducfil"
 	MagicV2  = "kuducfl2"
 	MagicLen = 8
 
-	MaxProtobuf     = 64 << 10 // header and footer messages are not longer
-	MaxUncompressed = 16 << 20 // a block that a codec made is not larger when decoded
+	MaxProtobuf     = 64 << 10 // largest message of header or footer in bytes
+	MaxUncompressed = 16 << 20 // largest decompressed block in bytes
 )
 
-// Feature bits of the footer's incompatible_features: a reader that does not know one must not read on.
+// Feature bits of the footer's incompatible_features: a reader must refuse a file with one that it does not know.
 const (
 	FeatureChecksums   = 1 << 0 // header, footer and every block carry a CRC-32C
 	FeatureArrayBlocks = 1 << 1 // data blocks are array data blocks
@@ -73,7 +73,7 @@ const (
 	Zlib               Compression = 4
 )
 
-// typeInfo is one line of the table of types.
+// typeInfo is an entry of Types.
 type typeInfo struct {
 	Name      string
 	width     int // bytes in a fixed-width block; 0: bool (bits) or variable-length
@@ -81,7 +81,7 @@ type typeInfo struct {
 	Encodings []Encoding // allowed; the first is Kudu's default
 }
 
-// Types is the whole of what may stand in a CFile: type, width, and the encodings allowed for it.
+// Types are the types of values that a CFile can have, with their widths and the encodings allowed for them.
 // GroupVarint was UINT32's in format v1; no current Kudu reads it.
 var Types = map[Type]typeInfo{
 	Uint8:          {"uint8", 1, false, []Encoding{BitShuffle, Plain, RLE}},
@@ -113,10 +113,10 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// Width is the bytes of a value in a fixed-width block; 0 for bool and the variable-length types.
+// Width is the size in bytes of a value in a fixed-width block; 0 for bool and the variable-length types.
 func (t Type) Width() int { return Types[t].width }
 
-// IsBinary reports whether values have their own length.
+// IsBinary reports whether values have variable length.
 func (t Type) IsBinary() bool { return t == String || t == Binary || t == Varchar }
 
 func (e Encoding) String() string {
@@ -155,8 +155,8 @@ func (c Compression) String() string {
 	return fmt.Sprintf("compression %d", int32(c))
 }
 
-// BlockPtr is a BlockPointerPB: where a block lies, counted from the beginning of the CFile (which may itself
-// lie inside a container). size includes the checksum.
+// BlockPtr is a BlockPointerPB: a block's offset from the beginning of the CFile (which may be part of a container),
+// and its size in bytes including the checksum.
 type BlockPtr struct {
 	Offset int64
 	Size   int64
@@ -171,11 +171,11 @@ type MetaPair struct {
 // Header is the CFileHeaderPB.
 type Header struct {
 	Version      int // 1 or 2, by the magic
-	Major, Minor int // fields of v1 that nothing ever looked at; -1 = absent
+	Major, Minor int // fields of v1, which Kudu ignores; -1: absent
 	Meta         []MetaPair
 }
 
-// Footer is the CFileFooterPB: everything that a reader needs to know.
+// Footer is the CFileFooterPB.
 type Footer struct {
 	Version      int // by the footer's own magic
 	Type         Type
@@ -197,7 +197,7 @@ func (f *Footer) Checksums() bool { return f.Incompatible&FeatureChecksums != 0 
 // Array reports whether data blocks are array data blocks.
 func (f *Footer) Array() bool { return f.Incompatible&FeatureArrayBlocks != 0 }
 
-// Get is the value of a metadata pair.
+// Get is the value of the first metadata pair with the key.
 func (f *Footer) Get(key string) ([]byte, bool) {
 	for _, m := range f.Meta {
 		if m.Key == key {
@@ -207,7 +207,7 @@ func (f *Footer) Get(key string) ([]byte, bool) {
 	return nil, false
 }
 
-// Allowed reports whether encoding e may be used for type t.
+// Allowed is an error, Unsupported, if t is not known or encoding e is not defined for it.
 func Allowed(t Type, e Encoding) error {
 	info, ok := Types[t]
 	if !ok {
@@ -221,7 +221,7 @@ func Allowed(t Type, e Encoding) error {
 	return fault.Unsupportedf(fault.Span{}, "encoding", "encoding %s is not defined for type %s", e, t)
 }
 
-// Digits is how many decimal digits a decimal type holds, else 0.
+// Digits is the largest precision of a decimal type, 0 of other types.
 func (t Type) Digits() int {
 	switch t {
 	case Decimal32:
@@ -243,8 +243,21 @@ func (t Type) HasDigits(precision, scale int) bool {
 
 // TypeByName is the type whose String is name.
 func TypeByName(name string) (Type, bool) {
-	t, err := TypeOption(name)
-	return t, err == nil
+	for t, info := range Types {
+		if info.Name == name {
+			return t, true
+		}
+	}
+	return -1, false
+}
+
+// TypeOption is TypeByName for options; the error is Invalid.
+func TypeOption(name string) (Type, error) {
+	t, ok := TypeByName(name)
+	if !ok {
+		return t, fault.Invalidf("cfile: there is no type %q", name)
+	}
+	return t, nil
 }
 
 // EncodingByName is the encoding whose String is name; AutoEncoding if there is none.

@@ -6,15 +6,16 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 )
 
-// heaviest are those of blocks, which come by place, that have the most bytes of all whose rows rise.
-func heaviest(blocks []columnfile.DataBlock) []columnfile.DataBlock {
+// heaviestChain are those of blocks, which are sorted by offset, that have the most bytes of all sequences in which
+// each block begins at or after the row at which the one before it ends. It takes O(n log n).
+func heaviestChain(blocks []columnfile.DataBlock) []columnfile.DataBlock {
 	var ends []int64
 	for _, b := range blocks {
 		ends = append(ends, b.First+b.Rows)
 	}
 	slices.Sort(ends)
 	ends = slices.Compact(ends)
-	// a Fenwick tree: of the chains that end with a row up to ends[i-1], the heaviest one's last block and 1
+	// a Fenwick tree: of the chains that end with a row up to ends[i-1], the heaviestChain one's last block and 1
 	best := make([]int, len(ends)+1)
 	weight, before := make([]int64, len(blocks)+1), make([]int, len(blocks)+1)
 	for i, b := range blocks {

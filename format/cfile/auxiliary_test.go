@@ -15,8 +15,8 @@ import (
 	"stoa/store"
 )
 
-// One damaged block of a side file costs its rows, not those after it.
-func TestSideFilesReadOnBehindDamage(t *testing.T) {
+// TestAuxiliaryFilesAfterDamage: of a damaged block of an auxiliary file its rows are lost, not those after it.
+func TestAuxiliaryFilesAfterDamage(t *testing.T) {
 	var delta, bloom bytes.Buffer
 	d, err := cfile.NewDeltaWriter(&delta, false, cfile.WriterOptions{BlockSize: 512})
 	if err != nil {
@@ -87,9 +87,9 @@ func rowsOf(t *testing.T, file []byte) (rows []string, losses []region.Loss) {
 	return rows, losses
 }
 
-// A damaged value index, in a file without checksums, makes a query slower, not wrong: the filter gives what
-// reading the same damaged file and filtering gives. Only a cell that is damaged itself may be missing: it
-// stands where no value that matches can stand.
+// TestNarrowingByADamagedIndexLosesNothing: with a damaged value index, in a file without checksums, a filter returns
+// the same rows as reading all of the damaged file and filtering. Only a cell that is damaged itself may be missing, as
+// it may be outside of the range in which its value is searched.
 func TestNarrowingByADamagedIndexLosesNothing(t *testing.T) {
 	ctx := context.Background()
 	healthy, err := os.ReadFile("../../corpus/kudu/1.18.1/key_string/k.nock.cfile")

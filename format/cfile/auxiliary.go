@@ -16,16 +16,16 @@ import (
 	"stoa/format/cfile/internal/columnfile"
 )
 
-// auxiliary is a file that is no column, shown as a table: a bloom file, a delta file, or an ad-hoc index with the
-// types of its key.
+// auxiliary implements format.Reader for a file that is no column, shown as a table: a bloom file, a delta file, or an
+// ad-hoc index with the types of its key.
 type auxiliary struct {
 	format.RowSource
 	f *columnfile.File
 }
 
-// openBloomTable shows a bloom file: one row a filter.
+// openBloomTable shows a bloom file, with one row for each filter.
 func openBloomTable(s *auxiliary) error {
-	if err := s.f.WantBloom(); err != nil {
+	if err := s.f.CheckBloom(); err != nil {
 		return err
 	}
 	s.Rows = -1
@@ -80,14 +80,17 @@ func bloomRow(f *columnfile.File, ctx context.Context, w *columnfile.Walker, b *
 	return nil
 }
 
-// openDeltaTable shows a delta file: one row a change. blocks are those that were found of a damaged one.
+// openDeltaTable shows a delta file, with one row for each change. blocks are those that were found in a damaged file;
+// nil: all, by the index.
 func openDeltaTable(s *auxiliary, blocks []columnfile.DataBlock) error {
 	d, err := columnfile.NewDelta(s.f)
 	if err != nil {
 		return err
 	}
 	s.Rows = d.Len()
-	s.Facts = append(s.Facts, d.Kept.Facts(d.HasStats)...)
+	if stats, ok := d.Stats(); ok {
+		s.Facts = append(s.Facts, stats.Facts()...)
+	}
 	s.Fields = arrow.NewSchema([]arrow.Field{
 		{Name: "row", Type: arrow.PrimitiveTypes.Int64},
 		{Name: "timestamp", Type: arrow.PrimitiveTypes.Uint64},
@@ -133,8 +136,8 @@ func deltaRow(b *array.RecordBuilder, d columnfile.Delta) {
 	}
 }
 
-// openIndexTable shows an ad-hoc index with its key taken apart: one row a row of the rowset. blocks are those that
-// were found of a damaged one.
+// openIndexTable shows an ad-hoc index, with one row for each row of the rowset and a column for each part of the key.
+// blocks are those that were found in a damaged file; nil: all, by the index.
 func openIndexTable(s *auxiliary, key []block.Type, blocks []columnfile.DataBlock) error {
 	if s.f.Footer.ValIdx == nil {
 		return fault.New(fault.Invalid, s.f.FootSpan(), "footer", "not an ad-hoc index: it has no value index")
@@ -176,7 +179,7 @@ func indexRow(ctx context.Context, v *columnfile.BinaryValues, b *array.RecordBu
 	return nil
 }
 
-// appendValue appends one value as a block has it to the builder of its type.
+// appendValue appends one value of type t, in the form it has in a block, to the builder of its Arrow type.
 func appendValue(b array.Builder, t block.Type, v []byte) {
 	switch {
 	case t == block.Binary:
