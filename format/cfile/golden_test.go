@@ -18,7 +18,7 @@ import (
 	"stoa/store"
 )
 
-// TestGolden runs the golden subset, also where the whole corpus is not at hand.
+// TestGolden runs the golden subset, which needs no corpus.
 func TestGolden(t *testing.T) {
 	runCorpus(t, golden, 634)
 	t.Run("synthetic", func(t *testing.T) { runSynthetic(t, filepath.Join(golden, "synthetic")) })
@@ -84,8 +84,8 @@ func TestGoldenIsComplete(t *testing.T) {
 	t.Logf("%d combinations", len(want))
 }
 
-// TestTheJudgeCanFail: what runCorpus and TestDamage rely on must notice a difference.
-func TestTheJudgeCanFail(t *testing.T) {
+// TestComparisonsCanFail: the comparisons of runCorpus and TestDamage notice a difference.
+func TestComparisonsCanFail(t *testing.T) {
 	noticed := 0
 	for _, b := range readManifest(t, golden) {
 		if b.Kind == "bloom" || b.Size > 8<<10 {
@@ -136,7 +136,7 @@ func TestTheJudgeCanFail(t *testing.T) {
 	}
 	t.Log(noticed, "changes noticed")
 
-	// A bit of a value turned and the checksum made right: another answer in exactly one row.
+	// A bit of a value flipped and the checksum corrected: another answer in exactly one row.
 	data, err := os.ReadFile(filepath.Join(golden, "matrix/int32_plain_no.ck.cfile"))
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestTheJudgeCanFail(t *testing.T) {
 	bad := bytes.Clone(data)
 	bad[first.Off+8+4*17] ^= 1
 	if _, err := readAll(t.Context(), memory1(bad), raw, nil); err == nil {
-		t.Error("a turned bit was not noticed")
+		t.Error("a flipped bit was not noticed")
 	}
 	x := bad[first.Off : first.Off+first.Len]
 	binary.LittleEndian.PutUint32(x[len(x)-4:], crc32.Checksum(x[:len(x)-4], castagnoli))

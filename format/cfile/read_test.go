@@ -54,7 +54,7 @@ func decodeBlock(t testing.TB, f block.Footer, raw []byte) (string, error) {
 	return fmt.Sprint(a), nil
 }
 
-// The blocks of the documents' examples, written out by hand.
+// TestBlocksByHand: the blocks of the documents' examples, written by hand.
 func TestBlocksByHand(t *testing.T) {
 	for _, x := range []struct {
 		name, block, want string
@@ -82,7 +82,7 @@ func TestBlocksByHand(t *testing.T) {
 			"[[2 3 (null) 6 8 5 3 1 (null) 0]]",
 			block.Footer{Type: block.Int32, Encoding: block.Plain, Incompatible: block.FeatureArrayBlocks},
 		},
-		{ // header: 5 values, the smallest is 1000, ordinal 7; groups relative to the smallest, the last one filled up
+		{ // header: 5 values, the smallest is 1000, ordinal 7; groups relative to the smallest, the last one padded
 			"group varint, of the v1 document", `10 05 e803 07 00  06 00 01 2c01 880d01  00 00 00 00 00`,
 			"[1000 1001 1300 70000 1000]", block.Footer{Type: block.Uint32, Encoding: block.GroupVarint},
 		},
@@ -114,7 +114,7 @@ func TestBlocksByHand(t *testing.T) {
 	}
 }
 
-// What is wrong is said with its place.
+// TestBrokenBlocks: errors have the place and the reason.
 func TestBrokenBlocks(t *testing.T) {
 	for _, x := range []struct {
 		name, block, want string
@@ -144,7 +144,7 @@ func TestBrokenBlocks(t *testing.T) {
 	}
 }
 
-// A few bytes of runs that stand for very many rows are limited, not trusted.
+// TestRunsAreLimited: a few bytes of runs with very many rows are limited in memory.
 func TestRunsAreLimited(t *testing.T) {
 	raw := bytesOfHex(t, `ffffff7f 00000000 feffffff0f 00000000`)
 	if _, err := decodeBlock(t, block.Footer{Type: block.Int32, Encoding: block.RLE}, raw); err == nil ||
@@ -186,7 +186,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// The SQLite 4 varints of the notes: each length, at its borders.
+// TestOrderedVarints: SQLite 4's varints, the smallest and the largest of each length.
 func TestOrderedVarints(t *testing.T) {
 	for s, want := range map[string]uint64{"00": 0, "f0": 240, "f100": 240, "f101": 241, "f8ff": 2287,
 		"f90000": 2288, "f9ffff": 67823,
@@ -199,7 +199,8 @@ func TestOrderedVarints(t *testing.T) {
 	}
 }
 
-// A table of several columns goes to a directory and comes back as it was; structs flattened in version 1.
+// TestDirectory: a table of several columns is written to a directory, and read as it was written; in version 1 with
+// the fields of structs as columns.
 func TestDirectory(t *testing.T) {
 	ctx := context.Background()
 	sc := arrow.NewSchema([]arrow.Field{
@@ -260,7 +261,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// Blocks of very many rows are given in pages of at most 128 Ki.
+// TestManyRows: blocks of very many rows are read in pages of at most 128 Ki rows.
 func TestManyRows(t *testing.T) {
 	const n = 300_000
 	bld := array.NewBooleanBuilder(memory.DefaultAllocator)
@@ -316,7 +317,7 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
-// The file that the package comment takes apart; its checksums were computed by another program.
+// TestWorkedExample: the file of the package comment; its checksums were computed by another program.
 func TestWorkedExample(t *testing.T) {
 	data := bytesOfHex(t, `6b756475 63666c32 00000000 02943ad3
 		04 02 0306 02000000 00000000 14000000 1e000000 c6f8a75d
@@ -340,7 +341,7 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// Every value, and what lies between, is found; values and blocks are so many that many borders are met.
+// TestNativeSeek: seeks find every value, and the next one of keys between values, within blocks and at their ends.
 func TestNativeSeek(t *testing.T) {
 	ctx := context.Background()
 	bld := array.NewInt64Builder(memory.DefaultAllocator)
@@ -384,11 +385,11 @@ func TestNativeSeek(t *testing.T) {
 		}
 	}
 	if _, err := r.SeekToOrdinal(ctx, n+1); err == nil {
-		t.Error("behind the end")
+		t.Error("a seek past the end is no error")
 	}
 }
 
-// A page costs no memory of its own once vector and arena have grown.
+// TestDecodeDoesNotAllocate: a page allocates nothing once vector and arena have their size.
 func TestDecodeDoesNotAllocate(t *testing.T) {
 	bld := array.NewInt64Builder(memory.DefaultAllocator)
 	for i := range 20000 {

@@ -186,7 +186,7 @@ func TestCoerce(t *testing.T) {
 	}
 }
 
-// TestDamagedUnit: a stored timestamp that the column's unit does not have is damage for who reads it and for verify.
+// TestDamagedUnit: a stored timestamp that the column's unit cannot represent is damage for reading and for verify.
 func TestDamagedUnit(t *testing.T) {
 	b := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_ms.(*arrow.TimestampType))
 	for i := range 10 {
@@ -201,7 +201,7 @@ func TestDamagedUnit(t *testing.T) {
 	data := slices.Clone(tree.Bytes("t"))
 	at := strings.Index(string(data), "\xb8\x0b\x00\x00\x00\x00\x00\x00") // 3,000 microseconds
 	if at < 0 {
-		t.Fatal("the value is not where it should be")
+		t.Fatal("the file does not have the value once")
 	}
 	data[at]++
 	tree = store.NewMemory(map[string][]byte{"t": data})
@@ -223,8 +223,8 @@ func TestDamagedUnit(t *testing.T) {
 	}
 }
 
-// TestValueIndexOfNullable: a column that may have nulls, and has none, has a value index if it is asked for;
-// one with nulls is refused by its row. The schema comes back as it was.
+// TestValueIndexOfNullable: a nullable column without nulls can have a value index; a null is refused with its row. The
+// schema is read as it was written.
 func TestValueIndexOfNullable(t *testing.T) {
 	for _, opts := range []map[string]string{{"value-index": "true"}, {"value-index": "true", "layout": "dir"},
 		{"value-index.c": "true", "layout": "dir", "plain-metadata": "true"}} {

@@ -89,7 +89,7 @@ func TestSetOfFiles(t *testing.T) {
 		t.Errorf("the schema is %v, %v", r, err)
 	}
 	for _, c := range set.Columns {
-		marked(t, m.Bytes("t/"+c["file"]), c["marks"])
+		checkMarks(t, m.Bytes("t/"+c["file"]), c["marks"])
 		delete(c, "marks")
 	}
 	want := "[map[file:id.cfile path:id] map[file:a%2Fb.cfile path:a/b] map[file:A%2FB~2.cfile path:A/B] " +
@@ -100,8 +100,8 @@ func TestSetOfFiles(t *testing.T) {
 	}
 }
 
-// marked holds the marks of a file against its bytes: pieces up to the checksum of its footer, each with a sum.
-func marked(t *testing.T, file []byte, marks string) {
+// checkMarks compares the marks of a file with its bytes: pieces up to the checksum of its footer, each with a sum.
+func checkMarks(t *testing.T, file []byte, marks string) {
 	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(marks)
 	rest := file[:len(file)-16-int(binary.LittleEndian.Uint32(file[len(file)-4:]))]
@@ -232,7 +232,7 @@ func TestCreateOptions(t *testing.T) {
 	}
 }
 
-// TestFieldMetadata: what the reader says of a column is followed where no option says otherwise, and it makes sense.
+// TestFieldMetadata: the reader's metadata of a field are used where no option is given, and they fit the type.
 func TestFieldMetadata(t *testing.T) {
 	meta := func(kv ...string) arrow.Metadata {
 		return arrow.MetadataFrom(map[string]string{kv[0]: kv[1], kv[2]: kv[3], kv[4]: kv[5]})
@@ -270,7 +270,7 @@ func TestFieldMetadata(t *testing.T) {
 	}
 }
 
-// TestStoredField: the footer keeps what the CFile's type does not say, and nothing if that is not wanted.
+// TestStoredField: the footer keeps the properties that do not follow from the CFile's type; with plain-metadata, none.
 func TestStoredField(t *testing.T) {
 	f := arrow.Field{Name: "price", Type: &arrow.Decimal128Type{Precision: 7, Scale: 2}}
 	for opt, want := range map[string]string{"false": `{"name":"price","nullable":false,"precision":7,"scale":2}`,
@@ -297,7 +297,7 @@ func TestStoredField(t *testing.T) {
 	}
 }
 
-// TestManyColumnsAtOnce: columns are written by several goroutines; the files are as if by one.
+// TestManyColumnsAtOnce: columns written by several goroutines make the same files as by one.
 func TestManyColumnsAtOnce(t *testing.T) {
 	ctx := context.Background()
 	var fields []arrow.Field

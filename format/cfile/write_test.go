@@ -54,7 +54,7 @@ func unhex(s string) []byte {
 	return b
 }
 
-// TestFilesByHand: whole files of one block, written down byte by byte.
+// TestFilesByHand: files of one block, written by hand byte by byte.
 func TestFilesByHand(t *testing.T) {
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int32)
 	for _, c := range []struct {
@@ -141,8 +141,8 @@ func TestFilesByHand(t *testing.T) {
 	}
 }
 
-// TestCompressedHeaders: before compressed data stand two sizes in v1 and one in v2; v2 keeps what does not
-// shrink as it is.
+// TestCompressedHeaders: compressed data follow two sizes in v1 and one in v2; v2 stores a block plain that does not
+// become smaller.
 func TestCompressedHeaders(t *testing.T) {
 	zeros, noise := make([]byte, 400), make([]byte, 400)
 	for i := range noise {
@@ -176,7 +176,7 @@ func TestCompressedHeaders(t *testing.T) {
 	}
 }
 
-// TestAppendsDoNotMatter: however the values come, the file is the same.
+// TestAppendsDoNotMatter: the file does not depend on how values are divided among calls of Append.
 func TestAppendsDoNotMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for typ, info := range blocks.Types {
@@ -305,7 +305,7 @@ func TestArrayAppendsDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be written is refused, with the column and the row.
+// TestRefused: values that cannot be written are refused, with the column and the row.
 func TestRefused(t *testing.T) {
 	i32 := arrow.PrimitiveTypes.Int32
 	dec := &arrow.Decimal128Type{Precision: 12, Scale: 2}
@@ -399,7 +399,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestConversions: what Arrow says in other words is stored as Kudu says it.
+// TestConversions: Arrow types that Kudu does not have are stored as the type that they are equivalent to.
 func TestConversions(t *testing.T) {
 	us := arrow.FixedWidthTypes.Timestamp_us
 	for _, c := range []struct {
@@ -581,7 +581,7 @@ func TestDeltaOrder(t *testing.T) {
 	}
 }
 
-// TestFailedWriter: an error stays.
+// TestFailedWriter: after an error every call returns it.
 func TestFailedWriter(t *testing.T) {
 	for left := range 8 {
 		w, err := write.NewWriter(&failing{left: left}, write.Field{Type: blocks.Int64},
