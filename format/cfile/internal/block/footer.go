@@ -90,8 +90,8 @@ func checkFooter(c *wire.Cursor, f *Footer, seen uint, array bool) {
 		c.Fail(0, c.Pos(), "is_type_array", "%t, but the feature bit for array blocks is %t", array, f.Array())
 	}
 	if s, ok := f.Stored(); ok && !f.Type.HasDigits(s.Precision, s.Scale) {
-		c.Fail(0, c.Pos(), "metadata["+FieldKey+"]", "%s, and decimals of %d digits, %d after the decimal point",
-			f.Type, s.Precision, s.Scale)
+		c.Fail(0, c.Pos(), "metadata["+FieldKey+"]", "%s cannot have precision %d and scale %d", f.Type,
+			s.Precision, s.Scale)
 	}
 }
 

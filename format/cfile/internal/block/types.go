@@ -234,8 +234,7 @@ func (t Type) Digits() int {
 	return 0
 }
 
-// HasDigits reports whether a column of type t can say that it has decimals of so many digits, and so many after the
-// decimal point; 0 and 0: it does not say.
+// HasDigits reports whether a column of type t can have decimals of the precision and scale; 0 and 0: none are stated.
 func (t Type) HasDigits(precision, scale int) bool {
 	return precision >= 0 && precision <= t.Digits() && scale >= 0 && (t.Digits() > 0 || scale == 0) &&
 		(precision == 0 || scale <= precision)
