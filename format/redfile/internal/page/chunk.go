@@ -336,8 +336,8 @@ func (d *decoding) open(b []byte, at fault.Span, p *Page) error {
 	}
 	// no checksum is over the header
 	if all := d.meta.Encodings; len(all) > 0 && !slices.Contains(all, h.Encoding) {
-		return fault.Corruptf(head, "header.data_page.encoding", "%s, and the metadata of the column has %s", h.Encoding,
-			all)
+		return fault.Corruptf(head, "header.data_page.encoding", "%s, and the metadata of the column has %s",
+			h.Encoding, all)
 	}
 	if d.sumOnly && d.meta.Codec != layout.Uncompressed && rawSizeAgrees(d.meta.Codec, stored, h.Raw) {
 		return nil
