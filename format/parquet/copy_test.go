@@ -20,8 +20,7 @@ func copyOf(t *testing.T, o format.CopyOptions, files ...[]byte) (out []byte, wh
 	t.Helper()
 	var from []format.Reader
 	for _, b := range files {
-		r, err := open(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
-			format.OpenOptions{})
+		r, err := open(t.Context(), targetOf(b), format.OpenOptions{})
 		if err != nil {
 			return nil, "it cannot be opened"
 		}

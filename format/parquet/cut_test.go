@@ -14,7 +14,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"stoa/format"
-	"stoa/store"
 )
 
 // cuttable is rows of which so many entries make a page of every column, so that pages begin together; items is how
@@ -203,8 +202,7 @@ func otherPages(t *testing.T, out, in []byte, most int64) (groups, others int) {
 func TestNoMorePagesAreCutThanThatHaveTo(t *testing.T) {
 	b := cuttable(t, 1000, 1, map[string]string{"page-rows": "100", "row-group-rows": "1000"})
 	for most, want := range map[string]int64{"100": 0, "150": 0, "999": 0, "60": 5 * 10, "50": 5 * 10} {
-		r, err := open(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
-			format.OpenOptions{})
+		r, err := open(t.Context(), targetOf(b), format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

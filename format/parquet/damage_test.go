@@ -31,7 +31,7 @@ func checkLostPages(t *testing.T, file string, sound string, damage ...string) (
 	whole := golden(t, file).Bytes("t")
 	open := func(b []byte) *reader {
 		r, err := openReader(context.Background(),
-			format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, format.OpenOptions{})
+			targetOf(b), format.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,6 @@ import (
 	"stoa/format"
 	"stoa/internal/scan"
 	"stoa/internal/thrift"
-	"stoa/store"
 )
 
 // emptyPage is a data page without values, whose body is nothing, or Snappy's or another codec's nothing.
@@ -51,7 +50,7 @@ func TestPagesWithoutValues(t *testing.T) {
 			empty := emptyPage(version, body)
 			for leaf := range r.Leaves {
 				var chunk []byte
-				pages, dict := 0, 0
+				pages, dict := 0, false
 				for p, err := range r.Pages(t.Context(), 0, leaf) {
 					if err != nil {
 						t.Fatal(err)
@@ -60,7 +59,7 @@ func TestPagesWithoutValues(t *testing.T) {
 						chunk = append(chunk, empty...)
 						pages++
 					} else {
-						dict = len(p.String())
+						dict = true
 					}
 					chunk = append(chunk, whole[p.Header.Off:p.Body.End()]...)
 				}
@@ -72,7 +71,7 @@ func TestPagesWithoutValues(t *testing.T) {
 					g := m.RowGroups[0]
 					c := g.Columns[leaf].MetaData
 					first := c.DataPageOffset
-					if dict > 0 {
+					if dict {
 						c.DataPageOffset += at - *c.DictionaryPageOffset
 						*c.DictionaryPageOffset = at
 					} else {
@@ -85,8 +84,7 @@ func TestPagesWithoutValues(t *testing.T) {
 					g.TotalCompressedSize, g.FileOffset = nil, nil
 				})
 				what := fmt.Sprintf("version %d, body %v, column %d", version, body, leaf)
-				got, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}),
-					Name: "t"}, format.OpenOptions{})
+				got, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})
 				if err != nil {
 					t.Fatal(what, err)
 				}

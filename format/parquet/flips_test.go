@@ -16,7 +16,6 @@ import (
 	"stoa/format"
 	"stoa/internal/scan"
 	"stoa/region"
-	"stoa/store"
 	"stoa/vec"
 )
 
@@ -99,7 +98,7 @@ func newHarmed(t *testing.T, name string) *harmed {
 	if filepath.Base(filepath.Dir(name)) == "encrypted" {
 		h.opts = map[string]string{"key-file": name[:len(name)-len("parquet")] + "keys"}
 	}
-	r, err := openReader(t.Context(), h.target(b), format.OpenOptions{Opts: h.opts})
+	r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{Opts: h.opts})
 	if err != nil {
 		t.Fatal(name, err)
 	}
@@ -160,10 +159,6 @@ func (h *harmed) pagesOf(t *testing.T, r *reader, g, f, leaf int) {
 		}
 		h.places = append(h.places, x)
 	}
-}
-
-func (h *harmed) target(b []byte) format.Target {
-	return format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}
 }
 
 // read gives the rows of a field as text, and which are told as lost; gone are those of them that are not given,
@@ -253,7 +248,7 @@ func change(r *rand.Rand, b []byte, at fault.Span) string {
 // outcome reads the changed file and holds it against what was there.
 func (h *harmed) outcome(t *testing.T, r *rand.Rand, b []byte, p harmedPage, how string) string {
 	t.Helper()
-	reader, err := openReader(t.Context(), h.target(b), format.OpenOptions{Opts: h.opts})
+	reader, err := openReader(t.Context(), targetOf(b), format.OpenOptions{Opts: h.opts})
 	if err != nil {
 		h.noBug(t, how, err)
 		return "elsewhere"

@@ -80,7 +80,7 @@ func others(pages []dataPage, i int) []int64 {
 
 // lost is what is told as lost of a field of a harmed file.
 func (h *harmed) lost(b []byte, field int) (lost vec.Ranges) {
-	r, err := openReader(context.Background(), h.target(b), format.OpenOptions{})
+	r, err := openReader(context.Background(), targetOf(b), format.OpenOptions{})
 	if err == nil {
 		_, lost, _, err = h.read(r, field, scan.SkipRows)
 		r.Close()

@@ -45,8 +45,7 @@ func unsummed(t *testing.T) []byte {
 func TestMovedBytes(t *testing.T) {
 	whole := unsummed(t)
 	read := func(b []byte) (rows []string, err error) {
-		r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
-			format.OpenOptions{})
+		r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})
 		if err != nil {
 			return nil, err
 		}

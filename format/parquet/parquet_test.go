@@ -331,7 +331,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("%v, %v", m, err)
 	}
 	if m, err := Format.Probe(context.Background(),
-		format.Target{Tree: store.NewMemory(map[string][]byte{"t": []byte("PA")}), Name: "t"}); m != format.No ||
+		targetOf([]byte("PA"))); m != format.No ||
 		err != nil {
 		t.Errorf("%v, %v", m, err)
 	}

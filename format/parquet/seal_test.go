@@ -41,8 +41,7 @@ func TestFooterSeal(t *testing.T) {
 	}
 	whole := tree.Bytes("t")
 	opened := func(b []byte) error {
-		r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
-			format.OpenOptions{})
+		r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})
 		if err == nil {
 			if _, ok := r.Shown.Metadata().GetValue(meta.SealKey); ok {
 				t.Fatal("the checksum is among the schema's metadata")

@@ -79,10 +79,14 @@ func claimed(t *testing.T, more ...lib.WriterProperty) []byte {
 	return out.Bytes()
 }
 
+// targetOf is a file in memory.
+func targetOf(b []byte) format.Target {
+	return format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}
+}
+
 func readerOf(t *testing.T, b []byte) *reader {
 	t.Helper()
-	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
-		format.OpenOptions{})
+	r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestVerifyKnowsWhatScansMeet(t *testing.T) {
 			}
 			told := false
 			for f := range Format.Verify(t.Context(),
-				format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
+				targetOf(b),
 				format.OpenOptions{Depth: format.Sums}) {
 				told = told || f.Severity == region.Error
 			}
@@ -84,8 +84,7 @@ func withoutSums(t *testing.T, file string) (out []int) {
 // allRows is the text of all rows and columns, with the schema.
 func allRows(t *testing.T, b []byte) (string, error) {
 	t.Helper()
-	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
-		format.OpenOptions{})
+	r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,6 @@ import (
 	"stoa/format/parquet/internal/meta"
 	"stoa/internal/scan"
 	"stoa/region"
-	"stoa/store"
 	"stoa/vec"
 )
 
@@ -26,7 +25,7 @@ func TestVerifySizes(t *testing.T) {
 		sums := func(b []byte) (out []region.Finding) {
 			o := format.OpenOptions{Depth: format.Sums}
 			for f := range Format.Verify(t.Context(),
-				format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"}, o) {
+				targetOf(b), o) {
 				out = append(out, f)
 			}
 			return out
@@ -108,8 +107,7 @@ func TestVerifyGoesOnBehindHeaders(t *testing.T) {
 // lostOf says which rows of the first row group cannot be read in a field.
 func lostOf(t *testing.T, b []byte, field int) []bool {
 	t.Helper()
-	r, err := openReader(t.Context(), format.Target{Tree: store.NewMemory(map[string][]byte{"t": b}), Name: "t"},
-		format.OpenOptions{})
+	r, err := openReader(t.Context(), targetOf(b), format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

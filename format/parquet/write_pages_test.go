@@ -137,7 +137,7 @@ func checkOffsets(t *testing.T, r *reader, group, leaf int, data []meta.Page, in
 func TestWrittenSums(t *testing.T) {
 	ctx := context.Background()
 	whole := written(t, map[string]string{"row-group-rows": "3000", "page-size": "512"}, pagesOfAllKinds()).Bytes("t")
-	r, err := openReader(ctx, format.Target{Tree: store.NewMemory(map[string][]byte{"t": whole}), Name: "t"},
+	r, err := openReader(ctx, targetOf(whole),
 		format.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)

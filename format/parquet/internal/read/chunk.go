@@ -13,8 +13,7 @@ import (
 	"stoa/format"
 	"stoa/format/parquet/internal/file"
 	"stoa/format/parquet/internal/meta"
-
-	pages "stoa/format/parquet/internal/page"
+	"stoa/format/parquet/internal/page"
 	"stoa/pred"
 	"stoa/vec"
 )
@@ -26,9 +25,9 @@ type pageTable struct {
 	at          fault.Span // of the chunk
 
 	mu        sync.Mutex
-	pages     []pages.PageRef
-	dict      *pages.PageRef // nil: none, as far as is known
-	opened    bool           // the first page, which may be a dictionary, has been looked at
+	pages     []page.PageRef
+	dict      *page.PageRef // nil: none, as far as is known
+	opened    bool          // the first page, which may be a dictionary, has been looked at
 	left      fault.Span
 	values    int64 // of the pages so far
 	seen      int   // pages of all types
@@ -96,7 +95,7 @@ func (r *Reader) chunk(ctx context.Context, group, col int, rows vec.Range, x *m
 	t := r.tables.get(tableKey{file.ChunkKey{Group: group, Leaf: col}, indexed}, func() *pageTable {
 		t := &pageTable{r: r, group: group, leaf: col, at: r.padded(r.ChunkSpan(group, col))}
 		if t.left = t.at; indexed {
-			t.useIndex(x, 0)
+			t.useIndex(x)
 		}
 		return t
 	})
@@ -148,15 +147,14 @@ func (r *Reader) Readable(group, col int) error {
 	return nil
 }
 
-// useIndex takes the pages from number i on from the offset index.
-func (t *pageTable) useIndex(x *meta.OffsetIndex, i int) {
+// useIndex takes the pages from the offset index.
+func (t *pageTable) useIndex(x *meta.OffsetIndex) {
 	all := t.r.Footer.RowGroups[t.group].NumRows
 	flat := t.r.Leaves[t.leaf].MaxRep == 0
-	for ; i < len(x.Offsets); i++ {
+	for i := range x.Offsets {
 		rows := x.RowsOf(i, all)
-		p := pages.PageRef{At: t.r.Span(x.Offsets[i], int64(x.Sizes[i])), First: rows.From, Rows: rows.Len(),
-			Values: -1,
-			Starts: true, FromIndex: true}
+		p := page.PageRef{At: t.r.Span(x.Offsets[i], int64(x.Sizes[i])), First: rows.From, Rows: rows.Len(),
+			Values: -1, Starts: true, FromIndex: true}
 		if flat {
 			p.Values = p.Rows
 		}
@@ -189,7 +187,7 @@ func (t *pageTable) open(ctx context.Context) error {
 	}
 	t.opened = true
 	if h.Kind == meta.DictionaryPage {
-		t.dict = &pages.PageRef{At: h.Whole(), Values: h.Values, Raw: h.Raw, First: -1, Rows: -1}
+		t.dict = &page.PageRef{At: h.Whole(), Values: h.Values, Raw: h.Raw, First: -1, Rows: -1}
 		if t.seen++; t.err == nil {
 			t.left = t.after(&h)
 		}
@@ -202,8 +200,8 @@ func (t *pageTable) cipher() *meta.Cipher {
 	return t.r.Footer.RowGroups[t.group].Columns[t.leaf].Cipher
 }
 
-func (t *pageTable) path(page int) string {
-	return fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", t.group, t.leaf, page)
+func (t *pageTable) path(number int) string {
+	return fmt.Sprintf("row_groups[%d].columns[%d].page[%d]", t.group, t.leaf, number)
 }
 
 // after is what remains of the chunk after a page.
@@ -214,13 +212,13 @@ func (t *pageTable) after(h *meta.Page) fault.Span {
 // get is page i; io.EOF after the last one. All headers are read before the first page is returned: they have no
 // checksums, and only their sum shows whether each has the right number of values, on which the rows of all later pages
 // depend.
-func (t *pageTable) get(ctx context.Context, i int) (pages.PageRef, error) {
+func (t *pageTable) get(ctx context.Context, i int) (page.PageRef, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.err == nil {
 		if err := t.walk(ctx); err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fault.Unsupported) {
-				return pages.PageRef{}, err // others, such as the store's, may be transient
+				return page.PageRef{}, err // others, such as the store's, may be transient
 			}
 			t.err = err
 		}
@@ -228,7 +226,7 @@ func (t *pageTable) get(ctx context.Context, i int) (pages.PageRef, error) {
 	if i < len(t.pages) {
 		return t.pages[i], nil
 	}
-	return pages.PageRef{}, t.err
+	return page.PageRef{}, t.err
 }
 
 // walk reads the next header and adds its page if it is a data page.
@@ -297,7 +295,7 @@ func (t *pageTable) rows() (n int64) {
 // addPage adds a data page by its header.
 func (t *pageTable) addPage(h *meta.Page) {
 	t.unchecked = t.unchecked || !h.HasCRC
-	p := pages.PageRef{At: h.Whole(), Values: h.Values, First: -1, Rows: -1, Raw: h.Raw,
+	p := page.PageRef{At: h.Whole(), Values: h.Values, First: -1, Rows: -1, Raw: h.Raw,
 		Coded: meta.IsDictionary(h.Encoding)}
 	switch {
 	case t.r.Leaves[t.leaf].MaxRep == 0:
@@ -325,7 +323,7 @@ func (t *pageTable) fallBackToIndex(ctx context.Context, cause error) error {
 		return err
 	case err == nil && x != nil && len(x.Offsets) > 0:
 		t.pages = nil
-		t.useIndex(x, 0)
+		t.useIndex(x)
 		return io.EOF
 	}
 	return cause
@@ -348,7 +346,7 @@ type chunk struct {
 	t    *pageTable
 	rows vec.Range
 	i    int // number of the next page
-	as   *pages.FileColumn
+	as   *page.FileColumn
 }
 
 var _ format.Chunk = (*chunk)(nil)
@@ -363,8 +361,7 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 		return format.Page{}, io.EOF
 	}
 	out := format.Page{Ordinal: c.i, First: p.First, Rows: p.Rows, Starts: p.Starts, Entries: p.Values, Raw: p.Raw,
-		Coded: p.Coded, Bounds: p.Bounds,
-		Spans: []fault.Span{p.At}, Own: &p}
+		Coded: p.Coded, Bounds: p.Bounds, Spans: []fault.Span{p.At}, Own: &p}
 	c.i++
 	return out, nil
 }
@@ -373,7 +370,7 @@ func (c *chunk) Next(ctx context.Context) (format.Page, error) {
 func (c *chunk) Dict() (format.Page, bool) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
-	if c.t.dict == nil || c.as.Form.Form == pages.FormNull {
+	if c.t.dict == nil || c.as.Form.Form == page.FormNull {
 		return format.Page{}, false
 	}
 	return c.t.dictPage(), true
@@ -390,11 +387,11 @@ const byCodes = "codes compared, the dictionary tested once"
 
 // Decode appends a page to dst; after an error nothing of it.
 func (c *chunk) Decode(t *format.Task, dst *vec.Vector) error {
-	p, ok := t.Page.Own.(*pages.PageRef)
+	p, ok := t.Page.Own.(*page.PageRef)
 	if !ok || len(t.Bytes) != 1 {
 		return fault.Bugf("parquet: a page that is not of this file")
 	}
-	d := pages.PageTask{Column: c.as, Ref: p, Module: meta.PageModule{Cipher: c.t.cipher(), Ordinal: t.Page.Ordinal},
+	d := page.PageTask{Column: c.as, Ref: p, Module: meta.PageModule{Cipher: c.t.cipher(), Ordinal: t.Page.Ordinal},
 		Arena: t.Scratch, Dict: t.Dict, Hits: t.Hits,
 		Codec:         c.t.r.Footer.RowGroups[c.t.group].Columns[c.t.leaf].MetaData.Codec,
 		AllowTrailing: c.t.r.AllowTrailing, Limit: min(c.t.r.Limits.Page, t.Limits.WithDefaults().Page),

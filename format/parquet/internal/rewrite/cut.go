@@ -88,20 +88,15 @@ func (j *Job) cutGroup(ctx context.Context, s *source, g int) (parts []part, why
 		for i := range all {
 			x := all[i].part(from, to)
 			for _, cut := range x.cut {
-				j.cutPages += int64(one(cut.from < 0)) // a page begins in one part
+				if cut.from < 0 { // a page begins in one part
+					j.cutPages++
+				}
 			}
 			p.chunks = append(p.chunks, x)
 		}
 		parts, from = append(parts, p), to
 	}
 	return parts, "", nil
-}
-
-func one(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // begins are the rows with which pages begin, and the end, ascending.
@@ -201,7 +196,10 @@ func (s *source) countRows(ctx context.Context, g int, c *chunkPages, each []int
 func (c *chunkPages) span(from, to int64) (i, k int) {
 	i, _ = c.page(from)
 	k, inside := c.page(to)
-	return i, k + one(inside)
+	if inside {
+		k++
+	}
+	return i, k
 }
 
 // page is the number of the page in which a row begins, or of pages if there is none; inside: not with its first entry.
