@@ -132,7 +132,8 @@ func TestTextIsUTF8(t *testing.T) {
 // TestInvalidUTF8: strings that begin or end within a character are found, though their bytes together are UTF-8, in
 // slices, too, and in strings of all widths; what a null has under it does not count.
 func TestInvalidUTF8(t *testing.T) {
-	words := []string{"", "a", "\u00e9", "\u20ac", "\xe2\x82", "\xac", "\xff", "plain text", "\U0001f600", "\xf0\x9f", "\x98\x80"}
+	words := []string{"", "a", "\u00e9", "\u20ac", "\xe2\x82", "\xac", "\xff", "plain text",
+		"\U0001f600", "\xf0\x9f", "\x98\x80"}
 	random := rand.New(rand.NewPCG(17, 0))
 	found := 0
 	for range 20_000 {

@@ -178,7 +178,8 @@ func (b *bench) carbon() error {
 		return err
 	}
 	line("Carbon V3, one key, sort column", "CarbonData's vector reader", one, peers["key"].Seconds, "", "")
-	line("Carbon V3 write, sorted, 10 columns", "CarbonData's CarbonWriter", write.alone, peers["write"].Seconds, "", "")
+	line("Carbon V3 write, sorted, 10 columns", "CarbonData's CarbonWriter", write.alone, peers["write"].Seconds,
+		"", "")
 	line("the same, read back and compared", "CarbonData's CarbonWriter", write.proved, peers["write"].Seconds, "", "")
 	return nil
 }
