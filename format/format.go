@@ -145,8 +145,7 @@ type Listing struct {
 	List func(ctx context.Context, t Target, o OpenOptions, add func(values []string)) ([]region.Finding, error)
 }
 
-// ErrElsewhere is the cause of errors about tables that a place knows of but holds nothing of: other places must be
-// given as well.
+// ErrElsewhere is the cause of errors about tables that a place knows of, but that are in places that were not given.
 var ErrElsewhere = errors.New("elsewhere")
 
 // OptionKey documents one --opt; a format has them from its option.Table.

@@ -334,8 +334,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 		return err
 	}
 	c.Wide = sc.NumFields() > 1
-	rows := c.expected(ctx, t, spec)
-	wo.Rows = rows
+	wo.Rows = c.expected(ctx, t, spec)
 	var w output.RowWriter
 	if c.all {
 		c.sum = content.Same(sc).Summer(0)
@@ -346,7 +345,7 @@ func (c *conversion) write(ctx context.Context, a *cli.App, t *stoa.Table, spec 
 	if err != nil {
 		return err
 	}
-	p := a.Progress(ctx, t, rows, c.label)
+	p := a.Progress(ctx, t, wo.Rows, c.label)
 	err = reading.CopyRows(ctx, c.summed(p.Count(t.Scan(ctx, spec))), w)
 	if err == nil && c.salvage {
 		err = c.account(ctx, a, t, spec, p.Rows.Load())
