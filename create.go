@@ -139,19 +139,6 @@ func (o CreateOptions) formats() []format.Format {
 	return o.Formats
 }
 
-// ByExtension returns the format whose file extension a name has, or nil. The longest matching extension wins.
-func ByExtension(formats []format.Format, name string) (best *format.Format) {
-	base, longest := strings.ToLower(path.Base(filepath.ToSlash(name))), 0
-	for i := range formats {
-		for _, e := range formats[i].Extensions {
-			if len(e) > longest && strings.HasSuffix(base, e) {
-				best, longest = &formats[i], len(e)
-			}
-		}
-	}
-	return best
-}
-
 // target is the format that is to be written.
 func (o CreateOptions) target(uri string) (*format.Format, error) {
 	formats := o.formats()

@@ -118,6 +118,19 @@ func probe(ctx context.Context, tg format.Target, formats []format.Format) (*for
 	return &formats[best], nil
 }
 
+// ByExtension returns the format whose file extension a name has, or nil. The longest matching extension wins.
+func ByExtension(formats []format.Format, name string) (best *format.Format) {
+	base, longest := strings.ToLower(path.Base(filepath.ToSlash(name))), 0
+	for i := range formats {
+		for _, e := range formats[i].Extensions {
+			if len(e) > longest && strings.HasSuffix(base, e) {
+				best, longest = &formats[i], len(e)
+			}
+		}
+	}
+	return best
+}
+
 // byName is the format that has the extension of a file that is of no known kind, nil if none has: its
 // beginning is damaged, perhaps, and that format says so, and recovers what is whole. Texts have no marks that
 // could be lost.
