@@ -249,7 +249,8 @@ type dirVerifier struct {
 	o       OpenOptions
 	yield   func(region.Finding, error) bool
 	stopped bool
-	limits  error // limits that were exceeded: reported after everything else
+	above   []*siblings // the tables in whose directories this one lies
+	limits  error       // limits that were exceeded: reported after everything else
 }
 
 func (v *dirVerifier) dir(name string, depth int) error {
@@ -362,7 +363,9 @@ func (v *dirVerifier) target(tg found, depth int) error {
 	if info, err := v.o.tree().Stat(v.ctx, tg.Name); err != nil || !info.Dir {
 		return v.ctx.Err()
 	}
-	b := newSiblings(v.ctx, tg, all, v.o)
+	b := newSiblings(v.ctx, tg, all, v.o, v.above)
+	v.above = append(v.above, b)
+	defer func() { v.above = v.above[:len(v.above)-1] }()
 	b.failed, b.foreign = v.refused, v.foreign
 	b.irregular = func(dir string) error { return v.irregular(dir, b) }
 	b.stopped = func() bool { return v.stopped }

@@ -20,6 +20,7 @@ type places struct {
 	table func(tg found) *opened
 	// left takes what cannot be read: it may have been a table, or is none. false: no more is wanted.
 	left    func(l leftOut) bool
+	above   []*siblings // the tables in whose directories this one lies
 	stopped bool
 }
 
@@ -119,7 +120,9 @@ func (p *places) entry(tree store.Tree, info store.Info, owner *format.Format, w
 // siblings visits what is in the directory of a table and does not belong to it. seen recorded what the format opened.
 func (p *places) siblings(tg found, seen *opened, depth int) error {
 	tg.Tree = seen.Tree
-	b := newSiblings(p.ctx, tg, seen, p.o)
+	b := newSiblings(p.ctx, tg, seen, p.o, p.above)
+	p.above = append(p.above, b)
+	defer func() { p.above = p.above[:len(p.above)-1] }()
 	b.irregular = func(dir string) error {
 		p.irregular(seen.Tree, dir)
 		return nil
@@ -151,14 +154,20 @@ type siblings struct {
 	tree      store.Tree
 	seen      *opened
 	claims    format.Claimer // nil: the format has none
+	other     func(info store.Info) bool
+	above     []*siblings
 	irregular func(dir string) error
 	failed    func(name string, err error) error // what an error of listing name means
 	foreign   func(info store.Info, claim format.Claim, within bool, depth int) error
 	stopped   func() bool
 }
 
-func newSiblings(ctx context.Context, tg found, seen *opened, o OpenOptions) *siblings {
-	b := &siblings{ctx: ctx, tree: seen.Tree, seen: seen}
+func newSiblings(ctx context.Context, tg found, seen *opened, o OpenOptions, above []*siblings) *siblings {
+	b := &siblings{ctx: ctx, tree: seen.Tree, seen: seen, above: above}
+	b.other = func(info store.Info) bool {
+		f, err := Probe(ctx, format.Target{Tree: seen.Tree, Name: info.Name}, o)
+		return err == nil && f.System() != tg.format.System()
+	}
 	if tg.format.Claims != nil {
 		b.claims = tg.format.Claims(ctx, tg.Target, o.internal())
 	}
@@ -217,13 +226,31 @@ func (b *siblings) child(info store.Info, within bool, depth int) error {
 		return err
 	}
 	own := claim == format.OfTable || claim == format.AboveTable
+	if info.Dir && !own {
+		if a := b.listedAbove(info.Name); a != nil {
+			return a.walk(info.Name, true, depth+1)
+		}
+	}
 	switch {
+	case info.Dir && b.claims != nil && claim != format.OfTable && (own || b.seen.below[child]) && b.other(info):
+		// a table of another system, in whose directory one of this system lies
+		return b.foreign(info, format.Foreign, false, depth)
 	case info.Dir && (own || claim != format.Reported && b.seen.below[child]):
 		return b.walk(info.Name, claim == format.OfTable, depth+1)
 	case own || b.seen.files[child]:
 		return nil
 	}
 	return b.foreign(info, claim, within, depth)
+}
+
+// listedAbove is the place above by which a directory is a table, or a part of one; nil: there is none.
+func (b *siblings) listedAbove(name string) *siblings {
+	for _, a := range b.above {
+		if claim, err := a.claimOf(name, true); err == nil && claim == format.OfTable {
+			return a
+		}
+	}
+	return nil
 }
 
 // opened is a tree that remembers in which directories something was opened.

@@ -27,7 +27,8 @@ type trial struct {
 	excused  bool
 	guessed  bool
 	reported bool
-	ordered  bool // what cat gave with 0 is what there was, but for the order of the columns
+	rows     []string // what cat gave with 0
+	ordered  bool     // what cat gave with 0 is what there was, but for the order of the columns
 	status   map[string]int
 	words    map[[2]string]bool // whether a word of a fixture has other bytes, see touches
 	// cat reported that the name of a column is not UTF-8
@@ -162,6 +163,7 @@ func (c *trial) cat(v *verdict) {
 	got := c.verb("cat", "cat", "-f", "jsonl")
 	out := linesOf(got.Stdout)
 	if got.Status == fine {
+		c.rows = out
 		c.whole("cat", out)
 		c.ordered = slices.EqualFunc(c.f.ref, out, sameInAnyOrder)
 		if c.excused && !c.moved && c.status["verify"] == fine && !v.says("file.unchecked") &&

@@ -110,9 +110,7 @@ func (a *attack) treeCase(t *testing.T, r *rand.Rand, made []*fixture) {
 	var rows []int
 	for i, k := range r.Perm(len(made))[:3+r.IntN(len(made)-3)] {
 		f, dir := made[k], dirs[r.IntN(len(dirs))]
-		// what lies in a table of its own system is that system's business; and the directory in which CarbonData's
-		// tables lie is a database to it, and no other format's table
-		for hosts[dir] == f.format() || hosts[dir] != "" && f.format() == "carbon" {
+		for hosts[dir] == f.format() { // what lies in a table of its own system is that system's business
 			dir = dirs[r.IntN(len(dirs))]
 		}
 		at := filepath.Join(dir, fmt.Sprintf("t%d%s", i, filepath.Ext(f.place)))

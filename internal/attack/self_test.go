@@ -227,6 +227,30 @@ func TestRenamedOnly(t *testing.T) {
 	}
 }
 
+// TestKeysAsCat: what get finds by a key is excused only where it is what cat gave, and that was excused.
+func TestKeysAsCat(t *testing.T) {
+	one, two, other := `{"id":1,"n":2}`, `{"id":1,"n":3}`, `{"id":4,"n":3}`
+	key := cellsOf(one)[0]
+	for i, x := range []struct {
+		rows, out []string
+		excused   bool
+		want      bool
+	}{
+		{[]string{one, two}, []string{one, two}, true, true},
+		{[]string{one, other}, []string{one}, true, true},
+		{[]string{one, two}, []string{one, two}, false, false},
+		{[]string{one, two}, []string{one}, true, false},
+		{[]string{one, other}, []string{one, two}, true, false},
+		{[]string{one, other}, []string{one, other}, true, false},
+		{nil, nil, true, false},
+	} {
+		c := &trial{rows: x.rows, excused: x.excused}
+		if got := c.asCat(key, x.out); got != x.want {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+}
+
 // TestLikeCut: only what is taken out of the blocks of a column to its end and beyond, as far as the file then has any,
 // is like a cut.
 func TestLikeCut(t *testing.T) {

@@ -44,9 +44,23 @@ func (c *trial) few(r *rand.Rand) {
 					want = append(want, l)
 				}
 			}
-			c.part("get --key", want, linesOf(got.Stdout))
+			if !c.asCat(k[0], linesOf(got.Stdout)) {
+				c.part("get --key", want, linesOf(got.Stdout))
+			}
 		}
 	}
+}
+
+// asCat reports whether rows are those with a key among the rows that cat gave with 0, to which its own law was
+// applied: a key in a page that nothing checks may be another, and be that of two rows.
+func (c *trial) asCat(key cell, out []string) bool {
+	var want []string
+	for _, l := range c.rows {
+		if cells := cellsOf(l); len(cells) > 0 && cells[0] == key {
+			want = append(want, l)
+		}
+	}
+	return c.rows != nil && c.excused && slices.Equal(want, out)
 }
 
 // changes: a table that cat refuses is not changed, and no byte of it is another then. It comes last: where cat gives

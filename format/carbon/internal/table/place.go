@@ -32,7 +32,7 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 		return KindTable, format.Likely, err
 	}
 	k := KindNone
-	deep := false
+	deep, marked := false, false
 	for child, err := range tg.Tree.List(ctx, tg.Name) {
 		if err != nil {
 			return KindNone, format.No, err
@@ -40,7 +40,7 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 		base := path.Base(child.Name)
 		switch {
 		case base == "ModifiedTime.mdt":
-			deep = true
+			deep, marked = true, true
 		case !child.Dir && (ByName(base) == kindFile || ByName(base) == KindIndex || ByName(base) == KindMerged):
 			k = KindFiles
 		case child.Dir && k == KindNone && !deep:
@@ -55,8 +55,10 @@ func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	switch {
 	case k == KindFiles:
 		return k, format.Certain, nil
-	case deep:
+	case marked:
 		return KindStore, format.Certain, nil
+	case deep: // it may be another system's directory, in which tables lie
+		return KindStore, format.Likely, nil
 	}
 	return KindNone, format.No, nil
 }
