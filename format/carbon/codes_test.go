@@ -124,7 +124,8 @@ func TestCodesOfOthers(t *testing.T) {
 	swap(t, del, "-1-1795249941724.deletedelta", ",50]", ",150]") // the page has 100 rows
 	stated := only(verdict(t, del), "carbon.delete.range")
 	if len(stated) != 1 || stated[0].Severity != region.Error ||
-		!strings.Contains(stated[0].Message, "row 150 of page 0") || stated[0].Path != "part-0-0_batchno0-0-1" {
+		!strings.Contains(stated[0].Message, "page 0: expected deleted rows below 100, found 150") ||
+		stated[0].Path != "part-0-0_batchno0-0-1" {
 		t.Errorf("a row that is not there: %+v, %v", stated, verdict(t, del))
 	}
 

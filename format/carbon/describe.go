@@ -23,8 +23,8 @@ import (
 	"stoa/wire"
 )
 
-// anatomy streams the structures of a data file, index file, dictionary or schema; of a directory, those of all
-// its files.
+// anatomy is format.Format.Describe: the structures of a data file, index file, dictionary or schema; of a directory,
+// those of all its files.
 func anatomy(ctx context.Context, tg format.Target, o format.DescribeOptions) iter.Seq2[region.Node, error] {
 	return describe.Stream(ctx, o.Pages, func(out *describe.Outline) error {
 		opts, err := table.ParseOptions(o.Opts)
@@ -44,10 +44,10 @@ type describer struct {
 	tree store.Tree
 	o    format.OpenOptions
 	opts table.ReadOptions
-	read map[string]bool // of a table: its data and index files that count; nil: all do
+	read map[string]bool // of a table: the data and index files that its readers open; nil: all
 }
 
-// target describes whatever tg is.
+// target describes a target of any kind.
 func (d *describer) target(tg format.Target) error {
 	tg, k, err := table.Resolve(d.Ctx, tg, &d.opts)
 	if err != nil {
@@ -62,7 +62,7 @@ func (d *describer) target(tg format.Target) error {
 	return d.object(tg.Name, k)
 }
 
-// directory describes every file below a directory that Carbon keeps. Locks hold nothing.
+// directory describes CarbonData's files below a directory, but locks, which are empty. The error is the first one.
 func (d *describer) directory(dir string) error {
 	var first error
 	for info, err := range d.tree.List(d.Ctx, dir) {
@@ -93,19 +93,18 @@ func (d *describer) directory(dir string) error {
 	return first
 }
 
-// directoryFile describes a file of a directory. Damage of one that no reader needs is shown in a node, and is no
-// error.
+// directoryFile describes a file of a directory. Damage of a file that no reader needs is a node, not an error.
 func (d *describer) directoryFile(name string, k table.Kind) error {
 	err := d.object(name, k)
 	spare := d.read != nil && !d.read[name]
 	switch k {
 	case table.KindDict:
 		spare = false
-	case table.KindDictMeta, table.KindSort: // the chunks of the dictionary say as much
+	case table.KindDictMeta, table.KindSort: // readers can do without them
 		spare = true
 	}
 	if e := (*fault.Error)(nil); spare && errors.As(err, &e) && e.Class == fault.Corrupt {
-		d.Node(0, region.Data, path.Base(name), "not described, and not needed: "+err.Error(), e.At)
+		d.Node(0, region.Data, path.Base(name), "damaged, and not needed: "+err.Error(), e.At)
 		return nil
 	}
 	return err
@@ -123,7 +122,7 @@ func (d *describer) object(name string, k table.Kind) error {
 	return d.dataFile(name)
 }
 
-// thriftFile describes a file that is Thrift from its beginning to its end. parse is nil for index files.
+// thriftFile describes a file that consists of Thrift structures. parse is nil for index files.
 func (d *describer) thriftFile(name, title string, parse func(c *wire.Cursor)) error {
 	o, err := layout.OpenObject(d.Ctx, d.tree, name, d.o.Limits)
 	if err != nil {
@@ -147,7 +146,7 @@ func (d *describer) thriftFile(name, title string, parse func(c *wire.Cursor)) e
 // dataFile describes a data file of any format: header, blocklets with their chunks and pages, footer.
 func (d *describer) dataFile(name string) error {
 	o := d.o
-	var head, foot []region.Node // reported while the file is opened; the data stands between them
+	var head, foot []region.Node // traced while the file is opened; the nodes of the data go between them
 	o.Tracer = func(n region.Node) {
 		n.Depth++
 		if n.Depth == 1 && n.Name == "footer" || len(foot) > 0 {
@@ -184,20 +183,20 @@ func (d *describer) dataFile(name string) error {
 	return err
 }
 
-// piece is a part of a page that has bytes of its own.
+// piece is a part of a page: data, row ids or runs.
 type piece struct {
 	column, name, value string
 	at                  fault.Span
 }
 
-// blocklet describes the chunks of a blocklet. In format 1 its pages lie apart from each other, so they are
-// reported piece by piece.
+// blocklet describes the chunks of a blocklet. In format 1 the pieces of a page are not adjacent, so each is a node of
+// its own.
 func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 	b := &f.Footer.Blocklet[g]
 	name := fmt.Sprintf("blocklet[%d]", g)
 	value := fmt.Sprintf("%d rows", b.Rows)
 	if f.Version == 3 && len(b.Offsets) > 0 {
-		from, to := b.Offsets[0], max(b.End, b.Dims)
+		from, to := b.Offsets[0], max(b.MeasuresEnd, b.DimensionsEnd)
 		d.Node(1, region.Struct, name, value, f.At.Sub(from, to-from))
 	}
 	var apart []piece
@@ -227,7 +226,7 @@ func (d *describer) blocklet(f *datafile.DataFile, g int) (first error) {
 	return first
 }
 
-// pieces are the parts of the one page of a chunk of formats 1 and 2.
+// pieces are the pieces of the one page of a chunk of formats 1 and 2.
 func pieces(c *datafile.ChunkAt, column string) (out []piece) {
 	p := &c.Pages[0]
 	spans := c.V12Spans
@@ -261,10 +260,10 @@ func pieces(c *datafile.ChunkAt, column string) (out []piece) {
 // chunk describes a column chunk: its metadata, then its pages.
 func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col *schema.Column) error {
 	end, depth := c.End, 2
-	if f.Version == 2 { // there is no node of the blocklet: where its last chunk ends only the chunk says
+	if f.Version == 2 { // there is no node of the blocklet: its end is not in the footer
 		depth = 1
 	}
-	d.Node(depth, region.Struct, col.Name, fmt.Sprintf("%s, %d pages", col.Typ, len(c.Pages)),
+	d.Node(depth, region.Struct, col.Name, fmt.Sprintf("%s, %d pages", col.Type, len(c.Pages)),
 		c.At.Sub(0, end-c.At.Off))
 	cur := wire.NewCursor(c.Head, c.At, c.Path).Trace(d.Emit, depth+1)
 	if f.Version == 3 {
@@ -285,12 +284,13 @@ func (d *describer) chunk(f *datafile.DataFile, g int, c *datafile.ChunkAt, col 
 // page describes a page of format 3.
 func (d *describer) page(c *datafile.ChunkAt, i int) {
 	p, at := &c.Pages[i], c.PageSpan(i)
-	d.Node(3, region.Struct, layout.Listed("page", i), fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders, p.Codec), at)
+	d.Node(3, region.Struct, layout.ElementName("page", i), fmt.Sprintf("%d rows, %s, %s", p.Rows, p.Encoders,
+		p.Codec), at)
 	n := int64(p.DataLen)
 	d.Node(4, region.Data, "data", "", at.Sub(0, n))
 	if d.Pages && len(p.Meta) > 0 {
 		layout.ParseEncoderMeta(wire.NewInnerCursor(p.Meta[0], c.Within(p.Meta[0]), "encoder_meta").Trace(d.Emit,
-			5), p.First() == layout.EncRLEIntegral)
+			5), p.FirstEncoding() == layout.EncRLEIntegral)
 	}
 	if p.RowidLen > 0 {
 		d.Node(4, region.Data, "rowid", "", at.Sub(n, int64(p.RowidLen)))

@@ -33,7 +33,7 @@ func TestDescribeLeftovers(t *testing.T) {
 				if err != nil {
 					failed++
 				}
-				stated = stated || strings.HasPrefix(node.Value, "not described, and not needed") && node.At.Object == n
+				stated = stated || strings.HasPrefix(node.Value, "damaged, and not needed") && node.At.Object == n
 			}
 			if stated {
 				notes++

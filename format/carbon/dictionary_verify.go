@@ -27,12 +27,12 @@ type dictChecker struct {
 	limits format.Limits
 }
 
-// reportFile reports what was found about a file. It loses no rows: the columns with its codes do.
+// reportFile reports a finding about a file. It has no rows and loses none: the columns with its codes do.
 func (v *dictChecker) reportFile(code string, at fault.Span, format string, args ...any) {
 	v.Rows(code, at, [2]int64{-1, -1}, 0, format, args...)
 }
 
-// reportError reports an error about a file; what is not damage is given back.
+// reportError reports damage of a file, and returns an error that is not damage.
 func (v *dictChecker) reportError(code string, err error) error {
 	var e *fault.Error
 	if !errors.Is(err, fault.Corrupt) || !errors.As(err, &e) {
@@ -51,10 +51,10 @@ func verifyDictionaries(ctx context.Context, d *dict.Dictionaries, cols []*schem
 	v := &dictChecker{ctx: ctx, tree: d.Tree, limits: d.Opts.Limits.WithDefaults()}
 	for _, root := range cols {
 		var err error
-		root.All(func(c *schema.Column) {
-			if err == nil && schema.GlobalCodes(c) {
+		root.Walk(func(c *schema.Column) {
+			if err == nil && schema.HasGlobalCodes(c) {
 				v.Reporter = r.For(d.Dir, c.Name)
-				err = v.dictionary(path.Join(d.Dir, c.Id+dict.DictExt), c)
+				err = v.dictionary(path.Join(d.Dir, c.ID+dict.DictExt), c)
 			}
 		})
 		if err != nil {
@@ -64,7 +64,7 @@ func verifyDictionaries(ctx context.Context, d *dict.Dictionaries, cols []*schem
 	return nil
 }
 
-// verifyDictionary verifies one .dict with what belongs to it, a .dictmeta or a .sortindex.
+// verifyDictionary verifies one .dict with its .dictmeta and sort index, or a .dictmeta or .sortindex alone.
 func verifyDictionary(ctx context.Context, tg format.Target, o format.OpenOptions, r *check.Reporter) error {
 	v := &dictChecker{Reporter: r.For(tg.Name, ""), ctx: ctx, tree: tg.Tree, limits: o.Limits.WithDefaults()}
 	switch table.ByName(tg.Name) {
@@ -82,6 +82,7 @@ func verifyDictionary(ctx context.Context, tg format.Target, o format.OpenOption
 	return v.reportError("carbon.sortindex.damaged", err)
 }
 
+// sortIndex reads a .sortindex.
 func (v *dictChecker) sortIndex(obj layout.Object) (dict.SortInfo, error) {
 	b, err := obj.Read(v.ctx, 0, obj.At.Len, "")
 	if err != nil {
@@ -90,11 +91,11 @@ func (v *dictChecker) sortIndex(obj layout.Object) (dict.SortInfo, error) {
 	return dict.WholeSortInfo(wire.NewCursor(b, obj.At, ""))
 }
 
-// dictionary verifies the three files of a dictionary. col may be nil: the values' type is not known then.
+// dictionary verifies the three files of a dictionary. col is nil if the type of the values is unknown.
 func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	obj, err := layout.OpenObject(v.ctx, v.tree, name, v.limits)
 	if errors.Is(err, fs.ErrNotExist) {
-		v.reportFile("carbon.dict.missing", fault.Span{Object: name}, "it is not there")
+		v.reportFile("carbon.dict.missing", fault.Span{Object: name}, "missing")
 		return nil
 	}
 	if err != nil {
@@ -103,7 +104,7 @@ func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	metaName := strings.TrimSuffix(name, dict.DictExt) + dict.DictMetaExt
 	loads, err := dict.ReadLoads(v.ctx, v.tree, metaName, v.limits)
 	if err == nil && loads == nil {
-		v.reportFile("carbon.dictmeta.missing", fault.Span{Object: metaName}, "it is not there")
+		v.reportFile("carbon.dictmeta.missing", fault.Span{Object: metaName}, "missing")
 	}
 	if err := v.reportError("carbon.dictmeta.damaged", err); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	c := wire.NewCursor(b, obj.At, "")
 	d := dict.ParseDictValues(c)
 	end := v.extent(obj.At, loads, c)
-	if n, err := d.Whole(loads); err != nil {
+	if n, err := d.Trusted(loads); err != nil {
 		d.Values = d.Values[:n]
 		if int64(obj.At.Len) >= end && c.Err() == nil {
 			if err := v.reportError("carbon.dict.counts", fault.Locate(err, obj.At, true, "")); err != nil {
@@ -127,7 +128,7 @@ func (v *dictChecker) dictionary(name string, col *schema.Column) error {
 	return v.order(name, obj.At.Sub(0, min(end, obj.At.Len)), d.Values, col)
 }
 
-// extent compares the size of a dictionary with what its metadata says, and gives the end of the finished loads.
+// extent compares the size of a dictionary with its metadata, and returns the end of the finished loads.
 func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Cursor) int64 {
 	end := at.Len
 	if n := len(loads); n > 0 {
@@ -135,7 +136,7 @@ func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Curso
 	}
 	switch {
 	case at.Len < end:
-		v.reportFile("carbon.dict.cut", at, "%d bytes, the loads wrote %d", at.Len, end)
+		v.reportFile("carbon.dict.cut", at, "expected the %d bytes of its loads, found %d", end, at.Len)
 	case c.Err() != nil && int64(c.Pos()) < end || c.Err() != nil && len(loads) == 0:
 		v.reportError("carbon.dict.damaged", c.Err())
 	}
@@ -146,7 +147,7 @@ func (v *dictChecker) extent(at fault.Span, loads []dict.DictLoad, c *wire.Curso
 	return end
 }
 
-// values looks for what CarbonData never writes.
+// values reports a code 1 that is not null, and the first value with two codes.
 func (v *dictChecker) values(at fault.Span, values [][]byte) {
 	if len(values) > 0 && string(values[0]) != schema.NullText {
 		v.reportFile("carbon.dict.null", at, "the value of code 1 is %q", values[0])
@@ -155,7 +156,7 @@ func (v *dictChecker) values(at fault.Span, values [][]byte) {
 	for i, x := range values {
 		if k, ok := seen[string(x)]; ok {
 			v.reportFile("carbon.dict.twice", at, "%q is the value of code %d and of code %d", x, k, i+1)
-			return // one is enough to know
+			return
 		}
 		seen[string(x)] = i + 1
 	}
@@ -170,13 +171,13 @@ func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *sc
 		return v.reportError("carbon.sortindex.damaged", err)
 	case s == nil:
 		v.reportFile("carbon.sortindex.missing", fault.Span{Object: dict.SortIndexNames(name, at.Len)[0]},
-			"it is not there")
+			"missing")
 	case len(s.Codes) != len(values):
-		v.reportFile("carbon.sortindex.order", fault.Span{Object: file}, "%d codes, the dictionary has %d",
-			len(s.Codes), len(values))
+		v.reportFile("carbon.sortindex.order", fault.Span{Object: file}, "expected the %d codes of the dictionary, "+
+			"found %d", len(values), len(s.Codes))
 	case col != nil:
 		if o := dict.NewDictOrder(col, values); !o.Follows(col, s.Codes) &&
-			!(col.Typ == layout.TypeString && javaOrder(s.Codes, values)) {
+			!(col.Type == layout.TypeString && javaOrder(s.Codes, values)) {
 			v.reportFile("carbon.sortindex.order", fault.Span{Object: file},
 				"the codes are not in the order of their values")
 		}
@@ -184,10 +185,9 @@ func (v *dictChecker) order(name string, at fault.Span, values [][]byte, col *sc
 	return nil
 }
 
-// javaOrder reports whether codes are in the order that the real writer gives texts.
+// javaOrder reports whether codes are in the order of CarbonData's writer, which sorts strings as Java does.
 func javaOrder(codes []int32, values [][]byte) bool {
-	return slices.IsSortedFunc(codes, func(a,
-		b int32) int {
+	return slices.IsSortedFunc(codes, func(a, b int32) int {
 		return dict.JavaCompare(string(values[a-1]), string(values[b-1]))
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"stoa/store"
 )
 
-// Format is CarbonData as the front of stoa sees it.
+// Format is CarbonData's entry in stoa.Formats.
 var Format = format.Format{
 	Name:       "carbon",
 	Title:      "Apache CarbonData V1, V2, V3",

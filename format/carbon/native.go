@@ -8,11 +8,13 @@ import (
 	"stoa/internal/rows"
 )
 
-// Reader is one open data file, for programs that use this format by itself: Schema, NumRows, Row, RowsFrom,
-// RowsFromKey, Close, as the readers of all formats have them. Filters, damage policies and tables are package stoa's.
+// Reader is one open data file, for programs that need only this format: Schema, NumRows, Row, RowsFrom, RowsFromKey,
+// Close, as the readers of all formats have them. Filters, damage policies and tables are in package stoa.
 type Reader = rows.Reader
 
-// NewReader opens a data file (.carbondata) of size bytes. Its key is the first of its sort columns.
+// NewReader opens a data file (.carbondata) of size bytes, of format 1, 2 or 3. Its key is the first of its sort
+// columns. Errors are those of r, Corrupt, Unsupported or Limit with a place in "file.carbondata", or Invalid for
+// options.
 func NewReader(r io.ReaderAt, size int64, o format.OpenOptions) (*Reader, error) {
 	return rows.Open(r, size, "carbon", "file.carbondata", o, table.Open)
 }

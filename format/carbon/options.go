@@ -5,7 +5,7 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// Words of WriteOptions and ReadOptions.
+// Values of WriteOptions and ReadOptions.
 type (
 	Compress    = change.Compress
 	Timestamps  = change.Timestamps
@@ -14,19 +14,20 @@ type (
 	Granularity = table.Granularity
 )
 
+// Values of the types above; "" is the default.
 const (
 	CompressSnappy Compress = "snappy" // the default
 	CompressZstd   Compress = "zstd"
 	CompressGzip   Compress = "gzip"
 
-	TimestampsExact    Timestamps = "exact" // parts of a millisecond are refused; the default
-	TimestampsTruncate Timestamps = "truncate"
+	TimestampsExact    Timestamps = "exact"    // fractions of a millisecond are an error; the default
+	TimestampsTruncate Timestamps = "truncate" // they are dropped
 
-	NullsExact Nulls = "exact" // what CarbonData reads as null, as a list of one null, is refused; the default
-	NullsMerge Nulls = "merge"
+	NullsExact Nulls = "exact" // values that CarbonData reads as null (a list of one null) are an error; the default
+	NullsMerge Nulls = "merge" // they are written, and read as null
 
-	MeasuresAny Measures = "any" // numbers are small where every release reads them; the default
-	Measures10  Measures = "1.0" // or wherever 1.0 does, of which 1.2 to 1.6 misread some
+	MeasuresAny Measures = "any" // numbers are encoded so that every release reads them; the default
+	Measures10  Measures = "1.0" // as 1.0 does, which 1.2 to 1.6 misread in part
 
 	GranularitySecond Granularity = "SECOND" // the default
 	GranularityMinute Granularity = "MINUTE"
@@ -39,21 +40,21 @@ const (
 type WriteOptions struct {
 	Compression              Compress   // of all pages
 	SortColumns              []string   // rows are sorted by these columns, which then are dimensions
-	InvertedIndex            []string   // sort columns whose pages are sorted by themselves, with row ids
+	InvertedIndex            []string   // sort columns whose pages each are sorted, with row ids
 	LongStrings              []string   // strings that may have more than 32,765 bytes
-	LocalDictionary          *bool      // strings are codes of a dictionary as long as there are few; nil: true
-	LocalDictionaryThreshold int        // how many strings a local dictionary may have; 0: 10000
+	LocalDictionary          *bool      // strings are codes of a dictionary while there are few; nil: true
+	LocalDictionaryThreshold int        // the most strings in a local dictionary; 0: 10000
 	PageRows                 int        // rows of a page; 0: 32000
 	PageSize                 int        // MiB of raw values after which a page ends; 0: 64
 	BlockletSize             int64      // MiB of encoded pages after which a blocklet ends; 0: 64
 	BlockSize                int64      // MiB after which, in a directory, a new data file begins; 0: 1024
 	Memory                   int64      // bytes of rows that are sorted in memory; 0: 256 MiB
-	Timestamps               Timestamps // what is done with parts of a millisecond
-	Nulls                    Nulls      // what is done with what CarbonData reads as null
-	Version                  int        // format of the data files; 0: 3, in a table that of its last segment
+	Timestamps               Timestamps // fractions of a millisecond
+	Nulls                    Nulls      // values that CarbonData reads as null
+	Version                  int        // format of the data files, 1 to 3; 0: 3, in a table that of its last segment
 	BlockletRows             int        // formats 1 and 2: rows of a blocklet; 0: 120000
-	Measures                 Measures   // formats 1 and 2: how small numbers are made
-	WrittenBy                string     // who wrote it, kept in the footer; "": stoa
+	Measures                 Measures   // formats 1 and 2: encoding of numbers
+	WrittenBy                string     // the writer's name in the footer; "": stoa
 }
 
 // Strings are the options as --opt has them.
@@ -67,16 +68,16 @@ func (WriteOptions) Formats() []string { return []string{"carbon"} }
 
 // ReadOptions are the options of reading, for stoa.OpenOptions.Typed. The zero value of each is the default.
 type ReadOptions struct {
-	Segment         []string    // only these segments, also such as do not count
-	Segments        []string    // likewise; "all" alone: every one whose files are there
+	Segment         []string    // only these segments, also compacted and deleted ones
+	Segments        []string    // likewise; "all" alone: every one whose files exist
 	Bucket          *int        // only this bucket; nil: all
 	Properties      string      // a file: the carbon.properties of the writer
-	BlockletSize    int32       // formats 1 and 2: carbon.blocklet.size of the writer; 0: it is found out
+	BlockletSize    int32       // formats 1 and 2: carbon.blocklet.size of the writer; 0: derived from the pages
 	CutoffTimestamp string      // carbon.cutOffTimestamp of the writer, as yyyy-MM-dd HH:mm:ss
 	TimeGranularity Granularity // carbon.timegranularity of the writer
 	Timezone        string      // of texts without one: the cut-off, timestamps in names of partitions; "": UTC
 	Positions       bool        // each row has the columns stoa_file and stoa_row
-	Deleted         bool        // rows that are deleted are shown, too
+	Deleted         bool        // deleted rows are included
 }
 
 // Strings are the options as --source-opt has them.

@@ -79,8 +79,8 @@ func FuzzPage(f *testing.F) {
 			DataChunk: &layout.DataChunk{Codec: "none", Encoders: e, DataLen: int32(len(raw)),
 				RowidLen: int32(len(ids)), RleLen: int32(len(runs)), Rows: -1},
 			Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "c",
-				Typ: fuzzTypes[int(typ)%len(fuzzTypes)], Precision: 20, Scale: 2, Dimension: true, Ordinal: -1},
-				Card: -1}}
+				Type: fuzzTypes[int(typ)%len(fuzzTypes)], Precision: 20, Scale: 2, Dimension: true, Ordinal: -1},
+				Cardinality: -1}}
 		if shape&fuzzMeta != 0 {
 			p.Meta = [][]byte{meta}
 		}
@@ -88,8 +88,8 @@ func FuzzPage(f *testing.F) {
 			p.Presence = &layout.Presence{Bits: nulls}
 		}
 		if shape&(fuzzChild|fuzzList|fuzzStruct) != 0 {
-			p.Col.Parent = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeArray, Name: "p",
-				Ordinal: -1, NumChild: 1}, Card: -1, Children: []*schema.Column{p.Col}}
+			p.Col.Parent = &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeArray, Name: "p",
+				Ordinal: -1, NumChild: 1}, Cardinality: -1, Children: []*schema.Column{p.Col}}
 		}
 		at, err := p.Col.Arrow()
 		if err != nil {
@@ -127,7 +127,7 @@ func fuzzAbove(t *testing.T, p *pages.StoredPage, task *format.Task, above []byt
 		DataChunk: &layout.DataChunk{Codec: "none", Encoders: layout.Encodings{layout.EncDirectCompress},
 			DataLen: int32(len(above)), Rows: -1}}
 	if shape&fuzzStruct != 0 {
-		parent.Col.Typ = layout.TypeStruct
+		parent.Col.Type = layout.TypeStruct
 	}
 	task.Bytes = append([][]byte{above}, task.Bytes...)
 	dst, err := vec.New(arrow.PrimitiveTypes.Int32, memory.DefaultAllocator)
@@ -223,13 +223,13 @@ func pageSeed(f *testing.F, page *format.Page, data []byte) int {
 		task.Bytes = append(task.Bytes, data[s.Off:s.End()])
 	}
 	above, shape := []byte(nil), uint8(0)
-	if p.Col.Typ.Complex() {
+	if p.Col.Type.Complex() {
 		c, err := p.Open(task, task.Bytes[:p.Spans], task.N)
-		if err != nil || len(p.Below) == 0 || p.Below[0].Col.Typ.Complex() {
+		if err != nil || len(p.Below) == 0 || p.Below[0].Col.Type.Complex() {
 			return 0
 		}
 		shape = fuzzList
-		if p.Col.Typ == layout.TypeStruct {
+		if p.Col.Type == layout.TypeStruct {
 			shape = fuzzStruct
 		}
 		above, task.Bytes, p = c.Raw, task.Bytes[p.Spans:], &p.Below[0]
@@ -254,7 +254,7 @@ func pageSeed(f *testing.F, page *format.Page, data []byte) int {
 	}
 	typ, enc := 0, -1
 	for i, t := range fuzzTypes {
-		if t == p.Col.Typ {
+		if t == p.Col.Type {
 			typ = i
 		}
 	}

@@ -47,8 +47,8 @@ func TestRecoverDeltas(t *testing.T) {
 			}
 			back += come
 			if len(rows) != len(right)+come {
-				t.Errorf("%s, alone %v: %d rows, of %d, and %d are told to come back", d, alone, len(rows),
-					len(right), come)
+				t.Errorf("%s, alone %v: expected %d rows and %d that are reported to come back, found %d", d,
+					alone, len(right), come, len(rows))
 			}
 			for _, l := range right {
 				if !slices.ContainsFunc(rows, func(x line) bool { return fmt.Sprint(x) == fmt.Sprint(l) }) {
@@ -58,18 +58,18 @@ func TestRecoverDeltas(t *testing.T) {
 		}
 	}
 	if reported != 4 || back != 26 {
-		t.Errorf("%d tellings of %d rows that come back; the two deltas that hold, of 15 and 11 rows, are each cut "+
+		t.Errorf("%d findings of %d rows that come back; the two deltas in force, of 15 and 11 rows, are each cut "+
 			"twice",
 			reported, back)
 	}
 }
 
-// comeBack is how many rows are told to come back.
+// comeBack returns how many deleted rows the findings report to come back.
 func comeBack(found []region.Finding) (n int) {
 	for _, f := range found {
 		var some, of int
-		if i := strings.Index(f.Message, "hold, and "); i >= 0 {
-			fmt.Sscanf(f.Message[i:], "hold, and %d of the %d rows", &some, &of)
+		if i := strings.Index(f.Message, "applied, and "); i >= 0 {
+			fmt.Sscanf(f.Message[i:], "applied, and %d of the %d deleted rows", &some, &of)
 			n += some
 		}
 	}

@@ -118,7 +118,7 @@ func TestRecoverCompacted(t *testing.T) {
 	tree := lacking(t, whole, "tablestatus")
 	rows, found, err := recovered(t, tree, "t")
 	if err != nil || len(rows) != 200 || !has(found, "carbon.status.damaged") ||
-		!strings.Contains(found[0].Message, "0.1 came of compacting (0.1 of 0 and others)") {
+		!strings.Contains(found[0].Message, "0.1 were made by compaction (0.1 from 0 and others)") {
 		t.Errorf("%v, %d rows, %v", err, len(rows), found)
 	}
 	_, rows, err = read(t, "t", stoa.OpenOptions{Tree: tree, Recover: true,

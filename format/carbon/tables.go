@@ -8,8 +8,8 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// Tables are changed as CarbonData changes them: under its locks, with one rename of tablestatus that makes a change
-// part of the table.
+// Types of changes of tables, which are made as CarbonData makes them: under its locks, and committed by one rename of
+// tablestatus.
 type (
 	Cleaned       = change.Cleaned
 	Compaction    = change.Compaction
@@ -23,7 +23,7 @@ type (
 	TableSpec     = change.TableSpec
 )
 
-// What changes a table.
+// Functions that change a table, by its directory.
 var (
 	AddColumn          = change.AddColumn
 	BeginCompaction    = change.BeginCompaction
@@ -43,7 +43,7 @@ var (
 	UpdateRows         = change.UpdateRows
 )
 
-// What is asked of a table or store.
+// Functions about a table or store.
 var (
 	Segments      = table.Segments
 	StoreLocation = table.StoreLocation
@@ -57,5 +57,5 @@ const (
 	MetaType     = schema.MetaType
 )
 
-// Codes are the findings of CarbonData.
+// Codes are the finding codes of CarbonData.
 var Codes = layout.Codes

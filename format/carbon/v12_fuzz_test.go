@@ -131,7 +131,7 @@ func FuzzDictionary(f *testing.F) {
 			files["m/c.sortindex"] = sort
 		}
 		tree := store.NewMemory(files)
-		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c",
+		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeInt, Name: "c", ID: "c",
 			Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
 		d := dict.NewDictionaries(tree, "m", format.OpenOptions{Limits: v12Limits})
 		g, err := d.Global(ctx, col)
@@ -174,7 +174,7 @@ func FuzzMeasure(f *testing.F) {
 	f.Add(javaMeta('b', 2, 1.0, 0.0), []byte{0, 0, 0, 2, 1, 7})
 	f.Fuzz(func(t *testing.T, meta, raw []byte) {
 		c := wire.NewCursor(meta, fault.Span{Object: "f", Len: int64(len(meta))}, "")
-		layout.ParseMeasureMeta(layout.Be{Cursor: c})
+		layout.ParseMeasureMeta(layout.BigEndian{Cursor: c})
 		blamesFile(t, c.Err())
 		for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int64,
 			arrow.PrimitiveTypes.Float64, &arrow.Decimal128Type{Precision: 38, Scale: 6}} {
@@ -202,7 +202,7 @@ func FuzzPacked(f *testing.F) {
 			}
 			seen[v] = true
 		}
-		_, err = k.Unpack(ids, a)
+		_, err = k.Runs(ids, a)
 		blamesFile(t, err)
 	})
 }

@@ -78,13 +78,13 @@ func javaMeta(kind byte, digits int, max, min any) []byte {
 func TestMeasureMeta(t *testing.T) {
 	b := javaMeta('n', 2, 9996.0625, -4.5)
 	c := wire.NewCursor(b, fault.Span{Object: "f", Len: int64(len(b))}, "")
-	m := layout.ParseMeasureMeta(layout.Be{Cursor: c})
+	m := layout.ParseMeasureMeta(layout.BigEndian{Cursor: c})
 	if c.Err() != nil || c.Left() != 0 || m != (layout.MeasureMeta{Kind: 'n', Digits: 2, Max: 9996.0625, Min: -4.5}) {
 		t.Errorf("%+v %v", m, c.Err())
 	}
 	for n := range b { // cut anywhere
 		c := wire.NewCursor(b[:n], fault.Span{Object: "f", Len: int64(n)}, "")
-		if layout.ParseMeasureMeta(layout.Be{Cursor: c}); !errors.Is(c.Err(), fault.Corrupt) {
+		if layout.ParseMeasureMeta(layout.BigEndian{Cursor: c}); !errors.Is(c.Err(), fault.Corrupt) {
 			t.Fatalf("cut at %d: %v", n, c.Err())
 		}
 	}
@@ -177,7 +177,7 @@ func TestMeasureOfFormat3(t *testing.T) {
 	}
 	meta = append(meta, 0, 0, 0, 0, 0)
 	data := s2.EncodeSnappy(nil, []byte{0, 100, 50})
-	p := &page.StoredPage{Version: 3, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong}},
+	p := &page.StoredPage{Version: 3, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeLong}},
 		Limits: format.Limits{}.WithDefaults(), Spans: 1,
 		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Meta: [][]byte{meta},
 			Encoders: layout.Encodings{layout.EncDelta}}}
@@ -192,7 +192,7 @@ func TestMeasureOfFormat3(t *testing.T) {
 }
 
 func decodeMeasure(meta, data []byte, n int64, typ arrow.DataType, nulls []byte) (arrow.Array, error) {
-	p := &page.StoredPage{Version: 2, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong}},
+	p := &page.StoredPage{Version: 2, Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeLong}},
 		Limits: format.Limits{}.WithDefaults(), Spans: 1,
 		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data)), Meta: [][]byte{meta},
 			Encoders: layout.Encodings{layout.EncDelta}, Presence: &layout.Presence{Bits: nulls}}}
@@ -237,13 +237,13 @@ func TestPackedNumbers(t *testing.T) {
 			want = append(want, uint32(i*i*i*7919+i)&(1<<w-1))
 		}
 		b := pack(want, w)
-		got, err := page.Packed(b, w, &vec.Arena{})
+		got, err := page.UnpackNumbers(b, w, &vec.Arena{})
 		if k := len(got) - len(want); err != nil || k < 0 || !slices.Equal(got[k:], want) ||
 			slices.ContainsFunc(got[:k], func(v uint32) bool { return v != 0 }) {
 			t.Errorf("%d bits: %v %v, want %v", w, got, err, want)
 		}
 	}
-	if _, err := page.Packed([]byte{0x80, 0, 0}, 17, &vec.Arena{}); !errors.Is(err, fault.Corrupt) {
+	if _, err := page.UnpackNumbers([]byte{0x80, 0, 0}, 17, &vec.Arena{}); !errors.Is(err, fault.Corrupt) {
 		t.Error("bits above the first number are not noticed")
 	}
 }
@@ -277,7 +277,7 @@ func TestWidthIsFound(t *testing.T) {
 			t.Errorf("%d: %d row ids, %v, found %d", size, len(got), err, k.Found.Load())
 		}
 		k.Found.Store(0)
-		runs, err := k.Unpack(pack([]uint32{0, 5, 5, 1990, 1995, 5}, w), &vec.Arena{})
+		runs, err := k.Runs(pack([]uint32{0, 5, 5, 1990, 1995, 5}, w), &vec.Arena{})
 		if err != nil || !slices.Equal(runs, []uint32{0, 5, 5, 1990, 1995, 5}) {
 			t.Errorf("%d: runs %v %v", size, runs, err)
 		}
@@ -319,7 +319,7 @@ func TestTypedDictionaries(t *testing.T) {
 		{layout.TypeDecimal, []string{"1.50", "-2", "0.01"}, "[1.5 (null) -2 0.01]"},
 		{layout.TypeBoolean, []string{"true", "false", "true"}, "[true (null) false true]"},
 	} {
-		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: c.typ, Name: "c", Id: "c", Dimension: true,
+		col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: c.typ, Name: "c", ID: "c", Dimension: true,
 			Encoders: layout.Encodings{layout.EncDictionary}, Precision: 10, Scale: 2}}
 		d := dicts.NewDictionaries(dictionaryOf(append([]string{schema.NullText}, c.values...), nil), "m",
 			format.OpenOptions{})
@@ -341,7 +341,7 @@ func TestTypedDictionaries(t *testing.T) {
 		}
 	}
 	// a value that is none of the type costs only the pages with its code
-	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c",
+	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeInt, Name: "c", ID: "c",
 		Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
 	d := dicts.NewDictionaries(dictionaryOf([]string{schema.NullText, "5", "x"}, nil), "m", format.OpenOptions{})
 	if got, err := decodeCodes(t, d, col, []byte{2, 1}, 2); err != nil || arrayText(got) != "[5 (null)]" {
@@ -387,7 +387,7 @@ func decodeCodes(t *testing.T, d *dicts.Dictionaries, col *schema.Column, raw []
 // TestCodeBounds: codes have the bounds of the values that they stand for, with a sort index, without one, and
 // with one that lies.
 func TestCodeBounds(t *testing.T) {
-	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Id: "c",
+	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeInt, Name: "c", ID: "c",
 		Dimension: true, Encoders: layout.Encodings{layout.EncDictionary}}}
 	values := []string{schema.NullText, "50", "7", "-3", "1000"}
 	index := func(codes, ranks []byte) []byte {
@@ -426,7 +426,7 @@ func TestCodeBounds(t *testing.T) {
 
 // TestTextColumns: dimensions without a dictionary are texts, whatever their type.
 func TestTextColumns(t *testing.T) {
-	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeInt, Name: "c", Dimension: true}}
+	col := &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeInt, Name: "c", Dimension: true}}
 	data := s2.EncodeSnappy(nil, []byte("\x00\x0217\x00\x08"+schema.NullText+"\x00\x02-4"))
 	p := &page.StoredPage{Version: 1, Col: col, Limits: format.Limits{}.WithDefaults(), Spans: 1,
 		DataChunk: &layout.DataChunk{Codec: "snappy", DataLen: int32(len(data))}}

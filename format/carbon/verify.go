@@ -29,9 +29,9 @@ import (
 	"stoa/vec"
 )
 
-// verify reads everything (with format.Quick no pages) and says what contradicts itself: structure, every
-// page, values against their bounds, indexes against footers, deletes against pages, files against the status,
-// bytes that nothing claims.
+// verify is format.Format.Verify. It reads everything (with format.Quick no pages) and reports what is damaged or
+// contradictory: structures, every page, values and their bounds, indexes and footers, deletes and pages, files and
+// tablestatus, bytes that no structure claims.
 func verify(ctx context.Context, tg format.Target, o format.OpenOptions) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
 		v := &verifier{Reporter: reporter(ctx, tg.Name, yield), ctx: ctx, tree: tg.Tree, o: o}
@@ -57,21 +57,21 @@ type verifier struct {
 	o    format.OpenOptions
 	opts table.ReadOptions
 
-	replaced []string      // delete deltas of the table that nothing names any more
-	read     []*table.Part // data files of the table
+	replaced []string      // delete deltas of the current table that nothing names any more
+	read     []*table.Part // data files of the current table
 
-	arena vec.Arena // stored bytes
-	spare vec.Arena // decoding
+	arena vec.Arena // for stored bytes
+	spare vec.Arena // for decoding
 }
 
-// reporter reports findings about a table, or a file.
+// reporter is a Reporter for a table or file.
 func reporter(ctx context.Context, part string, yield func(region.Finding) bool) *check.Reporter {
 	r := check.New(ctx, part, layout.Codes, yield)
 	r.Read, r.CodeOf = "carbon.read", codeOf
 	return r
 }
 
-// codeOf is code for damage; what is none has a code of its own.
+// codeOf is the code of an error: code for damage, carbon.unsupported for what is not read.
 func codeOf(code string, e *fault.Error) string {
 	if e.Class == fault.Unsupported || e.Class == fault.Limit {
 		return "carbon.unsupported"
@@ -106,14 +106,14 @@ func (v *verifier) target(tg format.Target) error {
 	return nil
 }
 
-// folder verifies a directory of data files and what their index files say of them.
+// folder verifies a directory of data files and their index files.
 func (v *verifier) folder(tg format.Target) {
 	d, err := table.ReadFolder(v.ctx, tg, v.o.Limits)
 	if err != nil {
 		v.Blame("carbon.read", err, -1, -1)
 		return
 	}
-	for _, name := range layout.Sorted(d.Unreadable) {
+	for _, name := range layout.SortedKeys(d.Unreadable) {
 		v.Part = name
 		v.Blame("carbon.index.damaged", d.Unreadable[name], -1, -1)
 	}
@@ -123,7 +123,7 @@ func (v *verifier) folder(tg format.Target) {
 	}
 	for _, name := range d.Unnamed() {
 		v.Report("carbon.index.missing", fault.Span{Object: name}, "",
-			"no index of the directory names this data file: it is read all the same")
+			"no index of the directory names this data file: it is read nevertheless")
 	}
 	for _, n := range d.Data {
 		v.file(n, d.Named[path.Base(n)], nil)
@@ -155,7 +155,7 @@ func (v *verifier) table(dir string) {
 		}
 		v.Blame(code, err, -1, -1)
 		names, _ := table.FilesBelow(v.ctx, v.tree, dir, 8)
-		for _, n := range names { // as far as they go by themselves
+		for _, n := range names { // each by itself
 			v.file(n, nil, nil)
 		}
 		return
@@ -192,7 +192,7 @@ func (v *verifier) table(dir string) {
 
 // segment verifies a segment of a table.
 func (v *verifier) segment(t *table.Managed, l *status.Load) {
-	used := map[string]bool{} // delete deltas that hold
+	used := map[string]bool{} // delete deltas that are applied
 	v.Part = t.Path
 	parts, h, err := t.SegmentContents(v.ctx, l)
 	if err != nil {
@@ -200,7 +200,7 @@ func (v *verifier) segment(t *table.Managed, l *status.Load) {
 		if e := (*fault.Error)(nil); errors.As(err, &e) && t.Updates != "" && e.At.Object == t.Updates {
 			code = "carbon.delete.damaged"
 		}
-		v.Blame(code, err, -1, -1) // what is there is looked at all the same
+		v.Blame(code, err, -1, -1) // the files that exist are verified nevertheless
 	} else {
 		v.sizes(t, l, h)
 		v.segmentBounds(t, l, parts, h.Unknown)
@@ -224,7 +224,7 @@ func (v *verifier) segment(t *table.Managed, l *status.Load) {
 	}
 }
 
-// deletes verifies the delete deltas of a part, and notes in used which they are.
+// deletes verifies the delete deltas of a part, and adds them to used.
 func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool) {
 	if p.Update == nil {
 		return
@@ -253,12 +253,12 @@ func (v *verifier) deletes(t *table.Managed, p *table.Part, used map[string]bool
 		}
 		if last := rows[len(rows)-1]; rows[0] < 0 || last >= have {
 			v.Report("carbon.delete.range", fault.Span{Object: t.Updates}, p.Update.Block,
-				"row %d of page %d of blocklet %d is deleted, the page has %d", last, k.Page, k.Blocklet, have)
+				"blocklet %d, page %d: expected deleted rows below %d, found %d", k.Blocklet, k.Page, have, last)
 		}
 	}
 }
 
-// file verifies a data file. known is what an index file says of it, t its table; both may be nil.
+// file verifies a data file. known are its entries in an index file, t is its table; both may be nil.
 func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) {
 	v.Part, v.Column = name, ""
 	f, err := datafile.OpenFile(v.ctx, v.tree, name, v.o)
@@ -307,7 +307,7 @@ func (v *verifier) file(name string, known *datafile.Indexed, t *table.Managed) 
 	}
 }
 
-// compare compares what an index file says of a data file with its footer.
+// compare compares the entries of a data file in an index file with its footer.
 func (v *verifier) compare(f *datafile.DataFile, known *datafile.Indexed) {
 	if known == nil {
 		return
@@ -320,27 +320,27 @@ func (v *verifier) compare(f *datafile.DataFile, known *datafile.Indexed) {
 		b := &known.Blocks[i]
 		rows += b.Count()
 		if b.Offset != f.FootAt && f.Stream == nil {
-			bad(b, "the footer is at %d, the index says %d", f.FootAt, b.Offset)
+			bad(b, "expected the footer at %d, found offset %d", f.FootAt, b.Offset)
 		}
 		if b.Info == nil || i >= len(f.Footer.Blocklet) {
 			continue
 		}
 		if b.Count() != f.Footer.Blocklet[i].Rows {
-			bad(b, "blocklet %d has %d rows, the index says %d", i, f.Footer.Blocklet[i].Rows, b.Count())
+			bad(b, "blocklet %d: expected %d rows by the footer, found %d", i, f.Footer.Blocklet[i].Rows, b.Count())
 		}
 		if b.Rows != f.Footer.Rows && b.Rows != b.Count() {
-			bad(b, "the file has %d rows, num_rows in the index says %d", f.Footer.Rows, b.Rows)
+			bad(b, "num_rows: expected %d by the footer, found %d", f.Footer.Rows, b.Rows)
 		}
 		if !layout.SameBounds(b.Index.MinMax, f.Footer.Index[i].MinMax) {
-			bad(b, "the min and max values of blocklet %d are not those of the footer", i)
+			bad(b, "blocklet %d: min and max differ from those in the footer", i)
 		}
 	}
 	if rows != f.Footer.Rows && len(known.Blocks) > 0 {
-		bad(&known.Blocks[0], "the file has %d rows, the index says %d", f.Footer.Rows, rows)
+		bad(&known.Blocks[0], "expected %d rows by the footer, found %d in all entries", f.Footer.Rows, rows)
 	}
 }
 
-// rows verifies a blocklet of a file of rows, column by column.
+// rows verifies a blocklet of a row-format file, column by column; at is its first row in the file.
 func (v *verifier) rows(t *table.Table, f *datafile.DataFile, g int, at int64) {
 	b := &f.Stream.Blocklets[g]
 	raw, err := f.Read(v.ctx, b.Data.Off, b.Data.Len, fmt.Sprintf("blocklet[%d]", g))
@@ -356,15 +356,15 @@ func (v *verifier) rows(t *table.Table, f *datafile.DataFile, g int, at int64) {
 		if err := t.DecodeRows(f, g, p, raw, &v.spare); err != nil {
 			v.Blame("carbon.page.damaged", err, at, at+b.Rows)
 			if errors.Is(err, fault.Corrupt) {
-				return // the others would say the same
+				return // the other columns would have the same error
 			}
 		}
 	}
 }
 
-// blocklet verifies every page of a blocklet, whose first row is row at of the file.
+// blocklet verifies every page of a blocklet; at is its first row in the file.
 func (v *verifier) blocklet(t *table.Table, f *datafile.DataFile, g int, at int64) {
-	totals := make([]map[int]int64, len(t.Phys)) // entries below a list or struct, by page; nil: it cannot be read
+	totals := make([]map[int]int64, len(t.Phys)) // of lists and structs: number of children by page; nil: unreadable
 	for i := range t.Phys {
 		if v.Stopped() {
 			return
@@ -382,8 +382,8 @@ func (v *verifier) blocklet(t *table.Table, f *datafile.DataFile, g int, at int6
 	}
 }
 
-// chunk verifies the pages of a column of a blocklet. counts is how many entries each page has, of a child. It
-// gives the sums of the lengths by page.
+// chunk verifies the pages of a column of a blocklet, whose first row is at. counts is, for a child, the number of
+// entries by page. It returns the sums of the lengths by page; nil if a page cannot be read.
 func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.Physical, at int64,
 	counts map[int]int64) map[int]int64 {
 	rows := f.Footer.Blocklet[g].Rows
@@ -413,7 +413,7 @@ func (v *verifier) chunk(t *table.Table, f *datafile.DataFile, g int, p *schema.
 			d.crossed = func() {
 				v.Report("carbon.blocklet.minmax", f.FootSpan(),
 					fmt.Sprintf("footer.blocklet_index_list[%d].min_max_index", g),
-					"the smallest value is %v, and the largest %v", a, z)
+					"min %v is greater than max %v", a, z)
 			}
 		}
 	}
@@ -443,7 +443,7 @@ type pageDecoder struct {
 	object *layout.Object
 	dict   *vec.Vector
 
-	crossed func() // says that the blocklet's bounds are the wrong way round, if there is a value; nil: they are not
+	crossed func() // reports that min > max for the blocklet, to be called if it has a value; nil: they are in order
 }
 
 func (d *pageDecoder) release() {
@@ -452,7 +452,7 @@ func (d *pageDecoder) release() {
 	}
 }
 
-// task reads a page's bytes.
+// task reads the bytes of a page of n entries.
 func (d *pageDecoder) task(p format.Page, n int64) (*format.Task, error) {
 	d.v.arena.Reset()
 	d.v.spare.Reset()
@@ -460,7 +460,8 @@ func (d *pageDecoder) task(p format.Page, n int64) (*format.Task, error) {
 	for _, at := range p.Spans {
 		if at.Len > d.object.Limits.Page {
 			return nil, fault.Limitf(at, "",
-				"%d bytes are more than a page may have (page limit or memory limit)", at.Len)
+				"expected a page of at most %d bytes (page limit or memory limit), found %d", d.object.Limits.Page,
+				at.Len)
 		}
 		src, err := d.object.Tree.Open(d.v.ctx, at.Object)
 		if err != nil {
@@ -481,6 +482,7 @@ func (d *pageDecoder) task(p format.Page, n int64) (*format.Task, error) {
 	return t, nil
 }
 
+// dictionary decodes the dictionary of the chunk for its pages.
 func (d *pageDecoder) dictionary(p format.Page) error {
 	if p.Lost != nil {
 		return p.Lost
@@ -501,7 +503,8 @@ func (d *pageDecoder) dictionary(p format.Page) error {
 	return nil
 }
 
-// page verifies one page; at is the file's row at which the blocklet begins. It reports whether it could be decoded.
+// page verifies a page of n entries; at is the first row of the blocklet in the file, whole its bounds, nil if unknown.
+// The sum of lengths is added to sums. It reports whether the page could be decoded.
 func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whole *pred.Bounds,
 	sums map[int]int64) bool {
 	first, end := at+pg.First, at+pg.First+pg.Rows
@@ -517,7 +520,7 @@ func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whol
 	}
 	if err == nil && int64(dst.Len()) != n {
 		d.v.Blame("carbon.page.count", fault.Corruptf(pg.Spans[0], page.PagePath(p.Name, pg.Ordinal),
-			"%d entries, %d are expected", dst.Len(), n), first, end)
+			"expected %d entries, found %d", n, dst.Len()), first, end)
 		return false
 	}
 	if err != nil {
@@ -534,7 +537,7 @@ func (d *pageDecoder) page(p *schema.Physical, pg format.Page, n, at int64, whol
 	return true
 }
 
-// bounds compares the values of a page with what page and blocklet say of them.
+// bounds compares the values of a page, rows first to end, with the bounds of the page and of the blocklet.
 func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector, whole *pred.Bounds, first,
 	end int64) {
 	lo, hi, odd, ok := page.Extremes(dst)
@@ -554,7 +557,7 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 		if a, z, yes := datafile.Crossed(v.Col, v.Tree.Pages[pg.Ordinal].MinMax, 0); yes {
 			d.v.Scoped(region.Finding{Code: "carbon.page.minmax", At: pg.Spans[0],
 				Path:    page.PagePath(p.Name, pg.Ordinal),
-				Message: fmt.Sprintf("the smallest value is %v, and the largest %v", a, z),
+				Message: fmt.Sprintf("min %v is greater than max %v", a, z),
 				Rows:    [2]int64{first, end}, Lost: -1})
 		}
 	}
@@ -569,13 +572,14 @@ func (d *pageDecoder) bounds(p *schema.Physical, pg format.Page, dst *vec.Vector
 		above, ok2 := pred.Compare(hi, *x.b.Max)
 		if ok1 && below < 0 || ok2 && above > 0 {
 			d.v.Scoped(region.Finding{Code: x.code, At: pg.Spans[0], Path: page.PagePath(p.Name, pg.Ordinal),
-				Message: fmt.Sprintf("values from %v to %v, the bounds are %v and %v", lo, hi, *x.b.Min, *x.b.Max),
+				Message: fmt.Sprintf("expected values from %v to %v, found %v to %v", *x.b.Min, *x.b.Max, lo, hi),
 				Rows:    [2]int64{first, end}, Lost: -1})
 		}
 	}
 }
 
-// coverage reports bytes that nothing claims: only files of rows can be opened with such.
+// coverage reports bytes that no structure claims. Only row-format files need it: others with such bytes are not
+// opened.
 func (v *verifier) coverage(name string, whole fault.Span) {
 	gaps, _, err := describe.Claims(v.ctx, whole, func(out *describe.Outline) error {
 		return (&describer{Outline: out, tree: v.tree, o: v.o, opts: v.opts}).dataFile(name)

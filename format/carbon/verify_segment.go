@@ -12,36 +12,37 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// sizes compares the sizes of a segment's files with those in tablestatus. Updates before 2.0 added files
-// and left the size as it was; segments of rows grow.
+// sizes compares the sizes of a segment's files with those in tablestatus. They may be larger after updates before 2.0,
+// which added files and did not change the size; streaming segments grow.
 func (v *verifier) sizes(t *table.Managed, l *status.Load, h *table.Contents) {
 	if !l.Counts() || h.Unknown || l.Status == status.StatusStreaming || l.Status == status.StatusFinish {
 		return
 	}
 	at := fault.Span{Object: t.Status}
-	if want := status.Count64(l.DataSize); want >= 0 && want != h.Bytes && (want > h.Bytes || l.UpdateFrom == "") {
-		v.Report("carbon.segment.size", at, "dataSize", "segment %s: %d bytes of data files, there are %d", l.Name,
+	if want := status.ParseCount(l.DataSize); want >= 0 && want != h.Bytes && (want > h.Bytes || l.UpdateFrom == "") {
+		v.Report("carbon.segment.size", at, "dataSize", "segment %s: expected %d bytes of data files, found %d", l.Name,
 			want, h.Bytes)
 	}
-	if want := status.Count64(l.IndexSize); want >= 0 && want != h.IndexBytes &&
+	if want := status.ParseCount(l.IndexSize); want >= 0 && want != h.IndexBytes &&
 		(want > h.IndexBytes || l.UpdateFrom == "") {
-		v.Report("carbon.segment.size", at, "indexSize", "segment %s: %d bytes of index files, there are %d", l.Name,
+		v.Report("carbon.segment.size", at, "indexSize", "segment %s: expected %d bytes of index files, found %d",
+			l.Name,
 			want, h.IndexBytes)
 	}
 }
 
-// segmentBounds compares the smallest and largest values of each column in the segment file, by which Carbon skips
-// segments, with those of its blocklets. alone: there is no index that says which files are the segment's.
+// segmentBounds compares min and max of each column in the segment file, by which CarbonData skips segments, with those
+// of its blocklets. alone: no index names the segment's files.
 func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table.Part, alone bool) {
 	known, at, err := t.KeptBounds(v.ctx, l)
 	if err != nil {
 		v.Blame("carbon.segment.minmax", err, -1, -1)
 		return
 	}
-	for _, id := range layout.Sorted(known) {
+	for _, id := range layout.SortedKeys(known) {
 		if t.Ids != nil && !t.Ids[id] {
 			v.Report("carbon.segment.minmax", at, "segmentMetaDataInfo."+id,
-				"segment %s: no column of the table has or had this id", l.Name)
+				"segment %s: the table never had a column of this id", l.Name)
 		}
 	}
 	if alone {
@@ -56,7 +57,7 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 			continue // reported with the file
 		}
 		for _, r := range table.KeptColumnsOf(f, known) {
-			if err := table.WithinSegment(l, at, f, r, known[r.Id], nil); err != nil {
+			if err := table.WithinSegment(l, at, f, r, known[r.ID], nil); err != nil {
 				v.Column = r.Name
 				v.Blame("carbon.segment.minmax", err, -1, -1)
 			}
@@ -68,16 +69,17 @@ func (v *verifier) segmentBounds(t *table.Managed, l *status.Load, parts []table
 // leftovers reports files in the table's directories that nothing refers to any more.
 func (v *verifier) leftovers(t *table.Managed) {
 	if t.Guessed == nil {
-		v.v12Updates(t)
+		v.earlierUpdates(t)
 	}
 	v.reportNames("delete deltas that nothing names any more", v.replaced)
 	for _, name := range v.replaced {
 		var d table.DeleteDelta
 		err := status.ReadJSON(v.ctx, t.Tree, name, v.o.Limits.WithDefaults(), &d)
 		if err == nil && d.Block != status.ParseFileName(name).Block {
-			err = fault.Corruptf(fault.Span{Object: name}, "blockName", "%q", d.Block)
+			err = fault.Corruptf(fault.Span{Object: name}, "blockName", "expected %q by its name, found %q",
+				status.ParseFileName(name).Block, d.Block)
 		}
-		v.v12Damage(err)
+		v.leftoverDamage(err)
 	}
 	var segments []string
 	for i := range t.Loads {
@@ -97,17 +99,17 @@ func (v *verifier) leftovers(t *table.Managed) {
 	v.unnamedSegments(t)
 }
 
-// unnamedSegments reports segments with files that no status knows.
+// unnamedSegments reports segments with files that have no entry in tablestatus or its history.
 func (v *verifier) unnamedSegments(t *table.Managed) {
 	gone, left, err := t.Unnamed(v.ctx)
 	if err != nil {
 		v.Blame("carbon.read", err, -1, -1)
 	}
-	if t.O.Segments != nil { // which are read options say
+	if t.O.Segments != nil { // the options decide what is read
 		gone = nil
 	}
 	for i := range gone {
-		v.Blame("carbon.segment.vanished", t.Lack(v.ctx, &gone[i]), -1, -1)
+		v.Blame("carbon.segment.vanished", t.VanishedError(v.ctx, &gone[i]), -1, -1)
 	}
 	for i := range left {
 		l := &left[i]
@@ -124,7 +126,7 @@ func (v *verifier) unnamedSegments(t *table.Managed) {
 	}
 }
 
-// hasFiles reports whether there is anything in a directory.
+// hasFiles reports whether a directory is not empty.
 func (v *verifier) hasFiles(dir string) bool {
 	for _, err := range v.tree.List(v.ctx, dir) {
 		return err == nil
@@ -132,7 +134,7 @@ func (v *verifier) hasFiles(dir string) bool {
 	return false
 }
 
-// reportNames reports all names of one kind as one finding.
+// reportNames reports leftover files of one kind as one finding, with three of their names.
 func (v *verifier) reportNames(what string, names []string) {
 	if len(names) == 0 {
 		return
@@ -148,8 +150,8 @@ func (v *verifier) reportNames(what string, names []string) {
 	v.Report("carbon.leftover", fault.Span{Object: at}, "", "%s: %s", what, strings.Join(some, ", "))
 }
 
-// v12Damage reports that a file cannot be read that nobody reads.
-func (v *verifier) v12Damage(err error) {
+// leftoverDamage reports damage, if err is not nil, of a file that no reader reads.
+func (v *verifier) leftoverDamage(err error) {
 	if err != nil {
 		v.Blame("carbon.leftover", err, -1, -1)
 	}
@@ -157,34 +159,35 @@ func (v *verifier) v12Damage(err error) {
 
 const updatePrefix = "tableupdatestatus-"
 
-// v12Updates looks at the update statuses that tablestatus does not name.
-func (v *verifier) v12Updates(t *table.Managed) {
-	var old []string
+// earlierUpdates verifies the update statuses that tablestatus does not name.
+func (v *verifier) earlierUpdates(t *table.Managed) {
+	var earlier []string
 	current := int64(-1)
 	if stamp, ok := strings.CutPrefix(path.Base(t.Updates), updatePrefix); ok {
-		current = status.Count64(stamp)
+		current = status.ParseCount(stamp)
 	}
 	for info, err := range t.Tree.List(v.ctx, path.Join(t.Path, "Metadata")) {
 		if err != nil {
-			return // shown by others
+			return // reported already
 		}
 		stamp, ok := strings.CutPrefix(path.Base(info.Name), updatePrefix)
 		if !ok || info.Dir || info.Name == t.Updates || strings.HasSuffix(stamp, ".crc") {
 			continue
 		}
-		if at := status.Count64(stamp); at > current {
+		if at := status.ParseCount(stamp); at > current {
 			v.Report("carbon.update.newer", fault.Span{Object: info.Name}, "", "tablestatus names %s",
 				orNone(path.Base(t.Updates)))
 			continue
 		}
-		old = append(old, info.Name)
+		earlier = append(earlier, info.Name)
 		var list []status.Update
-		v.v12Damage(status.ReadJSON(v.ctx, t.Tree, info.Name, v.o.Limits.WithDefaults(), &list))
+		v.leftoverDamage(status.ReadJSON(v.ctx, t.Tree, info.Name, v.o.Limits.WithDefaults(), &list))
 	}
-	slices.Sort(old)
-	v.reportNames("update statuses that later ones stand for", old)
+	slices.Sort(earlier)
+	v.reportNames("update statuses that later ones replace", earlier)
 }
 
+// orNone is a base name, "none" for that of "".
 func orNone(name string) string {
 	if name == "." {
 		return "none"

@@ -142,7 +142,7 @@ func TestDictionaryWays(t *testing.T) {
 				if refused := name == "predefined"; refused != (err != nil) {
 					t.Fatal(err)
 				} else if refused && !strings.Contains(err.Error(),
-					`column country, row 1: the value "sweden" is not in the dictionary`) {
+					`column country, row 1: the value "sweden" is not in the predefined dictionary`) {
 					t.Error(err)
 				}
 				if err != nil {

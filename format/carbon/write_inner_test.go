@@ -18,9 +18,9 @@ import (
 
 // TestDictionaryProperties has a table's properties say which columns get a local dictionary.
 func TestDictionaryProperties(t *testing.T) {
-	name := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "name", Typ: layout.TypeString}}
-	inside := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s.x", Typ: layout.TypeString},
-		Parent: &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s", Typ: layout.TypeStruct}}}
+	name := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "name", Type: layout.TypeString}}
+	inside := &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s.x", Type: layout.TypeString},
+		Parent: &schema.Column{ColumnSchema: &layout.ColumnSchema{Name: "s", Type: layout.TypeStruct}}}
 	for _, c := range []struct {
 		include, exclude string
 		name, inside     bool
@@ -29,8 +29,8 @@ func TestDictionaryProperties(t *testing.T) {
 		s := &layout.TableSchema{Properties: map[string]string{"local_dictionary_include": c.include,
 			"local_dictionary_exclude": c.exclude}}
 		o, err := change.OptionsOf(s, nil)
-		if err != nil || o.Codes(name) != c.name || o.Codes(inside) != c.inside {
-			t.Errorf("%+v: %v, %v, %v", c, o.Codes(name), o.Codes(inside), err)
+		if err != nil || o.AllowsLocalDictionary(name) != c.name || o.AllowsLocalDictionary(inside) != c.inside {
+			t.Errorf("%+v: %v, %v, %v", c, o.AllowsLocalDictionary(name), o.AllowsLocalDictionary(inside), err)
 		}
 	}
 }

@@ -147,10 +147,10 @@ func columnsText(f *datafile.DataFile) string {
 			s.Name = "" // the parents' names are in it
 		}
 		if liked(c) {
-			if s.Reference == s.Id {
+			if s.Reference == s.ID {
 				s.Reference = "its id"
 			}
-			s.Id = ""
+			s.ID = ""
 		}
 		out += fmt.Sprintf("%+v\n", s)
 	}
@@ -160,8 +160,8 @@ func columnsText(f *datafile.DataFile) string {
 // liked says whether a column is the item of a list, the pair of a map, or its key or value.
 func liked(c *schema.Column) bool {
 	p := c.Parent
-	return p != nil && (p.Typ == layout.TypeArray || p.Typ == layout.TypeMap ||
-		p.Parent != nil && p.Parent.Typ == layout.TypeMap)
+	return p != nil && (p.Type == layout.TypeArray || p.Type == layout.TypeMap ||
+		p.Parent != nil && p.Parent.Type == layout.TypeMap)
 }
 
 // nameless is an encoder_meta without the name of the column.
@@ -193,7 +193,7 @@ func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages
 		return
 	}
 	for g := range a.Footer.Blocklet {
-		if x, y := a.Footer.Blocklet[g].InPage, b.Footer.Blocklet[g].InPage; !slices.Equal(x, y) {
+		if x, y := a.Footer.Blocklet[g].PageRows, b.Footer.Blocklet[g].PageRows; !slices.Equal(x, y) {
 			t.Errorf("blocklet %d: pages %v, the real writer makes %v", g, y, x)
 			continue
 		}
@@ -223,7 +223,7 @@ func comparePages(t testing.TB, real, ours string, other map[string]bool) (pages
 			lo, hi, ok := a.Footer.Index[g].MinMax.At(col.Chunk)
 			lo2, hi2, ok2 := b.Footer.Index[g].MinMax.At(col.Chunk)
 			if !(bytes.Equal(lo, lo2) && bytes.Equal(hi, hi2) && ok == ok2) && !other[col.Name] &&
-				col.Parent == nil && !col.Typ.Complex() {
+				col.Parent == nil && !col.Type.Complex() {
 				t.Errorf("%s: blocklet %d: bounds %q %q %v, the real writer: %q %q %v", col.Name, g, lo2, hi2, ok2,
 					lo, hi, ok)
 			}

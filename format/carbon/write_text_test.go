@@ -25,9 +25,9 @@ func FuzzTexts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, scale uint8) {
 		for _, typ := range []layout.DataType{layout.TypeInt, layout.TypeShort, layout.TypeDate,
 			layout.TypeTimestamp, layout.TypeDecimal} {
-			c := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: typ, Precision: 38, Scale: int32(scale % 39)}}
-			got, err := page.ConstantOf(c, s)
-			want, slow := page.SlowConstant(c, s)
+			c := &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: typ, Precision: 38, Scale: int32(scale % 39)}}
+			got, err := page.ParseConstant(c, s)
+			want, slow := page.ParseExact(c, s)
 			if err != nil && slow != nil || typ == layout.TypeDate && slow == nil &&
 				(want.I < page.MinDate || want.I > page.MaxDate) && err != nil {
 				continue

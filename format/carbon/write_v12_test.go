@@ -49,7 +49,7 @@ func v12Rows(t testing.TB, name string, schema *layout.TableSchema) arrow.Record
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots, _, err := schemas.ColumnTree(schema.Stored(), fault.Span{}, "")
+	roots, _, err := schemas.ColumnTree(schema.StoredColumns(), fault.Span{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func v12Rows(t testing.TB, name string, schema *layout.TableSchema) arrow.Record
 
 // textsOf is a column's type with texts for values.
 func textsOf(c *schemas.Column) arrow.DataType {
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeArray:
 		return arrow.ListOf(textsOf(c.Children[0]))
 	case layout.TypeStruct:

@@ -11,14 +11,14 @@ import (
 	"stoa/store"
 )
 
-// lost is a tree of which nothing can be read.
+// lost is a tree in which nothing can be opened.
 type lost struct{ *store.Memory }
 
 func (lost) Open(context.Context, string) (store.Source, error) { return nil, fs.ErrPermission }
 
-// TestCodes: every code of a text, with the place, the rows and the reason that are reported.
+// TestCodes: every finding code of a text, with place, rows and message.
 func TestCodes(t *testing.T) {
-	big := strings.Repeat("x", 150<<10) // both are more than what is read at once, 256 KiB
+	big := strings.Repeat("x", 150<<10) // two of them are more than the 256 KiB that are read at once
 	for _, c := range []struct {
 		f    format.Format
 		text string
@@ -33,7 +33,7 @@ func TestCodes(t *testing.T) {
 			`int8`},
 		{CSV, "a,b\n\"x\"y,\"m\nn\"\n1,2\n", "",
 			`csv.row t[4+3] "line 2" [0 1] 1: a closing quote is followed by 'y' instead of a separator or the end ` +
-				`of the line; the record is taken to end with line 3`},
+				`of the line; the record is assumed to end with line 3`},
 		{CSV, "a,b\n1,\"x\"y\n", "", `csv.row t[6+3] "line 2" [0 1] 1: a closing quote is followed by 'y' instead ` +
 			`of a separator or the end of the line`},
 		{CSV, "a,b\n1,2\n3,\"x", "", `csv.text t[10+2] "line 3" [-1 -1] -1: the quote that is opened here is not ` +
@@ -41,8 +41,8 @@ func TestCodes(t *testing.T) {
 		{TSV, "a\t\"b\n1\t2\n", "", `tsv.text t[2+7] "line 1" [-1 -1] -1: the quote that is opened here is not closed`},
 		{CSV, zipped("a,b\n1,2\n")[:30], "", `csv.text t "gzip" [-1 -1] -1: unexpected EOF`},
 		{JSONL, zipped("{\"a\":1}\n")[:30], "", `jsonl.text t "gzip" [-1 -1] -1: unexpected EOF`},
-		{CSV, "", "", `csv.empty t "" [-1 -1] -1: the file is empty: it has not even a header`},
-		{TSV, "", "", `tsv.empty t "" [-1 -1] -1: the file is empty: it has not even a header`},
+		{CSV, "", "", `csv.empty t "" [-1 -1] -1: the file is empty, without even a header`},
+		{TSV, "", "", `tsv.empty t "" [-1 -1] -1: the file is empty, without even a header`},
 		{CSV, "a,b\n" + big + big, "", `csv.unreadable t[4+262140] "record" [-1 -1] -1: the record that begins at ` +
 			`byte 4 of the text is longer than 16384 bytes, an eighth of the page limit; a quote may be missing`},
 		{TSV, "a\rb\r", "", `tsv.unreadable t[0+4] "line 1" [-1 -1] -1: a line ends in CR alone; only LF and CR LF ` +
@@ -77,7 +77,7 @@ func TestCodes(t *testing.T) {
 			}
 		}
 		if n != 1 {
-			t.Errorf("%d findings, want %s", n, want)
+			t.Errorf("expected one finding, %s, found %d", want, n)
 		}
 	}
 }

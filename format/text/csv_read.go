@@ -116,7 +116,8 @@ func sameNames(names []string, sc *arrow.Schema) bool {
 	return true
 }
 
-// sample reads the header and some rows. Damage after the header is reported when the rows are read.
+// sample reads the header, and up to sampleRows rows for their types. Damage after the header is reported when the rows
+// are read.
 func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int, err error) {
 	err = s.next(false)
 	if err == io.EOF {
@@ -127,7 +128,7 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 	}
 	if n := len(s.fields); int64(n) > s.in.most {
 		return nil, nil, 0, fault.Limitf(s.in.span(s.off, s.size), linePath(s.line, ""),
-			"the line has %d fields, and at most %d are read (field limit)", n, s.in.most)
+			"expected at most %d fields (field limit), found %d", s.in.most, n)
 	}
 	loneCR, ended := s.hasLoneCR(), s.in.buf[s.in.at-1] == '\n'
 	names = c.names(s)
@@ -145,7 +146,7 @@ func (c *csvOptions) sample(s *csvScanner) (names []string, seen []class, n int,
 		if err := s.next(len(names) == 1); err != nil {
 			var one *rowError
 			if err = s.resume(err); errors.As(err, &one) {
-				continue // what follows it says of types, too
+				continue // later rows count for the types
 			}
 			if err == io.EOF || errors.Is(err, fault.Corrupt) {
 				break
@@ -167,7 +168,7 @@ func (s *csvScanner) hasLoneCR() bool {
 	return slices.ContainsFunc(s.fields, func(f csvField) bool { return !f.quoted && bytes.IndexByte(f.b, '\r') >= 0 })
 }
 
-// names of the columns: of the header, made unique; c1, c2, … without.
+// names are the names of the columns: those in the header, made unique, or c1, c2, … without one.
 func (c *csvOptions) names(s *csvScanner) []string {
 	names := make([]string, len(s.fields))
 	used, last := map[string]bool{}, map[string]int{}
@@ -176,7 +177,7 @@ func (c *csvOptions) names(s *csvScanner) []string {
 		if !c.header || name == "" && len(s.fields) > 1 {
 			name = fmt.Sprintf("c%d", i+1)
 		}
-		for base, k := name, max(2, last[name]+1); used[name]; k++ { // not from 2 on for each: there may be very many
+		for base, k := name, max(2, last[name]+1); used[name]; k++ { // from last on, or it would be quadratic
 			name = fmt.Sprintf("%s_%d", base, k)
 			last[base] = k
 		}
@@ -204,11 +205,11 @@ type csvRows struct {
 	p    jsonParser // of nested values
 }
 
-// csvColumn is where the cells of a column go.
+// csvColumn is the destination of the cells of a column.
 type csvColumn struct {
 	b        array.Builder
-	set      setter // nil: the column is not wanted
-	text     bool   // a quoted empty field is a value
+	set      setter // nil: the column is not read
+	text     bool   // a quoted empty field is a value, not null
 	nullable bool
 }
 
@@ -234,7 +235,7 @@ func (r *csvRows) into(cols []array.Builder, _ *int) func() error {
 	return func() error { return r.row(to) }
 }
 
-// setter returns the function that appends cells; text: an empty cell is a value.
+// setter is the function that appends cells of a type to b; text is that of csvColumn.
 func (r *csvRows) setter(b array.Builder, t arrow.DataType) (set setter, text bool) {
 	of := t
 	if d, ok := t.(*arrow.DictionaryType); ok {
@@ -251,7 +252,7 @@ func (r *csvRows) setter(b array.Builder, t arrow.DataType) (set setter, text bo
 	return r.jsonCell(b, t), false
 }
 
-// jsonCell reads a nested value, which is written as JSON.
+// jsonCell is the setter of nested values, which are JSON.
 func (r *csvRows) jsonCell(b array.Builder, t arrow.DataType) setter {
 	n := newNode(b, t)
 	return func(s []byte) error {
@@ -308,7 +309,7 @@ func (r *csvRows) cell(to *csvColumn, f csvField) error {
 	return nil
 }
 
-// blame adds the place to the error of a cell and, if the type was inferred, says so and what to do.
+// blame adds the place to the error of a cell of column i and, if its type was inferred, a hint.
 func (r *csvRows) blame(i int, f csvField, err error) error {
 	if e, ok := asRoom(err); ok {
 		return e.of(r.in, r.off, r.size, r.line)

@@ -20,13 +20,13 @@ type csvScanner struct {
 	in      *input
 	comma   byte
 	fields  []csvField
-	scratch []byte // of fields that had doubled quotes
-	line    int64  // of the record, from 1
-	off     int64  // of the record in the text
-	size    int64  // of the record in bytes
-	below   int64  // lines gone through, the record's included
-	again   int64  // bytes gone through once more after quotes that a record could not be cut for
-	columns int    // of the table; 0: not known yet
+	scratch []byte // fields without doubled quotes
+	line    int64  // first line of the record, from 1
+	off     int64  // offset of the record in the text
+	size    int64  // bytes of the record
+	below   int64  // lines that were read, those of the record included
+	again   int64  // bytes that were scanned again after misplaced quotes
+	columns int    // of the table; 0: unknown
 }
 
 // maxRescan limits the bytes that are scanned again after wrong quotes, and maxQuoteScan the search for the quote that
@@ -35,8 +35,7 @@ const maxRescan, maxQuoteScan = 1 << 30, 1 << 20
 
 func newCSVScanner(in *input, comma byte) *csvScanner { return &csvScanner{in: in, comma: comma} }
 
-// next returns the next record; io.EOF after the last. With blank, an empty line is a record of one empty field;
-// otherwise it is skipped.
+// next reads the next record; io.EOF after the last one. With blank, an empty line is a record of one empty field;
 // otherwise it is skipped.
 func (s *csvScanner) next(blank bool) error {
 	for {
@@ -71,21 +70,21 @@ func (s *csvScanner) record() (n, lines int, err error) {
 	}
 }
 
-// errMore means that the record does not end in the buffer.
+// errMore means that the end of the record is not in the buffer.
 var errMore = fault.Bugf("more bytes are needed")
 
-// parse cuts one record at the start of b. end says that nothing comes after b. A record with a wrong quote is
-// cut as a whole, too: its other fields may have line ends in them, and what follows these is no record.
+// parse parses the record at the start of b. end: b is the rest of the text. A record with a misplaced quote is parsed
+// to its end, too: its other fields may contain line ends, which do not start a record.
 func (s *csvScanner) parse(b []byte, end bool) (n, lines int, err error) {
 	s.fields = s.fields[:0]
 	s.scratch = s.scratch[:0]
 	lines = 1
-	var wrong error // of its first wrong quote
+	var wrong error // of the first misplaced quote
 	if len(b) == 0 {
 		return 0, 0, errMore
 	}
 	for at := 0; ; {
-		var stop int // of the field in b, the quotes included
+		var stop int // end of the field in b, with its quotes
 		var f csvField
 		if at < len(b) && b[at] == '"' {
 			var more int
@@ -133,7 +132,7 @@ func bool2int(b bool) int {
 	return 0
 }
 
-// add adds a field. The last field of a line that ends in CR LF contains the CR if it is not quoted.
+// add adds a field. From the last one of a line that is not quoted the CR of a CR LF is removed.
 func (s *csvScanner) add(f csvField, last bool) {
 	if last && !f.quoted {
 		f.b = trimCR(f.b)
@@ -141,7 +140,7 @@ func (s *csvScanner) add(f csvField, last bool) {
 	s.fields = append(s.fields, f)
 }
 
-// unquotedLen is the length of an unquoted field.
+// unquotedLen is the length of the unquoted field at the start of b.
 func (s *csvScanner) unquotedLen(b []byte) int {
 	for i, c := range b {
 		if c == s.comma || c == '\n' {
@@ -182,7 +181,7 @@ func (s *csvScanner) quoted(b []byte, at int, end bool) (f csvField, stop, lines
 	}
 }
 
-// follows checks what follows a closing quote.
+// follows is an error unless a field can end after the closing quote before b[i].
 func (s *csvScanner) follows(b []byte, at, i int, end bool) error {
 	ends, err := s.ends(b, i, end)
 	if err == nil && !ends {
@@ -191,7 +190,7 @@ func (s *csvScanner) follows(b []byte, at, i int, end bool) error {
 	return err
 }
 
-// ends reports whether a field that is quoted can end before b[i].
+// ends reports whether a quoted field can end before b[i].
 func (s *csvScanner) ends(b []byte, i int, end bool) (bool, error) {
 	switch {
 	case i == len(b) && !end, i+1 == len(b) && b[i] == '\r' && !end:
@@ -202,10 +201,10 @@ func (s *csvScanner) ends(b []byte, i int, end bool) (bool, error) {
 	return b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n', nil
 }
 
-// pass finds the end of a field with a wrong quote, which begins at b[at]. b[i] is what no closing quote can be
-// followed by; 0: there is no closing quote. Either the opening quote is wrong, or that before b[i]: an
-// unquoted field ends at the next separator, one with a quote too many in it at the next quote that can end it,
-// unless another field begins before.
+// pass finds the end of the field at b[at] that has a misplaced quote. b[i] is the byte that cannot follow its closing
+// quote; 0: there is none. Either the opening quote is misplaced, or the one before b[i]: in the first case the field
+// is unquoted, and ends at the next separator; in the second it ends at the next quote that can close it, unless
+// another field begins before.
 func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err error) {
 	if i == 0 || s.begins(b, i-1) && s.whole(b, at, i) {
 		return at + s.unquotedLen(b[at:]), 0, nil
@@ -239,15 +238,15 @@ func (s *csvScanner) pass(b []byte, at, i int, end bool) (stop, lines int, err e
 // begins reports whether a field can begin with the quote at b[k].
 func (s *csvScanner) begins(b []byte, k int) bool { return b[k-1] == s.comma || b[k-1] == '\n' }
 
-// whole reports whether a record can end before b[i] if the quote at b[at] is no opening one: with as many
-// fields as there are columns.
+// whole reports whether a record with as many fields as there are columns can end before b[i], if the quote at b[at]
+// does not open a field.
 func (s *csvScanner) whole(b []byte, at, i int) bool {
 	n := bytes.IndexByte(b[at:i], '\n')
 	return n < 0 || s.columns == 0 || len(s.fields)+1+bytes.Count(b[at:at+n], []byte{s.comma}) == s.columns
 }
 
-// resume continues after a record with a wrong quote. It makes err one that concerns a row only, unless nothing
-// is after it, or this happened too often.
+// resume moves past a record with a misplaced quote, and turns err into an error of a row. Other errors, one of the
+// last record, and one after maxRescan bytes were scanned again are returned unchanged.
 func (s *csvScanner) resume(err error) error {
 	q := quoteOf(err)
 	if q == nil || s.in.rest()[q.size-1] != '\n' {
@@ -259,18 +258,17 @@ func (s *csvScanner) resume(err error) error {
 	s.below += int64(q.lines)
 	s.in.at += q.size
 	if q.lines > 1 {
-		q.reason = fmt.Sprintf("%s; the record is taken to end with line %d", q.reason, s.below)
+		q.reason = fmt.Sprintf("%s; the record is assumed to end with line %d", q.reason, s.below)
 	}
 	err.(*fault.Error).Cause = &rowError{err: q}
 	return err
 }
 
-// quoteError says why a record cannot be cut: the quote at at in it, after which n bytes were gone through. As
-// far as can be known the record has size bytes and so many lines.
+// quoteError is the cause of the error of a record with a misplaced quote.
 type quoteError struct {
 	reason      string
-	at, n       int
-	size, lines int
+	at, n       int // offset of the quote in the record, bytes that were scanned from there
+	size, lines int // of the record, as far as can be known
 }
 
 func (e *quoteError) Error() string { return e.reason }
@@ -285,7 +283,7 @@ func quoteOf(err error) *quoteError {
 	return q
 }
 
-// within notes how large the record is that has the wrong quote, if there is one.
+// within sets the size of the record in a quoteError; other errors, and nil, it only returns.
 func within(wrong error, size, lines int) error {
 	if q := quoteOf(wrong); q != nil {
 		q.size, q.lines = size, lines
@@ -293,7 +291,7 @@ func within(wrong error, size, lines int) error {
 	return wrong
 }
 
-// fail is an error at bytes of the record that is being parsed, counted from its start.
+// fail is a quoteError at n bytes at offset at of the record that is being parsed.
 func (s *csvScanner) fail(at, n int, format string, args ...any) error {
 	line := s.below + 1 + int64(bytes.Count(s.in.rest()[:at], []byte{'\n'}))
 	return &fault.Error{Class: fault.Corrupt, At: s.in.span(s.off+int64(at), int64(n)), Path: linePath(line, ""),

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestShortDecimals: what the short way reads the long one reads as the same, and it reads usual numbers at all.
+// TestShortDecimals: shortDecimal agrees with parseDecimal on all texts that it accepts, and accepts common numbers.
 func TestShortDecimals(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const some = "0123456789012345678900..-+e "
@@ -27,15 +27,15 @@ func TestShortDecimals(t *testing.T) {
 		short++
 		want, err := parseDecimal(b, scale, precision)
 		if err != nil || want.Cmp(big.NewInt(n)) != 0 {
-			t.Fatalf("%q, decimal(%d,%d): %d, not %v (%v)", b, precision, scale, n, want, err)
+			t.Fatalf("%q as decimal(%d,%d): expected %v (%v), computed %d", b, precision, scale, want, err, n)
 		}
 	}
 	if short < 10_000 {
-		t.Errorf("only %d were read", short)
+		t.Errorf("expected at least 10000 short decimals, found %d", short)
 	}
 	for s, want := range map[string]int64{"0": 0, "-1.5": -150, "12345678.90": 1234567890, "7": 700} {
 		if n, ok := shortDecimal([]byte(s), 2, 18); !ok || n != want {
-			t.Errorf("%s: %d, %v", s, n, ok)
+			t.Errorf("%s: expected %d, computed %d, %t", s, want, n, ok)
 		}
 	}
 }

@@ -8,26 +8,26 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Limits for what a dry run keeps before it is discarded.
+// Rows and bytes after which a dry run discards what it appended.
 const (
 	dryRunRows = 1024
 	dryRunText = 4 << 20
 )
 
-// dryRun appends rows to builders whose arrays are never used, to find out whether the rows fit: what a row that does
-// not fit leaves in the builders of a batch could not be removed.
+// dryRun appends rows to builders whose arrays are never used, to find out whether the rows fit the schema: the values
+// of a row that fails could not be removed from the builders of a batch.
 type dryRun struct {
-	mem   memory.Allocator
-	cols  []array.Builder // by field, as those of the batch
-	maps  []array.Builder // those of them that will have nothing after a half entry of a map
-	play  func() error
-	rows  int
-	start int64 // the weight at which it was empty
+	mem    memory.Allocator
+	cols   []array.Builder // by field, as those of the batch
+	maps   []array.Builder // those of them with a map, which refuse a value after half an entry
+	append func() error
+	rows   int
+	start  int64 // the weight at which cols were empty
 }
 
-// row tries the current row of b.
+// row appends the current row of b, and returns the error with which that fails.
 func (r *dryRun) row(b *batcher) error {
-	if r.play == nil {
+	if r.append == nil {
 		r.cols = make([]array.Builder, len(b.cols))
 		for i, c := range b.cols {
 			if c != nil {
@@ -37,14 +37,14 @@ func (r *dryRun) row(b *batcher) error {
 				}
 			}
 		}
-		r.play = b.from.into(r.cols, nil)
+		r.append = b.from.into(r.cols, nil)
 	}
 	if r.rows == dryRunRows || b.from.weight()-r.start >= dryRunText {
 		r.rows, r.start = 0, b.from.weight()
 		empty(r.cols)
 	}
 	r.rows++
-	err := r.play()
+	err := r.append()
 	if err != nil {
 		for _, m := range r.maps {
 			balance(m)
@@ -53,7 +53,7 @@ func (r *dryRun) row(b *batcher) error {
 	return err
 }
 
-// hasMap reports whether there is a map in t.
+// hasMap reports whether t is or contains a map.
 func hasMap(t arrow.DataType) bool {
 	if t.ID() == arrow.MAP {
 		return true
@@ -70,7 +70,7 @@ func (r *dryRun) release() {
 	}
 }
 
-// empty throws away what is in builders. Of many most have nothing.
+// empty discards the values in builders.
 func empty(cols []array.Builder) {
 	for _, c := range cols {
 		if c != nil && c.Len() > 0 {

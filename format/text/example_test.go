@@ -16,7 +16,7 @@ import (
 	"stoa/store"
 )
 
-// peopleAs is a table of three people as a file, with options of the format.
+// peopleAs is a file with a table of three people, written with options of the format.
 func peopleAs(name string, o format.Options) []byte {
 	ctx, mem := context.Background(), store.NewMemory(nil)
 	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int32},
@@ -40,7 +40,7 @@ func peopleAs(name string, o format.Options) []byte {
 	return mem.Bytes(name)
 }
 
-// Options of writing as a struct, and the same as the command has them.
+// Writing options as a struct, and as the command has them.
 func ExampleCSVWriteOptions() {
 	o := text.CSVWriteOptions{Delimiter: ';', Null: "NULL"}
 	fmt.Println(o.Strings(), o.Formats())
@@ -57,7 +57,7 @@ func ExampleCSVWriteOptions() {
 	// 3 <nil>
 }
 
-// Columns without their types being inferred.
+// All columns as strings, without inference of their types.
 func ExampleCSVReadOptions() {
 	b := peopleAs("people.csv", nil)
 	t, err := stoa.OpenReaderAt(context.Background(), bytes.NewReader(b), int64(len(b)), "people.csv",

@@ -26,8 +26,7 @@ func separated(name, title string, comma byte) format.Format {
 	}
 	f := format.Format{
 		Name: name, Title: title, Extensions: []string{"." + name, "." + name + ".gz"},
-		Probe: func(ctx context.Context, t format.Target) (format.Match,
-			error) {
+		Probe: func(ctx context.Context, t format.Target) (format.Match, error) {
 			return probeCSV(ctx, t, name, comma)
 		},
 		List: func(ctx context.Context, t format.Target) iter.Seq2[format.Entry, error] { return list(ctx, t, name) },
@@ -50,7 +49,7 @@ func separated(name, title string, comma byte) format.Format {
 	return f
 }
 
-// recovering opens for recovery: there is nothing but lines, each of which can be read or not.
+// recovering is format.Format.Recover: the same as open, since text has no metadata to be recovered.
 func recovering(open func(context.Context, format.Target, format.OpenOptions) (format.Reader,
 	error)) func(context.Context, format.Target, format.OpenOptions) (format.Reader, []region.Finding, error) {
 	return func(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, []region.Finding, error) {
@@ -87,7 +86,7 @@ func jsonl() format.Format {
 	return f
 }
 
-// unchecked is format.Format.Unchecked: only what gzip has compressed has a checksum.
+// unchecked is format.Format.Unchecked: only gzip has a checksum.
 func unchecked(ctx context.Context, t format.Target, o format.OpenOptions) (string, error) {
 	src, _, _, err := t.Open(ctx)
 	if err != nil {
@@ -108,7 +107,7 @@ func createCSV(ctx context.Context, s store.Sink, sc *arrow.Schema, o format.Wri
 		return nil, err
 	}
 	comma = cmp.Or(opts.Delimiter, comma)
-	for _, f := range sc.Fields() { // columns are told apart by where they stand, what is in their cells is JSON
+	for _, f := range sc.Fields() { // columns may share a name, but not the members of their cells, which are JSON
 		if err := cells.Distinct([]arrow.Field{f}, ""); err != nil {
 			return nil, err
 		}

@@ -12,8 +12,8 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// TestHalves: every float16 but NaN is read again as it was written, as text of both kinds; what is past the
-// largest is refused, not made infinite.
+// TestHalves: every float16 but NaN reads back as it was written, in CSV and JSON; a number beyond the largest is an
+// error, and does not become infinite.
 func TestHalves(t *testing.T) {
 	b := array.NewFloat16Builder(memory.DefaultAllocator)
 	defer b.Release()
@@ -49,6 +49,6 @@ func TestHalves(t *testing.T) {
 		}
 	}
 	if half.Float(0x0001) == 0 {
-		t.Error("the smallest is zero")
+		t.Error("the smallest float16 is 0")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// class is a set of what the cells of a column looked like.
+// class is a set of the kinds of values that were seen in a column.
 type class uint16
 
 const (
@@ -22,7 +22,7 @@ const (
 	isNull     // no value
 )
 
-// classOf looks at one cell.
+// classOf is the kind of one cell that is not null.
 func classOf(s []byte) class {
 	if len(s) == 0 {
 		return isString
@@ -41,7 +41,7 @@ func classOf(s []byte) class {
 	return isString
 }
 
-// numeric looks at what begins like a number.
+// numeric is the kind of a cell that begins like a number.
 func numeric(s []byte) class {
 	digits := s
 	if s[0] == '-' || s[0] == '+' {
@@ -54,7 +54,7 @@ func numeric(s []byte) class {
 		return isString
 	}
 	if len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
-		return isStampOr(s, isString) // 007 is a name, not a number
+		return isStampOr(s, isString) // a leading zero, as in 007, would be lost in a number
 	}
 	plain := true
 	for _, c := range digits {
@@ -71,14 +71,14 @@ func numeric(s []byte) class {
 
 func integer(s []byte) class {
 	if s[0] == '+' {
-		return isString // a telephone number
+		return isString // the plus, as of a telephone number, would be lost
 	}
 	if v, ok := parseInt(s); ok {
 		switch {
 		case v < 0:
 			return isInt | isNegative
 		case s[0] == '-':
-			return isFloat // only a float has a negative zero
+			return isFloat // -0
 		}
 		return isInt
 	}
@@ -89,7 +89,7 @@ func integer(s []byte) class {
 	return isBig
 }
 
-// isStampOr recognizes dates and timestamps.
+// isStampOr is the kind of a date or timestamp, or else other.
 func isStampOr(s []byte, other class) class {
 	if _, rest, ok := parseDate(s); ok && len(rest) == 0 {
 		return isDate
@@ -108,7 +108,7 @@ func isStampOr(s []byte, other class) class {
 	return out
 }
 
-// infer is the type that holds all that was seen without loss; text if there is no other.
+// infer is the type that holds all values that were seen without loss; utf8 if no other does.
 func (c class) infer() arrow.DataType {
 	unit := arrow.Microsecond
 	if c&isNanos != 0 {

@@ -13,28 +13,28 @@ import (
 	"stoa/store"
 )
 
-// input reads a text from its start to its end through one buffer. It never asks for the size. Text that is compressed
-// with gzip is decompressed; a byte order mark is skipped.
+// input reads a text from start to end through one buffer, without its size. Text that is compressed with gzip is
+// decompressed; a byte order mark is skipped.
 type input struct {
 	name  string
 	r     io.Reader
-	err   error // of r, after which nothing more comes; io.EOF at the end
+	err   error // the final error of r; io.EOF at the end
 	buf   []byte
-	at    int    // of the first byte that is not consumed
-	off   int64  // of buf[0] in the text
-	limit int64  // bytes of one record
-	most  int64  // fields of a record; 0: any number
-	small string // the limit that says how long a record may be, as messages name it
+	at    int    // index in buf of the first byte that is not consumed
+	off   int64  // offset of buf[0] in the text
+	limit int64  // the most bytes of a record
+	most  int64  // the most fields of a record; 0: any number
+	small string // name of the limit that bounds a record, for messages
 
-	deepest int64 // arrays and objects in each other in a record
+	deepest int64 // the most levels of nested arrays and objects in a record
 	gzip    bool
-	chunk   int // bytes read at once at least
+	chunk   int // the least bytes to read at once
 }
 
 const inputChunk = 256 << 10
 
-// recordPart is how much smaller a record may be than a page: its buffer grows by doubling, and values are
-// copied from it.
+// recordPart divides the page limit into the limit of a record: its buffer grows by doubling, and values are copied
+// from it.
 const recordPart = 8
 
 func newInput(ctx context.Context, src store.Source, t format.Target, limits format.Limits) (*input, error) {
@@ -56,9 +56,9 @@ func newInputOf(seq *sequential, t format.Target, limits format.Limits, chunk in
 	if err := in.fill(); err != nil && err != io.EOF {
 		return nil, err
 	}
-	if len(in.buf) == 0 && strings.HasSuffix(strings.ToLower(t.Name), ".gz") { // of no rows, too, gzip makes some bytes
+	if len(in.buf) == 0 && strings.HasSuffix(strings.ToLower(t.Name), ".gz") { // gzip of an empty text is not empty
 		return nil, &fault.Error{Class: fault.Corrupt, At: fault.Span{Object: in.name}, Path: "gzip",
-			Reason: "a file of no bytes, which its name says is compressed with gzip"}
+			Reason: "expected a gzip stream by the file's name, found an empty file"}
 	}
 	if bytes.HasPrefix(in.buf, []byte{0x1F, 0x8B, 8}) {
 		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(in.buf), seq))
@@ -100,7 +100,7 @@ func (s *sequential) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readError marks errors of reading, which are not damage.
+// readError marks errors of the storage, which are not damage.
 type readError struct{ err error }
 
 func (e *readError) Error() string { return e.err.Error() }
@@ -114,7 +114,8 @@ func (in *input) wrap(err error) error {
 	return &fault.Error{Class: fault.Corrupt, At: fault.Span{Object: in.name}, Path: "gzip", Cause: err}
 }
 
-// fill reads more after what is in the buffer; the unconsumed part moves to the front. At the end it gives io.EOF.
+// fill moves the unconsumed bytes to the front of the buffer and reads more after them; io.EOF at the end of the text.
+// A record that exceeds the limit is an error.
 func (in *input) fill() error {
 	if in.err != nil {
 		return in.err
@@ -130,7 +131,7 @@ func (in *input) fill() error {
 			"of the text is longer than %d bytes, an eighth of %s; a quote may be missing", in.off, in.limit, in.small)
 		return in.err
 	}
-	if free := cap(in.buf) - len(in.buf); free < in.chunk { // never so much that a record which is too long fits
+	if free := cap(in.buf) - len(in.buf); free < in.chunk { // the capacity is bounded, so that the limit above applies
 		grown := make([]byte, len(in.buf), min(2*int64(cap(in.buf)), in.limit)+int64(in.chunk))
 		copy(grown, in.buf)
 		in.buf = grown
@@ -140,7 +141,7 @@ func (in *input) fill() error {
 	switch err {
 	case nil:
 	case io.EOF, io.ErrUnexpectedEOF:
-		// a gzip stream that is cut says ErrUnexpectedEOF itself
+		// ErrUnexpectedEOF may be that of ReadFull, or of a truncated gzip stream
 		in.err = io.EOF
 		if err := in.cut(); err != nil {
 			in.err = err
@@ -157,7 +158,7 @@ func (in *input) fill() error {
 	return nil
 }
 
-// cut reports a compressed text that ends too early from one that ends.
+// cut is an error if a gzip stream ended too early.
 func (in *input) cut() error {
 	if !in.gzip {
 		return nil
@@ -169,16 +170,16 @@ func (in *input) cut() error {
 	return nil
 }
 
-// more reports whether anything is left, which may be an error.
+// more reports whether the text continues, with bytes or an error.
 func (in *input) more() bool { return len(in.rest()) > 0 || in.fill() != io.EOF }
 
-// rest is what is in the buffer and not consumed.
+// rest are the unconsumed bytes in the buffer.
 func (in *input) rest() []byte { return in.buf[in.at:] }
 
-// offset of the first unconsumed byte in the text.
+// offset is the offset in the text of the first unconsumed byte.
 func (in *input) offset() int64 { return in.off + int64(in.at) }
 
-// span is a place in the text. Of a compressed text only the object can be known.
+// span is a place in the text; for a compressed text the whole object.
 func (in *input) span(off, n int64) fault.Span {
 	if in.gzip {
 		return fault.Span{Object: in.name}
@@ -186,8 +187,8 @@ func (in *input) span(off, n int64) fault.Span {
 	return fault.Span{Object: in.name, Off: off, Len: n}
 }
 
-// line consumes a line and gives it without its end. It is io.EOF after the last one; a last line without
-// an end counts, an empty one does not. whole is the line's length with its end.
+// line consumes a line and returns it without its line end; io.EOF after the last one. A last line without a line end
+// counts unless it is empty. whole is the length of the line with its line end.
 func (in *input) line() (b []byte, whole int, err error) {
 	seen := 0
 	for {

@@ -8,30 +8,30 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// node is where the values of one field go.
+// node is the destination of the values of one field.
 type node struct {
 	b        array.Builder
 	typ      arrow.DataType
 	nullable bool
-	width    int64  // values that a null takes: those of a struct have one in each field
-	set      setter // scalars
-	isText   bool   // strings: other values are taken as their JSON text
+	width    int64  // values that a null takes: a null struct has one in each field, too
+	set      setter // of scalars
+	isText   bool   // a string: other values are taken as their JSON text
 	quoted   bool   // the value must be a JSON string
 
-	// structs
+	// of structs
 	names  []string
-	fields []*node
+	fields []*node // nil: the field is not read
 	index  map[string]int
-	rows   int   // objects read
-	seen   []int // the object in which a field was seen last
+	rows   int   // number of objects read
+	seen   []int // for each field the number of the object in which it was seen last
 
-	dryRun bool // of the row itself: what is missing need not be appended
+	dryRun bool // of a row: missing fields need not be appended
 
-	// of the columns of a row
-	before *int  // the rows of the batch; nil: their nulls cannot be appended later
-	idle   bool  // all of those are null, and none is appended
-	busy   []int // of the row: its wanted fields that are not idle, and how many are
-	idlers int64
+	// A column that is null in all rows of a batch so far is idle: its builder is empty.
+	before *int  // of a column: the rows of the batch; nil: it cannot be idle
+	idle   bool  // of a column
+	busy   []int // of a row: its fields that are read and not idle
+	idlers int64 // of a row: the number of idle fields
 
 	item *node // of lists
 	key  *node // of maps; item is the value
@@ -68,15 +68,15 @@ func newNode(b array.Builder, t arrow.DataType) *node {
 			arrow.DATE64, arrow.TIME32, arrow.TIME64:
 			n.quoted = true
 		case arrow.DICTIONARY, arrow.EXTENSION, arrow.RUN_END_ENCODED:
-			n.set = nil // the library reads its own form
+			n.set = nil // see foreign
 		}
 	}
 	return n
 }
 
-var errNullKey = errors.New("null where there must be a value")
+var errNullKey = errors.New("null where a value is required")
 
-// value reads one value into n's builder.
+// value appends the next value to n's builder.
 func (p *jsonParser) value(n *node) error {
 	c := p.peek()
 	if c == 'n' {
@@ -130,7 +130,7 @@ func (p *jsonParser) scalar(n *node, c byte) error {
 	return nil
 }
 
-// foreign hands a value to the library's own reader.
+// foreign appends the next value by arrow-go's UnmarshalJSON.
 func (p *jsonParser) foreign(n *node) error {
 	start := p.at
 	raw, err := p.skip()
@@ -153,7 +153,7 @@ func (p *jsonParser) items(n *node, c byte) error {
 	count := 0
 	err := p.list(func() error { count++; return p.value(n.item) })
 	if f, ok := n.typ.(*arrow.FixedSizeListType); ok && err == nil && count != int(f.Len()) {
-		return &jsonError{start, fmt.Errorf("%d elements, there must be %d", count, f.Len())}
+		return &jsonError{start, fmt.Errorf("expected %d elements, found %d", f.Len(), count)}
 	}
 	return err
 }
@@ -213,7 +213,7 @@ func (p *jsonParser) structure(n *node, c byte) error {
 	return p.members(n)
 }
 
-// members reads an object into the fields of n. Fields that are missing are null.
+// members appends the members of an object to the fields of n; missing fields are null.
 func (p *jsonParser) members(n *node) error {
 	expected, count := 0, 0
 	n.rows++
@@ -246,7 +246,7 @@ func (p *jsonParser) members(n *node) error {
 	return p.missing(n)
 }
 
-// member reads the value of field i; a field that is not wanted is skipped.
+// member appends the value of field i, or skips it if the field is not read.
 func (p *jsonParser) member(n *node, i int) error {
 	f := n.fields[i]
 	if f == nil {
@@ -266,6 +266,7 @@ func (p *jsonParser) member(n *node, i int) error {
 	return nil
 }
 
+// missing appends nulls to the fields of a struct that the current object does not have.
 func (p *jsonParser) missing(n *node) error {
 	for i, f := range n.fields {
 		if n.seen[i] == n.rows || f == nil {
@@ -285,7 +286,8 @@ func (p *jsonParser) missing(n *node) error {
 	return nil
 }
 
-// absent is missing of a row's columns: of the idle ones only their number matters.
+// absent is missing for the columns of a row: idle ones are only counted, and a column whose builder is still empty
+// becomes idle.
 func (p *jsonParser) absent(n *node) error {
 	if err := p.fill(n.idlers); err != nil {
 		return err
@@ -317,7 +319,7 @@ func (p *jsonParser) absent(n *node) error {
 	return nil
 }
 
-// fill counts values that no text stands for.
+// fill counts n values for which there is no text; a row may have only so many.
 func (p *jsonParser) fill(n int64) error {
 	p.filled += n
 	if p.room -= n; p.room < 0 {

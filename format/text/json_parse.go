@@ -15,18 +15,17 @@ type jsonParser struct {
 	at      int
 	depth   int
 	lenient bool   // keys that are not in the schema are skipped
-	scratch []byte // of strings with escapes
-	fresh   int64  // fields that look has found for the first time
-	most    int64  // of them
-	filled  int64  // values that no text stands for: those of members that are missing
-	room    int64  // for how many more of them the row has room
-	// how many arrays and objects may stand in each other in the row; 0: as many as Limits has by default
-	deepest int64
+	scratch []byte // for strings with escapes
+	fresh   int64  // number of fields that look has found
+	most    int64  // the most of them
+	filled  int64  // number of values without a text, of missing members
+	room    int64  // how many more of them the row may have
+	deepest int64  // the most levels of nested arrays and objects in the row; 0: the default of format.Limits
 }
 
 func (p *jsonParser) reset(b []byte) { p.b, p.at, p.depth = b, 0, 0 }
 
-// jsonError is a mistake at a byte of the text.
+// jsonError is an error at a byte of the text.
 type jsonError struct {
 	at  int
 	err error
@@ -39,7 +38,7 @@ func (p *jsonParser) fail(format string, args ...any) error {
 	return &jsonError{p.at, fmt.Errorf(format, args...)}
 }
 
-// peek is the next byte that is no white space; 0 at the end.
+// peek skips white space and returns the next byte; 0 at the end.
 func (p *jsonParser) peek() byte {
 	for p.at < len(p.b) {
 		switch c := p.b[p.at]; c {
@@ -67,7 +66,7 @@ func (p *jsonParser) unexpected(want string) error {
 	return p.fail("%q where %s is expected", p.b[p.at], want)
 }
 
-// end makes sure that nothing follows.
+// end is an error unless nothing but white space follows.
 func (p *jsonParser) end() error {
 	if p.peek() != 0 || p.at < len(p.b) {
 		return p.fail("%q after the value", p.b[p.at])
@@ -81,13 +80,13 @@ func (p *jsonParser) enter() error {
 		most = format.Limits{}.WithDefaults().Depth
 	}
 	if p.depth++; int64(p.depth) > most+1 { // the row itself is an object
-		return roomError(fmt.Sprintf("more than %d arrays and objects in each other (depth limit)", most))
+		return roomError(fmt.Sprintf("more than %d levels of nested arrays and objects (depth limit)", most))
 	}
 	p.at++
 	return nil
 }
 
-// list goes through the elements of an array whose bracket comes next.
+// list calls each for the elements of the array that comes next; each must consume one.
 func (p *jsonParser) list(each func() error) error {
 	if err := p.enter(); err != nil {
 		return err
@@ -113,8 +112,8 @@ func (p *jsonParser) list(each func() error) error {
 	}
 }
 
-// object goes through the members of an object whose brace comes next; each reads the value. The key is good
-// until then.
+// object calls each for the members of the object that comes next; each must consume the value. key is valid until
+// then.
 func (p *jsonParser) object(each func(key []byte) error) error {
 	if err := p.enter(); err != nil {
 		return err
@@ -150,7 +149,7 @@ func (p *jsonParser) object(each func(key []byte) error) error {
 	}
 }
 
-// text reads the string whose quote comes next. It is good until the next one is read.
+// text consumes the string that comes next. It is valid until the next one is read.
 func (p *jsonParser) text() ([]byte, error) {
 	start := p.at + 1
 	for i := start; i < len(p.b); i++ {
@@ -176,7 +175,7 @@ func (p *jsonParser) valid(start int, s []byte) ([]byte, error) {
 	return s, nil
 }
 
-// escaped reads the rest of a string from its first escape at i.
+// escaped is text for a string that begins at start and has its first escape at i.
 func (p *jsonParser) escaped(start, i int) ([]byte, error) {
 	out := append(p.scratch[:0], p.b[start:i]...)
 	for i < len(p.b) {
@@ -194,7 +193,7 @@ func (p *jsonParser) escaped(start, i int) ([]byte, error) {
 			n := 0
 			if out, n = appendUnescaped(out, p.b[i:]); n == 0 {
 				p.at = i
-				return nil, p.fail("an escape that does not exist")
+				return nil, p.fail("invalid escape")
 			}
 			i += n
 		}
@@ -202,7 +201,7 @@ func (p *jsonParser) escaped(start, i int) ([]byte, error) {
 	return nil, p.fail("the string is not closed")
 }
 
-// appendUnescaped reads the escape that b begins with; n is its length, 0 if it is none.
+// appendUnescaped appends the character of the escape that b begins with; n is its length, 0 if it is invalid.
 func appendUnescaped(out, b []byte) (_ []byte, n int) {
 	if len(b) < 2 {
 		return out, 0
@@ -236,7 +235,7 @@ func hexRune(b []byte) (rune, bool) {
 	return rune(v), err == nil
 }
 
-// word reads a number, true, false or null as it stands.
+// word consumes a number, true, false or null, and returns its text.
 func (p *jsonParser) word() ([]byte, error) {
 	start := p.at
 	for p.at < len(p.b) {
@@ -302,7 +301,7 @@ func digitRun(w []byte) int {
 	return n
 }
 
-// skip reads a value and gives its text.
+// skip consumes a value of any kind and returns its text.
 func (p *jsonParser) skip() (raw []byte, err error) {
 	c := p.peek()
 	start := p.at

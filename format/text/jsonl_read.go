@@ -14,10 +14,10 @@ import (
 	"stoa/internal/typewords"
 )
 
-// jsonlOptions is what the options of a source say.
+// jsonlOptions are the reading options of JSON lines, parsed.
 type jsonlOptions struct {
 	schema  *arrow.Schema // nil: infer
-	lenient bool
+	lenient bool          // keys that are not in the schema are skipped
 }
 
 func openJSONL(ctx context.Context, t format.Target, o format.OpenOptions) (format.Reader, error) {
@@ -50,7 +50,7 @@ func (c *jsonlOptions) open(ctx context.Context, t format.Target, o format.OpenO
 	return r, nil
 }
 
-// begin finds the schema.
+// begin determines the schema.
 func (c *jsonlOptions) begin(ctx context.Context, r *reader) error {
 	in, err := r.input(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *jsonlOptions) begin(ctx context.Context, r *reader) error {
 	return nil
 }
 
-// shape is what was seen of a field.
+// shape is what was seen of a field when a schema is inferred.
 type shape struct {
 	class  class // of scalars, with isString for strings
 	names  []string
@@ -81,7 +81,8 @@ type shape struct {
 	item   *shape            // of arrays
 }
 
-// sampleJSON looks at some rows. A line that is damaged is left for the reading of the rows, unless there is no other.
+// sampleJSON is the shape of up to sampleRows rows, and their number. Damaged lines are skipped, and reported when the
+// rows are read; if there are no others the first one is an error.
 func sampleJSON(in *input) (*shape, int, error) {
 	top := &shape{}
 	p := jsonParser{most: in.most, deepest: in.deepest}
@@ -118,7 +119,7 @@ func sampleJSON(in *input) (*shape, int, error) {
 		err = p.look(top)
 		if errors.Is(err, errWide) {
 			return nil, 0, fault.Limitf(in.span(off, int64(len(b))), linePath(line, ""),
-				"up to this line there are more than %d fields, and no more are read (field limit)", in.most)
+				"more than %d fields up to this line (field limit)", in.most)
 		}
 		if err != nil {
 			return nil, 0, err
@@ -131,7 +132,7 @@ func sampleJSON(in *input) (*shape, int, error) {
 	return top, n, nil
 }
 
-// isObject goes through a line that is to be an object.
+// isObject is an error unless the text is an object.
 func (p *jsonParser) isObject() error {
 	c, start := p.peek(), p.at
 	if _, err := p.skip(); err != nil {
@@ -147,10 +148,10 @@ func (p *jsonParser) isObject() error {
 	return nil
 }
 
-// errWide says that there are more fields than may be.
+// errWide means that the limit of fields is exceeded.
 var errWide = errors.New("too many fields")
 
-// look notes the shape of the next value.
+// look adds the next value to its shape.
 func (p *jsonParser) look(s *shape) error {
 	switch p.peek() {
 	case '{':
@@ -199,8 +200,8 @@ func (s *shape) arrowFields() []arrow.Field {
 	return out
 }
 
-// arrowType is the type that holds all that was seen. Values of several kinds, and fields that were only ever null or
-// empty objects, become text: the JSON text of whatever is no string.
+// arrowType is the type that holds all values that were seen. For values of several kinds, and for nothing but nulls
+// and empty objects, it is utf8: strings, and the JSON text of other values.
 func (s *shape) arrowType() arrow.DataType {
 	switch scalar := s.class &^ isNull; {
 	case scalar == 0 && s.fields != nil && s.item == nil && len(s.names) > 0:
@@ -219,9 +220,9 @@ type jsonlRows struct {
 	opts   *jsonlOptions
 	schema *arrow.Schema
 	p      jsonParser
-	b      []byte // the line
-	off    int64  // where it begins
-	line   int64
+	b      []byte // the current line
+	off    int64  // its offset
+	line   int64  // its number, from 1
 }
 
 func (r *jsonlRows) into(cols []array.Builder, rows *int) func() error {
@@ -247,7 +248,7 @@ func (r *jsonlRows) into(cols []array.Builder, rows *int) func() error {
 
 func (r *jsonlRows) weight() int64 { return r.in.offset() + r.p.filled*bytesOfMissing }
 
-// next finds the next line that is not blank.
+// next moves to the next line that is not blank.
 func (r *jsonlRows) next() error {
 	for {
 		r.off = r.in.offset()
@@ -275,8 +276,7 @@ func (r *jsonlRows) row(top *node) error {
 		return e.of(r.in, r.off, int64(len(r.b)), r.line)
 	}
 	hint := ""
-	var type_ *valueError
-	if r.opts.schema == nil && errors.As(err, &type_) {
+	if e := (*valueError)(nil); r.opts.schema == nil && errors.As(err, &e) {
 		hint = "the type was inferred from the first rows; give a schema"
 	}
 	return blameJSON(r.in, r.line, r.off, int64(len(r.b)), err, hint)
@@ -292,7 +292,7 @@ func (r *jsonlRows) object(top *node) error {
 	return r.p.end()
 }
 
-// blameJSON places an error of a line.
+// blameJSON adds the place to an error in a line of size bytes at offset off, and a hint.
 func blameJSON(in *input, line, off, size int64, err error, hint string) error {
 	at := in.span(off, size)
 	var j *jsonError

@@ -8,9 +8,9 @@ import (
 // CSVWriteOptions are the options of writing CSV and TSV, for stoa.CreateOptions.Typed. The zero value of each is the
 // default.
 type CSVWriteOptions struct {
-	NoHeader  bool   // the first line is a row, and not the names
+	NoHeader  bool   // the names are not written
 	Delimiter byte   // an ASCII character between fields; 0: a comma, of TSV a tab
-	Null      string // how null is written; an empty string is ""
+	Null      string // the text of null; an empty string is written as ""
 	Gzip      *bool  // compressed; nil: if the name ends in .gz
 }
 
@@ -37,7 +37,7 @@ type JSONLReadOptions struct {
 	Unknown Unknown // keys that are not in the schema
 }
 
-// Types says where the types of columns come from.
+// Types is the source of the types of columns.
 type Types string
 
 const (
@@ -45,7 +45,7 @@ const (
 	TypesString Types = "string"
 )
 
-// Unknown is what is done with keys that are not in the schema.
+// Unknown is the treatment of keys that are not in the schema.
 type Unknown string
 
 const (
@@ -58,7 +58,7 @@ var (
 		option.Not("header", "whether the first line has the names (default true)",
 			func(o *CSVWriteOptions) *bool { return &o.NoHeader }),
 		delimiter(func(o *CSVWriteOptions) *byte { return &o.Delimiter }),
-		option.Text("null", "TEXT", `how null is written (default nothing; an empty string is "")`,
+		option.Text("null", "TEXT", `the text of null (default nothing; an empty string is "")`,
 			func(o *CSVWriteOptions) *string { return &o.Null }),
 		gzipped(func(o *CSVWriteOptions) **bool { return &o.Gzip }),
 	}}
@@ -81,25 +81,25 @@ var (
 			option.Text("schema", "NAME: TYPE, …",
 				"names and types of all fields, such as id: int64, tags: list<utf8>",
 				func(o *JSONLReadOptions) *string { return &o.Schema }),
-			option.Pick("unknown", "what to do with keys that are not in the schema (default error)",
+			option.Pick("unknown", "keys that are not in the schema: an error or ignored (default error)",
 				func(o *JSONLReadOptions) *Unknown { return &o.Unknown }, UnknownError, UnknownIgnore),
 		}}
 )
 
-// named is a table in which errors say another format.
+// named is an option table whose errors name another format.
 func named[S any](t option.Table[S], format string) *option.Table[S] {
 	t.Format = format
 	return &t
 }
 
-// gzipped is an option of all texts; stoa.Create sets it if the name ends in .gz.
+// gzipped is the option gzip; stoa.Create sets it if the name ends in .gz.
 func gzipped[S any](at func(*S) **bool) option.Option[S] {
 	return option.Tri("gzip", "whether the text is compressed with gzip (default: if the name ends in .gz)", at)
 }
 
 func delimiter[S any](at func(*S) *byte) option.Option[S] {
 	return option.Custom(format.OptionKey{Name: "delimiter", Values: "C",
-		Help: "what separates fields: an ASCII character, or tab"}, at,
+		Help: "separator of fields: an ASCII character, or tab"}, at,
 		func(c *byte, v string) (wanted string) {
 			if v == "tab" || v == `\t` {
 				v = "\t"

@@ -23,10 +23,10 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// setter appends the value that a text stands for to one builder. The text is not kept.
+// setter parses a text and appends its value to one builder. It does not keep the text.
 type setter func(s []byte) error
 
-// textSetter is the inverse of csvCell, and of the JSON form of scalars. It is nil for types that are not scalar.
+// textSetter is the inverse of cells.AppendCSV, and of the JSON form of scalars; nil for types that are not scalar.
 func textSetter(b array.Builder, t arrow.DataType) setter {
 	if f := numberSetter(b); f != nil {
 		return f
@@ -68,7 +68,7 @@ func textSetter(b array.Builder, t arrow.DataType) setter {
 	return nil
 }
 
-// valueError says that a text is no value of a type.
+// valueError is about a text that is not a value of a type.
 type valueError struct {
 	text string
 	typ  arrow.DataType
@@ -191,7 +191,7 @@ func floatSetter(add func(float64), bits int, t arrow.DataType) setter {
 	}
 }
 
-// halfSetter takes what a float16 is nearest to; a number that is out of its range is not taken for an infinity.
+// halfSetter rounds to the nearest float16; a number beyond its range is an error, not infinite.
 func halfSetter(b *array.Float16Builder) setter {
 	return func(s []byte) error {
 		f, ok := parseFloat(s, 64)
@@ -204,8 +204,8 @@ func halfSetter(b *array.Float16Builder) setter {
 	}
 }
 
-// parseFloat reads a decimal number, NaN or an infinity; not the hexadecimal numbers and underscores that Go knows.
-// A number that is out of range is not taken for an infinity.
+// parseFloat reads a decimal number, NaN or an infinity, but not Go's hexadecimal numbers and underscores. A number out
+// of range is an error, not infinite.
 func parseFloat(s []byte, bits int) (float64, bool) {
 	for _, c := range s {
 		if c == '_' || c == 'x' || c == 'X' {
@@ -216,7 +216,7 @@ func parseFloat(s []byte, bits int) (float64, bool) {
 	return f, err == nil
 }
 
-// decimalSetter takes plain and exponent forms; digits that the scale has no room for must be zero.
+// decimalSetter reads decimals with or without an exponent; digits beyond the scale must be zero.
 func decimalSetter(t arrow.DataType, add func(*big.Int)) setter {
 	d := t.(arrow.DecimalType)
 	return func(s []byte) error {
@@ -229,7 +229,7 @@ func decimalSetter(t arrow.DataType, add func(*big.Int)) setter {
 	}
 }
 
-// shortDecimal reads a plain decimal of at most 18 digits that the scale has room for, as most are.
+// shortDecimal is a fast parseDecimal for at most 18 digits, without an exponent; ok is false for other texts.
 func shortDecimal(s []byte, scale, precision int) (n int64, ok bool) {
 	const highest = 18
 	negative := len(s) > 0 && s[0] == '-'
@@ -292,7 +292,7 @@ func parseDecimal(s []byte, scale, precision int) (*big.Int, error) {
 	return n, nil
 }
 
-// splitDecimal takes the point and the exponent out of s: its value is digits · 10^exp.
+// splitDecimal splits s such that its value is digits · 10^exp.
 func splitDecimal(s []byte) (digits string, exp int, ok bool) {
 	b := make([]byte, 0, len(s))
 	point, seen := -1, 0
@@ -364,7 +364,7 @@ func base64Setter(add func([]byte), t arrow.DataType, width int) setter {
 	}
 }
 
-// timeSetter is the inverse of plainTime.
+// timeSetter is textSetter for dates, times, timestamps and durations; nil for other types.
 func timeSetter(b array.Builder, t arrow.DataType) setter {
 	switch b := b.(type) {
 	case *array.Date32Builder:
@@ -415,7 +415,7 @@ func stampSetter(b *array.TimestampBuilder, t *arrow.TimestampType) setter {
 	return func(s []byte) error {
 		sec, frac, zoned, offset, ok := parseStamp(s, digits)
 		if !ok {
-			if v, number := parseInt(s); number { // how a year outside 0…9999 is written
+			if v, number := parseInt(s); number { // for years outside of 0…9999
 				b.Append(arrow.Timestamp(v))
 				return nil
 			}
@@ -521,7 +521,7 @@ func parseClock(s []byte) (sec int64, rest []byte, ok bool) {
 	return sec, rest, true
 }
 
-// parseFraction reads .ddd as so many units of 10^-digits; ok is false if there are more digits that are not zero.
+// parseFraction reads .ddd in units of 10^-digits; ok is false if further digits are not zero.
 func parseFraction(s []byte, digits int) (v int64, rest []byte, ok bool) {
 	if len(s) == 0 || s[0] != '.' {
 		return 0, s, true
@@ -541,7 +541,7 @@ func parseFraction(s []byte, digits int) (v int64, rest []byte, ok bool) {
 	return v, s[n:], n > 1
 }
 
-// parseStamp reads a date, T or a space, a time, and maybe Z or an offset.
+// parseStamp reads a date, T or a space, a time, and optionally Z or an offset.
 func parseStamp(s []byte, digits int) (sec, frac int64, zoned bool, offset int64, ok bool) {
 	days, rest, ok := parseDate(s)
 	if !ok {

@@ -11,10 +11,10 @@ import (
 	"stoa/format"
 )
 
-// probeBytes is how much of a text Probe looks at.
+// probeBytes is how much of a text Probe reads.
 const probeBytes = 64 << 10
 
-// head is the start of a text, decompressed; whole says that it is all of it.
+// head is the start of a text, decompressed; whole: it is all of it.
 func head(ctx context.Context, t format.Target) (b []byte, whole bool, err error) {
 	src, err := t.Tree.Open(ctx, t.Name)
 	if err != nil {
@@ -56,7 +56,7 @@ func isObject(b []byte, whole bool) (match format.Match) {
 		line, rest, found := bytes.Cut(b, []byte{'\n'})
 		if p := (jsonParser{b: line}); p.peek() == '{' {
 			if !found && !whole {
-				return format.Maybe // longer than what we look at
+				return format.Maybe // the line is longer than b
 			}
 			if _, err := p.skip(); err != nil || p.end() != nil {
 				return format.No
@@ -86,17 +86,17 @@ func probeJSONL(ctx context.Context, t format.Target) (format.Match, error) {
 		return format.Likely, nil
 	}
 	if isText(b) && delimited(b, whole, ',')+delimited(b, whole, '\t') > format.No && !mostlyObjects(b) {
-		return format.No, nil // by its name only
+		return format.No, nil // JSON lines by its name only
 	}
-	// others are damaged, or no text, such as a hole of zeros: the reader says where
+	// damaged, or not text, such as a hole of zeros: the reader reports where
 	if hasObject(b, whole) || !whole && beginsWithHole(b) {
 		return format.Maybe, nil
 	}
 	return format.No, nil
 }
 
-// hasObject reports whether a line begins as a JSON object does, and no line before it is another JSON value:
-// those are whole, and no rows.
+// hasObject reports whether a line begins like a JSON object, and no line before it is a complete JSON value of another
+// kind.
 func hasObject(b []byte, whole bool) bool {
 	for len(b) > 0 {
 		line, rest, found := bytes.Cut(b, []byte{'\n'})
@@ -129,14 +129,14 @@ func mostlyObjects(b []byte) bool {
 	return n > 0
 }
 
-// beginsWithHole reports whether b is all zeros, or these and then a line that does not end.
+// beginsWithHole reports whether b begins with a zero byte and has no line end.
 func beginsWithHole(b []byte) bool { return len(b) > 0 && b[0] == 0 && bytes.IndexByte(b, '\n') < 0 }
 
 func probeCSV(ctx context.Context, t format.Target, name string, comma byte) (format.Match, error) {
 	b, whole, err := head(ctx, t)
 	if line, _, ok := bytes.Cut(b, []byte{'\n'}); ok && err == nil && hasExtension(t.Name, name) && isText(line) &&
 		!isText(b) {
-		return format.Maybe, nil // a value is no text, such as one with a NUL: the reader says where
+		return format.Maybe, nil // a value is not text, such as one with a NUL: the reader reports where
 	}
 	if err != nil || !isText(b) {
 		return format.No, notDamage(err)
@@ -153,7 +153,7 @@ func probeCSV(ctx context.Context, t format.Target, name string, comma byte) (fo
 	return delimited(b, whole, comma), nil
 }
 
-// notDamage keeps an error of reading; what cannot be decompressed is just no text.
+// notDamage is err, or nil for damage: a stream that cannot be decompressed is just not text.
 func notDamage(err error) error {
 	if isCorrupt(err) {
 		return nil
@@ -161,7 +161,7 @@ func notDamage(err error) error {
 	return err
 }
 
-// delimited reports whether the first rows have the same number of fields, at least two.
+// delimited is Maybe if the first rows, at least two, have the same number of fields, at least two; else No.
 func delimited(b []byte, whole bool, comma byte) format.Match {
 	s := newCSVScanner(&input{buf: b, err: io.EOF}, comma)
 	columns, rows := 0, 0

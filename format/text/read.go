@@ -21,27 +21,27 @@ import (
 
 const (
 	maxRows = 64 << 10 // of a batch
-	maxText = 32 << 20 // bytes of text, and of what it does not say, that make a batch, unless one record is longer
+	maxText = 32 << 20 // weight, see records, at which a batch ends
 
-	// What schemas are inferred from.
+	// Schemas are inferred from so many rows or bytes.
 	sampleRows  = 1000
 	sampleBytes = 4 << 20
 
-	// inOrder is how many rows that do not fit are reported between the rows before and after them. Each is the
-	// end of a batch, and where every other row is strange that would be a batch a row, which costs as much as
-	// its columns. Who continues after so many is reported for the others at once, ahead of what was gathered.
+	// inOrder is how many bad rows are reported between the rows before and after them. Each of them ends a batch; if
+	// every other row were bad, each row would be a batch, at the cost of all its columns. The errors of further bad
+	// rows are reported at once, ahead of the good rows that were gathered before them.
 	inOrder = 16
 )
 
-// records is a text cut into rows of one format.
+// records are the rows of a text.
 type records interface {
-	// next goes to the next row; io.EOF after the last.
+	// next moves to the next row; io.EOF after the last.
 	next() error
-	// into makes what appends the current row to builders by field; nil ones are of fields that are not wanted.
-	// rows is how many the builders have; the builder of a column that is null in all of them may be empty. nil
-	// is a rehearsal, which finds out whether the row fits, and need not append what cannot fail.
+	// into returns a function that appends the current row to builders by field, nil for fields that are not read. rows
+	// is the number of rows in the builders; the builder of a column that is null in all of them may be empty. With nil
+	// for rows it is a dry run, which need not append what cannot fail.
 	into(cols []array.Builder, rows *int) (row func() error)
-	// weight is the bytes gone through, with what the values take that no text stands for.
+	// weight is the number of bytes read, with those that values without a text take.
 	weight() int64
 }
 
@@ -54,7 +54,7 @@ type reader struct {
 	schema *arrow.Schema
 	meta   []format.KeyValue
 
-	records func(in *input) (records, error) // begins to read
+	records func(in *input) (records, error) // starts at the first row
 }
 
 func newReader(ctx context.Context, kind string, t format.Target, o format.OpenOptions) (*reader, error) {
@@ -93,19 +93,18 @@ func (r *reader) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Par
 	}
 }
 
-// RowGroups is one, of unknown size.
+// RowGroups is format.Reader.RowGroups: one, with an unknown number of rows.
 func (r *reader) RowGroups(_ context.Context, p format.Part, _ format.Query) ([]format.RowGroup, error) {
 	return []format.RowGroup{{Part: p.Ref, Rows: -1, Bytes: p.Bytes}}, nil
 }
 
-// Chunk does not exist here: the reader is a format.Batcher.
+// Chunk is Unsupported: the reader is a format.Batcher.
 func (r *reader) Chunk(context.Context, format.RowGroup, int, vec.Range) (format.Chunk, error) {
 	return nil, fault.Unsupportedf(fault.Span{Object: r.target.Name}, "",
 		"text is read row by row, not by column chunk")
 }
 
-// Batches reads rows. A row that does not fit the schema is an error, after which the loop may continue with the next
-// row.
+// Batches is format.Batcher.Batches. A row that does not fit the schema is an error, after which the loop may continue.
 func (r *reader) Batches(ctx context.Context, _ format.RowGroup, q format.Query, rows vec.Range,
 	mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	if mem == nil {
@@ -138,14 +137,14 @@ type batcher struct {
 	from   records
 	row    func() error // appends the current row of from to the builders
 	schema *arrow.Schema
-	made   []array.Builder // of the wanted fields, in their order
-	cols   []array.Builder // the same by field; nil = not wanted
+	made   []array.Builder // of the fields that are read, in the order of the query
+	cols   []array.Builder // the same by field; nil: not read
 	n      int             // rows in the builders
 	alike  []int           // for each of made, the first one of its type
 	mem    memory.Allocator
 
-	strange int // rows that did not fit
-	dryRun  dryRun
+	bad    int // number of rows that did not fit
+	dryRun dryRun
 }
 
 func newBatcher(sc *arrow.Schema, cols []int, mem memory.Allocator) *batcher {
@@ -178,9 +177,9 @@ func (b *batcher) release() {
 	b.dryRun.release()
 }
 
-// append appends the current row. clean says that a row which does not fit left nothing in the builders.
+// append appends the current row. clean: if it failed, it left nothing in the builders.
 func (b *batcher) append() (clean bool, err error) {
-	if b.strange >= inOrder {
+	if b.bad >= inOrder {
 		if err := b.dryRun.row(b); err != nil {
 			return true, err
 		}
@@ -204,16 +203,16 @@ func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.Reco
 		}
 		if err != nil {
 			var one *rowError
-			whole := !errors.Is(err, fault.Corrupt) || !errors.As(err, &one) // nothing is read after it
-			if whole || !clean || b.strange < inOrder {
+			final := !errors.Is(err, fault.Corrupt) || !errors.As(err, &one) // it is not about one row
+			if final || !clean || b.bad < inOrder {
 				if err := b.flush(yield); err != nil {
 					return err
 				}
 			}
-			if whole {
+			if final {
 				return err
 			}
-			b.strange++
+			b.bad++
 			one.row = at
 			if !yield(nil, err) {
 				return errStop
@@ -232,9 +231,9 @@ func (b *batcher) run(ctx context.Context, rows vec.Range, yield func(arrow.Reco
 	return b.flush(yield)
 }
 
-// flush gives away the whole rows in the builders. What a failed row left behind them is cut off.
+// flush yields the complete rows in the builders as a batch; the values of a failed row after them are discarded.
 func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
-	if b.n == 0 { // of many columns most got nothing, and rows that do not fit may be as many as there are
+	if b.n == 0 { // without new arrays: there may be very many bad rows, and columns
 		empty(b.made)
 		return nil
 	}
@@ -244,7 +243,7 @@ func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
 			c.Release()
 		}
 	}()
-	nulls := map[int]arrow.Array{} // of columns without a value: one array for all of a type
+	nulls := map[int]arrow.Array{} // for columns without a value: one array for all of a type, by alike
 	defer func() {
 		for _, a := range nulls {
 			a.Release()
@@ -275,7 +274,7 @@ func (b *batcher) flush(yield func(arrow.RecordBatch, error) bool) error {
 	return nil
 }
 
-// balance fills up the children of a builder in which a row failed half-way, so that an array can be made of it.
+// balance appends to the children of a builder in which a row failed, so that their lengths agree.
 func balance(b array.Builder) {
 	switch b := b.(type) {
 	case *array.StructBuilder:
@@ -300,19 +299,19 @@ func fillUp(b array.Builder, n int) {
 	}
 }
 
-// rowError is the cause of an error that concerns one row only.
+// rowError is the cause of an error about one row.
 type rowError struct {
 	err error
-	row int64 // counted from 0
+	row int64 // ordinal in the file
 }
 
-// LostRows is the row, of the row group, which is the file.
+// LostRows are the rows, as ordinals in the row group, which is the file, that the error costs.
 func (e *rowError) LostRows() (from, to int64) { return e.row, e.row + 1 }
 
 func (e *rowError) Error() string { return e.err.Error() }
 func (e *rowError) Unwrap() error { return e.err }
 
-// linePath is how a place in a text is named in errors.
+// linePath is the path of a line, or of a column in it, in errors.
 func linePath(line int64, column string) string {
 	if column == "" {
 		return fmt.Sprintf("line %d", line)
@@ -320,7 +319,7 @@ func linePath(line int64, column string) string {
 	return fmt.Sprintf("line %d, column %q", line, column)
 }
 
-// types is how Meta shows a schema.
+// types is a schema in messages.
 func types(sc *arrow.Schema) string {
 	var b strings.Builder
 	for i, f := range sc.Fields() {

@@ -6,15 +6,15 @@ import (
 	"stoa/fault"
 )
 
-// bytesOfMissing is what a value takes in memory for which there is no text: three bytes, {}, can stand for as
-// many as a struct has fields.
+// bytesOfMissing is the estimated memory of a value without a text: {}, with a comma three bytes, has as many of them
+// as a struct has fields.
 const bytesOfMissing = 8
 
-// roomError says that a row needs more than it may.
+// roomError is about a row that exceeds a limit.
 type roomError string
 
-const errRoom roomError = "the members that are missing in it take more memory than a record may have, an " +
-	"eighth of the page limit and of the memory limit"
+const errRoom roomError = "its missing members take more memory than a record may have, an eighth of the page limit " +
+	"and of the memory limit"
 
 func (e roomError) Error() string { return string(e) }
 
@@ -22,7 +22,7 @@ func (e roomError) of(in *input, off, size, line int64) error {
 	return fault.Limitf(in.span(off, size), linePath(line, ""), "%s", string(e))
 }
 
-// asRoom is err if it says that a row needs more than it may.
+// asRoom is the roomError in err, if there is one.
 func asRoom(err error) (e roomError, ok bool) {
 	ok = errors.As(err, &e)
 	return e, ok

@@ -343,7 +343,7 @@ func TestErrors(t *testing.T) {
 		{JSONL, "{\"a\":1}\n[1]\n", map[string]string{"schema": "a: int64"}, 1,
 			`t[8+1]: corrupt: line 2: '[' where an object is expected`},
 		{JSONL, strings.Repeat("[", 10_000), nil, 0,
-			`t[0+10000]: limit: line 1: more than 64 arrays and objects in each other (depth limit)`},
+			`t[0+10000]: limit: line 1: more than 64 levels of nested arrays and objects (depth limit)`},
 	} {
 		_, got, errs := read(c.f, tree(c.in), c.opts, nil, vec.Range{})
 		var n int64

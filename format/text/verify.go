@@ -13,13 +13,12 @@ import (
 	"stoa/vec"
 )
 
-// maxReportedRows is of how many rows that do not fit verify reports one by one; all others are one finding.
+// maxReportedRows is the number of bad rows that verify reports one by one; all further ones are one finding.
 const maxReportedRows = 1000
 
 func isCorrupt(err error) bool { return errors.Is(err, fault.Corrupt) }
 
-// verify reads everything. Its findings are NAME.row (a row that does not fit), NAME.text (what cannot be cut
-// into rows) and NAME.unreadable (not the text's fault, perhaps).
+// verify is format.Format.Verify: it reads all rows. Its findings are those of codesOf.
 func verify(ctx context.Context, t format.Target, o format.OpenOptions, name string,
 	open func(context.Context, format.Target, format.OpenOptions) (format.Reader, error)) iter.Seq[region.Finding] {
 	return func(yield func(region.Finding) bool) {
@@ -32,7 +31,7 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 		if info, err := t.Tree.Stat(ctx, t.Name); err == nil && info.Size == 0 && name != "jsonl" &&
 			o.Opts["header"] != "false" {
 			yield(check.Codes(codesOf(name)).Finding(name+".empty", fault.Span{Object: t.Name}, t.Name,
-				"the file is empty: it has not even a header"))
+				"the file is empty, without even a header"))
 			return
 		}
 		q := format.Query{}
@@ -67,7 +66,7 @@ func verify(ctx context.Context, t format.Target, o format.OpenOptions, name str
 	}
 }
 
-// finding makes a finding of an error.
+// finding is the finding of an error.
 func finding(name, part string, err error) region.Finding {
 	f := check.Codes(codesOf(name)).Of(name+".unreadable", err, part)
 	var one *rowError

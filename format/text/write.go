@@ -12,7 +12,7 @@ import (
 	"stoa/store"
 )
 
-// rows is what both writers do.
+// rows is a writer of package cells.
 type rows interface {
 	Write(arrow.RecordBatch) error
 	Flush() error
@@ -25,10 +25,10 @@ type fileWriter struct {
 	rows rows
 	zip  *gzip.Writer // nil: not compressed
 	n    counter
-	done int64
+	done int64 // rows written
 }
 
-// counter counts the bytes that pass.
+// counter counts the bytes written to w.
 type counter struct {
 	w io.Writer
 	n int64

@@ -13,8 +13,8 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// Alters is format.Format.Alters: timestamps=truncate drops parts of a millisecond, and nulls=merge makes nulls
-// of lists and structs that hold nothing. Files of formats 1 and 2 keep whole seconds.
+// Alters is format.Format.Alters: timestamps=truncate drops fractions of a millisecond (in formats 1 and 2 of a
+// second), and with nulls=merge lists of one null and structs of nulls become null.
 func Alters(sc *arrow.Schema, o format.WriteOptions) []format.Alteration {
 	unit := func(f arrow.Field) time.Duration {
 		if v := o.Opts["version"]; (v == "1" || v == "2") && f.Type.ID() == arrow.TIMESTAMP {
@@ -25,15 +25,16 @@ func Alters(sc *arrow.Schema, o format.WriteOptions) []format.Alteration {
 	return alterations(sc, o.Opts, unit, func(arrow.Field) bool { return false })
 }
 
-// loadAlters is format.Changer.Alters: as Alters, and a direct dictionary of a table keeps whole seconds; a
-// partition has no name for an empty text.
+// loadAlters is format.Changer.Alters: Alters for a table, in which a direct dictionary drops fractions of a second,
+// and an empty string in a partition column becomes null.
 func loadAlters(p format.TablePlace, sc *arrow.Schema, o format.LoadOptions) ([]format.Alteration, error) {
 	t, err := ReadTableSchema(p.Dir)
 	if err != nil {
 		return nil, err
 	}
 	unit := func(f arrow.Field) time.Duration {
-		if c := t.Top(f.Name); c != nil && c.Typ == layout.TypeTimestamp && c.Encoders.Has(layout.EncDirectDictionary) {
+		if c := t.FindColumn(f.Name); c != nil && c.Type == layout.TypeTimestamp &&
+			c.Encoders.Has(layout.EncDirectDictionary) {
 			return time.Second
 		}
 		return time.Millisecond
@@ -64,18 +65,18 @@ func alterations(sc *arrow.Schema, opts map[string]string, unit func(arrow.Field
 	return out
 }
 
-// unnamed reports whether a text has no directory of its own: it is read as null.
+// unnamed reports whether no partition directory can be named by a string: it would be read as null.
 func unnamed(a arrow.Array, i int) bool {
 	s, ok := a.(interface{ Value(int) string })
 	return ok && a.IsValid(i) && (s.Value(i) == "" || s.Value(i) == schema.HiveNull)
 }
 
-// merged reports whether a list, map or struct, or something in it, is read as null; see page.Cells.Check.
+// merged reports whether a list, map or struct, or one in it, is not null and is read as null; see page.Cells.Check.
 func merged(a arrow.Array, i int) bool {
 	if a.IsNull(i) {
 		return false
 	}
-	if format.AnyChild(a, i, func(kid arrow.Array, k int) bool { return merged(kid, k) || noBytes(kid, k) }) {
+	if format.AnyChild(a, i, func(child arrow.Array, k int) bool { return merged(child, k) || noBytes(child, k) }) {
 		return true
 	}
 	if list, ok := a.(array.ListLike); ok {
@@ -86,10 +87,10 @@ func merged(a arrow.Array, i int) bool {
 	return ok && readsAsNull(a, i)
 }
 
-// readsAsNull reports whether what is within a list or struct is taken for null.
+// readsAsNull reports whether entry i of a child of a list or struct is read as null.
 func readsAsNull(a arrow.Array, i int) bool {
 	if st, ok := a.(*array.Struct); ok && a.IsValid(i) {
-		return !format.AnyChild(st, i, func(kid arrow.Array, k int) bool { return !readsAsNull(kid, k) })
+		return !format.AnyChild(st, i, func(child arrow.Array, k int) bool { return !readsAsNull(child, k) })
 	}
 	return a.IsNull(i) || noBytes(a, i)
 }

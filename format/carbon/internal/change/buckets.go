@@ -11,7 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// bucketHash is Spark's hash of a value, by which rows come into buckets.
+// bucketHash is Spark's hash of the value of a bucket column in row i; the rows of a bucket have the same hash modulo
+// the number of buckets.
 func bucketHash(l *Load, b arrow.RecordBatch, i int, c *layout.ColumnSchema) (int32, error) {
 	a := l.fieldOf(b, c)
 	if a == nil || a.IsNull(i) {
@@ -21,7 +22,7 @@ func bucketHash(l *Load, b arrow.RecordBatch, i int, c *layout.ColumnSchema) (in
 	if err := x.Add(&schema.Column{ColumnSchema: c}, a, i, i+1, &l.wo); err != nil {
 		return 0, err
 	}
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeLong:
 		return page.MurmurLong(uint64(x.Ints[0])), nil
 	case layout.TypeTimestamp:
@@ -37,5 +38,5 @@ func bucketHash(l *Load, b arrow.RecordBatch, i int, c *layout.ColumnSchema) (in
 	case layout.TypeString, layout.TypeVarchar:
 		return page.MurmurText(x.Text(0)), nil
 	}
-	return 0, fault.Unsupportedf(fault.Span{Object: l.dir}, c.Name, "buckets by a column of type %s", c.Typ)
+	return 0, fault.Unsupportedf(fault.Span{Object: l.dir}, c.Name, "buckets by a column of type %s", c.Type)
 }

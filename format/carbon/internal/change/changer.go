@@ -17,8 +17,8 @@ import (
 	"stoa/store"
 )
 
-// Changer is how the front changes CarbonData's tables: as CarbonData does, under its locks, with one rename of
-// tablestatus (or of the schema) that makes a change part of the table.
+// Changer changes CarbonData's tables as CarbonData does: under its locks, and committed by one rename of tablestatus
+// or of the schema.
 var Changer = format.Changer{
 	Locate: locate,
 	Create: func(_ context.Context, p format.TablePlace, sc *arrow.Schema, s format.TableSpec, dry bool) error {
@@ -118,12 +118,13 @@ var Changer = format.Changer{
 	},
 }
 
-// locate finds the directory of a table that a name means, and of its store: STORE#DATABASE.TABLE, STORE#TABLE, which
-// means default.TABLE, or the table's own directory.
+// locate finds the directory of a table, and of its store, by a name: STORE#DATABASE.TABLE, STORE#TABLE for
+// default.TABLE, or the table's own directory. Unless it is fresh, about to be created, the table must exist.
 func locate(ctx context.Context, tree store.Tree, name string, fresh bool) (format.TablePlace, error) {
 	p, err := placeNamed(ctx, tree, name)
 	if err == nil && !fresh && !isManaged(ctx, tree, p.Dir) {
-		err = fmt.Errorf("%s is no CarbonData table: %s is not there", name, filepath.Join(p.Dir, "Metadata", "schema"))
+		err = fmt.Errorf("%s is not a CarbonData table: %s is missing", name, filepath.Join(p.Dir, "Metadata",
+			"schema"))
 	}
 	return p, err
 }
@@ -139,23 +140,23 @@ func placeNamed(ctx context.Context, tree store.Tree, name string) (p format.Tab
 	parts := strings.Split(strings.ToLower(table), ".")
 	switch {
 	case len(parts) > 2 || slices.Contains(parts, "") || strings.ContainsAny(table, `/\`):
-		return p, fault.Invalidf("%s names no table: STORE#DATABASE.TABLE is wanted", name)
+		return p, fault.Invalidf("%s: expected STORE#DATABASE.TABLE", name)
 	case len(parts) == 2:
 		return format.TablePlace{Dir: filepath.Join(store, parts[0], parts[1]), Store: store}, nil
 	}
-	if dir := filepath.Join(store, parts[0]); isManaged(ctx, tree, dir) { // as Spark has those of its default database
+	if dir := filepath.Join(store, parts[0]); isManaged(ctx, tree, dir) { // Spark's default database
 		return format.TablePlace{Dir: dir, Store: store}, nil
 	}
 	return format.TablePlace{Dir: filepath.Join(store, "default", parts[0]), Store: store}, nil
 }
 
-// isManaged reports whether a directory is that of a table with a schema of its own.
+// isManaged reports whether a directory is that of a table with a schema.
 func isManaged(ctx context.Context, tree store.Tree, dir string) bool {
 	_, err := tree.Stat(ctx, filepath.ToSlash(filepath.Join(dir, "Metadata", "schema")))
 	return err == nil
 }
 
-// loadOptions are the options of a load in this package's words.
+// loadOptions converts the options of a load. Errors are Invalid.
 func loadOptions(o format.LoadOptions) (own LoadOptions, err error) {
 	own = LoadOptions{Opts: o.Opts, Tasks: o.Tasks, Check: o.Check}
 	if o.Dictionary != "" {
@@ -167,7 +168,7 @@ func loadOptions(o format.LoadOptions) (own LoadOptions, err error) {
 	return own, nil
 }
 
-// asLoad keeps a load that is nil from becoming an interface that is not.
+// asLoad keeps a nil *Load from becoming a format.Load that is not nil.
 func asLoad(l *Load, err error) (format.Load, error) {
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func asLoad(l *Load, err error) (format.Load, error) {
 	return l, nil
 }
 
-// drop removes a table, or counts what that would remove.
+// drop removes a table, or, if dry, counts what that would remove.
 func drop(ctx context.Context, p format.TablePlace, dry bool) (out format.Dropped, err error) {
 	if err := isTable(p.Dir); err != nil {
 		return out, err
@@ -195,5 +196,5 @@ func drop(ctx context.Context, p format.TablePlace, dry bool) (out format.Droppe
 	if dry {
 		return out, err
 	}
-	return out, DropTable(ctx, p.Dir, p.Store) // files that came or went while they were counted are no reason not to
+	return out, DropTable(ctx, p.Dir, p.Store) // even if files came or went while they were counted
 }

@@ -18,13 +18,12 @@ import (
 // Cleaned is what Clean removed, or would remove: entries of tablestatus, and files.
 type Cleaned = format.Cleaned
 
-// errDry ends a change of tablestatus that is only tried: nothing is written.
+// errDry ends a change of tablestatus in a dry run: nothing is written.
 var errDry = errors.New("dry run")
 
-// Clean removes what is no part of the table any more: loads that were cut off, segments that are deleted or
-// compacted, files of segments that tablestatus does not have, temporary files, and delete deltas that a newer
-// update status does not name. A load that continues holds the lock of its segment and is left alone. With dry
-// nothing is removed.
+// Clean removes what is no longer part of the table: interrupted loads, deleted and compacted segments, files of
+// segments that tablestatus does not name, temporary files, earlier update statuses, and delete deltas that the current
+// one does not name. A running load holds the lock of its segment and is kept. With dry nothing is removed.
 func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 	if _, err := ReadTableSchema(dir); err != nil {
 		return out, err
@@ -56,7 +55,7 @@ func Clean(ctx context.Context, dir string, dry bool) (out Cleaned, err error) {
 	return out, err
 }
 
-// cleanEntries sorts the segments into those that go and those whose files stay.
+// cleanEntries adds the segments to be removed to out, and returns those whose files are kept.
 func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cleaned) (keep map[string]bool,
 	err error) {
 	keep = map[string]bool{}
@@ -68,7 +67,7 @@ func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cl
 			out.Segments = append(out.Segments, name)
 		case e.Loading():
 			unlock, err := status.Lock(ctx, dir, "Segment_"+name+".lock", 0)
-			if err != nil { // somebody is at it
+			if err != nil { // the load is running
 				keep[name] = true
 				continue
 			}
@@ -81,6 +80,7 @@ func cleanEntries(ctx context.Context, dir string, s *status.StatusFile, out *Cl
 	return keep, nil
 }
 
+// cleanFiles removes the files that belong to none of the segments keep, or, if dry, only adds them to out.
 func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool, out *Cleaned) error {
 	deltas, err := deltasInUse(dir, s)
 	if err != nil {
@@ -127,13 +127,13 @@ func cleanFiles(dir string, s status.StatusFile, keep map[string]bool, dry bool,
 	slices.Reverse(dirs)
 	for _, d := range dirs {
 		if base := filepath.Base(d); strings.HasPrefix(base, "Segment_") || strings.Contains(base, "=") {
-			os.Remove(d) // fails if something is in it
+			os.Remove(d) // fails unless it is empty
 		}
 	}
 	return nil
 }
 
-// readUpdates reads the update status that tablestatus names.
+// readUpdates reads the update status that tablestatus names; nil if it names none.
 func readUpdates(dir string, s status.StatusFile) (list []map[string]any, err error) {
 	if len(s) == 0 || status.StatusEntry(s[0]).Text("updateStatusFileName") == "" {
 		return nil, nil
@@ -145,7 +145,7 @@ func readUpdates(dir string, s status.StatusFile) (list []map[string]any, err er
 	return list, json.Unmarshal(b, &list)
 }
 
-// deltasInUse are the names of the delete deltas that the update status names, by range.
+// deltasInUse are the names of the delete deltas whose times are in the ranges of the update status.
 func deltasInUse(dir string, s status.StatusFile) (map[string]bool, error) {
 	list, err := readUpdates(dir, s)
 	if err != nil {

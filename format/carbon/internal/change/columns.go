@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"encoding/binary"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// changeSchema reads the schema, has it changed, and writes it again under its lock. With dry it is only tried.
+// changeSchema reads the schema, calls change, and writes it, under its lock. With dry it is not written.
 func changeSchema(ctx context.Context, dir string, dry bool, change func(t *layout.TableSchema) error) error {
 	if dry {
 		t, err := ReadTableSchema(dir)
@@ -40,7 +41,8 @@ func changeSchema(ctx context.Context, dir string, dry bool, change func(t *layo
 	return status.ReplaceFile(filepath.Join(dir, "Metadata", "schema"), layout.ThriftBytes(t.Put))
 }
 
-// AddColumn adds a column to a table; rows that are there have the default, a text, or null if there is none.
+// AddColumn adds a column to the table in dir; existing rows get the default, a text, or null if def is nil. A column
+// that exists, or a default that is not of its type, is Invalid.
 func AddColumn(ctx context.Context, dir string, f arrow.Field, def *string) error {
 	return addColumn(ctx, dir, f, def, false)
 }
@@ -48,7 +50,7 @@ func AddColumn(ctx context.Context, dir string, f arrow.Field, def *string) erro
 func addColumn(ctx context.Context, dir string, f arrow.Field, def *string, dry bool) error {
 	return changeSchema(ctx, dir, dry, func(t *layout.TableSchema) error {
 		f.Name = strings.ToLower(f.Name)
-		if t.Top(f.Name) != nil {
+		if t.FindColumn(f.Name) != nil {
 			return fault.Invalidf("the table %s has a column %q", dir, f.Name)
 		}
 		o := schema.DefaultWriteOptions()
@@ -56,46 +58,46 @@ func addColumn(ctx context.Context, dir string, f arrow.Field, def *string, dry 
 		if err != nil {
 			return err
 		}
-		if list[0].Typ.Complex() && def != nil {
-			return fault.Invalidf("column %s: a %s has no default", f.Name, list[0].Typ)
+		if list[0].Type.Complex() && def != nil {
+			return fault.Invalidf("column %s: a %s has no default", f.Name, list[0].Type)
 		}
 		for i := range list {
-			list[i].Id = newUUID()
+			list[i].ID = newUUID()
 			if list[i].Encoders.Has(layout.EncDirectDictionary) {
 				list[i].Encoders[0], list[i].Encoders[1] = layout.EncDictionary, layout.EncDirectDictionary
 			}
 		}
 		list[0].Ordinal = t.NextOrdinal()
 		if def != nil {
-			if list[0].Def, err = defaultBytes(&schema.Column{ColumnSchema: &list[0]}, *def); err != nil {
+			if list[0].Default, err = defaultBytes(&schema.Column{ColumnSchema: &list[0]}, *def); err != nil {
 				return err
 			}
 			t.Properties["default.value."+f.Name] = *def
 		}
 		t.Columns = inCarbonOrder(append(t.Columns, list...))
-		t.History = append(t.History, layout.Evolution{Stamp: status.Now(), Added: slices.Clone(list)})
+		t.History = append(t.History, layout.Evolution{Stamp: status.NowMillis(), Added: slices.Clone(list)})
 		return nil
 	})
 }
 
-// inCarbonOrder brings columns into the order that CarbonData has them in: sort columns, other dimensions, long
-// strings, nested ones, measures. Its loads fail for a table that has them in another.
+// inCarbonOrder sorts columns as CarbonData does: sort columns, other dimensions, long strings, nested ones, measures.
+// CarbonData's loads fail for a table with another order.
 func inCarbonOrder(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
 	var lists [5][]layout.ColumnSchema
 	for i := 0; i < len(columns); {
 		c, kind := &columns[i], schema.ListDimension
 		switch {
-		case c.SortColumnSchema():
+		case c.SortColumn():
 			kind = schema.ListSort
-		case c.Typ.Complex():
+		case c.Type.Complex():
 			kind = schema.ListComplex
-		case c.Typ == layout.TypeVarchar:
+		case c.Type == layout.TypeVarchar:
 			kind = schema.ListVarchar
 		case !c.Dimension:
 			kind = schema.ListMeasure
 		}
 		end := i + 1
-		for more := c.NumChild; more > 0 && end < len(columns); more-- { // its children are after it
+		for more := c.NumChild; more > 0 && end < len(columns); more-- { // its children follow
 			more += columns[end].NumChild
 			end++
 		}
@@ -105,15 +107,15 @@ func inCarbonOrder(columns []layout.ColumnSchema) (out []layout.ColumnSchema) {
 	return slices.Concat(lists[:]...)
 }
 
-// defaultBytes is a default as the schema keeps it; see defaultValue.
+// defaultBytes encodes a default for the schema; see schema.DefaultValue.
 func defaultBytes(c *schema.Column, s string) ([]byte, error) {
 	v, err := schema.ParseValue(c, s, nil)
 	if err != nil {
 		return nil, fault.Invalidf("the default of column %s: %v", c.Name, err)
 	}
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeTimestamp:
-		return putBig(uint64(v.I) ^ 1<<63), nil
+		return binary.BigEndian.AppendUint64(nil, uint64(v.I)^1<<63), nil
 	case layout.TypeDate:
 		return []byte(strconv.FormatInt(v.I+schema.DateOffset, 10)), nil
 	case layout.TypeDecimal:
@@ -122,22 +124,15 @@ func defaultBytes(c *schema.Column, s string) ([]byte, error) {
 	return []byte(s), nil
 }
 
-func putBig(v uint64) []byte {
-	b := make([]byte, 8)
-	for i := range b {
-		b[i] = byte(v >> (56 - 8*i))
-	}
-	return b
-}
-
-// DropColumn takes a column out of a table; the data stays in the files, unseen.
+// DropColumn drops a column from the table in dir; its data stay in the files. A column that does not exist, the only
+// one, and a sort, bucket or partition column are Invalid.
 func DropColumn(ctx context.Context, dir, name string) error {
 	return dropColumn(ctx, dir, name, false)
 }
 
 func dropColumn(ctx context.Context, dir, name string, dry bool) error {
 	return changeSchema(ctx, dir, dry, func(t *layout.TableSchema) error {
-		c := t.Top(name)
+		c := t.FindColumn(name)
 		if c == nil {
 			return fault.Invalidf("the table %s has no column %q", dir, name)
 		}
@@ -145,7 +140,7 @@ func dropColumn(ctx context.Context, dir, name string, dry bool) error {
 		if t.Partition != nil {
 			used = append(used, t.Partition.Columns...)
 		}
-		if c.SortColumnSchema() || slices.ContainsFunc(used, func(x layout.ColumnSchema) bool { return x.Id == c.Id }) {
+		if c.SortColumn() || slices.ContainsFunc(used, func(x layout.ColumnSchema) bool { return x.ID == c.ID }) {
 			return fault.Invalidf("%s is a sort, bucket or partition column of %s: it cannot be dropped", name, dir)
 		}
 		left := 0
@@ -157,8 +152,8 @@ func dropColumn(ctx context.Context, dir, name string, dry bool) error {
 		if left == 1 {
 			return fault.Invalidf("%s is the only column of %s", name, dir)
 		}
-		e := layout.Evolution{Stamp: status.Now()}
-		at := slices.IndexFunc(t.Columns, func(x layout.ColumnSchema) bool { return x.Id == c.Id })
+		e := layout.Evolution{Stamp: status.NowMillis()}
+		at := slices.IndexFunc(t.Columns, func(x layout.ColumnSchema) bool { return x.ID == c.ID })
 		for n := int32(1); n > 0; n-- {
 			e.Removed = append(e.Removed, t.Columns[at])
 			n += t.Columns[at].NumChild

@@ -14,11 +14,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Compaction is segments that become one.
+// Compaction are segments and the name of the one that they are compacted into.
 type Compaction = format.Compaction
 
-// BeginCompaction begins to make one segment of several; the caller gives it the rows of these segments and
-// closes the load. major says which kind tablestatus is reported.
+// BeginCompaction begins the compaction of segments from into one called to; the caller writes their rows and closes
+// the load. major is recorded in tablestatus.
 func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []string, to string, major bool,
 	o LoadOptions) (*Load, error) {
 	o.segment, o.hidden = to, true
@@ -33,7 +33,7 @@ func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []s
 				return fault.Invalidf("segment %s of %s changed while it was compacted", n, dir)
 			}
 			e["loadStatus"], e["mergedLoadName"], e["modificationOrDeletionTimestamp"] = status.StatusCompacted, to,
-				status.MsText(status.Now())
+				status.FormatMillis(status.NowMillis())
 		}
 		if major {
 			entry["majorCompacted"] = "true"
@@ -43,9 +43,9 @@ func BeginCompaction(ctx context.Context, dir string, sc *arrow.Schema, from []s
 	return l, nil
 }
 
-// PlanCompaction says which segments become one: all that count for major; for minor four loads, or three
-// results of such compactions, as CarbonData's default thresholds say. ids are segment names given by hand,
-// nil: by rule.
+// PlanCompaction plans compactions of the table in dir: of the segments ids, or, if nil, of all segments (major), or of
+// each four loads and each three results of minor compactions (CarbonData's default thresholds). A segment that does
+// not count is Invalid.
 func PlanCompaction(dir string, major bool, ids []string) ([]Compaction, error) {
 	s, err := readStatus(dir)
 	if err != nil {
@@ -99,8 +99,8 @@ func PlanCompaction(dir string, major bool, ids []string) ([]Compaction, error) 
 	return out, nil
 }
 
-// mergedName is a name for what first and others become: the number of the first with the next level that is
-// free, and was never used.
+// mergedName is the name of the result of compacting first and others: the number of the first with the next level that
+// was never used.
 func mergedName(s status.StatusFile, first string, level int) string {
 	whole, _, _ := strings.Cut(first, ".")
 	for ; ; level++ {

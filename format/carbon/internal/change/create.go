@@ -16,40 +16,39 @@ import (
 	"stoa/store"
 )
 
-// sinkPlace puts files into a sink.
+// sinkPlace is a datafile.OutPlace that creates files in a sink.
 type sinkPlace struct{ store.Sink }
 
 func (s sinkPlace) CreateFile(ctx context.Context, name string) (io.WriteCloser, error) {
 	return s.Create(ctx, name)
 }
 
-// outTable writes rows as a data file, or as a directory of data files with an index, like CarbonData's SDK. It is a
-// format.Writer.
+// outTable is a format.Writer of a data file, or of a directory of data files with an index, like CarbonData's SDK.
 type outTable struct {
 	sink store.Sink
 	task *datafile.TaskWriter
-	sort *datafile.Sorter // nil: rows stay in their order
+	sort *datafile.Sorter // nil: rows are not sorted
 	cols []int            // field of each root of the plan
 	rows int64
 }
 
-// Create begins a data file, or a directory of them.
+// Create is format.Format.Create: a data file, or a directory of them.
 func Create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOptions) (format.Writer, error) {
 	o, err := parseWriteOptions(wo.Opts)
 	if err != nil {
 		return nil, err
 	}
 	if o.Version == 1 && !wo.Dir && wo.Name != "" && !strings.HasSuffix(wo.Name, layout.DataExt) {
-		return nil, fault.Invalidf("%s: a data file of format 1 is known by its name only: it has to end in %s",
+		return nil, fault.Invalidf("%s: a data file of format 1 is recognized by its name only: it must end in %s",
 			wo.Name, layout.DataExt)
 	}
 	list, err := schema.PlanColumns(sc, &o)
 	if err != nil {
 		return nil, err
 	}
-	stamp := int64(0) // a file of its own is the same bytes for the same rows; the names in a directory want the time
+	stamp := int64(0) // so that equal rows give equal bytes; in a directory the names need the time
 	if wo.Dir {
-		stamp = status.Now()
+		stamp = status.NowMillis()
 	}
 	p, err := datafile.NewPlan(list, &o, stamp)
 	if err != nil {
@@ -67,6 +66,7 @@ func Create(_ context.Context, s store.Sink, sc *arrow.Schema, wo format.WriteOp
 	return w, nil
 }
 
+// Write is format.Writer.Write.
 func (w *outTable) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if w.sort != nil {
 		return w.sort.Add(ctx, b)
@@ -74,13 +74,14 @@ func (w *outTable) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return w.append(ctx, b, 0, int(b.NumRows()))
 }
 
-// append puts rows from…to of a batch into pages.
+// append writes rows [from, to) of a batch.
 func (w *outTable) append(ctx context.Context, b arrow.RecordBatch, from, to int) error {
 	before := w.rows
 	w.rows += int64(to - from)
 	return datafile.Located(w.task.Add(ctx, b, w.cols, from, to), before-int64(from))
 }
 
+// Close is format.Writer.Close.
 func (w *outTable) Close(ctx context.Context) (format.Summary, error) {
 	if w.sort != nil {
 		err := w.sort.Each(ctx, func(b arrow.RecordBatch) error { return w.append(ctx, b, 0, int(b.NumRows())) })
@@ -101,6 +102,7 @@ func (w *outTable) Close(ctx context.Context) (format.Summary, error) {
 	return sum, nil
 }
 
+// Abort is format.Writer.Abort.
 func (w *outTable) Abort(ctx context.Context) error {
 	w.task.Abandon()
 	if w.sort != nil {

@@ -18,8 +18,8 @@ import (
 	"stoa/format/carbon/internal/table"
 )
 
-// writeDelta writes the delete delta of a data file: the rows that were deleted before, and those that are now.
-// It gives its entry in the update status, and its name.
+// writeDelta writes the delete delta of a data file: the rows that were deleted before, and those of d. It returns its
+// entry for the update status, and its path.
 func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stamp int64) (entry map[string]any,
 	file string, err error) {
 	p, err := t.Part(ctx, d.File)
@@ -54,33 +54,33 @@ func writeDelta(t *table.Managed, ctx context.Context, d format.RowsOfFile, stam
 		details[fmt.Sprintf("%d_%d", k.Blocklet, k.Page)] = map[string]any{"id": strconv.FormatInt(k.Blocklet, 10),
 			"pageId": k.Page, "deletedRows": rows}
 	}
-	if total != before+len(d.Rows) { // rows before, less those that are deleted, are those after
-		return nil, "", fault.Invalidf("%s: of %d rows that are to be deleted %d are there", d.File, len(d.Rows),
-			total-before)
+	if total != before+len(d.Rows) {
+		return nil, "", fault.Invalidf("%s: expected %d rows to delete, found %d that are not deleted yet", d.File,
+			len(d.Rows), total-before)
 	}
 	b, err := json.Marshal(map[string]any{"blockletDetailsMap": details, "blockName": name.Block})
 	if err != nil {
 		return nil, "", err
 	}
 	u := map[string]any{"segmentName": p.Segment, "blockName": name.Block,
-		"deleteDeltaStartTimestamp": status.MsText(stamp), "deleteDeltaEndTimestamp": status.MsText(stamp),
+		"deleteDeltaStartTimestamp": status.FormatMillis(stamp), "deleteDeltaEndTimestamp": status.FormatMillis(stamp),
 		"actualBlockName": filepath.Base(d.File), "deletedRowsInBlock": strconv.Itoa(total)}
 	delta := filepath.Join(filepath.Dir(d.File), fmt.Sprintf("%s-%d.deletedelta", name.Block, stamp))
 	if err := status.ReplaceFile(delta, b); err != nil {
 		return nil, "", err
 	}
-	written := &status.Update{Segment: p.Segment, Block: name.Block, From: status.MsText(stamp),
-		To: status.MsText(stamp), Actual: filepath.Base(d.File), Deleted: strconv.Itoa(total)}
+	written := &status.Update{Segment: p.Segment, Block: name.Block, From: status.FormatMillis(stamp),
+		To: status.FormatMillis(stamp), Actual: filepath.Base(d.File), Deleted: strconv.Itoa(total)}
 	return u, delta, verifyDelta(t, ctx, written, delta, gone)
 }
 
-// verifyDelta reads a delete delta back before anything refers to it: a row that it names wrongly would be lost, or
-// come back. One that is not as it was written is removed.
+// verifyDelta reads a delete delta back before anything refers to it: with a wrong row in it one row would be lost, and
+// another come back. One that differs from what was written is removed, and is Corrupt.
 func verifyDelta(t *table.Managed, ctx context.Context, u *status.Update, delta string, gone table.Deletes) error {
 	got, err := t.ReadDeletes(ctx, u, filepath.ToSlash(filepath.Dir(delta)))
 	if err == nil && !maps.EqualFunc(got, gone, slices.Equal) {
 		err = fault.Corruptf(fault.Span{Object: delta}, "",
-			"%d deleted rows were written, and %d others are read back: the place does not keep what is written to it",
+			"expected the %d deleted rows that were written, found %d others: the storage does not keep its writes",
 			gone.Count(), got.Count())
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func verifyDelta(t *table.Managed, ctx context.Context, u *status.Update, delta 
 	return nil
 }
 
-// locateRows finds blocklet and page of rows of a file.
+// locateRows adds rows, ascending ordinals in file f, to gone by blocklet and page.
 func locateRows(t *table.Managed, ctx context.Context, f *datafile.DataFile, rows []int64, gone table.Deletes) error {
 	base, k := int64(0), 0
 	for g := range f.Footer.Blocklet {

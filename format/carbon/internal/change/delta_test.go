@@ -11,9 +11,9 @@ import (
 	"stoa/store"
 )
 
-// TestProven: a delete delta of which the place has kept another digit than was written does not pass, and is
-// gone; as it was written it passes.
-func TestProven(t *testing.T) {
+// TestDeltaIsReadBack: a delete delta in which the storage changed a digit is refused and removed; one that is as it
+// was written passes.
+func TestDeltaIsReadBack(t *testing.T) {
 	const text = `{"blockletDetailsMap":{"0_1":{"id":"0","pageId":1,"deletedRows":[3,14]},"2_0":{"id":"2",` +
 		`"pageId":0,"deletedRows":[7]}},"blockName":"part-0-0"}`
 	gone := table.Deletes{{Blocklet: 0, Page: 1}: {3, 14}, {Blocklet: 2, Page: 0}: {7}}
@@ -36,19 +36,19 @@ func TestProven(t *testing.T) {
 	}
 	harmed := 0
 	for i, c := range []byte(text) {
-		if c < '0' || c > '9' || text[i-1] == '_' || text[i+1] == '_' { // keys of the map name nothing
+		if c < '0' || c > '9' || text[i-1] == '_' || text[i+1] == '_' { // the keys of the map are not read
 			continue
 		}
 		b := []byte(text)
 		b[i] = '0' + (c-'0'+1)%10
 		if harmed++; try(string(b)) == nil {
-			t.Errorf("%s passes", b)
+			t.Errorf("%s: expected an error", b)
 		}
 		if _, err := os.Stat(name); err == nil {
-			t.Errorf("%s is left", b)
+			t.Errorf("%s: expected the file to be removed", b)
 		}
 	}
 	if harmed < 10 {
-		t.Errorf("%d digits", harmed)
+		t.Errorf("expected at least 10 digits, found %d", harmed)
 	}
 }

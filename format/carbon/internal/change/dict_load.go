@@ -25,18 +25,18 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// DictionaryWay is how the values of columns with a global dictionary get their codes in a load. The zero value
-// is single-pass.
+// DictionaryWay is how values of columns with a global dictionary get their codes in a load. The zero value is
+// single-pass.
 type DictionaryWay struct {
-	kind string // "" is single-pass
-	path string
+	kind string // "": single-pass
+	path string // of predefined and all
 
-	// Rows are the rows of the load, once more: two-pass reads all of them for their values before it is
-	// loaded, and so does predefined for columns without a file.
+	// Rows iterates over the rows of the load a further time: two-pass reads their values before the load, and so does
+	// predefined for columns without a file.
 	Rows func() iter.Seq2[arrow.RecordBatch, error]
 }
 
-// Kinds of ways. A load with the last two refuses values that are not in the dictionary.
+// Kinds of DictionaryWay. With the last two a value that is not in the dictionary is an error.
 const (
 	twoPass    = "two-pass"
 	singlePass = "single-pass"
@@ -44,14 +44,14 @@ const (
 	allValues  = "all"
 )
 
-// ParseDictionaryWay reads two-pass, single-pass, predefined:DIR or all:FILE.
+// ParseDictionaryWay parses two-pass, single-pass, predefined:DIR or all:FILE. Anything else is Invalid.
 func ParseDictionaryWay(s string) (w DictionaryWay, err error) {
 	kind, path, has := strings.Cut(s, ":")
 	wants := kind == predefined || kind == allValues
 	if !slices.Contains([]string{twoPass, singlePass, predefined, allValues}, kind) || wants != has || has &&
 		path == "" {
-		return w, fault.Invalidf("%q is no way to dictionaries: two-pass, single-pass, predefined:DIR or "+
-			"all:FILE is wanted", s)
+		return w, fault.Invalidf("dictionaries: expected two-pass, single-pass, predefined:DIR or all:FILE, found %q",
+			s)
 	}
 	return DictionaryWay{kind: kind, path: path}, nil
 }
@@ -61,24 +61,24 @@ type coder struct {
 	dir   string
 	o     *schema.WriteOptions
 	way   DictionaryWay
-	roots []*schema.Column // that have dictionaries, or something in them has
-	field []int            // of each of roots; -1: the rows have none
-	dicts map[string]*dict.DictFile
-	order []*dict.DictFile // by chunk
-	grows bool             // values that are not there are added
+	roots []*schema.Column          // that have dictionaries, or whose children have
+	field []int                     // of each of roots in the rows; -1: the rows do not have it
+	dicts map[string]*dict.DictFile // by column id
+	order []*dict.DictFile          // sorted by column id
+	grows bool                      // new values are added to the dictionaries
 }
 
-// newCoder opens the dictionaries of a table's columns and gives them the values that are known before the rows
-// come. nil: there are none.
+// newCoder opens and locks the dictionaries of a table's columns, and adds the values that are known before the rows
+// come; nil if there are no dictionaries.
 func newCoder(ctx context.Context, l *Load, roots []*schema.Column) (k *coder, err error) {
 	k = &coder{dir: l.dir, o: &l.wo, way: l.o.Dictionary, dicts: map[string]*dict.DictFile{}}
 	for i, r := range roots {
 		keyed := false
-		r.All(func(c *schema.Column) { keyed = keyed || schema.GlobalCodes(c) })
+		r.Walk(func(c *schema.Column) { keyed = keyed || schema.HasGlobalCodes(c) })
 		if !keyed {
 			continue
 		}
-		if r.Typ.Complex() && l.wo.Version == 3 {
+		if r.Type.Complex() && l.wo.Version == 3 {
 			return nil, fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name,
 				"lists and structs with global dictionaries are written in formats 1 and 2 only (--opt version=2)")
 		}
@@ -105,44 +105,44 @@ func newCoder(ctx context.Context, l *Load, roots []*schema.Column) (k *coder, e
 	return k, k.prepare(ctx, l.sc)
 }
 
-// checkKeyed refuses what rows cannot be parted by: a column whose values become codes.
+// checkKeyed is Unsupported if rows are divided into buckets or partitions by a column with a global dictionary.
 func (l *Load) checkKeyed(roots []*schema.Column) error {
 	for _, r := range roots {
 		by := l.schema.BucketBy
 		if l.schema.Partition != nil {
 			by = slices.Concat(by, l.schema.Partition.Columns)
 		}
-		if slices.ContainsFunc(by, func(c layout.ColumnSchema) bool { return c.Id == r.Id }) {
+		if slices.ContainsFunc(by, func(c layout.ColumnSchema) bool { return c.ID == r.ID }) {
 			return fault.Unsupportedf(fault.Span{Object: l.dir}, r.Name,
-				"a column of buckets or partitions with a global dictionary is not written")
+				"a bucket or partition column with a global dictionary is not supported")
 		}
 	}
 	return nil
 }
 
-// open opens all dictionaries, always in the same order, so that two loads do not wait for each other.
+// open opens and locks all dictionaries, always in the same order, so that two loads do not deadlock.
 func (k *coder) open(ctx context.Context) error {
 	var leaves []*schema.Column
 	for _, r := range k.roots {
-		r.All(func(c *schema.Column) {
-			if schema.GlobalCodes(c) {
+		r.Walk(func(c *schema.Column) {
+			if schema.HasGlobalCodes(c) {
 				leaves = append(leaves, c)
 			}
 		})
 	}
-	slices.SortFunc(leaves, func(a, b *schema.Column) int { return strings.Compare(a.Id, b.Id) })
+	slices.SortFunc(leaves, func(a, b *schema.Column) int { return strings.Compare(a.ID, b.ID) })
 	for _, c := range leaves {
 		d, err := dict.OpenDict(ctx, k.dir, c)
 		if err != nil {
 			return err
 		}
-		k.dicts[c.Id] = d
+		k.dicts[c.ID] = d
 		k.order = append(k.order, d)
 	}
 	return nil
 }
 
-// release gives the locks back.
+// release releases the locks.
 func (k *coder) release() {
 	if k == nil {
 		return
@@ -155,13 +155,13 @@ func (k *coder) release() {
 	}
 }
 
-// prepare gives the dictionaries their values before the rows come, unless codes are given out while they do.
+// prepare adds all values to the dictionaries before the rows come, unless they grow with the rows.
 func (k *coder) prepare(ctx context.Context, sc *arrow.Schema) error {
 	if k.way.kind == "" || k.way.kind == singlePass {
 		k.grows = true
 		return nil
 	}
-	var found map[string]map[string]bool // column id → values
+	var found map[string]map[string]bool // values by column id
 	var err error
 	switch k.way.kind {
 	case twoPass:
@@ -175,14 +175,14 @@ func (k *coder) prepare(ctx context.Context, sc *arrow.Schema) error {
 		return err
 	}
 	for _, d := range k.order {
-		if err := d.AddAll(found[d.Id]); err != nil {
+		if err := d.AddAll(found[d.ID]); err != nil {
 			return err
 		}
 	}
 	return k.save()
 }
 
-// save writes what is new, and gives the locks back.
+// save writes the new values and releases the locks.
 func (k *coder) save() error {
 	for _, d := range k.order {
 		if _, err := d.Add(schema.NullText); err != nil {
@@ -196,19 +196,19 @@ func (k *coder) save() error {
 	return nil
 }
 
-// collect reads the rows for the values of all columns but those that are known.
+// collect reads the rows and returns the values of all dictionary columns but those in known, by column id.
 func (k *coder) collect(ctx context.Context, known map[string]bool) (map[string]map[string]bool, error) {
 	found := map[string]map[string]bool{}
 	for _, d := range k.order {
-		if !known[d.Id] {
-			found[d.Id] = map[string]bool{}
+		if !known[d.ID] {
+			found[d.ID] = map[string]bool{}
 		}
 	}
 	if len(found) == 0 {
 		return found, nil
 	}
 	if k.way.Rows == nil {
-		return nil, fault.Invalidf("dictionaries in two passes want the rows twice")
+		return nil, fault.Invalidf("dictionaries: two-pass needs DictionaryWay.Rows")
 	}
 	row := int64(0)
 	for b, err := range k.way.Rows() {
@@ -219,7 +219,7 @@ func (k *coder) collect(ctx context.Context, known map[string]bool) (map[string]
 			return nil, err
 		}
 		err = k.each(b, func(d *dict.DictFile, text string, _ int) (uint32, error) {
-			if set := found[d.Id]; set != nil {
+			if set := found[d.ID]; set != nil {
 				set[text] = true
 			}
 			return schema.NullCode, nil
@@ -232,8 +232,8 @@ func (k *coder) collect(ctx context.Context, known map[string]bool) (map[string]
 	return found, nil
 }
 
-// predefined reads the files of a directory: each has the values of the column whose name it has, the first
-// field of each line of CSV. Other columns get theirs from the rows.
+// predefined reads the files of a directory: each is CSV, and has the values of the column that it is named after in
+// the first field of its lines. The values of other columns are collected from the rows.
 func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, error) {
 	entries, err := os.ReadDir(k.way.path)
 	if err != nil {
@@ -247,13 +247,13 @@ func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, err
 		full := filepath.Join(k.way.path, e.Name())
 		d := k.named(e.Name())
 		if d == nil {
-			return nil, fault.Invalidf("%s: the table has no column of this name with a global dictionary (it has %s)",
-				full, k.names())
+			return nil, fault.Invalidf("%s: expected the name of a column with a global dictionary (%s)", full,
+				k.names())
 		}
-		if given[d.Id] == nil {
-			given[d.Id] = map[string]bool{}
+		if given[d.ID] == nil {
+			given[d.ID] = map[string]bool{}
 		}
-		if err := readFirst(d, full, given[d.Id]); err != nil {
+		if err := readFirst(d, full, given[d.ID]); err != nil {
 			return nil, err
 		}
 	}
@@ -270,8 +270,8 @@ func (k *coder) predefined(ctx context.Context) (map[string]map[string]bool, err
 	return found, err
 }
 
-// named is the dictionary of the column that a file's name says, with any extension or none. The items of a
-// list need not be said.
+// named is the dictionary of the column that a file is named after, with any extension or none. The items of a list go
+// by the name of the list, too.
 func (k *coder) named(file string) *dict.DictFile {
 	stem := strings.TrimSuffix(file, filepath.Ext(file))
 	for _, d := range k.order {
@@ -292,12 +292,12 @@ func (k *coder) names() string {
 	return strings.Join(out, ", ")
 }
 
-// listed reads a file of lines INDEX,VALUE: the number of a column of the rows, from 0, and one of its values,
-// up to the end of the line. Values of lists and structs are parted by $, below them by :.
+// listed reads a file of lines INDEX,VALUE: the ordinal of a column of the rows, from 0, and one of its values, up to
+// the end of the line. Values of lists and structs are separated by $, one level deeper by colons.
 func (k *coder) listed(sc *arrow.Schema) (map[string]map[string]bool, error) {
 	found := map[string]map[string]bool{}
 	for _, d := range k.order {
-		found[d.Id] = map[string]bool{}
+		found[d.ID] = map[string]bool{}
 	}
 	f, err := os.Open(k.way.path)
 	if err != nil {
@@ -313,12 +313,12 @@ func (k *coder) listed(sc *arrow.Schema) (map[string]map[string]bool, error) {
 		index, value, ok := strings.Cut(in.Text(), ",")
 		n, err := strconv.Atoi(strings.TrimSpace(index))
 		if !ok || err != nil || n < 0 || n >= sc.NumFields() {
-			return nil, fault.Invalidf("%s, line %d: INDEX,VALUE is wanted, INDEX from 0 to %d", k.way.path, line,
+			return nil, fault.Invalidf("%s, line %d: expected INDEX,VALUE with INDEX from 0 to %d", k.way.path, line,
 				sc.NumFields()-1)
 		}
 		at := slices.Index(k.field, n)
 		if at < 0 {
-			continue // the real loader, too, skips columns without a dictionary
+			continue // CarbonData's loader skips columns without a dictionary, too
 		}
 		if err := k.split(k.roots[at], value, "$", found); err != nil {
 			return nil, fault.Invalidf("%s, line %d: %v", k.way.path, line, err)
@@ -330,35 +330,35 @@ func (k *coder) listed(sc *arrow.Schema) (map[string]map[string]bool, error) {
 	return found, nil
 }
 
-// split adds a value, or each of the parts of one of a list or struct.
+// split adds a value to found, or each part of the value of a list or struct.
 func (k *coder) split(c *schema.Column, value, by string, found map[string]map[string]bool) error {
-	if !c.Typ.Complex() {
-		d := k.dicts[c.Id]
+	if !c.Type.Complex() {
+		d := k.dicts[c.ID]
 		if d == nil {
 			return nil
 		}
 		text, err := normalText(d, value)
 		if err == nil {
-			found[c.Id][text] = true
+			found[c.ID][text] = true
 		}
 		return err
 	}
 	for i, part := range strings.Split(value, by) {
-		kid := c.Children[0]
-		if c.Typ == layout.TypeStruct {
+		child := c.Children[0]
+		if c.Type == layout.TypeStruct {
 			if i >= len(c.Children) {
 				return fault.Invalidf("%q has more parts than %s has children", value, c.Name)
 			}
-			kid = c.Children[i]
+			child = c.Children[i]
 		}
-		if err := k.split(kid, part, ":", found); err != nil {
+		if err := k.split(child, part, ":", found); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// each asks give for the code of every value of a batch, and hands on the columns of codes by their field.
+// each calls lookup for every value of a batch, and then to, if not nil, with each column of codes and its field.
 func (k *coder) each(b arrow.RecordBatch, lookup func(d *dict.DictFile, text string, row int) (uint32, error),
 	to func(field int, codes arrow.Array)) error {
 	for i, r := range k.roots {
@@ -366,7 +366,7 @@ func (k *coder) each(b arrow.RecordBatch, lookup func(d *dict.DictFile, text str
 			continue
 		}
 		a := b.Column(k.field[i])
-		if r.Typ.Complex() { // without items that belong to no row
+		if r.Type.Complex() { // a copy has no items that belong to no row
 			var err error
 			if a, err = array.Concatenate([]arrow.Array{a}, memory.DefaultAllocator); err != nil {
 				return err
@@ -385,14 +385,14 @@ func (k *coder) each(b arrow.RecordBatch, lookup func(d *dict.DictFile, text str
 	return nil
 }
 
-// codesOf gives an array in which the values of dictionaries are codes (int32, never null).
+// codesOf is a with the values of dictionary columns replaced by codes (int32, never null).
 func (k *coder) codesOf(c *schema.Column, a arrow.Array,
 	lookup func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
-	d := k.dicts[c.Id]
+	d := k.dicts[c.ID]
 	switch {
 	case d != nil:
 		return k.leaf(d, a, lookup)
-	case !c.Typ.Complex():
+	case !c.Type.Complex():
 		a.Retain()
 		return a, nil
 	}
@@ -401,22 +401,23 @@ func (k *coder) codesOf(c *schema.Column, a arrow.Array,
 	}
 	children := make([]arrow.ArrayData, len(c.Children))
 	fields := make([]arrow.Field, len(c.Children))
-	for i, kid := range c.Children {
+	for i, child := range c.Children {
 		below, err := nestedArray(c, a, i)
 		if err != nil {
 			return nil, err
 		}
 		defer below.Release()
-		codes, err := k.codesOf(kid, below, lookup)
+		codes, err := k.codesOf(child, below, lookup)
 		if err != nil {
 			var v *page.ValueError
 			if errors.As(err, &v) {
-				v.Row = 0 // that of an item says nothing
+				v.Row = 0 // the index of an item is no row
 			}
 			return nil, err
 		}
 		defer codes.Release()
-		children[i], fields[i] = codes.Data(), arrow.Field{Name: kid.LeafName(), Type: codes.DataType(), Nullable: true}
+		children[i], fields[i] = codes.Data(), arrow.Field{Name: child.LeafName(), Type: codes.DataType(),
+			Nullable: true}
 	}
 	var t arrow.DataType
 	switch a.DataType().(type) {
@@ -434,7 +435,7 @@ func (k *coder) codesOf(c *schema.Column, a arrow.Array,
 	return array.MakeFromData(data), nil
 }
 
-// nestedArray is child i of a list or struct, with all entries that are there.
+// nestedArray is child i of a list or struct, with all its entries, whatever the offset of a.
 func nestedArray(c *schema.Column, a arrow.Array, i int) (arrow.Array, error) {
 	switch a := a.(type) {
 	case *array.Struct:
@@ -447,7 +448,7 @@ func nestedArray(c *schema.Column, a arrow.Array, i int) (arrow.Array, error) {
 	return nil, fault.Unsupportedf(fault.Span{}, c.Name, "values of %s with a global dictionary", a.DataType())
 }
 
-// leaf turns values into codes.
+// leaf replaces values by codes.
 func (k *coder) leaf(d *dict.DictFile, a arrow.Array,
 	lookup func(d *dict.DictFile, text string, row int) (uint32, error)) (arrow.Array, error) {
 	plain := *d.ColumnSchema
@@ -473,7 +474,8 @@ func (k *coder) leaf(d *dict.DictFile, a arrow.Array,
 	return b.NewArray(), nil
 }
 
-// codes is the code of a value of a row that is loaded.
+// codes is the code of a value in a row that is loaded. Unless dictionaries grow, one without a code is a
+// page.ValueError.
 func (k *coder) codes(d *dict.DictFile, text string, row int) (uint32, error) {
 	if k.grows {
 		return d.Add(text)
@@ -481,8 +483,7 @@ func (k *coder) codes(d *dict.DictFile, text string, row int) (uint32, error) {
 	if c := d.Code(text); c != 0 {
 		return c, nil
 	}
-	return 0, page.ValueErrorf(row, "the value %q is not in the dictionary that %s gave the column %s", text,
-		k.way.kind, d.Name)
+	return 0, page.ValueErrorf(row, "the value %q is not in the %s dictionary of column %s", text, k.way.kind, d.Name)
 }
 
 // coded is a batch with codes in place of values.
@@ -506,7 +507,7 @@ func (k *coder) coded(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, b.NumRows()), nil
 }
 
-// schema is that of coded batches.
+// schema is the schema of coded batches.
 func (k *coder) schema(sc *arrow.Schema) (*arrow.Schema, error) {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, sc)
 	defer b.Release()
@@ -520,26 +521,26 @@ func (k *coder) schema(sc *arrow.Schema) (*arrow.Schema, error) {
 	return coded.Schema(), nil
 }
 
-// measure reports the columns of a plan how many codes they have.
+// measure sets the cardinalities of the columns of a plan.
 func (k *coder) measure(p *datafile.WritePlan) {
 	for _, c := range p.Columns {
-		if d := k.dicts[c.Id]; d != nil {
-			c.SetCard(max(1, len(d.Values)))
+		if d := k.dicts[c.ID]; d != nil {
+			c.SetCardinality(max(1, len(d.Values)))
 		}
 	}
 }
 
-// normalText is the text that a dictionary has for a value that is given as a text.
+// normalText is the text that a dictionary has for the value that s is a text of. A text not of its type is Invalid.
 func normalText(d *dict.DictFile, s string) (string, error) {
-	if d.Typ == layout.TypeString || s == schema.NullText {
+	if d.Type == layout.TypeString || s == schema.NullText {
 		return s, nil
 	}
 	v, err := schema.ParseValue(d.Column, s, nil)
 	if err != nil || v.Null {
-		return "", fault.Invalidf("%q is no %s", s, d.Typ)
+		return "", fault.Invalidf("%q is no %s", s, d.Type)
 	}
 	x := &page.Cells{N: 1}
-	switch d.Typ {
+	switch d.Type {
 	case layout.TypeDouble:
 		x.Nums = append(x.Nums, v.F)
 	case layout.TypeDecimal:
@@ -553,7 +554,7 @@ func normalText(d *dict.DictFile, s string) (string, error) {
 	return page.ValueText(d.Column, x, 0), nil
 }
 
-// readFirst takes the first field of each line of a CSV file.
+// readFirst adds the first field of each line of a CSV file to into.
 func readFirst(d *dict.DictFile, file string, into map[string]bool) error {
 	f, err := os.Open(file)
 	if err != nil {

@@ -21,8 +21,9 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// BeginLoad begins a load of rows with schema sc, whose fields are found by name, into the table in dir.
-// Columns that the rows do not have are null. It says tablestatus that the load continues.
+// BeginLoad begins a load of rows with schema sc, whose fields match columns by name, into the table in dir. Columns
+// that the rows do not have are null. tablestatus gets an entry of a load in progress. Rows that do not fit the table
+// are Invalid, what cannot be written Unsupported.
 func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, error) {
 	l, roots, err := newLoad(ctx, dir, sc, o)
 	if err != nil {
@@ -38,9 +39,9 @@ func BeginLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions)
 	return l, nil
 }
 
-// newLoad is a load of which nothing is written yet, and the columns of its table.
+// newLoad is a load that has not written anything yet, and the columns of its table.
 func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, []*schema.Column, error) {
-	l := &Load{dir: dir, o: o, sc: sc, tasks: map[string]*loadTask{}, stamp: status.Now()}
+	l := &Load{dir: dir, o: o, sc: sc, tasks: map[string]*loadTask{}, stamp: status.NowMillis()}
 	var err error
 	if l.schema, err = ReadTableSchema(dir); err != nil {
 		return nil, nil, err
@@ -52,12 +53,12 @@ func newLoad(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (
 	if l.wo, err = OptionsOf(l.schema, opts); err != nil {
 		return nil, nil, err
 	}
-	l.list = l.schema.Stored()
+	l.list = l.schema.StoredColumns()
 	roots, err := l.match()
 	return l, roots, err
 }
 
-// match finds the field of each column.
+// match sets the field of each column; a field without a column is Invalid.
 func (l *Load) match() (roots []*schema.Column, err error) {
 	used := map[int]bool{}
 	if roots, _, err = schema.ColumnTree(l.list, fault.Span{Object: l.dir}, "schema"); err != nil {
@@ -74,7 +75,7 @@ func (l *Load) match() (roots []*schema.Column, err error) {
 			continue
 		}
 		used[at] = true
-		if err := page.Fits(r, l.sc.Field(at)); err != nil {
+		if err := page.CheckFits(r, l.sc.Field(at)); err != nil {
 			return nil, err
 		}
 	}
@@ -86,7 +87,7 @@ func (l *Load) match() (roots []*schema.Column, err error) {
 	return roots, nil
 }
 
-// begin takes a segment's number and its lock, and says tablestatus.
+// begin takes the number of a new segment and its lock, and adds an entry to tablestatus.
 func (l *Load) begin(ctx context.Context) error {
 	if l.segment = l.o.segment; l.segment != "" {
 		return l.lockSegment(ctx)
@@ -103,12 +104,13 @@ func (l *Load) begin(ctx context.Context) error {
 		}
 		if !l.o.hidden {
 			*s = append(*s, status.StatusEntry{"loadName": l.segment, "loadStatus": status.StatusLoading,
-				"loadStartTime": status.MsText(l.stamp), "timestamp": status.MsText(l.stamp)})
+				"loadStartTime": status.FormatMillis(l.stamp), "timestamp": status.FormatMillis(l.stamp)})
 		}
 		return nil
 	})
 }
 
+// lastStamp is the latest start time of a load, in milliseconds since 1970.
 func lastStamp(s status.StatusFile) (last int64) {
 	for _, e := range s {
 		if ms, ok := status.Millis(status.StatusEntry(e).Text("loadStartTime")); ok {
@@ -123,10 +125,10 @@ func (l *Load) lockSegment(ctx context.Context) (err error) {
 	return err
 }
 
-// Segment is the number of the load.
+// Segment is the number of the load's segment.
 func (l *Load) Segment() string { return l.segment }
 
-// Write adds rows.
+// Write is format.Load.Write. A value that the table cannot hold is Invalid, with its row and column.
 func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
 	if l.schema.Partition == nil && l.schema.Buckets == 0 {
 		n := max(1, l.o.Tasks)
@@ -135,7 +137,7 @@ func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
 			return err
 		}
 		l.next++
-		err = l.lookup(ctx, t, b)
+		err = l.add(ctx, t, b)
 		before := l.rows
 		l.rows += b.NumRows()
 		return datafile.Located(err, before)
@@ -143,7 +145,7 @@ func (l *Load) Write(ctx context.Context, b arrow.RecordBatch) error {
 	return l.route(ctx, b)
 }
 
-// route gives each row of a batch to the task of its partition and bucket.
+// route adds each row of a batch to the task of its partition and bucket.
 func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
 	var tasks []*loadTask
 	mine := map[*loadTask][]datafile.SortedRow{}
@@ -165,7 +167,7 @@ func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
 	for _, t := range tasks {
 		rows := mine[t]
 		err := datafile.GatherRows(sc, []arrow.RecordBatch{b}, rows, func(part arrow.RecordBatch) error {
-			err := l.lookup(ctx, t, part)
+			err := l.add(ctx, t, part)
 			var v *page.ValueError
 			if errors.As(err, &v) {
 				v.Row = int(rows[v.Row].Row)
@@ -181,8 +183,8 @@ func (l *Load) route(ctx context.Context, b arrow.RecordBatch) error {
 	return nil
 }
 
-// lookup adds rows to a task. All tasks together hold as many rows in memory as one may.
-func (l *Load) lookup(ctx context.Context, t *loadTask, b arrow.RecordBatch) error {
+// add adds rows to a task. The rows of all tasks together share the memory for sorting.
+func (l *Load) add(ctx context.Context, t *loadTask, b arrow.RecordBatch) error {
 	if l.coder != nil {
 		coded, err := l.coder.coded(b)
 		if err != nil {
@@ -232,10 +234,10 @@ func (l *Load) taskOf(b arrow.RecordBatch, i int) (*loadTask, error) {
 	return l.task("", bucket, values)
 }
 
-// hiveSpecial are the characters that partition directories have as %XX.
+// hiveSpecial are the characters that are escaped as %XX in the names of partition directories.
 const hiveSpecial = "\"#%'*/:=?\\\x7f{}[]^"
 
-// escapeName makes a name of a directory as Hive does.
+// escapeName escapes a string for the name of a directory as Hive does.
 func escapeName(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -248,7 +250,7 @@ func escapeName(s string) string {
 	return b.String()
 }
 
-// partitionText is the directory's text for a value.
+// partitionText is the text of the partition value of row i in the name of a directory, escaped.
 func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema) (string, error) {
 	a := l.fieldOf(b, c)
 	if a == nil || a.IsNull(i) {
@@ -260,7 +262,7 @@ func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema)
 		return "", datafile.InColumn(err, col)
 	}
 	var s string
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeString, layout.TypeVarchar:
 		s = string(x.Text(0))
 	case layout.TypeBoolean:
@@ -278,17 +280,17 @@ func (l *Load) partitionText(b arrow.RecordBatch, i int, c *layout.ColumnSchema)
 	default:
 		s = fmt.Sprint(x.Ints[0])
 	}
-	if s == "" || s == schema.HiveNull { // no directory has no name: Hive gives it the one of null
+	if s == "" || s == schema.HiveNull { // Hive writes an empty value as null
 		if !l.wo.Merge {
 			return "", datafile.InColumn(page.ValueErrorf(i,
-				"%q in a partition column would be read as null (--opt nulls=merge writes it nevertheless)", s), col)
+				"%q in a partition column would be read as null (option nulls=merge writes it nevertheless)", s), col)
 		}
 		return schema.HiveNull, nil
 	}
 	return escapeName(s), nil
 }
 
-// task gives the task with a name, bucket and partition, which is begun if it is new.
+// task is the task with a name, bucket and partition, which is started if it is new.
 func (l *Load) task(name string, bucket int, values []string) (*loadTask, error) {
 	key := fmt.Sprintf("%s\x00%d\x00%s", name, bucket, strings.Join(values, "/"))
 	if t := l.tasks[key]; t != nil {
@@ -317,7 +319,7 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 		l.coder.measure(p)
 	}
 	t.TaskWriter = datafile.NewTask(p, t.files, false)
-	// how many codes there are is known when all rows are
+	// the number of codes, and with it their width, is known only after the last row
 	if len(l.wo.SortColumns) > 0 || l.coder != nil && l.coder.grows {
 		if t.sort, err = datafile.NewSorter(t.files, l.coded, l.wo.SortColumns, t.Roots, l.wo.Memory); err != nil {
 			return nil, err
@@ -328,7 +330,7 @@ func (l *Load) task(name string, bucket int, values []string) (*loadTask, error)
 	return t, nil
 }
 
-// Close ends the load: its rows are part of the table when it returned nil.
+// Close commits the load: its rows are part of the table if it returns nil.
 func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	sum := LoadSummary{Segment: l.segment, Rows: l.rows}
 	seg := segmentText{Locations: map[string]folderText{}}
@@ -346,7 +348,7 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 		}
 		indexes[t.dir] = append(indexes[t.dir], t)
 	}
-	if l.coder != nil && l.coder.grows { // before anything that is seen has the codes
+	if l.coder != nil && l.coder.grows { // before the commit, so that no visible data file has unknown codes
 		if err := l.coder.save(); err != nil {
 			return sum, err
 		}
@@ -356,7 +358,7 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 		return sum, err
 	}
 	merged := fmt.Sprintf("%s_%d%s", l.segment, l.stamp, layout.MergedExt)
-	for _, dir := range layout.Sorted(indexes) {
+	for _, dir := range layout.SortedKeys(indexes) {
 		n, err := l.mergeIndexes(dir, merged, indexes[dir])
 		if err != nil {
 			return sum, err
@@ -372,11 +374,11 @@ func (l *Load) Close(ctx context.Context) (LoadSummary, error) {
 	if err := writeSegmentFile(l.dir, name, seg); err != nil {
 		return sum, err
 	}
-	err := l.enter(ctx, &sum, name, status.MsText)
+	err := l.enter(ctx, &sum, name, status.FormatMillis)
 	return sum, err
 }
 
-// enter makes the segment part of the table. file is its segment file; formats 1 and 2 have none.
+// enter commits the segment to tablestatus. file is the name of its segment file, "" in formats 1 and 2.
 func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeText func(ms int64) string) error {
 	if l.o.Check != nil {
 		if err := l.o.Check(ctx, l.segment); err != nil {
@@ -390,7 +392,7 @@ func (l *Load) enter(ctx context.Context, sum *LoadSummary, file string, timeTex
 			*s = append(*s, e)
 		}
 		e["loadStartTime"] = timeText(l.stamp)
-		e["loadStatus"], e["timestamp"] = status.StatusSuccess, timeText(max(status.Now(), l.stamp))
+		e["loadStatus"], e["timestamp"] = status.StatusSuccess, timeText(max(status.NowMillis(), l.stamp))
 		e["dataSize"], e["indexSize"] = fmt.Sprint(sum.DataBytes), fmt.Sprint(sum.IndexBytes)
 		if file != "" {
 			e["segmentFile"] = file
@@ -433,7 +435,7 @@ func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error
 	if err := status.ReplaceFile(filepath.Join(full, merged), b); err != nil {
 		return 0, err
 	}
-	for ; len(full) > len(filepath.Clean(l.dir)); full = filepath.Dir(full) { // new directories must last, too
+	for ; len(full) > len(filepath.Clean(l.dir)); full = filepath.Dir(full) { // also new directories
 		if err := status.SyncDir(full); err != nil {
 			return 0, err
 		}
@@ -441,7 +443,7 @@ func (l *Load) mergeIndexes(dir, merged string, tasks []*loadTask) (int64, error
 	return int64(len(b)), nil
 }
 
-// Abort throws away what was written.
+// Abort removes what was written; after Close succeeded it does nothing.
 func (l *Load) Abort(ctx context.Context) error {
 	if l.done {
 		return nil

@@ -18,14 +18,15 @@ import (
 	"stoa/store"
 )
 
-// filePlace puts files into a directory, and their bytes on stable storage.
+// filePlace is a datafile.OutPlace that creates files in a directory, and syncs them when they are closed.
 type filePlace struct {
 	dir   string
-	index []byte // of the .carbonindex, which is merged with others
-	own   bool   // the .carbonindex is a file of its own
+	index []byte // of the .carbonindex, unless it is a file
+	own   bool   // the .carbonindex is a file; else it is merged with others
 	sizes map[string]int64
 }
 
+// syncedFile is a file that is synced when it is closed, and whose size is recorded.
 type syncedFile struct {
 	*os.File
 	place *filePlace
@@ -55,13 +56,14 @@ func (p *filePlace) CreateFile(_ context.Context, name string) (io.WriteCloser, 
 	return &syncedFile{File: f, place: p, name: name}, nil
 }
 
+// keptIndex keeps the bytes of a .carbonindex in memory.
 type keptIndex filePlace
 
 func (k *keptIndex) Write(b []byte) (int, error) { k.index = append(k.index, b...); return len(b), nil }
 
 func (k *keptIndex) Close() error { return nil }
 
-// Scratch is a temporary file, which has no name any more.
+// Scratch makes a temporary file, whose name is removed at once.
 func (p *filePlace) Scratch(context.Context) (store.Scratch, error) {
 	f, err := os.CreateTemp(p.dir, store.TempPrefix+"sort-*")
 	if err != nil {
@@ -70,11 +72,12 @@ func (p *filePlace) Scratch(context.Context) (store.Scratch, error) {
 	return f, os.Remove(f.Name())
 }
 
-// segmentText is a .segment file.
+// segmentText is a segment file as it is written.
 type segmentText struct {
 	Locations map[string]folderText `json:"locationMap"`
 }
 
+// folderText is a directory in a segment file.
 type folderText struct {
 	Files      []string `json:"files"`
 	Partitions []string `json:"partitions"`
@@ -95,8 +98,8 @@ func writeSegmentFile(dir, name string, seg segmentText) error {
 	return status.ReplaceFile(filepath.Join(full, name), b)
 }
 
-// removeSegment removes the files of a segment that is not part of the table: those whose names say the
-// segment; with a stamp above 0 only those of that load.
+// removeSegment removes the files with a segment, and, if it is above 0, the time stamp in their names, and the
+// directories that become empty.
 func removeSegment(dir, segment string, stamp int64) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
@@ -113,15 +116,15 @@ func removeSegment(dir, segment string, stamp int64) error {
 		return nil
 	})
 	slices.Reverse(dirs)
-	for _, d := range dirs { // those that became empty
+	for _, d := range dirs {
 		if base := filepath.Base(d); base == "Segment_"+segment || strings.Contains(base, "=") {
-			os.Remove(d) // fails if something is in it
+			os.Remove(d) // fails unless it is empty
 		}
 	}
 	return err
 }
 
-// segmentOfPath is segmentOf, also for files of formats 1 and 2, of which only the directory says the segment.
+// segmentOfPath is status.SegmentOf, also for files of formats 1 and 2, where only the directory has the segment.
 func segmentOfPath(name string) (segment string, stamp int64) {
 	segment, stamp = status.SegmentOf(filepath.Base(name))
 	if of, ok := strings.CutPrefix(filepath.Base(filepath.Dir(name)), "Segment_"); ok && segment == "" && stamp > 0 {
@@ -130,21 +133,21 @@ func segmentOfPath(name string) (segment string, stamp int64) {
 	return segment, stamp
 }
 
-// CheckText reports why a text is no value of a column of the table in dir; loads read texts in the same way.
+// CheckText is an error if a text is not a value of column name of the table in dir. Loads parse texts in the same way.
 func CheckText(dir, name, s string) error {
 	t, err := ReadTableSchema(dir)
 	if err != nil {
 		return err
 	}
-	c := t.Top(name)
+	c := t.FindColumn(name)
 	if c == nil {
 		return fault.Invalidf("%s has no column %q", dir, name)
 	}
-	if c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar {
+	if c.Type == layout.TypeString || c.Type == layout.TypeVarchar {
 		return nil
 	}
-	v, err := page.ConstantOf(&schema.Column{ColumnSchema: c}, s)
-	if err == nil && c.Typ == layout.TypeDecimal && !v.D.FitsInPrecision(c.Precision) {
+	v, err := page.ParseConstant(&schema.Column{ColumnSchema: c}, s)
+	if err == nil && c.Type == layout.TypeDecimal && !v.D.FitsInPrecision(c.Precision) {
 		err = fault.Invalidf("%s has more than %d digits", s, c.Precision)
 	}
 	return err

@@ -21,12 +21,12 @@ import (
 	"stoa/store"
 )
 
-// code prepares the dictionaries of the columns that have one, and says whether a format can have the columns.
+// code checks the columns against the format, and opens the dictionaries of those that have one.
 func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
 	if l.wo.Version < 3 {
 		if l.schema.Partition != nil {
 			return fault.Unsupportedf(fault.Span{Object: l.dir}, "",
-				"partitions that are directories are written in format 3 only")
+				"partitions need format 3")
 		}
 		if err := schema.CheckV12(l.list, l.wo.Version); err != nil {
 			return err
@@ -40,9 +40,8 @@ func (l *Load) code(ctx context.Context, roots []*schema.Column) (err error) {
 	return err
 }
 
-// lastVersion are the options with the format of the last segment that counts, if they do not say one: a table
-// of formats 1 and 2 stays one that the releases of its time can read, also when its rows are updated or its
-// segments compacted.
+// lastVersion are the options of the load with the version of the last segment that counts, unless they have one: a
+// table of format 1 or 2 remains readable for early releases, also when its rows are updated or its segments compacted.
 func (l *Load) lastVersion(ctx context.Context) (map[string]string, error) {
 	if l.o.Opts["version"] != "" {
 		return l.o.Opts, nil
@@ -68,7 +67,7 @@ func (l *Load) lastVersion(ctx context.Context) (map[string]string, error) {
 	return opts, nil
 }
 
-// versionOf is the format of a segment's data files; 3 if there are none that can be read.
+// versionOf is the format of a segment's data files; 3 if none can be read.
 func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +77,7 @@ func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 		if strings.HasSuffix(e.Name(), layout.DataExt) {
 			f, err := datafile.OpenFile(ctx, store.Local{}, filepath.ToSlash(filepath.Join(dir, e.Name())),
 				format.OpenOptions{})
-			if errors.Is(err, fault.Corrupt) { // loads continue beside damage
+			if errors.Is(err, fault.Corrupt) { // try another one
 				continue
 			}
 			if err != nil {
@@ -90,13 +89,12 @@ func (l *Load) versionOf(ctx context.Context, dir string) (int, error) {
 	return 3, nil
 }
 
-// DayFirstTime is a time as tablestatus had it up to 1.2; later releases read both kinds.
+// DayFirstTime formats milliseconds since 1970 as tablestatus had times up to 1.2; later releases read both forms.
 func DayFirstTime(ms int64) string {
 	return fmt.Sprintf("%s:%03d", time.UnixMilli(ms).UTC().Format("02-01-2006 15:04:05"), ms%1000)
 }
 
-// closeV12 ends a load of data files of formats 1 and 2: each task has an index of its own, and there is no
-// segment file.
+// closeV12 commits a load of formats 1 and 2: each task has an index file, and there is no segment file.
 func (l *Load) closeV12(ctx context.Context, sum *LoadSummary) error {
 	data := sum.Files[:0]
 	for _, t := range l.order {
@@ -120,7 +118,7 @@ func (l *Load) closeV12(ctx context.Context, sum *LoadSummary) error {
 			dirs[full] = true
 		}
 	}
-	for _, d := range layout.Sorted(dirs) { // new names must last before the segment is reported
+	for _, d := range layout.SortedKeys(dirs) { // new files must survive a crash before tablestatus names them
 		if err := status.SyncDir(d); err != nil {
 			return err
 		}

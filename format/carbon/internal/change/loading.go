@@ -13,22 +13,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// LoadOptions are those of a load.
+// LoadOptions are the options of a load.
 type LoadOptions struct {
-	Opts  map[string]string // as Create's; the table's properties hold where they say nothing
-	Tasks int               // data files that are written side by side; 0: one
+	Opts  map[string]string // as Create's; for others the table's properties apply
+	Tasks int               // number of data files that are written at a time; 0: one
 
 	Dictionary DictionaryWay // how columns with a global dictionary get their codes
 
-	// Check is asked about the segment when all of it is written, before tablestatus says that it counts; nil:
-	// nobody is. After an error the load has failed.
+	// Check, if not nil, is called when the segment is written, before the commit. If it fails, so does the load.
 	Check func(ctx context.Context, segment string) error
 
-	segment string // "" the next number
-	hidden  bool   // no entry in tablestatus until the commit: what is written belongs to another change
+	segment string // "": the next number
+	hidden  bool   // no entry in tablestatus before the commit
 }
 
-// Load is a new segment of a table that is being written. It is not seen before Close returned nil.
+// Load is a new segment of a table that is being written. It is invisible until Close returned nil. It is a
+// format.Load.
 type Load struct {
 	dir     string
 	o       LoadOptions
@@ -36,20 +36,20 @@ type Load struct {
 	schema  *layout.TableSchema
 	list    []layout.ColumnSchema
 	sc      *arrow.Schema
-	fields  []int         // field of each stored top-level column; -1: the rows have none
-	coder   *coder        // of columns with global dictionaries; nil: there are none
-	coded   *arrow.Schema // of what it makes of the rows
+	fields  []int         // field of each stored top-level column; -1: the rows do not have it
+	coder   *coder        // nil: there are no columns with a global dictionary
+	coded   *arrow.Schema // of the rows after coder
 	segment string
-	stamp   int64
+	stamp   int64  // milliseconds since 1970
 	unlock  func() // of the segment's lock
 
 	tasks map[string]*loadTask
 	order []*loadTask
 	next  int // the task that takes the next batch
 	rows  int64
-	held  int64 // bytes of rows that are to be sorted
+	held  int64 // bytes of rows in the sorters of all tasks
 	done  bool
-	// changes more of tablestatus in the same rename
+	// then changes tablestatus further in the same commit
 	then func(l *Load, s *status.StatusFile, entry status.StatusEntry) error
 }
 
@@ -62,7 +62,7 @@ type loadTask struct {
 	files  *filePlace
 }
 
-// fieldOf is the array of a column; nil if the rows have none.
+// fieldOf is the array of a column; nil if the rows do not have it.
 func (l *Load) fieldOf(b arrow.RecordBatch, c *layout.ColumnSchema) arrow.Array {
 	for i, f := range l.sc.Fields() {
 		if strings.EqualFold(f.Name, c.Name) {

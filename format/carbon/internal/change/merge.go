@@ -21,7 +21,7 @@ import (
 	"stoa/store"
 )
 
-// mergedIndex is a .carbonindexmerge: the bytes of index files, by their names.
+// mergedIndex is a .carbonindexmerge of index files with these names.
 func mergedIndex(names []string, files [][]byte) []byte {
 	return layout.ThriftBytes(func(w *thrift.Writer) {
 		w.Struct(thrift.Item)
@@ -39,25 +39,25 @@ func mergedIndex(names []string, files [][]byte) []byte {
 // IndexMerge is what MergeIndexes did.
 type IndexMerge = format.IndexMerge
 
-// MergeIndexes makes one .carbonindexmerge of the single index files of each directory of the segments that
-// count, or of those that are named. Readers then open one file instead of one for every task. A segment that
-// has a segment file gets a new one, and is changed by one rename of tablestatus; the single files go after
-// that. A damaged index file is an error, and nothing is changed. Segments of formats 1 and 2 stay as they are:
-// the releases that read them know no merged index.
+// MergeIndexes merges the index files of each directory of the segments that count, or of those that are named, into
+// one .carbonindexmerge, so that readers open one file instead of one for every task. A segment that has a segment file
+// gets a new one, committed by one rename of tablestatus; the single files are removed after that. If an index file is
+// damaged nothing is changed. Segments of formats 1 and 2 are skipped: the releases that read them have no merged
+// indexes.
 func MergeIndexes(ctx context.Context, dir string, segments []string) (out IndexMerge, err error) {
 	unlock, err := LockUpdate(ctx, dir)
 	if err != nil {
 		return out, err
 	}
 	defer unlock()
-	// all are read before the first is changed: a later segment may have the damaged one
+	// a dry run first, so that a damaged index of a later segment is found before the first one is changed
 	if _, err := mergeIndexes(ctx, dir, segments, true); err != nil {
 		return out, err
 	}
 	return mergeIndexes(ctx, dir, segments, false)
 }
 
-// mergeIndexes is MergeIndexes under its lock. With dry the index files are read and counted.
+// mergeIndexes is MergeIndexes under its lock. With dry the index files are only read and counted.
 func mergeIndexes(ctx context.Context, dir string, segments []string, dry bool) (out IndexMerge, err error) {
 	t, err := table.OpenManaged(ctx, store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
 		table.ReadOptions{Bucket: -1, Zone: time.UTC, Segments: segments}, nil)
@@ -83,16 +83,17 @@ func mergeIndexes(ctx context.Context, dir string, segments []string, dry bool) 
 	return out, nil
 }
 
-// mergeSegment merges the index files of a segment, or with dry only reads them; n is how many there were.
+// mergeSegment merges the index files of a segment, or, if dry, only reads them; n is their number.
 func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load, dry bool) (n int, err error) {
 	places, err := t.Folders(ctx, l)
 	if err != nil {
 		return 0, err
 	}
-	stamp := status.Now()
-	m := indexMerge{t: t, name: fmt.Sprintf("%s_%d%s", l.Id(), stamp, layout.MergedExt), merged: map[string]bool{}}
+	stamp := status.NowMillis()
+	m := indexMerge{t: t, name: fmt.Sprintf("%s_%d%s", l.SegmentID(), stamp, layout.MergedExt),
+		merged: map[string]bool{}}
 	defer func() {
-		for _, f := range m.fresh { // nobody names them
+		for _, f := range m.fresh { // not committed
 			err = errors.Join(err, os.Remove(f))
 		}
 	}()
@@ -101,7 +102,7 @@ func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load, dry boo
 			return 0, err
 		}
 	}
-	n = len(m.old)
+	n = len(m.replaced)
 	if n == 0 || dry {
 		return n, nil
 	}
@@ -111,24 +112,24 @@ func mergeSegment(t *table.Managed, ctx context.Context, l *status.Load, dry boo
 		}
 	}
 	m.fresh = nil
-	for _, f := range m.old {
+	for _, f := range m.replaced {
 		err = errors.Join(err, os.Remove(f))
 	}
 	return n, err
 }
 
-// indexMerge is what merging the index files of a segment has done so far.
+// indexMerge is the state of merging the index files of a segment.
 type indexMerge struct {
-	t      *table.Managed
-	name   string          // of the merged index files, the same in every directory
-	merged map[string]bool // directories that have one
-	size   int64           // bytes of the merged index files
-	old    []string        // files that those written replace; they are removed at the end
-	fresh  []string        // files that were written; they are removed unless the merge ends well
+	t        *table.Managed
+	name     string          // of the merged index files, the same in every directory
+	merged   map[string]bool // directories that have one
+	size     int64           // bytes of the merged index files
+	replaced []string        // files to be removed after the commit
+	fresh    []string        // files that were written, to be removed unless the merge is committed
 }
 
-// directory writes one merged index file beside the single ones of a directory; with dry it only reads these.
-// ok is false if one of them is of a version that cannot be merged: then the segment stays as it is.
+// directory writes a merged index file of the single ones of a directory; with dry it only reads these. ok is false if
+// one of them is of a format that has no merged indexes.
 func (m *indexMerge) directory(ctx context.Context, p table.Place, dry bool) (ok bool, err error) {
 	single, err := singleIndexes(m.t, ctx, p)
 	if err != nil || len(single) == 0 {
@@ -140,7 +141,7 @@ func (m *indexMerge) directory(ctx context.Context, p table.Place, dry bool) (ok
 		if err != nil || version < 3 {
 			return false, err
 		}
-		files, m.old = append(files, b), append(m.old, filepath.Join(p.Dir, s))
+		files, m.replaced = append(files, b), append(m.replaced, filepath.Join(p.Dir, s))
 	}
 	if dry {
 		return true, nil
@@ -154,7 +155,7 @@ func (m *indexMerge) directory(ctx context.Context, p table.Place, dry bool) (ok
 	return true, nil
 }
 
-// pointTo has tablestatus name a new segment file for l, in which the merged index files stand.
+// pointTo writes a segment file for l that names the merged index files, and commits it to tablestatus.
 func (m *indexMerge) pointTo(ctx context.Context, l *status.Load, stamp int64) error {
 	segment, err := mergedSegmentFile(m.t, l, m.merged, m.name, stamp)
 	if err != nil {
@@ -162,7 +163,7 @@ func (m *indexMerge) pointTo(ctx context.Context, l *status.Load, stamp int64) e
 	}
 	dir := filepath.Join(m.t.Path, "Metadata", "segments")
 	m.fresh = append(m.fresh, filepath.Join(dir, segment))
-	m.old = append(m.old, filepath.Join(dir, l.Segment))
+	m.replaced = append(m.replaced, filepath.Join(dir, l.Segment))
 	return changeStatus(ctx, m.t.Path, func(s *status.StatusFile) error {
 		e := s.Find(l.Name)
 		if e == nil || !e.Counts() || e.Text("segmentFile") != l.Segment {
@@ -173,7 +174,8 @@ func (m *indexMerge) pointTo(ctx context.Context, l *status.Load, stamp int64) e
 	})
 }
 
-// singleIndexes are the names of the .carbonindex files of a segment's directory that no merged one stands for.
+// singleIndexes are the names of the .carbonindex files of a segment's directory; none if there is a merged one, which
+// replaces them.
 func singleIndexes(t *table.Managed, ctx context.Context, p table.Place) (out []string, err error) {
 	names := p.Indexes
 	if names == nil {
@@ -196,7 +198,7 @@ func singleIndexes(t *table.Managed, ctx context.Context, p table.Place) (out []
 	return out, nil
 }
 
-// indexBytes are the bytes of an index file that can be read, and the format of its data files.
+// indexBytes are the bytes of an index file, and the version of its format. A damaged file is Corrupt.
 func indexBytes(t *table.Managed, ctx context.Context, name string) (b []byte, version int32, err error) {
 	o, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
 	if err != nil {
@@ -213,8 +215,8 @@ func indexBytes(t *table.Managed, ctx context.Context, name string) (b []byte, v
 	return b, files[0].Header.Version, err
 }
 
-// mergedSegmentFile writes a segment's segment file again: its directories that were merged have one index file.
-// Members that nobody here knows stay.
+// mergedSegmentFile writes a new segment file for l, in which the directories merged have the index file index. Unknown
+// members are kept.
 func mergedSegmentFile(t *table.Managed, l *status.Load, merged map[string]bool, index string,
 	stamp int64) (name string, err error) {
 	dir := filepath.Join(t.Path, "Metadata", "segments")
@@ -240,6 +242,6 @@ func mergedSegmentFile(t *table.Managed, l *status.Load, merged map[string]bool,
 	if b, err = json.Marshal(seg); err != nil {
 		return "", err
 	}
-	name = fmt.Sprintf("%s_%d.segment", l.Id(), stamp)
+	name = fmt.Sprintf("%s_%d.segment", l.SegmentID(), stamp)
 	return name, status.ReplaceFile(filepath.Join(dir, name), b)
 }

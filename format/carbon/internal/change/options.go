@@ -9,7 +9,7 @@ import (
 	"stoa/format/option"
 )
 
-// Words that options have.
+// Values of options.
 type (
 	Compress   string
 	Timestamps string
@@ -17,7 +17,7 @@ type (
 	Measures   string
 )
 
-// Options are those of Create; package carbon has them with their meaning.
+// Options are the options of Create; package carbon documents them.
 type Options struct {
 	Compression              Compress
 	SortColumns              []string
@@ -51,13 +51,13 @@ var WriteTable = option.Table[Options]{Format: "carbon", For: "writing", Options
 		"snappy", "zstd", "gzip"),
 	option.List("sort-columns", "NAME,NAME,…", "sort the rows by these columns, which then are dimensions",
 		func(o *Options) *[]string { return &o.SortColumns }),
-	option.List("inverted-index", "NAME,NAME,…", "sort columns whose pages are sorted by themselves, with row ids",
+	option.List("inverted-index", "NAME,NAME,…", "sort columns whose pages each are sorted, with row ids",
 		func(o *Options) *[]string { return &o.InvertedIndex }),
 	option.List("long-strings", "NAME,NAME,…", "strings that may have more than 32,765 bytes: type varchar",
 		func(o *Options) *[]string { return &o.LongStrings }),
-	option.Tri("local-dictionary", "keep strings as codes of a dictionary as long as there are few (default true)",
+	option.Tri("local-dictionary", "write strings as codes of a dictionary while there are few (default true)",
 		func(o *Options) **bool { return &o.LocalDictionary }),
-	option.Int("local-dictionary-threshold", "1…100000", "how many strings a local dictionary may have (default 10000)",
+	option.Int("local-dictionary-threshold", "1…100000", "the most strings in a local dictionary (default 10000)",
 		func(o *Options) *int { return &o.LocalDictionaryThreshold }, 1, 100_000),
 	option.Int("page-rows", "1…32000", "rows of a page (default 32000)",
 		func(o *Options) *int { return &o.PageRows }, 1, 32_000),
@@ -67,28 +67,29 @@ var WriteTable = option.Table[Options]{Format: "carbon", For: "writing", Options
 		func(o *Options) *int64 { return &o.BlockletSize }, 1, 1<<20),
 	option.Int("block-size", "1…2048", "MiB after which, in a directory, a new data file begins (default 1024)",
 		func(o *Options) *int64 { return &o.BlockSize }, 1, 2048),
-	option.Size("memory", "rows that are sorted in memory; more are sorted in pieces and merged (default 256MiB)",
+	option.Size("memory",
+		"size of the rows that are sorted in memory; more are sorted in runs and merged (default 256MiB)",
 		func(o *Options) *int64 { return &o.Memory }, 1, math.MaxInt64>>1),
-	option.Pick("timestamps", "what to do with parts of a millisecond: refuse them or drop them (default exact)",
+	option.Pick("timestamps", "fractions of a millisecond: refuse or drop them (default exact)",
 		func(o *Options) *Timestamps { return &o.Timestamps }, "exact", "truncate"),
-	option.Pick("nulls", "what to do with what CarbonData reads as null, as a list of one null: refuse or write it "+
+	option.Pick("nulls", "values that CarbonData reads as null, such as a list of one null: refuse or write them "+
 		"(default exact)", func(o *Options) *Nulls { return &o.Nulls }, "exact", "merge"),
 	option.Int("version", "3, 2, 1", "format of the data files; 2 and 1 are those of CarbonData up to 1.0 (default 3; "+
 		"in a table that of its last segment)", func(o *Options) *int { return &o.Version }, 1, 3),
 	option.Int("blocklet-rows", "2000…12000000", "formats 1 and 2: rows of a blocklet, carbon.blocklet.size (default "+
 		"120000)", func(o *Options) *int { return &o.BlockletRows }, minBlockletRows, maxBlockletRows),
-	option.Pick("measures", "formats 1 and 2: make numbers small where every release reads them, or wherever 1.0 "+
-		"does, of which 1.2 to 1.6 misread some (default any)", func(o *Options) *Measures { return &o.Measures },
+	option.Pick("measures", "formats 1 and 2: encode numbers so that any release reads them, or as 1.0 does, which "+
+		"1.2 to 1.6 misread in part (default any)", func(o *Options) *Measures { return &o.Measures },
 		"any", "1.0"),
-	option.Text("written-by", "TEXT", "who wrote it, kept in the footer (default stoa)",
+	option.Text("written-by", "TEXT", "the writer's name in the footer (default stoa)",
 		func(o *Options) *string { return &o.WrittenBy }),
 }}
 
-// onlyNew are the names of options that mean nothing in formats 1 and 2.
-var onlyNew = []string{"compression", "local-dictionary", "local-dictionary-threshold", "page-rows", "page-size",
+// v3Options are the names of options that formats 1 and 2 do not have.
+var v3Options = []string{"compression", "local-dictionary", "local-dictionary-threshold", "page-rows", "page-size",
 	"blocklet-size", "inverted-index", "long-strings", "written-by"}
 
-// check refuses options that the version of the format does not have.
+// check is Invalid if an option is set that the version of the format does not have.
 func check(o *Options) error {
 	if cmp.Or(o.Version, 3) == 3 {
 		switch {
@@ -100,7 +101,7 @@ func check(o *Options) error {
 		return nil
 	}
 	given := WriteTable.Strings(o)
-	for _, name := range onlyNew {
+	for _, name := range v3Options {
 		if _, ok := given[name]; ok {
 			return fault.Invalidf("carbon: format %d has no option %s", o.Version, name)
 		}
@@ -118,7 +119,7 @@ func parseWriteOptions(opts map[string]string) (schema.WriteOptions, error) {
 		return o, err
 	}
 	o.Version, o.Codec = cmp.Or(s.Version, o.Version), cmp.Or(string(s.Compression), o.Codec)
-	o.By = cmp.Or(s.WrittenBy, o.By)
+	o.CreatedBy = cmp.Or(s.WrittenBy, o.CreatedBy)
 	o.SortColumns, o.Inverted, o.LongStrings = s.SortColumns, s.InvertedIndex, s.LongStrings
 	o.Dictionary = s.LocalDictionary == nil || *s.LocalDictionary
 	o.Threshold, o.PageRows = cmp.Or(s.LocalDictionaryThreshold, o.Threshold), cmp.Or(s.PageRows, o.PageRows)
@@ -126,8 +127,8 @@ func parseWriteOptions(opts map[string]string) (schema.WriteOptions, error) {
 	o.Blocklet, o.Block = cmp.Or(s.BlockletSize<<20, o.Blocklet), cmp.Or(s.BlockSize<<20, o.Block)
 	o.Memory = cmp.Or(s.Memory, o.Memory)
 	o.Truncate, o.Merge, o.As10 = s.Timestamps == "truncate", s.Nulls == "merge", s.Measures == "1.0"
-	if o.Version < 3 { // a blocklet has one page, and ends when it has as many rows as it may have
-		o.Whole()
+	if o.Version < 3 { // a blocklet is one page, whose size is a number of rows
+		o.RestrictToV12()
 		o.PageRows = cmp.Or(s.BlockletRows, v12BlockletRows)
 	}
 	return o, nil

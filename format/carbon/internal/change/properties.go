@@ -9,13 +9,13 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// ownProperties are those that the rest of a TableSpec says.
+// ownProperties are the properties that other fields of a TableSpec set.
 var ownProperties = map[string]string{"sort_columns": "SortColumns (--sort-columns)",
 	"inverted_index": "Inverted (--inverted-index)", "long_string_columns": "LongStrings (--long-strings)",
 	"bucket_number": "Buckets (--bucket)", "bucket_columns": "BucketBy (--bucket)",
 	"bucketnumber": "Buckets (--bucket)", "bucketcolumns": "BucketBy (--bucket)"}
 
-// propertyValues are the values that loads here understand; of a number the smallest and the largest.
+// propertyValues are the values of properties that loads support: words, or min and max of a number.
 var propertyValues = map[string]struct {
 	words    []string
 	from, to int64
@@ -28,27 +28,28 @@ var propertyValues = map[string]struct {
 	"table_page_size_inmb": {from: 1, to: 1755}, "local_dictionary_threshold": {from: 1, to: 100_000},
 }
 
-// checkProperties refuses properties that would say what the table is not.
+// checkProperties is Invalid if a property is set elsewhere, misspelled, or has a value that loads do not support.
+// Unknown properties are accepted.
 func checkProperties(props map[string]string) error {
-	for _, k := range layout.Sorted(props) {
+	for _, k := range layout.SortedKeys(props) {
 		low, v := strings.ToLower(k), props[k]
-		if say := ownProperties[low]; say != "" {
-			return fault.Invalidf("carbon: property %s: it is said by %s", k, say)
+		if field := ownProperties[low]; field != "" {
+			return fault.Invalidf("carbon: property %s: set %s instead", k, field)
 		}
 		want, known := propertyValues[low]
 		switch {
 		case !known:
 		case low != k:
-			return fault.Invalidf("carbon: property %s is written %s", k, low)
+			return fault.Invalidf("carbon: property %s: expected the spelling %s", k, low)
 		case want.words != nil:
 			if !slices.Contains(want.words, strings.ToLower(v)) {
-				return fault.Invalidf("carbon: property %s=%s: one of %s is wanted", k, v,
-					strings.Join(want.words, ", "))
+				return fault.Invalidf("carbon: property %s: expected one of %s, found %q", k,
+					strings.Join(want.words, ", "), v)
 			}
 		default:
 			if n, err := strconv.ParseInt(v, 10, 64); err != nil || n < want.from || n > want.to {
-				return fault.Invalidf("carbon: property %s=%s: a number from %d to %d is wanted", k, v, want.from,
-					want.to)
+				return fault.Invalidf("carbon: property %s: expected a number from %d to %d, found %q", k, want.from,
+					want.to, v)
 			}
 		}
 	}

@@ -19,17 +19,18 @@ import (
 	"stoa/store"
 )
 
-// CreateTable makes a table's directory: its schema and an empty status. dir must not be there, or be empty.
-// store, if it is not empty, is the directory of the databases, whose ModifiedTime.mdt is touched.
+// CreateTable creates a table in dir, which must not exist or be empty: a schema and an empty tablestatus. store,
+// unless "", is the directory of the databases, whose ModifiedTime.mdt is touched. Errors about spec are Invalid or
+// Unsupported.
 func CreateTable(dir, store string, spec TableSpec) error {
 	return createTable(dir, store, spec, false)
 }
 
 func createTable(dir, store string, spec TableSpec, dry bool) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fault.Invalidf("%s is there already", dir)
+		return fault.Invalidf("%s exists already", dir)
 	}
-	t, err := spec.tableSchema(status.Now())
+	t, err := spec.tableSchema(status.NowMillis())
 	if err != nil || dry {
 		return err
 	}
@@ -40,20 +41,20 @@ func createTable(dir, store string, spec TableSpec, dry bool) error {
 	if err := status.ReplaceFile(status.StatusPath(dir), []byte("[]")); err != nil {
 		return err
 	}
-	// the last one: it makes the directory a table
+	// last, since it makes the directory a table
 	if err := status.ReplaceFile(filepath.Join(meta, "schema"), layout.ThriftBytes(t.Put)); err != nil {
 		return err
 	}
 	return touchStore(store)
 }
 
-// touchStore notes that a table came or went: the time of the file is what others look at.
+// touchStore records that a table was created or dropped, by the modification time of a file in the store.
 func touchStore(dir string) error {
 	if dir == "" {
 		return nil
 	}
 	name := filepath.Join(dir, "ModifiedTime.mdt")
-	if other := filepath.Join(dir, "modifiedTime.mdt"); exists(other) { // as newer releases call it
+	if other := filepath.Join(dir, "modifiedTime.mdt"); exists(other) { // its name in later releases
 		name = other
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
@@ -69,16 +70,16 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// isTable is an error if a directory is no table's.
+// isTable is Invalid if a directory is not that of a table.
 func isTable(dir string) error {
 	if !exists(filepath.Join(dir, "Metadata", "schema")) && !exists(filepath.Join(dir, "Fact")) {
-		return fault.Invalidf("%s is no table: it has neither Metadata/schema nor Fact", dir)
+		return fault.Invalidf("%s is not a table: it has neither Metadata/schema nor Fact", dir)
 	}
 	return nil
 }
 
-// DropTable removes a table with all its files. The schema goes first: without it nobody takes the directory
-// for a whole table.
+// DropTable removes a table with all its files, the schema first: without it an interrupted removal does not look like
+// a complete table. store is as for CreateTable.
 func DropTable(ctx context.Context, dir, store string) error {
 	if err := isTable(dir); err != nil {
 		return err
@@ -96,7 +97,7 @@ func DropTable(ctx context.Context, dir, store string) error {
 	return errors.Join(os.RemoveAll(dir), touchStore(store))
 }
 
-// DeleteSegments marks loads as deleted; their files stay until they are cleaned away.
+// DeleteSegments marks segments as deleted; Clean removes their files. One that does not exist or count is Invalid.
 func DeleteSegments(ctx context.Context, dir string, names []string) error {
 	return changeStatus(ctx, dir, markDeleted(dir, names))
 }
@@ -111,28 +112,29 @@ func markDeleted(dir string, names []string) func(s *status.StatusFile) error {
 			case !e.Counts():
 				return fault.Invalidf("segment %s of %s is %s: it cannot be deleted", n, dir, e.Text("loadStatus"))
 			}
-			e["loadStatus"], e["modificationOrDeletionTimestamp"] = status.StatusDeleted, status.MsText(status.Now())
+			e["loadStatus"], e["modificationOrDeletionTimestamp"] = status.StatusDeleted,
+				status.FormatMillis(status.NowMillis())
 		}
 		return nil
 	}
 }
 
-// Deleted are rows of a data file that are to go; File is as column stoa_file of the reader's option positions
-// gives it.
+// Deleted are rows of a data file to be deleted: values of the columns FileColumn and RowColumn of the reader's option
+// positions.
 type Deleted = format.RowsOfFile
 
-// DeleteRows deletes rows: for each data file a delete delta with all its deleted rows, and an update status,
-// become part of the table in one rename of tablestatus.
+// DeleteRows deletes rows and returns their number: for each data file a delete delta with all its deleted rows, and an
+// update status, committed by one rename of tablestatus. A row that is already deleted, or does not exist, is Invalid.
 func DeleteRows(ctx context.Context, dir string, rows []Deleted) (int64, error) {
 	return deleteRows(ctx, dir, rows, nil)
 }
 
-// UpdateRows deletes rows and, in the same change, adds those that were written to l, which was begun by BeginUpdate.
+// UpdateRows deletes rows and, in the same commit, adds those that were written to l, which BeginUpdate returned.
 func UpdateRows(ctx context.Context, dir string, rows []Deleted, l *Load) (int64, error) {
 	return deleteRows(ctx, dir, rows, l)
 }
 
-// BeginUpdate begins the load of an update: it becomes part of the table together with the deletes.
+// BeginUpdate begins the load of an update, which UpdateRows commits together with the deletes.
 func BeginUpdate(ctx context.Context, dir string, sc *arrow.Schema, o LoadOptions) (*Load, error) {
 	return BeginLoad(ctx, dir, sc, o)
 }
@@ -143,13 +145,13 @@ func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int
 	if err != nil {
 		return 0, err
 	}
-	stamp := status.Now()
+	stamp := status.NowMillis()
 	if l != nil {
 		stamp = l.stamp
 	}
 	var fresh []map[string]any
 	var deltas []string
-	listed := false // tablestatus may name them
+	listed := false // the commit was tried, and tablestatus may name them
 	defer func() {
 		for _, name := range deltas {
 			if err != nil && !listed {
@@ -183,7 +185,7 @@ func deleteRows(ctx context.Context, dir string, rows []Deleted, l *Load) (n int
 	return n, err
 }
 
-// commitDeletes writes the update status again and has tablestatus name it.
+// commitDeletes writes a new update status with the entries fresh, and sets its name in tablestatus.
 func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, segments map[string]bool,
 	stamp int64) error {
 	list, err := readUpdates(dir, *s)
@@ -199,7 +201,7 @@ func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, seg
 	if err != nil {
 		return err
 	}
-	name := "tableupdatestatus-" + status.MsText(stamp)
+	name := "tableupdatestatus-" + status.FormatMillis(stamp)
 	if err := status.ReplaceFile(filepath.Join(dir, "Metadata", name), b); err != nil {
 		return err
 	}
@@ -210,9 +212,9 @@ func commitDeletes(dir string, s *status.StatusFile, fresh []map[string]any, seg
 		}
 		if segments[e.Text("loadName")] {
 			if e.Text("updateDeltaStartTimestamp") == "" {
-				e["updateDeltaStartTimestamp"] = status.MsText(stamp)
+				e["updateDeltaStartTimestamp"] = status.FormatMillis(stamp)
 			}
-			e["updateDeltaEndTimestamp"] = status.MsText(stamp)
+			e["updateDeltaEndTimestamp"] = status.FormatMillis(stamp)
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// readStatus reads tablestatus if readers do: what they refuse is refused in their words.
+// readStatus reads tablestatus, or returns the error with which readers refuse the table.
 func readStatus(dir string) (status.StatusFile, error) {
 	if _, err := ReadTableSchema(dir); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func changeStatus(ctx context.Context, dir string, change func(s *status.StatusF
 	return status.ChangeStatus(ctx, dir, accept, change)
 }
 
-// ReadTableSchema reads the schema file of a table.
+// ReadTableSchema reads the schema of the table in dir. Errors are those of opening the table.
 func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 	m, err := table.OpenManaged(context.Background(), store.Local{}, filepath.ToSlash(dir), format.OpenOptions{},
 		table.ReadOptions{Bucket: -1, Zone: time.UTC}, nil)
@@ -40,8 +40,8 @@ func ReadTableSchema(dir string) (*layout.TableSchema, error) {
 	return &m.TableSchema, nil
 }
 
-// checkReadable refuses to change a table that cannot be read, with the reader's error; see
-// table.Managed.CheckReadable. Damage of the segments except, which are to be removed, does not count.
+// checkReadable returns the error with which readers refuse the table, which must not be changed then; see
+// table.Managed.CheckReadable. The segments except, which are to be removed, are not read.
 func checkReadable(ctx context.Context, dir string, except ...string) error {
 	o := table.ReadOptions{Bucket: -1, Zone: time.UTC}
 	open := func() (*table.Managed, error) {
@@ -65,7 +65,7 @@ func checkReadable(ctx context.Context, dir string, except ...string) error {
 	return t.CheckReadable(ctx)
 }
 
-// LockUpdate keeps other deletes, updates and compactions from the table until unlock is called.
+// LockUpdate excludes other deletes, updates and compactions until unlock is called. Errors are those of status.Lock.
 func LockUpdate(ctx context.Context, dir string) (unlock func(), err error) {
 	var all []func()
 	undo := func() {

@@ -15,41 +15,42 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// TableSpec says what a new table is.
+// TableSpec describes a new table.
 type TableSpec struct {
 	Schema      *arrow.Schema
 	SortColumns []string
 	Inverted    []string // sort columns with an inverted index
-	LongStrings []string // strings that are varchar
-	Partition   []string // Hive-style partition columns; they are the last ones
+	LongStrings []string // strings of type varchar
+	Partition   []string // Hive-style partition columns; they become the last ones
 	BucketBy    []string
 	Buckets     int
 	Properties  map[string]string
 }
 
-// tableSchema makes the schema of a new table at a time (milliseconds).
+// tableSchema is the schema of a new table, created at stamp, in milliseconds since 1970. Errors are Invalid or
+// Unsupported.
 func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 	if err := checkProperties(s.Properties); err != nil {
 		return nil, err
 	}
 	o := schema.DefaultWriteOptions()
-	o.SortColumns, o.Inverted, o.LongStrings, o.Keyed = s.SortColumns, s.Inverted, s.LongStrings,
+	o.SortColumns, o.Inverted, o.LongStrings, o.GlobalDictionaries = s.SortColumns, s.Inverted, s.LongStrings,
 		propertyNames(s.Properties["dictionary_include"])
 	list, err := schema.PlanColumns(s.partitionsLast(), &o)
 	if err != nil {
 		return nil, err
 	}
 	for i := range list {
-		list[i].Id = newUUID()
-		if list[i].Encoders.Has(layout.EncDirectDictionary) { // as Spark has them
+		list[i].ID = newUUID()
+		if list[i].Encoders.Has(layout.EncDirectDictionary) { // in the order of tables that Spark creates
 			list[i].Encoders[0], list[i].Encoders[1] = layout.EncDictionary, layout.EncDirectDictionary
 		}
 	}
-	t := &layout.TableSchema{Id: newUUID(), Columns: list, History: []layout.Evolution{{Stamp: stamp}},
+	t := &layout.TableSchema{ID: newUUID(), Columns: list, History: []layout.Evolution{{Stamp: stamp}},
 		Properties: map[string]string{
 			"sort_columns": strings.Join(s.SortColumns, ","), "comment": "", "bad_record_path": "",
 			"local_dictionary_enable": "true", "indexexists": "false", "indextableexists": "false"}}
-	// with buckets the real one refuses tables that say it: each bucket is sorted by itself
+	// with buckets, which each are sorted, CarbonData refuses the property
 	if len(s.SortColumns) > 0 && s.Buckets == 0 {
 		t.Properties["sort_scope"] = "local_sort"
 	}
@@ -63,14 +64,13 @@ func (s *TableSpec) tableSchema(stamp int64) (*layout.TableSchema, error) {
 	return t, s.partition(t)
 }
 
-// partitionsLast are the fields with the partition columns at the end, as CarbonData has them: its loads fail
-// otherwise.
+// partitionsLast is the schema with the partition columns at the end; with another order CarbonData's loads fail.
 func (s *TableSpec) partitionsLast() *arrow.Schema {
 	sc := lowered(s.Schema)
 	var fields, last []arrow.Field
 	for i, n := range s.Partition {
 		if slices.Contains(s.Partition[:i], n) {
-			continue // refused later
+			continue // an error of partition
 		}
 		if at := slices.IndexFunc(sc.Fields(),
 			func(f arrow.Field) bool { return strings.EqualFold(f.Name, n) }); at >= 0 {
@@ -85,7 +85,7 @@ func (s *TableSpec) partitionsLast() *arrow.Schema {
 	return arrow.NewSchema(append(fields, last...), nil)
 }
 
-// lowered has the names in lower case, as the systems that have tables want them.
+// lowered is a schema with its names in lower case, as Spark and Hive have them.
 func lowered(sc *arrow.Schema) *arrow.Schema {
 	fields := slices.Clone(sc.Fields())
 	for i := range fields {
@@ -99,14 +99,14 @@ func (s *TableSpec) buckets(t *layout.TableSchema) error {
 		return nil
 	}
 	if t.Properties["sort_scope"] != "" {
-		return fault.Invalidf("carbon: a table with buckets has no sort_scope: each bucket is sorted by itself")
+		return fault.Invalidf("carbon: a table with buckets cannot have the property sort_scope")
 	}
 	if s.Buckets < 0 || len(s.BucketBy) == 0 {
-		return fault.Invalidf("carbon: buckets want a number above 0 and at least one column")
+		return fault.Invalidf("carbon: buckets: expected a number above 0 and at least one column")
 	}
 	for _, n := range s.BucketBy {
-		c := t.Top(n)
-		if c == nil || c.Typ.Complex() || c.Typ == layout.TypeBinary || c.Keyed() {
+		c := t.FindColumn(n)
+		if c == nil || c.Type.Complex() || c.Type == layout.TypeBinary || c.HasGlobalDictionary() {
 			return fault.Invalidf("carbon: %q cannot be a bucket column", n)
 		}
 		t.BucketBy = append(t.BucketBy, *c)
@@ -127,10 +127,10 @@ func (s *TableSpec) partition(t *layout.TableSchema) error {
 	t.Partition = &layout.PartitionInfo{Kind: layout.NativeHive}
 	for i, n := range s.Partition {
 		if slices.Contains(s.Partition[:i], n) {
-			return fault.Invalidf("carbon: %q is a partition column twice", n)
+			return fault.Invalidf("carbon: partition column %q is named twice", n)
 		}
-		c := t.Top(n)
-		if c == nil || c.Typ.Complex() || c.Typ == layout.TypeBinary || c.SortColumnSchema() || c.Keyed() {
+		c := t.FindColumn(n)
+		if c == nil || c.Type.Complex() || c.Type == layout.TypeBinary || c.SortColumn() || c.HasGlobalDictionary() {
 			return fault.Invalidf("carbon: %q cannot be a partition column", n)
 		}
 		t.Partition.Columns = append(t.Partition.Columns, *c)
@@ -145,7 +145,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// OptionsOf are those of the table's properties, for writing.
+// OptionsOf are the options opts for loads into a table, with defaults from the table's properties. Errors are Invalid.
 func OptionsOf(t *layout.TableSchema, opts map[string]string) (schema.WriteOptions, error) {
 	o, err := parseWriteOptions(opts)
 	if err != nil {
@@ -163,7 +163,7 @@ func OptionsOf(t *layout.TableSchema, opts map[string]string) (schema.WriteOptio
 	if strings.EqualFold(t.Properties["local_dictionary_enable"], "false") {
 		o.Dictionary = false
 	}
-	o.Coded, o.Uncoded = propertyNames(t.Properties["local_dictionary_include"]),
+	o.LocalDictionaries, o.NoLocalDictionaries = propertyNames(t.Properties["local_dictionary_include"]),
 		propertyNames(t.Properties["local_dictionary_exclude"])
 	if c := t.Properties["carbon.column.compressor"]; c != "" && opts["compression"] == "" {
 		p, err := WriteTable.Parse(map[string]string{"compression": c})
@@ -173,13 +173,13 @@ func OptionsOf(t *layout.TableSchema, opts map[string]string) (schema.WriteOptio
 		o.Codec = string(p.Compression)
 	}
 	if o.SortColumns = nil; o.Version < 3 {
-		o.Whole()
+		o.RestrictToV12()
 		o.SortColumns = t.V12SortColumns()
 		return o, nil
 	}
 	if s := strings.ToLower(t.Properties["sort_scope"]); s != "no_sort" {
 		for i := range t.Columns {
-			if c := &t.Columns[i]; c.SortColumnSchema() && !c.Invisible {
+			if c := &t.Columns[i]; c.SortColumn() && !c.Invisible {
 				o.SortColumns = append(o.SortColumns, c.Name)
 			}
 		}
@@ -187,7 +187,7 @@ func OptionsOf(t *layout.TableSchema, opts map[string]string) (schema.WriteOptio
 	return o, nil
 }
 
-// propertyNames are the names in a property, which may end with a comma.
+// propertyNames are the names in a property, separated by commas; empty ones are skipped.
 func propertyNames(v string) []string {
 	names := strings.Split(v, ",")
 	for i := range names {

@@ -11,11 +11,10 @@ import (
 	"stoa/pred"
 )
 
-// The smallest and the largest value of each page and of each blocklet, as format 3 keeps them. How they are
-// written depends on whether the column is a dimension (bytes that compare as the values do) or a measure. A
-// null counts as 0, as the text of a null, or as code 1: bounds are never too narrow, but they may be too wide.
+// Min and max of pages and blocklets in format 3. A dimension has bytes that compare as the values do, a measure has
+// numbers. A null counts as 0, as the text for null, or as code 1: bounds may be too wide, but are never too narrow.
 
-// bounds are those of a page.
+// bounds are the bounds of a page; nil and false if it has none.
 func (c *Chunk) bounds(ctx context.Context, p *page.StoredPage) (*pred.Bounds, bool) {
 	if c.F.Version < 3 {
 		return nil, false
@@ -31,7 +30,7 @@ func (c *Chunk) bounds(ctx context.Context, p *page.StoredPage) (*pred.Bounds, b
 	return b, b != nil
 }
 
-// ExactConstant are the bounds of a constant in all rows.
+// ExactConstant are the bounds of a constant in all of rows rows.
 func ExactConstant(v schema.Constant, ph *schema.Physical, rows int64) *pred.Bounds {
 	b := v.Bounds(ph.Type)
 	if v.Null {
@@ -40,25 +39,25 @@ func ExactConstant(v schema.Constant, ph *schema.Physical, rows int64) *pred.Bou
 	return b
 }
 
-// MinMaxOf is the bounds that number i of m gives column c of a file of format 3; nil if it gives none.
+// MinMaxOf are the bounds of chunk i in m, for column c of a file of format 3; nil if there are none.
 func MinMaxOf(c *schema.Column, m *layout.MinMax, i int) *pred.Bounds {
 	lo, hi, ok := m.At(i)
-	if !ok || len(lo) == 0 && len(hi) == 0 || schema.GlobalCodes(c) { // codes are not in the order of the values
+	if !ok || len(lo) == 0 && len(hi) == 0 || schema.HasGlobalCodes(c) { // codes are not in the order of the values
 		return nil
 	}
 	a, ok1 := BoundOf(c, lo)
 	z, ok2 := BoundOf(c, hi)
 	if order, ok := pred.Compare(a, z); !ok1 || !ok2 || !ok || order > 0 {
-		return nil // nothing was kept, or nothing was there but nulls
+		return nil // unknown, or all values are null
 	}
 	return &pred.Bounds{Min: &a, Max: &z, Nulls: -1, Rows: -1}
 }
 
-// Crossed reports whether a smallest value that can be read is greater than the largest one. Only where all
-// values are null that may be.
+// Crossed reports whether min and max of chunk i can be parsed, and min > max: writers do that only if all values are
+// null.
 func Crossed(c *schema.Column, m *layout.MinMax, i int) (lowest, highest pred.Value, yes bool) {
 	lo, hi, ok := m.At(i)
-	if !ok || len(lo) == 0 || len(hi) == 0 || schema.GlobalCodes(c) {
+	if !ok || len(lo) == 0 || len(hi) == 0 || schema.HasGlobalCodes(c) {
 		return lowest, highest, false
 	}
 	a, ok1 := BoundOf(c, lo)
@@ -67,9 +66,9 @@ func Crossed(c *schema.Column, m *layout.MinMax, i int) (lowest, highest pred.Va
 	return a, z, ok && ok1 && ok2 && order > 0
 }
 
-// BoundOf is a bound's bytes as a value.
+// BoundOf parses a bound of column c in format 3; ok is false if it cannot be one.
 func BoundOf(c *schema.Column, b []byte) (pred.Value, bool) {
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeString, layout.TypeVarchar:
 		return pred.Value{Kind: pred.KindString, Text: string(b)}, true
 	case layout.TypeBinary:
@@ -83,7 +82,7 @@ func BoundOf(c *schema.Column, b []byte) (pred.Value, bool) {
 		if c.Dimension || len(b) < 2 || len(b) > 17 {
 			return pred.Value{}, false
 		}
-		return pred.Value{Kind: pred.KindDecimal, Dec: schema.BigNum(b[1:]), Scale: int32(b[0])}, true
+		return pred.Value{Kind: pred.KindDecimal, Dec: schema.ParseDecimal(b[1:]), Scale: int32(b[0])}, true
 	case layout.TypeDouble:
 		if c.Dimension || len(b) != 8 {
 			return pred.Value{}, false
@@ -96,8 +95,8 @@ func BoundOf(c *schema.Column, b []byte) (pred.Value, bool) {
 	return pred.Value{}, false
 }
 
-// wholeBound is a bound of whole numbers: eight bytes (one of bytes and booleans), of a dimension as many as
-// the type has, with the sign turned.
+// wholeBound parses a bound of a whole number, big-endian: of a measure eight bytes (one for bytes and booleans), of a
+// dimension the width of the type, with the sign bit inverted.
 func wholeBound(c *schema.Column, b []byte) (pred.Value, bool) {
 	n := len(b)
 	if n == 0 || n > 8 {
@@ -107,14 +106,14 @@ func wholeBound(c *schema.Column, b []byte) (pred.Value, bool) {
 	for _, x := range b {
 		v = v<<8 | int64(x)
 	}
-	small := c.Typ == layout.TypeBoolean || c.Typ == layout.TypeByte
+	small := c.Type == layout.TypeBoolean || c.Type == layout.TypeByte
 	switch {
-	case small && n != 1, !small && !c.Dimension && n != 8, c.Dimension && c.Typ == layout.TypeByte:
-		// the last one is a text
+	case small && n != 1, !small && !c.Dimension && n != 8, c.Dimension && c.Type == layout.TypeByte:
+		// a dimension of bytes has texts, which do not compare as the values do
 		return pred.Value{}, false
 	case c.Dimension && !small:
 		if want := map[layout.DataType]int{layout.TypeShort: 2, layout.TypeInt: 4, layout.TypeLong: 8,
-			layout.TypeTimestamp: 8}[c.Typ]; n != want {
+			layout.TypeTimestamp: 8}[c.Type]; n != want {
 			return pred.Value{}, false
 		}
 		v ^= 1 << (8*n - 1)
@@ -122,14 +121,14 @@ func wholeBound(c *schema.Column, b []byte) (pred.Value, bool) {
 	default:
 		v = v << (64 - 8*n) >> (64 - 8*n)
 	}
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeBoolean:
-		if c.Dimension && (v == '0' || v == '1') { // pages of sort columns have texts
+		if c.Dimension && (v == '0' || v == '1') { // pages of sort columns have texts as bounds
 			v -= '0'
 		}
 		return pred.Bool(v == 1), v == 0 || v == 1
 	case layout.TypeTimestamp:
-		return schema.Instant(v), true
+		return schema.TimestampValue(v), true
 	}
 	return pred.Int(v), true
 }

@@ -17,18 +17,18 @@ import (
 	"stoa/wire"
 )
 
-// Chunk gives the pages of a column of a blocklet. It is a format.Chunk.
+// Chunk is a format.Chunk: the pages of a column of a blocklet.
 type Chunk struct {
 	F      *DataFile
 	Phys   *schema.Physical
-	Col    *schema.Column // the file's column
-	Rows   vec.Range
-	Starts []int64
+	Col    *schema.Column // of the file
+	Rows   vec.Range      // that are read
+	Starts []int64        // see PageStarts
 	Tree   *chunkTree
-	I      int
+	I      int // the next page
 	Dates  page.DateRule
-	Global *dict.GlobalDictionary // of the column, not of the chunk; nil: none
-	NoDict error                  // why its dictionary cannot be read
+	Global *dict.GlobalDictionary // the column's; nil: it has none
+	NoDict error                  // why Global cannot be opened
 }
 
 // chunkTree is the metadata of a column chunk and, for lists and structs, of those below it.
@@ -36,11 +36,11 @@ type chunkTree struct {
 	*ChunkAt
 	col      *schema.Column
 	children []*chunkTree
-	nulls    []uint32 // of a chunk with a dictionary below a list or struct: the codes that mean null
+	nulls    []uint32 // of a chunk with a local dictionary below a list or struct: the codes that mean null
 }
 
-// OpenTree reads the metadata of a column chunk; of a list or struct also those of what is below, because only
-// they say which lists and structs are null.
+// OpenTree reads the metadata of a column chunk; of a list or struct those of its children, too: which lists and
+// structs are null follows from the children.
 func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*chunkTree, error) {
 	c, err := f.ReadChunk(ctx, g, col)
 	if err != nil {
@@ -53,7 +53,8 @@ func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*ch
 			return nil, err
 		}
 		if len(kid.Pages) != len(t.Pages) {
-			return nil, fault.Corruptf(kid.At, kid.Path, "%d pages, %s has %d", len(kid.Pages), t.Path, len(t.Pages))
+			return nil, fault.Corruptf(kid.At, kid.Path, "expected the %d pages of %s, found %d", len(t.Pages), t.Path,
+				len(kid.Pages))
 		}
 		if kid.Dict != nil && len(kid.Pages) > 0 {
 			if kid.nulls, err = localNulls(kid.Dict, kid.Pages[0].Codec, f.Limits); err != nil {
@@ -67,19 +68,19 @@ func (f *DataFile) OpenTree(ctx context.Context, g int, col *schema.Column) (*ch
 
 // below are the columns whose nulls make c null.
 func below(c *schema.Column) []*schema.Column {
-	if c.Typ == layout.TypeMap {
+	if c.Type == layout.TypeMap {
 		return c.Children[0].Children
 	}
 	return c.Children
 }
 
-// Global reports whether the pages hold codes of the column's dictionary, which is the table's.
+// Global reports whether the pages hold codes of the column's global dictionary.
 func (t *chunkTree) Global() bool {
-	return t.Dict == nil && schema.GlobalCodes(t.col) && len(t.Pages) > 0 &&
+	return t.Dict == nil && schema.HasGlobalCodes(t.col) && len(t.Pages) > 0 &&
 		t.Pages[0].Encoders.Has(layout.EncDictionary)
 }
 
-// page is page i with those below it; spans are appended in the order in which Decode takes their bytes.
+// page is page i with those below it. Their spans are appended in the order in which Decode takes the bytes.
 func (t *chunkTree) page(f *DataFile, i int, rows int64, dates page.DateRule, spans *[]fault.Span) page.StoredPage {
 	p := page.StoredPage{DataChunk: &t.Pages[i], Col: t.col, Version: f.Version, Rows: rows, Coded: t.Dict != nil,
 		Limits: f.Limits, Spans: 1, Dates: dates, Widths: &f.Widths}
@@ -94,7 +95,7 @@ func (t *chunkTree) page(f *DataFile, i int, rows int64, dates page.DateRule, sp
 	return p
 }
 
-// Next returns the next page.
+// Next is format.Chunk.Next.
 func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	i := c.I
 	if i >= len(c.Tree.Pages) || c.Starts[i] >= c.Rows.To {
@@ -108,8 +109,8 @@ func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	}
 	own := c.Tree.page(c.F, i, p.Rows, c.Dates, &p.Spans)
 	if p.Entries > page.MaxPageRows {
-		return p, fault.Limitf(c.Tree.At, c.Tree.Path, "page %d has %d rows, a page has at most %d", i, p.Entries,
-			page.MaxPageRows)
+		return p, fault.Limitf(c.Tree.At, c.Tree.Path, "page %d: expected at most %d rows, found %d", i,
+			page.MaxPageRows, p.Entries)
 	}
 	p.Own, p.Lent = &own, len(p.Spans)-own.Spans
 	p.Coded = own.Coded || own.Global && c.known(&own)
@@ -119,7 +120,7 @@ func (c *Chunk) Next(ctx context.Context) (format.Page, error) {
 	return p, nil
 }
 
-// Dict is the dictionary of the chunk.
+// Dict is format.Chunk.Dict: the local or global dictionary.
 func (c *Chunk) Dict() (format.Page, bool) {
 	d := c.Tree.Dict
 	if c.NoDict != nil && c.Phys.Has == format.Values {
@@ -135,7 +136,7 @@ func (c *Chunk) Dict() (format.Page, bool) {
 		Spans: []fault.Span{c.Tree.Within(d.Data), c.Tree.Within(d.Used)}, Own: d}, true
 }
 
-// Decode appends a page to dst.
+// Decode is format.Chunk.Decode.
 func (c *Chunk) Decode(t *format.Task, dst *vec.Vector) error {
 	before := dst.Len()
 	if err := c.decode(t, dst); err != nil {
@@ -152,7 +153,7 @@ func (c *Chunk) decode(t *format.Task, dst *vec.Vector) error {
 	switch own := t.Page.Own.(type) {
 	case *page.StoredPage:
 		var err error
-		if own.Col.Typ.Complex() {
+		if own.Col.Type.Complex() {
 			err = own.Lengths(t, dst)
 		} else {
 			err = own.Decode(t, t.Bytes, t.N, dst)
@@ -169,10 +170,10 @@ func (c *Chunk) decode(t *format.Task, dst *vec.Vector) error {
 		}
 		return nil
 	}
-	return fault.Bugf("carbon: a page that Next did not give")
+	return fault.Bugf("carbon: a page that Next did not return")
 }
 
-// codec is the method of a chunk; all its pages have the same.
+// codec is the codec of the chunk: all its pages have the same.
 func (c *Chunk) codec() string {
 	if len(c.Tree.Pages) == 0 {
 		return "snappy"
@@ -180,19 +181,19 @@ func (c *Chunk) codec() string {
 	return c.Tree.Pages[0].Codec
 }
 
-// maxCodes is how many codes of three bytes there are.
+// maxCodes is the number of codes of three bytes.
 const maxCodes = 1 << 24
 
-// dictionaryValues is a local dictionary taken apart: the values, in the order of their codes, and which codes
-// have one.
+// dictionaryValues is a decompressed local dictionary: the values, in the order of their codes, and which codes have
+// one.
 type dictionaryValues struct {
 	raw    []byte
-	starts []uint32 // where each value begins and ends in raw
-	used   []byte   // bits
-	n      int      // codes: all used ones are below
+	starts []uint32 // start and end of each value in raw
+	used   []byte   // bit set of the codes that have a value
+	n      int      // all codes in used are below
 }
 
-// localValues decompresses a local dictionary.
+// localValues decompresses a local dictionary, whose data and used bits were read.
 func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, method string,
 	l format.Limits) (v dictionaryValues, err error) {
 	if len(d.Meta) == 0 {
@@ -214,10 +215,10 @@ func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, m
 		}
 	}
 	if v.n > maxCodes {
-		return v, fault.Rel(0, 0, "dictionary_values", "code %d", v.n-1)
+		return v, fault.Rel(0, 0, "dictionary_values", "expected codes below %d, found %d", maxCodes, v.n-1)
 	}
 	p := &page.StoredPage{DataChunk: &layout.DataChunk{Codec: method},
-		Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeString}}, Version: 3, Limits: l}
+		Col: &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeString}}, Version: 3, Limits: l}
 	c := page.Content{P: p, T: t, N: count}
 	if c.Raw, err = codec.Expand(method, data, l.Page, t.Scratch.Bytes); err != nil {
 		return v, err
@@ -232,7 +233,7 @@ func localValues(d *layout.LocalDictionary, t *format.Task, data, used []byte, m
 	return v, err
 }
 
-// localNulls are the codes that mean null: 1, and in lists and structs the one of the text that stands for null.
+// localNulls are the codes that mean null: 1, and, in lists and structs, the code of the text for null.
 func localNulls(d *layout.LocalDictionary, method string, l format.Limits) ([]uint32, error) {
 	t := &format.Task{Scratch: new(vec.Arena)}
 	v, err := localValues(d, t, d.Data, d.Used, method, l)
@@ -252,8 +253,8 @@ func localNulls(d *layout.LocalDictionary, method string, l format.Limits) ([]ui
 	return out, nil
 }
 
-// decodeLocal makes a local dictionary a vector in which code c is entry c. Null are the codes without a value,
-// and those whose value means null; the latter have bytes nevertheless, which tells them apart: see usable.
+// decodeLocal appends a local dictionary to dst: code c is entry c. Codes without a value are null, and so are those
+// whose value means null; the latter have bytes nevertheless, by which page.Content tells them from unknown codes.
 func decodeLocal(d *layout.LocalDictionary, t *format.Task, method string, l format.Limits, dst *vec.Vector) error {
 	v, err := localValues(d, t, t.Bytes[0], t.Bytes[1], method, l)
 	if err != nil {
@@ -276,7 +277,7 @@ func decodeLocal(d *layout.LocalDictionary, t *format.Task, method string, l for
 			end += copy(room[end:], value)
 		}
 		if null {
-			schema.ClearOne(valid, at+i)
+			schema.SetNull(valid, at+i)
 			nulls++
 		}
 		offs[i+1] = offs[0] + int32(end)
@@ -285,8 +286,8 @@ func decodeLocal(d *layout.LocalDictionary, t *format.Task, method string, l for
 	return nil
 }
 
-// known reports whether all codes of a page are certain to stand for a value of the dictionary: where it is cut
-// or damaged, the page must be read to say.
+// known reports whether all codes of a page certainly have a value. Where the dictionary is damaged that is unknown
+// until the page is decoded.
 func (c *Chunk) known(p *page.StoredPage) bool {
 	if c.Global == nil || p.MinMax == nil {
 		return false
@@ -295,6 +296,6 @@ func (c *Chunk) known(p *page.StoredPage) bool {
 	if !ok {
 		return false
 	}
-	code, ok := schema.CodeOf(hi)
-	return ok && int64(code) < c.Global.Sure.Load()
+	code, ok := schema.ParseCode(hi)
+	return ok && int64(code) < c.Global.ValidBelow.Load()
 }

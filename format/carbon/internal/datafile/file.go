@@ -22,27 +22,28 @@ import (
 	"stoa/wire"
 )
 
-// DataFile is an open data file: its header, its footer, and what they say of the columns.
+// DataFile is an open data file: its header, its footer, and the columns that these describe.
 type DataFile struct {
 	layout.Object
 	Version  int // of the format: 1, 2, 3
 	Header   layout.Header
 	Footer   layout.Footer
-	HeadLen  int64
-	FootAt   int64
+	HeadLen  int64 // bytes of the header
+	FootAt   int64 // offset of the footer; -1: unknown
 	Roots    []*schema.Column
 	Columns  []*schema.Column // by chunk
 	dimCount int              // how many of them are dimensions
 	noVerify bool
 	Widths   page.KeyWidths // formats 1 and 2
-	Stream   *streamFile    // rows instead of columns
-	Rebuilt  bool           // recovering: the footer is not the file's own
+	Stream   *streamFile    // of a row-format file; nil: a columnar one
+	Rebuilt  bool           // in recovery: Footer was not read from the file
 
 	sorting sync.Once
-	starts  []int64 // of the column chunks of format 2, in order
+	starts  []int64 // offsets of the column chunks of format 2, sorted
 }
 
-// OpenFile reads the header and the footer of a data file. What it understood is in f also when it fails.
+// OpenFile reads the header and the footer of a data file, and compares them. f is not nil with an error: it has what
+// was read, for RecoverFile. Errors are those of tree, or Corrupt, Unsupported or Limit with a place.
 func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOptions) (f *DataFile, err error) {
 	o.Limits = o.Limits.Apart() // a table opens file after file
 	f = &DataFile{noVerify: o.NoVerify, FootAt: -1}
@@ -50,12 +51,12 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 		return f, err
 	}
 	if f.At.Len < layout.TailLen+2 {
-		return f, fault.Corruptf(f.At, "", "%d bytes are too few for a data file", f.At.Len)
+		return f, fault.Corruptf(f.At, "", "expected a data file of at least %d bytes, found %d", layout.TailLen+2,
+			f.At.Len)
 	}
 	headErr := f.readHeader(ctx, o.Tracer)
-	// it was not read: that says nothing of the file
 	if e := (*fault.Error)(nil); headErr != nil && !errors.As(headErr, &e) {
-		return f, headErr
+		return f, headErr // the storage failed
 	}
 	if headErr == nil && f.Version == 3 && f.Header.HasFooter && !f.Header.Footer {
 		return f, f.readStream(ctx, o.Tracer)
@@ -66,13 +67,14 @@ func OpenFile(ctx context.Context, tree store.Tree, name string, o format.OpenOp
 	if f.Version == 3 && headErr != nil {
 		return f, headErr
 	}
-	if err := f.layout(); err != nil {
+	if err := f.resolve(); err != nil {
 		return f, err
 	}
 	return f, f.checkSeams()
 }
 
-// readHeader reads what stands at the beginning: a FileHeader, or the text of format 2, or nothing in format 1.
+// readHeader reads the header: FileHeader in format 3, MagicV2 in format 2; format 1 has none, and its error is that of
+// parsing what is there as a FileHeader.
 func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) error {
 	b, err := f.Read(ctx, 0, min(f.At.Len, int64(len(layout.MagicV2))), "header")
 	if err != nil {
@@ -85,7 +87,7 @@ func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) erro
 		return nil
 	}
 	var h layout.Header
-	head, err := f.Growing(ctx, 0, "header",
+	head, err := f.ParseGrowing(ctx, 0, "header",
 		func(c *wire.Cursor) { h = layout.ParseHeader(thrift.NewReader(c, thrift.Compact), "") })
 	if err == nil && h.Version == 3 {
 		f.Version, f.Header, f.HeadLen = 3, h, int64(len(head))
@@ -97,15 +99,15 @@ func (f *DataFile) readHeader(ctx context.Context, trace func(region.Node)) erro
 		}
 		return nil
 	}
-	f.Version = 1 // no header: the footer will say otherwise if there should be one
+	f.Version = 1 // unless readFooter finds a FileFooter3
 	if err == nil {
-		err = fault.Corruptf(f.At.Sub(0, int64(len(head))), "header.version", "%d, format 3 is known", h.Version)
+		err = fault.Corruptf(f.At.Sub(0, int64(len(head))), "header.version", "expected 3, found %d", h.Version)
 	}
 	return err
 }
 
-// readFooter finds the footer by the last eight bytes and reads it. The type of its first field says
-// FileFooter from FileFooter3.
+// readFooter reads the footer, whose offset is in the last eight bytes. Its first field distinguishes FileFooter from
+// FileFooter3.
 func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) error {
 	end, err := f.Read(ctx, f.At.Len-layout.TailLen, layout.TailLen, "footer_offset")
 	if err != nil {
@@ -137,7 +139,7 @@ func (f *DataFile) readFooter(ctx context.Context, trace func(region.Node)) erro
 	return c.Err()
 }
 
-// IsFooter3 reports by the first field: i64 num_rows, not i32 version.
+// IsFooter3 reports whether a footer is a FileFooter3, which begins with the i64 num_rows, not with the i32 version.
 func IsFooter3(b []byte) bool { return len(b) > 0 && b[0] == 0x16 }
 
 func (f *DataFile) parseFooter(c *wire.Cursor) layout.Footer {
@@ -152,8 +154,8 @@ func (f *DataFile) parseFooter(c *wire.Cursor) layout.Footer {
 	return layout.ParseFooter12(r, "FileFooter")
 }
 
-// layout checks what header and footer say of each other and of the file.
-func (f *DataFile) layout() (err error) {
+// resolve sets the columns that header or footer list, and compares header, footer and file.
+func (f *DataFile) resolve() (err error) {
 	list, at, path := f.Footer.Columns, f.ColumnsAt(), f.ColumnsPath()
 	if f.Version == 3 {
 		list = f.Header.Columns
@@ -163,18 +165,17 @@ func (f *DataFile) layout() (err error) {
 		err = schema.CheckLimits(f.Roots, f.Limits, at, path)
 	}
 	if err == nil && f.Version < 3 {
-		err = schema.CheckOldTypes(list, f.Version, at, path)
+		err = schema.CheckV12Types(list, f.Version, at, path)
 	}
 	if err != nil {
 		return err
 	}
-	f.Columns = make([]*schema.Column, chunks)
-	for _, r := range f.Roots {
-		r.All(func(c *schema.Column) { f.Columns[c.Chunk] = c })
-	}
-	for _, c := range f.Columns { // an id is said twice; only dictionaries were ever shared
-		if c.Reference != "" && c.Reference != c.Id && !c.Keyed() {
-			return fault.Corruptf(at, path, "column %s has the id %s, and refers to %s", c.Name, c.Id, c.Reference)
+	f.Columns = schema.ByChunk(f.Roots, chunks)
+	for _, c := range f.Columns { // the id is recorded twice; only a column that shares a dictionary refers to another
+		if c.Reference != "" && c.Reference != c.ID && !c.HasGlobalDictionary() {
+			return fault.Corruptf(at, path, "column %s: expected its id %s as columnReferenceId, found %s", c.Name,
+				c.ID,
+				c.Reference)
 		}
 	}
 	f.dimCount = f.dims()
@@ -187,7 +188,7 @@ func (f *DataFile) layout() (err error) {
 	return f.checkBlocklets()
 }
 
-// ColumnsAt is where a file says its columns: from format 3 on in its header.
+// ColumnsAt is the span of the list of columns: of the header in format 3, else of the footer.
 func (f *DataFile) ColumnsAt() fault.Span {
 	if f.Version == 3 {
 		return f.At.Sub(0, f.HeadLen)
@@ -195,7 +196,7 @@ func (f *DataFile) ColumnsAt() fault.Span {
 	return f.FootSpan()
 }
 
-// ColumnsPath is what the list of a file's columns is called.
+// ColumnsPath is the path of the list of columns in messages.
 func (f *DataFile) ColumnsPath() string {
 	if f.Version == 3 {
 		return "header.column_schema"
@@ -203,24 +204,25 @@ func (f *DataFile) ColumnsPath() string {
 	return "footer.table_columns"
 }
 
+// FootSpan is the span of the footer, without the offset after it.
 func (f *DataFile) FootSpan() fault.Span { return f.At.Sub(f.FootAt, f.At.Len-layout.TailLen-f.FootAt) }
 
-// checkBlocklets compares rows and offsets with the file.
+// checkBlocklets compares the rows and offsets of the blocklets with the footer and the file.
 func (f *DataFile) checkBlocklets() error {
 	at := f.FootSpan()
 	if n, k := len(f.Footer.Blocklet), len(f.Footer.Index); n != k {
-		return fault.Corruptf(at, "footer", "%d blocklets, but %d of them are indexed", n, k)
+		return fault.Corruptf(at, "footer", "expected one index entry for each of %d blocklets, found %d", n, k)
 	}
 	var rows int64
 	for i := range f.Footer.Blocklet {
 		b := &f.Footer.Blocklet[i]
 		path := fmt.Sprintf("footer.blocklet[%d]", i)
 		if b.Rows < 0 {
-			return fault.Corruptf(at, path+".num_rows", "%d", b.Rows)
+			return fault.Corruptf(at, path+".num_rows", "expected no negative number, found %d", b.Rows)
 		}
 		rows += b.Rows
 		if f.Version < 3 && b.Rows > page.MaxPageRows {
-			return fault.Limitf(at, path+".num_rows", "%d rows, a blocklet has at most %d", b.Rows, page.MaxPageRows)
+			return fault.Limitf(at, path+".num_rows", "expected at most %d, found %d", page.MaxPageRows, b.Rows)
 		}
 		var err error
 		switch f.Version {
@@ -236,18 +238,19 @@ func (f *DataFile) checkBlocklets() error {
 		}
 	}
 	if rows != f.Footer.Rows {
-		return fault.Corruptf(at, "footer.num_rows", "%d, the blocklets have %d", f.Footer.Rows, rows)
+		return fault.Corruptf(at, "footer.num_rows", "expected the %d rows of the blocklets, found %d", rows,
+			f.Footer.Rows)
 	}
 	return nil
 }
 
 func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path string) error {
 	if len(b.Offsets) != len(f.Columns) || len(b.Lengths) != len(f.Columns) {
-		return fault.Corruptf(at, path, "%d offsets and %d lengths of column chunks, the header has %d columns",
-			len(b.Offsets), len(b.Lengths), len(f.Columns))
+		return fault.Corruptf(at, path, "expected an offset and a length for each of %d columns, found %d and %d",
+			len(f.Columns), len(b.Offsets), len(b.Lengths))
 	}
 	for i, off := range b.Offsets {
-		if b.Whole > 0 && i >= b.Whole {
+		if b.ChunksFound > 0 && i >= b.ChunksFound {
 			break
 		}
 		end := b.ChunkEnd(i, f.dimCount)
@@ -257,33 +260,32 @@ func (f *DataFile) checkBlocklet3(b *layout.BlockletInfo, at fault.Span, path st
 				off, end, b.Lengths[i], f.HeadLen, f.FootAt)
 		}
 	}
-	for i, n := range b.Lengths { // each page takes some bytes of each chunk's metadata
-		if int64(len(b.InPage)) > int64(n) && (b.Whole == 0 || i < b.Whole) {
+	for i, n := range b.Lengths { // the metadata of a chunk has at least a byte for each page
+		if int64(len(b.PageRows)) > int64(n) && (b.ChunksFound == 0 || i < b.ChunksFound) {
 			return fault.Corruptf(at, path+".row_count_in_page", "%d pages, the metadata of chunk %d has %d bytes",
-				len(b.InPage), i, n)
+				len(b.PageRows), i, n)
 		}
 	}
-	if b.InPage != nil {
+	if b.PageRows != nil {
 		var n int64
-		for _, k := range b.InPage {
+		for _, k := range b.PageRows {
 			if k < 0 || k > page.MaxPageRows3 {
-				return fault.Corruptf(at, path+".row_count_in_page", "%d rows, a page has at most %d", k,
-					page.MaxPageRows3)
+				return fault.Corruptf(at, path+".row_count_in_page", "expected at most %d rows in a page, found %d",
+					page.MaxPageRows3, k)
 			}
 			n += int64(k)
 		}
-		if n != b.Rows || int(b.Pages) != len(b.InPage) {
+		if n != b.Rows || int(b.Pages) != len(b.PageRows) {
 			return fault.Corruptf(at, path+".row_count_in_page",
-				"%d rows in %d pages, the blocklet says %d rows in %d", n, len(b.InPage), b.Rows, b.Pages)
+				"expected %d rows in %d pages, found %d in %d", b.Rows, b.Pages, n, len(b.PageRows))
 		}
 	}
 	return nil
 }
 
-// checkSeams compares the column chunks with each other: between header and footer nothing lies that is of none, and
-// nothing that is of two. No writer leaves room, and a file without checksums has little else that mentions a length
-// that is another, or of a field that is gone. Within formats 2 and 3 each chunk's own metadata says where its pages
-// end: see check and follows.
+// checkSeams checks that the column chunks fill the file between header and footer without a gap or an overlap. No
+// writer leaves gaps, and without checksums little else shows a damaged length or a lost field. The pages within a
+// chunk are checked when its metadata are read: see ChunkAt.check and follows.
 func (f *DataFile) checkSeams() error {
 	at := f.HeadLen
 	for i := range f.Footer.Blocklet {
@@ -297,7 +299,7 @@ func (f *DataFile) checkSeams() error {
 		if b.Offsets[0] != at && (f.Version == 3 || i == 0) {
 			return f.seamError(at, b.Offsets[0], fmt.Sprintf("footer.blocklet[%d]", i))
 		}
-		at = max(b.End, b.Dims)
+		at = max(b.MeasuresEnd, b.DimensionsEnd)
 	}
 	if f.Version == 3 && at != f.FootAt {
 		return f.seamError(at, f.FootAt, "footer")
@@ -305,15 +307,15 @@ func (f *DataFile) checkSeams() error {
 	return nil
 }
 
-// seamError is the error of what ends at a place and is followed by what begins at another.
+// seamError is the error of a structure that begins at begin, though the one before it ends at end.
 func (f *DataFile) seamError(end, begin int64, path string) error {
 	if end < begin {
-		return fault.Corruptf(f.FootSpan(), path, "no column chunk has the %d bytes at %d", begin-end, end)
+		return fault.Corruptf(f.FootSpan(), path, "no column chunk claims the %d bytes at %d", begin-end, end)
 	}
-	return fault.Corruptf(f.FootSpan(), path, "two column chunks have the %d bytes at %d", end-begin, begin)
+	return fault.Corruptf(f.FootSpan(), path, "two column chunks claim the %d bytes at %d", end-begin, begin)
 }
 
-// checkSeams1 is checkSeams for format 1, whose footer has the places of all pages.
+// checkSeams1 is checkSeams for format 1, whose footer has the offsets of all pages.
 func (f *DataFile) checkSeams1() error {
 	var all [][2]int64
 	add := func(off int64, n int32) {
@@ -340,7 +342,7 @@ func (f *DataFile) checkSeams1() error {
 	return nil
 }
 
-// dims is the number of chunks of dimensions.
+// dims counts the column chunks that are dimensions.
 func (f *DataFile) dims() int {
 	n := 0
 	for _, c := range f.Columns {
@@ -351,14 +353,14 @@ func (f *DataFile) dims() int {
 	return n
 }
 
-// BlockletBytes is the stored size of a blocklet.
+// BlockletBytes is the stored size of blocklet i in bytes; in formats 1 and 2 an equal share of the file.
 func (f *DataFile) BlockletBytes(i int) int64 {
 	b := &f.Footer.Blocklet[i]
 	if f.Stream != nil {
 		return f.Stream.Blocklets[i].At.Len
 	}
 	if f.Version == 3 && len(b.Offsets) > 0 {
-		return max(b.End, b.Dims) - b.Offsets[0]
+		return max(b.MeasuresEnd, b.DimensionsEnd) - b.Offsets[0]
 	}
 	return (f.FootAt - f.HeadLen) / int64(len(f.Footer.Blocklet))
 }

@@ -10,20 +10,21 @@ import (
 	"stoa/vec"
 )
 
-// With the option positions each row has its data file and its number in it: by them rows are deleted.
+// Columns that the option positions adds to a table: they identify the rows to be deleted.
 const (
 	FileColumn = "stoa_file" // the name of the data file
-	RowColumn  = "stoa_row"  // the row's number in it, deleted rows counted
+	RowColumn  = "stoa_row"  // ordinal of the row in the data file, from 0, deleted rows counted
 )
 
+// FileNames and RowNumbers are these columns.
 var (
-	FileNames = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeString, Name: FileColumn,
-		Id: "\x00file"}, Card: -1}
-	RowNumbers = &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: layout.TypeLong, Name: RowColumn,
-		Id: "\x00row"}, Card: -1}
+	FileNames = &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeString, Name: FileColumn,
+		ID: "\x00file"}, Cardinality: -1}
+	RowNumbers = &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: layout.TypeLong, Name: RowColumn,
+		ID: "\x00row"}, Cardinality: -1}
 )
 
-// Positions gives the pages of such a column of a blocklet; nil if p is none.
+// Positions is the chunk of FileNames or RowNumbers in blocklet g; nil if p is another column.
 func (f *DataFile) Positions(p *schema.Physical, g int, rows vec.Range) format.Chunk {
 	n := f.Footer.Blocklet[g].Rows
 	switch p.Root {
@@ -39,7 +40,7 @@ func (f *DataFile) Positions(p *schema.Physical, g int, rows vec.Range) format.C
 	return nil
 }
 
-// countChunk counts rows. It is a format.Chunk.
+// countChunk is a format.Chunk: the ordinals of the rows in the data file.
 type countChunk struct {
 	*schema.ConstChunk
 	base int64

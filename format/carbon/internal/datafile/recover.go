@@ -14,7 +14,9 @@ import (
 	"stoa/wire"
 )
 
-// RecoverFile finds the blocklets of a file that could not be opened because of why. f is what was understood of it.
+// RecoverFile searches for the blocklets of a file that OpenFile could not open; f and why are what that returned. It
+// uses, in this order, the sync markers of a row-format file, the index file in the same directory, and a walk over the
+// column chunks from the header on. The findings say what was lost. The error is why if nothing could be recovered.
 func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []region.Finding, error) {
 	if f.At.Object == "" || f.At.Len == 0 {
 		return nil, nil, why
@@ -32,21 +34,21 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 		lost, err := f.resync(ctx)
 		for _, at := range lost {
 			out = append(out, layout.Findingf("carbon.rows.lost", at, part,
-				"%d bytes between blocklets that can be read", at.Len))
+				"%d bytes between readable blocklets", at.Len))
 		}
 		return f, append(out, layout.Findingf("carbon.recovered", f.At, part,
-			"%d blocklets with %d rows, by the markers between them", len(f.Stream.Blocklets), f.Footer.Rows)), err
+			"%d blocklets with %d rows, by their sync markers", len(f.Stream.Blocklets), f.Footer.Rows)), err
 	}
 	if f.Version == 2 && f.HeadLen > 0 {
 		g, lost, err := f.recover2(ctx)
 		if err == nil && len(g.Footer.Blocklet) > 0 {
-			err = g.layout()
+			err = g.resolve()
 		}
 		if err != nil || len(g.Footer.Blocklet) == 0 {
 			return nil, out, why
 		}
 		return g, append(append(out, layout.Findingf("carbon.recovered", f.At, part,
-			"%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows)),
+			"%d blocklets with %d rows, by walking from the header on", len(g.Footer.Blocklet), g.Footer.Rows)),
 			lost...), nil
 	}
 	if f.Version == 2 || f.Version == 1 && f.HeadLen == 0 && f.FootAt >= 0 && len(f.Footer.Columns) > 0 {
@@ -56,8 +58,8 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 		g, lost := f.byIndex(known)
 		if g != nil {
 			out = append(out, layout.Findingf("carbon.recovered", f.At, part,
-				"%d blocklets, as the index file knows them", len(g.Footer.Blocklet)))
-			return g, append(out, lost...), g.layout()
+				"%d blocklets, by the index file", len(g.Footer.Blocklet)))
+			return g, append(out, lost...), g.resolve()
 		}
 	}
 	if f.HeadLen == 0 {
@@ -65,29 +67,17 @@ func RecoverFile(ctx context.Context, f *DataFile, why error) (*DataFile, []regi
 	}
 	g, lost := f.walk(ctx)
 	out = append(out, lost...)
-	if err := g.layout(); err != nil {
+	if err := g.resolve(); err != nil {
 		return nil, out, why
 	}
 	out = append(out, layout.Findingf("carbon.recovered", f.At, part,
-		"%d blocklets with %d rows, found one after the other", len(g.Footer.Blocklet), g.Footer.Rows))
+		"%d blocklets with %d rows, by walking from the header on", len(g.Footer.Blocklet), g.Footer.Rows))
 	return g, out, nil
 }
 
-// fromIndex is what an index file in the same directory says of the file; nil if none does.
+// fromIndex are the entries for f in an index file in the same directory; nil if none has its blocklets.
 func (f *DataFile) fromIndex(ctx context.Context) *Indexed {
-	for info, err := range f.Tree.List(ctx, path.Dir(f.At.Object)) {
-		if err != nil {
-			return nil
-		}
-		merged := strings.HasSuffix(info.Name, layout.MergedExt)
-		if !merged && !strings.HasSuffix(info.Name, layout.IndexExt) {
-			continue
-		}
-		o, err := layout.OpenObject(ctx, f.Tree, info.Name, f.Limits)
-		if err != nil {
-			continue
-		}
-		files, _ := o.ReadIndex(ctx, merged, nil)
+	for files := range f.indexes(ctx, true) {
 		known := map[string]*Indexed{}
 		Collect(known, files)
 		if x := known[path.Base(f.At.Object)]; x != nil && x.Blocks[0].Info != nil {
@@ -97,7 +87,7 @@ func (f *DataFile) fromIndex(ctx context.Context) *Indexed {
 	return nil
 }
 
-// byIndex makes the file of what an index file says; blocklets after its end are lost.
+// byIndex is f with a footer of the entries x; blocklets after the end of the file are lost.
 func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.At.Len,
 		noVerify: f.noVerify}
@@ -110,9 +100,9 @@ func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 		if b.Info == nil {
 			return nil, nil
 		}
-		if end := max(b.Info.End, b.Info.Dims); end > f.At.Len {
+		if end := max(b.Info.MeasuresEnd, b.Info.DimensionsEnd); end > f.At.Len {
 			l := layout.Findingf("carbon.rows.lost", f.At.Sub(f.At.Len, 0), f.At.Object,
-				"blocklet %d reaches to byte %d, the file has %d", i, end, f.At.Len)
+				"blocklet %d ends at byte %d, the file at %d", i, end, f.At.Len)
 			l.Rows, l.Lost = [2]int64{rows, rows + b.Info.Rows}, b.Info.Rows
 			lost = append(lost, l)
 			continue
@@ -125,7 +115,8 @@ func (f *DataFile) byIndex(x *Indexed) (*DataFile, []region.Finding) {
 	return g, lost
 }
 
-// walk finds column chunks one after the other.
+// walk is f with a footer of the column chunks that follow each other from the header on. Of the last blocklet some
+// columns may be missing, which is a finding.
 func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 	g := &DataFile{Object: f.Object, Version: 3, Header: f.Header, HeadLen: f.HeadLen, FootAt: f.HeadLen,
 		noVerify: f.noVerify}
@@ -146,7 +137,7 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 				break
 			}
 			if len(b.Offsets) == 0 {
-				b.Take(cc)
+				b.SetPages(cc)
 			}
 			b.Offsets, b.Lengths = append(b.Offsets, at), append(b.Lengths, int32(head))
 			at += head
@@ -154,7 +145,7 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 				at += int64(p)
 			}
 			if len(b.Offsets) == dims {
-				b.Dims = at
+				b.DimensionsEnd = at
 			}
 		}
 		if len(b.Offsets) == 0 {
@@ -165,10 +156,10 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 				"the blocklet that begins here has %d of %d column chunks: cells of the other columns are lost",
 				len(b.Offsets), n)
 			l.Rows, l.Lost = [2]int64{g.Footer.Rows, g.Footer.Rows + b.Rows}, b.Rows
-			b.Whole = len(b.Offsets)
-			for len(b.Offsets) < n { // nothing is there: reading it fails
+			b.ChunksFound = len(b.Offsets)
+			for len(b.Offsets) < n { // see BlockletInfo.Whole: reading these fails
 				if len(b.Offsets) == dims {
-					b.Dims = at
+					b.DimensionsEnd = at
 				}
 				b.Offsets, b.Lengths = append(b.Offsets, at), append(b.Lengths, 0)
 			}
@@ -180,14 +171,14 @@ func (f *DataFile) walk(ctx context.Context) (*DataFile, []region.Finding) {
 	return g, nil
 }
 
-// add adds a blocklet that ends at an offset, of which so many column chunks are of dimensions.
+// add adds a blocklet that ends at offset end and has dims column chunks of dimensions.
 func (g *DataFile) add(b layout.BlockletInfo, dims int, end int64) {
-	b.End = end
+	b.MeasuresEnd = end
 	switch {
 	case dims == 0:
-		b.Dims = b.Offsets[0]
-	case b.Dims == 0:
-		b.Dims = end
+		b.DimensionsEnd = b.Offsets[0]
+	case b.DimensionsEnd == 0:
+		b.DimensionsEnd = end
 	}
 	g.FootAt = end
 	g.Footer.Rows += b.Rows
@@ -195,12 +186,13 @@ func (g *DataFile) add(b layout.BlockletInfo, dims int, end int64) {
 	g.Footer.Index = append(g.Footer.Index, layout.BlockletIndex{})
 }
 
-// chunkHere reads the metadata of a column chunk at an offset, if one is there with all its pages.
+// chunkHere reads the metadata of a column chunk at offset at, and their size; ok is false if there is none, or its
+// pages reach past the end of the file.
 func (f *DataFile) chunkHere(ctx context.Context, at int64) (head int64, cc layout.ColumnChunk, ok bool) {
 	if at >= f.At.Len {
 		return 0, cc, false
 	}
-	b, err := f.Growing(ctx, at, "chunk",
+	b, err := f.ParseGrowing(ctx, at, "chunk",
 		func(c *wire.Cursor) { cc = layout.ParseDataChunk3(thrift.NewReader(c, thrift.Compact), "") })
 	if err != nil || len(cc.Pages) == 0 || len(cc.Lengths) != len(cc.Pages) || len(cc.Offsets) != len(cc.Pages) {
 		return 0, cc, false
@@ -218,13 +210,13 @@ func (f *DataFile) chunkHere(ctx context.Context, at int64) (head int64, cc layo
 	return int64(len(b)), cc, end <= f.At.Len
 }
 
-// Indexed is what index files say of a data file.
+// Indexed are the entries of index files for one data file, and the columns of the index.
 type Indexed struct {
 	Blocks  []layout.BlockIndex
 	Columns []layout.ColumnSchema
 }
 
-// Rows is how many rows an index file says that the data file has.
+// Rows is the number of rows of the data file, by its entries.
 func (x *Indexed) Rows() (n int64) {
 	for i := range x.Blocks {
 		n += x.Blocks[i].Count()
@@ -232,7 +224,7 @@ func (x *Indexed) Rows() (n int64) {
 	return n
 }
 
-// Collect puts the entries of index files in order, by data file.
+// Collect adds the entries of index files to out, by the name of the data file without directories.
 func Collect(out map[string]*Indexed, files []layout.IndexFile) {
 	for _, f := range files {
 		for _, b := range f.Blocks {

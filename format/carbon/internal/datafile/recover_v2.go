@@ -3,7 +3,6 @@ package datafile
 import (
 	"context"
 	"path"
-	"strings"
 
 	"stoa/fault"
 	"stoa/format"
@@ -18,12 +17,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// recover2 finds the blocklets of a file of format 2, one after the other.
+// recover2 is f with a footer of the blocklets that follow each other from the header on. Only the index file has the
+// columns, so without one it is Corrupt. Rows that the index has and the blocklets have not are a finding.
 func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, error) {
 	x, known := f.indexOf(ctx)
 	if x == nil {
 		return nil, nil, fault.Corruptf(f.At, "footer",
-			"without it only the index file knows the columns, and none beside the file names it")
+			"expected an index file with the columns in the same directory, found none that names the file")
 	}
 	g := &DataFile{Object: f.Object, Version: 2, HeadLen: f.HeadLen, FootAt: f.At.Len, noVerify: f.noVerify,
 		Rebuilt: true}
@@ -33,10 +33,7 @@ func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, e
 	if g.Roots, chunks, err = schema.ColumnTree(g.Footer.Columns, f.At, "table_columns"); err != nil {
 		return nil, nil, err
 	}
-	g.Columns = make([]*schema.Column, chunks)
-	for _, r := range g.Roots {
-		r.All(func(c *schema.Column) { g.Columns[c.Chunk] = c })
-	}
+	g.Columns = schema.ByChunk(g.Roots, chunks)
 	g.dimCount = g.dims()
 	g.cardinalities()
 	at := g.HeadLen
@@ -60,27 +57,17 @@ func (f *DataFile) recover2(ctx context.Context) (*DataFile, []region.Finding, e
 	var lost []region.Finding
 	if n := known - g.Footer.Rows; n != 0 {
 		l := layout.Findingf("carbon.rows.lost", f.At.Sub(at, f.At.Len-at), f.At.Object,
-			"%d rows were found, the index says %d", g.Footer.Rows, known)
+			"expected the %d rows of the index, found %d", known, g.Footer.Rows)
 		l.Rows, l.Lost = [2]int64{g.Footer.Rows, max(known, g.Footer.Rows)}, max(n, 0)
 		lost = append(lost, l)
 	}
 	return g, lost, ctx.Err()
 }
 
-// indexOf is the index file in the same directory that names the file, and the rows it says the file has.
+// indexOf is the index file in the same directory that names f, and the number of rows that it has for f; nil if there
+// is none.
 func (f *DataFile) indexOf(ctx context.Context) (*layout.IndexFile, int64) {
-	for info, err := range f.Tree.List(ctx, path.Dir(f.At.Object)) {
-		if err != nil {
-			return nil, 0
-		}
-		if !strings.HasSuffix(info.Name, layout.IndexExt) {
-			continue
-		}
-		o, err := layout.OpenObject(ctx, f.Tree, info.Name, f.Limits)
-		if err != nil {
-			continue
-		}
-		files, err := o.ReadIndex(ctx, false, nil)
+	for files, err := range f.indexes(ctx, false) {
 		if err != nil {
 			continue
 		}
@@ -94,14 +81,14 @@ func (f *DataFile) indexOf(ctx context.Context) (*layout.IndexFile, int64) {
 	return nil, 0
 }
 
-// blockletHere reads the column chunks that begin at an offset; ok is false if they are not all there.
+// blockletHere reads the column chunks of a blocklet at offset at; ok is false if they are not all there.
 func (f *DataFile) blockletHere(ctx context.Context, at int64) (b layout.BlockletInfo, end int64, ok bool) {
 	for range f.Columns {
 		if at >= f.At.Len {
 			return b, at, false
 		}
 		var d layout.DataChunk
-		head, err := f.Growing(ctx, at, "chunk",
+		head, err := f.ParseGrowing(ctx, at, "chunk",
 			func(c *wire.Cursor) { d = layout.ParseDataChunk2(thrift.NewReader(c, thrift.Compact), "") })
 		if err != nil || d.DataLen < 0 || d.RowidLen < 0 || d.RleLen < 0 || len(head) > 1<<15 {
 			return b, at, false
@@ -115,7 +102,7 @@ func (f *DataFile) blockletHere(ctx context.Context, at int64) (b layout.Blockle
 	return b, at, true
 }
 
-// countRows decodes a measure of blocklet g, whose values are as many as its rows.
+// countRows counts the rows of blocklet g by decoding a measure: a page of one has as many values as rows.
 func (f *DataFile) countRows(ctx context.Context, g int) (int64, error) {
 	for _, col := range f.Columns {
 		if col.Dimension || col.Parent != nil {
@@ -151,5 +138,5 @@ func (f *DataFile) countRows(ctx context.Context, g int) (int64, error) {
 			return n, nil
 		}
 	}
-	return 0, fault.Corruptf(f.At, "footer", "no measure says how many rows blocklet %d has", g)
+	return 0, fault.Corruptf(f.At, "footer", "no measure of blocklet %d can be decoded to count its rows", g)
 }

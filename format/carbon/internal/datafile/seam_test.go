@@ -9,9 +9,9 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// TestSeamless1: the pages of a file of format 1 lie side by side from its beginning to its footer; a length or an
-// offset that is another, and a page of which the footer says nothing, leave a gap or an overlap.
-func TestSeamless1(t *testing.T) {
+// TestSeams1: the pages of a file of format 1 fill it up to the footer; a changed length or offset, and a page that the
+// footer does not name, leave a gap or an overlap.
+func TestSeams1(t *testing.T) {
 	whole := func() *DataFile {
 		f := &DataFile{Version: 1, FootAt: 60}
 		f.Footer.Blocklet = []layout.BlockletInfo{
@@ -36,7 +36,7 @@ func TestSeamless1(t *testing.T) {
 		f := whole()
 		harm(f, f.Footer.Blocklet[0].Chunks)
 		if err := f.checkSeams(); !errors.Is(err, fault.Corrupt) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: expected damage, found %v", what, err)
 		}
 	}
 }

@@ -26,8 +26,7 @@ import (
 	"stoa/vec"
 )
 
-// A file of a streaming segment has rows instead of columns, and no footer, because it grows
-// (CarbonStreamRecordWriter):
+// A file of a streaming segment is in row format, and has no footer, because it grows (CarbonStreamRecordWriter):
 //
 //	FileHeader   is_footer_present false; sync_marker; compressor_name
 //	blocklets    sync_marker, 16 bytes
@@ -39,30 +38,30 @@ import (
 //	             complex dimensions: i16 length and bytes
 //	             measures: big-endian; decimals: i16 length, scale, big-endian number
 //
-// An index file beside it says how many of its bytes are committed: what follows them belongs to a batch that
-// did not end.
+// An index file in the same directory has the number of committed bytes: what follows belongs to a batch that did not
+// end.
 
-// streamFile is the blocklets of a file of rows.
+// streamFile is a row-format file.
 type streamFile struct {
-	Fields    []StreamField
+	Fields    []StreamField // in the order of a row
 	codec     string
-	committed int64 // bytes that count
+	committed int64 // bytes
 	Blocklets []streamBlocklet
 }
 
-// streamBlocklet is one of them.
+// streamBlocklet is a blocklet of a row-format file.
 type streamBlocklet struct {
-	At   fault.Span // from the marker on
+	At   fault.Span // from the sync marker on
 	head fault.Span // BlockletHeader
-	Data fault.Span // compressed
+	Data fault.Span // the rows, compressed
 	Rows int64
 	raw  int64 // bytes of the rows, decompressed
 }
 
-// StreamField is a value of a row.
+// StreamField is a value in a row.
 type StreamField struct {
 	Col   *schema.Column
-	width int // bytes of the value; 0: a length stands before it
+	width int // bytes of the value; 0: a length precedes it
 	lv    int // bytes of that length
 }
 
@@ -92,11 +91,11 @@ func parseBlockletHeader(r *thrift.Reader, name string) (h blockletHeader) {
 	return h
 }
 
-// readStream finds the blocklets of a file of rows.
+// readStream finds the blocklets of a row-format file.
 func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) error {
 	at := f.At.Sub(0, f.HeadLen)
 	if len(f.Header.Sync) != markerLen {
-		return fault.Corruptf(at, "header.sync_marker", "%d bytes, want %d", len(f.Header.Sync), markerLen)
+		return fault.Corruptf(at, "header.sync_marker", "expected %d bytes, found %d", markerLen, len(f.Header.Sync))
 	}
 	var err error
 	if f.Roots, _, err = schema.ColumnTree(f.Header.Columns, at, "header.column_schema"); err == nil {
@@ -115,8 +114,8 @@ func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) erro
 		return err
 	}
 	if s.committed < f.HeadLen {
-		return fault.Corruptf(at, "", "the index file says that %d bytes are committed, the header alone has %d",
-			s.committed, f.HeadLen)
+		return fault.Corruptf(at, "", "the index file has %d committed bytes, fewer than the header (%d)", s.committed,
+			f.HeadLen)
 	}
 	for pos := f.HeadLen; pos < s.committed; {
 		b, err := f.streamBlocklet(ctx, pos, len(s.Blocklets), trace)
@@ -124,32 +123,25 @@ func (f *DataFile) readStream(ctx context.Context, trace func(region.Node)) erro
 			return err
 		}
 		pos = b.At.End()
-		s.Blocklets = append(s.Blocklets, b)
-		f.Footer.Blocklet = append(f.Footer.Blocklet, layout.BlockletInfo{Rows: b.Rows})
-		f.Footer.Index = append(f.Footer.Index, layout.BlockletIndex{})
-		f.Footer.Rows += b.Rows
+		f.addStreamBlocklet(b)
 	}
 	if n := f.At.Len - s.committed; n > 0 {
 		layout.Trace(trace, region.Node{Kind: region.Data, Name: "uncommitted",
-			Value: "after what the index file says is committed", At: f.At.Sub(s.committed, n), Inner: -1})
+			Value: "after the size in the index file", At: f.At.Sub(s.committed, n), Inner: -1})
 	}
 	return nil
 }
 
-// committed is how many bytes of the file count: what the index file beside it says, or else all.
+func (f *DataFile) addStreamBlocklet(b streamBlocklet) {
+	f.Stream.Blocklets = append(f.Stream.Blocklets, b)
+	f.Footer.Blocklet = append(f.Footer.Blocklet, layout.BlockletInfo{Rows: b.Rows})
+	f.Footer.Index = append(f.Footer.Index, layout.BlockletIndex{})
+	f.Footer.Rows += b.Rows
+}
+
+// committed is the number of committed bytes: the size in an index file in the same directory, else all.
 func (f *DataFile) committed(ctx context.Context) int64 {
-	for info, err := range f.Tree.List(ctx, path.Dir(f.At.Object)) {
-		if err != nil {
-			break
-		}
-		if !strings.HasSuffix(info.Name, layout.IndexExt) {
-			continue
-		}
-		o, err := layout.OpenObject(ctx, f.Tree, info.Name, f.Limits)
-		if err != nil {
-			continue
-		}
-		files, err := o.ReadIndex(ctx, false, nil)
+	for files, err := range f.indexes(ctx, false) {
 		if err != nil {
 			continue
 		}
@@ -162,7 +154,7 @@ func (f *DataFile) committed(ctx context.Context) int64 {
 	return f.At.Len
 }
 
-// streamBlocklet reads what stands before the rows of a blocklet.
+// streamBlocklet reads the marker, the lengths and the header of blocklet i at offset pos.
 func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace func(region.Node)) (b streamBlocklet,
 	err error) {
 	name := fmt.Sprintf("blocklet[%d]", i)
@@ -171,18 +163,18 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 		return b, fault.Corruptf(f.At.Sub(off, n), name, format, args...)
 	}
 	if left < markerLen+8 {
-		return bad(pos, left, "%d bytes are too few for a blocklet", left)
+		return bad(pos, left, "expected a blocklet of at least %d bytes, found %d", markerLen+8, left)
 	}
 	top, err := f.Read(ctx, pos, markerLen+4, name)
 	if err != nil {
 		return b, err
 	}
 	if string(top[:markerLen]) != string(f.Header.Sync) {
-		return bad(pos, markerLen, "not the marker that the header says")
+		return bad(pos, markerLen, "expected the sync marker %x, found %x", f.Header.Sync, top[:markerLen])
 	}
 	n := int64(int32(binary.BigEndian.Uint32(top[markerLen:])))
 	if n < 1 || n > left-markerLen-8 {
-		return bad(pos+markerLen, 4, "a header of %d bytes, %d are left", n, left-markerLen-8)
+		return bad(pos+markerLen, 4, "expected a header of 1 to %d bytes, found %d", left-markerLen-8, n)
 	}
 	b.head = f.At.Sub(pos+markerLen+4, n)
 	head, err := f.Read(ctx, b.head.Off, n+4, name)
@@ -195,16 +187,16 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 	}
 	m := int64(int32(binary.BigEndian.Uint32(head[n:])))
 	if off := b.head.End(); m < 0 || m > f.Stream.committed-off-4 {
-		return bad(off, 4, "%d bytes of rows, %d are left", m, f.Stream.committed-off-4)
+		return bad(off, 4, "expected at most %d bytes of rows, found %d", f.Stream.committed-off-4, m)
 	}
 	b.Data = f.At.Sub(b.head.End()+4, m)
 	b.At = f.At.Sub(pos, b.Data.End()-pos)
 	b.Rows, b.raw = h.rows, int64(h.length)
 	switch {
 	case h.mutation != 0:
-		return b, fault.Unsupportedf(b.head, name+".mutation", "%d: only rows that are inserted are known", h.mutation)
+		return b, fault.Unsupportedf(b.head, name+".mutation", "%d: only inserted rows (0) are supported", h.mutation)
 	case b.raw < 0, b.Rows < 0, b.Rows > page.MaxPageRows, 2*b.Rows > b.raw:
-		return bad(b.head.Off, b.head.Len, "%d rows in %d bytes", b.Rows, b.raw)
+		return bad(b.head.Off, b.head.Len, "%d rows do not fit in %d bytes", b.Rows, b.raw)
 	}
 	if trace != nil {
 		err = f.traceBlocklet(&b, head[:n], name, trace)
@@ -212,7 +204,7 @@ func (f *DataFile) streamBlocklet(ctx context.Context, pos int64, i int, trace f
 	return b, err
 }
 
-// blockletHeader parses the header of a blocklet, whose bytes are head.
+// blockletHeader parses head, which must be a BlockletHeader and nothing else.
 func (f *DataFile) blockletHeader(head []byte, at fault.Span, name string,
 	trace func(region.Node)) (blockletHeader, error) {
 	c := f.Cursor(head, at, name)
@@ -221,12 +213,12 @@ func (f *DataFile) blockletHeader(head []byte, at fault.Span, name string,
 	}
 	h := parseBlockletHeader(thrift.NewReader(c, thrift.Compact), "BlockletHeader")
 	if c.Err() == nil && c.Left() > 0 {
-		c.Fail(c.Pos(), c.Left(), "", "%d bytes after it", c.Left())
+		c.Fail(c.Pos(), c.Left(), "", "%d bytes after the header", c.Left())
 	}
 	return h, c.Err()
 }
 
-// traceBlocklet describes the parts of a blocklet in the order of the file.
+// traceBlocklet traces the parts of a blocklet in the order of the file.
 func (f *DataFile) traceBlocklet(b *streamBlocklet, head []byte, name string, trace func(region.Node)) error {
 	part := func(name, value string, at fault.Span) {
 		trace(region.Node{Depth: 1, Kind: region.Data, Name: name, Value: value, At: at, Inner: -1})
@@ -242,14 +234,14 @@ func (f *DataFile) traceBlocklet(b *streamBlocklet, head []byte, name string, tr
 	return nil
 }
 
-// streamFields is what a row has: dimensions, complex ones after the others, then measures.
+// streamFields are the values of a row in order: dimensions, with complex ones after the others, then measures.
 func streamFields(roots []*schema.Column, at fault.Span) ([]StreamField, error) {
 	out := make([]StreamField, len(roots))
 	class := func(c *schema.Column) int {
 		switch {
 		case !c.Dimension:
 			return 2
-		case c.Typ.Complex():
+		case c.Type.Complex():
 			return 1
 		}
 		return 0
@@ -257,16 +249,16 @@ func streamFields(roots []*schema.Column, at fault.Span) ([]StreamField, error) 
 	for i, c := range roots {
 		f := StreamField{Col: c, lv: 2}
 		switch {
-		case c.Typ.Complex():
-		case c.Dimension && (c.Typ == layout.TypeDate || c.Encoders.Has(layout.EncDictionary)):
+		case c.Type.Complex():
+		case c.Dimension && (c.Type == layout.TypeDate || c.Encoders.Has(layout.EncDictionary)):
 			f.width = 4
-		case c.Dimension && c.Typ == layout.TypeVarchar:
+		case c.Dimension && c.Type == layout.TypeVarchar:
 			f.lv = 4
-		case c.Dimension, c.Typ == layout.TypeDecimal:
+		case c.Dimension, c.Type == layout.TypeDecimal:
 		default:
-			if f.width = plainWidth(c.Typ); f.width == 0 {
-				return nil, fault.Unsupportedf(at, "header.column_schema", "column %s: a streaming file has no %s",
-					c.Name, c.Typ)
+			if f.width = plainWidth(c.Type); f.width == 0 {
+				return nil, fault.Unsupportedf(at, "header.column_schema", "column %s: type %s in a row-format file",
+					c.Name, c.Type)
 			}
 		}
 		out[i] = f
@@ -275,7 +267,7 @@ func streamFields(roots []*schema.Column, at fault.Span) ([]StreamField, error) 
 	return out, nil
 }
 
-// plainWidth is how many bytes a number has; 0: the type is not kept as one.
+// plainWidth is the width of a number in bytes; 0: the type is not stored as a number.
 func plainWidth(t layout.DataType) int {
 	switch t {
 	case layout.TypeBoolean:
@@ -290,7 +282,7 @@ func plainWidth(t layout.DataType) int {
 	return 0
 }
 
-// StreamChunk is a column of a blocklet of rows: one page, which is all of the blocklet. It is a format.Chunk.
+// StreamChunk is a format.Chunk: a column of a blocklet of a row-format file. Its one page is the whole blocklet.
 type StreamChunk struct {
 	F     *DataFile
 	B     *streamBlocklet
@@ -300,6 +292,7 @@ type StreamChunk struct {
 	done  bool
 }
 
+// Next is format.Chunk.Next.
 func (c *StreamChunk) Next(context.Context) (format.Page, error) {
 	if c.done || c.B.Rows == 0 {
 		return format.Page{}, io.EOF
@@ -308,12 +301,14 @@ func (c *StreamChunk) Next(context.Context) (format.Page, error) {
 	return format.Page{Rows: c.B.Rows, Entries: c.B.Rows, Spans: []fault.Span{c.B.Data}, Raw: c.B.raw}, nil
 }
 
+// Dict is format.Chunk.Dict: there is no dictionary.
 func (c *StreamChunk) Dict() (format.Page, bool) { return format.Page{}, false }
 
+// Decode is format.Chunk.Decode.
 func (c *StreamChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	raw, err := codec.Expand(c.F.Stream.codec, t.Bytes[0], c.F.Limits.Page, t.Scratch.Bytes)
 	if err == nil && int64(len(raw)) != c.B.raw {
-		err = fault.Rel(0, 0, "", "%d bytes of rows, blocklet_length says %d", len(raw), c.B.raw)
+		err = fault.Rel(0, 0, "", "expected %d bytes of rows, found %d", c.B.raw, len(raw))
 	}
 	if err == nil {
 		t.Raw += int64(len(raw))
@@ -333,13 +328,13 @@ func (c *StreamChunk) Decode(t *format.Task, dst *vec.Vector) error {
 // decode appends the values of the rows.
 func (c *StreamChunk) decode(raw []byte, a *vec.Arena, dst *vec.Vector) error {
 	n := int(c.B.Rows)
-	spots, err := c.spots(raw, a)
+	ends, err := c.ends(raw, a)
 	if err != nil {
 		return err
 	}
 	at := dst.Extend(n)
 	if dst.Type.ID() == arrow.STRING || dst.Type.ID() == arrow.BINARY {
-		return c.decodeTexts(raw, spots, dst, at)
+		return c.decodeTexts(raw, ends, dst, at)
 	}
 	clear(dst.Data(at))
 	scale := int32(0)
@@ -348,17 +343,17 @@ func (c *StreamChunk) decode(raw []byte, a *vec.Arena, dst *vec.Vector) error {
 	}
 	nulls := nullSetter{dst: dst}
 	for i := range n {
-		if spots[2*i] == noSpot {
+		if ends[2*i] == noValue {
 			nulls.set(at + i)
 			continue
 		}
-		v := raw[spots[2*i]:spots[2*i+1]]
+		v := raw[ends[2*i]:ends[2*i+1]]
 		x, ok, err := c.value(v, scale)
 		if err != nil {
-			return fault.Rel(int(spots[2*i]), len(v), "", "row %d: %v", i, err)
+			return fault.Rel(int(ends[2*i]), len(v), "", "row %d: %v", i, err)
 		}
 		if ok {
-			x.Put(dst, at+i)
+			x.Set(dst, at+i)
 		} else {
 			nulls.set(at + i)
 		}
@@ -367,22 +362,22 @@ func (c *StreamChunk) decode(raw []byte, a *vec.Arena, dst *vec.Vector) error {
 	return nil
 }
 
-// decodeTexts sets the strings or bytes of the rows, from entry at of dst on.
-func (c *StreamChunk) decodeTexts(raw []byte, spots []uint32, dst *vec.Vector, at int) error {
+// decodeTexts sets the strings or binaries of the rows, from entry at of dst on.
+func (c *StreamChunk) decodeTexts(raw []byte, ends []uint32, dst *vec.Vector, at int) error {
 	var size int64
-	for i := 0; i < len(spots); i += 2 {
-		size += int64(spots[i+1] - spots[i])
+	for i := 0; i < len(ends); i += 2 {
+		size += int64(ends[i+1] - ends[i])
 	}
 	offs := dst.Offsets(at)
 	room, err := dst.Bytes(offs[0], size)
 	if err != nil {
 		return err
 	}
-	nullText := c.F.Stream.Fields[c.Index].Col.Typ != layout.TypeBinary // a text that stands for null
+	nullText := c.F.Stream.Fields[c.Index].Col.Type != layout.TypeBinary // NullText means null
 	nulls, k := nullSetter{dst: dst}, 0
-	for i := range len(spots) / 2 {
-		v := raw[spots[2*i]:spots[2*i+1]]
-		if spots[2*i] == noSpot || nullText && string(v) == schema.NullText {
+	for i := range len(ends) / 2 {
+		v := raw[ends[2*i]:ends[2*i+1]]
+		if ends[2*i] == noValue || nullText && string(v) == schema.NullText {
 			nulls.set(at + i)
 		} else {
 			k += copy(room[k:], v)
@@ -393,26 +388,26 @@ func (c *StreamChunk) decodeTexts(raw []byte, spots []uint32, dst *vec.Vector, a
 	return nil
 }
 
-// nullSetter makes entries of a vector null; its bitmap is there from the first one on.
+// nullSetter makes entries of a vector null; it has a validity bitmap made at the first one.
 type nullSetter struct {
 	dst   *vec.Vector
 	valid []byte
-	n     int // nulls that were set
+	n     int // entries that were made null
 }
 
 func (s *nullSetter) set(i int) {
 	if s.valid == nil {
 		s.valid = s.dst.Validity()
 	}
-	schema.ClearOne(s.valid, i)
+	schema.SetNull(s.valid, i)
 	s.n++
 }
 
-// noSpot is where a null begins and ends: there are no bytes of it. The first two bytes of a page are never a value's.
-const noSpot = 0
+// noValue is the start and end of a null. No value starts at 0, where the length of the first row's nulls is.
+const noValue = 0
 
-// spots finds where the column's value begins and ends in each row.
-func (c *StreamChunk) spots(raw []byte, a *vec.Arena) ([]uint32, error) {
+// ends are the start and end in raw of the column's value in each row.
+func (c *StreamChunk) ends(raw []byte, a *vec.Arena) ([]uint32, error) {
 	fields := c.F.Stream.Fields
 	if len(raw) > math.MaxInt32 {
 		return nil, fault.Rel(0, 0, "", "%d bytes of rows", len(raw))
@@ -421,7 +416,7 @@ func (c *StreamChunk) spots(raw []byte, a *vec.Arena) ([]uint32, error) {
 	pos := 0
 	need := func(i, n int, what string) error {
 		if n < 0 || n > len(raw)-pos {
-			return fault.Rel(pos, 0, "", "row %d: %d bytes of %s, %d are left", i, n, what, len(raw)-pos)
+			return fault.Rel(pos, 0, "", "row %d: expected at most %d bytes of %s, found %d", i, len(raw)-pos, what, n)
 		}
 		return nil
 	}
@@ -436,10 +431,11 @@ func (c *StreamChunk) spots(raw []byte, a *vec.Arena) ([]uint32, error) {
 		}
 		nulls := raw[pos : pos+k]
 		if k > (len(fields)+7)/8 {
-			return nil, fault.Rel(pos, k, "", "row %d: %d bytes of nulls for %d columns", i, k, len(fields))
+			return nil, fault.Rel(pos, k, "", "row %d: expected at most %d bytes of nulls, found %d", i,
+				(len(fields)+7)/8, k)
 		}
 		pos += k
-		out[2*i], out[2*i+1] = noSpot, noSpot
+		out[2*i], out[2*i+1] = noValue, noValue
 		for j := range fields {
 			if j>>3 < k && nulls[j>>3]>>(j&7)&1 != 0 {
 				continue
@@ -472,7 +468,7 @@ func (c *StreamChunk) spots(raw []byte, a *vec.Arena) ([]uint32, error) {
 	return out, nil
 }
 
-// value is what the bytes of a value that is no text mean; ok is false for null. scale is that of the wanted decimals.
+// value parses a value that is not a string; ok is false for null. Decimals are given the scale scale.
 func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, err error) {
 	col := c.F.Stream.Fields[c.Index].Col
 	whole := func() int64 {
@@ -482,11 +478,11 @@ func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, 
 		}
 		return x << (64 - 8*len(b)) >> (64 - 8*len(b))
 	}
-	if len(b) == 0 { // null, where the writer does not set the bit
+	if len(b) == 0 { // a null for which the writer does not set the bit
 		return v, false, nil
 	}
 	wrong := func() (schema.Constant, bool, error) {
-		return v, false, fmt.Errorf("a %s of %d bytes", col.Typ, len(b))
+		return v, false, fmt.Errorf("a value of type %s cannot have %d bytes", col.Type, len(b))
 	}
 	switch {
 	case col.Dimension && c.F.Stream.Fields[c.Index].width == 4: // a code of a direct dictionary
@@ -494,40 +490,40 @@ func (c *StreamChunk) value(b []byte, scale int32) (v schema.Constant, ok bool, 
 		switch {
 		case x == schema.NullCode:
 			return v, false, nil
-		case x < schema.NullCode: // 32 bits with a sign
-			return v, false, fmt.Errorf("a code of a date or time that is %d", x)
-		case col.Typ == layout.TypeDate:
+		case x < schema.NullCode: // the code is signed
+			return v, false, fmt.Errorf("expected a code of a date or time from %d, found %d", schema.NullCode, x)
+		case col.Type == layout.TypeDate:
 			v.I = x - schema.DateOffset
 		default:
 			v.I = (x-2)*c.Dates.Unit + c.Dates.Cutoff
 		}
 		return v, true, nil
-	case col.Typ == layout.TypeDecimal && len(b) > 1:
+	case col.Type == layout.TypeDecimal && len(b) > 1:
 		up := scale - int32(b[0])
 		if len(b) > 17 || up < 0 {
 			return wrong()
 		}
-		v.D = schema.BigNum(b[1:]).Mul(decimal128.GetScaleMultiplier(int(up)))
+		v.D = schema.ParseDecimal(b[1:]).Mul(decimal128.GetScaleMultiplier(int(up)))
 		return v, true, nil
-	case col.Typ == layout.TypeDouble && len(b) == 8:
+	case col.Type == layout.TypeDouble && len(b) == 8:
 		v.F = math.Float64frombits(binary.BigEndian.Uint64(b))
 		return v, true, nil
-	case col.Typ == layout.TypeByte && col.Dimension: // a text
+	case col.Type == layout.TypeByte && col.Dimension: // a text
 		v, err = schema.ParseValue(col, string(b), nil)
 		return v, err == nil, err
 	}
-	if n := plainWidth(col.Typ); n == 0 || n != len(b) {
+	if n := plainWidth(col.Type); n == 0 || n != len(b) {
 		return wrong()
 	}
 	v.I = whole()
-	// the sign is turned, so that bytes are in the order of the numbers
-	if col.Dimension && col.Typ != layout.TypeBoolean {
+	// the sign bit is inverted, so that bytes compare as the numbers do
+	if col.Dimension && col.Type != layout.TypeBoolean {
 		v.I ^= -1 << (8*len(b) - 1)
 	}
 	return v, true, nil
 }
 
-// resync finds the blocklets after one that is damaged, by the marker before each. It gives what lies between.
+// resync finds the blocklets after a damaged one by their sync markers. It returns the spans between them.
 func (f *DataFile) resync(ctx context.Context) (lost []fault.Span, err error) {
 	pos := f.HeadLen
 	if n := len(f.Stream.Blocklets); n > 0 {
@@ -540,10 +536,7 @@ func (f *DataFile) resync(ctx context.Context) (lost []fault.Span, err error) {
 			if pos > from {
 				lost = append(lost, f.At.Sub(from, pos-from))
 			}
-			f.Stream.Blocklets = append(f.Stream.Blocklets, b)
-			f.Footer.Blocklet = append(f.Footer.Blocklet, layout.BlockletInfo{Rows: b.Rows})
-			f.Footer.Index = append(f.Footer.Index, layout.BlockletIndex{})
-			f.Footer.Rows += b.Rows
+			f.addStreamBlocklet(b)
 			pos = b.At.End()
 			from = pos
 			continue
@@ -560,7 +553,7 @@ func (f *DataFile) resync(ctx context.Context) (lost []fault.Span, err error) {
 	return lost, nil
 }
 
-// nextMarker is where the next marker stands from pos on; where the file ends if there is none.
+// nextMarker is the offset of the next sync marker from pos on; the end of the committed bytes if there is none.
 func (f *DataFile) nextMarker(ctx context.Context, pos int64) (int64, error) {
 	const step = 1 << 20
 	for pos+markerLen <= f.Stream.committed {

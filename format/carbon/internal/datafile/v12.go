@@ -11,35 +11,34 @@ import (
 	"stoa/internal/thrift"
 )
 
-// Files of formats 1 and 2. A blocklet has one page of each column. In format 1 everything that describes it is
-// in the footer, and the pages lie grouped: all data, then all row ids, then all runs. In format 2 the column
-// chunk of format 3 begins: DataChunk2, data, row ids, runs.
+// Files of formats 1 and 2. A blocklet has one page of each column. In format 1 all metadata are in the footer, and a
+// blocklet is all data, then all row ids, then all runs. Format 2 has column chunks: DataChunk2, data, row ids, runs.
 
-// cardinalities gives the columns what the footer says of them: how many values a dictionary had. The list is
-// that of the dimensions; 0 of a list or struct, -1 of a column without a dictionary.
+// cardinalities sets the cardinalities of the columns from the footer. It has one for each dimension: the number of
+// codes of a dictionary, 0 for a list or struct, -1 for a column without a dictionary.
 func (f *DataFile) cardinalities() {
 	for i, c := range f.Columns {
 		if c.Dimension && i < len(f.Footer.Segment.Cardinalities) {
-			c.Card = f.Footer.Segment.Cardinalities[i]
+			c.Cardinality = f.Footer.Segment.Cardinalities[i]
 		}
 	}
 }
 
-// checkFooter12 looks for what every footer says.
+// checkFooter12 checks what every footer of formats 1 and 2 has.
 func (f *DataFile) checkFooter12() error {
 	switch {
 	case int(f.Footer.Version) != f.Version:
-		return fault.Corruptf(f.FootSpan(), "footer.version", "%d, the beginning of the file says %d",
-			f.Footer.Version, f.Version)
+		return fault.Corruptf(f.FootSpan(), "footer.version", "expected %d by the header, found %d", f.Version,
+			f.Footer.Version)
 	case len(f.Columns) == 0:
-		return fault.Corruptf(f.FootSpan(), "footer.table_columns", "there are none")
+		return fault.Corruptf(f.FootSpan(), "footer.table_columns", "expected columns, found none")
 	case len(f.Footer.Blocklet) == 0:
-		return fault.Corruptf(f.FootSpan(), "footer.blocklet_info_list", "there are none")
+		return fault.Corruptf(f.FootSpan(), "footer.blocklet_info_list", "expected blocklets, found none")
 	}
 	return nil
 }
 
-// columnGroups refuses files with column groups: several columns whose codes are packed into one chunk.
+// columnGroups is Unsupported if columns form a group, whose codes are packed into one chunk.
 func (f *DataFile) columnGroups(at fault.Span) error {
 	seen := map[int32]string{}
 	for _, c := range f.Columns {
@@ -48,7 +47,7 @@ func (f *DataFile) columnGroups(at fault.Span) error {
 		}
 		if other, ok := seen[c.Group]; ok {
 			return fault.Unsupportedf(at, "footer.table_columns",
-				"columns %s and %s are a column group, kept row by row", other, c.Name)
+				"columns %s and %s are a column group, stored row by row", other, c.Name)
 		}
 		seen[c.Group] = c.Name
 	}
@@ -64,13 +63,14 @@ func (f *DataFile) inData(at fault.Span, path string, off, n int64) error {
 	return nil
 }
 
-// checkBlocklet1 compares the places of the pages of a blocklet of format 1 with the file.
+// checkBlocklet1 checks that the pages of a blocklet of format 1 are within the file.
 func (f *DataFile) checkBlocklet1(b *layout.BlockletInfo, at fault.Span, path string) error {
 	if err := f.columnGroups(at); err != nil {
 		return err
 	}
 	if len(b.Chunks) != len(f.Columns) {
-		return fault.Corruptf(at, path, "%d column chunks, the file has %d columns", len(b.Chunks), len(f.Columns))
+		return fault.Corruptf(at, path, "expected a column chunk for each of %d columns, found %d", len(f.Columns),
+			len(b.Chunks))
 	}
 	for i := range b.Chunks {
 		d := &b.Chunks[i]
@@ -91,14 +91,14 @@ func (f *DataFile) checkBlocklet1(b *layout.BlockletInfo, at fault.Span, path st
 	return nil
 }
 
-// checkBlocklet2 compares the places of the column chunks of a blocklet of format 2 with the file.
+// checkBlocklet2 checks that the metadata of the column chunks of a blocklet of format 2 are within the file.
 func (f *DataFile) checkBlocklet2(b *layout.BlockletInfo, at fault.Span, path string) error {
 	if err := f.columnGroups(at); err != nil {
 		return err
 	}
 	if len(b.Offsets) != len(f.Columns) || len(b.Lengths) != len(f.Columns) {
-		return fault.Corruptf(at, path, "%d offsets and %d lengths of column chunks, the file has %d columns",
-			len(b.Offsets), len(b.Lengths), len(f.Columns))
+		return fault.Corruptf(at, path, "expected an offset and a length for each of %d columns, found %d and %d",
+			len(f.Columns), len(b.Offsets), len(b.Lengths))
 	}
 	for i, off := range b.Offsets {
 		if err := f.inData(at, fmt.Sprintf("%s.column_data_chunks_offsets[%d]", path, i), off,
@@ -109,7 +109,7 @@ func (f *DataFile) checkBlocklet2(b *layout.BlockletInfo, at fault.Span, path st
 	return nil
 }
 
-// readChunk12 returns a column chunk of formats 1 and 2 as one of format 3 with one page.
+// readChunk12 reads a column chunk of formats 1 and 2 and shows it as one of format 3 with one page.
 func (f *DataFile) readChunk12(ctx context.Context, g int, col *schema.Column) (*ChunkAt, error) {
 	path := fmt.Sprintf("blocklet[%d].%s", g, col.Name)
 	b := &f.Footer.Blocklet[g]
@@ -121,11 +121,11 @@ func (f *DataFile) readChunk12(ctx context.Context, g int, col *schema.Column) (
 	return f.bounded(c, g, col), err
 }
 
-// bounded gives the page the bounds that the footer has of the blocklet's chunk: it is the only page. Those of
-// lists, structs and what is in them are the first and the last value, and mean nothing.
+// bounded sets the bounds of the page, which is the only one of its chunk, to those that the footer has of the chunk.
+// Lists, structs and their children have the first and the last value there, which are no bounds.
 func (f *DataFile) bounded(c *ChunkAt, g int, col *schema.Column) *ChunkAt {
 	lo, hi, ok := f.Footer.Index[g].MinMax.At(col.Chunk)
-	if ok && col.Dimension && !col.Typ.Complex() && col.Parent == nil && len(c.Pages) == 1 {
+	if ok && col.Dimension && !col.Type.Complex() && col.Parent == nil && len(c.Pages) == 1 {
 		c.Pages[0].MinMax = &layout.MinMax{Min: [][]byte{lo}, Max: [][]byte{hi}}
 	}
 	return c
@@ -157,30 +157,31 @@ func (f *DataFile) chunk2(ctx context.Context, b *layout.BlockletInfo, col *sche
 	cur := f.Cursor(head, c.At, path)
 	d := layout.ParseDataChunk2(thrift.NewReader(cur, thrift.Compact), "")
 	if cur.Err() == nil && cur.Left() > 0 {
-		cur.Fail(cur.Pos(), cur.Left(), "", "%d bytes after it, before the data", cur.Left())
+		cur.Fail(cur.Pos(), cur.Left(), "", "%d bytes between the metadata and the data", cur.Left())
 	}
 	if cur.Err() != nil {
 		return c, cur.Err()
 	}
 	total := int64(d.DataLen) + int64(d.RowidLen) + int64(d.RleLen)
 	if d.DataLen < 0 || d.RowidLen < 0 || d.RleLen < 0 {
-		return c, fault.Corruptf(c.At, path, "%d bytes of data, %d of row ids, %d of runs", d.DataLen, d.RowidLen,
-			d.RleLen)
+		return c, fault.Corruptf(c.At, path, "a negative length of data (%d), row ids (%d) or runs (%d)", d.DataLen,
+			d.RowidLen, d.RleLen)
 	}
 	if err := f.inData(c.At, path+".data_page_length", c.At.End(), total); err != nil {
 		return c, err
 	}
 	c.End = c.At.End() + total
 	if next := f.follows(off); c.End != next && !f.Rebuilt {
-		return c, fault.Corruptf(c.At, path+".data_page_length", "its pages end at %d, what follows begins at %d",
-			c.End, next)
+		return c, fault.Corruptf(c.At, path+".data_page_length",
+			"expected the page to end at %d, where the next chunk "+
+				"begins, found %d", next, c.End)
 	}
 	c.ColumnChunk = layout.ColumnChunk{Pages: []layout.DataChunk{d}}
 	c.V12Spans = []fault.Span{f.At.Sub(c.At.End(), total)}
 	return c, c.rowMajor()
 }
 
-// follows is where the first column chunk after an offset begins, or the footer.
+// follows is the offset of the first column chunk after off, or of the footer.
 func (f *DataFile) follows(off int64) int64 {
 	f.sorting.Do(func() {
 		for i := range f.Footer.Blocklet {
@@ -194,10 +195,10 @@ func (f *DataFile) follows(off int64) int64 {
 	return f.FootAt
 }
 
-// rowMajor refuses a chunk that is kept row by row.
+// rowMajor is Unsupported if the chunk is stored row by row.
 func (c *ChunkAt) rowMajor() error {
 	if c.Pages[0].RowMajor {
-		return fault.Unsupportedf(c.At, c.Path+".rowMajor", "a column group, kept row by row")
+		return fault.Unsupportedf(c.At, c.Path+".rowMajor", "a column group, stored row by row")
 	}
 	return nil
 }

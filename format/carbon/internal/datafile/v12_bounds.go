@@ -10,7 +10,8 @@ import (
 	"stoa/pred"
 )
 
-// SurrogateBounds are the bounds of codes of a direct dictionary.
+// SurrogateBounds are the bounds of the values with the codes lo to hi of a direct dictionary, four bytes each,
+// big-endian; nil if these cannot be bounds.
 func SurrogateBounds(c *schema.Column, d page.DateRule, lo, hi []byte) *pred.Bounds {
 	if len(lo) != 4 || len(hi) != 4 {
 		return nil
@@ -19,21 +20,21 @@ func SurrogateBounds(c *schema.Column, d page.DateRule, lo, hi []byte) *pred.Bou
 	b := &pred.Bounds{Nulls: -1, Rows: -1}
 	if a > schema.NullCode {
 		b.Nulls = 0
-	} else if a == schema.NullCode { // null is the smallest code; what follows is at least the next one
+	} else if a == schema.NullCode { // the smallest code is that of null: values have at least the next one
 		a++
 	}
 	if a > z || z > math.MaxInt32 {
 		return nil
 	}
-	var lowest, most pred.Value
-	switch c.Typ {
+	var lowest, highest pred.Value
+	switch c.Type {
 	case layout.TypeDate:
-		lowest, most = pred.Date(a-schema.DateOffset), pred.Date(z-schema.DateOffset)
+		lowest, highest = pred.Date(a-schema.DateOffset), pred.Date(z-schema.DateOffset)
 	case layout.TypeTimestamp:
-		lowest, most = schema.Instant((a-2)*d.Unit+d.Cutoff), schema.Instant((z-2)*d.Unit+d.Cutoff)
+		lowest, highest = schema.TimestampValue((a-2)*d.Unit+d.Cutoff), schema.TimestampValue((z-2)*d.Unit+d.Cutoff)
 	default:
 		return nil
 	}
-	b.Min, b.Max = &lowest, &most
+	b.Min, b.Max = &lowest, &highest
 	return b
 }

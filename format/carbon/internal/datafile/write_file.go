@@ -23,22 +23,23 @@ import (
 	"stoa/pred"
 )
 
-// writtenVersion is the CarbonData whose files these are like; it is reported in the footer.
+// writtenVersion is the release of CarbonData whose format is written; it is recorded in the footer.
 const writtenVersion = "2.3.0"
 
-// WritePlan is what all files of a load have in common.
+// WritePlan is what all data files of a load have in common.
 type WritePlan struct {
 	o       *schema.WriteOptions
 	list    []layout.ColumnSchema
 	Columns []*schema.Column // by chunk
 	Roots   []*schema.Column // of the table, in the order of list
-	stamp   int64            // milliseconds, in the names and the headers
+	stamp   int64            // milliseconds since 1970, in the names and the headers
 	Task    string
 	Bucket  int
 	Segment string // noSegment outside of a table
 }
 
-// NewPlan plans the files for columns in the order of format 3.
+// NewPlan plans the files for columns in the order of PlanColumns; stamp is the time of the load in milliseconds since
+// 1970. Errors are those of schema.ColumnTree.
 func NewPlan(list []layout.ColumnSchema, o *schema.WriteOptions, stamp int64) (*WritePlan, error) {
 	p := &WritePlan{o: o, list: list, stamp: stamp, Task: "0", Segment: noSegment}
 	var err error
@@ -46,21 +47,18 @@ func NewPlan(list []layout.ColumnSchema, o *schema.WriteOptions, stamp int64) (*
 	if p.Roots, chunks, err = schema.ColumnTree(list, fault.Span{}, "schema"); err != nil {
 		return nil, err
 	}
-	p.Columns = make([]*schema.Column, chunks)
-	for _, r := range p.Roots {
-		r.All(func(c *schema.Column) {
-			p.Columns[c.Chunk] = c
-			c.SetCard(0)
-		})
+	p.Columns = schema.ByChunk(p.Roots, chunks)
+	for _, c := range p.Columns {
+		c.SetCardinality(0)
 	}
 	return p, nil
 }
 
-// pageWriter makes the writer of a column's pages.
+// pageWriter is the writer of a column's pages in format 3.
 func (p *WritePlan) pageWriter(c *schema.Column) *page.PageWriter {
 	w := &page.PageWriter{Column: c, Codec: p.o.Codec, Inverted: c.SortColumn() &&
 		c.Encoders.Has(layout.EncInvertedIndex)}
-	if p.o.Dictionary && (c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar) && p.o.Codes(c) {
+	if p.o.Dictionary && (c.Type == layout.TypeString || c.Type == layout.TypeVarchar) && p.o.AllowsLocalDictionary(c) {
 		w.Dict = page.NewDictWriter(p.o.Threshold)
 	}
 	return w
@@ -74,7 +72,7 @@ func (p *WritePlan) dataName(n int) string {
 	return fmt.Sprintf("part-%d-%s_batchno0-%d-%s-%d.%s.carbondata", n, p.Task, p.Bucket, p.Segment, p.stamp, p.o.Codec)
 }
 
-// noSegment is the segment's number in names of files outside of a table.
+// noSegment is in the names of files outside of a table in place of the segment's number.
 const noSegment = "null"
 
 // IndexName is the name of the task's index file.
@@ -85,43 +83,45 @@ func (p *WritePlan) IndexName() string {
 	return fmt.Sprintf("%s_batchno0-%d-%s-%d.carbonindex", p.Task, p.Bucket, p.Segment, p.stamp)
 }
 
-// OutPlace is where the files of a task go.
+// OutPlace is where a task creates its files; the name is "" for the only file of a writer without a table.
 type OutPlace interface {
 	CreateFile(ctx context.Context, name string) (io.WriteCloser, error)
 }
 
-// TaskWriter writes the data files of a task, one after the other, and their index. Rows come page by page.
+// TaskWriter writes the data files of a task, one after the other, and their index. A page is encoded while the next
+// one is filled.
 type TaskWriter struct {
 	*WritePlan
 	to     OutPlace
-	Single bool // one data file, without index
+	Single bool // one data file, without an index
 	name   string
 
 	cols   []*page.PageWriter // by chunk
-	cells  [2][]*page.Cells   // of the roots; while one page is encoded the next is filled
-	fill   int                // which of them is filled
+	cells  [2][]*page.Cells   // of the roots, for two pages
+	fill   int                // index in cells of the page that is filled
 	rows   int                // in the page that is filled
-	busy   chan error         // of the page that is encoded; nil: none is
+	busy   chan error         // gets the result of the page that is being encoded; nil: there is none
 	total  int64              // rows
-	failed error
+	failed error              // of the first page that failed
 
-	v12 *v12Writer // of formats 1 and 2; nil
+	v12 *v12Writer // nil: format 3
 
-	blocklet [][]*layout.OutPage // by chunk
-	held     int64               // bytes of the blocklet's pages
-	inPage   []int32
+	blocklet [][]*layout.OutPage // encoded pages of the current blocklet, by chunk
+	held     int64               // bytes of these
+	inPage   []int32             // rows of these
 
-	out    io.WriteCloser
+	out    io.WriteCloser // the open data file; nil: there is none
 	buf    *bufio.Writer
-	at     int64
+	at     int64 // offset in the data file
 	foot   layout.Footer
 	index  layout.IndexFile
-	Names  []string // of the files that are whole
-	Bytes  int64    // of them
-	begun  int64    // bytes of the blocklets in the current file
-	number int
+	Names  []string // of the complete files
+	Bytes  int64    // size of these
+	begun  int64    // bytes of the blocklets in the open data file
+	number int      // of the next data file
 }
 
+// NewTask starts a task. A single one writes one data file, and no index.
 func NewTask(p *WritePlan, to OutPlace, single bool) *TaskWriter {
 	t := &TaskWriter{WritePlan: p, to: to, Single: single}
 	for _, c := range p.Columns {
@@ -142,10 +142,11 @@ func NewTask(p *WritePlan, to OutPlace, single bool) *TaskWriter {
 	return t
 }
 
-// addSlice is how many rows are added between two looks at the size of the page.
+// addSlice is the most rows that are added before the size of the page is checked.
 const addSlice = 4 << 10
 
-// Add puts rows from…to of a batch into pages. fields are those of the roots; -1: null in all rows.
+// Add appends rows [from, to) of a batch. fields has for each root its column in the batch; -1: null in all rows. A
+// value that the format cannot hold is a page.ValueError.
 func (t *TaskWriter) Add(ctx context.Context, b arrow.RecordBatch, fields []int, from, to int) error {
 	for from < to {
 		if err := ctx.Err(); err != nil {
@@ -176,7 +177,7 @@ func (t *TaskWriter) Add(ctx context.Context, b arrow.RecordBatch, fields []int,
 	return nil
 }
 
-// InColumn names the column of a value that does not fit.
+// InColumn sets the column of a page.ValueError.
 func InColumn(err error, c *schema.Column) error {
 	var v *page.ValueError
 	if errors.As(err, &v) && v.Column == "" {
@@ -185,7 +186,8 @@ func InColumn(err error, c *schema.Column) error {
 	return err
 }
 
-// Located reports the row of a value that does not fit; before is what is added to its place in the batch.
+// Located turns a page.ValueError into an Invalid error with column and row; before is added to the row in the batch.
+// Other errors are returned as they are.
 func Located(err error, before int64) error {
 	var v *page.ValueError
 	if !errors.As(err, &v) {
@@ -193,19 +195,19 @@ func Located(err error, before int64) error {
 	}
 	why := v.Err.Error()
 	var e *fault.Error
-	if errors.As(v.Err, &e) { // without the class, which is said once
+	if errors.As(v.Err, &e) { // without its class, since the new error has one
 		why = e.Reason
 	}
 	return fault.Invalidf("column %s, row %d: %s", v.Column, before+int64(v.Row), why)
 }
 
-// current are the cells that are filled.
+// current are the cells of the page that is filled.
 func (t *TaskWriter) current() []*page.Cells { return t.cells[t.fill] }
 
 // room is how many rows the page still takes.
 func (t *TaskWriter) room() int { return t.o.PageRows - t.rows }
 
-// added notes that n rows were put into the current cells, and ends the page if it is full.
+// added counts n rows that were appended to the current cells, and ends the page if it has all its rows.
 func (t *TaskWriter) added(ctx context.Context, n int) error {
 	t.rows += n
 	t.total += int64(n)
@@ -215,7 +217,7 @@ func (t *TaskWriter) added(ctx context.Context, n int) error {
 	return nil
 }
 
-// pageFull reports whether the page that is filled has as many bytes as a page may have.
+// pageFull reports whether the page that is filled has reached the size limit of pages.
 func (t *TaskWriter) pageFull() bool {
 	n := 0
 	for _, x := range t.current() {
@@ -224,7 +226,7 @@ func (t *TaskWriter) pageFull() bool {
 	return n >= t.o.PageSize
 }
 
-// endPage has the page encoded while the next is filled.
+// endPage starts to encode the page that is filled, and makes the other cells the current ones.
 func (t *TaskWriter) endPage(ctx context.Context) error {
 	if err := t.wait(); err != nil || t.rows == 0 {
 		return err
@@ -240,7 +242,7 @@ func (t *TaskWriter) endPage(ctx context.Context) error {
 	return nil
 }
 
-// wait waits for the page that is encoded.
+// wait waits for the page that is being encoded. The error is that of the first page that failed.
 func (t *TaskWriter) wait() error {
 	if t.busy != nil {
 		if err := <-t.busy; err != nil && t.failed == nil {
@@ -251,15 +253,18 @@ func (t *TaskWriter) wait() error {
 	return t.failed
 }
 
-// page encodes a page of n rows and adds it to the blocklet, which is written if it is large enough.
+// page encodes a page of n rows and adds it to the blocklet. A blocklet that the page would make too large is written
+// before.
 func (t *TaskWriter) page(ctx context.Context, tops []*page.Cells, n int) error {
 	if t.v12 != nil {
 		return t.v12Blocklet(ctx, tops, n)
 	}
-	pages := make([]*layout.OutPage, len(t.Columns))
-	if err := t.encodeAll(tops, pages); err != nil {
+	cells, err := t.cellsByChunk(tops)
+	if err != nil {
 		return err
 	}
+	pages := make([]*layout.OutPage, len(cells))
+	inParallel(len(pages), func(i int) { pages[i] = t.cols[i].Encode(cells[i]) })
 	var size int64
 	for _, p := range pages {
 		size += p.Size()
@@ -288,45 +293,46 @@ func (t *TaskWriter) page(ctx context.Context, tops []*page.Cells, n int) error 
 	return nil
 }
 
-// encodeAll encodes the pages of all columns, side by side.
-func (t *TaskWriter) encodeAll(tops []*page.Cells, pages []*layout.OutPage) error {
-	type job struct {
-		c *schema.Column
-		x *page.Cells
-	}
-	jobs := make([]job, len(pages))
+// cellsByChunk are the cells of all columns, also nested ones. Values that would be read as null are an error unless
+// the options allow them.
+func (t *TaskWriter) cellsByChunk(tops []*page.Cells) ([]*page.Cells, error) {
+	out := make([]*page.Cells, len(t.Columns))
 	var walk func(c *schema.Column, x *page.Cells)
 	walk = func(c *schema.Column, x *page.Cells) {
-		jobs[c.Chunk] = job{c, x}
+		out[c.Chunk] = x
 		for i, k := range c.Children {
 			walk(k, x.Children[i])
 		}
 	}
 	for i, r := range t.Roots {
-		if r.Typ.Complex() && !t.o.Merge {
-			if err := tops[i].EmptyBytes(r); err != nil {
-				return err
+		if r.Type.Complex() && !t.o.Merge {
+			if err := tops[i].CheckEmptyBytes(r); err != nil {
+				return nil, err
 			}
 			if err := tops[i].Check(r); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		walk(r, tops[i])
 	}
+	return out, nil
+}
+
+// inParallel calls f with 0 to n-1, on as many goroutines as there are processors.
+func inParallel(n int, f func(i int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
+	for range min(runtime.GOMAXPROCS(0), n) {
 		group.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(jobs); i = next.Add(1) - 1 {
-				pages[i] = t.cols[i].Encode(jobs[i].x)
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
 			}
 		})
 	}
 	group.Wait()
-	return nil
 }
 
-// endBlocklet writes the pages that are held as a blocklet.
+// endBlocklet writes the held pages as a blocklet.
 func (t *TaskWriter) endBlocklet(ctx context.Context) error {
 	if len(t.inPage) == 0 {
 		return nil
@@ -338,17 +344,10 @@ func (t *TaskWriter) endBlocklet(ctx context.Context) error {
 		heads[i] = layout.ThriftBytes(func(w *thrift.Writer) { layout.PutDataChunk3(w, pages, dict) })
 		size += int64(len(heads[i]))
 	}
-	// a tenth is left for metadata
-	if limit := t.o.Block - t.o.Block/10; !t.Single && t.begun > 0 && t.begun+size >= limit {
-		if err := t.endFile(); err != nil {
-			return err
-		}
-	}
-	if err := t.begin(ctx); err != nil {
+	if err := t.beginBlocklet(ctx, size); err != nil {
 		return err
 	}
-	t.begun += size
-	info := layout.BlockletInfo{Pages: int32(len(t.inPage)), InPage: t.inPage}
+	info := layout.BlockletInfo{Pages: int32(len(t.inPage)), PageRows: t.inPage}
 	for _, n := range t.inPage {
 		info.Rows += int64(n)
 	}
@@ -360,16 +359,16 @@ func (t *TaskWriter) endBlocklet(ctx context.Context) error {
 			t.put(p.Bytes)
 		}
 		if t.Columns[i].Dimension {
-			info.Dims = t.at
+			info.DimensionsEnd = t.at
 		}
 	}
-	if info.Dims == 0 {
-		info.Dims = info.Offsets[0]
+	if info.DimensionsEnd == 0 {
+		info.DimensionsEnd = info.Offsets[0]
 	}
-	info.End = t.at
+	info.MeasuresEnd = t.at
 	t.foot.Rows += info.Rows
-	t.foot.Index = append(t.foot.Index, layout.BlockletIndex{MinMax: t.bounds(), Start: layout.DeprecatedKey,
-		End: layout.DeprecatedKey})
+	t.foot.Index = append(t.foot.Index, layout.BlockletIndex{MinMax: t.bounds(), Start: layout.EmptyKey,
+		End: layout.EmptyKey})
 	t.foot.Blocklet = append(t.foot.Blocklet, info)
 	for i := range t.blocklet {
 		t.blocklet[i] = nil
@@ -378,7 +377,7 @@ func (t *TaskWriter) endBlocklet(ctx context.Context) error {
 	return nil
 }
 
-// bounds are the smallest and the largest value of each column of the blocklet.
+// bounds are min and max of each column of the blocklet.
 func (t *TaskWriter) bounds() *layout.MinMax {
 	m := &layout.MinMax{}
 	for i, pages := range t.blocklet {
@@ -393,7 +392,7 @@ func (t *TaskWriter) bounds() *layout.MinMax {
 				hi = z
 			}
 		}
-		if !written || c.Parent != nil || c.Typ.Complex() { // nothing is looked up by what is in lists and structs
+		if !written || c.Parent != nil || c.Type.Complex() { // no reader filters by lists, structs and their children
 			lo, hi, written = []byte{}, []byte{}, false
 		}
 		m.Min, m.Max, m.Written = append(m.Min, lo), append(m.Max, hi), append(m.Written, written)
@@ -401,13 +400,28 @@ func (t *TaskWriter) bounds() *layout.MinMax {
 	return m
 }
 
-// put writes to the file. The buffer keeps the first error.
+// put writes to the open data file. endFile returns the first error, which the buffer keeps.
 func (t *TaskWriter) put(b []byte) {
 	n, _ := t.buf.Write(b)
 	t.at += int64(n)
 }
 
-// begin begins a data file if none is open.
+// beginBlocklet makes sure that a data file is open that takes a blocklet of a size: a new one if the open one would
+// get too large. A tenth of the size of a block is left for metadata.
+func (t *TaskWriter) beginBlocklet(ctx context.Context, size int64) error {
+	if limit := t.o.Block - t.o.Block/10; !t.Single && t.begun > 0 && t.begun+size >= limit {
+		if err := t.endFile(); err != nil {
+			return err
+		}
+	}
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	t.begun += size
+	return nil
+}
+
+// begin creates a data file unless one is open.
 func (t *TaskWriter) begin(ctx context.Context) (err error) {
 	if t.out != nil {
 		return nil
@@ -424,7 +438,8 @@ func (t *TaskWriter) begin(ctx context.Context) (err error) {
 	t.buf = bufio.NewWriterSize(t.out, 256<<10)
 	t.at, t.begun = 0, 0
 	t.foot = layout.Footer{Version: int32(t.o.Version), Columns: t.list, Segment: t.segmentInfo(),
-		Sorted: len(t.o.SortColumns) > 0, Extra: map[string]string{"written_by": t.o.By, "version": writtenVersion}}
+		Sorted: len(t.o.SortColumns) > 0, Extra: map[string]string{"written_by": t.o.CreatedBy,
+			"version": writtenVersion}}
 	if t.v12 != nil {
 		t.put(t.v12.header())
 		return nil
@@ -455,20 +470,20 @@ func (t *TaskWriter) endFile() error {
 		t.index.Blocks = append(t.index.Blocks,
 			layout.BlockIndex{Rows: t.foot.Rows, File: t.name, Offset: at, Index: fileIndex(t.foot.Index)})
 	}
-	for i := range t.foot.Blocklet {
-		if t.v12 != nil {
-			break
+	if t.v12 == nil {
+		for i := range t.foot.Blocklet {
+			t.index.Blocks = append(t.index.Blocks,
+				layout.BlockIndex{Rows: t.foot.Rows, File: t.name, Offset: at, Index: t.foot.Index[i],
+					Info: &t.foot.Blocklet[i], Size: t.at})
 		}
-		t.index.Blocks = append(t.index.Blocks,
-			layout.BlockIndex{Rows: t.foot.Rows, File: t.name, Offset: at, Index: t.foot.Index[i],
-				Info: &t.foot.Blocklet[i], Size: t.at})
 	}
 	t.Names = append(t.Names, t.name)
 	t.Bytes += t.at
 	return nil
 }
 
-// Close writes what is left, and the index. A task without rows has a data file without blocklets.
+// Close writes the rest, and the index. In format 3 a task without rows writes a data file without blocklets; in
+// formats 1 and 2 it is Unsupported.
 func (t *TaskWriter) Close(ctx context.Context) error {
 	if err := t.endPage(ctx); err != nil {
 		return err
@@ -480,7 +495,8 @@ func (t *TaskWriter) Close(ctx context.Context) error {
 		return err
 	}
 	if t.v12 != nil && t.total == 0 {
-		return fault.Unsupportedf(fault.Span{}, "", "CarbonData has no files of format %d without rows", t.v12.version)
+		return fault.Unsupportedf(fault.Span{}, "", "a file of CarbonData's format %d needs at least one row",
+			t.v12.version)
 	}
 	if err := t.begin(ctx); err != nil {
 		return err
@@ -488,7 +504,7 @@ func (t *TaskWriter) Close(ctx context.Context) error {
 	if err := t.endFile(); err != nil || t.Single {
 		return err
 	}
-	if t.total == 0 && t.Segment == noSegment { // there is no index that names no blocklet
+	if t.total == 0 && t.Segment == noSegment { // an index would have no entry
 		return nil
 	}
 	t.index.Header.Segment = t.segmentInfo()
@@ -510,22 +526,22 @@ func (t *TaskWriter) Close(ctx context.Context) error {
 	return nil
 }
 
-// Abandon waits for what runs and closes the open file, which is not whole.
+// Abandon waits for the page that is being encoded and closes the open file, which is incomplete.
 func (t *TaskWriter) Abandon() {
-	t.wait() // whatever it says: the files are thrown away
+	t.wait() // its error does not matter: the caller removes the files
 	if t.out != nil {
 		t.out.Close()
 		t.out = nil
 	}
 }
 
-// floatBound is a bound of a floating column.
+// floatBound parses a bound of a floating-point measure; 0 if it is not one.
 func floatBound(c *schema.Column, b []byte) float64 {
 	if len(b) != 8 {
 		return 0
 	}
 	v := binary.BigEndian.Uint64(b)
-	if c.Typ == layout.TypeFloat {
+	if c.Type == layout.TypeFloat {
 		return float64(math.Float32frombits(uint32(v >> 32)))
 	}
 	return math.Float64frombits(v)
@@ -536,7 +552,7 @@ func lessBound(c *schema.Column, a, b []byte) bool {
 	switch {
 	case c.Dimension:
 		return bytes.Compare(a, b) < 0
-	case c.Typ == layout.TypeFloat || c.Typ == layout.TypeDouble:
+	case c.Type == layout.TypeFloat || c.Type == layout.TypeDouble:
 		return floatBound(c, a) < floatBound(c, b)
 	}
 	x, ok1 := BoundOf(c, a)

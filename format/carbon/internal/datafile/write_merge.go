@@ -15,21 +15,21 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// sortedRun is rows in order in a temporary file.
+// sortedRun is a temporary file of sorted rows.
 type sortedRun struct {
 	file  store.Scratch
-	size  int64
+	size  int64 // bytes
 	in    *ipc.Reader
-	b     arrow.RecordBatch
-	i     int
-	key   []byte
+	b     arrow.RecordBatch // the current one
+	i     int               // the current row of b
+	key   []byte            // of that row
 	cols  []sortKey
-	n     int   // which run it is: for equal keys
+	n     int   // ordinal of the run: breaks ties between equal keys
 	level int   // how often its rows were merged
-	at    int32 // where b is among those that merged holds; -1 if it is not
+	at    int32 // index of b in merged.held; -1: it is not there
 }
 
-// newRun puts rows that are in order into a temporary file.
+// newRun writes sorted rows to a temporary file.
 func (s *Sorter) newRun(ctx context.Context, level int,
 	rows func(yield func(b arrow.RecordBatch) error) error) (*sortedRun, error) {
 	file, err := s.sink.Scratch(ctx)
@@ -55,7 +55,7 @@ func (r *sortedRun) close() {
 		r.in.Release()
 		r.in = nil
 	}
-	r.file.Close() // it vanishes
+	r.file.Close() // removes it
 }
 
 type counter struct {
@@ -69,7 +69,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Each returns all rows in order, in batches, which are good until yield returns.
+// Each calls yield with batches of all rows in order. A batch is valid until yield returns. The sorter is empty
+// afterwards.
 func (s *Sorter) Each(ctx context.Context, yield func(b arrow.RecordBatch) error) error {
 	if len(s.runs) == 0 {
 		return s.inMemory(ctx, yield)
@@ -83,7 +84,7 @@ func (s *Sorter) Each(ctx context.Context, yield func(b arrow.RecordBatch) error
 	return s.merge(ctx, s.runs, yield)
 }
 
-// merge returns the rows of runs in order.
+// merge calls yield with batches of the rows of runs in order.
 func (s *Sorter) merge(ctx context.Context, runs []*sortedRun, yield func(b arrow.RecordBatch) error) error {
 	h := make(runHeap, 0, len(runs))
 	for _, r := range runs {
@@ -103,7 +104,7 @@ func (s *Sorter) merge(ctx context.Context, runs []*sortedRun, yield func(b arro
 	for len(h) > 0 {
 		r := h[0]
 		m.add(r)
-		// the run's next batch takes the place of this one
+		// r.next invalidates the batch after its last row, so its rows must be gathered before
 		if r.i++; len(m.rows) == cap(m.rows) || r.i >= int(r.b.NumRows()) {
 			if err := errors.Join(ctx.Err(), m.flush(s, yield)); err != nil {
 				return err
@@ -136,14 +137,14 @@ func (s *Sorter) inMemory(ctx context.Context, yield func(b arrow.RecordBatch) e
 	return ctx.Err()
 }
 
-// merged are rows in order that wait to be put together: rows of the batches that the runs are at.
+// merged are sorted rows that are not gathered yet, out of the current batches of the runs.
 type merged struct {
 	from []*sortedRun
-	held []arrow.RecordBatch
+	held []arrow.RecordBatch // their current batches
 	rows []SortedRow
 }
 
-// add takes the row that a run is at.
+// add appends the current row of a run.
 func (m *merged) add(r *sortedRun) {
 	if r.at < 0 {
 		r.at = int32(len(m.held))
@@ -164,7 +165,8 @@ func (m *merged) flush(s *Sorter, yield func(b arrow.RecordBatch) error) error {
 	return err
 }
 
-// next finds the run's next row and its key; ok is false at the end.
+// next makes sure that there is a current row, reading the next batch if needed, and computes its key; ok is false at
+// the end.
 func (r *sortedRun) next() (ok bool, err error) {
 	for r.b == nil || r.i >= int(r.b.NumRows()) {
 		if !r.in.Next() {

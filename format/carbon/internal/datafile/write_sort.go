@@ -18,42 +18,44 @@ import (
 	"stoa/store"
 )
 
-// Sorter brings rows into the order of the sort columns: in memory as long as they fit, then in sorted runs in
-// temporary files, which are merged. Rows with equal keys keep their order.
+// Sorter sorts rows by the sort columns: in memory while they fit, else in sorted runs in temporary files, which are
+// merged. The sort is stable.
 type Sorter struct {
 	sink   scratcher
-	schema *arrow.Schema    // of what comes out: without dictionaries, and texts of numbers and times as what they say
-	reads  []*schema.Column // of each field: what its texts become; nil: they stay
+	schema *arrow.Schema    // of the sorted rows: without dictionaries, and with texts of numbers and times parsed
+	reads  []*schema.Column // for each field the column whose type its texts are parsed to; nil: they are not
 	cols   []sortKey
-	limit  int64
+	limit  int64 // bytes
 
 	batches []arrow.RecordBatch
-	Bytes   int64
+	Bytes   int64 // estimated memory of batches and of the order of their rows
 	runs    []*sortedRun
-	made    int // runs
-	chunk   int // rows that are put together at a time
+	made    int // number of runs made so far
+	chunk   int // rows of a batch of sorted rows
 }
 
-// sortKey is a column of the order: where it is in the rows, and what its values become.
+// sortKey is a sort column.
 type sortKey struct {
-	field int
-	as    *schema.Column // nil: they stay
+	field int            // in the rows
+	as    *schema.Column // values are compared after conversion to its type; nil: as they are
 }
 
-// scratcher returns temporary files.
+// scratcher makes temporary files.
 type scratcher interface {
 	Scratch(ctx context.Context) (store.Scratch, error)
 }
 
-// NewSorter sorts rows of a schema by columns. A column that the rows do not have is null in all.
+// NewSorter sorts rows of schema sc by the columns names; those that sc does not have are ignored. roots are the
+// columns of the table that the rows are for. More than limit bytes are not kept in memory. A type that cannot be a
+// sort column is Unsupported.
 func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Column, limit int64) (*Sorter, error) {
 	x := &Sorter{sink: s, limit: limit, reads: make([]*schema.Column, sc.NumFields())}
 	fields := sc.Fields()
 	for i, f := range fields {
 		fields[i] = page.PlainField(f)
 		for _, r := range roots {
-			if strings.EqualFold(r.Name, f.Name) && isText[f.Type.ID()] && page.Converts(r, f.Type) &&
-				!schema.GlobalCodes(r) {
+			if strings.EqualFold(r.Name, f.Name) && isText[f.Type.ID()] && page.NeedsConversion(r, f.Type) &&
+				!schema.HasGlobalCodes(r) {
 				t, err := r.Arrow()
 				if err != nil {
 					return nil, err
@@ -70,12 +72,13 @@ func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Co
 			continue
 		}
 		if _, ok := sortedAs[sc.Field(at).Type.ID()]; !ok {
-			return nil, fault.Unsupportedf(fault.Span{}, n, "a sort column of values of %s", sc.Field(at).Type)
+			return nil, fault.Unsupportedf(fault.Span{}, n, "a sort column of type %s", sc.Field(at).Type)
 		}
 		k := sortKey{field: at}
 		for _, r := range roots {
-			if strings.EqualFold(r.Name, n) && page.Converts(r, sc.Field(at).Type) && r.Typ != layout.TypeString &&
-				!schema.GlobalCodes(r) {
+			if strings.EqualFold(r.Name, n) && page.NeedsConversion(r, sc.Field(at).Type) &&
+				r.Type != layout.TypeString &&
+				!schema.HasGlobalCodes(r) {
 				k.as = r
 			}
 		}
@@ -84,17 +87,17 @@ func NewSorter(s scratcher, sc *arrow.Schema, names []string, roots []*schema.Co
 	return x, nil
 }
 
-// sortedAs are the types that appendSortKey knows.
+// sortedAs are the types that appendSortKey supports.
 var sortedAs = map[arrow.Type]bool{arrow.BOOL: true, arrow.INT8: true, arrow.UINT8: true, arrow.INT16: true,
 	arrow.UINT16: true, arrow.INT32: true, arrow.UINT32: true,
 	arrow.INT64: true, arrow.DATE32: true, arrow.DATE64: true, arrow.TIMESTAMP: true, arrow.STRING: true,
 	arrow.LARGE_STRING: true, arrow.STRING_VIEW: true, arrow.DICTIONARY: true}
 
-// isText are the types of texts that are read before they are sorted: what they say is smaller, and what cannot
-// be read is reported with its row.
+// isText are the types of texts that are parsed before they are sorted: the values take less memory, and a text that
+// cannot be parsed is reported with its row.
 var isText = map[arrow.Type]bool{arrow.STRING: true, arrow.LARGE_STRING: true, arrow.STRING_VIEW: true}
 
-// Add keeps a batch.
+// Add takes the rows of a batch, which it retains.
 func (s *Sorter) Add(ctx context.Context, b arrow.RecordBatch) error {
 	if b.NumRows() == 0 {
 		return nil
@@ -107,14 +110,14 @@ func (s *Sorter) Add(ctx context.Context, b arrow.RecordBatch) error {
 	for _, c := range b.Columns() {
 		s.Bytes += arrayBytes(c)
 	}
-	s.Bytes += 40 * b.NumRows() // its place in the order
+	s.Bytes += 40 * b.NumRows() // for sorting them
 	if s.Bytes < s.limit {
 		return nil
 	}
 	return s.Spill(ctx)
 }
 
-// read gives a batch with its texts as what they say.
+// read is the batch with its texts parsed, as reads says.
 func (s *Sorter) read(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	cols, some := slices.Clone(b.Columns()), false
 	for i, c := range s.reads {
@@ -143,7 +146,7 @@ func (s *Sorter) read(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, b.NumRows()), nil
 }
 
-// arrayBytes is about how many bytes the entries of an array take: of a slice only its own.
+// arrayBytes estimates the bytes of the entries of an array; of a slice only its own count.
 func arrayBytes(a arrow.Array) (n int64) {
 	switch a := a.(type) {
 	case *array.String:
@@ -174,17 +177,16 @@ func arrayBytes(a arrow.Array) (n int64) {
 	return n
 }
 
-// SortedRow is a row of a batch, and the first eight bytes of its key.
+// SortedRow is a row of one of several batches.
 type SortedRow struct {
-	head       uint64
+	head       uint64 // first eight bytes of the key, big-endian
 	batch, Row int32
 }
 
-// order sorts the rows that are held: by the heads of their keys, then those with equal heads by what the keys
-// have beyond.
+// order sorts the rows in memory: by the heads of their keys, and rows with equal heads by their keys.
 func (s *Sorter) order() ([]SortedRow, error) {
 	n := 0
-	first := make([]int, len(s.batches)) // row of each batch among all
+	first := make([]int, len(s.batches)) // ordinal of the first row of each batch among all
 	for k, b := range s.batches {
 		first[k] = n
 		n += int(b.NumRows())
@@ -227,7 +229,7 @@ func (s *Sorter) order() ([]SortedRow, error) {
 	return rows, nil
 }
 
-// byHead sorts rows by their heads, byte by byte from the last; equal ones stay as they are.
+// byHead sorts rows by their heads: a stable radix sort, byte by byte from the least significant one.
 func byHead(rows []SortedRow) []SortedRow {
 	var counts [8][256]int
 	for _, r := range rows {
@@ -238,7 +240,7 @@ func byHead(rows []SortedRow) []SortedRow {
 	var other []SortedRow
 	for b := range counts {
 		at, sum := &counts[b], 0
-		if len(rows) == 0 || at[byte(rows[0].head>>(8*b))] == len(rows) { // they all have the same byte
+		if len(rows) == 0 || at[byte(rows[0].head>>(8*b))] == len(rows) { // all have the same byte
 			continue
 		}
 		for v, n := range at {
@@ -258,25 +260,25 @@ func byHead(rows []SortedRow) []SortedRow {
 	return rows
 }
 
-// appendSortKey appends the key of row i of b, so that bytes.Compare gives CarbonData's order: nulls first,
-// except of strings, whose null is the text that stands for it.
+// appendSortKey appends the key of row i of b. Keys compare by bytes.Compare as CarbonData sorts: nulls first, but
+// nulls of strings as NullText.
 func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]byte, error) {
 	be := binary.BigEndian
 	for _, c := range cols {
 		a, i := outOfDictionary(b.Column(c.field), i)
 		if c.as != nil && a.IsValid(i) {
-			v, err := page.Converted(c.as, a, i)
+			v, err := page.Convert(c.as, a, i)
 			if err != nil {
 				return nil, fault.Invalidf("column %s: %v", c.as.Name, err)
 			}
-			if key = append(key, 1); c.as.Typ == layout.TypeLong || c.as.Typ == layout.TypeTimestamp {
+			if key = append(key, 1); c.as.Type == layout.TypeLong || c.as.Type == layout.TypeTimestamp {
 				key = be.AppendUint64(key, uint64(v.I)^1<<63)
 			} else {
 				key = be.AppendUint32(key, uint32(v.I)^1<<31)
 			}
 			continue
 		}
-		text, isText := a.(page.Stringer)
+		text, isText := a.(page.StringArray)
 		if isText && c.as == nil {
 			v := schema.NullText
 			if a.IsValid(i) {
@@ -298,7 +300,8 @@ func appendSortKey(key []byte, b arrow.RecordBatch, cols []sortKey, i int) ([]by
 	return key, nil
 }
 
-// outOfDictionary is where the value of entry i of a stands: in the dictionary of a, if it has one and i is no null.
+// outOfDictionary is the array and index of the value of entry i of a: in the dictionary of a, if it has one and the
+// entry is not null.
 func outOfDictionary(a arrow.Array, i int) (arrow.Array, int) {
 	for {
 		d, ok := a.(*array.Dictionary)
@@ -309,7 +312,8 @@ func outOfDictionary(a arrow.Array, i int) (arrow.Array, int) {
 	}
 }
 
-// appendNumberKey appends a number in big-endian order, with the sign bit turned so that negative ones come first.
+// appendNumberKey appends a number in big-endian order, with the sign bit inverted so that negative ones come first; ok
+// is false for a type that is not a number.
 func appendNumberKey(key []byte, a arrow.Array, i int) ([]byte, bool) {
 	be := binary.BigEndian
 	switch a := a.(type) {
@@ -343,7 +347,7 @@ func appendNumberKey(key []byte, a arrow.Array, i int) ([]byte, bool) {
 	return key, false
 }
 
-// appendEscaped appends a text so that no text's key is the beginning of another's.
+// appendEscaped appends a text with a terminator, so that no text is a prefix of another: bytes 0 are escaped.
 func appendEscaped(key []byte, s string) []byte {
 	for {
 		i := strings.IndexByte(s, 0)
@@ -362,15 +366,15 @@ func (s *Sorter) drop() {
 	s.batches, s.Bytes = nil, 0
 }
 
-// step is how many rows are put together at a time: wide rows fewer.
+// step is the number of rows of a batch of sorted rows: fewer if they are wide.
 func (s *Sorter) step(rows int) int {
 	return int(max(1, min(8<<10, 16<<20/max(1, s.Bytes/int64(max(rows, 1))))))
 }
 
-// maxRuns is how many temporary files are merged at a time.
+// maxRuns is the number of temporary files of a level that are merged into one of the next.
 const maxRuns = 64
 
-// Spill sorts what is held and puts it into a temporary file. Of many files of a level one is made: not too
+// Spill sorts the rows in memory and writes them to a temporary file. Files are merged level by level, so that not too
 // many are open.
 func (s *Sorter) Spill(ctx context.Context) error {
 	rows, err := s.order()
@@ -402,8 +406,8 @@ func (s *Sorter) Spill(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, old := range mine {
-			old.close()
+		for _, m := range mine {
+			m.close()
 		}
 		s.runs = append(s.runs[:from:from], r)
 	}
@@ -413,8 +417,8 @@ func (s *Sorter) gather(batches []arrow.RecordBatch, rows []SortedRow, yield fun
 	return GatherRows(s.schema, batches, rows, yield)
 }
 
-// GatherRows returns rows of batches as one batch, or as several if their texts are too long for one. sc has no
-// dictionaries.
+// GatherRows calls yield with rows of batches as one batch, or as several if a column has more bytes than a batch can
+// have. sc is the schema of the batches without dictionaries.
 func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow,
 	yield func(b arrow.RecordBatch) error) error {
 	spans := make([]page.Span, 0, len(rows))
@@ -453,7 +457,7 @@ func GatherRows(sc *arrow.Schema, batches []arrow.RecordBatch, rows []SortedRow,
 	return yield(b)
 }
 
-// Close gives the memory and the temporary files back.
+// Close releases the memory and removes the temporary files.
 func (s *Sorter) Close() {
 	s.drop()
 	for _, r := range s.runs {

@@ -5,10 +5,7 @@ import (
 	"context"
 	"math"
 	"math/bits"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"stoa/fault"
 	"stoa/format/carbon/internal/layout"
@@ -16,65 +13,60 @@ import (
 	"stoa/format/carbon/internal/schema"
 )
 
-// Files of formats 1 and 2, as CarbonData 1.0.0 writes them (CarbonFactDataWriterImplV1 and V2): a blocklet is
-// one page of each column, of as many rows as the property carbon.blocklet.size says.
+// Files of formats 1 and 2, as CarbonData 1.0.0 writes them (CarbonFactDataWriterImplV1 and V2): a blocklet is one page
+// of each column, with up to carbon.blocklet.size rows.
 
-// v12Writer is what a task keeps of formats 1 and 2.
+// v12Writer is the part of a TaskWriter for formats 1 and 2.
 type v12Writer struct {
 	version int
 	columns []*page.V12Column // by chunk
 }
 
 func newV12Writer(p *WritePlan) *v12Writer {
-	o := &v12Writer{version: p.o.Version, columns: make([]*page.V12Column, len(p.Columns))}
+	v := &v12Writer{version: p.o.Version, columns: make([]*page.V12Column, len(p.Columns))}
 	w := bits.Len(uint(p.o.PageRows))
 	for i, c := range p.Columns {
-		o.columns[i] = &page.V12Column{Column: c, Bits: w, As10: p.o.As10}
+		v.columns[i] = &page.V12Column{Column: c, Bits: w, As10: p.o.As10}
 	}
-	return o
+	return v
 }
 
-// runLimit is carbon.high.cardinality.value: the real writer keeps runs of columns with smaller dictionaries only.
+// runLimit is carbon.high.cardinality.value: CarbonData writes runs only for columns with fewer codes.
 const runLimit = 100_000
 
-// fixBlockletSize sets what depends on how many codes there are. The real writer asks always the first column whose
-// codes it has not found to be few, so that all columns in front of a large one have runs, whatever their own
-// size.
-func (o *v12Writer) fixBlockletSize() {
+// chooseRuns sets which columns have runs. CarbonData 1.0.0 does not look at the column's own cardinality: it tests the
+// first one, as long as that is small, and the next one only after a column was refused.
+func (v *v12Writer) chooseRuns() {
 	var keyed []*page.V12Column
-	for _, c := range o.columns {
-		if c.Dimension && c.Parent == nil && !c.Typ.Complex() && c.Encoders.Has(layout.EncDictionary) {
+	for _, c := range v.columns {
+		if c.Dimension && c.Parent == nil && !c.Type.Complex() && c.Encoders.Has(layout.EncDictionary) {
 			keyed = append(keyed, c)
 		}
 	}
-	asked := 0
+	tested := 0
 	for _, c := range keyed {
-		if c.Runs = keyed[asked].Card < runLimit; !c.Runs {
-			asked++
+		if c.Runs = keyed[tested].Cardinality < runLimit; !c.Runs {
+			tested++
 		}
 	}
 }
 
-// v12Blocklet writes the rows of the cells as a blocklet.
+// v12Blocklet writes n rows as a blocklet.
 func (t *TaskWriter) v12Blocklet(ctx context.Context, tops []*page.Cells, n int) error {
-	t.v12.fixBlockletSize()
-	pages, err := t.v12Pages(tops)
+	t.v12.chooseRuns()
+	cells, err := t.cellsByChunk(tops)
 	if err != nil {
 		return err
 	}
+	pages := make([]*layout.V12Page, len(cells))
+	inParallel(len(pages), func(i int) { pages[i] = t.v12.columns[i].Encode(cells[i]) })
 	size := int64(0)
 	for _, p := range pages {
 		size += int64(len(p.Data) + len(p.Rowids) + len(p.Runs))
 	}
-	if limit := t.o.Block - t.o.Block/10; !t.Single && t.begun > 0 && t.begun+size >= limit {
-		if err := t.endFile(); err != nil {
-			return err
-		}
-	}
-	if err := t.begin(ctx); err != nil {
+	if err := t.beginBlocklet(ctx, size); err != nil {
 		return err
 	}
-	t.begun += size
 	info := layout.BlockletInfo{Rows: int64(n)}
 	if t.v12.version == 1 {
 		t.pieces1(&info, pages)
@@ -87,39 +79,7 @@ func (t *TaskWriter) v12Blocklet(ctx context.Context, tops []*page.Cells, n int)
 	return nil
 }
 
-// v12Pages encodes the pages of all columns, side by side.
-func (t *TaskWriter) v12Pages(tops []*page.Cells) ([]*layout.V12Page, error) {
-	jobs := make([]*page.Cells, len(t.Columns))
-	var walk func(c *schema.Column, x *page.Cells)
-	walk = func(c *schema.Column, x *page.Cells) {
-		jobs[c.Chunk] = x
-		for i, k := range c.Children {
-			walk(k, x.Children[i])
-		}
-	}
-	for i, r := range t.Roots {
-		if r.Typ.Complex() && !t.o.Merge {
-			if err := tops[i].Check(r); err != nil {
-				return nil, err
-			}
-		}
-		walk(r, tops[i])
-	}
-	pages := make([]*layout.V12Page, len(jobs))
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
-		group.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(jobs); i = next.Add(1) - 1 {
-				pages[i] = t.v12.columns[i].Encode(jobs[i])
-			}
-		})
-	}
-	group.Wait()
-	return pages, nil
-}
-
-// pieces1 writes all data, then all row ids, then all runs.
+// pieces1 writes a blocklet of format 1: all data, then all row ids, then all runs.
 func (t *TaskWriter) pieces1(b *layout.BlockletInfo, pages []*layout.V12Page) {
 	for _, p := range pages {
 		p.DataAt = t.at
@@ -137,13 +97,14 @@ func (t *TaskWriter) pieces1(b *layout.BlockletInfo, pages []*layout.V12Page) {
 	}
 }
 
-// pieces2 writes a chunk for each column: DataChunk2, data, row ids, runs.
+// pieces2 writes a blocklet of format 2: for each column DataChunk2, data, row ids, runs.
 func (t *TaskWriter) pieces2(b *layout.BlockletInfo, pages []*layout.V12Page) error {
 	for i, p := range pages {
 		head := layout.ThriftBytes(p.Put2)
 		if len(head) > math.MaxInt16 {
 			return fault.Limitf(fault.Span{}, t.Columns[i].Name,
-				"what describes a page has %d bytes, format 2 can tell %d: lower --opt blocklet-rows", len(head),
+				"the metadata of a page have %d bytes, and format 2 allows %d: lower the option blocklet-rows",
+				len(head),
 				math.MaxInt16)
 		}
 		b.Offsets, b.Lengths = append(b.Offsets, t.at), append(b.Lengths, int32(len(head)))
@@ -154,22 +115,22 @@ func (t *TaskWriter) pieces2(b *layout.BlockletInfo, pages []*layout.V12Page) er
 	return nil
 }
 
-// index are the bounds and the first and last key of a blocklet. Measures have no bounds.
-func (o *v12Writer) index(pages []*layout.V12Page) (x layout.BlockletIndex) {
+// index is the index entry of a blocklet: bounds of its dimensions, start and end key.
+func (v *v12Writer) index(pages []*layout.V12Page) (x layout.BlockletIndex) {
 	x.MinMax = &layout.MinMax{}
 	var first, last [3][][]byte // codes, texts, nested
 	for i, p := range pages {
-		c := o.columns[i]
+		c := v.columns[i]
 		if !c.Dimension {
 			continue
 		}
-		x.MinMax.Min, x.MinMax.Max = append(x.MinMax.Min, p.Lo), append(x.MinMax.Max, p.Hi)
+		x.MinMax.Min, x.MinMax.Max = append(x.MinMax.Min, p.Min), append(x.MinMax.Max, p.Max)
 		if c.Parent != nil {
 			continue
 		}
 		kind := 1
 		switch {
-		case c.Typ.Complex():
+		case c.Type.Complex():
 			kind = 2
 		case c.Encoders.Has(layout.EncDictionary):
 			kind = 0
@@ -180,34 +141,34 @@ func (o *v12Writer) index(pages []*layout.V12Page) (x layout.BlockletIndex) {
 	return x
 }
 
-// header is what stands before the first blocklet.
-func (o *v12Writer) header() []byte {
-	if o.version == 1 {
+// header are the bytes before the first blocklet.
+func (v *v12Writer) header() []byte {
+	if v.version == 1 {
 		return nil
 	}
 	return []byte(layout.MagicV2)
 }
 
-// cardinalities are how many codes the dimensions have, with what is in them.
+// cardinalities are those of the dimensions, nested columns among them.
 func (p *WritePlan) cardinalities() (out []int32) {
 	for _, c := range p.Columns {
 		if c.Dimension {
-			out = append(out, c.Card)
+			out = append(out, c.Cardinality)
 		}
 	}
 	return out
 }
 
-// segmentInfo reports the cardinalities only where there are dictionaries, whose codes they give their width.
+// segmentInfo has cardinalities only if there are dictionaries: the width of codes is derived from them.
 func (p *WritePlan) segmentInfo() layout.SegmentInfo {
 	s := layout.SegmentInfo{Columns: int32(len(p.list))}
-	if p.o.Version < 3 || slices.ContainsFunc(p.Columns, schema.GlobalCodes) {
+	if p.o.Version < 3 || slices.ContainsFunc(p.Columns, schema.HasGlobalCodes) {
 		s.Cardinalities = p.cardinalities()
 	}
 	return s
 }
 
-// fileIndex joins the indexes of the blocklets of a file.
+// fileIndex is the index entry of a file, out of those of its blocklets.
 func fileIndex(list []layout.BlockletIndex) layout.BlockletIndex {
 	x := layout.BlockletIndex{Start: list[0].Start, End: list[len(list)-1].End,
 		MinMax: &layout.MinMax{Min: slices.Clone(list[0].MinMax.Min), Max: slices.Clone(list[0].MinMax.Max)}}

@@ -25,18 +25,17 @@ import (
 	"stoa/wire"
 )
 
-// A global dictionary is kept apart from the data, in three files of the table's Metadata directory, named by
-// the column's id:
+// A global dictionary has three files in the table's Metadata directory, named by the column's id:
 //
 //	ID.dict             ColumnDictionaryChunk{1: list<binary> values}, one after the other; each load appends. The
-//	                    values count from code 1, which is null ("@NU#LL$!")
-//	ID.dictmeta         ColumnDictionaryChunkMeta, one a load: which codes, which bytes of ID.dict, how many chunks
-//	ID_SIZE.sortindex   ColumnSortInfo: the codes in the order of their values, and its inverse; SIZE is that of
-//	                    ID.dict. Old ones stay.
+//	                    codes of the values count from 1, which is null ("@NU#LL$!")
+//	ID.dictmeta         ColumnDictionaryChunkMeta, one a load: codes, bytes of ID.dict, number of chunks
+//	ID_SIZE.sortindex   ColumnSortInfo: the codes in the order of their values, and the inverse; SIZE is that of
+//	                    ID.dict. Those of earlier sizes stay for a while.
 //
-// All are Thrift's compact protocol without anything between the structures. A load writes .dict, then
-// .dictmeta, then .sortindex, then the data: what is in .dict after the last load that .dictmeta names belongs
-// to a load that did not finish.
+// All are in Thrift's compact protocol, structure after structure. A load of CarbonData writes .dict, then .dictmeta,
+// then .sortindex, then the data: what .dict has after the last load in .dictmeta belongs to a load that did not
+// finish.
 const (
 	DictExt     = ".dict"
 	DictMetaExt = ".dictmeta"
@@ -45,8 +44,8 @@ const (
 
 // DictLoad is ColumnDictionaryChunkMeta: what one load appended.
 type DictLoad struct {
-	Min, Max   int64 // codes
-	Start, End int64 // bytes of the .dict
+	Min, Max   int64 // codes, both included; Max is Min-1 for none
+	Start, End int64 // offsets in the .dict
 	Chunks     int64
 }
 
@@ -68,7 +67,8 @@ func parseDictLoad(r *thrift.Reader, name string) (d DictLoad) {
 	return d
 }
 
-// ParseDictLoads reads a whole .dictmeta. What it understood is given also with an error.
+// ParseDictLoads reads a whole .dictmeta. It returns the loads before an error, which is that of c: each load must
+// begin where the one before it ends.
 func ParseDictLoads(c *wire.Cursor) (loads []DictLoad) {
 	r := thrift.NewReader(c, thrift.Compact)
 	for c.Err() == nil && c.Left() > 0 {
@@ -84,10 +84,10 @@ func ParseDictLoads(c *wire.Cursor) (loads []DictLoad) {
 		switch {
 		case d.Start != last.End || d.End < d.Start:
 			c.Fail(at, c.Pos()-at, fmt.Sprintf("load[%d]", len(loads)),
-				"bytes %d to %d, the load before ends at %d", d.Start, d.End, last.End)
+				"expected bytes from %d on, where the previous load ends, found %d to %d", last.End, d.Start, d.End)
 		case d.Min != last.Max+1 || d.Max < d.Min-1 || d.Max > maxCode || d.Chunks < 0:
 			c.Fail(at, c.Pos()-at, fmt.Sprintf("load[%d]", len(loads)),
-				"codes %d to %d in %d chunks, the load before ends with %d", d.Min, d.Max, d.Chunks, last.Max)
+				"expected codes from %d on, found %d to %d in %d chunks", last.Max+1, d.Min, d.Max, d.Chunks)
 		default:
 			loads = append(loads, d)
 		}
@@ -95,18 +95,18 @@ func ParseDictLoads(c *wire.Cursor) (loads []DictLoad) {
 	return loads
 }
 
-// maxCode is the largest code: dictionaries are numbered with positive ints.
+// maxCode is the largest code: codes are positive Java ints.
 const maxCode = 1<<31 - 1
 
-// dictValues are the values of a .dict.
-type dictValues struct {
+// DictValues are the values of a .dict.
+type DictValues struct {
 	Values [][]byte // of code i+1
-	Ends   []int    // bytes up to the end of each chunk
-	counts []int    // values up to the end of each chunk
+	Ends   []int    // offset of the end of each chunk
+	counts []int    // number of values up to the end of each chunk
 }
 
-// ParseDictValues reads chunks as long as there are whole ones. What it understood is given also with an error.
-func ParseDictValues(c *wire.Cursor) (d dictValues) {
+// ParseDictValues reads a whole .dict. It returns the chunks before an error, which is that of c.
+func ParseDictValues(c *wire.Cursor) (d DictValues) {
 	r := thrift.NewReader(c, thrift.Compact)
 	for c.Err() == nil && c.Left() > 0 {
 		v := layout.ParseDictionaryChunk(r, fmt.Sprintf("chunk[%d]", len(d.Ends)))
@@ -120,9 +120,10 @@ func ParseDictValues(c *wire.Cursor) (d dictValues) {
 	return d
 }
 
-// Whole is how many of the values can be trusted: those of the loads whose chunks end where .dictmeta says,
-// with as many values as it says. Without loads all can.
-func (d *dictValues) Whole(loads []DictLoad) (n int, err error) {
+// Trusted is the number of values, from the first on, that can be trusted: those of the loads whose chunks and values
+// are as many as .dictmeta says and end where it says. With nil for loads all can. An error is Corrupt, and is about
+// the first load that differs.
+func (d *DictValues) Trusted(loads []DictLoad) (n int, err error) {
 	if loads == nil {
 		return len(d.Values), nil
 	}
@@ -138,8 +139,8 @@ func (d *dictValues) Whole(loads []DictLoad) (n int, err error) {
 		}
 		if int64(end) != l.End || int64(count) != l.Max || int64(chunk-before) != l.Chunks {
 			return n, fault.Corruptf(fault.Span{}, fmt.Sprintf("load[%d]", i),
-				"%d values in %d chunks up to byte %d; the metadata says %d, %d and %d", count, chunk-before, end,
-				l.Max, l.Chunks, l.End)
+				"expected %d values, %d chunks, end at byte %d; found %d, %d and %d", l.Max, l.Chunks, l.End, count,
+				chunk-before, end)
 		}
 		n = count
 	}
@@ -161,11 +162,11 @@ func NewDictionaries(tree store.Tree, dir string, o format.OpenOptions) *Diction
 	return &Dictionaries{Tree: tree, Dir: dir, Opts: o, have: map[string]*GlobalDictionary{}}
 }
 
-// DictionariesAbove are those of the table in whose directory a data file lies, usually Fact/Part0/Segment_N of
-// it; nil if no column needs one, or no Metadata directory is found.
+// DictionariesAbove are those of the table to which a data file in dir belongs, usually Fact/Part0/Segment_N of it: the
+// nearest directory above that has Metadata/schema. nil if no column needs one, or there is no such directory.
 func DictionariesAbove(ctx context.Context, tree store.Tree, dir string, cols []*schema.Column,
 	o format.OpenOptions) (*Dictionaries, error) {
-	if !slices.ContainsFunc(cols, schema.GlobalCodes) {
+	if !slices.ContainsFunc(cols, schema.HasGlobalCodes) {
 		return nil, nil
 	}
 	for range 5 {
@@ -187,37 +188,36 @@ type GlobalDictionary struct {
 	Col    *schema.Column // of the table: the type of the values
 	Tree   store.Tree
 	Limits format.Limits
-	Dict   fault.Span // of ID.dict: what the finished loads wrote
+	Dict   fault.Span // the part of ID.dict that finished loads wrote
 	size   int64      // of ID.dict
 	loads  []DictLoad // nil: there is no .dictmeta, or it is damaged
-	metaOf error      // what is wrong with .dictmeta
 
-	Sure atomic.Int64 // codes below this one stand for a value, as far as the dictionary was decoded; 0: not all do
+	ValidBelow atomic.Int64 // all codes below are known to have a value; 0: not decoded yet, or not all have
 
 	sorting sync.Mutex
-	Order   *dictOrder // made when it is asked for
+	Order   *dictOrder // nil until ordered computes it
 }
 
-// Global is the dictionary of a column; nil if it has none. That it is not there is Corrupt: it costs the
-// column, nothing else.
+// Global is the dictionary of a column. A missing one is Corrupt, with fs.ErrNotExist as its cause: the column is lost,
+// nothing else.
 func (d *Dictionaries) Global(ctx context.Context, col *schema.Column) (*GlobalDictionary, error) {
 	if d == nil {
-		return nil, absent(col.Id+DictExt, "column %s: its dictionary is in the table's Metadata directory, "+
+		return nil, absent(col.ID+DictExt, "column %s: its dictionary is in the table's Metadata directory, "+
 			"which is not above the file that was opened", col.Name)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if g := d.have[col.Id]; g != nil {
+	if g := d.have[col.ID]; g != nil {
 		return g, nil
 	}
-	g, err := openGlobal(ctx, d.Tree, path.Join(d.Dir, col.Id+DictExt), col, d.Opts)
+	g, err := openGlobal(ctx, d.Tree, path.Join(d.Dir, col.ID+DictExt), col, d.Opts)
 	if err == nil {
-		d.have[col.Id] = g
+		d.have[col.ID] = g
 	}
 	return g, err
 }
 
-// absent is the error of a dictionary that is not there, which is another finding than a damaged one.
+// absent is the error of a missing dictionary; its cause distinguishes it from a damaged one.
 func absent(name, format string, args ...any) error {
 	e := fault.Corruptf(fault.Span{Object: name}, "", format, args...)
 	e.Cause = fs.ErrNotExist
@@ -235,9 +235,10 @@ func openGlobal(ctx context.Context, tree store.Tree, name string, col *schema.C
 		return nil, err
 	}
 	g.size, g.Dict = obj.At.Len, obj.At
-	if g.loads, g.metaOf = ReadLoads(ctx, tree, name[:len(name)-len(DictExt)]+DictMetaExt,
-		g.Limits); g.metaOf != nil && !errors.Is(g.metaOf, fault.Corrupt) {
-		return nil, g.metaOf
+	// a damaged .dictmeta does not matter here: without loads all whole chunks count
+	g.loads, err = ReadLoads(ctx, tree, name[:len(name)-len(DictExt)]+DictMetaExt, g.Limits)
+	if err != nil && !errors.Is(err, fault.Corrupt) {
+		return nil, err
 	}
 	if n := len(g.loads); n > 0 {
 		g.Dict.Len = min(g.size, g.loads[n-1].End)
@@ -245,7 +246,7 @@ func openGlobal(ctx context.Context, tree store.Tree, name string, col *schema.C
 	return g, nil
 }
 
-// ReadLoads reads a .dictmeta; nil if there is none. One that is damaged is Corrupt, with the loads before the damage.
+// ReadLoads reads a .dictmeta; nil if there is none, or if it is damaged, which is Corrupt.
 func ReadLoads(ctx context.Context, tree store.Tree, name string, l format.Limits) ([]DictLoad, error) {
 	obj, err := layout.OpenObject(ctx, tree, name, l)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -261,7 +262,7 @@ func ReadLoads(ctx context.Context, tree store.Tree, name string, l format.Limit
 	c := obj.Cursor(b, obj.At, "")
 	loads := ParseDictLoads(c)
 	if c.Err() != nil {
-		return nil, c.Err() // all whole chunks count then
+		return nil, c.Err()
 	}
 	return loads, nil
 }
@@ -271,21 +272,19 @@ func (g *GlobalDictionary) Page() format.Page {
 	return format.Page{Ordinal: -1, First: -1, Rows: -1, Entries: -1, Spans: []fault.Span{g.Dict}, Own: g}
 }
 
-// values reads the values of a .dict's bytes, as far as they can be trusted. An error is damage after the
-// values that are given.
+// values parses b, the bytes of g.Dict, and returns the values that can be trusted. An error is the damage after them.
 func (g *GlobalDictionary) values(b []byte) ([][]byte, error) {
 	c := wire.NewCursor(b, g.Dict, "").Within(g.Limits.Memory())
 	d := ParseDictValues(c)
-	n, err := d.Whole(g.loads)
+	n, err := d.Trusted(g.loads)
 	if c.Err() != nil {
 		err = c.Err()
 	}
 	return d.Values[:n], fault.Locate(err, g.Dict, true, "")
 }
 
-// Decode makes the dictionary a vector in which code c is entry c. Entry 0 and 1 are null, and so are values
-// that are none of the column's type. Damage costs only the codes from there on: a page that has one of them
-// says.
+// Decode appends the dictionary to dst: code c is entry c. Entries 0 and 1 are null, and so are values that are not of
+// the column's type. After damage the entries before it are there, and pages with later codes fail.
 func (g *GlobalDictionary) Decode(t *format.Task, dst *vec.Vector) error {
 	values, err := g.values(t.Bytes[0])
 	if err != nil && (len(values) == 0 || fault.OverBudget(err)) {
@@ -295,7 +294,7 @@ func (g *GlobalDictionary) Decode(t *format.Task, dst *vec.Vector) error {
 	n := max(len(values)+1, 2)
 	switch dst.Type.ID() {
 	case arrow.STRING, arrow.BINARY:
-		g.Sure.Store(int64(n))
+		g.ValidBelow.Store(int64(n))
 		return fillStrings(dst, values, n)
 	}
 	at := dst.Extend(n)
@@ -314,15 +313,15 @@ func (g *GlobalDictionary) Decode(t *format.Task, dst *vec.Vector) error {
 			ok = err == nil && !v.Null
 		}
 		if !ok {
-			schema.ClearOne(valid, at+i)
+			schema.SetNull(valid, at+i)
 			nulls++
 			continue
 		}
-		v.Put(dst, at+i)
+		v.Set(dst, at+i)
 	}
 	dst.AddNulls(nulls)
-	if nulls <= schema.NullCode+1 { // code 0, and the one of null
-		g.Sure.Store(int64(n))
+	if nulls <= schema.NullCode+1 { // no others than codes 0 and 1
+		g.ValidBelow.Store(int64(n))
 	}
 	return nil
 }
@@ -342,7 +341,7 @@ func fillStrings(dst *vec.Vector, values [][]byte, n int) error {
 	k, nulls := 0, 0
 	for i := range n {
 		if i <= schema.NullCode || bytes.Equal(values[i-1], []byte(schema.NullText)) {
-			schema.ClearOne(valid, at+i)
+			schema.SetNull(valid, at+i)
 			nulls++
 		} else {
 			k += copy(room[k:], values[i-1])
@@ -353,7 +352,8 @@ func fillStrings(dst *vec.Vector, values [][]byte, n int) error {
 	return nil
 }
 
-// Gather copies values of a dictionary of a type of fixed width.
+// Gather sets the entries of dst from at on to the values of codes in dict, whose type has a fixed width. All codes
+// must be in dict.
 func Gather(dst *vec.Vector, at int, dict *vec.Vector, codes []uint32) {
 	switch dst.Width() {
 	case 0:

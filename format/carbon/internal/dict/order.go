@@ -36,14 +36,14 @@ func parseSortInfo(r *thrift.Reader, name string) (s SortInfo) {
 	return s
 }
 
-// check says whether the two lists are each other's inverse.
+// check is an error unless the two lists are each other's inverse.
 func (s *SortInfo) check() error {
 	if len(s.Codes) != len(s.Ranks) {
-		return fault.Rel(0, 0, "sort_index_inverted", "%d ranks of %d codes", len(s.Ranks), len(s.Codes))
+		return fault.Rel(0, 0, "sort_index_inverted", "expected %d ranks, found %d", len(s.Codes), len(s.Ranks))
 	}
 	for i, c := range s.Codes {
 		if c < 1 || int(c) > len(s.Ranks) || s.Ranks[c-1] != int32(i+1) {
-			return fault.Rel(0, 0, "sort_index", "code %d, which is at place %d, is not among the ranks there", c, i+1)
+			return fault.Rel(0, 0, "sort_index", "code %d at position %d does not have the rank %d", c, i, i+1)
 		}
 	}
 	return nil
@@ -52,19 +52,19 @@ func (s *SortInfo) check() error {
 // dictOrder is the order of a dictionary's values.
 type dictOrder struct {
 	values []schema.Constant
-	codes  []int32 // by rank, from 0; those of null and of what is no value of the type are left out
-	ranks  []int32 // by code; -1: left out
-	From   string  // the sort index that reported; "" if the values were sorted here
+	codes  []int32 // by rank, from 0; without those of null and of values not of the type
+	ranks  []int32 // by code, from 0; -1: the code has none
+	From   string  // name of the sort index that was used; "": the values were sorted
 }
 
-// SortIndexNames are what the sort index of a dictionary of some size may be called: writers before 0.2 had no size in
-// the name.
+// SortIndexNames are the possible names of the sort index of a dictionary of a size in bytes: writers before 0.2 had no
+// size in the name.
 func SortIndexNames(dict string, size int64) []string {
 	id := strings.TrimSuffix(dict, DictExt)
 	return []string{id + "_" + strconv.FormatInt(size, 10) + SortExt, id + SortExt}
 }
 
-// ReadSortIndex reads a sort index; nil if there is none.
+// ReadSortIndex reads the sort index of the dictionary, and returns its name; nil if there is none.
 func (g *GlobalDictionary) ReadSortIndex(ctx context.Context) (*SortInfo, string, error) {
 	for _, name := range SortIndexNames(g.Dict.Object, g.Dict.Len) {
 		obj, err := layout.OpenObject(ctx, g.Tree, name, g.Limits)
@@ -84,7 +84,7 @@ func (g *GlobalDictionary) ReadSortIndex(ctx context.Context) (*SortInfo, string
 	return nil, "", nil
 }
 
-// WholeSortInfo reads a whole .sortindex.
+// WholeSortInfo reads a whole .sortindex. It is Corrupt if bytes follow, or if the two lists contradict each other.
 func WholeSortInfo(c *wire.Cursor) (SortInfo, error) {
 	s := parseSortInfo(thrift.NewReader(c, thrift.Compact), "ColumnSortInfo")
 	if c.Err() == nil && c.Left() > 0 {
@@ -96,8 +96,8 @@ func WholeSortInfo(c *wire.Cursor) (SortInfo, error) {
 	return s, fault.Locate(s.check(), c.SpanOf(0, c.Pos()), true, "")
 }
 
-// ordered gives the order of the values. The sort index is trusted if it is in the order of the values; else,
-// or if there is none, the values are sorted.
+// ordered is the order of the values, computed once. The sort index is used if it agrees with the values; otherwise
+// they are sorted.
 func (g *GlobalDictionary) ordered(ctx context.Context) (*dictOrder, error) {
 	g.sorting.Lock()
 	defer g.sorting.Unlock()
@@ -134,7 +134,7 @@ func (g *GlobalDictionary) ordered(ctx context.Context) (*dictOrder, error) {
 	return o, nil
 }
 
-// NewDictOrder reads the texts of codes 1 to n as values; what is none of the column's type is null.
+// NewDictOrder parses the texts of codes 1 to n as values; those not of the column's type are null.
 func NewDictOrder(col *schema.Column, texts [][]byte) *dictOrder {
 	o := &dictOrder{values: make([]schema.Constant, len(texts)+1)}
 	o.values[0].Null = true
@@ -150,7 +150,7 @@ func NewDictOrder(col *schema.Column, texts [][]byte) *dictOrder {
 	return o
 }
 
-// Follows takes over codes if they are all the codes in the order of their values.
+// Follows reports whether codes are all codes in the order of their values, and if so makes them the order.
 func (o *dictOrder) Follows(col *schema.Column, codes []int32) bool {
 	if len(codes) != len(o.values)-1 {
 		return false
@@ -180,7 +180,7 @@ func (o *dictOrder) sort(col *schema.Column) {
 
 // compare is the order of two values of a column's type.
 func compare(col *schema.Column, a, b schema.Constant) int {
-	switch col.Typ {
+	switch col.Type {
 	case layout.TypeString, layout.TypeVarchar, layout.TypeBinary:
 		return cmp.Compare(a.S, b.S)
 	case layout.TypeFloat, layout.TypeDouble:
@@ -191,8 +191,7 @@ func compare(col *schema.Column, a, b schema.Constant) int {
 	return cmp.Compare(a.I, b.I)
 }
 
-// Bounds are the smallest and the largest value of the codes from lo to hi, which are big-endian as the indexes
-// have them. nil is not known.
+// Bounds are the bounds of the values with the codes lo to hi, which are big-endian as in indexes; nil: unknown.
 func (g *GlobalDictionary) Bounds(ctx context.Context, lo, hi []byte) (*pred.Bounds, error) {
 	a, b, ok := codeRange(lo, hi)
 	if !ok {
@@ -206,7 +205,7 @@ func (g *GlobalDictionary) Bounds(ctx context.Context, lo, hi []byte) (*pred.Bou
 	for c := a; c <= b; c++ {
 		switch r := o.ranks[c]; {
 		case r < 0 && c != schema.NullCode:
-			return nil, nil // a value that is none of the type
+			return nil, nil // a value that is not of the type
 		case r < 0:
 		case low < 0:
 			low, high = r, r
@@ -215,7 +214,7 @@ func (g *GlobalDictionary) Bounds(ctx context.Context, lo, hi []byte) (*pred.Bou
 		}
 	}
 	out := &pred.Bounds{Nulls: -1, Rows: -1, By: byCodeSort}
-	out.Ask = func(test *pred.Expr) pred.Verdict { return g.ask(ctx, test, a, b) }
+	out.Ask = func(test *pred.Expr) pred.Verdict { return g.verdict(ctx, test, a, b) }
 	if a > schema.NullCode {
 		out.Nulls = 0
 	}

@@ -29,19 +29,20 @@ type DictFile struct {
 	base   string // Metadata/ID, without .dict
 	Values [][]byte
 	codes  map[string]uint32
-	old    int        // how many of the values are in the file
+	saved  int        // how many of the values are in the file
 	loads  []DictLoad // of .dictmeta
-	size   int64      // bytes of .dict that count
+	size   int64      // bytes of .dict up to the end of the last load
 	Unlock func()
 }
 
-// Values of a load are written in chunks of at most so many: carbon.dictionary.chunk.size.
+// dictChunk is the most values that a chunk gets: the default of carbon.dictionary.chunk.size.
 const dictChunk = 10_000
 
-// OpenDict locks and reads the dictionary of a column of the table in dir. One that is not there yet is empty.
+// OpenDict locks and reads the dictionary of a column of the table in dir; a missing one is empty. The caller must call
+// Unlock. Errors are those of status.Lock, and Corrupt for a damaged dictionary.
 func OpenDict(ctx context.Context, dir string, c *schema.Column) (d *DictFile, err error) {
-	d = &DictFile{Column: c, base: filepath.Join(dir, "Metadata", c.Id), codes: map[string]uint32{}}
-	if d.Unlock, err = status.Lock(ctx, dir, c.Id+".lock", status.LockWait); err != nil {
+	d = &DictFile{Column: c, base: filepath.Join(dir, "Metadata", c.ID), codes: map[string]uint32{}}
+	if d.Unlock, err = status.Lock(ctx, dir, c.ID+".lock", status.LockWait); err != nil {
 		return nil, err
 	}
 	if err = d.read(ctx); err != nil {
@@ -51,9 +52,9 @@ func OpenDict(ctx context.Context, dir string, c *schema.Column) (d *DictFile, e
 	return d, nil
 }
 
-// read reads .dict and .dictmeta. What follows the last load that .dictmeta names does not count; without
-// any .dictmeta, which is written last, all whole chunks do: they can be unused, but data may have their codes.
-// What is damaged is refused: new values after it would get other codes than readers give them.
+// read reads .dict and .dictmeta. What follows the last load in .dictmeta does not count; without .dictmeta, which is
+// written last, all whole chunks do, since data may have their codes. Damage is an error: readers would assign other
+// codes to values that are appended after it.
 func (d *DictFile) read(ctx context.Context) error {
 	limits := format.Limits{}.WithDefaults()
 	name := filepath.ToSlash(d.base) + DictExt
@@ -77,7 +78,7 @@ func (d *DictFile) read(ctx context.Context) error {
 	}
 	c := wire.NewCursor(b, obj.At, "")
 	got := ParseDictValues(c)
-	whole, err := got.Whole(d.loads)
+	whole, err := got.Trusted(d.loads)
 	if err == nil && len(d.loads) > 0 {
 		err = c.Err()
 	}
@@ -87,22 +88,22 @@ func (d *DictFile) read(ctx context.Context) error {
 	if d.Values = got.Values[:whole]; whole > 0 {
 		d.size = int64(got.Ends[len(got.Ends)-1])
 	}
-	if d.loads == nil && whole > 0 { // what a load left behind, or whose .dictmeta was lost
+	if d.loads == nil && whole > 0 { // an unfinished load, or a lost .dictmeta
 		d.loads = []DictLoad{{Min: 1, Max: int64(whole), End: d.size, Chunks: int64(len(got.Ends))}}
 	}
 	for i, v := range d.Values {
-		if _, ok := d.codes[string(v)]; !ok { // of values that appear twice the first one, as readers of the text do
+		if _, ok := d.codes[string(v)]; !ok { // the first code of a value that is there twice, as readers have it
 			d.codes[string(v)] = uint32(i + 1)
 		}
 	}
-	d.old = whole
+	d.saved = whole
 	return nil
 }
 
 // Code is the code of a value; 0 if it has none.
 func (d *DictFile) Code(v string) uint32 { return d.codes[v] }
 
-// Add gives a value the next code.
+// Add returns the code of a value, which is the next one if the value has none yet. It is Limit if there is none left.
 func (d *DictFile) Add(v string) (uint32, error) {
 	if len(d.Values) == 0 {
 		d.Values = append(d.Values, []byte(schema.NullText))
@@ -112,20 +113,20 @@ func (d *DictFile) Add(v string) (uint32, error) {
 		return c, nil
 	}
 	if int64(len(d.Values)) >= maxCode {
-		return 0, fault.Limitf(fault.Span{}, d.Name, "its dictionary has all of its %d codes", int64(maxCode))
+		return 0, fault.Limitf(fault.Span{}, d.Name, "all %d codes of the dictionary are in use", int64(maxCode))
 	}
 	d.Values = append(d.Values, []byte(v))
 	d.codes[v] = uint32(len(d.Values))
 	return uint32(len(d.Values)), nil
 }
 
-// AddAll adds values in the order in which the real loader sorts them.
+// AddAll adds values in the order in which CarbonData's loader sorts them.
 func (d *DictFile) AddAll(values map[string]bool) error {
 	delete(values, schema.NullText)
 	if _, err := d.Add(schema.NullText); err != nil {
 		return err
 	}
-	list := layout.Sorted(values)
+	list := layout.SortedKeys(values)
 	slices.SortFunc(list, JavaCompare)
 	for _, v := range list {
 		if _, err := d.Add(v); err != nil {
@@ -135,8 +136,8 @@ func (d *DictFile) AddAll(values map[string]bool) error {
 	return nil
 }
 
-// JavaCompare compares texts as Java does, by units of UTF-16: characters beyond the first 65,536 come before
-// those from U+E000 on.
+// JavaCompare compares strings as Java does, by UTF-16 code units: characters from U+10000 on come before those from
+// U+E000 to U+FFFF.
 func JavaCompare(a, b string) int {
 	place := func(r rune) rune {
 		if r >= 0xe000 && r < 0x10000 {
@@ -147,10 +148,10 @@ func JavaCompare(a, b string) int {
 	return slices.CompareFunc([]rune(a), []rune(b), func(x, y rune) int { return cmp.Compare(place(x), place(y)) })
 }
 
-// Save writes the values that are new: .dict grows; .sortindex is made again for all; .dictmeta, which says how
-// much of .dict counts, is replaced last, at once. Whoever reads sees the dictionary as it was, or as it is.
+// Save appends the new values to .dict, writes a new .sortindex of all, and replaces .dictmeta, which says how much of
+// .dict counts, last and by one rename: readers see the dictionary before or after.
 func (d *DictFile) Save() error {
-	if len(d.Values) == d.old {
+	if len(d.Values) == d.saved {
 		return nil
 	}
 	size, chunks, err := d.append()
@@ -161,7 +162,8 @@ func (d *DictFile) Save() error {
 	if err := status.ReplaceFile(d.base+"_"+strconv.FormatInt(size, 10)+SortExt, order); err != nil {
 		return err
 	}
-	last := DictLoad{Min: int64(d.old) + 1, Max: int64(len(d.Values)), Start: d.size, End: size, Chunks: int64(chunks)}
+	last := DictLoad{Min: int64(d.saved) + 1, Max: int64(len(d.Values)), Start: d.size, End: size,
+		Chunks: int64(chunks)}
 	var meta []byte
 	for _, l := range append(d.loads, last) {
 		meta = append(meta, layout.ThriftBytes(l.put)...)
@@ -169,11 +171,12 @@ func (d *DictFile) Save() error {
 	if err := status.ReplaceFile(d.base+DictMetaExt, meta); err != nil {
 		return err
 	}
-	d.loads, d.old, d.size = append(d.loads, last), len(d.Values), size
-	return d.sweep()
+	d.loads, d.saved, d.size = append(d.loads, last), len(d.Values), size
+	return d.removeSortIndexes()
 }
 
-// append puts the new values after those that count, in place of what an unfinished load left there.
+// append writes the new values after those that count, over what an unfinished load left there. It returns the new size
+// and the number of chunks.
 func (d *DictFile) append() (size int64, chunks int, err error) {
 	f, err := os.OpenFile(d.base+DictExt, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
@@ -184,7 +187,7 @@ func (d *DictFile) append() (size int64, chunks int, err error) {
 		return 0, 0, err
 	}
 	size = d.size
-	for part := range slices.Chunk(d.Values[d.old:], dictChunk) {
+	for part := range slices.Chunk(d.Values[d.saved:], dictChunk) {
 		b := layout.ThriftBytes(func(w *thrift.Writer) {
 			w.Struct(thrift.Item)
 			layout.PutBinaries(w, 1, part)
@@ -218,15 +221,15 @@ func (s *SortInfo) put(w *thrift.Writer) {
 	w.End()
 }
 
-// sortInfo orders the codes by their values: texts as texts, null among them; numbers by their size, null and
-// what is no number last.
+// sortInfo sorts the codes by their values: strings as JavaCompare does, null among them; other types by value, with
+// null and values not of the type last.
 func (d *DictFile) sortInfo() *SortInfo {
 	s := &SortInfo{Codes: make([]int32, len(d.Values)), Ranks: make([]int32, len(d.Values))}
 	for i := range s.Codes {
 		s.Codes[i] = int32(i + 1)
 	}
 	order := func(a, b int32) int { return JavaCompare(string(d.Values[a-1]), string(d.Values[b-1])) }
-	if d.Typ != layout.TypeString {
+	if d.Type != layout.TypeString {
 		o := NewDictOrder(d.Column, d.Values)
 		order = func(a, b int32) int {
 			x, y := o.values[a], o.values[b]
@@ -250,11 +253,12 @@ func bit(b bool) int {
 	return 0
 }
 
-// keepSortIndexes is how long superseded sort indexes stay, for queries that still read them: max.query.execution.time.
+// keepSortIndexes is how long superseded sort indexes stay for running queries: the default of
+// max.query.execution.time.
 const keepSortIndexes = time.Hour
 
-// sweep removes sort indexes of earlier sizes that nobody can be reading any more.
-func (d *DictFile) sweep() error {
+// removeSortIndexes removes the sort indexes of earlier sizes that are older than keepSortIndexes.
+func (d *DictFile) removeSortIndexes() error {
 	dir, id := filepath.Split(d.base)
 	entries, err := os.ReadDir(dir)
 	if err != nil {

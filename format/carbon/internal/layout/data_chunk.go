@@ -4,31 +4,31 @@ import (
 	"stoa/internal/thrift"
 )
 
-// DataChunk is DataChunk (format 1) or DataChunk2 (format 2, and a page of format 3).
+// DataChunk is the metadata of a page: DataChunk of carbondata.thrift (format 1) or DataChunk2 (format 2, and a page of
+// format 3). Lengths are in bytes. The offsets are those of format 1, from the start of the file; in the other formats
+// data, row ids and runs follow each other.
 type DataChunk struct {
-	Codec      string
-	RowMajor   bool
-	columns    []int32 // of a column group
-	DataAt     int64   // format 1; the other offsets follow from the lengths elsewhere
-	DataLen    int32
-	RowidAt    int64
-	RowidLen   int32
-	RleAt      int64
-	RleLen     int32
-	Presence   *Presence
-	Sort       int32
-	Encoders   Encodings
-	Meta       [][]byte
-	MinMax     *MinMax
-	Rows       int64 // of the page; -1 if not said
-	compressed int64
-	Raw        int64
+	Codec    string
+	RowMajor bool // a column group, which is not supported
+	DataAt   int64
+	DataLen  int32
+	RowidAt  int64
+	RowidLen int32
+	RleAt    int64
+	RleLen   int32
+	Presence *Presence
+	Sort     int32 // sort_state: 1 native, 2 explicit
+	Encoders Encodings
+	Meta     [][]byte // encoder_meta, one for an encoder that needs it
+	MinMax   *MinMax
+	Rows     int64 // of the page; -1: unknown
+	Raw      int64 // total_uncompressed_size
 }
 
-// Presence is PresenceMeta.
+// Presence is PresenceMeta: which entries are null.
 type Presence struct {
-	Ones bool // a set bit is a value, not a null
-	Bits []byte
+	Ones bool   // a set bit is a value, not a null; no writer does it
+	Bits []byte // Java's BitSet, least significant bit first; compressed except in format 1
 }
 
 func parsePresence(r *thrift.Reader, name string) *Presence {
@@ -39,7 +39,7 @@ func parsePresence(r *thrift.Reader, name string) *Presence {
 			p.Ones = r.Bool("represents_presence")
 		case 2:
 			p.Bits = r.Bytes("present_bit_stream")
-		default: // nothing was added to it in three formats; without its bits nulls would be values
+		default: // the structure never changed: an unknown field is damage, and without the bits nulls would be values
 			r.UnexpectedField()
 		}
 	}
@@ -66,15 +66,14 @@ func parseChunkMeta(r *thrift.Reader, d *DataChunk) {
 		case 2:
 			d.Raw = r.I64("total_uncompressed_size")
 		case 3:
-			d.compressed = r.I64("total_compressed_size")
+			r.I64("total_compressed_size")
 		case 4:
 			d.Codec = r.String("compressor_name")
 		}
 	}
 }
 
-// parseDataChunk1 reads DataChunk of format 1, of which no writer is made any more: a field that it has not is
-// another one, under a number that was harmed.
+// parseDataChunk1 reads DataChunk of format 1. That format is frozen, so an unknown field is a damaged field number.
 func parseDataChunk1(r *thrift.Reader, name string) (d DataChunk) {
 	d.Rows = -1
 	for r.Struct(name); r.Next(); {
@@ -84,7 +83,7 @@ func parseDataChunk1(r *thrift.Reader, name string) (d DataChunk) {
 		case 2:
 			d.RowMajor = r.Bool("rowMajor")
 		case 3:
-			d.columns = ParseI32s(r, "column_ids")
+			ParseI32s(r, "column_ids") // of a column group
 		case 4:
 			d.DataAt = r.I64("data_page_offset")
 		case 5:
@@ -112,7 +111,7 @@ func parseDataChunk1(r *thrift.Reader, name string) (d DataChunk) {
 	return d
 }
 
-// ParseDataChunk2 reads DataChunk2.
+// ParseDataChunk2 reads DataChunk2. Errors are those of r.
 func ParseDataChunk2(r *thrift.Reader, name string) (d DataChunk) {
 	d.Rows = -1
 	for r.Struct(name); r.Next(); {
@@ -144,22 +143,23 @@ func ParseDataChunk2(r *thrift.Reader, name string) (d DataChunk) {
 	return d
 }
 
-// ColumnChunk is DataChunk3: the pages of a column of a blocklet.
+// ColumnChunk is DataChunk3: the pages of a column of a blocklet. Pages, Offsets and Lengths have one element a page.
 type ColumnChunk struct {
 	Pages   []DataChunk
-	Offsets []int32 // of the pages, from the end of this structure
-	Lengths []int32
-	Dict    *LocalDictionary
+	Offsets []int32          // bytes from the end of this structure
+	Lengths []int32          // bytes
+	Dict    *LocalDictionary // nil: the pages have no codes
 }
 
 // LocalDictionary is LocalDictionaryChunk.
 type LocalDictionary struct {
 	Encoders Encodings
 	Meta     [][]byte
-	Data     []byte // the values as a page
-	Used     []byte // which codes have one: compressed bits
+	Data     []byte // the values, encoded like a page, in the order of their codes
+	Used     []byte // a compressed bit set of the codes that have a value
 }
 
+// ParseDataChunk3 reads DataChunk3. Errors are those of r.
 func ParseDataChunk3(r *thrift.Reader, name string) (d ColumnChunk) {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
@@ -200,7 +200,7 @@ func parseLocalDictionary(r *thrift.Reader, name string) *LocalDictionary {
 	return d
 }
 
-// ParseDictionaryChunk reads ColumnDictionaryChunk.
+// ParseDictionaryChunk reads ColumnDictionaryChunk of dictionary.thrift. Errors are those of r.
 func ParseDictionaryChunk(r *thrift.Reader, name string) (values [][]byte) {
 	for r.Struct(name); r.Next(); {
 		if r.Field() == 1 {
@@ -210,7 +210,8 @@ func ParseDictionaryChunk(r *thrift.Reader, name string) (values [][]byte) {
 	return values
 }
 
-func (d *DataChunk) First() Encoding {
+// FirstEncoding is the first encoder, which says how the values are stored; -1 if there is none.
+func (d *DataChunk) FirstEncoding() Encoding {
 	if len(d.Encoders) == 0 {
 		return -1
 	}

@@ -2,11 +2,11 @@ package layout
 
 import "testing"
 
-// TestDrifts: whatever history of adding, dropping and changing columns a schema has, its columns fit it; and where a
-// word of one of them is another, in the columns or in the history, they do not.
+// TestDrifts: the columns of a schema agree with its history of added, dropped and changed columns; one changed
+// attribute, in the columns or in the history, is a contradiction.
 func TestDrifts(t *testing.T) {
 	col := func(id, name string) ColumnSchema {
-		return ColumnSchema{Id: id, Name: name, Typ: TypeInt, Def: []byte{1}}
+		return ColumnSchema{ID: id, Name: name, Type: TypeInt, Default: []byte{1}}
 	}
 	gone := col("2", "b")
 	gone.Invisible = true
@@ -20,25 +20,25 @@ func TestDrifts(t *testing.T) {
 	}
 	s := whole()
 	if d := s.Drifts(); len(d) != 0 {
-		t.Fatalf("whole, yet %+v", d)
+		t.Fatalf("a sound schema: expected no contradiction, found %+v", d)
 	}
-	s.Columns = append(s.Columns[:1], s.Columns[2:]...) // what was dropped may be gone altogether
+	s.Columns = append(s.Columns[:1], s.Columns[2:]...) // a dropped column need not be listed any more
 	if d := s.Drifts(); len(d) != 0 {
-		t.Fatalf("without the dropped column: %+v", d)
+		t.Fatalf("without the dropped column: expected no contradiction, found %+v", d)
 	}
 	for name, harm := range map[string]func(*TableSchema){
-		"id of a column":           func(s *TableSchema) { s.Columns[2].Id = "7" },
-		"id in the history":        func(s *TableSchema) { s.History[1].Added[1].Id = "7" },
+		"id of a column":           func(s *TableSchema) { s.Columns[2].ID = "7" },
+		"id in the history":        func(s *TableSchema) { s.History[1].Added[1].ID = "7" },
 		"name":                     func(s *TableSchema) { s.Columns[3].Name = "f" },
-		"type":                     func(s *TableSchema) { s.Columns[2].Typ = TypeLong },
-		"default":                  func(s *TableSchema) { s.Columns[2].Def = nil },
+		"type":                     func(s *TableSchema) { s.Columns[2].Type = TypeLong },
+		"default":                  func(s *TableSchema) { s.Columns[2].Default = nil },
 		"a dropped column is seen": func(s *TableSchema) { s.Columns[1].Invisible = false },
 		"a column is hidden":       func(s *TableSchema) { s.Columns[2].Invisible = true },
 	} {
 		s := whole()
 		harm(&s)
 		if len(s.Drifts()) == 0 {
-			t.Errorf("%s: nothing is told", name)
+			t.Errorf("%s: expected a contradiction, found none", name)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"stoa/wire"
 )
 
-// StoreType is the number that ColumnPageEncoderMeta gives a type; they are not those of schema.thrift.
+// StoreType is the number of a type in ColumnPageEncoderMeta (DataType.java), which differs from that of schema.thrift.
 type StoreType uint8
 
 const (
@@ -47,7 +47,7 @@ func (t StoreType) String() string {
 	return fmt.Sprintf("type %d", uint8(t))
 }
 
-// Width is the bytes of a value of a type of fixed width, else 0.
+// Width is the size of a value in bytes; 0 if the type has no fixed width.
 func (t StoreType) Width() int {
 	switch t {
 	case StoreBoolean, StoreByte:
@@ -73,7 +73,7 @@ const (
 	PlainLongValue   ColumnType = 8
 )
 
-// EncoderMeta is ColumnPageEncoderMeta: how the values of a page were made small. All numbers are big-endian.
+// EncoderMeta is ColumnPageEncoderMeta: how the values of a page are encoded. All numbers are big-endian.
 //
 //	field name     u16 length, UTF-8
 //	schema type    1
@@ -87,22 +87,20 @@ const (
 //	compressor     u16 length, UTF-8
 //	page size      i32, of RLE_INTEGRAL only
 type EncoderMeta struct {
-	Schema     StoreType
-	Column     ColumnType
-	Scale      int32
-	Precision  int32
-	Store      StoreType
-	Decimals   int32
-	Max, Min   int64   // of whole numbers, and the unscaled of decimals of up to 64 bits
-	Fmax, fmin float64 // of floating numbers
-	compressor string
-	pageSize   int32
+	Schema    StoreType // of the column
+	Column    ColumnType
+	Scale     int32
+	Precision int32
+	Store     StoreType // of the values in the page
+	Decimals  int32     // floating-point values are stored times 10^Decimals
+	Max, Min  int64     // of whole numbers; of decimals the low 64 bits of the unscaled value
+	Fmax      float64   // max of floating-point values
 }
 
-// Be are big-endian reads of a cursor.
-type Be struct{ *wire.Cursor }
+// BigEndian reads big-endian numbers from a cursor, and traces them.
+type BigEndian struct{ *wire.Cursor }
 
-func (c Be) U16(name string) uint16 {
+func (c BigEndian) U16(name string) uint16 {
 	if b := c.take(name, 2); b != nil {
 		v := binary.BigEndian.Uint16(b)
 		c.trace(name, 2, fmt.Sprint(v))
@@ -111,7 +109,7 @@ func (c Be) U16(name string) uint16 {
 	return 0
 }
 
-func (c Be) I32(name string) int32 {
+func (c BigEndian) I32(name string) int32 {
 	if b := c.take(name, 4); b != nil {
 		v := int32(binary.BigEndian.Uint32(b))
 		c.trace(name, 4, fmt.Sprint(v))
@@ -120,7 +118,7 @@ func (c Be) I32(name string) int32 {
 	return 0
 }
 
-func (c Be) I64(name string) int64 {
+func (c BigEndian) I64(name string) int64 {
 	if b := c.take(name, 8); b != nil {
 		v := int64(binary.BigEndian.Uint64(b))
 		c.trace(name, 8, fmt.Sprint(v))
@@ -129,8 +127,8 @@ func (c Be) I64(name string) int64 {
 	return 0
 }
 
-// take returns n bytes and moves over them without telling them.
-func (c Be) take(name string, n int) []byte {
+// take returns the next n bytes without tracing them; nil after an error.
+func (c BigEndian) take(name string, n int) []byte {
 	rest := c.Rest()
 	c.Skip(name, n)
 	if c.Err() != nil {
@@ -139,18 +137,18 @@ func (c Be) take(name string, n int) []byte {
 	return rest[:n]
 }
 
-func (c Be) trace(name string, n int, value string) {
+func (c BigEndian) trace(name string, n int, value string) {
 	c.Node(region.Data, c.Pos()-n, n, name, value)
 }
 
-func (c Be) text(name string) string {
+func (c BigEndian) text(name string) string {
 	n := int(c.U16(name + ".length"))
 	b := c.take(name, n)
 	c.trace(name, len(b), string(b))
 	return string(b)
 }
 
-func (c Be) signed(name string, width int) int64 {
+func (c BigEndian) signed(name string, width int) int64 {
 	switch width {
 	case 1:
 		return int64(int8(c.U8(name)))
@@ -162,9 +160,10 @@ func (c Be) signed(name string, width int) int64 {
 	return c.I64(name)
 }
 
-// ParseEncoderMeta reads the encoder_meta of a page; rle says that it is one of RLE_INTEGRAL.
+// ParseEncoderMeta reads the encoder_meta of a page; rle: one of RLE_INTEGRAL, which has a page size at the end. Errors
+// are those of cur.
 func ParseEncoderMeta(cur *wire.Cursor, rle bool) (m EncoderMeta) {
-	c := Be{cur}
+	c := BigEndian{cur}
 	c.text("fieldName")
 	m.Schema = StoreType(c.U8("schemaDataType"))
 	m.Column = ColumnType(c.U8("columnType"))
@@ -174,27 +173,27 @@ func ParseEncoderMeta(cur *wire.Cursor, rle bool) (m EncoderMeta) {
 	m.Decimals = c.I32("decimal")
 	c.U8("dataTypeSelected")
 	m.bounds(c)
-	m.compressor = c.text("compressorName")
+	c.text("compressorName")
 	if rle {
-		m.pageSize = c.I32("pageSize")
+		c.I32("pageSize")
 	}
 	return m
 }
 
-// bounds reads the largest and the smallest value and the unused third one.
-func (m *EncoderMeta) bounds(c Be) {
+// bounds reads max and min, and a third value that no reader uses.
+func (m *EncoderMeta) bounds(c BigEndian) {
 	switch m.Schema {
 	case StoreBoolean, StoreByte, StoreShort, StoreInt, StoreLong, StoreTimestamp:
 		w := m.Schema.Width()
 		m.Max, m.Min = c.signed("maxValue", w), c.signed("minValue", w)
 		c.I64("uniqueValue")
 	case StoreDouble:
-		m.Fmax, m.fmin = math.Float64frombits(uint64(c.I64("maxValue"))),
-			math.Float64frombits(uint64(c.I64("minValue")))
+		m.Fmax = math.Float64frombits(uint64(c.I64("maxValue")))
+		c.I64("minValue")
 		c.I64("uniqueValue")
 	case StoreFloat:
-		m.Fmax, m.fmin = float64(math.Float32frombits(uint32(c.I32("maxValue")))),
-			float64(math.Float32frombits(uint32(c.I32("minValue"))))
+		m.Fmax = float64(math.Float32frombits(uint32(c.I32("maxValue"))))
+		c.I32("minValue")
 		c.I32("uniqueValue")
 	case StoreDecimal:
 		m.Max, m.Min = unscaled(c, "maxValue"), unscaled(c, "minValue")
@@ -203,19 +202,19 @@ func (m *EncoderMeta) bounds(c Be) {
 		c.I32("precision")
 	case StoreByteArray, StoreBinary:
 	default:
-		c.Fail(c.Pos(), 0, "schemaDataType", "%s has no bounds here", m.Schema)
+		c.Fail(c.Pos(), 0, "schemaDataType", "a page of type %s has no bounds", m.Schema)
 	}
 }
 
-// unscaled reads a decimal: u16 length, scale, and the digits as a big-endian number, of which the low 64 bits are kept
-// as the writer keeps them when it subtracts.
-func unscaled(c Be, name string) int64 {
+// unscaled reads a decimal: u16 length, u8 scale, and the unscaled value as a big-endian number. It returns the low 64
+// bits, which are all that the writer computes deltas with.
+func unscaled(c BigEndian, name string) int64 {
 	n := int(c.U16(name + ".length"))
 	b := c.take(name, n)
 	c.trace(name, len(b), decimalText(b))
 	if len(b) < 2 {
 		if c.Err() == nil {
-			c.Fail(c.Pos()-len(b), len(b), name, "a decimal of %d bytes", len(b))
+			c.Fail(c.Pos()-len(b), len(b), name, "expected a decimal of at least 2 bytes, found %d", len(b))
 		}
 		return 0
 	}
@@ -229,7 +228,7 @@ func unscaled(c Be, name string) int64 {
 	return v
 }
 
-// decimalText is the digits and the scale of a decimal as the writer has it.
+// decimalText is the unscaled value and the scale of a stored decimal, for traces.
 func decimalText(b []byte) string {
 	if len(b) < 2 {
 		return ""
@@ -237,7 +236,7 @@ func decimalText(b []byte) string {
 	return fmt.Sprintf("%s, scale %d", twosComplement(b[1:]), b[0])
 }
 
-// twosComplement is a big-endian number.
+// twosComplement reads a signed big-endian number of any length.
 func twosComplement(b []byte) *big.Int {
 	v := new(big.Int).SetBytes(b)
 	if len(b) > 0 && b[0] >= 0x80 {

@@ -4,11 +4,11 @@ import (
 	"stoa/internal/thrift"
 )
 
-// Footer is FileFooter (formats 1 and 2) or FileFooter3.
+// Footer is FileFooter (formats 1 and 2) or FileFooter3. Index and Blocklet have one element a blocklet.
 type Footer struct {
 	Version  int32 // of FileFooter; 3 for FileFooter3
 	Rows     int64
-	Columns  []ColumnSchema // of FileFooter
+	Columns  []ColumnSchema // of FileFooter; in format 3 the header has them
 	Segment  SegmentInfo
 	Index    []BlockletIndex
 	Blocklet []BlockletInfo
@@ -18,20 +18,20 @@ type Footer struct {
 
 // BlockletInfo is BlockletInfo, BlockletInfo2 or BlockletInfo3.
 type BlockletInfo struct {
-	Whole int // recovering: column chunks that are there, if not all are; 0: all
+	ChunksFound int // in recovery: how many column chunks were found, from the first on; 0: all
 
-	Rows    int64
-	Chunks  []DataChunk // format 1
-	Offsets []int64     // of the column chunks; formats 2 and 3
-	Lengths []int32     // of their metadata
-	Dims    int64       // where the dimensions end, format 3
-	End     int64       // where the measures end, format 3
-	Pages   int32
-	InPage  []int32    // rows of each page; nil in old files
-	V12     []*V12Page // what is written of format 1
+	Rows          int64
+	Chunks        []DataChunk // format 1
+	Offsets       []int64     // of the column chunks, in bytes from the start of the file; formats 2 and 3
+	Lengths       []int32     // of their metadata, in bytes
+	DimensionsEnd int64       // offset of the end of the dimensions, format 3
+	MeasuresEnd   int64       // offset of the end of the measures, format 3
+	Pages         int32
+	PageRows      []int32    // rows of each page; nil: the writer did not record them
+	V12           []*V12Page // of a writer of format 1
 }
 
-// ParseFooter3 reads FileFooter3.
+// ParseFooter3 reads FileFooter3. Errors are those of r.
 func ParseFooter3(r *thrift.Reader, name string) (f Footer) {
 	f.Version = 3
 	for r.Struct(name); r.Next(); {
@@ -59,7 +59,7 @@ func ParseFooter3(r *thrift.Reader, name string) (f Footer) {
 	return f
 }
 
-// ParseFooter12 reads FileFooter, of formats 1 and 2.
+// ParseFooter12 reads FileFooter, of formats 1 and 2. These are frozen: an unknown field is a damaged field number.
 func ParseFooter12(r *thrift.Reader, name string) (f Footer) {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
@@ -92,6 +92,7 @@ func ParseFooter12(r *thrift.Reader, name string) (f Footer) {
 	return f
 }
 
+// ParseBlockletInfo1 reads BlockletInfo of format 1.
 func ParseBlockletInfo1(r *thrift.Reader, name string) (b BlockletInfo) {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
@@ -143,34 +144,34 @@ func parseBlockletInfo3(r *thrift.Reader, name string) (b BlockletInfo) {
 		case 3:
 			b.Lengths = ParseI32s(r, "column_data_chunks_length")
 		case 4:
-			b.Dims = r.I64("dimension_offsets")
+			b.DimensionsEnd = r.I64("dimension_offsets")
 		case 5:
-			b.End = r.I64("measure_offsets")
+			b.MeasuresEnd = r.I64("measure_offsets")
 		case 6:
 			b.Pages = r.I32("number_number_of_pages")
 		case 7:
-			b.InPage = ParseI32s(r, "row_count_in_page")
+			b.PageRows = ParseI32s(r, "row_count_in_page")
 		}
 	}
 	return b
 }
 
-// ChunkEnd is where chunk i of a blocklet of format 3 ends.
+// ChunkEnd is the offset of the end of column chunk i of a blocklet of format 3 that has dims dimensions.
 func (b *BlockletInfo) ChunkEnd(i, dims int) int64 {
 	switch {
 	case i == dims-1:
-		return b.Dims
+		return b.DimensionsEnd
 	case i == len(b.Offsets)-1:
-		return b.End
+		return b.MeasuresEnd
 	}
 	return b.Offsets[i+1]
 }
 
-// Take notes the rows of the pages of the first chunk.
-func (b *BlockletInfo) Take(cc ColumnChunk) {
+// SetPages sets the pages and rows of the blocklet from its first column chunk, for want of a footer.
+func (b *BlockletInfo) SetPages(cc ColumnChunk) {
 	b.Rows = 0
 	for _, p := range cc.Pages {
-		b.InPage = append(b.InPage, int32(p.Rows))
+		b.PageRows = append(b.PageRows, int32(p.Rows))
 		b.Rows += p.Rows
 	}
 	b.Pages = int32(len(cc.Pages))

@@ -6,14 +6,14 @@ import "stoa/internal/thrift"
 type Header struct {
 	Version    int32
 	Columns    []ColumnSchema
-	Footer     bool // false: a row-format (streaming) file
-	HasFooter  bool // the field is there
-	Stamp      int64
-	splitable  bool
+	Footer     bool   // is_footer_present; false: a row-format (streaming) file
+	HasFooter  bool   // is_footer_present is there at all
+	Stamp      int64  // milliseconds since 1970: when the schema was changed last
 	Sync       []byte // 16 bytes between the blocklets of a streaming file
 	Compressor string
 }
 
+// ParseHeader reads FileHeader. Errors are those of r.
 func ParseHeader(r *thrift.Reader, name string) (h Header) {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
@@ -27,7 +27,7 @@ func ParseHeader(r *thrift.Reader, name string) (h Header) {
 		case 4:
 			h.Stamp = r.I64("time_stamp")
 		case 5:
-			h.splitable = r.Bool("is_splitable")
+			r.Bool("is_splitable")
 		case 6:
 			h.Sync = r.Bytes("sync_marker")
 		case 7:

@@ -17,8 +17,8 @@ type IndexHeader struct {
 	Version int32
 	Columns []ColumnSchema
 	Segment SegmentInfo
-	Bucket  int32 // -1: not said
-	Stamp   int64
+	Bucket  int32 // -1: none is given
+	Stamp   int64 // milliseconds since 1970: when the schema was changed last
 	Sorted  bool
 }
 
@@ -43,14 +43,14 @@ func parseIndexHeader(r *thrift.Reader, name string) (h IndexHeader) {
 	return h
 }
 
-// BlockIndex is BlockIndex: in new files of a blocklet, in old ones of a whole file.
+// BlockIndex is BlockIndex: an entry of an index file, for a blocklet, or, without Info, for a whole data file.
 type BlockIndex struct {
-	Rows   int64
-	File   string
-	Offset int64 // of the footer
+	Rows   int64  // of the data file, also in the entry of a blocklet
+	File   string // name of the data file
+	Offset int64  // of its footer
 	Index  BlockletIndex
 	Info   *BlockletInfo
-	Size   int64
+	Size   int64 // of the data file in bytes; 0 in formats 1 and 2
 	At     fault.Span
 }
 
@@ -75,8 +75,7 @@ func parseBlockIndex(r *thrift.Reader, name string) (b BlockIndex) {
 	return b
 }
 
-// Count is the rows that the entry stands for: of its blocklet, if it has one. num_rows is then the whole
-// file's, in each entry.
+// Count is the number of rows of the blocklet, or of the file, that the entry is for.
 func (b *BlockIndex) Count() int64 {
 	if b.Info != nil {
 		return b.Info.Rows
@@ -84,9 +83,9 @@ func (b *BlockIndex) Count() int64 {
 	return b.Rows
 }
 
-// IndexFile is a .carbonindex: a header, then block after block to the end. That of a streaming segment has no header.
+// IndexFile is a .carbonindex: a header, then entry after entry to the end. That of a streaming segment has no header.
 type IndexFile struct {
-	Name   string // as the merged file calls it, or that of the object
+	Name   string // of the object, or in the merged file
 	Header IndexHeader
 	Blocks []BlockIndex
 }
@@ -94,7 +93,7 @@ type IndexFile struct {
 // blockFirst is the first byte of a BlockIndex: field 1, an i64, where an IndexHeader has an i32.
 const blockFirst = 0x16
 
-// ParseIndex reads an index file that is all of c.
+// ParseIndex reads an index file that fills c. Blocks has the entries before an error, which is that of c.
 func ParseIndex(c *wire.Cursor) (x IndexFile) {
 	r := thrift.NewReader(c, thrift.Compact)
 	if b := c.Rest(); len(b) == 0 || b[0] != blockFirst {
@@ -102,10 +101,10 @@ func ParseIndex(c *wire.Cursor) (x IndexFile) {
 	}
 	for i := 0; c.Err() == nil && c.Left() > 0; i++ {
 		from := c.Pos()
-		name := Listed("BlockIndex", i)
+		name := ElementName("BlockIndex", i)
 		b := parseBlockIndex(r, name)
 		if n := c.Pos() - from; c.Err() == nil && (!strings.HasSuffix(b.File, DataExt) || b.Rows < 0) {
-			c.Fail(from, n, name, "%d rows of a data file called %.80q", b.Rows, b.File) // it is no entry at all
+			c.Fail(from, n, name, "expected the rows of a file called *%s, found %d of %.80q", DataExt, b.Rows, b.File)
 		}
 		if b.At = c.SpanOf(from, c.Pos()-from); c.Err() == nil {
 			x.Blocks = append(x.Blocks, b)
@@ -114,8 +113,8 @@ func ParseIndex(c *wire.Cursor) (x IndexFile) {
 	return x
 }
 
-// ParseMergedIndex reads a .carbonindexmerge: the names, then the files themselves in the same order. trace
-// (may be nil) is told what is in the files, which are binary values to Thrift, one level below depth.
+// ParseMergedIndex reads a .carbonindexmerge: the names, then the files in the same order. trace, if not nil, gets the
+// nodes of the files, which are binary values to Thrift. out has the files before an error, which is that of c.
 func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile) {
 	r := thrift.NewReader(c, thrift.Compact)
 	var names []string
@@ -134,7 +133,7 @@ func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile)
 				break
 			}
 			off := c.Pos() - len(file)
-			in := wire.NewCursor(file, c.SpanOf(off, len(file)), Listed("fileData", i))
+			in := wire.NewCursor(file, c.SpanOf(off, len(file)), ElementName("fileData", i))
 			if trace != nil { // the length before the file, then the file
 				n := len(binary.AppendUvarint(nil, uint64(len(file))))
 				trace(region.Node{Depth: fileDepth, Kind: region.Data, Name: "length", Value: fmt.Sprint(len(file)),
@@ -152,7 +151,7 @@ func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile)
 		}
 	}
 	if c.Err() == nil && len(names) != len(out) {
-		c.Fail(c.Pos(), 0, "fileData", "%d files, %d names", len(out), len(names))
+		c.Fail(c.Pos(), 0, "fileData", "expected %d files, one a name, found %d", len(names), len(out))
 	}
 	if c.Err() == nil && c.Left() > 0 {
 		c.Fail(c.Pos(), c.Left(), "", "%d bytes after the last file", c.Left())
@@ -163,11 +162,12 @@ func ParseMergedIndex(c *wire.Cursor, trace func(region.Node)) (out []IndexFile)
 // fileDepth is the depth of what is in an element of fileData: below struct, list and element.
 const fileDepth = 4
 
-// String is a few words about a block's entry.
+// String summarizes an entry on one line.
 func (b *BlockIndex) String() string {
 	return fmt.Sprintf("%s: %d rows, footer at %d", b.File, b.Rows, b.Offset)
 }
 
+// Extensions of the files of a table.
 const (
 	DataExt   = ".carbondata"
 	IndexExt  = ".carbonindex"
@@ -175,7 +175,8 @@ const (
 	DeltaExt  = ".deletedelta"
 )
 
-// SameBounds compares bounds; an index may have been told to keep those of some columns only.
+// SameBounds reports whether a does not contradict b. An index may be configured to have bounds of some columns only:
+// empty ones of a are skipped.
 func SameBounds(a, b *MinMax) bool {
 	if a == nil || b == nil || len(a.Min) != len(b.Min) || len(a.Max) != len(b.Max) {
 		return true

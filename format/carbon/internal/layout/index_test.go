@@ -9,7 +9,7 @@ import (
 	"stoa/wire"
 )
 
-// TestIndexEntries: what is no entry of a data file is damage of the index, and no missing file.
+// TestIndexEntries: an entry that cannot be one of a data file is damage of the index, not a missing file.
 func TestIndexEntries(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows  int64
@@ -26,7 +26,8 @@ func TestIndexEntries(t *testing.T) {
 		cur := wire.NewCursor(b, fault.Span{Object: "x.carbonindex", Len: int64(len(b))}, "")
 		x := ParseIndex(cur)
 		if c.whole != (cur.Err() == nil && len(x.Blocks) == 1) || !c.whole && !errors.Is(cur.Err(), fault.Corrupt) {
-			t.Errorf("%d rows of %q: %v, %d entries", c.rows, name, cur.Err(), len(x.Blocks))
+			t.Errorf("%d rows of %q: expected whole = %t, found %d entries, error %v", c.rows, name, c.whole,
+				len(x.Blocks), cur.Err())
 		}
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Formats 1 and 2 keep the numbers that a measure's page needs as a serialized Java object, of class
-// ValueEncoderMeta. What is read here is the Java Object Serialization Stream Protocol as far as plain objects
-// go: objects, strings, arrays of bytes.
+// Formats 1 and 2 keep the parameters of a measure's page as a serialized Java object, of class ValueEncoderMeta.
+// What is read here is the Java Object Serialization Stream Protocol as far as plain objects go: objects, strings,
+// arrays of bytes.
 //
 //	stream   AC ED 00 05, content
 //	content  70                                          null
-//	         71 handle:i32                               what was there before; handles count from 0x7E0000
+//	         71 handle:i32                               an earlier content; handles count from 0x7E0000
 //	         72 name uid:i64 flags:u8 n:u16 field×n      class; then annotations until 78, then the superclass
 //	         73 class, the fields of each class from the topmost down; annotations until 78
 //	                                             if the class writes its own
@@ -34,7 +34,7 @@ const (
 	javaBlock     = 0x77
 	javaEnd       = 0x78
 
-	// Memory that an object, a string or an array, and a field of a class or an object, is taken to need.
+	// Estimated memory, in bytes, of an object, string or array, and of a field of a class or an object.
 	perContent = 160
 	perField   = 96
 
@@ -42,7 +42,7 @@ const (
 	javaPlain     = 1 << 1
 )
 
-// javaDesc is a class.
+// javaDesc is a class descriptor.
 type javaDesc struct {
 	name   string
 	flags  uint8
@@ -55,31 +55,30 @@ type javaField struct {
 	name string
 }
 
-// JavaValues is an object: its fields by name. Whole numbers are int64, floating numbers float64, arrays of
-// bytes []byte, objects *JavaValues, strings string.
+// JavaValues is an object: its fields by name. Whole numbers are int64, floating-point numbers float64, arrays of bytes
+// []byte, objects *JavaValues, strings string.
 type JavaValues struct {
 	Class  string
 	Fields map[string]any
-	// what the classes wrote on their own, without the bytes that were not part of an object: the keys and values of a
-	// HashMap
-	Own []any
+	Own    []any // the objects among the annotations of the classes' writeObject: of a HashMap the keys and values
 }
 
 type javaReader struct {
-	Be
+	BigEndian
 	handles []any
 	depth   int
 }
 
-// ParseJavaObject reads a stream of one object.
-func ParseJavaObject(c Be) *JavaValues {
-	r := &javaReader{Be: c}
+// ParseJavaObject reads a stream of one object; nil after an error, which is that of c.
+func ParseJavaObject(c BigEndian) *JavaValues {
+	r := &javaReader{BigEndian: c}
 	if m, v := r.U16("magic"), r.U16("version"); c.Err() == nil && (m != javaMagic || v != javaVersion) {
-		c.Fail(c.Pos()-4, 4, "magic", "%04x %d is no serialized Java object", m, v)
+		c.Fail(c.Pos()-4, 4, "magic", "not a serialized Java object: expected %04x %d, found %04x %d", javaMagic,
+			javaVersion, m, v)
 	}
 	v, _ := r.content("object").(*JavaValues)
 	if c.Err() == nil && v == nil {
-		c.Fail(c.Pos(), 0, "object", "there is none")
+		c.Fail(c.Pos(), 0, "object", "the stream has no object")
 	}
 	return v
 }
@@ -88,7 +87,7 @@ func (r *javaReader) bad(name, format string, args ...any) {
 	r.Fail(r.Pos(), 0, name, format, args...)
 }
 
-// content reads whatever comes next.
+// content reads the next content, whatever its kind.
 func (r *javaReader) content(name string) any {
 	r.Spend(perContent)
 	if r.depth++; r.depth > javaDepth {
@@ -115,14 +114,14 @@ func (r *javaReader) content(name string) any {
 	case javaArray:
 		return r.array(name)
 	}
-	r.bad(name, "tag %02x", tag)
+	r.bad(name, "unknown tag %02x", tag)
 	return nil
 }
 
 func (r *javaReader) reference(name string) any {
 	h := int(r.I32(name+".handle")) - javaBase
 	if r.Err() == nil && (h < 0 || h >= len(r.handles)) {
-		r.bad(name, "handle %d, there are %d", h, len(r.handles))
+		r.bad(name, "expected a handle below %d, found %d", len(r.handles), h)
 	}
 	if r.Err() != nil {
 		return nil
@@ -149,17 +148,17 @@ func (r *javaReader) class() *javaDesc {
 	return d
 }
 
-// classDesc reads a class where only a class, or none, may stand.
+// classDesc reads a content that must be a class or null.
 func (r *javaReader) classDesc(name string) *javaDesc {
 	v := r.content(name)
 	d, ok := v.(*javaDesc)
 	if v != nil && !ok && r.Err() == nil {
-		r.bad(name, "no class stands here")
+		r.bad(name, "expected a class or null, found %T", v)
 	}
 	return d
 }
 
-// annotations reads what a class wrote on its own, and leaves out bare bytes.
+// annotations reads what a class's writeObject wrote, and returns the objects in it; block data is skipped.
 func (r *javaReader) annotations() (out []any) {
 	for r.Err() == nil && r.Left() > 0 {
 		switch r.Rest()[0] {
@@ -174,7 +173,7 @@ func (r *javaReader) annotations() (out []any) {
 		}
 	}
 	if r.Err() == nil {
-		r.bad("annotation", "it has no end")
+		r.bad("annotation", "no end tag")
 	}
 	return out
 }
@@ -242,7 +241,7 @@ func (r *javaReader) value(f javaField) any {
 func (r *javaReader) array(name string) any {
 	d := r.classDesc(name + ".class")
 	if r.Err() == nil && (d == nil || d.name != "[B") {
-		r.bad(name, "an array of something other than bytes")
+		r.bad(name, "expected an array of bytes")
 	}
 	at := len(r.handles)
 	r.handles = append(r.handles, nil)
@@ -251,7 +250,7 @@ func (r *javaReader) array(name string) any {
 		return nil
 	}
 	if n < 0 || n > r.Left() {
-		r.bad(name, "%d bytes, %d are left", n, r.Left())
+		r.bad(name, "expected an array of at most the %d bytes left, found %d", r.Left(), n)
 		return nil
 	}
 	b := r.Bytes(name, n)
@@ -261,21 +260,22 @@ func (r *javaReader) array(name string) any {
 
 const encoderClass = "org.apache.carbondata.core.metadata.ValueEncoderMeta"
 
-// MeasureMeta is ValueEncoderMeta: the numbers from which a measure's page was made small.
+// MeasureMeta is ValueEncoderMeta: the parameters with which a measure's page is encoded.
 type MeasureMeta struct {
-	Kind     byte // 'd' whole numbers, 'l' whole numbers as they are, 'n' floating numbers, 'b' decimals
-	Digits   int  // after the decimal point
-	Selected int8
-	Max, Min any // int64, float64, or nil
+	Kind     byte // 'd' whole numbers, 'l' whole numbers of 8 bytes, 'n' floating-point numbers, 'b' decimals
+	Digits   int  // after the decimal point, 0 to 400
+	Selected int8 // dataTypeSelected: 1 lets the writer choose float
+	Max, Min any  // int64, float64, or nil
 }
 
-func ParseMeasureMeta(c Be) (m MeasureMeta) {
+// ParseMeasureMeta reads a serialized ValueEncoderMeta. Errors are those of c.
+func ParseMeasureMeta(c BigEndian) (m MeasureMeta) {
 	v := ParseJavaObject(c)
 	if c.Err() != nil {
 		return m
 	}
 	if v.Class != encoderClass {
-		c.Fail(0, c.Pos(), "class", "%s, not %s", v.Class, encoderClass)
+		c.Fail(0, c.Pos(), "class", "expected %s, found %s", encoderClass, v.Class)
 		return m
 	}
 	num := func(name string) int64 { n, _ := v.Fields[name].(int64); return n }

@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	MagicV2  = "CARBONDATAVERSION#ColumnarFormatV2"
-	TailLen  = 8 // offset of the footer, big-endian
-	readHead = 16 << 10
-	readTail = 64 << 10
+	MagicV2  = "CARBONDATAVERSION#ColumnarFormatV2" // with which files of format 2 begin
+	TailLen  = 8                                    // the last bytes of a data file: offset of the footer, big-endian
+	readHead = 16 << 10                             // what ParseGrowing reads first
 )
 
-// Object is bytes by name, of which only pieces are read, each with its own opening: a table may have very many files.
+// Object is a file that is opened for each read: a table may have more files than a process may have open.
 type Object struct {
 	Tree   store.Tree
 	At     fault.Span // the whole object
 	Limits format.Limits
 }
 
-// OpenObject asks for the size of an object.
+// OpenObject looks up the size of an object. Errors are those of tree.
 func OpenObject(ctx context.Context, tree store.Tree, name string, l format.Limits) (Object, error) {
 	src, err := tree.Open(ctx, name)
 	if err != nil {
@@ -37,7 +36,7 @@ func OpenObject(ctx context.Context, tree store.Tree, name string, l format.Limi
 	return Object{Tree: tree, At: fault.Span{Object: name, Len: src.Size()}, Limits: l.WithDefaults()}, nil
 }
 
-// Read reads n bytes at off. What is metadata is compared with its limit.
+// Read reads n bytes of metadata at off. To read past the end is Corrupt, to read more than Limits.Metadata is Limit.
 func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, error) {
 	at := o.At.Sub(off, n)
 	if off < 0 || n < 0 || off > o.At.Len || n > o.At.Len-off {
@@ -55,16 +54,16 @@ func (o *Object) Read(ctx context.Context, off, n int64, path string) ([]byte, e
 	return b, format.ReadFull(ctx, src, at, path, b)
 }
 
-// Cursor reads metadata, with a budget of its own or that of the place.
+// Cursor is a cursor over metadata that o.Read returned; what is made of it is charged to the memory budget of o.
 func (o *Object) Cursor(b []byte, at fault.Span, path string) *wire.Cursor {
 	c := wire.NewCursor(b, at, path).Within(o.Limits.Memory())
 	c.Spend(int64(len(b)))
 	return c
 }
 
-// Growing parses a structure that begins at off and whose size nobody says: more bytes are read until parse is content.
-// It gives the bytes that parse used.
-func (o *Object) Growing(ctx context.Context, off int64, path string, parse func(c *wire.Cursor)) ([]byte, error) {
+// ParseGrowing parses a structure at off whose size is recorded nowhere: more and more bytes are read until parse
+// succeeds. It returns the bytes that parse used.
+func (o *Object) ParseGrowing(ctx context.Context, off int64, path string, parse func(c *wire.Cursor)) ([]byte, error) {
 	for n := int64(readHead); ; n *= 8 {
 		n = min(n, o.At.Len-off, o.Limits.Metadata)
 		b, err := o.Read(ctx, off, n, path)
@@ -79,13 +78,14 @@ func (o *Object) Growing(ctx context.Context, off int64, path string, parse func
 	}
 }
 
+// Trace calls trace with n, unless trace is nil.
 func Trace(trace func(region.Node), n region.Node) {
 	if trace != nil {
 		trace(n)
 	}
 }
 
-// ReadSome is for what is not metadata.
+// ReadSome fills p from off on, or, where the file ends before, a part of p.
 func ReadSome(ctx context.Context, src store.Source, p []byte, off int64) error {
 	n, err := src.ReadAt(ctx, p, off)
 	if n == len(p) || err == io.EOF {
@@ -94,7 +94,7 @@ func ReadSome(ctx context.Context, src store.Source, p []byte, off int64) error 
 	return err
 }
 
-// ReadIndex reads an index file of either kind.
+// ReadIndex reads a .carbonindex, or, if merged, a .carbonindexmerge. It returns the files before an error, too.
 func (o *Object) ReadIndex(ctx context.Context, merged bool, trace func(region.Node)) ([]IndexFile, error) {
 	b, err := o.Read(ctx, 0, o.At.Len, "")
 	if err != nil {
@@ -109,7 +109,7 @@ func (o *Object) ReadIndex(ctx context.Context, merged bool, trace func(region.N
 	return ParseMergedIndex(c, trace), c.Err()
 }
 
-// Findingf is a finding of recovery. Of errors about the same place only the reason is said.
+// Findingf is a finding of recovery. Of an argument that is an error in the same object only the reason is printed.
 func Findingf(code string, at fault.Span, part, format string, args ...any) region.Finding {
 	for i, a := range args {
 		if err, _ := a.(error); err == nil {

@@ -10,24 +10,22 @@ import (
 	"stoa/internal/thrift"
 )
 
-// TableSchema is TableSchema of schema.thrift, of the table itself (there are no aggregate tables any more).
+// TableSchema is TableSchema of schema.thrift, of the table itself: aggregate tables are skipped.
 type TableSchema struct {
-	Id         string
+	ID         string
 	Columns    []ColumnSchema
 	History    []Evolution
 	Properties map[string]string
 	Buckets    int32
 	BucketBy   []ColumnSchema
 	Partition  *PartitionInfo
-	long       []string
-	aggregates int
+	long       []string // long_string_columns, kept for rewriting
 }
 
 // Evolution is SchemaEvolutionEntry.
 type Evolution struct {
-	Stamp          int64
+	Stamp          int64 // milliseconds since 1970
 	Added, Removed []ColumnSchema
-	table          string
 }
 
 // PartitionInfo is PartitionInfo.
@@ -36,7 +34,7 @@ type PartitionInfo struct {
 	Kind    int32
 }
 
-// NativeHive is the kind of partitions that are directories NAME=VALUE.
+// NativeHive is the kind of partitions whose directories are called NAME=VALUE.
 const NativeHive = 4
 
 func partitionText(v int32) string {
@@ -47,7 +45,7 @@ func partitionText(v int32) string {
 	return strconv.Itoa(int(v))
 }
 
-// ParseTableInfo reads TableInfo, which is the whole schema file.
+// ParseTableInfo reads TableInfo, which is the whole schema file. Errors are those of r.
 func ParseTableInfo(r *thrift.Reader, name string) (t TableSchema) {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
@@ -56,7 +54,6 @@ func ParseTableInfo(r *thrift.Reader, name string) (t TableSchema) {
 		case 2:
 			for range r.List("aggregate_table_list", thrift.Struct) {
 				parseTableSchema(r, "")
-				t.aggregates++
 			}
 		}
 	}
@@ -67,7 +64,7 @@ func parseTableSchema(r *thrift.Reader, name string) (t TableSchema) {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
 		case 1:
-			t.Id = r.String("table_id")
+			t.ID = r.String("table_id")
 		case 2:
 			t.Columns = parseColumnSchemas(r, "table_columns")
 		case 3:
@@ -108,7 +105,7 @@ func parseEvolution(r *thrift.Reader, name string) (e Evolution) {
 		case 3:
 			e.Removed = parseColumnSchemas(r, "removed")
 		case 4:
-			e.table = r.String("tableName")
+			r.String("tableName")
 		}
 	}
 	return e
@@ -139,19 +136,19 @@ func parsePartitionInfo(r *thrift.Reader, name string) *PartitionInfo {
 	return p
 }
 
-// Past are the columns that the table's history names.
-func (s *TableSchema) Past() (out [][]ColumnSchema) {
+// HistoryColumns are the lists of columns in the table's history: of each entry the added and the removed ones.
+func (s *TableSchema) HistoryColumns() (out [][]ColumnSchema) {
 	for _, e := range s.History {
 		out = append(out, e.Added, e.Removed)
 	}
 	return out
 }
 
-// Facts are what `stoa meta` prints of a table's schema.
+// Facts adds what `stoa meta` prints of a table's schema.
 func (s *TableSchema) Facts(add func(k string, v any)) {
-	add("table_id", s.Id)
+	add("table_id", s.ID)
 	add("columns", len(s.Columns))
-	for _, k := range Sorted(s.Properties) {
+	for _, k := range SortedKeys(s.Properties) {
 		add("property."+k, s.Properties[k])
 	}
 	if s.Buckets > 0 {
@@ -162,7 +159,7 @@ func (s *TableSchema) Facts(add func(k string, v any)) {
 	}
 	for i, e := range s.History {
 		add(fmt.Sprintf("evolution[%d]", i),
-			fmt.Sprintf("%s added %s removed %s", Epoch(e.Stamp), names(e.Added), names(e.Removed)))
+			fmt.Sprintf("%s added %s removed %s", FormatTime(e.Stamp), names(e.Added), names(e.Removed)))
 	}
 }
 
@@ -177,34 +174,35 @@ func names(cols []ColumnSchema) string {
 	return "(" + s + ")"
 }
 
-func Epoch(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+// FormatTime formats milliseconds since 1970 as RFC 3339 in UTC.
+func FormatTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Drift is a column of which the history of a schema says something else than its list of columns.
+// Drift is a contradiction between the list of columns of a schema and its history.
 type Drift struct {
-	Past *ColumnSchema // as it was added last
-	At   int           // of the column of that id; -1: there is none
+	Past *ColumnSchema // the column in the last entry of the history that has it
+	At   int           // index of the column of that id in the list; -1: it is not there
 	Why  string
 
-	Default bool // it is about the column's default
+	Default bool // only the column's default differs
 }
 
-// Drifts compares the columns with the history: what was added and not removed since is a column, of that name, type
-// and default; what was removed is none that anybody sees. The columns that a table began with the history does not
-// have.
+// Drifts compares the columns with the history: a column that was added and not removed since must be in the list, with
+// that name, type and default; one that was removed must be invisible or not in the list. The history does not have the
+// columns that the table was created with.
 func (s *TableSchema) Drifts() (out []Drift) {
 	last, added := map[string]*ColumnSchema{}, map[string]bool{}
 	for i := range s.History {
 		e := &s.History[i]
 		for k := range e.Removed {
-			last[e.Removed[k].Id], added[e.Removed[k].Id] = &e.Removed[k], false
+			last[e.Removed[k].ID], added[e.Removed[k].ID] = &e.Removed[k], false
 		}
-		for k := range e.Added { // a column that is changed is removed and added
-			last[e.Added[k].Id], added[e.Added[k].Id] = &e.Added[k], true
+		for k := range e.Added { // after the removed ones: a changed column is in both
+			last[e.Added[k].ID], added[e.Added[k].ID] = &e.Added[k], true
 		}
 	}
-	for _, id := range Sorted(last) {
+	for _, id := range SortedKeys(last) {
 		past := last[id]
-		at := slices.IndexFunc(s.Columns, func(c ColumnSchema) bool { return c.Id == id })
+		at := slices.IndexFunc(s.Columns, func(c ColumnSchema) bool { return c.ID == id })
 		if why := driftOf(past, s.Columns, at, added[id]); why != "" {
 			out = append(out, Drift{past, at, why, why == otherDefault})
 		}
@@ -212,32 +210,33 @@ func (s *TableSchema) Drifts() (out []Drift) {
 	return out
 }
 
-const otherDefault = "its default is another than when it was added"
+const otherDefault = "its default differs from the one that it was added with"
 
-// driftOf says what is wrong about a column of the history, which the list has at a place; "" if nothing is.
+// driftOf compares past, which was last added or removed, with element at of list, -1 if there is none. It returns the
+// contradiction, "" if there is none.
 func driftOf(past *ColumnSchema, list []ColumnSchema, at int, added bool) string {
 	switch {
 	case !added && (at < 0 || list[at].Invisible):
 		return ""
 	case !added:
-		return "the history says that it was dropped, and it is among the columns"
+		return "the history says that it was dropped, but it is among the columns"
 	case at < 0:
-		return "the history says that it was added with the id " + past.Id + ", which is no column's"
+		return "the history says that it was added with the id " + past.ID + ", which no column has"
 	}
 	text := func(t DataType) DataType {
-		if t == TypeVarchar { // which a property of the table makes of a string
+		if t == TypeVarchar { // a property of the table turns a string into a varchar
 			return TypeString
 		}
 		return t
 	}
 	switch c := &list[at]; {
 	case c.Invisible:
-		return "the history says that it was added, and it is not to be seen"
+		return "the history says that it was added, but it is invisible"
 	case c.Name != past.Name:
 		return fmt.Sprintf("the column of its id is called %q", c.Name)
-	case text(c.Typ) != text(past.Typ) || c.Scale != past.Scale || c.Precision != past.Precision:
-		return fmt.Sprintf("it is %s, and was added as %s", c.Typ, past.Typ)
-	case !bytes.Equal(c.Def, past.Def):
+	case text(c.Type) != text(past.Type) || c.Scale != past.Scale || c.Precision != past.Precision:
+		return fmt.Sprintf("it is %s, but was added as %s", c.Type, past.Type)
+	case !bytes.Equal(c.Default, past.Default):
 		return otherDefault
 	}
 	return ""

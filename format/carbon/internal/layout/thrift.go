@@ -32,6 +32,7 @@ const (
 	TypeBinary    DataType = 26
 )
 
+// TypeNames are the names of all types that are known.
 var TypeNames = map[DataType]string{TypeString: "string", TypeShort: "short", TypeInt: "int", TypeLong: "long",
 	TypeDouble:  "double",
 	TypeDecimal: "decimal", TypeTimestamp: "timestamp", TypeDate: "date", TypeBoolean: "boolean",
@@ -45,6 +46,7 @@ func (t DataType) String() string {
 	return "data type " + strconv.Itoa(int(t))
 }
 
+// Complex reports whether a column of the type has child columns.
 func (t DataType) Complex() bool { return t == TypeArray || t == TypeStruct || t == TypeMap }
 
 // Encoding is Encoding of schema.thrift.
@@ -81,17 +83,11 @@ func (e Encoding) String() string {
 	return "encoding " + strconv.Itoa(int(e))
 }
 
-// Encodings is what a page or a column says of how it is stored.
+// Encodings are the encoders of a page or a column.
 type Encodings []Encoding
 
-func (e Encodings) Has(x Encoding) bool {
-	for _, y := range e {
-		if x == y {
-			return true
-		}
-	}
-	return false
-}
+// Has reports whether x is among the encoders.
+func (e Encodings) Has(x Encoding) bool { return slices.Contains(e, x) }
 
 func (e Encodings) String() string {
 	names := make([]string, len(e))
@@ -101,22 +97,23 @@ func (e Encodings) String() string {
 	return strings.Join(names, ",")
 }
 
-// ColumnSchema is ColumnSchema of schema.thrift. Nested columns are flattened depth first: numChild columns follow.
+// ColumnSchema is ColumnSchema of schema.thrift. Lists of columns are flattened depth first: the NumChild children of a
+// column, each with its own, follow it.
 type ColumnSchema struct {
-	Typ       DataType
-	Name      string // of a child: the parents' names before it, with dots
-	Id        string
+	Type      DataType
+	Name      string // a child has the name of its parent and a dot before its own
+	ID        string
 	Reference string // columnReferenceId: the id again, or that of a column whose dictionary is shared
 	Encoders  Encodings
 	Dimension bool
-	Group     int32 // column group of format 1 and 2; -1
+	Group     int32 // column group of formats 1 and 2; -1: none
 	Scale     int32
 	Precision int32
 	NumChild  int32
-	Def       []byte // default value, for rows of segments without the column; nil = null
+	Default   []byte // default value, for rows of segments without the column; nil: null
 	Props     map[string]string
-	Invisible bool
-	Ordinal   int32 // place among the columns as the user gave them; -1 not said, or a child
+	Invisible bool  // the column was dropped
+	Ordinal   int32 // schemaOrdinal: position in the order that the user gave, from 0; -1: unknown, or a child
 }
 
 func typeText(v int32) string     { return DataType(v).String() }
@@ -143,6 +140,7 @@ func parseBinaries(r *thrift.Reader, name string) (s [][]byte) {
 	return s
 }
 
+// ParseI32s reads a list of i32. Errors are those of r.
 func ParseI32s(r *thrift.Reader, name string) (s []int32) {
 	for range r.List(name, thrift.I32) {
 		s = append(s, r.I32(""))
@@ -164,11 +162,11 @@ func parseColumnSchema(r *thrift.Reader, name string) ColumnSchema {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
 		case 1:
-			s.Typ = DataType(r.Enum("data_type", typeText))
+			s.Type = DataType(r.Enum("data_type", typeText))
 		case 2:
 			s.Name = r.String("column_name")
 		case 3:
-			s.Id = r.String("column_id")
+			s.ID = r.String("column_id")
 		case 4:
 			r.Bool("columnar")
 		case 5:
@@ -186,7 +184,7 @@ func parseColumnSchema(r *thrift.Reader, name string) ColumnSchema {
 		case 11:
 			r.String("aggregate_function")
 		case 12:
-			s.Def = r.Bytes("default_value")
+			s.Default = r.Bytes("default_value")
 		case 13:
 			s.Props = parsePairs(r, "columnProperties")
 		case 14:
@@ -225,13 +223,13 @@ func parseSegmentInfo(r *thrift.Reader, name string) (s SegmentInfo) {
 	return s
 }
 
-// MinMax is BlockletMinMaxIndex: one value a column chunk.
+// MinMax is BlockletMinMaxIndex: min and max of each column chunk, encoded by the type of its column.
 type MinMax struct {
 	Min, Max [][]byte
-	Written  []bool // false: no bounds were kept; nil: all were
+	Written  []bool // false: the chunk has no bounds; nil: all have
 }
 
-// At is the bounds of chunk i; ok is false if there are none.
+// At are the bounds of chunk i; ok is false if there are none.
 func (m *MinMax) At(i int) (lo, hi []byte, ok bool) {
 	if m == nil || i >= len(m.Min) || i >= len(m.Max) || i < len(m.Written) && !m.Written[i] {
 		return nil, nil, false
@@ -256,12 +254,13 @@ func parseMinMax(r *thrift.Reader, name string) *MinMax {
 	return m
 }
 
-// BlockletIndex is BlockletIndex.
+// BlockletIndex is BlockletIndex: bounds of a blocklet, or of a data file.
 type BlockletIndex struct {
 	MinMax     *MinMax
 	Start, End []byte // keys of the B-tree: mdkeys and no-dictionary values
 }
 
+// ParseBlockletIndex reads BlockletIndex. Errors are those of r.
 func ParseBlockletIndex(r *thrift.Reader, name string) (x BlockletIndex) {
 	for r.Struct(name); r.Next(); {
 		switch r.Field() {
@@ -281,14 +280,16 @@ func ParseBlockletIndex(r *thrift.Reader, name string) (x BlockletIndex) {
 	return x
 }
 
-// Listed names element i of a list in paths and nodes.
-func Listed(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
+// ElementName is the name of element i of a list in paths and nodes.
+func ElementName(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
 
-func Sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// SortedKeys are the keys of a map in order.
+func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Keyed reports whether a column has a global dictionary.
-func (s *ColumnSchema) Keyed() bool {
+// HasGlobalDictionary reports whether the encoders of a column name a global dictionary.
+func (s *ColumnSchema) HasGlobalDictionary() bool {
 	return s.Encoders.Has(EncDictionary) && !s.Encoders.Has(EncDirectDictionary)
 }
 
-func (s *ColumnSchema) SortColumnSchema() bool { return s.Props["sort_columns"] == "true" }
+// SortColumn reports whether rows are sorted by the column.
+func (s *ColumnSchema) SortColumn() bool { return s.Props["sort_columns"] == "true" }

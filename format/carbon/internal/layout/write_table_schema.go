@@ -7,6 +7,7 @@ import (
 	"stoa/internal/thrift"
 )
 
+// NextOrdinal is the schemaOrdinal of the next column to be added.
 func (t *TableSchema) NextOrdinal() (n int32) {
 	for i := range t.Columns {
 		n = max(n, t.Columns[i].Ordinal+1)
@@ -14,19 +15,19 @@ func (t *TableSchema) NextOrdinal() (n int32) {
 	return n
 }
 
-// V12SortColumns are the sort columns of formats 1 and 2: all simple dimensions, in the order of the schema.
-// Readers of 1.0 look for rows between the first and the last key of a blocklet, which are made of all of them.
+// V12SortColumns are the names of the sort columns of formats 1 and 2: all simple dimensions, in the order of the
+// schema. Readers of 1.0 search by the start and end keys of blocklets, which consist of all of them.
 func (t *TableSchema) V12SortColumns() (out []string) {
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Dimension && c.Ordinal >= 0 && !c.Typ.Complex() && !c.Invisible {
+		if c := &t.Columns[i]; c.Dimension && c.Ordinal >= 0 && !c.Type.Complex() && !c.Invisible {
 			out = append(out, c.Name)
 		}
 	}
 	return out
 }
 
-// Top is the visible column of the table with a name; nil if there is none.
-func (t *TableSchema) Top(name string) *ColumnSchema {
+// FindColumn is the visible top-level column with a name, whatever its case; nil if there is none.
+func (t *TableSchema) FindColumn(name string) *ColumnSchema {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; strings.EqualFold(c.Name, name) && !c.Invisible && c.Ordinal >= 0 {
 			return c
@@ -35,11 +36,11 @@ func (t *TableSchema) Top(name string) *ColumnSchema {
 	return nil
 }
 
-// Put writes TableInfo, the whole schema file.
+// Put writes TableInfo, which is the whole schema file.
 func (t *TableSchema) Put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.Struct(1)
-	w.String(1, t.Id)
+	w.String(1, t.ID)
 	putSchemas(w, 2, t.Columns, false)
 	w.Struct(3)
 	w.List(1, thrift.Struct, len(t.History))
@@ -79,9 +80,9 @@ func (e *Evolution) put(w *thrift.Writer) {
 	w.End()
 }
 
-// Stored are the columns that data files have: those that are visible, simple dimensions first, then nested
-// ones, then measures.
-func (t *TableSchema) Stored() (out []ColumnSchema) {
+// StoredColumns are the columns that data files have: the visible ones, simple dimensions first, then nested columns,
+// then measures.
+func (t *TableSchema) StoredColumns() (out []ColumnSchema) {
 	var simple, nested, measures []ColumnSchema
 	for i := 0; i < len(t.Columns); {
 		end := i + 1
@@ -92,7 +93,7 @@ func (t *TableSchema) Stored() (out []ColumnSchema) {
 		c := t.Columns[i]
 		switch {
 		case c.Invisible:
-		case c.Typ.Complex():
+		case c.Type.Complex():
 			nested = append(nested, t.Columns[i:end]...)
 		case c.Dimension:
 			simple = append(simple, c)

@@ -7,28 +7,27 @@ import (
 	"stoa/internal/thrift"
 )
 
-// The structures of format 3 as Thrift's compact protocol has them. Fields are written in the order and with
-// the optional ones that CarbonData 2.3 writes, so that what was read from a file of its own becomes the same
-// bytes again.
+// The structures of format 3 in Thrift's compact protocol. Order and optional fields are those that CarbonData 2.3
+// writes, so that a structure of one of its files is written with the same bytes.
 
-// ThriftBytes is a structure that put writes.
+// ThriftBytes are the bytes that put writes.
 func ThriftBytes(put func(w *thrift.Writer)) []byte {
 	w := thrift.NewWriter(thrift.Compact)
 	put(w)
 	return w.Encoded()
 }
 
-// put writes a ColumnSchema; old, as files of formats 1 and 2 have it: without an aggregate function, and no
-// digits are 0.
+// put writes a ColumnSchema; v12: as files of formats 1 and 2 have it, without an aggregate function, and with 0 for a
+// scale or precision of -1.
 func (s *ColumnSchema) put(w *thrift.Writer, v12 bool) {
 	scale, precision := s.Scale, s.Precision
 	if v12 {
 		scale, precision = max(0, scale), max(0, precision)
 	}
 	w.Struct(thrift.Item)
-	w.I32(1, int32(s.Typ))
+	w.I32(1, int32(s.Type))
 	w.String(2, s.Name)
-	w.String(3, s.Id)
+	w.String(3, s.ID)
 	w.Bool(4, true) // columnar
 	putEncodings(w, 5, s.Encoders)
 	w.Bool(6, s.Dimension)
@@ -39,14 +38,14 @@ func (s *ColumnSchema) put(w *thrift.Writer, v12 bool) {
 	if !v12 {
 		w.String(11, "") // aggregate_function
 	}
-	if s.Def != nil {
-		w.Bytes(12, s.Def)
+	if s.Default != nil {
+		w.Bytes(12, s.Default)
 	}
 	if len(s.Props) > 0 {
 		putPairs(w, 13, s.Props)
 	}
 	w.Bool(14, s.Invisible)
-	w.String(15, s.Id) // columnReferenceId
+	w.String(15, s.ID) // columnReferenceId
 	w.I32(16, s.Ordinal)
 	w.End()
 }
@@ -73,6 +72,7 @@ func putPairs(w *thrift.Writer, id int16, m map[string]string) {
 	}
 }
 
+// PutBinaries writes a list of binary values as field id.
 func PutBinaries(w *thrift.Writer, id int16, list [][]byte) {
 	w.List(id, thrift.Bytes, len(list))
 	for _, b := range list {
@@ -80,6 +80,7 @@ func PutBinaries(w *thrift.Writer, id int16, list [][]byte) {
 	}
 }
 
+// PutI32s writes a list of i32 as field id.
 func PutI32s(w *thrift.Writer, id int16, list []int32) {
 	w.List(id, thrift.I32, len(list))
 	for _, v := range list {
@@ -107,12 +108,12 @@ func (m *MinMax) put(w *thrift.Writer, id int16) {
 	w.End()
 }
 
-// put writes DataChunk2. rowid_page_length, rle_page_length and sort_state are there only where the page's
-// encoder knows of them.
+// put writes DataChunk2. rowid_page_length, rle_page_length and sort_state are written only by the encoders that set
+// them.
 func (d *OutPage) put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.Struct(1)
-	w.I32(1, 1) // DEPRECATED: the method is compressor_name
+	w.I32(1, 1) // DEPRECATED: the codec is compressor_name
 	w.I64(2, d.Raw)
 	w.I64(3, int64(len(d.Bytes)))
 	w.String(4, d.Codec)
@@ -139,7 +140,7 @@ func (d *OutPage) put(w *thrift.Writer) {
 	w.End()
 }
 
-// PutDataChunk3 writes what stands before the pages of a column.
+// PutDataChunk3 writes DataChunk3, the metadata before the pages of a column; dict may be nil.
 func PutDataChunk3(w *thrift.Writer, pages []*OutPage, dict *LocalDictionary) {
 	w.Struct(thrift.Item)
 	w.List(1, thrift.Struct, len(pages))
@@ -165,8 +166,8 @@ func PutDataChunk3(w *thrift.Writer, pages []*OutPage, dict *LocalDictionary) {
 	w.End()
 }
 
-// DeprecatedKey are the start and end keys of format 3: two lengths of nothing.
-var DeprecatedKey = make([]byte, 8)
+// EmptyKey is the start and end key of every blocklet of format 3: two lengths of 0.
+var EmptyKey = make([]byte, 8)
 
 func (x *BlockletIndex) put(w *thrift.Writer, id int16) {
 	w.Struct(id)
@@ -188,11 +189,11 @@ func (b *BlockletInfo) put(w *thrift.Writer, id int16) {
 	w.I32(1, int32(b.Rows))
 	putI64s(w, 2, b.Offsets)
 	PutI32s(w, 3, b.Lengths)
-	w.I64(4, b.Dims)
-	w.I64(5, b.End)
+	w.I64(4, b.DimensionsEnd)
+	w.I64(5, b.MeasuresEnd)
 	w.I32(6, b.Pages)
-	if b.InPage != nil {
-		PutI32s(w, 7, b.InPage)
+	if b.PageRows != nil {
+		PutI32s(w, 7, b.PageRows)
 	}
 	w.End()
 }
@@ -232,7 +233,7 @@ func (f *Footer) Put(w *thrift.Writer) {
 	w.End()
 }
 
-// Put writes a .carbonindex: IndexHeader, then a BlockIndex for each blocklet.
+// Put writes a .carbonindex of format 3: IndexHeader, then a BlockIndex for each blocklet.
 func (x *IndexFile) Put(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, x.Header.Version)
@@ -263,13 +264,13 @@ func (b *BlockIndex) put(w *thrift.Writer) {
 // OutPage is an encoded page: its DataChunk2 and its bytes.
 type OutPage struct {
 	DataChunk
-	Nulls    []byte // PresenceMeta's bits, compressed
-	Bytes    []byte // data, row ids, runs
-	Adaptive bool   // rowid_page_length is reported even if it is 0
-	Codes    []uint32
+	Nulls    []byte   // PresenceMeta's bits, compressed
+	Bytes    []byte   // data, row ids, runs
+	Adaptive bool     // rowid_page_length is written even if it is 0
+	Codes    []uint32 // of the local dictionary, one a value; nil: the page has values
 }
 
-// Size is what the page takes of a blocklet, with its metadata, about.
+// Size estimates the bytes that the page takes in a blocklet, with its metadata.
 func (p *OutPage) Size() int64 {
 	n := len(p.Bytes) + len(p.Nulls) + 64
 	for _, m := range p.Meta {

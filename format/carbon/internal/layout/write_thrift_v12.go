@@ -24,7 +24,7 @@ func (x *IndexFile) PutV12(w *thrift.Writer) {
 	}
 }
 
-// PutV12 writes FileFooter.
+// PutV12 writes FileFooter, of formats 1 and 2.
 func (f *Footer) PutV12(w *thrift.Writer) {
 	w.Struct(thrift.Item)
 	w.I32(1, f.Version)
@@ -61,7 +61,7 @@ func (b *BlockletInfo) putV12(w *thrift.Writer) {
 	w.End()
 }
 
-// putV12Meta writes ChunkCompressionMeta, which says nothing in formats 1 and 2.
+// putV12Meta writes ChunkCompressionMeta, whose sizes are 0 in formats 1 and 2.
 func putV12Meta(w *thrift.Writer) {
 	w.Struct(1)
 	w.I32(1, 0) // SNAPPY
@@ -70,7 +70,7 @@ func putV12Meta(w *thrift.Writer) {
 	w.End()
 }
 
-// measure reports whether the page is one of a measure, which alone has metadata.
+// measure reports whether the page is one of a measure: no other page has encoder_meta.
 func (p *V12Page) measure() bool { return p.Meta != nil }
 
 // putNulls writes PresenceMeta.
@@ -122,7 +122,7 @@ func (p *V12Page) Put2(w *thrift.Writer) {
 		w.I32(5, p.RleLen)
 	}
 	if p.measure() {
-		putNulls(w, 6, Squeezed(p.Nulls))
+		putNulls(w, 6, CompressV12(p.Nulls))
 	} else {
 		w.I32(7, p.Sort)
 	}
@@ -133,18 +133,18 @@ func (p *V12Page) Put2(w *thrift.Writer) {
 	w.End()
 }
 
-// V12Page is the page of a column of a blocklet of formats 1 and 2: what DataChunk or DataChunk2 says of it,
-// and its pieces.
+// V12Page is an encoded page of formats 1 and 2, which have one page a column and blocklet: its DataChunk or
+// DataChunk2, and its bytes.
 type V12Page struct {
 	DataChunk
 	Data, Rowids, Runs []byte
-	Nulls              []byte // of a measure: Java's BitSet, bare
-	Lo, Hi             []byte
-	First, Last        []byte // the keys of the first and the last row
+	Nulls              []byte // of a measure: Java's BitSet, not compressed
+	Min, Max           []byte // min and max
+	First, Last        []byte // the parts of the start and end key: values of the first and the last row
 }
 
-// Squeezed is compressed by the method of formats 1 and 2, which have one only.
-func Squeezed(raw []byte) []byte {
+// CompressV12 compresses raw with Snappy, the only codec of formats 1 and 2.
+func CompressV12(raw []byte) []byte {
 	b, _ := codec.CompressFramed("snappy", nil, raw)
 	return b
 }

@@ -6,10 +6,10 @@ import (
 	"math/big"
 )
 
-// What java_object.go reads, written: a ValueEncoderMeta, as Java serializes it. The numbers of classes are
-// those of the Java library and of CarbonData.
+// The writer of what java_object.go reads: a ValueEncoderMeta, as Java serializes it. The uid of a class is its
+// serialVersionUID in the Java library or in CarbonData.
 
-// javaType is a class of which objects are written.
+// javaType is a class whose objects are written.
 type javaType struct {
 	name   string
 	uid    uint64
@@ -19,16 +19,16 @@ type javaType struct {
 }
 
 type javaMember struct {
-	kind byte
-	name string
-	of   string // the type's name, of objects and arrays
+	kind     byte
+	name     string
+	typeName string // the type's name, for objects and arrays
 }
 
 var (
 	javaNumber = &javaType{name: "java.lang.Number", uid: 0x86ac951d0b94e08b, flags: javaPlain}
-	javaLongs  = &javaType{name: "java.lang.Long", uid: 0x3b8be490cc8f23df, flags: javaPlain,
+	javaLong   = &javaType{name: "java.lang.Long", uid: 0x3b8be490cc8f23df, flags: javaPlain,
 		fields: []javaMember{{'J', "value", ""}}, super: javaNumber}
-	javaFloats = &javaType{name: "java.lang.Double", uid: 0x80b3c24a296bfb04, flags: javaPlain,
+	javaDouble = &javaType{name: "java.lang.Double", uid: 0x80b3c24a296bfb04, flags: javaPlain,
 		fields: []javaMember{{'D', "value", ""}}, super: javaNumber}
 	javaDecimal = &javaType{name: "java.math.BigDecimal", uid: 0x54c71557f981284f, flags: javaPlain | javaWritesOwn,
 		super:  javaNumber,
@@ -44,18 +44,18 @@ var (
 			{'L', "uniqueValue", "Ljava/lang/Object;"}}}
 )
 
-// javaWriter writes one stream of objects. What was written before is referred to by its number.
+// javaWriter writes one stream of objects. What was written before is referred to by its handle.
 type javaWriter struct {
 	b    []byte
-	seen map[any]uint32
-	next uint32
+	seen map[any]uint32 // handles
+	next uint32         // handle
 }
 
 func (w *javaWriter) u32(v uint32) { w.b = binary.BigEndian.AppendUint32(w.b, v) }
 func (w *javaWriter) u64(v uint64) { w.b = binary.BigEndian.AppendUint64(w.b, v) }
 
-// before refers to what was written before; if it was not, it gets its number.
-func (w *javaWriter) before(what any) bool {
+// reference writes a reference if what was written before, and reports whether it was.
+func (w *javaWriter) reference(what any) bool {
 	if h, ok := w.seen[what]; ok {
 		w.b = append(w.b, javaReference)
 		w.u32(h)
@@ -64,63 +64,64 @@ func (w *javaWriter) before(what any) bool {
 	return false
 }
 
-func (w *javaWriter) number(what any) {
+// assignHandle assigns the next handle to what; nil takes a handle that is never referred to.
+func (w *javaWriter) assignHandle(what any) {
 	if what != nil {
 		w.seen[what] = w.next
 	}
 	w.next++
 }
 
-// class writes a class, or refers to it.
+// class writes a class descriptor, or a reference to it.
 func (w *javaWriter) class(t *javaType) {
 	if t == nil {
 		w.b = append(w.b, javaNull)
 		return
 	}
-	if w.before(t) {
+	if w.reference(t) {
 		return
 	}
 	w.b = AppendUTF(append(w.b, javaClass), t.name)
 	w.u64(t.uid)
-	w.number(t)
+	w.assignHandle(t)
 	w.b = append(w.b, t.flags)
 	w.b = binary.BigEndian.AppendUint16(w.b, uint16(len(t.fields)))
 	for _, f := range t.fields {
 		w.b = AppendUTF(append(w.b, f.kind), f.name)
-		if f.of != "" && !w.before(f.of) {
-			w.b = AppendUTF(append(w.b, javaString), f.of)
-			w.number(f.of)
+		if f.typeName != "" && !w.reference(f.typeName) {
+			w.b = AppendUTF(append(w.b, javaString), f.typeName)
+			w.assignHandle(f.typeName)
 		}
 	}
 	w.b = append(w.b, javaEnd)
 	w.class(t.super)
 }
 
-// object begins an object; what it holds follows. same is nil, or what later objects that are the same one have.
+// object begins an object, whose fields follow. same identifies it for later references; nil: there are none.
 func (w *javaWriter) object(t *javaType, same any) {
 	w.b = append(w.b, javaObject)
 	w.class(t)
-	w.number(same)
+	w.assignHandle(same)
 }
 
-// boxed writes a java.lang.Long. Java keeps one object for each of the numbers from -128 to 127.
+// long writes a java.lang.Long. Java has one object for each of the numbers from -128 to 127 (Long.valueOf).
 func (w *javaWriter) long(v int64) {
 	var same any
 	if v >= math.MinInt8 && v <= math.MaxInt8 {
-		if same = v; w.before(same) {
+		if same = v; w.reference(same) {
 			return
 		}
 	}
-	w.object(javaLongs, same)
+	w.object(javaLong, same)
 	w.u64(uint64(v))
 }
 
 func (w *javaWriter) double(v float64) {
-	w.object(javaFloats, nil)
+	w.object(javaDouble, nil)
 	w.u64(math.Float64bits(v))
 }
 
-// decimal writes a java.math.BigDecimal without digits after the decimal point.
+// decimal writes a java.math.BigDecimal of scale 0.
 func (w *javaWriter) decimal(v *big.Int) {
 	w.object(javaDecimal, nil)
 	w.u32(0) // scale
@@ -133,17 +134,16 @@ func (w *javaWriter) decimal(v *big.Int) {
 	magnitude := v.Bytes()
 	w.b = append(w.b, javaArray)
 	w.class(javaBytes)
-	w.number(nil)
+	w.assignHandle(nil)
 	w.u32(uint32(len(magnitude)))
 	w.b = append(append(w.b, magnitude...), javaEnd, javaEnd)
 }
 
-// maxDouble is Double.MAX_VALUE, which the writer takes for the smallest of all decimals.
+// maxDouble is Double.MAX_VALUE, which CarbonData writes as the min of every page of decimals.
 var maxDouble, _ = big.NewFloat(math.MaxFloat64).Int(nil)
 
-// Put serializes the numbers from which a page was made small. unique, which nobody reads, is one less than the
-// smallest.
-func (m *MeasureMeta) Put() []byte {
+// Encode serializes a ValueEncoderMeta. Its uniqueValue, which no reader uses, is min - 1.
+func (m *MeasureMeta) Encode() []byte {
 	w := &javaWriter{seen: map[any]uint32{}, next: javaBase}
 	w.b = binary.BigEndian.AppendUint16(w.b, javaMagic)
 	w.b = binary.BigEndian.AppendUint16(w.b, javaVersion)
@@ -170,6 +170,7 @@ func (m *MeasureMeta) Put() []byte {
 	return w.b
 }
 
+// AppendUTF appends a string as Java's DataOutput.writeUTF does: u16 length, big-endian, and at most 65,535 bytes.
 func AppendUTF(b []byte, s string) []byte {
 	s = s[:min(len(s), math.MaxUint16)]
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...)

@@ -8,21 +8,22 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
-// Cells are the entries of one column of a page that is being filled. Which of the slices is used follows from
-// the type.
+// Cells are the entries of one column of a page that is being filled. Which slice has the values follows from the type
+// of the column.
 type Cells struct {
 	N int
-	// booleans, whole numbers, dates (days), timestamps (milliseconds); lengths of lists and maps
+	// booleans, whole numbers, dates (days since 1970), timestamps (milliseconds since 1970), codes of a global
+	// dictionary; lengths of lists and maps
 	Ints     []int64
 	Nums     []float64        // floats and doubles
 	Decs     []decimal128.Num // decimals, unscaled
 	data     []byte           // strings and binaries, one after the other
-	ends     []uint32         // where each of them ends
+	ends     []uint32         // offset of the end of each in data
 	nulls    []byte           // bit set: null; Java's BitSet without trailing zeros
 	Children []*Cells         // of a list: the items; of a map: the struct of key and value; of a struct: the children
 }
 
-// NewCells makes the cells for a column and what is in it.
+// NewCells makes empty cells for a column and its children.
 func NewCells(c *schema.Column) *Cells {
 	x := &Cells{}
 	for _, k := range c.Children {
@@ -31,6 +32,7 @@ func NewCells(c *schema.Column) *Cells {
 	return x
 }
 
+// Reset removes all entries, and keeps the memory.
 func (x *Cells) Reset() {
 	x.N, x.Ints, x.Nums, x.Decs, x.data, x.ends, x.nulls = 0, x.Ints[:0], x.Nums[:0], x.Decs[:0], x.data[:0],
 		x.ends[:0], x.nulls[:0]
@@ -39,7 +41,7 @@ func (x *Cells) Reset() {
 	}
 }
 
-// Size is about how many bytes the cells take.
+// Size estimates the bytes that the cells take.
 func (x *Cells) Size() int {
 	n := 8*(len(x.Ints)+len(x.Nums)) + 16*len(x.Decs) + len(x.data) + 4*len(x.ends)
 	for _, k := range x.Children {
@@ -51,7 +53,7 @@ func (x *Cells) Size() int {
 // Null reports whether entry i is null.
 func (x *Cells) Null(i int) bool { return i>>3 < len(x.nulls) && x.nulls[i>>3]>>(i&7)&1 != 0 }
 
-// setNull marks entry i, which must not be before one that is already marked.
+// setNull makes entry i null. Entries are marked in order, since a BitSet has no trailing zeros.
 func (x *Cells) setNull(i int) {
 	for len(x.nulls) <= i>>3 {
 		x.nulls = append(x.nulls, 0)
@@ -59,6 +61,7 @@ func (x *Cells) setNull(i int) {
 	x.nulls[i>>3] |= 1 << (i & 7)
 }
 
+// Text is entry i of a string or binary column, also of a null, which is empty. It is valid until the cells change.
 func (x *Cells) Text(i int) []byte {
 	from := uint32(0)
 	if i > 0 {
@@ -67,34 +70,37 @@ func (x *Cells) Text(i int) []byte {
 	return x.data[from:x.ends[i]]
 }
 
-// ValueErrorf reports a value that the format cannot hold.
+// ValueErrorf is a ValueError, Invalid, about entry i.
 func ValueErrorf(i int, format string, args ...any) error {
 	return &ValueError{Row: i, Err: fault.Invalidf(format, args...)}
 }
 
-// ValueError is an error about entry row of what add was given.
+// ValueError is about a value that the format cannot hold.
 type ValueError struct {
-	Column string
-	Row    int
+	Column string // "": not known yet
+	Row    int    // index in the array that was given to Add
 	Err    error
 }
 
+// Error is the message of Err.
 func (e *ValueError) Error() string { return e.Err.Error() }
 
+// Unwrap is Err.
 func (e *ValueError) Unwrap() error { return e.Err }
 
-// texter is an array of strings or bytes.
-type texter interface {
+// binaryArray is an array of binaries.
+type binaryArray interface {
 	arrow.Array
 	Value(i int) []byte
 }
 
-type Stringer interface {
+// StringArray is an array of strings, with any kind of offsets.
+type StringArray interface {
 	arrow.Array
 	Value(i int) string
 }
 
-// inRow puts an error about a child at the row of its parent.
+// inRow sets the row of a ValueError about a child to that of its parent.
 func inRow(err error, row int) error {
 	if e, ok := err.(*ValueError); ok {
 		e.Row = row

@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// globalCodes decodes a page of codes: big-endian, as many bytes each as the dictionary needed.
+// globalCodes decodes a page of codes of a global dictionary: big-endian, of the width that the largest code needs.
 func (c *Content) globalCodes(dst *vec.Vector) error {
 	values := c.T.Dict
 	if values == nil {
@@ -22,7 +22,7 @@ func (c *Content) globalCodes(dst *vec.Vector) error {
 		return err
 	}
 	at := dst.Len()
-	if codes, err = c.known(codes, values); err != nil {
+	if codes, err = c.checkCodes(codes, values); err != nil {
 		return err
 	}
 	if dst.Type.ID() == arrow.STRING || dst.Type.ID() == arrow.BINARY {
@@ -34,7 +34,7 @@ func (c *Content) globalCodes(dst *vec.Vector) error {
 	nulls := 0
 	for i, v := range codes {
 		if v == schema.NullCode {
-			schema.ClearOne(dst.Validity(), at+i)
+			schema.SetNull(dst.Validity(), at+i)
 			nulls++
 		}
 	}
@@ -42,13 +42,13 @@ func (c *Content) globalCodes(dst *vec.Vector) error {
 	return nil
 }
 
-// readCodes spells the codes out in the order of the rows.
+// readCodes are the codes in the order of the rows.
 func (c *Content) readCodes() ([]uint32, error) {
 	if c.N <= 0 || len(c.Raw)%c.N != 0 || len(c.Raw)/c.N > 4 || len(c.Raw) == 0 {
 		if c.N == 0 && len(c.Raw) == 0 {
 			return nil, nil
 		}
-		return nil, fault.Rel(0, 0, "", "%d bytes of codes for %d entries", len(c.Raw), c.N)
+		return nil, fault.Rel(0, 0, "", "expected 1 to 4 bytes for each of %d codes, found %d bytes", c.N, len(c.Raw))
 	}
 	w := len(c.Raw) / c.N
 	c.filterCodes(w)
@@ -76,16 +76,16 @@ func (c *Content) readCodes() ([]uint32, error) {
 	return out, nil
 }
 
-// known checks that each code has a value, or is that of null.
-func (c *Content) known(codes []uint32, values *vec.Vector) ([]uint32, error) {
-	holes := values.Nulls() > 2
+// checkCodes is codes, or an error unless each has a value or is that of null.
+func (c *Content) checkCodes(codes []uint32, values *vec.Vector) ([]uint32, error) {
+	holes := values.Nulls() > 2 // codes other than 0 and 1 without a value
 	for i, v := range codes {
 		if v == 0 || int64(v) >= int64(values.Len()) {
-			return nil, fault.Rel(0, 0, "", "entry %d: code %d is not in the dictionary, which has %d", i, v,
-				values.Len()-1)
+			return nil, fault.Rel(0, 0, "", "entry %d: expected a code from 1 to %d, found %d", i, values.Len()-1, v)
 		}
 		if holes && v != schema.NullCode && !values.Valid(int(v)) {
-			return nil, fault.Rel(0, 0, "", "entry %d: code %d stands for no value of type %s", i, v, values.Type)
+			return nil, fault.Rel(0, 0, "", "entry %d: the dictionary value of code %d is not of type %s", i, v,
+				values.Type)
 		}
 	}
 	return codes, nil

@@ -12,18 +12,17 @@ import (
 	"stoa/vec"
 )
 
-// Lists and structs have pages of their own: for each entry of a list the number of its items and the number of
-// its first item in the items' page (two i32, big-endian); for each struct the number of its children (i16).
-// What is null they do not say. A null list is written as a list of one null item, a null struct as a struct of
-// nulls: as the real reader does, such are taken for null, so that [null] and a struct of nulls read as null,
-// too.
+// Lists and structs have pages of their own: for each list the number of its items and the ordinal of its first item in
+// the page of the items (two i32, big-endian); for each struct the number of its children (i16). Which are null is not
+// recorded: a null list is written as a list of one null item, a null struct as a struct of nulls. Like CarbonData's
+// reader this one takes them for null, so [null] and a struct of nulls read as null, too.
 
 const (
 	listWidth   = 8
 	structWidth = 2
 )
 
-// entrySpans is how many spans p and the pages below it have.
+// entrySpans is the number of spans of p and the pages below it.
 func (p *StoredPage) entrySpans() int {
 	n := p.Spans
 	for i := range p.Below {
@@ -32,8 +31,8 @@ func (p *StoredPage) entrySpans() int {
 	return n
 }
 
-// Lengths appends the lengths of a list, or 1 for each struct, with the null ones marked. A null list keeps the
-// length 1 of its placeholder.
+// Lengths appends the lengths of lists, or 1 for each struct, and marks those that are null. A null list has the length
+// 1 of its placeholder, or 0 if the writer wrote none.
 func (p *StoredPage) Lengths(t *format.Task, dst *vec.Vector) error {
 	nulls, counts, err := p.nested(t, t.Bytes, t.N)
 	if err != nil {
@@ -49,7 +48,7 @@ func (p *StoredPage) Lengths(t *format.Task, dst *vec.Vector) error {
 		valid := dst.Validity()
 		for i := range counts {
 			if nulls[i>>3]>>(i&7)&1 != 0 {
-				schema.ClearOne(valid, at+i)
+				schema.SetNull(valid, at+i)
 			}
 		}
 		dst.AddNulls(k)
@@ -57,14 +56,14 @@ func (p *StoredPage) Lengths(t *format.Task, dst *vec.Vector) error {
 	return nil
 }
 
-// nested gives the lengths of the n entries of a list or struct, and the bits of those that are null.
+// nested are the lengths of the n entries of a list or struct, and the bit set of those that are null.
 func (p *StoredPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, counts []int32, err error) {
 	c, err := p.Open(t, b[:p.Spans], n)
 	if err != nil {
 		return nil, nil, err
 	}
 	w := listWidth
-	if p.Col.Typ == layout.TypeStruct && p.Version == 3 {
+	if p.Col.Type == layout.TypeStruct && p.Version == 3 {
 		w = structWidth
 	}
 	if err := c.setCount(w); err != nil {
@@ -72,7 +71,7 @@ func (p *StoredPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, 
 	}
 	raw := c.inOrder(w)
 	base := listBase(raw, p.Version)
-	if p.Col.Typ == layout.TypeStruct {
+	if p.Col.Type == layout.TypeStruct {
 		if counts, err = p.structs(raw, c.N, base); err != nil {
 			return nil, nil, err
 		}
@@ -86,7 +85,7 @@ func (p *StoredPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, 
 	nulls = t.Scratch.Bytes((c.N + 7) / 8)
 	clear(nulls)
 	for i, k := range counts {
-		if k < 0 { // null, written by newer writers without a placeholder
+		if k < 0 { // a null, which later writers write without a placeholder
 			nulls[i>>3] |= 1 << (i & 7)
 			counts[i] = 0
 		}
@@ -108,18 +107,19 @@ func (p *StoredPage) nested(t *format.Task, b [][]byte, n int64) (nulls []byte, 
 	return nulls, counts, nil
 }
 
-// lists reads the lengths of lists. ones says that one has exactly one item.
+// lists reads the lengths of lists, -1 for a null; total is the sum of the others, ones whether one of them is 1.
 func lists(raw []byte, n int, base int64) (counts []int32, total int64, ones bool, err error) {
 	counts = make([]int32, n)
 	for i := range counts {
 		k := int32(binary.BigEndian.Uint32(raw[8*i:]))
 		first := int32(binary.BigEndian.Uint32(raw[8*i+4:]))
 		if k < -1 {
-			return nil, 0, false, fault.Rel(8*i, 4, "", "a list of %d items", k)
+			return nil, 0, false, fault.Rel(8*i, 4, "", "list %d: expected a length of at least -1, found %d", i, k)
 		}
 		if k > 0 && int64(first) != base+total {
-			return nil, 0, false, fault.Rel(8*i+4, 4, "", "list %d begins at item %d, the lists before have %d", i,
-				first, total)
+			return nil, 0, false, fault.Rel(8*i+4, 4, "", "list %d: expected the first item %d, found %d", i,
+				base+total,
+				first)
 		}
 		counts[i] = k
 		ones = ones || k == 1
@@ -136,14 +136,15 @@ func (p *StoredPage) structs(raw []byte, n int, base int64) ([]int32, error) {
 	}
 	for i := range counts {
 		if k := int(int16(binary.BigEndian.Uint16(raw[2*i:]))); k != len(p.Col.Children) {
-			return nil, fault.Rel(2*i, 2, "", "a struct of %d children, %s has %d", k, p.Col.Name, len(p.Col.Children))
+			return nil, fault.Rel(2*i, 2, "", "struct %d of %s: expected %d children, found %d", i, p.Col.Name,
+				len(p.Col.Children), k)
 		}
 		counts[i] = 1
 	}
 	return counts, nil
 }
 
-// allNull is the bits of those of n entries that are null in every page below p.
+// allNull is the bit set of those of n entries that are null in every page below p.
 func (p *StoredPage) allNull(t *format.Task, b [][]byte, n int64) ([]byte, error) {
 	var all []byte
 	for i := range p.Below {
@@ -176,9 +177,9 @@ func anyBit(b []byte) bool {
 	return false
 }
 
-// nullBits is the bits of the null ones of n entries of any column.
+// nullBits is the bit set of the nulls among n entries of any column.
 func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, error) {
-	if p.Col.Typ.Complex() {
+	if p.Col.Type.Complex() {
 		nulls, _, err := p.nested(t, b, n)
 		return nulls, err
 	}
@@ -187,7 +188,7 @@ func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 		return nil, err
 	}
 	if most := c.entries(); n > most {
-		return nil, fault.Rel(0, 0, "", "%d entries of %s, the page has at most %d", n, p.Col.Name, most)
+		return nil, fault.Rel(0, 0, "", "expected %d entries of %s, the page has at most %d", n, p.Col.Name, most)
 	}
 	out := t.Scratch.Bytes(int(n+7) / 8)
 	clear(out)
@@ -204,7 +205,7 @@ func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 			}
 		}
 		return out, nil
-	case c.own && (c.meta.Store.Width() > 0 || p.First() == layout.EncRLEIntegral), !c.own &&
+	case c.own && (c.meta.Store.Width() > 0 || p.FirstEncoding() == layout.EncRLEIntegral), !c.own &&
 		p.Encoders.Has(layout.EncDictionary):
 		if err := c.nullsWithin(c.N); err != nil {
 			return nil, err
@@ -223,7 +224,7 @@ func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	isNull, empty := c.nullRule(), p.Col.Typ != layout.TypeString && p.Col.Typ != layout.TypeVarchar
+	isNull, empty := c.nullRule(), p.Col.Type != layout.TypeString && p.Col.Type != layout.TypeVarchar
 	for i := range c.N {
 		if v := c.Raw[starts[2*i]:starts[2*i+1]]; empty && len(v) == 0 || isNull(i, v) {
 			set(i)
@@ -232,14 +233,14 @@ func (p *StoredPage) nullBits(t *format.Task, b [][]byte, n int64) ([]byte, erro
 	return out, nil
 }
 
-// entries is how many there can be at most, by the bytes of the values: what a list says of its items is not
-// trusted before it is compared with them.
+// entries is the most entries that the bytes of the values can be. The lengths of lists are compared with it before
+// memory is allocated for as many.
 func (c *Content) entries() int64 {
 	w := 1
 	switch {
 	case c.P.Coded:
 		w = 3
-	case c.P.First() == layout.EncRLEIntegral:
+	case c.P.FirstEncoding() == layout.EncRLEIntegral:
 		return MaxPageRows
 	case c.own:
 		w = max(1, c.meta.Store.Width())
@@ -247,10 +248,10 @@ func (c *Content) entries() int64 {
 	return int64(len(c.Raw) / w)
 }
 
-// surrogateNulls adds the entries whose code means null.
+// surrogateNulls adds the entries with the code of null to out.
 func (c *Content) surrogateNulls(out []byte) ([]byte, error) {
 	if c.N <= 0 || len(c.Raw) == 0 || len(c.Raw)%c.N != 0 {
-		return nil, fault.Rel(0, 0, "", "%d bytes of codes for %d entries", len(c.Raw), c.N)
+		return nil, fault.Rel(0, 0, "", "expected as many bytes for each of %d codes, found %d bytes", c.N, len(c.Raw))
 	}
 	w := len(c.Raw) / c.N
 	raw := c.inOrder(w)

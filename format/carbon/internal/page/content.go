@@ -11,30 +11,30 @@ import (
 	"stoa/vec"
 )
 
-// MaxPageRows is far more than any writer puts in a page (32,000 rows in format 3; carbon.blocklet.size, at
-// most 12,000,000, in the older ones).
+// MaxPageRows is far more than any writer puts in a page: up to 32,000 rows in format 3, carbon.blocklet.size, at most
+// 12,000,000, in formats 1 and 2.
 const MaxPageRows = 1 << 24
 
-// MaxPageRows3 is more than the 32,000 rows that a page of format 3 has at most: its row ids have 15 bits.
+// MaxPageRows3 is more than the 32,000 rows that a page of format 3 may have: its row ids are i16.
 const MaxPageRows3 = 1 << 16
 
-// StoredPage is a page as its file keeps it. It is what Next learned and Decode needs.
+// StoredPage is an encoded page, with what is needed to decode it.
 type StoredPage struct {
 	*layout.DataChunk
 	Col       *schema.Column // of the file
 	Version   int
-	Rows      int64 // of the top-level column
-	Coded     bool  // the values are codes of the chunk's dictionary
-	Global    bool  // the values are codes of the column's dictionary
-	Widths    *KeyWidths
+	Rows      int64      // of the top-level column
+	Coded     bool       // the values are codes of the chunk's local dictionary
+	Global    bool       // the values are codes of the column's global dictionary
+	Widths    *KeyWidths // formats 1 and 2
 	Limits    format.Limits
-	Spans     int          // how many of the task's spans are this page's own
+	Spans     int          // number of this page's spans, the first ones of the task
 	Dates     DateRule     // direct dictionaries
-	NullCodes []uint32     // of a page of codes below a list or struct
-	Below     []StoredPage // of an array or struct: the pages that say which of its entries are null
+	NullCodes []uint32     // of a page of codes below a list or struct: the codes of null
+	Below     []StoredPage // of a list or struct: the pages by which its nulls are known
 }
 
-// Pieces are the stored parts of a page. In format 3 they follow each other, in format 1 each has a span of its own.
+// Pieces are the parts of a page. In formats 2 and 3 they follow each other in one span, in format 1 each has its own.
 func (p *StoredPage) Pieces(b [][]byte) (data, rowids, runs []byte, err error) {
 	if p.Spans > 1 {
 		data = b[0]
@@ -52,25 +52,25 @@ func (p *StoredPage) Pieces(b [][]byte) (data, rowids, runs []byte, err error) {
 	d, r := int64(p.DataLen), int64(p.DataLen)+int64(p.RowidLen)
 	if d < 0 || p.RowidLen < 0 || p.RleLen < 0 || r+int64(p.RleLen) > int64(len(b[0])) {
 		return nil, nil, nil, fault.Rel(0, 0, "data_page_length",
-			"%d, %d and %d bytes of data, row ids and runs do not fit in %d", p.DataLen, p.RowidLen, p.RleLen,
-			len(b[0]))
+			"data (%d), row ids (%d) and runs (%d) do not fit in the %d bytes of the page", p.DataLen, p.RowidLen,
+			p.RleLen, len(b[0]))
 	}
 	return b[0][:d], b[0][d:r], b[0][r : r+int64(p.RleLen)], nil
 }
 
-// Content is a page taken apart.
+// Content is a page after decompression.
 type Content struct {
 	P      *StoredPage
 	T      *format.Task
-	N      int                // entries; -1 not known
-	Raw    []byte             // the values, decompressed; runs spelled out
-	rowids []uint32           // entry i of raw is entry rowids[i] of the page; nil: they are in order
-	Nulls  []byte             // bit set: null (Java's BitSet, least significant bit first, no bits after the last one)
-	meta   layout.EncoderMeta // of pages that have one
-	own    bool               // it has one
+	N      int                // entries; -1: unknown
+	Raw    []byte             // the values, decompressed and with runs expanded
+	rowids []uint32           // entry i of Raw is entry rowids[i] of the page; nil: they are in order
+	Nulls  []byte             // bit set: null (Java's BitSet, least significant bit first, without trailing zeros)
+	meta   layout.EncoderMeta // if own
+	own    bool               // the page has encoder_meta
 }
 
-// Relative makes an error of a structure that was kept apart one without a place.
+// Relative removes the place of an error about a structure that lies elsewhere, so that the caller can set one.
 func Relative(err error) error {
 	if e, ok := err.(*fault.Error); ok {
 		out := *e
@@ -84,7 +84,7 @@ func Relative(err error) error {
 func (c *Content) nullsWithin(n int) error {
 	if k := len(c.Nulls); k > 0 {
 		if last := 8*(k-1) + bits.Len8(c.Nulls[k-1]) - 1; last >= n {
-			return fault.Rel(0, 0, "presence", "entry %d is null, there are %d", last, n)
+			return fault.Rel(0, 0, "presence", "entry %d of %d is null", last, n)
 		}
 	}
 	return nil
@@ -98,13 +98,14 @@ func shorts(b []byte, a *vec.Arena) []uint32 {
 	return out
 }
 
-// permutation spells row ids out. starts are the positions in ids where a run from one id to the next begins.
+// permutation expands row ids to a permutation of 0…n-1. starts are the positions in ids of the first row of a run,
+// whose last row is the next id.
 func permutation(ids, starts []uint32, n int, a *vec.Arena) ([]uint32, error) {
 	bad := func(format string, args ...any) ([]uint32, error) {
 		return nil, fault.Rel(0, 0, "rowid", format, args...)
 	}
 	if n < 0 || n > MaxPageRows {
-		return bad("row ids for %d entries", n)
+		return bad("expected row ids for at most %d entries, found %d", MaxPageRows, n)
 	}
 	out := a.Uint32s(n)
 	seen := a.Bytes((n + 7) / 8)
@@ -114,18 +115,18 @@ func permutation(ids, starts []uint32, n int, a *vec.Arena) ([]uint32, error) {
 		from, to := ids[i], ids[i]
 		if s < len(starts) && starts[s] == uint32(i) {
 			if i+1 >= len(ids) {
-				return bad("a run begins at the last id")
+				return bad("a run starts at the last id")
 			}
 			s++
 			i++
 			to = ids[i]
 		}
 		if to < from || uint64(to) >= uint64(n) || int64(to-from) >= int64(n-k) {
-			return bad("rows %d to %d of %d", from, to, n)
+			return bad("expected rows below %d, found %d to %d", n, from, to)
 		}
 		for r := from; r <= to; r++ {
 			if seen[r>>3]>>(r&7)&1 != 0 {
-				return bad("row %d is there twice", r)
+				return bad("row %d appears twice", r)
 			}
 			seen[r>>3] |= 1 << (r & 7)
 			out[k] = r
@@ -133,23 +134,23 @@ func permutation(ids, starts []uint32, n int, a *vec.Arena) ([]uint32, error) {
 		}
 	}
 	if k != n || s != len(starts) {
-		return bad("%d row ids for %d entries, %d of %d runs", k, n, s, len(starts))
+		return bad("expected %d rows and %d runs, found %d and %d", n, len(starts), k, s)
 	}
 	return out, nil
 }
 
-// setCount knows how many entries there are: as many as asked for, or as many as there are values of width w.
+// setCount checks that Raw has N values of w bytes; an unknown N is set to their number.
 func (c *Content) setCount(w int) error {
 	if c.N < 0 {
 		c.N = len(c.Raw) / w
 	}
 	if len(c.Raw) != c.N*w {
-		return fault.Rel(0, 0, "", "%d bytes of values, %d entries of %d bytes have %d", len(c.Raw), c.N, w, c.N*w)
+		return fault.Rel(0, 0, "", "expected %d bytes for %d values of %d, found %d", c.N*w, c.N, w, len(c.Raw))
 	}
 	return c.nullsWithin(c.N)
 }
 
-// inOrder brings values of w bytes into the order of the rows.
+// inOrder is Raw, values of w bytes, in the order of the rows.
 func (c *Content) inOrder(w int) []byte {
 	if c.rowids == nil {
 		return c.Raw
@@ -161,7 +162,7 @@ func (c *Content) inOrder(w int) []byte {
 	return out
 }
 
-// setNulls clears the validity of the entries from at on that the bits of the nulls name.
+// setNulls makes entries of dst null, whose entry at is the page's first one.
 func (c *Content) setNulls(dst *vec.Vector, at int) {
 	if len(c.Nulls) == 0 {
 		return
@@ -179,17 +180,17 @@ func (c *Content) setNulls(dst *vec.Vector, at int) {
 }
 
 func (c *Content) unknown(dst *vec.Vector) error {
-	return fault.Unsupportedf(fault.Span{}, "encoders", "%s of %s as %s, wanted as %s", c.P.Encoders, c.meta.Schema,
-		c.meta.Store, dst.Type)
+	return fault.Unsupportedf(fault.Span{}, "encoders", "%s of type %s, stored as %s, for a column of type %s",
+		c.P.Encoders, c.meta.Schema, c.meta.Store, dst.Type)
 }
 
-// nullRule says which entries are null: strings by their text, what is null by the bits, and, in lists and
-// structs, binary values without bytes.
+// nullRule reports which values are null: those that the bits mark, strings equal to NullText, dates equal to nullDate
+// or empty, and, in lists and structs, empty binaries.
 func (c *Content) nullRule() func(i int, v []byte) bool {
 	bit := func(i int) bool { return i>>3 < len(c.Nulls) && c.Nulls[i>>3]>>(i&7)&1 != 0 }
-	text := c.P.Col.Typ != layout.TypeBinary
+	text := c.P.Col.Type != layout.TypeBinary
 	child := c.P.Col.Parent != nil
-	if c.P.Col.Typ == layout.TypeDate {
+	if c.P.Col.Type == layout.TypeDate {
 		return func(i int, v []byte) bool { return len(v) == 0 || string(v) == nullDate || c.Nulls != nil && bit(i) }
 	}
 	return func(i int, v []byte) bool {
@@ -197,5 +198,5 @@ func (c *Content) nullRule() func(i int, v []byte) bool {
 	}
 }
 
-// nullDate is the code for null with its sign turned, as lists and structs keep dates.
+// nullDate is the code of null with its sign bit inverted, as dates are stored in lists and structs.
 const nullDate = "\x80\x00\x00\x01"

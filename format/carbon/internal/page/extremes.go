@@ -13,8 +13,8 @@ import (
 	"stoa/vec"
 )
 
-// Extremes are the smallest and the largest value of a vector that are not null; ok is false if there are none,
-// or if their order is not looked at. odd is the first string that is not UTF-8, else -1.
+// Extremes are min and max of the values of a vector that are not null; ok is false if there are none, or if values of
+// the type are not compared. odd is the index of the first string that is not UTF-8, -1 if there is none.
 func Extremes(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 	switch t := v.Type.(type) {
 	case *arrow.Int8Type:
@@ -29,7 +29,7 @@ func Extremes(v *vec.Vector) (lo, hi pred.Value, odd int, ok bool) {
 		return whole(v, vec.Fixed[int32](v, 0),
 			func(i int64) pred.Value { return pred.Value{Kind: pred.KindDate, Int: i} })
 	case *arrow.TimestampType:
-		return whole(v, vec.Fixed[int64](v, 0), schema.Instant)
+		return whole(v, vec.Fixed[int64](v, 0), schema.TimestampValue)
 	case *arrow.BooleanType:
 		return booleans(v)
 	case *arrow.Float32Type:

@@ -8,18 +8,16 @@ import (
 	"stoa/vec"
 )
 
-// A dimension's page with an inverted index keeps its values sorted, and beside each the row that it belongs
-// to. What a filter wants lies in runs of it, which are found by binary search; the rows of these runs may
-// pass, no other row does. Nothing is trusted of a page whose values are not in order (Carbon keeps no
-// checksums): then every value is compared.
+// A page of a dimension with an inverted index has its values sorted, each with its row. The values that pass a filter
+// are runs, which are found by binary search; no row outside of these runs passes. If the values are not in order the
+// page is damaged (CarbonData has no checksums), the index is not used, and every value is compared.
 //
-// Numbers and dates are not searched: they are decoded at once, and comparing them takes less time than looking
-// whether they are sorted.
+// Numbers and dates are not searched: to compare them takes less time than to check that they are sorted.
 
-// maxSought is for how many values a page is searched one by one; for more, all are compared.
+// maxSought is the most values that are searched for one by one; for more, all values are compared.
 const maxSought = 64
 
-// filterTexts finds the rows that can pass the filter. starts is where each row's value begins and ends in raw.
+// filterTexts sets the rows that can pass the filter. starts are the start and end of each row's value in Raw.
 func (c *Content) filterTexts(starts []uint32) {
 	if c.T.Filter == nil || len(c.rowids) != c.N || c.N == 0 {
 		return
@@ -30,7 +28,7 @@ func (c *Content) filterTexts(starts []uint32) {
 			return
 		}
 	}
-	from := func(v string, above bool) int { // the first place whose value is at least v, or greater
+	from := func(v string, above bool) int { // the first position whose value is at least v, or, if above, greater
 		return sort.Search(c.N, func(i int) bool {
 			order := bytes.Compare(value(i), []byte(v))
 			return order > 0 || order == 0 && !above
@@ -61,8 +59,7 @@ func (c *Content) filterTexts(starts []uint32) {
 	})
 }
 
-// filterCodes finds the rows whose codes stand for values that pass the filter. raw is sorted: w bytes each,
-// big-endian.
+// filterCodes sets the rows whose codes have values that pass the filter. Codes have w bytes, big-endian.
 func (c *Content) filterCodes(w int) {
 	hits := c.T.Hits
 	if c.T.Filter == nil || hits == nil || hits.Count > maxSought || len(c.rowids) != c.N || w < 1 || w > 4 ||
@@ -92,7 +89,7 @@ func (c *Content) filterCodes(w int) {
 	})
 }
 
-// pass reports the task the rows of the runs that each gives, from one place of the sorted values to another.
+// pass sets the rows that may pass in the task. each calls run with ranges [i, j) of the sorted values.
 func (c *Content) pass(each func(run func(i, j int))) {
 	out := make([]byte, (c.N+7)/8)
 	each(func(i, j int) {

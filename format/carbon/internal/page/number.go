@@ -13,8 +13,8 @@ import (
 	"stoa/vec"
 )
 
-// whole decodes whole numbers of w bytes, little-endian (three bytes: big-endian), into any type that holds
-// such. delta says that they were subtracted from the largest value.
+// whole decodes whole numbers of w bytes, little-endian (three bytes: big-endian), into any numeric type. delta: the
+// values are differences from max.
 func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
 	if err := c.setCount(w); err != nil {
 		return err
@@ -49,17 +49,17 @@ func (c *Content) whole(dst *vec.Vector, w int, delta bool) error {
 	default:
 		return c.unknown(dst)
 	}
-	if err := c.within(dst, lo, hi); err != nil {
+	if err := c.checkRange(dst, lo, hi); err != nil {
 		return err
 	}
 	c.setNulls(dst, at)
 	return nil
 }
 
-// within compares the values lo…hi of a page with what it says itself of the smallest and the largest. Nulls are
-// zeros there, too. It is one of the few ways in which damage shows: Carbon keeps no checksums.
-func (c *Content) within(dst *vec.Vector, lo, hi int64) error {
-	if c.N == 0 { // of items of lists that are all empty
+// checkRange compares the values of a page, from lo to hi, with min and max in its metadata. A null is a 0, also
+// outside of min and max. Without checksums this is one of the few ways in which damage shows.
+func (c *Content) checkRange(dst *vec.Vector, lo, hi int64) error {
+	if c.N == 0 { // items of lists that are all empty
 		return nil
 	}
 	bits := 64
@@ -75,7 +75,8 @@ func (c *Content) within(dst *vec.Vector, lo, hi int64) error {
 	switch c.meta.Schema {
 	case layout.StoreByte, layout.StoreShort, layout.StoreInt, layout.StoreLong, layout.StoreTimestamp:
 		if c.meta.Min <= c.meta.Max && (lo < min(c.meta.Min, 0) || hi > max(c.meta.Max, 0)) {
-			return fault.Rel(0, 0, "", "values from %d to %d, the page says %d to %d", lo, hi, c.meta.Min, c.meta.Max)
+			return fault.Rel(0, 0, "", "expected values from %d to %d by encoder_meta, found %d to %d", c.meta.Min,
+				c.meta.Max, lo, hi)
 		}
 	}
 	return nil
@@ -96,14 +97,13 @@ type integer interface {
 	~int8 | ~int16 | ~int32 | ~int64
 }
 
-// ints spells numbers of w bytes out. ok is false if one does not fit T.
+// ints decodes numbers of w bytes; ok is false if one does not fit T.
 func ints[T integer](dst []T, raw []byte, w int, base int64, delta bool) (ok bool) {
 	lo, hi := spread(dst, raw, w, base, delta)
 	return lo > hi || int64(T(lo)) == lo && int64(T(hi)) == hi
 }
 
-// spread spells numbers of w bytes out and gives the smallest and the largest; lo > hi if there are none, or if
-// one does not fit 64 bits.
+// spread decodes numbers of w bytes and returns min and max; lo > hi if there are none, or if one does not fit 64 bits.
 func spread[T integer](dst []T, raw []byte, w int, base int64, delta bool) (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	switch w {
@@ -122,7 +122,7 @@ func spread[T integer](dst []T, raw []byte, w int, base int64, delta bool) (lo, 
 	case 3:
 		raw = raw[:3*len(dst)]
 		for i := range dst {
-			s := int64(three(raw[3*i:]))
+			s := int64(int24(raw[3*i:]))
 			lo, hi, dst[i] = min(lo, s), max(hi, s), T(s)
 		}
 	case 4:
@@ -155,29 +155,29 @@ func spread[T integer](dst []T, raw []byte, w int, base int64, delta bool) (lo, 
 	return base - hi, base - lo
 }
 
-// three is a signed number of three bytes, big-endian.
-func three(b []byte) int32 { return int32(uint32(b[0])<<24|uint32(b[1])<<16|uint32(b[2])<<8) >> 8 }
+// int24 reads a signed number of three bytes, big-endian.
+func int24(b []byte) int32 { return int32(uint32(b[0])<<24|uint32(b[1])<<16|uint32(b[2])<<8) >> 8 }
 
-// number is the i-th of w bytes.
-func number(raw []byte, i, w int) int64 {
+// intAt is the i-th number of w bytes.
+func intAt(raw []byte, i, w int) int64 {
 	switch w {
 	case 1:
 		return int64(int8(raw[i]))
 	case 2:
 		return int64(int16(binary.LittleEndian.Uint16(raw[2*i:])))
 	case 3:
-		return int64(three(raw[3*i:]))
+		return int64(int24(raw[3*i:]))
 	case 4:
 		return int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
 	}
 	return int64(binary.LittleEndian.Uint64(raw[8*i:]))
 }
 
-// scaled spells numbers out that were multiplied by factor. The division is that of the real row reader: as a
-// double, also for floats.
+// scaled decodes numbers that were multiplied by factor. The division is in double precision also for floats, as in
+// CarbonData's row reader.
 func scaled[T float32 | float64](dst []T, raw []byte, w int, base int64, delta bool, factor float64) {
 	for i := range dst {
-		v := number(raw, i, w)
+		v := intAt(raw, i, w)
 		if delta {
 			v = base - v
 		}
@@ -185,7 +185,7 @@ func scaled[T float32 | float64](dst []T, raw []byte, w int, base int64, delta b
 	}
 }
 
-// floating decodes floating numbers: as they are, or as whole numbers.
+// floating decodes floating-point numbers, stored as such or as whole numbers.
 func (c *Content) floating(dst *vec.Vector, delta bool) error {
 	w := c.meta.Store.Width()
 	if w == 0 {
@@ -195,7 +195,7 @@ func (c *Content) floating(dst *vec.Vector, delta bool) error {
 		return err
 	}
 	if c.meta.Decimals < -1 || c.meta.Decimals > 400 {
-		return fault.Rel(0, 0, "encoder_meta.decimal", "%d digits", c.meta.Decimals)
+		return fault.Rel(0, 0, "encoder_meta.decimal", "expected -1 to 400 digits, found %d", c.meta.Decimals)
 	}
 	raw := c.inOrder(w)
 	factor := math.Pow(10, float64(c.meta.Decimals))
@@ -222,16 +222,16 @@ func (c *Content) floating(dst *vec.Vector, delta bool) error {
 	return nil
 }
 
-// floatBase is what the deltas of floating numbers were subtracted from: the writer's own rounding.
+// floatBase is what floating-point values were subtracted from: max·factor, rounded as the writer does.
 func (c *Content) floatBase(factor float64) int64 {
 	if c.meta.Schema == layout.StoreFloat {
-		return javaLong(float64(float32(int64(factor)) * float32(c.meta.Fmax)))
+		return toLong(float64(float32(int64(factor)) * float32(c.meta.Fmax)))
 	}
-	return javaLong(float64(int64(factor)) * c.meta.Fmax)
+	return toLong(float64(int64(factor)) * c.meta.Fmax)
 }
 
-// javaLong is Java's (long): NaN is 0, what does not fit is the nearest that does.
-func javaLong(f float64) int64 {
+// toLong is Java's cast to long: NaN becomes 0, other values the nearest long.
+func toLong(f float64) int64 {
 	switch {
 	case f != f:
 		return 0
@@ -253,18 +253,17 @@ func floats[T float32 | float64](dst []T, raw []byte, w int) {
 	}
 }
 
-// scaleUp is the power of ten between the file's scale and the wanted one.
+// scaleUp is the power of ten from the file's scale to that of dst.
 func (c *Content) scaleUp(dst *vec.Vector, scale int32) (decimal128.Num, error) {
 	want := dst.Type.(*arrow.Decimal128Type).Scale
 	if scale < 0 || scale > want || want > 38 {
 		return decimal128.Num{}, fault.Rel(0, 0, "encoder_meta.scale",
-			"%d digits after the decimal point, %d are wanted",
-			scale, want)
+			"expected a scale of 0 to %d, found %d", want, scale)
 	}
 	return decimal128.GetScaleMultiplier(int(want - scale)), nil
 }
 
-// smallDecimals decodes decimals that were kept as whole numbers.
+// smallDecimals decodes decimals that are stored as whole numbers.
 func (c *Content) smallDecimals(dst *vec.Vector, at int, raw []byte, w int, base int64, delta bool) error {
 	up, err := c.scaleUp(dst, c.meta.Scale)
 	if err != nil {
@@ -273,7 +272,7 @@ func (c *Content) smallDecimals(dst *vec.Vector, at int, raw []byte, w int, base
 	one := up == decimal128.FromU64(1)
 	d := vec.Fixed[decimal128.Num](dst, at)
 	for i := range d {
-		v := number(raw, i, w)
+		v := intAt(raw, i, w)
 		if delta {
 			v = base - v
 		}
@@ -286,7 +285,7 @@ func (c *Content) smallDecimals(dst *vec.Vector, at int, raw []byte, w int, base
 	return nil
 }
 
-// minBytes is the bytes that a decimal of a precision takes, as the writer reckons: 2^(8n-1) ≥ 10^precision.
+// minBytes is the width in bytes of decimals of a precision: the least n with 2^(8n-1) ≥ 10^precision.
 func minBytes(precision int32) int {
 	n := 1
 	for math.Pow(2, float64(8*n-1)) < math.Pow(10, float64(precision)) {
@@ -295,8 +294,8 @@ func minBytes(precision int32) int {
 	return n
 }
 
-// wideDecimals decodes decimals of more than 18 digits: big-endian numbers of a width that follows from the
-// precision; or, if no precision is said, each with a length and a scale of its own.
+// wideDecimals decodes decimals that are big-endian numbers of a width that follows from the precision; without a
+// precision each has a length and a scale of its own.
 func (c *Content) wideDecimals(dst *vec.Vector) error {
 	if dst.Type.ID() != arrow.DECIMAL128 {
 		return c.unknown(dst)
@@ -305,7 +304,7 @@ func (c *Content) wideDecimals(dst *vec.Vector) error {
 	case p < 0:
 		return c.leaves(dst, 4)
 	case p > 38:
-		return fault.Rel(0, 0, "encoder_meta.precision", "%d digits", p)
+		return fault.Rel(0, 0, "encoder_meta.precision", "expected at most 38 digits, found %d", p)
 	case p <= 9:
 		return c.bigEndian(dst, 4)
 	case p <= 18:
@@ -328,7 +327,7 @@ func (c *Content) bigEndian(dst *vec.Vector, w int) error {
 	d := vec.Fixed[decimal128.Num](dst, at)
 	one := up == decimal128.FromU64(1)
 	for i := range d {
-		d[i] = schema.BigNum(raw[i*w : (i+1)*w])
+		d[i] = schema.ParseDecimal(raw[i*w : (i+1)*w])
 		if !one {
 			d[i] = d[i].Mul(up)
 		}
@@ -337,8 +336,9 @@ func (c *Content) bigEndian(dst *vec.Vector, w int) error {
 	return nil
 }
 
-// leaves decodes what is kept with a length before it though it is no string: in lists and structs dates
-// (big-endian, the sign turned), decimals (scale, then a big-endian number); no bytes are null.
+// leaves decodes values of other types than strings that have a length of lv bytes before each: dates (big-endian, the
+// sign bit inverted) and decimals (scale, then a big-endian number) in lists and structs, decimals of formats 1 and 2.
+// An empty value is null.
 func (c *Content) leaves(dst *vec.Vector, lv int) error {
 	starts, err := c.Lengths(lv)
 	if err != nil {
@@ -355,7 +355,7 @@ func (c *Content) leaves(dst *vec.Vector, lv int) error {
 			if valid == nil {
 				valid = dst.Validity()
 			}
-			schema.ClearOne(valid, at+i)
+			schema.SetNull(valid, at+i)
 			nulls++
 			continue
 		}
@@ -368,14 +368,16 @@ func (c *Content) leaves(dst *vec.Vector, lv int) error {
 }
 
 func (c *Content) leaf(dst *vec.Vector, i int, v []byte) error {
-	bad := func(what string) error { return fault.Rel(0, 0, "", "entry %d: %s of %d bytes", i, what, len(v)) }
+	bad := func(want string) error {
+		return fault.Rel(0, 0, "", "entry %d: expected %s, found %d", i, want, len(v))
+	}
 	if c.P.keepsText(dst.Type) {
 		return c.textLeaf(dst, i, v)
 	}
 	switch dst.Type.ID() {
 	case arrow.DATE32:
 		if len(v) != 4 {
-			return bad("a date")
+			return bad("a date of 4 bytes")
 		}
 		code := int64(int32(binary.BigEndian.Uint32(v) ^ 1<<31))
 		if err := checkDirect(code, i); err != nil {
@@ -384,16 +386,16 @@ func (c *Content) leaf(dst *vec.Vector, i int, v []byte) error {
 		vec.Fixed[int32](dst, i)[0] = int32(code - schema.DateOffset)
 	case arrow.DECIMAL128:
 		if len(v) < 2 || len(v) > 17 {
-			return bad("a decimal")
+			return bad("a decimal of 2 to 17 bytes")
 		}
 		up, err := c.scaleUp(dst, int32(v[0]))
 		if err != nil {
 			return err
 		}
-		vec.Fixed[decimal128.Num](dst, i)[0] = schema.BigNum(v[1:]).Mul(up)
+		vec.Fixed[decimal128.Num](dst, i)[0] = schema.ParseDecimal(v[1:]).Mul(up)
 	case arrow.TIMESTAMP, arrow.INT64:
 		if len(v) != 8 {
-			return bad("a number")
+			return bad("a number of 8 bytes")
 		}
 		vec.Fixed[int64](dst, i)[0] = int64(binary.BigEndian.Uint64(v) ^ 1<<63)
 	default:
@@ -402,27 +404,28 @@ func (c *Content) leaf(dst *vec.Vector, i int, v []byte) error {
 	return nil
 }
 
-// DateRule is how codes of direct dictionaries become timestamps: carbon.cutOffTimestamp and carbon.timegranularity.
+// DateRule maps codes of direct dictionaries to timestamps: the properties carbon.cutOffTimestamp and
+// carbon.timegranularity.
 type DateRule struct {
-	Cutoff int64 // milliseconds since 1970 of code 2
-	Unit   int64 // milliseconds of a step
+	Cutoff int64 // of code 2, in milliseconds since 1970
+	Unit   int64 // from one code to the next, in milliseconds
 }
 
-// checkDirect refuses a code of a direct dictionary that no date or time has: codes are Java's integers, and count from
-// 1, which is null. As 32 bits without a sign they would be days that wrap around.
+// checkDirect is an error if no date or time has the code: codes of direct dictionaries are Java's int, from 1, which
+// is null. Codes past that range would wrap around in 32 bits.
 func checkDirect(code int64, i int) error {
 	if code < schema.NullCode || code > math.MaxInt32 {
-		return fault.Rel(0, 0, "", "entry %d: the code %d of a date or time is not from 1 to %d", i, code,
-			math.MaxInt32)
+		return fault.Rel(0, 0, "", "entry %d: expected a code of a date or time from %d to %d, found %d", i,
+			schema.NullCode, math.MaxInt32, code)
 	}
 	return nil
 }
 
-// surrogates decodes codes of direct dictionaries: dates and timestamps, big-endian, four bytes each.
+// surrogates decodes codes of direct dictionaries, dates and timestamps: big-endian, four bytes each.
 func (c *Content) surrogates(dst *vec.Vector) error {
 	const w = 4
 	if c.N <= 0 || len(c.Raw) != c.N*w {
-		return fault.Rel(0, 0, "", "%d bytes of codes of %d bytes for %d entries", len(c.Raw), w, c.N)
+		return fault.Rel(0, 0, "", "expected %d bytes for each of %d codes, found %d", w, c.N, len(c.Raw))
 	}
 	raw := c.inOrder(w)
 	at := dst.Extend(c.N)
@@ -444,7 +447,7 @@ func (c *Content) surrogates(dst *vec.Vector) error {
 			if valid == nil {
 				valid = dst.Validity()
 			}
-			schema.ClearOne(valid, at+i)
+			schema.SetNull(valid, at+i)
 			nulls++
 			v = 0
 		}

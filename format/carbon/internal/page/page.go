@@ -13,7 +13,8 @@ import (
 	"stoa/wire"
 )
 
-// Open decompresses a page and reads what stands beside the values.
+// Open decompresses a page of n entries, -1 if their number is unknown, and reads its metadata, nulls, runs and row
+// ids. b are the bytes of its spans.
 func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err error) {
 	c = Content{P: p, T: t, N: int(n)}
 	data, rowids, runs, err := p.Pieces(b)
@@ -22,17 +23,17 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 	}
 	if len(p.Meta) > 0 && !p.v12Measure() {
 		cur := wire.NewInnerCursor(p.Meta[0], fault.Span{}, "encoder_meta")
-		c.meta = layout.ParseEncoderMeta(cur, p.First() == layout.EncRLEIntegral)
+		c.meta = layout.ParseEncoderMeta(cur, p.FirstEncoding() == layout.EncRLEIntegral)
 		c.own = true
 		if cur.Err() != nil {
 			return c, Relative(cur.Err())
 		}
-		if err := c.kinds(); err != nil {
+		if err := c.checkKind(); err != nil {
 			return c, err
 		}
 	}
-	if p.First() == layout.EncRLEIntegral {
-		c.Raw = data // runs are not compressed again
+	if p.FirstEncoding() == layout.EncRLEIntegral {
+		c.Raw = data // runs are not compressed
 	} else if c.Raw, err = codec.Expand(p.Codec, data, p.Limits.Page, t.Scratch.Bytes); err != nil {
 		return c, err
 	}
@@ -40,11 +41,11 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 	if err := c.readNulls(); err != nil {
 		return c, err
 	}
-	if err := c.agree(rowids, runs); err != nil {
+	if err := c.checkParts(rowids, runs); err != nil {
 		return c, err
 	}
 	if len(runs) > 0 {
-		if err := c.spell(runs); err != nil {
+		if err := c.expandRuns(runs); err != nil {
 			return c, err
 		}
 	}
@@ -56,19 +57,19 @@ func (p *StoredPage) Open(t *format.Task, b [][]byte, n int64) (c Content, err e
 	return c, nil
 }
 
-// agree compares the parts of a page with its encoders: one with row ids says so, and one that says so has them;
-// without them its values would be given in another order. That runs may be there does not mean that they are.
-func (c *Content) agree(rowids, runs []byte) error {
+// checkParts compares the parts of a page with its encoders: it must have row ids exactly if INVERTED_INDEX is among
+// them, since otherwise its values would be decoded in another order. RLE only allows runs.
+func (c *Content) checkParts(rowids, runs []byte) error {
 	switch e := c.P.Encoders; {
 	case e.Has(layout.EncInvertedIndex) != (len(rowids) > 0) && c.N != 0:
-		return fault.Rel(0, 0, "encoders", "%s, and %d bytes of row ids", e, len(rowids))
+		return fault.Rel(0, 0, "encoders", "%s contradicts %d bytes of row ids", e, len(rowids))
 	case !e.Has(layout.EncRLE) && len(runs) > 0:
-		return fault.Rel(0, 0, "encoders", "%s, and %d bytes of runs", e, len(runs))
+		return fault.Rel(0, 0, "encoders", "%s contradicts %d bytes of runs", e, len(runs))
 	}
 	return nil
 }
 
-// readNulls decompresses the bits of the nulls.
+// readNulls sets the bit set of the nulls.
 func (c *Content) readNulls() error {
 	pr := c.P.Presence
 	if pr == nil || len(pr.Bits) == 0 {
@@ -83,7 +84,7 @@ func (c *Content) readNulls() error {
 	}
 	if pr.Ones {
 		return fault.Unsupportedf(fault.Span{}, "presence.represents_presence",
-			"bits that stand for values instead of nulls")
+			"bits that mark values instead of nulls")
 	}
 	for len(b) > 0 && b[len(b)-1] == 0 {
 		b = b[:len(b)-1]
@@ -92,8 +93,8 @@ func (c *Content) readNulls() error {
 	return nil
 }
 
-// spell writes the runs of the values out: pairs of first entry and count, i16 each in format 3.
-func (c *Content) spell(stored []byte) error {
+// expandRuns repeats the values of runs in Raw. stored are pairs of first entry and count, i16 each in format 3.
+func (c *Content) expandRuns(stored []byte) error {
 	var runs []uint32
 	if c.P.Version == 3 {
 		runs = c.T.Scratch.Uint32s(len(stored) / 2)
@@ -102,24 +103,26 @@ func (c *Content) spell(stored []byte) error {
 		}
 	} else {
 		var err error
-		if runs, err = c.P.Widths.Unpack(stored, c.T.Scratch); err != nil {
+		if runs, err = c.P.Widths.Runs(stored, c.T.Scratch); err != nil {
 			return err
 		}
 	}
 	k := len(runs) / 2
 	if k == 0 || len(runs)%2 != 0 || len(c.Raw)%k != 0 {
-		return fault.Rel(0, 0, "rle", "%d numbers for %d bytes of values", len(runs), len(c.Raw))
+		return fault.Rel(0, 0, "rle",
+			"expected a pair of numbers for each value, found %d numbers for %d bytes of values",
+			len(runs), len(c.Raw))
 	}
 	w := len(c.Raw) / k
 	var total uint64
 	for i := range k {
 		if uint64(runs[2*i]) != total {
-			return fault.Rel(0, 0, "rle", "run %d begins at entry %d, the one before ends at %d", i, runs[2*i], total)
+			return fault.Rel(0, 0, "rle", "run %d: expected the first entry %d, found %d", i, total, runs[2*i])
 		}
 		total += uint64(runs[2*i+1])
 	}
 	if total > MaxPageRows || c.N >= 0 && total != uint64(c.N) {
-		return fault.Rel(0, 0, "rle", "%d entries, the page has %d", total, c.N)
+		return fault.Rel(0, 0, "rle", "expected runs of %d entries, found %d", c.N, total)
 	}
 	out := c.T.Scratch.Bytes(int(total) * w)
 	pos := 0
@@ -128,7 +131,7 @@ func (c *Content) spell(stored []byte) error {
 		end := pos + int(runs[2*i+1])*w
 		if pos < end {
 			copy(out[pos:], v)
-			for done := pos + w; done < end; { // double what is there
+			for done := pos + w; done < end; { // copies double in size
 				done += copy(out[done:end], out[pos:done])
 			}
 			pos = end
@@ -138,15 +141,15 @@ func (c *Content) spell(stored []byte) error {
 	return nil
 }
 
-// readRowIDs reads the inverted index: i32 size of the ids, then ids, then the positions of those that begin a
-// run of which the next id is the end; i16 each in format 3. The result is a permutation of 0…n-1.
+// readRowIDs reads the inverted index: i32 size of the ids in bytes, ids, starts; i16 each in format 3. See
+// permutation.
 func (c *Content) readRowIDs(b []byte) ([]uint32, error) {
 	if len(b) < 4 {
-		return nil, fault.Rel(0, 0, "rowid", "%d bytes", len(b))
+		return nil, fault.Rel(0, 0, "rowid", "expected at least 4 bytes, found %d", len(b))
 	}
 	size := int64(int32(binary.BigEndian.Uint32(b)))
 	if size < 0 || size > int64(len(b)-4) {
-		return nil, fault.Rel(0, 0, "rowid", "%d bytes of row ids in a page of %d", size, len(b))
+		return nil, fault.Rel(0, 0, "rowid", "expected at most %d bytes of row ids, found %d", len(b)-4, size)
 	}
 	ids, starts := b[4:4+size], b[4+size:]
 	if c.P.Version != 3 {
@@ -155,13 +158,14 @@ func (c *Content) readRowIDs(b []byte) ([]uint32, error) {
 	return permutation(shorts(ids, c.T.Scratch), shorts(starts, c.T.Scratch), c.N, c.T.Scratch)
 }
 
-// Decode appends the page's entries to dst.
+// Decode appends the n entries of a page, -1 if their number is unknown, to dst. b are the bytes of its spans. Errors
+// are relative to the page.
 func (p *StoredPage) Decode(t *format.Task, b [][]byte, n int64, dst *vec.Vector) error {
 	c, err := p.Open(t, b, n)
 	if err != nil {
 		return err
 	}
-	if err := c.check12(); err != nil {
+	if err := c.checkV12(); err != nil {
 		return err
 	}
 	switch {
@@ -181,10 +185,10 @@ func (p *StoredPage) Decode(t *format.Task, b [][]byte, n int64, dst *vec.Vector
 	return c.strings(dst, 2)
 }
 
-// typed decodes a page with an encoder's metadata.
+// typed decodes a page that has encoder_meta.
 func (c *Content) typed(dst *vec.Vector) error {
 	m, w := &c.meta, c.meta.Store.Width()
-	switch c.P.First() {
+	switch c.P.FirstEncoding() {
 	case layout.EncRLEIntegral:
 		if err := c.integralRuns(); err != nil {
 			return err
@@ -194,9 +198,9 @@ func (c *Content) typed(dst *vec.Vector) error {
 		if w == 0 || m.Store == layout.StoreFloat || m.Store == layout.StoreDouble {
 			return c.unknown(dst)
 		}
-		return c.whole(dst, w, c.P.First() == layout.EncAdaptiveDeltaIntegral)
+		return c.whole(dst, w, c.P.FirstEncoding() == layout.EncAdaptiveDeltaIntegral)
 	case layout.EncAdaptiveFloating, layout.EncAdaptiveDeltaFloating:
-		return c.floating(dst, c.P.First() == layout.EncAdaptiveDeltaFloating)
+		return c.floating(dst, c.P.FirstEncoding() == layout.EncAdaptiveDeltaFloating)
 	case layout.EncDirectCompress, layout.EncDirectCompressVarchar, layout.EncBoolByte:
 		switch {
 		case m.Store == layout.StoreFloat || m.Store == layout.StoreDouble:
@@ -213,12 +217,12 @@ func (c *Content) typed(dst *vec.Vector) error {
 	return c.unknown(dst)
 }
 
-// integralRuns spells RLE_INTEGRAL out: i16 count, the highest bit set if so many values follow and not one;
-// big-endian values, which become little-endian.
+// integralRuns expands RLE_INTEGRAL: an i16 count and a value to repeat, or, if the highest bit of the count is set, as
+// many values; values are big-endian, and become little-endian.
 func (c *Content) integralRuns() error {
 	w := c.meta.Schema.Width()
 	if w == 0 || c.N < 0 || c.N > MaxPageRows {
-		return fault.Rel(0, 0, "encoders", "runs of %s, %d entries", c.meta.Schema, c.N)
+		return fault.Rel(0, 0, "encoders", "RLE_INTEGRAL of type %s, %d entries", c.meta.Schema, c.N)
 	}
 	out := c.T.Scratch.Bytes(c.N * w)
 	b, at := c.Raw, 0
@@ -235,7 +239,7 @@ func (c *Content) integralRuns() error {
 		}
 		if need > len(b) || count*w > len(out)-at {
 			return fault.Rel(len(c.Raw)-len(b), 0, "",
-				"a run of %d values, %d bytes are left and %d entries wanted", count, len(b), (len(out)-at)/w)
+				"a run of %d values does not fit: %d bytes and %d entries are left", count, len(b), (len(out)-at)/w)
 		}
 		for i := range count {
 			v := b[i*step:]
@@ -247,13 +251,13 @@ func (c *Content) integralRuns() error {
 		b = b[need:]
 	}
 	if at != len(out) {
-		return fault.Rel(0, 0, "", "%d of %d entries", at/w, c.N)
+		return fault.Rel(0, 0, "", "expected %d entries, found %d", c.N, at/w)
 	}
 	c.Raw = out
 	return nil
 }
 
-// codes decodes codes of the chunk's dictionary: big-endian, three bytes each for local dictionaries.
+// codes decodes codes of the chunk's local dictionary: big-endian, three bytes each.
 func (c *Content) codes(dst *vec.Vector) error {
 	const w = 3
 	if err := c.setCount(w); err != nil {
@@ -286,7 +290,7 @@ func (c *Content) codes(dst *vec.Vector) error {
 			if valid == nil {
 				valid = dst.Validity()
 			}
-			schema.ClearOne(valid, at+i)
+			schema.SetNull(valid, at+i)
 			nulls++
 			v = 0
 		}
@@ -296,4 +300,5 @@ func (c *Content) codes(dst *vec.Vector) error {
 	return nil
 }
 
+// PagePath is the path of page i of a column in messages.
 func PagePath(col string, i int) string { return fmt.Sprintf("%s.page[%d]", col, i) }

@@ -29,9 +29,9 @@ type PageWriter struct {
 // class is the column's class in encoder_meta.
 func (w *PageWriter) class() layout.ColumnType {
 	switch {
-	case w.Typ == layout.TypeStruct:
+	case w.Type == layout.TypeStruct:
 		return structColumn
-	case w.Typ.Complex():
+	case w.Type.Complex():
 		return arrayColumn
 	case w.Parent != nil:
 		return layout.ComplexPrimitive
@@ -64,11 +64,11 @@ type stats struct {
 
 // encoderMeta is ColumnPageEncoderMeta.
 func (w *PageWriter) encoderMeta(store layout.StoreType, s stats) []byte {
-	kind, ok := storeTypes[w.Typ]
-	if !ok || w.class() == layout.ComplexPrimitive && w.Typ == layout.TypeDecimal {
+	kind, ok := storeTypes[w.Type]
+	if !ok || w.class() == layout.ComplexPrimitive && w.Type == layout.TypeDecimal {
 		kind = layout.StoreByteArray
 	}
-	if w.Typ == layout.TypeBinary && w.Parent != nil {
+	if w.Type == layout.TypeBinary && w.Parent != nil {
 		kind = layout.StoreByteArray
 	}
 	b := layout.AppendUTF(nil, w.Name)
@@ -239,28 +239,28 @@ func (w *PageWriter) wholeBounds(p *layout.OutPage, s stats) {
 	bound := func(v int64) []byte {
 		be := binary.BigEndian
 		switch {
-		case w.Typ == layout.TypeBoolean && w.class() == layout.PlainValue:
+		case w.Type == layout.TypeBoolean && w.class() == layout.PlainValue:
 			return []byte{byte(-v)} // true is 255 to filters
-		case w.Typ == layout.TypeBoolean:
+		case w.Type == layout.TypeBoolean:
 			return []byte{byte(v)}
-		case w.Typ == layout.TypeDecimal:
+		case w.Type == layout.TypeDecimal:
 			return nil // smallDecimals set them
-		case w.Typ == layout.TypeByte:
+		case w.Type == layout.TypeByte:
 			return []byte{byte(v)}
 		case w.class() != layout.PlainValue:
 			return be.AppendUint64(nil, uint64(v))
-		case w.Typ == layout.TypeShort:
+		case w.Type == layout.TypeShort:
 			return be.AppendUint16(nil, uint16(v)^1<<15)
-		case w.Typ == layout.TypeInt:
+		case w.Type == layout.TypeInt:
 			return be.AppendUint32(nil, uint32(v)^1<<31)
 		}
 		return be.AppendUint64(nil, uint64(v)^1<<63)
 	}
-	if w.Typ == layout.TypeDecimal {
+	if w.Type == layout.TypeDecimal {
 		p.MinMax.Min[0], p.MinMax.Max[0] = w.decimalMin, w.decimalMax
 		return
 	}
-	if w.Typ == layout.TypeByte && w.class() == layout.PlainValue {
+	if w.Type == layout.TypeByte && w.class() == layout.PlainValue {
 		p.MinMax.Written[0] = false // the real writer keeps them as texts, which do not compare as numbers do
 		return
 	}
@@ -282,7 +282,7 @@ func compressedMeta(name string, class layout.ColumnType, method string) []byte 
 
 // lengthBytes is how many bytes the length of a text has.
 func (w *PageWriter) lengthBytes() int {
-	if w.Typ == layout.TypeString && w.Parent == nil {
+	if w.Type == layout.TypeString && w.Parent == nil {
 		return 2
 	}
 	return 4
@@ -324,7 +324,7 @@ func (w *PageWriter) plain(p *layout.OutPage, x *Cells, lv int, at func(i int) [
 		w.close(p, nil, raw, 0, stats{})
 		p.Meta = nil
 	}
-	if w.Typ == layout.TypeBinary && x != nil {
+	if w.Type == layout.TypeBinary && x != nil {
 		p.Nulls = w.compress(x.nulls)
 	}
 }

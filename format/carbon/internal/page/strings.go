@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// strings decodes values with a length before each, of lv bytes.
+// strings decodes values that each have a length of lv bytes before them.
 func (c *Content) strings(dst *vec.Vector, lv int) error {
 	switch dst.Type.ID() {
 	case arrow.STRING, arrow.BINARY:
@@ -42,7 +42,7 @@ func (c *Content) strings(dst *vec.Vector, lv int) error {
 			if valid == nil {
 				valid = dst.Validity()
 			}
-			schema.ClearOne(valid, at+i)
+			schema.SetNull(valid, at+i)
 			nulls++
 		} else if c.T.Want.Has(i) {
 			k += copy(room[k:], v)
@@ -53,11 +53,11 @@ func (c *Content) strings(dst *vec.Vector, lv int) error {
 	return nil
 }
 
-// texts decodes values with a length before each that are in the order of the rows, in one go. Of those that
-// nobody will look at only the length is read, and whether they are null.
+// texts is strings for values in the order of the rows, without nulls by bits: one pass instead of two. Values that the
+// task does not want are skipped, unless they are null.
 func (c *Content) texts(dst *vec.Vector, lv int) error {
 	if c.N > len(c.Raw)/lv {
-		return fault.Rel(0, len(c.Raw), "", "%d bytes of values are too few for %d", len(c.Raw), c.N)
+		return fault.Rel(0, len(c.Raw), "", "%d bytes are too few for %d values", len(c.Raw), c.N)
 	}
 	at := dst.Extend(c.N)
 	offs := dst.Offsets(at)
@@ -65,7 +65,7 @@ func (c *Content) texts(dst *vec.Vector, lv int) error {
 	if err != nil {
 		return err
 	}
-	canBeNull := c.P.Col.Typ != layout.TypeBinary
+	canBeNull := c.P.Col.Type != layout.TypeBinary
 	var valid []byte
 	nulls, k, pos := 0, 0, 0
 	first := offs[0]
@@ -81,7 +81,7 @@ func (c *Content) texts(dst *vec.Vector, lv int) error {
 			if valid == nil {
 				valid = dst.Validity()
 			}
-			schema.ClearOne(valid, at+i)
+			schema.SetNull(valid, at+i)
 			nulls++
 		case c.T.Want == nil || c.T.Want.Has(i):
 			k += copy(room[k:], v)
@@ -95,11 +95,12 @@ func (c *Content) texts(dst *vec.Vector, lv int) error {
 	return nil
 }
 
-// Lengths finds where each value begins and ends, in the order of the rows.
+// Lengths are the start and end in Raw of each value, in the order of the rows. An unknown N is set. lv is the width of
+// the length before each value.
 func (c *Content) Lengths(lv int) ([]uint32, error) {
 	if c.N < 0 || c.N > len(c.Raw)/lv {
 		if c.N >= 0 {
-			return nil, fault.Rel(0, len(c.Raw), "", "%d bytes of values are too few for %d", len(c.Raw), c.N)
+			return nil, fault.Rel(0, len(c.Raw), "", "%d bytes are too few for %d values", len(c.Raw), c.N)
 		}
 		if err := c.countLengths(lv); err != nil {
 			return nil, err
@@ -133,19 +134,19 @@ func (c *Content) length(pos, lv int) (n int, err error) {
 	b := c.Raw[pos:]
 	switch {
 	case len(b) < lv:
-		return 0, fault.Rel(pos, 0, "", "the bytes end where the length of a value should be")
+		return 0, fault.Rel(pos, 0, "", "expected the length of a value, found %d bytes", len(b))
 	case lv == 2:
 		n = int(binary.BigEndian.Uint16(b))
 	default:
 		n = int(int32(binary.BigEndian.Uint32(b)))
 	}
 	if n < 0 || n > len(b)-lv {
-		return 0, fault.Rel(pos, lv, "", "a value of %d bytes, %d are left", n, len(b)-lv)
+		return 0, fault.Rel(pos, lv, "", "expected a value of at most %d bytes, found %d", len(b)-lv, n)
 	}
 	return n, nil
 }
 
-// countLengths counts the values.
+// countLengths sets N to the number of values.
 func (c *Content) countLengths(lv int) error {
 	c.N = 0
 	for pos := 0; pos < len(c.Raw); c.N++ {

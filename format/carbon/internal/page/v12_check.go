@@ -9,14 +9,14 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// Formats 1 and 2 have no checksums. What they say twice is compared instead: the values after row ids are
-// sorted, all lie between the smallest and the largest that the footer names, and those of a measure between the
-// bounds from which they were made small.
+// Formats 1 and 2 have no checksums. What they record twice is compared instead: values of a page with row ids are
+// sorted, values of a dimension lie between min and max in the footer, and those of a measure between min and max in
+// the page's metadata.
 
-// check12 looks at the values of a dimension before they are brought into the order of the rows.
-func (c *Content) check12() error {
+// checkV12 checks the values of a dimension before they are put in the order of the rows.
+func (c *Content) checkV12() error {
 	p := c.P
-	if p.Version == 3 || c.T.NoVerify || !p.Col.Dimension || p.Col.Typ.Complex() || c.N <= 0 {
+	if p.Version == 3 || c.T.NoVerify || !p.Col.Dimension || p.Col.Type.Complex() || c.N <= 0 {
 		return nil
 	}
 	lo, hi, bounded := p.MinMax.At(0)
@@ -24,13 +24,13 @@ func (c *Content) check12() error {
 		return c.checkTexts(lo, hi, bounded)
 	}
 	if len(c.Raw)%c.N != 0 || len(c.Raw)/c.N > 8 || len(c.Raw) == 0 {
-		return nil // the decoder reports
+		return nil // the decoder reports it
 	}
 	w := len(c.Raw) / c.N
 	lowest, highest := uint64(0), uint64(math.MaxUint64)
 	if bounded {
 		if len(lo) != w || len(hi) != w {
-			return fault.Rel(0, 0, "", "codes of %d bytes, the bounds in the footer have %d and %d", w, len(lo),
+			return fault.Rel(0, 0, "", "expected bounds of %d bytes, as the codes, found %d and %d", w, len(lo),
 				len(hi))
 		}
 		lowest, highest = wideBE(lo), wideBE(hi)
@@ -39,18 +39,18 @@ func (c *Content) check12() error {
 	for i := range c.N {
 		v := wideBE(c.Raw[i*w : (i+1)*w])
 		if v < lowest || v > highest {
-			return fault.Rel(i*w, w, "", "code %d is not between %d and %d, as the footer says", v, lowest, highest)
+			return fault.Rel(i*w, w, "", "expected a code from %d to %d by the footer, found %d", lowest, highest, v)
 		}
-		// what is in lists and structs keeps its order, also with row ids
+		// children of lists and structs are not sorted, even if there are row ids
 		if v < last && c.rowids != nil && p.Col.Parent == nil {
-			return fault.Rel(i*w, w, "", "code %d follows %d, but the codes are sorted", v, last)
+			return fault.Rel(i*w, w, "", "expected a code of at least %d, as codes are sorted, found %d", last, v)
 		}
 		last = v
 	}
 	return nil
 }
 
-// wideBE is a big-endian number of at most eight bytes.
+// wideBE reads a big-endian number of at most eight bytes.
 func wideBE(b []byte) (v uint64) {
 	switch len(b) {
 	case 1:
@@ -66,7 +66,7 @@ func wideBE(b []byte) (v uint64) {
 	return v
 }
 
-// checkTexts looks at the values of a column without a dictionary.
+// checkTexts is check12 for a column without a dictionary.
 func (c *Content) checkTexts(lo, hi []byte, bounded bool) error {
 	var last []byte
 	pos := 0
@@ -77,10 +77,10 @@ func (c *Content) checkTexts(lo, hi []byte, bounded bool) error {
 		}
 		v := c.Raw[pos+2 : pos+2+n]
 		if bounded && (bytes.Compare(v, lo) < 0 || bytes.Compare(v, hi) > 0) {
-			return fault.Rel(pos+2, n, "", "%.40q is not between %.40q and %.40q, as the footer says", v, lo, hi)
+			return fault.Rel(pos+2, n, "", "expected a value from %.40q to %.40q by the footer, found %.40q", lo, hi, v)
 		}
 		if c.rowids != nil && i > 0 && c.P.Col.Parent == nil && bytes.Compare(v, last) < 0 {
-			return fault.Rel(pos+2, n, "", "%.40q follows %.40q, but the values are sorted", v, last)
+			return fault.Rel(pos+2, n, "", "expected at least %.40q, as values are sorted, found %.40q", last, v)
 		}
 		last = v
 		pos += 2 + n
@@ -88,7 +88,7 @@ func (c *Content) checkTexts(lo, hi []byte, bounded bool) error {
 	return nil
 }
 
-// checkWhole looks at the whole numbers of a measure; what stands for a null is not among the bounds.
+// checkWhole checks the whole numbers of a measure against min and max, which do not include those of nulls.
 func checkWhole[T integer](c *Content, dst []T, m *layout.MeasureMeta) error {
 	max, ok1 := m.Max.(int64)
 	min, ok2 := m.Min.(int64)
@@ -100,15 +100,13 @@ func checkWhole[T integer](c *Content, dst []T, m *layout.MeasureMeta) error {
 	}
 	for i, v := range dst {
 		if x := int64(v); (x < min || x > max) && !c.isNull(i) {
-			return fault.Rel(0, 0, "", "entry %d, %d, is not between %d and %d, as the page's metadata says", i, x,
-				min, max)
+			return fault.Rel(0, 0, "", "entry %d: expected %d to %d by encoder_meta, found %d", i, min, max, x)
 		}
 	}
 	return nil
 }
 
-// checkNulls compares the bits of the nulls with the page: all entries that are null hold the same bytes, those
-// of a made-small 0.
+// checkNulls compares the bits of the nulls with the values: all nulls must have the same bytes, those of an encoded 0.
 func (c *Content) checkNulls() error {
 	if c.T.NoVerify || c.N == 0 {
 		return nil
@@ -124,14 +122,16 @@ func (c *Content) checkNulls() error {
 			first = v
 		}
 		if !bytes.Equal(v, first) {
-			return fault.Rel(i*w, w, "presence", "entry %d is null, but has another value than the first null", i)
+			return fault.Rel(i*w, w, "presence",
+				"entry %d is null: expected the bytes of the first null, %x, found %x", i,
+				first, v)
 		}
 	}
 	return nil
 }
 
-// checkFloats is checkWhole for floating numbers. Rounding may have moved the last digit; NaN has no place
-// among bounds, and numbers after one may be beyond those that the writer kept.
+// checkFloats is checkWhole for floating-point numbers. Rounding may have changed the last digit. With a NaN in the
+// page nothing is checked: the writer's min and max may leave out the values after it.
 func (c *Content) checkFloats(dst []float64, m *layout.MeasureMeta) error {
 	max, ok1 := m.Max.(float64)
 	min, ok2 := m.Min.(float64)
@@ -141,48 +141,47 @@ func (c *Content) checkFloats(dst []float64, m *layout.MeasureMeta) error {
 	if err := c.checkNulls(); err != nil {
 		return err
 	}
-	room := math.Nextafter(math.Abs(max), math.Inf(1)) - math.Abs(max)
+	tolerance := math.Nextafter(math.Abs(max), math.Inf(1)) - math.Abs(max)
 	if m.Digits > 0 {
-		room += math.Pow(10, -float64(m.Digits))
+		tolerance += math.Pow(10, -float64(m.Digits))
 	}
 	bad := -1
 	for i, v := range dst {
 		if v != v {
 			return nil
 		}
-		if (v < min-room || v > max+room) && bad < 0 && !c.isNull(i) {
+		if (v < min-tolerance || v > max+tolerance) && bad < 0 && !c.isNull(i) {
 			bad = i
 		}
 	}
 	if bad >= 0 {
-		return fault.Rel(0, 0, "", "entry %d, %v, is not between %v and %v, as the page's metadata says", bad,
-			dst[bad], min, max)
+		return fault.Rel(0, 0, "", "entry %d: expected %v to %v by encoder_meta, found %v", bad, min, max, dst[bad])
 	}
 	return nil
 }
 
-// Kinds of values that are kept in different ways. A page says of which its values are, and so does the header.
+// Kinds of values that are stored differently. Both the page and the schema name a type: their kinds must be the same.
 const (
 	anyKind = iota
-	kindTruth
+	kindBool
 	kindWhole
-	kindMoment
+	kindTimestamp
 	kindFloat
-	kindDay
+	kindDate
 )
 
 func kindOfColumn(t layout.DataType) int {
 	switch t {
 	case layout.TypeBoolean:
-		return kindTruth
+		return kindBool
 	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
 		return kindWhole
 	case layout.TypeTimestamp:
-		return kindMoment
+		return kindTimestamp
 	case layout.TypeFloat, layout.TypeDouble:
 		return kindFloat
 	case layout.TypeDate:
-		return kindDay
+		return kindDate
 	}
 	return anyKind
 }
@@ -190,22 +189,23 @@ func kindOfColumn(t layout.DataType) int {
 func kindOfPage(t layout.StoreType) int {
 	switch t {
 	case layout.StoreBoolean:
-		return kindTruth
+		return kindBool
 	case layout.StoreByte, layout.StoreShort, layout.StoreInt, layout.StoreLong:
 		return kindWhole
 	case layout.StoreTimestamp:
-		return kindMoment
+		return kindTimestamp
 	case layout.StoreFloat, layout.StoreDouble:
 		return kindFloat
 	}
-	return anyKind // of dates there is none: they are codes, or bytes
+	return anyKind // no page has dates: they are codes, or bytes
 }
 
-// kinds compares the kind of a page's values with that of its column: the same numbers are other values as dates.
-func (c *Content) kinds() error {
-	col, own := kindOfColumn(c.P.Col.Typ), kindOfPage(c.meta.Schema)
+// checkKind compares the kind of a page's values with that of its column: numbers read as dates would be other values.
+func (c *Content) checkKind() error {
+	col, own := kindOfColumn(c.P.Col.Type), kindOfPage(c.meta.Schema)
 	if col == own || col == anyKind || own == anyKind {
 		return nil
 	}
-	return fault.Rel(0, 0, "encoder_meta", "values of type %s, the column has %s", c.meta.Schema, c.P.Col.Typ)
+	return fault.Rel(0, 0, "encoder_meta", "expected values for a column of type %s, found type %s", c.P.Col.Type,
+		c.meta.Schema)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// In formats 1 and 2 structs are kept as lists are: the number of their children, and the number of the entry
-// of the first child (two i32, big-endian). The writer counts entries through all blocklets of a load and does
-// not begin again, so that only what is between two of them can be compared with the children.
+// In formats 1 and 2 structs are stored as lists are: the number of their children, and the ordinal of the first
+// child's entry (two i32, big-endian). The writer counts entries over all blocklets of a load, so only differences of
+// ordinals can be compared with the children.
 
-// listBase is the number of the first item of a page: 0 in format 3.
+// listBase is the ordinal of the first item of a page: 0 in format 3.
 func listBase(raw []byte, version int) int64 {
 	if version == 3 {
 		return 0
@@ -33,29 +33,32 @@ func listBase(raw []byte, version int) int64 {
 func (p *StoredPage) structs12(raw []byte, counts []int32, base int64) error {
 	for i := range counts {
 		if k := int(int32(binary.BigEndian.Uint32(raw[8*i:]))); k != len(p.Col.Children) {
-			return fault.Rel(8*i, 4, "", "a struct of %d children, %s has %d", k, p.Col.Name, len(p.Col.Children))
+			return fault.Rel(8*i, 4, "", "struct %d of %s: expected %d children, found %d", i, p.Col.Name,
+				len(p.Col.Children), k)
 		}
 		if first := int64(int32(binary.BigEndian.Uint32(raw[8*i+4:]))); first != base+int64(i) {
-			return fault.Rel(8*i+4, 4, "", "struct %d begins at entry %d of its children", i, first-base)
+			return fault.Rel(8*i+4, 4, "", "struct %d of %s: expected entry %d of its children, found %d", i,
+				p.Col.Name,
+				i, first-base)
 		}
 		counts[i] = 1
 	}
 	return nil
 }
 
-// keepsText reports whether a column's values are texts though its type is another: so are dimensions without a
-// dictionary in formats 1 and 2.
+// keepsText reports whether values of a type other than string are stored as texts: those of dimensions without a
+// dictionary in formats 1 and 2 are.
 func (p *StoredPage) keepsText(t arrow.DataType) bool {
 	return p.Version < 3 && p.Col.Dimension && !p.Encoders.Has(layout.EncDictionary) && t.ID() != arrow.STRING &&
 		t.ID() != arrow.BINARY
 }
 
-// textLeaf sets entry i to the value that a text means.
+// textLeaf sets entry i to the value of a text.
 func (c *Content) textLeaf(dst *vec.Vector, i int, text []byte) error {
 	v, err := schema.ParseValue(c.P.Col, string(text), time.UTC)
 	if err != nil {
 		return Relative(err)
 	}
-	v.Put(dst, i)
+	v.Set(dst, i)
 	return nil
 }

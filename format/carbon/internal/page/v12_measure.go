@@ -14,11 +14,10 @@ import (
 	"stoa/wire"
 )
 
-// How a page of a measure is stored does not stand in the file: it follows from the largest and the smallest
-// value, as the writer chose it, and so it must be found again by the same rules (ValueCompressionUtil of
-// 1.0.0).
+// The encoding of a page of a measure is not recorded: the writer chose it by min and max, and the reader repeats the
+// choice by the same rules (ValueCompressionUtil of 1.0.0).
 
-// javaWidth is a type that the writer stores numbers as.
+// javaWidth is the Java type in which numbers are stored.
 type javaWidth uint8
 
 const (
@@ -42,7 +41,7 @@ func (w javaWidth) size() int {
 	return 8
 }
 
-// widthFor is the smallest type for a number. digits are those after the decimal point.
+// widthFor is the narrowest type for a number with so many digits after the decimal point.
 func widthFor(v float64, digits int, selected int8) javaWidth {
 	switch {
 	case digits == 0:
@@ -62,7 +61,7 @@ func widthFor(v float64, digits int, selected int8) javaWidth {
 	return javaDouble
 }
 
-// measureForm is how the numbers of a page were made small.
+// measureForm is the encoding of the numbers of a page; digits are those of MeasureMeta.
 type measureForm uint8
 
 const (
@@ -73,13 +72,13 @@ const (
 	decimals                       // i32 length, scale, big-endian digits
 )
 
-var formNames = [...]string{"as they are", "delta from the max", "times a power of ten",
+var formNames = [...]string{"plain", "delta from the max", "times a power of ten",
 	"delta times a power of ten", "decimals"}
 
-// formOf finds how the numbers were stored.
+// formOf is the encoding that the writer chose; bounds that do not fit the kind are an error.
 func formOf(m *layout.MeasureMeta) (measureForm, javaWidth, error) {
 	bad := func() (measureForm, javaWidth, error) {
-		return 0, 0, fault.Rel(0, 0, "encoder_meta", "type %q with bounds %v and %v", m.Kind, m.Min, m.Max)
+		return 0, 0, fault.Rel(0, 0, "encoder_meta", "type %q cannot have the bounds %v and %v", m.Kind, m.Min, m.Max)
 	}
 	switch m.Kind {
 	case 'b':
@@ -92,8 +91,8 @@ func formOf(m *layout.MeasureMeta) (measureForm, javaWidth, error) {
 		if !ok1 || !ok2 {
 			return bad()
 		}
-		// the difference may wrap, as it did
-		f, w := smaller(widthFor(float64(max), m.Digits, m.Selected), widthFor(float64(max-min), m.Digits, m.Selected))
+		// the difference may overflow, as in the writer
+		f, w := narrower(widthFor(float64(max), m.Digits, m.Selected), widthFor(float64(max-min), m.Digits, m.Selected))
 		return f, w, nil
 	case 'n':
 		max, ok1 := m.Max.(float64)
@@ -107,12 +106,12 @@ func formOf(m *layout.MeasureMeta) (measureForm, javaWidth, error) {
 	return bad()
 }
 
-// smaller prefers the numbers as they are, unless the differences are narrower.
-func smaller(plain, delta javaWidth) (measureForm, javaWidth) {
+// narrower chooses between plain numbers and differences from max: the narrower ones, plain ones if they are equal.
+func narrower(plain, delta javaWidth) (measureForm, javaWidth) {
 	switch {
 	case plain.size() > delta.size():
 		return fromMax, delta
-	case plain.size() < delta.size(): // the writer takes the wider type here
+	case plain.size() < delta.size(): // the writer uses the wider type here
 		return asIs, delta
 	}
 	return asIs, plain
@@ -125,7 +124,7 @@ func floatingForm(m *layout.MeasureMeta, max, min float64) (measureForm, javaWid
 	}
 	plain, delta := widthFor(largest, m.Digits, m.Selected), widthFor(max-min, m.Digits, m.Selected)
 	if m.Digits == 0 {
-		return smaller(plain, delta)
+		return narrower(plain, delta)
 	}
 	tens := math.Pow(10, float64(m.Digits))
 	form, w := asIs, plain
@@ -141,8 +140,8 @@ func floatingForm(m *layout.MeasureMeta, max, min float64) (measureForm, javaWid
 	return form, w
 }
 
-// v12Measure reports whether a page is one of a measure as CarbonData wrote them up to 1.1: in formats 1 and 2,
-// and in format 3 with the same numbers in its metadata, but not as a Java object.
+// v12Measure reports whether a page is one of a measure as CarbonData wrote them up to 1.1: in formats 1 and 2, and in
+// format 3, where the metadata are the same numbers, but not a Java object.
 func (p *StoredPage) v12Measure() bool {
 	return !p.Col.Dimension && p.Col.Parent == nil && (p.Version < 3 || p.Encoders.Has(layout.EncDelta))
 }
@@ -153,7 +152,7 @@ func (p *StoredPage) v12Measure() bool {
 //	max, min, unused   f64 ('n') or i64 ('d') each; nothing ('b')
 //	digits         i32
 //	selected       u8
-func parseMeasureMeta3(c layout.Be) (m layout.MeasureMeta) {
+func parseMeasureMeta3(c layout.BigEndian) (m layout.MeasureMeta) {
 	m.Kind = byte(c.U16("type"))
 	switch m.Kind {
 	case 'n':
@@ -164,7 +163,7 @@ func parseMeasureMeta3(c layout.Be) (m layout.MeasureMeta) {
 		c.I64("uniqueValue")
 	case 'b':
 	default:
-		c.Fail(0, 2, "type", "%q", m.Kind)
+		c.Fail(0, 2, "type", "expected n, d or b, found %q", m.Kind)
 	}
 	m.Digits, m.Selected = int(c.I32("decimal")), int8(c.U8("dataTypeSelected"))
 	if c.Err() == nil && (m.Digits < 0 || m.Digits > 400) {
@@ -173,17 +172,17 @@ func parseMeasureMeta3(c layout.Be) (m layout.MeasureMeta) {
 	return m
 }
 
-// measure12 decodes a page of a measure of formats 1 and 2.
+// measure12 decodes a page for which v12Measure is true.
 func (c *Content) measure12(dst *vec.Vector) error {
 	if len(c.P.Meta) != 1 {
-		return fault.Rel(0, 0, "encoder_meta", "%d of them, a measure has one", len(c.P.Meta))
+		return fault.Rel(0, 0, "encoder_meta", "expected one, found %d", len(c.P.Meta))
 	}
 	cur := wire.NewInnerCursor(c.P.Meta[0], fault.Span{}, "encoder_meta")
 	parse := layout.ParseMeasureMeta
 	if c.P.Version == 3 {
 		parse = parseMeasureMeta3
 	}
-	m := parse(layout.Be{Cursor: cur})
+	m := parse(layout.BigEndian{Cursor: cur})
 	if cur.Err() != nil {
 		return Relative(cur.Err())
 	}
@@ -227,11 +226,10 @@ func (c *Content) unknownMeasure(form measureForm, w javaWidth, dst *vec.Vector)
 		w.size(), formNames[form], dst.Type)
 }
 
-// isNull says whether entry i is null by the bits.
+// isNull reports whether the bits mark entry i as null.
 func (c *Content) isNull(i int) bool { return i>>3 < len(c.Nulls) && c.Nulls[i>>3]>>(i&7)&1 != 0 }
 
-// wholes decodes whole numbers. What stands for a null is not looked at: it may be anything, because it is not
-// among the bounds.
+// wholes decodes whole numbers. The values of nulls are not checked: min and max do not include them.
 func wholes[T integer](c *Content, dst []T, m *layout.MeasureMeta, form measureForm, w javaWidth) error {
 	if w >= javaFloat || form != asIs && form != fromMax {
 		return fault.Unsupportedf(fault.Span{}, "encoder_meta", "numbers of %d bytes, %s, for whole numbers",
@@ -248,22 +246,22 @@ func wholes[T integer](c *Content, dst []T, m *layout.MeasureMeta, form measureF
 		return checkWhole(c, dst, m)
 	}
 	for i := range dst {
-		v := number(c.Raw, i, w.size())
+		v := intAt(c.Raw, i, w.size())
 		if form == fromMax {
 			v = base - v
 		}
 		if int64(T(v)) != v && !c.isNull(i) {
-			return fault.Rel(i*w.size(), w.size(), "", "entry %d, %d, does not fit the column's type", i, v)
+			return fault.Rel(i*w.size(), w.size(), "", "entry %d: %d does not fit type %s", i, v, c.P.Col.Type)
 		}
 	}
 	return checkWhole(c, dst, m)
 }
 
-// doubles decodes floating numbers.
+// doubles decodes floating-point numbers.
 func (c *Content) doubles(dst []float64, m *layout.MeasureMeta, form measureForm, w javaWidth) error {
-	get := func(i int) float64 { return float64(number(c.Raw, i, w.size())) }
+	get := func(i int) float64 { return float64(intAt(c.Raw, i, w.size())) }
 	if w == javaFloat {
-		// the real reader cannot read these either
+		// CarbonData's reader cannot read these either
 		return fault.Unsupportedf(fault.Span{}, "encoder_meta", "numbers stored as floats")
 	}
 	if w == javaDouble {
@@ -296,12 +294,13 @@ func (c *Content) doubles(dst []float64, m *layout.MeasureMeta, form measureForm
 	return c.checkFloats(dst, m)
 }
 
-// tensDelta is (max - v)·10^digits turned back. The writer subtracts decimals, not binary numbers, and so does this.
+// tensDelta decodes (max - v)·10^digits. The writer subtracts decimals (BigDecimal), not binary numbers, and so does
+// this.
 type tensDelta struct {
 	digits int
 	tens   float64
 	max    float64
-	scaled float64 // max·10^digits, a whole number below 2^53; NaN: it is none
+	scaled float64 // max·10^digits if that is a whole number below 2^53, else NaN
 }
 
 func newTens(max float64, digits int) tensDelta {
@@ -314,9 +313,9 @@ func newTens(max float64, digits int) tensDelta {
 	return d
 }
 
-// from is max - v/10^digits, both taken for the shortest decimals that mean them.
+// from is max - v/10^digits, computed with the shortest decimals that round to the two.
 func (d *tensDelta) from(v float64) float64 {
-	// both are decimals of so many digits: exact but for the division
+	// both are decimals of so many digits: the difference is exact
 	if k := d.scaled - v; math.Abs(k) < 1<<53 && math.Abs(v) < 1e15 {
 		return k / d.tens
 	}

@@ -2,26 +2,27 @@ package page
 
 import (
 	"math/bits"
+	"slices"
 	"sync/atomic"
 
 	"stoa/fault"
 	"stoa/vec"
 )
 
-// Row ids and runs of formats 1 and 2 are numbers packed into the bits that the writer's property
-// carbon.blocklet.size needs (120000 if it is not set: 17 bits). The property is not in the file. But row ids
-// are a permutation of the rows, and runs follow each other, and that is so for one width only.
+// Row ids and runs of formats 1 and 2 are numbers packed with as many bits as the writer's property
+// carbon.blocklet.size needs (120,000 by default: 17 bits). The width is not in the file. But row ids are a permutation
+// of the rows, and runs follow each other, and usually only one width gives that.
 
-// The property lies between 2,000 and 12,000,000; writers take 120,000 for anything else.
+// Widths for the property's range, 2,000 to 12,000,000; writers take 120,000 for a value outside.
 const (
 	minBits = 11
 	maxBits = 24
 )
 
-// KeyWidths is the width of the packed numbers of a file. It is safe for concurrent use.
+// KeyWidths has the width in bits of the packed numbers of a file; 0: unknown. It is safe for concurrent use.
 type KeyWidths struct{ Found atomic.Int32 }
 
-// Learn sets the width by the property, if it is known. 0 is not known.
+// Learn sets the width from carbon.blocklet.size; 0: unknown.
 func (k *KeyWidths) Learn(blockletSize int) {
 	if blockletSize > 0 {
 		if blockletSize < 2000 || blockletSize > 12_000_000 {
@@ -31,8 +32,8 @@ func (k *KeyWidths) Learn(blockletSize int) {
 	}
 }
 
-// try decodes with the width that is known, or with each that is possible. If several give numbers that make
-// sense, they must be the same numbers.
+// try decodes with the known width, or with each possible one. If several succeed, they must give the same numbers; if
+// one does, and n, the number of rows or bytes, is more than 1, the width is known from then on.
 func (k *KeyWidths) try(n int, decode func(w int) ([]uint32, error)) ([]uint32, error) {
 	if w := k.Found.Load(); w > 0 {
 		return decode(int(w))
@@ -48,9 +49,9 @@ func (k *KeyWidths) try(n int, decode func(w int) ([]uint32, error)) ([]uint32, 
 			}
 			continue
 		}
-		if hits > 0 && !equal(out, got) {
+		if hits > 0 && !slices.Equal(out, got) {
 			return nil, fault.Unsupportedf(fault.Span{}, "",
-				"%d and %d bits a number both make sense; the property carbon.blocklet.size says", width, w)
+				"widths of %d and of %d bits are both possible; the writer's carbon.blocklet.size decides", width, w)
 		}
 		out, width = got, w
 		hits++
@@ -64,33 +65,21 @@ func (k *KeyWidths) try(n int, decode func(w int) ([]uint32, error)) ([]uint32, 
 	return out, nil
 }
 
-func equal(a, b []uint32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// Unpack gives the runs of a page: pairs of first entry and count, each beginning where the one before ends.
-func (k *KeyWidths) Unpack(b []byte, a *vec.Arena) ([]uint32, error) {
+// Runs are the runs of a page: pairs of first entry and count, each beginning where the previous one ends.
+func (k *KeyWidths) Runs(b []byte, a *vec.Arena) ([]uint32, error) {
 	return k.try(len(b), func(w int) ([]uint32, error) {
-		out, err := Packed(b, w, a)
+		out, err := UnpackNumbers(b, w, a)
 		if err != nil {
 			return nil, err
 		}
 		if len(out)%2 != 0 {
-			return nil, fault.Rel(0, len(b), "rle", "%d numbers of %d bits are no pairs", len(out), w)
+			return nil, fault.Rel(0, len(b), "rle", "expected pairs, found %d numbers of %d bits", len(out), w)
 		}
 		var total uint64
 		for i := 0; i < len(out); i += 2 {
 			if uint64(out[i]) != total || out[i+1] == 0 {
 				return nil, fault.Rel(0, len(b), "rle",
-					"run %d begins at entry %d and has %d, the one before ends at %d", i/2, out[i], out[i+1], total)
+					"run %d: expected the first entry %d, found %d, with a count of %d", i/2, total, out[i], out[i+1])
 			}
 			total += uint64(out[i+1])
 		}
@@ -98,14 +87,14 @@ func (k *KeyWidths) Unpack(b []byte, a *vec.Arena) ([]uint32, error) {
 	})
 }
 
-// RowIDs returns the permutation of n rows: see permutation.
+// RowIDs are the row ids of a page of n rows: see permutation.
 func (k *KeyWidths) RowIDs(ids, starts []byte, n int, a *vec.Arena) ([]uint32, error) {
 	return k.try(n, func(w int) ([]uint32, error) {
-		i, err := Packed(ids, w, a)
+		i, err := UnpackNumbers(ids, w, a)
 		if err != nil {
 			return nil, err
 		}
-		s, err := Packed(starts, w, a)
+		s, err := UnpackNumbers(starts, w, a)
 		if err != nil {
 			return nil, err
 		}
@@ -113,9 +102,9 @@ func (k *KeyWidths) RowIDs(ids, starts []byte, n int, a *vec.Arena) ([]uint32, e
 	})
 }
 
-// Packed spells out numbers of w bits: one big number, big-endian, whose lowest bits are the last number. Bits
-// above the first number are zero, and fewer than a byte.
-func Packed(b []byte, w int, a *vec.Arena) ([]uint32, error) {
+// UnpackNumbers unpacks numbers of w bits, stored as one big-endian number whose lowest bits are the last of them. The
+// bits above the first one must be zero, and fewer than eight.
+func UnpackNumbers(b []byte, w int, a *vec.Arena) ([]uint32, error) {
 	n := len(b) * 8 / w
 	if spare := len(b)*8 - n*w; spare >= 8 || len(b) > 0 && b[0]>>(8-spare) != 0 {
 		return nil, fault.Rel(0, len(b), "", "%d bytes are not numbers of %d bits", len(b), w)

@@ -17,11 +17,11 @@ import (
 func (x *Cells) AddNull(c *schema.Column) {
 	x.setNull(x.N)
 	x.N++
-	if schema.GlobalCodes(c) {
+	if schema.HasGlobalCodes(c) {
 		x.Ints = append(x.Ints, schema.NullCode)
 		return
 	}
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeFloat, layout.TypeDouble:
 		x.Nums = append(x.Nums, 0)
 	case layout.TypeDecimal:
@@ -63,14 +63,14 @@ func (x *Cells) Add(c *schema.Column, a arrow.Array, from, to int, o *schema.Wri
 		}
 		return nil
 	}
-	if c.Typ.Complex() {
+	if c.Type.Complex() {
 		return x.addNested(c, a, from, to, o)
 	}
-	if schema.GlobalCodes(c) {
+	if schema.HasGlobalCodes(c) {
 		return x.addCodes(c, a, from, to)
 	}
 	at := x.N
-	if Converts(c, a.DataType()) {
+	if NeedsConversion(c, a.DataType()) {
 		if err := x.AddConverted(c, a, from, to); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (x *Cells) Add(c *schema.Column, a arrow.Array, from, to int, o *schema.Wri
 
 // zero sets the value of a null entry, which may be anything in Arrow.
 func (x *Cells) zero(c *schema.Column, i int) {
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeFloat, layout.TypeDouble:
 		x.Nums[i] = 0
 	case layout.TypeDecimal:
@@ -253,19 +253,19 @@ const maxString = math.MaxInt16 - 2
 
 func (x *Cells) addTexts(c *schema.Column, a arrow.Array, from, to int) error {
 	limit := math.MaxInt32 >> 3
-	if c.Typ == layout.TypeString && c.Parent == nil {
+	if c.Type == layout.TypeString && c.Parent == nil {
 		limit = maxString
 	}
 	for i := from; i < to; i++ {
 		at := len(x.data)
 		if a.IsValid(i) {
 			switch a := a.(type) {
-			case Stringer:
+			case StringArray:
 				x.data = append(x.data, a.Value(i)...)
-			case texter:
+			case binaryArray:
 				x.data = append(x.data, a.Value(i)...)
 			default:
-				return fault.Bugf("carbon: values of %s as %s", a.DataType(), c.Typ)
+				return fault.Bugf("carbon: values of %s as %s", a.DataType(), c.Type)
 			}
 			if n := len(x.data) - at; n > limit {
 				return ValueErrorf(i, "a string of %d bytes is longer than a CarbonData string may be (%d): the "+
@@ -287,12 +287,12 @@ func (x *Cells) addTexts(c *schema.Column, a arrow.Array, from, to int) error {
 
 // addNested appends lists, maps and structs. Runs of children that follow each other are added at once.
 func (x *Cells) addNested(c *schema.Column, a arrow.Array, from, to int, o *schema.WriteOptions) error {
-	if s, ok := a.(*array.Struct); ok && c.Typ == layout.TypeStruct {
+	if s, ok := a.(*array.Struct); ok && c.Type == layout.TypeStruct {
 		return x.addStructs(c, s, from, to, o)
 	}
 	list, ok := a.(array.ListLike)
 	if !ok {
-		return fault.Bugf("carbon: %s as %s", a.DataType(), c.Typ)
+		return fault.Bugf("carbon: %s as %s", a.DataType(), c.Type)
 	}
 	items := list.ListValues()
 	run := [2]int{}
@@ -356,7 +356,7 @@ func (x *Cells) addStructs(c *schema.Column, a *array.Struct, from, to int, o *s
 // Check refuses what would be read as something else: a list of one null, and a struct of nulls, which are what
 // CarbonData writes for null; and, in lists and structs, empty bytes.
 func (x *Cells) Check(c *schema.Column) error {
-	if !c.Typ.Complex() {
+	if !c.Type.Complex() {
 		return nil
 	}
 	for i, k := range x.Children {
@@ -366,11 +366,11 @@ func (x *Cells) Check(c *schema.Column) error {
 	}
 	child := 0
 	for i := range x.N {
-		switch c.Typ {
+		switch c.Type {
 		case layout.TypeArray, layout.TypeMap:
 			if x.Ints[i] == 1 && !x.Null(i) && x.Children[0].readsAsNull(c.Children[0], child) {
 				return fault.Invalidf("column %s: a %s of one item that is null would be read as a null %s "+
-					"(--opt nulls=merge writes it nevertheless)", c.Name, c.Typ, c.Typ)
+					"(--opt nulls=merge writes it nevertheless)", c.Name, c.Type, c.Type)
 			}
 			child += int(x.Ints[i])
 		case layout.TypeStruct:
@@ -386,7 +386,7 @@ func (x *Cells) Check(c *schema.Column) error {
 // readsAsNull reports whether a reader takes entry i for null. check has been here before: below, only what is null
 // reads as null.
 func (x *Cells) readsAsNull(c *schema.Column, i int) bool {
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeStruct:
 		for k, kid := range x.Children {
 			if !kid.readsAsNull(c.Children[k], i) {
@@ -400,14 +400,14 @@ func (x *Cells) readsAsNull(c *schema.Column, i int) bool {
 	return x.Null(i)
 }
 
-// EmptyBytes refuses empty binaries below lists and structs, which are read as null.
-func (x *Cells) EmptyBytes(c *schema.Column) error {
+// CheckEmptyBytes refuses empty binaries below lists and structs, which are read as null.
+func (x *Cells) CheckEmptyBytes(c *schema.Column) error {
 	for i, k := range x.Children {
-		if err := k.EmptyBytes(c.Children[i]); err != nil {
+		if err := k.CheckEmptyBytes(c.Children[i]); err != nil {
 			return err
 		}
 	}
-	if c.Typ != layout.TypeBinary || c.Parent == nil {
+	if c.Type != layout.TypeBinary || c.Parent == nil {
 		return nil
 	}
 	for i := range x.N {

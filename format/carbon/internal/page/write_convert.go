@@ -16,15 +16,15 @@ import (
 	"stoa/internal/enc/half"
 )
 
-// Fits reports whether values of a field can become those of a column, which decides value by value.
-func Fits(c *schema.Column, f arrow.Field) error {
+// CheckFits reports whether values of a field can become those of a column, which decides value by value.
+func CheckFits(c *schema.Column, f arrow.Field) error {
 	var plain layout.ColumnSchema
 	if err := schema.SetType(&plain, f, c.Name); err != nil {
 		return err
 	}
-	t := plain.Typ
-	ok := t == c.Typ
-	switch c.Typ {
+	t := plain.Type
+	ok := t == c.Type
+	switch c.Type {
 	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
 		ok = ok || t == layout.TypeByte || t == layout.TypeShort || t == layout.TypeInt || t == layout.TypeLong
 	case layout.TypeFloat, layout.TypeDouble, layout.TypeDecimal:
@@ -37,45 +37,45 @@ func Fits(c *schema.Column, f arrow.Field) error {
 	case layout.TypeString:
 		ok = ok || t == layout.TypeVarchar
 	}
-	if c.Typ == layout.TypeDecimal && t == layout.TypeDecimal && plain.Scale > c.Scale {
+	if c.Type == layout.TypeDecimal && t == layout.TypeDecimal && plain.Scale > c.Scale {
 		ok = false
 	}
-	ok = ok || t == layout.TypeString && !c.Typ.Complex() && c.Typ != layout.TypeBinary
+	ok = ok || t == layout.TypeString && !c.Type.Complex() && c.Type != layout.TypeBinary
 	if !ok {
-		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Typ, f.Type)
+		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Type, f.Type)
 	}
 	children, err := (&schema.Planner{}).Children(f.Type)
-	if err != nil || len(children) != len(c.Children) && c.Typ.Complex() {
-		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Typ, f.Type)
+	if err != nil || len(children) != len(c.Children) && c.Type.Complex() {
+		return fault.Invalidf("column %s is %s: values of %s are none", c.Name, c.Type, f.Type)
 	}
 	for i, k := range c.Children {
-		if err := Fits(k, children[i]); err != nil {
+		if err := CheckFits(k, children[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Converts reports whether values of an array must be changed to become those of the column.
-func Converts(c *schema.Column, t arrow.DataType) bool {
+// NeedsConversion reports whether values of an array must be changed to become those of the column.
+func NeedsConversion(c *schema.Column, t arrow.DataType) bool {
 	plain := schema.WrittenAs[t.ID()]
 	switch t := t.(type) {
 	case arrow.DecimalType:
-		return c.Typ != layout.TypeDecimal || t.GetScale() != c.Scale
+		return c.Type != layout.TypeDecimal || t.GetScale() != c.Scale
 	case *arrow.NullType:
 		return false
 	}
 	if t.ID() == arrow.UINT64 {
-		return c.Typ != layout.TypeDecimal || c.Scale != 0
+		return c.Type != layout.TypeDecimal || c.Scale != 0
 	}
-	return plain != c.Typ && !(plain == layout.TypeString && c.Typ == layout.TypeVarchar)
+	return plain != c.Type && !(plain == layout.TypeString && c.Type == layout.TypeVarchar)
 }
 
 // AddConverted appends values of another type than the column's: whole numbers that fit, floating ones that
 // come back, texts that are read.
 func (x *Cells) AddConverted(c *schema.Column, a arrow.Array, from, to int) error {
 	text, _ := a.(*array.String)
-	quick := quickText(c)
+	quick := fastParser(c)
 	for i := from; i < to; i++ {
 		if a.IsNull(i) {
 			x.AddNull(c)
@@ -88,12 +88,12 @@ func (x *Cells) AddConverted(c *schema.Column, a arrow.Array, from, to int) erro
 				continue
 			}
 		}
-		v, err := Converted(c, a, i)
+		v, err := Convert(c, a, i)
 		if err != nil {
 			return &ValueError{Row: i, Err: err}
 		}
 		x.N++
-		switch c.Typ {
+		switch c.Type {
 		case layout.TypeFloat, layout.TypeDouble:
 			x.Nums = append(x.Nums, v.F)
 		case layout.TypeDecimal:
@@ -108,11 +108,11 @@ func (x *Cells) AddConverted(c *schema.Column, a arrow.Array, from, to int) erro
 	return nil
 }
 
-// Converted is entry i of a as a value of c's type.
-func Converted(c *schema.Column, a arrow.Array, i int) (v schema.Constant, err error) {
+// Convert is entry i of a as a value of c's type.
+func Convert(c *schema.Column, a arrow.Array, i int) (v schema.Constant, err error) {
 	switch a := a.(type) {
-	case Stringer:
-		return ConstantOf(c, a.Value(i))
+	case StringArray:
+		return ParseConstant(c, a.Value(i))
 	case *array.Float32:
 		return fromFloat(c, float64(a.Value(i)))
 	case *array.Float64:
@@ -120,7 +120,8 @@ func Converted(c *schema.Column, a arrow.Array, i int) (v schema.Constant, err e
 	case *array.Float16:
 		return fromFloat(c, float64(half.Float(a.Value(i).Uint16())))
 	}
-	plain := &schema.Column{ColumnSchema: &layout.ColumnSchema{Typ: schema.WrittenAs[a.DataType().ID()], Precision: 38}}
+	plain := &schema.Column{ColumnSchema: &layout.ColumnSchema{Type: schema.WrittenAs[a.DataType().ID()],
+		Precision: 38}}
 	if d, ok := a.DataType().(arrow.DecimalType); ok {
 		plain.Scale = d.GetScale()
 	}
@@ -128,21 +129,21 @@ func Converted(c *schema.Column, a arrow.Array, i int) (v schema.Constant, err e
 	if err := y.addValues(plain, a, i, i+1, &schema.WriteOptions{}); err != nil {
 		return v, err
 	}
-	if plain.Typ == layout.TypeDecimal {
+	if plain.Type == layout.TypeDecimal {
 		return fromDecimal(c, y.Decs[0], plain.Scale)
 	}
-	if plain.Typ == layout.TypeDate && c.Typ == layout.TypeTimestamp {
+	if plain.Type == layout.TypeDate && c.Type == layout.TypeTimestamp {
 		return schema.Constant{I: y.Ints[0] * 86_400_000}, nil
 	}
 	return fromWhole(c, y.Ints[0])
 }
 
 func fromWhole(c *schema.Column, n int64) (v schema.Constant, err error) {
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
-		w := 8 * storeTypes[c.Typ].Width()
+		w := 8 * storeTypes[c.Type].Width()
 		if n<<(64-w)>>(64-w) != n {
-			return v, fault.Invalidf("%d is no %s", n, c.Typ)
+			return v, fault.Invalidf("%d is no %s", n, c.Type)
 		}
 		v.I = n
 	case layout.TypeFloat:
@@ -160,7 +161,7 @@ func fromWhole(c *schema.Column, n int64) (v schema.Constant, err error) {
 }
 
 func fromFloat(c *schema.Column, f float64) (v schema.Constant, err error) {
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeDouble:
 		v.F = f
 	case layout.TypeFloat:
@@ -180,8 +181,8 @@ func fromFloat(c *schema.Column, f float64) (v schema.Constant, err error) {
 }
 
 func fromDecimal(c *schema.Column, d decimal128.Num, scale int32) (v schema.Constant, err error) {
-	if c.Typ != layout.TypeDecimal || scale > c.Scale {
-		return v, fault.Invalidf("%s is no %s", d.ToString(scale), c.Typ)
+	if c.Type != layout.TypeDecimal || scale > c.Scale {
+		return v, fault.Invalidf("%s is no %s", d.ToString(scale), c.Type)
 	}
 	if !d.FitsInPrecision(38 - (c.Scale - scale)) {
 		return v, fault.Invalidf("%s has more than %d digits", d.ToString(scale), c.Precision)
@@ -193,31 +194,33 @@ func fromDecimal(c *schema.Column, d decimal128.Num, scale int32) (v schema.Cons
 // Spark's hash is MurmurHash3 of 32 bits with this seed.
 const HashSeed = 42
 
-func mix(h, k uint32) uint32 {
+func murmurMix(h, k uint32) uint32 {
 	k = bits.RotateLeft32(k*0xcc9e2d51, 15) * 0x1b873593
 	return bits.RotateLeft32(h^k, 13)*5 + 0xe6546b64
 }
 
-func last(h, n uint32) int32 {
+func murmurFinish(h, n uint32) int32 {
 	h ^= n
 	h = (h ^ h>>16) * 0x85ebca6b
 	h = (h ^ h>>13) * 0xc2b2ae35
 	return int32(h ^ h>>16)
 }
 
-func MurmurInt(v uint32) int32 { return last(mix(HashSeed, v), 4) }
+func MurmurInt(v uint32) int32 { return murmurFinish(murmurMix(HashSeed, v), 4) }
 
-func MurmurLong(v uint64) int32 { return last(mix(mix(HashSeed, uint32(v)), uint32(v>>32)), 8) }
+func MurmurLong(v uint64) int32 {
+	return murmurFinish(murmurMix(murmurMix(HashSeed, uint32(v)), uint32(v>>32)), 8)
+}
 
 // MurmurText hashes words of four bytes, little-endian, then each byte that is left, as Spark does and
 // MurmurHash3 does not.
 func MurmurText(b []byte) int32 {
 	h, n := uint32(HashSeed), uint32(len(b))
 	for ; len(b) >= 4; b = b[4:] {
-		h = mix(h, binary.LittleEndian.Uint32(b))
+		h = murmurMix(h, binary.LittleEndian.Uint32(b))
 	}
 	for _, c := range b {
-		h = mix(h, uint32(int32(int8(c))))
+		h = murmurMix(h, uint32(int32(int8(c))))
 	}
-	return last(h, n)
+	return murmurFinish(h, n)
 }

@@ -30,7 +30,7 @@ func (x *Cells) addCodes(c *schema.Column, a arrow.Array, from, to int) error {
 // wholeSeconds checks timestamps from entry at on for a direct dictionary, whose codes count seconds since 1970
 // from code 2. from is the entry of at in what was added.
 func (x *Cells) wholeSeconds(c *schema.Column, at, from int, o *schema.WriteOptions) error {
-	if c.Typ != layout.TypeTimestamp || !c.Encoders.Has(layout.EncDirectDictionary) {
+	if c.Type != layout.TypeTimestamp || !c.Encoders.Has(layout.EncDirectDictionary) {
 		return nil
 	}
 	for i, ms := range x.Ints[at:] {

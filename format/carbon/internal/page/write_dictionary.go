@@ -63,7 +63,7 @@ func (d *dictWriter) codesOf(w *PageWriter, x *Cells) []uint32 {
 func (d *dictWriter) add(v []byte, w *PageWriter) (uint32, bool) {
 	d.size += len(v) + w.lengthBytes()
 	code := uint32(len(d.values) + 1)
-	if int(code) > d.threshold+1 || d.size > maxDictionary || len(v) > math.MaxInt16 && w.Typ != layout.TypeVarchar {
+	if int(code) > d.threshold+1 || d.size > maxDictionary || len(v) > math.MaxInt16 && w.Type != layout.TypeVarchar {
 		return 0, false
 	}
 	d.values = append(d.values, string(v))
@@ -112,7 +112,7 @@ func (w *PageWriter) dictionary(pages []*layout.OutPage) *layout.LocalDictionary
 		}
 	}
 	class, lv := layout.PlainValue, 2
-	if w.Typ == layout.TypeVarchar {
+	if w.Type == layout.TypeVarchar {
 		class, lv = layout.PlainLongValue, 4
 	}
 	var raw []byte

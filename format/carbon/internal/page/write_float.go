@@ -50,7 +50,7 @@ func (w *PageWriter) floating(p *layout.OutPage, x *Cells) {
 	s, odd := w.floatStats(x)
 	w.floatBounds(p, s)
 	bits := 64
-	if w.Typ == layout.TypeFloat {
+	if w.Type == layout.TypeFloat {
 		bits = 32
 	}
 	if !odd && s.decimals >= 0 && x.N > 0 {
@@ -92,7 +92,7 @@ func (w *PageWriter) child(p *layout.OutPage) {
 func (w *PageWriter) floatStats(x *Cells) (s stats, odd bool) {
 	s.fmin, s.fmax = math.Inf(1), math.Inf(-1)
 	bits := 64
-	if w.Typ == layout.TypeFloat {
+	if w.Type == layout.TypeFloat {
 		bits = 32
 	}
 	for _, v := range x.Nums {
@@ -118,7 +118,7 @@ func (w *PageWriter) floatStats(x *Cells) (s stats, odd bool) {
 
 func (w *PageWriter) floatBounds(p *layout.OutPage, s stats) {
 	bound := func(v float64) []byte {
-		if w.Typ == layout.TypeFloat {
+		if w.Type == layout.TypeFloat {
 			return binary.BigEndian.AppendUint64(nil, uint64(math.Float32bits(float32(v)))<<32)
 		}
 		return binary.BigEndian.AppendUint64(nil, math.Float64bits(v))
@@ -130,7 +130,7 @@ func (w *PageWriter) floatBounds(p *layout.OutPage, s stats) {
 // numbers are.
 func (w *PageWriter) chooseFloat(s stats, bits int) (t layout.StoreType, e layout.Encoding, ok bool) {
 	if s.decimals == 0 && bits == 64 {
-		t = narrowest(javaLong(s.fmin), javaLong(s.fmax))
+		t = narrowest(toLong(s.fmin), toLong(s.fmax))
 		return t, layout.EncAdaptiveIntegral, t != layout.StoreLong
 	}
 	f := powers[s.decimals]
@@ -138,8 +138,8 @@ func (w *PageWriter) chooseFloat(s stats, bits int) (t layout.StoreType, e layou
 	if most > math.MaxInt64 {
 		return 0, 0, false
 	}
-	plain := narrowest(0, javaLong(most))
-	d := javaLong(f * (s.fmax - s.fmin))
+	plain := narrowest(0, toLong(most))
+	d := toLong(f * (s.fmax - s.fmin))
 	delta := narrowest(d, d)
 	if plain.Width() > delta.Width() {
 		return delta, layout.EncAdaptiveDeltaFloating, true
@@ -179,8 +179,8 @@ func (w *PageWriter) scaleUp(x *Cells, s stats, store layout.StoreType, delta bo
 
 // deltaBase is what the deltas are subtracted from: the largest value, with the real writer's own rounding.
 func (w *PageWriter) deltaBase(s stats, f float64) int64 {
-	if w.Typ == layout.TypeFloat {
-		return javaLong(float64(float32(int64(f)) * float32(s.fmax)))
+	if w.Type == layout.TypeFloat {
+		return toLong(float64(float32(int64(f)) * float32(s.fmax)))
 	}
-	return javaLong(float64(int64(f)) * s.fmax)
+	return toLong(float64(int64(f)) * s.fmax)
 }

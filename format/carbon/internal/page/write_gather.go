@@ -14,8 +14,8 @@ import (
 // Span is entries from…to of one of several arrays; array -1: as many nulls.
 type Span struct{ Array, From, To int32 }
 
-// errWide is returned for more bytes or items than the 32-bit offsets of an array reach.
-var errWide = fault.Limitf(fault.Span{}, "", "more than 2 GiB of a column in one batch")
+// errTooLong is returned for more bytes or items than the 32-bit offsets of an array reach.
+var errTooLong = fault.Limitf(fault.Span{}, "", "more than 2 GiB of a column in one batch")
 
 // GatherArrays makes an array of entries of others, which have the same type; dictionaries give their values.
 // What has no kernel here is concatenated.
@@ -210,7 +210,7 @@ func gatherBytes(in []arrow.Array, spans []Span, n int) (offsets, data *memory.B
 				total += int64(ends[s.Array][i+1] - ends[s.Array][i])
 			}
 			if k++; total > math.MaxInt32 {
-				return nil, nil, errWide
+				return nil, nil, errTooLong
 			}
 			to[k] = int32(total)
 		}
@@ -238,7 +238,7 @@ func gatherLists(in []arrow.Array, spans []Span, n int) (*memory.Buffer, []Span,
 				total += end - from
 			}
 			if k++; total > math.MaxInt32 {
-				return nil, nil, errWide
+				return nil, nil, errTooLong
 			}
 			to[k] = int32(total)
 		}

@@ -24,17 +24,17 @@ func (w *PageWriter) Encode(x *Cells) *layout.OutPage {
 	p.DataChunk.Codec, p.Rows = w.Codec, int64(x.N)
 	p.MinMax = &layout.MinMax{Min: [][]byte{{}}, Max: [][]byte{{}}, Written: []bool{true}}
 	switch {
-	case w.Typ.Complex():
+	case w.Type.Complex():
 		w.nested(p, x)
-	case w.Parent == nil && (w.Typ == layout.TypeDate || w.Encoders.Has(layout.EncDictionary)):
+	case w.Parent == nil && (w.Type == layout.TypeDate || w.Encoders.Has(layout.EncDictionary)):
 		w.keys(p, x)
-	case w.Typ == layout.TypeString, w.Typ == layout.TypeVarchar, w.Typ == layout.TypeBinary:
+	case w.Type == layout.TypeString, w.Type == layout.TypeVarchar, w.Type == layout.TypeBinary:
 		w.texts(p, x)
-	case w.Parent != nil && (w.Typ == layout.TypeDate || w.Typ == layout.TypeDecimal):
+	case w.Parent != nil && (w.Type == layout.TypeDate || w.Type == layout.TypeDecimal):
 		w.leaves(p, x)
-	case w.Typ == layout.TypeDecimal && w.Precision > 18:
+	case w.Type == layout.TypeDecimal && w.Precision > 18:
 		w.wideDecimals(p, x)
-	case w.Typ == layout.TypeFloat, w.Typ == layout.TypeDouble:
+	case w.Type == layout.TypeFloat, w.Type == layout.TypeDouble:
 		w.floating(p, x)
 	default:
 		w.integral(p, x)
@@ -48,11 +48,11 @@ func (w *PageWriter) Encode(x *Cells) *layout.OutPage {
 // integral encodes whole numbers, booleans, timestamps, and decimals of up to 18 digits.
 func (w *PageWriter) integral(p *layout.OutPage, x *Cells) {
 	v := x.Ints
-	source := storeTypes[w.Typ]
-	if w.Typ == layout.TypeTimestamp {
+	source := storeTypes[w.Type]
+	if w.Type == layout.TypeTimestamp {
 		source = layout.StoreLong
 	}
-	if w.Typ == layout.TypeDecimal {
+	if w.Type == layout.TypeDecimal {
 		if v = w.smallDecimals(x); w.Precision <= 9 {
 			source = layout.StoreInt
 		} else {
@@ -67,7 +67,7 @@ func (w *PageWriter) integral(p *layout.OutPage, x *Cells) {
 	}
 	w.wholeBounds(p, s)
 	store, delta := w.chooseWhole(source, s)
-	if store == source && w.Typ != layout.TypeDecimal && w.Parent == nil || w.Typ == layout.TypeBoolean &&
+	if store == source && w.Type != layout.TypeDecimal && w.Parent == nil || w.Type == layout.TypeBoolean &&
 		w.Parent == nil {
 		p.Encoders = layout.Encodings{layout.EncDirectCompress}
 		w.finish(p, x, v, w.directType(source), s, false)
@@ -82,7 +82,7 @@ func (w *PageWriter) integral(p *layout.OutPage, x *Cells) {
 		v = w.invert(p, v)
 	}
 	w.finish(p, x, v, store, s, delta)
-	if p.Raw = int64(source.Width() * x.N); w.Typ == layout.TypeDecimal {
+	if p.Raw = int64(source.Width() * x.N); w.Type == layout.TypeDecimal {
 		p.Raw = 0 // as the real writer says of them
 	}
 	w.child(p)
@@ -90,7 +90,7 @@ func (w *PageWriter) integral(p *layout.OutPage, x *Cells) {
 
 // directType is the store type of numbers that are only compressed.
 func (w *PageWriter) directType(source layout.StoreType) layout.StoreType {
-	if w.Typ == layout.TypeBoolean {
+	if w.Type == layout.TypeBoolean {
 		return layout.StoreByte
 	}
 	return source
@@ -110,10 +110,10 @@ func (w *PageWriter) chooseWhole(source layout.StoreType, s stats) (t layout.Sto
 	}
 	other := layout.StoreLong
 	// else it overflowed; the real writer does not try wide decimals
-	if d := s.max - s.min; d >= 0 && !(w.Typ == layout.TypeDecimal && source == layout.StoreLong) {
+	if d := s.max - s.min; d >= 0 && !(w.Type == layout.TypeDecimal && source == layout.StoreLong) {
 		other = narrowest(d, d)
 	}
-	if w.Typ == layout.TypeBoolean && w.Parent != nil {
+	if w.Type == layout.TypeBoolean && w.Parent != nil {
 		source = layout.StoreByte
 	}
 	if plain.Width() <= other.Width() {
@@ -174,7 +174,7 @@ func (w *PageWriter) wideDecimals(p *layout.OutPage, x *Cells) {
 // many as the largest code of a global dictionary needs; null is code 1.
 func (w *PageWriter) keys(p *layout.OutPage, x *Cells) {
 	n := 4
-	if schema.GlobalCodes(w.Column) {
+	if schema.HasGlobalCodes(w.Column) {
 		n = keyBytes(w.Column)
 	}
 	codes := make([]int64, len(x.Ints))
@@ -207,7 +207,7 @@ func (w *PageWriter) leaves(p *layout.OutPage, x *Cells) {
 		var v []byte
 		switch {
 		case x.Null(i):
-		case w.Typ == layout.TypeDate:
+		case w.Type == layout.TypeDate:
 			v = binary.BigEndian.AppendUint32(nil, uint32(x.Ints[i]+schema.DateOffset)^1<<31)
 		default:
 			v = DecimalBytes(x.Decs[i], w.Scale)
@@ -231,7 +231,7 @@ func (w *PageWriter) byteArrays(p *layout.OutPage, raw []byte) {
 // the number of its children.
 func (w *PageWriter) nested(p *layout.OutPage, x *Cells) {
 	raw := w.raw[:0]
-	if w.Typ == layout.TypeStruct {
+	if w.Type == layout.TypeStruct {
 		for range x.N {
 			raw = binary.BigEndian.AppendUint16(raw, uint16(len(w.Children)))
 		}
@@ -261,7 +261,7 @@ func (w *PageWriter) textBounds(p *layout.OutPage, x *Cells) {
 	var lo, hi []byte
 	for i := range x.N {
 		v := x.Text(i)
-		if x.Null(i) && w.Typ != layout.TypeBinary {
+		if x.Null(i) && w.Type != layout.TypeBinary {
 			v = []byte(schema.NullText)
 		}
 		if len(v) > maxBound {
@@ -297,7 +297,7 @@ func (w *PageWriter) texts(p *layout.OutPage, x *Cells) {
 func (w *PageWriter) plainTexts(p *layout.OutPage, x *Cells) {
 	lv := w.lengthBytes()
 	at := func(i int) []byte {
-		if w.Typ != layout.TypeBinary && x.Null(i) {
+		if w.Type != layout.TypeBinary && x.Null(i) {
 			return []byte(schema.NullText)
 		}
 		return x.Text(i)

@@ -16,58 +16,58 @@ import (
 	"stoa/internal/civil"
 )
 
-// ConstantOf reads a text as a value of a column, for loads. The usual spellings are read here, quickly; all
+// ParseConstant reads a text as a value of a column, for loads. The usual spellings are read here, quickly; all
 // others by schema.ParseValue.
-func ConstantOf(c *schema.Column, s string) (v schema.Constant, err error) {
+func ParseConstant(c *schema.Column, s string) (v schema.Constant, err error) {
 	ok := false
-	if quick := quickText(c); quick != nil {
+	if quick := fastParser(c); quick != nil {
 		v.I, ok = quick(s)
-	} else if c.Typ == layout.TypeDecimal {
-		v.D, ok = decimalOf(s, c.Scale)
+	} else if c.Type == layout.TypeDecimal {
+		v.D, ok = parseShortDecimal(s, c.Scale)
 	}
 	if !ok {
-		v, err = SlowConstant(c, s)
+		v, err = ParseExact(c, s)
 	}
-	if c.Typ == layout.TypeDate && err == nil && (v.I < MinDate || v.I > MaxDate) {
+	if c.Type == layout.TypeDate && err == nil && (v.I < MinDate || v.I > MaxDate) {
 		err = fault.Invalidf("%q is beyond what a date can be", s)
 	}
 	return v, err
 }
 
-// quickText reads the usual texts of the column's type as a whole number; nil: there is no such way.
-func quickText(c *schema.Column) func(s string) (int64, bool) {
-	switch c.Typ {
+// fastParser reads the usual texts of the column's type as a whole number; nil: there is no such way.
+func fastParser(c *schema.Column) func(s string) (int64, bool) {
+	switch c.Type {
 	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
-		unused := 64 - 8*storeTypes[c.Typ].Width()
+		unused := 64 - 8*storeTypes[c.Type].Width()
 		return func(s string) (int64, bool) {
-			n, ok := wholeOf(s)
+			n, ok := parseWhole(s)
 			return n, ok && n<<unused>>unused == n
 		}
 	case layout.TypeDate:
 		return func(s string) (int64, bool) {
-			n, ok := daysOf(s)
+			n, ok := parseDays(s)
 			return n, ok && n >= MinDate && n <= MaxDate
 		}
 	case layout.TypeTimestamp:
-		return timeOf
+		return parseTime
 	}
 	return nil
 }
 
-// wholeOf reads a whole number of at most 18 digits.
-func wholeOf(s string) (int64, bool) {
+// parseWhole reads a whole number of at most 18 digits.
+func parseWhole(s string) (int64, bool) {
 	if len(s) > 1 && s[0] == '-' {
-		n, ok := wholeOf(s[1:])
+		n, ok := parseWhole(s[1:])
 		return -n, ok && s[1] != '-'
 	}
 	if s == "" || len(s) > 18 {
 		return 0, false
 	}
-	return digits(s)
+	return parseDigits(s)
 }
 
-func SlowConstant(c *schema.Column, s string) (v schema.Constant, err error) {
-	if c.Typ == layout.TypeTimestamp {
+func ParseExact(c *schema.Column, s string) (v schema.Constant, err error) {
+	if c.Type == layout.TypeTimestamp {
 		if when, err := time.Parse(time.RFC3339Nano, s); err == nil {
 			if when.Nanosecond()%1e6 != 0 {
 				return v, fault.Invalidf("%q has parts of a millisecond", s)
@@ -79,9 +79,9 @@ func SlowConstant(c *schema.Column, s string) (v schema.Constant, err error) {
 		}
 	}
 	if v, err = schema.ParseValue(c, s, nil); err != nil || v.Null {
-		return v, fault.Invalidf("%q is no %s", s, c.Typ)
+		return v, fault.Invalidf("%q is no %s", s, c.Type)
 	}
-	if c.Typ == layout.TypeFloat {
+	if c.Type == layout.TypeFloat {
 		if v.F = float64(float32(v.F)); math.IsInf(v.F, 0) {
 			return v, fault.Invalidf("%q is beyond what a float can be", s)
 		}
@@ -129,8 +129,8 @@ func (x *Cells) Array(t arrow.DataType) (arrow.Array, error) {
 	return b.NewArray(), nil
 }
 
-// digits reads a number of exactly these digits.
-func digits(s string) (n int64, ok bool) {
+// parseDigits reads a number of exactly these digits.
+func parseDigits(s string) (n int64, ok bool) {
 	for i := range len(s) {
 		d := s[i] - '0'
 		if d > 9 {
@@ -141,23 +141,23 @@ func digits(s string) (n int64, ok bool) {
 	return n, true
 }
 
-// daysOf reads YYYY-MM-DD as days since 1970.
-func daysOf(s string) (int64, bool) {
+// parseDays reads YYYY-MM-DD as days since 1970.
+func parseDays(s string) (int64, bool) {
 	if len(s) != 10 || s[4] != '-' || s[7] != '-' {
 		return 0, false
 	}
-	y, ok1 := digits(s[:4])
-	m, ok2 := digits(s[5:7])
-	d, ok3 := digits(s[8:])
+	y, ok1 := parseDigits(s[:4])
+	m, ok2 := parseDigits(s[5:7])
+	d, ok3 := parseDigits(s[8:])
 	if !ok1 || !ok2 || !ok3 || m < 1 || m > 12 || d < 1 || int(d) > civil.MonthDays(y, int(m)) {
 		return 0, false
 	}
 	return civil.Days(y, int(m), int(d)), true
 }
 
-// timeOf reads YYYY-MM-DD HH:MM:SS with up to three digits of a fraction, or T between and Z after it, as
+// parseTime reads YYYY-MM-DD HH:MM:SS with up to three digits of a fraction, or T between and Z after it, as
 // milliseconds since 1970.
-func timeOf(s string) (int64, bool) {
+func parseTime(s string) (int64, bool) {
 	if len(s) < 19 || s[13] != ':' || s[16] != ':' {
 		return 0, false
 	}
@@ -167,10 +167,10 @@ func timeOf(s string) (int64, bool) {
 	case s[10] != ' ':
 		return 0, false
 	}
-	day, ok := daysOf(s[:10])
-	h, ok1 := digits(s[11:13])
-	m, ok2 := digits(s[14:16])
-	sec, ok3 := digits(s[17:19])
+	day, ok := parseDays(s[:10])
+	h, ok1 := parseDigits(s[11:13])
+	m, ok2 := parseDigits(s[14:16])
+	sec, ok3 := parseDigits(s[17:19])
 	if !ok || !ok1 || !ok2 || !ok3 || h > 23 || m > 59 || sec > 59 {
 		return 0, false
 	}
@@ -179,7 +179,7 @@ func timeOf(s string) (int64, bool) {
 		if len(rest) < 2 || len(rest) > 4 || rest[0] != '.' {
 			return 0, false
 		}
-		if ms, ok = digits(rest[1:]); !ok {
+		if ms, ok = parseDigits(rest[1:]); !ok {
 			return 0, false
 		}
 		for range 4 - len(rest) {
@@ -189,8 +189,9 @@ func timeOf(s string) (int64, bool) {
 	return ((day*24+h)*60+m)*60_000 + sec*1000 + ms, true
 }
 
-// decimalOf reads a decimal of at most 18 digits, those of the scale among them, as a whole number of 10^-scale.
-func decimalOf(s string, scale int32) (d decimal128.Num, ok bool) {
+// parseShortDecimal reads a decimal of at most 18 digits, those of the scale among them, as a whole number of
+// 10^-scale.
+func parseShortDecimal(s string, scale int32) (d decimal128.Num, ok bool) {
 	sign := int64(1)
 	if strings.HasPrefix(s, "-") {
 		sign, s = -1, s[1:]
@@ -200,8 +201,8 @@ func decimalOf(s string, scale int32) (d decimal128.Num, ok bool) {
 	if whole == "" || more < 0 || len(whole)+int(scale) > 18 {
 		return d, false
 	}
-	w, ok1 := digits(whole)
-	p, ok2 := digits(part)
+	w, ok1 := parseDigits(whole)
+	p, ok2 := parseDigits(part)
 	for range len(part) {
 		w *= 10
 	}

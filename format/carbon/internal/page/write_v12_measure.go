@@ -25,7 +25,7 @@ const exactWhole = 1 << 53
 // v12Measure gives the bytes of a page of a measure, and the numbers from which it was made small. as10: small
 // wherever 1.0 does.
 func v12Measure(c *schema.Column, x *Cells, as10 bool) ([]byte, layout.MeasureMeta) {
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeDecimal:
 		return v12Decimals(c, x)
 	case layout.TypeDouble:
@@ -85,7 +85,7 @@ func doubleForm(m *layout.MeasureMeta) v12Form {
 	hi, lo := m.Max.(float64), m.Min.(float64)
 	direct := v12Form{asIs, 8}
 	if m.Digits == 0 {
-		if a, z := javaLong(lo), javaLong(hi); narrowest(a, z).Width() == 8 {
+		if a, z := toLong(lo), toLong(hi); narrowest(a, z).Width() == 8 {
 			return direct
 		}
 		return v12Form{}
@@ -94,8 +94,8 @@ func doubleForm(m *layout.MeasureMeta) v12Form {
 	if tens*most > math.MaxInt64 {
 		return direct
 	}
-	d := javaLong(tens * (hi - lo))
-	plain, delta := narrowest(0, javaLong(tens*most)).Width(), narrowest(d, d).Width()
+	d := toLong(tens * (hi - lo))
+	plain, delta := narrowest(0, toLong(tens*most)).Width(), narrowest(d, d).Width()
 	switch {
 	case plain > delta:
 		return v12Form{fromMaxTens, delta}
@@ -143,7 +143,7 @@ func smallDoubles(x *Cells, m *layout.MeasureMeta, form measureForm, w javaWidth
 	raw = make([]byte, 0, len(x.Nums)*w.size())
 	max := m.Max.(float64)
 	d := newTens(max, m.Digits)
-	later := float64(javaLong(d.tens * max)) // what later releases subtract from
+	later := float64(toLong(d.tens * max)) // what later releases subtract from
 	for i, v := range x.Nums {
 		small := v
 		switch form {
@@ -152,7 +152,7 @@ func smallDoubles(x *Cells, m *layout.MeasureMeta, form measureForm, w javaWidth
 		case scaledUp:
 			small = javaRound(d.tens * v)
 		case fromMaxTens:
-			small = javaRound(d.below(v) * d.tens)
+			small = javaRound(d.deltaOf(v) * d.tens)
 		}
 		if w == javaDouble {
 			raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(small))
@@ -162,7 +162,7 @@ func smallDoubles(x *Cells, m *layout.MeasureMeta, form measureForm, w javaWidth
 		if x.Null(i) {
 			continue
 		}
-		if math.Float64bits(d.back(form, w, small)) != math.Float64bits(v) || !as10 && form == fromMaxTens &&
+		if math.Float64bits(d.decode(form, w, small)) != math.Float64bits(v) || !as10 && form == fromMaxTens &&
 			(later-small)/d.tens != v {
 			return nil, false
 		}
@@ -170,8 +170,8 @@ func smallDoubles(x *Cells, m *layout.MeasureMeta, form measureForm, w javaWidth
 	return raw, true
 }
 
-// back is what a reader makes of a number.
-func (d *tensDelta) back(form measureForm, w javaWidth, small float64) float64 {
+// decode is what a reader makes of a number.
+func (d *tensDelta) decode(form measureForm, w javaWidth, small float64) float64 {
 	if w != javaDouble {
 		if small != math.Trunc(small) || math.Abs(small) >= 1<<63 {
 			return math.NaN()
@@ -189,8 +189,8 @@ func (d *tensDelta) back(form measureForm, w javaWidth, small float64) float64 {
 	return small
 }
 
-// below is max - v, both taken for the shortest decimals that mean them.
-func (d *tensDelta) below(v float64) float64 {
+// deltaOf is max - v, both taken for the shortest decimals that mean them.
+func (d *tensDelta) deltaOf(v float64) float64 {
 	if s := math.Round(v * d.tens); math.Abs(s) < 1<<53 && s/d.tens == v && math.Abs(d.scaled-s) < 1<<53 {
 		return (d.scaled - s) / d.tens
 	}

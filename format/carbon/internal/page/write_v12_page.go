@@ -44,7 +44,7 @@ func packNumbers(dst []byte, v []uint32, w int) []byte {
 }
 
 // keyBytes is how many bytes the codes of a column have.
-func keyBytes(c *schema.Column) int { return (bits.Len32(uint32(c.Card)) + 7) / 8 }
+func keyBytes(c *schema.Column) int { return (bits.Len32(uint32(c.Cardinality)) + 7) / 8 }
 
 // surrogate is the code of an entry of a column with a dictionary, or with a direct one.
 func surrogate(c *schema.Column, x *Cells, i int) uint32 {
@@ -53,7 +53,7 @@ func surrogate(c *schema.Column, x *Cells, i int) uint32 {
 		return schema.NullCode
 	case !c.Encoders.Has(layout.EncDirectDictionary):
 		return uint32(x.Ints[i])
-	case c.Typ == layout.TypeDate:
+	case c.Type == layout.TypeDate:
 		return uint32(x.Ints[i] + schema.DateOffset)
 	}
 	return uint32(x.Ints[i]/1000 + 2) // wholeSeconds checked whether it fits
@@ -72,7 +72,7 @@ func plainText(c *schema.Column, x *Cells, i int) []byte {
 	switch {
 	case x.Null(i):
 		return []byte(schema.NullText)
-	case c.Typ == layout.TypeString:
+	case c.Type == layout.TypeString:
 		return x.Text(i)
 	}
 	return []byte(ValueText(c, x, i))
@@ -80,7 +80,7 @@ func plainText(c *schema.Column, x *Cells, i int) []byte {
 
 // ValueText is the text of a value in a dictionary, or of a dimension without one.
 func ValueText(c *schema.Column, x *Cells, i int) string {
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeString:
 		return string(x.Text(i))
 	case layout.TypeDouble:
@@ -101,9 +101,9 @@ func (c *V12Column) Encode(x *Cells) *layout.V12Page {
 	switch {
 	case !c.Dimension:
 		raw, m := v12Measure(c.Column, x, c.As10)
-		p.Encoders, p.Meta, p.Nulls = layout.Encodings{layout.EncDelta}, [][]byte{m.Put()}, bytes.Clone(x.nulls)
-		p.Data = layout.Squeezed(raw)
-	case c.Typ.Complex():
+		p.Encoders, p.Meta, p.Nulls = layout.Encodings{layout.EncDelta}, [][]byte{m.Encode()}, bytes.Clone(x.nulls)
+		p.Data = layout.CompressV12(raw)
+	case c.Type.Complex():
 		c.nested(p, x)
 	case c.Encoders.Has(layout.EncDictionary):
 		c.codes(p, x)
@@ -133,7 +133,7 @@ func (c *V12Column) codes(p *layout.V12Page, x *Cells) {
 		pairs = append(pairs, uint32(i), uint32(end-i))
 		i = end
 	}
-	p.Data = layout.Squeezed(raw)
+	p.Data = layout.CompressV12(raw)
 	if c.Runs && len(pairs) < 2*len(at) {
 		p.Runs = packNumbers(nil, pairs, c.Bits)
 	}
@@ -141,11 +141,11 @@ func (c *V12Column) codes(p *layout.V12Page, x *Cells) {
 	p.Encoders = append(c.dictionaryEncoders(), p.Encoders...)
 	if c.Parent != nil {
 		if x.N > 0 {
-			p.Lo, p.Hi = key(0), key(uint32(x.N-1))
+			p.Min, p.Max = key(0), key(uint32(x.N-1))
 		}
 		return
 	}
-	p.Lo, p.Hi = appendCode(nil, slices.Min(code), w), appendCode(nil, slices.Max(code), w)
+	p.Min, p.Max = appendCode(nil, slices.Min(code), w), appendCode(nil, slices.Max(code), w)
 	p.First, p.Last = key(0), key(uint32(x.N-1))
 }
 
@@ -172,8 +172,8 @@ func (c *V12Column) texts(p *layout.V12Page, x *Cells) {
 	for _, i := range c.order(p, x.N, func(a, b uint32) int { return bytes.Compare(v[a], v[b]) }) {
 		raw = append(binary.BigEndian.AppendUint16(raw, uint16(len(v[i]))), v[i]...)
 	}
-	p.Data = layout.Squeezed(raw)
-	p.Lo, p.Hi = bytes.Clone(slices.MinFunc(v, bytes.Compare)), bytes.Clone(slices.MaxFunc(v, bytes.Compare))
+	p.Data = layout.CompressV12(raw)
+	p.Min, p.Max = bytes.Clone(slices.MinFunc(v, bytes.Compare)), bytes.Clone(slices.MaxFunc(v, bytes.Compare))
 	p.First, p.Last = v[0], v[x.N-1]
 }
 
@@ -231,7 +231,7 @@ func (c *V12Column) nested(p *layout.V12Page, x *Cells) {
 	at := int32(0)
 	for i := range x.N {
 		n := int32(len(c.Children))
-		if c.Typ == layout.TypeArray {
+		if c.Type == layout.TypeArray {
 			n = int32(x.Ints[i])
 		}
 		first := at
@@ -239,16 +239,16 @@ func (c *V12Column) nested(p *layout.V12Page, x *Cells) {
 			first = 0
 		}
 		raw = be.AppendUint32(be.AppendUint32(raw, uint32(n)), uint32(first))
-		if c.Typ == layout.TypeStruct {
+		if c.Type == layout.TypeStruct {
 			n = 1
 		}
 		at += n
 	}
-	p.Data = layout.Squeezed(raw)
+	p.Data = layout.CompressV12(raw)
 	c.order(p, x.N, nil)
 	p.Encoders = append(c.dictionaryEncoders(), p.Encoders...)
 	if len(raw) > 0 {
-		p.Lo, p.Hi = raw[:8], raw[len(raw)-8:]
+		p.Min, p.Max = raw[:8], raw[len(raw)-8:]
 	}
 	if c.Parent == nil {
 		p.First, p.Last = nestedKey(c.Column, x, 0), nestedKey(c.Column, x, x.N-1)
@@ -259,7 +259,7 @@ func (c *V12Column) nested(p *layout.V12Page, x *Cells) {
 // four bytes each.
 func nestedKey(c *schema.Column, x *Cells, i int) (b []byte) {
 	be := binary.BigEndian
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeArray:
 		b = be.AppendUint32(b, uint32(x.Ints[i]))
 		from := 0

@@ -12,14 +12,15 @@ import (
 // Column is a column of a table or file, with its children.
 type Column struct {
 	*layout.ColumnSchema
-	Chunk    int // number of the column chunk in a blocklet of its file
+	Chunk    int // index of the column chunk in a blocklet of the file
 	Children []*Column
-	Parent   *Column
-	// card is the cardinality that a file's segment_info says, -1 if none; formats 1 and 2 make key widths of it.
-	Card int32
+	Parent   *Column // nil: a top-level column
+	// Cardinality is the cardinality in the file's segment_info, -1 if it has none; formats 1 and 2 derive the widths
+	// of keys from it.
+	Cardinality int32
 }
 
-// LeafName is the last part of a child's name.
+// LeafName is the column's name without that of its parent.
 func (c *Column) LeafName() string {
 	if c.Parent != nil && len(c.Name) > len(c.Parent.Name)+1 && c.Name[:len(c.Parent.Name)] == c.Parent.Name {
 		return c.Name[len(c.Parent.Name)+1:]
@@ -29,8 +30,9 @@ func (c *Column) LeafName() string {
 
 const maxNesting = 32
 
-// ColumnTree makes trees of columns that are listed depth first, and numbers their chunks: dimensions in the
-// order of the list, then measures.
+// ColumnTree builds the trees of columns that are listed depth first, and numbers their chunks: dimensions in the order
+// of the list, then measures. chunks is how many there are. Errors are Corrupt, Unsupported (a type) or Limit (nested
+// too deep); they have the place at and path.
 func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots []*Column, chunks int, err error) {
 	dims := 0
 	for i := range list {
@@ -45,7 +47,7 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 		if pos >= len(list) {
 			return nil, fault.Corruptf(at, path, "column %s has more children than follow it", parent.Name)
 		}
-		c := &Column{ColumnSchema: &list[pos], Parent: parent, Card: -1}
+		c := &Column{ColumnSchema: &list[pos], Parent: parent, Cardinality: -1}
 		pos++
 		if c.Dimension {
 			c.Chunk = dim
@@ -67,7 +69,7 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 			if err != nil {
 				return nil, err
 			}
-			if !strings.HasPrefix(k.Name, c.prefix()) { // one of the two names is another now
+			if !strings.HasPrefix(k.Name, c.prefix()) { // one of the two names is damaged
 				return nil, fault.Corruptf(at, path, "column %s is within column %s, whose name it does not begin with",
 					k.Name, c.Name)
 			}
@@ -85,16 +87,25 @@ func ColumnTree(list []layout.ColumnSchema, at fault.Span, path string) (roots [
 	return roots, len(list), nil
 }
 
-// prefix is what the names of a column's children begin with. The pairs of a map are called as one likes: they are
-// left out.
+// ByChunk are the columns of the trees, children among them, by the index of their chunk; n as ColumnTree returned it.
+func ByChunk(roots []*Column, n int) []*Column {
+	out := make([]*Column, n)
+	for _, r := range roots {
+		r.Walk(func(c *Column) { out[c.Chunk] = c })
+	}
+	return out
+}
+
+// prefix is what the names of a column's children begin with. The struct in a map has an arbitrary name, which is not
+// part of those of key and value.
 func (c *Column) prefix() string {
-	if c.Parent != nil && c.Parent.Typ == layout.TypeMap {
+	if c.Parent != nil && c.Parent.Type == layout.TypeMap {
 		return c.Parent.prefix()
 	}
 	return c.Name + "."
 }
 
-// CheckLimits refuses columns that are more, or nested deeper, than the limits allow.
+// CheckLimits is Limit if there are more columns, or columns nested deeper, than l allows.
 func CheckLimits(roots []*Column, l format.Limits, at fault.Span, path string) error {
 	fields, depth := int64(0), int64(0)
 	var walk func(c *Column, above int64)
@@ -111,13 +122,13 @@ func CheckLimits(roots []*Column, l format.Limits, at fault.Span, path string) e
 	return l.FitSize(fields, depth, at, path)
 }
 
-// check says whether a column can be what it says.
+// check checks a column's type, and the number of children against it.
 func (c *Column) check(at fault.Span, path string) error {
 	if c.Name == "" {
-		return fault.Corruptf(at, path, "a column of type %s has no name", c.Typ)
+		return fault.Corruptf(at, path, "a column of type %s has no name", c.Type)
 	}
 	want := -1
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeArray, layout.TypeMap:
 		want = 1
 	case layout.TypeStruct:
@@ -128,41 +139,42 @@ func (c *Column) check(at fault.Span, path string) error {
 		want = 0
 	}
 	if want >= 0 && len(c.Children) != want {
-		return fault.Corruptf(at, path, "column %s, of type %s, has %d children", c.Name, c.Typ, len(c.Children))
+		return fault.Corruptf(at, path, "column %s of type %s: expected %d children, found %d", c.Name, c.Type, want,
+			len(c.Children))
 	}
-	if c.Typ == layout.TypeMap && (c.Children[0].Typ != layout.TypeStruct || len(c.Children[0].Children) != 2) {
-		return fault.Corruptf(at, path, "the map %s has no struct of key and value", c.Name)
+	if c.Type == layout.TypeMap && (c.Children[0].Type != layout.TypeStruct || len(c.Children[0].Children) != 2) {
+		return fault.Corruptf(at, path, "map %s: expected a struct of key and value", c.Name)
 	}
-	if _, ok := layout.TypeNames[c.Typ]; !ok {
-		return fault.Unsupportedf(at, path, "column %s: %s", c.Name, c.Typ)
+	if _, ok := layout.TypeNames[c.Type]; !ok {
+		return fault.Unsupportedf(at, path, "column %s: %s", c.Name, c.Type)
 	}
 	return nil
 }
 
-// All calls f with c and every column below it, depth first.
-func (c *Column) All(f func(*Column)) {
+// Walk calls f with c and every column below it, depth first.
+func (c *Column) Walk(f func(*Column)) {
 	f(c)
 	for _, k := range c.Children {
-		k.All(f)
+		k.Walk(f)
 	}
 }
 
-// SetCard reports a column how many codes it has: of a direct dictionary as many as there are numbers.
-func (c *Column) SetCard(codes int) {
+// SetCardinality sets the cardinality that a writer records: codes for a global dictionary, the max of an int for a
+// direct one, 0 for a nested column with a dictionary, else -1.
+func (c *Column) SetCardinality(codes int) {
 	switch {
-	case c.Typ.Complex() && c.Encoders.Has(layout.EncDictionary):
-		c.Card = 0
+	case c.Type.Complex() && c.Encoders.Has(layout.EncDictionary):
+		c.Cardinality = 0
 	case !c.Encoders.Has(layout.EncDictionary):
-		c.Card = -1
+		c.Cardinality = -1
 	case c.Encoders.Has(layout.EncDirectDictionary):
-		c.Card = math.MaxInt32
+		c.Cardinality = math.MaxInt32
 	default:
-		c.Card = int32(codes)
+		c.Cardinality = int32(codes)
 	}
 }
 
-// GlobalCodes reports whether the pages of a column hold codes of a dictionary of the table.
-func GlobalCodes(c *Column) bool {
-	return c.Dimension && !c.Typ.Complex() && c.Encoders.Has(layout.EncDictionary) &&
-		!c.Encoders.Has(layout.EncDirectDictionary)
+// HasGlobalCodes reports whether the pages of a column hold codes of a global dictionary.
+func HasGlobalCodes(c *Column) bool {
+	return c.Dimension && !c.Type.Complex() && c.HasGlobalDictionary()
 }

@@ -22,35 +22,38 @@ import (
 	"stoa/vec"
 )
 
-// Constant is one value for all rows of a file: of a partition's column, or the default of a column that was
-// added after the file was written.
+// Constant is one value of a column's type: the value of a partition column, or the default of a column that was added
+// after the file was written, in all rows of a file. It is also what texts and dictionary values are parsed to.
 type Constant struct {
 	Null bool
-	I    int64 // bools, whole numbers, dates, timestamps
+	I    int64 // booleans (0, 1), whole numbers, dates (days since 1970), timestamps (milliseconds since 1970)
 	F    float64
-	D    decimal128.Num
-	S    string
+	D    decimal128.Num // unscaled
+	S    string         // strings and binaries
 }
 
-// ConstChunk returns a constant's pages, which need no bytes. It is a format.Chunk.
+// ConstChunk is a format.Chunk whose pages repeat a constant. They need no bytes.
 type ConstChunk struct {
 	v        Constant
 	t        arrow.DataType
 	rows     vec.Range
 	n        int64 // rows of the blocklet
-	at       int64
-	children bool // an item or child of what is null everywhere: there are no entries
+	at       int64 // first row of the next page
+	children bool  // a child of a column that is null everywhere: the number of entries is unknown
 }
 
-// constPage is how many rows a page of a constant has.
+// constPage is the number of rows in a page of a constant.
 const constPage = 32 << 10
 
+// NewConstChunk is a chunk of n rows of type t, of which those in rows are read; child: of a nested column that is
+// null.
 func NewConstChunk(v Constant, t arrow.DataType, n int64, rows vec.Range, child bool) *ConstChunk {
 	c := &ConstChunk{v: v, t: t, rows: rows, n: n, children: child}
 	c.at = max(0, rows.From) / constPage * constPage
 	return c
 }
 
+// Next is format.Chunk.Next.
 func (c *ConstChunk) Next(context.Context) (format.Page, error) {
 	if c.at >= c.n || c.at >= c.rows.To {
 		return format.Page{}, io.EOF
@@ -70,8 +73,10 @@ func (c *ConstChunk) Next(context.Context) (format.Page, error) {
 	return p, nil
 }
 
+// Dict is format.Chunk.Dict: there is no dictionary.
 func (c *ConstChunk) Dict() (format.Page, bool) { return format.Page{}, false }
 
+// Decode is format.Chunk.Decode. It fails only for a type that no Constant has.
 func (c *ConstChunk) Decode(t *format.Task, dst *vec.Vector) error {
 	n := int(max(t.N, 0))
 	if c.v.Null {
@@ -118,7 +123,7 @@ func fill[T any](dst []T, v T) {
 	}
 }
 
-// Bounds are exact.
+// Bounds are those of a value of type t, min and max exact; without min and max for null and floating-point numbers.
 func (v Constant) Bounds(t arrow.DataType) *pred.Bounds {
 	b := &pred.Bounds{Rows: -1}
 	if v.Null {
@@ -132,7 +137,7 @@ func (v Constant) Bounds(t arrow.DataType) *pred.Bounds {
 	case *arrow.Date32Type:
 		x = pred.Value{Kind: pred.KindDate, Int: v.I}
 	case *arrow.TimestampType:
-		x = Instant(v.I)
+		x = TimestampValue(v.I)
 	case *arrow.Float32Type, *arrow.Float64Type:
 		return b
 	case *arrow.Decimal128Type:
@@ -148,8 +153,8 @@ func (v Constant) Bounds(t arrow.DataType) *pred.Bounds {
 	return b
 }
 
-// Instant is a timestamp of milliseconds.
-func Instant(ms int64) pred.Value {
+// TimestampValue is the timestamp of ms milliseconds since 1970.
+func TimestampValue(ms int64) pred.Value {
 	s := ms / 1000
 	r := ms % 1000
 	if r < 0 {
@@ -158,13 +163,14 @@ func Instant(ms int64) pred.Value {
 	return pred.Value{Kind: pred.KindTimestamp, Int: s, Nanos: int32(r * 1e6)}
 }
 
-// DefaultValue is what a column has in files without it: for most types a text.
+// DefaultValue is what a column has in files without it. The schema keeps it as a text for most types, as bytes for
+// timestamps and decimals. An error is Corrupt, without a place.
 func DefaultValue(c *Column) (Constant, error) {
-	b := c.Def
-	if b == nil || string(b) == NullText || c.Typ.Complex() {
+	b := c.Default
+	if b == nil || string(b) == NullText || c.Type.Complex() {
 		return Constant{Null: true}, nil
 	}
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeString, layout.TypeVarchar, layout.TypeBinary:
 		return Constant{S: string(b)}, nil
 	case layout.TypeTimestamp:
@@ -177,18 +183,18 @@ func DefaultValue(c *Column) (Constant, error) {
 		}
 	case layout.TypeDecimal:
 		if len(b) >= 2 && len(b) <= 17 && int32(b[0]) <= c.Scale {
-			return Constant{D: BigNum(b[1:]).Mul(decimal128.GetScaleMultiplier(int(c.Scale) - int(b[0])))}, nil
+			return Constant{D: ParseDecimal(b[1:]).Mul(decimal128.GetScaleMultiplier(int(c.Scale) - int(b[0])))}, nil
 		}
 	default:
 		return ParseValue(c, string(b), nil)
 	}
-	return Constant{}, fault.Corruptf(fault.Span{}, "default_value", "column %s, %s: %q", c.Name, c.Typ, b)
+	return Constant{}, fault.Corruptf(fault.Span{}, "default_value", "column %s, %s: %q", c.Name, c.Type, b)
 }
 
-// HiveNull is the name of the directory of the rows whose partition column is null.
+// HiveNull stands for null in the name of a partition's directory.
 const HiveNull = "__HIVE_DEFAULT_PARTITION__"
 
-// Unescape undoes the escaping of a partition directory's name: %XX.
+// Unescape replaces %XX in the name of a partition's directory; a name with a bad escape stays as it is.
 func Unescape(s string) string {
 	if u, err := url.PathUnescape(s); err == nil {
 		return u
@@ -196,8 +202,8 @@ func Unescape(s string) string {
 	return s
 }
 
-// PartitionValue is the value of a partition column that a directory's name says. Timestamps have no zone
-// there; zone is the one that the rule for time zones gives.
+// PartitionValue parses the value of a partition column in a directory's name. Timestamps have no zone there: they are
+// taken to be in zone, nil for UTC. Errors are those of ParseValue.
 func PartitionValue(c *Column, text string, zone *time.Location) (Constant, error) {
 	if text == HiveNull {
 		return Constant{Null: true}, nil
@@ -205,12 +211,13 @@ func PartitionValue(c *Column, text string, zone *time.Location) (Constant, erro
 	return ParseValue(c, Unescape(text), zone)
 }
 
-// ParseValue reads a value of c's type from a text.
+// ParseValue parses a text as a value of c's type; timestamps without a zone are in zone, nil for UTC. A NaN or an
+// infinite number is null. Errors, Corrupt and Unsupported (a nested type), have no place.
 func ParseValue(c *Column, s string, zone *time.Location) (v Constant, err error) {
 	if zone == nil {
 		zone = time.UTC
 	}
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeString, layout.TypeVarchar, layout.TypeBinary:
 		v.S = s
 	case layout.TypeBoolean:
@@ -220,11 +227,11 @@ func ParseValue(c *Column, s string, zone *time.Location) (v Constant, err error
 		}
 	case layout.TypeByte, layout.TypeShort, layout.TypeInt, layout.TypeLong:
 		bits := map[layout.DataType]int{layout.TypeByte: 8, layout.TypeShort: 16, layout.TypeInt: 32,
-			layout.TypeLong: 64}[c.Typ]
+			layout.TypeLong: 64}[c.Type]
 		v.I, err = strconv.ParseInt(s, 10, bits)
 	case layout.TypeFloat, layout.TypeDouble:
 		if v.F, err = strconv.ParseFloat(s, 64); err == nil && (math.IsNaN(v.F) || math.IsInf(v.F, 0)) {
-			v.Null = true // as the real reader has it
+			v.Null = true // as CarbonData reads it
 		}
 	case layout.TypeDecimal:
 		v.D, err = parseDecimal(s, c.Scale)
@@ -241,15 +248,15 @@ func ParseValue(c *Column, s string, zone *time.Location) (v Constant, err error
 		}
 		v.I = when.UnixMilli()
 	default:
-		return v, fault.Unsupportedf(fault.Span{}, "", "column %s: a value of type %s from a text", c.Name, c.Typ)
+		return v, fault.Unsupportedf(fault.Span{}, "", "column %s: a value of type %s as text", c.Name, c.Type)
 	}
 	if err != nil {
-		return v, fault.Corruptf(fault.Span{}, "", "column %s: %q is no %s", c.Name, s, c.Typ)
+		return v, fault.Corruptf(fault.Span{}, "", "column %s: %q is not a valid %s", c.Name, s, c.Type)
 	}
 	return v, nil
 }
 
-// parseDecimal reads a decimal exactly.
+// parseDecimal parses a decimal as an unscaled value; digits beyond the scale, unless 0, are an error.
 func parseDecimal(s string, scale int32) (decimal128.Num, error) {
 	r, ok := new(big.Rat).SetString(s)
 	if !ok {
@@ -262,8 +269,8 @@ func parseDecimal(s string, scale int32) (decimal128.Num, error) {
 	return decimal128.FromBigInt(r.Num()), nil
 }
 
-// Put sets entry i, which is of the constant's type.
-func (v Constant) Put(dst *vec.Vector, i int) {
+// Set sets entry i of dst, which is of the constant's type and has a fixed width.
+func (v Constant) Set(dst *vec.Vector, i int) {
 	switch dst.Type.ID() {
 	case arrow.BOOL:
 		vec.SetBits(dst.Bits(), i, i+1, v.I != 0)
@@ -284,26 +291,26 @@ func (v Constant) Put(dst *vec.Vector, i int) {
 	}
 }
 
-// BigNum is a big-endian number of at most 16 bytes.
-func BigNum(b []byte) decimal128.Num {
+// ParseDecimal reads a signed big-endian number; of more than 16 bytes the last 16 count.
+func ParseDecimal(b []byte) decimal128.Num {
 	n, _ := coerce.OfBigEndian(b[max(0, len(b)-16):])
 	return n
 }
 
-// DateOffset is what a date's days since 1970 are moved by to become a code: the largest int32, halved.
+// DateOffset plus a date's days since 1970 is its code in a direct dictionary (DateDirectDictionaryGenerator.java).
 const DateOffset = math.MaxInt32 >> 1
 
 // NullCode is the code that stands for null in every dictionary.
 const NullCode = 1
 
-// NullText is what stands for a null string.
+// NullText is the value that CarbonData stores for a null string (CarbonCommonConstants.MEMBER_DEFAULT_VAL).
 const NullText = "@NU#LL$!"
 
-// ClearOne makes entry i null.
-func ClearOne(valid []byte, i int) { valid[i>>3] &^= 1 << (i & 7) }
+// SetNull clears bit i of a validity bitmap: entry i is null.
+func SetNull(valid []byte, i int) { valid[i>>3] &^= 1 << (i & 7) }
 
-// CodeOf is a code as an index has it.
-func CodeOf(b []byte) (uint32, bool) {
+// ParseCode reads a code as bounds have it, of one to four bytes, big-endian; ok is false for any other length.
+func ParseCode(b []byte) (uint32, bool) {
 	if len(b) == 0 || len(b) > 4 {
 		return 0, false
 	}

@@ -8,14 +8,14 @@ import (
 	"stoa/fault"
 )
 
-// Strange is an error if columns say what no writer does: a name that is no text, or is that of two, or places among
-// the columns as the user gave them that only some have, or two have the same.
-func Strange(roots []*Column) error {
+// CheckNames is Corrupt, without a place, if columns are such as no writer leaves them: a name that is not UTF-8, two
+// columns of one name, a schemaOrdinal that only some have, or that two share.
+func CheckNames(roots []*Column) error {
 	bad := func(format string, args ...any) error { return fault.Corruptf(fault.Span{}, "", format, args...) }
 	names, places := map[string]bool{}, map[int32]*Column{}
 	for _, r := range roots {
 		var odd *Column
-		r.All(func(c *Column) {
+		r.Walk(func(c *Column) {
 			if odd == nil && !utf8.ValidString(c.Name) {
 				odd = c
 			}
@@ -23,7 +23,7 @@ func Strange(roots []*Column) error {
 		if odd != nil {
 			return bad("the name %q of a column is not UTF-8", odd.Name)
 		}
-		if r.Invisible { // was dropped: another may have its name
+		if r.Invisible { // a dropped column: another may have its name
 			continue
 		}
 		if names[r.Name] {
@@ -31,21 +31,23 @@ func Strange(roots []*Column) error {
 		}
 		names[r.Name] = true
 		if (r.Ordinal < 0) != (roots[0].Ordinal < 0) {
-			return bad("schemaOrdinal: some columns have one, %s and %s do not both", roots[0].Name, r.Name)
+			return bad("expected a schemaOrdinal for all columns or none: one of %s and %s has none", roots[0].Name,
+				r.Name)
 		}
 		if x := places[r.Ordinal]; x != nil && r.Ordinal >= 0 {
-			return bad("schemaOrdinal: that of %s and %s is %d", x.Name, r.Name, r.Ordinal)
+			return bad("columns %s and %s have the same schemaOrdinal, %d", x.Name, r.Name, r.Ordinal)
 		}
 		places[r.Ordinal] = r
 	}
 	return nil
 }
 
-// Rename returns columns whose names are no text, or those of others, names that are.
-func Rename(roots []*Column) {
+// RepairNames gives other names to columns whose names are not UTF-8 (quoted), or those of an earlier column
+// (numbered), so that the rest of a damaged schema can be read.
+func RepairNames(roots []*Column) {
 	names := map[string]bool{}
 	for _, r := range roots {
-		r.All(func(c *Column) {
+		r.Walk(func(c *Column) {
 			if !utf8.ValidString(c.Name) {
 				c.Name = strings.Trim(fmt.Sprintf("%+q", c.Name), `"`)
 			}

@@ -6,7 +6,7 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// TestStrange: columns as writers list them are taken, those that none does are not; renamed they can be told apart.
+// TestStrange: columns as writers list them are accepted, others are refused; Rename makes their names distinct.
 func TestStrange(t *testing.T) {
 	roots := func(list ...layout.ColumnSchema) (out []*Column) {
 		for i := range list {
@@ -19,22 +19,22 @@ func TestStrange(t *testing.T) {
 	dropped.Invisible = true
 	for _, good := range [][]layout.ColumnSchema{nil, {col("a", -1), col("b", -1)}, {col("a", 1), col("b", 0)},
 		{col("a", 0), dropped}, {col("Ångström", 0)}} {
-		if err := Strange(roots(good...)); err != nil {
+		if err := CheckNames(roots(good...)); err != nil {
 			t.Errorf("%v: %v", good, err)
 		}
 	}
 	for _, bad := range [][]layout.ColumnSchema{{col("a", 0), col("b", -1)}, {col("a", -1), col("b", 0)},
 		{col("a", 3), col("b", 3)}, {col("a\xe4", 0)}, {col("a", 0), col("a", 1)}} {
 		list := roots(bad...)
-		if err := Strange(list); err == nil {
-			t.Errorf("%v: nothing is told", bad)
+		if err := CheckNames(list); err == nil {
+			t.Errorf("%v: expected an error, found none", bad)
 		}
-		Rename(list)
+		RepairNames(list)
 		for i := range list {
 			list[i].Ordinal = int32(i)
 		}
-		if err := Strange(list); err != nil {
-			t.Errorf("renamed: %v", err)
+		if err := CheckNames(list); err != nil {
+			t.Errorf("%v after Rename: %v", bad, err)
 		}
 	}
 }

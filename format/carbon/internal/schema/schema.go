@@ -13,20 +13,20 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// Names of field metadata, for what Arrow has no word for.
+// Keys of field metadata, for attributes that Arrow does not have.
 const (
-	MetaType     = format.MetaType // Carbon's name of the type
-	MetaEncoding = "stoa.encoding" // encoders of the schema, with commas
+	MetaType     = format.MetaType // CarbonData's name of the type
+	MetaEncoding = "stoa.encoding" // encoders of the schema, separated by commas
 	MetaColumnID = "stoa.carbon.column_id"
-	MetaSort     = "stoa.sort" // place among the sort columns, from 0
+	MetaSort     = "stoa.sort" // position among the sort columns, from 0
 )
 
-// timestampType is an instant: milliseconds since 1970 UTC, whatever the zone of who wrote them.
+// timestampType is an instant: milliseconds since 1970 UTC, whatever the writer's time zone.
 var timestampType = &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"}
 
-// Arrow is the type of a column's values.
+// Arrow is the Arrow type of a column. Errors are Unsupported, without a place.
 func (c *Column) Arrow() (arrow.DataType, error) {
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeString, layout.TypeVarchar:
 		return arrow.BinaryTypes.String, nil
 	case layout.TypeBinary:
@@ -52,7 +52,7 @@ func (c *Column) Arrow() (arrow.DataType, error) {
 	case layout.TypeDecimal:
 		p, s := c.Precision, c.Scale
 		if p <= 0 {
-			p = 38 // files of formats 1 and 2 need not say it
+			p = 38 // files of formats 1 and 2 need not have it
 		}
 		if p > 38 || s < 0 || s > p {
 			return nil, fault.Unsupportedf(fault.Span{}, "",
@@ -72,7 +72,7 @@ func (c *Column) nested() (arrow.DataType, error) {
 		}
 		fields[i] = f
 	}
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeArray:
 		return arrow.ListOfField(arrow.Field{Name: "item", Type: fields[0].Type, Nullable: true,
 			Metadata: fields[0].Metadata}), nil
@@ -84,23 +84,24 @@ func (c *Column) nested() (arrow.DataType, error) {
 		m.SetItemNullable(true)
 		return m, nil
 	}
-	return nil, fault.Unsupportedf(fault.Span{}, "", "column %s: %s", c.Name, c.Typ)
+	return nil, fault.Unsupportedf(fault.Span{}, "", "column %s: %s", c.Name, c.Type)
 }
 
-// field is the Arrow field of a column. Carbon keeps no promise that a column is never null, so all are nullable.
+// field is the Arrow field of a column. CarbonData has no columns that are never null, so all are nullable.
 func (c *Column) field() (arrow.Field, error) {
 	t, err := c.Arrow()
 	if err != nil {
 		return arrow.Field{}, err
 	}
-	keys, vals := []string{MetaType, MetaColumnID}, []string{c.Typ.String(), c.Id}
+	keys, vals := []string{MetaType, MetaColumnID}, []string{c.Type.String(), c.ID}
 	if len(c.Encoders) > 0 {
 		keys, vals = append(keys, MetaEncoding), append(vals, c.Encoders.String())
 	}
 	return arrow.Field{Name: c.LeafName(), Type: t, Nullable: true, Metadata: arrow.NewMetadata(keys, vals)}, nil
 }
 
-// Visible are the columns that a reader sees, in the order in which the user gave them.
+// Visible are the columns that a reader sees, in the order that the user gave: without dropped columns, and without the
+// measure that CarbonData adds to a table that has none.
 func Visible(roots []*Column) []*Column {
 	var out []*Column
 	for _, c := range roots {
@@ -112,16 +113,16 @@ func Visible(roots []*Column) []*Column {
 	return out
 }
 
-// Physical is a column of the table that has bytes.
+// Physical is a column that is stored.
 type Physical struct {
 	format.Column
 	Root *Column // the table's top-level column
-	Col  *Column // nil: the value of a partition, out of the path
+	Col  *Column // the stored column: Root, or below it
 }
 
-// PhysicalColumns lists what stands below each top-level column: arrays, maps and structs have lengths (a
-// struct 0 or 1), the others values. A map's entries are a struct that is never null and has no column of its
-// own.
+// PhysicalColumns lists the stored columns of each top-level column, depth first: arrays, maps and structs have lengths
+// (a struct 0 or 1), the others values. The entries of a map are a struct that is never null and has no column of its
+// own. Errors are those of Arrow.
 func PhysicalColumns(roots []*Column) (out []Physical, err error) {
 	var walk func(root, c *Column, path []int, parent int) error
 	add := func(root, c *Column, path []int, parent int, has format.Has, t arrow.DataType) int {
@@ -131,7 +132,7 @@ func PhysicalColumns(roots []*Column) (out []Physical, err error) {
 		return len(out) - 1
 	}
 	walk = func(root, c *Column, path []int, parent int) error {
-		if !c.Typ.Complex() {
+		if !c.Type.Complex() {
 			t, err := c.Arrow()
 			if err == nil {
 				add(root, c, path, parent, format.Values, t)
@@ -140,7 +141,7 @@ func PhysicalColumns(roots []*Column) (out []Physical, err error) {
 		}
 		parent = add(root, c, path, parent, format.Lengths, arrow.PrimitiveTypes.Int32)
 		children, below := c.Children, path
-		if c.Typ == layout.TypeMap { // the entries, then key and value
+		if c.Type == layout.TypeMap { // the entries, then key and value
 			children, below = c.Children[0].Children, append(slices.Clone(path), 0)
 		}
 		for i, k := range children {
@@ -158,7 +159,7 @@ func PhysicalColumns(roots []*Column) (out []Physical, err error) {
 	return out, nil
 }
 
-// ArrowSchema is the schema of top-level columns.
+// ArrowSchema is the schema of top-level columns, with the metadata meta. Errors are those of Arrow.
 func ArrowSchema(roots []*Column, meta map[string]string) (*arrow.Schema, error) {
 	fields := make([]arrow.Field, len(roots))
 	order := SortColumns(roots)
@@ -180,8 +181,8 @@ func ArrowSchema(roots []*Column, meta map[string]string) (*arrow.Schema, error)
 	return arrow.NewSchema(fields, &m), nil
 }
 
-// SortColumns are the columns by which rows are sorted, the first one first: they stand so in the schema,
-// before the others, whatever order the user gave the columns.
+// SortColumns are the columns by which rows are sorted, the first one first. Their chunks have that order, whatever
+// order the user gave the columns.
 func SortColumns(roots []*Column) (out []*Column) {
 	for _, c := range roots {
 		if c.SortColumn() {
@@ -191,6 +192,3 @@ func SortColumns(roots []*Column) (out []*Column) {
 	slices.SortFunc(out, func(a, b *Column) int { return cmp.Compare(a.Chunk, b.Chunk) })
 	return out
 }
-
-// SortColumn reports whether the table is sorted by the column.
-func (c *Column) SortColumn() bool { return c.Props["sort_columns"] == "true" }

@@ -8,71 +8,73 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// WriteOptions are the options of Create, understood.
+// WriteOptions are the parsed options of a writer. Sizes are in bytes.
 type WriteOptions struct {
-	Version     int
-	As10        bool
-	Codec       string
-	SortColumns []string
-	Inverted    []string
-	LongStrings []string
-	Dictionary  bool
-	Threshold   int
-	PageRows    int
-	PageSize    int
-	Blocklet    int64
-	Block       int64
-	Memory      int64
-	Truncate    bool
-	Merge       bool
-	By          string
+	Version     int      // 1, 2 or 3
+	As10        bool     // encode measures of formats 1 and 2 as 1.0 does, even if later releases misread them
+	Codec       string   // snappy, zstd or gzip
+	SortColumns []string // in order
+	Inverted    []string // sort columns with an inverted index
+	LongStrings []string // strings written as varchar
+	Dictionary  bool     // local dictionaries
+	Threshold   int      // the most values of a local dictionary
+	PageRows    int      // the most rows of a page
+	PageSize    int      // a page ends when its cells take as much
+	Blocklet    int64    // target size
+	Block       int64    // target size of a data file
+	Memory      int64    // for sorting
+	Truncate    bool     // drop what a timestamp has beyond the column's unit
+	Merge       bool     // write values that would be read as null
+	CreatedBy   string   // the writer's name in the footer
 
-	Keyed          []string // columns with a global dictionary, of a table
-	Coded, Uncoded []string // columns whose strings may become codes (nil: all), and those whose may not
+	GlobalDictionaries []string // columns with a global dictionary, of a table
+	// columns that may have a local dictionary (nil: all), and those that may not
+	LocalDictionaries, NoLocalDictionaries []string
 }
 
+// DefaultWriteOptions are the options of a writer that sets none.
 func DefaultWriteOptions() WriteOptions {
 	return WriteOptions{Version: 3, Codec: "snappy", Dictionary: true, Threshold: 10_000, PageRows: 32_000,
-		PageSize: 64 << 20, Blocklet: 64 << 20, Block: 1 << 30, Memory: 256 << 20, By: "stoa"}
+		PageSize: 64 << 20, Blocklet: 64 << 20, Block: 1 << 30, Memory: 256 << 20, CreatedBy: "stoa"}
 }
 
-// Whole sets what formats 1 and 2 know in one way only.
-func (o *WriteOptions) Whole() { o.Codec, o.Dictionary, o.PageSize = "snappy", false, 1<<30 }
+// RestrictToV12 sets the options that have one possible value in formats 1 and 2: one page a blocklet, Snappy, no local
+// dictionaries.
+func (o *WriteOptions) RestrictToV12() { o.Codec, o.Dictionary, o.PageSize = "snappy", false, 1<<30 }
 
-// Codes reports whether the strings of a column may become codes: what the table's properties say of its
-// top-level column.
-func (o *WriteOptions) Codes(c *Column) bool {
+// AllowsLocalDictionary reports whether the strings of a column may have a local dictionary, by the table's properties
+// for its top-level column.
+func (o *WriteOptions) AllowsLocalDictionary(c *Column) bool {
 	for c.Parent != nil {
 		c = c.Parent
 	}
 	same := func(n string) bool { return strings.EqualFold(strings.TrimSpace(n), c.Name) }
-	return !GlobalCodes(c) && (len(o.Coded) == 0 || slices.ContainsFunc(o.Coded, same)) &&
-		!slices.ContainsFunc(o.Uncoded, same)
+	return !HasGlobalCodes(c) && (len(o.LocalDictionaries) == 0 || slices.ContainsFunc(o.LocalDictionaries, same)) &&
+		!slices.ContainsFunc(o.NoLocalDictionaries, same)
 }
 
-// CheckOldTypes reports columns of types that were not there yet when format 1 or 2 was written.
-func CheckOldTypes(list []layout.ColumnSchema, version int, at fault.Span, path string) error {
+// CheckV12Types is Corrupt, at the place of the schema, if a column has a type that formats 1 and 2 do not have.
+func CheckV12Types(list []layout.ColumnSchema, version int, at fault.Span, path string) error {
 	for i := range list {
-		if c := &list[i]; !v12Types[c.Typ] {
-			return fault.Corruptf(at, path, "column %s is of type %s, which format %d does not have", c.Name, c.Typ,
+		if c := &list[i]; !v12Types[c.Type] {
+			return fault.Corruptf(at, path, "column %s has the type %s, which format %d does not have", c.Name, c.Type,
 				version)
 		}
 	}
 	return nil
 }
 
-// CheckV12 refuses columns that formats 1 and 2 cannot have.
+// CheckV12 is Unsupported if formats 1 and 2 cannot have one of the columns.
 func CheckV12(list []layout.ColumnSchema, version int) error {
 	for i := range list {
 		c := &list[i]
 		switch {
-		case !v12Types[c.Typ]:
-			return fault.Unsupportedf(fault.Span{}, c.Name, "format %d of CarbonData has no type %s", version, c.Typ)
-		case c.Typ.Complex() || c.Encoders.Has(layout.EncDictionary):
+		case !v12Types[c.Type]:
+			return fault.Unsupportedf(fault.Span{}, c.Name, "format %d of CarbonData has no type %s", version, c.Type)
+		case c.Type.Complex() || c.Encoders.Has(layout.EncDictionary):
 		case c.Ordinal < 0:
-			return fault.Unsupportedf(fault.Span{}, c.Name, "what is in lists and structs has a global "+
-				"dictionary in format %d of CarbonData: load into a table with the property dictionary_include",
-				version)
+			return fault.Unsupportedf(fault.Span{}, c.Name, "format %d of CarbonData has values in lists and structs "+
+				"only with a global dictionary: load into a table with the property dictionary_include", version)
 		}
 	}
 	return nil

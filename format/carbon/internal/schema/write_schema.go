@@ -11,14 +11,14 @@ import (
 	"stoa/format/carbon/internal/layout"
 )
 
-// Planner makes Carbon's columns of Arrow's fields.
+// Planner derives CarbonData's columns from Arrow's fields.
 type Planner struct {
 	sort     []string        // names of the sort columns, in their order
 	inverted map[string]bool // columns with an inverted index
 	long     map[string]bool // strings that are varchar
 	keyed    map[string]bool // columns with a global dictionary, lower case
 	version  int
-	items    int // numbers the items of lists and maps: val0, val1, …
+	items    int // counts the items of lists and maps, which are called val0, val1, …
 	lists    [5][]layout.ColumnSchema
 }
 
@@ -31,27 +31,28 @@ const (
 	ListMeasure
 )
 
-// PlanColumns gives the columns for sc in the order in which format 3 keeps them: sort columns, other
-// dimensions, long strings, nested columns with what is in them, measures.
+// PlanColumns are the columns for sc in the order of a data file of format 3: sort columns, other dimensions, long
+// strings, nested columns with their children, measures. What CarbonData cannot hold is Unsupported, an option that
+// does not fit the schema Invalid.
 func PlanColumns(sc *arrow.Schema, o *WriteOptions) ([]layout.ColumnSchema, error) {
 	p := &Planner{sort: o.SortColumns, inverted: map[string]bool{}, long: map[string]bool{},
 		keyed: map[string]bool{}, version: o.Version}
-	for _, n := range o.Keyed {
+	for _, n := range o.GlobalDictionaries {
 		p.keyed[strings.ToLower(n)] = true
 	}
 	if sc.NumFields() == 0 {
-		return nil, fault.Unsupportedf(fault.Span{}, "", "CarbonData has no tables without columns")
+		return nil, fault.Unsupportedf(fault.Span{}, "", "CarbonData cannot hold a table without columns")
 	}
 	names := map[string]bool{}
 	for i, f := range sc.Fields() {
 		if f.Name == "" || strings.Contains(f.Name, ".") {
-			return nil, fault.Unsupportedf(fault.Span{}, f.Name, "column %d is called %q: CarbonData wants "+
-				"names, without dots, which stand between a struct and what is in it", i, f.Name)
+			return nil, fault.Unsupportedf(fault.Span{}, f.Name, "column %d is called %q: CarbonData needs a name "+
+				"without dots, which separate a struct from its children", i, f.Name)
 		}
 		low := strings.ToLower(f.Name)
-		if f.Name == "" || names[low] {
+		if names[low] {
 			return nil, fault.Unsupportedf(fault.Span{}, f.Name,
-				"CarbonData wants names that differ in more than their case: %q", f.Name)
+				"CarbonData needs names that differ in more than their case: %q", f.Name)
 		}
 		names[low] = true
 		for _, n := range o.LongStrings {
@@ -64,7 +65,7 @@ func PlanColumns(sc *arrow.Schema, o *WriteOptions) ([]layout.ColumnSchema, erro
 			return nil, err
 		}
 	}
-	if err := p.known(sc); err != nil {
+	if err := p.checkOptions(sc); err != nil {
 		return nil, err
 	}
 	if err := p.orderSort(); err != nil {
@@ -77,11 +78,11 @@ func PlanColumns(sc *arrow.Schema, o *WriteOptions) ([]layout.ColumnSchema, erro
 	return list, nil
 }
 
-// known refuses options that name columns that are not there.
-func (p *Planner) known(sc *arrow.Schema) error {
+// checkOptions is Invalid if an option names a column that is not there.
+func (p *Planner) checkOptions(sc *arrow.Schema) error {
 	for option, list := range map[string][]string{"sort-columns": p.sort,
-		"inverted-index": layout.Sorted(p.inverted), "long-strings": layout.Sorted(p.long),
-		"dictionary_include": layout.Sorted(p.keyed)} {
+		"inverted-index": layout.SortedKeys(p.inverted), "long-strings": layout.SortedKeys(p.long),
+		"dictionary_include": layout.SortedKeys(p.keyed)} {
 		for _, n := range list {
 			if !slices.ContainsFunc(sc.Fields(), func(f arrow.Field) bool {
 				return f.Name == n || option == "dictionary_include" && strings.EqualFold(f.Name, n)
@@ -93,21 +94,21 @@ func (p *Planner) known(sc *arrow.Schema) error {
 	return nil
 }
 
-// orderSort brings the sort columns into the order that was asked for.
+// orderSort sorts the sort columns by their position in the option.
 func (p *Planner) orderSort() error {
 	place := func(c layout.ColumnSchema) int { return slices.Index(p.sort, c.Name) }
 	slices.SortStableFunc(p.lists[ListSort], func(a, b layout.ColumnSchema) int { return place(a) - place(b) })
 	for i, n := range p.sort {
 		if slices.Contains(p.sort[:i], n) {
-			return fault.Invalidf("carbon: %q is a sort column twice", n)
+			return fault.Invalidf("carbon: option sort-columns: %q is named twice", n)
 		}
 	}
 	return nil
 }
 
-// column adds a field, and what is in it. parent is nil for a column of the table.
+// column adds a field and its children. parent is nil for a top-level column.
 func (p *Planner) column(f arrow.Field, parent *layout.ColumnSchema, ordinal int32) (t layout.DataType, err error) {
-	c := layout.ColumnSchema{Name: f.Name, Id: f.Name, Group: -1, Scale: -1, Precision: -1, Ordinal: ordinal}
+	c := layout.ColumnSchema{Name: f.Name, ID: f.Name, Group: -1, Scale: -1, Precision: -1, Ordinal: ordinal}
 	if parent != nil {
 		c.Name = parent.Name + "." + f.Name
 		c.Ordinal = -1
@@ -115,34 +116,34 @@ func (p *Planner) column(f arrow.Field, parent *layout.ColumnSchema, ordinal int
 	if err := SetType(&c, f, c.Name); err != nil {
 		return 0, err
 	}
-	if p.version < 3 && c.Typ == layout.TypeFloat {
-		c.Typ = layout.TypeDouble // the only floating type of formats 1 and 2 holds all of them
+	if p.version < 3 && c.Type == layout.TypeFloat {
+		c.Type = layout.TypeDouble // the only floating type of formats 1 and 2 holds all of them
 	}
 	top := parent == nil
 	if top && p.long[f.Name] {
-		if c.Typ != layout.TypeString && c.Typ != layout.TypeVarchar {
-			return 0, fault.Invalidf("carbon: option long-strings: %q is no string", f.Name)
+		if c.Type != layout.TypeString && c.Type != layout.TypeVarchar {
+			return 0, fault.Invalidf("carbon: option long-strings: expected strings, %q is of type %s", f.Name, c.Type)
 		}
-		c.Typ = layout.TypeVarchar
+		c.Type = layout.TypeVarchar
 	}
-	if !top && c.Typ == layout.TypeVarchar {
-		c.Typ = layout.TypeString // in lists and structs strings have a length of four bytes anyway
+	if !top && c.Type == layout.TypeVarchar {
+		c.Type = layout.TypeString // in lists and structs strings have a length of four bytes anyway
 	}
 	isSort := top && slices.Contains(p.sort, f.Name)
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeFloat, layout.TypeDouble, layout.TypeDecimal, layout.TypeBinary, layout.TypeVarchar,
 		layout.TypeArray, layout.TypeStruct, layout.TypeMap:
 		if isSort {
-			return 0, fault.Invalidf("carbon: %q cannot be a sort column: it is of type %s", f.Name, c.Typ)
+			return 0, fault.Invalidf("carbon: %q cannot be a sort column: it is of type %s", f.Name, c.Type)
 		}
 	}
-	switch c.Typ {
+	switch c.Type {
 	case layout.TypeString, layout.TypeVarchar, layout.TypeDate, layout.TypeTimestamp, layout.TypeBinary,
 		layout.TypeArray, layout.TypeStruct, layout.TypeMap:
 		c.Dimension = true
 	}
 	c.Dimension = c.Dimension || isSort || !top
-	if top && c.Typ == layout.TypeDate {
+	if top && c.Type == layout.TypeDate {
 		c.Encoders = layout.Encodings{layout.EncDirectDictionary, layout.EncDictionary}
 	}
 	if err := p.dictionaries(&c, parent); err != nil {
@@ -150,14 +151,14 @@ func (p *Planner) column(f arrow.Field, parent *layout.ColumnSchema, ordinal int
 	}
 	if top && p.inverted[f.Name] {
 		if !isSort {
-			return 0, fault.Invalidf("carbon: %q has an inverted index only as a sort column", f.Name)
+			return 0, fault.Invalidf("carbon: option inverted-index: %q is not a sort column", f.Name)
 		}
 		c.Encoders = append(c.Encoders, layout.EncInvertedIndex)
 	}
 	if isSort {
 		c.Props = map[string]string{"sort_columns": "true"}
 	}
-	return c.Typ, p.add(c, f.Type, top)
+	return c.Type, p.add(c, f.Type, top)
 }
 
 // add puts a column into its list, and its children after it.
@@ -169,11 +170,11 @@ func (p *Planner) add(c layout.ColumnSchema, t arrow.DataType, top bool) error {
 	c.NumChild = int32(len(children))
 	kind := ListMeasure
 	switch {
-	case !top || c.Typ.Complex():
+	case !top || c.Type.Complex():
 		kind = ListComplex
-	case c.SortColumnSchema():
+	case c.SortColumn():
 		kind = ListSort
-	case c.Typ == layout.TypeVarchar:
+	case c.Type == layout.TypeVarchar:
 		kind = ListVarchar
 	case c.Dimension:
 		kind = ListDimension
@@ -187,7 +188,7 @@ func (p *Planner) add(c layout.ColumnSchema, t arrow.DataType, top bool) error {
 	return nil
 }
 
-// Children are the fields in a list, map or struct, with Carbon's names.
+// Children are the fields of the children of a list, map or struct, with CarbonData's names; nil for other types.
 func (p *Planner) Children(t arrow.DataType) ([]arrow.Field, error) {
 	item := func(f arrow.Field) []arrow.Field {
 		f.Name = fmt.Sprintf("val%d", p.items)
@@ -214,7 +215,7 @@ func (p *Planner) Children(t arrow.DataType) ([]arrow.Field, error) {
 	return nil, nil
 }
 
-// SetType gives a column the type that holds every value of a field.
+// SetType sets the column's type to the one that holds every value of the field; Unsupported if there is none.
 func SetType(c *layout.ColumnSchema, f arrow.Field, name string) error {
 	stated, _ := f.Metadata.GetValue(MetaType)
 	switch t := f.Type.(type) {
@@ -229,24 +230,24 @@ func SetType(c *layout.ColumnSchema, f arrow.Field, name string) error {
 			return fault.Unsupportedf(fault.Span{}, name, "CarbonData has no type for %s: decimals have at most "+
 				"38 digits, and no fewer than are after the decimal point", f.Type)
 		}
-		c.Typ, c.Precision, c.Scale = layout.TypeDecimal, t.GetPrecision(), t.GetScale()
+		c.Type, c.Precision, c.Scale = layout.TypeDecimal, t.GetPrecision(), t.GetScale()
 		return nil
 	}
 	t, ok := WrittenAs[f.Type.ID()]
 	if !ok {
 		return fault.Unsupportedf(fault.Span{}, name, "CarbonData has no type for %s", f.Type)
 	}
-	c.Typ = t
+	c.Type = t
 	switch {
 	case t == layout.TypeString && stated == "varchar":
-		c.Typ = layout.TypeVarchar
+		c.Type = layout.TypeVarchar
 	case f.Type.ID() == arrow.UINT64:
 		c.Precision, c.Scale = 20, 0
 	}
 	return nil
 }
 
-// WrittenAs is Carbon's type for each of Arrow's. Unsigned numbers take the next wider one.
+// WrittenAs is CarbonData's type for each of Arrow's. Unsigned numbers take the next wider type.
 var WrittenAs = map[arrow.Type]layout.DataType{
 	arrow.BOOL: layout.TypeBoolean, arrow.INT8: layout.TypeByte, arrow.UINT8: layout.TypeShort,
 	arrow.INT16: layout.TypeShort, arrow.UINT16: layout.TypeInt,

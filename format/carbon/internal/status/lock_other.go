@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// tryLock is not there: tables are changed on Unix only.
+// tryLock is unsupported: tables are changed on Unix only.
 func tryLock(*os.File) error { return errors.ErrUnsupported }

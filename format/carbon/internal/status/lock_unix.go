@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// tryLock locks a file as Java's FileChannel.tryLock does: CarbonData's own programs see it, and it is gone
-// when the process is.
+// tryLock locks a file as Java's FileChannel.tryLock does: CarbonData's own programs see the lock, and it ends with the
+// process.
 func tryLock(f *os.File) error {
 	return syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK})
 }

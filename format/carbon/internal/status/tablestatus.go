@@ -17,7 +17,8 @@ import (
 	"stoa/store"
 )
 
-// Load is an entry of tablestatus: a load, or what several were compacted into. Every value is a text.
+// Load is an entry of tablestatus: a load, or the result of a compaction. Sizes are bytes as decimal numbers, times see
+// Millis.
 type Load struct {
 	Timestamp  string `json:"timestamp"`
 	Status     string `json:"loadStatus"`
@@ -36,10 +37,10 @@ type Load struct {
 	UpdateFrom string `json:"updateDeltaStartTimestamp"`
 	UpdateTo   string `json:"updateDeltaEndTimestamp"`
 	Changed    string `json:"modificationOrDeletionTimestamp"`
-	Changed1   string `json:"modificationOrdeletionTimesStamp"` // as it was called before
+	Changed1   string `json:"modificationOrdeletionTimesStamp"` // an earlier name of the same
 }
 
-// The states of a segment. Those that count are read; see counts.
+// States of segments whose rows are read; see Counts.
 const (
 	StatusSuccess   = "Success"
 	statusPartial   = "Partial Success"
@@ -49,7 +50,7 @@ const (
 	StatusFinish    = "Streaming Finish"
 )
 
-// Counts reports whether the real reader reads the segment.
+// Counts reports whether CarbonData reads the segment.
 func (l *Load) Counts() bool {
 	switch l.Status {
 	case StatusSuccess, statusPartial, statusPartial1, statusForUpdate, StatusStreaming, StatusFinish:
@@ -58,8 +59,8 @@ func (l *Load) Counts() bool {
 	return false
 }
 
-// KnownStatus reports whether a writer gives a segment the state. Some have two spellings: as the real writer's
-// JSON has them, and as it says them.
+// KnownStatus reports whether s is a state of a segment. Some have two spellings: that of the JSON, and that of
+// messages, which earlier writers left in the JSON.
 func KnownStatus(s string) bool {
 	switch s {
 	case StatusSuccess, statusPartial, statusPartial1, statusForUpdate, StatusStreaming, StatusFinish,
@@ -71,22 +72,22 @@ func KnownStatus(s string) bool {
 	return false
 }
 
-// Id is the segment whose files hold the load.
-func (l *Load) Id() string {
+// SegmentID is the segment whose files have the rows of the load: its own, or the one that it was compacted into.
+func (l *Load) SegmentID() string {
 	if l.Merged != "" && l.Counts() {
 		return l.Merged
 	}
 	return l.Name
 }
 
-// Foreign reports whether the files are of another format than Carbon's.
+// Foreign reports whether the segment's files are not CarbonData's (added by alter table add segment).
 func (l *Load) Foreign() bool {
 	f := strings.ToLower(l.FileFormat)
 	return f != "" && f != "columnar_v3" && f != "row_v1" && f != "columnar_v1" && f != "columnar_v2"
 }
 
-// Millis is a time of tablestatus: milliseconds since 1970, or, before Carbon 1.3, a text in the writer's time
-// zone, which nobody knows; it is read as UTC.
+// Millis parses a time of tablestatus as milliseconds since 1970. Before CarbonData 1.3 it was a text in the writer's
+// time zone, which is not recorded; it is read as UTC.
 func Millis(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true
@@ -105,12 +106,13 @@ func Millis(s string) (int64, bool) {
 // timeText is a time of tablestatus for people.
 func timeText(s string) string {
 	if ms, ok := Millis(s); ok {
-		return layout.Epoch(ms)
+		return layout.FormatTime(ms)
 	}
 	return s
 }
 
-// ReadJSON reads a file of JSON into v. Gson's leniency is not copied: a status file that is no JSON is damaged.
+// ReadJSON reads a JSON file into v. A file that is not valid JSON is Corrupt, as is one with a member twice; Gson,
+// which CarbonData uses, accepts both.
 func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits, v any) error {
 	o, err := layout.OpenObject(ctx, tree, name, l)
 	if err != nil {
@@ -120,7 +122,7 @@ func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits
 	if err != nil {
 		return err
 	}
-	// what is made of it is seldom kept, and is read again
+	// the parsed value is read again when it is needed, and seldom kept: it is not charged for long
 	if err := l.Apart().Memory().Take(budget.JSON(b), o.At, ""); err != nil {
 		return err
 	}
@@ -135,17 +137,19 @@ func ReadJSON(ctx context.Context, tree store.Tree, name string, l format.Limits
 		return fault.Corruptf(o.At.Sub(min(off, o.At.Len), 0), path.Base(name), "%v", err)
 	}
 	if member, off := duplicateMember(b); member != "" {
-		return fault.Corruptf(o.At.Sub(off, 0), path.Base(name), "%q is twice in one object: it was two", member)
+		return fault.Corruptf(o.At.Sub(off, 0), path.Base(name),
+			"one object has the member %q twice: bytes between two "+
+				"objects are missing", member)
 	}
 	return nil
 }
 
-// duplicateMember is the first member that an object in JSON has twice, and its offset; "" if there is none. Where the
-// bytes between two objects were lost, what is left of both is one object, and still valid JSON.
+// duplicateMember is the first member that an object in b has twice, and its offset; "" if there is none. Where the
+// bytes between two objects were lost, the rest of both is one object, and still valid JSON.
 func duplicateMember(b []byte) (member string, at int64) {
 	d := json.NewDecoder(bytes.NewReader(b))
-	var open []map[string]bool // of the objects around; nil for an array
-	name := false              // the next text is a member's name
+	var open []map[string]bool // members of the enclosing objects; nil for an array
+	name := false              // the next string is a member's name
 	for {
 		t, err := d.Token()
 		if err != nil {
@@ -162,12 +166,11 @@ func duplicateMember(b []byte) (member string, at int64) {
 			open = open[:len(open)-1]
 		default:
 			if s, ok := t.(string); ok && name {
-				if within := open[len(open)-1]; within[s] {
+				members := open[len(open)-1]
+				if members[s] {
 					return s, d.InputOffset()
-				} else {
-					within[s] = true
 				}
-				name = false
+				members[s], name = true, false
 				continue
 			}
 		}
@@ -182,7 +185,7 @@ type SegmentFile struct {
 	Metadata  string            `json:"segmentMetaDataInfo"`
 }
 
-// Folder is what a segment has in a directory.
+// Folder are the files of a segment in one directory.
 type Folder struct {
 	Files      []string `json:"files"`
 	Partitions []string `json:"partitions"`
@@ -202,14 +205,14 @@ type Update struct {
 	Deleted string   `json:"deletedRowsInBlock"`
 	Stamps  []string `json:"deltaFileStamps"`
 
-	Guessed bool // recovering: Stamps are all, Deleted is not known
+	Guessed bool // in recovery: Stamps are those of all deltas that were found, Deleted is unknown
 }
 
-// Gone reports whether the block itself is no more.
-func (u *Update) Gone() bool { return u.Status == "Compacted" || u.Status == "Marked for Delete" }
+// Gone reports whether the block was removed, all its rows deleted or compacted away.
+func (u *Update) Gone() bool { return u.Status == StatusCompacted || u.Status == StatusDeleted }
 
-// Words reports a load on a line.
-func (l *Load) Words() string {
+// Summary summarizes a load on one line.
+func (l *Load) Summary() string {
 	s := l.Status
 	for _, x := range []struct{ name, value string }{{"from", timeText(l.Start)}, {"to", timeText(l.Timestamp)},
 		{"data", l.DataSize}, {"index", l.IndexSize},
@@ -221,29 +224,32 @@ func (l *Load) Words() string {
 	return s
 }
 
-// WhenChanged is when a load was last merged, deleted or updated.
-func (l *Load) WhenChanged() string {
+// ChangedAt is the time at which a load was last merged, deleted or updated; see Millis. "" is never.
+func (l *Load) ChangedAt() string {
 	if l.Changed != "" {
 		return l.Changed
 	}
 	return l.Changed1
 }
 
-func InstantOf(s string) time.Time {
+// ParseTime is the time that Millis parses; the zero time if there is none.
+func ParseTime(s string) time.Time {
 	if ms, ok := Millis(s); ok && ms > 0 {
 		return time.UnixMilli(ms).UTC()
 	}
 	return time.Time{}
 }
 
-func Count64(s string) int64 {
+// ParseCount parses a decimal number; -1 if s is none.
+func ParseCount(s string) int64 {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n
 	}
 	return -1
 }
 
-// SegmentOf is the segment that a file's name says, and its time: of data files, delete deltas, indexes, segment files.
+// SegmentOf are the segment and the time, in milliseconds since 1970, in the name of a data file, delete delta, index
+// or segment file; "" and -1 if the name does not have them.
 func SegmentOf(name string) (segment string, stamp int64) {
 	switch {
 	case strings.HasSuffix(name, layout.DataExt), strings.HasSuffix(name, ".deletedelta"):
@@ -264,21 +270,22 @@ func SegmentOf(name string) (segment string, stamp int64) {
 	return "", -1
 }
 
-// fileName is what the name of a data file says.
+// FileName are the parts of the name of a data file.
 //
 //	part-0-0_batchno0-BUCKET-SEGMENT-TIME.snappy.carbondata     since 1.5
 //	part-0-0_batchno0-BUCKET-TIME.carbondata                    before
 //	part-0-TASK-BUCKET-TIME.carbondata                          formats 1 and 2
-type fileName struct {
-	Block   string // all before the time: by which deletes name the file
-	Segment string // "" not said
-	Bucket  int    // -1 not said
-	Time    int64  // -1 not said
+type FileName struct {
+	Block   string // all before the time: how update statuses and delete deltas call the file
+	Segment string // "": unknown
+	Bucket  int    // -1: unknown
+	Time    int64  // milliseconds since 1970; -1: unknown
 }
 
-func ParseFileName(name string) fileName {
+// ParseFileName splits the name of a data file; what it does not have is unknown.
+func ParseFileName(name string) FileName {
 	base := path.Base(name)
-	f := fileName{Bucket: -1, Time: -1}
+	f := FileName{Bucket: -1, Time: -1}
 	i := strings.LastIndexByte(base, '-')
 	if i < 0 {
 		return f
@@ -291,15 +298,15 @@ func ParseFileName(name string) fileName {
 	p := strings.Split(f.Block, "-")
 	switch {
 	case len(p) == 5:
-		f.Bucket, f.Segment = number0(p[3]), p[4]
+		f.Bucket, f.Segment = parseInt(p[3]), p[4]
 	case len(p) == 4:
-		f.Bucket = number0(p[3])
+		f.Bucket = parseInt(p[3])
 	}
 	return f
 }
 
-// CompareNames orders files of one directory as they were written: like strings, but for numbers, which count by their
-// value. So part-2 comes before part-10.
+// CompareNames orders the names of files of one directory as they were written: as strings, but runs of digits by their
+// number, so part-2 comes before part-10.
 func CompareNames(a, b string) int {
 	digits := func(s string) (number string) {
 		for i := range len(s) {
@@ -328,7 +335,8 @@ func CompareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
 }
 
-func number0(s string) int {
+// parseInt parses a decimal number; -1 if s is none.
+func parseInt(s string) int {
 	if n, err := strconv.Atoi(s); err == nil {
 		return n
 	}

@@ -19,16 +19,17 @@ const (
 	LockUpdate     = "update.lock"
 )
 
-// LockWait is how long a lock is waited for.
+// LockWait is how long Lock waits for a lock that is held.
 const LockWait = 30 * time.Second
 
-// heldHere are the locks of this process: the system's do not keep a process from itself.
-var heldHere = struct {
+// held are the locks that this process holds: POSIX locks do not exclude other goroutines of the same process.
+var held = struct {
 	sync.Mutex
 	names map[string]bool
 }{names: map[string]bool{}}
 
-// Lock takes a lock of the table in dir, waiting for at most wait; unlock gives it back.
+// Lock takes the lock name of the table in dir, waiting at most wait; unlock releases it. A lock that stays held is
+// Invalid; where the system has no such locks the error is errors.ErrUnsupported.
 func Lock(ctx context.Context, dir, name string, wait time.Duration) (unlock func(), err error) {
 	full, err := filepath.Abs(filepath.Join(dir, "LockFiles", name))
 	if err != nil {
@@ -42,7 +43,7 @@ func Lock(ctx context.Context, dir, name string, wait time.Duration) (unlock fun
 			return unlock, err
 		}
 		if time.Now().After(end) {
-			return nil, fault.Invalidf("%s: another process holds the lock %s: %v", dir, name, err)
+			return nil, fault.Invalidf("%s: lock %s is held by another process: %v", dir, name, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -53,10 +54,10 @@ func Lock(ctx context.Context, dir, name string, wait time.Duration) (unlock fun
 }
 
 func lockOnce(full string) (unlock func(), err error) {
-	heldHere.Lock()
-	defer heldHere.Unlock()
-	if heldHere.names[full] {
-		return nil, errors.New("it is this one")
+	held.Lock()
+	defer held.Unlock()
+	if held.names[full] {
+		return nil, errors.New("this process holds it")
 	}
 	f, err := os.OpenFile(full, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -66,11 +67,11 @@ func lockOnce(full string) (unlock func(), err error) {
 		f.Close()
 		return nil, err
 	}
-	heldHere.names[full] = true
+	held.names[full] = true
 	return func() {
-		heldHere.Lock()
-		defer heldHere.Unlock()
-		delete(heldHere.names, full)
-		f.Close() // gives the lock back
+		held.Lock()
+		defer held.Unlock()
+		delete(held.names, full)
+		f.Close() // releases the lock
 	}, nil
 }

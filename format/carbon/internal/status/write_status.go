@@ -17,29 +17,32 @@ import (
 	"stoa/store"
 )
 
-// States that only writers give, as the real writer's JSON has them (SegmentStatus.java, @SerializedName).
+// States of segments whose rows are not read, spelled as in the JSON (SegmentStatus.java, @SerializedName).
 const (
 	StatusLoading   = "In Progress"
 	StatusDeleted   = "Marked for Delete"
 	StatusCompacted = "Compacted"
 )
 
-// StatusFile is tablestatus as it is changed: fields that nobody here knows stay.
+// StatusFile is tablestatus while it is changed, with all members of its entries, also unknown ones.
 type StatusFile []map[string]any
 
+// StatusEntry is an entry of a StatusFile.
+type StatusEntry map[string]any
+
+// Text is a member that is a string; "" if there is none.
 func (e StatusEntry) Text(key string) string {
 	s, _ := e[key].(string)
 	return s
 }
 
-// StatusEntry is an entry of tablestatus.
-type StatusEntry map[string]any
-
+// StatusPath is the tablestatus of the table in dir.
 func StatusPath(dir string) string { return filepath.Join(dir, "Metadata", "tablestatus") }
 
-// HistoryPath has the entries that were cleaned away: their numbers are not given again.
+// HistoryPath is the file of the entries that clean removed from tablestatus: their numbers are not used again.
 func HistoryPath(dir string) string { return StatusPath(dir) + ".history" }
 
+// ReadEntries reads tablestatus or its history; nil if there is none. A file that is not valid JSON is Corrupt.
 func ReadEntries(name string) (s StatusFile, err error) {
 	b, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +57,7 @@ func ReadEntries(name string) (s StatusFile, err error) {
 	return s, nil
 }
 
-// Retire moves entries to the history.
+// Retire moves the entries of the segments names to the history of the table in dir, which is written at once.
 func (s *StatusFile) Retire(dir string, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -65,9 +68,9 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 	}
 	for _, n := range names {
 		if e := s.Find(n); e != nil {
-			old := maps.Clone(e)
-			old["visibility"] = "false"
-			history = append(history, old)
+			hidden := maps.Clone(e)
+			hidden["visibility"] = "false"
+			history = append(history, hidden)
 		}
 	}
 	b, err := json.Marshal(history)
@@ -81,9 +84,9 @@ func (s *StatusFile) Retire(dir string, names []string) error {
 	return nil
 }
 
-// ChangeStatus reads tablestatus, has it changed, and writes it again, all under its lock. The file is replaced by one
-// rename, so that readers see the table as it was before, or as it is after. accept says what readers say of the
-// table: what they refuse is not changed, as it would look as if it had been sound.
+// ChangeStatus reads tablestatus, calls change, and writes it, all under its lock. The file is replaced by one rename,
+// so that readers see the table before or after the change. accept is called first, and is an error if readers refuse
+// the table: a damaged table that was written again would look sound.
 func ChangeStatus(ctx context.Context, dir string, accept func() error, change func(s *StatusFile) error) error {
 	unlock, err := Lock(ctx, dir, LockStatus, LockWait)
 	if err != nil {
@@ -107,7 +110,7 @@ func ChangeStatus(ctx context.Context, dir string, accept func() error, change f
 	return ReplaceFile(StatusPath(dir), b)
 }
 
-// ReplaceFile puts a file in the place of another, or of none, at once.
+// ReplaceFile writes a file, or replaces it, by one rename, and syncs it and its directory.
 func ReplaceFile(name string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), store.TempPrefix+"*-"+filepath.Base(name))
 	if err != nil {
@@ -129,7 +132,7 @@ func ReplaceFile(name string, b []byte) error {
 	return SyncDir(filepath.Dir(name))
 }
 
-// SyncDir makes names in a directory last.
+// SyncDir syncs a directory, so that the names in it survive a crash.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -138,7 +141,7 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// NewSegment is the number of the next load.
+// NewSegment is the number of the next load: one more than the highest in tablestatus and its history.
 func (s StatusFile) NewSegment(dir string) (string, error) {
 	history, err := ReadEntries(HistoryPath(dir))
 	if err != nil {
@@ -154,7 +157,7 @@ func (s StatusFile) NewSegment(dir string) (string, error) {
 	return strconv.Itoa(next), nil
 }
 
-// Remove takes entries out. The first entry names the update status: the one that is first then must.
+// Remove removes entries. The first entry names the update status; its successor does after it is removed.
 func (s *StatusFile) Remove(gone func(e StatusEntry) bool) {
 	if len(*s) == 0 {
 		return
@@ -176,8 +179,7 @@ func (s StatusFile) Find(name string) StatusEntry {
 	return nil
 }
 
-// Loading reports whether a load began and did not end. What the real writer's JSON has differs from what it
-// prints; earlier writers, stoa's among them, left the latter.
+// Loading reports whether a load began and did not end. Like KnownStatus it accepts both spellings.
 func (e StatusEntry) Loading() bool {
 	switch e.Text("loadStatus") {
 	case StatusLoading, "Insert In Progress", "Overwrite In Progress", "Insert Overwrite In Progress":
@@ -192,6 +194,8 @@ func (e StatusEntry) Counts() bool {
 	return l.Counts()
 }
 
-func Now() int64 { return time.Now().UnixMilli() }
+// NowMillis is the time in milliseconds since 1970, as tablestatus and file names have it.
+func NowMillis() int64 { return time.Now().UnixMilli() }
 
-func MsText(ms int64) string { return strconv.FormatInt(ms, 10) }
+// FormatMillis formats milliseconds since 1970 for tablestatus and file names.
+func FormatMillis(ms int64) string { return strconv.FormatInt(ms, 10) }

@@ -16,14 +16,14 @@ import (
 // groupBounds are the bounds of a blocklet's columns, by physical column.
 func (t *Table) groupBounds(ctx context.Context, f *datafile.DataFile, p *Part, g int,
 	q format.Query) map[int]pred.Bounds {
-	asked := q.Filter.Columns()
+	filtered := q.Filter.Columns()
 	out := map[int]pred.Bounds{}
 	rows := f.Footer.Blocklet[g].Rows
 	for i := range t.Phys {
 		ph := &t.Phys[i]
-		// a dictionary is read only for who asks
-		if ph.Parent >= 0 || ph.Col.Typ.Complex() || schema.GlobalCodes(ph.Col) &&
-			!slices.Contains(asked, ph.Root.Name) {
+		// a dictionary is read only for a column of the filter
+		if ph.Parent >= 0 || ph.Col.Type.Complex() || schema.HasGlobalCodes(ph.Col) &&
+			!slices.Contains(filtered, ph.Root.Name) {
 			continue
 		}
 		if b := t.blockletBounds(ctx, f, p, g, ph); b != nil {
@@ -45,7 +45,7 @@ func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Par
 	}
 	c := t.Match(f, ph.Root, ph.Col)
 	if c == nil {
-		if t.Ids == nil || t.doubted[ph.Root.Id] != nil {
+		if t.Ids == nil || t.doubted[ph.Root.ID] != nil {
 			return nil
 		}
 		v, err := schema.DefaultValue(ph.Col)
@@ -57,7 +57,7 @@ func (t *Table) blockletBounds(ctx context.Context, f *datafile.DataFile, p *Par
 	if f.Version < 3 {
 		return t.bounds12(ctx, f, g, ph, c)
 	}
-	if schema.GlobalCodes(c) {
+	if schema.HasGlobalCodes(c) {
 		lo, hi, ok := f.Footer.Index[g].MinMax.At(c.Chunk)
 		if !ok {
 			return nil
@@ -75,7 +75,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	}
 	f, err := t.File(ctx, g.Part)
 	if err != nil || f.Version < 3 || f.Stream != nil || g.Index < 0 || g.Index >= len(f.Footer.Blocklet) {
-		return all, nil // reading reports what is wrong
+		return all, nil // reading reports the error
 	}
 	starts, err := f.PageStarts(ctx, g.Index)
 	if err != nil || len(starts) < 3 {
@@ -91,7 +91,7 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 			continue
 		}
 		col := t.Match(f, t.Phys[i].Root, t.Phys[i].Col)
-		if col == nil || schema.GlobalCodes(col) || col.Typ != t.Phys[i].Col.Typ {
+		if col == nil || schema.HasGlobalCodes(col) || col.Type != t.Phys[i].Col.Type {
 			continue
 		}
 		c, err := f.ReadChunk(ctx, g.Index, col)
@@ -118,8 +118,8 @@ func (t *Table) Narrow(ctx context.Context, g format.RowGroup, e *pred.Expr) (ve
 	return out, nil
 }
 
-// bounds12 are the bounds of column c in blocklet g in the footer of formats 1 and 2: those of dimensions, in the order
-// of the bytes in the pages. Codes of a dictionary become the smallest and largest of the values that they stand for.
+// bounds12 are the bounds of column c in blocklet g in the footer of formats 1 and 2, which has those of dimensions.
+// Those of codes of a dictionary become bounds of the values of all codes between them.
 func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *schema.Physical,
 	c *schema.Column) *pred.Bounds {
 	lo, hi, ok := f.Footer.Index[g].MinMax.At(c.Chunk)
@@ -127,13 +127,12 @@ func (t *Table) bounds12(ctx context.Context, f *datafile.DataFile, g int, ph *s
 		return nil
 	}
 	switch {
-	case schema.GlobalCodes(c):
+	case schema.HasGlobalCodes(c):
 		return t.codeBounds(ctx, ph.Col, lo, hi)
 	case c.Encoders.Has(layout.EncDirectDictionary):
 		return datafile.SurrogateBounds(c, t.Dates, lo, hi)
-	case c.Typ == layout.TypeString || c.Typ == layout.TypeVarchar:
-		// nulls take part with their text, and the writer took the first and the last value of the page for the
-		// smallest and largest
+	case c.Type == layout.TypeString || c.Type == layout.TypeVarchar:
+		// a null counts as its text; min and max are the first and last value of the page, which need not be sorted
 		a, z := pred.String(string(lo)), pred.String(string(hi))
 		if string(lo) > string(hi) {
 			return nil

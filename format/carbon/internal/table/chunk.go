@@ -16,7 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// NewChunk returns a column of blocklet g, from the page that holds rows.From on.
+// NewChunk is column col of blocklet g as phys, from the page with row rows.From on. A missing or damaged global
+// dictionary is no error here: it costs the pages that need it.
 func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys *schema.Physical,
 	col *schema.Column, rows vec.Range) (*datafile.Chunk, error) {
 	c := &datafile.Chunk{F: f, Phys: phys, Col: col, Rows: rows, Dates: t.Dates}
@@ -30,10 +31,11 @@ func (t *Table) NewChunk(ctx context.Context, f *datafile.DataFile, g int, phys 
 	if id := phys.Type.ID(); c.Tree.Dict != nil && phys.Has == format.Values && id != arrow.STRING &&
 		id != arrow.BINARY {
 		return nil, fault.Corruptf(c.Tree.At, c.Tree.Path+".local_dictionary",
-			"a dictionary of a column of type %s", col.Typ)
+			"a local dictionary for a column of type %s", col.Type)
 	}
 	if n := len(c.Starts) - 1; len(c.Tree.Pages) != n {
-		return nil, fault.Corruptf(c.Tree.At, c.Tree.Path, "%d pages, the blocklet has %d", len(c.Tree.Pages), n)
+		return nil, fault.Corruptf(c.Tree.At, c.Tree.Path, "expected %d pages by the blocklet, found %d", n,
+			len(c.Tree.Pages))
 	}
 	if phys.Has == format.Values && c.Tree.Global() {
 		if c.Global, c.NoDict = t.Dicts.Global(ctx, phys.Col); c.NoDict != nil && !errors.Is(c.NoDict, fault.Corrupt) {
@@ -60,21 +62,21 @@ func (t *Table) addPositions() {
 	t.sc = arrow.NewSchema(fields, &meta)
 }
 
-// newStreamChunk returns the column col of blocklet g.
+// newStreamChunk is column col of blocklet g of a row-format file.
 func (t *Table) newStreamChunk(f *datafile.DataFile, g int, col *schema.Column) (*datafile.StreamChunk, error) {
 	i := slices.IndexFunc(f.Stream.Fields, func(x datafile.StreamField) bool { return x.Col == col })
 	c := &datafile.StreamChunk{F: f, B: &f.Stream.Blocklets[g], Index: i,
 		Path: fmt.Sprintf("blocklet[%d].%s", g, col.Name), Dates: t.Dates}
-	if i < 0 || col.Typ.Complex() {
-		return nil, fault.Unsupportedf(c.B.At, c.Path, "lists and structs of a streaming file")
+	if i < 0 || col.Type.Complex() {
+		return nil, fault.Unsupportedf(c.B.At, c.Path, "lists and structs in a row-format file")
 	}
-	if schema.GlobalCodes(col) {
-		return nil, fault.Unsupportedf(c.B.At, c.Path, "a dictionary column of a streaming file")
+	if schema.HasGlobalCodes(col) {
+		return nil, fault.Unsupportedf(c.B.At, c.Path, "a global dictionary in a row-format file")
 	}
 	return c, nil
 }
 
-// DecodeRows decodes a column of blocklet g from its stored bytes, only to see whether that is an error.
+// DecodeRows decodes a column of blocklet g of a row-format file from its stored bytes, and returns only the error.
 func (t *Table) DecodeRows(f *datafile.DataFile, g int, p *schema.Physical, stored []byte, a *vec.Arena) error {
 	c, err := t.newStreamChunk(f, g, p.Col)
 	if err != nil {

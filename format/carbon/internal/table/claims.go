@@ -14,11 +14,11 @@ import (
 	"stoa/store"
 )
 
-// CarbonData leaves files beside a table that nothing refers to any more: earlier update statuses, indexes that were
-// merged, files of segments that were compacted or deleted, locks. Their names and places distinguish them from files
-// that are not CarbonData's.
+// CarbonData leaves files in a table's directories that nothing refers to any more: earlier update statuses, indexes
+// that were merged, files of segments that were compacted or deleted, locks. Their names and places distinguish them
+// from files that are not CarbonData's.
 
-// carbonLocks is where CarbonData's writers leave empty files beside a table.
+// carbonLocks is the directory in which CarbonData's writers leave empty lock files.
 const carbonLocks = "LockFiles"
 
 var (
@@ -37,7 +37,7 @@ func Claims(ctx context.Context, tg format.Target, o format.OpenOptions) format.
 	return c.claim
 }
 
-// claimer says what in a directory is CarbonData's.
+// claimer decides which files in a directory are CarbonData's.
 type claimer struct {
 	ctx      context.Context
 	tree     store.Tree
@@ -78,8 +78,8 @@ func (c *claimer) claim(name string, dir bool) (format.Claim, error) {
 	return format.Foreign, nil
 }
 
-// above claims a directory that is a table, or holds some. A store has tables, and databases with tables: what lies
-// deeper, or below a directory of data files, is not the store's (see StoreTables), and looked at by itself.
+// above claims a directory that is a table, or contains some. A store has tables, and databases with tables: a table
+// that lies deeper, or below a directory of data files, is not the store's (see StoreTables), and is found by itself.
 func (c *claimer) above(name string) (format.Claim, error) {
 	if name != c.root {
 		k, _, err := Look(c.ctx, format.Target{Tree: c.tree, Name: c.root})
@@ -106,7 +106,7 @@ func ownDir(rel string) bool {
 		partDir.MatchString(rel) || hiveDir.MatchString(rel)
 }
 
-// split splits a name after the directory of the table that it lies in; rel is "." if it lies in none, or is one.
+// split splits a name into the directory of its table and the rest; rel is "." if the name is in no table, or is one.
 func (c *claimer) split(name string) (table, rel string, err error) {
 	for at := 0; ; {
 		i := strings.IndexByte(name[at:], '/')
@@ -144,7 +144,7 @@ func (c *claimer) knownSegments(table string) (map[string]bool, error) {
 	}
 	known := map[string]bool{}
 	for _, l := range append(loads, past...) {
-		known[l.Name], known[l.Id()], known[l.Merged] = true, true, true
+		known[l.Name], known[l.SegmentID()], known[l.Merged] = true, true, true
 	}
 	return known, nil
 }

@@ -31,7 +31,8 @@ type PageKey struct{ Blocklet, Page int64 }
 // Deletes are the deleted rows of a data file by page, ascending.
 type Deletes map[PageKey][]int64
 
-// DeltaNames are the names of the delete deltas of a block that the update status implies.
+// DeltaNames are the paths of the delete deltas of a block in directory dir that its entry in the update status
+// implies.
 func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) ([]string, error) {
 	name := func(stamp string) string { return path.Join(dir, u.Block+"-"+stamp+layout.DeltaExt) }
 	switch {
@@ -41,7 +42,7 @@ func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) 
 			out[i] = name(s)
 		}
 		return out, nil
-	case status.Count64(u.Deleted) == 0: // the rows of the block were moved, not deleted
+	case status.ParseCount(u.Deleted) == 0: // the rows of the block were moved, not deleted
 		return nil, nil
 	case u.From == u.To:
 		return []string{name(u.From)}, nil
@@ -56,7 +57,7 @@ func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) 
 	to, ok2 := status.Millis(u.To)
 	if !ok1 || !ok2 {
 		return nil, fault.Corruptf(fault.Span{Object: t.Updates}, "deleteDeltaStartTimestamp",
-			"%s to %s of block %s", u.From, u.To, u.Block)
+			"block %s: expected two times, found %q and %q", u.Block, u.From, u.To)
 	}
 	var out []string
 	for info, err := range t.Tree.List(ctx, dir) {
@@ -73,13 +74,13 @@ func (t *Managed) DeltaNames(ctx context.Context, u *status.Update, dir string) 
 	return out, nil
 }
 
-// ReadDeletes reads the delete deltas of a data file. One that is missing, or is not as the update status says, is an
-// error: its rows would come back. When recovering, all other deltas of the block that are not newer are taken (what
-// was deleted once stays deleted, and a delta that replaces others has all their rows), and the number of rows that
-// come back all the same is reported.
+// ReadDeletes reads the delete deltas of a data file in dir. One that is missing, or contradicts the update status, is
+// an error: its rows would come back. In recovery all other deltas of the block that are not newer are read instead (a
+// deleted row stays deleted, and a delta that replaces others has all their rows), and the number of rows that come
+// back nevertheless is reported.
 func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string) (Deletes, error) {
 	list, err := t.DeltaNames(ctx, u, dir)
-	if err != nil || len(list) == 0 && (status.Count64(u.Deleted) == 0 || u.Guessed) {
+	if err != nil || len(list) == 0 && (status.ParseCount(u.Deleted) == 0 || u.Guessed) {
 		return nil, t.tolerate(path.Join(dir, u.Block), err)
 	}
 	out, unreadable := Deletes{}, map[string]error{}
@@ -104,26 +105,26 @@ func (t *Managed) ReadDeletes(ctx context.Context, u *status.Update, dir string)
 		out[k] = slices.Compact(out[k])
 		distinct += int64(len(out[k]))
 	}
-	n := status.Count64(u.Deleted)
-	for _, name := range layout.Sorted(unreadable) {
-		back := "how many of the rows come back that it deletes nobody knows"
+	n := status.ParseCount(u.Deleted)
+	for _, name := range layout.SortedKeys(unreadable) {
+		back := "an unknown number of the rows that it deletes come back"
 		if n >= distinct && !u.Guessed {
-			back = fmt.Sprintf("%d of the %d rows that are deleted of the block come back", n-distinct, n)
+			back = fmt.Sprintf("%d of the %d deleted rows of the block come back", n-distinct, n)
 		}
 		t.reportOnce(name, layout.Findingf("carbon.delete.damaged", placeOf(unreadable[name], name), t.Path,
-			"%v: the block's other delete deltas hold, and %s", unreadable[name], back))
+			"%v: the block's other delete deltas are applied, and %s", unreadable[name], back))
 	}
 	// two deltas may name the same row, each delta names it once
 	if !u.Guessed && len(unreadable) == 0 && n != distinct && (n != named || len(list) == 1) {
 		err := fault.Corruptf(fault.Span{Object: t.Updates}, "deletedRowsInBlock",
-			"%s of block %s, its delete deltas have %d", u.Deleted, u.Block, distinct)
+			"block %s: expected the %d rows of its delete deltas, found %s", u.Block, distinct, u.Deleted)
 		return out, t.tolerate(path.Join(dir, u.Block), err)
 	}
 	return out, nil
 }
 
-// olderDeltas adds to out the delete deltas in a block's directory that were not read yet and are not newer than the
-// current ones. Damaged ones are skipped: nothing names them any more.
+// olderDeltas adds the rows of the block's delete deltas in dir that are not in read and not newer than the current
+// ones. Damaged ones are skipped: nothing names them any more.
 func (t *Managed) olderDeltas(ctx context.Context, u *status.Update, dir string, read []string, out Deletes) error {
 	until := int64(-1)
 	for _, s := range append([]string{u.To}, u.Stamps...) {
@@ -147,30 +148,30 @@ func (t *Managed) olderDeltas(ctx context.Context, u *status.Update, dir string,
 	return nil
 }
 
-// readDelta adds the rows of a delete delta to out, if it is intact.
+// readDelta adds the rows of a delete delta to out, unless it is damaged or belongs to another block.
 func (t *Managed) readDelta(ctx context.Context, u *status.Update, name string, out Deletes) error {
 	var d DeleteDelta
 	if err := status.ReadJSON(ctx, t.Tree, name, t.Opts.Limits, &d); err != nil {
 		if errors.Is(err, fs.ErrNotExist) { // without it rows would come back to life
-			return fault.Corruptf(fault.Span{Object: name}, "", "the delete delta is missing that %s names",
+			return fault.Corruptf(fault.Span{Object: name}, "", "%s names this delete delta, and it is missing",
 				path.Base(t.Updates))
 		}
 		return err
 	}
 	if d.Block != u.Block {
-		return fault.Corruptf(fault.Span{Object: name}, "blockName", "%q, the update status says that it is of %s",
-			d.Block, u.Block)
+		return fault.Corruptf(fault.Span{Object: name}, "blockName", "expected %q by the update status, found %q",
+			u.Block, d.Block)
 	}
 	if len(d.Details) == 0 {
-		return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap", "it is missing, or empty")
+		return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap", "missing or empty")
 	}
 	mine := Deletes{}
-	for _, k := range layout.Sorted(d.Details) {
+	for _, k := range layout.SortedKeys(d.Details) {
 		x := d.Details[k]
 		id, err := strconv.ParseInt(x.ID, 10, 64)
 		if err != nil || id < 0 || x.Page == nil || *x.Page < 0 || len(x.Rows) == 0 {
 			return fault.Corruptf(fault.Span{Object: name}, "blockletDetailsMap."+k,
-				"id, pageId or deletedRows is missing or impossible")
+				"id, pageId or deletedRows is missing or invalid")
 		}
 		key := PageKey{id, *x.Page}
 		mine[key] = append(mine[key], x.Rows...)
@@ -181,7 +182,7 @@ func (t *Managed) readDelta(ctx context.Context, u *status.Update, name string, 
 	return nil
 }
 
-// Count is how many rows are deleted.
+// Count is the number of deleted rows.
 func (d Deletes) Count() (n int) {
 	for _, rows := range d {
 		n += len(rows)

@@ -22,11 +22,11 @@ import (
 
 // OpenDictionary opens a .dict, a .dictmeta or a .sortindex as a table.
 //
-//	.dict       code int32, value (null for the text of a null), load int32 (the line of .dictmeta; null if no
-//	            finished load wrote it)
+//	.dict       code int32, value (null for the text of null), load int32 (ordinal in .dictmeta; null if no finished
+//	            load wrote it)
 //	.dictmeta   load, min_surrogate_key, max_surrogate_key, start_offset, end_offset, chunk_count
-//	.sortindex  position (from 1), sort_index (the code at that place of the order), sort_index_inverted (the place of
-//	            that code)
+//	.sortindex  position (from 1), sort_index (the code at that position), sort_index_inverted (the rank of
+//	            the code that equals the position)
 func OpenDictionary(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
 	s, c, err := openAuxiliary(ctx, tg, op.Limits, "")
 	if err != nil {
@@ -62,9 +62,9 @@ func (s *auxiliary) dictTable(ctx context.Context, tg format.Target, c *wire.Cur
 		return metaErr
 	}
 	damage, rows := c.Err(), len(d.Values)
-	if n, wrong := d.Whole(loads); wrong != nil {
+	if n, wrong := d.Trusted(loads); wrong != nil {
 		damage = cmp.Or(damage, fault.Locate(wrong, s.Object.At, true, ""))
-		rows = n // what .dictmeta contradicts is not shown
+		rows = n // without the values that .dictmeta contradicts
 	}
 	var typ arrow.DataType = arrow.BinaryTypes.String
 	for _, v := range d.Values {
@@ -103,7 +103,7 @@ func (s *auxiliary) dictTable(ctx context.Context, tg format.Target, c *wire.Cur
 	return nil
 }
 
-// loadOf is the index of the load that wrote a code; at is a guess.
+// loadOf is the index of the load that wrote a code, len(loads) if none did. The search starts at index at.
 func loadOf(loads []dict.DictLoad, code, at int) int {
 	if at >= len(loads) || int64(code) < loads[at].Min {
 		at = 0

@@ -17,7 +17,8 @@ import (
 	"stoa/internal/check"
 )
 
-// OpenFiles opens data files as one table with the schema of the first.
+// OpenFiles opens data files as one table with the columns of the first. saved gets the findings of recovery; nil:
+// damage is an error.
 func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, names []string,
 	saved *check.Reporter) (*Table, error) {
 	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
@@ -62,13 +63,13 @@ func OpenFiles(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	return t, nil
 }
 
-// Folder is a directory of data files that is no table, and the contents of its index files.
+// Folder is a directory of data files that is not a managed table, and the contents of its index files.
 type Folder struct {
-	Data       []string // data files, by name
-	Indexes    []string // index files
-	Named      map[string]*datafile.Indexed
-	Unreadable map[string]error // index files that cannot be read
-	here       map[string]bool
+	Data       []string                     // paths of the data files
+	Indexes    []string                     // paths of the index files, merged ones first
+	Named      map[string]*datafile.Indexed // by the name of the data file, without the directory
+	Unreadable map[string]error             // damaged index files, by path
+	here       map[string]bool              // names of the data files, without the directory
 }
 
 // ReadFolder lists a directory and reads its index files.
@@ -88,7 +89,7 @@ func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder
 		}
 	}
 	slices.SortFunc(d.Data, status.CompareNames)
-	slices.SortStableFunc(d.Indexes, func(a, b string) int { // a merged one stands for others: it counts before them
+	slices.SortStableFunc(d.Indexes, func(a, b string) int { // a merged one replaces others, so its entries win
 		return strings.Compare(path.Ext(b), path.Ext(a))
 	})
 	for _, name := range d.Indexes {
@@ -120,7 +121,7 @@ func ReadFolder(ctx context.Context, tg format.Target, l format.Limits) (*Folder
 
 // Missing are the data files that an index names and that do not exist.
 func (d *Folder) Missing() (out []string) {
-	for _, name := range layout.Sorted(d.Named) {
+	for _, name := range layout.SortedKeys(d.Named) {
 		if !d.here[name] {
 			out = append(out, name)
 		}
@@ -138,12 +139,13 @@ func (d *Folder) Unnamed() (out []string) {
 	return out
 }
 
-// MissingError is the error of a data file that is missing.
+// MissingError is the error of a data file in directory dir that an index names and that is missing.
 func (d *Folder) MissingError(dir, name string) error {
 	return fault.Corruptf(fault.Span{Object: path.Join(dir, name)}, "", "the index names this file, and it is missing")
 }
 
-// openFolder opens a directory of data files as one table. Files that an index names are there, or are lost.
+// openFolder opens a directory of data files as one table. A file that an index names and that is missing is a part
+// that cannot be read.
 func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions,
 	saved *check.Reporter) (*Table, error) {
 	d, err := ReadFolder(ctx, tg, op.Limits)
@@ -158,7 +160,7 @@ func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o 
 	unnamed := d.Unnamed()
 	for _, name := range d.Missing() {
 		x := lost{rows: d.Named[name].Rows(), err: d.MissingError(tg.Name, name)}
-		if len(unnamed) > 0 { // one of them may be this one
+		if len(unnamed) > 0 { // one of them may be the missing one under another name
 			x.rows = -1
 		}
 		if o.Bucket < 0 || status.ParseFileName(name).Bucket == o.Bucket {
@@ -174,7 +176,7 @@ func openFolder(ctx context.Context, tg format.Target, op format.OpenOptions, o 
 	return t, nil
 }
 
-// openNamed opens the data files of a directory; if there are none, with the columns that an index has.
+// openNamed opens the data files of a directory; if there are none, an empty table with the columns that an index has.
 func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o ReadOptions, d *Folder,
 	saved *check.Reporter) (*Table, error) {
 	if len(d.Data) > 0 {
@@ -190,21 +192,21 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 			}
 			p.blocks, p.columns = x.Blocks, x.Columns
 			switch {
-			case p.rows < 0: // the file was not opened
+			case p.rows < 0: // the data file was not opened
 				p.rows = x.Rows()
-			case p.rows != x.Rows(): // the file, or the entry, is another's
+			case p.rows != x.Rows(): // the index is for another file
 				p.rows = -1
 			}
 		}
 		return t, nil
 	}
-	for _, name := range layout.Sorted(d.Unreadable) {
+	for _, name := range layout.SortedKeys(d.Unreadable) {
 		return nil, d.Unreadable[name]
 	}
 	t := &Table{saved: saved, Tree: tg.Tree, Name: tg.Name, Opts: op, Files: map[string]*datafile.DataFile{},
 		Zone: o.Zone}
 	at := fault.Span{Object: d.Indexes[0]}
-	names := layout.Sorted(d.Named)
+	names := layout.SortedKeys(d.Named)
 	if len(names) == 0 {
 		return nil, fault.Corruptf(at, "", "the index names no data file")
 	}
@@ -218,16 +220,16 @@ func openNamed(ctx context.Context, tg format.Target, op format.OpenOptions, o R
 	return t, err
 }
 
-// reportFolder reports, when recovering, how the index files of a directory contradict each other or the data files.
-// Missing data files are reported as losses where they are read.
+// reportFolder reports, in recovery, damaged index files and data files that no index names. Missing data files are
+// reported as losses when they are read.
 func (t *Table) reportFolder(d *Folder, unnamed []string) {
-	for _, name := range layout.Sorted(d.Unreadable) {
+	for _, name := range layout.SortedKeys(d.Unreadable) {
 		t.saved.Emit(layout.Findingf("carbon.index.damaged", fault.Span{Object: name}, t.Name,
-			"%v: the data files that are there are read; it may have named others", d.Unreadable[name]))
+			"%v: the data files of the directory are read; the index may have named others", d.Unreadable[name]))
 		delete(t.gone, name)
 	}
 	for _, name := range unnamed {
 		t.saved.Emit(layout.Findingf("carbon.index.missing", fault.Span{Object: name}, t.Name,
-			"no index of the directory names this data file: it is read all the same"))
+			"no index of the directory names this data file: it is read nevertheless"))
 	}
 }

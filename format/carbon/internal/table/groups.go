@@ -14,6 +14,7 @@ import (
 	"stoa/vec"
 )
 
+// RowGroups is format.Reader.RowGroups: a row group is a blocklet.
 func (t *Table) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	if x, ok := t.gone[p.Ref]; ok {
 		return nil, x.err
@@ -39,6 +40,7 @@ func (t *Table) groups(ctx context.Context, f *datafile.DataFile, p *Part, q for
 	return out, nil
 }
 
+// Chunk is format.Reader.Chunk.
 func (t *Table) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	return t.chunk(ctx, g, &Part{Name: g.Part}, col, rows)
 }
@@ -57,9 +59,9 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 	}
 	p := &t.Phys[col]
 	n := f.Footer.Blocklet[g.Index].Rows
-	if g.Rows >= 0 && g.Rows != n { // the index planned it
+	if g.Rows >= 0 && g.Rows != n { // the row group was planned from the index file
 		return nil, fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", g.Index),
-			"%d, the index file says %d", n, g.Rows)
+			"expected %d by the index file, found %d", g.Rows, n)
 	}
 	if c := f.Positions(p, g.Index, rows); c != nil {
 		return c, nil
@@ -73,10 +75,11 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 	}
 	fc := t.Match(f, p.Root, p.Col)
 	if fc == nil && t.Ids == nil {
-		return nil, fault.Corruptf(f.At, "", "there is no column %s, which the first file of %s has", p.Name, t.Name)
+		return nil, fault.Corruptf(f.At, "", "the file has no column %s, which the first file of %s has", p.Name,
+			t.Name)
 	}
 	if fc == nil {
-		if err := t.doubted[p.Root.Id]; err != nil {
+		if err := t.doubted[p.Root.ID]; err != nil {
 			return nil, err
 		}
 		v, err := schema.DefaultValue(p.Col)
@@ -85,9 +88,9 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 		}
 		return schema.NewConstChunk(v, p.Type, n, rows, p.Parent >= 0), nil
 	}
-	if fc.Typ != p.Col.Typ && !widens(fc.Typ, p.Col.Typ) {
-		return nil, fault.Unsupportedf(f.At, "", "column %s is %s in the file and %s in the table", p.Name, fc.Typ,
-			p.Col.Typ)
+	if fc.Type != p.Col.Type && !widens(fc.Type, p.Col.Type) {
+		return nil, fault.Unsupportedf(f.At, "", "column %s has type %s in the file and %s in the table", p.Name,
+			fc.Type, p.Col.Type)
 	}
 	if f.Stream != nil {
 		return t.newStreamChunk(f, g.Index, fc)
@@ -95,7 +98,7 @@ func (t *Table) chunk(ctx context.Context, g format.RowGroup, part *Part, col in
 	return t.NewChunk(ctx, f, g.Index, p, fc, rows)
 }
 
-// widens reports whether values of type a are values of type b.
+// widens reports whether every value of type a is one of type b.
 func widens(a, b layout.DataType) bool {
 	rank := map[layout.DataType]int{layout.TypeByte: 1, layout.TypeShort: 2, layout.TypeInt: 3, layout.TypeLong: 4}
 	switch {
@@ -108,7 +111,7 @@ func widens(a, b layout.DataType) bool {
 	return false
 }
 
-// partOf is the part with a name, and what an index has about it.
+// partOf is the part of a data file, with its entry in an index if it has one.
 func (t *Table) partOf(name string) *Part {
 	if i := slices.IndexFunc(t.parts, func(p Part) bool { return p.Name == name }); i >= 0 {
 		return &t.parts[i]
@@ -126,8 +129,7 @@ func (t *Table) checkParts(ctx context.Context) error {
 	return nil
 }
 
-// checkPart reports, when recovering, where a data file contradicts its index. Damage within it is reported by its
-// reader.
+// checkPart reports, in recovery, a data file that contradicts its index. Damage in it is reported by its reader.
 func (t *Table) checkPart(ctx context.Context, p *Part) error {
 	f, err := t.File(ctx, p.Name)
 	if err != nil && !errors.Is(err, fault.Corrupt) {
@@ -136,7 +138,7 @@ func (t *Table) checkPart(ctx context.Context, p *Part) error {
 	if err == nil && f.FootAt > 0 {
 		if err := checkRows(f, p); err != nil {
 			t.saved.Emit(layout.Findingf("carbon.index.disagree", f.FootSpan(), p.Name,
-				"%v: the rows of the data file are read; it may be another one than was loaded", err))
+				"%v: the rows of the data file are read; it may not be the one that was loaded", err))
 		}
 	}
 	return nil

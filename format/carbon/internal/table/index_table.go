@@ -17,16 +17,16 @@ import (
 
 // indexRow is an entry of an index file as a row.
 type indexRow struct {
-	index   string // of a merged file: which of its files
-	number  int32  // of the entry among those of the same data file: of the blocklet, if entries stand for blocklets
+	index   string // name of the index file
+	number  int32  // ordinal of the entry among those of the same data file: of the blocklet, if it is for one
 	entry   *layout.BlockIndex
-	columns []*schema.Column
+	columns []*schema.Column // those with bounds
 }
 
-// openIndex opens a .carbonindex or .carbonindexmerge as a table: a row each entry.
+// openIndex opens a .carbonindex or .carbonindexmerge as a table with a row for each entry:
 //
-//	index_file, file_name, blocklet (null in old files: the entry is of the whole file), num_rows, offset (of the
-//	footer), file_size, min_NAME and max_NAME (texts) for each column that is not within a list or struct
+//	index_file, file_name, blocklet (null if the entry is for the whole file), num_rows, offset (of the footer),
+//	file_size, min_NAME and max_NAME (texts) for each column that is not nested
 func openIndex(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
 	s, c, err := openAuxiliary(ctx, tg, op.Limits, "index file")
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *auxiliary) indexTable(files []layout.IndexFile, damage error) error {
 		}
 		var flat []*schema.Column
 		for _, r := range roots {
-			if !r.Typ.Complex() {
+			if !r.Type.Complex() {
 				flat = append(flat, r)
 			}
 		}
@@ -123,7 +123,8 @@ func (r *indexRow) fill(b *array.RecordBuilder, names []string) {
 	}
 }
 
-// boundText is a bound for display: as a value where its bytes alone suffice (format 3), else in hexadecimal.
+// boundText appends a bound as text: as a value if it can be parsed (own: the entry is for a blocklet of format 3),
+// else in hexadecimal; null if there is none.
 func boundText(b *array.StringBuilder, c *schema.Column, v []byte, ok, own bool) {
 	if !ok {
 		b.AppendNull()

@@ -25,27 +25,27 @@ type Managed struct {
 	Updates     string // name of the update status; "" if there is none
 	changes     map[string]*status.Update
 
-	noting sync.Mutex
+	noting sync.Mutex // guards Notes
 	Notes  []region.Finding
 
-	once       sync.Mutex
+	once       sync.Mutex       // guards the following
 	found      map[string]*Part // by name; nil: not listed yet
 	list       []*Part
-	unreadable map[string]error // segments with missing files, by the name that stands for them among the parts
+	unreadable map[string]error // segments with missing files, by the name of the part that stands for them
 
-	Guessed *guessedDeletes // recovering: the update status is not the one that tablestatus names
+	Guessed *guessedDeletes // in recovery: the update status is not the one that tablestatus names
 
-	partitions map[string][]Place // recovering: directories of partitions by segment; nil: not listed yet
+	partitions map[string][]Place // in recovery: directories of partitions by segment; nil: not listed yet
 }
 
-// facts are what `stoa meta` prints of the table.
+// facts sets what `stoa meta` prints of the table.
 func (t *Managed) facts() {
 	add := func(k string, v any) { t.meta = append(t.meta, format.KeyValue{Key: k, Value: fmt.Sprint(v)}) }
 	add("format", "CarbonData table")
 	t.TableSchema.Facts(add)
 	for i := range t.Loads {
 		l := &t.Loads[i]
-		add("segment."+l.Name, l.Words())
+		add("segment."+l.Name, l.Summary())
 	}
 	if t.Updates != "" {
 		add("update_status", path.Base(t.Updates))
@@ -72,33 +72,33 @@ func (t *Managed) note(code string, at fault.Span, format string, args ...any) {
 	t.noting.Lock()
 	defer t.noting.Unlock()
 	f := layout.Codes.Finding(code, at, t.Path, fmt.Sprintf(format, args...))
-	f.Lost = 0 // lost rows are counted where reading meets them
+	f.Lost = 0 // reading counts the lost rows
 	t.Notes = append(t.Notes, f)
 }
 
-// Findings is what was odd about the indexes of the segments read so far.
+// Findings are the findings about the segments that were listed so far. It implements format.Finder.
 func (t *Managed) Findings() []region.Finding {
 	t.noting.Lock()
 	defer t.noting.Unlock()
 	return slices.Clone(t.Notes)
 }
 
-// reportOnce reports a finding about the file name when recovering, the first time it is called for that name.
+// reportOnce reports, in recovery, a finding about the file name, but only the first one for that name.
 func (t *Managed) reportOnce(name string, f region.Finding) {
 	if t.saved.First(name) {
 		t.saved.Emit(f)
 	}
 }
 
-// tolerate reports, when recovering, once for each name, that a delete delta cannot be used and that its rows come
-// back. Otherwise it returns err.
+// tolerate reports, in recovery, once for each name, a delete delta that cannot be used, and returns nil. Otherwise,
+// and for errors that are not damage, it returns err.
 func (t *Managed) tolerate(name string, err error) error {
 	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {
 		return err
 	}
 	if e := (*fault.Error)(nil); errors.As(err, &e) {
 		t.reportOnce(name, layout.Findingf("carbon.delete.damaged", e.At, t.Path,
-			"%v: it is left out, and rows that it deletes come back", err))
+			"%v: it is not applied, and the rows that it deletes come back", err))
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (t *Managed) segmentFileOf(l *status.Load) string {
 	return path.Join(t.Path, "Metadata", "segments", l.Segment)
 }
 
-// placeOf is where err locates the damage of the file name; the whole file, if err is about another.
+// placeOf is the place of err if that is in the file name, else the whole file.
 func placeOf(err error, name string) fault.Span {
 	if e := (*fault.Error)(nil); errors.As(err, &e) && e.At.Object == name {
 		return e.At
@@ -121,12 +121,12 @@ type Place struct {
 	Dir     string
 	Indexes []string // names of its index files in the segment file; nil: not listed there
 	values  []string // of the partition columns, name=value each
-	guessed bool     // recovering: nothing says that these are all directories of the segment
-	dropped bool     // recovering: the damaged segment file still says that this partition was dropped
+	guessed bool     // in recovery: the segment may have had other directories, too
+	dropped bool     // in recovery: the damaged segment file marks this partition as dropped
 }
 
-// guessedDeletes says which delete deltas hold although no update status names them: those newer than the update status
-// that was found.
+// guessedDeletes decides which delete deltas apply although no update status names them: those newer than the update
+// status that was found.
 type guessedDeletes struct {
 	after, until int64           // times of deltas
 	unlisted     map[string]bool // segments that have deletes, and no entry in the update status

@@ -13,7 +13,7 @@ import (
 	"stoa/store"
 )
 
-// Open opens a data file, a directory of data files, a table, an index file or a dictionary, whichever tg is.
+// Open opens a data file, a directory of data files, a table, an index file or a dictionary file, whichever tg is.
 func Open(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, error) {
 	o, err := ParseOptions(op.Opts)
 	if err != nil {

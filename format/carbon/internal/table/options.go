@@ -39,42 +39,45 @@ type Options struct {
 
 // ReadTable are the options of Open.
 var ReadTable = option.Table[Options]{Format: "carbon", For: "reading", Options: []option.Option[Options]{
-	option.List("segment", "N,N", "read these segments only (also such as do not count)",
+	option.List("segment", "N,N", "read these segments only (also compacted and deleted ones)",
 		func(o *Options) *[]string { return &o.Segment }),
-	option.List("segments", "N,N,… or all", "read these segments; all: every one whose files are there, also "+
+	option.List("segments", "N,N,… or all", "read these segments; all: every one whose files exist, also "+
 		"compacted and deleted ones", func(o *Options) *[]string { return &o.Segments }),
 	option.IntAt("bucket", "N", "read this bucket only", func(o *Options) **int { return &o.Bucket }, 0, math.MaxInt32),
 	option.Text("properties", "FILE", "a carbon.properties: carbon.storelocation, carbon.blocklet.size, "+
 		"carbon.cutOffTimestamp, carbon.timegranularity", func(o *Options) *string { return &o.Properties }),
-	option.Int("blocklet-size", "ROWS", "formats 1 and 2: carbon.blocklet.size of the writer; it is found out if it "+
-		"is not given", func(o *Options) *int32 { return &o.BlockletSize }, 1, math.MaxInt32),
+	option.Int("blocklet-size", "ROWS",
+		"formats 1 and 2: carbon.blocklet.size of the writer (default: derived from the "+
+			"pages)", func(o *Options) *int32 { return &o.BlockletSize }, 1, math.MaxInt32),
 	option.Text("cutoff-timestamp", "yyyy-MM-dd HH:mm:ss", "carbon.cutOffTimestamp of the writer (direct dictionary "+
 		"timestamps)", func(o *Options) *string { return &o.CutoffTimestamp }),
 	option.Pick("time-granularity", "carbon.timegranularity of the writer (direct dictionary timestamps)",
 		func(o *Options) *Granularity { return &o.TimeGranularity }, "SECOND", "MINUTE", "HOUR", "DAY"),
 	option.Text("timezone", "ZONE", "time zone of texts without one: the cut-off timestamp and timestamps in "+
 		"partition names (default UTC)", func(o *Options) *string { return &o.Timezone }),
-	option.Bool("positions", "give each row the columns stoa_file and stoa_row: its data file and its number in it "+
-		"(default false)", func(o *Options) *bool { return &o.Positions }),
-	option.Bool("deleted", "show rows that are deleted, too (default false)",
+	option.Bool("positions",
+		"add the columns stoa_file and stoa_row: data file and ordinal of each row (default false)",
+		func(o *Options) *bool { return &o.Positions }),
+	option.Bool("deleted", "include deleted rows (default false)",
 		func(o *Options) *bool { return &o.Deleted }),
 }}
 
 // ReadOptions are the options of Open, parsed.
 type ReadOptions struct {
-	Segments    []string // nil: those that count
+	Segments    []string // nil: those that tablestatus counts
 	allSegments bool
 	Bucket      int // -1: all
 	properties  string
-	Blocklet    int64 // 0: not given
+	Blocklet    int64 // carbon.blocklet.size; 0: unknown
 	cutoff      string
 	granularity string
-	Zone        *time.Location
+	Zone        *time.Location // of texts without a time zone
 	deleted     bool
 	positions   bool
 	location    string // carbon.storelocation
 }
 
+// ParseOptions parses the options of Open. Errors are Invalid.
 func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	r, err := ReadTable.Parse(opts)
 	o = ReadOptions{Segments: r.Segment, Bucket: -1, properties: r.Properties, Blocklet: int64(r.BlockletSize),
@@ -97,7 +100,7 @@ func ParseOptions(opts map[string]string) (o ReadOptions, err error) {
 	return o, nil
 }
 
-// fits is an error if an option is given that only makes sense for a table with a tablestatus.
+// fits is Invalid if name is not a managed table and an option is given that only these have.
 func (o *ReadOptions) fits(name string, k Kind) error {
 	if k == KindTable {
 		return nil
@@ -109,8 +112,7 @@ func (o *ReadOptions) fits(name string, k Kind) error {
 		{o.Segments != nil, "segment"}, {o.allSegments, "segments"}, {o.deleted, "deleted"}, {o.positions, "positions"},
 	} {
 		if x.given {
-			return fault.Invalidf("%s is no CarbonData table, but a part of one: option %s is for whole tables", name,
-				x.name)
+			return fault.Invalidf("%s is a part of a CarbonData table: option %s is for whole tables", name, x.name)
 		}
 	}
 	return nil
@@ -139,7 +141,7 @@ func (o *ReadOptions) Complete(ctx context.Context, tree store.Tree, l format.Li
 	}
 	if v := p["carbon.blocklet.size"]; v != "" && o.Blocklet == 0 {
 		if o.Blocklet, err = strconv.ParseInt(v, 10, 32); err != nil || o.Blocklet <= 0 {
-			return fault.Invalidf("%s: carbon.blocklet.size=%s: a number of rows is wanted", o.properties, v)
+			return fault.Invalidf("%s: carbon.blocklet.size: expected a number of rows, found %q", o.properties, v)
 		}
 	}
 	return nil
@@ -149,8 +151,8 @@ func (o *ReadOptions) Complete(ctx context.Context, tree store.Tree, l format.Li
 // relative to the working directory.
 const DefaultStoreLocation = "../carbon.store"
 
-// StoreLocation is the store that a carbon.properties file names. A relative place counts from the working directory,
-// as in CarbonData; of URIs only file: can be read.
+// StoreLocation is the store that a carbon.properties file names, DefaultStoreLocation if it names none. A relative
+// path is relative to the working directory, as in CarbonData; URIs other than file: are Unsupported.
 func StoreLocation(ctx context.Context, tree store.Tree, file string) (string, error) {
 	o := ReadOptions{properties: file}
 	if err := o.Complete(ctx, tree, format.Limits{}); err != nil {
@@ -187,18 +189,19 @@ func properties(b []byte) map[string]string {
 // units are the steps of direct dictionary timestamps, in milliseconds.
 var units = map[string]int64{"": 1000, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 
-// Rule is how direct dictionary timestamps are decoded. The writer read the cut-off as a time in its own zone.
+// Rule is the rule by which direct dictionary timestamps are decoded. The cut-off is a time in o.Zone. Errors are
+// Invalid.
 func (o *ReadOptions) Rule() (page.DateRule, error) {
 	u, ok := units[strings.ToUpper(o.granularity)]
 	if !ok {
 		return page.DateRule{}, fault.Invalidf(
-			"carbon: time granularity %q: one of SECOND, MINUTE, HOUR, DAY is wanted", o.granularity)
+			"carbon: time granularity: expected SECOND, MINUTE, HOUR or DAY, found %q", o.granularity)
 	}
 	r := page.DateRule{Unit: u}
 	if o.cutoff != "" {
 		when, err := time.ParseInLocation("2006-01-02 15:04:05", o.cutoff, o.Zone)
 		if err != nil {
-			return r, fault.Invalidf("carbon: cut-off timestamp %q: yyyy-MM-dd HH:mm:ss is wanted", o.cutoff)
+			return r, fault.Invalidf("carbon: cut-off timestamp: expected yyyy-MM-dd HH:mm:ss, found %q", o.cutoff)
 		}
 		r.Cutoff = when.UnixMilli()
 	}
@@ -211,7 +214,7 @@ func (o *ReadOptions) Wants(l *status.Load) bool {
 	case o.allSegments:
 		return true
 	case o.Segments != nil:
-		return slices.Contains(o.Segments, l.Name) || slices.Contains(o.Segments, l.Id())
+		return slices.Contains(o.Segments, l.Name) || slices.Contains(o.Segments, l.SegmentID())
 	}
 	return l.Counts()
 }

@@ -20,17 +20,17 @@ import (
 	"stoa/store"
 )
 
-// The segments of a partitioned table have no directories of their own: their files lie in those of the partitions,
-// NAME=VALUE nested, and only the segment files list these. Without them the names of the files say the segment.
+// The segments of a partitioned table have no directories of their own: their files are in those of the partitions,
+// nested NAME=VALUE, which only the segment files list. Without these the names of the files have the segment.
 
-// maxPartitions is how deep nested directories of partitions are read.
+// maxPartitions is the greatest depth to which directories of partitions are searched.
 const maxPartitions = 16
 
-// partitionFiles calls give with each directory of partitions below the table's, the values in its path, and the names
-// of the files in it, until give returns false.
+// partitionFiles calls yield with each directory of partitions below the table's, the values in its path, and the names
+// of the files in it, until yield returns false.
 func partitionFiles(ctx context.Context, tree store.Tree, table string,
 	yield func(dir string, values, files []string) bool) error {
-	enough := false
+	done := false
 	var below func(dir string, values []string) error
 	below = func(dir string, values []string) error {
 		var dirs, files []string
@@ -46,10 +46,10 @@ func partitionFiles(ctx context.Context, tree store.Tree, table string,
 			}
 		}
 		if len(values) > 0 && len(files) > 0 {
-			enough = !yield(dir, values, files)
+			done = !yield(dir, values, files)
 		}
 		for _, d := range dirs {
-			if enough {
+			if done {
 				break
 			}
 			if err := below(path.Join(dir, d), append(slices.Clone(values), d)); err != nil {
@@ -61,12 +61,12 @@ func partitionFiles(ctx context.Context, tree store.Tree, table string,
 	return below(table, nil)
 }
 
-// partitionPlaces are the directories of a segment whose segment file cannot be used, because of why (nil: tablestatus
-// names none); this is reported. Only the segment file says which partitions were dropped: their files stay until the
-// table is cleaned, and the sizes in tablestatus do not change. So those are left out that the damaged file still calls
-// dropped; more cannot be known.
+// partitionPlaces are the directories of a segment whose segment file cannot be used because of why, nil if tablestatus
+// names none or it has no location; this is reported. Only the segment file records which partitions were dropped:
+// their files stay until the table is cleaned, and the sizes in tablestatus do not change. So the partitions that the
+// damaged file still marks as dropped are left out, and other dropped ones cannot be recognized.
 func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error) ([]Place, error) {
-	found, err := t.partitionsOf(ctx, l.Id())
+	found, err := t.partitionsOf(ctx, l.SegmentID())
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 		if e := (*fault.Error)(nil); errors.As(why, &e) && e.At.Object == name {
 			reason = strings.TrimPrefix(e.Path+": "+e.Reason, ": ")
 		}
-		if dropped, err = t.droppedPlaces(ctx, name, l.Id()); err != nil {
+		if dropped, err = t.droppedPlaces(ctx, name, l.SegmentID()); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +98,7 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 	if l.Counts() && t.saved != nil {
 		also := ""
 		if left > 0 {
-			also = fmt.Sprintf("; %d that it still calls dropped are left out", left)
+			also = fmt.Sprintf("; %d that it still marks as dropped are left out", left)
 		}
 		t.reportOnce(name, layout.Findingf("carbon.segment.damaged", at, t.Path, "%s: the files of segment %s in the "+
 			"directories of all partitions are read%s; rows of partitions that were dropped may have come back",
@@ -111,8 +111,8 @@ func (t *Managed) partitionPlaces(ctx context.Context, l *status.Load, why error
 // nor value contains braces.
 var aLocation = regexp.MustCompile(`("(?:[^"\\]|\\.)*")\s*:\s*(\{[^{}]*\})`)
 
-// droppedPlaces are the directories of dropped partitions according to a damaged segment file. Only intact entries that
-// fit their directory are trusted.
+// droppedPlaces are the directories that a damaged segment file marks as dropped partitions. Only intact entries that
+// agree with their directory are used.
 func (t *Managed) droppedPlaces(ctx context.Context, name, segment string) (map[string]bool, error) {
 	o, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
 	if err != nil {
@@ -173,13 +173,13 @@ func (t *Managed) partitionsOf(ctx context.Context, segment string) ([]Place, er
 	return found[segment], nil
 }
 
-// maxLooked is how many directories of partitions are read to decide whether a place is a partitioned table.
+// maxLooked is the most directories of partitions that are read to decide whether a place is a partitioned table.
 const maxLooked = 64
 
-// partitioned reports whether a directory is a partitioned table that lost the files that say so: it is no partition
-// itself, it holds nothing else but CarbonData's own directories, and the names of the data files contain segments.
-// Tables of the SDK have no segments, so each of these directories is a table of its own, and so are data files beside
-// those of other systems. An error means that the store could not answer.
+// partitioned reports whether a directory is a partitioned table that lost its schema and segment files: it is not a
+// partition itself, it contains nothing but directories of partitions and CarbonData's own, and the names of the data
+// files have segments. Data files of the SDK have no segments, so each of their directories is a table of its own; so
+// is one with files of other systems. An error means that the store could not answer.
 func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error) {
 	column, own, strange := "", false, false
 	for info, err := range tree.List(ctx, dir) {
@@ -204,26 +204,26 @@ func partitioned(ctx context.Context, tree store.Tree, dir string) (bool, error)
 	if is, err := isPartition(ctx, tree, dir); err != nil || is {
 		return false, err
 	}
-	looked, data, strays := 0, 0, false
+	looked, data, foreign := 0, 0, false
 	err := partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
 		for _, f := range files {
 			of, _ := status.SegmentOf(f)
 			switch {
 			case strings.HasSuffix(f, layout.DataExt):
 				data++
-				// some old names contain no segment
-				strays = strays || !segmentNumber.MatchString(of) && (of != "" || !own)
+				// names before 1.5 have no segment
+				foreign = foreign || !segmentNumber.MatchString(of) && (of != "" || !own)
 			case !ownData.MatchString(f) && !ownAnywhere.MatchString(f):
-				strays = strays || !own
+				foreign = foreign || !own
 			}
 		}
 		looked++
-		return !strays && looked < maxLooked
+		return !foreign && looked < maxLooked
 	})
-	return err == nil && data > 0 && !strays, storeFailure(err)
+	return err == nil && data > 0 && !foreign, storeFailure(err)
 }
 
-// storeFailure is err if the store could not answer, and nil if it is only that something does not exist.
+// storeFailure is err if the store could not answer, and nil if something merely does not exist.
 func storeFailure(err error) error {
 	if store.Failing(err) {
 		return err
@@ -250,8 +250,8 @@ func isPartition(ctx context.Context, tree store.Tree, dir string) (bool, error)
 // segmentNumber matches the name of a segment: a number and, after a point, how often it was compacted.
 var segmentNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
-// holdsPartitions reports whether a data file lies in a directory NAME=VALUE of a place, which may be a partitioned
-// table, but need not.
+// holdsPartitions reports whether there is a data file in a directory NAME=VALUE below dir. That may be a partitioned
+// table.
 func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bool, err error) {
 	err = partitionFiles(ctx, tree, dir, func(_ string, _, files []string) bool {
 		holds = slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, layout.DataExt) })
@@ -260,7 +260,7 @@ func holdsPartitions(ctx context.Context, tree store.Tree, dir string) (holds bo
 	return holds && err == nil, storeFailure(err)
 }
 
-// currentIndexes leaves out single index files where there is a merged one, which replaces them.
+// currentIndexes are the merged ones among index files, or all if there is none: a merged one replaces the others.
 func currentIndexes(names []string) []string {
 	var merged []string
 	for _, n := range names {
@@ -274,8 +274,8 @@ func currentIndexes(names []string) []string {
 	return names
 }
 
-// otherPartition is the first of the values NAME=VALUE of a partition that contradicts the path of its directory. A
-// directory without NAME= may belong to any partition, if the user chose it.
+// otherPartition is the first of the values NAME=VALUE of a partition that contradicts the path of its directory, "" if
+// none does. A directory without NAME= may belong to any partition, since users can choose the location.
 func otherPartition(dir string, values []string) string {
 	for _, v := range values {
 		name, value, _ := strings.Cut(v, "=")
@@ -290,7 +290,7 @@ func otherPartition(dir string, values []string) string {
 	return ""
 }
 
-// FilesBelow are the data files below a directory.
+// FilesBelow are the paths of the data files below a directory, down to depth levels of subdirectories.
 func FilesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (out []string, err error) {
 	for info, err := range tree.List(ctx, dir) {
 		if err != nil {
@@ -310,8 +310,8 @@ func FilesBelow(ctx context.Context, tree store.Tree, dir string, depth int) (ou
 	return out, nil
 }
 
-// guessLoads are the segments that have a directory below Fact or, as those of partitioned tables, a segment
-// file (N_TIME.segment; the latest one holds) or data files in the directories of partitions.
+// guessLoads are the segments that have a directory below Fact or, in partitioned tables, a segment file
+// (N_TIME.segment; the latest one counts) or data files in the directories of partitions.
 func (t *Managed) guessLoads(ctx context.Context) ([]status.Load, error) {
 	out, err := t.segmentsThere(ctx)
 	known := map[string]bool{}

@@ -15,15 +15,14 @@ import (
 	"stoa/store"
 )
 
-// Look determines what a place is, and how sure that is.
+// Look determines what a place is, and how certain that is. Errors are those of the store.
 func Look(ctx context.Context, tg format.Target) (Kind, format.Match, error) {
 	info, err := tg.Tree.Stat(ctx, tg.Name)
 	if err != nil {
 		return KindNone, format.No, err
 	}
 	if !info.Dir {
-		k, m, err := lookFile(ctx, tg)
-		return k, m, err
+		return lookFile(ctx, tg)
 	}
 	if is, err := isTable(ctx, tg.Tree, tg.Name); err != nil || is {
 		return KindTable, format.Certain, err
@@ -93,8 +92,8 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 	if k == kindFile {
 		return k, m, nil
 	}
-	// Without the extension only what can hardly be chance is accepted: a FileHeader of version 3, and a FileFooter3
-	// where the end of the file points.
+	// Without the extension both a FileHeader of version 3 and a FileFooter3 at the offset in the last bytes are
+	// needed.
 	if src.Size() < 64 || head[0] != 0x15 || head[1] != 0x06 || head[2] != 0x19 {
 		return KindNone, format.No, nil
 	}
@@ -117,16 +116,17 @@ func lookFile(ctx context.Context, tg format.Target) (Kind, format.Match, error)
 // 1, which begins with data, is not recognized.
 func lookStream(ctx context.Context, src store.Source, k Kind, m format.Match) (Kind, format.Match) {
 	var head [len(layout.MagicV2)]byte
-	n, _ := src.ReadAt(ctx, head[:], 0) // a shorter file is none
+	n, _ := src.ReadAt(ctx, head[:], 0) // a shorter file is not recognized
 	switch {
 	case string(head[:n]) == layout.MagicV2:
 		return kindFile, format.Certain
 	case n == len(head) && head[0] == 0x15 && head[1] == 0x06 && head[2] == 0x19 && head[3]&0xF == 0xC:
-		return kindFile, max(m, format.Likely) // version 3, and a list of columns
+		return kindFile, max(m, format.Likely) // FileHeader: version 3, and a list of columns
 	}
 	return k, m
 }
 
+// Probe implements format.Format.Probe.
 func Probe(ctx context.Context, tg format.Target) (format.Match, error) {
 	k, m, err := Look(ctx, tg)
 	if k == KindNone {
@@ -142,7 +142,9 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// Resolve finds what a target is; in a store, the table that it names. Options that do not fit it are Invalid.
+// Resolve determines what a target is; in a store it returns the table that the target names, and for the directory of
+// a segment its table, with the segment set in o. A place that is not CarbonData's is Unsupported, options that do not
+// fit it are Invalid.
 func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Target, Kind, error) {
 	k, _, err := Look(ctx, tg)
 	if err == nil && k == KindNone {
@@ -156,7 +158,7 @@ func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Targ
 		return tg, k, fault.Unsupportedf(fault.Span{Object: tg.Name}, "",
 			"neither a CarbonData file nor a table or store")
 	case k != KindStore && tg.Table != "":
-		return tg, k, fault.Invalidf("%s is no store of tables, so it has no table #%s", tg.Name, tg.Table)
+		return tg, k, fault.Invalidf("%s is not a store of tables, so it has no table #%s", tg.Name, tg.Table)
 	case k == KindFiles:
 		if tg, k, err = throughTable(ctx, tg, o); err == nil && k == KindFiles {
 			err = o.fits(tg.Name, k)
@@ -173,8 +175,8 @@ func Resolve(ctx context.Context, tg format.Target, o *ReadOptions) (format.Targ
 	return tg, KindTable, nil
 }
 
-// throughTable resolves a directory of data files: if it is a segment, to that segment of its table, whose tablestatus,
-// deletes and schema hold; a partition has files of many segments, and is refused.
+// throughTable resolves a directory of data files. A segment is read through its table, whose tablestatus, deletes and
+// schema apply; a partition has files of many segments, and is Invalid.
 func throughTable(ctx context.Context, tg format.Target, o *ReadOptions) (format.Target, Kind, error) {
 	table, segment := path.Clean(tg.Name), ""
 	for hiveDir.MatchString(path.Base(table)) {
@@ -192,11 +194,11 @@ func throughTable(ctx context.Context, tg format.Target, o *ReadOptions) (format
 	switch {
 	case store.Failing(err):
 		return tg, KindFiles, err
-	case err != nil || !info.Dir: // nothing says more of its files
+	case err != nil || !info.Dir: // there are only the files
 		return tg, KindFiles, nil
 	case segment == "":
-		return tg, KindNone, fault.Invalidf("%s is a partition of the CarbonData table %s: which of its files "+
-			"count only the table says; try: stoa cat %[2]s --where …", tg.Name, table)
+		return tg, KindNone, fault.Invalidf("%s is a partition of the CarbonData table %s, which alone knows which of "+
+			"its files count; try: stoa cat %[2]s --where …", tg.Name, table)
 	case o.Segments != nil || o.allSegments:
 		return tg, KindNone, fault.Invalidf("%s is a segment of the CarbonData table %s: with --segment name the table",
 			tg.Name, table)
@@ -205,8 +207,9 @@ func throughTable(ctx context.Context, tg format.Target, o *ReadOptions) (format
 	return tg, KindTable, nil
 }
 
-// unknown accepts a file that neither its name nor its beginning identifies, as files of version 1 begin with data: the
-// user named the format. It is a data file if its end points into it; of a stream that is checked later.
+// unknown accepts a file that neither its name nor its header identifies, since the user named the format: files of
+// version 1 have no header. It is a data file if the last bytes are an offset in it; for a stream that is checked
+// later.
 func unknown(ctx context.Context, tg format.Target) (Kind, error) {
 	src, err := tg.Tree.Open(ctx, tg.Name)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"stoa/vec"
 )
 
-// CheckReadable returns the error with which reading the table would end, as far as that shows without its pages:
-// schema, tablestatus, update status, delete deltas, segment files, indexes and one data file of each segment. A change
-// must not build on what a reader would refuse.
+// CheckReadable returns the error with which reading the table would end, as far as that can be known without its
+// pages: schema, tablestatus, update status, delete deltas, segment files, indexes and one data file of each segment
+// are read. A change must not build on a table that readers refuse.
 func (t *Managed) CheckReadable(ctx context.Context) error {
 	seen := map[string]bool{}
 	look := func(p format.Part) error {
@@ -83,21 +83,20 @@ func (t *Managed) all(ctx context.Context) ([]*Part, error) {
 			err = t.others(ctx, l, parts)
 		}
 		if err != nil {
-			if t.O.allSegments && !l.Counts() { // its files may have been cleaned away
+			if t.O.allSegments && !l.Counts() { // clean may have removed its files
 				continue
 			}
 			if !errors.Is(err, fault.Corrupt) {
 				return nil, err
 			}
 			unreadable["segment "+l.Name] = err
-			// deleted rows could come back
 			if m := (*unmatchedError)(nil); t.saved == nil && errors.As(err, &m) {
-				continue
+				continue // reading its files could bring deleted rows back
 			}
 		}
 		if err != nil && t.saved != nil {
 			t.saved.Emit(layout.Findingf("carbon.segment.missing", fault.Span{Object: t.Status}, t.Path,
-				"%v: what is there of segment %s is read", err, l.Name))
+				"%v: the remaining files of segment %s are read", err, l.Name))
 		}
 		for k := range parts {
 			p := &parts[k]
@@ -128,19 +127,19 @@ func (t *Managed) vanished(ctx context.Context, unreadable map[string]error) err
 	}
 	gone, _, err := t.Unnamed(ctx)
 	for i := range gone {
-		lack := t.Lack(ctx, &gone[i])
-		if !errors.Is(lack, fault.Corrupt) {
-			return lack
+		err := t.VanishedError(ctx, &gone[i])
+		if !errors.Is(err, fault.Corrupt) {
+			return err
 		}
-		if unreadable["segment "+gone[i].Name] = lack; t.saved != nil {
-			t.saved.Emit(layout.Findingf("carbon.segment.vanished", fault.Span{Object: t.Status}, t.Path, "%v", lack))
+		if unreadable["segment "+gone[i].Name] = err; t.saved != nil {
+			t.saved.Emit(layout.Findingf("carbon.segment.vanished", fault.Span{Object: t.Status}, t.Path, "%v", err))
 		}
 	}
 	return err
 }
 
-// others is the error of a segment without index files whose data files belong to another segment; see CheckBounds.
-// Recovery reports it, and reads them.
+// others is an error if the data files of a segment without index files belong to another segment; see CheckBounds. In
+// recovery it reports that, and returns nil.
 func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) error {
 	err := t.CheckBounds(ctx, l, parts)
 	switch {
@@ -152,16 +151,16 @@ func (t *Managed) others(ctx context.Context, l *status.Load, parts []Part) erro
 	var e *fault.Error
 	errors.As(err, &e)
 	t.saved.Emit(layout.Findingf("carbon.segment.minmax", e.At, t.Path,
-		"%v: the data files that are there are read; one may be another segment's", err))
+		"%v: the data files are read nevertheless; one may be another segment's", err))
 	return nil
 }
 
-// CheckWanted is an error if a segment that the options name does not exist.
+// CheckWanted is Invalid if a segment that the options name does not exist.
 func (t *Managed) CheckWanted() error {
 	for _, s := range t.O.Segments {
 		ok := false
 		for i := range t.Loads {
-			ok = ok || t.Loads[i].Name == s || t.Loads[i].Id() == s
+			ok = ok || t.Loads[i].Name == s || t.Loads[i].SegmentID() == s
 		}
 		if !ok {
 			return fault.Invalidf("%s has no segment %s", t.Path, s)
@@ -170,8 +169,8 @@ func (t *Managed) CheckWanted() error {
 	return nil
 }
 
-// Parts are the data files, and a part for each segment whose files are missing or not known. The row groups of such a
-// part are the error, so that a scan ends there, or skips and reports the loss.
+// Parts is format.Reader.Parts: the data files, and a part for each segment whose files are missing or unknown. The row
+// groups of such a part are an error, so that a scan ends there, or skips and reports the loss.
 func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
 		list, err := t.all(ctx)
@@ -179,7 +178,7 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 			yield(format.Part{}, err)
 			return
 		}
-		for _, name := range layout.Sorted(t.unreadable) { // first: without a policy for damage nothing is read
+		for _, name := range layout.SortedKeys(t.unreadable) { // first: the default policy reads nothing
 			if !yield(format.Part{Ref: name, Rows: -1}, nil) {
 				return
 			}
@@ -195,7 +194,7 @@ func (t *Managed) Parts(ctx context.Context, _ format.Query) iter.Seq2[format.Pa
 // missing is the error of a part that stands for missing files.
 func (t *Managed) missing(ref string) error { return t.unreadable[ref] }
 
-// stampText is the state that a part was planned with: its file's stamp, and the deletes that hold.
+// stampText is the stamp of a part: that of its file, and the name of the update status if rows of it are deleted.
 func (p *Part) stampText(t *Managed) string {
 	s := p.stamp
 	if p.Update != nil {
@@ -204,7 +203,7 @@ func (p *Part) stampText(t *Managed) string {
 	return s
 }
 
-// Part finds a part by name.
+// Part finds the part of a data file. One that was not found is its error; one that is not the table's is Invalid.
 func (t *Managed) Part(ctx context.Context, name string) (*Part, error) {
 	if _, err := t.all(ctx); err != nil {
 		return nil, err
@@ -218,6 +217,7 @@ func (t *Managed) Part(ctx context.Context, name string) (*Part, error) {
 	return nil, fault.Invalidf("%s is not a file of the table", name)
 }
 
+// RowGroups is format.Reader.RowGroups: a row group is a blocklet. With a filter the index file is enough to plan.
 func (t *Managed) RowGroups(ctx context.Context, p format.Part, q format.Query) ([]format.RowGroup, error) {
 	mine, err := t.Part(ctx, p.Ref)
 	if err != nil {
@@ -227,7 +227,7 @@ func (t *Managed) RowGroups(ctx context.Context, p format.Part, q format.Query) 
 		return t.groups(ctx, f, mine, q)
 	}
 	f, err := t.File(ctx, p.Ref)
-	if err == nil && t.saved == nil { // when recovering, the footer may not be the file's own
+	if err == nil && t.saved == nil { // in recovery the footer may be reconstructed
 		err = checkRows(f, mine)
 	}
 	if err != nil {
@@ -236,12 +236,13 @@ func (t *Managed) RowGroups(ctx context.Context, p format.Part, q format.Query) 
 	return t.groups(ctx, f, mine, q)
 }
 
+// Chunk is format.Reader.Chunk.
 func (t *Managed) Chunk(ctx context.Context, g format.RowGroup, col int, rows vec.Range) (format.Chunk, error) {
 	mine, err := t.Part(ctx, g.Part)
 	if err != nil {
 		return nil, err
 	}
-	if t.saved == nil && atomic.LoadInt32(&mine.agreed) == 0 { // the index may have planned it alone
+	if t.saved == nil && atomic.LoadInt32(&mine.agreed) == 0 { // the plan may be from the index alone
 		f, err := t.File(ctx, g.Part)
 		if err == nil {
 			err = checkRows(f, mine)
@@ -265,6 +266,7 @@ func (t *Managed) reader() format.Reader {
 // withDeletes is a table with deleted rows. It is a format.Overlayer.
 type withDeletes struct{ *Managed }
 
+// Overlay is format.Overlayer.Overlay: the deleted rows of a blocklet, nil if there are none.
 func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (format.Overlay, error) {
 	p, err := t.Part(ctx, g.Part)
 	if err != nil || p.Update == nil {
@@ -288,12 +290,12 @@ func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (f
 			if r < 0 || r >= starts[page+1]-starts[page] {
 				err := fault.Corruptf(fault.Span{Object: t.Updates},
 					fmt.Sprintf("%s: blocklet %d, page %d", p.Update.Block, g.Index, page),
-					"row %d is deleted, the page has %d", r, starts[page+1]-starts[page])
+					"expected deleted rows below %d, found %d", starts[page+1]-starts[page], r)
 				if t.saved == nil {
 					return nil, err
 				}
 				t.note("carbon.delete.range", fault.Span{Object: p.Name},
-					"%v: the row is left out, another comes back", err)
+					"%v: it is ignored, and a deleted row may come back", err)
 				break
 			}
 			o.rows = append(o.rows, starts[page]+r)
@@ -305,9 +307,9 @@ func (t withDeletes) Overlay(ctx context.Context, g format.RowGroup, _ []int) (f
 	return o, nil
 }
 
-// overlay is the deleted rows of a blocklet. It is a format.Overlay.
+// overlay is a format.Overlay: the deleted rows of a blocklet.
 type overlay struct {
-	rows []int64 // ascending, counted in the blocklet
+	rows []int64 // ordinals in the blocklet, ascending
 }
 
 func (o *overlay) Drops() bool { return true }

@@ -13,20 +13,19 @@ import (
 	"stoa/store"
 )
 
-// Recovery finds the blocklets of a data file of format 3 whose header or footer is damaged: with the index file beside
-// it, or one column chunk after the other from the header on, as each says how long its pages are. In a table it also
-// copes with a damaged tablestatus (every segment with a directory is taken), a damaged update status (the newest
-// intact one is taken, with the delete deltas that are newer), a damaged delete delta (the older ones of its block
-// hold, and the rows it deleted come back), and a damaged schema (the data files contain their columns). In formats 1
-// and 2 everything is in the footer: without it nothing is found.
+// Recovery finds the blocklets of a data file whose header or footer is damaged: see datafile.RecoverFile. In a table
+// it also handles a damaged tablestatus (every segment with a directory is read), a damaged update status (the newest
+// intact one is used, with the delete deltas that are newer), a damaged delete delta (the older ones of its block are
+// used, and the rows that only it deletes come back), and a damaged schema (data files have lists of their columns). A
+// data file of format 1 without its footer is lost.
 
-// RecoverTable opens as much as can be read of a target.
+// RecoverTable opens as much of a target as can be read. The findings are about what was damaged or lost on opening.
 func RecoverTable(ctx context.Context, tg format.Target, op format.OpenOptions) (format.Reader, []region.Finding,
 	error) {
 	var all []region.Finding
 	opened := false
 	r, err := reopen(ctx, tg, op, check.New(ctx, tg.Name, layout.Codes, func(f region.Finding) bool {
-		if !opened { // the damage policy covers what reading meets later
+		if !opened { // later damage is up to the damage policy
 			all = append(all, f)
 		}
 		return !opened
@@ -46,7 +45,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 	}
 	at := tg
 	tg, k, err := Resolve(ctx, at, &o)
-	// a user who says that it is a table is trusted
+	// not certain enough for Resolve, but the user asked for a table
 	if err != nil && k == KindNone && at.Table == "" && !store.Failing(err) {
 		if is, failed := holdsPartitions(ctx, at.Tree, at.Name); failed != nil || is {
 			k, err = KindTable, failed
@@ -70,7 +69,7 @@ func reopen(ctx context.Context, tg format.Target, op format.OpenOptions,
 			return withoutSchema(ctx, tg, op, o, saved, err)
 		}
 		if list, err := t.all(ctx); err == nil {
-			for _, p := range list { // so that losses are reported now, and not while rows are read
+			for _, p := range list { // so that losses are reported now, and not when rows are read
 				if err := t.checkPart(ctx, p); err != nil {
 					return nil, err
 				}
@@ -95,12 +94,12 @@ func withoutSchema(ctx context.Context, tg format.Target, op format.OpenOptions,
 	}
 	names, err := FilesBelow(ctx, tg.Tree, tg.Name, 8)
 	if err == nil && len(names) == 0 {
-		err = why // nothing is left of the table
+		err = why
 	}
 	if err != nil {
 		return nil, err
 	}
 	saved.Emit(layout.Findingf("carbon.schema.damaged", e.At, tg.Name, "%v: all data files are read "+
-		"by the columns that they say; partitions, deletes and the status are not looked at", why))
+		"with their own columns; partitions, deletes and tablestatus are ignored", why))
 	return OpenFiles(ctx, tg, op, o, names, saved)
 }

@@ -16,22 +16,22 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// entry is the effective entry of a block: u is its entry in the update status, nil if it has none; deltas are the
-// names of the delete deltas beside it.
+// entry is the effective entry of a block of load l; nil if no rows of it are deleted. u is its entry in the update
+// status, nil if it has none; deltas are the names of the delete deltas in its directory.
 func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, deltas []string) *status.Update {
 	if u != nil && u.Gone() {
 		return u
 	}
-	out := &status.Update{Segment: l.Id(), Block: block, Guessed: true}
+	out := &status.Update{Segment: l.SegmentID(), Block: block, Guessed: true}
 	var from, to int64 = math.MaxInt64, -1
 	if u != nil {
-		out.Actual, out.Stamps = u.Actual, slices.Clone(u.Stamps) // also those that are not there: that is reported
-		if from, to = span64(u); status.Count64(u.Deleted) > 0 && from == to {
+		out.Actual, out.Stamps = u.Actual, slices.Clone(u.Stamps) // also missing ones, which are reported
+		if from, to = span64(u); status.ParseCount(u.Deleted) > 0 && from == to {
 			out.Stamps = []string{u.From}
 		}
 	}
 	after := g.after
-	if g.unlisted[l.Id()] {
+	if g.unlisted[l.SegmentID()] {
 		after = -1
 	}
 	for _, name := range deltas {
@@ -48,21 +48,22 @@ func (g *guessedDeletes) entry(u *status.Update, l *status.Load, block string, d
 	return out
 }
 
-// span64 are the times of the first and the last delta of an entry; 0 if it has none.
+// span64 are the times of the first and the last delta of an entry, in milliseconds since 1970; from > to if it has
+// none.
 func span64(u *status.Update) (from, to int64) {
 	from, ok1 := status.Millis(u.From)
 	to, ok2 := status.Millis(u.To)
-	if !ok1 || !ok2 || status.Count64(u.Deleted) == 0 {
+	if !ok1 || !ok2 || status.ParseCount(u.Deleted) == 0 {
 		return math.MaxInt64, -1
 	}
 	return from, to
 }
 
-// updatesPrefix begins the names of update statuses; a time follows.
+// updatesPrefix is the beginning of the names of update statuses; a time follows.
 const updatesPrefix = "tableupdatestatus-"
 
-// guessStatus replaces a tablestatus or update status that cannot be read. Without tablestatus every segment counts
-// that has a directory or a segment file.
+// guessStatus replaces a tablestatus or update status that cannot be read because of why. Without tablestatus every
+// segment counts that has a directory or a segment file.
 func (t *Managed) guessStatus(ctx context.Context, why error) error {
 	var e *fault.Error
 	errors.As(why, &e)
@@ -87,8 +88,8 @@ func (t *Managed) guessStatus(ctx context.Context, why error) error {
 	return nil
 }
 
-// compactions says which segments have the rows of others once more: N.1 is what N and others, which no name
-// says, were compacted to.
+// compactions names the segments that have the rows of others once more: N.1 is the result of compacting N and others,
+// which no name has.
 func compactions(loads []status.Load) string {
 	var all []string
 	for i := range loads {
@@ -100,13 +101,13 @@ func compactions(loads []status.Load) string {
 		return ""
 	}
 	first, _, _ := strings.Cut(all[0], ".")
-	return fmt.Sprintf("%s came of compacting (%s of %s and others), and the rows of what was compacted are "+
-		"there twice if it is there still (--source-opt segments=N,N,… reads only what it names); ",
+	return fmt.Sprintf("%s were made by compaction (%s from %s and others), so rows are there twice if the "+
+		"compacted segments still exist (option segments=N,N,… reads only those that it names); ",
 		strings.Join(all, ", "), all[0], first)
 }
 
-// guessDeletes takes the newest intact update status for the current one, and applies the delete deltas that are newer,
-// too, whose names say their block and time. It returns what it did, for the finding.
+// guessDeletes makes the newest intact update status the current one, and applies the delete deltas that are newer,
+// too: their names have block and time. It returns what it did, for the finding.
 func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 	g := &guessedDeletes{after: -1, until: math.MaxInt64, unlisted: map[string]bool{}}
 	t.Guessed, t.changes, t.Updates = g, map[string]*status.Update{}, ""
@@ -122,7 +123,7 @@ func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 	for _, name := range names {
 		ms, _ := status.Millis(strings.TrimPrefix(path.Base(name), updatesPrefix))
 		if ms > g.until {
-			continue // of a change that never was
+			continue // of a change that was not committed
 		}
 		var list []status.Update
 		t.Updates = name
@@ -140,14 +141,13 @@ func (t *Managed) guessDeletes(ctx context.Context) (string, error) {
 		t.setUpdates(list)
 		for i := range t.Loads {
 			l := &t.Loads[i]
-			g.unlisted[l.Id()] = l.UpdateFrom != "" &&
-				!slices.ContainsFunc(list, func(u status.Update) bool { return u.Segment == l.Id() })
+			g.unlisted[l.SegmentID()] = l.UpdateFrom != "" &&
+				!slices.ContainsFunc(list, func(u status.Update) bool { return u.Segment == l.SegmentID() })
 		}
-		return fmt.Sprintf("rows are deleted as %s says, and the delete deltas beside their blocks that are newer",
-			path.Base(name)), nil
+		return fmt.Sprintf("the deletes of %s and of newer delete deltas are applied", path.Base(name)), nil
 	}
 	t.Updates = ""
-	return "rows are deleted as all delete deltas say that lie beside their blocks", nil
+	return "the deletes of all delete deltas are applied", nil
 }
 
 // updateStatuses are the names of the update statuses, newest first.

@@ -15,16 +15,15 @@ import (
 	"stoa/internal/thrift"
 )
 
-// adoptIDs checks that the schema is that of the data files: these name their columns by ids, and an id that the schema
-// never had is damage of one of the two. If no file fits, the schema is damaged, and gets the files' ids for columns of
-// the same name and type.
+// adoptIDs compares the column ids of the schema with those of the data files: an id that the schema never had is
+// damage of one of the two. If no file agrees, the schema is damaged, and its columns get the ids that the files have
+// for columns of the same name and type.
 func (t *Managed) adoptIDs(ctx context.Context) error {
 	names, err := FilesBelow(ctx, t.Tree, t.Path, maxPartitions)
 	if err != nil {
 		return err
 	}
-	// columns by ids that the schema does not know; all ids of the files
-	strange, has := map[string]*schema.Column{}, map[string]bool{}
+	unknown, has := map[string]*schema.Column{}, map[string]bool{} // by id: not in the schema; in any file
 	for _, name := range names {
 		f, err := datafile.OpenFile(ctx, t.Tree, name, t.Opts)
 		if err != nil && !errors.Is(err, fault.Corrupt) {
@@ -37,19 +36,19 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 			return nil
 		}
 		for _, r := range f.Roots {
-			if has[r.Id] = true; !t.Ids[r.Id] {
-				strange[r.Id] = r
+			if has[r.ID] = true; !t.Ids[r.ID] {
+				unknown[r.ID] = r
 			}
 		}
 	}
-	for _, id := range layout.Sorted(strange) {
-		r := strange[id]
+	for _, id := range layout.SortedKeys(unknown) {
+		r := unknown[id]
 		for _, c := range t.Roots {
-			if strings.EqualFold(c.Name, r.Name) && c.Typ == r.Typ && !has[c.Id] {
+			if strings.EqualFold(c.Name, r.Name) && c.Type == r.Type && !has[c.ID] {
 				at := fault.Span{Object: path.Join(t.Path, "Metadata", "schema")}
 				t.saved.Emit(layout.Findingf("carbon.schema.damaged", at, t.Path,
-					"column %s has the id %s, and in all data files %s: these are right", c.Name, c.Id, id))
-				c.Id, t.Ids[id], has[id] = id, true, true
+					"column %s: expected the id %s, which all data files have, found %s", c.Name, id, c.ID))
+				c.ID, t.Ids[id], has[id] = id, true, true
 				break
 			}
 		}
@@ -57,10 +56,10 @@ func (t *Managed) adoptIDs(ctx context.Context) error {
 	return nil
 }
 
-// drifted is an error if the columns are not those that the schema's history leads to: a column with a damaged id would
-// be missing from all files, and its default taken for its values. Recovery reports it, and takes the id of the history
-// if the files have that one and not the other. Of two different defaults it takes neither: the cells of files without
-// the column are lost.
+// drifted is an error if the columns contradict the schema's history: a column with a damaged id would be missing in
+// all files, and its default be read in its place. In recovery that is reported, and the id of the history is used if
+// the files have it and do not have the other. Of two different defaults neither is used: in files without the column
+// its cells are lost.
 func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	drifts := t.TableSchema.Drifts()
 	if len(drifts) == 0 {
@@ -78,17 +77,17 @@ func (t *Managed) drifted(ctx context.Context, at fault.Span) error {
 	}
 	for _, d := range drifts {
 		t.saved.Emit(layout.Findingf("carbon.schema.damaged", at, t.Path, "%v", why(d)))
-		if d.Default { // which of the two is right is not known: the cells with it are lost
+		if d.Default {
 			if t.doubted == nil {
 				t.doubted = map[string]error{}
 			}
-			t.doubted[d.Past.Id] = why(d)
+			t.doubted[d.Past.ID] = why(d)
 		}
 		for i := range t.TableSchema.Columns {
 			c := &t.TableSchema.Columns[i]
-			if d.At < 0 && strings.EqualFold(c.Name, d.Past.Name) && c.Typ == d.Past.Typ && has[d.Past.Id] &&
-				!has[c.Id] {
-				c.Id = d.Past.Id
+			if d.At < 0 && strings.EqualFold(c.Name, d.Past.Name) && c.Type == d.Past.Type && has[d.Past.ID] &&
+				!has[c.ID] {
+				c.ID = d.Past.ID
 			}
 		}
 	}
@@ -108,13 +107,13 @@ func (t *Managed) fileIDs(ctx context.Context) (map[string]bool, error) {
 			continue // reported when it is read
 		}
 		for _, r := range f.Roots {
-			has[r.Id] = true
+			has[r.ID] = true
 		}
 	}
 	return has, err
 }
 
-// readSchema reads Metadata/schema.
+// readSchema reads Metadata/schema. A missing or contradictory one is Corrupt.
 func (t *Managed) readSchema(ctx context.Context) error {
 	name := path.Join(t.Path, "Metadata", "schema")
 	obj, err := layout.OpenObject(ctx, t.Tree, name, t.Opts.Limits)
@@ -124,8 +123,8 @@ func (t *Managed) readSchema(ctx context.Context) error {
 			return err
 		}
 		if !is {
-			return fault.Corruptf(fault.Span{Object: name}, "", "it looks like a partitioned table (data files "+
-				"of segments in directories NAME=VALUE), but its schema is missing")
+			return fault.Corruptf(fault.Span{Object: name}, "", "the directory looks like a partitioned table (data "+
+				"files of segments in directories NAME=VALUE), but the schema is missing")
 		}
 		return fault.Corruptf(fault.Span{Object: name}, "", "the table has segments, but its schema is missing")
 	}
@@ -142,16 +141,16 @@ func (t *Managed) readSchema(ctx context.Context) error {
 		return c.Err()
 	}
 	switch n := c.Left(); {
-	case t.TableSchema.Id == "" || len(t.TableSchema.Columns) == 0:
+	case t.TableSchema.ID == "" || len(t.TableSchema.Columns) == 0:
 		return fault.Corruptf(obj.At, "schema.fact_table",
-			"it has no table_id or no table_columns, which every table has")
+			"expected a table_id and table_columns, found none")
 	case n > 0:
-		return fault.Corruptf(obj.At.Sub(int64(c.Pos()), int64(n)), "schema", "%d bytes after its end", n)
+		return fault.Corruptf(obj.At.Sub(int64(c.Pos()), int64(n)), "schema", "%d bytes after the schema", n)
 	}
 	t.Ids = map[string]bool{}
-	for _, list := range append([][]layout.ColumnSchema{t.TableSchema.Columns}, t.TableSchema.Past()...) {
+	for _, list := range append([][]layout.ColumnSchema{t.TableSchema.Columns}, t.TableSchema.HistoryColumns()...) {
 		for i := range list {
-			t.Ids[list[i].Id] = true
+			t.Ids[list[i].ID] = true
 		}
 	}
 	roots, _, err := schema.ColumnTree(t.TableSchema.Columns, obj.At, "schema.table_columns")
@@ -167,8 +166,9 @@ func (t *Managed) readSchema(ctx context.Context) error {
 	return t.AllColumns(roots, obj.At, "schema.table_columns")
 }
 
-// guessSchema takes the columns of the newest data file that can be opened. The ids are those of all files, so that
-// columns added later are null in older files. Partition columns, which only directories have, are lost.
+// guessSchema uses the columns of the newest data file that can be opened, for want of a schema (why). Ids are those of
+// all files, so that columns that were added later are null in earlier files. Partition columns are lost: files do not
+// have them.
 func (t *Managed) guessSchema(ctx context.Context, why error) error {
 	list, err := t.all(ctx)
 	if err != nil {
@@ -185,7 +185,7 @@ func (t *Managed) guessSchema(ctx context.Context, why error) error {
 			continue
 		}
 		for _, r := range f.Roots {
-			ids[r.Id] = true
+			ids[r.ID] = true
 		}
 		if at := status.ParseFileName(p.Name).Time; at > latest {
 			newest, latest = f, at
@@ -198,7 +198,7 @@ func (t *Managed) guessSchema(ctx context.Context, why error) error {
 	errors.As(why, &e)
 	t.Ids = ids
 	t.saved.Emit(layout.Findingf("carbon.schema.damaged", e.At, t.Path,
-		"%v: the columns are those of %s; partition columns, which only directories tell, are lost", why,
+		"%v: the columns are those of %s; partition columns, which files do not have, are lost", why,
 		path.Base(newest.At.Object)))
 	return t.AllColumns(newest.Roots, newest.ColumnsAt(), newest.ColumnsPath())
 }

@@ -29,7 +29,8 @@ func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, 
 	h := &Contents{names: map[string]bool{}}
 	if l.Foreign() {
 		return nil, h, fault.Unsupportedf(fault.Span{Object: t.Status}, "",
-			"segment %s has files of format %s, not Carbon's; option segments leaves it out", l.Name, l.FileFormat)
+			"segment %s has files of format %s, not CarbonData's; option segments can leave it out", l.Name,
+			l.FileFormat)
 	}
 	var out []Part
 	folders, err := t.Folders(ctx, l)
@@ -42,7 +43,7 @@ func (t *Managed) SegmentContents(ctx context.Context, l *status.Load) ([]Part, 
 			return nil, h, err
 		}
 		h.fail(err)
-		if !f.dropped { // what it holds was looked at all the same: tablestatus counts its bytes
+		if !f.dropped { // h has its files nevertheless: tablestatus counts their bytes
 			out = append(out, some...)
 		}
 	}
@@ -59,17 +60,17 @@ type unmatchedError struct{ error }
 
 func (m *unmatchedError) Unwrap() error { return m.error }
 
-// Contents is what was found of a segment.
+// Contents are the files of a segment.
 type Contents struct {
-	names        map[string]bool // of data files, also of those of other buckets than the wanted one
-	Bytes        int64           // of them
-	IndexBytes   int64           // bytes of its index files
-	Deltas       []string        // its delete deltas
-	IndexFiles   []string        // its index files
+	names        map[string]bool // of the data files of all buckets
+	Bytes        int64           // size of these
+	IndexBytes   int64           // size of the index files
+	Deltas       []string        // paths of the delete deltas
+	IndexFiles   []string        // paths of the index files
 	Unknown      bool            // an index file is missing or damaged: there may have been more data files
-	guessed      bool            // its directories were looked for: there may have been more
-	missingIndex string          // an index file that the segment file names, and that is not there
-	err          error           // the first of them
+	guessed      bool            // the directories were searched for: there may have been more
+	missingIndex string          // path of an index file that the segment file names, and that is missing
+	err          error           // the first error
 }
 
 func (h *Contents) fail(err error) {
@@ -78,22 +79,21 @@ func (h *Contents) fail(err error) {
 	}
 }
 
-// checkSize checks that all data files of a segment are there where no index can say: by their size in tablestatus.
-// They may be larger: updates before 2.0 added files and left the size as it was.
+// checkSize compares the data files of a segment with their size in tablestatus, where no index names them all. They
+// may be larger: updates before 2.0 added files and did not change the size.
 func (t *Managed) checkSize(l *status.Load, h *Contents) error {
-	want := status.Count64(l.DataSize)
+	want := status.ParseCount(l.DataSize)
 	switch {
 	case !l.Counts() || !h.Unknown && len(h.names) > 0:
 	case want > h.Bytes:
-		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s has %d bytes of data files, "+
-			"and %d are there; its index files or its segment file are missing or damaged", l.Name, want, h.Bytes)
+		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize", "segment %s: expected %d bytes of data files, "+
+			"found %d; its index files or its segment file are missing or damaged", l.Name, want, h.Bytes)
 	case want < 0 && h.guessed:
 		return fault.Corruptf(fault.Span{Object: t.Status}, "dataSize",
-			"segment %s: without its segment file nothing says in which directories of partitions its files were",
-			l.Name)
+			"segment %s: without its segment file the directories of its partitions are unknown", l.Name)
 	case want < 0 && h.missingIndex != "":
 		return fault.Corruptf(fault.Span{Object: h.missingIndex}, "", "segment %s: its segment file names this "+
-			"index, it is missing, and nothing else says which data files there were", l.Name)
+			"index, which is missing, so its data files are unknown", l.Name)
 	}
 	return nil
 }
@@ -104,31 +104,32 @@ func (t *Managed) matchUpdates(l *status.Load, files map[string]bool) error {
 	for f := range files {
 		blocks[status.ParseFileName(f).Block] = true
 	}
-	for _, k := range layout.Sorted(t.changes) {
+	for _, k := range layout.SortedKeys(t.changes) {
 		u := t.changes[k]
-		if !l.Counts() || u.Segment != l.Id() || u.Gone() {
+		if !l.Counts() || u.Segment != l.SegmentID() || u.Gone() {
 			continue
 		}
 		if !blocks[u.Block] || u.Actual != "" && !files[path.Base(u.Actual)] {
 			return fault.Corruptf(fault.Span{Object: t.Updates}, "blockName",
-				"%s (%s) has deleted rows, and is no data file of segment %s", u.Block, u.Actual, l.Name)
+				"%s (%s) has deleted rows, but is not a data file of segment %s", u.Block, u.Actual, l.Name)
 		}
 	}
 	return nil
 }
 
-// Folders are the directories of a segment: as its segment file says, or where segments are by rule.
+// Folders are the directories of a segment: those in its segment file, or, without one, Fact/Part*/Segment_ID; in
+// recovery also those of partitions with files of the segment.
 func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) {
 	if l.Path != "" {
 		return []Place{{Dir: l.Path}}, nil
 	}
-	if l.Segment == "" && !l.Counts() { // it may be there before tablestatus names it
+	if l.Segment == "" && !l.Counts() { // a load writes its segment file before tablestatus names it
 		if name := t.pendingSegmentFile(ctx, l); name != "" {
 			named := *l
 			named.Segment, l = name, &named
 		}
 	}
-	var why error // the segment file is not followed
+	var why error // why the segment file cannot be used
 	if l.Segment != "" {
 		places, named, err := t.segmentFilePlaces(ctx, l)
 		if named {
@@ -141,7 +142,7 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 			return nil, why
 		case why != nil && l.Counts():
 			t.note("carbon.segment.file", fault.Span{Object: name},
-				"segment %s: its segment file is missing, its files are looked for where they should be", l.Name)
+				"segment %s: its segment file is missing: Fact/Part*/Segment_%s is read", l.Name, l.SegmentID())
 		}
 	}
 	out, err := t.factPlaces(ctx, l)
@@ -165,7 +166,7 @@ func (t *Managed) Folders(ctx context.Context, l *status.Load) ([]Place, error) 
 	return out, nil
 }
 
-// segmentFilePlaces are the directories that count of those that the segment file of l names; named: it names some.
+// segmentFilePlaces are the directories of l's segment file that count; named: it has directories, counted or not.
 func (t *Managed) segmentFilePlaces(ctx context.Context, l *status.Load) (places []Place, named bool, err error) {
 	var s status.SegmentFile
 	name := t.segmentFileOf(l)
@@ -174,13 +175,13 @@ func (t *Managed) segmentFilePlaces(ctx context.Context, l *status.Load) (places
 	}
 	if s.Locations == nil {
 		return nil, false, fault.Corruptf(fault.Span{Object: name}, "locationMap",
-			"it is missing, which says in which directories the files of segment %s are", l.Name)
+			"missing: it has the directories of segment %s", l.Name)
 	}
-	places, err = t.Located(name, s, l.Id())
+	places, err = t.Located(name, s, l.SegmentID())
 	return places, err == nil && len(s.Locations) > 0, err
 }
 
-// factPlaces are the directories of a segment where CarbonData's rule puts them: Fact/Part*/Segment_ID.
+// factPlaces are the default directories of a segment: Fact/Part*/Segment_ID.
 func (t *Managed) factPlaces(ctx context.Context, l *status.Load) (out []Place, err error) {
 	for info, err := range t.Tree.List(ctx, path.Join(t.Path, "Fact")) {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -192,7 +193,7 @@ func (t *Managed) factPlaces(ctx context.Context, l *status.Load) (out []Place, 
 		if !info.Dir || !strings.HasPrefix(path.Base(info.Name), "Part") {
 			continue
 		}
-		dir := path.Join(info.Name, "Segment_"+l.Id())
+		dir := path.Join(info.Name, "Segment_"+l.SegmentID())
 		d, err := t.Tree.Stat(ctx, dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -204,8 +205,8 @@ func (t *Managed) factPlaces(ctx context.Context, l *status.Load) (out []Place, 
 	return out, nil
 }
 
-// pendingSegmentFile is the segment file of a load in progress, by the name that tablestatus is going to have for it;
-// "" if there is none.
+// pendingSegmentFile is the segment file of a load in progress, which tablestatus does not name yet; "" if there is
+// none.
 func (t *Managed) pendingSegmentFile(ctx context.Context, l *status.Load) string {
 	named := status.Load{Segment: l.Name + "_" + l.Start + ".segment"}
 	if strings.ContainsAny(named.Segment, "/\\\x00") {
@@ -217,10 +218,10 @@ func (t *Managed) pendingSegmentFile(ctx context.Context, l *status.Load) string
 	return named.Segment
 }
 
-// Located are the places of the segment file name. They and their files say of which segment they are: a file
-// that is another segment's would have its rows twice, and this one's not at all.
+// Located are the directories of the segment file name that count. Those and their index files must be segment's: with
+// another segment's file that segment's rows would be read twice, and this one's not at all.
 func (t *Managed) Located(name string, s status.SegmentFile, segment string) (out []Place, err error) {
-	for _, k := range layout.Sorted(s.Locations) {
+	for _, k := range layout.SortedKeys(s.Locations) {
 		f := s.Locations[k]
 		if !status.KnownStatus(f.Status) {
 			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".status",
@@ -233,7 +234,7 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 		if f.Relative {
 			if !fs.ValidPath(path.Clean(strings.TrimLeft(k, "/"))) { // with .. it may be another table's
 				return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap",
-					"the relative location %q leads out of the table", k)
+					"the relative location %q is outside of the table", k)
 			}
 			p.Dir = path.Join(t.Path, k)
 		}
@@ -243,20 +244,20 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 		if i := slices.IndexFunc(p.Indexes,
 			func(n string) bool { return strings.ContainsAny(n, "/") || n == ".." }); i >= 0 {
 			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k,
-				"the index file %q is a path, where a name is wanted", p.Indexes[i])
+				"expected the name of an index file, found the path %q", p.Indexes[i])
 		}
 		of, ok := strings.CutPrefix(path.Base(k), "Segment_")
-		for i := 0; !ok && i < len(p.Indexes); i++ { // as in a partition's directory
+		for i := 0; !ok && i < len(p.Indexes); i++ { // the directory of a partition has no segment in its name
 			of, _ = status.SegmentOf(p.Indexes[i])
 			ok = of != "" && of != segment
 		}
 		if ok && of != segment {
 			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k,
-				"this is of segment %s, but the file is named as that of segment %s", of, segment)
+				"expected a location of segment %s, found one of segment %s", segment, of)
 		}
 		if v := otherPartition(k, f.Partitions); f.Relative && v != "" {
 			return nil, fault.Corruptf(fault.Span{Object: name}, "locationMap."+k+".partitions",
-				"the directory is not that of the partition %s", v)
+				"the directory is not that of partition %s", v)
 		}
 		slices.Sort(p.Indexes)
 		out = append(out, p)
@@ -265,8 +266,8 @@ func (t *Managed) Located(name string, s status.SegmentFile, segment string) (ou
 }
 
 // folderParts are the data files of a load in a directory: those that its index files name, or, without a readable
-// index, those with the segment in their names. With a Corrupt error it returns what is there. What was found is added
-// to h.
+// index, those with the segment in their names. With a Corrupt error it returns the files that exist. All files are
+// added to h.
 func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *Contents) ([]Part, error) {
 	files, err := t.listFolder(ctx, p.Dir, h)
 	if err != nil {
@@ -274,7 +275,7 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *C
 	}
 	indexes := p.Indexes
 	if indexes == nil {
-		indexes = currentIndexes(layout.Sorted(files.indexes))
+		indexes = currentIndexes(layout.SortedKeys(files.indexes))
 	}
 	for _, n := range indexes {
 		h.IndexBytes += files.indexes[n]
@@ -293,11 +294,11 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *C
 	var out []Part
 	for _, name := range slices.SortedFunc(maps.Keys(files.data), status.CompareNames) {
 		n := status.ParseFileName(name)
-		mine := blocks[name] != nil || own[name] || !whole && (n.Segment == "" || n.Segment == l.Id())
+		mine := blocks[name] != nil || own[name] || !whole && (n.Segment == "" || n.Segment == l.SegmentID())
 		if mine {
 			h.names[name] = true
 			h.Bytes += files.data[name].Size
-		} else if n.Segment == l.Id() || path.Base(p.Dir) == "Segment_"+l.Id() {
+		} else if n.Segment == l.SegmentID() || path.Base(p.Dir) == "Segment_"+l.SegmentID() {
 			t.note("carbon.file.leftover", fault.Span{Object: path.Join(p.Dir, name)},
 				"no index of segment %s names the file: it is not read", l.Name)
 		}
@@ -308,7 +309,7 @@ func (t *Managed) folderParts(ctx context.Context, l *status.Load, p Place, h *C
 			out = append(out, x)
 		}
 	}
-	for _, name := range layout.Sorted(blocks) {
+	for _, name := range layout.SortedKeys(blocks) {
 		if _, ok := files.data[name]; !ok {
 			return out, fault.Corruptf(fault.Span{Object: path.Join(p.Dir, name)}, "",
 				"segment %s: the index names this file, and it is missing", l.Name)
@@ -324,7 +325,7 @@ type folderFiles struct {
 	deltas  []string         // delete deltas
 }
 
-// listFolder sorts the files of a directory by what they are; one that is not there is empty.
+// listFolder lists the files of a directory by kind, and adds the delete deltas to h; a missing directory is empty.
 func (t *Managed) listFolder(ctx context.Context, dir string, h *Contents) (folderFiles, error) {
 	files := folderFiles{data: map[string]store.Info{}, indexes: map[string]int64{}}
 	for info, err := range t.Tree.List(ctx, dir) {
@@ -349,11 +350,11 @@ func (t *Managed) listFolder(ctx context.Context, dir string, h *Contents) (fold
 	return files, nil
 }
 
-// dataPart is a data file of a load; ok is false if the update status says that all of its rows are gone.
+// dataPart is a data file of a load; ok is false if the update status has it as removed.
 func (t *Managed) dataPart(l *status.Load, p Place, info store.Info, indexed *datafile.Indexed,
 	deltas []string) (x Part, ok bool) {
 	x = Part{Name: path.Join(p.Dir, path.Base(info.Name)), stamp: info.Stamp, rows: -1, bytes: info.Size,
-		Segment: l.Id(), values: p.values}
+		Segment: l.SegmentID(), values: p.values}
 	if indexed != nil {
 		x.blocks, x.columns = indexed.Blocks, indexed.Columns
 	}
@@ -361,7 +362,7 @@ func (t *Managed) dataPart(l *status.Load, p Place, info store.Info, indexed *da
 		x.rows = max(x.rows, 0) + b.Count()
 	}
 	block := status.ParseFileName(info.Name).Block
-	u := t.changes[l.Id()+"/"+block]
+	u := t.changes[l.SegmentID()+"/"+block]
 	t.unnamedDeltas(u, l, p.Dir, block, deltas)
 	if t.Guessed != nil {
 		u = t.Guessed.entry(u, l, block, deltas)
@@ -373,8 +374,8 @@ func (t *Managed) dataPart(l *status.Load, p Place, info store.Info, indexed *da
 	return x, !u.Gone()
 }
 
-// ownUnindexed are the data files of l that its indexes should name, and do not, when recovering. What the indexes
-// name instead leaves blocks.
+// ownUnindexed are, in recovery, the data files of l that its indexes should name, and do not. The missing files that
+// the indexes name instead are removed from blocks.
 func (t *Managed) ownUnindexed(l *status.Load, dir string, indexes []string, blocks map[string]*datafile.Indexed,
 	data map[string]store.Info) map[string]bool {
 	if t.saved == nil {
@@ -383,23 +384,23 @@ func (t *Managed) ownUnindexed(l *status.Load, dir string, indexes []string, blo
 	own := unindexed(indexes, blocks, data, l)
 	if len(own) > 0 {
 		t.note("carbon.index.damaged", fault.Span{Object: path.Join(dir, indexes[0])},
-			"it names data files that are not there, and not %s: what is there of segment %s is read",
-			path.Join(dir, layout.Sorted(own)[0]), l.Name)
+			"it names missing data files, and not %s: the existing files of segment %s are read",
+			path.Join(dir, layout.SortedKeys(own)[0]), l.Name)
 		maps.DeleteFunc(blocks, func(name string, _ *datafile.Indexed) bool { _, ok := data[name]; return !ok })
 	}
 	return own
 }
 
-// unindexed are the data files of a load that its damaged index files fail to name: these name files that are not
-// there. A file is the load's own, and no leftover, if the indexes name files of other segments only, or if the time in
-// its name is that of an index file, since one load gives both the same.
+// unindexed are the data files of a load that its damaged index files, which name missing files, fail to name. A file
+// is the load's own, and not a leftover, if the indexes name files of other segments only, or if the time in its name
+// is that of an index file: a load gives both the same time.
 func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[string]store.Info,
 	l *status.Load) (own map[string]bool) {
 	lost, others := false, true
 	for name := range blocks {
 		_, ok := here[name]
 		s := status.ParseFileName(name).Segment
-		lost, others = lost || !ok, others && !ok && s != "" && s != l.Id()
+		lost, others = lost || !ok, others && !ok && s != "" && s != l.SegmentID()
 	}
 	if !lost {
 		return nil
@@ -413,7 +414,7 @@ func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[s
 	own = map[string]bool{}
 	for name := range here {
 		n := status.ParseFileName(name)
-		if blocks[name] == nil && (n.Segment == l.Id() && (others || times[n.Time]) || n.Segment == "" &&
+		if blocks[name] == nil && (n.Segment == l.SegmentID() && (others || times[n.Time]) || n.Segment == "" &&
 			times[n.Time]) {
 			own[name] = true
 		}
@@ -421,7 +422,7 @@ func unindexed(indexes []string, blocks map[string]*datafile.Indexed, here map[s
 	return own
 }
 
-// unnamedDeltas notes delete deltas of a block that are newer than all that the update status names of it.
+// unnamedDeltas notes delete deltas of a block that are newer than every one that the update status names for it.
 func (t *Managed) unnamedDeltas(u *status.Update, l *status.Load, dir, block string, deltas []string) {
 	last := int64(-1)
 	if u != nil {
@@ -441,19 +442,19 @@ func (t *Managed) unnamedDeltas(u *status.Update, l *status.Load, dir, block str
 		stamp, ok := strings.CutPrefix(strings.TrimSuffix(name, layout.DeltaExt), block+"-")
 		if at, isTime := status.Millis(stamp); ok && isTime && at > last {
 			t.note("carbon.delete.unnamed", fault.Span{Object: path.Join(dir, name)}, "segment %s: the update "+
-				"status does not name this delete delta, which is newer than all that it names of the block", l.Name)
+				"status does not name this delete delta, which is newer than those that it names for the block", l.Name)
 		}
 	}
 }
 
-// indexed reads index files. whole is false if one is missing or damaged, or if there is none: that is a finding and no
-// error, because the footers of the data files hold all that the indexes do.
+// indexed reads index files. whole is false if one is missing or damaged, or if there is none: that is a finding, not
+// an error, because the footers of the data files have all that the indexes have.
 func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out map[string]*datafile.Indexed,
 	whole bool, err error) {
 	out, whole = map[string]*datafile.Indexed{}, len(names) > 0
 	if !whole {
 		t.note("carbon.index.missing", fault.Span{Object: dir},
-			"the segment has no index file: every data file whose name says the segment is read")
+			"the segment has no index file: every data file with the segment in its name is read")
 	}
 	for _, n := range names {
 		name := path.Join(dir, n)
@@ -480,8 +481,8 @@ func (t *Managed) indexed(ctx context.Context, dir string, names []string) (out 
 	return out, whole, nil
 }
 
-// CheckIndexes is an error if index files parse, but contradict the table's schema: then nothing in them is trusted.
-// A column that the table never had would be taken for one that was added later, and be null in all rows.
+// CheckIndexes is Corrupt if index files can be parsed, but name no data file or have a column that the table never
+// had. That column would be taken for one that was added later, and be null in all rows.
 func (t *Managed) CheckIndexes(files []layout.IndexFile) error {
 	for i := range files {
 		f := &files[i]
@@ -489,7 +490,7 @@ func (t *Managed) CheckIndexes(files []layout.IndexFile) error {
 			return fault.Corruptf(fault.Span{Object: f.Name}, "", "the index names no data file")
 		}
 		for k := range f.Header.Columns {
-			if c := &f.Header.Columns[k]; t.Ids != nil && !t.Ids[c.Id] {
+			if c := &f.Header.Columns[k]; t.Ids != nil && !t.Ids[c.ID] {
 				return fault.Corruptf(fault.Span{Object: f.Name}, "table_columns",
 					"column %q has an id that the table never had", c.Name)
 			}

@@ -18,19 +18,19 @@ import (
 	"stoa/wire"
 )
 
-// The index files of a segment say which data files are its own. Where they are lost, only the names of the files say
-// so, and a file that was copied over another one has that one's name; the time in its header is that of the schema,
-// which is the same in all segments. What remains to compare are the smallest and largest values in the segment file,
-// and that two files with the same bytes hold the same rows.
+// The index files of a segment name its data files. Where they are lost, only the names of the data files tell their
+// segment, and a file that was copied over another one has that one's name; the time in its header is that of the
+// schema, which is the same in all segments. What can still be compared are min and max in the segment file, and
+// whether two files have the same bytes.
 
-// CheckBounds compares the data files of a segment that lost its index files with the smallest and largest values in
-// its segment file, which are those of all its files.
+// CheckBounds compares the data files of a segment that lost its index files with min and max of its columns in the
+// segment file, which are over all its files. A contradiction is Corrupt.
 func (t *Managed) CheckBounds(ctx context.Context, l *status.Load, parts []Part) error {
 	known, at, err := t.KeptBounds(ctx, l)
 	if err != nil || len(known) == 0 {
-		return nil // verify reports
+		return nil // verify reports an error
 	}
-	union := map[string]*pred.Bounds{} // by the ids of columns; nil: not kept of all blocklets
+	union := map[string]*pred.Bounds{} // by column id; nil: some blocklet has none
 	columns := map[string]*schema.Column{}
 	whole := t.O.Bucket < 0
 	for i := range parts {
@@ -40,14 +40,14 @@ func (t *Managed) CheckBounds(ctx context.Context, l *status.Load, parts []Part)
 			continue
 		}
 		for _, c := range KeptColumnsOf(f, known) {
-			columns[c.Id] = c
-			if err := WithinSegment(l, at, f, c, known[c.Id],
-				func(some *pred.Bounds) { widen(union, c.Id, some) }); err != nil {
+			columns[c.ID] = c
+			if err := WithinSegment(l, at, f, c, known[c.ID],
+				func(some *pred.Bounds) { widen(union, c.ID, some) }); err != nil {
 				return err
 			}
 		}
 	}
-	for _, id := range layout.Sorted(columns) {
+	for _, id := range layout.SortedKeys(columns) {
 		u, all := union[id], datafile.MinMaxOf(columns[id], known[id], 0)
 		if u == nil || all == nil || !whole {
 			continue
@@ -56,14 +56,14 @@ func (t *Managed) CheckBounds(ctx context.Context, l *status.Load, parts []Part)
 		z, ok2 := pred.Compare(*u.Max, *all.Max)
 		if ok1 && ok2 && (a != 0 || z != 0) {
 			return fault.Corruptf(at, "segmentMetaDataInfo."+id,
-				"segment %s: values of column %s from %v to %v, its files have them from %v to %v", l.Name,
-				columns[id].Name, *all.Min, *all.Max, *u.Min, *u.Max)
+				"segment %s, column %s: expected min %v and max %v by the data files, found %v and %v", l.Name,
+				columns[id].Name, *u.Min, *u.Max, *all.Min, *all.Max)
 		}
 	}
 	return nil
 }
 
-// widen extends the bounds of a column by those of one more blocklet.
+// widen extends the bounds of column id by those of one more blocklet, nil if that has none.
 func widen(union map[string]*pred.Bounds, id string, some *pred.Bounds) {
 	u, ok := union[id]
 	switch {
@@ -85,13 +85,13 @@ func widen(union map[string]*pred.Bounds, id string, some *pred.Bounds) {
 func (t *Managed) NoteCopies(ctx context.Context, list []*Part) error {
 	return t.copies(ctx, list, func(p, other *Part) {
 		t.note("carbon.file.twice", fault.Span{Object: p.Name, Len: p.bytes}, "it has the same bytes as %s, and "+
-			"no index file says that it belongs here: rows were loaded twice, or one file was copied over "+
-			"another, whose rows are lost", other.Name)
+			"no index file names it: rows were loaded twice, or one file was copied over another, whose rows are lost",
+			other.Name)
 	})
 }
 
-// copies calls report with each data file that no index names and another one with the same bytes. Only files of the
-// same size are read.
+// copies calls report with each data file that no index names and that has the same bytes as another one. Only files of
+// equal size are read.
 func (t *Managed) copies(ctx context.Context, list []*Part, report func(p, other *Part)) error {
 	bySize, loose := map[int64][]*Part{}, map[int64]bool{}
 	for _, p := range list {
@@ -128,7 +128,7 @@ func (t *Managed) copies(ctx context.Context, list []*Part, report func(p, other
 	return nil
 }
 
-// sum is a digest of the bytes of a file.
+// sum is the SHA-256 of a file.
 func (t *Managed) sum(ctx context.Context, name string) (out [sha256.Size]byte, err error) {
 	src, err := t.Tree.Open(ctx, name)
 	if err != nil {
@@ -148,37 +148,37 @@ func (t *Managed) sum(ctx context.Context, name string) (out [sha256.Size]byte, 
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// KeptBounds are the smallest and largest values in the segment file of a load, by the ids of columns. Partitioned
-// tables and old ones have none.
+// KeptBounds are min and max of columns in the segment file of a load, by column id, and the place of that file; nil if
+// it has none (partitioned tables, earlier releases) or cannot be read. Metadata that cannot be parsed are Corrupt.
 func (t *Managed) KeptBounds(ctx context.Context, l *status.Load) (map[string]*layout.MinMax, fault.Span, error) {
 	at := fault.Span{Object: t.segmentFileOf(l)}
 	var s status.SegmentFile
 	if l.Segment == "" || !l.Counts() ||
 		status.ReadJSON(ctx, t.Tree, at.Object, t.Opts.Limits.WithDefaults(), &s) != nil || s.Metadata == "" {
-		return nil, at, nil // what cannot be read was reported when the files were looked for
+		return nil, at, nil // Folders reports a segment file that cannot be read
 	}
 	known, err := parseSegmentBounds(s.Metadata, at, t.Opts.Limits.WithDefaults().Apart())
 	return known, at, err
 }
 
-// KeptColumnsOf are the columns of a file whose bounds can be compared with those that are known of them.
+// KeptColumnsOf are the columns of a file whose bounds can be compared with those in known.
 func KeptColumnsOf(f *datafile.DataFile, known map[string]*layout.MinMax) (out []*schema.Column) {
 	if f.Version < 3 || f.Stream != nil {
 		return nil
 	}
 	for _, r := range f.Roots {
-		if known[r.Id] != nil && !r.Typ.Complex() && !schema.GlobalCodes(r) {
+		if known[r.ID] != nil && !r.Type.Complex() && !schema.HasGlobalCodes(r) {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// WithinSegment compares the bounds of a column in the blocklets of a file with those of the segment. seen, if it is
-// not nil, is called with those of each blocklet.
+// WithinSegment is Corrupt, at at, if a blocklet of f has bounds of column c outside of b, those of the segment. seen,
+// if not nil, is called with the bounds of each blocklet, nil if it has none.
 func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schema.Column, b *layout.MinMax,
 	seen func(some *pred.Bounds)) error {
-	path := "segmentMetaDataInfo." + c.Id
+	path := "segmentMetaDataInfo." + c.ID
 	all := datafile.MinMaxOf(c, b, 0)
 	for g := range f.Footer.Index {
 		some := datafile.MinMaxOf(c, f.Footer.Index[g].MinMax, c.Chunk)
@@ -190,24 +190,23 @@ func WithinSegment(l *status.Load, at fault.Span, f *datafile.DataFile, c *schem
 		}
 		if all == nil {
 			if a, z, yes := datafile.Crossed(c, b, 0); yes {
-				return fault.Corruptf(at, path, "segment %s: the smallest value is %v, and the largest %v", l.Name, a,
-					z)
+				return fault.Corruptf(at, path, "segment %s: min %v is greater than max %v", l.Name, a, z)
 			}
-			continue // not kept
+			continue // the segment has none
 		}
 		below, ok1 := pred.Compare(*some.Min, *all.Min)
 		above, ok2 := pred.Compare(*some.Max, *all.Max)
 		if ok1 && below < 0 || ok2 && above > 0 {
 			return fault.Corruptf(at, path,
-				"segment %s: values from %v to %v, those of blocklet %d of %s go from %v to %v", l.Name, *all.Min,
+				"segment %s: min %v and max %v do not include blocklet %d of %s, with %v to %v", l.Name, *all.Min,
 				*all.Max, g, f.At.Object, *some.Min, *some.Max)
 		}
 	}
 	return nil
 }
 
-// parseSegmentBounds parses segmentMetaDataInfo, a serialized Java object, compressed, in base64: bounds by the ids of
-// columns.
+// parseSegmentBounds parses segmentMetaDataInfo: a serialized Java object, compressed by gzip, in base64. The result is
+// by column id.
 func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string]*layout.MinMax, error) {
 	unreadable := func(format string, args ...any) (map[string]*layout.MinMax, error) {
 		return nil, fault.Corruptf(at, "segmentMetaDataInfo", format, args...)
@@ -225,7 +224,7 @@ func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string
 		return unreadable("%v", err)
 	}
 	c := wire.NewCursor(b, fault.Span{Len: int64(len(b))}, "").Within(l.Memory())
-	o := layout.ParseJavaObject(layout.Be{Cursor: c})
+	o := layout.ParseJavaObject(layout.BigEndian{Cursor: c})
 	if e := (*fault.Error)(nil); errors.As(c.Err(), &e) && e.Class == fault.Limit {
 		return nil, fault.Limitf(at, "segmentMetaDataInfo", "%s", e.Reason)
 	}
@@ -234,14 +233,14 @@ func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string
 	}
 	all, ok := o.Fields["segmentColumnMetaDataInfoMap"].(*layout.JavaValues)
 	if !ok || o.Class != segmentClass || len(all.Own)%2 != 0 {
-		return unreadable("%s, not a map of columns", o.Class)
+		return unreadable("expected %s with a map of columns, found %s", segmentClass, o.Class)
 	}
 	out := map[string]*layout.MinMax{}
 	for i := 0; i < len(all.Own); i += 2 {
 		id, ok1 := all.Own[i].(string)
 		one, ok2 := all.Own[i+1].(*layout.JavaValues)
 		if !ok1 || !ok2 {
-			return unreadable("entry %d is not a column", i/2)
+			return unreadable("entry %d: expected a column id and its bounds", i/2)
 		}
 		lo, _ := one.Fields["columnMinValue"].([]byte)
 		hi, _ := one.Fields["columnMaxValue"].([]byte)
@@ -250,5 +249,5 @@ func parseSegmentBounds(text string, at fault.Span, l format.Limits) (map[string
 	return out, nil
 }
 
-// The classes of which segmentMetaDataInfo is made: a map from the ids of columns.
+// segmentClass is the class of segmentMetaDataInfo.
 const segmentClass = "org.apache.carbondata.core.segmentmeta.SegmentMetaDataInfo"

@@ -16,8 +16,8 @@ import (
 // Segment is an entry of a table's status file: a load, or what several loads were compacted into.
 type Segment = format.Segment
 
-// Segments lists the loads of the table that tg names (a table's directory, or a table of a store), in the
-// order of the status file. Options are those of Open. A place that is no such table is Unsupported.
+// Segments lists the loads of the table that tg names (a table's directory, or a table of a store), in the order of the
+// status file. Options are those of Open. A place that is not such a table is Unsupported.
 func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]Segment, error) {
 	o, err := ParseOptions(op.Opts)
 	if err != nil {
@@ -48,13 +48,13 @@ func Segments(ctx context.Context, tg format.Target, op format.OpenOptions) ([]S
 	return out, nil
 }
 
-// segment is a load with what its files say. Damage is part of the result; other errors are returned.
+// segment describes a load by its entry and its files. Damage is part of the result; other errors are returned.
 func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) {
 	s := Segment{Name: l.Name, Status: l.Status, Read: t.O.Wants(l), MergedInto: l.Merged, Format: l.FileFormat,
 		Path: l.Path, Files: -1, Rows: -1,
-		Began: status.InstantOf(l.Start), Ended: status.InstantOf(l.Timestamp),
-		Changed: status.InstantOf(l.WhenChanged()), Data: status.Count64(l.DataSize),
-		Index: status.Count64(l.IndexSize)}
+		Began: status.ParseTime(l.Start), Ended: status.ParseTime(l.Timestamp),
+		Changed: status.ParseTime(l.ChangedAt()), Data: status.ParseCount(l.DataSize),
+		Index: status.ParseCount(l.IndexSize)}
 	if s.MergedInto == l.Name {
 		s.MergedInto = ""
 	}
@@ -73,7 +73,7 @@ func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) 
 	for i := range parts {
 		data += parts[i].bytes
 		if u := parts[i].Update; u != nil {
-			s.Deleted += max(status.Count64(u.Deleted), 0)
+			s.Deleted += max(status.ParseCount(u.Deleted), 0)
 		}
 		if s.Rows >= 0 && parts[i].rows >= 0 {
 			s.Rows += parts[i].rows
@@ -87,8 +87,8 @@ func (t *Managed) segment(ctx context.Context, l *status.Load) (Segment, error) 
 	return s, nil
 }
 
-// Read are the data files and index files that reading a table opens; others below its directory do not count. nil: not
-// known, because its status or schema cannot be read, or a segment cannot be found.
+// Read are the paths of the data files and index files that a reader of the table opens; nil: unknown, because its
+// status or schema cannot be read, or a segment cannot be found.
 func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOptions, o ReadOptions) map[string]bool {
 	t, err := OpenManaged(ctx, tree, dir, op, o, nil)
 	if err != nil {
@@ -113,7 +113,7 @@ func Read(ctx context.Context, tree store.Tree, dir string, op format.OpenOption
 	return out
 }
 
-// List lists what a place holds.
+// List implements format.Format.List: the tables of a store, or the one table or file that tg is.
 func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] {
 	return func(yield func(format.Entry, error) bool) {
 		k, _, err := Look(ctx, tg)
@@ -151,7 +151,7 @@ func List(ctx context.Context, tg format.Target) iter.Seq2[format.Entry, error] 
 	}
 }
 
-// damageOf makes an error about the table in dir, which is called name, a finding.
+// damageOf turns an error about the table name in directory dir into a finding.
 func damageOf(code string, err error, dir, name string) region.Finding {
 	at := fault.Span{Object: dir}
 	if e := (*fault.Error)(nil); errors.As(err, &e) {

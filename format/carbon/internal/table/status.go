@@ -12,8 +12,8 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// readStatus reads tablestatus and the update status that it names. A table without tablestatus is empty, unless it has
-// segments: which of them count is unknown then, and an empty result would be a silent loss.
+// readStatus reads tablestatus and the update status that it names. A table without tablestatus is empty; one that has
+// segments nevertheless is Corrupt, since an empty result would be a silent loss.
 func (t *Managed) readStatus(ctx context.Context) error {
 	loads, err := t.readLoads(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (t *Managed) readStatus(ctx context.Context) error {
 	if err := status.ReadJSON(ctx, t.Tree, t.Updates, t.Opts.Limits, &list); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fault.Corruptf(fault.Span{Object: t.Updates}, "",
-				"the update status is missing that tablestatus names: deleted rows would come back")
+				"tablestatus names this update status, and it is missing: deleted rows would come back")
 		}
 		return err
 	}
@@ -58,10 +58,10 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 	if err != nil {
 		return nil, err
 	}
-	for i := range loads { // unknown is not "left out": that would be a silent loss
+	for i := range loads { // an entry with an unknown state is not skipped: that would be a silent loss
 		switch l := &loads[i]; {
 		case l.Name == "":
-			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadName", i), "it is missing")
+			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadName", i), "missing")
 		case !status.KnownStatus(l.Status):
 			return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].loadStatus", i),
 				"segment %s: load status %q is unknown", l.Name, l.Status)
@@ -73,18 +73,18 @@ func (t *Managed) readLoads(ctx context.Context) (loads []status.Load, err error
 			{"updateStatusFileName", loads[i].Updates}} {
 			if strings.ContainsAny(x[1], "/\\\x00") || x[1] == ".." { // it would be another table's
 				return nil, fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].%s", i, x[0]),
-					"%q is a path, where a name is wanted", x[1])
+					"expected a name, found the path %q", x[1])
 			}
 		}
 	}
-	if err := t.checkSegmentFiles(loads); err != nil && t.saved == nil { // recovery looks at each entry by itself
+	if err := t.checkSegmentFiles(loads); err != nil && t.saved == nil { // recovery reads each entry by itself
 		return nil, err
 	}
 	return loads, nil
 }
 
-// checkSegmentFiles is an error if two entries that count name the same segment file: one of them is damaged, and
-// however many there are, the files are not searched again for each.
+// checkSegmentFiles is Corrupt if two entries that count name the same segment file: one of them is damaged. It also
+// bounds the work for a tablestatus with very many such entries.
 func (t *Managed) checkSegmentFiles(loads []status.Load) error {
 	by := map[string]int{}
 	for i := range loads {
@@ -94,15 +94,16 @@ func (t *Managed) checkSegmentFiles(loads []status.Load) error {
 		}
 		if k, ok := by[l.Segment]; ok {
 			return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].segmentFile", i),
-				"segment %s: %s is that of segment %s, too", l.Name, l.Segment, loads[k].Name)
+				"segment %s: %s is the segment file of segment %s, too", l.Name, l.Segment, loads[k].Name)
 		}
 		by[l.Segment] = i
 	}
 	return nil
 }
 
-// checkUpdates compares the update status with tablestatus, see checkEntries. A segment with deletes but without an
-// entry would let rows come back, too. That the entries fit data files is checked with the files, see matchUpdates.
+// checkUpdates compares the update status with tablestatus, see checkEntries, and is Corrupt if a segment with deletes
+// has no entry, since its rows would come back. Entries are compared with data files when these are listed: see
+// matchUpdates.
 func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error {
 	if err := t.checkEntries(ctx, list); err != nil {
 		return err
@@ -112,20 +113,20 @@ func (t *Managed) checkUpdates(ctx context.Context, list []status.Update) error 
 		has[list[i].Segment] = true
 	}
 	for i := range t.Loads {
-		if l := &t.Loads[i]; l.Counts() && l.UpdateFrom != "" && !has[l.Id()] {
+		if l := &t.Loads[i]; l.Counts() && l.UpdateFrom != "" && !has[l.SegmentID()] {
 			return fault.Corruptf(fault.Span{Object: t.Status}, fmt.Sprintf("[%d].updateDeltaStartTimestamp", i),
-				"segment %s has deleted rows, and no update status says which", l.Name)
+				"segment %s has deleted rows, and no entry in an update status", l.Name)
 		}
 	}
 	return nil
 }
 
-// checkEntries checks each entry of an update status: one that lacks members (the real writer writes all), or is about
-// a segment that never existed, would let deleted rows come back.
+// checkEntries checks each entry of an update status: with one that lacks members, of which CarbonData writes all, or
+// that names a segment that never existed, deleted rows would come back.
 func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error {
 	known := map[string]bool{}
 	for i := range t.Loads {
-		known[t.Loads[i].Name], known[t.Loads[i].Id()] = true, true
+		known[t.Loads[i].Name], known[t.Loads[i].SegmentID()] = true, true
 	}
 	for i := range list {
 		u := &list[i]
@@ -135,7 +136,7 @@ func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error 
 		if known[u.Segment] {
 			continue
 		}
-		var past []status.Load // segments that were cleaned away
+		var past []status.Load // segments that clean removed
 		if err := status.ReadJSON(ctx, t.Tree, t.Status+".history", t.Opts.Limits, &past); err != nil &&
 			!errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -145,19 +146,19 @@ func (t *Managed) checkEntries(ctx context.Context, list []status.Update) error 
 		}
 		if !known[u.Segment] {
 			return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].segmentName", i),
-				"%q is no segment of the table", u.Segment)
+				"the table has no segment %q", u.Segment)
 		}
 	}
 	return nil
 }
 
-// checkUpdate checks that an entry has all it needs.
+// checkUpdate checks the members of entry i.
 func (t *Managed) checkUpdate(u *status.Update, i int) error {
 	unreadable := func(member, value string) error {
 		return fault.Corruptf(fault.Span{Object: t.Updates}, fmt.Sprintf("[%d].%s", i, member),
-			"%q: it is missing, or impossible", value)
+			"missing or invalid: %q", value)
 	}
-	n := status.Count64(u.Deleted)
+	n := status.ParseCount(u.Deleted)
 	_, from := status.Millis(u.From)
 	_, to := status.Millis(u.To)
 	switch {
@@ -180,8 +181,8 @@ func (t *Managed) checkUpdate(u *status.Update, i int) error {
 	return nil
 }
 
-// ownSegmentFile reports whether the name of a load's segment file is SEGMENT_TIME.segment, as every writer calls it.
+// ownSegmentFile reports whether the name of a load's segment file is SEGMENT_TIME.segment, as all writers call it.
 func ownSegmentFile(l *status.Load) bool {
 	of, stamp := status.SegmentOf(l.Segment)
-	return stamp >= 0 && (of == l.Name || of == l.Id()) && strings.HasSuffix(l.Segment, ".segment")
+	return stamp >= 0 && (of == l.Name || of == l.SegmentID()) && strings.HasSuffix(l.Segment, ".segment")
 }

@@ -1,10 +1,10 @@
 // Package table reads a table of data files: its schema and status, segments, partitions, deleted rows, dictionaries
-// and indexes as tables. Open takes whatever place was named, a managed table or a directory of files (ReadFolder);
-// RecoverTable puts a damaged one together again.
+// and indexes as tables. Open opens any place, a managed table or a directory of files (ReadFolder); RecoverTable opens
+// as much as can be read of a damaged one.
 //
-// What surprises newcomers: a segment's files are found through its segment file and index files, not by listing, and
-// only tablestatus says which segments count; deleted rows are an overlay of positions, whose file names carry times
-// that must fit the update status.
+// A segment's files are found through its segment file and index files, not by listing, and only tablestatus knows
+// which segments count. Deleted rows are an overlay of row ordinals; the names of delete deltas have times that must
+// fit the update status.
 package table
 
 import (
@@ -30,7 +30,7 @@ import (
 	"stoa/store"
 )
 
-// Table is a table of data files. It is a format.Reader.
+// Table is a format.Reader of data files that share a schema.
 type Table struct {
 	Tree  store.Tree
 	Name  string
@@ -42,17 +42,15 @@ type Table struct {
 	meta  []format.KeyValue
 	Dates page.DateRule
 	Zone  *time.Location // of texts without one
-	// ids of the columns that the table has or had; nil: without a schema, that of the first file is taken
-	Ids map[string]bool
-	// Formats 1 and 2: carbon.blocklet.size of the writer (0: to be found out), and the dictionaries of the table (nil:
-	// none are known).
-	Blocklet int64
-	Dicts    *dict.Dictionaries
+	// Ids of the columns that the table has or had; nil: there is no schema, and columns match by name.
+	Ids      map[string]bool
+	Blocklet int64              // formats 1 and 2: carbon.blocklet.size of the writer; 0: unknown
+	Dicts    *dict.Dictionaries // nil: there are none
 
 	saved *check.Reporter // gets the findings of recovery; nil: damage is an error
 
-	gone    map[string]lost  // files that an index names and that cannot be read
-	doubted map[string]error // recovering: columns, by id, for which the schema has two different defaults
+	gone    map[string]lost  // files that an index names and that are missing; damaged index files
+	doubted map[string]error // in recovery: columns, by id, for which the schema has two different defaults
 
 	mu    sync.Mutex
 	Files map[string]*datafile.DataFile // opened recently
@@ -63,21 +61,29 @@ type Table struct {
 type Part struct {
 	Name    string
 	stamp   string
-	rows    int64 // -1: not known without opening it
+	rows    int64 // -1: unknown until it is opened
 	bytes   int64
 	Segment string
-	blocks  []layout.BlockIndex // its blocklets in an index file, and the columns of that
-	columns []layout.ColumnSchema
-	values  []string       // of the partition columns: name=value
-	Update  *status.Update // deleted rows
-	agreed  int32          // 1: the file was compared with its entry in the index
+	blocks  []layout.BlockIndex   // its entries in an index file; nil: none
+	columns []layout.ColumnSchema // of that index file
+	values  []string              // of the partition columns: name=value
+	Update  *status.Update        // its entry in the update status; nil: no rows are deleted
+	agreed  int32                 // 1: the file was compared with its entries in the index
 }
 
-func (t *Table) Schema() *arrow.Schema   { return t.sc }
-func (t *Table) Meta() []format.KeyValue { return t.meta }
-func (t *Table) Order() []format.Key     { return nil }
-func (t *Table) Close() error            { return nil }
+// Schema is format.Reader.Schema.
+func (t *Table) Schema() *arrow.Schema { return t.sc }
 
+// Meta is format.Reader.Meta.
+func (t *Table) Meta() []format.KeyValue { return t.meta }
+
+// Order is format.Reader.Order: rows are sorted within data files only.
+func (t *Table) Order() []format.Key { return nil }
+
+// Close is format.Reader.Close; files are not kept open.
+func (t *Table) Close() error { return nil }
+
+// Columns is format.Reader.Columns.
 func (t *Table) Columns() []format.Column {
 	out := make([]format.Column, len(t.Phys))
 	for i, p := range t.Phys {
@@ -86,9 +92,10 @@ func (t *Table) Columns() []format.Column {
 	return out
 }
 
+// Parts is format.Reader.Parts: the data files, and a part for each one that is missing.
 func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, error] {
 	return func(yield func(format.Part, error) bool) {
-		for _, name := range layout.Sorted(t.gone) { // first: without a policy for damage nothing is read
+		for _, name := range layout.SortedKeys(t.gone) { // first, so that a scan without a damage policy reads nothing
 			if !yield(format.Part{Ref: name, Rows: t.gone[name].rows}, nil) {
 				return
 			}
@@ -101,10 +108,10 @@ func (t *Table) Parts(context.Context, format.Query) iter.Seq2[format.Part, erro
 	}
 }
 
-// missing is why a part cannot be read, as far as known without opening it.
+// missing is the error of a part that is known to be missing without opening it; nil for others.
 func (t *Table) missing(ref string) error { return t.gone[ref].err }
 
-// Layout is the sort order that the columns declare.
+// Layout is format.Layouter.Layout: the sort order that the columns declare.
 func (t *Table) Layout() (l format.Layout) {
 	for _, c := range schema.SortColumns(t.Roots) {
 		l.Sorted = append(l.Sorted, c.Name)
@@ -112,10 +119,11 @@ func (t *Table) Layout() (l format.Layout) {
 	return l
 }
 
-// maxOpen is how many data files are kept, with their footers.
+// maxOpen is the number of data files whose footers are kept.
 const maxOpen = 64
 
-// File opens a data file, unless it was opened recently and is still kept.
+// File opens a data file, or returns it if its footer is kept. A file with a column that the table never had is
+// Corrupt.
 func (t *Table) File(ctx context.Context, name string) (*datafile.DataFile, error) {
 	t.mu.Lock()
 	f := t.Files[name]
@@ -139,7 +147,7 @@ func (t *Table) File(ctx context.Context, name string) (*datafile.DataFile, erro
 	return f, nil
 }
 
-// open opens a data file; when recovering, also one whose header or footer is damaged.
+// open opens a data file; in recovery also one whose header or footer is damaged.
 func (t *Table) open(ctx context.Context, name string) (*datafile.DataFile, error) {
 	f, err := datafile.OpenFile(ctx, t.Tree, name, t.Opts)
 	if err == nil || t.saved == nil || !errors.Is(err, fault.Corrupt) {
@@ -156,7 +164,7 @@ func (t *Table) open(ctx context.Context, name string) (*datafile.DataFile, erro
 	return found, nil
 }
 
-// Keep keeps an open file for File.
+// Keep keeps an open file for File, in place of the one that was kept first. The caller holds mu, or is the only user.
 func (t *Table) Keep(f *datafile.DataFile) {
 	name := f.At.Object
 	if t.Files[name] != nil {
@@ -170,30 +178,30 @@ func (t *Table) Keep(f *datafile.DataFile) {
 	t.order = append(t.order, name)
 }
 
-// Match finds the column of a file that corresponds to a column of the table: top-level columns by id (by name if there
-// are only files and no table), those below by place.
+// Match is the column of a file that corresponds to column col, below root, of the table; nil if there is none.
+// Top-level columns match by id (by name if there is no schema), nested ones by position.
 func (t *Table) Match(f *datafile.DataFile, root, col *schema.Column) *schema.Column {
 	for _, r := range f.Roots {
-		if t.Ids != nil && r.Id == root.Id || t.Ids == nil && strings.EqualFold(r.Name, root.Name) {
+		if t.Ids != nil && r.ID == root.ID || t.Ids == nil && strings.EqualFold(r.Name, root.Name) {
 			return descend(root, r, col)
 		}
 	}
 	return nil
 }
 
-// Belongs checks that a file has no column that the table never had; dropped columns stay in the schema. So a damaged
-// id is not taken for a column that was added later.
+// Belongs is Corrupt if a file has a column that the table never had; the schema keeps dropped columns. So a damaged id
+// is not taken for a column that was added later.
 func (t *Table) Belongs(f *datafile.DataFile) error {
 	for _, r := range f.Roots {
-		if t.Ids != nil && !t.Ids[r.Id] {
+		if t.Ids != nil && !t.Ids[r.ID] {
 			return fault.Corruptf(f.At, "column_schema",
-				"column %s has the id %s, which no column of the table has or had", r.Name, r.Id)
+				"column %s has the id %s, which no column of the table has or had", r.Name, r.ID)
 		}
 	}
 	return nil
 }
 
-// descend returns the column below have at the place that col has below want.
+// descend is the column below have at the position that col has below want.
 func descend(want, have, col *schema.Column) *schema.Column {
 	if want == col {
 		return have
@@ -208,10 +216,10 @@ func descend(want, have, col *schema.Column) *schema.Column {
 	return nil
 }
 
-// AllColumns sets the table's schema from columns, which are declared at a place. When recovering, contradictions in
-// them are reported, and do not end it.
+// AllColumns sets the table's schema from columns, which are listed at at and path. Contradictions among them are an
+// error; in recovery they are reported, and names repaired.
 func (t *Table) AllColumns(roots []*schema.Column, at fault.Span, path string) (err error) {
-	if err := schema.Strange(roots); err != nil {
+	if err := schema.CheckNames(roots); err != nil {
 		if err = fault.Locate(err, at, true, path); t.saved == nil {
 			return err
 		}
@@ -220,8 +228,8 @@ func (t *Table) AllColumns(roots []*schema.Column, at fault.Span, path string) (
 			code = "carbon.schema.damaged"
 		}
 		t.saved.Emit(layout.Findingf(code, at, t.Name,
-			"%s: %v: names, types and the order of columns may be others", path, err))
-		schema.Rename(roots)
+			"%s: %v: names, types and order of columns may be wrong", path, err))
+		schema.RepairNames(roots)
 	}
 	t.Roots = schema.Visible(roots)
 	if t.sc, err = schema.ArrowSchema(t.Roots, nil); err == nil {
@@ -240,11 +248,11 @@ func (p *Part) Indexed() *datafile.Indexed {
 
 // lost is a part whose file is missing or cannot be read.
 type lost struct {
-	rows int64 // -1: not known
+	rows int64 // -1: unknown
 	err  error
 }
 
-// partition is the text of a partition column's value in a part; ok is false if the column is no partition column.
+// partition is the value of a partition column in a part, as text; ok is false for other columns.
 func (p *Part) partition(name string) (text string, ok bool) {
 	for _, v := range p.values {
 		if k, x, found := strings.Cut(v, "="); found && schema.Unescape(k) == name {
@@ -254,38 +262,39 @@ func (p *Part) partition(name string) (text string, ok bool) {
 	return "", false
 }
 
-// checkRows compares the rows of a file with its index file: if the numbers differ, the file is not the one that was
-// loaded, or one of the two is damaged. Files of rows may have grown since.
+// checkRows compares a file with its entries in the index file: if they differ, one of the two is damaged, or the file
+// is not the one that was loaded. Row-format files are not compared: they may have grown since.
 func checkRows(f *datafile.DataFile, p *Part) error {
 	if f.Stream != nil || len(p.blocks) == 0 {
 		return nil
 	}
 	for i := range p.blocks {
 		b := &p.blocks[i]
-		if b.Offset != f.FootAt && !f.Rebuilt { // files of other columns have no bounds that could be compared
+		if b.Offset != f.FootAt && !f.Rebuilt {
 			return fault.Corruptf(f.FootSpan(), "footer",
-				"the index file has it at byte %d: one is damaged, or of another file", b.Offset)
+				"expected it at byte %d by the index file: one is damaged, or of another file", b.Offset)
 		}
 		if b.Info == nil || i >= len(f.Footer.Blocklet) {
 			continue
 		}
 		if n := f.Footer.Blocklet[i].Rows; n != b.Count() {
 			return fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet[%d].num_rows", i),
-				"%d, the index file says %d", n, b.Count())
+				"expected %d by the index file, found %d", b.Count(), n)
 		}
 		if i < len(f.Footer.Index) && !layout.SameBounds(b.Index.MinMax, f.Footer.Index[i].MinMax) {
 			return fault.Corruptf(f.FootSpan(), fmt.Sprintf("footer.blocklet_index_list[%d]", i),
-				"the min and max values are not those in the index file: one is damaged, or of another file")
+				"min and max differ from those in the index file: one is damaged, or of another file")
 		}
 	}
 	if n := p.Indexed().Rows(); f.Footer.Rows != n {
-		return fault.Corruptf(f.FootSpan(), "footer.num_rows", "%d, the index file says %d", f.Footer.Rows, n)
+		return fault.Corruptf(f.FootSpan(), "footer.num_rows", "expected %d by the index file, found %d", n,
+			f.Footer.Rows)
 	}
 	return nil
 }
 
 // fileFromIndex is a file as its index file describes it, enough to evaluate a filter without opening it; nil if the
-// index has no blocklets, as in old tables. It is compared with the file when that is opened.
+// index has no entries for blocklets. Chunk compares it with the file.
 func (p *Part) fileFromIndex() *datafile.DataFile {
 	f := &datafile.DataFile{Version: 3}
 	f.At.Object = p.Name

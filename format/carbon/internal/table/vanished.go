@@ -13,12 +13,12 @@ import (
 	"stoa/format/carbon/internal/status"
 )
 
-// Unnamed are segments with data files that tablestatus and its history do not name. Of those that vanished
-// tablestatus must have had an entry: bytes between two entries were lost, or it is of an earlier time. A load gets the
-// number after the highest that has an entry. Since 1.3 it has its entry before its first file; before, what a killed
-// load had left was removed by the next one, which got that number. So whole numbers up to the highest were given, and
-// so were those before one that is there; only the next one may be that of a load that did not end. A compaction (N.M)
-// gets its entry last: what a killed one leaves has none, and no other entry says that it was merged into it.
+// Unnamed are segments with data files that tablestatus and its history do not name. For the vanished ones tablestatus
+// must have had an entry: bytes between two entries were lost, or it is an earlier one. A load gets the number after
+// the highest in tablestatus. Since 1.3 it writes its entry before its first file; in earlier releases the next load
+// removed the files of a killed one, and got its number. So every whole number up to the highest had an entry, and only
+// the next number may be left by a load that did not end. A compaction (N.M) writes its entry last: a killed one leaves
+// files without an entry, and no other entry names it as its mergedLoadName.
 func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, err error) {
 	there, err := t.segmentsThere(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 	known, merged := map[string]bool{}, map[string]bool{}
 	name := func(loads []status.Load) {
 		for i := range loads {
-			known[loads[i].Name], known[loads[i].Id()], merged[loads[i].Merged] = true, true, true
+			known[loads[i].Name], known[loads[i].SegmentID()], merged[loads[i].Merged] = true, true, true
 		}
 	}
 	named := func(l status.Load) bool { return known[l.Name] }
@@ -35,7 +35,7 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 	if there = slices.DeleteFunc(there, named); len(there) == 0 {
 		return nil, nil, nil
 	}
-	for _, file := range []string{t.Status, t.Status + ".history"} { // it may be a load that began since, or be past
+	for _, file := range []string{t.Status, t.Status + ".history"} { // for a load that began since, or was cleaned
 		var loads []status.Load
 		err := status.ReadJSON(ctx, t.Tree, file, t.Opts.Limits, &loads)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fault.Corrupt) {
@@ -44,7 +44,7 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 		name(loads)
 	}
 	highest := -1
-	for _, s := range layout.Sorted(known) {
+	for _, s := range layout.SortedKeys(known) {
 		if n, ok := wholeNumber(s); ok {
 			highest = max(highest, n)
 		}
@@ -64,7 +64,7 @@ func (t *Managed) Unnamed(ctx context.Context) (vanished, left []status.Load, er
 	return vanished, left, nil
 }
 
-// hasData reports whether a segment that nothing names has data files, of which none says that it is another's.
+// hasData reports whether a segment without an entry has a data file whose name is not another segment's.
 func (t *Managed) hasData(ctx context.Context, l *status.Load) (bool, error) {
 	parts, err := t.segmentParts(ctx, l)
 	if err != nil && !errors.Is(err, fault.Corrupt) && !errors.Is(err, fs.ErrNotExist) {
@@ -77,8 +77,9 @@ func (t *Managed) hasData(ctx context.Context, l *status.Load) (bool, error) {
 	}), nil
 }
 
-// Lack is the error that a segment vanished.
-func (t *Managed) Lack(ctx context.Context, l *status.Load) error {
+// VanishedError is the error of a segment whose entry in tablestatus is gone, with its number of rows if that is known.
+// It is Corrupt, or the error of ctx.
+func (t *Managed) VanishedError(ctx context.Context, l *status.Load) error {
 	parts, err := t.segmentParts(ctx, l)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -95,14 +96,15 @@ func (t *Managed) Lack(ctx context.Context, l *status.Load) error {
 		how = fmt.Sprintf(" with %d rows", rows)
 	}
 	return fault.Corruptf(fault.Span{Object: t.Status}, "", "segment %s has data files%s, and tablestatus, which must "+
-		"have named it, does not: its rows are not read, as nobody knows whether they count (--segment %s reads them)",
+		"have named it, does not: whether its rows count is unknown, so they are not read "+
+		"(option segment=%s reads them)",
 		l.Name, how, l.Name)
 }
 
-// askedFor adds segments that options name, that are there, and that tablestatus does not name.
+// askedFor adds the segments that options name and that have files, but no entry in tablestatus.
 func (t *Managed) askedFor(ctx context.Context) error {
 	for _, s := range t.O.Segments {
-		if slices.ContainsFunc(t.Loads, func(l status.Load) bool { return l.Name == s || l.Id() == s }) {
+		if slices.ContainsFunc(t.Loads, func(l status.Load) bool { return l.Name == s || l.SegmentID() == s }) {
 			continue
 		}
 		there, err := t.segmentsThere(ctx)
@@ -119,6 +121,7 @@ func (t *Managed) askedFor(ctx context.Context) error {
 	return nil
 }
 
+// wholeNumber parses the name of a segment that is not the result of a compaction.
 func wholeNumber(segment string) (int, bool) {
 	n, err := strconv.Atoi(segment)
 	return n, err == nil && n >= 0
