@@ -39,10 +39,10 @@ const redPart = "part-00001.red"
 // waysOut are the formats whose metadata has names of files, each with each of these names.
 var waysOut = []wayOut{
 	{format: "carbon", make: carbonSample("managed_gsort"), in: "Metadata/segments/*", old: "/Fact",
-		new: "/../victim/Fact", says: "leads out of the table"},
+		new: "/../victim/Fact", says: "is outside of the table"},
 	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tableupdatestatus-*",
 		old: `"segmentName":"1"`, new: `"segmentName":"../../victim/Fact/Part0/Segment_0"`,
-		says: "is no segment of the table"},
+		says: "the table has no segment"},
 	{format: "carbon", make: carbonSample("managed_del"), in: "Metadata/tableupdatestatus-*",
 		old: `"blockName":"part`, new: `"blockName":"../../../../victim/Fact/Part0/Segment_0/part`,
 		says: "tableupdatestatus"},
