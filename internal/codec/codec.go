@@ -1,8 +1,8 @@
 // Package codec compresses and decompresses whole blocks, by the name of the method.
 //
 // All methods here are block methods: the size of the raw block is declared by the format around it, and a block that
-// decompresses to more or fewer bytes than declared is damaged. Nothing here allocates memory on the word of a compressed
-// block.
+// decompresses to more or fewer bytes than declared is damaged. Nothing here allocates memory on the word of a
+// compressed block.
 package codec
 
 import (

@@ -16,10 +16,10 @@ import (
 	"stoa/fault"
 )
 
-// Expand decompresses all of src, whose raw size the format around it does not declare: "none", "snappy" (a block without framing),
-// "zstd", "gzip", "lz4-frame". room allocates n bytes with unset content. A raw size above limit is a Limit error; a
-// size that the bytes state is checked against the largest that their method can reach before memory is allocated.
-// Errors are relative to src.
+// Expand decompresses all of src, whose raw size the format around it does not declare: "none", "snappy" (a block
+// without framing), "zstd", "gzip", "lz4-frame". room allocates n bytes with unset content. A raw size above limit is a
+// Limit error; a size that the bytes state is checked against the largest that their method can reach before memory is
+// allocated. Errors are relative to src.
 func Expand(name string, src []byte, limit int64, room func(n int) []byte) ([]byte, error) {
 	switch name {
 	case "none":

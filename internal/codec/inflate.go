@@ -300,8 +300,8 @@ func (t *tables) dynamic(s *stream) bool {
 		build(t.dist[:], distBits, t.lengths[nLit:nLit+nDist], distEntries[:], true)
 }
 
-// The fast loop stops where a step could go past the end: a step reads the input of two fills, and writes three literals
-// and a match, which is copied by words.
+// The fast loop stops where a step could go past the end: a step reads the input of two fills, and writes three
+// literals and a match, which is copied by words.
 const (
 	inMargin  = 16
 	outMargin = 3 + 258 + 16

@@ -39,8 +39,7 @@ func TestByHand(t *testing.T) {
 		}
 		for _, n := range []int{len(c.raw) + 1, len(c.raw) - 1} {
 			if n >= 0 && d.Decompress(make([]byte, n), block) == nil {
-				t.Errorf("%s %s: a block of %d bytes is decompressed to %d without an error", c.codec, c.block, len(c.raw),
-					n)
+				t.Errorf("%s %s: no error for %d bytes decompressed as %d", c.codec, c.block, len(c.raw), n)
 			}
 		}
 		for cut := range block {

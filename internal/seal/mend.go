@@ -42,7 +42,8 @@ func (e *UnmendableError) Error() string {
 // Mend writes all files as they were sealed into sink: what has changed is restored from parity. Every block is
 // compared with the seal before it is written, and everything written is read back and compared before it becomes
 // visible. roots are where the files are now, as many and in the same order as when they were sealed. Errors: an
-// *UnmendableError if parity does not suffice; a seal that has lost names or checksums of files; nothing is written then.
+// *UnmendableError if parity does not suffice; a seal that has lost names or checksums of files; nothing is written
+// then.
 func (s *Seal) Mend(ctx context.Context, roots []string, sink store.Sink) (m Mended, err error) {
 	if len(roots) != len(s.head.Roots) {
 		return m, fmt.Errorf("%d places were sealed, %d are given", len(s.head.Roots), len(roots))

@@ -34,8 +34,8 @@ func badCode(codes []uint32, i int, dictOffs []int32) error {
 // GatherStrings puts the strings that codes name one after another into data, from offs[0] on, and their ends
 // into offs[1:]. offs has len(codes)+1 elements, of which the caller sets offs[0]; data has at least as many bytes
 // from there on as SizeStrings returns (bytes of data after the last string may be overwritten). dictData is what
-// dictOffs point into. Errors: a code that is not the number of an entry (path code[i]); an entry outside of dictData (path dict[c]); data or
-// offs too short (class bug).
+// dictOffs point into. Errors: a code that is not the number of an entry (path code[i]); an entry outside of dictData
+// (path dict[c]); data or offs too short (class bug).
 func GatherStrings(offs []int32, data []byte, codes []uint32, dictOffs []int32, dictData []byte) error {
 	if len(offs) != len(codes)+1 || offs[0] < 0 {
 		return fault.Bugf("%d offsets for %d codes", len(offs), len(codes))

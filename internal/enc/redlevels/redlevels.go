@@ -161,14 +161,14 @@ func (r *DefReader) nextSlow() {
 // End reports an error if more levels, or whole unused bytes, follow the last one that was read.
 func (r *DefReader) End() error {
 	if left := 8*len(r.src) - r.bit; r.run > 0 || left >= 8 {
-		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d more levels of a run, and %d bits, after the last level",
+		return fault.Rel(4+r.bit/8, 1, "definition_levels", "%d levels of a run, and %d bits, are left after the last",
 			r.run, left)
 	}
 	return nil
 }
 
-// Read fills dst and returns how many levels equal the maximum. Errors: the bits end; a level above the maximum; a run of
-// no levels, or of more than 31 bits.
+// Read fills dst and returns how many levels equal the maximum. Errors: the bits end; a level above the maximum; a run
+// of no levels, or of more than 31 bits.
 func (r *DefReader) Read(dst []byte) (present int, err error) {
 	for i := 0; i < len(dst); {
 		if r.run == 0 {

@@ -70,8 +70,8 @@ func checkSlowLevels(t *testing.T, b []byte, max uint8, got []byte) {
 	}
 	if failed := slow.fail != ""; (err != nil) != failed || (err2 != nil) != failed || !failed &&
 		(there != present || skipped != present) {
-		t.Fatalf("% x: Read %v, Skip %v, nextSlow %q; %d, %d and %d levels equal the maximum", b, err, err2, slow.fail, there, skipped,
-			present)
+		t.Fatalf("% x: Read %v, Skip %v, nextSlow %q; %d, %d and %d levels equal the maximum", b, err,
+			err2, slow.fail, there, skipped, present)
 	}
 }
 

@@ -46,8 +46,8 @@ func main() {
 	Generate()
 }
 
-// vbmi loads what the steps need, and returns the function that generates one: of values decoded to width bytes, in lanes
-// of lane bytes.
+// vbmi loads what the steps need, and returns the function that generates one: of values decoded to width bytes, in
+// lanes of lane bytes.
 func vbmi(lane, width int, dst, src, stride, t reg.Register) func() {
 	places, shifts, mask, v := ZMM(), ZMM(), ZMM(), ZMM()
 	VMOVDQU64(Mem{Base: t}, places)
