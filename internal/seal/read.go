@@ -265,8 +265,8 @@ func (s *Seal) checkRecords() error {
 		for first, at := range s.hashed[f.Index] {
 			n := int64(at.len-hashHead) / sumLen
 			if want := min(maxHashes, f.blocks()-first); n != want {
-				s.problem(at.off, int64(at.len), "%s: expected %d checksums from block %d on, got %d", f.Name, want, first,
-					n)
+				s.problem(at.off, int64(at.len), "%s: expected %d checksums from block %d on, got %d", f.Name, want,
+					first, n)
 				delete(s.hashed[f.Index], first)
 				continue
 			}
