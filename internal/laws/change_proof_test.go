@@ -144,8 +144,8 @@ func TestChangesAreChecked(t *testing.T) {
 					t.Errorf("%s, %s, %s: %v", layout, what, name, err)
 				}
 				if after := state(t, dir); !maps.Equal(before, after) || countRows(t, right) != n {
-					t.Errorf("%s, %s, %s: the table has changed, from %[5]d files to %[4]d", layout, what, name,
-						len(after), len(before))
+					t.Errorf("%s, %s, %s: the table has changed, from %d files to %d", layout, what, name,
+						len(before), len(after))
 				}
 			}
 		}

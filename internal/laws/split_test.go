@@ -150,7 +150,7 @@ func TestSplitsAreTheScan(t *testing.T) {
 				t.Fatal(err)
 			}
 			if back.N != n {
-				t.Fatalf("expected split %[2]d, got %[1]d", back.N, n)
+				t.Fatalf("expected split %d, got %d", n, back.N)
 			}
 			n++
 			part, err := stoa.OpenSplit(context.Background(), back, stoa.OpenOptions{Formats: formats})
